@@ -1,0 +1,11768 @@
+/* samba.h - trace, compile, train and run neural networks from one C file.
+
+   Do this:
+       #define SAMBA_IMPLEMENTATION      in exactly ONE file, before
+       #include "samba.h"                and include it wherever you want without the define
+       cc -O2 program.c -lm -pthread
+
+   The programming model is SambaFlow's: you write the forward pass with named tensors, it is traced
+   once, compiled into sections (forward, backward, optimizer ...) and a PEF file, and a session
+   runs the sections. A reference executor, a pool of threads, plays the chip. The same PEF runs on a
+   server and, without malloc or stdio, on a microcontroller, and gives the same bits on both.
+
+   The chapter [manual] below says the rest. */
+
+/* ==== [manual] ================================================================================ */
+
+/* Contents: search for the tag.
+
+     [manual]      this text
+     [config]      version, options, limits
+     [api]         every public type and function
+     [base]        checked sizes, bits, little-endian access, hash        -+
+     [report]      texts in fixed buffers, reasons                         |
+     [random]      counter-based generator                                 |
+     [threads]     the pool                                                |
+     [tensor]      shapes, types, signatures of ops                        | the device half:
+     [math]        exp, log, tanh ... with the same bits everywhere        | no malloc, no stdio
+     [gemm]        matrix product                                          |
+     [ops]         the table of ops, and one block for each                |
+     [pef-read]    the PEF, proved before use                              |
+     [execute]     runs sections                                          -+
+     [memory]      the session, its allocator                             -+
+     [containers]  stb_ds, private and safe                                |
+     [graph]       recording ops, and computing them at once               |
+     [leaves]      inputs, parameters, constants                           |
+     [autodiff]    gradients as more graph                                 |
+     [layers]      ops with parameters                                     | the host half: not in
+     [optim]       SGD, AdamW, Adam, clipping                              | SAMBA_RUNTIME_ONLY
+     [passes]      rewrites, common subexpressions, dead code, schedule    |
+     [plan]        lifetimes, memory, sections                             |
+     [pef-write]   the writer, files, the log                              |
+     [compile]     from a program to a PEF                                 |
+     [session]     the public functions                                    |
+     [driver]      command line                                           -+
+     [end]         licence
+
+   A chapter uses only chapters above it.
+
+   ---- A program ----
+
+       samba_session *s = samba_open(NULL);
+       samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(64, 784));       // 1. trace
+       samba_tensor *y = samba_input(s, "y", SAMBA_I32, SAMBA_SHAPE(64));
+       samba_tensor *logits = samba_linear(samba_tanh(samba_linear(x, "fc1", 128)), "fc2", 10);
+       samba_tensor *loss = samba_cross_entropy(logits, y);
+       samba_program p = { .pef = "net.pef", .loss = loss, .outputs = { logits } };  // 2. compile
+       p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f };
+       samba_compile(s, &p);
+       while (next_batch(images, labels) && samba_ok(s)) {                           // 3. train
+           samba_write(x, images);
+           samba_write(y, labels);
+           samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+       }
+       samba_save(s, "net.ckpt");                                                    // 4. keep
+       return samba_close(s);
+
+   ---- Rules of the house ----
+
+   Options are structs in which zero means the default. The session owns what it returns, until
+   samba_close. Pointer functions return NULL on failure, others false; NULL flows through ops; the
+   first error stays in the session (samba_error has the tensors, the shapes and what to do) and
+   later calls do nothing, so a program may check once, at the end. Nothing aborts or exits.
+   A session belongs to one thread at a time; sessions know nothing of each other.
+
+   Memory is allocated by open, tracing, compile, load, eager ops and samba_cpu; never by run.
+
+   Numbers: arithmetic is f32, and the result is defined by the graph alone. Each element of a
+   product is one chain of fused multiply-adds in index order, sums have a fixed tree, elementary
+   functions are samba's own, random numbers depend on seed, name and element. So threads, SIMD,
+   compiler and its options do not change a bit. Hence -ffast-math is refused, and the processor must not flush
+   subnormals to zero. NaN is NaN; which NaN is not specified.
+
+   Trace order is schedule order. C control flow is not in the graph: the branch that was taken
+   while tracing is, and loops are unrolled.
+
+   ---- Options: define before the include of the implementation ----
+
+     SAMBA_STATIC            every public function is static: private to the file
+     SAMBA_API               your own linkage, such as a dllexport
+     SAMBA_RUNTIME_ONLY      the device half alone: load and run a PEF, nothing else
+     SAMBA_NO_THREADS        one thread; implied by SAMBA_RUNTIME_ONLY
+     SAMBA_NO_STDIO          no files and no printing; programs live in memory, no [driver]
+     SAMBA_NO_SIMD           portable kernels only (the same bits)
+     SAMBA_SMALL             block sizes for a few KiB of fast memory; implied by SAMBA_RUNTIME_ONLY
+     SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
+     SAMBA_GEMM_KC, SAMBA_GEMM_MC, SAMBA_GEMM_NC   block sizes of [gemm]
+     SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
+     SAMBA_ALLOW_FAST_MATH   compile with -ffast-math all the same; all promises on bits end
+
+   Needs: libc, libm, threads; the host half needs stb_ds.h (Debian: libstb-dev) at compile time.
+
+   ---- Add an op ----
+
+   In this file: a prototype in [api], a row in the table of [ops], a block below it: builder, shape
+   rule, work, kernel, gradient rule; leaving one out does not compile. In your program: fill in a
+   samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole rows and a
+   range of units; the executor makes the threads. A gradient rule calls public ops.
+
+   ---- The PEF file, version 1 ----
+
+   Little-endian; fixed-width records; the tables follow each other, so there are no offsets to get
+   wrong, and the file is used where it lies. A checkpoint is the same file with data filled in.
+
+   +- header, 128 bytes ------------------------------------------------------------------------+
+   |   0  8  "SAMBAPEF"            32  4  symbols        56  4  microbatches                    |
+   |   8  4  version, 1            36  4  nodes          60  4  0                               |
+   |  12  4  flags: 1 inference    40  4  sections       64  8  bytes of region 0, state (DDR)  |
+   |  16  8  bytes of the file     44  4  words          72  8  bytes of region 1, arena (HBM)  |
+   |  24  8  XXH64 of bytes 32     48  4  string bytes   80  8  bytes of region 2, in/out (HOST)|
+   |         to the end, seed 0    52  4  trace bytes    88  8  bytes of region 3, read-only    |
+   |                                                     96  8  data bytes; 104 24 zero         |
+   +- symbols, 80 bytes each, sorted by region and offset --------------------------------------+
+   |   0  4  name in strings       56  4  first node that uses it (0 if it outlives the schedule)|
+   |   4  1  role                  60  4  last node (0xFFFFFFFF then)                           |
+   |   5  1  type                  64  4  1 + symbol it is a view of, or 0                      |
+   |   6  1  dimensions            68  4  1 + symbol of its gradient, or 0                      |
+   |   7  1  region                72  1  1 + batch dimension, or 0                             |
+   |   8 32  shape                 73  1  1: holds all microbatches                             |
+   |  40  8  offset in the region  74  1  memory type asked for; 75  1  0                       |
+   |  48  8  1 + offset in data, or 0                    76  4  kind of argin                   |
+   |  roles: 1 input 2 output 3 weight 4 state 5 argin 6 gradient 7 constant 8 temporary 9 scratch|
+   +- nodes, 32 bytes each, in schedule order --------------------------------------------------+
+   |   0  4  op (wire number)       4  1  inputs   5  1  outputs   6  1  attributes   7  1  0   |
+   |   8  4  name in strings       12  4  first word   16  4  1 + scratch symbol, or 0   20 12  0|
+   |  words: inputs (1 + symbol, 0 absent), outputs (1 + symbol), attributes                    |
+   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT), ----+
+   |  first node, nodes, 0. Types ascend; the sections cover the nodes in order; the number of a|
+   |  section is its id and its call id.                                                        |
+   +- words, 4 bytes each - strings - trace (the text that samba_load compares), each ends with 0 ---+
+   +- data, from the next multiple of 64: values of symbols, each aligned to 64 ----------------+
+
+   A reader proves, before first use: counts and sizes, checksum, every index; shapes against the
+   op's own rule; that nodes read what lives and write what they may; that no two symbols alive together
+   share memory, but for views and elementwise ops in place.
+
+   ---- Does not ----
+
+   No GPU. No tensors with a dimension of 0. No dynamic shapes: a PEF has one batch size. bf16 and
+   f16 are storage for elementwise ops and casts; products and norms want f32. Integer arithmetic is by
+   way of f32.
+*/
+
+/* ==== [config] ================================================================================ */
+#ifndef SAMBA_H
+#define SAMBA_H
+
+#define SAMBA_VERSION_MAJOR 0
+#define SAMBA_VERSION_MINOR 1
+#define SAMBA_VERSION "0.1.0"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__FAST_MATH__) && !defined(SAMBA_ALLOW_FAST_MATH)
+#error "samba.h: -ffast-math (or -Ofast) changes results and breaks NaN checks. Compile without it."
+#endif
+
+/* linkage of the public functions; set it to a dllexport if you like */
+#ifndef SAMBA_API
+#if defined(SAMBA_STATIC)
+#define SAMBA_API static
+#elif defined(__cplusplus)
+#define SAMBA_API extern "C"
+#else
+#define SAMBA_API extern
+#endif
+#endif
+
+#define SAMBA_MAX_DIMS 8                /* dimensions of a tensor */
+/* inputs of one op; samba_cat and samba_stack take more by chaining */
+#define SAMBA_MAX_IN 16
+#define SAMBA_MAX_OUT 4                 /* outputs of one op */
+#define SAMBA_MAX_ATTR 32               /* integer or float attributes of one op */
+#define SAMBA_MAX_OUTPUTS 16            /* outputs and losses of a program */
+
+/* ==== [api] =================================================================================== */
+
+/* ---- Types ----------------------------------------------------------------------------------- */
+
+/* Storage types. Arithmetic is done in f32; ids and labels are i32; bool is one byte, 0 or 1. */
+typedef enum samba_dtype {
+    SAMBA_F32 = 0, SAMBA_BF16 = 1, SAMBA_F16 = 2,
+    SAMBA_I32 = 3, SAMBA_I16 = 4, SAMBA_I8 = 5, SAMBA_U8 = 6, SAMBA_BOOL = 7
+} samba_dtype;
+#define SAMBA_N_DTYPES 8
+
+/* A shape, and equally a list of axes. Row-major; a scalar has ndim 0.
+   Write SAMBA_SHAPE(64, 784), SAMBA_SCALAR, SAMBA_AXES(1, 2), SAMBA_ALL_AXES. */
+typedef struct samba_shape {
+    int32_t ndim;
+    int32_t dim[SAMBA_MAX_DIMS];
+} samba_shape;
+#define SAMBA__COUNT(a, b, c, d, e, f, g, h, n, ...) n
+#define SAMBA__NDIM(...) SAMBA__COUNT(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#if defined(__cplusplus)
+#define SAMBA_SHAPE(...) (samba_shape{ SAMBA__NDIM(__VA_ARGS__), { __VA_ARGS__ } })
+#else
+#define SAMBA_SHAPE(...) ((samba_shape){ SAMBA__NDIM(__VA_ARGS__), { __VA_ARGS__ } })
+#endif
+#define SAMBA_SCALAR samba_scalar_shape()
+#define SAMBA_AXES SAMBA_SHAPE
+#define SAMBA_ALL_AXES samba_scalar_shape()
+
+/* What a kernel or a shape rule knows of a tensor. */
+typedef struct samba_spec {
+    samba_dtype dtype;
+    samba_shape shape;
+} samba_spec;
+
+typedef struct samba_session samba_session;
+typedef struct samba_runtime samba_runtime;
+
+/* Where a symbol lives (accounting on a CPU; NONE lets the compiler choose). */
+typedef enum samba_mem {
+    SAMBA_MEM_NONE = 0, SAMBA_MEM_DDR = 1, SAMBA_MEM_HBM = 2, SAMBA_MEM_HOST = 3
+} samba_mem;
+
+/* A named tensor of a session. Read every field, write none. Lives until samba_close. */
+typedef struct samba_tensor {
+    samba_session *session;
+    const char *name;
+    samba_dtype dtype;
+    samba_shape shape;
+    int32_t batch_dim;                  /* the dimension microbatches split; -1: none */
+    samba_mem mem_type;
+    /* private from here: the op that makes it; NULL for a leaf */
+    struct samba__node *node;
+    int32_t out_index;                  /* which output of that op */
+    int32_t role;                       /* SAMBA__INPUT, SAMBA__WEIGHT, ... */
+    int32_t id;                         /* index in the session's tensor list */
+    int32_t symbol;                     /* index in the loaded PEF; -1: not there */
+    bool borrowed;                      /* data belongs to the caller */
+    bool has_value;                     /* an input that was given one */
+    void *data;                         /* host value: initial, eager, or copied by samba_cpu */
+    struct samba_tensor *grad;          /* set once a gradient has been asked for */
+    struct samba_tensor *same_as;       /* what the compiler replaced it by */
+} samba_tensor;
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* Every failure has one of these codes; samba_error() has the sentence. */
+#define SAMBA__CODES(X) \
+    X(OK,         "no error") \
+    X(ENOMEM,     "out of memory") \
+    X(EARG,       "bad argument") \
+    X(ESHAPE,     "shapes do not fit") \
+    X(EDTYPE,     "types do not fit") \
+    X(ENAME,      "unknown name, or name already taken") \
+    X(ESTATE,     "call out of order") \
+    X(EPEF,       "not a valid PEF") \
+    X(EGRAPH,     "the PEF was compiled from another graph") \
+    X(EIO,        "file cannot be read or written") \
+    X(ERANGE,     "a value is out of range") \
+    X(EOP,        "op unknown, or without a gradient")
+typedef enum samba_code {
+#define X(name, text) SAMBA_##name,
+    SAMBA__CODES(X)
+#undef X
+    SAMBA_N_CODES
+} samba_code;
+
+/* ---- Ops: what a kernel, a shape rule and a gradient rule see -------------------------------- */
+
+/* Argument of a shape rule: reads in, n_in, attr, n_attr; fills out and n_out.
+   A rule that refuses calls samba_refuse() with the reason and the remedy. */
+typedef struct samba_call {
+    const samba_spec *in;
+    int32_t n_in;
+    const int32_t *attr;
+    int32_t n_attr;
+    samba_spec out[SAMBA_MAX_OUT];
+    int32_t n_out;
+    samba_code code;
+    char why[320];
+} samba_call;
+
+/* How an op is cut into units of work. The executor runs phases one after another; the units of a
+   phase run in any order on any thread, so a unit's result must not depend on the others. */
+#define SAMBA_MAX_PHASES 3
+typedef struct samba_work {
+    int64_t units[SAMBA_MAX_PHASES];    /* phase 0 from the '*' of the signature unless set */
+    int32_t n_phases;                   /* 1 unless set */
+    int64_t scratch;                    /* bytes shared by all units of this op */
+    int64_t flops;                      /* arithmetic of the whole op; for reports and scheduling */
+} samba_work;
+
+/* Argument of a kernel: compute units [begin,end) of the given phase. */
+typedef struct samba_args {
+    const float *in[SAMBA_MAX_IN];      /* NULL for an absent optional input */
+    float *out[SAMBA_MAX_OUT];
+    const samba_spec *in_spec;
+    const samba_spec *out_spec;
+    int32_t n_in, n_out;
+    const int32_t *attr;
+    int32_t n_attr;
+    int32_t phase;
+    int64_t begin, end;
+    void *scratch;                      /* samba_work.scratch bytes, 64-byte aligned */
+    float *local;                       /* SAMBA_LOCAL_BYTES of the thread's own */
+    int32_t isa;                        /* instruction set chosen at run time */
+    /* false: dropout is off, batch_norm uses its running values */
+    bool train;
+    int32_t *fault;                     /* set through samba_fault() */
+} samba_args;
+
+/* Argument of a gradient rule: given out, dout (NULL where nothing flows), set din. */
+typedef struct samba_vjp {
+    samba_session *session;
+    samba_tensor *const *in;
+    int32_t n_in;
+    samba_tensor *const *out;
+    samba_tensor *const *dout;
+    int32_t n_out;
+    const int32_t *attr;
+    int32_t n_attr;
+    samba_tensor *din[SAMBA_MAX_IN];    /* leave NULL where the op has no gradient */
+} samba_vjp;
+
+/* One op. The built-in ones are rows of a table; yours go through samba_register_op().
+   signature: a letter is one dimension, '*' any leading ones (equal in all terms),
+       '?' makes an input
+   optional, "i:" and "b:" before a term mean i32 and bool,
+       else f32: "*n,n?->*n". Or NULL: shape decides.
+   Without work, one unit is one element of '*': a kernel computes rows begin ... end-1. */
+typedef struct samba_op {
+    const char *name;
+    uint32_t wire;                      /* number in PEF files: 0x8000 and up for users' ops */
+    uint32_t flags;                     /* SAMBA_OP_... */
+    const char *signature;
+    int32_t cost;                       /* flops per output element, if work does not say */
+    bool (*shape)(samba_call *call);    /* needed if signature is NULL */
+    void (*work)(samba_work *work, const samba_call *call);
+    void (*kernel)(const samba_args *args);
+    void (*kernel_avx2)(const samba_args *args);        /* same bits, faster; NULL: use kernel */
+    void (*vjp)(samba_vjp *g);          /* NULL: no gradient, and samba says so */
+} samba_op;
+#define SAMBA_OP_NONE 0u
+#define SAMBA_OP_INPLACE 1u             /* out 0 may lie where input 0 did, if that dies here */
+/* output 0 is input 0 in another shape: both may be one memory */
+#define SAMBA_OP_VIEW 2u
+/* State updates. Hex digit o, from the right: 1 + the input that output o overwrites; 0: fresh. */
+#define SAMBA_OP_UPDATES(digits) ((digits) << 8)
+
+/* Attributes are 32-bit words; floats travel as bits. */
+SAMBA_API float samba_attr_float(int32_t word);
+SAMBA_API int32_t samba_float_attr(float value);
+/* Refuse in a shape rule. fmt: %s string, %d int32, %S const samba_shape*, %T samba_dtype. Returns
+   false. */
+SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...);
+/* Report from a kernel that input `which` holds a value out of range; the run ends with
+   SAMBA_ERANGE. */
+SAMBA_API void samba_fault(const samba_args *args, int32_t which, int32_t value);
+SAMBA_API samba_shape samba_scalar_shape(void);
+/* Number of elements; 1 for a scalar. */
+SAMBA_API int64_t samba_count(const samba_shape *shape);
+/* Bytes of one element. */
+SAMBA_API size_t samba_dtype_size(samba_dtype dtype);
+SAMBA_API const char *samba_dtype_name(samba_dtype dtype);
+
+/* Section types, in schedule order. */
+enum {
+    SAMBA_ZEROGRAD = 1, SAMBA_FWD = 2, SAMBA_BCKWD = 4, SAMBA_REDUCE = 8, SAMBA_GRADNORM = 16,
+        SAMBA_OPT = 32
+};
+
+/* ---- Device: run a PEF from one block of memory, without malloc or stdio --------------------- */
+
+/* Verifies the whole PEF, then lays the runtime out in memory. NULL if the PEF is refused or memory
+   is too small; why (may be NULL) gets the reason. pef must stay where it is, 8-byte aligned. */
+SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *memory,
+                                            size_t memory_size,
+                                            char *why, size_t why_size);
+/* Bytes samba_runtime_open needs; 0 if the PEF is refused. */
+SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, size_t why_size);
+/* Runs every section whose type is in types (0: all), in schedule order. False on a bad index
+   value. */
+SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types);
+/* The memory of a symbol by name; NULL if there is none. */
+SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name);
+
+#if !defined(SAMBA_RUNTIME_ONLY) || defined(SAMBA_IMPLEMENTATION)
+#if defined(SAMBA_RUNTIME_ONLY)         /* without a tracer the builders of ops are dropped by the compiler */
+#define SAMBA__OP_API static inline
+#else
+#define SAMBA__OP_API SAMBA_API
+#endif
+
+/* ---- Ops. x (2,3) means shape; broadcasting is NumPy's; NULL in, NULL out. ------------------- */
+
+/* A constant: every element is value. */
+SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value);
+
+/* Elementwise, f32 out (or the type of the operands if it is bf16/f16). */
+SAMBA__OP_API samba_tensor *samba_add(samba_tensor *a, samba_tensor *b);            /* a + b */
+SAMBA__OP_API samba_tensor *samba_sub(samba_tensor *a, samba_tensor *b);            /* a - b */
+SAMBA__OP_API samba_tensor *samba_mul(samba_tensor *a, samba_tensor *b);            /* a b */
+SAMBA__OP_API samba_tensor *samba_div(samba_tensor *a, samba_tensor *b);            /* a / b */
+/* a^b; gradient in b needs a > 0 */
+SAMBA__OP_API samba_tensor *samba_pow(samba_tensor *a, samba_tensor *b);
+/* NaN wins; ties share the gradient */
+SAMBA__OP_API samba_tensor *samba_minimum(samba_tensor *a, samba_tensor *b);
+SAMBA__OP_API samba_tensor *samba_maximum(samba_tensor *a, samba_tensor *b);
+/* comparisons give bool; */
+SAMBA__OP_API samba_tensor *samba_eq(samba_tensor *a, samba_tensor *b);
+/* i32 is compared as f32, exact to 2^24 */
+SAMBA__OP_API samba_tensor *samba_ne(samba_tensor *a, samba_tensor *b);
+SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b);
+SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b);
+SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b);
+SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b);
+/* cond bool */
+SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b);
+SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_log(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_sqrt(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                           /* 1 / sqrt(x) */
+/* gradient 0 at 0 */
+SAMBA__OP_API samba_tensor *samba_abs(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);
+/* x > 0 ? x : slope x */
+SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope);
+SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_tanh(samba_tensor *x);
+/* x Phi(x), by erf */
+SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);                       /* "gelu_new" */
+SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                            /* x sigmoid(x) */
+SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                        /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor);             /* x * factor */
+SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);               /* x + term */
+/* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. */
+SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype);
+
+/* Reductions over axes (negative count from the end; SAMBA_ALL_AXES), f32. keepdim keeps them
+   as 1. */
+SAMBA__OP_API samba_tensor *samba_sum(samba_tensor *x, samba_shape axes, bool keepdim);
+SAMBA__OP_API samba_tensor *samba_mean(samba_tensor *x, samba_shape axes, bool keepdim);
+/* ties share the gradient (torch.amax) */
+SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool keepdim);
+/* i32; the first of equals */
+SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool keepdim);
+
+/* Products. */
+/* (*,m,k) (*,k,n) -> (*,m,n); 1-D as torch */
+SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b);
+/* x (*,k), w (n,k), b (n) or NULL -> (*,n) */
+SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba_tensor *b);
+
+/* Shape. Dimensions may be -1 (inferred, once) in reshape; axes may be negative. */
+SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape);
+/* same as reshape */
+SAMBA__OP_API samba_tensor *samba_view(samba_tensor *x, samba_shape shape);
+/* joins from_axis .. last */
+SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis);
+SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1);
+SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes);
+/* x[begin:end:step], step >= 1 */
+SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t begin, int32_t end,
+                                    int32_t step);
+/* returns the number of parts */
+SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis, samba_tensor **parts,
+                              int32_t max_parts);
+SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis);
+SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
+/* broadcasts 1s; -1 keeps */
+SAMBA__OP_API samba_tensor *samba_expand(samba_tensor *x, samba_shape shape);
+SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis);
+SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis);
+/* torch.gather; index i32 */
+SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index);
+/* one count per axis */
+SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
+                                  float value);
+
+/* Normalization. */
+SAMBA__OP_API samba_tensor *samba_softmax(samba_tensor *x, int32_t axis);
+SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis);
+/* over the last axis; w, b may be NULL */
+SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                         float eps);
+/* x / sqrt(mean(x^2) + eps) * w */
+SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps);
+/* x (N,C,*), w b mean var (C). Training: batch statistics, and mean, var <- (1-momentum) old +
+   momentum new (var unbiased). Not training or inference PEF: the running values. */
+SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                         samba_tensor *mean, samba_tensor *var, float momentum,
+                                             float eps);
+
+/* Losses. target of cross_entropy and nll: i32 class ids. */
+typedef enum samba_reduction { SAMBA_REDUCE_MEAN = 0, SAMBA_REDUCE_SUM = 1,
+                               SAMBA_REDUCE_NONE = 2 } samba_reduction;
+typedef struct samba_loss_opts {
+    samba_reduction reduction;          /* default mean (over the targets that count) */
+    bool use_ignore_index;              /* false: -100, as torch */
+    int32_t ignore_index;               /* targets with this id count nothing */
+    float label_smoothing;              /* cross_entropy only; 0 ... 1 */
+} samba_loss_opts;
+/* (*,C), (*) -> () */
+SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target);
+SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
+                                                 const samba_loss_opts *opts);
+SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
+                                  const samba_loss_opts *opts);
+SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction);
+
+/* Convolution, cross-correlation as torch. 2-D: x (N,C,H,W), w (O,C/groups,KH,KW), b (O) or NULL.
+   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation 1,
+       groups 1. */
+typedef struct samba_conv_opts { int32_t stride[2], padding[2], dilation[2],
+                                 groups; } samba_conv_opts;
+SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                          const samba_conv_opts *opts);
+/* Pooling over the last two axes of (N,C,H,W). stride 0 means the kernel size. */
+typedef struct samba_pool_opts {
+    int32_t kernel[2], stride[2], padding[2];
+    bool ceil_mode, exclude_padding;    /* exclude_padding: torch's count_include_pad = false */
+} samba_pool_opts;
+SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_opts *opts);
+SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts);
+SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h, int32_t out_w);
+
+/* Rows of w (V,C) by ids i32 (*) -> (*,C). An id outside 0..V-1 ends the run with SAMBA_ERANGE. */
+SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
+
+/* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
+   attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D). A row with
+   nothing to attend is 0. */
+typedef struct samba_attention_opts { bool causal; float scale; } samba_attention_opts;
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
+                                                           samba_tensor *v,
+                                                           samba_tensor *mask,
+                                                           const samba_attention_opts *opts);
+
+
+/* ---- Gradients of ops, which are ops too ---- */
+
+SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a, samba_tensor *b, bool transpose_b);
+/* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of w_shape.
+   Each is linear in both inputs, and its gradients are again these three ops. */
+SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w, samba_shape x_shape,
+                                                         const samba_conv_opts *opts);
+SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy, samba_shape w_shape,
+                                                          const samba_conv_opts *opts);
+/* dx: each dy goes to the first maximum of its window of x (to the last NaN, if there is one). */
+SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy, const samba_pool_opts *opts);
+/* dx of x_shape: each dy is spread evenly over its window. opts NULL: the adjoint of samba_adaptive_avg_pool2d. */
+SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape, const samba_pool_opts *opts);
+/* Returns dx; *dw, *db (C), each pointer may be NULL. Training: through the batch's statistics, computed again
+   from x; else mean and var are constants. w may be NULL (ones). */
+SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, samba_tensor *mean,
+                                                  samba_tensor *var, float eps, samba_tensor **dw, samba_tensor **db);
+/* Gradients of normalizations, losses, lookup and attention. Extra results go to the array at the end. */
+
+/* dx = y (dy - sum(dy y)) for y = softmax(x); dy - e^y sum(dy) for y = log_softmax(x). Sums along axis. */
+SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis);
+SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis);
+/* dx; and dw, db (n) unless dwb is NULL. w may be NULL. */
+SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, float eps, samba_tensor *dwb[2]);
+/* dx; and dw (n) unless dw is NULL. w may be NULL. */
+SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, float eps, samba_tensor **dw);
+/* dlogits (*,C). dloss is (), or (*) with reduction none. */
+SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits, samba_tensor *target, const samba_loss_opts *opts);
+/* dlogp (*,C) with C = classes, from targets (*). */
+SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target, int32_t classes, const samba_loss_opts *opts);
+/* dw (rows,C): row r is the sum of dy (*,C) where ids (*) are r. */
+SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids, int32_t rows);
+/* Attention that also gives lse (*,T), the log of each row's sum of exponentials (-inf where a row attends nothing). */
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3], samba_tensor *mask,
+                                                               const samba_attention_opts *opts, samba_tensor **lse);
+/* dq; and dk, dv. in: dy, q, k, v, y, lse, mask or NULL, dlse or NULL. The mask gets no gradient. scale is not 0. */
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(samba_tensor *const in[8], const samba_attention_opts *opts,
+                                                                    samba_tensor *dkv[2]);
+#endif
+
+#if !defined(SAMBA_RUNTIME_ONLY)
+
+/* ---- Session --------------------------------------------------------------------------------- */
+
+typedef enum samba_log_level { SAMBA_LOG_INFO, SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_level;
+
+/* How to open a session. All zero is a good session. */
+typedef struct samba_desc {
+    uint64_t seed;                      /* of weights, dropout, samba_randn ...; default 256 */
+    int32_t threads;                    /* default: one per processor, at most 64 */
+    bool portable;                      /* use no SIMD kernels; the results are the same bits */
+    void *(*alloc)(size_t size, void *user);            /* default malloc */
+    void (*release)(void *ptr, size_t size, void *user);
+    /* default: warnings to stderr */
+    void (*log)(samba_log_level level, const char *text, void *user);
+    void *user;
+} samba_desc;
+
+/* Opens a session in tracing mode. NULL only when there is no memory for the session itself. */
+SAMBA_API samba_session *samba_open(const samba_desc *desc);
+/* Frees everything the session owns. Prints the first error on stderr if nobody read it.
+   Returns 0, or 1 if an error is standing. NULL: returns 1. */
+SAMBA_API int samba_close(samba_session *s);
+/* The first error stays until cleared; later calls do nothing and return NULL or false. */
+SAMBA_API bool samba_ok(const samba_session *s);
+SAMBA_API samba_code samba_error_code(const samba_session *s);
+SAMBA_API const char *samba_error(samba_session *s);
+SAMBA_API void samba_clear_error(samba_session *s);
+SAMBA_API const char *samba_code_text(samba_code code);
+/* Report an error of your own through the session (first one wins). Returns false. */
+SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
+/* Tracing: ops are recorded. Not tracing: ops compute at once. True from open to compile or
+   load. */
+SAMBA_API bool samba_tracing(const samba_session *s);
+SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing);
+
+/* ---- Leaves: inputs, parameters, buffers, constants ------------------------------------------ */
+
+/* A named input without a value; batch_dim 0 unless it is a scalar. */
+SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
+                                    samba_shape shape);
+/* Named inputs with values, from the session's generator keyed by name: N(0,1); U[0,1); 0..high-1
+   as i32. */
+SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape);
+SAMBA_API samba_tensor *samba_rand(samba_session *s, const char *name, samba_shape shape);
+SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_t high,
+                                      samba_shape shape);
+SAMBA_API samba_tensor *samba_zeros(samba_session *s, const char *name, samba_dtype dtype,
+                                    samba_shape shape);
+SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dtype dtype,
+                                   samba_shape shape);
+/* A named input over your data: from_data borrows it (keep it alive), from_data_copy copies. */
+SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
+                                        samba_shape shape, void *data);
+SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
+                                             samba_shape shape, const void *data);
+/* Sets batch_dim (-1: none) before compile; returns t. */
+SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim);
+
+/* How a parameter starts. All zero: zeros. Values depend on seed, name and element only. */
+typedef enum samba_init_kind {
+    SAMBA_INIT_CONSTANT = 0,            /* value */
+    SAMBA_INIT_NORMAL,                  /* mean value, standard deviation scale */
+    SAMBA_INIT_UNIFORM                  /* value - scale ... value + scale */
+} samba_init_kind;
+typedef struct samba_init { samba_init_kind kind; float value, scale; } samba_init;
+/* A trainable f32 parameter. The same name and shape again gives the same parameter (weight
+   sharing). */
+SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
+                                    samba_init init);
+/* State that no optimizer touches (running statistics, caches). */
+SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
+                                     float value);
+/* A constant scalar; samba_full makes a constant tensor. */
+SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
+
+/* Your own ops. */
+SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op);
+/* Calls an op by name; outs may be NULL. Returns its first output. */
+SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *op, samba_tensor *const *in,
+                                    int32_t n_in,
+                                    const int32_t *attr, int32_t n_attr);
+
+/* ---- Layers: ops with parameters, by name. The same name again shares the parameters. -------- */
+
+/* y = x W^T + b. x (*,k) -> (*,n). name__weight (n,k), name__bias (n), both U(+-1/sqrt(k)) as
+   torch. */
+SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n);
+SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, int32_t n);
+/* name__weight (n) ones, name__bias (n) zeros, eps 1e-5. */
+SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name);
+SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name);
+/* name__weight, __bias, __running_mean, __running_var (C); momentum 0.1, eps 1e-5. */
+SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name);
+/* name__weight (o,C/groups,k,k), name__bias (o): U(+-1/sqrt(C/groups k k)). opts may be NULL. */
+SAMBA_API samba_tensor *samba_conv2d(samba_tensor *x, const char *name, int32_t o, int32_t kernel,
+                                     const samba_conv_opts *opts);
+SAMBA_API samba_tensor *samba_conv1d(samba_tensor *x, const char *name, int32_t o, int32_t kernel,
+                                     const samba_conv_opts *opts);
+/* name__weight (rows,n) N(0,1). */
+SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int32_t rows,
+                                        int32_t n);
+/* Zeroes with probability p, scales the rest by 1/(1-p). Argins name__p and name__seed. */
+SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p);
+
+/* ---- Gradients ------------------------------------------------------------------------------- */
+
+/* Extends the graph by d loss / d x and returns it; loss is summed if it is not a scalar.
+   NULL with an error if x does not influence loss. */
+SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
+/* The gradient tensor of a parameter, or output, in a compiled training program
+   ("<name>__grad"). */
+SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t);
+
+/* ---- Compile, load, run ---------------------------------------------------------------------- */
+
+typedef enum samba_optim_kind { SAMBA_NO_OPTIM = 0, SAMBA_SGD, SAMBA_ADAMW,
+                                SAMBA_ADAM } samba_optim_kind;
+/* Zero means default. SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr
+   v. AdamW decouples the decay; Adam adds it to g. SambaFlow's defaults: lr 1e-3, betas (0.9,
+   0.997), eps 1e-8, weight_decay 0. max_grad_norm > 0 clips the global norm in the GRADNORM
+   section. */
+typedef struct samba_optim {
+    samba_optim_kind kind;
+    float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
+    bool nesterov;
+    const char *argin_region_name;      /* prefix of this optimizer's argins */
+    /* default: every trainable parameter no other optimizer has */
+    samba_tensor *const *params;
+    int32_t n_params;
+} samba_optim;
+
+typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3 } samba_opt_level;
+typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } samba_mapping;
+
+/* What to compile. */
+typedef struct samba_program {
+    /* file to write (with <pef>.log beside it); NULL: memory only */
+    const char *pef;
+    const char *name;                   /* internal name; default "samba" */
+    samba_tensor *loss;                 /* an output that is a loss */
+    samba_tensor *outputs[SAMBA_MAX_OUTPUTS];
+    /* indices into outputs; without loss and indices every */
+    int32_t loss_indices[SAMBA_MAX_OUTPUTS];
+    int32_t n_loss_indices;                   /* output is a loss, as SambaFlow does */
+    samba_optim optim;                  /* one optimizer, or */
+    const samba_optim *optims;          /* several */
+    int32_t n_optims;
+    /* n > 1: inputs hold n times the traced batch, gradients accumulate */
+    int32_t microbatches;
+    bool inference;                     /* forward only */
+    bool compile_only;                  /* write the PEF, do not load it */
+    samba_opt_level level;
+    samba_mapping mapping;
+    int64_t sram_bytes;                 /* working set of a section; default 1 MiB */
+} samba_program;
+
+/* Compiles what was traced, writes the PEF, loads it. Weights keep their values. */
+SAMBA_API bool samba_compile(samba_session *s, const samba_program *program);
+/* Loads a PEF. If a graph was traced, checks that it is the compiled one and names the first
+   difference (program may be NULL: then losses and optimizers are not compared). Without a graph,
+   tensors are found by name. */
+SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program *program);
+
+/* Runs the sections of these types in schedule order; 0 runs the whole schedule. */
+SAMBA_API bool samba_run(samba_session *s, unsigned types);
+
+typedef struct samba_value { const char *name; double value; } samba_value;
+/* samba.session.run: all zero runs the whole schedule. */
+typedef struct samba_run_desc {
+    samba_tensor *const *inputs;        /* named tensors whose data is sent first */
+    int32_t n_inputs;
+    const samba_value *hyperparams;     /* persist until given again */
+    int32_t n_hyperparams;
+    const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence */
+    int32_t n_section_types;
+    const int32_t *section_ids;         /* instead of types: ids of the .pef.log */
+    int32_t n_section_ids;
+    bool eval;                          /* train = False: dropout rates act as 0 */
+} samba_run_desc;
+SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *desc);
+
+/* Hyperparameters (argins) by name: "lr", "weight_decay", "momentum" set every optimizer, "p" every
+   dropout; "<region>lr" or "<layer>__p" one of them. They persist. */
+SAMBA_API bool samba_set(samba_session *s, const char *name, double value);
+SAMBA_API double samba_get(samba_session *s, const char *name);
+/* Fills up to cap names in PEF order, returns how many there are. */
+SAMBA_API int32_t samba_argin_names(samba_session *s, const char **names, int32_t cap);
+SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap);
+SAMBA_API unsigned samba_section_types(samba_session *s);
+SAMBA_API bool samba_set_train(samba_session *s, bool train);
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* Copies samba_bytes(t) bytes to the tensor. */
+SAMBA_API bool samba_write(samba_tensor *t, const void *data);
+/* The current f32 values, valid until the next run or write. After an error: one zero, never
+   NULL. */
+SAMBA_API const float *samba_read(samba_tensor *t);
+SAMBA_API const int32_t *samba_read_i32(samba_tensor *t);
+/* Copies the current values out; size must be samba_bytes(t). */
+SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size);
+/* Bytes of the tensor in the loaded program: microbatches times the traced size for batched inputs
+   and outputs. */
+SAMBA_API size_t samba_bytes(const samba_tensor *t);
+/* By name, any tensor of the session or of the loaded PEF; an unknown name is an error with near
+   names. */
+SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name);
+/* Host copies: cpu copies device to host and returns it, rdu copies the host copy back. */
+SAMBA_API void *samba_cpu(samba_tensor *t);
+SAMBA_API bool samba_rdu(samba_tensor *t);
+SAMBA_API bool samba_to_cpu(samba_session *s);
+SAMBA_API bool samba_to_rdu(samba_session *s);
+
+/* A checkpoint is the PEF with its state filled in; written to a temporary file, synced,
+   renamed. */
+SAMBA_API bool samba_save(samba_session *s, const char *path);
+/* Restores weights, and optimizer state, counters and argins as far as the loaded program has
+   them. */
+SAMBA_API bool samba_restore(samba_session *s, const char *path);
+
+/* ---- Looking inside -------------------------------------------------------------------------- */
+
+/* Writes the traced graph as text, or in Graphviz's dot language, through emit. */
+typedef void (*samba_emit_fn)(const char *text, void *user);
+SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
+SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user);
+SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);         /* the op table */
+/* Bytes the compiler promised for the device, and bytes the session holds now through its
+   allocator. */
+SAMBA_API size_t samba_device_bytes(samba_session *s);
+SAMBA_API size_t samba_held_bytes(const samba_session *s);
+
+/* ---- Command line: SambaFlow's commands and flags -------------------------------------------- */
+
+/* What parse fills in. Set the defaults you want before the call; zero means the default named
+   here. */
+typedef struct samba_app_args {
+    /* compile, run, test, measure-performance, measure-sections */
+    const char *command;
+    int32_t batch_size;                 /* -b, --batch-size */
+    int32_t microbatch_size;            /* -mb, --microbatch-size; default: the batch */
+    bool inference;                     /* --inference */
+    const char *pef;                    /* -p, --pef: of run and measure */
+    const char *pef_name;               /* --pef-name, default: the program's name */
+    const char *output_folder;          /* --output-folder, default out */
+    samba_opt_level level;              /* --o0, --o1, --o3 */
+    samba_mapping mapping;              /* --mapping section | spatial */
+    int32_t num_iterations;             /* -n, --num-iterations, default 100 */
+    bool run_graph_only;                /* --run-graph-only: do not send the inputs again */
+    int32_t threads;                    /* --threads */
+} samba_app_args;
+
+/* A flag of your own: --name with a value of the kind, or a switch. */
+typedef enum samba_flag_kind { SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT,
+                               SAMBA_FLAG_TEXT } samba_flag_kind;
+typedef struct samba_flag {
+    const char *name;                   /* without the dashes */
+    samba_flag_kind kind;
+    void *value;                        /* bool, int32_t, float or const char * to fill in */
+    const char *help;
+} samba_flag;
+
+/* Reads "program command --flag value --flag=value". False after printing usage, or what is wrong,
+   on stderr. */
+SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
+                                    const samba_flag *flags, int32_t n_flags);
+/* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
+   measure-sections; run and test are the application's own. False with an error in s. */
+SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
+                                const samba_program *program);
+/* Wall clock in seconds. */
+SAMBA_API double samba_seconds(void);
+#endif /* !SAMBA_RUNTIME_ONLY */
+#endif /* SAMBA_H */
+
+#if defined(SAMBA_IMPLEMENTATION) && !defined(SAMBA__IMPLEMENTED)
+#define SAMBA__IMPLEMENTED
+
+/* ==== [base] ================================================================================== */
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define SAMBA__FN static inline         /* inline: unused ones are dropped without a warning */
+#if defined(__GNUC__)
+#define SAMBA__INLINE static inline __attribute__((always_inline))
+#define SAMBA__RESTRICT __restrict__
+#else
+#define SAMBA__INLINE static inline
+#define SAMBA__RESTRICT
+#endif
+#define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
+
+/* Instruction sets are chosen at run time: a kernel is compiled twice, once under this
+   attribute. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
+#include <immintrin.h>
+#define SAMBA__X86 1
+#define SAMBA__AVX2 __attribute__((target("avx2,fma")))
+#if defined(__clang__)
+#define SAMBA__AVX2_FN SAMBA__AVX2
+#else
+#define SAMBA__AVX2_FN __attribute__((target("avx2,fma"), optimize("O3", "no-trapping-math")))
+#endif
+#else
+#define SAMBA__X86 0
+#define SAMBA__AVX2_FN
+#endif
+enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1 };
+
+/* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
+#if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
+#define SAMBA_SMALL                     /* block sizes for a few KiB of fast memory */
+#endif
+#if !defined(SAMBA_LOCAL_BYTES)
+#if defined(SAMBA_SMALL)
+#define SAMBA_LOCAL_BYTES (16 * 1024)
+#else
+#define SAMBA_LOCAL_BYTES (1536 * 1024)
+#endif
+#endif
+
+#define SAMBA__ALIGN 64                 /* of every symbol: a cache line, and any vector */
+#define SAMBA__NO_SIZE ((size_t)-1)
+
+/* a + b and a * b in size_t; SAMBA__NO_SIZE, which nothing can allocate, if they do not fit. */
+SAMBA__FN size_t samba__add_size(size_t a, size_t b)
+{
+    return a > SAMBA__NO_SIZE - b ? SAMBA__NO_SIZE : a + b;
+}
+
+SAMBA__FN size_t samba__align_size(size_t a)
+{
+    size_t up = samba__add_size(a, SAMBA__ALIGN - 1);
+    return up == SAMBA__NO_SIZE ? up : up & ~(size_t)(SAMBA__ALIGN - 1);
+}
+
+SAMBA__FN int64_t samba__min64(int64_t a, int64_t b) { return a < b ? a : b; }
+SAMBA__FN int64_t samba__max64(int64_t a, int64_t b) { return a > b ? a : b; }
+SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Every product that feeds a sum goes through here, so that no compiler contracts on its own. */
+SAMBA__INLINE float samba__fma(float a, float b, float c)
+{
+#if defined(__GNUC__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return fmaf(a, b, c);
+#endif
+}
+
+SAMBA__INLINE float samba__bits_float(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+SAMBA__INLINE uint32_t samba__float_bits(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+SAMBA_API float samba_attr_float(int32_t word) { return samba__bits_float((uint32_t)word); }
+SAMBA_API int32_t samba_float_attr(float value)
+{
+    uint32_t bits = samba__float_bits(value);
+    int32_t word;
+    memcpy(&word, &bits, sizeof word);
+    return word;
+}
+
+/* PEF files are little-endian whatever the machine is. */
+SAMBA__FN uint32_t samba__get32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+SAMBA__FN uint64_t samba__get64(const uint8_t *p)
+{
+    return (uint64_t)samba__get32(p) | (uint64_t)samba__get32(p + 4) << 32;
+}
+SAMBA__FN void samba__put32(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
+}
+SAMBA__FN void samba__put64(uint8_t *p, uint64_t v)
+{
+    samba__put32(p, (uint32_t)v);
+    samba__put32(p + 4, (uint32_t)(v >> 32));
+}
+
+SAMBA__FN bool samba__same_text(const char *a, const char *b)
+{
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+
+/* 64-bit hash of bytes. XXH64, Collet 2012 (public specification), used as the PEF's checksum. */
+SAMBA__FN uint64_t samba__rotl64(uint64_t x, int r) { return x << r | x >> (64 - r); }
+#define SAMBA__P1 0x9E3779B185EBCA87u
+#define SAMBA__P2 0xC2B2AE3D27D4EB4Fu
+#define SAMBA__P3 0x165667B19E3779F9u
+#define SAMBA__P4 0x85EBCA77C2B2AE63u
+#define SAMBA__P5 0x27D4EB2F165667C5u
+
+SAMBA__FN uint64_t samba__hash_round(uint64_t acc, uint64_t input)
+{
+    return samba__rotl64(acc + input * SAMBA__P2, 31) * SAMBA__P1;
+}
+
+SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
+{
+    for (; n >= 8; p += 8, n -= 8) {
+        h = samba__rotl64(h ^ samba__hash_round(0, samba__get64(p)), 27) * SAMBA__P1 + SAMBA__P4;
+    }
+    if (n >= 4) {
+        h = samba__rotl64(h ^ samba__get32(p) * SAMBA__P1, 23) * SAMBA__P2 + SAMBA__P3;
+        p += 4, n -= 4;
+    }
+    for (; n > 0; p++, n--) h = samba__rotl64(h ^ *p * SAMBA__P5, 11) * SAMBA__P1;
+    h = (h ^ h >> 33) * SAMBA__P2;
+    h = (h ^ h >> 29) * SAMBA__P3;
+    return h ^ h >> 32;
+}
+
+SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
+{
+    const uint8_t *p = (const uint8_t *)data;
+    size_t n = size;
+    uint64_t h = seed + SAMBA__P5;
+    if (n >= 32) {
+        uint64_t v[4] = { seed + SAMBA__P1 + SAMBA__P2, seed + SAMBA__P2, seed, seed - SAMBA__P1 };
+        for (; n >= 32; n -= 32) {
+            for (int i = 0; i < 4; i++, p += 8) v[i] = samba__hash_round(v[i], samba__get64(p));
+        }
+        h = samba__rotl64(v[0], 1) + samba__rotl64(v[1], 7) + samba__rotl64(v[2], 12)
+            + samba__rotl64(v[3], 18);
+        for (int i = 0; i < 4; i++) h = (h ^ samba__hash_round(0, v[i])) * SAMBA__P1 + SAMBA__P4;
+    }
+    return samba__hash_finish(h + (uint64_t)size, p, n);
+}
+
+/* ==== [report] ================================================================================ */
+
+SAMBA__FN const char *samba__dtype_text(samba_dtype dtype)
+{
+    static const char *const names[SAMBA_N_DTYPES] = { "f32", "bf16", "f16", "i32", "i16", "i8",
+                                                       "u8", "bool" };
+    return (unsigned)dtype < SAMBA_N_DTYPES ? names[dtype] : "?";
+}
+
+/* A text that is written piece by piece into a buffer of fixed size and is always terminated. */
+typedef struct samba__text {
+    char *at;
+    size_t cap, len;
+} samba__text;
+
+SAMBA__FN void samba__put_char(samba__text *t, char c)
+{
+    if (t->len + 1 >= t->cap) return;
+    t->at[t->len++] = c;
+    t->at[t->len] = 0;
+}
+
+SAMBA__FN void samba__put_text(samba__text *t, const char *text)
+{
+    for (; text && *text; text++) samba__put_char(t, *text);
+}
+
+SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
+{
+    char digits[24];
+    int n = 0;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do {
+        digits[n++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (value < 0) samba__put_char(t, '-');
+    while (n > 0) samba__put_char(t, digits[--n]);
+}
+
+SAMBA__FN void samba__put_shape(samba__text *t, const samba_shape *shape)
+{
+    samba__put_char(t, '(');
+    for (int32_t i = 0; i < shape->ndim && i < SAMBA_MAX_DIMS; i++) {
+        if (i) samba__put_char(t, ',');
+        samba__put_int(t, shape->dim[i]);
+    }
+    samba__put_char(t, ')');
+}
+
+/* Verbs: %s text, %d int32_t, %l int64_t, %S const samba_shape *, %T int (a samba_dtype). */
+SAMBA__FN void samba__vformat(samba__text *t, const char *fmt, va_list args)
+{
+    for (; *fmt; fmt++) {
+        if (*fmt != '%') {
+            samba__put_char(t, *fmt);
+            continue;
+        }
+        switch (*++fmt) {
+        case 's': samba__put_text(t, va_arg(args, const char *)); break;
+        case 'd': samba__put_int(t, va_arg(args, int32_t)); break;
+        case 'l': samba__put_int(t, va_arg(args, int64_t)); break;
+        case 'S': samba__put_shape(t, va_arg(args, const samba_shape *)); break;
+        case 'T': samba__put_text(t, samba__dtype_text((samba_dtype)va_arg(args, int))); break;
+        case 0: return;
+        default: samba__put_char(t, *fmt); break;
+        }
+    }
+}
+
+SAMBA__FN void samba__format(samba__text *t, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    samba__vformat(t, fmt, args);
+    va_end(args);
+}
+
+SAMBA__FN samba__text samba__text_in(char *buffer, size_t size)
+{
+    samba__text t;
+    t.at = buffer;
+    t.cap = buffer ? size : 0;
+    t.len = 0;
+    if (t.cap) buffer[0] = 0;
+    return t;
+}
+
+SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...)
+{
+    samba__text t = samba__text_in(call->why, sizeof call->why);
+    va_list args;
+    va_start(args, fmt);
+    samba__vformat(&t, fmt, args);
+    va_end(args);
+    call->code = code;
+    return false;
+}
+
+/* ==== [random] ================================================================================ */
+
+/* Counter-based: block number -> four random words, keyed. Philox4x32-10: Salmon, Moraes, Dror,
+   Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Order and threads do not matter. */
+SAMBA__INLINE void samba__philox(uint64_t key, uint64_t block, uint32_t stream, uint32_t out[4])
+{
+    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = stream, c3 = 0;
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+/* 24 bits of a word to [0,1); and to (0,1), for logarithms. Both exact. */
+SAMBA__INLINE float samba__unit(uint32_t word)
+{
+    return (float)(word >> 8) * 5.9604644775390625e-08f;
+}
+SAMBA__INLINE float samba__open_unit(uint32_t word)
+{
+    return (float)(word >> 9) * 1.1920928955078125e-07f + 5.9604644775390625e-08f;
+}
+
+/* The key of a named stream: the session's seed and the name, so that adding a tensor moves no
+   other. */
+SAMBA__FN uint64_t samba__stream_key(uint64_t seed, const char *name)
+{
+    return samba__hash(name, strlen(name), seed);
+}
+
+/* ==== [threads] =============================================================================== */
+
+typedef void (*samba__job_fn)(void *context, int64_t begin, int64_t end, int32_t thread);
+
+#if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_NO_THREADS)
+#define SAMBA_NO_THREADS
+#endif
+#define SAMBA__MAX_THREADS 64
+
+#if !defined(SAMBA_NO_THREADS)
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+/* Threads take pieces of `grain` units from one counter until it runs out. A thread that comes late
+   finds the job closed and goes back to sleep, so nobody waits for a thread that has no work. */
+typedef struct samba__pool {
+    int32_t n_threads;                  /* the caller counts */
+    int32_t n_started;
+    uint32_t ticket;                    /* atomic; odd while a job is open */
+    int32_t active;                     /* atomic; helpers inside the open job */
+    int32_t sleepers;                   /* atomic */
+    int64_t next;                       /* atomic; first unit nobody has taken */
+    samba__job_fn job;
+    void *context;
+    int64_t units, grain;
+    bool quit;                          /* read and written under the mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    pthread_t thread[SAMBA__MAX_THREADS];
+} samba__pool;
+
+/* about 50 microseconds: longer than the gap between two ops */
+#define SAMBA__SPINS 4000
+
+SAMBA__FN void samba__relax(void)
+{
+#if SAMBA__X86
+    _mm_pause();
+#endif
+}
+
+SAMBA__FN void samba__pool_work(samba__pool *p, int32_t thread)
+{
+    for (;;) {
+        int64_t begin = __atomic_fetch_add(&p->next, p->grain, __ATOMIC_RELAXED);
+        if (begin >= p->units) return;
+        p->job(p->context, begin, samba__min64(begin + p->grain, p->units), thread);
+    }
+}
+
+/* Returns the next ticket that is not `seen`; spins first, then sleeps. 0 means quit. */
+SAMBA__FN uint32_t samba__pool_wait(samba__pool *p, uint32_t seen)
+{
+    for (int spin = 0; spin < SAMBA__SPINS; spin++) {
+        uint32_t ticket = __atomic_load_n(&p->ticket, __ATOMIC_ACQUIRE);
+        if (ticket != seen && (ticket & 1)) return ticket;
+        samba__relax();
+    }
+    uint32_t ticket = 0;
+    pthread_mutex_lock(&p->mutex);
+    __atomic_add_fetch(&p->sleepers, 1, __ATOMIC_SEQ_CST);
+    while (!p->quit) {
+        ticket = __atomic_load_n(&p->ticket, __ATOMIC_SEQ_CST);
+        if (ticket != seen && (ticket & 1)) break;
+        pthread_cond_wait(&p->wake, &p->mutex);
+    }
+    if (p->quit) ticket = 0;
+    __atomic_sub_fetch(&p->sleepers, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&p->mutex);
+    return ticket;
+}
+
+typedef struct samba__helper { samba__pool *pool; int32_t thread; } samba__helper;
+
+SAMBA__FN void *samba__helper_main(void *argument)
+{
+    samba__pool *p = (samba__pool *)argument;
+    int32_t thread = __atomic_add_fetch(&p->n_started, 1, __ATOMIC_SEQ_CST);
+    for (uint32_t ticket = 0; (ticket = samba__pool_wait(p, ticket)) != 0;) {
+        __atomic_add_fetch(&p->active, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&p->ticket, __ATOMIC_SEQ_CST) == ticket) samba__pool_work(p, thread);
+        __atomic_sub_fetch(&p->active, 1, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+SAMBA__FN void samba__pool_wake(samba__pool *p)
+{
+    if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) == 0) return;
+    pthread_mutex_lock(&p->mutex);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* Starts n - 1 helpers; with fewer if the system refuses, which changes nothing but the time. */
+SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
+{
+    memset(p, 0, sizeof *p);
+    p->n_threads = 1;
+    if (pthread_mutex_init(&p->mutex, NULL)) return false;
+    if (pthread_cond_init(&p->wake, NULL)) {
+        pthread_mutex_destroy(&p->mutex);
+        return false;
+    }
+    while (p->n_threads < n && p->n_threads < SAMBA__MAX_THREADS) {
+        if (pthread_create(&p->thread[p->n_threads], NULL, samba__helper_main, p)) break;
+        p->n_threads++;
+    }
+    return true;
+}
+
+SAMBA__FN void samba__pool_close(samba__pool *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->quit = true;
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->mutex);
+    for (int32_t i = 1; i < p->n_threads; i++) pthread_join(p->thread[i], NULL);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->mutex);
+}
+
+SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context, int64_t units,
+                               int64_t grain)
+{
+    if (!p || p->n_threads == 1 || units <= grain) {
+        if (units > 0) job(context, 0, units, 0);
+        return;
+    }
+    p->job = job;
+    p->context = context;
+    p->units = units;
+    p->grain = grain;
+    __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
+    samba__pool_wake(p);
+    samba__pool_work(p, 0);
+    __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
+    for (int spin = 0; __atomic_load_n(&p->active, __ATOMIC_SEQ_CST) > 0; spin++) {
+        if (spin < SAMBA__SPINS) samba__relax();
+        else sched_yield();
+    }
+}
+
+SAMBA__FN int32_t samba__processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > SAMBA__MAX_THREADS ? SAMBA__MAX_THREADS : (int32_t)n;
+}
+
+#else /* one thread: the same calls */
+
+typedef struct samba__pool { int32_t n_threads; } samba__pool;
+SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
+{
+    (void)n;
+    p->n_threads = 1;
+    return true;
+}
+SAMBA__FN void samba__pool_close(samba__pool *p) { (void)p; }
+SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context, int64_t units,
+                               int64_t grain)
+{
+    (void)p;
+    (void)grain;
+    if (units > 0) job(context, 0, units, 0);
+}
+SAMBA__FN int32_t samba__processors(void) { return 1; }
+#endif
+
+/* ==== [tensor] ================================================================================ */
+
+SAMBA_API samba_shape samba_scalar_shape(void)
+{
+    samba_shape shape;
+    memset(&shape, 0, sizeof shape);
+    return shape;
+}
+
+SAMBA_API const char *samba_dtype_name(samba_dtype dtype) { return samba__dtype_text(dtype); }
+
+SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
+{
+    static const uint8_t sizes[SAMBA_N_DTYPES] = { 4, 2, 2, 4, 2, 1, 1, 1 };
+    return (unsigned)dtype < SAMBA_N_DTYPES ? sizes[dtype] : 0;
+}
+
+SAMBA_API int64_t samba_count(const samba_shape *shape)
+{
+    int64_t n = 1;
+    for (int32_t i = 0; i < shape->ndim; i++) n *= shape->dim[i];
+    return n;
+}
+
+/* Elements before axis, and after it. */
+SAMBA__FN int64_t samba__outer(const samba_shape *shape, int32_t axis)
+{
+    int64_t n = 1;
+    for (int32_t i = 0; i < axis; i++) n *= shape->dim[i];
+    return n;
+}
+SAMBA__FN int64_t samba__inner(const samba_shape *shape, int32_t axis)
+{
+    int64_t n = 1;
+    for (int32_t i = axis + 1; i < shape->ndim; i++) n *= shape->dim[i];
+    return n;
+}
+
+/* elements of one tensor: keeps every byte count exact */
+#define SAMBA__MAX_COUNT ((int64_t)1 << 40)
+
+/* A shape is sound if its rank, every dimension and their product are in range. */
+SAMBA__FN bool samba__sound_shape(const samba_shape *shape)
+{
+    int64_t n = 1;
+    if (shape->ndim < 0 || shape->ndim > SAMBA_MAX_DIMS) return false;
+    for (int32_t i = 0; i < shape->ndim; i++) {
+        if (shape->dim[i] < 1 || n > SAMBA__MAX_COUNT / shape->dim[i]) return false;
+        n *= shape->dim[i];
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__same_shape(const samba_shape *a, const samba_shape *b)
+{
+    if (a->ndim != b->ndim) return false;
+    for (int32_t i = 0; i < a->ndim; i++) {
+        if (a->dim[i] != b->dim[i]) return false;
+    }
+    return true;
+}
+
+SAMBA__FN size_t samba__spec_bytes(const samba_spec *spec)
+{
+    return (size_t)samba_count(&spec->shape) * samba_dtype_size(spec->dtype);
+}
+
+SAMBA__FN bool samba__is_float(samba_dtype d)
+{
+    return d == SAMBA_F32 || d == SAMBA_BF16 || d == SAMBA_F16;
+}
+
+/* NumPy broadcasting: align at the right, 1 stretches. False if a dimension does not fit; its index
+   in *bad. */
+SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samba_shape *out,
+                                int32_t *bad)
+{
+    samba_shape r = samba_scalar_shape();
+    r.ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
+    for (int32_t i = 0; i < r.ndim; i++) {
+        int32_t ia = i - (r.ndim - a->ndim), ib = i - (r.ndim - b->ndim);
+        int32_t da = ia < 0 ? 1 : a->dim[ia], db = ib < 0 ? 1 : b->dim[ib];
+        if (da != db && da != 1 && db != 1) {
+            *bad = i;
+            return false;
+        }
+        r.dim[i] = da == 1 ? db : da;
+    }
+    *out = r;
+    return true;
+}
+
+/* ---- bf16 and f16 storage ---- */
+
+SAMBA__INLINE float samba__from_bf16(uint16_t h) { return samba__bits_float((uint32_t)h << 16); }
+
+/* Round to nearest even; a NaN stays a quiet NaN. */
+SAMBA__INLINE uint16_t samba__to_bf16(float f)
+{
+    uint32_t u = samba__float_bits(f);
+    uint32_t rounded = (u + 0x7FFFu + ((u >> 16) & 1u)) >> 16;
+    uint32_t nan = (u >> 16) | 0x40u;
+    return (uint16_t)((u & 0x7FFFFFFFu) > 0x7F800000u ? nan : rounded);
+}
+
+/* IEEE half to float by scaling: exact for normals and subnormals alike. */
+SAMBA__INLINE float samba__from_f16(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = (uint32_t)(h & 0x7FFFu) << 13;
+    float scaled = samba__bits_float(rest) * 5.192296858534828e33f;
+    uint32_t bits = rest >= 0x0F800000u ? rest | 0x7F800000u : samba__float_bits(scaled);
+    return samba__bits_float(bits | sign);
+}
+
+/* Nearest even: adding a suitable power of two makes the float unit do the rounding. */
+SAMBA__INLINE uint16_t samba__to_f16(float f)
+{
+    uint32_t u = samba__float_bits(f), sign = (u >> 16) & 0x8000u, a = u & 0x7FFFFFFFu;
+    uint32_t nan = a > 0x7F800000u ? 0x7E00u : 0x7C00u;
+    uint32_t tiny = samba__float_bits(samba__bits_float(a < 0x38800000u ? a : 0)
+                                      + 0.5f) - 0x3F000000u;
+    uint32_t normal = (a - 0x38000000u + 0xFFFu + ((a >> 13) & 1u)) >> 13;
+    uint32_t h = a < 0x38800000u ? tiny : a >= 0x477FF000u ? nan : normal;
+    return (uint16_t)(sign | h);
+}
+
+/* n elements of any type to f32, and back. Integers saturate, NaN gives 0. */
+#define SAMBA__EACH(statement) for (int64_t i = 0; i < n; i++) statement; break
+SAMBA__FN void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype, int64_t n)
+{
+    const uint16_t *h = (const uint16_t *)x;
+    switch (dtype) {
+    case SAMBA_F32: memcpy(y, x, (size_t)n * 4); break;
+    case SAMBA_BF16: SAMBA__EACH(y[i] = samba__from_bf16(h[i]));
+    case SAMBA_F16: SAMBA__EACH(y[i] = samba__from_f16(h[i]));
+    case SAMBA_I32: SAMBA__EACH(y[i] = (float)((const int32_t *)x)[i]);
+    case SAMBA_I16: SAMBA__EACH(y[i] = (float)((const int16_t *)x)[i]);
+    case SAMBA_I8: SAMBA__EACH(y[i] = (float)((const int8_t *)x)[i]);
+    case SAMBA_U8: SAMBA__EACH(y[i] = (float)((const uint8_t *)x)[i]);
+    case SAMBA_BOOL: SAMBA__EACH(y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
+    }
+}
+
+SAMBA__INLINE int32_t samba__saturate(float f, int32_t low, int32_t high)
+{
+    if (f != f) return 0;
+    return f <= (float)low ? low : f >= (float)high ? high : (int32_t)f;
+}
+
+SAMBA__FN void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_dtype dtype, int64_t n)
+{
+    uint16_t *h = (uint16_t *)y;
+    switch (dtype) {
+    case SAMBA_F32: memcpy(y, x, (size_t)n * 4); break;
+    case SAMBA_BF16: SAMBA__EACH(h[i] = samba__to_bf16(x[i]));
+    case SAMBA_F16: SAMBA__EACH(h[i] = samba__to_f16(x[i]));
+    case SAMBA_I32: SAMBA__EACH(((int32_t *)y)[i] = samba__saturate(x[i], INT32_MIN, INT32_MAX));
+    case SAMBA_I16: SAMBA__EACH(((int16_t *)y)[i] = (int16_t)samba__saturate(x[i], -32768, 32767));
+    case SAMBA_I8: SAMBA__EACH(((int8_t *)y)[i] = (int8_t)samba__saturate(x[i], -128, 127));
+    case SAMBA_U8: SAMBA__EACH(((uint8_t *)y)[i] = (uint8_t)samba__saturate(x[i], 0, 255));
+    case SAMBA_BOOL: SAMBA__EACH(((uint8_t *)y)[i] = x[i] != 0.0f);
+    }
+}
+#undef SAMBA__EACH
+
+/* ---- Signatures: "*n,n?,n->*n". One letter is one dimension, '*' any leading ones (equal in all
+   terms), '?' after a term makes it optional, "i:" and "b:" before it mean i32 and bool. ---- */
+
+typedef struct samba__binding {
+    int32_t letter[26];                 /* 0: not bound yet */
+    samba_shape star;
+    bool star_bound;
+} samba__binding;
+
+typedef struct samba__term {
+    samba_dtype dtype;
+    bool star, optional;
+    char letters[SAMBA_MAX_DIMS + 1];
+    int32_t n_letters;
+} samba__term;
+
+/* Reads one term; returns what follows it (after a comma or an arrow). */
+SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
+{
+    memset(t, 0, sizeof *t);
+    if ((*p == 'i' || *p == 'b') && p[1] == ':') {
+        t->dtype = *p == 'i' ? SAMBA_I32 : SAMBA_BOOL;
+        p += 2;
+    }
+    for (; *p && *p != ',' && *p != '-'; p++) {
+        if (*p == '*') t->star = true;
+        else if (*p == '?') t->optional = true;
+        else if (*p >= 'a' && *p <= 'z'
+                 && t->n_letters < SAMBA_MAX_DIMS) t->letters[t->n_letters++] = *p;
+    }
+    if (*p == ',') return p + 1;
+    return p[0] == '-' && p[1] == '>' ? p + 2 : p;
+}
+
+SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *t,
+                                samba__binding *b)
+{
+    const samba_spec *x = &call->in[i];
+    int32_t lead = x->shape.ndim - t->n_letters;
+    if (x->dtype != t->dtype) {
+        return samba_refuse(call, SAMBA_EDTYPE, "input %d is %T, but must be %T; use samba_cast", i,
+                            (int)x->dtype, (int)t->dtype);
+    }
+    if (lead < 0 || (lead > 0 && !t->star)) {
+        return samba_refuse(call, SAMBA_ESHAPE, "input %d %S must have %s%d dimensions (%s%s)", i,
+                            &x->shape,
+                            t->star ? "at least " : "", t->n_letters, t->star ? "*"
+                                : "", t->letters);
+    }
+    for (int32_t k = 0; k < t->n_letters; k++) {
+        int32_t *bound = &b->letter[t->letters[k] - 'a'], d = x->shape.dim[lead + k];
+        if (*bound && *bound != d) {
+            return samba_refuse(call, SAMBA_ESHAPE, "dimension %d of input %d is %d, but must be "
+                                "%d (%s%s)",
+                                lead + k, i, d, *bound, t->star ? "*" : "", t->letters);
+        }
+        *bound = d;
+    }
+    if (!t->star) return true;
+    samba_shape star = x->shape;
+    star.ndim = lead;
+    if (b->star_bound && !samba__same_shape(&star, &b->star)) {
+        return samba_refuse(call, SAMBA_ESHAPE, "leading dimensions %S of input %d must be %S",
+                            &star, i, &b->star);
+    }
+    b->star = star;
+    b->star_bound = true;
+    return true;
+}
+
+/* Checks the inputs of a call against a signature and fills in its outputs. */
+SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__binding *b)
+{
+    samba__term t;
+    const char *p = signature;
+    int32_t i = 0;
+    bool inputs = true;
+    memset(b, 0, sizeof *b);
+    for (; inputs; i++) {
+        p = samba__read_term(p, &t);
+        inputs = p[-1] == ',';
+        bool absent = i >= call->n_in || call->in[i].shape.ndim < 0;
+        if (absent && t.optional) continue;
+        if (absent) return samba_refuse(call, SAMBA_EARG, "input %d is missing (%s)", i, signature);
+        if (!samba__bind_term(call, i, &t, b)) return false;
+    }
+    if (call->n_in > i) {
+        return samba_refuse(call, SAMBA_EARG, "%d inputs given, at most %d fit (%s)", call->n_in,
+                            i, signature);
+    }
+    for (call->n_out = 0; *p && call->n_out < SAMBA_MAX_OUT; call->n_out++) {
+        samba_spec *y = &call->out[call->n_out];
+        p = samba__read_term(p, &t);
+        y->dtype = t.dtype;
+        y->shape = t.star ? b->star : samba_scalar_shape();
+        for (int32_t k = 0; k < t.n_letters && y->shape.ndim < SAMBA_MAX_DIMS; k++) {
+            y->shape.dim[y->shape.ndim++] = b->letter[t.letters[k] - 'a'];
+        }
+    }
+    return true;
+}
+
+/* ==== [math] ================================================================================ */
+
+/*
+   The C library's expf differs from machine to machine; a checkpoint must not. So the library has
+   its own functions, built only from float +, -, *, /, fma and integer operations: each of these
+   has exactly one correct result, hence so has every formula below, on every compiler, one element
+   or eight at a time. Three rules keep it so; code that uses this chapter obeys them too:
+
+   1. A compiler may fuse a*b + c into one fma, or may not. So a product that feeds an addition is
+      written samba__fma(a, b, c), or samba__mul(a, b) where the rounded product itself is wanted. A
+      function whose last step is a product ends in samba__mul, as its caller may add to the result.
+   2. No branches, no && or ||, only selects between finished values, one test each: then a plain
+      loop over the function is vectorised, and every arm is defined for every input.
+   3. Every NaN that leaves is the same NaN, as machines disagree which operand's NaN to pass on.
+
+   Polynomials are minimax fits (Remez exchange, coefficients rounded one by one) unless a source is
+   named. Largest errors found, in units in the last place (ulp; the best possible is 0.5):
+
+      exp 0.90   log 0.84  log1p 1.43   sqrt 0.50   rsqrt 1.5   tanh 1.41   sigmoid 1.48   erf 1.48
+      softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 2.7   sin, cos 1.4   inv_normal_cdf 4.9
+      pow 1.1 + |y log x| / 14, a relative error below 5 10^-7
+
+   The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero.
+*/
+#define SAMBA__INF samba__as_float(0x7f800000u)
+#define SAMBA__NAN samba__as_float(0x7fc00000u)
+
+SAMBA__INLINE uint32_t samba__as_bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+SAMBA__INLINE float samba__as_float(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* a*b, rounded, out of reach of fusion. (-0 becomes +0.) */
+SAMBA__INLINE float samba__mul(float a, float b)
+{
+    return samba__fma(a, b, 0.0f);
+}
+
+SAMBA__INLINE float samba__abs(float x)
+{
+    return samba__as_float(samba__as_bits(x) & 0x7fffffffu);
+}
+
+/* |x|, at most limit: keeps the arms that do not count finite. */
+SAMBA__INLINE float samba__abs_upto(float x, float limit)
+{
+    float a = samba__abs(x);
+    return a > limit ? limit : a;
+}
+
+/* The magnitude y >= 0 with the sign of x. */
+SAMBA__INLINE float samba__with_sign(float y, float x)
+{
+    return samba__as_float(samba__as_bits(y) | (samba__as_bits(x) & 0x80000000u));
+}
+
+/* y = f(x), or the one NaN if x is any NaN. */
+SAMBA__INLINE float samba__unless_nan(float x, float y)
+{
+    return x == x ? y : SAMBA__NAN;
+}
+
+/* c0 + c1 x + c2 x^2 + c3 x^3 by Horner's rule; to go on, c3 is itself a polynomial in x. */
+SAMBA__INLINE float samba__poly(float x, float c0, float c1, float c2, float c3)
+{
+    return samba__fma(samba__fma(samba__fma(c3, x, c2), x, c1), x, c0);
+}
+
+/*
+   The integer n nearest to a*b, |n| < 2^22, as a float and as two's complement bits. Adding
+   1.5 * 2^23 leaves no room for a fraction: the sum's low bits are n; subtracting it leaves n.
+*/
+SAMBA__INLINE float samba__round_product(float a, float b, uint32_t *n)
+{
+    float shifted = samba__fma(a, b, 12582912.0f);
+    *n = samba__as_bits(shifted) - samba__as_bits(12582912.0f);
+    return shifted - 12582912.0f;
+}
+
+/*
+   m * e^(x + low), low a small correction to x. With n = round(x / ln 2) and r = x - n ln 2,
+   e^x = 2^n e^r, |r| <= 0.347. ln 2 comes in two parts (Cody and Waite 1980); the first fma is
+   exact. 2^n is applied in two halves: results overflow to infinity and underflow gradually.
+   Beyond the clamp the result is 0 or infinity anyway: m is 1 if x > 0, and |m| < 10^9.
+*/
+SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
+{
+    uint32_t n, half;
+    float t, r, y;
+    x = x < -126.0f ? -126.0f : x;
+    x = x > 89.0f ? 89.0f : x;
+    t = samba__round_product(x, 1.442695022f, &n);
+    r = samba__fma(t, -0.6931471825f, x);
+    r += samba__fma(t, 1.904654212e-9f, low);
+    y = samba__poly(r, 1.0f, 1.0f, 0.4999999404f, samba__poly(r,
+        0.1666651517f, 0.04166808724f, 0.008369296789f, 0.001383823925f));
+    n += 300u; /* now positive, and halving is a shift: 2^n = 2^(half - 150) 2^(n - half - 150) */
+    half = n >> 1;
+    y = m * y * samba__as_float((half - 23u) << 23);
+    return samba__mul(y, samba__as_float((n - half - 23u) << 23));
+}
+
+/* e^x */
+SAMBA__INLINE float samba__exp(float x)
+{
+    return samba__unless_nan(x, samba__exp_scaled(1.0f, x, 0.0f));
+}
+
+/*
+   x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2), for x > 0; returns f. Moving the bits of
+   sqrt(1/2) onto those of 1 makes the exponent field count from there. Subnormals are scaled first.
+*/
+SAMBA__INLINE float samba__log_split(float x, float *e)
+{
+    int tiny = x < 1.17549435e-38f;
+    float scaled = x * 8388608.0f;
+    uint32_t u = samba__as_bits(tiny ? scaled : x) + (0x3f800000u - 0x3f3504f3u);
+    *e = (float)(int32_t)(u >> 23) - (tiny ? 150.0f : 127.0f);
+    return samba__as_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+}
+
+/* (log(1 + f) - f + f^2 / 2) / f^3 for f from log_split. */
+SAMBA__INLINE float samba__log_poly(float f)
+{
+    return samba__poly(f, 0.3333331347f, -0.2500016689f, 0.2000222355f, samba__poly(f,
+        -0.1665936708f, 0.1420955509f, -0.1254966706f, samba__fma(f,
+        samba__fma(f, 0.05339729786f, -0.1091737822f), 0.1210910156f)));
+}
+
+/* e ln 2 + log(1 + f), smallest terms first. */
+SAMBA__INLINE float samba__log_join(float e, float f)
+{
+    float tail = samba__fma(f, samba__log_poly(f), -0.5f);
+    tail = samba__fma(f * f, tail, e * -1.904654212e-9f);
+    return samba__fma(e, 0.6931471825f, f + tail);
+}
+
+/* log x */
+SAMBA__INLINE float samba__log(float x)
+{
+    float e, f = samba__log_split(x, &e);
+    float y = samba__log_join(e, f);
+    y = x == SAMBA__INF ? x : y;
+    y = x == 0.0f ? -SAMBA__INF : y;
+    return x >= 0.0f ? y : SAMBA__NAN;
+}
+
+/*
+   log(1 + x). 1 + x loses bits of x, so it only chooses e; f = (1 + x) 2^-e - 1 = x s + (s - 1)
+   with s = 2^-e is rounded once, and is x itself near 0. From 2^24 on, the 1 no longer matters.
+*/
+SAMBA__INLINE float samba__log1p(float x)
+{
+    float e, f = samba__log_split(1.0f + x, &e);
+    float s = samba__as_float((uint32_t)(127 - (int32_t)e) << 23);
+    float y = samba__log_join(e, x < 16777216.0f ? samba__fma(x, s, s - 1.0f) : f);
+    y = x == SAMBA__INF ? x : y;
+    y = x == -1.0f ? -SAMBA__INF : y;
+    return x >= -1.0f ? y : SAMBA__NAN;
+}
+
+/*
+   sqrt x, correctly rounded, hence equal to the hardware's; spelled out because compilers do not
+   vectorise sqrtf while it may set errno. x = 4^k m with m in [1, 4); y -> 1 / sqrt(m) by the
+   well-known integer guess and three Newton steps; then one step on s = m y with an exact residual
+   (Markstein 1990). Checked against sqrtss for all floats.
+*/
+SAMBA__INLINE float samba__sqrt(float x)
+{
+    int tiny = x < 1.17549435e-38f;
+    float scaled = x * 16777216.0f;
+    uint32_t u = samba__as_bits(tiny ? scaled : x);
+    uint32_t k = ((u >> 23) + 1u) >> 1; /* 64 more than the true k */
+    float m = samba__as_float(u - (k << 24) + (128u << 23));
+    float y = samba__as_float(0x5f375a86u - (samba__as_bits(m) >> 1)), h = -0.5f * m, s;
+    y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
+    y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
+    y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
+    s = m * y;
+    s = samba__fma(samba__fma(-s, s, m), 0.5f * y, s);
+    s = samba__mul(s, samba__as_float((k + (tiny ? 51u : 63u)) << 23));
+    s = x == 0.0f ? x : s;
+    s = x == SAMBA__INF ? x : s;
+    return x >= 0.0f ? s : SAMBA__NAN;
+}
+
+/* 1 / sqrt x, as two correctly rounded operations. */
+SAMBA__INLINE float samba__rsqrt(float x)
+{
+    return samba__unless_nan(x, 1.0f / samba__sqrt(x));
+}
+
+/* tanh x = x + x^3 P(x^2) near 0, else 1 - 2 / (e^2x + 1) with the sign put back. */
+SAMBA__INLINE float samba__tanh(float x)
+{
+    float a = samba__abs(x), s = a * a;
+    float p = samba__poly(s, -0.3333329856f, 0.133319363f, -0.05378471687f,
+        samba__fma(s, -0.005897966214f, 0.02079862542f));
+    float inner = samba__fma(a * s, p, a);
+    float outer = 1.0f - 2.0f / (samba__exp(2.0f * a) + 1.0f);
+    return samba__unless_nan(x, samba__with_sign(a < 0.6f ? inner : outer, x));
+}
+
+/*
+   1 / (1 + e^-x), or e^x / (1 + e^x) if x < 0: with t = e^-|x| nothing overflows, and small results
+   keep their digits. One residual step repairs the roundings of 1 + t and of the quotient.
+*/
+SAMBA__INLINE float samba__sigmoid(float x)
+{
+    float t = samba__exp(-samba__abs(x)), top = x < 0.0f ? t : 1.0f;
+    float bottom = 1.0f + t, lost = t - (bottom - 1.0f);
+    float i = 1.0f / bottom, y = top * i;
+    y = samba__fma(samba__fma(-y, lost, samba__fma(-y, bottom, top)), i, y);
+    return samba__unless_nan(x, y);
+}
+
+/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|) */
+SAMBA__INLINE float samba__softplus(float x)
+{
+    float t = samba__exp_scaled(1.0f, -samba__abs(x), 0.0f);
+    return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) + samba__log1p(t));
+}
+
+/*
+   The three smooth ReLUs are x S(x) for a step S with S(x) + S(-x) = 1. Hence, with a = |x|,
+       x S(x) = max(x, 0) - a S(-a),        d/dx (x S(x)) = D if x < 0, 1 - D otherwise,
+   where D is the derivative at -a: only the left tail is computed, and nothing cancels.
+*/
+SAMBA__INLINE float samba__smooth_relu(float x, float tail)
+{
+    return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) - tail);
+}
+
+SAMBA__INLINE float samba__smooth_relu_grad(float x, float d)
+{
+    return samba__unless_nan(x, x < 0.0f ? d : 1.0f - d);
+}
+
+/* SiLU, x sigmoid(x): a S(-a) = a / (1 + t) e^-a with t = e^-a. */
+SAMBA__INLINE float samba__silu(float x)
+{
+    float a = samba__abs_upto(x, 126.0f);
+    float t = samba__exp_scaled(1.0f, -a, 0.0f);
+    return samba__smooth_relu(x, samba__exp_scaled(a / (1.0f + t), -a, 0.0f));
+}
+
+/* D = S (1 - a (1 - S)) at -a, where 1 - S = i = 1 / (1 + t) and S = t i. */
+SAMBA__INLINE float samba__silu_grad(float x)
+{
+    float a = samba__abs_upto(x, 126.0f);
+    float i = 1.0f / (1.0f + samba__exp_scaled(1.0f, -a, 0.0f));
+    return samba__smooth_relu_grad(x, samba__exp_scaled(i * samba__fma(-a, i, 1.0f), -a, 0.0f));
+}
+
+/* m e^(-a^2 / 2), the square kept in two parts so that the far tail stays accurate. */
+SAMBA__INLINE float samba__gauss(float m, float a)
+{
+    float h = -0.5f * a, square = samba__mul(h, a);
+    return samba__exp_scaled(m, square, samba__fma(h, a, -square));
+}
+
+/*
+   e^(a^2 / 2) Q(a), a >= 0, where Q(a) is the normal distribution's mass above a: a slowly falling
+   function, fitted as (1 - q) P(q) with q = (a - 4) / (a + 4) (Shepherd and Laframboise 1981). The
+   quotient is refined by its residual a - 4 - q (a + 4).
+*/
+SAMBA__INLINE float samba__normal_tail(float a)
+{
+    float i = 1.0f / (a + 4.0f), q = (a - 4.0f) * i, p;
+    q = samba__fma(i, samba__fma(-q, a, samba__fma(-4.0f, q + 1.0f, a)), q);
+    p = samba__poly(q, 0.09441064299f, -0.0759870708f, 0.04839203134f, samba__poly(q,
+        -0.02331547067f, 0.007551398594f, -0.0009402878932f, samba__poly(q,
+        -0.0004423804639f, 0.0001944094984f, 2.619799852e-5f, -1.369322763e-5f)));
+    return samba__fma(-q, p, p);
+}
+
+/* erf x = x + x P(x^2) near 0, else 1 - 2 Q(sqrt(2) |x|) with the sign put back. */
+SAMBA__INLINE float samba__erf(float x)
+{
+    float a = samba__abs_upto(x, 10.0f), b = 1.414213538f * a, s = a * a;
+    float p = samba__poly(s, 0.1283791661f, -0.3761262596f, 0.1128357872f, samba__poly(s,
+        -0.0268533472f, 0.005187162198f, -0.0007997853099f, 7.806903159e-5f));
+    float outer = 1.0f - samba__gauss(2.0f * samba__normal_tail(b), b);
+    return samba__unless_nan(x, samba__with_sign(a < 1.0f ? samba__fma(a, p, a) : outer, x));
+}
+
+/* GELU, x (1 + erf(x / sqrt(2))) / 2: a smooth ReLU whose S(-a) is Q(a). */
+SAMBA__INLINE float samba__gelu(float x)
+{
+    float a = samba__abs_upto(x, 15.0f);
+    return samba__smooth_relu(x, samba__gauss(a * samba__normal_tail(a), a));
+}
+
+/* D = Q(a) - a e^(-a^2 / 2) / sqrt(2 pi) */
+SAMBA__INLINE float samba__gelu_grad(float x)
+{
+    float a = samba__abs_upto(x, 15.0f);
+    float d = samba__gauss(samba__fma(a, -0.3989422917f, samba__normal_tail(a)), a);
+    return samba__smooth_relu_grad(x, d);
+}
+
+/*
+   GELU's tanh form, x (1 + tanh u) / 2 = x sigmoid(2u), 2u = sqrt(8 / pi) (x + 0.044715 x^3) =
+   x (c + d x^2). An error of 2u is an error of the result many times as large, so this returns
+   2u at -a with what rounding lost in low: w + wl = c + d s by a two-sum (Knuth), then a product.
+*/
+SAMBA__INLINE float samba__gelu_tanh_arg(float a, float *low)
+{
+    const float c = 1.595769167f, d = 0.07135481387f;
+    float s = samba__mul(a, a), ds = samba__mul(d, s);
+    float w = c + ds, z = w - c, wl = (c - (w - z)) + (ds - z), y = samba__mul(-a, w);
+    wl += samba__fma(d, s, -ds) + samba__fma(d, samba__fma(a, a, -s), -4.534068054e-8f);
+    wl += samba__mul(s, 2.398832466e-9f);
+    *low = samba__fma(-a, wl, samba__fma(-a, w, -y));
+    return y;
+}
+
+SAMBA__INLINE float samba__gelu_tanh(float x)
+{
+    float low, a = samba__abs_upto(x, 12.0f), y = samba__gelu_tanh_arg(a, &low);
+    float t = samba__exp_scaled(1.0f, y, low);
+    return samba__smooth_relu(x, samba__exp_scaled(a / (1.0f + t), y, low));
+}
+
+/* D as for SiLU, times the inner derivative: S (1 - a (1 - S) (c + 3 d a^2)). */
+SAMBA__INLINE float samba__gelu_tanh_grad(float x)
+{
+    float low, a = samba__abs_upto(x, 12.0f), y = samba__gelu_tanh_arg(a, &low);
+    float i = 1.0f / (1.0f + samba__exp_scaled(1.0f, y, low));
+    float slope = samba__fma(a * a, 0.2140644491f, 1.595769167f);
+    float d = samba__exp_scaled(i * samba__fma(-a * i, slope, 1.0f), y, low);
+    return samba__smooth_relu_grad(x, d);
+}
+
+/*
+   log x for x > 0 as a sum hi + low: e ln 2 + 2 atanh s with s = f / (2 + f), |s| < 0.172. The
+   large terms, e ln 2 and 2s, keep their rounding errors (ln 2 has a first part of 16 bits, whose
+   product with e is exact); 2 s^3 (1/3 + s^2 / 5 + ...) is small enough to need no such care.
+*/
+SAMBA__INLINE float samba__log_pair(float x, float *low)
+{
+    float e, f = samba__log_split(x, &e);
+    float i = 1.0f / (2.0f + f), s = samba__mul(f, i), z = s * s, two_s = s + s;
+    float lost = samba__fma(-s, f, f - two_s) * i; /* of s: the quotient's residual, divided */
+    float el = samba__mul(e, 0.693145752f), a = el + two_s, rest, y;
+    rest = samba__fma(e, 1.428606765e-6f, 2.0f * lost);
+    rest = samba__fma(two_s * z, samba__poly(z,
+        0.3333333135f, 0.2000048608f, 0.1424940675f, 0.1213891879f), rest);
+    rest += (el - a) + two_s;
+    y = a + rest;
+    *low = (a - y) + rest;
+    return y;
+}
+
+/* Is a >= 0 an integer? Adding 2^23 rounds to one; above that, every float is. */
+SAMBA__INLINE int samba__is_whole(float a)
+{
+    a = a < 8388608.0f ? a : 8388608.0f;
+    return (a + 8388608.0f) - 8388608.0f == a;
+}
+
+/*
+   x^y = e^(y log|x|), the product kept in two parts; negative where x is and y is odd. As in C:
+   x^0 = 1^y = 1, even for NaN; no real power of a negative x exists unless y is an integer.
+*/
+SAMBA__INLINE float samba__pow(float x, float y)
+{
+    float a = samba__abs(x), b = samba__abs(y), p, low, hi = samba__log_pair(a, &low), r, real;
+    uint32_t sign = samba__is_whole(0.5f * b) ? 0u : samba__as_bits(x) & 0x80000000u;
+    sign = samba__is_whole(b) ? sign : 0u;
+    hi = a == 0.0f ? -SAMBA__INF : hi;
+    hi = a == SAMBA__INF ? SAMBA__INF : hi;
+    p = a == 1.0f ? 0.0f : samba__mul(y, hi);
+    low = samba__fma(y, low, samba__fma(y, hi, -p));
+    low = samba__abs(p) < 150.0f ? low : 0.0f;
+    low = p == 0.0f ? 0.0f : low;
+    r = samba__as_float(samba__as_bits(samba__exp_scaled(1.0f, p, low)) | sign);
+    real = samba__is_whole(b) ? r : SAMBA__NAN;
+    real = x == -SAMBA__INF ? r : real;
+    r = x < 0.0f ? real : r;
+    r = samba__unless_nan(x, samba__unless_nan(y, r));
+    r = x == 1.0f ? 1.0f : r;
+    return y == 0.0f ? 1.0f : r;
+}
+
+/* sin(r + n pi/2), |r| <= pi/4: the low two bits of n choose sin r, cos r, -sin r or -cos r. */
+SAMBA__INLINE float samba__sin_quadrant(float r, uint32_t n)
+{
+    float s = r * r;
+    float sine = samba__fma(r * s, samba__poly(s,
+        -0.1666666716f, 0.008333379403f, -0.000198530659f, 2.832548716e-6f), r);
+    float cosine = samba__poly(s, 1.0f, -0.5f, 0.04166664556f,
+        samba__fma(s, 2.443232734e-5f, -0.001388730947f));
+    float y = (n & 1u) ? cosine : sine;
+    return samba__as_float(samba__as_bits(y) ^ ((n & 2u) << 30));
+}
+
+/*
+   sin(x + turn pi/2): n = round(x / (pi/2)) and r = x - n pi/2 with pi/2 in three parts (Cody and
+   Waite; the first fma is exact). Good up to |x| = 10^5; NaN from 2^22 on, where floats are half a
+   radian apart.
+*/
+SAMBA__INLINE float samba__sin_turned(float x, uint32_t turn)
+{
+    uint32_t n;
+    float t = samba__round_product(x, 0.6366197467f, &n);
+    float r = samba__fma(t, -1.570796371f, x);
+    r = samba__fma(t, 4.371138829e-8f, r);
+    r = samba__fma(t, 1.71512451e-15f, r);
+    return samba__abs(x) < 4194304.0f ? samba__sin_quadrant(r, n + turn) : SAMBA__NAN;
+}
+
+SAMBA__INLINE float samba__sin(float x)
+{
+    return samba__sin_turned(x, 0u);
+}
+
+SAMBA__INLINE float samba__cos(float x)
+{
+    return samba__sin_turned(x, 1u);
+}
+
+/* sin(2 pi u + turn pi/2), u in [0, 1): the reduction u - n/4 is exact. */
+SAMBA__INLINE float samba__sin_2pi_turned(float u, uint32_t turn)
+{
+    uint32_t n;
+    float f = samba__fma(samba__round_product(u, 4.0f, &n), -0.25f, u);
+    float r = samba__fma(f, 6.283185482f, f * -1.748455531e-7f);
+    return samba__abs(u) < 1048576.0f ? samba__sin_quadrant(r, n + turn) : SAMBA__NAN;
+}
+
+SAMBA__INLINE float samba__sin_2pi(float u)
+{
+    return samba__sin_2pi_turned(u, 0u);
+}
+
+SAMBA__INLINE float samba__cos_2pi(float u)
+{
+    return samba__sin_2pi_turned(u, 1u);
+}
+
+/*
+   The z below which a standard normal variable falls with probability u: algorithm AS 241, PPND7
+   (Wichura 1988). A rational function of u - 1/2 in the middle, of sqrt(-log tail) at both ends.
+*/
+SAMBA__INLINE float samba__inv_normal_cdf(float u)
+{
+    float q = u - 0.5f, r = samba__fma(-q, q, 0.180625f);
+    float tail = samba__sqrt(-samba__log(q < 0.0f ? u : 1.0f - u));
+    int middle = samba__abs(q) <= 0.425f, extreme = tail > 5.0f;
+    float d = tail - (extreme ? 5.0f : 1.6f), z;
+    float num = samba__poly(d,
+        extreme ? 6.657905115f : 1.4234372777f, extreme ? 3.081226386f : 2.75681539f,
+        extreme ? 0.42868294337f : 1.3067284816f, extreme ? 0.017337203997f : 0.17023821103f);
+    float den = samba__poly(d, 1.0f, extreme ? 0.24197894225f : 0.7370016425f,
+        extreme ? 0.012258202635f : 0.12021132975f, 0.0f);
+    float top = q * samba__poly(r, 3.3871327179f, 50.434271938f, 159.29113202f, 59.10937472f);
+    float bottom = samba__poly(r, 1.0f, 17.895169469f, 78.757757664f, 67.1875636f);
+    num = middle ? top : samba__as_float(samba__as_bits(num) ^ (samba__as_bits(q) & 0x80000000u));
+    den = middle ? bottom : den;
+    z = num / den;
+    z = u == 0.0f ? -SAMBA__INF : z;
+    z = u == 1.0f ? SAMBA__INF : z;
+    z = u >= 0.0f ? z : SAMBA__NAN;
+    return u <= 1.0f ? z : SAMBA__NAN;
+}
+
+/* ==== [gemm] ================================================================================ */
+
+/*
+ * Every dense layer, every attention score and every convolution ends here, so this chapter is
+ * fast; and every run must be repeatable, so it is exact about its arithmetic:
+ *
+ *     acc = accumulate ? C(i,j) : 0;
+ *     for (p = 0; p < k; p++) acc = fma(A(i,p), B(p,j), acc);
+ *     C(i,j) = acc, plus bias(j) if given, plus row_bias(i) if given
+ *
+ * The order of k is never changed and no element's sum is ever split.  All the speed comes from
+ * doing many elements side by side, which cannot change a bit: the naive loop, the portable
+ * path and the AVX2 path agree exactly, whatever the tiling and the number of threads.
+ *
+ * How the work is cut, from the outside in:
+ *
+ *     tile    a rectangle of C, the unit that threads share; tiles know nothing of each other
+ *     block   a run of at most SAMBA_GEMM_KC steps of k; C rests in memory between blocks
+ *     panel   16 columns of a block of B, copied so that the 16 values of a step are adjacent;
+ *             it stays in the first-level cache while it sweeps down all rows of the tile
+ *     strip   6 rows of A; strip times panel is 6 x 16 sums, which fill 12 vector registers
+ */
+
+#define SAMBA__GEMM_ROWS 6
+#define SAMBA__GEMM_COLS 16
+
+/*
+ * The most steps of k a block has (a multiple of 8) and the most rows (a multiple of 6) and columns
+ * a tile has: a panel should fit the first-level cache, a tile's block of A the second.
+ */
+#ifndef SAMBA_GEMM_KC
+#ifdef SAMBA_SMALL
+#define SAMBA_GEMM_KC 32
+#else
+#define SAMBA_GEMM_KC 512
+#endif
+#endif
+#ifndef SAMBA_GEMM_MC
+#ifdef SAMBA_SMALL
+#define SAMBA_GEMM_MC 12
+#else
+#define SAMBA_GEMM_MC 258
+#endif
+#endif
+#ifndef SAMBA_GEMM_NC
+#define SAMBA_GEMM_NC 512
+#endif
+
+/* Scratch that each thread lends to samba__gemm_run: one panel of B and one block of A. */
+#define SAMBA__GEMM_LOCAL \
+    ((size_t)SAMBA_GEMM_KC * (SAMBA__GEMM_COLS + SAMBA_GEMM_MC) * sizeof(float))
+
+/*
+ * A matrix B that is computed rather than stored, such as the image patches of a convolution:
+ * write B(p + u, j + v) to dst[u * dst_row + v] for all u < pc and v < jc.  It is called once
+ * per panel: jc <= 16, dst_row = 16, and the columns beyond jc are already zero.
+ */
+typedef void (*samba__pack_fn)(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc,
+                               float *dst, int64_t dst_row);
+
+/* One product.  Strides say where elements are, so a transposed operand costs nothing to name. */
+typedef struct samba__gemm {
+    int64_t m, n, k;
+    const float *a;             /* A(i,p) = a[i * a_row + p * a_col] */
+    int64_t a_row, a_col;
+    const float *b;             /* B(p,j) = b[p * b_row + j * b_col], unless pack_b is given */
+    int64_t b_row, b_col;
+    samba__pack_fn pack_b;
+    const void *pack_ctx;
+    float *c;                   /* C(i,j) = c[i * c_row + j]; overlaps no operand */
+    int64_t c_row;
+    const float *bias;          /* NULL, or n values: one per column */
+    const float *row_bias;      /* NULL, or m values: one per row */
+    bool accumulate;            /* add to C instead of overwriting it */
+} samba__gemm;
+
+/* The specification.  Everything below computes these very bits, only sooner. */
+SAMBA__FN void samba__gemm_naive(const samba__gemm *g)
+{
+    for (int64_t i = 0; i < g->m; i++) {
+        for (int64_t j = 0; j < g->n; j++) {
+            float *c = g->c + i * g->c_row + j;
+            float acc = g->accumulate ? *c : 0.0f;
+            for (int64_t p = 0; p < g->k; p++)
+                acc = samba__fma(g->a[i * g->a_row + p * g->a_col],
+                                 g->b[p * g->b_row + j * g->b_col], acc);
+            if (g->bias)
+                acc += g->bias[j];
+            if (g->row_bias)
+                acc += g->row_bias[i];
+            *c = acc;
+        }
+    }
+}
+
+/* ---- the sweep: one panel of B against all rows of a tile ---------------------------------- */
+
+/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= 16 and everything placed. */
+typedef struct samba__sweep {
+    int64_t rows, cols, kc;
+    const float *a;             /* A(i,p) = a[i / 6 * a_strip + i % 6 * a_row + p * a_col] */
+    int64_t a_strip, a_row, a_col;
+    const float *b;             /* B(p,j) = b[p * b_row + j]; 16 readable values at every p */
+    int64_t b_row;
+    float *c;
+    int64_t c_row;
+    const float *bias;          /* NULL except in the last block of k */
+    const float *row_bias;
+    bool resume;                /* the chains start from C, not from zero */
+} samba__sweep;
+
+SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
+{
+    for (int64_t i = 0; i < s->rows; i++) {
+        const float *a = s->a + i / SAMBA__GEMM_ROWS * s->a_strip + i % SAMBA__GEMM_ROWS * s->a_row;
+        const float *b = s->b;
+        float *c = s->c + i * s->c_row;
+        float acc[SAMBA__GEMM_COLS] = { 0.0f };
+
+        if (s->resume)
+            memcpy(acc, c, (size_t)s->cols * sizeof(float));
+        for (int64_t p = 0; p < s->kc; p++, a += s->a_col, b += s->b_row)
+            for (int j = 0; j < SAMBA__GEMM_COLS; j++)
+                acc[j] = samba__fma(*a, b[j], acc[j]);
+        for (int64_t j = 0; s->bias && j < s->cols; j++)
+            acc[j] += s->bias[j];
+        for (int64_t j = 0; s->row_bias && j < s->cols; j++)
+            acc[j] += s->row_bias[i];
+        memcpy(c, acc, (size_t)s->cols * sizeof(float));
+    }
+}
+
+#if SAMBA__X86
+
+/* Lanes 0..7 of the result are switched on where their number is below count. */
+SAMBA__AVX2 SAMBA__KERNEL __m256i samba__mask8(int64_t count)
+{
+    __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lane);
+}
+
+/* Masked accesses neither read nor write the lanes that are off, but are slow on some chips. */
+SAMBA__AVX2 SAMBA__KERNEL __m256 samba__load8(const float *x, bool whole, __m256i mask)
+{
+    return whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask);
+}
+
+SAMBA__AVX2 SAMBA__KERNEL void samba__store8(float *x, bool whole, __m256i mask, __m256 v)
+{
+    if (whole)
+        _mm256_storeu_ps(x, v);
+    else
+        _mm256_maskstore_ps(x, mask, v);
+}
+
+/*
+ * Strip times panel.  The sums must live in registers, and compilers keep only named variables
+ * there reliably, so macros spell out the six rows.  `rows` is a constant in each instantiation
+ * and the rows a short strip lacks vanish from its code.
+ */
+#define SAMBA__EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
+#define SAMBA__ROW_BEGIN(r)                                                                       \
+    __m256 lo##r = _mm256_setzero_ps(), hi##r = _mm256_setzero_ps();                              \
+    if (r < rows && s->resume) {                                                                  \
+        lo##r = samba__load8(c + r * s->c_row, whole, mask_lo);                                   \
+        hi##r = samba__load8(c + r * s->c_row + 8, whole, mask_hi);                               \
+    }
+#define SAMBA__ROW_STEP(r)                                                                        \
+    if (r < rows) {                                                                               \
+        __m256 x = _mm256_broadcast_ss(a + r * a_row);                                            \
+        lo##r = _mm256_fmadd_ps(x, b_lo, lo##r);                                                  \
+        hi##r = _mm256_fmadd_ps(x, b_hi, hi##r);                                                  \
+    }
+#define SAMBA__ROW_BIAS(r)                                                                        \
+    lo##r = _mm256_add_ps(lo##r, bias_lo);                                                        \
+    hi##r = _mm256_add_ps(hi##r, bias_hi);
+#define SAMBA__ROW_ROW_BIAS(r)                                                                    \
+    if (r < rows) {                                                                               \
+        __m256 x = _mm256_broadcast_ss(s->row_bias + i + r);                                      \
+        lo##r = _mm256_add_ps(lo##r, x);                                                          \
+        hi##r = _mm256_add_ps(hi##r, x);                                                          \
+    }
+#define SAMBA__ROW_END(r)                                                                         \
+    if (r < rows) {                                                                               \
+        samba__store8(c + r * s->c_row, whole, mask_lo, lo##r);                                   \
+        samba__store8(c + r * s->c_row + 8, whole, mask_hi, hi##r);                               \
+    }
+
+SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, int64_t i, int rows)
+{
+    const float *a = s->a + i / SAMBA__GEMM_ROWS * s->a_strip;
+    const float *b = s->b;
+    float *c = s->c + i * s->c_row;
+    int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
+    bool whole = s->cols == SAMBA__GEMM_COLS;
+    __m256i mask_lo = samba__mask8(s->cols), mask_hi = samba__mask8(s->cols - 8);
+
+    SAMBA__EACH_ROW(SAMBA__ROW_BEGIN)
+    for (int64_t p = s->kc; p > 0; p--, a += a_col, b += b_row) {
+        __m256 b_lo = _mm256_loadu_ps(b), b_hi = _mm256_loadu_ps(b + 8);
+        SAMBA__EACH_ROW(SAMBA__ROW_STEP)
+    }
+    if (s->bias) {
+        __m256 bias_lo = samba__load8(s->bias, whole, mask_lo);
+        __m256 bias_hi = samba__load8(s->bias + 8, whole, mask_hi);
+        SAMBA__EACH_ROW(SAMBA__ROW_BIAS)
+    }
+    if (s->row_bias) {
+        SAMBA__EACH_ROW(SAMBA__ROW_ROW_BIAS)
+    }
+    SAMBA__EACH_ROW(SAMBA__ROW_END)
+}
+
+#undef SAMBA__EACH_ROW
+#undef SAMBA__ROW_BEGIN
+#undef SAMBA__ROW_STEP
+#undef SAMBA__ROW_BIAS
+#undef SAMBA__ROW_ROW_BIAS
+#undef SAMBA__ROW_END
+
+SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
+{
+    int64_t i = 0;
+
+    for (; i + SAMBA__GEMM_ROWS <= s->rows; i += SAMBA__GEMM_ROWS)
+        samba__strip_avx2(s, i, 6);
+    switch (s->rows - i) {
+    case 5: samba__strip_avx2(s, i, 5); break;
+    case 4: samba__strip_avx2(s, i, 4); break;
+    case 3: samba__strip_avx2(s, i, 3); break;
+    case 2: samba__strip_avx2(s, i, 2); break;
+    case 1: samba__strip_avx2(s, i, 1); break;
+    default: break;
+    }
+}
+
+/* dst[p * 16 + j] = src[j * src_row + p] for an 8 x 8 square, by halves, pairs and fours. */
+SAMBA__AVX2 SAMBA__KERNEL void samba__transpose8(const float *src, int64_t src_row, float *dst)
+{
+    __m256 r[8], t[8];
+
+    for (int j = 0; j < 4; j++) {   /* halves: rows j and j + 4 share a register */
+        __m256 x = _mm256_loadu_ps(src + j * src_row);
+        __m256 y = _mm256_loadu_ps(src + (j + 4) * src_row);
+        r[j] = _mm256_permute2f128_ps(x, y, 0x20);
+        r[j + 4] = _mm256_permute2f128_ps(x, y, 0x31);
+    }
+    for (int h = 0; h < 8; h += 4) {
+        t[h] = _mm256_unpacklo_ps(r[h], r[h + 1]);
+        t[h + 1] = _mm256_unpackhi_ps(r[h], r[h + 1]);
+        t[h + 2] = _mm256_unpacklo_ps(r[h + 2], r[h + 3]);
+        t[h + 3] = _mm256_unpackhi_ps(r[h + 2], r[h + 3]);
+        _mm256_storeu_ps(dst + h * 16, _mm256_shuffle_ps(t[h], t[h + 2], 0x44));
+        _mm256_storeu_ps(dst + h * 16 + 16, _mm256_shuffle_ps(t[h], t[h + 2], 0xee));
+        _mm256_storeu_ps(dst + h * 16 + 32, _mm256_shuffle_ps(t[h + 1], t[h + 3], 0x44));
+        _mm256_storeu_ps(dst + h * 16 + 48, _mm256_shuffle_ps(t[h + 1], t[h + 3], 0xee));
+    }
+}
+
+/* Turn the whole 8 x 8 squares of jc stored rows of pc values into panel columns. */
+SAMBA__AVX2 SAMBA__FN void samba__turn_avx2(const float *src, int64_t src_row, int64_t pc,
+                                            int64_t jc, float *dst)
+{
+    for (int64_t p = 0; p + 8 <= pc; p += 8)
+        for (int64_t j = 0; j + 8 <= jc; j += 8)
+            samba__transpose8(src + j * src_row + p, src_row, dst + p * SAMBA__GEMM_COLS + j);
+}
+
+#endif /* SAMBA__X86 */
+
+SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
+{
+#if SAMBA__X86
+    if (isa == SAMBA__ISA_AVX2) {
+        samba__sweep_avx2(s);
+        return;
+    }
+#endif
+    (void)isa;
+    samba__sweep_portable(s);
+}
+
+/* ---- packing ------------------------------------------------------------------------------- */
+
+/* Panel from a B whose columns are contiguous, such as weights stored [out, in]. */
+SAMBA__FN void samba__pack_turned(const float *src, int64_t b_col, int64_t pc, int64_t jc,
+                                  float *dst, int isa)
+{
+    int64_t p_done = 0, j_done = 0;     /* this corner was turned by vectors */
+
+#if SAMBA__X86
+    if (isa == SAMBA__ISA_AVX2) {
+        samba__turn_avx2(src, b_col, pc, jc, dst);
+        p_done = pc - pc % 8;
+        j_done = jc - jc % 8;
+    }
+#endif
+    (void)isa;
+    for (int64_t j = 0; j < jc; j++)
+        for (int64_t p = j < j_done ? p_done : 0; p < pc; p++)
+            dst[p * SAMBA__GEMM_COLS + j] = src[j * b_col + p];
+}
+
+/* Copy B(p.., j..) into a panel of pc rows of 16, columns beyond jc zero. */
+SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, int64_t j,
+                                 int64_t jc, float *dst, int isa)
+{
+    if (jc < SAMBA__GEMM_COLS)
+        memset(dst, 0, (size_t)(pc * SAMBA__GEMM_COLS) * sizeof(float));
+    if (g->pack_b) {
+        g->pack_b(g->pack_ctx, p, pc, j, jc, dst, SAMBA__GEMM_COLS);
+        return;
+    }
+    const float *src = g->b + p * g->b_row + j * g->b_col;
+    if (g->b_row == 1) {
+        samba__pack_turned(src, g->b_col, pc, jc, dst, isa);
+        return;
+    }
+    for (int64_t u = 0; u < pc; u++, src += g->b_row, dst += SAMBA__GEMM_COLS) {
+        if (g->b_col == 1 && jc == SAMBA__GEMM_COLS)
+            memcpy(dst, src, SAMBA__GEMM_COLS * sizeof(float));
+        else
+            for (int64_t v = 0; v < jc; v++)
+                dst[v] = src[v * g->b_col];
+    }
+}
+
+/*
+ * Copy rows [i, i + ic) and steps [p, p + pc) of an A whose rows are contiguous.  They are so
+ * already, but far apart: together they spare the address translation and evict each other less.
+ */
+SAMBA__FN void samba__pack_rows(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
+                                int64_t pc, float *dst)
+{
+    for (const float *src = g->a + i * g->a_row + p; ic > 0; ic--, src += g->a_row, dst += pc)
+        memcpy(dst, src, (size_t)pc * sizeof(float));
+}
+
+/*
+ * Copy the same part of any other A into strips of pc steps of 6 rows.  Four strips advance
+ * together, to use what a step brings into the cache; rows a short strip lacks stay unwritten.
+ */
+SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
+                                  int64_t pc, float *dst)
+{
+    const int64_t group = 4 * SAMBA__GEMM_ROWS;
+
+    for (; ic > 0; i += group, ic -= group, dst += group * pc) {
+        for (int64_t u = 0; u < pc; u++) {
+            const float *src = g->a + i * g->a_row + (p + u) * g->a_col;
+            float *to = dst + u * SAMBA__GEMM_ROWS;
+            int64_t left = ic < group ? ic : group;
+
+            for (; left >= SAMBA__GEMM_ROWS && g->a_row == 1; left -= SAMBA__GEMM_ROWS) {
+                memcpy(to, src, SAMBA__GEMM_ROWS * sizeof(float));
+                src += SAMBA__GEMM_ROWS;
+                to += SAMBA__GEMM_ROWS * pc;
+            }
+            for (int64_t r = 0; r < left; r++)
+                to[r / SAMBA__GEMM_ROWS * SAMBA__GEMM_ROWS * pc + r % SAMBA__GEMM_ROWS] =
+                    src[r * g->a_row];
+        }
+    }
+}
+
+/* ---- tiles --------------------------------------------------------------------------------- */
+
+
+/* How C is cut: `down` bands of strips by `across` bands of panels. */
+typedef struct samba__grid {
+    int64_t strips, panels, down, across;
+} samba__grid;
+
+/*
+ * Few tiles mean little repeated packing, many mean that threads finish together.  Eight tiles of
+ * equal size, or a multiple of eight, suit 2, 4 and 8 threads; but a tile of fewer than 2^17
+ * multiply-adds is hardly worth handing to a thread.  Only the shape decides, never the threads.
+ */
+SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
+{
+    int64_t worth = m * n / ((1 << 17) / (k + 1) + 1), wanted = 1;
+    samba__grid t;
+
+    while (wanted < 8 && wanted * 2 <= worth)
+        wanted *= 2;
+    t.strips = samba__ceil_div(m, SAMBA__GEMM_ROWS);
+    t.panels = samba__ceil_div(n, SAMBA__GEMM_COLS);
+    t.down = samba__ceil_div(m, SAMBA_GEMM_MC);
+    t.across = samba__ceil_div(n, SAMBA_GEMM_NC);
+    while (t.down * t.across < wanted && m > 0 && n > 0) {
+        bool wide = n * t.down >= m * t.across;         /* the longer side of a tile is halved */
+        if (wide && t.across * 2 <= t.panels)
+            t.across *= 2;
+        else if (t.down * 2 <= t.strips)
+            t.down *= 2;
+        else
+            break;
+    }
+    while (t.down * t.across % wanted != 0 && t.across < t.panels)
+        t.across++;
+    return t;
+}
+
+/* The number of tiles: units of work that any threads may run in any order. */
+SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
+{
+    if (m <= 0 || n <= 0)
+        return 0;
+    samba__grid t = samba__gemm_grid(m, n, k);
+    return t.down * t.across;
+}
+
+/* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C: pack A once, then panel by panel. */
+SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
+                                 int64_t j1, int64_t p, int64_t kc, float *local, int isa)
+{
+    float *panel = local, *strips = local + SAMBA_GEMM_KC * SAMBA__GEMM_COLS;
+    bool last = p + kc >= g->k;
+    /* Packing pays when it is reused: by many panels for A, by several strips for B. */
+    bool rows = g->a_col == 1, pack_a = !rows || j1 - j0 >= 16 * SAMBA__GEMM_COLS;
+    bool pack_b = g->pack_b || g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
+    samba__sweep s;
+
+    s.rows = i1 - i0;
+    s.kc = kc;
+    s.a = pack_a ? strips : g->a + i0 * g->a_row + p;
+    s.a_row = !rows ? 1 : pack_a ? kc : g->a_row;
+    s.a_col = !rows ? SAMBA__GEMM_ROWS : 1;
+    s.a_strip = SAMBA__GEMM_ROWS * (pack_a ? kc : g->a_row);
+    s.c_row = g->c_row;
+    s.row_bias = last && g->row_bias ? g->row_bias + i0 : NULL;
+    s.resume = p > 0 || g->accumulate;
+    if (pack_a && rows)
+        samba__pack_rows(g, i0, i1 - i0, p, kc, strips);
+    else if (pack_a)
+        samba__pack_strips(g, i0, i1 - i0, p, kc, strips);
+    for (int64_t j = j0; j < j1; j += SAMBA__GEMM_COLS) {
+        s.cols = j1 - j < SAMBA__GEMM_COLS ? j1 - j : SAMBA__GEMM_COLS;
+        s.c = g->c + i0 * g->c_row + j;
+        s.bias = last && g->bias ? g->bias + j : NULL;
+        if (pack_b || s.cols < SAMBA__GEMM_COLS) {
+            samba__pack_panel(g, p, kc, j, s.cols, panel, isa);
+            s.b = panel;
+            s.b_row = SAMBA__GEMM_COLS;
+        } else {
+            s.b = g->b + p * g->b_row + j;
+            s.b_row = g->b_row;
+        }
+        samba__sweep_run(&s, isa);
+    }
+}
+
+/* Compute tiles [begin,end).  local: SAMBA__GEMM_LOCAL bytes of the calling thread's own. */
+SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
+                               int isa)
+{
+    samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
+    int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
+    int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, SAMBA_GEMM_KC)), 8) * 8;
+
+    for (; begin < end; begin++) {
+        int64_t band = begin % t.down, column = begin / t.down;
+        int64_t i0 = t.strips * band / t.down * SAMBA__GEMM_ROWS;
+        int64_t i1 = t.strips * (band + 1) / t.down * SAMBA__GEMM_ROWS;
+        int64_t j0 = t.panels * column / t.across * SAMBA__GEMM_COLS;
+        int64_t j1 = t.panels * (column + 1) / t.across * SAMBA__GEMM_COLS;
+
+        i1 = i1 < g->m ? i1 : g->m;
+        j1 = j1 < g->n ? j1 : g->n;
+        for (int64_t p = 0; p < k; p += kc)
+            samba__gemm_block(g, i0, i1, j0, j1, p, kc < g->k - p ? kc : g->k - p, local, isa);
+    }
+}
+
+/* ==== [ops] =================================================================================== */
+
+/* Builders record or compute through this one seam; it is defined in [graph], where the host half
+   lives. */
+#if defined(SAMBA_RUNTIME_ONLY)
+SAMBA__FN samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
+                                    int32_t n_in,
+                                    const int32_t *attr, int32_t n_attr, samba_tensor **outs)
+{
+    (void)s, (void)op, (void)in, (void)n_in, (void)attr, (void)n_attr, (void)outs;
+    return NULL;
+}
+#else
+static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
+                                 int32_t n_in,
+                                 const int32_t *attr, int32_t n_attr, samba_tensor **outs);
+#endif
+
+SAMBA__FN samba_tensor *samba__emit1(int32_t op, samba_tensor *x, const int32_t *attr,
+                                     int32_t n_attr)
+{
+    return x ? samba__emit(x->session, op, &x, 1, attr, n_attr, NULL) : NULL;
+}
+
+SAMBA__FN samba_tensor *samba__emit2(int32_t op, samba_tensor *a, samba_tensor *b,
+                                     const int32_t *attr, int32_t n_attr)
+{
+    samba_tensor *in[2] = { a, b };
+    return a ? samba__emit(a->session, op, in, 2, attr, n_attr, NULL) : NULL;
+}
+
+SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *b, samba_tensor *c,
+                                     const int32_t *attr, int32_t n_attr)
+{
+    samba_tensor *in[3] = { a, b, c };
+    return a ? samba__emit(a->session, op, in, 3, attr, n_attr, NULL) : NULL;
+}
+
+/* The table of ops. Wire numbers are written into PEF files: never change or reuse one.
+     MAP  elementwise: arity, the value as an expression in a, b, c and attributes p[],
+         flops per element
+     OP   rows: signature (units are the elements of '*'), flops per output element, flags
+     OPX  everything else: own shape rule and work function
+   The row makes the enum, the names, the prototypes below,
+       the kernels for each instruction set and the
+   entries of samba__op_table; a block that is missing does not compile. */
+#define SAMBA__OPS(MAP, OP, OPX) \
+    MAP(0x0101, add,          2, a + b,                                                  1) \
+    MAP(0x0102, sub,          2, a - b,                                                  1) \
+    MAP(0x0103, mul,          2, a * b,                                                  1) \
+    MAP(0x0104, div,          2, a / b,                                                  4) \
+    MAP(0x0105, pow,          2, samba__pow(a, b),                                      40) \
+    MAP(0x0106, minimum,      2, a != a ? a : b != b ? b : a < b ? a : b,                1) \
+    MAP(0x0107, maximum,      2, a != a ? a : b != b ? b : a > b ? a : b,                1) \
+    MAP(0x0108, eq,           2, a == b ? 1.0f : 0.0f,                                   1) \
+    MAP(0x0109, ne,           2, a != b ? 1.0f : 0.0f,                                   1) \
+    MAP(0x010A, lt,           2, a < b ? 1.0f : 0.0f,                                    1) \
+    MAP(0x010B, le,           2, a <= b ? 1.0f : 0.0f,                                   1) \
+    MAP(0x010C, gt,           2, a > b ? 1.0f : 0.0f,                                    1) \
+    MAP(0x010D, ge,           2, a >= b ? 1.0f : 0.0f,                                   1) \
+    MAP(0x010E, where,        3, a != 0.0f ? b : c,                                      1) \
+    MAP(0x0120, neg,          1, -a,                                                     1) \
+    MAP(0x0121, exp,          1, samba__exp(a),                                         15) \
+    MAP(0x0122, log,          1, samba__log(a),                                         15) \
+    MAP(0x0123, sqrt,         1, samba__sqrt(a),                                         5) \
+    MAP(0x0124, rsqrt,        1, samba__rsqrt(a),                                       10) \
+    MAP(0x0125, abs,          1, samba__abs(a),                                          1) \
+    MAP(0x0126, relu,         1, a < 0.0f ? 0.0f : a,                                    1) \
+    MAP(0x0127, leaky_relu,   1, a > 0.0f ? a : a * p[0],                                2) \
+    MAP(0x0128, sigmoid,      1, samba__sigmoid(a),                                     20) \
+    MAP(0x0129, tanh,         1, samba__tanh(a),                                        20) \
+    MAP(0x012A, gelu,         1, samba__gelu(a),                                        30) \
+    MAP(0x012B, gelu_tanh,    1, samba__gelu_tanh(a),                                   25) \
+    MAP(0x012C, silu,         1, samba__silu(a),                                        20) \
+    MAP(0x012D, softplus,     1, samba__softplus(a),                                    30) \
+    MAP(0x012E, scale,        1, a * p[0],                                               1) \
+    MAP(0x012F, shift,        1, a + p[0],                                               1) \
+    MAP(0x0140, tanh_backward,       2, a * samba__fma(-b, b, 1.0f),                     3) \
+    MAP(0x0141, sigmoid_backward,    2, a * (b * (1.0f - b)),                            3) \
+    MAP(0x0142, relu_backward,       2, b > 0.0f ? a : 0.0f,                             1) \
+    MAP(0x0143, leaky_relu_backward, 2, b > 0.0f ? a : a * p[0],                         2) \
+    MAP(0x0144, gelu_backward,       2, a * samba__gelu_grad(b),                        40) \
+    MAP(0x0145, gelu_tanh_backward,  2, a * samba__gelu_tanh_grad(b),                   35) \
+    MAP(0x0146, silu_backward,       2, a * samba__silu_grad(b),                        25) \
+    MAP(0x0147, abs_backward,        2, b > 0.0f ? a : b < 0.0f ? -a : 0.0f,             1) \
+    MAP(0x0148, maximum_backward,    3, b > c ? a : b == c ? a * 0.5f : 0.0f,            2) \
+    MAP(0x0149, pow_backward,        3, c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45) \
+    MAP(0x014A, pow_backward_exponent, 3, b == 0.0f ? 0.0f : a * (c * samba__log(b)),   20) \
+    OPX(0x0180, full,          0, SAMBA_OP_NONE) \
+    OPX(0x0181, cast,          1, SAMBA_OP_NONE) \
+    OPX(0x0182, dropout,      12, SAMBA_OP_INPLACE) \
+    OPX(0x0183, count,         1, SAMBA_OP_UPDATES(0x1u)) \
+    OPX(0x0184, zero,          0, SAMBA_OP_UPDATES(0x1u)) \
+    OPX(0x0185, accumulate,    1, SAMBA_OP_UPDATES(0x1u)) \
+    OPX(0x0201, sum,           1, SAMBA_OP_NONE) \
+    OPX(0x0202, mean,          1, SAMBA_OP_NONE) \
+    OPX(0x0203, max,           1, SAMBA_OP_NONE) \
+    OPX(0x0204, argmax,        1, SAMBA_OP_NONE) \
+    OPX(0x0205, square_sum,    2, SAMBA_OP_NONE) \
+    OPX(0x0301, matmul,        0, SAMBA_OP_NONE) \
+    OPX(0x0302, affine,        0, SAMBA_OP_NONE) \
+    OPX(0x0601, reshape,       0, SAMBA_OP_VIEW) \
+    OPX(0x0602, permute,       0, SAMBA_OP_NONE) \
+    OPX(0x0603, slice,         0, SAMBA_OP_NONE) \
+    OPX(0x0604, pad,           0, SAMBA_OP_NONE) \
+    OPX(0x0605, cat,           0, SAMBA_OP_NONE) \
+    OPX(0x0606, expand,        0, SAMBA_OP_NONE) \
+    OPX(0x0607, gather,        0, SAMBA_OP_NONE) \
+    OPX(0x0608, gather_backward, 0, SAMBA_OP_NONE) \
+    OPX(0x0701, sgd,           6, SAMBA_OP_UPDATES(0x31u)) \
+    OPX(0x0702, adamw,        20, SAMBA_OP_UPDATES(0x431u)) \
+    OPX(0x0703, clip_factor,  10, SAMBA_OP_NONE) \
+    OPX(0x0401, convolution,                 0, SAMBA_OP_NONE) \
+    OPX(0x0402, convolution_backward_input,  0, SAMBA_OP_NONE) \
+    OPX(0x0403, convolution_backward_weight, 0, SAMBA_OP_NONE) \
+    OPX(0x0410, max_pool2d,                  0, SAMBA_OP_NONE) \
+    OPX(0x0411, max_pool2d_backward,         0, SAMBA_OP_NONE) \
+    OPX(0x0412, avg_pool2d,                  0, SAMBA_OP_NONE) \
+    OPX(0x0413, avg_pool2d_backward,         0, SAMBA_OP_NONE) \
+    OPX(0x0420, batch_norm,                 10, SAMBA_OP_UPDATES(0x540u)) \
+    OPX(0x0421, batch_norm_backward,        14, SAMBA_OP_NONE) \
+    OPX(0x0501, softmax,                20, SAMBA_OP_INPLACE) \
+    OPX(0x0502, softmax_backward,        4, SAMBA_OP_INPLACE) \
+    OPX(0x0503, log_softmax,            20, SAMBA_OP_INPLACE) \
+    OPX(0x0504, log_softmax_backward,   18, SAMBA_OP_INPLACE) \
+    OPX(0x0510, layer_norm,              8, SAMBA_OP_INPLACE) \
+    OPX(0x0511, layer_norm_backward,    16, SAMBA_OP_NONE) \
+    OPX(0x0512, rms_norm,                5, SAMBA_OP_INPLACE) \
+    OPX(0x0513, rms_norm_backward,      12, SAMBA_OP_NONE) \
+    OPX(0x0520, cross_entropy,           0, SAMBA_OP_NONE) \
+    OPX(0x0521, cross_entropy_backward, 20, SAMBA_OP_NONE) \
+    OPX(0x0522, nll,                     0, SAMBA_OP_NONE) \
+    OPX(0x0523, nll_backward,            1, SAMBA_OP_NONE) \
+    OPX(0x0530, lookup,                  1, SAMBA_OP_NONE) \
+    OPX(0x0531, lookup_backward,         1, SAMBA_OP_NONE) \
+    OPX(0x0540, scaled_dot_product_attention,          0, SAMBA_OP_NONE) \
+    OPX(0x0541, scaled_dot_product_attention_backward, 0, SAMBA_OP_NONE)
+
+enum {
+#define MAP(wire, name, arity, value, cost) SAMBA__OP_##name,
+#define OP(wire, name, signature, cost, flags) SAMBA__OP_##name,
+#define OPX(wire, name, cost, flags) SAMBA__OP_##name,
+    SAMBA__OPS(MAP, OP, OPX)
+#undef MAP
+#undef OP
+#undef OPX
+    SAMBA__N_OPS
+};
+
+#define MAP(wire, name, arity, value, cost) \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g);
+#define OP(wire, name, signature, cost, flags) \
+    SAMBA__KERNEL void samba__##name##_kernel(const samba_args *a); \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g);
+#define OPX(wire, name, cost, flags) \
+    SAMBA__FN bool samba__##name##_shape(samba_call *c); \
+    SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c); \
+    SAMBA__KERNEL void samba__##name##_kernel(const samba_args *a); \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g);
+SAMBA__OPS(MAP, OP, OPX)
+#undef MAP
+#undef OP
+#undef OPX
+
+/* A gradient rule that lets nothing through: the op is piecewise constant or has no float input. */
+#define SAMBA__NO_VJP(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { (void)g; }
+/* A gradient op that has no gradient of its own. */
+#define SAMBA__NO_SECOND(name) \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
+
+#if defined(SAMBA_RUNTIME_ONLY)
+SAMBA__FN void samba__no_second(samba_vjp *g, const char *name) { (void)g, (void)name; }
+SAMBA__FN samba_tensor *samba__bad_axis(const samba_tensor *x, const char *op, int32_t axis)
+{
+    (void)x, (void)op, (void)axis;
+    return NULL;
+}
+#else
+SAMBA__FN samba_tensor *samba__bad_axis(const samba_tensor *x, const char *op, int32_t axis)
+{
+    samba_fail(x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; it has %d "
+               "dimensions", op,
+               x->name, (int)x->dtype, &x->shape, axis, x->shape.ndim);
+    return NULL;
+}
+SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
+{
+    samba_fail(g->session, SAMBA_EOP, "%s has no gradient: a second derivative through this op is "
+               "not offered; "
+               "build the expression from elementwise ops, matmul and sums instead", name);
+}
+#endif
+
+SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
+{
+#if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
+    int32_t none = 0;
+    if (!__atomic_compare_exchange_n(&a->fault[0], &none, 1, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) return;
+#else
+    if (a->fault[0]) return;
+    a->fault[0] = 1;
+#endif
+    a->fault[1] = which;
+    a->fault[2] = value;
+}
+
+SAMBA__FN const int32_t *samba__in_i32(const samba_args *a, int32_t i)
+{
+    return (const int32_t *)(const void *)a->in[i];
+}
+
+/* Reads an absent optional input as absent. */
+SAMBA__FN bool samba__has(const samba_call *c, int32_t i)
+{
+    return i < c->n_in && c->in[i].shape.ndim >= 0;
+}
+
+/* Refuses unless the call has `least` to `most` inputs, the first `least` of them present, and
+   n_attr attributes. */
+SAMBA__FN bool samba__expect(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
+{
+    if (c->n_in < least || c->n_in > most) {
+        return samba_refuse(c, SAMBA_EARG, "%d inputs given; %d to %d are needed", c->n_in, least,
+                            most);
+    }
+    for (int32_t i = 0; i < least; i++) {
+        if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
+    }
+    if (c->n_attr != n_attr) {
+        return samba_refuse(c, SAMBA_EARG, "%d attributes given, %d needed", c->n_attr, n_attr);
+    }
+    c->n_out = 1;
+    return true;
+}
+
+SAMBA__FN bool samba__expect_f32(samba_call *c, int32_t i)
+{
+    if (!samba__has(c, i) || c->in[i].dtype == SAMBA_F32) return true;
+    return samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, but must be f32; use samba_cast", i,
+                        (int)c->in[i].dtype);
+}
+
+SAMBA__FN bool samba__expect_scalar(samba_call *c, int32_t i, samba_dtype dtype)
+{
+    if (!samba__has(c, i)) return true;
+    if (c->in[i].dtype == dtype && c->in[i].shape.ndim == 0) return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "input %d must be a %T scalar, not %T %S", i, (int)dtype,
+                        (int)c->in[i].dtype, &c->in[i].shape);
+}
+
+SAMBA__FN int32_t samba__wrap_axis(const samba_tensor *x, int32_t axis)
+{
+    return x && axis < 0 ? axis + x->shape.ndim : axis;
+}
+
+SAMBA__FN bool samba__expect_axis(samba_call *c, int32_t axis)
+{
+    int32_t n = c->in[0].shape.ndim;
+    if (axis >= 0 && axis < n) return true;
+    return samba_refuse(c, SAMBA_EARG, "axis %d is out of range; input 0 %S has %d dimensions, so "
+                        "-%d ... %d", axis,
+                        &c->in[0].shape, n, n, n - 1);
+}
+
+/* ---- Reductions of a row: lane l of 16 takes elements l, l + 16, ... in order, then lanes are
+   combined in pairs, l with l + 8, + 4, + 2, + 1: a vector of sums, and the same bits everywhere. ---- */
+
+#define SAMBA__LANES 16
+
+SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
+{
+    for (int l = 0; l < 8; l++) lane[l] += lane[l + 8];
+    for (int l = 0; l < 4; l++) lane[l] += lane[l + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+
+SAMBA__INLINE float samba__row_sum(const float *x, int64_t n)
+{
+    float lane[SAMBA__LANES] = { 0 };
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
+        for (int l = 0; l < SAMBA__LANES; l++) lane[l] += x[i + l];
+    }
+    for (int64_t i = whole; i < n; i++) lane[i - whole] += x[i];
+    return samba__lanes_sum(lane);
+}
+
+SAMBA__INLINE float samba__row_dot(const float *x, const float *y, int64_t n)
+{
+    float lane[SAMBA__LANES] = { 0 };
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
+        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[i + l], y[i + l], lane[l]);
+    }
+    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i], y[i], lane[i - whole]);
+    return samba__lanes_sum(lane);
+}
+
+/* Bits that order as the floats do; the largest of integers is the same in any order, so no lanes are
+   needed. A NaN's magnitude is above infinity's, which is how the maximum of a row with one is NaN. */
+SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
+{
+    uint32_t top = 0, size = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits = samba__as_bits(x[i]), key = bits ^ ((0u - (bits >> 31)) | 0x80000000u);
+        uint32_t magnitude = bits & 0x7fffffffu;
+        top = key > top ? key : top;
+        size = magnitude > size ? magnitude : size;
+    }
+    top = top >> 31 ? top ^ 0x80000000u : ~top;
+    return samba__as_float(size > 0x7f800000u ? 0x7fc00000u : top);
+}
+
+/* sum of x y z */
+SAMBA__INLINE float samba__row_dot3(const float *x, const float *y, const float *z, int64_t n)
+{
+    float lane[SAMBA__LANES] = { 0 };
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
+        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[i + l] * y[i + l], z[i + l], lane[l]);
+    }
+    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i] * y[i], z[i], lane[i - whole]);
+    return samba__lanes_sum(lane);
+}
+
+/* sum of e^(x - top), a run at a time so that the exponentials are computed side by side */
+SAMBA__INLINE float samba__row_exp_sum(const float *x, float top, int64_t n)
+{
+    enum { RUN = 16 * SAMBA__LANES };
+    float lane[SAMBA__LANES] = { 0 }, e[RUN];
+    for (int64_t i = 0; i < n; i += RUN) {
+        int64_t m = samba__min64(RUN, n - i), whole = m & ~(int64_t)(SAMBA__LANES - 1);
+        for (int64_t j = 0; j < m; j++) e[j] = samba__exp(x[i + j] - top);
+        for (int64_t j = 0; j < whole; j += SAMBA__LANES) {
+            for (int l = 0; l < SAMBA__LANES; l++) lane[l] += e[j + l];
+        }
+        for (int64_t j = whole; j < m; j++) lane[j - whole] += e[j];
+    }
+    return samba__lanes_sum(lane);
+}
+
+/* ---- Elementwise ops: one driver walks the broadcast, one loop for each row computes ---- */
+
+/* elements per call of a loop: three such buffers stay in L1 */
+#define SAMBA__RUN 256
+#define SAMBA__MAP_UNIT 1024            /* elements per unit of work */
+
+typedef void (*samba__loop_fn)(float *SAMBA__RESTRICT y, const float *a, const float *b,
+                               const float *c,
+                               const float *p, int64_t n);
+
+/* The output's dimensions with the step of each input along them; mergeable dimensions are
+   merged. */
+typedef struct samba__walk {
+    int32_t ndim, n_in;
+    int64_t dim[SAMBA_MAX_DIMS];
+    int64_t step[3][SAMBA_MAX_DIMS];    /* in elements; 0 where an input is stretched */
+} samba__walk;
+
+SAMBA__FN void samba__walk_push(samba__walk *w, int64_t dim, const int64_t *step)
+{
+    bool merge = w->ndim > 0;
+    int32_t last = w->ndim - 1;
+    if (dim == 1) return;
+    for (int32_t k = 0; merge && k < w->n_in; k++) merge = w->step[k][last] == step[k] * dim;
+    if (!merge) last = w->ndim++;
+    w->dim[last] = merge ? w->dim[last] * dim : dim;
+    for (int32_t k = 0; k < w->n_in; k++) w->step[k][last] = step[k];
+}
+
+SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const samba_spec *in,
+                                int32_t n_in)
+{
+    memset(w, 0, sizeof *w);
+    w->n_in = n_in;
+    for (int32_t i = 0; i < out->ndim; i++) {
+        int64_t step[3] = { 0, 0, 0 };
+        for (int32_t k = 0; k < n_in; k++) {
+            const samba_shape *x = &in[k].shape;
+            int32_t ix = i - (out->ndim - x->ndim);
+            if (ix >= 0 && x->dim[ix] != 1) step[k] = samba__inner(x, ix);
+        }
+        samba__walk_push(w, out->dim[i], step);
+    }
+    if (w->ndim == 0) w->dim[w->ndim++] = 1;
+}
+
+/* Offsets of element e in each input; returns how many elements follow in the innermost
+   dimension. */
+SAMBA__FN int64_t samba__walk_seek(const samba__walk *w, int64_t e, int64_t *offset)
+{
+    int64_t left = 0;
+    for (int32_t k = 0; k < w->n_in; k++) offset[k] = 0;
+    for (int32_t i = w->ndim - 1; i >= 0; i--) {
+        int64_t rest = i ? e / w->dim[i] : 0, at = e - rest * w->dim[i];
+        if (i == w->ndim - 1) left = w->dim[i] - at;
+        for (int32_t k = 0; k < w->n_in; k++) offset[k] += at * w->step[k][i];
+        e = rest;
+    }
+    return left;
+}
+
+/* n elements of an input as f32: in place if they lie so, else stretched or converted into
+   buffer. */
+SAMBA__FN const float *samba__map_run(const void *data, samba_dtype dtype, int64_t at,
+                                      int64_t step, int64_t n,
+                                      float *buffer)
+{
+    const uint8_t *x = (const uint8_t *)data + (size_t)at * samba_dtype_size(dtype);
+    if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
+    samba__load(buffer, x, dtype, step ? n : 1);
+    for (int64_t i = 1; !step && i < n; i++) buffer[i] = buffer[0];
+    return buffer;
+}
+
+SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn loop)
+{
+    float buffer[4][SAMBA__RUN], p[SAMBA_MAX_ATTR];
+    const float *x[3] = { NULL, NULL, NULL };
+    int64_t at[3], end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    samba_dtype type = a->out_spec[0].dtype;
+    samba__walk w;
+    samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
+    for (int32_t i = 0; i < a->n_attr; i++) p[i] = samba_attr_float(a->attr[i]);
+    for (int64_t e = a->begin * SAMBA__MAP_UNIT; e < end;) {
+        int64_t n = samba__min64(samba__min64(samba__walk_seek(&w, e, at), SAMBA__RUN), end - e);
+        uint8_t *y = (uint8_t *)(void *)a->out[0] + (size_t)e * samba_dtype_size(type);
+        bool direct = type == SAMBA_F32;
+        for (int32_t k = 0; k < a->n_in; k++) {
+            x[k] = samba__map_run(a->in[k], a->in_spec[k].dtype, at[k], w.step[k][w.ndim - 1], n,
+                                  buffer[k]);
+            if ((const void *)x[k] == (const void *)y) direct = false;
+        }
+        float *value = direct ? (float *)(void *)y : buffer[3];
+        loop(value, x[0], a->n_in > 1 ? x[1] : x[0], a->n_in > 2 ? x[2] : x[0], p, n);
+        if (!direct) samba__store(y, value, type, n);
+        e += n;
+    }
+}
+
+/* Any types in; f32 out, or the inputs' own type if all are of one half type; comparisons give
+   bool. */
+SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
+{
+    bool compares = op >= SAMBA__OP_eq && op <= SAMBA__OP_ge;
+    int32_t bad = 0, first = arity == 3 && c->n_in > 0 && c->in[0].dtype == SAMBA_BOOL ? 1 : 0;
+    if (!samba__expect(c, arity, arity, c->n_attr)) return false;
+    if (c->n_attr > 4) return samba_refuse(c, SAMBA_EARG, "%d attributes are too many", c->n_attr);
+    samba_shape y = c->in[0].shape;
+    samba_dtype type = c->in[first].dtype;
+    for (int32_t i = 1; i < arity; i++) {
+        if (!samba__broadcast(&y, &c->in[i].shape, &y, &bad)) {
+            return samba_refuse(c, SAMBA_ESHAPE, "the shapes differ in dimension %d of the result; "
+                                "make them equal, or 1 to broadcast", bad);
+        }
+    }
+    for (int32_t i = first; i < arity; i++) {
+        if (c->in[i].dtype != type) type = SAMBA_F32;
+    }
+    c->out[0].dtype = compares ? SAMBA_BOOL : samba__is_float(type) ? type : SAMBA_F32;
+    c->out[0].shape = y;
+    return true;
+}
+
+SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), SAMBA__MAP_UNIT);
+}
+
+#define MAP(wire, name, arity, value, cost) \
+    SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
+    { \
+        (void)a, (void)b, (void)c, (void)p; \
+        return value; \
+    } \
+    SAMBA__FN void samba__##name##_loop(float *SAMBA__RESTRICT y, const float *a, const float *b, \
+                                        const float *c, const float *p, int64_t n) \
+    { \
+        for (int64_t i = 0; i < n; i++) y[i] = samba__##name##_value(a[i], b[i], c[i], p); \
+    } \
+    SAMBA__AVX2_FN SAMBA__FN \
+    void samba__##name##_loop_avx2(float *SAMBA__RESTRICT y, const float *a, const float *b, \
+                                   const float *c, const float *p, int64_t n) \
+    { \
+        for (int64_t i = 0; i < n; i++) y[i] = samba__##name##_value(a[i], b[i], c[i], p); \
+    } \
+    SAMBA__FN bool samba__##name##_shape(samba_call *c) \
+    { \
+        return samba__map_shape(c, arity, SAMBA__OP_##name); \
+    }
+#define OP(wire, name, signature, cost, flags)
+#define OPX(wire, name, cost, flags)
+SAMBA__OPS(MAP, OP, OPX)
+#undef MAP
+#undef OP
+#undef OPX
+
+/* The builders of ops without attributes. */
+#define SAMBA__BUILD1(name) \
+    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x) \
+    { \
+        return samba__emit1(SAMBA__OP_##name, x, NULL, 0); \
+    }
+#define SAMBA__BUILD2(name) \
+    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *a, samba_tensor *b) \
+    { \
+        return samba__emit2(SAMBA__OP_##name, a, b, NULL, 0); \
+    }
+
+/* Sums a gradient over the dimensions along which input i was stretched. */
+SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_tensor *dy)
+{
+    const samba_tensor *x = g->in[i];
+    samba_shape axes = samba_scalar_shape();
+    if (!dy || !x || !samba__is_float(x->dtype)) return NULL;
+    int32_t lead = dy->shape.ndim - x->shape.ndim;
+    for (int32_t k = 0; k < dy->shape.ndim; k++) {
+        int32_t d = k < lead ? 1 : x->shape.dim[k - lead];
+        if (k < lead || d != dy->shape.dim[k]) axes.dim[axes.ndim++] = k;
+    }
+    if (axes.ndim) dy = samba_sum(dy, axes, true);
+    if (lead) dy = samba_reshape(dy, x->shape);
+    return x->dtype == SAMBA_F32 ? dy : samba_cast(dy, x->dtype);
+}
+
+SAMBA__BUILD2(add)
+SAMBA__FN void samba__add_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__to_input(g, 0, g->dout[0]);
+    g->din[1] = samba__to_input(g, 1, g->dout[0]);
+}
+
+SAMBA__BUILD2(sub)
+SAMBA__FN void samba__sub_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__to_input(g, 0, g->dout[0]);
+    g->din[1] = samba__to_input(g, 1, samba_neg(g->dout[0]));
+}
+
+SAMBA__BUILD2(mul)
+SAMBA__FN void samba__mul_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__to_input(g, 0, samba_mul(g->dout[0], g->in[1]));
+    g->din[1] = samba__to_input(g, 1, samba_mul(g->dout[0], g->in[0]));
+}
+
+/* y = a/b: da = dy/b, db = -dy y/b */
+SAMBA__BUILD2(div)
+SAMBA__FN void samba__div_vjp(samba_vjp *g)
+{
+    samba_tensor *da = samba_div(g->dout[0], g->in[1]);
+    g->din[0] = samba__to_input(g, 0, da);
+    g->din[1] = samba__to_input(g, 1, samba_neg(samba_mul(da, g->out[0])));
+}
+
+/* y = a^b: da = dy b a^(b-1), 0 where b is 0; db = dy y log(a), 0 where a is 0 */
+SAMBA__BUILD2(pow)
+SAMBA__FN void samba__pow_vjp(samba_vjp *g)
+{
+    samba_tensor *dy = g->dout[0];
+    g->din[0] = samba__to_input(g, 0, samba__emit3(SAMBA__OP_pow_backward, dy, g->in[0], g->in[1],
+                                                   NULL, 0));
+    g->din[1] = samba__to_input(g, 1, samba__emit3(SAMBA__OP_pow_backward_exponent, dy, g->in[0],
+                                                   g->out[0], NULL, 0));
+}
+SAMBA__NO_SECOND(pow_backward)
+SAMBA__NO_SECOND(pow_backward_exponent)
+
+/* The larger operand takes the gradient; equal ones take half each. */
+SAMBA__BUILD2(maximum)
+SAMBA__FN void samba__maximum_vjp(samba_vjp *g)
+{
+    samba_tensor *dy = g->dout[0], *a = g->in[0], *b = g->in[1];
+    g->din[0] = samba__to_input(g, 0, samba__emit3(SAMBA__OP_maximum_backward, dy, a, b, NULL, 0));
+    g->din[1] = samba__to_input(g, 1, samba__emit3(SAMBA__OP_maximum_backward, dy, b, a, NULL, 0));
+}
+SAMBA__NO_SECOND(maximum_backward)
+
+SAMBA__BUILD2(minimum)
+SAMBA__FN void samba__minimum_vjp(samba_vjp *g)
+{
+    samba_tensor *dy = g->dout[0], *a = g->in[0], *b = g->in[1];
+    g->din[0] = samba__to_input(g, 0, samba__emit3(SAMBA__OP_maximum_backward, dy, b, a, NULL, 0));
+    g->din[1] = samba__to_input(g, 1, samba__emit3(SAMBA__OP_maximum_backward, dy, a, b, NULL, 0));
+}
+
+SAMBA__BUILD2(eq)
+SAMBA__BUILD2(ne)
+SAMBA__BUILD2(lt)
+SAMBA__BUILD2(le)
+SAMBA__BUILD2(gt)
+SAMBA__BUILD2(ge)
+SAMBA__NO_VJP(eq)
+SAMBA__NO_VJP(ne)
+SAMBA__NO_VJP(lt)
+SAMBA__NO_VJP(le)
+SAMBA__NO_VJP(gt)
+SAMBA__NO_VJP(ge)
+
+SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
+{
+    return samba__emit3(SAMBA__OP_where, cond, a, b, NULL, 0);
+}
+SAMBA__FN void samba__where_vjp(samba_vjp *g)
+{
+    samba_tensor *zero = samba_full(g->session, samba_scalar_shape(), 0.0f), *dy = g->dout[0];
+    g->din[1] = samba__to_input(g, 1, samba_where(g->in[0], dy, zero));
+    g->din[2] = samba__to_input(g, 2, samba_where(g->in[0], zero, dy));
+}
+
+SAMBA__BUILD1(neg)
+SAMBA__FN void samba__neg_vjp(samba_vjp *g) { g->din[0] = samba_neg(g->dout[0]); }
+
+SAMBA__BUILD1(exp)
+SAMBA__FN void samba__exp_vjp(samba_vjp *g) { g->din[0] = samba_mul(g->dout[0], g->out[0]); }
+
+SAMBA__BUILD1(log)
+SAMBA__FN void samba__log_vjp(samba_vjp *g) { g->din[0] = samba_div(g->dout[0], g->in[0]); }
+
+SAMBA__BUILD1(sqrt)
+SAMBA__FN void samba__sqrt_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_div(samba_scale(g->dout[0], 0.5f), g->out[0]);
+}
+
+/* y = x^(-1/2): dx = -1/2 dy y^3 */
+SAMBA__BUILD1(rsqrt)
+SAMBA__FN void samba__rsqrt_vjp(samba_vjp *g)
+{
+    samba_tensor *y = g->out[0];
+    g->din[0] = samba_scale(samba_mul(g->dout[0], samba_mul(y, samba_mul(y, y))), -0.5f);
+}
+
+SAMBA__BUILD1(abs)
+SAMBA__FN void samba__abs_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_abs_backward, g->dout[0], g->in[0], NULL, 0);
+}
+SAMBA__NO_SECOND(abs_backward)
+
+SAMBA__BUILD1(relu)
+SAMBA__FN void samba__relu_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_relu_backward, g->dout[0], g->out[0], NULL, 0);
+}
+SAMBA__FN void samba__relu_backward_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_relu_backward, g->dout[0], g->in[1], NULL, 0);
+}
+
+SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope)
+{
+    int32_t attr = samba_float_attr(slope);
+    return samba__emit1(SAMBA__OP_leaky_relu, x, &attr, 1);
+}
+SAMBA__FN void samba__leaky_relu_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_leaky_relu_backward, g->dout[0], g->in[0], g->attr, 1);
+}
+SAMBA__FN void samba__leaky_relu_backward_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_leaky_relu_backward, g->dout[0], g->in[1], g->attr, 1);
+}
+
+/* y = 1/(1+e^-x): dx = dy y (1-y) */
+SAMBA__BUILD1(sigmoid)
+SAMBA__FN void samba__sigmoid_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_sigmoid_backward, g->dout[0], g->out[0], NULL, 0);
+}
+SAMBA__FN void samba__sigmoid_backward_vjp(samba_vjp *g)
+{
+    samba_tensor *slope = samba_shift(samba_scale(g->in[1], -2.0f), 1.0f);
+    g->din[0] = samba__emit2(SAMBA__OP_sigmoid_backward, g->dout[0], g->in[1], NULL, 0);
+    g->din[1] = samba_mul(samba_mul(g->dout[0], g->in[0]), slope);
+}
+
+/* dx = dy (1 - y^2) */
+SAMBA__BUILD1(tanh)
+SAMBA__FN void samba__tanh_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_tanh_backward, g->dout[0], g->out[0], NULL, 0);
+}
+SAMBA__FN void samba__tanh_backward_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_tanh_backward, g->dout[0], g->in[1], NULL, 0);
+    g->din[1] = samba_scale(samba_mul(samba_mul(g->dout[0], g->in[0]), g->in[1]), -2.0f);
+}
+
+/* y = x Phi(x). Hendrycks, Gimpel, "Gaussian error linear units", 2016 */
+SAMBA__BUILD1(gelu)
+SAMBA__FN void samba__gelu_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_gelu_backward, g->dout[0], g->in[0], NULL, 0);
+}
+SAMBA__NO_SECOND(gelu_backward)
+
+SAMBA__BUILD1(gelu_tanh)
+SAMBA__FN void samba__gelu_tanh_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_gelu_tanh_backward, g->dout[0], g->in[0], NULL, 0);
+}
+SAMBA__NO_SECOND(gelu_tanh_backward)
+
+SAMBA__BUILD1(silu)
+SAMBA__FN void samba__silu_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_silu_backward, g->dout[0], g->in[0], NULL, 0);
+}
+SAMBA__NO_SECOND(silu_backward)
+
+SAMBA__BUILD1(softplus)
+SAMBA__FN void samba__softplus_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_mul(g->dout[0], samba_sigmoid(g->in[0]));
+}
+
+SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor)
+{
+    int32_t attr = samba_float_attr(factor);
+    return samba__emit1(SAMBA__OP_scale, x, &attr, 1);
+}
+SAMBA__FN void samba__scale_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_scale(g->dout[0], samba_attr_float(g->attr[0]));
+}
+
+SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term)
+{
+    int32_t attr = samba_float_attr(term);
+    return samba__emit1(SAMBA__OP_shift, x, &attr, 1);
+}
+SAMBA__FN void samba__shift_vjp(samba_vjp *g) { g->din[0] = g->dout[0]; }
+
+/* ---- full: a tensor of one value. Attributes: the value, then the shape. ---- */
+
+SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value)
+{
+    int32_t attr[1 + SAMBA_MAX_DIMS], n = 1;
+    attr[0] = samba_float_attr(value);
+    for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++) attr[n++] = shape.dim[i];
+    return samba__emit(s, SAMBA__OP_full, NULL, 0, attr, n, NULL);
+}
+SAMBA__FN bool samba__full_shape(samba_call *c)
+{
+    if (c->n_attr < 1 || c->n_attr > 1 + SAMBA_MAX_DIMS) {
+        return samba_refuse(c, SAMBA_EARG, "malformed call");
+    }
+    if (!samba__expect(c, 0, 0, c->n_attr)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = samba_scalar_shape();
+    for (int32_t i = 1; i < c->n_attr; i++) {
+        c->out[0].shape.dim[c->out[0].shape.ndim++] = c->attr[i];
+    }
+    return true;
+}
+SAMBA__FN void samba__full_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__KERNEL void samba__full_kernel(const samba_args *a)
+{
+    float value = samba_attr_float(a->attr[0]);
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) a->out[0][i] = value;
+}
+SAMBA__NO_VJP(full)
+
+/* ---- cast: dx = cast dy back; through an integer or bool nothing flows ---- */
+
+SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype)
+{
+    int32_t attr = (int32_t)dtype;
+    return x && x->dtype == dtype ? x : samba__emit1(SAMBA__OP_cast, x, &attr, 1);
+}
+SAMBA__FN bool samba__cast_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, 1, 1)) return false;
+    if (c->attr[0] < 0 || c->attr[0] >= SAMBA_N_DTYPES) {
+        return samba_refuse(c, SAMBA_EDTYPE, "no type has number %d", c->attr[0]);
+    }
+    c->out[0].dtype = (samba_dtype)c->attr[0];
+    c->out[0].shape = c->in[0].shape;
+    return true;
+}
+SAMBA__FN void samba__cast_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
+{
+    float run[SAMBA__RUN];
+    samba_dtype from = a->in_spec[0].dtype, to = a->out_spec[0].dtype;
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    for (int64_t e = a->begin * SAMBA__MAP_UNIT, n; e < end; e += n) {
+        n = samba__min64(SAMBA__RUN, end - e);
+        samba__load(run, (const uint8_t *)(const void *)a->in[0]
+                    + (size_t)e * samba_dtype_size(from), from, n);
+        samba__store((uint8_t *)(void *)a->out[0] + (size_t)e * samba_dtype_size(to), run, to, n);
+    }
+}
+SAMBA__FN void samba__cast_vjp(samba_vjp *g)
+{
+    if (samba__is_float(g->in[0]->dtype) && g->dout[0]) {
+        g->din[0] = samba_cast(g->dout[0], g->in[0]->dtype);
+    }
+}
+
+/* ---- count: a step counter, n <- n + 1, at each run of its section ---- */
+
+SAMBA__FN bool samba__count_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, 1, 0) || !samba__expect_scalar(c, 0, SAMBA_I32)) return false;
+    c->out[0] = c->in[0];
+    return true;
+}
+SAMBA__FN void samba__count_work(samba_work *w, const samba_call *c) { (void)c; w->units[0] = 1; }
+SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
+{
+    uint32_t n;
+    memcpy(&n, a->in[0], sizeof n);
+    n++;
+    memcpy(a->out[0], &n, sizeof n);
+}
+SAMBA__NO_VJP(count)
+
+/* ---- zero: x <- 0, and accumulate: x <- x + y, for gradients of microbatches ---- */
+
+SAMBA__FN bool samba__zero_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, 1, 0) || !samba__expect_f32(c, 0)) return false;
+    c->out[0] = c->in[0];
+    return true;
+}
+SAMBA__FN void samba__zero_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
+{
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) a->out[0][i] = 0.0f;
+}
+SAMBA__NO_VJP(zero)
+
+SAMBA__FN bool samba__accumulate_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 2, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) {
+        return false;
+    }
+    if (!samba__same_shape(&c->in[0].shape, &c->in[1].shape)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
+    }
+    c->out[0] = c->in[0];
+    return true;
+}
+SAMBA__FN void samba__accumulate_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
+{
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) a->out[0][i] += a->in[1][i];
+}
+SAMBA__NO_VJP(accumulate)
+
+/* ---- dropout: y = x mask/(1-p), mask from (seed, layer, counter, element): Srivastava et al.,
+   JMLR 2014. Inputs x, rate f32, seed i32, counter i32; attributes: the layer's key. dx is the same
+   op on dy. ---- */
+
+SAMBA__FN bool samba__dropout_shape(samba_call *c)
+{
+    if (!samba__expect(c, 4, 4, 2) || !samba__expect_f32(c, 0)
+        || !samba__expect_scalar(c, 1, SAMBA_F32)
+        || !samba__expect_scalar(c, 2, SAMBA_I32)
+            || !samba__expect_scalar(c, 3, SAMBA_I32)) return false;
+    c->out[0] = c->in[0];
+    return true;
+}
+SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
+{
+    uint32_t words[4], seed = (uint32_t)samba__in_i32(a, 2)[0],
+        counter = (uint32_t)samba__in_i32(a, 3)[0];
+    uint64_t key = ((uint64_t)(uint32_t)a->attr[0] << 32 | (uint32_t)a->attr[1]) + seed * SAMBA__P1;
+    float rate = a->train ? a->in[1][0] : 0.0f, scale = rate < 1.0f ? 1.0f / (1.0f - rate) : 0.0f;
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    for (int64_t e = a->begin * SAMBA__MAP_UNIT; e < end; e += 4) {
+        samba__philox(key, (uint64_t)e / 4, counter, words);
+        for (int64_t i = e; i < end && i < e + 4; i++) {
+            a->out[0][i] = samba__unit(words[i - e]) < rate ? 0.0f : a->in[0][i] * scale;
+        }
+    }
+}
+SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
+{
+    samba_tensor *in[4] = { g->dout[0], g->in[1], g->in[2], g->in[3] };
+    g->din[0] = samba__emit(g->session, SAMBA__OP_dropout, in, 4, g->attr, g->n_attr, NULL);
+}
+
+/* ---- sum, mean, max, square_sum: attributes are a bit mask of axes and keepdim ----
+   The reduced elements of one output are cut into pieces of fixed size; phase 0 reduces each piece
+   (into scratch, if there is more than one), phase 1 folds the pieces in order. The cut depends on
+   the shape alone. */
+
+typedef enum samba__fold { SAMBA__FOLD_SUM, SAMBA__FOLD_MAX, SAMBA__FOLD_SQUARES } samba__fold;
+#define SAMBA__FOLD_PIECE 8192          /* elements of a piece when the innermost axis is reduced */
+#define SAMBA__FOLD_ROWS 512            /* rows of a piece when it is kept */
+#define SAMBA__FOLD_COLUMNS 64          /* columns per unit when it is kept */
+
+/* The walk of a reduction: kept dimensions make the outputs, reduced ones the runs. */
+typedef struct samba__folding {
+    /* the innermost axis is reduced: a run is `inner` elements */
+    bool rows;
+    /* the only run is long: it is cut into runs of SAMBA__FOLD_PIECE */
+    bool cut;
+    int64_t inner;                      /* merged length of the innermost group of axes */
+    int64_t n_out, n_kept;              /* outputs; outputs without the innermost group */
+    int64_t runs;                       /* runs (or rows) that make one output */
+    int64_t piece, n_pieces;            /* runs per piece */
+    int32_t n_k, n_r;
+    int64_t k_dim[SAMBA_MAX_DIMS], k_step[SAMBA_MAX_DIMS], r_dim[SAMBA_MAX_DIMS],
+        r_step[SAMBA_MAX_DIMS];
+} samba__folding;
+
+SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int32_t mask)
+{
+    int32_t last = x->ndim - 1;
+    memset(f, 0, sizeof *f);
+    f->rows = last < 0 || (mask >> last & 1);
+    f->inner = f->n_kept = f->runs = 1;
+    for (; last >= 0 && (mask >> last & 1) == (int32_t)f->rows; last--) f->inner *= x->dim[last];
+    for (int32_t i = 0; i <= last; i++) {
+        int64_t step = samba__inner(x, i);
+        if (mask >> i & 1) {
+            f->r_dim[f->n_r] = x->dim[i], f->r_step[f->n_r++] = step;
+            f->runs *= x->dim[i];
+        } else {
+            f->k_dim[f->n_k] = x->dim[i], f->k_step[f->n_k++] = step;
+            f->n_kept *= x->dim[i];
+        }
+    }
+    f->cut = f->rows && f->runs == 1 && f->inner > SAMBA__FOLD_PIECE;
+    if (f->cut) {
+        f->runs = samba__ceil_div(f->inner, SAMBA__FOLD_PIECE);
+        f->r_dim[0] = f->runs, f->r_step[0] = SAMBA__FOLD_PIECE, f->n_r = 1;
+    }
+    f->n_out = f->rows ? f->n_kept : f->n_kept * f->inner;
+    f->piece = f->rows ? samba__max64(1, SAMBA__FOLD_PIECE / f->inner) : SAMBA__FOLD_ROWS;
+    f->n_pieces = samba__ceil_div(f->runs, f->piece);
+}
+
+SAMBA__FN int64_t samba__offset_of(int64_t index, int32_t n, const int64_t *dim,
+                                   const int64_t *step)
+{
+    int64_t at = 0;
+    for (int32_t i = n - 1; i >= 0; i--) {
+        at += index % dim[i] * step[i];
+        index /= dim[i];
+    }
+    return at;
+}
+
+SAMBA__FN bool samba__fold_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, 1, 2) || !samba__expect_f32(c, 0)) return false;
+    const samba_shape *x = &c->in[0].shape;
+    int32_t mask = c->attr[0], keep = c->attr[1];
+    if (mask < 0 || mask >> x->ndim || keep < 0 || keep > 1) {
+        return samba_refuse(c, SAMBA_EARG, "an axis is out of range or named twice; input 0 %S has "
+                            "axes -%d ... %d", x,
+                            x->ndim, x->ndim - 1);
+    }
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = samba_scalar_shape();
+    for (int32_t i = 0; i < x->ndim; i++) {
+        if (mask >> i & 1 && !keep) continue;
+        c->out[0].shape.dim[c->out[0].shape.ndim++] = mask >> i & 1 ? 1 : x->dim[i];
+    }
+    return true;
+}
+
+SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c)
+{
+    samba__folding f;
+    samba__folding_open(&f, &c->in[0].shape, c->attr[0]);
+    w->units[0] = f.n_kept * f.n_pieces * (f.rows ? 1
+                                           : samba__ceil_div(f.inner, SAMBA__FOLD_COLUMNS));
+    w->flops = samba_count(&c->in[0].shape);
+    if (f.n_pieces == 1) return;
+    w->n_phases = 2;
+    w->units[1] = f.n_out;
+    w->scratch = f.n_out * f.n_pieces * 4;
+}
+
+SAMBA__INLINE float samba__fold_two(samba__fold kind, float a, float b)
+{
+    if (kind != SAMBA__FOLD_MAX) return a + b;
+    return a != a ? a : b != b ? b : a > b ? a : b;
+}
+
+SAMBA__INLINE float samba__fold_run(samba__fold kind, const float *x, int64_t n)
+{
+    if (kind == SAMBA__FOLD_MAX) return samba__row_max(x, n);
+    return kind == SAMBA__FOLD_SUM ? samba__row_sum(x, n) : samba__row_dot(x, x, n);
+}
+
+/* One piece of one output whose innermost axis is reduced. */
+SAMBA__INLINE float samba__fold_rows(const samba__folding *f, samba__fold kind, const float *x,
+                                     int64_t begin, int64_t end)
+{
+    float value = 0.0f;
+    for (int64_t r = begin; r < end; r++) {
+        int64_t n = f->cut ? samba__min64(SAMBA__FOLD_PIECE, f->inner - r * SAMBA__FOLD_PIECE)
+            : f->inner;
+        float run = samba__fold_run(kind, x + samba__offset_of(r, f->n_r, f->r_dim, f->r_step), n);
+        value = r == begin ? run : samba__fold_two(kind, value, run);
+    }
+    return value;
+}
+
+/* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
+SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind, const float *x,
+                                       int64_t begin,
+                                       int64_t end, float *y, int64_t n)
+{
+    float acc[SAMBA__FOLD_COLUMNS];
+    for (int64_t r = begin; r < end; r++) {
+        const float *row = x + samba__offset_of(r, f->n_r, f->r_dim, f->r_step);
+        for (int64_t j = 0; j < n; j++) {
+            float v = kind == SAMBA__FOLD_SQUARES ? row[j] * row[j] : row[j];
+            acc[j] = r == begin ? v : kind == SAMBA__FOLD_SQUARES
+                ? samba__fma(row[j], row[j], acc[j])
+                                                                  : samba__fold_two(kind, acc[j],
+                                                                          v);
+        }
+    }
+    for (int64_t j = 0; j < n; j++) y[j] = acc[j];
+}
+
+SAMBA__KERNEL void samba__fold_phase0(const samba_args *a, const samba__folding *f,
+                                      samba__fold kind, float *y)
+{
+    int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__FOLD_COLUMNS);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t p = u / blocks % f->n_pieces, kept = u / blocks / f->n_pieces, first = p * f->piece;
+        int64_t last = samba__min64(first + f->piece, f->runs);
+        const float *x = a->in[0] + samba__offset_of(kept, f->n_k, f->k_dim, f->k_step);
+        if (f->rows) {
+            y[p * f->n_out + kept] = samba__fold_rows(f, kind, x, first, last);
+        } else {
+            int64_t j = u % blocks * SAMBA__FOLD_COLUMNS,
+                n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
+            samba__fold_columns(f, kind, x + j, first, last, y + p * f->n_out + kept * f->inner
+                                + j, n);
+        }
+    }
+}
+
+/* divide: the mean's count, or 1. */
+SAMBA__KERNEL void samba__fold_kernel(const samba_args *a, samba__fold kind, bool mean)
+{
+    samba__folding f;
+    samba__folding_open(&f, &a->in_spec[0].shape, a->attr[0]);
+    float *y = f.n_pieces > 1 ? (float *)a->scratch : a->out[0];
+    float count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
+    if (a->phase == 0) {
+        samba__fold_phase0(a, &f, kind, y);
+        if (f.n_pieces > 1 || !mean) return;
+    }
+    int64_t blocks = samba__ceil_div(f.inner, SAMBA__FOLD_COLUMNS);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t first = u, n = 1;
+        if (a->phase == 0 && !f.rows) {             /* a unit was a block of columns */
+            first = u / blocks * f.inner + u % blocks * SAMBA__FOLD_COLUMNS;
+            n = samba__min64(SAMBA__FOLD_COLUMNS, f.inner - u % blocks * SAMBA__FOLD_COLUMNS);
+        }
+        for (int64_t o = first; o < first + n; o++) {
+            float value = y[o];
+            for (int64_t p = 1; p < f.n_pieces; p++) {
+                value = samba__fold_two(kind, value, y[p * f.n_out + o]);
+            }
+            a->out[0][o] = mean ? value / count : value;
+        }
+    }
+}
+
+/* The mask of a list of axes; -1 if one is out of range or twice there. No axes means all. */
+SAMBA__FN int32_t samba__axis_mask(const samba_tensor *x, const samba_shape *axes)
+{
+    int32_t mask = 0;
+    for (int32_t i = 0; i < axes->ndim && i < SAMBA_MAX_DIMS; i++) {
+        int32_t axis = samba__wrap_axis(x, axes->dim[i]);
+        if (axis < 0 || axis >= x->shape.ndim || (mask >> axis & 1)) return -1;
+        mask |= 1 << axis;
+    }
+    return axes->ndim ? mask : (1 << x->shape.ndim) - 1;
+}
+
+SAMBA__FN samba_tensor *samba__emit_fold(int32_t op, samba_tensor *x, const samba_shape *axes,
+                                         bool keepdim)
+{
+    int32_t attr[2] = { x ? samba__axis_mask(x, axes) : 0, keepdim };
+    return samba__emit1(op, x, attr, 2);
+}
+
+/* Gives dy, from which axes were dropped, the rank of x again, with 1 in their place. */
+SAMBA__FN samba_tensor *samba__with_axes(samba_tensor *dy, const samba_tensor *x, int32_t mask)
+{
+    samba_shape shape = x->shape;
+    for (int32_t i = 0; i < shape.ndim; i++) {
+        if (mask >> i & 1) shape.dim[i] = 1;
+    }
+    return samba_reshape(dy, shape);
+}
+
+SAMBA__OP_API samba_tensor *samba_sum(samba_tensor *x, samba_shape axes, bool keepdim)
+{
+    return samba__emit_fold(SAMBA__OP_sum, x, &axes, keepdim);
+}
+SAMBA__FN bool samba__sum_shape(samba_call *c) { return samba__fold_shape(c); }
+SAMBA__FN void samba__sum_work(samba_work *w, const samba_call *c) { samba__fold_work(w, c); }
+SAMBA__KERNEL void samba__sum_kernel(const samba_args *a)
+{
+    samba__fold_kernel(a, SAMBA__FOLD_SUM, false);
+}
+SAMBA__FN void samba__sum_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_expand(samba__with_axes(g->dout[0], g->in[0], g->attr[0]), g->in[0]->shape);
+}
+
+SAMBA__OP_API samba_tensor *samba_mean(samba_tensor *x, samba_shape axes, bool keepdim)
+{
+    return samba__emit_fold(SAMBA__OP_mean, x, &axes, keepdim);
+}
+SAMBA__FN bool samba__mean_shape(samba_call *c) { return samba__fold_shape(c); }
+SAMBA__FN void samba__mean_work(samba_work *w, const samba_call *c) { samba__fold_work(w, c); }
+SAMBA__KERNEL void samba__mean_kernel(const samba_args *a)
+{
+    samba__fold_kernel(a, SAMBA__FOLD_SUM, true);
+}
+SAMBA__FN void samba__mean_vjp(samba_vjp *g)
+{
+    int64_t count = samba_count(&g->in[0]->shape) / samba_count(&g->out[0]->shape);
+    samba_tensor *share = samba_scale(samba__with_axes(g->dout[0], g->in[0], g->attr[0]),
+                                      1.0f / (float)count);
+    g->din[0] = samba_expand(share, g->in[0]->shape);
+}
+
+/* Each of the k elements that equal the maximum gets dy/k. */
+SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool keepdim)
+{
+    return samba__emit_fold(SAMBA__OP_max, x, &axes, keepdim);
+}
+SAMBA__FN bool samba__max_shape(samba_call *c) { return samba__fold_shape(c); }
+SAMBA__FN void samba__max_work(samba_work *w, const samba_call *c) { samba__fold_work(w, c); }
+SAMBA__KERNEL void samba__max_kernel(const samba_args *a)
+{
+    samba__fold_kernel(a, SAMBA__FOLD_MAX, false);
+}
+SAMBA__FN void samba__max_vjp(samba_vjp *g)
+{
+    samba_tensor *y = samba__with_axes(g->out[0], g->in[0], g->attr[0]);
+    samba_tensor *dy = samba__with_axes(g->dout[0], g->in[0], g->attr[0]);
+    samba_tensor *top = samba_cast(samba_eq(g->in[0], y), SAMBA_F32);
+    samba_tensor *ties = samba__emit1(SAMBA__OP_sum, top, g->attr, 2);
+    g->din[0] = samba_mul(top, samba_div(dy, ties ? samba__with_axes(ties, g->in[0], g->attr[0])
+                                         : NULL));
+}
+
+/* Sum of squares of everything; the gradient norm is made of these. dx = 2 x dy */
+SAMBA__FN bool samba__square_sum_shape(samba_call *c) { return samba__fold_shape(c); }
+SAMBA__FN void samba__square_sum_work(samba_work *w, const samba_call *c)
+{
+    samba__fold_work(w, c);
+}
+SAMBA__KERNEL void samba__square_sum_kernel(const samba_args *a)
+{
+    samba__fold_kernel(a, SAMBA__FOLD_SQUARES, false);
+}
+SAMBA__FN void samba__square_sum_vjp(samba_vjp *g)
+{
+    samba_tensor *dy = samba__with_axes(g->dout[0], g->in[0], g->attr[0]);
+    g->din[0] = samba_scale(samba_mul(g->in[0], dy), 2.0f);
+}
+
+/* mean, sum or all of (x - y)^2. */
+SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction)
+{
+    samba_tensor *d = samba_sub(x, y), *square = samba_mul(d, d);
+    if (reduction == SAMBA_REDUCE_NONE) return square;
+    return reduction == SAMBA_REDUCE_SUM ? samba_sum(square, samba_scalar_shape(), false)
+                                         : samba_mean(square, samba_scalar_shape(), false);
+}
+
+/* ---- argmax: the index of the first largest element; a NaN counts as largest ---- */
+
+SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool keepdim)
+{
+    int32_t attr[2] = { samba__wrap_axis(x, axis), keepdim };
+    return samba__emit1(SAMBA__OP_argmax, x, attr, 2);
+}
+SAMBA__FN bool samba__argmax_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, 1, 2) || !samba__expect_f32(c, 0)
+        || !samba__expect_axis(c, c->attr[0])) return false;
+    const samba_shape *x = &c->in[0].shape;
+    c->out[0].dtype = SAMBA_I32;
+    c->out[0].shape = samba_scalar_shape();
+    for (int32_t i = 0; i < x->ndim; i++) {
+        if (i == c->attr[0] && !c->attr[1]) continue;
+        c->out[0].shape.dim[c->out[0].shape.ndim++] = i == c->attr[0] ? 1 : x->dim[i];
+    }
+    return true;
+}
+SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba_count(&c->out[0].shape);
+    w->flops = samba_count(&c->in[0].shape);
+}
+SAMBA__KERNEL void samba__argmax_kernel(const samba_args *a)
+{
+    int64_t n = a->in_spec[0].shape.dim[a->attr[0]],
+        inner = samba__inner(&a->in_spec[0].shape, a->attr[0]);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *x = a->in[0] + u / inner * n * inner + u % inner;
+        int32_t best = 0;
+        for (int64_t i = 1; i < n; i++) {
+            float top = x[best * inner], v = x[i * inner];
+            if (v > top || (v != v && top == top)) best = (int32_t)i;
+        }
+        memcpy(a->out[0] + u, &best, sizeof best);
+    }
+}
+SAMBA__NO_VJP(argmax)
+
+/* ---- matmul: c = op(a) op(b), batched over leading dimensions; attributes: transpose a, transpose
+   b ---- da = dy op(b)^T and db = op(a)^T dy, written with the transposes that avoid a copy. */
+
+SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
+                                                    samba_tensor *b, bool transpose_b)
+{
+    int32_t attr[2] = { transpose_a, transpose_b };
+    return samba__emit2(SAMBA__OP_matmul, a, b, attr, 2);
+}
+
+/* As torch: a vector on the left is a row, on the right a column, and that dimension is dropped
+   again. */
+SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b)
+{
+    if (!a || !b) return NULL;
+    bool row = a->shape.ndim == 1, column = b->shape.ndim == 1;
+    if (row) a = samba_unsqueeze(a, 0);
+    if (column) b = samba_unsqueeze(b, 1);
+    samba_tensor *c = samba_matmul_transposed(a, false, b, false);
+    if (column && c) c = samba_squeeze(c, -1);
+    return row && c ? samba_squeeze(c, column ? -1 : -2) : c;
+}
+
+/* The sizes of a product: batch shapes and m, n, k of each matrix. */
+typedef struct samba__product {
+    samba_shape batch, a_batch, b_batch;
+    int64_t m, n, k;
+    bool ta, tb;
+} samba__product;
+
+SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *attr)
+{
+    samba__product p;
+    const samba_shape *a = &in[0].shape, *b = &in[1].shape;
+    int32_t bad = 0;
+    p.ta = attr[0] != 0, p.tb = attr[1] != 0;
+    p.m = a->dim[a->ndim - (p.ta ? 1 : 2)], p.k = a->dim[a->ndim - (p.ta ? 2 : 1)];
+    p.n = b->dim[b->ndim - (p.tb ? 2 : 1)];
+    p.a_batch = *a, p.b_batch = *b;
+    p.a_batch.ndim -= 2, p.b_batch.ndim -= 2;
+    if (!samba__broadcast(&p.a_batch, &p.b_batch, &p.batch, &bad)) p.batch = samba_scalar_shape();
+    if (p.b_batch.ndim == 0 && !p.ta) {             /* one b for all: the batch is only more rows */
+        p.m *= samba_count(&p.a_batch);
+        p.batch = p.a_batch = samba_scalar_shape();
+    }
+    return p;
+}
+
+SAMBA__FN bool samba__matmul_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 2, 2) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) {
+        return false;
+    }
+    samba_shape a = c->in[0].shape, b = c->in[1].shape, *y = &c->out[0].shape;
+    int32_t ta = c->attr[0], tb = c->attr[1], bad = 0;
+    if (a.ndim < 2 || b.ndim < 2) {
+        return samba_refuse(c, SAMBA_ESHAPE, "both inputs need at least 2 dimensions");
+    }
+    if (ta < 0 || ta > 1 || tb < 0 || tb > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
+    int32_t k = a.dim[a.ndim - (ta ? 2 : 1)], bk = b.dim[b.ndim - (tb ? 1 : 2)];
+    int32_t m = a.dim[a.ndim - (ta ? 1 : 2)], n = b.dim[b.ndim - (tb ? 2 : 1)];
+    if (k != bk) {
+        return samba_refuse(c, SAMBA_ESHAPE, "the inner dimensions differ: %d of input 0 against "
+                            "%d of input 1; "
+                            "one of them may need samba_transpose", k, bk);
+    }
+    a.ndim -= 2, b.ndim -= 2;
+    if (!samba__broadcast(&a, &b, y, &bad)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "the batch dimensions %S and %S do not broadcast", &a,
+                            &b);
+    }
+    if (y->ndim + 2 > SAMBA_MAX_DIMS) {
+        return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
+    }
+    y->dim[y->ndim++] = m;
+    y->dim[y->ndim++] = n;
+    c->out[0].dtype = SAMBA_F32;
+    return true;
+}
+
+SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
+{
+    samba__product p = samba__product_of(c->in, c->attr);
+    w->units[0] = samba_count(&p.batch) * samba__gemm_tiles(p.m, p.n, p.k);
+    w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
+}
+
+/* Index of the matrix of x that element i of the broadcast batch uses. */
+SAMBA__FN int64_t samba__batch_index(const samba_shape *batch, const samba_shape *x, int64_t i)
+{
+    int64_t at = 0, step = 1;
+    for (int32_t d = batch->ndim - 1, dx = x->ndim - 1; dx >= 0; d--, dx--) {
+        at += x->dim[dx] == 1 ? 0 : i % batch->dim[d] * step;
+        step *= x->dim[dx];
+        i /= batch->dim[d];
+    }
+    return at;
+}
+
+SAMBA__FN void samba__matmul_batches(const samba_args *a)
+{
+    samba__product p = samba__product_of(a->in_spec, a->attr);
+    int64_t tiles = samba__gemm_tiles(p.m, p.n, p.k);
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.m = p.m, g.n = p.n, g.k = p.k;
+    g.a_row = p.ta ? 1 : p.k, g.a_col = p.ta ? p.m : 1;
+    g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1;
+    g.c_row = p.n;
+    for (int64_t u = a->begin, end; u < a->end; u = end) {
+        int64_t i = u / tiles;
+        end = samba__min64(a->end, (i + 1) * tiles);
+        g.a = a->in[0] + samba__batch_index(&p.batch, &p.a_batch, i) * p.m * p.k;
+        g.b = a->in[1] + samba__batch_index(&p.batch, &p.b_batch, i) * p.n * p.k;
+        g.c = a->out[0] + i * p.m * p.n;
+        samba__gemm_run(&g, u - i * tiles, end - i * tiles, a->local, a->isa);
+    }
+}
+SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a) { samba__matmul_batches(a); }
+
+/* x (*,k) as one matrix (rows,k). */
+SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
+{
+    samba_shape shape = samba_scalar_shape();
+    if (!x || x->shape.ndim <= 2) return x;
+    shape.ndim = 2;
+    shape.dim[0] = -1;
+    shape.dim[1] = x->shape.dim[x->shape.ndim - 1];
+    return samba_reshape(x, shape);
+}
+
+SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
+{
+    samba_tensor *a = g->in[0], *b = g->in[1], *dy = g->dout[0];
+    bool ta = g->attr[0] != 0, tb = g->attr[1] != 0;
+    samba_tensor *da = ta ? samba_matmul_transposed(b, tb, dy, true)
+        : samba_matmul_transposed(dy, false, b, !tb);
+    g->din[0] = samba__to_input(g, 0, da);
+    if (b->shape.ndim == 2 && a->shape.ndim > 2
+        && !ta) {      /* one product instead of a batch and its sum */
+        a = samba__as_matrix(a);
+        dy = samba__as_matrix(dy);
+    }
+    samba_tensor *db = tb ? samba_matmul_transposed(dy, true, a, ta)
+        : samba_matmul_transposed(a, !ta, dy, false);
+    g->din[1] = samba__to_input(g, 1, db);
+}
+
+/* ---- affine: y = x w^T + b; dx = dy w, dw = dy^T x, db = sum of dy's rows ---- */
+
+SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba_tensor *b)
+{
+    return samba__emit3(SAMBA__OP_affine, x, w, b, NULL, 0);
+}
+SAMBA__FN bool samba__affine_shape(samba_call *c)
+{
+    samba__binding b;
+    return samba__match("*k,nk,n?->*n", c, &b);
+}
+SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *in)
+{
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.n = in[1].shape.dim[0], g.k = in[1].shape.dim[1];
+    g.m = samba_count(&in[0].shape) / g.k;
+    g.a_row = g.k, g.a_col = 1;
+    g.b_row = 1, g.b_col = g.k;
+    g.c_row = g.n;
+    return g;
+}
+SAMBA__FN void samba__affine_work(samba_work *w, const samba_call *c)
+{
+    samba__gemm g = samba__affine_gemm(c->in);
+    w->units[0] = samba__gemm_tiles(g.m, g.n, g.k);
+    w->flops = 2 * g.m * g.n * g.k;
+}
+SAMBA__KERNEL void samba__affine_kernel(const samba_args *a)
+{
+    samba__gemm g = samba__affine_gemm(a->in_spec);
+    g.a = a->in[0], g.b = a->in[1], g.c = a->out[0], g.bias = a->n_in > 2 ? a->in[2] : NULL;
+    samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
+}
+SAMBA__FN void samba__affine_vjp(samba_vjp *g)
+{
+    samba_tensor *dy = g->dout[0], *rows = samba__as_matrix(dy);
+    samba_shape first = samba_scalar_shape();
+    if (!dy) return;
+    if (rows && rows->shape.ndim < 2) rows = samba_unsqueeze(rows, 0);
+    samba_tensor *x = samba__as_matrix(g->in[0]);
+    if (x && x->shape.ndim < 2) x = samba_unsqueeze(x, 0);
+    samba_tensor *dx = samba_matmul_transposed(rows, false, g->in[1], false);
+    first.ndim = 1;
+    g->din[0] = samba_reshape(dx, g->in[0]->shape);
+    g->din[1] = samba_matmul_transposed(rows, true, x, false);
+    if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(rows, first, false);
+}
+
+/* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
+
+/* count * dim, or 0 if a dimension is no size or the product too large: the rule will refuse it. */
+SAMBA__FN int64_t samba__bounded(int64_t count, int32_t dim)
+{
+    return dim > 0 && count <= SAMBA__MAX_COUNT / dim ? count * dim : 0;
+}
+
+SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
+{
+    int64_t known = 1;
+    int32_t unknown = -1;
+    if (!x) return NULL;
+    for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++) {
+        if (shape.dim[i] == -1 && unknown < 0) unknown = i;
+        else known = samba__bounded(known, shape.dim[i]);
+    }
+    if (unknown >= 0 && known > 0) shape.dim[unknown] = (int32_t)(samba_count(&x->shape) / known);
+    return samba__same_shape(&x->shape, &shape) ? x
+        : samba__emit1(SAMBA__OP_reshape, x, shape.dim, shape.ndim);
+}
+SAMBA__OP_API samba_tensor *samba_view(samba_tensor *x, samba_shape shape)
+{
+    return samba_reshape(x, shape);
+}
+SAMBA__FN bool samba__reshape_shape(samba_call *c)
+{
+    if (c->n_attr > SAMBA_MAX_DIMS) {
+        return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
+    }
+    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
+    c->out[0].dtype = c->in[0].dtype;
+    c->out[0].shape.ndim = c->n_attr;
+    for (int32_t i = 0; i < SAMBA_MAX_DIMS; i++) {
+        c->out[0].shape.dim[i] = i < c->n_attr ? c->attr[i] : 0;
+    }
+    if (samba__sound_shape(&c->out[0].shape)
+        && samba_count(&c->out[0].shape) == samba_count(&c->in[0].shape)) return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "%l elements do not fill the new shape %S; the products "
+                        "must be equal "
+                        "(one dimension may be -1)", samba_count(&c->in[0].shape),
+                            &c->out[0].shape);
+}
+SAMBA__FN void samba__reshape_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__KERNEL void samba__reshape_kernel(const samba_args *a)
+{
+    size_t size = samba_dtype_size(a->out_spec[0].dtype);
+    int64_t begin = a->begin * SAMBA__MAP_UNIT;
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    const uint8_t *x = (const uint8_t *)(const void *)a->in[0] + (size_t)begin * size;
+    uint8_t *y = (uint8_t *)(void *)a->out[0] + (size_t)begin * size;
+    if (x != y) memcpy(y, x, (size_t)(end - begin) * size);
+}
+SAMBA__FN void samba__reshape_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_reshape(g->dout[0], g->in[0]->shape);
+}
+
+SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis)
+{
+    if (!x) return NULL;
+    samba_shape shape = x->shape;
+    shape.ndim = samba__wrap_axis(x, from_axis) + 1;
+    if (shape.ndim < 1 || shape.ndim > x->shape.ndim) {
+        return samba__bad_axis(x, "flatten", from_axis);
+    }
+    shape.dim[shape.ndim - 1] = -1;
+    return samba_reshape(x, shape);
+}
+
+/* Removing an axis that is not 1 is refused by reshape's own rule. */
+SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis)
+{
+    if (!x) return NULL;
+    samba_shape shape = samba_scalar_shape();
+    int32_t gone = samba__wrap_axis(x, axis);
+    if (gone < 0 || gone >= x->shape.ndim) return samba__bad_axis(x, "squeeze", axis);
+    for (int32_t i = 0; i < x->shape.ndim; i++) {
+        if (i != gone) shape.dim[shape.ndim++] = x->shape.dim[i];
+    }
+    return samba_reshape(x, shape);
+}
+
+SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis)
+{
+    if (!x) return NULL;
+    samba_shape shape = samba_scalar_shape();
+    int32_t fresh = axis < 0 ? axis + x->shape.ndim + 1 : axis;
+    bool fits = fresh >= 0 && fresh <= x->shape.ndim && x->shape.ndim < SAMBA_MAX_DIMS;
+    if (!fits) return samba__bad_axis(x, "unsqueeze", axis);
+    for (int32_t i = 0; i <= x->shape.ndim; i++) {
+        if (i == fresh) shape.dim[shape.ndim++] = 1;
+        if (i < x->shape.ndim) shape.dim[shape.ndim++] = x->shape.dim[i];
+    }
+    return samba_reshape(x, shape);
+}
+
+/* ---- Copies with steps: permute, slice and expand read with them, pad writes with them ---- */
+
+SAMBA__FN void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x, int64_t x_step,
+                               int64_t n, size_t size)
+{
+    int64_t y_bytes = y_step * (int64_t)size, x_bytes = x_step * (int64_t)size;
+    if (x_step == 1 && y_step == 1) memcpy(y, x, (size_t)n * size);
+    else if (size == 4) for (int64_t i = 0; i < n; i++) memcpy(y + i * y_bytes, x + i * x_bytes, 4);
+    else for (int64_t i = 0; i < n; i++) memcpy(y + i * y_bytes, x + i * x_bytes, size);
+}
+
+/* out[i0,i1,...] = x[start + sum of i_d step_d]: one unit is one run along the last dimension. */
+SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64_t *step)
+{
+    const samba_shape *out = &a->out_spec[0].shape;
+    size_t size = samba_dtype_size(a->out_spec[0].dtype);
+    int32_t last = out->ndim - 1;
+    int64_t dim[SAMBA_MAX_DIMS], n = last < 0 ? 1 : out->dim[last];
+    for (int32_t i = 0; i < last; i++) dim[i] = out->dim[i];
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t at = start + samba__offset_of(u, last < 0 ? 0 : last, dim, step);
+        samba__copy_run((uint8_t *)(void *)a->out[0] + (size_t)(u * n) * size, 1,
+                        (const uint8_t *)(const void *)a->in[0] + (size_t)at * size, last < 0 ? 1
+                            : step[last], n, size);
+    }
+}
+
+SAMBA__FN void samba__rows_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *y = &c->out[0].shape;
+    w->units[0] = y->ndim ? samba_count(y) / y->dim[y->ndim - 1] : 1;
+    w->flops = samba_count(y);
+}
+
+/* permute: out axis i is input axis attr[i]; dx = inverse permutation of dy */
+SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes)
+{
+    bool same = x && axes.ndim == x->shape.ndim;
+    for (int32_t i = 0; i < axes.ndim && i < SAMBA_MAX_DIMS; i++) {
+        axes.dim[i] = samba__wrap_axis(x, axes.dim[i]);
+        same = same && axes.dim[i] == i;
+    }
+    return same ? x : samba__emit1(SAMBA__OP_permute, x, axes.dim, axes.ndim);
+}
+SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1)
+{
+    if (!x) return NULL;
+    samba_shape axes = x->shape;
+    int32_t i = samba__wrap_axis(x, axis0), j = samba__wrap_axis(x, axis1);
+    if (i < 0 || i >= axes.ndim) return samba__bad_axis(x, "transpose", axis0);
+    if (j < 0 || j >= axes.ndim) return samba__bad_axis(x, "transpose", axis1);
+    for (int32_t k = 0; k < axes.ndim; k++) axes.dim[k] = k == i ? j : k == j ? i : k;
+    return samba_permute(x, axes);
+}
+SAMBA__FN bool samba__permute_shape(samba_call *c)
+{
+    int32_t seen = 0;
+    if (c->n_attr > SAMBA_MAX_DIMS) {
+        return samba_refuse(c, SAMBA_EARG, "more than %d axes", SAMBA_MAX_DIMS);
+    }
+    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
+    c->out[0] = c->in[0];
+    for (int32_t i = 0; i < c->n_attr && c->n_attr == c->in[0].shape.ndim; i++) {
+        if (c->attr[i] < 0 || c->attr[i] >= c->n_attr) break;
+        seen |= 1 << c->attr[i];
+        c->out[0].shape.dim[i] = c->in[0].shape.dim[c->attr[i]];
+    }
+    if (c->n_attr == c->in[0].shape.ndim && seen == (1 << c->n_attr) - 1) return true;
+    return samba_refuse(c, SAMBA_EARG, "the axes must name each of the %d dimensions of %S once",
+                        c->in[0].shape.ndim,
+                        &c->in[0].shape);
+}
+SAMBA__FN void samba__permute_work(samba_work *w, const samba_call *c) { samba__rows_work(w, c); }
+SAMBA__KERNEL void samba__permute_kernel(const samba_args *a)
+{
+    int64_t step[SAMBA_MAX_DIMS];
+    for (int32_t i = 0; i < a->n_attr; i++) {
+        step[i] = samba__inner(&a->in_spec[0].shape, a->attr[i]);
+    }
+    samba__copy_steps(a, 0, step);
+}
+SAMBA__FN void samba__permute_vjp(samba_vjp *g)
+{
+    samba_shape inverse = g->in[0]->shape;
+    for (int32_t i = 0; i < g->n_attr; i++) inverse.dim[g->attr[i]] = i;
+    g->din[0] = samba_permute(g->dout[0], inverse);
+}
+
+/* slice: attributes begin, end, step for each axis; dx = dy padded back, step - 1 zeros between */
+SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t begin, int32_t end,
+                                        int32_t step)
+{
+    int32_t attr[3 * SAMBA_MAX_DIMS];
+    if (!x) return NULL;
+    int32_t cut = samba__wrap_axis(x, axis);
+    if (cut < 0 || cut >= x->shape.ndim) return samba__bad_axis(x, "slice", axis);
+    for (int32_t i = 0; i < x->shape.ndim; i++) {
+        int32_t d = x->shape.dim[i];
+        attr[3 * i] = i == cut ? (begin < 0 ? begin + d : begin) : 0;
+        attr[3 * i + 1] = i == cut ? (end < 0 ? end + d : end > d ? d : end) : d;
+        attr[3 * i + 2] = i == cut ? step : 1;
+    }
+    return samba__emit1(SAMBA__OP_slice, x, attr, 3 * x->shape.ndim);
+}
+SAMBA__FN bool samba__slice_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, 1, c->n_in == 1 ? 3 * c->in[0].shape.ndim : 0)) return false;
+    c->out[0] = c->in[0];
+    for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
+        int32_t begin = c->attr[3 * i], end = c->attr[3 * i + 1], step = c->attr[3 * i + 2],
+            d = c->in[0].shape.dim[i];
+        if (begin < 0 || begin >= end || end > d || step < 1) {
+            return samba_refuse(c, SAMBA_ERANGE, "%d:%d:%d takes nothing of axis %d, which has %d "
+                                "elements; begin must be "
+                                "below end and step at least 1", begin, end, step, i, d);
+        }
+        c->out[0].shape.dim[i] = (end - begin - 1) / step + 1;
+    }
+    return true;
+}
+SAMBA__FN void samba__slice_work(samba_work *w, const samba_call *c) { samba__rows_work(w, c); }
+SAMBA__KERNEL void samba__slice_kernel(const samba_args *a)
+{
+    int64_t step[SAMBA_MAX_DIMS], start = 0;
+    for (int32_t i = 0; i < a->in_spec[0].shape.ndim; i++) {
+        int64_t inner = samba__inner(&a->in_spec[0].shape, i);
+        start += a->attr[3 * i] * inner;
+        step[i] = a->attr[3 * i + 2] * inner;
+    }
+    samba__copy_steps(a, start, step);
+}
+SAMBA__FN void samba__slice_vjp(samba_vjp *g)
+{
+    int32_t attr[3 * SAMBA_MAX_DIMS + 1], n = 0;
+    for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) {
+        int32_t begin = g->attr[3 * i], step = g->attr[3 * i + 2], count = g->out[0]->shape.dim[i];
+        attr[n++] = begin;
+        attr[n++] = g->in[0]->shape.dim[i] - begin - ((count - 1) * step + 1);
+        attr[n++] = step - 1;
+    }
+    attr[n++] = 0;
+    g->din[0] = samba__emit1(SAMBA__OP_pad, g->dout[0], attr, n);
+}
+
+SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis,
+                                  samba_tensor **parts, int32_t max_parts)
+{
+    int32_t n = 0, at = samba__wrap_axis(x, axis);
+    if (!x || at < 0 || at >= x->shape.ndim || size < 1) {
+        if (x) samba_slice(x, axis, 0, size, 1);    /* reports what is wrong */
+        for (int32_t i = 0; i < max_parts; i++) parts[i] = NULL;
+        return 0;
+    }
+    for (int32_t begin = 0; begin < x->shape.dim[at] && n < max_parts; begin += size) {
+        int32_t left = x->shape.dim[at] - begin;
+        parts[n++] = samba_slice(x, at, begin, begin + (left < size ? left : size), 1);
+    }
+    return n;
+}
+
+/* expand: dimensions of 1 are repeated; dx = dy summed over them. Attributes: the shape */
+SAMBA__OP_API samba_tensor *samba_expand(samba_tensor *x, samba_shape shape)
+{
+    if (!x) return NULL;
+    for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++) {
+        int32_t from = i - (shape.ndim - x->shape.ndim);
+        if (shape.dim[i] == -1 && from >= 0) shape.dim[i] = x->shape.dim[from];
+    }
+    return samba__same_shape(&x->shape, &shape) ? x
+        : samba__emit1(SAMBA__OP_expand, x, shape.dim, shape.ndim);
+}
+SAMBA__FN bool samba__expand_shape(samba_call *c)
+{
+    if (c->n_attr > SAMBA_MAX_DIMS) {
+        return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
+    }
+    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
+    samba_shape to = samba_scalar_shape(), both;
+    int32_t bad = 0;
+    to.ndim = c->n_attr;
+    for (int32_t i = 0; i < to.ndim; i++) to.dim[i] = c->attr[i];
+    if (!samba__sound_shape(&to) || !samba__broadcast(&c->in[0].shape, &to, &both, &bad)
+        || !samba__same_shape(&both, &to)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "%S cannot be expanded to %S; only dimensions of 1 "
+                            "stretch",
+                            &c->in[0].shape, &to);
+    }
+    c->out[0].dtype = c->in[0].dtype;
+    c->out[0].shape = to;
+    return true;
+}
+SAMBA__FN void samba__expand_work(samba_work *w, const samba_call *c) { samba__rows_work(w, c); }
+SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->in_spec[0].shape;
+    int64_t step[SAMBA_MAX_DIMS];
+    int32_t lead = a->n_attr - x->ndim;
+    for (int32_t i = 0; i < a->n_attr; i++) {
+        step[i] = i < lead || x->dim[i - lead] == 1 ? 0 : samba__inner(x, i - lead);
+    }
+    samba__copy_steps(a, 0, step);
+}
+SAMBA__FN void samba__expand_vjp(samba_vjp *g) { g->din[0] = samba__to_input(g, 0, g->dout[0]); }
+
+/* pad: attributes before, after, between (elements inserted) for each axis, then the value; dx =
+   slice of dy */
+SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
+                                      float value)
+{
+    int32_t attr[3 * SAMBA_MAX_DIMS + 1], n = 0;
+    for (int32_t i = 0; i < before.ndim && i < SAMBA_MAX_DIMS; i++) {
+        attr[n++] = before.dim[i];
+        attr[n++] = i < after.ndim ? after.dim[i] : -1;
+        attr[n++] = 0;
+    }
+    attr[n++] = samba_float_attr(value);
+    return samba__emit1(SAMBA__OP_pad, x, attr, n);
+}
+SAMBA__FN bool samba__pad_shape(samba_call *c)
+{
+    if (c->n_in != 1 || c->n_attr != 3 * c->in[0].shape.ndim + 1) {
+        return samba_refuse(c, SAMBA_EARG, "before and after must each have one count per axis of "
+                            "input 0");
+    }
+    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
+    c->out[0] = c->in[0];
+    for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
+        int64_t before = c->attr[3 * i], after = c->attr[3 * i + 1], between = c->attr[3 * i + 2];
+        int64_t d = before + after + (c->in[0].shape.dim[i] - 1) * (between + 1) + 1;
+        if (before < 0 || after < 0 || between < 0 || d > 0x7FFFFFFF) {
+            return samba_refuse(c, SAMBA_ERANGE, "the padding of axis %d is negative or too large",
+                                i);
+        }
+        c->out[0].shape.dim[i] = (int32_t)d;
+    }
+    return true;
+}
+SAMBA__FN void samba__pad_work(samba_work *w, const samba_call *c) { samba__rows_work(w, c); }
+
+/* Where output coordinate i of a padded axis comes from; -1: from the padding. */
+SAMBA__FN int64_t samba__pad_source(const int32_t *attr, int64_t i, int32_t dim)
+{
+    int64_t at = i - attr[0], step = (int64_t)attr[2] + 1;
+    return at < 0 || at % step || at / step >= dim ? -1 : at / step;
+}
+SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->in_spec[0].shape, *y = &a->out_spec[0].shape;
+    size_t size = samba_dtype_size(a->out_spec[0].dtype);
+    float value = samba_attr_float(a->attr[a->n_attr - 1]);
+    int32_t last = y->ndim - 1;
+    int64_t n = last < 0 ? 1 : y->dim[last];
+    for (int64_t u = a->begin; u < a->end; u++) {
+        uint8_t *row = (uint8_t *)(void *)a->out[0] + (size_t)(u * n) * size;
+        int64_t rest = u, at = 0;
+        for (int32_t i = last - 1; i >= 0; i--) {
+            int64_t from = samba__pad_source(a->attr + 3 * i, rest % y->dim[i], x->dim[i]);
+            at = at < 0 || from < 0 ? -1 : at + from * samba__inner(x, i);
+            rest /= y->dim[i];
+        }
+        for (int64_t j = 0; j < n; j++) {
+            samba__store(row + (size_t)j * size, &value, a->out_spec[0].dtype, 1);
+        }
+        if (at < 0) continue;
+        const uint8_t *from = (const uint8_t *)(const void *)a->in[0] + (size_t)at * size;
+        int32_t before = last < 0 ? 0 : a->attr[3 * last], between = last < 0 ? 0
+            : a->attr[3 * last + 2];
+        samba__copy_run(row + (size_t)before * size, between + 1, from, 1, last < 0 ? 1
+                        : x->dim[last], size);
+    }
+}
+SAMBA__FN void samba__pad_vjp(samba_vjp *g)
+{
+    int32_t attr[3 * SAMBA_MAX_DIMS], n = 0;
+    for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) {
+        int32_t before = g->attr[3 * i], step = g->attr[3 * i + 2] + 1;
+        attr[n++] = before;
+        attr[n++] = before + (g->in[0]->shape.dim[i] - 1) * step + 1;
+        attr[n++] = step;
+    }
+    g->din[0] = samba__emit1(SAMBA__OP_slice, g->dout[0], attr, n);
+}
+
+/* cat: attribute axis; each dx is its slice of dy */
+SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis)
+{
+    samba_tensor *in[SAMBA_MAX_IN];
+    int32_t used = 0, m = 0;
+    if (n < 1 || !xs || !xs[0]) return NULL;
+    int32_t attr = samba__wrap_axis(xs[0], axis);
+    if (n == 1) return xs[0];
+    while (used < n) {                  /* too many: join some, go on with the result in front */
+        for (; used < n && m < SAMBA_MAX_IN; m++) in[m] = xs[used++];
+        in[0] = samba__emit(xs[0]->session, SAMBA__OP_cat, in, m, &attr, 1, NULL);
+        m = 1;
+    }
+    return in[0];
+}
+SAMBA__FN bool samba__cat_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, SAMBA_MAX_IN, 1) || !samba__expect_axis(c, c->attr[0])) return false;
+    int64_t total = 0;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
+        samba_shape want = c->in[0].shape, got = c->in[i].shape;
+        want.dim[c->attr[0]] = got.ndim == want.ndim ? got.dim[c->attr[0]] : 0;
+        if (!samba__same_shape(&want, &got) || c->in[i].dtype != c->in[0].dtype) {
+            return samba_refuse(c, SAMBA_ESHAPE, "input %d is %T %S, which does not join to input "
+                                "0; all but axis %d must "
+                                "be equal", i, (int)c->in[i].dtype, &got, c->attr[0]);
+        }
+        total += got.dim[c->attr[0]];
+    }
+    if (total > 0x7FFFFFFF) {
+        return samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
+    }
+    c->out[0] = c->in[0];
+    c->out[0].shape.dim[c->attr[0]] = (int32_t)total;
+    return true;
+}
+SAMBA__FN void samba__cat_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba__outer(&c->out[0].shape, c->attr[0]);
+    w->flops = samba_count(&c->out[0].shape);
+}
+SAMBA__KERNEL void samba__cat_kernel(const samba_args *a)
+{
+    size_t size = samba_dtype_size(a->out_spec[0].dtype);
+    size_t row = (size_t)(samba_count(&a->out_spec[0].shape) / samba__outer(&a->out_spec[0].shape,
+            a->attr[0])) * size;
+    for (int64_t u = a->begin; u < a->end; u++) {
+        uint8_t *y = (uint8_t *)(void *)a->out[0] + (size_t)u * row;
+        for (int32_t i = 0; i < a->n_in; i++) {
+            const samba_shape *x = &a->in_spec[i].shape;
+            size_t n = (size_t)(x->dim[a->attr[0]] * samba__inner(x, a->attr[0])) * size;
+            memcpy(y, (const uint8_t *)(const void *)a->in[i] + (size_t)u * n, n);
+            y += n;
+        }
+    }
+}
+SAMBA__FN void samba__cat_vjp(samba_vjp *g)
+{
+    int32_t at = 0;
+    for (int32_t i = 0; i < g->n_in; i++) {
+        int32_t n = g->in[i]->shape.dim[g->attr[0]];
+        if (samba__is_float(g->in[i]->dtype)) {
+            g->din[i] = samba_slice(g->dout[0], g->attr[0], at, at + n, 1);
+        }
+        at += n;
+    }
+}
+SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis)
+{
+    samba_tensor *joined = NULL;
+    if (n < 1 || !xs || !xs[0]) return NULL;
+    int32_t at = axis < 0 ? axis + xs[0]->shape.ndim + 1 : axis;
+    joined = samba_unsqueeze(xs[0], at);
+    for (int32_t i = 1; i < n; i += SAMBA_MAX_IN - 1) {
+        samba_tensor *in[SAMBA_MAX_IN];
+        int32_t m = 0;
+        in[m++] = joined;
+        for (int32_t k = i; k < n && m < SAMBA_MAX_IN; k++) in[m++] = samba_unsqueeze(xs[k], at);
+        joined = samba_cat(in, m, at);
+    }
+    return joined;
+}
+
+/* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; dx adds up dy ---- */
+
+SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index)
+{
+    int32_t attr = samba__wrap_axis(x, axis);
+    return samba__emit2(SAMBA__OP_gather, x, index, &attr, 1);
+}
+SAMBA__FN bool samba__gather_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 2, 1) || !samba__expect_axis(c, c->attr[0])) return false;
+    const samba_shape *x = &c->in[0].shape, *index = &c->in[1].shape;
+    if (c->in[1].dtype != SAMBA_I32) {
+        return samba_refuse(c, SAMBA_EDTYPE, "the index must be i32; use samba_cast");
+    }
+    bool fits = x->ndim == index->ndim;
+    for (int32_t i = 0; fits && i < x->ndim; i++) {
+        fits = i == c->attr[0] || index->dim[i] <= x->dim[i];
+    }
+    if (!fits) {
+        return samba_refuse(c, SAMBA_ESHAPE, "the index must have input 0's rank and, except along "
+                            "axis %d, at most its "
+                            "dimensions", c->attr[0]);
+    }
+    c->out[0].dtype = c->in[0].dtype;
+    c->out[0].shape = *index;
+    return true;
+}
+SAMBA__FN void samba__gather_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+
+/* Offset in x of element e of the index, with the gathered axis taken from the index; -1 if out of
+   range. */
+SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, const int32_t *index,
+                                   int64_t e)
+{
+    const samba_shape *shape = &a->in_spec[1].shape;
+    int64_t at = 0, rest = e;
+    for (int32_t i = shape->ndim - 1; i >= 0; i--) {
+        int64_t k = i == a->attr[0] ? index[e] : rest % shape->dim[i];
+        if (k < 0 || k >= x->dim[i]) {
+            samba_fault(a, 1, index[e]);
+            return -1;
+        }
+        at += k * samba__inner(x, i);
+        rest /= shape->dim[i];
+    }
+    return at;
+}
+SAMBA__KERNEL void samba__gather_kernel(const samba_args *a)
+{
+    size_t size = samba_dtype_size(a->out_spec[0].dtype);
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    for (int64_t e = a->begin * SAMBA__MAP_UNIT; e < end; e++) {
+        int64_t at = samba__gather_at(a, &a->in_spec[0].shape, samba__in_i32(a, 1), e);
+        uint8_t *y = (uint8_t *)(void *)a->out[0] + (size_t)e * size;
+        if (at < 0) memset(y, 0, size);
+        else memcpy(y, (const uint8_t *)(const void *)a->in[0] + (size_t)at * size, size);
+    }
+}
+SAMBA__FN void samba__gather_vjp(samba_vjp *g)
+{
+    int32_t attr[1 + SAMBA_MAX_DIMS];
+    attr[0] = g->attr[0];
+    for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) attr[1 + i] = g->in[0]->shape.dim[i];
+    g->din[0] = samba__emit2(SAMBA__OP_gather_backward, g->dout[0], g->in[1], attr,
+                             1 + g->in[0]->shape.ndim);
+}
+
+/* gather_backward: attributes axis, then the shape of x. One unit is everything below one index of
+   the leading axis, or all of it if that axis is the gathered one: elements that may meet stay in
+   order. */
+SAMBA__FN bool samba__gather_backward_shape(samba_call *c)
+{
+    if (c->n_in != 2 || c->n_attr != 1 + c->in[0].shape.ndim || c->n_attr < 2) {
+        return samba_refuse(c, SAMBA_EARG, "malformed call");
+    }
+    if (!samba__expect(c, 2, 2, c->n_attr) || !samba__expect_f32(c, 0)
+        || !samba__expect_axis(c, c->attr[0])) return false;
+    samba_shape *x = &c->out[0].shape;
+    bool fits = c->in[1].dtype == SAMBA_I32 && samba__same_shape(&c->in[0].shape, &c->in[1].shape);
+    x->ndim = c->n_attr - 1;
+    for (int32_t i = 0; i < SAMBA_MAX_DIMS; i++) x->dim[i] = i < x->ndim ? c->attr[1 + i] : 0;
+    for (int32_t i = 0; fits && i < x->ndim; i++) {
+        fits = i == c->attr[0] || c->in[1].shape.dim[i] <= x->dim[i];
+    }
+    if (!fits || !samba__sound_shape(x)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "gradient and index do not fit %S", x);
+    }
+    c->out[0].dtype = SAMBA_F32;
+    return true;
+}
+SAMBA__FN void samba__gather_backward_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = c->attr[0] == 0 ? 1 : c->out[0].shape.dim[0];
+    w->flops = samba_count(&c->in[0].shape);
+}
+SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->out_spec[0].shape;
+    int64_t units = a->attr[0] == 0 ? 1 : x->dim[0], size = samba_count(x) / units;
+    int64_t from = a->attr[0] == 0 ? 1 : a->in_spec[0].shape.dim[0],
+        n = samba_count(&a->in_spec[0].shape) / from;
+    for (int64_t u = a->begin; u < a->end; u++) {
+        memset(a->out[0] + u * size, 0, (size_t)size * 4);
+        for (int64_t e = u * n; u < from && e < (u + 1) * n; e++) {
+            int64_t at = samba__gather_at(a, x, samba__in_i32(a, 1), e);
+            if (at >= 0) a->out[0][at] += a->in[0][e];
+        }
+    }
+}
+SAMBA__FN void samba__gather_backward_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_gather(g->dout[0], g->attr[0], g->in[1]);
+}
+
+/* ---- Optimizer steps: they overwrite the parameter and its state ---- */
+
+/* Both: input 0 is w, 1 its gradient, the rest state of w's shape and f32 scalars. */
+SAMBA__FN bool samba__expect_step(samba_call *c, int32_t n_state, int32_t n_in, int32_t n_attr)
+{
+    if (!samba__expect(c, 2, n_in, n_attr)) return false;
+    for (int32_t i = 0; i < n_in; i++) {
+        if (!samba__has(c, i)) continue;
+        if (i < 2 + n_state && (c->in[i].dtype != SAMBA_F32
+                                || !samba__same_shape(&c->in[i].shape, &c->in[0].shape))) {
+            return samba_refuse(c, SAMBA_ESHAPE, "input %d must be f32 of the parameter's shape",
+                                i);
+        }
+        if (i >= 2 + n_state
+            && !samba__expect_scalar(c, i, i == 2 + n_state ? SAMBA_I32 : SAMBA_F32)) return false;
+    }
+    return true;
+}
+
+/* SGD as torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or
+   absent); attributes dampening, nesterov.  g += wd w; v = mu v + (1 - damp) g (first step v = g);
+   w -= lr v */
+SAMBA__FN bool samba__sgd_shape(samba_call *c)
+{
+    if (!samba__expect_step(c, 1, 8, 2)) return false;
+    for (int32_t i = 3; i < 7; i++) {
+        if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
+    }
+    c->out[0] = c->out[1] = c->in[0];
+    c->n_out = samba__has(c, 2) ? 2 : 1;
+    return true;
+}
+SAMBA__FN void samba__sgd_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
+{
+    const float *g = a->in[1];
+    float *w = a->out[0], *v = a->n_out > 1 ? a->out[1] : NULL;
+    float lr = a->in[4][0], decay = a->in[5][0], momentum = a->in[6][0];
+    float clip = a->n_in > 7 && a->in[7] ? a->in[7][0] : 1.0f;
+    bool first = samba__in_i32(a, 3)[0] <= 1, nesterov = a->attr[1] != 0;
+    float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]), kept = first ? 0.0f
+        : momentum;
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end && !v; i++) {
+        w[i] = samba__fma(-lr, samba__fma(decay, w[i], g[i] * clip), w[i]);
+    }
+    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end && v; i++) {
+        float d = samba__fma(decay, w[i], g[i] * clip), moved = samba__fma(kept, v[i], d * fresh);
+        float step = nesterov ? samba__fma(momentum, moved, d) : moved;
+        v[i] = moved;
+        w[i] = samba__fma(-lr, step, w[i]);
+    }
+}
+SAMBA__NO_VJP(sgd)
+
+/* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. */
+SAMBA__FN double samba__power(double base, int32_t n)
+{
+    double r = 1.0;
+    for (; n > 0; n >>= 1, base *= base) {
+        if (n & 1) r *= base;
+    }
+    return r;
+}
+
+/* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
+   torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
+   attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
+   (sqrt(v)/sqrt(1-b2^t) + eps) */
+SAMBA__FN bool samba__adamw_shape(samba_call *c)
+{
+    if (!samba__expect_step(c, 2, 11, 1)) return false;
+    for (int32_t i = 2; i < 10; i++) {
+        if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
+    }
+    c->out[0] = c->out[1] = c->out[2] = c->in[0];
+    c->n_out = 3;
+    return true;
+}
+SAMBA__FN void samba__adamw_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
+{
+    const float *g = a->in[1];
+    float *SAMBA__RESTRICT w = a->out[0], *SAMBA__RESTRICT m = a->out[1],
+        *SAMBA__RESTRICT v = a->out[2];
+    float lr = a->in[5][0], decay = a->in[6][0], b1 = a->in[7][0], b2 = a->in[8][0],
+        eps = a->in[9][0];
+    float clip = a->n_in > 10 && a->in[10] ? a->in[10][0] : 1.0f;
+    int32_t step = samba__in_i32(a, 4)[0];
+    float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
+    float root = samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
+    float shrink = a->attr[0] ? 1.0f - lr * decay : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
+    float c1 = 1.0f - b1, c2 = 1.0f - b2;
+    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) {
+        float d = samba__fma(l2, w[i], g[i] * clip);
+        m[i] = samba__fma(c1, d, b1 * m[i]);
+        v[i] = samba__fma(c2 * d, d, b2 * v[i]);
+        w[i] = samba__fma(-rate, m[i] / (samba__sqrt(v[i]) / root + eps), w[i] * shrink);
+    }
+}
+SAMBA__NO_VJP(adamw)
+
+/* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
+SAMBA__FN bool samba__clip_factor_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 2, 0) || !samba__expect_scalar(c, 0, SAMBA_F32)
+        || !samba__expect_scalar(c, 1, SAMBA_F32)) return false;
+    c->out[0] = c->in[0];
+    return true;
+}
+SAMBA__FN void samba__clip_factor_work(samba_work *w, const samba_call *c)
+{
+    (void)c;
+    w->units[0] = 1;
+}
+SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
+{
+    float factor = a->in[1][0] / (samba__sqrt(a->in[0][0]) + 1e-6f);
+    a->out[0][0] = factor < 1.0f ? factor : 1.0f;
+}
+SAMBA__NO_VJP(clip_factor)
+
+/* ---- Convolution: y(n,o,:) = b(o) + sum over c, ky, kx of w(o,c,ky,kx) x(n,c, : stride + k dilation - padding).
+   With the patch matrix P((c,ky,kx), (oy,ox)), which holds the x that each tap of w meets at each output, the
+   three ops are products of matrices, for each image and group of channels:
+       y = w P        dP = w^T dy, and dx gathers from dP        dw = sum over images of dy P^T
+   P is never stored for y and dw: GEMM packs panels of B, and these are filled straight from x. dP is stored
+   in bands that fit a thread's own memory. Chellapilla, Puri, Simard, "High performance convolutional neural
+   networks for document processing", 2006.
+   Where a group has one output channel (depthwise), a product would have one row; there plain loops are better.
+   Attributes: stride, padding, dilation as (rows, columns), groups. A 1-D convolution has one row. The two
+   backward ops append the rows and columns of what they make: of x, or of w. ---- */
+
+enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
+
+typedef struct samba__conv {
+    int64_t images, groups, cg, og;     /* cg, og: channels of a group, in x and in y */
+    int64_t in[2], out[2], kernel[2], stride[2], padding[2], dilation[2];   /* rows, columns */
+    int64_t in_plane, out_plane, taps;
+    bool direct, plain;                 /* one output channel per group; 1x1 taps, so that P is x */
+} samba__conv;
+
+/* The rows (0) or columns (1) of an image, or of a kernel; (N,C,L) has one row. */
+SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t i)
+{
+    return i == 0 && s->ndim == 3 ? 1 : s->dim[s->ndim - 2 + i];
+}
+
+SAMBA__FN samba__conv samba__conv_of(const samba_shape *x, const samba_shape *w, const samba_shape *y,
+                                     const int32_t *attr)
+{
+    samba__conv v;
+    v.images = x->dim[0];
+    v.groups = attr[6];
+    v.cg = w->dim[1];
+    v.og = w->dim[0] / attr[6];
+    v.plain = true;
+    for (int32_t i = 0; i < 2; i++) {
+        v.in[i] = samba__side(x, i);
+        v.out[i] = samba__side(y, i);
+        v.kernel[i] = samba__side(w, i);
+        v.stride[i] = attr[i];
+        v.padding[i] = attr[2 + i];
+        v.dilation[i] = attr[4 + i];
+        v.plain = v.plain && v.kernel[i] == 1 && v.stride[i] == 1 && v.padding[i] == 0;
+    }
+    v.in_plane = v.in[0] * v.in[1];
+    v.out_plane = v.out[0] * v.out[1];
+    v.taps = v.kernel[0] * v.kernel[1];
+    v.direct = v.og == 1;
+    return v;
+}
+
+/* 2 a b, or the largest number there is. */
+SAMBA__FN int64_t samba__flops(int64_t a, int64_t b) { return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b; }
+
+/* The shape of y for x and w, or a refusal: the one rule behind all three ops. */
+SAMBA__FN bool samba__conv_rule(samba_call *c, const samba_shape *x, const samba_shape *w, samba_shape *y)
+{
+    const int32_t *attr = c->attr;
+    int32_t n = x->ndim, groups = attr[6];
+    if ((n != 3 && n != 4) || w->ndim != n || !samba__sound_shape(x) || !samba__sound_shape(w)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,H,W) with w (O,C/groups,KH,KW), or (N,C,L) with "
+                            "w (O,C/groups,K); w is %S", x, w);
+    }
+    if (n == 3 && (attr[0] != 1 || attr[2] != 0 || attr[4] != 1)) {
+        return samba_refuse(c, SAMBA_EARG, "a 1-D convolution has no rows to stride, pad or dilate");
+    }
+    if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups || x->dim[1] / groups != w->dim[1]) {
+        return samba_refuse(c, SAMBA_ESHAPE, "with groups %d, x %S needs a w of (O,%d,...) with O a multiple of "
+                            "groups; w is %S", groups, x, groups > 0 ? x->dim[1] / groups : x->dim[1], w);
+    }
+    *y = *x;
+    y->dim[1] = w->dim[0];
+    for (int32_t d = 2; d < n; d++) {
+        int32_t stride = attr[d - n + 2], padding = attr[d - n + 4], dilation = attr[d - n + 6];
+        if (stride < 1 || padding < 0 || dilation < 1) {
+            return samba_refuse(c, SAMBA_EARG, "stride %d, padding %d, dilation %d: stride and dilation must be at "
+                                "least 1, padding at least 0", stride, padding, dilation);
+        }
+        int64_t reach = (int64_t)dilation * (w->dim[d] - 1) + 1, room = x->dim[d] + 2 * (int64_t)padding;
+        int64_t out = (room - reach) / stride + 1;
+        if (reach > room) {
+            return samba_refuse(c, SAMBA_ESHAPE, "the kernel spans %l along dimension %d, but x with its padding has "
+                                "%l; use a smaller kernel or dilation, or more padding", reach, d, room);
+        }
+        y->dim[d] = out > INT32_MAX ? 0 : (int32_t)out;
+    }
+    if (samba__sound_shape(y)) return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "the output would be too large; use less padding");
+}
+
+SAMBA__FN void samba__conv_words(const samba_conv_opts *opts, int32_t ndim, int32_t *attr)
+{
+    static const samba_conv_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, 0 };
+    const samba_conv_opts *o = opts ? opts : &none;
+    for (int32_t i = 0; i < 2; i++) {
+        bool row = i == 0 && ndim == 3;                 /* 1-D: entry 0 of the options is for the columns */
+        int32_t k = ndim == 3 ? 0 : i;
+        attr[i] = row || o->stride[k] == 0 ? 1 : o->stride[k];
+        attr[2 + i] = row ? 0 : o->padding[k];
+        attr[4 + i] = row || o->dilation[k] == 0 ? 1 : o->dilation[k];
+    }
+    attr[6] = o->groups ? o->groups : 1;
+}
+
+/* Emits one of the backward ops, for an x or w of this shape. */
+SAMBA__FN samba_tensor *samba__conv_backward(int32_t op, samba_tensor *a, samba_tensor *b, const int32_t *attr,
+                                             const samba_shape *made)
+{
+    int32_t words[SAMBA__CONV_BACKWARD_WORDS];
+    if (!a || !b || made->ndim < 3 || made->ndim > SAMBA_MAX_DIMS) return NULL;
+    memcpy(words, attr, SAMBA__CONV_WORDS * sizeof *words);
+    for (int32_t i = 0; i < 2; i++) words[SAMBA__CONV_WORDS + i] = samba__side(made, i);
+    return samba__emit2(op, a, b, words, SAMBA__CONV_BACKWARD_WORDS);
+}
+
+/* ---- The patch matrix ---- */
+
+/* Floats of a thread's own memory that GEMM leaves free. */
+#define SAMBA__CONV_FREE ((int64_t)(SAMBA_LOCAL_BYTES / sizeof(float)) - (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float)))
+
+enum { SAMBA__PATCH = 16, SAMBA__MOST_COLUMNS = 64 };
+
+/* P of one image and group. In a padded source every tap is inside x, and columns are sorted by their remainder
+   modulo the stride, so that the inputs that a tap meets along a row of y lie side by side: P is copied in pieces
+   of 16. An image that does not fit into the thread's memory is read where it is, with all the checks. */
+typedef struct samba__patches {
+    const samba__conv *v;
+    const float *x;
+    int64_t size;                       /* elements that may be read from x on */
+    int64_t plane, row, remainder;      /* from a plane, row or remainder to the next */
+    bool padded;
+    int32_t isa;
+} samba__patches;
+
+/* A stretch of columns of P: outputs beside each other in one row of y, whose tap (0,0) is x(row, col). */
+typedef struct samba__stretch {
+    int64_t at, n, row, col;
+} samba__stretch;
+
+/* The planes src of an image and group, zeros around them, columns by remainder. */
+SAMBA__FN void samba__pad_planes(const samba__patches *s, const float *src, float *dst)
+{
+    const samba__conv *v = s->v;
+    int64_t rows = s->plane / s->row, step = v->stride[1];
+    for (int64_t i = 0; i < s->size; i++) dst[i] = 0.0f;
+    for (int64_t r = 0; r < step; r++) {
+        int64_t first = r < v->padding[1] ? samba__ceil_div(v->padding[1] - r, step) : 0;
+        for (int64_t y = 0; y < v->cg * v->in[0]; y++) {
+            int64_t row = y / v->in[0] * rows + y % v->in[0] + v->padding[0], col = first * step + r - v->padding[1];
+            const float *from = src + y * v->in[1];
+            float *to = dst + row * s->row + r * s->remainder + first;
+            if (step == 1) memcpy(to, from + col, (size_t)(v->in[1] - col) * sizeof *to);
+            else for (; col < v->in[1]; col += step) *to++ = from[col];
+        }
+    }
+}
+
+/* P of image and group number i, of images times groups. */
+SAMBA__FN samba__patches samba__patches_of(const samba__conv *v, const samba_args *a, int64_t i)
+{
+    samba__patches s;
+    int64_t planes = v->cg * v->in_plane, most = (int64_t)1 << 20, step = v->stride[1];
+    int64_t rows = v->in[0] + 2 * v->padding[0], cols = v->in[1] + 2 * v->padding[1];
+    s.v = v;
+    s.x = a->in[0] + i * planes;
+    s.size = (v->images * v->groups - i) * planes;
+    s.isa = a->isa;
+    s.remainder = samba__ceil_div(cols, step);
+    s.row = s.remainder * step;
+    s.padded = rows == v->in[0] && cols == v->in[1] && step == 1;
+    s.plane = v->in_plane;
+    if (s.padded || v->plain || rows > most || cols > most || step > most || v->cg > most) return s;
+    s.padded = rows * s.row <= v->taps * v->out_plane && v->cg * rows * s.row + SAMBA__PATCH <= SAMBA__CONV_FREE;
+    if (!s.padded) return s;
+    float *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    s.plane = rows * s.row;
+    s.size = v->cg * s.plane + SAMBA__PATCH;
+    samba__pad_planes(&s, s.x, copy);
+    s.x = copy;
+    return s;
+}
+
+/* Cuts columns [j, j + n) of P into stretches; returns how many. */
+SAMBA__INLINE int64_t samba__cut_columns(const samba__conv *v, int64_t j, int64_t n, samba__stretch *stretch)
+{
+    int64_t count = 0;
+    for (int64_t at = 0; at < n; count++) {
+        int64_t oy = (j + at) / v->out[1], ox = j + at - oy * v->out[1];
+        samba__stretch *r = &stretch[count];
+        r->at = at;
+        r->n = samba__min64(n - at, v->out[1] - ox);
+        r->row = oy * v->stride[0];
+        r->col = ox;
+        at += r->n;
+    }
+    return count;
+}
+
+/* Rows [p, p + pc) and columns [j, j + jc), at most 64, of P. Copies are of 16 elements, so up to 15 too many:
+   the next stretch or row overwrites them, and the columns after jc may hold anything. */
+SAMBA__INLINE void samba__copy_patches(const samba__patches *s, int64_t p, int64_t pc, int64_t j, int64_t jc, float *dst,
+                                       int64_t dst_row)
+{
+    const samba__conv *v = s->v;
+    samba__stretch stretch[SAMBA__MOST_COLUMNS];
+    int64_t count = samba__cut_columns(v, j, jc, stretch), step = v->stride[1];
+    int64_t kx = p % v->kernel[1], ky = p / v->kernel[1] % v->kernel[0], plane = p / v->taps * s->plane;
+    int64_t q = kx * v->dilation[1] / step, r = kx * v->dilation[1] % step;
+    int64_t next_q = v->dilation[1] / step, next_r = v->dilation[1] % step;
+    for (int64_t k = 0; k < count; k++) stretch[k].col += stretch[k].row * s->row;
+    int64_t reach = stretch[count - 1].col + stretch[count - 1].n + SAMBA__PATCH;
+    for (int64_t u = 0; u < pc; u++, dst += dst_row) {
+        const float *tap = s->x + plane + ky * v->dilation[0] * s->row + r * s->remainder + q;
+        bool wide = u + 1 < pc && tap - s->x + reach <= s->size;
+        for (int64_t k = 0; k < count; k++) {
+            const float *from = tap + stretch[k].col;
+            float *to = dst + stretch[k].at;
+            int64_t n = stretch[k].n;
+            if (wide) for (int64_t i = 0; i < n; i += SAMBA__PATCH) memcpy(to + i, from + i, SAMBA__PATCH * sizeof *to);
+            else for (int64_t i = 0; i < n; i++) to[i] = from[i];
+        }
+        q += next_q, r += next_r;
+        if (r >= step) r -= step, q++;
+        if (++kx < v->kernel[1]) continue;
+        kx = q = r = 0;
+        if (++ky < v->kernel[0]) continue;
+        ky = 0;
+        plane += s->plane;
+    }
+}
+
+/* The same from an x without padding. */
+SAMBA__INLINE void samba__read_patches(const samba__patches *s, int64_t p, int64_t pc, int64_t j, int64_t jc, float *dst,
+                                       int64_t dst_row)
+{
+    const samba__conv *v = s->v;
+    samba__stretch stretch[SAMBA__MOST_COLUMNS];
+    int64_t count = samba__cut_columns(v, j, jc, stretch), step = v->stride[1], width = v->in[1];
+    for (int64_t u = 0; u < pc; u++, dst += dst_row) {
+        int64_t kx = (p + u) % v->kernel[1], ky = (p + u) / v->kernel[1] % v->kernel[0], c = (p + u) / v->taps;
+        for (int64_t k = 0; k < count; k++) {
+            int64_t row = stretch[k].row + ky * v->dilation[0] - v->padding[0], n = stretch[k].n;
+            int64_t col = stretch[k].col * step + kx * v->dilation[1] - v->padding[1];
+            bool inside = row >= 0 && row < v->in[0];
+            const float *x = s->x + (c * v->in[0] + (inside ? row : 0)) * width;
+            float *to = dst + stretch[k].at;
+            if (inside && step == 1 && col >= 0 && col + n <= width) {
+                memcpy(to, x + col, (size_t)n * sizeof *to);
+                continue;
+            }
+            for (int64_t i = 0; i < n; i++, col += step) to[i] = inside && col >= 0 && col < width ? x[col] : 0.0f;
+        }
+    }
+}
+
+SAMBA__INLINE void samba__patches_body(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc, float *dst,
+                                       int64_t dst_row)
+{
+    const samba__patches *s = (const samba__patches *)ctx;
+    if (s->padded) samba__copy_patches(s, p, pc, j, jc, dst, dst_row);
+    else samba__read_patches(s, p, pc, j, jc, dst, dst_row);
+}
+SAMBA__FN void samba__pack_patches(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc, float *dst,
+                                   int64_t dst_row)
+{
+    samba__patches_body(ctx, p, pc, j, jc, dst, dst_row);
+}
+SAMBA__AVX2_FN SAMBA__FN void samba__pack_patches_avx2(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc,
+                                                       float *dst, int64_t dst_row)
+{
+    samba__patches_body(ctx, p, pc, j, jc, dst, dst_row);
+}
+SAMBA__FN samba__pack_fn samba__patches_packer(int32_t isa)
+{
+    return isa == SAMBA__ISA_AVX2 ? samba__pack_patches_avx2 : samba__pack_patches;
+}
+
+/* The same of P transposed: outputs are rows, taps are columns. */
+SAMBA__FN void samba__pack_patches_turned(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc,
+                                          float *dst, int64_t dst_row)
+{
+    float rows[SAMBA__GEMM_COLS * SAMBA__MOST_COLUMNS];
+    int32_t isa = ((const samba__patches *)ctx)->isa;
+    for (int64_t u = 0; u < pc; u += SAMBA__MOST_COLUMNS) {
+        int64_t n = samba__min64(pc - u, SAMBA__MOST_COLUMNS);
+        samba__patches_packer(isa)(ctx, j, jc, p + u, n, rows, SAMBA__MOST_COLUMNS);
+        samba__pack_turned(rows, SAMBA__MOST_COLUMNS, n, jc, dst + u * dst_row, isa);
+    }
+}
+
+/* ---- Direct loops: one tap after the other, each over all outputs whose input exists ---- */
+
+/* Outputs begin ... end-1 have an input, number o * stride + shift. */
+typedef struct samba__span {
+    int64_t begin, end;
+} samba__span;
+
+SAMBA__INLINE samba__span samba__span_of(int64_t n_in, int64_t n_out, int64_t stride, int64_t shift)
+{
+    samba__span s;
+    s.begin = shift < 0 ? samba__ceil_div(-shift, stride) : 0;
+    s.end = shift < n_in ? samba__min64(n_out, (n_in - 1 - shift) / stride + 1) : 0;
+    return s;
+}
+
+/* What one tap meets: outputs rows x cols; the input of output (rows.begin, cols.begin) is at `from`. */
+typedef struct samba__tap {
+    samba__span rows, cols;
+    int64_t n, from, step;              /* outputs in a row; first input; inputs between rows */
+} samba__tap;
+
+SAMBA__INLINE samba__tap samba__tap_of(const int64_t *in, const int64_t *out, const int64_t *stride,
+                                       int64_t row_shift, int64_t col_shift)
+{
+    samba__tap t;
+    t.rows = samba__span_of(in[0], out[0], stride[0], row_shift);
+    t.cols = samba__span_of(in[1], out[1], stride[1], col_shift);
+    t.n = t.cols.end - t.cols.begin;
+    t.from = (t.rows.begin * stride[0] + row_shift) * in[1] + t.cols.begin * stride[1] + col_shift;
+    t.step = stride[0] * in[1];
+    if (t.n <= 0) t.rows.end = t.rows.begin;
+    return t;
+}
+
+SAMBA__INLINE samba__tap samba__conv_tap(const samba__conv *v, int64_t tap)
+{
+    int64_t ky = tap / v->kernel[1], kx = tap % v->kernel[1];
+    return samba__tap_of(v->in, v->out, v->stride, ky * v->dilation[0] - v->padding[0],
+                         kx * v->dilation[1] - v->padding[1]);
+}
+
+/* y += a x, x in steps; and its adjoint x += a y. */
+SAMBA__INLINE void samba__row_add(float *SAMBA__RESTRICT y, const float *x, int64_t step, float a, int64_t n)
+{
+    if (step == 1) for (int64_t i = 0; i < n; i++) y[i] = samba__fma(a, x[i], y[i]);
+    else for (int64_t i = 0; i < n; i++) y[i] = samba__fma(a, x[i * step], y[i]);
+}
+SAMBA__INLINE void samba__row_spread(float *SAMBA__RESTRICT x, int64_t step, const float *y, float a, int64_t n)
+{
+    if (step == 1) for (int64_t i = 0; i < n; i++) x[i] = samba__fma(a, y[i], x[i]);
+    else for (int64_t i = 0; i < n; i++) x[i * step] = samba__fma(a, y[i], x[i * step]);
+}
+/* Adds the products of x and y to 16 lanes, in the order of samba__row_dot. */
+SAMBA__INLINE void samba__lanes_dot(float *SAMBA__RESTRICT lane, const float *x, int64_t step, const float *y, int64_t n)
+{
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
+        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[(i + l) * step], y[i + l], lane[l]);
+    }
+    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i * step], y[i], lane[i - whole]);
+}
+
+/* ---- convolution: y = w P + b; dx and dw by the two ops below, db = sum of dy over all but channels ---- */
+
+SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                              const samba_conv_opts *opts)
+{
+    int32_t attr[SAMBA__CONV_WORDS];
+    samba_tensor *in[3] = { x, w, b };
+    if (!x || !w) return NULL;
+    samba__conv_words(opts, x->shape.ndim, attr);
+    return samba__emit(x->session, SAMBA__OP_convolution, in, b ? 3 : 2, attr, SAMBA__CONV_WORDS, NULL);
+}
+
+SAMBA__FN bool samba__convolution_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 3, SAMBA__CONV_WORDS) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)
+        || !samba__expect_f32(c, 2)) return false;
+    if (!samba__conv_rule(c, &c->in[0].shape, &c->in[1].shape, &c->out[0].shape)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    if (!samba__has(c, 2) || (c->in[2].shape.ndim == 1 && c->in[2].shape.dim[0] == c->in[1].shape.dim[0])) return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d output channels",
+                        &c->in[2].shape, c->in[1].shape.dim[0]);
+}
+
+SAMBA__FN void samba__convolution_work(samba_work *w, const samba_call *c)
+{
+    samba__conv v = samba__conv_of(&c->in[0].shape, &c->in[1].shape, &c->out[0].shape, c->attr);
+    w->units[0] = v.images * v.groups * (v.direct ? 1 : samba__gemm_tiles(v.og, v.out_plane, v.cg * v.taps));
+    w->flops = samba__flops(samba_count(&c->out[0].shape), v.cg * v.taps);
+}
+
+/* Units: tiles of each image and group. */
+SAMBA__FN void samba__conv_gemm(const samba_args *a, const samba__conv *v)
+{
+    int64_t k = v->cg * v->taps, tiles = samba__gemm_tiles(v->og, v->out_plane, k);
+    samba__patches patches;
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.m = v->og, g.n = v->out_plane, g.k = k;
+    g.a_row = k, g.a_col = 1;
+    g.b_row = v->in_plane, g.b_col = 1;
+    g.c_row = v->out_plane;
+    g.pack_b = v->plain ? NULL : samba__patches_packer(a->isa);
+    g.pack_ctx = &patches;
+    for (int64_t u = a->begin, end; u < a->end; u = end) {
+        int64_t i = u / tiles, group = i % v->groups;
+        end = samba__min64(a->end, (i + 1) * tiles);
+        patches = samba__patches_of(v, a, i);
+        g.a = a->in[1] + group * v->og * k;
+        g.b = patches.x;
+        g.c = a->out[0] + i * v->og * v->out_plane;
+        g.row_bias = a->n_in > 2 && a->in[2] ? a->in[2] + group * v->og : NULL;
+        samba__gemm_run(&g, u - i * tiles, end - i * tiles, a->local, a->isa);
+    }
+}
+
+/* Units: planes of y. */
+SAMBA__INLINE void samba__conv_direct(const samba_args *a, const samba__conv *v)
+{
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t group = u % v->groups;
+        const float *w = a->in[1] + group * v->cg * v->taps;
+        float *y = a->out[0] + u * v->out_plane, bias = a->n_in > 2 && a->in[2] ? a->in[2][group] : 0.0f;
+        for (int64_t i = 0; i < v->out_plane; i++) y[i] = 0.0f;
+        for (int64_t p = 0; p < v->cg * v->taps; p++) {
+            const float *x = a->in[0] + (u * v->cg + p / v->taps) * v->in_plane;
+            samba__tap t = samba__conv_tap(v, p % v->taps);
+            for (int64_t oy = t.rows.begin; oy < t.rows.end; oy++, t.from += t.step) {
+                samba__row_add(y + oy * v->out[1] + t.cols.begin, x + t.from, v->stride[1], w[p], t.n);
+            }
+        }
+        for (int64_t i = 0; i < v->out_plane; i++) y[i] += bias;
+    }
+}
+
+SAMBA__KERNEL void samba__convolution_kernel(const samba_args *a)
+{
+    samba__conv v = samba__conv_of(&a->in_spec[0].shape, &a->in_spec[1].shape, &a->out_spec[0].shape, a->attr);
+    if (v.direct) samba__conv_direct(a, &v);
+    else samba__conv_gemm(a, &v);
+}
+
+SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
+{
+    samba_tensor *x = g->in[0], *w = g->in[1], *dy = g->dout[0];
+    samba_shape axes = samba_scalar_shape();
+    for (int32_t d = 0; d < x->shape.ndim; d++) {
+        if (d != 1) axes.dim[axes.ndim++] = d;
+    }
+    g->din[0] = samba__conv_backward(SAMBA__OP_convolution_backward_input, dy, w, g->attr, &x->shape);
+    g->din[1] = samba__conv_backward(SAMBA__OP_convolution_backward_weight, x, dy, g->attr, &w->shape);
+    if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, axes, false);
+}
+
+/* ---- convolution_backward_input: dP = w^T dy, then each dx sums the dP of the taps that met its x,
+   top to bottom, left to right. Inputs dy, w. ---- */
+
+/* A piece is up to 32 outputs of a row: the order of the sums is by pieces, so bands do not matter. */
+enum { SAMBA__PIECE = 32, SAMBA__MOST_TAPS = 64, SAMBA__MOST_PIECE = SAMBA__PIECE * SAMBA__MOST_TAPS };
+
+/* Elements of dP that a thread holds: what GEMM leaves of its memory, but no more than stays in the cache. */
+#define SAMBA__BAND (SAMBA__CONV_FREE < 32768 ? SAMBA__CONV_FREE : 32768)
+typedef char samba__band_holds_a_piece[SAMBA__CONV_FREE >= SAMBA__MOST_PIECE ? 1 : -1];
+
+SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w, samba_shape x_shape,
+                                                             const samba_conv_opts *opts)
+{
+    int32_t attr[SAMBA__CONV_WORDS];
+    samba__conv_words(opts, x_shape.ndim, attr);
+    return samba__conv_backward(SAMBA__OP_convolution_backward_input, dy, w, attr, &x_shape);
+}
+
+SAMBA__FN bool samba__convolution_backward_input_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 2, SAMBA__CONV_BACKWARD_WORDS) || !samba__expect_f32(c, 0)
+        || !samba__expect_f32(c, 1)) return false;
+    const samba_shape *dy = &c->in[0].shape, *w = &c->in[1].shape;
+    samba_shape x = *dy, y;
+    int64_t channels = w->ndim < 3 ? 0 : (int64_t)w->dim[1] * c->attr[6];
+    if (dy->ndim < 3 || dy->ndim > 4 || channels < 1 || channels > INT32_MAX || (dy->ndim == 3 && c->attr[7] != 1)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "dy %S must be (N,O,OH,OW) or (N,O,OW), and w %S as for convolution", dy, w);
+    }
+    x.dim[1] = (int32_t)channels;
+    for (int32_t d = 2; d < x.ndim; d++) x.dim[d] = c->attr[9 - x.ndim + d];
+    if (!samba__conv_rule(c, &x, w, &y)) return false;
+    if (!samba__same_shape(&y, dy)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but the convolution of x %S with w makes %S", dy, &x, &y);
+    }
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = x;
+    return true;
+}
+
+/* Images may be too few to keep threads busy; then the channels of a group are parted. */
+SAMBA__FN int64_t samba__conv_parts(const samba__conv *v)
+{
+    return samba__min64(v->cg, samba__ceil_div(16, v->images * v->groups));
+}
+
+SAMBA__FN bool samba__conv_scatters(const samba__conv *v) { return v->direct || v->taps > SAMBA__MOST_TAPS; }
+
+SAMBA__FN void samba__convolution_backward_input_work(samba_work *w, const samba_call *c)
+{
+    samba__conv v = samba__conv_of(&c->out[0].shape, &c->in[1].shape, &c->in[0].shape, c->attr);
+    int64_t parts = v.plain ? samba__gemm_tiles(v.cg, v.in_plane, v.og) : samba__conv_parts(&v);
+    w->units[0] = v.images * v.groups * (samba__conv_scatters(&v) ? v.cg : parts);
+    w->flops = samba__flops(samba_count(&c->in[0].shape), v.cg * v.taps);
+}
+
+/* The first output of a piece, row by row. */
+SAMBA__INLINE int64_t samba__piece_begin(const samba__conv *v, int64_t piece)
+{
+    int64_t per_row = samba__ceil_div(v->out[1], SAMBA__PIECE), row = piece / per_row;
+    return row * v->out[1] + (piece - row * per_row) * SAMBA__PIECE;
+}
+
+/* dx += dp along a row, where the columns col, col + step, ... are inside. */
+SAMBA__INLINE void samba__gather_row(float *SAMBA__RESTRICT dx, int64_t width, const float *dp, int64_t n, int64_t col,
+                                     int64_t step)
+{
+    int64_t first = 0;
+    if (step == 1) {
+        int64_t end = samba__min64(n, width - col);
+        for (first = samba__max64(0, -col); first < end; first++) dx[col + first] += dp[first];
+        return;
+    }
+    for (; first < n; first++, col += step) {
+        if (col >= 0 && col < width) dx[col] += dp[first];
+    }
+}
+
+/* dx += the dP of one piece: output (oy,ox) and n-1 after it; dp is the row of tap (0,0). */
+SAMBA__INLINE void samba__gather_piece(const samba__conv *v, const float *dp, int64_t dp_row, int64_t oy, int64_t ox,
+                                       int64_t n, float *dx)
+{
+    for (int64_t ky = 0; ky < v->kernel[0]; ky++) {
+        int64_t row = oy * v->stride[0] - v->padding[0] + ky * v->dilation[0];
+        if (row < 0 || row >= v->in[0]) continue;
+        for (int64_t kx = 0; kx < v->kernel[1]; kx++) {
+            samba__gather_row(dx + row * v->in[1], v->in[1], dp + (ky * v->kernel[1] + kx) * dp_row, n,
+                              ox * v->stride[1] - v->padding[1] + kx * v->dilation[1], v->stride[1]);
+        }
+    }
+}
+
+/* dx of `channels` channels of one image and group from w^T (a) and dy (b), band after band of pieces. */
+SAMBA__INLINE void samba__conv_bands(const samba_args *a, const samba__conv *v, samba__gemm *g, int64_t channels, float *dx)
+{
+    const float *dy = g->b;
+    float *dp = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    int64_t pieces = v->out[0] * samba__ceil_div(v->out[1], SAMBA__PIECE);
+    int64_t fit = samba__max64(1, SAMBA__BAND / (channels * v->taps * samba__min64(v->out[1], SAMBA__PIECE)));
+    g->m = channels * v->taps;
+    g->c = dp;
+    for (int64_t p = 0; p < pieces; p += fit) {
+        int64_t last = samba__min64(p + fit, pieces), begin = samba__piece_begin(v, p);
+        g->n = g->c_row = samba__piece_begin(v, last) - begin;
+        g->b = dy + begin;
+        samba__gemm_run(g, 0, samba__gemm_tiles(g->m, g->n, g->k), a->local, a->isa);
+        for (int64_t c = 0; c < channels; c++) {
+            for (int64_t q = p, at = begin; q < last; q++) {
+                int64_t end = samba__piece_begin(v, q + 1), oy = at / v->out[1];
+                samba__gather_piece(v, dp + c * v->taps * g->n + at - begin, g->n, oy, at - oy * v->out[1], end - at,
+                                    dx + c * v->in_plane);
+                at = end;
+            }
+        }
+    }
+}
+
+/* Units: parts of the channels of each image and group; for 1x1 taps, where dP is dx, tiles. */
+SAMBA__INLINE void samba__conv_input_gemm(const samba_args *a, const samba__conv *v)
+{
+    int64_t k = v->cg * v->taps, parts = v->plain ? samba__gemm_tiles(v->cg, v->in_plane, v->og) : samba__conv_parts(v);
+    int64_t most = samba__max64(1, SAMBA__BAND / (v->taps * samba__min64(v->out_plane, 512)));
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.m = v->cg, g.n = v->in_plane, g.k = v->og;
+    g.a_row = 1, g.a_col = k;
+    g.b_row = v->out_plane, g.b_col = 1;
+    g.c_row = v->in_plane;
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t i = u / parts, part = u % parts, end = v->cg * (part + 1) / parts;
+        const float *w = a->in[1] + i % v->groups * v->og * k;
+        float *dx = a->out[0] + i * v->cg * v->in_plane;
+        g.b = a->in[0] + i * v->og * v->out_plane;
+        if (v->plain) {
+            g.a = w, g.c = dx;
+            samba__gemm_run(&g, part, part + 1, a->local, a->isa);
+            continue;
+        }
+        for (int64_t c = v->cg * part / parts, n; c < end; c += n) {
+            n = samba__min64(most, end - c);
+            for (int64_t e = c * v->in_plane; e < (c + n) * v->in_plane; e++) dx[e] = 0.0f;
+            g.a = w + c * v->taps;
+            g.b = a->in[0] + i * v->og * v->out_plane;
+            samba__conv_bands(a, v, &g, n, dx + c * v->in_plane);
+        }
+    }
+}
+
+/* Units: planes of dx. */
+SAMBA__INLINE void samba__conv_input_direct(const samba_args *a, const samba__conv *v)
+{
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t i = u / v->cg, c = u % v->cg;
+        float *dx = a->out[0] + u * v->in_plane;
+        for (int64_t e = 0; e < v->in_plane; e++) dx[e] = 0.0f;
+        for (int64_t o = 0; o < v->og; o++) {
+            const float *dy = a->in[0] + (i * v->og + o) * v->out_plane;
+            const float *w = a->in[1] + ((i % v->groups * v->og + o) * v->cg + c) * v->taps;
+            for (int64_t p = 0; p < v->taps; p++) {
+                samba__tap t = samba__conv_tap(v, p);
+                for (int64_t oy = t.rows.begin; oy < t.rows.end; oy++, t.from += t.step) {
+                    samba__row_spread(dx + t.from, v->stride[1], dy + oy * v->out[1] + t.cols.begin, w[p], t.n);
+                }
+            }
+        }
+    }
+}
+
+SAMBA__KERNEL void samba__convolution_backward_input_kernel(const samba_args *a)
+{
+    samba__conv v = samba__conv_of(&a->out_spec[0].shape, &a->in_spec[1].shape, &a->in_spec[0].shape, a->attr);
+    if (samba__conv_scatters(&v)) samba__conv_input_direct(a, &v);
+    else samba__conv_input_gemm(a, &v);
+}
+
+SAMBA__FN void samba__convolution_backward_input_vjp(samba_vjp *g)
+{
+    samba_tensor *dy = g->in[0], *w = g->in[1], *ddx = g->dout[0];
+    g->din[0] = samba__emit2(SAMBA__OP_convolution, ddx, w, g->attr, SAMBA__CONV_WORDS);
+    g->din[1] = samba__conv_backward(SAMBA__OP_convolution_backward_weight, ddx, dy, g->attr, &w->shape);
+}
+
+/* ---- convolution_backward_weight: dw = sum over images of dy P^T. Inputs x, dy. Blocks of images make
+   partial sums (phase 0), which are added in order (phase 1). ---- */
+
+enum { SAMBA__ADD_UNIT = 1024 };
+
+SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy, samba_shape w_shape,
+                                                              const samba_conv_opts *opts)
+{
+    int32_t attr[SAMBA__CONV_WORDS];
+    samba__conv_words(opts, w_shape.ndim, attr);
+    return samba__conv_backward(SAMBA__OP_convolution_backward_weight, x, dy, attr, &w_shape);
+}
+
+SAMBA__FN bool samba__convolution_backward_weight_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 2, SAMBA__CONV_BACKWARD_WORDS) || !samba__expect_f32(c, 0)
+        || !samba__expect_f32(c, 1)) return false;
+    const samba_shape *x = &c->in[0].shape, *dy = &c->in[1].shape;
+    samba_shape w = *x, y;
+    int32_t groups = c->attr[6];
+    if (x->ndim < 3 || x->ndim > 4 || dy->ndim != x->ndim || groups < 1 || (x->ndim == 3 && c->attr[7] != 1)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,H,W) or (N,C,L), and dy %S as convolution makes it", x, dy);
+    }
+    w.dim[0] = dy->dim[1];
+    w.dim[1] = x->dim[1] / groups;
+    for (int32_t d = 2; d < w.ndim; d++) w.dim[d] = c->attr[9 - w.ndim + d];
+    if (!samba__conv_rule(c, x, &w, &y)) return false;
+    if (!samba__same_shape(&y, dy)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but the convolution of x with w %S makes %S", dy, &w, &y);
+    }
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = w;
+    return true;
+}
+
+/* Eight blocks keep threads busy; a large w has enough tiles, and its partial sums would be larger still. */
+SAMBA__FN int64_t samba__conv_blocks(const samba__conv *v, int64_t weights)
+{
+    return samba__max64(1, samba__min64(samba__min64(v->images, 8), (1 << 18) / weights));
+}
+
+SAMBA__FN void samba__convolution_backward_weight_work(samba_work *w, const samba_call *c)
+{
+    samba__conv v = samba__conv_of(&c->in[0].shape, &c->out[0].shape, &c->in[1].shape, c->attr);
+    int64_t weights = samba_count(&c->out[0].shape), blocks = samba__conv_blocks(&v, weights);
+    w->flops = samba__flops(samba_count(&c->in[1].shape), v.cg * v.taps);
+    w->units[0] = v.groups * v.cg;
+    if (v.direct) return;
+    w->units[0] = blocks * v.groups * samba__gemm_tiles(v.og, v.cg * v.taps, v.out_plane);
+    if (blocks == 1) return;
+    w->n_phases = 2;
+    w->units[1] = samba__ceil_div(weights, SAMBA__ADD_UNIT);
+    w->scratch = blocks * weights * (int64_t)sizeof(float);
+}
+
+/* Units: tiles of each group of each block of images. */
+SAMBA__FN void samba__conv_weight_gemm(const samba_args *a, const samba__conv *v, int64_t blocks, float *sums)
+{
+    int64_t n = v->cg * v->taps, tiles = samba__gemm_tiles(v->og, n, v->out_plane);
+    samba__patches patches;
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.m = v->og, g.n = n, g.k = v->out_plane;
+    g.a_row = v->out_plane, g.a_col = 1;
+    g.b_row = 1, g.b_col = v->in_plane;
+    g.c_row = n;
+    g.pack_b = v->plain ? NULL : samba__pack_patches_turned;
+    g.pack_ctx = &patches;
+    for (int64_t u = a->begin, end; u < a->end; u = end) {
+        int64_t set = u / tiles, block = set / v->groups, group = set % v->groups;
+        int64_t first = v->images * block / blocks, last = v->images * (block + 1) / blocks;
+        end = samba__min64(a->end, (set + 1) * tiles);
+        g.c = sums + set * v->og * n;
+        for (int64_t image = first; image < last; image++) {
+            int64_t i = image * v->groups + group;
+            patches = samba__patches_of(v, a, i);
+            g.a = a->in[1] + i * v->og * v->out_plane;
+            g.b = patches.x;
+            g.accumulate = image > first;
+            samba__gemm_run(&g, u - set * tiles, end - set * tiles, a->local, a->isa);
+        }
+    }
+}
+
+/* Units: the taps of one input channel. */
+SAMBA__INLINE void samba__conv_weight_direct(const samba_args *a, const samba__conv *v)
+{
+    int64_t channels = v->groups * v->cg;
+    for (int64_t u = a->begin; u < a->end; u++) {
+        for (int64_t p = 0; p < v->taps; p++) {
+            float lane[SAMBA__LANES] = { 0 };
+            for (int64_t image = 0; image < v->images; image++) {
+                const float *x = a->in[0] + (image * channels + u) * v->in_plane;
+                const float *dy = a->in[1] + (image * v->groups + u / v->cg) * v->out_plane;
+                samba__tap t = samba__conv_tap(v, p);
+                for (int64_t oy = t.rows.begin; oy < t.rows.end; oy++, t.from += t.step) {
+                    const float *from = dy + oy * v->out[1] + t.cols.begin;
+                    if (v->stride[1] == 1) samba__lanes_dot(lane, x + t.from, 1, from, t.n);
+                    else samba__lanes_dot(lane, x + t.from, v->stride[1], from, t.n);
+                }
+            }
+            a->out[0][u * v->taps + p] = samba__lanes_sum(lane);
+        }
+    }
+}
+
+/* Elementwise sum of `blocks` arrays of n elements, first to last. Units: 1024 elements. */
+SAMBA__INLINE void samba__add_blocks(const samba_args *a, const float *sums, int64_t blocks, int64_t n)
+{
+    int64_t begin = a->begin * SAMBA__ADD_UNIT, end = samba__min64(a->end * SAMBA__ADD_UNIT, n);
+    float *SAMBA__RESTRICT y = a->out[0];
+    for (int64_t i = begin; i < end; i++) y[i] = sums[i];
+    for (int64_t b = 1; b < blocks; b++) {
+        for (int64_t i = begin; i < end; i++) y[i] += sums[b * n + i];
+    }
+}
+
+SAMBA__KERNEL void samba__convolution_backward_weight_kernel(const samba_args *a)
+{
+    samba__conv v = samba__conv_of(&a->in_spec[0].shape, &a->out_spec[0].shape, &a->in_spec[1].shape, a->attr);
+    int64_t weights = samba_count(&a->out_spec[0].shape), blocks = samba__conv_blocks(&v, weights);
+    float *sums = blocks > 1 ? (float *)a->scratch : a->out[0];
+    if (v.direct) samba__conv_weight_direct(a, &v);
+    else if (a->phase == 0) samba__conv_weight_gemm(a, &v, blocks, sums);
+    else samba__add_blocks(a, sums, blocks, weights);
+}
+
+SAMBA__FN void samba__convolution_backward_weight_vjp(samba_vjp *g)
+{
+    samba_tensor *x = g->in[0], *dy = g->in[1], *ddw = g->dout[0];
+    g->din[0] = samba__conv_backward(SAMBA__OP_convolution_backward_input, dy, ddw, g->attr, &x->shape);
+    g->din[1] = samba__emit2(SAMBA__OP_convolution, x, ddw, g->attr, SAMBA__CONV_WORDS);
+}
+
+/* ---- Pooling over the last two axes. Attributes of max: kernel, stride, padding as (rows, columns), ceil_mode;
+   of avg also exclude_padding; of adaptive avg only the rows and columns of y. Padding is at most half the
+   kernel and no window starts behind x, so that each window holds an element. ---- */
+
+enum { SAMBA__MAX_WORDS = 7, SAMBA__AVG_WORDS = 8, SAMBA__ADAPTIVE_WORDS = 2 };
+
+typedef struct samba__pooling {
+    int64_t planes, in[2], out[2], kernel[2], stride[2], padding[2], in_plane, out_plane;
+    bool adaptive, exclude_padding;
+} samba__pooling;
+
+SAMBA__FN samba__pooling samba__pooling_of(const samba_shape *x, const samba_shape *y, const int32_t *attr, int32_t n_attr)
+{
+    samba__pooling v;
+    memset(&v, 0, sizeof v);
+    v.adaptive = n_attr == SAMBA__ADAPTIVE_WORDS;
+    v.exclude_padding = n_attr == SAMBA__AVG_WORDS && attr[7];
+    for (int32_t i = 0; i < 2; i++) {
+        v.in[i] = x->dim[x->ndim - 2 + i];
+        v.out[i] = y->dim[y->ndim - 2 + i];
+        if (v.adaptive) continue;
+        v.kernel[i] = attr[i];
+        v.stride[i] = attr[2 + i];
+        v.padding[i] = attr[4 + i];
+    }
+    v.in_plane = v.in[0] * v.in[1];
+    v.out_plane = v.out[0] * v.out[1];
+    v.planes = samba_count(x) / v.in_plane;
+    return v;
+}
+
+/* Outputs along one axis; 0 after a refusal. */
+SAMBA__FN int32_t samba__pool_side(samba_call *c, int32_t n, int32_t kernel, int32_t stride, int32_t padding)
+{
+    bool up = c->attr[6] != 0;
+    if (kernel < 1 || stride < 1 || padding < 0 || padding > kernel / 2) {
+        samba_refuse(c, SAMBA_EARG, "kernel %d, stride %d, padding %d: kernel and stride must be at least 1, padding "
+                     "0 to half the kernel", kernel, stride, padding);
+        return 0;
+    }
+    int64_t room = n + 2 * (int64_t)padding - kernel + (up ? stride - 1 : 0), out = room < 0 ? 0 : room / stride + 1;
+    if (up && out > 0 && (out - 1) * stride >= (int64_t)n + padding) out--;     /* a window must start inside */
+    if (out < 1 || out > INT32_MAX) {
+        samba_refuse(c, SAMBA_ESHAPE, "a window of %d does not fit into %d with padding %d; use a smaller kernel", kernel,
+                     n, padding);
+        return 0;
+    }
+    return (int32_t)out;
+}
+
+SAMBA__FN bool samba__pool_rule(samba_call *c, const samba_shape *x, int32_t n_attr, samba_shape *y)
+{
+    if (x->ndim < 2 || !samba__sound_shape(x)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "%S must end in rows and columns: (N,C,H,W)", x);
+    }
+    *y = *x;
+    for (int32_t i = 0; i < 2; i++) {
+        int32_t *d = &y->dim[y->ndim - 2 + i];
+        *d = n_attr == SAMBA__ADAPTIVE_WORDS ? c->attr[i] : samba__pool_side(c, *d, c->attr[i], c->attr[2 + i], c->attr[4 + i]);
+        if (*d == 0 && c->code) return false;
+    }
+    if (!samba__sound_shape(y)) return samba_refuse(c, SAMBA_ESHAPE, "the output %S would be empty or too large", y);
+    return true;
+}
+
+/* Adjoint: y has the shape that pooling an x makes. */
+SAMBA__FN bool samba__pool_adjoint(samba_call *c, const samba_shape *x, int32_t n_attr, const samba_shape *dy)
+{
+    samba_shape y;
+    if (!samba__pool_rule(c, x, n_attr, &y)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = *x;
+    return samba__same_shape(&y, dy) || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but pooling %S makes %S", dy, x, &y);
+}
+
+SAMBA__FN void samba__pool_words(const samba_pool_opts *o, int32_t *attr)
+{
+    for (int32_t i = 0; i < 2; i++) {
+        attr[i] = o->kernel[i] ? o->kernel[i] : o->kernel[0];
+        attr[2 + i] = o->stride[i] ? o->stride[i] : attr[i];
+        attr[4 + i] = o->padding[i];
+    }
+    attr[6] = o->ceil_mode;
+    attr[7] = o->exclude_padding;
+}
+
+/* Inputs begin ... end-1 of output o along an axis; size counts the padding too, unless it is excluded. */
+typedef struct samba__window {
+    int64_t begin, end, size;
+} samba__window;
+
+SAMBA__INLINE samba__window samba__window_of(const samba__pooling *v, int axis, int64_t o)
+{
+    samba__window w;
+    int64_t n = v->in[axis], begin = o * v->stride[axis] - v->padding[axis], end = begin + v->kernel[axis];
+    if (v->adaptive) {
+        begin = o * n / v->out[axis];
+        end = samba__ceil_div((o + 1) * n, v->out[axis]);
+    }
+    w.begin = samba__max64(begin, 0);
+    w.end = samba__min64(end, n);
+    w.size = v->exclude_padding ? w.end - w.begin : samba__min64(end, n + v->padding[axis]) - begin;
+    return w;
+}
+
+/* ---- max_pool2d: the largest of a window; a NaN wins ---- */
+
+SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_opts *opts)
+{
+    int32_t attr[SAMBA__AVG_WORDS];
+    static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
+    samba__pool_words(opts ? opts : &none, attr);
+    return samba__emit1(SAMBA__OP_max_pool2d, x, attr, SAMBA__MAX_WORDS);
+}
+
+SAMBA__FN bool samba__max_pool2d_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, 1, SAMBA__MAX_WORDS) || !samba__expect_f32(c, 0)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    return samba__pool_rule(c, &c->in[0].shape, SAMBA__MAX_WORDS, &c->out[0].shape);
+}
+
+SAMBA__FN void samba__max_pool2d_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *y = &c->out[0].shape;
+    w->units[0] = samba__outer(y, y->ndim - 2);
+    w->flops = samba__flops(samba_count(y), (int64_t)c->attr[0] * c->attr[1]) / 2;
+}
+
+/* The place of the window's maximum in the plane. No branch: data decide, and nobody predicts them. */
+SAMBA__INLINE int64_t samba__window_max(const float *x, int64_t width, samba__window rows, samba__window cols)
+{
+    int64_t best = rows.begin * width + cols.begin;
+    for (int64_t row = rows.begin; row < rows.end; row++) {
+        for (int64_t at = row * width + cols.begin; at < row * width + cols.end; at++) {
+            int64_t better = (x[at] > x[best]) | (x[at] != x[at]);
+            best += (at - best) & -better;
+        }
+    }
+    return best;
+}
+
+SAMBA__INLINE void samba__row_larger_steps(float *SAMBA__RESTRICT y, const float *x, int64_t step, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float v = x[i * step], top = v > y[i] ? v : y[i];
+        y[i] = v == v ? top : v;
+    }
+}
+
+/* One plane, tap after tap, each over whole rows of y. */
+SAMBA__INLINE void samba__max_plane(const samba__pooling *v, const float *x, float *y)
+{
+    int64_t step = v->stride[1];
+    for (int64_t i = 0; i < v->out_plane; i++) y[i] = -SAMBA__INF;
+    for (int64_t p = 0; p < v->kernel[0] * v->kernel[1]; p++) {
+        samba__tap t = samba__tap_of(v->in, v->out, v->stride, p / v->kernel[1] - v->padding[0],
+                                     p % v->kernel[1] - v->padding[1]);
+        for (int64_t oy = t.rows.begin; oy < t.rows.end; oy++, t.from += t.step) {
+            float *row = y + oy * v->out[1] + t.cols.begin;
+            if (step == 1) samba__row_larger_steps(row, x + t.from, 1, t.n);
+            else if (step == 2) samba__row_larger_steps(row, x + t.from, 2, t.n);
+            else samba__row_larger_steps(row, x + t.from, step, t.n);
+        }
+    }
+}
+
+/* Units: planes. Rows of y that are too short for loops over them are made window by window. */
+SAMBA__KERNEL void samba__max_pool2d_kernel(const samba_args *a)
+{
+    samba__pooling v = samba__pooling_of(&a->in_spec[0].shape, &a->out_spec[0].shape, a->attr, a->n_attr);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *x = a->in[0] + u * v.in_plane;
+        float *y = a->out[0] + u * v.out_plane;
+        if (v.out[1] >= 4) samba__max_plane(&v, x, y);
+        for (int64_t o = 0; v.out[1] < 4 && o < v.out_plane; o++) {
+            y[o] = x[samba__window_max(x, v.in[1], samba__window_of(&v, 0, o / v.out[1]), samba__window_of(&v, 1, o % v.out[1]))];
+        }
+    }
+}
+
+SAMBA__FN void samba__max_pool2d_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit2(SAMBA__OP_max_pool2d_backward, g->in[0], g->dout[0], g->attr, g->n_attr);
+}
+
+/* ---- max_pool2d_backward: dy goes to the first maximum of its window. Inputs x, dy. ---- */
+
+SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy, const samba_pool_opts *opts)
+{
+    int32_t attr[SAMBA__AVG_WORDS];
+    if (!opts) return NULL;
+    samba__pool_words(opts, attr);
+    return samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, attr, SAMBA__MAX_WORDS);
+}
+
+SAMBA__FN bool samba__max_pool2d_backward_shape(samba_call *c)
+{
+    return samba__expect(c, 2, 2, SAMBA__MAX_WORDS) && samba__expect_f32(c, 0) && samba__expect_f32(c, 1)
+        && samba__pool_adjoint(c, &c->in[0].shape, SAMBA__MAX_WORDS, &c->in[1].shape);
+}
+
+SAMBA__FN void samba__max_pool2d_backward_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *dy = &c->in[1].shape;
+    w->units[0] = samba__outer(dy, dy->ndim - 2);
+    w->flops = samba__flops(samba_count(dy), (int64_t)c->attr[0] * c->attr[1]) / 2;
+}
+
+SAMBA__KERNEL void samba__max_pool2d_backward_kernel(const samba_args *a)
+{
+    samba__pooling v = samba__pooling_of(&a->in_spec[0].shape, &a->in_spec[1].shape, a->attr, a->n_attr);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *x = a->in[0] + u * v.in_plane, *dy = a->in[1] + u * v.out_plane;
+        float *dx = a->out[0] + u * v.in_plane;
+        for (int64_t i = 0; i < v.in_plane; i++) dx[i] = 0.0f;
+        for (int64_t oy = 0; oy < v.out[0]; oy++) {
+            samba__window rows = samba__window_of(&v, 0, oy);
+            for (int64_t ox = 0; ox < v.out[1]; ox++) {
+                dx[samba__window_max(x, v.in[1], rows, samba__window_of(&v, 1, ox))] += dy[oy * v.out[1] + ox];
+            }
+        }
+    }
+}
+SAMBA__NO_SECOND(max_pool2d_backward)
+
+/* ---- avg_pool2d: the mean of a window. Adaptive: window o of n is floor(o H/n) ... ceil((o+1) H/n) - 1. ---- */
+
+SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts)
+{
+    int32_t attr[SAMBA__AVG_WORDS];
+    static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
+    samba__pool_words(opts ? opts : &none, attr);
+    return samba__emit1(SAMBA__OP_avg_pool2d, x, attr, SAMBA__AVG_WORDS);
+}
+
+SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h, int32_t out_w)
+{
+    int32_t attr[SAMBA__ADAPTIVE_WORDS] = { out_h, out_w };
+    return samba__emit1(SAMBA__OP_avg_pool2d, x, attr, SAMBA__ADAPTIVE_WORDS);
+}
+
+SAMBA__FN int32_t samba__avg_words(int32_t n_attr)
+{
+    return n_attr == SAMBA__ADAPTIVE_WORDS ? SAMBA__ADAPTIVE_WORDS : SAMBA__AVG_WORDS;
+}
+
+SAMBA__FN bool samba__avg_pool2d_shape(samba_call *c)
+{
+    int32_t n = samba__avg_words(c->n_attr);
+    if (!samba__expect(c, 1, 1, n) || !samba__expect_f32(c, 0)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    return samba__pool_rule(c, &c->in[0].shape, n, &c->out[0].shape);
+}
+
+SAMBA__FN void samba__avg_pool2d_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *y = &c->out[0].shape;
+    w->units[0] = samba__outer(y, y->ndim - 2);
+    w->flops = samba_count(&c->in[0].shape) + samba_count(y);
+}
+
+/* Sum of a window; if it takes whole rows, they are one row. */
+SAMBA__INLINE float samba__window_sum(const float *x, int64_t width, samba__window rows, samba__window cols)
+{
+    float sum = 0.0f;
+    if (cols.end - cols.begin == width) return samba__row_sum(x + rows.begin * width, (rows.end - rows.begin) * width);
+    for (int64_t row = rows.begin; row < rows.end; row++) {
+        for (int64_t col = cols.begin; col < cols.end; col++) sum += x[row * width + col];
+    }
+    return sum;
+}
+
+SAMBA__KERNEL void samba__avg_pool2d_kernel(const samba_args *a)
+{
+    samba__pooling v = samba__pooling_of(&a->in_spec[0].shape, &a->out_spec[0].shape, a->attr, a->n_attr);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *x = a->in[0] + u * v.in_plane;
+        float *y = a->out[0] + u * v.out_plane;
+        for (int64_t oy = 0; oy < v.out[0]; oy++) {
+            samba__window rows = samba__window_of(&v, 0, oy);
+            for (int64_t ox = 0; ox < v.out[1]; ox++) {
+                samba__window cols = samba__window_of(&v, 1, ox);
+                y[oy * v.out[1] + ox] = samba__window_sum(x, v.in[1], rows, cols) / (float)(rows.size * cols.size);
+            }
+        }
+    }
+}
+
+/* Emits avg_pool2d_backward: the attributes of the pooling, then the rows and columns of x. */
+SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape *x, const int32_t *attr, int32_t n_attr)
+{
+    int32_t words[SAMBA__AVG_WORDS + 2];
+    memcpy(words, attr, (size_t)n_attr * sizeof *words);
+    for (int32_t i = 0; i < 2; i++) words[n_attr + i] = x->dim[x->ndim - 2 + i];
+    return samba__emit1(SAMBA__OP_avg_pool2d_backward, dy, words, n_attr + 2);
+}
+
+SAMBA__FN void samba__avg_pool2d_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__avg_backward(g->dout[0], &g->in[0]->shape, g->attr, g->n_attr);
+}
+
+/* ---- avg_pool2d_backward: dy / size goes to each element of the window ---- */
+
+SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape, const samba_pool_opts *opts)
+{
+    int32_t attr[SAMBA__AVG_WORDS];
+    if (!dy || dy->shape.ndim < 2 || x_shape.ndim < 2 || x_shape.ndim > SAMBA_MAX_DIMS) return NULL;
+    if (opts) samba__pool_words(opts, attr);
+    for (int32_t i = 0; !opts && i < 2; i++) attr[i] = dy->shape.dim[dy->shape.ndim - 2 + i];
+    return samba__avg_backward(dy, &x_shape, attr, opts ? SAMBA__AVG_WORDS : SAMBA__ADAPTIVE_WORDS);
+}
+
+SAMBA__FN bool samba__avg_pool2d_backward_shape(samba_call *c)
+{
+    int32_t n = samba__avg_words(c->n_attr - 2);
+    if (!samba__expect(c, 1, 1, n + 2) || !samba__expect_f32(c, 0)) return false;
+    samba_shape x = c->in[0].shape;
+    if (x.ndim < 2) return samba_refuse(c, SAMBA_ESHAPE, "dy %S must end in rows and columns: (N,C,H,W)", &x);
+    for (int32_t i = 0; i < 2; i++) x.dim[x.ndim - 2 + i] = c->attr[n + i];
+    return samba__pool_adjoint(c, &x, n, &c->in[0].shape);
+}
+
+SAMBA__FN void samba__avg_pool2d_backward_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *dx = &c->out[0].shape;
+    w->units[0] = samba__outer(dx, dx->ndim - 2);
+    w->flops = samba_count(dx) + samba_count(&c->in[0].shape);
+}
+
+SAMBA__KERNEL void samba__avg_pool2d_backward_kernel(const samba_args *a)
+{
+    samba__pooling v = samba__pooling_of(&a->out_spec[0].shape, &a->in_spec[0].shape, a->attr, a->n_attr - 2);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *dy = a->in[0] + u * v.out_plane;
+        float *dx = a->out[0] + u * v.in_plane;
+        for (int64_t i = 0; i < v.in_plane; i++) dx[i] = 0.0f;
+        for (int64_t o = 0; o < v.out_plane; o++) {
+            samba__window rows = samba__window_of(&v, 0, o / v.out[1]), cols = samba__window_of(&v, 1, o % v.out[1]);
+            float share = dy[o] / (float)(rows.size * cols.size);
+            for (int64_t row = rows.begin; row < rows.end; row++) {
+                for (int64_t col = cols.begin; col < cols.end; col++) dx[row * v.in[1] + col] += share;
+            }
+        }
+    }
+}
+
+SAMBA__FN void samba__avg_pool2d_backward_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__emit1(SAMBA__OP_avg_pool2d, g->dout[0], g->attr, g->n_attr - 2);
+}
+
+/* ---- batch_norm: y = w (x - mean) rstd + b with rstd = 1/sqrt(var + eps), for each channel. Training: mean and
+   var of the batch, and the running ones follow. Inputs x, w or none, b or none, running mean, running var;
+   outputs y and the two that overwrite the running values. Attributes: momentum, eps.
+   Ioffe, Szegedy, "Batch normalization", 2015. ---- */
+
+/* Channel c of x (N,C,*): a plane of `plane` elements for each image, `step` apart. */
+typedef struct samba__channels {
+    int64_t images, channels, plane, step;
+} samba__channels;
+
+SAMBA__FN samba__channels samba__channels_of(const samba_shape *x)
+{
+    samba__channels v;
+    v.images = x->dim[0];
+    v.channels = x->dim[1];
+    v.plane = samba__inner(x, 1);
+    v.step = v.plane * v.channels;
+    return v;
+}
+
+/* sum of (x - mean) (y - shift): the variance with y = x, the gradient of w with y = dy. */
+SAMBA__INLINE float samba__row_covariance(const float *x, float mean, const float *y, float shift, int64_t n)
+{
+    float lane[SAMBA__LANES] = { 0 };
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
+        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[i + l] - mean, y[i + l] - shift, lane[l]);
+    }
+    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i] - mean, y[i] - shift, lane[i - whole]);
+    return samba__lanes_sum(lane);
+}
+
+SAMBA__INLINE float samba__channel_sum(const samba__channels *v, const float *x)
+{
+    float sum = 0.0f;
+    for (int64_t n = 0; n < v->images; n++) sum += samba__row_sum(x + n * v->step, v->plane);
+    return sum;
+}
+SAMBA__INLINE float samba__channel_covariance(const samba__channels *v, const float *x, float mean, const float *y, float shift)
+{
+    float sum = 0.0f;
+    for (int64_t n = 0; n < v->images; n++) {
+        sum += samba__row_covariance(x + n * v->step, mean, y + n * v->step, shift, v->plane);
+    }
+    return sum;
+}
+
+/* Input i, if it is there, must be f32 with one value per channel of x. */
+SAMBA__FN bool samba__expect_channels(samba_call *c, int32_t i, const samba_shape *x)
+{
+    if (!samba__has(c, i)) return true;
+    if (!samba__expect_f32(c, i)) return false;
+    if (c->in[i].shape.ndim == 1 && c->in[i].shape.dim[0] == x->dim[1]) return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "input %d is %S, but must have one value for each of the %d channels of %S", i,
+                        &c->in[i].shape, x->dim[1], x);
+}
+
+SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b, samba_tensor *mean,
+                                             samba_tensor *var, float momentum, float eps)
+{
+    samba_tensor *in[5] = { x, w, b, mean, var };
+    int32_t attr[2] = { samba_float_attr(momentum), samba_float_attr(eps) };
+    if (!x || !mean || !var) return NULL;
+    return samba__emit(x->session, SAMBA__OP_batch_norm, in, 5, attr, 2, NULL);
+}
+
+SAMBA__FN bool samba__batch_norm_shape(samba_call *c)
+{
+    if (!samba__expect(c, 1, 5, 2) || !samba__expect_f32(c, 0)) return false;
+    const samba_shape *x = &c->in[0].shape;
+    if (!samba__has(c, 3) || !samba__has(c, 4)) return samba_refuse(c, SAMBA_EARG, "the running mean and variance are missing");
+    if (x->ndim < 2) return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,...)", x);
+    for (int32_t i = 1; i < 5; i++) {
+        if (!samba__expect_channels(c, i, x)) return false;
+    }
+    c->n_out = 3;
+    c->out[0] = c->in[0];
+    c->out[1] = c->in[3];
+    c->out[2] = c->in[4];
+    return true;
+}
+SAMBA__FN void samba__batch_norm_work(samba_work *w, const samba_call *c) { w->units[0] = c->in[0].shape.dim[1]; }
+
+SAMBA__KERNEL void samba__batch_norm_kernel(const samba_args *a)
+{
+    samba__channels v = samba__channels_of(&a->in_spec[0].shape);
+    float momentum = samba_attr_float(a->attr[0]), eps = samba_attr_float(a->attr[1]);
+    int64_t count = v.images * v.plane;
+    for (int64_t c = a->begin; c < a->end; c++) {
+        const float *x = a->in[0] + c * v.plane;
+        float mean = a->in[3][c], var = a->in[4][c], weight = a->in[1] ? a->in[1][c] : 1.0f, bias = a->in[2] ? a->in[2][c] : 0.0f;
+        float running_mean = mean, running_var = var;
+        if (a->train) {
+            mean = samba__channel_sum(&v, x) / (float)count;
+            float squares = samba__channel_covariance(&v, x, mean, x, mean);
+            var = squares / (float)count;
+            running_mean = samba__fma(momentum, mean - running_mean, running_mean);
+            running_var = samba__fma(momentum, squares / (float)samba__max64(count - 1, 1) - running_var, running_var);
+        }
+        a->out[1][c] = running_mean;
+        a->out[2][c] = running_var;
+        float scale = weight * samba__rsqrt(var + eps);
+        for (int64_t n = 0; n < v.images; n++) {
+            const float *from = x + n * v.step;
+            float *SAMBA__RESTRICT y = a->out[0] + c * v.plane + n * v.step;
+            for (int64_t i = 0; i < v.plane; i++) y[i] = samba__fma(from[i] - mean, scale, bias);
+        }
+    }
+}
+
+SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
+{
+    samba_tensor *dw = NULL, *db = NULL;
+    g->din[0] = samba_batch_norm_backward(g->dout[0], g->in[0], g->in[1], g->in[3], g->in[4], samba_attr_float(g->attr[1]),
+                                          &dw, &db);
+    if (g->in[1]) g->din[1] = dw;
+    if (g->in[2]) g->din[2] = db;
+}
+
+/* ---- batch_norm_backward: inputs dy, x, w or none, running mean, running var; attribute eps. With n elements in
+   a channel and h = (x - mean) rstd: db = sum dy, dw = sum dy h, and
+   dx = w rstd (dy - db/n - h dw/n) in training, else w rstd dy. ---- */
+
+SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, samba_tensor *mean,
+                                                      samba_tensor *var, float eps, samba_tensor **dw, samba_tensor **db)
+{
+    samba_tensor *in[5] = { dy, x, w, mean, var }, *out[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
+    int32_t attr = samba_float_attr(eps);
+    if (!dy || !x || !mean || !var) return NULL;
+    samba_tensor *dx = samba__emit(x->session, SAMBA__OP_batch_norm_backward, in, 5, &attr, 1, out);
+    if (dw) *dw = out[1];
+    if (db) *db = out[2];
+    return dx;
+}
+
+SAMBA__FN bool samba__batch_norm_backward_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 5, 1) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) return false;
+    const samba_shape *x = &c->in[1].shape;
+    if (!samba__has(c, 3) || !samba__has(c, 4)) return samba_refuse(c, SAMBA_EARG, "the running mean and variance are missing");
+    if (x->ndim < 2 || !samba__same_shape(&c->in[0].shape, x)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "dy %S and x %S must have one shape, (N,C,...)", &c->in[0].shape, x);
+    }
+    for (int32_t i = 2; i < 5; i++) {
+        if (!samba__expect_channels(c, i, x)) return false;
+    }
+    c->n_out = 3;
+    c->out[0] = c->in[1];
+    c->out[1] = c->out[2] = c->in[3];
+    return true;
+}
+SAMBA__FN void samba__batch_norm_backward_work(samba_work *w, const samba_call *c) { w->units[0] = c->in[1].shape.dim[1]; }
+
+SAMBA__KERNEL void samba__batch_norm_backward_kernel(const samba_args *a)
+{
+    samba__channels v = samba__channels_of(&a->in_spec[1].shape);
+    float eps = samba_attr_float(a->attr[0]), count = (float)(v.images * v.plane);
+    for (int64_t c = a->begin; c < a->end; c++) {
+        const float *dy = a->in[0] + c * v.plane, *x = a->in[1] + c * v.plane;
+        float mean = a->in[3][c], var = a->in[4][c], weight = a->in[2] ? a->in[2][c] : 1.0f;
+        if (a->train) {
+            mean = samba__channel_sum(&v, x) / count;
+            var = samba__channel_covariance(&v, x, mean, x, mean) / count;
+        }
+        float rstd = samba__rsqrt(var + eps), scale = weight * rstd;
+        float db = samba__channel_sum(&v, dy), dw = samba__channel_covariance(&v, x, mean, dy, 0.0f) * rstd;
+        float center = a->train ? db / count : 0.0f, slope = a->train ? -(dw / count) * rstd : 0.0f;
+        a->out[1][c] = dw;
+        a->out[2][c] = db;
+        for (int64_t n = 0; n < v.images; n++) {
+            const float *from = x + n * v.step, *dfrom = dy + n * v.step;
+            float *SAMBA__RESTRICT dx = a->out[0] + c * v.plane + n * v.step;
+            for (int64_t i = 0; i < v.plane; i++) dx[i] = scale * samba__fma(from[i] - mean, slope, dfrom[i] - center);
+        }
+    }
+}
+SAMBA__NO_SECOND(batch_norm_backward)
+
+/* ---- Ops along an axis work on lines: rows if the axis is last, else columns, 64 neighbors at a time. ---- */
+
+#define SAMBA__LINE_COLUMNS 64
+
+typedef struct samba__lines {
+    int64_t n, inner;                   /* elements of a line; lines that lie side by side */
+    int64_t blocks;                     /* units side by side */
+} samba__lines;
+
+SAMBA__FN samba__lines samba__lines_of(const samba_shape *x, int32_t axis)
+{
+    samba__lines l;
+    l.n = x->dim[axis];
+    l.inner = samba__inner(x, axis);
+    l.blocks = samba__ceil_div(l.inner, SAMBA__LINE_COLUMNS);
+    return l;
+}
+
+/* n_in inputs of one shape, all f32; the output has it too. */
+SAMBA__FN bool samba__lines_shape(samba_call *c, int32_t n_in)
+{
+    if (!samba__expect(c, n_in, n_in, 1) || !samba__expect_axis(c, c->attr[0])) return false;
+    for (int32_t i = 0; i < n_in; i++) {
+        if (!samba__expect_f32(c, i)) return false;
+        if (samba__same_shape(&c->in[i].shape, &c->in[0].shape)) continue;
+        return samba_refuse(c, SAMBA_ESHAPE, "inputs 0 %S and %d %S must have one shape", &c->in[0].shape, i, &c->in[i].shape);
+    }
+    c->out[0] = c->in[0];
+    return true;
+}
+
+SAMBA__FN void samba__lines_work(samba_work *w, const samba_call *c)
+{
+    samba__lines l = samba__lines_of(&c->in[0].shape, c->attr[0]);
+    w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]) * l.blocks;
+}
+
+/* Where unit u of the lines begins, and how many lines it has. */
+SAMBA__INLINE int64_t samba__lines_at(const samba__lines *l, int64_t u, int64_t *width)
+{
+    int64_t j = u % l->blocks * SAMBA__LINE_COLUMNS;
+    *width = samba__min64(SAMBA__LINE_COLUMNS, l->inner - j);
+    return u / l->blocks * l->n * l->inner + j;
+}
+
+/* Puts input 0 where the output will be, unless it lies there already; then the work is done in place. */
+SAMBA__INLINE void samba__lines_copy(float *y, const float *x, int64_t n, int64_t step, int64_t width)
+{
+    for (int64_t i = 0; x != y && i < n; i++) memcpy(y + i * step, x + i * step, (size_t)width * 4);
+}
+
+/* ---- softmax: y = e^(x - max) / sum e^(x - max); dx = y (dy - sum(dy y)).
+   log_softmax: y = x - max - log(sum e^(x - max)); dx = dy - e^y sum(dy).
+   Bridle, "Training stochastic model recognition algorithms", NIPS 1989. ---- */
+
+SAMBA__INLINE void samba__softmax_row(float *y, int64_t n, bool logs)
+{
+    float top = samba__row_max(y, n), sum;
+    if (logs) {
+        float log_sum = samba__log(samba__row_exp_sum(y, top, n));
+        for (int64_t i = 0; i < n; i++) y[i] = (y[i] - top) - log_sum;
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) y[i] = samba__exp(y[i] - top);
+    sum = samba__row_sum(y, n);
+    for (int64_t i = 0; i < n; i++) y[i] /= sum;
+}
+
+SAMBA__INLINE void samba__softmax_columns(float *y, int64_t n, int64_t step, int64_t width, bool logs)
+{
+    float top[SAMBA__LINE_COLUMNS], sum[SAMBA__LINE_COLUMNS];
+    for (int64_t j = 0; j < width; j++) top[j] = y[j], sum[j] = 0.0f;
+    for (int64_t i = 1; i < n; i++) {
+        const float *row = y + i * step;
+        for (int64_t j = 0; j < width; j++) top[j] = row[j] > top[j] ? row[j] : top[j];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        float *row = y + i * step;
+        for (int64_t j = 0; j < width; j++) {
+            float x = row[j] - top[j], e = samba__exp(x);
+            row[j] = logs ? x : e;
+            sum[j] += e;
+        }
+    }
+    for (int64_t j = 0; j < width; j++) sum[j] = logs ? samba__log(sum[j]) : sum[j];
+    for (int64_t i = 0; i < n; i++) {
+        float *row = y + i * step;
+        for (int64_t j = 0; j < width; j++) row[j] = logs ? row[j] - sum[j] : row[j] / sum[j];
+    }
+}
+
+SAMBA__INLINE void samba__softmax_units(const samba_args *a, bool logs)
+{
+    samba__lines l = samba__lines_of(&a->in_spec[0].shape, a->attr[0]);
+    for (int64_t u = a->begin, width; u < a->end; u++) {
+        int64_t at = samba__lines_at(&l, u, &width);
+        float *y = a->out[0] + at;
+        if (l.inner == 1) {
+            samba__lines_copy(y, a->in[0] + at, 1, l.n, l.n);
+            samba__softmax_row(y, l.n, logs);
+        } else {
+            samba__lines_copy(y, a->in[0] + at, l.n, l.inner, width);
+            samba__softmax_columns(y, l.n, l.inner, width, logs);
+        }
+    }
+}
+
+/* dx holds dy and becomes the gradient. */
+SAMBA__INLINE void samba__softmax_row_backward(float *SAMBA__RESTRICT dx, const float *SAMBA__RESTRICT y, int64_t n, bool logs)
+{
+    float sum = logs ? samba__row_sum(dx, n) : samba__row_dot(dx, y, n);
+    for (int64_t i = 0; logs && i < n; i++) dx[i] = samba__fma(-samba__exp(y[i]), sum, dx[i]);
+    for (int64_t i = 0; !logs && i < n; i++) dx[i] = y[i] * (dx[i] - sum);
+}
+
+SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx, const float *SAMBA__RESTRICT y, int64_t n,
+                                                   int64_t step, int64_t width, bool logs)
+{
+    float sum[SAMBA__LINE_COLUMNS];
+    for (int64_t j = 0; j < width; j++) sum[j] = 0.0f;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < width; j++) sum[j] = samba__fma(dx[i * step + j], logs ? 1.0f : y[i * step + j], sum[j]);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = i * step, k = 0; k < width; j++, k++) {
+            dx[j] = logs ? samba__fma(-samba__exp(y[j]), sum[k], dx[j]) : y[j] * (dx[j] - sum[k]);
+        }
+    }
+}
+
+SAMBA__INLINE void samba__softmax_backward_units(const samba_args *a, bool logs)
+{
+    samba__lines l = samba__lines_of(&a->in_spec[0].shape, a->attr[0]);
+    for (int64_t u = a->begin, width; u < a->end; u++) {
+        int64_t at = samba__lines_at(&l, u, &width);
+        const float *y = a->in[1] + at;
+        float *dx = a->out[0] + at;
+        if (l.inner == 1) {
+            samba__lines_copy(dx, a->in[0] + at, 1, l.n, l.n);
+            samba__softmax_row_backward(dx, y, l.n, logs);
+        } else {
+            samba__lines_copy(dx, a->in[0] + at, l.n, l.inner, width);
+            samba__softmax_columns_backward(dx, y, l.n, l.inner, width, logs);
+        }
+    }
+}
+
+SAMBA__OP_API samba_tensor *samba_softmax(samba_tensor *x, int32_t axis)
+{
+    axis = samba__wrap_axis(x, axis);
+    return samba__emit1(SAMBA__OP_softmax, x, &axis, 1);
+}
+SAMBA__FN bool samba__softmax_shape(samba_call *c) { return samba__lines_shape(c, 1); }
+SAMBA__FN void samba__softmax_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
+SAMBA__KERNEL void samba__softmax_kernel(const samba_args *a) { samba__softmax_units(a, false); }
+SAMBA__FN void samba__softmax_vjp(samba_vjp *g) { g->din[0] = samba_softmax_backward(g->dout[0], g->out[0], g->attr[0]); }
+
+SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis)
+{
+    axis = samba__wrap_axis(y, axis);
+    return samba__emit2(SAMBA__OP_softmax_backward, dy, y, &axis, 1);
+}
+SAMBA__FN bool samba__softmax_backward_shape(samba_call *c) { return samba__lines_shape(c, 2); }
+SAMBA__FN void samba__softmax_backward_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
+SAMBA__KERNEL void samba__softmax_backward_kernel(const samba_args *a) { samba__softmax_backward_units(a, false); }
+SAMBA__NO_SECOND(softmax_backward)
+
+SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis)
+{
+    axis = samba__wrap_axis(x, axis);
+    return samba__emit1(SAMBA__OP_log_softmax, x, &axis, 1);
+}
+SAMBA__FN bool samba__log_softmax_shape(samba_call *c) { return samba__lines_shape(c, 1); }
+SAMBA__FN void samba__log_softmax_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
+SAMBA__KERNEL void samba__log_softmax_kernel(const samba_args *a) { samba__softmax_units(a, true); }
+SAMBA__FN void samba__log_softmax_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_log_softmax_backward(g->dout[0], g->out[0], g->attr[0]);
+}
+
+SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis)
+{
+    axis = samba__wrap_axis(y, axis);
+    return samba__emit2(SAMBA__OP_log_softmax_backward, dy, y, &axis, 1);
+}
+SAMBA__FN bool samba__log_softmax_backward_shape(samba_call *c) { return samba__lines_shape(c, 2); }
+SAMBA__FN void samba__log_softmax_backward_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
+SAMBA__KERNEL void samba__log_softmax_backward_kernel(const samba_args *a) { samba__softmax_backward_units(a, true); }
+SAMBA__NO_SECOND(log_softmax_backward)
+
+/* ---- layer_norm: h = (x - mean) r, r = 1/sqrt(mean((x - mean)^2) + eps), y = h w + b.
+   With g = dy w: dx = r (g - mean(g) - h mean(g h)), dw = sum(dy h), db = sum(dy) over rows.
+   Ba, Kiros, Hinton, "Layer normalization", 2016.
+   rms_norm is the same without means: h = x r, y = h w, dx = r (g - h mean(g h)).
+   Zhang, Sennrich, "Root mean square layer normalization", NeurIPS 2019. ---- */
+
+#define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
+
+/* Attributes: eps, and for gradients whether those of the weights are wanted. */
+SAMBA__FN bool samba__norm_shape(samba_call *c, const char *signature, int32_t n_attr)
+{
+    samba__binding b;
+    if (!samba__expect(c, 1, 3, n_attr)) return false;
+    if (samba_attr_float(c->attr[0]) >= 0.0f) return samba__match(signature, c, &b);
+    return samba_refuse(c, SAMBA_ERANGE, "eps is negative or NaN; it must be 0 or more, such as 1e-5");
+}
+
+SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *x = &c->in[0].shape;
+    w->units[0] = samba__outer(x, x->ndim - 1);
+}
+
+SAMBA__FN void samba__norm_backward_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *x = &c->in[0].shape;
+    int64_t n = x->dim[x->ndim - 1], parts = samba__ceil_div(samba__outer(x, x->ndim - 1), SAMBA__NORM_ROWS);
+    w->units[0] = parts;
+    if (c->n_out == 1) return;
+    w->n_phases = 2;
+    w->units[1] = samba__ceil_div(n, SAMBA__LINE_COLUMNS);
+    w->scratch = parts * n * (c->n_out - 1) * 4;
+}
+
+/* x becomes h; returns r. */
+SAMBA__INLINE float samba__norm_row(float *x, int64_t n, float eps, bool centered)
+{
+    float mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f, r;
+    for (int64_t i = 0; centered && i < n; i++) x[i] -= mean;
+    r = samba__rsqrt(samba__row_dot(x, x, n) / (float)n + eps);
+    for (int64_t i = 0; i < n; i++) x[i] *= r;
+    return r;
+}
+
+SAMBA__INLINE void samba__norm_units(const samba_args *a, bool centered)
+{
+    const samba_shape *shape = &a->in_spec[0].shape;
+    const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL, *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
+    int64_t n = shape->dim[shape->ndim - 1];
+    for (int64_t u = a->begin; u < a->end; u++) {
+        float *SAMBA__RESTRICT y = a->out[0] + u * n;
+        samba__lines_copy(y, a->in[0] + u * n, 1, n, n);
+        samba__norm_row(y, n, samba_attr_float(a->attr[0]), centered);
+        for (int64_t i = 0; w && !b && i < n; i++) y[i] *= w[i];
+        for (int64_t i = 0; !w && b && i < n; i++) y[i] += b[i];
+        for (int64_t i = 0; w && b && i < n; i++) y[i] = samba__fma(y[i], w[i], b[i]);
+    }
+}
+
+/* One row of dx; dw and db (NULL: not wanted) grow by the row's share. */
+SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy, const float *w, int64_t n, float r,
+                                            bool centered)
+{
+    float mean_gh = (w ? samba__row_dot3(dy, w, dx, n) : samba__row_dot(dy, dx, n)) / (float)n;
+    float mean_g = centered ? (w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n)) / (float)n : 0.0f;
+    for (int64_t i = 0; w && i < n; i++) dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
+    for (int64_t i = 0; !w && i < n; i++) dx[i] = r * (samba__fma(-dx[i], mean_gh, dy[i]) - mean_g);
+}
+
+/* Phase 0: a block of rows of dx, with the block's partial sums of dw and db. */
+SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block, int64_t n, bool centered)
+{
+    int64_t first = block * SAMBA__NORM_ROWS, parts = a->n_out - 1;
+    int64_t last = samba__min64(first + SAMBA__NORM_ROWS, samba_count(&a->in_spec[0].shape) / n);
+    float *SAMBA__RESTRICT dw = parts > 0 ? (float *)a->scratch + block * n * parts : NULL;
+    float *SAMBA__RESTRICT db = parts > 1 ? dw + n : NULL;
+    const float *w = a->n_in > 2 ? a->in[2] : NULL;
+    if (parts) memset(dw, 0, (size_t)(n * parts) * 4);
+    for (int64_t t = first; t < last; t++) {
+        const float *dy = a->in[0] + t * n;
+        float *SAMBA__RESTRICT h = a->out[0] + t * n, r;
+        memcpy(h, a->in[1] + t * n, (size_t)n * 4);
+        r = samba__norm_row(h, n, samba_attr_float(a->attr[0]), centered);
+        for (int64_t i = 0; dw && !db && i < n; i++) dw[i] = samba__fma(dy[i], h[i], dw[i]);
+        for (int64_t i = 0; dw && db && i < n; i++) {
+            dw[i] = samba__fma(dy[i], h[i], dw[i]);
+            db[i] += dy[i];
+        }
+        samba__norm_row_backward(h, dy, w, n, r, centered);
+    }
+}
+
+/* Phase 1: 64 columns of dw and db, the blocks in order. */
+SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t block, int64_t n)
+{
+    int64_t parts = a->n_out - 1, from = block * SAMBA__LINE_COLUMNS, to = samba__min64(from + SAMBA__LINE_COLUMNS, n);
+    int64_t n_blocks = samba__ceil_div(samba_count(&a->in_spec[0].shape) / n, SAMBA__NORM_ROWS);
+    for (int64_t k = 0; k < parts; k++) {
+        float *SAMBA__RESTRICT d = a->out[1 + k];
+        for (int64_t p = 0; p < n_blocks; p++) {
+            const float *SAMBA__RESTRICT part = (const float *)a->scratch + (p * parts + k) * n;
+            for (int64_t j = from; j < to; j++) d[j] = p ? d[j] + part[j] : part[j];
+        }
+    }
+}
+
+SAMBA__INLINE void samba__norm_backward_units(const samba_args *a, bool centered)
+{
+    const samba_shape *x = &a->in_spec[0].shape;
+    int64_t n = x->dim[x->ndim - 1];
+    for (int64_t u = a->begin; u < a->end; u++) {
+        if (a->phase == 0) samba__norm_backward_rows(a, u, n, centered);
+        else samba__norm_backward_columns(a, u, n);
+    }
+}
+
+SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b, float eps)
+{
+    int32_t attr = samba_float_attr(eps);
+    return samba__emit3(SAMBA__OP_layer_norm, x, w, b, &attr, 1);
+}
+SAMBA__FN bool samba__layer_norm_shape(samba_call *c) { return samba__norm_shape(c, "*n,n?,n?->*n", 1); }
+SAMBA__FN void samba__layer_norm_work(samba_work *w, const samba_call *c) { samba__norm_work(w, c); }
+SAMBA__KERNEL void samba__layer_norm_kernel(const samba_args *a) { samba__norm_units(a, true); }
+SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
+{
+    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *b = g->n_in > 2 ? g->in[2] : NULL, *dwb[2] = { NULL, NULL };
+    float eps = samba_attr_float(g->attr[0]);
+    g->din[0] = samba_layer_norm_backward(g->dout[0], g->in[0], w, eps, w || b ? dwb : NULL);
+    if (w) g->din[1] = dwb[0];
+    if (b) g->din[2] = dwb[1];
+}
+
+SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, float eps,
+                                                      samba_tensor *dwb[2])
+{
+    samba_tensor *in[3] = { dy, x, w }, *out[SAMBA_MAX_OUT] = { NULL };
+    int32_t attr[2] = { samba_float_attr(eps), dwb != NULL };
+    samba_tensor *dx = dy ? samba__emit(dy->session, SAMBA__OP_layer_norm_backward, in, 3, attr, 2, out) : NULL;
+    if (dwb) dwb[0] = out[1], dwb[1] = out[2];
+    return dx;
+}
+SAMBA__FN bool samba__layer_norm_backward_shape(samba_call *c)
+{
+    bool weights = c->n_attr == 2 && c->attr[1] != 0;
+    return samba__norm_shape(c, weights ? "*n,*n,n?->*n,n,n" : "*n,*n,n?->*n", 2);
+}
+SAMBA__FN void samba__layer_norm_backward_work(samba_work *w, const samba_call *c) { samba__norm_backward_work(w, c); }
+SAMBA__KERNEL void samba__layer_norm_backward_kernel(const samba_args *a) { samba__norm_backward_units(a, true); }
+SAMBA__NO_SECOND(layer_norm_backward)
+
+SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps)
+{
+    int32_t attr = samba_float_attr(eps);
+    return samba__emit2(SAMBA__OP_rms_norm, x, w, &attr, 1);
+}
+SAMBA__FN bool samba__rms_norm_shape(samba_call *c) { return samba__norm_shape(c, "*n,n?->*n", 1); }
+SAMBA__FN void samba__rms_norm_work(samba_work *w, const samba_call *c) { samba__norm_work(w, c); }
+SAMBA__KERNEL void samba__rms_norm_kernel(const samba_args *a) { samba__norm_units(a, false); }
+SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
+{
+    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *dw = NULL;
+    g->din[0] = samba_rms_norm_backward(g->dout[0], g->in[0], w, samba_attr_float(g->attr[0]), w ? &dw : NULL);
+    if (w) g->din[1] = dw;
+}
+
+SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, float eps,
+                                                    samba_tensor **dw)
+{
+    samba_tensor *in[3] = { dy, x, w }, *out[SAMBA_MAX_OUT] = { NULL };
+    int32_t attr[2] = { samba_float_attr(eps), dw != NULL };
+    samba_tensor *dx = dy ? samba__emit(dy->session, SAMBA__OP_rms_norm_backward, in, 3, attr, 2, out) : NULL;
+    if (dw) *dw = out[1];
+    return dx;
+}
+SAMBA__FN bool samba__rms_norm_backward_shape(samba_call *c)
+{
+    bool weights = c->n_attr == 2 && c->attr[1] != 0;
+    return samba__norm_shape(c, weights ? "*n,*n,n?->*n,n" : "*n,*n,n?->*n", 2);
+}
+SAMBA__FN void samba__rms_norm_backward_work(samba_work *w, const samba_call *c) { samba__norm_backward_work(w, c); }
+SAMBA__KERNEL void samba__rms_norm_backward_kernel(const samba_args *a) { samba__norm_backward_units(a, false); }
+SAMBA__NO_SECOND(rms_norm_backward)
+
+/* ---- cross_entropy of a row: with p = softmax(x) and q = (1 - s) [c = target] + s/C,
+   loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]. Attributes: reduction, id to ignore,
+   then smoothing s (cross_entropy) or C (nll_backward). Label smoothing: Szegedy et al., CVPR 2016. ---- */
+
+enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
+
+SAMBA__FN void samba__loss_attr(const samba_loss_opts *opts, int32_t *attr)
+{
+    attr[SAMBA__LOSS_REDUCTION] = opts ? (int32_t)opts->reduction : SAMBA_REDUCE_MEAN;
+    attr[SAMBA__LOSS_IGNORE] = opts && opts->use_ignore_index ? opts->ignore_index : -100;
+    attr[SAMBA__LOSS_SMOOTHING] = samba_float_attr(opts ? opts->label_smoothing : 0.0f);
+}
+
+SAMBA__FN bool samba__expect_loss(samba_call *c, int32_t n_in, int32_t n_attr)
+{
+    if (!samba__expect(c, n_in, n_in, n_attr)) return false;
+    int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
+    if (reduction >= SAMBA_REDUCE_MEAN && reduction <= SAMBA_REDUCE_NONE) return true;
+    return samba_refuse(c, SAMBA_EARG, "reduction %d is none of mean (0), sum (1), none (2)", reduction);
+}
+
+SAMBA__FN bool samba__expect_smoothing(samba_call *c)
+{
+    float s = samba_attr_float(c->attr[SAMBA__LOSS_SMOOTHING]);
+    if (s >= 0.0f && s <= 1.0f) return true;
+    return samba_refuse(c, SAMBA_ERANGE, "label_smoothing is out of range; it must be from 0 to 1");
+}
+
+SAMBA__FN bool samba__loss_shape(samba_call *c)
+{
+    samba__binding b;
+    if (!samba__match("*c,i:*->*", c, &b)) return false;
+    if (c->attr[SAMBA__LOSS_REDUCTION] != SAMBA_REDUCE_NONE) c->out[0].shape = samba_scalar_shape();
+    return true;
+}
+
+SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int32_t flops)
+{
+    w->units[0] = samba_count(&c->in[1].shape);
+    w->flops = flops * samba_count(&c->in[0].shape);
+    if (c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
+    w->n_phases = 2;
+    w->units[1] = 1;
+    w->scratch = w->units[0] * 4;
+}
+
+/* The class of row t, or -1 where the row does not count. A class that does not exist is a fault of input `which`. */
+SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t t, int64_t classes)
+{
+    int32_t id = samba__in_i32(a, which)[t];
+    if (id == a->attr[SAMBA__LOSS_IGNORE]) return -1;
+    if (id >= 0 && id < classes) return id;
+    samba_fault(a, which, id);
+    return -1;
+}
+
+/* 1 over the number of targets that count; NaN if none does. */
+SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
+{
+    const int32_t *id = samba__in_i32(a, which);
+    int64_t n = samba_count(&a->in_spec[which].shape), counted = 0;
+    for (int64_t t = 0; t < n; t++) counted += id[t] != a->attr[SAMBA__LOSS_IGNORE];
+    return counted ? 1.0f / (float)counted : SAMBA__NAN;
+}
+
+SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t target, float smoothing)
+{
+    float top = samba__row_max(x, n), log_sum = samba__log(samba__row_exp_sum(x, top, n));
+    float loss = log_sum - (x[target] - top);
+    if (smoothing == 0.0f) return loss;
+    return samba__fma(smoothing, log_sum - (samba__row_sum(x, n) / (float)n - top), samba__mul(1.0f - smoothing, loss));
+}
+
+/* Phase 0: a loss per row. Phase 1: their sum or mean. */
+SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
+{
+    const samba_shape *shape = &a->in_spec[0].shape;
+    int64_t n = shape->dim[shape->ndim - 1];
+    int32_t reduction = a->attr[SAMBA__LOSS_REDUCTION];
+    float *loss = reduction == SAMBA_REDUCE_NONE ? a->out[0] : (float *)a->scratch;
+    float smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
+    if (a->phase == 1) {
+        float sum = samba__row_sum(loss, samba_count(&a->in_spec[1].shape));
+        a->out[0][0] = reduction == SAMBA_REDUCE_MEAN ? sum * samba__loss_share(a, 1) : sum;
+        return;
+    }
+    for (int64_t t = a->begin; t < a->end; t++) {
+        const float *x = a->in[0] + t * n;
+        int32_t target = samba__target(a, 1, t, n);
+        loss[t] = target < 0 ? 0.0f : logits ? samba__cross_entropy_row(x, n, target, smoothing) : -x[target];
+    }
+}
+
+/* Gradients, phase 0: the factor that all rows share, into scratch. */
+SAMBA__INLINE float samba__loss_factor(const samba_args *a, int32_t which_target)
+{
+    if (a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return 1.0f;
+    return a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_SUM ? a->in[0][0] : a->in[0][0] * samba__loss_share(a, which_target);
+}
+
+SAMBA__FN void samba__loss_backward_work(samba_work *w, const samba_call *c, int32_t flops)
+{
+    w->n_phases = 2;
+    w->units[0] = 1;
+    w->units[1] = samba_count(&c->in[c->n_in - 1].shape);
+    w->scratch = 4;
+    w->flops = flops * samba_count(&c->out[0].shape);
+}
+
+SAMBA__INLINE void samba__cross_entropy_row_backward(float *SAMBA__RESTRICT dx, const float *SAMBA__RESTRICT x, int64_t n,
+                                                     int32_t target, float smoothing, float dloss)
+{
+    float top = samba__row_max(x, n), share = samba__mul(-dloss, smoothing / (float)n), sum;
+    for (int64_t i = 0; i < n; i++) dx[i] = samba__exp(x[i] - top);
+    sum = samba__row_sum(dx, n);
+    for (int64_t i = 0; i < n; i++) dx[i] = samba__fma(dloss, dx[i] / sum, share);
+    dx[target] = samba__fma(-dloss, 1.0f - smoothing, dx[target]);
+}
+
+SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
+{
+    const samba_shape *shape = &a->out_spec[0].shape;
+    int64_t n = shape->dim[shape->ndim - 1];
+    int32_t which = logits ? 2 : 1;
+    float *factor = (float *)a->scratch, smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
+    if (a->phase == 0) {
+        *factor = samba__loss_factor(a, which);
+        return;
+    }
+    for (int64_t t = a->begin; t < a->end; t++) {
+        float *dx = a->out[0] + t * n;
+        float dloss = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE ? a->in[0][t] : *factor;
+        int32_t target = samba__target(a, which, t, n);
+        if (target >= 0 && logits) {
+            samba__cross_entropy_row_backward(dx, a->in[1] + t * n, n, target, smoothing, dloss);
+            continue;
+        }
+        memset(dx, 0, (size_t)n * 4);
+        if (target >= 0) dx[target] = -dloss;
+    }
+}
+
+SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target, const samba_loss_opts *opts)
+{
+    int32_t attr[3];
+    samba__loss_attr(opts, attr);
+    return samba__emit2(SAMBA__OP_cross_entropy, logits, target, attr, 3);
+}
+SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target)
+{
+    return samba_cross_entropy_with(logits, target, NULL);
+}
+SAMBA__FN bool samba__cross_entropy_shape(samba_call *c)
+{
+    return samba__expect_loss(c, 2, 3) && samba__expect_smoothing(c) && samba__loss_shape(c);
+}
+SAMBA__FN void samba__cross_entropy_work(samba_work *w, const samba_call *c) { samba__loss_work(w, c, 20); }
+SAMBA__KERNEL void samba__cross_entropy_kernel(const samba_args *a) { samba__loss_units(a, true); }
+SAMBA__FN void samba__loss_opts_of(const samba_vjp *g, samba_loss_opts *opts)
+{
+    memset(opts, 0, sizeof *opts);
+    opts->reduction = (samba_reduction)g->attr[SAMBA__LOSS_REDUCTION];
+    opts->use_ignore_index = true;
+    opts->ignore_index = g->attr[SAMBA__LOSS_IGNORE];
+    if (g->n_attr > SAMBA__LOSS_SMOOTHING) opts->label_smoothing = samba_attr_float(g->attr[SAMBA__LOSS_SMOOTHING]);
+}
+SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
+{
+    samba_loss_opts opts;
+    samba__loss_opts_of(g, &opts);
+    g->din[0] = samba_cross_entropy_backward(g->dout[0], g->in[0], g->in[1], &opts);
+}
+
+SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits, samba_tensor *target,
+                                                         const samba_loss_opts *opts)
+{
+    int32_t attr[3];
+    samba__loss_attr(opts, attr);
+    return samba__emit3(SAMBA__OP_cross_entropy_backward, dloss, logits, target, attr, 3);
+}
+SAMBA__FN bool samba__cross_entropy_backward_shape(samba_call *c)
+{
+    samba__binding b;
+    if (!samba__expect_loss(c, 3, 3) || !samba__expect_smoothing(c)) return false;
+    bool none = c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
+    return samba__match(none ? "*,*c,i:*->*c" : ",*c,i:*->*c", c, &b);
+}
+SAMBA__FN void samba__cross_entropy_backward_work(samba_work *w, const samba_call *c) { samba__loss_backward_work(w, c, 20); }
+SAMBA__KERNEL void samba__cross_entropy_backward_kernel(const samba_args *a) { samba__loss_backward_units(a, true); }
+SAMBA__NO_SECOND(cross_entropy_backward)
+
+SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target, const samba_loss_opts *opts)
+{
+    int32_t attr[3];
+    samba__loss_attr(opts, attr);
+    return samba__emit2(SAMBA__OP_nll, logp, target, attr, 2);
+}
+SAMBA__FN bool samba__nll_shape(samba_call *c) { return samba__expect_loss(c, 2, 2) && samba__loss_shape(c); }
+SAMBA__FN void samba__nll_work(samba_work *w, const samba_call *c)
+{
+    samba__loss_work(w, c, 0);
+    w->flops = w->units[0];
+}
+SAMBA__KERNEL void samba__nll_kernel(const samba_args *a) { samba__loss_units(a, false); }
+SAMBA__FN void samba__nll_vjp(samba_vjp *g)
+{
+    const samba_shape *x = &g->in[0]->shape;
+    samba_loss_opts opts;
+    samba__loss_opts_of(g, &opts);
+    g->din[0] = samba_nll_backward(g->dout[0], g->in[1], x->dim[x->ndim - 1], &opts);
+}
+
+SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target, int32_t classes,
+                                               const samba_loss_opts *opts)
+{
+    int32_t attr[3];
+    samba__loss_attr(opts, attr);
+    attr[SAMBA__LOSS_CLASSES] = classes;
+    return samba__emit2(SAMBA__OP_nll_backward, dloss, target, attr, 3);
+}
+
+/* Appends a dimension of n to output 0. */
+SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
+{
+    samba_shape *y = &c->out[0].shape;
+    if (n < 1) return samba_refuse(c, SAMBA_EARG, "a dimension of %d was asked for; it must be 1 or more", n);
+    if (y->ndim >= SAMBA_MAX_DIMS) return samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y);
+    y->dim[y->ndim++] = n;
+    return true;
+}
+
+SAMBA__FN bool samba__nll_backward_shape(samba_call *c)
+{
+    samba__binding b;
+    if (!samba__expect_loss(c, 2, 3)) return false;
+    bool none = c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
+    return samba__match(none ? "*,i:*->*" : ",i:*->*", c, &b) && samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
+}
+SAMBA__FN void samba__nll_backward_work(samba_work *w, const samba_call *c) { samba__loss_backward_work(w, c, 1); }
+SAMBA__KERNEL void samba__nll_backward_kernel(const samba_args *a) { samba__loss_backward_units(a, false); }
+SAMBA__NO_SECOND(nll_backward)
+
+/* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over the t with id[t] = v, in the order of t ---- */
+
+SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
+{
+    return samba__emit2(SAMBA__OP_lookup, ids, w, NULL, 0);
+}
+SAMBA__FN bool samba__lookup_shape(samba_call *c)
+{
+    samba__binding b;
+    if (!samba__expect(c, 2, 2, 0) || !samba__match("i:*,vc->*", c, &b)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    return samba__append_dim(c, c->in[1].shape.dim[1]);
+}
+SAMBA__FN void samba__lookup_work(samba_work *w, const samba_call *c) { w->units[0] = samba_count(&c->in[0].shape); }
+SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
+{
+    const int32_t *id = samba__in_i32(a, 0);
+    int64_t rows = a->in_spec[1].shape.dim[0], n = a->in_spec[1].shape.dim[1];
+    for (int64_t t = a->begin; t < a->end; t++) {
+        bool good = id[t] >= 0 && id[t] < rows;
+        if (good) memcpy(a->out[0] + t * n, a->in[1] + id[t] * n, (size_t)n * 4);
+        else memset(a->out[0] + t * n, 0, (size_t)n * 4);
+        if (!good) samba_fault(a, 0, id[t]);
+    }
+}
+SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
+{
+    g->din[1] = samba_lookup_backward(g->dout[0], g->in[0], g->in[1]->shape.dim[0]);
+}
+
+SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids, int32_t rows)
+{
+    return samba__emit2(SAMBA__OP_lookup_backward, dy, ids, &rows, 1);
+}
+SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
+{
+    samba__binding b;
+    if (!samba__expect(c, 2, 2, 1) || !samba__match("*c,i:*->*c", c, &b)) return false;
+    c->out[0].shape = samba_scalar_shape();
+    return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
+}
+SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba__ceil_div(c->out[0].shape.dim[1], SAMBA__LINE_COLUMNS);
+    w->flops = samba_count(&c->in[0].shape) + samba_count(&c->out[0].shape);
+}
+SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
+{
+    const int32_t *id = samba__in_i32(a, 1);
+    int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1], tokens = samba_count(&a->in_spec[1].shape);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t at = u * SAMBA__LINE_COLUMNS, width = samba__min64(SAMBA__LINE_COLUMNS, n - at);
+        for (int64_t v = 0; v < rows; v++) memset(a->out[0] + v * n + at, 0, (size_t)width * 4);
+        for (int64_t t = 0; t < tokens; t++) {
+            const float *SAMBA__RESTRICT dy = a->in[0] + t * n + at;
+            if (id[t] < 0 || id[t] >= rows) {
+                samba_fault(a, 1, id[t]);
+                continue;
+            }
+            float *SAMBA__RESTRICT dw = a->out[0] + id[t] * n + at;
+            for (int64_t j = 0; j < width; j++) dw[j] += dy[j];
+        }
+    }
+}
+SAMBA__FN void samba__lookup_backward_vjp(samba_vjp *g) { g->din[0] = samba_lookup(g->in[1], g->dout[0]); }
+
+/* ---- scaled_dot_product_attention: P = softmax(q k^T scale + mask), y = P v, row by row over blocks of keys.
+   A row keeps its largest score so far and the sum of e^(score - largest); when a block brings a larger
+   score, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online normalizer
+   calculation for softmax", 2018; Rabe, Staats, "Self-attention does not need O(n^2) memory", 2021.
+   The second output is lse = largest + log(sum), so that P = e^(score - lse) can be had again in the gradient:
+   dP = dy v^T, dS = P (dP - sum(dy y)) scale, dq = dS k, dk = dS^T q, dv = P^T dy:
+   Dao et al., "FlashAttention", NeurIPS 2022. Blocks of keys have one size; blocks of queries do not matter,
+   as each chain of a product goes on from what is in memory. Attributes: causal, scale. ---- */
+
+#define SAMBA__ATTEND_KEYS 64
+#define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 64)
+#define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS)     /* floats of a block of scores */
+typedef char samba__attend_fits[SAMBA__GEMM_LOCAL + 4 * (2 * SAMBA__ATTEND_BLOCK + 2 * SAMBA__ATTEND_ROWS)
+                                <= SAMBA_LOCAL_BYTES ? 1 : -1];
+
+/* Where everything is for one element of the leading dimensions. */
+typedef struct samba__attention {
+    const float *q, *k, *v;             /* (T,D) (S,D) (S,E) */
+    int64_t T, S, D, E, batch;
+    float scale;
+    bool causal;
+    const float *mask_f32;              /* at most one of the two, at (t,s): [t * t_step + s * s_step] */
+    const uint8_t *mask_bool;
+    int64_t t_step, s_step;
+    int64_t t, rows, s, keys;           /* the current block of scores */
+} samba__attention;
+
+/* Shapes only; q is input `first`. */
+SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, int32_t first, const int32_t *attr)
+{
+    const samba_shape *q = &in[first].shape, *v = &in[first + 2].shape;
+    samba__attention at;
+    memset(&at, 0, sizeof at);
+    at.T = q->dim[q->ndim - 2], at.D = q->dim[q->ndim - 1];
+    at.S = v->dim[v->ndim - 2], at.E = v->dim[v->ndim - 1];
+    at.batch = samba__outer(q, q->ndim - 2);
+    at.causal = attr[0] != 0;
+    at.scale = samba_attr_float(attr[1]);
+    return at;
+}
+
+/* Points at element b of the batch. */
+SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int32_t first, int32_t mask, int64_t b)
+{
+    const samba_shape *q = &a->in_spec[first].shape;
+    int64_t offset = 0, step = 1;
+    at->q = a->in[first] + b * at->T * at->D;
+    at->k = a->in[first + 1] + b * at->S * at->D;
+    at->v = a->in[first + 2] + b * at->S * at->E;
+    if (mask >= a->n_in || !a->in[mask]) return;
+    const samba_shape *m = &a->in_spec[mask].shape;
+    for (int32_t i = m->ndim - 1, iq = q->ndim - 1; i >= 0; i--, iq--) {
+        int64_t my_step = m->dim[i] == 1 ? 0 : step;
+        if (i == m->ndim - 1) at->s_step = my_step;
+        else if (i == m->ndim - 2) at->t_step = my_step;
+        else offset += b % q->dim[iq] * my_step, b /= q->dim[iq];
+        step *= m->dim[i];
+    }
+    if (a->in_spec[mask].dtype == SAMBA_F32) at->mask_f32 = a->in[mask] + offset;
+    else at->mask_bool = (const uint8_t *)(const void *)a->in[mask] + offset;
+}
+
+/* Moves to the block of rows t ... and keys s ...; with causal, rows that see none of its keys are left out. */
+SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
+{
+    int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
+    at->t = at->causal ? samba__max64(t, s) : t;
+    at->rows = end - at->t;
+    at->s = s;
+    at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
+    return at->rows > 0;
+}
+
+/* A matrix inside another: element (i,j) is x[i * row + j * col]. */
+typedef struct samba__matrix { const float *x; int64_t rows, cols, row, col; } samba__matrix;
+
+SAMBA__FN samba__matrix samba__matrix_of(const float *x, int64_t rows, int64_t cols, int64_t row)
+{
+    samba__matrix m = { x, rows, cols, row, 1 };
+    return m;
+}
+
+SAMBA__FN samba__matrix samba__turned(samba__matrix m)
+{
+    samba__matrix turned = { m.x, m.cols, m.rows, m.col, m.row };
+    return turned;
+}
+
+/* c = x y, or c += x y: the library's product for one block. */
+SAMBA__FN void samba__block_product(const samba_args *a, float *c, int64_t c_row, samba__matrix x, samba__matrix y, bool add)
+{
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.m = x.rows, g.n = y.cols, g.k = x.cols;
+    g.a = x.x, g.a_row = x.row, g.a_col = x.col;
+    g.b = y.x, g.b_row = y.row, g.b_col = y.col;
+    g.c = c, g.c_row = c_row;
+    g.accumulate = add;
+    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), a->local, a->isa);
+}
+
+/* The current block's part of q or another (T,n), of k or v (S,n), and of scores. */
+SAMBA__FN samba__matrix samba__query_rows(const samba__attention *at, const float *x, int64_t n)
+{
+    return samba__matrix_of(x + at->t * n, at->rows, n, n);
+}
+SAMBA__FN samba__matrix samba__key_rows(const samba__attention *at, const float *x, int64_t n)
+{
+    return samba__matrix_of(x + at->s * n, at->keys, n, n);
+}
+SAMBA__FN samba__matrix samba__score_rows(const samba__attention *at, const float *score)
+{
+    return samba__matrix_of(score, at->rows, at->keys, SAMBA__ATTEND_KEYS);
+}
+
+/* score = q k^T scale + mask for the current block; -inf where a row may not look. */
+SAMBA__INLINE void samba__attention_scores(const samba_args *a, const samba__attention *at, float *score)
+{
+    samba__block_product(a, score, SAMBA__ATTEND_KEYS, samba__query_rows(at, at->q, at->D),
+                         samba__turned(samba__key_rows(at, at->k, at->D)), false);
+    for (int64_t i = 0; i < at->rows; i++) {
+        float *SAMBA__RESTRICT x = score + i * SAMBA__ATTEND_KEYS;
+        int64_t t = at->t + i, n = at->keys, m = t * at->t_step + at->s * at->s_step, step = at->s_step;
+        const float *SAMBA__RESTRICT term = at->mask_f32;
+        const uint8_t *SAMBA__RESTRICT may = at->mask_bool;
+        for (int64_t j = 0; !term && j < n; j++) x[j] *= at->scale;
+        for (int64_t j = 0; term && j < n; j++) x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
+        for (int64_t j = 0; may && j < n; j++) x[j] = may[m + j * step] ? x[j] : -SAMBA__INF;
+        for (int64_t j = samba__max64(0, t + 1 - at->s); at->causal && j < n; j++) x[j] = -SAMBA__INF;
+    }
+}
+
+/* What a row has summed so far. */
+typedef struct samba__attended { float top, sum; } samba__attended;
+
+/* x: a block of a row's scores, becomes e^(x - top); y shrinks if top grows. */
+SAMBA__INLINE void samba__attention_row(float *x, int64_t n, float *y, int64_t E, samba__attended *row)
+{
+    float top = samba__row_max(x, n), shrink;
+    top = row->top >= top ? row->top : top;
+    if (top == -SAMBA__INF) {           /* nothing to attend yet */
+        memset(x, 0, (size_t)n * 4);
+        return;
+    }
+    shrink = samba__exp(row->top - top);
+    for (int64_t j = 0; j < n; j++) x[j] = samba__exp(x[j] - top);
+    for (int64_t e = 0; shrink != 1.0f && e < E; e++) y[e] *= shrink;
+    row->sum = samba__fma(row->sum, shrink, samba__row_sum(x, n));
+    row->top = top;
+}
+
+/* The thread's buffers, behind what samba__gemm_run needs. */
+SAMBA__FN float *samba__attention_local(const samba_args *a) { return a->local + SAMBA__GEMM_LOCAL / sizeof(float); }
+
+/* y and lse of the rows t ... */
+SAMBA__INLINE void samba__attention_rows(const samba_args *a, samba__attention *at, float *y, float *lse, int64_t t)
+{
+    float *score = samba__attention_local(a);
+    samba__attended *row = (samba__attended *)(void *)(score + SAMBA__ATTEND_BLOCK);
+    int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
+    memset(y + t * E, 0, (size_t)(rows * E) * 4);
+    for (int64_t i = 0; i < rows; i++) row[i].top = -SAMBA__INF, row[i].sum = 0.0f;
+    for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
+        samba__attention_scores(a, at, score);
+        for (int64_t i = 0; i < at->rows; i++) {
+            samba__attention_row(score + i * SAMBA__ATTEND_KEYS, at->keys, y + (at->t + i) * E, E, &row[at->t - t + i]);
+        }
+        samba__block_product(a, y + at->t * E, E, samba__score_rows(at, score), samba__key_rows(at, at->v, E), true);
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        float sum = row[i].sum > 0.0f || row[i].sum != row[i].sum ? row[i].sum : 1.0f;
+        for (int64_t e = (t + i) * E; e < (t + i + 1) * E; e++) y[e] /= sum;
+        lse[t + i] = row[i].top + samba__log(row[i].sum);
+    }
+}
+
+/* The current block once more: p = P, ds = dS, from lse and delta = sum(dy y) of each row. */
+SAMBA__INLINE void samba__attention_again(const samba_args *a, const samba__attention *at, const float *dy, const float *lse,
+                                          const float *delta)
+{
+    float *p = samba__attention_local(a), *ds = p + SAMBA__ATTEND_BLOCK;
+    samba__attention_scores(a, at, p);
+    samba__block_product(a, ds, SAMBA__ATTEND_KEYS, samba__query_rows(at, dy, at->E),
+                         samba__turned(samba__key_rows(at, at->v, at->E)), false);
+    for (int64_t i = 0; i < at->rows; i++) {
+        float *SAMBA__RESTRICT x = p + i * SAMBA__ATTEND_KEYS, *SAMBA__RESTRICT d = ds + i * SAMBA__ATTEND_KEYS;
+        float top = lse[at->t + i] == -SAMBA__INF ? 0.0f : lse[at->t + i], sum = delta[at->t + i];
+        for (int64_t j = 0; j < at->keys; j++) {
+            x[j] = samba__exp(x[j] - top);
+            d[j] = x[j] * (d[j] - sum) * at->scale;
+        }
+    }
+}
+
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3], samba_tensor *mask,
+                                                                   const samba_attention_opts *opts, samba_tensor **lse)
+{
+    samba_tensor *in[4] = { qkv[0], qkv[1], qkv[2], mask }, *out[SAMBA_MAX_OUT] = { NULL }, *y;
+    int32_t attr[2] = { opts && opts->causal, 0 };
+    if (!qkv[0]) return NULL;
+    const samba_shape *q = &qkv[0]->shape;
+    float scale = opts && opts->scale != 0.0f ? opts->scale : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
+    attr[1] = samba_float_attr(scale);
+    y = samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, 4, attr, 2, out);
+    if (lse) *lse = out[1];
+    return y;
+}
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k, samba_tensor *v,
+                                                               samba_tensor *mask, const samba_attention_opts *opts)
+{
+    samba_tensor *qkv[3] = { q, k, v };
+    return samba_scaled_dot_product_attention_lse(qkv, mask, opts, NULL);
+}
+
+/* The mask is bool or f32 and fits (*,T,S) by broadcasting; q and k are inputs `first` and the next. */
+SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
+{
+    samba_shape score = c->in[first].shape, both;
+    int32_t bad = 0;
+    if (c->attr[0] < 0 || c->attr[0] > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
+    if (!samba__has(c, mask)) return true;
+    if (c->in[mask].dtype != SAMBA_F32 && c->in[mask].dtype != SAMBA_BOOL) {
+        return samba_refuse(c, SAMBA_EDTYPE, "the mask is %T, but must be bool or f32; use samba_cast", (int)c->in[mask].dtype);
+    }
+    score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
+    if (samba__broadcast(&score, &c->in[mask].shape, &both, &bad) && samba__same_shape(&score, &both)) return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions equal, or 1 to broadcast",
+                        &c->in[mask].shape, &score);
+}
+
+/* Matches the first n inputs; the optional ones behind them have rules of their own. */
+SAMBA__FN bool samba__match_first(const char *signature, samba_call *c, int32_t n)
+{
+    samba__binding b;
+    int32_t n_in = c->n_in;
+    c->n_in = n;
+    bool fits = samba__match(signature, c, &b);
+    c->n_in = n_in;
+    return fits;
+}
+
+SAMBA__FN bool samba__scaled_dot_product_attention_shape(samba_call *c)
+{
+    return samba__expect(c, 3, 4, 2) && samba__match_first("*td,*sd,*se->*te,*t", c, 3) && samba__expect_mask(c, 0, 3);
+}
+
+/* In floating point, as T S may be more than any tensor's count. */
+SAMBA__FN int64_t samba__attention_flops(const samba__attention *at, int32_t products)
+{
+    double pairs = (double)(at->batch * at->T) * (double)at->S * (at->causal ? 0.5 : 1.0);
+    double flops = pairs * ((double)(at->D + at->E) * products + 20.0);
+    return flops < 1e18 ? (int64_t)flops : 1000000000000000000;
+}
+
+SAMBA__FN void samba__scaled_dot_product_attention_work(samba_work *w, const samba_call *c)
+{
+    samba__attention at = samba__attention_of(c->in, 0, c->attr);
+    w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
+    w->flops = samba__attention_flops(&at, 2);
+}
+SAMBA__KERNEL void samba__scaled_dot_product_attention_kernel(const samba_args *a)
+{
+    samba__attention at = samba__attention_of(a->in_spec, 0, a->attr);
+    int64_t blocks = samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t b = u / blocks, t = u % blocks * SAMBA__ATTEND_ROWS;
+        samba__attention_seek(&at, a, 0, 3, b);
+        samba__attention_rows(a, &at, a->out[0] + b * at.T * at.E, a->out[1] + b * at.T, t);
+    }
+}
+SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
+{
+    samba_attention_opts opts;
+    samba_tensor *in[8] = { g->dout[0], g->in[0], g->in[1], g->in[2], g->out[0], g->out[1], NULL, g->dout[1] };
+    opts.causal = g->attr[0] != 0;
+    opts.scale = samba_attr_float(g->attr[1]);
+    if (g->n_in > 3) in[6] = g->in[3];
+    if (!in[0]) in[0] = samba_full(g->session, g->out[0]->shape, 0.0f);
+    g->din[0] = samba_scaled_dot_product_attention_backward(in, &opts, &g->din[1]);
+}
+
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(samba_tensor *const in[8],
+                                                                        const samba_attention_opts *opts, samba_tensor *dkv[2])
+{
+    samba_tensor *out[SAMBA_MAX_OUT] = { NULL }, *dq;
+    int32_t attr[2] = { opts->causal, samba_float_attr(opts->scale) };
+    if (!in[0]) return NULL;
+    dq = samba__emit(in[0]->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8, attr, 2, out);
+    dkv[0] = out[1], dkv[1] = out[2];
+    return dq;
+}
+SAMBA__FN bool samba__scaled_dot_product_attention_backward_shape(samba_call *c)
+{
+    if (!samba__expect(c, 6, 8, 2)) return false;
+    if (!samba__match_first("*te,*td,*sd,*se,*te,*t->*td,*sd,*se", c, 6) || !samba__expect_mask(c, 1, 6)) return false;
+    if (!samba__has(c, 7)) return true;
+    if (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape)) return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
+}
+SAMBA__FN void samba__scaled_dot_product_attention_backward_work(samba_work *w, const samba_call *c)
+{
+    samba__attention at = samba__attention_of(c->in, 1, c->attr);
+    w->n_phases = 3;
+    w->units[0] = w->units[2] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
+    w->units[1] = at.batch * samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
+    w->scratch = at.batch * at.T * 4;
+    w->flops = samba__attention_flops(&at, 8);
+}
+
+/* Phase 0: delta of rows t ...: sum(dy y), less what comes through lse. */
+SAMBA__INLINE void samba__attention_delta(const samba_args *a, const samba__attention *at, float *delta, int64_t b, int64_t t)
+{
+    const float *dlse = a->n_in > 7 ? a->in[7] : NULL;
+    int64_t from = b * at->T + t, to = b * at->T + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
+    for (int64_t i = from; i < to; i++) {
+        delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E) - (dlse ? dlse[i] : 0.0f);
+    }
+}
+
+/* Phase 1: dk and dv of the keys s ..., from all rows in order. */
+SAMBA__INLINE void samba__attention_keys(const samba_args *a, samba__attention *at, const float *delta, int64_t b, int64_t s)
+{
+    const float *dy = a->in[0] + b * at->T * at->E, *p = samba__attention_local(a), *ds = p + SAMBA__ATTEND_BLOCK;
+    float *dk = a->out[1] + (b * at->S + s) * at->D, *dv = a->out[2] + (b * at->S + s) * at->E;
+    int64_t keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
+    memset(dk, 0, (size_t)(keys * at->D) * 4);
+    memset(dv, 0, (size_t)(keys * at->E) * 4);
+    for (int64_t t = 0; t < at->T; t += SAMBA__ATTEND_ROWS) {
+        if (!samba__attention_block(at, t, s)) continue;
+        samba__attention_again(a, at, dy, a->in[5] + b * at->T, delta + b * at->T);
+        samba__block_product(a, dv, at->E, samba__turned(samba__score_rows(at, p)), samba__query_rows(at, dy, at->E), true);
+        samba__block_product(a, dk, at->D, samba__turned(samba__score_rows(at, ds)), samba__query_rows(at, at->q, at->D), true);
+    }
+}
+
+/* Phase 2: dq of the rows t ..., from all keys in order. */
+SAMBA__INLINE void samba__attention_queries(const samba_args *a, samba__attention *at, const float *delta, int64_t b, int64_t t)
+{
+    const float *dy = a->in[0] + b * at->T * at->E, *ds = samba__attention_local(a) + SAMBA__ATTEND_BLOCK;
+    float *dq = a->out[0] + b * at->T * at->D;
+    memset(dq + t * at->D, 0, (size_t)(samba__min64(SAMBA__ATTEND_ROWS, at->T - t) * at->D) * 4);
+    for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
+        samba__attention_again(a, at, dy, a->in[5] + b * at->T, delta + b * at->T);
+        samba__block_product(a, dq + at->t * at->D, at->D, samba__score_rows(at, ds), samba__key_rows(at, at->k, at->D), true);
+    }
+}
+
+SAMBA__KERNEL void samba__scaled_dot_product_attention_backward_kernel(const samba_args *a)
+{
+    samba__attention at = samba__attention_of(a->in_spec, 1, a->attr);
+    int64_t row_blocks = samba__ceil_div(at.T, SAMBA__ATTEND_ROWS), key_blocks = samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
+    int64_t blocks = a->phase == 1 ? key_blocks : row_blocks;
+    float *delta = (float *)a->scratch;
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t b = u / blocks, i = u % blocks;
+        samba__attention_seek(&at, a, 1, 6, b);
+        if (a->phase == 0) samba__attention_delta(a, &at, delta, b, i * SAMBA__ATTEND_ROWS);
+        else if (a->phase == 1) samba__attention_keys(a, &at, delta, b, i * SAMBA__ATTEND_KEYS);
+        else samba__attention_queries(a, &at, delta, b, i * SAMBA__ATTEND_ROWS);
+    }
+}
+SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
+
+/* ---- The table itself ---- */
+
+#define MAP(wire, name, arity, value, cost) \
+    SAMBA__FN void samba__##name##_run(const samba_args *a) \
+    { \
+        samba__map(a, samba__##name##_loop); \
+    } \
+    SAMBA__FN void samba__##name##_run_avx2(const samba_args *a) \
+    { \
+        samba__map(a, samba__##name##_loop_avx2); \
+    }
+#define OP(wire, name, signature, cost, flags) OPX(wire, name, cost, flags)
+#define OPX(wire, name, cost, flags) \
+    SAMBA__FN void samba__##name##_run(const samba_args *a) { samba__##name##_kernel(a); } \
+    SAMBA__AVX2_FN SAMBA__FN void samba__##name##_run_avx2(const samba_args *a) \
+    { \
+        samba__##name##_kernel(a); \
+    }
+SAMBA__OPS(MAP, OP, OPX)
+#undef MAP
+#undef OP
+#undef OPX
+
+#if defined(SAMBA_RUNTIME_ONLY)
+#define SAMBA__HOST_COLUMN(f) NULL
+#else
+#define SAMBA__HOST_COLUMN(f) f
+#endif
+
+static const samba_op samba__op_table[SAMBA__N_OPS] = {
+#define MAP(wire, name, arity, value, cost) \
+    { #name, wire, SAMBA_OP_INPLACE, NULL, cost, samba__##name##_shape, samba__map_work, \
+      samba__##name##_run, samba__##name##_run_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
+#define OP(wire, name, signature, cost, flags) \
+    { #name, wire, flags, signature, cost, NULL, NULL, samba__##name##_run, \
+      samba__##name##_run_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
+#define OPX(wire, name, cost, flags) \
+    { #name, wire, flags, NULL, cost, samba__##name##_shape, samba__##name##_work, \
+      samba__##name##_run, samba__##name##_run_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
+    SAMBA__OPS(MAP, OP, OPX)
+#undef MAP
+#undef OP
+#undef OPX
+};
+
+/* Outputs and work of a call, from the op's own rules or from its signature. The result is checked,
+   so that a careless shape rule of a user's op cannot make a tensor that does not exist. */
+SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
+{
+    samba__binding b;
+    c->code = SAMBA_OK;
+    c->why[0] = 0;
+    c->n_out = 0;
+    memset(c->out, 0, sizeof c->out);
+    if (!(op->shape ? op->shape(c) : samba__match(op->signature, c, &b))) {
+        if (c->code == SAMBA_OK) {
+            samba_refuse(c, SAMBA_EARG, "the op's shape rule refuses this call");
+        }
+        return false;
+    }
+    if (c->n_out < 1 || c->n_out > SAMBA_MAX_OUT) {
+        return samba_refuse(c, SAMBA_EOP, "the op's shape rule makes %d outputs", c->n_out);
+    }
+    for (int32_t i = 0; i < c->n_out; i++) {
+        if (samba__sound_shape(&c->out[i].shape) && (unsigned)c->out[i].dtype < SAMBA_N_DTYPES) {
+            continue;
+        }
+        return samba_refuse(c, SAMBA_ESHAPE, "output %d would be %S, which is empty or too large",
+                            i, &c->out[i].shape);
+    }
+    return true;
+}
+
+SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_work *w)
+{
+    samba__binding b;
+    samba_call copy;
+    memset(w, 0, sizeof *w);
+    w->n_phases = 1;
+    if (op->work) {
+        op->work(w, c);
+    } else if (op->signature) {
+        copy = *c;
+        w->units[0] = samba__match(op->signature, &copy, &b) ? samba_count(&b.star) : 1;
+    }
+    if (w->n_phases < 1 || w->n_phases > SAMBA_MAX_PHASES) w->n_phases = 1;
+    if (!w->flops) w->flops = op->cost * samba_count(&c->out[0].shape);
+}
+
+/* The input that output o overwrites; -1 if o is fresh. */
+SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
+{
+    return (int32_t)(op->flags >> (8 + 4 * o) & 15u) - 1;
+}
+
+/* ==== [pef-read] ============================================================================== */
+
+/* Roles of symbols. */
+enum {
+    SAMBA__INPUT = 1, SAMBA__OUTPUT, SAMBA__WEIGHT, SAMBA__STATE, SAMBA__ARGIN, SAMBA__GRADIENT,
+        SAMBA__CONSTANT,
+    SAMBA__TEMP, SAMBA__SCRATCH, SAMBA__N_ROLES
+};
+
+/* Regions of memory. Read-only parameters can stay in the PEF itself (in flash). */
+enum { SAMBA__REGION_STATE = 0, SAMBA__REGION_ARENA, SAMBA__REGION_IO, SAMBA__REGION_READONLY,
+       SAMBA__N_REGIONS };
+
+#define SAMBA__PEF_MAGIC 0x46455041424D4153u    /* the bytes "SAMBAPEF" */
+#define SAMBA__PEF_VERSION 1u
+#define SAMBA__PEF_INFERENCE 1u         /* flag: forward only, running statistics, no dropout */
+#define SAMBA__PEF_HEADER 128u
+#define SAMBA__PEF_SYMBOL 80u
+#define SAMBA__PEF_NODE 32u
+#define SAMBA__PEF_SECTION 16u
+#define SAMBA__FOREVER 0xFFFFFFFFu      /* last use of a symbol that outlives the schedule */
+
+/* A PEF in memory: the counts of its header and where its tables begin. Nothing is copied. */
+typedef struct samba__pef {
+    const uint8_t *base;
+    uint64_t size;
+    uint32_t n_symbols, n_nodes, n_sections, n_words, strings_size, trace_size, microbatches;
+    const uint8_t *symbols, *nodes, *sections, *words;
+    const char *strings, *trace;
+    const uint8_t *data;
+    uint64_t data_size, region[SAMBA__N_REGIONS];
+    const samba_op *const *user_ops;
+    int32_t n_user_ops;
+} samba__pef;
+
+/* A symbol and a node as plain structs, decoded from their records. */
+typedef struct samba__symbol {
+    samba_spec spec;
+    uint32_t name, first, last, alias, grad, argin;
+    uint64_t offset, data;              /* data: 1 + offset in the data chunk, or 0 */
+    uint8_t role, region, batch_dim, windowed, mem_type;
+} samba__symbol;
+
+typedef struct samba__call_record {
+    const samba_op *op;
+    uint32_t wire, name, scratch;
+    int32_t n_in, n_out, n_attr;
+    /* inputs (1 + symbol, 0: absent), outputs (1 + symbol), attributes */
+    const uint8_t *words;
+} samba__call_record;
+
+SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const samba_op *const *user, int32_t n_user)
+{
+    for (int32_t i = 0; i < SAMBA__N_OPS; i++) {
+        if (samba__op_table[i].wire == wire) return &samba__op_table[i];
+    }
+    for (int32_t i = 0; i < n_user; i++) {
+        if (user[i]->wire == wire) return user[i];
+    }
+    return NULL;
+}
+
+SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
+{
+    const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
+    samba__symbol s;
+    memset(&s, 0, sizeof s);
+    s.name = samba__get32(p);
+    s.role = p[4];
+    s.spec.dtype = (samba_dtype)(p[5] < SAMBA_N_DTYPES ? p[5] : 0);
+    s.spec.shape.ndim = p[6] <= SAMBA_MAX_DIMS ? p[6] : 0;
+    s.region = p[7];
+    for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++) {
+        s.spec.shape.dim[d] = (int32_t)samba__get32(p + 8 + 4 * d);
+    }
+    s.offset = samba__get64(p + 40);
+    s.data = samba__get64(p + 48);
+    s.first = samba__get32(p + 56);
+    s.last = samba__get32(p + 60);
+    s.alias = samba__get32(p + 64);
+    s.grad = samba__get32(p + 68);
+    s.batch_dim = p[72];
+    s.windowed = p[73];
+    s.mem_type = p[74];
+    s.argin = samba__get32(p + 76);
+    return s;
+}
+
+SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
+{
+    const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
+    samba__call_record c;
+    c.wire = samba__get32(p);
+    c.op = samba__find_op(c.wire, pef->user_ops, pef->n_user_ops);
+    c.n_in = p[4];
+    c.n_out = p[5];
+    c.n_attr = p[6];
+    c.name = samba__get32(p + 8);
+    c.words = pef->words + (size_t)samba__get32(p + 12) * 4;
+    c.scratch = samba__get32(p + 16);
+    return c;
+}
+
+SAMBA__FN uint32_t samba__word(const samba__call_record *c, int32_t i)
+{
+    return samba__get32(c->words + 4 * i);
+}
+
+SAMBA__FN uint64_t samba__symbol_bytes(const samba__pef *pef, const samba__symbol *s)
+{
+    return (uint64_t)samba__spec_bytes(&s->spec) * (s->windowed ? pef->microbatches : 1);
+}
+
+/* The number of the symbol called name; -1 if there is none. */
+SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name)
+{
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
+        if (p[4] < SAMBA__TEMP && samba__same_text(pef->strings + samba__get32(p), name)) {
+            return (int32_t)i;
+        }
+    }
+    return -1;
+}
+
+SAMBA__FN bool samba__bad_pef(samba__text *why, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    samba__vformat(why, fmt, args);
+    va_end(args);
+    return false;
+}
+
+/* Reads the header; the tables follow each other, so their places follow from the counts. */
+SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
+{
+    const uint8_t *p = (const uint8_t *)bytes;
+    const samba_op *const *user = pef->user_ops;
+    int32_t n_user = pef->n_user_ops;
+    memset(pef, 0, sizeof *pef);
+    pef->user_ops = user, pef->n_user_ops = n_user;
+    if (!bytes || size < SAMBA__PEF_HEADER) {
+        return samba__bad_pef(why, "the file is shorter than a PEF header");
+    }
+    if (samba__get64(p) != SAMBA__PEF_MAGIC) {
+        return samba__bad_pef(why, "this is not a PEF: the magic number is missing");
+    }
+    if (samba__get32(p + 8) != SAMBA__PEF_VERSION) {
+        return samba__bad_pef(why, "PEF version %d, but this samba.h reads version 1; compile it "
+                              "again",
+                              (int32_t)samba__get32(p + 8));
+    }
+    if (samba__get64(p + 16) != size) {
+        return samba__bad_pef(why, "the file has %l bytes but its header says %l: it was cut or "
+                              "extended",
+                              (int64_t)size, (int64_t)samba__get64(p + 16));
+    }
+    if (samba__get64(p + 24) != samba__hash(p + 32, size - 32, 0)) {
+        return samba__bad_pef(why, "the checksum is wrong: the file was damaged");
+    }
+    pef->base = p, pef->size = size;
+    pef->n_symbols = samba__get32(p + 32), pef->n_nodes = samba__get32(p + 36);
+    pef->n_sections = samba__get32(p + 40), pef->n_words = samba__get32(p + 44);
+    pef->strings_size = samba__get32(p + 48), pef->trace_size = samba__get32(p + 52);
+    pef->microbatches = samba__get32(p + 56);
+    for (int i = 0; i < SAMBA__N_REGIONS; i++) pef->region[i] = samba__get64(p + 64 + 8 * i);
+    pef->data_size = samba__get64(p + 96);
+    uint64_t at = SAMBA__PEF_HEADER;
+    pef->symbols = p + at;
+    uint64_t nodes_at = at + (uint64_t)pef->n_symbols * SAMBA__PEF_SYMBOL;
+    uint64_t sections_at = nodes_at + (uint64_t)pef->n_nodes * SAMBA__PEF_NODE;
+    uint64_t words_at = sections_at + (uint64_t)pef->n_sections * SAMBA__PEF_SECTION;
+    uint64_t strings_at = words_at + (uint64_t)pef->n_words * 4;
+    uint64_t trace_at = strings_at + pef->strings_size, end = trace_at + pef->trace_size;
+    uint64_t data_at = (end + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
+    if (data_at > size || pef->data_size != size - data_at) {
+        return samba__bad_pef(why, "the tables and the data do not fill the file");
+    }
+    pef->nodes = p + nodes_at, pef->sections = p + sections_at, pef->words = p + words_at;
+    pef->strings = (const char *)(p + strings_at), pef->trace = (const char *)(p + trace_at),
+        pef->data = p + data_at;
+    if (!pef->strings_size || pef->strings[pef->strings_size - 1] || !pef->trace_size
+        || pef->trace[pef->trace_size - 1]) {
+        return samba__bad_pef(why, "a table of strings does not end");
+    }
+    if (pef->microbatches < 1 || pef->microbatches > 65536) {
+        return samba__bad_pef(why, "the number of microbatches is absurd");
+    }
+    for (int i = 0; i < SAMBA__N_REGIONS; i++) {
+        if (pef->region[i] > ((uint64_t)1 << 46) || pef->region[i] % SAMBA__ALIGN) {
+            return samba__bad_pef(why, "region %d has an absurd size", i);
+        }
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__text *why)
+{
+    const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
+    samba__symbol s = samba__symbol_at(pef, i);
+    int32_t n = (int32_t)i;
+    if (s.name >= pef->strings_size) return samba__bad_pef(why, "symbol %d has no name", n);
+    const char *name = pef->strings + s.name;
+    if (s.role < 1 || s.role >= SAMBA__N_ROLES || p[5] >= SAMBA_N_DTYPES || p[6] > SAMBA_MAX_DIMS
+        || s.region >= SAMBA__N_REGIONS
+        || s.batch_dim > SAMBA_MAX_DIMS || s.windowed > 1 || s.mem_type > SAMBA_MEM_HOST || p[75]) {
+        return samba__bad_pef(why, "symbol %d %s has an unknown role, type or region", n, name);
+    }
+    if (!samba__sound_shape(&s.spec.shape)) {
+        return samba__bad_pef(why, "symbol %d %s has an absurd shape", n, name);
+    }
+    bool in_or_out = s.role == SAMBA__INPUT || s.role == SAMBA__OUTPUT;
+    if (s.windowed && (s.region != SAMBA__REGION_IO || s.alias || !in_or_out)) {
+        return samba__bad_pef(why, "symbol %d %s cannot hold microbatches", n, name);
+    }
+    uint64_t bytes = samba__symbol_bytes(pef, &s);
+    if (s.offset % SAMBA__ALIGN || s.offset > pef->region[s.region]
+        || bytes > pef->region[s.region] - s.offset) {
+        return samba__bad_pef(why, "symbol %d %s lies outside its region", n, name);
+    }
+    if (s.data && (s.data - 1 > pef->data_size || bytes > pef->data_size - (s.data - 1)
+                   || (s.data - 1) % SAMBA__ALIGN)) {
+        return samba__bad_pef(why, "the data of symbol %d %s lie outside the file", n, name);
+    }
+    bool passing = s.role == SAMBA__TEMP || s.role == SAMBA__SCRATCH;
+    if (passing != (s.region == SAMBA__REGION_ARENA)
+        || (s.region == SAMBA__REGION_READONLY && s.role != SAMBA__WEIGHT
+            && s.role != SAMBA__CONSTANT
+        && s.role != SAMBA__STATE)) {
+        return samba__bad_pef(why, "symbol %d %s is in the wrong region", n, name);
+    }
+    if (passing ? s.first > s.last || s.last >= pef->n_nodes : s.first != 0
+        || s.last != SAMBA__FOREVER) {
+        return samba__bad_pef(why, "symbol %d %s has an impossible lifetime", n, name);
+    }
+    if (s.grad > pef->n_symbols || s.alias > pef->n_symbols) {
+        return samba__bad_pef(why, "symbol %d %s refers to no symbol", n, name);
+    }
+    if (!s.alias) return true;
+    samba__symbol base = samba__symbol_at(pef, s.alias - 1);
+    if (base.alias || base.region != s.region || base.offset != s.offset || base.first > s.first
+        || base.last < s.last
+        || samba__symbol_bytes(pef, &base) != bytes
+            || samba_dtype_size(base.spec.dtype) != samba_dtype_size(s.spec.dtype)) {
+        return samba__bad_pef(why, "symbol %d %s is no view of the symbol it names", n, name);
+    }
+    return true;
+}
+
+/* The specs of a call's inputs (absent: ndim -1) and its attributes, decoded. */
+typedef struct samba__decoded {
+    samba_spec in[SAMBA_MAX_IN];
+    int32_t attr[SAMBA_MAX_ATTR];
+    samba_call call;
+} samba__decoded;
+
+SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_record *r,
+                                  samba__decoded *d)
+{
+    memset(&d->call, 0, sizeof d->call);
+    for (int32_t i = 0; i < r->n_in; i++) {
+        uint32_t word = samba__word(r, i);
+        if (word) d->in[i] = samba__symbol_at(pef, word - 1).spec;
+        else memset(&d->in[i], 0, sizeof d->in[i]), d->in[i].shape.ndim = -1;
+    }
+    for (int32_t i = 0; i < r->n_attr; i++) {
+        uint32_t word = samba__word(r, r->n_in + r->n_out + i);
+        memcpy(&d->attr[i], &word, sizeof word);
+    }
+    d->call.in = d->in, d->call.n_in = r->n_in;
+    d->call.attr = d->attr, d->call.n_attr = r->n_attr;
+}
+
+/* A node may read what lives when it runs, and what was made before it. */
+SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t word,
+                                  samba__text *why)
+{
+    if (word == 0) return true;
+    samba__symbol s = samba__symbol_at(pef, word - 1);
+    bool passing = s.region == SAMBA__REGION_ARENA;
+    if (s.role != SAMBA__SCRATCH && (!passing || (s.first < node && s.last >= node))) return true;
+    return samba__bad_pef(why, "node %d reads %s, which is not alive then", (int32_t)node,
+                          pef->strings + s.name);
+}
+
+/* A node makes temporaries and outputs; it overwrites state only where its op says so. */
+SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
+                                   const samba__call_record *r, int32_t o, samba__text *why)
+{
+    uint32_t word = samba__word(r, r->n_in + o);
+    samba__symbol s = samba__symbol_at(pef, word - 1);
+    int32_t updated = samba__updated_input(r->op, o);
+    bool fine = updated >= 0 ? updated < r->n_in && samba__word(r, updated) == word
+        && s.role != SAMBA__INPUT
+              : s.role == SAMBA__TEMP ? s.first == node
+              : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
+    for (int32_t i = 0; i < r->n_in && updated < 0 && s.role == SAMBA__TEMP; i++) {
+        fine = fine && samba__word(r, i) != word;
+    }
+    for (int32_t i = 0; i < o; i++) fine = fine && samba__word(r, r->n_in + i) != word;
+    if (fine && s.region != SAMBA__REGION_READONLY) return true;
+    return samba__bad_pef(why, "node %d may not write %s", (int32_t)node, pef->strings + s.name);
+}
+
+SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
+{
+    return a->dtype == b->dtype && samba__same_shape(&a->shape, &b->shape);
+}
+
+SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
+                                    const samba__call_record *r, const samba_work *w,
+                                        samba__text *why)
+{
+    if (r->scratch > pef->n_symbols) {
+        return samba__bad_pef(why, "node %d has no such scratch", (int32_t)node);
+    }
+    if (!r->scratch && w->scratch == 0) return true;
+    if (r->scratch) {
+        samba__symbol s = samba__symbol_at(pef, r->scratch - 1);
+        if (s.role == SAMBA__SCRATCH && s.first == node && s.last == node && !s.alias
+            && samba__symbol_bytes(pef, &s) >= (uint64_t)w->scratch) return true;
+    }
+    return samba__bad_pef(why, "node %d has too little scratch", (int32_t)node);
+}
+
+/* The op's own rule must give exactly the outputs the symbols declare. */
+SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, samba__text *why)
+{
+    const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
+    samba__call_record r;
+    samba__decoded d;
+    samba_work w;
+    uint64_t n_words = (uint64_t)p[4] + p[5] + p[6];
+    if (samba__get32(p + 12) > pef->n_words || n_words > pef->n_words - samba__get32(p + 12)) {
+        return samba__bad_pef(why, "the arguments of node %d lie outside the file", (int32_t)i);
+    }
+    r = samba__node_at(pef, i);
+    if (!r.op) {
+        return samba__bad_pef(why, "node %d uses op number %d, which is not known here; register "
+                              "it before loading", (int32_t)i,
+                              (int32_t)r.wire);
+    }
+    if (r.n_in > SAMBA_MAX_IN || r.n_out < 1 || r.n_out > SAMBA_MAX_OUT
+        || r.n_attr > SAMBA_MAX_ATTR || r.name >= pef->strings_size) {
+        return samba__bad_pef(why, "node %d has too many arguments", (int32_t)i);
+    }
+    for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
+        uint32_t word = samba__word(&r, k);
+        if (word > pef->n_symbols || (k >= r.n_in && !word)) {
+            return samba__bad_pef(why, "node %d refers to no symbol", (int32_t)i);
+        }
+    }
+    samba__decode_call(pef, &r, &d);
+    if (!samba__infer(r.op, &d.call)) {
+        return samba__bad_pef(why, "node %d %s: %s", (int32_t)i, r.op->name, d.call.why);
+    }
+    bool same = d.call.n_out == r.n_out;
+    for (int32_t k = 0; same && k < r.n_out; k++) {
+        samba__symbol s = samba__symbol_at(pef, samba__word(&r, r.n_in + k) - 1);
+        same = samba__same_spec(&s.spec, &d.call.out[k]);
+    }
+    if (!same) {
+        return samba__bad_pef(why, "node %d %s declares other outputs than the op makes",
+                              (int32_t)i, r.op->name);
+    }
+    for (int32_t k = 0; k < r.n_in; k++) {
+        if (!samba__check_input(pef, i, samba__word(&r, k), why)) return false;
+    }
+    for (int32_t k = 0; k < r.n_out; k++) {
+        if (!samba__check_output(pef, i, &r, k, why)) return false;
+    }
+    samba__measure(r.op, &d.call, &w);
+    return samba__check_scratch(pef, i, &r, &w, why);
+}
+
+SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
+{
+    uint64_t next = 0;
+    uint32_t type = 1;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        const uint8_t *p = pef->sections + (size_t)i * SAMBA__PEF_SECTION;
+        uint32_t t = samba__get32(p);
+        if (t < type || t > SAMBA_OPT || (t & (t - 1)) || samba__get32(p + 4) != next) {
+            return samba__bad_pef(why, "section %d is out of order", (int32_t)i);
+        }
+        type = t;
+        next += samba__get32(p + 8);
+    }
+    return next == pef->n_nodes ? true : samba__bad_pef(why, "the sections do not cover the nodes");
+}
+
+/* May b lie over a? If the node that last reads a makes b from it, element by element. */
+SAMBA__FN bool samba__in_place(const samba__pef *pef, uint32_t ia, const samba__symbol *a,
+                               uint32_t ib, const samba__symbol *b)
+{
+    if (a->last != b->first || a->offset != b->offset
+        || samba__spec_bytes(&a->spec) != samba__spec_bytes(&b->spec)
+        || samba_dtype_size(a->spec.dtype) != samba_dtype_size(b->spec.dtype)) return false;
+    samba__call_record r = samba__node_at(pef, b->first);
+    if (!(r.op->flags & SAMBA_OP_INPLACE) || r.n_in < 1 || samba__word(&r, r.n_in) != ib + 1
+        || !samba__word(&r, 0)) return false;
+    samba__symbol x = samba__symbol_at(pef, samba__word(&r, 0) - 1);
+    if (samba__word(&r, 0) != ia + 1 && x.alias != ia + 1) return false;
+    for (int32_t k = 1; k < r.n_in; k++) {      /* nobody may still read it while b grows over it */
+        uint32_t other = samba__word(&r, k);
+        if (other == ia + 1 || (other && samba__symbol_at(pef, other - 1).alias == ia + 1)) {
+            return samba__word(&r, 0) == other;
+        }
+    }
+    return true;
+}
+
+/* Symbols are sorted by region and offset, so neighbors that could overlap follow each other. */
+SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
+{
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol a = samba__symbol_at(pef, i);
+        if (i + 1 < pef->n_symbols) {
+            samba__symbol next = samba__symbol_at(pef, i + 1);
+            if (next.region < a.region || (next.region == a.region && next.offset < a.offset)) {
+                return samba__bad_pef(why, "the symbols are not sorted");
+            }
+        }
+        uint64_t end = a.offset + samba__symbol_bytes(pef, &a);
+        for (uint32_t j = i + 1; !a.alias && j < pef->n_symbols; j++) {
+            samba__symbol b = samba__symbol_at(pef, j);
+            if (b.region != a.region || b.offset >= end) break;
+            if (b.alias || a.last < b.first || b.last < a.first) continue;
+            if (samba__in_place(pef, i, &a, j, &b) || samba__in_place(pef, j, &b, i, &a)) continue;
+            return samba__bad_pef(why, "%s and %s share memory while both are alive",
+                                  pef->strings + a.name, pef->strings + b.name);
+        }
+    }
+    return true;
+}
+
+/* Everything, before first use. */
+SAMBA__FN bool samba__verify_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
+{
+    if (!samba__open_pef(pef, bytes, size, why)) return false;
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        if (!samba__check_symbol(pef, i, why)) return false;
+    }
+    for (uint32_t i = 0; i < pef->n_nodes; i++) {
+        if (!samba__check_node(pef, i, why)) return false;
+    }
+    return samba__check_sections(pef, why) && samba__check_overlaps(pef, why);
+}
+
+/* ==== [execute] =============================================================================== */
+
+/* What the executor keeps of a node. */
+typedef struct samba__step {
+    const samba_op *op;
+    samba_work work;
+    int64_t grain[SAMBA_MAX_PHASES];
+    bool view;                          /* output and input are the same memory: nothing to do */
+} samba__step;
+
+struct samba_runtime {
+    samba__pef pef;
+    void **data;                        /* of each symbol */
+    samba__step *steps;                 /* of each node */
+    samba__pool *pool;                  /* NULL: one thread */
+    float *local;                       /* SAMBA_LOCAL_BYTES for each thread */
+    int32_t isa;
+    bool inference, train;
+    uint32_t microbatch;
+    int32_t fault[3];                   /* set, input, value */
+    uint32_t fault_node;
+};
+
+/* a piece of work is worth a thread from here on, about 5 microseconds */
+#define SAMBA__PIECE_FLOPS 16384
+
+SAMBA__FN int32_t samba__best_isa(void)
+{
+#if SAMBA__X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return SAMBA__ISA_AVX2;
+#endif
+    return SAMBA__ISA_PORTABLE;
+}
+
+typedef struct samba__job {
+    const samba_args *args;
+    const samba_op *op;
+    float *local;
+} samba__job;
+
+SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    const samba__job *job = (const samba__job *)context;
+    samba_args a = *job->args;
+    a.begin = begin, a.end = end;
+    a.local = job->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
+    if (a.isa == SAMBA__ISA_AVX2 && job->op->kernel_avx2) job->op->kernel_avx2(&a);
+    else job->op->kernel(&a);
+}
+
+/* Pieces are large enough to be worth a thread and small enough to balance; bits do not depend on
+   them. */
+SAMBA__FN int64_t samba__grain_of(const samba_work *w, int32_t phase)
+{
+    int64_t per_unit = w->flops / samba__max64(1, w->units[phase]);
+    return samba__max64(1, samba__ceil_div(SAMBA__PIECE_FLOPS, samba__max64(1, per_unit)));
+}
+
+/* Runs one op. Used for the nodes of a PEF and for eager calls alike. */
+SAMBA__FN bool samba__run_op(const samba_op *op, samba_args *a, const samba_work *w,
+                             const int64_t *grain, samba__pool *pool,
+                             float *local)
+{
+    samba__job job;
+    job.args = a, job.op = op, job.local = local;
+    for (a->phase = 0; a->phase < w->n_phases && !a->fault[0]; a->phase++) {
+        samba__pool_run(pool, samba__run_piece, &job, w->units[a->phase], grain[a->phase]);
+    }
+    return !a->fault[0];
+}
+
+SAMBA__FN float *samba__symbol_data(const samba_runtime *rt, uint32_t i, const samba__symbol *s)
+{
+    uint8_t *p = (uint8_t *)rt->data[i];
+    return (float *)(void *)(s->windowed ? p + rt->microbatch * samba__spec_bytes(&s->spec) : p);
+}
+
+SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
+{
+    const samba__step *step = &rt->steps[i];
+    if (step->view) return true;
+    samba__call_record r = samba__node_at(&rt->pef, i);
+    samba_spec out[SAMBA_MAX_OUT];
+    samba__decoded d;
+    samba_args a;
+    memset(&a, 0, sizeof a);
+    samba__decode_call(&rt->pef, &r, &d);
+    for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
+        uint32_t word = samba__word(&r, k);
+        samba__symbol s;
+        if (!word) continue;
+        s = samba__symbol_at(&rt->pef, word - 1);
+        if (k < r.n_in) a.in[k] = samba__symbol_data(rt, word - 1, &s);
+        else a.out[k - r.n_in] = samba__symbol_data(rt, word - 1, &s), out[k - r.n_in] = s.spec;
+    }
+    a.in_spec = d.in, a.out_spec = out, a.n_in = r.n_in, a.n_out = r.n_out;
+    a.attr = d.attr, a.n_attr = r.n_attr;
+    a.scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
+    a.isa = rt->isa, a.train = rt->train, a.fault = rt->fault;
+    if (samba__run_op(step->op, &a, &step->work, step->grain, rt->pool, rt->local)) return true;
+    rt->fault_node = i;
+    return false;
+}
+
+SAMBA__FN uint32_t samba__section_type(const samba__pef *pef, uint32_t i)
+{
+    return samba__get32(pef->sections + (size_t)i * SAMBA__PEF_SECTION);
+}
+
+SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t i)
+{
+    const uint8_t *p = rt->pef.sections + (size_t)i * SAMBA__PEF_SECTION;
+    uint32_t first = samba__get32(p + 4), n = samba__get32(p + 8);
+    for (uint32_t k = first; k < first + n; k++) {
+        if (!samba__run_node(rt, k)) return false;
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
+{
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        if ((samba__section_type(&rt->pef, i) & types) && !samba__run_section(rt, i)) return false;
+    }
+    return true;
+}
+
+/* ZEROGRAD, then forward and backward for each microbatch, then the rest. */
+SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
+{
+    const unsigned repeated = SAMBA_FWD | SAMBA_BCKWD;
+    if (!rt) return false;
+    if (types == 0) types = ~0u;
+    rt->fault[0] = 0;
+    rt->microbatch = 0;
+    if (!samba__run_sections(rt, types & SAMBA_ZEROGRAD)) return false;
+    for (uint32_t m = 0; (types & repeated) && m < rt->pef.microbatches; m++) {
+        rt->microbatch = m;
+        if (!samba__run_sections(rt, types & repeated)) return false;
+    }
+    rt->microbatch = 0;
+    return samba__run_sections(rt, types & ~(repeated | SAMBA_ZEROGRAD));
+}
+
+SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name)
+{
+    int32_t i = rt && name ? samba__find_symbol(&rt->pef, name) : -1;
+    return i < 0 ? NULL : rt->data[i];
+}
+
+SAMBA__FN bool samba__is_little_endian(void)
+{
+    const uint32_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+/* n elements of the file, which is little-endian, to or from memory. */
+SAMBA__FN void samba__copy_data(void *to, const void *from, uint64_t bytes, size_t size)
+{
+    uint8_t *y = (uint8_t *)to;
+    const uint8_t *x = (const uint8_t *)from;
+    if (size == 1 || samba__is_little_endian()) {
+        memcpy(y, x, (size_t)bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < bytes; i++) y[i] = x[i ^ (size - 1)];
+}
+
+/* Can read-only parameters stay where they are in the file? */
+SAMBA__FN bool samba__in_file(const samba__pef *pef)
+{
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(pef, i);
+        if (s.region == SAMBA__REGION_READONLY && !s.data && !s.alias) return false;
+    }
+    return samba__is_little_endian() && ((uintptr_t)pef->data & 3u) == 0;
+}
+
+/* The runtime struct, its tables, the threads' scratch and the regions, in this order. */
+SAMBA__FN size_t samba__runtime_size(const samba__pef *pef, int32_t n_threads, bool in_file,
+                                     size_t *regions_at)
+{
+    size_t size = samba__align_size(sizeof(samba_runtime));
+    size = samba__add_size(size, samba__align_size((size_t)pef->n_symbols * sizeof(void *)));
+    size = samba__add_size(size, samba__align_size((size_t)pef->n_nodes * sizeof(samba__step)));
+    size = samba__add_size(size, (size_t)n_threads * SAMBA_LOCAL_BYTES);
+    if (regions_at) *regions_at = size;
+    for (int r = 0; r < SAMBA__N_REGIONS; r++) {
+        if (r == SAMBA__REGION_READONLY && in_file) continue;
+        if (pef->region[r] > SAMBA__NO_SIZE) return SAMBA__NO_SIZE;
+        size = samba__add_size(size, (size_t)pef->region[r]);
+    }
+    return samba__add_size(size, SAMBA__ALIGN);         /* memory may begin anywhere */
+}
+
+/* Points each symbol at its place and fills in the data the file has. */
+SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file)
+{
+    uint8_t *base[SAMBA__N_REGIONS];
+    size_t at = 0;
+    for (int r = 0; r < SAMBA__N_REGIONS; r++) {
+        base[r] = regions + at;
+        if (r != SAMBA__REGION_READONLY || !in_file) at += (size_t)rt->pef.region[r];
+    }
+    for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(&rt->pef, i), home = s.alias
+            ? samba__symbol_at(&rt->pef, s.alias - 1) : s;
+        const uint8_t *stored = home.data ? rt->pef.data + (home.data - 1) : NULL;
+        if (s.region == SAMBA__REGION_READONLY && in_file) {
+            /* nodes never write here: the verifier proved it */
+            uintptr_t constant = (uintptr_t)stored;
+            rt->data[i] = (void *)constant;
+            continue;
+        }
+        rt->data[i] = base[s.region] + s.offset;
+        uint64_t bytes = samba__symbol_bytes(&rt->pef, &s);
+        if (s.alias || s.region == SAMBA__REGION_ARENA) continue;
+        if (stored) samba__copy_data(rt->data[i], stored, bytes, samba_dtype_size(s.spec.dtype));
+        else memset(rt->data[i], 0, (size_t)bytes);
+    }
+}
+
+SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
+{
+    for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
+        samba__call_record r = samba__node_at(&rt->pef, i);
+        samba__step *step = &rt->steps[i];
+        samba__decoded d;
+        samba__decode_call(&rt->pef, &r, &d);
+        samba__infer(r.op, &d.call);
+        step->op = r.op;
+        samba__measure(r.op, &d.call, &step->work);
+        for (int32_t k = 0; k < SAMBA_MAX_PHASES; k++) {
+            step->grain[k] = samba__grain_of(&step->work, k);
+        }
+        step->view = (r.op->flags & SAMBA_OP_VIEW)
+            && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
+                     && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
+    }
+}
+
+/* Lays a verified PEF out in memory of samba__runtime_size bytes. */
+SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
+                                               int32_t n_threads, bool in_file)
+{
+    uintptr_t start = ((uintptr_t)memory + SAMBA__ALIGN - 1) & ~(uintptr_t)(SAMBA__ALIGN - 1);
+    uint8_t *at = (uint8_t *)memory + (start - (uintptr_t)memory);
+    size_t regions_at;
+    samba_runtime *rt = (samba_runtime *)(void *)at;
+    samba__runtime_size(pef, n_threads, in_file, &regions_at);
+    memset(rt, 0, sizeof *rt);
+    rt->pef = *pef;
+    rt->data = (void **)(void *)(at + samba__align_size(sizeof *rt));
+    rt->steps = (samba__step *)(void *)((uint8_t *)rt->data
+                            + samba__align_size((size_t)pef->n_symbols * sizeof(void *)));
+    rt->local = (float *)(void *)((uint8_t *)rt->steps
+                                  + samba__align_size((size_t)pef->n_nodes * sizeof(samba__step)));
+    rt->isa = samba__best_isa();
+    rt->inference = (samba__get32(pef->base + 12) & SAMBA__PEF_INFERENCE) != 0;
+    rt->train = !rt->inference;
+    samba__place_symbols(rt, at + regions_at, in_file);
+    samba__prepare_steps(rt);
+    return rt;
+}
+
+SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
+{
+    samba__pef pef;
+    samba__text text = samba__text_in(why, why_size);
+    memset(&pef, 0, sizeof pef);
+    return samba__verify_pef(&pef, bytes, size, &text)
+        ? samba__runtime_size(&pef, 1, samba__in_file(&pef), NULL) : 0;
+}
+
+SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
+                                            size_t memory_size, char *why, size_t why_size)
+{
+    samba__pef pef;
+    samba__text text = samba__text_in(why, why_size);
+    memset(&pef, 0, sizeof pef);
+    if (!samba__verify_pef(&pef, bytes, size, &text)) return NULL;
+    bool in_file = samba__in_file(&pef);
+    size_t needed = samba__runtime_size(&pef, 1, in_file, NULL);
+    if (!memory || memory_size < needed) {
+        samba__format(&text, "%l bytes of memory are needed, %l were given", (int64_t)needed,
+                      (int64_t)memory_size);
+        return NULL;
+    }
+    return samba__runtime_layout(&pef, memory, 1, in_file);
+}
+
+#if !defined(SAMBA_RUNTIME_ONLY)
+
+/* ==== [memory] ================================================================================ */
+
+#include <stdlib.h>
+#if !defined(SAMBA_NO_STDIO)
+#include <stdio.h>
+#endif
+
+/* One recorded call of an op. */
+typedef struct samba__node {
+    const samba_op *op;
+    const char *name;
+    int32_t n_in, n_out, n_attr;
+    samba_tensor **in;                  /* NULL where an optional input is absent */
+    samba_tensor *out[SAMBA_MAX_OUT];
+    int32_t *attr;
+    uint32_t section;                   /* SAMBA_FWD, ... */
+    int32_t id;                         /* place in trace order */
+    bool live;                          /* some output is needed */
+    bool eager;                         /* computed at once; not part of a program */
+    bool generated;                     /* by the compiler, not traced from the user's calls */
+} samba__node;
+
+typedef struct samba__chunk { struct samba__chunk *next; size_t size, used; } samba__chunk;
+typedef struct samba__block {           /* in front of every stb_ds allocation */
+    struct samba__block *prev, *next;
+    samba_session *session;
+    size_t size;
+} samba__block;
+typedef struct samba__entry { char *key; samba_tensor *value; } samba__entry;
+
+struct samba_session {
+    samba_desc desc;
+    uint64_t seed;
+    samba_code code;
+    char error[1024];
+    bool error_seen;
+    /* memory ran out inside a container: the error cannot be cleared */
+    bool poisoned;
+    size_t held, most_held;             /* bytes from desc.alloc now, and at most so far */
+    samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
+    samba__chunk *temp_chunks;          /* arena of a compilation */
+    samba__block *blocks;               /* stb_ds */
+    samba_tensor **tensors;             /* stb_ds list */
+    samba__node **nodes;                /* stb_ds list in trace order */
+    samba__entry *names;                /* stb_ds string map */
+    const samba_op **user_ops;          /* stb_ds list */
+    bool tracing;
+    uint32_t section;                   /* of the ops recorded now */
+    bool generating;                    /* the compiler is recording, not the user */
+    const char *next_name;              /* a layer names the op it is about to emit */
+    int32_t n_named;                    /* counts unnamed ops */
+    int32_t n_layers;                   /* counts dropout layers, for their seeds */
+    samba_tensor *counter;              /* of forward runs: dropout draws anew each time */
+    samba__pool pool;
+    bool has_pool;
+    float *local;                       /* scratch of the threads when ops run eagerly */
+    uint8_t *pef;                       /* bytes of the loaded program */
+    size_t pef_size;
+    void *memory;                       /* of the runtime */
+    size_t memory_size;
+    samba_runtime *rt;
+    bool train;
+    bool inputs_ready;                  /* every input of the program has been given a value */
+};
+
+SAMBA_API const char *samba_code_text(samba_code code)
+{
+    static const char *const texts[SAMBA_N_CODES] = {
+#define X(name, text) text,
+        SAMBA__CODES(X)
+#undef X
+    };
+    return (unsigned)code < SAMBA_N_CODES ? texts[code] : "unknown error";
+}
+
+SAMBA__FN const char *samba__code_name(samba_code code)
+{
+    static const char *const names[SAMBA_N_CODES] = {
+#define X(name, text) "SAMBA_" #name,
+        SAMBA__CODES(X)
+#undef X
+    };
+    return (unsigned)code < SAMBA_N_CODES ? names[code] : "?";
+}
+
+SAMBA_API bool samba_ok(const samba_session *s) { return s && s->code == SAMBA_OK; }
+SAMBA_API samba_code samba_error_code(const samba_session *s) { return s ? s->code : SAMBA_ENOMEM; }
+SAMBA_API const char *samba_error(samba_session *s)
+{
+    if (s) s->error_seen = true;
+    return s ? s->error : "SAMBA_ENOMEM: there is no session: samba_open() found no memory";
+}
+SAMBA_API void samba_clear_error(samba_session *s)
+{
+    if (!s || s->poisoned) return;
+    s->next_name = NULL;                /* of the layer that failed: the text is the caller's */
+    s->code = SAMBA_OK;
+    s->error[0] = 0;
+}
+
+SAMBA__FN void samba__say(samba_session *s, samba_log_level level, const char *text)
+{
+    if (s->desc.log) {
+        s->desc.log(level, text, s->desc.user);
+        return;
+    }
+#if !defined(SAMBA_NO_STDIO)
+    if (level == SAMBA_LOG_WARNING) fprintf(stderr, "[warning samba] %s\n", text);
+#endif
+}
+
+/* The first error is kept; a later one is a consequence. */
+SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
+{
+    va_list args;
+    if (!s || s->code != SAMBA_OK) return false;
+    samba__text t = samba__text_in(s->error, sizeof s->error);
+    samba__format(&t, "%s ", samba__code_name(code));
+    va_start(args, fmt);
+    samba__vformat(&t, fmt, args);
+    va_end(args);
+    s->code = code;
+    s->next_name = NULL;
+    if (s->desc.log) s->desc.log(SAMBA_LOG_ERROR, s->error, s->desc.user);
+    return false;
+}
+
+SAMBA__FN void *samba__take(samba_session *s, size_t size)
+{
+    void *p = size == SAMBA__NO_SIZE ? NULL : s->desc.alloc(size, s->desc.user);
+    if (!p) {
+        samba_fail(s, SAMBA_ENOMEM, "while asking for %l bytes; the session holds %l",
+                   (int64_t)size, (int64_t)s->held);
+        return NULL;
+    }
+    s->held += size;
+    if (s->held > s->most_held) s->most_held = s->held;
+    return p;
+}
+
+SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
+{
+    if (!p) return;
+    s->held -= size;
+    s->desc.release(p, size, s->desc.user);
+}
+
+#define SAMBA__CHUNK ((size_t)32 * 1024)
+
+/* Zeroed memory from a list of chunks. */
+SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t size)
+{
+    size_t need = samba__add_size(size, 15) & ~(size_t)15;
+    samba__chunk *c = *chunks;
+    if (!c || c->size - c->used < need) {
+        size_t chunk = samba__add_size(need > SAMBA__CHUNK ? need : SAMBA__CHUNK, sizeof *c + 16);
+        c = (samba__chunk *)samba__take(s, chunk);
+        if (!c) return NULL;
+        c->size = chunk;
+        c->used = (sizeof *c + 15) & ~(size_t)15;
+        c->next = *chunks;
+        *chunks = c;
+    }
+    uint8_t *p = (uint8_t *)c + c->used;
+    c->used += need;
+    memset(p, 0, need);
+    return p;
+}
+
+SAMBA__FN void samba__drop_chunks(samba_session *s, samba__chunk **chunks)
+{
+    while (*chunks) {
+        samba__chunk *c = *chunks;
+        *chunks = c->next;
+        samba__give(s, c, c->size);
+    }
+}
+
+/* Memory that lives until the session is closed, and memory that lives until a compilation ends. */
+SAMBA__FN void *samba__keep(samba_session *s, size_t size)
+{
+    return samba__keep_in(s, &s->chunks, size);
+}
+SAMBA__FN void *samba__temp(samba_session *s, size_t size)
+{
+    return samba__keep_in(s, &s->temp_chunks, size);
+}
+
+SAMBA__FN char *samba__keep_text(samba_session *s, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *copy = (char *)samba__keep(s, n);
+    if (copy) memcpy(copy, text, n);
+    return copy;
+}
+
+SAMBA__FN size_t samba__local_bytes(const samba_session *s)
+{
+    return (size_t)s->pool.n_threads * SAMBA_LOCAL_BYTES;
+}
+
+SAMBA__FN void *samba__default_alloc(size_t size, void *user)
+{
+    (void)user;
+    return malloc(size);
+}
+SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
+{
+    (void)size, (void)user;
+    free(p);
+}
+
+/* ==== [containers] ============================================================================ */
+
+/* stb_ds, private to this file: renamed, static, without short names, and safe when memory runs
+   out. It cannot report a failed allocation, so ours does not return to it: it jumps to the guard
+   that the wrapper below has set. Blocks are linked to their session, which frees them whatever
+   state the container was left in. Only the array and string map halves of stb_ds are used. */
+#include <setjmp.h>
+
+#if defined(INCLUDE_STB_DS_H)
+#error "samba.h: this file included stb_ds.h before: put SAMBA_IMPLEMENTATION in a file of its own"
+#endif
+
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define SAMBA__THREAD_LOCAL thread_local
+#elif defined(__GNUC__)
+#define SAMBA__THREAD_LOCAL __thread
+#else
+#define SAMBA__THREAD_LOCAL
+#endif
+
+typedef struct samba__guard {
+    jmp_buf env;
+    samba_session *session;
+} samba__guard;
+static SAMBA__THREAD_LOCAL samba__guard *samba__current_guard;
+
+SAMBA__FN void samba__ds_unlink(samba__block *b)
+{
+    if (b->prev) b->prev->next = b->next;
+    else b->session->blocks = b->next;
+    if (b->next) b->next->prev = b->prev;
+}
+
+SAMBA__FN void samba__ds_free(void *p)
+{
+    samba__block *b = p ? (samba__block *)p - 1 : NULL;
+    if (!b) return;
+    samba__ds_unlink(b);
+    samba__give(b->session, b, b->size);
+}
+
+SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
+{
+    samba_session *s = samba__current_guard->session;
+    size_t total = samba__add_size(size, sizeof(samba__block));
+    samba__block *b = (samba__block *)samba__take(s, total);
+    if (!b) longjmp(samba__current_guard->env, 1);
+    b->session = s, b->size = total, b->prev = NULL, b->next = s->blocks;
+    if (s->blocks) s->blocks->prev = b;
+    s->blocks = b;
+    if (old) {
+        size_t had = ((samba__block *)old - 1)->size - sizeof *b;
+        memcpy(b + 1, old, had < size ? had : size);
+        samba__ds_free(old);
+    }
+    return b + 1;
+}
+
+#define STBDS_REALLOC(context, p, size) samba__ds_realloc(p, size)
+#define STBDS_FREE(context, p) samba__ds_free(p)
+#define STBDS_NO_SHORT_NAMES
+#define STBDS_ASSERT(x) ((void)0)
+#define stbds_rand_seed samba__ds_rand_seed
+#define stbds_hash_bytes samba__ds_hash_bytes
+#define stbds_hash_string samba__ds_hash_string
+#define stbds_stralloc samba__ds_stralloc
+#define stbds_strreset samba__ds_strreset
+#define stbds_arrgrowf samba__ds_arrgrowf
+#define stbds_arrfreef samba__ds_arrfreef
+#define stbds_hmfree_func samba__ds_hmfree_func
+#define stbds_hmget_key samba__ds_hmget_key
+#define stbds_hmget_key_ts samba__ds_hmget_key_ts
+#define stbds_hmput_default samba__ds_hmput_default
+#define stbds_hmput_key samba__ds_hmput_key
+#define stbds_hmdel_key samba__ds_hmdel_key
+#define stbds_shmode_func samba__ds_shmode_func
+#if defined(__cplusplus)
+extern "C" {
+#endif
+struct stbds_string_arena;
+static void stbds_rand_seed(size_t seed);
+static size_t stbds_hash_bytes(void *p, size_t len, size_t seed);
+static size_t stbds_hash_string(char *str, size_t seed);
+static char *stbds_stralloc(struct stbds_string_arena *a, char *str);
+static void stbds_strreset(struct stbds_string_arena *a);
+static void *stbds_arrgrowf(void *a, size_t elemsize, size_t addlen, size_t min_cap);
+static void stbds_arrfreef(void *a);
+static void stbds_hmfree_func(void *p, size_t elemsize);
+static void *stbds_hmget_key(void *a, size_t elemsize, void *key, size_t keysize, int mode);
+static void *stbds_hmget_key_ts(void *a, size_t elemsize, void *key, size_t keysize,
+                                ptrdiff_t *temp, int mode);
+static void *stbds_hmput_default(void *a, size_t elemsize);
+static void *stbds_hmput_key(void *a, size_t elemsize, void *key, size_t keysize, int mode);
+static void *stbds_hmdel_key(void *a, size_t elemsize, void *key, size_t keysize, size_t keyoffset,
+                             int mode);
+static void *stbds_shmode_func(size_t elemsize, int mode);
+#if defined(__cplusplus)
+}
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wcast-qual"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wundef"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+#define STB_DS_IMPLEMENTATION
+#if defined(SAMBA_STB_DS_H)
+#include SAMBA_STB_DS_H
+#elif defined(__has_include)
+#if __has_include(<stb/stb_ds.h>)
+#include <stb/stb_ds.h>
+#elif __has_include("stb_ds.h")
+#include "stb_ds.h"
+#else
+#error "samba.h needs stb_ds.h. Debian: apt install libstb-dev. Or define SAMBA_STB_DS_H"
+#endif
+#else
+#include <stb/stb_ds.h>
+#endif
+#undef STB_DS_IMPLEMENTATION
+
+/* Runs body where stb_ds may allocate. False, with the session poisoned, if memory ran out. */
+SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, void *argument),
+                              void *argument)
+{
+    samba__guard guard, *outer = samba__current_guard;
+    bool fine = false;
+    guard.session = s;
+    samba__current_guard = &guard;
+    if (setjmp(guard.env) == 0) {
+        body(s, argument);
+        samba__current_guard = outer;
+        return true;
+    }
+    samba__current_guard = outer;
+    s->poisoned = true;
+    return fine;
+}
+
+SAMBA__FN void samba__push_tensor_body(samba_session *s, void *t)
+{
+    stbds_arrput(s->tensors, (samba_tensor *)t);
+}
+SAMBA__FN void samba__push_node_body(samba_session *s, void *n)
+{
+    stbds_arrput(s->nodes, (samba__node *)n);
+}
+SAMBA__FN void samba__push_op_body(samba_session *s, void *op)
+{
+    stbds_arrput(s->user_ops, (const samba_op *)op);
+}
+SAMBA__FN void samba__put_name_body(samba_session *s, void *argument)
+{
+    samba_tensor *t = (samba_tensor *)argument;
+    samba__entry e;
+    memset(&e, 0, sizeof e);
+    uintptr_t key = (uintptr_t)t->name;
+    e.key = (char *)key;
+    e.value = t;
+    stbds_shputs(s->names, e);
+}
+SAMBA__FN void samba__free_lists_body(samba_session *s, void *unused)
+{
+    (void)unused;
+    while (s->blocks) samba__ds_free(s->blocks + 1);
+}
+SAMBA__FN int32_t samba__n_tensors(const samba_session *s)
+{
+    return (int32_t)stbds_arrlen(s->tensors);
+}
+SAMBA__FN int32_t samba__n_nodes(const samba_session *s) { return (int32_t)stbds_arrlen(s->nodes); }
+SAMBA__FN int32_t samba__n_user_ops(const samba_session *s)
+{
+    return (int32_t)stbds_arrlen(s->user_ops);
+}
+
+/* The tensor called name, or NULL. The map exists since its first put, so this does not
+   allocate. */
+SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
+{
+    ptrdiff_t i;
+    uintptr_t key = (uintptr_t)name;
+    if (!s->names) return NULL;
+    i = stbds_shgeti(s->names, (char *)key);
+    return i < 0 ? NULL : s->names[i].value;
+}
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+/* ==== [graph] ================================================================================= */
+
+SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
+                                          const samba_spec *spec, int32_t role)
+{
+    samba_tensor *t = (samba_tensor *)samba__keep(s, sizeof *t);
+    if (!t) return NULL;
+    t->session = s;
+    t->name = name;
+    t->dtype = spec->dtype;
+    t->shape = spec->shape;
+    t->batch_dim = -1;
+    t->role = role;
+    t->symbol = -1;
+    t->id = samba__n_tensors(s);
+    if (!samba__guarded(s, samba__push_tensor_body, t)
+        || !samba__guarded(s, samba__put_name_body, t)) return NULL;
+    return t;
+}
+
+SAMBA__FN samba_spec samba__spec_of(const samba_tensor *t)
+{
+    samba_spec spec;
+    spec.dtype = t->dtype;
+    spec.shape = t->shape;
+    return spec;
+}
+
+/* base, or base_2, base_3 ... if it is taken. */
+SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
+{
+    char buffer[160];
+    for (int32_t n = 1; n < 1000000; n++) {
+        samba__text t = samba__text_in(buffer, sizeof buffer);
+        samba__format(&t, n == 1 ? "%s" : "%s_%d", base, n);
+        if (!samba__named(s, buffer)) return samba__keep_text(s, buffer);
+    }
+    samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
+    return NULL;
+}
+
+/* "x f32 (2,3), y f32 (3)": the inputs of a failed call. */
+SAMBA__FN void samba__put_inputs(samba__text *t, samba_tensor *const *in, int32_t n_in)
+{
+    for (int32_t i = 0; i < n_in; i++) {
+        if (i) samba__put_text(t, ", ");
+        if (in[i]) samba__format(t, "%s %T %S", in[i]->name, (int)in[i]->dtype, &in[i]->shape);
+        else samba__put_text(t, "none");
+    }
+}
+
+SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tensor *const *in,
+                                const samba_call *c)
+{
+    char inputs[512];
+    samba__text t = samba__text_in(inputs, sizeof inputs);
+    samba__put_inputs(&t, in, c->n_in);
+    return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name
+                      : "", s->next_name ? ": " : "",
+                      op->name, inputs, c->why);
+}
+
+SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_tensor *const *in,
+                                   int32_t n_in)
+{
+    for (int32_t i = 0; i < n_in; i++) {
+        if (!in[i] || in[i]->session == s) continue;
+        return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, belongs to another session; copy "
+                          "its values with "
+                          "samba_copy_out and samba_from_data_copy", op->name, i, in[i]->name);
+    }
+    return true;
+}
+
+SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
+                                       samba_tensor *const *in, const samba_call *c)
+{
+    char buffer[160];
+    samba__node *n = (samba__node *)samba__keep(s, sizeof *n);
+    samba__text t = samba__text_in(buffer, sizeof buffer);
+    if (!n) return NULL;
+    n->op = op;
+    n->n_in = c->n_in, n->n_out = c->n_out, n->n_attr = c->n_attr;
+    n->in = (samba_tensor **)samba__keep(s, sizeof *n->in * (size_t)(c->n_in + 1));
+    n->attr = (int32_t *)samba__keep(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
+    if (s->next_name) samba__put_text(&t, s->next_name);
+    else samba__format(&t, "%s_%d", op->name, ++s->n_named);
+    s->next_name = NULL;
+    n->name = samba__free_name(s, buffer);
+    if (!n->in || !n->attr || !n->name) return NULL;
+    for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
+    for (int32_t i = 0; i < c->n_attr; i++) n->attr[i] = c->attr[i];
+    n->section = s->section;
+    n->generated = s->generating;
+    n->id = samba__n_nodes(s);
+    for (int32_t o = 0; o < n->n_out; o++) {
+        t = samba__text_in(buffer, sizeof buffer);
+        samba__format(&t, "%s__outputs__%d", n->name, o);
+        n->out[o] = samba__new_tensor(s, o ? samba__free_name(s, buffer)
+                                      : n->name, &c->out[o], SAMBA__TEMP);
+        if (!n->out[o]) return NULL;
+        n->out[o]->node = n;
+        n->out[o]->out_index = o;
+    }
+    return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
+}
+
+/* Host memory for a tensor's value, once. */
+SAMBA__FN bool samba__own_data(samba_tensor *t)
+{
+    samba_spec spec = samba__spec_of(t);
+    if (t->data) return true;
+    t->data = samba__take(t->session, samba__spec_bytes(&spec));
+    if (t->data) memset(t->data, 0, samba__spec_bytes(&spec));
+    return t->data != NULL;
+}
+
+/* Where the current value of t is: in the loaded program, or on the host; NULL if it has none. */
+SAMBA__FN void *samba__value_of(const samba_tensor *t)
+{
+    const samba_session *s = t->session;
+    return s->rt && t->symbol >= 0 ? s->rt->data[t->symbol] : t->data;
+}
+
+SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *in_spec,
+                                     samba_spec *out_spec)
+{
+    samba_session *s = n->out[0]->session;
+    for (int32_t i = 0; i < n->n_in; i++) {
+        samba_tensor *x = n->in[i];
+        memset(&in_spec[i], 0, sizeof in_spec[i]);
+        in_spec[i].shape.ndim = -1;
+        if (!x) continue;
+        in_spec[i] = samba__spec_of(x);
+        a->in[i] = (const float *)samba__value_of(x);
+        if (a->in[i]) continue;
+        return samba_fail(s, SAMBA_ESTATE, "in %s: %s has no value to compute with; give it one "
+                          "with samba_write, or "
+                          "record the op with samba_set_tracing(s, true)", n->op->name, x->name);
+    }
+    for (int32_t o = 0; o < n->n_out; o++) {
+        int32_t updated = samba__updated_input(n->op, o);
+        out_spec[o] = samba__spec_of(n->out[o]);
+        if (updated >= 0) {
+            n->out[o]->data = samba__value_of(n->in[updated]), n->out[o]->borrowed = true;
+        }
+        else if (!samba__own_data(n->out[o])) return false;
+        a->out[o] = (float *)n->out[o]->data;
+        n->out[o]->role = SAMBA__CONSTANT;
+    }
+    return true;
+}
+
+/* Computes a recorded node at once, through the same kernels as a compiled program. */
+SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_call *c)
+{
+    samba_spec in_spec[SAMBA_MAX_IN], out_spec[SAMBA_MAX_OUT];
+    int64_t grain[SAMBA_MAX_PHASES];
+    int32_t fault[3] = { 0, 0, 0 };
+    samba_work w;
+    samba_args a;
+    memset(&a, 0, sizeof a);
+    n->eager = true;
+    if (!samba__eager_pointers(n, &a, in_spec, out_spec)) return false;
+    samba__measure(n->op, c, &w);
+    for (int32_t k = 0; k < SAMBA_MAX_PHASES; k++) grain[k] = samba__grain_of(&w, k);
+    a.in_spec = in_spec, a.out_spec = out_spec, a.n_in = n->n_in, a.n_out = n->n_out;
+    a.attr = n->attr, a.n_attr = n->n_attr;
+    a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa();
+    a.train = s->train, a.fault = fault;
+    void *scratch = w.scratch ? samba__take(s, (size_t)w.scratch + SAMBA__ALIGN) : NULL;
+    if (w.scratch && !scratch) return false;
+    a.scratch = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN)
+        : NULL;
+    bool fine = samba__run_op(n->op, &a, &w, grain, &s->pool, s->local);
+    samba__give(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
+    return fine ? true : samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range",
+                                    n->op->name,
+                                    n->in[fault[1]] ? n->in[fault[1]]->name : "an input", fault[2]);
+}
+
+SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
+                                       samba_tensor *const *in, int32_t n_in,
+                                       const int32_t *attr, int32_t n_attr, samba_tensor **outs)
+{
+    samba_spec spec[SAMBA_MAX_IN];
+    samba_call c;
+    if (!samba_ok(s)) return NULL;
+    memset(&c, 0, sizeof c);
+    c.in = spec, c.attr = attr, c.n_in = n_in, c.n_attr = n_attr;
+    if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR) {
+        samba_fail(s, SAMBA_EARG, "in %s: %d inputs and %d attributes are too many", op->name,
+                   n_in, n_attr);
+        return NULL;
+    }
+    for (int32_t i = 0; i < n_in; i++) {
+        if (in[i]) spec[i] = samba__spec_of(in[i]);
+        else memset(&spec[i], 0, sizeof spec[i]), spec[i].shape.ndim = -1;
+    }
+    if (!samba__check_inputs(s, op, in, n_in)) return NULL;
+    if (!samba__infer(op, &c)) {
+        samba__fail_call(s, op, in, &c);
+        s->next_name = NULL;
+        return NULL;
+    }
+    samba__node *n = samba__new_node(s, op, in, &c);
+    if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
+    for (int32_t o = 0; outs && o < n->n_out; o++) outs[o] = n->out[o];
+    return n->out[0];
+}
+
+static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
+                                 int32_t n_in,
+                                 const int32_t *attr, int32_t n_attr, samba_tensor **outs)
+{
+    return samba__emit_op(s, &samba__op_table[op], in, n_in, attr, n_attr, outs);
+}
+
+SAMBA__FN const samba_op *samba__op_named(const samba_session *s, const char *name)
+{
+    for (int32_t i = 0; i < SAMBA__N_OPS; i++) {
+        if (samba__same_text(samba__op_table[i].name, name)) return &samba__op_table[i];
+    }
+    for (int32_t i = 0; i < samba__n_user_ops(s); i++) {
+        if (samba__same_text(s->user_ops[i]->name, name)) return s->user_ops[i];
+    }
+    return NULL;
+}
+
+SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_tensor *const *in,
+                                    int32_t n_in,
+                                    const int32_t *attr, int32_t n_attr)
+{
+    if (!samba_ok(s)) return NULL;
+    const samba_op *op = name ? samba__op_named(s, name) : NULL;
+    if (!op) {
+        samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with samba_register_op before "
+                   "its first use",
+                   name ? name : "NULL");
+        return NULL;
+    }
+    return samba__emit_op(s, op, in, n_in, attr, n_attr, NULL);
+}
+
+SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
+{
+    if (!samba_ok(s)) return false;
+    if (!op || !op->name || !op->kernel || (!op->shape && !op->signature)) {
+        return samba_fail(s, SAMBA_EARG, "in samba_register_op: an op needs a name, a kernel, and "
+                          "a signature or a shape rule");
+    }
+    if (op->wire < 0x8000) {
+        return samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
+                          "below 32768 belong to samba.h",
+                          op->name, (int32_t)op->wire);
+    }
+    if (samba__op_named(s, op->name)
+        || samba__find_op(op->wire, s->user_ops, samba__n_user_ops(s))) {
+        return samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d is "
+                          "taken", op->name, (int32_t)op->wire);
+    }
+    samba_op *copy = (samba_op *)samba__keep(s, sizeof *copy);
+    if (!copy) return false;
+    *copy = *op;
+    return samba__guarded(s, samba__push_op_body, copy);
+}
+
+/* ---- Printing ---- */
+
+SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
+{
+    samba__format(t, "%s = %s(", n->name, n->op->name);
+    samba__put_inputs(t, n->in, n->n_in);
+    samba__put_char(t, ')');
+    for (int32_t i = 0; i < n->n_attr; i++) samba__format(t, i ? " %d" : " [%d", n->attr[i]);
+    samba__put_text(t, n->n_attr ? "] ->" : " ->");
+    for (int32_t o = 0; o < n->n_out; o++) {
+        samba__format(t, " %T %S", (int)n->out[o]->dtype, &n->out[o]->shape);
+    }
+}
+
+SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
+{
+    char line[2048];
+    for (int32_t i = 0; s && emit && i < samba__n_nodes(s); i++) {
+        samba__text t = samba__text_in(line, sizeof line);
+        samba__put_call(&t, s->nodes[i]);
+        samba__put_char(&t, '\n');
+        emit(line, user);
+    }
+}
+
+SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user)
+{
+    char line[1024];
+    if (!s || !emit) return;
+    emit("digraph samba {\n  node [shape=box, fontname=\"sans\"];\n", user);
+    for (int32_t i = 0; i < samba__n_nodes(s); i++) {
+        const samba__node *n = s->nodes[i];
+        samba__text t = samba__text_in(line, sizeof line);
+        samba__format(&t, "  \"%s\" [label=\"%s\\n%s %S\"];\n", n->name, n->name, n->op->name,
+                      &n->out[0]->shape);
+        emit(line, user);
+        for (int32_t k = 0; k < n->n_in; k++) {
+            if (!n->in[k]) continue;
+            t = samba__text_in(line, sizeof line);
+            samba__format(&t, "  \"%s\" -> \"%s\";\n", n->in[k]->node ? n->in[k]->node->name
+                          : n->in[k]->name, n->name);
+            emit(line, user);
+        }
+    }
+    emit("}\n", user);
+}
+
+SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
+{
+    char line[256];
+    for (int32_t i = 0; emit && i < SAMBA__N_OPS; i++) {
+        samba__text t = samba__text_in(line, sizeof line);
+        samba__format(&t, "%s\t%d\t%s\n", samba__op_table[i].name, (int32_t)samba__op_table[i].wire,
+                      samba__op_table[i].signature ? samba__op_table[i].signature : "own rule");
+        emit(line, user);
+    }
+}
+
+/* ==== [leaves] ================================================================================ */
+
+/* A new leaf under a free name. A name that is taken is an error that says by what. */
+SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samba_dtype dtype,
+                                        const samba_shape *shape, int32_t role)
+{
+    samba_spec spec;
+    spec.dtype = dtype, spec.shape = *shape;
+    if (!samba_ok(s)) return NULL;
+    if (!name || !*name) {
+        samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
+        return NULL;
+    }
+    if ((unsigned)dtype >= SAMBA_N_DTYPES) {
+        samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use SAMBA_F32, SAMBA_I32 ...",
+                   name,
+                   (int32_t)dtype);
+        return NULL;
+    }
+    if (!samba__sound_shape(shape)) {
+        samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to %d dimensions of at "
+                   "least 1",
+                   name, shape, SAMBA_MAX_DIMS);
+        return NULL;
+    }
+    samba_tensor *other = samba__named(s, name);
+    if (other) {
+        samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it already; choose "
+                   "another for %T %S", name,
+                   (int)other->dtype, &other->shape, (int)dtype, shape);
+        return NULL;
+    }
+    char *copy = samba__keep_text(s, name);
+    samba_tensor *t = copy ? samba__new_tensor(s, copy, &spec, role) : NULL;
+    if (t && role == SAMBA__INPUT && shape->ndim > 0) t->batch_dim = 0;
+    return t;
+}
+
+/* Value i of an initial distribution: depends on the key and i alone. Box, Muller 1958 for the
+   normal. */
+SAMBA__FN void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, float out[4])
+{
+    uint32_t w[4];
+    samba__philox(key, (uint64_t)block, 0, w);
+    for (int i = 0; i < 4; i++) out[i] = samba__unit(w[i]);
+    for (int i = 0; kind == SAMBA_INIT_NORMAL && i < 4; i += 2) {
+        float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i]))),
+            u = samba__unit(w[i + 1]);
+        out[i] = r * samba__cos_2pi(u);
+        out[i + 1] = r * samba__sin_2pi(u);
+    }
+}
+
+SAMBA__FN void samba__fill(float *y, int64_t n, samba_init init, uint64_t key)
+{
+    float v[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+    for (int64_t i = 0; i < n; i++) {
+        if (init.kind != SAMBA_INIT_CONSTANT && i % 4 == 0) samba__draw(init.kind, key, i / 4, v);
+        float x = init.kind == SAMBA_INIT_NORMAL ? v[i % 4] : samba__fma(v[i % 4], 2.0f, -1.0f);
+        y[i] = init.kind == SAMBA_INIT_CONSTANT ? init.value
+            : samba__fma(init.scale, x, init.value);
+    }
+}
+
+SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
+{
+    samba_init init;
+    init.kind = kind, init.value = value, init.scale = scale;
+    return init;
+}
+
+SAMBA__FN samba_tensor *samba__filled(samba_tensor *t, samba_init init)
+{
+    if (!t || !samba__own_data(t)) return NULL;
+    samba__fill((float *)t->data, samba_count(&t->shape), init,
+                samba__stream_key(t->session->seed, t->name));
+    t->has_value = true;
+    return t;
+}
+
+SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
+                                    samba_shape shape)
+{
+    return samba__new_leaf(s, name, dtype, &shape, SAMBA__INPUT);
+}
+
+SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape)
+{
+    return samba__filled(samba_input(s, name, SAMBA_F32, shape),
+                         samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
+}
+
+SAMBA_API samba_tensor *samba_rand(samba_session *s, const char *name, samba_shape shape)
+{
+    return samba__filled(samba_input(s, name, SAMBA_F32, shape),
+                         samba__init_of(SAMBA_INIT_UNIFORM, 0.5f, 0.5f));
+}
+
+SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_t high,
+                                      samba_shape shape)
+{
+    uint32_t w[4] = { 0, 0, 0, 0 };
+    if (samba_ok(s) && high < 1) {
+        samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, but must be at least 1", name,
+                   high);
+    }
+    samba_tensor *t = samba_input(s, name, SAMBA_I32, shape);
+    if (!t || !samba__own_data(t)) return NULL;
+    uint64_t key = samba__stream_key(s->seed, t->name);
+    for (int64_t i = 0; i < samba_count(&t->shape); i++) {
+        if (i % 4 == 0) samba__philox(key, (uint64_t)i / 4, 0, w);
+        ((int32_t *)t->data)[i] = (int32_t)((uint64_t)w[i % 4] * (uint32_t)high >> 32);
+    }
+    t->has_value = true;
+    return t;
+}
+
+/* A named input of one value, whatever its type. */
+SAMBA__FN samba_tensor *samba__constant_input(samba_session *s, const char *name,
+                                              samba_dtype dtype, samba_shape shape, float value)
+{
+    samba_tensor *t = samba_input(s, name, dtype, shape);
+    if (!t || !samba__own_data(t)) return NULL;
+    for (int64_t i = 0; i < samba_count(&shape); i++) {
+        samba__store((uint8_t *)t->data + (size_t)i * samba_dtype_size(dtype), &value, dtype, 1);
+    }
+    t->has_value = true;
+    return t;
+}
+SAMBA_API samba_tensor *samba_zeros(samba_session *s, const char *name, samba_dtype dtype,
+                                    samba_shape shape)
+{
+    return samba__constant_input(s, name, dtype, shape, 0.0f);
+}
+SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dtype dtype,
+                                   samba_shape shape)
+{
+    return samba__constant_input(s, name, dtype, shape, 1.0f);
+}
+
+SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
+                                        samba_shape shape, void *data)
+{
+    if (samba_ok(s) && !data) {
+        samba_fail(s, SAMBA_EARG, "in samba_from_data(%s): data is NULL", name ? name : "NULL");
+    }
+    samba_tensor *t = samba_input(s, name, dtype, shape);
+    if (!t) return NULL;
+    t->data = data;
+    t->borrowed = t->has_value = true;
+    return t;
+}
+
+SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
+                                             samba_shape shape, const void *data)
+{
+    if (samba_ok(s) && !data) {
+        samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name ? name
+                   : "NULL");
+    }
+    samba_tensor *t = samba_input(s, name, dtype, shape);
+    if (!t || !samba__own_data(t)) return NULL;
+    samba_spec spec = samba__spec_of(t);
+    memcpy(t->data, data, samba__spec_bytes(&spec));
+    t->has_value = true;
+    return t;
+}
+
+SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
+{
+    if (!t || !samba_ok(t->session)) return NULL;
+    if (batch_dim < -1 || batch_dim >= t->shape.ndim) {
+        samba_fail(t->session, SAMBA_EARG, "batch_dim %d of %s %S is out of range; -1 means none",
+                   batch_dim, t->name, &t->shape);
+        return NULL;
+    }
+    t->batch_dim = batch_dim;
+    return t;
+}
+
+/* The leaf of this role, name and shape, new or known; init is used when it is new. */
+SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, samba_dtype dtype,
+                                           const samba_shape *shape,
+                                           int32_t role, samba_init init)
+{
+    samba_tensor *t = s && name ? samba__named(s, name) : NULL;
+    if (!samba_ok(s)) return NULL;
+    if (t && t->role == role && t->dtype == dtype && samba__same_shape(&t->shape, shape)) return t;
+    t = samba__new_leaf(s, name, dtype, shape, role);
+    if (!t) return NULL;
+    if (dtype == SAMBA_F32) return samba__filled(t, init);
+    if (!samba__own_data(t)) return NULL;
+    t->has_value = true;
+    return t;
+}
+
+SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
+                                    samba_init init)
+{
+    return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__WEIGHT, init);
+}
+
+SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
+                                     float value)
+{
+    return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__STATE,
+                              samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
+}
+
+SAMBA__FN samba_tensor *samba__argin(samba_session *s, const char *name, samba_dtype dtype,
+                                     float value)
+{
+    samba_shape scalar = samba_scalar_shape();
+    return samba__shared_leaf(s, name, dtype, &scalar, SAMBA__ARGIN,
+                              samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
+}
+
+/* An i32 scalar state that starts at 0: a step counter. */
+SAMBA__FN samba_tensor *samba__counter(samba_session *s, const char *name)
+{
+    samba_shape scalar = samba_scalar_shape();
+    return samba__shared_leaf(s, name, SAMBA_I32, &scalar, SAMBA__STATE,
+                              samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+}
+
+SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
+{
+    return samba_full(s, samba_scalar_shape(), value);
+}
+
+/* ==== [autodiff] ============================================================================== */
+
+/* Reverse mode over the recorded graph; every gradient is made of ops, recorded like any other. */
+typedef struct samba__tape {
+    samba_session *session;
+    /* of the graph to differentiate: what comes later is gradient */
+    int32_t n_tensors, n_nodes;
+    samba_tensor **grad;                /* by tensor id */
+    bool *needed;                       /* depends on something whose gradient is asked for */
+} samba__tape;
+
+SAMBA__FN void samba__tape_close(samba__tape *t)
+{
+    samba__give(t->session, t->grad, (size_t)t->n_tensors * sizeof *t->grad);
+    samba__give(t->session, t->needed, (size_t)t->n_tensors * sizeof *t->needed);
+}
+
+SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s)
+{
+    memset(t, 0, sizeof *t);
+    t->session = s;
+    t->n_tensors = samba__n_tensors(s);
+    t->n_nodes = samba__n_nodes(s);
+    t->grad = (samba_tensor **)samba__take(s, (size_t)t->n_tensors * sizeof *t->grad);
+    t->needed = (bool *)samba__take(s, (size_t)t->n_tensors * sizeof *t->needed);
+    if (t->grad) memset(t->grad, 0, (size_t)t->n_tensors * sizeof *t->grad);
+    if (t->needed) memset(t->needed, 0, (size_t)t->n_tensors * sizeof *t->needed);
+    if (t->grad && t->needed) return true;
+    samba__tape_close(t);
+    return false;
+}
+
+/* Marks what depends on the tensors marked so far. Trace order is topological order. */
+SAMBA__FN void samba__tape_spread(samba__tape *t)
+{
+    for (int32_t i = 0; i < t->n_nodes; i++) {
+        const samba__node *n = t->session->nodes[i];
+        bool needed = false;
+        for (int32_t k = 0; k < n->n_in; k++) {
+            needed = needed || (n->in[k] && t->needed[n->in[k]->id]);
+        }
+        for (int32_t o = 0; o < n->n_out; o++) {
+            if (needed && samba__is_float(n->out[o]->dtype)) t->needed[n->out[o]->id] = true;
+        }
+    }
+}
+
+SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, samba_tensor *din)
+{
+    samba_tensor *x = n->in[i];
+    if (!samba__same_shape(&din->shape, &x->shape)) {
+        return samba_fail(t->session, SAMBA_ESHAPE, "the gradient rule of %s gives %S for input "
+                          "%d, %s %S; it must have the "
+                          "input's shape", n->op->name, &din->shape, i, x->name, &x->shape);
+    }
+    samba_tensor **sum = &t->grad[x->id];
+    *sum = *sum ? samba_add(*sum, din) : din;
+    return *sum != NULL;
+}
+
+SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
+{
+    samba_tensor *dout[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
+    bool flows = false, needed = false;
+    samba_vjp g;
+    for (int32_t o = 0; o < n->n_out; o++) {
+        flows = (dout[o] = t->grad[n->out[o]->id]) != NULL || flows;
+    }
+    for (int32_t i = 0; i < n->n_in; i++) needed = needed || (n->in[i] && t->needed[n->in[i]->id]);
+    if (!flows || !needed) return true;
+    if (!n->op->vjp) {
+        return samba_fail(t->session, SAMBA_EOP, "%s has no gradient rule; give its samba_op a "
+                          "vjp, or keep it out of what "
+                          "leads from a parameter to the loss", n->op->name);
+    }
+    /* only a side output has a gradient: it is not differentiable */
+    if (!dout[0]) return true;
+    memset(&g, 0, sizeof g);
+    g.session = t->session;
+    g.in = n->in, g.n_in = n->n_in, g.out = n->out, g.n_out = n->n_out, g.dout = dout;
+    g.attr = n->attr, g.n_attr = n->n_attr;
+    n->op->vjp(&g);
+    for (int32_t i = 0; i < n->n_in && samba_ok(t->session); i++) {
+        bool wanted = g.din[i] && n->in[i] && t->needed[n->in[i]->id];
+        if (wanted && !samba__tape_add(t, n, i, g.din[i])) {
+            return false;
+        }
+    }
+    return samba_ok(t->session);
+}
+
+SAMBA__FN bool samba__tape_run(samba__tape *t)
+{
+    for (int32_t i = t->n_nodes - 1; i >= 0 && samba_ok(t->session); i--) {
+        if (!samba__tape_node(t, t->session->nodes[i])) break;
+    }
+    return samba_ok(t->session);
+}
+
+/* Where the backward pass begins: dloss = value. */
+SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, float value)
+{
+    samba_tensor *one = samba_full(t->session, loss->shape, value), **sum = &t->grad[loss->id];
+    *sum = *sum ? samba_add(*sum, one) : one;
+    return *sum != NULL;
+}
+
+SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
+{
+    samba__tape t;
+    samba_tensor *dx = NULL;
+    if (!loss || !x || !samba_ok(loss->session)) return NULL;
+    samba_session *s = loss->session;
+    if (x->session != s) {
+        samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to different sessions",
+                   loss->name, x->name);
+        return NULL;
+    }
+    if (!samba__is_float(loss->dtype) || !samba__is_float(x->dtype)) {
+        samba_fail(s, SAMBA_EDTYPE, "in samba_grad: %s is %T and %s is %T; both must be floats",
+                   loss->name, (int)loss->dtype,
+                   x->name, (int)x->dtype);
+        return NULL;
+    }
+    if (!samba__tape_open(&t, s)) return NULL;
+    t.needed[x->id] = true;
+    samba__tape_spread(&t);
+    if (!t.needed[loss->id]) {
+        samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name, x->name);
+    }
+    else if (samba__tape_seed(&t, loss, 1.0f) && samba__tape_run(&t)) dx = t.grad[x->id];
+    if (samba_ok(s) && !dx) {
+        samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient flows from %s to %s", loss->name,
+                   x->name);
+    }
+    samba__tape_close(&t);
+    return dx;
+}
+
+/* ==== [layers] ================================================================================ */
+
+/* Ops with parameters found by name. */
+
+SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, const char *part,
+                                           const samba_shape *shape,
+                                           int32_t role, samba_init init)
+{
+    char name[256];
+    samba__text t = samba__text_in(name, sizeof name);
+    if (!samba_ok(s)) return NULL;
+    if (!layer || !*layer) {
+        samba_fail(s, SAMBA_ENAME, "a layer needs a name for its %s", part);
+        return NULL;
+    }
+    samba__format(&t, "%s__%s", layer, part);
+    return samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
+}
+
+/* Lets the next op carry the layer's name. */
+SAMBA__FN void samba__name_next(samba_session *s, const char *layer)
+{
+    if (samba_ok(s)) s->next_name = layer;
+}
+
+SAMBA__FN samba_shape samba__shape2(int32_t a, int32_t b)
+{
+    samba_shape shape = samba_scalar_shape();
+    shape.ndim = 2, shape.dim[0] = a, shape.dim[1] = b;
+    return shape;
+}
+SAMBA__FN samba_shape samba__shape1(int32_t a)
+{
+    samba_shape shape = samba_scalar_shape();
+    shape.ndim = 1, shape.dim[0] = a;
+    return shape;
+}
+
+/* A layer's input must have a last dimension (or a given axis) to take its size from. */
+SAMBA__FN int32_t samba__layer_size(samba_tensor *x, const char *layer, int32_t axis)
+{
+    if (axis < 0) axis += x->shape.ndim;
+    if (axis >= 0 && axis < x->shape.ndim) return x->shape.dim[axis];
+    samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: %s %S has too few dimensions", layer ? layer
+               : "NULL", x->name, &x->shape);
+    return 0;
+}
+
+SAMBA__FN samba_tensor *samba__linear_layer(samba_tensor *x, const char *name, int32_t n, bool bias)
+{
+    int32_t k = x ? samba__layer_size(x, name, -1) : 0;
+    if (!k) return NULL;
+    samba_shape w_shape = samba__shape2(n, k), b_shape = samba__shape1(n);
+    samba_init init = samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)k));
+    samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
+    samba_tensor *b = bias
+        ? samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init) : NULL;
+    samba__name_next(x->session, name);
+    return samba_affine(x, w, b);
+}
+SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n)
+{
+    return samba__linear_layer(x, name, n, true);
+}
+SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, int32_t n)
+{
+    return samba__linear_layer(x, name, n, false);
+}
+
+SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
+{
+    int32_t n = x ? samba__layer_size(x, name, -1) : 0;
+    if (!n) return NULL;
+    samba_shape shape = samba__shape1(n);
+    samba_tensor *w = samba__layer_param(x->session, name, "weight", &shape, SAMBA__WEIGHT,
+                                         samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f));
+    samba_tensor *b = samba__layer_param(x->session, name, "bias", &shape, SAMBA__WEIGHT,
+                                         samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    samba__name_next(x->session, name);
+    return samba_layer_norm(x, w, b, 1e-5f);
+}
+
+SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
+{
+    int32_t n = x ? samba__layer_size(x, name, -1) : 0;
+    if (!n) return NULL;
+    samba_shape shape = samba__shape1(n);
+    samba_tensor *w = samba__layer_param(x->session, name, "weight", &shape, SAMBA__WEIGHT,
+                                         samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f));
+    samba__name_next(x->session, name);
+    return samba_rms_norm(x, w, 1e-5f);
+}
+
+SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
+{
+    int32_t n = x ? samba__layer_size(x, name, 1) : 0;
+    if (!n) return NULL;
+    samba_session *s = x->session;
+    samba_shape shape = samba__shape1(n);
+    samba_init one = samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f),
+        zero = samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f);
+    samba_tensor *w = samba__layer_param(s, name, "weight", &shape, SAMBA__WEIGHT, one);
+    samba_tensor *b = samba__layer_param(s, name, "bias", &shape, SAMBA__WEIGHT, zero);
+    samba_tensor *mean = samba__layer_param(s, name, "running_mean", &shape, SAMBA__STATE, zero);
+    samba_tensor *var = samba__layer_param(s, name, "running_var", &shape, SAMBA__STATE, one);
+    samba__name_next(s, name);
+    return samba_batch_norm(x, w, b, mean, var, 0.1f, 1e-5f);
+}
+
+SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int32_t o,
+                                          int32_t kernel, int32_t spatial,
+                                          const samba_conv_opts *opts)
+{
+    int32_t c = x ? samba__layer_size(x, name, 1) : 0, groups = opts && opts->groups > 0
+        ? opts->groups : 1;
+    if (!c) return NULL;
+    if (c % groups) {
+        samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of %s %S cannot be "
+                   "split into groups %d",
+                   name ? name : "NULL", c, x->name, &x->shape, groups);
+        return NULL;
+    }
+    samba_shape w_shape = samba_scalar_shape(), b_shape = samba__shape1(o);
+    w_shape.ndim = 2 + spatial;
+    w_shape.dim[0] = o, w_shape.dim[1] = c / groups, w_shape.dim[2] = w_shape.dim[3] = kernel;
+    double fan_in = (double)(c / groups) * (spatial == 2 ? (double)kernel * kernel
+                                            : (double)kernel);
+    samba_init init = samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)fan_in));
+    samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
+    samba_tensor *b = samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init);
+    samba__name_next(x->session, name);
+    return samba_convolution(x, w, b, opts);
+}
+SAMBA_API samba_tensor *samba_conv2d(samba_tensor *x, const char *name, int32_t o, int32_t kernel,
+                                     const samba_conv_opts *opts)
+{
+    return samba__conv_layer(x, name, o, kernel, 2, opts);
+}
+SAMBA_API samba_tensor *samba_conv1d(samba_tensor *x, const char *name, int32_t o, int32_t kernel,
+                                     const samba_conv_opts *opts)
+{
+    return samba__conv_layer(x, name, o, kernel, 1, opts);
+}
+
+SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int32_t rows,
+                                        int32_t n)
+{
+    if (!ids) return NULL;
+    samba_shape shape = samba__shape2(rows, n);
+    samba_tensor *w = samba__layer_param(ids->session, name, "weight", &shape, SAMBA__WEIGHT,
+                                         samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
+    samba__name_next(ids->session, name);
+    return samba_lookup(ids, w);
+}
+
+/* The counter of forward runs, which every dropout layer of the session shares. */
+SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
+{
+    if (!s->counter) {
+        s->counter = samba__emit1(SAMBA__OP_count, samba__counter(s, "forward_runs"), NULL, 0);
+    }
+    return s->counter;
+}
+
+SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
+{
+    char buffer[256];
+    samba__text t = samba__text_in(buffer, sizeof buffer);
+    if (!x || !samba_ok(x->session)) return NULL;
+    samba_session *s = x->session;
+    if (!name || !*name || !(p >= 0.0f && p <= 1.0f)) {
+        samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a rate p in "
+                   "0 ... 1", x->name);
+        return NULL;
+    }
+    samba__format(&t, "%s__p", name);
+    samba_tensor *rate = samba__argin(s, buffer, SAMBA_F32, p);
+    t = samba__text_in(buffer, sizeof buffer);
+    samba__format(&t, "%s__seed", name);
+    samba_tensor *in[4] = { x, rate, samba__argin(s, buffer, SAMBA_I32, 0.0f),
+                            samba__forward_counter(s) };
+    uint64_t key = samba__stream_key(s->seed, name);
+    int32_t attr[2];
+    uint32_t high = (uint32_t)(key >> 32), low = (uint32_t)key;
+    memcpy(&attr[0], &high, 4);
+    memcpy(&attr[1], &low, 4);
+    if (!in[1] || !in[2] || !in[3]) return NULL;
+    samba__name_next(s, name);
+    return samba__emit(s, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
+}
+
+/* ==== [optim] ================================================================================= */
+
+SAMBA__FN float samba__or(float value, float otherwise)
+{
+    return value != 0.0f ? value : otherwise;
+}
+
+/* The argins and the step counter that all parameters of one optimizer share. */
+typedef struct samba__optimizer {
+    const samba_optim *desc;
+    const char *prefix;
+    samba_tensor *lr, *weight_decay, *momentum, *beta1, *beta2, *eps, *max_norm, *step, *clip;
+} samba__optimizer;
+
+SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimizer *o,
+                                           const char *name, float value)
+{
+    char buffer[160];
+    samba__text t = samba__text_in(buffer, sizeof buffer);
+    samba__format(&t, "%s%s", o->prefix, name);
+    const samba_tensor *other = samba__named(s, buffer);
+    if (other && other->role != SAMBA__ARGIN) {
+        samba_fail(s, SAMBA_ENAME, "the optimizer's argin %s and the tensor %s %T %S have one "
+                   "name; rename the "
+                   "tensor or set argin_region_name", buffer, other->name, (int)other->dtype,
+                       &other->shape);
+        return NULL;
+    }
+    samba_tensor *argin = samba__argin(s, buffer, SAMBA_F32, value);
+    /* a new program, new defaults */
+    if (argin && argin->data) memcpy(argin->data, &value, sizeof value);
+    return argin;
+}
+
+SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
+                                     const samba_optim *desc, const char *prefix)
+{
+    char buffer[160];
+    samba__text t = samba__text_in(buffer, sizeof buffer);
+    memset(o, 0, sizeof *o);
+    o->desc = desc, o->prefix = prefix;
+    o->lr = samba__optim_argin(s, o, "lr", samba__or(desc->lr, 1e-3f));
+    o->weight_decay = samba__optim_argin(s, o, "weight_decay", desc->weight_decay);
+    if (desc->kind == SAMBA_SGD) {
+        o->momentum = samba__optim_argin(s, o, "momentum", desc->momentum);
+    } else {
+        o->beta1 = samba__optim_argin(s, o, "beta1", samba__or(desc->beta1, 0.9f));
+        o->beta2 = samba__optim_argin(s, o, "beta2", samba__or(desc->beta2, 0.997f));
+        o->eps = samba__optim_argin(s, o, "eps", samba__or(desc->eps, 1e-8f));
+    }
+    if (desc->max_grad_norm > 0.0f) {
+        o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
+    }
+    samba__format(&t, "%sstep", prefix);
+    s->section = SAMBA_OPT;
+    o->step = samba__emit1(SAMBA__OP_count, samba__counter(s, buffer), NULL, 0);
+    s->section = SAMBA_FWD;
+    return samba_ok(s);
+}
+
+/* GRADNORM: clip = min(1, max_norm / |all gradients of this optimizer|). */
+SAMBA__FN bool samba__optimizer_clip(samba_session *s, samba__optimizer *o,
+                                     samba_tensor *const *params, int32_t n)
+{
+    samba_tensor *sum = NULL;
+    if (!o->max_norm) return true;
+    s->section = SAMBA_GRADNORM;
+    for (int32_t i = 0; i < n && samba_ok(s); i++) {
+        int32_t attr[2] = { (1 << params[i]->shape.ndim) - 1, 0 };
+        samba_tensor *square = samba__emit1(SAMBA__OP_square_sum, params[i]->grad, attr, 2);
+        sum = sum ? samba_add(sum, square) : square;
+    }
+    o->clip = samba__emit2(SAMBA__OP_clip_factor, sum, o->max_norm, NULL, 0);
+    s->section = SAMBA_FWD;
+    return samba_ok(s);
+}
+
+SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
+{
+    return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE,
+                              samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+}
+
+SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o, samba_tensor *w)
+{
+    const samba_optim *d = o->desc;
+    s->section = SAMBA_OPT;
+    if (d->kind == SAMBA_SGD) {
+        samba_tensor *v = d->momentum != 0.0f ? samba__optim_state(w, "momentum") : NULL;
+        samba_tensor *in[8] = { w, w->grad, v, o->step, o->lr, o->weight_decay, o->momentum,
+                                o->clip };
+        int32_t attr[2] = { samba_float_attr(d->dampening), d->nesterov };
+        samba__emit(s, SAMBA__OP_sgd, in, 8, attr, 2, NULL);
+    } else {
+        samba_tensor *in[11] = { w, w->grad, samba__optim_state(w, "exp_avg"),
+                                 samba__optim_state(w, "exp_avg_sq"), o->step,
+                                 o->lr, o->weight_decay, o->beta1, o->beta2, o->eps, o->clip };
+        int32_t attr = d->kind == SAMBA_ADAMW;
+        samba__emit(s, SAMBA__OP_adamw, in, 11, &attr, 1, NULL);
+    }
+    s->section = SAMBA_FWD;
+    return samba_ok(s);
+}
+
+/* ==== [passes] ================================================================================ */
+
+/* One compilation: the program, then copies of the nodes it needs, rewritten and put in schedule
+   order. */
+typedef struct samba__compilation {
+    samba_session *session;
+    const samba_program *program;
+    samba_tensor *outputs[SAMBA_MAX_OUTPUTS + 1];
+    samba_tensor *losses[SAMBA_MAX_OUTPUTS + 1];
+    int32_t n_outputs, n_losses, microbatches;
+    samba_tensor **params;              /* trainable, with their optimizer */
+    int32_t *param_optim;
+    int32_t n_params;
+    struct samba__binding_pair *pairs;  /* named tensors and the values they are to hold */
+    int32_t n_pairs;
+    samba_tensor **bound;               /* by tensor id: the named tensor this value is stored as */
+    int32_t n_tensors;
+    int32_t first_generated;            /* id of the first node of the compiler's own */
+    samba__node **nodes;
+    int32_t n_nodes;
+    samba__node **producer;             /* by tensor id, among nodes */
+} samba__compilation;
+
+/* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
+typedef struct samba__binding_pair { samba_tensor *named, *source; } samba__binding_pair;
+
+/* What a tensor was replaced by. */
+SAMBA__FN samba_tensor *samba__final(samba_tensor *t)
+{
+    while (t && t->same_as) t = t->same_as;
+    return t;
+}
+
+SAMBA__FN samba__node *samba__producer_of(const samba__compilation *c, const samba_tensor *t)
+{
+    return t && t->id < c->n_tensors ? c->producer[t->id] : NULL;
+}
+
+/* Takes copies of the nodes that lead to an output, a gradient or a state update of the
+   compiler's. */
+SAMBA__FN bool samba__collect_live(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    int32_t n = samba__n_nodes(s);
+    bool *needed = (bool *)samba__temp(s, (size_t)c->n_tensors);
+    c->nodes = (samba__node **)samba__temp(s, (size_t)(n + c->n_pairs + 1) * sizeof *c->nodes);
+    c->producer = (samba__node **)samba__temp(s, (size_t)(c->n_tensors + 1) * sizeof *c->producer);
+    if (!needed || !c->nodes || !c->producer) return false;
+    for (int32_t i = 0; i < c->n_pairs; i++) needed[c->pairs[i].source->id] = true;
+    for (int32_t i = 0; i < c->n_tensors; i++) s->tensors[i]->same_as = NULL;
+    for (int32_t i = n - 1; i >= 0; i--) {
+        samba__node *node = s->nodes[i];
+        bool live = !node->eager && i >= c->first_generated && node->op->flags >> 8;
+        for (int32_t o = 0; o < node->n_out; o++) {
+            live = live || (!node->eager && needed[node->out[o]->id]);
+        }
+        node->live = live;
+        for (int32_t k = 0; live && k < node->n_in; k++) {
+            if (node->in[k]) needed[node->in[k]->id] = true;
+        }
+    }
+    for (int32_t i = 0; i < n; i++) {
+        samba__node *node = s->nodes[i], *copy;
+        if (!node->live) continue;
+        copy = (samba__node *)samba__temp(s, sizeof *copy);
+        if (!copy) return false;
+        *copy = *node;
+        copy->in = (samba_tensor **)samba__temp(s, (size_t)(node->n_in + 1) * sizeof *copy->in);
+        copy->attr = (int32_t *)samba__temp(s, SAMBA_MAX_ATTR * sizeof *copy->attr);
+        if (!copy->in || !copy->attr) return false;
+        memcpy(copy->in, node->in, (size_t)node->n_in * sizeof *copy->in);
+        memcpy(copy->attr, node->attr, (size_t)node->n_attr * sizeof *copy->attr);
+        c->nodes[c->n_nodes++] = copy;
+        for (int32_t o = 0; o < copy->n_out; o++) c->producer[copy->out[o]->id] = copy;
+    }
+    return true;
+}
+
+/* The only value of a constant scalar or tensor made by full. */
+SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t, float *value)
+{
+    const samba__node *n = samba__producer_of(c, t);
+    if (!n || n->op != &samba__op_table[SAMBA__OP_full]) return false;
+    *value = samba_attr_float(n->attr[0]);
+    return true;
+}
+
+SAMBA__FN samba__node *samba__made_by(const samba__compilation *c, const samba_tensor *t,
+                                      int32_t op)
+{
+    samba__node *n = samba__producer_of(c, t);
+    return n && n->op == &samba__op_table[op] ? n : NULL;
+}
+
+SAMBA__FN void samba__call_of(const samba__node *n, samba_spec *spec, samba_call *call)
+{
+    memset(call, 0, sizeof *call);
+    for (int32_t i = 0; i < n->n_in; i++) {
+        if (n->in[i]) spec[i] = samba__spec_of(n->in[i]);
+        else memset(&spec[i], 0, sizeof spec[i]), spec[i].shape.ndim = -1;
+    }
+    call->in = spec, call->n_in = n->n_in;
+    call->attr = n->attr, call->n_attr = n->n_attr;
+}
+
+/* ---- Rewrites. A rule returns what replaces the node's output, the output itself if it changed
+   the node in place, or NULL if it does not apply. ---- */
+
+/* In a program that only infers, dropout does nothing. */
+SAMBA__FN samba_tensor *samba__drop_dropout(samba__compilation *c, samba__node *n)
+{
+    return c->program->inference ? n->in[0] : NULL;
+}
+
+/* reshape(reshape(x)) = reshape(x), or x. */
+SAMBA__FN samba_tensor *samba__join_reshapes(samba__compilation *c, samba__node *n)
+{
+    samba__node *inner = samba__made_by(c, n->in[0], SAMBA__OP_reshape);
+    if (!inner) return NULL;
+    n->in[0] = inner->in[0];
+    return samba__same_shape(&n->in[0]->shape, &n->out[0]->shape) ? n->in[0] : n->out[0];
+}
+
+/* permute(permute(x)): compose, or x if they undo each other. */
+SAMBA__FN samba_tensor *samba__join_permutes(samba__compilation *c, samba__node *n)
+{
+    samba__node *inner = samba__made_by(c, n->in[0], SAMBA__OP_permute);
+    bool same = true;
+    if (!inner) return NULL;
+    for (int32_t i = 0; i < n->n_attr; i++) {
+        n->attr[i] = inner->attr[n->attr[i]];
+        same = same && n->attr[i] == i;
+    }
+    n->in[0] = inner->in[0];
+    return same ? n->in[0] : n->out[0];
+}
+
+/* scale(x, 1) = x; neg(neg(x)) = x. */
+SAMBA__FN samba_tensor *samba__drop_scale(samba__compilation *c, samba__node *n)
+{
+    (void)c;
+    return samba_attr_float(n->attr[0]) == 1.0f ? n->in[0] : NULL;
+}
+SAMBA__FN samba_tensor *samba__drop_negs(samba__compilation *c, samba__node *n)
+{
+    samba__node *inner = samba__made_by(c, n->in[0], SAMBA__OP_neg);
+    return inner ? inner->in[0] : NULL;
+}
+
+/* x times a constant 1 is x; times another constant is scale. */
+SAMBA__FN samba_tensor *samba__mul_to_scale(samba__compilation *c, samba__node *n)
+{
+    float value;
+    for (int32_t i = 0; i < 2; i++) {
+        samba_tensor *x = n->in[1 - i];
+        if (!samba__is_full(c, n->in[i], &value)
+            || !samba__same_shape(&x->shape, &n->out[0]->shape)
+                || x->dtype != n->out[0]->dtype) continue;
+        if (value == 1.0f) return x;
+        n->op = &samba__op_table[SAMBA__OP_scale];
+        n->in[0] = x;
+        n->n_in = 1;
+        n->attr[0] = samba_float_attr(value);
+        n->n_attr = 1;
+        return n->out[0];
+    }
+    return NULL;
+}
+
+/* matmul of a matrix whose last two axes were swapped reads it the other way round instead. */
+SAMBA__FN samba_tensor *samba__matmul_permuted(samba__compilation *c, samba__node *n)
+{
+    bool changed = false;
+    for (int32_t i = 0; i < 2; i++) {
+        samba__node *p = samba__made_by(c, n->in[i], SAMBA__OP_permute);
+        int32_t d = p ? p->n_attr : 0;
+        bool swaps = d >= 2 && p->attr[d - 1] == d - 2 && p->attr[d - 2] == d - 1;
+        for (int32_t k = 0; swaps && k < d - 2; k++) swaps = p->attr[k] == k;
+        if (!swaps) continue;
+        n->in[i] = p->in[0];
+        n->attr[i] = !n->attr[i];
+        changed = true;
+    }
+    return changed ? n->out[0] : NULL;
+}
+
+typedef struct samba__rewrite {
+    int32_t op;
+    const char *name;
+    samba_tensor *(*apply)(samba__compilation *c, samba__node *n);
+} samba__rewrite;
+
+static const samba__rewrite samba__rewrites[] = {
+    { SAMBA__OP_dropout, "no dropout in inference", samba__drop_dropout },
+    { SAMBA__OP_reshape, "join reshapes", samba__join_reshapes },
+    { SAMBA__OP_permute, "join permutes", samba__join_permutes },
+    { SAMBA__OP_scale, "drop scale by 1", samba__drop_scale },
+    { SAMBA__OP_neg, "drop double neg", samba__drop_negs },
+    { SAMBA__OP_mul, "product with a constant", samba__mul_to_scale },
+    { SAMBA__OP_matmul, "transposes into matmul", samba__matmul_permuted }
+};
+
+/* An elementwise op stretches its inputs itself: reads expand's input where the result stays the
+   same. */
+SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
+{
+    for (int32_t i = 0; i < n->n_in && n->op->work == samba__map_work
+         && n->op->kernel != samba__op_table[SAMBA__OP_cast].kernel; i++) {
+        samba__node *e = samba__made_by(c, n->in[i], SAMBA__OP_expand);
+        samba_tensor *before = n->in[i];
+        samba_spec spec[SAMBA_MAX_IN];
+        samba_call call;
+        if (!e) continue;
+        n->in[i] = e->in[0];
+        samba__call_of(n, spec, &call);
+        if (!samba__infer(n->op, &call)
+            || !samba__same_shape(&call.out[0].shape, &n->out[0]->shape)) n->in[i] = before;
+    }
+}
+
+/* An elementwise op on constant scalars is computed now. */
+SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
+{
+    float value[3] = { 0.0f, 0.0f, 0.0f }, result = 0.0f;
+    samba_spec spec[SAMBA_MAX_IN], out;
+    int32_t fault[3] = { 0, 0, 0 };
+    samba_args a;
+    if (n->op->work != samba__map_work || n->n_in > 3 || n->out[0]->dtype != SAMBA_F32
+        || n->out[0]->shape.ndim) return;
+    memset(&a, 0, sizeof a);
+    for (int32_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i] || n->in[i]->shape.ndim || !samba__is_full(c, n->in[i], &value[i])) return;
+        spec[i] = samba__spec_of(n->in[i]);
+        a.in[i] = &value[i];
+    }
+    out = samba__spec_of(n->out[0]);
+    a.in_spec = spec, a.out_spec = &out, a.n_in = n->n_in, a.n_out = 1;
+    a.attr = n->attr, a.n_attr = n->n_attr, a.fault = fault;
+    a.out[0] = &result, a.end = 1;
+    n->op->kernel(&a);
+    n->op = &samba__op_table[SAMBA__OP_full];
+    n->n_in = 0;
+    n->n_attr = 1;
+    n->attr[0] = samba_float_attr(result);
+}
+
+SAMBA__FN uint64_t samba__node_key(const samba__node *n)
+{
+    uint64_t h = samba__hash(n->attr, (size_t)n->n_attr * 4, n->op->wire);
+    for (int32_t i = 0; i < n->n_in; i++) {
+        h = samba__hash_round(h, n->in[i] ? (uint64_t)n->in[i]->id + 1 : 0);
+    }
+    return h;
+}
+
+SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
+{
+    if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || a->op->flags >> 8) {
+        return false;
+    }
+    return !memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in)
+        && !memcmp(a->attr, b->attr, (size_t)a->n_attr * 4);
+}
+
+/* Replaces a node by an equal earlier one; enters it into the table otherwise. */
+SAMBA__FN bool samba__merge_equal(samba__node *n, samba__node **table, uint64_t mask)
+{
+    for (uint64_t i = samba__node_key(n) & mask;; i = (i + 1) & mask) {
+        if (!table[i]) {
+            table[i] = n;
+            return false;
+        }
+        if (!samba__same_call(n, table[i])) continue;
+        for (int32_t o = 0; o < n->n_out; o++) n->out[o]->same_as = table[i]->out[o];
+        return true;
+    }
+}
+
+/* Once over the nodes in order: rewrites, constant folding, common subexpressions. */
+SAMBA__FN bool samba__simplify(samba__compilation *c)
+{
+    uint64_t mask = 1;
+    while (mask < (uint64_t)c->n_nodes * 2) mask *= 2;
+    samba__node **table = (samba__node **)samba__temp(c->session, (size_t)mask * sizeof *table);
+    if (!table) return false;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        samba__node *n = c->nodes[i];
+        for (int32_t k = 0; k < n->n_in; k++) n->in[k] = samba__final(n->in[k]);
+        if (c->program->level != SAMBA_O0) {
+            for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
+                if (n->op != &samba__op_table[samba__rewrites[r].op]) continue;
+                samba_tensor *y = samba__rewrites[r].apply(c, n);
+                if (y && y != n->out[0]) n->out[0]->same_as = y;
+            }
+            samba__skip_expands(c, n);
+            samba__fold_constants(c, n);
+        }
+        if (!n->out[0]->same_as && c->program->level != SAMBA_O0) {
+            samba__merge_equal(n, table, mask - 1);
+        }
+    }
+    return true;
+}
+
+/* A node that copies a value into the memory of a named tensor. */
+SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *from, samba_tensor *to)
+{
+    samba__node *n = (samba__node *)samba__temp(c->session, sizeof *n);
+    if (!n) return NULL;
+    n->op = &samba__op_table[SAMBA__OP_reshape];
+    n->name = to->name;
+    n->in = (samba_tensor **)samba__temp(c->session, sizeof *n->in);
+    n->attr = (int32_t *)samba__temp(c->session, SAMBA_MAX_ATTR * sizeof *n->attr);
+    if (!n->in || !n->attr) return NULL;
+    n->in[0] = from, n->out[0] = to;
+    n->n_in = n->n_out = 1;
+    n->n_attr = to->shape.ndim;
+    memcpy(n->attr, to->shape.dim, sizeof to->shape.dim);
+    n->section = to->role == SAMBA__GRADIENT ? SAMBA_BCKWD : SAMBA_FWD;
+    return n;
+}
+
+/* Lets each value be computed where its name says it is stored; copies it there if it has another
+   home. */
+SAMBA__FN bool samba__bind(samba__compilation *c)
+{
+    for (int32_t i = 0; i < c->n_pairs; i++) {
+        samba_tensor *named = c->pairs[i].named, *r = samba__final(c->pairs[i].source);
+        samba__node *n = samba__producer_of(c, r);
+        bool updates = n && samba__updated_input(n->op, r->out_index) >= 0;
+        if (r == named && (!n || updates || c->bound[r->id])) continue;
+        if (named->role == SAMBA__TEMP) named->role = SAMBA__OUTPUT;
+        if (n && !updates && !c->bound[r->id]) {
+            c->bound[r->id] = named;
+            continue;
+        }
+        named->same_as = NULL;
+        n = samba__copy_node(c, r, named);
+        if (!n) return false;
+        c->pairs[i].source = named;
+        c->bound[named->id] = named;
+        c->nodes[c->n_nodes++] = n;
+    }
+    return true;
+}
+
+/* Drops the nodes that nobody reads any more, and sorts the rest by section type, keeping trace
+   order. */
+SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
+{
+    bool *needed = (bool *)samba__temp(c->session, (size_t)c->n_tensors + 1);
+    samba__node **sorted = (samba__node **)samba__temp(c->session,
+                                                       (size_t)(c->n_nodes + 1) * sizeof *sorted);
+    int32_t n = 0;
+    if (!needed || !sorted) return false;
+    for (int32_t i = 0; i < c->n_pairs; i++) needed[samba__final(c->pairs[i].source)->id] = true;
+    for (int32_t i = c->n_nodes - 1; i >= 0; i--) {
+        samba__node *node = c->nodes[i];
+        node->live = !node->out[0]->same_as && node->id >= c->first_generated
+            && node->op->flags >> 8;
+        for (int32_t o = 0; o < node->n_out; o++) {
+            node->live = node->live || needed[node->out[o]->id];
+        }
+        if (node->out[0]->same_as) node->live = false;
+        for (int32_t k = 0; node->live && k < node->n_in; k++) {
+            if (node->in[k]) needed[node->in[k]->id] = true;
+        }
+    }
+    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
+        for (int32_t i = 0; i < c->n_nodes; i++) {
+            if (c->nodes[i]->live && c->nodes[i]->section == type) sorted[n++] = c->nodes[i];
+        }
+    }
+    c->nodes = sorted;
+    c->n_nodes = n;
+    return true;
+}
+
+/* ==== [plan] ================================================================================== */
+
+/* A symbol to be: what it stands for, how long it lives, where it lies. */
+typedef struct samba__place {
+    samba_tensor *tensor;               /* NULL for scratch */
+    const char *name;
+    samba_spec spec;
+    int32_t role, region, first, last;
+    int32_t alias;                      /* place whose memory this one views; -1: its own */
+    int32_t storage;                    /* place it shares memory with (in place), or itself */
+    bool windowed;
+    uint64_t bytes, offset;
+    int32_t index;                      /* number in the PEF, after sorting */
+    int32_t grad;                       /* place of its gradient; -1: none */
+} samba__place;
+
+typedef struct samba__section_plan { uint32_t type; int32_t first, n; } samba__section_plan;
+
+typedef struct samba__plan {
+    samba__place *places;
+    int32_t n_places;
+    int32_t *place_of;                  /* by tensor id; -1: none */
+    int32_t *scratch_of;                /* by node; -1: none */
+    samba__section_plan *sections;
+    int32_t n_sections;
+    uint64_t region[SAMBA__N_REGIONS], lower_bound;
+} samba__plan;
+
+SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, const char *name,
+                                   const samba_spec *spec, int32_t role)
+{
+    samba__place *q = &p->places[p->n_places];
+    memset(q, 0, sizeof *q);
+    q->tensor = t, q->name = name, q->spec = *spec, q->role = role;
+    q->alias = q->grad = -1;
+    q->storage = p->n_places;
+    q->bytes = samba__spec_bytes(spec);
+    q->first = q->last = -1;
+    q->region = role == SAMBA__TEMP || role == SAMBA__SCRATCH ? SAMBA__REGION_ARENA
+              : role == SAMBA__INPUT || role == SAMBA__OUTPUT ? SAMBA__REGION_IO
+                  : SAMBA__REGION_STATE;
+    return p->n_places++;
+}
+
+/* The place of a tensor: that of the named tensor it is bound to, or its own. */
+SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, samba_tensor *t)
+{
+    samba_tensor *named = c->bound[t->id] ? c->bound[t->id] : t;
+    samba_spec spec = samba__spec_of(named);
+    if (p->place_of[t->id] >= 0) return p->place_of[t->id];
+    if (p->place_of[named->id] < 0) {
+        p->place_of[named->id] = samba__add_place(p, named, named->name, &spec, named->role);
+    }
+    return p->place_of[t->id] = p->place_of[named->id];
+}
+
+SAMBA__FN void samba__use_place(samba__plan *p, int32_t i, int32_t node)
+{
+    samba__place *q = &p->places[i];
+    if (q->first < 0) q->first = node;
+    q->last = node;
+    if (q->alias < 0) return;
+    q = &p->places[q->alias];
+    if (q->last < node) q->last = node;
+}
+
+/* Gives every tensor and every scratch its place, with lifetimes. */
+SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
+{
+    samba_session *s = c->session;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        samba__node *n = c->nodes[i];
+        samba_spec spec[SAMBA_MAX_IN], scratch;
+        samba_call call;
+        samba_work w;
+        samba__call_of(n, spec, &call);
+        if (!samba__infer(n->op, &call)) return samba__fail_call(s, n->op, n->in, &call);
+        samba__measure(n->op, &call, &w);
+        for (int32_t k = 0; k < n->n_in; k++) {
+            if (n->in[k]) samba__use_place(p, samba__place_for(c, p, n->in[k]), i);
+        }
+        for (int32_t o = 0; o < n->n_out; o++) {
+            int32_t updated = samba__updated_input(n->op, o), at;
+            if (updated >= 0) p->place_of[n->out[o]->id] = samba__place_for(c, p, n->in[updated]);
+            at = samba__place_for(c, p, n->out[o]);
+            samba__place *q = &p->places[at];
+            bool view = (n->op->flags & SAMBA_OP_VIEW) && o == 0 && q->role == SAMBA__TEMP
+                && q->first < 0;
+            int32_t base = view ? p->place_of[n->in[0]->id] : -1;
+            if (view && p->places[base].region == SAMBA__REGION_ARENA) {
+                q->alias = p->places[base].alias >= 0 ? p->places[base].alias : base;
+            }
+            samba__use_place(p, at, i);
+        }
+        p->scratch_of[i] = -1;
+        if (!w.scratch) continue;
+        scratch.dtype = SAMBA_U8,
+            scratch.shape = samba__shape2((int32_t)((w.scratch + 1023) / 1024), 1024);
+        p->scratch_of[i] = samba__add_place(p, NULL, "scratch", &scratch, SAMBA__SCRATCH);
+        samba__use_place(p, p->scratch_of[i], i);
+    }
+    return true;
+}
+
+/* An elementwise result takes over the memory of its first input when that dies here and nobody
+   else reads it. */
+SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p)
+{
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        if (!(n->op->flags & SAMBA_OP_INPLACE) || n->n_in < 1 || !n->in[0]) continue;
+        int32_t in = p->place_of[n->in[0]->id], out = p->place_of[n->out[0]->id];
+        int32_t base = p->places[in].alias >= 0 ? p->places[in].alias : in;
+        samba__place *x = &p->places[base], *y = &p->places[out];
+        bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0
+            && x->last == i && y->first == i
+                    && x->bytes == y->bytes
+                        && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
+        for (int32_t k = 1; fits && k < n->n_in; k++) {
+            int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : -1;
+            int32_t other_base = other >= 0 && p->places[other].alias >= 0 ? p->places[other].alias
+                : other;
+            if (other_base == base && other != in) fits = false;
+        }
+        if (fits) y->storage = x->storage;
+    }
+}
+
+/* A block of arena memory: a chain of places that take over from each other. */
+typedef struct samba__storage { int32_t id, first, last; uint64_t bytes, offset; } samba__storage;
+
+SAMBA__FN int samba__by_size(const void *a, const void *b)
+{
+    const samba__storage *x = (const samba__storage *)a, *y = (const samba__storage *)b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return x->id < y->id ? -1 : 1;
+}
+
+/* Largest first, each into the smallest gap among the ones it lives together with; `placed` stays
+   sorted by offset. Greedy by size: Pisarchyk, Lee, "Efficient memory management for deep neural
+   net " "inference", 2020. */
+SAMBA__FN uint64_t samba__best_gap(const samba__storage *b, samba__storage *const *placed,
+                                   int32_t n)
+{
+    uint64_t best = 0, best_size = ~(uint64_t)0, end = 0;
+    bool found = false;
+    for (int32_t i = 0; i < n; i++) {
+        const samba__storage *p = placed[i];
+        if (p->last < b->first || b->last < p->first) continue;
+        if (p->offset > end && p->offset - end >= b->bytes && p->offset - end < best_size) {
+            best = end, best_size = p->offset - end;
+            found = true;
+        }
+        if (p->offset + p->bytes > end) end = p->offset + p->bytes;
+    }
+    return found ? best : end;
+}
+
+SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
+{
+    samba__storage *all = (samba__storage *)samba__temp(s, (size_t)(p->n_places + 1) * sizeof *all);
+    samba__storage **placed = (samba__storage **)samba__temp(s,
+                                                             (size_t)(p->n_places
+                                                                     + 1) * sizeof *placed);
+    int32_t *of = (int32_t *)samba__temp(s, (size_t)(p->n_places + 1) * sizeof *of), n = 0, m = 0;
+    if (!all || !placed || !of) return false;
+    for (int32_t i = 0; i < p->n_places; i++) {
+        samba__place *q = &p->places[i];
+        if (q->region != SAMBA__REGION_ARENA || q->alias >= 0) continue;
+        if (q->storage == i) {
+            of[i] = n;
+            all[n].id = i, all[n].first = q->first, all[n].last = q->last;
+            all[n++].bytes = (q->bytes + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
+        } else if (all[of[q->storage]].last < q->last) {
+            all[of[q->storage]].last = q->last;
+        }
+    }
+    qsort(all, (size_t)n, sizeof *all, samba__by_size);
+    for (int32_t i = 0; i < n; i++) {
+        int32_t at = m++;
+        all[i].offset = samba__best_gap(&all[i], placed, at);
+        for (; at > 0 && placed[at - 1]->offset > all[i].offset; at--) placed[at] = placed[at - 1];
+        placed[at] = &all[i];
+        p->places[all[i].id].offset = all[i].offset;
+        if (all[i].offset + all[i].bytes > p->region[SAMBA__REGION_ARENA]) {
+            p->region[SAMBA__REGION_ARENA] = all[i].offset + all[i].bytes;
+        }
+    }
+    for (int32_t i = 0; i < p->n_places; i++) {
+        samba__place *q = &p->places[i];
+        if (q->region == SAMBA__REGION_ARENA && q->alias < 0) {
+            q->offset = p->places[q->storage].offset;
+        }
+    }
+    for (int32_t i = 0; i < p->n_places; i++) {
+        samba__place *q = &p->places[i];
+        if (q->alias >= 0) q->offset = p->places[q->alias].offset;
+    }
+    return true;
+}
+
+/* What lives outside the arena lies one after another in its region. */
+SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan *p)
+{
+    bool trains = false;
+    for (int32_t i = 0; i < c->n_nodes; i++) trains = trains || c->nodes[i]->op->flags >> 8;
+    for (int32_t i = 0; i < p->n_places; i++) {
+        samba__place *q = &p->places[i];
+        if (q->region == SAMBA__REGION_ARENA) continue;
+        if (!trains && (q->role == SAMBA__WEIGHT || q->role == SAMBA__CONSTANT)) {
+            q->region = SAMBA__REGION_READONLY;
+        }
+        q->windowed = q->region == SAMBA__REGION_IO && c->microbatches > 1
+            && q->tensor->batch_dim >= 0;
+        q->offset = p->region[q->region];
+        uint64_t bytes = q->bytes * (q->windowed ? (uint64_t)c->microbatches : 1);
+        p->region[q->region] += (bytes + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
+    }
+}
+
+/* The most bytes that any plan needs: the sum of what is alive at one node. */
+SAMBA__FN void samba__measure_bound(const samba__compilation *c, samba__plan *p)
+{
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        uint64_t live = 0;
+        for (int32_t k = 0; k < p->n_places; k++) {
+            const samba__place *q = &p->places[k];
+            if (q->region != SAMBA__REGION_ARENA || q->alias >= 0 || q->first > i || q->last < i) {
+                continue;
+            }
+            if (q->storage == k || q->first != i) live += q->bytes;
+        }
+        if (live > p->lower_bound) p->lower_bound = live;
+    }
+}
+
+/* Sections: ranges of one type. -o0 makes one for each op, -o1 cuts when the working set outgrows
+   sram_bytes. */
+SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
+{
+    samba_opt_level level = c->program->level;
+    int64_t budget = c->program->sram_bytes ? c->program->sram_bytes : (int64_t)1 << 20, used = 0;
+    p->sections = (samba__section_plan *)samba__temp(c->session,
+                                            (size_t)(c->n_nodes + 1) * sizeof *p->sections);
+    if (!p->sections) return false;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        samba__section_plan *last = p->n_sections ? &p->sections[p->n_sections - 1] : NULL;
+        int64_t bytes = 0;
+        for (int32_t k = 0; k < n->n_in; k++) {
+            bytes += n->in[k] ? (int64_t)p->places[p->place_of[n->in[k]->id]].bytes : 0;
+        }
+        for (int32_t o = 0; o < n->n_out; o++) {
+            bytes += (int64_t)p->places[p->place_of[n->out[o]->id]].bytes;
+        }
+        used += bytes;
+        if (last && last->type == n->section && level != SAMBA_O0
+            && (level != SAMBA_O1 || used <= budget)) {
+            last->n++;
+            continue;
+        }
+        last = &p->sections[p->n_sections++];
+        last->type = n->section, last->first = i, last->n = 1;
+        used = bytes;
+    }
+    return true;
+}
+
+SAMBA__FN int samba__by_address(const void *a, const void *b)
+{
+    const samba__place *x = *(samba__place *const *)a, *y = *(samba__place *const *)b;
+    if (x->region != y->region) return x->region < y->region ? -1 : 1;
+    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Numbers the places by address: the order in which a PEF lists its symbols. */
+SAMBA__FN samba__place **samba__sort_places(samba_session *s, samba__plan *p)
+{
+    samba__place **sorted = (samba__place **)samba__temp(s,
+                                                         (size_t)(p->n_places
+                                                                 + 1) * sizeof *sorted);
+    if (!sorted) return NULL;
+    for (int32_t i = 0; i < p->n_places; i++) {
+        sorted[i] = &p->places[i];
+        p->places[i].index = i;
+    }
+    qsort(sorted, (size_t)p->n_places, sizeof *sorted, samba__by_address);
+    for (int32_t i = 0; i < p->n_places; i++) sorted[i]->index = i;
+    return sorted;
+}
+
+SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
+{
+    samba_session *s = c->session;
+    memset(p, 0, sizeof *p);
+    p->places = (samba__place *)samba__temp(s,
+                                            (size_t)(c->n_tensors + c->n_nodes
+                                                     + 1) * sizeof *p->places);
+    p->place_of = (int32_t *)samba__temp(s, (size_t)(c->n_tensors + 1) * sizeof *p->place_of);
+    p->scratch_of = (int32_t *)samba__temp(s, (size_t)(c->n_nodes + 1) * sizeof *p->scratch_of);
+    if (!p->places || !p->place_of || !p->scratch_of) return false;
+    for (int32_t i = 0; i < c->n_tensors; i++) p->place_of[i] = -1;
+    if (!samba__find_places(c, p)) return false;
+    for (int32_t i = 0; i < c->n_params; i++) {
+        samba_tensor *w = c->params[i], *g = w->grad;
+        if (g && p->place_of[w->id] >= 0 && p->place_of[g->id] >= 0) {
+            p->places[p->place_of[w->id]].grad = p->place_of[g->id];
+        }
+    }
+    samba__share_in_place(c, p);
+    samba__place_persistent(c, p);
+    if (!samba__place_arena(s, p) || !samba__cut_sections(c, p)) return false;
+    samba__measure_bound(c, p);
+    if (c->program->mapping != SAMBA_MAPPING_SPATIAL || !c->program->sram_bytes) return true;
+    uint64_t needed = 0;
+    for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) needed += p->region[r];
+    return needed <= (uint64_t)c->program->sram_bytes ? true
+         : samba_fail(s, SAMBA_ERANGE, "mapping spatial keeps everything on chip: %l bytes are "
+                      "needed, sram_bytes is %l; use "
+                      "mapping section or a smaller batch", (int64_t)needed,
+                          c->program->sram_bytes);
+}
+
+/* ==== [pef-write] ============================================================================= */
+
+/* Bytes that grow by known amounts: every table's size is counted before it is written. */
+typedef struct samba__writer {
+    uint8_t *bytes;
+    size_t size;
+    uint32_t n_words, strings_at;
+    uint8_t *words;
+    char *strings;
+} samba__writer;
+
+SAMBA__FN uint32_t samba__write_string(samba__writer *w, const char *text)
+{
+    uint32_t at = w->strings_at;
+    size_t n = strlen(text) + 1;
+    memcpy(w->strings + at, text, n);
+    w->strings_at += (uint32_t)n;
+    return at;
+}
+
+SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
+{
+    samba__put32(w->words + 4 * w->n_words++, word);
+}
+
+/* Which argin an ARGIN symbol is; the rest of the name says whose. */
+enum { SAMBA__ARGIN_OTHER = 0, SAMBA__ARGIN_RATE = 1, SAMBA__ARGIN_SEED = 2 };
+
+SAMBA__FN bool samba__ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !memcmp(text + n - m, end, m);
+}
+
+SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__compilation *c,
+                                   const samba__plan *p, uint8_t *r, const samba__place *q)
+{
+    bool forever = q->region != SAMBA__REGION_ARENA;
+    samba__put32(r, samba__write_string(w, q->name));
+    r[4] = (uint8_t)q->role;
+    r[5] = (uint8_t)q->spec.dtype;
+    r[6] = (uint8_t)q->spec.shape.ndim;
+    r[7] = (uint8_t)q->region;
+    for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++) {
+        samba__put32(r + 8 + 4 * d, d < q->spec.shape.ndim ? (uint32_t)q->spec.shape.dim[d] : 0);
+    }
+    samba__put64(r + 40, q->offset);
+    samba__put32(r + 56, forever ? 0 : (uint32_t)q->first);
+    samba__put32(r + 60, forever ? SAMBA__FOREVER : (uint32_t)q->last);
+    samba__put32(r + 64, q->alias < 0 ? 0 : (uint32_t)p->places[q->alias].index + 1);
+    samba__put32(r + 68, q->grad < 0 ? 0 : (uint32_t)p->places[q->grad].index + 1);
+    r[72] = (uint8_t)(q->tensor && forever ? q->tensor->batch_dim + 1 : 0);
+    r[73] = q->windowed;
+    r[74] = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
+    if (q->role == SAMBA__ARGIN) {
+        samba__put32(r + 76, samba__ends_with(q->name, "__p") ? SAMBA__ARGIN_RATE
+                           : samba__ends_with(q->name, "__seed") ? SAMBA__ARGIN_SEED
+                               : SAMBA__ARGIN_OTHER);
+    }
+    (void)c;
+}
+
+SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
+                                 const samba__plan *p, uint8_t *r, int32_t i)
+{
+    const samba__node *n = c->nodes[i];
+    samba__put32(r, n->op->wire);
+    r[4] = (uint8_t)n->n_in;
+    r[5] = (uint8_t)n->n_out;
+    r[6] = (uint8_t)n->n_attr;
+    samba__put32(r + 8, samba__write_string(w, n->name));
+    samba__put32(r + 12, w->n_words);
+    samba__put32(r + 16, p->scratch_of[i] < 0 ? 0
+                 : (uint32_t)p->places[p->scratch_of[i]].index + 1);
+    for (int32_t k = 0; k < n->n_in; k++) {
+        samba__write_word(w, n->in[k] ? (uint32_t)p->places[p->place_of[n->in[k]->id]].index + 1
+                          : 0);
+    }
+    for (int32_t o = 0; o < n->n_out; o++) {
+        samba__write_word(w, (uint32_t)p->places[p->place_of[n->out[o]->id]].index + 1);
+    }
+    for (int32_t k = 0; k < n->n_attr; k++) samba__write_word(w, (uint32_t)n->attr[k]);
+}
+
+/* Line i of the description that a later load compares: traced calls, then outputs, losses,
+   optimizers. False after the last line. Lines up to *n_graph describe the graph alone. */
+SAMBA__FN bool samba__trace_line(const samba__compilation *c, int32_t i, samba__text *t,
+                                 bool *graph)
+{
+    static const char *const kinds[] = { "none", "SGD", "AdamW", "Adam" };
+    samba_session *s = c->session;
+    *graph = true;
+    for (int32_t k = 0; k < samba__n_nodes(s); k++) {
+        if (s->nodes[k]->generated || s->nodes[k]->eager || i-- > 0) continue;
+        samba__put_call(t, s->nodes[k]);
+        return true;
+    }
+    *graph = false;
+    if (i < c->n_outputs) {
+        samba__format(t, "output %s", c->outputs[i]->name);
+        return true;
+    }
+    i -= c->n_outputs;
+    if (i < c->n_losses) {
+        samba__format(t, "loss %s", c->losses[i]->name);
+        return true;
+    }
+    i -= c->n_losses;
+    if (i < c->n_params) {
+        const samba_optim *o = c->param_optim[i] < 0 ? NULL : c->program->optims
+            ? &c->program->optims[c->param_optim[i]] : &c->program->optim;
+        samba__format(t, "parameter %s: optimizer %d %s%s%s", c->params[i]->name,
+                      c->param_optim[i], kinds[o ? o->kind : 0],
+                      o && o->momentum != 0.0f ? " momentum" : "", o && o->max_grad_norm > 0.0f
+                          ? " clipped" : "");
+        return true;
+    }
+    i -= c->n_params;
+    if (i > 0) return false;
+    samba__format(t, "microbatches %d%s", c->microbatches, c->program->inference ? " inference"
+                  : "");
+    return true;
+}
+
+#define SAMBA__LINE 2048
+
+SAMBA__FN size_t samba__trace_size(const samba__compilation *c)
+{
+    char line[SAMBA__LINE];
+    size_t size = 1;
+    bool graph;
+    for (int32_t i = 0;; i++) {
+        samba__text t = samba__text_in(line, sizeof line);
+        if (!samba__trace_line(c, i, &t, &graph)) return size;
+        size += t.len + 1;
+    }
+}
+
+SAMBA__FN void samba__write_trace(const samba__compilation *c, char *at)
+{
+    char line[SAMBA__LINE];
+    bool graph;
+    for (int32_t i = 0;; i++) {
+        samba__text t = samba__text_in(line, sizeof line);
+        if (!samba__trace_line(c, i, &t, &graph)) break;
+        memcpy(at, line, t.len);
+        at += t.len;
+        *at++ = '\n';
+    }
+    *at = 0;
+}
+
+SAMBA__FN void samba__seal(uint8_t *bytes, size_t size)
+{
+    samba__put64(bytes + 16, size);
+    samba__put64(bytes + 24, samba__hash(bytes + 32, size - 32, 0));
+}
+
+/* The PEF without data, in temporary memory. */
+SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, samba__writer *w)
+{
+    samba_session *s = c->session;
+    samba__place **sorted = samba__sort_places(s, p);
+    size_t strings = 0, words = 0, trace = samba__trace_size(c);
+    for (int32_t i = 0; i < p->n_places; i++) strings += strlen(p->places[i].name) + 1;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        strings += strlen(c->nodes[i]->name) + 1;
+        words += (size_t)(c->nodes[i]->n_in + c->nodes[i]->n_out + c->nodes[i]->n_attr);
+    }
+    size_t symbols_at = SAMBA__PEF_HEADER,
+        nodes_at = symbols_at + (size_t)p->n_places * SAMBA__PEF_SYMBOL;
+    size_t sections_at = nodes_at + (size_t)c->n_nodes * SAMBA__PEF_NODE;
+    size_t words_at = sections_at + (size_t)p->n_sections * SAMBA__PEF_SECTION,
+        strings_at = words_at + words * 4;
+    if (!strings) strings = 1;
+    memset(w, 0, sizeof *w);
+    w->size = samba__align_size(strings_at + strings + trace);
+    w->bytes = (uint8_t *)samba__temp(s, w->size);
+    if (!w->bytes || !sorted) return false;
+    w->words = w->bytes + words_at;
+    w->strings = (char *)w->bytes + strings_at;
+    samba__put64(w->bytes, SAMBA__PEF_MAGIC);
+    samba__put32(w->bytes + 8, SAMBA__PEF_VERSION);
+    samba__put32(w->bytes + 12, c->program->inference ? SAMBA__PEF_INFERENCE : 0);
+    samba__put32(w->bytes + 32, (uint32_t)p->n_places);
+    samba__put32(w->bytes + 36, (uint32_t)c->n_nodes);
+    samba__put32(w->bytes + 40, (uint32_t)p->n_sections);
+    samba__put32(w->bytes + 44, (uint32_t)words);
+    samba__put32(w->bytes + 48, (uint32_t)strings);
+    samba__put32(w->bytes + 52, (uint32_t)trace);
+    samba__put32(w->bytes + 56, (uint32_t)c->microbatches);
+    for (int i = 0; i < SAMBA__N_REGIONS; i++) samba__put64(w->bytes + 64 + 8 * i, p->region[i]);
+    for (int32_t i = 0; i < p->n_places; i++) {
+        samba__write_symbol(w, c, p, w->bytes + symbols_at + (size_t)i * SAMBA__PEF_SYMBOL,
+                            sorted[i]);
+    }
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        samba__write_node(w, c, p, w->bytes + nodes_at + (size_t)i * SAMBA__PEF_NODE, i);
+    }
+    for (int32_t i = 0; i < p->n_sections; i++) {
+        uint8_t *r = w->bytes + sections_at + (size_t)i * SAMBA__PEF_SECTION;
+        samba__put32(r, p->sections[i].type);
+        samba__put32(r + 4, (uint32_t)p->sections[i].first);
+        samba__put32(r + 8, (uint32_t)p->sections[i].n);
+    }
+    samba__write_trace(c, (char *)w->bytes + strings_at + strings);
+    samba__seal(w->bytes, w->size);
+    return true;
+}
+
+/* Where the value of a symbol comes from when a file is written; NULL: it has none. */
+typedef const void *(*samba__value_fn)(samba_session *s, uint32_t index, const char *name,
+                                       const samba__symbol *symbol);
+
+/* A copy of a PEF with the values that value_of gives; the caller frees it. */
+SAMBA__FN uint8_t *samba__with_values(samba_session *s, const samba__pef *pef,
+                                      samba__value_fn value_of, size_t *size)
+{
+    size_t tables = (size_t)(pef->data - pef->base), at = tables;
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(pef, i);
+        if (value_of(s, i, pef->strings + q.name, &q)) {
+            at = samba__add_size(at, samba__align_size((size_t)samba__symbol_bytes(pef, &q)));
+        }
+    }
+    uint8_t *bytes = (uint8_t *)samba__take(s, at);
+    *size = at;
+    if (!bytes) return NULL;
+    memcpy(bytes, pef->base, tables);
+    memset(bytes + tables, 0, at - tables);
+    at = tables;
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(pef, i);
+        const void *value = value_of(s, i, pef->strings + q.name, &q);
+        uint64_t n = samba__symbol_bytes(pef, &q);
+        samba__put64(bytes + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL + 48, value
+                     ? at - tables + 1 : 0);
+        if (!value) continue;
+        samba__copy_data(bytes + at, value, n, samba_dtype_size(q.spec.dtype));
+        at += samba__align_size((size_t)n);
+    }
+    samba__put64(bytes + 96, at - tables);
+    samba__seal(bytes, at);
+    return bytes;
+}
+
+/* ---- Files: whole, and replaced only when the new one is safely on disk ---- */
+
+#if !defined(SAMBA_NO_STDIO)
+#if defined(__unix__) || defined(__APPLE__)
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#define SAMBA__POSIX_FILES 1
+#if !defined(__cplusplus)
+extern int fsync(int fd);               /* strict -std=c99 hides it */
+#endif
+#else
+#define SAMBA__POSIX_FILES 0
+#endif
+
+SAMBA__FN bool samba__fail_io(samba_session *s, const char *what, const char *path)
+{
+#if SAMBA__POSIX_FILES
+    return samba_fail(s, SAMBA_EIO, "cannot %s %s: %s", what, path, strerror(errno));
+#else
+    return samba_fail(s, SAMBA_EIO, "cannot %s %s", what, path);
+#endif
+}
+
+/* The whole file, or NULL with an error; the caller gives it back. */
+SAMBA__FN uint8_t *samba__read_file(samba_session *s, const char *path, size_t *size)
+{
+    uint8_t *bytes = NULL;
+    FILE *f = fopen(path, "rb");
+    long n = -1;
+    if (f && !fseek(f, 0, SEEK_END)) n = ftell(f);
+    if (!f || n < 0 || fseek(f, 0, SEEK_SET)) {
+        samba__fail_io(s, "read", path);
+    } else if (fgetc(f) == EOF) {       /* a directory can be opened, but not read */
+        if (ferror(f)) samba__fail_io(s, "read", path);
+        else samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
+    } else {
+        *size = (size_t)n;
+        bytes = (uint8_t *)samba__take(s, *size);
+        if (bytes && (fseek(f, 0, SEEK_SET) || fread(bytes, 1, *size, f) != *size)) {
+            samba__give(s, bytes, *size);
+            bytes = NULL;
+            samba__fail_io(s, "read", path);
+        }
+    }
+    if (f) fclose(f);
+    return bytes;
+}
+
+#if SAMBA__POSIX_FILES
+SAMBA__FN bool samba__write_all(int fd, const uint8_t *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, bytes, size);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        bytes += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* The directory entry must be on disk too, or a power cut may bring the old file back. */
+SAMBA__FN void samba__sync_directory(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash) slash[slash == path] = 0;
+    int fd = open(slash ? path : ".", O_RDONLY);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
+}
+
+SAMBA__FN bool samba__write_temporary(const char *path, const uint8_t *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0) return false;
+    bool fine = samba__write_all(fd, bytes, size) && !fsync(fd);
+    return !close(fd) && fine;
+}
+#else
+SAMBA__FN void samba__sync_directory(char *path) { (void)path; }
+SAMBA__FN bool samba__write_temporary(const char *path, const uint8_t *bytes, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    bool fine = f && fwrite(bytes, 1, size, f) == size;
+    return f && !fclose(f) && fine;
+}
+#endif
+
+/* Temporary file beside the target, sync, rename, sync of the directory. Pillai et al., "All file
+   systems are not created equal", OSDI 2014. */
+SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, const uint8_t *bytes,
+                                   size_t size)
+{
+    size_t n = strlen(path) + 5;
+    char *temporary = (char *)samba__take(s, n);
+    bool fine = false;
+    if (!temporary) return false;
+    memcpy(temporary, path, n - 5);
+    memcpy(temporary + n - 5, ".tmp", 5);
+    if (!samba__write_temporary(temporary, bytes, size)) samba__fail_io(s, "write", temporary);
+#if !SAMBA__POSIX_FILES
+    else if (remove(path), rename(temporary, path)) samba__fail_io(s, "replace", path);
+#else
+    else if (rename(temporary, path)) samba__fail_io(s, "replace", path);
+#endif
+    else fine = true;
+    if (fine) samba__sync_directory(temporary);
+    else remove(temporary);
+    samba__give(s, temporary, n);
+    return fine;
+}
+
+/* ---- <pef>.log: what will run, where, and what it costs ---- */
+
+SAMBA__FN const char *samba__type_name(uint32_t type)
+{
+    switch (type) {
+    case SAMBA_ZEROGRAD: return "ZEROGRAD";
+    case SAMBA_FWD: return "FWD";
+    case SAMBA_BCKWD: return "BCKWD";
+    case SAMBA_REDUCE: return "REDUCE";
+    case SAMBA_GRADNORM: return "GRADNORM";
+    case SAMBA_OPT: return "OPT";
+    default: return "?";
+    }
+}
+
+SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, int64_t *flops,
+                               int64_t *bytes)
+{
+    const samba__node *n = c->nodes[i];
+    samba_spec spec[SAMBA_MAX_IN];
+    samba_call call;
+    samba_work w;
+    char line[SAMBA__LINE];
+    samba__text t = samba__text_in(line, sizeof line);
+    int64_t moved = 0;
+    samba__call_of(n, spec, &call);
+    samba__infer(n->op, &call);
+    samba__measure(n->op, &call, &w);
+    for (int32_t k = 0; k < n->n_in; k++) {
+        moved += n->in[k] ? (int64_t)samba__spec_bytes(&spec[k]) : 0;
+    }
+    for (int32_t k = 0; k < n->n_out; k++) moved += (int64_t)samba__spec_bytes(&call.out[k]);
+    samba__put_call(&t, n);
+    fprintf(f, "    %-100s %12lld flops %12lld bytes\n", line, (long long)w.flops,
+            (long long)moved);
+    *flops += w.flops;
+    *bytes += moved;
+}
+
+SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
+{
+    samba_session *s = c->session;
+    size_t n = strlen(c->program->pef) + 5;
+    char *path = (char *)samba__take(s, n);
+    FILE *f;
+    if (!path) return false;
+    memcpy(path, c->program->pef, n - 5);
+    memcpy(path + n - 5, ".log", 5);
+    f = fopen(path, "w");
+    if (!f) samba__fail_io(s, "write", path);
+    samba__give(s, path, n);
+    if (!f) return false;
+    fprintf(f, "%s: %d nodes in %d sections, %d symbols, PEF %lld bytes\n", c->program->name
+            ? c->program->name : "samba",
+            c->n_nodes, p->n_sections, p->n_places, (long long)pef_size);
+    fprintf(f, "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), "
+            "input and output (HOST) %lld, "
+            "read-only parameters %lld bytes\n", (long long)p->region[0], (long long)p->region[1],
+                (long long)p->lower_bound,
+            (long long)p->region[2], (long long)p->region[3]);
+    for (int32_t i = 0; i < p->n_sections; i++) {
+        const samba__section_plan *q = &p->sections[i];
+        int64_t flops = 0, bytes = 0;
+        fprintf(f, "call %d: section %d %s\n", i, i, samba__type_name(q->type));
+        for (int32_t k = q->first; k < q->first + q->n; k++) {
+            samba__log_node(f, c, k, &flops, &bytes);
+        }
+        fprintf(f, "    total %lld flops, %lld bytes moved\n", (long long)flops, (long long)bytes);
+    }
+    return !fclose(f) ? true : samba__fail_io(s, "write the log of", c->program->pef);
+}
+
+#else /* SAMBA_NO_STDIO: programs live in memory only */
+
+SAMBA__FN uint8_t *samba__read_file(samba_session *s, const char *path, size_t *size)
+{
+    (void)size;
+    samba_fail(s, SAMBA_EIO, "cannot read %s: this build has no files (SAMBA_NO_STDIO)", path);
+    return NULL;
+}
+SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, const uint8_t *bytes,
+                                   size_t size)
+{
+    (void)bytes, (void)size;
+    return samba_fail(s, SAMBA_EIO, "cannot write %s: this build has no files (SAMBA_NO_STDIO)",
+                      path);
+}
+SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
+{
+    (void)c, (void)p, (void)pef_size;
+    return true;
+}
+#endif
+
+/* ==== [compile] =============================================================================== */
+
+SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
+{
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        if (c->outputs[i] == t) return true;
+    }
+    if (t->session != c->session) {
+        return samba_fail(c->session, SAMBA_EARG, "output %s belongs to another session", t->name);
+    }
+    c->outputs[c->n_outputs++] = t;
+    return true;
+}
+
+SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
+{
+    if (!samba__is_float(t->dtype)) {
+        return samba_fail(c->session, SAMBA_EDTYPE, "%s is %T and cannot be a loss; name the "
+                          "losses with program.loss or "
+                          "loss_indices, or compile with inference", t->name, (int)t->dtype);
+    }
+    c->losses[c->n_losses++] = t;
+    return true;
+}
+
+/* Outputs: the loss first, as SambaFlow models return (loss, out). Losses: as program says, or all
+   outputs. */
+SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
+{
+    const samba_program *p = c->program;
+    samba_session *s = c->session;
+    int32_t n = 0;
+    if (p->loss && !samba__add_output(c, p->loss)) return false;
+    for (; n < SAMBA_MAX_OUTPUTS && p->outputs[n]; n++) {
+        if (!samba__add_output(c, p->outputs[n])) return false;
+    }
+    if (!c->n_outputs) return samba_fail(s, SAMBA_EARG, "a program needs a loss or an output");
+    if (p->inference) return true;
+    if (p->loss && !samba__add_loss(c, p->loss)) return false;
+    for (int32_t i = 0; i < p->n_loss_indices && i < SAMBA_MAX_OUTPUTS; i++) {
+        int32_t k = p->loss_indices[i];
+        if (k < 0 || k >= n) {
+            return samba_fail(s, SAMBA_ERANGE, "loss index %d is out of range; there are %d "
+                              "outputs", k, n);
+        }
+        if (!samba__add_loss(c, p->outputs[k])) return false;
+    }
+    for (int32_t i = 0; !p->loss && !p->n_loss_indices && i < c->n_outputs; i++) {
+        if (!samba__add_loss(c, c->outputs[i])) return false;
+    }
+    return true;
+}
+
+SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
+{
+    return p->optims ? &p->optims[i] : &p->optim;
+}
+SAMBA__FN int32_t samba__n_optims(const samba_program *p)
+{
+    return p->optims ? p->n_optims : p->optim.kind ? 1 : 0;
+}
+
+SAMBA__FN int32_t samba__param_index(const samba__compilation *c, const samba_tensor *w)
+{
+    for (int32_t i = 0; i < c->n_params; i++) {
+        if (c->params[i] == w) return i;
+    }
+    return -1;
+}
+
+/* Argins are found by name, so two optimizers must not have the same region. */
+SAMBA__FN bool samba__own_region(const samba__compilation *c, int32_t o)
+{
+    const char *mine = samba__optim_at(c->program, o)->argin_region_name;
+    for (int32_t i = 0; mine && i < o; i++) {
+        const char *other = samba__optim_at(c->program, i)->argin_region_name;
+        if (!other || !samba__same_text(mine, other)) continue;
+        return samba_fail(c->session, SAMBA_ENAME, "optimizers %d and %d have the same "
+                          "argin_region_name %s; give each its own", i, o, mine);
+    }
+    return true;
+}
+
+/* Assigns each weight its optimizer: those listed first, then the rest to the optimizer without a
+   list. */
+SAMBA__FN bool samba__collect_params(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    const samba_program *p = c->program;
+    int32_t n = samba__n_tensors(s), rest = -1;
+    c->params = (samba_tensor **)samba__temp(s, (size_t)(n + 1) * sizeof *c->params);
+    c->param_optim = (int32_t *)samba__temp(s, (size_t)(n + 1) * sizeof *c->param_optim);
+    if (!c->params || !c->param_optim) return false;
+    for (int32_t i = 0; i < n && !p->inference; i++) {
+        if (s->tensors[i]->role != SAMBA__WEIGHT) continue;
+        c->param_optim[c->n_params] = -1;
+        c->params[c->n_params++] = s->tensors[i];
+    }
+    for (int32_t o = 0; o < samba__n_optims(p) && !p->inference; o++) {
+        const samba_optim *d = samba__optim_at(p, o);
+        if (!samba__own_region(c, o)) return false;
+        if (d->kind < SAMBA_SGD || d->kind > SAMBA_ADAM) {
+            return samba_fail(s, SAMBA_EARG, "optimizer %d has no kind; use SAMBA_SGD, SAMBA_ADAMW "
+                              "or SAMBA_ADAM", o);
+        }
+        if (!d->params && rest >= 0) {
+            return samba_fail(s, SAMBA_EARG, "optimizers %d and %d both list no parameters; each "
+                              "must own its own", rest, o);
+        }
+        if (!d->params) rest = o;
+        for (int32_t i = 0; d->params && i < d->n_params; i++) {
+            int32_t k = samba__param_index(c, d->params[i]);
+            if (k < 0) {
+                return samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter of "
+                                  "this session", o, d->params[i] ? d->params[i]->name : "NULL");
+            }
+            if (c->param_optim[k] >= 0) {
+                return samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a "
+                                  "parameter has one optimizer", c->params[k]->name,
+                                      c->param_optim[k], o);
+            }
+            c->param_optim[k] = o;
+        }
+    }
+    for (int32_t i = 0; i < c->n_params; i++) {
+        if (c->param_optim[i] < 0) c->param_optim[i] = rest;
+    }
+    return true;
+}
+
+/* The tensor that holds a parameter's gradient, under the parameter's name. */
+SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *w)
+{
+    char name[256];
+    samba__text t = samba__text_in(name, sizeof name);
+    samba__format(&t, "%s__grad", w->name);
+    if (!w->grad) {
+        w->grad = samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
+    }
+    return w->grad;
+}
+
+SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba_tensor *source)
+{
+    c->pairs[c->n_pairs].named = named;
+    c->pairs[c->n_pairs++].source = source;
+    return named && source;
+}
+
+/* With microbatches a scalar loss is their mean: value <- 0, then value += loss/n for each. Reading
+   the loss finds it by this ending of its name. */
+#define SAMBA__MEAN "__mean"
+
+SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
+{
+    char name[256];
+    samba_session *s = c->session;
+    samba__text t = samba__text_in(name, sizeof name);
+    samba__format(&t, "%s" SAMBA__MEAN, loss->name);
+    samba_tensor *mean = samba__shared_leaf(s, name, SAMBA_F32, &loss->shape, SAMBA__OUTPUT,
+                                            samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    if (mean) mean->batch_dim = -1;
+    s->section = SAMBA_ZEROGRAD;
+    samba__emit1(SAMBA__OP_zero, mean, NULL, 0);
+    s->section = SAMBA_FWD;
+    samba__emit2(SAMBA__OP_accumulate, mean, samba_scale(loss, 1.0f / (float)c->microbatches),
+                 NULL, 0);
+    return samba_ok(s);
+}
+
+/* Backward pass: gradients of the losses in every trainable parameter. */
+SAMBA__FN bool samba__add_backward(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    samba__tape t;
+    if (!c->n_params || !c->n_losses) return true;
+    if (!samba__tape_open(&t, s)) return false;
+    for (int32_t i = 0; i < c->n_params; i++) t.needed[c->params[i]->id] = true;
+    samba__tape_spread(&t);
+    s->section = SAMBA_BCKWD;
+    for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++) {
+        if (t.needed[c->losses[i]->id]) {
+            samba__tape_seed(&t, c->losses[i], 1.0f / (float)c->microbatches);
+        }
+    }
+    if (samba_ok(s)) samba__tape_run(&t);
+    for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
+        samba_tensor *w = c->params[i], *dw = t.grad[w->id];
+        if (!dw) {
+            w->grad = NULL;
+        } else if (!samba__gradient_of(w)) {
+            break;
+        } else if (c->microbatches == 1) {
+            samba__add_pair(c, w->grad, dw);
+        } else {
+            s->section = SAMBA_ZEROGRAD;
+            samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0);
+            s->section = SAMBA_BCKWD;
+            samba__emit2(SAMBA__OP_accumulate, w->grad, dw, NULL, 0);
+        }
+    }
+    s->section = SAMBA_FWD;
+    samba__tape_close(&t);
+    return samba_ok(s);
+}
+
+/* GRADNORM and OPT sections of one optimizer over the parameters that got a gradient. */
+SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
+{
+    samba_session *s = c->session;
+    const samba_optim *d = samba__optim_at(c->program, o);
+    samba_tensor **mine = (samba_tensor **)samba__temp(s, (size_t)(c->n_params + 1) * sizeof *mine);
+    char region[32];
+    samba__text t = samba__text_in(region, sizeof region);
+    samba__optimizer opt;
+    int32_t n = 0;
+    if (!mine) return false;
+    if (samba__n_optims(c->program) > 1) samba__format(&t, "optim%d__", o);
+    for (int32_t i = 0; i < c->n_params; i++) {
+        if (c->param_optim[i] == o && c->params[i]->grad) mine[n++] = c->params[i];
+    }
+    if (!n) {
+        return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
+    }
+    if (!samba__optimizer_open(s, &opt, d, d->argin_region_name ? d->argin_region_name : region)) {
+        return false;
+    }
+    if (!samba__optimizer_clip(s, &opt, mine, n)) return false;
+    for (int32_t i = 0; i < n; i++) {
+        if (!samba__optimizer_step(s, &opt, mine[i])) return false;
+    }
+    return true;
+}
+
+/* Everything before the PEF's bytes: from the program to the plan. */
+SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
+{
+    samba_session *s = c->session;
+    c->pairs = (samba__binding_pair *)samba__temp(s,
+                                                  (size_t)(c->n_params + SAMBA_MAX_OUTPUTS
+                                                           + 2) * sizeof *c->pairs);
+    if (!c->pairs) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node) {
+            s->tensors[i]->role = SAMBA__TEMP;
+        }
+    }
+    c->first_generated = samba__n_nodes(s);
+    s->generating = true;
+    if (!samba__add_backward(c)) return false;
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        samba_tensor *t = c->outputs[i];
+        bool is_mean = c->microbatches > 1 && t->shape.ndim == 0;
+        if (is_mean ? !samba__accumulate_loss(c, t) : !samba__add_pair(c, t, t)) return false;
+        if (c->microbatches > 1 && t->shape.ndim > 0 && t->batch_dim < 0) t->batch_dim = 0;
+    }
+    for (int32_t o = 0; o < samba__n_optims(c->program) && !c->program->inference; o++) {
+        if (!samba__add_optimizer(c, o)) return false;
+    }
+    s->generating = false;
+    c->n_tensors = samba__n_tensors(s);
+    c->bound = (samba_tensor **)samba__temp(s, (size_t)(c->n_tensors + 1) * sizeof *c->bound);
+    return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__bind(c)
+        && samba__sweep_and_schedule(c)
+           && samba__make_plan(c, p);
+}
+
+/* What the PEF itself carries: constants and the first values of argins. */
+SAMBA__FN const void *samba__initial_value(samba_session *s, uint32_t index, const char *name,
+                                           const samba__symbol *q)
+{
+    samba_tensor *t = q->role == SAMBA__CONSTANT || q->role == SAMBA__ARGIN ? samba__named(s, name)
+        : NULL;
+    (void)index;
+    return t ? t->data : NULL;
+}
+
+/* ==== [session] =============================================================================== */
+
+SAMBA_API samba_session *samba_open(const samba_desc *desc)
+{
+    samba_desc d;
+    memset(&d, 0, sizeof d);
+    if (desc) d = *desc;
+    if (!d.alloc || !d.release) d.alloc = samba__default_alloc, d.release = samba__default_release;
+    samba_session *s = (samba_session *)d.alloc(sizeof *s, d.user);
+    if (!s) return NULL;
+    memset(s, 0, sizeof *s);
+    s->desc = d;
+    s->held = s->most_held = sizeof *s;
+    s->seed = d.seed ? d.seed : 256;
+    s->tracing = s->train = true;
+    s->section = SAMBA_FWD;
+    s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());
+    s->local = (float *)samba__take(s, samba__local_bytes(s));
+    s->poisoned = !s->local;            /* no op can run: this error stays */
+    return s;
+}
+
+SAMBA__FN void samba__unload(samba_session *s)
+{
+    samba__give(s, s->memory, s->memory_size);
+    samba__give(s, s->pef, s->pef_size);
+    s->memory = NULL;
+    s->pef = NULL;
+    s->rt = NULL;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->symbol = -1;
+}
+
+SAMBA_API int samba_close(samba_session *s)
+{
+    if (!s) return 1;
+    int failed = s->code != SAMBA_OK;
+#if !defined(SAMBA_NO_STDIO)
+    if (failed && !s->error_seen && !s->desc.log) fprintf(stderr, "samba: %s\n", s->error);
+#endif
+    samba__unload(s);
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_spec spec = samba__spec_of(s->tensors[i]);
+        if (!s->tensors[i]->borrowed) samba__give(s, s->tensors[i]->data, samba__spec_bytes(&spec));
+    }
+    if (s->has_pool) samba__pool_close(&s->pool);
+    samba__give(s, s->local, samba__local_bytes(s));
+    while (s->blocks) samba__ds_free(s->blocks + 1);
+    samba__drop_chunks(s, &s->temp_chunks);
+    samba__drop_chunks(s, &s->chunks);
+    s->desc.release(s, sizeof *s, s->desc.user);
+    return failed;
+}
+
+SAMBA_API bool samba_tracing(const samba_session *s) { return s && s->tracing; }
+SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing)
+{
+    if (!samba_ok(s)) return false;
+    s->tracing = tracing;
+    return true;
+}
+
+/* ---- Loading: symbols meet the session's tensors by name ---- */
+
+/* The tensor of a symbol: known, or a new handle so that it can be found by name. */
+SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__pef *pef,
+                                                const samba__symbol *q)
+{
+    char name[256];
+    const char *text = pef->strings + q->name;
+    size_t n = strlen(text), cut = sizeof SAMBA__MEAN - 1;
+    samba_tensor *t;
+    if (q->role == SAMBA__OUTPUT && samba__ends_with(text, SAMBA__MEAN) && n - cut < sizeof name) {
+        memcpy(name, text, n - cut);
+        name[n - cut] = 0;
+        t = samba__named(s, name);
+        if (t) return t;
+    }
+    t = samba__named(s, text);
+    if (t) return t;
+    char *copy = samba__keep_text(s, text);
+    return copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
+}
+
+SAMBA__FN bool samba__meet_symbols(samba_session *s)
+{
+    const samba__pef *pef = &s->rt->pef;
+    samba_tensor **of = (samba_tensor **)samba__temp(s, (size_t)(pef->n_symbols + 1) * sizeof *of);
+    if (!of) return false;
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(pef, i);
+        if (q.role >= SAMBA__TEMP) continue;
+        samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
+        if (!t) return false;
+        if (t->dtype != q.spec.dtype || !samba__same_shape(&t->shape, &q.spec.shape)) {
+            return samba_fail(s, SAMBA_EGRAPH, "%s is %T %S here but %T %S in the PEF; compile "
+                              "again", t->name, (int)t->dtype,
+                              &t->shape, (int)q.spec.dtype, &q.spec.shape);
+        }
+        bool made = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP
+            || t->role == SAMBA__CONSTANT;
+        if (t->role != (int32_t)q.role && q.role != SAMBA__OUTPUT && !made) {
+            return samba_fail(s, SAMBA_EGRAPH, "%s has another role in the PEF than here (input, "
+                              "parameter, "
+                              "state ...); compile again", t->name);
+        }
+        t->symbol = (int32_t)i;
+        t->batch_dim = (int32_t)q.batch_dim - 1;
+        of[i] = t;
+    }
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(pef, i);
+        if (of[i] && q.grad && of[q.grad - 1]) of[i]->grad = of[q.grad - 1];
+    }
+    return true;
+}
+
+SAMBA__FN size_t samba__device_size(const samba_tensor *t)
+{
+    samba__symbol q = samba__symbol_at(&t->session->rt->pef, (uint32_t)t->symbol);
+    return (size_t)samba__symbol_bytes(&t->session->rt->pef, &q);
+}
+
+/* Host values go to the device, unless the file brought its own; owned copies of weights are then
+   freed. */
+SAMBA__FN void samba__push_values(samba_session *s)
+{
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        samba_spec spec = samba__spec_of(t);
+        if (t->symbol < 0) continue;
+        samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+        bool fits = samba__device_size(t) == samba__spec_bytes(&spec);
+        if (t->data && fits && !q.data) {
+            memcpy(s->rt->data[t->symbol], t->data, samba__spec_bytes(&spec));
+        }
+        if (t->role == SAMBA__INPUT) t->has_value = t->data != NULL && fits;
+        if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) continue;
+        samba__give(s, t->data, samba__spec_bytes(&spec));
+        t->data = NULL;
+    }
+}
+
+/* Brings parameters, state and argins back to the host before the program that holds them goes. */
+SAMBA__FN bool samba__pull_values(samba_session *s)
+{
+    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        bool keeps = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE || t->role == SAMBA__ARGIN;
+        if (t->symbol < 0 || !keeps || t->borrowed) continue;
+        if (!samba__own_data(t)) return false;
+        memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
+    }
+    return true;
+}
+
+/* Takes over the bytes of a PEF and makes it the session's program. */
+SAMBA__FN bool samba__attach(samba_session *s, uint8_t *bytes, size_t size, const char *path)
+{
+    char why[400];
+    samba__text text = samba__text_in(why, sizeof why);
+    samba__pef pef;
+    memset(&pef, 0, sizeof pef);
+    pef.user_ops = s->user_ops, pef.n_user_ops = samba__n_user_ops(s);
+    if (!samba__verify_pef(&pef, bytes, size, &text)) {
+        samba__give(s, bytes, size);
+        return samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
+    }
+    size_t need = samba__runtime_size(&pef, 0, false, NULL);
+    void *memory = samba__take(s, need);
+    if (!memory || !samba__pull_values(s)) {
+        samba__give(s, memory, need);
+        samba__give(s, bytes, size);
+        return false;
+    }
+    samba__unload(s);
+    s->pef = bytes, s->pef_size = size;
+    s->memory = memory, s->memory_size = need;
+    s->rt = samba__runtime_layout(&pef, memory, 0, false);
+    s->rt->pool = s->has_pool ? &s->pool : NULL;
+    s->rt->local = s->local;
+    if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
+    s->inputs_ready = false;
+    if (!samba__meet_symbols(s)) {
+        samba__unload(s);
+        return false;
+    }
+    samba__push_values(s);
+    s->tracing = false;
+    return true;
+}
+
+SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
+                                        const samba_program *program)
+{
+    memset(c, 0, sizeof *c);
+    c->session = s;
+    c->program = program;
+    c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
+    if (program->microbatches < 0 || program->microbatches > 65536) {
+        return samba_fail(s, SAMBA_EARG, "program.microbatches is %d; use 0 ... 65536",
+                          program->microbatches);
+    }
+    if (program->inference && c->microbatches > 1) {
+        return samba_fail(s, SAMBA_EARG, "microbatches are for training: an inference program is "
+                          "compiled for its batch");
+    }
+    return samba__collect_outputs(c) && samba__collect_params(c);
+}
+
+SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
+{
+    samba__compilation c;
+    samba__plan plan;
+    samba__writer w;
+    samba__pef pef;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    if (!samba_ok(s)) return false;
+    if (!program) return samba_fail(s, SAMBA_EARG, "in samba_compile: program is NULL");
+    bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
+        && samba__lower(&c, &plan)
+                && samba__write_tables(&c, &plan, &w);
+    s->section = SAMBA_FWD;
+    s->generating = false;
+    if (fine) {
+        samba__text no_text = samba__text_in(NULL, 0);
+        memset(&pef, 0, sizeof pef);
+        samba__open_pef(&pef, w.bytes, w.size, &no_text);
+        bytes = samba__with_values(s, &pef, samba__initial_value, &size);
+    }
+    if (bytes && program->pef) {
+        fine = samba__replace_file(s, program->pef, bytes, size)
+            && samba__write_log(&c, &plan, size);
+    }
+    if (bytes && (!fine || program->compile_only)) {
+        samba__give(s, bytes, size);
+        bytes = NULL;
+    }
+    if (bytes) {
+        fine = samba__attach(s, bytes, size, program->pef ? program->pef : "the compiled program");
+    }
+    samba__drop_chunks(s, &s->temp_chunks);
+    return fine && samba_ok(s);
+}
+
+/* Compares the PEF's description with this session's, line by line. */
+SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
+                                 const samba__pef *pef, const char *path, bool whole)
+{
+    char mine[SAMBA__LINE], theirs[SAMBA__LINE];
+    const char *p = pef->trace;
+    for (int32_t i = 0;; i++) {
+        bool graph = true;
+        samba__text a = samba__text_in(mine, sizeof mine),
+            b = samba__text_in(theirs, sizeof theirs);
+        bool more = samba__trace_line(c, i, &a, &graph);
+        for (; *p && *p != '\n'; p++) samba__put_char(&b, *p);
+        if (*p) p++;
+        if (!graph && !whole) return true;
+        if (!more && !b.len) return true;
+        if (more && samba__same_text(mine, theirs)) continue;
+        return samba_fail(s, SAMBA_EGRAPH, "%s was compiled from another graph. First difference: "
+                          "the PEF has \"%s\", this program "
+                          "has \"%s\". Compile again, or restore the model it was compiled from",
+                              path, b.len ? theirs : "nothing more",
+                          more ? mine : "nothing more");
+    }
+}
+
+SAMBA__FN bool samba__has_traced(const samba_session *s)
+{
+    for (int32_t i = 0; i < samba__n_nodes(s); i++) {
+        if (!s->nodes[i]->eager && !s->nodes[i]->generated) return true;
+    }
+    return false;
+}
+
+SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_program *program)
+{
+    samba__compilation c;
+    samba_program nothing;
+    size_t size = 0;
+    memset(&nothing, 0, sizeof nothing);
+    memset(&c, 0, sizeof c);
+    if (!samba_ok(s)) return false;
+    if (!path) return samba_fail(s, SAMBA_EARG, "in samba_load: the path is NULL");
+    uint8_t *bytes = samba__read_file(s, path, &size);
+    if (!bytes) return false;
+    c.session = s, c.program = &nothing, c.microbatches = 1;
+    bool fine = !program || samba__begin_compilation(s, &c, program);
+    if (fine && samba__has_traced(s)) {
+        char why[400];
+        samba__text text = samba__text_in(why, sizeof why);
+        samba__pef pef;
+        memset(&pef, 0, sizeof pef);
+        fine = samba__open_pef(&pef, bytes, size, &text)
+            ? samba__same_graph(s, &c, &pef, path, program != NULL)
+                                                         : samba_fail(s, SAMBA_EPEF, "%s: %s",
+                                                                 path, why);
+    }
+    if (fine) fine = samba__attach(s, bytes, size, path);
+    else samba__give(s, bytes, size);
+    samba__drop_chunks(s, &s->temp_chunks);
+    return fine;
+}
+
+/* ---- Running ---- */
+
+SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
+{
+    if (!samba_ok(s)) return false;
+    return s->rt ? true : samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call "
+                                     "samba_compile or samba_load first", what);
+}
+
+SAMBA_API unsigned samba_section_types(samba_session *s)
+{
+    unsigned types = 0;
+    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_sections; i++) {
+        types |= samba__section_type(&s->rt->pef, i);
+    }
+    return types;
+}
+
+SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
+{
+    unsigned there = samba_section_types(s), missing = types & ~there, first = 1;
+    char list[80];
+    samba__text t = samba__text_in(list, sizeof list);
+    if (!missing) return true;
+    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
+        if (there & type) samba__format(&t, " %s", samba__type_name(type));
+    }
+    while (!(missing & first)) first *= 2;
+    return samba_fail(s, SAMBA_EARG, "in samba_run: the program has no section of type %s (%d); it "
+                      "has%s",
+                      samba__type_name(first), (int32_t)first, list);
+}
+
+/* Every input must have been given a value before the first forward pass. */
+SAMBA__FN bool samba__check_ready(samba_session *s)
+{
+    if (s->inputs_ready) return true;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (t->symbol < 0 || t->has_value) continue;
+        if (samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).role != SAMBA__INPUT) continue;
+        return samba_fail(s, SAMBA_ESTATE, "in samba_run: input %s %T %S was never given a value; "
+                          "call samba_write(%s, ...) first",
+                          t->name, (int)t->dtype, &t->shape, t->name);
+    }
+    s->inputs_ready = true;
+    return true;
+}
+
+SAMBA__FN bool samba__fail_run(samba_session *s)
+{
+    samba__call_record r = samba__node_at(&s->rt->pef, s->rt->fault_node);
+    uint32_t word = s->rt->fault[1] >= 0 && s->rt->fault[1] < r.n_in
+        ? samba__word(&r, s->rt->fault[1]) : 0;
+    const char *name = word ? s->rt->pef.strings + samba__symbol_at(&s->rt->pef, word - 1).name
+        : "an input";
+    return samba_fail(s, SAMBA_ERANGE, "in %s (%s): %s holds %d, which is out of range; the run "
+                      "was stopped there and no "
+                      "parameter was changed by later sections", s->rt->pef.strings + r.name,
+                          r.op->name, name, s->rt->fault[2]);
+}
+
+SAMBA_API bool samba_run(samba_session *s, unsigned types)
+{
+    if (!samba__need_program(s, "samba_run") || !samba__check_types(s, types)
+        || !samba__check_ready(s)) return false;
+    const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
+    if (s->rt->pef.microbatches > 1 && types && (types & both) == SAMBA_BCKWD) {
+        return samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
+                          "together: the activations of one "
+                          "microbatch are gone when the next one runs");
+    }
+    return samba_runtime_run(s->rt, types) ? true : samba__fail_run(s);
+}
+
+/* The type called text, in any case; 0 with an error if there is none. */
+SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
+{
+    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
+        const char *a = text ? text : "", *b = samba__type_name(type);
+        while (*a && (*a == *b || *a == *b + ('a' - 'A'))) a++, b++;
+        if (!*a && !*b) return type;
+    }
+    samba_fail(s, SAMBA_EARG, "%s is no section type; the types are zerograd, fwd, bckwd, reduce, "
+               "gradnorm, opt", text ? text : "NULL");
+    return 0;
+}
+
+SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        if (ids[i] >= 0 && (uint32_t)ids[i] < s->rt->pef.n_sections) continue;
+        return samba_fail(s, SAMBA_ERANGE, "section id %d is out of range; the program has "
+                          "sections 0 ... %d", ids[i],
+                          (int32_t)s->rt->pef.n_sections - 1);
+    }
+    s->rt->fault[0] = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (!samba__run_section(s->rt, (uint32_t)ids[i])) return samba__fail_run(s);
+    }
+    return true;
+}
+
+SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
+{
+    bool fine = true, train;
+    if (!samba__need_program(s, "samba_run_with")) return false;
+    if (!d) return samba_run(s, 0);
+    if (d->n_section_types && d->n_section_ids) {
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types and section_ids cannot "
+                          "both be given; nothing was run");
+    }
+    for (int32_t i = 0; i < d->n_section_types; i++) {
+        if (!samba__check_types(s, samba__parse_type(s, d->section_types[i])) || !samba_ok(s)) {
+            return false;
+        }
+    }
+    for (int32_t i = 0; i < d->n_hyperparams; i++) {
+        if (!samba_set(s, d->hyperparams[i].name, d->hyperparams[i].value)) return false;
+    }
+    for (int32_t i = 0; i < d->n_inputs; i++) {
+        if (!d->inputs[i]) continue;
+        if (d->inputs[i]->session != s) {
+            return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another "
+                              "session",
+                              d->inputs[i]->name);
+        }
+        if (!samba_rdu(d->inputs[i])) return false;
+    }
+    train = s->rt->train;
+    if (d->eval) s->rt->train = false;
+    if (!samba__check_ready(s)) fine = false;
+    else if (d->n_section_ids) fine = samba__run_ids(s, d->section_ids, d->n_section_ids);
+    else if (!d->n_section_types) fine = samba_run(s, 0);
+    for (int32_t i = 0; fine && i < d->n_section_types; i++) {
+        fine = samba_run(s, samba__parse_type(s, d->section_types[i]));
+    }
+    s->rt->train = train;
+    return fine;
+}
+
+SAMBA_API bool samba_set_train(samba_session *s, bool train)
+{
+    if (!samba_ok(s)) return false;
+    s->train = train;
+    if (s->rt && !s->rt->inference) s->rt->train = train;
+    return true;
+}
+
+/* ---- Hyperparameters ---- */
+
+/* How many single changes turn a into b (Levenshtein 1966), up to 60 letters. */
+SAMBA__FN int32_t samba__distance(const char *a, const char *b)
+{
+    int32_t row[61], n = (int32_t)strlen(b);
+    if (n > 60) return 1000;
+    for (int32_t j = 0; j <= n; j++) row[j] = j;
+    for (int32_t i = 0; a[i]; i++) {
+        int32_t diagonal = row[0];
+        row[0] = i + 1;
+        for (int32_t j = 0; j < n; j++) {
+            int32_t up = row[j + 1], best = diagonal + (a[i] != b[j]);
+            if (up + 1 < best) best = up + 1;
+            if (row[j] + 1 < best) best = row[j] + 1;
+            diagonal = up;
+            row[j + 1] = best;
+        }
+    }
+    return row[n];
+}
+
+/* "did you mean": the named tensor nearest to name, of the given role (0: any). */
+SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *name, int32_t role)
+{
+    const char *nearest = "none";
+    int32_t best = 1000;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (role && (t->role != role || t->symbol < 0)) continue;
+        int32_t d = samba__distance(t->name, name);
+        if (d < best) best = d, nearest = t->name;
+    }
+    return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
+                      nearest);
+}
+
+SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q,
+                                    const char *name, bool exact)
+{
+    static const char *const aliases[] = { "lr", "weight_decay", "momentum", "beta1", "beta2",
+                                           "eps",
+                                           "max_grad_norm" };
+    const char *text = pef->strings + q->name;
+    if (q->role != SAMBA__ARGIN) return false;
+    if (exact) return samba__same_text(text, name);
+    if (samba__same_text(name, "p")) return q->argin == SAMBA__ARGIN_RATE;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++) {
+        if (samba__same_text(name, aliases[i])) return samba__ends_with(text, name);
+    }
+    return false;
+}
+
+/* Visits the argins that name means; returns how many. value: stored if set, else the first one is
+   read. */
+SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
+{
+    const samba__pef *pef = &s->rt->pef;
+    int32_t n = 0;
+    for (int exact = 1; exact >= 0 && n == 0; exact--) {
+        for (uint32_t i = 0; i < pef->n_symbols; i++) {
+            samba__symbol q = samba__symbol_at(pef, i);
+            if (!samba__argin_matches(pef, &q, name, exact)) continue;
+            float f = (float)*value;
+            int32_t k = q.spec.dtype == SAMBA_I32 && set ? (int32_t)(uint32_t)*value : 0;
+            if (set) {
+                memcpy(s->rt->data[i], q.spec.dtype == SAMBA_I32 ? (const void *)&k
+                       : (const void *)&f, 4);
+            }
+            memcpy(&f, s->rt->data[i], 4);
+            memcpy(&k, s->rt->data[i], 4);
+            if (n++ == 0 && !set) {
+                *value = q.spec.dtype == SAMBA_I32 ? (double)(uint32_t)k : (double)f;
+            }
+        }
+    }
+    return n;
+}
+
+SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
+{
+    if (!samba__need_program(s, "samba_set")) return false;
+    if (!name) return samba_fail(s, SAMBA_EARG, "in samba_set: the name is NULL");
+    bool rate = samba__same_text(name, "p") || samba__ends_with(name, "__p"),
+        seed = samba__ends_with(name, "__seed");
+    if (value != value || (rate && (value < 0.0 || value > 1.0))
+        || (seed && (value < 0.0 || value > 4294967295.0))) {
+        return samba_fail(s, SAMBA_ERANGE, "in samba_set: the value for %s is out of range (a rate "
+                          "is 0 ... 1, a seed 0 ... 2^32-1, "
+                          "nothing is NaN)", name);
+    }
+    return samba__visit_argins(s, name, true, &value) ? true
+        : samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
+}
+
+SAMBA_API double samba_get(samba_session *s, const char *name)
+{
+    double value = 0.0;
+    if (!samba__need_program(s, "samba_get") || !name) return 0.0;
+    if (!samba__visit_argins(s, name, false, &value)) {
+        samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
+    }
+    return value;
+}
+
+SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, const char **names,
+                                       int32_t cap)
+{
+    int32_t n = 0;
+    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(&s->rt->pef, i);
+        if (q.role != role) continue;
+        if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
+        n++;
+    }
+    return n;
+}
+SAMBA_API int32_t samba_argin_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__names_of_role(s, SAMBA__ARGIN, names, cap);
+}
+SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__names_of_role(s, SAMBA__WEIGHT, names, cap);
+}
+
+/* ---- Values ---- */
+
+SAMBA_API size_t samba_bytes(const samba_tensor *t)
+{
+    if (!t) return 0;
+    samba_spec spec = samba__spec_of(t);
+    return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__spec_bytes(&spec);
+}
+
+SAMBA_API bool samba_write(samba_tensor *t, const void *data)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    samba_session *s = t->session;
+    if (!data) return samba_fail(s, SAMBA_EARG, "in samba_write(%s): data is NULL", t->name);
+    if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP) {
+        return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot be "
+                          "written", t->name, t->node->op->name);
+    }
+    if (t->symbol < 0 && !samba__own_data(t)) return false;
+    memcpy(samba__value_of(t), data, samba_bytes(t));
+    t->has_value = true;
+    return true;
+}
+
+SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
+{
+    static const float zero[1] = { 0.0f };
+    if (!t || !samba_ok(t->session)) return zero;
+    const void *p = samba__value_of(t);
+    if (t->dtype != dtype) {
+        samba_fail(t->session, SAMBA_EDTYPE, "in %s(%s): it is %T, not %T; use samba_copy_out",
+                   what, t->name, (int)t->dtype, (int)dtype);
+    } else if (!p) {
+        samba_fail(t->session, SAMBA_ESTATE, "in %s(%s): it has no value: list it in "
+                   "program.outputs before compiling, and run "
+                   "FWD", what, t->name);
+    }
+    return p && t->dtype == dtype ? p : zero;
+}
+
+SAMBA_API const float *samba_read(samba_tensor *t)
+{
+    return (const float *)samba__readable(t, SAMBA_F32, "samba_read");
+}
+SAMBA_API const int32_t *samba_read_i32(samba_tensor *t)
+{
+    return (const int32_t *)samba__readable(t, SAMBA_I32, "samba_read_i32");
+}
+
+SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    if (!data || size != samba_bytes(t)) {
+        return samba_fail(t->session, SAMBA_EARG, "in samba_copy_out(%s): %l bytes were offered, "
+                          "%l are needed", t->name,
+                          (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
+    }
+    const void *p = samba__readable(t, t->dtype, "samba_copy_out");
+    if (!samba_ok(t->session)) return false;
+    memcpy(data, p, size);
+    return true;
+}
+
+SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
+{
+    if (!samba_ok(s) || !name) return NULL;
+    samba_tensor *t = samba__named(s, name);
+    if (!t) samba__fail_name(s, "tensor", name, 0);
+    return t;
+}
+
+SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
+{
+    if (!t || !samba_ok(t->session)) return NULL;
+    if (t->grad) return t->grad;
+    samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile a training program in which "
+               "it influences a loss", t->name);
+    return NULL;
+}
+
+/* The host copy of a tensor is made by the first transfer to it. */
+SAMBA_API void *samba_cpu(samba_tensor *t)
+{
+    if (!t || !samba_ok(t->session)) return NULL;
+    samba_session *s = t->session;
+    samba_spec spec = samba__spec_of(t);
+    if (!s->rt || t->symbol < 0) return t->data;
+    if (samba_bytes(t) != samba__spec_bytes(&spec)) {
+        samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it holds several microbatches; use "
+                   "samba_copy_out", t->name);
+        return NULL;
+    }
+    if (!samba__own_data(t)) return NULL;
+    memcpy(t->data, s->rt->data[t->symbol], samba_bytes(t));
+    return t->data;
+}
+
+SAMBA_API bool samba_rdu(samba_tensor *t)
+{
+    if (!t || !samba__need_program(t->session, "samba_rdu")) return false;
+    if (!t->data || t->symbol < 0) {
+        return samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): %s", t->name, t->data
+                          ? "the program does not use it"
+                          : "it has no host copy; call samba_cpu or make it with data");
+    }
+    samba_spec spec = samba__spec_of(t);
+    if (samba_bytes(t) != samba__spec_bytes(&spec)) {
+        return samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): the program wants all "
+                          "microbatches, "
+                          "%l bytes; use samba_write", t->name, (int64_t)samba_bytes(t));
+    }
+    return samba_write(t, t->data);
+}
+
+SAMBA__FN bool samba__transfer_all(samba_session *s, bool to_cpu)
+{
+    if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->symbol < 0 || (t->role != SAMBA__WEIGHT && t->role != SAMBA__STATE)) continue;
+        if (to_cpu ? !samba_cpu(t) : t->data && !samba_rdu(t)) return false;
+    }
+    return true;
+}
+SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__transfer_all(s, true); }
+SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__transfer_all(s, false); }
+
+/* ---- Checkpoints ---- */
+
+SAMBA__FN bool samba__is_saved(const samba__symbol *q)
+{
+    bool kept = q->role == SAMBA__WEIGHT || q->role == SAMBA__STATE || q->role == SAMBA__ARGIN
+        || q->role == SAMBA__CONSTANT;
+    return kept && !q->alias;
+}
+
+SAMBA__FN const void *samba__current_value(samba_session *s, uint32_t index, const char *name,
+                                           const samba__symbol *q)
+{
+    (void)name;
+    return samba__is_saved(q) ? s->rt->data[index] : NULL;
+}
+
+SAMBA_API bool samba_save(samba_session *s, const char *path)
+{
+    size_t size = 0;
+    if (!samba__need_program(s, "samba_save")) return false;
+    if (!path) return samba_fail(s, SAMBA_EARG, "in samba_save: the path is NULL");
+    uint8_t *bytes = samba__with_values(s, &s->rt->pef, samba__current_value, &size);
+    if (!bytes) return false;
+    bool fine = samba__replace_file(s, path, bytes, size);
+    samba__give(s, bytes, size);
+    return fine;
+}
+
+/* Copies what the checkpoint has for each symbol of the program; first looks whether every weight
+   is there. */
+SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, const char *path,
+                                   bool copy)
+{
+    const samba__pef *to = &s->rt->pef;
+    for (uint32_t i = 0; i < to->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(to, i), r;
+        const char *name = to->strings + q.name;
+        if (!samba__is_saved(&q) || q.role == SAMBA__CONSTANT) continue;
+        int32_t k = samba__find_symbol(from, name);
+        if (k >= 0) r = samba__symbol_at(from, (uint32_t)k);
+        if (k < 0 || !r.data) {
+            if (q.role == SAMBA__WEIGHT) {
+                return samba_fail(s, SAMBA_ENAME, "%s has no value for parameter %s; nothing was "
+                                  "changed", path, name);
+            }
+            continue;
+        }
+        if (!samba__same_spec(&q.spec, &r.spec)) {
+            return samba_fail(s, SAMBA_ESHAPE, "%s has %T %S for %s, which is %T %S here; nothing "
+                              "was changed", path,
+                              (int)r.spec.dtype, &r.spec.shape, name, (int)q.spec.dtype,
+                                  &q.spec.shape);
+        }
+        if (copy) {
+            samba__copy_data(s->rt->data[i], from->data + (r.data - 1),
+                             samba__symbol_bytes(to, &q), samba_dtype_size(q.spec.dtype));
+        }
+    }
+    return true;
+}
+
+SAMBA_API bool samba_restore(samba_session *s, const char *path)
+{
+    char why[400];
+    samba__text text = samba__text_in(why, sizeof why);
+    samba__pef pef;
+    size_t size = 0;
+    bool fine = false;
+    if (!samba__need_program(s, "samba_restore")) return false;
+    if (!path) return samba_fail(s, SAMBA_EARG, "in samba_restore: the path is NULL");
+    uint8_t *bytes = samba__read_file(s, path, &size);
+    if (!bytes) return false;
+    memset(&pef, 0, sizeof pef);
+    pef.user_ops = s->user_ops, pef.n_user_ops = samba__n_user_ops(s);
+    if (!samba__verify_pef(&pef, bytes, size, &text)) {
+        samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
+    }
+    else fine = samba__restore_from(s, &pef, path, false)
+        && samba__restore_from(s, &pef, path, true);
+    samba__give(s, bytes, size);
+    return fine;
+}
+
+SAMBA_API size_t samba_device_bytes(samba_session *s) { return s ? s->memory_size : 0; }
+SAMBA_API size_t samba_held_bytes(const samba_session *s) { return s ? s->held : 0; }
+
+/* ==== [driver] ================================================================================ */
+
+#if !defined(SAMBA_NO_STDIO)
+#include <sys/stat.h>
+#include <time.h>
+
+#if defined(_WIN32)
+SAMBA_API double samba_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+SAMBA__FN int samba__make_directory(const char *path) { (void)path; return 0; }
+#else
+#if !defined(CLOCK_MONOTONIC)           /* strict -std=c99 hides it */
+#define CLOCK_MONOTONIC 1
+extern int clock_gettime(int clock, struct timespec *t);
+#endif
+SAMBA_API double samba_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+SAMBA__FN int samba__make_directory(const char *path) { return mkdir(path, 0777); }
+#endif
+
+static const char *const samba__commands[] = { "compile", "run", "test", "measure-performance",
+                                               "measure-sections" };
+
+/* One flag of the framework: where its value goes, and how it is written. */
+typedef struct samba__app_flag {
+    const char *name, *short_name;
+    samba_flag_kind kind;
+    size_t at;                          /* in samba_app_args */
+    const char *help;
+} samba__app_flag;
+
+#define SAMBA__AT(field) offsetof(samba_app_args, field)
+static const samba__app_flag samba__app_flags[] = {
+    { "batch-size", "b", SAMBA_FLAG_INT, SAMBA__AT(batch_size), "samples in a batch" },
+    { "microbatch-size", "mb", SAMBA_FLAG_INT, SAMBA__AT(microbatch_size),
+      "samples computed at once; gradients accumulate" },
+    { "inference", "", SAMBA_FLAG_BOOL, SAMBA__AT(inference), "forward only" },
+    { "pef", "p", SAMBA_FLAG_TEXT, SAMBA__AT(pef), "the compiled program to run" },
+    { "pef-name", "", SAMBA_FLAG_TEXT, SAMBA__AT(pef_name), "name of the program to write" },
+    { "output-folder", "", SAMBA_FLAG_TEXT, SAMBA__AT(output_folder),
+      "where to write it, default out" },
+    { "mapping", "", SAMBA_FLAG_TEXT, 0, "section or spatial" },
+    { "o0", "", SAMBA_FLAG_BOOL, 0, "one op per section, no rewrites" },
+    { "o1", "", SAMBA_FLAG_BOOL, 0, "sections by working set" },
+    { "o3", "", SAMBA_FLAG_BOOL, 0, "whole graph, the default" },
+    { "num-iterations", "n", SAMBA_FLAG_INT, SAMBA__AT(num_iterations),
+      "of a measurement, default 100" },
+    { "run-graph-only", "", SAMBA_FLAG_BOOL, SAMBA__AT(run_graph_only),
+      "measure without sending inputs" },
+    { "threads", "", SAMBA_FLAG_INT, SAMBA__AT(threads), "default: one per processor" }
+};
+#define SAMBA__N_APP_FLAGS ((int32_t)(sizeof samba__app_flags / sizeof *samba__app_flags))
+
+SAMBA__FN void samba__usage(const char *program, const samba_flag *flags, int32_t n)
+{
+    fprintf(stderr, "usage: %s compile | run | test | measure-performance | measure-sections "
+            "[flags]\n", program);
+    for (int32_t i = 0; i < SAMBA__N_APP_FLAGS; i++) {
+        const samba__app_flag *f = &samba__app_flags[i];
+        fprintf(stderr, "  --%-18s %s%s%s\n", f->name, f->help, f->short_name[0] ? "; short -"
+                : "", f->short_name);
+    }
+    for (int32_t i = 0; i < n; i++) fprintf(stderr, "  --%-18s %s\n", flags[i].name, flags[i].help);
+}
+
+/* Stores text as a value of the kind. False if it is no such value. */
+SAMBA__FN bool samba__store_flag(samba_flag_kind kind, void *value, const char *text)
+{
+    char *end = NULL;
+    if (kind == SAMBA_FLAG_BOOL) {
+        *(bool *)value = true;
+        return true;
+    }
+    if (kind == SAMBA_FLAG_TEXT) {
+        *(const char **)value = text;
+        return true;
+    }
+    double number = strtod(text, &end);
+    if (end == text || *end || number != number) return false;
+    if (kind == SAMBA_FLAG_FLOAT) {
+        *(float *)value = (float)number;
+        return true;
+    }
+    if (number < -2147483647.0 || number > 2147483647.0 || number != (double)(int32_t)number) {
+        return false;
+    }
+    *(int32_t *)value = (int32_t)number;
+    return true;
+}
+
+/* Flags whose text is one of a few words. */
+SAMBA__FN bool samba__store_choice(samba_app_args *args, const char *name, const char *text)
+{
+    if (samba__same_text(name, "o0")) args->level = SAMBA_O0;
+    else if (samba__same_text(name, "o1")) args->level = SAMBA_O1;
+    else if (samba__same_text(name, "o3")) args->level = SAMBA_O3;
+    else if (samba__same_text(text, "section")) args->mapping = SAMBA_MAPPING_SECTION;
+    else if (samba__same_text(text, "spatial")) args->mapping = SAMBA_MAPPING_SPATIAL;
+    else return false;
+    return true;
+}
+
+/* Is text this flag? Accepts -x, --name, and either followed by =value; *value is what
+   follows '='. */
+SAMBA__FN bool samba__is_flag(const char *text, const char *name, const char *short_name,
+                              const char **value)
+{
+    const char *p = text + 1, *want = short_name;
+    if (text[0] != '-') return false;
+    if (text[1] == '-') p = text + 2, want = name;
+    if (!*want) return false;
+    while (*want && *p == *want) p++, want++;
+    if (*want || (*p && *p != '=')) return false;
+    *value = *p ? p + 1 : NULL;
+    return true;
+}
+
+/* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 with a message if they are
+   wrong. */
+SAMBA__FN int samba__read_flag(int argc, char **argv, int i, samba_app_args *args,
+                               const samba_flag *flags, int32_t n)
+{
+    for (int32_t k = 0; k < SAMBA__N_APP_FLAGS + n; k++) {
+        const samba__app_flag *f = k < SAMBA__N_APP_FLAGS ? &samba__app_flags[k] : NULL;
+        const samba_flag *own = f ? NULL : &flags[k - SAMBA__N_APP_FLAGS];
+        samba_flag_kind kind = f ? f->kind : own->kind;
+        const char *text = NULL, *name = f ? f->name : own->name;
+        int used = 1;
+        if (!samba__is_flag(argv[i], name, f ? f->short_name : "", &text)) continue;
+        if (kind != SAMBA_FLAG_BOOL && !text) {
+            if (i + 1 >= argc) {
+                fprintf(stderr, "%s: --%s needs a value\n", argv[0], name);
+                return 0;
+            }
+            text = argv[i + 1];
+            used = 2;
+        }
+        bool choice = f && f->at == 0;
+        void *value = f ? (void *)((char *)args + f->at) : own->value;
+        if (choice ? samba__store_choice(args, name, text ? text : "")
+            : samba__store_flag(kind, value, text)) return used;
+        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text ? text
+                : "", name, f ? f->help : own->help);
+        return 0;
+    }
+    fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
+    return 0;
+}
+
+SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
+                                    const samba_flag *flags, int32_t n_flags)
+{
+    bool known = false;
+    for (int i = 1; i < argc; i++) {
+        if (!samba__same_text(argv[i], "--help") && !samba__same_text(argv[i], "-h")) continue;
+        samba__usage(argv[0], flags, n_flags);
+        return false;
+    }
+    args->command = argc > 1 ? argv[1] : "";
+    for (size_t k = 0; k < sizeof samba__commands / sizeof *samba__commands; k++) {
+        known = known || samba__same_text(args->command, samba__commands[k]);
+    }
+    if (!known) {
+        samba__usage(argc > 0 ? argv[0] : "program", flags, n_flags);
+        return false;
+    }
+    for (int i = 2; i < argc;) {
+        int used = samba__read_flag(argc, argv, i, args, flags, n_flags);
+        if (!used) return false;
+        i += used;
+    }
+    if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0) {
+        fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
+        return false;
+    }
+    if (args->microbatch_size && args->batch_size % args->microbatch_size) {
+        fprintf(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n",
+                argv[0], (int)args->batch_size,
+                (int)args->microbatch_size);
+        return false;
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__driver_compile(samba_session *s, const samba_app_args *args,
+                                     const samba_program *program)
+{
+    const char *name = args->pef_name ? args->pef_name : program->name ? program->name : "samba";
+    const char *folder = args->output_folder ? args->output_folder : "out";
+    samba_program p = *program;
+    char path[1024];
+    int n = snprintf(path, sizeof path, "%s/%s/%s.pef", folder, name, name);
+    if (n < 0 || n >= (int)sizeof path) {
+        return samba_fail(s, SAMBA_EARG, "the path %s/%s is too long", folder, name);
+    }
+    for (char *q = path + 1; *q; q++) {
+        if (*q != '/') continue;
+        *q = 0;
+        samba__make_directory(path);
+        *q = '/';
+    }
+    p.pef = path;
+    p.compile_only = true;
+    p.inference = p.inference || args->inference;
+    if (args->level) p.level = args->level;
+    if (args->mapping) p.mapping = args->mapping;
+    if (args->microbatch_size) p.microbatches = args->batch_size / args->microbatch_size;
+    double start = samba_seconds();
+    if (!samba_compile(s, &p)) return false;
+    printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
+    return true;
+}
+
+/* Latency and throughput of the whole schedule, or of each section. */
+SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *args,
+                                     const samba_program *program, bool sections)
+{
+    int32_t n = args->num_iterations ? args->num_iterations : 100;
+    if (!args->pef) {
+        return samba_fail(s, SAMBA_EARG, "%s needs the program to measure: --pef FILE",
+                          args->command);
+    }
+    if (!samba_load(s, args->pef, program)) return false;
+    /* zeros will do */
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;
+    int32_t count = sections ? (int32_t)s->rt->pef.n_sections : 1;
+    for (int32_t k = 0; k < count; k++) {
+        double best = 1e30, total = 0.0;
+        for (int32_t i = -1; i < n; i++) {
+            double start = samba_seconds();
+            if (sections ? !samba__run_ids(s, &k, 1) : !samba_run(s, 0)) return false;
+            double t = samba_seconds() - start;
+            if (i >= 0) total += t, best = t < best ? t : best;
+        }
+        if (sections) {
+            printf("section %d %-8s "
+                   "", (int)k, samba__type_name(samba__section_type(&s->rt->pef, (uint32_t)k)));
+        }
+        printf("latency %.3f ms (best %.3f)", total / n * 1e3, best * 1e3);
+        if (!sections && args->batch_size) {
+            printf(", throughput %.0f samples/s", args->batch_size / (total / n));
+        }
+        printf("\n");
+    }
+    return true;
+}
+
+SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
+                                const samba_program *program)
+{
+    if (!samba_ok(s)) return false;
+    if (!args || !args->command || !program) {
+        return samba_fail(s, SAMBA_EARG, "in samba_app_driver: args or program is missing");
+    }
+    if (samba__same_text(args->command, "compile")) return samba__driver_compile(s, args, program);
+    if (samba__same_text(args->command, "measure-performance")) {
+        return samba__driver_measure(s, args, program, false);
+    }
+    if (samba__same_text(args->command, "measure-sections")) {
+        return samba__driver_measure(s, args, program, true);
+    }
+    return samba_fail(s, SAMBA_EARG, "in samba_app_driver: %s is the application's own command",
+                      args->command);
+}
+#endif /* SAMBA_NO_STDIO */
+
+#endif /* !SAMBA_RUNTIME_ONLY: host half */
+#endif /* SAMBA_IMPLEMENTATION */
+/* ==== [end] =================================================================================== */
+
+/* MIT License. Copyright (c) 2026 the samba.h contributors.  Permission is hereby granted, free of
+   charge, to any person obtaining a copy of this software and associated documentation files (the
+   "Software"), to deal in the Software without restriction, including without limitation the rights
+   to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software,
+   and to permit persons to whom the Software is furnished to do so, subject to the following
+   conditions: the above copyright notice and this permission notice shall be included in all copies
+   or substantial portions of the Software.  THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF
+   ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+   FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT
+   HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT,
+   TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER
+   DEALINGS IN THE SOFTWARE. */
