@@ -1,0 +1,71 @@
+# samba.h: everything that can be run. `make help` lists it; CC, CFLAGS, DATA, JOBS can be set.
+CFLAGS = -O2
+PREFIX = /usr/local
+DATA = /usr/share/datasets/fashion-mnist
+export CC CFLAGS DATA JOBS
+
+B = build
+EXAMPLES = $(patsubst examples/%.c,$B/%,$(wildcard examples/*.c))
+FFN = $B/02_res_ffn
+FFN_FLAGS = --checkpoint $B/res_ffn.ckpt --data $(DATA)
+
+all: $(EXAMPLES)                ## build the examples
+
+run: $(FFN)                     ## compile, train, test, reload and test again: ResFFNLogReg
+	$(FFN) compile --output-folder $B --pef-name train
+	$(FFN) run -p $B/train/train.pef $(FFN_FLAGS) | tee -i $B/trained.txt
+	$(FFN) compile --inference --output-folder $B --pef-name infer
+	$(FFN) test --inference -p $B/infer/infer.pef $(FFN_FLAGS) | tee -i $B/reloaded.txt
+	@tail -n 1 $B/trained.txt | grep accuracy | cmp -s - $B/reloaded.txt \
+	    && echo "The reloaded model gives the same accuracy." \
+	    || { echo "The reloaded model differs from the trained one."; exit 1; }
+
+test: ready-test                ## all tests, about five minutes
+	@tests/run.sh
+
+check:                          ## the same, with what is installed
+	@tests/run.sh
+
+full: ready-test                ## and the sanitizers, the whole matrix, complete trainings
+	@tests/run.sh full
+
+asan: ready-test                ## the C tests under AddressSanitizer and UBSan
+	@tests/run.sh asan
+
+tsan: ready-test                ## the tests with threads under ThreadSanitizer
+	@tests/run.sh tsan
+
+lint:                           ## the style of samba.h and of everything else
+	@tools/lint.sh
+
+bench: $B/bench                 ## speed, against what else is installed
+	$B/bench
+
+bench-small: $B/bench           ## the same in a minute
+	$B/bench small
+
+lenet: $B/03_lenet              ## train LeNet, with convolutions
+	$B/03_lenet --data $(DATA)
+
+install:                        ## copy samba.h to PREFIX/include (below DESTDIR)
+	install -d $(DESTDIR)$(PREFIX)/include
+	install -m 644 samba.h $(DESTDIR)$(PREFIX)/include/samba.h
+
+clean:                          ## remove build/
+	rm -rf $B
+
+help:                           ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+
+ready-%:
+	@tools/install.sh $*
+
+$B/%: examples/%.c samba.h | ready-run
+	@mkdir -p $B
+	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread -lz
+
+$B/bench: tests/bench/bench.c samba.h | ready-bench
+	@mkdir -p $B
+	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread
+
+.PHONY: all run test check full asan tsan lint bench bench-small lenet install clean help

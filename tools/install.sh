@@ -1,0 +1,138 @@
+#!/bin/sh
+# tools/install.sh run|test|bench: makes sure that what this purpose needs is installed.
+# Says what is missing and why, installs it (as root, or through sudo if that asks nothing), and is
+# silent when nothing is missing. Elsewhere than on Debian and its kin it prints the list.
+set -u
+purpose=${1:-}
+debian_data=/usr/share/datasets/fashion-mnist
+data=${DATA:-$debian_data}
+case $purpose in
+run | test | bench) ;;
+*) echo "usage: tools/install.sh run|test|bench" >&2; exit 2 ;;
+esac
+
+# ---- Ways to look, quickest first ----
+has_command() { command -v "$1" >/dev/null 2>&1; }
+has_header() {      # a name as in #include <name>
+    [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] && return
+    printf '#include <%s>\n' "$1" | "${CC:-cc}" -E -x c - >/dev/null 2>&1
+}
+has_compilers() { has_command "${CC:-cc}" && { [ "$purpose" != test ] || has_command gcc; }; }
+has_data() { [ "$data" != $debian_data ] || [ -e $data/train-images-idx3-ubyte.gz ]; }
+has_clang_runtime() {       # ASan of clang, in the folder that clang says
+    has_command clang || return
+    for file in "$(clang -print-runtime-dir)"/libclang_rt.asan[-.]* \
+                "$(clang -print-resource-dir)"/lib/*/libclang_rt.asan[-._]*; do
+        [ -e "$file" ] && return
+    done
+    false
+}
+has_module() {      # of python: found, not imported, because importing torch takes seconds
+    for python in python3 /usr/bin/python3; do
+        $python -c "import importlib.util as u, sys; sys.exit(u.find_spec('$1') is None)" \
+            >/dev/null 2>&1 && return
+    done
+    false
+}
+has_m32() {         # 32-bit programs: the flag is for headers that Debian keeps per architecture
+    printf '#include <errno.h>\n#include <pthread.h>\nint main(void) { return errno; }\n' |
+        gcc -m32 -isystem /usr/include/x86_64-linux-gnu -x c - -o /dev/null >/dev/null 2>&1
+}
+
+# ---- What is needed: need must|may PACKAGE 'why' 'what it is on other systems' check... ----
+must='' may='' packages='' others=''
+need() {
+    level=$1 package=$2 why=$3 other=$4
+    shift 4
+    "$@" && return
+    case $level in must) must="$must $package" ;; may) may="$may $package" ;; esac
+    packages="$packages $package"
+    list="$list    $package: $why
+"
+    others="$others    $other
+"
+}
+clang_rt=libclang-rt-dev
+clang_major=$(clang -dumpversion 2>/dev/null | cut -d. -f1)
+[ -n "$clang_major" ] && clang_rt=libclang-rt-$clang_major-dev
+gcc_major=$(gcc -dumpversion 2>/dev/null | cut -d. -f1)
+
+check() {
+    must='' may='' packages='' others='' list=''
+    need must gcc 'compiles C' 'a C compiler as cc (for the tests: gcc)' has_compilers
+    need must libc6-dev 'headers of the C library' 'headers of the C library' has_header stdio.h
+    need must make 'runs the Makefile' 'make' has_command make
+    need must libstb-dev 'stb_ds.h: the lists and maps of samba.h' \
+        'stb_ds.h (github.com/nothings/stb) in the include path, as <stb/stb_ds.h> or "stb_ds.h"' \
+        has_header stb/stb_ds.h
+    need must zlib1g-dev 'zlib: the examples read gzipped data' 'zlib with its header' \
+        has_header zlib.h
+    need must dataset-fashion-mnist 'Fashion-MNIST: what the examples learn' \
+        'the four .gz files of github.com/zalandoresearch/fashion-mnist, and make DATA=FOLDER' \
+        has_data
+    [ "$purpose" = run ] && return
+    need may python3-torch 'PyTorch: judges results and speed' 'PyTorch (optional)' has_module torch
+    need may python3-numpy 'NumPy: the same' 'NumPy (optional)' has_module numpy
+    [ "$purpose" = bench ] && return
+    need must g++ 'samba.h is C++, too' 'a C++ compiler as g++' has_command g++
+    need must clang 'the second compiler' 'clang and clang++' has_command clang++
+    need must "$clang_rt" 'sanitizers of clang' 'the compiler-rt of clang' has_clang_runtime
+    need may libcjson-dev 'cJSON: graphs as JSON' 'cJSON (optional)' has_header cjson/cJSON.h
+    [ "$(uname -m)" != x86_64 ] || need may "gcc-${gcc_major:-12}-multilib" \
+        'the same tests in 32 bits' 'a gcc that knows -m32 (optional)' has_m32
+}
+
+# ---- Installing ----
+apt() {             # waits up to ten minutes while another process holds a lock
+    tries=0
+    while :; do
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 "$@" \
+            >"$log" 2>&1 </dev/null && return
+        tries=$((tries + 1))
+        grep -q 'get lock\|is held by' "$log" && [ $tries -lt 60 ] || return
+        sleep 10
+    done
+}
+install_packages() {
+    apt update || { echo "apt-get update failed, going on without:"; tail -n 3 "$log"; }
+    known=''
+    for package in $packages; do
+        if apt-cache show "$package" 2>/dev/null | grep -q ^Package; then known="$known $package"
+        else echo "no package $package here"; fi
+    done
+    [ -z "$known" ] || apt install --no-install-recommends $known && return
+    tail -n 5 "$log"
+    for package in $known; do       # one that cannot be had must not keep away the others
+        apt install --no-install-recommends "$package" || tail -n 2 "$log"
+    done
+}
+
+check
+[ -n "$packages" ] || exit 0
+echo "missing, for make $purpose:"
+printf '%s' "$list"
+
+sudo='' able=yes
+if ! has_command apt-get; then able=no
+elif [ "$(id -u)" != 0 ]; then
+    sudo='sudo -n'
+    $sudo true 2>/dev/null || able=no
+fi
+if [ $able = yes ]; then
+    echo "installing with apt-get:$packages"
+    mkdir -p build && log=build/install.log || exit 1
+    install_packages
+    check
+    [ -n "$packages" ] || { echo "done"; exit 0; }
+    echo "still missing:"
+    printf '%s' "$list"
+fi
+if [ -z "$must" ]; then
+    echo "these are optional: the tests that use them will be skipped"
+    exit 0
+fi
+echo "On Debian or Ubuntu, as root:"
+echo "    apt-get install$packages"
+echo "Elsewhere:"
+printf '%s' "$others"
+exit 1
