@@ -1,0 +1,253 @@
+#!/bin/sh
+# tests/run.sh [MODE]: runs the tests; the last line is "N passed, N failed".
+#   quick   (or nothing) the C tests, the header tests, lint, the examples: about five minutes
+#   heavy   what quick leaves out: sanitizers, the whole matrix of header tests, complete trainings
+#   full    both
+#   asan, tsan, c, header, lint, examples: that part alone
+# CC, CFLAGS and JOBS (programs at a time) are respected.
+#
+# Every tests/*.c is a program that ends with "N passed, N failed"; so does every other tests/*.sh,
+# which is heavy. A line "// run: WORDS" among the first ten of a C file may say: -lz and the like
+# (flags to build with), needs:HEADER (skipped where that is missing), threads (under TSan, too),
+# slow (not in quick).
+cd "$(dirname "$0")/.." || exit 1
+CC=${CC:-cc}
+CFLAGS=${CFLAGS:--O2}
+JOBS=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+export CC CFLAGS JOBS
+mode=${1:-quick}
+out=build/test
+data=${DATA:-/usr/share/datasets/fashion-mnist}
+strict="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef \
+-Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror"
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# ---- One job: run.sh job N runs line N of the list, "name|command", prints one line about it ----
+job() {
+    line=$(sed -n "$1p" $out/jobs)
+    name=${line%%|*} log=$out/job$1.log start=$(date +%s) limit='' why=''
+    have timeout && limit='timeout -k 10 1500'
+    $limit sh -c "${line#*|}" >"$log" 2>&1 </dev/null
+    code=$?
+    last=$(grep -v '^ *$' "$log" | tail -n 1 | grep -xE '[0-9]+ passed, [0-9]+ failed')
+    p=${last%% passed*} f=${last##*, } f=${f%% failed*}
+    if [ -z "$last" ]; then
+        p=0 f=1 why=" (exit code $code, no closing line)"
+    elif [ $code != 0 ] && [ "$f" = 0 ]; then
+        f=1 why=" (exit code $code)"
+    fi
+    echo "$p $f" >$out/job$1.result
+    grep '^skipped' "$log" | sed "s|^|$name: |"
+    if [ "$f" != 0 ]; then
+        [ "$(wc -l <"$log")" -le 100 ] || grep '^FAILED' "$log"
+        tail -n 100 "$log"
+    fi | sed 's/^/    /'
+    printf '%-44s %5d passed, %d failed %4d s%s\n' "$name" "$p" "$f" $(($(date +%s) - start)) "$why"
+}
+
+# ---- One example, with one compiler: strict warnings, then what it must do ----
+passed=0 failed=0
+check() {           # check 'what holds' command...
+    what=$1
+    shift
+    if "$@" >$log 2>&1; then passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $what"
+        tail -n 15 $log
+    fi
+}
+fails_with() {      # fails_with CODE TEXT command...: exit code and a part of what it prints
+    code=$1 text=$2
+    shift 2
+    "$@" >$log.text 2>&1
+    got=$?
+    cat $log.text
+    [ $got = "$code" ] && grep -q -- "$text" $log.text
+}
+accuracy_above() {  # accuracy_above PERCENT FILE: by its last line "test accuracy 88.50 % (...)"
+    tail -n 1 "$2"
+    tail -n 1 "$2" |
+        awk -v least="$1" '/^test accuracy/ { good = $3 + 0 >= least } END { exit !good }'
+}
+to_file() { file=$1; shift; "$@" >"$file"; code=$?; cat "$file"; return $code; }
+
+res_ffn() {         # res_ffn PROGRAM quick|heavy
+    program=$1 here=$1.d epochs=1 least=80
+    [ "$2" = quick ] || epochs=5 least=87.5
+    train="$program run -p $here/t/t.pef --epochs $epochs --checkpoint $here/c --data"
+    check 'refuses nonsense' fails_with 2 usage $program nonsense
+    check 'refuses nonsense behind run' fails_with 2 nonsense $program run --nonsense
+    check 'compiles' $program compile --output-folder $here --pef-name t
+    check 'wants a PEF' fails_with 1 pef $program run
+    check 'says where to get the data' fails_with 1 dataset-fashion-mnist $train $here/nowhere
+    check 'says which batch size the PEF has' fails_with 1 64 $train "$data" -b 32
+    if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
+        echo "skipped: no data in $data"
+        return
+    fi
+    mkdir -p $here/damaged
+    cp "$data"/*.gz $here/damaged
+    head -c 1000000 "$data/t10k-images-idx3-ubyte.gz" >$here/damaged/t10k-images-idx3-ubyte.gz
+    check 'notices damaged data' fails_with 1 damaged $train $here/damaged
+    rm -r $here/damaged
+    check 'trains' to_file $here/trained $train "$data"
+    check "reaches $least %" accuracy_above $least $here/trained
+    check 'compiles for inference' $program compile --inference --output-folder $here --pef-name i
+    check 'tests in a new process' to_file $here/reloaded \
+        $program test --inference -p $here/i/i.pef --checkpoint $here/c --data "$data"
+    tail -n 1 $here/trained >$here/last
+    check 'gives the same accuracy there' cmp $here/last $here/reloaded
+    [ "$2" = quick ] && return
+    # A second training, interrupted and resumed, must end with the same bytes.
+    cp $here/c $here/first
+    $train "$data" >$here/stopped &
+    until grep -q 'epoch 1' $here/stopped || ! kill -0 $!; do sleep 1; done
+    kill -INT $!
+    wait $!
+    check 'stops at Ctrl-C' grep -q -- --resume $here/stopped
+    check 'resumes' $train "$data" --resume
+    check 'ends with the same checkpoint' cmp $here/first $here/c
+}
+
+example() {         # example NAME COMPILER quick|heavy
+    log=$out/$1-$2.check
+    program=$out/$1-$2
+    optimize=-O2
+    [ "$2" = clang ] && [ "$3" = quick ] && optimize=-O0
+    check "builds with $2 without a warning" \
+        $2 $strict $optimize -o $program examples/$1.c -lm -pthread -lz
+    if [ $failed = 0 ]; then
+        case $1-$2-$3 in
+        02_*-clang-quick | 03_*-clang-quick) ;;
+        02_*) res_ffn $program "$3" ;;
+        03_*-heavy)
+            check 'trains' to_file $program.text $program --data "$data"
+            check 'reaches 90.5 %' accuracy_above 90.5 $program.text ;;
+        03_*)
+            check 'trains' to_file $program.text $program --data "$data" --epochs 1
+            check 'reaches 84 %' accuracy_above 84 $program.text ;;
+        *) check 'runs' $program ;;
+        esac
+    fi
+    echo "$passed passed, $failed failed"
+    [ $failed = 0 ]
+}
+
+# ---- A test of make_*.py in tests/golden: does PyTorch still say what the files say? ----
+golden() {
+    if "$PYTHON" "$1" --check; then echo "1 passed, 0 failed"
+    else
+        echo "0 passed, 1 failed"
+        exit 1
+    fi
+}
+
+case $mode in
+job) job "$2"; exit ;;
+example) example "$2" "$3" "$4"; exit ;;
+golden) golden "$2"; exit ;;
+quick | heavy | full | asan | tsan | c | header | lint | examples) ;;
+*) sed -n 's/^# \{0,1\}//; 2,7p' "$0"; exit 2 ;;
+esac
+
+# ---- The list of jobs ----
+mkdir -p $out || exit 1
+rm -f $out/jobs $out/*.result $out/job*.log
+: >$out/jobs
+add() { printf '%s|%s\n' "$1" "$2" >>$out/jobs; }
+wants() { for m in "$@"; do [ "$mode" = "$m" ] && return; done; false; }
+# A python that has torch, for tests that ask PyTorch.
+if [ -z "${PYTHON:-}" ]; then
+    for python in python3 /usr/bin/python3; do
+        $python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' \
+            2>/dev/null && PYTHON=$python && break
+    done
+fi
+export PYTHON
+
+words() { sed -n '1,10s|^// run: *||p' "$1"; }
+c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads SUFFIX
+    for file in tests/*.c; do
+        [ -e "$file" ] || { echo 'skipped: there is no tests/*.c'; return; }
+        name=$(basename "$file" .c) flags='' slow='' threads='' needs=''
+        case $name in *thread*) threads=yes ;; esac
+        for word in $(words "$file"); do
+            case $word in
+            -*) flags="$flags $word" ;;
+            needs:*) echo "#include <${word#needs:}>" | $2 -E -x c - >/dev/null 2>&1 ||
+                needs=${word#needs:} ;;
+            threads) threads=yes ;;
+            slow) slow=yes ;;
+            *) echo "$file: run: does not know $word"; exit 1 ;;
+            esac
+        done
+        [ -z "$needs" ] || { echo "skipped: $file, there is no <$needs>"; continue; }
+        [ "$5" = threads ] && [ -z "$threads" ] && continue
+        [ "$5" = quick ] && [ -n "$slow" ] && continue
+        [ "$5" = slow ] && [ -z "$slow" ] && continue
+        add "$name$1" "$2 $3 -I. -o $out/$name$6 $file -lm -pthread $flags && $4 $out/$name$6"
+    done
+}
+sanitizer() {       # sanitizer FLAG: prints a compiler with which a program under it runs, and how
+    for compiler in clang gcc; do
+        have $compiler || continue
+        echo 'int main(void) { return 0; }' |
+            $compiler -fsanitize="$1" -x c - -o $out/sanitized 2>/dev/null || continue
+        for how in '' 'setarch -R'; do      # ThreadSanitizer may not like where programs are loaded
+            $how $out/sanitized >/dev/null 2>&1 && { echo "$compiler $how"; return; }
+        done
+    done
+    false
+}
+
+if wants quick full header; then add 'header' 'sh tests/header/run.sh quick'; fi
+if wants heavy; then add 'header, whole matrix' 'sh tests/header/run.sh full'; fi
+for file in tests/*.sh; do          # other drivers of tests, with a closing line of their own
+    [ "$file" = tests/run.sh ] && continue
+    if wants heavy full; then add "$file" "sh $file"; fi
+done
+n_alone=$(wc -l <$out/jobs)         # these use all processors themselves
+wants quick full lint && add lint 'sh tools/lint.sh'
+wants quick && c_tests '' "$CC" "$CFLAGS" '' quick ''
+wants full c && c_tests '' "$CC" "$CFLAGS" '' all ''
+wants heavy && c_tests '' "$CC" "$CFLAGS" '' slow ''
+if wants heavy full asan; then
+    if found=$(sanitizer address,undefined); then
+        c_tests ', ASan and UBSan' "${found%% *}" \
+            '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all' "${found#* }" all .asan
+    else echo 'skipped: no compiler has AddressSanitizer'; fi
+fi
+if wants heavy full tsan; then
+    if found=$(sanitizer thread); then
+        c_tests ', TSan' "${found%% *}" '-O1 -g -fsanitize=thread' "${found#* }" threads .tsan
+    else echo 'skipped: no compiler has ThreadSanitizer'; fi
+fi
+for how in quick heavy; do
+    wants $how full || { [ $how = quick ] && wants examples; } || continue
+    for compiler in gcc clang; do
+        have $compiler || { echo "skipped: $compiler is not installed"; continue; }
+        for file in examples/*.c; do
+            name=$(basename "$file" .c)
+            add "$name, $compiler, $how" "sh tests/run.sh example $name $compiler $how"
+        done
+    done
+done
+if wants heavy full; then
+    for file in tests/golden/make_*.py; do
+        [ -e "$file" ] || continue
+        if [ -n "${PYTHON:-}" ]; then add "$file" "sh tests/run.sh golden $file"
+        else echo "skipped: $file, PyTorch is not installed"; fi
+    done
+fi
+
+# ---- Run them, and add up ----
+start=$(date +%s)
+n_jobs=$(wc -l <$out/jobs)
+awk -v n="$n_alone" 'NR <= n { print NR }' $out/jobs | xargs -r -n 1 sh tests/run.sh job
+awk -v n="$n_alone" 'NR > n { print NR }' $out/jobs | xargs -r -n 1 -P "$JOBS" sh tests/run.sh job
+n_results=$(ls $out | grep -c '\.result$')
+echo "$n_jobs programs in $(($(date +%s) - start)) s"
+cat $out/*.result 2>/dev/null |
+    awk -v lost=$((n_jobs - n_results)) '{ p += $1; f += $2 }
+        END { f += lost; printf "%d passed, %d failed\n", p, f; exit f || !p }'

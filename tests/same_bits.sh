@@ -1,0 +1,79 @@
+#!/bin/sh
+# tests/same_bits.sh: trains small nets with many compilers, optimization levels and instruction
+# sets, each with 1 ... 8 threads, with and without SIMD. All must give the same bits. Prints the
+# first value that differs, if one does. The last line is "N passed, N failed"; about two minutes.
+# JOBS is respected: compilers at a time.
+cd "$(dirname "$0")/.." || exit 1
+jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+out=build/same_bits
+source=tests/same_bits.c
+have() { command -v "$1" >/dev/null 2>&1; }
+program() { echo $out/$1/same_bits; }
+
+# ---- One build: same_bits.sh build N is line N of the list, "compiler flags|runner" ----
+if [ "$1" = build ]; then
+    line=$(sed -n "$2p" $out/builds)
+    how=${line%%|*} runner=${line#*|}
+    mkdir -p $out/$2
+    $how -I. $source -o "$(program $2)" -lm -pthread >$out/$2/log 2>&1 &&
+        $runner "$(program $2)" >$out/$2/output 2>&1
+    code=$?
+    grep -E '^[a-z]+ [0-9a-f]{16}$' $out/$2/output >$out/$2/hashes 2>/dev/null
+    [ $code = 0 ] || echo $code >$out/$2/failed
+    exit 0
+fi
+
+rm -rf $out
+mkdir -p $out || exit 1
+add() { echo "$1|$2" >>$out/builds; }
+skip() { echo "skipped: $*"; }
+
+# Where a compiler may fuse a*b + c, it does so by default in gcc (not under -std=c99), within an
+# expression in clang, and everywhere under -ffp-contract=fast.
+for compiler in gcc clang; do
+    have $compiler || { skip "$compiler is not installed"; continue; }
+    add "$compiler -O0"
+    add "$compiler -O2"
+    add "$compiler -O3"
+    if echo 'int main(void) { return 0; }' |
+        $compiler -march=native -x c - -o $out/native 2>/dev/null && $out/native; then
+        add "$compiler -O3 -march=native -ffp-contract=fast"
+    else skip "$compiler does not know -march=native"; fi
+    add "$compiler -O2 -DSAMBA_NO_SIMD"
+    add "$compiler -O1 -std=c99"
+done
+if have g++; then add "g++ -O1 -std=c++11 -x c++"
+else skip 'g++ is not installed'; fi
+if ! have aarch64-linux-gnu-gcc; then skip 'aarch64-linux-gnu-gcc is not installed'
+elif ! have qemu-aarch64; then skip 'qemu-aarch64 is not installed'
+else add 'aarch64-linux-gnu-gcc -O2 -static' qemu-aarch64; fi
+
+start=$(date +%s)
+n=$(wc -l <$out/builds)
+seq "$n" | xargs -n 1 -P "$jobs" sh tests/same_bits.sh build
+
+# ---- Every build against the first that has hashes ----
+verbose() {         # verbose N: every step of build N
+    line=$(sed -n "$1p" $out/builds)
+    ${line#*|} "$(program $1)" --threads 1 --verbose
+}
+passed=0 failed=0 first=''
+for i in $(seq "$n"); do
+    name=$(sed -n "${i}s/|.*//p" $out/builds)
+    [ -n "$first" ] || ! [ -s $out/$i/hashes ] || first=$i
+    if [ -e $out/$i/failed ]; then
+        echo "FAILED $name"
+        tail -n 20 $out/$i/log $out/$i/output 2>/dev/null | sed 's/^/    /'
+        failed=$((failed + 1))
+    elif ! [ -s $out/$i/hashes ] || ! cmp -s $out/$first/hashes $out/$i/hashes; then
+        echo "FAILED $name: other bits than $(sed -n "${first}s/|.*//p" $out/builds)"
+        verbose "$first" >$out/expected
+        verbose "$i" >$out/got
+        diff $out/expected $out/got | head -n 8 | sed 's/^/    /'
+        failed=$((failed + 1))
+    else passed=$((passed + 1)); fi
+done
+[ -z "$first" ] || cat $out/"$first"/hashes
+echo "$n builds in $(($(date +%s) - start)) s"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ] && [ $passed -gt 1 ]

@@ -1,0 +1,170 @@
+// Trainings of 200 steps: the loss of every step against PyTorch, tests/golden/train_*.bin.
+//     cc -O2 -I. tests/train.c -lm -pthread -o train && ./train [GOLDEN_DIR [case]]
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "golden.h"
+#include "recipe.h"
+#include "test.h"
+
+enum { MAX_STEPS = 1000 };
+static const double rtol = 1e-5;            // of every loss, against float64 and float32
+
+typedef struct losses {
+    uint32_t n_steps;                       // then one more, in evaluation mode
+    uint64_t weights, batch;                // hashes of what training starts with
+    double f64[MAX_STEPS + 1];
+    float f32[MAX_STEPS + 1];
+} losses;
+
+// make_train.py says what is in the file. Returns what is wrong with it, or NULL.
+static const char *read_losses(losses *l, const char *dir, const char *name)
+{
+    char path[512];
+    golden_file f;
+    memset(&f, 0, sizeof f);
+    memset(l, 0, sizeof *l);
+    snprintf(path, sizeof path, "%s/train_%s.bin", dir, name);
+    golden_load(&f, path);
+    const uint8_t *p = golden_take(&f, 8);
+    if (p && memcmp(p, "SAMBATRN", 8)) f.why = "not a file of losses";
+    if (golden_word(&f, 1, "unknown version") != 1 && !f.why) f.why = "unknown version";
+    l->n_steps = golden_word(&f, MAX_STEPS, "too many steps");
+    uint64_t head[3] = { 0, 0, 0 };
+    p = golden_take(&f, sizeof head);
+    if (p) memcpy(head, p, sizeof head);
+    size_t n = l->n_steps + 1, after = f.at - 2 * sizeof *head;
+    if (!f.why && golden_hash(f.bytes + after, f.size - after) != head[0])
+        f.why = "the checksum is wrong";
+    l->weights = head[1], l->batch = head[2];
+    p = golden_take(&f, n * sizeof *l->f64);
+    if (p) memcpy(l->f64, p, n * sizeof *l->f64);
+    p = golden_take(&f, n * sizeof *l->f32);
+    if (p) memcpy(l->f32, p, n * sizeof *l->f32);
+    if (!f.why && f.at != f.size) f.why = "bytes after the last loss";
+    if (!f.why && !l->n_steps) f.why = "no steps";
+    golden_free(&f);
+    return f.why ? f.why : NULL;
+}
+
+static double deviation(double got, double want)
+{
+    double d = got > want ? got - want : want - got;
+    d /= want < 0 ? -want : want;
+    return d - d == 0 ? d : 1e300;          // NaN and infinity are as far away as can be
+}
+
+// The worst relative deviations of a run, and where they are.
+typedef struct worst { double f64, f32, torch; uint32_t step, n_bad; } worst;
+
+static void compare(worst *w, const losses *l, uint32_t step, double loss)
+{
+    double d64 = deviation(loss, l->f64[step]), d32 = deviation(loss, (double)l->f32[step]);
+    double torch = deviation((double)l->f32[step], l->f64[step]);
+    if (torch > w->torch) w->torch = torch;
+    if (d32 > w->f32) w->f32 = d32;
+    if (d64 > w->f64) w->f64 = d64, w->step = step;
+    if (d64 <= rtol && d32 <= rtol) return;
+    if (w->n_bad++ == 0)
+        printf("step %u: loss %.9g; PyTorch has %.9g in float64, %.9g in float32\n",
+               (unsigned)step, loss, l->f64[step], (double)l->f32[step]);
+}
+
+typedef struct training {
+    const char *name, *golden;              // golden: the case it must equal
+    recipe_model model;
+    samba_optim optim;
+    int32_t microbatches;                   // 0: one, the whole batch
+} training;
+
+// Trains; false, with the reason printed, if that is impossible.
+static bool train(const training *t, const losses *l, worst *w)
+{
+    const char *const fwd = "fwd";
+    samba_session *s = samba_open(NULL);
+    int32_t n = t->microbatches ? t->microbatches : 1;
+    recipe_net net = recipe_trace(s, &t->model, t->model.batch / n);
+    uint64_t weights = recipe_set_weights(s, &t->model), batch = 0;
+    samba_compile(s, &(samba_program){ .loss = net.loss, .optim = t->optim,
+                                       .microbatches = t->microbatches });
+    for (uint32_t step = 0; step < l->n_steps && samba_ok(s); step++) {
+        uint64_t hash = recipe_feed(&net, &t->model, step);
+        if (step == 0) batch = hash;
+        samba_run(s, 0);
+        compare(w, l, step, (double)samba_read(net.loss)[0]);
+    }
+    recipe_feed(&net, &t->model, l->n_steps);
+    // With microbatches the loss is a sum that ZEROGRAD begins, so that section runs, too.
+    const char *const both[] = { "zerograd", fwd };
+    samba_run_with(s, &(samba_run_desc){ .section_types = n > 1 ? both : &fwd,
+                                         .n_section_types = n > 1 ? 2 : 1, .eval = true });
+    compare(w, l, l->n_steps, (double)samba_read(net.loss)[0]);
+    bool same = weights == l->weights && batch == l->batch;
+    if (samba_ok(s) && !same) printf("the recipe differs from that of make_train.py\n");
+    return samba_close(s) == 0 && same;
+}
+
+static void test_training(const training *t, const char *dir)
+{
+    losses l;
+    worst w = { 0, 0, 0, 0, 0 };
+    double start = samba_seconds();
+    const char *why = read_losses(&l, dir, t->golden);
+    test_bad = 0;
+    if (why) printf("%s/train_%s.bin: %s\n", dir, t->golden, why);
+    CHECK(why == NULL);
+    if (!why) {
+        CHECK(train(t, &l, &w));
+        CHECK(w.n_bad == 0);
+        printf("%-28s %5u %9.1e %5u %9.1e %9.1e %6.1f s\n", t->name, (unsigned)l.n_steps, w.f64,
+               (unsigned)w.step, w.f32, w.torch, samba_seconds() - start);
+    }
+    test_end(t->name);
+}
+
+int main(int argc, char **argv)
+{
+    const recipe_model large = recipe_res_ffn(64, 784, 512), small = recipe_res_ffn(64, 196, 128);
+    const recipe_model conv = recipe_conv_net(32, 16, 8);
+    const recipe_model transformer = recipe_transformer(8, 16, 32, 32);
+    const samba_optim momentum = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f,
+                                   .weight_decay = 1e-4f };
+    samba_optim nesterov = momentum, dampening = momentum, slow = momentum;
+    nesterov.nesterov = true;
+    dampening.lr = 0.1f, dampening.dampening = 0.5f;
+    slow.lr = 0.002f;
+    const samba_optim plain = { .kind = SAMBA_SGD, .lr = 0.1f };
+    const samba_optim sgd_clip = { .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f,
+                                   .max_grad_norm = 0.25f };
+    const samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.001f, .weight_decay = 0.05f,
+                                .beta1 = 0.9f, .beta2 = 0.999f };
+    const samba_optim adam = { .kind = SAMBA_ADAM, .lr = 0.001f, .weight_decay = 0.01f,
+                               .beta1 = 0.9f, .beta2 = 0.999f };
+    samba_optim adamw_clip = adamw, adamw_fast = adamw;
+    adamw_clip.max_grad_norm = 0.25f;
+    adamw_fast.lr = 0.003f, adamw_fast.weight_decay = 0.1f;
+    const training trainings[] = {
+        { "resffn", "resffn", large, momentum, 0 },
+        { "resffn, 4 microbatches", "resffn", large, momentum, 4 },
+        { "plain", "plain", small, plain, 0 },
+        { "momentum", "momentum", small, momentum, 0 },
+        { "nesterov", "nesterov", small, nesterov, 0 },
+        { "dampening", "dampening", small, dampening, 0 },
+        { "sgd_clip", "sgd_clip", small, sgd_clip, 0 },
+        { "sgd_clip, 2 microbatches", "sgd_clip", small, sgd_clip, 2 },
+        { "adamw", "adamw", small, adamw, 0 },
+        { "adam", "adam", small, adam, 0 },
+        { "adamw_clip", "adamw_clip", small, adamw_clip, 0 },
+        { "adamw_clip, 4 microbatches", "adamw_clip", small, adamw_clip, 4 },
+        { "conv", "conv", conv, slow, 0 },
+        { "transformer", "transformer", transformer, adamw_fast, 0 },
+        { "transformer, 4 microbatches", "transformer", transformer, adamw_fast, 4 },
+    };
+    printf("%-28s %5s %9s %5s %9s %9s   worst relative deviations of a loss from PyTorch\n"
+           "%-28s %5s %9s %5s %9s %9s\n", "", "", "from", "", "from", "its own",
+           "training", "steps", "float64", "step", "float32", "float32");
+    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
+        if (argc < 3 || !strcmp(argv[2], trainings[i].name))
+            test_training(&trainings[i], argc > 1 ? argv[1] : GOLDEN_DIR);
+    }
+    return test_summary();
+}
