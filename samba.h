@@ -7,8 +7,8 @@
 
    The programming model is SambaFlow's: you write the forward pass with named tensors, it is traced
    once, compiled into sections (forward, backward, optimizer ...) and a PEF file, and a session
-   runs the sections. A reference executor, a pool of threads, plays the chip. The same PEF runs on a
-   server and, without malloc or stdio, on a microcontroller, and gives the same bits on both.
+   runs the sections. A reference executor, a pool of threads, plays the chip. The same PEF runs on
+   a server and, without malloc or stdio, on a microcontroller, and gives the same bits on both.
 
    The chapter [manual] below says the rest. */
 
@@ -77,11 +77,12 @@
    Numbers: arithmetic is f32, and the result is defined by the graph alone. Each element of a
    product is one chain of fused multiply-adds in index order, sums have a fixed tree, elementary
    functions are samba's own, random numbers depend on seed, name and element. So threads, SIMD,
-   compiler and its options do not change a bit. Hence -ffast-math is refused, and the processor must not flush
-   subnormals to zero. NaN is NaN; which NaN is not specified.
+   compiler and its options do not change a bit. Hence -ffast-math is refused, and the processor
+   must not flush subnormals to zero. NaN is NaN; which NaN is not specified.
 
-   Trace order is schedule order. C control flow is not in the graph: the branch that was taken
-   while tracing is, and loops are unrolled.
+   Trace order is schedule order; C does not fix the order of arguments, so of two op calls among
+   the arguments of a third, make one before. C control flow is not in the graph: the branch that
+   was taken while tracing is, and loops are unrolled.
 
    ---- Options: define before the include of the implementation ----
 
@@ -111,43 +112,43 @@
    Little-endian; fixed-width records; the tables follow each other, so there are no offsets to get
    wrong, and the file is used where it lies. A checkpoint is the same file with data filled in.
 
-   +- header, 128 bytes ------------------------------------------------------------------------+
-   |   0  8  "SAMBAPEF"            32  4  symbols        56  4  microbatches                    |
-   |   8  4  version, 1            36  4  nodes          60  4  0                               |
-   |  12  4  flags: 1 inference    40  4  sections       64  8  bytes of region 0, state (DDR)  |
-   |  16  8  bytes of the file     44  4  words          72  8  bytes of region 1, arena (HBM)  |
-   |  24  8  XXH64 of bytes 32     48  4  string bytes   80  8  bytes of region 2, in/out (HOST)|
-   |         to the end, seed 0    52  4  trace bytes    88  8  bytes of region 3, read-only    |
-   |                                                     96  8  data bytes; 104 24 zero         |
-   +- symbols, 80 bytes each, sorted by region and offset --------------------------------------+
+   +- header, 128 bytes -------------------------------------------------------------------------+
+   |   0  8  "SAMBAPEF"            32  4  symbols        56  4  microbatches                     |
+   |   8  4  version, 1            36  4  nodes          60  4  0                                |
+   |  12  4  flags: 1 inference    40  4  sections       64  8  bytes of region 0, state (DDR)   |
+   |  16  8  bytes of the file     44  4  words          72  8  bytes of region 1, arena (HBM)   |
+   |  24  8  XXH64 of bytes 32     48  4  string bytes   80  8  bytes of region 2, in/out (HOST) |
+   |         to the end, seed 0    52  4  trace bytes    88  8  bytes of region 3, read-only     |
+   |                                                     96  8  data bytes; 104 24 zero          |
+   +- symbols, 80 bytes each, sorted by region and offset ---------------------------------------+
    |   0  4  name in strings       56  4  first node that uses it (0 if it outlives the schedule)|
-   |   4  1  role                  60  4  last node (0xFFFFFFFF then)                           |
-   |   5  1  type                  64  4  1 + symbol it is a view of, or 0                      |
-   |   6  1  dimensions            68  4  1 + symbol of its gradient, or 0                      |
-   |   7  1  region                72  1  1 + batch dimension, or 0                             |
-   |   8 32  shape                 73  1  1: holds all microbatches                             |
-   |  40  8  offset in the region  74  1  memory type asked for; 75  1  0                       |
-   |  48  8  1 + offset in data, or 0                    76  4  kind of argin                   |
+   |   4  1  role                  60  4  last node (0xFFFFFFFF then)                            |
+   |   5  1  type                  64  4  1 + symbol it is a view of, or 0                       |
+   |   6  1  dimensions            68  4  1 + symbol of its gradient, or 0                       |
+   |   7  1  region                72  1  1 + batch dimension, or 0                              |
+   |   8 32  shape                 73  1  1: holds all microbatches                              |
+   |  40  8  offset in the region  74  1  memory type asked for; 75  1  0                        |
+   |  48  8  1 + offset in data, or 0                    76  4  kind of argin                    |
    |  roles: 1 input 2 output 3 weight 4 state 5 argin 6 gradient 7 constant 8 temporary 9 scratch|
-   +- nodes, 32 bytes each, in schedule order --------------------------------------------------+
-   |   0  4  op (wire number)       4  1  inputs   5  1  outputs   6  1  attributes   7  1  0   |
+   +- nodes, 32 bytes each, in schedule order ---------------------------------------------------+
+   |   0  4  op (wire number)       4  1  inputs   5  1  outputs   6  1  attributes   7  1  0    |
    |   8  4  name in strings       12  4  first word   16  4  1 + scratch symbol, or 0   20 12  0|
-   |  words: inputs (1 + symbol, 0 absent), outputs (1 + symbol), attributes                    |
-   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT), ----+
-   |  first node, nodes, 0. Types ascend; the sections cover the nodes in order; the number of a|
-   |  section is its id and its call id.                                                        |
-   +- words, 4 bytes each - strings - trace (the text that samba_load compares), each ends with 0 ---+
-   +- data, from the next multiple of 64: values of symbols, each aligned to 64 ----------------+
+   |  words: inputs (1 + symbol, 0 absent), outputs (1 + symbol), attributes                     |
+   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT), -----+
+   |  first node, nodes, 0. Types ascend; the sections cover the nodes in order; the number of a |
+   |  section is its id and its call id.                                                         |
+   +- words, 4 bytes each - strings, each ends with 0 - trace, the text that samba_load compares +
+   +- data, from the next multiple of 64: values of symbols, each aligned to 64 -----------------+
 
    A reader proves, before first use: counts and sizes, checksum, every index; shapes against the
-   op's own rule; that nodes read what lives and write what they may; that no two symbols alive together
-   share memory, but for views and elementwise ops in place.
+   op's own rule; that nodes read what lives and write what they may; that no two symbols alive
+   together share memory, but for views and elementwise ops in place.
 
    ---- Does not ----
 
    No GPU. No tensors with a dimension of 0. No dynamic shapes: a PEF has one batch size. bf16 and
-   f16 are storage for elementwise ops and casts; products and norms want f32. Integer arithmetic is by
-   way of f32.
+   f16 are storage for elementwise ops and casts; products and norms want f32. Integer arithmetic
+   is by way of f32.
 */
 
 /* ==== [config] ================================================================================ */
@@ -169,7 +170,7 @@
 /* linkage of the public functions; set it to a dllexport if you like */
 #ifndef SAMBA_API
 #if defined(SAMBA_STATIC)
-#define SAMBA_API static
+#define SAMBA_API static inline
 #elif defined(__cplusplus)
 #define SAMBA_API extern "C"
 #else
@@ -390,7 +391,7 @@ SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types);
 SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name);
 
 #if !defined(SAMBA_RUNTIME_ONLY) || defined(SAMBA_IMPLEMENTATION)
-#if defined(SAMBA_RUNTIME_ONLY)         /* without a tracer the builders of ops are dropped by the compiler */
+#if defined(SAMBA_RUNTIME_ONLY)         /* no tracer: the compiler drops the builders of ops */
 #define SAMBA__OP_API static inline
 #else
 #define SAMBA__OP_API SAMBA_API
@@ -425,7 +426,7 @@ SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);
 SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);
 SAMBA__OP_API samba_tensor *samba_log(samba_tensor *x);
 SAMBA__OP_API samba_tensor *samba_sqrt(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                           /* 1 / sqrt(x) */
+SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                          /* 1 / sqrt(x) */
 /* gradient 0 at 0 */
 SAMBA__OP_API samba_tensor *samba_abs(samba_tensor *x);
 SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);
@@ -436,8 +437,8 @@ SAMBA__OP_API samba_tensor *samba_tanh(samba_tensor *x);
 /* x Phi(x), by erf */
 SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);
 SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);                       /* "gelu_new" */
-SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                            /* x sigmoid(x) */
-SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                        /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                          /* x sigmoid(x) */
+SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                      /* log(1 + e^x) */
 SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor);             /* x * factor */
 SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);               /* x + term */
 /* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. */
@@ -529,7 +530,8 @@ typedef struct samba_pool_opts {
 } samba_pool_opts;
 SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_opts *opts);
 SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts);
-SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h, int32_t out_w);
+SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h,
+                                                      int32_t out_w);
 
 /* Rows of w (V,C) by ids i32 (*) -> (*,C). An id outside 0..V-1 ends the run with SAMBA_ERANGE. */
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
@@ -546,41 +548,65 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
 
 /* ---- Gradients of ops, which are ops too ---- */
 
-SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a, samba_tensor *b, bool transpose_b);
-/* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of w_shape.
-   Each is linear in both inputs, and its gradients are again these three ops. */
-SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w, samba_shape x_shape,
+/* op(a) op(b): the product with either factor read as its transpose, (*,m,k) (*,k,n) -> (*,m,n). */
+SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
+                                                samba_tensor *b, bool transpose_b);
+/* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of
+   w_shape. Each is linear in both inputs, and its gradients are again these three ops. */
+SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
+                                                         samba_shape x_shape,
                                                          const samba_conv_opts *opts);
-SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy, samba_shape w_shape,
+SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
+                                                          samba_shape w_shape,
                                                           const samba_conv_opts *opts);
 /* dx: each dy goes to the first maximum of its window of x (to the last NaN, if there is one). */
-SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy, const samba_pool_opts *opts);
-/* dx of x_shape: each dy is spread evenly over its window. opts NULL: the adjoint of samba_adaptive_avg_pool2d. */
-SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape, const samba_pool_opts *opts);
-/* Returns dx; *dw, *db (C), each pointer may be NULL. Training: through the batch's statistics, computed again
-   from x; else mean and var are constants. w may be NULL (ones). */
-SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, samba_tensor *mean,
-                                                  samba_tensor *var, float eps, samba_tensor **dw, samba_tensor **db);
-/* Gradients of normalizations, losses, lookup and attention. Extra results go to the array at the end. */
+SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy,
+                                                  const samba_pool_opts *opts);
+/* dx of x_shape: each dy is spread evenly over its window. opts NULL: the adjoint of
+   samba_adaptive_avg_pool2d. */
+SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape,
+                                                  const samba_pool_opts *opts);
+/* Returns dx; *dw, *db (C), each pointer may be NULL. Training: through the batch's statistics,
+   computed again from x; else mean and var are constants. w may be NULL (ones). */
+SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x,
+                                                  samba_tensor *w, samba_tensor *mean,
+                                                  samba_tensor *var, float eps, samba_tensor **dw,
+                                                      samba_tensor **db);
+/* Gradients of normalizations, losses, lookup and attention. Extra results go to the array at the
+   end. */
 
-/* dx = y (dy - sum(dy y)) for y = softmax(x); dy - e^y sum(dy) for y = log_softmax(x). Sums along axis. */
+/* dx = y (dy - sum(dy y)) for y = softmax(x); dy - e^y sum(dy) for y = log_softmax(x). Sums along
+   axis. */
 SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis);
-SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis);
+SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y,
+                                                       int32_t axis);
 /* dx; and dw, db (n) unless dwb is NULL. w may be NULL. */
-SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, float eps, samba_tensor *dwb[2]);
+SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x,
+                                                  samba_tensor *w, float eps, samba_tensor *dwb[2]);
 /* dx; and dw (n) unless dw is NULL. w may be NULL. */
-SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, float eps, samba_tensor **dw);
+SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
+                                                    samba_tensor *w,
+                                                float eps, samba_tensor **dw);
 /* dlogits (*,C). dloss is (), or (*) with reduction none. */
-SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits, samba_tensor *target, const samba_loss_opts *opts);
+SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits,
+                                                     samba_tensor *target,
+                                                         const samba_loss_opts *opts);
 /* dlogp (*,C) with C = classes, from targets (*). */
-SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target, int32_t classes, const samba_loss_opts *opts);
+SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
+                                           int32_t classes, const samba_loss_opts *opts);
 /* dw (rows,C): row r is the sum of dy (*,C) where ids (*) are r. */
-SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids, int32_t rows);
-/* Attention that also gives lse (*,T), the log of each row's sum of exponentials (-inf where a row attends nothing). */
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3], samba_tensor *mask,
-                                                               const samba_attention_opts *opts, samba_tensor **lse);
-/* dq; and dk, dv. in: dy, q, k, v, y, lse, mask or NULL, dlse or NULL. The mask gets no gradient. scale is not 0. */
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(samba_tensor *const in[8], const samba_attention_opts *opts,
+SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids,
+                                                  int32_t rows);
+/* Attention that also gives lse (*,T), the log of each row's sum of exponentials (-inf where a row
+   attends nothing). */
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
+                                                               samba_tensor *mask,
+                                                               const samba_attention_opts *opts,
+                                                                       samba_tensor **lse);
+/* dq; and dk, dv. in: dy, q, k, v, y, lse, mask or NULL, dlse or NULL. The mask gets no gradient.
+   scale is not 0. */
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(samba_tensor *const in[8],
+        const samba_attention_opts *opts,
                                                                     samba_tensor *dkv[2]);
 #endif
 
@@ -871,10 +897,17 @@ SAMBA_API double samba_seconds(void);
 
 #define SAMBA__FN static inline         /* inline: unused ones are dropped without a warning */
 #if defined(__GNUC__)
-#define SAMBA__INLINE static inline __attribute__((always_inline))
 #define SAMBA__RESTRICT __restrict__
+#define SAMBA__NOINLINE static __attribute__((noinline, unused))
+#if defined(__clang__)
+#define SAMBA__INLINE static inline __attribute__((always_inline))
+#else                                   /* gcc does not vectorize what might trap */
+#define SAMBA__INLINE \
+    static inline __attribute__((always_inline, optimize("no-trapping-math")))
+#endif
 #else
 #define SAMBA__INLINE static inline
+#define SAMBA__NOINLINE static inline
 #define SAMBA__RESTRICT
 #endif
 #define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
@@ -1173,8 +1206,8 @@ SAMBA__FN uint64_t samba__stream_key(uint64_t seed, const char *name)
 
 typedef void (*samba__job_fn)(void *context, int64_t begin, int64_t end, int32_t thread);
 
-#if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_NO_THREADS)
-#define SAMBA_NO_THREADS
+#if (defined(SAMBA_RUNTIME_ONLY) || !defined(__GNUC__)) && !defined(SAMBA_NO_THREADS)
+#define SAMBA_NO_THREADS                /* the pool needs the atomic built-ins of gcc and clang */
 #endif
 #define SAMBA__MAX_THREADS 64
 
@@ -1191,7 +1224,7 @@ typedef struct samba__pool {
     uint32_t ticket;                    /* atomic; odd while a job is open */
     int32_t active;                     /* atomic; helpers inside the open job */
     int32_t sleepers;                   /* atomic */
-    int64_t next;                       /* atomic; first unit nobody has taken */
+    int64_t next __attribute__((aligned(8)));   /* atomic; first unit nobody has taken */
     samba__job_fn job;
     void *context;
     int64_t units, grain;
@@ -1316,7 +1349,11 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
 
 SAMBA__FN int32_t samba__processors(void)
 {
+#if defined(_WIN32)
+    long n = pthread_num_processors_np();
+#else
     long n = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
     return n < 1 ? 1 : n > SAMBA__MAX_THREADS ? SAMBA__MAX_THREADS : (int32_t)n;
 }
 
@@ -1600,7 +1637,11 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
         p = samba__read_term(p, &t);
         y->dtype = t.dtype;
         y->shape = t.star ? b->star : samba_scalar_shape();
-        for (int32_t k = 0; k < t.n_letters && y->shape.ndim < SAMBA_MAX_DIMS; k++) {
+        if (y->shape.ndim + t.n_letters > SAMBA_MAX_DIMS) {
+            return samba_refuse(call, SAMBA_ESHAPE, "the result would have more than %d dimensions",
+                                SAMBA_MAX_DIMS);
+        }
+        for (int32_t k = 0; k < t.n_letters; k++) {
             y->shape.dim[y->shape.ndim++] = b->letter[t.letters[k] - 'a'];
         }
     }
@@ -2823,7 +2864,7 @@ SAMBA__FN bool samba__expect_axis(samba_call *c, int32_t axis)
 }
 
 /* ---- Reductions of a row: lane l of 16 takes elements l, l + 16, ... in order, then lanes are
-   combined in pairs, l with l + 8, + 4, + 2, + 1: a vector of sums, and the same bits everywhere. ---- */
+   combined in pairs, l with l + 8, + 4, + 2, + 1: vectors of sums, the same bits everywhere ---- */
 
 #define SAMBA__LANES 16
 
@@ -2856,8 +2897,8 @@ SAMBA__INLINE float samba__row_dot(const float *x, const float *y, int64_t n)
     return samba__lanes_sum(lane);
 }
 
-/* Bits that order as the floats do; the largest of integers is the same in any order, so no lanes are
-   needed. A NaN's magnitude is above infinity's, which is how the maximum of a row with one is NaN. */
+/* Bits that order as the floats do; the largest integer is the same in any order, so no lanes are
+   needed. A NaN's magnitude is above infinity's: that is how a row with one has the maximum NaN. */
 SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
 {
     uint32_t top = 0, size = 0;
@@ -2877,9 +2918,11 @@ SAMBA__INLINE float samba__row_dot3(const float *x, const float *y, const float 
     float lane[SAMBA__LANES] = { 0 };
     int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
     for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[i + l] * y[i + l], z[i + l], lane[l]);
+        for (int l = 0; l < SAMBA__LANES; l++)
+            lane[l] = samba__fma(x[i + l] * y[i + l], z[i + l], lane[l]);
     }
-    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i] * y[i], z[i], lane[i - whole]);
+    for (int64_t i = whole; i < n; i++)
+        lane[i - whole] = samba__fma(x[i] * y[i], z[i], lane[i - whole]);
     return samba__lanes_sum(lane);
 }
 
@@ -3360,11 +3403,11 @@ SAMBA__FN void samba__cast_vjp(samba_vjp *g)
     }
 }
 
-/* ---- count: a step counter, n <- n + 1, at each run of its section ---- */
+/* ---- count: n <- n + 1 at each run of its section; attribute 1: at training runs only ---- */
 
 SAMBA__FN bool samba__count_shape(samba_call *c)
 {
-    if (!samba__expect(c, 1, 1, 0) || !samba__expect_scalar(c, 0, SAMBA_I32)) return false;
+    if (!samba__expect(c, 1, 1, 1) || !samba__expect_scalar(c, 0, SAMBA_I32)) return false;
     c->out[0] = c->in[0];
     return true;
 }
@@ -3373,7 +3416,7 @@ SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 {
     uint32_t n;
     memcpy(&n, a->in[0], sizeof n);
-    n++;
+    n += a->train || !a->attr[0];
     memcpy(a->out[0], &n, sizeof n);
 }
 SAMBA__NO_VJP(count)
@@ -4613,8 +4656,9 @@ SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
 }
 SAMBA__NO_VJP(sgd)
 
-/* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. */
-SAMBA__FN double samba__power(double base, int32_t n)
+/* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. Not
+   inlined, so that no compiler joins its last product and the caller's subtraction. */
+SAMBA__NOINLINE double samba__power(double base, int32_t n)
 {
     double r = 1.0;
     for (; n > 0; n >>= 1, base *= base) {
@@ -4649,7 +4693,7 @@ SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
     int32_t step = samba__in_i32(a, 4)[0];
     float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
     float root = samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
-    float shrink = a->attr[0] ? 1.0f - lr * decay : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
+    float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
     int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
     for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) {
@@ -4681,94 +4725,194 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 }
 SAMBA__NO_VJP(clip_factor)
 
-/* ---- Convolution: y(n,o,:) = b(o) + sum over c, ky, kx of w(o,c,ky,kx) x(n,c, : stride + k dilation - padding).
-   With the patch matrix P((c,ky,kx), (oy,ox)), which holds the x that each tap of w meets at each output, the
-   three ops are products of matrices, for each image and group of channels:
-       y = w P        dP = w^T dy, and dx gathers from dP        dw = sum over images of dy P^T
-   P is never stored for y and dw: GEMM packs panels of B, and these are filled straight from x. dP is stored
-   in bands that fit a thread's own memory. Chellapilla, Puri, Simard, "High performance convolutional neural
-   networks for document processing", 2006.
-   Where a group has one output channel (depthwise), a product would have one row; there plain loops are better.
-   Attributes: stride, padding, dilation as (rows, columns), groups. A 1-D convolution has one row. The two
-   backward ops append the rows and columns of what they make: of x, or of w. ---- */
+/* ---- Convolution and pooling slide a kernel over images: output (oy,ox) meets the x in the rows
+   oy stride - padding + k dilation for k = 0 ... kernel-1, and in columns of the same kind. ---- */
 
-enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
-
-typedef struct samba__conv {
-    int64_t images, groups, cg, og;     /* cg, og: channels of a group, in x and in y */
+typedef struct samba__slide {
     int64_t in[2], out[2], kernel[2], stride[2], padding[2], dilation[2];   /* rows, columns */
     int64_t in_plane, out_plane, taps;
-    bool direct, plain;                 /* one output channel per group; 1x1 taps, so that P is x */
-} samba__conv;
+    int64_t images, groups, cg, og, k;  /* cg, og: channels of a group, in x and y; k = cg taps */
+    int64_t band[2], across, bands;     /* sides of a band; bands beside each other, and all */
+    int64_t items, each, sets, parts;   /* units of work: see samba__conv_of */
+    bool adaptive, exclude_padding;     /* of poolings */
+} samba__slide;
 
-/* The rows (0) or columns (1) of an image, or of a kernel; (N,C,L) has one row. */
-SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t i)
+/* Rows (0) or columns (1) of an image or a kernel; if it has only one side, that is the columns. */
+SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t sides, int32_t i)
 {
-    return i == 0 && s->ndim == 3 ? 1 : s->dim[s->ndim - 2 + i];
+    return i + sides < 2 ? 1 : s->dim[s->ndim - 2 + i];
 }
 
-SAMBA__FN samba__conv samba__conv_of(const samba_shape *x, const samba_shape *w, const samba_shape *y,
-                                     const int32_t *attr)
+SAMBA__FN samba__slide samba__slide_of(const samba_shape *x, const samba_shape *y, int32_t sides,
+                                       const int32_t *kernel, const int32_t *stride_padding)
 {
-    samba__conv v;
-    v.images = x->dim[0];
-    v.groups = attr[6];
-    v.cg = w->dim[1];
-    v.og = w->dim[0] / attr[6];
-    v.plain = true;
+    samba__slide v;
+    memset(&v, 0, sizeof v);
     for (int32_t i = 0; i < 2; i++) {
-        v.in[i] = samba__side(x, i);
-        v.out[i] = samba__side(y, i);
-        v.kernel[i] = samba__side(w, i);
-        v.stride[i] = attr[i];
-        v.padding[i] = attr[2 + i];
-        v.dilation[i] = attr[4 + i];
-        v.plain = v.plain && v.kernel[i] == 1 && v.stride[i] == 1 && v.padding[i] == 0;
+        v.in[i] = samba__side(x, sides, i);
+        v.out[i] = samba__side(y, sides, i);
+        v.kernel[i] = kernel[i];
+        v.stride[i] = stride_padding[i];
+        v.padding[i] = stride_padding[2 + i];
+        v.dilation[i] = 1;
     }
     v.in_plane = v.in[0] * v.in[1];
     v.out_plane = v.out[0] * v.out[1];
     v.taps = v.kernel[0] * v.kernel[1];
-    v.direct = v.og == 1;
     return v;
 }
 
-/* 2 a b, or the largest number there is. */
-SAMBA__FN int64_t samba__flops(int64_t a, int64_t b) { return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b; }
+/* A band: outputs that lie one after another, whole rows of y or a part of one. */
+typedef struct samba__band {
+    int64_t begin[2], size[2], at, n;   /* first row and column, sides; n outputs from `at` on */
+    int64_t image, p, end;              /* of convolution: image and group, taps p ... end-1 */
+    bool more;                          /* not the first of its unit: dw is added to */
+} samba__band;
 
-/* The shape of y for x and w, or a refusal: the one rule behind all three ops. */
-SAMBA__FN bool samba__conv_rule(samba_call *c, const samba_shape *x, const samba_shape *w, samba_shape *y)
+/* Cuts y into bands of about n outputs. */
+SAMBA__FN void samba__cut_bands(samba__slide *v, int64_t n)
+{
+    n = samba__max64(n, 16);
+    v->band[1] = samba__min64(v->out[1], n);
+    v->band[0] = v->band[1] < v->out[1] ? 1 : samba__min64(v->out[0], n / v->out[1]);
+    v->across = samba__ceil_div(v->out[1], v->band[1]);
+    v->bands = v->across * samba__ceil_div(v->out[0], v->band[0]);
+}
+
+SAMBA__INLINE samba__band samba__band_of(const samba__slide *v, int64_t number)
+{
+    samba__band b;
+    for (int i = 0; i < 2; i++) {
+        b.begin[i] = (i == 0 ? number / v->across : number % v->across) * v->band[i];
+        b.size[i] = samba__min64(v->band[i], v->out[i] - b.begin[i]);
+    }
+    b.at = b.begin[0] * v->out[1] + b.begin[1];
+    b.n = b.size[0] * b.size[1];
+    return b;
+}
+
+/* What tap p = (c,ky,kx) meets in a band: rows and columns begin ... end-1 of the band have an x,
+   the first of them x[from] of the image, the next below it `step` further. */
+typedef struct samba__tap {
+    int64_t begin[2], end[2], from, step;
+} samba__tap;
+
+SAMBA__INLINE samba__tap samba__tap_of(const samba__slide *v, const samba__band *b, int64_t p)
+{
+    samba__tap t;
+    int64_t row = p / v->kernel[1], c = row / v->kernel[0], x[2];
+    int64_t k[2] = { row - c * v->kernel[0], p - row * v->kernel[1] };
+    for (int i = 0; i < 2; i++) {
+        int64_t by = v->stride[i];
+        int64_t first = b->begin[i] * by + k[i] * v->dilation[i] - v->padding[i];
+        int64_t before = samba__max64(-first, 0), inside = samba__max64(v->in[i] - first, 0);
+        if (by > 1) before = samba__ceil_div(before, by), inside = samba__ceil_div(inside, by);
+        t.begin[i] = samba__min64(before, b->size[i]);
+        t.end[i] = samba__max64(samba__min64(inside, b->size[i]), t.begin[i]);
+        x[i] = first + t.begin[i] * by;
+    }
+    bool meets = t.begin[0] < t.end[0] && t.begin[1] < t.end[1];
+    if (!meets) t.end[0] = t.begin[0];
+    t.from = meets ? c * v->in_plane + x[0] * v->in[1] + x[1] : 0;
+    t.step = v->stride[0] * v->in[1];
+    return t;
+}
+
+/* 2 a b, or the largest number there is. */
+SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
+{
+    return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
+}
+
+/* Expects inputs that are all f32, and makes output 0 one. */
+SAMBA__FN bool samba__expect_all_f32(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
+{
+    if (!samba__expect(c, least, most, n_attr)) return false;
+    for (int32_t i = 0; i < most; i++) {
+        if (!samba__expect_f32(c, i)) return false;
+    }
+    c->out[0].dtype = SAMBA_F32;
+    return true;
+}
+
+/* Ops that differ in little are kin: `which` tells their common functions what they are to do. */
+#define SAMBA__KIN(name, kin, which) \
+    SAMBA__FN bool samba__##name##_shape(samba_call *c) { return samba__##kin##_rule(c, which); } \
+    SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
+    { \
+        samba__##kin##_work(w, c, which); \
+    } \
+    SAMBA__KERNEL void samba__##name##_kernel(const samba_args *a) { samba__##kin##_run(a, which); }
+
+/* ---- Convolution: y(n,o,oy,ox) = b(o) + sum of w(o,c,ky,kx) times the x(n,c) that it meets.
+   Element ((c,ky,kx), (oy,ox)) of the patch matrix P is the x that a tap of w meets at an output,
+   or 0. For each image and group of channels, the three ops are products of matrices:
+       y = w P       dP = w^T dy, and dx gathers from dP       dw = sum over images of dy P^T
+   Only a block of P exists at a time, in the thread's own memory: some taps of a band of outputs.
+   Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
+   processing", 2006. Attributes: stride, padding, dilation as (rows, columns), groups; those that
+   make dx or dw append its rows and columns. A 1-D convolution has one row. ---- */
+
+enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
+typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
+
+/* The one rule behind the three ops: y is the shape that x and w make. */
+SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samba_shape *w,
+                                 samba_shape *y)
 {
     const int32_t *attr = c->attr;
     int32_t n = x->ndim, groups = attr[6];
-    if ((n != 3 && n != 4) || w->ndim != n || !samba__sound_shape(x) || !samba__sound_shape(w)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,H,W) with w (O,C/groups,KH,KW), or (N,C,L) with "
-                            "w (O,C/groups,K); w is %S", x, w);
-    }
-    if (n == 3 && (attr[0] != 1 || attr[2] != 0 || attr[4] != 1)) {
-        return samba_refuse(c, SAMBA_EARG, "a 1-D convolution has no rows to stride, pad or dilate");
+    if ((n != 3 && n != 4) || w->ndim != n || !samba__sound_shape(x) || !samba__sound_shape(w)
+        || (n == 3 && (attr[0] != 1 || attr[2] != 0 || attr[4] != 1
+                       || (c->n_attr == SAMBA__CONV_BACKWARD_WORDS && attr[7] != 1)))) {
+        return samba_refuse(c, SAMBA_ESHAPE, "x must be (N,C,H,W) with w (O,C/groups,KH,KW), or "
+                            "(N,C,L) with w (O,C/groups,K) and no stride, padding or dilation of "
+                            "rows; x is %S, w %S", x, w);
     }
     if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups || x->dim[1] / groups != w->dim[1]) {
-        return samba_refuse(c, SAMBA_ESHAPE, "with groups %d, x %S needs a w of (O,%d,...) with O a multiple of "
-                            "groups; w is %S", groups, x, groups > 0 ? x->dim[1] / groups : x->dim[1], w);
+        return samba_refuse(c, SAMBA_ESHAPE, "with groups %d, x %S needs a w of (O,C/groups,...) "
+                            "with O a multiple of groups; w is %S", groups, x, w);
     }
     *y = *x;
     y->dim[1] = w->dim[0];
     for (int32_t d = 2; d < n; d++) {
-        int32_t stride = attr[d - n + 2], padding = attr[d - n + 4], dilation = attr[d - n + 6];
-        if (stride < 1 || padding < 0 || dilation < 1) {
-            return samba_refuse(c, SAMBA_EARG, "stride %d, padding %d, dilation %d: stride and dilation must be at "
-                                "least 1, padding at least 0", stride, padding, dilation);
+        const int32_t *side = attr + 2 - n + d;
+        int64_t stride = side[0], padding = side[2], dilation = side[4];
+        int64_t reach = dilation * (w->dim[d] - 1) + 1, room = x->dim[d] + 2 * padding;
+        if (stride < 1 || padding < 0 || dilation < 1 || reach > room) {
+            return samba_refuse(c, SAMBA_ESHAPE, "stride %d, padding %d, dilation %d: the kernel "
+                                "spans %l of the %l that x and padding have along dimension %d; "
+                                "it must fit, stride and dilation be 1 or more, padding 0 or more",
+                                side[0], side[2], side[4], reach, room, d);
         }
-        int64_t reach = (int64_t)dilation * (w->dim[d] - 1) + 1, room = x->dim[d] + 2 * (int64_t)padding;
-        int64_t out = (room - reach) / stride + 1;
-        if (reach > room) {
-            return samba_refuse(c, SAMBA_ESHAPE, "the kernel spans %l along dimension %d, but x with its padding has "
-                                "%l; use a smaller kernel or dilation, or more padding", reach, d, room);
-        }
-        y->dim[d] = out > INT32_MAX ? 0 : (int32_t)out;
+        y->dim[d] = (int32_t)samba__min64((room - reach) / stride + 1, INT32_MAX);
     }
-    if (samba__sound_shape(y)) return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "the output would be too large; use less padding");
+    return samba__sound_shape(y)
+        || samba_refuse(c, SAMBA_ESHAPE, "the output %S would be too large; use less padding", y);
+}
+
+/* Backward: dx and dw have the rank of dy and, last, the attributes' rows and columns. */
+SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
+{
+    bool forward = made == SAMBA__MAKES_Y, makes_dx = made == SAMBA__MAKES_DX;
+    int32_t words = forward ? SAMBA__CONV_WORDS : SAMBA__CONV_BACKWARD_WORDS;
+    if (!samba__expect_all_f32(c, 2, forward ? 3 : 2, words)) return false;
+    samba_shape x = c->in[0].shape, w = c->in[1].shape, y, *s = makes_dx ? &x : &w;
+    const samba_shape *dy = &c->in[makes_dx ? 0 : 1].shape, *b = &c->in[2].shape;
+    int64_t channels = (int64_t)w.dim[1] * c->attr[6];
+    int32_t n = s->ndim;
+    if (makes_dx) x.dim[1] = channels < 1 || channels > INT32_MAX ? 0 : (int32_t)channels;
+    if (made == SAMBA__MAKES_DW) w.dim[0] = dy->dim[1];
+    if (made == SAMBA__MAKES_DW) w.dim[1] = c->attr[6] < 1 ? 0 : x.dim[1] / c->attr[6];
+    for (int32_t d = 2; !forward && n <= 4 && d < n; d++) s->dim[d] = c->attr[words - n + d];
+    if (!samba__conv_shape(c, &x, &w, &y)) return false;
+    c->out[0].shape = forward ? y : *s;
+    if (!forward && !samba__same_shape(&y, dy)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
+    }
+    return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
+        || samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d "
+                        "output channels", b, w.dim[0]);
 }
 
 SAMBA__FN void samba__conv_words(const samba_conv_opts *opts, int32_t ndim, int32_t *attr)
@@ -4776,7 +4920,7 @@ SAMBA__FN void samba__conv_words(const samba_conv_opts *opts, int32_t ndim, int3
     static const samba_conv_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, 0 };
     const samba_conv_opts *o = opts ? opts : &none;
     for (int32_t i = 0; i < 2; i++) {
-        bool row = i == 0 && ndim == 3;                 /* 1-D: entry 0 of the options is for the columns */
+        bool row = i == 0 && ndim == 3;         /* 1-D: entry 0 of the options is for the columns */
         int32_t k = ndim == 3 ? 0 : i;
         attr[i] = row || o->stride[k] == 0 ? 1 : o->stride[k];
         attr[2 + i] = row ? 0 : o->padding[k];
@@ -4786,255 +4930,183 @@ SAMBA__FN void samba__conv_words(const samba_conv_opts *opts, int32_t ndim, int3
 }
 
 /* Emits one of the backward ops, for an x or w of this shape. */
-SAMBA__FN samba_tensor *samba__conv_backward(int32_t op, samba_tensor *a, samba_tensor *b, const int32_t *attr,
-                                             const samba_shape *made)
+SAMBA__FN samba_tensor *samba__conv_backward(samba__made made, samba_tensor *a, samba_tensor *b,
+                                             const int32_t *attr, const samba_shape *s)
 {
-    int32_t words[SAMBA__CONV_BACKWARD_WORDS];
-    if (!a || !b || made->ndim < 3 || made->ndim > SAMBA_MAX_DIMS) return NULL;
+    int32_t words[SAMBA__CONV_BACKWARD_WORDS], op = SAMBA__OP_convolution_backward_input;
+    if (made == SAMBA__MAKES_DW) op = SAMBA__OP_convolution_backward_weight;
+    if (!a || !b || s->ndim < 3 || s->ndim > SAMBA_MAX_DIMS) return NULL;
     memcpy(words, attr, SAMBA__CONV_WORDS * sizeof *words);
-    for (int32_t i = 0; i < 2; i++) words[SAMBA__CONV_WORDS + i] = samba__side(made, i);
+    for (int32_t i = 0; i < 2; i++) words[SAMBA__CONV_WORDS + i] = samba__side(s, s->ndim - 2, i);
     return samba__emit2(op, a, b, words, SAMBA__CONV_BACKWARD_WORDS);
 }
 
-/* ---- The patch matrix ---- */
+/* Floats of a block of P: what GEMM leaves of the thread's memory, but no more than stays in the
+   cache, less what copies by 8 overrun. The bands of dx order its sums, so they are the same in any
+   build: the dP of a channel fits even a small block. */
+enum { SAMBA__COPY = 8, SAMBA__DX_BLOCK = 3072, SAMBA__CACHED_BLOCK = 65536 };
+#define SAMBA__CONV_FREE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4 - SAMBA__COPY)
+#define SAMBA__BLOCK samba__min64(SAMBA__CONV_FREE, SAMBA__CACHED_BLOCK)
+typedef char samba__block_fits[SAMBA__CONV_FREE >= SAMBA__DX_BLOCK ? 1 : -1];
 
-/* Floats of a thread's own memory that GEMM leaves free. */
-#define SAMBA__CONV_FREE ((int64_t)(SAMBA_LOCAL_BYTES / sizeof(float)) - (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float)))
-
-enum { SAMBA__PATCH = 16, SAMBA__MOST_COLUMNS = 64 };
-
-/* P of one image and group. In a padded source every tap is inside x, and columns are sorted by their remainder
-   modulo the stride, so that the inputs that a tap meets along a row of y lie side by side: P is copied in pieces
-   of 16. An image that does not fit into the thread's memory is read where it is, with all the checks. */
-typedef struct samba__patches {
-    const samba__conv *v;
-    const float *x;
-    int64_t size;                       /* elements that may be read from x on */
-    int64_t plane, row, remainder;      /* from a plane, row or remainder to the next */
-    bool padded;
-    int32_t isa;
-} samba__patches;
-
-/* A stretch of columns of P: outputs beside each other in one row of y, whose tap (0,0) is x(row, col). */
-typedef struct samba__stretch {
-    int64_t at, n, row, col;
-} samba__stretch;
-
-/* The planes src of an image and group, zeros around them, columns by remainder. */
-SAMBA__FN void samba__pad_planes(const samba__patches *s, const float *src, float *dst)
+/* The geometry and the units of work. A unit is a group and a set of bands of images: for y one
+   band, for dx an image; for dw up to 8 sets share the images, but not if partial sums of a large w
+   would cost more than they help. Fewer than 8 units of dx or dw are cut into parts of channels. */
+SAMBA__FN samba__slide samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
+                                      const int32_t *attr)
 {
-    const samba__conv *v = s->v;
-    int64_t rows = s->plane / s->row, step = v->stride[1];
-    for (int64_t i = 0; i < s->size; i++) dst[i] = 0.0f;
-    for (int64_t r = 0; r < step; r++) {
-        int64_t first = r < v->padding[1] ? samba__ceil_div(v->padding[1] - r, step) : 0;
-        for (int64_t y = 0; y < v->cg * v->in[0]; y++) {
-            int64_t row = y / v->in[0] * rows + y % v->in[0] + v->padding[0], col = first * step + r - v->padding[1];
-            const float *from = src + y * v->in[1];
-            float *to = dst + row * s->row + r * s->remainder + first;
-            if (step == 1) memcpy(to, from + col, (size_t)(v->in[1] - col) * sizeof *to);
-            else for (; col < v->in[1]; col += step) *to++ = from[col];
+    const samba_shape *x = made == SAMBA__MAKES_DX ? &out->shape : &in[0].shape;
+    const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
+    const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
+    int32_t sides = x->ndim - 2;
+    int32_t kernel[2] = { samba__side(w, sides, 0), samba__side(w, sides, 1) };
+    samba__slide v = samba__slide_of(x, y, sides, kernel, attr);
+    int64_t few = samba__min64(samba__min64(x->dim[0], 8), (1 << 18) / samba_count(w));
+    v.dilation[0] = attr[4];
+    v.dilation[1] = attr[5];
+    v.images = x->dim[0];
+    v.groups = attr[6];
+    v.cg = w->dim[1];
+    v.og = w->dim[0] / attr[6];
+    v.k = v.cg * v.taps;
+    samba__cut_bands(&v, made == SAMBA__MAKES_DX ? SAMBA__DX_BLOCK / v.taps : SAMBA__BLOCK / v.k);
+    v.each = made == SAMBA__MAKES_Y ? 1 : v.bands;
+    v.items = v.images * v.bands / v.each;              /* of `each` bands; sets share them */
+    v.sets = made == SAMBA__MAKES_DW ? samba__max64(few, 1) : v.items;
+    v.parts = samba__min64(v.cg, samba__ceil_div(made == SAMBA__MAKES_Y ? 1 : 8, v.sets * v.groups));
+    return v;
+}
+
+SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
+{
+    samba__slide v = samba__conv_of(made, c->in, c->out, c->attr);
+    int64_t weights = v.groups * v.og * v.k;
+    w->units[0] = v.sets * v.groups * v.parts;
+    w->flops = samba__flops(v.images * v.groups * v.og * v.out_plane, v.k);
+    if (made != SAMBA__MAKES_DW || v.sets == 1) return;
+    w->n_phases = 2;                                    /* the second adds partial sums */
+    w->units[1] = v.groups * v.og;
+    w->scratch = v.sets * weights * (int64_t)sizeof(float);
+}
+
+/* The rows of a band that a tap meets: zeros, x, zeros. Stride 0: x lies in order and goes on far
+   enough to be copied by 8 elements; what is too much is overwritten next. */
+SAMBA__INLINE void samba__take_rows(float *to, const samba__band *b, const samba__tap *t,
+                                    const float *x, int64_t stride)
+{
+    int64_t left = t->begin[1], n = t->end[1] - left, width = b->size[1];
+    for (int64_t row = t->begin[0]; row < t->end[0]; row++, to += width, x += t->step) {
+        for (int64_t i = 0; i < left; i++) to[i] = 0.0f;
+        for (int64_t i = 0; stride == 0 && i < n; i += SAMBA__COPY) {
+            memcpy(to + left + i, x + i, SAMBA__COPY * sizeof *to);
+        }
+        for (int64_t i = 0; stride != 0 && i < n; i++) to[left + i] = x[i * stride];
+        for (int64_t i = left + n; i < width; i++) to[i] = 0.0f;
+    }
+}
+
+/* Fills the block with the taps of b as rows of P. */
+SAMBA__INLINE void samba__take_patches(const samba_args *a, const samba__slide *v,
+                                       const samba__band *b, float *to)
+{
+    int64_t planes = v->cg * v->in_plane, size = (v->images * v->groups - b->image) * planes;
+    for (int64_t p = b->p, width = b->size[1]; p < b->end; p++) {
+        samba__tap t = samba__tap_of(v, b, p);
+        const float *x = a->in[0] + b->image * planes + t.from;
+        float *first = to + t.begin[0] * width, *last = to + t.end[0] * width, *next = to + b->n;
+        bool room = t.from + (t.end[0] - t.begin[0]) * t.step + SAMBA__COPY <= size;
+        for (; to < first; to++) *to = 0.0f;
+        if (v->stride[1] == 1 && room) samba__take_rows(to, b, &t, x, 0);
+        else if (v->stride[1] == 2) samba__take_rows(to, b, &t, x, 2);
+        else samba__take_rows(to, b, &t, x, v->stride[1]);
+        for (to = last; to < next; to++) *to = 0.0f;
+    }
+}
+
+/* The adjoint: dx sums the rows of dP. */
+SAMBA__INLINE void samba__give_patches(const samba__slide *v, const samba__band *b, const float *dp,
+                                       float *SAMBA__RESTRICT dx)
+{
+    int64_t stride = v->stride[1];
+    for (int64_t p = b->p; p < b->end; p++, dp += b->n) {
+        samba__tap t = samba__tap_of(v, b, p);
+        int64_t n = t.end[1] - t.begin[1];
+        for (int64_t row = t.begin[0]; row < t.end[0]; row++, t.from += t.step) {
+            const float *from = dp + row * b->size[1] + t.begin[1];
+            float *to = dx + t.from;
+            if (stride == 1) for (int64_t i = 0; i < n; i++) to[i] += from[i];
+            else for (int64_t i = 0; i < n; i++) to[i * stride] += from[i];
         }
     }
 }
 
-/* P of image and group number i, of images times groups. */
-SAMBA__FN samba__patches samba__patches_of(const samba__conv *v, const samba_args *a, int64_t i)
+/* One product, of the taps and the outputs of b. dx sums band after band, tap after tap. */
+SAMBA__INLINE void samba__conv_block(const samba_args *a, const samba__slide *v, samba__made made,
+                                     const samba__band *b, float *dw)
 {
-    samba__patches s;
-    int64_t planes = v->cg * v->in_plane, most = (int64_t)1 << 20, step = v->stride[1];
-    int64_t rows = v->in[0] + 2 * v->padding[0], cols = v->in[1] + 2 * v->padding[1];
-    s.v = v;
-    s.x = a->in[0] + i * planes;
-    s.size = (v->images * v->groups - i) * planes;
-    s.isa = a->isa;
-    s.remainder = samba__ceil_div(cols, step);
-    s.row = s.remainder * step;
-    s.padded = rows == v->in[0] && cols == v->in[1] && step == 1;
-    s.plane = v->in_plane;
-    if (s.padded || v->plain || rows > most || cols > most || step > most || v->cg > most) return s;
-    s.padded = rows * s.row <= v->taps * v->out_plane && v->cg * rows * s.row + SAMBA__PATCH <= SAMBA__CONV_FREE;
-    if (!s.padded) return s;
-    float *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    s.plane = rows * s.row;
-    s.size = v->cg * s.plane + SAMBA__PATCH;
-    samba__pad_planes(&s, s.x, copy);
-    s.x = copy;
-    return s;
-}
-
-/* Cuts columns [j, j + n) of P into stretches; returns how many. */
-SAMBA__INLINE int64_t samba__cut_columns(const samba__conv *v, int64_t j, int64_t n, samba__stretch *stretch)
-{
-    int64_t count = 0;
-    for (int64_t at = 0; at < n; count++) {
-        int64_t oy = (j + at) / v->out[1], ox = j + at - oy * v->out[1];
-        samba__stretch *r = &stretch[count];
-        r->at = at;
-        r->n = samba__min64(n - at, v->out[1] - ox);
-        r->row = oy * v->stride[0];
-        r->col = ox;
-        at += r->n;
+    samba__gemm g;
+    float *block = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    int64_t y_at = b->image * v->og * v->out_plane + b->at, taps = b->end - b->p;
+    int64_t group = b->image % v->groups, w_at = group * v->og * v->k + b->p;
+    memset(&g, 0, sizeof g);
+    g.b = block;
+    if (made != SAMBA__MAKES_DX) samba__take_patches(a, v, b, block);
+    if (made == SAMBA__MAKES_Y) {                       /* y = w P + b */
+        g.m = v->og, g.n = b->n, g.k = taps;
+        g.a = a->in[1] + w_at, g.a_row = v->k, g.a_col = 1;
+        g.b_row = b->n, g.b_col = 1;
+        g.c = a->out[0] + y_at, g.c_row = v->out_plane;
+        g.accumulate = b->p > 0;
+        if (b->end == v->k && a->n_in > 2 && a->in[2]) g.row_bias = a->in[2] + group * v->og;
+    } else if (made == SAMBA__MAKES_DX) {               /* dP = w^T dy */
+        g.m = taps, g.n = b->n, g.k = v->og;
+        g.a = a->in[1] + w_at, g.a_row = 1, g.a_col = v->k;
+        g.b = a->in[0] + y_at, g.b_row = v->out_plane, g.b_col = 1;
+        g.c = block, g.c_row = b->n;
+    } else {                                            /* dw = dy P^T */
+        g.m = v->og, g.n = taps, g.k = b->n;
+        g.a = a->in[1] + y_at, g.a_row = v->out_plane, g.a_col = 1;
+        g.b_row = 1, g.b_col = b->n;
+        g.c = dw + w_at, g.c_row = v->k;
+        g.accumulate = b->more;
     }
-    return count;
+    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), a->local, a->isa);
+    if (made != SAMBA__MAKES_DX) return;
+    samba__give_patches(v, b, block, a->out[0] + b->image * v->cg * v->in_plane);
 }
 
-/* Rows [p, p + pc) and columns [j, j + jc), at most 64, of P. Copies are of 16 elements, so up to 15 too many:
-   the next stretch or row overwrites them, and the columns after jc may hold anything. */
-SAMBA__INLINE void samba__copy_patches(const samba__patches *s, int64_t p, int64_t pc, int64_t j, int64_t jc, float *dst,
-                                       int64_t dst_row)
+/* The three ops: the images, bands and blocks of each unit. Phase 1 adds the sums of dw. */
+SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
-    const samba__conv *v = s->v;
-    samba__stretch stretch[SAMBA__MOST_COLUMNS];
-    int64_t count = samba__cut_columns(v, j, jc, stretch), step = v->stride[1];
-    int64_t kx = p % v->kernel[1], ky = p / v->kernel[1] % v->kernel[0], plane = p / v->taps * s->plane;
-    int64_t q = kx * v->dilation[1] / step, r = kx * v->dilation[1] % step;
-    int64_t next_q = v->dilation[1] / step, next_r = v->dilation[1] % step;
-    for (int64_t k = 0; k < count; k++) stretch[k].col += stretch[k].row * s->row;
-    int64_t reach = stretch[count - 1].col + stretch[count - 1].n + SAMBA__PATCH;
-    for (int64_t u = 0; u < pc; u++, dst += dst_row) {
-        const float *tap = s->x + plane + ky * v->dilation[0] * s->row + r * s->remainder + q;
-        bool wide = u + 1 < pc && tap - s->x + reach <= s->size;
-        for (int64_t k = 0; k < count; k++) {
-            const float *from = tap + stretch[k].col;
-            float *to = dst + stretch[k].at;
-            int64_t n = stretch[k].n;
-            if (wide) for (int64_t i = 0; i < n; i += SAMBA__PATCH) memcpy(to + i, from + i, SAMBA__PATCH * sizeof *to);
-            else for (int64_t i = 0; i < n; i++) to[i] = from[i];
-        }
-        q += next_q, r += next_r;
-        if (r >= step) r -= step, q++;
-        if (++kx < v->kernel[1]) continue;
-        kx = q = r = 0;
-        if (++ky < v->kernel[0]) continue;
-        ky = 0;
-        plane += s->plane;
-    }
-}
-
-/* The same from an x without padding. */
-SAMBA__INLINE void samba__read_patches(const samba__patches *s, int64_t p, int64_t pc, int64_t j, int64_t jc, float *dst,
-                                       int64_t dst_row)
-{
-    const samba__conv *v = s->v;
-    samba__stretch stretch[SAMBA__MOST_COLUMNS];
-    int64_t count = samba__cut_columns(v, j, jc, stretch), step = v->stride[1], width = v->in[1];
-    for (int64_t u = 0; u < pc; u++, dst += dst_row) {
-        int64_t kx = (p + u) % v->kernel[1], ky = (p + u) / v->kernel[1] % v->kernel[0], c = (p + u) / v->taps;
-        for (int64_t k = 0; k < count; k++) {
-            int64_t row = stretch[k].row + ky * v->dilation[0] - v->padding[0], n = stretch[k].n;
-            int64_t col = stretch[k].col * step + kx * v->dilation[1] - v->padding[1];
-            bool inside = row >= 0 && row < v->in[0];
-            const float *x = s->x + (c * v->in[0] + (inside ? row : 0)) * width;
-            float *to = dst + stretch[k].at;
-            if (inside && step == 1 && col >= 0 && col + n <= width) {
-                memcpy(to, x + col, (size_t)n * sizeof *to);
-                continue;
+    samba__slide v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
+    int64_t weights = v.groups * v.og * v.k;
+    float *to = a->out[0], *sums = v.sets > 1 ? (float *)a->scratch : to;
+    for (int64_t u = a->begin; a->phase == 0 && u < a->end; u++) {
+        int64_t part = u % v.parts, group = u / v.parts % v.groups, set = u / v.parts / v.groups;
+        int64_t first = v.cg * part / v.parts, last = v.cg * (part + 1) / v.parts;
+        float *dx = to + ((set * v.groups + group) * v.cg + first) * v.in_plane;
+        int64_t dx_size = made == SAMBA__MAKES_DX ? (last - first) * v.in_plane : 0;
+        int64_t count = (v.items - set + v.sets - 1) / v.sets * v.each;     /* bands of this unit */
+        for (int64_t i = 0; i < dx_size; i++) dx[i] = 0.0f;
+        for (int64_t i = 0; i < count; i++) {
+            int64_t j = (set + i / v.each * v.sets) * v.each + i % v.each;
+            samba__band b = samba__band_of(&v, j % v.bands);
+            b.image = j / v.bands * v.groups + group;
+            b.more = i > 0;
+            for (b.p = first * v.taps; b.p < last * v.taps; b.p = b.end) {
+                b.end = samba__min64(b.p + SAMBA__BLOCK / b.n, last * v.taps);
+                samba__conv_block(a, &v, made, &b, sums + set * weights);
             }
-            for (int64_t i = 0; i < n; i++, col += step) to[i] = inside && col >= 0 && col < width ? x[col] : 0.0f;
+        }
+    }
+    for (int64_t set = 0; a->phase == 1 && set < v.sets; set++) {
+        for (int64_t i = a->begin * v.k; i < a->end * v.k; i++) {
+            to[i] = set == 0 ? sums[i] : to[i] + sums[set * weights + i];
         }
     }
 }
 
-SAMBA__INLINE void samba__patches_body(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc, float *dst,
-                                       int64_t dst_row)
-{
-    const samba__patches *s = (const samba__patches *)ctx;
-    if (s->padded) samba__copy_patches(s, p, pc, j, jc, dst, dst_row);
-    else samba__read_patches(s, p, pc, j, jc, dst, dst_row);
-}
-SAMBA__FN void samba__pack_patches(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc, float *dst,
-                                   int64_t dst_row)
-{
-    samba__patches_body(ctx, p, pc, j, jc, dst, dst_row);
-}
-SAMBA__AVX2_FN SAMBA__FN void samba__pack_patches_avx2(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc,
-                                                       float *dst, int64_t dst_row)
-{
-    samba__patches_body(ctx, p, pc, j, jc, dst, dst_row);
-}
-SAMBA__FN samba__pack_fn samba__patches_packer(int32_t isa)
-{
-    return isa == SAMBA__ISA_AVX2 ? samba__pack_patches_avx2 : samba__pack_patches;
-}
-
-/* The same of P transposed: outputs are rows, taps are columns. */
-SAMBA__FN void samba__pack_patches_turned(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc,
-                                          float *dst, int64_t dst_row)
-{
-    float rows[SAMBA__GEMM_COLS * SAMBA__MOST_COLUMNS];
-    int32_t isa = ((const samba__patches *)ctx)->isa;
-    for (int64_t u = 0; u < pc; u += SAMBA__MOST_COLUMNS) {
-        int64_t n = samba__min64(pc - u, SAMBA__MOST_COLUMNS);
-        samba__patches_packer(isa)(ctx, j, jc, p + u, n, rows, SAMBA__MOST_COLUMNS);
-        samba__pack_turned(rows, SAMBA__MOST_COLUMNS, n, jc, dst + u * dst_row, isa);
-    }
-}
-
-/* ---- Direct loops: one tap after the other, each over all outputs whose input exists ---- */
-
-/* Outputs begin ... end-1 have an input, number o * stride + shift. */
-typedef struct samba__span {
-    int64_t begin, end;
-} samba__span;
-
-SAMBA__INLINE samba__span samba__span_of(int64_t n_in, int64_t n_out, int64_t stride, int64_t shift)
-{
-    samba__span s;
-    s.begin = shift < 0 ? samba__ceil_div(-shift, stride) : 0;
-    s.end = shift < n_in ? samba__min64(n_out, (n_in - 1 - shift) / stride + 1) : 0;
-    return s;
-}
-
-/* What one tap meets: outputs rows x cols; the input of output (rows.begin, cols.begin) is at `from`. */
-typedef struct samba__tap {
-    samba__span rows, cols;
-    int64_t n, from, step;              /* outputs in a row; first input; inputs between rows */
-} samba__tap;
-
-SAMBA__INLINE samba__tap samba__tap_of(const int64_t *in, const int64_t *out, const int64_t *stride,
-                                       int64_t row_shift, int64_t col_shift)
-{
-    samba__tap t;
-    t.rows = samba__span_of(in[0], out[0], stride[0], row_shift);
-    t.cols = samba__span_of(in[1], out[1], stride[1], col_shift);
-    t.n = t.cols.end - t.cols.begin;
-    t.from = (t.rows.begin * stride[0] + row_shift) * in[1] + t.cols.begin * stride[1] + col_shift;
-    t.step = stride[0] * in[1];
-    if (t.n <= 0) t.rows.end = t.rows.begin;
-    return t;
-}
-
-SAMBA__INLINE samba__tap samba__conv_tap(const samba__conv *v, int64_t tap)
-{
-    int64_t ky = tap / v->kernel[1], kx = tap % v->kernel[1];
-    return samba__tap_of(v->in, v->out, v->stride, ky * v->dilation[0] - v->padding[0],
-                         kx * v->dilation[1] - v->padding[1]);
-}
-
-/* y += a x, x in steps; and its adjoint x += a y. */
-SAMBA__INLINE void samba__row_add(float *SAMBA__RESTRICT y, const float *x, int64_t step, float a, int64_t n)
-{
-    if (step == 1) for (int64_t i = 0; i < n; i++) y[i] = samba__fma(a, x[i], y[i]);
-    else for (int64_t i = 0; i < n; i++) y[i] = samba__fma(a, x[i * step], y[i]);
-}
-SAMBA__INLINE void samba__row_spread(float *SAMBA__RESTRICT x, int64_t step, const float *y, float a, int64_t n)
-{
-    if (step == 1) for (int64_t i = 0; i < n; i++) x[i] = samba__fma(a, y[i], x[i]);
-    else for (int64_t i = 0; i < n; i++) x[i * step] = samba__fma(a, y[i], x[i * step]);
-}
-/* Adds the products of x and y to 16 lanes, in the order of samba__row_dot. */
-SAMBA__INLINE void samba__lanes_dot(float *SAMBA__RESTRICT lane, const float *x, int64_t step, const float *y, int64_t n)
-{
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[(i + l) * step], y[i + l], lane[l]);
-    }
-    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i * step], y[i], lane[i - whole]);
-}
-
-/* ---- convolution: y = w P + b; dx and dw by the two ops below, db = sum of dy over all but channels ---- */
-
+/* The gradient of b is the sum of dy over all but channels. */
 SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                               const samba_conv_opts *opts)
 {
@@ -5042,78 +5114,10 @@ SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, 
     samba_tensor *in[3] = { x, w, b };
     if (!x || !w) return NULL;
     samba__conv_words(opts, x->shape.ndim, attr);
-    return samba__emit(x->session, SAMBA__OP_convolution, in, b ? 3 : 2, attr, SAMBA__CONV_WORDS, NULL);
+    return samba__emit(x->session, SAMBA__OP_convolution, in, b ? 3 : 2, attr, SAMBA__CONV_WORDS,
+                       NULL);
 }
-
-SAMBA__FN bool samba__convolution_shape(samba_call *c)
-{
-    if (!samba__expect(c, 2, 3, SAMBA__CONV_WORDS) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)
-        || !samba__expect_f32(c, 2)) return false;
-    if (!samba__conv_rule(c, &c->in[0].shape, &c->in[1].shape, &c->out[0].shape)) return false;
-    c->out[0].dtype = SAMBA_F32;
-    if (!samba__has(c, 2) || (c->in[2].shape.ndim == 1 && c->in[2].shape.dim[0] == c->in[1].shape.dim[0])) return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d output channels",
-                        &c->in[2].shape, c->in[1].shape.dim[0]);
-}
-
-SAMBA__FN void samba__convolution_work(samba_work *w, const samba_call *c)
-{
-    samba__conv v = samba__conv_of(&c->in[0].shape, &c->in[1].shape, &c->out[0].shape, c->attr);
-    w->units[0] = v.images * v.groups * (v.direct ? 1 : samba__gemm_tiles(v.og, v.out_plane, v.cg * v.taps));
-    w->flops = samba__flops(samba_count(&c->out[0].shape), v.cg * v.taps);
-}
-
-/* Units: tiles of each image and group. */
-SAMBA__FN void samba__conv_gemm(const samba_args *a, const samba__conv *v)
-{
-    int64_t k = v->cg * v->taps, tiles = samba__gemm_tiles(v->og, v->out_plane, k);
-    samba__patches patches;
-    samba__gemm g;
-    memset(&g, 0, sizeof g);
-    g.m = v->og, g.n = v->out_plane, g.k = k;
-    g.a_row = k, g.a_col = 1;
-    g.b_row = v->in_plane, g.b_col = 1;
-    g.c_row = v->out_plane;
-    g.pack_b = v->plain ? NULL : samba__patches_packer(a->isa);
-    g.pack_ctx = &patches;
-    for (int64_t u = a->begin, end; u < a->end; u = end) {
-        int64_t i = u / tiles, group = i % v->groups;
-        end = samba__min64(a->end, (i + 1) * tiles);
-        patches = samba__patches_of(v, a, i);
-        g.a = a->in[1] + group * v->og * k;
-        g.b = patches.x;
-        g.c = a->out[0] + i * v->og * v->out_plane;
-        g.row_bias = a->n_in > 2 && a->in[2] ? a->in[2] + group * v->og : NULL;
-        samba__gemm_run(&g, u - i * tiles, end - i * tiles, a->local, a->isa);
-    }
-}
-
-/* Units: planes of y. */
-SAMBA__INLINE void samba__conv_direct(const samba_args *a, const samba__conv *v)
-{
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t group = u % v->groups;
-        const float *w = a->in[1] + group * v->cg * v->taps;
-        float *y = a->out[0] + u * v->out_plane, bias = a->n_in > 2 && a->in[2] ? a->in[2][group] : 0.0f;
-        for (int64_t i = 0; i < v->out_plane; i++) y[i] = 0.0f;
-        for (int64_t p = 0; p < v->cg * v->taps; p++) {
-            const float *x = a->in[0] + (u * v->cg + p / v->taps) * v->in_plane;
-            samba__tap t = samba__conv_tap(v, p % v->taps);
-            for (int64_t oy = t.rows.begin; oy < t.rows.end; oy++, t.from += t.step) {
-                samba__row_add(y + oy * v->out[1] + t.cols.begin, x + t.from, v->stride[1], w[p], t.n);
-            }
-        }
-        for (int64_t i = 0; i < v->out_plane; i++) y[i] += bias;
-    }
-}
-
-SAMBA__KERNEL void samba__convolution_kernel(const samba_args *a)
-{
-    samba__conv v = samba__conv_of(&a->in_spec[0].shape, &a->in_spec[1].shape, &a->out_spec[0].shape, a->attr);
-    if (v.direct) samba__conv_direct(a, &v);
-    else samba__conv_gemm(a, &v);
-}
-
+SAMBA__KIN(convolution, conv, SAMBA__MAKES_Y)
 SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
 {
     samba_tensor *x = g->in[0], *w = g->in[1], *dy = g->dout[0];
@@ -5121,403 +5125,98 @@ SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
     for (int32_t d = 0; d < x->shape.ndim; d++) {
         if (d != 1) axes.dim[axes.ndim++] = d;
     }
-    g->din[0] = samba__conv_backward(SAMBA__OP_convolution_backward_input, dy, w, g->attr, &x->shape);
-    g->din[1] = samba__conv_backward(SAMBA__OP_convolution_backward_weight, x, dy, g->attr, &w->shape);
+    g->din[0] = samba__conv_backward(SAMBA__MAKES_DX, dy, w, g->attr, &x->shape);
+    g->din[1] = samba__conv_backward(SAMBA__MAKES_DW, x, dy, g->attr, &w->shape);
     if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, axes, false);
 }
 
-/* ---- convolution_backward_input: dP = w^T dy, then each dx sums the dP of the taps that met its x,
-   top to bottom, left to right. Inputs dy, w. ---- */
-
-/* A piece is up to 32 outputs of a row: the order of the sums is by pieces, so bands do not matter. */
-enum { SAMBA__PIECE = 32, SAMBA__MOST_TAPS = 64, SAMBA__MOST_PIECE = SAMBA__PIECE * SAMBA__MOST_TAPS };
-
-/* Elements of dP that a thread holds: what GEMM leaves of its memory, but no more than stays in the cache. */
-#define SAMBA__BAND (SAMBA__CONV_FREE < 32768 ? SAMBA__CONV_FREE : 32768)
-typedef char samba__band_holds_a_piece[SAMBA__CONV_FREE >= SAMBA__MOST_PIECE ? 1 : -1];
-
-SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w, samba_shape x_shape,
-                                                             const samba_conv_opts *opts)
+/* Inputs dy, w. */
+SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
+    samba_shape x_shape, const samba_conv_opts *opts)
 {
     int32_t attr[SAMBA__CONV_WORDS];
     samba__conv_words(opts, x_shape.ndim, attr);
-    return samba__conv_backward(SAMBA__OP_convolution_backward_input, dy, w, attr, &x_shape);
+    return samba__conv_backward(SAMBA__MAKES_DX, dy, w, attr, &x_shape);
 }
-
-SAMBA__FN bool samba__convolution_backward_input_shape(samba_call *c)
-{
-    if (!samba__expect(c, 2, 2, SAMBA__CONV_BACKWARD_WORDS) || !samba__expect_f32(c, 0)
-        || !samba__expect_f32(c, 1)) return false;
-    const samba_shape *dy = &c->in[0].shape, *w = &c->in[1].shape;
-    samba_shape x = *dy, y;
-    int64_t channels = w->ndim < 3 ? 0 : (int64_t)w->dim[1] * c->attr[6];
-    if (dy->ndim < 3 || dy->ndim > 4 || channels < 1 || channels > INT32_MAX || (dy->ndim == 3 && c->attr[7] != 1)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "dy %S must be (N,O,OH,OW) or (N,O,OW), and w %S as for convolution", dy, w);
-    }
-    x.dim[1] = (int32_t)channels;
-    for (int32_t d = 2; d < x.ndim; d++) x.dim[d] = c->attr[9 - x.ndim + d];
-    if (!samba__conv_rule(c, &x, w, &y)) return false;
-    if (!samba__same_shape(&y, dy)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but the convolution of x %S with w makes %S", dy, &x, &y);
-    }
-    c->out[0].dtype = SAMBA_F32;
-    c->out[0].shape = x;
-    return true;
-}
-
-/* Images may be too few to keep threads busy; then the channels of a group are parted. */
-SAMBA__FN int64_t samba__conv_parts(const samba__conv *v)
-{
-    return samba__min64(v->cg, samba__ceil_div(16, v->images * v->groups));
-}
-
-SAMBA__FN bool samba__conv_scatters(const samba__conv *v) { return v->direct || v->taps > SAMBA__MOST_TAPS; }
-
-SAMBA__FN void samba__convolution_backward_input_work(samba_work *w, const samba_call *c)
-{
-    samba__conv v = samba__conv_of(&c->out[0].shape, &c->in[1].shape, &c->in[0].shape, c->attr);
-    int64_t parts = v.plain ? samba__gemm_tiles(v.cg, v.in_plane, v.og) : samba__conv_parts(&v);
-    w->units[0] = v.images * v.groups * (samba__conv_scatters(&v) ? v.cg : parts);
-    w->flops = samba__flops(samba_count(&c->in[0].shape), v.cg * v.taps);
-}
-
-/* The first output of a piece, row by row. */
-SAMBA__INLINE int64_t samba__piece_begin(const samba__conv *v, int64_t piece)
-{
-    int64_t per_row = samba__ceil_div(v->out[1], SAMBA__PIECE), row = piece / per_row;
-    return row * v->out[1] + (piece - row * per_row) * SAMBA__PIECE;
-}
-
-/* dx += dp along a row, where the columns col, col + step, ... are inside. */
-SAMBA__INLINE void samba__gather_row(float *SAMBA__RESTRICT dx, int64_t width, const float *dp, int64_t n, int64_t col,
-                                     int64_t step)
-{
-    int64_t first = 0;
-    if (step == 1) {
-        int64_t end = samba__min64(n, width - col);
-        for (first = samba__max64(0, -col); first < end; first++) dx[col + first] += dp[first];
-        return;
-    }
-    for (; first < n; first++, col += step) {
-        if (col >= 0 && col < width) dx[col] += dp[first];
-    }
-}
-
-/* dx += the dP of one piece: output (oy,ox) and n-1 after it; dp is the row of tap (0,0). */
-SAMBA__INLINE void samba__gather_piece(const samba__conv *v, const float *dp, int64_t dp_row, int64_t oy, int64_t ox,
-                                       int64_t n, float *dx)
-{
-    for (int64_t ky = 0; ky < v->kernel[0]; ky++) {
-        int64_t row = oy * v->stride[0] - v->padding[0] + ky * v->dilation[0];
-        if (row < 0 || row >= v->in[0]) continue;
-        for (int64_t kx = 0; kx < v->kernel[1]; kx++) {
-            samba__gather_row(dx + row * v->in[1], v->in[1], dp + (ky * v->kernel[1] + kx) * dp_row, n,
-                              ox * v->stride[1] - v->padding[1] + kx * v->dilation[1], v->stride[1]);
-        }
-    }
-}
-
-/* dx of `channels` channels of one image and group from w^T (a) and dy (b), band after band of pieces. */
-SAMBA__INLINE void samba__conv_bands(const samba_args *a, const samba__conv *v, samba__gemm *g, int64_t channels, float *dx)
-{
-    const float *dy = g->b;
-    float *dp = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    int64_t pieces = v->out[0] * samba__ceil_div(v->out[1], SAMBA__PIECE);
-    int64_t fit = samba__max64(1, SAMBA__BAND / (channels * v->taps * samba__min64(v->out[1], SAMBA__PIECE)));
-    g->m = channels * v->taps;
-    g->c = dp;
-    for (int64_t p = 0; p < pieces; p += fit) {
-        int64_t last = samba__min64(p + fit, pieces), begin = samba__piece_begin(v, p);
-        g->n = g->c_row = samba__piece_begin(v, last) - begin;
-        g->b = dy + begin;
-        samba__gemm_run(g, 0, samba__gemm_tiles(g->m, g->n, g->k), a->local, a->isa);
-        for (int64_t c = 0; c < channels; c++) {
-            for (int64_t q = p, at = begin; q < last; q++) {
-                int64_t end = samba__piece_begin(v, q + 1), oy = at / v->out[1];
-                samba__gather_piece(v, dp + c * v->taps * g->n + at - begin, g->n, oy, at - oy * v->out[1], end - at,
-                                    dx + c * v->in_plane);
-                at = end;
-            }
-        }
-    }
-}
-
-/* Units: parts of the channels of each image and group; for 1x1 taps, where dP is dx, tiles. */
-SAMBA__INLINE void samba__conv_input_gemm(const samba_args *a, const samba__conv *v)
-{
-    int64_t k = v->cg * v->taps, parts = v->plain ? samba__gemm_tiles(v->cg, v->in_plane, v->og) : samba__conv_parts(v);
-    int64_t most = samba__max64(1, SAMBA__BAND / (v->taps * samba__min64(v->out_plane, 512)));
-    samba__gemm g;
-    memset(&g, 0, sizeof g);
-    g.m = v->cg, g.n = v->in_plane, g.k = v->og;
-    g.a_row = 1, g.a_col = k;
-    g.b_row = v->out_plane, g.b_col = 1;
-    g.c_row = v->in_plane;
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t i = u / parts, part = u % parts, end = v->cg * (part + 1) / parts;
-        const float *w = a->in[1] + i % v->groups * v->og * k;
-        float *dx = a->out[0] + i * v->cg * v->in_plane;
-        g.b = a->in[0] + i * v->og * v->out_plane;
-        if (v->plain) {
-            g.a = w, g.c = dx;
-            samba__gemm_run(&g, part, part + 1, a->local, a->isa);
-            continue;
-        }
-        for (int64_t c = v->cg * part / parts, n; c < end; c += n) {
-            n = samba__min64(most, end - c);
-            for (int64_t e = c * v->in_plane; e < (c + n) * v->in_plane; e++) dx[e] = 0.0f;
-            g.a = w + c * v->taps;
-            g.b = a->in[0] + i * v->og * v->out_plane;
-            samba__conv_bands(a, v, &g, n, dx + c * v->in_plane);
-        }
-    }
-}
-
-/* Units: planes of dx. */
-SAMBA__INLINE void samba__conv_input_direct(const samba_args *a, const samba__conv *v)
-{
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t i = u / v->cg, c = u % v->cg;
-        float *dx = a->out[0] + u * v->in_plane;
-        for (int64_t e = 0; e < v->in_plane; e++) dx[e] = 0.0f;
-        for (int64_t o = 0; o < v->og; o++) {
-            const float *dy = a->in[0] + (i * v->og + o) * v->out_plane;
-            const float *w = a->in[1] + ((i % v->groups * v->og + o) * v->cg + c) * v->taps;
-            for (int64_t p = 0; p < v->taps; p++) {
-                samba__tap t = samba__conv_tap(v, p);
-                for (int64_t oy = t.rows.begin; oy < t.rows.end; oy++, t.from += t.step) {
-                    samba__row_spread(dx + t.from, v->stride[1], dy + oy * v->out[1] + t.cols.begin, w[p], t.n);
-                }
-            }
-        }
-    }
-}
-
-SAMBA__KERNEL void samba__convolution_backward_input_kernel(const samba_args *a)
-{
-    samba__conv v = samba__conv_of(&a->out_spec[0].shape, &a->in_spec[1].shape, &a->in_spec[0].shape, a->attr);
-    if (samba__conv_scatters(&v)) samba__conv_input_direct(a, &v);
-    else samba__conv_input_gemm(a, &v);
-}
-
+SAMBA__KIN(convolution_backward_input, conv, SAMBA__MAKES_DX)
 SAMBA__FN void samba__convolution_backward_input_vjp(samba_vjp *g)
 {
     samba_tensor *dy = g->in[0], *w = g->in[1], *ddx = g->dout[0];
     g->din[0] = samba__emit2(SAMBA__OP_convolution, ddx, w, g->attr, SAMBA__CONV_WORDS);
-    g->din[1] = samba__conv_backward(SAMBA__OP_convolution_backward_weight, ddx, dy, g->attr, &w->shape);
+    g->din[1] = samba__conv_backward(SAMBA__MAKES_DW, ddx, dy, g->attr, &w->shape);
 }
 
-/* ---- convolution_backward_weight: dw = sum over images of dy P^T. Inputs x, dy. Blocks of images make
-   partial sums (phase 0), which are added in order (phase 1). ---- */
-
-enum { SAMBA__ADD_UNIT = 1024 };
-
-SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy, samba_shape w_shape,
-                                                              const samba_conv_opts *opts)
+/* Inputs x, dy. */
+SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
+    samba_shape w_shape, const samba_conv_opts *opts)
 {
     int32_t attr[SAMBA__CONV_WORDS];
     samba__conv_words(opts, w_shape.ndim, attr);
-    return samba__conv_backward(SAMBA__OP_convolution_backward_weight, x, dy, attr, &w_shape);
+    return samba__conv_backward(SAMBA__MAKES_DW, x, dy, attr, &w_shape);
 }
-
-SAMBA__FN bool samba__convolution_backward_weight_shape(samba_call *c)
-{
-    if (!samba__expect(c, 2, 2, SAMBA__CONV_BACKWARD_WORDS) || !samba__expect_f32(c, 0)
-        || !samba__expect_f32(c, 1)) return false;
-    const samba_shape *x = &c->in[0].shape, *dy = &c->in[1].shape;
-    samba_shape w = *x, y;
-    int32_t groups = c->attr[6];
-    if (x->ndim < 3 || x->ndim > 4 || dy->ndim != x->ndim || groups < 1 || (x->ndim == 3 && c->attr[7] != 1)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,H,W) or (N,C,L), and dy %S as convolution makes it", x, dy);
-    }
-    w.dim[0] = dy->dim[1];
-    w.dim[1] = x->dim[1] / groups;
-    for (int32_t d = 2; d < w.ndim; d++) w.dim[d] = c->attr[9 - w.ndim + d];
-    if (!samba__conv_rule(c, x, &w, &y)) return false;
-    if (!samba__same_shape(&y, dy)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but the convolution of x with w %S makes %S", dy, &w, &y);
-    }
-    c->out[0].dtype = SAMBA_F32;
-    c->out[0].shape = w;
-    return true;
-}
-
-/* Eight blocks keep threads busy; a large w has enough tiles, and its partial sums would be larger still. */
-SAMBA__FN int64_t samba__conv_blocks(const samba__conv *v, int64_t weights)
-{
-    return samba__max64(1, samba__min64(samba__min64(v->images, 8), (1 << 18) / weights));
-}
-
-SAMBA__FN void samba__convolution_backward_weight_work(samba_work *w, const samba_call *c)
-{
-    samba__conv v = samba__conv_of(&c->in[0].shape, &c->out[0].shape, &c->in[1].shape, c->attr);
-    int64_t weights = samba_count(&c->out[0].shape), blocks = samba__conv_blocks(&v, weights);
-    w->flops = samba__flops(samba_count(&c->in[1].shape), v.cg * v.taps);
-    w->units[0] = v.groups * v.cg;
-    if (v.direct) return;
-    w->units[0] = blocks * v.groups * samba__gemm_tiles(v.og, v.cg * v.taps, v.out_plane);
-    if (blocks == 1) return;
-    w->n_phases = 2;
-    w->units[1] = samba__ceil_div(weights, SAMBA__ADD_UNIT);
-    w->scratch = blocks * weights * (int64_t)sizeof(float);
-}
-
-/* Units: tiles of each group of each block of images. */
-SAMBA__FN void samba__conv_weight_gemm(const samba_args *a, const samba__conv *v, int64_t blocks, float *sums)
-{
-    int64_t n = v->cg * v->taps, tiles = samba__gemm_tiles(v->og, n, v->out_plane);
-    samba__patches patches;
-    samba__gemm g;
-    memset(&g, 0, sizeof g);
-    g.m = v->og, g.n = n, g.k = v->out_plane;
-    g.a_row = v->out_plane, g.a_col = 1;
-    g.b_row = 1, g.b_col = v->in_plane;
-    g.c_row = n;
-    g.pack_b = v->plain ? NULL : samba__pack_patches_turned;
-    g.pack_ctx = &patches;
-    for (int64_t u = a->begin, end; u < a->end; u = end) {
-        int64_t set = u / tiles, block = set / v->groups, group = set % v->groups;
-        int64_t first = v->images * block / blocks, last = v->images * (block + 1) / blocks;
-        end = samba__min64(a->end, (set + 1) * tiles);
-        g.c = sums + set * v->og * n;
-        for (int64_t image = first; image < last; image++) {
-            int64_t i = image * v->groups + group;
-            patches = samba__patches_of(v, a, i);
-            g.a = a->in[1] + i * v->og * v->out_plane;
-            g.b = patches.x;
-            g.accumulate = image > first;
-            samba__gemm_run(&g, u - set * tiles, end - set * tiles, a->local, a->isa);
-        }
-    }
-}
-
-/* Units: the taps of one input channel. */
-SAMBA__INLINE void samba__conv_weight_direct(const samba_args *a, const samba__conv *v)
-{
-    int64_t channels = v->groups * v->cg;
-    for (int64_t u = a->begin; u < a->end; u++) {
-        for (int64_t p = 0; p < v->taps; p++) {
-            float lane[SAMBA__LANES] = { 0 };
-            for (int64_t image = 0; image < v->images; image++) {
-                const float *x = a->in[0] + (image * channels + u) * v->in_plane;
-                const float *dy = a->in[1] + (image * v->groups + u / v->cg) * v->out_plane;
-                samba__tap t = samba__conv_tap(v, p);
-                for (int64_t oy = t.rows.begin; oy < t.rows.end; oy++, t.from += t.step) {
-                    const float *from = dy + oy * v->out[1] + t.cols.begin;
-                    if (v->stride[1] == 1) samba__lanes_dot(lane, x + t.from, 1, from, t.n);
-                    else samba__lanes_dot(lane, x + t.from, v->stride[1], from, t.n);
-                }
-            }
-            a->out[0][u * v->taps + p] = samba__lanes_sum(lane);
-        }
-    }
-}
-
-/* Elementwise sum of `blocks` arrays of n elements, first to last. Units: 1024 elements. */
-SAMBA__INLINE void samba__add_blocks(const samba_args *a, const float *sums, int64_t blocks, int64_t n)
-{
-    int64_t begin = a->begin * SAMBA__ADD_UNIT, end = samba__min64(a->end * SAMBA__ADD_UNIT, n);
-    float *SAMBA__RESTRICT y = a->out[0];
-    for (int64_t i = begin; i < end; i++) y[i] = sums[i];
-    for (int64_t b = 1; b < blocks; b++) {
-        for (int64_t i = begin; i < end; i++) y[i] += sums[b * n + i];
-    }
-}
-
-SAMBA__KERNEL void samba__convolution_backward_weight_kernel(const samba_args *a)
-{
-    samba__conv v = samba__conv_of(&a->in_spec[0].shape, &a->out_spec[0].shape, &a->in_spec[1].shape, a->attr);
-    int64_t weights = samba_count(&a->out_spec[0].shape), blocks = samba__conv_blocks(&v, weights);
-    float *sums = blocks > 1 ? (float *)a->scratch : a->out[0];
-    if (v.direct) samba__conv_weight_direct(a, &v);
-    else if (a->phase == 0) samba__conv_weight_gemm(a, &v, blocks, sums);
-    else samba__add_blocks(a, sums, blocks, weights);
-}
-
+SAMBA__KIN(convolution_backward_weight, conv, SAMBA__MAKES_DW)
 SAMBA__FN void samba__convolution_backward_weight_vjp(samba_vjp *g)
 {
     samba_tensor *x = g->in[0], *dy = g->in[1], *ddw = g->dout[0];
-    g->din[0] = samba__conv_backward(SAMBA__OP_convolution_backward_input, dy, ddw, g->attr, &x->shape);
+    g->din[0] = samba__conv_backward(SAMBA__MAKES_DX, dy, ddw, g->attr, &x->shape);
     g->din[1] = samba__emit2(SAMBA__OP_convolution, x, ddw, g->attr, SAMBA__CONV_WORDS);
 }
 
-/* ---- Pooling over the last two axes. Attributes of max: kernel, stride, padding as (rows, columns), ceil_mode;
-   of avg also exclude_padding; of adaptive avg only the rows and columns of y. Padding is at most half the
-   kernel and no window starts behind x, so that each window holds an element. ---- */
+/* ---- Pooling over the last two axes. Attributes of max: kernel, stride, padding as (rows,
+   columns), ceil_mode; of avg also exclude_padding; of adaptive avg only the rows and columns of y.
+   avg_pool2d_backward appends the rows and columns of x. Padding is at most half the kernel and no
+   window starts behind x, so that each window holds an element. Units are planes. ---- */
 
 enum { SAMBA__MAX_WORDS = 7, SAMBA__AVG_WORDS = 8, SAMBA__ADAPTIVE_WORDS = 2 };
-
-typedef struct samba__pooling {
-    int64_t planes, in[2], out[2], kernel[2], stride[2], padding[2], in_plane, out_plane;
-    bool adaptive, exclude_padding;
+typedef enum samba__pooling {
+    SAMBA__MAX_FORWARD, SAMBA__AVG_FORWARD, SAMBA__MAX_BACKWARD, SAMBA__AVG_BACKWARD
 } samba__pooling;
 
-SAMBA__FN samba__pooling samba__pooling_of(const samba_shape *x, const samba_shape *y, const int32_t *attr, int32_t n_attr)
+/* Outputs along one axis of n inputs; 0 after a refusal. */
+SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *attr)
 {
-    samba__pooling v;
-    memset(&v, 0, sizeof v);
-    v.adaptive = n_attr == SAMBA__ADAPTIVE_WORDS;
-    v.exclude_padding = n_attr == SAMBA__AVG_WORDS && attr[7];
-    for (int32_t i = 0; i < 2; i++) {
-        v.in[i] = x->dim[x->ndim - 2 + i];
-        v.out[i] = y->dim[y->ndim - 2 + i];
-        if (v.adaptive) continue;
-        v.kernel[i] = attr[i];
-        v.stride[i] = attr[2 + i];
-        v.padding[i] = attr[4 + i];
+    int64_t kernel = attr[0], stride = attr[2], padding = attr[4], up = c->attr[6] != 0;
+    if (kernel >= 1 && stride >= 1 && padding >= 0 && padding <= kernel / 2) {
+        int64_t room = n + 2 * padding - kernel + up * (stride - 1);
+        int64_t out = room < 0 ? 0 : room / stride + 1;
+        if (up && out > 0 && (out - 1) * stride >= n + padding) out--;      /* starts behind x */
+        if (out >= 1 && out <= INT32_MAX) return (int32_t)out;
     }
-    v.in_plane = v.in[0] * v.in[1];
-    v.out_plane = v.out[0] * v.out[1];
-    v.planes = samba_count(x) / v.in_plane;
-    return v;
+    samba_refuse(c, SAMBA_ESHAPE, "kernel %d, stride %d, padding %d do not fit %d elements: "
+                 "kernel and stride must be at least 1, padding at most half the kernel, and the "
+                 "kernel at most the elements with padding", attr[0], attr[2], attr[4], n);
+    return 0;
 }
 
-/* Outputs along one axis; 0 after a refusal. */
-SAMBA__FN int32_t samba__pool_side(samba_call *c, int32_t n, int32_t kernel, int32_t stride, int32_t padding)
+/* The rule of the four ops. Backward: output 0 is dx, if pooling x makes a dy. */
+SAMBA__FN bool samba__pooling_rule(samba_call *c, samba__pooling op)
 {
-    bool up = c->attr[6] != 0;
-    if (kernel < 1 || stride < 1 || padding < 0 || padding > kernel / 2) {
-        samba_refuse(c, SAMBA_EARG, "kernel %d, stride %d, padding %d: kernel and stride must be at least 1, padding "
-                     "0 to half the kernel", kernel, stride, padding);
-        return 0;
+    int32_t n_in = op == SAMBA__MAX_BACKWARD ? 2 : 1, more = op == SAMBA__AVG_BACKWARD ? 2 : 0;
+    bool max = op == SAMBA__MAX_FORWARD || op == SAMBA__MAX_BACKWARD;
+    bool adaptive = !max && c->n_attr < SAMBA__MAX_WORDS;
+    int32_t words = max ? SAMBA__MAX_WORDS : adaptive ? SAMBA__ADAPTIVE_WORDS : SAMBA__AVG_WORDS;
+    if (!samba__expect_all_f32(c, n_in, n_in, words + more)) return false;
+    samba_shape x = c->in[0].shape, y = x;
+    const samba_shape *dy = &c->in[n_in - 1].shape;
+    for (int32_t i = 0; i < 2 && x.ndim >= 2 && x.ndim <= SAMBA_MAX_DIMS; i++) {
+        int32_t d = x.ndim - 2 + i;
+        if (more) x.dim[d] = c->attr[words + i];
+        y.dim[d] = adaptive ? c->attr[i] : samba__pooling_side(c, x.dim[d], c->attr + i);
+        if (c->code) return false;
     }
-    int64_t room = n + 2 * (int64_t)padding - kernel + (up ? stride - 1 : 0), out = room < 0 ? 0 : room / stride + 1;
-    if (up && out > 0 && (out - 1) * stride >= (int64_t)n + padding) out--;     /* a window must start inside */
-    if (out < 1 || out > INT32_MAX) {
-        samba_refuse(c, SAMBA_ESHAPE, "a window of %d does not fit into %d with padding %d; use a smaller kernel", kernel,
-                     n, padding);
-        return 0;
+    if (x.ndim < 2 || !samba__sound_shape(&x) || !samba__sound_shape(&y)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "x %S must end in rows and columns; neither it nor y "
+                            "%S may be empty or too large", &x, &y);
     }
-    return (int32_t)out;
+    c->out[0].shape = op <= SAMBA__AVG_FORWARD ? y : x;
+    return op <= SAMBA__AVG_FORWARD || samba__same_shape(&y, dy)
+        || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but pooling %S makes %S", dy, &x, &y);
 }
 
-SAMBA__FN bool samba__pool_rule(samba_call *c, const samba_shape *x, int32_t n_attr, samba_shape *y)
+SAMBA__FN void samba__pooling_words(const samba_pool_opts *opts, int32_t *attr)
 {
-    if (x->ndim < 2 || !samba__sound_shape(x)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "%S must end in rows and columns: (N,C,H,W)", x);
-    }
-    *y = *x;
-    for (int32_t i = 0; i < 2; i++) {
-        int32_t *d = &y->dim[y->ndim - 2 + i];
-        *d = n_attr == SAMBA__ADAPTIVE_WORDS ? c->attr[i] : samba__pool_side(c, *d, c->attr[i], c->attr[2 + i], c->attr[4 + i]);
-        if (*d == 0 && c->code) return false;
-    }
-    if (!samba__sound_shape(y)) return samba_refuse(c, SAMBA_ESHAPE, "the output %S would be empty or too large", y);
-    return true;
-}
-
-/* Adjoint: y has the shape that pooling an x makes. */
-SAMBA__FN bool samba__pool_adjoint(samba_call *c, const samba_shape *x, int32_t n_attr, const samba_shape *dy)
-{
-    samba_shape y;
-    if (!samba__pool_rule(c, x, n_attr, &y)) return false;
-    c->out[0].dtype = SAMBA_F32;
-    c->out[0].shape = *x;
-    return samba__same_shape(&y, dy) || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but pooling %S makes %S", dy, x, &y);
-}
-
-SAMBA__FN void samba__pool_words(const samba_pool_opts *o, int32_t *attr)
-{
+    static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
+    const samba_pool_opts *o = opts ? opts : &none;
     for (int32_t i = 0; i < 2; i++) {
         attr[i] = o->kernel[i] ? o->kernel[i] : o->kernel[0];
         attr[2 + i] = o->stride[i] ? o->stride[i] : attr[i];
@@ -5527,400 +5226,291 @@ SAMBA__FN void samba__pool_words(const samba_pool_opts *o, int32_t *attr)
     attr[7] = o->exclude_padding;
 }
 
-/* Inputs begin ... end-1 of output o along an axis; size counts the padding too, unless it is excluded. */
+/* An adaptive window takes all of x once, any other a kernel for each y. */
+SAMBA__FN void samba__pooling_work(samba_work *w, const samba_call *c, samba__pooling op)
+{
+    const samba_spec *last = &c->in[c->n_in - 1], *y = op <= SAMBA__AVG_FORWARD ? c->out : last;
+    int64_t n = samba_count(&y->shape);
+    w->units[0] = samba__outer(&y->shape, y->shape.ndim - 2);
+    w->flops = n + samba_count(&c->in[0].shape);
+    if (c->n_attr < SAMBA__MAX_WORDS) return;
+    w->flops = samba__flops(n, (int64_t)c->attr[0] * c->attr[1]) / 2;
+}
+
+/* Inputs begin ... end-1 of output o along an axis; size counts padding, unless it is excluded.
+   Adaptive: window o of m over n inputs is floor(o n/m) ... ceil((o+1) n/m) - 1. */
 typedef struct samba__window {
     int64_t begin, end, size;
 } samba__window;
 
-SAMBA__INLINE samba__window samba__window_of(const samba__pooling *v, int axis, int64_t o)
+SAMBA__INLINE samba__window samba__window_of(const samba__slide *v, int axis, int64_t o)
 {
     samba__window w;
-    int64_t n = v->in[axis], begin = o * v->stride[axis] - v->padding[axis], end = begin + v->kernel[axis];
-    if (v->adaptive) {
-        begin = o * n / v->out[axis];
-        end = samba__ceil_div((o + 1) * n, v->out[axis]);
-    }
+    int64_t n = v->in[axis], m = v->out[axis];
+    int64_t begin = v->adaptive ? o * n / m : o * v->stride[axis] - v->padding[axis];
+    int64_t end = v->adaptive ? samba__ceil_div((o + 1) * n, m) : begin + v->kernel[axis];
     w.begin = samba__max64(begin, 0);
     w.end = samba__min64(end, n);
     w.size = v->exclude_padding ? w.end - w.begin : samba__min64(end, n + v->padding[axis]) - begin;
     return w;
 }
 
-/* ---- max_pool2d: the largest of a window; a NaN wins ---- */
+/* Maxima where windows are small and rows long: tap after tap, each over the rows of y. */
+SAMBA__INLINE void samba__max_by_taps(const samba__slide *v, const float *x,
+                                      float *SAMBA__RESTRICT y)
+{
+    samba__band b = samba__band_of(v, 0);
+    for (int64_t i = 0; i < v->out_plane; i++) y[i] = -SAMBA__INF;
+    for (int64_t p = 0, stride = v->stride[1]; p < v->taps; p++) {
+        samba__tap t = samba__tap_of(v, &b, p);
+        for (int64_t row = t.begin[0]; row < t.end[0]; row++, t.from += t.step) {
+            float *to = y + row * v->out[1] + t.begin[1];
+            for (int64_t i = 0; i < t.end[1] - t.begin[1]; i++) {
+                float g = x[t.from + i * stride], top = g > to[i] ? g : to[i];
+                to[i] = g == g ? top : g;
+            }
+        }
+    }
+}
+
+/* One plane, window by window. The maximum is the first, or the last NaN; it is found without a
+   branch, because nobody predicts what data decide. Whole rows of x are one long row. */
+SAMBA__INLINE void samba__pooling_plane(const samba__slide *v, samba__pooling op, const float *x,
+                                        const float *dy, float *to)
+{
+    bool sums = op == SAMBA__AVG_FORWARD, avg = sums || op == SAMBA__AVG_BACKWARD;
+    int64_t width = v->in[1];
+    for (int64_t i = 0; op > SAMBA__AVG_FORWARD && i < v->in_plane; i++) to[i] = 0.0f;
+    samba__window rows = { 0, 0, 0 };
+    for (int64_t o = 0, ox = 0; o < v->out_plane; o++, ox = ox + 1 < v->out[1] ? ox + 1 : 0) {
+        if (ox == 0) rows = samba__window_of(v, 0, o / v->out[1]);
+        samba__window cols = samba__window_of(v, 1, ox);
+        int64_t n = cols.end - cols.begin, best = rows.begin * width + cols.begin;
+        int64_t step = n == width ? rows.end - rows.begin : 1;
+        float sum = 0.0f, size = (float)(rows.size * cols.size);
+        float share = op == SAMBA__AVG_BACKWARD ? dy[o] / size : 0.0f;
+        for (int64_t row = rows.begin; row < rows.end; row += step) {
+            int64_t at = row * width + cols.begin, end = at + n * step;
+            if (sums && end - at >= SAMBA__LANES) sum += samba__row_sum(x + at, end - at);
+            else for (; at < end; at++) {
+                if (sums) sum += x[at];
+                if (op == SAMBA__AVG_BACKWARD) to[at] += share;
+                if (!avg) best += (at - best) & -(int64_t)((x[at] > x[best]) | (x[at] != x[at]));
+            }
+        }
+        if (op == SAMBA__MAX_FORWARD) to[o] = x[best];
+        if (op == SAMBA__MAX_BACKWARD) to[best] += dy[o];
+        if (sums) to[o] = sum / size;
+    }
+}
+
+/* The four ops. */
+SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
+{
+    static const int32_t none[4] = { 0, 0, 0, 0 };
+    bool forward = op <= SAMBA__AVG_FORWARD, adaptive = a->n_attr < SAMBA__MAX_WORDS;
+    const samba_spec *x = op == SAMBA__AVG_BACKWARD ? a->out_spec : a->in_spec;
+    const samba_spec *y = forward ? a->out_spec : &a->in_spec[a->n_in - 1];
+    samba__slide v = samba__slide_of(&x->shape, &y->shape, 2, adaptive ? none : a->attr,
+                                     adaptive ? none : a->attr + 2);
+    v.adaptive = adaptive;
+    v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[7];
+    samba__cut_bands(&v, v.out_plane);
+    bool by_taps = op == SAMBA__MAX_FORWARD && v.taps <= 16 && v.out[1] >= 4;
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *from = a->in[0] + (op == SAMBA__AVG_BACKWARD ? 0 : u * v.in_plane);
+        const float *dy = a->in[a->n_in - 1] + (forward ? 0 : u * v.out_plane);
+        float *to = a->out[0] + u * (forward ? v.out_plane : v.in_plane);
+        if (by_taps) samba__max_by_taps(&v, from, to);
+        else samba__pooling_plane(&v, op, from, dy, to);
+    }
+}
+
+/* ---- max_pool2d: the largest of a window, NaN if it has one; dy goes to where that is ---- */
 
 SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_opts *opts)
 {
     int32_t attr[SAMBA__AVG_WORDS];
-    static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
-    samba__pool_words(opts ? opts : &none, attr);
+    samba__pooling_words(opts, attr);
     return samba__emit1(SAMBA__OP_max_pool2d, x, attr, SAMBA__MAX_WORDS);
 }
-
-SAMBA__FN bool samba__max_pool2d_shape(samba_call *c)
-{
-    if (!samba__expect(c, 1, 1, SAMBA__MAX_WORDS) || !samba__expect_f32(c, 0)) return false;
-    c->out[0].dtype = SAMBA_F32;
-    return samba__pool_rule(c, &c->in[0].shape, SAMBA__MAX_WORDS, &c->out[0].shape);
-}
-
-SAMBA__FN void samba__max_pool2d_work(samba_work *w, const samba_call *c)
-{
-    const samba_shape *y = &c->out[0].shape;
-    w->units[0] = samba__outer(y, y->ndim - 2);
-    w->flops = samba__flops(samba_count(y), (int64_t)c->attr[0] * c->attr[1]) / 2;
-}
-
-/* The place of the window's maximum in the plane. No branch: data decide, and nobody predicts them. */
-SAMBA__INLINE int64_t samba__window_max(const float *x, int64_t width, samba__window rows, samba__window cols)
-{
-    int64_t best = rows.begin * width + cols.begin;
-    for (int64_t row = rows.begin; row < rows.end; row++) {
-        for (int64_t at = row * width + cols.begin; at < row * width + cols.end; at++) {
-            int64_t better = (x[at] > x[best]) | (x[at] != x[at]);
-            best += (at - best) & -better;
-        }
-    }
-    return best;
-}
-
-SAMBA__INLINE void samba__row_larger_steps(float *SAMBA__RESTRICT y, const float *x, int64_t step, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float v = x[i * step], top = v > y[i] ? v : y[i];
-        y[i] = v == v ? top : v;
-    }
-}
-
-/* One plane, tap after tap, each over whole rows of y. */
-SAMBA__INLINE void samba__max_plane(const samba__pooling *v, const float *x, float *y)
-{
-    int64_t step = v->stride[1];
-    for (int64_t i = 0; i < v->out_plane; i++) y[i] = -SAMBA__INF;
-    for (int64_t p = 0; p < v->kernel[0] * v->kernel[1]; p++) {
-        samba__tap t = samba__tap_of(v->in, v->out, v->stride, p / v->kernel[1] - v->padding[0],
-                                     p % v->kernel[1] - v->padding[1]);
-        for (int64_t oy = t.rows.begin; oy < t.rows.end; oy++, t.from += t.step) {
-            float *row = y + oy * v->out[1] + t.cols.begin;
-            if (step == 1) samba__row_larger_steps(row, x + t.from, 1, t.n);
-            else if (step == 2) samba__row_larger_steps(row, x + t.from, 2, t.n);
-            else samba__row_larger_steps(row, x + t.from, step, t.n);
-        }
-    }
-}
-
-/* Units: planes. Rows of y that are too short for loops over them are made window by window. */
-SAMBA__KERNEL void samba__max_pool2d_kernel(const samba_args *a)
-{
-    samba__pooling v = samba__pooling_of(&a->in_spec[0].shape, &a->out_spec[0].shape, a->attr, a->n_attr);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        const float *x = a->in[0] + u * v.in_plane;
-        float *y = a->out[0] + u * v.out_plane;
-        if (v.out[1] >= 4) samba__max_plane(&v, x, y);
-        for (int64_t o = 0; v.out[1] < 4 && o < v.out_plane; o++) {
-            y[o] = x[samba__window_max(x, v.in[1], samba__window_of(&v, 0, o / v.out[1]), samba__window_of(&v, 1, o % v.out[1]))];
-        }
-    }
-}
-
+SAMBA__KIN(max_pool2d, pooling, SAMBA__MAX_FORWARD)
 SAMBA__FN void samba__max_pool2d_vjp(samba_vjp *g)
 {
     g->din[0] = samba__emit2(SAMBA__OP_max_pool2d_backward, g->in[0], g->dout[0], g->attr, g->n_attr);
 }
 
-/* ---- max_pool2d_backward: dy goes to the first maximum of its window. Inputs x, dy. ---- */
-
-SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy, const samba_pool_opts *opts)
+SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy,
+                                                      const samba_pool_opts *opts)
 {
     int32_t attr[SAMBA__AVG_WORDS];
-    if (!opts) return NULL;
-    samba__pool_words(opts, attr);
+    samba__pooling_words(opts, attr);
     return samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, attr, SAMBA__MAX_WORDS);
 }
-
-SAMBA__FN bool samba__max_pool2d_backward_shape(samba_call *c)
-{
-    return samba__expect(c, 2, 2, SAMBA__MAX_WORDS) && samba__expect_f32(c, 0) && samba__expect_f32(c, 1)
-        && samba__pool_adjoint(c, &c->in[0].shape, SAMBA__MAX_WORDS, &c->in[1].shape);
-}
-
-SAMBA__FN void samba__max_pool2d_backward_work(samba_work *w, const samba_call *c)
-{
-    const samba_shape *dy = &c->in[1].shape;
-    w->units[0] = samba__outer(dy, dy->ndim - 2);
-    w->flops = samba__flops(samba_count(dy), (int64_t)c->attr[0] * c->attr[1]) / 2;
-}
-
-SAMBA__KERNEL void samba__max_pool2d_backward_kernel(const samba_args *a)
-{
-    samba__pooling v = samba__pooling_of(&a->in_spec[0].shape, &a->in_spec[1].shape, a->attr, a->n_attr);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        const float *x = a->in[0] + u * v.in_plane, *dy = a->in[1] + u * v.out_plane;
-        float *dx = a->out[0] + u * v.in_plane;
-        for (int64_t i = 0; i < v.in_plane; i++) dx[i] = 0.0f;
-        for (int64_t oy = 0; oy < v.out[0]; oy++) {
-            samba__window rows = samba__window_of(&v, 0, oy);
-            for (int64_t ox = 0; ox < v.out[1]; ox++) {
-                dx[samba__window_max(x, v.in[1], rows, samba__window_of(&v, 1, ox))] += dy[oy * v.out[1] + ox];
-            }
-        }
-    }
-}
+SAMBA__KIN(max_pool2d_backward, pooling, SAMBA__MAX_BACKWARD)
 SAMBA__NO_SECOND(max_pool2d_backward)
 
-/* ---- avg_pool2d: the mean of a window. Adaptive: window o of n is floor(o H/n) ... ceil((o+1) H/n) - 1. ---- */
+/* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements ---- */
 
 SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts)
 {
     int32_t attr[SAMBA__AVG_WORDS];
-    static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
-    samba__pool_words(opts ? opts : &none, attr);
+    samba__pooling_words(opts, attr);
     return samba__emit1(SAMBA__OP_avg_pool2d, x, attr, SAMBA__AVG_WORDS);
 }
-
 SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h, int32_t out_w)
 {
     int32_t attr[SAMBA__ADAPTIVE_WORDS] = { out_h, out_w };
     return samba__emit1(SAMBA__OP_avg_pool2d, x, attr, SAMBA__ADAPTIVE_WORDS);
 }
 
-SAMBA__FN int32_t samba__avg_words(int32_t n_attr)
-{
-    return n_attr == SAMBA__ADAPTIVE_WORDS ? SAMBA__ADAPTIVE_WORDS : SAMBA__AVG_WORDS;
-}
-
-SAMBA__FN bool samba__avg_pool2d_shape(samba_call *c)
-{
-    int32_t n = samba__avg_words(c->n_attr);
-    if (!samba__expect(c, 1, 1, n) || !samba__expect_f32(c, 0)) return false;
-    c->out[0].dtype = SAMBA_F32;
-    return samba__pool_rule(c, &c->in[0].shape, n, &c->out[0].shape);
-}
-
-SAMBA__FN void samba__avg_pool2d_work(samba_work *w, const samba_call *c)
-{
-    const samba_shape *y = &c->out[0].shape;
-    w->units[0] = samba__outer(y, y->ndim - 2);
-    w->flops = samba_count(&c->in[0].shape) + samba_count(y);
-}
-
-/* Sum of a window; if it takes whole rows, they are one row. */
-SAMBA__INLINE float samba__window_sum(const float *x, int64_t width, samba__window rows, samba__window cols)
-{
-    float sum = 0.0f;
-    if (cols.end - cols.begin == width) return samba__row_sum(x + rows.begin * width, (rows.end - rows.begin) * width);
-    for (int64_t row = rows.begin; row < rows.end; row++) {
-        for (int64_t col = cols.begin; col < cols.end; col++) sum += x[row * width + col];
-    }
-    return sum;
-}
-
-SAMBA__KERNEL void samba__avg_pool2d_kernel(const samba_args *a)
-{
-    samba__pooling v = samba__pooling_of(&a->in_spec[0].shape, &a->out_spec[0].shape, a->attr, a->n_attr);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        const float *x = a->in[0] + u * v.in_plane;
-        float *y = a->out[0] + u * v.out_plane;
-        for (int64_t oy = 0; oy < v.out[0]; oy++) {
-            samba__window rows = samba__window_of(&v, 0, oy);
-            for (int64_t ox = 0; ox < v.out[1]; ox++) {
-                samba__window cols = samba__window_of(&v, 1, ox);
-                y[oy * v.out[1] + ox] = samba__window_sum(x, v.in[1], rows, cols) / (float)(rows.size * cols.size);
-            }
-        }
-    }
-}
-
 /* Emits avg_pool2d_backward: the attributes of the pooling, then the rows and columns of x. */
-SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape *x, const int32_t *attr, int32_t n_attr)
+SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape *x,
+                                            const int32_t *attr, int32_t n_attr)
 {
     int32_t words[SAMBA__AVG_WORDS + 2];
     memcpy(words, attr, (size_t)n_attr * sizeof *words);
-    for (int32_t i = 0; i < 2; i++) words[n_attr + i] = x->dim[x->ndim - 2 + i];
+    memcpy(words + n_attr, &x->dim[x->ndim - 2], 2 * sizeof *words);
     return samba__emit1(SAMBA__OP_avg_pool2d_backward, dy, words, n_attr + 2);
 }
-
+SAMBA__KIN(avg_pool2d, pooling, SAMBA__AVG_FORWARD)
 SAMBA__FN void samba__avg_pool2d_vjp(samba_vjp *g)
 {
     g->din[0] = samba__avg_backward(g->dout[0], &g->in[0]->shape, g->attr, g->n_attr);
 }
 
-/* ---- avg_pool2d_backward: dy / size goes to each element of the window ---- */
-
-SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape, const samba_pool_opts *opts)
+SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape,
+                                                      const samba_pool_opts *opts)
 {
     int32_t attr[SAMBA__AVG_WORDS];
     if (!dy || dy->shape.ndim < 2 || x_shape.ndim < 2 || x_shape.ndim > SAMBA_MAX_DIMS) return NULL;
-    if (opts) samba__pool_words(opts, attr);
-    for (int32_t i = 0; !opts && i < 2; i++) attr[i] = dy->shape.dim[dy->shape.ndim - 2 + i];
+    if (opts) samba__pooling_words(opts, attr);
+    else memcpy(attr, &dy->shape.dim[dy->shape.ndim - 2], SAMBA__ADAPTIVE_WORDS * sizeof *attr);
     return samba__avg_backward(dy, &x_shape, attr, opts ? SAMBA__AVG_WORDS : SAMBA__ADAPTIVE_WORDS);
 }
-
-SAMBA__FN bool samba__avg_pool2d_backward_shape(samba_call *c)
-{
-    int32_t n = samba__avg_words(c->n_attr - 2);
-    if (!samba__expect(c, 1, 1, n + 2) || !samba__expect_f32(c, 0)) return false;
-    samba_shape x = c->in[0].shape;
-    if (x.ndim < 2) return samba_refuse(c, SAMBA_ESHAPE, "dy %S must end in rows and columns: (N,C,H,W)", &x);
-    for (int32_t i = 0; i < 2; i++) x.dim[x.ndim - 2 + i] = c->attr[n + i];
-    return samba__pool_adjoint(c, &x, n, &c->in[0].shape);
-}
-
-SAMBA__FN void samba__avg_pool2d_backward_work(samba_work *w, const samba_call *c)
-{
-    const samba_shape *dx = &c->out[0].shape;
-    w->units[0] = samba__outer(dx, dx->ndim - 2);
-    w->flops = samba_count(dx) + samba_count(&c->in[0].shape);
-}
-
-SAMBA__KERNEL void samba__avg_pool2d_backward_kernel(const samba_args *a)
-{
-    samba__pooling v = samba__pooling_of(&a->out_spec[0].shape, &a->in_spec[0].shape, a->attr, a->n_attr - 2);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        const float *dy = a->in[0] + u * v.out_plane;
-        float *dx = a->out[0] + u * v.in_plane;
-        for (int64_t i = 0; i < v.in_plane; i++) dx[i] = 0.0f;
-        for (int64_t o = 0; o < v.out_plane; o++) {
-            samba__window rows = samba__window_of(&v, 0, o / v.out[1]), cols = samba__window_of(&v, 1, o % v.out[1]);
-            float share = dy[o] / (float)(rows.size * cols.size);
-            for (int64_t row = rows.begin; row < rows.end; row++) {
-                for (int64_t col = cols.begin; col < cols.end; col++) dx[row * v.in[1] + col] += share;
-            }
-        }
-    }
-}
-
+SAMBA__KIN(avg_pool2d_backward, pooling, SAMBA__AVG_BACKWARD)
 SAMBA__FN void samba__avg_pool2d_backward_vjp(samba_vjp *g)
 {
     g->din[0] = samba__emit1(SAMBA__OP_avg_pool2d, g->dout[0], g->attr, g->n_attr - 2);
 }
 
-/* ---- batch_norm: y = w (x - mean) rstd + b with rstd = 1/sqrt(var + eps), for each channel. Training: mean and
-   var of the batch, and the running ones follow. Inputs x, w or none, b or none, running mean, running var;
-   outputs y and the two that overwrite the running values. Attributes: momentum, eps.
-   Ioffe, Szegedy, "Batch normalization", 2015. ---- */
+/* ---- batch_norm: y = w h + b with h = (x - mean) rstd, rstd = 1/sqrt(var + eps) for each channel.
+   Training takes mean and var of the batch, and the running ones follow. Inputs x, w or none, b or
+   none, running mean and var; outputs y and the two that overwrite the running ones. Attributes:
+   momentum, eps. Ioffe, Szegedy, "Batch normalization", 2015. Backward, of n elements in a channel:
+   db = sum dy, dw = sum dy h, dx = w rstd (dy - db/n - h dw/n), or w rstd dy if not in training.
+   Inputs dy, x, w or none, running mean and var; attribute eps. Units are channels. ---- */
 
-/* Channel c of x (N,C,*): a plane of `plane` elements for each image, `step` apart. */
-typedef struct samba__channels {
-    int64_t images, channels, plane, step;
-} samba__channels;
-
-SAMBA__FN samba__channels samba__channels_of(const samba_shape *x)
-{
-    samba__channels v;
-    v.images = x->dim[0];
-    v.channels = x->dim[1];
-    v.plane = samba__inner(x, 1);
-    v.step = v.plane * v.channels;
-    return v;
-}
-
-/* sum of (x - mean) (y - shift): the variance with y = x, the gradient of w with y = dy. */
-SAMBA__INLINE float samba__row_covariance(const float *x, float mean, const float *y, float shift, int64_t n)
+/* Sum of (x - mean) (y - shift) over a channel of s (N,C,*), or of x - mean if y is NULL. The lanes
+   are those of samba__row_sum. */
+SAMBA__INLINE float samba__channel_sum(const samba_shape *s, const float *x, float mean,
+                                       const float *y, float shift)
 {
     float lane[SAMBA__LANES] = { 0 };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[i + l] - mean, y[i + l] - shift, lane[l]);
+    int64_t plane = samba__inner(s, 1), i = 0, end = plane;
+    for (int64_t n = 0; n < s->dim[0]; n++, end += plane * s->dim[1]) {
+        for (i = end - plane; i + SAMBA__LANES <= end; i += SAMBA__LANES) {
+            for (int64_t l = 0; l < SAMBA__LANES; l++) {
+                lane[l] = samba__fma(x[i + l] - mean, y ? y[i + l] - shift : 1.0f, lane[l]);
+            }
+        }
+        for (int64_t l = 0; i < end; i++, l++) {
+            lane[l] = samba__fma(x[i] - mean, y ? y[i] - shift : 1.0f, lane[l]);
+        }
     }
-    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i] - mean, y[i] - shift, lane[i - whole]);
     return samba__lanes_sum(lane);
 }
 
-SAMBA__INLINE float samba__channel_sum(const samba__channels *v, const float *x)
+/* The rule of both ops: what comes after x, if it is there, has one value per channel of x. */
+SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
 {
-    float sum = 0.0f;
-    for (int64_t n = 0; n < v->images; n++) sum += samba__row_sum(x + n * v->step, v->plane);
-    return sum;
-}
-SAMBA__INLINE float samba__channel_covariance(const samba__channels *v, const float *x, float mean, const float *y, float shift)
-{
-    float sum = 0.0f;
-    for (int64_t n = 0; n < v->images; n++) {
-        sum += samba__row_covariance(x + n * v->step, mean, y + n * v->step, shift, v->plane);
+    int32_t first = backward ? 1 : 0;
+    if (!samba__expect_all_f32(c, 1 + first, 5, 2 - first)) return false;
+    const samba_shape *x = &c->in[first].shape;
+    if (x->ndim < 2 || !samba__same_shape(x, &c->in[0].shape) || !samba__has(c, 3)
+        || !samba__has(c, 4)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,...), dy %S the same, and the "
+                            "running mean and variance be given", x, &c->in[0].shape);
     }
-    return sum;
+    for (int32_t i = first + 1; i < 5; i++) {
+        const samba_shape *s = &c->in[i].shape;
+        if (!samba__has(c, i) || (s->ndim == 1 && s->dim[0] == x->dim[1])) continue;
+        return samba_refuse(c, SAMBA_ESHAPE, "input %d is %S, but must have one value for each of "
+                            "the %d channels of %S", i, s, x->dim[1], x);
+    }
+    c->n_out = 3;
+    c->out[0] = c->in[0];
+    c->out[1] = c->out[2] = c->in[3];
+    return true;
 }
 
-/* Input i, if it is there, must be f32 with one value per channel of x. */
-SAMBA__FN bool samba__expect_channels(samba_call *c, int32_t i, const samba_shape *x)
+SAMBA__FN void samba__batch_work(samba_work *w, const samba_call *c, bool backward)
 {
-    if (!samba__has(c, i)) return true;
-    if (!samba__expect_f32(c, i)) return false;
-    if (c->in[i].shape.ndim == 1 && c->in[i].shape.dim[0] == x->dim[1]) return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "input %d is %S, but must have one value for each of the %d channels of %S", i,
-                        &c->in[i].shape, x->dim[1], x);
+    w->units[0] = c->in[backward ? 1 : 0].shape.dim[1];
 }
 
-SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b, samba_tensor *mean,
-                                             samba_tensor *var, float momentum, float eps)
+/* y, or dx from dy, channel after channel. var count / (count - 1) is the unbiased variance. */
+SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
+{
+    const samba_shape *s = &a->in_spec[0].shape;
+    int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
+    float count = (float)(plane * s->dim[0]);
+    const float *weight = a->in[backward ? 2 : 1], *bias = backward ? NULL : a->in[2];
+    float momentum = samba_attr_float(a->attr[0]);
+    float eps = samba_attr_float(a->attr[backward ? 0 : 1]);
+    for (int64_t c = a->begin; c < a->end; c++) {
+        const float *x = a->in[backward ? 1 : 0] + c * plane, *dy = a->in[0] + c * plane;
+        float mean = a->in[3][c], var = a->in[4][c], first = mean, second = var, slope = 0.0f;
+        if (a->train) {
+            mean = samba__channel_sum(s, x, 0.0f, NULL, 0.0f) / count;
+            var = samba__channel_sum(s, x, mean, x, mean) / count;
+        }
+        float rstd = samba__rsqrt(var + eps), scale = (weight ? weight[c] : 1.0f) * rstd;
+        float shift = bias ? bias[c] : 0.0f;
+        if (backward) {
+            first = samba__channel_sum(s, x, mean, dy, 0.0f) * rstd;           /* dw */
+            second = samba__channel_sum(s, dy, 0.0f, NULL, 0.0f);              /* db */
+            if (a->train) slope = first / count * rstd, shift = second / count;
+        } else if (a->train) {
+            float unbiased = var * count / (count > 1.0f ? count - 1.0f : 1.0f);
+            first = samba__fma(momentum, mean - first, first);
+            second = samba__fma(momentum, unbiased - second, second);
+        }
+        a->out[1][c] = first;
+        a->out[2][c] = second;
+        for (int64_t n = 0, at = 0; n < s->dim[0]; n++, at += step) {
+            float *SAMBA__RESTRICT to = a->out[0] + c * plane + at;
+            for (int64_t i = at; i < at + plane; i++, to++) {
+                if (!backward) *to = samba__fma(x[i] - mean, scale, shift);
+                else *to = scale * samba__fma(mean - x[i], slope, dy[i] - shift);
+            }
+        }
+    }
+}
+
+SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+    samba_tensor *mean, samba_tensor *var, float momentum, float eps)
 {
     samba_tensor *in[5] = { x, w, b, mean, var };
     int32_t attr[2] = { samba_float_attr(momentum), samba_float_attr(eps) };
     if (!x || !mean || !var) return NULL;
     return samba__emit(x->session, SAMBA__OP_batch_norm, in, 5, attr, 2, NULL);
 }
-
-SAMBA__FN bool samba__batch_norm_shape(samba_call *c)
-{
-    if (!samba__expect(c, 1, 5, 2) || !samba__expect_f32(c, 0)) return false;
-    const samba_shape *x = &c->in[0].shape;
-    if (!samba__has(c, 3) || !samba__has(c, 4)) return samba_refuse(c, SAMBA_EARG, "the running mean and variance are missing");
-    if (x->ndim < 2) return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,...)", x);
-    for (int32_t i = 1; i < 5; i++) {
-        if (!samba__expect_channels(c, i, x)) return false;
-    }
-    c->n_out = 3;
-    c->out[0] = c->in[0];
-    c->out[1] = c->in[3];
-    c->out[2] = c->in[4];
-    return true;
-}
-SAMBA__FN void samba__batch_norm_work(samba_work *w, const samba_call *c) { w->units[0] = c->in[0].shape.dim[1]; }
-
-SAMBA__KERNEL void samba__batch_norm_kernel(const samba_args *a)
-{
-    samba__channels v = samba__channels_of(&a->in_spec[0].shape);
-    float momentum = samba_attr_float(a->attr[0]), eps = samba_attr_float(a->attr[1]);
-    int64_t count = v.images * v.plane;
-    for (int64_t c = a->begin; c < a->end; c++) {
-        const float *x = a->in[0] + c * v.plane;
-        float mean = a->in[3][c], var = a->in[4][c], weight = a->in[1] ? a->in[1][c] : 1.0f, bias = a->in[2] ? a->in[2][c] : 0.0f;
-        float running_mean = mean, running_var = var;
-        if (a->train) {
-            mean = samba__channel_sum(&v, x) / (float)count;
-            float squares = samba__channel_covariance(&v, x, mean, x, mean);
-            var = squares / (float)count;
-            running_mean = samba__fma(momentum, mean - running_mean, running_mean);
-            running_var = samba__fma(momentum, squares / (float)samba__max64(count - 1, 1) - running_var, running_var);
-        }
-        a->out[1][c] = running_mean;
-        a->out[2][c] = running_var;
-        float scale = weight * samba__rsqrt(var + eps);
-        for (int64_t n = 0; n < v.images; n++) {
-            const float *from = x + n * v.step;
-            float *SAMBA__RESTRICT y = a->out[0] + c * v.plane + n * v.step;
-            for (int64_t i = 0; i < v.plane; i++) y[i] = samba__fma(from[i] - mean, scale, bias);
-        }
-    }
-}
-
+SAMBA__KIN(batch_norm, batch, false)
 SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 {
     samba_tensor *dw = NULL, *db = NULL;
-    g->din[0] = samba_batch_norm_backward(g->dout[0], g->in[0], g->in[1], g->in[3], g->in[4], samba_attr_float(g->attr[1]),
-                                          &dw, &db);
+    g->din[0] = samba_batch_norm_backward(g->dout[0], g->in[0], g->in[1], g->in[3], g->in[4],
+                                          samba_attr_float(g->attr[1]), &dw, &db);
     if (g->in[1]) g->din[1] = dw;
     if (g->in[2]) g->din[2] = db;
 }
 
-/* ---- batch_norm_backward: inputs dy, x, w or none, running mean, running var; attribute eps. With n elements in
-   a channel and h = (x - mean) rstd: db = sum dy, dw = sum dy h, and
-   dx = w rstd (dy - db/n - h dw/n) in training, else w rstd dy. ---- */
-
-SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, samba_tensor *mean,
-                                                      samba_tensor *var, float eps, samba_tensor **dw, samba_tensor **db)
+SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x,
+    samba_tensor *w, samba_tensor *mean, samba_tensor *var, float eps, samba_tensor **dw,
+    samba_tensor **db)
 {
-    samba_tensor *in[5] = { dy, x, w, mean, var }, *out[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
+    samba_tensor *in[5] = { dy, x, w, mean, var }, *out[SAMBA_MAX_OUT] = { NULL };
     int32_t attr = samba_float_attr(eps);
     if (!dy || !x || !mean || !var) return NULL;
     samba_tensor *dx = samba__emit(x->session, SAMBA__OP_batch_norm_backward, in, 5, &attr, 1, out);
@@ -5928,53 +5518,14 @@ SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_te
     if (db) *db = out[2];
     return dx;
 }
-
-SAMBA__FN bool samba__batch_norm_backward_shape(samba_call *c)
-{
-    if (!samba__expect(c, 2, 5, 1) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) return false;
-    const samba_shape *x = &c->in[1].shape;
-    if (!samba__has(c, 3) || !samba__has(c, 4)) return samba_refuse(c, SAMBA_EARG, "the running mean and variance are missing");
-    if (x->ndim < 2 || !samba__same_shape(&c->in[0].shape, x)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "dy %S and x %S must have one shape, (N,C,...)", &c->in[0].shape, x);
-    }
-    for (int32_t i = 2; i < 5; i++) {
-        if (!samba__expect_channels(c, i, x)) return false;
-    }
-    c->n_out = 3;
-    c->out[0] = c->in[1];
-    c->out[1] = c->out[2] = c->in[3];
-    return true;
-}
-SAMBA__FN void samba__batch_norm_backward_work(samba_work *w, const samba_call *c) { w->units[0] = c->in[1].shape.dim[1]; }
-
-SAMBA__KERNEL void samba__batch_norm_backward_kernel(const samba_args *a)
-{
-    samba__channels v = samba__channels_of(&a->in_spec[1].shape);
-    float eps = samba_attr_float(a->attr[0]), count = (float)(v.images * v.plane);
-    for (int64_t c = a->begin; c < a->end; c++) {
-        const float *dy = a->in[0] + c * v.plane, *x = a->in[1] + c * v.plane;
-        float mean = a->in[3][c], var = a->in[4][c], weight = a->in[2] ? a->in[2][c] : 1.0f;
-        if (a->train) {
-            mean = samba__channel_sum(&v, x) / count;
-            var = samba__channel_covariance(&v, x, mean, x, mean) / count;
-        }
-        float rstd = samba__rsqrt(var + eps), scale = weight * rstd;
-        float db = samba__channel_sum(&v, dy), dw = samba__channel_covariance(&v, x, mean, dy, 0.0f) * rstd;
-        float center = a->train ? db / count : 0.0f, slope = a->train ? -(dw / count) * rstd : 0.0f;
-        a->out[1][c] = dw;
-        a->out[2][c] = db;
-        for (int64_t n = 0; n < v.images; n++) {
-            const float *from = x + n * v.step, *dfrom = dy + n * v.step;
-            float *SAMBA__RESTRICT dx = a->out[0] + c * v.plane + n * v.step;
-            for (int64_t i = 0; i < v.plane; i++) dx[i] = scale * samba__fma(from[i] - mean, slope, dfrom[i] - center);
-        }
-    }
-}
+SAMBA__KIN(batch_norm_backward, batch, true)
 SAMBA__NO_SECOND(batch_norm_backward)
 
-/* ---- Ops along an axis work on lines: rows if the axis is last, else columns, 64 neighbors at a time. ---- */
+#undef SAMBA__KIN
 
-#define SAMBA__LINE_COLUMNS 64
+/* ---- Ops along an axis work on lines: rows if the axis is last, else columns ---- */
+
+#define SAMBA__LINE_COLUMNS 64          /* columns of a unit */
 
 typedef struct samba__lines {
     int64_t n, inner;                   /* elements of a line; lines that lie side by side */
@@ -5997,7 +5548,8 @@ SAMBA__FN bool samba__lines_shape(samba_call *c, int32_t n_in)
     for (int32_t i = 0; i < n_in; i++) {
         if (!samba__expect_f32(c, i)) return false;
         if (samba__same_shape(&c->in[i].shape, &c->in[0].shape)) continue;
-        return samba_refuse(c, SAMBA_ESHAPE, "inputs 0 %S and %d %S must have one shape", &c->in[0].shape, i, &c->in[i].shape);
+        return samba_refuse(c, SAMBA_ESHAPE, "inputs 0 %S and %d %S must have one shape",
+                            &c->in[0].shape, i, &c->in[i].shape);
     }
     c->out[0] = c->in[0];
     return true;
@@ -6017,8 +5569,9 @@ SAMBA__INLINE int64_t samba__lines_at(const samba__lines *l, int64_t u, int64_t 
     return u / l->blocks * l->n * l->inner + j;
 }
 
-/* Puts input 0 where the output will be, unless it lies there already; then the work is done in place. */
-SAMBA__INLINE void samba__lines_copy(float *y, const float *x, int64_t n, int64_t step, int64_t width)
+/* Puts input 0 where the output will be, unless it lies there already: work is done in place. */
+SAMBA__INLINE void samba__lines_copy(float *y, const float *x, int64_t n, int64_t step,
+                                     int64_t width)
 {
     for (int64_t i = 0; x != y && i < n; i++) memcpy(y + i * step, x + i * step, (size_t)width * 4);
 }
@@ -6040,7 +5593,8 @@ SAMBA__INLINE void samba__softmax_row(float *y, int64_t n, bool logs)
     for (int64_t i = 0; i < n; i++) y[i] /= sum;
 }
 
-SAMBA__INLINE void samba__softmax_columns(float *y, int64_t n, int64_t step, int64_t width, bool logs)
+SAMBA__INLINE void samba__softmax_columns(float *y, int64_t n, int64_t step, int64_t width,
+                                          bool logs)
 {
     float top[SAMBA__LINE_COLUMNS], sum[SAMBA__LINE_COLUMNS];
     for (int64_t j = 0; j < width; j++) top[j] = y[j], sum[j] = 0.0f;
@@ -6080,20 +5634,23 @@ SAMBA__INLINE void samba__softmax_units(const samba_args *a, bool logs)
 }
 
 /* dx holds dy and becomes the gradient. */
-SAMBA__INLINE void samba__softmax_row_backward(float *SAMBA__RESTRICT dx, const float *SAMBA__RESTRICT y, int64_t n, bool logs)
+SAMBA__INLINE void samba__softmax_row_backward(float *SAMBA__RESTRICT dx,
+                                               const float *SAMBA__RESTRICT y, int64_t n, bool logs)
 {
     float sum = logs ? samba__row_sum(dx, n) : samba__row_dot(dx, y, n);
     for (int64_t i = 0; logs && i < n; i++) dx[i] = samba__fma(-samba__exp(y[i]), sum, dx[i]);
     for (int64_t i = 0; !logs && i < n; i++) dx[i] = y[i] * (dx[i] - sum);
 }
 
-SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx, const float *SAMBA__RESTRICT y, int64_t n,
+SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx,
+                                                   const float *SAMBA__RESTRICT y, int64_t n,
                                                    int64_t step, int64_t width, bool logs)
 {
     float sum[SAMBA__LINE_COLUMNS];
     for (int64_t j = 0; j < width; j++) sum[j] = 0.0f;
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < width; j++) sum[j] = samba__fma(dx[i * step + j], logs ? 1.0f : y[i * step + j], sum[j]);
+        for (int64_t j = 0; j < width; j++)
+            sum[j] = samba__fma(dx[i * step + j], logs ? 1.0f : y[i * step + j], sum[j]);
     }
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = i * step, k = 0; k < width; j++, k++) {
@@ -6127,7 +5684,10 @@ SAMBA__OP_API samba_tensor *samba_softmax(samba_tensor *x, int32_t axis)
 SAMBA__FN bool samba__softmax_shape(samba_call *c) { return samba__lines_shape(c, 1); }
 SAMBA__FN void samba__softmax_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
 SAMBA__KERNEL void samba__softmax_kernel(const samba_args *a) { samba__softmax_units(a, false); }
-SAMBA__FN void samba__softmax_vjp(samba_vjp *g) { g->din[0] = samba_softmax_backward(g->dout[0], g->out[0], g->attr[0]); }
+SAMBA__FN void samba__softmax_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_softmax_backward(g->dout[0], g->out[0], g->attr[0]);
+}
 
 SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis)
 {
@@ -6135,8 +5695,14 @@ SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tenso
     return samba__emit2(SAMBA__OP_softmax_backward, dy, y, &axis, 1);
 }
 SAMBA__FN bool samba__softmax_backward_shape(samba_call *c) { return samba__lines_shape(c, 2); }
-SAMBA__FN void samba__softmax_backward_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
-SAMBA__KERNEL void samba__softmax_backward_kernel(const samba_args *a) { samba__softmax_backward_units(a, false); }
+SAMBA__FN void samba__softmax_backward_work(samba_work *w, const samba_call *c)
+{
+    samba__lines_work(w, c);
+}
+SAMBA__KERNEL void samba__softmax_backward_kernel(const samba_args *a)
+{
+    samba__softmax_backward_units(a, false);
+}
 SAMBA__NO_SECOND(softmax_backward)
 
 SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis)
@@ -6145,21 +5711,31 @@ SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis)
     return samba__emit1(SAMBA__OP_log_softmax, x, &axis, 1);
 }
 SAMBA__FN bool samba__log_softmax_shape(samba_call *c) { return samba__lines_shape(c, 1); }
-SAMBA__FN void samba__log_softmax_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
+SAMBA__FN void samba__log_softmax_work(samba_work *w, const samba_call *c)
+{
+    samba__lines_work(w, c);
+}
 SAMBA__KERNEL void samba__log_softmax_kernel(const samba_args *a) { samba__softmax_units(a, true); }
 SAMBA__FN void samba__log_softmax_vjp(samba_vjp *g)
 {
     g->din[0] = samba_log_softmax_backward(g->dout[0], g->out[0], g->attr[0]);
 }
 
-SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis)
+SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y,
+                                                       int32_t axis)
 {
     axis = samba__wrap_axis(y, axis);
     return samba__emit2(SAMBA__OP_log_softmax_backward, dy, y, &axis, 1);
 }
 SAMBA__FN bool samba__log_softmax_backward_shape(samba_call *c) { return samba__lines_shape(c, 2); }
-SAMBA__FN void samba__log_softmax_backward_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
-SAMBA__KERNEL void samba__log_softmax_backward_kernel(const samba_args *a) { samba__softmax_backward_units(a, true); }
+SAMBA__FN void samba__log_softmax_backward_work(samba_work *w, const samba_call *c)
+{
+    samba__lines_work(w, c);
+}
+SAMBA__KERNEL void samba__log_softmax_backward_kernel(const samba_args *a)
+{
+    samba__softmax_backward_units(a, true);
+}
 SAMBA__NO_SECOND(log_softmax_backward)
 
 /* ---- layer_norm: h = (x - mean) r, r = 1/sqrt(mean((x - mean)^2) + eps), y = h w + b.
@@ -6176,7 +5752,8 @@ SAMBA__FN bool samba__norm_shape(samba_call *c, const char *signature, int32_t n
     samba__binding b;
     if (!samba__expect(c, 1, 3, n_attr)) return false;
     if (samba_attr_float(c->attr[0]) >= 0.0f) return samba__match(signature, c, &b);
-    return samba_refuse(c, SAMBA_ERANGE, "eps is negative or NaN; it must be 0 or more, such as 1e-5");
+    return samba_refuse(c, SAMBA_ERANGE,
+                        "eps is negative or NaN; it must be 0 or more, such as 1e-5");
 }
 
 SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c)
@@ -6188,7 +5765,8 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c)
 SAMBA__FN void samba__norm_backward_work(samba_work *w, const samba_call *c)
 {
     const samba_shape *x = &c->in[0].shape;
-    int64_t n = x->dim[x->ndim - 1], parts = samba__ceil_div(samba__outer(x, x->ndim - 1), SAMBA__NORM_ROWS);
+    int64_t n = x->dim[x->ndim - 1],
+            parts = samba__ceil_div(samba__outer(x, x->ndim - 1), SAMBA__NORM_ROWS);
     w->units[0] = parts;
     if (c->n_out == 1) return;
     w->n_phases = 2;
@@ -6209,7 +5787,8 @@ SAMBA__INLINE float samba__norm_row(float *x, int64_t n, float eps, bool centere
 SAMBA__INLINE void samba__norm_units(const samba_args *a, bool centered)
 {
     const samba_shape *shape = &a->in_spec[0].shape;
-    const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL, *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
+    const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL;
+    const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
     int64_t n = shape->dim[shape->ndim - 1];
     for (int64_t u = a->begin; u < a->end; u++) {
         float *SAMBA__RESTRICT y = a->out[0] + u * n;
@@ -6222,17 +5801,20 @@ SAMBA__INLINE void samba__norm_units(const samba_args *a, bool centered)
 }
 
 /* One row of dx; dw and db (NULL: not wanted) grow by the row's share. */
-SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy, const float *w, int64_t n, float r,
-                                            bool centered)
+SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy,
+                                            const float *w, int64_t n, float r, bool centered)
 {
     float mean_gh = (w ? samba__row_dot3(dy, w, dx, n) : samba__row_dot(dy, dx, n)) / (float)n;
-    float mean_g = centered ? (w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n)) / (float)n : 0.0f;
-    for (int64_t i = 0; w && i < n; i++) dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
+    float sum_g = !centered ? 0.0f : w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n);
+    float mean_g = sum_g / (float)n;
+    for (int64_t i = 0; w && i < n; i++)
+        dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
     for (int64_t i = 0; !w && i < n; i++) dx[i] = r * (samba__fma(-dx[i], mean_gh, dy[i]) - mean_g);
 }
 
 /* Phase 0: a block of rows of dx, with the block's partial sums of dw and db. */
-SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block, int64_t n, bool centered)
+SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block, int64_t n,
+                                             bool centered)
 {
     int64_t first = block * SAMBA__NORM_ROWS, parts = a->n_out - 1;
     int64_t last = samba__min64(first + SAMBA__NORM_ROWS, samba_count(&a->in_spec[0].shape) / n);
@@ -6257,7 +5839,8 @@ SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block,
 /* Phase 1: 64 columns of dw and db, the blocks in order. */
 SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t block, int64_t n)
 {
-    int64_t parts = a->n_out - 1, from = block * SAMBA__LINE_COLUMNS, to = samba__min64(from + SAMBA__LINE_COLUMNS, n);
+    int64_t parts = a->n_out - 1, from = block * SAMBA__LINE_COLUMNS,
+            to = samba__min64(from + SAMBA__LINE_COLUMNS, n);
     int64_t n_blocks = samba__ceil_div(samba_count(&a->in_spec[0].shape) / n, SAMBA__NORM_ROWS);
     for (int64_t k = 0; k < parts; k++) {
         float *SAMBA__RESTRICT d = a->out[1 + k];
@@ -6278,29 +5861,39 @@ SAMBA__INLINE void samba__norm_backward_units(const samba_args *a, bool centered
     }
 }
 
-SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b, float eps)
+SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                             float eps)
 {
     int32_t attr = samba_float_attr(eps);
     return samba__emit3(SAMBA__OP_layer_norm, x, w, b, &attr, 1);
 }
-SAMBA__FN bool samba__layer_norm_shape(samba_call *c) { return samba__norm_shape(c, "*n,n?,n?->*n", 1); }
-SAMBA__FN void samba__layer_norm_work(samba_work *w, const samba_call *c) { samba__norm_work(w, c); }
+SAMBA__FN bool samba__layer_norm_shape(samba_call *c)
+{
+    return samba__norm_shape(c, "*n,n?,n?->*n", 1);
+}
+SAMBA__FN void samba__layer_norm_work(samba_work *w, const samba_call *c)
+{
+    samba__norm_work(w, c);
+}
 SAMBA__KERNEL void samba__layer_norm_kernel(const samba_args *a) { samba__norm_units(a, true); }
 SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
 {
-    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *b = g->n_in > 2 ? g->in[2] : NULL, *dwb[2] = { NULL, NULL };
+    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *b = g->n_in > 2 ? g->in[2] : NULL,
+                 *dwb[2] = { NULL, NULL };
     float eps = samba_attr_float(g->attr[0]);
     g->din[0] = samba_layer_norm_backward(g->dout[0], g->in[0], w, eps, w || b ? dwb : NULL);
     if (w) g->din[1] = dwb[0];
     if (b) g->din[2] = dwb[1];
 }
 
-SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, float eps,
+SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x,
+                                                      samba_tensor *w, float eps,
                                                       samba_tensor *dwb[2])
 {
     samba_tensor *in[3] = { dy, x, w }, *out[SAMBA_MAX_OUT] = { NULL };
     int32_t attr[2] = { samba_float_attr(eps), dwb != NULL };
-    samba_tensor *dx = dy ? samba__emit(dy->session, SAMBA__OP_layer_norm_backward, in, 3, attr, 2, out) : NULL;
+    samba_tensor *dx = NULL;
+    if (dy) dx = samba__emit(dy->session, SAMBA__OP_layer_norm_backward, in, 3, attr, 2, out);
     if (dwb) dwb[0] = out[1], dwb[1] = out[2];
     return dx;
 }
@@ -6309,8 +5902,14 @@ SAMBA__FN bool samba__layer_norm_backward_shape(samba_call *c)
     bool weights = c->n_attr == 2 && c->attr[1] != 0;
     return samba__norm_shape(c, weights ? "*n,*n,n?->*n,n,n" : "*n,*n,n?->*n", 2);
 }
-SAMBA__FN void samba__layer_norm_backward_work(samba_work *w, const samba_call *c) { samba__norm_backward_work(w, c); }
-SAMBA__KERNEL void samba__layer_norm_backward_kernel(const samba_args *a) { samba__norm_backward_units(a, true); }
+SAMBA__FN void samba__layer_norm_backward_work(samba_work *w, const samba_call *c)
+{
+    samba__norm_backward_work(w, c);
+}
+SAMBA__KERNEL void samba__layer_norm_backward_kernel(const samba_args *a)
+{
+    samba__norm_backward_units(a, true);
+}
 SAMBA__NO_SECOND(layer_norm_backward)
 
 SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps)
@@ -6324,16 +5923,18 @@ SAMBA__KERNEL void samba__rms_norm_kernel(const samba_args *a) { samba__norm_uni
 SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
 {
     samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *dw = NULL;
-    g->din[0] = samba_rms_norm_backward(g->dout[0], g->in[0], w, samba_attr_float(g->attr[0]), w ? &dw : NULL);
+    g->din[0] = samba_rms_norm_backward(g->dout[0], g->in[0], w, samba_attr_float(g->attr[0]),
+                                        w ? &dw : NULL);
     if (w) g->din[1] = dw;
 }
 
-SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x, samba_tensor *w, float eps,
-                                                    samba_tensor **dw)
+SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
+                                                    samba_tensor *w, float eps, samba_tensor **dw)
 {
     samba_tensor *in[3] = { dy, x, w }, *out[SAMBA_MAX_OUT] = { NULL };
     int32_t attr[2] = { samba_float_attr(eps), dw != NULL };
-    samba_tensor *dx = dy ? samba__emit(dy->session, SAMBA__OP_rms_norm_backward, in, 3, attr, 2, out) : NULL;
+    samba_tensor *dx = NULL;
+    if (dy) dx = samba__emit(dy->session, SAMBA__OP_rms_norm_backward, in, 3, attr, 2, out);
     if (dw) *dw = out[1];
     return dx;
 }
@@ -6342,13 +5943,20 @@ SAMBA__FN bool samba__rms_norm_backward_shape(samba_call *c)
     bool weights = c->n_attr == 2 && c->attr[1] != 0;
     return samba__norm_shape(c, weights ? "*n,*n,n?->*n,n" : "*n,*n,n?->*n", 2);
 }
-SAMBA__FN void samba__rms_norm_backward_work(samba_work *w, const samba_call *c) { samba__norm_backward_work(w, c); }
-SAMBA__KERNEL void samba__rms_norm_backward_kernel(const samba_args *a) { samba__norm_backward_units(a, false); }
+SAMBA__FN void samba__rms_norm_backward_work(samba_work *w, const samba_call *c)
+{
+    samba__norm_backward_work(w, c);
+}
+SAMBA__KERNEL void samba__rms_norm_backward_kernel(const samba_args *a)
+{
+    samba__norm_backward_units(a, false);
+}
 SAMBA__NO_SECOND(rms_norm_backward)
 
 /* ---- cross_entropy of a row: with p = softmax(x) and q = (1 - s) [c = target] + s/C,
-   loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]. Attributes: reduction, id to ignore,
-   then smoothing s (cross_entropy) or C (nll_backward). Label smoothing: Szegedy et al., CVPR 2016. ---- */
+   loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]. Attributes: reduction, id to
+   ignore, then smoothing s (cross_entropy) or C (nll_backward).
+   Label smoothing: Szegedy et al., CVPR 2016. ---- */
 
 enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
 
@@ -6364,7 +5972,8 @@ SAMBA__FN bool samba__expect_loss(samba_call *c, int32_t n_in, int32_t n_attr)
     if (!samba__expect(c, n_in, n_in, n_attr)) return false;
     int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
     if (reduction >= SAMBA_REDUCE_MEAN && reduction <= SAMBA_REDUCE_NONE) return true;
-    return samba_refuse(c, SAMBA_EARG, "reduction %d is none of mean (0), sum (1), none (2)", reduction);
+    return samba_refuse(c, SAMBA_EARG, "reduction %d is none of mean (0), sum (1), none (2)",
+                        reduction);
 }
 
 SAMBA__FN bool samba__expect_smoothing(samba_call *c)
@@ -6392,7 +6001,7 @@ SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int32_t flop
     w->scratch = w->units[0] * 4;
 }
 
-/* The class of row t, or -1 where the row does not count. A class that does not exist is a fault of input `which`. */
+/* The class of row t, or -1 where the row does not count. A class out of range is a fault. */
 SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t t, int64_t classes)
 {
     int32_t id = samba__in_i32(a, which)[t];
@@ -6411,12 +6020,14 @@ SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
     return counted ? 1.0f / (float)counted : SAMBA__NAN;
 }
 
-SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t target, float smoothing)
+SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t target,
+                                             float smoothing)
 {
     float top = samba__row_max(x, n), log_sum = samba__log(samba__row_exp_sum(x, top, n));
     float loss = log_sum - (x[target] - top);
     if (smoothing == 0.0f) return loss;
-    return samba__fma(smoothing, log_sum - (samba__row_sum(x, n) / (float)n - top), samba__mul(1.0f - smoothing, loss));
+    return samba__fma(smoothing, log_sum - (samba__row_sum(x, n) / (float)n - top),
+                      samba__mul(1.0f - smoothing, loss));
 }
 
 /* Phase 0: a loss per row. Phase 1: their sum or mean. */
@@ -6435,7 +6046,8 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
     for (int64_t t = a->begin; t < a->end; t++) {
         const float *x = a->in[0] + t * n;
         int32_t target = samba__target(a, 1, t, n);
-        loss[t] = target < 0 ? 0.0f : logits ? samba__cross_entropy_row(x, n, target, smoothing) : -x[target];
+        if (target < 0) loss[t] = 0.0f;
+        else loss[t] = logits ? samba__cross_entropy_row(x, n, target, smoothing) : -x[target];
     }
 }
 
@@ -6443,7 +6055,8 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
 SAMBA__INLINE float samba__loss_factor(const samba_args *a, int32_t which_target)
 {
     if (a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return 1.0f;
-    return a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_SUM ? a->in[0][0] : a->in[0][0] * samba__loss_share(a, which_target);
+    if (a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_SUM) return a->in[0][0];
+    return a->in[0][0] * samba__loss_share(a, which_target);
 }
 
 SAMBA__FN void samba__loss_backward_work(samba_work *w, const samba_call *c, int32_t flops)
@@ -6455,7 +6068,8 @@ SAMBA__FN void samba__loss_backward_work(samba_work *w, const samba_call *c, int
     w->flops = flops * samba_count(&c->out[0].shape);
 }
 
-SAMBA__INLINE void samba__cross_entropy_row_backward(float *SAMBA__RESTRICT dx, const float *SAMBA__RESTRICT x, int64_t n,
+SAMBA__INLINE void samba__cross_entropy_row_backward(float *SAMBA__RESTRICT dx,
+                                                     const float *SAMBA__RESTRICT x, int64_t n,
                                                      int32_t target, float smoothing, float dloss)
 {
     float top = samba__row_max(x, n), share = samba__mul(-dloss, smoothing / (float)n), sum;
@@ -6470,7 +6084,8 @@ SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
     const samba_shape *shape = &a->out_spec[0].shape;
     int64_t n = shape->dim[shape->ndim - 1];
     int32_t which = logits ? 2 : 1;
-    float *factor = (float *)a->scratch, smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
+    float *factor = (float *)a->scratch;
+    float smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
     if (a->phase == 0) {
         *factor = samba__loss_factor(a, which);
         return;
@@ -6488,7 +6103,8 @@ SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
     }
 }
 
-SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target, const samba_loss_opts *opts)
+SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
+                                                     const samba_loss_opts *opts)
 {
     int32_t attr[3];
     samba__loss_attr(opts, attr);
@@ -6502,7 +6118,10 @@ SAMBA__FN bool samba__cross_entropy_shape(samba_call *c)
 {
     return samba__expect_loss(c, 2, 3) && samba__expect_smoothing(c) && samba__loss_shape(c);
 }
-SAMBA__FN void samba__cross_entropy_work(samba_work *w, const samba_call *c) { samba__loss_work(w, c, 20); }
+SAMBA__FN void samba__cross_entropy_work(samba_work *w, const samba_call *c)
+{
+    samba__loss_work(w, c, 20);
+}
 SAMBA__KERNEL void samba__cross_entropy_kernel(const samba_args *a) { samba__loss_units(a, true); }
 SAMBA__FN void samba__loss_opts_of(const samba_vjp *g, samba_loss_opts *opts)
 {
@@ -6510,7 +6129,8 @@ SAMBA__FN void samba__loss_opts_of(const samba_vjp *g, samba_loss_opts *opts)
     opts->reduction = (samba_reduction)g->attr[SAMBA__LOSS_REDUCTION];
     opts->use_ignore_index = true;
     opts->ignore_index = g->attr[SAMBA__LOSS_IGNORE];
-    if (g->n_attr > SAMBA__LOSS_SMOOTHING) opts->label_smoothing = samba_attr_float(g->attr[SAMBA__LOSS_SMOOTHING]);
+    if (g->n_attr > SAMBA__LOSS_SMOOTHING)
+        opts->label_smoothing = samba_attr_float(g->attr[SAMBA__LOSS_SMOOTHING]);
 }
 SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
 {
@@ -6519,7 +6139,8 @@ SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
     g->din[0] = samba_cross_entropy_backward(g->dout[0], g->in[0], g->in[1], &opts);
 }
 
-SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits, samba_tensor *target,
+SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits,
+                                                         samba_tensor *target,
                                                          const samba_loss_opts *opts)
 {
     int32_t attr[3];
@@ -6533,17 +6154,27 @@ SAMBA__FN bool samba__cross_entropy_backward_shape(samba_call *c)
     bool none = c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
     return samba__match(none ? "*,*c,i:*->*c" : ",*c,i:*->*c", c, &b);
 }
-SAMBA__FN void samba__cross_entropy_backward_work(samba_work *w, const samba_call *c) { samba__loss_backward_work(w, c, 20); }
-SAMBA__KERNEL void samba__cross_entropy_backward_kernel(const samba_args *a) { samba__loss_backward_units(a, true); }
+SAMBA__FN void samba__cross_entropy_backward_work(samba_work *w, const samba_call *c)
+{
+    samba__loss_backward_work(w, c, 20);
+}
+SAMBA__KERNEL void samba__cross_entropy_backward_kernel(const samba_args *a)
+{
+    samba__loss_backward_units(a, true);
+}
 SAMBA__NO_SECOND(cross_entropy_backward)
 
-SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target, const samba_loss_opts *opts)
+SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
+                                      const samba_loss_opts *opts)
 {
     int32_t attr[3];
     samba__loss_attr(opts, attr);
     return samba__emit2(SAMBA__OP_nll, logp, target, attr, 2);
 }
-SAMBA__FN bool samba__nll_shape(samba_call *c) { return samba__expect_loss(c, 2, 2) && samba__loss_shape(c); }
+SAMBA__FN bool samba__nll_shape(samba_call *c)
+{
+    return samba__expect_loss(c, 2, 2) && samba__loss_shape(c);
+}
 SAMBA__FN void samba__nll_work(samba_work *w, const samba_call *c)
 {
     samba__loss_work(w, c, 0);
@@ -6558,8 +6189,8 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
     g->din[0] = samba_nll_backward(g->dout[0], g->in[1], x->dim[x->ndim - 1], &opts);
 }
 
-SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target, int32_t classes,
-                                               const samba_loss_opts *opts)
+SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
+                                               int32_t classes, const samba_loss_opts *opts)
 {
     int32_t attr[3];
     samba__loss_attr(opts, attr);
@@ -6571,8 +6202,10 @@ SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor
 SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
 {
     samba_shape *y = &c->out[0].shape;
-    if (n < 1) return samba_refuse(c, SAMBA_EARG, "a dimension of %d was asked for; it must be 1 or more", n);
-    if (y->ndim >= SAMBA_MAX_DIMS) return samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y);
+    if (n < 1)
+        return samba_refuse(c, SAMBA_EARG, "a dimension of %d is asked for; make it 1 or more", n);
+    if (y->ndim >= SAMBA_MAX_DIMS)
+        return samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y);
     y->dim[y->ndim++] = n;
     return true;
 }
@@ -6582,13 +6215,20 @@ SAMBA__FN bool samba__nll_backward_shape(samba_call *c)
     samba__binding b;
     if (!samba__expect_loss(c, 2, 3)) return false;
     bool none = c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
-    return samba__match(none ? "*,i:*->*" : ",i:*->*", c, &b) && samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
+    return samba__match(none ? "*,i:*->*" : ",i:*->*", c, &b)
+           && samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
 }
-SAMBA__FN void samba__nll_backward_work(samba_work *w, const samba_call *c) { samba__loss_backward_work(w, c, 1); }
-SAMBA__KERNEL void samba__nll_backward_kernel(const samba_args *a) { samba__loss_backward_units(a, false); }
+SAMBA__FN void samba__nll_backward_work(samba_work *w, const samba_call *c)
+{
+    samba__loss_backward_work(w, c, 1);
+}
+SAMBA__KERNEL void samba__nll_backward_kernel(const samba_args *a)
+{
+    samba__loss_backward_units(a, false);
+}
 SAMBA__NO_SECOND(nll_backward)
 
-/* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over the t with id[t] = v, in the order of t ---- */
+/* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
 
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 {
@@ -6601,7 +6241,10 @@ SAMBA__FN bool samba__lookup_shape(samba_call *c)
     c->out[0].dtype = SAMBA_F32;
     return samba__append_dim(c, c->in[1].shape.dim[1]);
 }
-SAMBA__FN void samba__lookup_work(samba_work *w, const samba_call *c) { w->units[0] = samba_count(&c->in[0].shape); }
+SAMBA__FN void samba__lookup_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba_count(&c->in[0].shape);
+}
 SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
 {
     const int32_t *id = samba__in_i32(a, 0);
@@ -6637,7 +6280,8 @@ SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
 SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
 {
     const int32_t *id = samba__in_i32(a, 1);
-    int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1], tokens = samba_count(&a->in_spec[1].shape);
+    int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1],
+            tokens = samba_count(&a->in_spec[1].shape);
     for (int64_t u = a->begin; u < a->end; u++) {
         int64_t at = u * SAMBA__LINE_COLUMNS, width = samba__min64(SAMBA__LINE_COLUMNS, n - at);
         for (int64_t v = 0; v < rows; v++) memset(a->out[0] + v * n + at, 0, (size_t)width * 4);
@@ -6652,22 +6296,30 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
         }
     }
 }
-SAMBA__FN void samba__lookup_backward_vjp(samba_vjp *g) { g->din[0] = samba_lookup(g->in[1], g->dout[0]); }
+SAMBA__FN void samba__lookup_backward_vjp(samba_vjp *g)
+{
+    g->din[0] = samba_lookup(g->in[1], g->dout[0]);
+}
 
-/* ---- scaled_dot_product_attention: P = softmax(q k^T scale + mask), y = P v, row by row over blocks of keys.
-   A row keeps its largest score so far and the sum of e^(score - largest); when a block brings a larger
-   score, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online normalizer
-   calculation for softmax", 2018; Rabe, Staats, "Self-attention does not need O(n^2) memory", 2021.
-   The second output is lse = largest + log(sum), so that P = e^(score - lse) can be had again in the gradient:
-   dP = dy v^T, dS = P (dP - sum(dy y)) scale, dq = dS k, dk = dS^T q, dv = P^T dy:
-   Dao et al., "FlashAttention", NeurIPS 2022. Blocks of keys have one size; blocks of queries do not matter,
-   as each chain of a product goes on from what is in memory. Attributes: causal, scale. ---- */
+/* ---- scaled_dot_product_attention: P = softmax(q k^T scale + mask), y = P v, over blocks of keys.
+   A row keeps its largest score so far and the sum of e^(score - largest); when a block brings a
+   larger score, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
+   normalizer calculation for softmax", 2018; Rabe, Staats, "Self-attention does not need O(n^2)
+   memory", 2021. The second output is lse = largest + log(sum). With it the gradient has
+   P = e^(score - lse) again, block by block:
+   dv = P^T dy, dP = dy v^T, dS = P (dP - sum(dy y)) scale, dq = dS k, dk = dS^T q:
+   Dao et al., "FlashAttention", NeurIPS 2022. The size of a block of keys is part of the
+   arithmetic; blocks of queries are not, as the chains of a product go on from what is in memory.
+   Attributes: causal, scale. ---- */
 
 #define SAMBA__ATTEND_KEYS 64
 #define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 64)
-#define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS)     /* floats of a block of scores */
-typedef char samba__attend_fits[SAMBA__GEMM_LOCAL + 4 * (2 * SAMBA__ATTEND_BLOCK + 2 * SAMBA__ATTEND_ROWS)
-                                <= SAMBA_LOCAL_BYTES ? 1 : -1];
+#define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS)     /* floats of a block */
+
+/* What a thread needs: the buffers of a product, two blocks of scores, two numbers per row. */
+#define SAMBA__ATTEND_LOCAL \
+    (SAMBA__GEMM_LOCAL + sizeof(float) * (2 * SAMBA__ATTEND_BLOCK + 2 * SAMBA__ATTEND_ROWS))
+typedef char samba__attend_fits[SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
 
 /* Where everything is for one element of the leading dimensions. */
 typedef struct samba__attention {
@@ -6675,14 +6327,15 @@ typedef struct samba__attention {
     int64_t T, S, D, E, batch;
     float scale;
     bool causal;
-    const float *mask_f32;              /* at most one of the two, at (t,s): [t * t_step + s * s_step] */
+    const float *mask_f32;              /* at most one; (t,s) is at t * t_step + s * s_step */
     const uint8_t *mask_bool;
     int64_t t_step, s_step;
     int64_t t, rows, s, keys;           /* the current block of scores */
 } samba__attention;
 
 /* Shapes only; q is input `first`. */
-SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, int32_t first, const int32_t *attr)
+SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, int32_t first,
+                                               const int32_t *attr)
 {
     const samba_shape *q = &in[first].shape, *v = &in[first + 2].shape;
     samba__attention at;
@@ -6696,7 +6349,8 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, int32_t fir
 }
 
 /* Points at element b of the batch. */
-SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int32_t first, int32_t mask, int64_t b)
+SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int32_t first,
+                                     int32_t mask, int64_t b)
 {
     const samba_shape *q = &a->in_spec[first].shape;
     int64_t offset = 0, step = 1;
@@ -6716,7 +6370,7 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     else at->mask_bool = (const uint8_t *)(const void *)a->in[mask] + offset;
 }
 
-/* Moves to the block of rows t ... and keys s ...; with causal, rows that see none of its keys are left out. */
+/* To the block of rows t ..., keys s ...; if causal, without rows that see none of its keys. */
 SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
     int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
@@ -6743,7 +6397,8 @@ SAMBA__FN samba__matrix samba__turned(samba__matrix m)
 }
 
 /* c = x y, or c += x y: the library's product for one block. */
-SAMBA__FN void samba__block_product(const samba_args *a, float *c, int64_t c_row, samba__matrix x, samba__matrix y, bool add)
+SAMBA__FN void samba__block_product(const samba_args *a, float *c, int64_t c_row, samba__matrix x,
+                                    samba__matrix y, bool add)
 {
     samba__gemm g;
     memset(&g, 0, sizeof g);
@@ -6770,19 +6425,23 @@ SAMBA__FN samba__matrix samba__score_rows(const samba__attention *at, const floa
 }
 
 /* score = q k^T scale + mask for the current block; -inf where a row may not look. */
-SAMBA__INLINE void samba__attention_scores(const samba_args *a, const samba__attention *at, float *score)
+SAMBA__INLINE void samba__attention_scores(const samba_args *a, const samba__attention *at,
+                                           float *score)
 {
     samba__block_product(a, score, SAMBA__ATTEND_KEYS, samba__query_rows(at, at->q, at->D),
                          samba__turned(samba__key_rows(at, at->k, at->D)), false);
     for (int64_t i = 0; i < at->rows; i++) {
         float *SAMBA__RESTRICT x = score + i * SAMBA__ATTEND_KEYS;
-        int64_t t = at->t + i, n = at->keys, m = t * at->t_step + at->s * at->s_step, step = at->s_step;
+        int64_t t = at->t + i, n = at->keys, m = t * at->t_step + at->s * at->s_step,
+                step = at->s_step;
         const float *SAMBA__RESTRICT term = at->mask_f32;
         const uint8_t *SAMBA__RESTRICT may = at->mask_bool;
         for (int64_t j = 0; !term && j < n; j++) x[j] *= at->scale;
-        for (int64_t j = 0; term && j < n; j++) x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
+        for (int64_t j = 0; term && j < n; j++)
+            x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
         for (int64_t j = 0; may && j < n; j++) x[j] = may[m + j * step] ? x[j] : -SAMBA__INF;
-        for (int64_t j = samba__max64(0, t + 1 - at->s); at->causal && j < n; j++) x[j] = -SAMBA__INF;
+        for (int64_t j = samba__max64(0, t + 1 - at->s); at->causal && j < n; j++)
+            x[j] = -SAMBA__INF;
     }
 }
 
@@ -6790,7 +6449,8 @@ SAMBA__INLINE void samba__attention_scores(const samba_args *a, const samba__att
 typedef struct samba__attended { float top, sum; } samba__attended;
 
 /* x: a block of a row's scores, becomes e^(x - top); y shrinks if top grows. */
-SAMBA__INLINE void samba__attention_row(float *x, int64_t n, float *y, int64_t E, samba__attended *row)
+SAMBA__INLINE void samba__attention_row(float *x, int64_t n, float *y, int64_t E,
+                                        samba__attended *row)
 {
     float top = samba__row_max(x, n), shrink;
     top = row->top >= top ? row->top : top;
@@ -6806,10 +6466,14 @@ SAMBA__INLINE void samba__attention_row(float *x, int64_t n, float *y, int64_t E
 }
 
 /* The thread's buffers, behind what samba__gemm_run needs. */
-SAMBA__FN float *samba__attention_local(const samba_args *a) { return a->local + SAMBA__GEMM_LOCAL / sizeof(float); }
+SAMBA__FN float *samba__attention_local(const samba_args *a)
+{
+    return a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+}
 
 /* y and lse of the rows t ... */
-SAMBA__INLINE void samba__attention_rows(const samba_args *a, samba__attention *at, float *y, float *lse, int64_t t)
+SAMBA__INLINE void samba__attention_rows(const samba_args *a, samba__attention *at, float *y,
+                                         float *lse, int64_t t)
 {
     float *score = samba__attention_local(a);
     samba__attended *row = (samba__attended *)(void *)(score + SAMBA__ATTEND_BLOCK);
@@ -6819,9 +6483,11 @@ SAMBA__INLINE void samba__attention_rows(const samba_args *a, samba__attention *
     for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
         samba__attention_scores(a, at, score);
         for (int64_t i = 0; i < at->rows; i++) {
-            samba__attention_row(score + i * SAMBA__ATTEND_KEYS, at->keys, y + (at->t + i) * E, E, &row[at->t - t + i]);
+            samba__attention_row(score + i * SAMBA__ATTEND_KEYS, at->keys, y + (at->t + i) * E, E,
+                                 &row[at->t - t + i]);
         }
-        samba__block_product(a, y + at->t * E, E, samba__score_rows(at, score), samba__key_rows(at, at->v, E), true);
+        samba__block_product(a, y + at->t * E, E, samba__score_rows(at, score),
+                             samba__key_rows(at, at->v, E), true);
     }
     for (int64_t i = 0; i < rows; i++) {
         float sum = row[i].sum > 0.0f || row[i].sum != row[i].sum ? row[i].sum : 1.0f;
@@ -6831,15 +6497,16 @@ SAMBA__INLINE void samba__attention_rows(const samba_args *a, samba__attention *
 }
 
 /* The current block once more: p = P, ds = dS, from lse and delta = sum(dy y) of each row. */
-SAMBA__INLINE void samba__attention_again(const samba_args *a, const samba__attention *at, const float *dy, const float *lse,
-                                          const float *delta)
+SAMBA__INLINE void samba__attention_again(const samba_args *a, const samba__attention *at,
+                                          const float *dy, const float *lse, const float *delta)
 {
     float *p = samba__attention_local(a), *ds = p + SAMBA__ATTEND_BLOCK;
     samba__attention_scores(a, at, p);
     samba__block_product(a, ds, SAMBA__ATTEND_KEYS, samba__query_rows(at, dy, at->E),
                          samba__turned(samba__key_rows(at, at->v, at->E)), false);
     for (int64_t i = 0; i < at->rows; i++) {
-        float *SAMBA__RESTRICT x = p + i * SAMBA__ATTEND_KEYS, *SAMBA__RESTRICT d = ds + i * SAMBA__ATTEND_KEYS;
+        float *SAMBA__RESTRICT x = p + i * SAMBA__ATTEND_KEYS;
+        float *SAMBA__RESTRICT d = ds + i * SAMBA__ATTEND_KEYS;
         float top = lse[at->t + i] == -SAMBA__INF ? 0.0f : lse[at->t + i], sum = delta[at->t + i];
         for (int64_t j = 0; j < at->keys; j++) {
             x[j] = samba__exp(x[j] - top);
@@ -6848,27 +6515,33 @@ SAMBA__INLINE void samba__attention_again(const samba_args *a, const samba__atte
     }
 }
 
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3], samba_tensor *mask,
-                                                                   const samba_attention_opts *opts, samba_tensor **lse)
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
+                                                                   samba_tensor *mask,
+                                                                   const samba_attention_opts *opts,
+                                                                   samba_tensor **lse)
 {
     samba_tensor *in[4] = { qkv[0], qkv[1], qkv[2], mask }, *out[SAMBA_MAX_OUT] = { NULL }, *y;
     int32_t attr[2] = { opts && opts->causal, 0 };
+    if (lse) *lse = NULL;
     if (!qkv[0]) return NULL;
     const samba_shape *q = &qkv[0]->shape;
-    float scale = opts && opts->scale != 0.0f ? opts->scale : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
+    float scale = opts && opts->scale != 0.0f
+                      ? opts->scale
+                      : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
     attr[1] = samba_float_attr(scale);
     y = samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, 4, attr, 2, out);
     if (lse) *lse = out[1];
     return y;
 }
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k, samba_tensor *v,
-                                                               samba_tensor *mask, const samba_attention_opts *opts)
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
+                                                               samba_tensor *v, samba_tensor *mask,
+                                                               const samba_attention_opts *opts)
 {
     samba_tensor *qkv[3] = { q, k, v };
     return samba_scaled_dot_product_attention_lse(qkv, mask, opts, NULL);
 }
 
-/* The mask is bool or f32 and fits (*,T,S) by broadcasting; q and k are inputs `first` and the next. */
+/* The mask is bool or f32 and fits (*,T,S) by broadcasting; q is input `first`, k the next. */
 SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
 {
     samba_shape score = c->in[first].shape, both;
@@ -6876,12 +6549,16 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
     if (c->attr[0] < 0 || c->attr[0] > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
     if (!samba__has(c, mask)) return true;
     if (c->in[mask].dtype != SAMBA_F32 && c->in[mask].dtype != SAMBA_BOOL) {
-        return samba_refuse(c, SAMBA_EDTYPE, "the mask is %T, but must be bool or f32; use samba_cast", (int)c->in[mask].dtype);
+        return samba_refuse(c, SAMBA_EDTYPE,
+                            "the mask is %T, but must be bool or f32; use samba_cast",
+                            (int)c->in[mask].dtype);
     }
     score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
-    if (samba__broadcast(&score, &c->in[mask].shape, &both, &bad) && samba__same_shape(&score, &both)) return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions equal, or 1 to broadcast",
-                        &c->in[mask].shape, &score);
+    if (samba__broadcast(&score, &c->in[mask].shape, &both, &bad)
+        && samba__same_shape(&score, &both))
+        return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions "
+                        "equal, or 1 to broadcast", &c->in[mask].shape, &score);
 }
 
 /* Matches the first n inputs; the optional ones behind them have rules of their own. */
@@ -6897,7 +6574,8 @@ SAMBA__FN bool samba__match_first(const char *signature, samba_call *c, int32_t 
 
 SAMBA__FN bool samba__scaled_dot_product_attention_shape(samba_call *c)
 {
-    return samba__expect(c, 3, 4, 2) && samba__match_first("*td,*sd,*se->*te,*t", c, 3) && samba__expect_mask(c, 0, 3);
+    return samba__expect(c, 3, 4, 2) && samba__match_first("*td,*sd,*se->*te,*t", c, 3)
+           && samba__expect_mask(c, 0, 3);
 }
 
 /* In floating point, as T S may be more than any tensor's count. */
@@ -6927,7 +6605,8 @@ SAMBA__KERNEL void samba__scaled_dot_product_attention_kernel(const samba_args *
 SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 {
     samba_attention_opts opts;
-    samba_tensor *in[8] = { g->dout[0], g->in[0], g->in[1], g->in[2], g->out[0], g->out[1], NULL, g->dout[1] };
+    samba_tensor *in[8] = { g->dout[0], g->in[0],  g->in[1], g->in[2],
+                            g->out[0],  g->out[1], NULL,     g->dout[1] };
     opts.causal = g->attr[0] != 0;
     opts.scale = samba_attr_float(g->attr[1]);
     if (g->n_in > 3) in[6] = g->in[3];
@@ -6935,22 +6614,27 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     g->din[0] = samba_scaled_dot_product_attention_backward(in, &opts, &g->din[1]);
 }
 
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(samba_tensor *const in[8],
-                                                                        const samba_attention_opts *opts, samba_tensor *dkv[2])
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
+    samba_tensor *const in[8], const samba_attention_opts *opts, samba_tensor *dkv[2])
 {
     samba_tensor *out[SAMBA_MAX_OUT] = { NULL }, *dq;
     int32_t attr[2] = { opts->causal, samba_float_attr(opts->scale) };
+    dkv[0] = dkv[1] = NULL;
     if (!in[0]) return NULL;
-    dq = samba__emit(in[0]->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8, attr, 2, out);
+    dq = samba__emit(in[0]->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8, attr,
+                     2, out);
     dkv[0] = out[1], dkv[1] = out[2];
     return dq;
 }
 SAMBA__FN bool samba__scaled_dot_product_attention_backward_shape(samba_call *c)
 {
     if (!samba__expect(c, 6, 8, 2)) return false;
-    if (!samba__match_first("*te,*td,*sd,*se,*te,*t->*td,*sd,*se", c, 6) || !samba__expect_mask(c, 1, 6)) return false;
+    if (!samba__match_first("*te,*td,*sd,*se,*te,*t->*td,*sd,*se", c, 6)
+        || !samba__expect_mask(c, 1, 6))
+        return false;
     if (!samba__has(c, 7)) return true;
-    if (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape)) return true;
+    if (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
+        return true;
     return samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
 }
 SAMBA__FN void samba__scaled_dot_product_attention_backward_work(samba_work *w, const samba_call *c)
@@ -6964,19 +6648,23 @@ SAMBA__FN void samba__scaled_dot_product_attention_backward_work(samba_work *w, 
 }
 
 /* Phase 0: delta of rows t ...: sum(dy y), less what comes through lse. */
-SAMBA__INLINE void samba__attention_delta(const samba_args *a, const samba__attention *at, float *delta, int64_t b, int64_t t)
+SAMBA__INLINE void samba__attention_delta(const samba_args *a, const samba__attention *at,
+                                          float *delta, int64_t b, int64_t t)
 {
     const float *dlse = a->n_in > 7 ? a->in[7] : NULL;
     int64_t from = b * at->T + t, to = b * at->T + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
     for (int64_t i = from; i < to; i++) {
-        delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E) - (dlse ? dlse[i] : 0.0f);
+        delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E)
+                   - (dlse ? dlse[i] : 0.0f);
     }
 }
 
 /* Phase 1: dk and dv of the keys s ..., from all rows in order. */
-SAMBA__INLINE void samba__attention_keys(const samba_args *a, samba__attention *at, const float *delta, int64_t b, int64_t s)
+SAMBA__INLINE void samba__attention_keys(const samba_args *a, samba__attention *at,
+                                         const float *delta, int64_t b, int64_t s)
 {
-    const float *dy = a->in[0] + b * at->T * at->E, *p = samba__attention_local(a), *ds = p + SAMBA__ATTEND_BLOCK;
+    const float *dy = a->in[0] + b * at->T * at->E, *p = samba__attention_local(a),
+                *ds = p + SAMBA__ATTEND_BLOCK;
     float *dk = a->out[1] + (b * at->S + s) * at->D, *dv = a->out[2] + (b * at->S + s) * at->E;
     int64_t keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
     memset(dk, 0, (size_t)(keys * at->D) * 4);
@@ -6984,27 +6672,33 @@ SAMBA__INLINE void samba__attention_keys(const samba_args *a, samba__attention *
     for (int64_t t = 0; t < at->T; t += SAMBA__ATTEND_ROWS) {
         if (!samba__attention_block(at, t, s)) continue;
         samba__attention_again(a, at, dy, a->in[5] + b * at->T, delta + b * at->T);
-        samba__block_product(a, dv, at->E, samba__turned(samba__score_rows(at, p)), samba__query_rows(at, dy, at->E), true);
-        samba__block_product(a, dk, at->D, samba__turned(samba__score_rows(at, ds)), samba__query_rows(at, at->q, at->D), true);
+        samba__block_product(a, dv, at->E, samba__turned(samba__score_rows(at, p)),
+                             samba__query_rows(at, dy, at->E), true);
+        samba__block_product(a, dk, at->D, samba__turned(samba__score_rows(at, ds)),
+                             samba__query_rows(at, at->q, at->D), true);
     }
 }
 
 /* Phase 2: dq of the rows t ..., from all keys in order. */
-SAMBA__INLINE void samba__attention_queries(const samba_args *a, samba__attention *at, const float *delta, int64_t b, int64_t t)
+SAMBA__INLINE void samba__attention_queries(const samba_args *a, samba__attention *at,
+                                            const float *delta, int64_t b, int64_t t)
 {
-    const float *dy = a->in[0] + b * at->T * at->E, *ds = samba__attention_local(a) + SAMBA__ATTEND_BLOCK;
+    const float *dy = a->in[0] + b * at->T * at->E,
+                *ds = samba__attention_local(a) + SAMBA__ATTEND_BLOCK;
     float *dq = a->out[0] + b * at->T * at->D;
     memset(dq + t * at->D, 0, (size_t)(samba__min64(SAMBA__ATTEND_ROWS, at->T - t) * at->D) * 4);
     for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
         samba__attention_again(a, at, dy, a->in[5] + b * at->T, delta + b * at->T);
-        samba__block_product(a, dq + at->t * at->D, at->D, samba__score_rows(at, ds), samba__key_rows(at, at->k, at->D), true);
+        samba__block_product(a, dq + at->t * at->D, at->D, samba__score_rows(at, ds),
+                             samba__key_rows(at, at->k, at->D), true);
     }
 }
 
 SAMBA__KERNEL void samba__scaled_dot_product_attention_backward_kernel(const samba_args *a)
 {
     samba__attention at = samba__attention_of(a->in_spec, 1, a->attr);
-    int64_t row_blocks = samba__ceil_div(at.T, SAMBA__ATTEND_ROWS), key_blocks = samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
+    int64_t row_blocks = samba__ceil_div(at.T, SAMBA__ATTEND_ROWS),
+            key_blocks = samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
     int64_t blocks = a->phase == 1 ? key_blocks : row_blocks;
     float *delta = (float *)a->scratch;
     for (int64_t u = a->begin; u < a->end; u++) {
@@ -7200,18 +6894,25 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
     return s;
 }
 
-SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
+SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
     samba__call_record c;
     c.wire = samba__get32(p);
-    c.op = samba__find_op(c.wire, pef->user_ops, pef->n_user_ops);
+    c.op = NULL;
     c.n_in = p[4];
     c.n_out = p[5];
     c.n_attr = p[6];
     c.name = samba__get32(p + 8);
     c.words = pef->words + (size_t)samba__get32(p + 12) * 4;
     c.scratch = samba__get32(p + 16);
+    return c;
+}
+
+SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
+{
+    samba__call_record c = samba__record_at(pef, i);
+    c.op = samba__find_op(c.wire, pef->user_ops, pef->n_user_ops);
     return c;
 }
 
@@ -7264,6 +6965,10 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
         return samba__bad_pef(why, "PEF version %d, but this samba.h reads version 1; compile it "
                               "again",
                               (int32_t)samba__get32(p + 8));
+    }
+    if (samba__get32(p + 12) & ~SAMBA__PEF_INFERENCE) {
+        return samba__bad_pef(why, "the header has an unknown flag; a newer samba.h may have "
+                              "written it");
     }
     if (samba__get64(p + 16) != size) {
         return samba__bad_pef(why, "the file has %l bytes but its header says %l: it was cut or "
@@ -7644,7 +7349,7 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
 {
     const samba__step *step = &rt->steps[i];
     if (step->view) return true;
-    samba__call_record r = samba__node_at(&rt->pef, i);
+    samba__call_record r = samba__record_at(&rt->pef, i);
     samba_spec out[SAMBA_MAX_OUT];
     samba__decoded d;
     samba_args a;
@@ -9113,11 +8818,12 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
     return samba_lookup(ids, w);
 }
 
-/* The counter of forward runs, which every dropout layer of the session shares. */
+/* The counter of training runs, which every dropout layer of the session shares. */
 SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
+    const int32_t training = 1;
     if (!s->counter) {
-        s->counter = samba__emit1(SAMBA__OP_count, samba__counter(s, "forward_runs"), NULL, 0);
+        s->counter = samba__emit1(SAMBA__OP_count, samba__counter(s, "forward_runs"), &training, 1);
     }
     return s->counter;
 }
@@ -9187,6 +8893,7 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
                                      const samba_optim *desc, const char *prefix)
 {
     char buffer[160];
+    const int32_t always = 0;
     samba__text t = samba__text_in(buffer, sizeof buffer);
     memset(o, 0, sizeof *o);
     o->desc = desc, o->prefix = prefix;
@@ -9204,7 +8911,7 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
     }
     samba__format(&t, "%sstep", prefix);
     s->section = SAMBA_OPT;
-    o->step = samba__emit1(SAMBA__OP_count, samba__counter(s, buffer), NULL, 0);
+    o->step = samba__emit1(SAMBA__OP_count, samba__counter(s, buffer), &always, 1);
     s->section = SAMBA_FWD;
     return samba_ok(s);
 }
@@ -9958,6 +9665,19 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
 
 /* ==== [pef-write] ============================================================================= */
 
+SAMBA__FN const char *samba__type_name(uint32_t type)
+{
+    switch (type) {
+    case SAMBA_ZEROGRAD: return "ZEROGRAD";
+    case SAMBA_FWD: return "FWD";
+    case SAMBA_BCKWD: return "BCKWD";
+    case SAMBA_REDUCE: return "REDUCE";
+    case SAMBA_GRADNORM: return "GRADNORM";
+    case SAMBA_OPT: return "OPT";
+    default: return "?";
+    }
+}
+
 /* Bytes that grow by known amounts: every table's size is counted before it is written. */
 typedef struct samba__writer {
     uint8_t *bytes;
@@ -10317,19 +10037,6 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, const uin
 }
 
 /* ---- <pef>.log: what will run, where, and what it costs ---- */
-
-SAMBA__FN const char *samba__type_name(uint32_t type)
-{
-    switch (type) {
-    case SAMBA_ZEROGRAD: return "ZEROGRAD";
-    case SAMBA_FWD: return "FWD";
-    case SAMBA_BCKWD: return "BCKWD";
-    case SAMBA_REDUCE: return "REDUCE";
-    case SAMBA_GRADNORM: return "GRADNORM";
-    case SAMBA_OPT: return "OPT";
-    default: return "?";
-    }
-}
 
 SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, int64_t *flops,
                                int64_t *bytes)
@@ -10906,9 +10613,12 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     size_t size = 0;
     if (!samba_ok(s)) return false;
     if (!program) return samba_fail(s, SAMBA_EARG, "in samba_compile: program is NULL");
+    bool tracing = s->tracing;
+    s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
         && samba__lower(&c, &plan)
                 && samba__write_tables(&c, &plan, &w);
+    s->tracing = tracing;
     s->section = SAMBA_FWD;
     s->generating = false;
     if (fine) {
@@ -11488,10 +11198,19 @@ SAMBA_API size_t samba_held_bytes(const samba_session *s) { return s ? s->held :
 #include <time.h>
 
 #if defined(_WIN32)
-SAMBA_API double samba_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
-SAMBA__FN int samba__make_directory(const char *path) { (void)path; return 0; }
+#include <direct.h>
+SAMBA__FN int samba__make_directory(const char *path) { return _mkdir(path); }
 #else
-#if !defined(CLOCK_MONOTONIC)           /* strict -std=c99 hides it */
+SAMBA__FN int samba__make_directory(const char *path) { return mkdir(path, 0777); }
+#endif
+
+#if defined(_WIN32) || (defined(SAMBA_NO_THREADS) && !defined(CLOCK_MONOTONIC))
+SAMBA_API double samba_seconds(void)    /* strict -std=c99 hides the better clock */
+{
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+#else
+#if !defined(CLOCK_MONOTONIC)           /* hidden, too, but its types are known from pthread.h */
 #define CLOCK_MONOTONIC 1
 extern int clock_gettime(int clock, struct timespec *t);
 #endif
@@ -11501,7 +11220,6 @@ SAMBA_API double samba_seconds(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
-SAMBA__FN int samba__make_directory(const char *path) { return mkdir(path, 0777); }
 #endif
 
 static const char *const samba__commands[] = { "compile", "run", "test", "measure-performance",

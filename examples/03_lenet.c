@@ -194,7 +194,7 @@ static void train_and_test(samba_session *s, const model *m, const char *data, i
 int main(int argc, char **argv)
 {
     const char *data = "/usr/share/datasets/fashion-mnist";
-    int epochs = 8;
+    int epochs = 10;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--data")) data = value;

@@ -13,7 +13,7 @@ enum {                                  // the streams of random words
     RECIPE_PIXEL = 1, RECIPE_CLASS, RECIPE_LABEL, RECIPE_PATTERN, RECIPE_TOKEN, RECIPE_WEIGHT = 100
 };
 
-// ---- Random words --------------------------------------------------------------------------------
+// ---- Random words -------------------------------------------------------------------------------
 
 // Wellons's lowbias32: a bijection of 32-bit words that scatters well.
 static inline uint32_t recipe_mix(uint32_t x)
@@ -38,7 +38,7 @@ static inline uint64_t recipe_hash(uint64_t h, const void *data, size_t n)
     return h;
 }
 
-// ---- Data ----------------------------------------------------------------------------------------
+// ---- Data ---------------------------------------------------------------------------------------
 
 // Noise, brighter where the pattern of the class is; a quarter of the labels is random.
 static inline void recipe_images(uint32_t step, uint32_t batch, uint32_t pixels, float *x,
@@ -71,7 +71,7 @@ static inline void recipe_tokens(uint32_t step, uint32_t batch, uint32_t length,
     }
 }
 
-// ---- Models --------------------------------------------------------------------------------------
+// ---- Models -------------------------------------------------------------------------------------
 
 // fan > 0: U(+-1/sqrt(fan)); 0: 1 + U(+-1/4); -1: U(+-1/4).
 typedef struct recipe_param { const char *name; int32_t fan; } recipe_param;
@@ -219,7 +219,7 @@ static inline recipe_net recipe_trace(samba_session *s, const recipe_model *m, i
     return net;
 }
 
-// ---- Feeding -------------------------------------------------------------------------------------
+// ---- Feeding ------------------------------------------------------------------------------------
 
 enum { RECIPE_MAX_BATCH = 64 * 784 };   // inputs of one batch
 

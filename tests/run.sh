@@ -171,7 +171,7 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads
     for file in tests/*.c; do
         [ -e "$file" ] || { echo 'skipped: there is no tests/*.c'; return; }
         name=$(basename "$file" .c) flags='' slow='' threads='' needs=''
-        case $name in *thread*) threads=yes ;; esac
+        case $name in *thread* | same_bits) threads=yes ;; esac
         for word in $(words "$file"); do
             case $word in
             -*) flags="$flags $word" ;;

@@ -2,7 +2,8 @@
 //     cc -O2 -I. tests/same_bits.c -lm -pthread -o same_bits && ./same_bits
 // Trains four small nets for 100 steps and prints a hash of all losses and weights of each; without
 // options for 1 ... 8 threads, with and without SIMD, which must agree. C99 and C++11.
-//     ./same_bits --threads N [--portable] [--verbose]    one configuration; verbose: step by step
+//     ./same_bits --quick                                 fewer of them
+//     ./same_bits --threads N [--portable] [--verbose]    one of them; verbose: step by step
 // tests/same_bits.sh compares the hashes of many compilers.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
@@ -21,12 +22,12 @@ static samba_optim optimizer(samba_optim_kind kind, float lr)
     memset(&o, 0, sizeof o);
     o.kind = kind;
     o.lr = lr;
-    o.weight_decay = 0.0123f;
+    o.weight_decay = 0.2866f;           // with lr 0.01, 1 - lr weight_decay depends on fusion
     if (kind == SAMBA_SGD) o.momentum = 0.9f;
     return o;
 }
 
-// ---- The fourth net: what the others leave out, weights drawn by the library ----------------------
+// ---- The fourth net: what the others leave out, weights drawn by the library --------------------
 
 // x (B,4,S,S) -> (B,8,4,4)
 static samba_tensor *mixed_convolutions(samba_tensor *x)
@@ -93,7 +94,7 @@ static recipe_net mixed_trace(samba_session *s, int32_t batch, int32_t side)
     return net;
 }
 
-// ---- Hashes --------------------------------------------------------------------------------------
+// ---- Hashes -------------------------------------------------------------------------------------
 
 static uint64_t hash_named(samba_session *s, const char *name, uint64_t hash, bool verbose)
 {
@@ -131,7 +132,7 @@ static uint64_t hash_state(samba_session *s, uint64_t hash, bool verbose)
 static uint64_t train(int k, const config *c)
 {
     const recipe_model models[N_NETS] = {
-        recipe_res_ffn(32, 160, 64), recipe_conv_net(6, 16, 6), recipe_transformer(3, 12, 32, 32),
+        recipe_res_ffn(16, 260, 64), recipe_conv_net(4, 16, 4), recipe_transformer(2, 7, 40, 30),
         recipe_conv_net(8, 24, 4),              // of the fourth, only sizes are used
     };
     const recipe_model *m = &models[k];
@@ -176,7 +177,7 @@ static int print_hashes(const config *c)
 }
 
 // All configurations: each must agree with the first.
-static void compare_configurations(void)
+static void compare_configurations(bool quick)
 {
     static const int32_t threads[] = { 1, 2, 3, 4, 7, 8 };
     for (int k = 0; k < N_NETS; k++) {
@@ -184,11 +185,13 @@ static void compare_configurations(void)
         test_bad = 0;
         for (int i = 0; i < 12; i++) {
             config c = { threads[i / 2], i % 2 != 0, false };
+            if (quick && i % 5 != 0) continue;          // 1, then 3 portable, then 8 threads
             uint64_t hash = train(k, &c);
             if (i == 0) first = hash;
             CHECK(hash != 0);
-            CHECK(hash == first);
-            if (hash != first)
+            if (hash == first && hash != 0) continue;
+            test_bad++;
+            if (test_bad == 1)
                 printf("%s: %016llx with %d threads%s, %016llx with 1\n", net_names[k],
                        (unsigned long long)hash, (int)c.threads, c.portable ? ", portable" : "",
                        (unsigned long long)first);
@@ -201,16 +204,18 @@ static void compare_configurations(void)
 int main(int argc, char **argv)
 {
     config c = { 0, false, false };
+    bool quick = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--threads") && i + 1 < argc) c.threads = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--quick")) quick = true;
         else if (!strcmp(argv[i], "--portable")) c.portable = true;
         else if (!strcmp(argv[i], "--verbose")) c.verbose = true;
         else {
-            fprintf(stderr, "usage: same_bits [--threads N [--portable] [--verbose]]\n");
+            fprintf(stderr, "usage: same_bits [--quick | --threads N [--portable] [--verbose]]\n");
             return 2;
         }
     }
-    if (argc > 1) return print_hashes(&c);
-    compare_configurations();
+    if (c.threads > 0) return print_hashes(&c);
+    compare_configurations(quick);
     return test_summary();
 }

@@ -13,8 +13,8 @@ File, little-endian, fields of 4 bytes unless said otherwise:
 
     magic "SAMBATRN" (8 bytes) | version 1 | n steps | FNV-1a of all that follows (8 bytes)
     FNV-1a of the initial weights, then of the first batch (8 bytes each): is the recipe the same?
-    n + 1 losses of the float64 run (8 bytes each) | n + 1 losses of the float32 run
-    The last loss is that of a fresh batch after training, in evaluation mode.
+    n + 2 losses of the float64 run (8 bytes each) | n + 2 losses of the float32 run
+    The last two are those of a fresh batch in evaluation mode: after 5 steps, and at the end.
 """
 import os
 import struct
@@ -208,7 +208,7 @@ def cases():
     ]
 
 
-STEPS = 200
+STEPS, EARLY = 200, 5
 
 
 def initial(model):
@@ -217,11 +217,11 @@ def initial(model):
 
 
 def train(model, optimizer, max_norm, dtype):
-    """Losses of all steps and of the evaluation; how often clipping acted."""
+    """Losses of all steps and of both evaluations; how often clipping acted."""
     w = {name: torch.tensor(value, dtype=dtype, requires_grad=True)
          for name, value in initial(model)}
     step_with = optimizer(list(w.values()))
-    losses, clipped = [], 0
+    losses, evaluated, clipped = [], [], 0
 
     def feed(step):
         x, y = model.batch(step)
@@ -236,9 +236,10 @@ def train(model, optimizer, max_norm, dtype):
             clipped += float(torch.nn.utils.clip_grad_norm_(w.values(), max_norm)) > max_norm
         step_with.step()
         losses.append(loss.item())
-    with torch.no_grad():
-        losses.append(model.loss(w, *feed(STEPS), False).item())
-    return losses, clipped
+        if step + 1 in (EARLY, STEPS):
+            with torch.no_grad():
+                evaluated.append(model.loss(w, *feed(STEPS), False).item())
+    return losses + evaluated, clipped
 
 
 def fnv(data):
@@ -252,8 +253,8 @@ def golden(name, model, optimizer, max_norm):
     double, clipped = train(model, optimizer, max_norm, torch.float64)
     single, _ = train(model, optimizer, max_norm, torch.float32)
     stray = max(abs(s - d) / abs(d) for s, d in zip(single, double))
-    print("%-12s loss %.4f ... %.4f, evaluated %.4f; float32 strays by %.1e%s"
-          % (name, double[0], double[-2], double[-1], stray,
+    print("%-12s loss %.4f ... %.4f, evaluated %.4f, %.4f; float32 strays by %.1e%s"
+          % (name, double[0], double[-3], double[-2], double[-1], stray,
              "; clipped %d times" % clipped if max_norm else ""))
     if stray > STRAY:
         raise SystemExit("%s: too sensitive to rounding" % name)
@@ -269,7 +270,7 @@ def golden(name, model, optimizer, max_norm):
 
 def differs(old, new):
     """What is wrong with an old file; None if it says the same, but for rounding."""
-    at, n = 40, STEPS + 1
+    at, n = 40, STEPS + 2
     if len(old) != len(new) or old[:16] != new[:16] or old[24:at] != new[24:at]:
         return "another case or recipe"
     if fnv(old[24:]) != struct.unpack("<Q", old[16:24])[0]:

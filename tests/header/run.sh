@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/header/run.sh [quick|full|update]: samba.h as a header, compiled in every way that is promised.
+# tests/header/run.sh [quick|full|update]: samba.h as a header, compiled in every promised way.
 # update writes symbols.txt, the list of exported functions, anew. Ends with "N passed, N failed".
 cd "$(dirname "$0")/../.." || exit 1
 mode=${1:-quick}

@@ -1,5 +1,5 @@
-// A small, silent program in C and C++; its exit code says what went wrong. USE_IMPLEMENTS: it implements
-// samba.h. USE_OTHER_FILE: it has a second file.
+// A small, silent program in C and C++; its exit code says what went wrong. USE_IMPLEMENTS: it
+// implements samba.h. USE_OTHER_FILE: it has a second file.
 #ifdef USE_IMPLEMENTS
 #define SAMBA_IMPLEMENTATION
 #endif

@@ -1,0 +1,575 @@
+// What a program needs is what was promised: samba_run allocates nothing, the device's memory has
+// exactly the promised size, and sharing memory changes no result.
+//     cc -O2 -I. tests/memory.c -lm -pthread -o memory && ./memory [graphs]
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "test.h"
+#include "hook.h"
+
+enum { N = 4, SIDE = 6, CLASSES = 3, GUARD = 256, PAINT = 0xC3 };
+enum { MOST_TENSORS = 80, MOST_OUTPUTS = 4, N_INPUTS = 4 };
+
+static int n_graphs = 300;
+
+// ---- The symbols of a PEF, read as its layout says ----
+
+typedef struct symbol_place { int role, region; uint64_t offset, bytes; uint32_t first, last, alias; const char *name; } symbol_place;
+
+static uint64_t read_le(const uint8_t *p, int n)
+{
+    uint64_t v = 0;
+    for (int i = n - 1; i >= 0; i--) v = v << 8 | p[i];
+    return v;
+}
+
+static uint32_t n_places(const uint8_t *pef) { return (uint32_t)read_le(pef + 32, 4); }
+
+static symbol_place place_at(const uint8_t *pef, uint32_t i)
+{
+    const uint8_t *r = pef + 128 + (size_t)i * 80;
+    const uint8_t *strings = pef + 128 + (size_t)n_places(pef) * 80 + read_le(pef + 36, 4) * 32 + read_le(pef + 40, 4) * 16
+                             + read_le(pef + 44, 4) * 4;
+    symbol_place s;
+    s.role = r[4], s.region = r[7];
+    s.bytes = samba_dtype_size((samba_dtype)r[5]);
+    for (int d = 0; d < r[6]; d++) s.bytes *= read_le(r + 8 + 4 * d, 4);
+    if (r[73]) s.bytes *= read_le(pef + 56, 4);
+    s.offset = read_le(r + 40, 8);
+    s.first = (uint32_t)read_le(r + 56, 4), s.last = (uint32_t)read_le(r + 60, 4);
+    s.alias = (uint32_t)read_le(r + 64, 4);
+    s.name = (const char *)strings + read_le(r, 4);
+    return s;
+}
+
+static uint64_t region_size(const uint8_t *pef, int region) { return read_le(pef + 64 + 8 * region, 8); }
+static uint64_t up64(uint64_t n) { return (n + 63) / 64 * 64; }
+
+// Every region ends where its last symbol ends: the high-water mark is the promise.
+static void check_regions(const uint8_t *pef)
+{
+    uint64_t end[4] = { 0, 0, 0, 0 };
+    for (uint32_t i = 0; i < n_places(pef); i++) {
+        symbol_place s = place_at(pef, i);
+        if (s.offset + up64(s.bytes) > end[s.region]) end[s.region] = s.offset + up64(s.bytes);
+    }
+    for (int r = 0; r < 4; r++) CHECK(end[r] == region_size(pef, r));
+}
+
+// ---- Programs of several kinds ----
+
+typedef struct model { samba_session *s; samba_tensor *image, *label, *logits, *loss; hook h; } model;
+
+static void open_model(model *m)
+{
+    samba_conv_opts same = { { 0, 0 }, { 1, 1 }, { 0, 0 }, 0 };
+    samba_desc d = hook_desc(&m->h);
+    d.threads = 2;
+    m->s = samba_open(&d);
+    m->image = samba_input(m->s, "image", SAMBA_F32, SAMBA_SHAPE(N, 1, SIDE, SIDE));
+    m->label = samba_input(m->s, "label", SAMBA_I32, SAMBA_SHAPE(N));
+    samba_tensor *h = samba_batchnorm(samba_conv2d(m->image, "conv", 4, 3, &same), "norm");
+    h = samba_dropout(samba_relu(h), "drop", 0.25f);
+    h = samba_transpose(samba_reshape(h, SAMBA_SHAPE(N, 4, SIDE * SIDE)), 1, 2);
+    h = samba_scaled_dot_product_attention(h, h, h, NULL, NULL);
+    m->logits = samba_linear(samba_flatten(h, 1), "head", CLASSES);
+    m->loss = samba_cross_entropy(m->logits, m->label);
+}
+
+static samba_program program_of(const model *m, bool inference, int32_t microbatches)
+{
+    samba_program p = { 0 };
+    p.loss = m->loss, p.outputs[0] = m->logits, p.inference = inference, p.microbatches = microbatches;
+    p.optim.kind = SAMBA_ADAMW, p.optim.max_grad_norm = 1.0f;
+    return p;
+}
+
+static void fill(const model *m)
+{
+    static float image[2 * N * SIDE * SIDE];
+    static int32_t label[2 * N];
+    for (int i = 0; i < 2 * N * SIDE * SIDE; i++) image[i] = 0.1f * (float)(i % 11) - 0.5f;
+    for (int i = 0; i < 2 * N; i++) label[i] = i % CLASSES;
+    CHECK(samba_write(m->image, image) && samba_write(m->label, label));
+}
+
+// ---- samba_run allocates nothing ----
+
+static void run_all_ways(const model *m, bool inference, int32_t microbatches)
+{
+    samba_session *s = m->s;
+    samba_run_desc d = { 0 };
+    samba_value values[2] = { { "lr", 0.01 }, { "p", 0.5 } };
+    static const char *const types[3] = { "fwd", "BCKWD", "Opt" };
+    int32_t ids[2] = { 0, 1 };
+    fill(m);
+    CHECK(samba_run(s, 0) && samba_run(s, SAMBA_FWD));
+    d.eval = true;
+    CHECK(samba_run_with(s, &d));
+    if (inference) return;
+    CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_GRADNORM | SAMBA_OPT));
+    d.eval = false, d.hyperparams = values, d.n_hyperparams = 2;
+    CHECK(samba_run_with(s, &d));
+    d.section_types = types, d.n_section_types = 3;
+    if (microbatches < 2) CHECK(samba_run_with(s, &d));
+    d.n_section_types = 0, d.section_ids = ids, d.n_section_ids = 2;
+    CHECK(samba_run_with(s, &d));
+    CHECK(samba_set(s, "lr", 0.1) && samba_get(s, "lr") > 0.09 && samba_set_train(s, true));
+    CHECK(samba_read(m->loss)[0] > 0.0f && samba_read(samba_sn_grad(samba_tensor_by_name(s, "head__weight"))));
+}
+
+static void no_allocation(bool inference, int32_t microbatches, samba_opt_level level)
+{
+    model m;
+    open_model(&m);
+    samba_program p = program_of(&m, inference, microbatches);
+    p.level = level;
+    CHECK(samba_compile(m.s, &p));
+    long n = m.h.n_calls;
+    size_t live = m.h.live;
+    run_all_ways(&m, inference, microbatches);
+    CHECK(m.h.n_calls == n && m.h.live == live);
+    if (!samba_ok(m.s)) printf("    %s\n", samba_error(m.s));
+    CHECK(samba_close(m.s) == 0);
+    CHECK(m.h.live == 0 && m.h.n_wrong == 0);
+}
+
+static void test_run_allocates_nothing(void)
+{
+    no_allocation(false, 0, SAMBA_O_DEFAULT);
+    no_allocation(false, 0, SAMBA_O0);
+    no_allocation(false, 2, SAMBA_O1);
+    no_allocation(true, 0, SAMBA_O3);
+}
+
+// ---- The numbers of bytes that are told are the ones that are asked for ----
+
+typedef struct size_log { hook h; size_t size[64]; int n; } size_log;
+
+static void *logging_alloc(size_t size, void *user)
+{
+    size_log *log = (size_log *)user;
+    log->size[log->n++ % 64] = size;
+    return hook_alloc(size, &log->h);
+}
+static void logging_release(void *p, size_t size, void *user) { hook_release(p, size, &((size_log *)user)->h); }
+
+static void test_device_bytes(void)
+{
+    size_log log;
+    samba_desc d = hook_desc(&log.h);
+    log.n = 0;
+    d.alloc = logging_alloc, d.release = logging_release, d.user = &log;
+    samba_session *s = samba_open(&d);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(50, 70));
+    samba_program p = { 0 };
+    p.loss = samba_sum(samba_tanh(samba_linear(x, "fc", 90)), SAMBA_ALL_AXES, false);
+    p.optim.kind = SAMBA_ADAM;
+    CHECK(samba_device_bytes(s) == 0);
+    for (int round = 0; round < 2; round++) {
+        log.n = 0;
+        CHECK(samba_compile(s, &p));
+        size_t bytes = samba_device_bytes(s);
+        int found = 0;
+        for (int i = 0; i < log.n && i < 64; i++) found += log.size[i] == bytes;
+        CHECK(found == 1 && log.n <= 64);
+        uint64_t regions = 0;
+        for (int r = 0; r < 4; r++) regions += region_size(s->pef, r);
+        CHECK(bytes > regions && bytes < regions + 64 * 1024);      // and the tables of the runtime
+        CHECK(samba_held_bytes(s) == log.h.live);
+        p.inference = true;
+    }
+    CHECK(samba_close(s) == 0);
+    CHECK(log.h.live == 0 && log.h.n_wrong == 0);
+}
+
+// Compiling again and again does not pile up programs.
+static void test_recompile_keeps_size(void)
+{
+    model m;
+    open_model(&m);
+    samba_program train = program_of(&m, false, 0), infer = program_of(&m, true, 0);
+    size_t live[3] = { 0, 0, 0 };
+    for (int round = 0; round < 6; round++) {
+        CHECK(samba_compile(m.s, round % 2 ? &infer : &train));
+        fill(&m);
+        CHECK(samba_run(m.s, 0));
+        if (round % 2) live[round / 2] = m.h.live;
+    }
+    if (!samba_ok(m.s)) printf("    %s\n", samba_error(m.s));
+    printf("held after three rounds of compiling: %lu, %lu, %lu bytes\n", (unsigned long)live[0], (unsigned long)live[1],
+           (unsigned long)live[2]);
+    CHECK(live[2] < live[1] + 300 * 1024);
+    CHECK(samba_close(m.s) == 0);
+    CHECK(m.h.live == 0 && m.h.n_wrong == 0);
+}
+
+// ---- A block of memory given by the caller ----
+
+// Runs pef in a block of exactly size bytes between painted guards; shift moves the block's start.
+static void run_between_guards(const uint8_t *pef, size_t pef_size, size_t shift)
+{
+    char why[200] = { 0 };
+    size_t size = samba_runtime_bytes(pef, pef_size, why, sizeof why);
+    uint8_t *all = (uint8_t *)malloc(size + 2 * GUARD + 64);
+    CHECK(size > 0 && all);
+    if (!all) return;
+    uint8_t *block = all + GUARD + shift;
+    memset(all, PAINT, size + 2 * GUARD + 64);
+    CHECK(!samba_runtime_open(pef, pef_size, block, size - 1, why, sizeof why));
+    for (size_t i = 0; i < size + 2 * GUARD + 64; i++) CHECK(all[i] == PAINT || test_bad);
+    samba_runtime *rt = samba_runtime_open(pef, pef_size, block, size, why, sizeof why);
+    CHECK(rt != NULL);
+    for (int i = 0; rt && i < 3; i++) CHECK(samba_runtime_run(rt, 0));
+    for (uint8_t *p = all; p < block; p++) CHECK(*p == PAINT || test_bad);
+    for (uint8_t *p = block + size; p < all + size + 2 * GUARD + 64; p++) CHECK(*p == PAINT || test_bad);
+
+    uint8_t *end = block;               // where the last value in the block ends
+    for (uint32_t i = 0; rt && i < n_places(pef); i++) {
+        symbol_place s = place_at(pef, i);
+        if (s.role >= 8) continue;
+        uint8_t *p = (uint8_t *)samba_runtime_data(rt, s.name);
+        CHECK(p != NULL && ((uintptr_t)p & 63) == 0);
+        bool in_file = s.region == 3;
+        CHECK(in_file ? p >= pef && p + s.bytes <= pef + pef_size : p >= block && p + s.bytes <= block + size);
+        if (!in_file && p + s.bytes > end) end = p + s.bytes;
+    }
+    CHECK(end > block + size - 128 && end <= block + size);     // alignment: 64 of the start, 64 of the end
+    free(all);
+}
+
+// The bytes of a program with its values, aligned as a device would have them.
+static uint8_t *aligned_copy(const uint8_t *bytes, size_t size, void **owner)
+{
+    uint8_t *p = (uint8_t *)malloc(size + 64);
+    CHECK(p != NULL);
+    *owner = p;
+    if (!p) return NULL;
+    p += 64 - ((uintptr_t)p & 63);
+    memcpy(p, bytes, size);
+    return p;
+}
+
+static const void *every_value(samba_session *s, uint32_t index, const char *name, const samba__symbol *q)
+{
+    (void)name;
+    return samba__is_saved(q) ? s->rt->data[index] : NULL;
+}
+
+static void guards_around(bool inference, int32_t microbatches, bool with_values)
+{
+    model m;
+    void *owner = NULL;
+    open_model(&m);
+    samba_program p = program_of(&m, inference, microbatches);
+    CHECK(samba_compile(m.s, &p));
+    check_regions(m.s->pef);
+    size_t size = m.s->pef_size;
+    uint8_t *bytes = m.s->pef;
+    if (with_values) bytes = samba__with_values(m.s, &m.s->rt->pef, every_value, &size);
+    uint8_t *pef = aligned_copy(bytes, size, &owner);
+    for (size_t shift = 0; pef && shift < 64; shift += 9) run_between_guards(pef, size, shift);
+    free(owner);
+    if (with_values) samba__give(m.s, bytes, size);
+    CHECK(samba_close(m.s) == 0);
+    CHECK(m.h.live == 0);
+}
+
+static void test_given_block(void)
+{
+    guards_around(false, 0, false);
+    guards_around(false, 2, true);
+    guards_around(true, 0, false);
+    guards_around(true, 0, true);
+}
+
+// ---- Random graphs: the program's outputs are the eager ones, bit for bit ----
+
+static uint32_t random_state;
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(random_state >> 8) * n >> 24);
+}
+
+typedef struct graph {
+    samba_tensor *t[MOST_TENSORS], *in[N_INPUTS], *out[MOST_OUTPUTS];
+    int n, n_out;
+} graph;
+
+static samba_tensor *any_of(const graph *g) { return g->t[random_below((uint32_t)g->n)]; }
+// Rather a late one, so that chains get long.
+static samba_tensor *late_of(const graph *g)
+{
+    int back = (int)random_below(4);
+    return g->t[g->n - 1 - back > 0 ? g->n - 1 - back : 0];
+}
+static int32_t axis_of(const samba_tensor *x) { return (int32_t)random_below((uint32_t)x->shape.ndim) - (random_below(2) ? x->shape.ndim : 0); }
+
+static samba_tensor *random_unary(samba_tensor *x)
+{
+    switch (random_below(12)) {
+    case 0: return samba_tanh(x);
+    case 1: return samba_sigmoid(x);
+    case 2: return samba_relu(x);
+    case 3: return samba_neg(x);
+    case 4: return samba_exp(samba_tanh(x));
+    case 5: return samba_scale(x, random_below(3) ? 0.5f : 1.0f);
+    case 6: return samba_shift(x, 0.25f);
+    case 7: return samba_sqrt(samba_abs(x));
+    case 8: return samba_gelu(x);
+    case 9: return samba_cast(samba_cast(x, SAMBA_BF16), SAMBA_F32);
+    case 10: return samba_leaky_relu(samba_neg(samba_neg(x)), 0.1f);
+    default: return samba_cast(samba_cast(samba_scale(x, 3.0f), SAMBA_I8), SAMBA_F32);
+    }
+}
+
+// A second operand that broadcasts with x: itself, one of its shape, a row of it, or a constant.
+static samba_tensor *partner_of(const graph *g, samba_tensor *x)
+{
+    uint32_t kind = random_below(6);
+    for (int i = 0; i < 8 && kind < 2; i++) {
+        samba_tensor *y = any_of(g);
+        if (samba__same_shape(&y->shape, &x->shape)) return y;
+    }
+    if (kind == 2 && x->shape.ndim) return samba_mean(x, SAMBA_AXES(axis_of(x)), true);
+    if (kind == 3) return samba_full(x->session, x->shape, random_below(2) ? 1.0f : 0.75f);
+    if (kind == 4) return samba_number(x->session, 0.5f);
+    return x;
+}
+
+static samba_tensor *random_binary(const graph *g, samba_tensor *x)
+{
+    samba_tensor *y = partner_of(g, x);
+    if (random_below(3) == 0) {
+        samba_tensor *swap = x;
+        x = y, y = swap;
+    }
+    switch (random_below(7)) {
+    case 0: return samba_add(x, y);
+    case 1: return samba_sub(x, y);
+    case 2: return samba_tanh(samba_mul(x, y));
+    case 3: return samba_tanh(samba_div(x, samba_shift(samba_abs(y), 1.0f)));
+    case 4: return samba_maximum(x, y);
+    case 5: return samba_where(samba_gt(x, y), x, samba_neg(y));
+    default: return samba_minimum(x, y);
+    }
+}
+
+static samba_tensor *random_reshape(samba_tensor *x)
+{
+    int32_t n = (int32_t)samba_count(&x->shape);
+    switch (random_below(6)) {
+    case 0: return samba_reshape(x, SAMBA_SHAPE(-1));
+    case 1: return samba_reshape(x, n % 2 ? SAMBA_SHAPE(1, n) : SAMBA_SHAPE(2, n / 2));
+    case 2: return samba_reshape(samba_reshape(x, SAMBA_SHAPE(n, 1)), n % 3 ? SAMBA_SHAPE(n) : SAMBA_SHAPE(3, -1));
+    case 3: return x->shape.ndim < 5 ? samba_unsqueeze(x, 0) : samba_flatten(x, 0);
+    case 4: return samba_flatten(samba_unsqueeze(x, -1), 0);
+    default: return n % 4 ? samba_reshape(x, SAMBA_SHAPE(n, 1, 1)) : samba_reshape(x, SAMBA_SHAPE(n / 4, 2, 2));
+    }
+}
+
+static samba_tensor *random_movement(samba_tensor *x)
+{
+    samba_tensor *both[2];
+    int32_t axis = x->shape.ndim ? axis_of(x) : 0;
+    if (x->shape.ndim == 0) return samba_unsqueeze(x, 0);
+    switch (random_below(5)) {
+    case 0: return samba_transpose(x, axis, axis_of(x));
+    case 1: return samba_transpose(samba_transpose(x, 0, -1), 0, axis);
+    case 2: return samba_slice(x, axis, 0, (x->shape.dim[axis < 0 ? axis + x->shape.ndim : axis] + 1) / 2, 1);
+    case 3:
+        both[0] = x, both[1] = samba_neg(x);
+        return samba_count(&x->shape) < 200 ? samba_cat(both, 2, axis) : x;
+    default: return samba_sum(samba_expand(samba_unsqueeze(x, 0), samba_unsqueeze(x, 0)->shape), SAMBA_AXES(0), false);
+    }
+}
+
+static samba_tensor *random_reduction(samba_tensor *x)
+{
+    if (x->shape.ndim == 0) return samba_tanh(x);
+    switch (random_below(7)) {
+    case 0: return samba_tanh(samba_sum(x, SAMBA_AXES(axis_of(x)), random_below(2)));
+    case 1: return samba_mean(x, random_below(2) ? SAMBA_ALL_AXES : SAMBA_AXES(axis_of(x)), true);
+    case 2: return samba_max(x, SAMBA_AXES(axis_of(x)), random_below(2));
+    case 3: return samba_softmax(x, axis_of(x));
+    case 4: return samba_log_softmax(samba_tanh(x), -1);
+    case 5: return samba_layer_norm(x, NULL, NULL, 1e-5f);
+    default: return samba_rms_norm(x, NULL, 1e-5f);
+    }
+}
+
+static samba_tensor *random_product(samba_tensor *x)
+{
+    if (x->shape.ndim < 2 || x->shape.ndim > 5) return samba_tanh(x);
+    samba_tensor *t = samba_transpose(x, -1, -2);
+    switch (random_below(3)) {
+    case 0: return samba_tanh(samba_matmul(x, t));
+    case 1: return samba_tanh(samba_matmul(t, x));
+    default: return samba_tanh(samba_matmul(samba_matmul(x, t), x));
+    }
+}
+
+static samba_tensor *random_op(const graph *g)
+{
+    samba_tensor *x = random_below(4) ? late_of(g) : any_of(g);
+    switch (random_below(8)) {
+    case 0: case 1: return random_unary(x);
+    case 2: case 3: return random_binary(g, x);
+    case 4: return random_reshape(x);
+    case 5: return random_movement(x);
+    case 6: return random_reduction(x);
+    default: return random_product(x);
+    }
+}
+
+// The same seed gives the same graph, whether it is traced or computed at once.
+static void random_graph(samba_session *s, uint32_t seed, graph *g)
+{
+    static const int32_t dims[8] = { 1, 2, 3, 4, 5, 8, 16, 17 };
+    char name[8];
+    random_state = seed * 2654435761u + 1;
+    memset(g, 0, sizeof *g);
+    for (int i = 0; i < N_INPUTS; i++) {
+        samba_shape shape = samba_scalar_shape();
+        shape.ndim = (int32_t)random_below(4);
+        for (int32_t d = 0; d < shape.ndim; d++) shape.dim[d] = dims[random_below(shape.ndim < 3 ? 8 : 6)];
+        snprintf(name, sizeof name, "in%d", i);
+        g->in[i] = g->t[g->n++] = samba_randn(s, name, shape);
+    }
+    int n = 10 + (int)random_below(MOST_TENSORS - 14);
+    for (samba_tensor *y; g->n < n && samba_ok(s); g->n += y != NULL) {
+        y = random_op(g);
+        g->t[g->n] = y;
+    }
+    g->n_out = 1 + (int)random_below(MOST_OUTPUTS);
+    for (int i = 0; i < g->n_out; i++) g->out[i] = i == 0 ? g->t[g->n - 1] : any_of(g);
+    if (seed % 3 == 0 && g->t[g->n - 1]) {          // and a gradient: more values that live long
+        samba_tensor *loss = samba_sum(samba_mul(g->t[g->n - 1], g->t[g->n - 1]), SAMBA_ALL_AXES, false);
+        samba_tensor *dx = samba_ok(s) ? samba_grad(loss, g->in[seed % N_INPUTS]) : NULL;
+        if (samba_ok(s)) g->out[g->n_out - 1] = dx;
+        samba_clear_error(s);                       // that input may have no influence
+    }
+}
+
+static samba_session *graph_session(bool portable, int32_t threads)
+{
+    samba_desc d = { 0 };
+    d.log = hook_silence, d.threads = threads, d.portable = portable;
+    return samba_open(&d);
+}
+
+static bool same_bits(samba_tensor *got, samba_tensor *want)
+{
+    size_t n = samba_bytes(want);
+    if (samba_bytes(got) != n) return false;
+    return memcmp(samba_read(got), samba_read(want), n) == 0;
+}
+
+static samba_session *compiled_graph(uint32_t seed, samba_opt_level level, graph *g)
+{
+    samba_session *s = graph_session(seed % 2, 1 + (int32_t)(seed % 2));
+    samba_program p = { 0 };
+    random_graph(s, seed, g);
+    p.inference = true, p.level = level;
+    p.sram_bytes = 4096;
+    for (int i = 0; i < g->n_out; i++) p.outputs[i] = g->out[i];
+    CHECK(samba_compile(s, &p));
+    if (!samba_ok(s)) printf("    %s\n", samba_error(s));
+    return s;
+}
+
+static double sum_of_ratios;
+static int n_ratios;
+
+// The arena against the most bytes that are alive at one node.
+static void measure_arena(const uint8_t *pef)
+{
+    uint32_t n_nodes = (uint32_t)read_le(pef + 36, 4);
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < n_nodes; k++) {
+        uint64_t offsets[512], live = 0;
+        int n = 0;
+        for (uint32_t i = 0; i < n_places(pef) && n < 512; i++) {
+            symbol_place s = place_at(pef, i);
+            bool counted = s.region != 1 || s.alias || s.first > k || s.last < k;
+            for (int j = 0; j < n && !counted; j++) counted = offsets[j] == s.offset;       // in place
+            if (counted) continue;
+            offsets[n++] = s.offset;
+            live += up64(s.bytes);
+        }
+        if (live > most) most = live;
+    }
+    if (!most) return;
+    sum_of_ratios += (double)region_size(pef, 1) / (double)most;
+    n_ratios++;
+}
+
+static void one_graph(uint32_t seed)
+{
+    static const samba_opt_level levels[3] = { SAMBA_O0, SAMBA_O1, SAMBA_O3 };
+    graph want, got, again;
+    samba_session *eager = graph_session(false, 1);
+    samba_set_tracing(eager, false);
+    random_graph(eager, seed, &want);
+    CHECK(samba_ok(eager));
+    if (!samba_ok(eager)) printf("    %s\n", samba_error(eager));
+    for (int l = 0; l < 3 && samba_ok(eager); l++) {
+        samba_session *s = compiled_graph(seed, levels[l], &got), *t = compiled_graph(seed, levels[l], &again);
+        for (int round = 0; round < 2 && samba_ok(s); round++) {
+            CHECK(samba_run(s, 0));
+            for (int i = 0; i < got.n_out; i++) CHECK(same_bits(got.out[i], want.out[i]));
+            for (int i = 0; i < N_INPUTS; i++) {
+                if (got.in[i]->symbol >= 0) CHECK(same_bits(got.in[i], want.in[i]));
+            }
+        }
+        CHECK(s->pef_size == t->pef_size && memcmp(s->pef, t->pef, s->pef_size) == 0);
+        if (s->pef) check_regions(s->pef);
+        if (s->pef && levels[l] == SAMBA_O3) measure_arena(s->pef);
+        if (test_bad) printf("    graph %lu, level %d\n", (unsigned long)seed, l);
+        CHECK(samba_close(s) == 0);
+        CHECK(samba_close(t) == 0);
+    }
+    CHECK(samba_close(eager) == 0);
+}
+
+static void test_random_graphs(void)
+{
+    for (int i = 0; i < n_graphs && !test_bad; i++) one_graph((uint32_t)i);
+    printf("%d graphs; the arena is on average %.3f times what is alive at once\n", n_ratios, sum_of_ratios / n_ratios);
+    CHECK(n_ratios > n_graphs / 2 && sum_of_ratios / n_ratios <= 1.15);
+}
+
+// Outputs that are inputs, the same value twice, views of each other, or constants.
+static void test_odd_outputs(void)
+{
+    samba_session *s = graph_session(false, 1);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(3, 4));
+    samba_tensor *y = samba_tanh(x), *view = samba_reshape(y, SAMBA_SHAPE(12)), *z = samba_neg(view);
+    samba_tensor *same = samba_tanh(x), *number = samba_full(s, SAMBA_SHAPE(2), 7.0f), *flat = samba_reshape(x, SAMBA_SHAPE(2, 6));
+    samba_program p = { 0 };
+    samba_tensor *const outputs[8] = { x, y, view, z, same, number, flat, y };
+    for (int i = 0; i < 8; i++) p.outputs[i] = outputs[i];
+    p.inference = true;
+    float want[12];
+    memcpy(want, x->data, sizeof want);
+    CHECK(samba_compile(s, &p) && samba_run(s, 0));
+    CHECK(memcmp(samba_read(x), want, sizeof want) == 0 && memcmp(samba_read(flat), want, sizeof want) == 0);
+    CHECK(memcmp(samba_read(y), samba_read(view), sizeof want) == 0 && memcmp(samba_read(y), samba_read(same), sizeof want) == 0);
+    for (int i = 0; i < 12; i++) CHECK(samba_read(z)[i] == -samba_read(y)[i]);
+    CHECK(samba_read(number)[0] == 7.0f && samba_read(number)[1] == 7.0f);
+    if (!samba_ok(s)) printf("    %s\n", samba_error(s));
+    CHECK(samba_close(s) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    if (argc > 1) n_graphs = atoi(argv[1]);
+    RUN(test_run_allocates_nothing);
+    RUN(test_device_bytes);
+    RUN(test_recompile_keeps_size);
+    RUN(test_given_block);
+    RUN(test_odd_outputs);
+    RUN(test_random_graphs);
+    return test_summary();
+}

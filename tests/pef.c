@@ -1,0 +1,703 @@
+// PEF files that were cut, damaged or made to do harm. Every one must be refused with a reason, or
+// run without touching memory that is not its own (build with -fsanitize=address,undefined).
+//     cc -O2 -I. tests/pef.c -lm -pthread -o pef && ./pef
+#define SAMBA_SMALL                 // small buffers for threads: a runtime is quickly made
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "test.h"
+#include <time.h>
+
+enum { PATH = 600, WHY = 300, DENSE = 2048 };
+enum { HEADER = 128, SYMBOL = 80, NODE = 32, SECTION = 16 };    // bytes of a record
+static const size_t most_memory = (size_t)64 << 20;             // a program that wants more is not run
+static const double most_seconds = 5.0;                         // for one program
+
+typedef struct bytes { uint8_t *at; size_t size; } bytes;
+
+static bytes training_pef, inference_pef, checkpoint_pef, ops_pef;
+static char path[PATH], other_path[PATH];
+static long n_refused, n_run, n_large;
+static double slowest;
+
+// ---- XXH64, from its specification (github.com/Cyan4973/xxHash, doc/xxhash_spec.md) ----
+
+static uint32_t read32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static uint64_t read64(const uint8_t *p) { return read32(p) | (uint64_t)read32(p + 4) << 32; }
+static uint64_t rotate(uint64_t v, int n) { return v << n | v >> (64 - n); }
+
+static const uint64_t P1 = 0x9E3779B185EBCA87u, P2 = 0xC2B2AE3D27D4EB4Fu, P3 = 0x165667B19E3779F9u,
+                      P4 = 0x85EBCA77C2B2AE63u, P5 = 0x27D4EB2F165667C5u;
+
+static uint64_t xxh_round(uint64_t lane, uint64_t word) { return rotate(lane + word * P2, 31) * P1; }
+
+static uint64_t xxh64(const uint8_t *p, size_t n, uint64_t seed)
+{
+    const uint8_t *end = p + n;
+    uint64_t h = seed + P5;
+    if (n >= 32) {
+        uint64_t lane[4];
+        lane[0] = seed + P1 + P2, lane[1] = seed + P2, lane[2] = seed, lane[3] = seed - P1;
+        for (; end - p >= 32; p += 32) {
+            for (int i = 0; i < 4; i++) lane[i] = xxh_round(lane[i], read64(p + 8 * i));
+        }
+        h = rotate(lane[0], 1) + rotate(lane[1], 7) + rotate(lane[2], 12) + rotate(lane[3], 18);
+        for (int i = 0; i < 4; i++) h = (h ^ xxh_round(0, lane[i])) * P1 + P4;
+    }
+    h += n;
+    for (; end - p >= 8; p += 8) h = rotate(h ^ xxh_round(0, read64(p)), 27) * P1 + P4;
+    for (; end - p >= 4; p += 4) h = rotate(h ^ read32(p) * P1, 23) * P2 + P3;
+    for (; end > p; p++) h = rotate(h ^ *p * P5, 11) * P1;
+    h = (h ^ h >> 33) * P2;
+    h = (h ^ h >> 29) * P3;
+    return h ^ h >> 32;
+}
+
+// The examples every implementation has: of nothing, of one letter, and of more than 32 bytes.
+static void test_xxh64(void)
+{
+    const char *text = "Nobody inspects the spammish repetition";
+    uint8_t copy[64];
+    memcpy(copy, text, strlen(text));
+    CHECK(xxh64(copy, 0, 0) == 0xEF46DB3751D8E999u);
+    CHECK(xxh64((const uint8_t *)"a", 1, 0) == 0xD24EC4F1A98C6E5Bu);
+    CHECK(xxh64(copy, strlen(text), 0) == 0xFBCEA83C8A378BF1u);
+}
+
+// ---- Bytes of a PEF ----
+
+static uint32_t get32(const bytes *b, size_t at) { return read32(b->at + at); }
+static uint64_t get64(const bytes *b, size_t at) { return read64(b->at + at); }
+static void put(bytes *b, size_t at, uint64_t v, int n)
+{
+    for (int i = 0; i < n; i++) b->at[at + (size_t)i] = (uint8_t)(v >> (8 * i));
+}
+static void put32(bytes *b, size_t at, uint32_t v) { put(b, at, v, 4); }
+static void put64(bytes *b, size_t at, uint64_t v) { put(b, at, v, 8); }
+static void seal(bytes *b) { put64(b, 24, xxh64(b->at + 32, b->size - 32, 0)); }
+
+static uint32_t n_symbols(const bytes *b) { return get32(b, 32); }
+static uint32_t n_nodes(const bytes *b) { return get32(b, 36); }
+static uint32_t n_sections(const bytes *b) { return get32(b, 40); }
+static uint32_t n_words(const bytes *b) { return get32(b, 44); }
+static size_t symbol_at(uint32_t i) { return HEADER + (size_t)i * SYMBOL; }
+static size_t node_at(const bytes *b, uint32_t i) { return symbol_at(n_symbols(b)) + (size_t)i * NODE; }
+static size_t section_at(const bytes *b, uint32_t i) { return node_at(b, n_nodes(b)) + (size_t)i * SECTION; }
+static size_t word_at(const bytes *b, uint32_t i) { return section_at(b, n_sections(b)) + 4 * (size_t)i; }
+static const char *symbol_name(const bytes *b, uint32_t i)
+{
+    return (const char *)b->at + word_at(b, n_words(b)) + get32(b, symbol_at(i));
+}
+static size_t named_symbol(const bytes *b, const char *name)
+{
+    for (uint32_t i = 0; i < n_symbols(b); i++) {
+        if (strcmp(symbol_name(b, i), name) == 0) return symbol_at(i);
+    }
+    CHECK(strcmp(name, "is a symbol") == 0);
+    return HEADER;
+}
+// The first symbol with this role; 8: temporaries, 9: scratch.
+static uint32_t symbol_of_role(const bytes *b, int role)
+{
+    for (uint32_t i = 0; i < n_symbols(b); i++) {
+        if (b->at[symbol_at(i) + 4] == role) return i;
+    }
+    CHECK(role == 0);
+    return 0;
+}
+
+static bytes copy_of(const bytes *b)
+{
+    bytes copy = { NULL, b->size };
+    copy.at = (uint8_t *)malloc(b->size);
+    CHECK(copy.at != NULL);
+    if (copy.at) memcpy(copy.at, b->at, b->size);
+    return copy;
+}
+
+static uint32_t random_state = 1;
+static uint32_t random_word(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 17;
+    random_state ^= random_state << 5;
+    return random_state;
+}
+
+// ---- Judging one file ----
+
+// Bytes the device runtime needs; 0 if it refuses the file, which must come with a reason.
+static size_t needed(const bytes *b)
+{
+    char why[WHY];
+    memset(why, 'x', sizeof why);
+    size_t size = samba_runtime_bytes(b->at, b->size, why, sizeof why), n = strlen(why);
+    if (size) return size;
+    CHECK(n >= 10 && n < WHY);
+    n_refused++;
+    return 0;
+}
+static bool refused(const bytes *b) { return needed(b) == 0; }
+
+static double seconds_now(void) { return (double)clock() / (double)CLOCKS_PER_SEC; }
+
+// Refused with a reason, or run in memory of exactly the size it says it needs.
+static void refuse_or_run(const bytes *b)
+{
+    static const unsigned types[2] = { SAMBA_BCKWD | SAMBA_OPT, 0 };        // too early, and all
+    char why[WHY] = { 0 };
+    size_t size = needed(b);
+    if (!size) return;
+    if (size > most_memory || get32(b, 56) > 16) {
+        n_large++;
+        return;
+    }
+    void *memory = malloc(size);
+    CHECK(memory != NULL);
+    if (!memory) return;
+    double start = seconds_now();
+    samba_runtime *rt = samba_runtime_open(b->at, b->size, memory, size, why, sizeof why);
+    CHECK(rt != NULL && !why[0]);
+    for (int i = 0; rt && i < 2; i++) samba_runtime_run(rt, types[i]);
+    samba_runtime_data(rt, "x");
+    free(memory);
+    double took = seconds_now() - start;
+    CHECK(took < most_seconds);
+    if (took > slowest) slowest = took;
+    n_run++;
+}
+
+static void write_file(const char *name, const bytes *b)
+{
+    FILE *f = fopen(name, "wb");
+    CHECK(f != NULL);
+    if (!f) return;
+    CHECK(fwrite(b->at, 1, b->size, f) == b->size);
+    fclose(f);
+}
+
+static bytes read_file(const char *name)
+{
+    bytes b = { NULL, 0 };
+    FILE *f = fopen(name, "rb");
+    CHECK(f != NULL);
+    if (!f) return b;
+    b.at = (uint8_t *)calloc(1, 1 << 20);
+    b.size = b.at ? fread(b.at, 1, 1 << 20, f) : 0;
+    fclose(f);
+    CHECK(b.size > HEADER && b.size < 1 << 20);
+    uint8_t *exact = (uint8_t *)realloc(b.at, b.size);
+    if (exact) b.at = exact;
+    return b;
+}
+
+static void silence(samba_log_level level, const char *text, void *user) { (void)level, (void)text, (void)user; }
+
+static void *limited_alloc(size_t size, void *user)
+{
+    (void)user;
+    return size > most_memory ? NULL : malloc(size);
+}
+static void plain_release(void *p, size_t size, void *user)
+{
+    (void)size, (void)user;
+    free(p);
+}
+
+// Through the host: load, run, save, restore, load again, which brings the values over.
+static void load_and_run(const bytes *b)
+{
+    samba_desc d = { 0 };
+    const float zero[64] = { 0 };
+    d.threads = 1, d.log = silence, d.alloc = limited_alloc, d.release = plain_release;
+    samba_session *s = samba_open(&d);
+    CHECK(s != NULL);
+    write_file(path, b);
+    for (int round = 0; round < 2; round++) {
+        if (!samba_load(s, path, NULL)) {
+            samba_code code = samba_error_code(s);
+            CHECK(code == SAMBA_EPEF || code == SAMBA_EGRAPH || code == SAMBA_ENOMEM || code == SAMBA_ENAME);
+            CHECK(strlen(samba_error(s)) > 20);
+            break;
+        }
+        const char *names[4] = { "x", "label", "image", "ids" };
+        for (int i = 0; i < 4; i++) {
+            samba_tensor *t = samba__named(s, names[i]);
+            if (t && samba_bytes(t) <= sizeof zero) samba_write(t, zero);
+        }
+        if (s->rt->pef.microbatches <= 16) samba_run(s, 0);
+        samba_clear_error(s);
+        samba_set(s, "lr", 0.5);
+        samba_clear_error(s);
+        samba_to_cpu(s);
+        samba_clear_error(s);
+        if (samba_save(s, other_path)) samba_restore(s, other_path);
+        samba_clear_error(s);
+    }
+    samba_close(s);
+}
+
+// ---- The files to start from ----
+
+static samba_session *quiet_session(void)
+{
+    samba_desc d = { 0 };
+    d.threads = 1;
+    return samba_open(&d);
+}
+
+// Training: a layer, tanh, a layer, cross entropy; SGD with momentum, clipped.
+static void make_training(bool checkpoint)
+{
+    samba_session *s = quiet_session();
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(2, 3));
+    samba_tensor *label = samba_randint(s, "label", 2, SAMBA_SHAPE(2));
+    samba_tensor *h = samba_softmax(samba_tanh(samba_linear(x, "a", 2)), 1);
+    samba_program p = { 0 };
+    h = samba_reshape(samba_scale(h, 0.5f), SAMBA_SHAPE(1, 2, 2));
+    h = samba_linear(samba_reshape(h, SAMBA_SHAPE(2, 2)), "b", 2);
+    p.loss = samba_cross_entropy(h, label);
+    p.optim.kind = SAMBA_SGD, p.optim.momentum = 0.9f, p.optim.max_grad_norm = 1.0f;
+    p.pef = path;
+    CHECK(samba_compile(s, &p) && samba_run(s, 0));
+    if (checkpoint) CHECK(samba_save(s, path));
+    CHECK(samba_close(s) == 0);
+}
+
+static void make_inference(void)
+{
+    samba_session *s = quiet_session();
+    samba_tensor *ids = samba_randint(s, "ids", 3, SAMBA_SHAPE(4));
+    samba_program p = { 0 };
+    p.inference = true, p.pef = path;
+    p.outputs[0] = samba_softmax(samba_linear(samba_embedding(ids, "table", 3, 2), "a", 2), 1);
+    CHECK(samba_compile(s, &p) && samba_save(s, path));
+    CHECK(samba_close(s) == 0);
+}
+
+// Ops with many attributes and with values that are indices.
+static void make_ops(void)
+{
+    samba_session *s = quiet_session();
+    samba_tensor *image = samba_randn(s, "image", SAMBA_SHAPE(1, 2, 5, 5));
+    samba_tensor *label = samba_randint(s, "label", 3, SAMBA_SHAPE(4));
+    samba_conv_opts conv = { { 2, 1 }, { 1, 1 }, { 1, 2 }, 2 };
+    samba_pool_opts pool = { { 2, 2 }, { 1, 1 }, { 1, 1 }, true, true };
+    samba_program p = { 0 };
+    samba_tensor *h = samba_batchnorm(samba_conv2d(image, "conv", 4, 2, &conv), "norm");
+    h = samba_dropout(samba_avg_pool2d(samba_max_pool2d(h, &pool), &pool), "drop", 0.5f);
+    h = samba_adaptive_avg_pool2d(h, 3, 2);
+    h = samba_permute(samba_reshape(h, SAMBA_SHAPE(4, 3, 2)), SAMBA_AXES(0, 2, 1));
+    h = samba_pad(h, SAMBA_SHAPE(0, 1, 0), SAMBA_SHAPE(0, 0, 2), 0.5f);
+    h = samba_slice(h, 1, 0, 3, 2);
+    samba_tensor *index = samba_cast(samba_argmax(h, 2, true), SAMBA_I32);
+    h = samba_add(samba_gather(h, 2, index), h);
+    h = samba_scaled_dot_product_attention(h, h, h, NULL, NULL);
+    h = samba_layernorm(samba_cat((samba_tensor *[2]){ h, h }, 2, 1), "ln");
+    h = samba_rmsnorm(samba_linear(samba_flatten(h, 1), "head", 3), "rms");
+    samba_tensor *table = samba_mean(samba_embedding(label, "table", 3, 3), SAMBA_ALL_AXES, false);
+    h = samba_where(samba_gt(h, table), h, samba_max(h, SAMBA_AXES(1), true));
+    p.loss = samba_cross_entropy(samba_log_softmax(h, 1), label);
+    p.optim.kind = SAMBA_ADAMW, p.optim.max_grad_norm = 1.0f;
+    p.pef = path;
+    CHECK(samba_compile(s, &p) && samba_run(s, 0));
+    if (!samba_ok(s)) printf("    %s\n", samba_error(s));
+    CHECK(samba_close(s) == 0);
+}
+
+static void test_make(void)
+{
+    make_training(false);
+    training_pef = read_file(path);
+    make_training(true);
+    checkpoint_pef = read_file(path);
+    make_inference();
+    inference_pef = read_file(path);
+    make_ops();
+    ops_pef = read_file(path);
+    const bytes *all[4];
+    all[0] = &training_pef, all[1] = &checkpoint_pef, all[2] = &inference_pef, all[3] = &ops_pef;
+    for (int i = 0; i < 4; i++) {
+        CHECK(get64(all[i], 24) == xxh64(all[i]->at + 32, all[i]->size - 32, 0));
+        CHECK(get64(all[i], 16) == all[i]->size);
+        CHECK(!refused(all[i]));
+        refuse_or_run(all[i]);
+        load_and_run(all[i]);
+    }
+}
+
+// ---- Cut and damaged ----
+
+static void cut_everywhere(const bytes *b)
+{
+    for (size_t n = 0; n < b->size && !test_bad; n++) {
+        bytes cut = { NULL, n };
+        cut.at = (uint8_t *)malloc(n ? n : 1);      // of that very size: reading on is caught
+        CHECK(cut.at != NULL);
+        if (!cut.at) return;
+        memcpy(cut.at, b->at, n);
+        CHECK(refused(&cut));
+        if (n >= 32) {                              // and as if it were meant to be so short
+            put64(&cut, 16, n);
+            seal(&cut);
+            CHECK(refused(&cut));
+        }
+        if (n % 701 == 0) load_and_run(&cut);
+        free(cut.at);
+        if (test_bad) printf("    cut to %lu bytes\n", (unsigned long)n);
+    }
+}
+
+static void one_byte(bytes *b, size_t at, uint8_t value)
+{
+    static long n_tried;
+    uint8_t was = b->at[at];
+    uint64_t sum = get64(b, 24);
+    b->at[at] = value;
+    bool in_flags = at >= 12 && at < 16;            // the only bytes that no check covers
+    if (!in_flags) CHECK(refused(b));
+    if (at >= 32) {
+        seal(b);
+        refuse_or_run(b);
+        if (n_tried++ % 2003 == 0) load_and_run(b);
+    } else if (in_flags) {
+        refuse_or_run(b);
+    }
+    b->at[at] = was;
+    put64(b, 24, sum);
+    if (test_bad) printf("    byte %lu is %d instead of %d\n", (unsigned long)at, value, was);
+}
+
+// Every step-th value in the first bytes, where the tables are; bit flips and some values after that.
+static void damage_everywhere(const bytes *original, size_t dense, int step)
+{
+    bytes b = copy_of(original);
+    for (size_t at = 0; at < b.size && !test_bad; at++) {
+        for (int v = 1; v < 256 && at < dense && !test_bad; v += step) one_byte(&b, at, (uint8_t)(b.at[at] ^ v));
+        for (int bit = 0; bit < 8 && at >= dense && !test_bad; bit++) one_byte(&b, at, (uint8_t)(b.at[at] ^ 1 << bit));
+        for (int i = 0; i < 2 && at >= dense && !test_bad; i++) {
+            one_byte(&b, at, (uint8_t)(b.at[at] ^ (1 + random_word() % 255)));
+        }
+    }
+    free(b.at);
+}
+
+// Every number of the tables becomes every number that is likely to hurt.
+static void odd_numbers(const bytes *original, size_t every)
+{
+    static const uint32_t odd[] = { 0, 1, 2, 3, 7, 16, 64, 255, 4096, 65535, 65536, 0x7FFFFFFFu, 0x80000000u, 0xFFFFFFFFu,
+                                    0xFFFFFFC0u, 0x7F800000u, 0x7FC00000u, 0x40000000u, 0xC0000000u, 0x00010000u };
+    bytes b = copy_of(original);
+    size_t end = word_at(&b, n_words(&b));
+    for (size_t at = 32; at < end && !test_bad; at += 4) {
+        uint32_t was = get32(&b, at);
+        for (size_t i = 0; i < sizeof odd / sizeof *odd + 2 && !test_bad; i++) {
+            if ((i + at / 4) % every) continue;
+            uint32_t v = i < sizeof odd / sizeof *odd ? odd[i] : was + (i & 1 ? 1u : 0xFFFFFFFFu);
+            put32(&b, at, v);
+            seal(&b);
+            refuse_or_run(&b);
+            if (test_bad) printf("    the number at %lu is %lu instead of %lu\n", (unsigned long)at, (unsigned long)v, (unsigned long)was);
+        }
+        put32(&b, at, was);
+    }
+    free(b.at);
+}
+
+// Several numbers of the tables at once are replaced by others of the same file.
+static void shuffled_numbers(const bytes *original, int rounds)
+{
+    size_t end = word_at(original, n_words(original));
+    for (int round = 0; round < rounds && !test_bad; round++) {
+        bytes b = copy_of(original);
+        int n = 1 + (int)(random_word() % 6);
+        uint32_t seed = random_state;
+        for (int i = 0; i < n; i++) {
+            size_t to = HEADER + random_word() % ((end - HEADER) / 4) * 4, from = HEADER + random_word() % ((end - HEADER) / 4) * 4;
+            int kind = (int)(random_word() % 4);
+            if (kind == 0) put32(&b, to, get32(&b, from));
+            else if (kind == 1) put32(&b, to, get32(&b, to) + random_word() % 5 - 2);
+            else if (kind == 2) b.at[to + random_word() % 4] = (uint8_t)(random_word() % 10);
+            else memcpy(b.at + to, original->at + (to + SYMBOL < end ? to + SYMBOL : from), 4);
+        }
+        seal(&b);
+        refuse_or_run(&b);
+        if (round % 499 == 0) load_and_run(&b);
+        if (test_bad) printf("    round %d, seed %lu\n", round, (unsigned long)seed);
+        free(b.at);
+    }
+}
+
+static void test_cut_training(void) { cut_everywhere(&training_pef); }
+static void test_cut_checkpoint(void) { cut_everywhere(&checkpoint_pef); }
+static void test_cut_inference(void) { cut_everywhere(&inference_pef); }
+static void test_damaged_training(void) { damage_everywhere(&training_pef, DENSE, 1); }
+static void test_damaged_checkpoint(void) { damage_everywhere(&checkpoint_pef, 0, 1); }
+static void test_damaged_inference(void) { damage_everywhere(&inference_pef, DENSE, 6); }
+static void test_odd_numbers(void)
+{
+    odd_numbers(&training_pef, 1);
+    odd_numbers(&inference_pef, 1);
+    odd_numbers(&ops_pef, 3);
+}
+static void test_shuffled_numbers(void)
+{
+    shuffled_numbers(&training_pef, 30000);
+    shuffled_numbers(&checkpoint_pef, 30000);
+    shuffled_numbers(&ops_pef, 10000);
+}
+
+// ---- Made to do harm: each is one lie, and must be refused ----
+
+typedef struct lie {
+    const char *name;
+    void (*tell)(bytes *b);
+    const char *word;               // of the reason
+} lie;
+
+static void lie_offset(bytes *b)
+{
+    uint32_t i = symbol_of_role(b, 3);
+    put64(b, symbol_at(i + 1) + 40, get64(b, symbol_at(i) + 40));
+}
+static void lie_arena_overlap(bytes *b)
+{
+    for (uint32_t i = symbol_of_role(b, 8); i < n_symbols(b); i++) put64(b, symbol_at(i) + 40, b->at[symbol_at(i) + 7] == 1 ? 0 : get64(b, symbol_at(i) + 40));
+}
+static void lie_shape(bytes *b) { put32(b, named_symbol(b, "a__weight") + 8, 3); }
+static void lie_large_shape(bytes *b) { put32(b, named_symbol(b, "x") + 8, 0x7FFFFFFF); }
+static void lie_zero_shape(bytes *b) { put32(b, named_symbol(b, "x") + 8, 0); }
+static void lie_rank(bytes *b) { b->at[named_symbol(b, "x") + 6] = 9; }
+static void lie_type(bytes *b) { b->at[named_symbol(b, "x") + 5] = 8; }
+static void lie_other_type(bytes *b) { b->at[named_symbol(b, "label") + 5] = 0; }
+static void lie_role(bytes *b) { b->at[named_symbol(b, "x") + 4] = 10; }
+static void lie_region(bytes *b) { b->at[named_symbol(b, "x") + 7] = 4; }
+static void lie_in_arena(bytes *b) { b->at[named_symbol(b, "x") + 7] = 1; }
+static void lie_outside(bytes *b) { put64(b, named_symbol(b, "x") + 40, get64(b, 64 + 16)); }
+static void lie_far_outside(bytes *b) { put64(b, named_symbol(b, "x") + 40, 0xFFFFFFFFFFFFFFC0u); }
+static void lie_misaligned(bytes *b) { put64(b, named_symbol(b, "x") + 40, get64(b, named_symbol(b, "x") + 40) + 4); }
+static void lie_alias_self(bytes *b)
+{
+    uint32_t i = symbol_of_role(b, 8);
+    put32(b, symbol_at(i) + 64, i + 1);
+}
+static void lie_alias_cycle(bytes *b)
+{
+    uint32_t i = symbol_of_role(b, 8);
+    put32(b, symbol_at(i) + 64, i + 2);
+    put32(b, symbol_at(i + 1) + 64, i + 1);
+}
+static void lie_alias_nobody(bytes *b) { put32(b, symbol_at(symbol_of_role(b, 8)) + 64, n_symbols(b) + 1); }
+static void lie_alias_weight(bytes *b) { put32(b, symbol_at(symbol_of_role(b, 8)) + 64, symbol_of_role(b, 3) + 1); }
+static void lie_gradient(bytes *b) { put32(b, named_symbol(b, "a__weight") + 68, n_symbols(b) + 1); }
+static void lie_name(bytes *b) { put32(b, named_symbol(b, "x"), get32(b, 48)); }
+static void lie_node_name(bytes *b) { put32(b, node_at(b, 0) + 8, 0xFFFFFFFFu); }
+static void lie_data(bytes *b) { put64(b, named_symbol(b, "lr") + 48, get64(b, 96) + 2); }
+static void lie_data_wraps(bytes *b) { put64(b, named_symbol(b, "lr") + 48, 0xFFFFFFFFFFFFFFFFu); }
+static void lie_early(bytes *b) { put32(b, symbol_at(symbol_of_role(b, 8)) + 56, 0x7FFFFFFF); }
+static void lie_late(bytes *b) { put32(b, symbol_at(symbol_of_role(b, 8)) + 60, n_nodes(b)); }
+static void lie_forever(bytes *b) { put32(b, named_symbol(b, "x") + 60, 3); }
+static void lie_windows_of_weight(bytes *b)
+{
+    size_t at = named_symbol(b, "x");
+    b->at[at + 4] = 3, b->at[at + 73] = 1;
+}
+static void lie_windows_of_state(bytes *b) { b->at[named_symbol(b, "a__weight") + 73] = 1; }
+static void lie_microbatches(bytes *b) { put32(b, 56, 0); }
+static void lie_many_microbatches(bytes *b) { put32(b, 56, 65537); }
+static void lie_region_size(bytes *b) { put64(b, 64 + 8, (uint64_t)1 << 60); }
+static void lie_small_region(bytes *b) { put64(b, 64 + 8, 64); }
+static void lie_odd_region(bytes *b) { put64(b, 64 + 8, get64(b, 64 + 8) + 1); }
+static void lie_many_symbols(bytes *b) { put32(b, 32, 0xFFFFFFFFu); }
+static void lie_many_nodes(bytes *b) { put32(b, 36, 0xFFFFFFFFu); }
+static void lie_many_sections(bytes *b) { put32(b, 40, 0xFFFFFFFFu); }
+static void lie_many_words(bytes *b) { put32(b, 44, 0xFFFFFFFFu); }
+static void lie_long_strings(bytes *b) { put32(b, 48, 0xFFFFFFFFu); }
+static void lie_no_strings(bytes *b) { put32(b, 48, 0); }
+static void lie_long_trace(bytes *b) { put32(b, 52, 0xFFFFFFFFu); }
+static void lie_data_size(bytes *b) { put64(b, 96, get64(b, 96) + 64); }
+static void lie_huge_data(bytes *b) { put64(b, 96, 0xFFFFFFFFFFFFFFFFu); }
+static void lie_strings_end(bytes *b) { b->at[word_at(b, n_words(b)) + get32(b, 48) - 1] = 'x'; }
+static void lie_trace_end(bytes *b) { b->at[word_at(b, n_words(b)) + get32(b, 48) + get32(b, 52) - 1] = 'x'; }
+static void lie_no_symbols(bytes *b) { put32(b, 32, 0); }
+static void lie_op(bytes *b) { put32(b, node_at(b, 0), 0x7777); }
+static void lie_other_op(bytes *b) { put32(b, node_at(b, 0), 0x0301); }
+static void lie_many_inputs(bytes *b) { b->at[node_at(b, 0) + 4] = 17; }
+static void lie_no_outputs(bytes *b) { b->at[node_at(b, 0) + 5] = 0; }
+static void lie_many_outputs(bytes *b) { b->at[node_at(b, 0) + 5] = 200; }
+static void lie_many_attributes(bytes *b) { b->at[node_at(b, 0) + 6] = 255; }
+static void lie_words_outside(bytes *b) { put32(b, node_at(b, 0) + 12, n_words(b)); }
+static void lie_words_far(bytes *b) { put32(b, node_at(b, 0) + 12, 0xFFFFFFFFu); }
+static void lie_input(bytes *b) { put32(b, word_at(b, 0), n_symbols(b) + 1); }
+static void lie_missing_input(bytes *b) { put32(b, word_at(b, 0), 0); }
+static void lie_missing_output(bytes *b) { put32(b, word_at(b, b->at[node_at(b, 0) + 4]), 0); }
+static void lie_write_input(bytes *b)
+{
+    put32(b, word_at(b, b->at[node_at(b, 0) + 4]), (uint32_t)((named_symbol(b, "x") - HEADER) / SYMBOL) + 1);
+}
+static void lie_scratch(bytes *b) { put32(b, node_at(b, 0) + 16, n_symbols(b) + 1); }
+static void lie_node_order(bytes *b)
+{
+    uint8_t node[NODE];
+    memcpy(node, b->at + node_at(b, 0), NODE);
+    memcpy(b->at + node_at(b, 0), b->at + node_at(b, 1), NODE);
+    memcpy(b->at + node_at(b, 1), node, NODE);
+}
+static void lie_section_type(bytes *b) { put32(b, section_at(b, 0), 3); }
+static void lie_section_zero(bytes *b) { put32(b, section_at(b, 0), 0); }
+static void lie_section_order(bytes *b) { put32(b, section_at(b, 0), SAMBA_OPT); }
+static void lie_section_first(bytes *b) { put32(b, section_at(b, 1) + 4, 0); }
+static void lie_section_size(bytes *b) { put32(b, section_at(b, 0) + 8, 0xFFFFFFFFu); }
+static void lie_section_short(bytes *b)
+{
+    size_t last = section_at(b, n_sections(b) - 1) + 8;
+    put32(b, last, get32(b, last) - 1);
+}
+static void lie_unsorted(bytes *b)
+{
+    uint8_t symbol[SYMBOL];
+    memcpy(symbol, b->at + symbol_at(0), SYMBOL);
+    memcpy(b->at + symbol_at(0), b->at + symbol_at(1), SYMBOL);
+    memcpy(b->at + symbol_at(1), symbol, SYMBOL);
+}
+static void lie_flags(bytes *b) { put32(b, 12, 0x80000000u); }
+static void lie_version(bytes *b) { put32(b, 8, 2); }
+static void lie_magic(bytes *b) { b->at[0] = 's'; }
+static void lie_size(bytes *b) { put64(b, 16, get64(b, 16) + 1); }
+
+static const lie lies[] = {
+    { "two weights at one address", lie_offset, "share memory" },
+    { "the whole arena at one address", lie_arena_overlap, "share memory" },
+    { "a wrong shape", lie_shape, "" }, { "a large shape", lie_large_shape, "x" },
+    { "a dimension of 0", lie_zero_shape, "shape" }, { "9 dimensions", lie_rank, "x" },
+    { "an unknown type", lie_type, "type" }, { "another type", lie_other_type, "" },
+    { "an unknown role", lie_role, "role" }, { "an unknown region", lie_region, "region" },
+    { "an input in the arena", lie_in_arena, "x" }, { "a symbol outside its region", lie_outside, "outside" },
+    { "a symbol far outside", lie_far_outside, "outside" }, { "an odd address", lie_misaligned, "x" },
+    { "a view of itself", lie_alias_self, "view" }, { "two views of each other", lie_alias_cycle, "view" },
+    { "a view of nothing", lie_alias_nobody, "" }, { "a view of a weight", lie_alias_weight, "view" },
+    { "a gradient that is nothing", lie_gradient, "a__weight" }, { "a name outside the strings", lie_name, "name" },
+    { "a node's name outside", lie_node_name, "" }, { "data outside the file", lie_data, "data" },
+    { "data that wrap around", lie_data_wraps, "data" }, { "a life that begins late", lie_early, "lifetime" },
+    { "a life beyond the end", lie_late, "lifetime" }, { "an input that dies", lie_forever, "lifetime" },
+    { "microbatches of a parameter", lie_windows_of_weight, "microbatches" },
+    { "microbatches of a state", lie_windows_of_state, "microbatches" },
+    { "no microbatches", lie_microbatches, "microbatches" }, { "too many microbatches", lie_many_microbatches, "microbatches" },
+    { "a huge region", lie_region_size, "region" }, { "a small region", lie_small_region, "outside" },
+    { "a region of odd size", lie_odd_region, "region" }, { "2^32 symbols", lie_many_symbols, "fill" },
+    { "2^32 nodes", lie_many_nodes, "fill" }, { "2^32 sections", lie_many_sections, "fill" },
+    { "2^32 words", lie_many_words, "fill" }, { "strings of 4 GiB", lie_long_strings, "fill" },
+    { "no strings", lie_no_strings, "" }, { "a trace of 4 GiB", lie_long_trace, "fill" },
+    { "data longer than the file", lie_data_size, "fill" }, { "data of 2^64 bytes", lie_huge_data, "fill" },
+    { "strings without an end", lie_strings_end, "end" }, { "a trace without an end", lie_trace_end, "end" },
+    { "no symbols", lie_no_symbols, "" }, { "an unknown op", lie_op, "register" }, { "another op", lie_other_op, "" },
+    { "17 inputs", lie_many_inputs, "node 0" }, { "no outputs", lie_no_outputs, "node 0" },
+    { "200 outputs", lie_many_outputs, "node 0" }, { "255 attributes", lie_many_attributes, "node 0" },
+    { "arguments beyond the words", lie_words_outside, "node 0" }, { "arguments far beyond", lie_words_far, "node 0" },
+    { "an input that is no symbol", lie_input, "node 0" }, { "a missing input", lie_missing_input, "node 0" },
+    { "a missing output", lie_missing_output, "node 0" }, { "an op that writes an input", lie_write_input, "node 0" },
+    { "a scratch that is no symbol", lie_scratch, "scratch" }, { "a value read before it is made", lie_node_order, "node 0" },
+    { "a section of two types", lie_section_type, "section" }, { "a section of no type", lie_section_zero, "section" },
+    { "sections out of order", lie_section_order, "section" }, { "a section that begins elsewhere", lie_section_first, "section" },
+    { "a section of 2^32 nodes", lie_section_size, "section" }, { "a node in no section", lie_section_short, "section" },
+    { "symbols out of order", lie_unsorted, "" }, { "an unknown flag", lie_flags, "" },
+    { "another version", lie_version, "version" }, { "another magic number", lie_magic, "magic" },
+    { "another size", lie_size, "bytes" }
+};
+
+static void test_lies(void)
+{
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        char why[WHY] = { 0 };
+        int before = test_bad;
+        bytes b = copy_of(&training_pef);
+        if (!b.at) return;
+        lies[i].tell(&b);
+        seal(&b);
+        CHECK(samba_runtime_bytes(b.at, b.size, why, sizeof why) == 0);
+        CHECK(strlen(why) >= 10 && strstr(why, lies[i].word));
+        load_and_run(&b);
+        if (test_bad > before) printf("    %s: \"%s\"\n", lies[i].name, why);
+        free(b.at);
+    }
+}
+
+// A file whose every symbol may share an address must not take quadratic time.
+static void test_many_symbols(void)
+{
+    const uint32_t n = 100000;
+    size_t strings = HEADER + (size_t)n * SYMBOL, size = (strings + 4 + 63) / 64 * 64;
+    bytes b = { NULL, size };
+    b.at = (uint8_t *)calloc(1, size);
+    CHECK(b.at != NULL);
+    if (!b.at) return;
+    memcpy(b.at, training_pef.at, 16);
+    put64(&b, 16, size);
+    put32(&b, 32, n), put32(&b, 48, 2), put32(&b, 52, 2), put32(&b, 56, 1);
+    put64(&b, 64, 1 << 20);
+    for (uint32_t i = 0; i < n; i++) {              // views of the first one, all in one place
+        size_t at = symbol_at(i);
+        b.at[at + 4] = 3, b.at[at + 6] = 1;
+        put32(&b, at + 8, 1 << 18);
+        put32(&b, at + 60, 0xFFFFFFFFu);
+        put32(&b, at + 64, i > 0);
+    }
+    seal(&b);
+    double start = seconds_now();
+    refuse_or_run(&b);
+    CHECK(seconds_now() - start < most_seconds);
+    free(b.at);
+}
+
+// Memory that is too small by a byte is refused, wherever it begins; so is a PEF of NULL.
+static void test_memory_size(void)
+{
+    char why[WHY];
+    const bytes *b = &training_pef;
+    size_t size = samba_runtime_bytes(b->at, b->size, why, sizeof why);
+    for (size_t shift = 0; shift < 64; shift += 7) {
+        uint8_t *memory = (uint8_t *)malloc(size + shift);
+        CHECK(memory && samba_runtime_run(samba_runtime_open(b->at, b->size, memory + shift, size, why, sizeof why), 0));
+        CHECK(!samba_runtime_open(b->at, b->size, memory + shift, size - 1, why, sizeof why));
+        CHECK(strstr(why, "bytes of memory are needed"));
+        free(memory);
+    }
+    CHECK(!samba_runtime_open(b->at, b->size, NULL, size, why, sizeof why));
+    CHECK(!samba_runtime_open(b->at, b->size, NULL, size, NULL, 0));
+    CHECK(!samba_runtime_bytes(NULL, 0, why, sizeof why) && !samba_runtime_bytes(NULL, 1000, why, 1));
+    CHECK(why[0] == 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *program = argc > 0 ? argv[0] : "pef";
+    char log[PATH + 8];
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    snprintf(path, sizeof path, "%.500s.pef", program);
+    snprintf(other_path, sizeof other_path, "%.500s.ckpt", program);
+    snprintf(log, sizeof log, "%s.log", path);
+    RUN(test_xxh64);
+    RUN(test_make);
+    if (!test_failed) {
+        RUN(test_lies);
+        RUN(test_memory_size);
+        RUN(test_many_symbols);
+        RUN(test_cut_training);
+        RUN(test_cut_checkpoint);
+        RUN(test_cut_inference);
+        RUN(test_damaged_training);
+        RUN(test_damaged_checkpoint);
+        RUN(test_damaged_inference);
+        RUN(test_odd_numbers);
+        RUN(test_shuffled_numbers);
+        CHECK(n_run > 1000 && n_refused > 100000);
+        printf("%ld files refused, %ld run (%.3f s the longest), %ld not run because they are large\n", n_refused, n_run, slowest, n_large);
+    }
+    free(training_pef.at), free(checkpoint_pef.at), free(inference_pef.at), free(ops_pef.at);
+    remove(path);
+    remove(other_path);
+    remove(log);
+    return test_summary();
+}
