@@ -309,6 +309,7 @@ typedef struct samba_args {
     int64_t begin, end;
     void *scratch;                      /* samba_work.scratch bytes, 64-byte aligned */
     float *local;                       /* SAMBA_LOCAL_BYTES of the thread's own */
+    int32_t microbatch;                 /* which one of the batch runs now */
     int32_t isa;                        /* instruction set chosen at run time */
     /* false: dropout is off, batch_norm uses its running values */
     bool train;
@@ -582,7 +583,8 @@ SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_t
                                                        int32_t axis);
 /* dx; and dw, db (n) unless dwb is NULL. w may be NULL. */
 SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                  samba_tensor *w, float eps, samba_tensor *dwb[2]);
+                                                  samba_tensor *w, float eps,
+                                                  samba_tensor *dwb[2]);
 /* dx; and dw (n) unless dw is NULL. w may be NULL. */
 SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
                                                     samba_tensor *w,
@@ -590,7 +592,7 @@ SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tens
 /* dlogits (*,C). dloss is (), or (*) with reduction none. */
 SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits,
                                                      samba_tensor *target,
-                                                         const samba_loss_opts *opts);
+                                                     const samba_loss_opts *opts);
 /* dlogp (*,C) with C = classes, from targets (*). */
 SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
                                            int32_t classes, const samba_loss_opts *opts);
@@ -602,12 +604,11 @@ SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
                                                                samba_tensor *mask,
                                                                const samba_attention_opts *opts,
-                                                                       samba_tensor **lse);
+                                                               samba_tensor **lse);
 /* dq; and dk, dv. in: dy, q, k, v, y, lse, mask or NULL, dlse or NULL. The mask gets no gradient.
    scale is not 0. */
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(samba_tensor *const in[8],
-        const samba_attention_opts *opts,
-                                                                    samba_tensor *dkv[2]);
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
+    samba_tensor *const in[8], const samba_attention_opts *opts, samba_tensor *dkv[2]);
 #endif
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -3421,7 +3422,8 @@ SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 }
 SAMBA__NO_VJP(count)
 
-/* ---- zero: x <- 0, and accumulate: x <- x + y, for gradients of microbatches ---- */
+/* ---- zero: x <- 0, and accumulate: x <- x + y, for gradients and losses of microbatches;
+   attribute of accumulate, 1: begin anew with the first microbatch ---- */
 
 SAMBA__FN bool samba__zero_shape(samba_call *c)
 {
@@ -3439,7 +3441,7 @@ SAMBA__NO_VJP(zero)
 
 SAMBA__FN bool samba__accumulate_shape(samba_call *c)
 {
-    if (!samba__expect(c, 2, 2, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) {
+    if (!samba__expect(c, 2, 2, 1) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) {
         return false;
     }
     if (!samba__same_shape(&c->in[0].shape, &c->in[1].shape)) {
@@ -3451,8 +3453,11 @@ SAMBA__FN bool samba__accumulate_shape(samba_call *c)
 SAMBA__FN void samba__accumulate_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
+    bool anew = a->attr[0] && a->microbatch == 0;
     int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) a->out[0][i] += a->in[1][i];
+    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) {
+        a->out[0][i] = anew ? a->in[1][i] : a->out[0][i] + a->in[1][i];
+    }
 }
 SAMBA__NO_VJP(accumulate)
 
@@ -4945,9 +4950,9 @@ SAMBA__FN samba_tensor *samba__conv_backward(samba__made made, samba_tensor *a, 
    cache, less what copies by 8 overrun. The bands of dx order its sums, so they are the same in any
    build: the dP of a channel fits even a small block. */
 enum { SAMBA__COPY = 8, SAMBA__DX_BLOCK = 3072, SAMBA__CACHED_BLOCK = 65536 };
-#define SAMBA__CONV_FREE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4 - SAMBA__COPY)
-#define SAMBA__BLOCK samba__min64(SAMBA__CONV_FREE, SAMBA__CACHED_BLOCK)
-typedef char samba__block_fits[SAMBA__CONV_FREE >= SAMBA__DX_BLOCK ? 1 : -1];
+#define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4 - SAMBA__COPY)
+#define SAMBA__BLOCK samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK)
+typedef char samba__block_fits[SAMBA__SPARE >= SAMBA__DX_BLOCK ? 1 : -1];
 
 /* The geometry and the units of work. A unit is a group and a set of bands of images: for y one
    band, for dx an image; for dw up to 8 sets share the images, but not if partial sums of a large w
@@ -4973,7 +4978,8 @@ SAMBA__FN samba__slide samba__conv_of(samba__made made, const samba_spec *in, co
     v.each = made == SAMBA__MAKES_Y ? 1 : v.bands;
     v.items = v.images * v.bands / v.each;              /* of `each` bands; sets share them */
     v.sets = made == SAMBA__MAKES_DW ? samba__max64(few, 1) : v.items;
-    v.parts = samba__min64(v.cg, samba__ceil_div(made == SAMBA__MAKES_Y ? 1 : 8, v.sets * v.groups));
+    int64_t least = made == SAMBA__MAKES_Y ? 1 : 8;
+    v.parts = samba__min64(v.cg, samba__ceil_div(least, v.sets * v.groups));
     return v;
 }
 
@@ -5337,7 +5343,8 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_o
 SAMBA__KIN(max_pool2d, pooling, SAMBA__MAX_FORWARD)
 SAMBA__FN void samba__max_pool2d_vjp(samba_vjp *g)
 {
-    g->din[0] = samba__emit2(SAMBA__OP_max_pool2d_backward, g->in[0], g->dout[0], g->attr, g->n_attr);
+    g->din[0] = samba__emit2(SAMBA__OP_max_pool2d_backward, g->in[0], g->dout[0], g->attr,
+                              g->n_attr);
 }
 
 SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy,
@@ -5555,20 +5562,6 @@ SAMBA__FN bool samba__lines_shape(samba_call *c, int32_t n_in)
     return true;
 }
 
-SAMBA__FN void samba__lines_work(samba_work *w, const samba_call *c)
-{
-    samba__lines l = samba__lines_of(&c->in[0].shape, c->attr[0]);
-    w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]) * l.blocks;
-}
-
-/* Where unit u of the lines begins, and how many lines it has. */
-SAMBA__INLINE int64_t samba__lines_at(const samba__lines *l, int64_t u, int64_t *width)
-{
-    int64_t j = u % l->blocks * SAMBA__LINE_COLUMNS;
-    *width = samba__min64(SAMBA__LINE_COLUMNS, l->inner - j);
-    return u / l->blocks * l->n * l->inner + j;
-}
-
 /* Puts input 0 where the output will be, unless it lies there already: work is done in place. */
 SAMBA__INLINE void samba__lines_copy(float *y, const float *x, int64_t n, int64_t step,
                                      int64_t width)
@@ -5593,43 +5586,24 @@ SAMBA__INLINE void samba__softmax_row(float *y, int64_t n, bool logs)
     for (int64_t i = 0; i < n; i++) y[i] /= sum;
 }
 
-SAMBA__INLINE void samba__softmax_columns(float *y, int64_t n, int64_t step, int64_t width,
-                                          bool logs)
+SAMBA__INLINE void samba__softmax_columns(float *y, const samba__lines *l, int64_t width, bool logs)
 {
     float top[SAMBA__LINE_COLUMNS], sum[SAMBA__LINE_COLUMNS];
+    int64_t step = l->inner, end = l->n * step;
     for (int64_t j = 0; j < width; j++) top[j] = y[j], sum[j] = 0.0f;
-    for (int64_t i = 1; i < n; i++) {
-        const float *row = y + i * step;
-        for (int64_t j = 0; j < width; j++) top[j] = row[j] > top[j] ? row[j] : top[j];
+    for (int64_t i = step; i < end; i += step) {
+        for (int64_t j = 0; j < width; j++) top[j] = y[i + j] > top[j] ? y[i + j] : top[j];
     }
-    for (int64_t i = 0; i < n; i++) {
-        float *row = y + i * step;
+    for (int64_t i = 0; i < end; i += step) {
         for (int64_t j = 0; j < width; j++) {
-            float x = row[j] - top[j], e = samba__exp(x);
-            row[j] = logs ? x : e;
+            float x = y[i + j] - top[j], e = samba__exp(x);
+            y[i + j] = logs ? x : e;
             sum[j] += e;
         }
     }
     for (int64_t j = 0; j < width; j++) sum[j] = logs ? samba__log(sum[j]) : sum[j];
-    for (int64_t i = 0; i < n; i++) {
-        float *row = y + i * step;
-        for (int64_t j = 0; j < width; j++) row[j] = logs ? row[j] - sum[j] : row[j] / sum[j];
-    }
-}
-
-SAMBA__INLINE void samba__softmax_units(const samba_args *a, bool logs)
-{
-    samba__lines l = samba__lines_of(&a->in_spec[0].shape, a->attr[0]);
-    for (int64_t u = a->begin, width; u < a->end; u++) {
-        int64_t at = samba__lines_at(&l, u, &width);
-        float *y = a->out[0] + at;
-        if (l.inner == 1) {
-            samba__lines_copy(y, a->in[0] + at, 1, l.n, l.n);
-            samba__softmax_row(y, l.n, logs);
-        } else {
-            samba__lines_copy(y, a->in[0] + at, l.n, l.inner, width);
-            samba__softmax_columns(y, l.n, l.inner, width, logs);
-        }
+    for (int64_t i = 0; i < end; i += step) {
+        for (int64_t j = 0; j < width; j++) y[i + j] = logs ? y[i + j] - sum[j] : y[i + j] / sum[j];
     }
 }
 
@@ -5643,36 +5617,36 @@ SAMBA__INLINE void samba__softmax_row_backward(float *SAMBA__RESTRICT dx,
 }
 
 SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx,
-                                                   const float *SAMBA__RESTRICT y, int64_t n,
-                                                   int64_t step, int64_t width, bool logs)
+                                                   const float *SAMBA__RESTRICT y,
+                                                   const samba__lines *l, int64_t width, bool logs)
 {
-    float sum[SAMBA__LINE_COLUMNS];
-    for (int64_t j = 0; j < width; j++) sum[j] = 0.0f;
-    for (int64_t i = 0; i < n; i++) {
+    float sum[SAMBA__LINE_COLUMNS] = { 0 };
+    int64_t step = l->inner;
+    for (int64_t i = 0; i < l->n; i++) {
         for (int64_t j = 0; j < width; j++)
             sum[j] = samba__fma(dx[i * step + j], logs ? 1.0f : y[i * step + j], sum[j]);
     }
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = i * step, k = 0; k < width; j++, k++) {
+    for (int64_t i = 0; i < l->n; i++) {
+        for (int64_t j = i * step, k = 0; k < width; j++, k++)
             dx[j] = logs ? samba__fma(-samba__exp(y[j]), sum[k], dx[j]) : y[j] * (dx[j] - sum[k]);
-        }
     }
 }
 
-SAMBA__INLINE void samba__softmax_backward_units(const samba_args *a, bool logs)
+SAMBA__INLINE void samba__softmax_units(const samba_args *a, bool logs, bool backward)
 {
     samba__lines l = samba__lines_of(&a->in_spec[0].shape, a->attr[0]);
-    for (int64_t u = a->begin, width; u < a->end; u++) {
-        int64_t at = samba__lines_at(&l, u, &width);
-        const float *y = a->in[1] + at;
-        float *dx = a->out[0] + at;
-        if (l.inner == 1) {
-            samba__lines_copy(dx, a->in[0] + at, 1, l.n, l.n);
-            samba__softmax_row_backward(dx, y, l.n, logs);
-        } else {
-            samba__lines_copy(dx, a->in[0] + at, l.n, l.inner, width);
-            samba__softmax_columns_backward(dx, y, l.n, l.inner, width, logs);
-        }
+    bool rows = l.inner == 1;
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t first = u % l.blocks * SAMBA__LINE_COLUMNS;
+        int64_t at = u / l.blocks * l.n * l.inner + first;
+        int64_t width = rows ? l.n : samba__min64(SAMBA__LINE_COLUMNS, l.inner - first);
+        const float *y = backward ? a->in[1] + at : NULL;
+        float *out = a->out[0] + at;
+        samba__lines_copy(out, a->in[0] + at, rows ? 1 : l.n, l.inner, width);
+        if (rows && backward) samba__softmax_row_backward(out, y, l.n, logs);
+        else if (rows) samba__softmax_row(out, l.n, logs);
+        else if (backward) samba__softmax_columns_backward(out, y, &l, width, logs);
+        else samba__softmax_columns(out, &l, width, logs);
     }
 }
 
@@ -5682,8 +5656,15 @@ SAMBA__OP_API samba_tensor *samba_softmax(samba_tensor *x, int32_t axis)
     return samba__emit1(SAMBA__OP_softmax, x, &axis, 1);
 }
 SAMBA__FN bool samba__softmax_shape(samba_call *c) { return samba__lines_shape(c, 1); }
-SAMBA__FN void samba__softmax_work(samba_work *w, const samba_call *c) { samba__lines_work(w, c); }
-SAMBA__KERNEL void samba__softmax_kernel(const samba_args *a) { samba__softmax_units(a, false); }
+SAMBA__FN void samba__softmax_work(samba_work *w, const samba_call *c)
+{
+    samba__lines l = samba__lines_of(&c->in[0].shape, c->attr[0]);
+    w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]) * l.blocks;
+}
+SAMBA__KERNEL void samba__softmax_kernel(const samba_args *a)
+{
+    samba__softmax_units(a, false, false);
+}
 SAMBA__FN void samba__softmax_vjp(samba_vjp *g)
 {
     g->din[0] = samba_softmax_backward(g->dout[0], g->out[0], g->attr[0]);
@@ -5697,11 +5678,11 @@ SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tenso
 SAMBA__FN bool samba__softmax_backward_shape(samba_call *c) { return samba__lines_shape(c, 2); }
 SAMBA__FN void samba__softmax_backward_work(samba_work *w, const samba_call *c)
 {
-    samba__lines_work(w, c);
+    samba__softmax_work(w, c);
 }
 SAMBA__KERNEL void samba__softmax_backward_kernel(const samba_args *a)
 {
-    samba__softmax_backward_units(a, false);
+    samba__softmax_units(a, false, true);
 }
 SAMBA__NO_SECOND(softmax_backward)
 
@@ -5713,9 +5694,12 @@ SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis)
 SAMBA__FN bool samba__log_softmax_shape(samba_call *c) { return samba__lines_shape(c, 1); }
 SAMBA__FN void samba__log_softmax_work(samba_work *w, const samba_call *c)
 {
-    samba__lines_work(w, c);
+    samba__softmax_work(w, c);
 }
-SAMBA__KERNEL void samba__log_softmax_kernel(const samba_args *a) { samba__softmax_units(a, true); }
+SAMBA__KERNEL void samba__log_softmax_kernel(const samba_args *a)
+{
+    samba__softmax_units(a, true, false);
+}
 SAMBA__FN void samba__log_softmax_vjp(samba_vjp *g)
 {
     g->din[0] = samba_log_softmax_backward(g->dout[0], g->out[0], g->attr[0]);
@@ -5730,11 +5714,11 @@ SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_t
 SAMBA__FN bool samba__log_softmax_backward_shape(samba_call *c) { return samba__lines_shape(c, 2); }
 SAMBA__FN void samba__log_softmax_backward_work(samba_work *w, const samba_call *c)
 {
-    samba__lines_work(w, c);
+    samba__softmax_work(w, c);
 }
 SAMBA__KERNEL void samba__log_softmax_backward_kernel(const samba_args *a)
 {
-    samba__softmax_backward_units(a, true);
+    samba__softmax_units(a, true, true);
 }
 SAMBA__NO_SECOND(log_softmax_backward)
 
@@ -5746,32 +5730,19 @@ SAMBA__NO_SECOND(log_softmax_backward)
 
 #define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
 
+SAMBA__FN int64_t samba__last_dim(const samba_spec *x) { return x->shape.dim[x->shape.ndim - 1]; }
+
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
 SAMBA__FN bool samba__norm_shape(samba_call *c, const char *signature, int32_t n_attr)
 {
     samba__binding b;
     if (!samba__expect(c, 1, 3, n_attr)) return false;
-    if (samba_attr_float(c->attr[0]) >= 0.0f) return samba__match(signature, c, &b);
-    return samba_refuse(c, SAMBA_ERANGE,
-                        "eps is negative or NaN; it must be 0 or more, such as 1e-5");
-}
-
-SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c)
-{
-    const samba_shape *x = &c->in[0].shape;
-    w->units[0] = samba__outer(x, x->ndim - 1);
-}
-
-SAMBA__FN void samba__norm_backward_work(samba_work *w, const samba_call *c)
-{
-    const samba_shape *x = &c->in[0].shape;
-    int64_t n = x->dim[x->ndim - 1],
-            parts = samba__ceil_div(samba__outer(x, x->ndim - 1), SAMBA__NORM_ROWS);
-    w->units[0] = parts;
-    if (c->n_out == 1) return;
-    w->n_phases = 2;
-    w->units[1] = samba__ceil_div(n, SAMBA__LINE_COLUMNS);
-    w->scratch = parts * n * (c->n_out - 1) * 4;
+    if (!(samba_attr_float(c->attr[0]) >= 0.0f))
+        return samba_refuse(c, SAMBA_ERANGE,
+                            "eps is negative or NaN; it must be 0 or more, such as 1e-5");
+    if (!samba__match(signature, c, &b)) return false;
+    if (n_attr == 2 && !c->attr[1]) c->n_out = 1;
+    return true;
 }
 
 /* x becomes h; returns r. */
@@ -5786,10 +5757,9 @@ SAMBA__INLINE float samba__norm_row(float *x, int64_t n, float eps, bool centere
 
 SAMBA__INLINE void samba__norm_units(const samba_args *a, bool centered)
 {
-    const samba_shape *shape = &a->in_spec[0].shape;
     const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL;
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
-    int64_t n = shape->dim[shape->ndim - 1];
+    int64_t n = samba__last_dim(a->in_spec);
     for (int64_t u = a->begin; u < a->end; u++) {
         float *SAMBA__RESTRICT y = a->out[0] + u * n;
         samba__lines_copy(y, a->in[0] + u * n, 1, n, n);
@@ -5800,7 +5770,7 @@ SAMBA__INLINE void samba__norm_units(const samba_args *a, bool centered)
     }
 }
 
-/* One row of dx; dw and db (NULL: not wanted) grow by the row's share. */
+/* A row: dx holds h and becomes the gradient. */
 SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy,
                                             const float *w, int64_t n, float r, bool centered)
 {
@@ -5820,45 +5790,48 @@ SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block,
     int64_t last = samba__min64(first + SAMBA__NORM_ROWS, samba_count(&a->in_spec[0].shape) / n);
     float *SAMBA__RESTRICT dw = parts > 0 ? (float *)a->scratch + block * n * parts : NULL;
     float *SAMBA__RESTRICT db = parts > 1 ? dw + n : NULL;
-    const float *w = a->n_in > 2 ? a->in[2] : NULL;
     if (parts) memset(dw, 0, (size_t)(n * parts) * 4);
     for (int64_t t = first; t < last; t++) {
         const float *dy = a->in[0] + t * n;
         float *SAMBA__RESTRICT h = a->out[0] + t * n, r;
         memcpy(h, a->in[1] + t * n, (size_t)n * 4);
         r = samba__norm_row(h, n, samba_attr_float(a->attr[0]), centered);
-        for (int64_t i = 0; dw && !db && i < n; i++) dw[i] = samba__fma(dy[i], h[i], dw[i]);
-        for (int64_t i = 0; dw && db && i < n; i++) {
-            dw[i] = samba__fma(dy[i], h[i], dw[i]);
-            db[i] += dy[i];
-        }
-        samba__norm_row_backward(h, dy, w, n, r, centered);
+        for (int64_t i = 0; dw && i < n; i++) dw[i] = samba__fma(dy[i], h[i], dw[i]);
+        for (int64_t i = 0; db && i < n; i++) db[i] += dy[i];
+        samba__norm_row_backward(h, dy, a->n_in > 2 ? a->in[2] : NULL, n, r, centered);
     }
 }
 
 /* Phase 1: 64 columns of dw and db, the blocks in order. */
-SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t block, int64_t n)
+SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t from, int64_t n)
 {
-    int64_t parts = a->n_out - 1, from = block * SAMBA__LINE_COLUMNS,
-            to = samba__min64(from + SAMBA__LINE_COLUMNS, n);
+    int64_t parts = a->n_out - 1, to = samba__min64(from + SAMBA__LINE_COLUMNS, n);
     int64_t n_blocks = samba__ceil_div(samba_count(&a->in_spec[0].shape) / n, SAMBA__NORM_ROWS);
-    for (int64_t k = 0; k < parts; k++) {
-        float *SAMBA__RESTRICT d = a->out[1 + k];
-        for (int64_t p = 0; p < n_blocks; p++) {
-            const float *SAMBA__RESTRICT part = (const float *)a->scratch + (p * parts + k) * n;
-            for (int64_t j = from; j < to; j++) d[j] = p ? d[j] + part[j] : part[j];
-        }
+    for (int64_t p = 0; p < n_blocks * parts; p++) {
+        const float *SAMBA__RESTRICT part = (const float *)a->scratch + p * n;
+        float *SAMBA__RESTRICT d = a->out[1 + p % parts];
+        for (int64_t j = from; j < to; j++) d[j] = p < parts ? part[j] : d[j] + part[j];
     }
 }
 
 SAMBA__INLINE void samba__norm_backward_units(const samba_args *a, bool centered)
 {
-    const samba_shape *x = &a->in_spec[0].shape;
-    int64_t n = x->dim[x->ndim - 1];
+    int64_t n = samba__last_dim(a->in_spec);
     for (int64_t u = a->begin; u < a->end; u++) {
         if (a->phase == 0) samba__norm_backward_rows(a, u, n, centered);
-        else samba__norm_backward_columns(a, u, n);
+        else samba__norm_backward_columns(a, u * SAMBA__LINE_COLUMNS, n);
     }
+}
+
+/* Emits a gradient: dx, and n_dw of dw and db unless dwb is NULL. */
+SAMBA__FN samba_tensor *samba__norm_backward(int32_t op, samba_tensor *const in[3], float eps,
+                                             samba_tensor **dwb, int32_t n_dw)
+{
+    samba_tensor *out[SAMBA_MAX_OUT] = { NULL }, *dx = NULL;
+    int32_t attr[2] = { samba_float_attr(eps), dwb != NULL };
+    if (in[0]) dx = samba__emit(in[0]->session, op, in, 3, attr, 2, out);
+    for (int32_t i = 0; dwb && i < n_dw; i++) dwb[i] = out[1 + i];
+    return dx;
 }
 
 SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
@@ -5873,7 +5846,7 @@ SAMBA__FN bool samba__layer_norm_shape(samba_call *c)
 }
 SAMBA__FN void samba__layer_norm_work(samba_work *w, const samba_call *c)
 {
-    samba__norm_work(w, c);
+    w->units[0] = samba_count(&c->in[0].shape) / samba__last_dim(c->in);
 }
 SAMBA__KERNEL void samba__layer_norm_kernel(const samba_args *a) { samba__norm_units(a, true); }
 SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
@@ -5890,21 +5863,21 @@ SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_te
                                                       samba_tensor *w, float eps,
                                                       samba_tensor *dwb[2])
 {
-    samba_tensor *in[3] = { dy, x, w }, *out[SAMBA_MAX_OUT] = { NULL };
-    int32_t attr[2] = { samba_float_attr(eps), dwb != NULL };
-    samba_tensor *dx = NULL;
-    if (dy) dx = samba__emit(dy->session, SAMBA__OP_layer_norm_backward, in, 3, attr, 2, out);
-    if (dwb) dwb[0] = out[1], dwb[1] = out[2];
-    return dx;
+    samba_tensor *in[3] = { dy, x, w };
+    return samba__norm_backward(SAMBA__OP_layer_norm_backward, in, eps, dwb, 2);
 }
 SAMBA__FN bool samba__layer_norm_backward_shape(samba_call *c)
 {
-    bool weights = c->n_attr == 2 && c->attr[1] != 0;
-    return samba__norm_shape(c, weights ? "*n,*n,n?->*n,n,n" : "*n,*n,n?->*n", 2);
+    return samba__norm_shape(c, "*n,*n,n?->*n,n,n", 2);
 }
 SAMBA__FN void samba__layer_norm_backward_work(samba_work *w, const samba_call *c)
 {
-    samba__norm_backward_work(w, c);
+    int64_t n = samba__last_dim(c->in);
+    w->units[0] = samba__ceil_div(samba_count(&c->in[0].shape) / n, SAMBA__NORM_ROWS);
+    if (c->n_out == 1) return;
+    w->n_phases = 2;
+    w->units[1] = samba__ceil_div(n, SAMBA__LINE_COLUMNS);
+    w->scratch = w->units[0] * n * (c->n_out - 1) * 4;
 }
 SAMBA__KERNEL void samba__layer_norm_backward_kernel(const samba_args *a)
 {
@@ -5918,34 +5891,31 @@ SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, flo
     return samba__emit2(SAMBA__OP_rms_norm, x, w, &attr, 1);
 }
 SAMBA__FN bool samba__rms_norm_shape(samba_call *c) { return samba__norm_shape(c, "*n,n?->*n", 1); }
-SAMBA__FN void samba__rms_norm_work(samba_work *w, const samba_call *c) { samba__norm_work(w, c); }
+SAMBA__FN void samba__rms_norm_work(samba_work *w, const samba_call *c)
+{
+    samba__layer_norm_work(w, c);
+}
 SAMBA__KERNEL void samba__rms_norm_kernel(const samba_args *a) { samba__norm_units(a, false); }
 SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
 {
-    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *dw = NULL;
+    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL;
     g->din[0] = samba_rms_norm_backward(g->dout[0], g->in[0], w, samba_attr_float(g->attr[0]),
-                                        w ? &dw : NULL);
-    if (w) g->din[1] = dw;
+                                        w ? &g->din[1] : NULL);
 }
 
 SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
                                                     samba_tensor *w, float eps, samba_tensor **dw)
 {
-    samba_tensor *in[3] = { dy, x, w }, *out[SAMBA_MAX_OUT] = { NULL };
-    int32_t attr[2] = { samba_float_attr(eps), dw != NULL };
-    samba_tensor *dx = NULL;
-    if (dy) dx = samba__emit(dy->session, SAMBA__OP_rms_norm_backward, in, 3, attr, 2, out);
-    if (dw) *dw = out[1];
-    return dx;
+    samba_tensor *in[3] = { dy, x, w };
+    return samba__norm_backward(SAMBA__OP_rms_norm_backward, in, eps, dw, 1);
 }
 SAMBA__FN bool samba__rms_norm_backward_shape(samba_call *c)
 {
-    bool weights = c->n_attr == 2 && c->attr[1] != 0;
-    return samba__norm_shape(c, weights ? "*n,*n,n?->*n,n" : "*n,*n,n?->*n", 2);
+    return samba__norm_shape(c, "*n,*n,n?->*n,n", 2);
 }
 SAMBA__FN void samba__rms_norm_backward_work(samba_work *w, const samba_call *c)
 {
-    samba__norm_backward_work(w, c);
+    samba__layer_norm_backward_work(w, c);
 }
 SAMBA__KERNEL void samba__rms_norm_backward_kernel(const samba_args *a)
 {
@@ -5954,26 +5924,37 @@ SAMBA__KERNEL void samba__rms_norm_backward_kernel(const samba_args *a)
 SAMBA__NO_SECOND(rms_norm_backward)
 
 /* ---- cross_entropy of a row: with p = softmax(x) and q = (1 - s) [c = target] + s/C,
-   loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]. Attributes: reduction, id to
-   ignore, then smoothing s (cross_entropy) or C (nll_backward).
+   loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]; dx = -dloss [c = target].
+   Attributes: reduction, id to ignore, then smoothing s (cross_entropy) or C (nll_backward).
    Label smoothing: Szegedy et al., CVPR 2016. ---- */
 
 enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
 
-SAMBA__FN void samba__loss_attr(const samba_loss_opts *opts, int32_t *attr)
+SAMBA__FN void samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3])
 {
     attr[SAMBA__LOSS_REDUCTION] = opts ? (int32_t)opts->reduction : SAMBA_REDUCE_MEAN;
     attr[SAMBA__LOSS_IGNORE] = opts && opts->use_ignore_index ? opts->ignore_index : -100;
     attr[SAMBA__LOSS_SMOOTHING] = samba_float_attr(opts ? opts->label_smoothing : 0.0f);
 }
 
-SAMBA__FN bool samba__expect_loss(samba_call *c, int32_t n_in, int32_t n_attr)
+/* `each` is the signature with reduction none, `one` that with a scalar loss. */
+SAMBA__FN bool samba__loss_shape(samba_call *c, int32_t n_in, int32_t n_attr, const char *each,
+                                 const char *one)
 {
+    samba__binding b;
     if (!samba__expect(c, n_in, n_in, n_attr)) return false;
     int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
-    if (reduction >= SAMBA_REDUCE_MEAN && reduction <= SAMBA_REDUCE_NONE) return true;
+    if (reduction >= SAMBA_REDUCE_MEAN && reduction <= SAMBA_REDUCE_NONE)
+        return samba__match(reduction == SAMBA_REDUCE_NONE ? each : one, c, &b);
     return samba_refuse(c, SAMBA_EARG, "reduction %d is none of mean (0), sum (1), none (2)",
                         reduction);
+}
+
+SAMBA__FN bool samba__forward_loss_shape(samba_call *c, int32_t n_attr)
+{
+    if (!samba__loss_shape(c, 2, n_attr, "*c,i:*->*", "*c,i:*->*")) return false;
+    if (c->attr[SAMBA__LOSS_REDUCTION] != SAMBA_REDUCE_NONE) c->out[0].shape = samba_scalar_shape();
+    return true;
 }
 
 SAMBA__FN bool samba__expect_smoothing(samba_call *c)
@@ -5981,24 +5962,6 @@ SAMBA__FN bool samba__expect_smoothing(samba_call *c)
     float s = samba_attr_float(c->attr[SAMBA__LOSS_SMOOTHING]);
     if (s >= 0.0f && s <= 1.0f) return true;
     return samba_refuse(c, SAMBA_ERANGE, "label_smoothing is out of range; it must be from 0 to 1");
-}
-
-SAMBA__FN bool samba__loss_shape(samba_call *c)
-{
-    samba__binding b;
-    if (!samba__match("*c,i:*->*", c, &b)) return false;
-    if (c->attr[SAMBA__LOSS_REDUCTION] != SAMBA_REDUCE_NONE) c->out[0].shape = samba_scalar_shape();
-    return true;
-}
-
-SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int32_t flops)
-{
-    w->units[0] = samba_count(&c->in[1].shape);
-    w->flops = flops * samba_count(&c->in[0].shape);
-    if (c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
-    w->n_phases = 2;
-    w->units[1] = 1;
-    w->scratch = w->units[0] * 4;
 }
 
 /* The class of row t, or -1 where the row does not count. A class out of range is a fault. */
@@ -6011,11 +5974,12 @@ SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t 
     return -1;
 }
 
-/* 1 over the number of targets that count; NaN if none does. */
+/* What a sum of losses is multiplied by. The mean is over targets that count; NaN if none does. */
 SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
 {
     const int32_t *id = samba__in_i32(a, which);
     int64_t n = samba_count(&a->in_spec[which].shape), counted = 0;
+    if (a->attr[SAMBA__LOSS_REDUCTION] != SAMBA_REDUCE_MEAN) return 1.0f;
     for (int64_t t = 0; t < n; t++) counted += id[t] != a->attr[SAMBA__LOSS_IGNORE];
     return counted ? 1.0f / (float)counted : SAMBA__NAN;
 }
@@ -6033,14 +5997,13 @@ SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t 
 /* Phase 0: a loss per row. Phase 1: their sum or mean. */
 SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
 {
-    const samba_shape *shape = &a->in_spec[0].shape;
-    int64_t n = shape->dim[shape->ndim - 1];
-    int32_t reduction = a->attr[SAMBA__LOSS_REDUCTION];
-    float *loss = reduction == SAMBA_REDUCE_NONE ? a->out[0] : (float *)a->scratch;
+    int64_t n = samba__last_dim(a->in_spec);
+    bool none = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
+    float *loss = none ? a->out[0] : (float *)a->scratch;
     float smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
     if (a->phase == 1) {
         float sum = samba__row_sum(loss, samba_count(&a->in_spec[1].shape));
-        a->out[0][0] = reduction == SAMBA_REDUCE_MEAN ? sum * samba__loss_share(a, 1) : sum;
+        a->out[0][0] = sum * samba__loss_share(a, 1);
         return;
     }
     for (int64_t t = a->begin; t < a->end; t++) {
@@ -6051,55 +6014,35 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
     }
 }
 
-/* Gradients, phase 0: the factor that all rows share, into scratch. */
-SAMBA__INLINE float samba__loss_factor(const samba_args *a, int32_t which_target)
-{
-    if (a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return 1.0f;
-    if (a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_SUM) return a->in[0][0];
-    return a->in[0][0] * samba__loss_share(a, which_target);
-}
-
-SAMBA__FN void samba__loss_backward_work(samba_work *w, const samba_call *c, int32_t flops)
-{
-    w->n_phases = 2;
-    w->units[0] = 1;
-    w->units[1] = samba_count(&c->in[c->n_in - 1].shape);
-    w->scratch = 4;
-    w->flops = flops * samba_count(&c->out[0].shape);
-}
-
 SAMBA__INLINE void samba__cross_entropy_row_backward(float *SAMBA__RESTRICT dx,
                                                      const float *SAMBA__RESTRICT x, int64_t n,
-                                                     int32_t target, float smoothing, float dloss)
+                                                     float smoothing, float dloss)
 {
     float top = samba__row_max(x, n), share = samba__mul(-dloss, smoothing / (float)n), sum;
     for (int64_t i = 0; i < n; i++) dx[i] = samba__exp(x[i] - top);
     sum = samba__row_sum(dx, n);
     for (int64_t i = 0; i < n; i++) dx[i] = samba__fma(dloss, dx[i] / sum, share);
-    dx[target] = samba__fma(-dloss, 1.0f - smoothing, dx[target]);
 }
 
+/* Phase 0: the gradient of a row's loss where all rows share it, into scratch. Phase 1: rows. */
 SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
 {
-    const samba_shape *shape = &a->out_spec[0].shape;
-    int64_t n = shape->dim[shape->ndim - 1];
+    int64_t n = samba__last_dim(a->out_spec);
     int32_t which = logits ? 2 : 1;
-    float *factor = (float *)a->scratch;
+    bool none = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
     float smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
+    float *shared = (float *)a->scratch;
     if (a->phase == 0) {
-        *factor = samba__loss_factor(a, which);
+        *shared = a->in[0][0] * samba__loss_share(a, which);
         return;
     }
     for (int64_t t = a->begin; t < a->end; t++) {
-        float *dx = a->out[0] + t * n;
-        float dloss = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE ? a->in[0][t] : *factor;
+        float *dx = a->out[0] + t * n, dloss = none ? a->in[0][t] : *shared;
         int32_t target = samba__target(a, which, t, n);
-        if (target >= 0 && logits) {
-            samba__cross_entropy_row_backward(dx, a->in[1] + t * n, n, target, smoothing, dloss);
-            continue;
-        }
-        memset(dx, 0, (size_t)n * 4);
-        if (target >= 0) dx[target] = -dloss;
+        if (target >= 0 && logits)
+            samba__cross_entropy_row_backward(dx, a->in[1] + t * n, n, smoothing, dloss);
+        else memset(dx, 0, (size_t)n * 4);
+        if (target >= 0) dx[target] = samba__fma(-dloss, 1.0f - smoothing, dx[target]);
     }
 }
 
@@ -6116,27 +6059,18 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tens
 }
 SAMBA__FN bool samba__cross_entropy_shape(samba_call *c)
 {
-    return samba__expect_loss(c, 2, 3) && samba__expect_smoothing(c) && samba__loss_shape(c);
+    return samba__forward_loss_shape(c, 3) && samba__expect_smoothing(c);
 }
 SAMBA__FN void samba__cross_entropy_work(samba_work *w, const samba_call *c)
 {
-    samba__loss_work(w, c, 20);
+    samba__nll_work(w, c);
+    w->flops = 20 * samba_count(&c->in[0].shape);
 }
 SAMBA__KERNEL void samba__cross_entropy_kernel(const samba_args *a) { samba__loss_units(a, true); }
-SAMBA__FN void samba__loss_opts_of(const samba_vjp *g, samba_loss_opts *opts)
-{
-    memset(opts, 0, sizeof *opts);
-    opts->reduction = (samba_reduction)g->attr[SAMBA__LOSS_REDUCTION];
-    opts->use_ignore_index = true;
-    opts->ignore_index = g->attr[SAMBA__LOSS_IGNORE];
-    if (g->n_attr > SAMBA__LOSS_SMOOTHING)
-        opts->label_smoothing = samba_attr_float(g->attr[SAMBA__LOSS_SMOOTHING]);
-}
 SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
 {
-    samba_loss_opts opts;
-    samba__loss_opts_of(g, &opts);
-    g->din[0] = samba_cross_entropy_backward(g->dout[0], g->in[0], g->in[1], &opts);
+    g->din[0] = samba__emit3(SAMBA__OP_cross_entropy_backward, g->dout[0], g->in[0], g->in[1],
+                             g->attr, 3);
 }
 
 SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits,
@@ -6149,14 +6083,12 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, sa
 }
 SAMBA__FN bool samba__cross_entropy_backward_shape(samba_call *c)
 {
-    samba__binding b;
-    if (!samba__expect_loss(c, 3, 3) || !samba__expect_smoothing(c)) return false;
-    bool none = c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
-    return samba__match(none ? "*,*c,i:*->*c" : ",*c,i:*->*c", c, &b);
+    return samba__loss_shape(c, 3, 3, "*,*c,i:*->*c", ",*c,i:*->*c") && samba__expect_smoothing(c);
 }
 SAMBA__FN void samba__cross_entropy_backward_work(samba_work *w, const samba_call *c)
 {
-    samba__loss_backward_work(w, c, 20);
+    samba__nll_backward_work(w, c);
+    w->flops = 20 * samba_count(&c->out[0].shape);
 }
 SAMBA__KERNEL void samba__cross_entropy_backward_kernel(const samba_args *a)
 {
@@ -6171,22 +6103,21 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
     samba__loss_attr(opts, attr);
     return samba__emit2(SAMBA__OP_nll, logp, target, attr, 2);
 }
-SAMBA__FN bool samba__nll_shape(samba_call *c)
-{
-    return samba__expect_loss(c, 2, 2) && samba__loss_shape(c);
-}
+SAMBA__FN bool samba__nll_shape(samba_call *c) { return samba__forward_loss_shape(c, 2); }
 SAMBA__FN void samba__nll_work(samba_work *w, const samba_call *c)
 {
-    samba__loss_work(w, c, 0);
-    w->flops = w->units[0];
+    w->units[0] = w->flops = samba_count(&c->in[1].shape);
+    if (c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
+    w->n_phases = 2;
+    w->units[1] = 1;
+    w->scratch = w->units[0] * 4;
 }
 SAMBA__KERNEL void samba__nll_kernel(const samba_args *a) { samba__loss_units(a, false); }
 SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 {
     const samba_shape *x = &g->in[0]->shape;
-    samba_loss_opts opts;
-    samba__loss_opts_of(g, &opts);
-    g->din[0] = samba_nll_backward(g->dout[0], g->in[1], x->dim[x->ndim - 1], &opts);
+    int32_t attr[3] = { g->attr[0], g->attr[1], x->dim[x->ndim - 1] };
+    g->din[0] = samba__emit2(SAMBA__OP_nll_backward, g->dout[0], g->in[1], attr, 3);
 }
 
 SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
@@ -6212,15 +6143,15 @@ SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
 
 SAMBA__FN bool samba__nll_backward_shape(samba_call *c)
 {
-    samba__binding b;
-    if (!samba__expect_loss(c, 2, 3)) return false;
-    bool none = c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
-    return samba__match(none ? "*,i:*->*" : ",i:*->*", c, &b)
+    return samba__loss_shape(c, 2, 3, "*,i:*->*", ",i:*->*")
            && samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
 }
 SAMBA__FN void samba__nll_backward_work(samba_work *w, const samba_call *c)
 {
-    samba__loss_backward_work(w, c, 1);
+    w->n_phases = 2;
+    w->units[0] = 1;
+    w->units[1] = samba_count(&c->in[c->n_in - 1].shape);
+    w->scratch = 4;
 }
 SAMBA__KERNEL void samba__nll_backward_kernel(const samba_args *a)
 {
@@ -6321,25 +6252,29 @@ SAMBA__FN void samba__lookup_backward_vjp(samba_vjp *g)
     (SAMBA__GEMM_LOCAL + sizeof(float) * (2 * SAMBA__ATTEND_BLOCK + 2 * SAMBA__ATTEND_ROWS))
 typedef char samba__attend_fits[SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
 
-/* Where everything is for one element of the leading dimensions. */
+/* One element of the leading dimensions, and the current block of its scores. */
 typedef struct samba__attention {
-    const float *q, *k, *v;             /* (T,D) (S,D) (S,E) */
+    const samba_args *args;
     int64_t T, S, D, E, batch;
     float scale;
     bool causal;
+    int32_t first, mask;                /* inputs: q, then k and v; the mask */
+    const float *q, *k, *v;             /* (T,D) (S,D) (S,E) */
     const float *mask_f32;              /* at most one; (t,s) is at t * t_step + s * s_step */
     const uint8_t *mask_bool;
     int64_t t_step, s_step;
-    int64_t t, rows, s, keys;           /* the current block of scores */
+    int64_t t, rows, s, keys;           /* the current block */
+    float *p, *ds;                      /* scores of a block: the thread's buffers */
 } samba__attention;
 
-/* Shapes only; q is input `first`. */
-SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, int32_t first,
-                                               const int32_t *attr)
+/* Shapes only. */
+SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32_t *attr,
+                                               bool backward)
 {
-    const samba_shape *q = &in[first].shape, *v = &in[first + 2].shape;
     samba__attention at;
     memset(&at, 0, sizeof at);
+    at.first = backward ? 1 : 0, at.mask = backward ? 6 : 3;
+    const samba_shape *q = &in[at.first].shape, *v = &in[at.first + 2].shape;
     at.T = q->dim[q->ndim - 2], at.D = q->dim[q->ndim - 1];
     at.S = v->dim[v->ndim - 2], at.E = v->dim[v->ndim - 1];
     at.batch = samba__outer(q, q->ndim - 2);
@@ -6349,16 +6284,18 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, int32_t fir
 }
 
 /* Points at element b of the batch. */
-SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int32_t first,
-                                     int32_t mask, int64_t b)
+SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
-    const samba_shape *q = &a->in_spec[first].shape;
+    const samba_shape *q = &a->in_spec[at->first].shape;
     int64_t offset = 0, step = 1;
-    at->q = a->in[first] + b * at->T * at->D;
-    at->k = a->in[first + 1] + b * at->S * at->D;
-    at->v = a->in[first + 2] + b * at->S * at->E;
-    if (mask >= a->n_in || !a->in[mask]) return;
-    const samba_shape *m = &a->in_spec[mask].shape;
+    at->args = a;
+    at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    at->ds = at->p + SAMBA__ATTEND_BLOCK;
+    at->q = a->in[at->first] + b * at->T * at->D;
+    at->k = a->in[at->first + 1] + b * at->S * at->D;
+    at->v = a->in[at->first + 2] + b * at->S * at->E;
+    if (at->mask >= a->n_in || !a->in[at->mask]) return;
+    const samba_shape *m = &a->in_spec[at->mask].shape;
     for (int32_t i = m->ndim - 1, iq = q->ndim - 1; i >= 0; i--, iq--) {
         int64_t my_step = m->dim[i] == 1 ? 0 : step;
         if (i == m->ndim - 1) at->s_step = my_step;
@@ -6366,8 +6303,8 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
         else offset += b % q->dim[iq] * my_step, b /= q->dim[iq];
         step *= m->dim[i];
     }
-    if (a->in_spec[mask].dtype == SAMBA_F32) at->mask_f32 = a->in[mask] + offset;
-    else at->mask_bool = (const uint8_t *)(const void *)a->in[mask] + offset;
+    if (a->in_spec[at->mask].dtype == SAMBA_F32) at->mask_f32 = a->in[at->mask] + offset;
+    else at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
 
 /* To the block of rows t ..., keys s ...; if causal, without rows that see none of its keys. */
@@ -6381,59 +6318,42 @@ SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64
     return at->rows > 0;
 }
 
-/* A matrix inside another: element (i,j) is x[i * row + j * col]. */
-typedef struct samba__matrix { const float *x; int64_t rows, cols, row, col; } samba__matrix;
-
-SAMBA__FN samba__matrix samba__matrix_of(const float *x, int64_t rows, int64_t cols, int64_t row)
-{
-    samba__matrix m = { x, rows, cols, row, 1 };
-    return m;
-}
-
-SAMBA__FN samba__matrix samba__turned(samba__matrix m)
-{
-    samba__matrix turned = { m.x, m.cols, m.rows, m.col, m.row };
-    return turned;
-}
-
-/* c = x y, or c += x y: the library's product for one block. */
-SAMBA__FN void samba__block_product(const samba_args *a, float *c, int64_t c_row, samba__matrix x,
-                                    samba__matrix y, bool add)
+/* The current block of x y^T, x (T,n), y (S,n). */
+SAMBA__FN void samba__attention_product(const samba__attention *at, float *block, const float *x,
+                                        const float *y, int64_t n)
 {
     samba__gemm g;
     memset(&g, 0, sizeof g);
-    g.m = x.rows, g.n = y.cols, g.k = x.cols;
-    g.a = x.x, g.a_row = x.row, g.a_col = x.col;
-    g.b = y.x, g.b_row = y.row, g.b_col = y.col;
-    g.c = c, g.c_row = c_row;
-    g.accumulate = add;
-    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), a->local, a->isa);
+    g.m = at->rows, g.n = at->keys, g.k = n;
+    g.a = x + at->t * n, g.a_row = n, g.a_col = 1;
+    g.b = y + at->s * n, g.b_row = 1, g.b_col = n;
+    g.c = block, g.c_row = SAMBA__ATTEND_KEYS;
+    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
 }
 
-/* The current block's part of q or another (T,n), of k or v (S,n), and of scores. */
-SAMBA__FN samba__matrix samba__query_rows(const samba__attention *at, const float *x, int64_t n)
+/* to (T,n) += block x, x (S,n); or, by keys, to (S,n) += block^T x, x (T,n). */
+SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const float *block,
+                                    const float *x, int64_t n, bool by_keys)
 {
-    return samba__matrix_of(x + at->t * n, at->rows, n, n);
-}
-SAMBA__FN samba__matrix samba__key_rows(const samba__attention *at, const float *x, int64_t n)
-{
-    return samba__matrix_of(x + at->s * n, at->keys, n, n);
-}
-SAMBA__FN samba__matrix samba__score_rows(const samba__attention *at, const float *score)
-{
-    return samba__matrix_of(score, at->rows, at->keys, SAMBA__ATTEND_KEYS);
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.m = by_keys ? at->keys : at->rows, g.n = n, g.k = by_keys ? at->rows : at->keys;
+    g.a = block, g.a_row = by_keys ? 1 : SAMBA__ATTEND_KEYS;
+    g.a_col = by_keys ? SAMBA__ATTEND_KEYS : 1;
+    g.b = x + (by_keys ? at->t : at->s) * n, g.b_row = n, g.b_col = 1;
+    g.c = to + (by_keys ? at->s : at->t) * n, g.c_row = n;
+    g.accumulate = true;
+    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
 }
 
-/* score = q k^T scale + mask for the current block; -inf where a row may not look. */
-SAMBA__INLINE void samba__attention_scores(const samba_args *a, const samba__attention *at,
-                                           float *score)
+/* p = q k^T scale + mask for the current block; -inf where a row may not look. */
+SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
 {
-    samba__block_product(a, score, SAMBA__ATTEND_KEYS, samba__query_rows(at, at->q, at->D),
-                         samba__turned(samba__key_rows(at, at->k, at->D)), false);
+    int64_t n = at->keys, step = at->s_step;
+    samba__attention_product(at, at->p, at->q, at->k, at->D);
     for (int64_t i = 0; i < at->rows; i++) {
-        float *SAMBA__RESTRICT x = score + i * SAMBA__ATTEND_KEYS;
-        int64_t t = at->t + i, n = at->keys, m = t * at->t_step + at->s * at->s_step,
-                step = at->s_step;
+        float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
+        int64_t t = at->t + i, m = t * at->t_step + at->s * step;
         const float *SAMBA__RESTRICT term = at->mask_f32;
         const uint8_t *SAMBA__RESTRICT may = at->mask_bool;
         for (int64_t j = 0; !term && j < n; j++) x[j] *= at->scale;
@@ -6465,29 +6385,20 @@ SAMBA__INLINE void samba__attention_row(float *x, int64_t n, float *y, int64_t E
     row->top = top;
 }
 
-/* The thread's buffers, behind what samba__gemm_run needs. */
-SAMBA__FN float *samba__attention_local(const samba_args *a)
+/* y (T,E) and lse (T) of the rows t ... */
+SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *lse, int64_t t)
 {
-    return a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-}
-
-/* y and lse of the rows t ... */
-SAMBA__INLINE void samba__attention_rows(const samba_args *a, samba__attention *at, float *y,
-                                         float *lse, int64_t t)
-{
-    float *score = samba__attention_local(a);
-    samba__attended *row = (samba__attended *)(void *)(score + SAMBA__ATTEND_BLOCK);
+    samba__attended *row = (samba__attended *)(void *)at->ds;
     int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
     memset(y + t * E, 0, (size_t)(rows * E) * 4);
     for (int64_t i = 0; i < rows; i++) row[i].top = -SAMBA__INF, row[i].sum = 0.0f;
     for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
-        samba__attention_scores(a, at, score);
+        samba__attention_scores(at);
         for (int64_t i = 0; i < at->rows; i++) {
-            samba__attention_row(score + i * SAMBA__ATTEND_KEYS, at->keys, y + (at->t + i) * E, E,
+            samba__attention_row(at->p + i * SAMBA__ATTEND_KEYS, at->keys, y + (at->t + i) * E, E,
                                  &row[at->t - t + i]);
         }
-        samba__block_product(a, y + at->t * E, E, samba__score_rows(at, score),
-                             samba__key_rows(at, at->v, E), true);
+        samba__attention_add(at, y, at->p, at->v, E, false);
     }
     for (int64_t i = 0; i < rows; i++) {
         float sum = row[i].sum > 0.0f || row[i].sum != row[i].sum ? row[i].sum : 1.0f;
@@ -6496,23 +6407,117 @@ SAMBA__INLINE void samba__attention_rows(const samba_args *a, samba__attention *
     }
 }
 
-/* The current block once more: p = P, ds = dS, from lse and delta = sum(dy y) of each row. */
-SAMBA__INLINE void samba__attention_again(const samba_args *a, const samba__attention *at,
-                                          const float *dy, const float *lse, const float *delta)
+/* Phase 0: delta of rows t ... of element b: sum(dy y), less what comes through lse. */
+SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *delta, int64_t b,
+                                          int64_t t)
 {
-    float *p = samba__attention_local(a), *ds = p + SAMBA__ATTEND_BLOCK;
-    samba__attention_scores(a, at, p);
-    samba__block_product(a, ds, SAMBA__ATTEND_KEYS, samba__query_rows(at, dy, at->E),
-                         samba__turned(samba__key_rows(at, at->v, at->E)), false);
+    const samba_args *a = at->args;
+    const float *dlse = a->n_in > 7 ? a->in[7] : NULL;
+    int64_t from = b * at->T + t, to = b * at->T + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
+    for (int64_t i = from; i < to; i++) {
+        delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E)
+                   - (dlse ? dlse[i] : 0.0f);
+    }
+}
+
+/* The current block once more: p = P, ds = dS, from lse and delta of each row of element b. */
+SAMBA__INLINE void samba__attention_again(const samba__attention *at, int64_t b)
+{
+    const float *lse = at->args->in[5] + b * at->T + at->t;
+    const float *delta = (const float *)at->args->scratch + b * at->T + at->t;
+    samba__attention_scores(at);
+    samba__attention_product(at, at->ds, at->args->in[0] + b * at->T * at->E, at->v, at->E);
     for (int64_t i = 0; i < at->rows; i++) {
-        float *SAMBA__RESTRICT x = p + i * SAMBA__ATTEND_KEYS;
-        float *SAMBA__RESTRICT d = ds + i * SAMBA__ATTEND_KEYS;
-        float top = lse[at->t + i] == -SAMBA__INF ? 0.0f : lse[at->t + i], sum = delta[at->t + i];
+        float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
+        float *SAMBA__RESTRICT d = at->ds + i * SAMBA__ATTEND_KEYS;
+        float top = lse[i] == -SAMBA__INF ? 0.0f : lse[i], sum = delta[i];
         for (int64_t j = 0; j < at->keys; j++) {
             x[j] = samba__exp(x[j] - top);
             d[j] = x[j] * (d[j] - sum) * at->scale;
         }
     }
+}
+
+/* Phase 1: dk and dv of the keys s ..., from all rows in order. */
+SAMBA__INLINE void samba__attention_keys(samba__attention *at, int64_t b, int64_t s)
+{
+    const float *dy = at->args->in[0] + b * at->T * at->E;
+    float *dk = at->args->out[1] + b * at->S * at->D, *dv = at->args->out[2] + b * at->S * at->E;
+    int64_t keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
+    memset(dk + s * at->D, 0, (size_t)(keys * at->D) * 4);
+    memset(dv + s * at->E, 0, (size_t)(keys * at->E) * 4);
+    for (int64_t t = 0; t < at->T; t += SAMBA__ATTEND_ROWS) {
+        if (!samba__attention_block(at, t, s)) continue;
+        samba__attention_again(at, b);
+        samba__attention_add(at, dv, at->p, dy, at->E, true);
+        samba__attention_add(at, dk, at->ds, at->q, at->D, true);
+    }
+}
+
+/* Phase 2: dq of the rows t ..., from all keys in order. */
+SAMBA__INLINE void samba__attention_queries(samba__attention *at, int64_t b, int64_t t)
+{
+    float *dq = at->args->out[0] + b * at->T * at->D;
+    memset(dq + t * at->D, 0, (size_t)(samba__min64(SAMBA__ATTEND_ROWS, at->T - t) * at->D) * 4);
+    for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
+        samba__attention_again(at, b);
+        samba__attention_add(at, dq, at->ds, at->k, at->D, false);
+    }
+}
+
+SAMBA__INLINE void samba__attention_units(const samba_args *a, bool backward)
+{
+    samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
+    int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
+    int64_t blocks = samba__ceil_div(a->phase == 1 ? at.S : at.T, step);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        int64_t b = u / blocks, i = u % blocks * step;
+        float *y = a->out[0] + b * at.T * at.E;
+        samba__attention_seek(&at, a, b);
+        if (!backward) samba__attention_rows(&at, y, a->out[1] + b * at.T, i);
+        else if (a->phase == 0) samba__attention_delta(&at, (float *)a->scratch, b, i);
+        else if (a->phase == 1) samba__attention_keys(&at, b, i);
+        else samba__attention_queries(&at, b, i);
+    }
+}
+
+/* The mask is bool or f32 and fits (*,T,S) by broadcasting; q is input `first`, k the next. */
+SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
+{
+    samba_shape score = c->in[first].shape, both;
+    int32_t bad = 0;
+    if (c->attr[0] < 0 || c->attr[0] > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
+    if (!samba__has(c, mask)) return true;
+    if (c->in[mask].dtype != SAMBA_F32 && c->in[mask].dtype != SAMBA_BOOL) {
+        return samba_refuse(c, SAMBA_EDTYPE,
+                            "the mask is %T, but must be bool or f32; use samba_cast",
+                            (int)c->in[mask].dtype);
+    }
+    score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
+    if (samba__broadcast(&score, &c->in[mask].shape, &both, &bad)
+        && samba__same_shape(&score, &both))
+        return true;
+    return samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions "
+                        "equal, or 1 to broadcast", &c->in[mask].shape, &score);
+}
+
+SAMBA__FN bool samba__attention_shape(samba_call *c, int32_t first, int32_t mask,
+                                      const char *signature)
+{
+    samba__binding b;
+    int32_t n_in = c->n_in;
+    c->n_in = mask;                     /* the optional inputs behind have rules of their own */
+    bool fits = samba__match(signature, c, &b);
+    c->n_in = n_in;
+    return fits && samba__expect_mask(c, first, mask);
+}
+
+/* In floating point, as T S may be more than any tensor's count. */
+SAMBA__FN int64_t samba__attention_flops(const samba__attention *at, int32_t products)
+{
+    double pairs = (double)(at->batch * at->T) * (double)at->S * (at->causal ? 0.5 : 1.0);
+    double flops = pairs * ((double)(at->D + at->E) * products + 20.0);
+    return flops < 1e18 ? (int64_t)flops : 1000000000000000000;
 }
 
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
@@ -6541,77 +6546,28 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
     return samba_scaled_dot_product_attention_lse(qkv, mask, opts, NULL);
 }
 
-/* The mask is bool or f32 and fits (*,T,S) by broadcasting; q is input `first`, k the next. */
-SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
-{
-    samba_shape score = c->in[first].shape, both;
-    int32_t bad = 0;
-    if (c->attr[0] < 0 || c->attr[0] > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
-    if (!samba__has(c, mask)) return true;
-    if (c->in[mask].dtype != SAMBA_F32 && c->in[mask].dtype != SAMBA_BOOL) {
-        return samba_refuse(c, SAMBA_EDTYPE,
-                            "the mask is %T, but must be bool or f32; use samba_cast",
-                            (int)c->in[mask].dtype);
-    }
-    score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
-    if (samba__broadcast(&score, &c->in[mask].shape, &both, &bad)
-        && samba__same_shape(&score, &both))
-        return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions "
-                        "equal, or 1 to broadcast", &c->in[mask].shape, &score);
-}
-
-/* Matches the first n inputs; the optional ones behind them have rules of their own. */
-SAMBA__FN bool samba__match_first(const char *signature, samba_call *c, int32_t n)
-{
-    samba__binding b;
-    int32_t n_in = c->n_in;
-    c->n_in = n;
-    bool fits = samba__match(signature, c, &b);
-    c->n_in = n_in;
-    return fits;
-}
-
 SAMBA__FN bool samba__scaled_dot_product_attention_shape(samba_call *c)
 {
-    return samba__expect(c, 3, 4, 2) && samba__match_first("*td,*sd,*se->*te,*t", c, 3)
-           && samba__expect_mask(c, 0, 3);
+    return samba__expect(c, 3, 4, 2) && samba__attention_shape(c, 0, 3, "*td,*sd,*se->*te,*t");
 }
-
-/* In floating point, as T S may be more than any tensor's count. */
-SAMBA__FN int64_t samba__attention_flops(const samba__attention *at, int32_t products)
-{
-    double pairs = (double)(at->batch * at->T) * (double)at->S * (at->causal ? 0.5 : 1.0);
-    double flops = pairs * ((double)(at->D + at->E) * products + 20.0);
-    return flops < 1e18 ? (int64_t)flops : 1000000000000000000;
-}
-
 SAMBA__FN void samba__scaled_dot_product_attention_work(samba_work *w, const samba_call *c)
 {
-    samba__attention at = samba__attention_of(c->in, 0, c->attr);
+    samba__attention at = samba__attention_of(c->in, c->attr, false);
     w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
     w->flops = samba__attention_flops(&at, 2);
 }
 SAMBA__KERNEL void samba__scaled_dot_product_attention_kernel(const samba_args *a)
 {
-    samba__attention at = samba__attention_of(a->in_spec, 0, a->attr);
-    int64_t blocks = samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t b = u / blocks, t = u % blocks * SAMBA__ATTEND_ROWS;
-        samba__attention_seek(&at, a, 0, 3, b);
-        samba__attention_rows(a, &at, a->out[0] + b * at.T * at.E, a->out[1] + b * at.T, t);
-    }
+    samba__attention_units(a, false);
 }
 SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 {
-    samba_attention_opts opts;
-    samba_tensor *in[8] = { g->dout[0], g->in[0],  g->in[1], g->in[2],
-                            g->out[0],  g->out[1], NULL,     g->dout[1] };
-    opts.causal = g->attr[0] != 0;
-    opts.scale = samba_attr_float(g->attr[1]);
-    if (g->n_in > 3) in[6] = g->in[3];
-    if (!in[0]) in[0] = samba_full(g->session, g->out[0]->shape, 0.0f);
-    g->din[0] = samba_scaled_dot_product_attention_backward(in, &opts, &g->din[1]);
+    samba_tensor *dy = g->dout[0], *mask = g->n_in > 3 ? g->in[3] : NULL;
+    if (!dy) dy = samba_full(g->session, g->out[0]->shape, 0.0f);
+    samba_tensor *in[8] = { dy,        g->in[0],  g->in[1], g->in[2],
+                            g->out[0], g->out[1], mask,     g->dout[1] };
+    samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8, g->attr, 2,
+                g->din);
 }
 
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
@@ -6628,9 +6584,8 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
 }
 SAMBA__FN bool samba__scaled_dot_product_attention_backward_shape(samba_call *c)
 {
-    if (!samba__expect(c, 6, 8, 2)) return false;
-    if (!samba__match_first("*te,*td,*sd,*se,*te,*t->*td,*sd,*se", c, 6)
-        || !samba__expect_mask(c, 1, 6))
+    if (!samba__expect(c, 6, 8, 2)
+        || !samba__attention_shape(c, 1, 6, "*te,*td,*sd,*se,*te,*t->*td,*sd,*se"))
         return false;
     if (!samba__has(c, 7)) return true;
     if (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
@@ -6639,75 +6594,16 @@ SAMBA__FN bool samba__scaled_dot_product_attention_backward_shape(samba_call *c)
 }
 SAMBA__FN void samba__scaled_dot_product_attention_backward_work(samba_work *w, const samba_call *c)
 {
-    samba__attention at = samba__attention_of(c->in, 1, c->attr);
+    samba__attention at = samba__attention_of(c->in, c->attr, true);
     w->n_phases = 3;
     w->units[0] = w->units[2] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
     w->units[1] = at.batch * samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
     w->scratch = at.batch * at.T * 4;
     w->flops = samba__attention_flops(&at, 8);
 }
-
-/* Phase 0: delta of rows t ...: sum(dy y), less what comes through lse. */
-SAMBA__INLINE void samba__attention_delta(const samba_args *a, const samba__attention *at,
-                                          float *delta, int64_t b, int64_t t)
-{
-    const float *dlse = a->n_in > 7 ? a->in[7] : NULL;
-    int64_t from = b * at->T + t, to = b * at->T + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
-    for (int64_t i = from; i < to; i++) {
-        delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E)
-                   - (dlse ? dlse[i] : 0.0f);
-    }
-}
-
-/* Phase 1: dk and dv of the keys s ..., from all rows in order. */
-SAMBA__INLINE void samba__attention_keys(const samba_args *a, samba__attention *at,
-                                         const float *delta, int64_t b, int64_t s)
-{
-    const float *dy = a->in[0] + b * at->T * at->E, *p = samba__attention_local(a),
-                *ds = p + SAMBA__ATTEND_BLOCK;
-    float *dk = a->out[1] + (b * at->S + s) * at->D, *dv = a->out[2] + (b * at->S + s) * at->E;
-    int64_t keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
-    memset(dk, 0, (size_t)(keys * at->D) * 4);
-    memset(dv, 0, (size_t)(keys * at->E) * 4);
-    for (int64_t t = 0; t < at->T; t += SAMBA__ATTEND_ROWS) {
-        if (!samba__attention_block(at, t, s)) continue;
-        samba__attention_again(a, at, dy, a->in[5] + b * at->T, delta + b * at->T);
-        samba__block_product(a, dv, at->E, samba__turned(samba__score_rows(at, p)),
-                             samba__query_rows(at, dy, at->E), true);
-        samba__block_product(a, dk, at->D, samba__turned(samba__score_rows(at, ds)),
-                             samba__query_rows(at, at->q, at->D), true);
-    }
-}
-
-/* Phase 2: dq of the rows t ..., from all keys in order. */
-SAMBA__INLINE void samba__attention_queries(const samba_args *a, samba__attention *at,
-                                            const float *delta, int64_t b, int64_t t)
-{
-    const float *dy = a->in[0] + b * at->T * at->E,
-                *ds = samba__attention_local(a) + SAMBA__ATTEND_BLOCK;
-    float *dq = a->out[0] + b * at->T * at->D;
-    memset(dq + t * at->D, 0, (size_t)(samba__min64(SAMBA__ATTEND_ROWS, at->T - t) * at->D) * 4);
-    for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
-        samba__attention_again(a, at, dy, a->in[5] + b * at->T, delta + b * at->T);
-        samba__block_product(a, dq + at->t * at->D, at->D, samba__score_rows(at, ds),
-                             samba__key_rows(at, at->k, at->D), true);
-    }
-}
-
 SAMBA__KERNEL void samba__scaled_dot_product_attention_backward_kernel(const samba_args *a)
 {
-    samba__attention at = samba__attention_of(a->in_spec, 1, a->attr);
-    int64_t row_blocks = samba__ceil_div(at.T, SAMBA__ATTEND_ROWS),
-            key_blocks = samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
-    int64_t blocks = a->phase == 1 ? key_blocks : row_blocks;
-    float *delta = (float *)a->scratch;
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t b = u / blocks, i = u % blocks;
-        samba__attention_seek(&at, a, 1, 6, b);
-        if (a->phase == 0) samba__attention_delta(a, &at, delta, b, i * SAMBA__ATTEND_ROWS);
-        else if (a->phase == 1) samba__attention_keys(a, &at, delta, b, i * SAMBA__ATTEND_KEYS);
-        else samba__attention_queries(a, &at, delta, b, i * SAMBA__ATTEND_ROWS);
-    }
+    samba__attention_units(a, true);
 }
 SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 
@@ -7366,6 +7262,7 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     a.in_spec = d.in, a.out_spec = out, a.n_in = r.n_in, a.n_out = r.n_out;
     a.attr = d.attr, a.n_attr = r.n_attr;
     a.scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
+    a.microbatch = (int32_t)rt->microbatch;
     a.isa = rt->isa, a.train = rt->train, a.fault = rt->fault;
     if (samba__run_op(step->op, &a, &step->work, step->grain, rt->pool, rt->local)) return true;
     rt->fault_node = i;
@@ -8822,10 +8719,11 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
 SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
     const int32_t training = 1;
-    if (!s->counter) {
-        s->counter = samba__emit1(SAMBA__OP_count, samba__counter(s, "forward_runs"), &training, 1);
-    }
-    return s->counter;
+    if (s->tracing && s->counter) return s->counter;
+    samba_tensor *count = samba__emit1(SAMBA__OP_count, samba__counter(s, "forward_runs"),
+                                       &training, 1);
+    if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
+    return count;
 }
 
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
@@ -10253,9 +10151,9 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *w)
     char name[256];
     samba__text t = samba__text_in(name, sizeof name);
     samba__format(&t, "%s__grad", w->name);
-    if (!w->grad) {
-        w->grad = samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
-    }
+    samba_tensor *g = samba__named(w->session, name);
+    bool known = g && g->role == SAMBA__GRADIENT && samba__same_shape(&g->shape, &w->shape);
+    w->grad = known ? g : samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
     return w->grad;
 }
 
@@ -10266,24 +10164,21 @@ SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba
     return named && source;
 }
 
-/* With microbatches a scalar loss is their mean: value <- 0, then value += loss/n for each. Reading
-   the loss finds it by this ending of its name. */
+/* With microbatches a scalar loss is their mean: the sum of loss/n over them. Reading the loss
+   finds it by this ending of its name. */
 #define SAMBA__MEAN "__mean"
-
 SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
 {
     char name[256];
     samba_session *s = c->session;
+    const int32_t anew = 1;
     samba__text t = samba__text_in(name, sizeof name);
     samba__format(&t, "%s" SAMBA__MEAN, loss->name);
     samba_tensor *mean = samba__shared_leaf(s, name, SAMBA_F32, &loss->shape, SAMBA__OUTPUT,
                                             samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    samba_tensor *share = samba_scale(loss, 1.0f / (float)c->microbatches);
     if (mean) mean->batch_dim = -1;
-    s->section = SAMBA_ZEROGRAD;
-    samba__emit1(SAMBA__OP_zero, mean, NULL, 0);
-    s->section = SAMBA_FWD;
-    samba__emit2(SAMBA__OP_accumulate, mean, samba_scale(loss, 1.0f / (float)c->microbatches),
-                 NULL, 0);
+    samba__emit2(SAMBA__OP_accumulate, mean, share, &anew, 1);
     return samba_ok(s);
 }
 
@@ -10291,6 +10186,7 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
 SAMBA__FN bool samba__add_backward(samba__compilation *c)
 {
     samba_session *s = c->session;
+    const int32_t onward = 0;
     samba__tape t;
     if (!c->n_params || !c->n_losses) return true;
     if (!samba__tape_open(&t, s)) return false;
@@ -10315,7 +10211,7 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
             s->section = SAMBA_ZEROGRAD;
             samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0);
             s->section = SAMBA_BCKWD;
-            samba__emit2(SAMBA__OP_accumulate, w->grad, dw, NULL, 0);
+            samba__emit2(SAMBA__OP_accumulate, w->grad, dw, &onward, 1);
         }
     }
     s->section = SAMBA_FWD;
@@ -10837,8 +10733,14 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     if (!samba__check_ready(s)) fine = false;
     else if (d->n_section_ids) fine = samba__run_ids(s, d->section_ids, d->n_section_ids);
     else if (!d->n_section_types) fine = samba_run(s, 0);
-    for (int32_t i = 0; fine && i < d->n_section_types; i++) {
-        fine = samba_run(s, samba__parse_type(s, d->section_types[i]));
+    for (int32_t i = 0; fine
+         && i < d->n_section_types;) {     /* types in order run as one schedule */
+        unsigned types = 0, next = samba__parse_type(s, d->section_types[i]);
+        for (; i < d->n_section_types && next > types; i++) {
+            types |= next;
+            next = i + 1 < d->n_section_types ? samba__parse_type(s, d->section_types[i + 1]) : 0;
+        }
+        fine = samba_run(s, types);
     }
     s->rt->train = train;
     return fine;
