@@ -114,8 +114,8 @@
 
    +- header, 128 bytes -------------------------------------------------------------------------+
    |   0  8  "SAMBAPEF"            32  4  symbols        56  4  microbatches                     |
-   |   8  4  version, 1            36  4  nodes          60  4  0                                |
-   |  12  4  flags: 1 inference    40  4  sections       64  8  bytes of region 0, state (DDR)   |
+   |   8  4  version, 1            36  4  nodes          60  4  flags: 1 inference               |
+   |  12  4  0                     40  4  sections       64  8  bytes of region 0, state (DDR)   |
    |  16  8  bytes of the file     44  4  words          72  8  bytes of region 1, arena (HBM)   |
    |  24  8  XXH64 of bytes 32     48  4  string bytes   80  8  bytes of region 2, in/out (HOST) |
    |         to the end, seed 0    52  4  trace bytes    88  8  bytes of region 3, read-only     |
@@ -775,7 +775,8 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program);
    tensors are found by name. */
 SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program *program);
 
-/* Runs the sections of these types in schedule order; 0 runs the whole schedule. */
+/* Runs the sections of these types in schedule order; 0 runs the whole schedule. A whole step, FWD,
+   BCKWD and OPT, clears the gradients of microbatches first. */
 SAMBA_API bool samba_run(samba_session *s, unsigned types);
 
 typedef struct samba_value { const char *name; double value; } samba_value;
@@ -6862,7 +6863,7 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
                               "again",
                               (int32_t)samba__get32(p + 8));
     }
-    if (samba__get32(p + 12) & ~SAMBA__PEF_INFERENCE) {
+    if (samba__get32(p + 12) || samba__get32(p + 60) & ~SAMBA__PEF_INFERENCE) {
         return samba__bad_pef(why, "the header has an unknown flag; a newer samba.h may have "
                               "written it");
     }
@@ -6979,7 +6980,7 @@ SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_recor
         if (word) d->in[i] = samba__symbol_at(pef, word - 1).spec;
         else memset(&d->in[i], 0, sizeof d->in[i]), d->in[i].shape.ndim = -1;
     }
-    for (int32_t i = 0; i < r->n_attr; i++) {
+    for (int32_t i = 0; i < r->n_attr && i < SAMBA_MAX_ATTR; i++) {
         uint32_t word = samba__word(r, r->n_in + r->n_out + i);
         memcpy(&d->attr[i], &word, sizeof word);
     }
@@ -6999,6 +7000,14 @@ SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t
                           pef->strings + s.name);
 }
 
+/* Is output 0 of this node a view of its input 0, whose memory is that of symbol `base`? */
+SAMBA__FN bool samba__makes_view(const samba__pef *pef, const samba__call_record *r, uint32_t base)
+{
+    uint32_t word = r->n_in > 0 ? samba__word(r, 0) : 0;
+    if (!(r->op->flags & SAMBA_OP_VIEW) || !word) return false;
+    return word == base || samba__symbol_at(pef, word - 1).alias == base;
+}
+
 /* A node makes temporaries and outputs; it overwrites state only where its op says so. */
 SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
                                    const samba__call_record *r, int32_t o, samba__text *why)
@@ -7014,6 +7023,7 @@ SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
         fine = fine && samba__word(r, i) != word;
     }
     for (int32_t i = 0; i < o; i++) fine = fine && samba__word(r, r->n_in + i) != word;
+    if (s.alias) fine = fine && o == 0 && samba__makes_view(pef, r, s.alias);
     if (fine && s.region != SAMBA__REGION_READONLY) return true;
     return samba__bad_pef(why, "node %d may not write %s", (int32_t)node, pef->strings + s.name);
 }
@@ -7425,7 +7435,7 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     rt->local = (float *)(void *)((uint8_t *)rt->steps
                                   + samba__align_size((size_t)pef->n_nodes * sizeof(samba__step)));
     rt->isa = samba__best_isa();
-    rt->inference = (samba__get32(pef->base + 12) & SAMBA__PEF_INFERENCE) != 0;
+    rt->inference = (samba__get32(pef->base + 60) & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
     samba__place_symbols(rt, at + regions_at, in_file);
     samba__prepare_steps(rt);
@@ -7797,6 +7807,22 @@ static void *stbds_shmode_func(size_t elemsize, int mode);
 #endif
 #undef STB_DS_IMPLEMENTATION
 
+/* stb_ds draws the seed of a new map from a variable that all sessions share: one at a time. */
+#if defined(SAMBA_NO_THREADS)
+SAMBA__FN void samba__lock_maps(void) {}
+SAMBA__FN void samba__unlock_maps(void) {}
+#else
+static int32_t samba__maps_locked;
+SAMBA__FN void samba__lock_maps(void)
+{
+    while (__atomic_exchange_n(&samba__maps_locked, 1, __ATOMIC_ACQUIRE)) sched_yield();
+}
+SAMBA__FN void samba__unlock_maps(void)
+{
+    __atomic_store_n(&samba__maps_locked, 0, __ATOMIC_RELEASE);
+}
+#endif
+
 /* Runs body where stb_ds may allocate. False, with the session poisoned, if memory ran out. */
 SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, void *argument),
                               void *argument)
@@ -7805,11 +7831,14 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
     bool fine = false;
     guard.session = s;
     samba__current_guard = &guard;
+    samba__lock_maps();
     if (setjmp(guard.env) == 0) {
         body(s, argument);
+        samba__unlock_maps();
         samba__current_guard = outer;
         return true;
     }
+    samba__unlock_maps();
     samba__current_guard = outer;
     s->poisoned = true;
     return fine;
@@ -7987,6 +8016,11 @@ SAMBA__FN bool samba__own_data(samba_tensor *t)
 SAMBA__FN void *samba__value_of(const samba_tensor *t)
 {
     const samba_session *s = t->session;
+    for (int32_t i; t->node
+         && t->node->eager; t = t->node->in[i]) {    /* a state that was updated */
+        i = samba__updated_input(t->node->op, t->out_index);
+        if (i < 0) break;
+    }
     return s->rt && t->symbol >= 0 ? s->rt->data[t->symbol] : t->data;
 }
 
@@ -8009,11 +8043,8 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *
     for (int32_t o = 0; o < n->n_out; o++) {
         int32_t updated = samba__updated_input(n->op, o);
         out_spec[o] = samba__spec_of(n->out[o]);
-        if (updated >= 0) {
-            n->out[o]->data = samba__value_of(n->in[updated]), n->out[o]->borrowed = true;
-        }
-        else if (!samba__own_data(n->out[o])) return false;
-        a->out[o] = (float *)n->out[o]->data;
+        if (updated < 0 && !samba__own_data(n->out[o])) return false;
+        a->out[o] = (float *)samba__value_of(updated < 0 ? n->out[o] : n->in[updated]);
         n->out[o]->role = SAMBA__CONSTANT;
     }
     return true;
@@ -8101,6 +8132,12 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
 {
     if (!samba_ok(s)) return NULL;
     const samba_op *op = name ? samba__op_named(s, name) : NULL;
+    if (n_in < 0 || (n_in > 0 && !in) || n_attr < 0 || (n_attr > 0 && !attr)) {
+        samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are announced "
+                   "but not "
+                   "given", name ? name : "NULL", n_in, n_attr);
+        return NULL;
+    }
     if (!op) {
         samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with samba_register_op before "
                    "its first use",
@@ -8193,6 +8230,18 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 
 /* ==== [leaves] ================================================================================ */
 
+#define SAMBA__MAX_NAME 240
+
+/* Names are printed, compared line by line, and get endings such as __grad. */
+SAMBA__FN bool samba__good_name(const char *name)
+{
+    size_t n = 0;
+    for (; name[n]; n++) {
+        if ((unsigned char)name[n] < ' ' || n >= SAMBA__MAX_NAME) return false;
+    }
+    return true;
+}
+
 /* A new leaf under a free name. A name that is taken is an error that says by what. */
 SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                         const samba_shape *shape, int32_t role)
@@ -8202,6 +8251,12 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     if (!samba_ok(s)) return NULL;
     if (!name || !*name) {
         samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
+        return NULL;
+    }
+    if (!samba__good_name(name)) {
+        samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters or more than %d "
+                   "letters",
+                   shape, SAMBA__MAX_NAME);
         return NULL;
     }
     if ((unsigned)dtype >= SAMBA_N_DTYPES) {
@@ -9757,7 +9812,7 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     w->strings = (char *)w->bytes + strings_at;
     samba__put64(w->bytes, SAMBA__PEF_MAGIC);
     samba__put32(w->bytes + 8, SAMBA__PEF_VERSION);
-    samba__put32(w->bytes + 12, c->program->inference ? SAMBA__PEF_INFERENCE : 0);
+    samba__put32(w->bytes + 60, c->program->inference ? SAMBA__PEF_INFERENCE : 0);
     samba__put32(w->bytes + 32, (uint32_t)p->n_places);
     samba__put32(w->bytes + 36, (uint32_t)c->n_nodes);
     samba__put32(w->bytes + 40, (uint32_t)p->n_sections);
@@ -10671,6 +10726,8 @@ SAMBA_API bool samba_run(samba_session *s, unsigned types)
                           "together: the activations of one "
                           "microbatch are gone when the next one runs");
     }
+    const unsigned step = SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT;
+    if ((types & step) == step) types |= SAMBA_ZEROGRAD;        /* a whole step begins from zero */
     return samba_runtime_run(s->rt, types) ? true : samba__fail_run(s);
 }
 

@@ -142,6 +142,14 @@ static void layer_reshaped(fixture *f)
 static void name_missing(fixture *f) { samba_input(f->s, NULL, SAMBA_F32, SAMBA_SHAPE(B)); }
 static void name_empty(fixture *f) { samba_linear(f->x, "", C); }
 static void layer_unnamed(fixture *f) { samba_linear(f->x, NULL, C); }
+static void name_with_newline(fixture *f) { samba_input(f->s, "two\nlines", SAMBA_F32, SAMBA_SHAPE(B)); }
+static void name_too_long(fixture *f)
+{
+    char name[400];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    samba_linear(f->x, name, C);
+}
 static void shape_negative(fixture *f) { samba_input(f->s, "empty", SAMBA_F32, SAMBA_SHAPE(B, 0)); }
 static void type_unknown(fixture *f) { samba_input(f->s, "odd", (samba_dtype)9, SAMBA_SHAPE(B)); }
 static void layer_of_none(fixture *f) { samba_linear(f->x, "none", 0); }
@@ -187,6 +195,8 @@ static void apply_too_few(fixture *f)
     in[0] = f->x;
     samba_apply(f->s, "matmul", in, 1, NULL, 0);
 }
+static void apply_null(fixture *f) { samba_apply(f->s, "tanh", NULL, 1, NULL, 0); }
+static void apply_negative(fixture *f) { samba_apply(f->s, "tanh", &f->x, -1, NULL, 0); }
 static void apply_too_many(fixture *f)
 {
     samba_tensor *in[20];
@@ -486,6 +496,24 @@ static void load_empty(fixture *f)
     write_text(f->file, "");
     samba_load(f->s, f->file, NULL);
 }
+// An input of the PEF, which holds two microbatches, has the name of a parameter here.
+static void load_other_role(fixture *f)
+{
+    samba_session *s = samba_open(NULL);
+    samba_program p = { 0 };
+    samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
+    p.loss = samba_sum(samba_linear(samba_input(s, "same", SAMBA_F32, SAMBA_SHAPE(B, F)), "fc", 1), SAMBA_ALL_AXES, false);
+    p.optim.kind = SAMBA_SGD, p.microbatches = 2, p.pef = f->file, p.compile_only = true;
+    CHECK(samba_compile(s, &p));
+    samba_close(s);
+    s = samba_open(NULL);
+    CHECK(samba_param(s, "same", SAMBA_SHAPE(B, F), zero));
+    for (int i = 0; i < 2; i++) {
+        CHECK(!samba_load(s, f->file, NULL));
+        if (i == 0) samba_clear_error(s);
+    }
+    pass_on(f, s);
+}
 static void load_other_graph(fixture *f) { samba_load(f->s, f->other_pef, NULL); }
 static void load_other_optimizer(fixture *f)
 {
@@ -576,6 +604,8 @@ static const mistake mistakes[] = {
     { "input without a name", TRACING, name_missing, SAMBA_ENAME, "name|(4)" },
     { "layer with an empty name", TRACING, name_empty, SAMBA_ENAME, "layer|name|weight" },
     { "layer without a name", TRACING, layer_unnamed, SAMBA_ENAME, "layer|name|weight" },
+    { "name of two lines", TRACING, name_with_newline, SAMBA_ENAME, "two|name" },
+    { "name of 399 letters", TRACING, name_too_long, SAMBA_ENAME, "nnnn|name" },
     { "dimension of 0", TRACING, shape_negative, SAMBA_ESHAPE, "empty|(4,0)|at least 1" },
     { "unknown type", TRACING, type_unknown, SAMBA_EDTYPE, "odd|9" },
     { "layer of 0 columns", TRACING, layer_of_none, SAMBA_ESHAPE, "none__weight|(0,6)|at least 1" },
@@ -595,6 +625,8 @@ static const mistake mistakes[] = {
     { "gradient in what has no influence", TRACING, gradient_unrelated, SAMBA_EARG, "samba_grad|y|depend" },
     { "op that does not exist", TRACING, apply_unknown, SAMBA_EOP, "tahn|samba_register_op" },
     { "matmul with one input", TRACING, apply_too_few, SAMBA_EARG, "matmul|x f32 (4,6)|1 inputs" },
+    { "inputs that are NULL", TRACING, apply_null, SAMBA_EARG, "samba_apply|tanh|1 inputs" },
+    { "-1 inputs", TRACING, apply_negative, SAMBA_EARG, "tanh|-1 inputs" },
     { "20 inputs", TRACING, apply_too_many, SAMBA_EARG, "cat|20 inputs" },
     { "register nothing", TRACING, register_null, SAMBA_EARG, "samba_register_op|name|kernel" },
     { "register without a kernel", TRACING, register_kernel, SAMBA_EARG, "samba_register_op|kernel|signature" },
@@ -656,6 +688,7 @@ static const mistake mistakes[] = {
     { "load of a text file", TRACING, load_text, SAMBA_EPEF, ".file|magic" },
     { "load of an empty file", TRACING, load_empty, SAMBA_EPEF, ".file|empty" },
     { "load of another graph", TRACING, load_other_graph, SAMBA_EGRAPH, "other|First difference|tanh|sigmoid" },
+    { "load of a PEF in which a name is something else", TRACING, load_other_role, SAMBA_EGRAPH, "same|role|compile again" },
     { "load with another optimizer", TRACING, load_other_optimizer, SAMBA_EGRAPH, "First difference|SGD|AdamW" },
     { "save into a missing directory", TRAINING, save_missing_directory, SAMBA_EIO, "write|no/such/place" },
     { "save to NULL", TRAINING, save_null, SAMBA_EARG, "samba_save|path|NULL" },

@@ -624,6 +624,28 @@ static void test_lies(void)
     }
 }
 
+// A view is made by an op that makes views. Here another one would read and write the same memory.
+static void test_false_view(void)
+{
+    char why[WHY] = { 0 };
+    samba_session *s = quiet_session();
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 4));
+    samba_program p = { 0 };
+    p.inference = true, p.level = SAMBA_O0, p.pef = path;
+    p.outputs[0] = samba_tanh(samba_transpose(samba_tanh(x), 0, 1));
+    CHECK(samba_compile(s, &p));
+    CHECK(samba_close(s) == 0);
+    bytes b = read_file(path);
+    uint32_t first = symbol_of_role(&b, 8), second = first + 1;
+    CHECK(n_nodes(&b) == 3 && b.at[symbol_at(second) + 4] == 8 && !refused(&b));
+    put32(&b, symbol_at(first) + 60, 2);            // the first lives on, and the second lies on it
+    put32(&b, symbol_at(second) + 64, first + 1);
+    put64(&b, symbol_at(second) + 40, get64(&b, symbol_at(first) + 40));
+    seal(&b);
+    CHECK(samba_runtime_bytes(b.at, b.size, why, sizeof why) == 0 && strlen(why) > 10);
+    free(b.at);
+}
+
 // A file whose every symbol may share an address must not take quadratic time.
 static void test_many_symbols(void)
 {
@@ -682,6 +704,7 @@ int main(int argc, char **argv)
     RUN(test_make);
     if (!test_failed) {
         RUN(test_lies);
+        RUN(test_false_view);
         RUN(test_memory_size);
         RUN(test_many_symbols);
         RUN(test_cut_training);

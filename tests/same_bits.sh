@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/same_bits.sh: trains small nets with many compilers, optimization levels and instruction
 # sets, each with 1 ... 8 threads, with and without SIMD. All must give the same bits. Prints the
-# first value that differs, if one does. The last line is "N passed, N failed"; two to three minutes.
+# first value that differs, if one does. The last line is "N passed, N failed"; 2 to 3 minutes.
 # JOBS is respected: compilers at a time.
 cd "$(dirname "$0")/.." || exit 1
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
