@@ -142,7 +142,10 @@ static void layer_reshaped(fixture *f)
 static void name_missing(fixture *f) { samba_input(f->s, NULL, SAMBA_F32, SAMBA_SHAPE(B)); }
 static void name_empty(fixture *f) { samba_linear(f->x, "", C); }
 static void layer_unnamed(fixture *f) { samba_linear(f->x, NULL, C); }
-static void name_with_newline(fixture *f) { samba_input(f->s, "two\nlines", SAMBA_F32, SAMBA_SHAPE(B)); }
+static void name_with_newline(fixture *f)
+{
+    samba_input(f->s, "two\nlines", SAMBA_F32, SAMBA_SHAPE(B));
+}
 static void name_too_long(fixture *f)
 {
     char name[400];
@@ -154,7 +157,10 @@ static void shape_negative(fixture *f) { samba_input(f->s, "empty", SAMBA_F32, S
 static void type_unknown(fixture *f) { samba_input(f->s, "odd", (samba_dtype)9, SAMBA_SHAPE(B)); }
 static void layer_of_none(fixture *f) { samba_linear(f->x, "none", 0); }
 static void layer_negative(fixture *f) { samba_conv2d(f->image, "conv", -2, 3, NULL); }
-static void data_null(fixture *f) { samba_from_data(f->s, "data", SAMBA_F32, SAMBA_SHAPE(B), NULL); }
+static void data_null(fixture *f)
+{
+    samba_from_data(f->s, "data", SAMBA_F32, SAMBA_SHAPE(B), NULL);
+}
 static void randint_high(fixture *f) { samba_randint(f->s, "draws", 0, SAMBA_SHAPE(B)); }
 static void dropout_rate(fixture *f) { samba_dropout(f->x, "drop", 2.0f); }
 static void dropout_unnamed(fixture *f) { samba_dropout(f->x, NULL, 0.5f); }
@@ -413,7 +419,8 @@ static void run_label(fixture *f)
     snprintf(text, sizeof text, "%s", samba_error(f->s));
     samba_clear_error(f->s);
     CHECK(samba_write(f->label, good));
-    samba_fail(f->s, code, "%s", text + 13);        // after the code's name, which is put there again
+    // after the code's name, which is put there again
+    samba_fail(f->s, code, "%s", text + 13);
 }
 static void run_id_of_embedding(fixture *f)
 {
@@ -502,7 +509,8 @@ static void load_other_role(fixture *f)
     samba_session *s = samba_open(NULL);
     samba_program p = { 0 };
     samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
-    p.loss = samba_sum(samba_linear(samba_input(s, "same", SAMBA_F32, SAMBA_SHAPE(B, F)), "fc", 1), SAMBA_ALL_AXES, false);
+    p.loss = samba_sum(samba_linear(samba_input(s, "same", SAMBA_F32, SAMBA_SHAPE(B, F)), "fc", 1),
+                       SAMBA_ALL_AXES, false);
     p.optim.kind = SAMBA_SGD, p.microbatches = 2, p.pef = f->file, p.compile_only = true;
     CHECK(samba_compile(s, &p));
     samba_close(s);
@@ -557,29 +565,44 @@ static void driver_command(fixture *f) { drive(f, "run", NULL); }
 static void driver_pef(fixture *f) { drive(f, "measure-performance", NULL); }
 
 static const mistake mistakes[] = {
-    { "add of other shapes", TRACING, add_shapes, SAMBA_ESHAPE, "add|x f32 (4,6)|y f32 (4,3)|1|broadcast" },
-    { "add without its second operand", TRACING, add_null, SAMBA_EARG, "add|x f32 (4,6)|1|missing" },
-    { "matmul with other inner dimensions", TRACING, matmul_inner, SAMBA_ESHAPE, "matmul|x f32 (4,6)|y f32 (4,3)|6|4|transpose" },
-    { "matmul with a scalar", TRACING, matmul_scalar, SAMBA_ESHAPE, "matmul|x f32 (4,6)|2 dimensions" },
-    { "matmul of integers", TRACING, matmul_integer, SAMBA_EDTYPE, "matmul|ids i32|f32|samba_cast" },
+    { "add of other shapes", TRACING, add_shapes, SAMBA_ESHAPE,
+      "add|x f32 (4,6)|y f32 (4,3)|1|broadcast" },
+    { "add without its second operand", TRACING, add_null, SAMBA_EARG,
+      "add|x f32 (4,6)|1|missing" },
+    { "matmul with other inner dimensions", TRACING, matmul_inner, SAMBA_ESHAPE,
+      "matmul|x f32 (4,6)|y f32 (4,3)|6|4|transpose" },
+    { "matmul with a scalar", TRACING, matmul_scalar, SAMBA_ESHAPE,
+      "matmul|x f32 (4,6)|2 dimensions" },
+    { "matmul of integers", TRACING, matmul_integer, SAMBA_EDTYPE,
+      "matmul|ids i32|f32|samba_cast" },
     { "matmul of bools", TRACING, where_condition, SAMBA_EDTYPE, "matmul|cond bool|samba_cast" },
-    { "affine with another weight", TRACING, affine_weight, SAMBA_ESHAPE, "affine|x f32 (4,6)|w f32 (3,5)|5|6" },
+    { "affine with another weight", TRACING, affine_weight, SAMBA_ESHAPE,
+      "affine|x f32 (4,6)|w f32 (3,5)|5|6" },
     { "affine with another bias", TRACING, affine_bias, SAMBA_ESHAPE, "affine|short f32 (4)|3" },
-    { "convolution of other channels", TRACING, conv_channels, SAMBA_ESHAPE, "convolution|image f32 (4,2,8,8)|filters f32 (4,7,3,3)" },
-    { "kernel larger than the image", TRACING, conv_kernel, SAMBA_ESHAPE, "conv|image f32 (4,2,8,8)|50|8|padding" },
-    { "channels that groups do not divide", TRACING, conv_groups, SAMBA_ESHAPE, "conv|image|groups 3|2|(4,2,8,8)" },
+    { "convolution of other channels", TRACING, conv_channels, SAMBA_ESHAPE,
+      "convolution|image f32 (4,2,8,8)|filters f32 (4,7,3,3)" },
+    { "kernel larger than the image", TRACING, conv_kernel, SAMBA_ESHAPE,
+      "conv|image f32 (4,2,8,8)|50|8|padding" },
+    { "channels that groups do not divide", TRACING, conv_groups, SAMBA_ESHAPE,
+      "conv|image|groups 3|2|(4,2,8,8)" },
     { "convolution of rows", TRACING, conv_of_rows, SAMBA_ESHAPE, "conv|x|(4,6)|(N,C,H,W)" },
-    { "cat of other shapes", TRACING, cat_shapes, SAMBA_ESHAPE, "cat|x f32 (4,6)|y f32 (4,3)|axis 0" },
+    { "cat of other shapes", TRACING, cat_shapes, SAMBA_ESHAPE,
+      "cat|x f32 (4,6)|y f32 (4,3)|axis 0" },
     { "cat along no axis", TRACING, cat_axis, SAMBA_EARG, "cat|axis 2|(4,6)|-2 ... 1" },
-    { "embedding of floats", TRACING, lookup_of_floats, SAMBA_EDTYPE, "table|lookup|x f32|i32|samba_cast" },
+    { "embedding of floats", TRACING, lookup_of_floats, SAMBA_EDTYPE,
+      "table|lookup|x f32|i32|samba_cast" },
     { "gather by floats", TRACING, gather_floats, SAMBA_EDTYPE, "gather|i32|samba_cast" },
     { "float labels", TRACING, loss_of_floats, SAMBA_EDTYPE, "cross_entropy|y f32|i32|samba_cast" },
-    { "more labels than rows", TRACING, loss_shapes, SAMBA_ESHAPE, "cross_entropy|y f32 (4,3)|labels5 i32 (5)" },
+    { "more labels than rows", TRACING, loss_shapes, SAMBA_ESHAPE,
+      "cross_entropy|y f32 (4,3)|labels5 i32 (5)" },
     { "mse of other shapes", TRACING, mse_shapes, SAMBA_ESHAPE, "x f32 (4,6)|y f32 (4,3)" },
-    { "reshape that does not fit", TRACING, reshape_count, SAMBA_ESHAPE, "reshape|x f32 (4,6)|24|(5,5)" },
-    { "inferred dimension that is none", TRACING, reshape_inferred, SAMBA_ESHAPE, "reshape|x f32 (4,6)|24|(5," },
+    { "reshape that does not fit", TRACING, reshape_count, SAMBA_ESHAPE,
+      "reshape|x f32 (4,6)|24|(5,5)" },
+    { "inferred dimension that is none", TRACING, reshape_inferred, SAMBA_ESHAPE,
+      "reshape|x f32 (4,6)|24|(5," },
     { "reshape to a huge shape", TRACING, reshape_huge, SAMBA_ESHAPE, "reshape|24|2147483647" },
-    { "shape with 20 dimensions", TRACING, reshape_rank, SAMBA_ESHAPE, "reshape|x f32 (4,6)|8 dimensions" },
+    { "shape with 20 dimensions", TRACING, reshape_rank, SAMBA_ESHAPE,
+      "reshape|x f32 (4,6)|8 dimensions" },
     { "softmax along no axis", TRACING, softmax_axis, SAMBA_EARG, "softmax|axis 2|(4,6)|-2 ... 1" },
     { "sum over no axis", TRACING, sum_axis, SAMBA_EARG, "sum|axis|x f32 (4,6)" },
     { "sum over an axis twice", TRACING, sum_twice, SAMBA_EARG, "sum|twice|x f32 (4,6)" },
@@ -596,7 +619,8 @@ static const mistake mistakes[] = {
     { "split along no axis", TRACING, split_axis, SAMBA_EARG, "slice|axis 5|(4,6)" },
     { "pool larger than the image", TRACING, pool_window, SAMBA_ESHAPE, "max_pool2d|image|40|8" },
     { "gain of another size", TRACING, norm_channels, SAMBA_ESHAPE, "layer_norm|gain f32 (7)|6" },
-    { "attention of other widths", TRACING, attention_widths, SAMBA_ESHAPE, "attention|x f32 (4,6)|y f32 (4,3)|6|3" },
+    { "attention of other widths", TRACING, attention_widths, SAMBA_ESHAPE,
+      "attention|x f32 (4,6)|y f32 (4,3)|6|3" },
     { "cast to no type", TRACING, cast_type, SAMBA_EDTYPE, "cast|x f32 (4,6)|77" },
 
     { "name used twice", TRACING, name_twice, SAMBA_ENAME, "x|twice|f32 (4,6)|i32 (4)" },
@@ -604,58 +628,78 @@ static const mistake mistakes[] = {
     { "input without a name", TRACING, name_missing, SAMBA_ENAME, "name|(4)" },
     { "layer with an empty name", TRACING, name_empty, SAMBA_ENAME, "layer|name|weight" },
     { "layer without a name", TRACING, layer_unnamed, SAMBA_ENAME, "layer|name|weight" },
-    { "name of two lines", TRACING, name_with_newline, SAMBA_ENAME, "two|name" },
-    { "name of 399 letters", TRACING, name_too_long, SAMBA_ENAME, "nnnn|name" },
+    { "name of two lines", TRACING, name_with_newline, SAMBA_ENAME, "name|(4)|control" },
+    { "name of 399 letters", TRACING, name_too_long, SAMBA_ENAME, "name|(3,6)|letters" },
     { "dimension of 0", TRACING, shape_negative, SAMBA_ESHAPE, "empty|(4,0)|at least 1" },
     { "unknown type", TRACING, type_unknown, SAMBA_EDTYPE, "odd|9" },
     { "layer of 0 columns", TRACING, layer_of_none, SAMBA_ESHAPE, "none__weight|(0,6)|at least 1" },
-    { "convolution with -2 filters", TRACING, layer_negative, SAMBA_ESHAPE, "conv__weight|(-2,2,3,3)" },
+    { "convolution with -2 filters", TRACING, layer_negative, SAMBA_ESHAPE,
+      "conv__weight|(-2,2,3,3)" },
     { "data that is NULL", TRACING, data_null, SAMBA_EARG, "samba_from_data|data|NULL" },
     { "integers below 0", TRACING, randint_high, SAMBA_EARG, "samba_randint|draws|0|at least 1" },
     { "dropout rate of 2", TRACING, dropout_rate, SAMBA_EARG, "samba_dropout|x|0 ... 1" },
     { "dropout without a name", TRACING, dropout_unnamed, SAMBA_EARG, "samba_dropout|x|name" },
-    { "batch dimension out of range", TRACING, batch_dim_range, SAMBA_EARG, "batch_dim 2|x (4,6)|-1" },
+    { "batch dimension out of range", TRACING, batch_dim_range, SAMBA_EARG,
+      "batch_dim 2|x (4,6)|-1" },
     { "misspelt tensor", TRACING, unknown_tensor, SAMBA_ENAME, "fc__wieght|fc__weight" },
-    { "operand of another session", TRACING, foreign_operand, SAMBA_EARG, "add|foreign|another session|samba_copy_out" },
+    { "operand of another session", TRACING, foreign_operand, SAMBA_EARG,
+      "add|foreign|another session|samba_copy_out" },
     { "output of another session", TRACING, foreign_output, SAMBA_EARG, "foreign|another session" },
-    { "gradient in another session", TRACING, foreign_gradient, SAMBA_EARG, "samba_grad|foreign|session" },
+    { "gradient in another session", TRACING, foreign_gradient, SAMBA_EARG,
+      "samba_grad|foreign|session" },
     { "ops after an error", TRACING, op_after_error, SAMBA_ESHAPE, "add|x f32 (4,6)|y f32 (4,3)" },
 
     { "gradient of integers", TRACING, gradient_of_integer, SAMBA_EDTYPE, "samba_grad|i32|float" },
-    { "gradient in what has no influence", TRACING, gradient_unrelated, SAMBA_EARG, "samba_grad|y|depend" },
+    { "gradient in what has no influence", TRACING, gradient_unrelated, SAMBA_EARG,
+      "samba_grad|y|depend" },
     { "op that does not exist", TRACING, apply_unknown, SAMBA_EOP, "tahn|samba_register_op" },
     { "matmul with one input", TRACING, apply_too_few, SAMBA_EARG, "matmul|x f32 (4,6)|1 inputs" },
     { "inputs that are NULL", TRACING, apply_null, SAMBA_EARG, "samba_apply|tanh|1 inputs" },
     { "-1 inputs", TRACING, apply_negative, SAMBA_EARG, "tanh|-1 inputs" },
     { "20 inputs", TRACING, apply_too_many, SAMBA_EARG, "cat|20 inputs" },
     { "register nothing", TRACING, register_null, SAMBA_EARG, "samba_register_op|name|kernel" },
-    { "register without a kernel", TRACING, register_kernel, SAMBA_EARG, "samba_register_op|kernel|signature" },
-    { "register a reserved number", TRACING, register_wire, SAMBA_EARG, "samba_register_op|half|12|32768" },
+    { "register without a kernel", TRACING, register_kernel, SAMBA_EARG,
+      "samba_register_op|kernel|signature" },
+    { "register a reserved number", TRACING, register_wire, SAMBA_EARG,
+      "samba_register_op|half|12|32768" },
     { "register a taken name", TRACING, register_name, SAMBA_ENAME, "samba_register_op|add|taken" },
-    { "register a taken number", TRACING, register_twice, SAMBA_ENAME, "samba_register_op|other_half|32769|taken" },
-    { "train through an op without gradient", TRACING, register_without_gradient, SAMBA_EOP, "half|vjp" },
+    { "register a taken number", TRACING, register_twice, SAMBA_ENAME,
+      "samba_register_op|other_half|32769|taken" },
+    { "train through an op without gradient", TRACING, register_without_gradient, SAMBA_EOP,
+      "half|vjp" },
 
     { "compile nothing", TRACING, compile_null, SAMBA_EARG, "samba_compile|program|NULL" },
     { "compile without outputs", TRACING, compile_nothing, SAMBA_EARG, "loss|output" },
     { "loss index out of range", TRACING, compile_loss_index, SAMBA_ERANGE, "index 1|1 outputs" },
     { "integer loss", TRACING, compile_integer_loss, SAMBA_EDTYPE, "argmax|i32|loss" },
     { "negative microbatches", TRACING, compile_microbatches, SAMBA_EARG, "microbatches|-3" },
-    { "parameter of two optimizers", TRACING, compile_two_owners, SAMBA_EARG, "fc__weight|0|1|one optimizer" },
-    { "optimizer of an input", TRACING, compile_not_a_parameter, SAMBA_EARG, "optimizer 0|x|no parameter" },
-    { "optimizer without a kind", TRACING, compile_no_optimizer_kind, SAMBA_EARG, "optimizer 0|kind|SAMBA_SGD" },
+    { "parameter of two optimizers", TRACING, compile_two_owners, SAMBA_EARG,
+      "fc__weight|0|1|one optimizer" },
+    { "optimizer of an input", TRACING, compile_not_a_parameter, SAMBA_EARG,
+      "optimizer 0|x|no parameter" },
+    { "optimizer without a kind", TRACING, compile_no_optimizer_kind, SAMBA_EARG,
+      "optimizer 0|kind|SAMBA_SGD" },
     { "two optimizers of one region", TRACING, compile_same_region, SAMBA_ENAME, "head_|0|1" },
-    { "training without parameters", TRACING, compile_without_parameters, SAMBA_EARG, "optimizer 0|parameter|loss" },
+    { "training without parameters", TRACING, compile_without_parameters, SAMBA_EARG,
+      "optimizer 0|parameter|loss" },
     { "input called lr", TRACING, compile_argin_taken, SAMBA_ENAME, "lr|argin_region_name" },
-    { "PEF into a missing directory", TRACING, compile_missing_directory, SAMBA_EIO, "write|no/such/place" },
-    { "program larger than the chip", TRACING, compile_too_large_on_chip, SAMBA_ERANGE, "spatial|sram_bytes|100|smaller batch" },
+    { "PEF into a missing directory", TRACING, compile_missing_directory, SAMBA_EIO,
+      "write|no/such/place" },
+    { "program larger than the chip", TRACING, compile_too_large_on_chip, SAMBA_ERANGE,
+      "spatial|sram_bytes|100|smaller batch" },
 
-    { "run before compile", TRACING, run_before_compile, SAMBA_ESTATE, "samba_run|samba_compile|samba_load" },
-    { "save before compile", TRACING, save_before_compile, SAMBA_ESTATE, "samba_save|samba_compile" },
+    { "run before compile", TRACING, run_before_compile, SAMBA_ESTATE,
+      "samba_run|samba_compile|samba_load" },
+    { "save before compile", TRACING, save_before_compile, SAMBA_ESTATE,
+      "samba_save|samba_compile" },
     { "set before compile", TRACING, set_before_compile, SAMBA_ESTATE, "samba_set|samba_compile" },
-    { "run without an input", TRACING, run_without_input, SAMBA_ESTATE, "samba_run|x f32 (4,6)|samba_write" },
-    { "eager op on an input without a value", TRACING, eager_without_value, SAMBA_ESTATE, "tanh|x|samba_write|samba_set_tracing" },
+    { "run without an input", TRACING, run_without_input, SAMBA_ESTATE,
+      "samba_run|x f32 (4,6)|samba_write" },
+    { "eager op on an input without a value", TRACING, eager_without_value, SAMBA_ESTATE,
+      "tanh|x|samba_write|samba_set_tracing" },
     { "unknown hyperparameter", TRAINING, set_unknown, SAMBA_ENAME, "learning_rate|lr" },
-    { "end of a hyperparameter's name", TRAINING, set_part_of_a_name, SAMBA_ENAME, "hyperparameter ecay|unknown" },
+    { "end of a hyperparameter's name", TRAINING, set_part_of_a_name, SAMBA_ENAME,
+      "hyperparameter ecay|unknown" },
     { "learning rate NaN", TRAINING, set_nan, SAMBA_ERANGE, "samba_set|lr|NaN" },
     { "hyperparameter to read unknown", TRAINING, get_unknown, SAMBA_ENAME, "l_r|lr" },
     { "run_with an unknown hyperparameter", TRAINING, run_hyperparameter, SAMBA_ENAME, "lrr|lr" },
@@ -664,19 +708,30 @@ static const mistake mistakes[] = {
     { "wrong name of a section type", TRAINING, run_type_name, SAMBA_EARG, "backward|bckwd" },
     { "types and ids", TRAINING, run_both, SAMBA_EARG, "section_types|section_ids" },
     { "section id out of range", TRAINING, run_id, SAMBA_ERANGE, "999|0 ... " },
-    { "run with an input of another session", TRAINING, run_foreign_input, SAMBA_EARG, "foreign|another session" },
-    { "run with an input without data", TRAINING, run_input_without_data, SAMBA_ESTATE, "samba_rdu|x|samba_cpu" },
-    { "label out of range", TRAINING, run_label, SAMBA_ERANGE, "cross_entropy|label|3|out of range" },
-    { "embedding id out of range", TRAINING, run_id_of_embedding, SAMBA_ERANGE, "table|lookup|tokens|-7|out of range" },
-    { "BCKWD alone with microbatches", MICROBATCHES, microbatch_backward, SAMBA_EARG, "samba_run|microbatch|FWD" },
-    { "sending data of one microbatch", MICROBATCHES, microbatch_transfer, SAMBA_ESTATE, "samba_rdu|x|microbatch" },
-    { "fetching several microbatches", MICROBATCHES, microbatch_cpu, SAMBA_ESTATE, "samba_cpu|fc|microbatch|samba_copy_out" },
+    { "run with an input of another session", TRAINING, run_foreign_input, SAMBA_EARG,
+      "foreign|another session" },
+    { "run with an input without data", TRAINING, run_input_without_data, SAMBA_ESTATE,
+      "samba_rdu|x|samba_cpu" },
+    { "label out of range", TRAINING, run_label, SAMBA_ERANGE,
+      "cross_entropy|label|3|out of range" },
+    { "embedding id out of range", TRAINING, run_id_of_embedding, SAMBA_ERANGE,
+      "table|lookup|tokens|-7|out of range" },
+    { "BCKWD alone with microbatches", MICROBATCHES, microbatch_backward, SAMBA_EARG,
+      "samba_run|microbatch|FWD" },
+    { "sending data of one microbatch", MICROBATCHES, microbatch_transfer, SAMBA_ESTATE,
+      "samba_rdu|x|microbatch" },
+    { "fetching several microbatches", MICROBATCHES, microbatch_cpu, SAMBA_ESTATE,
+      "samba_cpu|fc|microbatch|samba_copy_out" },
 
-    { "read of an intermediate", TRAINING, read_intermediate, SAMBA_ESTATE, "samba_read|tanh|program.outputs" },
-    { "write to an intermediate", TRAINING, write_intermediate, SAMBA_ESTATE, "samba_write|tanh|computed" },
+    { "read of an intermediate", TRAINING, read_intermediate, SAMBA_ESTATE,
+      "samba_read|tanh|program.outputs" },
+    { "write to an intermediate", TRAINING, write_intermediate, SAMBA_ESTATE,
+      "samba_write|tanh|computed" },
     { "write of NULL", TRAINING, write_null, SAMBA_EARG, "samba_write|x|NULL" },
-    { "read of integers as floats", TRAINING, read_type, SAMBA_EDTYPE, "samba_read|label|i32|f32|samba_copy_out" },
-    { "read of floats as integers", TRAINING, read_integer_type, SAMBA_EDTYPE, "samba_read_i32|fc|f32|samba_copy_out" },
+    { "read of integers as floats", TRAINING, read_type, SAMBA_EDTYPE,
+      "samba_read|label|i32|f32|samba_copy_out" },
+    { "read of floats as integers", TRAINING, read_integer_type, SAMBA_EDTYPE,
+      "samba_read_i32|fc|f32|samba_copy_out" },
     { "copy of a wrong size", TRAINING, copy_size, SAMBA_EARG, "samba_copy_out|fc|44|48" },
     { "copy to NULL", TRAINING, copy_null, SAMBA_EARG, "samba_copy_out|fc|48" },
     { "gradient of an input", TRAINING, gradient_of_input, SAMBA_ESTATE, "x|gradient|training" },
@@ -687,19 +742,27 @@ static const mistake mistakes[] = {
     { "load of a directory", TRACING, load_directory, SAMBA_EIO, "read|." },
     { "load of a text file", TRACING, load_text, SAMBA_EPEF, ".file|magic" },
     { "load of an empty file", TRACING, load_empty, SAMBA_EPEF, ".file|empty" },
-    { "load of another graph", TRACING, load_other_graph, SAMBA_EGRAPH, "other|First difference|tanh|sigmoid" },
-    { "load of a PEF in which a name is something else", TRACING, load_other_role, SAMBA_EGRAPH, "same|role|compile again" },
-    { "load with another optimizer", TRACING, load_other_optimizer, SAMBA_EGRAPH, "First difference|SGD|AdamW" },
-    { "save into a missing directory", TRAINING, save_missing_directory, SAMBA_EIO, "write|no/such/place" },
+    { "load of another graph", TRACING, load_other_graph, SAMBA_EGRAPH,
+      "other|First difference|tanh|sigmoid" },
+    { "load of a PEF in which a name is something else", TRACING, load_other_role, SAMBA_EGRAPH,
+      "same|role|compile again" },
+    { "load with another optimizer", TRACING, load_other_optimizer, SAMBA_EGRAPH,
+      "First difference|SGD|AdamW" },
+    { "save into a missing directory", TRAINING, save_missing_directory, SAMBA_EIO,
+      "write|no/such/place" },
     { "save to NULL", TRAINING, save_null, SAMBA_EARG, "samba_save|path|NULL" },
     { "restore from NULL", TRAINING, restore_null, SAMBA_EARG, "samba_restore|path|NULL" },
     { "restore from nowhere", TRAINING, restore_missing, SAMBA_EIO, "read|no/such/place" },
-    { "restore of another model", TRAINING, restore_other_model, SAMBA_ENAME, "other|fc__|nothing was changed" },
-    { "restore from a PEF without values", TRAINING, restore_without_values, SAMBA_ENAME, ".pef|fc__|nothing was changed" },
-    { "load of an op nobody registered", TRACING, load_unregistered, SAMBA_EPEF, ".file|32769|register" },
+    { "restore of another model", TRAINING, restore_other_model, SAMBA_ENAME,
+      "other|fc__|nothing was changed" },
+    { "restore from a PEF without values", TRAINING, restore_without_values, SAMBA_ENAME,
+      ".pef|fc__|nothing was changed" },
+    { "load of an op nobody registered", TRACING, load_unregistered, SAMBA_EPEF,
+      ".file|32769|register" },
 
     { "driver without arguments", TRACING, driver_null, SAMBA_EARG, "samba_app_driver|args" },
-    { "driver with the application's command", TRACING, driver_command, SAMBA_EARG, "samba_app_driver|run" },
+    { "driver with the application's command", TRACING, driver_command, SAMBA_EARG,
+      "samba_app_driver|run" },
     { "measurement without a PEF", TRACING, driver_pef, SAMBA_EARG, "measure-performance|--pef" }
 };
 
@@ -825,32 +888,57 @@ static void test_null(void)
     samba_shape shape = SAMBA_SHAPE(2);
     samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
     float value[2] = { 0 };
-    CHECK(!samba_ok(NULL) && samba_close(NULL) == 1 && samba_error(NULL)[0] && samba_error_code(NULL) == SAMBA_ENOMEM);
-    CHECK(!samba_fail(NULL, SAMBA_EIO, "x") && !samba_tracing(NULL) && !samba_set_tracing(NULL, true));
-    CHECK(!samba_input(NULL, "x", SAMBA_F32, shape) && !samba_randn(NULL, "x", shape) && !samba_rand(NULL, "x", shape));
+    CHECK(!samba_ok(NULL) && samba_close(NULL) == 1 && samba_error(NULL)[0]);
+    CHECK(samba_error_code(NULL) == SAMBA_ENOMEM);
+    CHECK(!samba_fail(NULL, SAMBA_EIO, "x") && !samba_tracing(NULL));
+    CHECK(!samba_set_tracing(NULL, true));
+    CHECK(!samba_input(NULL, "x", SAMBA_F32, shape) && !samba_randn(NULL, "x", shape));
+    CHECK(!samba_rand(NULL, "x", shape));
     CHECK(!samba_randint(NULL, "x", 3, shape) && !samba_zeros(NULL, "x", SAMBA_F32, shape));
-    CHECK(!samba_from_data(NULL, "x", SAMBA_F32, shape, value) && !samba_from_data_copy(NULL, "x", SAMBA_F32, shape, value));
-    CHECK(!samba_param(NULL, "x", shape, zero) && !samba_buffer(NULL, "x", shape, 0.0f) && !samba_number(NULL, 1.0f));
-    CHECK(!samba_set_batch_dim(NULL, 0) && !samba_register_op(NULL, NULL) && !samba_apply(NULL, "add", NULL, 0, NULL, 0));
-    CHECK(!samba_add(NULL, NULL) && !samba_matmul(NULL, NULL) && !samba_affine(NULL, NULL, NULL) && !samba_tanh(NULL));
-    CHECK(!samba_where(NULL, NULL, NULL) && !samba_cast(NULL, SAMBA_I32) && !samba_sum(NULL, shape, true));
-    CHECK(!samba_reshape(NULL, shape) && !samba_permute(NULL, shape) && !samba_transpose(NULL, 0, 1) && !samba_slice(NULL, 0, 0, 1, 1));
-    CHECK(!samba_cat(NULL, 2, 0) && !samba_stack(NULL, 2, 0) && !samba_expand(NULL, shape) && !samba_squeeze(NULL, 0));
-    CHECK(!samba_unsqueeze(NULL, 0) && !samba_gather(NULL, 0, NULL) && !samba_pad(NULL, shape, shape, 0.0f) && !samba_flatten(NULL, 1));
-    CHECK(!samba_softmax(NULL, 0) && !samba_layer_norm(NULL, NULL, NULL, 0.0f) && !samba_argmax(NULL, 0, false) && !samba_mean(NULL, shape, true));
-    CHECK(!samba_batch_norm(NULL, NULL, NULL, NULL, NULL, 0.1f, 0.0f) && !samba_cross_entropy(NULL, NULL) && !samba_max(NULL, shape, true));
-    CHECK(!samba_mse(NULL, NULL, SAMBA_REDUCE_MEAN) && !samba_nll(NULL, NULL, NULL) && !samba_convolution(NULL, NULL, NULL, NULL));
-    CHECK(!samba_max_pool2d(NULL, NULL) && !samba_avg_pool2d(NULL, NULL) && !samba_adaptive_avg_pool2d(NULL, 1, 1) && !samba_lookup(NULL, NULL));
-    CHECK(!samba_scaled_dot_product_attention(NULL, NULL, NULL, NULL, NULL) && !samba_rms_norm(NULL, NULL, 0.0f));
-    CHECK(!samba_linear(NULL, "x", 2) && !samba_layernorm(NULL, "x") && !samba_batchnorm(NULL, "x") && !samba_dropout(NULL, "x", 0.1f));
-    CHECK(!samba_conv2d(NULL, "x", 2, 2, NULL) && !samba_conv1d(NULL, "x", 2, 2, NULL) && !samba_embedding(NULL, "x", 2, 2) && !samba_rmsnorm(NULL, "x"));
-    CHECK(!samba_grad(NULL, NULL) && !samba_sn_grad(NULL) && !samba_compile(NULL, NULL) && !samba_load(NULL, "x", NULL));
-    CHECK(!samba_run(NULL, 0) && !samba_run_with(NULL, NULL) && !samba_set(NULL, "lr", 1.0) && samba_get(NULL, "lr") == 0.0);
-    CHECK(samba_argin_names(NULL, NULL, 0) == 0 && samba_weight_names(NULL, NULL, 0) == 0 && samba_section_types(NULL) == 0);
-    CHECK(!samba_set_train(NULL, true) && !samba_write(NULL, value) && samba_read(NULL)[0] == 0.0f && samba_read_i32(NULL)[0] == 0);
-    CHECK(!samba_copy_out(NULL, value, 8) && samba_bytes(NULL) == 0 && !samba_tensor_by_name(NULL, "x") && !samba_cpu(NULL));
-    CHECK(!samba_rdu(NULL) && !samba_to_cpu(NULL) && !samba_to_rdu(NULL) && !samba_save(NULL, "x") && !samba_restore(NULL, "x"));
-    CHECK(samba_device_bytes(NULL) == 0 && samba_held_bytes(NULL) == 0 && !samba_app_driver(NULL, NULL, NULL));
+    CHECK(!samba_from_data(NULL, "x", SAMBA_F32, shape, value));
+    CHECK(!samba_from_data_copy(NULL, "x", SAMBA_F32, shape, value));
+    CHECK(!samba_param(NULL, "x", shape, zero) && !samba_buffer(NULL, "x", shape, 0.0f));
+    CHECK(!samba_number(NULL, 1.0f));
+    CHECK(!samba_set_batch_dim(NULL, 0) && !samba_register_op(NULL, NULL));
+    CHECK(!samba_apply(NULL, "add", NULL, 0, NULL, 0));
+    CHECK(!samba_add(NULL, NULL) && !samba_matmul(NULL, NULL) && !samba_affine(NULL, NULL, NULL));
+    CHECK(!samba_tanh(NULL));
+    CHECK(!samba_where(NULL, NULL, NULL) && !samba_cast(NULL, SAMBA_I32));
+    CHECK(!samba_sum(NULL, shape, true));
+    CHECK(!samba_reshape(NULL, shape) && !samba_permute(NULL, shape));
+    CHECK(!samba_transpose(NULL, 0, 1) && !samba_slice(NULL, 0, 0, 1, 1));
+    CHECK(!samba_cat(NULL, 2, 0) && !samba_stack(NULL, 2, 0) && !samba_expand(NULL, shape));
+    CHECK(!samba_squeeze(NULL, 0));
+    CHECK(!samba_unsqueeze(NULL, 0) && !samba_gather(NULL, 0, NULL));
+    CHECK(!samba_pad(NULL, shape, shape, 0.0f) && !samba_flatten(NULL, 1));
+    CHECK(!samba_softmax(NULL, 0) && !samba_layer_norm(NULL, NULL, NULL, 0.0f));
+    CHECK(!samba_argmax(NULL, 0, false) && !samba_mean(NULL, shape, true));
+    CHECK(!samba_batch_norm(NULL, NULL, NULL, NULL, NULL, 0.1f, 0.0f));
+    CHECK(!samba_cross_entropy(NULL, NULL) && !samba_max(NULL, shape, true));
+    CHECK(!samba_mse(NULL, NULL, SAMBA_REDUCE_MEAN) && !samba_nll(NULL, NULL, NULL));
+    CHECK(!samba_convolution(NULL, NULL, NULL, NULL));
+    CHECK(!samba_max_pool2d(NULL, NULL) && !samba_avg_pool2d(NULL, NULL));
+    CHECK(!samba_adaptive_avg_pool2d(NULL, 1, 1) && !samba_lookup(NULL, NULL));
+    CHECK(!samba_scaled_dot_product_attention(NULL, NULL, NULL, NULL, NULL));
+    CHECK(!samba_rms_norm(NULL, NULL, 0.0f));
+    CHECK(!samba_linear(NULL, "x", 2) && !samba_layernorm(NULL, "x"));
+    CHECK(!samba_batchnorm(NULL, "x") && !samba_dropout(NULL, "x", 0.1f));
+    CHECK(!samba_conv2d(NULL, "x", 2, 2, NULL) && !samba_conv1d(NULL, "x", 2, 2, NULL));
+    CHECK(!samba_embedding(NULL, "x", 2, 2) && !samba_rmsnorm(NULL, "x"));
+    CHECK(!samba_grad(NULL, NULL) && !samba_sn_grad(NULL) && !samba_compile(NULL, NULL));
+    CHECK(!samba_load(NULL, "x", NULL));
+    CHECK(!samba_run(NULL, 0) && !samba_run_with(NULL, NULL) && !samba_set(NULL, "lr", 1.0));
+    CHECK(samba_get(NULL, "lr") == 0.0);
+    CHECK(samba_argin_names(NULL, NULL, 0) == 0 && samba_weight_names(NULL, NULL, 0) == 0);
+    CHECK(samba_section_types(NULL) == 0);
+    CHECK(!samba_set_train(NULL, true) && !samba_write(NULL, value) && samba_read(NULL)[0] == 0.0f);
+    CHECK(samba_read_i32(NULL)[0] == 0);
+    CHECK(!samba_copy_out(NULL, value, 8) && samba_bytes(NULL) == 0);
+    CHECK(!samba_tensor_by_name(NULL, "x") && !samba_cpu(NULL));
+    CHECK(!samba_rdu(NULL) && !samba_to_cpu(NULL) && !samba_to_rdu(NULL) && !samba_save(NULL, "x"));
+    CHECK(!samba_restore(NULL, "x"));
+    CHECK(samba_device_bytes(NULL) == 0 && samba_held_bytes(NULL) == 0);
+    CHECK(!samba_app_driver(NULL, NULL, NULL));
     CHECK(!samba_runtime_run(NULL, 0) && !samba_runtime_data(NULL, "x"));
     samba_clear_error(NULL);
     samba_print_graph(NULL, NULL, NULL);
@@ -927,7 +1015,8 @@ int main(int argc, char **argv)
     print_messages = argc > 1;
     if (argc > 0) program_path = argv[0];
     for (int i = 0; i < 4; i++) snprintf(file_path[i], LONG, "%.500s%s", program_path, ends[i]);
-    f.file = file_path[0], f.pef = file_path[1], f.other_pef = file_path[2], f.missing = file_path[3];
+    f.file = file_path[0], f.pef = file_path[1], f.other_pef = file_path[2],
+        f.missing = file_path[3];
     RUN(test_null);
     RUN(test_failed_layer_leaves_no_name);
     RUN(test_empty_file_in_empty_session);

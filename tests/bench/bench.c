@@ -43,10 +43,10 @@ static void report(const char *what, const char *peer, double work, const char *
 
 #if SAMBA__X86
 // 12 independent chains of 8-wide fma, n times: as fast as the unit goes.
-SAMBA__AVX2 static float fma_chains(int64_t n)
+SAMBA__AVX2 static float fma_chains(int64_t n, float start)
 {
     __m256 acc[12], one = _mm256_set1_ps(0.999f);
-    for (int i = 0; i < 12; i++) acc[i] = _mm256_set1_ps((float)i);
+    for (int i = 0; i < 12; i++) acc[i] = _mm256_set1_ps(start + (float)i);
     for (int64_t k = 0; k < n; k++) {
 #pragma GCC unroll 12
         for (int i = 0; i < 12; i++) acc[i] = _mm256_fmadd_ps(acc[i], one, one);
@@ -58,7 +58,7 @@ SAMBA__AVX2 static float fma_chains(int64_t n)
 static void fma_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     (void)thread;
-    for (int64_t i = begin; i < end; i++) ((float *)context)[i] = fma_chains(200000);
+    for (int64_t i = begin; i < end; i++) ((float *)context)[i] = fma_chains(200000, (float)i);
 }
 
 static void ceilings(samba__pool *pool)
