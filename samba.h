@@ -552,8 +552,8 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
 /* op(a) op(b): the product with either factor read as its transpose, (*,m,k) (*,k,n) -> (*,m,n). */
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
                                                 samba_tensor *b, bool transpose_b);
-/* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of
-   w_shape. Each is linear in both inputs, and its gradients are again these three ops. */
+/* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of w_shape.
+   Each is linear in both inputs, and its gradients are again these three ops. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
                                                          samba_shape x_shape,
                                                          const samba_conv_opts *opts);
@@ -572,7 +572,7 @@ SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_sh
 SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x,
                                                   samba_tensor *w, samba_tensor *mean,
                                                   samba_tensor *var, float eps, samba_tensor **dw,
-                                                      samba_tensor **db);
+                                                  samba_tensor **db);
 /* Gradients of normalizations, losses, lookup and attention. Extra results go to the array at the
    end. */
 
@@ -5087,7 +5087,7 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
     samba__slide v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
     int64_t weights = v.groups * v.og * v.k;
-    float *to = a->out[0], *sums = v.sets > 1 ? (float *)a->scratch : to;
+    float *to = a->out[0], *sums = a->scratch ? (float *)a->scratch : to;
     for (int64_t u = a->begin; a->phase == 0 && u < a->end; u++) {
         int64_t part = u % v.parts, group = u / v.parts % v.groups, set = u / v.parts / v.groups;
         int64_t first = v.cg * part / v.parts, last = v.cg * (part + 1) / v.parts;
@@ -5102,7 +5102,7 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
             b.more = i > 0;
             for (b.p = first * v.taps; b.p < last * v.taps; b.p = b.end) {
                 b.end = samba__min64(b.p + SAMBA__BLOCK / b.n, last * v.taps);
-                samba__conv_block(a, &v, made, &b, sums + set * weights);
+                samba__conv_block(a, &v, made, &b, sums + (a->scratch ? set * weights : 0));
             }
         }
     }

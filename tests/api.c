@@ -192,8 +192,10 @@ static void test_hyperparameters(void)
     const char *names[20];
     open_trained(&m, 1);
     int32_t n = samba_argin_names(m.s, names, 20), found = 0;
-    for (int32_t i = 0; i < n && i < 20; i++) found += !strcmp(names[i], "lr")
-        || !strcmp(names[i], "drop__p") || !strcmp(names[i], "beta2");
+    for (int32_t i = 0; i < n && i < 20; i++) {
+        found += !strcmp(names[i], "lr") || !strcmp(names[i], "drop__p")
+              || !strcmp(names[i], "beta2");
+    }
     CHECK(n >= 6 && found == 3 && samba_argin_names(m.s, NULL, 0) == n);
     CHECK(samba_get(m.s, "lr") == (double)0.01f && samba_get(m.s, "weight_decay") == (double)0.1f);
     CHECK(samba_get(m.s, "beta1") == (double)0.9f && samba_get(m.s, "beta2") == (double)0.997f);
@@ -234,19 +236,19 @@ static bool moves(samba_session *s, const char *name)
 static void test_regions(void)
 {
     samba_session *s = quiet(1, 1);
-    samba_tensor *x = samba_rand(s, "x", SAMBA_SHAPE(4, 3)),
-        *h = samba_tanh(samba_linear(x, "body", 3));
+    samba_tensor *x = samba_rand(s, "x", SAMBA_SHAPE(4, 3));
+    samba_tensor *h = samba_tanh(samba_linear(x, "body", 3));
     h = samba_sigmoid(samba_linear_no_bias(h, "free", 3));
     samba_program p = { 0 };
     p.loss = samba_sum(samba_linear(h, "head", 1), SAMBA_ALL_AXES, false);
     samba_tensor *body[2], *head[2];
-    body[0] = samba_tensor_by_name(s, "body__weight"), body[1] = samba_tensor_by_name(s,
-                                                                                      "body__bias");
-    head[0] = samba_tensor_by_name(s, "head__weight"), head[1] = samba_tensor_by_name(s,
-                                                                                      "head__bias");
+    body[0] = samba_tensor_by_name(s, "body__weight");
+    body[1] = samba_tensor_by_name(s, "body__bias");
+    head[0] = samba_tensor_by_name(s, "head__weight");
+    head[1] = samba_tensor_by_name(s, "head__bias");
     samba_optim optims[2];
-    optims[0] = optim_of(SAMBA_SGD, body, 2, "body_"), optims[1] = optim_of(SAMBA_ADAM, head, 2,
-                                                                            "head_");
+    optims[0] = optim_of(SAMBA_SGD, body, 2, "body_");
+    optims[1] = optim_of(SAMBA_ADAM, head, 2, "head_");
     p.optims = optims, p.n_optims = 2;
     CHECK(samba_compile(s, &p));
     CHECK(moves(s, "body__weight") && moves(s, "head__weight") && !moves(s, "free__weight"));
@@ -389,8 +391,9 @@ static void test_values_by_name(void)
     for (int b = 0; b < B; b++) {
         float sum = 0.0f;
         for (int c = 0; c < C; c++) sum += expf(logits[b * C + c]);
-        for (int c = 0; c < C; c++) want[c] += (expf(logits[b * C + c]) / sum - (b % C == c ? 1.0f
-                                                                                 : 0.0f)) / B;
+        for (int c = 0; c < C; c++) {
+            want[c] += (expf(logits[b * C + c]) / sum - (b % C == c ? 1.0f : 0.0f)) / B;
+        }
     }
     CHECK_CLOSE(samba_read(samba_tensor_by_name(m.s, "two__bias__grad")), want, C, 1e-4, 1e-6);
     end(m.s);
@@ -449,10 +452,10 @@ static void test_random_values(void)
     samba_session *s = quiet(5, 1), *t = quiet(5, 1), *u = quiet(6, 1);
     samba_tensor *a = samba_randn(s, "a", SAMBA_SHAPE(N)), *b = samba_rand(s, "b", SAMBA_SHAPE(N));
     samba_tensor *c = samba_randint(s, "c", 10, SAMBA_SHAPE(N));
-    samba_tensor *c2 = samba_randint(t, "c", 10, SAMBA_SHAPE(N)),
-        *w2 = samba_linear(samba_rand(t, "b", SAMBA_SHAPE(N)), "fc", 2);
-    samba_tensor *a2 = samba_randn(t, "a", SAMBA_SHAPE(N)),
-        *other = samba_randn(t, "other", SAMBA_SHAPE(N));
+    samba_tensor *c2 = samba_randint(t, "c", 10, SAMBA_SHAPE(N));
+    samba_tensor *w2 = samba_linear(samba_rand(t, "b", SAMBA_SHAPE(N)), "fc", 2);
+    samba_tensor *a2 = samba_randn(t, "a", SAMBA_SHAPE(N));
+    samba_tensor *other = samba_randn(t, "other", SAMBA_SHAPE(N));
     samba_tensor *w = samba_linear(b, "fc", 2);
     // whatever the order
     CHECK(w && w2 && memcmp(samba_read(a), samba_read(a2), N * 4) == 0);
@@ -504,8 +507,8 @@ static void test_loss_indices(void)
         samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
         samba_program p = { 0 };
         p.outputs[0] = samba_sum(samba_linear_no_bias(x, "a", 1), SAMBA_ALL_AXES, false);
-        p.outputs[1] = samba_scale(samba_sum(samba_linear_no_bias(x, "a", 1), SAMBA_ALL_AXES,
-                                             false), 10.0f);
+        samba_tensor *again = samba_linear_no_bias(x, "a", 1);
+        p.outputs[1] = samba_scale(samba_sum(again, SAMBA_ALL_AXES, false), 10.0f);
         if (way == 1) p.n_loss_indices = 1, p.loss_indices[0] = 1;
         if (way == 2) p.loss = p.outputs[0];
         p.optim.kind = SAMBA_SGD;
@@ -525,13 +528,13 @@ static void test_microbatches(void)
     for (int way = 0; way < 2; way++) {
         samba_session *s = quiet(4, 1);
         int32_t n = way ? 2 : B;
-        samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(n, F)),
-            *target = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(n));
+        samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(n, F));
+        samba_tensor *target = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(n));
         samba_program p = { 0 };
         p.outputs[0] = samba_linear(samba_tanh(samba_linear(in, "one", H)), "two", C);
         p.loss = samba_cross_entropy(p.outputs[0], target);
-        p.optim.kind = SAMBA_SGD, p.optim.momentum = 0.9f, p.optim.lr = 0.5f, p.microbatches = way
-            ? 4 : 1;
+        p.optim.kind = SAMBA_SGD, p.optim.momentum = 0.9f, p.optim.lr = 0.5f;
+        p.microbatches = way ? 4 : 1;
         CHECK(samba_compile(s, &p));
         CHECK(samba_bytes(in) == sizeof x && samba_bytes(p.outputs[0]) == B * C * 4);
         CHECK(samba_bytes(p.loss) == 4);
@@ -589,8 +592,8 @@ static void test_load(void)
             m.s = quiet(99, 1);
             CHECK(samba_load(m.s, pef_path, NULL) && samba_restore(m.s, checkpoint_path));
             m.x = samba_tensor_by_name(m.s, "x"), m.label = samba_tensor_by_name(m.s, "label");
-            m.logits = samba_tensor_by_name(m.s, "two"),
-                m.loss = samba_tensor_by_name(m.s, loss_name);
+            m.logits = samba_tensor_by_name(m.s, "two");
+            m.loss = samba_tensor_by_name(m.s, loss_name);
             CHECK(hash_of(&m) == want && samba_get(m.s, "lr") == (double)0.01f);
             write_batch(&m, 0);
             CHECK(samba_run(m.s, 0) && samba_bytes(m.logits) == B * C * 4 && hash_of(&m) != want);
@@ -678,8 +681,8 @@ static void test_eager(void)
     p.inference = true, p.outputs[0] = samba_add(d1, x);
     CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(p.outputs[0])[1] == 14.0f);
     // After a compilation ops compute at once, on what the program left.
-    CHECK(samba_read(samba_sum(p.outputs[0], SAMBA_ALL_AXES, false))[0] == 300.0f + 10.0f + 12 + 27
-          + 48 + 75 + 108 + 20);
+    samba_tensor *sum = samba_sum(p.outputs[0], SAMBA_ALL_AXES, false);
+    CHECK(samba_read(sum)[0] == 300.0f + 12 + 27 + 48 + 75 + 108 + 10 + 2 + 3 + 4 + 5 + 6);
     end(s);
 }
 
@@ -690,8 +693,7 @@ static int zeros_of(samba_tensor *t)
     return n;
 }
 
-// Layers that keep state work eagerly, too: dropout draws anew each time, batch norm keeps its
-// mean;
+// Layers that keep state work eagerly, too: dropout draws anew each time, batch norm keeps its mean;
 // a program that is traced afterwards goes on with both.
 static void test_eager_state(void)
 {
@@ -714,8 +716,9 @@ static void test_eager_state(void)
     CHECK(samba_compile(s, &p));
     CHECK(samba_read(samba_tensor_by_name(s, "norm__running_mean"))[0] == mean);
     float masks[2][8 * 16];
-    for (int i = 0; i < 2; i++) CHECK(samba_run(s, 0) && samba_copy_out(h, masks[i],
-                                                                        sizeof masks[i]));
+    for (int i = 0; i < 2; i++) {
+        CHECK(samba_run(s, 0) && samba_copy_out(h, masks[i], sizeof masks[i]));
+    }
     int differ = 0;
     for (int i = 0; i < 8 * 16; i++) differ += (masks[0][i] == 0.0f) != (masks[1][i] == 0.0f);
     CHECK(differ > 20);                                         // the program draws anew, too
@@ -756,14 +759,15 @@ static void *work(void *argument)
 
 static void test_two_threads(void)
 {
-    worker alone[2] = { { 30, 11, 0, 0 }, { 30, 12, 0, 0 } },
-        together[2] = { { 30, 11, 0, 0 }, { 30, 12, 0, 0 } };
+    worker alone[2] = { { 30, 11, 0, 0 }, { 30, 12, 0, 0 } };
+    worker together[2] = { { 30, 11, 0, 0 }, { 30, 12, 0, 0 } };
     pthread_t thread[2];
     for (int i = 0; i < 2; i++) work(&alone[i]);
     for (int i = 0; i < 2; i++) CHECK(!pthread_create(&thread[i], NULL, work, &together[i]));
     for (int i = 0; i < 2; i++) CHECK(!pthread_join(thread[i], NULL));
-    for (int i = 0; i < 2; i++) CHECK(alone[i].hash == together[i].hash && !alone[i].bad
-                                      && !together[i].bad);
+    for (int i = 0; i < 2; i++) {
+        CHECK(alone[i].hash == together[i].hash && !alone[i].bad && !together[i].bad);
+    }
     CHECK(alone[0].hash != alone[1].hash);
 }
 
@@ -773,8 +777,10 @@ static void test_two_threads(void)
 static void square_kernel(const samba_args *a)
 {
     int64_t n = a->in_spec[0].shape.dim[a->in_spec[0].shape.ndim - 1];
-    for (int64_t i = a->begin * n; i < a->end * n; i++) a->out[0][i] = a->in[0][i] * a->in[0][i]
-        + samba_attr_float(a->attr[0]);
+    float c = samba_attr_float(a->attr[0]);
+    for (int64_t i = a->begin * n; i < a->end * n; i++) {
+        a->out[0][i] = a->in[0][i] * a->in[0][i] + c;
+    }
 }
 static void square_gradient(samba_vjp *g)
 {
@@ -784,8 +790,9 @@ static void square_gradient(samba_vjp *g)
 // The rows that are asked for, of any count: its own shape rule, and a value that may be refused.
 static bool head_shape(samba_call *c)
 {
-    if (c->n_in != 1 || c->n_attr != 1 || c->in[0].shape.ndim < 1) return samba_refuse(c,
-            SAMBA_EARG, "one input and one attribute");
+    if (c->n_in != 1 || c->n_attr != 1 || c->in[0].shape.ndim < 1) {
+        return samba_refuse(c, SAMBA_EARG, "one input and one attribute");
+    }
     if (c->attr[0] < 1 || c->attr[0] > c->in[0].shape.dim[0]) {
         return samba_refuse(c, SAMBA_ERANGE, "%d rows of %S", c->attr[0], &c->in[0].shape);
     }
@@ -808,16 +815,16 @@ static void register_ops(samba_session *s)
     samba_op square = { 0 }, head = { 0 };
     square.name = "square_plus", square.wire = 0x9001, square.signature = "*n->*n", square.cost = 2;
     square.kernel = square_kernel, square.vjp = square_gradient;
-    head.name = "head", head.wire = 0x9002, head.shape = head_shape, head.work = head_work,
-        head.kernel = head_kernel;
+    head.name = "head", head.wire = 0x9002;
+    head.shape = head_shape, head.work = head_work, head.kernel = head_kernel;
     CHECK(samba_register_op(s, &square) && samba_register_op(s, &head));
 }
 
 static samba_tensor *own_loss(samba_session *s, samba_tensor **rows)
 {
     int32_t c = samba_float_attr(0.5f), two = 2;
-    samba_tensor *h = samba_linear_no_bias(samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3)), "fc",
-                                           2);
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
+    samba_tensor *h = samba_linear_no_bias(x, "fc", 2);
     *rows = samba_apply(s, "head", &h, 1, &two, 1);
     h = samba_apply(s, "square_plus", &h, 1, &c, 1);
     return samba_sum(h, SAMBA_ALL_AXES, false);
@@ -944,8 +951,9 @@ static bool parse(samba_app_args *args, const samba_flag *flags, int32_t n, cons
 
 static void test_command_line(void)
 {
-    static const char *const forms[4][2] = { { "-b=64", NULL }, { "-b", "64" },
-            { "--batch-size", "64" }, { "--batch-size=64", NULL } };
+    static const char *const forms[4][2] = {
+        { "-b=64", NULL }, { "-b", "64" }, { "--batch-size", "64" }, { "--batch-size=64", NULL }
+    };
     for (int i = 0; i < 4; i++) {
         samba_app_args a = { 0 };
         CHECK(parse(&a, NULL, 0, "compile", forms[i][0], forms[i][1], NULL) && a.batch_size == 64);
@@ -974,10 +982,12 @@ static void test_own_flags(void)
     int32_t epochs = 3;
     float rate = 0.5f;
     const char *data = "none";
-    const samba_flag flags[4] = { { "fast", SAMBA_FLAG_BOOL, &fast, "no waiting" },
-                                  { "epochs", SAMBA_FLAG_INT, &epochs, "how many" },
-                                  { "rate", SAMBA_FLAG_FLOAT, &rate, "how fast" },
-                                      { "data", SAMBA_FLAG_TEXT, &data, "where from" } };
+    const samba_flag flags[4] = {
+        { "fast", SAMBA_FLAG_BOOL, &fast, "no waiting" },
+        { "epochs", SAMBA_FLAG_INT, &epochs, "how many" },
+        { "rate", SAMBA_FLAG_FLOAT, &rate, "how fast" },
+        { "data", SAMBA_FLAG_TEXT, &data, "where from" }
+    };
     samba_app_args a = { 0 };
     CHECK(parse(&a, flags, 4, "run", "--fast", "--epochs", "5") && fast && epochs == 5);
     CHECK(parse(&a, flags, 4, "run", "--rate=1e-3", "--data=x=y", NULL) && rate == 1e-3f);

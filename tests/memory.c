@@ -13,8 +13,12 @@ static int n_graphs = 300;
 
 // ---- The symbols of a PEF, read as its layout says ----
 
-typedef struct symbol_place { int role, region; uint64_t offset, bytes; uint32_t first, last,
-                              alias; const char *name; } symbol_place;
+typedef struct symbol_place {
+    int role, region;
+    uint64_t offset, bytes;
+    uint32_t first, last, alias;
+    const char *name;
+} symbol_place;
 
 static uint64_t read_le(const uint8_t *p, int n)
 {
@@ -62,7 +66,10 @@ static void check_regions(const uint8_t *pef)
 
 // ---- Programs of several kinds ----
 
-typedef struct model { samba_session *s; samba_tensor *image, *label, *logits, *loss; hook h;
+typedef struct model {
+    samba_session *s;
+    samba_tensor *image, *label, *logits, *loss;
+    hook h;
 } model;
 
 static void open_model(model *m)
@@ -84,8 +91,8 @@ static void open_model(model *m)
 static samba_program program_of(const model *m, bool inference, int32_t microbatches)
 {
     samba_program p = { 0 };
-    p.loss = m->loss, p.outputs[0] = m->logits, p.inference = inference,
-        p.microbatches = microbatches;
+    p.loss = m->loss, p.outputs[0] = m->logits;
+    p.inference = inference, p.microbatches = microbatches;
     p.optim.kind = SAMBA_ADAMW, p.optim.max_grad_norm = 1.0f;
     return p;
 }
@@ -233,8 +240,9 @@ static void run_between_guards(const uint8_t *pef, size_t pef_size, size_t shift
     CHECK(rt != NULL);
     for (int i = 0; rt && i < 3; i++) CHECK(samba_runtime_run(rt, 0));
     for (uint8_t *p = all; p < block; p++) CHECK(*p == PAINT || test_bad);
-    for (uint8_t *p = block + size; p < all + size + 2 * GUARD + 64; p++) CHECK(*p == PAINT
-                                                                                || test_bad);
+    for (uint8_t *p = block + size; p < all + size + 2 * GUARD + 64; p++) {
+        CHECK(*p == PAINT || test_bad);
+    }
 
     uint8_t *end = block;               // where the last value in the block ends
     for (uint32_t i = 0; rt && i < n_places(pef); i++) {
@@ -243,8 +251,8 @@ static void run_between_guards(const uint8_t *pef, size_t pef_size, size_t shift
         uint8_t *p = (uint8_t *)samba_runtime_data(rt, s.name);
         CHECK(p != NULL && ((uintptr_t)p & 63) == 0);
         bool in_file = s.region == 3;
-        CHECK(in_file ? p >= pef && p + s.bytes <= pef + pef_size : p >= block && p
-              + s.bytes <= block + size);
+        const uint8_t *from = in_file ? pef : block, *to = from + (in_file ? pef_size : size);
+        CHECK(p >= from && p + s.bytes <= to);
         if (!in_file && p + s.bytes > end) end = p + s.bytes;
     }
     // alignment: 64 of the start, 64 of the end
@@ -381,12 +389,12 @@ static samba_tensor *random_reshape(samba_tensor *x)
     switch (random_below(6)) {
     case 0: return samba_reshape(x, SAMBA_SHAPE(-1));
     case 1: return samba_reshape(x, n % 2 ? SAMBA_SHAPE(1, n) : SAMBA_SHAPE(2, n / 2));
-    case 2: return samba_reshape(samba_reshape(x, SAMBA_SHAPE(n, 1)), n % 3 ? SAMBA_SHAPE(n)
-                                 : SAMBA_SHAPE(3, -1));
+    case 2:
+        x = samba_reshape(x, SAMBA_SHAPE(n, 1));
+        return samba_reshape(x, n % 3 ? SAMBA_SHAPE(n) : SAMBA_SHAPE(3, -1));
     case 3: return x->shape.ndim < 5 ? samba_unsqueeze(x, 0) : samba_flatten(x, 0);
     case 4: return samba_flatten(samba_unsqueeze(x, -1), 0);
-    default: return n % 4 ? samba_reshape(x, SAMBA_SHAPE(n, 1, 1))
-        : samba_reshape(x, SAMBA_SHAPE(n / 4, 2, 2));
+    default: return samba_reshape(x, n % 4 ? SAMBA_SHAPE(n, 1, 1) : SAMBA_SHAPE(n / 4, 2, 2));
     }
 }
 
@@ -398,13 +406,13 @@ static samba_tensor *random_movement(samba_tensor *x)
     switch (random_below(5)) {
     case 0: return samba_transpose(x, axis, axis_of(x));
     case 1: return samba_transpose(samba_transpose(x, 0, -1), 0, axis);
-    case 2: return samba_slice(x, axis, 0, (x->shape.dim[axis < 0 ? axis + x->shape.ndim : axis]
-                                            + 1) / 2, 1);
+    case 2: return samba_slice(x, axis, 0, (samba_transpose(x, 0, axis)->shape.dim[0] + 1) / 2, 1);
     case 3:
         both[0] = x, both[1] = samba_neg(x);
         return samba_count(&x->shape) < 200 ? samba_cat(both, 2, axis) : x;
-    default: return samba_sum(samba_expand(samba_unsqueeze(x, 0), samba_unsqueeze(x, 0)->shape),
-                              SAMBA_AXES(0), false);
+    default:
+        x = samba_unsqueeze(x, 0);
+        return samba_sum(samba_expand(x, x->shape), SAMBA_AXES(0), false);
     }
 }
 
@@ -456,8 +464,8 @@ static void random_graph(samba_session *s, uint32_t seed, graph *g)
     for (int i = 0; i < N_INPUTS; i++) {
         samba_shape shape = samba_scalar_shape();
         shape.ndim = (int32_t)random_below(4);
-        for (int32_t d = 0; d < shape.ndim; d++) shape.dim[d] = dims[random_below(shape.ndim < 3
-                                                                                  ? 8 : 6)];
+        uint32_t n_dims = shape.ndim < 3 ? 8 : 6;
+        for (int32_t d = 0; d < shape.ndim; d++) shape.dim[d] = dims[random_below(n_dims)];
         snprintf(name, sizeof name, "in%d", i);
         g->in[i] = g->t[g->n++] = samba_randn(s, name, shape);
     }
@@ -469,8 +477,8 @@ static void random_graph(samba_session *s, uint32_t seed, graph *g)
     g->n_out = 1 + (int)random_below(MOST_OUTPUTS);
     for (int i = 0; i < g->n_out; i++) g->out[i] = i == 0 ? g->t[g->n - 1] : any_of(g);
     if (seed % 3 == 0 && g->t[g->n - 1]) {          // and a gradient: more values that live long
-        samba_tensor *loss = samba_sum(samba_mul(g->t[g->n - 1], g->t[g->n - 1]), SAMBA_ALL_AXES,
-                                       false);
+        samba_tensor *last = g->t[g->n - 1];
+        samba_tensor *loss = samba_sum(samba_mul(last, last), SAMBA_ALL_AXES, false);
         samba_tensor *dx = samba_ok(s) ? samba_grad(loss, g->in[seed % N_INPUTS]) : NULL;
         if (samba_ok(s)) g->out[g->n_out - 1] = dx;
         samba_clear_error(s);                       // that input may have no influence
@@ -541,8 +549,8 @@ static void one_graph(uint32_t seed)
     CHECK(samba_ok(eager));
     if (!samba_ok(eager)) printf("    %s\n", samba_error(eager));
     for (int l = 0; l < 3 && samba_ok(eager); l++) {
-        samba_session *s = compiled_graph(seed, levels[l], &got),
-            *t = compiled_graph(seed, levels[l], &again);
+        samba_session *s = compiled_graph(seed, levels[l], &got);
+        samba_session *t = compiled_graph(seed, levels[l], &again);
         for (int round = 0; round < 2 && samba_ok(s); round++) {
             CHECK(samba_run(s, 0));
             for (int i = 0; i < got.n_out; i++) CHECK(same_bits(got.out[i], want.out[i]));
@@ -574,10 +582,10 @@ static void test_odd_outputs(void)
 {
     samba_session *s = graph_session(false, 1);
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(3, 4));
-    samba_tensor *y = samba_tanh(x), *view = samba_reshape(y, SAMBA_SHAPE(12)),
-        *z = samba_neg(view);
-    samba_tensor *same = samba_tanh(x), *number = samba_full(s, SAMBA_SHAPE(2), 7.0f),
-        *flat = samba_reshape(x, SAMBA_SHAPE(2, 6));
+    samba_tensor *y = samba_tanh(x), *same = samba_tanh(x);
+    samba_tensor *view = samba_reshape(y, SAMBA_SHAPE(12)), *z = samba_neg(view);
+    samba_tensor *number = samba_full(s, SAMBA_SHAPE(2), 7.0f);
+    samba_tensor *flat = samba_reshape(x, SAMBA_SHAPE(2, 6));
     samba_program p = { 0 };
     samba_tensor *const outputs[8] = { x, y, view, z, same, number, flat, y };
     for (int i = 0; i < 8; i++) p.outputs[i] = outputs[i];

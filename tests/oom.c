@@ -248,8 +248,8 @@ static bool fails_at(scenario run, long n, bool forever, bool then_go_on)
         samba_close(s);
     }
     CHECK(h.live == 0 && h.n_live == 0 && h.n_wrong == 0);
-    if (test_bad) printf("    with allocation %ld failing %s\n", n, forever ? "and all later ones"
-                         : "once");
+    const char *how = forever ? "and all later ones" : "once";
+    if (test_bad) printf("    with allocation %ld failing %s\n", n, how);
     return failed;
 }
 

@@ -393,10 +393,12 @@ static void damage_everywhere(const bytes *original, size_t dense, int step)
 {
     bytes b = copy_of(original);
     for (size_t at = 0; at < b.size && !test_bad; at++) {
-        for (int v = 1; v < 256 && at < dense && !test_bad; v += step) one_byte(&b, at,
-                (uint8_t)(b.at[at] ^ v));
-        for (int bit = 0; bit < 8 && at >= dense && !test_bad; bit++) one_byte(&b, at,
-                (uint8_t)(b.at[at] ^ 1 << bit));
+        for (int v = 1; v < 256 && at < dense && !test_bad; v += step) {
+            one_byte(&b, at, (uint8_t)(b.at[at] ^ v));
+        }
+        for (int bit = 0; bit < 8 && at >= dense && !test_bad; bit++) {
+            one_byte(&b, at, (uint8_t)(b.at[at] ^ 1 << bit));
+        }
         for (int i = 0; i < 2 && at >= dense && !test_bad; i++) {
             one_byte(&b, at, (uint8_t)(b.at[at] ^ (1 + random_word() % 255)));
         }
@@ -407,10 +409,10 @@ static void damage_everywhere(const bytes *original, size_t dense, int step)
 // Every number of the tables becomes every number that is likely to hurt.
 static void odd_numbers(const bytes *original, size_t every)
 {
-    static const uint32_t odd[] = { 0, 1, 2, 3, 7, 16, 64, 255, 4096, 65535, 65536, 0x7FFFFFFFu,
-                                    0x80000000u, 0xFFFFFFFFu,
-                                    0xFFFFFFC0u, 0x7F800000u, 0x7FC00000u, 0x40000000u,
-                                        0xC0000000u, 0x00010000u };
+    static const uint32_t odd[] = {
+        0, 1, 2, 3, 7, 16, 64, 255, 4096, 65535, 65536, 0x7FFFFFFFu, 0x80000000u, 0xFFFFFFFFu,
+        0xFFFFFFC0u, 0x7F800000u, 0x7FC00000u, 0x40000000u, 0xC0000000u, 0x00010000u
+    };
     bytes b = copy_of(original);
     size_t end = word_at(&b, n_words(&b));
     for (size_t at = 32; at < end && !test_bad; at += 4) {
@@ -438,8 +440,8 @@ static void shuffled_numbers(const bytes *original, int rounds)
         int n = 1 + (int)(random_word() % 6);
         uint32_t seed = random_state;
         for (int i = 0; i < n; i++) {
-            size_t to = HEADER + random_word() % ((end - HEADER) / 4) * 4, from = HEADER
-                + random_word() % ((end - HEADER) / 4) * 4;
+            size_t to = HEADER + random_word() % ((end - HEADER) / 4) * 4;
+            size_t from = HEADER + random_word() % ((end - HEADER) / 4) * 4;
             int kind = (int)(random_word() % 4);
             if (kind == 0) put32(&b, to, get32(&b, from));
             else if (kind == 1) put32(&b, to, get32(&b, to) + random_word() % 5 - 2);
@@ -488,8 +490,9 @@ static void lie_offset(bytes *b)
 }
 static void lie_arena_overlap(bytes *b)
 {
-    for (uint32_t i = symbol_of_role(b, 8); i < n_symbols(b); i++) put64(b, symbol_at(i) + 40,
-            b->at[symbol_at(i) + 7] == 1 ? 0 : get64(b, symbol_at(i) + 40));
+    for (uint32_t i = 0; i < n_symbols(b); i++) {
+        if (b->at[symbol_at(i) + 7] == 1) put64(b, symbol_at(i) + 40, 0);
+    }
 }
 static void lie_shape(bytes *b) { put32(b, named_symbol(b, "a__weight") + 8, 3); }
 static void lie_large_shape(bytes *b) { put32(b, named_symbol(b, "x") + 8, 0x7FFFFFFF); }
@@ -575,8 +578,8 @@ static void lie_missing_input(bytes *b) { put32(b, word_at(b, 0), 0); }
 static void lie_missing_output(bytes *b) { put32(b, word_at(b, b->at[node_at(b, 0) + 4]), 0); }
 static void lie_write_input(bytes *b)
 {
-    put32(b, word_at(b, b->at[node_at(b, 0) + 4]), (uint32_t)((named_symbol(b,
-            "x") - HEADER) / SYMBOL) + 1);
+    uint32_t x = (uint32_t)((named_symbol(b, "x") - HEADER) / SYMBOL);
+    put32(b, word_at(b, b->at[node_at(b, 0) + 4]), x + 1);
 }
 static void lie_scratch(bytes *b) { put32(b, node_at(b, 0) + 16, n_symbols(b) + 1); }
 static void lie_node_order(bytes *b)
