@@ -552,8 +552,8 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
 /* op(a) op(b): the product with either factor read as its transpose, (*,m,k) (*,k,n) -> (*,m,n). */
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
                                                 samba_tensor *b, bool transpose_b);
-/* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of w_shape.
-   Each is linear in both inputs, and its gradients are again these three ops. */
+/* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of
+   w_shape. Each is linear in both inputs, and its gradients are again these three ops. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
                                                          samba_shape x_shape,
                                                          const samba_conv_opts *opts);
