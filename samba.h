@@ -5087,7 +5087,8 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
     samba__slide v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
     int64_t weights = v.groups * v.og * v.k;
-    float *to = a->out[0], *sums = a->scratch ? (float *)a->scratch : to;
+    bool partial = made == SAMBA__MAKES_DW && v.sets > 1;       /* only then is scratch asked for */
+    float *to = a->out[0], *sums = partial ? (float *)a->scratch : to;
     for (int64_t u = a->begin; a->phase == 0 && u < a->end; u++) {
         int64_t part = u % v.parts, group = u / v.parts % v.groups, set = u / v.parts / v.groups;
         int64_t first = v.cg * part / v.parts, last = v.cg * (part + 1) / v.parts;
@@ -5102,7 +5103,7 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
             b.more = i > 0;
             for (b.p = first * v.taps; b.p < last * v.taps; b.p = b.end) {
                 b.end = samba__min64(b.p + SAMBA__BLOCK / b.n, last * v.taps);
-                samba__conv_block(a, &v, made, &b, sums + (a->scratch ? set * weights : 0));
+                samba__conv_block(a, &v, made, &b, partial ? sums + set * weights : sums);
             }
         }
     }
