@@ -135,8 +135,9 @@
    |   8  4  name in strings       12  4  first word   16  4  1 + scratch symbol, or 0   20 12  0|
    |  words: inputs (1 + symbol, 0 absent), outputs (1 + symbol), attributes                     |
    +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT), -----+
-   |  first node, nodes, 0. Types ascend; the sections cover the nodes in order; the number of a |
-   |  section is its id and its call id.                                                         |
+   |  first node, nodes, 1 + name of its graph in strings (0: the only one). The sections cover  |
+   |  the nodes in order, those of a graph together, types ascending. The number of a section is |
+   |  its id and its call id.                                                                    |
    +- words, 4 bytes each - strings, each ends with 0 - trace, the text that samba_load compares +
    +- data, from the next multiple of 64: values of symbols, each aligned to 64 -----------------+
 
@@ -243,6 +244,7 @@ typedef struct samba_tensor {
     int32_t symbol;                     /* index in the loaded PEF; -1: not there */
     bool borrowed;                      /* data belongs to the caller */
     bool has_value;                     /* an input that was given one */
+    bool frozen;                        /* a parameter that is not trained */
     void *data;                         /* host value: initial, eager, or copied by samba_cpu */
     struct samba_tensor *grad;          /* set once a gradient has been asked for */
     struct samba_tensor *same_as;       /* what the compiler replaced it by */
@@ -388,6 +390,8 @@ SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, si
 /* Runs every section whose type is in types (0: all), in schedule order. False on a bad index
    value. */
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types);
+/* The same for one graph of a PEF that has several. False if there is no such graph. */
+SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types);
 /* The memory of a symbol by name; NULL if there is none. */
 SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name);
 
@@ -482,6 +486,11 @@ SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis);
 /* torch.gather; index i32 */
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index);
+/* Overwrites rows of a buffer, such as a cache of keys: y = cache (*,S,D) after row[t] <- x (*,T,D)
+   for each t. row i32 is (T), or (B,T) with B the first dimension; row -1 is left out. Returns the
+   buffer; no gradient. */
+SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
+                                             samba_tensor *row);
 /* one count per axis */
 SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
                                   float value);
@@ -646,6 +655,10 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
    load. */
 SAMBA_API bool samba_tracing(const samba_session *s);
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing);
+/* Ops recorded from here on belong to the graph called name: one PEF may hold several, such as
+   prefill and decode. They share parameters, buffers and the memory of what passes through; only
+   one of them may train. Run them with samba_run_graph. */
+SAMBA_API bool samba_begin_graph(samba_session *s, const char *name);
 
 /* ---- Leaves: inputs, parameters, buffers, constants ------------------------------------------ */
 
@@ -716,6 +729,22 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
 /* Zeroes with probability p, scales the rest by 1/(1-p). Argins name__p and name__seed. */
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p);
 
+/* LoRA: every samba_affine or samba_linear traced from here on whose layer is called target, or
+   ends with __target, becomes y = x W^T + b + alpha/rank (x A^T) B^T. The adapters NAME__lora_A__
+   weight (rank,k), U(+-1/sqrt(k)), and NAME__lora_B__weight (n,rank), zeros, are trained; all other
+   parameters made from here on are frozen. Hu et al., "LoRA", 2021; names and start as in PEFT. */
+#define SAMBA_MAX_LORA_TARGETS 8
+typedef struct samba_lora {
+    int32_t rank;                       /* default 8 */
+    float alpha;                        /* default: the rank */
+    const char *targets[SAMBA_MAX_LORA_TARGETS];        /* up to the first NULL */
+} samba_lora;
+SAMBA_API bool samba_add_lora(samba_session *s, const samba_lora *lora);
+/* W <- W + alpha/rank B A, then B <- 0: the same outputs, up to rounding, without the adapters. */
+SAMBA_API bool samba_merge_lora(samba_session *s);
+/* Frozen parameters get no gradient and no optimizer. Before compiling. */
+SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad);
+
 /* ---- Gradients ------------------------------------------------------------------------------- */
 
 /* Extends the graph by d loss / d x and returns it; loss is summed if it is not a scalar.
@@ -778,6 +807,8 @@ SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program
 /* Runs the sections of these types in schedule order; 0 runs the whole schedule. A whole step, FWD,
    BCKWD and OPT, clears the gradients of microbatches first. */
 SAMBA_API bool samba_run(samba_session *s, unsigned types);
+/* The same for one graph of a program that has several. */
+SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types);
 
 typedef struct samba_value { const char *name; double value; } samba_value;
 /* samba.session.run: all zero runs the whole schedule. */
@@ -790,6 +821,7 @@ typedef struct samba_run_desc {
     int32_t n_section_types;
     const int32_t *section_ids;         /* instead of types: ids of the .pef.log */
     int32_t n_section_ids;
+    const char *graph;                  /* which, if the program has several */
     bool eval;                          /* train = False: dropout rates act as 0 */
 } samba_run_desc;
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *desc);
@@ -2694,6 +2726,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     OPX(0x0183, count,         1, SAMBA_OP_UPDATES(0x1u)) \
     OPX(0x0184, zero,          0, SAMBA_OP_UPDATES(0x1u)) \
     OPX(0x0185, accumulate,    1, SAMBA_OP_UPDATES(0x1u)) \
+    OPX(0x0186, write_rows,    1, SAMBA_OP_UPDATES(0x1u)) \
     OPX(0x0201, sum,           1, SAMBA_OP_NONE) \
     OPX(0x0202, mean,          1, SAMBA_OP_NONE) \
     OPX(0x0203, max,           1, SAMBA_OP_NONE) \
@@ -4606,6 +4639,58 @@ SAMBA__FN void samba__gather_backward_vjp(samba_vjp *g)
 {
     g->din[0] = samba_gather(g->dout[0], g->attr[0], g->in[1]);
 }
+
+/* ---- write_rows: cache[..][row[b][t]] <- x[..][t], t in order ---- */
+
+SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
+                                             samba_tensor *row)
+{
+    return samba__emit3(SAMBA__OP_write_rows, cache, x, row, NULL, 0);
+}
+SAMBA__FN bool samba__write_rows_shape(samba_call *c)
+{
+    if (!samba__expect(c, 3, 3, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) {
+        return false;
+    }
+    const samba_shape *y = &c->in[0].shape, *row = &c->in[2].shape;
+    samba_shape x = c->in[1].shape;
+    int32_t T = y->ndim >= 2 && x.ndim == y->ndim ? x.dim[x.ndim - 2] : 0;
+    if (T) x.dim[x.ndim - 2] = y->dim[y->ndim - 2];
+    if (!T || !samba__same_shape(&x, y)) {
+        return samba_refuse(c, SAMBA_ESHAPE, "rows %S do not go into a buffer %S: only the last "
+                            "dimension but one may differ", &c->in[1].shape, y);
+    }
+    bool fits = row->ndim >= 1 && row->ndim <= 2 && row->dim[row->ndim - 1] == T
+        && (row->ndim == 1 || (y->ndim > 2 && row->dim[0] == y->dim[0]));
+    if (c->in[2].dtype != SAMBA_I32 || !fits) {
+        return samba_refuse(c, SAMBA_ESHAPE, "input 2 says which row each of the %d goes to: i32 "
+                            "(%d), or with the first dimension before it", T, T);
+    }
+    c->out[0] = c->in[0];
+    c->n_out = 1;
+    return true;
+}
+SAMBA__FN void samba__write_rows_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba__outer(&c->in[0].shape, c->in[0].shape.ndim - 2);
+    w->flops = samba_count(&c->in[1].shape);
+}
+SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
+{
+    const samba_shape *y = &a->out_spec[0].shape, *row = &a->in_spec[2].shape;
+    int64_t S = y->dim[y->ndim - 2], D = y->dim[y->ndim - 1], T = row->dim[row->ndim - 1];
+    int64_t per_list = row->ndim == 1 ? INT64_MAX : samba__outer(y, y->ndim - 2) / y->dim[0];
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const int32_t *at = samba__in_i32(a, 2) + u / per_list * T;
+        for (int64_t t = 0; t < T; t++) {
+            if (at[t] < -1 || at[t] >= S) samba_fault(a, 2, at[t]);
+            else if (at[t] >= 0) {
+                memcpy(a->out[0] + (u * S + at[t]) * D, a->in[1] + (u * T + t) * D, (size_t)D * 4);
+            }
+        }
+    }
+}
+SAMBA__NO_VJP(write_rows)
 
 /* ---- Optimizer steps: they overwrite the parameter and its state ---- */
 
@@ -7100,18 +7185,46 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, samba__text 
     return samba__check_scratch(pef, i, &r, &w, why);
 }
 
+/* The name of a section's graph: 1 + its place in strings, or 0. */
+SAMBA__FN uint32_t samba__section_graph(const samba__pef *pef, uint32_t i)
+{
+    return samba__get32(pef->sections + (size_t)i * SAMBA__PEF_SECTION + 12);
+}
+
+/* Only one graph may have run: its nodes must not read what passes through another. */
+SAMBA__FN bool samba__check_alone(const samba__pef *pef, uint32_t first, uint32_t end,
+                                  samba__text *why)
+{
+    for (uint32_t i = first; i < end; i++) {
+        samba__call_record r = samba__record_at(pef, i);
+        for (int32_t k = 0; k < r.n_in; k++) {
+            uint32_t word = samba__word(&r, k);
+            samba__symbol s = samba__symbol_at(pef, word ? word - 1 : 0);
+            if (!word || s.region != SAMBA__REGION_ARENA || s.first >= first) continue;
+            return samba__bad_pef(why, "node %d reads %s of another graph", (int32_t)i,
+                                  pef->strings + s.name);
+        }
+    }
+    return true;
+}
+
 SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
 {
     uint64_t next = 0;
-    uint32_t type = 1;
+    uint32_t type = 1, graph = 0, start = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         const uint8_t *p = pef->sections + (size_t)i * SAMBA__PEF_SECTION;
-        uint32_t t = samba__get32(p);
-        if (t < type || t > SAMBA_OPT || (t & (t - 1)) || samba__get32(p + 4) != next) {
+        uint32_t t = samba__get32(p), g = samba__section_graph(pef, i);
+        bool anew = i == 0 || g != graph, fine = g <= pef->strings_size;
+        if (anew) type = 1, start = samba__get32(p + 4);
+        for (uint32_t k = 0; anew && k < i; k++) fine = fine && samba__section_graph(pef, k) != g;
+        if (!fine || t < type || t > SAMBA_OPT || (t & (t - 1)) || samba__get32(p + 4) != next) {
             return samba__bad_pef(why, "section %d is out of order", (int32_t)i);
         }
-        type = t;
+        type = t, graph = g;
         next += samba__get32(p + 8);
+        if (next > pef->n_nodes) break;
+        if (start && !samba__check_alone(pef, start, (uint32_t)next, why)) return false;
     }
     return next == pef->n_nodes ? true : samba__bad_pef(why, "the sections do not cover the nodes");
 }
@@ -7192,6 +7305,7 @@ struct samba_runtime {
     float *local;                       /* SAMBA_LOCAL_BYTES for each thread */
     int32_t isa;
     bool inference, train;
+    uint32_t graph;                     /* that runs now: its name as sections have it; 0: all */
     uint32_t microbatch;
     int32_t fault[3];                   /* set, input, value */
     uint32_t fault_node;
@@ -7298,6 +7412,7 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t i)
 SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
 {
     for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        if (rt->graph && rt->graph != samba__section_graph(&rt->pef, i)) continue;
         if ((samba__section_type(&rt->pef, i) & types) && !samba__run_section(rt, i)) return false;
     }
     return true;
@@ -7318,6 +7433,24 @@ SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
     }
     rt->microbatch = 0;
     return samba__run_sections(rt, types & ~(repeated | SAMBA_ZEROGRAD));
+}
+
+/* Finds the graph called name; *graph is what its sections have in their records. */
+SAMBA__FN bool samba__find_graph(const samba__pef *pef, const char *name, uint32_t *graph)
+{
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        *graph = samba__section_graph(pef, i);
+        if (*graph && samba__same_text(pef->strings + *graph - 1, name)) return true;
+    }
+    return false;
+}
+
+SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types)
+{
+    if (!rt || !graph || !samba__find_graph(&rt->pef, graph, &rt->graph)) return false;
+    bool fine = samba_runtime_run(rt, types);
+    rt->graph = 0;
+    return fine;
 }
 
 SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name)
@@ -7487,6 +7620,7 @@ typedef struct samba__node {
     samba_tensor *out[SAMBA_MAX_OUT];
     int32_t *attr;
     uint32_t section;                   /* SAMBA_FWD, ... */
+    const char *graph;                  /* name, the same pointer for all its nodes; NULL: none */
     int32_t id;                         /* place in trace order */
     bool live;                          /* some output is needed */
     bool eager;                         /* computed at once; not part of a program */
@@ -7519,6 +7653,9 @@ struct samba_session {
     const samba_op **user_ops;          /* stb_ds list */
     bool tracing;
     uint32_t section;                   /* of the ops recorded now */
+    const char *graph;                  /* of the ops recorded now */
+    samba_lora lora;                    /* rank 0: no adapters */
+    samba_tensor *(*rewrite)(samba_session *s, samba__node *n);     /* of a call just traced */
     bool generating;                    /* the compiler is recording, not the user */
     const char *next_name;              /* a layer names the op it is about to emit */
     int32_t n_named;                    /* counts unnamed ops */
@@ -7962,6 +8099,13 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
                                    int32_t n_in)
 {
     for (int32_t i = 0; i < n_in; i++) {
+        const samba__node *n = in[i] && in[i]->session == s ? in[i]->node : NULL;
+        if (n && s->tracing && !n->eager && n->graph != s->graph) {
+            return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, is computed in graph %s, but "
+                              "this is graph %s; graphs share parameters, buffers and inputs only",
+                              op->name, i, in[i]->name, n->graph ? n->graph : "(none)",
+                              s->graph ? s->graph : "(none)");
+        }
         if (!in[i] || in[i]->session == s) continue;
         return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, belongs to another session; copy "
                           "its values with "
@@ -7989,6 +8133,7 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
     for (int32_t i = 0; i < c->n_attr; i++) n->attr[i] = c->attr[i];
     n->section = s->section;
+    n->graph = s->graph;
     n->generated = s->generating;
     n->id = samba__n_nodes(s);
     for (int32_t o = 0; o < n->n_out; o++) {
@@ -8106,7 +8251,7 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     samba__node *n = samba__new_node(s, op, in, &c);
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
     for (int32_t o = 0; outs && o < n->n_out; o++) outs[o] = n->out[o];
-    return n->out[0];
+    return s->rewrite && s->tracing && !s->generating ? s->rewrite(s, n) : n->out[0];
 }
 
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
@@ -8125,6 +8270,18 @@ SAMBA__FN const samba_op *samba__op_named(const samba_session *s, const char *na
         if (samba__same_text(s->user_ops[i]->name, name)) return s->user_ops[i];
     }
     return NULL;
+}
+
+SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
+{
+    if (!samba_ok(s)) return false;
+    if (!name || !*name) return samba_fail(s, SAMBA_EARG, "in samba_begin_graph: a name is needed");
+    for (int32_t i = 0; i < samba__n_nodes(s); i++) {
+        s->graph = s->nodes[i]->graph;
+        if (s->graph && samba__same_text(s->graph, name)) return true;
+    }
+    s->graph = samba__keep_text(s, name);
+    return s->graph != NULL;
 }
 
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_tensor *const *in,
@@ -8437,6 +8594,7 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     if (t && t->role == role && t->dtype == dtype && samba__same_shape(&t->shape, shape)) return t;
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
+    t->frozen = s->lora.rank > 0 && role == SAMBA__WEIGHT;
     if (dtype == SAMBA_F32) return samba__filled(t, init);
     if (!samba__own_data(t)) return NULL;
     t->has_value = true;
@@ -8809,12 +8967,120 @@ SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p
     return samba__emit(s, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
 }
 
-/* ==== [optim] ================================================================================= */
+/* ---- LoRA ---- */
 
 SAMBA__FN float samba__or(float value, float otherwise)
 {
     return value != 0.0f ? value : otherwise;
 }
+
+SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    if (t->role != SAMBA__WEIGHT) {
+        return samba_fail(t->session, SAMBA_EARG, "in samba_set_requires_grad: %s is no parameter",
+                          t->name);
+    }
+    t->frozen = !requires_grad;
+    return true;
+}
+
+/* Is this a layer that gets an adapter? Writes the layer's name, without __weight, to layer. */
+SAMBA__FN bool samba__is_target(const samba_session *s, const char *weight, samba__text *layer)
+{
+    size_t n = strlen(weight), cut = strlen("__weight");
+    if (n <= cut || !samba__same_text(weight + n - cut, "__weight")) return false;
+    for (size_t i = 0; i < n - cut; i++) samba__put_char(layer, weight[i]);
+    for (int32_t i = 0; i < SAMBA_MAX_LORA_TARGETS && s->lora.targets[i]; i++) {
+        size_t m = strlen(s->lora.targets[i]);
+        const char *end = weight + n - cut - m;
+        if (m > n - cut || memcmp(end, s->lora.targets[i], m)) continue;
+        if (end == weight || (end - weight > 2 && end[-1] == '_' && end[-2] == '_')) return true;
+    }
+    return false;
+}
+
+SAMBA__FN samba_tensor *samba__adapt(samba_session *s, samba__node *n)
+{
+    char layer[256];
+    samba__text t = samba__text_in(layer, sizeof layer);
+    samba_tensor *y = n->out[0], *x = n->in[0], *w = n->n_in > 1 ? n->in[1] : NULL;
+    if (n->op != &samba__op_table[SAMBA__OP_affine] || w->node || w->role != SAMBA__WEIGHT
+        || !samba__is_target(s, w->name, &t)) return y;
+    int32_t out = w->shape.dim[0], k = w->shape.dim[1];
+    samba_shape a_shape = samba__shape2(s->lora.rank, k);
+    samba_shape b_shape = samba__shape2(out, s->lora.rank);
+    samba_tensor *a = samba__layer_param(s, layer, "lora_A__weight", &a_shape, SAMBA__WEIGHT,
+        samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)k)));
+    samba_tensor *b = samba__layer_param(s, layer, "lora_B__weight", &b_shape, SAMBA__WEIGHT,
+                                         samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    if (!a || !b) return NULL;
+    a->frozen = b->frozen = false;
+    samba_tensor *update = samba_affine(samba_affine(x, a, NULL), b, NULL);
+    return samba_add(y, samba_scale(update, s->lora.alpha / (float)s->lora.rank));
+}
+
+SAMBA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
+{
+    if (!samba_ok(s)) return false;
+    if (!lora || !lora->targets[0] || lora->rank < 0 || lora->rank > 65536) {
+        return samba_fail(s, SAMBA_EARG, "in samba_add_lora: a rank, and names of layers such as "
+                          "c_attn in targets, are needed");
+    }
+    samba_lora own = *lora;
+    own.rank = lora->rank ? lora->rank : 8;
+    own.alpha = samba__or(lora->alpha, (float)own.rank);
+    for (int32_t i = 0; i < SAMBA_MAX_LORA_TARGETS && own.targets[i]; i++) {
+        own.targets[i] = samba__keep_text(s, own.targets[i]);
+        if (!own.targets[i]) return false;
+    }
+    s->lora = own;
+    s->rewrite = samba__adapt;
+    return true;
+}
+
+/* w (n,k) <- w + scale b (n,r) a (r,k) */
+SAMBA__FN void samba__add_product(float *w, const float *b, const float *a, samba_shape nk,
+                                  int32_t rank, float scale)
+{
+    for (int64_t i = 0; i < nk.dim[0]; i++) {
+        for (int64_t j = 0; j < nk.dim[1]; j++) {
+            float sum = 0.0f;
+            for (int64_t r = 0; r < rank; r++) {
+                sum = samba__fma(b[i * rank + r], a[r * nk.dim[1] + j], sum);
+            }
+            w[i * nk.dim[1] + j] = samba__fma(scale, sum, w[i * nk.dim[1] + j]);
+        }
+    }
+}
+
+SAMBA_API bool samba_merge_lora(samba_session *s)
+{
+    char name[256];
+    if (!samba_ok(s)) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *w = s->tensors[i];
+        samba__text t = samba__text_in(name, sizeof name);
+        if (w->role != SAMBA__WEIGHT || !samba__is_target(s, w->name, &t)) continue;
+        size_t at = t.len;
+        samba__put_text(&t, "__lora_A__weight");
+        samba_tensor *a = samba__named(s, name);
+        name[at + sizeof "__lora_" - 1] = 'B';
+        samba_tensor *b = samba__named(s, name);
+        if (!a || !b) continue;
+        float *w_data = (float *)samba__value_of(w), *b_data = (float *)samba__value_of(b);
+        const float *a_data = (const float *)samba__value_of(a);
+        if (!w_data || !a_data || !b_data) {
+            return samba_fail(s, SAMBA_ESTATE, "in samba_merge_lora: %s has no value", w->name);
+        }
+        samba__add_product(w_data, b_data, a_data, w->shape, s->lora.rank,
+                           s->lora.alpha / (float)s->lora.rank);
+        memset(b_data, 0, (size_t)samba_count(&b->shape) * sizeof *b_data);
+    }
+    return true;
+}
+
+/* ==== [optim] ================================================================================= */
 
 /* The argins and the step counter that all parameters of one optimizer share. */
 typedef struct samba__optimizer {
@@ -8924,6 +9190,7 @@ typedef struct samba__compilation {
     samba_tensor *outputs[SAMBA_MAX_OUTPUTS + 1];
     samba_tensor *losses[SAMBA_MAX_OUTPUTS + 1];
     int32_t n_outputs, n_losses, microbatches;
+    const char *graph;                  /* of the losses */
     samba_tensor **params;              /* trainable, with their optimizer */
     int32_t *param_optim;
     int32_t n_params;
@@ -9171,9 +9438,8 @@ SAMBA__FN uint64_t samba__node_key(const samba__node *n)
 
 SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
 {
-    if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || a->op->flags >> 8) {
-        return false;
-    }
+    if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || a->op->flags >> 8
+        || a->graph != b->graph) return false;
     return !memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in)
         && !memcmp(a->attr, b->attr, (size_t)a->n_attr * 4);
 }
@@ -9219,7 +9485,8 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
 }
 
 /* A node that copies a value into the memory of a named tensor. */
-SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *from, samba_tensor *to)
+SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *from, samba_tensor *to,
+                                        const char *graph)
 {
     samba__node *n = (samba__node *)samba__temp(c->session, sizeof *n);
     if (!n) return NULL;
@@ -9233,6 +9500,7 @@ SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *fro
     n->n_attr = to->shape.ndim;
     memcpy(n->attr, to->shape.dim, sizeof to->shape.dim);
     n->section = to->role == SAMBA__GRADIENT ? SAMBA_BCKWD : SAMBA_FWD;
+    n->graph = graph;
     return n;
 }
 
@@ -9251,7 +9519,7 @@ SAMBA__FN bool samba__bind(samba__compilation *c)
             continue;
         }
         named->same_as = NULL;
-        n = samba__copy_node(c, r, named);
+        n = samba__copy_node(c, r, named, n ? n->graph : NULL);
         if (!n) return false;
         c->pairs[i].source = named;
         c->bound[named->id] = named;
@@ -9260,8 +9528,21 @@ SAMBA__FN bool samba__bind(samba__compilation *c)
     return true;
 }
 
-/* Drops the nodes that nobody reads any more, and sorts the rest by section type, keeping trace
-   order. */
+/* Moves the nodes of one graph, by section type and in trace order, to the end of sorted. */
+SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph,
+                                        samba__node **sorted, int32_t n)
+{
+    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
+        for (int32_t i = 0; i < c->n_nodes; i++) {
+            samba__node *node = c->nodes[i];
+            if (!node->live || node->section != type || node->graph != graph) continue;
+            sorted[n++] = node;
+        }
+    }
+    return n;
+}
+
+/* Drops the nodes that nobody reads any more, and sorts the rest. */
 SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
 {
     bool *needed = (bool *)samba__temp(c->session, (size_t)c->n_tensors + 1);
@@ -9282,10 +9563,10 @@ SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
             if (node->in[k]) needed[node->in[k]->id] = true;
         }
     }
-    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
-        for (int32_t i = 0; i < c->n_nodes; i++) {
-            if (c->nodes[i]->live && c->nodes[i]->section == type) sorted[n++] = c->nodes[i];
-        }
+    for (int32_t i = 0; i < c->n_nodes; i++) {      /* graphs in the order of their first nodes */
+        bool done = !c->nodes[i]->live;
+        for (int32_t k = 0; k < n && !done; k++) done = sorted[k]->graph == c->nodes[i]->graph;
+        if (!done) n = samba__schedule_graph(c, c->nodes[i]->graph, sorted, n);
     }
     c->nodes = sorted;
     c->n_nodes = n;
@@ -9302,13 +9583,17 @@ typedef struct samba__place {
     int32_t role, region, first, last;
     int32_t alias;                      /* place whose memory this one views; -1: its own */
     int32_t storage;                    /* place it shares memory with (in place), or itself */
-    bool windowed;
+    bool windowed, updated;
     uint64_t bytes, offset;
     int32_t index;                      /* number in the PEF, after sorting */
     int32_t grad;                       /* place of its gradient; -1: none */
 } samba__place;
 
-typedef struct samba__section_plan { uint32_t type; int32_t first, n; } samba__section_plan;
+typedef struct samba__section_plan {
+    uint32_t type;
+    int32_t first, n;
+    const char *graph;
+} samba__section_plan;
 
 typedef struct samba__plan {
     samba__place *places;
@@ -9494,15 +9779,20 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
     return true;
 }
 
-/* What lives outside the arena lies one after another in its region. */
+/* What lives outside the arena lies one after another in its region. Parameters that no node
+   overwrites can stay in read-only memory. */
 SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan *p)
 {
-    bool trains = false;
-    for (int32_t i = 0; i < c->n_nodes; i++) trains = trains || c->nodes[i]->op->flags >> 8;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        for (int32_t o = 0; o < c->nodes[i]->n_out; o++) {
+            if (samba__updated_input(c->nodes[i]->op, o) < 0) continue;
+            p->places[p->place_of[c->nodes[i]->out[o]->id]].updated = true;
+        }
+    }
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
         if (q->region == SAMBA__REGION_ARENA) continue;
-        if (!trains && (q->role == SAMBA__WEIGHT || q->role == SAMBA__CONSTANT)) {
+        if (!q->updated && (q->role == SAMBA__WEIGHT || q->role == SAMBA__CONSTANT)) {
             q->region = SAMBA__REGION_READONLY;
         }
         q->windowed = q->region == SAMBA__REGION_IO && c->microbatches > 1
@@ -9549,13 +9839,13 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
             bytes += (int64_t)p->places[p->place_of[n->out[o]->id]].bytes;
         }
         used += bytes;
-        if (last && last->type == n->section && level != SAMBA_O0
+        if (last && last->type == n->section && last->graph == n->graph && level != SAMBA_O0
             && (level != SAMBA_O1 || used <= budget)) {
             last->n++;
             continue;
         }
         last = &p->sections[p->n_sections++];
-        last->type = n->section, last->first = i, last->n = 1;
+        last->type = n->section, last->first = i, last->n = 1, last->graph = n->graph;
         used = bytes;
     }
     return true;
@@ -9724,6 +10014,7 @@ SAMBA__FN bool samba__trace_line(const samba__compilation *c, int32_t i, samba__
     *graph = true;
     for (int32_t k = 0; k < samba__n_nodes(s); k++) {
         if (s->nodes[k]->generated || s->nodes[k]->eager || i-- > 0) continue;
+        if (s->nodes[k]->graph) samba__format(t, "%s: ", s->nodes[k]->graph);
         samba__put_call(t, s->nodes[k]);
         return true;
     }
@@ -9788,6 +10079,21 @@ SAMBA__FN void samba__seal(uint8_t *bytes, size_t size)
     samba__put64(bytes + 24, samba__hash(bytes + 32, size - 32, 0));
 }
 
+SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p, uint8_t *r)
+{
+    uint32_t name = 0;
+    for (int32_t i = 0; i < p->n_sections; i++, r += SAMBA__PEF_SECTION) {
+        const samba__section_plan *q = &p->sections[i];
+        if (i == 0 || q->graph != q[-1].graph) {
+            name = q->graph ? samba__write_string(w, q->graph) + 1 : 0;
+        }
+        samba__put32(r, q->type);
+        samba__put32(r + 4, (uint32_t)q->first);
+        samba__put32(r + 8, (uint32_t)q->n);
+        samba__put32(r + 12, name);
+    }
+}
+
 /* The PEF without data, in temporary memory. */
 SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, samba__writer *w)
 {
@@ -9798,6 +10104,10 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     for (int32_t i = 0; i < c->n_nodes; i++) {
         strings += strlen(c->nodes[i]->name) + 1;
         words += (size_t)(c->nodes[i]->n_in + c->nodes[i]->n_out + c->nodes[i]->n_attr);
+    }
+    for (int32_t i = 0; i < p->n_sections; i++) {
+        const char *graph = p->sections[i].graph;
+        if (graph && (i == 0 || p->sections[i - 1].graph != graph)) strings += strlen(graph) + 1;
     }
     size_t symbols_at = SAMBA__PEF_HEADER,
         nodes_at = symbols_at + (size_t)p->n_places * SAMBA__PEF_SYMBOL;
@@ -9829,12 +10139,7 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     for (int32_t i = 0; i < c->n_nodes; i++) {
         samba__write_node(w, c, p, w->bytes + nodes_at + (size_t)i * SAMBA__PEF_NODE, i);
     }
-    for (int32_t i = 0; i < p->n_sections; i++) {
-        uint8_t *r = w->bytes + sections_at + (size_t)i * SAMBA__PEF_SECTION;
-        samba__put32(r, p->sections[i].type);
-        samba__put32(r + 4, (uint32_t)p->sections[i].first);
-        samba__put32(r + 8, (uint32_t)p->sections[i].n);
-    }
+    samba__write_sections(w, p, w->bytes + sections_at);
     samba__write_trace(c, (char *)w->bytes + strings_at + strings);
     samba__seal(w->bytes, w->size);
     return true;
@@ -10040,7 +10345,8 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
         int64_t flops = 0, bytes = 0;
-        fprintf(f, "call %d: section %d %s\n", i, i, samba__type_name(q->type));
+        fprintf(f, "call %d: section %d %s%s%s\n", i, i, samba__type_name(q->type),
+                q->graph ? " of graph " : "", q->graph ? q->graph : "");
         for (int32_t k = q->first; k < q->first + q->n; k++) {
             samba__log_node(f, c, k, &flops, &bytes);
         }
@@ -10078,6 +10384,10 @@ SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
     for (int32_t i = 0; i < c->n_outputs; i++) {
         if (c->outputs[i] == t) return true;
     }
+    if (t->node && t->node->graph && c->microbatches > 1) {
+        return samba_fail(c->session, SAMBA_EARG, "%s is of graph %s: microbatches are for "
+                          "programs without named graphs", t->name, t->node->graph);
+    }
     if (t->session != c->session) {
         return samba_fail(c->session, SAMBA_EARG, "output %s belongs to another session", t->name);
     }
@@ -10093,7 +10403,11 @@ SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
                           "loss_indices, or compile with inference", t->name, (int)t->dtype);
     }
     c->losses[c->n_losses++] = t;
-    return true;
+    const samba__node *first = c->losses[0]->node, *n = t->node;
+    c->graph = n ? n->graph : NULL;
+    if (!first || !n || first->graph == n->graph) return true;
+    return samba_fail(c->session, SAMBA_EARG, "losses %s and %s are of different graphs; one graph "
+                      "of a program trains", c->losses[0]->name, t->name);
 }
 
 /* Outputs: the loss first, as SambaFlow models return (loss, out). Losses: as program says, or all
@@ -10165,7 +10479,7 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     c->param_optim = (int32_t *)samba__temp(s, (size_t)(n + 1) * sizeof *c->param_optim);
     if (!c->params || !c->param_optim) return false;
     for (int32_t i = 0; i < n && !p->inference; i++) {
-        if (s->tensors[i]->role != SAMBA__WEIGHT) continue;
+        if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
         c->param_optim[c->n_params] = -1;
         c->params[c->n_params++] = s->tensors[i];
     }
@@ -10184,8 +10498,9 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
         for (int32_t i = 0; d->params && i < d->n_params; i++) {
             int32_t k = samba__param_index(c, d->params[i]);
             if (k < 0) {
-                return samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter of "
-                                  "this session", o, d->params[i] ? d->params[i]->name : "NULL");
+                return samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter to "
+                                  "train of this session", o,
+                                  d->params[i] ? d->params[i]->name : "NULL");
             }
             if (c->param_optim[k] >= 0) {
                 return samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a "
@@ -10318,6 +10633,7 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     }
     c->first_generated = samba__n_nodes(s);
     s->generating = true;
+    s->graph = c->graph;
     if (!samba__add_backward(c)) return false;
     for (int32_t i = 0; i < c->n_outputs; i++) {
         samba_tensor *t = c->outputs[i];
@@ -10573,6 +10889,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     s->tracing = tracing;
     s->section = SAMBA_FWD;
     s->generating = false;
+    s->graph = NULL;
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
         memset(&pef, 0, sizeof pef);
@@ -10675,7 +10992,12 @@ SAMBA_API unsigned samba_section_types(samba_session *s)
 
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 {
-    unsigned there = samba_section_types(s), missing = types & ~there, first = 1;
+    unsigned there = 0, missing, first = 1;
+    for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
+        bool mine = !s->rt->graph || samba__section_graph(&s->rt->pef, i) == s->rt->graph;
+        there |= mine ? samba__section_type(&s->rt->pef, i) : 0;
+    }
+    missing = types & ~there;
     char list[80];
     samba__text t = samba__text_in(list, sizeof list);
     if (!missing) return true;
@@ -10688,19 +11010,39 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
                       samba__type_name(first), (int32_t)first, list);
 }
 
+/* Does a node of the graph that is to run (0: of any) read this symbol? */
+SAMBA__FN bool samba__graph_reads(const samba_runtime *rt, uint32_t symbol)
+{
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        const uint8_t *p = rt->pef.sections + (size_t)i * SAMBA__PEF_SECTION;
+        uint32_t first = samba__get32(p + 4), end = first + samba__get32(p + 8);
+        if (rt->graph && samba__section_graph(&rt->pef, i) != rt->graph) continue;
+        for (uint32_t node = first; node < end; node++) {
+            samba__call_record r = samba__record_at(&rt->pef, node);
+            for (int32_t k = 0; k < r.n_in; k++) {
+                if (samba__word(&r, k) == symbol + 1) return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Every input must have been given a value before the first forward pass. */
 SAMBA__FN bool samba__check_ready(samba_session *s)
 {
+    bool all = true;
     if (s->inputs_ready) return true;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || t->has_value) continue;
         if (samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).role != SAMBA__INPUT) continue;
+        all = all && s->rt->graph == 0;
+        if (!samba__graph_reads(s->rt, (uint32_t)t->symbol)) continue;
         return samba_fail(s, SAMBA_ESTATE, "in samba_run: input %s %T %S was never given a value; "
                           "call samba_write(%s, ...) first",
                           t->name, (int)t->dtype, &t->shape, t->name);
     }
-    s->inputs_ready = true;
+    s->inputs_ready = all;
     return true;
 }
 
@@ -10717,10 +11059,10 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
                           r.op->name, name, s->rt->fault[2]);
 }
 
-SAMBA_API bool samba_run(samba_session *s, unsigned types)
+/* Runs the graph that rt->graph names. */
+SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 {
-    if (!samba__need_program(s, "samba_run") || !samba__check_types(s, types)
-        || !samba__check_ready(s)) return false;
+    if (!samba__check_types(s, types) || !samba__check_ready(s)) return false;
     const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
     if (s->rt->pef.microbatches > 1 && types && (types & both) == SAMBA_BCKWD) {
         return samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
@@ -10730,6 +11072,43 @@ SAMBA_API bool samba_run(samba_session *s, unsigned types)
     const unsigned step = SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT;
     if ((types & step) == step) types |= SAMBA_ZEROGRAD;        /* a whole step begins from zero */
     return samba_runtime_run(s->rt, types) ? true : samba__fail_run(s);
+}
+
+/* Sets which graph the next run means: NULL if there is only one. */
+SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const char *graph)
+{
+    const samba__pef *pef = &s->rt->pef;
+    char list[160];
+    samba__text t = samba__text_in(list, sizeof list);
+    uint32_t last = 0;
+    bool several = false;
+    s->rt->graph = 0;
+    if (graph && samba__find_graph(pef, graph, &s->rt->graph)) return true;
+    s->rt->graph = 0;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        uint32_t g = samba__section_graph(pef, i);
+        several = several || (i > 0 && g != last);
+        if (i == 0 || g != last) samba__format(&t, " %s", g ? pef->strings + g - 1 : "(unnamed)");
+        last = g;
+    }
+    if (!several && !graph) return true;
+    return samba_fail(s, SAMBA_ENAME, "in %s: %s %s; call samba_run_graph with one of:%s", what,
+                      graph ? "there is no graph" : "the program has several graphs",
+                      graph ? graph : "", list);
+}
+
+SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types)
+{
+    if (!samba__need_program(s, "samba_run_graph")) return false;
+    bool fine = samba__choose_graph(s, "samba_run_graph", graph) && samba__run_types(s, types);
+    s->rt->graph = 0;
+    return fine;
+}
+
+SAMBA_API bool samba_run(samba_session *s, unsigned types)
+{
+    return samba__need_program(s, "samba_run") && samba__choose_graph(s, "samba_run", NULL)
+        && samba__run_types(s, types);
 }
 
 /* The type called text, in any case; 0 with an error if there is none. */
@@ -10760,20 +11139,9 @@ SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
     return true;
 }
 
-SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
+/* Sends hyperparameters and inputs before a run. */
+SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
 {
-    bool fine = true, train;
-    if (!samba__need_program(s, "samba_run_with")) return false;
-    if (!d) return samba_run(s, 0);
-    if (d->n_section_types && d->n_section_ids) {
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types and section_ids cannot "
-                          "both be given; nothing was run");
-    }
-    for (int32_t i = 0; i < d->n_section_types; i++) {
-        if (!samba__check_types(s, samba__parse_type(s, d->section_types[i])) || !samba_ok(s)) {
-            return false;
-        }
-    }
     for (int32_t i = 0; i < d->n_hyperparams; i++) {
         if (!samba_set(s, d->hyperparams[i].name, d->hyperparams[i].value)) return false;
     }
@@ -10781,26 +11149,53 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
         if (!d->inputs[i]) continue;
         if (d->inputs[i]->session != s) {
             return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another "
-                              "session",
-                              d->inputs[i]->name);
+                              "session", d->inputs[i]->name);
         }
         if (!samba_rdu(d->inputs[i])) return false;
     }
-    train = s->rt->train;
-    if (d->eval) s->rt->train = false;
-    if (!samba__check_ready(s)) fine = false;
-    else if (d->n_section_ids) fine = samba__run_ids(s, d->section_ids, d->n_section_ids);
-    else if (!d->n_section_types) fine = samba_run(s, 0);
-    for (int32_t i = 0; fine
-         && i < d->n_section_types;) {     /* types in order run as one schedule */
-        unsigned types = 0, next = samba__parse_type(s, d->section_types[i]);
-        for (; i < d->n_section_types && next > types; i++) {
+    return true;
+}
+
+/* Types that ascend run as one schedule; where they do not, the next one begins. */
+SAMBA__FN bool samba__run_sequence(samba_session *s, const char *const *names, int32_t n)
+{
+    for (int32_t i = 0; i < n;) {
+        unsigned types = 0, next = samba__parse_type(s, names[i]);
+        for (; i < n && next > types; i++) {
             types |= next;
-            next = i + 1 < d->n_section_types ? samba__parse_type(s, d->section_types[i + 1]) : 0;
+            next = i + 1 < n ? samba__parse_type(s, names[i + 1]) : 0;
         }
-        fine = samba_run(s, types);
+        if (!samba__run_types(s, types)) return false;
     }
+    return true;
+}
+
+SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
+{
+    for (int32_t i = 0; i < d->n_section_types; i++) {
+        unsigned type = samba__parse_type(s, d->section_types[i]);
+        if (!type || !samba__check_types(s, type)) return false;
+    }
+    if (!samba__send(s, d) || !samba__check_ready(s)) return false;
+    if (d->n_section_ids) return samba__run_ids(s, d->section_ids, d->n_section_ids);
+    if (d->n_section_types) return samba__run_sequence(s, d->section_types, d->n_section_types);
+    return samba__run_types(s, 0);
+}
+
+SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
+{
+    if (!samba__need_program(s, "samba_run_with")) return false;
+    if (!d) return samba_run(s, 0);
+    if (d->n_section_types && d->n_section_ids) {
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types and section_ids cannot "
+                          "both be given; nothing was run");
+    }
+    bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
+    if (!by_id && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
+    if (d->eval) s->rt->train = false;
+    bool fine = samba__run_described(s, d);
     s->rt->train = train;
+    s->rt->graph = 0;
     return fine;
 }
 

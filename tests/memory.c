@@ -250,7 +250,7 @@ static void run_between_guards(const uint8_t *pef, size_t pef_size, size_t shift
         if (s.role >= 8) continue;
         uint8_t *p = (uint8_t *)samba_runtime_data(rt, s.name);
         CHECK(p != NULL && ((uintptr_t)p & 63) == 0);
-        bool in_file = s.region == 3;
+        bool in_file = s.region == 3 && p >= pef && p < pef + pef_size;
         const uint8_t *from = in_file ? pef : block, *to = from + (in_file ? pef_size : size);
         CHECK(p >= from && p + s.bytes <= to);
         if (!in_file && p + s.bytes > end) end = p + s.bytes;
