@@ -24,7 +24,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-STRAY = 5e-6                             # largest relative deviation of float32 from float64
+STRAY = 5e-6                             # largest relative deviation of float32 from float64,
+FAR = 1e-4                               # and on another machine than the files were written on
 CLASSES = 10
 
 
@@ -249,14 +250,14 @@ def fnv(data):
     return h
 
 
-def golden(name, model, optimizer, max_norm):
+def golden(name, model, optimizer, max_norm, check):
     double, clipped = train(model, optimizer, max_norm, torch.float64)
     single, _ = train(model, optimizer, max_norm, torch.float32)
     stray = max(abs(s - d) / abs(d) for s, d in zip(single, double))
     print("%-12s loss %.4f ... %.4f, evaluated %.4f, %.4f; float32 strays by %.1e%s"
           % (name, double[0], double[-3], double[-2], double[-1], stray,
              "; clipped %d times" % clipped if max_norm else ""))
-    if stray > STRAY:
+    if stray > (FAR if check else STRAY):
         raise SystemExit("%s: too sensitive to rounding" % name)
     if max_norm and clipped < STEPS // 2:
         raise SystemExit("%s: max_norm hardly acts" % name)
@@ -275,7 +276,7 @@ def differs(old, new):
         return "another case or recipe"
     if fnv(old[24:]) != struct.unpack("<Q", old[16:24])[0]:
         return "the checksum is wrong"
-    for kind, size, limit in ("d", 8, 1e-8), ("f", 4, 2 * STRAY):
+    for kind, size, limit in ("d", 8, 1e-8), ("f", 4, FAR):
         a = struct.unpack("<%d%s" % (n, kind), old[at:at + n * size])
         b = struct.unpack("<%d%s" % (n, kind), new[at:at + n * size])
         for i, (x, y) in enumerate(zip(a, b)):
@@ -292,7 +293,7 @@ def main():
     folder, bad = os.path.dirname(os.path.abspath(__file__)), 0
     for name, model, optimizer, max_norm in cases():
         path, new = os.path.join(folder, "train_%s.bin" % name), None
-        new = golden(name, model, optimizer, max_norm)
+        new = golden(name, model, optimizer, max_norm, check)
         if not check:
             with open(path, "wb") as f:
                 f.write(new)
