@@ -200,7 +200,8 @@ static void test_training(void)
 {
     samba_session *s = samba_open(NULL);
     samba_begin_graph(s, "train");
-    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(8, 4)), *y = samba_randn(s, "y", SAMBA_SHAPE(8, 2));
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(8, 4));
+    samba_tensor *y = samba_randn(s, "y", SAMBA_SHAPE(8, 2));
     samba_tensor *loss = samba_mse(samba_linear(x, "fc", 2), y, SAMBA_REDUCE_MEAN);
     samba_begin_graph(s, "eval");
     samba_tensor *one = samba_input(s, "one", SAMBA_F32, SAMBA_SHAPE(1, 4));
@@ -299,7 +300,8 @@ static void test_frozen(void)
 {
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 3));
-    samba_tensor *loss = samba_sum(samba_linear(samba_linear(x, "a", 3), "b", 1), SAMBA_ALL_AXES, false);
+    samba_tensor *y = samba_linear(samba_linear(x, "a", 3), "b", 1);
+    samba_tensor *loss = samba_sum(y, SAMBA_ALL_AXES, false);
     CHECK(!samba_set_requires_grad(x, false) && says(s, "x is no parameter"));
     samba_tensor *w = samba_tensor_by_name(s, "a__weight");
     CHECK(samba_set_requires_grad(w, false));

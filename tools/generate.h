@@ -1,0 +1,354 @@
+/* generate.h - sampling tokens, and generating text with a key-value cache.
+
+   Needs samba.h before it. `#define SAMBA_GENERATE_IMPLEMENTATION` in one file enables the code.
+
+   A generator owns two graphs of one PEF, "prefill" for chunks of the prompt and "decode" for one
+   token per row. The model traces them through samba_generator_step, see gpt2.h; this file only
+   feeds tokens and draws the next ones. Rows of a batch may have prompts of any length. */
+#ifndef SAMBA_GENERATE_H
+#define SAMBA_GENERATE_H
+
+/* How the next token is drawn from logits. All zero: greedy, the largest logit. */
+typedef struct samba_sampling {
+    float temperature;                  /* logits / temperature; 0: greedy */
+    int32_t top_k;                      /* only the k largest; 0: all */
+    float top_p;                        /* then only the fewest that have this mass; 0 or 1: all */
+    uint64_t seed;
+} samba_sampling;
+
+/* The token drawn from logits (n); u in [0,1) decides. work holds n indices. Of equal logits the
+   first one counts as larger. -1: no logit is finite. Order of the filters as in Hugging Face's
+   transformers: temperature, top_k, top_p. */
+int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how, double u,
+                     int32_t *work);
+/* A number in [0,1) that depends on its arguments only. */
+double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step);
+
+/* One of the two graphs, for B rows of T tokens. */
+typedef struct samba_generator_graph {
+    const char *name;
+    int32_t T;
+    samba_tensor *ids;                  /* (B,T) i32 */
+    samba_tensor *position;             /* (B,T) i32: of each token in its text */
+    samba_tensor *row;                  /* (B,T) i32: where the cache keeps it; -1: nowhere */
+    samba_tensor *last;                 /* (B) i32: b T + t of the token whose logits are wanted */
+    samba_tensor *key;                  /* (rows) i32: 0, 1, 2 ... */
+    samba_tensor *logits;               /* (B,V), set by the model */
+} samba_generator_graph;
+
+typedef struct samba_generator {
+    samba_session *session;
+    int32_t B, length, V;               /* rows, most tokens in a row (prompt and new), ids */
+    samba_generator_graph prefill, decode;
+} samba_generator;
+
+/* Begins both graphs in turn and lets trace record the model: it must set graph->logits. chunk:
+   tokens of a prompt that are read at once. */
+typedef bool (*samba_generator_model)(const void *model, samba_generator_graph *graph);
+bool samba_generator_trace(samba_generator *g, samba_session *s, int32_t B, int32_t chunk,
+                           int32_t length, samba_generator_model trace, const void *model);
+
+/* What to generate. */
+typedef struct samba_generate_desc {
+    const int32_t *const *prompt;       /* n_prompts <= B texts, each at least one token */
+    const int32_t *prompt_size;
+    int32_t n_prompts;
+    int32_t max_new_tokens;
+    const int32_t *stop;                /* a row ends after one of these */
+    int32_t n_stop;
+    samba_sampling sampling;
+    /* called for each new token, as it comes; returning false ends the row */
+    bool (*on_token)(void *user, int32_t row, int32_t token);
+    void *user;
+    /* out: for each row room for length tokens: the prompt and what was generated, with the stop */
+    int32_t **text;
+    int32_t *text_size;
+} samba_generate_desc;
+
+/* Rows end at a stop token, after max_new_tokens, or when they have length tokens. */
+bool samba_generate(samba_generator *g, const samba_generate_desc *d);
+
+#endif
+
+#if defined(SAMBA_GENERATE_IMPLEMENTATION) && !defined(SAMBA__GENERATE_IMPLEMENTED)
+#define SAMBA__GENERATE_IMPLEMENTED
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Sampling ---- */
+
+double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step)
+{
+    uint64_t x = seed * 0x9E3779B97F4A7C15u + (row << 32) + step;
+    for (int i = 0; i < 2; i++) {       /* the mixer of SplitMix64: Steele et al., OOPSLA 2014 */
+        x += 0x9E3779B97F4A7C15u;
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+        x ^= x >> 31;
+    }
+    return (double)(x >> 11) * (1.0 / 9007199254740992.0);
+}
+
+/* Is a the larger logit? */
+static bool generate__before(const float *logits, int32_t a, int32_t b)
+{
+    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+}
+
+/* Lets heap[i] sink to its place in a heap whose top is the largest logit. */
+static void generate__sink(const float *logits, int32_t *heap, int32_t n, int32_t i)
+{
+    for (int32_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && generate__before(logits, heap[child + 1], heap[child])) child++;
+        if (!generate__before(logits, heap[child], heap[i])) return;
+        int32_t other = heap[i];
+        heap[i] = heap[child];
+        heap[child] = other;
+    }
+}
+
+/* The finite logits in a heap, and behind it those taken from its top, the largest last. */
+typedef struct generate__ranking {
+    const float *logits;
+    int32_t *index, n, n_heap;
+    double most, temperature;
+} generate__ranking;
+
+static double generate__weight(const generate__ranking *r, int32_t index)
+{
+    return exp(((double)r->logits[index] - r->most) / r->temperature);
+}
+
+/* The index of the logit with i larger ones before it. */
+static int32_t generate__ranked(generate__ranking *r, int32_t i)
+{
+    while (r->n - r->n_heap <= i) {
+        int32_t best = r->index[0];
+        r->index[0] = r->index[--r->n_heap];
+        r->index[r->n_heap] = best;
+        generate__sink(r->logits, r->index, r->n_heap, 0);
+    }
+    return r->index[r->n - 1 - i];
+}
+
+static void generate__rank(generate__ranking *r, const float *logits, int32_t n, int32_t *work)
+{
+    r->logits = logits, r->index = work, r->n = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (logits[i] - logits[i] == 0.0f) work[r->n++] = i;
+    }
+    r->n_heap = r->n;
+    for (int32_t i = r->n / 2; i-- > 0;) generate__sink(logits, work, r->n, i);
+    r->most = r->n ? (double)logits[work[0]] : 0;
+}
+
+int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how, double u,
+                     int32_t *work)
+{
+    generate__ranking r;
+    generate__rank(&r, logits, n, work);
+    r.temperature = (double)how->temperature;
+    if (!r.n) return -1;
+    if (!(r.temperature > 0)) return work[0];
+    int32_t k = how->top_k > 0 && how->top_k < r.n ? how->top_k : r.n, m = 0;
+    double p = how->top_p > 0 && how->top_p < 1 ? (double)how->top_p : 1, all = 0, kept = 0;
+    if (k < r.n) generate__ranked(&r, k - 1);
+    int32_t *candidate = r.index + (k < r.n ? r.n - k : 0);
+    for (int32_t i = 0; i < k; i++) all += generate__weight(&r, candidate[i]);
+    if (p < 1) {
+        while (m < k && kept < p * all) kept += generate__weight(&r, generate__ranked(&r, m++));
+        candidate = r.index + r.n - m;
+    } else {
+        m = k, kept = all;
+    }
+    for (int32_t i = 0; i < m; i++) {
+        u -= generate__weight(&r, candidate[i]) / kept;
+        if (u < 0) return candidate[i];
+    }
+    return candidate[m - 1];            /* rounding: u was almost 1 */
+}
+
+/* ---- The two graphs ---- */
+
+static samba_tensor *generate__graph_input(samba_session *s, const char *graph, const char *name,
+                                        samba_shape shape)
+{
+    char full[80];
+    snprintf(full, sizeof full, "%s__%s", graph, name);
+    return samba_input(s, full, SAMBA_I32, shape);
+}
+
+static bool generate__trace_graph(samba_generator *g, samba_generator_graph *graph,
+                                  const char *name, int32_t T, samba_generator_model trace,
+                                  const void *model)
+{
+    samba_session *s = g->session;
+    graph->name = name, graph->T = T;
+    if (!samba_begin_graph(s, name)) return false;
+    graph->ids = generate__graph_input(s, name, "ids", SAMBA_SHAPE(g->B, T));
+    graph->position = generate__graph_input(s, name, "position", SAMBA_SHAPE(g->B, T));
+    graph->row = generate__graph_input(s, name, "row", SAMBA_SHAPE(g->B, T));
+    graph->last = generate__graph_input(s, name, "last", SAMBA_SHAPE(g->B));
+    if (!trace(model, graph) || !graph->logits) {
+        return samba_fail(s, SAMBA_EARG, "in samba_generator_trace: the model made no logits");
+    }
+    return true;
+}
+
+bool samba_generator_trace(samba_generator *g, samba_session *s, int32_t B, int32_t chunk,
+                           int32_t length, samba_generator_model trace, const void *model)
+{
+    memset(g, 0, sizeof *g);
+    g->session = s, g->B = B, g->length = length;
+    if (B < 1 || chunk < 1 || length < 1 || length > 1 << 24) {
+        return samba_fail(s, SAMBA_EARG, "in samba_generator_trace: %d rows, chunks of %d, length "
+                          "%d: each must be at least 1", B, chunk, length);
+    }
+    int32_t *number = (int32_t *)malloc((size_t)length * sizeof *number);
+    if (!number) return samba_fail(s, SAMBA_ENOMEM, "no memory for %d numbers", length);
+    for (int32_t i = 0; i < length; i++) number[i] = i;
+    g->prefill.key = g->decode.key =
+        samba_from_data_copy(s, "generator__key", SAMBA_I32, SAMBA_SHAPE(length), number);
+    free(number);
+    samba_set_batch_dim(g->prefill.key, -1);
+    if (chunk > length) chunk = length;
+    if (!generate__trace_graph(g, &g->prefill, "prefill", chunk, trace, model)
+        || !generate__trace_graph(g, &g->decode, "decode", 1, trace, model)) return false;
+    g->V = g->decode.logits->shape.dim[1];
+    return true;
+}
+
+/* ---- Generating ---- */
+
+/* What a call needs beside the graphs. */
+typedef struct generate__generation {
+    samba_generator *g;
+    const samba_generate_desc *d;
+    int32_t *input;                     /* ids, position, row: (B,T) each; last (B) */
+    int32_t *work;                      /* (V) */
+    int32_t *n_new;                     /* (B) tokens that were generated */
+    bool *ended;                        /* (B) */
+} generate__generation;
+
+/* Runs a graph over the tokens at, at + 1 ... of each text, T of them or as many as there are. */
+static bool generate__feed(generate__generation *e, samba_generator_graph *graph, const int32_t *at)
+{
+    int32_t B = e->g->B, T = graph->T, *ids = e->input, *position = ids + B * T,
+            *row = position + B * T, *last = row + B * T;
+    for (int32_t b = 0; b < B; b++) {
+        last[b] = b * T;
+        for (int32_t t = 0; t < T; t++) {
+            bool real = b < e->d->n_prompts && !e->ended[b] && at[b] + t < e->d->text_size[b];
+            ids[b * T + t] = real ? e->d->text[b][at[b] + t] : 0;
+            position[b * T + t] = real ? at[b] + t : 0;
+            row[b * T + t] = real ? at[b] + t : -1;
+            if (real) last[b] = b * T + t;
+        }
+    }
+    return samba_write(graph->ids, ids) && samba_write(graph->position, position)
+        && samba_write(graph->row, row) && samba_write(graph->last, last)
+        && samba_run_graph(e->g->session, graph->name, SAMBA_FWD);
+}
+
+/* Draws the next token of row b, stores it and tells the caller. */
+static bool generate__draw(generate__generation *e, int32_t b, const float *logits)
+{
+    const samba_generate_desc *d = e->d;
+    double u = samba_sampling_number(d->sampling.seed, (uint64_t)b, (uint64_t)e->n_new[b]);
+    int32_t token = samba_sample(logits, e->g->V, &d->sampling, u, e->work);
+    if (token < 0) {
+        return samba_fail(e->g->session, SAMBA_ERANGE, "text %d: no logit after token %d is "
+                          "finite; the weights are damaged, or training has diverged", b,
+                          d->text_size[b]);
+    }
+    d->text[b][d->text_size[b]++] = token;
+    e->n_new[b]++;
+    e->ended[b] = e->n_new[b] >= d->max_new_tokens || d->text_size[b] >= e->g->length;
+    for (int32_t i = 0; i < d->n_stop; i++) e->ended[b] = e->ended[b] || token == d->stop[i];
+    if (d->on_token && !d->on_token(d->user, b, token)) e->ended[b] = true;
+    return true;
+}
+
+/* Reads the prompts in chunks; the last chunk of each gives its first new token. */
+static bool generate__read_prompts(generate__generation *e, int32_t *at)
+{
+    int32_t T = e->g->prefill.T;
+    for (bool more = true; more;) {
+        more = false;
+        if (!generate__feed(e, &e->g->prefill, at)) return false;
+        const float *logits = samba_read(e->g->prefill.logits);
+        for (int32_t b = 0; b < e->d->n_prompts; b++) {
+            bool was_ended = e->ended[b], done = at[b] + T >= e->d->prompt_size[b];
+            if (was_ended || at[b] >= e->d->prompt_size[b]) continue;
+            at[b] += T;
+            more = more || !done;
+            if (done && !generate__draw(e, b, logits + (int64_t)b * e->g->V)) return false;
+        }
+    }
+    return true;
+}
+
+static bool generate__generate(generate__generation *e, int32_t *at)
+{
+    if (!generate__read_prompts(e, at)) return false;
+    for (;;) {
+        bool more = false;
+        for (int32_t b = 0; b < e->d->n_prompts; b++) {
+            at[b] = e->d->text_size[b] - 1;
+            more = more || !e->ended[b];
+        }
+        if (!more) return true;
+        if (!generate__feed(e, &e->g->decode, at)) return false;
+        const float *logits = samba_read(e->g->decode.logits);
+        for (int32_t b = 0; b < e->d->n_prompts; b++) {
+            if (!e->ended[b] && !generate__draw(e, b, logits + (int64_t)b * e->g->V)) return false;
+        }
+    }
+}
+
+static bool generate__check_prompts(const samba_generator *g, const samba_generate_desc *d)
+{
+    samba_session *s = g->session;
+    if (d->n_prompts < 1 || d->n_prompts > g->B || d->max_new_tokens < 1) {
+        return samba_fail(s, SAMBA_EARG, "in samba_generate: %d prompts and %d new tokens; there "
+                          "are rows for 1 ... %d prompts, and at least one token is made",
+                          d->n_prompts, d->max_new_tokens, g->B);
+    }
+    if (!(d->sampling.temperature >= 0) || !(d->sampling.top_p >= 0) || d->sampling.top_k < 0) {
+        return samba_fail(s, SAMBA_ERANGE, "in samba_generate: temperature, top_p and top_k must "
+                          "not be negative");
+    }
+    for (int32_t b = 0; b < d->n_prompts; b++) {
+        if (d->prompt_size[b] >= 1 && d->prompt_size[b] < g->length) continue;
+        return samba_fail(s, SAMBA_ERANGE, "in samba_generate: prompt %d has %d tokens; this "
+                          "generator takes 1 ... %d", b, d->prompt_size[b], g->length - 1);
+    }
+    return true;
+}
+
+bool samba_generate(samba_generator *g, const samba_generate_desc *d)
+{
+    generate__generation e = { g, d, NULL, NULL, NULL, NULL };
+    size_t B = (size_t)g->B, T = (size_t)g->prefill.T;
+    if (!samba_ok(g->session) || !generate__check_prompts(g, d)) return false;
+    int32_t *numbers = (int32_t *)calloc(3 * B * T + 3 * B + (size_t)g->V, sizeof *numbers);
+    e.ended = (bool *)calloc(B, sizeof *e.ended);
+    bool fine = numbers && e.ended;
+    if (fine) {
+        int32_t *at = numbers;
+        e.n_new = at + B, e.work = e.n_new + B, e.input = e.work + g->V;
+        for (int32_t b = 0; b < d->n_prompts; b++) {
+            memcpy(d->text[b], d->prompt[b], (size_t)d->prompt_size[b] * sizeof **d->text);
+            d->text_size[b] = d->prompt_size[b];
+        }
+        fine = generate__generate(&e, at);
+    } else {
+        samba_fail(g->session, SAMBA_ENOMEM, "no memory to generate %d rows", g->B);
+    }
+    free(numbers);
+    free(e.ended);
+    return fine;
+}
+#endif
