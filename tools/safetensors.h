@@ -927,7 +927,8 @@ static inline bool samba__st_take_header(samba_safetensors *f, size_t which, con
         if (!samba__st_take_tensor(t, item, data_size, why)) return false;
         f->n_tensors++;
     }
-    if (!samba__st_cover(f->tensors + first, f->n_tensors - first, data_size, why)) return false;
+    samba_safetensors_tensor *added = f->tensors ? f->tensors + first : NULL;
+    if (!samba__st_cover(added, f->n_tensors - first, data_size, why)) return false;
     for (size_t i = first; i < f->n_tensors; i++) f->tensors[i].at += file->data_at;
     return true;
 }
@@ -1331,7 +1332,7 @@ static inline void samba__st_add_string(samba__st_text *t, const char *text)
 
 static inline bool samba__st_is_utf8(const char *text)
 {
-    size_t left = strlen(text), n;
+    size_t left = strlen(text), n = 0;
     for (; left > 0; text += n, left -= n) {
         n = samba__st_utf8((const unsigned char *)text, left);
         if (!n) return false;
