@@ -49,8 +49,9 @@ static int fill_block(lines *l, fault *why)
     l->block_at = 0;
     l->block_size = fread(l->block, 1, BLOCK, l->file);
     l->done += (int64_t)l->block_size;
-    if (ferror(l->file)) return fail_errno(why, "cannot be read", l->files.at[l->at]) ? 1 : -1;
-    return l->block_size > 0;
+    if (!ferror(l->file)) return l->block_size > 0;
+    fail_errno(why, "cannot be read", l->files.at[l->at]);
+    return -1;
 }
 
 // Adds bytes of the block up to the end of a line. *ended: it is there, and was added as \n.
@@ -75,17 +76,17 @@ static void end_file(lines *l)
     fclose(l->file);
     l->file = NULL;
     l->after_return = false;
+    l->number = 0;
     l->at++;
 }
 
 static int give_line(lines *l, prep_text *line, fault *why)
 {
     const prep_bytes *b = &l->line;
-    if (!prep_utf8_valid(b->at, b->size)) {
-        if (!prep_utf8_repair(b->at, b->size, &l->repaired))
-            return fail(why, "%s: no memory for line %lld", lines_file(l), (long long)l->number)
-                   ? 1 : -1;
-        b = &l->repaired;
+    if (!prep_utf8_valid(b->at, b->size)) b = &l->repaired;
+    if (b == &l->repaired && !prep_utf8_repair(l->line.at, l->line.size, &l->repaired)) {
+        fail(why, "%s: no memory for line %lld", lines_file(l), (long long)l->number);
+        return -1;
     }
     *line = (prep_text){ b->at, b->size };
     return 1;
@@ -94,34 +95,21 @@ static int give_line(lines *l, prep_text *line, fault *why)
 int lines_next(lines *l, prep_text *line, fault *why)
 {
     l->line.size = 0;
-    for (bool begun = false; l->at < l->files.n;) {
+    while (l->at < l->files.n) {
         int more = fill_block(l, why);
-        bool ended = false;
+        bool ended = false, ok = true;
         if (more < 0) return -1;
-        if (more) {
-            if (!begun && !l->file) return -1;
-            if (!take_from_block(l, &ended)) {
-                fail(why, "%s: no memory for line %lld", lines_file(l), (long long)l->number + 1);
-                return -1;
-            }
-            begun = begun || l->line.size > 0;
-        } else {
-            bool last = l->at == l->files.n - 1;
-            if (begun && !last) ended = prep_bytes_add(&l->line, "\n", 1);
-            if (begun) {                        // without a line end
-                l->number++;
-                int got = give_line(l, line, why);
-                end_file(l);
-                l->number = 0;
-                return got;
-            }
-            end_file(l);
-            l->number = 0;
+        if (more) ok = take_from_block(l, &ended);
+        else if (!l->line.size) end_file(l);
+        else {                              // a last line without its end
+            ended = true;
+            if (l->at < l->files.n - 1) ok = prep_bytes_add(&l->line, "\n", 1);
         }
-        if (ended) {
-            l->number++;
-            return give_line(l, line, why);
-        }
+        if (ended) l->number++;
+        if (ok && ended) return give_line(l, line, why);
+        if (ok) continue;
+        fail(why, "%s: no memory for a line", lines_file(l));
+        return -1;
     }
     return 0;
 }
@@ -132,8 +120,7 @@ static bool close_all(FILE **file, int n, const names *path, int first, fault *w
 {
     bool ok = true;
     for (int i = 0; i < n; i++)
-        if (file[i]) ok = ok ? close_file(file[i], path->at[first + i], why)
-                             : (fclose(file[i]), false);
+        if (file[i]) ok = close_file(file[i], path->at[first + i], why) && ok;
     return ok;
 }
 
@@ -182,11 +169,20 @@ uint64_t roll(dice *d, uint64_t n)
 // Where shuffled lines go: to one file after the other.
 typedef struct sink { dealing *d; FILE *file; int at; int64_t room; } sink;
 
+static bool sink_close(sink *s, fault *why)
+{
+    FILE *file = s->file;
+    s->file = NULL;
+    return !file || close_file(file, s->d->to.at[s->at], why);
+}
+
 static bool sink_next_file(sink *s, fault *why)
 {
-    if (s->file && !close_file(s->file, s->d->to.at[s->at++], why)) return s->file = NULL, false;
-    s->room = s->d->n_lines / s->d->to.n + (s->at < s->d->n_lines % s->d->to.n);
-    return (s->file = open_file(s->d->to.at[s->at], "wb", why));
+    const dealing *d = s->d;
+    if (!sink_close(s, why)) return false;
+    if (++s->at >= d->to.n) return fail(why, "the input has grown while it was being shuffled");
+    s->room = d->n_lines / d->to.n + (s->at < d->n_lines % d->to.n);
+    return (s->file = open_file(d->to.at[s->at], "wb", why));
 }
 
 // Every line gets its line end: what was last may now be anywhere.
@@ -284,9 +280,9 @@ static bool shuffle(sink *s, const names *from, const char *name, fault *why)
 
 bool deal_shuffled(dealing *d, const names *from, fault *why)
 {
-    sink s = { .d = d, .room = 0 };
+    sink s = { .d = d, .at = -1 };
     bool ok = shuffle(&s, from, "bucket", why);
-    if (s.file) ok = ok ? close_file(s.file, d->to.at[s.at], why) : (fclose(s.file), false);
+    if (!sink_close(&s, ok ? why : &(fault){ "" })) return false;
     return ok && (s.at == d->to.n - 1 ||
-                  fail(why, "the input has changed while it was being shuffled"));
+                  fail(why, "the input has shrunk while it was being shuffled"));
 }
