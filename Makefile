@@ -38,6 +38,8 @@ tsan: ready-test                ## the tests with threads under ThreadSanitizer
 lint:                           ## the style of samba.h and of everything else
 	@tools/lint.sh
 
+tools: $B/samba                 ## build what tools/samba runs: prepare-data and others
+
 bench: $B/bench                 ## speed, against what else is installed
 	$B/bench
 
@@ -64,8 +66,13 @@ $B/%: examples/%.c samba.h | ready-run
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread -lz
 
+HDF5 = $(shell pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5)
+$B/samba: $(wildcard tools/*.c tools/*.h) | ready-tools
+	@mkdir -p $B
+	$(CC) $(CFLAGS) -o $@ $(filter %.c,$^) $(LDFLAGS) $(HDF5) -lcjson -lutf8proc -lm
+
 $B/bench: tests/bench/bench.c samba.h | ready-bench
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread
 
-.PHONY: all run test check full asan tsan lint bench bench-small lenet install clean help
+.PHONY: all run test check full asan tsan lint tools bench bench-small lenet install clean help

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/install.sh run|test|bench: makes sure that what this purpose needs is installed.
+# tools/install.sh run|test|bench|tools: makes sure that what this purpose needs is installed.
 # Says what is missing and why, installs it (as root, or through sudo if that asks nothing), and is
 # silent when nothing is missing. Elsewhere than on Debian and its kin it prints the list.
 set -u
@@ -7,8 +7,8 @@ purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | test | bench) ;;
-*) echo "usage: tools/install.sh run|test|bench" >&2; exit 2 ;;
+run | test | bench | tools) ;;
+*) echo "usage: tools/install.sh run|test|bench|tools" >&2; exit 2 ;;
 esac
 
 # ---- Ways to look, quickest first ----
@@ -27,6 +27,7 @@ has_clang_runtime() {       # ASan of clang, in the folder that clang says
     done
     false
 }
+has_hdf5() { has_header hdf5.h || has_header hdf5/serial/hdf5.h; }
 has_module() {      # of python: found, not imported, because importing torch takes seconds
     for python in python3 /usr/bin/python3; do
         $python -c "import importlib.util as u, sys; sys.exit(u.find_spec('$1') is None)" \
@@ -62,6 +63,13 @@ check() {
     need must gcc 'compiles C' 'a C compiler as cc (for the tests: gcc)' has_compilers
     need must libc6-dev 'headers of the C library' 'headers of the C library' has_header stdio.h
     need must make 'runs the Makefile' 'make' has_command make
+    if [ "$purpose" = tools ] || [ "$purpose" = test ]; then
+        need must libhdf5-dev 'HDF5: the files of prepare-data' 'libhdf5 with its header' has_hdf5
+        need must libcjson-dev 'cJSON: reads vocabularies' 'cJSON' has_header cjson/cJSON.h
+        need must libutf8proc-dev 'utf8proc: what is a letter' 'utf8proc' has_header utf8proc.h
+        [ "$purpose" = test ] || return
+        need may python3-h5py 'h5py: judges HDF5 files' 'h5py (optional)' has_module h5py
+    fi
     need must libstb-dev 'stb_ds.h: the lists and maps of samba.h' \
         'stb_ds.h (github.com/nothings/stb) in the include path, as <stb/stb_ds.h> or "stb_ds.h"' \
         has_header stb/stb_ds.h
@@ -77,7 +85,6 @@ check() {
     need must g++ 'samba.h is C++, too' 'a C++ compiler as g++' has_command g++
     need must clang 'the second compiler' 'clang and clang++' has_command clang++
     need must "$clang_rt" 'sanitizers of clang' 'the compiler-rt of clang' has_clang_runtime
-    need may libcjson-dev 'cJSON: graphs as JSON' 'cJSON (optional)' has_header cjson/cJSON.h
     [ "$(uname -m)" != x86_64 ] || need may "gcc-${gcc_major:-12}-multilib" \
         'the same tests in 32 bits' 'a gcc that knows -m32 (optional)' has_m32
 }

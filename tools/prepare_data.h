@@ -1,0 +1,51 @@
+// What the parts of prepare-data share: the options, and the run at hand.
+#ifndef SAMBA_PREPARE_DATA_H
+#define SAMBA_PREPARE_DATA_H
+
+#include "files.h"
+#include "lines.h"
+#include "report.h"
+#include "vocabulary.h"
+
+typedef struct options {
+    const char *input, *input_file, *output, *log, *tokenizer, *special_tokens, *packing;
+    const char *packing_boundary, *attention_boundary, *prompt_key, *completion_key;
+    const char *prefix, *postfix, *categories, *shuffle;
+    bool pipeline, overwrite, ignore_errors, no_space, keep_prompt_only, chat, silent;
+    bool no_balance, keep_splits;
+    int64_t length, n_train, n_dev, n_test, workers, seed, shuffle_memory;
+    double dev_ratio, test_ratio;
+} options;
+
+// False: the words are wrong (why), or help was asked for (why is empty).
+bool read_options(options *o, int argc, char **argv, fault *why);
+void print_options(void);
+
+// One run of the command.
+typedef struct run {
+    options o;
+    journal log;
+    vocabulary vocabulary;
+    prep_categories categories;
+    names input;                    // files
+    int64_t input_size;
+    bool is_text;                   // .txt, not .jsonl
+    prep_rules rules;
+    prep_json_rules json;
+    char folder[PATH_SIZE];         // of the output
+    FILE *bad_file;                 // json_load_failed_lines.log, made when it is needed
+    int64_t n_bad;
+    progress progress;
+} run;
+
+// A line that is no pair: stops (false, with the line in why), or is collected and counted.
+bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why);
+
+// Tokenizes lines into an HDF5 file. tell_bad: bad lines are news. *done: bytes read so far.
+bool prepare_file(run *r, const names *from, const char *output, bool tell_bad,
+                  prep_metrics *metrics, volatile int64_t *done, fault *why);
+
+// --pipeline: shuffles, splits, tokenizes, balances.
+bool run_pipeline(run *r, fault *why);
+
+#endif
