@@ -20,6 +20,10 @@ run: $(FFN)                     ## compile, train, test, reload and test again: 
 	    && echo "The reloaded model gives the same accuracy." \
 	    || { echo "The reloaded model differs from the trained one."; exit 1; }
 
+gpt: $B/05_gpt_text $B/bible.txt  ## a small GPT learns to write from the King James Bible
+	$< compile --output-folder $B --pef-name gpt
+	$< run -p $B/gpt/gpt.pef --text $B/bible.txt --folder $B/gpt
+
 test: ready-test                ## all tests, about five minutes
 	@tests/run.sh
 
@@ -66,6 +70,15 @@ $B/%: examples/%.c samba.h | ready-run
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread -lz
 
+GPT = $B/05_gpt_text $B/06_gpt2_train $B/07_gpt2_generate
+$(GPT): $B/%: examples/%.c samba.h $(wildcard tools/*.h) | ready-gpt
+	@mkdir -p $B
+	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) $(if $(findstring 06,$@),$(HDF5)) -lcjson -lutf8proc -lm -pthread
+
+$B/bible.txt: | ready-gpt
+	@mkdir -p $B
+	bible -f Gen1:1-Rev22:21 | sed 's/^[^ ]* //' >$@
+
 HDF5 = $(shell pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5)
 $B/samba: $(wildcard tools/*.c tools/*.h) | ready-tools
 	@mkdir -p $B
@@ -75,4 +88,4 @@ $B/bench: tests/bench/bench.c samba.h | ready-bench
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread
 
-.PHONY: all run test check full asan tsan lint tools bench bench-small lenet install clean help
+.PHONY: all run gpt test check full asan tsan lint tools bench bench-small lenet install clean help

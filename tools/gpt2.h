@@ -1,10 +1,11 @@
 /* gpt2.h - GPT-2 on samba.h: configuration, model, Hugging Face weights in and out, optimizers.
 
    Do this:
-       #define SAMBA_IMPLEMENTATION, SAMBA_SAFETENSORS_IMPLEMENTATION, GPT2_IMPLEMENTATION
+       #define SAMBA_IMPLEMENTATION, SAMBA_SAFETENSORS_IMPLEMENTATION,
+               SAMBA_GENERATE_IMPLEMENTATION, GPT2_IMPLEMENTATION
        in exactly ONE file, before
        #include "samba.h"
-       #include "tools/gpt2.h"                       (it includes safetensors.h, its neighbor)
+       #include "tools/gpt2.h"               (it includes safetensors.h and generate.h beside it)
        cc -O2 program.c -lcjson -lm -pthread         (Debian: libcjson-dev)
 
        gpt2_config c;
@@ -30,6 +31,7 @@
 #ifndef SAMBA_H
 #error "gpt2.h: include samba.h before"
 #endif
+#include "generate.h"
 #include "safetensors.h"
 
 #ifndef GPT2_API
@@ -121,6 +123,10 @@ GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x);
 GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, samba_tensor *q,
                                           samba_tensor *k, samba_tensor *v, void *user);
 
+/* Records one graph of a generator, for samba_generator_trace: B rows of T tokens that attend to
+   what the caches transformer__h__<layer>__attn__k and v (B,H,length,D) hold. */
+GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph);
+
 /* ---- Weights and training -------------------------------------------------------------------- */
 
 /* Fills all parameters of the session; before compiling, after compiling, or after loading a PEF.
@@ -128,6 +134,15 @@ GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, s
    last matrix that should be tied must be absent, or equal to wte. */
 GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
                         char *why, size_t why_size);
+/* The same from folder/model.safetensors, or from all of folder/model-*.safetensors. */
+GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
+                               char *why, size_t why_size);
+/* The adapters that samba_add_lora made, of a program that is loaded, in one file with PEFT's
+   names: base_model.model.transformer.h.0.attn.c_attn.lora_A.weight (rank,in) and lora_B
+   (out,rank). load wants exactly those of the program. */
+GPT2_API bool gpt2_save_lora(samba_session *s, const char *path, samba_safetensors_dtype dtype,
+                             char *why, size_t why_size);
+GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size_t why_size);
 /* Writes folder/config.json and folder/model.safetensors for transformers' from_pretrained, each
    replaced only when it is complete. dtype: SAMBA_SAFETENSORS_F32 (which is 0), BF16 or F16. */
 GPT2_API bool gpt2_save(samba_session *s, const gpt2_config *c, const char *folder,
@@ -704,6 +719,13 @@ static inline samba_tensor *gpt2__mask_future(samba_tensor *scores)
     return samba_where(past, scores, samba_number(s, -1e30f));
 }
 
+/* What scores are multiplied by. */
+static inline float gpt2__scale(const gpt2_config *c, int32_t layer)
+{
+    double scale = c->scale_attn_weights ? sqrt((double)c->n_head / (double)c->n_embd) : 1.0;
+    return (float)(c->scale_attn_by_inverse_layer_idx ? scale / (layer + 1) : scale);
+}
+
 GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, samba_tensor *q,
                                           samba_tensor *k, samba_tensor *v, void *user)
 {
@@ -711,8 +733,7 @@ GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, s
     (void)user;
     if (!c || !q || !k || !v) return NULL;
     opts.causal = true;
-    opts.scale = c->scale_attn_weights ? (float)(1.0 / sqrt((double)q->shape.dim[3])) : 1.0f;
-    if (c->scale_attn_by_inverse_layer_idx) opts.scale /= (float)(layer + 1);
+    opts.scale = gpt2__scale(c, layer);
     if (c->attn_pdrop <= 0) return samba_scaled_dot_product_attention(q, k, v, NULL, &opts);
     samba_tensor *scores = samba_scale(samba_matmul_transposed(q, false, k, true), opts.scale);
     samba_tensor *weights = samba_softmax(gpt2__mask_future(scores), -1);
@@ -798,6 +819,44 @@ GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x)
     samba_tensor *h = gpt2__layer_norm(c, x, gpt2__ln_f(c));
     int32_t i = c->tie_word_embeddings ? (int32_t)GPT2__WTE : gpt2_n_params(c) - 1;
     return samba_affine(h, gpt2__use(c, x->session, i), NULL);
+}
+
+/* One of the two caches of a layer, with the new rows x (B,H,T,D). */
+static inline samba_tensor *gpt2__cached(int32_t layer, const char *what, samba_tensor *x,
+                                         const samba_generator_graph *graph)
+{
+    char name[GPT2_MAX_NAME];
+    if (!x) return NULL;
+    samba_shape shape = x->shape;
+    snprintf(name, sizeof name, "transformer__h__%d__attn__%s", (int)layer, what);
+    shape.dim[2] = graph->key->shape.dim[0];
+    return samba_write_rows(samba_buffer(x->session, name, shape, 0.0f), x, graph->row);
+}
+
+/* A token attends to the rows of the cache that are not after it. */
+static inline samba_tensor *gpt2__attend_cached(const gpt2_config *c, int32_t layer,
+                                                samba_tensor *q, samba_tensor *k, samba_tensor *v,
+                                                void *user)
+{
+    const samba_generator_graph *graph = (const samba_generator_graph *)user;
+    const int32_t *d = graph->position->shape.dim;
+    samba_attention_opts opts;
+    opts.causal = false;
+    opts.scale = gpt2__scale(c, layer);
+    k = gpt2__cached(layer, "k", k, graph);
+    v = gpt2__cached(layer, "v", v, graph);
+    samba_tensor *position = samba_reshape(graph->position, gpt2__dims(4, d[0], 1, d[1], 1));
+    return samba_scaled_dot_product_attention(q, k, v, samba_le(graph->key, position), &opts);
+}
+
+GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph)
+{
+    const gpt2_config *c = (const gpt2_config *)config;
+    samba_tensor *x = gpt2_embed(c, graph->ids, graph->position);
+    for (int32_t i = 0; i < c->n_layer; i++) x = gpt2_block(c, i, x, gpt2__attend_cached, graph);
+    x = samba_lookup(graph->last, samba_reshape(x, gpt2__dims(2, -1, c->n_embd, 0, 0)));
+    graph->logits = samba_squeeze(gpt2_head(c, samba_unsqueeze(x, 1)), 1);
+    return graph->logits != NULL;
 }
 
 GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
@@ -1081,6 +1140,178 @@ GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const samba_op
         }
     }
     return true;
+}
+
+/* ---- Folders and adapters ---- */
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <dirent.h>
+#endif
+
+enum { GPT2__MAX_SHARDS = 64 };
+
+/* folder/name, and where it begins in a list of paths; NULL if there is no memory. */
+static inline char *gpt2__join_path(const char *folder, const char *name)
+{
+    size_t n = strlen(folder), m = strlen(name) + 1;
+    char *path = (char *)GPT2_MALLOC(n + 1 + m);
+    if (!path) return NULL;
+    memcpy(path, folder, n);
+    path[n] = '/';
+    memcpy(path + n + 1, name, m);
+    return path;
+}
+
+/* The files of weights in a folder, in no order; the caller frees the paths. */
+static inline size_t gpt2__find_weights(const char *folder, char *paths[GPT2__MAX_SHARDS])
+{
+    size_t n = 0;
+    char *single = gpt2__join_path(folder, "model.safetensors");
+    FILE *f = single ? fopen(single, "rb") : NULL;
+    if (f) {
+        fclose(f);
+        paths[0] = single;
+        return 1;
+    }
+    GPT2_FREE(single);
+#if defined(__unix__) || defined(__APPLE__)
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d)) && n < GPT2__MAX_SHARDS;) {
+        size_t length = strlen(e->d_name), end = sizeof ".safetensors" - 1;
+        if (strncmp(e->d_name, "model-", 6) || length < end
+            || strcmp(e->d_name + length - end, ".safetensors")) continue;
+        paths[n] = gpt2__join_path(folder, e->d_name);
+        if (paths[n]) n++;
+    }
+    if (d) closedir(d);
+#endif
+    return n;
+}
+
+GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
+                               char *why, size_t why_size)
+{
+    gpt2__why w = gpt2__why_of(why, why_size);
+    char *paths[GPT2__MAX_SHARDS];
+    if (!folder) return gpt2__fail(&w, "the folder is NULL");
+    size_t n = gpt2__find_weights(folder, paths);
+    if (!n) return gpt2__fail(&w, "there is no model.safetensors, nor model-*.safetensors, in %s",
+                              folder);
+    samba_safetensors *f = samba_safetensors_open((const char *const *)paths, n, why, why_size);
+    bool fine = f && gpt2_load(s, c, f, why, why_size);
+    samba_safetensors_close(f);
+    for (size_t i = 0; i < n; i++) GPT2_FREE(paths[i]);
+    return fine;
+}
+
+static const char gpt2__peft[] = "base_model.model.";
+
+/* The adapter tensors of the loaded program, with their names in a file. */
+typedef struct gpt2__adapter {
+    samba_tensor *tensor;
+    char name[sizeof gpt2__peft + GPT2_MAX_NAME];
+} gpt2__adapter;
+
+/* Their number; *list is to be freed. -1: no memory, or there are none. */
+static inline int32_t gpt2__adapters(samba_session *s, gpt2__adapter **list, const gpt2__why *why)
+{
+    int32_t all = samba_weight_names(s, NULL, 0), n = 0;
+    const char **names = (const char **)GPT2_MALLOC((size_t)(all + 1) * sizeof *names);
+    *list = (gpt2__adapter *)GPT2_MALLOC((size_t)(all + 1) * sizeof **list);
+    if (names && *list) samba_weight_names(s, names, all);
+    for (int32_t i = 0; names && *list && i < all; i++) {
+        gpt2__adapter *a = &(*list)[n];
+        if (!strstr(names[i], "__lora_")) continue;
+        memcpy(a->name, gpt2__peft, sizeof gpt2__peft);
+        if (!gpt2_file_name(names[i], a->name + sizeof gpt2__peft - 1, GPT2_MAX_NAME)) continue;
+        a->tensor = samba_tensor_by_name(s, names[i]);
+        n += a->tensor != NULL;
+    }
+    GPT2_FREE(names);
+    if (n) return n;
+    GPT2_FREE(*list);
+    *list = NULL;
+    gpt2__fail(why, "the program has no adapters: call samba_add_lora before tracing, and compile "
+               "or load");
+    return -1;
+}
+
+GPT2_API bool gpt2_save_lora(samba_session *s, const char *path, samba_safetensors_dtype dtype,
+                             char *why, size_t why_size)
+{
+    const char *const metadata[2] = { "format", "pt" };
+    gpt2__why w = gpt2__why_of(why, why_size);
+    gpt2__adapter *list;
+    int32_t n = gpt2__adapters(s, &list, &w);
+    if (n < 0) return false;
+    samba_safetensors_entry *entries =
+        (samba_safetensors_entry *)GPT2_MALLOC((size_t)n * sizeof *entries);
+    samba_safetensors_writer *writer = NULL;
+    for (int32_t i = 0; entries && i < n; i++) {
+        memset(&entries[i], 0, sizeof entries[i]);
+        entries[i].name = list[i].name, entries[i].dtype = dtype, entries[i].ndim = 2;
+        for (int d = 0; d < 2; d++) entries[i].dim[d] = list[i].tensor->shape.dim[d];
+    }
+    if (!entries) gpt2__fail(&w, "there is no memory for a list of %d adapters", (int)n);
+    else writer = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why, why_size);
+    for (int32_t i = 0; writer && i < n; i++) {
+        samba_safetensors_put(writer, samba_read(list[i].tensor),
+                              (uint64_t)samba_count(&list[i].tensor->shape));
+    }
+    bool fine = writer && samba_safetensors_finish(writer, why, why_size);
+    GPT2_FREE(entries);
+    GPT2_FREE(list);
+    return fine;
+}
+
+/* Finds and measures every adapter of the list before one is changed. */
+static inline bool gpt2__read_adapters(const gpt2__adapter *list, int32_t n,
+                                       const samba_safetensors *f, bool write, float *buffer,
+                                       const gpt2__why *why)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const samba_safetensors_tensor *t = samba_safetensors_find(f, list[i].name);
+        const int32_t *dim = list[i].tensor->shape.dim;
+        if (!t) return gpt2__fail(why, "tensor \"%s\" is missing", list[i].name);
+        if (t->ndim != 2 || t->dim[0] != dim[0] || t->dim[1] != dim[1]) {
+            return gpt2__fail(why, "tensor \"%s\" must be (%d,%d): the program has adapters of "
+                              "another rank, or another model", list[i].name, dim[0], dim[1]);
+        }
+        if (!write) continue;
+        if (!samba_safetensors_read_f32(f, t, 0, t->count, buffer, why->text, why->size)) {
+            return false;
+        }
+        if (!samba_write(list[i].tensor, buffer)) {
+            return gpt2__fail(why, "%s", samba_error(list[i].tensor->session));
+        }
+    }
+    return true;
+}
+
+GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size_t why_size)
+{
+    gpt2__why w = gpt2__why_of(why, why_size);
+    gpt2__adapter *list;
+    int64_t most = 0;
+    int32_t n = gpt2__adapters(s, &list, &w);
+    if (n < 0) return false;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t count = samba_count(&list[i].tensor->shape);
+        if (count > most) most = count;
+    }
+    samba_safetensors *f = samba_safetensors_open(&path, 1, why, why_size);
+    float *buffer = (float *)GPT2_MALLOC((size_t)most * sizeof *buffer);
+    bool fine = f && (buffer || gpt2__fail(&w, "there is no memory for an adapter"));
+    if (fine && samba_safetensors_count(f) != (size_t)n) {
+        fine = gpt2__fail(&w, "%s has %d tensors, the program %d of adapters", path,
+                          (int)samba_safetensors_count(f), (int)n);
+    }
+    fine = fine && gpt2__read_adapters(list, n, f, false, buffer, &w)
+        && gpt2__read_adapters(list, n, f, true, buffer, &w);
+    samba_safetensors_close(f);
+    GPT2_FREE(buffer);
+    GPT2_FREE(list);
+    return fine;
 }
 #endif /* GPT2_IMPLEMENTATION */
 /* MIT license, as samba.h. */

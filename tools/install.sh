@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/install.sh run|test|bench|tools: makes sure that what this purpose needs is installed.
+# tools/install.sh run|gpt|test|bench|tools: makes sure that what this purpose needs is installed.
 # Says what is missing and why, installs it (as root, or through sudo if that asks nothing), and is
 # silent when nothing is missing. Elsewhere than on Debian and its kin it prints the list.
 set -u
@@ -7,8 +7,8 @@ purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | test | bench | tools) ;;
-*) echo "usage: tools/install.sh run|test|bench|tools" >&2; exit 2 ;;
+run | gpt | test | bench | tools) ;;
+*) echo "usage: tools/install.sh run|gpt|test|bench|tools" >&2; exit 2 ;;
 esac
 
 # ---- Ways to look, quickest first ----
@@ -63,16 +63,19 @@ check() {
     need must gcc 'compiles C' 'a C compiler as cc (for the tests: gcc)' has_compilers
     need must libc6-dev 'headers of the C library' 'headers of the C library' has_header stdio.h
     need must make 'runs the Makefile' 'make' has_command make
-    if [ "$purpose" = tools ] || [ "$purpose" = test ]; then
+    case $purpose in tools | gpt | test)
         need must libhdf5-dev 'HDF5: the files of prepare-data' 'libhdf5 with its header' has_hdf5
         need must libcjson-dev 'cJSON: reads vocabularies' 'cJSON' has_header cjson/cJSON.h
         need must libutf8proc-dev 'utf8proc: what is a letter' 'utf8proc' has_header utf8proc.h
-        [ "$purpose" = test ] || return
-        need may python3-h5py 'h5py: judges HDF5 files' 'h5py (optional)' has_module h5py
-    fi
+    esac
+    [ "$purpose" = tools ] && return
     need must libstb-dev 'stb_ds.h: the lists and maps of samba.h' \
         'stb_ds.h (github.com/nothings/stb) in the include path, as <stb/stb_ds.h> or "stb_ds.h"' \
         has_header stb/stb_ds.h
+    [ "$purpose" = gpt ] || [ "$purpose" = test ] &&
+        need must bible-kjv 'the King James Bible: a text to learn from' \
+            'a text of some MB, and 05_gpt_text --text FILE' has_command bible
+    [ "$purpose" = gpt ] && return
     need must zlib1g-dev 'zlib: the examples read gzipped data' 'zlib with its header' \
         has_header zlib.h
     need must dataset-fashion-mnist 'Fashion-MNIST: what the examples learn' \
@@ -82,6 +85,7 @@ check() {
     need may python3-torch 'PyTorch: judges results and speed' 'PyTorch (optional)' has_module torch
     need may python3-numpy 'NumPy: the same' 'NumPy (optional)' has_module numpy
     [ "$purpose" = bench ] && return
+    need may python3-h5py 'h5py: judges HDF5 files' 'h5py (optional)' has_module h5py
     need must g++ 'samba.h is C++, too' 'a C++ compiler as g++' has_command g++
     need must clang 'the second compiler' 'clang and clang++' has_command clang++
     need must "$clang_rt" 'sanitizers of clang' 'the compiler-rt of clang' has_clang_runtime
