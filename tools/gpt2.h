@@ -823,6 +823,7 @@ static inline samba_tensor *gpt2__tensor(samba_session *s, const gpt2_config *c,
     samba_tensor *t = samba_tensor_by_name(s, p.samba_name);
     if (!t) {
         gpt2__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
+        samba_clear_error(s);               /* the session is as good as before */
         return NULL;
     }
     bool same = t->dtype == SAMBA_F32 && t->shape.ndim == shape.ndim;
