@@ -1019,8 +1019,8 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     float *rows = gpt2__rows(c);
     bool fine = params && entries && rows;
     if (!fine) gpt2__fail(why, "there is no memory for a list of %d parameters", (int)n);
+    if (fine) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; fine && i < n; i++) {
-        memset(&entries[i], 0, sizeof entries[i]);
         gpt2_param_at(c, i, &params[i]);
         entries[i].name = params[i].name, entries[i].dtype = dtype;
         entries[i].ndim = params[i].ndim;
