@@ -476,7 +476,8 @@ static size_t samba__tok_text_slot(const samba_tokenizer *t, const uint8_t *byte
     size_t mask = t->by_text_slots - 1, i = (size_t)samba__tok_hash(bytes, size) & mask;
     for (; t->by_text[i] >= 0; i = (i + 1) & mask) {
         int32_t id = t->by_text[i];
-        if ((t->token[id].flags & SAMBA__TOK_RAW) == raw && samba__tok_is(t, id, bytes, size)) break;
+        uint32_t is_raw = t->token[id].flags & SAMBA__TOK_RAW;
+        if (is_raw == raw && samba__tok_is(t, id, bytes, size)) break;
     }
     return i;
 }
@@ -569,7 +570,8 @@ static uint64_t samba__tok_pair_key(int32_t left, int32_t right)
 /* The slot of a pair, or the empty one where it would be. */
 static size_t samba__tok_merge_slot(const samba_tokenizer *t, uint64_t pair)
 {
-    size_t mask = t->n_slots - 1, i = (size_t)samba__tok_mix(pair * UINT64_C(0xD6E8FEB86659FD93)) & mask;
+    size_t mask = t->n_slots - 1;
+    size_t i = (size_t)samba__tok_mix(pair * UINT64_C(0xD6E8FEB86659FD93)) & mask;
     while (t->slot[i].pair != pair && t->slot[i].pair != SAMBA__TOK_EMPTY) i = (i + 1) & mask;
     return i;
 }
@@ -661,7 +663,7 @@ static int32_t samba__tok_find_special(const samba_tokenizer *t, const char *tex
     return -1;
 }
 
-/* Whether a file that writes this text as a key means RAW: it has what is no visible ASCII. */
+/* RAW for a text with characters other than visible ASCII, which as letters are themselves. */
 static uint32_t samba__tok_raw(const uint8_t *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -1148,9 +1150,9 @@ static bool samba__tok_read_id(const cJSON *item, size_t n, const char *of, int3
     if (!(v >= 0))
         return samba__tok_fail(r, "the id of \"%s\" is %g; ids begin at 0", shown.text, v);
     if (v >= (double)n)
-        return samba__tok_fail(r, "the id of \"%s\" is %.15g; the file has %lu tokens, so their ids "
-                               "must be 0 to %lu, without a hole", shown.text, v, (unsigned long)n,
-                               (unsigned long)(n - 1));
+        return samba__tok_fail(r, "the id of \"%s\" is %.15g; the file has %lu tokens, so their "
+                               "ids must be 0 to %lu, without a hole", shown.text, v,
+                               (unsigned long)n, (unsigned long)(n - 1));
     *id = (int32_t)v;
     return *id == v ? true : samba__tok_fail(r, "the id of \"%s\" is %.15g, not a whole number",
                                              shown.text, v);
@@ -1170,7 +1172,7 @@ static bool samba__tok_id_is_free(const samba_tokenizer *t, int32_t id, const ch
                            (int)id);
 }
 
-/* Enters the token of one member of the vocabulary; bytes has room for its key. n: ids there are */
+/* Enters the token of one member of the vocabulary; bytes has room for its key, ids are below n. */
 static bool samba__tok_read_token(samba_tokenizer *t, const cJSON *item, size_t n, uint8_t *bytes,
                                   const samba__tok_report *r)
 {
@@ -1416,8 +1418,8 @@ static bool samba__tok_obeys(const cJSON *object, const char *where, const samba
         const char *value = item ? samba__tok_value(item) : "missing";
         if (!item || !samba__tok_is_allowed(value, rule[i].allowed))
             return samba__tok_fail(r, "%s.%s is %s; GPT-2's tokenizer, the only one here, wants %s",
-                                   where, rule[i].key, samba__tok_show(&shown, value, strlen(value)),
-                                   rule[i].allowed);
+                                   where, rule[i].key,
+                                   samba__tok_show(&shown, value, strlen(value)), rule[i].allowed);
     }
     return true;
 }
@@ -1434,7 +1436,8 @@ static bool samba__tok_check_parts(const cJSON *json, const samba__tok_report *r
         !samba__tok_member(json, "decoder", &decoder, r))
         return false;
     if (normalizer && !cJSON_IsNull(normalizer))
-        return samba__tok_fail(r, "has a normalizer; GPT-2's tokenizer, the only one here, has none");
+        return samba__tok_fail(r, "has a normalizer; GPT-2's tokenizer, the only one here, has "
+                               "none");
     if (!words || !cJSON_IsObject(words))
         return samba__tok_fail(r, "has no pre_tokenizer; expected one of type ByteLevel");
     if (!SAMBA__TOK_OBEYS(words, "pre_tokenizer", samba__tok_words_rules, r)) return false;
@@ -1483,7 +1486,7 @@ static bool samba__tok_add(samba_tokenizer *t, const char *key, int32_t id, uint
     return samba__tok_make_special(t, id, flags) ? true : samba__tok_no_memory(r);
 }
 
-/* One of added_tokens. n: ids there can be */
+/* One of added_tokens; ids are below n. */
 static bool samba__tok_read_added(samba_tokenizer *t, const cJSON *object, size_t n,
                                   const samba__tok_report *r)
 {
@@ -1523,8 +1526,10 @@ static bool samba__tok_load_model(samba_tokenizer *t, const cJSON *json,
         !samba__tok_member(model, "merges", &merges, r) ||
         !samba__tok_member(json, "added_tokens", &added, r))
         return false;
-    if (!vocab || !cJSON_IsObject(vocab)) return samba__tok_fail(r, "model.vocab is not an object");
-    if (!merges || !cJSON_IsArray(merges)) return samba__tok_fail(r, "model.merges is not an array");
+    if (!vocab || !cJSON_IsObject(vocab))
+        return samba__tok_fail(r, "model.vocab is not an object");
+    if (!merges || !cJSON_IsArray(merges))
+        return samba__tok_fail(r, "model.merges is not an array");
     if (added && !cJSON_IsNull(added) && !cJSON_IsArray(added))
         return samba__tok_fail(r, "added_tokens is not an array");
     size_t n_added = 0, n = 0;
@@ -1609,7 +1614,7 @@ static bool samba__tok_load(samba_tokenizer *t, const char *path, const samba__t
     if (!has_json) {
         r->file = path;
         if (samba__tok_exists(p->merges))
-            return samba__tok_fail(r, "has a merges.txt, but neither vocab.json nor tokenizer.json");
+            return samba__tok_fail(r, "has merges.txt, but neither vocab.json nor tokenizer.json");
         FILE *f = fopen(path, "rb");
         int first = f ? fgetc(f) : 0;
         if (f) fclose(f);
@@ -1655,13 +1660,389 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_open_files(const char *voca
     if (why && why_size) why[0] = 0;
     if (!vocab_json || !*vocab_json || !merges_txt || !*merges_txt) {
         r.file = NULL;
-        samba__tok_fail(&r, "no path to %s", vocab_json && *vocab_json ? "merges.txt" : "vocab.json");
+        const char *missing = vocab_json && *vocab_json ? "merges.txt" : "vocab.json";
+        samba__tok_fail(&r, "no path to %s", missing);
         return NULL;
     }
     samba_tokenizer *t = samba__tok_new();
     if (!t) samba__tok_no_memory(&r);
     if (t && samba__tok_load_pair(t, &r, merges_txt, NULL)) return t;
     samba_tokenizer_close(t);
+    return NULL;
+}
+
+/* ---- Training --------------------------------------------------------------------------------
+
+   Words are counted once; then each step merges the most frequent pair of neighbours in the words
+   that have it, and corrects the counts of the pairs around it. A heap offers the pairs; an offer
+   that is out of date is made again, or dropped when it comes up (the count has changed since). */
+
+/* A growing list; items are reached through a cast of items. */
+typedef struct samba__tok_list {
+    void *items;
+    size_t n, cap;
+} samba__tok_list;
+
+/* Room for one more item of this size, counted; NULL: out of memory. */
+static void *samba__tok_push(samba__tok_list *list, size_t size)
+{
+    if (list->n == list->cap) {
+        void *grown = samba__tok_grown(list->items, &list->cap, list->n + 1, size);
+        if (!grown) return NULL;
+        list->items = grown;
+    }
+    return (uint8_t *)list->items + list->n++ * size;
+}
+
+/* A hash table from a hash to indices of items; a quarter of the slots stays empty. */
+typedef struct samba__tok_entry {
+    uint64_t hash;
+    size_t item;                            /* 1 + index; 0: empty */
+} samba__tok_entry;
+
+typedef struct samba__tok_index {
+    samba__tok_entry *entry;
+    size_t n, n_slots;
+} samba__tok_index;
+
+/* The first slot from i that is empty or has this hash. */
+static size_t samba__tok_probe(const samba__tok_index *x, uint64_t hash, size_t i)
+{
+    for (i &= x->n_slots - 1; x->entry[i].item && x->entry[i].hash != hash;)
+        i = (i + 1) & (x->n_slots - 1);
+    return i;
+}
+
+/* Room for one more entry. */
+static bool samba__tok_index_room(samba__tok_index *x)
+{
+    samba__tok_index bigger = { NULL, x->n, x->n_slots ? 2 * x->n_slots : 4096 };
+    if (4 * (x->n + 1) <= 3 * x->n_slots) return true;
+    if (bigger.n_slots > SIZE_MAX / 2 / sizeof *x->entry) return false;
+    size_t size = bigger.n_slots * sizeof *x->entry;
+    bigger.entry = (samba__tok_entry *)SAMBA_TOKENIZER_MALLOC(size);
+    if (!bigger.entry) return false;
+    memset(bigger.entry, 0, size);
+    for (size_t i = 0; i < x->n_slots; i++) {
+        if (!x->entry[i].item) continue;
+        size_t at = (size_t)x->entry[i].hash & (bigger.n_slots - 1);
+        while (bigger.entry[at].item) at = (at + 1) & (bigger.n_slots - 1);
+        bigger.entry[at] = x->entry[i];
+    }
+    SAMBA_TOKENIZER_FREE(x->entry);
+    *x = bigger;
+    return true;
+}
+
+/* A different word of the text. */
+typedef struct samba__tok_entrant {
+    const uint8_t *text;
+    size_t size, at, n;                     /* its n ids begin at at in samba__tok_trainer.ids */
+    int64_t count;
+} samba__tok_entrant;
+
+/* A pair of neighbours. */
+typedef struct samba__tok_pair {
+    int32_t left, right;
+    int64_t count;
+    size_t place;                           /* 1 + its newest place; 0: none */
+    size_t step;                            /* the last one that raised its count */
+} samba__tok_pair;
+
+/* A word in which a pair was once. */
+typedef struct samba__tok_place { size_t word, next; } samba__tok_place;
+
+typedef struct samba__tok_offer {
+    int64_t count;
+    int32_t left, right;
+    size_t pair;
+} samba__tok_offer;
+
+typedef struct samba__tok_trainer {
+    samba_tokenizer *t;
+    samba__tok_list words, ids, pairs, places, offers, raised;
+    samba__tok_index word_index, pair_index;
+    size_t step;
+} samba__tok_trainer;
+
+static samba__tok_pair *samba__tok_pair_at(const samba__tok_trainer *tr, size_t i)
+{
+    return (samba__tok_pair *)tr->pairs.items + i;
+}
+
+static samba__tok_entrant *samba__tok_word_at(const samba__tok_trainer *tr, size_t i)
+{
+    return (samba__tok_entrant *)tr->words.items + i;
+}
+
+/* Counts a word; the first time, it becomes ids of bytes. */
+static bool samba__tok_count_word(samba__tok_trainer *tr, const uint8_t *text, size_t size)
+{
+    samba__tok_index *x = &tr->word_index;
+    uint64_t hash = samba__tok_hash(text, size);
+    if (size < 2) return true;              /* no pair in it */
+    if (!samba__tok_index_room(x)) return false;
+    size_t i = samba__tok_probe(x, hash, (size_t)hash);
+    for (; x->entry[i].item; i = samba__tok_probe(x, hash, i + 1)) {
+        samba__tok_entrant *w = samba__tok_word_at(tr, x->entry[i].item - 1);
+        if (w->size != size || memcmp(w->text, text, size) != 0) continue;
+        w->count++;
+        return true;
+    }
+    samba__tok_entrant *w = (samba__tok_entrant *)samba__tok_push(&tr->words, sizeof *w);
+    if (!w) return false;
+    w->text = text;
+    w->size = w->n = size;
+    w->at = tr->ids.n;
+    w->count = 1;
+    x->entry[i].hash = hash;
+    x->entry[i].item = tr->words.n;
+    x->n++;
+    for (size_t k = 0; k < size; k++) {
+        int32_t *id = (int32_t *)samba__tok_push(&tr->ids, sizeof *id);
+        if (!id) return false;
+        *id = tr->t->byte_id[text[k]];
+    }
+    return true;
+}
+
+/* The index of a pair, new or not; SIZE_MAX: out of memory. */
+static size_t samba__tok_find_pair(samba__tok_trainer *tr, int32_t left, int32_t right)
+{
+    samba__tok_index *x = &tr->pair_index;
+    uint64_t hash = samba__tok_mix(samba__tok_pair_key(left, right));   /* different for each */
+    if (!samba__tok_index_room(x)) return SIZE_MAX;
+    size_t i = samba__tok_probe(x, hash, (size_t)hash);
+    if (x->entry[i].item) return x->entry[i].item - 1;
+    samba__tok_pair *pair = (samba__tok_pair *)samba__tok_push(&tr->pairs, sizeof *pair);
+    if (!pair) return SIZE_MAX;
+    memset(pair, 0, sizeof *pair);
+    pair->left = left;
+    pair->right = right;
+    pair->step = SIZE_MAX;
+    x->entry[i].hash = hash;
+    x->entry[i].item = tr->pairs.n;
+    x->n++;
+    return tr->pairs.n - 1;
+}
+
+/* Lowers the count of a pair in a word, which was once there, or raises it. */
+static bool samba__tok_change(samba__tok_trainer *tr, int32_t left, int32_t right, size_t word,
+                              bool raise)
+{
+    size_t i = samba__tok_find_pair(tr, left, right);
+    if (i == SIZE_MAX) return false;
+    samba__tok_pair *pair = samba__tok_pair_at(tr, i);
+    int64_t count = samba__tok_word_at(tr, word)->count;
+    pair->count += raise ? count : -count;
+    if (!raise) return true;
+    const samba__tok_place *places = (const samba__tok_place *)tr->places.items;
+    if (!pair->place || places[pair->place - 1].word != word) {
+        samba__tok_place *place = (samba__tok_place *)samba__tok_push(&tr->places, sizeof *place);
+        if (!place) return false;
+        place->word = word;
+        place->next = pair->place;
+        pair->place = tr->places.n;
+    }
+    if (pair->step == tr->step) return true;
+    pair->step = tr->step;
+    size_t *raised = (size_t *)samba__tok_push(&tr->raised, sizeof *raised);
+    if (raised) *raised = i;
+    return raised != NULL;
+}
+
+/* Replaces a pair by one id in a word, and corrects the counts around it. */
+static bool samba__tok_merge_in(samba__tok_trainer *tr, size_t word, samba__tok_merge m)
+{
+    samba__tok_entrant *w = samba__tok_word_at(tr, word);
+    int32_t *id = (int32_t *)tr->ids.items + w->at;
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        if (i + 1 == w->n || id[i] != m.left || id[i + 1] != m.right) {
+            id[n++] = id[i];
+            continue;
+        }
+        if (n > 0 && !(samba__tok_change(tr, id[n - 1], m.left, word, false) &&
+                       samba__tok_change(tr, id[n - 1], m.made, word, true)))
+            return false;
+        if (i + 2 < w->n && !(samba__tok_change(tr, m.right, id[i + 2], word, false) &&
+                              samba__tok_change(tr, m.made, id[i + 2], word, true)))
+            return false;
+        id[n++] = m.made;
+        i++;
+    }
+    w->n = n;
+    return true;
+}
+
+/* More frequent, or as frequent and with smaller ids. */
+static bool samba__tok_better(const samba__tok_offer *a, const samba__tok_offer *b)
+{
+    if (a->count != b->count) return a->count > b->count;
+    return a->left != b->left ? a->left < b->left : a->right < b->right;
+}
+
+static bool samba__tok_make_offer(samba__tok_trainer *tr, size_t i)
+{
+    const samba__tok_pair *pair = samba__tok_pair_at(tr, i);
+    samba__tok_offer offer;
+    offer.count = pair->count;
+    offer.left = pair->left;
+    offer.right = pair->right;
+    offer.pair = i;
+    if (!samba__tok_push(&tr->offers, sizeof offer)) return false;
+    samba__tok_offer *heap = (samba__tok_offer *)tr->offers.items;
+    size_t at = tr->offers.n - 1;
+    for (; at > 0 && samba__tok_better(&offer, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = offer;
+    return true;
+}
+
+/* Offers the pairs whose counts have been raised in this step. */
+static bool samba__tok_offer_raised(samba__tok_trainer *tr)
+{
+    for (size_t i = 0; i < tr->raised.n; i++) {
+        size_t pair = ((const size_t *)tr->raised.items)[i];
+        if (samba__tok_pair_at(tr, pair)->count > 0 && !samba__tok_make_offer(tr, pair))
+            return false;
+    }
+    tr->raised.n = 0;
+    tr->step++;
+    return true;
+}
+
+/* Takes the best offer off the heap, which is not empty. */
+static samba__tok_offer samba__tok_best_offer(samba__tok_trainer *tr)
+{
+    samba__tok_offer *heap = (samba__tok_offer *)tr->offers.items, best = heap[0];
+    samba__tok_offer moved = heap[--tr->offers.n];
+    size_t n = tr->offers.n, i = 0;
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && samba__tok_better(&heap[child + 1], &heap[child])) child++;
+        if (!samba__tok_better(&heap[child], &moved)) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = moved;
+    return best;
+}
+
+/* The id of left and right in one, new or not (two merges can make the same); -1: out of memory. */
+static int32_t samba__tok_join_tokens(samba_tokenizer *t, int32_t left, int32_t right)
+{
+    size_t n = t->token[left].size, size = n + t->token[right].size;
+    uint8_t *bytes = (uint8_t *)SAMBA_TOKENIZER_MALLOC(size);
+    if (!bytes) return -1;
+    memcpy(bytes, t->bytes + t->token[left].at, n);
+    memcpy(bytes + n, t->bytes + t->token[right].at, size - n);
+    int32_t id = samba__tok_find(t, bytes, size, 0);
+    if (id < 0 && samba__tok_put(t, (int32_t)t->n_tokens, bytes, size, 0))
+        id = (int32_t)t->n_tokens - 1;
+    SAMBA_TOKENIZER_FREE(bytes);
+    return id;
+}
+
+/* One step: merges the pair of an offer that is up to date. */
+static bool samba__tok_merge_pair(samba__tok_trainer *tr, const samba__tok_offer *offer)
+{
+    samba__tok_merge m = { offer->left, offer->right, -1 };
+    m.made = samba__tok_join_tokens(tr->t, m.left, m.right);
+    if (m.made < 0) return false;
+    /* known already if another merge has since made one of its sides again */
+    if (!samba__tok_merge_of(tr->t, m.left, m.right) && !samba__tok_add_merge(tr->t, m))
+        return false;
+    for (size_t p = samba__tok_pair_at(tr, offer->pair)->place; p > 0;) {
+        const samba__tok_place *place = (const samba__tok_place *)tr->places.items + p - 1;
+        p = place->next;
+        if (!samba__tok_merge_in(tr, place->word, m)) return false;
+    }
+    samba__tok_pair_at(tr, offer->pair)->count = 0;
+    samba__tok_pair_at(tr, offer->pair)->place = 0;
+    return samba__tok_offer_raised(tr);
+}
+
+/* Merges until there are enough ids or no pair is left. False: out of memory. */
+static bool samba__tok_learn(samba__tok_trainer *tr, size_t n_ids)
+{
+    for (size_t w = 0; w < tr->words.n; w++) {
+        const samba__tok_entrant *word = samba__tok_word_at(tr, w);
+        const int32_t *id = (const int32_t *)tr->ids.items + word->at;
+        for (size_t i = 0; i + 1 < word->n; i++)
+            if (!samba__tok_change(tr, id[i], id[i + 1], w, true)) return false;
+    }
+    if (!samba__tok_offer_raised(tr)) return false;
+    while (tr->t->n_tokens < n_ids && tr->offers.n > 0) {
+        samba__tok_offer offer = samba__tok_best_offer(tr);
+        int64_t count = samba__tok_pair_at(tr, offer.pair)->count;
+        if (offer.count == count) {
+            if (!samba__tok_merge_pair(tr, &offer)) return false;
+        } else if (count > 0 && count < offer.count && !samba__tok_make_offer(tr, offer.pair)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The bytes get ids in the order of their letters; words between separators are counted. */
+static bool samba__tok_count_words(samba__tok_trainer *tr, const uint8_t *p, const uint8_t *end,
+                                   const char *separator)
+{
+    size_t size = strlen(separator);
+    for (int32_t c = 0, id = 0; c <= 323; c++) {
+        int32_t byte = samba__tok_unletter(c);
+        uint8_t one = (uint8_t)byte;
+        if (byte >= 0 && !samba__tok_put(tr->t, id++, &one, 1, 0)) return false;
+    }
+    while (p < end) {
+        const uint8_t *q = p, *stop;
+        while ((q = (const uint8_t *)memchr(q, separator[0], (size_t)(end - q))) != NULL) {
+            if ((size_t)(end - q) >= size && memcmp(q, separator, size) == 0) break;
+            q++;
+        }
+        for (const uint8_t *to = q ? q : end; p < to; p = stop) {
+            stop = samba__tok_word(p, to);
+            if (!samba__tok_count_word(tr, p, (size_t)(stop - p))) return false;
+        }
+        if (q) p += size;
+    }
+    return true;
+}
+
+SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_train(const char *text, size_t size,
+                                                           int32_t vocab_size, char *why,
+                                                           size_t why_size)
+{
+    static const char last[] = "<|endoftext|>";
+    samba__tok_report r = { why, why_size, NULL };
+    if (why && why_size) why[0] = 0;
+    if ((!text && size) || vocab_size < 257 || vocab_size > SAMBA__TOK_MAX_IDS) {
+        if (!text && size) samba__tok_fail(&r, "no text (NULL)");
+        else samba__tok_fail(&r, "a vocabulary of %d ids; possible are 257 (256 bytes and %s) to "
+                             "%d", (int)vocab_size, last, (int)SAMBA__TOK_MAX_IDS);
+        return NULL;
+    }
+    const uint8_t *p = (const uint8_t *)(text ? text : "");
+    uint8_t *fixed = NULL;
+    samba__tok_trainer tr;
+    memset(&tr, 0, sizeof tr);
+    if (samba__tok_first_bad(p, p + size) != p + size)
+        p = fixed = samba__tok_repaired(p, size, &size);
+    tr.t = samba__tok_new();
+    bool done = p && tr.t && samba__tok_count_words(&tr, p, p + size, last) &&
+                samba__tok_learn(&tr, (size_t)vocab_size - 1) &&
+                samba_tokenizer_add_special(tr.t, last, NULL, 0);
+    if (!done) samba__tok_no_memory(&r);
+    SAMBA_TOKENIZER_FREE(tr.words.items);
+    SAMBA_TOKENIZER_FREE(tr.ids.items);
+    SAMBA_TOKENIZER_FREE(tr.pairs.items);
+    SAMBA_TOKENIZER_FREE(tr.places.items);
+    SAMBA_TOKENIZER_FREE(tr.offers.items);
+    SAMBA_TOKENIZER_FREE(tr.raised.items);
+    SAMBA_TOKENIZER_FREE(tr.word_index.entry);
+    SAMBA_TOKENIZER_FREE(tr.pair_index.entry);
+    SAMBA_TOKENIZER_FREE(fixed);
+    if (done) return tr.t;
+    samba_tokenizer_close(tr.t);
     return NULL;
 }
 
@@ -1696,7 +2077,9 @@ static void samba__tok_write_key(FILE *f, const samba_tokenizer *t, int32_t id, 
     const samba__tok_token *k = &t->token[id];
     for (size_t i = 0; i < k->size; i++) {
         uint8_t out[2] = { t->bytes[k->at + i], 0 };
-        size_t n = k->flags & SAMBA__TOK_RAW ? 1 : samba__tok_put_char(out, samba__tok_letter(out[0]));
+        size_t n = 1;
+        if (!(k->flags & SAMBA__TOK_RAW))
+            n = samba__tok_put_char(out, samba__tok_letter(out[0]));
         if (n == 1 && json && (out[0] == '"' || out[0] == '\\')) fputc('\\', f);
         if (n == 1 && json && out[0] < 32) fprintf(f, "\\u%04x", (unsigned)out[0]);
         else fwrite(out, 1, n, f);
