@@ -482,7 +482,8 @@ static void test_names(void)
     CHECK(p.transposed && p.dim[0] == 768 && p.dim[1] == 2304 && p.group == GPT2_OTHER);
     const char *const none[] = { "", "h", "h.", "h.0", "h.0.", "h.00.ln_1.bias", "h.12.ln_1.bias",
         "h.-1.ln_1.bias", "h.99999999999.ln_1.bias", "h.0.ln_1.bias.", "h.0.ln_1", "lm_head.weight",
-        "transformer.", "transformer.transformer.wte.weight", "wte", "ln_f.weights", "h.0ln_1.bias" };
+        "transformer.", "transformer.transformer.wte.weight", "wte", "ln_f.weights",
+        "h.0ln_1.bias" };
     for (size_t k = 0; k < sizeof none / sizeof *none; k++) {
         CHECK(gpt2_param_find(&c, none[k]) == -1);
     }
@@ -638,7 +639,8 @@ static void test_config_files(void)
     CHECK(gpt2_config_read(path, &d, why, sizeof why));
     CHECK(d.n_inner == 20 && d.layer_norm_epsilon == 3e-6 && d.attn_pdrop == 0.3);
     CHECK(d.initializer_range == 0.017 && d.activation_function == GPT2_SILU);
-    CHECK(!d.tie_word_embeddings && d.scale_attn_weights && d.n_embd == 8 && d.eos_token_id == 50256);
+    CHECK(!d.tie_word_embeddings && d.scale_attn_weights && d.n_embd == 8);
+    CHECK(d.eos_token_id == 50256);
     d = gpt2_config_default();
     CHECK(gpt2_config_write(path, &d, why, sizeof why));
     CHECK(gpt2_config_read(path, &c, why, sizeof why) && c.n_inner == 0 && c.n_head == 12);
@@ -679,7 +681,7 @@ static void write_weights(const gpt2_config *c, const twist *w)
     size_t n = 0;
     for (int32_t i = 0; gpt2_param_at(c, i, &p); i++, n++) {
         memset(&e[n], 0, sizeof e[n]);
-        snprintf(names[n], sizeof names[n], "%s", p.name + (w->no_prefix ? 12 : 0));
+        snprintf(names[n], sizeof names[n], "%.90s", p.name + (w->no_prefix ? 12 : 0));
         bool renamed = w->rename && !strcmp(p.name, w->rename);
         if (renamed) snprintf(names[n], sizeof names[n], "%s", w->to);
         e[n].name = names[n], e[n].ndim = p.ndim, e[n].dim[0] = p.dim[0], e[n].dim[1] = p.dim[1];
@@ -754,12 +756,12 @@ static void test_files_of_weights(void)
         write_weights(&c, &twists[i]);
         model m = trace(&c, B, T);
         samba_tensor *wpe = samba_tensor_by_name(m.s, "transformer__wpe__weight");
-        memcpy(before, samba_read(wpe), 48 * sizeof *before);
+        CHECK(samba_copy_out(wpe, before, 48 * sizeof *before));
         samba_safetensors *f = open_file(path);
         bool fine = gpt2_load(m.s, &c, f, why, sizeof why);
         if (fine != !reason || (reason && !strstr(why, reason))) printf("%s\n", why);
         CHECK(fine == !reason && (!reason || strstr(why, reason)));
-        memcpy(after, samba_read(wpe), 48 * sizeof *after);
+        CHECK(samba_copy_out(wpe, after, 48 * sizeof *after));
         if (reason) CHECK(!memcmp(before, after, 48 * sizeof *after));      // nothing was changed
         else CHECK(has_values(m.s, &c));
         samba_safetensors_close(f);
@@ -837,7 +839,7 @@ static void test_sessions_that_cannot_load_or_save(void)
     samba_session *s = samba_open(NULL);
     CHECK(!gpt2_load(s, &c, f, why, sizeof why) && strstr(why, "Trace gpt2_logits"));
     CHECK(!gpt2_load(s, &c, f, why, sizeof why) && strstr(why, "transformer__wte__weight"));
-    samba_clear_error(s);
+    CHECK(samba_ok(s));
     CHECK(!gpt2_save(s, &c, folder, SAMBA_SAFETENSORS_F32, why, sizeof why));
     CHECK(!gpt2_load(NULL, &c, f, why, sizeof why) && strstr(why, "NULL"));
     CHECK(!gpt2_load(s, NULL, f, why, sizeof why) && strstr(why, "NULL"));

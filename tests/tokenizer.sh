@@ -1,8 +1,9 @@
 #!/bin/sh
-# tests/tokenizer.sh: tools/tokenizer.h against Hugging Face's tokenizers and tiktoken, from PyPI, in
-# a virtual environment in ${SAMBA_JUDGES:-$HOME/.cache/samba-judges}. More than a million texts, all
+# tests/tokenizer.sh: tools/tokenizer.h against Hugging Face's tokenizers and tiktoken, from PyPI,
+# in a virtual environment in ${SAMBA_JUDGES:-$HOME/.cache/samba-judges}. A million texts, all
 # characters of Unicode, bytes that are not UTF-8, every file of the shared data, added tokens,
-# training; then how fast each is. STRINGS=n: how many texts. The last line is "N passed, N failed".
+# training; then how fast each is. STRINGS=n: how many texts.
+# The last line is "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 here=build/test/tokenizer-judges
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/tokenizer
@@ -157,7 +158,8 @@ quotes = "'''''\u2019\u2018\u02bc`\u00b4\uff07"
 contractions = [q + s for q in "''''\u2019" for s in
                 "s t m d re ve ll S T M D RE VE LL Re vE lL r v l e ss ree \u017f \u212a".split()]
 pieces = [END, END, "<|", "|>", "endoftext", END[:-1], END[1:], "<|ENDOFTEXT|>", " ", "  ", "\n"]
-words = "the of and to in Tokenizer don't I'll NASA 3.14 caf\u00e9 \u4e2d\u6587 \u0440\u0443 \U0001f600".split()
+words = ("the of and to in Tokenizer don't I'll NASA 3.14 caf\u00e9 \u4e2d\u6587 \u0440\u0443 "
+         "\U0001f600").split()
 
 
 def plane(r):
@@ -225,7 +227,7 @@ def compare(what, texts_in_batches, ours, hf, tk=None, data_of=str.encode):
 r = random.Random(256)
 folder = DATA + "/gpt2"
 if not os.path.exists(folder + "/vocab.json"):
-    print("skipped: GPT-2's vocabulary, there is no", folder, "- with one trained on samba.h instead")
+    print("skipped: GPT-2's vocabulary, there is no", folder, "- one trained on samba.h instead")
     folder = HERE + "/trained"
     with open("samba.h", "rb") as f:
         train(f.read(), 8000, folder)
@@ -247,7 +249,8 @@ def damaged():
     if k == 0:
         return bytes(r.randrange(256) for _ in range(r.randrange(24)))
     if k == 1:
-        return bytes(r.choice(r.choice((leads, conts, conts, [32, 97]))) for _ in range(r.randrange(24)))
+        some = (leads, conts, conts, [32, 97])
+        return bytes(r.choice(r.choice(some)) for _ in range(r.randrange(24)))
     data = bytearray(random_text(r).encode())
     for _ in range(r.randrange(1, 4)):
         at = r.randrange(len(data) + 1)
@@ -258,8 +261,9 @@ def damaged():
 compare("bytes that are not UTF-8", batches(damaged, STRINGS // 5), ours, hf, tk)
 
 alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-long = ["a" * 200000, " " * 100000 + "a", "\n" * 100001, "ab" * 50000, "=" * 50001, "\u4e2d" * 30000,
-        "".join(r.choice(alphabet) for _ in range(200000)), "e" + "\u0301" * 20000,
+long = ["a" * 200000, " " * 100000 + "a", "\n" * 100001, "ab" * 50000, "=" * 50001,
+        "\u4e2d" * 30000, "e" + "\u0301" * 20000,
+        "".join(r.choice(alphabet) for _ in range(200000)),
         base64.b64encode(bytes(r.randrange(256) for _ in range(100000))).decode()]
 long += ["a" * n for n in range(1, 200)] + ["etaoin" * n for n in range(1, 40)]
 compare("long words", [long], ours, hf)
@@ -307,7 +311,7 @@ for name, path in learn.items():
             text = f.read().decode(errors="replace")
     else:
         text = "".join(random_text(r) for _ in range(20000))
-    text = text.replace(END, "")        # to the judge it is a text, here it separates texts
+    text = text.replace(END, " ")       # to the judge it is a text, here it separates texts
     for n in (300, 2000, 50000):
         start = time.time()
         train(text.encode(), n, HERE + "/trained")
@@ -355,10 +359,10 @@ for path in measured:
     lib.samba_tokenizer_encode(fresh.t, data, len(data), ids, ROOM)
     first = len(data) / (time.perf_counter() - start) / 1e6
     each = (lambda lines: [hf.encode(line) for line in lines])
-    print(f"{os.path.basename(path):32} {len(data) / 1e6:6.2f} MB   here {first:6.1f} MB/s at first, "
-          f"{speed(all_of, data, len(data)):6.1f} again   tokenizers "
-          f"{max(speed(hf.encode, text, len(data)), speed(each, lines, len(data))):5.1f}   "
-          f"tiktoken {speed(tk.encode_ordinary, text, len(data)):5.1f}", flush=True)
+    print(f"{os.path.basename(path):32} {len(data) / 1e6:6.2f} MB   "
+          f"here {first:6.1f} MB/s at first, {speed(all_of, data, len(data)):6.1f} again   "
+          f"tokenizers {max(speed(hf.encode, text, len(data)), speed(each, lines, len(data))):5.1f}"
+          f"   tiktoken {speed(tk.encode_ordinary, text, len(data)):5.1f}", flush=True)
 
 print(f"{passed} passed, {failed} failed")
 END

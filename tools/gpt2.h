@@ -882,6 +882,7 @@ static inline samba_tensor *gpt2__tensor(samba_session *s, const gpt2_config *c,
     samba_tensor *t = samba_tensor_by_name(s, p.samba_name);
     if (!t) {
         gpt2__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
+        samba_clear_error(s);               /* the session is as good as before */
         return NULL;
     }
     bool same = t->dtype == SAMBA_F32 && t->shape.ndim == shape.ndim;
@@ -1077,8 +1078,8 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     float *rows = gpt2__rows(c);
     bool fine = params && entries && rows;
     if (!fine) gpt2__fail(why, "there is no memory for a list of %d parameters", (int)n);
+    if (fine) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; fine && i < n; i++) {
-        memset(&entries[i], 0, sizeof entries[i]);
         gpt2_param_at(c, i, &params[i]);
         entries[i].name = params[i].name, entries[i].dtype = dtype;
         entries[i].ndim = params[i].ndim;

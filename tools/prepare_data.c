@@ -19,20 +19,44 @@
 bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why)
 {
     size_t size = line.size;
-    char path[PATH_SIZE];
-    while (size && (line.at[size - 1] == '\n' || line.at[size - 1] == '\r')) size--;
+    while (size && line.at[size - 1] == '\n') size--;
     int shown = size > 1000 ? 1000 : (int)size;
     r->n_bad++;
     if (!r->o.ignore_errors)
         return fail(why, "%s line %lld: %s\n    %.*s%s\nCorrect it, or skip such lines with "
                     "--ignore_input_format_error", lines_file(in), (long long)in->number, reason,
                     shown, line.at, shown < (int)size ? "..." : "");
-    if (!make_path(path, why, "%s/json_load_failed_lines.log", r->folder) ||
-        (!r->bad_file && !(r->bad_file = open_file(path, "wb", why)))) return false;
-    note(&r->log, "skipped: %s line %lld: %s", lines_file(in), (long long)in->number, reason);
-    fwrite(line.at, 1, size, r->bad_file);
-    fputc('\n', r->bad_file);
+    if (!r->bad_lines) r->bad_lines = tmpfile();
+    if (!r->bad_notes) r->bad_notes = tmpfile();
+    if (!r->bad_lines || !r->bad_notes)
+        return fail_errno(why, "no place to collect bad lines", "a temporary file");
+    fwrite(line.at, 1, size, r->bad_lines);
+    fputc('\n', r->bad_lines);
+    fprintf(r->bad_notes, "skipped: %s line %lld: %s\n", lines_file(in), (long long)in->number,
+            reason);
     return true;
+}
+
+static void copy_all(FILE *from, FILE *to)
+{
+    char block[65536];
+    size_t n;
+    rewind(from);
+    while ((n = fread(block, 1, sizeof block, from)) > 0) fwrite(block, 1, n, to);
+}
+
+bool keep_bad_lines(run *r, fault *why)
+{
+    char path[PATH_SIZE];
+    if (!make_path(path, why, "%s/json_load_failed_lines.log", r->folder)) return false;
+    unlink(path);                               // of an earlier run
+    if (!r->n_bad) return true;
+    FILE *f = open_file(path, "wb", why);
+    if (!f) return false;
+    copy_all(r->bad_lines, f);
+    copy_all(r->bad_notes, r->log.file);
+    say(&r->log, "%lld bad lines were skipped; %s has them", (long long)r->n_bad, path);
+    return close_file(f, path, why);
 }
 
 // ---- One file to HDF5 ---------------------------------------------------------------------------
@@ -301,21 +325,19 @@ static bool run_file(run *r, fault *why)
     if (!ok) return false;
     print_metrics(&r->log, "Metrics", &m);
     if (!m.sequences) say(&r->log, "There is no row: %s holds no datasets.", r->o.output);
-    return true;
+    return keep_bad_lines(r, why);
 }
 
 static bool run_all(run *r, int argc, char **argv, fault *why)
 {
     double start = seconds();
+    plan p = { 0 };
     bool ok = find_input(r, why) && read_categories(r, why) &&
               vocabulary_open(&r->vocabulary, r->o.tokenizer, r->o.special_tokens, why) &&
-              set_rules(r, why) &&
+              set_rules(r, why) && (!r->o.pipeline || check_pipeline(r, &p, why)) &&
               (r->o.pipeline ? make_output_folder(r, why) : make_output_file(r, why)) &&
               open_log(r, argc, argv, why);
-    ok = ok && (r->o.pipeline ? run_pipeline(r, why) : run_file(r, why));
-    if (ok && r->n_bad)
-        say(&r->log, "%lld bad lines were skipped; %s/json_load_failed_lines.log has them",
-            (long long)r->n_bad, r->folder);
+    ok = ok && (r->o.pipeline ? run_pipeline(r, &p, why) : run_file(r, why));
     if (ok) say(&r->log, "%s is ready after %.1f s", r->o.output, seconds() - start);
     else note(&r->log, "%s", why->text);
     return ok;
@@ -323,9 +345,10 @@ static bool run_all(run *r, int argc, char **argv, fault *why)
 
 static void end_run(run *r)
 {
+    FILE *file[] = { r->bad_lines, r->bad_notes, r->log.file };
+    for (int i = 0; i < 3; i++)
+        if (file[i]) fclose(file[i]);
     if (r->vocabulary.tokenizer) vocabulary_close(&r->vocabulary);
-    if (r->bad_file) fclose(r->bad_file);
-    if (r->log.file) fclose(r->log.file);
     for (int i = 0; i < r->categories.n; i++) free(r->categories.name[i]);
     free(r->categories.name);
     free_names(&r->input);

@@ -33,19 +33,24 @@ typedef struct run {
     prep_rules rules;
     prep_json_rules json;
     char folder[PATH_SIZE];         // of the output
-    FILE *bad_file;                 // json_load_failed_lines.log, made when it is needed
+    FILE *bad_lines, *bad_notes;    // skipped lines, and why; kept aside until keep_bad_lines
     int64_t n_bad;
     progress progress;
 } run;
 
 // A line that is no pair: stops (false, with the line in why), or is collected and counted.
 bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why);
+// Writes them to json_load_failed_lines.log in the folder of the output, and the reasons to the log.
+bool keep_bad_lines(run *r, fault *why);
 
 // Tokenizes lines into an HDF5 file. tell_bad: bad lines are news. *done: bytes read so far.
 bool prepare_file(run *r, const names *from, const char *output, bool tell_bad,
                   prep_metrics *metrics, volatile int64_t *done, fault *why);
 
-// --pipeline: shuffles, splits, tokenizes, balances.
-bool run_pipeline(run *r, fault *why);
+// --pipeline. Checking reads the input and writes nothing; running shuffles, splits, tokenizes and
+// balances.
+typedef struct plan { int64_t n_lines; prep_splits splits; } plan;
+bool check_pipeline(run *r, plan *p, fault *why);
+bool run_pipeline(run *r, const plan *p, fault *why);
 
 #endif

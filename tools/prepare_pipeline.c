@@ -36,7 +36,7 @@ static bool check_input(run *r, int64_t *n_lines, fault *why)
     return ok && got == 0;
 }
 
-static bool count_splits(run *r, int64_t n_lines, prep_splits *s, fault *why)
+static bool count_splits(const run *r, int64_t n_lines, prep_splits *s, fault *why)
 {
     char reason[512];
     *s = (prep_splits){ r->o.n_train, r->o.n_dev, r->o.n_test, 0, r->o.dev_ratio,
@@ -49,6 +49,11 @@ static bool count_splits(run *r, int64_t n_lines, prep_splits *s, fault *why)
                     "        of splits, or increase the number of lines in the dataset.\n"
                     "There are %lld lines for %lld files.", (long long)n_lines, (long long)s->n);
     return true;
+}
+
+bool check_pipeline(run *r, plan *p, fault *why)
+{
+    return check_input(r, &p->n_lines, why) && count_splits(r, p->n_lines, &p->splits, why);
 }
 
 // ---- Splitting ----------------------------------------------------------------------------------
@@ -401,11 +406,7 @@ static bool finish(run *r, const prep_splits *s, const names *files, const prep_
     print_metrics(&r->log, "Train Metrics", &m.train);
     if (s->n_dev) print_metrics(&r->log, "Dev Metrics", &m.dev);
     say_hints(r, s, &m);
-    if (r->bad_file && !close_file(r->bad_file, "json_load_failed_lines.log", why))
-        return r->bad_file = NULL, false;
-    r->bad_file = NULL;
-    fflush(r->log.file);
-    return write_metadata(&m, r->folder, why);
+    return keep_bad_lines(r, why) && write_metadata(&m, r->folder, why);
 }
 
 static bool make_inner_folders(const run *r, const prep_splits *s, fault *why)
@@ -418,23 +419,21 @@ static bool make_inner_folders(const run *r, const prep_splits *s, fault *why)
            vocabulary_save(&r->vocabulary, path, why);
 }
 
-bool run_pipeline(run *r, fault *why)
+bool run_pipeline(run *r, const plan *p, fault *why)
 {
     names paths = { 0 }, from = { 0 }, to = { 0 };
-    char splits[PATH_SIZE];
+    char folder[PATH_SIZE];
     prep_metrics *metrics = NULL;
-    prep_splits s;
-    int64_t n_lines;
-    bool ok = check_input(r, &n_lines, why) && count_splits(r, n_lines, &s, why) &&
-              list_splits(r, &s, &paths, why) && list_jobs(r, &s, &paths, &from, &to, why) &&
-              write_categories(r, why) && make_inner_folders(r, &s, why);
+    const prep_splits *s = &p->splits;
+    bool ok = list_splits(r, s, &paths, why) && list_jobs(r, s, &paths, &from, &to, why) &&
+              write_categories(r, why) && make_inner_folders(r, s, why);
     if (ok && !(metrics = calloc((size_t)from.n, sizeof *metrics))) ok = fail(why, "no memory");
     bool has_splits = ok;
-    ok = ok && split_input(r, n_lines, &paths, why) && tokenize(r, &from, &to, metrics, why) &&
-         finish(r, &s, &to, metrics, why);
+    ok = ok && split_input(r, p->n_lines, &paths, why) &&
+         tokenize(r, &from, &to, metrics, why) && finish(r, s, &to, metrics, why);
     if (has_splits && !r->o.keep_splits)
-        ok = make_path(splits, why, "%s/splits", r->folder) &&
-             remove_folder(splits, ok ? why : &(fault){ "" }) && ok;
+        ok = make_path(folder, why, "%s/splits", r->folder) &&
+             remove_folder(folder, ok ? why : &(fault){ "" }) && ok;
     ok = ok && write_hashes(r->folder, why);
     free(metrics);
     free_names(&paths);

@@ -12,9 +12,10 @@
      by anything but spaces; JSON that is not strict (UTF-8, no \u0000, no key twice in an object);
      metadata that is not text; a type the format does not know; a size that is not shape x type;
      tensors that overlap, or bytes that belong to no tensor; more than 8 dimensions.
-   Memory is linear in the length of the header, time is n log n in the number of tensors. The data
-   is read when it is asked for, and read, not mapped: a file that shrinks meanwhile is an error,
-   not a signal. A name inside a file is never opened: a set of shards is what the caller lists.
+   Memory is linear in the length of the header, at most some 25 bytes for each of its bytes; time
+   is n log n in the number of tensors. The data is read when it is asked for, and read, not mapped:
+   a file that shrinks meanwhile is an error, not a signal. A name inside a file is never opened: a
+   set of shards is what the caller lists.
 
    Options: SAMBA_SAFETENSORS_STATIC makes all functions private to the file. Define both
    SAMBA_SAFETENSORS_MALLOC(size) and SAMBA_SAFETENSORS_FREE(p) to allocate elsewhere; cJSON has
@@ -442,7 +443,10 @@ static inline bool samba__st_scan_value(samba__st_scan *s, int levels)
         s->at++;
         return true;
     }
-    for (;;) {
+    for (size_t n = 0;; n++) {
+        if (s->integers && close == ']' && n == SAMBA_SAFETENSORS_MAX_DIMS) {
+            return samba__st_bad(s, "an array here has at most 8 numbers");
+        }
         if (close == '}') {
             if (!samba__st_scan_string(s)) return false;
             samba__st_skip_space(s);

@@ -476,7 +476,8 @@ static size_t samba__tok_text_slot(const samba_tokenizer *t, const uint8_t *byte
     size_t mask = t->by_text_slots - 1, i = (size_t)samba__tok_hash(bytes, size) & mask;
     for (; t->by_text[i] >= 0; i = (i + 1) & mask) {
         int32_t id = t->by_text[i];
-        if ((t->token[id].flags & SAMBA__TOK_RAW) == raw && samba__tok_is(t, id, bytes, size)) break;
+        uint32_t is_raw = t->token[id].flags & SAMBA__TOK_RAW;
+        if (is_raw == raw && samba__tok_is(t, id, bytes, size)) break;
     }
     return i;
 }
@@ -569,7 +570,8 @@ static uint64_t samba__tok_pair_key(int32_t left, int32_t right)
 /* The slot of a pair, or the empty one where it would be. */
 static size_t samba__tok_merge_slot(const samba_tokenizer *t, uint64_t pair)
 {
-    size_t mask = t->n_slots - 1, i = (size_t)samba__tok_mix(pair * UINT64_C(0xD6E8FEB86659FD93)) & mask;
+    size_t mask = t->n_slots - 1;
+    size_t i = (size_t)samba__tok_mix(pair * UINT64_C(0xD6E8FEB86659FD93)) & mask;
     while (t->slot[i].pair != pair && t->slot[i].pair != SAMBA__TOK_EMPTY) i = (i + 1) & mask;
     return i;
 }
@@ -661,7 +663,7 @@ static int32_t samba__tok_find_special(const samba_tokenizer *t, const char *tex
     return -1;
 }
 
-/* RAW for a text with other characters than visible ASCII, which stand for themselves as letters. */
+/* RAW for a text with characters other than visible ASCII, which as letters are themselves. */
 static uint32_t samba__tok_raw(const uint8_t *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -1148,9 +1150,9 @@ static bool samba__tok_read_id(const cJSON *item, size_t n, const char *of, int3
     if (!(v >= 0))
         return samba__tok_fail(r, "the id of \"%s\" is %g; ids begin at 0", shown.text, v);
     if (v >= (double)n)
-        return samba__tok_fail(r, "the id of \"%s\" is %.15g; the file has %lu tokens, so their ids "
-                               "must be 0 to %lu, without a hole", shown.text, v, (unsigned long)n,
-                               (unsigned long)(n - 1));
+        return samba__tok_fail(r, "the id of \"%s\" is %.15g; the file has %lu tokens, so their "
+                               "ids must be 0 to %lu, without a hole", shown.text, v,
+                               (unsigned long)n, (unsigned long)(n - 1));
     *id = (int32_t)v;
     return *id == v ? true : samba__tok_fail(r, "the id of \"%s\" is %.15g, not a whole number",
                                              shown.text, v);
@@ -1416,8 +1418,8 @@ static bool samba__tok_obeys(const cJSON *object, const char *where, const samba
         const char *value = item ? samba__tok_value(item) : "missing";
         if (!item || !samba__tok_is_allowed(value, rule[i].allowed))
             return samba__tok_fail(r, "%s.%s is %s; GPT-2's tokenizer, the only one here, wants %s",
-                                   where, rule[i].key, samba__tok_show(&shown, value, strlen(value)),
-                                   rule[i].allowed);
+                                   where, rule[i].key,
+                                   samba__tok_show(&shown, value, strlen(value)), rule[i].allowed);
     }
     return true;
 }
@@ -1434,7 +1436,8 @@ static bool samba__tok_check_parts(const cJSON *json, const samba__tok_report *r
         !samba__tok_member(json, "decoder", &decoder, r))
         return false;
     if (normalizer && !cJSON_IsNull(normalizer))
-        return samba__tok_fail(r, "has a normalizer; GPT-2's tokenizer, the only one here, has none");
+        return samba__tok_fail(r, "has a normalizer; GPT-2's tokenizer, the only one here, has "
+                               "none");
     if (!words || !cJSON_IsObject(words))
         return samba__tok_fail(r, "has no pre_tokenizer; expected one of type ByteLevel");
     if (!SAMBA__TOK_OBEYS(words, "pre_tokenizer", samba__tok_words_rules, r)) return false;
@@ -1523,8 +1526,10 @@ static bool samba__tok_load_model(samba_tokenizer *t, const cJSON *json,
         !samba__tok_member(model, "merges", &merges, r) ||
         !samba__tok_member(json, "added_tokens", &added, r))
         return false;
-    if (!vocab || !cJSON_IsObject(vocab)) return samba__tok_fail(r, "model.vocab is not an object");
-    if (!merges || !cJSON_IsArray(merges)) return samba__tok_fail(r, "model.merges is not an array");
+    if (!vocab || !cJSON_IsObject(vocab))
+        return samba__tok_fail(r, "model.vocab is not an object");
+    if (!merges || !cJSON_IsArray(merges))
+        return samba__tok_fail(r, "model.merges is not an array");
     if (added && !cJSON_IsNull(added) && !cJSON_IsArray(added))
         return samba__tok_fail(r, "added_tokens is not an array");
     size_t n_added = 0, n = 0;
@@ -1609,7 +1614,7 @@ static bool samba__tok_load(samba_tokenizer *t, const char *path, const samba__t
     if (!has_json) {
         r->file = path;
         if (samba__tok_exists(p->merges))
-            return samba__tok_fail(r, "has a merges.txt, but neither vocab.json nor tokenizer.json");
+            return samba__tok_fail(r, "has merges.txt, but neither vocab.json nor tokenizer.json");
         FILE *f = fopen(path, "rb");
         int first = f ? fgetc(f) : 0;
         if (f) fclose(f);
@@ -1655,7 +1660,8 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_open_files(const char *voca
     if (why && why_size) why[0] = 0;
     if (!vocab_json || !*vocab_json || !merges_txt || !*merges_txt) {
         r.file = NULL;
-        samba__tok_fail(&r, "no path to %s", vocab_json && *vocab_json ? "merges.txt" : "vocab.json");
+        const char *missing = vocab_json && *vocab_json ? "merges.txt" : "vocab.json";
+        samba__tok_fail(&r, "no path to %s", missing);
         return NULL;
     }
     samba_tokenizer *t = samba__tok_new();
@@ -2011,8 +2017,8 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_train(const char *text, siz
     if (why && why_size) why[0] = 0;
     if ((!text && size) || vocab_size < 257 || vocab_size > SAMBA__TOK_MAX_IDS) {
         if (!text && size) samba__tok_fail(&r, "no text (NULL)");
-        else samba__tok_fail(&r, "a vocabulary of %d ids; possible are 257 (256 bytes and %s) to %d",
-                             (int)vocab_size, last, (int)SAMBA__TOK_MAX_IDS);
+        else samba__tok_fail(&r, "a vocabulary of %d ids; possible are 257 (256 bytes and %s) to "
+                             "%d", (int)vocab_size, last, (int)SAMBA__TOK_MAX_IDS);
         return NULL;
     }
     const uint8_t *p = (const uint8_t *)(text ? text : "");
@@ -2071,7 +2077,9 @@ static void samba__tok_write_key(FILE *f, const samba_tokenizer *t, int32_t id, 
     const samba__tok_token *k = &t->token[id];
     for (size_t i = 0; i < k->size; i++) {
         uint8_t out[2] = { t->bytes[k->at + i], 0 };
-        size_t n = k->flags & SAMBA__TOK_RAW ? 1 : samba__tok_put_char(out, samba__tok_letter(out[0]));
+        size_t n = 1;
+        if (!(k->flags & SAMBA__TOK_RAW))
+            n = samba__tok_put_char(out, samba__tok_letter(out[0]));
         if (n == 1 && json && (out[0] == '"' || out[0] == '\\')) fputc('\\', f);
         if (n == 1 && json && out[0] < 32) fprintf(f, "\\u%04x", (unsigned)out[0]);
         else fwrite(out, 1, n, f);

@@ -353,10 +353,23 @@ static bool save_special_tokens(const vocabulary *v, const char *folder, fault *
     return ok;
 }
 
+// Without a config.json, what take_model_type has taken for granted.
+static bool save_config(const vocabulary *v, const char *folder, fault *why)
+{
+    char path[PATH_SIZE];
+    if (!make_path(path, why, "%s/config.json", folder)) return false;
+    if (is_file(path)) return true;
+    FILE *f = open_file(path, "wb", why);
+    if (!f) return false;
+    fprintf(f, "{\"model_type\": \"gpt2\", \"vocab_size\": %d, \"eos_token_id\": %d}\n",
+            (int)v->size, (int)v->eos);
+    return close_file(f, path, why);
+}
+
 bool vocabulary_save(const vocabulary *v, const char *folder, fault *why)
 {
     char inner[PATH_SIZE];
-    return copy_files(v, folder, why) &&
+    return copy_files(v, folder, why) && save_config(v, folder, why) &&
            (!v->special_tokens || save_special_tokens(v, folder, why)) &&
            make_path(inner, why, "%s/user_input_tokenizer", folder) && copy_files(v, inner, why);
 }

@@ -1,0 +1,324 @@
+#!/bin/sh
+# tests/prepare_data.sh: tools/samba prepare-data, decode-data and check-data as programs: SambaNova's
+# gold files (if SAMBA_SHARED, or ../shared, has them), small inputs made here, broken ones, shuffles.
+# A build with AddressSanitizer and UBSan does all of it. Ends with "N passed, N failed".
+cd "$(dirname "$0")/.." || exit 1
+shared=${SAMBA_SHARED:-../shared}
+gold=$shared/data/generative_data_prep
+out=build/test/prepare
+rm -rf $out
+mkdir -p $out || exit 1
+passed=0 failed=0
+log=$out/log
+have() { command -v "$1" >/dev/null 2>&1; }
+check() {           # check 'what holds' command...
+    what=$1
+    shift
+    if "$@" >$log 2>&1; then passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $what"
+        tail -n 20 $log
+    fi
+}
+fails_with() {      # fails_with CODE TEXT command...: exit code and a part of what it prints
+    code=$1 text=$2
+    shift 2
+    "$@" >$out/said 2>&1
+    got=$?
+    cat $out/said
+    [ $got = "$code" ] && grep -qF -- "$text" $out/said
+}
+says() { text=$1; shift; fails_with 0 "$text" "$@"; }
+prints() {          # prints FILE command...: exactly what the file holds
+    file=$1
+    shift
+    "$@" >$out/said && diff "$file" $out/said
+}
+absent() { ! [ -e "$1" ]; }
+finish() {
+    echo "$passed passed, $failed failed"
+    [ $failed = 0 ]
+    exit
+}
+
+# ---- Building -----------------------------------------------------------------------------------
+check 'tools/samba builds itself, from another folder' \
+    sh -c 'here=$PWD; cd / && "$here/tools/samba" --help'
+check 'tools/samba finds itself behind a link' \
+    sh -c "ln -sf '$PWD/tools/samba' $out/link && $out/link --help"
+sanitize='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all'
+compiler=cc flags=-O1
+for c in clang gcc; do
+    have $c && echo 'int main(void) { return 0; }' | $c $sanitize -x c - -o $out/try 2>/dev/null &&
+        $out/try && compiler=$c && flags=$sanitize && break
+done
+[ "$flags" = "$sanitize" ] || echo 'skipped: no compiler has AddressSanitizer'
+check 'builds with sanitizers' \
+    make -s B=$out/bin CC=$compiler CFLAGS="$flags -Wall -Wextra" $out/bin/samba
+samba=$out/bin/samba
+[ -x $samba ] || finish
+
+# A program that makes a tokenizer of bytes and <|endoftext|> (256), and shows rows.
+cat >$out/helper.c <<'END'
+#define SAMBA_HDF5_ROWS_IMPLEMENTATION
+#include "tools/hdf5_rows.h"
+static char why[1024];
+static int bytes(const char *folder)            // GPT-2's names of the bytes, in its order
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/vocab.json", folder);
+    FILE *f = fopen(path, "w");
+    int id = 0, other = 256;
+    for (int late = 0; f && late < 2; late++)
+        for (int c = 0; c < 256; c++) {
+            int own = (c > 32 && c < 127) || (c > 160 && c != 173);
+            if (own == late) continue;
+            fprintf(f, "%s\"\\u%04x\": %d", id ? ", " : "{", own ? c : other++, id);
+            id++;
+        }
+    if (f) fprintf(f, ", \"<|endoftext|>\": 256}\n");
+    int bad = !f || fclose(f);
+    snprintf(path, sizeof path, "%s/merges.txt", folder);
+    f = fopen(path, "w");
+    if (f) fprintf(f, "#version: 0.2\n");
+    return bad || !f || fclose(f);
+}
+static int rows(const char *path, int what)     // 0: id/type[/category], else one table, raw
+{
+    samba_rows *r = samba_rows_open(path, SAMBA_ROWS_READ, 0, false, why, sizeof why);
+    if (!r) return puts(why), 1;
+    int n = samba_rows_length(r), cats = samba_rows_has_categories(r);
+    int32_t *t[3];
+    for (int i = 0; i < 3; i++) t[i] = calloc((size_t)n + 1, 4);
+    for (int64_t i = 0; i < samba_rows_count(r); i++) {
+        if (!samba_rows_read(r, i, 1, t[0], t[1], cats ? t[2] : NULL, why, sizeof why))
+            return puts(why), 1;
+        if (what) fwrite(t[what - 1], 4, (size_t)n, stdout);
+        for (int k = 0; k < n && !what; k++) {
+            printf("%s%d/%d", k ? " " : "", t[0][k], t[1][k]);
+            if (cats) printf("/%d", t[2][k]);
+        }
+        if (!what) puts("");
+    }
+    for (int i = 0; i < 3; i++) free(t[i]);
+    samba_rows_abandon(r);
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    if (argc == 3 && !strcmp(argv[1], "bytes")) return bytes(argv[2]);
+    return argc == 3 ? rows(argv[2], argv[1][0] - '0') : 2;
+}
+END
+helper=$out/helper
+check 'a program of helpers' sh -c "$compiler $flags -I. -o $helper $out/helper.c \
+    $(pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5) -lm"
+mkdir $out/bytes
+check 'a tokenizer of bytes' $helper bytes $out/bytes
+
+# ---- Small inputs: a is 64, b is 65, space 220, newline 198, EOS and padding 256 ----------------
+one=$out/one.hdf5
+prepare() { $samba prepare-data --output_path $one --overwrite_output_path --max_seq_length 8 \
+    --pretrained_tokenizer $out/bytes --silent "$@"; }
+rows() {            # rows 'what' 'expected rows' input-name flags...: the input is in $out/NAME
+    title=$1 expected=$2 name=$3
+    shift 3
+    check "$title: runs" prepare --input_path "$out/$name" "$@"
+    printf '%s' "$expected" >$out/expected
+    check "$title: rows" prints $out/expected $helper 0 $one
+}
+pad() { i=$1; while [ $i -gt 0 ]; do printf ' 256/2'; i=$((i - 1)); done; }
+printf '{"prompt": "a ", "completion": "  b"}\n' >$out/a.jsonl
+rows 'a pair' "64/0 220/1 65/1 256/3$(pad 4)
+" a.jsonl
+rows 'spaces as they are' "64/0 220/0 220/1 220/1 65/1 256/3$(pad 2)
+" a.jsonl --disable_space_separator
+rows 'prefix and postfix' "65/0 64/0 64/0 220/1 65/1 256/3$(pad 2)
+" a.jsonl --prompt_prefix=b --prompt_postfix a
+printf 'a\r\n\nb\rab' >$out/a.txt
+rows 'text with every line end, and without the last' \
+    "64/1 198/1 256/3 198/1 256/3 65/1 198/1 256/3
+64/1 65/1 256/3$(pad 5)
+" a.txt
+printf '\xff\n' >$out/bad.txt
+rows 'bytes that are not UTF-8' "171/1 123/1 121/1 198/1 256/3$(pad 3)
+" bad.txt
+printf '[{"completion": "a"}, {"prompt": "b"}, {"completion": ""}]\n{"completion": "b"}' \
+    >$out/missing.jsonl
+check 'a pair without completion stops' fails_with 1 \
+    'missing.jsonl line 1: the key "completion" is missing' prepare --input_path $out/missing.jsonl
+check 'and quotes the line' grep -qF '    [{"completion": "a"}, {"prompt": "b"}' $out/said
+check 'and leaves no file' absent $one
+check 'nor a part of it' absent $one.part
+rows 'skipping it' "220/1 65/1 256/3$(pad 5)
+" missing.jsonl --ignore_input_format_error
+check 'collects the line' sh -c \
+    "head -n 1 $out/missing.jsonl | cmp - $out/json_load_failed_lines.log"
+printf '[{"prompt":"a","completion":"b"},{"prompt":"b","completion":"a"}]\n' >$out/two.jsonl
+p=single::drop
+rows 'two pairs, one article' '64/0 220/1 65/1 256/1 65/0 220/1 64/1 256/3
+' two.jsonl --input_packing_config $p
+rows 'two articles' "64/0 220/1 65/1 256/1$(pad 4)
+65/0 220/1 64/1 256/3$(pad 4)
+" two.jsonl --input_packing_config $p --packing_boundary prompt_completion_pair
+rows 'two separators' '64/0 220/1 65/1 256/3 65/0 220/1 64/1 256/3
+' two.jsonl --input_packing_config $p --attention_boundary=prompt_completion_pair
+rows 'both boundaries' "64/0 220/1 65/1 256/3$(pad 4)
+65/0 220/1 64/1 256/3$(pad 4)
+" two.jsonl --input_packing_config $p --attention_boundary prompt_completion_pair \
+    --packing_boundary prompt_completion_pair
+printf '{"completion":"a"}\n{"completion":"aaaaaaaaa"}\n{"completion":"b"}\n' >$out/long.jsonl
+short="220/1 64/1 256/3$(pad 5)
+"
+end="220/1 65/1 256/3$(pad 5)
+"
+rows 'single::drop' "$short$end" long.jsonl --input_packing_config single::drop
+rows 'single::truncate_left' "${short}64/1 64/1 64/1 64/1 64/1 64/1 64/1 256/3
+$end" long.jsonl --input_packing_config single::truncate_left
+rows 'single::truncate_right' "${short}220/1 64/1 64/1 64/1 64/1 64/1 64/1 64/1
+$end" long.jsonl --input_packing_config single::truncate_right
+rows 'greedy::drop' "$short$end" long.jsonl --input_packing_config greedy::drop
+rows 'greedy::truncate_right' "${short}220/1 64/1 64/1 64/1 64/1 64/1 64/1 64/1
+$end" long.jsonl --input_packing_config greedy::truncate_right
+rows 'full' "220/1 64/1 256/3 220/1 64/1 64/1 64/1 64/1
+64/1 64/1 64/1 64/1 64/1 256/3 220/1 65/1
+256/3$(pad 7)
+" long.jsonl --keep_prompt_only_sequences
+rows 'the last row of it has nothing to learn from' \
+    "220/1 64/1 256/3 220/1 64/1 64/1 64/1 64/1
+64/1 64/1 64/1 64/1 64/1 256/3 220/1 65/1
+" long.jsonl
+printf '{"prompt":"a","completion":""}\n{"prompt":"b","completion":null}\n' >$out/prompts.jsonl
+rows 'prompts alone' '' prompts.jsonl
+rows 'prompts alone, kept' "64/0 256/3 65/0 256/3$(pad 4)
+" prompts.jsonl --keep_prompt_only_sequences
+printf '{"q":"a","r":"b","category":"x"}\n[{"r":"a","category":"caf\\u00e9"},{"r":"b"}]\n' \
+    >$out/categories.jsonl
+printf '["x", "caf\303\251"]' >$out/categories.json
+rows 'categories' '64/0/0 220/1/0 65/1/0 256/3/0 220/1/1 64/1/1 256/1/1 220/1/-1
+65/1/-1 256/3/-1 256/2/-1 256/2/-1 256/2/-1 256/2/-1 256/2/-1 256/2/-1
+' categories.jsonl --prompt_keyword q --completion_keyword r \
+    --categories_path $out/categories.json
+printf '{"completion":"x","completion":"a\\u0000\\ud83d\\ude00"}\n{"completion":"b","n":NaN}\n' \
+    >$out/odd.jsonl
+rows 'the last of equal keys, NUL, NaN, a surrogate pair' \
+    "220/1 64/1 188/1 172/1 253/1 246/1 222/1 256/3
+$end" odd.jsonl --input_packing_config single::drop
+printf '{"completion":"<|endoftext|>a<|endoftext|>"}\n' >$out/eos.jsonl
+rows 'EOS in the text' "220/1 256/1 64/1 256/3$(pad 4)
+" eos.jsonl
+mkdir $out/folder
+printf '{"completion":"a"}' >$out/folder/1.jsonl
+printf '{"completion":"b"}\n' >$out/folder/2.jsonl
+echo no >$out/folder/note.txt
+rows 'a folder' "220/1 64/1 256/3 220/1 65/1 256/3$(pad 2)
+" folder
+rows 'a special token' '64/0 220/1 65/1 256/3 257/2 257/2 257/2 257/2
+' a.jsonl --special_tokens_dict "{'pad_token': '<pad>'}"
+check 'an input path by its old name' prepare --input_file_path $out/a.jsonl
+check 'a log elsewhere' sh -c "$samba prepare-data --input_path $out/a.jsonl --output_path \
+    $out/new/folder/a.hdf5 --pretrained_tokenizer $out/bytes --log_file_path $out/logs/my.log &&
+    grep -q 'Padding Tokens' $out/logs/my.log"
+awk 'BEGIN { printf "{\"completion\":\""; for (i = 0; i < 3000000; i++) printf "ab "
+             print "\"}" }' >$out/huge.jsonl
+check 'a line of 9 MB' prepare --input_path $out/huge.jsonl --max_seq_length 100000
+check 'all of it' sh -c "$helper 1 $one | wc -c | grep -qx 36400000"
+if have script; then
+    check 'a bar with the time that is left' says ETA script -qec "$samba prepare-data \
+        --input_path $out/huge.jsonl --output_path $one --overwrite_output_path \
+        --pretrained_tokenizer $out/bytes" /dev/null
+else echo 'skipped: the progress bar, script is not installed'; fi
+
+# ---- Broken inputs and wrong words: each has its sentence ---------------------------------------
+bad() {             # bad 'line of JSON' 'what it says'
+    printf '%s\n' "$1" >$out/bad.jsonl
+    check "refuses $1" fails_with 1 "bad.jsonl line 1: $2" prepare --input_path $out/bad.jsonl
+}
+check 'refuses an empty line' fails_with 1 'blank.jsonl line 2: the line is empty' \
+    sh -c "printf '{\"completion\":\"a\"}\n\n' >$out/blank.jsonl; $samba prepare-data --input_path \
+    $out/blank.jsonl --output_path $out/b.hdf5 --pretrained_tokenizer $out/bytes"
+bad '{"completion":"a"' 'expected , or } (column 18)'
+bad '{"completion":"a"} x' 'something follows the value'
+bad "{'completion':'a'}" 'expected a key in double quotes (column 2)'
+bad '{"completion":"a",}' 'expected a key'
+bad '{"completion":01}' 'expected , or }'
+bad '{"completion":"a' 'the text that begins here never ends (column 15)'
+bad '{"completion":"\x"}' 'there is no such \ escape'
+bad '{"completion":"\u12"}' '\u needs four hexadecimal digits'
+bad '{"completion":"\ud800"}' 'lone surrogate'
+bad "$(printf '{"completion":"a\tb"}')" 'control character'
+bad '{"completion":5}' 'the value of "completion" is a number, not a text'
+bad '{"completion":"a","prompt":["b"]}' 'the value of "prompt" is a list, not a text'
+bad '{"Completion":"a"}' 'the key "completion" is missing'
+bad '"completion"' 'expected an object'
+bad '[["completion"]]' 'expected an object'
+bad "$(printf '\357\273\277{"completion":"a"}')" 'byte order mark'
+flags_fail() {      # flags_fail CODE 'what it says' flags...: of prepare, with a good input
+    code=$1 text=$2
+    shift 2
+    check "refuses $*" fails_with "$code" "$text" prepare --input_path $out/a.jsonl "$@"
+}
+flags_fail 2 'there is no flag --nonsense' --nonsense
+flags_fail 2 '"nonsense" is no flag' nonsense
+flags_fail 2 '--prompt_prefix needs a value' --prompt_prefix
+flags_fail 2 '--silent takes no value' --silent=yes
+flags_fail 2 'expected a whole number' --max_seq_length 1e3
+flags_fail 2 'expected 1 to' --max_seq_length 0
+flags_fail 2 'is no packing' --input_packing_config full::drop
+flags_fail 2 'expected jsonl or prompt_completion_pair' --packing_boundary line
+flags_fail 2 'needs --pipeline' --dev_ratio 0.1
+flags_fail 2 'expected a share' --pipeline --dev_ratio 1
+flags_fail 2 'expected on_RAM, large_file or False' --pipeline --shuffle yes
+flags_fail 2 'a chat template is a program' --apply_chat_template
+flags_fail 2 'are the same; give one' --input_file_path $out/a.jsonl
+flags_fail 1 'no JSON object' --special_tokens_dict '{pad'
+flags_fail 1 'there is no key "pad"' --special_tokens_dict '{"pad": "x"}'
+flags_fail 1 'must name a .json file' --categories_path $out/a.jsonl
+flags_fail 1 'expected a JSON list' --categories_path $out/bytes/vocab.json
+flags_fail 1 'does not end with .hdf5' --output_path $out/x.h5
+flags_fail 1 'cannot be read' --input_path $out/none.jsonl
+flags_fail 1 'not a jsonl or txt file' --input_path $out/helper.c
+flags_fail 1 'no .jsonl and no .txt' --input_path $out/bytes
+flags_fail 1 'Names of the Hugging Face hub are not looked up' --pretrained_tokenizer gpt2
+flags_fail 1 'folder without tokenizer.json' --pretrained_tokenizer $out/folder
+: >$out/empty.jsonl
+flags_fail 1 'is empty' --input_path $out/empty.jsonl
+check 'an unknown category stops, whatever is ignored' fails_with 1 \
+    'line 1: the category "x" is not in the list' sh -c "echo '[]' >$out/none.json; \
+    $samba prepare-data --input_path $out/categories.jsonl --output_path $out/c.hdf5 \
+    --completion_keyword r --categories_path $out/none.json --ignore_input_format_error \
+    --pretrained_tokenizer $out/bytes"
+: >$out/there.hdf5
+check 'keeps what is there' fails_with 1 'there.hdf5 exists' $samba prepare-data \
+    --input_path $out/a.jsonl --output_path $out/there.hdf5 --pretrained_tokenizer $out/bytes
+check 'no input at all' fails_with 2 '--input_path is missing' $samba prepare-data
+check 'an unknown command' fails_with 2 'there is no command "nonsense"' $samba nonsense
+check 'no command' fails_with 2 'usage' $samba
+
+# ---- Pipelines ----------------------------------------------------------------------------------
+awk 'BEGIN { for (i = 0; i < 200; i++)
+    printf "{\"prompt\": \"p%d\", \"completion\": \"c%d\"}\n", i, i }' >$out/many.jsonl
+LC_ALL=C sort $out/many.jsonl >$out/many.sorted
+pipeline() {        # pipeline FOLDER flags...
+    folder=$1
+    shift
+    $samba prepare-data --pipeline --input_path $out/many.jsonl --output_path "$folder" \
+        --pretrained_tokenizer $out/bytes --max_seq_length 16 --silent "$@"
+}
+for how in on_RAM large_file; do
+    s="--shuffle $how --shuffle_memory 500 --keep_split_jsonls --num_training_splits 4 \
+--dev_ratio .2 --test_ratio .2"
+    check "$how" pipeline $out/$how $s --seed 7 --num_workers 1
+    check "$how: no line is lost" sh -c "cat $out/$how/splits/* $out/$how/test_files/* |
+        LC_ALL=C sort | cmp - $out/many.sorted"
+    check "$how, three processes" pipeline $out/$how.3 $s --seed 7 --num_workers 3
+    check "$how: the same bytes" sh -c "cd $out; for f in $how/*.hdf5 $how/splits/* \
+        $how/test_files/* $how/metadata.yaml; do cmp \$f $how.3/\${f#*/} || exit 1; done"
+    check "$how, another seed" pipeline $out/$how.8 $s --seed 8
+    check "$how: another order" sh -c "! cmp $out/$how/splits/train_1_of_4.jsonl \
+        $out/$how.8/splits/train_1_of_4.jsonl"
+    check "$how: is whole" says 'is whole, and fits' $samba check-data $out/$how \
+        --max_seq_length 16 --batch_size 2 --number_of_workers 4 --vocab_size 257 --eval
+done
+finish
