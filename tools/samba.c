@@ -13,6 +13,7 @@ static const command commands[] = {
     { "prepare-data", prepare_data_main, "text and prompts to HDF5; --pipeline: shuffled, split, "
                                          "balanced" },
     { "decode-data", decode_data_main, "HDF5 back to text" },
+    { "train-tokenizer", train_tokenizer_main, "learn a vocabulary from text files" },
     { "check-data", check_data_main, "is a prepared folder whole, and fit for a training" },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -21,7 +22,7 @@ static void print_usage(FILE *to)
 {
     fprintf(to, "usage: tools/samba COMMAND [flags]; tools/samba COMMAND --help\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(to, "  %-14s %s\n", commands[i].name, commands[i].help);
+        fprintf(to, "  %-16s %s\n", commands[i].name, commands[i].help);
 }
 
 int main(int argc, char **argv)
