@@ -33,7 +33,7 @@ typedef struct options {
 
 static char why[400];                           // the reason, when a file cannot be used
 
-// ---- The model: a training graph and two that write, all with the same weights -------------------
+// ---- The model: a training graph and two that write, all with the same weights -----------------
 
 typedef struct model {
     gpt2_config config;
@@ -80,7 +80,7 @@ static samba_program trace(samba_session *s, const options *o, model *m)
     return p;
 }
 
-// ---- The text ------------------------------------------------------------------------------------
+// ---- The text ----------------------------------------------------------------------------------
 
 typedef struct corpus {
     samba_tokenizer *tokenizer;
@@ -154,7 +154,7 @@ static void set_batch(const options *o, const corpus *c, int first, int n, uint6
     }
 }
 
-// ---- Writing -------------------------------------------------------------------------------------
+// ---- Writing -----------------------------------------------------------------------------------
 
 typedef struct pen { const samba_tokenizer *tokenizer; int column; } pen;
 
@@ -204,7 +204,7 @@ static bool write_text(const options *o, model *m, samba_tokenizer *t, uint64_t 
     return samba_ok(s);
 }
 
-// ---- Training ------------------------------------------------------------------------------------
+// ---- Training ----------------------------------------------------------------------------------
 
 static volatile sig_atomic_t interrupted;
 
@@ -217,8 +217,8 @@ static void on_interrupt(int signal_number)
 // Rises for 50 steps, then falls along a cosine to a tenth.
 static double rate_at(const options *o, int step)
 {
-    double lr = (double)o->lr, part = (double)step / o->steps;
-    return step < 50 ? lr * (step + 1) / 50 : lr * (0.1 + 0.45 * (1 + cos(3.141592653589793 * part)));
+    double lr = (double)o->lr, angle = 3.141592653589793 * step / o->steps;
+    return step < 50 ? lr * (step + 1) / 50 : lr * (0.1 + 0.45 * (1 + cos(angle)));
 }
 
 // The mean loss of a few batches of the held out text.
@@ -278,7 +278,7 @@ static bool train(samba_session *s, const options *o, model *m, const corpus *c)
     return step >= o->steps && samba_ok(s);
 }
 
-// ---- Commands ------------------------------------------------------------------------------------
+// ---- Commands ----------------------------------------------------------------------------------
 
 // run trains, saves and writes; test writes with what was saved. False if interrupted.
 static bool run_or_test(samba_session *s, const options *o, model *m, const char *program)
@@ -287,7 +287,8 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
     corpus c = { 0 };
     bool training = strcmp(o->app.command, "run") == 0 && !o->app.inference, done = true;
     if (mkdir(o->folder, 0777) && errno != EEXIST)
-        return samba_fail(s, SAMBA_EIO, "cannot make the folder %s: %s", o->folder, strerror(errno));
+        return samba_fail(s, SAMBA_EIO, "cannot make the folder %s: %s", o->folder,
+                          strerror(errno));
     snprintf(path, sizeof path, "%s/gpt_text.ckpt", o->folder);
     if (!training || o->resume) samba_restore(s, path);
     if (samba_ok(s) && !training && open_tokenizer(s, o, NULL, 0, &c.tokenizer))
@@ -297,7 +298,7 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
         done = train(s, o, m, &c);
         if (samba_ok(s) && samba_save(s, path))
             printf("\n%s; the state is in %s\n", done ? "finished" : "stopped", path);
-        if (!done && samba_ok(s)) printf("Go on with: %s run --resume and the same flags\n", program);
+        if (!done) printf("Go on with: %s run --resume and the same flags\n", program);
     }
     free(c.id);
     samba_tokenizer_close(c.tokenizer);
@@ -312,7 +313,8 @@ int main(int argc, char **argv)
                   .temperature = 0.8f, .seed = 256 };
     const samba_flag flags[] = {
         { "text", SAMBA_FLAG_TEXT, &o.text, "what it reads: a UTF-8 file" },
-        { "folder", SAMBA_FLAG_TEXT, &o.folder, "of tokenizer and checkpoint, default out/gpt_text" },
+        { "folder", SAMBA_FLAG_TEXT, &o.folder, "of tokenizer and checkpoint, default "
+          "out/gpt_text" },
         { "prompt", SAMBA_FLAG_TEXT, &o.prompt, "what its own texts begin with" },
         { "length", SAMBA_FLAG_INT, &o.length, "tokens it sees at once, default 128" },
         { "layers", SAMBA_FLAG_INT, &o.layers, "default 4" },

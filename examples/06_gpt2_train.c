@@ -34,7 +34,7 @@ static char why[500];                           // the reason, when a file canno
 
 enum { PROMPT = 0, COMPLETION = 1, PADDING = 2, IGNORE = -100 };    // types of tokens; no label
 
-// ---- The model -----------------------------------------------------------------------------------
+// ---- The model ---------------------------------------------------------------------------------
 
 typedef struct model {
     gpt2_config config;
@@ -104,7 +104,7 @@ static samba_program trace(samba_session *s, const options *o, model *m)
     return p;
 }
 
-// ---- The data: HDF5 files of rows of tokens ------------------------------------------------------
+// ---- The data: HDF5 files of rows of tokens ----------------------------------------------------
 
 typedef struct shard { char path[1024]; int64_t rows; } shard;
 typedef struct shards { shard *at; int n; int64_t batches; } shards;    // batches: whole ones
@@ -155,11 +155,11 @@ static bool find_shards(samba_session *s, const options *o, const char *word, co
 }
 
 // A permutation of the rows that depends on seed, epoch and shard: a resumed run sees the same.
-static void shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch, int shard)
+static void shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch, int number)
 {
     for (int64_t i = 0; i < n; i++) order[i] = i;
     for (int64_t i = n - 1; i > 0; i--) {
-        uint64_t stream = (uint64_t)epoch << 20 | (uint64_t)shard;
+        uint64_t stream = (uint64_t)epoch << 20 | (uint64_t)number;
         int64_t j = (int64_t)(samba_sampling_number(seed + stream, (uint64_t)i, stream) *
                               (double)(i + 1)), t = order[i];
         order[i] = order[j];
@@ -176,7 +176,7 @@ static bool open_shard(samba_session *s, batch *b, const shards *from, int i, in
     b->open = samba_rows_open(from->at[i].path, SAMBA_ROWS_READ, 0, false, why, sizeof why);
     if (!b->open) return samba_fail(s, SAMBA_EIO, "%s", why);
     int64_t *order = (int64_t *)realloc(b->order, (size_t)(n > 0 ? n : 1) * sizeof *order);
-    if (!order) return samba_fail(s, SAMBA_ENOMEM, "no memory for the order of %lld rows", (long long)n);
+    if (!order) return samba_fail(s, SAMBA_ENOMEM, "no memory for the order of rows");
     b->order = order, b->shard = i, b->epoch = epoch;
     if (shuffled) shuffle(order, n, (uint64_t)o->seed, epoch, i);
     else for (int64_t k = 0; k < n; k++) order[k] = k;
@@ -240,7 +240,7 @@ static void close_batch(batch *b)
     free(b->order);
 }
 
-// ---- Evaluation ----------------------------------------------------------------------------------
+// ---- Evaluation --------------------------------------------------------------------------------
 
 typedef struct score { double loss; int64_t right, counted, batches; } score;
 
@@ -298,7 +298,7 @@ static double evaluate(samba_session *s, const options *o, const model *m, const
     return accuracy;
 }
 
-// ---- Training ------------------------------------------------------------------------------------
+// ---- Training ----------------------------------------------------------------------------------
 
 static volatile sig_atomic_t interrupted;
 
@@ -346,7 +346,8 @@ static bool train(samba_session *s, const options *o, const model *m, const shar
         show_step(o, *step, (double)samba_read(m->loss)[0],
                   (*step - first) / (samba_seconds() - start));
         if (o->save_every && *step % o->save_every == 0) samba_save(s, o->checkpoint_name);
-        if (k + 1 == files->batches && *step < o->steps && dev->n) evaluate(s, o, m, dev, *step, last);
+        if (k + 1 == files->batches && *step < o->steps && dev->n)
+            evaluate(s, o, m, dev, *step, last);
     }
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%78s\r", "");
     close_batch(&b);
@@ -370,7 +371,8 @@ static bool finish(samba_session *s, const options *o, const model *m, const sha
 {
     printf("Finished training at %d steps!\nFinished training\n", step);
     double accuracy = dev->n ? evaluate(s, o, m, dev, step, last) : 0;
-    if (dev->n) printf("Final eval total loss: %.4f\nFinal eval accuracy: %.4f\n", last->loss, accuracy);
+    if (dev->n)
+        printf("Final eval total loss: %.4f\nFinal eval accuracy: %.4f\n", last->loss, accuracy);
     printf("Saving Checkpoint to disk at %s\n", o->checkpoint_name);
     if (!samba_save(s, o->checkpoint_name) || !save_more(s, o, m)) return false;
     if (o->min_eval_acc <= 0 || accuracy >= (double)o->min_eval_acc) return true;
@@ -421,7 +423,7 @@ int main(int argc, char **argv)
         { "config_name", SAMBA_FLAG_TEXT, &o.config_name, "config.json: random weights" },
         { "cache_dir", SAMBA_FLAG_TEXT, &o.cache_dir, "has no meaning: nothing is downloaded" },
         { "max_seq_length", SAMBA_FLAG_INT, &o.max_seq_length, "default -1: all positions" },
-        { "weight_decay", SAMBA_FLAG_FLOAT, &o.weight_decay, "not of biases and norms; default 0.1" },
+        { "weight_decay", SAMBA_FLAG_FLOAT, &o.weight_decay, "not of biases, norms; default 0.1" },
         { "max_grad_norm_clip", SAMBA_FLAG_FLOAT, &o.max_grad_norm_clip, "default 1; 0: none" },
         { "learning_rate", SAMBA_FLAG_FLOAT, &o.learning_rate, "default 7.5e-6" },
         { "warmup_steps", SAMBA_FLAG_FLOAT, &o.warmup, "the rate rises over so many, default 0" },

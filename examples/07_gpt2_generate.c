@@ -1,9 +1,9 @@
-// Lets GPT-2 complete prompts: SambaFlow's tutorial_generative_inference.py, with a key-value cache.
+// GPT-2 completes prompts: SambaFlow's tutorial_generative_inference.py, with a key-value cache.
 //     cc -O2 -o gpt2_generate examples/07_gpt2_generate.c -lcjson -lutf8proc -lm -pthread
 //     ./gpt2_generate compile --inference --config_name config.json --pef-name infer
 //     ./gpt2_generate run --inference -p out/infer/infer.pef --config_name config.json
 //         --tokenizer_name FOLDER --checkpoint_name gpt2.ckpt --data_dir prompts.jsonl
-// --model_name_or_path FOLDER brings config.json, tokenizer and safetensors of Hugging Face at once.
+// --model_name_or_path FOLDER brings config.json, tokenizer and weights of Hugging Face at once.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
@@ -32,7 +32,7 @@ typedef struct options {
 
 static char why[500];                           // the reason, when a file cannot be used
 
-// ---- The model -----------------------------------------------------------------------------------
+// ---- The model ---------------------------------------------------------------------------------
 
 static samba_program trace(samba_session *s, const options *o, gpt2_config *c, samba_generator *g)
 {
@@ -76,11 +76,12 @@ static bool load_weights(samba_session *s, const options *o, const gpt2_config *
     return samba_ok(s);
 }
 
-// ---- Prompts: objects with a key "prompt", in a .json or .jsonl file, or a folder of .jsonl ------
+// ---- Prompts: objects with a key "prompt", in a .json or .jsonl file, or a folder of .jsonl ----
 
 typedef struct prompts { char **at; int n, most; } prompts;
 
-static bool add_prompt(samba_session *s, prompts *all, const cJSON *item, const char *path, int line)
+static bool add_prompt(samba_session *s, prompts *all, const cJSON *item, const char *path,
+                       int line)
 {
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(item, "prompt");
     if (!cJSON_IsString(text))
@@ -162,7 +163,7 @@ static bool add_path(samba_session *s, prompts *all, const char *path, bool name
     return samba_ok(s);
 }
 
-// ---- Generating: a batch of prompts at a time ----------------------------------------------------
+// ---- Generating: a batch of prompts at a time --------------------------------------------------
 
 typedef struct texts {                          // (batch) each
     int32_t **prompt, *prompt_size, **text, *text_size;
@@ -230,13 +231,14 @@ static bool generate_batch(samba_session *s, const options *o, samba_generator *
                            samba_tokenizer *tokenizer, char *const *prompt, int n, int32_t eos,
                            texts *t)
 {
+    const int32_t stop[2] = { eos, samba_tokenizer_id(tokenizer, "<|endoftext|>") };
     for (int i = 0; i < n; i++)
         if (!encode(s, tokenizer, prompt[i], t->prompt[i], &t->prompt_size[i], g->length))
             return false;
     samba_generate_desc d = { .prompt = (const int32_t *const *)t->prompt,
                               .prompt_size = t->prompt_size, .n_prompts = n,
-                              .max_new_tokens = o->max_tokens_to_generate, .stop = &eos,
-                              .n_stop = eos >= 0, .text = t->text, .text_size = t->text_size };
+                              .max_new_tokens = o->max_tokens_to_generate, .stop = stop,
+                              .n_stop = 2, .text = t->text, .text_size = t->text_size };
     d.sampling = (samba_sampling){ .temperature = o->temperature, .top_k = o->top_k,
                                    .top_p = o->top_p, .seed = (uint64_t)(uint32_t)o->seed };
     if (o->stream) d.on_token = print_token, d.user = tokenizer;
@@ -295,13 +297,12 @@ int main(int argc, char **argv)
         { "cache_dir", SAMBA_FLAG_TEXT, &o.cache_dir, "has no meaning: nothing is downloaded" },
         { "max_seq_length", SAMBA_FLAG_INT, &o.max_seq_length, "default -1: all positions" },
         { "examples_to_generate", SAMBA_FLAG_INT, &o.examples_to_generate, "at most, default 20" },
-        { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "run: .json, .jsonl or a folder of .jsonl, with "
-          "prompts" },
+        { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "run: .json, .jsonl or a folder of .jsonl" },
         { "max_tokens_to_generate", SAMBA_FLAG_INT, &o.max_tokens_to_generate, "run: default 20" },
         { "checkpoint_name", SAMBA_FLAG_TEXT, &o.checkpoint_name, "run: what training has saved" },
         { "temperature", SAMBA_FLAG_FLOAT, &o.temperature, "default 0: the likeliest token" },
         { "top_k", SAMBA_FLAG_INT, &o.top_k, "draw from the k likeliest only; default 0: all" },
-        { "top_p", SAMBA_FLAG_FLOAT, &o.top_p, "draw from the likeliest with this mass; default 1" },
+        { "top_p", SAMBA_FLAG_FLOAT, &o.top_p, "draw from the likeliest of this mass; default 1" },
         { "seed", SAMBA_FLAG_INT, &o.seed, "of drawing, default 256" },
         { "stream", SAMBA_FLAG_BOOL, &o.stream, "print the first text of a batch as it grows" },
         { "chunk", SAMBA_FLAG_INT, &o.chunk, "tokens of a prompt read at once, default 64" },
@@ -320,7 +321,7 @@ int main(int argc, char **argv)
     if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)
         samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.examples_to_generate < 1)
-        samba_fail(s, SAMBA_EARG, "run needs --pef FILE, --data_dir PROMPTS and at least 1 example");
+        samba_fail(s, SAMBA_EARG, "run needs --pef FILE, --data_dir PROMPTS, 1 example or more");
     else if (samba_load(s, o.app.pef, &program))
         generate(s, &o, &config, &generator);
     return samba_close(s);                      // prints the first error, if there is one

@@ -110,16 +110,36 @@ res_ffn() {         # res_ffn PROGRAM quick|heavy
     check 'ends with the same checkpoint' cmp $here/first $here/c
 }
 
+gpt_text() {        # gpt_text PROGRAM: learns from a text of this repository, writes, goes on
+    program=$1 here=$1.d
+    size='--vocab-size 320 --width 32 --layers 2 --heads 2 --length 32 -b 8'
+    run="$program run -p $here/t/t.pef $size --folder $here/f --steps 60 --sample-every 30"
+    check 'compiles' $program compile $size --output-folder $here --pef-name t
+    check 'wants a text' fails_with 1 '--text FILE' $run
+    check 'names a missing text' fails_with 1 nowhere.txt $run --text nowhere.txt
+    check 'trains and writes' to_file $here/trained $run --text README.md
+    check 'learns' awk '/^step/ { last = $4; if (!first) first = last }
+        END { exit !(last + 0.05 < first) }' $here/trained
+    check 'writes with what it learned' to_file $here/first \
+        $program test -p $here/t/t.pef $size --folder $here/f --prompt samba
+    check 'goes on from there' $run --text README.md --resume --steps 70
+    check 'knows its PEF' fails_with 1 'another graph' $program test -p $here/t/t.pef \
+        --folder $here/f ${size#--vocab-size 320}
+}
+
 example() {         # example NAME COMPILER quick|heavy
     log=$out/$1-$2.check
     program=$out/$1-$2
     optimize=-O2
     [ "$2" = clang ] && [ "$3" = quick ] && optimize=-O0
+    libraries=$(sed -n '2s/.*\.c \(-[^&]*\).*/\1/p' examples/$1.c)      # as its line 2 says
     check "builds with $2 without a warning" \
-        $2 $strict $optimize -o $program examples/$1.c -lm -pthread -lz
+        $2 $strict -D_GNU_SOURCE $optimize -o $program examples/$1.c $libraries
     if [ $failed = 0 ]; then
         case $1-$2-$3 in
-        02_*-clang-quick | 03_*-clang-quick) ;;
+        02_*-clang-quick | 03_*-clang-quick | 05_*-clang-quick) ;;
+        05_*) gpt_text $program ;;
+        06_* | 07_*) check 'refuses nonsense' fails_with 2 usage $program nonsense ;;
         02_*) res_ffn $program "$3" ;;
         03_*-heavy)
             check 'trains' to_file $program.text $program --data "$data"

@@ -1,0 +1,162 @@
+#!/bin/sh
+# tests/tutorial.sh: the tutorial from end to end, on reviews written here: vocabulary, data,
+# training, evaluation, checkpoint, generation; training stopped by SIGKILL at random moments and
+# resumed; adapters. KILLS=n: how many. The last line is "N passed, N failed".
+cd "$(dirname "$0")/.." || exit 1
+CC=${CC:-cc}
+CFLAGS=${CFLAGS:--O2}
+here=build/test/tutorial
+kills=${KILLS:-20}
+passed=0 failed=0
+rm -rf $here
+mkdir -p $here || exit 1
+check() {           # check 'what holds' command...
+    what=$1
+    shift
+    if "$@" >$here/log 2>&1; then passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $what"
+        tail -n 15 $here/log
+    fi
+}
+fails_with() {      # fails_with TEXT command...: exit code 1, and a part of what it prints
+    text=$1
+    shift
+    "$@" >$here/log.text 2>&1
+    code=$?
+    cat $here/log.text
+    [ $code = 1 ] && grep -q -- "$text" $here/log.text
+}
+finish() {
+    echo "$passed passed, $failed failed"
+    [ $failed = 0 ]
+    exit
+}
+
+hdf5=$(pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5_serial)
+for header in cjson/cJSON.h utf8proc.h; do
+    echo "#include <$header>" | $CC -E -x c - >/dev/null 2>&1 ||
+        { echo "skipped: there is no <$header>"; passed=1; finish; }
+done
+$CC $CFLAGS -o $here/train examples/06_gpt2_train.c $hdf5 -lcjson -lm -pthread 2>$here/log ||
+    { echo 'skipped: no libhdf5'; tail -n 3 $here/log; passed=1; finish; }
+check 'builds the generator' $CC $CFLAGS -o $here/generate examples/07_gpt2_generate.c -lcjson \
+    -lutf8proc -lm -pthread
+check 'builds the tools' make -s build/samba
+
+# ---- 300 reviews that a small net can learn: good words or bad words decide ----
+awk 'BEGIN {
+    srand(7)
+    split("lovely bright moving funny superb", good); split("dull grim lifeless stale clumsy", bad)
+    split("film story plot cast scene ending", noun)
+    for (i = 0; i < 300; i++) {
+        yes = rand() < 0.5
+        printf "{\"prompt\": \"the %s is %s and the %s %s\\n\", \"completion\": \"%s\"}\n",
+            noun[1 + int(6 * rand())], (yes ? good[1 + int(5 * rand())] : bad[1 + int(5 * rand())]),
+            noun[1 + int(6 * rand())], (yes ? good[1 + int(5 * rand())] : bad[1 + int(5 * rand())]),
+            (yes ? "positive" : "negative")
+    }
+}' >$here/reviews.jsonl
+check 'learns a vocabulary' tools/samba train-tokenizer --vocab_size 384 \
+    --output_path $here/vocabulary $here/reviews.jsonl
+check 'prepares the data' tools/samba prepare-data --pipeline --input_path $here/reviews.jsonl \
+    --output_path $here/data --pretrained_tokenizer $here/vocabulary --max_seq_length 32 \
+    --input_packing_config single::drop --shuffle on_RAM --seed 3 --dev_ratio 0.2 \
+    --num_training_splits 4
+cat >$here/config.json <<END
+{ "model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": 32,
+  "vocab_size": 384, "activation_function": "gelu_new", "bos_token_id": 383, "eos_token_id": 383 }
+END
+
+# ---- Training, evaluation, generation ----
+model="--config_name $here/config.json -b 8"
+run="$here/train run -p $here/t/t.pef $model --data_dir $here/data --learning_rate 3e-3
+     --subsample_eval 1"
+check 'compiles' $here/train compile $model --output-folder $here --pef-name t
+check 'wants a model' fails_with 'Must provide --model_name_or_path or --config_name' \
+    $here/train compile --output-folder $here --pef-name none
+check 'wants data' fails_with data_dir $here/train run -p $here/t/t.pef $model
+check 'names a missing folder' fails_with nowhere $run --data_dir $here/nowhere
+check 'checks the batch' fails_with 'another graph' $run -b 4
+check 'trains' sh -c "$(echo $run) --steps 150 --checkpoint_name $here/whole.ckpt \
+    --min_eval_acc 0.9 >$here/said"
+check 'prints as the tutorial does' grep '^Final eval accuracy: [01]\.[0-9]*$' $here/said
+check 'fails below the least accuracy' fails_with 'is less than the expected accuracy' \
+    $run --steps 2 --checkpoint_name $here/short.ckpt --min_eval_acc 0.999
+
+cat >$here/prompts.jsonl <<END
+{"prompt": "the film is superb and the ending lovely\n"}
+{"prompt": "the cast is grim and the plot stale\n"}
+{"prompt": "the plot is bright and the cast funny\n"}
+END
+guess="$here/generate run --inference -p $here/g/g.pef --config_name $here/config.json -b 2
+       --tokenizer_name $here/vocabulary --checkpoint_name $here/whole.ckpt"
+check 'compiles for inference' $here/generate compile --inference -b 2 \
+    --config_name $here/config.json --output-folder $here --pef-name g
+check 'generates' $guess --data_dir $here/prompts.jsonl
+cat >$here/expected <<END
+Loading Checkpoint from disk at $here/whole.ckpt
+the film is superb and the ending lovely
+ positive<|endoftext|>
+--------------------
+the cast is grim and the plot stale
+ negative<|endoftext|>
+--------------------
+the plot is bright and the cast funny
+ positive<|endoftext|>
+--------------------
+END
+check 'gives the right answers in the printed form' sh -c "
+    $(echo $guess) --data_dir $here/prompts.jsonl 2>$here/rate | diff - $here/expected"
+printf '[{"prompt": "the film is dull and the cast dull\\n"}]' >$here/one.json
+check 'reads .json' $guess --data_dir $here/one.json
+mkdir -p $here/folder/inner
+cp $here/prompts.jsonl $here/folder/inner
+check 'reads folders' $guess --data_dir $here/folder
+check 'samples' $guess --data_dir $here/prompts.jsonl --temperature 1 --top_k 5 --top_p 0.9 --stream
+printf '{"promt": "x"}\n' >$here/wrong.jsonl
+check 'names the line without a prompt' fails_with "wrong.jsonl:1:" $guess --data_dir $here/wrong.jsonl
+printf '{"prompt": 5\n' >$here/broken.jsonl
+check 'names the line that is no JSON' fails_with "not JSON" $guess --data_dir $here/broken.jsonl
+check 'names a missing checkpoint' fails_with nowhere.ckpt $guess --checkpoint_name nowhere.ckpt \
+    --data_dir $here/prompts.jsonl
+
+# ---- SIGKILL at any moment: the resumed run ends with the same file ----
+long="$run --steps 120 --save_every 7 --resume --dropout 0.1"
+check 'trains without a pause' $long --checkpoint_name $here/calm.ckpt
+killed=0 n=0
+rm -f $here/shot.ckpt
+while [ $killed -lt $kills ] && [ $n -lt 400 ]; do
+    n=$((n + 1))
+    $long --checkpoint_name $here/shot.ckpt >$here/log 2>&1 &
+    shot=$!
+    sleep "$(awk -v seed=$n 'BEGIN { srand(seed); printf "%.3f", 0.02 + rand() * 0.25 }')"
+    kill -9 $shot 2>/dev/null && killed=$((killed + 1))
+    if wait $shot 2>/dev/null; then rm -f $here/shot.ckpt; fi      # it had ended: once more
+done
+check "was killed $kills times" test $killed -ge $kills
+check 'ends all the same' $long --checkpoint_name $here/shot.ckpt
+check 'with the same bytes' cmp $here/calm.ckpt $here/shot.ckpt
+
+# ---- Adapters: trained alone on a model of Hugging Face files, saved, loaded, merged ----
+mkdir -p $here/base $here/merged
+check 'writes Hugging Face files' $run --steps 20 --checkpoint_name $here/b.ckpt \
+    --save_model $here/base
+lora="--model_name_or_path $here/base --lora_rank 4 --lora_alpha 8 --lora_targets c_attn"
+check 'compiles with adapters' $here/train compile -b 8 $lora --dropout 0 --output-folder $here \
+    --pef-name l
+check 'trains adapters' $here/train run -b 8 $lora --dropout 0 -p $here/l/l.pef --steps 150 \
+    --data_dir $here/data --learning_rate 1e-2 --checkpoint_name $here/l.ckpt --subsample_eval 1 \
+    --lora_name $here/lora.safetensors --save_model $here/merged
+check 'compiles the merged model' $here/generate compile --inference --config_name \
+    $here/merged/config.json --output-folder $here --pef-name m
+check 'compiles the base with adapters' $here/generate compile --inference --output-folder $here \
+    --pef-name a $lora --lora_name $here/lora.safetensors
+words="--tokenizer_name $here/vocabulary --data_dir $here/prompts.jsonl"
+check 'generates with the merged model' sh -c "$here/generate run --inference -p $here/m/m.pef \
+    --model_name_or_path $here/merged $words >$here/by-merged"
+check 'generates with base and adapters' sh -c "$here/generate run --inference -p $here/a/a.pef \
+    $lora --lora_name $here/lora.safetensors $words >$here/by-adapters"
+check 'says the same with both' cmp $here/by-merged $here/by-adapters
+finish
