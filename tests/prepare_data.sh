@@ -1,7 +1,7 @@
 #!/bin/sh
-# tests/prepare_data.sh: tools/samba prepare-data, decode-data and check-data as programs: SambaNova's
-# gold files (if SAMBA_SHARED, or ../shared, has them), small inputs made here, broken ones, shuffles.
-# A build with AddressSanitizer and UBSan does all of it. Ends with "N passed, N failed".
+# tests/prepare_data.sh: tools/samba prepare-data, decode-data and check-data as programs: the gold
+# files of SambaNova (if SAMBA_SHARED, or ../shared, has them), small inputs made here, broken ones,
+# and shuffles. A build with AddressSanitizer and UBSan does it. Ends with "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 shared=${SAMBA_SHARED:-../shared}
 gold=$shared/data/generative_data_prep
@@ -375,7 +375,11 @@ check 'and one too few' fails_with 1 'dev_1_of_2.hdf5: this file is missing' \
     sh -c "rm $out/changed/dev_1_of_2.hdf5; $samba check-data $out/changed"
 check 'a touched file is whole' says 'is whole' \
     sh -c "touch $out/turn/metadata.yaml; $samba check-data $out/turn"
-misfit() { text=$1; shift; check "check-data $*" fails_with 1 "$text" $samba check-data $out/turn "$@"; }
+misfit() {
+    text=$1
+    shift
+    check "check-data $*" fails_with 1 "$text" $samba check-data $out/turn "$@"
+}
 misfit 'max_seq_length specified during training (8) must match' --max_seq_length 8
 misfit 'exceeds the maximum allowed batch size' --batch_size 1000
 misfit 'number of workers (5) is greater' --number_of_workers 5
@@ -390,7 +394,8 @@ check 'too many splits' fails_with 1 'The number of total splits exceeds the num
         of splits, or increase the number of lines in the dataset.' \
     pipeline $out/much --num_training_splits 201
 check 'as many splits as lines' pipeline $out/each --num_training_splits 200
-check 'counts and ratios' fails_with 1 'leave --dev_ratio out' pipeline $out/x $rounds --dev_ratio .1
+check 'counts and ratios' fails_with 1 'leave --dev_ratio out' \
+    pipeline $out/x $rounds --dev_ratio .1
 check 'one count alone' fails_with 1 'belong together' pipeline $out/x --num_dev_splits 1
 check 'ratios of all' fails_with 1 'must be below 1' pipeline $out/x --dev_ratio .5 --test_ratio .5
 check 'will not delete its own input' fails_with 1 'would delete' \
@@ -414,7 +419,8 @@ check 'to one row each, or none' sh -c "[ \$($helper 0 $out/few/train_1_of_4.hdf
     [ \$($helper 0 $out/few/train_4_of_4.hdf5 | wc -l) = 0 ]"
 check 'with their categories' sh -c "$helper 0 $out/few/train_2_of_4.hdf5 |
     grep -qx '220/1/0 87/1/0 256/3/0 256/2/-1'"
-check 'the bad line is kept' sh -c "head -n 1 $out/few.jsonl | cmp - $out/few/json_load_failed_lines.log"
+check 'the bad line is kept' sh -c "head -n 1 $out/few.jsonl |
+    cmp - $out/few/json_load_failed_lines.log"
 check 'category_to_id.json' grep -qx '{"x": 0, "caf\\u00e9": 1}' $out/few/category_to_id.json
 check 'check-data of it' says 'is whole' $samba check-data $out/few
 check 'a damaged tokenizer, in three processes' fails_with 1 'vocab.json' sh -c \

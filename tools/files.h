@@ -55,7 +55,12 @@ void note(journal *log, const char *format, ...) LIKE_PRINTF(2, 3);     // the f
 void note_rule(journal *log);                                           // a line across
 
 // A bar on stderr with the time that is left, if stderr is a terminal.
-typedef struct progress { const char *title; int64_t total; double start, shown; bool on; } progress;
+typedef struct progress {
+    const char *title;
+    int64_t total;
+    double start, shown;
+    bool on;
+} progress;
 void progress_start(progress *p, const char *title, int64_t total, bool silent);
 void progress_show(progress *p, int64_t done, int64_t n_errors);
 void progress_end(progress *p);
