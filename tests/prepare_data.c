@@ -275,7 +275,8 @@ static int run_prompt_only(bool keep, const prep_pair *pairs, int64_t n)
 
 static void test_prompt_only(void)
 {
-    prep_pair only = pair("hi bye test hi bye", ""), longer = pair("hi hi hi hi hi hi hi hi", "bye");
+    prep_pair only = pair("hi bye test hi bye", "");
+    prep_pair longer = pair("hi hi hi hi hi hi hi hi", "bye");
     prep_pair three[] = { pair("hi", ""), pair("hi bye", ""), pair("hi bye test", "") };
     prep_pair mixed[] = { pair("hi bye test hi bye test", ""), pair("hi bye test hi", "test hi") };
     CHECK(run_prompt_only(false, &only, 1) == 0 && rows.n == 0);
@@ -416,7 +417,8 @@ static void test_json_texts(void)
     CHECK(completion_is("[{\"completion\":\"\\u0000x\"}]", "\0x", 2));
     CHECK(completion_is("{\"completion\":\"\\ud83d\\ude00\\n\\/\"}", "\xF0\x9F\x98\x80\n/", 6));
     CHECK(completion_is("{\"completion\":1,\"completion\":\"last\"}", "last", 4));
-    CHECK(completion_is("{\"completion\":\"a\",\"n\":[NaN,-Infinity,1e5,-0.5E-3,true,null]}", "a", 1));
+    CHECK(completion_is("{\"completion\":\"a\",\"n\":[NaN,-Infinity,1e5,-0.5E-3,true,null]}",
+                        "a", 1));
     CHECK(completion_is("{\"completion\":null,\"prompt\":5}", "", 0));
     CHECK(completion_is("{\"completion\":0.0,\"prompt\":5}", "", 0));
     CHECK(completion_is("{\"completion\":\"a\",\"prompt\":false}", "a", 1));

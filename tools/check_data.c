@@ -4,7 +4,7 @@
 #include "files.h"
 #include "hdf5_rows.h"
 #include <cjson/cJSON.h>
-#include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,11 +17,15 @@ typedef struct check {
     int problems;
 } check;
 
-static void problem(check *c, const char *format, const char *what)
+static void problem(check *c, const char *format, ...) LIKE_PRINTF(2, 3);
+static void problem(check *c, const char *format, ...)
 {
-    c->problems++;
-    printf(format, what);
+    va_list args;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
     putchar('\n');
+    c->problems++;
 }
 
 // ---- Hashes -------------------------------------------------------------------------------------
@@ -188,15 +192,16 @@ static bool check_tokens(samba_rows *rows, int32_t length, int64_t n, char *why,
 static void check_rows(check *c, const char *kind, int64_t i, int64_t n, int32_t length,
                        int64_t *least)
 {
-    char path[PATH_SIZE], name[64], reason[PATH_SIZE + 512];
+    char path[PATH_SIZE], reason[PATH_SIZE + 512] = "";
     fault why;
-    snprintf(name, sizeof name, "%s_%lld_of_%lld.hdf5", kind, (long long)i, (long long)n);
-    if (!make_path(path, &why, "%s/%s", c->folder, name)) return problem(c, "%s", why.text);
-    samba_rows *rows = samba_rows_open(path, SAMBA_ROWS_READ, length, false, reason, sizeof reason);
-    if (!rows) return problem(c, "%s", reason);
-    int64_t count = samba_rows_count(rows);
-    if (!check_tokens(rows, length, count, reason, sizeof reason)) problem(c, "%s", reason);
-    if (count < *least) *least = count;
+    samba_rows *rows = NULL;
+    if (!make_path(path, &why, "%s/%s_%lld_of_%lld.hdf5", c->folder, kind, (long long)i,
+                   (long long)n)) snprintf(reason, sizeof reason, "%.500s", why.text);
+    else rows = samba_rows_open(path, SAMBA_ROWS_READ, length, false, reason, sizeof reason);
+    int64_t count = rows ? samba_rows_count(rows) : 0;
+    if (!rows || !check_tokens(rows, length, count, reason, sizeof reason))
+        problem(c, "%s", reason);
+    if (rows && count < *least) *least = count;
     samba_rows_abandon(rows);
 }
 
@@ -205,10 +210,10 @@ static void check_kind(check *c, char *text, const char *kind, const char *n_key
 {
     int64_t n = yaml_whole(c, text, n_key), batch = yaml_whole(c, text, batch_key);
     int64_t length = yaml_whole(c, text, "max_seq_length"), least = INT64_MAX;
-    if (length < 1 || length > 1 << 24 || n > 1000000)
-        return problem(c, "metadata.yaml: max_seq_length or %s is out of range", n_key);
-    for (int64_t i = 1; i <= n; i++) check_rows(c, kind, i, n, (int32_t)length, &least);
-    if (n > 0) compare(c, least == batch, "the smallest file has %lld rows, not %lld", least,
+    bool sane = length >= 1 && length <= 1 << 24 && n <= 1000000;
+    if (!sane) problem(c, "metadata.yaml: max_seq_length or %s is out of range", n_key);
+    for (int64_t i = 1; sane && i <= n; i++) check_rows(c, kind, i, n, (int32_t)length, &least);
+    if (sane && n > 0) compare(c, least == batch, "the smallest file has %lld rows, not %lld", least,
                        batch);
 }
 
@@ -268,7 +273,8 @@ int check_data_main(int argc, char **argv)
     for (int at = 0; ok && at < argc;) {
         if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
             puts("usage: tools/samba check-data FOLDER [--max_seq_length N] [--batch_size N]\n"
-                 "           [--number_of_workers N] [--vocab_size N] [--model_type TEXT] [--eval]");
+                 "           [--number_of_workers N] [--vocab_size N] [--model_type TEXT]\n"
+                 "           [--eval]");
             return 0;
         }
         ok = read_word(&c, argc, argv, &at, &why);

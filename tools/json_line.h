@@ -527,7 +527,7 @@ bool prep_parse_line(const prep_json_rules *rules, const char *line, size_t size
     pairs->n = 0;
     pairs->text.size = 0;
     j.start = j.p = line;
-    j.end = line + size;
+    j.end = line + size - (size && line[size - 1] == '\n');
     j.text = &pairs->text;
     l.rules = rules;
     l.pairs = pairs;

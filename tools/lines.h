@@ -1,5 +1,6 @@
 // Lines of text files as Python reads them: \n, \r\n and \r end a line and become \n, bytes that
-// are not UTF-8 become U+FFFD. And lines dealt out to many files, shuffled or not, in little memory.
+// are not UTF-8 become U+FFFD. And lines dealt out to many files, shuffled or not, with little
+// memory.
 #ifndef SAMBA_LINES_H
 #define SAMBA_LINES_H
 

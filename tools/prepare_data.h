@@ -40,7 +40,7 @@ typedef struct run {
 
 // A line that is no pair: stops (false, with the line in why), or is collected and counted.
 bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why);
-// Writes them to json_load_failed_lines.log in the folder of the output, and the reasons to the log.
+// Writes them to json_load_failed_lines.log beside the output, and the reasons to the log.
 bool keep_bad_lines(run *r, fault *why);
 
 // Tokenizes lines into an HDF5 file. tell_bad: bad lines are news. *done: bytes read so far.
