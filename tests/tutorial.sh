@@ -116,7 +116,8 @@ cp $here/prompts.jsonl $here/folder/inner
 check 'reads folders' $guess --data_dir $here/folder
 check 'samples' $guess --data_dir $here/prompts.jsonl --temperature 1 --top_k 5 --top_p 0.9 --stream
 printf '{"promt": "x"}\n' >$here/wrong.jsonl
-check 'names the line without a prompt' fails_with "wrong.jsonl:1:" $guess --data_dir $here/wrong.jsonl
+check 'names the line without a prompt' fails_with "wrong.jsonl:1:" \
+    $guess --data_dir $here/wrong.jsonl
 printf '{"prompt": 5\n' >$here/broken.jsonl
 check 'names the line that is no JSON' fails_with "not JSON" $guess --data_dir $here/broken.jsonl
 check 'names a missing checkpoint' fails_with nowhere.ckpt $guess --checkpoint_name nowhere.ckpt \
