@@ -239,12 +239,17 @@ static void load_and_run(const bytes *b)
             CHECK(strlen(samba_error(s)) > 20);
             break;
         }
-        const char *names[4] = { "x", "label", "image", "ids" };
-        for (int i = 0; i < 4; i++) {
+        const char *names[5] = { "x", "label", "image", "ids", "row" };
+        for (int i = 0; i < 5; i++) {
             samba_tensor *t = samba__named(s, names[i]);
             if (t && samba_bytes(t) <= sizeof zero) samba_write(t, zero);
         }
-        if (s->rt->pef.microbatches <= 16) samba_run(s, 0);
+        if (s->rt->pef.microbatches <= 16 && !samba_run(s, 0)) {
+            samba_clear_error(s);
+            samba_run_graph(s, "rows", SAMBA_FWD);
+            samba_clear_error(s);
+            samba_run_graph(s, "table", SAMBA_FWD);
+        }
         samba_clear_error(s);
         samba_set(s, "lr", 0.5);
         samba_clear_error(s);
@@ -283,11 +288,18 @@ static void make_training(bool checkpoint)
     CHECK(samba_close(s) == 0);
 }
 
+// Two graphs; the second keeps rows in a cache.
 static void make_inference(void)
 {
     samba_session *s = quiet_session();
     samba_tensor *ids = samba_randint(s, "ids", 3, SAMBA_SHAPE(4));
+    samba_tensor *row = samba_zeros(s, "row", SAMBA_I32, SAMBA_SHAPE(4));
     samba_program p = { 0 };
+    samba_begin_graph(s, "rows");
+    samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(3, 2), 0.0f);
+    cache = samba_write_rows(cache, samba_embedding(ids, "table", 3, 2), row);
+    p.outputs[1] = samba_tanh(samba_linear(cache, "a", 2));
+    samba_begin_graph(s, "table");
     p.inference = true, p.pef = path;
     p.outputs[0] = samba_softmax(samba_linear(samba_embedding(ids, "table", 3, 2), "a", 2), 1);
     CHECK(samba_compile(s, &p) && samba_save(s, path));
@@ -593,6 +605,8 @@ static void lie_section_type(bytes *b) { put32(b, section_at(b, 0), 3); }
 static void lie_section_zero(bytes *b) { put32(b, section_at(b, 0), 0); }
 static void lie_section_order(bytes *b) { put32(b, section_at(b, 0), SAMBA_OPT); }
 static void lie_section_first(bytes *b) { put32(b, section_at(b, 1) + 4, 0); }
+static void lie_graph_name(bytes *b) { put32(b, section_at(b, 0) + 12, 0x7FFFFFFF); }
+static void lie_graph_cut(bytes *b) { put32(b, section_at(b, n_sections(b) - 1) + 12, 1); }
 static void lie_section_size(bytes *b) { put32(b, section_at(b, 0) + 8, 0xFFFFFFFFu); }
 static void lie_section_short(bytes *b)
 {
@@ -675,6 +689,8 @@ static const lie lies[] = {
     { "a section of no type", lie_section_zero, "section" },
     { "sections out of order", lie_section_order, "section" },
     { "a section that begins elsewhere", lie_section_first, "section" },
+    { "a graph without a name", lie_graph_name, "section" },
+    { "a graph that reads another one", lie_graph_cut, "graph" },
     { "a section of 2^32 nodes", lie_section_size, "section" },
     { "a node in no section", lie_section_short, "section" },
     { "symbols out of order", lie_unsorted, "" },
