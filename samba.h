@@ -2092,19 +2092,16 @@ SAMBA__INLINE float samba__inv_normal_cdf(float u)
 
 /* The most steps of k a block has (a multiple of 8) and the most rows (a multiple of 6) and columns
    a tile has: a panel should fit the first-level cache, a tile's block of A the second. */
-#ifndef SAMBA_GEMM_KC
-#ifdef SAMBA_SMALL
-#define SAMBA_GEMM_KC 32
+#if defined(SAMBA_SMALL)
+#define SAMBA__IS_SMALL 1
 #else
-#define SAMBA_GEMM_KC 512
+#define SAMBA__IS_SMALL 0
 #endif
+#if !defined(SAMBA_GEMM_KC)
+#define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 512)
 #endif
-#ifndef SAMBA_GEMM_MC
-#ifdef SAMBA_SMALL
-#define SAMBA_GEMM_MC 12
-#else
-#define SAMBA_GEMM_MC 258
-#endif
+#if !defined(SAMBA_GEMM_MC)
+#define SAMBA_GEMM_MC (SAMBA__IS_SMALL ? 12 : 258)
 #endif
 #ifndef SAMBA_GEMM_NC
 #define SAMBA_GEMM_NC 512
@@ -2114,21 +2111,13 @@ SAMBA__INLINE float samba__inv_normal_cdf(float u)
 #define SAMBA__GEMM_LOCAL \
     ((size_t)SAMBA_GEMM_KC * (SAMBA__GEMM_COLS + SAMBA_GEMM_MC) * sizeof(float))
 
-/* A matrix B that is computed rather than stored, such as the image patches of a convolution:
-   write B(p + u, j + v) to dst[u * dst_row + v] for all u < pc and v < jc. It is called once
-   per panel: jc <= 16, dst_row = 16, and the columns beyond jc are already zero. */
-typedef void (*samba__pack_fn)(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc,
-                               float *dst, int64_t dst_row);
-
-/* One product.  Strides say where elements are, so a transposed operand costs nothing to name. */
+/* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
 typedef struct samba__gemm {
     int64_t m, n, k;
     const float *a;             /* A(i,p) = a[i * a_row + p * a_col] */
     int64_t a_row, a_col;
-    const float *b;             /* B(p,j) = b[p * b_row + j * b_col], unless pack_b is given */
+    const float *b;             /* B(p,j) = b[p * b_row + j * b_col] */
     int64_t b_row, b_col;
-    samba__pack_fn pack_b;
-    const void *pack_ctx;
     float *c;                   /* C(i,j) = c[i * c_row + j]; overlaps no operand */
     int64_t c_row;
     const float *bias;          /* NULL, or n values: one per column */
@@ -2136,7 +2125,7 @@ typedef struct samba__gemm {
     bool accumulate;            /* add to C instead of overwriting it */
 } samba__gemm;
 
-/* The specification.  Everything below computes these very bits, only sooner. */
+/* The specification. Everything below computes these very bits, only sooner. */
 SAMBA__FN void samba__gemm_naive(const samba__gemm *g)
 {
     for (int64_t i = 0; i < g->m; i++) {
@@ -2176,7 +2165,6 @@ SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
         const float *b = s->b;
         float *c = s->c + i * s->c_row;
         float acc[SAMBA__GEMM_COLS] = { 0.0f };
-
         if (s->resume) memcpy(acc, c, (size_t)s->cols * sizeof(float));
         for (int64_t p = 0; p < s->kc; p++, a += s->a_col, b += s->b_row)
             for (int j = 0; j < SAMBA__GEMM_COLS; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
@@ -2211,54 +2199,48 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__store8(float *x, bool whole, __m256i mask,
    there reliably, so macros spell out the six rows. `rows` is a constant in each instantiation
    and the rows a short strip lacks vanish from its code. */
 #define SAMBA__EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
-#define SAMBA__ROW_BEGIN(r)                                                                       \
-    __m256 lo##r = _mm256_setzero_ps(), hi##r = _mm256_setzero_ps();                              \
-    if (r < rows && s->resume) {                                                                  \
-        lo##r = samba__load8(c + r * s->c_row, whole, mask_lo);                                   \
-        hi##r = samba__load8(c + r * s->c_row + 8, whole, mask_hi);                               \
+#define SAMBA__ROW_BEGIN(r) \
+    __m256 lo##r = _mm256_setzero_ps(), hi##r = _mm256_setzero_ps(); \
+    if (r < rows && s->resume) { \
+        lo##r = samba__load8(c + r * s->c_row, whole, mask_lo); \
+        hi##r = samba__load8(c + r * s->c_row + 8, whole, mask_hi); \
     }
-#define SAMBA__ROW_STEP(r)                                                                        \
-    if (r < rows) {                                                                               \
-        __m256 x = _mm256_broadcast_ss(a + r * a_row);                                            \
-        lo##r = _mm256_fmadd_ps(x, b_lo, lo##r);                                                  \
-        hi##r = _mm256_fmadd_ps(x, b_hi, hi##r);                                                  \
+#define SAMBA__ROW_STEP(r) \
+    if (r < rows) { \
+        __m256 x = _mm256_broadcast_ss(a + r * a_row); \
+        lo##r = _mm256_fmadd_ps(x, b_lo, lo##r); \
+        hi##r = _mm256_fmadd_ps(x, b_hi, hi##r); \
     }
-#define SAMBA__ROW_BIAS(r)                                                                        \
-    lo##r = _mm256_add_ps(lo##r, bias_lo);                                                        \
-    hi##r = _mm256_add_ps(hi##r, bias_hi);
-#define SAMBA__ROW_ROW_BIAS(r)                                                                    \
-    if (r < rows) {                                                                               \
-        __m256 x = _mm256_broadcast_ss(s->row_bias + i + r);                                      \
-        lo##r = _mm256_add_ps(lo##r, x);                                                          \
-        hi##r = _mm256_add_ps(hi##r, x);                                                          \
-    }
-#define SAMBA__ROW_END(r)                                                                         \
-    if (r < rows) {                                                                               \
-        samba__store8(c + r * s->c_row, whole, mask_lo, lo##r);                                   \
-        samba__store8(c + r * s->c_row + 8, whole, mask_hi, hi##r);                               \
+#define SAMBA__ROW_ADD(r, x_lo, x_hi) \
+    lo##r = _mm256_add_ps(lo##r, x_lo); \
+    hi##r = _mm256_add_ps(hi##r, x_hi);
+#define SAMBA__ROW_BIAS(r) SAMBA__ROW_ADD(r, b_lo, b_hi)
+#define SAMBA__ROW_END(r) \
+    if (r < rows) { \
+        if (s->row_bias) { \
+            __m256 x = _mm256_broadcast_ss(s->row_bias + i + r); \
+            SAMBA__ROW_ADD(r, x, x) \
+        } \
+        samba__store8(c + r * s->c_row, whole, mask_lo, lo##r); \
+        samba__store8(c + r * s->c_row + 8, whole, mask_hi, hi##r); \
     }
 
 SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, int64_t i, int rows)
 {
-    const float *a = s->a + i / SAMBA__GEMM_ROWS * s->a_strip;
-    const float *b = s->b;
+    const float *a = s->a + i / SAMBA__GEMM_ROWS * s->a_strip, *b = s->b;
     float *c = s->c + i * s->c_row;
     int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
     bool whole = s->cols == SAMBA__GEMM_COLS;
     __m256i mask_lo = samba__mask8(s->cols), mask_hi = samba__mask8(s->cols - 8);
-
     SAMBA__EACH_ROW(SAMBA__ROW_BEGIN)
     for (int64_t p = s->kc; p > 0; p--, a += a_col, b += b_row) {
         __m256 b_lo = _mm256_loadu_ps(b), b_hi = _mm256_loadu_ps(b + 8);
         SAMBA__EACH_ROW(SAMBA__ROW_STEP)
     }
     if (s->bias) {
-        __m256 bias_lo = samba__load8(s->bias, whole, mask_lo);
-        __m256 bias_hi = samba__load8(s->bias + 8, whole, mask_hi);
+        __m256 b_lo = samba__load8(s->bias, whole, mask_lo);
+        __m256 b_hi = samba__load8(s->bias + 8, whole, mask_hi);
         SAMBA__EACH_ROW(SAMBA__ROW_BIAS)
-    }
-    if (s->row_bias) {
-        SAMBA__EACH_ROW(SAMBA__ROW_ROW_BIAS)
     }
     SAMBA__EACH_ROW(SAMBA__ROW_END)
 }
@@ -2266,14 +2248,13 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, int64_t 
 #undef SAMBA__EACH_ROW
 #undef SAMBA__ROW_BEGIN
 #undef SAMBA__ROW_STEP
+#undef SAMBA__ROW_ADD
 #undef SAMBA__ROW_BIAS
-#undef SAMBA__ROW_ROW_BIAS
 #undef SAMBA__ROW_END
 
 SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
 {
     int64_t i = 0;
-
     for (; i + SAMBA__GEMM_ROWS <= s->rows; i += SAMBA__GEMM_ROWS) samba__strip_avx2(s, i, 6);
     switch (s->rows - i) {
     case 5: samba__strip_avx2(s, i, 5); break;
@@ -2289,7 +2270,6 @@ SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
 SAMBA__AVX2 SAMBA__KERNEL void samba__transpose8(const float *src, int64_t src_row, float *dst)
 {
     __m256 r[8], t[8];
-
     for (int j = 0; j < 4; j++) {   /* halves: rows j and j + 4 share a register */
         __m256 x = _mm256_loadu_ps(src + j * src_row);
         __m256 y = _mm256_loadu_ps(src + (j + 4) * src_row);
@@ -2357,10 +2337,6 @@ SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, in
                                  int64_t jc, float *dst, int isa)
 {
     if (jc < SAMBA__GEMM_COLS) memset(dst, 0, (size_t)(pc * SAMBA__GEMM_COLS) * sizeof(float));
-    if (g->pack_b) {
-        g->pack_b(g->pack_ctx, p, pc, j, jc, dst, SAMBA__GEMM_COLS);
-        return;
-    }
     const float *src = g->b + p * g->b_row + j * g->b_col;
     if (g->b_row == 1) {
         samba__pack_turned(src, g->b_col, pc, jc, dst, isa);
@@ -2389,13 +2365,11 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, i
                                   int64_t pc, float *dst)
 {
     const int64_t group = 4 * SAMBA__GEMM_ROWS;
-
     for (; ic > 0; i += group, ic -= group, dst += group * pc) {
         for (int64_t u = 0; u < pc; u++) {
             const float *src = g->a + i * g->a_row + (p + u) * g->a_col;
             float *to = dst + u * SAMBA__GEMM_ROWS;
             int64_t left = ic < group ? ic : group;
-
             for (; left >= SAMBA__GEMM_ROWS && g->a_row == 1; left -= SAMBA__GEMM_ROWS) {
                 memcpy(to, src, SAMBA__GEMM_ROWS * sizeof(float));
                 src += SAMBA__GEMM_ROWS;
@@ -2410,7 +2384,6 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, i
 
 /* ---- tiles --------------------------------------------------------------------------------- */
 
-
 /* How C is cut: `down` bands of strips by `across` bands of panels. */
 typedef struct samba__grid {
     int64_t strips, panels, down, across;
@@ -2423,7 +2396,6 @@ SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
 {
     int64_t worth = m * n / ((1 << 17) / (k + 1) + 1), wanted = 1;
     samba__grid t;
-
     while (wanted < 8 && wanted * 2 <= worth) wanted *= 2;
     t.strips = samba__ceil_div(m, SAMBA__GEMM_ROWS);
     t.panels = samba__ceil_div(n, SAMBA__GEMM_COLS);
@@ -2455,9 +2427,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     bool last = p + kc >= g->k;
     /* Packing pays when it is reused: by many panels for A, by several strips for B. */
     bool rows = g->a_col == 1, pack_a = !rows || j1 - j0 >= 16 * SAMBA__GEMM_COLS;
-    bool pack_b = g->pack_b || g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
+    bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
     samba__sweep s;
-
     s.rows = i1 - i0;
     s.kc = kc;
     s.a = pack_a ? strips : g->a + i0 * g->a_row + p;
@@ -2485,21 +2456,19 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     }
 }
 
-/* Compute tiles [begin,end).  local: SAMBA__GEMM_LOCAL bytes of the calling thread's own. */
+/* Compute tiles [begin,end). local: SAMBA__GEMM_LOCAL bytes of the calling thread's own. */
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, SAMBA_GEMM_KC)), 8) * 8;
-
     for (; begin < end; begin++) {
         int64_t band = begin % t.down, column = begin / t.down;
         int64_t i0 = t.strips * band / t.down * SAMBA__GEMM_ROWS;
         int64_t i1 = t.strips * (band + 1) / t.down * SAMBA__GEMM_ROWS;
         int64_t j0 = t.panels * column / t.across * SAMBA__GEMM_COLS;
         int64_t j1 = t.panels * (column + 1) / t.across * SAMBA__GEMM_COLS;
-
         i1 = i1 < g->m ? i1 : g->m;
         j1 = j1 < g->n ? j1 : g->n;
         for (int64_t p = 0; p < k; p += kc)
@@ -2509,20 +2478,17 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 
 /* ==== [ops] =================================================================================== */
 
-/* Builders record or compute through this one seam; it is defined in [graph], where the host half
-   lives. */
+/* Builders record or compute through this one seam, which [graph] defines. Without a host half they
+   give NULL. */
 #if defined(SAMBA_RUNTIME_ONLY)
-SAMBA__FN samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
-                                    int32_t n_in,
-                                    const int32_t *attr, int32_t n_attr, samba_tensor **outs)
-{
-    (void)s, (void)op, (void)in, (void)n_in, (void)attr, (void)n_attr, (void)outs;
-    return NULL;
-}
+#define samba__emit(s, op, in, n_in, attr, n_attr, outs) \
+    ((void)(s), (void)(op), (void)(in), (void)(attr), (void)(n_attr), (samba_tensor *)NULL)
+#define SAMBA__FAIL(list) ((void)0)
 #else
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
-                                 int32_t n_in,
-                                 const int32_t *attr, int32_t n_attr, samba_tensor **outs);
+                                 int32_t n_in, const int32_t *attr, int32_t n_attr,
+                                 samba_tensor **outs);
+#define SAMBA__FAIL(list) samba_fail list
 #endif
 
 SAMBA__FN samba_tensor *samba__emit1(int32_t op, samba_tensor *x, const int32_t *attr,
@@ -2667,27 +2633,20 @@ enum {
 #define SAMBA__NO_SECOND(name) \
     SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
 
-#if defined(SAMBA_RUNTIME_ONLY)
-SAMBA__FN void samba__no_second(samba_vjp *g, const char *name) { (void)g, (void)name; }
 SAMBA__FN samba_tensor *samba__bad_axis(const samba_tensor *x, const char *op, int32_t axis)
 {
     (void)x, (void)op, (void)axis;
-    return NULL;
-}
-#else
-SAMBA__FN samba_tensor *samba__bad_axis(const samba_tensor *x, const char *op, int32_t axis)
-{
-    samba_fail(x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; it has %d "
-               "dimensions", op, x->name, (int)x->dtype, &x->shape, axis, x->shape.ndim);
+    SAMBA__FAIL((x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; it has %d "
+                 "dimensions", op, x->name, (int)x->dtype, &x->shape, axis, x->shape.ndim));
     return NULL;
 }
 SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
 {
-    samba_fail(g->session, SAMBA_EOP, "%s has no gradient: a second derivative through this op is "
-               "not offered; "
-               "build the expression from elementwise ops, matmul and sums instead", name);
+    (void)g, (void)name;
+    SAMBA__FAIL((g->session, SAMBA_EOP, "%s has no gradient: a second derivative through this op "
+                 "is not offered; build the expression from elementwise ops, matmul and sums "
+                 "instead", name));
 }
-#endif
 
 SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
 {
@@ -2811,27 +2770,30 @@ SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
-SAMBA__INLINE float samba__row_sum(const float *x, int64_t n)
-{
-    float lane[SAMBA__LANES] = { 0 };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++) lane[l] += x[i + l];
+/* The function that sums a row: `next` is the sum s of a lane with its next element, number i. */
+#define SAMBA__ROW_SUM(name, parameters, next) \
+    SAMBA__INLINE float name parameters \
+    { \
+        float lane[SAMBA__LANES] = { 0 }; \
+        int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1); \
+        for (int64_t at = 0; at < whole; at += SAMBA__LANES) { \
+            for (int l = 0; l < SAMBA__LANES; l++) { \
+                int64_t i = at + l; \
+                float s = lane[l]; \
+                lane[l] = next; \
+            } \
+        } \
+        for (int64_t i = whole; i < n; i++) { \
+            float s = lane[i - whole]; \
+            lane[i - whole] = next; \
+        } \
+        return samba__lanes_sum(lane); \
     }
-    for (int64_t i = whole; i < n; i++) lane[i - whole] += x[i];
-    return samba__lanes_sum(lane);
-}
-
-SAMBA__INLINE float samba__row_dot(const float *x, const float *y, int64_t n)
-{
-    float lane[SAMBA__LANES] = { 0 };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[i + l], y[i + l], lane[l]);
-    }
-    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i], y[i], lane[i - whole]);
-    return samba__lanes_sum(lane);
-}
+SAMBA__ROW_SUM(samba__row_sum, (const float *x, int64_t n), s + x[i])
+SAMBA__ROW_SUM(samba__row_dot, (const float *x, const float *y, int64_t n),
+               samba__fma(x[i], y[i], s))
+SAMBA__ROW_SUM(samba__row_dot3, (const float *x, const float *y, const float *z, int64_t n),
+               samba__fma(x[i] * y[i], z[i], s))
 
 /* Bits that order as the floats do; the largest integer is the same in any order, so no lanes are
    needed. A NaN's magnitude is above infinity's: that is how a row with one has the maximum NaN. */
@@ -2846,20 +2808,6 @@ SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
     }
     top = top >> 31 ? top ^ 0x80000000u : ~top;
     return samba__bits_float(size > 0x7f800000u ? 0x7fc00000u : top);
-}
-
-/* sum of x y z */
-SAMBA__INLINE float samba__row_dot3(const float *x, const float *y, const float *z, int64_t n)
-{
-    float lane[SAMBA__LANES] = { 0 };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++)
-            lane[l] = samba__fma(x[i + l] * y[i + l], z[i + l], lane[l]);
-    }
-    for (int64_t i = whole; i < n; i++)
-        lane[i - whole] = samba__fma(x[i] * y[i], z[i], lane[i - whole]);
-    return samba__lanes_sum(lane);
 }
 
 /* sum of e^(x - top), a run at a time so that the exponentials are computed side by side */
@@ -2931,6 +2879,17 @@ SAMBA__FN int64_t samba__stretched_step(const samba_shape *x, int32_t n, int32_t
 {
     int32_t own = i - (n - x->ndim);
     return own < 0 || x->dim[own] == 1 ? 0 : samba__inner(x, own);
+}
+
+/* Where x is at element `index` of the first n dimensions of y, which x is stretched to. */
+SAMBA__FN int64_t samba__stretched_at(const samba_shape *x, const samba_shape *y, int32_t n,
+                                      int64_t index)
+{
+    int64_t at = 0;
+    for (int32_t i = n - 1; i >= 0; index /= y->dim[i--]) {
+        at += index % y->dim[i] * samba__stretched_step(x, y->ndim, i);
+    }
+    return at;
 }
 
 SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const samba_spec *in,
@@ -3723,18 +3682,6 @@ SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
     w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
 }
 
-/* Index of the matrix of x that element i of the broadcast batch uses. */
-SAMBA__FN int64_t samba__batch_index(const samba_shape *batch, const samba_shape *x, int64_t i)
-{
-    int64_t at = 0, step = 1;
-    for (int32_t d = batch->ndim - 1, dx = x->ndim - 1; dx >= 0; d--, dx--) {
-        at += x->dim[dx] == 1 ? 0 : i % batch->dim[d] * step;
-        step *= x->dim[dx];
-        i /= batch->dim[d];
-    }
-    return at;
-}
-
 SAMBA__FN void samba__matmul_batches(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec, a->attr);
@@ -3748,8 +3695,8 @@ SAMBA__FN void samba__matmul_batches(const samba_args *a)
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
-        g.a = a->in[0] + samba__batch_index(&p.batch, &p.a_batch, i) * p.m * p.k;
-        g.b = a->in[1] + samba__batch_index(&p.batch, &p.b_batch, i) * p.n * p.k;
+        g.a = a->in[0] + samba__stretched_at(&p.a_batch, &p.batch, p.batch.ndim, i) * p.m * p.k;
+        g.b = a->in[1] + samba__stretched_at(&p.b_batch, &p.batch, p.batch.ndim, i) * p.n * p.k;
         g.c = a->out[0] + i * p.m * p.n;
         samba__gemm_run(&g, u - i * tiles, end - i * tiles, a->local, a->isa);
     }
@@ -4181,20 +4128,29 @@ SAMBA__FN void samba__pad_vjp(samba_vjp *g)
     g->din[0] = samba__emit1(SAMBA__OP_slice, g->dout[0], attr, n);
 }
 
-/* cat: attribute axis; each dx is its slice of dy */
-SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis)
+/* cat: attribute axis; each dx is its slice of dy. Too many are joined with the result in front. */
+SAMBA__FN samba_tensor *samba__join(samba_tensor *const *xs, int32_t n, int32_t axis, bool stack)
 {
     samba_tensor *in[SAMBA_MAX_IN];
-    int32_t used = 0, m = 0;
-    if (n < 1 || !xs || !xs[0]) return NULL;
-    int32_t attr = samba__wrap_axis(xs[0], axis);
-    if (n == 1) return xs[0];
-    while (used < n) {                  /* too many: join some, go on with the result in front */
-        for (; used < n && m < SAMBA_MAX_IN; m++) in[m] = xs[used++];
-        in[0] = samba__emit(xs[0]->session, SAMBA__OP_cat, in, m, &attr, 1, NULL);
-        m = 1;
+    int32_t m = 0;
+    for (int32_t i = 0; i < n; m = 1) {
+        for (; i < n && m < SAMBA_MAX_IN; i++) {
+            in[m++] = stack ? samba_unsqueeze(xs[i], axis) : xs[i];
+        }
+        if (!in[0]) return NULL;
+        if (m > 1) in[0] = samba__emit(in[0]->session, SAMBA__OP_cat, in, m, &axis, 1, NULL);
     }
     return in[0];
+}
+SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis)
+{
+    if (n < 1 || !xs || !xs[0]) return NULL;
+    return samba__join(xs, n, samba__wrap_axis(xs[0], axis), false);
+}
+SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis)
+{
+    if (n < 1 || !xs || !xs[0]) return NULL;
+    return samba__join(xs, n, axis < 0 ? axis + xs[0]->shape.ndim + 1 : axis, true);
 }
 SAMBA__FN bool samba__cat_shape(samba_call *c)
 {
@@ -4247,22 +4203,6 @@ SAMBA__FN void samba__cat_vjp(samba_vjp *g)
         at += n;
     }
 }
-SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis)
-{
-    samba_tensor *joined = NULL;
-    if (n < 1 || !xs || !xs[0]) return NULL;
-    int32_t at = axis < 0 ? axis + xs[0]->shape.ndim + 1 : axis;
-    joined = samba_unsqueeze(xs[0], at);
-    for (int32_t i = 1; i < n; i += SAMBA_MAX_IN - 1) {
-        samba_tensor *in[SAMBA_MAX_IN];
-        int32_t m = 0;
-        in[m++] = joined;
-        for (int32_t k = i; k < n && m < SAMBA_MAX_IN; k++) in[m++] = samba_unsqueeze(xs[k], at);
-        joined = samba_cat(in, m, at);
-    }
-    return joined;
-}
-
 /* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; dx adds up dy ---- */
 
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index)
@@ -5887,7 +5827,6 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
     const samba_shape *q = &a->in_spec[at->first].shape;
-    int64_t offset = 0, step = 1;
     at->args = a;
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
     at->ds = at->p + SAMBA__ATTEND_BLOCK;
@@ -5896,13 +5835,9 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     at->v = a->in[at->first + 2] + b * at->S * at->E;
     if (at->mask >= a->n_in || !a->in[at->mask]) return;
     const samba_shape *m = &a->in_spec[at->mask].shape;
-    for (int32_t i = m->ndim - 1, iq = q->ndim - 1; i >= 0; i--, iq--) {
-        int64_t my_step = m->dim[i] == 1 ? 0 : step;
-        if (i == m->ndim - 1) at->s_step = my_step;
-        else if (i == m->ndim - 2) at->t_step = my_step;
-        else offset += b % q->dim[iq] * my_step, b /= q->dim[iq];
-        step *= m->dim[i];
-    }
+    int64_t offset = samba__stretched_at(m, q, q->ndim - 2, b);
+    at->t_step = samba__stretched_step(m, q->ndim, q->ndim - 2);
+    at->s_step = samba__stretched_step(m, q->ndim, q->ndim - 1);
     if (a->in_spec[at->mask].dtype == SAMBA_F32) at->mask_f32 = a->in[at->mask] + offset;
     else at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
@@ -6167,8 +6102,8 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     if (!dy) dy = samba_full(g->session, g->out[0]->shape, 0.0f);
     samba_tensor *in[8] = { dy,        g->in[0],  g->in[1], g->in[2],
                             g->out[0], g->out[1], mask,     g->dout[1] };
-    samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8, g->attr, 2,
-                g->din);
+    g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8,
+                            g->attr, 2, g->din);
 }
 
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
