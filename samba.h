@@ -2633,12 +2633,18 @@ enum {
 #define SAMBA__NO_SECOND(name) \
     SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
 
-SAMBA__FN samba_tensor *samba__bad_axis(const samba_tensor *x, const char *op, int32_t axis)
+/* Counts an axis of an op from the front: one of the dimensions of x and `more`. False after a
+   failure, or if x is NULL because something failed before. */
+SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *axis, int32_t more)
 {
-    (void)x, (void)op, (void)axis;
+    if (!x) return false;
+    int32_t given = *axis, n = x->shape.ndim + more;
+    if (given < 0) *axis += n;
+    if (*axis >= 0 && *axis < n && n <= SAMBA_MAX_DIMS) return true;
+    (void)op;
     SAMBA__FAIL((x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; it has %d "
-                 "dimensions", op, x->name, (int)x->dtype, &x->shape, axis, x->shape.ndim));
-    return NULL;
+                 "dimensions", op, x->name, (int)x->dtype, &x->shape, given, x->shape.ndim));
+    return false;
 }
 SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
 {
@@ -3331,47 +3337,32 @@ typedef struct samba__folding {
     int64_t n_out, n_kept;              /* outputs; outputs without the innermost group */
     int64_t runs;                       /* runs (or rows) that make one output */
     int64_t piece, n_pieces;            /* runs per piece */
-    int32_t n_k, n_r;                   /* dimensions that are kept, and reduced */
-    int64_t k_dim[SAMBA_MAX_DIMS], k_step[SAMBA_MAX_DIMS];
-    int64_t r_dim[SAMBA_MAX_DIMS], r_step[SAMBA_MAX_DIMS];
+    samba__walk kept, reduced;          /* the other axes */
 } samba__folding;
 
 SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int32_t mask)
 {
+    const int64_t piece = SAMBA__FOLD_PIECE;
     int32_t last = x->ndim - 1;
     memset(f, 0, sizeof *f);
+    f->kept.n_in = f->reduced.n_in = 1;
     f->rows = last < 0 || (mask >> last & 1);
     f->inner = f->n_kept = f->runs = 1;
     for (; last >= 0 && (mask >> last & 1) == (int32_t)f->rows; last--) f->inner *= x->dim[last];
     for (int32_t i = 0; i <= last; i++) {
         int64_t step = samba__inner(x, i);
-        if (mask >> i & 1) {
-            f->r_dim[f->n_r] = x->dim[i], f->r_step[f->n_r++] = step;
-            f->runs *= x->dim[i];
-        } else {
-            f->k_dim[f->n_k] = x->dim[i], f->k_step[f->n_k++] = step;
-            f->n_kept *= x->dim[i];
-        }
+        bool gone = mask >> i & 1;
+        samba__walk_push(gone ? &f->reduced : &f->kept, x->dim[i], &step);
+        *(gone ? &f->runs : &f->n_kept) *= x->dim[i];
     }
-    f->cut = f->rows && f->runs == 1 && f->inner > SAMBA__FOLD_PIECE;
+    f->cut = f->rows && f->runs == 1 && f->inner > piece;
     if (f->cut) {
-        f->runs = samba__ceil_div(f->inner, SAMBA__FOLD_PIECE);
-        f->r_dim[0] = f->runs, f->r_step[0] = SAMBA__FOLD_PIECE, f->n_r = 1;
+        f->runs = samba__ceil_div(f->inner, piece);
+        samba__walk_push(&f->reduced, f->runs, &piece);
     }
     f->n_out = f->rows ? f->n_kept : f->n_kept * f->inner;
-    f->piece = f->rows ? samba__max64(1, SAMBA__FOLD_PIECE / f->inner) : SAMBA__FOLD_ROWS;
+    f->piece = f->rows ? samba__max64(1, piece / f->inner) : SAMBA__FOLD_ROWS;
     f->n_pieces = samba__ceil_div(f->runs, f->piece);
-}
-
-SAMBA__FN int64_t samba__offset_of(int64_t index, int32_t n, const int64_t *dim,
-                                   const int64_t *step)
-{
-    int64_t at = 0;
-    for (int32_t i = n - 1; i >= 0; i--) {
-        at += index % dim[i] * step[i];
-        index /= dim[i];
-    }
-    return at;
 }
 
 SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
@@ -3420,74 +3411,63 @@ SAMBA__INLINE float samba__fold_rows(const samba__folding *f, samba__fold kind, 
 {
     float value = 0.0f;
     for (int64_t r = begin; r < end; r++) {
-        int64_t n = f->cut ? samba__min64(SAMBA__FOLD_PIECE, f->inner - r * SAMBA__FOLD_PIECE)
-            : f->inner;
-        float run = samba__fold_one(kind, x + samba__offset_of(r, f->n_r, f->r_dim, f->r_step), n);
+        int64_t at, n = f->inner;
+        if (f->cut) n = samba__min64(SAMBA__FOLD_PIECE, n - r * SAMBA__FOLD_PIECE);
+        samba__walk_seek(&f->reduced, r, &at);
+        float run = samba__fold_one(kind, x + at, n);
         value = r == begin ? run : samba__fold_two(kind, value, run);
     }
     return value;
 }
 
-/* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
+/* One piece of up to 64 neighboring outputs whose innermost axis is kept, divided by count. */
 SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind, const float *x,
-                                       int64_t begin, int64_t end, float *y, int64_t n)
+                                       int64_t begin, int64_t end, float *y, int64_t n, float count)
 {
     bool squares = kind == SAMBA__FOLD_SQUARES;
     float acc[SAMBA__FOLD_COLUMNS];
-    for (int64_t r = begin; r < end; r++) {
-        const float *row = x + samba__offset_of(r, f->n_r, f->r_dim, f->r_step);
+    for (int64_t r = begin, at; r < end; r++) {
+        samba__walk_seek(&f->reduced, r, &at);
         for (int64_t j = 0; j < n; j++) {
-            float v = row[j];
+            float v = x[at + j];
             if (r == begin) acc[j] = squares ? v * v : v;
             else acc[j] = squares ? samba__fma(v, v, acc[j]) : samba__fold_two(kind, acc[j], v);
         }
     }
-    for (int64_t j = 0; j < n; j++) y[j] = acc[j];
+    for (int64_t j = 0; j < n; j++) y[j] = acc[j] / count;
 }
 
-SAMBA__KERNEL void samba__fold_phase0(const samba_args *a, const samba__folding *f,
-                                      samba__fold kind, float *y)
+SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding *f,
+                                      samba__fold kind, float *y, float count)
 {
     int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__FOLD_COLUMNS);
-    for (int64_t u = a->begin; u < a->end; u++) {
+    for (int64_t u = a->begin, from; u < a->end; u++) {
         int64_t p = u / blocks % f->n_pieces, kept = u / blocks / f->n_pieces, first = p * f->piece;
         int64_t last = samba__min64(first + f->piece, f->runs);
-        const float *x = a->in[0] + samba__offset_of(kept, f->n_k, f->k_dim, f->k_step);
-        if (f->rows) {
-            y[p * f->n_out + kept] = samba__fold_rows(f, kind, x, first, last);
-        } else {
-            int64_t j = u % blocks * SAMBA__FOLD_COLUMNS;
-            samba__fold_columns(f, kind, x + j, first, last, y + p * f->n_out + kept * f->inner + j,
-                                samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j));
-        }
+        int64_t j = u % blocks * SAMBA__FOLD_COLUMNS;
+        float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
+        samba__walk_seek(&f->kept, kept, &from);
+        if (f->rows) *to = samba__fold_rows(f, kind, a->in[0] + from, first, last) / count;
+        else samba__fold_columns(f, kind, a->in[0] + from + j, first, last, to,
+                                 samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j), count);
     }
 }
 
+/* Only a mean has a count other than 1, by which its last sum is divided. */
 SAMBA__KERNEL void samba__fold_run(const samba_args *a, samba__fold kind)
 {
     samba__folding f;
-    bool mean = kind == SAMBA__FOLD_MEAN;
     samba__folding_open(&f, &a->in_spec[0].shape, a->attr[0]);
-    float *y = f.n_pieces > 1 ? (float *)a->scratch : a->out[0];
-    float count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
-    if (a->phase == 0) {
-        samba__fold_phase0(a, &f, kind, y);
-        if (f.n_pieces > 1 || !mean) return;
-    }
-    int64_t blocks = samba__ceil_div(f.inner, SAMBA__FOLD_COLUMNS);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t first = u, n = 1;
-        if (a->phase == 0 && !f.rows) {             /* a unit was a block of columns */
-            first = u / blocks * f.inner + u % blocks * SAMBA__FOLD_COLUMNS;
-            n = samba__min64(SAMBA__FOLD_COLUMNS, f.inner - u % blocks * SAMBA__FOLD_COLUMNS);
+    float *sums = (float *)a->scratch, count = 1.0f;
+    if (kind == SAMBA__FOLD_MEAN) count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
+    if (f.n_pieces == 1) samba__fold_pieces(a, &f, kind, a->out[0], count);
+    else if (a->phase == 0) samba__fold_pieces(a, &f, kind, sums, 1.0f);
+    else for (int64_t o = a->begin; o < a->end; o++) {
+        float value = sums[o];
+        for (int64_t p = 1; p < f.n_pieces; p++) {
+            value = samba__fold_two(kind, value, sums[p * f.n_out + o]);
         }
-        for (int64_t o = first; o < first + n; o++) {
-            float value = y[o];
-            for (int64_t p = 1; p < f.n_pieces; p++) {
-                value = samba__fold_two(kind, value, y[p * f.n_out + o]);
-            }
-            a->out[0][o] = mean ? value / count : value;
-        }
+        a->out[0][o] = value / count;
     }
 }
 
@@ -3828,38 +3808,30 @@ SAMBA__FN void samba__reshape_vjp(samba_vjp *g)
 
 SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis)
 {
-    if (!x) return NULL;
+    if (!samba__find_axis(x, "flatten", &from_axis, 0)) return NULL;
     samba_shape shape = x->shape;
-    shape.ndim = samba__wrap_axis(x, from_axis) + 1;
-    if (shape.ndim < 1 || shape.ndim > x->shape.ndim) {
-        return samba__bad_axis(x, "flatten", from_axis);
-    }
-    shape.dim[shape.ndim - 1] = -1;
+    shape.ndim = from_axis + 1;
+    shape.dim[from_axis] = -1;
     return samba_reshape(x, shape);
 }
 
 /* Removing an axis that is not 1 is refused by reshape's own rule. */
 SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis)
 {
-    if (!x) return NULL;
     samba_shape shape = samba_scalar_shape();
-    int32_t gone = samba__wrap_axis(x, axis);
-    if (gone < 0 || gone >= x->shape.ndim) return samba__bad_axis(x, "squeeze", axis);
+    if (!samba__find_axis(x, "squeeze", &axis, 0)) return NULL;
     for (int32_t i = 0; i < x->shape.ndim; i++) {
-        if (i != gone) samba__push_dim(&shape, x->shape.dim[i]);
+        if (i != axis) samba__push_dim(&shape, x->shape.dim[i]);
     }
     return samba_reshape(x, shape);
 }
 
 SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis)
 {
-    if (!x) return NULL;
     samba_shape shape = samba_scalar_shape();
-    int32_t fresh = axis < 0 ? axis + x->shape.ndim + 1 : axis;
-    bool fits = fresh >= 0 && fresh <= x->shape.ndim && x->shape.ndim < SAMBA_MAX_DIMS;
-    if (!fits) return samba__bad_axis(x, "unsqueeze", axis);
+    if (!samba__find_axis(x, "unsqueeze", &axis, 1)) return NULL;
     for (int32_t i = 0; i <= x->shape.ndim; i++) {
-        if (i == fresh) samba__push_dim(&shape, 1);
+        if (i == axis) samba__push_dim(&shape, 1);
         if (i < x->shape.ndim) samba__push_dim(&shape, x->shape.dim[i]);
     }
     return samba_reshape(x, shape);
@@ -3881,11 +3853,14 @@ SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64
 {
     const samba_shape *out = &a->out_spec[0].shape;
     int32_t last = out->ndim ? out->ndim - 1 : 0;
-    int64_t dim[SAMBA_MAX_DIMS], n = out->ndim ? out->dim[last] : 1;
-    for (int32_t i = 0; i < last; i++) dim[i] = out->dim[i];
+    int64_t at, n = out->ndim ? out->dim[last] : 1;
+    samba__walk w;
+    memset(&w, 0, sizeof w);
+    w.n_in = 1;
+    for (int32_t i = 0; i < last; i++) samba__walk_push(&w, out->dim[i], &step[i]);
     for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t at = start + samba__offset_of(u, last, dim, step);
-        samba__copy_run(samba__out_bytes(a, u * n), 1, samba__in_bytes(a, 0, at),
+        samba__walk_seek(&w, u, &at);
+        samba__copy_run(samba__out_bytes(a, u * n), 1, samba__in_bytes(a, 0, start + at),
                         out->ndim ? step[last] : 1, n, samba_dtype_size(a->out_spec[0].dtype));
     }
 }
@@ -3909,12 +3884,12 @@ SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes)
 }
 SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1)
 {
-    if (!x) return NULL;
+    if (!samba__find_axis(x, "transpose", &axis0, 0)) return NULL;
+    if (!samba__find_axis(x, "transpose", &axis1, 0)) return NULL;
     samba_shape axes = x->shape;
-    int32_t i = samba__wrap_axis(x, axis0), j = samba__wrap_axis(x, axis1);
-    if (i < 0 || i >= axes.ndim) return samba__bad_axis(x, "transpose", axis0);
-    if (j < 0 || j >= axes.ndim) return samba__bad_axis(x, "transpose", axis1);
-    for (int32_t k = 0; k < axes.ndim; k++) axes.dim[k] = k == i ? j : k == j ? i : k;
+    for (int32_t k = 0; k < axes.ndim; k++) axes.dim[k] = k;
+    axes.dim[axis0] = axis1;
+    axes.dim[axis1] = axis0;
     return samba_permute(x, axes);
 }
 SAMBA__FN bool samba__permute_shape(samba_call *c)
@@ -3952,14 +3927,12 @@ SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t b
                                         int32_t step)
 {
     int32_t attr[3 * SAMBA_MAX_DIMS];
-    if (!x) return NULL;
-    int32_t cut = samba__wrap_axis(x, axis);
-    if (cut < 0 || cut >= x->shape.ndim) return samba__bad_axis(x, "slice", axis);
+    if (!samba__find_axis(x, "slice", &axis, 0)) return NULL;
     for (int32_t i = 0; i < x->shape.ndim; i++) {
         int32_t d = x->shape.dim[i];
-        attr[3 * i] = i == cut ? (begin < 0 ? begin + d : begin) : 0;
-        attr[3 * i + 1] = i == cut ? (end < 0 ? end + d : end > d ? d : end) : d;
-        attr[3 * i + 2] = i == cut ? step : 1;
+        attr[3 * i] = i != axis ? 0 : begin < 0 ? begin + d : begin;
+        attr[3 * i + 1] = i != axis ? d : end < 0 ? end + d : end > d ? d : end;
+        attr[3 * i + 2] = i != axis ? 1 : step;
     }
     return samba__emit1(SAMBA__OP_slice, x, attr, 3 * x->shape.ndim);
 }
@@ -4005,15 +3978,14 @@ SAMBA__FN void samba__slice_vjp(samba_vjp *g)
 SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis,
                                   samba_tensor **parts, int32_t max_parts)
 {
-    int32_t n = 0, at = samba__wrap_axis(x, axis);
-    if (!x || at < 0 || at >= x->shape.ndim || size < 1) {
-        if (x) samba_slice(x, axis, 0, size, 1);    /* reports what is wrong */
-        for (int32_t i = 0; i < max_parts; i++) parts[i] = NULL;
-        return 0;
-    }
-    for (int32_t begin = 0; begin < x->shape.dim[at] && n < max_parts; begin += size) {
-        int32_t left = x->shape.dim[at] - begin;
-        parts[n++] = samba_slice(x, at, begin, begin + (left < size ? left : size), 1);
+    int32_t n = 0;
+    for (int32_t i = 0; i < max_parts; i++) parts[i] = NULL;
+    if (!samba__find_axis(x, "slice", &axis, 0)) return 0;
+    if (size < 1) samba_slice(x, axis, 0, size, 1);     /* reports what is wrong */
+    for (int32_t begin = 0; size > 0 && begin < x->shape.dim[axis] && n < max_parts; n++) {
+        int32_t left = x->shape.dim[axis] - begin, end = begin + (left < size ? left : size);
+        parts[n] = samba_slice(x, axis, begin, end, 1);
+        begin = end;
     }
     return n;
 }
