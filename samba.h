@@ -1684,8 +1684,7 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
 
 /* ==== [math] ================================================================================ */
 
-/*
-   The C library's expf differs from machine to machine; a checkpoint must not. So the library has
+/* The C library's expf differs from machine to machine; a checkpoint must not. So the library has
    its own functions, built only from float +, -, *, /, fma and integer operations: each of these
    has exactly one correct result, hence so has every formula below, on every compiler, one element
    or eight at a time. Three rules keep it so; code that uses this chapter obeys them too:
@@ -1704,34 +1703,16 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
       softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 2.7   sin, cos 1.4   inv_normal_cdf 4.9
       pow 1.1 + |y log x| / 14, a relative error below 5 10^-7
 
-   The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero.
-*/
-#define SAMBA__INF samba__as_float(0x7f800000u)
-#define SAMBA__NAN samba__as_float(0x7fc00000u)
-
-SAMBA__INLINE uint32_t samba__as_bits(float x)
-{
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-SAMBA__INLINE float samba__as_float(uint32_t u)
-{
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
+   The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero. */
+#define SAMBA__INF samba__bits_float(0x7f800000u)
+#define SAMBA__NAN samba__bits_float(0x7fc00000u)
 
 /* a*b, rounded, out of reach of fusion. (-0 becomes +0.) */
-SAMBA__INLINE float samba__mul(float a, float b)
-{
-    return samba__fma(a, b, 0.0f);
-}
+SAMBA__INLINE float samba__mul(float a, float b) { return samba__fma(a, b, 0.0f); }
 
 SAMBA__INLINE float samba__abs(float x)
 {
-    return samba__as_float(samba__as_bits(x) & 0x7fffffffu);
+    return samba__bits_float(samba__float_bits(x) & 0x7fffffffu);
 }
 
 /* |x|, at most limit: keeps the arms that do not count finite. */
@@ -1744,14 +1725,11 @@ SAMBA__INLINE float samba__abs_upto(float x, float limit)
 /* The magnitude y >= 0 with the sign of x. */
 SAMBA__INLINE float samba__with_sign(float y, float x)
 {
-    return samba__as_float(samba__as_bits(y) | (samba__as_bits(x) & 0x80000000u));
+    return samba__bits_float(samba__float_bits(y) | (samba__float_bits(x) & 0x80000000u));
 }
 
 /* y = f(x), or the one NaN if x is any NaN. */
-SAMBA__INLINE float samba__unless_nan(float x, float y)
-{
-    return x == x ? y : SAMBA__NAN;
-}
+SAMBA__INLINE float samba__unless_nan(float x, float y) { return x == x ? y : SAMBA__NAN; }
 
 /* c0 + c1 x + c2 x^2 + c3 x^3 by Horner's rule; to go on, c3 is itself a polynomial in x. */
 SAMBA__INLINE float samba__poly(float x, float c0, float c1, float c2, float c3)
@@ -1759,23 +1737,19 @@ SAMBA__INLINE float samba__poly(float x, float c0, float c1, float c2, float c3)
     return samba__fma(samba__fma(samba__fma(c3, x, c2), x, c1), x, c0);
 }
 
-/*
-   The integer n nearest to a*b, |n| < 2^22, as a float and as two's complement bits. Adding
-   1.5 * 2^23 leaves no room for a fraction: the sum's low bits are n; subtracting it leaves n.
-*/
+/* The integer n nearest to a*b, |n| < 2^22, as a float and as two's complement bits. Adding
+   1.5 * 2^23 leaves no room for a fraction: the sum's low bits are n; subtracting it leaves n. */
 SAMBA__INLINE float samba__round_product(float a, float b, uint32_t *n)
 {
     float shifted = samba__fma(a, b, 12582912.0f);
-    *n = samba__as_bits(shifted) - samba__as_bits(12582912.0f);
+    *n = samba__float_bits(shifted) - samba__float_bits(12582912.0f);
     return shifted - 12582912.0f;
 }
 
-/*
-   m * e^(x + low), low a small correction to x. With n = round(x / ln 2) and r = x - n ln 2,
+/* m * e^(x + low), low a small correction to x. With n = round(x / ln 2) and r = x - n ln 2,
    e^x = 2^n e^r, |r| <= 0.347. ln 2 comes in two parts (Cody and Waite 1980); the first fma is
    exact. 2^n is applied in two halves: results overflow to infinity and underflow gradually.
-   Beyond the clamp the result is 0 or infinity anyway: m is 1 if x > 0, and |m| < 10^9.
-*/
+   Beyond the clamp the result is 0 or infinity anyway: m is 1 if x > 0, and |m| < 10^9. */
 SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
 {
     uint32_t n, half;
@@ -1789,8 +1763,8 @@ SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
         0.1666651517f, 0.04166808724f, 0.008369296789f, 0.001383823925f));
     n += 300u; /* now positive, and halving is a shift: 2^n = 2^(half - 150) 2^(n - half - 150) */
     half = n >> 1;
-    y = m * y * samba__as_float((half - 23u) << 23);
-    return samba__mul(y, samba__as_float((n - half - 23u) << 23));
+    y = m * y * samba__bits_float((half - 23u) << 23);
+    return samba__mul(y, samba__bits_float((n - half - 23u) << 23));
 }
 
 /* e^x */
@@ -1799,17 +1773,16 @@ SAMBA__INLINE float samba__exp(float x)
     return samba__unless_nan(x, samba__exp_scaled(1.0f, x, 0.0f));
 }
 
-/*
-   x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2), for x > 0; returns f. Moving the bits of
+/* x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2), for x > 0; returns f. Moving the bits of
    sqrt(1/2) onto those of 1 makes the exponent field count from there. Subnormals are scaled first.
 */
 SAMBA__INLINE float samba__log_split(float x, float *e)
 {
     int tiny = x < 1.17549435e-38f;
     float scaled = x * 8388608.0f;
-    uint32_t u = samba__as_bits(tiny ? scaled : x) + (0x3f800000u - 0x3f3504f3u);
+    uint32_t u = samba__float_bits(tiny ? scaled : x) + (0x3f800000u - 0x3f3504f3u);
     *e = (float)(int32_t)(u >> 23) - (tiny ? 150.0f : 127.0f);
-    return samba__as_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+    return samba__bits_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
 }
 
 /* (log(1 + f) - f + f^2 / 2) / f^3 for f from log_split. */
@@ -1838,50 +1811,43 @@ SAMBA__INLINE float samba__log(float x)
     return x >= 0.0f ? y : SAMBA__NAN;
 }
 
-/*
-   log(1 + x). 1 + x loses bits of x, so it only chooses e; f = (1 + x) 2^-e - 1 = x s + (s - 1)
-   with s = 2^-e is rounded once, and is x itself near 0. From 2^24 on, the 1 no longer matters.
-*/
+/* log(1 + x). 1 + x loses bits of x, so it only chooses e; f = (1 + x) 2^-e - 1 = x s + (s - 1)
+   with s = 2^-e is rounded once, and is x itself near 0. From 2^24 on, the 1 no longer matters. */
 SAMBA__INLINE float samba__log1p(float x)
 {
     float e, f = samba__log_split(1.0f + x, &e);
-    float s = samba__as_float((uint32_t)(127 - (int32_t)e) << 23);
+    float s = samba__bits_float((uint32_t)(127 - (int32_t)e) << 23);
     float y = samba__log_join(e, x < 16777216.0f ? samba__fma(x, s, s - 1.0f) : f);
     y = x == SAMBA__INF ? x : y;
     y = x == -1.0f ? -SAMBA__INF : y;
     return x >= -1.0f ? y : SAMBA__NAN;
 }
 
-/*
-   sqrt x, correctly rounded, hence equal to the hardware's; spelled out because compilers do not
+/* sqrt x, correctly rounded, hence equal to the hardware's; spelled out because compilers do not
    vectorise sqrtf while it may set errno. x = 4^k m with m in [1, 4); y -> 1 / sqrt(m) by the
    well-known integer guess and three Newton steps; then one step on s = m y with an exact residual
-   (Markstein 1990). Checked against sqrtss for all floats.
-*/
+   (Markstein 1990). Checked against sqrtss for all floats. */
 SAMBA__INLINE float samba__sqrt(float x)
 {
     int tiny = x < 1.17549435e-38f;
     float scaled = x * 16777216.0f;
-    uint32_t u = samba__as_bits(tiny ? scaled : x);
+    uint32_t u = samba__float_bits(tiny ? scaled : x);
     uint32_t k = ((u >> 23) + 1u) >> 1; /* 64 more than the true k */
-    float m = samba__as_float(u - (k << 24) + (128u << 23));
-    float y = samba__as_float(0x5f375a86u - (samba__as_bits(m) >> 1)), h = -0.5f * m, s;
+    float m = samba__bits_float(u - (k << 24) + (128u << 23));
+    float y = samba__bits_float(0x5f375a86u - (samba__float_bits(m) >> 1)), h = -0.5f * m, s;
     y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
     y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
     y = samba__fma(y, samba__fma(h * y, y, 0.5f), y);
     s = m * y;
     s = samba__fma(samba__fma(-s, s, m), 0.5f * y, s);
-    s = samba__mul(s, samba__as_float((k + (tiny ? 51u : 63u)) << 23));
+    s = samba__mul(s, samba__bits_float((k + (tiny ? 51u : 63u)) << 23));
     s = x == 0.0f ? x : s;
     s = x == SAMBA__INF ? x : s;
     return x >= 0.0f ? s : SAMBA__NAN;
 }
 
 /* 1 / sqrt x, as two correctly rounded operations. */
-SAMBA__INLINE float samba__rsqrt(float x)
-{
-    return samba__unless_nan(x, 1.0f / samba__sqrt(x));
-}
+SAMBA__INLINE float samba__rsqrt(float x) { return samba__unless_nan(x, 1.0f / samba__sqrt(x)); }
 
 /* tanh x = x + x^3 P(x^2) near 0, else 1 - 2 / (e^2x + 1) with the sign put back. */
 SAMBA__INLINE float samba__tanh(float x)
@@ -1894,10 +1860,8 @@ SAMBA__INLINE float samba__tanh(float x)
     return samba__unless_nan(x, samba__with_sign(a < 0.6f ? inner : outer, x));
 }
 
-/*
-   1 / (1 + e^-x), or e^x / (1 + e^x) if x < 0: with t = e^-|x| nothing overflows, and small results
-   keep their digits. One residual step repairs the roundings of 1 + t and of the quotient.
-*/
+/* 1 / (1 + e^-x), or e^x / (1 + e^x) if x < 0: with t = e^-|x| nothing overflows, and small results
+   keep their digits. One residual step repairs the roundings of 1 + t and of the quotient. */
 SAMBA__INLINE float samba__sigmoid(float x)
 {
     float t = samba__exp(-samba__abs(x)), top = x < 0.0f ? t : 1.0f;
@@ -1914,11 +1878,9 @@ SAMBA__INLINE float samba__softplus(float x)
     return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) + samba__log1p(t));
 }
 
-/*
-   The three smooth ReLUs are x S(x) for a step S with S(x) + S(-x) = 1. Hence, with a = |x|,
+/* The three smooth ReLUs are x S(x) for a step S with S(x) + S(-x) = 1. Hence, with a = |x|,
        x S(x) = max(x, 0) - a S(-a),        d/dx (x S(x)) = D if x < 0, 1 - D otherwise,
-   where D is the derivative at -a: only the left tail is computed, and nothing cancels.
-*/
+   where D is the derivative at -a: only the left tail is computed, and nothing cancels. */
 SAMBA__INLINE float samba__smooth_relu(float x, float tail)
 {
     return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) - tail);
@@ -1952,11 +1914,9 @@ SAMBA__INLINE float samba__gauss(float m, float a)
     return samba__exp_scaled(m, square, samba__fma(h, a, -square));
 }
 
-/*
-   e^(a^2 / 2) Q(a), a >= 0, where Q(a) is the normal distribution's mass above a: a slowly falling
+/* e^(a^2 / 2) Q(a), a >= 0, where Q(a) is the normal distribution's mass above a: a slowly falling
    function, fitted as (1 - q) P(q) with q = (a - 4) / (a + 4) (Shepherd and Laframboise 1981). The
-   quotient is refined by its residual a - 4 - q (a + 4).
-*/
+   quotient is refined by its residual a - 4 - q (a + 4). */
 SAMBA__INLINE float samba__normal_tail(float a)
 {
     float i = 1.0f / (a + 4.0f), q = (a - 4.0f) * i, p;
@@ -1992,8 +1952,7 @@ SAMBA__INLINE float samba__gelu_grad(float x)
     return samba__smooth_relu_grad(x, d);
 }
 
-/*
-   GELU's tanh form, x (1 + tanh u) / 2 = x sigmoid(2u), 2u = sqrt(8 / pi) (x + 0.044715 x^3) =
+/* GELU's tanh form, x (1 + tanh u) / 2 = x sigmoid(2u), 2u = sqrt(8 / pi) (x + 0.044715 x^3) =
    x (c + d x^2). An error of 2u is an error of the result many times as large, so this returns
    2u at -a with what rounding lost in low: w + wl = c + d s by a two-sum (Knuth), then a product.
 */
@@ -2025,11 +1984,9 @@ SAMBA__INLINE float samba__gelu_tanh_grad(float x)
     return samba__smooth_relu_grad(x, d);
 }
 
-/*
-   log x for x > 0 as a sum hi + low: e ln 2 + 2 atanh s with s = f / (2 + f), |s| < 0.172. The
+/* log x for x > 0 as a sum hi + low: e ln 2 + 2 atanh s with s = f / (2 + f), |s| < 0.172. The
    large terms, e ln 2 and 2s, keep their rounding errors (ln 2 has a first part of 16 bits, whose
-   product with e is exact); 2 s^3 (1/3 + s^2 / 5 + ...) is small enough to need no such care.
-*/
+   product with e is exact); 2 s^3 (1/3 + s^2 / 5 + ...) is small enough to need no such care. */
 SAMBA__INLINE float samba__log_pair(float x, float *low)
 {
     float e, f = samba__log_split(x, &e);
@@ -2052,14 +2009,12 @@ SAMBA__INLINE int samba__is_whole(float a)
     return (a + 8388608.0f) - 8388608.0f == a;
 }
 
-/*
-   x^y = e^(y log|x|), the product kept in two parts; negative where x is and y is odd. As in C:
-   x^0 = 1^y = 1, even for NaN; no real power of a negative x exists unless y is an integer.
-*/
+/* x^y = e^(y log|x|), the product kept in two parts; negative where x is and y is odd. As in C:
+   x^0 = 1^y = 1, even for NaN; no real power of a negative x exists unless y is an integer. */
 SAMBA__INLINE float samba__pow(float x, float y)
 {
     float a = samba__abs(x), b = samba__abs(y), p, low, hi = samba__log_pair(a, &low), r, real;
-    uint32_t sign = samba__is_whole(0.5f * b) ? 0u : samba__as_bits(x) & 0x80000000u;
+    uint32_t sign = samba__is_whole(0.5f * b) ? 0u : samba__float_bits(x) & 0x80000000u;
     sign = samba__is_whole(b) ? sign : 0u;
     hi = a == 0.0f ? -SAMBA__INF : hi;
     hi = a == SAMBA__INF ? SAMBA__INF : hi;
@@ -2067,7 +2022,7 @@ SAMBA__INLINE float samba__pow(float x, float y)
     low = samba__fma(y, low, samba__fma(y, hi, -p));
     low = samba__abs(p) < 150.0f ? low : 0.0f;
     low = p == 0.0f ? 0.0f : low;
-    r = samba__as_float(samba__as_bits(samba__exp_scaled(1.0f, p, low)) | sign);
+    r = samba__bits_float(samba__float_bits(samba__exp_scaled(1.0f, p, low)) | sign);
     real = samba__is_whole(b) ? r : SAMBA__NAN;
     real = x == -SAMBA__INF ? r : real;
     r = x < 0.0f ? real : r;
@@ -2085,14 +2040,12 @@ SAMBA__INLINE float samba__sin_quadrant(float r, uint32_t n)
     float cosine = samba__poly(s, 1.0f, -0.5f, 0.04166664556f,
         samba__fma(s, 2.443232734e-5f, -0.001388730947f));
     float y = (n & 1u) ? cosine : sine;
-    return samba__as_float(samba__as_bits(y) ^ ((n & 2u) << 30));
+    return samba__bits_float(samba__float_bits(y) ^ ((n & 2u) << 30));
 }
 
-/*
-   sin(x + turn pi/2): n = round(x / (pi/2)) and r = x - n pi/2 with pi/2 in three parts (Cody and
+/* sin(x + turn pi/2): n = round(x / (pi/2)) and r = x - n pi/2 with pi/2 in three parts (Cody and
    Waite; the first fma is exact). Good up to |x| = 10^5; NaN from 2^22 on, where floats are half a
-   radian apart.
-*/
+   radian apart. */
 SAMBA__INLINE float samba__sin_turned(float x, uint32_t turn)
 {
     uint32_t n;
@@ -2103,15 +2056,9 @@ SAMBA__INLINE float samba__sin_turned(float x, uint32_t turn)
     return samba__abs(x) < 4194304.0f ? samba__sin_quadrant(r, n + turn) : SAMBA__NAN;
 }
 
-SAMBA__INLINE float samba__sin(float x)
-{
-    return samba__sin_turned(x, 0u);
-}
+SAMBA__INLINE float samba__sin(float x) { return samba__sin_turned(x, 0u); }
 
-SAMBA__INLINE float samba__cos(float x)
-{
-    return samba__sin_turned(x, 1u);
-}
+SAMBA__INLINE float samba__cos(float x) { return samba__sin_turned(x, 1u); }
 
 /* sin(2 pi u + turn pi/2), u in [0, 1): the reduction u - n/4 is exact. */
 SAMBA__INLINE float samba__sin_2pi_turned(float u, uint32_t turn)
@@ -2122,20 +2069,12 @@ SAMBA__INLINE float samba__sin_2pi_turned(float u, uint32_t turn)
     return samba__abs(u) < 1048576.0f ? samba__sin_quadrant(r, n + turn) : SAMBA__NAN;
 }
 
-SAMBA__INLINE float samba__sin_2pi(float u)
-{
-    return samba__sin_2pi_turned(u, 0u);
-}
+SAMBA__INLINE float samba__sin_2pi(float u) { return samba__sin_2pi_turned(u, 0u); }
 
-SAMBA__INLINE float samba__cos_2pi(float u)
-{
-    return samba__sin_2pi_turned(u, 1u);
-}
+SAMBA__INLINE float samba__cos_2pi(float u) { return samba__sin_2pi_turned(u, 1u); }
 
-/*
-   The z below which a standard normal variable falls with probability u: algorithm AS 241, PPND7
-   (Wichura 1988). A rational function of u - 1/2 in the middle, of sqrt(-log tail) at both ends.
-*/
+/* The z below which a standard normal variable falls with probability u: algorithm AS 241, PPND7
+   (Wichura 1988). A rational function of u - 1/2 in the middle, of sqrt(-log tail) at both ends. */
 SAMBA__INLINE float samba__inv_normal_cdf(float u)
 {
     float q = u - 0.5f, r = samba__fma(-q, q, 0.180625f);
@@ -2149,7 +2088,8 @@ SAMBA__INLINE float samba__inv_normal_cdf(float u)
         extreme ? 0.012258202635f : 0.12021132975f, 0.0f);
     float top = q * samba__poly(r, 3.3871327179f, 50.434271938f, 159.29113202f, 59.10937472f);
     float bottom = samba__poly(r, 1.0f, 17.895169469f, 78.757757664f, 67.1875636f);
-    num = middle ? top : samba__as_float(samba__as_bits(num) ^ (samba__as_bits(q) & 0x80000000u));
+    num = samba__bits_float(samba__float_bits(num) ^ (samba__float_bits(q) & 0x80000000u));
+    num = middle ? top : num;
     den = middle ? bottom : den;
     z = num / den;
     z = u == 0.0f ? -SAMBA__INF : z;
@@ -2160,47 +2100,40 @@ SAMBA__INLINE float samba__inv_normal_cdf(float u)
 
 /* ==== [gemm] ================================================================================ */
 
-/*
- * Every dense layer, every attention score and every convolution ends here, so this chapter is
- * fast; and every run must be repeatable, so it is exact about its arithmetic:
- *
- *     acc = accumulate ? C(i,j) : 0;
- *     for (p = 0; p < k; p++) acc = fma(A(i,p), B(p,j), acc);
- *     C(i,j) = acc, plus bias(j) if given, plus row_bias(i) if given
- *
- * The order of k is never changed and no element's sum is ever split.  All the speed comes from
- * doing many elements side by side, which cannot change a bit: the naive loop, the portable
- * path and the AVX2 path agree exactly, whatever the tiling and the number of threads.
- *
- * How the work is cut, from the outside in:
- *
- *     tile    a rectangle of C, the unit that threads share; tiles know nothing of each other
- *     block   a run of at most SAMBA_GEMM_KC steps of k; C rests in memory between blocks
- *     panel   16 columns of a block of B, copied so that the 16 values of a step are adjacent;
- *             it stays in the first-level cache while it sweeps down all rows of the tile
- *     strip   6 rows of A; strip times panel is 6 x 16 sums, which fill 12 vector registers
- */
+/* Every dense layer, every attention score and every convolution ends here, so this chapter is
+   fast; and every run must be repeatable, so it is exact about its arithmetic:
+
+       acc = accumulate ? C(i,j) : 0;
+       for (p = 0; p < k; p++) acc = fma(A(i,p), B(p,j), acc);
+       C(i,j) = acc, plus bias(j) if given, plus row_bias(i) if given
+
+   The order of k is never changed and no element's sum is ever split. All the speed comes from
+   doing many elements side by side, which cannot change a bit: the naive loop, the portable
+   path and the AVX2 path agree exactly, whatever the tiling and the number of threads.
+
+   How the work is cut, from the outside in:
+
+       tile    a rectangle of C, the unit that threads share; tiles know nothing of each other
+       block   a run of at most SAMBA_GEMM_KC steps of k; C rests in memory between blocks
+       panel   16 columns of a block of B, copied so that the 16 values of a step are adjacent;
+               it stays in the first-level cache while it sweeps down all rows of the tile
+       strip   6 rows of A; strip times panel is 6 x 16 sums, which fill 12 vector registers */
 
 #define SAMBA__GEMM_ROWS 6
 #define SAMBA__GEMM_COLS 16
 
-/*
- * The most steps of k a block has (a multiple of 8) and the most rows (a multiple of 6) and columns
- * a tile has: a panel should fit the first-level cache, a tile's block of A the second.
- */
-#ifndef SAMBA_GEMM_KC
-#ifdef SAMBA_SMALL
-#define SAMBA_GEMM_KC 32
+/* The most steps of k a block has (a multiple of 8) and the most rows (a multiple of 6) and columns
+   a tile has: a panel should fit the first-level cache, a tile's block of A the second. */
+#if defined(SAMBA_SMALL)
+#define SAMBA__IS_SMALL 1
 #else
-#define SAMBA_GEMM_KC 512
+#define SAMBA__IS_SMALL 0
 #endif
+#if !defined(SAMBA_GEMM_KC)
+#define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 512)
 #endif
-#ifndef SAMBA_GEMM_MC
-#ifdef SAMBA_SMALL
-#define SAMBA_GEMM_MC 12
-#else
-#define SAMBA_GEMM_MC 258
-#endif
+#if !defined(SAMBA_GEMM_MC)
+#define SAMBA_GEMM_MC (SAMBA__IS_SMALL ? 12 : 258)
 #endif
 #ifndef SAMBA_GEMM_NC
 #define SAMBA_GEMM_NC 512
@@ -2210,23 +2143,13 @@ SAMBA__INLINE float samba__inv_normal_cdf(float u)
 #define SAMBA__GEMM_LOCAL \
     ((size_t)SAMBA_GEMM_KC * (SAMBA__GEMM_COLS + SAMBA_GEMM_MC) * sizeof(float))
 
-/*
- * A matrix B that is computed rather than stored, such as the image patches of a convolution:
- * write B(p + u, j + v) to dst[u * dst_row + v] for all u < pc and v < jc.  It is called once
- * per panel: jc <= 16, dst_row = 16, and the columns beyond jc are already zero.
- */
-typedef void (*samba__pack_fn)(const void *ctx, int64_t p, int64_t pc, int64_t j, int64_t jc,
-                               float *dst, int64_t dst_row);
-
-/* One product.  Strides say where elements are, so a transposed operand costs nothing to name. */
+/* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
 typedef struct samba__gemm {
     int64_t m, n, k;
     const float *a;             /* A(i,p) = a[i * a_row + p * a_col] */
     int64_t a_row, a_col;
-    const float *b;             /* B(p,j) = b[p * b_row + j * b_col], unless pack_b is given */
+    const float *b;             /* B(p,j) = b[p * b_row + j * b_col] */
     int64_t b_row, b_col;
-    samba__pack_fn pack_b;
-    const void *pack_ctx;
     float *c;                   /* C(i,j) = c[i * c_row + j]; overlaps no operand */
     int64_t c_row;
     const float *bias;          /* NULL, or n values: one per column */
@@ -2234,7 +2157,7 @@ typedef struct samba__gemm {
     bool accumulate;            /* add to C instead of overwriting it */
 } samba__gemm;
 
-/* The specification.  Everything below computes these very bits, only sooner. */
+/* The specification. Everything below computes these very bits, only sooner. */
 SAMBA__FN void samba__gemm_naive(const samba__gemm *g)
 {
     for (int64_t i = 0; i < g->m; i++) {
@@ -2244,10 +2167,8 @@ SAMBA__FN void samba__gemm_naive(const samba__gemm *g)
             for (int64_t p = 0; p < g->k; p++)
                 acc = samba__fma(g->a[i * g->a_row + p * g->a_col],
                                  g->b[p * g->b_row + j * g->b_col], acc);
-            if (g->bias)
-                acc += g->bias[j];
-            if (g->row_bias)
-                acc += g->row_bias[i];
+            if (g->bias) acc += g->bias[j];
+            if (g->row_bias) acc += g->row_bias[i];
             *c = acc;
         }
     }
@@ -2276,16 +2197,11 @@ SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
         const float *b = s->b;
         float *c = s->c + i * s->c_row;
         float acc[SAMBA__GEMM_COLS] = { 0.0f };
-
-        if (s->resume)
-            memcpy(acc, c, (size_t)s->cols * sizeof(float));
+        if (s->resume) memcpy(acc, c, (size_t)s->cols * sizeof(float));
         for (int64_t p = 0; p < s->kc; p++, a += s->a_col, b += s->b_row)
-            for (int j = 0; j < SAMBA__GEMM_COLS; j++)
-                acc[j] = samba__fma(*a, b[j], acc[j]);
-        for (int64_t j = 0; s->bias && j < s->cols; j++)
-            acc[j] += s->bias[j];
-        for (int64_t j = 0; s->row_bias && j < s->cols; j++)
-            acc[j] += s->row_bias[i];
+            for (int j = 0; j < SAMBA__GEMM_COLS; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
+        for (int64_t j = 0; s->bias && j < s->cols; j++) acc[j] += s->bias[j];
+        for (int64_t j = 0; s->row_bias && j < s->cols; j++) acc[j] += s->row_bias[i];
         memcpy(c, acc, (size_t)s->cols * sizeof(float));
     }
 }
@@ -2307,66 +2223,56 @@ SAMBA__AVX2 SAMBA__KERNEL __m256 samba__load8(const float *x, bool whole, __m256
 
 SAMBA__AVX2 SAMBA__KERNEL void samba__store8(float *x, bool whole, __m256i mask, __m256 v)
 {
-    if (whole)
-        _mm256_storeu_ps(x, v);
-    else
-        _mm256_maskstore_ps(x, mask, v);
+    if (whole) _mm256_storeu_ps(x, v);
+    else _mm256_maskstore_ps(x, mask, v);
 }
 
-/*
- * Strip times panel.  The sums must live in registers, and compilers keep only named variables
- * there reliably, so macros spell out the six rows.  `rows` is a constant in each instantiation
- * and the rows a short strip lacks vanish from its code.
- */
+/* Strip times panel. The sums must live in registers, and compilers keep only named variables
+   there reliably, so macros spell out the six rows. `rows` is a constant in each instantiation
+   and the rows a short strip lacks vanish from its code. */
 #define SAMBA__EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
-#define SAMBA__ROW_BEGIN(r)                                                                       \
-    __m256 lo##r = _mm256_setzero_ps(), hi##r = _mm256_setzero_ps();                              \
-    if (r < rows && s->resume) {                                                                  \
-        lo##r = samba__load8(c + r * s->c_row, whole, mask_lo);                                   \
-        hi##r = samba__load8(c + r * s->c_row + 8, whole, mask_hi);                               \
+#define SAMBA__ROW_BEGIN(r) \
+    __m256 lo##r = _mm256_setzero_ps(), hi##r = _mm256_setzero_ps(); \
+    if (r < rows && s->resume) { \
+        lo##r = samba__load8(c + r * s->c_row, whole, mask_lo); \
+        hi##r = samba__load8(c + r * s->c_row + 8, whole, mask_hi); \
     }
-#define SAMBA__ROW_STEP(r)                                                                        \
-    if (r < rows) {                                                                               \
-        __m256 x = _mm256_broadcast_ss(a + r * a_row);                                            \
-        lo##r = _mm256_fmadd_ps(x, b_lo, lo##r);                                                  \
-        hi##r = _mm256_fmadd_ps(x, b_hi, hi##r);                                                  \
+#define SAMBA__ROW_STEP(r) \
+    if (r < rows) { \
+        __m256 x = _mm256_broadcast_ss(a + r * a_row); \
+        lo##r = _mm256_fmadd_ps(x, b_lo, lo##r); \
+        hi##r = _mm256_fmadd_ps(x, b_hi, hi##r); \
     }
-#define SAMBA__ROW_BIAS(r)                                                                        \
-    lo##r = _mm256_add_ps(lo##r, bias_lo);                                                        \
-    hi##r = _mm256_add_ps(hi##r, bias_hi);
-#define SAMBA__ROW_ROW_BIAS(r)                                                                    \
-    if (r < rows) {                                                                               \
-        __m256 x = _mm256_broadcast_ss(s->row_bias + i + r);                                      \
-        lo##r = _mm256_add_ps(lo##r, x);                                                          \
-        hi##r = _mm256_add_ps(hi##r, x);                                                          \
-    }
-#define SAMBA__ROW_END(r)                                                                         \
-    if (r < rows) {                                                                               \
-        samba__store8(c + r * s->c_row, whole, mask_lo, lo##r);                                   \
-        samba__store8(c + r * s->c_row + 8, whole, mask_hi, hi##r);                               \
+#define SAMBA__ROW_ADD(r, x_lo, x_hi) \
+    lo##r = _mm256_add_ps(lo##r, x_lo); \
+    hi##r = _mm256_add_ps(hi##r, x_hi);
+#define SAMBA__ROW_BIAS(r) SAMBA__ROW_ADD(r, b_lo, b_hi)
+#define SAMBA__ROW_END(r) \
+    if (r < rows) { \
+        if (s->row_bias) { \
+            __m256 x = _mm256_broadcast_ss(s->row_bias + i + r); \
+            SAMBA__ROW_ADD(r, x, x) \
+        } \
+        samba__store8(c + r * s->c_row, whole, mask_lo, lo##r); \
+        samba__store8(c + r * s->c_row + 8, whole, mask_hi, hi##r); \
     }
 
 SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, int64_t i, int rows)
 {
-    const float *a = s->a + i / SAMBA__GEMM_ROWS * s->a_strip;
-    const float *b = s->b;
+    const float *a = s->a + i / SAMBA__GEMM_ROWS * s->a_strip, *b = s->b;
     float *c = s->c + i * s->c_row;
     int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
     bool whole = s->cols == SAMBA__GEMM_COLS;
     __m256i mask_lo = samba__mask8(s->cols), mask_hi = samba__mask8(s->cols - 8);
-
     SAMBA__EACH_ROW(SAMBA__ROW_BEGIN)
     for (int64_t p = s->kc; p > 0; p--, a += a_col, b += b_row) {
         __m256 b_lo = _mm256_loadu_ps(b), b_hi = _mm256_loadu_ps(b + 8);
         SAMBA__EACH_ROW(SAMBA__ROW_STEP)
     }
     if (s->bias) {
-        __m256 bias_lo = samba__load8(s->bias, whole, mask_lo);
-        __m256 bias_hi = samba__load8(s->bias + 8, whole, mask_hi);
+        __m256 b_lo = samba__load8(s->bias, whole, mask_lo);
+        __m256 b_hi = samba__load8(s->bias + 8, whole, mask_hi);
         SAMBA__EACH_ROW(SAMBA__ROW_BIAS)
-    }
-    if (s->row_bias) {
-        SAMBA__EACH_ROW(SAMBA__ROW_ROW_BIAS)
     }
     SAMBA__EACH_ROW(SAMBA__ROW_END)
 }
@@ -2374,16 +2280,14 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, int64_t 
 #undef SAMBA__EACH_ROW
 #undef SAMBA__ROW_BEGIN
 #undef SAMBA__ROW_STEP
+#undef SAMBA__ROW_ADD
 #undef SAMBA__ROW_BIAS
-#undef SAMBA__ROW_ROW_BIAS
 #undef SAMBA__ROW_END
 
 SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
 {
     int64_t i = 0;
-
-    for (; i + SAMBA__GEMM_ROWS <= s->rows; i += SAMBA__GEMM_ROWS)
-        samba__strip_avx2(s, i, 6);
+    for (; i + SAMBA__GEMM_ROWS <= s->rows; i += SAMBA__GEMM_ROWS) samba__strip_avx2(s, i, 6);
     switch (s->rows - i) {
     case 5: samba__strip_avx2(s, i, 5); break;
     case 4: samba__strip_avx2(s, i, 4); break;
@@ -2398,7 +2302,6 @@ SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
 SAMBA__AVX2 SAMBA__KERNEL void samba__transpose8(const float *src, int64_t src_row, float *dst)
 {
     __m256 r[8], t[8];
-
     for (int j = 0; j < 4; j++) {   /* halves: rows j and j + 4 share a register */
         __m256 x = _mm256_loadu_ps(src + j * src_row);
         __m256 y = _mm256_loadu_ps(src + (j + 4) * src_row);
@@ -2465,12 +2368,7 @@ SAMBA__FN void samba__pack_turned(const float *src, int64_t b_col, int64_t pc, i
 SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, int64_t j,
                                  int64_t jc, float *dst, int isa)
 {
-    if (jc < SAMBA__GEMM_COLS)
-        memset(dst, 0, (size_t)(pc * SAMBA__GEMM_COLS) * sizeof(float));
-    if (g->pack_b) {
-        g->pack_b(g->pack_ctx, p, pc, j, jc, dst, SAMBA__GEMM_COLS);
-        return;
-    }
+    if (jc < SAMBA__GEMM_COLS) memset(dst, 0, (size_t)(pc * SAMBA__GEMM_COLS) * sizeof(float));
     const float *src = g->b + p * g->b_row + j * g->b_col;
     if (g->b_row == 1) {
         samba__pack_turned(src, g->b_col, pc, jc, dst, isa);
@@ -2480,15 +2378,12 @@ SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, in
         if (g->b_col == 1 && jc == SAMBA__GEMM_COLS)
             memcpy(dst, src, SAMBA__GEMM_COLS * sizeof(float));
         else
-            for (int64_t v = 0; v < jc; v++)
-                dst[v] = src[v * g->b_col];
+            for (int64_t v = 0; v < jc; v++) dst[v] = src[v * g->b_col];
     }
 }
 
-/*
- * Copy rows [i, i + ic) and steps [p, p + pc) of an A whose rows are contiguous.  They are so
- * already, but far apart: together they spare the address translation and evict each other less.
- */
+/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose rows are contiguous. They are so
+   already, but far apart: together they spare the address translation and evict each other less. */
 SAMBA__FN void samba__pack_rows(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
                                 int64_t pc, float *dst)
 {
@@ -2496,21 +2391,17 @@ SAMBA__FN void samba__pack_rows(const samba__gemm *g, int64_t i, int64_t ic, int
         memcpy(dst, src, (size_t)pc * sizeof(float));
 }
 
-/*
- * Copy the same part of any other A into strips of pc steps of 6 rows.  Four strips advance
- * together, to use what a step brings into the cache; rows a short strip lacks stay unwritten.
- */
+/* Copy the same part of any other A into strips of pc steps of 6 rows. Four strips advance
+   together, to use what a step brings into the cache; rows a short strip lacks stay unwritten. */
 SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
                                   int64_t pc, float *dst)
 {
     const int64_t group = 4 * SAMBA__GEMM_ROWS;
-
     for (; ic > 0; i += group, ic -= group, dst += group * pc) {
         for (int64_t u = 0; u < pc; u++) {
             const float *src = g->a + i * g->a_row + (p + u) * g->a_col;
             float *to = dst + u * SAMBA__GEMM_ROWS;
             int64_t left = ic < group ? ic : group;
-
             for (; left >= SAMBA__GEMM_ROWS && g->a_row == 1; left -= SAMBA__GEMM_ROWS) {
                 memcpy(to, src, SAMBA__GEMM_ROWS * sizeof(float));
                 src += SAMBA__GEMM_ROWS;
@@ -2525,47 +2416,37 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, i
 
 /* ---- tiles --------------------------------------------------------------------------------- */
 
-
 /* How C is cut: `down` bands of strips by `across` bands of panels. */
 typedef struct samba__grid {
     int64_t strips, panels, down, across;
 } samba__grid;
 
-/*
- * Few tiles mean little repeated packing, many mean that threads finish together.  Eight tiles of
- * equal size, or a multiple of eight, suit 2, 4 and 8 threads; but a tile of fewer than 2^17
- * multiply-adds is hardly worth handing to a thread.  Only the shape decides, never the threads.
- */
+/* Few tiles mean little repeated packing, many mean that threads finish together. Eight tiles of
+   equal size, or a multiple of eight, suit 2, 4 and 8 threads; but a tile of fewer than 2^17
+   multiply-adds is hardly worth handing to a thread. Only the shape decides, never the threads. */
 SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
 {
     int64_t worth = m * n / ((1 << 17) / (k + 1) + 1), wanted = 1;
     samba__grid t;
-
-    while (wanted < 8 && wanted * 2 <= worth)
-        wanted *= 2;
+    while (wanted < 8 && wanted * 2 <= worth) wanted *= 2;
     t.strips = samba__ceil_div(m, SAMBA__GEMM_ROWS);
     t.panels = samba__ceil_div(n, SAMBA__GEMM_COLS);
     t.down = samba__ceil_div(m, SAMBA_GEMM_MC);
     t.across = samba__ceil_div(n, SAMBA_GEMM_NC);
     while (t.down * t.across < wanted && m > 0 && n > 0) {
         bool wide = n * t.down >= m * t.across;         /* the longer side of a tile is halved */
-        if (wide && t.across * 2 <= t.panels)
-            t.across *= 2;
-        else if (t.down * 2 <= t.strips)
-            t.down *= 2;
-        else
-            break;
+        if (wide && t.across * 2 <= t.panels) t.across *= 2;
+        else if (t.down * 2 <= t.strips) t.down *= 2;
+        else break;
     }
-    while (t.down * t.across % wanted != 0 && t.across < t.panels)
-        t.across++;
+    while (t.down * t.across % wanted != 0 && t.across < t.panels) t.across++;
     return t;
 }
 
 /* The number of tiles: units of work that any threads may run in any order. */
 SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
 {
-    if (m <= 0 || n <= 0)
-        return 0;
+    if (m <= 0 || n <= 0) return 0;
     samba__grid t = samba__gemm_grid(m, n, k);
     return t.down * t.across;
 }
@@ -2578,9 +2459,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     bool last = p + kc >= g->k;
     /* Packing pays when it is reused: by many panels for A, by several strips for B. */
     bool rows = g->a_col == 1, pack_a = !rows || j1 - j0 >= 16 * SAMBA__GEMM_COLS;
-    bool pack_b = g->pack_b || g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
+    bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
     samba__sweep s;
-
     s.rows = i1 - i0;
     s.kc = kc;
     s.a = pack_a ? strips : g->a + i0 * g->a_row + p;
@@ -2590,10 +2470,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     s.c_row = g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + i0 : NULL;
     s.resume = p > 0 || g->accumulate;
-    if (pack_a && rows)
-        samba__pack_rows(g, i0, i1 - i0, p, kc, strips);
-    else if (pack_a)
-        samba__pack_strips(g, i0, i1 - i0, p, kc, strips);
+    if (pack_a && rows) samba__pack_rows(g, i0, i1 - i0, p, kc, strips);
+    else if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips);
     for (int64_t j = j0; j < j1; j += SAMBA__GEMM_COLS) {
         s.cols = j1 - j < SAMBA__GEMM_COLS ? j1 - j : SAMBA__GEMM_COLS;
         s.c = g->c + i0 * g->c_row + j;
@@ -2610,21 +2488,19 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     }
 }
 
-/* Compute tiles [begin,end).  local: SAMBA__GEMM_LOCAL bytes of the calling thread's own. */
+/* Compute tiles [begin,end). local: SAMBA__GEMM_LOCAL bytes of the calling thread's own. */
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, SAMBA_GEMM_KC)), 8) * 8;
-
     for (; begin < end; begin++) {
         int64_t band = begin % t.down, column = begin / t.down;
         int64_t i0 = t.strips * band / t.down * SAMBA__GEMM_ROWS;
         int64_t i1 = t.strips * (band + 1) / t.down * SAMBA__GEMM_ROWS;
         int64_t j0 = t.panels * column / t.across * SAMBA__GEMM_COLS;
         int64_t j1 = t.panels * (column + 1) / t.across * SAMBA__GEMM_COLS;
-
         i1 = i1 < g->m ? i1 : g->m;
         j1 = j1 < g->n ? j1 : g->n;
         for (int64_t p = 0; p < k; p += kc)
@@ -2634,20 +2510,17 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 
 /* ==== [ops] =================================================================================== */
 
-/* Builders record or compute through this one seam; it is defined in [graph], where the host half
-   lives. */
+/* Builders record or compute through this one seam, which [graph] defines. Without a host half they
+   give NULL. */
 #if defined(SAMBA_RUNTIME_ONLY)
-SAMBA__FN samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
-                                    int32_t n_in,
-                                    const int32_t *attr, int32_t n_attr, samba_tensor **outs)
-{
-    (void)s, (void)op, (void)in, (void)n_in, (void)attr, (void)n_attr, (void)outs;
-    return NULL;
-}
+#define samba__emit(s, op, in, n_in, attr, n_attr, outs) \
+    ((void)(s), (void)(op), (void)(in), (void)(attr), (void)(n_attr), (samba_tensor *)NULL)
+#define SAMBA__FAIL(list) ((void)0)
 #else
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
-                                 int32_t n_in,
-                                 const int32_t *attr, int32_t n_attr, samba_tensor **outs);
+                                 int32_t n_in, const int32_t *attr, int32_t n_attr,
+                                 samba_tensor **outs);
+#define SAMBA__FAIL(list) samba_fail list
 #endif
 
 SAMBA__FN samba_tensor *samba__emit1(int32_t op, samba_tensor *x, const int32_t *attr,
@@ -2671,14 +2544,15 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 }
 
 /* The table of ops. Wire numbers are written into PEF files: never change or reuse one.
-     MAP  elementwise: arity, the value as an expression in a, b, c and attributes p[],
-         flops per element
-     OP   rows: signature (units are the elements of '*'), flops per output element, flags
-     OPX  everything else: own shape rule and work function
-   The row makes the enum, the names, the prototypes below,
-       the kernels for each instruction set and the
-   entries of samba__op_table; a block that is missing does not compile. */
-#define SAMBA__OPS(MAP, OP, OPX) \
+     MAP  elementwise: arity, the value as an expression in a, b, c and attributes p[], flops per
+          element
+     OP   flops per output element, flags, and whose shape rule and whose work function it has;
+          kernel and gradient are its own
+     KIN  the same for ops that differ in little: they share the functions NAME_rule, NAME_work and
+          NAME_run, which are told which of the kin is meant
+   A row makes the enum, the names, the kernels for each instruction set and an entry of
+   samba__op_table; a block that is missing does not compile. */
+#define SAMBA__OPS(MAP, OP, KIN) \
     MAP(0x0101, add,          2, a + b,                                                  1) \
     MAP(0x0102, sub,          2, a - b,                                                  1) \
     MAP(0x0103, mul,          2, a * b,                                                  1) \
@@ -2720,82 +2594,71 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     MAP(0x0148, maximum_backward,    3, b > c ? a : b == c ? a * 0.5f : 0.0f,            2) \
     MAP(0x0149, pow_backward,        3, c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45) \
     MAP(0x014A, pow_backward_exponent, 3, b == 0.0f ? 0.0f : a * (c * samba__log(b)),   20) \
-    OPX(0x0180, full,          0, SAMBA_OP_NONE) \
-    OPX(0x0181, cast,          1, SAMBA_OP_NONE) \
-    OPX(0x0182, dropout,      12, SAMBA_OP_INPLACE) \
-    OPX(0x0183, count,         1, SAMBA_OP_UPDATES(0x1u)) \
-    OPX(0x0184, zero,          0, SAMBA_OP_UPDATES(0x1u)) \
-    OPX(0x0185, accumulate,    1, SAMBA_OP_UPDATES(0x1u)) \
-    OPX(0x0186, write_rows,    1, SAMBA_OP_UPDATES(0x1u)) \
-    OPX(0x0201, sum,           1, SAMBA_OP_NONE) \
-    OPX(0x0202, mean,          1, SAMBA_OP_NONE) \
-    OPX(0x0203, max,           1, SAMBA_OP_NONE) \
-    OPX(0x0204, argmax,        1, SAMBA_OP_NONE) \
-    OPX(0x0205, square_sum,    2, SAMBA_OP_NONE) \
-    OPX(0x0301, matmul,        0, SAMBA_OP_NONE) \
-    OPX(0x0302, affine,        0, SAMBA_OP_NONE) \
-    OPX(0x0601, reshape,       0, SAMBA_OP_VIEW) \
-    OPX(0x0602, permute,       0, SAMBA_OP_NONE) \
-    OPX(0x0603, slice,         0, SAMBA_OP_NONE) \
-    OPX(0x0604, pad,           0, SAMBA_OP_NONE) \
-    OPX(0x0605, cat,           0, SAMBA_OP_NONE) \
-    OPX(0x0606, expand,        0, SAMBA_OP_NONE) \
-    OPX(0x0607, gather,        0, SAMBA_OP_NONE) \
-    OPX(0x0608, gather_backward, 0, SAMBA_OP_NONE) \
-    OPX(0x0701, sgd,           6, SAMBA_OP_UPDATES(0x31u)) \
-    OPX(0x0702, adamw,        20, SAMBA_OP_UPDATES(0x431u)) \
-    OPX(0x0703, clip_factor,  10, SAMBA_OP_NONE) \
-    OPX(0x0401, convolution,                 0, SAMBA_OP_NONE) \
-    OPX(0x0402, convolution_backward_input,  0, SAMBA_OP_NONE) \
-    OPX(0x0403, convolution_backward_weight, 0, SAMBA_OP_NONE) \
-    OPX(0x0410, max_pool2d,                  0, SAMBA_OP_NONE) \
-    OPX(0x0411, max_pool2d_backward,         0, SAMBA_OP_NONE) \
-    OPX(0x0412, avg_pool2d,                  0, SAMBA_OP_NONE) \
-    OPX(0x0413, avg_pool2d_backward,         0, SAMBA_OP_NONE) \
-    OPX(0x0420, batch_norm,                 10, SAMBA_OP_UPDATES(0x540u)) \
-    OPX(0x0421, batch_norm_backward,        14, SAMBA_OP_NONE) \
-    OPX(0x0501, softmax,                20, SAMBA_OP_INPLACE) \
-    OPX(0x0502, softmax_backward,        4, SAMBA_OP_INPLACE) \
-    OPX(0x0503, log_softmax,            20, SAMBA_OP_INPLACE) \
-    OPX(0x0504, log_softmax_backward,   18, SAMBA_OP_INPLACE) \
-    OPX(0x0510, layer_norm,              8, SAMBA_OP_INPLACE) \
-    OPX(0x0511, layer_norm_backward,    16, SAMBA_OP_NONE) \
-    OPX(0x0512, rms_norm,                5, SAMBA_OP_INPLACE) \
-    OPX(0x0513, rms_norm_backward,      12, SAMBA_OP_NONE) \
-    OPX(0x0520, cross_entropy,           0, SAMBA_OP_NONE) \
-    OPX(0x0521, cross_entropy_backward, 20, SAMBA_OP_NONE) \
-    OPX(0x0522, nll,                     0, SAMBA_OP_NONE) \
-    OPX(0x0523, nll_backward,            1, SAMBA_OP_NONE) \
-    OPX(0x0530, lookup,                  1, SAMBA_OP_NONE) \
-    OPX(0x0531, lookup_backward,         1, SAMBA_OP_NONE) \
-    OPX(0x0540, scaled_dot_product_attention,          0, SAMBA_OP_NONE) \
-    OPX(0x0541, scaled_dot_product_attention_backward, 0, SAMBA_OP_NONE)
+    OP(0x0180, full,            0, SAMBA_OP_NONE, full, flat) \
+    OP(0x0181, cast,            1, SAMBA_OP_NONE, cast, flat) \
+    OP(0x0182, dropout,        12, SAMBA_OP_INPLACE, dropout, flat) \
+    OP(0x0183, count,           1, SAMBA_OP_UPDATES(0x1u), count, single) \
+    OP(0x0184, zero,            0, SAMBA_OP_UPDATES(0x1u), zero, flat) \
+    OP(0x0185, accumulate,      1, SAMBA_OP_UPDATES(0x1u), accumulate, flat) \
+    OP(0x0186, write_rows,      1, SAMBA_OP_UPDATES(0x1u), write_rows, write_rows) \
+    KIN(0x0201, sum,                          1, SAMBA_OP_NONE, fold, SAMBA__FOLD_SUM) \
+    KIN(0x0202, mean,                         1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MEAN) \
+    KIN(0x0203, max,                          1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MAX) \
+    OP(0x0204, argmax,          1, SAMBA_OP_NONE, argmax, argmax) \
+    KIN(0x0205, square_sum,                   2, SAMBA_OP_NONE, fold, SAMBA__FOLD_SQUARES) \
+    OP(0x0301, matmul,          0, SAMBA_OP_NONE, matmul, matmul) \
+    OP(0x0302, affine,          0, SAMBA_OP_NONE, affine, affine) \
+    OP(0x0601, reshape,         0, SAMBA_OP_VIEW, reshape, flat) \
+    OP(0x0602, permute,         0, SAMBA_OP_NONE, permute, rows) \
+    OP(0x0603, slice,           0, SAMBA_OP_NONE, slice, rows) \
+    OP(0x0604, pad,             0, SAMBA_OP_NONE, pad, rows) \
+    OP(0x0605, cat,             0, SAMBA_OP_NONE, cat, cat) \
+    OP(0x0606, expand,          0, SAMBA_OP_NONE, expand, rows) \
+    OP(0x0607, gather,          0, SAMBA_OP_NONE, gather, flat) \
+    OP(0x0608, gather_backward,  0, SAMBA_OP_NONE, gather_backward, gather_backward) \
+    OP(0x0701, sgd,             6, SAMBA_OP_UPDATES(0x31u), sgd, flat) \
+    OP(0x0702, adamw,          20, SAMBA_OP_UPDATES(0x431u), adamw, flat) \
+    OP(0x0703, clip_factor,    10, SAMBA_OP_NONE, clip_factor, single) \
+    KIN(0x0401, convolution,                  0, SAMBA_OP_NONE, conv, SAMBA__MAKES_Y) \
+    KIN(0x0402, convolution_backward_input,   0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DX) \
+    KIN(0x0403, convolution_backward_weight,  0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DW) \
+    KIN(0x0410, max_pool2d,                   0, SAMBA_OP_NONE, pooling, SAMBA__MAX_FORWARD) \
+    KIN(0x0411, max_pool2d_backward,          0, SAMBA_OP_NONE, pooling, SAMBA__MAX_BACKWARD) \
+    KIN(0x0412, avg_pool2d,                   0, SAMBA_OP_NONE, pooling, SAMBA__AVG_FORWARD) \
+    KIN(0x0413, avg_pool2d_backward,          0, SAMBA_OP_NONE, pooling, SAMBA__AVG_BACKWARD) \
+    KIN(0x0420, batch_norm,                  10, SAMBA_OP_UPDATES(0x540u), batch, false) \
+    KIN(0x0421, batch_norm_backward,         14, SAMBA_OP_NONE, batch, true) \
+    KIN(0x0501, softmax,                     20, SAMBA_OP_INPLACE, lines, 0) \
+    KIN(0x0502, softmax_backward,             4, SAMBA_OP_INPLACE, lines, SAMBA__BACKWARD) \
+    KIN(0x0503, log_softmax,                 20, SAMBA_OP_INPLACE, lines, SAMBA__LOGS) \
+    KIN(0x0504, log_softmax_backward,        18, SAMBA_OP_INPLACE, lines, SAMBA__LOGS_BACKWARD) \
+    KIN(0x0510, layer_norm,                   8, SAMBA_OP_INPLACE, norm, SAMBA__CENTERED) \
+    KIN(0x0511, layer_norm_backward,         16, SAMBA_OP_NONE, norm, SAMBA__CENTERED_BACKWARD) \
+    KIN(0x0512, rms_norm,                     5, SAMBA_OP_INPLACE, norm, 0) \
+    KIN(0x0513, rms_norm_backward,           12, SAMBA_OP_NONE, norm, SAMBA__BACKWARD) \
+    KIN(0x0520, cross_entropy,                0, SAMBA_OP_NONE, loss, SAMBA__LOGITS) \
+    KIN(0x0521, cross_entropy_backward,      20, SAMBA_OP_NONE, loss, SAMBA__LOGITS_BACKWARD) \
+    KIN(0x0522, nll,                          0, SAMBA_OP_NONE, loss, 0) \
+    KIN(0x0523, nll_backward,                 1, SAMBA_OP_NONE, loss, SAMBA__BACKWARD) \
+    OP(0x0530, lookup,          1, SAMBA_OP_NONE, lookup, lookup) \
+    OP(0x0531, lookup_backward,  1, SAMBA_OP_NONE, lookup_backward, lookup_backward) \
+    KIN(0x0540, scaled_dot_product_attention,  0, SAMBA_OP_NONE, attention, false) \
+    KIN(0x0541, scaled_dot_product_attention_backward,  0, SAMBA_OP_NONE, attention, true)
 
 enum {
 #define MAP(wire, name, arity, value, cost) SAMBA__OP_##name,
-#define OP(wire, name, signature, cost, flags) SAMBA__OP_##name,
-#define OPX(wire, name, cost, flags) SAMBA__OP_##name,
-    SAMBA__OPS(MAP, OP, OPX)
+#define OP(wire, name, cost, flags, shape, work) SAMBA__OP_##name,
+    SAMBA__OPS(MAP, OP, OP)
 #undef MAP
 #undef OP
-#undef OPX
     SAMBA__N_OPS
 };
 
-#define MAP(wire, name, arity, value, cost) \
-    SAMBA__FN void samba__##name##_vjp(samba_vjp *g);
-#define OP(wire, name, signature, cost, flags) \
-    SAMBA__KERNEL void samba__##name##_kernel(const samba_args *a); \
-    SAMBA__FN void samba__##name##_vjp(samba_vjp *g);
-#define OPX(wire, name, cost, flags) \
-    SAMBA__FN bool samba__##name##_shape(samba_call *c); \
-    SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c); \
-    SAMBA__KERNEL void samba__##name##_kernel(const samba_args *a); \
-    SAMBA__FN void samba__##name##_vjp(samba_vjp *g);
-SAMBA__OPS(MAP, OP, OPX)
-#undef MAP
-#undef OP
-#undef OPX
+/* Which of a kin: bit 0 in the gradient ops, bit 1 in the first of two kinds. */
+enum {
+    SAMBA__BACKWARD = 1, SAMBA__LOGS = 2, SAMBA__LOGS_BACKWARD, SAMBA__CENTERED = 2,
+    SAMBA__CENTERED_BACKWARD, SAMBA__LOGITS = 2, SAMBA__LOGITS_BACKWARD
+};
 
 /* A gradient rule that lets nothing through: the op is piecewise constant or has no float input. */
 #define SAMBA__NO_VJP(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { (void)g; }
@@ -2803,28 +2666,26 @@ SAMBA__OPS(MAP, OP, OPX)
 #define SAMBA__NO_SECOND(name) \
     SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
 
-#if defined(SAMBA_RUNTIME_ONLY)
-SAMBA__FN void samba__no_second(samba_vjp *g, const char *name) { (void)g, (void)name; }
-SAMBA__FN samba_tensor *samba__bad_axis(const samba_tensor *x, const char *op, int32_t axis)
+/* Counts an axis of an op from the front: one of the dimensions of x and `more`. False after a
+   failure, or if x is NULL because something failed before. */
+SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *axis, int32_t more)
 {
-    (void)x, (void)op, (void)axis;
-    return NULL;
-}
-#else
-SAMBA__FN samba_tensor *samba__bad_axis(const samba_tensor *x, const char *op, int32_t axis)
-{
-    samba_fail(x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; it has %d "
-               "dimensions", op,
-               x->name, (int)x->dtype, &x->shape, axis, x->shape.ndim);
-    return NULL;
+    if (!x) return false;
+    int32_t given = *axis, n = x->shape.ndim + more;
+    if (given < 0) *axis += n;
+    if (*axis >= 0 && *axis < n && n <= SAMBA_MAX_DIMS) return true;
+    (void)op;
+    SAMBA__FAIL((x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; it has %d "
+                 "dimensions", op, x->name, (int)x->dtype, &x->shape, given, x->shape.ndim));
+    return false;
 }
 SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
 {
-    samba_fail(g->session, SAMBA_EOP, "%s has no gradient: a second derivative through this op is "
-               "not offered; "
-               "build the expression from elementwise ops, matmul and sums instead", name);
+    (void)g, (void)name;
+    SAMBA__FAIL((g->session, SAMBA_EOP, "%s has no gradient: a second derivative through this op "
+                 "is not offered; build the expression from elementwise ops, matmul and sums "
+                 "instead", name));
 }
-#endif
 
 SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
 {
@@ -2876,6 +2737,17 @@ SAMBA__FN bool samba__expect_f32(samba_call *c, int32_t i)
                         (int)c->in[i].dtype);
 }
 
+/* Expects inputs that are all f32, and makes output 0 one. */
+SAMBA__FN bool samba__expect_all_f32(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
+{
+    if (!samba__expect(c, least, most, n_attr)) return false;
+    for (int32_t i = 0; i < most; i++) {
+        if (!samba__expect_f32(c, i)) return false;
+    }
+    c->out[0].dtype = SAMBA_F32;
+    return true;
+}
+
 SAMBA__FN bool samba__expect_scalar(samba_call *c, int32_t i, samba_dtype dtype)
 {
     if (!samba__has(c, i)) return true;
@@ -2894,8 +2766,35 @@ SAMBA__FN bool samba__expect_axis(samba_call *c, int32_t axis)
     int32_t n = c->in[0].shape.ndim;
     if (axis >= 0 && axis < n) return true;
     return samba_refuse(c, SAMBA_EARG, "axis %d is out of range; input 0 %S has %d dimensions, so "
-                        "-%d ... %d", axis,
-                        &c->in[0].shape, n, n, n - 1);
+                        "-%d ... %d", axis, &c->in[0].shape, n, n, n - 1);
+}
+
+SAMBA__FN void samba__push_dim(samba_shape *s, int32_t dim) { s->dim[s->ndim++] = dim; }
+
+/* n <= SAMBA_MAX_DIMS dimensions as a shape. */
+SAMBA__FN samba_shape samba__shape_of(const int32_t *dim, int32_t n)
+{
+    samba_shape s = samba_scalar_shape();
+    for (int32_t i = 0; i < n; i++) samba__push_dim(&s, dim[i]);
+    return s;
+}
+
+/* x with the axes of the mask dropped, or 1 if they are kept. */
+SAMBA__FN samba_shape samba__reduced(const samba_shape *x, int32_t mask, bool keep)
+{
+    samba_shape s = samba_scalar_shape();
+    for (int32_t i = 0; i < x->ndim; i++) {
+        bool gone = mask >> i & 1;
+        if (!gone || keep) samba__push_dim(&s, gone ? 1 : x->dim[i]);
+    }
+    return s;
+}
+
+/* Expects one input and, as attributes, one number per dimension or axis. */
+SAMBA__FN bool samba__expect_dims(samba_call *c)
+{
+    if (c->n_attr <= SAMBA_MAX_DIMS) return samba__expect(c, 1, 1, c->n_attr);
+    return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
 }
 
 /* ---- Reductions of a row: lane l of 16 takes elements l, l + 16, ... in order, then lanes are
@@ -2910,27 +2809,30 @@ SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
-SAMBA__INLINE float samba__row_sum(const float *x, int64_t n)
-{
-    float lane[SAMBA__LANES] = { 0 };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++) lane[l] += x[i + l];
+/* The function that sums a row: `next` is the sum s of a lane with its next element, number i. */
+#define SAMBA__ROW_SUM(name, parameters, next) \
+    SAMBA__INLINE float name parameters \
+    { \
+        float lane[SAMBA__LANES] = { 0 }; \
+        int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1); \
+        for (int64_t at = 0; at < whole; at += SAMBA__LANES) { \
+            for (int l = 0; l < SAMBA__LANES; l++) { \
+                int64_t i = at + l; \
+                float s = lane[l]; \
+                lane[l] = next; \
+            } \
+        } \
+        for (int64_t i = whole; i < n; i++) { \
+            float s = lane[i - whole]; \
+            lane[i - whole] = next; \
+        } \
+        return samba__lanes_sum(lane); \
     }
-    for (int64_t i = whole; i < n; i++) lane[i - whole] += x[i];
-    return samba__lanes_sum(lane);
-}
-
-SAMBA__INLINE float samba__row_dot(const float *x, const float *y, int64_t n)
-{
-    float lane[SAMBA__LANES] = { 0 };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = samba__fma(x[i + l], y[i + l], lane[l]);
-    }
-    for (int64_t i = whole; i < n; i++) lane[i - whole] = samba__fma(x[i], y[i], lane[i - whole]);
-    return samba__lanes_sum(lane);
-}
+SAMBA__ROW_SUM(samba__row_sum, (const float *x, int64_t n), s + x[i])
+SAMBA__ROW_SUM(samba__row_dot, (const float *x, const float *y, int64_t n),
+               samba__fma(x[i], y[i], s))
+SAMBA__ROW_SUM(samba__row_dot3, (const float *x, const float *y, const float *z, int64_t n),
+               samba__fma(x[i] * y[i], z[i], s))
 
 /* Bits that order as the floats do; the largest integer is the same in any order, so no lanes are
    needed. A NaN's magnitude is above infinity's: that is how a row with one has the maximum NaN. */
@@ -2938,27 +2840,13 @@ SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
 {
     uint32_t top = 0, size = 0;
     for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = samba__as_bits(x[i]), key = bits ^ ((0u - (bits >> 31)) | 0x80000000u);
+        uint32_t bits = samba__float_bits(x[i]), key = bits ^ ((0u - (bits >> 31)) | 0x80000000u);
         uint32_t magnitude = bits & 0x7fffffffu;
         top = key > top ? key : top;
         size = magnitude > size ? magnitude : size;
     }
     top = top >> 31 ? top ^ 0x80000000u : ~top;
-    return samba__as_float(size > 0x7f800000u ? 0x7fc00000u : top);
-}
-
-/* sum of x y z */
-SAMBA__INLINE float samba__row_dot3(const float *x, const float *y, const float *z, int64_t n)
-{
-    float lane[SAMBA__LANES] = { 0 };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = 0; i < whole; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++)
-            lane[l] = samba__fma(x[i + l] * y[i + l], z[i + l], lane[l]);
-    }
-    for (int64_t i = whole; i < n; i++)
-        lane[i - whole] = samba__fma(x[i] * y[i], z[i], lane[i - whole]);
-    return samba__lanes_sum(lane);
+    return samba__bits_float(size > 0x7f800000u ? 0x7fc00000u : top);
 }
 
 /* sum of e^(x - top), a run at a time so that the exponentials are computed side by side */
@@ -2983,12 +2871,31 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, float top, int64_t n)
 #define SAMBA__RUN 256
 #define SAMBA__MAP_UNIT 1024            /* elements per unit of work */
 
-typedef void (*samba__loop_fn)(float *SAMBA__RESTRICT y, const float *a, const float *b,
-                               const float *c,
-                               const float *p, int64_t n);
+/* The elements of the units of a call. */
+typedef struct samba__range { int64_t begin, end; } samba__range;
+SAMBA__INLINE samba__range samba__flat_range(const samba_args *a)
+{
+    samba__range r;
+    r.begin = a->begin * SAMBA__MAP_UNIT;
+    r.end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    return r;
+}
 
-/* The output's dimensions with the step of each input along them; mergeable dimensions are
-   merged. */
+/* Where element `at` of an input, or of output 0, lies: any type. */
+SAMBA__INLINE const uint8_t *samba__in_bytes(const samba_args *a, int32_t i, int64_t at)
+{
+    size_t offset = (size_t)at * samba_dtype_size(a->in_spec[i].dtype);
+    return (const uint8_t *)(const void *)a->in[i] + offset;
+}
+SAMBA__INLINE uint8_t *samba__out_bytes(const samba_args *a, int64_t at)
+{
+    return (uint8_t *)(void *)a->out[0] + (size_t)at * samba_dtype_size(a->out_spec[0].dtype);
+}
+
+typedef void (*samba__loop_fn)(float *SAMBA__RESTRICT y, const float *a, const float *b,
+                               const float *c, const float *p, int64_t n);
+
+/* The output's dimensions with the step of each input along them, mergeable ones merged. */
 typedef struct samba__walk {
     int32_t ndim, n_in;
     int64_t dim[SAMBA_MAX_DIMS];
@@ -3006,6 +2913,24 @@ SAMBA__FN void samba__walk_push(samba__walk *w, int64_t dim, const int64_t *step
     for (int32_t k = 0; k < w->n_in; k++) w->step[k][last] = step[k];
 }
 
+/* The step of x along dimension i of a result of n dimensions; 0 where x is stretched. */
+SAMBA__FN int64_t samba__stretched_step(const samba_shape *x, int32_t n, int32_t i)
+{
+    int32_t own = i - (n - x->ndim);
+    return own < 0 || x->dim[own] == 1 ? 0 : samba__inner(x, own);
+}
+
+/* Where x is at element `index` of the first n dimensions of y, which x is stretched to. */
+SAMBA__FN int64_t samba__stretched_at(const samba_shape *x, const samba_shape *y, int32_t n,
+                                      int64_t index)
+{
+    int64_t at = 0;
+    for (int32_t i = n - 1; i >= 0; index /= y->dim[i--]) {
+        at += index % y->dim[i] * samba__stretched_step(x, y->ndim, i);
+    }
+    return at;
+}
+
 SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const samba_spec *in,
                                 int32_t n_in)
 {
@@ -3014,17 +2939,14 @@ SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const sa
     for (int32_t i = 0; i < out->ndim; i++) {
         int64_t step[3] = { 0, 0, 0 };
         for (int32_t k = 0; k < n_in; k++) {
-            const samba_shape *x = &in[k].shape;
-            int32_t ix = i - (out->ndim - x->ndim);
-            if (ix >= 0 && x->dim[ix] != 1) step[k] = samba__inner(x, ix);
+            step[k] = samba__stretched_step(&in[k].shape, out->ndim, i);
         }
         samba__walk_push(w, out->dim[i], step);
     }
     if (w->ndim == 0) w->dim[w->ndim++] = 1;
 }
 
-/* Offsets of element e in each input; returns how many elements follow in the innermost
-   dimension. */
+/* Offsets of element e in each input; returns how many elements follow in the last dimension. */
 SAMBA__FN int64_t samba__walk_seek(const samba__walk *w, int64_t e, int64_t *offset)
 {
     int64_t left = 0;
@@ -3038,13 +2960,12 @@ SAMBA__FN int64_t samba__walk_seek(const samba__walk *w, int64_t e, int64_t *off
     return left;
 }
 
-/* n elements of an input as f32: in place if they lie so, else stretched or converted into
-   buffer. */
-SAMBA__FN const float *samba__map_run(const void *data, samba_dtype dtype, int64_t at,
-                                      int64_t step, int64_t n,
-                                      float *buffer)
+/* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
+SAMBA__FN const float *samba__map_run(const samba_args *a, int32_t k, int64_t at, int64_t step,
+                                      int64_t n, float *buffer)
 {
-    const uint8_t *x = (const uint8_t *)data + (size_t)at * samba_dtype_size(dtype);
+    samba_dtype dtype = a->in_spec[k].dtype;
+    const uint8_t *x = samba__in_bytes(a, k, at);
     if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
     samba__load(buffer, x, dtype, step ? n : 1);
     for (int64_t i = 1; !step && i < n; i++) buffer[i] = buffer[0];
@@ -3055,29 +2976,26 @@ SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn loop)
 {
     float buffer[4][SAMBA__RUN], p[SAMBA_MAX_ATTR];
     const float *x[3] = { NULL, NULL, NULL };
-    int64_t at[3], end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
+    samba__range r = samba__flat_range(a);
     samba_dtype type = a->out_spec[0].dtype;
     samba__walk w;
     samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
     for (int32_t i = 0; i < a->n_attr; i++) p[i] = samba_attr_float(a->attr[i]);
-    for (int64_t e = a->begin * SAMBA__MAP_UNIT; e < end;) {
-        int64_t n = samba__min64(samba__min64(samba__walk_seek(&w, e, at), SAMBA__RUN), end - e);
-        uint8_t *y = (uint8_t *)(void *)a->out[0] + (size_t)e * samba_dtype_size(type);
+    for (int64_t e = r.begin, at[3], n; e < r.end; e += n) {
+        n = samba__min64(samba__min64(samba__walk_seek(&w, e, at), SAMBA__RUN), r.end - e);
+        uint8_t *y = samba__out_bytes(a, e);
         bool direct = type == SAMBA_F32;
         for (int32_t k = 0; k < a->n_in; k++) {
-            x[k] = samba__map_run(a->in[k], a->in_spec[k].dtype, at[k], w.step[k][w.ndim - 1], n,
-                                  buffer[k]);
+            x[k] = samba__map_run(a, k, at[k], w.step[k][w.ndim - 1], n, buffer[k]);
             if ((const void *)x[k] == (const void *)y) direct = false;
         }
         float *value = direct ? (float *)(void *)y : buffer[3];
         loop(value, x[0], a->n_in > 1 ? x[1] : x[0], a->n_in > 2 ? x[2] : x[0], p, n);
         if (!direct) samba__store(y, value, type, n);
-        e += n;
     }
 }
 
-/* Any types in; f32 out, or the inputs' own type if all are of one half type; comparisons give
-   bool. */
+/* Any types in; f32 out, or the inputs' one half type if all have it; comparisons give bool. */
 SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
 {
     bool compares = op >= SAMBA__OP_eq && op <= SAMBA__OP_ge;
@@ -3105,6 +3023,10 @@ SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
     w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), SAMBA__MAP_UNIT);
 }
 
+/* The same cut, for ops that are not elementwise: [passes] knows those by their work function. */
+SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c, w->units[0] = 1; }
+
 #define MAP(wire, name, arity, value, cost) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
     { \
@@ -3126,14 +3048,11 @@ SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
     { \
         return samba__map_shape(c, arity, SAMBA__OP_##name); \
     }
-#define OP(wire, name, signature, cost, flags)
-#define OPX(wire, name, cost, flags)
-SAMBA__OPS(MAP, OP, OPX)
+#define OP(wire, name, cost, flags, shape, work)
+SAMBA__OPS(MAP, OP, OP)
 #undef MAP
 #undef OP
-#undef OPX
 
-/* The builders of ops without attributes. */
 #define SAMBA__BUILD1(name) \
     SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x) \
     { \
@@ -3161,26 +3080,51 @@ SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_ten
     return x->dtype == SAMBA_F32 ? dy : samba_cast(dy, x->dtype);
 }
 
-SAMBA__BUILD2(add)
-SAMBA__FN void samba__add_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__to_input(g, 0, g->dout[0]);
-    g->din[1] = samba__to_input(g, 1, g->dout[0]);
-}
+/* The builders of ops without attributes, and gradients written in dy, the inputs and y. */
+#define SAMBA__BUILD1(name) \
+    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x) \
+    { \
+        return samba__emit1(SAMBA__OP_##name, x, NULL, 0); \
+    }
+#define SAMBA__BUILD2(name) \
+    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *a, samba_tensor *b) \
+    { \
+        return samba__emit2(SAMBA__OP_##name, a, b, NULL, 0); \
+    }
+/* The builder of an op with one float. */
+#define SAMBA__BUILD1F(name, number) \
+    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, float number) \
+    { \
+        int32_t attr = samba_float_attr(number); \
+        return samba__emit1(SAMBA__OP_##name, x, &attr, 1); \
+    }
+#define SAMBA__GRAD1(name, dx) \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
+    { \
+        samba_tensor *dy = g->dout[0], *x = g->in[0], *y = g->out[0]; \
+        (void)x, (void)y; \
+        g->din[0] = dx; \
+    }
+#define SAMBA__GRAD2(name, da, db) \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
+    { \
+        samba_tensor *dy = g->dout[0], *a = g->in[0], *b = g->in[1], *y = g->out[0]; \
+        (void)a, (void)b, (void)y; \
+        g->din[0] = samba__to_input(g, 0, da); \
+        g->din[1] = samba__to_input(g, 1, db); \
+    }
+#define SAMBA__UNARY(name, dx) SAMBA__BUILD1(name) SAMBA__GRAD1(name, dx)
+#define SAMBA__BINARY(name, da, db) SAMBA__BUILD2(name) SAMBA__GRAD2(name, da, db)
+#define SAMBA__COMPARISON(name) SAMBA__BUILD2(name) SAMBA__NO_VJP(name)
 
-SAMBA__BUILD2(sub)
-SAMBA__FN void samba__sub_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__to_input(g, 0, g->dout[0]);
-    g->din[1] = samba__to_input(g, 1, samba_neg(g->dout[0]));
-}
+/* dx of ops that have a gradient op, which needs dy and x or y; or dy and two more. */
+#define SAMBA__BY_OP(name, x) \
+    samba__emit2(SAMBA__OP_##name##_backward, dy, x, g->attr, g->n_attr)
+#define SAMBA__BY_OP3(name, x, y) samba__emit3(SAMBA__OP_##name, dy, x, y, NULL, 0)
 
-SAMBA__BUILD2(mul)
-SAMBA__FN void samba__mul_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__to_input(g, 0, samba_mul(g->dout[0], g->in[1]));
-    g->din[1] = samba__to_input(g, 1, samba_mul(g->dout[0], g->in[0]));
-}
+SAMBA__BINARY(add, dy, dy)
+SAMBA__BINARY(sub, dy, samba_neg(dy))
+SAMBA__BINARY(mul, samba_mul(dy, b), samba_mul(dy, a))
 
 /* y = a/b: da = dy/b, db = -dy y/b */
 SAMBA__BUILD2(div)
@@ -3192,48 +3136,21 @@ SAMBA__FN void samba__div_vjp(samba_vjp *g)
 }
 
 /* y = a^b: da = dy b a^(b-1), 0 where b is 0; db = dy y log(a), 0 where a is 0 */
-SAMBA__BUILD2(pow)
-SAMBA__FN void samba__pow_vjp(samba_vjp *g)
-{
-    samba_tensor *dy = g->dout[0];
-    g->din[0] = samba__to_input(g, 0, samba__emit3(SAMBA__OP_pow_backward, dy, g->in[0], g->in[1],
-                                                   NULL, 0));
-    g->din[1] = samba__to_input(g, 1, samba__emit3(SAMBA__OP_pow_backward_exponent, dy, g->in[0],
-                                                   g->out[0], NULL, 0));
-}
+SAMBA__BINARY(pow, SAMBA__BY_OP3(pow_backward, a, b), SAMBA__BY_OP3(pow_backward_exponent, a, y))
 SAMBA__NO_SECOND(pow_backward)
 SAMBA__NO_SECOND(pow_backward_exponent)
 
 /* The larger operand takes the gradient; equal ones take half each. */
-SAMBA__BUILD2(maximum)
-SAMBA__FN void samba__maximum_vjp(samba_vjp *g)
-{
-    samba_tensor *dy = g->dout[0], *a = g->in[0], *b = g->in[1];
-    g->din[0] = samba__to_input(g, 0, samba__emit3(SAMBA__OP_maximum_backward, dy, a, b, NULL, 0));
-    g->din[1] = samba__to_input(g, 1, samba__emit3(SAMBA__OP_maximum_backward, dy, b, a, NULL, 0));
-}
+SAMBA__BINARY(maximum, SAMBA__BY_OP3(maximum_backward, a, b), SAMBA__BY_OP3(maximum_backward, b, a))
+SAMBA__BINARY(minimum, SAMBA__BY_OP3(maximum_backward, b, a), SAMBA__BY_OP3(maximum_backward, a, b))
 SAMBA__NO_SECOND(maximum_backward)
 
-SAMBA__BUILD2(minimum)
-SAMBA__FN void samba__minimum_vjp(samba_vjp *g)
-{
-    samba_tensor *dy = g->dout[0], *a = g->in[0], *b = g->in[1];
-    g->din[0] = samba__to_input(g, 0, samba__emit3(SAMBA__OP_maximum_backward, dy, b, a, NULL, 0));
-    g->din[1] = samba__to_input(g, 1, samba__emit3(SAMBA__OP_maximum_backward, dy, a, b, NULL, 0));
-}
-
-SAMBA__BUILD2(eq)
-SAMBA__BUILD2(ne)
-SAMBA__BUILD2(lt)
-SAMBA__BUILD2(le)
-SAMBA__BUILD2(gt)
-SAMBA__BUILD2(ge)
-SAMBA__NO_VJP(eq)
-SAMBA__NO_VJP(ne)
-SAMBA__NO_VJP(lt)
-SAMBA__NO_VJP(le)
-SAMBA__NO_VJP(gt)
-SAMBA__NO_VJP(ge)
+SAMBA__COMPARISON(eq)
+SAMBA__COMPARISON(ne)
+SAMBA__COMPARISON(lt)
+SAMBA__COMPARISON(le)
+SAMBA__COMPARISON(gt)
+SAMBA__COMPARISON(ge)
 
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
 {
@@ -3246,129 +3163,49 @@ SAMBA__FN void samba__where_vjp(samba_vjp *g)
     g->din[2] = samba__to_input(g, 2, samba_where(g->in[0], zero, dy));
 }
 
-SAMBA__BUILD1(neg)
-SAMBA__FN void samba__neg_vjp(samba_vjp *g) { g->din[0] = samba_neg(g->dout[0]); }
+SAMBA__UNARY(neg, samba_neg(dy))
+SAMBA__UNARY(exp, samba_mul(dy, y))
+SAMBA__UNARY(log, samba_div(dy, x))
+SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
+SAMBA__UNARY(rsqrt, samba_scale(samba_mul(dy, samba_mul(y, samba_mul(y, y))), -0.5f))
+SAMBA__UNARY(softplus, samba_mul(dy, samba_sigmoid(x)))
+SAMBA__BUILD1F(scale, factor)
+SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[0])))
+SAMBA__BUILD1F(shift, term)
+SAMBA__GRAD1(shift, dy)
 
-SAMBA__BUILD1(exp)
-SAMBA__FN void samba__exp_vjp(samba_vjp *g) { g->din[0] = samba_mul(g->dout[0], g->out[0]); }
-
-SAMBA__BUILD1(log)
-SAMBA__FN void samba__log_vjp(samba_vjp *g) { g->din[0] = samba_div(g->dout[0], g->in[0]); }
-
-SAMBA__BUILD1(sqrt)
-SAMBA__FN void samba__sqrt_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_div(samba_scale(g->dout[0], 0.5f), g->out[0]);
-}
-
-/* y = x^(-1/2): dx = -1/2 dy y^3 */
-SAMBA__BUILD1(rsqrt)
-SAMBA__FN void samba__rsqrt_vjp(samba_vjp *g)
-{
-    samba_tensor *y = g->out[0];
-    g->din[0] = samba_scale(samba_mul(g->dout[0], samba_mul(y, samba_mul(y, y))), -0.5f);
-}
-
-SAMBA__BUILD1(abs)
-SAMBA__FN void samba__abs_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_abs_backward, g->dout[0], g->in[0], NULL, 0);
-}
+SAMBA__UNARY(abs, SAMBA__BY_OP(abs, x))
+SAMBA__UNARY(relu, SAMBA__BY_OP(relu, y))
+SAMBA__UNARY(sigmoid, SAMBA__BY_OP(sigmoid, y))
+SAMBA__UNARY(tanh, SAMBA__BY_OP(tanh, y))
+SAMBA__UNARY(gelu, SAMBA__BY_OP(gelu, x)) /* Hendrycks, Gimpel, "Gaussian error linear units" */
+SAMBA__UNARY(gelu_tanh, SAMBA__BY_OP(gelu_tanh, x))
+SAMBA__UNARY(silu, SAMBA__BY_OP(silu, x))
+SAMBA__BUILD1F(leaky_relu, slope)
+SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
 SAMBA__NO_SECOND(abs_backward)
+SAMBA__NO_SECOND(gelu_backward)
+SAMBA__NO_SECOND(gelu_tanh_backward)
+SAMBA__NO_SECOND(silu_backward)
 
-SAMBA__BUILD1(relu)
-SAMBA__FN void samba__relu_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_relu_backward, g->dout[0], g->out[0], NULL, 0);
-}
-SAMBA__FN void samba__relu_backward_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_relu_backward, g->dout[0], g->in[1], NULL, 0);
-}
-
-SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope)
-{
-    int32_t attr = samba_float_attr(slope);
-    return samba__emit1(SAMBA__OP_leaky_relu, x, &attr, 1);
-}
-SAMBA__FN void samba__leaky_relu_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_leaky_relu_backward, g->dout[0], g->in[0], g->attr, 1);
-}
-SAMBA__FN void samba__leaky_relu_backward_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_leaky_relu_backward, g->dout[0], g->in[1], g->attr, 1);
-}
-
-/* y = 1/(1+e^-x): dx = dy y (1-y) */
-SAMBA__BUILD1(sigmoid)
-SAMBA__FN void samba__sigmoid_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_sigmoid_backward, g->dout[0], g->out[0], NULL, 0);
-}
+/* Second derivatives: the gradients of dx = dy f'(v). That of dy is made as dx is. */
+#define SAMBA__SECOND(name, dv) \
+    SAMBA__FN void samba__##name##_backward_vjp(samba_vjp *g) \
+    { \
+        samba_tensor *dx = g->dout[0], *dy = g->in[0], *v = g->in[1]; \
+        (void)dy; \
+        g->din[0] = samba__emit2(SAMBA__OP_##name##_backward, dx, v, g->attr, g->n_attr); \
+        g->din[1] = dv; \
+    }
+SAMBA__SECOND(relu, NULL)
+SAMBA__SECOND(leaky_relu, NULL)
+SAMBA__SECOND(tanh, samba_scale(samba_mul(samba_mul(dx, dy), v), -2.0f))
 SAMBA__FN void samba__sigmoid_backward_vjp(samba_vjp *g)
 {
     samba_tensor *slope = samba_shift(samba_scale(g->in[1], -2.0f), 1.0f);
     g->din[0] = samba__emit2(SAMBA__OP_sigmoid_backward, g->dout[0], g->in[1], NULL, 0);
     g->din[1] = samba_mul(samba_mul(g->dout[0], g->in[0]), slope);
 }
-
-/* dx = dy (1 - y^2) */
-SAMBA__BUILD1(tanh)
-SAMBA__FN void samba__tanh_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_tanh_backward, g->dout[0], g->out[0], NULL, 0);
-}
-SAMBA__FN void samba__tanh_backward_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_tanh_backward, g->dout[0], g->in[1], NULL, 0);
-    g->din[1] = samba_scale(samba_mul(samba_mul(g->dout[0], g->in[0]), g->in[1]), -2.0f);
-}
-
-/* y = x Phi(x). Hendrycks, Gimpel, "Gaussian error linear units", 2016 */
-SAMBA__BUILD1(gelu)
-SAMBA__FN void samba__gelu_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_gelu_backward, g->dout[0], g->in[0], NULL, 0);
-}
-SAMBA__NO_SECOND(gelu_backward)
-
-SAMBA__BUILD1(gelu_tanh)
-SAMBA__FN void samba__gelu_tanh_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_gelu_tanh_backward, g->dout[0], g->in[0], NULL, 0);
-}
-SAMBA__NO_SECOND(gelu_tanh_backward)
-
-SAMBA__BUILD1(silu)
-SAMBA__FN void samba__silu_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_silu_backward, g->dout[0], g->in[0], NULL, 0);
-}
-SAMBA__NO_SECOND(silu_backward)
-
-SAMBA__BUILD1(softplus)
-SAMBA__FN void samba__softplus_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_mul(g->dout[0], samba_sigmoid(g->in[0]));
-}
-
-SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor)
-{
-    int32_t attr = samba_float_attr(factor);
-    return samba__emit1(SAMBA__OP_scale, x, &attr, 1);
-}
-SAMBA__FN void samba__scale_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_scale(g->dout[0], samba_attr_float(g->attr[0]));
-}
-
-SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term)
-{
-    int32_t attr = samba_float_attr(term);
-    return samba__emit1(SAMBA__OP_shift, x, &attr, 1);
-}
-SAMBA__FN void samba__shift_vjp(samba_vjp *g) { g->din[0] = g->dout[0]; }
 
 /* ---- full: a tensor of one value. Attributes: the value, then the shape. ---- */
 
@@ -3386,18 +3223,14 @@ SAMBA__FN bool samba__full_shape(samba_call *c)
     }
     if (!samba__expect(c, 0, 0, c->n_attr)) return false;
     c->out[0].dtype = SAMBA_F32;
-    c->out[0].shape = samba_scalar_shape();
-    for (int32_t i = 1; i < c->n_attr; i++) {
-        c->out[0].shape.dim[c->out[0].shape.ndim++] = c->attr[i];
-    }
+    c->out[0].shape = samba__shape_of(c->attr + 1, c->n_attr - 1);
     return true;
 }
-SAMBA__FN void samba__full_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
 SAMBA__KERNEL void samba__full_kernel(const samba_args *a)
 {
+    samba__range r = samba__flat_range(a);
     float value = samba_attr_float(a->attr[0]);
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) a->out[0][i] = value;
+    for (int64_t i = r.begin; i < r.end; i++) a->out[0][i] = value;
 }
 SAMBA__NO_VJP(full)
 
@@ -3418,17 +3251,14 @@ SAMBA__FN bool samba__cast_shape(samba_call *c)
     c->out[0].shape = c->in[0].shape;
     return true;
 }
-SAMBA__FN void samba__cast_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
 SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
-    samba_dtype from = a->in_spec[0].dtype, to = a->out_spec[0].dtype;
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t e = a->begin * SAMBA__MAP_UNIT, n; e < end; e += n) {
-        n = samba__min64(SAMBA__RUN, end - e);
-        samba__load(run, (const uint8_t *)(const void *)a->in[0]
-                    + (size_t)e * samba_dtype_size(from), from, n);
-        samba__store((uint8_t *)(void *)a->out[0] + (size_t)e * samba_dtype_size(to), run, to, n);
+    samba__range r = samba__flat_range(a);
+    for (int64_t e = r.begin, n; e < r.end; e += n) {
+        n = samba__min64(SAMBA__RUN, r.end - e);
+        samba__load(run, samba__in_bytes(a, 0, e), a->in_spec[0].dtype, n);
+        samba__store(samba__out_bytes(a, e), run, a->out_spec[0].dtype, n);
     }
 }
 SAMBA__FN void samba__cast_vjp(samba_vjp *g)
@@ -3442,11 +3272,10 @@ SAMBA__FN void samba__cast_vjp(samba_vjp *g)
 
 SAMBA__FN bool samba__count_shape(samba_call *c)
 {
-    if (!samba__expect(c, 1, 1, 1) || !samba__expect_scalar(c, 0, SAMBA_I32)) return false;
+    if (!samba__expect(c, 1, 1, 1)) return false;
     c->out[0] = c->in[0];
-    return true;
+    return samba__expect_scalar(c, 0, SAMBA_I32);
 }
-SAMBA__FN void samba__count_work(samba_work *w, const samba_call *c) { (void)c; w->units[0] = 1; }
 SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 {
     uint32_t n;
@@ -3461,35 +3290,29 @@ SAMBA__NO_VJP(count)
 
 SAMBA__FN bool samba__zero_shape(samba_call *c)
 {
-    if (!samba__expect(c, 1, 1, 0) || !samba__expect_f32(c, 0)) return false;
+    if (!samba__expect(c, 1, 1, 0)) return false;
     c->out[0] = c->in[0];
-    return true;
+    return samba__expect_f32(c, 0);
 }
-SAMBA__FN void samba__zero_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
 SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
 {
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) a->out[0][i] = 0.0f;
+    samba__range r = samba__flat_range(a);
+    for (int64_t i = r.begin; i < r.end; i++) a->out[0][i] = 0.0f;
 }
 SAMBA__NO_VJP(zero)
 
 SAMBA__FN bool samba__accumulate_shape(samba_call *c)
 {
-    if (!samba__expect(c, 2, 2, 1) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) {
-        return false;
-    }
-    if (!samba__same_shape(&c->in[0].shape, &c->in[1].shape)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
-    }
+    if (!samba__expect_all_f32(c, 2, 2, 1)) return false;
     c->out[0] = c->in[0];
-    return true;
+    return samba__same_shape(&c->in[0].shape, &c->in[1].shape)
+        || samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
 }
-SAMBA__FN void samba__accumulate_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
     bool anew = a->attr[0] && a->microbatch == 0;
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) {
+    samba__range r = samba__flat_range(a);
+    for (int64_t i = r.begin; i < r.end; i++) {
         a->out[0][i] = anew ? a->in[1][i] : a->out[0][i] + a->in[1][i];
     }
 }
@@ -3501,24 +3324,22 @@ SAMBA__NO_VJP(accumulate)
 
 SAMBA__FN bool samba__dropout_shape(samba_call *c)
 {
-    if (!samba__expect(c, 4, 4, 2) || !samba__expect_f32(c, 0)
-        || !samba__expect_scalar(c, 1, SAMBA_F32)
-        || !samba__expect_scalar(c, 2, SAMBA_I32)
-            || !samba__expect_scalar(c, 3, SAMBA_I32)) return false;
+    if (!samba__expect(c, 4, 4, 2)) return false;
     c->out[0] = c->in[0];
-    return true;
+    return samba__expect_f32(c, 0)
+        && samba__expect_scalar(c, 1, SAMBA_F32) && samba__expect_scalar(c, 2, SAMBA_I32)
+        && samba__expect_scalar(c, 3, SAMBA_I32);
 }
-SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
 SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
 {
-    uint32_t words[4], seed = (uint32_t)samba__in_i32(a, 2)[0],
-        counter = (uint32_t)samba__in_i32(a, 3)[0];
+    uint32_t words[4], seed = (uint32_t)samba__in_i32(a, 2)[0];
+    uint32_t counter = (uint32_t)samba__in_i32(a, 3)[0];
     uint64_t key = ((uint64_t)(uint32_t)a->attr[0] << 32 | (uint32_t)a->attr[1]) + seed * SAMBA__P1;
     float rate = a->train ? a->in[1][0] : 0.0f, scale = rate < 1.0f ? 1.0f / (1.0f - rate) : 0.0f;
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t e = a->begin * SAMBA__MAP_UNIT; e < end; e += 4) {
+    samba__range r = samba__flat_range(a);
+    for (int64_t e = r.begin; e < r.end; e += 4) {
         samba__philox(key, (uint64_t)e / 4, counter, words);
-        for (int64_t i = e; i < end && i < e + 4; i++) {
+        for (int64_t i = e; i < r.end && i < e + 4; i++) {
             a->out[0][i] = samba__unit(words[i - e]) < rate ? 0.0f : a->in[0][i] * scale;
         }
     }
@@ -3534,89 +3355,70 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
    (into scratch, if there is more than one), phase 1 folds the pieces in order. The cut depends on
    the shape alone. */
 
-typedef enum samba__fold { SAMBA__FOLD_SUM, SAMBA__FOLD_MAX, SAMBA__FOLD_SQUARES } samba__fold;
+typedef enum samba__fold {
+    SAMBA__FOLD_SUM, SAMBA__FOLD_MEAN, SAMBA__FOLD_MAX, SAMBA__FOLD_SQUARES
+} samba__fold;
 #define SAMBA__FOLD_PIECE 8192          /* elements of a piece when the innermost axis is reduced */
 #define SAMBA__FOLD_ROWS 512            /* rows of a piece when it is kept */
 #define SAMBA__FOLD_COLUMNS 64          /* columns per unit when it is kept */
 
 /* The walk of a reduction: kept dimensions make the outputs, reduced ones the runs. */
 typedef struct samba__folding {
-    /* the innermost axis is reduced: a run is `inner` elements */
-    bool rows;
-    /* the only run is long: it is cut into runs of SAMBA__FOLD_PIECE */
-    bool cut;
+    bool rows;                          /* the innermost axis is reduced: a run is `inner` long */
+    bool cut;                           /* the only run is cut into runs of SAMBA__FOLD_PIECE */
     int64_t inner;                      /* merged length of the innermost group of axes */
     int64_t n_out, n_kept;              /* outputs; outputs without the innermost group */
     int64_t runs;                       /* runs (or rows) that make one output */
     int64_t piece, n_pieces;            /* runs per piece */
-    int32_t n_k, n_r;
-    int64_t k_dim[SAMBA_MAX_DIMS], k_step[SAMBA_MAX_DIMS], r_dim[SAMBA_MAX_DIMS],
-        r_step[SAMBA_MAX_DIMS];
+    samba__walk kept, reduced;          /* the other axes */
 } samba__folding;
 
 SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int32_t mask)
 {
+    const int64_t piece = SAMBA__FOLD_PIECE;
     int32_t last = x->ndim - 1;
     memset(f, 0, sizeof *f);
+    f->kept.n_in = f->reduced.n_in = 1;
     f->rows = last < 0 || (mask >> last & 1);
     f->inner = f->n_kept = f->runs = 1;
     for (; last >= 0 && (mask >> last & 1) == (int32_t)f->rows; last--) f->inner *= x->dim[last];
     for (int32_t i = 0; i <= last; i++) {
         int64_t step = samba__inner(x, i);
-        if (mask >> i & 1) {
-            f->r_dim[f->n_r] = x->dim[i], f->r_step[f->n_r++] = step;
-            f->runs *= x->dim[i];
-        } else {
-            f->k_dim[f->n_k] = x->dim[i], f->k_step[f->n_k++] = step;
-            f->n_kept *= x->dim[i];
-        }
+        bool gone = mask >> i & 1;
+        samba__walk_push(gone ? &f->reduced : &f->kept, x->dim[i], &step);
+        *(gone ? &f->runs : &f->n_kept) *= x->dim[i];
     }
-    f->cut = f->rows && f->runs == 1 && f->inner > SAMBA__FOLD_PIECE;
+    f->cut = f->rows && f->runs == 1 && f->inner > piece;
     if (f->cut) {
-        f->runs = samba__ceil_div(f->inner, SAMBA__FOLD_PIECE);
-        f->r_dim[0] = f->runs, f->r_step[0] = SAMBA__FOLD_PIECE, f->n_r = 1;
+        f->runs = samba__ceil_div(f->inner, piece);
+        samba__walk_push(&f->reduced, f->runs, &piece);
     }
     f->n_out = f->rows ? f->n_kept : f->n_kept * f->inner;
-    f->piece = f->rows ? samba__max64(1, SAMBA__FOLD_PIECE / f->inner) : SAMBA__FOLD_ROWS;
+    f->piece = f->rows ? samba__max64(1, piece / f->inner) : SAMBA__FOLD_ROWS;
     f->n_pieces = samba__ceil_div(f->runs, f->piece);
 }
 
-SAMBA__FN int64_t samba__offset_of(int64_t index, int32_t n, const int64_t *dim,
-                                   const int64_t *step)
+SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
 {
-    int64_t at = 0;
-    for (int32_t i = n - 1; i >= 0; i--) {
-        at += index % dim[i] * step[i];
-        index /= dim[i];
-    }
-    return at;
-}
-
-SAMBA__FN bool samba__fold_shape(samba_call *c)
-{
-    if (!samba__expect(c, 1, 1, 2) || !samba__expect_f32(c, 0)) return false;
+    (void)kind;
+    if (!samba__expect_all_f32(c, 1, 1, 2)) return false;
     const samba_shape *x = &c->in[0].shape;
     int32_t mask = c->attr[0], keep = c->attr[1];
     if (mask < 0 || mask >> x->ndim || keep < 0 || keep > 1) {
         return samba_refuse(c, SAMBA_EARG, "an axis is out of range or named twice; input 0 %S has "
-                            "axes -%d ... %d", x,
-                            x->ndim, x->ndim - 1);
+                            "axes -%d ... %d", x, x->ndim, x->ndim - 1);
     }
-    c->out[0].dtype = SAMBA_F32;
-    c->out[0].shape = samba_scalar_shape();
-    for (int32_t i = 0; i < x->ndim; i++) {
-        if (mask >> i & 1 && !keep) continue;
-        c->out[0].shape.dim[c->out[0].shape.ndim++] = mask >> i & 1 ? 1 : x->dim[i];
-    }
+    c->out[0].shape = samba__reduced(x, mask, keep);
     return true;
 }
 
-SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c)
+SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold kind)
 {
     samba__folding f;
+    (void)kind;
     samba__folding_open(&f, &c->in[0].shape, c->attr[0]);
-    w->units[0] = f.n_kept * f.n_pieces * (f.rows ? 1
-                                           : samba__ceil_div(f.inner, SAMBA__FOLD_COLUMNS));
+    int64_t blocks = f.rows ? 1 : samba__ceil_div(f.inner, SAMBA__FOLD_COLUMNS);
+    w->units[0] = f.n_kept * f.n_pieces * blocks;
     w->flops = samba_count(&c->in[0].shape);
     if (f.n_pieces == 1) return;
     w->n_phases = 2;
@@ -3630,10 +3432,10 @@ SAMBA__INLINE float samba__fold_two(samba__fold kind, float a, float b)
     return a != a ? a : b != b ? b : a > b ? a : b;
 }
 
-SAMBA__INLINE float samba__fold_run(samba__fold kind, const float *x, int64_t n)
+SAMBA__INLINE float samba__fold_one(samba__fold kind, const float *x, int64_t n)
 {
     if (kind == SAMBA__FOLD_MAX) return samba__row_max(x, n);
-    return kind == SAMBA__FOLD_SUM ? samba__row_sum(x, n) : samba__row_dot(x, x, n);
+    return kind == SAMBA__FOLD_SQUARES ? samba__row_dot(x, x, n) : samba__row_sum(x, n);
 }
 
 /* One piece of one output whose innermost axis is reduced. */
@@ -3642,77 +3444,63 @@ SAMBA__INLINE float samba__fold_rows(const samba__folding *f, samba__fold kind, 
 {
     float value = 0.0f;
     for (int64_t r = begin; r < end; r++) {
-        int64_t n = f->cut ? samba__min64(SAMBA__FOLD_PIECE, f->inner - r * SAMBA__FOLD_PIECE)
-            : f->inner;
-        float run = samba__fold_run(kind, x + samba__offset_of(r, f->n_r, f->r_dim, f->r_step), n);
+        int64_t at, n = f->inner;
+        if (f->cut) n = samba__min64(SAMBA__FOLD_PIECE, n - r * SAMBA__FOLD_PIECE);
+        samba__walk_seek(&f->reduced, r, &at);
+        float run = samba__fold_one(kind, x + at, n);
         value = r == begin ? run : samba__fold_two(kind, value, run);
     }
     return value;
 }
 
-/* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
+/* One piece of up to 64 neighboring outputs whose innermost axis is kept, divided by count. */
 SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind, const float *x,
-                                       int64_t begin,
-                                       int64_t end, float *y, int64_t n)
+                                       int64_t begin, int64_t end, float *y, int64_t n, float count)
 {
+    bool squares = kind == SAMBA__FOLD_SQUARES;
     float acc[SAMBA__FOLD_COLUMNS];
-    for (int64_t r = begin; r < end; r++) {
-        const float *row = x + samba__offset_of(r, f->n_r, f->r_dim, f->r_step);
+    for (int64_t r = begin, at; r < end; r++) {
+        samba__walk_seek(&f->reduced, r, &at);
         for (int64_t j = 0; j < n; j++) {
-            float v = kind == SAMBA__FOLD_SQUARES ? row[j] * row[j] : row[j];
-            acc[j] = r == begin ? v : kind == SAMBA__FOLD_SQUARES
-                ? samba__fma(row[j], row[j], acc[j])
-                                                                  : samba__fold_two(kind, acc[j],
-                                                                          v);
+            float v = x[at + j];
+            if (r == begin) acc[j] = squares ? v * v : v;
+            else acc[j] = squares ? samba__fma(v, v, acc[j]) : samba__fold_two(kind, acc[j], v);
         }
     }
-    for (int64_t j = 0; j < n; j++) y[j] = acc[j];
+    for (int64_t j = 0; j < n; j++) y[j] = acc[j] / count;
 }
 
-SAMBA__KERNEL void samba__fold_phase0(const samba_args *a, const samba__folding *f,
-                                      samba__fold kind, float *y)
+SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding *f,
+                                      samba__fold kind, float *y, float count)
 {
     int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__FOLD_COLUMNS);
-    for (int64_t u = a->begin; u < a->end; u++) {
+    for (int64_t u = a->begin, from; u < a->end; u++) {
         int64_t p = u / blocks % f->n_pieces, kept = u / blocks / f->n_pieces, first = p * f->piece;
         int64_t last = samba__min64(first + f->piece, f->runs);
-        const float *x = a->in[0] + samba__offset_of(kept, f->n_k, f->k_dim, f->k_step);
-        if (f->rows) {
-            y[p * f->n_out + kept] = samba__fold_rows(f, kind, x, first, last);
-        } else {
-            int64_t j = u % blocks * SAMBA__FOLD_COLUMNS,
-                n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
-            samba__fold_columns(f, kind, x + j, first, last, y + p * f->n_out + kept * f->inner
-                                + j, n);
-        }
+        int64_t j = u % blocks * SAMBA__FOLD_COLUMNS;
+        float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
+        samba__walk_seek(&f->kept, kept, &from);
+        if (f->rows) *to = samba__fold_rows(f, kind, a->in[0] + from, first, last) / count;
+        else samba__fold_columns(f, kind, a->in[0] + from + j, first, last, to,
+                                 samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j), count);
     }
 }
 
-/* divide: the mean's count, or 1. */
-SAMBA__KERNEL void samba__fold_kernel(const samba_args *a, samba__fold kind, bool mean)
+/* Only a mean has a count other than 1, by which its last sum is divided. */
+SAMBA__KERNEL void samba__fold_run(const samba_args *a, samba__fold kind)
 {
     samba__folding f;
     samba__folding_open(&f, &a->in_spec[0].shape, a->attr[0]);
-    float *y = f.n_pieces > 1 ? (float *)a->scratch : a->out[0];
-    float count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
-    if (a->phase == 0) {
-        samba__fold_phase0(a, &f, kind, y);
-        if (f.n_pieces > 1 || !mean) return;
-    }
-    int64_t blocks = samba__ceil_div(f.inner, SAMBA__FOLD_COLUMNS);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t first = u, n = 1;
-        if (a->phase == 0 && !f.rows) {             /* a unit was a block of columns */
-            first = u / blocks * f.inner + u % blocks * SAMBA__FOLD_COLUMNS;
-            n = samba__min64(SAMBA__FOLD_COLUMNS, f.inner - u % blocks * SAMBA__FOLD_COLUMNS);
+    float *sums = (float *)a->scratch, count = 1.0f;
+    if (kind == SAMBA__FOLD_MEAN) count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
+    if (f.n_pieces == 1) samba__fold_pieces(a, &f, kind, a->out[0], count);
+    else if (a->phase == 0) samba__fold_pieces(a, &f, kind, sums, 1.0f);
+    else for (int64_t o = a->begin; o < a->end; o++) {
+        float value = sums[o];
+        for (int64_t p = 1; p < f.n_pieces; p++) {
+            value = samba__fold_two(kind, value, sums[p * f.n_out + o]);
         }
-        for (int64_t o = first; o < first + n; o++) {
-            float value = y[o];
-            for (int64_t p = 1; p < f.n_pieces; p++) {
-                value = samba__fold_two(kind, value, y[p * f.n_out + o]);
-            }
-            a->out[0][o] = mean ? value / count : value;
-        }
+        a->out[0][o] = value / count;
     }
 }
 
@@ -3735,46 +3523,29 @@ SAMBA__FN samba_tensor *samba__emit_fold(int32_t op, samba_tensor *x, const samb
     return samba__emit1(op, x, attr, 2);
 }
 
-/* Gives dy, from which axes were dropped, the rank of x again, with 1 in their place. */
-SAMBA__FN samba_tensor *samba__with_axes(samba_tensor *dy, const samba_tensor *x, int32_t mask)
+/* Gives dy, from which axes were dropped, the rank of input 0 again, with 1 in their place. */
+SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
 {
-    samba_shape shape = x->shape;
-    for (int32_t i = 0; i < shape.ndim; i++) {
-        if (mask >> i & 1) shape.dim[i] = 1;
-    }
-    return samba_reshape(dy, shape);
+    return samba_reshape(dy, samba__reduced(&g->in[0]->shape, g->attr[0], true));
 }
 
 SAMBA__OP_API samba_tensor *samba_sum(samba_tensor *x, samba_shape axes, bool keepdim)
 {
     return samba__emit_fold(SAMBA__OP_sum, x, &axes, keepdim);
 }
-SAMBA__FN bool samba__sum_shape(samba_call *c) { return samba__fold_shape(c); }
-SAMBA__FN void samba__sum_work(samba_work *w, const samba_call *c) { samba__fold_work(w, c); }
-SAMBA__KERNEL void samba__sum_kernel(const samba_args *a)
-{
-    samba__fold_kernel(a, SAMBA__FOLD_SUM, false);
-}
 SAMBA__FN void samba__sum_vjp(samba_vjp *g)
 {
-    g->din[0] = samba_expand(samba__with_axes(g->dout[0], g->in[0], g->attr[0]), g->in[0]->shape);
+    g->din[0] = samba_expand(samba__with_axes(g, g->dout[0]), g->in[0]->shape);
 }
 
 SAMBA__OP_API samba_tensor *samba_mean(samba_tensor *x, samba_shape axes, bool keepdim)
 {
     return samba__emit_fold(SAMBA__OP_mean, x, &axes, keepdim);
 }
-SAMBA__FN bool samba__mean_shape(samba_call *c) { return samba__fold_shape(c); }
-SAMBA__FN void samba__mean_work(samba_work *w, const samba_call *c) { samba__fold_work(w, c); }
-SAMBA__KERNEL void samba__mean_kernel(const samba_args *a)
-{
-    samba__fold_kernel(a, SAMBA__FOLD_SUM, true);
-}
 SAMBA__FN void samba__mean_vjp(samba_vjp *g)
 {
     int64_t count = samba_count(&g->in[0]->shape) / samba_count(&g->out[0]->shape);
-    samba_tensor *share = samba_scale(samba__with_axes(g->dout[0], g->in[0], g->attr[0]),
-                                      1.0f / (float)count);
+    samba_tensor *share = samba_scale(samba__with_axes(g, g->dout[0]), 1.0f / (float)count);
     g->din[0] = samba_expand(share, g->in[0]->shape);
 }
 
@@ -3783,36 +3554,18 @@ SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool ke
 {
     return samba__emit_fold(SAMBA__OP_max, x, &axes, keepdim);
 }
-SAMBA__FN bool samba__max_shape(samba_call *c) { return samba__fold_shape(c); }
-SAMBA__FN void samba__max_work(samba_work *w, const samba_call *c) { samba__fold_work(w, c); }
-SAMBA__KERNEL void samba__max_kernel(const samba_args *a)
-{
-    samba__fold_kernel(a, SAMBA__FOLD_MAX, false);
-}
 SAMBA__FN void samba__max_vjp(samba_vjp *g)
 {
-    samba_tensor *y = samba__with_axes(g->out[0], g->in[0], g->attr[0]);
-    samba_tensor *dy = samba__with_axes(g->dout[0], g->in[0], g->attr[0]);
+    samba_tensor *y = samba__with_axes(g, g->out[0]), *dy = samba__with_axes(g, g->dout[0]);
     samba_tensor *top = samba_cast(samba_eq(g->in[0], y), SAMBA_F32);
     samba_tensor *ties = samba__emit1(SAMBA__OP_sum, top, g->attr, 2);
-    g->din[0] = samba_mul(top, samba_div(dy, ties ? samba__with_axes(ties, g->in[0], g->attr[0])
-                                         : NULL));
+    g->din[0] = samba_mul(top, samba_div(dy, ties ? samba__with_axes(g, ties) : NULL));
 }
 
 /* Sum of squares of everything; the gradient norm is made of these. dx = 2 x dy */
-SAMBA__FN bool samba__square_sum_shape(samba_call *c) { return samba__fold_shape(c); }
-SAMBA__FN void samba__square_sum_work(samba_work *w, const samba_call *c)
-{
-    samba__fold_work(w, c);
-}
-SAMBA__KERNEL void samba__square_sum_kernel(const samba_args *a)
-{
-    samba__fold_kernel(a, SAMBA__FOLD_SQUARES, false);
-}
 SAMBA__FN void samba__square_sum_vjp(samba_vjp *g)
 {
-    samba_tensor *dy = samba__with_axes(g->dout[0], g->in[0], g->attr[0]);
-    g->din[0] = samba_scale(samba_mul(g->in[0], dy), 2.0f);
+    g->din[0] = samba_scale(samba_mul(g->in[0], samba__with_axes(g, g->dout[0])), 2.0f);
 }
 
 /* mean, sum or all of (x - y)^2. */
@@ -3833,15 +3586,9 @@ SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool kee
 }
 SAMBA__FN bool samba__argmax_shape(samba_call *c)
 {
-    if (!samba__expect(c, 1, 1, 2) || !samba__expect_f32(c, 0)
-        || !samba__expect_axis(c, c->attr[0])) return false;
-    const samba_shape *x = &c->in[0].shape;
+    if (!samba__expect_all_f32(c, 1, 1, 2) || !samba__expect_axis(c, c->attr[0])) return false;
     c->out[0].dtype = SAMBA_I32;
-    c->out[0].shape = samba_scalar_shape();
-    for (int32_t i = 0; i < x->ndim; i++) {
-        if (i == c->attr[0] && !c->attr[1]) continue;
-        c->out[0].shape.dim[c->out[0].shape.ndim++] = i == c->attr[0] ? 1 : x->dim[i];
-    }
+    c->out[0].shape = samba__reduced(&c->in[0].shape, 1 << c->attr[0], c->attr[1] != 0);
     return true;
 }
 SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
@@ -3851,8 +3598,8 @@ SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
 }
 SAMBA__KERNEL void samba__argmax_kernel(const samba_args *a)
 {
-    int64_t n = a->in_spec[0].shape.dim[a->attr[0]],
-        inner = samba__inner(&a->in_spec[0].shape, a->attr[0]);
+    const samba_shape *shape = &a->in_spec[0].shape;
+    int64_t n = shape->dim[a->attr[0]], inner = samba__inner(shape, a->attr[0]);
     for (int64_t u = a->begin; u < a->end; u++) {
         const float *x = a->in[0] + u / inner * n * inner + u % inner;
         int32_t best = 0;
@@ -3915,9 +3662,7 @@ SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *
 
 SAMBA__FN bool samba__matmul_shape(samba_call *c)
 {
-    if (!samba__expect(c, 2, 2, 2) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) {
-        return false;
-    }
+    if (!samba__expect_all_f32(c, 2, 2, 2)) return false;
     samba_shape a = c->in[0].shape, b = c->in[1].shape, *y = &c->out[0].shape;
     int32_t ta = c->attr[0], tb = c->attr[1], bad = 0;
     if (a.ndim < 2 || b.ndim < 2) {
@@ -3928,8 +3673,7 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
     int32_t m = a.dim[a.ndim - (ta ? 1 : 2)], n = b.dim[b.ndim - (tb ? 2 : 1)];
     if (k != bk) {
         return samba_refuse(c, SAMBA_ESHAPE, "the inner dimensions differ: %d of input 0 against "
-                            "%d of input 1; "
-                            "one of them may need samba_transpose", k, bk);
+                            "%d of input 1; one of them may need samba_transpose", k, bk);
     }
     a.ndim -= 2, b.ndim -= 2;
     if (!samba__broadcast(&a, &b, y, &bad)) {
@@ -3939,9 +3683,8 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
     if (y->ndim + 2 > SAMBA_MAX_DIMS) {
         return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
     }
-    y->dim[y->ndim++] = m;
-    y->dim[y->ndim++] = n;
-    c->out[0].dtype = SAMBA_F32;
+    samba__push_dim(y, m);
+    samba__push_dim(y, n);
     return true;
 }
 
@@ -3950,18 +3693,6 @@ SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
     samba__product p = samba__product_of(c->in, c->attr);
     w->units[0] = samba_count(&p.batch) * samba__gemm_tiles(p.m, p.n, p.k);
     w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
-}
-
-/* Index of the matrix of x that element i of the broadcast batch uses. */
-SAMBA__FN int64_t samba__batch_index(const samba_shape *batch, const samba_shape *x, int64_t i)
-{
-    int64_t at = 0, step = 1;
-    for (int32_t d = batch->ndim - 1, dx = x->ndim - 1; dx >= 0; d--, dx--) {
-        at += x->dim[dx] == 1 ? 0 : i % batch->dim[d] * step;
-        step *= x->dim[dx];
-        i /= batch->dim[d];
-    }
-    return at;
 }
 
 SAMBA__FN void samba__matmul_batches(const samba_args *a)
@@ -3977,8 +3708,8 @@ SAMBA__FN void samba__matmul_batches(const samba_args *a)
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
-        g.a = a->in[0] + samba__batch_index(&p.batch, &p.a_batch, i) * p.m * p.k;
-        g.b = a->in[1] + samba__batch_index(&p.batch, &p.b_batch, i) * p.n * p.k;
+        g.a = a->in[0] + samba__stretched_at(&p.a_batch, &p.batch, p.batch.ndim, i) * p.m * p.k;
+        g.b = a->in[1] + samba__stretched_at(&p.b_batch, &p.batch, p.batch.ndim, i) * p.n * p.k;
         g.c = a->out[0] + i * p.m * p.n;
         samba__gemm_run(&g, u - i * tiles, end - i * tiles, a->local, a->isa);
     }
@@ -3988,12 +3719,10 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a) { samba__matmul_bat
 /* x (*,k) as one matrix (rows,k). */
 SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
 {
-    samba_shape shape = samba_scalar_shape();
+    int32_t dim[2] = { -1, 0 };
     if (!x || x->shape.ndim <= 2) return x;
-    shape.ndim = 2;
-    shape.dim[0] = -1;
-    shape.dim[1] = x->shape.dim[x->shape.ndim - 1];
-    return samba_reshape(x, shape);
+    dim[1] = x->shape.dim[x->shape.ndim - 1];
+    return samba_reshape(x, samba__shape_of(dim, 2));
 }
 
 SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
@@ -4003,8 +3732,8 @@ SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
     samba_tensor *da = ta ? samba_matmul_transposed(b, tb, dy, true)
         : samba_matmul_transposed(dy, false, b, !tb);
     g->din[0] = samba__to_input(g, 0, da);
-    if (b->shape.ndim == 2 && a->shape.ndim > 2
-        && !ta) {      /* one product instead of a batch and its sum */
+    /* one product instead of a batch and its sum */
+    if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta) {
         a = samba__as_matrix(a);
         dy = samba__as_matrix(dy);
     }
@@ -4089,31 +3818,21 @@ SAMBA__OP_API samba_tensor *samba_view(samba_tensor *x, samba_shape shape)
 }
 SAMBA__FN bool samba__reshape_shape(samba_call *c)
 {
-    if (c->n_attr > SAMBA_MAX_DIMS) {
-        return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
-    }
-    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
+    if (!samba__expect_dims(c)) return false;
+    samba_shape *y = &c->out[0].shape;
+    int64_t count = samba_count(&c->in[0].shape);
     c->out[0].dtype = c->in[0].dtype;
-    c->out[0].shape.ndim = c->n_attr;
-    for (int32_t i = 0; i < SAMBA_MAX_DIMS; i++) {
-        c->out[0].shape.dim[i] = i < c->n_attr ? c->attr[i] : 0;
-    }
-    if (samba__sound_shape(&c->out[0].shape)
-        && samba_count(&c->out[0].shape) == samba_count(&c->in[0].shape)) return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "%l elements do not fill the new shape %S; the products "
-                        "must be equal "
-                        "(one dimension may be -1)", samba_count(&c->in[0].shape),
-                            &c->out[0].shape);
+    *y = samba__shape_of(c->attr, c->n_attr);
+    return (samba__sound_shape(y) && samba_count(y) == count)
+        || samba_refuse(c, SAMBA_ESHAPE, "%l elements do not fill the new shape %S; the products "
+                        "must be equal (one dimension may be -1)", count, y);
 }
-SAMBA__FN void samba__reshape_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
 SAMBA__KERNEL void samba__reshape_kernel(const samba_args *a)
 {
-    size_t size = samba_dtype_size(a->out_spec[0].dtype);
-    int64_t begin = a->begin * SAMBA__MAP_UNIT;
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    const uint8_t *x = (const uint8_t *)(const void *)a->in[0] + (size_t)begin * size;
-    uint8_t *y = (uint8_t *)(void *)a->out[0] + (size_t)begin * size;
-    if (x != y) memcpy(y, x, (size_t)(end - begin) * size);
+    samba__range r = samba__flat_range(a);
+    const uint8_t *x = samba__in_bytes(a, 0, r.begin);
+    uint8_t *y = samba__out_bytes(a, r.begin);
+    if (x != y) memcpy(y, x, (size_t)(samba__out_bytes(a, r.end) - y));
 }
 SAMBA__FN void samba__reshape_vjp(samba_vjp *g)
 {
@@ -4122,39 +3841,31 @@ SAMBA__FN void samba__reshape_vjp(samba_vjp *g)
 
 SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis)
 {
-    if (!x) return NULL;
+    if (!samba__find_axis(x, "flatten", &from_axis, 0)) return NULL;
     samba_shape shape = x->shape;
-    shape.ndim = samba__wrap_axis(x, from_axis) + 1;
-    if (shape.ndim < 1 || shape.ndim > x->shape.ndim) {
-        return samba__bad_axis(x, "flatten", from_axis);
-    }
-    shape.dim[shape.ndim - 1] = -1;
+    shape.ndim = from_axis + 1;
+    shape.dim[from_axis] = -1;
     return samba_reshape(x, shape);
 }
 
 /* Removing an axis that is not 1 is refused by reshape's own rule. */
 SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis)
 {
-    if (!x) return NULL;
     samba_shape shape = samba_scalar_shape();
-    int32_t gone = samba__wrap_axis(x, axis);
-    if (gone < 0 || gone >= x->shape.ndim) return samba__bad_axis(x, "squeeze", axis);
+    if (!samba__find_axis(x, "squeeze", &axis, 0)) return NULL;
     for (int32_t i = 0; i < x->shape.ndim; i++) {
-        if (i != gone) shape.dim[shape.ndim++] = x->shape.dim[i];
+        if (i != axis) samba__push_dim(&shape, x->shape.dim[i]);
     }
     return samba_reshape(x, shape);
 }
 
 SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis)
 {
-    if (!x) return NULL;
     samba_shape shape = samba_scalar_shape();
-    int32_t fresh = axis < 0 ? axis + x->shape.ndim + 1 : axis;
-    bool fits = fresh >= 0 && fresh <= x->shape.ndim && x->shape.ndim < SAMBA_MAX_DIMS;
-    if (!fits) return samba__bad_axis(x, "unsqueeze", axis);
+    if (!samba__find_axis(x, "unsqueeze", &axis, 1)) return NULL;
     for (int32_t i = 0; i <= x->shape.ndim; i++) {
-        if (i == fresh) shape.dim[shape.ndim++] = 1;
-        if (i < x->shape.ndim) shape.dim[shape.ndim++] = x->shape.dim[i];
+        if (i == axis) samba__push_dim(&shape, 1);
+        if (i < x->shape.ndim) samba__push_dim(&shape, x->shape.dim[i]);
     }
     return samba_reshape(x, shape);
 }
@@ -4174,23 +3885,24 @@ SAMBA__FN void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x, int
 SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64_t *step)
 {
     const samba_shape *out = &a->out_spec[0].shape;
-    size_t size = samba_dtype_size(a->out_spec[0].dtype);
-    int32_t last = out->ndim - 1;
-    int64_t dim[SAMBA_MAX_DIMS], n = last < 0 ? 1 : out->dim[last];
-    for (int32_t i = 0; i < last; i++) dim[i] = out->dim[i];
+    int32_t last = out->ndim ? out->ndim - 1 : 0;
+    int64_t at, n = out->ndim ? out->dim[last] : 1;
+    samba__walk w;
+    memset(&w, 0, sizeof w);
+    w.n_in = 1;
+    for (int32_t i = 0; i < last; i++) samba__walk_push(&w, out->dim[i], &step[i]);
     for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t at = start + samba__offset_of(u, last < 0 ? 0 : last, dim, step);
-        samba__copy_run((uint8_t *)(void *)a->out[0] + (size_t)(u * n) * size, 1,
-                        (const uint8_t *)(const void *)a->in[0] + (size_t)at * size, last < 0 ? 1
-                            : step[last], n, size);
+        samba__walk_seek(&w, u, &at);
+        samba__copy_run(samba__out_bytes(a, u * n), 1, samba__in_bytes(a, 0, start + at),
+                        out->ndim ? step[last] : 1, n, samba_dtype_size(a->out_spec[0].dtype));
     }
 }
 
 SAMBA__FN void samba__rows_work(samba_work *w, const samba_call *c)
 {
     const samba_shape *y = &c->out[0].shape;
-    w->units[0] = y->ndim ? samba_count(y) / y->dim[y->ndim - 1] : 1;
     w->flops = samba_count(y);
+    w->units[0] = y->ndim ? w->flops / y->dim[y->ndim - 1] : 1;
 }
 
 /* permute: out axis i is input axis attr[i]; dx = inverse permutation of dy */
@@ -4205,33 +3917,29 @@ SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes)
 }
 SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1)
 {
-    if (!x) return NULL;
+    if (!samba__find_axis(x, "transpose", &axis0, 0)) return NULL;
+    if (!samba__find_axis(x, "transpose", &axis1, 0)) return NULL;
     samba_shape axes = x->shape;
-    int32_t i = samba__wrap_axis(x, axis0), j = samba__wrap_axis(x, axis1);
-    if (i < 0 || i >= axes.ndim) return samba__bad_axis(x, "transpose", axis0);
-    if (j < 0 || j >= axes.ndim) return samba__bad_axis(x, "transpose", axis1);
-    for (int32_t k = 0; k < axes.ndim; k++) axes.dim[k] = k == i ? j : k == j ? i : k;
+    for (int32_t k = 0; k < axes.ndim; k++) axes.dim[k] = k;
+    axes.dim[axis0] = axis1;
+    axes.dim[axis1] = axis0;
     return samba_permute(x, axes);
 }
 SAMBA__FN bool samba__permute_shape(samba_call *c)
 {
+    if (!samba__expect_dims(c)) return false;
+    const samba_shape *x = &c->in[0].shape;
     int32_t seen = 0;
-    if (c->n_attr > SAMBA_MAX_DIMS) {
-        return samba_refuse(c, SAMBA_EARG, "more than %d axes", SAMBA_MAX_DIMS);
-    }
-    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
     c->out[0] = c->in[0];
-    for (int32_t i = 0; i < c->n_attr && c->n_attr == c->in[0].shape.ndim; i++) {
+    for (int32_t i = 0; i < c->n_attr && c->n_attr == x->ndim; i++) {
         if (c->attr[i] < 0 || c->attr[i] >= c->n_attr) break;
         seen |= 1 << c->attr[i];
-        c->out[0].shape.dim[i] = c->in[0].shape.dim[c->attr[i]];
+        c->out[0].shape.dim[i] = x->dim[c->attr[i]];
     }
-    if (c->n_attr == c->in[0].shape.ndim && seen == (1 << c->n_attr) - 1) return true;
-    return samba_refuse(c, SAMBA_EARG, "the axes must name each of the %d dimensions of %S once",
-                        c->in[0].shape.ndim,
-                        &c->in[0].shape);
+    return (c->n_attr == x->ndim && seen == (1 << x->ndim) - 1)
+        || samba_refuse(c, SAMBA_EARG, "the axes must name each of the %d dimensions of %S once",
+                        x->ndim, x);
 }
-SAMBA__FN void samba__permute_work(samba_work *w, const samba_call *c) { samba__rows_work(w, c); }
 SAMBA__KERNEL void samba__permute_kernel(const samba_args *a)
 {
     int64_t step[SAMBA_MAX_DIMS];
@@ -4252,14 +3960,12 @@ SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t b
                                         int32_t step)
 {
     int32_t attr[3 * SAMBA_MAX_DIMS];
-    if (!x) return NULL;
-    int32_t cut = samba__wrap_axis(x, axis);
-    if (cut < 0 || cut >= x->shape.ndim) return samba__bad_axis(x, "slice", axis);
+    if (!samba__find_axis(x, "slice", &axis, 0)) return NULL;
     for (int32_t i = 0; i < x->shape.ndim; i++) {
         int32_t d = x->shape.dim[i];
-        attr[3 * i] = i == cut ? (begin < 0 ? begin + d : begin) : 0;
-        attr[3 * i + 1] = i == cut ? (end < 0 ? end + d : end > d ? d : end) : d;
-        attr[3 * i + 2] = i == cut ? step : 1;
+        attr[3 * i] = i != axis ? 0 : begin < 0 ? begin + d : begin;
+        attr[3 * i + 1] = i != axis ? d : end < 0 ? end + d : end > d ? d : end;
+        attr[3 * i + 2] = i != axis ? 1 : step;
     }
     return samba__emit1(SAMBA__OP_slice, x, attr, 3 * x->shape.ndim);
 }
@@ -4268,18 +3974,17 @@ SAMBA__FN bool samba__slice_shape(samba_call *c)
     if (!samba__expect(c, 1, 1, c->n_in == 1 ? 3 * c->in[0].shape.ndim : 0)) return false;
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
-        int32_t begin = c->attr[3 * i], end = c->attr[3 * i + 1], step = c->attr[3 * i + 2],
-            d = c->in[0].shape.dim[i];
+        int32_t begin = c->attr[3 * i], end = c->attr[3 * i + 1], step = c->attr[3 * i + 2];
+        int32_t d = c->in[0].shape.dim[i];
         if (begin < 0 || begin >= end || end > d || step < 1) {
             return samba_refuse(c, SAMBA_ERANGE, "%d:%d:%d takes nothing of axis %d, which has %d "
-                                "elements; begin must be "
-                                "below end and step at least 1", begin, end, step, i, d);
+                                "elements; begin must be below end and step at least 1", begin,
+                                end, step, i, d);
         }
         c->out[0].shape.dim[i] = (end - begin - 1) / step + 1;
     }
     return true;
 }
-SAMBA__FN void samba__slice_work(samba_work *w, const samba_call *c) { samba__rows_work(w, c); }
 SAMBA__KERNEL void samba__slice_kernel(const samba_args *a)
 {
     int64_t step[SAMBA_MAX_DIMS], start = 0;
@@ -4306,15 +4011,14 @@ SAMBA__FN void samba__slice_vjp(samba_vjp *g)
 SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis,
                                   samba_tensor **parts, int32_t max_parts)
 {
-    int32_t n = 0, at = samba__wrap_axis(x, axis);
-    if (!x || at < 0 || at >= x->shape.ndim || size < 1) {
-        if (x) samba_slice(x, axis, 0, size, 1);    /* reports what is wrong */
-        for (int32_t i = 0; i < max_parts; i++) parts[i] = NULL;
-        return 0;
-    }
-    for (int32_t begin = 0; begin < x->shape.dim[at] && n < max_parts; begin += size) {
-        int32_t left = x->shape.dim[at] - begin;
-        parts[n++] = samba_slice(x, at, begin, begin + (left < size ? left : size), 1);
+    int32_t n = 0;
+    for (int32_t i = 0; i < max_parts; i++) parts[i] = NULL;
+    if (!samba__find_axis(x, "slice", &axis, 0)) return 0;
+    if (size < 1) samba_slice(x, axis, 0, size, 1);     /* reports what is wrong */
+    for (int32_t begin = 0; size > 0 && begin < x->shape.dim[axis] && n < max_parts; n++) {
+        int32_t left = x->shape.dim[axis] - begin, end = begin + (left < size ? left : size);
+        parts[n] = samba_slice(x, axis, begin, end, 1);
+        begin = end;
     }
     return n;
 }
@@ -4332,32 +4036,21 @@ SAMBA__OP_API samba_tensor *samba_expand(samba_tensor *x, samba_shape shape)
 }
 SAMBA__FN bool samba__expand_shape(samba_call *c)
 {
-    if (c->n_attr > SAMBA_MAX_DIMS) {
-        return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
-    }
-    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
-    samba_shape to = samba_scalar_shape(), both;
+    if (!samba__expect_dims(c)) return false;
+    samba_shape to = samba__shape_of(c->attr, c->n_attr), both;
     int32_t bad = 0;
-    to.ndim = c->n_attr;
-    for (int32_t i = 0; i < to.ndim; i++) to.dim[i] = c->attr[i];
-    if (!samba__sound_shape(&to) || !samba__broadcast(&c->in[0].shape, &to, &both, &bad)
-        || !samba__same_shape(&both, &to)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "%S cannot be expanded to %S; only dimensions of 1 "
-                            "stretch",
-                            &c->in[0].shape, &to);
-    }
     c->out[0].dtype = c->in[0].dtype;
     c->out[0].shape = to;
-    return true;
+    return (samba__sound_shape(&to) && samba__broadcast(&c->in[0].shape, &to, &both, &bad)
+            && samba__same_shape(&both, &to))
+        || samba_refuse(c, SAMBA_ESHAPE, "%S cannot be expanded to %S; only dimensions of 1 "
+                        "stretch", &c->in[0].shape, &to);
 }
-SAMBA__FN void samba__expand_work(samba_work *w, const samba_call *c) { samba__rows_work(w, c); }
 SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
 {
-    const samba_shape *x = &a->in_spec[0].shape;
     int64_t step[SAMBA_MAX_DIMS];
-    int32_t lead = a->n_attr - x->ndim;
     for (int32_t i = 0; i < a->n_attr; i++) {
-        step[i] = i < lead || x->dim[i - lead] == 1 ? 0 : samba__inner(x, i - lead);
+        step[i] = samba__stretched_step(&a->in_spec[0].shape, a->n_attr, i);
     }
     samba__copy_steps(a, 0, step);
 }
@@ -4379,11 +4072,11 @@ SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba
 }
 SAMBA__FN bool samba__pad_shape(samba_call *c)
 {
-    if (c->n_in != 1 || c->n_attr != 3 * c->in[0].shape.ndim + 1) {
+    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
+    if (c->n_attr != 3 * c->in[0].shape.ndim + 1) {
         return samba_refuse(c, SAMBA_EARG, "before and after must each have one count per axis of "
                             "input 0");
     }
-    if (!samba__expect(c, 1, 1, c->n_attr)) return false;
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
         int64_t before = c->attr[3 * i], after = c->attr[3 * i + 1], between = c->attr[3 * i + 2];
@@ -4396,7 +4089,6 @@ SAMBA__FN bool samba__pad_shape(samba_call *c)
     }
     return true;
 }
-SAMBA__FN void samba__pad_work(samba_work *w, const samba_call *c) { samba__rows_work(w, c); }
 
 /* Where output coordinate i of a padded axis comes from; -1: from the padding. */
 SAMBA__FN int64_t samba__pad_source(const int32_t *attr, int64_t i, int32_t dim)
@@ -4406,13 +4098,15 @@ SAMBA__FN int64_t samba__pad_source(const int32_t *attr, int64_t i, int32_t dim)
 }
 SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
 {
+    static const int32_t none[3] = { 0, 0, 0 };
     const samba_shape *x = &a->in_spec[0].shape, *y = &a->out_spec[0].shape;
     size_t size = samba_dtype_size(a->out_spec[0].dtype);
     float value = samba_attr_float(a->attr[a->n_attr - 1]);
     int32_t last = y->ndim - 1;
-    int64_t n = last < 0 ? 1 : y->dim[last];
+    const int32_t *run = last < 0 ? none : a->attr + 3 * last;          /* before, after, between */
+    int64_t n = last < 0 ? 1 : y->dim[last], n_x = last < 0 ? 1 : x->dim[last];
     for (int64_t u = a->begin; u < a->end; u++) {
-        uint8_t *row = (uint8_t *)(void *)a->out[0] + (size_t)(u * n) * size;
+        uint8_t *row = samba__out_bytes(a, u * n);
         int64_t rest = u, at = 0;
         for (int32_t i = last - 1; i >= 0; i--) {
             int64_t from = samba__pad_source(a->attr + 3 * i, rest % y->dim[i], x->dim[i]);
@@ -4423,11 +4117,8 @@ SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
             samba__store(row + (size_t)j * size, &value, a->out_spec[0].dtype, 1);
         }
         if (at < 0) continue;
-        const uint8_t *from = (const uint8_t *)(const void *)a->in[0] + (size_t)at * size;
-        int32_t before = last < 0 ? 0 : a->attr[3 * last], between = last < 0 ? 0
-            : a->attr[3 * last + 2];
-        samba__copy_run(row + (size_t)before * size, between + 1, from, 1, last < 0 ? 1
-                        : x->dim[last], size);
+        samba__copy_run(row + (size_t)run[0] * size, run[2] + 1, samba__in_bytes(a, 0, at), 1, n_x,
+                        size);
     }
 }
 SAMBA__FN void samba__pad_vjp(samba_vjp *g)
@@ -4442,20 +4133,29 @@ SAMBA__FN void samba__pad_vjp(samba_vjp *g)
     g->din[0] = samba__emit1(SAMBA__OP_slice, g->dout[0], attr, n);
 }
 
-/* cat: attribute axis; each dx is its slice of dy */
-SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis)
+/* cat: attribute axis; each dx is its slice of dy. Too many are joined with the result in front. */
+SAMBA__FN samba_tensor *samba__join(samba_tensor *const *xs, int32_t n, int32_t axis, bool stack)
 {
     samba_tensor *in[SAMBA_MAX_IN];
-    int32_t used = 0, m = 0;
-    if (n < 1 || !xs || !xs[0]) return NULL;
-    int32_t attr = samba__wrap_axis(xs[0], axis);
-    if (n == 1) return xs[0];
-    while (used < n) {                  /* too many: join some, go on with the result in front */
-        for (; used < n && m < SAMBA_MAX_IN; m++) in[m] = xs[used++];
-        in[0] = samba__emit(xs[0]->session, SAMBA__OP_cat, in, m, &attr, 1, NULL);
-        m = 1;
+    int32_t m = 0;
+    for (int32_t i = 0; i < n; m = 1) {
+        for (; i < n && m < SAMBA_MAX_IN; i++) {
+            in[m++] = stack ? samba_unsqueeze(xs[i], axis) : xs[i];
+        }
+        if (!in[0]) return NULL;
+        if (m > 1) in[0] = samba__emit(in[0]->session, SAMBA__OP_cat, in, m, &axis, 1, NULL);
     }
     return in[0];
+}
+SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis)
+{
+    if (n < 1 || !xs || !xs[0]) return NULL;
+    return samba__join(xs, n, samba__wrap_axis(xs[0], axis), false);
+}
+SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis)
+{
+    if (n < 1 || !xs || !xs[0]) return NULL;
+    return samba__join(xs, n, axis < 0 ? axis + xs[0]->shape.ndim + 1 : axis, true);
 }
 SAMBA__FN bool samba__cat_shape(samba_call *c)
 {
@@ -4467,17 +4167,15 @@ SAMBA__FN bool samba__cat_shape(samba_call *c)
         want.dim[c->attr[0]] = got.ndim == want.ndim ? got.dim[c->attr[0]] : 0;
         if (!samba__same_shape(&want, &got) || c->in[i].dtype != c->in[0].dtype) {
             return samba_refuse(c, SAMBA_ESHAPE, "input %d is %T %S, which does not join to input "
-                                "0; all but axis %d must "
-                                "be equal", i, (int)c->in[i].dtype, &got, c->attr[0]);
+                                "0; all but axis %d must be equal", i, (int)c->in[i].dtype, &got,
+                                c->attr[0]);
         }
         total += got.dim[c->attr[0]];
     }
-    if (total > 0x7FFFFFFF) {
-        return samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
-    }
     c->out[0] = c->in[0];
-    c->out[0].shape.dim[c->attr[0]] = (int32_t)total;
-    return true;
+    c->out[0].shape.dim[c->attr[0]] = (int32_t)samba__min64(total, INT32_MAX);
+    return total <= INT32_MAX
+        || samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
 }
 SAMBA__FN void samba__cat_work(samba_work *w, const samba_call *c)
 {
@@ -4486,16 +4184,16 @@ SAMBA__FN void samba__cat_work(samba_work *w, const samba_call *c)
 }
 SAMBA__KERNEL void samba__cat_kernel(const samba_args *a)
 {
-    size_t size = samba_dtype_size(a->out_spec[0].dtype);
-    size_t row = (size_t)(samba_count(&a->out_spec[0].shape) / samba__outer(&a->out_spec[0].shape,
-            a->attr[0])) * size;
+    const samba_shape *out = &a->out_spec[0].shape;
+    int64_t row = samba_count(out) / samba__outer(out, a->attr[0]);
     for (int64_t u = a->begin; u < a->end; u++) {
-        uint8_t *y = (uint8_t *)(void *)a->out[0] + (size_t)u * row;
+        int64_t at = u * row;
         for (int32_t i = 0; i < a->n_in; i++) {
             const samba_shape *x = &a->in_spec[i].shape;
-            size_t n = (size_t)(x->dim[a->attr[0]] * samba__inner(x, a->attr[0])) * size;
-            memcpy(y, (const uint8_t *)(const void *)a->in[i] + (size_t)u * n, n);
-            y += n;
+            int64_t n = x->dim[a->attr[0]] * samba__inner(x, a->attr[0]);
+            memcpy(samba__out_bytes(a, at), samba__in_bytes(a, i, u * n),
+                   (size_t)n * samba_dtype_size(a->out_spec[0].dtype));
+            at += n;
         }
     }
 }
@@ -4510,22 +4208,6 @@ SAMBA__FN void samba__cat_vjp(samba_vjp *g)
         at += n;
     }
 }
-SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis)
-{
-    samba_tensor *joined = NULL;
-    if (n < 1 || !xs || !xs[0]) return NULL;
-    int32_t at = axis < 0 ? axis + xs[0]->shape.ndim + 1 : axis;
-    joined = samba_unsqueeze(xs[0], at);
-    for (int32_t i = 1; i < n; i += SAMBA_MAX_IN - 1) {
-        samba_tensor *in[SAMBA_MAX_IN];
-        int32_t m = 0;
-        in[m++] = joined;
-        for (int32_t k = i; k < n && m < SAMBA_MAX_IN; k++) in[m++] = samba_unsqueeze(xs[k], at);
-        joined = samba_cat(in, m, at);
-    }
-    return joined;
-}
-
 /* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; dx adds up dy ---- */
 
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index)
@@ -4533,30 +4215,30 @@ SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_te
     int32_t attr = samba__wrap_axis(x, axis);
     return samba__emit2(SAMBA__OP_gather, x, index, &attr, 1);
 }
-SAMBA__FN bool samba__gather_shape(samba_call *c)
+/* Is the index no longer than x, but along the gathered axis? */
+SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
 {
-    if (!samba__expect(c, 2, 2, 1) || !samba__expect_axis(c, c->attr[0])) return false;
-    const samba_shape *x = &c->in[0].shape, *index = &c->in[1].shape;
-    if (c->in[1].dtype != SAMBA_I32) {
-        return samba_refuse(c, SAMBA_EDTYPE, "the index must be i32; use samba_cast");
-    }
-    bool fits = x->ndim == index->ndim;
+    const samba_shape *index = &c->in[1].shape;
+    bool fits = x->ndim == index->ndim && c->in[1].dtype == SAMBA_I32;
     for (int32_t i = 0; fits && i < x->ndim; i++) {
         fits = i == c->attr[0] || index->dim[i] <= x->dim[i];
     }
-    if (!fits) {
-        return samba_refuse(c, SAMBA_ESHAPE, "the index must have input 0's rank and, except along "
-                            "axis %d, at most its "
-                            "dimensions", c->attr[0]);
-    }
-    c->out[0].dtype = c->in[0].dtype;
-    c->out[0].shape = *index;
-    return true;
+    return fits;
 }
-SAMBA__FN void samba__gather_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__FN bool samba__gather_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 2, 1) || !samba__expect_axis(c, c->attr[0])) return false;
+    c->out[0].dtype = c->in[0].dtype;
+    c->out[0].shape = c->in[1].shape;
+    if (c->in[1].dtype != SAMBA_I32) {
+        return samba_refuse(c, SAMBA_EDTYPE, "the index must be i32; use samba_cast");
+    }
+    return samba__gather_fits(c, &c->in[0].shape)
+        || samba_refuse(c, SAMBA_ESHAPE, "the index must have input 0's rank and, except along "
+                        "axis %d, at most its dimensions", c->attr[0]);
+}
 
-/* Offset in x of element e of the index, with the gathered axis taken from the index; -1 if out of
-   range. */
+/* Offset in x of element e of the index, whose value is the gathered axis; -1 if out of range. */
 SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, const int32_t *index,
                                    int64_t e)
 {
@@ -4576,12 +4258,11 @@ SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, co
 SAMBA__KERNEL void samba__gather_kernel(const samba_args *a)
 {
     size_t size = samba_dtype_size(a->out_spec[0].dtype);
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t e = a->begin * SAMBA__MAP_UNIT; e < end; e++) {
+    samba__range r = samba__flat_range(a);
+    for (int64_t e = r.begin; e < r.end; e++) {
         int64_t at = samba__gather_at(a, &a->in_spec[0].shape, samba__in_i32(a, 1), e);
-        uint8_t *y = (uint8_t *)(void *)a->out[0] + (size_t)e * size;
-        if (at < 0) memset(y, 0, size);
-        else memcpy(y, (const uint8_t *)(const void *)a->in[0] + (size_t)at * size, size);
+        if (at < 0) memset(samba__out_bytes(a, e), 0, size);
+        else memcpy(samba__out_bytes(a, e), samba__in_bytes(a, 0, at), size);
     }
 }
 SAMBA__FN void samba__gather_vjp(samba_vjp *g)
@@ -4594,27 +4275,20 @@ SAMBA__FN void samba__gather_vjp(samba_vjp *g)
 }
 
 /* gather_backward: attributes axis, then the shape of x. One unit is everything below one index of
-   the leading axis, or all of it if that axis is the gathered one: elements that may meet stay in
-   order. */
+   the first axis, or all if that is the gathered one: elements that may meet stay in order. */
 SAMBA__FN bool samba__gather_backward_shape(samba_call *c)
 {
-    if (c->n_in != 2 || c->n_attr != 1 + c->in[0].shape.ndim || c->n_attr < 2) {
+    if (!samba__expect(c, 2, 2, c->n_attr)) return false;
+    if (c->n_attr != 1 + c->in[0].shape.ndim || c->n_attr < 2) {
         return samba_refuse(c, SAMBA_EARG, "malformed call");
     }
-    if (!samba__expect(c, 2, 2, c->n_attr) || !samba__expect_f32(c, 0)
-        || !samba__expect_axis(c, c->attr[0])) return false;
+    if (!samba__expect_f32(c, 0) || !samba__expect_axis(c, c->attr[0])) return false;
     samba_shape *x = &c->out[0].shape;
-    bool fits = c->in[1].dtype == SAMBA_I32 && samba__same_shape(&c->in[0].shape, &c->in[1].shape);
-    x->ndim = c->n_attr - 1;
-    for (int32_t i = 0; i < SAMBA_MAX_DIMS; i++) x->dim[i] = i < x->ndim ? c->attr[1 + i] : 0;
-    for (int32_t i = 0; fits && i < x->ndim; i++) {
-        fits = i == c->attr[0] || c->in[1].shape.dim[i] <= x->dim[i];
-    }
-    if (!fits || !samba__sound_shape(x)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "gradient and index do not fit %S", x);
-    }
     c->out[0].dtype = SAMBA_F32;
-    return true;
+    *x = samba__shape_of(c->attr + 1, c->n_attr - 1);
+    return (samba__same_shape(&c->in[0].shape, &c->in[1].shape) && samba__gather_fits(c, x)
+            && samba__sound_shape(x))
+        || samba_refuse(c, SAMBA_ESHAPE, "gradient and index do not fit %S", x);
 }
 SAMBA__FN void samba__gather_backward_work(samba_work *w, const samba_call *c)
 {
@@ -4625,8 +4299,8 @@ SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->out_spec[0].shape;
     int64_t units = a->attr[0] == 0 ? 1 : x->dim[0], size = samba_count(x) / units;
-    int64_t from = a->attr[0] == 0 ? 1 : a->in_spec[0].shape.dim[0],
-        n = samba_count(&a->in_spec[0].shape) / from;
+    int64_t from = a->attr[0] == 0 ? 1 : a->in_spec[0].shape.dim[0];
+    int64_t n = samba_count(&a->in_spec[0].shape) / from;
     for (int64_t u = a->begin; u < a->end; u++) {
         memset(a->out[0] + u * size, 0, (size_t)size * 4);
         for (int64_t e = u * n; u < from && e < (u + 1) * n; e++) {
@@ -4694,37 +4368,34 @@ SAMBA__NO_VJP(write_rows)
 
 /* ---- Optimizer steps: they overwrite the parameter and its state ---- */
 
-/* Both: input 0 is w, 1 its gradient, the rest state of w's shape and f32 scalars. */
-SAMBA__FN bool samba__expect_step(samba_call *c, int32_t n_state, int32_t n_in, int32_t n_attr)
+/* Both: input 0 is w, 1 its gradient, then `state` of w's shape, then scalars, of which the first
+   is the step; the last input, and those in the mask `optional`, may be absent. Out: w, state. */
+SAMBA__FN bool samba__expect_step(samba_call *c, int32_t state, int32_t n_in, int32_t n_attr,
+                                  uint32_t optional)
 {
     if (!samba__expect(c, 2, n_in, n_attr)) return false;
     for (int32_t i = 0; i < n_in; i++) {
-        if (!samba__has(c, i)) continue;
-        if (i < 2 + n_state && (c->in[i].dtype != SAMBA_F32
-                                || !samba__same_shape(&c->in[i].shape, &c->in[0].shape))) {
+        bool here = samba__has(c, i);
+        if (!here && i < n_in - 1 && !(optional >> i & 1)) {
+            return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
+        }
+        if (i >= 2 + state) {
+            if (!samba__expect_scalar(c, i, i == 2 + state ? SAMBA_I32 : SAMBA_F32)) return false;
+        } else if (here && (c->in[i].dtype != SAMBA_F32
+                            || !samba__same_shape(&c->in[i].shape, &c->in[0].shape))) {
             return samba_refuse(c, SAMBA_ESHAPE, "input %d must be f32 of the parameter's shape",
                                 i);
         }
-        if (i >= 2 + n_state
-            && !samba__expect_scalar(c, i, i == 2 + n_state ? SAMBA_I32 : SAMBA_F32)) return false;
     }
+    c->out[0] = c->out[1] = c->out[2] = c->in[0];
+    c->n_out = samba__has(c, 2) ? 1 + state : 1;
     return true;
 }
 
 /* SGD as torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or
    absent); attributes dampening, nesterov.  g += wd w; v = mu v + (1 - damp) g (first step v = g);
    w -= lr v */
-SAMBA__FN bool samba__sgd_shape(samba_call *c)
-{
-    if (!samba__expect_step(c, 1, 8, 2)) return false;
-    for (int32_t i = 3; i < 7; i++) {
-        if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
-    }
-    c->out[0] = c->out[1] = c->in[0];
-    c->n_out = samba__has(c, 2) ? 2 : 1;
-    return true;
-}
-SAMBA__FN void samba__sgd_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__FN bool samba__sgd_shape(samba_call *c) { return samba__expect_step(c, 1, 8, 2, 1u << 2); }
 SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
 {
     const float *g = a->in[1];
@@ -4732,13 +4403,13 @@ SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
     float lr = a->in[4][0], decay = a->in[5][0], momentum = a->in[6][0];
     float clip = a->n_in > 7 && a->in[7] ? a->in[7][0] : 1.0f;
     bool first = samba__in_i32(a, 3)[0] <= 1, nesterov = a->attr[1] != 0;
-    float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]), kept = first ? 0.0f
-        : momentum;
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end && !v; i++) {
+    float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]);
+    float kept = first ? 0.0f : momentum;
+    samba__range r = samba__flat_range(a);
+    for (int64_t i = r.begin; i < r.end && !v; i++) {
         w[i] = samba__fma(-lr, samba__fma(decay, w[i], g[i] * clip), w[i]);
     }
-    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end && v; i++) {
+    for (int64_t i = r.begin; i < r.end && v; i++) {
         float d = samba__fma(decay, w[i], g[i] * clip), moved = samba__fma(kept, v[i], d * fresh);
         float step = nesterov ? samba__fma(momentum, moved, d) : moved;
         v[i] = moved;
@@ -4762,32 +4433,21 @@ SAMBA__NOINLINE double samba__power(double base, int32_t n)
    torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
    attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
    (sqrt(v)/sqrt(1-b2^t) + eps) */
-SAMBA__FN bool samba__adamw_shape(samba_call *c)
-{
-    if (!samba__expect_step(c, 2, 11, 1)) return false;
-    for (int32_t i = 2; i < 10; i++) {
-        if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
-    }
-    c->out[0] = c->out[1] = c->out[2] = c->in[0];
-    c->n_out = 3;
-    return true;
-}
-SAMBA__FN void samba__adamw_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+SAMBA__FN bool samba__adamw_shape(samba_call *c) { return samba__expect_step(c, 2, 11, 1, 0); }
 SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
 {
     const float *g = a->in[1];
-    float *SAMBA__RESTRICT w = a->out[0], *SAMBA__RESTRICT m = a->out[1],
-        *SAMBA__RESTRICT v = a->out[2];
-    float lr = a->in[5][0], decay = a->in[6][0], b1 = a->in[7][0], b2 = a->in[8][0],
-        eps = a->in[9][0];
+    float *SAMBA__RESTRICT w = a->out[0], *SAMBA__RESTRICT m = a->out[1];
+    float *SAMBA__RESTRICT v = a->out[2], lr = a->in[5][0], decay = a->in[6][0];
+    float b1 = a->in[7][0], b2 = a->in[8][0], eps = a->in[9][0];
     float clip = a->n_in > 10 && a->in[10] ? a->in[10][0] : 1.0f;
     int32_t step = samba__in_i32(a, 4)[0];
     float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
     float root = samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
     float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
-    int64_t end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    for (int64_t i = a->begin * SAMBA__MAP_UNIT; i < end; i++) {
+    samba__range r = samba__flat_range(a);
+    for (int64_t i = r.begin; i < r.end; i++) {
         float d = samba__fma(l2, w[i], g[i] * clip);
         m[i] = samba__fma(c1, d, b1 * m[i]);
         v[i] = samba__fma(c2 * d, d, b2 * v[i]);
@@ -4799,15 +4459,9 @@ SAMBA__NO_VJP(adamw)
 /* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
 SAMBA__FN bool samba__clip_factor_shape(samba_call *c)
 {
-    if (!samba__expect(c, 2, 2, 0) || !samba__expect_scalar(c, 0, SAMBA_F32)
-        || !samba__expect_scalar(c, 1, SAMBA_F32)) return false;
+    if (!samba__expect(c, 2, 2, 0)) return false;
     c->out[0] = c->in[0];
-    return true;
-}
-SAMBA__FN void samba__clip_factor_work(samba_work *w, const samba_call *c)
-{
-    (void)c;
-    w->units[0] = 1;
+    return samba__expect_scalar(c, 0, SAMBA_F32) && samba__expect_scalar(c, 1, SAMBA_F32);
 }
 SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 {
@@ -4914,26 +4568,6 @@ SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
 {
     return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
 }
-
-/* Expects inputs that are all f32, and makes output 0 one. */
-SAMBA__FN bool samba__expect_all_f32(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
-{
-    if (!samba__expect(c, least, most, n_attr)) return false;
-    for (int32_t i = 0; i < most; i++) {
-        if (!samba__expect_f32(c, i)) return false;
-    }
-    c->out[0].dtype = SAMBA_F32;
-    return true;
-}
-
-/* Ops that differ in little are kin: `which` tells their common functions what they are to do. */
-#define SAMBA__KIN(name, kin, which) \
-    SAMBA__FN bool samba__##name##_shape(samba_call *c) { return samba__##kin##_rule(c, which); } \
-    SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
-    { \
-        samba__##kin##_work(w, c, which); \
-    } \
-    SAMBA__KERNEL void samba__##name##_kernel(const samba_args *a) { samba__##kin##_run(a, which); }
 
 /* ---- Convolution: y(n,o,oy,ox) = b(o) + sum of w(o,c,ky,kx) times the x(n,c) that it meets.
    Element ((c,ky,kx), (oy,ox)) of the patch matrix P is the x that a tap of w meets at an output,
@@ -5210,7 +4844,6 @@ SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, 
     return samba__emit(x->session, SAMBA__OP_convolution, in, b ? 3 : 2, attr, SAMBA__CONV_WORDS,
                        NULL);
 }
-SAMBA__KIN(convolution, conv, SAMBA__MAKES_Y)
 SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
 {
     samba_tensor *x = g->in[0], *w = g->in[1], *dy = g->dout[0];
@@ -5231,7 +4864,6 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, s
     samba__conv_words(opts, x_shape.ndim, attr);
     return samba__conv_backward(SAMBA__MAKES_DX, dy, w, attr, &x_shape);
 }
-SAMBA__KIN(convolution_backward_input, conv, SAMBA__MAKES_DX)
 SAMBA__FN void samba__convolution_backward_input_vjp(samba_vjp *g)
 {
     samba_tensor *dy = g->in[0], *w = g->in[1], *ddx = g->dout[0];
@@ -5247,7 +4879,6 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, s
     samba__conv_words(opts, w_shape.ndim, attr);
     return samba__conv_backward(SAMBA__MAKES_DW, x, dy, attr, &w_shape);
 }
-SAMBA__KIN(convolution_backward_weight, conv, SAMBA__MAKES_DW)
 SAMBA__FN void samba__convolution_backward_weight_vjp(samba_vjp *g)
 {
     samba_tensor *x = g->in[0], *dy = g->in[1], *ddw = g->dout[0];
@@ -5427,7 +5058,6 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_o
     samba__pooling_words(opts, attr);
     return samba__emit1(SAMBA__OP_max_pool2d, x, attr, SAMBA__MAX_WORDS);
 }
-SAMBA__KIN(max_pool2d, pooling, SAMBA__MAX_FORWARD)
 SAMBA__FN void samba__max_pool2d_vjp(samba_vjp *g)
 {
     g->din[0] = samba__emit2(SAMBA__OP_max_pool2d_backward, g->in[0], g->dout[0], g->attr,
@@ -5441,7 +5071,6 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_ten
     samba__pooling_words(opts, attr);
     return samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, attr, SAMBA__MAX_WORDS);
 }
-SAMBA__KIN(max_pool2d_backward, pooling, SAMBA__MAX_BACKWARD)
 SAMBA__NO_SECOND(max_pool2d_backward)
 
 /* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements ---- */
@@ -5467,7 +5096,6 @@ SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape 
     memcpy(words + n_attr, &x->dim[x->ndim - 2], 2 * sizeof *words);
     return samba__emit1(SAMBA__OP_avg_pool2d_backward, dy, words, n_attr + 2);
 }
-SAMBA__KIN(avg_pool2d, pooling, SAMBA__AVG_FORWARD)
 SAMBA__FN void samba__avg_pool2d_vjp(samba_vjp *g)
 {
     g->din[0] = samba__avg_backward(g->dout[0], &g->in[0]->shape, g->attr, g->n_attr);
@@ -5482,7 +5110,6 @@ SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_sh
     else memcpy(attr, &dy->shape.dim[dy->shape.ndim - 2], SAMBA__ADAPTIVE_WORDS * sizeof *attr);
     return samba__avg_backward(dy, &x_shape, attr, opts ? SAMBA__AVG_WORDS : SAMBA__ADAPTIVE_WORDS);
 }
-SAMBA__KIN(avg_pool2d_backward, pooling, SAMBA__AVG_BACKWARD)
 SAMBA__FN void samba__avg_pool2d_backward_vjp(samba_vjp *g)
 {
     g->din[0] = samba__emit1(SAMBA__OP_avg_pool2d, g->dout[0], g->attr, g->n_attr - 2);
@@ -5590,7 +5217,6 @@ SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, s
     if (!x || !mean || !var) return NULL;
     return samba__emit(x->session, SAMBA__OP_batch_norm, in, 5, attr, 2, NULL);
 }
-SAMBA__KIN(batch_norm, batch, false)
 SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 {
     samba_tensor *dw = NULL, *db = NULL;
@@ -5612,10 +5238,7 @@ SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_te
     if (db) *db = out[2];
     return dx;
 }
-SAMBA__KIN(batch_norm_backward, batch, true)
 SAMBA__NO_SECOND(batch_norm_backward)
-
-#undef SAMBA__KIN
 
 /* ---- Ops along an axis work on lines: rows if the axis is last, else columns ---- */
 
@@ -5635,18 +5258,23 @@ SAMBA__FN samba__lines samba__lines_of(const samba_shape *x, int32_t axis)
     return l;
 }
 
-/* n_in inputs of one shape, all f32; the output has it too. */
-SAMBA__FN bool samba__lines_shape(samba_call *c, int32_t n_in)
+/* Softmax and its like: 1 or, backward, 2 inputs of one shape, all f32; the output has it too. */
+SAMBA__FN bool samba__lines_rule(samba_call *c, int which)
 {
-    if (!samba__expect(c, n_in, n_in, 1) || !samba__expect_axis(c, c->attr[0])) return false;
-    for (int32_t i = 0; i < n_in; i++) {
-        if (!samba__expect_f32(c, i)) return false;
-        if (samba__same_shape(&c->in[i].shape, &c->in[0].shape)) continue;
-        return samba_refuse(c, SAMBA_ESHAPE, "inputs 0 %S and %d %S must have one shape",
-                            &c->in[0].shape, i, &c->in[i].shape);
-    }
+    int32_t n_in = which & SAMBA__BACKWARD ? 2 : 1;
+    bool fits = samba__expect_all_f32(c, n_in, n_in, 1) && samba__expect_axis(c, c->attr[0]);
+    if (!fits) return false;
+    const samba_shape *x = &c->in[0].shape, *y = &c->in[n_in - 1].shape;
     c->out[0] = c->in[0];
-    return true;
+    return samba__same_shape(x, y)
+        || samba_refuse(c, SAMBA_ESHAPE, "inputs 0 %S and 1 %S must have one shape", x, y);
+}
+
+SAMBA__FN void samba__lines_work(samba_work *w, const samba_call *c, int which)
+{
+    samba__lines l = samba__lines_of(&c->in[0].shape, c->attr[0]);
+    (void)which;
+    w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]) * l.blocks;
 }
 
 /* Puts input 0 where the output will be, unless it lies there already: work is done in place. */
@@ -5719,8 +5347,9 @@ SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx,
     }
 }
 
-SAMBA__INLINE void samba__softmax_units(const samba_args *a, bool logs, bool backward)
+SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
 {
+    bool logs = which & SAMBA__LOGS, backward = which & SAMBA__BACKWARD;
     samba__lines l = samba__lines_of(&a->in_spec[0].shape, a->attr[0]);
     bool rows = l.inner == 1;
     for (int64_t u = a->begin; u < a->end; u++) {
@@ -5737,77 +5366,23 @@ SAMBA__INLINE void samba__softmax_units(const samba_args *a, bool logs, bool bac
     }
 }
 
-SAMBA__OP_API samba_tensor *samba_softmax(samba_tensor *x, int32_t axis)
-{
-    axis = samba__wrap_axis(x, axis);
-    return samba__emit1(SAMBA__OP_softmax, x, &axis, 1);
-}
-SAMBA__FN bool samba__softmax_shape(samba_call *c) { return samba__lines_shape(c, 1); }
-SAMBA__FN void samba__softmax_work(samba_work *w, const samba_call *c)
-{
-    samba__lines l = samba__lines_of(&c->in[0].shape, c->attr[0]);
-    w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]) * l.blocks;
-}
-SAMBA__KERNEL void samba__softmax_kernel(const samba_args *a)
-{
-    samba__softmax_units(a, false, false);
-}
-SAMBA__FN void samba__softmax_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_softmax_backward(g->dout[0], g->out[0], g->attr[0]);
-}
-
-SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis)
-{
-    axis = samba__wrap_axis(y, axis);
-    return samba__emit2(SAMBA__OP_softmax_backward, dy, y, &axis, 1);
-}
-SAMBA__FN bool samba__softmax_backward_shape(samba_call *c) { return samba__lines_shape(c, 2); }
-SAMBA__FN void samba__softmax_backward_work(samba_work *w, const samba_call *c)
-{
-    samba__softmax_work(w, c);
-}
-SAMBA__KERNEL void samba__softmax_backward_kernel(const samba_args *a)
-{
-    samba__softmax_units(a, false, true);
-}
-SAMBA__NO_SECOND(softmax_backward)
-
-SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis)
-{
-    axis = samba__wrap_axis(x, axis);
-    return samba__emit1(SAMBA__OP_log_softmax, x, &axis, 1);
-}
-SAMBA__FN bool samba__log_softmax_shape(samba_call *c) { return samba__lines_shape(c, 1); }
-SAMBA__FN void samba__log_softmax_work(samba_work *w, const samba_call *c)
-{
-    samba__softmax_work(w, c);
-}
-SAMBA__KERNEL void samba__log_softmax_kernel(const samba_args *a)
-{
-    samba__softmax_units(a, true, false);
-}
-SAMBA__FN void samba__log_softmax_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_log_softmax_backward(g->dout[0], g->out[0], g->attr[0]);
-}
-
-SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y,
-                                                       int32_t axis)
-{
-    axis = samba__wrap_axis(y, axis);
-    return samba__emit2(SAMBA__OP_log_softmax_backward, dy, y, &axis, 1);
-}
-SAMBA__FN bool samba__log_softmax_backward_shape(samba_call *c) { return samba__lines_shape(c, 2); }
-SAMBA__FN void samba__log_softmax_backward_work(samba_work *w, const samba_call *c)
-{
-    samba__softmax_work(w, c);
-}
-SAMBA__KERNEL void samba__log_softmax_backward_kernel(const samba_args *a)
-{
-    samba__softmax_units(a, true, true);
-}
-SAMBA__NO_SECOND(log_softmax_backward)
+/* A builder with an axis, that of the gradient, and their rules. */
+#define SAMBA__ALONG_AXIS(name) \
+    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, int32_t axis) \
+    { \
+        axis = samba__wrap_axis(x, axis); \
+        return samba__emit1(SAMBA__OP_##name, x, &axis, 1); \
+    } \
+    SAMBA__OP_API samba_tensor *samba_##name##_backward(samba_tensor *dy, samba_tensor *y, \
+                                                        int32_t axis) \
+    { \
+        axis = samba__wrap_axis(y, axis); \
+        return samba__emit2(SAMBA__OP_##name##_backward, dy, y, &axis, 1); \
+    } \
+    SAMBA__GRAD1(name, samba_##name##_backward(dy, y, g->attr[0])) \
+    SAMBA__NO_SECOND(name##_backward)
+SAMBA__ALONG_AXIS(softmax)
+SAMBA__ALONG_AXIS(log_softmax)
 
 /* ---- layer_norm: h = (x - mean) r, r = 1/sqrt(mean((x - mean)^2) + eps), y = h w + b.
    With g = dy w: dx = r (g - mean(g) - h mean(g h)), dw = sum(dy h), db = sum(dy) over rows.
@@ -5820,16 +5395,33 @@ SAMBA__NO_SECOND(log_softmax_backward)
 SAMBA__FN int64_t samba__last_dim(const samba_spec *x) { return x->shape.dim[x->shape.ndim - 1]; }
 
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
-SAMBA__FN bool samba__norm_shape(samba_call *c, const char *signature, int32_t n_attr)
+SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
 {
+    static const char *const signature[4] = {           /* rms_norm, layer_norm; and backward */
+        "*n,n?->*n", "*n,*n,n?->*n,n", "*n,n?,n?->*n", "*n,*n,n?->*n,n,n"
+    };
     samba__binding b;
+    int32_t n_attr = which & SAMBA__BACKWARD ? 2 : 1;
     if (!samba__expect(c, 1, 3, n_attr)) return false;
-    if (!(samba_attr_float(c->attr[0]) >= 0.0f))
+    if (!(samba_attr_float(c->attr[0]) >= 0.0f)) {
         return samba_refuse(c, SAMBA_ERANGE,
                             "eps is negative or NaN; it must be 0 or more, such as 1e-5");
-    if (!samba__match(signature, c, &b)) return false;
+    }
+    if (!samba__match(signature[which], c, &b)) return false;
     if (n_attr == 2 && !c->attr[1]) c->n_out = 1;
     return true;
+}
+
+SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
+{
+    int64_t n = samba__last_dim(c->in);
+    w->units[0] = samba_count(&c->in[0].shape) / n;
+    if (!(which & SAMBA__BACKWARD)) return;
+    w->units[0] = samba__ceil_div(w->units[0], SAMBA__NORM_ROWS);
+    if (c->n_out == 1) return;
+    w->n_phases = 2;
+    w->units[1] = samba__ceil_div(n, SAMBA__LINE_COLUMNS);
+    w->scratch = w->units[0] * n * (c->n_out - 1) * 4;
 }
 
 /* x becomes h; returns r. */
@@ -5842,19 +5434,17 @@ SAMBA__INLINE float samba__norm_row(float *x, int64_t n, float eps, bool centere
     return r;
 }
 
-SAMBA__INLINE void samba__norm_units(const samba_args *a, bool centered)
+/* y of row t */
+SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n, bool centered)
 {
     const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL;
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
-    int64_t n = samba__last_dim(a->in_spec);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        float *SAMBA__RESTRICT y = a->out[0] + u * n;
-        samba__lines_copy(y, a->in[0] + u * n, 1, n, n);
-        samba__norm_row(y, n, samba_attr_float(a->attr[0]), centered);
-        for (int64_t i = 0; w && !b && i < n; i++) y[i] *= w[i];
-        for (int64_t i = 0; !w && b && i < n; i++) y[i] += b[i];
-        for (int64_t i = 0; w && b && i < n; i++) y[i] = samba__fma(y[i], w[i], b[i]);
-    }
+    float *SAMBA__RESTRICT y = a->out[0] + t * n;
+    samba__lines_copy(y, a->in[0] + t * n, 1, n, n);
+    samba__norm_row(y, n, samba_attr_float(a->attr[0]), centered);
+    for (int64_t i = 0; w && !b && i < n; i++) y[i] *= w[i];
+    for (int64_t i = 0; !w && b && i < n; i++) y[i] += b[i];
+    for (int64_t i = 0; w && b && i < n; i++) y[i] = samba__fma(y[i], w[i], b[i]);
 }
 
 /* A row: dx holds h and becomes the gradient. */
@@ -5901,22 +5491,25 @@ SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t fro
     }
 }
 
-SAMBA__INLINE void samba__norm_backward_units(const samba_args *a, bool centered)
+SAMBA__INLINE void samba__norm_run(const samba_args *a, int which)
 {
     int64_t n = samba__last_dim(a->in_spec);
+    bool centered = which & SAMBA__CENTERED;
     for (int64_t u = a->begin; u < a->end; u++) {
-        if (a->phase == 0) samba__norm_backward_rows(a, u, n, centered);
+        if (!(which & SAMBA__BACKWARD)) samba__norm_forward(a, u, n, centered);
+        else if (a->phase == 0) samba__norm_backward_rows(a, u, n, centered);
         else samba__norm_backward_columns(a, u * SAMBA__LINE_COLUMNS, n);
     }
 }
 
 /* Emits a gradient: dx, and n_dw of dw and db unless dwb is NULL. */
-SAMBA__FN samba_tensor *samba__norm_backward(int32_t op, samba_tensor *const in[3], float eps,
-                                             samba_tensor **dwb, int32_t n_dw)
+SAMBA__FN samba_tensor *samba__norm_backward(int32_t op, samba_tensor *dy, samba_tensor *x,
+                                             samba_tensor *w, float eps, samba_tensor **dwb,
+                                             int32_t n_dw)
 {
-    samba_tensor *out[SAMBA_MAX_OUT] = { NULL }, *dx = NULL;
+    samba_tensor *in[3] = { dy, x, w }, *out[SAMBA_MAX_OUT] = { NULL }, *dx = NULL;
     int32_t attr[2] = { samba_float_attr(eps), dwb != NULL };
-    if (in[0]) dx = samba__emit(in[0]->session, op, in, 3, attr, 2, out);
+    if (dy) dx = samba__emit(dy->session, op, in, 3, attr, 2, out);
     for (int32_t i = 0; dwb && i < n_dw; i++) dwb[i] = out[1 + i];
     return dx;
 }
@@ -5927,48 +5520,20 @@ SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, s
     int32_t attr = samba_float_attr(eps);
     return samba__emit3(SAMBA__OP_layer_norm, x, w, b, &attr, 1);
 }
-SAMBA__FN bool samba__layer_norm_shape(samba_call *c)
-{
-    return samba__norm_shape(c, "*n,n?,n?->*n", 1);
-}
-SAMBA__FN void samba__layer_norm_work(samba_work *w, const samba_call *c)
-{
-    w->units[0] = samba_count(&c->in[0].shape) / samba__last_dim(c->in);
-}
-SAMBA__KERNEL void samba__layer_norm_kernel(const samba_args *a) { samba__norm_units(a, true); }
-SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
-{
-    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *b = g->n_in > 2 ? g->in[2] : NULL,
-                 *dwb[2] = { NULL, NULL };
-    float eps = samba_attr_float(g->attr[0]);
-    g->din[0] = samba_layer_norm_backward(g->dout[0], g->in[0], w, eps, w || b ? dwb : NULL);
-    if (w) g->din[1] = dwb[0];
-    if (b) g->din[2] = dwb[1];
-}
-
 SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x,
                                                       samba_tensor *w, float eps,
                                                       samba_tensor *dwb[2])
 {
-    samba_tensor *in[3] = { dy, x, w };
-    return samba__norm_backward(SAMBA__OP_layer_norm_backward, in, eps, dwb, 2);
+    return samba__norm_backward(SAMBA__OP_layer_norm_backward, dy, x, w, eps, dwb, 2);
 }
-SAMBA__FN bool samba__layer_norm_backward_shape(samba_call *c)
+SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
 {
-    return samba__norm_shape(c, "*n,*n,n?->*n,n,n", 2);
-}
-SAMBA__FN void samba__layer_norm_backward_work(samba_work *w, const samba_call *c)
-{
-    int64_t n = samba__last_dim(c->in);
-    w->units[0] = samba__ceil_div(samba_count(&c->in[0].shape) / n, SAMBA__NORM_ROWS);
-    if (c->n_out == 1) return;
-    w->n_phases = 2;
-    w->units[1] = samba__ceil_div(n, SAMBA__LINE_COLUMNS);
-    w->scratch = w->units[0] * n * (c->n_out - 1) * 4;
-}
-SAMBA__KERNEL void samba__layer_norm_backward_kernel(const samba_args *a)
-{
-    samba__norm_backward_units(a, true);
+    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *b = g->n_in > 2 ? g->in[2] : NULL;
+    samba_tensor *dwb[2] = { NULL, NULL };
+    float eps = samba_attr_float(g->attr[0]);
+    g->din[0] = samba_layer_norm_backward(g->dout[0], g->in[0], w, eps, w || b ? dwb : NULL);
+    if (w) g->din[1] = dwb[0];
+    if (b) g->din[2] = dwb[1];
 }
 SAMBA__NO_SECOND(layer_norm_backward)
 
@@ -5977,36 +5542,16 @@ SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, flo
     int32_t attr = samba_float_attr(eps);
     return samba__emit2(SAMBA__OP_rms_norm, x, w, &attr, 1);
 }
-SAMBA__FN bool samba__rms_norm_shape(samba_call *c) { return samba__norm_shape(c, "*n,n?->*n", 1); }
-SAMBA__FN void samba__rms_norm_work(samba_work *w, const samba_call *c)
+SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
+                                                    samba_tensor *w, float eps, samba_tensor **dw)
 {
-    samba__layer_norm_work(w, c);
+    return samba__norm_backward(SAMBA__OP_rms_norm_backward, dy, x, w, eps, dw, 1);
 }
-SAMBA__KERNEL void samba__rms_norm_kernel(const samba_args *a) { samba__norm_units(a, false); }
 SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
 {
     samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL;
     g->din[0] = samba_rms_norm_backward(g->dout[0], g->in[0], w, samba_attr_float(g->attr[0]),
                                         w ? &g->din[1] : NULL);
-}
-
-SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                    samba_tensor *w, float eps, samba_tensor **dw)
-{
-    samba_tensor *in[3] = { dy, x, w };
-    return samba__norm_backward(SAMBA__OP_rms_norm_backward, in, eps, dw, 1);
-}
-SAMBA__FN bool samba__rms_norm_backward_shape(samba_call *c)
-{
-    return samba__norm_shape(c, "*n,*n,n?->*n,n", 2);
-}
-SAMBA__FN void samba__rms_norm_backward_work(samba_work *w, const samba_call *c)
-{
-    samba__layer_norm_backward_work(w, c);
-}
-SAMBA__KERNEL void samba__rms_norm_backward_kernel(const samba_args *a)
-{
-    samba__norm_backward_units(a, false);
 }
 SAMBA__NO_SECOND(rms_norm_backward)
 
@@ -6024,31 +5569,54 @@ SAMBA__FN void samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3])
     attr[SAMBA__LOSS_SMOOTHING] = samba_float_attr(opts ? opts->label_smoothing : 0.0f);
 }
 
-/* `each` is the signature with reduction none, `one` that with a scalar loss. */
-SAMBA__FN bool samba__loss_shape(samba_call *c, int32_t n_in, int32_t n_attr, const char *each,
-                                 const char *one)
+/* Appends a dimension of n to output 0. */
+SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
 {
-    samba__binding b;
-    if (!samba__expect(c, n_in, n_in, n_attr)) return false;
-    int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
-    if (reduction >= SAMBA_REDUCE_MEAN && reduction <= SAMBA_REDUCE_NONE)
-        return samba__match(reduction == SAMBA_REDUCE_NONE ? each : one, c, &b);
-    return samba_refuse(c, SAMBA_EARG, "reduction %d is none of mean (0), sum (1), none (2)",
-                        reduction);
-}
-
-SAMBA__FN bool samba__forward_loss_shape(samba_call *c, int32_t n_attr)
-{
-    if (!samba__loss_shape(c, 2, n_attr, "*c,i:*->*", "*c,i:*->*")) return false;
-    if (c->attr[SAMBA__LOSS_REDUCTION] != SAMBA_REDUCE_NONE) c->out[0].shape = samba_scalar_shape();
+    samba_shape *y = &c->out[0].shape;
+    if (n < 1) {
+        return samba_refuse(c, SAMBA_EARG, "a dimension of %d is asked for; make it 1 or more", n);
+    }
+    if (y->ndim >= SAMBA_MAX_DIMS) {
+        return samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y);
+    }
+    samba__push_dim(y, n);
     return true;
 }
 
-SAMBA__FN bool samba__expect_smoothing(samba_call *c)
+SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
 {
+    static const char *const signature[4] = {           /* nll, cross_entropy; and backward */
+        "*c,i:*->*", "*,i:*->*", "*c,i:*->*", "*,*c,i:*->*c"
+    };
+    bool logits = which & SAMBA__LOGITS, backward = which & SAMBA__BACKWARD;
+    int32_t n_in = logits && backward ? 3 : 2;
+    samba__binding b;
+    if (!samba__expect(c, n_in, n_in, logits || backward ? 3 : 2)) return false;
+    int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
+    bool one = reduction != SAMBA_REDUCE_NONE;          /* loss, a scalar */
+    if (reduction < SAMBA_REDUCE_MEAN || reduction > SAMBA_REDUCE_NONE) {
+        return samba_refuse(c, SAMBA_EARG, "reduction %d is none of mean (0), sum (1), none (2)",
+                            reduction);
+    }
+    if (!samba__match(signature[which] + (backward && one), c, &b)) return false;
+    if (!backward && one) c->out[0].shape = samba_scalar_shape();
+    if (!logits) return !backward || samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
     float s = samba_attr_float(c->attr[SAMBA__LOSS_SMOOTHING]);
-    if (s >= 0.0f && s <= 1.0f) return true;
-    return samba_refuse(c, SAMBA_ERANGE, "label_smoothing is out of range; it must be from 0 to 1");
+    return (s >= 0.0f && s <= 1.0f)
+        || samba_refuse(c, SAMBA_ERANGE, "label_smoothing is out of range; it must be from 0 to 1");
+}
+
+/* Phases: losses of rows, then their sum; or what all rows share, then rows. */
+SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int which)
+{
+    bool backward = which & SAMBA__BACKWARD;
+    int64_t rows = samba_count(&c->in[c->n_in - 1].shape);
+    w->units[0] = backward ? 1 : rows;
+    if (!backward) w->flops = which & SAMBA__LOGITS ? 20 * samba_count(&c->in[0].shape) : rows;
+    if (!backward && c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
+    w->n_phases = 2;
+    w->units[1] = backward ? rows : 1;
+    w->scratch = w->units[0] * 4;
 }
 
 /* The class of row t, or -1 where the row does not count. A class out of range is a fault. */
@@ -6133,6 +5701,12 @@ SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
     }
 }
 
+SAMBA__INLINE void samba__loss_run(const samba_args *a, int which)
+{
+    if (which & SAMBA__BACKWARD) samba__loss_backward_units(a, which & SAMBA__LOGITS);
+    else samba__loss_units(a, which & SAMBA__LOGITS);
+}
+
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
                                                      const samba_loss_opts *opts)
 {
@@ -6144,22 +5718,6 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tens
 {
     return samba_cross_entropy_with(logits, target, NULL);
 }
-SAMBA__FN bool samba__cross_entropy_shape(samba_call *c)
-{
-    return samba__forward_loss_shape(c, 3) && samba__expect_smoothing(c);
-}
-SAMBA__FN void samba__cross_entropy_work(samba_work *w, const samba_call *c)
-{
-    samba__nll_work(w, c);
-    w->flops = 20 * samba_count(&c->in[0].shape);
-}
-SAMBA__KERNEL void samba__cross_entropy_kernel(const samba_args *a) { samba__loss_units(a, true); }
-SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit3(SAMBA__OP_cross_entropy_backward, g->dout[0], g->in[0], g->in[1],
-                             g->attr, 3);
-}
-
 SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits,
                                                          samba_tensor *target,
                                                          const samba_loss_opts *opts)
@@ -6168,18 +5726,10 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, sa
     samba__loss_attr(opts, attr);
     return samba__emit3(SAMBA__OP_cross_entropy_backward, dloss, logits, target, attr, 3);
 }
-SAMBA__FN bool samba__cross_entropy_backward_shape(samba_call *c)
+SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
 {
-    return samba__loss_shape(c, 3, 3, "*,*c,i:*->*c", ",*c,i:*->*c") && samba__expect_smoothing(c);
-}
-SAMBA__FN void samba__cross_entropy_backward_work(samba_work *w, const samba_call *c)
-{
-    samba__nll_backward_work(w, c);
-    w->flops = 20 * samba_count(&c->out[0].shape);
-}
-SAMBA__KERNEL void samba__cross_entropy_backward_kernel(const samba_args *a)
-{
-    samba__loss_backward_units(a, true);
+    g->din[0] = samba__emit3(SAMBA__OP_cross_entropy_backward, g->dout[0], g->in[0], g->in[1],
+                             g->attr, 3);
 }
 SAMBA__NO_SECOND(cross_entropy_backward)
 
@@ -6190,23 +5740,6 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
     samba__loss_attr(opts, attr);
     return samba__emit2(SAMBA__OP_nll, logp, target, attr, 2);
 }
-SAMBA__FN bool samba__nll_shape(samba_call *c) { return samba__forward_loss_shape(c, 2); }
-SAMBA__FN void samba__nll_work(samba_work *w, const samba_call *c)
-{
-    w->units[0] = w->flops = samba_count(&c->in[1].shape);
-    if (c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
-    w->n_phases = 2;
-    w->units[1] = 1;
-    w->scratch = w->units[0] * 4;
-}
-SAMBA__KERNEL void samba__nll_kernel(const samba_args *a) { samba__loss_units(a, false); }
-SAMBA__FN void samba__nll_vjp(samba_vjp *g)
-{
-    const samba_shape *x = &g->in[0]->shape;
-    int32_t attr[3] = { g->attr[0], g->attr[1], x->dim[x->ndim - 1] };
-    g->din[0] = samba__emit2(SAMBA__OP_nll_backward, g->dout[0], g->in[1], attr, 3);
-}
-
 SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
                                                int32_t classes, const samba_loss_opts *opts)
 {
@@ -6215,34 +5748,11 @@ SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor
     attr[SAMBA__LOSS_CLASSES] = classes;
     return samba__emit2(SAMBA__OP_nll_backward, dloss, target, attr, 3);
 }
-
-/* Appends a dimension of n to output 0. */
-SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
+SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 {
-    samba_shape *y = &c->out[0].shape;
-    if (n < 1)
-        return samba_refuse(c, SAMBA_EARG, "a dimension of %d is asked for; make it 1 or more", n);
-    if (y->ndim >= SAMBA_MAX_DIMS)
-        return samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y);
-    y->dim[y->ndim++] = n;
-    return true;
-}
-
-SAMBA__FN bool samba__nll_backward_shape(samba_call *c)
-{
-    return samba__loss_shape(c, 2, 3, "*,i:*->*", ",i:*->*")
-           && samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
-}
-SAMBA__FN void samba__nll_backward_work(samba_work *w, const samba_call *c)
-{
-    w->n_phases = 2;
-    w->units[0] = 1;
-    w->units[1] = samba_count(&c->in[c->n_in - 1].shape);
-    w->scratch = 4;
-}
-SAMBA__KERNEL void samba__nll_backward_kernel(const samba_args *a)
-{
-    samba__loss_backward_units(a, false);
+    const samba_shape *x = &g->in[0]->shape;
+    int32_t attr[3] = { g->attr[0], g->attr[1], x->dim[x->ndim - 1] };
+    g->din[0] = samba__emit2(SAMBA__OP_nll_backward, g->dout[0], g->in[1], attr, 3);
 }
 SAMBA__NO_SECOND(nll_backward)
 
@@ -6374,7 +5884,6 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
     const samba_shape *q = &a->in_spec[at->first].shape;
-    int64_t offset = 0, step = 1;
     at->args = a;
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
     at->ds = at->p + SAMBA__ATTEND_BLOCK;
@@ -6383,13 +5892,9 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     at->v = a->in[at->first + 2] + b * at->S * at->E;
     if (at->mask >= a->n_in || !a->in[at->mask]) return;
     const samba_shape *m = &a->in_spec[at->mask].shape;
-    for (int32_t i = m->ndim - 1, iq = q->ndim - 1; i >= 0; i--, iq--) {
-        int64_t my_step = m->dim[i] == 1 ? 0 : step;
-        if (i == m->ndim - 1) at->s_step = my_step;
-        else if (i == m->ndim - 2) at->t_step = my_step;
-        else offset += b % q->dim[iq] * my_step, b /= q->dim[iq];
-        step *= m->dim[i];
-    }
+    int64_t offset = samba__stretched_at(m, q, q->ndim - 2, b);
+    at->t_step = samba__stretched_step(m, q->ndim, q->ndim - 2);
+    at->s_step = samba__stretched_step(m, q->ndim, q->ndim - 1);
     if (a->in_spec[at->mask].dtype == SAMBA_F32) at->mask_f32 = a->in[at->mask] + offset;
     else at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
@@ -6552,7 +6057,7 @@ SAMBA__INLINE void samba__attention_queries(samba__attention *at, int64_t b, int
     }
 }
 
-SAMBA__INLINE void samba__attention_units(const samba_args *a, bool backward)
+SAMBA__INLINE void samba__attention_run(const samba_args *a, bool backward)
 {
     samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
     int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
@@ -6576,9 +6081,8 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
     if (c->attr[0] < 0 || c->attr[0] > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
     if (!samba__has(c, mask)) return true;
     if (c->in[mask].dtype != SAMBA_F32 && c->in[mask].dtype != SAMBA_BOOL) {
-        return samba_refuse(c, SAMBA_EDTYPE,
-                            "the mask is %T, but must be bool or f32; use samba_cast",
-                            (int)c->in[mask].dtype);
+        return samba_refuse(c, SAMBA_EDTYPE, "the mask is %T, but must be bool or f32; use "
+                            "samba_cast", (int)c->in[mask].dtype);
     }
     score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
     if (samba__broadcast(&score, &c->in[mask].shape, &both, &bad)
@@ -6588,15 +6092,19 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
                         "equal, or 1 to broadcast", &c->in[mask].shape, &score);
 }
 
-SAMBA__FN bool samba__attention_shape(samba_call *c, int32_t first, int32_t mask,
-                                      const char *signature)
+SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
 {
+    int32_t n_in = c->n_in, first = backward ? 1 : 0, mask = backward ? 6 : 3;
     samba__binding b;
-    int32_t n_in = c->n_in;
+    if (!samba__expect(c, mask, backward ? 8 : 4, 2)) return false;
     c->n_in = mask;                     /* the optional inputs behind have rules of their own */
-    bool fits = samba__match(signature, c, &b);
+    bool fits = samba__match(backward ? "*te,*td,*sd,*se,*te,*t->*td,*sd,*se"
+                                      : "*td,*sd,*se->*te,*t", c, &b);
     c->n_in = n_in;
-    return fits && samba__expect_mask(c, first, mask);
+    if (!fits || !samba__expect_mask(c, first, mask)) return false;
+    return !backward || !samba__has(c, 7)
+        || (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
+        || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
 }
 
 /* In floating point, as T S may be more than any tensor's count. */
@@ -6605,6 +6113,18 @@ SAMBA__FN int64_t samba__attention_flops(const samba__attention *at, int32_t pro
     double pairs = (double)(at->batch * at->T) * (double)at->S * (at->causal ? 0.5 : 1.0);
     double flops = pairs * ((double)(at->D + at->E) * products + 20.0);
     return flops < 1e18 ? (int64_t)flops : 1000000000000000000;
+}
+
+SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
+{
+    samba__attention at = samba__attention_of(c->in, c->attr, backward);
+    w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
+    w->flops = samba__attention_flops(&at, backward ? 8 : 2);
+    if (!backward) return;
+    w->n_phases = 3;
+    w->units[1] = at.batch * samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
+    w->units[2] = w->units[0];
+    w->scratch = at.batch * at.T * 4;
 }
 
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
@@ -6633,28 +6153,14 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
     return samba_scaled_dot_product_attention_lse(qkv, mask, opts, NULL);
 }
 
-SAMBA__FN bool samba__scaled_dot_product_attention_shape(samba_call *c)
-{
-    return samba__expect(c, 3, 4, 2) && samba__attention_shape(c, 0, 3, "*td,*sd,*se->*te,*t");
-}
-SAMBA__FN void samba__scaled_dot_product_attention_work(samba_work *w, const samba_call *c)
-{
-    samba__attention at = samba__attention_of(c->in, c->attr, false);
-    w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
-    w->flops = samba__attention_flops(&at, 2);
-}
-SAMBA__KERNEL void samba__scaled_dot_product_attention_kernel(const samba_args *a)
-{
-    samba__attention_units(a, false);
-}
 SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 {
     samba_tensor *dy = g->dout[0], *mask = g->n_in > 3 ? g->in[3] : NULL;
     if (!dy) dy = samba_full(g->session, g->out[0]->shape, 0.0f);
     samba_tensor *in[8] = { dy,        g->in[0],  g->in[1], g->in[2],
                             g->out[0], g->out[1], mask,     g->dout[1] };
-    samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8, g->attr, 2,
-                g->din);
+    g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8,
+                            g->attr, 2, g->din);
 }
 
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
@@ -6669,29 +6175,6 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
     dkv[0] = out[1], dkv[1] = out[2];
     return dq;
 }
-SAMBA__FN bool samba__scaled_dot_product_attention_backward_shape(samba_call *c)
-{
-    if (!samba__expect(c, 6, 8, 2)
-        || !samba__attention_shape(c, 1, 6, "*te,*td,*sd,*se,*te,*t->*td,*sd,*se"))
-        return false;
-    if (!samba__has(c, 7)) return true;
-    if (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
-        return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
-}
-SAMBA__FN void samba__scaled_dot_product_attention_backward_work(samba_work *w, const samba_call *c)
-{
-    samba__attention at = samba__attention_of(c->in, c->attr, true);
-    w->n_phases = 3;
-    w->units[0] = w->units[2] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
-    w->units[1] = at.batch * samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
-    w->scratch = at.batch * at.T * 4;
-    w->flops = samba__attention_flops(&at, 8);
-}
-SAMBA__KERNEL void samba__scaled_dot_product_attention_backward_kernel(const samba_args *a)
-{
-    samba__attention_units(a, true);
-}
 SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 
 /* ---- The table itself ---- */
@@ -6705,38 +6188,43 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
     { \
         samba__map(a, samba__##name##_loop_avx2); \
     }
-#define OP(wire, name, signature, cost, flags) OPX(wire, name, cost, flags)
-#define OPX(wire, name, cost, flags) \
-    SAMBA__FN void samba__##name##_run(const samba_args *a) { samba__##name##_kernel(a); } \
-    SAMBA__AVX2_FN SAMBA__FN void samba__##name##_run_avx2(const samba_args *a) \
+#define RUNS(name, call) \
+    SAMBA__FN void samba__##name##_run(const samba_args *a) { call; } \
+    SAMBA__AVX2_FN SAMBA__FN void samba__##name##_run_avx2(const samba_args *a) { call; }
+#define OP(wire, name, cost, flags, shape, work) RUNS(name, samba__##name##_kernel(a))
+#define KIN(wire, name, cost, flags, kin, which) \
+    SAMBA__FN bool samba__##name##_shape(samba_call *c) { return samba__##kin##_rule(c, which); } \
+    SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
     { \
-        samba__##name##_kernel(a); \
-    }
-SAMBA__OPS(MAP, OP, OPX)
+        samba__##kin##_work(w, c, which); \
+    } \
+    RUNS(name, samba__##kin##_run(a, which))
+SAMBA__OPS(MAP, OP, KIN)
 #undef MAP
+#undef RUNS
 #undef OP
-#undef OPX
+#undef KIN
 
 #if defined(SAMBA_RUNTIME_ONLY)
-#define SAMBA__HOST_COLUMN(f) NULL
+#define SAMBA__ENTRY(name, shape, work) \
+    shape, work, samba__##name##_run, samba__##name##_run_avx2, NULL
 #else
-#define SAMBA__HOST_COLUMN(f) f
+#define SAMBA__ENTRY(name, shape, work) \
+    shape, work, samba__##name##_run, samba__##name##_run_avx2, samba__##name##_vjp
 #endif
 
 static const samba_op samba__op_table[SAMBA__N_OPS] = {
 #define MAP(wire, name, arity, value, cost) \
-    { #name, wire, SAMBA_OP_INPLACE, NULL, cost, samba__##name##_shape, samba__map_work, \
-      samba__##name##_run, samba__##name##_run_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
-#define OP(wire, name, signature, cost, flags) \
-    { #name, wire, flags, signature, cost, NULL, NULL, samba__##name##_run, \
-      samba__##name##_run_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
-#define OPX(wire, name, cost, flags) \
-    { #name, wire, flags, NULL, cost, samba__##name##_shape, samba__##name##_work, \
-      samba__##name##_run, samba__##name##_run_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
-    SAMBA__OPS(MAP, OP, OPX)
+    { #name, wire, SAMBA_OP_INPLACE, NULL, cost, \
+      SAMBA__ENTRY(name, samba__##name##_shape, samba__map_work) },
+#define OP(wire, name, cost, flags, shape, work) \
+    { #name, wire, flags, NULL, cost, \
+      SAMBA__ENTRY(name, samba__##shape##_shape, samba__##work##_work) },
+#define KIN(wire, name, cost, flags, kin, which) OP(wire, name, cost, flags, name, name)
+    SAMBA__OPS(MAP, OP, KIN)
 #undef MAP
 #undef OP
-#undef OPX
+#undef KIN
 };
 
 /* Outputs and work of a call, from the op's own rules or from its signature. The result is checked,
