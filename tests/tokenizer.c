@@ -266,6 +266,42 @@ static void test_gpt2_files(void)
     }
 }
 
+// ---- Words --------------------------------------------------------------------------------------
+
+// Bars show where the pattern cuts.
+static void test_words(void)
+{
+    static const char *const cut[] = {
+        "Hello|,| world|!", "I|'m| he|'s| we|'ll| you|'ve| they|'re| I|'d| can|'t", "'|S|'|M|'|LL",
+        " '|s", "''|s", "'s|'s|s", "'re|e", "'|l", "'", " '", "!'|s", "don|'|x",
+        " ", "  ", "a| ", "a|  ", "a| | b", "a|  | b", "a|\n|b", "a|\n|\n|b", "a| |\n|b", "a|\t| b",
+        "a|\r\n\r\n", "a|1| 22|b| 3", "_|a|_|1", " !|x", "\x1C|a", "a|\x1F",
+        "a|\xC2\x85|b", "a|\xC2\xA0|b", "a|\xE1\x9A\x80|b", "a|\xE2\x80\x80|b", "a|\xE2\x80\xA8|b",
+        "a|\xE2\x80\xA9|b", "a|\xE2\x80\xAF|b", "a|\xE2\x81\x9F|b", "a|\xE3\x80\x80|b",  // spaces
+        "a|\xE3\x80\x80|\xE3\x80\x80|b", "a|\xC2\x85| b", "!\xE2\x80\x8B!", "!\xEF\xBB\xBF!",
+        "a\xC3\xA9\xCE\xB1\xD0\xB0\xD7\x90\xE4\xB8\xAD\xC7\x85\xCA\xB0",               // letters
+        "1\xD9\xA1\xC2\xB2\xC2\xBD\xE2\x85\xAB\xE3\x80\x87", "a|\xC2\xB9|a",       // numbers
+        "e|\xCC\x81!\xF0\x9F\x98\x80\xE2\x82\xAC\xEE\x80\x80\xF4\x8F\xBF\xBF",          // others
+        "!|\xE1\xB2\x89|!", "!|\xF0\xAE\xAF\xB0|!",                          // of 15.1, 16.0
+        "1\xF0\x90\xB5\x80|\xF0\x90\xB5\x8Az", "!\xE1\xB2\x8B!",
+        "!|\xF0\xAE\xB9\x9D|\xF0\xAE\xB9\x9E!" };
+    for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
+        uint8_t text[100], marked[200];
+        size_t n = 0, m = 0;
+        for (const char *p = cut[i]; *p; p++)
+            if (*p != '|') text[n++] = (uint8_t)*p;
+        for (const uint8_t *p = text, *end = text + n; p < end;) {
+            const uint8_t *stop = samba__tok_word(p, end);
+            if (m) marked[m++] = '|';
+            while (p < stop) marked[m++] = *p++;
+        }
+        marked[m] = 0;
+        if (strcmp((char *)marked, cut[i]) == 0) continue;
+        printf("    %s is cut as %s\n", cut[i], (char *)marked);
+        CHECK(!"cut there");
+    }
+}
+
 // ---- Encoding and decoding ----------------------------------------------------------------------
 static void test_roundtrip(void)
 {
@@ -808,6 +844,7 @@ int main(void)
     remove(DIR "/added_tokens.json");
     RUN(test_golden);
     RUN(test_gpt2_files);
+    RUN(test_words);
     RUN(test_roundtrip);
     RUN(test_limits_of_output);
     RUN(test_words_by_plain_code);
