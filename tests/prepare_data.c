@@ -293,6 +293,8 @@ static void test_prompt_only(void)
 
 // ---- Packing ------------------------------------------------------------------------------------
 
+static int64_t n_dropped;       // tokens, by the last packed()
+
 // Packs articles of these lengths; says the rows as "filled,padding" in one text.
 static const char *packed(const char *packing, const int *lengths, int n)
 {
@@ -303,11 +305,13 @@ static const char *packed(const char *packing, const int *lengths, int n)
     CHECK(strcmp(prep_packing_name(parsed_packing), packing) == 0);
     prep *p = open_mock(PREP_FULL, 5);
     p->rules.packing = parsed_packing;
+    p->rules.keep_prompt_only = true;       // so that a row of padding would be seen
     memset(article, 0, sizeof article);
     for (int i = 0; i < 16; i++) article[i].type = C;
     *said = 0;
     for (int i = 0; i < n; i++) CHECK(prep_pack(p, article, lengths[i]));
     CHECK(prep_end(p));
+    n_dropped = p->metrics.tokens_dropped_from_packing;
     for (int i = 0; i < rows.n; i++) {
         int filled = 0;
         for (int k = 0; k < 5; k++) filled += rows.type[i][k] != PAD;
@@ -327,7 +331,8 @@ static void test_packings(void)
     CHECK(strcmp(packed("greedy::truncate_left", a, 6), "(5,0)(5,0)(4,1)(5,0)") == 0);
     CHECK(strcmp(packed("greedy::truncate_right", a, 6), "(5,0)(5,0)(4,1)(5,0)") == 0);
     CHECK(strcmp(packed("full", a, 6), "(5,0)(5,0)(5,0)(5,0)(4,1)") == 0);
-    CHECK(strcmp(packed("greedy::drop", sixes, 4), "") == 0);
+    CHECK(strcmp(packed("greedy::drop", sixes, 4), "") == 0 && n_dropped == 24);
+    CHECK(strcmp(packed("single::truncate_left", sixes, 1), "(5,0)") == 0 && n_dropped == 1);
     CHECK(strstr(packed("full::drop", a, 6), "is no packing"));
     CHECK(strstr(packed("single", a, 6), "greedy::drop"));
 }
@@ -701,11 +706,68 @@ static void test_rows_change(void)
     unlink(hdf5);
 }
 
+// Rows so long that two are a block: what is written in five is one table.
+static void test_rows_blocks(void)
+{
+    enum { LONG = 131072 };
+    int32_t *row = calloc(LONG, sizeof *row);
+    samba_rows *r = samba_rows_open(hdf5, SAMBA_ROWS_CREATE, LONG, false, why, sizeof why);
+    CHECK(row && r && samba_rows_block(LONG) == 2);
+    for (int32_t i = 0; r && i < 5; i++) {
+        row[0] = row[LONG - 1] = i;
+        CHECK(samba_rows_append(r, 1, row, row, NULL, why, sizeof why));
+        CHECK(samba_rows_count(r) == i + 1);
+    }
+    CHECK(samba_rows_close(r, why, sizeof why));
+    r = samba_rows_open(hdf5, SAMBA_ROWS_READ, LONG, false, why, sizeof why);
+    CHECK(r && samba_rows_count(r) == 5);
+    for (int32_t i = 0; r && i < 5; i++) {
+        CHECK(samba_rows_read(r, i, 1, row, NULL, NULL, why, sizeof why) && row[LONG - 1] == i);
+        CHECK(samba_rows_read(r, i, 1, NULL, row, NULL, why, sizeof why) && row[0] == i);
+    }
+    samba_rows_abandon(r);
+    free(row);
+    unlink(hdf5);
+}
+
 static bool no_rows(const char *path, samba_rows_mode mode, const char *reason)
 {
     bool good = !samba_rows_open(path, mode, 4, false, why, sizeof why) && strstr(why, reason);
     if (!good) printf("%s: %s\n", path, why);
     return good;
+}
+
+// Writes a table (rows,4) of one type into a file that is open.
+static void write_table(hid_t f, const char *name, hid_t type, hsize_t n_rows, int rank)
+{
+    hsize_t shape[2] = { n_rows, 4 };
+    hid_t space = H5Screate_simple(rank, shape, NULL);
+    hid_t data = H5Dcreate2(f, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CHECK(data >= 0);
+    H5Dclose(data);
+    H5Sclose(space);
+}
+
+// HDF5 files that others could have made.
+static void test_rows_misfit(void)
+{
+    static const struct { hsize_t rows; int rank; int kind; const char *reason; } cases[] = {
+        { 3, 2, 0, "token_type_ids has shape (3,4), input_ids has (2,4)" },
+        { 2, 1, 0, "token_type_ids is no table" },
+        { 2, 2, 1, "token_type_ids is no table" },      // floats
+        { 2, 2, 2, "token_type_ids is no table" },      // 64 bits
+        { 0, 0, 3, "there is no dataset token_type_ids" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hid_t type[] = { H5T_STD_I32BE, H5T_IEEE_F32LE, H5T_STD_I64LE };
+        hid_t f = H5Fcreate(hdf5, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        write_table(f, "input_ids", H5T_STD_I16LE, 2, 2);       // any integers up to 32 bits
+        if (cases[i].kind < 3)
+            write_table(f, "token_type_ids", type[cases[i].kind], cases[i].rows, cases[i].rank);
+        H5Fclose(f);
+        CHECK(no_rows(hdf5, SAMBA_ROWS_READ, cases[i].reason));
+    }
+    unlink(hdf5);
 }
 
 // A file cut anywhere is refused, or its rows cannot be read; nothing crashes.
@@ -813,6 +875,8 @@ int main(void)
     RUN(test_every_order);
     RUN(test_rows);
     RUN(test_rows_change);
+    RUN(test_rows_blocks);
+    RUN(test_rows_misfit);
     RUN(test_rows_damaged);
     RUN(test_chunks);
     RUN(test_memory);

@@ -256,15 +256,27 @@ typedef struct balance {
     char why[1024];
 } balance;
 
+static samba_rows *open_rows(balance *b, int64_t i, samba_rows_mode mode)
+{
+    return samba_rows_open(b->path[i], mode, b->length, b->categories, b->why, sizeof b->why);
+}
+
+static bool close_giver(balance *b)
+{
+    samba_rows *from = b->from;
+    b->from = NULL;
+    return samba_rows_close(from, b->why, sizeof b->why);
+}
+
+// Makes sure that the file rows are taken from still has some to give.
 static bool next_giver(balance *b)
 {
     if (b->from && b->given < b->give[b->giver]) return true;
-    if (b->from && !samba_rows_close(b->from, b->why, sizeof b->why)) return b->from = NULL, false;
     if (b->from) b->giver++;
-    while (b->giver < b->n && b->give[b->giver] <= 0) b->giver++;
+    if (!close_giver(b)) return false;
+    while (b->give[b->giver] <= 0) b->giver++;          // the sum of give is 0: there is one
     b->given = 0;
-    b->from = b->giver < b->n ? samba_rows_open(b->path[b->giver], SAMBA_ROWS_READ, b->length,
-                                                b->categories, b->why, sizeof b->why) : NULL;
+    b->from = open_rows(b, b->giver, SAMBA_ROWS_READ);
     return b->from;
 }
 
@@ -286,28 +298,33 @@ static bool give_rows(balance *b, samba_rows *to, int64_t need)
     return true;
 }
 
+static bool receive_rows(balance *b, int64_t i)
+{
+    samba_rows *to = open_rows(b, i, SAMBA_ROWS_CHANGE);
+    if (!to) return false;
+    if (give_rows(b, to, -b->give[i])) return samba_rows_close(to, b->why, sizeof b->why);
+    samba_rows_abandon(to);
+    return false;
+}
+
+static bool cut_rows(balance *b, int64_t i)
+{
+    samba_rows *r = open_rows(b, i, SAMBA_ROWS_CHANGE);
+    if (!r) return false;
+    if (samba_rows_cut(r, b->count[i] - b->give[i], b->why, sizeof b->why))
+        return samba_rows_close(r, b->why, sizeof b->why);
+    samba_rows_abandon(r);
+    return false;
+}
+
 // First all that receive, then all that gave are cut.
 static bool move_rows(balance *b)
 {
-    for (int64_t i = 0; i < b->n; i++) {
-        if (b->give[i] >= 0) continue;
-        samba_rows *to = samba_rows_open(b->path[i], SAMBA_ROWS_CHANGE, b->length, b->categories,
-                                         b->why, sizeof b->why);
-        if (!to) return false;
-        if (!give_rows(b, to, -b->give[i])) return samba_rows_abandon(to), false;
-        if (!samba_rows_close(to, b->why, sizeof b->why)) return false;
-    }
-    if (b->from && !samba_rows_close(b->from, b->why, sizeof b->why)) return b->from = NULL, false;
-    b->from = NULL;
-    for (int64_t i = 0; i < b->n; i++) {
-        if (b->give[i] <= 0) continue;
-        samba_rows *cut = samba_rows_open(b->path[i], SAMBA_ROWS_CHANGE, b->length, b->categories,
-                                          b->why, sizeof b->why);
-        if (!cut) return false;
-        bool ok = samba_rows_cut(cut, b->count[i] - b->give[i], b->why, sizeof b->why);
-        if (!(ok ? samba_rows_close(cut, b->why, sizeof b->why)
-                 : (samba_rows_abandon(cut), false))) return false;
-    }
+    for (int64_t i = 0; i < b->n; i++)
+        if (b->give[i] < 0 && !receive_rows(b, i)) return false;
+    if (!close_giver(b)) return false;
+    for (int64_t i = 0; i < b->n; i++)
+        if (b->give[i] > 0 && !cut_rows(b, i)) return false;
     return true;
 }
 
