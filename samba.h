@@ -952,6 +952,7 @@ SAMBA_API double samba_seconds(void);
 #include <immintrin.h>
 #define SAMBA__X86 1
 #define SAMBA__AVX2 __attribute__((target("avx2,fma")))
+#define SAMBA__AVX512 __attribute__((target("avx512f,avx2,fma")))
 #if defined(__clang__)
 #define SAMBA__AVX2_FN SAMBA__AVX2
 #else
@@ -961,7 +962,7 @@ SAMBA_API double samba_seconds(void);
 #define SAMBA__X86 0
 #define SAMBA__AVX2_FN
 #endif
-enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1 };
+enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_AVX512 = 2 };
 
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
@@ -2109,7 +2110,7 @@ SAMBA__INLINE float samba__inv_normal_cdf(float u)
 
    The order of k is never changed and no element's sum is ever split. All the speed comes from
    doing many elements side by side, which cannot change a bit: the naive loop, the portable
-   path and the AVX2 path agree exactly, whatever the tiling and the number of threads.
+   path and those of AVX2 and AVX-512 agree exactly, whatever the tiling and the number of threads.
 
    How the work is cut, from the outside in:
 
@@ -2277,16 +2278,8 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, int64_t 
     SAMBA__EACH_ROW(SAMBA__ROW_END)
 }
 
-#undef SAMBA__EACH_ROW
-#undef SAMBA__ROW_BEGIN
-#undef SAMBA__ROW_STEP
-#undef SAMBA__ROW_ADD
-#undef SAMBA__ROW_BIAS
-#undef SAMBA__ROW_END
-
-SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
+SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s, int64_t i)
 {
-    int64_t i = 0;
     for (; i + SAMBA__GEMM_ROWS <= s->rows; i += SAMBA__GEMM_ROWS) samba__strip_avx2(s, i, 6);
     switch (s->rows - i) {
     case 5: samba__strip_avx2(s, i, 5); break;
@@ -2297,6 +2290,69 @@ SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
     default: break;
     }
 }
+
+/* With AVX-512 a row of a panel is one register, and 32 registers hold four strips of sums. */
+#define SAMBA__EACH_STRIP_ROW(DO) \
+    DO(0, 0) DO(0, 1) DO(0, 2) DO(0, 3) DO(0, 4) DO(0, 5) \
+    DO(1, 0) DO(1, 1) DO(1, 2) DO(1, 3) DO(1, 4) DO(1, 5) \
+    DO(2, 0) DO(2, 1) DO(2, 2) DO(2, 3) DO(2, 4) DO(2, 5) \
+    DO(3, 0) DO(3, 1) DO(3, 2) DO(3, 3) DO(3, 4) DO(3, 5)
+#define SAMBA__ZROW_BEGIN(q, r) \
+    __m512 z##q##r = _mm512_setzero_ps(); \
+    if (q < strips && s->resume) \
+        z##q##r = _mm512_maskz_loadu_ps(mask, c + (q * SAMBA__GEMM_ROWS + r) * s->c_row);
+#define SAMBA__ZROW_STEP(q, r) \
+    if (q < strips) \
+        z##q##r = _mm512_fmadd_ps(_mm512_set1_ps(a##q[r * a_row]), x, z##q##r);
+#define SAMBA__ZROW_BIAS(q, r) z##q##r = _mm512_add_ps(z##q##r, x);
+#define SAMBA__ZROW_END(q, r) \
+    if (q < strips) { \
+        int64_t row = q * SAMBA__GEMM_ROWS + r; \
+        if (s->row_bias) \
+            z##q##r = _mm512_add_ps(z##q##r, _mm512_set1_ps(s->row_bias[i + row])); \
+        _mm512_mask_storeu_ps(c + row * s->c_row, mask, z##q##r); \
+    }
+
+/* Strips of 6 whole rows, 2 or 4 of them, from row i on. */
+SAMBA__AVX512 SAMBA__KERNEL void samba__strips_avx512(const samba__sweep *s, int64_t i, int strips)
+{
+    const float *a0 = s->a + i / SAMBA__GEMM_ROWS * s->a_strip, *a1 = a0 + s->a_strip;
+    const float *a2 = a1 + s->a_strip, *a3 = a2 + s->a_strip, *b = s->b;
+    float *c = s->c + i * s->c_row;
+    int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
+    __mmask16 mask = (__mmask16)((1u << s->cols) - 1u);
+    SAMBA__EACH_STRIP_ROW(SAMBA__ZROW_BEGIN)
+    for (int64_t p = s->kc; p > 0; p--, b += b_row) {
+        __m512 x = _mm512_loadu_ps(b);
+        SAMBA__EACH_STRIP_ROW(SAMBA__ZROW_STEP)
+        a0 += a_col, a1 += a_col, a2 += a_col, a3 += a_col;
+    }
+    if (s->bias) {
+        __m512 x = _mm512_maskz_loadu_ps(mask, s->bias);
+        SAMBA__EACH_STRIP_ROW(SAMBA__ZROW_BIAS)
+    }
+    SAMBA__EACH_STRIP_ROW(SAMBA__ZROW_END)
+}
+
+SAMBA__AVX512 SAMBA__FN void samba__sweep_avx512(const samba__sweep *s)
+{
+    int64_t i = 0, four = 4 * SAMBA__GEMM_ROWS, two = 2 * SAMBA__GEMM_ROWS;
+    for (; i + four <= s->rows; i += four) samba__strips_avx512(s, i, 4);
+    for (; i + two <= s->rows; i += two) samba__strips_avx512(s, i, 2);
+    if (i < s->rows) samba__sweep_avx2(s, i);
+}
+
+#undef SAMBA__EACH_STRIP_ROW
+#undef SAMBA__ZROW_BEGIN
+#undef SAMBA__ZROW_STEP
+#undef SAMBA__ZROW_BIAS
+#undef SAMBA__ZROW_END
+#undef SAMBA__EACH_ROW
+#undef SAMBA__ROW_BEGIN
+#undef SAMBA__ROW_STEP
+#undef SAMBA__ROW_ADD
+#undef SAMBA__ROW_BIAS
+#undef SAMBA__ROW_END
 
 /* dst[p * 16 + j] = src[j * src_row + p] for an 8 x 8 square, by halves, pairs and fours. */
 SAMBA__AVX2 SAMBA__KERNEL void samba__transpose8(const float *src, int64_t src_row, float *dst)
@@ -2334,13 +2390,10 @@ SAMBA__AVX2 SAMBA__FN void samba__turn_avx2(const float *src, int64_t src_row, i
 SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
 {
 #if SAMBA__X86
-    if (isa == SAMBA__ISA_AVX2) {
-        samba__sweep_avx2(s);
-        return;
-    }
+    if (isa == SAMBA__ISA_AVX512) samba__sweep_avx512(s);
+    if (isa == SAMBA__ISA_AVX2) samba__sweep_avx2(s, 0);
 #endif
-    (void)isa;
-    samba__sweep_portable(s);
+    if (isa == SAMBA__ISA_PORTABLE) samba__sweep_portable(s);
 }
 
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -2352,7 +2405,7 @@ SAMBA__FN void samba__pack_turned(const float *src, int64_t b_col, int64_t pc, i
     int64_t p_done = 0, j_done = 0;     /* this corner was turned by vectors */
 
 #if SAMBA__X86
-    if (isa == SAMBA__ISA_AVX2) {
+    if (isa >= SAMBA__ISA_AVX2) {
         samba__turn_avx2(src, b_col, pc, jc, dst);
         p_done = pc - pc % 8;
         j_done = jc - jc % 8;
@@ -6806,7 +6859,9 @@ SAMBA__FN int32_t samba__best_isa(void)
 {
 #if SAMBA__X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return SAMBA__ISA_AVX2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        return __builtin_cpu_supports("avx512f") ? SAMBA__ISA_AVX512 : SAMBA__ISA_AVX2;
+    }
 #endif
     return SAMBA__ISA_PORTABLE;
 }
@@ -6823,7 +6878,7 @@ SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32
     samba_args a = *job->args;
     a.begin = begin, a.end = end;
     a.local = job->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
-    if (a.isa == SAMBA__ISA_AVX2 && job->op->kernel_avx2) job->op->kernel_avx2(&a);
+    if (a.isa >= SAMBA__ISA_AVX2 && job->op->kernel_avx2) job->op->kernel_avx2(&a);
     else job->op->kernel(&a);
 }
 

@@ -14,7 +14,7 @@
 enum { STEPS = 100, N_NETS = 4 };
 static const char *const net_names[N_NETS] = { "resffn", "conv", "transformer", "mixed" };
 
-typedef struct config { int32_t threads; bool portable, verbose; } config;
+typedef struct config { int32_t threads, isa; bool verbose; } config;
 
 static samba_optim optimizer(samba_optim_kind kind, float lr)
 {
@@ -140,7 +140,7 @@ static uint64_t train(int k, const config *c)
     samba_program program;
     memset(&desc, 0, sizeof desc);
     memset(&program, 0, sizeof program);
-    desc.threads = c->threads, desc.portable = c->portable;
+    desc.threads = c->threads, desc.portable = c->isa == SAMBA__ISA_PORTABLE;
     samba_session *s = samba_open(&desc);
     // The 24 x 24 pixels of an image are 4 channels of 12 x 12.
     recipe_net net = k == 3 ? mixed_trace(s, m->batch / 2, 12) : recipe_trace(s, m, m->batch);
@@ -149,7 +149,7 @@ static uint64_t train(int k, const config *c)
     program.optim = optimizer(k < 2 ? SAMBA_SGD : k == 2 ? SAMBA_ADAMW : SAMBA_ADAM, 0.01f);
     if (k >= 2) program.optim.max_grad_norm = 0.5f;
     if (k == 3) program.microbatches = 2;
-    samba_compile(s, &program);
+    if (samba_compile(s, &program) && s->rt->isa > c->isa) s->rt->isa = c->isa;
     uint64_t hash = recipe_hash_start;
     for (uint32_t step = 0; step < STEPS && samba_ok(s); step++) {
         recipe_feed(&net, m, step);
@@ -183,17 +183,17 @@ static void compare_configurations(bool quick)
     for (int k = 0; k < N_NETS; k++) {
         uint64_t first = 0;
         test_bad = 0;
-        for (int i = 0; i < 12; i++) {
-            config c = { threads[i / 2], i % 2 != 0, false };
-            if (quick && i % 5 != 0) continue;          // 1, then 3 portable, then 8 threads
+        for (int i = 0; i < 18; i++) {
+            config c = { threads[i / 3], SAMBA__ISA_AVX512 - i % 3, false };
+            if (quick && i % 5 != 0) continue;          // 1, 2 portable, 4 AVX2, 8 threads
             uint64_t hash = train(k, &c);
             if (i == 0) first = hash;
             CHECK(hash != 0);
             if (hash == first && hash != 0) continue;
             test_bad++;
             if (test_bad == 1)
-                printf("%s: %016llx with %d threads%s, %016llx with 1\n", net_names[k],
-                       (unsigned long long)hash, (int)c.threads, c.portable ? ", portable" : "",
+                printf("%s: %016llx with %d threads, at most instruction set %d, %016llx with 1\n",
+                       net_names[k], (unsigned long long)hash, (int)c.threads, (int)c.isa,
                        (unsigned long long)first);
         }
         printf("%s %016llx\n", net_names[k], (unsigned long long)first);
@@ -203,12 +203,12 @@ static void compare_configurations(bool quick)
 
 int main(int argc, char **argv)
 {
-    config c = { 0, false, false };
+    config c = { 0, SAMBA__ISA_AVX512, false };
     bool quick = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--threads") && i + 1 < argc) c.threads = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--quick")) quick = true;
-        else if (!strcmp(argv[i], "--portable")) c.portable = true;
+        else if (!strcmp(argv[i], "--portable")) c.isa = SAMBA__ISA_PORTABLE;
         else if (!strcmp(argv[i], "--verbose")) c.verbose = true;
         else {
             fprintf(stderr, "usage: same_bits [--quick | --threads N [--portable] [--verbose]]\n");
