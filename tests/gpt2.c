@@ -232,7 +232,9 @@ static model train(const golden *g, const char *dir, double limit)
     return m;
 }
 
-static void check_golden(const char *from, const char *to, double limit)
+// limit: of logits, and of losses. after: of the logits of the trained model, which is further from
+// PyTorch's: AdamW makes steps of equal size from gradients near 0, whose sign is that of rounding.
+static void check_golden(const char *from, const char *to, double limit, double after)
 {
     golden g;
     if (!open_golden(&g, from)) return;
@@ -241,10 +243,10 @@ static void check_golden(const char *from, const char *to, double limit)
     model m = train(&g, from, limit);
     save_trained(&g, &m, to);
     close_clean(m.s);
-    // What was saved has the logits of what was trained: PyTorch's within limit, ours exactly.
+    // What was saved has the logits of what was trained: ours exactly.
     samba_safetensors *saved = open_file(in_folder(to, "saved/model.safetensors"));
     CHECK(saved != NULL);
-    check_logits(&g, saved, 0, "logits_after", 5 * limit);
+    check_logits(&g, saved, 0, "logits_after", after);
     samba_safetensors *ours = open_file(in_folder(to, "ours.safetensors"));
     samba_safetensors *theirs = g.values;
     g.values = ours;
@@ -278,13 +280,13 @@ static void remove_saved(void)
 
 static void test_two_layers_like_pytorch(void)
 {
-    check_golden(GOLDEN_DIR "/gpt2_tiny", folder, 1e-5);
+    check_golden(GOLDEN_DIR "/gpt2_tiny", folder, 1e-5, 2e-5);
     remove_saved();
 }
 
 static void test_an_unusual_model_like_pytorch(void)
 {
-    check_golden(GOLDEN_DIR "/gpt2_odd", folder, 1e-5);
+    check_golden(GOLDEN_DIR "/gpt2_odd", folder, 1e-5, 2e-5);
     remove_saved();
 }
 
@@ -922,7 +924,7 @@ int main(int argc, char **argv)
     mkdir("build", 0777);
     if (argc > 1) {
         struct rusage usage;
-        check_golden(argv[1], argv[1], 1e-4);
+        check_golden(argv[1], argv[1], 1e-4, 5e-2);
         test_end(argv[1]);
         if (!getrusage(RUSAGE_SELF, &usage)) {
             printf("peak memory of the process: %.2f GB\n", (double)usage.ru_maxrss / 1e6);
