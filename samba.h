@@ -180,8 +180,7 @@
 #endif
 
 #define SAMBA_MAX_DIMS 8                /* dimensions of a tensor */
-/* inputs of one op; samba_cat and samba_stack take more by chaining */
-#define SAMBA_MAX_IN 16
+#define SAMBA_MAX_IN 16                 /* inputs of one op; cat and stack chain for more */
 #define SAMBA_MAX_OUT 4                 /* outputs of one op */
 #define SAMBA_MAX_ATTR 32               /* integer or float attributes of one op */
 #define SAMBA_MAX_OUTPUTS 16            /* outputs and losses of a program */
@@ -313,8 +312,7 @@ typedef struct samba_args {
     float *local;                       /* SAMBA_LOCAL_BYTES of the thread's own */
     int32_t microbatch;                 /* which one of the batch runs now */
     int32_t isa;                        /* instruction set chosen at run time */
-    /* false: dropout is off, batch_norm uses its running values */
-    bool train;
+    bool train;                         /* false: no dropout, batch_norm by running values */
     int32_t *fault;                     /* set through samba_fault() */
 } samba_args;
 
@@ -332,11 +330,10 @@ typedef struct samba_vjp {
 } samba_vjp;
 
 /* One op. The built-in ones are rows of a table; yours go through samba_register_op().
-   signature: a letter is one dimension, '*' any leading ones (equal in all terms),
-       '?' makes an input
-   optional, "i:" and "b:" before a term mean i32 and bool,
-       else f32: "*n,n?->*n". Or NULL: shape decides.
-   Without work, one unit is one element of '*': a kernel computes rows begin ... end-1. */
+   signature: a letter is one dimension, '*' any leading ones (equal in all terms), '?' makes an
+   input optional, "i:" and "b:" before a term mean i32 and bool, else f32: "*n,n?->*n". Or NULL:
+   shape decides. Without work, one unit is one element of '*': a kernel computes rows begin ...
+   end-1. */
 typedef struct samba_op {
     const char *name;
     uint32_t wire;                      /* number in PEF files: 0x8000 and up for users' ops */
@@ -351,31 +348,26 @@ typedef struct samba_op {
 } samba_op;
 #define SAMBA_OP_NONE 0u
 #define SAMBA_OP_INPLACE 1u             /* out 0 may lie where input 0 did, if that dies here */
-/* output 0 is input 0 in another shape: both may be one memory */
-#define SAMBA_OP_VIEW 2u
+#define SAMBA_OP_VIEW 2u                /* out 0 is input 0 in another shape: one memory may do */
 /* State updates. Hex digit o, from the right: 1 + the input that output o overwrites; 0: fresh. */
 #define SAMBA_OP_UPDATES(digits) ((digits) << 8)
 
 /* Attributes are 32-bit words; floats travel as bits. */
 SAMBA_API float samba_attr_float(int32_t word);
 SAMBA_API int32_t samba_float_attr(float value);
-/* Refuse in a shape rule. fmt: %s string, %d int32, %S const samba_shape*, %T samba_dtype. Returns
-   false. */
+/* Refuse in a shape rule: false. fmt: %s text, %d int32_t, %S const samba_shape *, %T dtype. */
 SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...);
-/* Report from a kernel that input `which` holds a value out of range; the run ends with
-   SAMBA_ERANGE. */
+/* Report from a kernel that input `which` holds a bad value; the run ends with SAMBA_ERANGE. */
 SAMBA_API void samba_fault(const samba_args *args, int32_t which, int32_t value);
 SAMBA_API samba_shape samba_scalar_shape(void);
-/* Number of elements; 1 for a scalar. */
-SAMBA_API int64_t samba_count(const samba_shape *shape);
-/* Bytes of one element. */
-SAMBA_API size_t samba_dtype_size(samba_dtype dtype);
-SAMBA_API const char *samba_dtype_name(samba_dtype dtype);
+SAMBA_API int64_t samba_count(const samba_shape *shape);        /* elements; 1 for a scalar */
+SAMBA_API size_t samba_dtype_size(samba_dtype dtype);           /* bytes of one element */
+SAMBA_API const char *samba_dtype_name(samba_dtype dtype);      /* "f32" ... */
 
 /* Section types, in schedule order. */
 enum {
     SAMBA_ZEROGRAD = 1, SAMBA_FWD = 2, SAMBA_BCKWD = 4, SAMBA_REDUCE = 8, SAMBA_GRADNORM = 16,
-        SAMBA_OPT = 32
+    SAMBA_OPT = 32
 };
 
 /* ---- Device: run a PEF from one block of memory, without malloc or stdio --------------------- */
@@ -383,12 +375,10 @@ enum {
 /* Verifies the whole PEF, then lays the runtime out in memory. NULL if the PEF is refused or memory
    is too small; why (may be NULL) gets the reason. pef must stay where it is, 8-byte aligned. */
 SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *memory,
-                                            size_t memory_size,
-                                            char *why, size_t why_size);
+                                            size_t memory_size, char *why, size_t why_size);
 /* Bytes samba_runtime_open needs; 0 if the PEF is refused. */
 SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, size_t why_size);
-/* Runs every section whose type is in types (0: all), in schedule order. False on a bad index
-   value. */
+/* Runs the sections whose type is in types (0: all) in schedule order. False: bad index value. */
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types);
 /* The same for one graph of a PEF that has several. False if there is no such graph. */
 SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types);
@@ -407,132 +397,120 @@ SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name);
 /* A constant: every element is value. */
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value);
 
-/* Elementwise, f32 out (or the type of the operands if it is bf16/f16). */
-SAMBA__OP_API samba_tensor *samba_add(samba_tensor *a, samba_tensor *b);            /* a + b */
-SAMBA__OP_API samba_tensor *samba_sub(samba_tensor *a, samba_tensor *b);            /* a - b */
-SAMBA__OP_API samba_tensor *samba_mul(samba_tensor *a, samba_tensor *b);            /* a b */
-SAMBA__OP_API samba_tensor *samba_div(samba_tensor *a, samba_tensor *b);            /* a / b */
-/* a^b; gradient in b needs a > 0 */
-SAMBA__OP_API samba_tensor *samba_pow(samba_tensor *a, samba_tensor *b);
-/* NaN wins; ties share the gradient */
+/* Elementwise, f32 out (or the type of the operands if it is bf16/f16). The gradient of pow in b
+   needs a > 0. In minimum and maximum NaN wins, and ties share the gradient. Comparisons give bool;
+   i32 is compared as f32, exact to 2^24. */
+SAMBA__OP_API samba_tensor *samba_add(samba_tensor *a, samba_tensor *b);        /* a + b */
+SAMBA__OP_API samba_tensor *samba_sub(samba_tensor *a, samba_tensor *b);        /* a - b */
+SAMBA__OP_API samba_tensor *samba_mul(samba_tensor *a, samba_tensor *b);        /* a b */
+SAMBA__OP_API samba_tensor *samba_div(samba_tensor *a, samba_tensor *b);        /* a / b */
+SAMBA__OP_API samba_tensor *samba_pow(samba_tensor *a, samba_tensor *b);        /* a^b */
 SAMBA__OP_API samba_tensor *samba_minimum(samba_tensor *a, samba_tensor *b);
 SAMBA__OP_API samba_tensor *samba_maximum(samba_tensor *a, samba_tensor *b);
-/* comparisons give bool; */
-SAMBA__OP_API samba_tensor *samba_eq(samba_tensor *a, samba_tensor *b);
-/* i32 is compared as f32, exact to 2^24 */
-SAMBA__OP_API samba_tensor *samba_ne(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b);
-/* cond bool */
+SAMBA__OP_API samba_tensor *samba_eq(samba_tensor *a, samba_tensor *b);         /* a == b */
+SAMBA__OP_API samba_tensor *samba_ne(samba_tensor *a, samba_tensor *b);         /* a != b */
+SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b);         /* a < b */
+SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b);         /* a <= b */
+SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b);         /* a > b */
+SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b);         /* a >= b */
+/* cond ? a : b, cond bool; then the functions of one x. */
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_log(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);                         /* -x */
+SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);                         /* e^x */
+SAMBA__OP_API samba_tensor *samba_log(samba_tensor *x);                         /* to base e */
 SAMBA__OP_API samba_tensor *samba_sqrt(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                          /* 1 / sqrt(x) */
-/* gradient 0 at 0 */
-SAMBA__OP_API samba_tensor *samba_abs(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);
-/* x > 0 ? x : slope x */
-SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope);
-SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                       /* 1 / sqrt(x) */
+SAMBA__OP_API samba_tensor *samba_abs(samba_tensor *x);                 /* gradient 0 at 0 */
+SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);                        /* max(x, 0) */
+SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope);     /* x < 0: slope x */
+SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);                     /* 1 / (1 + e^-x) */
 SAMBA__OP_API samba_tensor *samba_tanh(samba_tensor *x);
-/* x Phi(x), by erf */
-SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);                       /* "gelu_new" */
-SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                          /* x sigmoid(x) */
-SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                      /* log(1 + e^x) */
-SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor);             /* x * factor */
-SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);               /* x + term */
+SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);                        /* x Phi(x): erf */
+SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);                   /* "gelu_new" */
+SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                        /* x sigmoid(x) */
+SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                    /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor);         /* x * factor */
+SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);           /* x + term */
 /* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. */
 SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype);
 
-/* Reductions over axes (negative count from the end; SAMBA_ALL_AXES), f32. keepdim keeps them
-   as 1. */
+/* Reductions over axes (negative count from the end; SAMBA_ALL_AXES), f32; keepdim keeps them as 1.
+   Ties of max share the gradient (torch.amax); argmax is i32, the first of equals. */
 SAMBA__OP_API samba_tensor *samba_sum(samba_tensor *x, samba_shape axes, bool keepdim);
 SAMBA__OP_API samba_tensor *samba_mean(samba_tensor *x, samba_shape axes, bool keepdim);
-/* ties share the gradient (torch.amax) */
 SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool keepdim);
-/* i32; the first of equals */
 SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool keepdim);
 
-/* Products. */
-/* (*,m,k) (*,k,n) -> (*,m,n); 1-D as torch */
+/* Products. matmul: (*,m,k) (*,k,n) -> (*,m,n), 1-D as torch. affine: x w^T + b, x (*,k), w (n,k),
+   b (n) or NULL -> (*,n). */
 SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b);
-/* x (*,k), w (n,k), b (n) or NULL -> (*,n) */
 SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba_tensor *b);
 
-/* Shape. Dimensions may be -1 (inferred, once) in reshape; axes may be negative. */
+/* Shape. Axes may be negative. A dimension of -1 is inferred, once, by reshape (view is the same),
+   and kept by expand, which stretches 1s. flatten joins from_axis ... last. */
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape);
-/* same as reshape */
 SAMBA__OP_API samba_tensor *samba_view(samba_tensor *x, samba_shape shape);
-/* joins from_axis .. last */
 SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis);
-SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1);
-SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes);
-/* x[begin:end:step], step >= 1 */
-SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t begin, int32_t end,
-                                    int32_t step);
-/* returns the number of parts */
-SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis, samba_tensor **parts,
-                              int32_t max_parts);
-SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis);
-SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
-/* broadcasts 1s; -1 keeps */
 SAMBA__OP_API samba_tensor *samba_expand(samba_tensor *x, samba_shape shape);
 SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis);
-/* torch.gather; index i32 */
+SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1);
+SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes);
+/* Parts: x[begin:end:step], step >= 1; pad with one count per axis; split into parts of size, whose
+   number it returns; and their inverses. gather is torch.gather, its index i32. */
+SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t begin, int32_t end,
+                                        int32_t step);
+SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
+                                      float value);
+SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis, samba_tensor **parts,
+                                  int32_t max_parts);
+SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis);
+SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index);
 /* Overwrites rows of a buffer, such as a cache of keys: y = cache (*,S,D) after row[t] <- x (*,T,D)
    for each t. row i32 is (T), or (B,T) with B the first dimension; row -1 is left out. Returns the
    buffer; no gradient. */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row);
-/* one count per axis */
-SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
-                                  float value);
 
-/* Normalization. */
+/* Normalization. layer_norm: (x - mean) / sqrt(var + eps) w + b over the last axis, rms_norm:
+   x / sqrt(mean(x^2) + eps) w; w and b may be NULL. */
 SAMBA__OP_API samba_tensor *samba_softmax(samba_tensor *x, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis);
-/* over the last axis; w, b may be NULL */
 SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                         float eps);
-/* x / sqrt(mean(x^2) + eps) * w */
+                                             float eps);
 SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps);
 /* x (N,C,*), w b mean var (C). Training: batch statistics, and mean, var <- (1-momentum) old +
    momentum new (var unbiased). Not training or inference PEF: the running values. */
 SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                         samba_tensor *mean, samba_tensor *var, float momentum,
+                                             samba_tensor *mean, samba_tensor *var, float momentum,
                                              float eps);
 
-/* Losses. target of cross_entropy and nll: i32 class ids. */
-typedef enum samba_reduction { SAMBA_REDUCE_MEAN = 0, SAMBA_REDUCE_SUM = 1,
-                               SAMBA_REDUCE_NONE = 2 } samba_reduction;
+/* Losses. logits (*,C), target (*) of i32 class ids -> (), or (*) with reduction none. mse: the
+   mean of (x - y)^2. */
+typedef enum samba_reduction {
+    SAMBA_REDUCE_MEAN = 0, SAMBA_REDUCE_SUM = 1, SAMBA_REDUCE_NONE = 2
+} samba_reduction;
 typedef struct samba_loss_opts {
     samba_reduction reduction;          /* default mean (over the targets that count) */
     bool use_ignore_index;              /* false: -100, as torch */
     int32_t ignore_index;               /* targets with this id count nothing */
     float label_smoothing;              /* cross_entropy only; 0 ... 1 */
 } samba_loss_opts;
-/* (*,C), (*) -> () */
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target);
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
-                                                 const samba_loss_opts *opts);
+                                                     const samba_loss_opts *opts);
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
-                                  const samba_loss_opts *opts);
+                                      const samba_loss_opts *opts);
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction);
 
 /* Convolution, cross-correlation as torch. 2-D: x (N,C,H,W), w (O,C/groups,KH,KW), b (O) or NULL.
-   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation 1,
-       groups 1. */
-typedef struct samba_conv_opts { int32_t stride[2], padding[2], dilation[2],
-                                 groups; } samba_conv_opts;
+   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation, groups 1. */
+typedef struct samba_conv_opts {
+    int32_t stride[2], padding[2], dilation[2], groups;
+} samba_conv_opts;
 SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                          const samba_conv_opts *opts);
+                                              const samba_conv_opts *opts);
 /* Pooling over the last two axes of (N,C,H,W). stride 0 means the kernel size. */
 typedef struct samba_pool_opts {
     int32_t kernel[2], stride[2], padding[2];
@@ -550,70 +528,57 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
    attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D). A row with
    nothing to attend is 0. */
 typedef struct samba_attention_opts { bool causal; float scale; } samba_attention_opts;
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
-                                                           samba_tensor *v,
-                                                           samba_tensor *mask,
-                                                           const samba_attention_opts *opts);
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(
+    samba_tensor *q, samba_tensor *k, samba_tensor *v, samba_tensor *mask,
+    const samba_attention_opts *opts);
 
-
-/* ---- Gradients of ops, which are ops too ---- */
+/* ---- Gradients of ops, which are ops too. Extra results go to the pointers at the end. ------- */
 
 /* op(a) op(b): the product with either factor read as its transpose, (*,m,k) (*,k,n) -> (*,m,n). */
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
-                                                samba_tensor *b, bool transpose_b);
+                                                    samba_tensor *b, bool transpose_b);
 /* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of
    w_shape. Each is linear in both inputs, and its gradients are again these three ops. */
-SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
-                                                         samba_shape x_shape,
-                                                         const samba_conv_opts *opts);
-SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
-                                                          samba_shape w_shape,
-                                                          const samba_conv_opts *opts);
+SAMBA__OP_API samba_tensor *samba_convolution_backward_input(
+    samba_tensor *dy, samba_tensor *w, samba_shape x_shape, const samba_conv_opts *opts);
+SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(
+    samba_tensor *x, samba_tensor *dy, samba_shape w_shape, const samba_conv_opts *opts);
 /* dx: each dy goes to the first maximum of its window of x (to the last NaN, if there is one). */
 SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy,
-                                                  const samba_pool_opts *opts);
-/* dx of x_shape: each dy is spread evenly over its window. opts NULL: the adjoint of
-   samba_adaptive_avg_pool2d. */
+                                                      const samba_pool_opts *opts);
+/* dx of x_shape: each dy, spread evenly over its window; opts NULL: of adaptive_avg_pool2d. */
 SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape,
-                                                  const samba_pool_opts *opts);
+                                                      const samba_pool_opts *opts);
 /* Returns dx; *dw, *db (C), each pointer may be NULL. Training: through the batch's statistics,
    computed again from x; else mean and var are constants. w may be NULL (ones). */
-SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                  samba_tensor *w, samba_tensor *mean,
-                                                  samba_tensor *var, float eps, samba_tensor **dw,
-                                                  samba_tensor **db);
-/* Gradients of normalizations, losses, lookup and attention. Extra results go to the array at the
-   end. */
-
-/* dx = y (dy - sum(dy y)) for y = softmax(x); dy - e^y sum(dy) for y = log_softmax(x). Sums along
+SAMBA__OP_API samba_tensor *samba_batch_norm_backward(
+    samba_tensor *dy, samba_tensor *x, samba_tensor *w, samba_tensor *mean, samba_tensor *var,
+    float eps, samba_tensor **dw, samba_tensor **db);
+/* dx = y (dy - sum(dy y)) for y = softmax(x); dy - e^y sum(dy) for y = log_softmax(x); sums along
    axis. */
 SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y,
                                                        int32_t axis);
-/* dx; and dw, db (n) unless dwb is NULL. w may be NULL. */
+/* dx; and dw, db (n), or dw (n), unless the pointer is NULL. w may be NULL. */
 SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                  samba_tensor *w, float eps,
-                                                  samba_tensor *dwb[2]);
-/* dx; and dw (n) unless dw is NULL. w may be NULL. */
+                                                      samba_tensor *w, float eps,
+                                                      samba_tensor *dwb[2]);
 SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                    samba_tensor *w,
-                                                float eps, samba_tensor **dw);
+                                                    samba_tensor *w, float eps, samba_tensor **dw);
 /* dlogits (*,C). dloss is (), or (*) with reduction none. */
-SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits,
-                                                     samba_tensor *target,
-                                                     const samba_loss_opts *opts);
+SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(
+    samba_tensor *dloss, samba_tensor *logits, samba_tensor *target, const samba_loss_opts *opts);
 /* dlogp (*,C) with C = classes, from targets (*). */
 SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
-                                           int32_t classes, const samba_loss_opts *opts);
+                                               int32_t classes, const samba_loss_opts *opts);
 /* dw (rows,C): row r is the sum of dy (*,C) where ids (*) are r. */
 SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids,
                                                   int32_t rows);
 /* Attention that also gives lse (*,T), the log of each row's sum of exponentials (-inf where a row
    attends nothing). */
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
-                                                               samba_tensor *mask,
-                                                               const samba_attention_opts *opts,
-                                                               samba_tensor **lse);
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(
+    samba_tensor *const qkv[3], samba_tensor *mask, const samba_attention_opts *opts,
+    samba_tensor **lse);
 /* dq; and dk, dv. in: dy, q, k, v, y, lse, mask or NULL, dlse or NULL. The mask gets no gradient.
    scale is not 0. */
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
@@ -633,9 +598,8 @@ typedef struct samba_desc {
     bool portable;                      /* use no SIMD kernels; the results are the same bits */
     void *(*alloc)(size_t size, void *user);            /* default malloc */
     void (*release)(void *ptr, size_t size, void *user);
-    /* default: warnings to stderr */
-    void (*log)(samba_log_level level, const char *text, void *user);
-    void *user;
+    void (*log)(samba_log_level level, const char *text, void *user);   /* default: to stderr */
+    void *user;                         /* is passed to these three */
 } samba_desc;
 
 /* Opens a session in tracing mode. NULL only when there is no memory for the session itself. */
@@ -646,13 +610,12 @@ SAMBA_API int samba_close(samba_session *s);
 /* The first error stays until cleared; later calls do nothing and return NULL or false. */
 SAMBA_API bool samba_ok(const samba_session *s);
 SAMBA_API samba_code samba_error_code(const samba_session *s);
-SAMBA_API const char *samba_error(samba_session *s);
+SAMBA_API const char *samba_error(samba_session *s);            /* what, where, what to do */
 SAMBA_API void samba_clear_error(samba_session *s);
 SAMBA_API const char *samba_code_text(samba_code code);
 /* Report an error of your own through the session (first one wins). Returns false. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
-/* Tracing: ops are recorded. Not tracing: ops compute at once. True from open to compile or
-   load. */
+/* Tracing, ops are recorded; else they compute at once. True from open to compile or load. */
 SAMBA_API bool samba_tracing(const samba_session *s);
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing);
 /* Ops recorded from here on belong to the graph called name: one PEF may hold several, such as
@@ -665,8 +628,7 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name);
 /* A named input without a value; batch_dim 0 unless it is a scalar. */
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape);
-/* Named inputs with values, from the session's generator keyed by name: N(0,1); U[0,1); 0..high-1
-   as i32. */
+/* Named inputs with values. Random ones depend on seed and name: N(0,1); U[0,1); i32 0..high-1. */
 SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape);
 SAMBA_API samba_tensor *samba_rand(samba_session *s, const char *name, samba_shape shape);
 SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_t high,
@@ -690,8 +652,7 @@ typedef enum samba_init_kind {
     SAMBA_INIT_UNIFORM                  /* value - scale ... value + scale */
 } samba_init_kind;
 typedef struct samba_init { samba_init_kind kind; float value, scale; } samba_init;
-/* A trainable f32 parameter. The same name and shape again gives the same parameter (weight
-   sharing). */
+/* A trainable f32 parameter; the same name and shape again is the same one (weight sharing). */
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init);
 /* State that no optimizer touches (running statistics, caches). */
@@ -700,17 +661,14 @@ SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_s
 /* A constant scalar; samba_full makes a constant tensor. */
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
 
-/* Your own ops. */
+/* Your own ops; apply calls an op by name and returns its first output. */
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op);
-/* Calls an op by name; outs may be NULL. Returns its first output. */
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *op, samba_tensor *const *in,
-                                    int32_t n_in,
-                                    const int32_t *attr, int32_t n_attr);
+                                    int32_t n_in, const int32_t *attr, int32_t n_attr);
 
 /* ---- Layers: ops with parameters, by name. The same name again shares the parameters. -------- */
 
-/* y = x W^T + b. x (*,k) -> (*,n). name__weight (n,k), name__bias (n), both U(+-1/sqrt(k)) as
-   torch. */
+/* y = x W^T + b, (*,k) -> (*,n). name__weight (n,k), name__bias (n): U(+-1/sqrt(k)) as torch. */
 SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n);
 SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, int32_t n);
 /* name__weight (n) ones, name__bias (n) zeros, eps 1e-5. */
@@ -750,25 +708,23 @@ SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad);
 /* Extends the graph by d loss / d x and returns it; loss is summed if it is not a scalar.
    NULL with an error if x does not influence loss. */
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
-/* The gradient tensor of a parameter, or output, in a compiled training program
-   ("<name>__grad"). */
+/* The gradient of a parameter in a compiled training program, called <name>__grad. */
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t);
 
 /* ---- Compile, load, run ---------------------------------------------------------------------- */
 
-typedef enum samba_optim_kind { SAMBA_NO_OPTIM = 0, SAMBA_SGD, SAMBA_ADAMW,
-                                SAMBA_ADAM } samba_optim_kind;
-/* Zero means default. SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr
-   v. AdamW decouples the decay; Adam adds it to g. SambaFlow's defaults: lr 1e-3, betas (0.9,
-   0.997), eps 1e-8, weight_decay 0. max_grad_norm > 0 clips the global norm in the GRADNORM
-   section. */
+typedef enum samba_optim_kind {
+    SAMBA_NO_OPTIM = 0, SAMBA_SGD, SAMBA_ADAMW, SAMBA_ADAM
+} samba_optim_kind;
+/* SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr v. AdamW decouples
+   the decay; Adam adds it to g. Zero means SambaFlow's default: lr 1e-3, betas (0.9, 0.997), eps
+   1e-8, weight_decay 0. max_grad_norm > 0 clips the global norm in the GRADNORM section. */
 typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
     bool nesterov;
     const char *argin_region_name;      /* prefix of this optimizer's argins */
-    /* default: every trainable parameter no other optimizer has */
-    samba_tensor *const *params;
+    samba_tensor *const *params;        /* default: all that no other optimizer has */
     int32_t n_params;
 } samba_optim;
 
@@ -777,19 +733,16 @@ typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } 
 
 /* What to compile. */
 typedef struct samba_program {
-    /* file to write (with <pef>.log beside it); NULL: memory only */
-    const char *pef;
+    const char *pef;                    /* file to write, <pef>.log beside it; NULL: none */
     const char *name;                   /* internal name; default "samba" */
     samba_tensor *loss;                 /* an output that is a loss */
     samba_tensor *outputs[SAMBA_MAX_OUTPUTS];
-    /* indices into outputs; without loss and indices every */
-    int32_t loss_indices[SAMBA_MAX_OUTPUTS];
-    int32_t n_loss_indices;                   /* output is a loss, as SambaFlow does */
+    int32_t loss_indices[SAMBA_MAX_OUTPUTS];    /* into outputs; without loss and indices */
+    int32_t n_loss_indices;             /* every output is a loss, as SambaFlow does */
     samba_optim optim;                  /* one optimizer, or */
     const samba_optim *optims;          /* several */
     int32_t n_optims;
-    /* n > 1: inputs hold n times the traced batch, gradients accumulate */
-    int32_t microbatches;
+    int32_t microbatches;               /* n > 1: inputs hold n batches, gradients accumulate */
     bool inference;                     /* forward only */
     bool compile_only;                  /* write the PEF, do not load it */
     samba_opt_level level;
@@ -840,8 +793,7 @@ SAMBA_API bool samba_set_train(samba_session *s, bool train);
 
 /* Copies samba_bytes(t) bytes to the tensor. */
 SAMBA_API bool samba_write(samba_tensor *t, const void *data);
-/* The current f32 values, valid until the next run or write. After an error: one zero, never
-   NULL. */
+/* The current values, valid until the next run or write. After an error one zero, never NULL. */
 SAMBA_API const float *samba_read(samba_tensor *t);
 SAMBA_API const int32_t *samba_read_i32(samba_tensor *t);
 /* Copies the current values out; size must be samba_bytes(t). */
@@ -849,8 +801,7 @@ SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size);
 /* Bytes of the tensor in the loaded program: microbatches times the traced size for batched inputs
    and outputs. */
 SAMBA_API size_t samba_bytes(const samba_tensor *t);
-/* By name, any tensor of the session or of the loaded PEF; an unknown name is an error with near
-   names. */
+/* Any tensor of the session or of the loaded PEF; an unknown name is an error with a near name. */
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name);
 /* Host copies: cpu copies device to host and returns it, rdu copies the host copy back. */
 SAMBA_API void *samba_cpu(samba_tensor *t);
@@ -858,11 +809,9 @@ SAMBA_API bool samba_rdu(samba_tensor *t);
 SAMBA_API bool samba_to_cpu(samba_session *s);
 SAMBA_API bool samba_to_rdu(samba_session *s);
 
-/* A checkpoint is the PEF with its state filled in; written to a temporary file, synced,
-   renamed. */
+/* A checkpoint is the PEF with its state filled in; the old file stays until the new one is safe.
+   restore reads weights, and optimizer state, counters, argins as far as the program has them. */
 SAMBA_API bool samba_save(samba_session *s, const char *path);
-/* Restores weights, and optimizer state, counters and argins as far as the loaded program has
-   them. */
 SAMBA_API bool samba_restore(samba_session *s, const char *path);
 
 /* ---- Looking inside -------------------------------------------------------------------------- */
@@ -872,18 +821,15 @@ typedef void (*samba_emit_fn)(const char *text, void *user);
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
 SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user);
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);         /* the op table */
-/* Bytes the compiler promised for the device, and bytes the session holds now through its
-   allocator. */
+/* Bytes the compiler promised for the device; bytes the session holds now through its allocator. */
 SAMBA_API size_t samba_device_bytes(samba_session *s);
 SAMBA_API size_t samba_held_bytes(const samba_session *s);
 
 /* ---- Command line: SambaFlow's commands and flags -------------------------------------------- */
 
-/* What parse fills in. Set the defaults you want before the call; zero means the default named
-   here. */
+/* What parse fills in. Set other defaults before the call; zero means the default named here. */
 typedef struct samba_app_args {
-    /* compile, run, test, measure-performance, measure-sections */
-    const char *command;
+    const char *command;                /* compile, run, test, measure-performance or -sections */
     int32_t batch_size;                 /* -b, --batch-size */
     int32_t microbatch_size;            /* -mb, --microbatch-size; default: the batch */
     bool inference;                     /* --inference */
@@ -898,8 +844,9 @@ typedef struct samba_app_args {
 } samba_app_args;
 
 /* A flag of your own: --name with a value of the kind, or a switch. */
-typedef enum samba_flag_kind { SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT,
-                               SAMBA_FLAG_TEXT } samba_flag_kind;
+typedef enum samba_flag_kind {
+    SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT, SAMBA_FLAG_TEXT
+} samba_flag_kind;
 typedef struct samba_flag {
     const char *name;                   /* without the dashes */
     samba_flag_kind kind;
@@ -907,16 +854,14 @@ typedef struct samba_flag {
     const char *help;
 } samba_flag;
 
-/* Reads "program command --flag value --flag=value". False after printing usage, or what is wrong,
-   on stderr. */
+/* Reads "program command --flag value --flag=value". False after printing what is wrong. */
 SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                     const samba_flag *flags, int32_t n_flags);
 /* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
    measure-sections; run and test are the application's own. False with an error in s. */
 SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
                                 const samba_program *program);
-/* Wall clock in seconds. */
-SAMBA_API double samba_seconds(void);
+SAMBA_API double samba_seconds(void);           /* wall clock */
 #endif /* !SAMBA_RUNTIME_ONLY */
 #endif /* SAMBA_H */
 
@@ -1604,7 +1549,7 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
         if (*p == '*') t->star = true;
         else if (*p == '?') t->optional = true;
         else if (*p >= 'a' && *p <= 'z'
-                 && t->n_letters < SAMBA_MAX_DIMS) t->letters[t->n_letters++] = *p;
+            && t->n_letters < SAMBA_MAX_DIMS) t->letters[t->n_letters++] = *p;
     }
     if (*p == ',') return p + 1;
     return p[0] == '-' && p[1] == '>' ? p + 2 : p;
@@ -1621,16 +1566,15 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
     }
     if (lead < 0 || (lead > 0 && !t->star)) {
         return samba_refuse(call, SAMBA_ESHAPE, "input %d %S must have %s%d dimensions (%s%s)", i,
-                            &x->shape,
-                            t->star ? "at least " : "", t->n_letters, t->star ? "*"
-                                : "", t->letters);
+                            &x->shape, t->star ? "at least " : "", t->n_letters, t->star ? "*" : "",
+                            t->letters);
     }
     for (int32_t k = 0; k < t->n_letters; k++) {
         int32_t *bound = &b->letter[t->letters[k] - 'a'], d = x->shape.dim[lead + k];
         if (*bound && *bound != d) {
-            return samba_refuse(call, SAMBA_ESHAPE, "dimension %d of input %d is %d, but must be "
-                                "%d (%s%s)",
-                                lead + k, i, d, *bound, t->star ? "*" : "", t->letters);
+            return samba_refuse(call, SAMBA_ESHAPE,
+                                "dimension %d of input %d is %d, but must be %d (%s%s)", lead + k,
+                                i, d, *bound, t->star ? "*" : "", t->letters);
         }
         *bound = d;
     }
@@ -6945,9 +6889,8 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
         return samba__bad_pef(why, "this is not a PEF: the magic number is missing");
     }
     if (samba__get32(p + 8) != SAMBA__PEF_VERSION) {
-        return samba__bad_pef(why, "PEF version %d, but this samba.h reads version 1; compile it "
-                              "again",
-                              (int32_t)samba__get32(p + 8));
+        return samba__bad_pef(why, "PEF version %d, but this samba.h reads version 1; compile "
+                              "it again", (int32_t)samba__get32(p + 8));
     }
     if (samba__get32(p + 12) || samba__get32(p + 60) & ~SAMBA__PEF_INFERENCE) {
         return samba__bad_pef(why, "the header has an unknown flag; a newer samba.h may have "
@@ -6955,8 +6898,7 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
     }
     if (samba__get64(p + 16) != size) {
         return samba__bad_pef(why, "the file has %l bytes but its header says %l: it was cut or "
-                              "extended",
-                              (int64_t)size, (int64_t)samba__get64(p + 16));
+                              "extended", (int64_t)size, (int64_t)samba__get64(p + 16));
     }
     if (samba__get64(p + 24) != samba__hash(p + 32, size - 32, 0)) {
         return samba__bad_pef(why, "the checksum is wrong: the file was damaged");
@@ -7028,8 +6970,7 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     bool passing = s.role == SAMBA__TEMP || s.role == SAMBA__SCRATCH;
     if (passing != (s.region == SAMBA__REGION_ARENA)
         || (s.region == SAMBA__REGION_READONLY && s.role != SAMBA__WEIGHT
-            && s.role != SAMBA__CONSTANT
-        && s.role != SAMBA__STATE)) {
+            && s.role != SAMBA__CONSTANT && s.role != SAMBA__STATE)) {
         return samba__bad_pef(why, "symbol %d %s is in the wrong region", n, name);
     }
     if (passing ? s.first > s.last || s.last >= pef->n_nodes : s.first != 0
@@ -7042,9 +6983,8 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     if (!s.alias) return true;
     samba__symbol base = samba__symbol_at(pef, s.alias - 1);
     if (base.alias || base.region != s.region || base.offset != s.offset || base.first > s.first
-        || base.last < s.last
-        || samba__symbol_bytes(pef, &base) != bytes
-            || samba_dtype_size(base.spec.dtype) != samba_dtype_size(s.spec.dtype)) {
+        || base.last < s.last || samba__symbol_bytes(pef, &base) != bytes
+        || samba_dtype_size(base.spec.dtype) != samba_dtype_size(s.spec.dtype)) {
         return samba__bad_pef(why, "symbol %d %s is no view of the symbol it names", n, name);
     }
     return true;
@@ -7102,9 +7042,8 @@ SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
     samba__symbol s = samba__symbol_at(pef, word - 1);
     int32_t updated = samba__updated_input(r->op, o);
     bool fine = updated >= 0 ? updated < r->n_in && samba__word(r, updated) == word
-        && s.role != SAMBA__INPUT
-              : s.role == SAMBA__TEMP ? s.first == node
-              : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
+        && s.role != SAMBA__INPUT : s.role == SAMBA__TEMP ? s.first == node
+        : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
     for (int32_t i = 0; i < r->n_in && updated < 0 && s.role == SAMBA__TEMP; i++) {
         fine = fine && samba__word(r, i) != word;
     }
@@ -7121,7 +7060,7 @@ SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
 
 SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
                                     const samba__call_record *r, const samba_work *w,
-                                        samba__text *why)
+                                    samba__text *why)
 {
     if (r->scratch > pef->n_symbols) {
         return samba__bad_pef(why, "node %d has no such scratch", (int32_t)node);
@@ -7149,8 +7088,7 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, samba__text 
     r = samba__node_at(pef, i);
     if (!r.op) {
         return samba__bad_pef(why, "node %d uses op number %d, which is not known here; register "
-                              "it before loading", (int32_t)i,
-                              (int32_t)r.wire);
+                              "it before loading", (int32_t)i, (int32_t)r.wire);
     }
     if (r.n_in > SAMBA_MAX_IN || r.n_out < 1 || r.n_out > SAMBA_MAX_OUT
         || r.n_attr > SAMBA_MAX_ATTR || r.name >= pef->strings_size) {
@@ -7349,8 +7287,7 @@ SAMBA__FN int64_t samba__grain_of(const samba_work *w, int32_t phase)
 
 /* Runs one op. Used for the nodes of a PEF and for eager calls alike. */
 SAMBA__FN bool samba__run_op(const samba_op *op, samba_args *a, const samba_work *w,
-                             const int64_t *grain, samba__pool *pool,
-                             float *local)
+                             const int64_t *grain, samba__pool *pool, float *local)
 {
     samba__job job;
     job.args = a, job.op = op, job.local = local;
@@ -7548,7 +7485,7 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
         }
         step->view = (r.op->flags & SAMBA_OP_VIEW)
             && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
-                     && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
+            && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
     }
 }
 
@@ -8090,9 +8027,8 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
     char inputs[512];
     samba__text t = samba__text_in(inputs, sizeof inputs);
     samba__put_inputs(&t, in, c->n_in);
-    return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name
-                      : "", s->next_name ? ": " : "",
-                      op->name, inputs, c->why);
+    return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name : "",
+                      s->next_name ? ": " : "", op->name, inputs, c->why);
 }
 
 SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_tensor *const *in,
@@ -8108,8 +8044,8 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
         }
         if (!in[i] || in[i]->session == s) continue;
         return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, belongs to another session; copy "
-                          "its values with "
-                          "samba_copy_out and samba_from_data_copy", op->name, i, in[i]->name);
+                          "its values with samba_copy_out and samba_from_data_copy", op->name, i,
+                          in[i]->name);
     }
     return true;
 }
@@ -8183,8 +8119,8 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *
         a->in[i] = (const float *)samba__value_of(x);
         if (a->in[i]) continue;
         return samba_fail(s, SAMBA_ESTATE, "in %s: %s has no value to compute with; give it one "
-                          "with samba_write, or "
-                          "record the op with samba_set_tracing(s, true)", n->op->name, x->name);
+                          "with samba_write, or record the op with samba_set_tracing(s, true)",
+                          n->op->name, x->name);
     }
     for (int32_t o = 0; o < n->n_out; o++) {
         int32_t updated = samba__updated_input(n->op, o);
@@ -8285,21 +8221,18 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 }
 
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_tensor *const *in,
-                                    int32_t n_in,
-                                    const int32_t *attr, int32_t n_attr)
+                                    int32_t n_in, const int32_t *attr, int32_t n_attr)
 {
     if (!samba_ok(s)) return NULL;
     const samba_op *op = name ? samba__op_named(s, name) : NULL;
     if (n_in < 0 || (n_in > 0 && !in) || n_attr < 0 || (n_attr > 0 && !attr)) {
         samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are announced "
-                   "but not "
-                   "given", name ? name : "NULL", n_in, n_attr);
+                   "but not given", name ? name : "NULL", n_in, n_attr);
         return NULL;
     }
     if (!op) {
         samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with samba_register_op before "
-                   "its first use",
-                   name ? name : "NULL");
+                   "its first use", name ? name : "NULL");
         return NULL;
     }
     return samba__emit_op(s, op, in, n_in, attr, n_attr, NULL);
@@ -8314,13 +8247,12 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
     }
     if (op->wire < 0x8000) {
         return samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
-                          "below 32768 belong to samba.h",
-                          op->name, (int32_t)op->wire);
+                          "below 32768 belong to samba.h", op->name, (int32_t)op->wire);
     }
     if (samba__op_named(s, op->name)
         || samba__find_op(op->wire, s->user_ops, samba__n_user_ops(s))) {
-        return samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d is "
-                          "taken", op->name, (int32_t)op->wire);
+        return samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d "
+                          "is taken", op->name, (int32_t)op->wire);
     }
     samba_op *copy = (samba_op *)samba__keep(s, sizeof *copy);
     if (!copy) return false;
@@ -8412,28 +8344,24 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
         return NULL;
     }
     if (!samba__good_name(name)) {
-        samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters or more than %d "
-                   "letters",
-                   shape, SAMBA__MAX_NAME);
+        samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters or more than "
+                   "%d letters", shape, SAMBA__MAX_NAME);
         return NULL;
     }
     if ((unsigned)dtype >= SAMBA_N_DTYPES) {
         samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use SAMBA_F32, SAMBA_I32 ...",
-                   name,
-                   (int32_t)dtype);
+                   name, (int32_t)dtype);
         return NULL;
     }
     if (!samba__sound_shape(shape)) {
-        samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to %d dimensions of at "
-                   "least 1",
-                   name, shape, SAMBA_MAX_DIMS);
+        samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to %d dimensions of "
+                   "at least 1", name, shape, SAMBA_MAX_DIMS);
         return NULL;
     }
     samba_tensor *other = samba__named(s, name);
     if (other) {
         samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it already; choose "
-                   "another for %T %S", name,
-                   (int)other->dtype, &other->shape, (int)dtype, shape);
+                   "another for %T %S", name, (int)other->dtype, &other->shape, (int)dtype, shape);
         return NULL;
     }
     char *copy = samba__keep_text(s, name);
@@ -8586,8 +8514,7 @@ SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 
 /* The leaf of this role, name and shape, new or known; init is used when it is new. */
 SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, samba_dtype dtype,
-                                           const samba_shape *shape,
-                                           int32_t role, samba_init init)
+                                           const samba_shape *shape, int32_t role, samba_init init)
 {
     samba_tensor *t = s && name ? samba__named(s, name) : NULL;
     if (!samba_ok(s)) return NULL;
@@ -8687,8 +8614,8 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
     samba_tensor *x = n->in[i];
     if (!samba__same_shape(&din->shape, &x->shape)) {
         return samba_fail(t->session, SAMBA_ESHAPE, "the gradient rule of %s gives %S for input "
-                          "%d, %s %S; it must have the "
-                          "input's shape", n->op->name, &din->shape, i, x->name, &x->shape);
+                          "%d, %s %S; it must have the input's shape", n->op->name, &din->shape, i,
+                          x->name, &x->shape);
     }
     samba_tensor **sum = &t->grad[x->id];
     *sum = *sum ? samba_add(*sum, din) : din;
@@ -8707,8 +8634,8 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     if (!flows || !needed) return true;
     if (!n->op->vjp) {
         return samba_fail(t->session, SAMBA_EOP, "%s has no gradient rule; give its samba_op a "
-                          "vjp, or keep it out of what "
-                          "leads from a parameter to the loss", n->op->name);
+                          "vjp, or keep it out of what leads from a parameter to the loss",
+                          n->op->name);
     }
     /* only a side output has a gradient: it is not differentiable */
     if (!dout[0]) return true;
@@ -8719,9 +8646,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     n->op->vjp(&g);
     for (int32_t i = 0; i < n->n_in && samba_ok(t->session); i++) {
         bool wanted = g.din[i] && n->in[i] && t->needed[n->in[i]->id];
-        if (wanted && !samba__tape_add(t, n, i, g.din[i])) {
-            return false;
-        }
+        if (wanted && !samba__tape_add(t, n, i, g.din[i])) return false;
     }
     return samba_ok(t->session);
 }
@@ -8755,8 +8680,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
     }
     if (!samba__is_float(loss->dtype) || !samba__is_float(x->dtype)) {
         samba_fail(s, SAMBA_EDTYPE, "in samba_grad: %s is %T and %s is %T; both must be floats",
-                   loss->name, (int)loss->dtype,
-                   x->name, (int)x->dtype);
+                   loss->name, (int)loss->dtype, x->name, (int)x->dtype);
         return NULL;
     }
     if (!samba__tape_open(&t, s)) return NULL;
@@ -8779,8 +8703,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 /* Ops with parameters found by name. */
 
 SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, const char *part,
-                                           const samba_shape *shape,
-                                           int32_t role, samba_init init)
+                                           const samba_shape *shape, int32_t role, samba_init init)
 {
     char name[256];
     samba__text t = samba__text_in(name, sizeof name);
@@ -8892,8 +8815,7 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
     if (!c) return NULL;
     if (c % groups) {
         samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of %s %S cannot be "
-                   "split into groups %d",
-                   name ? name : "NULL", c, x->name, &x->shape, groups);
+                   "split into groups %d", name ? name : "NULL", c, x->name, &x->shape, groups);
         return NULL;
     }
     samba_shape w_shape = samba_scalar_shape(), b_shape = samba__shape1(o);
@@ -8947,8 +8869,8 @@ SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p
     if (!x || !samba_ok(x->session)) return NULL;
     samba_session *s = x->session;
     if (!name || !*name || !(p >= 0.0f && p <= 1.0f)) {
-        samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a rate p in "
-                   "0 ... 1", x->name);
+        samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a rate p "
+                   "in 0 ... 1", x->name);
         return NULL;
     }
     samba__format(&t, "%s__p", name);
@@ -9098,9 +9020,8 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
     const samba_tensor *other = samba__named(s, buffer);
     if (other && other->role != SAMBA__ARGIN) {
         samba_fail(s, SAMBA_ENAME, "the optimizer's argin %s and the tensor %s %T %S have one "
-                   "name; rename the "
-                   "tensor or set argin_region_name", buffer, other->name, (int)other->dtype,
-                       &other->shape);
+                   "name; rename the tensor or set argin_region_name", buffer, other->name,
+                   (int)other->dtype, &other->shape);
         return NULL;
     }
     samba_tensor *argin = samba__argin(s, buffer, SAMBA_F32, value);
@@ -9336,9 +9257,8 @@ SAMBA__FN samba_tensor *samba__mul_to_scale(samba__compilation *c, samba__node *
     float value;
     for (int32_t i = 0; i < 2; i++) {
         samba_tensor *x = n->in[1 - i];
-        if (!samba__is_full(c, n->in[i], &value)
-            || !samba__same_shape(&x->shape, &n->out[0]->shape)
-                || x->dtype != n->out[0]->dtype) continue;
+        if (!samba__is_full(c, n->in[i], &value) || !samba__same_shape(&x->shape, &n->out[0]->shape)
+            || x->dtype != n->out[0]->dtype) continue;
         if (value == 1.0f) return x;
         n->op = &samba__op_table[SAMBA__OP_scale];
         n->in[0] = x;
@@ -9616,8 +9536,7 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, const char *
     q->bytes = samba__spec_bytes(spec);
     q->first = q->last = -1;
     q->region = role == SAMBA__TEMP || role == SAMBA__SCRATCH ? SAMBA__REGION_ARENA
-              : role == SAMBA__INPUT || role == SAMBA__OUTPUT ? SAMBA__REGION_IO
-                  : SAMBA__REGION_STATE;
+        : role == SAMBA__INPUT || role == SAMBA__OUTPUT ? SAMBA__REGION_IO : SAMBA__REGION_STATE;
     return p->n_places++;
 }
 
@@ -9691,10 +9610,9 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
         int32_t in = p->place_of[n->in[0]->id], out = p->place_of[n->out[0]->id];
         int32_t base = p->places[in].alias >= 0 ? p->places[in].alias : in;
         samba__place *x = &p->places[base], *y = &p->places[out];
-        bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0
-            && x->last == i && y->first == i
-                    && x->bytes == y->bytes
-                        && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
+        bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
+            && y->first == i && x->bytes == y->bytes
+            && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
         for (int32_t k = 1; fits && k < n->n_in; k++) {
             int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : -1;
             int32_t other_base = other >= 0 && p->places[other].alias >= 0 ? p->places[other].alias
@@ -9739,9 +9657,8 @@ SAMBA__FN uint64_t samba__best_gap(const samba__storage *b, samba__storage *cons
 SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
 {
     samba__storage *all = (samba__storage *)samba__temp(s, (size_t)(p->n_places + 1) * sizeof *all);
-    samba__storage **placed = (samba__storage **)samba__temp(s,
-                                                             (size_t)(p->n_places
-                                                                     + 1) * sizeof *placed);
+    samba__storage **placed = (samba__storage **)samba__temp(s, (size_t)(p->n_places + 1)
+                                                             * sizeof *placed);
     int32_t *of = (int32_t *)samba__temp(s, (size_t)(p->n_places + 1) * sizeof *of), n = 0, m = 0;
     if (!all || !placed || !of) return false;
     for (int32_t i = 0; i < p->n_places; i++) {
@@ -9825,8 +9742,8 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
 {
     samba_opt_level level = c->program->level;
     int64_t budget = c->program->sram_bytes ? c->program->sram_bytes : (int64_t)1 << 20, used = 0;
-    p->sections = (samba__section_plan *)samba__temp(c->session,
-                                            (size_t)(c->n_nodes + 1) * sizeof *p->sections);
+    p->sections = (samba__section_plan *)samba__temp(c->session, (size_t)(c->n_nodes + 1)
+                                                     * sizeof *p->sections);
     if (!p->sections) return false;
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
@@ -9862,9 +9779,8 @@ SAMBA__FN int samba__by_address(const void *a, const void *b)
 /* Numbers the places by address: the order in which a PEF lists its symbols. */
 SAMBA__FN samba__place **samba__sort_places(samba_session *s, samba__plan *p)
 {
-    samba__place **sorted = (samba__place **)samba__temp(s,
-                                                         (size_t)(p->n_places
-                                                                 + 1) * sizeof *sorted);
+    samba__place **sorted = (samba__place **)samba__temp(s, (size_t)(p->n_places + 1)
+                                                         * sizeof *sorted);
     if (!sorted) return NULL;
     for (int32_t i = 0; i < p->n_places; i++) {
         sorted[i] = &p->places[i];
@@ -9879,9 +9795,8 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
     memset(p, 0, sizeof *p);
-    p->places = (samba__place *)samba__temp(s,
-                                            (size_t)(c->n_tensors + c->n_nodes
-                                                     + 1) * sizeof *p->places);
+    p->places = (samba__place *)samba__temp(s, (size_t)(c->n_tensors + c->n_nodes + 1)
+                                            * sizeof *p->places);
     p->place_of = (int32_t *)samba__temp(s, (size_t)(c->n_tensors + 1) * sizeof *p->place_of);
     p->scratch_of = (int32_t *)samba__temp(s, (size_t)(c->n_nodes + 1) * sizeof *p->scratch_of);
     if (!p->places || !p->place_of || !p->scratch_of) return false;
@@ -9901,10 +9816,9 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
     uint64_t needed = 0;
     for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) needed += p->region[r];
     return needed <= (uint64_t)c->program->sram_bytes ? true
-         : samba_fail(s, SAMBA_ERANGE, "mapping spatial keeps everything on chip: %l bytes are "
-                      "needed, sram_bytes is %l; use "
-                      "mapping section or a smaller batch", (int64_t)needed,
-                          c->program->sram_bytes);
+        : samba_fail(s, SAMBA_ERANGE, "mapping spatial keeps everything on chip: %l bytes are "
+                     "needed, sram_bytes is %l; use mapping section or a smaller batch",
+                     (int64_t)needed, c->program->sram_bytes);
 }
 
 /* ==== [pef-write] ============================================================================= */
@@ -9976,8 +9890,8 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__compilation *c
     r[74] = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
     if (q->role == SAMBA__ARGIN) {
         samba__put32(r + 76, samba__ends_with(q->name, "__p") ? SAMBA__ARGIN_RATE
-                           : samba__ends_with(q->name, "__seed") ? SAMBA__ARGIN_SEED
-                               : SAMBA__ARGIN_OTHER);
+                     : samba__ends_with(q->name, "__seed") ? SAMBA__ARGIN_SEED
+                     : SAMBA__ARGIN_OTHER);
     }
     (void)c;
 }
@@ -10032,10 +9946,9 @@ SAMBA__FN bool samba__trace_line(const samba__compilation *c, int32_t i, samba__
     if (i < c->n_params) {
         const samba_optim *o = c->param_optim[i] < 0 ? NULL : c->program->optims
             ? &c->program->optims[c->param_optim[i]] : &c->program->optim;
-        samba__format(t, "parameter %s: optimizer %d %s%s%s", c->params[i]->name,
-                      c->param_optim[i], kinds[o ? o->kind : 0],
-                      o && o->momentum != 0.0f ? " momentum" : "", o && o->max_grad_norm > 0.0f
-                          ? " clipped" : "");
+        samba__format(t, "parameter %s: optimizer %d %s%s%s", c->params[i]->name, c->param_optim[i],
+                      kinds[o ? o->kind : 0], o && o->momentum != 0.0f ? " momentum" : "", o
+                      && o->max_grad_norm > 0.0f ? " clipped" : "");
         return true;
     }
     i -= c->n_params;
@@ -10338,9 +10251,8 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
             ? c->program->name : "samba",
             c->n_nodes, p->n_sections, p->n_places, (long long)pef_size);
     fprintf(f, "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), "
-            "input and output (HOST) %lld, "
-            "read-only parameters %lld bytes\n", (long long)p->region[0], (long long)p->region[1],
-                (long long)p->lower_bound,
+            "input and output (HOST) %lld, read-only parameters %lld bytes\n",
+            (long long)p->region[0], (long long)p->region[1], (long long)p->lower_bound,
             (long long)p->region[2], (long long)p->region[3]);
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
@@ -10399,8 +10311,8 @@ SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
 {
     if (!samba__is_float(t->dtype)) {
         return samba_fail(c->session, SAMBA_EDTYPE, "%s is %T and cannot be a loss; name the "
-                          "losses with program.loss or "
-                          "loss_indices, or compile with inference", t->name, (int)t->dtype);
+                          "losses with program.loss or loss_indices, or compile with inference",
+                          t->name, (int)t->dtype);
     }
     c->losses[c->n_losses++] = t;
     const samba__node *first = c->losses[0]->node, *n = t->node;
@@ -10427,8 +10339,8 @@ SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
     for (int32_t i = 0; i < p->n_loss_indices && i < SAMBA_MAX_OUTPUTS; i++) {
         int32_t k = p->loss_indices[i];
         if (k < 0 || k >= n) {
-            return samba_fail(s, SAMBA_ERANGE, "loss index %d is out of range; there are %d "
-                              "outputs", k, n);
+            return samba_fail(s, SAMBA_ERANGE,
+                              "loss index %d is out of range; there are %d outputs", k, n);
         }
         if (!samba__add_loss(c, p->outputs[k])) return false;
     }
@@ -10505,7 +10417,7 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
             if (c->param_optim[k] >= 0) {
                 return samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a "
                                   "parameter has one optimizer", c->params[k]->name,
-                                      c->param_optim[k], o);
+                                  c->param_optim[k], o);
             }
             c->param_optim[k] = o;
         }
@@ -10622,9 +10534,8 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
 SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
-    c->pairs = (samba__binding_pair *)samba__temp(s,
-                                                  (size_t)(c->n_params + SAMBA_MAX_OUTPUTS
-                                                           + 2) * sizeof *c->pairs);
+    c->pairs = (samba__binding_pair *)samba__temp(s, (size_t)(c->n_params + SAMBA_MAX_OUTPUTS + 2)
+                                                  * sizeof *c->pairs);
     if (!c->pairs) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node) {
@@ -10648,8 +10559,7 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     c->n_tensors = samba__n_tensors(s);
     c->bound = (samba_tensor **)samba__temp(s, (size_t)(c->n_tensors + 1) * sizeof *c->bound);
     return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__bind(c)
-        && samba__sweep_and_schedule(c)
-           && samba__make_plan(c, p);
+        && samba__sweep_and_schedule(c) && samba__make_plan(c, p);
 }
 
 /* What the PEF itself carries: constants and the first values of argins. */
@@ -10756,16 +10666,15 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
         samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
         if (!t) return false;
         if (t->dtype != q.spec.dtype || !samba__same_shape(&t->shape, &q.spec.shape)) {
-            return samba_fail(s, SAMBA_EGRAPH, "%s is %T %S here but %T %S in the PEF; compile "
-                              "again", t->name, (int)t->dtype,
-                              &t->shape, (int)q.spec.dtype, &q.spec.shape);
+            return samba_fail(s, SAMBA_EGRAPH,
+                              "%s is %T %S here but %T %S in the PEF; compile again", t->name,
+                              (int)t->dtype, &t->shape, (int)q.spec.dtype, &q.spec.shape);
         }
         bool made = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP
             || t->role == SAMBA__CONSTANT;
         if (t->role != (int32_t)q.role && q.role != SAMBA__OUTPUT && !made) {
             return samba_fail(s, SAMBA_EGRAPH, "%s has another role in the PEF than here (input, "
-                              "parameter, "
-                              "state ...); compile again", t->name);
+                              "parameter, state ...); compile again", t->name);
         }
         t->symbol = (int32_t)i;
         t->batch_dim = (int32_t)q.batch_dim - 1;
@@ -10884,8 +10793,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     bool tracing = s->tracing;
     s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
-        && samba__lower(&c, &plan)
-                && samba__write_tables(&c, &plan, &w);
+        && samba__lower(&c, &plan) && samba__write_tables(&c, &plan, &w);
     s->tracing = tracing;
     s->section = SAMBA_FWD;
     s->generating = false;
@@ -10928,9 +10836,8 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
         if (!more && !b.len) return true;
         if (more && samba__same_text(mine, theirs)) continue;
         return samba_fail(s, SAMBA_EGRAPH, "%s was compiled from another graph. First difference: "
-                          "the PEF has \"%s\", this program "
-                          "has \"%s\". Compile again, or restore the model it was compiled from",
-                              path, b.len ? theirs : "nothing more",
+                          "the PEF has \"%s\", this program has \"%s\". Compile again, or restore "
+                          "the model it was compiled from", path, b.len ? theirs : "nothing more",
                           more ? mine : "nothing more");
     }
 }
@@ -10963,8 +10870,7 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
         memset(&pef, 0, sizeof pef);
         fine = samba__open_pef(&pef, bytes, size, &text)
             ? samba__same_graph(s, &c, &pef, path, program != NULL)
-                                                         : samba_fail(s, SAMBA_EPEF, "%s: %s",
-                                                                 path, why);
+            : samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
     }
     if (fine) fine = samba__attach(s, bytes, size, path);
     else samba__give(s, bytes, size);
@@ -11005,9 +10911,8 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
         if (there & type) samba__format(&t, " %s", samba__type_name(type));
     }
     while (!(missing & first)) first *= 2;
-    return samba_fail(s, SAMBA_EARG, "in samba_run: the program has no section of type %s (%d); it "
-                      "has%s",
-                      samba__type_name(first), (int32_t)first, list);
+    return samba_fail(s, SAMBA_EARG, "in samba_run: the program has no section of type %s (%d); "
+                      "it has%s", samba__type_name(first), (int32_t)first, list);
 }
 
 /* Does a node of the graph that is to run (0: of any) read this symbol? */
@@ -11039,8 +10944,8 @@ SAMBA__FN bool samba__check_ready(samba_session *s)
         all = all && s->rt->graph == 0;
         if (!samba__graph_reads(s->rt, (uint32_t)t->symbol)) continue;
         return samba_fail(s, SAMBA_ESTATE, "in samba_run: input %s %T %S was never given a value; "
-                          "call samba_write(%s, ...) first",
-                          t->name, (int)t->dtype, &t->shape, t->name);
+                          "call samba_write(%s, ...) first", t->name, (int)t->dtype, &t->shape,
+                          t->name);
     }
     s->inputs_ready = all;
     return true;
@@ -11054,9 +10959,8 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
     const char *name = word ? s->rt->pef.strings + samba__symbol_at(&s->rt->pef, word - 1).name
         : "an input";
     return samba_fail(s, SAMBA_ERANGE, "in %s (%s): %s holds %d, which is out of range; the run "
-                      "was stopped there and no "
-                      "parameter was changed by later sections", s->rt->pef.strings + r.name,
-                          r.op->name, name, s->rt->fault[2]);
+                      "was stopped there and no parameter was changed by later sections",
+                      s->rt->pef.strings + r.name, r.op->name, name, s->rt->fault[2]);
 }
 
 /* Runs the graph that rt->graph names. */
@@ -11065,9 +10969,9 @@ SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
     if (!samba__check_types(s, types) || !samba__check_ready(s)) return false;
     const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
     if (s->rt->pef.microbatches > 1 && types && (types & both) == SAMBA_BCKWD) {
-        return samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
-                          "together: the activations of one "
-                          "microbatch are gone when the next one runs");
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run: with microbatches FWD and BCKWD run together: the "
+                          "activations of one microbatch are gone when the next one runs");
     }
     const unsigned step = SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT;
     if ((types & step) == step) types |= SAMBA_ZEROGRAD;        /* a whole step begins from zero */
@@ -11129,8 +11033,7 @@ SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
     for (int32_t i = 0; i < n; i++) {
         if (ids[i] >= 0 && (uint32_t)ids[i] < s->rt->pef.n_sections) continue;
         return samba_fail(s, SAMBA_ERANGE, "section id %d is out of range; the program has "
-                          "sections 0 ... %d", ids[i],
-                          (int32_t)s->rt->pef.n_sections - 1);
+                          "sections 0 ... %d", ids[i], (int32_t)s->rt->pef.n_sections - 1);
     }
     s->rt->fault[0] = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -11148,8 +11051,8 @@ SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
     for (int32_t i = 0; i < d->n_inputs; i++) {
         if (!d->inputs[i]) continue;
         if (d->inputs[i]->session != s) {
-            return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another "
-                              "session", d->inputs[i]->name);
+            return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to "
+                              "another session", d->inputs[i]->name);
         }
         if (!samba_rdu(d->inputs[i])) return false;
     }
@@ -11248,8 +11151,7 @@ SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *
                                     const char *name, bool exact)
 {
     static const char *const aliases[] = { "lr", "weight_decay", "momentum", "beta1", "beta2",
-                                           "eps",
-                                           "max_grad_norm" };
+                                           "eps", "max_grad_norm" };
     const char *text = pef->strings + q->name;
     if (q->role != SAMBA__ARGIN) return false;
     if (exact) return samba__same_text(text, name);
@@ -11295,8 +11197,7 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
     if (value != value || (rate && (value < 0.0 || value > 1.0))
         || (seed && (value < 0.0 || value > 4294967295.0))) {
         return samba_fail(s, SAMBA_ERANGE, "in samba_set: the value for %s is out of range (a rate "
-                          "is 0 ... 1, a seed 0 ... 2^32-1, "
-                          "nothing is NaN)", name);
+                          "is 0 ... 1, a seed 0 ... 2^32-1, nothing is NaN)", name);
     }
     return samba__visit_argins(s, name, true, &value) ? true
         : samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
@@ -11348,8 +11249,8 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
     samba_session *s = t->session;
     if (!data) return samba_fail(s, SAMBA_EARG, "in samba_write(%s): data is NULL", t->name);
     if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP) {
-        return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot be "
-                          "written", t->name, t->node->op->name);
+        return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot "
+                          "be written", t->name, t->node->op->name);
     }
     if (t->symbol < 0 && !samba__own_data(t)) return false;
     memcpy(samba__value_of(t), data, samba_bytes(t));
@@ -11367,8 +11268,7 @@ SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const 
                    what, t->name, (int)t->dtype, (int)dtype);
     } else if (!p) {
         samba_fail(t->session, SAMBA_ESTATE, "in %s(%s): it has no value: list it in "
-                   "program.outputs before compiling, and run "
-                   "FWD", what, t->name);
+                   "program.outputs before compiling, and run FWD", what, t->name);
     }
     return p && t->dtype == dtype ? p : zero;
 }
@@ -11386,8 +11286,8 @@ SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
 {
     if (!t || !samba_ok(t->session)) return false;
     if (!data || size != samba_bytes(t)) {
-        return samba_fail(t->session, SAMBA_EARG, "in samba_copy_out(%s): %l bytes were offered, "
-                          "%l are needed", t->name,
+        return samba_fail(t->session, SAMBA_EARG,
+                          "in samba_copy_out(%s): %l bytes were offered, %l are needed", t->name,
                           (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
     }
     const void *p = samba__readable(t, t->dtype, "samba_copy_out");
@@ -11421,8 +11321,8 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
     samba_spec spec = samba__spec_of(t);
     if (!s->rt || t->symbol < 0) return t->data;
     if (samba_bytes(t) != samba__spec_bytes(&spec)) {
-        samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it holds several microbatches; use "
-                   "samba_copy_out", t->name);
+        samba_fail(s, SAMBA_ESTATE,
+                   "in samba_cpu(%s): it holds several microbatches; use samba_copy_out", t->name);
         return NULL;
     }
     if (!samba__own_data(t)) return NULL;
@@ -11441,8 +11341,8 @@ SAMBA_API bool samba_rdu(samba_tensor *t)
     samba_spec spec = samba__spec_of(t);
     if (samba_bytes(t) != samba__spec_bytes(&spec)) {
         return samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): the program wants all "
-                          "microbatches, "
-                          "%l bytes; use samba_write", t->name, (int64_t)samba_bytes(t));
+                          "microbatches, %l bytes; use samba_write", t->name,
+                          (int64_t)samba_bytes(t));
     }
     return samba_write(t, t->data);
 }
@@ -11502,16 +11402,15 @@ SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, con
         if (k >= 0) r = samba__symbol_at(from, (uint32_t)k);
         if (k < 0 || !r.data) {
             if (q.role == SAMBA__WEIGHT) {
-                return samba_fail(s, SAMBA_ENAME, "%s has no value for parameter %s; nothing was "
-                                  "changed", path, name);
+                return samba_fail(s, SAMBA_ENAME, "%s has no value for parameter %s; nothing "
+                                  "was changed", path, name);
             }
             continue;
         }
         if (!samba__same_spec(&q.spec, &r.spec)) {
             return samba_fail(s, SAMBA_ESHAPE, "%s has %T %S for %s, which is %T %S here; nothing "
-                              "was changed", path,
-                              (int)r.spec.dtype, &r.spec.shape, name, (int)q.spec.dtype,
-                                  &q.spec.shape);
+                              "was changed", path, (int)r.spec.dtype, &r.spec.shape, name,
+                              (int)q.spec.dtype, &q.spec.shape);
         }
         if (copy) {
             samba__copy_data(s->rt->data[i], from->data + (r.data - 1),
@@ -11733,9 +11632,8 @@ SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
         return false;
     }
     if (args->microbatch_size && args->batch_size % args->microbatch_size) {
-        fprintf(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n",
-                argv[0], (int)args->batch_size,
-                (int)args->microbatch_size);
+        fprintf(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n", argv[0],
+                (int)args->batch_size, (int)args->microbatch_size);
         return false;
     }
     return true;
@@ -11792,8 +11690,8 @@ SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *arg
             if (i >= 0) total += t, best = t < best ? t : best;
         }
         if (sections) {
-            printf("section %d %-8s "
-                   "", (int)k, samba__type_name(samba__section_type(&s->rt->pef, (uint32_t)k)));
+            printf("section %d %-8s ", (int)k,
+                   samba__type_name(samba__section_type(&s->rt->pef, (uint32_t)k)));
         }
         printf("latency %.3f ms (best %.3f)", total / n * 1e3, best * 1e3);
         if (!sections && args->batch_size) {
