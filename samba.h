@@ -180,8 +180,7 @@
 #endif
 
 #define SAMBA_MAX_DIMS 8                /* dimensions of a tensor */
-/* inputs of one op; samba_cat and samba_stack take more by chaining */
-#define SAMBA_MAX_IN 16
+#define SAMBA_MAX_IN 16                 /* inputs of one op; cat and stack chain for more */
 #define SAMBA_MAX_OUT 4                 /* outputs of one op */
 #define SAMBA_MAX_ATTR 32               /* integer or float attributes of one op */
 #define SAMBA_MAX_OUTPUTS 16            /* outputs and losses of a program */
@@ -313,8 +312,7 @@ typedef struct samba_args {
     float *local;                       /* SAMBA_LOCAL_BYTES of the thread's own */
     int32_t microbatch;                 /* which one of the batch runs now */
     int32_t isa;                        /* instruction set chosen at run time */
-    /* false: dropout is off, batch_norm uses its running values */
-    bool train;
+    bool train;                         /* false: no dropout, batch_norm by running values */
     int32_t *fault;                     /* set through samba_fault() */
 } samba_args;
 
@@ -332,11 +330,10 @@ typedef struct samba_vjp {
 } samba_vjp;
 
 /* One op. The built-in ones are rows of a table; yours go through samba_register_op().
-   signature: a letter is one dimension, '*' any leading ones (equal in all terms),
-       '?' makes an input
-   optional, "i:" and "b:" before a term mean i32 and bool,
-       else f32: "*n,n?->*n". Or NULL: shape decides.
-   Without work, one unit is one element of '*': a kernel computes rows begin ... end-1. */
+   signature: a letter is one dimension, '*' any leading ones (equal in all terms), '?' makes an
+   input optional, "i:" and "b:" before a term mean i32 and bool, else f32: "*n,n?->*n". Or NULL:
+   shape decides. Without work, one unit is one element of '*': a kernel computes rows begin ...
+   end-1. */
 typedef struct samba_op {
     const char *name;
     uint32_t wire;                      /* number in PEF files: 0x8000 and up for users' ops */
@@ -351,31 +348,26 @@ typedef struct samba_op {
 } samba_op;
 #define SAMBA_OP_NONE 0u
 #define SAMBA_OP_INPLACE 1u             /* out 0 may lie where input 0 did, if that dies here */
-/* output 0 is input 0 in another shape: both may be one memory */
-#define SAMBA_OP_VIEW 2u
+#define SAMBA_OP_VIEW 2u                /* out 0 is input 0 in another shape: one memory may do */
 /* State updates. Hex digit o, from the right: 1 + the input that output o overwrites; 0: fresh. */
 #define SAMBA_OP_UPDATES(digits) ((digits) << 8)
 
 /* Attributes are 32-bit words; floats travel as bits. */
 SAMBA_API float samba_attr_float(int32_t word);
 SAMBA_API int32_t samba_float_attr(float value);
-/* Refuse in a shape rule. fmt: %s string, %d int32, %S const samba_shape*, %T samba_dtype. Returns
-   false. */
+/* Refuse in a shape rule: false. fmt: %s text, %d int32_t, %S const samba_shape *, %T dtype. */
 SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...);
-/* Report from a kernel that input `which` holds a value out of range; the run ends with
-   SAMBA_ERANGE. */
+/* Report from a kernel that input `which` holds a bad value; the run ends with SAMBA_ERANGE. */
 SAMBA_API void samba_fault(const samba_args *args, int32_t which, int32_t value);
 SAMBA_API samba_shape samba_scalar_shape(void);
-/* Number of elements; 1 for a scalar. */
-SAMBA_API int64_t samba_count(const samba_shape *shape);
-/* Bytes of one element. */
-SAMBA_API size_t samba_dtype_size(samba_dtype dtype);
-SAMBA_API const char *samba_dtype_name(samba_dtype dtype);
+SAMBA_API int64_t samba_count(const samba_shape *shape);        /* elements; 1 for a scalar */
+SAMBA_API size_t samba_dtype_size(samba_dtype dtype);           /* bytes of one element */
+SAMBA_API const char *samba_dtype_name(samba_dtype dtype);      /* "f32" ... */
 
 /* Section types, in schedule order. */
 enum {
     SAMBA_ZEROGRAD = 1, SAMBA_FWD = 2, SAMBA_BCKWD = 4, SAMBA_REDUCE = 8, SAMBA_GRADNORM = 16,
-        SAMBA_OPT = 32
+    SAMBA_OPT = 32
 };
 
 /* ---- Device: run a PEF from one block of memory, without malloc or stdio --------------------- */
@@ -383,12 +375,10 @@ enum {
 /* Verifies the whole PEF, then lays the runtime out in memory. NULL if the PEF is refused or memory
    is too small; why (may be NULL) gets the reason. pef must stay where it is, 8-byte aligned. */
 SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *memory,
-                                            size_t memory_size,
-                                            char *why, size_t why_size);
+                                            size_t memory_size, char *why, size_t why_size);
 /* Bytes samba_runtime_open needs; 0 if the PEF is refused. */
 SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, size_t why_size);
-/* Runs every section whose type is in types (0: all), in schedule order. False on a bad index
-   value. */
+/* Runs the sections whose type is in types (0: all) in schedule order. False: bad index value. */
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types);
 /* The same for one graph of a PEF that has several. False if there is no such graph. */
 SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types);
@@ -407,132 +397,120 @@ SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name);
 /* A constant: every element is value. */
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value);
 
-/* Elementwise, f32 out (or the type of the operands if it is bf16/f16). */
-SAMBA__OP_API samba_tensor *samba_add(samba_tensor *a, samba_tensor *b);            /* a + b */
-SAMBA__OP_API samba_tensor *samba_sub(samba_tensor *a, samba_tensor *b);            /* a - b */
-SAMBA__OP_API samba_tensor *samba_mul(samba_tensor *a, samba_tensor *b);            /* a b */
-SAMBA__OP_API samba_tensor *samba_div(samba_tensor *a, samba_tensor *b);            /* a / b */
-/* a^b; gradient in b needs a > 0 */
-SAMBA__OP_API samba_tensor *samba_pow(samba_tensor *a, samba_tensor *b);
-/* NaN wins; ties share the gradient */
+/* Elementwise, f32 out (or the type of the operands if it is bf16/f16). The gradient of pow in b
+   needs a > 0. In minimum and maximum NaN wins, and ties share the gradient. Comparisons give bool;
+   i32 is compared as f32, exact to 2^24. */
+SAMBA__OP_API samba_tensor *samba_add(samba_tensor *a, samba_tensor *b);        /* a + b */
+SAMBA__OP_API samba_tensor *samba_sub(samba_tensor *a, samba_tensor *b);        /* a - b */
+SAMBA__OP_API samba_tensor *samba_mul(samba_tensor *a, samba_tensor *b);        /* a b */
+SAMBA__OP_API samba_tensor *samba_div(samba_tensor *a, samba_tensor *b);        /* a / b */
+SAMBA__OP_API samba_tensor *samba_pow(samba_tensor *a, samba_tensor *b);        /* a^b */
 SAMBA__OP_API samba_tensor *samba_minimum(samba_tensor *a, samba_tensor *b);
 SAMBA__OP_API samba_tensor *samba_maximum(samba_tensor *a, samba_tensor *b);
-/* comparisons give bool; */
-SAMBA__OP_API samba_tensor *samba_eq(samba_tensor *a, samba_tensor *b);
-/* i32 is compared as f32, exact to 2^24 */
-SAMBA__OP_API samba_tensor *samba_ne(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b);
-/* cond bool */
+SAMBA__OP_API samba_tensor *samba_eq(samba_tensor *a, samba_tensor *b);         /* a == b */
+SAMBA__OP_API samba_tensor *samba_ne(samba_tensor *a, samba_tensor *b);         /* a != b */
+SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b);         /* a < b */
+SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b);         /* a <= b */
+SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b);         /* a > b */
+SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b);         /* a >= b */
+/* cond ? a : b, cond bool; then the functions of one x. */
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_log(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);                         /* -x */
+SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);                         /* e^x */
+SAMBA__OP_API samba_tensor *samba_log(samba_tensor *x);                         /* to base e */
 SAMBA__OP_API samba_tensor *samba_sqrt(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                          /* 1 / sqrt(x) */
-/* gradient 0 at 0 */
-SAMBA__OP_API samba_tensor *samba_abs(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);
-/* x > 0 ? x : slope x */
-SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope);
-SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);
+SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                       /* 1 / sqrt(x) */
+SAMBA__OP_API samba_tensor *samba_abs(samba_tensor *x);                 /* gradient 0 at 0 */
+SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);                        /* max(x, 0) */
+SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope);     /* x < 0: slope x */
+SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);                     /* 1 / (1 + e^-x) */
 SAMBA__OP_API samba_tensor *samba_tanh(samba_tensor *x);
-/* x Phi(x), by erf */
-SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);                       /* "gelu_new" */
-SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                          /* x sigmoid(x) */
-SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                      /* log(1 + e^x) */
-SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor);             /* x * factor */
-SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);               /* x + term */
+SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);                        /* x Phi(x): erf */
+SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);                   /* "gelu_new" */
+SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                        /* x sigmoid(x) */
+SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                    /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor);         /* x * factor */
+SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);           /* x + term */
 /* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. */
 SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype);
 
-/* Reductions over axes (negative count from the end; SAMBA_ALL_AXES), f32. keepdim keeps them
-   as 1. */
+/* Reductions over axes (negative count from the end; SAMBA_ALL_AXES), f32; keepdim keeps them as 1.
+   Ties of max share the gradient (torch.amax); argmax is i32, the first of equals. */
 SAMBA__OP_API samba_tensor *samba_sum(samba_tensor *x, samba_shape axes, bool keepdim);
 SAMBA__OP_API samba_tensor *samba_mean(samba_tensor *x, samba_shape axes, bool keepdim);
-/* ties share the gradient (torch.amax) */
 SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool keepdim);
-/* i32; the first of equals */
 SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool keepdim);
 
-/* Products. */
-/* (*,m,k) (*,k,n) -> (*,m,n); 1-D as torch */
+/* Products. matmul: (*,m,k) (*,k,n) -> (*,m,n), 1-D as torch. affine: x w^T + b, x (*,k), w (n,k),
+   b (n) or NULL -> (*,n). */
 SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b);
-/* x (*,k), w (n,k), b (n) or NULL -> (*,n) */
 SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba_tensor *b);
 
-/* Shape. Dimensions may be -1 (inferred, once) in reshape; axes may be negative. */
+/* Shape. Axes may be negative. A dimension of -1 is inferred, once, by reshape (view is the same),
+   and kept by expand, which stretches 1s. flatten joins from_axis ... last. */
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape);
-/* same as reshape */
 SAMBA__OP_API samba_tensor *samba_view(samba_tensor *x, samba_shape shape);
-/* joins from_axis .. last */
 SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis);
-SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1);
-SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes);
-/* x[begin:end:step], step >= 1 */
-SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t begin, int32_t end,
-                                    int32_t step);
-/* returns the number of parts */
-SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis, samba_tensor **parts,
-                              int32_t max_parts);
-SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis);
-SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
-/* broadcasts 1s; -1 keeps */
 SAMBA__OP_API samba_tensor *samba_expand(samba_tensor *x, samba_shape shape);
 SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis);
-/* torch.gather; index i32 */
+SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1);
+SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes);
+/* Parts: x[begin:end:step], step >= 1; pad with one count per axis; split into parts of size, whose
+   number it returns; and their inverses. gather is torch.gather, its index i32. */
+SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t begin, int32_t end,
+                                        int32_t step);
+SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
+                                      float value);
+SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis, samba_tensor **parts,
+                                  int32_t max_parts);
+SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis);
+SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index);
 /* Overwrites rows of a buffer, such as a cache of keys: y = cache (*,S,D) after row[t] <- x (*,T,D)
    for each t. row i32 is (T), or (B,T) with B the first dimension; row -1 is left out. Returns the
    buffer; no gradient. */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row);
-/* one count per axis */
-SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
-                                  float value);
 
-/* Normalization. */
+/* Normalization. layer_norm: (x - mean) / sqrt(var + eps) w + b over the last axis, rms_norm:
+   x / sqrt(mean(x^2) + eps) w; w and b may be NULL. */
 SAMBA__OP_API samba_tensor *samba_softmax(samba_tensor *x, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis);
-/* over the last axis; w, b may be NULL */
 SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                         float eps);
-/* x / sqrt(mean(x^2) + eps) * w */
+                                             float eps);
 SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps);
 /* x (N,C,*), w b mean var (C). Training: batch statistics, and mean, var <- (1-momentum) old +
    momentum new (var unbiased). Not training or inference PEF: the running values. */
 SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                         samba_tensor *mean, samba_tensor *var, float momentum,
+                                             samba_tensor *mean, samba_tensor *var, float momentum,
                                              float eps);
 
-/* Losses. target of cross_entropy and nll: i32 class ids. */
-typedef enum samba_reduction { SAMBA_REDUCE_MEAN = 0, SAMBA_REDUCE_SUM = 1,
-                               SAMBA_REDUCE_NONE = 2 } samba_reduction;
+/* Losses. logits (*,C), target (*) of i32 class ids -> (), or (*) with reduction none. mse: the
+   mean of (x - y)^2. */
+typedef enum samba_reduction {
+    SAMBA_REDUCE_MEAN = 0, SAMBA_REDUCE_SUM = 1, SAMBA_REDUCE_NONE = 2
+} samba_reduction;
 typedef struct samba_loss_opts {
     samba_reduction reduction;          /* default mean (over the targets that count) */
     bool use_ignore_index;              /* false: -100, as torch */
     int32_t ignore_index;               /* targets with this id count nothing */
     float label_smoothing;              /* cross_entropy only; 0 ... 1 */
 } samba_loss_opts;
-/* (*,C), (*) -> () */
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target);
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
-                                                 const samba_loss_opts *opts);
+                                                     const samba_loss_opts *opts);
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
-                                  const samba_loss_opts *opts);
+                                      const samba_loss_opts *opts);
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction);
 
 /* Convolution, cross-correlation as torch. 2-D: x (N,C,H,W), w (O,C/groups,KH,KW), b (O) or NULL.
-   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation 1,
-       groups 1. */
-typedef struct samba_conv_opts { int32_t stride[2], padding[2], dilation[2],
-                                 groups; } samba_conv_opts;
+   1-D: x (N,C,L), w (O,C/groups,K). Zero means default: stride 1, padding 0, dilation, groups 1. */
+typedef struct samba_conv_opts {
+    int32_t stride[2], padding[2], dilation[2], groups;
+} samba_conv_opts;
 SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                          const samba_conv_opts *opts);
+                                              const samba_conv_opts *opts);
 /* Pooling over the last two axes of (N,C,H,W). stride 0 means the kernel size. */
 typedef struct samba_pool_opts {
     int32_t kernel[2], stride[2], padding[2];
@@ -550,70 +528,57 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
    attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D). A row with
    nothing to attend is 0. */
 typedef struct samba_attention_opts { bool causal; float scale; } samba_attention_opts;
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
-                                                           samba_tensor *v,
-                                                           samba_tensor *mask,
-                                                           const samba_attention_opts *opts);
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(
+    samba_tensor *q, samba_tensor *k, samba_tensor *v, samba_tensor *mask,
+    const samba_attention_opts *opts);
 
-
-/* ---- Gradients of ops, which are ops too ---- */
+/* ---- Gradients of ops, which are ops too. Extra results go to the pointers at the end. ------- */
 
 /* op(a) op(b): the product with either factor read as its transpose, (*,m,k) (*,k,n) -> (*,m,n). */
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
-                                                samba_tensor *b, bool transpose_b);
+                                                    samba_tensor *b, bool transpose_b);
 /* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of
    w_shape. Each is linear in both inputs, and its gradients are again these three ops. */
-SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
-                                                         samba_shape x_shape,
-                                                         const samba_conv_opts *opts);
-SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
-                                                          samba_shape w_shape,
-                                                          const samba_conv_opts *opts);
+SAMBA__OP_API samba_tensor *samba_convolution_backward_input(
+    samba_tensor *dy, samba_tensor *w, samba_shape x_shape, const samba_conv_opts *opts);
+SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(
+    samba_tensor *x, samba_tensor *dy, samba_shape w_shape, const samba_conv_opts *opts);
 /* dx: each dy goes to the first maximum of its window of x (to the last NaN, if there is one). */
 SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy,
-                                                  const samba_pool_opts *opts);
-/* dx of x_shape: each dy is spread evenly over its window. opts NULL: the adjoint of
-   samba_adaptive_avg_pool2d. */
+                                                      const samba_pool_opts *opts);
+/* dx of x_shape: each dy, spread evenly over its window; opts NULL: of adaptive_avg_pool2d. */
 SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape,
-                                                  const samba_pool_opts *opts);
+                                                      const samba_pool_opts *opts);
 /* Returns dx; *dw, *db (C), each pointer may be NULL. Training: through the batch's statistics,
    computed again from x; else mean and var are constants. w may be NULL (ones). */
-SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                  samba_tensor *w, samba_tensor *mean,
-                                                  samba_tensor *var, float eps, samba_tensor **dw,
-                                                  samba_tensor **db);
-/* Gradients of normalizations, losses, lookup and attention. Extra results go to the array at the
-   end. */
-
-/* dx = y (dy - sum(dy y)) for y = softmax(x); dy - e^y sum(dy) for y = log_softmax(x). Sums along
+SAMBA__OP_API samba_tensor *samba_batch_norm_backward(
+    samba_tensor *dy, samba_tensor *x, samba_tensor *w, samba_tensor *mean, samba_tensor *var,
+    float eps, samba_tensor **dw, samba_tensor **db);
+/* dx = y (dy - sum(dy y)) for y = softmax(x); dy - e^y sum(dy) for y = log_softmax(x); sums along
    axis. */
 SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y,
                                                        int32_t axis);
-/* dx; and dw, db (n) unless dwb is NULL. w may be NULL. */
+/* dx; and dw, db (n), or dw (n), unless the pointer is NULL. w may be NULL. */
 SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                  samba_tensor *w, float eps,
-                                                  samba_tensor *dwb[2]);
-/* dx; and dw (n) unless dw is NULL. w may be NULL. */
+                                                      samba_tensor *w, float eps,
+                                                      samba_tensor *dwb[2]);
 SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                    samba_tensor *w,
-                                                float eps, samba_tensor **dw);
+                                                    samba_tensor *w, float eps, samba_tensor **dw);
 /* dlogits (*,C). dloss is (), or (*) with reduction none. */
-SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits,
-                                                     samba_tensor *target,
-                                                     const samba_loss_opts *opts);
+SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(
+    samba_tensor *dloss, samba_tensor *logits, samba_tensor *target, const samba_loss_opts *opts);
 /* dlogp (*,C) with C = classes, from targets (*). */
 SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
-                                           int32_t classes, const samba_loss_opts *opts);
+                                               int32_t classes, const samba_loss_opts *opts);
 /* dw (rows,C): row r is the sum of dy (*,C) where ids (*) are r. */
 SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids,
                                                   int32_t rows);
 /* Attention that also gives lse (*,T), the log of each row's sum of exponentials (-inf where a row
    attends nothing). */
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
-                                                               samba_tensor *mask,
-                                                               const samba_attention_opts *opts,
-                                                               samba_tensor **lse);
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(
+    samba_tensor *const qkv[3], samba_tensor *mask, const samba_attention_opts *opts,
+    samba_tensor **lse);
 /* dq; and dk, dv. in: dy, q, k, v, y, lse, mask or NULL, dlse or NULL. The mask gets no gradient.
    scale is not 0. */
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
@@ -633,9 +598,8 @@ typedef struct samba_desc {
     bool portable;                      /* use no SIMD kernels; the results are the same bits */
     void *(*alloc)(size_t size, void *user);            /* default malloc */
     void (*release)(void *ptr, size_t size, void *user);
-    /* default: warnings to stderr */
-    void (*log)(samba_log_level level, const char *text, void *user);
-    void *user;
+    void (*log)(samba_log_level level, const char *text, void *user);   /* default: to stderr */
+    void *user;                         /* is passed to these three */
 } samba_desc;
 
 /* Opens a session in tracing mode. NULL only when there is no memory for the session itself. */
@@ -646,13 +610,12 @@ SAMBA_API int samba_close(samba_session *s);
 /* The first error stays until cleared; later calls do nothing and return NULL or false. */
 SAMBA_API bool samba_ok(const samba_session *s);
 SAMBA_API samba_code samba_error_code(const samba_session *s);
-SAMBA_API const char *samba_error(samba_session *s);
+SAMBA_API const char *samba_error(samba_session *s);            /* what, where, what to do */
 SAMBA_API void samba_clear_error(samba_session *s);
 SAMBA_API const char *samba_code_text(samba_code code);
 /* Report an error of your own through the session (first one wins). Returns false. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
-/* Tracing: ops are recorded. Not tracing: ops compute at once. True from open to compile or
-   load. */
+/* Tracing, ops are recorded; else they compute at once. True from open to compile or load. */
 SAMBA_API bool samba_tracing(const samba_session *s);
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing);
 /* Ops recorded from here on belong to the graph called name: one PEF may hold several, such as
@@ -665,8 +628,7 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name);
 /* A named input without a value; batch_dim 0 unless it is a scalar. */
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape);
-/* Named inputs with values, from the session's generator keyed by name: N(0,1); U[0,1); 0..high-1
-   as i32. */
+/* Named inputs with values. Random ones depend on seed and name: N(0,1); U[0,1); i32 0..high-1. */
 SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape);
 SAMBA_API samba_tensor *samba_rand(samba_session *s, const char *name, samba_shape shape);
 SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_t high,
@@ -690,8 +652,7 @@ typedef enum samba_init_kind {
     SAMBA_INIT_UNIFORM                  /* value - scale ... value + scale */
 } samba_init_kind;
 typedef struct samba_init { samba_init_kind kind; float value, scale; } samba_init;
-/* A trainable f32 parameter. The same name and shape again gives the same parameter (weight
-   sharing). */
+/* A trainable f32 parameter; the same name and shape again is the same one (weight sharing). */
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init);
 /* State that no optimizer touches (running statistics, caches). */
@@ -700,17 +661,14 @@ SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_s
 /* A constant scalar; samba_full makes a constant tensor. */
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
 
-/* Your own ops. */
+/* Your own ops; apply calls an op by name and returns its first output. */
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op);
-/* Calls an op by name; outs may be NULL. Returns its first output. */
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *op, samba_tensor *const *in,
-                                    int32_t n_in,
-                                    const int32_t *attr, int32_t n_attr);
+                                    int32_t n_in, const int32_t *attr, int32_t n_attr);
 
 /* ---- Layers: ops with parameters, by name. The same name again shares the parameters. -------- */
 
-/* y = x W^T + b. x (*,k) -> (*,n). name__weight (n,k), name__bias (n), both U(+-1/sqrt(k)) as
-   torch. */
+/* y = x W^T + b, (*,k) -> (*,n). name__weight (n,k), name__bias (n): U(+-1/sqrt(k)) as torch. */
 SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n);
 SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, int32_t n);
 /* name__weight (n) ones, name__bias (n) zeros, eps 1e-5. */
@@ -750,25 +708,23 @@ SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad);
 /* Extends the graph by d loss / d x and returns it; loss is summed if it is not a scalar.
    NULL with an error if x does not influence loss. */
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
-/* The gradient tensor of a parameter, or output, in a compiled training program
-   ("<name>__grad"). */
+/* The gradient of a parameter in a compiled training program, called <name>__grad. */
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t);
 
 /* ---- Compile, load, run ---------------------------------------------------------------------- */
 
-typedef enum samba_optim_kind { SAMBA_NO_OPTIM = 0, SAMBA_SGD, SAMBA_ADAMW,
-                                SAMBA_ADAM } samba_optim_kind;
-/* Zero means default. SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr
-   v. AdamW decouples the decay; Adam adds it to g. SambaFlow's defaults: lr 1e-3, betas (0.9,
-   0.997), eps 1e-8, weight_decay 0. max_grad_norm > 0 clips the global norm in the GRADNORM
-   section. */
+typedef enum samba_optim_kind {
+    SAMBA_NO_OPTIM = 0, SAMBA_SGD, SAMBA_ADAMW, SAMBA_ADAM
+} samba_optim_kind;
+/* SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr v. AdamW decouples
+   the decay; Adam adds it to g. Zero means SambaFlow's default: lr 1e-3, betas (0.9, 0.997), eps
+   1e-8, weight_decay 0. max_grad_norm > 0 clips the global norm in the GRADNORM section. */
 typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
     bool nesterov;
     const char *argin_region_name;      /* prefix of this optimizer's argins */
-    /* default: every trainable parameter no other optimizer has */
-    samba_tensor *const *params;
+    samba_tensor *const *params;        /* default: all that no other optimizer has */
     int32_t n_params;
 } samba_optim;
 
@@ -777,19 +733,16 @@ typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } 
 
 /* What to compile. */
 typedef struct samba_program {
-    /* file to write (with <pef>.log beside it); NULL: memory only */
-    const char *pef;
+    const char *pef;                    /* file to write, <pef>.log beside it; NULL: none */
     const char *name;                   /* internal name; default "samba" */
     samba_tensor *loss;                 /* an output that is a loss */
     samba_tensor *outputs[SAMBA_MAX_OUTPUTS];
-    /* indices into outputs; without loss and indices every */
-    int32_t loss_indices[SAMBA_MAX_OUTPUTS];
-    int32_t n_loss_indices;                   /* output is a loss, as SambaFlow does */
+    int32_t loss_indices[SAMBA_MAX_OUTPUTS];    /* into outputs; without loss and indices */
+    int32_t n_loss_indices;             /* every output is a loss, as SambaFlow does */
     samba_optim optim;                  /* one optimizer, or */
     const samba_optim *optims;          /* several */
     int32_t n_optims;
-    /* n > 1: inputs hold n times the traced batch, gradients accumulate */
-    int32_t microbatches;
+    int32_t microbatches;               /* n > 1: inputs hold n batches, gradients accumulate */
     bool inference;                     /* forward only */
     bool compile_only;                  /* write the PEF, do not load it */
     samba_opt_level level;
@@ -840,8 +793,7 @@ SAMBA_API bool samba_set_train(samba_session *s, bool train);
 
 /* Copies samba_bytes(t) bytes to the tensor. */
 SAMBA_API bool samba_write(samba_tensor *t, const void *data);
-/* The current f32 values, valid until the next run or write. After an error: one zero, never
-   NULL. */
+/* The current values, valid until the next run or write. After an error one zero, never NULL. */
 SAMBA_API const float *samba_read(samba_tensor *t);
 SAMBA_API const int32_t *samba_read_i32(samba_tensor *t);
 /* Copies the current values out; size must be samba_bytes(t). */
@@ -849,8 +801,7 @@ SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size);
 /* Bytes of the tensor in the loaded program: microbatches times the traced size for batched inputs
    and outputs. */
 SAMBA_API size_t samba_bytes(const samba_tensor *t);
-/* By name, any tensor of the session or of the loaded PEF; an unknown name is an error with near
-   names. */
+/* Any tensor of the session or of the loaded PEF; an unknown name is an error with a near name. */
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name);
 /* Host copies: cpu copies device to host and returns it, rdu copies the host copy back. */
 SAMBA_API void *samba_cpu(samba_tensor *t);
@@ -858,11 +809,9 @@ SAMBA_API bool samba_rdu(samba_tensor *t);
 SAMBA_API bool samba_to_cpu(samba_session *s);
 SAMBA_API bool samba_to_rdu(samba_session *s);
 
-/* A checkpoint is the PEF with its state filled in; written to a temporary file, synced,
-   renamed. */
+/* A checkpoint is the PEF with its state filled in; the old file stays until the new one is safe.
+   restore reads weights, and optimizer state, counters, argins as far as the program has them. */
 SAMBA_API bool samba_save(samba_session *s, const char *path);
-/* Restores weights, and optimizer state, counters and argins as far as the loaded program has
-   them. */
 SAMBA_API bool samba_restore(samba_session *s, const char *path);
 
 /* ---- Looking inside -------------------------------------------------------------------------- */
@@ -872,18 +821,15 @@ typedef void (*samba_emit_fn)(const char *text, void *user);
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
 SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user);
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);         /* the op table */
-/* Bytes the compiler promised for the device, and bytes the session holds now through its
-   allocator. */
+/* Bytes the compiler promised for the device; bytes the session holds now through its allocator. */
 SAMBA_API size_t samba_device_bytes(samba_session *s);
 SAMBA_API size_t samba_held_bytes(const samba_session *s);
 
 /* ---- Command line: SambaFlow's commands and flags -------------------------------------------- */
 
-/* What parse fills in. Set the defaults you want before the call; zero means the default named
-   here. */
+/* What parse fills in. Set other defaults before the call; zero means the default named here. */
 typedef struct samba_app_args {
-    /* compile, run, test, measure-performance, measure-sections */
-    const char *command;
+    const char *command;                /* compile, run, test, measure-performance or -sections */
     int32_t batch_size;                 /* -b, --batch-size */
     int32_t microbatch_size;            /* -mb, --microbatch-size; default: the batch */
     bool inference;                     /* --inference */
@@ -898,8 +844,9 @@ typedef struct samba_app_args {
 } samba_app_args;
 
 /* A flag of your own: --name with a value of the kind, or a switch. */
-typedef enum samba_flag_kind { SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT,
-                               SAMBA_FLAG_TEXT } samba_flag_kind;
+typedef enum samba_flag_kind {
+    SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT, SAMBA_FLAG_TEXT
+} samba_flag_kind;
 typedef struct samba_flag {
     const char *name;                   /* without the dashes */
     samba_flag_kind kind;
@@ -907,16 +854,14 @@ typedef struct samba_flag {
     const char *help;
 } samba_flag;
 
-/* Reads "program command --flag value --flag=value". False after printing usage, or what is wrong,
-   on stderr. */
+/* Reads "program command --flag value --flag=value". False after printing what is wrong. */
 SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                     const samba_flag *flags, int32_t n_flags);
 /* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
    measure-sections; run and test are the application's own. False with an error in s. */
 SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
                                 const samba_program *program);
-/* Wall clock in seconds. */
-SAMBA_API double samba_seconds(void);
+SAMBA_API double samba_seconds(void);           /* wall clock */
 #endif /* !SAMBA_RUNTIME_ONLY */
 #endif /* SAMBA_H */
 
@@ -946,8 +891,7 @@ SAMBA_API double samba_seconds(void);
 #endif
 #define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
 
-/* Instruction sets are chosen at run time: a kernel is compiled twice, once under this
-   attribute. */
+/* Instruction sets are chosen at run time: a kernel is compiled again under this attribute. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #include <immintrin.h>
 #define SAMBA__X86 1
@@ -984,6 +928,10 @@ SAMBA__FN size_t samba__add_size(size_t a, size_t b)
 {
     return a > SAMBA__NO_SIZE - b ? SAMBA__NO_SIZE : a + b;
 }
+SAMBA__FN size_t samba__mul_size(size_t a, size_t b)
+{
+    return b && a > SAMBA__NO_SIZE / b ? SAMBA__NO_SIZE : a * b;
+}
 
 SAMBA__FN size_t samba__align_size(size_t a)
 {
@@ -991,6 +939,10 @@ SAMBA__FN size_t samba__align_size(size_t a)
     return up == SAMBA__NO_SIZE ? up : up & ~(size_t)(SAMBA__ALIGN - 1);
 }
 
+SAMBA__FN uint64_t samba__align_bytes(uint64_t a)
+{
+    return (a + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
+}
 SAMBA__FN int64_t samba__min64(int64_t a, int64_t b) { return a < b ? a : b; }
 SAMBA__FN int64_t samba__max64(int64_t a, int64_t b) { return a > b ? a : b; }
 SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -1189,6 +1141,17 @@ SAMBA__FN samba__text samba__text_in(char *buffer, size_t size)
     return t;
 }
 
+/* The formatted text in buffer, which it returns. */
+SAMBA__FN const char *samba__print(char *buffer, size_t size, const char *fmt, ...)
+{
+    samba__text t = samba__text_in(buffer, size);
+    va_list args;
+    va_start(args, fmt);
+    samba__vformat(&t, fmt, args);
+    va_end(args);
+    return buffer;
+}
+
 SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...)
 {
     samba__text t = samba__text_in(call->why, sizeof call->why);
@@ -1269,8 +1232,7 @@ typedef struct samba__pool {
     pthread_t thread[SAMBA__MAX_THREADS];
 } samba__pool;
 
-/* about 50 microseconds: longer than the gap between two ops */
-#define SAMBA__SPINS 4000
+#define SAMBA__SPINS 4000               /* about 50 microseconds: longer than between two ops */
 
 SAMBA__FN void samba__relax(void)
 {
@@ -1450,8 +1412,7 @@ SAMBA__FN int64_t samba__inner(const samba_shape *shape, int32_t axis)
     return n;
 }
 
-/* elements of one tensor: keeps every byte count exact */
-#define SAMBA__MAX_COUNT ((int64_t)1 << 40)
+#define SAMBA__MAX_COUNT ((int64_t)1 << 40)     /* elements of a tensor: byte counts stay exact */
 
 /* A shape is sound if its rank, every dimension and their product are in range. */
 SAMBA__FN bool samba__sound_shape(const samba_shape *shape)
@@ -1484,8 +1445,17 @@ SAMBA__FN bool samba__is_float(samba_dtype d)
     return d == SAMBA_F32 || d == SAMBA_BF16 || d == SAMBA_F16;
 }
 
-/* NumPy broadcasting: align at the right, 1 stretches. False if a dimension does not fit; its index
-   in *bad. */
+/* What stands for an optional input that is not given. */
+SAMBA__FN samba_spec samba__absent(void)
+{
+    samba_spec spec;
+    memset(&spec, 0, sizeof spec);
+    spec.shape.ndim = -1;
+    return spec;
+}
+
+/* NumPy broadcasting: align at the right, 1 stretches. False, and *bad, if dimension *bad does not
+   fit. */
 SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samba_shape *out,
                                 int32_t *bad)
 {
@@ -1605,7 +1575,7 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
         if (*p == '*') t->star = true;
         else if (*p == '?') t->optional = true;
         else if (*p >= 'a' && *p <= 'z'
-                 && t->n_letters < SAMBA_MAX_DIMS) t->letters[t->n_letters++] = *p;
+            && t->n_letters < SAMBA_MAX_DIMS) t->letters[t->n_letters++] = *p;
     }
     if (*p == ',') return p + 1;
     return p[0] == '-' && p[1] == '>' ? p + 2 : p;
@@ -1622,16 +1592,15 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
     }
     if (lead < 0 || (lead > 0 && !t->star)) {
         return samba_refuse(call, SAMBA_ESHAPE, "input %d %S must have %s%d dimensions (%s%s)", i,
-                            &x->shape,
-                            t->star ? "at least " : "", t->n_letters, t->star ? "*"
-                                : "", t->letters);
+                            &x->shape, t->star ? "at least " : "", t->n_letters, t->star ? "*" : "",
+                            t->letters);
     }
     for (int32_t k = 0; k < t->n_letters; k++) {
         int32_t *bound = &b->letter[t->letters[k] - 'a'], d = x->shape.dim[lead + k];
         if (*bound && *bound != d) {
-            return samba_refuse(call, SAMBA_ESHAPE, "dimension %d of input %d is %d, but must be "
-                                "%d (%s%s)",
-                                lead + k, i, d, *bound, t->star ? "*" : "", t->letters);
+            return samba_refuse(call, SAMBA_ESHAPE,
+                                "dimension %d of input %d is %d, but must be %d (%s%s)", lead + k,
+                                i, d, *bound, t->star ? "*" : "", t->letters);
         }
         *bound = d;
     }
@@ -6335,13 +6304,14 @@ SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 /* Roles of symbols. */
 enum {
     SAMBA__INPUT = 1, SAMBA__OUTPUT, SAMBA__WEIGHT, SAMBA__STATE, SAMBA__ARGIN, SAMBA__GRADIENT,
-        SAMBA__CONSTANT,
-    SAMBA__TEMP, SAMBA__SCRATCH, SAMBA__N_ROLES
+    SAMBA__CONSTANT, SAMBA__TEMP, SAMBA__SCRATCH, SAMBA__N_ROLES
 };
 
 /* Regions of memory. Read-only parameters can stay in the PEF itself (in flash). */
-enum { SAMBA__REGION_STATE = 0, SAMBA__REGION_ARENA, SAMBA__REGION_IO, SAMBA__REGION_READONLY,
-       SAMBA__N_REGIONS };
+enum {
+    SAMBA__REGION_STATE = 0, SAMBA__REGION_ARENA, SAMBA__REGION_IO, SAMBA__REGION_READONLY,
+    SAMBA__N_REGIONS
+};
 
 #define SAMBA__PEF_MAGIC 0x46455041424D4153u    /* the bytes "SAMBAPEF" */
 #define SAMBA__PEF_VERSION 1u
@@ -6365,7 +6335,7 @@ typedef struct samba__pef {
     int32_t n_user_ops;
 } samba__pef;
 
-/* A symbol and a node as plain structs, decoded from their records. */
+/* The records as plain structs. */
 typedef struct samba__symbol {
     samba_spec spec;
     uint32_t name, first, last, alias, grad, argin;
@@ -6377,9 +6347,10 @@ typedef struct samba__call_record {
     const samba_op *op;
     uint32_t wire, name, scratch;
     int32_t n_in, n_out, n_attr;
-    /* inputs (1 + symbol, 0: absent), outputs (1 + symbol), attributes */
-    const uint8_t *words;
+    const uint8_t *words;               /* as the manual has them */
 } samba__call_record;
+
+typedef struct samba__section { uint32_t type, first, end, graph; } samba__section;
 
 SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const samba_op *const *user, int32_t n_user)
 {
@@ -6392,44 +6363,49 @@ SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const samba_op *const *u
     return NULL;
 }
 
+/* Where the record of a symbol has its fields. */
+#define SAMBA__SYMBOL_FIELDS(X8, X32, X64) \
+    X32(name, 0) X8(role, 4) X8(region, 7) X64(offset, 40) X64(data, 48) X32(first, 56) \
+    X32(last, 60) X32(alias, 64) X32(grad, 68) X8(batch_dim, 72) X8(windowed, 73) \
+    X8(mem_type, 74) X32(argin, 76)
+
 SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
     samba__symbol s;
-    memset(&s, 0, sizeof s);
-    s.name = samba__get32(p);
-    s.role = p[4];
+#define X8(field, at) s.field = p[at];
+#define X32(field, at) s.field = samba__get32(p + at);
+#define X64(field, at) s.field = samba__get64(p + at);
+    SAMBA__SYMBOL_FIELDS(X8, X32, X64)
+#undef X8
+#undef X32
+#undef X64
     s.spec.dtype = (samba_dtype)(p[5] < SAMBA_N_DTYPES ? p[5] : 0);
     s.spec.shape.ndim = p[6] <= SAMBA_MAX_DIMS ? p[6] : 0;
-    s.region = p[7];
     for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++) {
         s.spec.shape.dim[d] = (int32_t)samba__get32(p + 8 + 4 * d);
     }
-    s.offset = samba__get64(p + 40);
-    s.data = samba__get64(p + 48);
-    s.first = samba__get32(p + 56);
-    s.last = samba__get32(p + 60);
-    s.alias = samba__get32(p + 64);
-    s.grad = samba__get32(p + 68);
-    s.batch_dim = p[72];
-    s.windowed = p[73];
-    s.mem_type = p[74];
-    s.argin = samba__get32(p + 76);
     return s;
 }
 
+SAMBA__FN samba__section samba__section_at(const samba__pef *pef, uint32_t i)
+{
+    const uint8_t *p = pef->sections + (size_t)i * SAMBA__PEF_SECTION;
+    samba__section s;
+    s.type = samba__get32(p), s.graph = samba__get32(p + 12);
+    s.first = samba__get32(p + 4), s.end = s.first + samba__get32(p + 8);
+    return s;
+}
+
+/* A node; its op is found only where the op itself is wanted. */
 SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
     samba__call_record c;
-    c.wire = samba__get32(p);
     c.op = NULL;
-    c.n_in = p[4];
-    c.n_out = p[5];
-    c.n_attr = p[6];
-    c.name = samba__get32(p + 8);
+    c.wire = samba__get32(p), c.name = samba__get32(p + 8), c.scratch = samba__get32(p + 16);
+    c.n_in = p[4], c.n_out = p[5], c.n_attr = p[6];
     c.words = pef->words + (size_t)samba__get32(p + 12) * 4;
-    c.scratch = samba__get32(p + 16);
     return c;
 }
 
@@ -6450,10 +6426,11 @@ SAMBA__FN uint64_t samba__symbol_bytes(const samba__pef *pef, const samba__symbo
     return (uint64_t)samba__spec_bytes(&s->spec) * (s->windowed ? pef->microbatches : 1);
 }
 
-/* The number of the symbol called name; -1 if there is none. */
-SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name)
+/* The number of the symbol called name, looked for from number `start` on; -1 if there is none. */
+SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name, uint32_t start)
 {
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+    for (uint32_t k = 0; k < pef->n_symbols; k++) {
+        uint32_t i = (start + k) % pef->n_symbols;
         const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
         if (p[4] < SAMBA__TEMP && samba__same_text(pef->strings + samba__get32(p), name)) {
             return (int32_t)i;
@@ -6462,13 +6439,32 @@ SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name)
     return -1;
 }
 
-SAMBA__FN bool samba__bad_pef(samba__text *why, const char *fmt, ...)
+/* Passes a fact on; says why the PEF is refused if it does not hold. */
+SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    samba__vformat(why, fmt, args);
+    if (!holds) samba__vformat(why, fmt, args);
     va_end(args);
-    return false;
+    return holds;
+}
+
+SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *why)
+{
+    return samba__prove(why, p && size >= SAMBA__PEF_HEADER,
+                        "the file is shorter than a PEF header")
+        && samba__prove(why, samba__get64(p) == SAMBA__PEF_MAGIC,
+                        "this is not a PEF: the magic number is missing")
+        && samba__prove(why, samba__get32(p + 8) == SAMBA__PEF_VERSION, "PEF version %d, but this "
+                        "samba.h reads version 1; compile it again", (int32_t)samba__get32(p + 8))
+        && samba__prove(why, !samba__get32(p + 12)
+                        && !(samba__get32(p + 60) & ~SAMBA__PEF_INFERENCE),
+                        "the header has an unknown flag; a newer samba.h may have written it")
+        && samba__prove(why, samba__get64(p + 16) == size,
+                        "the file has %l bytes but its header says %l: it was cut or extended",
+                        (int64_t)size, (int64_t)samba__get64(p + 16))
+        && samba__prove(why, samba__get64(p + 24) == samba__hash(p + 32, size - 32, 0),
+                        "the checksum is wrong: the file was damaged");
 }
 
 /* Reads the header; the tables follow each other, so their places follow from the counts. */
@@ -6479,63 +6475,52 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
     int32_t n_user = pef->n_user_ops;
     memset(pef, 0, sizeof *pef);
     pef->user_ops = user, pef->n_user_ops = n_user;
-    if (!bytes || size < SAMBA__PEF_HEADER) {
-        return samba__bad_pef(why, "the file is shorter than a PEF header");
-    }
-    if (samba__get64(p) != SAMBA__PEF_MAGIC) {
-        return samba__bad_pef(why, "this is not a PEF: the magic number is missing");
-    }
-    if (samba__get32(p + 8) != SAMBA__PEF_VERSION) {
-        return samba__bad_pef(why, "PEF version %d, but this samba.h reads version 1; compile it "
-                              "again",
-                              (int32_t)samba__get32(p + 8));
-    }
-    if (samba__get32(p + 12) || samba__get32(p + 60) & ~SAMBA__PEF_INFERENCE) {
-        return samba__bad_pef(why, "the header has an unknown flag; a newer samba.h may have "
-                              "written it");
-    }
-    if (samba__get64(p + 16) != size) {
-        return samba__bad_pef(why, "the file has %l bytes but its header says %l: it was cut or "
-                              "extended",
-                              (int64_t)size, (int64_t)samba__get64(p + 16));
-    }
-    if (samba__get64(p + 24) != samba__hash(p + 32, size - 32, 0)) {
-        return samba__bad_pef(why, "the checksum is wrong: the file was damaged");
-    }
+    if (!samba__check_header(p, size, why)) return false;
     pef->base = p, pef->size = size;
     pef->n_symbols = samba__get32(p + 32), pef->n_nodes = samba__get32(p + 36);
     pef->n_sections = samba__get32(p + 40), pef->n_words = samba__get32(p + 44);
     pef->strings_size = samba__get32(p + 48), pef->trace_size = samba__get32(p + 52);
-    pef->microbatches = samba__get32(p + 56);
-    for (int i = 0; i < SAMBA__N_REGIONS; i++) pef->region[i] = samba__get64(p + 64 + 8 * i);
-    pef->data_size = samba__get64(p + 96);
-    uint64_t at = SAMBA__PEF_HEADER;
-    pef->symbols = p + at;
-    uint64_t nodes_at = at + (uint64_t)pef->n_symbols * SAMBA__PEF_SYMBOL;
+    pef->microbatches = samba__get32(p + 56), pef->data_size = samba__get64(p + 96);
+    uint64_t nodes_at = SAMBA__PEF_HEADER + (uint64_t)pef->n_symbols * SAMBA__PEF_SYMBOL;
     uint64_t sections_at = nodes_at + (uint64_t)pef->n_nodes * SAMBA__PEF_NODE;
     uint64_t words_at = sections_at + (uint64_t)pef->n_sections * SAMBA__PEF_SECTION;
     uint64_t strings_at = words_at + (uint64_t)pef->n_words * 4;
     uint64_t trace_at = strings_at + pef->strings_size, end = trace_at + pef->trace_size;
-    uint64_t data_at = (end + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
-    if (data_at > size || pef->data_size != size - data_at) {
-        return samba__bad_pef(why, "the tables and the data do not fill the file");
+    uint64_t data_at = samba__align_bytes(end);
+    if (!samba__prove(why, data_at <= size && pef->data_size == size - data_at,
+                      "the tables and the data do not fill the file")) return false;
+    pef->symbols = p + SAMBA__PEF_HEADER, pef->nodes = p + nodes_at;
+    pef->sections = p + sections_at, pef->words = p + words_at, pef->data = p + data_at;
+    pef->strings = (const char *)(p + strings_at), pef->trace = (const char *)(p + trace_at);
+    bool fine = samba__prove(why, pef->strings_size && !pef->strings[pef->strings_size - 1]
+                             && pef->trace_size && !pef->trace[pef->trace_size - 1],
+                             "a table of strings does not end")
+        && samba__prove(why, pef->microbatches >= 1 && pef->microbatches <= 65536,
+                        "the number of microbatches is absurd");
+    for (int i = 0; fine && i < SAMBA__N_REGIONS; i++) {
+        uint64_t bytes_there = pef->region[i] = samba__get64(p + 64 + 8 * i);
+        fine = samba__prove(why, bytes_there <= (uint64_t)1 << 46
+                            && bytes_there % SAMBA__ALIGN == 0, "region %d has an absurd size", i);
     }
-    pef->nodes = p + nodes_at, pef->sections = p + sections_at, pef->words = p + words_at;
-    pef->strings = (const char *)(p + strings_at), pef->trace = (const char *)(p + trace_at),
-        pef->data = p + data_at;
-    if (!pef->strings_size || pef->strings[pef->strings_size - 1] || !pef->trace_size
-        || pef->trace[pef->trace_size - 1]) {
-        return samba__bad_pef(why, "a table of strings does not end");
-    }
-    if (pef->microbatches < 1 || pef->microbatches > 65536) {
-        return samba__bad_pef(why, "the number of microbatches is absurd");
-    }
-    for (int i = 0; i < SAMBA__N_REGIONS; i++) {
-        if (pef->region[i] > ((uint64_t)1 << 46) || pef->region[i] % SAMBA__ALIGN) {
-            return samba__bad_pef(why, "region %d has an absurd size", i);
-        }
-    }
-    return true;
+    return fine;
+}
+
+/* May a symbol of this role lie in this region? */
+SAMBA__FN bool samba__may_lie(uint8_t role, uint8_t region)
+{
+    if (role == SAMBA__TEMP || role == SAMBA__SCRATCH) return region == SAMBA__REGION_ARENA;
+    if (region != SAMBA__REGION_READONLY) return region != SAMBA__REGION_ARENA;
+    return role == SAMBA__WEIGHT || role == SAMBA__CONSTANT || role == SAMBA__STATE;
+}
+
+/* A view lies where its base does, and lives while its base lives. */
+SAMBA__FN bool samba__is_view(const samba__pef *pef, const samba__symbol *s)
+{
+    samba__symbol base = samba__symbol_at(pef, s->alias - 1);
+    return !base.alias && base.region == s->region && base.offset == s->offset
+        && base.first <= s->first && base.last >= s->last
+        && samba__symbol_bytes(pef, &base) == samba__symbol_bytes(pef, s)
+        && samba_dtype_size(base.spec.dtype) == samba_dtype_size(s->spec.dtype);
 }
 
 SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__text *why)
@@ -6543,52 +6528,33 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
     samba__symbol s = samba__symbol_at(pef, i);
     int32_t n = (int32_t)i;
-    if (s.name >= pef->strings_size) return samba__bad_pef(why, "symbol %d has no name", n);
+    if (!samba__prove(why, s.name < pef->strings_size, "symbol %d has no name", n)) return false;
     const char *name = pef->strings + s.name;
-    if (s.role < 1 || s.role >= SAMBA__N_ROLES || p[5] >= SAMBA_N_DTYPES || p[6] > SAMBA_MAX_DIMS
-        || s.region >= SAMBA__N_REGIONS
-        || s.batch_dim > SAMBA_MAX_DIMS || s.windowed > 1 || s.mem_type > SAMBA_MEM_HOST || p[75]) {
-        return samba__bad_pef(why, "symbol %d %s has an unknown role, type or region", n, name);
-    }
-    if (!samba__sound_shape(&s.spec.shape)) {
-        return samba__bad_pef(why, "symbol %d %s has an absurd shape", n, name);
-    }
-    bool in_or_out = s.role == SAMBA__INPUT || s.role == SAMBA__OUTPUT;
-    if (s.windowed && (s.region != SAMBA__REGION_IO || s.alias || !in_or_out)) {
-        return samba__bad_pef(why, "symbol %d %s cannot hold microbatches", n, name);
-    }
-    uint64_t bytes = samba__symbol_bytes(pef, &s);
-    if (s.offset % SAMBA__ALIGN || s.offset > pef->region[s.region]
-        || bytes > pef->region[s.region] - s.offset) {
-        return samba__bad_pef(why, "symbol %d %s lies outside its region", n, name);
-    }
-    if (s.data && (s.data - 1 > pef->data_size || bytes > pef->data_size - (s.data - 1)
-                   || (s.data - 1) % SAMBA__ALIGN)) {
-        return samba__bad_pef(why, "the data of symbol %d %s lie outside the file", n, name);
-    }
-    bool passing = s.role == SAMBA__TEMP || s.role == SAMBA__SCRATCH;
-    if (passing != (s.region == SAMBA__REGION_ARENA)
-        || (s.region == SAMBA__REGION_READONLY && s.role != SAMBA__WEIGHT
-            && s.role != SAMBA__CONSTANT
-        && s.role != SAMBA__STATE)) {
-        return samba__bad_pef(why, "symbol %d %s is in the wrong region", n, name);
-    }
-    if (passing ? s.first > s.last || s.last >= pef->n_nodes : s.first != 0
-        || s.last != SAMBA__FOREVER) {
-        return samba__bad_pef(why, "symbol %d %s has an impossible lifetime", n, name);
-    }
-    if (s.grad > pef->n_symbols || s.alias > pef->n_symbols) {
-        return samba__bad_pef(why, "symbol %d %s refers to no symbol", n, name);
-    }
-    if (!s.alias) return true;
-    samba__symbol base = samba__symbol_at(pef, s.alias - 1);
-    if (base.alias || base.region != s.region || base.offset != s.offset || base.first > s.first
-        || base.last < s.last
-        || samba__symbol_bytes(pef, &base) != bytes
-            || samba_dtype_size(base.spec.dtype) != samba_dtype_size(s.spec.dtype)) {
-        return samba__bad_pef(why, "symbol %d %s is no view of the symbol it names", n, name);
-    }
-    return true;
+    bool known = s.role >= 1 && s.role < SAMBA__N_ROLES && p[5] < SAMBA_N_DTYPES
+        && p[6] <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= SAMBA_MAX_DIMS
+        && s.windowed <= 1 && s.mem_type <= SAMBA_MEM_HOST && !p[75];
+    if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
+        || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
+                         n, name)) return false;
+    uint64_t bytes = samba__symbol_bytes(pef, &s), room = pef->region[s.region];
+    bool windows = (s.role == SAMBA__INPUT || s.role == SAMBA__OUTPUT) && !s.alias
+        && s.region == SAMBA__REGION_IO;
+    bool inside = s.offset % SAMBA__ALIGN == 0 && s.offset <= room && bytes <= room - s.offset;
+    bool stored = !s.data || (s.data - 1 <= pef->data_size && bytes <= pef->data_size - (s.data - 1)
+                              && (s.data - 1) % SAMBA__ALIGN == 0);
+    bool lives = s.region == SAMBA__REGION_ARENA ? s.first <= s.last && s.last < pef->n_nodes
+        : s.first == 0 && s.last == SAMBA__FOREVER;
+    return samba__prove(why, !s.windowed || windows, "symbol %d %s cannot hold microbatches", n,
+                        name)
+        && samba__prove(why, inside, "symbol %d %s lies outside its region", n, name)
+        && samba__prove(why, stored, "the data of symbol %d %s lie outside the file", n, name)
+        && samba__prove(why, samba__may_lie(s.role, s.region),
+                        "symbol %d %s is in the wrong region", n, name)
+        && samba__prove(why, lives, "symbol %d %s has an impossible lifetime", n, name)
+        && samba__prove(why, s.grad <= pef->n_symbols && s.alias <= pef->n_symbols,
+                        "symbol %d %s refers to no symbol", n, name)
+        && samba__prove(why, !s.alias || samba__is_view(pef, &s),
+                        "symbol %d %s is no view of the symbol it names", n, name);
 }
 
 /* The specs of a call's inputs (absent: ndim -1) and its attributes, decoded. */
@@ -6604,8 +6570,7 @@ SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_recor
     memset(&d->call, 0, sizeof d->call);
     for (int32_t i = 0; i < r->n_in; i++) {
         uint32_t word = samba__word(r, i);
-        if (word) d->in[i] = samba__symbol_at(pef, word - 1).spec;
-        else memset(&d->in[i], 0, sizeof d->in[i]), d->in[i].shape.ndim = -1;
+        d->in[i] = word ? samba__symbol_at(pef, word - 1).spec : samba__absent();
     }
     for (int32_t i = 0; i < r->n_attr && i < SAMBA_MAX_ATTR; i++) {
         uint32_t word = samba__word(r, r->n_in + r->n_out + i);
@@ -6622,9 +6587,9 @@ SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t
     if (word == 0) return true;
     samba__symbol s = samba__symbol_at(pef, word - 1);
     bool passing = s.region == SAMBA__REGION_ARENA;
-    if (s.role != SAMBA__SCRATCH && (!passing || (s.first < node && s.last >= node))) return true;
-    return samba__bad_pef(why, "node %d reads %s, which is not alive then", (int32_t)node,
-                          pef->strings + s.name);
+    return samba__prove(why, s.role != SAMBA__SCRATCH
+                        && (!passing || (s.first < node && s.last >= node)), "node %d reads %s, "
+                        "which is not alive then", (int32_t)node, pef->strings + s.name);
 }
 
 /* Is output 0 of this node a view of its input 0, whose memory is that of symbol `base`? */
@@ -6642,17 +6607,18 @@ SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
     uint32_t word = samba__word(r, r->n_in + o);
     samba__symbol s = samba__symbol_at(pef, word - 1);
     int32_t updated = samba__updated_input(r->op, o);
-    bool fine = updated >= 0 ? updated < r->n_in && samba__word(r, updated) == word
-        && s.role != SAMBA__INPUT
-              : s.role == SAMBA__TEMP ? s.first == node
-              : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
+    bool fine = s.role == SAMBA__TEMP ? s.first == node
+        : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
+    if (updated >= 0) {
+        fine = updated < r->n_in && samba__word(r, updated) == word && s.role != SAMBA__INPUT;
+    }
     for (int32_t i = 0; i < r->n_in && updated < 0 && s.role == SAMBA__TEMP; i++) {
         fine = fine && samba__word(r, i) != word;
     }
     for (int32_t i = 0; i < o; i++) fine = fine && samba__word(r, r->n_in + i) != word;
     if (s.alias) fine = fine && o == 0 && samba__makes_view(pef, r, s.alias);
-    if (fine && s.region != SAMBA__REGION_READONLY) return true;
-    return samba__bad_pef(why, "node %d may not write %s", (int32_t)node, pef->strings + s.name);
+    return samba__prove(why, fine && s.region != SAMBA__REGION_READONLY, "node %d may not write %s",
+                        (int32_t)node, pef->strings + s.name);
 }
 
 SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
@@ -6662,74 +6628,63 @@ SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
 
 SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
                                     const samba__call_record *r, const samba_work *w,
-                                        samba__text *why)
+                                    samba__text *why)
 {
-    if (r->scratch > pef->n_symbols) {
-        return samba__bad_pef(why, "node %d has no such scratch", (int32_t)node);
-    }
-    if (!r->scratch && w->scratch == 0) return true;
+    if (!samba__prove(why, r->scratch <= pef->n_symbols, "node %d has no such scratch",
+                      (int32_t)node)) return false;
+    bool enough = w->scratch == 0;
     if (r->scratch) {
         samba__symbol s = samba__symbol_at(pef, r->scratch - 1);
-        if (s.role == SAMBA__SCRATCH && s.first == node && s.last == node && !s.alias
-            && samba__symbol_bytes(pef, &s) >= (uint64_t)w->scratch) return true;
+        enough = s.role == SAMBA__SCRATCH && s.first == node && s.last == node && !s.alias
+            && samba__symbol_bytes(pef, &s) >= (uint64_t)w->scratch;
     }
-    return samba__bad_pef(why, "node %d has too little scratch", (int32_t)node);
+    return samba__prove(why, enough, "node %d has too little scratch", (int32_t)node);
+}
+
+/* The op is known, and its arguments are where the node says. */
+SAMBA__FN bool samba__check_arguments(const samba__pef *pef, uint32_t i, samba__text *why)
+{
+    const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
+    uint64_t n_words = (uint64_t)p[4] + p[5] + p[6], first = samba__get32(p + 12);
+    if (!samba__prove(why, first + n_words <= pef->n_words,
+                      "the arguments of node %d lie outside the file", (int32_t)i)) return false;
+    samba__call_record r = samba__node_at(pef, i);
+    bool fine = samba__prove(why, r.op != NULL, "node %d uses op number %d, which is not known "
+                             "here; register it before loading", (int32_t)i, (int32_t)r.wire)
+        && samba__prove(why, r.n_in <= SAMBA_MAX_IN && r.n_out >= 1 && r.n_out <= SAMBA_MAX_OUT
+                        && r.n_attr <= SAMBA_MAX_ATTR && r.name < pef->strings_size,
+                        "node %d has too many arguments", (int32_t)i);
+    for (int32_t k = 0; fine && k < r.n_in + r.n_out; k++) {
+        uint32_t word = samba__word(&r, k);
+        fine = samba__prove(why, word <= pef->n_symbols && (k < r.n_in || word),
+                            "node %d refers to no symbol", (int32_t)i);
+    }
+    return fine;
 }
 
 /* The op's own rule must give exactly the outputs the symbols declare. */
 SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, samba__text *why)
 {
-    const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
-    samba__call_record r;
     samba__decoded d;
     samba_work w;
-    uint64_t n_words = (uint64_t)p[4] + p[5] + p[6];
-    if (samba__get32(p + 12) > pef->n_words || n_words > pef->n_words - samba__get32(p + 12)) {
-        return samba__bad_pef(why, "the arguments of node %d lie outside the file", (int32_t)i);
-    }
-    r = samba__node_at(pef, i);
-    if (!r.op) {
-        return samba__bad_pef(why, "node %d uses op number %d, which is not known here; register "
-                              "it before loading", (int32_t)i,
-                              (int32_t)r.wire);
-    }
-    if (r.n_in > SAMBA_MAX_IN || r.n_out < 1 || r.n_out > SAMBA_MAX_OUT
-        || r.n_attr > SAMBA_MAX_ATTR || r.name >= pef->strings_size) {
-        return samba__bad_pef(why, "node %d has too many arguments", (int32_t)i);
-    }
-    for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
-        uint32_t word = samba__word(&r, k);
-        if (word > pef->n_symbols || (k >= r.n_in && !word)) {
-            return samba__bad_pef(why, "node %d refers to no symbol", (int32_t)i);
-        }
-    }
+    if (!samba__check_arguments(pef, i, why)) return false;
+    samba__call_record r = samba__node_at(pef, i);
     samba__decode_call(pef, &r, &d);
-    if (!samba__infer(r.op, &d.call)) {
-        return samba__bad_pef(why, "node %d %s: %s", (int32_t)i, r.op->name, d.call.why);
-    }
+    if (!samba__prove(why, samba__infer(r.op, &d.call), "node %d %s: %s", (int32_t)i, r.op->name,
+                      d.call.why)) return false;
     bool same = d.call.n_out == r.n_out;
     for (int32_t k = 0; same && k < r.n_out; k++) {
         samba__symbol s = samba__symbol_at(pef, samba__word(&r, r.n_in + k) - 1);
         same = samba__same_spec(&s.spec, &d.call.out[k]);
     }
-    if (!same) {
-        return samba__bad_pef(why, "node %d %s declares other outputs than the op makes",
-                              (int32_t)i, r.op->name);
+    bool fine = samba__prove(why, same, "node %d %s declares other outputs than the op makes",
+                             (int32_t)i, r.op->name);
+    for (int32_t k = 0; fine && k < r.n_in; k++) {
+        fine = samba__check_input(pef, i, samba__word(&r, k), why);
     }
-    for (int32_t k = 0; k < r.n_in; k++) {
-        if (!samba__check_input(pef, i, samba__word(&r, k), why)) return false;
-    }
-    for (int32_t k = 0; k < r.n_out; k++) {
-        if (!samba__check_output(pef, i, &r, k, why)) return false;
-    }
-    samba__measure(r.op, &d.call, &w);
-    return samba__check_scratch(pef, i, &r, &w, why);
-}
-
-/* The name of a section's graph: 1 + its place in strings, or 0. */
-SAMBA__FN uint32_t samba__section_graph(const samba__pef *pef, uint32_t i)
-{
-    return samba__get32(pef->sections + (size_t)i * SAMBA__PEF_SECTION + 12);
+    for (int32_t k = 0; fine && k < r.n_out; k++) fine = samba__check_output(pef, i, &r, k, why);
+    if (fine) samba__measure(r.op, &d.call, &w);
+    return fine && samba__check_scratch(pef, i, &r, &w, why);
 }
 
 /* Only one graph may have run: its nodes must not read what passes through another. */
@@ -6741,9 +6696,9 @@ SAMBA__FN bool samba__check_alone(const samba__pef *pef, uint32_t first, uint32_
         for (int32_t k = 0; k < r.n_in; k++) {
             uint32_t word = samba__word(&r, k);
             samba__symbol s = samba__symbol_at(pef, word ? word - 1 : 0);
-            if (!word || s.region != SAMBA__REGION_ARENA || s.first >= first) continue;
-            return samba__bad_pef(why, "node %d reads %s of another graph", (int32_t)i,
-                                  pef->strings + s.name);
+            if (!samba__prove(why, !word || s.region != SAMBA__REGION_ARENA || s.first >= first,
+                              "node %d reads %s of another graph", (int32_t)i,
+                              pef->strings + s.name)) return false;
         }
     }
     return true;
@@ -6754,20 +6709,20 @@ SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
     uint64_t next = 0;
     uint32_t type = 1, graph = 0, start = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
-        const uint8_t *p = pef->sections + (size_t)i * SAMBA__PEF_SECTION;
-        uint32_t t = samba__get32(p), g = samba__section_graph(pef, i);
-        bool anew = i == 0 || g != graph, fine = g <= pef->strings_size;
-        if (anew) type = 1, start = samba__get32(p + 4);
-        for (uint32_t k = 0; anew && k < i; k++) fine = fine && samba__section_graph(pef, k) != g;
-        if (!fine || t < type || t > SAMBA_OPT || (t & (t - 1)) || samba__get32(p + 4) != next) {
-            return samba__bad_pef(why, "section %d is out of order", (int32_t)i);
+        samba__section s = samba__section_at(pef, i);
+        bool anew = i == 0 || s.graph != graph, fine = s.graph <= pef->strings_size;
+        if (anew) type = 1, start = s.first;
+        for (uint32_t k = 0; anew && k < i; k++) {
+            fine = fine && samba__section_at(pef, k).graph != s.graph;
         }
-        type = t, graph = g;
-        next += samba__get32(p + 8);
+        fine = fine && s.type >= type && s.type <= SAMBA_OPT && !(s.type & (s.type - 1))
+            && s.first == next && s.end >= s.first;
+        if (!samba__prove(why, fine, "section %d is out of order", (int32_t)i)) return false;
+        type = s.type, graph = s.graph, next = s.end;
         if (next > pef->n_nodes) break;
-        if (start && !samba__check_alone(pef, start, (uint32_t)next, why)) return false;
+        if (start && !samba__check_alone(pef, start, s.end, why)) return false;
     }
-    return next == pef->n_nodes ? true : samba__bad_pef(why, "the sections do not cover the nodes");
+    return samba__prove(why, next == pef->n_nodes, "the sections do not cover the nodes");
 }
 
 /* May b lie over a? If the node that last reads a makes b from it, element by element. */
@@ -6791,25 +6746,29 @@ SAMBA__FN bool samba__in_place(const samba__pef *pef, uint32_t ia, const samba__
     return true;
 }
 
-/* Symbols are sorted by region and offset, so neighbors that could overlap follow each other. */
+/* Symbols are sorted by region and offset, so those that could overlap follow each other. Most of
+   them live at different times: that is looked at first. */
 SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
 {
+    samba__symbol a, b;
+    for (uint32_t i = 0; i < pef->n_symbols; i++, a = b) {
+        b = samba__symbol_at(pef, i);
+        if (!samba__prove(why, i == 0 || b.region > a.region
+                          || (b.region == a.region && b.offset >= a.offset),
+                          "the symbols are not sorted")) return false;
+    }
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol a = samba__symbol_at(pef, i);
-        if (i + 1 < pef->n_symbols) {
-            samba__symbol next = samba__symbol_at(pef, i + 1);
-            if (next.region < a.region || (next.region == a.region && next.offset < a.offset)) {
-                return samba__bad_pef(why, "the symbols are not sorted");
-            }
-        }
+        a = samba__symbol_at(pef, i);
+        const uint8_t *p = pef->symbols + ((size_t)i + 1) * SAMBA__PEF_SYMBOL;
         uint64_t end = a.offset + samba__symbol_bytes(pef, &a);
-        for (uint32_t j = i + 1; !a.alias && j < pef->n_symbols; j++) {
-            samba__symbol b = samba__symbol_at(pef, j);
-            if (b.region != a.region || b.offset >= end) break;
-            if (b.alias || a.last < b.first || b.last < a.first) continue;
-            if (samba__in_place(pef, i, &a, j, &b) || samba__in_place(pef, j, &b, i, &a)) continue;
-            return samba__bad_pef(why, "%s and %s share memory while both are alive",
-                                  pef->strings + a.name, pef->strings + b.name);
+        for (uint32_t j = i + 1; !a.alias && j < pef->n_symbols; j++, p += SAMBA__PEF_SYMBOL) {
+            if (p[7] != a.region || samba__get64(p + 40) >= end) break;
+            if (a.last < samba__get32(p + 56) || samba__get32(p + 60) < a.first) continue;
+            b = samba__symbol_at(pef, j);
+            if (!samba__prove(why, b.alias || samba__in_place(pef, i, &a, j, &b)
+                              || samba__in_place(pef, j, &b, i, &a),
+                              "%s and %s share memory while both are alive",
+                              pef->strings + a.name, pef->strings + b.name)) return false;
         }
     }
     return true;
@@ -6852,8 +6811,7 @@ struct samba_runtime {
     uint32_t fault_node;
 };
 
-/* a piece of work is worth a thread from here on, about 5 microseconds */
-#define SAMBA__PIECE_FLOPS 16384
+#define SAMBA__PIECE_FLOPS 16384        /* about 5 microseconds: worth a thread from here on */
 
 SAMBA__FN int32_t samba__best_isa(void)
 {
@@ -6882,8 +6840,7 @@ SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32
     else job->op->kernel(&a);
 }
 
-/* Pieces are large enough to be worth a thread and small enough to balance; bits do not depend on
-   them. */
+/* Pieces are large enough to be worth a thread, small enough to balance; bits do not see them. */
 SAMBA__FN int64_t samba__grain_of(const samba_work *w, int32_t phase)
 {
     int64_t per_unit = w->flops / samba__max64(1, w->units[phase]);
@@ -6892,8 +6849,7 @@ SAMBA__FN int64_t samba__grain_of(const samba_work *w, int32_t phase)
 
 /* Runs one op. Used for the nodes of a PEF and for eager calls alike. */
 SAMBA__FN bool samba__run_op(const samba_op *op, samba_args *a, const samba_work *w,
-                             const int64_t *grain, samba__pool *pool,
-                             float *local)
+                             const int64_t *grain, samba__pool *pool, float *local)
 {
     samba__job job;
     job.args = a, job.op = op, job.local = local;
@@ -6921,9 +6877,8 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     samba__decode_call(&rt->pef, &r, &d);
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
-        samba__symbol s;
         if (!word) continue;
-        s = samba__symbol_at(&rt->pef, word - 1);
+        samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
         if (k < r.n_in) a.in[k] = samba__symbol_data(rt, word - 1, &s);
         else a.out[k - r.n_in] = samba__symbol_data(rt, word - 1, &s), out[k - r.n_in] = s.spec;
     }
@@ -6937,28 +6892,27 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     return false;
 }
 
-SAMBA__FN uint32_t samba__section_type(const samba__pef *pef, uint32_t i)
+SAMBA__FN bool samba__run_section(samba_runtime *rt, const samba__section *q)
 {
-    return samba__get32(pef->sections + (size_t)i * SAMBA__PEF_SECTION);
+    bool fine = true;
+    for (uint32_t i = q->first; fine && i < q->end; i++) fine = samba__run_node(rt, i);
+    return fine;
 }
 
-SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t i)
+/* Is the section of the graph that runs now? */
+SAMBA__FN bool samba__runs_now(const samba_runtime *rt, const samba__section *q)
 {
-    const uint8_t *p = rt->pef.sections + (size_t)i * SAMBA__PEF_SECTION;
-    uint32_t first = samba__get32(p + 4), n = samba__get32(p + 8);
-    for (uint32_t k = first; k < first + n; k++) {
-        if (!samba__run_node(rt, k)) return false;
-    }
-    return true;
+    return !rt->graph || rt->graph == q->graph;
 }
 
 SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
 {
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        if (rt->graph && rt->graph != samba__section_graph(&rt->pef, i)) continue;
-        if ((samba__section_type(&rt->pef, i) & types) && !samba__run_section(rt, i)) return false;
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        if ((q.type & types) && samba__runs_now(rt, &q)) fine = samba__run_section(rt, &q);
     }
-    return true;
+    return fine;
 }
 
 /* ZEROGRAD, then forward and backward for each microbatch, then the rest. */
@@ -6982,7 +6936,7 @@ SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
 SAMBA__FN bool samba__find_graph(const samba__pef *pef, const char *name, uint32_t *graph)
 {
     for (uint32_t i = 0; i < pef->n_sections; i++) {
-        *graph = samba__section_graph(pef, i);
+        *graph = samba__section_at(pef, i).graph;
         if (*graph && samba__same_text(pef->strings + *graph - 1, name)) return true;
     }
     return false;
@@ -6998,7 +6952,7 @@ SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, uns
 
 SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name)
 {
-    int32_t i = rt && name ? samba__find_symbol(&rt->pef, name) : -1;
+    int32_t i = rt && name ? samba__find_symbol(&rt->pef, name, 0) : -1;
     return i < 0 ? NULL : rt->data[i];
 }
 
@@ -7091,7 +7045,7 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
         }
         step->view = (r.op->flags & SAMBA_OP_VIEW)
             && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
-                     && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
+            && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
     }
 }
 
@@ -7184,8 +7138,7 @@ struct samba_session {
     samba_code code;
     char error[1024];
     bool error_seen;
-    /* memory ran out inside a container: the error cannot be cleared */
-    bool poisoned;
+    bool poisoned;                      /* no memory for a container: the error is for good */
     size_t held, most_held;             /* bytes from desc.alloc now, and at most so far */
     samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
     samba__chunk *temp_chunks;          /* arena of a compilation */
@@ -7278,6 +7231,13 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
     return false;
 }
 
+/* NULL, for functions that return a tensor: return samba__none(samba_fail(...)). */
+SAMBA__FN samba_tensor *samba__none(bool failed)
+{
+    (void)failed;
+    return NULL;
+}
+
 SAMBA__FN void *samba__take(samba_session *s, size_t size)
 {
     void *p = size == SAMBA__NO_SIZE ? NULL : s->desc.alloc(size, s->desc.user);
@@ -7300,7 +7260,7 @@ SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
 
 #define SAMBA__CHUNK ((size_t)32 * 1024)
 
-/* Zeroed memory from a list of chunks. */
+/* Memory from a list of chunks. */
 SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t size)
 {
     size_t need = samba__add_size(size, 15) & ~(size_t)15;
@@ -7329,14 +7289,14 @@ SAMBA__FN void samba__drop_chunks(samba_session *s, samba__chunk **chunks)
     }
 }
 
-/* Memory that lives until the session is closed, and memory that lives until a compilation ends. */
+/* Zeroed memory until the session is closed; n zeroed elements until a compilation ends. */
 SAMBA__FN void *samba__keep(samba_session *s, size_t size)
 {
     return samba__keep_in(s, &s->chunks, size);
 }
-SAMBA__FN void *samba__temp(samba_session *s, size_t size)
+SAMBA__FN void *samba__temp(samba_session *s, int32_t n, size_t size)
 {
-    return samba__keep_in(s, &s->temp_chunks, size);
+    return samba__keep_in(s, &s->temp_chunks, samba__mul_size((size_t)n, size));
 }
 
 SAMBA__FN char *samba__keep_text(samba_session *s, const char *text)
@@ -7598,10 +7558,15 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
 
 SAMBA__FN samba_spec samba__spec_of(const samba_tensor *t)
 {
-    samba_spec spec;
-    spec.dtype = t->dtype;
-    spec.shape = t->shape;
+    samba_spec spec = samba__absent();
+    if (t) spec.dtype = t->dtype, spec.shape = t->shape;
     return spec;
+}
+
+SAMBA__FN size_t samba__host_bytes(const samba_tensor *t)
+{
+    samba_spec spec = samba__spec_of(t);
+    return samba__spec_bytes(&spec);
 }
 
 /* base, or base_2, base_3 ... if it is taken. */
@@ -7633,9 +7598,8 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
     char inputs[512];
     samba__text t = samba__text_in(inputs, sizeof inputs);
     samba__put_inputs(&t, in, c->n_in);
-    return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name
-                      : "", s->next_name ? ": " : "",
-                      op->name, inputs, c->why);
+    return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name : "",
+                      s->next_name ? ": " : "", op->name, inputs, c->why);
 }
 
 SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_tensor *const *in,
@@ -7651,8 +7615,8 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
         }
         if (!in[i] || in[i]->session == s) continue;
         return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, belongs to another session; copy "
-                          "its values with "
-                          "samba_copy_out and samba_from_data_copy", op->name, i, in[i]->name);
+                          "its values with samba_copy_out and samba_from_data_copy", op->name, i,
+                          in[i]->name);
     }
     return true;
 }
@@ -7694,10 +7658,9 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
 /* Host memory for a tensor's value, once. */
 SAMBA__FN bool samba__own_data(samba_tensor *t)
 {
-    samba_spec spec = samba__spec_of(t);
     if (t->data) return true;
-    t->data = samba__take(t->session, samba__spec_bytes(&spec));
-    if (t->data) memset(t->data, 0, samba__spec_bytes(&spec));
+    t->data = samba__take(t->session, samba__host_bytes(t));
+    if (t->data) memset(t->data, 0, samba__host_bytes(t));
     return t->data != NULL;
 }
 
@@ -7719,15 +7682,12 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *
     samba_session *s = n->out[0]->session;
     for (int32_t i = 0; i < n->n_in; i++) {
         samba_tensor *x = n->in[i];
-        memset(&in_spec[i], 0, sizeof in_spec[i]);
-        in_spec[i].shape.ndim = -1;
-        if (!x) continue;
         in_spec[i] = samba__spec_of(x);
-        a->in[i] = (const float *)samba__value_of(x);
-        if (a->in[i]) continue;
+        a->in[i] = x ? (const float *)samba__value_of(x) : NULL;
+        if (!x || a->in[i]) continue;
         return samba_fail(s, SAMBA_ESTATE, "in %s: %s has no value to compute with; give it one "
-                          "with samba_write, or "
-                          "record the op with samba_set_tracing(s, true)", n->op->name, x->name);
+                          "with samba_write, or record the op with samba_set_tracing(s, true)",
+                          n->op->name, x->name);
     }
     for (int32_t o = 0; o < n->n_out; o++) {
         int32_t updated = samba__updated_input(n->op, o);
@@ -7762,9 +7722,9 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
         : NULL;
     bool fine = samba__run_op(n->op, &a, &w, grain, &s->pool, s->local);
     samba__give(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
-    return fine ? true : samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range",
-                                    n->op->name,
-                                    n->in[fault[1]] ? n->in[fault[1]]->name : "an input", fault[2]);
+    return fine
+        || samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range", n->op->name,
+                      n->in[fault[1]] ? n->in[fault[1]]->name : "an input", fault[2]);
 }
 
 SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
@@ -7777,14 +7737,10 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     memset(&c, 0, sizeof c);
     c.in = spec, c.attr = attr, c.n_in = n_in, c.n_attr = n_attr;
     if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR) {
-        samba_fail(s, SAMBA_EARG, "in %s: %d inputs and %d attributes are too many", op->name,
-                   n_in, n_attr);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_EARG, "in %s: %d inputs and %d attributes are "
+                                      "too many", op->name, n_in, n_attr));
     }
-    for (int32_t i = 0; i < n_in; i++) {
-        if (in[i]) spec[i] = samba__spec_of(in[i]);
-        else memset(&spec[i], 0, sizeof spec[i]), spec[i].shape.ndim = -1;
-    }
+    for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
     if (!samba__infer(op, &c)) {
         samba__fail_call(s, op, in, &c);
@@ -7828,22 +7784,19 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 }
 
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_tensor *const *in,
-                                    int32_t n_in,
-                                    const int32_t *attr, int32_t n_attr)
+                                    int32_t n_in, const int32_t *attr, int32_t n_attr)
 {
     if (!samba_ok(s)) return NULL;
     const samba_op *op = name ? samba__op_named(s, name) : NULL;
     if (n_in < 0 || (n_in > 0 && !in) || n_attr < 0 || (n_attr > 0 && !attr)) {
-        samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are announced "
-                   "but not "
-                   "given", name ? name : "NULL", n_in, n_attr);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d "
+                                      "attributes are announced but not given",
+                                      name ? name : "NULL", n_in, n_attr));
     }
     if (!op) {
-        samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with samba_register_op before "
-                   "its first use",
-                   name ? name : "NULL");
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with "
+                                      "samba_register_op before its first use",
+                                      name ? name : "NULL"));
     }
     return samba__emit_op(s, op, in, n_in, attr, n_attr, NULL);
 }
@@ -7857,13 +7810,12 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
     }
     if (op->wire < 0x8000) {
         return samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
-                          "below 32768 belong to samba.h",
-                          op->name, (int32_t)op->wire);
+                          "below 32768 belong to samba.h", op->name, (int32_t)op->wire);
     }
     if (samba__op_named(s, op->name)
         || samba__find_op(op->wire, s->user_ops, samba__n_user_ops(s))) {
-        return samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d is "
-                          "taken", op->name, (int32_t)op->wire);
+        return samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d "
+                          "is taken", op->name, (int32_t)op->wire);
     }
     samba_op *copy = (samba_op *)samba__keep(s, sizeof *copy);
     if (!copy) return false;
@@ -7951,33 +7903,27 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     spec.dtype = dtype, spec.shape = *shape;
     if (!samba_ok(s)) return NULL;
     if (!name || !*name) {
-        samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty",
+                                      shape));
     }
     if (!samba__good_name(name)) {
-        samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters or more than %d "
-                   "letters",
-                   shape, SAMBA__MAX_NAME);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control "
+                                      "characters or more than %d letters", shape,
+                                      SAMBA__MAX_NAME));
     }
     if ((unsigned)dtype >= SAMBA_N_DTYPES) {
-        samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use SAMBA_F32, SAMBA_I32 ...",
-                   name,
-                   (int32_t)dtype);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use "
+                                      "SAMBA_F32, SAMBA_I32 ...", name, (int32_t)dtype));
     }
     if (!samba__sound_shape(shape)) {
-        samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to %d dimensions of at "
-                   "least 1",
-                   name, shape, SAMBA_MAX_DIMS);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to "
+                                      "%d dimensions of at least 1", name, shape, SAMBA_MAX_DIMS));
     }
     samba_tensor *other = samba__named(s, name);
     if (other) {
-        samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it already; choose "
-                   "another for %T %S", name,
-                   (int)other->dtype, &other->shape, (int)dtype, shape);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it "
+                                      "already; choose another for %T %S", name, (int)other->dtype,
+                                      &other->shape, (int)dtype, shape));
     }
     char *copy = samba__keep_text(s, name);
     samba_tensor *t = copy ? samba__new_tensor(s, copy, &spec, role) : NULL;
@@ -8109,8 +8055,7 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
     }
     samba_tensor *t = samba_input(s, name, dtype, shape);
     if (!t || !samba__own_data(t)) return NULL;
-    samba_spec spec = samba__spec_of(t);
-    memcpy(t->data, data, samba__spec_bytes(&spec));
+    memcpy(t->data, data, samba__host_bytes(t));
     t->has_value = true;
     return t;
 }
@@ -8119,9 +8064,8 @@ SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     if (batch_dim < -1 || batch_dim >= t->shape.ndim) {
-        samba_fail(t->session, SAMBA_EARG, "batch_dim %d of %s %S is out of range; -1 means none",
-                   batch_dim, t->name, &t->shape);
-        return NULL;
+        return samba__none(samba_fail(t->session, SAMBA_EARG, "batch_dim %d of %s %S is out of "
+                                      "range; -1 means none", batch_dim, t->name, &t->shape));
     }
     t->batch_dim = batch_dim;
     return t;
@@ -8129,8 +8073,7 @@ SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 
 /* The leaf of this role, name and shape, new or known; init is used when it is new. */
 SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, samba_dtype dtype,
-                                           const samba_shape *shape,
-                                           int32_t role, samba_init init)
+                                           const samba_shape *shape, int32_t role, samba_init init)
 {
     samba_tensor *t = s && name ? samba__named(s, name) : NULL;
     if (!samba_ok(s)) return NULL;
@@ -8230,8 +8173,8 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
     samba_tensor *x = n->in[i];
     if (!samba__same_shape(&din->shape, &x->shape)) {
         return samba_fail(t->session, SAMBA_ESHAPE, "the gradient rule of %s gives %S for input "
-                          "%d, %s %S; it must have the "
-                          "input's shape", n->op->name, &din->shape, i, x->name, &x->shape);
+                          "%d, %s %S; it must have the input's shape", n->op->name, &din->shape, i,
+                          x->name, &x->shape);
     }
     samba_tensor **sum = &t->grad[x->id];
     *sum = *sum ? samba_add(*sum, din) : din;
@@ -8250,8 +8193,8 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     if (!flows || !needed) return true;
     if (!n->op->vjp) {
         return samba_fail(t->session, SAMBA_EOP, "%s has no gradient rule; give its samba_op a "
-                          "vjp, or keep it out of what "
-                          "leads from a parameter to the loss", n->op->name);
+                          "vjp, or keep it out of what leads from a parameter to the loss",
+                          n->op->name);
     }
     /* only a side output has a gradient: it is not differentiable */
     if (!dout[0]) return true;
@@ -8262,9 +8205,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     n->op->vjp(&g);
     for (int32_t i = 0; i < n->n_in && samba_ok(t->session); i++) {
         bool wanted = g.din[i] && n->in[i] && t->needed[n->in[i]->id];
-        if (wanted && !samba__tape_add(t, n, i, g.din[i])) {
-            return false;
-        }
+        if (wanted && !samba__tape_add(t, n, i, g.din[i])) return false;
     }
     return samba_ok(t->session);
 }
@@ -8292,15 +8233,13 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
     if (!loss || !x || !samba_ok(loss->session)) return NULL;
     samba_session *s = loss->session;
     if (x->session != s) {
-        samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to different sessions",
-                   loss->name, x->name);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to different "
+                                      "sessions", loss->name, x->name));
     }
     if (!samba__is_float(loss->dtype) || !samba__is_float(x->dtype)) {
-        samba_fail(s, SAMBA_EDTYPE, "in samba_grad: %s is %T and %s is %T; both must be floats",
-                   loss->name, (int)loss->dtype,
-                   x->name, (int)x->dtype);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_EDTYPE,
+                                      "in samba_grad: %s is %T and %s is %T; both must be floats",
+                                      loss->name, (int)loss->dtype, x->name, (int)x->dtype));
     }
     if (!samba__tape_open(&t, s)) return NULL;
     t.needed[x->id] = true;
@@ -8322,17 +8261,14 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 /* Ops with parameters found by name. */
 
 SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, const char *part,
-                                           const samba_shape *shape,
-                                           int32_t role, samba_init init)
+                                           const samba_shape *shape, int32_t role, samba_init init)
 {
     char name[256];
-    samba__text t = samba__text_in(name, sizeof name);
     if (!samba_ok(s)) return NULL;
     if (!layer || !*layer) {
-        samba_fail(s, SAMBA_ENAME, "a layer needs a name for its %s", part);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_ENAME, "a layer needs a name for its %s", part));
     }
-    samba__format(&t, "%s__%s", layer, part);
+    samba__print(name, sizeof name, "%s__%s", layer, part);
     return samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
 }
 
@@ -8434,10 +8370,9 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
         ? opts->groups : 1;
     if (!c) return NULL;
     if (c % groups) {
-        samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of %s %S cannot be "
-                   "split into groups %d",
-                   name ? name : "NULL", c, x->name, &x->shape, groups);
-        return NULL;
+        return samba__none(samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of "
+                                      "%s %S cannot be split into groups %d", name ? name : "NULL",
+                                      c, x->name, &x->shape, groups));
     }
     samba_shape w_shape = samba_scalar_shape(), b_shape = samba__shape1(o);
     w_shape.ndim = 2 + spatial;
@@ -8485,26 +8420,20 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
 {
-    char buffer[256];
-    samba__text t = samba__text_in(buffer, sizeof buffer);
+    char rate_name[256], seed_name[256];
     if (!x || !samba_ok(x->session)) return NULL;
     samba_session *s = x->session;
     if (!name || !*name || !(p >= 0.0f && p <= 1.0f)) {
-        samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a rate p in "
-                   "0 ... 1", x->name);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a "
+                                      "name, and a rate p in 0 ... 1", x->name));
     }
-    samba__format(&t, "%s__p", name);
-    samba_tensor *rate = samba__argin(s, buffer, SAMBA_F32, p);
-    t = samba__text_in(buffer, sizeof buffer);
-    samba__format(&t, "%s__seed", name);
-    samba_tensor *in[4] = { x, rate, samba__argin(s, buffer, SAMBA_I32, 0.0f),
-                            samba__forward_counter(s) };
+    samba__print(rate_name, sizeof rate_name, "%s__p", name);
+    samba__print(seed_name, sizeof seed_name, "%s__seed", name);
+    samba_tensor *rate = samba__argin(s, rate_name, SAMBA_F32, p);
+    samba_tensor *seed = samba__argin(s, seed_name, SAMBA_I32, 0.0f);
+    samba_tensor *in[4] = { x, rate, seed, samba__forward_counter(s) };
     uint64_t key = samba__stream_key(s->seed, name);
-    int32_t attr[2];
-    uint32_t high = (uint32_t)(key >> 32), low = (uint32_t)key;
-    memcpy(&attr[0], &high, 4);
-    memcpy(&attr[1], &low, 4);
+    const int32_t attr[2] = { (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
     if (!in[1] || !in[2] || !in[3]) return NULL;
     samba__name_next(s, name);
     return samba__emit(s, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
@@ -8640,11 +8569,10 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
     samba__format(&t, "%s%s", o->prefix, name);
     const samba_tensor *other = samba__named(s, buffer);
     if (other && other->role != SAMBA__ARGIN) {
-        samba_fail(s, SAMBA_ENAME, "the optimizer's argin %s and the tensor %s %T %S have one "
-                   "name; rename the "
-                   "tensor or set argin_region_name", buffer, other->name, (int)other->dtype,
-                       &other->shape);
-        return NULL;
+        return samba__none(samba_fail(s, SAMBA_ENAME,
+                                      "the optimizer's argin %s and the tensor %s %T %S have one "
+                                      "name; rename the tensor or set argin_region_name", buffer,
+                                      other->name, (int)other->dtype, &other->shape));
     }
     samba_tensor *argin = samba__argin(s, buffer, SAMBA_F32, value);
     /* a new program, new defaults */
@@ -8725,8 +8653,7 @@ SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o
 
 /* ==== [passes] ================================================================================ */
 
-/* One compilation: the program, then copies of the nodes it needs, rewritten and put in schedule
-   order. */
+/* One compilation: the program, then copies of the nodes it needs, rewritten and scheduled. */
 typedef struct samba__compilation {
     samba_session *session;
     const samba_program *program;
@@ -8750,6 +8677,15 @@ typedef struct samba__compilation {
 /* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
 typedef struct samba__binding_pair { samba_tensor *named, *source; } samba__binding_pair;
 
+SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
+{
+    return p->optims ? &p->optims[i] : &p->optim;
+}
+SAMBA__FN int32_t samba__n_optims(const samba_program *p)
+{
+    return p->optims ? p->n_optims : p->optim.kind ? 1 : 0;
+}
+
 /* What a tensor was replaced by. */
 SAMBA__FN samba_tensor *samba__final(samba_tensor *t)
 {
@@ -8762,15 +8698,25 @@ SAMBA__FN samba__node *samba__producer_of(const samba__compilation *c, const sam
     return t && t->id < c->n_tensors ? c->producer[t->id] : NULL;
 }
 
-/* Takes copies of the nodes that lead to an output, a gradient or a state update of the
-   compiler's. */
+/* A node of the compilation's own, with n_in inputs. */
+SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
+{
+    samba__node *n = (samba__node *)samba__temp(s, 1, sizeof *n);
+    if (!n) return NULL;
+    n->n_in = n_in;
+    n->in = (samba_tensor **)samba__temp(s, n_in, sizeof *n->in);
+    n->attr = (int32_t *)samba__temp(s, SAMBA_MAX_ATTR, sizeof *n->attr);
+    return n->in && n->attr ? n : NULL;
+}
+
+/* Takes copies of the nodes that lead to an output, a gradient or an update by the compiler. */
 SAMBA__FN bool samba__collect_live(samba__compilation *c)
 {
     samba_session *s = c->session;
     int32_t n = samba__n_nodes(s);
-    bool *needed = (bool *)samba__temp(s, (size_t)c->n_tensors);
-    c->nodes = (samba__node **)samba__temp(s, (size_t)(n + c->n_pairs + 1) * sizeof *c->nodes);
-    c->producer = (samba__node **)samba__temp(s, (size_t)(c->n_tensors + 1) * sizeof *c->producer);
+    bool *needed = (bool *)samba__temp(s, c->n_tensors, sizeof *needed);
+    c->nodes = (samba__node **)samba__temp(s, n + c->n_pairs, sizeof *c->nodes);
+    c->producer = (samba__node **)samba__temp(s, c->n_tensors, sizeof *c->producer);
     if (!needed || !c->nodes || !c->producer) return false;
     for (int32_t i = 0; i < c->n_pairs; i++) needed[c->pairs[i].source->id] = true;
     for (int32_t i = 0; i < c->n_tensors; i++) s->tensors[i]->same_as = NULL;
@@ -8786,28 +8732,16 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
         }
     }
     for (int32_t i = 0; i < n; i++) {
-        samba__node *node = s->nodes[i], *copy;
+        const samba__node *node = s->nodes[i];
         if (!node->live) continue;
-        copy = (samba__node *)samba__temp(s, sizeof *copy);
+        samba__node *copy = samba__temp_node(s, node->n_in), own;
         if (!copy) return false;
-        *copy = *node;
-        copy->in = (samba_tensor **)samba__temp(s, (size_t)(node->n_in + 1) * sizeof *copy->in);
-        copy->attr = (int32_t *)samba__temp(s, SAMBA_MAX_ATTR * sizeof *copy->attr);
-        if (!copy->in || !copy->attr) return false;
+        own = *copy, *copy = *node, copy->in = own.in, copy->attr = own.attr;
         memcpy(copy->in, node->in, (size_t)node->n_in * sizeof *copy->in);
         memcpy(copy->attr, node->attr, (size_t)node->n_attr * sizeof *copy->attr);
         c->nodes[c->n_nodes++] = copy;
         for (int32_t o = 0; o < copy->n_out; o++) c->producer[copy->out[o]->id] = copy;
     }
-    return true;
-}
-
-/* The only value of a constant scalar or tensor made by full. */
-SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t, float *value)
-{
-    const samba__node *n = samba__producer_of(c, t);
-    if (!n || n->op != &samba__op_table[SAMBA__OP_full]) return false;
-    *value = samba_attr_float(n->attr[0]);
     return true;
 }
 
@@ -8818,13 +8752,18 @@ SAMBA__FN samba__node *samba__made_by(const samba__compilation *c, const samba_t
     return n && n->op == &samba__op_table[op] ? n : NULL;
 }
 
+/* The only value of a constant scalar or tensor made by full. */
+SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t, float *value)
+{
+    const samba__node *n = samba__made_by(c, t, SAMBA__OP_full);
+    if (n) *value = samba_attr_float(n->attr[0]);
+    return n != NULL;
+}
+
 SAMBA__FN void samba__call_of(const samba__node *n, samba_spec *spec, samba_call *call)
 {
     memset(call, 0, sizeof *call);
-    for (int32_t i = 0; i < n->n_in; i++) {
-        if (n->in[i]) spec[i] = samba__spec_of(n->in[i]);
-        else memset(&spec[i], 0, sizeof spec[i]), spec[i].shape.ndim = -1;
-    }
+    for (int32_t i = 0; i < n->n_in; i++) spec[i] = samba__spec_of(n->in[i]);
     call->in = spec, call->n_in = n->n_in;
     call->attr = n->attr, call->n_attr = n->n_attr;
 }
@@ -8879,15 +8818,12 @@ SAMBA__FN samba_tensor *samba__mul_to_scale(samba__compilation *c, samba__node *
     float value;
     for (int32_t i = 0; i < 2; i++) {
         samba_tensor *x = n->in[1 - i];
-        if (!samba__is_full(c, n->in[i], &value)
-            || !samba__same_shape(&x->shape, &n->out[0]->shape)
-                || x->dtype != n->out[0]->dtype) continue;
+        if (!samba__is_full(c, n->in[i], &value) || !samba__same_shape(&x->shape, &n->out[0]->shape)
+            || x->dtype != n->out[0]->dtype) continue;
         if (value == 1.0f) return x;
         n->op = &samba__op_table[SAMBA__OP_scale];
-        n->in[0] = x;
-        n->n_in = 1;
-        n->attr[0] = samba_float_attr(value);
-        n->n_attr = 1;
+        n->in[0] = x, n->n_in = 1;
+        n->attr[0] = samba_float_attr(value), n->n_attr = 1;
         return n->out[0];
     }
     return NULL;
@@ -8926,8 +8862,7 @@ static const samba__rewrite samba__rewrites[] = {
     { SAMBA__OP_matmul, "transposes into matmul", samba__matmul_permuted }
 };
 
-/* An elementwise op stretches its inputs itself: reads expand's input where the result stays the
-   same. */
+/* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
 SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
 {
     for (int32_t i = 0; i < n->n_in && n->op->work == samba__map_work
@@ -8966,8 +8901,7 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     n->op->kernel(&a);
     n->op = &samba__op_table[SAMBA__OP_full];
     n->n_in = 0;
-    n->n_attr = 1;
-    n->attr[0] = samba_float_attr(result);
+    n->attr[0] = samba_float_attr(result), n->n_attr = 1;
 }
 
 SAMBA__FN uint64_t samba__node_key(const samba__node *n)
@@ -8988,41 +8922,33 @@ SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
 }
 
 /* Replaces a node by an equal earlier one; enters it into the table otherwise. */
-SAMBA__FN bool samba__merge_equal(samba__node *n, samba__node **table, uint64_t mask)
+SAMBA__FN void samba__merge_equal(samba__node *n, samba__node **table, uint64_t mask)
 {
-    for (uint64_t i = samba__node_key(n) & mask;; i = (i + 1) & mask) {
-        if (!table[i]) {
-            table[i] = n;
-            return false;
-        }
-        if (!samba__same_call(n, table[i])) continue;
-        for (int32_t o = 0; o < n->n_out; o++) n->out[o]->same_as = table[i]->out[o];
-        return true;
-    }
+    uint64_t i = samba__node_key(n) & mask;
+    while (table[i] && !samba__same_call(n, table[i])) i = (i + 1) & mask;
+    for (int32_t o = 0; table[i] && o < n->n_out; o++) n->out[o]->same_as = table[i]->out[o];
+    if (!table[i]) table[i] = n;
 }
 
 /* Once over the nodes in order: rewrites, constant folding, common subexpressions. */
 SAMBA__FN bool samba__simplify(samba__compilation *c)
 {
-    uint64_t mask = 1;
-    while (mask < (uint64_t)c->n_nodes * 2) mask *= 2;
-    samba__node **table = (samba__node **)samba__temp(c->session, (size_t)mask * sizeof *table);
+    int32_t size = 1;
+    while (size < c->n_nodes * 2) size *= 2;
+    samba__node **table = (samba__node **)samba__temp(c->session, size, sizeof *table);
     if (!table) return false;
     for (int32_t i = 0; i < c->n_nodes; i++) {
         samba__node *n = c->nodes[i];
         for (int32_t k = 0; k < n->n_in; k++) n->in[k] = samba__final(n->in[k]);
-        if (c->program->level != SAMBA_O0) {
-            for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
-                if (n->op != &samba__op_table[samba__rewrites[r].op]) continue;
-                samba_tensor *y = samba__rewrites[r].apply(c, n);
-                if (y && y != n->out[0]) n->out[0]->same_as = y;
-            }
-            samba__skip_expands(c, n);
-            samba__fold_constants(c, n);
+        if (c->program->level == SAMBA_O0) continue;
+        for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
+            if (n->op != &samba__op_table[samba__rewrites[r].op]) continue;
+            samba_tensor *y = samba__rewrites[r].apply(c, n);
+            if (y && y != n->out[0]) n->out[0]->same_as = y;
         }
-        if (!n->out[0]->same_as && c->program->level != SAMBA_O0) {
-            samba__merge_equal(n, table, mask - 1);
-        }
+        samba__skip_expands(c, n);
+        samba__fold_constants(c, n);
+        if (!n->out[0]->same_as) samba__merge_equal(n, table, (uint64_t)size - 1);
     }
     return true;
 }
@@ -9031,24 +8957,18 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
 SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *from, samba_tensor *to,
                                         const char *graph)
 {
-    samba__node *n = (samba__node *)samba__temp(c->session, sizeof *n);
+    samba__node *n = samba__temp_node(c->session, 1);
     if (!n) return NULL;
     n->op = &samba__op_table[SAMBA__OP_reshape];
-    n->name = to->name;
-    n->in = (samba_tensor **)samba__temp(c->session, sizeof *n->in);
-    n->attr = (int32_t *)samba__temp(c->session, SAMBA_MAX_ATTR * sizeof *n->attr);
-    if (!n->in || !n->attr) return NULL;
-    n->in[0] = from, n->out[0] = to;
-    n->n_in = n->n_out = 1;
+    n->name = to->name, n->graph = graph;
+    n->in[0] = from, n->out[0] = to, n->n_out = 1;
     n->n_attr = to->shape.ndim;
     memcpy(n->attr, to->shape.dim, sizeof to->shape.dim);
     n->section = to->role == SAMBA__GRADIENT ? SAMBA_BCKWD : SAMBA_FWD;
-    n->graph = graph;
     return n;
 }
 
-/* Lets each value be computed where its name says it is stored; copies it there if it has another
-   home. */
+/* Lets each value be computed where its name is stored; copies it if it has another home. */
 SAMBA__FN bool samba__bind(samba__compilation *c)
 {
     for (int32_t i = 0; i < c->n_pairs; i++) {
@@ -9078,8 +8998,7 @@ SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph
     for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
         for (int32_t i = 0; i < c->n_nodes; i++) {
             samba__node *node = c->nodes[i];
-            if (!node->live || node->section != type || node->graph != graph) continue;
-            sorted[n++] = node;
+            if (node->live && node->section == type && node->graph == graph) sorted[n++] = node;
         }
     }
     return n;
@@ -9088,16 +9007,14 @@ SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph
 /* Drops the nodes that nobody reads any more, and sorts the rest. */
 SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
 {
-    bool *needed = (bool *)samba__temp(c->session, (size_t)c->n_tensors + 1);
-    samba__node **sorted = (samba__node **)samba__temp(c->session,
-                                                       (size_t)(c->n_nodes + 1) * sizeof *sorted);
+    bool *needed = (bool *)samba__temp(c->session, c->n_tensors, sizeof *needed);
+    samba__node **sorted = (samba__node **)samba__temp(c->session, c->n_nodes, sizeof *sorted);
     int32_t n = 0;
     if (!needed || !sorted) return false;
     for (int32_t i = 0; i < c->n_pairs; i++) needed[samba__final(c->pairs[i].source)->id] = true;
     for (int32_t i = c->n_nodes - 1; i >= 0; i--) {
         samba__node *node = c->nodes[i];
-        node->live = !node->out[0]->same_as && node->id >= c->first_generated
-            && node->op->flags >> 8;
+        node->live = node->id >= c->first_generated && node->op->flags >> 8;
         for (int32_t o = 0; o < node->n_out; o++) {
             node->live = node->live || needed[node->out[o]->id];
         }
@@ -9159,8 +9076,7 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, const char *
     q->bytes = samba__spec_bytes(spec);
     q->first = q->last = -1;
     q->region = role == SAMBA__TEMP || role == SAMBA__SCRATCH ? SAMBA__REGION_ARENA
-              : role == SAMBA__INPUT || role == SAMBA__OUTPUT ? SAMBA__REGION_IO
-                  : SAMBA__REGION_STATE;
+        : role == SAMBA__INPUT || role == SAMBA__OUTPUT ? SAMBA__REGION_IO : SAMBA__REGION_STATE;
     return p->n_places++;
 }
 
@@ -9234,10 +9150,9 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
         int32_t in = p->place_of[n->in[0]->id], out = p->place_of[n->out[0]->id];
         int32_t base = p->places[in].alias >= 0 ? p->places[in].alias : in;
         samba__place *x = &p->places[base], *y = &p->places[out];
-        bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0
-            && x->last == i && y->first == i
-                    && x->bytes == y->bytes
-                        && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
+        bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
+            && y->first == i && x->bytes == y->bytes
+            && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
         for (int32_t k = 1; fits && k < n->n_in; k++) {
             int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : -1;
             int32_t other_base = other >= 0 && p->places[other].alias >= 0 ? p->places[other].alias
@@ -9261,31 +9176,26 @@ SAMBA__FN int samba__by_size(const void *a, const void *b)
 
 /* Largest first, each into the smallest gap among the ones it lives together with; `placed` stays
    sorted by offset. Greedy by size: Pisarchyk, Lee, "Efficient memory management for deep neural
-   net " "inference", 2020. */
-SAMBA__FN uint64_t samba__best_gap(const samba__storage *b, samba__storage *const *placed,
-                                   int32_t n)
+   net inference", 2020. */
+SAMBA__FN uint64_t samba__best_gap(const samba__storage *b, const samba__storage *placed, int32_t n)
 {
     uint64_t best = 0, best_size = ~(uint64_t)0, end = 0;
-    bool found = false;
-    for (int32_t i = 0; i < n; i++) {
-        const samba__storage *p = placed[i];
+    for (int32_t i = 0; i < n && best_size > b->bytes; i++) {
+        const samba__storage *p = &placed[i];
         if (p->last < b->first || b->last < p->first) continue;
         if (p->offset > end && p->offset - end >= b->bytes && p->offset - end < best_size) {
             best = end, best_size = p->offset - end;
-            found = true;
         }
         if (p->offset + p->bytes > end) end = p->offset + p->bytes;
     }
-    return found ? best : end;
+    return best_size == ~(uint64_t)0 ? end : best;
 }
 
 SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
 {
-    samba__storage *all = (samba__storage *)samba__temp(s, (size_t)(p->n_places + 1) * sizeof *all);
-    samba__storage **placed = (samba__storage **)samba__temp(s,
-                                                             (size_t)(p->n_places
-                                                                     + 1) * sizeof *placed);
-    int32_t *of = (int32_t *)samba__temp(s, (size_t)(p->n_places + 1) * sizeof *of), n = 0, m = 0;
+    samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
+    samba__storage *placed = (samba__storage *)samba__temp(s, p->n_places, sizeof *placed);
+    int32_t *of = (int32_t *)samba__temp(s, p->n_places, sizeof *of), n = 0;
     if (!all || !placed || !of) return false;
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
@@ -9293,31 +9203,25 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
         if (q->storage == i) {
             of[i] = n;
             all[n].id = i, all[n].first = q->first, all[n].last = q->last;
-            all[n++].bytes = (q->bytes + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
+            all[n++].bytes = samba__align_bytes(q->bytes);
         } else if (all[of[q->storage]].last < q->last) {
             all[of[q->storage]].last = q->last;
         }
     }
     qsort(all, (size_t)n, sizeof *all, samba__by_size);
     for (int32_t i = 0; i < n; i++) {
-        int32_t at = m++;
-        all[i].offset = samba__best_gap(&all[i], placed, at);
-        for (; at > 0 && placed[at - 1]->offset > all[i].offset; at--) placed[at] = placed[at - 1];
-        placed[at] = &all[i];
-        p->places[all[i].id].offset = all[i].offset;
-        if (all[i].offset + all[i].bytes > p->region[SAMBA__REGION_ARENA]) {
-            p->region[SAMBA__REGION_ARENA] = all[i].offset + all[i].bytes;
-        }
+        samba__storage *b = &all[i];
+        int32_t at = i;
+        uint64_t end = (b->offset = samba__best_gap(b, placed, i)) + b->bytes;
+        for (; at > 0 && placed[at - 1].offset > b->offset; at--) placed[at] = placed[at - 1];
+        placed[at] = *b;
+        p->places[b->id].offset = b->offset;
+        if (end > p->region[SAMBA__REGION_ARENA]) p->region[SAMBA__REGION_ARENA] = end;
     }
     for (int32_t i = 0; i < p->n_places; i++) {
-        samba__place *q = &p->places[i];
-        if (q->region == SAMBA__REGION_ARENA && q->alias < 0) {
-            q->offset = p->places[q->storage].offset;
-        }
-    }
-    for (int32_t i = 0; i < p->n_places; i++) {
-        samba__place *q = &p->places[i];
-        if (q->alias >= 0) q->offset = p->places[q->alias].offset;
+        samba__place *q = &p->places[i], *base = q->alias < 0 ? q : &p->places[q->alias];
+        if (base->region == SAMBA__REGION_ARENA) q->offset = p->places[base->storage].offset;
+        else q->offset = base->offset;
     }
     return true;
 }
@@ -9342,24 +9246,28 @@ SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan 
             && q->tensor->batch_dim >= 0;
         q->offset = p->region[q->region];
         uint64_t bytes = q->bytes * (q->windowed ? (uint64_t)c->microbatches : 1);
-        p->region[q->region] += (bytes + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
+        p->region[q->region] += samba__align_bytes(bytes);
     }
 }
 
-/* The most bytes that any plan needs: the sum of what is alive at one node. */
-SAMBA__FN void samba__measure_bound(const samba__compilation *c, samba__plan *p)
+/* The fewest bytes that any plan needs: the most that is alive at one node, from what comes to life
+   and what has died there. What takes over in place counts from the node after. */
+SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
 {
-    for (int32_t i = 0; i < c->n_nodes; i++) {
-        uint64_t live = 0;
-        for (int32_t k = 0; k < p->n_places; k++) {
-            const samba__place *q = &p->places[k];
-            if (q->region != SAMBA__REGION_ARENA || q->alias >= 0 || q->first > i || q->last < i) {
-                continue;
-            }
-            if (q->storage == k || q->first != i) live += q->bytes;
-        }
+    uint64_t *change = (uint64_t *)samba__temp(c->session, c->n_nodes + 1, sizeof *change),
+        live = 0;
+    for (int32_t k = 0; change && k < p->n_places; k++) {
+        const samba__place *q = &p->places[k];
+        int32_t from = q->storage == k ? q->first : q->first + 1;
+        if (q->region != SAMBA__REGION_ARENA || q->alias >= 0 || from > q->last) continue;
+        change[from] += q->bytes;
+        change[q->last + 1] -= q->bytes;
+    }
+    for (int32_t i = 0; change && i < c->n_nodes; i++) {
+        live += change[i];
         if (live > p->lower_bound) p->lower_bound = live;
     }
+    return change != NULL;
 }
 
 /* Sections: ranges of one type. -o0 makes one for each op, -o1 cuts when the working set outgrows
@@ -9368,8 +9276,7 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
 {
     samba_opt_level level = c->program->level;
     int64_t budget = c->program->sram_bytes ? c->program->sram_bytes : (int64_t)1 << 20, used = 0;
-    p->sections = (samba__section_plan *)samba__temp(c->session,
-                                            (size_t)(c->n_nodes + 1) * sizeof *p->sections);
+    p->sections = (samba__section_plan *)samba__temp(c->session, c->n_nodes, sizeof *p->sections);
     if (!p->sections) return false;
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
@@ -9405,14 +9312,9 @@ SAMBA__FN int samba__by_address(const void *a, const void *b)
 /* Numbers the places by address: the order in which a PEF lists its symbols. */
 SAMBA__FN samba__place **samba__sort_places(samba_session *s, samba__plan *p)
 {
-    samba__place **sorted = (samba__place **)samba__temp(s,
-                                                         (size_t)(p->n_places
-                                                                 + 1) * sizeof *sorted);
+    samba__place **sorted = (samba__place **)samba__temp(s, p->n_places, sizeof *sorted);
     if (!sorted) return NULL;
-    for (int32_t i = 0; i < p->n_places; i++) {
-        sorted[i] = &p->places[i];
-        p->places[i].index = i;
-    }
+    for (int32_t i = 0; i < p->n_places; i++) sorted[i] = &p->places[i], sorted[i]->index = i;
     qsort(sorted, (size_t)p->n_places, sizeof *sorted, samba__by_address);
     for (int32_t i = 0; i < p->n_places; i++) sorted[i]->index = i;
     return sorted;
@@ -9422,11 +9324,9 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
     memset(p, 0, sizeof *p);
-    p->places = (samba__place *)samba__temp(s,
-                                            (size_t)(c->n_tensors + c->n_nodes
-                                                     + 1) * sizeof *p->places);
-    p->place_of = (int32_t *)samba__temp(s, (size_t)(c->n_tensors + 1) * sizeof *p->place_of);
-    p->scratch_of = (int32_t *)samba__temp(s, (size_t)(c->n_nodes + 1) * sizeof *p->scratch_of);
+    p->places = (samba__place *)samba__temp(s, c->n_tensors + c->n_nodes, sizeof *p->places);
+    p->place_of = (int32_t *)samba__temp(s, c->n_tensors, sizeof *p->place_of);
+    p->scratch_of = (int32_t *)samba__temp(s, c->n_nodes, sizeof *p->scratch_of);
     if (!p->places || !p->place_of || !p->scratch_of) return false;
     for (int32_t i = 0; i < c->n_tensors; i++) p->place_of[i] = -1;
     if (!samba__find_places(c, p)) return false;
@@ -9438,16 +9338,16 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
     }
     samba__share_in_place(c, p);
     samba__place_persistent(c, p);
-    if (!samba__place_arena(s, p) || !samba__cut_sections(c, p)) return false;
-    samba__measure_bound(c, p);
+    if (!samba__place_arena(s, p) || !samba__cut_sections(c, p) || !samba__measure_bound(c, p)) {
+        return false;
+    }
     if (c->program->mapping != SAMBA_MAPPING_SPATIAL || !c->program->sram_bytes) return true;
     uint64_t needed = 0;
     for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) needed += p->region[r];
-    return needed <= (uint64_t)c->program->sram_bytes ? true
-         : samba_fail(s, SAMBA_ERANGE, "mapping spatial keeps everything on chip: %l bytes are "
-                      "needed, sram_bytes is %l; use "
-                      "mapping section or a smaller batch", (int64_t)needed,
-                          c->program->sram_bytes);
+    return needed <= (uint64_t)c->program->sram_bytes
+        || samba_fail(s, SAMBA_ERANGE, "mapping spatial keeps everything on chip: %l bytes are "
+                      "needed, sram_bytes is %l; use mapping section or a smaller batch",
+                      (int64_t)needed, c->program->sram_bytes);
 }
 
 /* ==== [pef-write] ============================================================================= */
@@ -9497,123 +9397,117 @@ SAMBA__FN bool samba__ends_with(const char *text, const char *end)
     return n >= m && !memcmp(text + n - m, end, m);
 }
 
-SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__compilation *c,
-                                   const samba__plan *p, uint8_t *r, const samba__place *q)
+SAMBA__FN uint32_t samba__argin_kind(const char *name)
+{
+    if (samba__ends_with(name, "__p")) return SAMBA__ARGIN_RATE;
+    return samba__ends_with(name, "__seed") ? SAMBA__ARGIN_SEED : SAMBA__ARGIN_OTHER;
+}
+
+/* The record p of the symbol that place q becomes: the inverse of samba__symbol_at. */
+SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, uint8_t *p,
+                                   const samba__place *q)
 {
     bool forever = q->region != SAMBA__REGION_ARENA;
-    samba__put32(r, samba__write_string(w, q->name));
-    r[4] = (uint8_t)q->role;
-    r[5] = (uint8_t)q->spec.dtype;
-    r[6] = (uint8_t)q->spec.shape.ndim;
-    r[7] = (uint8_t)q->region;
-    for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++) {
-        samba__put32(r + 8 + 4 * d, d < q->spec.shape.ndim ? (uint32_t)q->spec.shape.dim[d] : 0);
+    samba__symbol s;
+    memset(&s, 0, sizeof s);
+    s.name = samba__write_string(w, q->name);
+    s.role = (uint8_t)q->role, s.region = (uint8_t)q->region, s.offset = q->offset;
+    s.first = forever ? 0 : (uint32_t)q->first;
+    s.last = forever ? SAMBA__FOREVER : (uint32_t)q->last;
+    s.alias = q->alias < 0 ? 0 : (uint32_t)plan->places[q->alias].index + 1;
+    s.grad = q->grad < 0 ? 0 : (uint32_t)plan->places[q->grad].index + 1;
+    s.batch_dim = (uint8_t)(q->tensor && forever ? q->tensor->batch_dim + 1 : 0);
+    s.windowed = q->windowed;
+    s.mem_type = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
+    s.argin = q->role == SAMBA__ARGIN ? samba__argin_kind(q->name) : 0;
+#define X8(field, at) p[at] = s.field;
+#define X32(field, at) samba__put32(p + at, s.field);
+#define X64(field, at) samba__put64(p + at, s.field);
+    SAMBA__SYMBOL_FIELDS(X8, X32, X64)
+#undef X8
+#undef X32
+#undef X64
+    p[5] = (uint8_t)q->spec.dtype, p[6] = (uint8_t)q->spec.shape.ndim;
+    for (int32_t d = 0; d < q->spec.shape.ndim; d++) {
+        samba__put32(p + 8 + 4 * d, (uint32_t)q->spec.shape.dim[d]);
     }
-    samba__put64(r + 40, q->offset);
-    samba__put32(r + 56, forever ? 0 : (uint32_t)q->first);
-    samba__put32(r + 60, forever ? SAMBA__FOREVER : (uint32_t)q->last);
-    samba__put32(r + 64, q->alias < 0 ? 0 : (uint32_t)p->places[q->alias].index + 1);
-    samba__put32(r + 68, q->grad < 0 ? 0 : (uint32_t)p->places[q->grad].index + 1);
-    r[72] = (uint8_t)(q->tensor && forever ? q->tensor->batch_dim + 1 : 0);
-    r[73] = q->windowed;
-    r[74] = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
-    if (q->role == SAMBA__ARGIN) {
-        samba__put32(r + 76, samba__ends_with(q->name, "__p") ? SAMBA__ARGIN_RATE
-                           : samba__ends_with(q->name, "__seed") ? SAMBA__ARGIN_SEED
-                               : SAMBA__ARGIN_OTHER);
-    }
-    (void)c;
+}
+
+/* 1 + the number of the symbol that holds t. */
+SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
+{
+    return (uint32_t)p->places[p->place_of[t->id]].index + 1;
 }
 
 SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
                                  const samba__plan *p, uint8_t *r, int32_t i)
 {
     const samba__node *n = c->nodes[i];
+    int32_t scratch = p->scratch_of[i];
     samba__put32(r, n->op->wire);
-    r[4] = (uint8_t)n->n_in;
-    r[5] = (uint8_t)n->n_out;
-    r[6] = (uint8_t)n->n_attr;
+    r[4] = (uint8_t)n->n_in, r[5] = (uint8_t)n->n_out, r[6] = (uint8_t)n->n_attr;
     samba__put32(r + 8, samba__write_string(w, n->name));
     samba__put32(r + 12, w->n_words);
-    samba__put32(r + 16, p->scratch_of[i] < 0 ? 0
-                 : (uint32_t)p->places[p->scratch_of[i]].index + 1);
+    samba__put32(r + 16, scratch < 0 ? 0 : (uint32_t)p->places[scratch].index + 1);
     for (int32_t k = 0; k < n->n_in; k++) {
-        samba__write_word(w, n->in[k] ? (uint32_t)p->places[p->place_of[n->in[k]->id]].index + 1
-                          : 0);
+        samba__write_word(w, n->in[k] ? samba__symbol_of(p, n->in[k]) : 0);
     }
-    for (int32_t o = 0; o < n->n_out; o++) {
-        samba__write_word(w, (uint32_t)p->places[p->place_of[n->out[o]->id]].index + 1);
-    }
+    for (int32_t o = 0; o < n->n_out; o++) samba__write_word(w, samba__symbol_of(p, n->out[o]));
     for (int32_t k = 0; k < n->n_attr; k++) samba__write_word(w, (uint32_t)n->attr[k]);
 }
 
-/* Line i of the description that a later load compares: traced calls, then outputs, losses,
-   optimizers. False after the last line. Lines up to *n_graph describe the graph alone. */
-SAMBA__FN bool samba__trace_line(const samba__compilation *c, int32_t i, samba__text *t,
-                                 bool *graph)
+/* The description that a later load compares, line by line: traced calls, then outputs, losses,
+   parameters with their optimizers, microbatches. */
+typedef struct samba__trace {
+    int32_t node;                       /* the next to look at */
+    int32_t rest;                       /* lines given after those of the nodes */
+} samba__trace;
+
+/* The next line; false after the last one. */
+SAMBA__FN bool samba__trace_line(const samba__compilation *c, samba__trace *at, samba__text *t)
 {
     static const char *const kinds[] = { "none", "SGD", "AdamW", "Adam" };
-    samba_session *s = c->session;
-    *graph = true;
-    for (int32_t k = 0; k < samba__n_nodes(s); k++) {
-        if (s->nodes[k]->generated || s->nodes[k]->eager || i-- > 0) continue;
-        if (s->nodes[k]->graph) samba__format(t, "%s: ", s->nodes[k]->graph);
-        samba__put_call(t, s->nodes[k]);
+    const samba_session *s = c->session;
+    while (at->node < samba__n_nodes(s)) {
+        const samba__node *n = s->nodes[at->node++];
+        if (n->generated || n->eager) continue;
+        if (n->graph) samba__format(t, "%s: ", n->graph);
+        samba__put_call(t, n);
         return true;
     }
-    *graph = false;
-    if (i < c->n_outputs) {
-        samba__format(t, "output %s", c->outputs[i]->name);
-        return true;
+    int32_t output = at->rest++, loss = output - c->n_outputs, param = loss - c->n_losses;
+    if (output < c->n_outputs) {
+        samba__format(t, "output %s", c->outputs[output]->name);
+    } else if (loss < c->n_losses) {
+        samba__format(t, "loss %s", c->losses[loss]->name);
+    } else if (param < c->n_params) {
+        int32_t k = c->param_optim[param];
+        const samba_optim *o = k < 0 ? NULL : samba__optim_at(c->program, k);
+        samba__format(t, "parameter %s: optimizer %d %s%s%s", c->params[param]->name, k,
+                      kinds[o ? o->kind : 0], o && o->momentum != 0.0f ? " momentum" : "",
+                      o && o->max_grad_norm > 0.0f ? " clipped" : "");
+    } else if (param == c->n_params) {
+        samba__format(t, "microbatches %d%s", c->microbatches,
+                      c->program->inference ? " inference" : "");
     }
-    i -= c->n_outputs;
-    if (i < c->n_losses) {
-        samba__format(t, "loss %s", c->losses[i]->name);
-        return true;
-    }
-    i -= c->n_losses;
-    if (i < c->n_params) {
-        const samba_optim *o = c->param_optim[i] < 0 ? NULL : c->program->optims
-            ? &c->program->optims[c->param_optim[i]] : &c->program->optim;
-        samba__format(t, "parameter %s: optimizer %d %s%s%s", c->params[i]->name,
-                      c->param_optim[i], kinds[o ? o->kind : 0],
-                      o && o->momentum != 0.0f ? " momentum" : "", o && o->max_grad_norm > 0.0f
-                          ? " clipped" : "");
-        return true;
-    }
-    i -= c->n_params;
-    if (i > 0) return false;
-    samba__format(t, "microbatches %d%s", c->microbatches, c->program->inference ? " inference"
-                  : "");
-    return true;
+    return param <= c->n_params;
 }
 
 #define SAMBA__LINE 2048
 
-SAMBA__FN size_t samba__trace_size(const samba__compilation *c)
+/* Writes all lines to `to`, unless it is NULL; returns their size. */
+SAMBA__FN size_t samba__write_trace(const samba__compilation *c, char *to)
 {
     char line[SAMBA__LINE];
-    size_t size = 1;
-    bool graph;
-    for (int32_t i = 0;; i++) {
-        samba__text t = samba__text_in(line, sizeof line);
-        if (!samba__trace_line(c, i, &t, &graph)) return size;
+    samba__trace at = { 0, 0 };
+    samba__text t = samba__text_in(line, sizeof line);
+    size_t size = 0;
+    for (; samba__trace_line(c, &at, &t); t = samba__text_in(line, sizeof line)) {
+        if (to) memcpy(to + size, line, t.len), to[size + t.len] = '\n';
         size += t.len + 1;
     }
-}
-
-SAMBA__FN void samba__write_trace(const samba__compilation *c, char *at)
-{
-    char line[SAMBA__LINE];
-    bool graph;
-    for (int32_t i = 0;; i++) {
-        samba__text t = samba__text_in(line, sizeof line);
-        if (!samba__trace_line(c, i, &t, &graph)) break;
-        memcpy(at, line, t.len);
-        at += t.len;
-        *at++ = '\n';
-    }
-    *at = 0;
+    if (to) to[size] = 0;
+    return size + 1;
 }
 
 SAMBA__FN void samba__seal(uint8_t *bytes, size_t size)
@@ -9642,7 +9536,7 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
 {
     samba_session *s = c->session;
     samba__place **sorted = samba__sort_places(s, p);
-    size_t strings = 0, words = 0, trace = samba__trace_size(c);
+    size_t strings = 0, words = 0, trace = samba__write_trace(c, NULL);
     for (int32_t i = 0; i < p->n_places; i++) strings += strlen(p->places[i].name) + 1;
     for (int32_t i = 0; i < c->n_nodes; i++) {
         strings += strlen(c->nodes[i]->name) + 1;
@@ -9652,31 +9546,26 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
         const char *graph = p->sections[i].graph;
         if (graph && (i == 0 || p->sections[i - 1].graph != graph)) strings += strlen(graph) + 1;
     }
-    size_t symbols_at = SAMBA__PEF_HEADER,
-        nodes_at = symbols_at + (size_t)p->n_places * SAMBA__PEF_SYMBOL;
-    size_t sections_at = nodes_at + (size_t)c->n_nodes * SAMBA__PEF_NODE;
-    size_t words_at = sections_at + (size_t)p->n_sections * SAMBA__PEF_SECTION,
-        strings_at = words_at + words * 4;
     if (!strings) strings = 1;
+    size_t nodes_at = SAMBA__PEF_HEADER + (size_t)p->n_places * SAMBA__PEF_SYMBOL;
+    size_t sections_at = nodes_at + (size_t)c->n_nodes * SAMBA__PEF_NODE;
+    size_t words_at = sections_at + (size_t)p->n_sections * SAMBA__PEF_SECTION;
+    size_t strings_at = words_at + words * 4;
     memset(w, 0, sizeof *w);
     w->size = samba__align_size(strings_at + strings + trace);
-    w->bytes = (uint8_t *)samba__temp(s, w->size);
+    w->bytes = (uint8_t *)samba__temp(s, 1, w->size);
     if (!w->bytes || !sorted) return false;
-    w->words = w->bytes + words_at;
-    w->strings = (char *)w->bytes + strings_at;
+    w->words = w->bytes + words_at, w->strings = (char *)w->bytes + strings_at;
+    const uint32_t counts[8] = {        /* from byte 32 on */
+        (uint32_t)p->n_places, (uint32_t)c->n_nodes, (uint32_t)p->n_sections, (uint32_t)words,
+            (uint32_t)strings, (uint32_t)trace, (uint32_t)c->microbatches,
+            c->program->inference ? SAMBA__PEF_INFERENCE : 0 };
     samba__put64(w->bytes, SAMBA__PEF_MAGIC);
     samba__put32(w->bytes + 8, SAMBA__PEF_VERSION);
-    samba__put32(w->bytes + 60, c->program->inference ? SAMBA__PEF_INFERENCE : 0);
-    samba__put32(w->bytes + 32, (uint32_t)p->n_places);
-    samba__put32(w->bytes + 36, (uint32_t)c->n_nodes);
-    samba__put32(w->bytes + 40, (uint32_t)p->n_sections);
-    samba__put32(w->bytes + 44, (uint32_t)words);
-    samba__put32(w->bytes + 48, (uint32_t)strings);
-    samba__put32(w->bytes + 52, (uint32_t)trace);
-    samba__put32(w->bytes + 56, (uint32_t)c->microbatches);
+    for (int i = 0; i < 8; i++) samba__put32(w->bytes + 32 + 4 * i, counts[i]);
     for (int i = 0; i < SAMBA__N_REGIONS; i++) samba__put64(w->bytes + 64 + 8 * i, p->region[i]);
     for (int32_t i = 0; i < p->n_places; i++) {
-        samba__write_symbol(w, c, p, w->bytes + symbols_at + (size_t)i * SAMBA__PEF_SYMBOL,
+        samba__write_symbol(w, p, w->bytes + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL,
                             sorted[i]);
     }
     for (int32_t i = 0; i < c->n_nodes; i++) {
@@ -9881,9 +9770,8 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
             ? c->program->name : "samba",
             c->n_nodes, p->n_sections, p->n_places, (long long)pef_size);
     fprintf(f, "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), "
-            "input and output (HOST) %lld, "
-            "read-only parameters %lld bytes\n", (long long)p->region[0], (long long)p->region[1],
-                (long long)p->lower_bound,
+            "input and output (HOST) %lld, read-only parameters %lld bytes\n",
+            (long long)p->region[0], (long long)p->region[1], (long long)p->lower_bound,
             (long long)p->region[2], (long long)p->region[3]);
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
@@ -9895,7 +9783,7 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
         }
         fprintf(f, "    total %lld flops, %lld bytes moved\n", (long long)flops, (long long)bytes);
     }
-    return !fclose(f) ? true : samba__fail_io(s, "write the log of", c->program->pef);
+    return !fclose(f) || samba__fail_io(s, "write the log of", c->program->pef);
 }
 
 #else /* SAMBA_NO_STDIO: programs live in memory only */
@@ -9942,8 +9830,8 @@ SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
 {
     if (!samba__is_float(t->dtype)) {
         return samba_fail(c->session, SAMBA_EDTYPE, "%s is %T and cannot be a loss; name the "
-                          "losses with program.loss or "
-                          "loss_indices, or compile with inference", t->name, (int)t->dtype);
+                          "losses with program.loss or loss_indices, or compile with inference",
+                          t->name, (int)t->dtype);
     }
     c->losses[c->n_losses++] = t;
     const samba__node *first = c->losses[0]->node, *n = t->node;
@@ -9970,8 +9858,8 @@ SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
     for (int32_t i = 0; i < p->n_loss_indices && i < SAMBA_MAX_OUTPUTS; i++) {
         int32_t k = p->loss_indices[i];
         if (k < 0 || k >= n) {
-            return samba_fail(s, SAMBA_ERANGE, "loss index %d is out of range; there are %d "
-                              "outputs", k, n);
+            return samba_fail(s, SAMBA_ERANGE,
+                              "loss index %d is out of range; there are %d outputs", k, n);
         }
         if (!samba__add_loss(c, p->outputs[k])) return false;
     }
@@ -9979,15 +9867,6 @@ SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
         if (!samba__add_loss(c, c->outputs[i])) return false;
     }
     return true;
-}
-
-SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
-{
-    return p->optims ? &p->optims[i] : &p->optim;
-}
-SAMBA__FN int32_t samba__n_optims(const samba_program *p)
-{
-    return p->optims ? p->n_optims : p->optim.kind ? 1 : 0;
 }
 
 SAMBA__FN int32_t samba__param_index(const samba__compilation *c, const samba_tensor *w)
@@ -10018,8 +9897,8 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     samba_session *s = c->session;
     const samba_program *p = c->program;
     int32_t n = samba__n_tensors(s), rest = -1;
-    c->params = (samba_tensor **)samba__temp(s, (size_t)(n + 1) * sizeof *c->params);
-    c->param_optim = (int32_t *)samba__temp(s, (size_t)(n + 1) * sizeof *c->param_optim);
+    c->params = (samba_tensor **)samba__temp(s, n, sizeof *c->params);
+    c->param_optim = (int32_t *)samba__temp(s, n, sizeof *c->param_optim);
     if (!c->params || !c->param_optim) return false;
     for (int32_t i = 0; i < n && !p->inference; i++) {
         if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
@@ -10048,7 +9927,7 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
             if (c->param_optim[k] >= 0) {
                 return samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a "
                                   "parameter has one optimizer", c->params[k]->name,
-                                      c->param_optim[k], o);
+                                  c->param_optim[k], o);
             }
             c->param_optim[k] = o;
         }
@@ -10138,7 +10017,7 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
 {
     samba_session *s = c->session;
     const samba_optim *d = samba__optim_at(c->program, o);
-    samba_tensor **mine = (samba_tensor **)samba__temp(s, (size_t)(c->n_params + 1) * sizeof *mine);
+    samba_tensor **mine = (samba_tensor **)samba__temp(s, c->n_params, sizeof *mine);
     char region[32];
     samba__text t = samba__text_in(region, sizeof region);
     samba__optimizer opt;
@@ -10165,9 +10044,8 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
 SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
-    c->pairs = (samba__binding_pair *)samba__temp(s,
-                                                  (size_t)(c->n_params + SAMBA_MAX_OUTPUTS
-                                                           + 2) * sizeof *c->pairs);
+    c->pairs = (samba__binding_pair *)samba__temp(s, c->n_params + SAMBA_MAX_OUTPUTS + 1,
+                                                  sizeof *c->pairs);
     if (!c->pairs) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node) {
@@ -10189,10 +10067,9 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     }
     s->generating = false;
     c->n_tensors = samba__n_tensors(s);
-    c->bound = (samba_tensor **)samba__temp(s, (size_t)(c->n_tensors + 1) * sizeof *c->bound);
+    c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
     return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__bind(c)
-        && samba__sweep_and_schedule(c)
-           && samba__make_plan(c, p);
+        && samba__sweep_and_schedule(c) && samba__make_plan(c, p);
 }
 
 /* What the PEF itself carries: constants and the first values of argins. */
@@ -10246,8 +10123,8 @@ SAMBA_API int samba_close(samba_session *s)
 #endif
     samba__unload(s);
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_spec spec = samba__spec_of(s->tensors[i]);
-        if (!s->tensors[i]->borrowed) samba__give(s, s->tensors[i]->data, samba__spec_bytes(&spec));
+        samba_tensor *t = s->tensors[i];
+        if (!t->borrowed) samba__give(s, t->data, samba__host_bytes(t));
     }
     if (s->has_pool) samba__pool_close(&s->pool);
     samba__give(s, s->local, samba__local_bytes(s));
@@ -10291,7 +10168,7 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
 SAMBA__FN bool samba__meet_symbols(samba_session *s)
 {
     const samba__pef *pef = &s->rt->pef;
-    samba_tensor **of = (samba_tensor **)samba__temp(s, (size_t)(pef->n_symbols + 1) * sizeof *of);
+    samba_tensor **of = (samba_tensor **)samba__temp(s, (int32_t)pef->n_symbols, sizeof *of);
     if (!of) return false;
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
@@ -10299,16 +10176,15 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
         samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
         if (!t) return false;
         if (t->dtype != q.spec.dtype || !samba__same_shape(&t->shape, &q.spec.shape)) {
-            return samba_fail(s, SAMBA_EGRAPH, "%s is %T %S here but %T %S in the PEF; compile "
-                              "again", t->name, (int)t->dtype,
-                              &t->shape, (int)q.spec.dtype, &q.spec.shape);
+            return samba_fail(s, SAMBA_EGRAPH,
+                              "%s is %T %S here but %T %S in the PEF; compile again", t->name,
+                              (int)t->dtype, &t->shape, (int)q.spec.dtype, &q.spec.shape);
         }
         bool made = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP
             || t->role == SAMBA__CONSTANT;
         if (t->role != (int32_t)q.role && q.role != SAMBA__OUTPUT && !made) {
             return samba_fail(s, SAMBA_EGRAPH, "%s has another role in the PEF than here (input, "
-                              "parameter, "
-                              "state ...); compile again", t->name);
+                              "parameter, state ...); compile again", t->name);
         }
         t->symbol = (int32_t)i;
         t->batch_dim = (int32_t)q.batch_dim - 1;
@@ -10333,16 +10209,15 @@ SAMBA__FN void samba__push_values(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        samba_spec spec = samba__spec_of(t);
         if (t->symbol < 0) continue;
         samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
-        bool fits = samba__device_size(t) == samba__spec_bytes(&spec);
+        bool fits = samba__device_size(t) == samba__host_bytes(t);
         if (t->data && fits && !q.data) {
-            memcpy(s->rt->data[t->symbol], t->data, samba__spec_bytes(&spec));
+            memcpy(s->rt->data[t->symbol], t->data, samba__host_bytes(t));
         }
         if (t->role == SAMBA__INPUT) t->has_value = t->data != NULL && fits;
         if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) continue;
-        samba__give(s, t->data, samba__spec_bytes(&spec));
+        samba__give(s, t->data, samba__host_bytes(t));
         t->data = NULL;
     }
 }
@@ -10360,20 +10235,25 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
     return true;
 }
 
-/* Takes over the bytes of a PEF and makes it the session's program. */
-SAMBA__FN bool samba__attach(samba_session *s, uint8_t *bytes, size_t size, const char *path)
+/* Proves a PEF, with the session's own ops; the error names the file. */
+SAMBA__FN bool samba__verify(samba_session *s, samba__pef *pef, const uint8_t *bytes, size_t size,
+                             const char *path)
 {
     char why[400];
     samba__text text = samba__text_in(why, sizeof why);
+    memset(pef, 0, sizeof *pef);
+    pef->user_ops = s->user_ops, pef->n_user_ops = samba__n_user_ops(s);
+    return samba__verify_pef(pef, bytes, size, &text)
+        || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
+}
+
+/* Takes over the bytes of a PEF and makes it the session's program. */
+SAMBA__FN bool samba__attach(samba_session *s, uint8_t *bytes, size_t size, const char *path)
+{
     samba__pef pef;
-    memset(&pef, 0, sizeof pef);
-    pef.user_ops = s->user_ops, pef.n_user_ops = samba__n_user_ops(s);
-    if (!samba__verify_pef(&pef, bytes, size, &text)) {
-        samba__give(s, bytes, size);
-        return samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
-    }
-    size_t need = samba__runtime_size(&pef, 0, false, NULL);
-    void *memory = samba__take(s, need);
+    bool fine = samba__verify(s, &pef, bytes, size, path);
+    size_t need = fine ? samba__runtime_size(&pef, 0, false, NULL) : 0;
+    void *memory = fine ? samba__take(s, need) : NULL;
     if (!memory || !samba__pull_values(s)) {
         samba__give(s, memory, need);
         samba__give(s, bytes, size);
@@ -10427,8 +10307,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     bool tracing = s->tracing;
     s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
-        && samba__lower(&c, &plan)
-                && samba__write_tables(&c, &plan, &w);
+        && samba__lower(&c, &plan) && samba__write_tables(&c, &plan, &w);
     s->tracing = tracing;
     s->section = SAMBA_FWD;
     s->generating = false;
@@ -10454,26 +10333,24 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     return fine && samba_ok(s);
 }
 
-/* Compares the PEF's description with this session's, line by line. */
+/* Compares the PEF's description with this session's: whole, or the calls alone. */
 SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
                                  const samba__pef *pef, const char *path, bool whole)
 {
     char mine[SAMBA__LINE], theirs[SAMBA__LINE];
+    samba__trace at = { 0, 0 };
     const char *p = pef->trace;
-    for (int32_t i = 0;; i++) {
-        bool graph = true;
-        samba__text a = samba__text_in(mine, sizeof mine),
-            b = samba__text_in(theirs, sizeof theirs);
-        bool more = samba__trace_line(c, i, &a, &graph);
+    for (;;) {
+        samba__text a = samba__text_in(mine, sizeof mine);
+        samba__text b = samba__text_in(theirs, sizeof theirs);
+        bool more = samba__trace_line(c, &at, &a);
         for (; *p && *p != '\n'; p++) samba__put_char(&b, *p);
         if (*p) p++;
-        if (!graph && !whole) return true;
-        if (!more && !b.len) return true;
+        if ((at.rest && !whole) || (!more && !b.len)) return true;
         if (more && samba__same_text(mine, theirs)) continue;
         return samba_fail(s, SAMBA_EGRAPH, "%s was compiled from another graph. First difference: "
-                          "the PEF has \"%s\", this program "
-                          "has \"%s\". Compile again, or restore the model it was compiled from",
-                              path, b.len ? theirs : "nothing more",
+                          "the PEF has \"%s\", this program has \"%s\". Compile again, or restore "
+                          "the model it was compiled from", path, b.len ? theirs : "nothing more",
                           more ? mine : "nothing more");
     }
 }
@@ -10506,8 +10383,7 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
         memset(&pef, 0, sizeof pef);
         fine = samba__open_pef(&pef, bytes, size, &text)
             ? samba__same_graph(s, &c, &pef, path, program != NULL)
-                                                         : samba_fail(s, SAMBA_EPEF, "%s: %s",
-                                                                 path, why);
+            : samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
     }
     if (fine) fine = samba__attach(s, bytes, size, path);
     else samba__give(s, bytes, size);
@@ -10520,27 +10396,23 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
 SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 {
     if (!samba_ok(s)) return false;
-    return s->rt ? true : samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call "
-                                     "samba_compile or samba_load first", what);
+    return s->rt || samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call samba_compile "
+                               "or samba_load first", what);
 }
 
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
     unsigned types = 0;
     for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_sections; i++) {
-        types |= samba__section_type(&s->rt->pef, i);
+        samba__section q = samba__section_at(&s->rt->pef, i);
+        if (samba__runs_now(s->rt, &q)) types |= q.type;
     }
     return types;
 }
 
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 {
-    unsigned there = 0, missing, first = 1;
-    for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
-        bool mine = !s->rt->graph || samba__section_graph(&s->rt->pef, i) == s->rt->graph;
-        there |= mine ? samba__section_type(&s->rt->pef, i) : 0;
-    }
-    missing = types & ~there;
+    unsigned there = samba_section_types(s), missing = types & ~there, first = 1;
     char list[80];
     samba__text t = samba__text_in(list, sizeof list);
     if (!missing) return true;
@@ -10548,19 +10420,16 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
         if (there & type) samba__format(&t, " %s", samba__type_name(type));
     }
     while (!(missing & first)) first *= 2;
-    return samba_fail(s, SAMBA_EARG, "in samba_run: the program has no section of type %s (%d); it "
-                      "has%s",
-                      samba__type_name(first), (int32_t)first, list);
+    return samba_fail(s, SAMBA_EARG, "in samba_run: the program has no section of type %s (%d); "
+                      "it has%s", samba__type_name(first), (int32_t)first, list);
 }
 
 /* Does a node of the graph that is to run (0: of any) read this symbol? */
 SAMBA__FN bool samba__graph_reads(const samba_runtime *rt, uint32_t symbol)
 {
     for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        const uint8_t *p = rt->pef.sections + (size_t)i * SAMBA__PEF_SECTION;
-        uint32_t first = samba__get32(p + 4), end = first + samba__get32(p + 8);
-        if (rt->graph && samba__section_graph(&rt->pef, i) != rt->graph) continue;
-        for (uint32_t node = first; node < end; node++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        for (uint32_t node = q.first; samba__runs_now(rt, &q) && node < q.end; node++) {
             samba__call_record r = samba__record_at(&rt->pef, node);
             for (int32_t k = 0; k < r.n_in; k++) {
                 if (samba__word(&r, k) == symbol + 1) return true;
@@ -10582,8 +10451,8 @@ SAMBA__FN bool samba__check_ready(samba_session *s)
         all = all && s->rt->graph == 0;
         if (!samba__graph_reads(s->rt, (uint32_t)t->symbol)) continue;
         return samba_fail(s, SAMBA_ESTATE, "in samba_run: input %s %T %S was never given a value; "
-                          "call samba_write(%s, ...) first",
-                          t->name, (int)t->dtype, &t->shape, t->name);
+                          "call samba_write(%s, ...) first", t->name, (int)t->dtype, &t->shape,
+                          t->name);
     }
     s->inputs_ready = all;
     return true;
@@ -10597,9 +10466,8 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
     const char *name = word ? s->rt->pef.strings + samba__symbol_at(&s->rt->pef, word - 1).name
         : "an input";
     return samba_fail(s, SAMBA_ERANGE, "in %s (%s): %s holds %d, which is out of range; the run "
-                      "was stopped there and no "
-                      "parameter was changed by later sections", s->rt->pef.strings + r.name,
-                          r.op->name, name, s->rt->fault[2]);
+                      "was stopped there and no parameter was changed by later sections",
+                      s->rt->pef.strings + r.name, r.op->name, name, s->rt->fault[2]);
 }
 
 /* Runs the graph that rt->graph names. */
@@ -10608,13 +10476,13 @@ SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
     if (!samba__check_types(s, types) || !samba__check_ready(s)) return false;
     const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
     if (s->rt->pef.microbatches > 1 && types && (types & both) == SAMBA_BCKWD) {
-        return samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
-                          "together: the activations of one "
-                          "microbatch are gone when the next one runs");
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run: with microbatches FWD and BCKWD run together: the "
+                          "activations of one microbatch are gone when the next one runs");
     }
     const unsigned step = SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT;
     if ((types & step) == step) types |= SAMBA_ZEROGRAD;        /* a whole step begins from zero */
-    return samba_runtime_run(s->rt, types) ? true : samba__fail_run(s);
+    return samba_runtime_run(s->rt, types) || samba__fail_run(s);
 }
 
 /* Sets which graph the next run means: NULL if there is only one. */
@@ -10629,7 +10497,7 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
     if (graph && samba__find_graph(pef, graph, &s->rt->graph)) return true;
     s->rt->graph = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
-        uint32_t g = samba__section_graph(pef, i);
+        uint32_t g = samba__section_at(pef, i).graph;
         several = several || (i > 0 && g != last);
         if (i == 0 || g != last) samba__format(&t, " %s", g ? pef->strings + g - 1 : "(unnamed)");
         last = g;
@@ -10672,12 +10540,12 @@ SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
     for (int32_t i = 0; i < n; i++) {
         if (ids[i] >= 0 && (uint32_t)ids[i] < s->rt->pef.n_sections) continue;
         return samba_fail(s, SAMBA_ERANGE, "section id %d is out of range; the program has "
-                          "sections 0 ... %d", ids[i],
-                          (int32_t)s->rt->pef.n_sections - 1);
+                          "sections 0 ... %d", ids[i], (int32_t)s->rt->pef.n_sections - 1);
     }
     s->rt->fault[0] = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (!samba__run_section(s->rt, (uint32_t)ids[i])) return samba__fail_run(s);
+        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)ids[i]);
+        if (!samba__run_section(s->rt, &q)) return samba__fail_run(s);
     }
     return true;
 }
@@ -10691,8 +10559,8 @@ SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
     for (int32_t i = 0; i < d->n_inputs; i++) {
         if (!d->inputs[i]) continue;
         if (d->inputs[i]->session != s) {
-            return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another "
-                              "session", d->inputs[i]->name);
+            return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to "
+                              "another session", d->inputs[i]->name);
         }
         if (!samba_rdu(d->inputs[i])) return false;
     }
@@ -10791,8 +10659,7 @@ SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *
                                     const char *name, bool exact)
 {
     static const char *const aliases[] = { "lr", "weight_decay", "momentum", "beta1", "beta2",
-                                           "eps",
-                                           "max_grad_norm" };
+                                           "eps", "max_grad_norm" };
     const char *text = pef->strings + q->name;
     if (q->role != SAMBA__ARGIN) return false;
     if (exact) return samba__same_text(text, name);
@@ -10838,11 +10705,10 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
     if (value != value || (rate && (value < 0.0 || value > 1.0))
         || (seed && (value < 0.0 || value > 4294967295.0))) {
         return samba_fail(s, SAMBA_ERANGE, "in samba_set: the value for %s is out of range (a rate "
-                          "is 0 ... 1, a seed 0 ... 2^32-1, "
-                          "nothing is NaN)", name);
+                          "is 0 ... 1, a seed 0 ... 2^32-1, nothing is NaN)", name);
     }
-    return samba__visit_argins(s, name, true, &value) ? true
-        : samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
+    return samba__visit_argins(s, name, true, &value)
+        || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
 }
 
 SAMBA_API double samba_get(samba_session *s, const char *name)
@@ -10881,8 +10747,7 @@ SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32
 SAMBA_API size_t samba_bytes(const samba_tensor *t)
 {
     if (!t) return 0;
-    samba_spec spec = samba__spec_of(t);
-    return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__spec_bytes(&spec);
+    return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__host_bytes(t);
 }
 
 SAMBA_API bool samba_write(samba_tensor *t, const void *data)
@@ -10891,8 +10756,8 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
     samba_session *s = t->session;
     if (!data) return samba_fail(s, SAMBA_EARG, "in samba_write(%s): data is NULL", t->name);
     if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP) {
-        return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot be "
-                          "written", t->name, t->node->op->name);
+        return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot "
+                          "be written", t->name, t->node->op->name);
     }
     if (t->symbol < 0 && !samba__own_data(t)) return false;
     memcpy(samba__value_of(t), data, samba_bytes(t));
@@ -10910,8 +10775,7 @@ SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const 
                    what, t->name, (int)t->dtype, (int)dtype);
     } else if (!p) {
         samba_fail(t->session, SAMBA_ESTATE, "in %s(%s): it has no value: list it in "
-                   "program.outputs before compiling, and run "
-                   "FWD", what, t->name);
+                   "program.outputs before compiling, and run FWD", what, t->name);
     }
     return p && t->dtype == dtype ? p : zero;
 }
@@ -10929,8 +10793,8 @@ SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
 {
     if (!t || !samba_ok(t->session)) return false;
     if (!data || size != samba_bytes(t)) {
-        return samba_fail(t->session, SAMBA_EARG, "in samba_copy_out(%s): %l bytes were offered, "
-                          "%l are needed", t->name,
+        return samba_fail(t->session, SAMBA_EARG,
+                          "in samba_copy_out(%s): %l bytes were offered, %l are needed", t->name,
                           (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
     }
     const void *p = samba__readable(t, t->dtype, "samba_copy_out");
@@ -10951,9 +10815,8 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     if (t->grad) return t->grad;
-    samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile a training program in which "
-               "it influences a loss", t->name);
-    return NULL;
+    return samba__none(samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile a "
+                                  "training program in which it influences a loss", t->name));
 }
 
 /* The host copy of a tensor is made by the first transfer to it. */
@@ -10961,11 +10824,10 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     samba_session *s = t->session;
-    samba_spec spec = samba__spec_of(t);
     if (!s->rt || t->symbol < 0) return t->data;
-    if (samba_bytes(t) != samba__spec_bytes(&spec)) {
-        samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it holds several microbatches; use "
-                   "samba_copy_out", t->name);
+    if (samba_bytes(t) != samba__host_bytes(t)) {
+        samba_fail(s, SAMBA_ESTATE,
+                   "in samba_cpu(%s): it holds several microbatches; use samba_copy_out", t->name);
         return NULL;
     }
     if (!samba__own_data(t)) return NULL;
@@ -10981,11 +10843,10 @@ SAMBA_API bool samba_rdu(samba_tensor *t)
                           ? "the program does not use it"
                           : "it has no host copy; call samba_cpu or make it with data");
     }
-    samba_spec spec = samba__spec_of(t);
-    if (samba_bytes(t) != samba__spec_bytes(&spec)) {
+    if (samba_bytes(t) != samba__host_bytes(t)) {
         return samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): the program wants all "
-                          "microbatches, "
-                          "%l bytes; use samba_write", t->name, (int64_t)samba_bytes(t));
+                          "microbatches, %l bytes; use samba_write", t->name,
+                          (int64_t)samba_bytes(t));
     }
     return samba_write(t, t->data);
 }
@@ -11031,57 +10892,45 @@ SAMBA_API bool samba_save(samba_session *s, const char *path)
     return fine;
 }
 
-/* Copies what the checkpoint has for each symbol of the program; first looks whether every weight
-   is there. */
+/* Copies what the checkpoint has for each symbol; first looks whether every weight is there. Files
+   of one program list their symbols in one order, so each is sought where the last was found. */
 SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, const char *path,
                                    bool copy)
 {
     const samba__pef *to = &s->rt->pef;
+    int32_t k = 0, last = 0;
     for (uint32_t i = 0; i < to->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(to, i), r;
         const char *name = to->strings + q.name;
         if (!samba__is_saved(&q) || q.role == SAMBA__CONSTANT) continue;
-        int32_t k = samba__find_symbol(from, name);
-        if (k >= 0) r = samba__symbol_at(from, (uint32_t)k);
+        k = samba__find_symbol(from, name, (uint32_t)last);
+        if (k >= 0) r = samba__symbol_at(from, (uint32_t)k), last = k;
         if (k < 0 || !r.data) {
-            if (q.role == SAMBA__WEIGHT) {
-                return samba_fail(s, SAMBA_ENAME, "%s has no value for parameter %s; nothing was "
-                                  "changed", path, name);
-            }
-            continue;
+            if (q.role != SAMBA__WEIGHT) continue;
+            return samba_fail(s, SAMBA_ENAME,
+                              "%s has no value for parameter %s; nothing was changed", path, name);
         }
         if (!samba__same_spec(&q.spec, &r.spec)) {
             return samba_fail(s, SAMBA_ESHAPE, "%s has %T %S for %s, which is %T %S here; nothing "
-                              "was changed", path,
-                              (int)r.spec.dtype, &r.spec.shape, name, (int)q.spec.dtype,
-                                  &q.spec.shape);
+                              "was changed", path, (int)r.spec.dtype, &r.spec.shape, name,
+                              (int)q.spec.dtype, &q.spec.shape);
         }
-        if (copy) {
-            samba__copy_data(s->rt->data[i], from->data + (r.data - 1),
-                             samba__symbol_bytes(to, &q), samba_dtype_size(q.spec.dtype));
-        }
+        if (!copy) continue;
+        samba__copy_data(s->rt->data[i], from->data + (r.data - 1), samba__symbol_bytes(to, &q),
+                         samba_dtype_size(q.spec.dtype));
     }
     return true;
 }
 
 SAMBA_API bool samba_restore(samba_session *s, const char *path)
 {
-    char why[400];
-    samba__text text = samba__text_in(why, sizeof why);
     samba__pef pef;
     size_t size = 0;
-    bool fine = false;
     if (!samba__need_program(s, "samba_restore")) return false;
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_restore: the path is NULL");
     uint8_t *bytes = samba__read_file(s, path, &size);
-    if (!bytes) return false;
-    memset(&pef, 0, sizeof pef);
-    pef.user_ops = s->user_ops, pef.n_user_ops = samba__n_user_ops(s);
-    if (!samba__verify_pef(&pef, bytes, size, &text)) {
-        samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
-    }
-    else fine = samba__restore_from(s, &pef, path, false)
-        && samba__restore_from(s, &pef, path, true);
+    bool fine = bytes && samba__verify(s, &pef, bytes, size, path)
+        && samba__restore_from(s, &pef, path, false) && samba__restore_from(s, &pef, path, true);
     samba__give(s, bytes, size);
     return fine;
 }
@@ -11276,9 +11125,8 @@ SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
         return false;
     }
     if (args->microbatch_size && args->batch_size % args->microbatch_size) {
-        fprintf(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n",
-                argv[0], (int)args->batch_size,
-                (int)args->microbatch_size);
+        fprintf(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n", argv[0],
+                (int)args->batch_size, (int)args->microbatch_size);
         return false;
     }
     return true;
@@ -11335,8 +11183,8 @@ SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *arg
             if (i >= 0) total += t, best = t < best ? t : best;
         }
         if (sections) {
-            printf("section %d %-8s "
-                   "", (int)k, samba__type_name(samba__section_type(&s->rt->pef, (uint32_t)k)));
+            uint32_t type = samba__section_at(&s->rt->pef, (uint32_t)k).type;
+            printf("section %d %-8s ", (int)k, samba__type_name(type));
         }
         printf("latency %.3f ms (best %.3f)", total / n * 1e3, best * 1e3);
         if (!sections && args->batch_size) {
