@@ -3481,7 +3481,7 @@ SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind
 {
     bool squares = kind == SAMBA__FOLD_SQUARES;
     float acc[SAMBA__FOLD_COLUMNS];
-    for (int64_t r = begin, at; r < end; r++) {
+    for (int64_t r = begin, at = 0; r < end; r++) {
         samba__walk_seek(&f->reduced, r, &at);
         for (int64_t j = 0; j < n; j++) {
             float v = x[at + j];
