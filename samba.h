@@ -3405,51 +3405,59 @@ SAMBA__INLINE float samba__fold_one(samba__fold kind, const float *x, int64_t n)
     return kind == SAMBA__FOLD_SQUARES ? samba__row_dot(x, x, n) : samba__row_sum(x, n);
 }
 
+/* Where run (or row) number i of a walk begins. */
+SAMBA__INLINE int64_t samba__fold_at(const samba__walk *w, int64_t i)
+{
+    int64_t at = i * w->step[0][0];
+    if (w->ndim > 1) samba__walk_seek(w, i, &at);
+    return at;
+}
+
 /* One piece of one output whose innermost axis is reduced. */
 SAMBA__INLINE float samba__fold_rows(const samba__folding *f, samba__fold kind, const float *x,
                                      int64_t begin, int64_t end)
 {
     float value = 0.0f;
     for (int64_t r = begin; r < end; r++) {
-        int64_t at, n = f->inner;
+        int64_t n = f->inner;
         if (f->cut) n = samba__min64(SAMBA__FOLD_PIECE, n - r * SAMBA__FOLD_PIECE);
-        samba__walk_seek(&f->reduced, r, &at);
-        float run = samba__fold_one(kind, x + at, n);
+        float run = samba__fold_one(kind, x + samba__fold_at(&f->reduced, r), n);
         value = r == begin ? run : samba__fold_two(kind, value, run);
     }
     return value;
 }
 
-/* One piece of up to 64 neighboring outputs whose innermost axis is kept, divided by count. */
+/* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
 SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind, const float *x,
-                                       int64_t begin, int64_t end, float *y, int64_t n, float count)
+                                       int64_t begin, int64_t end, float *y, int64_t n)
 {
     bool squares = kind == SAMBA__FOLD_SQUARES;
     float acc[SAMBA__FOLD_COLUMNS];
-    for (int64_t r = begin, at; r < end; r++) {
-        samba__walk_seek(&f->reduced, r, &at);
+    for (int64_t r = begin; r < end; r++) {
+        const float *row = x + samba__fold_at(&f->reduced, r);
         for (int64_t j = 0; j < n; j++) {
-            float v = x[at + j];
+            float v = row[j];
             if (r == begin) acc[j] = squares ? v * v : v;
             else acc[j] = squares ? samba__fma(v, v, acc[j]) : samba__fold_two(kind, acc[j], v);
         }
     }
-    for (int64_t j = 0; j < n; j++) y[j] = acc[j] / count;
+    for (int64_t j = 0; j < n; j++) y[j] = acc[j];
 }
 
 SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding *f,
                                       samba__fold kind, float *y, float count)
 {
     int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__FOLD_COLUMNS);
-    for (int64_t u = a->begin, from; u < a->end; u++) {
+    for (int64_t u = a->begin; u < a->end; u++) {
         int64_t p = u / blocks % f->n_pieces, kept = u / blocks / f->n_pieces, first = p * f->piece;
         int64_t last = samba__min64(first + f->piece, f->runs);
-        int64_t j = u % blocks * SAMBA__FOLD_COLUMNS;
+        int64_t j = u % blocks * SAMBA__FOLD_COLUMNS, n = 1;
+        const float *x = a->in[0] + samba__fold_at(&f->kept, kept) + j;
         float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
-        samba__walk_seek(&f->kept, kept, &from);
-        if (f->rows) *to = samba__fold_rows(f, kind, a->in[0] + from, first, last) / count;
-        else samba__fold_columns(f, kind, a->in[0] + from + j, first, last, to,
-                                 samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j), count);
+        if (f->rows) *to = samba__fold_rows(f, kind, x, first, last);
+        else n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
+        if (!f->rows) samba__fold_columns(f, kind, x, first, last, to, n);
+        for (int64_t i = 0; count != 1.0f && i < n; i++) to[i] /= count;
     }
 }
 
@@ -3458,11 +3466,11 @@ SAMBA__KERNEL void samba__fold_run(const samba_args *a, samba__fold kind)
 {
     samba__folding f;
     samba__folding_open(&f, &a->in_spec[0].shape, a->attr[0]);
-    float *sums = (float *)a->scratch, count = 1.0f;
+    bool once = f.n_pieces == 1;
+    float *sums = once ? a->out[0] : (float *)a->scratch, count = 1.0f;
     if (kind == SAMBA__FOLD_MEAN) count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
-    if (f.n_pieces == 1) samba__fold_pieces(a, &f, kind, a->out[0], count);
-    else if (a->phase == 0) samba__fold_pieces(a, &f, kind, sums, 1.0f);
-    else for (int64_t o = a->begin; o < a->end; o++) {
+    if (a->phase == 0) samba__fold_pieces(a, &f, kind, sums, once ? count : 1.0f);
+    for (int64_t o = a->begin; a->phase == 1 && o < a->end; o++) {
         float value = sums[o];
         for (int64_t p = 1; p < f.n_pieces; p++) {
             value = samba__fold_two(kind, value, sums[p * f.n_out + o]);
