@@ -2570,11 +2570,12 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
           element
      OP   flops per output element, flags, and whose shape rule and whose work function it has;
           kernel and gradient are its own
+     FAST the same, with a kernel for each instruction set: its loops gain by wide vectors
      KIN  the same for ops that differ in little: they share the functions NAME_rule, NAME_work and
           NAME_run, which are told which of the kin is meant
-   A row makes the enum, the names, the kernels for each instruction set and an entry of
-   samba__op_table; a block that is missing does not compile. */
-#define SAMBA__OPS(MAP, OP, KIN) \
+   A row makes the enum, the names, the kernels and an entry of samba__op_table; a block that is
+   missing does not compile. */
+#define SAMBA__OPS(MAP, OP, FAST, KIN) \
     MAP(0x0101, add,          2, a + b,                                                  1) \
     MAP(0x0102, sub,          2, a - b,                                                  1) \
     MAP(0x0103, mul,          2, a * b,                                                  1) \
@@ -2616,61 +2617,61 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     MAP(0x0148, maximum_backward,    3, b > c ? a : b == c ? a * 0.5f : 0.0f,            2) \
     MAP(0x0149, pow_backward,        3, c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45) \
     MAP(0x014A, pow_backward_exponent, 3, b == 0.0f ? 0.0f : a * (c * samba__log(b)),   20) \
-    OP(0x0180, full,            0, SAMBA_OP_NONE, full, flat) \
-    OP(0x0181, cast,            1, SAMBA_OP_NONE, cast, flat) \
-    OP(0x0182, dropout,        12, SAMBA_OP_INPLACE, dropout, flat) \
-    OP(0x0183, count,           1, SAMBA_OP_UPDATES(0x1u), count, single) \
-    OP(0x0184, zero,            0, SAMBA_OP_UPDATES(0x1u), zero, flat) \
-    OP(0x0185, accumulate,      1, SAMBA_OP_UPDATES(0x1u), accumulate, flat) \
+    FAST(0x0180, full,                         0, SAMBA_OP_NONE, full, flat) \
+    FAST(0x0181, cast,                         1, SAMBA_OP_NONE, cast, flat) \
+    FAST(0x0182, dropout,                     12, SAMBA_OP_INPLACE, dropout, flat) \
+    OP(0x0183, count,                          1, SAMBA_OP_UPDATES(0x1u), count, single) \
+    FAST(0x0184, zero,                         0, SAMBA_OP_UPDATES(0x1u), zero, flat) \
+    FAST(0x0185, accumulate,                   1, SAMBA_OP_UPDATES(0x1u), accumulate, flat) \
     OP(0x0186, write_rows,      1, SAMBA_OP_UPDATES(0x1u), write_rows, write_rows) \
-    KIN(0x0201, sum,                          1, SAMBA_OP_NONE, fold, SAMBA__FOLD_SUM) \
-    KIN(0x0202, mean,                         1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MEAN) \
-    KIN(0x0203, max,                          1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MAX) \
-    OP(0x0204, argmax,          1, SAMBA_OP_NONE, argmax, argmax) \
-    KIN(0x0205, square_sum,                   2, SAMBA_OP_NONE, fold, SAMBA__FOLD_SQUARES) \
-    OP(0x0301, matmul,          0, SAMBA_OP_NONE, matmul, matmul) \
-    OP(0x0302, affine,          0, SAMBA_OP_NONE, affine, affine) \
-    OP(0x0601, reshape,         0, SAMBA_OP_VIEW, reshape, flat) \
-    OP(0x0602, permute,         0, SAMBA_OP_NONE, permute, rows) \
-    OP(0x0603, slice,           0, SAMBA_OP_NONE, slice, rows) \
-    OP(0x0604, pad,             0, SAMBA_OP_NONE, pad, rows) \
-    OP(0x0605, cat,             0, SAMBA_OP_NONE, cat, cat) \
-    OP(0x0606, expand,          0, SAMBA_OP_NONE, expand, rows) \
-    OP(0x0607, gather,          0, SAMBA_OP_NONE, gather, flat) \
-    OP(0x0608, gather_backward,  0, SAMBA_OP_NONE, gather_backward, gather_backward) \
-    OP(0x0701, sgd,             6, SAMBA_OP_UPDATES(0x31u), sgd, flat) \
-    OP(0x0702, adamw,          20, SAMBA_OP_UPDATES(0x431u), adamw, flat) \
-    OP(0x0703, clip_factor,    10, SAMBA_OP_NONE, clip_factor, single) \
-    KIN(0x0401, convolution,                  0, SAMBA_OP_NONE, conv, SAMBA__MAKES_Y) \
-    KIN(0x0402, convolution_backward_input,   0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DX) \
-    KIN(0x0403, convolution_backward_weight,  0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DW) \
-    KIN(0x0410, max_pool2d,                   0, SAMBA_OP_NONE, pooling, SAMBA__MAX_FORWARD) \
-    KIN(0x0411, max_pool2d_backward,          0, SAMBA_OP_NONE, pooling, SAMBA__MAX_BACKWARD) \
-    KIN(0x0412, avg_pool2d,                   0, SAMBA_OP_NONE, pooling, SAMBA__AVG_FORWARD) \
-    KIN(0x0413, avg_pool2d_backward,          0, SAMBA_OP_NONE, pooling, SAMBA__AVG_BACKWARD) \
-    KIN(0x0420, batch_norm,                  10, SAMBA_OP_UPDATES(0x540u), batch, false) \
-    KIN(0x0421, batch_norm_backward,         14, SAMBA_OP_NONE, batch, true) \
-    KIN(0x0501, softmax,                     20, SAMBA_OP_INPLACE, lines, 0) \
-    KIN(0x0502, softmax_backward,             4, SAMBA_OP_INPLACE, lines, SAMBA__BACKWARD) \
-    KIN(0x0503, log_softmax,                 20, SAMBA_OP_INPLACE, lines, SAMBA__LOGS) \
-    KIN(0x0504, log_softmax_backward,        18, SAMBA_OP_INPLACE, lines, SAMBA__LOGS_BACKWARD) \
-    KIN(0x0510, layer_norm,                   8, SAMBA_OP_INPLACE, norm, SAMBA__CENTERED) \
-    KIN(0x0511, layer_norm_backward,         16, SAMBA_OP_NONE, norm, SAMBA__CENTERED_BACKWARD) \
-    KIN(0x0512, rms_norm,                     5, SAMBA_OP_INPLACE, norm, 0) \
-    KIN(0x0513, rms_norm_backward,           12, SAMBA_OP_NONE, norm, SAMBA__BACKWARD) \
-    KIN(0x0520, cross_entropy,                0, SAMBA_OP_NONE, loss, SAMBA__LOGITS) \
-    KIN(0x0521, cross_entropy_backward,      20, SAMBA_OP_NONE, loss, SAMBA__LOGITS_BACKWARD) \
-    KIN(0x0522, nll,                          0, SAMBA_OP_NONE, loss, 0) \
-    KIN(0x0523, nll_backward,                 1, SAMBA_OP_NONE, loss, SAMBA__BACKWARD) \
-    OP(0x0530, lookup,          1, SAMBA_OP_NONE, lookup, lookup) \
-    OP(0x0531, lookup_backward,  1, SAMBA_OP_NONE, lookup_backward, lookup_backward) \
+    KIN(0x0201, sum,                           1, SAMBA_OP_NONE, fold, SAMBA__FOLD_SUM) \
+    KIN(0x0202, mean,                          1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MEAN) \
+    KIN(0x0203, max,                           1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MAX) \
+    OP(0x0204, argmax,                         1, SAMBA_OP_NONE, argmax, argmax) \
+    KIN(0x0205, square_sum,                    2, SAMBA_OP_NONE, fold, SAMBA__FOLD_SQUARES) \
+    OP(0x0301, matmul,                         0, SAMBA_OP_NONE, matmul, matmul) \
+    OP(0x0302, affine,                         0, SAMBA_OP_NONE, affine, affine) \
+    OP(0x0601, reshape,                        0, SAMBA_OP_VIEW, reshape, flat) \
+    OP(0x0602, permute,                        0, SAMBA_OP_NONE, permute, rows) \
+    OP(0x0603, slice,                          0, SAMBA_OP_NONE, slice, rows) \
+    OP(0x0604, pad,                            0, SAMBA_OP_NONE, pad, rows) \
+    OP(0x0605, cat,                            0, SAMBA_OP_NONE, cat, cat) \
+    OP(0x0606, expand,                         0, SAMBA_OP_NONE, expand, rows) \
+    OP(0x0607, gather,                         0, SAMBA_OP_NONE, gather, flat) \
+    OP(0x0608, gather_backward,                0, SAMBA_OP_NONE, gather_backward, gather_backward) \
+    FAST(0x0701, sgd,                          6, SAMBA_OP_UPDATES(0x31u), sgd, flat) \
+    FAST(0x0702, adamw,                       20, SAMBA_OP_UPDATES(0x431u), adamw, flat) \
+    OP(0x0703, clip_factor,                   10, SAMBA_OP_NONE, clip_factor, single) \
+    KIN(0x0401, convolution,                   0, SAMBA_OP_NONE, conv, SAMBA__MAKES_Y) \
+    KIN(0x0402, convolution_backward_input,    0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DX) \
+    KIN(0x0403, convolution_backward_weight,   0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DW) \
+    KIN(0x0410, max_pool2d,                    0, SAMBA_OP_NONE, pooling, SAMBA__MAX_FORWARD) \
+    KIN(0x0411, max_pool2d_backward,           0, SAMBA_OP_NONE, pooling, SAMBA__MAX_BACKWARD) \
+    KIN(0x0412, avg_pool2d,                    0, SAMBA_OP_NONE, pooling, SAMBA__AVG_FORWARD) \
+    KIN(0x0413, avg_pool2d_backward,           0, SAMBA_OP_NONE, pooling, SAMBA__AVG_BACKWARD) \
+    KIN(0x0420, batch_norm,                   10, SAMBA_OP_UPDATES(0x540u), batch, false) \
+    KIN(0x0421, batch_norm_backward,          14, SAMBA_OP_NONE, batch, true) \
+    KIN(0x0501, softmax,                      20, SAMBA_OP_INPLACE, lines, 0) \
+    KIN(0x0502, softmax_backward,              4, SAMBA_OP_INPLACE, lines, SAMBA__BACKWARD) \
+    KIN(0x0503, log_softmax,                  20, SAMBA_OP_INPLACE, lines, SAMBA__LOGS) \
+    KIN(0x0504, log_softmax_backward,         18, SAMBA_OP_INPLACE, lines, SAMBA__LOGS_BACKWARD) \
+    KIN(0x0510, layer_norm,                    8, SAMBA_OP_INPLACE, norm, SAMBA__CENTERED) \
+    KIN(0x0511, layer_norm_backward,          16, SAMBA_OP_NONE, norm, SAMBA__CENTERED_BACKWARD) \
+    KIN(0x0512, rms_norm,                      5, SAMBA_OP_INPLACE, norm, 0) \
+    KIN(0x0513, rms_norm_backward,            12, SAMBA_OP_NONE, norm, SAMBA__BACKWARD) \
+    KIN(0x0520, cross_entropy,                 0, SAMBA_OP_NONE, loss, SAMBA__LOGITS) \
+    KIN(0x0521, cross_entropy_backward,       20, SAMBA_OP_NONE, loss, SAMBA__LOGITS_BACKWARD) \
+    KIN(0x0522, nll,                           0, SAMBA_OP_NONE, loss, 0) \
+    KIN(0x0523, nll_backward,                  1, SAMBA_OP_NONE, loss, SAMBA__BACKWARD) \
+    OP(0x0530, lookup,                         1, SAMBA_OP_NONE, lookup, lookup) \
+    FAST(0x0531, lookup_backward,              1, SAMBA_OP_NONE, lookup_backward, lookup_backward) \
     KIN(0x0540, scaled_dot_product_attention,  0, SAMBA_OP_NONE, attention, false) \
     KIN(0x0541, scaled_dot_product_attention_backward,  0, SAMBA_OP_NONE, attention, true)
 
 enum {
 #define MAP(wire, name, arity, value, cost) SAMBA__OP_##name,
 #define OP(wire, name, cost, flags, shape, work) SAMBA__OP_##name,
-    SAMBA__OPS(MAP, OP, OP)
+    SAMBA__OPS(MAP, OP, OP, OP)
 #undef MAP
 #undef OP
     SAMBA__N_OPS
@@ -2994,8 +2995,9 @@ SAMBA__FN const float *samba__map_run(const samba_args *a, int32_t k, int64_t at
     return buffer;
 }
 
-SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn loop)
+SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__loop_fn avx2)
 {
+    samba__loop_fn loop = a->isa == SAMBA__ISA_AVX2 ? avx2 : portable;
     float buffer[4][SAMBA__RUN], p[SAMBA_MAX_ATTR];
     const float *x[3] = { NULL, NULL, NULL };
     samba__range r = samba__flat_range(a);
@@ -3049,29 +3051,34 @@ SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
 SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
 SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c, w->units[0] = 1; }
 
+#define SAMBA__LOOP(name, value) \
+    SAMBA__FN void samba__##name(float *SAMBA__RESTRICT y, const float *a, const float *b, \
+                                 const float *c, const float *p, int64_t n) \
+    { \
+        for (int64_t i = 0; i < n; i++) y[i] = value; \
+    }
+#if SAMBA__X86
+#define SAMBA__LOOPS(name, value) \
+    SAMBA__LOOP(name##_loop, value) \
+    SAMBA__AVX2_FN SAMBA__LOOP(name##_loop_avx2, value)
+#define SAMBA__EACH_LOOP(name) samba__##name##_loop, samba__##name##_loop_avx2
+#else
+#define SAMBA__LOOPS(name, value) SAMBA__LOOP(name##_loop, value)
+#define SAMBA__EACH_LOOP(name) samba__##name##_loop, NULL
+#endif
 #define MAP(wire, name, arity, value, cost) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
     { \
         (void)a, (void)b, (void)c, (void)p; \
         return value; \
     } \
-    SAMBA__FN void samba__##name##_loop(float *SAMBA__RESTRICT y, const float *a, const float *b, \
-                                        const float *c, const float *p, int64_t n) \
-    { \
-        for (int64_t i = 0; i < n; i++) y[i] = samba__##name##_value(a[i], b[i], c[i], p); \
-    } \
-    SAMBA__AVX2_FN SAMBA__FN \
-    void samba__##name##_loop_avx2(float *SAMBA__RESTRICT y, const float *a, const float *b, \
-                                   const float *c, const float *p, int64_t n) \
-    { \
-        for (int64_t i = 0; i < n; i++) y[i] = samba__##name##_value(a[i], b[i], c[i], p); \
-    } \
+    SAMBA__LOOPS(name, samba__##name##_value(a[i], b[i], c[i], p)) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__map_shape(c, arity, SAMBA__OP_##name); \
     }
 #define OP(wire, name, cost, flags, shape, work)
-SAMBA__OPS(MAP, OP, OP)
+SAMBA__OPS(MAP, OP, OP, OP)
 #undef MAP
 #undef OP
 
@@ -3460,51 +3467,59 @@ SAMBA__INLINE float samba__fold_one(samba__fold kind, const float *x, int64_t n)
     return kind == SAMBA__FOLD_SQUARES ? samba__row_dot(x, x, n) : samba__row_sum(x, n);
 }
 
+/* Where run (or row) number i of a walk begins. */
+SAMBA__INLINE int64_t samba__fold_at(const samba__walk *w, int64_t i)
+{
+    int64_t at = i * w->step[0][0];
+    if (w->ndim > 1) samba__walk_seek(w, i, &at);
+    return at;
+}
+
 /* One piece of one output whose innermost axis is reduced. */
 SAMBA__INLINE float samba__fold_rows(const samba__folding *f, samba__fold kind, const float *x,
                                      int64_t begin, int64_t end)
 {
     float value = 0.0f;
     for (int64_t r = begin; r < end; r++) {
-        int64_t at, n = f->inner;
+        int64_t n = f->inner;
         if (f->cut) n = samba__min64(SAMBA__FOLD_PIECE, n - r * SAMBA__FOLD_PIECE);
-        samba__walk_seek(&f->reduced, r, &at);
-        float run = samba__fold_one(kind, x + at, n);
+        float run = samba__fold_one(kind, x + samba__fold_at(&f->reduced, r), n);
         value = r == begin ? run : samba__fold_two(kind, value, run);
     }
     return value;
 }
 
-/* One piece of up to 64 neighboring outputs whose innermost axis is kept, divided by count. */
+/* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
 SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind, const float *x,
-                                       int64_t begin, int64_t end, float *y, int64_t n, float count)
+                                       int64_t begin, int64_t end, float *y, int64_t n)
 {
     bool squares = kind == SAMBA__FOLD_SQUARES;
     float acc[SAMBA__FOLD_COLUMNS];
-    for (int64_t r = begin, at = 0; r < end; r++) {
-        samba__walk_seek(&f->reduced, r, &at);
+    for (int64_t r = begin; r < end; r++) {
+        const float *row = x + samba__fold_at(&f->reduced, r);
         for (int64_t j = 0; j < n; j++) {
-            float v = x[at + j];
+            float v = row[j];
             if (r == begin) acc[j] = squares ? v * v : v;
             else acc[j] = squares ? samba__fma(v, v, acc[j]) : samba__fold_two(kind, acc[j], v);
         }
     }
-    for (int64_t j = 0; j < n; j++) y[j] = acc[j] / count;
+    for (int64_t j = 0; j < n; j++) y[j] = acc[j];
 }
 
 SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding *f,
                                       samba__fold kind, float *y, float count)
 {
     int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__FOLD_COLUMNS);
-    for (int64_t u = a->begin, from; u < a->end; u++) {
+    for (int64_t u = a->begin; u < a->end; u++) {
         int64_t p = u / blocks % f->n_pieces, kept = u / blocks / f->n_pieces, first = p * f->piece;
         int64_t last = samba__min64(first + f->piece, f->runs);
-        int64_t j = u % blocks * SAMBA__FOLD_COLUMNS;
+        int64_t j = u % blocks * SAMBA__FOLD_COLUMNS, n = 1;
+        const float *x = a->in[0] + samba__fold_at(&f->kept, kept) + j;
         float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
-        samba__walk_seek(&f->kept, kept, &from);
-        if (f->rows) *to = samba__fold_rows(f, kind, a->in[0] + from, first, last) / count;
-        else samba__fold_columns(f, kind, a->in[0] + from + j, first, last, to,
-                                 samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j), count);
+        if (f->rows) *to = samba__fold_rows(f, kind, x, first, last);
+        else n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
+        if (!f->rows) samba__fold_columns(f, kind, x, first, last, to, n);
+        for (int64_t i = 0; count != 1.0f && i < n; i++) to[i] /= count;
     }
 }
 
@@ -3513,11 +3528,11 @@ SAMBA__KERNEL void samba__fold_run(const samba_args *a, samba__fold kind)
 {
     samba__folding f;
     samba__folding_open(&f, &a->in_spec[0].shape, a->attr[0]);
-    float *sums = (float *)a->scratch, count = 1.0f;
+    bool once = f.n_pieces == 1;
+    float *sums = once ? a->out[0] : (float *)a->scratch, count = 1.0f;
     if (kind == SAMBA__FOLD_MEAN) count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
-    if (f.n_pieces == 1) samba__fold_pieces(a, &f, kind, a->out[0], count);
-    else if (a->phase == 0) samba__fold_pieces(a, &f, kind, sums, 1.0f);
-    else for (int64_t o = a->begin; o < a->end; o++) {
+    if (a->phase == 0) samba__fold_pieces(a, &f, kind, sums, once ? count : 1.0f);
+    for (int64_t o = a->begin; a->phase == 1 && o < a->end; o++) {
         float value = sums[o];
         for (int64_t p = 1; p < f.n_pieces; p++) {
             value = samba__fold_two(kind, value, sums[p * f.n_out + o]);
@@ -6201,51 +6216,57 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 
 /* ---- The table itself ---- */
 
-#define MAP(wire, name, arity, value, cost) \
-    SAMBA__FN void samba__##name##_run(const samba_args *a) \
-    { \
-        samba__map(a, samba__##name##_loop); \
-    } \
-    SAMBA__FN void samba__##name##_run_avx2(const samba_args *a) \
-    { \
-        samba__map(a, samba__##name##_loop_avx2); \
-    }
-#define RUNS(name, call) \
-    SAMBA__FN void samba__##name##_run(const samba_args *a) { call; } \
+/* Defines samba__NAME_run as the call; and that for AVX2, where there is one. */
+#define SAMBA__RUN_ONCE(name, call) \
+    SAMBA__FN void samba__##name##_run(const samba_args *a) { call; }
+#if SAMBA__X86
+#define SAMBA__RUN_EACH(name, call) \
+    SAMBA__RUN_ONCE(name, call) \
     SAMBA__AVX2_FN SAMBA__FN void samba__##name##_run_avx2(const samba_args *a) { call; }
-#define OP(wire, name, cost, flags, shape, work) RUNS(name, samba__##name##_kernel(a))
+#define SAMBA__EACH_KERNEL(name) samba__##name##_run, samba__##name##_run_avx2
+#else
+#define SAMBA__RUN_EACH(name, call) SAMBA__RUN_ONCE(name, call)
+#define SAMBA__EACH_KERNEL(name) samba__##name##_run, NULL
+#endif
+#if defined(SAMBA_RUNTIME_ONLY)
+#define SAMBA__HOST_COLUMN(f) NULL
+#else
+#define SAMBA__HOST_COLUMN(f) f
+#endif
+
+#define MAP(wire, name, arity, value, cost) \
+    SAMBA__RUN_ONCE(name, samba__map(a, SAMBA__EACH_LOOP(name)))
+#define OP(wire, name, cost, flags, shape, work) SAMBA__RUN_ONCE(name, samba__##name##_kernel(a))
+#define FAST(wire, name, cost, flags, shape, work) SAMBA__RUN_EACH(name, samba__##name##_kernel(a))
 #define KIN(wire, name, cost, flags, kin, which) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) { return samba__##kin##_rule(c, which); } \
     SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
     { \
         samba__##kin##_work(w, c, which); \
     } \
-    RUNS(name, samba__##kin##_run(a, which))
-SAMBA__OPS(MAP, OP, KIN)
+    SAMBA__RUN_EACH(name, samba__##kin##_run(a, which))
+SAMBA__OPS(MAP, OP, FAST, KIN)
 #undef MAP
-#undef RUNS
 #undef OP
+#undef FAST
 #undef KIN
 
-#if defined(SAMBA_RUNTIME_ONLY)
-#define SAMBA__ENTRY(name, shape, work) \
-    shape, work, samba__##name##_run, samba__##name##_run_avx2, NULL
-#else
-#define SAMBA__ENTRY(name, shape, work) \
-    shape, work, samba__##name##_run, samba__##name##_run_avx2, samba__##name##_vjp
-#endif
-
 static const samba_op samba__op_table[SAMBA__N_OPS] = {
+#define ROW(name, wire, flags, cost, shape, work, ...) \
+    { #name, wire, flags, NULL, cost, samba__##shape##_shape, samba__##work##_work, __VA_ARGS__, \
+      SAMBA__HOST_COLUMN(samba__##name##_vjp) },
 #define MAP(wire, name, arity, value, cost) \
-    { #name, wire, SAMBA_OP_INPLACE, NULL, cost, \
-      SAMBA__ENTRY(name, samba__##name##_shape, samba__map_work) },
+    ROW(name, wire, SAMBA_OP_INPLACE, cost, name, map, samba__##name##_run, NULL)
 #define OP(wire, name, cost, flags, shape, work) \
-    { #name, wire, flags, NULL, cost, \
-      SAMBA__ENTRY(name, samba__##shape##_shape, samba__##work##_work) },
-#define KIN(wire, name, cost, flags, kin, which) OP(wire, name, cost, flags, name, name)
-    SAMBA__OPS(MAP, OP, KIN)
+    ROW(name, wire, flags, cost, shape, work, samba__##name##_run, NULL)
+#define FAST(wire, name, cost, flags, shape, work) \
+    ROW(name, wire, flags, cost, shape, work, SAMBA__EACH_KERNEL(name))
+#define KIN(wire, name, cost, flags, kin, which) FAST(wire, name, cost, flags, name, name)
+    SAMBA__OPS(MAP, OP, FAST, KIN)
+#undef ROW
 #undef MAP
 #undef OP
+#undef FAST
 #undef KIN
 };
 
