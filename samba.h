@@ -1192,8 +1192,7 @@ SAMBA__INLINE float samba__open_unit(uint32_t word)
     return (float)(word >> 9) * 1.1920928955078125e-07f + 5.9604644775390625e-08f;
 }
 
-/* The key of a named stream: the session's seed and the name, so that adding a tensor moves no
-   other. */
+/* The key of a named stream: by seed and name, so that adding a tensor moves no other. */
 SAMBA__FN uint64_t samba__stream_key(uint64_t seed, const char *name)
 {
     return samba__hash(name, strlen(name), seed);
@@ -1453,8 +1452,7 @@ SAMBA__FN samba_spec samba__absent(void)
     return spec;
 }
 
-/* NumPy broadcasting: align at the right, 1 stretches. False, and *bad, if dimension *bad does not
-   fit. */
+/* NumPy broadcasting: align at the right, 1 stretches. False if dimension *bad does not fit. */
 SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samba_shape *out,
                                 int32_t *bad)
 {
@@ -7782,10 +7780,10 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 
 /* ==== [containers] ============================================================================ */
 
-/* stb_ds, private to this file: renamed, static, without short names, and safe when memory runs
-   out. It cannot report a failed allocation, so ours does not return to it: it jumps to the guard
-   that the wrapper below has set. Blocks are linked to their session, which frees them whatever
-   state the container was left in. Only the array and string map halves of stb_ds are used. */
+/* stb_ds, private to this file: static, without short names, and safe when memory runs out. It
+   cannot report a failed allocation, so ours does not return to it: it jumps to the guard that the
+   wrapper below has set. Blocks are linked to their session, which frees them whatever state the
+   container was left in. Only the array and string map halves of stb_ds are used. */
 #include <setjmp.h>
 
 #if defined(INCLUDE_STB_DS_H)
@@ -7842,20 +7840,6 @@ SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
 #define STBDS_FREE(context, p) samba__ds_free(p)
 #define STBDS_NO_SHORT_NAMES
 #define STBDS_ASSERT(x) ((void)0)
-#define stbds_rand_seed samba__ds_rand_seed
-#define stbds_hash_bytes samba__ds_hash_bytes
-#define stbds_hash_string samba__ds_hash_string
-#define stbds_stralloc samba__ds_stralloc
-#define stbds_strreset samba__ds_strreset
-#define stbds_arrgrowf samba__ds_arrgrowf
-#define stbds_arrfreef samba__ds_arrfreef
-#define stbds_hmfree_func samba__ds_hmfree_func
-#define stbds_hmget_key samba__ds_hmget_key
-#define stbds_hmget_key_ts samba__ds_hmget_key_ts
-#define stbds_hmput_default samba__ds_hmput_default
-#define stbds_hmput_key samba__ds_hmput_key
-#define stbds_hmdel_key samba__ds_hmdel_key
-#define stbds_shmode_func samba__ds_shmode_func
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -7926,20 +7910,14 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
                               void *argument)
 {
     samba__guard guard, *outer = samba__current_guard;
-    bool fine = false;
     guard.session = s;
     samba__current_guard = &guard;
     samba__lock_maps();
-    if (setjmp(guard.env) == 0) {
-        body(s, argument);
-        samba__unlock_maps();
-        samba__current_guard = outer;
-        return true;
-    }
+    if (setjmp(guard.env) == 0) body(s, argument);
+    else s->poisoned = true;
     samba__unlock_maps();
     samba__current_guard = outer;
-    s->poisoned = true;
-    return fine;
+    return !s->poisoned;
 }
 
 SAMBA__FN void samba__push_tensor_body(samba_session *s, void *t)
@@ -7979,8 +7957,7 @@ SAMBA__FN int32_t samba__n_user_ops(const samba_session *s)
     return (int32_t)stbds_arrlen(s->user_ops);
 }
 
-/* The tensor called name, or NULL. The map exists since its first put, so this does not
-   allocate. */
+/* The tensor called name, or NULL. A map exists since its first put: this does not allocate. */
 SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
 {
     ptrdiff_t i;
@@ -8000,17 +7977,13 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
 {
     samba_tensor *t = (samba_tensor *)samba__keep(s, sizeof *t);
     if (!t) return NULL;
-    t->session = s;
-    t->name = name;
-    t->dtype = spec->dtype;
-    t->shape = spec->shape;
-    t->batch_dim = -1;
-    t->role = role;
-    t->symbol = -1;
+    t->session = s, t->name = name, t->role = role;
+    t->dtype = spec->dtype, t->shape = spec->shape;
+    t->batch_dim = t->symbol = -1;
     t->id = samba__n_tensors(s);
-    if (!samba__guarded(s, samba__push_tensor_body, t)
-        || !samba__guarded(s, samba__put_name_body, t)) return NULL;
-    return t;
+    bool known = samba__guarded(s, samba__push_tensor_body, t)
+        && samba__guarded(s, samba__put_name_body, t);
+    return known ? t : NULL;
 }
 
 SAMBA__FN samba_spec samba__spec_of(const samba_tensor *t)
@@ -8031,8 +8004,7 @@ SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
 {
     char buffer[160];
     for (int32_t n = 1; n < 1000000; n++) {
-        samba__text t = samba__text_in(buffer, sizeof buffer);
-        samba__format(&t, n == 1 ? "%s" : "%s_%d", base, n);
+        samba__print(buffer, sizeof buffer, n == 1 ? "%s" : "%s_%d", base, n);
         if (!samba__named(s, buffer)) return samba__keep_text(s, buffer);
     }
     samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
@@ -8083,31 +8055,26 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
 {
     char buffer[160];
     samba__node *n = (samba__node *)samba__keep(s, sizeof *n);
-    samba__text t = samba__text_in(buffer, sizeof buffer);
     if (!n) return NULL;
     n->op = op;
     n->n_in = c->n_in, n->n_out = c->n_out, n->n_attr = c->n_attr;
     n->in = (samba_tensor **)samba__keep(s, sizeof *n->in * (size_t)(c->n_in + 1));
     n->attr = (int32_t *)samba__keep(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
-    if (s->next_name) samba__put_text(&t, s->next_name);
-    else samba__format(&t, "%s_%d", op->name, ++s->n_named);
+    if (s->next_name) samba__print(buffer, sizeof buffer, "%s", s->next_name);
+    else samba__print(buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
     s->next_name = NULL;
     n->name = samba__free_name(s, buffer);
     if (!n->in || !n->attr || !n->name) return NULL;
     for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
     for (int32_t i = 0; i < c->n_attr; i++) n->attr[i] = c->attr[i];
-    n->section = s->section;
-    n->graph = s->graph;
-    n->generated = s->generating;
+    n->section = s->section, n->graph = s->graph, n->generated = s->generating;
     n->id = samba__n_nodes(s);
     for (int32_t o = 0; o < n->n_out; o++) {
-        t = samba__text_in(buffer, sizeof buffer);
-        samba__format(&t, "%s__outputs__%d", n->name, o);
-        n->out[o] = samba__new_tensor(s, o ? samba__free_name(s, buffer)
-                                      : n->name, &c->out[o], SAMBA__TEMP);
+        samba__print(buffer, sizeof buffer, "%s__outputs__%d", n->name, o);
+        const char *name = o ? samba__free_name(s, buffer) : n->name;
+        n->out[o] = name ? samba__new_tensor(s, name, &c->out[o], SAMBA__TEMP) : NULL;
         if (!n->out[o]) return NULL;
-        n->out[o]->node = n;
-        n->out[o]->out_index = o;
+        n->out[o]->node = n, n->out[o]->out_index = o;
     }
     return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
 }
@@ -8312,16 +8279,13 @@ SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user)
     emit("digraph samba {\n  node [shape=box, fontname=\"sans\"];\n", user);
     for (int32_t i = 0; i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
-        samba__text t = samba__text_in(line, sizeof line);
-        samba__format(&t, "  \"%s\" [label=\"%s\\n%s %S\"];\n", n->name, n->name, n->op->name,
-                      &n->out[0]->shape);
-        emit(line, user);
+        emit(samba__print(line, sizeof line, "  \"%s\" [label=\"%s\\n%s %S\"];\n", n->name, n->name,
+                          n->op->name, &n->out[0]->shape), user);
         for (int32_t k = 0; k < n->n_in; k++) {
-            if (!n->in[k]) continue;
-            t = samba__text_in(line, sizeof line);
-            samba__format(&t, "  \"%s\" -> \"%s\";\n", n->in[k]->node ? n->in[k]->node->name
-                          : n->in[k]->name, n->name);
-            emit(line, user);
+            const samba_tensor *x = n->in[k];
+            if (!x) continue;
+            emit(samba__print(line, sizeof line, "  \"%s\" -> \"%s\";\n",
+                              x->node ? x->node->name : x->name, n->name), user);
         }
     }
     emit("}\n", user);
@@ -8331,10 +8295,9 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 {
     char line[256];
     for (int32_t i = 0; emit && i < SAMBA__N_OPS; i++) {
-        samba__text t = samba__text_in(line, sizeof line);
-        samba__format(&t, "%s\t%d\t%s\n", samba__op_table[i].name, (int32_t)samba__op_table[i].wire,
-                      samba__op_table[i].signature ? samba__op_table[i].signature : "own rule");
-        emit(line, user);
+        const samba_op *op = &samba__op_table[i];
+        emit(samba__print(line, sizeof line, "%s\t%d\t%s\n", op->name, (int32_t)op->wire,
+                          op->signature ? op->signature : "own rule"), user);
     }
 }
 
@@ -8388,8 +8351,7 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     return t;
 }
 
-/* Value i of an initial distribution: depends on the key and i alone. Box, Muller 1958 for the
-   normal. */
+/* Four values of an initial distribution, by key and block alone. Normal: Box, Muller 1958. */
 SAMBA__FN void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, float out[4])
 {
     uint32_t w[4];
@@ -8583,8 +8545,7 @@ SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 /* Reverse mode over the recorded graph; every gradient is made of ops, recorded like any other. */
 typedef struct samba__tape {
     samba_session *session;
-    /* of the graph to differentiate: what comes later is gradient */
-    int32_t n_tensors, n_nodes;
+    int32_t n_tensors, n_nodes;         /* to differentiate: what comes later is gradient */
     samba_tensor **grad;                /* by tensor id */
     bool *needed;                       /* depends on something whose gradient is asked for */
 } samba__tape;
@@ -8653,8 +8614,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
                           "vjp, or keep it out of what leads from a parameter to the loss",
                           n->op->name);
     }
-    /* only a side output has a gradient: it is not differentiable */
-    if (!dout[0]) return true;
+    if (!dout[0]) return true;          /* side outputs alone are not differentiable */
     memset(&g, 0, sizeof g);
     g.session = t->session;
     g.in = n->in, g.n_in = n->n_in, g.out = n->out, g.n_out = n->n_out, g.dout = dout;
@@ -8779,15 +8739,21 @@ SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, 
     return samba__linear_layer(x, name, n, false);
 }
 
+/* A vector of n equal values: a weight, or the state of a norm. */
+SAMBA__FN samba_tensor *samba__layer_vector(samba_tensor *x, const char *layer, const char *part,
+                                            int32_t n, int32_t role, float value)
+{
+    samba_shape shape = samba__shape1(n);
+    return samba__layer_param(x->session, layer, part, &shape, role,
+                              samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
+}
+
 SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
     if (!n) return NULL;
-    samba_shape shape = samba__shape1(n);
-    samba_tensor *w = samba__layer_param(x->session, name, "weight", &shape, SAMBA__WEIGHT,
-                                         samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f));
-    samba_tensor *b = samba__layer_param(x->session, name, "bias", &shape, SAMBA__WEIGHT,
-                                         samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
+    samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
     samba__name_next(x->session, name);
     return samba_layer_norm(x, w, b, 1e-5f);
 }
@@ -8796,9 +8762,7 @@ SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
     if (!n) return NULL;
-    samba_shape shape = samba__shape1(n);
-    samba_tensor *w = samba__layer_param(x->session, name, "weight", &shape, SAMBA__WEIGHT,
-                                         samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f));
+    samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba__name_next(x->session, name);
     return samba_rms_norm(x, w, 1e-5f);
 }
@@ -8807,15 +8771,11 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, 1) : 0;
     if (!n) return NULL;
-    samba_session *s = x->session;
-    samba_shape shape = samba__shape1(n);
-    samba_init one = samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f),
-        zero = samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f);
-    samba_tensor *w = samba__layer_param(s, name, "weight", &shape, SAMBA__WEIGHT, one);
-    samba_tensor *b = samba__layer_param(s, name, "bias", &shape, SAMBA__WEIGHT, zero);
-    samba_tensor *mean = samba__layer_param(s, name, "running_mean", &shape, SAMBA__STATE, zero);
-    samba_tensor *var = samba__layer_param(s, name, "running_var", &shape, SAMBA__STATE, one);
-    samba__name_next(s, name);
+    samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
+    samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
+    samba_tensor *mean = samba__layer_vector(x, name, "running_mean", n, SAMBA__STATE, 0.0f);
+    samba_tensor *var = samba__layer_vector(x, name, "running_var", n, SAMBA__STATE, 1.0f);
+    samba__name_next(x->session, name);
     return samba_batch_norm(x, w, b, mean, var, 0.1f, 1e-5f);
 }
 
@@ -8823,8 +8783,8 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
                                           int32_t kernel, int32_t spatial,
                                           const samba_conv_opts *opts)
 {
-    int32_t c = x ? samba__layer_size(x, name, 1) : 0, groups = opts && opts->groups > 0
-        ? opts->groups : 1;
+    int32_t c = x ? samba__layer_size(x, name, 1) : 0;
+    int32_t groups = opts && opts->groups > 0 ? opts->groups : 1;
     if (!c) return NULL;
     if (c % groups) {
         return samba__none(samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of "
@@ -9022,8 +8982,7 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
                                            const char *name, float value)
 {
     char buffer[160];
-    samba__text t = samba__text_in(buffer, sizeof buffer);
-    samba__format(&t, "%s%s", o->prefix, name);
+    samba__print(buffer, sizeof buffer, "%s%s", o->prefix, name);
     const samba_tensor *other = samba__named(s, buffer);
     if (other && other->role != SAMBA__ARGIN) {
         return samba__none(samba_fail(s, SAMBA_ENAME,
@@ -9032,8 +8991,7 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
                                       other->name, (int)other->dtype, &other->shape));
     }
     samba_tensor *argin = samba__argin(s, buffer, SAMBA_F32, value);
-    /* a new program, new defaults */
-    if (argin && argin->data) memcpy(argin->data, &value, sizeof value);
+    if (argin && argin->data) memcpy(argin->data, &value, 4);   /* a new program, new defaults */
     return argin;
 }
 
@@ -9042,14 +9000,13 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
 {
     char buffer[160];
     const int32_t always = 0;
-    samba__text t = samba__text_in(buffer, sizeof buffer);
     memset(o, 0, sizeof *o);
     o->desc = desc, o->prefix = prefix;
     o->lr = samba__optim_argin(s, o, "lr", samba__or(desc->lr, 1e-3f));
     o->weight_decay = samba__optim_argin(s, o, "weight_decay", desc->weight_decay);
     if (desc->kind == SAMBA_SGD) {
         o->momentum = samba__optim_argin(s, o, "momentum", desc->momentum);
-    } else {
+    } else {                            /* AdamW and Adam */
         o->beta1 = samba__optim_argin(s, o, "beta1", samba__or(desc->beta1, 0.9f));
         o->beta2 = samba__optim_argin(s, o, "beta2", samba__or(desc->beta2, 0.997f));
         o->eps = samba__optim_argin(s, o, "eps", samba__or(desc->eps, 1e-8f));
@@ -9057,7 +9014,7 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
     if (desc->max_grad_norm > 0.0f) {
         o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
     }
-    samba__format(&t, "%sstep", prefix);
+    samba__print(buffer, sizeof buffer, "%sstep", prefix);
     s->section = SAMBA_OPT;
     o->step = samba__emit1(SAMBA__OP_count, samba__counter(s, buffer), &always, 1);
     s->section = SAMBA_FWD;
@@ -9597,8 +9554,7 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
     return true;
 }
 
-/* An elementwise result takes over the memory of its first input when that dies here and nobody
-   else reads it. */
+/* An elementwise result takes over the memory of its first input if that is read no more. */
 SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p)
 {
     for (int32_t i = 0; i < c->n_nodes; i++) {
@@ -9727,8 +9683,7 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
     return change != NULL;
 }
 
-/* Sections: ranges of one type. -o0 makes one for each op, -o1 cuts when the working set outgrows
-   sram_bytes. */
+/* Sections: ranges of one type; o0: each op; o1: cut where the working set outgrows sram_bytes. */
 SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
 {
     samba_opt_level level = c->program->level;
@@ -10298,8 +10253,7 @@ SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
                       "of a program trains", c->losses[0]->name, t->name);
 }
 
-/* Outputs: the loss first, as SambaFlow models return (loss, out). Losses: as program says, or all
-   outputs. */
+/* Outputs: the loss first, as SambaFlow has (loss, out). Losses: as program says, or all. */
 SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
 {
     const samba_program *p = c->program;
@@ -10347,8 +10301,7 @@ SAMBA__FN bool samba__own_region(const samba__compilation *c, int32_t o)
     return true;
 }
 
-/* Assigns each weight its optimizer: those listed first, then the rest to the optimizer without a
-   list. */
+/* Assigns each weight its optimizer: the one that lists it, else the one without a list. */
 SAMBA__FN bool samba__collect_params(samba__compilation *c)
 {
     samba_session *s = c->session;
@@ -10399,8 +10352,7 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
 SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *w)
 {
     char name[256];
-    samba__text t = samba__text_in(name, sizeof name);
-    samba__format(&t, "%s__grad", w->name);
+    samba__print(name, sizeof name, "%s__grad", w->name);
     samba_tensor *g = samba__named(w->session, name);
     bool known = g && g->role == SAMBA__GRADIENT && samba__same_shape(&g->shape, &w->shape);
     w->grad = known ? g : samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
@@ -10414,16 +10366,14 @@ SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba
     return named && source;
 }
 
-/* With microbatches a scalar loss is their mean: the sum of loss/n over them. Reading the loss
-   finds it by this ending of its name. */
+/* With microbatches a scalar loss is their mean, which reading the loss finds by this ending. */
 #define SAMBA__MEAN "__mean"
 SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
 {
     char name[256];
     samba_session *s = c->session;
     const int32_t anew = 1;
-    samba__text t = samba__text_in(name, sizeof name);
-    samba__format(&t, "%s" SAMBA__MEAN, loss->name);
+    samba__print(name, sizeof name, "%s" SAMBA__MEAN, loss->name);
     samba_tensor *mean = samba__shared_leaf(s, name, SAMBA_F32, &loss->shape, SAMBA__OUTPUT,
                                             samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
     samba_tensor *share = samba_scale(loss, 1.0f / (float)c->microbatches);
@@ -10476,25 +10426,20 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
     const samba_optim *d = samba__optim_at(c->program, o);
     samba_tensor **mine = (samba_tensor **)samba__temp(s, c->n_params, sizeof *mine);
     char region[32];
-    samba__text t = samba__text_in(region, sizeof region);
     samba__optimizer opt;
     int32_t n = 0;
     if (!mine) return false;
-    if (samba__n_optims(c->program) > 1) samba__format(&t, "optim%d__", o);
+    samba__print(region, sizeof region, samba__n_optims(c->program) > 1 ? "optim%d__" : "", o);
     for (int32_t i = 0; i < c->n_params; i++) {
         if (c->param_optim[i] == o && c->params[i]->grad) mine[n++] = c->params[i];
     }
     if (!n) {
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
     }
-    if (!samba__optimizer_open(s, &opt, d, d->argin_region_name ? d->argin_region_name : region)) {
-        return false;
-    }
-    if (!samba__optimizer_clip(s, &opt, mine, n)) return false;
-    for (int32_t i = 0; i < n; i++) {
-        if (!samba__optimizer_step(s, &opt, mine[i])) return false;
-    }
-    return true;
+    bool fine = samba__optimizer_open(s, &opt, d, d->argin_region_name ? d->argin_region_name
+                                      : region) && samba__optimizer_clip(s, &opt, mine, n);
+    for (int32_t i = 0; fine && i < n; i++) fine = samba__optimizer_step(s, &opt, mine[i]);
+    return fine;
 }
 
 /* Everything before the PEF's bytes: from the program to the plan. */
@@ -10565,9 +10510,7 @@ SAMBA__FN void samba__unload(samba_session *s)
 {
     samba__give(s, s->memory, s->memory_size);
     samba__give(s, s->pef, s->pef_size);
-    s->memory = NULL;
-    s->pef = NULL;
-    s->rt = NULL;
+    s->memory = NULL, s->pef = NULL, s->rt = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->symbol = -1;
 }
 
@@ -10660,8 +10603,7 @@ SAMBA__FN size_t samba__device_size(const samba_tensor *t)
     return (size_t)samba__symbol_bytes(&t->session->rt->pef, &q);
 }
 
-/* Host values go to the device, unless the file brought its own; owned copies of weights are then
-   freed. */
+/* Host values go to the device, unless the file brought its own; owned copies are then freed. */
 SAMBA__FN void samba__push_values(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
@@ -10765,10 +10707,8 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
         && samba__lower(&c, &plan) && samba__write_tables(&c, &plan, &w);
-    s->tracing = tracing;
-    s->section = SAMBA_FWD;
-    s->generating = false;
-    s->graph = NULL;
+    s->tracing = tracing, s->generating = false;
+    s->section = SAMBA_FWD, s->graph = NULL;
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
         memset(&pef, 0, sizeof pef);
@@ -10950,7 +10890,6 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
     samba__text t = samba__text_in(list, sizeof list);
     uint32_t last = 0;
     bool several = false;
-    s->rt->graph = 0;
     if (graph && samba__find_graph(pef, graph, &s->rt->graph)) return true;
     s->rt->graph = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
@@ -11115,8 +11054,9 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
 SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q,
                                     const char *name, bool exact)
 {
-    static const char *const aliases[] = { "lr", "weight_decay", "momentum", "beta1", "beta2",
-                                           "eps", "max_grad_norm" };
+    static const char *const aliases[] = {
+        "lr", "weight_decay", "momentum", "beta1", "beta2", "eps", "max_grad_norm"
+    };
     const char *text = pef->strings + q->name;
     if (q->role != SAMBA__ARGIN) return false;
     if (exact) return samba__same_text(text, name);
@@ -11127,8 +11067,7 @@ SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *
     return false;
 }
 
-/* Visits the argins that name means; returns how many. value: stored if set, else the first one is
-   read. */
+/* Visits the argins that name means; returns how many. Stores *value, or reads the first one. */
 SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
 {
     const samba__pef *pef = &s->rt->pef;
@@ -11138,16 +11077,11 @@ SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool s
             samba__symbol q = samba__symbol_at(pef, i);
             if (!samba__argin_matches(pef, &q, name, exact)) continue;
             float f = (float)*value;
-            int32_t k = q.spec.dtype == SAMBA_I32 && set ? (int32_t)(uint32_t)*value : 0;
-            if (set) {
-                memcpy(s->rt->data[i], q.spec.dtype == SAMBA_I32 ? (const void *)&k
-                       : (const void *)&f, 4);
-            }
-            memcpy(&f, s->rt->data[i], 4);
+            uint32_t k = set && q.spec.dtype == SAMBA_I32 ? (uint32_t)*value : samba__float_bits(f);
+            if (set) memcpy(s->rt->data[i], &k, 4);
             memcpy(&k, s->rt->data[i], 4);
-            if (n++ == 0 && !set) {
-                *value = q.spec.dtype == SAMBA_I32 ? (double)(uint32_t)k : (double)f;
-            }
+            f = samba__bits_float(k);
+            if (n++ == 0 && !set) *value = q.spec.dtype == SAMBA_I32 ? (double)k : (double)f;
         }
     }
     return n;
@@ -11426,8 +11360,9 @@ SAMBA_API double samba_seconds(void)
 }
 #endif
 
-static const char *const samba__commands[] = { "compile", "run", "test", "measure-performance",
-                                               "measure-sections" };
+static const char *const samba__commands[] = {
+    "compile", "run", "test", "measure-performance", "measure-sections"
+};
 
 /* One flag of the framework: where its value goes, and how it is written. */
 typedef struct samba__app_flag {
@@ -11475,25 +11410,16 @@ SAMBA__FN void samba__usage(const char *program, const samba_flag *flags, int32_
 SAMBA__FN bool samba__store_flag(samba_flag_kind kind, void *value, const char *text)
 {
     char *end = NULL;
-    if (kind == SAMBA_FLAG_BOOL) {
-        *(bool *)value = true;
-        return true;
-    }
-    if (kind == SAMBA_FLAG_TEXT) {
-        *(const char **)value = text;
-        return true;
-    }
-    double number = strtod(text, &end);
+    double number = text ? strtod(text, &end) : 0.0;
+    bool whole = number >= -2147483647.0 && number <= 2147483647.0
+        && number == (double)(int32_t)number;
+    if (kind == SAMBA_FLAG_BOOL) *(bool *)value = true;
+    if (kind == SAMBA_FLAG_TEXT) *(const char **)value = text;
+    if (kind == SAMBA_FLAG_BOOL || kind == SAMBA_FLAG_TEXT) return true;
     if (end == text || *end || number != number) return false;
-    if (kind == SAMBA_FLAG_FLOAT) {
-        *(float *)value = (float)number;
-        return true;
-    }
-    if (number < -2147483647.0 || number > 2147483647.0 || number != (double)(int32_t)number) {
-        return false;
-    }
-    *(int32_t *)value = (int32_t)number;
-    return true;
+    if (kind == SAMBA_FLAG_FLOAT) *(float *)value = (float)number;
+    else if (whole) *(int32_t *)value = (int32_t)number;
+    return whole || kind == SAMBA_FLAG_FLOAT;
 }
 
 /* Flags whose text is one of a few words. */
@@ -11508,8 +11434,7 @@ SAMBA__FN bool samba__store_choice(samba_app_args *args, const char *name, const
     return true;
 }
 
-/* Is text this flag? Accepts -x, --name, and either followed by =value; *value is what
-   follows '='. */
+/* Is text this flag? -x or --name, alone or with =value, which *value then points to. */
 SAMBA__FN bool samba__is_flag(const char *text, const char *name, const char *short_name,
                               const char **value)
 {
@@ -11523,8 +11448,7 @@ SAMBA__FN bool samba__is_flag(const char *text, const char *name, const char *sh
     return true;
 }
 
-/* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 with a message if they are
-   wrong. */
+/* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 after saying what is wrong. */
 SAMBA__FN int samba__read_flag(int argc, char **argv, int i, samba_app_args *args,
                                const samba_flag *flags, int32_t n)
 {
@@ -11559,14 +11483,12 @@ SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                     const samba_flag *flags, int32_t n_flags)
 {
     bool known = false;
-    for (int i = 1; i < argc; i++) {
-        if (!samba__same_text(argv[i], "--help") && !samba__same_text(argv[i], "-h")) continue;
-        samba__usage(argv[0], flags, n_flags);
-        return false;
-    }
     args->command = argc > 1 ? argv[1] : "";
     for (size_t k = 0; k < sizeof samba__commands / sizeof *samba__commands; k++) {
         known = known || samba__same_text(args->command, samba__commands[k]);
+    }
+    for (int i = 1; i < argc; i++) {
+        known = known && !samba__same_text(argv[i], "--help") && !samba__same_text(argv[i], "-h");
     }
     if (!known) {
         samba__usage(argc > 0 ? argv[0] : "program", flags, n_flags);
@@ -11628,8 +11550,7 @@ SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *arg
                           args->command);
     }
     if (!samba_load(s, args->pef, program)) return false;
-    /* zeros will do */
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;  /* zeros */
     int32_t count = sections ? (int32_t)s->rt->pef.n_sections : 1;
     for (int32_t k = 0; k < count; k++) {
         double best = 1e30, total = 0.0;
