@@ -413,7 +413,7 @@ SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b);         
 SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b);         /* a <= b */
 SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b);         /* a > b */
 SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b);         /* a >= b */
-/* cond ? a : b, cond bool; then the functions of one x. */
+/* Element by element: cond (bool) ? a : b. And functions of one x. */
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b);
 SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);                         /* -x */
 SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);                         /* e^x */
@@ -598,14 +598,14 @@ typedef struct samba_desc {
     bool portable;                      /* use no SIMD kernels; the results are the same bits */
     void *(*alloc)(size_t size, void *user);            /* default malloc */
     void (*release)(void *ptr, size_t size, void *user);
-    void (*log)(samba_log_level level, const char *text, void *user);   /* default: to stderr */
+    void (*log)(samba_log_level level, const char *text, void *user);   /* gets each error */
     void *user;                         /* is passed to these three */
 } samba_desc;
 
 /* Opens a session in tracing mode. NULL only when there is no memory for the session itself. */
 SAMBA_API samba_session *samba_open(const samba_desc *desc);
-/* Frees everything the session owns. Prints the first error on stderr if nobody read it.
-   Returns 0, or 1 if an error is standing. NULL: returns 1. */
+/* Frees everything the session owns. Prints the error on stderr if nobody read it and there is no
+   log. Returns 0, or 1 if an error is standing. NULL: returns 1. */
 SAMBA_API int samba_close(samba_session *s);
 /* The first error stays until cleared; later calls do nothing and return NULL or false. */
 SAMBA_API bool samba_ok(const samba_session *s);
@@ -1327,10 +1327,8 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
         if (units > 0) job(context, 0, units, 0);
         return;
     }
-    p->job = job;
-    p->context = context;
-    p->units = units;
-    p->grain = grain;
+    p->job = job, p->context = context;
+    p->units = units, p->grain = grain;
     __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     samba__pool_wake(p);
@@ -7235,13 +7233,10 @@ SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
 SAMBA__FN bool samba__verify_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
 {
     if (!samba__open_pef(pef, bytes, size, why)) return false;
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        if (!samba__check_symbol(pef, i, why)) return false;
-    }
-    for (uint32_t i = 0; i < pef->n_nodes; i++) {
-        if (!samba__check_node(pef, i, why)) return false;
-    }
-    return samba__check_sections(pef, why) && samba__check_overlaps(pef, why);
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < pef->n_symbols; i++) fine = samba__check_symbol(pef, i, why);
+    for (uint32_t i = 0; fine && i < pef->n_nodes; i++) fine = samba__check_node(pef, i, why);
+    return fine && samba__check_sections(pef, why) && samba__check_overlaps(pef, why);
 }
 
 /* ==== [execute] =============================================================================== */
@@ -7657,17 +7652,6 @@ SAMBA_API void samba_clear_error(samba_session *s)
     s->next_name = NULL;                /* of the layer that failed: the text is the caller's */
     s->code = SAMBA_OK;
     s->error[0] = 0;
-}
-
-SAMBA__FN void samba__say(samba_session *s, samba_log_level level, const char *text)
-{
-    if (s->desc.log) {
-        s->desc.log(level, text, s->desc.user);
-        return;
-    }
-#if !defined(SAMBA_NO_STDIO)
-    if (level == SAMBA_LOG_WARNING) fprintf(stderr, "[warning samba] %s\n", text);
-#endif
 }
 
 /* The first error is kept; a later one is a consequence. */
@@ -8383,12 +8367,18 @@ SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float sca
     return init;
 }
 
+/* t with memory for the value it is about to get; NULL if there is none. */
+SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t)
+{
+    if (t) t->has_value = samba__own_data(t);
+    return t && t->has_value ? t : NULL;
+}
+
 SAMBA__FN samba_tensor *samba__filled(samba_tensor *t, samba_init init)
 {
-    if (!t || !samba__own_data(t)) return NULL;
+    if (!samba__with_data(t)) return NULL;
     samba__fill((float *)t->data, samba_count(&t->shape), init,
                 samba__stream_key(t->session->seed, t->name));
-    t->has_value = true;
     return t;
 }
 
@@ -8418,14 +8408,12 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
         samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, but must be at least 1", name,
                    high);
     }
-    samba_tensor *t = samba_input(s, name, SAMBA_I32, shape);
-    if (!t || !samba__own_data(t)) return NULL;
-    uint64_t key = samba__stream_key(s->seed, t->name);
-    for (int64_t i = 0; i < samba_count(&t->shape); i++) {
+    samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape));
+    uint64_t key = t ? samba__stream_key(s->seed, t->name) : 0;
+    for (int64_t i = 0; t && i < samba_count(&shape); i++) {
         if (i % 4 == 0) samba__philox(key, (uint64_t)i / 4, 0, w);
         ((int32_t *)t->data)[i] = (int32_t)((uint64_t)w[i % 4] * (uint32_t)high >> 32);
     }
-    t->has_value = true;
     return t;
 }
 
@@ -8433,12 +8421,10 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
 SAMBA__FN samba_tensor *samba__constant_input(samba_session *s, const char *name,
                                               samba_dtype dtype, samba_shape shape, float value)
 {
-    samba_tensor *t = samba_input(s, name, dtype, shape);
-    if (!t || !samba__own_data(t)) return NULL;
-    for (int64_t i = 0; i < samba_count(&shape); i++) {
+    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
+    for (int64_t i = 0; t && i < samba_count(&shape); i++) {
         samba__store((uint8_t *)t->data + (size_t)i * samba_dtype_size(dtype), &value, dtype, 1);
     }
-    t->has_value = true;
     return t;
 }
 SAMBA_API samba_tensor *samba_zeros(samba_session *s, const char *name, samba_dtype dtype,
@@ -8472,10 +8458,8 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
         samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name ? name
                    : "NULL");
     }
-    samba_tensor *t = samba_input(s, name, dtype, shape);
-    if (!t || !samba__own_data(t)) return NULL;
-    memcpy(t->data, data, samba__host_bytes(t));
-    t->has_value = true;
+    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
+    if (t) memcpy(t->data, data, samba__host_bytes(t));
     return t;
 }
 
@@ -8500,10 +8484,7 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
     t->frozen = s->lora.rank > 0 && role == SAMBA__WEIGHT;
-    if (dtype == SAMBA_F32) return samba__filled(t, init);
-    if (!samba__own_data(t)) return NULL;
-    t->has_value = true;
-    return t;
+    return dtype == SAMBA_F32 ? samba__filled(t, init) : samba__with_data(t);
 }
 
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
@@ -9123,28 +9104,33 @@ SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
     return n->in && n->attr ? n : NULL;
 }
 
-/* Takes copies of the nodes that lead to an output, a gradient or an update by the compiler. */
+/* Marks as live the nodes that lead to an output, a gradient or an update by the compiler. */
+SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes, int32_t n)
+{
+    bool *needed = (bool *)samba__temp(c->session, c->n_tensors, sizeof *needed);
+    if (!needed) return false;
+    for (int32_t i = 0; i < c->n_pairs; i++) needed[samba__final(c->pairs[i].source)->id] = true;
+    for (int32_t i = n - 1; i >= 0; i--) {
+        samba__node *node = nodes[i];
+        bool live = node->id >= c->first_generated && node->op->flags >> 8;
+        for (int32_t o = 0; o < node->n_out; o++) live = live || needed[node->out[o]->id];
+        node->live = live && !node->eager && !node->out[0]->same_as;
+        for (int32_t k = 0; node->live && k < node->n_in; k++) {
+            if (node->in[k]) needed[node->in[k]->id] = true;
+        }
+    }
+    return true;
+}
+
+/* Takes copies of the live nodes. */
 SAMBA__FN bool samba__collect_live(samba__compilation *c)
 {
     samba_session *s = c->session;
     int32_t n = samba__n_nodes(s);
-    bool *needed = (bool *)samba__temp(s, c->n_tensors, sizeof *needed);
     c->nodes = (samba__node **)samba__temp(s, n + c->n_pairs, sizeof *c->nodes);
     c->producer = (samba__node **)samba__temp(s, c->n_tensors, sizeof *c->producer);
-    if (!needed || !c->nodes || !c->producer) return false;
-    for (int32_t i = 0; i < c->n_pairs; i++) needed[c->pairs[i].source->id] = true;
     for (int32_t i = 0; i < c->n_tensors; i++) s->tensors[i]->same_as = NULL;
-    for (int32_t i = n - 1; i >= 0; i--) {
-        samba__node *node = s->nodes[i];
-        bool live = !node->eager && i >= c->first_generated && node->op->flags >> 8;
-        for (int32_t o = 0; o < node->n_out; o++) {
-            live = live || (!node->eager && needed[node->out[o]->id]);
-        }
-        node->live = live;
-        for (int32_t k = 0; live && k < node->n_in; k++) {
-            if (node->in[k]) needed[node->in[k]->id] = true;
-        }
-    }
+    if (!c->nodes || !c->producer || !samba__mark_live(c, s->nodes, n)) return false;
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = s->nodes[i];
         if (!node->live) continue;
@@ -9421,22 +9407,9 @@ SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph
 /* Drops the nodes that nobody reads any more, and sorts the rest. */
 SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
 {
-    bool *needed = (bool *)samba__temp(c->session, c->n_tensors, sizeof *needed);
     samba__node **sorted = (samba__node **)samba__temp(c->session, c->n_nodes, sizeof *sorted);
     int32_t n = 0;
-    if (!needed || !sorted) return false;
-    for (int32_t i = 0; i < c->n_pairs; i++) needed[samba__final(c->pairs[i].source)->id] = true;
-    for (int32_t i = c->n_nodes - 1; i >= 0; i--) {
-        samba__node *node = c->nodes[i];
-        node->live = node->id >= c->first_generated && node->op->flags >> 8;
-        for (int32_t o = 0; o < node->n_out; o++) {
-            node->live = node->live || needed[node->out[o]->id];
-        }
-        if (node->out[0]->same_as) node->live = false;
-        for (int32_t k = 0; node->live && k < node->n_in; k++) {
-            if (node->in[k]) needed[node->in[k]->id] = true;
-        }
-    }
+    if (!sorted || !samba__mark_live(c, c->nodes, c->n_nodes)) return false;
     for (int32_t i = 0; i < c->n_nodes; i++) {      /* graphs in the order of their first nodes */
         bool done = !c->nodes[i]->live;
         for (int32_t k = 0; k < n && !done; k++) done = sorted[k]->graph == c->nodes[i]->graph;
@@ -9750,10 +9723,9 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
     }
     samba__share_in_place(c, p);
     samba__place_persistent(c, p);
-    if (!samba__place_arena(s, p) || !samba__cut_sections(c, p) || !samba__measure_bound(c, p)) {
-        return false;
-    }
-    if (c->program->mapping != SAMBA_MAPPING_SPATIAL || !c->program->sram_bytes) return true;
+    bool fine = samba__place_arena(s, p) && samba__cut_sections(c, p) && samba__measure_bound(c, p);
+    bool limited = c->program->mapping == SAMBA_MAPPING_SPATIAL && c->program->sram_bytes;
+    if (!fine || !limited) return fine;
     uint64_t needed = 0;
     for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) needed += p->region[r];
     return needed <= (uint64_t)c->program->sram_bytes
@@ -10124,8 +10096,7 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, const uin
     char *temporary = (char *)samba__take(s, n);
     bool fine = false;
     if (!temporary) return false;
-    memcpy(temporary, path, n - 5);
-    memcpy(temporary + n - 5, ".tmp", 5);
+    samba__print(temporary, n, "%s.tmp", path);
     if (!samba__write_temporary(temporary, bytes, size)) samba__fail_io(s, "write", temporary);
 #if !SAMBA__POSIX_FILES
     else if (remove(path), rename(temporary, path)) samba__fail_io(s, "replace", path);
@@ -10170,11 +10141,8 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     samba_session *s = c->session;
     size_t n = strlen(c->program->pef) + 5;
     char *path = (char *)samba__take(s, n);
-    FILE *f;
     if (!path) return false;
-    memcpy(path, c->program->pef, n - 5);
-    memcpy(path + n - 5, ".log", 5);
-    f = fopen(path, "w");
+    FILE *f = fopen(samba__print(path, n, "%s.log", c->program->pef), "w");
     if (!f) samba__fail_io(s, "write", path);
     samba__give(s, path, n);
     if (!f) return false;
