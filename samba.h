@@ -7654,7 +7654,8 @@ SAMBA_API void samba_clear_error(samba_session *s)
     s->error[0] = 0;
 }
 
-/* The first error is kept; a later one is a consequence. */
+/* The first error is kept; a later one is a consequence. Returns false, so that what a function
+   wants reads as a list: fact || samba_fail(...). */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
     va_list args;
@@ -8196,35 +8197,29 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
 {
     if (!samba_ok(s)) return NULL;
     const samba_op *op = name ? samba__op_named(s, name) : NULL;
-    if (n_in < 0 || (n_in > 0 && !in) || n_attr < 0 || (n_attr > 0 && !attr)) {
-        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d "
-                                      "attributes are announced but not given",
-                                      name ? name : "NULL", n_in, n_attr));
-    }
-    if (!op) {
-        return samba__none(samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with "
-                                      "samba_register_op before its first use",
-                                      name ? name : "NULL"));
-    }
-    return samba__emit_op(s, op, in, n_in, attr, n_attr, NULL);
+    bool given = n_in >= 0 && (!n_in || in) && n_attr >= 0 && (!n_attr || attr);
+    bool fine = (given
+                 || samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are "
+                               "announced but not given", name ? name : "NULL", n_in, n_attr))
+        && (op || samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with "
+                             "samba_register_op before its first use", name ? name : "NULL"));
+    return fine ? samba__emit_op(s, op, in, n_in, attr, n_attr, NULL) : NULL;
 }
 
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
 {
     if (!samba_ok(s)) return false;
-    if (!op || !op->name || !op->kernel || (!op->shape && !op->signature)) {
-        return samba_fail(s, SAMBA_EARG, "in samba_register_op: an op needs a name, a kernel, and "
-                          "a signature or a shape rule");
-    }
-    if (op->wire < 0x8000) {
-        return samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
-                          "below 32768 belong to samba.h", op->name, (int32_t)op->wire);
-    }
-    if (samba__op_named(s, op->name)
-        || samba__find_op(op->wire, s->user_ops, samba__n_user_ops(s))) {
-        return samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d "
-                          "is taken", op->name, (int32_t)op->wire);
-    }
+    bool complete = op && op->name && op->kernel && (op->shape || op->signature);
+    bool fine = (complete || samba_fail(s, SAMBA_EARG, "in samba_register_op: an op needs a name, "
+                                        "a kernel, and a signature or a shape rule"))
+        && (op->wire >= 0x8000
+            || samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
+                          "below 32768 belong to samba.h", op->name, (int32_t)op->wire))
+        && ((!samba__op_named(s, op->name)
+             && !samba__find_op(op->wire, s->user_ops, samba__n_user_ops(s)))
+            || samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d "
+                          "is taken", op->name, (int32_t)op->wire));
+    if (!fine) return false;
     samba_op *copy = (samba_op *)samba__keep(s, sizeof *copy);
     if (!copy) return false;
     *copy = *op;
@@ -8299,36 +8294,34 @@ SAMBA__FN bool samba__good_name(const char *name)
     return true;
 }
 
-/* A new leaf under a free name. A name that is taken is an error that says by what. */
+/* Can there be a new leaf so called? A name that is taken is an error that says by what. */
+SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype dtype,
+                                 const samba_shape *shape)
+{
+    if (!name || !*name) {
+        return samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
+    }
+    const samba_tensor *other = samba__named(s, name);
+    return (samba__good_name(name)
+            || samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters or more "
+                          "than %d letters", shape, SAMBA__MAX_NAME))
+        && ((unsigned)dtype < SAMBA_N_DTYPES
+            || samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use SAMBA_F32, "
+                          "SAMBA_I32 ...", name, (int32_t)dtype))
+        && (samba__sound_shape(shape)
+            || samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to %d "
+                          "dimensions of at least 1", name, shape, SAMBA_MAX_DIMS))
+        && (!other || samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it already; "
+                                 "choose another for %T %S", name, (int)other->dtype, &other->shape,
+                                 (int)dtype, shape));
+}
+
 SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                         const samba_shape *shape, int32_t role)
 {
     samba_spec spec;
     spec.dtype = dtype, spec.shape = *shape;
-    if (!samba_ok(s)) return NULL;
-    if (!name || !*name) {
-        return samba__none(samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty",
-                                      shape));
-    }
-    if (!samba__good_name(name)) {
-        return samba__none(samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control "
-                                      "characters or more than %d letters", shape,
-                                      SAMBA__MAX_NAME));
-    }
-    if ((unsigned)dtype >= SAMBA_N_DTYPES) {
-        return samba__none(samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use "
-                                      "SAMBA_F32, SAMBA_I32 ...", name, (int32_t)dtype));
-    }
-    if (!samba__sound_shape(shape)) {
-        return samba__none(samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to "
-                                      "%d dimensions of at least 1", name, shape, SAMBA_MAX_DIMS));
-    }
-    samba_tensor *other = samba__named(s, name);
-    if (other) {
-        return samba__none(samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it "
-                                      "already; choose another for %T %S", name, (int)other->dtype,
-                                      &other->shape, (int)dtype, shape));
-    }
+    if (!samba_ok(s) || !samba__check_leaf(s, name, dtype, shape)) return NULL;
     char *copy = samba__keep_text(s, name);
     samba_tensor *t = copy ? samba__new_tensor(s, copy, &spec, role) : NULL;
     if (t && role == SAMBA__INPUT && shape->ndim > 0) t->batch_dim = 0;
@@ -8627,26 +8620,21 @@ SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, float value)
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 {
     samba__tape t;
-    samba_tensor *dx = NULL;
     if (!loss || !x || !samba_ok(loss->session)) return NULL;
     samba_session *s = loss->session;
-    if (x->session != s) {
-        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to different "
-                                      "sessions", loss->name, x->name));
-    }
-    if (!samba__is_float(loss->dtype) || !samba__is_float(x->dtype)) {
-        return samba__none(samba_fail(s, SAMBA_EDTYPE,
-                                      "in samba_grad: %s is %T and %s is %T; both must be floats",
-                                      loss->name, (int)loss->dtype, x->name, (int)x->dtype));
-    }
-    if (!samba__tape_open(&t, s)) return NULL;
+    bool fine = (x->session == s || samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to "
+                                               "different sessions", loss->name, x->name))
+        && ((samba__is_float(loss->dtype) && samba__is_float(x->dtype))
+            || samba_fail(s, SAMBA_EDTYPE, "in samba_grad: %s is %T and %s is %T; both must "
+                          "be floats", loss->name, (int)loss->dtype, x->name, (int)x->dtype));
+    if (!fine || !samba__tape_open(&t, s)) return NULL;
     t.needed[x->id] = true;
     samba__tape_spread(&t);
-    if (!t.needed[loss->id]) {
-        samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name, x->name);
-    }
-    else if (samba__tape_seed(&t, loss, 1.0f) && samba__tape_run(&t)) dx = t.grad[x->id];
-    if (samba_ok(s) && !dx) {
+    fine = (t.needed[loss->id]
+            || samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name,
+                          x->name)) && samba__tape_seed(&t, loss, 1.0f) && samba__tape_run(&t);
+    samba_tensor *dx = fine ? t.grad[x->id] : NULL;
+    if (!dx) {                          /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient flows from %s to %s", loss->name,
                    x->name);
     }
@@ -10195,13 +10183,13 @@ SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
     for (int32_t i = 0; i < c->n_outputs; i++) {
         if (c->outputs[i] == t) return true;
     }
-    if (t->node && t->node->graph && c->microbatches > 1) {
-        return samba_fail(c->session, SAMBA_EARG, "%s is of graph %s: microbatches are for "
-                          "programs without named graphs", t->name, t->node->graph);
-    }
-    if (t->session != c->session) {
-        return samba_fail(c->session, SAMBA_EARG, "output %s belongs to another session", t->name);
-    }
+    const char *graph = t->node ? t->node->graph : NULL;
+    bool fine = (t->session == c->session || samba_fail(c->session, SAMBA_EARG, "output %s belongs "
+                                                        "to another session", t->name))
+        && (!graph || c->microbatches == 1
+            || samba_fail(c->session, SAMBA_EARG, "%s is of graph %s: microbatches are for "
+                          "programs without named graphs", t->name, graph));
+    if (!fine) return false;
     c->outputs[c->n_outputs++] = t;
     return true;
 }
@@ -10269,6 +10257,25 @@ SAMBA__FN bool samba__own_region(const samba__compilation *c, int32_t o)
     return true;
 }
 
+/* Assigns to optimizer o the parameters it lists. */
+SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
+{
+    samba_session *s = c->session;
+    const samba_optim *d = samba__optim_at(c->program, o);
+    bool fine = true;
+    for (int32_t i = 0; fine && d->params && i < d->n_params; i++) {
+        const samba_tensor *w = d->params[i];
+        int32_t k = samba__param_index(c, w);
+        fine = (k >= 0 || samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter "
+                                     "to train of this session", o, w ? w->name : "NULL"))
+            && (c->param_optim[k] < 0
+                || samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a parameter "
+                              "has one optimizer", w->name, c->param_optim[k], o));
+        if (fine) c->param_optim[k] = o;
+    }
+    return fine;
+}
+
 /* Assigns each weight its optimizer: the one that lists it, else the one without a list. */
 SAMBA__FN bool samba__collect_params(samba__compilation *c)
 {
@@ -10277,43 +10284,27 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     int32_t n = samba__n_tensors(s), rest = -1;
     c->params = (samba_tensor **)samba__temp(s, n, sizeof *c->params);
     c->param_optim = (int32_t *)samba__temp(s, n, sizeof *c->param_optim);
-    if (!c->params || !c->param_optim) return false;
-    for (int32_t i = 0; i < n && !p->inference; i++) {
+    bool fine = c->params && c->param_optim;
+    for (int32_t i = 0; fine && i < n && !p->inference; i++) {
         if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
         c->param_optim[c->n_params] = -1;
         c->params[c->n_params++] = s->tensors[i];
     }
-    for (int32_t o = 0; o < samba__n_optims(p) && !p->inference; o++) {
+    for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++) {
         const samba_optim *d = samba__optim_at(p, o);
-        if (!samba__own_region(c, o)) return false;
-        if (d->kind < SAMBA_SGD || d->kind > SAMBA_ADAM) {
-            return samba_fail(s, SAMBA_EARG, "optimizer %d has no kind; use SAMBA_SGD, SAMBA_ADAMW "
-                              "or SAMBA_ADAM", o);
-        }
-        if (!d->params && rest >= 0) {
-            return samba_fail(s, SAMBA_EARG, "optimizers %d and %d both list no parameters; each "
-                              "must own its own", rest, o);
-        }
+        fine = samba__own_region(c, o)
+            && ((d->kind >= SAMBA_SGD && d->kind <= SAMBA_ADAM)
+                || samba_fail(s, SAMBA_EARG, "optimizer %d has no kind; use SAMBA_SGD, SAMBA_ADAMW "
+                              "or SAMBA_ADAM", o))
+            && (d->params || rest < 0
+                || samba_fail(s, SAMBA_EARG, "optimizers %d and %d both list no parameters; each "
+                              "must own its own", rest, o)) && samba__assign_listed(c, o);
         if (!d->params) rest = o;
-        for (int32_t i = 0; d->params && i < d->n_params; i++) {
-            int32_t k = samba__param_index(c, d->params[i]);
-            if (k < 0) {
-                return samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter to "
-                                  "train of this session", o,
-                                  d->params[i] ? d->params[i]->name : "NULL");
-            }
-            if (c->param_optim[k] >= 0) {
-                return samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a "
-                                  "parameter has one optimizer", c->params[k]->name,
-                                  c->param_optim[k], o);
-            }
-            c->param_optim[k] = o;
-        }
     }
     for (int32_t i = 0; i < c->n_params; i++) {
         if (c->param_optim[i] < 0) c->param_optim[i] = rest;
     }
-    return true;
+    return fine;
 }
 
 /* The tensor that holds a parameter's gradient, under the parameter's name. */
@@ -10683,19 +10674,13 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
         samba__open_pef(&pef, w.bytes, w.size, &no_text);
         bytes = samba__with_values(s, &pef, samba__initial_value, &size);
     }
-    if (bytes && program->pef) {
-        fine = samba__replace_file(s, program->pef, bytes, size)
-            && samba__write_log(&c, &plan, size);
-    }
-    if (bytes && (!fine || program->compile_only)) {
-        samba__give(s, bytes, size);
-        bytes = NULL;
-    }
-    if (bytes) {
-        fine = samba__attach(s, bytes, size, program->pef ? program->pef : "the compiled program");
-    }
+    const char *path = program->pef;
+    fine = bytes && (!path || (samba__replace_file(s, path, bytes, size)
+                               && samba__write_log(&c, &plan, size)));
+    if (!fine || program->compile_only) samba__give(s, bytes, size);
+    else fine = samba__attach(s, bytes, size, path ? path : "the compiled program");
     samba__drop_chunks(s, &s->temp_chunks);
-    return fine && samba_ok(s);
+    return fine;
 }
 
 /* Compares the PEF's description with this session's: whole, or the calls alone. */
@@ -11022,9 +11007,8 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
 SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q,
                                     const char *name, bool exact)
 {
-    static const char *const aliases[] = {
-        "lr", "weight_decay", "momentum", "beta1", "beta2", "eps", "max_grad_norm"
-    };
+    static const char *const aliases[] = { "lr", "weight_decay", "momentum", "beta1", "beta2",
+                                           "eps", "max_grad_norm" };
     const char *text = pef->strings + q->name;
     if (q->role != SAMBA__ARGIN) return false;
     if (exact) return samba__same_text(text, name);
