@@ -1569,8 +1569,9 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
     for (; *p && *p != ',' && *p != '-'; p++) {
         if (*p == '*') t->star = true;
         else if (*p == '?') t->optional = true;
-        else if (*p >= 'a' && *p <= 'z'
-            && t->n_letters < SAMBA_MAX_DIMS) t->letters[t->n_letters++] = *p;
+        else if (*p >= 'a' && *p <= 'z' && t->n_letters < SAMBA_MAX_DIMS) {
+            t->letters[t->n_letters++] = *p;
+        }
     }
     if (*p == ',') return p + 1;
     return p[0] == '-' && p[1] == '>' ? p + 2 : p;
@@ -7329,8 +7330,9 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
         uint32_t word = samba__word(&r, k);
         if (!word) continue;
         samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
-        if (k < r.n_in) a.in[k] = samba__symbol_data(rt, word - 1, &s);
-        else a.out[k - r.n_in] = samba__symbol_data(rt, word - 1, &s), out[k - r.n_in] = s.spec;
+        float *data = samba__symbol_data(rt, word - 1, &s);
+        if (k < r.n_in) a.in[k] = data;
+        else a.out[k - r.n_in] = data, out[k - r.n_in] = s.spec;
     }
     a.in_spec = d.in, a.out_spec = out, a.n_in = r.n_in, a.n_out = r.n_out;
     a.attr = d.attr, a.n_attr = r.n_attr;
@@ -9156,6 +9158,16 @@ SAMBA__FN void samba__call_of(const samba__node *n, samba_spec *spec, samba_call
     call->attr = n->attr, call->n_attr = n->n_attr;
 }
 
+/* What a node reads, makes and costs, by its op's own rules; `spec` holds the inputs'. */
+SAMBA__FN bool samba__cost_of(const samba__node *n, samba_spec *spec, samba_call *call,
+                              samba_work *w)
+{
+    samba__call_of(n, spec, call);
+    bool fine = samba__infer(n->op, call);
+    if (fine) samba__measure(n->op, call, w);
+    return fine;
+}
+
 /* ---- Rewrites. A rule returns what replaces the node's output, the output itself if it changed
    the node in place, or NULL if it does not apply. ---- */
 
@@ -9467,14 +9479,17 @@ SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, 
     return p->place_of[t->id] = p->place_of[named->id];
 }
 
+/* The place whose memory place i is: that of which it is a view, or itself. */
+SAMBA__FN int32_t samba__base_of(const samba__plan *p, int32_t i)
+{
+    return p->places[i].alias >= 0 ? p->places[i].alias : i;
+}
+
 SAMBA__FN void samba__use_place(samba__plan *p, int32_t i, int32_t node)
 {
     samba__place *q = &p->places[i];
     if (q->first < 0) q->first = node;
-    q->last = node;
-    if (q->alias < 0) return;
-    q = &p->places[q->alias];
-    if (q->last < node) q->last = node;
+    q->last = p->places[samba__base_of(p, i)].last = node;
 }
 
 /* Gives every tensor and every scratch its place, with lifetimes. */
@@ -9486,29 +9501,25 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
         samba_spec spec[SAMBA_MAX_IN], scratch;
         samba_call call;
         samba_work w;
-        samba__call_of(n, spec, &call);
-        if (!samba__infer(n->op, &call)) return samba__fail_call(s, n->op, n->in, &call);
-        samba__measure(n->op, &call, &w);
+        if (!samba__cost_of(n, spec, &call, &w)) return samba__fail_call(s, n->op, n->in, &call);
         for (int32_t k = 0; k < n->n_in; k++) {
             if (n->in[k]) samba__use_place(p, samba__place_for(c, p, n->in[k]), i);
         }
         for (int32_t o = 0; o < n->n_out; o++) {
-            int32_t updated = samba__updated_input(n->op, o), at;
+            int32_t updated = samba__updated_input(n->op, o);
             if (updated >= 0) p->place_of[n->out[o]->id] = samba__place_for(c, p, n->in[updated]);
-            at = samba__place_for(c, p, n->out[o]);
+            int32_t at = samba__place_for(c, p, n->out[o]);
             samba__place *q = &p->places[at];
             bool view = (n->op->flags & SAMBA_OP_VIEW) && o == 0 && q->role == SAMBA__TEMP
                 && q->first < 0;
-            int32_t base = view ? p->place_of[n->in[0]->id] : -1;
-            if (view && p->places[base].region == SAMBA__REGION_ARENA) {
-                q->alias = p->places[base].alias >= 0 ? p->places[base].alias : base;
-            }
+            int32_t base = view ? samba__base_of(p, p->place_of[n->in[0]->id]) : at;
+            if (view && p->places[base].region == SAMBA__REGION_ARENA) q->alias = base;
             samba__use_place(p, at, i);
         }
         p->scratch_of[i] = -1;
         if (!w.scratch) continue;
-        scratch.dtype = SAMBA_U8,
-            scratch.shape = samba__shape2((int32_t)((w.scratch + 1023) / 1024), 1024);
+        scratch.dtype = SAMBA_U8;
+        scratch.shape = samba__shape2((int32_t)samba__ceil_div(w.scratch, 1024), 1024);
         p->scratch_of[i] = samba__add_place(p, NULL, "scratch", &scratch, SAMBA__SCRATCH);
         samba__use_place(p, p->scratch_of[i], i);
     }
@@ -9521,17 +9532,14 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         if (!(n->op->flags & SAMBA_OP_INPLACE) || n->n_in < 1 || !n->in[0]) continue;
-        int32_t in = p->place_of[n->in[0]->id], out = p->place_of[n->out[0]->id];
-        int32_t base = p->places[in].alias >= 0 ? p->places[in].alias : in;
-        samba__place *x = &p->places[base], *y = &p->places[out];
+        int32_t in = p->place_of[n->in[0]->id], base = samba__base_of(p, in);
+        samba__place *x = &p->places[base], *y = &p->places[p->place_of[n->out[0]->id]];
         bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
             && y->first == i && x->bytes == y->bytes
             && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
         for (int32_t k = 1; fits && k < n->n_in; k++) {
-            int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : -1;
-            int32_t other_base = other >= 0 && p->places[other].alias >= 0 ? p->places[other].alias
-                : other;
-            if (other_base == base && other != in) fits = false;
+            int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : in;
+            fits = other == in || samba__base_of(p, other) != base;
         }
         if (fits) y->storage = x->storage;
     }
@@ -9593,7 +9601,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
         if (end > p->region[SAMBA__REGION_ARENA]) p->region[SAMBA__REGION_ARENA] = end;
     }
     for (int32_t i = 0; i < p->n_places; i++) {
-        samba__place *q = &p->places[i], *base = q->alias < 0 ? q : &p->places[q->alias];
+        samba__place *q = &p->places[i], *base = &p->places[samba__base_of(p, i)];
         if (base->region == SAMBA__REGION_ARENA) q->offset = p->places[base->storage].offset;
         else q->offset = base->offset;
     }
@@ -10110,9 +10118,7 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     char line[SAMBA__LINE];
     samba__text t = samba__text_in(line, sizeof line);
     int64_t moved = 0;
-    samba__call_of(n, spec, &call);
-    samba__infer(n->op, &call);
-    samba__measure(n->op, &call, &w);
+    samba__cost_of(n, spec, &call, &w);
     for (int32_t k = 0; k < n->n_in; k++) {
         moved += n->in[k] ? (int64_t)samba__spec_bytes(&spec[k]) : 0;
     }
@@ -10395,8 +10401,9 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
     if (!n) {
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
     }
-    bool fine = samba__optimizer_open(s, &opt, d, d->argin_region_name ? d->argin_region_name
-                                      : region) && samba__optimizer_clip(s, &opt, mine, n);
+    const char *prefix = d->argin_region_name ? d->argin_region_name : region;
+    bool fine = samba__optimizer_open(s, &opt, d, prefix)
+        && samba__optimizer_clip(s, &opt, mine, n);
     for (int32_t i = 0; fine && i < n; i++) fine = samba__optimizer_step(s, &opt, mine[i]);
     return fine;
 }
