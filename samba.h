@@ -413,7 +413,7 @@ SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b);         
 SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b);         /* a <= b */
 SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b);         /* a > b */
 SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b);         /* a >= b */
-/* cond ? a : b, cond bool; then the functions of one x. */
+/* Element by element: cond (bool) ? a : b. And functions of one x. */
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b);
 SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);                         /* -x */
 SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);                         /* e^x */
@@ -598,14 +598,14 @@ typedef struct samba_desc {
     bool portable;                      /* use no SIMD kernels; the results are the same bits */
     void *(*alloc)(size_t size, void *user);            /* default malloc */
     void (*release)(void *ptr, size_t size, void *user);
-    void (*log)(samba_log_level level, const char *text, void *user);   /* default: to stderr */
+    void (*log)(samba_log_level level, const char *text, void *user);   /* gets each error */
     void *user;                         /* is passed to these three */
 } samba_desc;
 
 /* Opens a session in tracing mode. NULL only when there is no memory for the session itself. */
 SAMBA_API samba_session *samba_open(const samba_desc *desc);
-/* Frees everything the session owns. Prints the first error on stderr if nobody read it.
-   Returns 0, or 1 if an error is standing. NULL: returns 1. */
+/* Frees everything the session owns. Prints the error on stderr if nobody read it and there is no
+   log. Returns 0, or 1 if an error is standing. NULL: returns 1. */
 SAMBA_API int samba_close(samba_session *s);
 /* The first error stays until cleared; later calls do nothing and return NULL or false. */
 SAMBA_API bool samba_ok(const samba_session *s);
@@ -1193,8 +1193,7 @@ SAMBA__INLINE float samba__open_unit(uint32_t word)
     return (float)(word >> 9) * 1.1920928955078125e-07f + 5.9604644775390625e-08f;
 }
 
-/* The key of a named stream: the session's seed and the name, so that adding a tensor moves no
-   other. */
+/* The key of a named stream: by seed and name, so that adding a tensor moves no other. */
 SAMBA__FN uint64_t samba__stream_key(uint64_t seed, const char *name)
 {
     return samba__hash(name, strlen(name), seed);
@@ -1329,10 +1328,8 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
         if (units > 0) job(context, 0, units, 0);
         return;
     }
-    p->job = job;
-    p->context = context;
-    p->units = units;
-    p->grain = grain;
+    p->job = job, p->context = context;
+    p->units = units, p->grain = grain;
     __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     samba__pool_wake(p);
@@ -1454,8 +1451,7 @@ SAMBA__FN samba_spec samba__absent(void)
     return spec;
 }
 
-/* NumPy broadcasting: align at the right, 1 stretches. False, and *bad, if dimension *bad does not
-   fit. */
+/* NumPy broadcasting: align at the right, 1 stretches. False if dimension *bad does not fit. */
 SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samba_shape *out,
                                 int32_t *bad)
 {
@@ -1574,8 +1570,9 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
     for (; *p && *p != ',' && *p != '-'; p++) {
         if (*p == '*') t->star = true;
         else if (*p == '?') t->optional = true;
-        else if (*p >= 'a' && *p <= 'z'
-            && t->n_letters < SAMBA_MAX_DIMS) t->letters[t->n_letters++] = *p;
+        else if (*p >= 'a' && *p <= 'z' && t->n_letters < SAMBA_MAX_DIMS) {
+            t->letters[t->n_letters++] = *p;
+        }
     }
     if (*p == ',') return p + 1;
     return p[0] == '-' && p[1] == '>' ? p + 2 : p;
@@ -6799,13 +6796,10 @@ SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
 SAMBA__FN bool samba__verify_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
 {
     if (!samba__open_pef(pef, bytes, size, why)) return false;
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        if (!samba__check_symbol(pef, i, why)) return false;
-    }
-    for (uint32_t i = 0; i < pef->n_nodes; i++) {
-        if (!samba__check_node(pef, i, why)) return false;
-    }
-    return samba__check_sections(pef, why) && samba__check_overlaps(pef, why);
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < pef->n_symbols; i++) fine = samba__check_symbol(pef, i, why);
+    for (uint32_t i = 0; fine && i < pef->n_nodes; i++) fine = samba__check_node(pef, i, why);
+    return fine && samba__check_sections(pef, why) && samba__check_overlaps(pef, why);
 }
 
 /* ==== [execute] =============================================================================== */
@@ -6900,8 +6894,9 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
         uint32_t word = samba__word(&r, k);
         if (!word) continue;
         samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
-        if (k < r.n_in) a.in[k] = samba__symbol_data(rt, word - 1, &s);
-        else a.out[k - r.n_in] = samba__symbol_data(rt, word - 1, &s), out[k - r.n_in] = s.spec;
+        float *data = samba__symbol_data(rt, word - 1, &s);
+        if (k < r.n_in) a.in[k] = data;
+        else a.out[k - r.n_in] = data, out[k - r.n_in] = s.spec;
     }
     a.in_spec = d.in, a.out_spec = out, a.n_in = r.n_in, a.n_out = r.n_out;
     a.attr = d.attr, a.n_attr = r.n_attr;
@@ -7225,18 +7220,8 @@ SAMBA_API void samba_clear_error(samba_session *s)
     s->error[0] = 0;
 }
 
-SAMBA__FN void samba__say(samba_session *s, samba_log_level level, const char *text)
-{
-    if (s->desc.log) {
-        s->desc.log(level, text, s->desc.user);
-        return;
-    }
-#if !defined(SAMBA_NO_STDIO)
-    if (level == SAMBA_LOG_WARNING) fprintf(stderr, "[warning samba] %s\n", text);
-#endif
-}
-
-/* The first error is kept; a later one is a consequence. */
+/* The first error is kept; a later one is a consequence. Returns false, so that what a function
+   wants reads as a list: fact || samba_fail(...). */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
     va_list args;
@@ -7346,10 +7331,10 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 
 /* ==== [containers] ============================================================================ */
 
-/* stb_ds, private to this file: renamed, static, without short names, and safe when memory runs
-   out. It cannot report a failed allocation, so ours does not return to it: it jumps to the guard
-   that the wrapper below has set. Blocks are linked to their session, which frees them whatever
-   state the container was left in. Only the array and string map halves of stb_ds are used. */
+/* stb_ds, private to this file: static, without short names, and safe when memory runs out. It
+   cannot report a failed allocation, so ours does not return to it: it jumps to the guard that the
+   wrapper below has set. Blocks are linked to their session, which frees them whatever state the
+   container was left in. Only the array and string map halves of stb_ds are used. */
 #include <setjmp.h>
 
 #if defined(INCLUDE_STB_DS_H)
@@ -7406,20 +7391,6 @@ SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
 #define STBDS_FREE(context, p) samba__ds_free(p)
 #define STBDS_NO_SHORT_NAMES
 #define STBDS_ASSERT(x) ((void)0)
-#define stbds_rand_seed samba__ds_rand_seed
-#define stbds_hash_bytes samba__ds_hash_bytes
-#define stbds_hash_string samba__ds_hash_string
-#define stbds_stralloc samba__ds_stralloc
-#define stbds_strreset samba__ds_strreset
-#define stbds_arrgrowf samba__ds_arrgrowf
-#define stbds_arrfreef samba__ds_arrfreef
-#define stbds_hmfree_func samba__ds_hmfree_func
-#define stbds_hmget_key samba__ds_hmget_key
-#define stbds_hmget_key_ts samba__ds_hmget_key_ts
-#define stbds_hmput_default samba__ds_hmput_default
-#define stbds_hmput_key samba__ds_hmput_key
-#define stbds_hmdel_key samba__ds_hmdel_key
-#define stbds_shmode_func samba__ds_shmode_func
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -7490,20 +7461,14 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
                               void *argument)
 {
     samba__guard guard, *outer = samba__current_guard;
-    bool fine = false;
     guard.session = s;
     samba__current_guard = &guard;
     samba__lock_maps();
-    if (setjmp(guard.env) == 0) {
-        body(s, argument);
-        samba__unlock_maps();
-        samba__current_guard = outer;
-        return true;
-    }
+    if (setjmp(guard.env) == 0) body(s, argument);
+    else s->poisoned = true;
     samba__unlock_maps();
     samba__current_guard = outer;
-    s->poisoned = true;
-    return fine;
+    return !s->poisoned;
 }
 
 SAMBA__FN void samba__push_tensor_body(samba_session *s, void *t)
@@ -7543,8 +7508,7 @@ SAMBA__FN int32_t samba__n_user_ops(const samba_session *s)
     return (int32_t)stbds_arrlen(s->user_ops);
 }
 
-/* The tensor called name, or NULL. The map exists since its first put, so this does not
-   allocate. */
+/* The tensor called name, or NULL. A map exists since its first put: this does not allocate. */
 SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
 {
     ptrdiff_t i;
@@ -7564,17 +7528,13 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
 {
     samba_tensor *t = (samba_tensor *)samba__keep(s, sizeof *t);
     if (!t) return NULL;
-    t->session = s;
-    t->name = name;
-    t->dtype = spec->dtype;
-    t->shape = spec->shape;
-    t->batch_dim = -1;
-    t->role = role;
-    t->symbol = -1;
+    t->session = s, t->name = name, t->role = role;
+    t->dtype = spec->dtype, t->shape = spec->shape;
+    t->batch_dim = t->symbol = -1;
     t->id = samba__n_tensors(s);
-    if (!samba__guarded(s, samba__push_tensor_body, t)
-        || !samba__guarded(s, samba__put_name_body, t)) return NULL;
-    return t;
+    bool known = samba__guarded(s, samba__push_tensor_body, t)
+        && samba__guarded(s, samba__put_name_body, t);
+    return known ? t : NULL;
 }
 
 SAMBA__FN samba_spec samba__spec_of(const samba_tensor *t)
@@ -7595,8 +7555,7 @@ SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
 {
     char buffer[160];
     for (int32_t n = 1; n < 1000000; n++) {
-        samba__text t = samba__text_in(buffer, sizeof buffer);
-        samba__format(&t, n == 1 ? "%s" : "%s_%d", base, n);
+        samba__print(buffer, sizeof buffer, n == 1 ? "%s" : "%s_%d", base, n);
         if (!samba__named(s, buffer)) return samba__keep_text(s, buffer);
     }
     samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
@@ -7647,31 +7606,26 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
 {
     char buffer[160];
     samba__node *n = (samba__node *)samba__keep(s, sizeof *n);
-    samba__text t = samba__text_in(buffer, sizeof buffer);
     if (!n) return NULL;
     n->op = op;
     n->n_in = c->n_in, n->n_out = c->n_out, n->n_attr = c->n_attr;
     n->in = (samba_tensor **)samba__keep(s, sizeof *n->in * (size_t)(c->n_in + 1));
     n->attr = (int32_t *)samba__keep(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
-    if (s->next_name) samba__put_text(&t, s->next_name);
-    else samba__format(&t, "%s_%d", op->name, ++s->n_named);
+    if (s->next_name) samba__print(buffer, sizeof buffer, "%s", s->next_name);
+    else samba__print(buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
     s->next_name = NULL;
     n->name = samba__free_name(s, buffer);
     if (!n->in || !n->attr || !n->name) return NULL;
     for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
     for (int32_t i = 0; i < c->n_attr; i++) n->attr[i] = c->attr[i];
-    n->section = s->section;
-    n->graph = s->graph;
-    n->generated = s->generating;
+    n->section = s->section, n->graph = s->graph, n->generated = s->generating;
     n->id = samba__n_nodes(s);
     for (int32_t o = 0; o < n->n_out; o++) {
-        t = samba__text_in(buffer, sizeof buffer);
-        samba__format(&t, "%s__outputs__%d", n->name, o);
-        n->out[o] = samba__new_tensor(s, o ? samba__free_name(s, buffer)
-                                      : n->name, &c->out[o], SAMBA__TEMP);
+        samba__print(buffer, sizeof buffer, "%s__outputs__%d", n->name, o);
+        const char *name = o ? samba__free_name(s, buffer) : n->name;
+        n->out[o] = name ? samba__new_tensor(s, name, &c->out[o], SAMBA__TEMP) : NULL;
         if (!n->out[o]) return NULL;
-        n->out[o]->node = n;
-        n->out[o]->out_index = o;
+        n->out[o]->node = n, n->out[o]->out_index = o;
     }
     return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
 }
@@ -7809,35 +7763,29 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
 {
     if (!samba_ok(s)) return NULL;
     const samba_op *op = name ? samba__op_named(s, name) : NULL;
-    if (n_in < 0 || (n_in > 0 && !in) || n_attr < 0 || (n_attr > 0 && !attr)) {
-        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d "
-                                      "attributes are announced but not given",
-                                      name ? name : "NULL", n_in, n_attr));
-    }
-    if (!op) {
-        return samba__none(samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with "
-                                      "samba_register_op before its first use",
-                                      name ? name : "NULL"));
-    }
-    return samba__emit_op(s, op, in, n_in, attr, n_attr, NULL);
+    bool given = n_in >= 0 && (!n_in || in) && n_attr >= 0 && (!n_attr || attr);
+    bool fine = (given
+                 || samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are "
+                               "announced but not given", name ? name : "NULL", n_in, n_attr))
+        && (op || samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with "
+                             "samba_register_op before its first use", name ? name : "NULL"));
+    return fine ? samba__emit_op(s, op, in, n_in, attr, n_attr, NULL) : NULL;
 }
 
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
 {
     if (!samba_ok(s)) return false;
-    if (!op || !op->name || !op->kernel || (!op->shape && !op->signature)) {
-        return samba_fail(s, SAMBA_EARG, "in samba_register_op: an op needs a name, a kernel, and "
-                          "a signature or a shape rule");
-    }
-    if (op->wire < 0x8000) {
-        return samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
-                          "below 32768 belong to samba.h", op->name, (int32_t)op->wire);
-    }
-    if (samba__op_named(s, op->name)
-        || samba__find_op(op->wire, s->user_ops, samba__n_user_ops(s))) {
-        return samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d "
-                          "is taken", op->name, (int32_t)op->wire);
-    }
+    bool complete = op && op->name && op->kernel && (op->shape || op->signature);
+    bool fine = (complete || samba_fail(s, SAMBA_EARG, "in samba_register_op: an op needs a name, "
+                                        "a kernel, and a signature or a shape rule"))
+        && (op->wire >= 0x8000
+            || samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
+                          "below 32768 belong to samba.h", op->name, (int32_t)op->wire))
+        && ((!samba__op_named(s, op->name)
+             && !samba__find_op(op->wire, s->user_ops, samba__n_user_ops(s)))
+            || samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d "
+                          "is taken", op->name, (int32_t)op->wire));
+    if (!fine) return false;
     samba_op *copy = (samba_op *)samba__keep(s, sizeof *copy);
     if (!copy) return false;
     *copy = *op;
@@ -7876,16 +7824,13 @@ SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user)
     emit("digraph samba {\n  node [shape=box, fontname=\"sans\"];\n", user);
     for (int32_t i = 0; i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
-        samba__text t = samba__text_in(line, sizeof line);
-        samba__format(&t, "  \"%s\" [label=\"%s\\n%s %S\"];\n", n->name, n->name, n->op->name,
-                      &n->out[0]->shape);
-        emit(line, user);
+        emit(samba__print(line, sizeof line, "  \"%s\" [label=\"%s\\n%s %S\"];\n", n->name, n->name,
+                          n->op->name, &n->out[0]->shape), user);
         for (int32_t k = 0; k < n->n_in; k++) {
-            if (!n->in[k]) continue;
-            t = samba__text_in(line, sizeof line);
-            samba__format(&t, "  \"%s\" -> \"%s\";\n", n->in[k]->node ? n->in[k]->node->name
-                          : n->in[k]->name, n->name);
-            emit(line, user);
+            const samba_tensor *x = n->in[k];
+            if (!x) continue;
+            emit(samba__print(line, sizeof line, "  \"%s\" -> \"%s\";\n",
+                              x->node ? x->node->name : x->name, n->name), user);
         }
     }
     emit("}\n", user);
@@ -7895,10 +7840,9 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 {
     char line[256];
     for (int32_t i = 0; emit && i < SAMBA__N_OPS; i++) {
-        samba__text t = samba__text_in(line, sizeof line);
-        samba__format(&t, "%s\t%d\t%s\n", samba__op_table[i].name, (int32_t)samba__op_table[i].wire,
-                      samba__op_table[i].signature ? samba__op_table[i].signature : "own rule");
-        emit(line, user);
+        const samba_op *op = &samba__op_table[i];
+        emit(samba__print(line, sizeof line, "%s\t%d\t%s\n", op->name, (int32_t)op->wire,
+                          op->signature ? op->signature : "own rule"), user);
     }
 }
 
@@ -7916,44 +7860,41 @@ SAMBA__FN bool samba__good_name(const char *name)
     return true;
 }
 
-/* A new leaf under a free name. A name that is taken is an error that says by what. */
+/* Can there be a new leaf so called? A name that is taken is an error that says by what. */
+SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype dtype,
+                                 const samba_shape *shape)
+{
+    if (!name || !*name) {
+        return samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
+    }
+    const samba_tensor *other = samba__named(s, name);
+    return (samba__good_name(name)
+            || samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters or more "
+                          "than %d letters", shape, SAMBA__MAX_NAME))
+        && ((unsigned)dtype < SAMBA_N_DTYPES
+            || samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use SAMBA_F32, "
+                          "SAMBA_I32 ...", name, (int32_t)dtype))
+        && (samba__sound_shape(shape)
+            || samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to %d "
+                          "dimensions of at least 1", name, shape, SAMBA_MAX_DIMS))
+        && (!other || samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it already; "
+                                 "choose another for %T %S", name, (int)other->dtype, &other->shape,
+                                 (int)dtype, shape));
+}
+
 SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                         const samba_shape *shape, int32_t role)
 {
     samba_spec spec;
     spec.dtype = dtype, spec.shape = *shape;
-    if (!samba_ok(s)) return NULL;
-    if (!name || !*name) {
-        return samba__none(samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty",
-                                      shape));
-    }
-    if (!samba__good_name(name)) {
-        return samba__none(samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control "
-                                      "characters or more than %d letters", shape,
-                                      SAMBA__MAX_NAME));
-    }
-    if ((unsigned)dtype >= SAMBA_N_DTYPES) {
-        return samba__none(samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use "
-                                      "SAMBA_F32, SAMBA_I32 ...", name, (int32_t)dtype));
-    }
-    if (!samba__sound_shape(shape)) {
-        return samba__none(samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to "
-                                      "%d dimensions of at least 1", name, shape, SAMBA_MAX_DIMS));
-    }
-    samba_tensor *other = samba__named(s, name);
-    if (other) {
-        return samba__none(samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it "
-                                      "already; choose another for %T %S", name, (int)other->dtype,
-                                      &other->shape, (int)dtype, shape));
-    }
+    if (!samba_ok(s) || !samba__check_leaf(s, name, dtype, shape)) return NULL;
     char *copy = samba__keep_text(s, name);
     samba_tensor *t = copy ? samba__new_tensor(s, copy, &spec, role) : NULL;
     if (t && role == SAMBA__INPUT && shape->ndim > 0) t->batch_dim = 0;
     return t;
 }
 
-/* Value i of an initial distribution: depends on the key and i alone. Box, Muller 1958 for the
-   normal. */
+/* Four values of an initial distribution, by key and block alone. Normal: Box, Muller 1958. */
 SAMBA__FN void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, float out[4])
 {
     uint32_t w[4];
@@ -7985,12 +7926,18 @@ SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float sca
     return init;
 }
 
+/* t with memory for the value it is about to get; NULL if there is none. */
+SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t)
+{
+    if (t) t->has_value = samba__own_data(t);
+    return t && t->has_value ? t : NULL;
+}
+
 SAMBA__FN samba_tensor *samba__filled(samba_tensor *t, samba_init init)
 {
-    if (!t || !samba__own_data(t)) return NULL;
+    if (!samba__with_data(t)) return NULL;
     samba__fill((float *)t->data, samba_count(&t->shape), init,
                 samba__stream_key(t->session->seed, t->name));
-    t->has_value = true;
     return t;
 }
 
@@ -8020,14 +7967,12 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
         samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, but must be at least 1", name,
                    high);
     }
-    samba_tensor *t = samba_input(s, name, SAMBA_I32, shape);
-    if (!t || !samba__own_data(t)) return NULL;
-    uint64_t key = samba__stream_key(s->seed, t->name);
-    for (int64_t i = 0; i < samba_count(&t->shape); i++) {
+    samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape));
+    uint64_t key = t ? samba__stream_key(s->seed, t->name) : 0;
+    for (int64_t i = 0; t && i < samba_count(&shape); i++) {
         if (i % 4 == 0) samba__philox(key, (uint64_t)i / 4, 0, w);
         ((int32_t *)t->data)[i] = (int32_t)((uint64_t)w[i % 4] * (uint32_t)high >> 32);
     }
-    t->has_value = true;
     return t;
 }
 
@@ -8035,12 +7980,10 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
 SAMBA__FN samba_tensor *samba__constant_input(samba_session *s, const char *name,
                                               samba_dtype dtype, samba_shape shape, float value)
 {
-    samba_tensor *t = samba_input(s, name, dtype, shape);
-    if (!t || !samba__own_data(t)) return NULL;
-    for (int64_t i = 0; i < samba_count(&shape); i++) {
+    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
+    for (int64_t i = 0; t && i < samba_count(&shape); i++) {
         samba__store((uint8_t *)t->data + (size_t)i * samba_dtype_size(dtype), &value, dtype, 1);
     }
-    t->has_value = true;
     return t;
 }
 SAMBA_API samba_tensor *samba_zeros(samba_session *s, const char *name, samba_dtype dtype,
@@ -8074,10 +8017,8 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
         samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name ? name
                    : "NULL");
     }
-    samba_tensor *t = samba_input(s, name, dtype, shape);
-    if (!t || !samba__own_data(t)) return NULL;
-    memcpy(t->data, data, samba__host_bytes(t));
-    t->has_value = true;
+    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
+    if (t) memcpy(t->data, data, samba__host_bytes(t));
     return t;
 }
 
@@ -8102,10 +8043,7 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
     t->frozen = s->lora.rank > 0 && role == SAMBA__WEIGHT;
-    if (dtype == SAMBA_F32) return samba__filled(t, init);
-    if (!samba__own_data(t)) return NULL;
-    t->has_value = true;
-    return t;
+    return dtype == SAMBA_F32 ? samba__filled(t, init) : samba__with_data(t);
 }
 
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
@@ -8147,8 +8085,7 @@ SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 /* Reverse mode over the recorded graph; every gradient is made of ops, recorded like any other. */
 typedef struct samba__tape {
     samba_session *session;
-    /* of the graph to differentiate: what comes later is gradient */
-    int32_t n_tensors, n_nodes;
+    int32_t n_tensors, n_nodes;         /* to differentiate: what comes later is gradient */
     samba_tensor **grad;                /* by tensor id */
     bool *needed;                       /* depends on something whose gradient is asked for */
 } samba__tape;
@@ -8217,8 +8154,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
                           "vjp, or keep it out of what leads from a parameter to the loss",
                           n->op->name);
     }
-    /* only a side output has a gradient: it is not differentiable */
-    if (!dout[0]) return true;
+    if (!dout[0]) return true;          /* side outputs alone are not differentiable */
     memset(&g, 0, sizeof g);
     g.session = t->session;
     g.in = n->in, g.n_in = n->n_in, g.out = n->out, g.n_out = n->n_out, g.dout = dout;
@@ -8250,26 +8186,21 @@ SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, float value)
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 {
     samba__tape t;
-    samba_tensor *dx = NULL;
     if (!loss || !x || !samba_ok(loss->session)) return NULL;
     samba_session *s = loss->session;
-    if (x->session != s) {
-        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to different "
-                                      "sessions", loss->name, x->name));
-    }
-    if (!samba__is_float(loss->dtype) || !samba__is_float(x->dtype)) {
-        return samba__none(samba_fail(s, SAMBA_EDTYPE,
-                                      "in samba_grad: %s is %T and %s is %T; both must be floats",
-                                      loss->name, (int)loss->dtype, x->name, (int)x->dtype));
-    }
-    if (!samba__tape_open(&t, s)) return NULL;
+    bool fine = (x->session == s || samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to "
+                                               "different sessions", loss->name, x->name))
+        && ((samba__is_float(loss->dtype) && samba__is_float(x->dtype))
+            || samba_fail(s, SAMBA_EDTYPE, "in samba_grad: %s is %T and %s is %T; both must "
+                          "be floats", loss->name, (int)loss->dtype, x->name, (int)x->dtype));
+    if (!fine || !samba__tape_open(&t, s)) return NULL;
     t.needed[x->id] = true;
     samba__tape_spread(&t);
-    if (!t.needed[loss->id]) {
-        samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name, x->name);
-    }
-    else if (samba__tape_seed(&t, loss, 1.0f) && samba__tape_run(&t)) dx = t.grad[x->id];
-    if (samba_ok(s) && !dx) {
+    fine = (t.needed[loss->id]
+            || samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name,
+                          x->name)) && samba__tape_seed(&t, loss, 1.0f) && samba__tape_run(&t);
+    samba_tensor *dx = fine ? t.grad[x->id] : NULL;
+    if (!dx) {                          /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient flows from %s to %s", loss->name,
                    x->name);
     }
@@ -8343,15 +8274,21 @@ SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, 
     return samba__linear_layer(x, name, n, false);
 }
 
+/* A vector of n equal values: a weight, or the state of a norm. */
+SAMBA__FN samba_tensor *samba__layer_vector(samba_tensor *x, const char *layer, const char *part,
+                                            int32_t n, int32_t role, float value)
+{
+    samba_shape shape = samba__shape1(n);
+    return samba__layer_param(x->session, layer, part, &shape, role,
+                              samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
+}
+
 SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
     if (!n) return NULL;
-    samba_shape shape = samba__shape1(n);
-    samba_tensor *w = samba__layer_param(x->session, name, "weight", &shape, SAMBA__WEIGHT,
-                                         samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f));
-    samba_tensor *b = samba__layer_param(x->session, name, "bias", &shape, SAMBA__WEIGHT,
-                                         samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
+    samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
     samba__name_next(x->session, name);
     return samba_layer_norm(x, w, b, 1e-5f);
 }
@@ -8360,9 +8297,7 @@ SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
     if (!n) return NULL;
-    samba_shape shape = samba__shape1(n);
-    samba_tensor *w = samba__layer_param(x->session, name, "weight", &shape, SAMBA__WEIGHT,
-                                         samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f));
+    samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba__name_next(x->session, name);
     return samba_rms_norm(x, w, 1e-5f);
 }
@@ -8371,15 +8306,11 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, 1) : 0;
     if (!n) return NULL;
-    samba_session *s = x->session;
-    samba_shape shape = samba__shape1(n);
-    samba_init one = samba__init_of(SAMBA_INIT_CONSTANT, 1.0f, 0.0f),
-        zero = samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f);
-    samba_tensor *w = samba__layer_param(s, name, "weight", &shape, SAMBA__WEIGHT, one);
-    samba_tensor *b = samba__layer_param(s, name, "bias", &shape, SAMBA__WEIGHT, zero);
-    samba_tensor *mean = samba__layer_param(s, name, "running_mean", &shape, SAMBA__STATE, zero);
-    samba_tensor *var = samba__layer_param(s, name, "running_var", &shape, SAMBA__STATE, one);
-    samba__name_next(s, name);
+    samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
+    samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
+    samba_tensor *mean = samba__layer_vector(x, name, "running_mean", n, SAMBA__STATE, 0.0f);
+    samba_tensor *var = samba__layer_vector(x, name, "running_var", n, SAMBA__STATE, 1.0f);
+    samba__name_next(x->session, name);
     return samba_batch_norm(x, w, b, mean, var, 0.1f, 1e-5f);
 }
 
@@ -8387,8 +8318,8 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
                                           int32_t kernel, int32_t spatial,
                                           const samba_conv_opts *opts)
 {
-    int32_t c = x ? samba__layer_size(x, name, 1) : 0, groups = opts && opts->groups > 0
-        ? opts->groups : 1;
+    int32_t c = x ? samba__layer_size(x, name, 1) : 0;
+    int32_t groups = opts && opts->groups > 0 ? opts->groups : 1;
     if (!c) return NULL;
     if (c % groups) {
         return samba__none(samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of "
@@ -8586,8 +8517,7 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
                                            const char *name, float value)
 {
     char buffer[160];
-    samba__text t = samba__text_in(buffer, sizeof buffer);
-    samba__format(&t, "%s%s", o->prefix, name);
+    samba__print(buffer, sizeof buffer, "%s%s", o->prefix, name);
     const samba_tensor *other = samba__named(s, buffer);
     if (other && other->role != SAMBA__ARGIN) {
         return samba__none(samba_fail(s, SAMBA_ENAME,
@@ -8596,8 +8526,7 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
                                       other->name, (int)other->dtype, &other->shape));
     }
     samba_tensor *argin = samba__argin(s, buffer, SAMBA_F32, value);
-    /* a new program, new defaults */
-    if (argin && argin->data) memcpy(argin->data, &value, sizeof value);
+    if (argin && argin->data) memcpy(argin->data, &value, 4);   /* a new program, new defaults */
     return argin;
 }
 
@@ -8606,14 +8535,13 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
 {
     char buffer[160];
     const int32_t always = 0;
-    samba__text t = samba__text_in(buffer, sizeof buffer);
     memset(o, 0, sizeof *o);
     o->desc = desc, o->prefix = prefix;
     o->lr = samba__optim_argin(s, o, "lr", samba__or(desc->lr, 1e-3f));
     o->weight_decay = samba__optim_argin(s, o, "weight_decay", desc->weight_decay);
     if (desc->kind == SAMBA_SGD) {
         o->momentum = samba__optim_argin(s, o, "momentum", desc->momentum);
-    } else {
+    } else {                            /* AdamW and Adam */
         o->beta1 = samba__optim_argin(s, o, "beta1", samba__or(desc->beta1, 0.9f));
         o->beta2 = samba__optim_argin(s, o, "beta2", samba__or(desc->beta2, 0.997f));
         o->eps = samba__optim_argin(s, o, "eps", samba__or(desc->eps, 1e-8f));
@@ -8621,7 +8549,7 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
     if (desc->max_grad_norm > 0.0f) {
         o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
     }
-    samba__format(&t, "%sstep", prefix);
+    samba__print(buffer, sizeof buffer, "%sstep", prefix);
     s->section = SAMBA_OPT;
     o->step = samba__emit1(SAMBA__OP_count, samba__counter(s, buffer), &always, 1);
     s->section = SAMBA_FWD;
@@ -8730,28 +8658,33 @@ SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
     return n->in && n->attr ? n : NULL;
 }
 
-/* Takes copies of the nodes that lead to an output, a gradient or an update by the compiler. */
+/* Marks as live the nodes that lead to an output, a gradient or an update by the compiler. */
+SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes, int32_t n)
+{
+    bool *needed = (bool *)samba__temp(c->session, c->n_tensors, sizeof *needed);
+    if (!needed) return false;
+    for (int32_t i = 0; i < c->n_pairs; i++) needed[samba__final(c->pairs[i].source)->id] = true;
+    for (int32_t i = n - 1; i >= 0; i--) {
+        samba__node *node = nodes[i];
+        bool live = node->id >= c->first_generated && node->op->flags >> 8;
+        for (int32_t o = 0; o < node->n_out; o++) live = live || needed[node->out[o]->id];
+        node->live = live && !node->eager && !node->out[0]->same_as;
+        for (int32_t k = 0; node->live && k < node->n_in; k++) {
+            if (node->in[k]) needed[node->in[k]->id] = true;
+        }
+    }
+    return true;
+}
+
+/* Takes copies of the live nodes. */
 SAMBA__FN bool samba__collect_live(samba__compilation *c)
 {
     samba_session *s = c->session;
     int32_t n = samba__n_nodes(s);
-    bool *needed = (bool *)samba__temp(s, c->n_tensors, sizeof *needed);
     c->nodes = (samba__node **)samba__temp(s, n + c->n_pairs, sizeof *c->nodes);
     c->producer = (samba__node **)samba__temp(s, c->n_tensors, sizeof *c->producer);
-    if (!needed || !c->nodes || !c->producer) return false;
-    for (int32_t i = 0; i < c->n_pairs; i++) needed[c->pairs[i].source->id] = true;
     for (int32_t i = 0; i < c->n_tensors; i++) s->tensors[i]->same_as = NULL;
-    for (int32_t i = n - 1; i >= 0; i--) {
-        samba__node *node = s->nodes[i];
-        bool live = !node->eager && i >= c->first_generated && node->op->flags >> 8;
-        for (int32_t o = 0; o < node->n_out; o++) {
-            live = live || (!node->eager && needed[node->out[o]->id]);
-        }
-        node->live = live;
-        for (int32_t k = 0; live && k < node->n_in; k++) {
-            if (node->in[k]) needed[node->in[k]->id] = true;
-        }
-    }
+    if (!c->nodes || !c->producer || !samba__mark_live(c, s->nodes, n)) return false;
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = s->nodes[i];
         if (!node->live) continue;
@@ -8787,6 +8720,16 @@ SAMBA__FN void samba__call_of(const samba__node *n, samba_spec *spec, samba_call
     for (int32_t i = 0; i < n->n_in; i++) spec[i] = samba__spec_of(n->in[i]);
     call->in = spec, call->n_in = n->n_in;
     call->attr = n->attr, call->n_attr = n->n_attr;
+}
+
+/* What a node reads, makes and costs, by its op's own rules; `spec` holds the inputs'. */
+SAMBA__FN bool samba__cost_of(const samba__node *n, samba_spec *spec, samba_call *call,
+                              samba_work *w)
+{
+    samba__call_of(n, spec, call);
+    bool fine = samba__infer(n->op, call);
+    if (fine) samba__measure(n->op, call, w);
+    return fine;
 }
 
 /* ---- Rewrites. A rule returns what replaces the node's output, the output itself if it changed
@@ -9028,22 +8971,9 @@ SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph
 /* Drops the nodes that nobody reads any more, and sorts the rest. */
 SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
 {
-    bool *needed = (bool *)samba__temp(c->session, c->n_tensors, sizeof *needed);
     samba__node **sorted = (samba__node **)samba__temp(c->session, c->n_nodes, sizeof *sorted);
     int32_t n = 0;
-    if (!needed || !sorted) return false;
-    for (int32_t i = 0; i < c->n_pairs; i++) needed[samba__final(c->pairs[i].source)->id] = true;
-    for (int32_t i = c->n_nodes - 1; i >= 0; i--) {
-        samba__node *node = c->nodes[i];
-        node->live = node->id >= c->first_generated && node->op->flags >> 8;
-        for (int32_t o = 0; o < node->n_out; o++) {
-            node->live = node->live || needed[node->out[o]->id];
-        }
-        if (node->out[0]->same_as) node->live = false;
-        for (int32_t k = 0; node->live && k < node->n_in; k++) {
-            if (node->in[k]) needed[node->in[k]->id] = true;
-        }
-    }
+    if (!sorted || !samba__mark_live(c, c->nodes, c->n_nodes)) return false;
     for (int32_t i = 0; i < c->n_nodes; i++) {      /* graphs in the order of their first nodes */
         bool done = !c->nodes[i]->live;
         for (int32_t k = 0; k < n && !done; k++) done = sorted[k]->graph == c->nodes[i]->graph;
@@ -9113,14 +9043,17 @@ SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, 
     return p->place_of[t->id] = p->place_of[named->id];
 }
 
+/* The place whose memory place i is: that of which it is a view, or itself. */
+SAMBA__FN int32_t samba__base_of(const samba__plan *p, int32_t i)
+{
+    return p->places[i].alias >= 0 ? p->places[i].alias : i;
+}
+
 SAMBA__FN void samba__use_place(samba__plan *p, int32_t i, int32_t node)
 {
     samba__place *q = &p->places[i];
     if (q->first < 0) q->first = node;
-    q->last = node;
-    if (q->alias < 0) return;
-    q = &p->places[q->alias];
-    if (q->last < node) q->last = node;
+    q->last = p->places[samba__base_of(p, i)].last = node;
 }
 
 /* Gives every tensor and every scratch its place, with lifetimes. */
@@ -9132,53 +9065,45 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
         samba_spec spec[SAMBA_MAX_IN], scratch;
         samba_call call;
         samba_work w;
-        samba__call_of(n, spec, &call);
-        if (!samba__infer(n->op, &call)) return samba__fail_call(s, n->op, n->in, &call);
-        samba__measure(n->op, &call, &w);
+        if (!samba__cost_of(n, spec, &call, &w)) return samba__fail_call(s, n->op, n->in, &call);
         for (int32_t k = 0; k < n->n_in; k++) {
             if (n->in[k]) samba__use_place(p, samba__place_for(c, p, n->in[k]), i);
         }
         for (int32_t o = 0; o < n->n_out; o++) {
-            int32_t updated = samba__updated_input(n->op, o), at;
+            int32_t updated = samba__updated_input(n->op, o);
             if (updated >= 0) p->place_of[n->out[o]->id] = samba__place_for(c, p, n->in[updated]);
-            at = samba__place_for(c, p, n->out[o]);
+            int32_t at = samba__place_for(c, p, n->out[o]);
             samba__place *q = &p->places[at];
             bool view = (n->op->flags & SAMBA_OP_VIEW) && o == 0 && q->role == SAMBA__TEMP
                 && q->first < 0;
-            int32_t base = view ? p->place_of[n->in[0]->id] : -1;
-            if (view && p->places[base].region == SAMBA__REGION_ARENA) {
-                q->alias = p->places[base].alias >= 0 ? p->places[base].alias : base;
-            }
+            int32_t base = view ? samba__base_of(p, p->place_of[n->in[0]->id]) : at;
+            if (view && p->places[base].region == SAMBA__REGION_ARENA) q->alias = base;
             samba__use_place(p, at, i);
         }
         p->scratch_of[i] = -1;
         if (!w.scratch) continue;
-        scratch.dtype = SAMBA_U8,
-            scratch.shape = samba__shape2((int32_t)((w.scratch + 1023) / 1024), 1024);
+        scratch.dtype = SAMBA_U8;
+        scratch.shape = samba__shape2((int32_t)samba__ceil_div(w.scratch, 1024), 1024);
         p->scratch_of[i] = samba__add_place(p, NULL, "scratch", &scratch, SAMBA__SCRATCH);
         samba__use_place(p, p->scratch_of[i], i);
     }
     return true;
 }
 
-/* An elementwise result takes over the memory of its first input when that dies here and nobody
-   else reads it. */
+/* An elementwise result takes over the memory of its first input if that is read no more. */
 SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p)
 {
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         if (!(n->op->flags & SAMBA_OP_INPLACE) || n->n_in < 1 || !n->in[0]) continue;
-        int32_t in = p->place_of[n->in[0]->id], out = p->place_of[n->out[0]->id];
-        int32_t base = p->places[in].alias >= 0 ? p->places[in].alias : in;
-        samba__place *x = &p->places[base], *y = &p->places[out];
+        int32_t in = p->place_of[n->in[0]->id], base = samba__base_of(p, in);
+        samba__place *x = &p->places[base], *y = &p->places[p->place_of[n->out[0]->id]];
         bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
             && y->first == i && x->bytes == y->bytes
             && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
         for (int32_t k = 1; fits && k < n->n_in; k++) {
-            int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : -1;
-            int32_t other_base = other >= 0 && p->places[other].alias >= 0 ? p->places[other].alias
-                : other;
-            if (other_base == base && other != in) fits = false;
+            int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : in;
+            fits = other == in || samba__base_of(p, other) != base;
         }
         if (fits) y->storage = x->storage;
     }
@@ -9240,7 +9165,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
         if (end > p->region[SAMBA__REGION_ARENA]) p->region[SAMBA__REGION_ARENA] = end;
     }
     for (int32_t i = 0; i < p->n_places; i++) {
-        samba__place *q = &p->places[i], *base = q->alias < 0 ? q : &p->places[q->alias];
+        samba__place *q = &p->places[i], *base = &p->places[samba__base_of(p, i)];
         if (base->region == SAMBA__REGION_ARENA) q->offset = p->places[base->storage].offset;
         else q->offset = base->offset;
     }
@@ -9291,8 +9216,7 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
     return change != NULL;
 }
 
-/* Sections: ranges of one type. -o0 makes one for each op, -o1 cuts when the working set outgrows
-   sram_bytes. */
+/* Sections: ranges of one type; o0: each op; o1: cut where the working set outgrows sram_bytes. */
 SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
 {
     samba_opt_level level = c->program->level;
@@ -9359,10 +9283,9 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
     }
     samba__share_in_place(c, p);
     samba__place_persistent(c, p);
-    if (!samba__place_arena(s, p) || !samba__cut_sections(c, p) || !samba__measure_bound(c, p)) {
-        return false;
-    }
-    if (c->program->mapping != SAMBA_MAPPING_SPATIAL || !c->program->sram_bytes) return true;
+    bool fine = samba__place_arena(s, p) && samba__cut_sections(c, p) && samba__measure_bound(c, p);
+    bool limited = c->program->mapping == SAMBA_MAPPING_SPATIAL && c->program->sram_bytes;
+    if (!fine || !limited) return fine;
     uint64_t needed = 0;
     for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) needed += p->region[r];
     return needed <= (uint64_t)c->program->sram_bytes
@@ -9733,8 +9656,7 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, const uin
     char *temporary = (char *)samba__take(s, n);
     bool fine = false;
     if (!temporary) return false;
-    memcpy(temporary, path, n - 5);
-    memcpy(temporary + n - 5, ".tmp", 5);
+    samba__print(temporary, n, "%s.tmp", path);
     if (!samba__write_temporary(temporary, bytes, size)) samba__fail_io(s, "write", temporary);
 #if !SAMBA__POSIX_FILES
     else if (remove(path), rename(temporary, path)) samba__fail_io(s, "replace", path);
@@ -9760,9 +9682,7 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     char line[SAMBA__LINE];
     samba__text t = samba__text_in(line, sizeof line);
     int64_t moved = 0;
-    samba__call_of(n, spec, &call);
-    samba__infer(n->op, &call);
-    samba__measure(n->op, &call, &w);
+    samba__cost_of(n, spec, &call, &w);
     for (int32_t k = 0; k < n->n_in; k++) {
         moved += n->in[k] ? (int64_t)samba__spec_bytes(&spec[k]) : 0;
     }
@@ -9779,11 +9699,8 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     samba_session *s = c->session;
     size_t n = strlen(c->program->pef) + 5;
     char *path = (char *)samba__take(s, n);
-    FILE *f;
     if (!path) return false;
-    memcpy(path, c->program->pef, n - 5);
-    memcpy(path + n - 5, ".log", 5);
-    f = fopen(path, "w");
+    FILE *f = fopen(samba__print(path, n, "%s.log", c->program->pef), "w");
     if (!f) samba__fail_io(s, "write", path);
     samba__give(s, path, n);
     if (!f) return false;
@@ -9836,13 +9753,13 @@ SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
     for (int32_t i = 0; i < c->n_outputs; i++) {
         if (c->outputs[i] == t) return true;
     }
-    if (t->node && t->node->graph && c->microbatches > 1) {
-        return samba_fail(c->session, SAMBA_EARG, "%s is of graph %s: microbatches are for "
-                          "programs without named graphs", t->name, t->node->graph);
-    }
-    if (t->session != c->session) {
-        return samba_fail(c->session, SAMBA_EARG, "output %s belongs to another session", t->name);
-    }
+    const char *graph = t->node ? t->node->graph : NULL;
+    bool fine = (t->session == c->session || samba_fail(c->session, SAMBA_EARG, "output %s belongs "
+                                                        "to another session", t->name))
+        && (!graph || c->microbatches == 1
+            || samba_fail(c->session, SAMBA_EARG, "%s is of graph %s: microbatches are for "
+                          "programs without named graphs", t->name, graph));
+    if (!fine) return false;
     c->outputs[c->n_outputs++] = t;
     return true;
 }
@@ -9862,8 +9779,7 @@ SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
                       "of a program trains", c->losses[0]->name, t->name);
 }
 
-/* Outputs: the loss first, as SambaFlow models return (loss, out). Losses: as program says, or all
-   outputs. */
+/* Outputs: the loss first, as SambaFlow has (loss, out). Losses: as program says, or all. */
 SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
 {
     const samba_program *p = c->program;
@@ -9911,8 +9827,26 @@ SAMBA__FN bool samba__own_region(const samba__compilation *c, int32_t o)
     return true;
 }
 
-/* Assigns each weight its optimizer: those listed first, then the rest to the optimizer without a
-   list. */
+/* Assigns to optimizer o the parameters it lists. */
+SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
+{
+    samba_session *s = c->session;
+    const samba_optim *d = samba__optim_at(c->program, o);
+    bool fine = true;
+    for (int32_t i = 0; fine && d->params && i < d->n_params; i++) {
+        const samba_tensor *w = d->params[i];
+        int32_t k = samba__param_index(c, w);
+        fine = (k >= 0 || samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter "
+                                     "to train of this session", o, w ? w->name : "NULL"))
+            && (c->param_optim[k] < 0
+                || samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a parameter "
+                              "has one optimizer", w->name, c->param_optim[k], o));
+        if (fine) c->param_optim[k] = o;
+    }
+    return fine;
+}
+
+/* Assigns each weight its optimizer: the one that lists it, else the one without a list. */
 SAMBA__FN bool samba__collect_params(samba__compilation *c)
 {
     samba_session *s = c->session;
@@ -9920,51 +9854,34 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     int32_t n = samba__n_tensors(s), rest = -1;
     c->params = (samba_tensor **)samba__temp(s, n, sizeof *c->params);
     c->param_optim = (int32_t *)samba__temp(s, n, sizeof *c->param_optim);
-    if (!c->params || !c->param_optim) return false;
-    for (int32_t i = 0; i < n && !p->inference; i++) {
+    bool fine = c->params && c->param_optim;
+    for (int32_t i = 0; fine && i < n && !p->inference; i++) {
         if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
         c->param_optim[c->n_params] = -1;
         c->params[c->n_params++] = s->tensors[i];
     }
-    for (int32_t o = 0; o < samba__n_optims(p) && !p->inference; o++) {
+    for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++) {
         const samba_optim *d = samba__optim_at(p, o);
-        if (!samba__own_region(c, o)) return false;
-        if (d->kind < SAMBA_SGD || d->kind > SAMBA_ADAM) {
-            return samba_fail(s, SAMBA_EARG, "optimizer %d has no kind; use SAMBA_SGD, SAMBA_ADAMW "
-                              "or SAMBA_ADAM", o);
-        }
-        if (!d->params && rest >= 0) {
-            return samba_fail(s, SAMBA_EARG, "optimizers %d and %d both list no parameters; each "
-                              "must own its own", rest, o);
-        }
+        fine = samba__own_region(c, o)
+            && ((d->kind >= SAMBA_SGD && d->kind <= SAMBA_ADAM)
+                || samba_fail(s, SAMBA_EARG, "optimizer %d has no kind; use SAMBA_SGD, SAMBA_ADAMW "
+                              "or SAMBA_ADAM", o))
+            && (d->params || rest < 0
+                || samba_fail(s, SAMBA_EARG, "optimizers %d and %d both list no parameters; each "
+                              "must own its own", rest, o)) && samba__assign_listed(c, o);
         if (!d->params) rest = o;
-        for (int32_t i = 0; d->params && i < d->n_params; i++) {
-            int32_t k = samba__param_index(c, d->params[i]);
-            if (k < 0) {
-                return samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter to "
-                                  "train of this session", o,
-                                  d->params[i] ? d->params[i]->name : "NULL");
-            }
-            if (c->param_optim[k] >= 0) {
-                return samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a "
-                                  "parameter has one optimizer", c->params[k]->name,
-                                  c->param_optim[k], o);
-            }
-            c->param_optim[k] = o;
-        }
     }
     for (int32_t i = 0; i < c->n_params; i++) {
         if (c->param_optim[i] < 0) c->param_optim[i] = rest;
     }
-    return true;
+    return fine;
 }
 
 /* The tensor that holds a parameter's gradient, under the parameter's name. */
 SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *w)
 {
     char name[256];
-    samba__text t = samba__text_in(name, sizeof name);
-    samba__format(&t, "%s__grad", w->name);
+    samba__print(name, sizeof name, "%s__grad", w->name);
     samba_tensor *g = samba__named(w->session, name);
     bool known = g && g->role == SAMBA__GRADIENT && samba__same_shape(&g->shape, &w->shape);
     w->grad = known ? g : samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
@@ -9978,16 +9895,14 @@ SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba
     return named && source;
 }
 
-/* With microbatches a scalar loss is their mean: the sum of loss/n over them. Reading the loss
-   finds it by this ending of its name. */
+/* With microbatches a scalar loss is their mean, which reading the loss finds by this ending. */
 #define SAMBA__MEAN "__mean"
 SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
 {
     char name[256];
     samba_session *s = c->session;
     const int32_t anew = 1;
-    samba__text t = samba__text_in(name, sizeof name);
-    samba__format(&t, "%s" SAMBA__MEAN, loss->name);
+    samba__print(name, sizeof name, "%s" SAMBA__MEAN, loss->name);
     samba_tensor *mean = samba__shared_leaf(s, name, SAMBA_F32, &loss->shape, SAMBA__OUTPUT,
                                             samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
     samba_tensor *share = samba_scale(loss, 1.0f / (float)c->microbatches);
@@ -10040,25 +9955,21 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
     const samba_optim *d = samba__optim_at(c->program, o);
     samba_tensor **mine = (samba_tensor **)samba__temp(s, c->n_params, sizeof *mine);
     char region[32];
-    samba__text t = samba__text_in(region, sizeof region);
     samba__optimizer opt;
     int32_t n = 0;
     if (!mine) return false;
-    if (samba__n_optims(c->program) > 1) samba__format(&t, "optim%d__", o);
+    samba__print(region, sizeof region, samba__n_optims(c->program) > 1 ? "optim%d__" : "", o);
     for (int32_t i = 0; i < c->n_params; i++) {
         if (c->param_optim[i] == o && c->params[i]->grad) mine[n++] = c->params[i];
     }
     if (!n) {
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
     }
-    if (!samba__optimizer_open(s, &opt, d, d->argin_region_name ? d->argin_region_name : region)) {
-        return false;
-    }
-    if (!samba__optimizer_clip(s, &opt, mine, n)) return false;
-    for (int32_t i = 0; i < n; i++) {
-        if (!samba__optimizer_step(s, &opt, mine[i])) return false;
-    }
-    return true;
+    const char *prefix = d->argin_region_name ? d->argin_region_name : region;
+    bool fine = samba__optimizer_open(s, &opt, d, prefix)
+        && samba__optimizer_clip(s, &opt, mine, n);
+    for (int32_t i = 0; fine && i < n; i++) fine = samba__optimizer_step(s, &opt, mine[i]);
+    return fine;
 }
 
 /* Everything before the PEF's bytes: from the program to the plan. */
@@ -10129,9 +10040,7 @@ SAMBA__FN void samba__unload(samba_session *s)
 {
     samba__give(s, s->memory, s->memory_size);
     samba__give(s, s->pef, s->pef_size);
-    s->memory = NULL;
-    s->pef = NULL;
-    s->rt = NULL;
+    s->memory = NULL, s->pef = NULL, s->rt = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->symbol = -1;
 }
 
@@ -10224,8 +10133,7 @@ SAMBA__FN size_t samba__device_size(const samba_tensor *t)
     return (size_t)samba__symbol_bytes(&t->session->rt->pef, &q);
 }
 
-/* Host values go to the device, unless the file brought its own; owned copies of weights are then
-   freed. */
+/* Host values go to the device, unless the file brought its own; owned copies are then freed. */
 SAMBA__FN void samba__push_values(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
@@ -10329,29 +10237,21 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
         && samba__lower(&c, &plan) && samba__write_tables(&c, &plan, &w);
-    s->tracing = tracing;
-    s->section = SAMBA_FWD;
-    s->generating = false;
-    s->graph = NULL;
+    s->tracing = tracing, s->generating = false;
+    s->section = SAMBA_FWD, s->graph = NULL;
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
         memset(&pef, 0, sizeof pef);
         samba__open_pef(&pef, w.bytes, w.size, &no_text);
         bytes = samba__with_values(s, &pef, samba__initial_value, &size);
     }
-    if (bytes && program->pef) {
-        fine = samba__replace_file(s, program->pef, bytes, size)
-            && samba__write_log(&c, &plan, size);
-    }
-    if (bytes && (!fine || program->compile_only)) {
-        samba__give(s, bytes, size);
-        bytes = NULL;
-    }
-    if (bytes) {
-        fine = samba__attach(s, bytes, size, program->pef ? program->pef : "the compiled program");
-    }
+    const char *path = program->pef;
+    fine = bytes && (!path || (samba__replace_file(s, path, bytes, size)
+                               && samba__write_log(&c, &plan, size)));
+    if (!fine || program->compile_only) samba__give(s, bytes, size);
+    else fine = samba__attach(s, bytes, size, path ? path : "the compiled program");
     samba__drop_chunks(s, &s->temp_chunks);
-    return fine && samba_ok(s);
+    return fine;
 }
 
 /* Compares the PEF's description with this session's: whole, or the calls alone. */
@@ -10514,7 +10414,6 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
     samba__text t = samba__text_in(list, sizeof list);
     uint32_t last = 0;
     bool several = false;
-    s->rt->graph = 0;
     if (graph && samba__find_graph(pef, graph, &s->rt->graph)) return true;
     s->rt->graph = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
@@ -10691,8 +10590,7 @@ SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *
     return false;
 }
 
-/* Visits the argins that name means; returns how many. value: stored if set, else the first one is
-   read. */
+/* Visits the argins that name means; returns how many. Stores *value, or reads the first one. */
 SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
 {
     const samba__pef *pef = &s->rt->pef;
@@ -10702,16 +10600,11 @@ SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool s
             samba__symbol q = samba__symbol_at(pef, i);
             if (!samba__argin_matches(pef, &q, name, exact)) continue;
             float f = (float)*value;
-            int32_t k = q.spec.dtype == SAMBA_I32 && set ? (int32_t)(uint32_t)*value : 0;
-            if (set) {
-                memcpy(s->rt->data[i], q.spec.dtype == SAMBA_I32 ? (const void *)&k
-                       : (const void *)&f, 4);
-            }
-            memcpy(&f, s->rt->data[i], 4);
+            uint32_t k = set && q.spec.dtype == SAMBA_I32 ? (uint32_t)*value : samba__float_bits(f);
+            if (set) memcpy(s->rt->data[i], &k, 4);
             memcpy(&k, s->rt->data[i], 4);
-            if (n++ == 0 && !set) {
-                *value = q.spec.dtype == SAMBA_I32 ? (double)(uint32_t)k : (double)f;
-            }
+            f = samba__bits_float(k);
+            if (n++ == 0 && !set) *value = q.spec.dtype == SAMBA_I32 ? (double)k : (double)f;
         }
     }
     return n;
@@ -10990,8 +10883,9 @@ SAMBA_API double samba_seconds(void)
 }
 #endif
 
-static const char *const samba__commands[] = { "compile", "run", "test", "measure-performance",
-                                               "measure-sections" };
+static const char *const samba__commands[] = {
+    "compile", "run", "test", "measure-performance", "measure-sections"
+};
 
 /* One flag of the framework: where its value goes, and how it is written. */
 typedef struct samba__app_flag {
@@ -11039,25 +10933,16 @@ SAMBA__FN void samba__usage(const char *program, const samba_flag *flags, int32_
 SAMBA__FN bool samba__store_flag(samba_flag_kind kind, void *value, const char *text)
 {
     char *end = NULL;
-    if (kind == SAMBA_FLAG_BOOL) {
-        *(bool *)value = true;
-        return true;
-    }
-    if (kind == SAMBA_FLAG_TEXT) {
-        *(const char **)value = text;
-        return true;
-    }
-    double number = strtod(text, &end);
+    double number = text ? strtod(text, &end) : 0.0;
+    bool whole = number >= -2147483647.0 && number <= 2147483647.0
+        && number == (double)(int32_t)number;
+    if (kind == SAMBA_FLAG_BOOL) *(bool *)value = true;
+    if (kind == SAMBA_FLAG_TEXT) *(const char **)value = text;
+    if (kind == SAMBA_FLAG_BOOL || kind == SAMBA_FLAG_TEXT) return true;
     if (end == text || *end || number != number) return false;
-    if (kind == SAMBA_FLAG_FLOAT) {
-        *(float *)value = (float)number;
-        return true;
-    }
-    if (number < -2147483647.0 || number > 2147483647.0 || number != (double)(int32_t)number) {
-        return false;
-    }
-    *(int32_t *)value = (int32_t)number;
-    return true;
+    if (kind == SAMBA_FLAG_FLOAT) *(float *)value = (float)number;
+    else if (whole) *(int32_t *)value = (int32_t)number;
+    return whole || kind == SAMBA_FLAG_FLOAT;
 }
 
 /* Flags whose text is one of a few words. */
@@ -11072,8 +10957,7 @@ SAMBA__FN bool samba__store_choice(samba_app_args *args, const char *name, const
     return true;
 }
 
-/* Is text this flag? Accepts -x, --name, and either followed by =value; *value is what
-   follows '='. */
+/* Is text this flag? -x or --name, alone or with =value, which *value then points to. */
 SAMBA__FN bool samba__is_flag(const char *text, const char *name, const char *short_name,
                               const char **value)
 {
@@ -11087,8 +10971,7 @@ SAMBA__FN bool samba__is_flag(const char *text, const char *name, const char *sh
     return true;
 }
 
-/* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 with a message if they are
-   wrong. */
+/* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 after saying what is wrong. */
 SAMBA__FN int samba__read_flag(int argc, char **argv, int i, samba_app_args *args,
                                const samba_flag *flags, int32_t n)
 {
@@ -11123,14 +11006,12 @@ SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                     const samba_flag *flags, int32_t n_flags)
 {
     bool known = false;
-    for (int i = 1; i < argc; i++) {
-        if (!samba__same_text(argv[i], "--help") && !samba__same_text(argv[i], "-h")) continue;
-        samba__usage(argv[0], flags, n_flags);
-        return false;
-    }
     args->command = argc > 1 ? argv[1] : "";
     for (size_t k = 0; k < sizeof samba__commands / sizeof *samba__commands; k++) {
         known = known || samba__same_text(args->command, samba__commands[k]);
+    }
+    for (int i = 1; i < argc; i++) {
+        known = known && !samba__same_text(argv[i], "--help") && !samba__same_text(argv[i], "-h");
     }
     if (!known) {
         samba__usage(argc > 0 ? argv[0] : "program", flags, n_flags);
@@ -11192,8 +11073,7 @@ SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *arg
                           args->command);
     }
     if (!samba_load(s, args->pef, program)) return false;
-    /* zeros will do */
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;  /* zeros */
     int32_t count = sections ? (int32_t)s->rt->pef.n_sections : 1;
     for (int32_t k = 0; k < count; k++) {
         double best = 1e30, total = 0.0;
