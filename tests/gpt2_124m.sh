@@ -6,7 +6,7 @@
 # Judge: transformers 4.38 beside the system's PyTorch, in a virtual environment below SAMBA_JUDGES
 # (~/.cache/samba-judges); without it PyTorch alone, and the last part is skipped.
 cd "$(dirname "$0")/.." || exit 1
-skip() { echo "skipped: $1"; echo '1 passed, 0 failed'; exit 0; }
+skip() { echo "skipped: $1"; echo '0 passed, 0 failed'; exit 0; }
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/gpt2
 here=build/gpt2_124m
 mkdir -p $here || exit 1
