@@ -59,7 +59,8 @@ typedef struct gpt2_config {
     int32_t n_layer, n_head, n_embd, n_positions, vocab_size;
     int32_t n_inner;                        /* 0: 4 n_embd */
     gpt2_activation activation_function;
-    double layer_norm_epsilon, initializer_range;
+    double layer_norm_epsilon;
+    double initializer_range;               /* 0: zeros; quicker, if weights are loaded anyway */
     double attn_pdrop, embd_pdrop, resid_pdrop;     /* dropout; 0: no such layers are traced */
     bool scale_attn_weights;                /* by 1/sqrt(D) */
     bool scale_attn_by_inverse_layer_idx;   /* and by 1/(layer+1) */
@@ -536,6 +537,7 @@ static inline void gpt2__matrix(gpt2_param *p, int32_t rows, int32_t columns, gp
                                 double deviation)
 {
     p->ndim = 2, p->dim[0] = rows, p->dim[1] = columns, p->group = group;
+    if (deviation <= 0) return;             /* zeros: nothing to draw */
     p->init.kind = SAMBA_INIT_NORMAL, p->init.scale = (float)deviation;
 }
 
