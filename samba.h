@@ -8526,25 +8526,24 @@ typedef struct samba__tape {
     bool *needed;                       /* depends on something whose gradient is asked for */
 } samba__tape;
 
+SAMBA__FN size_t samba__tape_bytes(const samba__tape *t)
+{
+    return (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
+}
+
 SAMBA__FN void samba__tape_close(samba__tape *t)
 {
-    samba__give(t->session, t->grad, (size_t)t->n_tensors * sizeof *t->grad);
-    samba__give(t->session, t->needed, (size_t)t->n_tensors * sizeof *t->needed);
+    samba__give(t->session, t->grad, samba__tape_bytes(t));
 }
 
 SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s)
 {
-    memset(t, 0, sizeof *t);
-    t->session = s;
-    t->n_tensors = samba__n_tensors(s);
-    t->n_nodes = samba__n_nodes(s);
-    t->grad = (samba_tensor **)samba__take(s, (size_t)t->n_tensors * sizeof *t->grad);
-    t->needed = (bool *)samba__take(s, (size_t)t->n_tensors * sizeof *t->needed);
-    if (t->grad) memset(t->grad, 0, (size_t)t->n_tensors * sizeof *t->grad);
-    if (t->needed) memset(t->needed, 0, (size_t)t->n_tensors * sizeof *t->needed);
-    if (t->grad && t->needed) return true;
-    samba__tape_close(t);
-    return false;
+    t->session = s, t->n_tensors = samba__n_tensors(s), t->n_nodes = samba__n_nodes(s);
+    t->grad = (samba_tensor **)samba__take(s, samba__tape_bytes(t));
+    if (!t->grad) return false;
+    memset(t->grad, 0, samba__tape_bytes(t));
+    t->needed = (bool *)(t->grad + t->n_tensors);
+    return true;
 }
 
 /* Marks what depends on the tensors marked so far. Trace order is topological order. */
