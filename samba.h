@@ -7929,11 +7929,6 @@ SAMBA__FN void samba__put_name_body(samba_session *s, void *argument)
     e.value = t;
     stbds_shputs(s->names, e);
 }
-SAMBA__FN void samba__free_lists_body(samba_session *s, void *unused)
-{
-    (void)unused;
-    while (s->blocks) samba__ds_free(s->blocks + 1);
-}
 SAMBA__FN int32_t samba__n_tensors(const samba_session *s)
 {
     return (int32_t)stbds_arrlen(s->tensors);
@@ -11368,7 +11363,7 @@ SAMBA__FN void samba__usage(const char *program, const samba_flag *flags, int32_
 SAMBA__FN bool samba__store_flag(samba_flag_kind kind, void *value, const char *text)
 {
     char *end = NULL;
-    double number = text ? strtod(text, &end) : 0.0;
+    double number = strtod(text, &end);
     bool whole = number >= -2147483647.0 && number <= 2147483647.0
         && number == (double)(int32_t)number;
     if (kind == SAMBA_FLAG_BOOL) *(bool *)value = true;
@@ -11415,22 +11410,21 @@ SAMBA__FN int samba__read_flag(int argc, char **argv, int i, samba_app_args *arg
         const samba_flag *own = f ? NULL : &flags[k - SAMBA__N_APP_FLAGS];
         samba_flag_kind kind = f ? f->kind : own->kind;
         const char *text = NULL, *name = f ? f->name : own->name;
-        int used = 1;
         if (!samba__is_flag(argv[i], name, f ? f->short_name : "", &text)) continue;
-        if (kind != SAMBA_FLAG_BOOL && !text) {
-            if (i + 1 >= argc) {
-                fprintf(stderr, "%s: --%s needs a value\n", argv[0], name);
-                return 0;
-            }
-            text = argv[i + 1];
-            used = 2;
+        int used = kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
+        if (used == 2) text = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!text && kind != SAMBA_FLAG_BOOL) {
+            fprintf(stderr, "%s: --%s needs a value\n", argv[0], name);
+            return 0;
         }
-        bool choice = f && f->at == 0;
+        if (!text) text = "";
         void *value = f ? (void *)((char *)args + f->at) : own->value;
-        if (choice ? samba__store_choice(args, name, text ? text : "")
-            : samba__store_flag(kind, value, text)) return used;
-        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text ? text
-                : "", name, f ? f->help : own->help);
+        bool choice = f && f->at == 0;
+        bool fine = choice ? samba__store_choice(args, name, text)
+            : samba__store_flag(kind, value, text);
+        if (fine) return used;
+        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, name,
+                f ? f->help : own->help);
         return 0;
     }
     fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
