@@ -9032,6 +9032,9 @@ SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o
 
 /* ==== [passes] ================================================================================ */
 
+/* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
+typedef struct samba__binding_pair { samba_tensor *named, *source; } samba__binding_pair;
+
 /* One compilation: the program, then copies of the nodes it needs, rewritten and scheduled. */
 typedef struct samba__compilation {
     samba_session *session;
@@ -9043,7 +9046,7 @@ typedef struct samba__compilation {
     samba_tensor **params;              /* trainable, with their optimizer */
     int32_t *param_optim;
     int32_t n_params;
-    struct samba__binding_pair *pairs;  /* named tensors and the values they are to hold */
+    samba__binding_pair *pairs;         /* named tensors and the values they are to hold */
     int32_t n_pairs;
     samba_tensor **bound;               /* by tensor id: the named tensor this value is stored as */
     int32_t n_tensors;
@@ -9052,9 +9055,6 @@ typedef struct samba__compilation {
     int32_t n_nodes;
     samba__node **producer;             /* by tensor id, among nodes */
 } samba__compilation;
-
-/* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
-typedef struct samba__binding_pair { samba_tensor *named, *source; } samba__binding_pair;
 
 SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
 {
@@ -9932,8 +9932,9 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     w->words = w->bytes + words_at, w->strings = (char *)w->bytes + strings_at;
     const uint32_t counts[8] = {        /* from byte 32 on */
         (uint32_t)p->n_places, (uint32_t)c->n_nodes, (uint32_t)p->n_sections, (uint32_t)words,
-            (uint32_t)strings, (uint32_t)trace, (uint32_t)c->microbatches,
-            c->program->inference ? SAMBA__PEF_INFERENCE : 0 };
+        (uint32_t)strings, (uint32_t)trace, (uint32_t)c->microbatches,
+        c->program->inference ? SAMBA__PEF_INFERENCE : 0
+    };
     samba__put64(w->bytes, SAMBA__PEF_MAGIC);
     samba__put32(w->bytes + 8, SAMBA__PEF_VERSION);
     for (int i = 0; i < 8; i++) samba__put32(w->bytes + 32 + 4 * i, counts[i]);
