@@ -7493,11 +7493,6 @@ SAMBA__FN void samba__put_name_body(samba_session *s, void *argument)
     e.value = t;
     stbds_shputs(s->names, e);
 }
-SAMBA__FN void samba__free_lists_body(samba_session *s, void *unused)
-{
-    (void)unused;
-    while (s->blocks) samba__ds_free(s->blocks + 1);
-}
 SAMBA__FN int32_t samba__n_tensors(const samba_session *s)
 {
     return (int32_t)stbds_arrlen(s->tensors);
@@ -8090,25 +8085,24 @@ typedef struct samba__tape {
     bool *needed;                       /* depends on something whose gradient is asked for */
 } samba__tape;
 
+SAMBA__FN size_t samba__tape_bytes(const samba__tape *t)
+{
+    return (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
+}
+
 SAMBA__FN void samba__tape_close(samba__tape *t)
 {
-    samba__give(t->session, t->grad, (size_t)t->n_tensors * sizeof *t->grad);
-    samba__give(t->session, t->needed, (size_t)t->n_tensors * sizeof *t->needed);
+    samba__give(t->session, t->grad, samba__tape_bytes(t));
 }
 
 SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s)
 {
-    memset(t, 0, sizeof *t);
-    t->session = s;
-    t->n_tensors = samba__n_tensors(s);
-    t->n_nodes = samba__n_nodes(s);
-    t->grad = (samba_tensor **)samba__take(s, (size_t)t->n_tensors * sizeof *t->grad);
-    t->needed = (bool *)samba__take(s, (size_t)t->n_tensors * sizeof *t->needed);
-    if (t->grad) memset(t->grad, 0, (size_t)t->n_tensors * sizeof *t->grad);
-    if (t->needed) memset(t->needed, 0, (size_t)t->n_tensors * sizeof *t->needed);
-    if (t->grad && t->needed) return true;
-    samba__tape_close(t);
-    return false;
+    t->session = s, t->n_tensors = samba__n_tensors(s), t->n_nodes = samba__n_nodes(s);
+    t->grad = (samba_tensor **)samba__take(s, samba__tape_bytes(t));
+    if (!t->grad) return false;
+    memset(t->grad, 0, samba__tape_bytes(t));
+    t->needed = (bool *)(t->grad + t->n_tensors);
+    return true;
 }
 
 /* Marks what depends on the tensors marked so far. Trace order is topological order. */
@@ -8602,6 +8596,9 @@ SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o
 
 /* ==== [passes] ================================================================================ */
 
+/* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
+typedef struct samba__binding_pair { samba_tensor *named, *source; } samba__binding_pair;
+
 /* One compilation: the program, then copies of the nodes it needs, rewritten and scheduled. */
 typedef struct samba__compilation {
     samba_session *session;
@@ -8613,7 +8610,7 @@ typedef struct samba__compilation {
     samba_tensor **params;              /* trainable, with their optimizer */
     int32_t *param_optim;
     int32_t n_params;
-    struct samba__binding_pair *pairs;  /* named tensors and the values they are to hold */
+    samba__binding_pair *pairs;         /* named tensors and the values they are to hold */
     int32_t n_pairs;
     samba_tensor **bound;               /* by tensor id: the named tensor this value is stored as */
     int32_t n_tensors;
@@ -8622,9 +8619,6 @@ typedef struct samba__compilation {
     int32_t n_nodes;
     samba__node **producer;             /* by tensor id, among nodes */
 } samba__compilation;
-
-/* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
-typedef struct samba__binding_pair { samba_tensor *named, *source; } samba__binding_pair;
 
 SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
 {
@@ -9502,8 +9496,9 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     w->words = w->bytes + words_at, w->strings = (char *)w->bytes + strings_at;
     const uint32_t counts[8] = {        /* from byte 32 on */
         (uint32_t)p->n_places, (uint32_t)c->n_nodes, (uint32_t)p->n_sections, (uint32_t)words,
-            (uint32_t)strings, (uint32_t)trace, (uint32_t)c->microbatches,
-            c->program->inference ? SAMBA__PEF_INFERENCE : 0 };
+        (uint32_t)strings, (uint32_t)trace, (uint32_t)c->microbatches,
+        c->program->inference ? SAMBA__PEF_INFERENCE : 0
+    };
     samba__put64(w->bytes, SAMBA__PEF_MAGIC);
     samba__put32(w->bytes + 8, SAMBA__PEF_VERSION);
     for (int i = 0; i < 8; i++) samba__put32(w->bytes + 32 + 4 * i, counts[i]);
@@ -10933,7 +10928,7 @@ SAMBA__FN void samba__usage(const char *program, const samba_flag *flags, int32_
 SAMBA__FN bool samba__store_flag(samba_flag_kind kind, void *value, const char *text)
 {
     char *end = NULL;
-    double number = text ? strtod(text, &end) : 0.0;
+    double number = strtod(text, &end);
     bool whole = number >= -2147483647.0 && number <= 2147483647.0
         && number == (double)(int32_t)number;
     if (kind == SAMBA_FLAG_BOOL) *(bool *)value = true;
@@ -10980,22 +10975,21 @@ SAMBA__FN int samba__read_flag(int argc, char **argv, int i, samba_app_args *arg
         const samba_flag *own = f ? NULL : &flags[k - SAMBA__N_APP_FLAGS];
         samba_flag_kind kind = f ? f->kind : own->kind;
         const char *text = NULL, *name = f ? f->name : own->name;
-        int used = 1;
         if (!samba__is_flag(argv[i], name, f ? f->short_name : "", &text)) continue;
-        if (kind != SAMBA_FLAG_BOOL && !text) {
-            if (i + 1 >= argc) {
-                fprintf(stderr, "%s: --%s needs a value\n", argv[0], name);
-                return 0;
-            }
-            text = argv[i + 1];
-            used = 2;
+        int used = kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
+        if (used == 2) text = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!text && kind != SAMBA_FLAG_BOOL) {
+            fprintf(stderr, "%s: --%s needs a value\n", argv[0], name);
+            return 0;
         }
-        bool choice = f && f->at == 0;
+        if (!text) text = "";
         void *value = f ? (void *)((char *)args + f->at) : own->value;
-        if (choice ? samba__store_choice(args, name, text ? text : "")
-            : samba__store_flag(kind, value, text)) return used;
-        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text ? text
-                : "", name, f ? f->help : own->help);
+        bool choice = f && f->at == 0;
+        bool fine = choice ? samba__store_choice(args, name, text)
+            : samba__store_flag(kind, value, text);
+        if (fine) return used;
+        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, name,
+                f ? f->help : own->help);
         return 0;
     }
     fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
