@@ -6839,6 +6839,14 @@ SAMBA__FN int32_t samba__best_isa(void)
     return SAMBA__ISA_PORTABLE;
 }
 
+/* 256-bit code must not leave its upper halves behind: SSE code after it would crawl. Compilers
+   see to it, but one return out of a thousand they forget. */
+#if SAMBA__X86
+SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void) { _mm256_zeroupper(); }
+#else
+SAMBA__FN void samba__leave_avx(void) { }
+#endif
+
 typedef struct samba__job {
     const samba_args *args;
     const samba_op *op;
@@ -6851,8 +6859,12 @@ SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32
     samba_args a = *job->args;
     a.begin = begin, a.end = end;
     a.local = job->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
-    if (a.isa >= SAMBA__ISA_AVX2 && job->op->kernel_avx2) job->op->kernel_avx2(&a);
-    else job->op->kernel(&a);
+    if (a.isa == SAMBA__ISA_PORTABLE || !job->op->kernel_avx2) {
+        job->op->kernel(&a);
+        return;
+    }
+    job->op->kernel_avx2(&a);
+    samba__leave_avx();
 }
 
 /* Pieces are large enough to be worth a thread, small enough to balance; bits do not see them. */
@@ -7890,7 +7902,7 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
 }
 
 /* Four values of an initial distribution, by key and block alone. Normal: Box, Muller 1958. */
-SAMBA__FN void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, float out[4])
+SAMBA__INLINE void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, float out[4])
 {
     uint32_t w[4];
     samba__philox(key, (uint64_t)block, 0, w);
@@ -7903,15 +7915,33 @@ SAMBA__FN void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, fl
     }
 }
 
+SAMBA__KERNEL void samba__fill_kernel(float *y, int64_t n, samba_init init, uint64_t key)
+{
+    float v[4];
+    for (int64_t i = 0; i < n; i += 4) {
+        samba__draw(init.kind, key, i / 4, v);
+        for (int64_t j = 0; j < 4 && i + j < n; j++) {
+            float x = init.kind == SAMBA_INIT_NORMAL ? v[j] : samba__fma(v[j], 2.0f, -1.0f);
+            y[i + j] = samba__fma(init.scale, x, init.value);
+        }
+    }
+}
+SAMBA__FN void samba__fill_run(float *y, int64_t n, samba_init init, uint64_t key)
+{
+    samba__fill_kernel(y, n, init, key);
+}
+SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(float *y, int64_t n, samba_init init,
+                                                   uint64_t key)
+{
+    samba__fill_kernel(y, n, init, key);
+}
+
 SAMBA__FN void samba__fill(float *y, int64_t n, samba_init init, uint64_t key)
 {
-    float v[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
-    for (int64_t i = 0; i < n; i++) {
-        if (init.kind != SAMBA_INIT_CONSTANT && i % 4 == 0) samba__draw(init.kind, key, i / 4, v);
-        float x = init.kind == SAMBA_INIT_NORMAL ? v[i % 4] : samba__fma(v[i % 4], 2.0f, -1.0f);
-        y[i] = init.kind == SAMBA_INIT_CONSTANT ? init.value
-            : samba__fma(init.scale, x, init.value);
-    }
+    for (int64_t i = 0; init.kind == SAMBA_INIT_CONSTANT && i < n; i++) y[i] = init.value;
+    if (init.kind == SAMBA_INIT_CONSTANT) return;
+    if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_run(y, n, init, key);
+    else samba__fill_run_avx2(y, n, init, key);
 }
 
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)

@@ -1045,6 +1045,45 @@ static void test_driver(void)
     CHECK(samba_seconds() > 0.0 && samba_seconds() <= samba_seconds());
 }
 
+// 256-bit code must clear the upper halves of its registers, or SSE code of the caller crawls.
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+
+static bool upper_halves_in_use(void)
+{
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+    return low >> 2 & 1;
+}
+
+static void test_clean_registers(void)
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid_count(13, 1, &a, &b, &c, &d) || !(a & 4)) {
+        printf("skipped: this processor does not tell which registers are in use\n");
+        return;
+    }
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(256, 96));
+    samba_tensor *w = samba_randn(s, "w", SAMBA_SHAPE(96, 96));
+    samba_tensor *ids = samba_randint(s, "ids", 96, SAMBA_SHAPE(256));
+    samba_set_tracing(s, false);
+    __asm__ volatile("vzeroupper");
+    samba_cross_entropy(x, ids);
+    CHECK(!upper_halves_in_use());
+    samba_affine(x, w, NULL);
+    CHECK(!upper_halves_in_use());
+    samba_softmax(samba_gelu(x), -1);
+    CHECK(!upper_halves_in_use());
+    CHECK(samba_close(s) == 0);
+}
+#else
+static void test_clean_registers(void)
+{
+    printf("skipped: these registers are of x86\n");
+}
+#endif
+
 int main(int argc, char **argv)
 {
     const char *program = argc > 0 ? argv[0] : "api";
@@ -1087,5 +1126,6 @@ int main(int argc, char **argv)
     remove(pef_path);
     remove(checkpoint_path);
     remove(log);
+    RUN(test_clean_registers);
     return test_summary();
 }
