@@ -53,9 +53,12 @@ bench-small: $B/bench           ## the same in a minute
 lenet: $B/03_lenet              ## train LeNet, with convolutions
 	$B/03_lenet --data $(DATA)
 
-install:                        ## copy samba.h to PREFIX/include (below DESTDIR)
+install:                        ## copy the headers to PREFIX/include (below DESTDIR)
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 samba.h $(DESTDIR)$(PREFIX)/include/samba.h
+	install -d $(DESTDIR)$(PREFIX)/include/samba
+	install -m 644 tools/tokenizer.h tools/safetensors.h tools/generate.h tools/gpt2.h \
+	    $(DESTDIR)$(PREFIX)/include/samba
 
 clean:                          ## remove build/
 	rm -rf $B
