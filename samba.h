@@ -2624,7 +2624,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0201, sum,                           1, SAMBA_OP_NONE, fold, SAMBA__FOLD_SUM) \
     KIN(0x0202, mean,                          1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MEAN) \
     KIN(0x0203, max,                           1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MAX) \
-    OP(0x0204, argmax,                         1, SAMBA_OP_NONE, argmax, argmax) \
+    FAST(0x0204, argmax,                       1, SAMBA_OP_NONE, argmax, argmax) \
     KIN(0x0205, square_sum,                    2, SAMBA_OP_NONE, fold, SAMBA__FOLD_SQUARES) \
     OP(0x0301, matmul,                         0, SAMBA_OP_NONE, matmul, matmul) \
     OP(0x0302, affine,                         0, SAMBA_OP_NONE, affine, affine) \
