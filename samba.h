@@ -686,6 +686,11 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
                                         int32_t n);
 /* Zeroes with probability p, scales the rest by 1/(1-p). Argins name__p and name__seed. */
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p);
+/* samba_scaled_dot_product_attention in which the dropout called name zeroes weights of the
+   softmax: the same bits of the mask as samba_dropout would draw, and no (T,S) tensor. */
+SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samba_tensor *mask,
+                                                const samba_attention_opts *opts,
+                                                const char *name, float p);
 
 /* LoRA: every samba_affine or samba_linear traced from here on whose layer is called target, or
    ends with __target, becomes y = x W^T + b + alpha/rank (x A^T) B^T. The adapters NAME__lora_A__
@@ -3348,25 +3353,47 @@ SAMBA__NO_VJP(accumulate)
    JMLR 2014. Inputs x, rate f32, seed i32, counter i32; attributes: the layer's key. dx is the same
    op on dy. ---- */
 
+SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
+{
+    if (!samba__has(c, in + 1) || !samba__has(c, in + 2)) {
+        return samba_refuse(c, SAMBA_EARG, "a rate of dropout needs a seed and a counter");
+    }
+    return samba__expect_scalar(c, in, SAMBA_F32) && samba__expect_scalar(c, in + 1, SAMBA_I32)
+        && samba__expect_scalar(c, in + 2, SAMBA_I32);
+}
 SAMBA__FN bool samba__dropout_shape(samba_call *c)
 {
     if (!samba__expect(c, 4, 4, 2)) return false;
     c->out[0] = c->in[0];
-    return samba__expect_f32(c, 0)
-        && samba__expect_scalar(c, 1, SAMBA_F32) && samba__expect_scalar(c, 2, SAMBA_I32)
-        && samba__expect_scalar(c, 3, SAMBA_I32);
+    return samba__expect_f32(c, 0) && samba__expect_dropping(c, 1);
 }
+/* A layer of dropout in a run: what its mask depends on, besides the element. */
+typedef struct samba__dropping { uint64_t key; uint32_t counter; float rate, scale; } samba__dropping;
+
+/* in: the number of the input with the rate; seed and counter follow. */
+SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in,
+                                                 const int32_t *key)
+{
+    samba__dropping d;
+    d.rate = a->train && in + 2 < a->n_in && a->in[in] ? a->in[in][0] : 0.0f;
+    d.scale = d.rate < 1.0f ? 1.0f / (1.0f - d.rate) : 0.0f;
+    d.key = 0, d.counter = 0;
+    if (d.rate == 0.0f) return d;
+    d.key = ((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1])
+            + (uint32_t)samba__in_i32(a, in + 1)[0] * SAMBA__P1;
+    d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
+    return d;
+}
+
 SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
 {
-    uint32_t words[4], seed = (uint32_t)samba__in_i32(a, 2)[0];
-    uint32_t counter = (uint32_t)samba__in_i32(a, 3)[0];
-    uint64_t key = ((uint64_t)(uint32_t)a->attr[0] << 32 | (uint32_t)a->attr[1]) + seed * SAMBA__P1;
-    float rate = a->train ? a->in[1][0] : 0.0f, scale = rate < 1.0f ? 1.0f / (1.0f - rate) : 0.0f;
+    samba__dropping d = samba__dropping_of(a, 1, a->attr);
+    uint32_t words[4];
     samba__range r = samba__flat_range(a);
     for (int64_t e = r.begin; e < r.end; e += 4) {
-        samba__philox(key, (uint64_t)e / 4, counter, words);
+        samba__philox(d.key, (uint64_t)e / 4, d.counter, words);
         for (int64_t i = e; i < r.end && i < e + 4; i++) {
-            a->out[0][i] = samba__unit(words[i - e]) < rate ? 0.0f : a->in[0][i] * scale;
+            a->out[0][i] = samba__unit(words[i - e]) < d.rate ? 0.0f : a->in[0][i] * d.scale;
         }
     }
 }
@@ -5872,7 +5899,8 @@ SAMBA__FN void samba__lookup_backward_vjp(samba_vjp *g)
    dv = P^T dy, dP = dy v^T, dS = P (dP - sum(dy y)) scale, dq = dS k, dk = dS^T q:
    Dao et al., "FlashAttention", NeurIPS 2022. The size of a block of keys is part of the
    arithmetic; blocks of queries are not, as the chains of a product go on from what is in memory.
-   Attributes: causal, scale. ---- */
+   With dropout, M its mask over (*,T,S): y = (P M) v, dv = (P M)^T dy, dP = M (dy v^T).
+   Attributes: causal, scale, the key of the dropout layer. ---- */
 
 #define SAMBA__ATTEND_KEYS 64
 #define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 64)
@@ -5887,6 +5915,8 @@ typedef char samba__attend_fits[SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -
 typedef struct samba__attention {
     const samba_args *args;
     int64_t T, S, D, E, batch;
+    int64_t b;                          /* the element */
+    samba__dropping drop;
     float scale;
     bool causal;
     int32_t first, mask;                /* inputs: q, then k and v; the mask */
@@ -5918,7 +5948,8 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
     const samba_shape *q = &a->in_spec[at->first].shape;
-    at->args = a;
+    at->args = a, at->b = b;
+    at->drop = samba__dropping_of(a, at->mask + (at->first ? 2 : 1), a->attr + 2);
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
     at->ds = at->p + SAMBA__ATTEND_BLOCK;
     at->q = a->in[at->first] + b * at->T * at->D;
@@ -5991,6 +6022,17 @@ SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
     }
 }
 
+/* The mask of dropout for row i of the current block: 0, or what the rest is multiplied by. */
+SAMBA__INLINE void samba__attention_keep(const samba__attention *at, int64_t i, float *keep)
+{
+    uint64_t e = (uint64_t)(at->b * at->T + at->t + i) * (uint64_t)at->S + (uint64_t)at->s;
+    uint32_t words[4];
+    for (int64_t j = 0; j < at->keys; j++, e++) {
+        if (j == 0 || e % 4 == 0) samba__philox(at->drop.key, e / 4, at->drop.counter, words);
+        keep[j] = samba__unit(words[e % 4]) < at->drop.rate ? 0.0f : at->drop.scale;
+    }
+}
+
 /* What a row has summed so far. */
 typedef struct samba__attended { float top, sum; } samba__attended;
 
@@ -6021,8 +6063,11 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
     for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
         samba__attention_scores(at);
         for (int64_t i = 0; i < at->rows; i++) {
-            samba__attention_row(at->p + i * SAMBA__ATTEND_KEYS, at->keys, y + (at->t + i) * E, E,
-                                 &row[at->t - t + i]);
+            float *x = at->p + i * SAMBA__ATTEND_KEYS, keep[SAMBA__ATTEND_KEYS];
+            samba__attention_row(x, at->keys, y + (at->t + i) * E, E, &row[at->t - t + i]);
+            if (at->drop.rate == 0.0f) continue;
+            samba__attention_keep(at, i, keep);
+            for (int64_t j = 0; j < at->keys; j++) x[j] *= keep[j];
         }
         samba__attention_add(at, y, at->p, at->v, E, false);
     }
@@ -6057,10 +6102,15 @@ SAMBA__INLINE void samba__attention_again(const samba__attention *at, int64_t b)
         float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
         float *SAMBA__RESTRICT d = at->ds + i * SAMBA__ATTEND_KEYS;
         float top = lse[i] == -SAMBA__INF ? 0.0f : lse[i], sum = delta[i];
+        float keep[SAMBA__ATTEND_KEYS];
+        bool drops = at->drop.rate != 0.0f;
+        if (drops) samba__attention_keep(at, i, keep);
+        for (int64_t j = 0; drops && j < at->keys; j++) d[j] *= keep[j];
         for (int64_t j = 0; j < at->keys; j++) {
             x[j] = samba__exp(x[j] - top);
             d[j] = x[j] * (d[j] - sum) * at->scale;
         }
+        for (int64_t j = 0; drops && j < at->keys; j++) x[j] *= keep[j];
     }
 }
 
@@ -6129,13 +6179,15 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
 SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
 {
     int32_t n_in = c->n_in, first = backward ? 1 : 0, mask = backward ? 6 : 3;
+    int32_t drop = mask + (backward ? 2 : 1);
     samba__binding b;
-    if (!samba__expect(c, mask, backward ? 8 : 4, 2)) return false;
+    if (!samba__expect(c, mask, drop + 3, 4)) return false;
     c->n_in = mask;                     /* the optional inputs behind have rules of their own */
     bool fits = samba__match(backward ? "*te,*td,*sd,*se,*te,*t->*td,*sd,*se"
                                       : "*td,*sd,*se->*te,*t", c, &b);
     c->n_in = n_in;
     if (!fits || !samba__expect_mask(c, first, mask)) return false;
+    if (samba__has(c, drop) && !samba__expect_dropping(c, drop)) return false;
     return !backward || !samba__has(c, 7)
         || (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
         || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
@@ -6161,21 +6213,31 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
     w->scratch = at.batch * at.T * 4;
 }
 
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
-                                                                   samba_tensor *mask,
-                                                                   const samba_attention_opts *opts,
-                                                                   samba_tensor **lse)
+/* drop: rate, seed and counter of a dropout layer with this key, or NULL. */
+SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *mask,
+                                      const samba_attention_opts *opts,
+                                      samba_tensor *const *drop, uint64_t key, samba_tensor **out)
 {
-    samba_tensor *in[4] = { qkv[0], qkv[1], qkv[2], mask }, *out[SAMBA_MAX_OUT] = { NULL }, *y;
-    int32_t attr[2] = { opts && opts->causal, 0 };
-    if (lse) *lse = NULL;
+    samba_tensor *in[7] = { qkv[0], qkv[1], qkv[2], mask, NULL, NULL, NULL };
     if (!qkv[0]) return NULL;
     const samba_shape *q = &qkv[0]->shape;
     float scale = opts && opts->scale != 0.0f
                       ? opts->scale
                       : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
-    attr[1] = samba_float_attr(scale);
-    y = samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, 4, attr, 2, out);
+    const int32_t attr[4] = { opts && opts->causal, samba_float_attr(scale),
+                              (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
+    for (int i = 0; drop && i < 3; i++) in[4 + i] = drop[i];
+    return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, drop ? 7 : 4,
+                       attr, 4, out);
+}
+
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
+                                                                   samba_tensor *mask,
+                                                                   const samba_attention_opts *opts,
+                                                                   samba_tensor **lse)
+{
+    samba_tensor *out[SAMBA_MAX_OUT] = { NULL };
+    samba_tensor *y = samba__attend(qkv, mask, opts, NULL, 0, out);
     if (lse) *lse = out[1];
     return y;
 }
@@ -6191,21 +6253,22 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 {
     samba_tensor *dy = g->dout[0], *mask = g->n_in > 3 ? g->in[3] : NULL;
     if (!dy) dy = samba_full(g->session, g->out[0]->shape, 0.0f);
-    samba_tensor *in[8] = { dy,        g->in[0],  g->in[1], g->in[2],
-                            g->out[0], g->out[1], mask,     g->dout[1] };
-    g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8,
-                            g->attr, 2, g->din);
+    samba_tensor *in[11] = { dy,        g->in[0],  g->in[1], g->in[2],
+                             g->out[0], g->out[1], mask,     g->dout[1] };
+    for (int32_t i = 4; i < g->n_in; i++) in[4 + i] = g->in[i];
+    g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in,
+                            g->n_in > 4 ? 11 : 8, g->attr, 4, g->din);
 }
 
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
     samba_tensor *const in[8], const samba_attention_opts *opts, samba_tensor *dkv[2])
 {
     samba_tensor *out[SAMBA_MAX_OUT] = { NULL }, *dq;
-    int32_t attr[2] = { opts->causal, samba_float_attr(opts->scale) };
+    int32_t attr[4] = { opts->causal, samba_float_attr(opts->scale), 0, 0 };
     dkv[0] = dkv[1] = NULL;
     if (!in[0]) return NULL;
     dq = samba__emit(in[0]->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8, attr,
-                     2, out);
+                     4, out);
     dkv[0] = out[1], dkv[1] = out[2];
     return dq;
 }
@@ -7757,6 +7820,7 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return false;
     if (!name || !*name) return samba_fail(s, SAMBA_EARG, "in samba_begin_graph: a name is needed");
+    s->counter = NULL;                  /* each graph counts its own runs */
     for (int32_t i = 0; i < samba__n_nodes(s); i++) {
         s->graph = s->nodes[i]->graph;
         if (s->graph && samba__same_text(s->graph, name)) return true;
@@ -8394,25 +8458,44 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
     return count;
 }
 
-SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
+/* What a layer of dropout needs besides x: rate, seed, counter, and its key. */
+SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
+                                    samba_tensor *drop[3], uint64_t *key)
 {
-    char rate_name[256], seed_name[256];
-    if (!x || !samba_ok(x->session)) return NULL;
+    char full[256];
+    if (!x || !samba_ok(x->session)) return false;
     samba_session *s = x->session;
     if (!name || !*name || !(p >= 0.0f && p <= 1.0f)) {
-        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a "
-                                      "name, and a rate p in 0 ... 1", x->name));
+        return samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a "
+                          "rate p in 0 ... 1", x->name);
     }
-    samba__print(rate_name, sizeof rate_name, "%s__p", name);
-    samba__print(seed_name, sizeof seed_name, "%s__seed", name);
-    samba_tensor *rate = samba__argin(s, rate_name, SAMBA_F32, p);
-    samba_tensor *seed = samba__argin(s, seed_name, SAMBA_I32, 0.0f);
-    samba_tensor *in[4] = { x, rate, seed, samba__forward_counter(s) };
-    uint64_t key = samba__stream_key(s->seed, name);
-    const int32_t attr[2] = { (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
-    if (!in[1] || !in[2] || !in[3]) return NULL;
+    samba__print(full, sizeof full, "%s__p", name);
+    drop[0] = samba__argin(s, full, SAMBA_F32, p);
+    samba__print(full, sizeof full, "%s__seed", name);
+    drop[1] = samba__argin(s, full, SAMBA_I32, 0.0f);
+    drop[2] = samba__forward_counter(s);
+    *key = samba__stream_key(s->seed, name);
     samba__name_next(s, name);
-    return samba__emit(s, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
+    return drop[0] && drop[1] && drop[2];
+}
+
+SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
+{
+    samba_tensor *in[4] = { x, NULL, NULL, NULL };
+    uint64_t key;
+    if (!samba__dropout_layer(x, name, p, in + 1, &key)) return NULL;
+    const int32_t attr[2] = { (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
+    return samba__emit(x->session, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
+}
+
+SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samba_tensor *mask,
+                                                const samba_attention_opts *opts,
+                                                const char *name, float p)
+{
+    samba_tensor *drop[3];
+    uint64_t key;
+    if (!samba__dropout_layer(qkv[0], name, p, drop, &key)) return NULL;
+    return samba__attend(qkv, mask, opts, drop, key, NULL);
 }
 
 /* ---- LoRA ---- */
@@ -8760,6 +8843,12 @@ SAMBA__FN bool samba__cost_of(const samba__node *n, samba_spec *spec, samba_call
    the node in place, or NULL if it does not apply. ---- */
 
 /* In a program that only infers, dropout does nothing. */
+SAMBA__FN samba_tensor *samba__attend_without(samba__compilation *c, samba__node *n)
+{
+    if (!c->program->inference || n->n_in <= 4) return NULL;
+    n->n_in = 4;
+    return n->out[0];
+}
 SAMBA__FN samba_tensor *samba__drop_dropout(samba__compilation *c, samba__node *n)
 {
     return c->program->inference ? n->in[0] : NULL;
@@ -8842,6 +8931,7 @@ typedef struct samba__rewrite {
 
 static const samba__rewrite samba__rewrites[] = {
     { SAMBA__OP_dropout, "no dropout in inference", samba__drop_dropout },
+    { SAMBA__OP_scaled_dot_product_attention, "nor in attention", samba__attend_without },
     { SAMBA__OP_reshape, "join reshapes", samba__join_reshapes },
     { SAMBA__OP_permute, "join permutes", samba__join_permutes },
     { SAMBA__OP_scale, "drop scale by 1", samba__drop_scale },

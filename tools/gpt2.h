@@ -119,8 +119,8 @@ typedef samba_tensor *(*gpt2_attention)(const gpt2_config *c, int32_t layer, sam
 GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, samba_tensor *x,
                                   gpt2_attention attend, void *user);
 GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x);
-/* Each position attends to itself and the past. One fused op, or with attn_pdrop > 0 softmax and
-   products, because the dropout is between them. user is not used. */
+/* Each position attends to itself and the past. One fused op, with attn_pdrop too. user is not
+   used. */
 GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, samba_tensor *q,
                                           samba_tensor *k, samba_tensor *v, void *user);
 
@@ -667,14 +667,20 @@ static inline samba_tensor *gpt2__layer_norm(const gpt2_config *c, samba_tensor 
     return samba_layer_norm(x, w, b, (float)c->layer_norm_epsilon);
 }
 
+/* transformer__h__<layer>__<part>; without a layer, transformer__<part>. */
+static inline void gpt2__layer_name(char name[GPT2_MAX_NAME], int32_t layer, const char *part)
+{
+    if (layer < 0) snprintf(name, GPT2_MAX_NAME, "transformer__%s", part);
+    else snprintf(name, GPT2_MAX_NAME, "transformer__h__%d__%s", (int)layer, part);
+}
+
 /* The dropout called transformer__h__<layer>__<part>; with rate 0 there is none. */
 static inline samba_tensor *gpt2__dropout(samba_tensor *x, double rate, int32_t layer,
                                           const char *part)
 {
     char name[GPT2_MAX_NAME];
     if (rate <= 0) return x;
-    if (layer < 0) snprintf(name, sizeof name, "transformer__%s", part);
-    else snprintf(name, sizeof name, "transformer__h__%d__%s", (int)layer, part);
+    gpt2__layer_name(name, layer, part);
     return samba_dropout(x, name, (float)rate);
 }
 
@@ -697,30 +703,6 @@ static inline samba_shape gpt2__dims(int32_t n, int32_t a, int32_t b, int32_t c,
     return shape;
 }
 
-/* 0, 1 ... n-1 as f32 (n), made of ops, doubled until it is long enough. */
-static inline samba_tensor *gpt2__iota(samba_session *s, int32_t n)
-{
-    samba_tensor *x = samba_full(s, gpt2__dims(1, 1, 0, 0, 0), 0.0f);
-    for (int32_t have = 1; have < n && x; have *= 2) {
-        samba_tensor *both[2] = { x, NULL };
-        both[1] = samba_shift(x, (float)have);
-        x = samba_cat(both, 2, 0);
-    }
-    return samba_slice(x, 0, 0, n, 1);
-}
-
-/* scores (B,H,T,S) of the last T of S positions; the future gets a weight of 0. */
-static inline samba_tensor *gpt2__mask_future(samba_tensor *scores)
-{
-    if (!scores) return NULL;
-    samba_session *s = scores->session;
-    const int32_t t = scores->shape.dim[2], n = scores->shape.dim[3];
-    samba_tensor *column = gpt2__iota(s, n);
-    samba_tensor *row = samba_slice(column, 0, n - t, n, 1);
-    samba_tensor *past = samba_ge(samba_unsqueeze(row, 1), column);
-    return samba_where(past, scores, samba_number(s, -1e30f));
-}
-
 /* What scores are multiplied by. */
 static inline float gpt2__scale(const gpt2_config *c, int32_t layer)
 {
@@ -737,10 +719,11 @@ GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, s
     opts.causal = true;
     opts.scale = gpt2__scale(c, layer);
     if (c->attn_pdrop <= 0) return samba_scaled_dot_product_attention(q, k, v, NULL, &opts);
-    samba_tensor *scores = samba_scale(samba_matmul_transposed(q, false, k, true), opts.scale);
-    samba_tensor *weights = samba_softmax(gpt2__mask_future(scores), -1);
-    weights = gpt2__dropout(weights, c->attn_pdrop, layer, "attn__attn_dropout");
-    return samba_matmul(weights, v);
+    char name[GPT2_MAX_NAME];
+    samba_tensor *qkv[3] = { NULL, NULL, NULL };
+    qkv[0] = q, qkv[1] = k, qkv[2] = v;
+    gpt2__layer_name(name, layer, "attn__attn_dropout");
+    return samba_attention_dropout(qkv, NULL, &opts, name, (float)c->attn_pdrop);
 }
 
 /* (B,T,C) -> (B,H,T,D) */

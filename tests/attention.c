@@ -1,0 +1,118 @@
+// Attention with dropout inside against softmax, dropout and products, which draw the same mask.
+// run: threads
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "test.h"
+
+enum { B = 2, H = 2, D = 8 };
+
+static samba_tensor *weights(samba_session *s, const char *name, int T)
+{
+    return samba_param(s, name, SAMBA_SHAPE(B, H, T, D), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+}
+
+// What samba_attention_dropout stands for. The mask is true where a row may look.
+static samba_tensor *plain(samba_tensor *const qkv[3], samba_tensor *mask, float p)
+{
+    samba_session *s = qkv[0]->session;
+    samba_tensor *x = samba_matmul_transposed(qkv[0], false, qkv[1], true);
+    x = samba_scale(x, 1 / sqrtf(D));
+    x = samba_softmax(samba_where(mask, x, samba_number(s, -1e30f)), -1);
+    return samba_matmul(samba_dropout(x, "drop", p), qkv[2]);
+}
+
+typedef struct result {
+    float y[B * H * 100 * D], grad[3][B * H * 150 * D], loss[3];
+} result;
+
+// Three steps: an eager check would see one mask only.
+static void run(bool fused, bool causal, int T, int S, int threads, float p, result *r)
+{
+    bool may[100 * 150];
+    samba_session *s = samba_open(&(samba_desc){ .threads = threads });
+    samba_tensor *qkv[3] = { weights(s, "q", T), weights(s, "k", S), weights(s, "v", S) };
+    for (int t = 0; t < T; t++)
+        for (int i = 0; i < S; i++) may[t * S + i] = causal ? i <= t : (t * 7 + i * 3) % 5 != 0;
+    samba_tensor *mask = samba_from_data_copy(s, "mask", SAMBA_BOOL, SAMBA_SHAPE(T, S), may);
+    samba_tensor *target = samba_randn(s, "target", SAMBA_SHAPE(B, H, T, D));
+    samba_set_batch_dim(mask, -1);
+    samba_attention_opts opts = { .causal = causal };
+    samba_tensor *y = fused ? samba_attention_dropout(qkv, causal ? NULL : mask, &opts, "drop", p)
+                            : plain(qkv, mask, p);
+    samba_program program = { .loss = samba_mse(y, target, SAMBA_REDUCE_SUM), .outputs = { y } };
+    program.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 1e-3f };
+    CHECK(samba_compile(s, &program));
+    for (int i = 0; i < 3; i++) {
+        CHECK(samba_run(s, 0));
+        r->loss[i] = samba_read(program.loss)[0];
+    }
+    CHECK(samba_copy_out(y, r->y, sizeof(float) * (size_t)(B * H * T * D)));
+    for (int i = 0; i < 3; i++)
+        CHECK(samba_copy_out(samba_sn_grad(qkv[i]), r->grad[i], samba_bytes(qkv[i])));
+    CHECK(samba_close(s) == 0);
+}
+
+static void compare(bool causal, int T, int S, float p)
+{
+    static result a, b, c;
+    run(true, causal, T, S, 1, p, &a);
+    run(false, causal, T, S, 1, p, &b);
+    run(true, causal, T, S, 3, p, &c);
+    CHECK_CLOSE(a.y, b.y, (size_t)(B * H * T * D), 1e-4, 1e-5);
+    CHECK_CLOSE(a.loss, b.loss, 3, 1e-5, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_CLOSE(a.grad[i], b.grad[i], (size_t)(B * H * (i ? S : T) * D), 1e-3, 1e-4);
+    CHECK(!memcmp(a.y, c.y, sizeof(float) * (size_t)(B * H * T * D)));
+    CHECK(!memcmp(a.grad[1], c.grad[1], sizeof(float) * (size_t)(B * H * S * D)));
+}
+
+static void test_causal(void)
+{
+    compare(true, 7, 7, 0.3f);
+    compare(true, 100, 100, 0.1f);
+}
+static void test_mask(void)
+{
+    compare(false, 5, 9, 0.5f);
+    compare(false, 70, 149, 0.25f);
+}
+static void test_all_or_nothing(void)
+{
+    compare(false, 6, 6, 0);
+    compare(true, 6, 6, 1);
+}
+
+// Evaluation and inference use no mask, and give what attention without dropout gives.
+static void test_eval(void)
+{
+    float want[B * H * 6 * D];
+    for (int level = 0; level < 3; level++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *qkv[3] = { weights(s, "q", 6), weights(s, "k", 6), weights(s, "v", 6) };
+        samba_tensor *y = samba_attention_dropout(qkv, NULL, NULL, "drop", 0.5f);
+        samba_tensor *z = samba_scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], NULL, NULL);
+        samba_program program = { .outputs = { y, z }, .inference = level > 0 };
+        program.level = level == 2 ? SAMBA_O0 : SAMBA_O3;
+        CHECK(samba_compile(s, &program));
+        samba_set_train(s, false);
+        CHECK(samba_run(s, SAMBA_FWD));
+        CHECK(samba_copy_out(z, want, sizeof want));
+        CHECK(!memcmp(samba_read(y), want, sizeof want));
+        if (level == 0) {
+            samba_set_train(s, true);
+            CHECK(samba_run(s, SAMBA_FWD) && memcmp(samba_read(y), want, sizeof want));
+            CHECK(samba_set(s, "p", 0) && samba_run(s, SAMBA_FWD));
+            CHECK(!memcmp(samba_read(y), want, sizeof want));
+        }
+        CHECK(samba_close(s) == 0);
+    }
+}
+
+int main(void)
+{
+    RUN(test_causal);
+    RUN(test_mask);
+    RUN(test_all_or_nothing);
+    RUN(test_eval);
+    return test_summary();
+}
