@@ -3368,7 +3368,11 @@ SAMBA__FN bool samba__dropout_shape(samba_call *c)
     return samba__expect_f32(c, 0) && samba__expect_dropping(c, 1);
 }
 /* A layer of dropout in a run: what its mask depends on, besides the element. */
-typedef struct samba__dropping { uint64_t key; uint32_t counter; float rate, scale; } samba__dropping;
+typedef struct samba__dropping {
+    uint64_t key;
+    uint32_t counter;
+    float rate, scale;
+} samba__dropping;
 
 /* in: the number of the input with the rate; seed and counter follow. */
 SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in,
