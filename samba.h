@@ -6926,12 +6926,10 @@ SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32
     samba_args a = *job->args;
     a.begin = begin, a.end = end;
     a.local = job->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
-    if (a.isa == SAMBA__ISA_PORTABLE || !job->op->kernel_avx2) {
-        job->op->kernel(&a);
-        return;
-    }
-    job->op->kernel_avx2(&a);
-    samba__leave_avx();
+    bool wide = a.isa != SAMBA__ISA_PORTABLE;
+    if (wide && job->op->kernel_avx2) job->op->kernel_avx2(&a);
+    else job->op->kernel(&a);
+    if (wide) samba__leave_avx();       /* a portable kernel may have called a product */
 }
 
 /* Pieces are large enough to be worth a thread, small enough to balance; bits do not see them. */

@@ -53,7 +53,10 @@ static samba_program training(const model *m)
 
 static void batch_of(float *x, int32_t *label, int n, int step)
 {
-    for (int i = 0; i < n * F; i++) x[i] = (float)((i * 7 + step * 3) % 11) * 0.2f - 1.0f;
+    for (int i = 0; i < n * F; i++) {           // two statements: nothing may be contracted
+        x[i] = (float)((i * 7 + step * 3) % 11) * 0.2f;
+        x[i] -= 1.0f;
+    }
     for (int i = 0; i < n; i++) label[i] = (i + step) % C;
 }
 
