@@ -309,7 +309,7 @@ int main(int argc, char **argv)
 {
     options o = { .app = { .batch_size = 16 }, .folder = "out/gpt_text", .prompt = "And the",
                   .length = 128, .layers = 4, .heads = 6, .width = 192, .vocab_size = 1024,
-                  .steps = 800, .sample_every = 100, .tokens = 60, .top_k = 50, .lr = 2e-3f,
+                  .steps = 500, .sample_every = 50, .tokens = 60, .top_k = 50, .lr = 2e-3f,
                   .temperature = 0.8f, .seed = 256 };
     const samba_flag flags[] = {
         { "text", SAMBA_FLAG_TEXT, &o.text, "what it reads: a UTF-8 file" },
@@ -321,8 +321,8 @@ int main(int argc, char **argv)
         { "heads", SAMBA_FLAG_INT, &o.heads, "default 6" },
         { "width", SAMBA_FLAG_INT, &o.width, "default 192" },
         { "vocab-size", SAMBA_FLAG_INT, &o.vocab_size, "kinds of tokens, default 1024" },
-        { "steps", SAMBA_FLAG_INT, &o.steps, "of training, default 800" },
-        { "sample-every", SAMBA_FLAG_INT, &o.sample_every, "steps, default 100" },
+        { "steps", SAMBA_FLAG_INT, &o.steps, "of training, default 500" },
+        { "sample-every", SAMBA_FLAG_INT, &o.sample_every, "steps, default 50" },
         { "tokens", SAMBA_FLAG_INT, &o.tokens, "length of its texts, default 60" },
         { "temperature", SAMBA_FLAG_FLOAT, &o.temperature, "0: always the likeliest; default 0.8" },
         { "top-k", SAMBA_FLAG_INT, &o.top_k, "draws from the k likeliest, default 50" },
