@@ -196,7 +196,7 @@ static bool open_shard(samba_session *s, batch *b, const shards *from, int i, in
     b->open = samba_rows_open(from->at[i].path, SAMBA_ROWS_READ, 0, false, why, sizeof why);
     if (!b->open) return samba_fail(s, SAMBA_EIO, "%s", why);
     int64_t *order = (int64_t *)realloc(b->order, (size_t)(n > 0 ? n : 1) * sizeof *order);
-    if (!order) return samba_fail(s, SAMBA_ENOMEM, "no memory for the order of %lld rows", (long long)n);
+    if (!order) return samba_fail(s, SAMBA_ENOMEM, "no memory for the order of %d rows", (int)n);
     b->order = order, b->shard = i, b->epoch = epoch;
     if (shuffled) shuffle(order, n, (uint64_t)o->seed, epoch, i);
     else for (int64_t k = 0; k < n; k++) order[k] = k;
@@ -233,8 +233,8 @@ static bool choose_places(samba_session *s, const options *o, batch *b, int32_t 
         for (int32_t from = row * T; from < (row + 1) * T; from++) {
             if (b->scale[from] <= 0) continue;
             if (to == end)
-                return samba_fail(s, SAMBA_ERANGE, "a row of %s has more than %d tokens that count; "
-                                  "say a larger --completion_length", o->data_dir, K);
+                return samba_fail(s, SAMBA_ERANGE, "a row of %s has more than %d tokens that "
+                                  "count; say a larger --completion_length", o->data_dir, K);
             b->labels[to] = b->labels[from], b->target_types[to] = b->target_types[from];
             b->scale[to] = b->scale[from], b->places[to++] = from;
         }
@@ -494,10 +494,10 @@ int main(int argc, char **argv)
         { "linear_decay", SAMBA_FLAG_BOOL, &o.linear_decay, "then it falls to 0 at the last step" },
         { "dropout", SAMBA_FLAG_FLOAT, &o.dropout, "default 0.1, or that of --model_name_or_path" },
         { "prompt_loss_weight", SAMBA_FLAG_FLOAT, &o.prompt_loss_weight, "default 0" },
-        { "prompt_dropout", SAMBA_FLAG_FLOAT, &o.prompt_dropout, "run: share of each prompt's tokens "
-          "left out while training, default 0" },
-        { "completion_length", SAMBA_FLAG_INT, &o.completion_length, "predict no more tokens of a row "
-          "than this, those that count: faster; default 0: all" },
+        { "prompt_dropout", SAMBA_FLAG_FLOAT, &o.prompt_dropout, "run: share of each prompt's "
+          "tokens left out while training, default 0" },
+        { "completion_length", SAMBA_FLAG_INT, &o.completion_length, "predict no more tokens of a "
+          "row than this, those that count: faster; default 0: all" },
         { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "run: folder of train*.hdf5 and dev*.hdf5" },
         { "steps", SAMBA_FLAG_INT, &o.steps, "run: default 800" },
         { "min_eval_acc", SAMBA_FLAG_FLOAT, &o.min_eval_acc, "run: less is an error; 0: no check" },
@@ -526,8 +526,8 @@ int main(int argc, char **argv)
     if (!(o.subsample_eval > 0 && o.subsample_eval <= 1) || !(o.dropout < 1) ||
         !(o.prompt_loss_weight >= 0) || !(o.prompt_dropout >= 0 && o.prompt_dropout < 1) ||
         !(o.adam_epsilon >= 0))
-        samba_fail(s, SAMBA_ERANGE, "--subsample_eval, --dropout and --prompt_dropout are parts of 1, "
-                   "--prompt_loss_weight and --adam_epsilon are not negative");
+        samba_fail(s, SAMBA_ERANGE, "--subsample_eval, --dropout and --prompt_dropout are parts of "
+                   "1, --prompt_loss_weight and --adam_epsilon are not negative");
     if (!runs) samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.steps < 1 || o.app.inference)
         samba_fail(s, SAMBA_EARG, "run trains: it needs --pef FILE, --data_dir FOLDER and steps");

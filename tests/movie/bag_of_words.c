@@ -23,7 +23,7 @@ typedef struct options {
     double l2;
 } options;
 
-// ---- The model: z = w x + b; the loss is -log sigmoid(z) or -log sigmoid(-z) ---------------------
+// ---- The model: z = w x + b; the loss is -log sigmoid(z) or -log sigmoid(-z) --------------------
 
 typedef struct model { samba_tensor *bag, *label, *z, *loss; } model;
 
@@ -42,7 +42,7 @@ static samba_program trace(samba_session *s, const options *o, model *m)
     return p;
 }
 
-// ---- The data ------------------------------------------------------------------------------------
+// ---- The data -----------------------------------------------------------------------------------
 
 typedef struct dataset {
     int64_t n;
@@ -86,8 +86,8 @@ static bool read_dataset(samba_session *s, const options *o, const char *word, d
     }
     free(entry);
     if (samba_ok(s) && d->n < BATCH)
-        return samba_fail(s, SAMBA_EIO, "%s: the files *%s*.hdf5 have %lld rows; it takes %d",
-                          o->folder, word, (long long)d->n, BATCH);
+        return samba_fail(s, SAMBA_EIO, "%s: the files *%s*.hdf5 have %d rows; it takes %d",
+                          o->folder, word, (int)d->n, BATCH);
     for (int64_t i = 0; samba_ok(s) && i < d->n * d->length; i++)
         if (d->ids[i] < 0 || d->ids[i] >= o->vocab)
             samba_fail(s, SAMBA_ERANGE, "%s: there is a token %d; VOCAB_SIZE is %d", o->folder,
@@ -103,31 +103,31 @@ static int32_t completion(const dataset *d, int64_t row)
     return -1;
 }
 
-// All rows have one of two completions, the one of the first row being class 1.
-static bool check_classes(samba_session *s, const dataset *d, int32_t class_1)
+// All rows have one of two completions: class[0], the first row's, or class[1], -1 until then.
+static bool check_classes(samba_session *s, const dataset *d, int32_t class[2])
 {
-    int32_t class_0 = class_1;
     for (int64_t i = 0; i < d->n && samba_ok(s); i++) {
         int32_t is = completion(d, i);
-        if (is != class_1 && class_0 == class_1) class_0 = is;
-        if (is < 0 || (is != class_1 && is != class_0))
-            samba_fail(s, SAMBA_ERANGE, "row %lld has a third completion, or none", (long long)i);
+        if (class[0] < 0) class[0] = is;
+        if (is != class[0] && class[1] < 0) class[1] = is;
+        if (is < 0 || (is != class[0] && is != class[1]))
+            samba_fail(s, SAMBA_ERANGE, "row %d has a third completion, or none", (int)i);
     }
     return samba_ok(s);
 }
 
-// ---- Training and testing ------------------------------------------------------------------------
+// ---- Training and testing -----------------------------------------------------------------------
 
 typedef struct batch { float *bag, label[BATCH]; } batch;       // bag (BATCH,vocab)
 
-static void set_row(const options *o, const dataset *d, int64_t row, int32_t class_1, int at,
+static void set_row(const options *o, const dataset *d, int64_t row, int32_t yes, int at,
                     batch *b)
 {
     float *bag = b->bag + (size_t)at * (size_t)o->vocab;
     memset(bag, 0, (size_t)o->vocab * sizeof *bag);
     for (int64_t i = row * d->length; i < (row + 1) * d->length; i++)
         if (d->types[i] == PROMPT) bag[d->ids[i]] = 1;
-    b->label[at] = completion(d, row) == class_1 ? 1.0f : 0.0f;
+    b->label[at] = completion(d, row) == yes ? 1.0f : 0.0f;
 }
 
 static bool write_batch(const model *m, const batch *b)
@@ -146,17 +146,17 @@ static void shuffle(int64_t *order, int64_t n, uint64_t *state)
 }
 
 static void train(samba_session *s, const options *o, const model *m, const dataset *d,
-                  int32_t class_1, batch *b)
+                  int32_t yes, batch *b)
 {
     int64_t *order = (int64_t *)malloc((size_t)d->n * sizeof *order), steps = d->n / BATCH;
     uint64_t state = 256;
-    if (!order) samba_fail(s, SAMBA_ENOMEM, "no memory for the order of %lld rows", (long long)d->n);
+    if (!order) samba_fail(s, SAMBA_ENOMEM, "no memory for the order of %d rows", (int)d->n);
     for (int64_t i = 0; order && i < d->n; i++) order[i] = i;
     for (int epoch = 0; epoch < o->epochs && samba_ok(s); epoch++) {
         double loss = 0;
         shuffle(order, d->n, &state);
         for (int64_t k = 0; k < steps && samba_ok(s); k++) {
-            for (int i = 0; i < BATCH; i++) set_row(o, d, order[k * BATCH + i], class_1, i, b);
+            for (int i = 0; i < BATCH; i++) set_row(o, d, order[k * BATCH + i], yes, i, b);
             double done = ((double)epoch + (double)k / (double)steps) / o->epochs;
             samba_set(s, "lr", 0.01 * (1 - done));              // falls to 0
             write_batch(m, b);
@@ -169,12 +169,12 @@ static void train(samba_session *s, const options *o, const model *m, const data
 }
 
 static double accuracy(samba_session *s, const options *o, const model *m, const dataset *d,
-                       int32_t class_1, batch *b)
+                       int32_t yes, batch *b)
 {
     int64_t right = 0;
     for (int64_t at = 0; at < d->n && samba_ok(s); at += BATCH) {
         int n = d->n - at < BATCH ? (int)(d->n - at) : BATCH;
-        for (int i = 0; i < n; i++) set_row(o, d, at + i, class_1, i, b);   // others keep old rows
+        for (int i = 0; i < n; i++) set_row(o, d, at + i, yes, i, b);   // others keep old rows
         write_batch(m, b);
         samba_run(s, SAMBA_FWD);
         const float *z = samba_read(m->z);
@@ -185,23 +185,25 @@ static double accuracy(samba_session *s, const options *o, const model *m, const
 
 int main(int argc, char **argv)
 {
-    options o = { argc > 1 ? argv[1] : "", argc > 2 ? atoi(argv[2]) : 0, argc > 4 ? atoi(argv[4]) : 20,
-                  argc > 5 ? atoi(argv[5]) : 0, argc > 3 ? atof(argv[3]) : 2e-4 };
+    options o = { .folder = argc > 1 ? argv[1] : "", .vocab = argc > 2 ? atoi(argv[2]) : 0,
+                  .l2 = argc > 3 ? atof(argv[3]) : 2e-4, .epochs = argc > 4 ? atoi(argv[4]) : 12,
+                  .threads = argc > 5 ? atoi(argv[5]) : 0 };
     if (o.vocab < 1 || o.vocab > MAX_VOCAB || o.epochs < 1 || o.threads < 0 || !(o.l2 >= 0)) {
         fprintf(stderr, "usage: %s DATA VOCAB_SIZE [L2 [EPOCHS [THREADS]]]\n", argv[0]);
         return 2;
     }
     model m;
+    int32_t class[2] = { -1, -1 };
     dataset rows = { 0 }, tests = { 0 };
     batch b = { (float *)malloc((size_t)BATCH * (size_t)o.vocab * sizeof(float)), { 0 } };
     samba_session *s = samba_open(&(samba_desc){ .threads = o.threads });
     samba_program program = trace(s, &o, &m);
     if (!b.bag) samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
     if (samba_ok(s) && read_dataset(s, &o, "train", &rows) && read_dataset(s, &o, "dev", &tests) &&
-        check_classes(s, &rows, completion(&rows, 0)) &&
-        check_classes(s, &tests, completion(&rows, 0)) && samba_compile(s, &program)) {
-        train(s, &o, &m, &rows, completion(&rows, 0), &b);
-        double right = accuracy(s, &o, &m, &tests, completion(&rows, 0), &b);
+        check_classes(s, &rows, class) && check_classes(s, &tests, class) &&
+        samba_compile(s, &program)) {
+        train(s, &o, &m, &rows, class[0], &b);
+        double right = accuracy(s, &o, &m, &tests, class[0], &b);
         if (samba_ok(s)) printf("Final eval accuracy: %.4f\n", right);
     }
     free(rows.ids);
