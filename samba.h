@@ -613,7 +613,8 @@ SAMBA_API samba_code samba_error_code(const samba_session *s);
 SAMBA_API const char *samba_error(samba_session *s);            /* what, where, what to do */
 SAMBA_API void samba_clear_error(samba_session *s);
 SAMBA_API const char *samba_code_text(samba_code code);
-/* Report an error of your own through the session (first one wins). Returns false. */
+/* Report an error of your own through the session (first one wins). Returns false. fmt knows %s,
+   %d int32_t, %l int64_t, %S const samba_shape * and %T samba_dtype, nothing else. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
 /* Tracing, ops are recorded; else they compute at once. True from open to compile or load. */
 SAMBA_API bool samba_tracing(const samba_session *s);

@@ -24,9 +24,9 @@ typedef struct options {
     samba_app_args app;
     const char *model_name_or_path, *config_name, *cache_dir, *data_dir, *checkpoint_name;
     const char *lora_targets, *lora_name, *save_model;
-    int32_t max_seq_length, steps, save_every, seed, lora_rank;
+    int32_t max_seq_length, completion_length, steps, save_every, seed, lora_rank;
     float weight_decay, max_grad_norm_clip, learning_rate, warmup, dropout, prompt_loss_weight;
-    float min_eval_acc, subsample_eval, lora_alpha;
+    float min_eval_acc, subsample_eval, lora_alpha, adam_epsilon, prompt_dropout;
     bool resume, linear_decay;
 } options;
 
@@ -38,8 +38,10 @@ enum { PROMPT = 0, COMPLETION = 1, PADDING = 2, IGNORE = -100 };    // types of 
 
 typedef struct model {
     gpt2_config config;
-    samba_tensor *ids, *labels, *scale;         // (B,T) each; scale f32: the weight of each token
-    samba_tensor *loss, *prediction;            // (), and (B,T) i32: the likeliest next token
+    samba_tensor *ids;                          // (B,T)
+    samba_tensor *places;                       // (B,K): where in (B*T) it predicts; NULL: K is T
+    samba_tensor *labels, *scale;               // (B,K); scale f32: the weight of each prediction
+    samba_tensor *loss, *prediction;            // (), and (B,K) i32: the likeliest next token
     samba_tensor **params;
     samba_optim optims[3];
 } model;
@@ -65,7 +67,7 @@ static bool read_config(samba_session *s, const options *o, gpt2_config *c)
 static bool choose_optimizers(samba_session *s, const options *o, model *m, samba_program *p)
 {
     samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = o->learning_rate, .beta2 = 0.997f,
-                          .weight_decay = o->weight_decay,
+                          .eps = o->adam_epsilon, .weight_decay = o->weight_decay,
                           .max_grad_norm = o->max_grad_norm_clip };
     p->optim = adamw;                           // the adapters', which no list names
     if (o->lora_rank) return true;
@@ -77,6 +79,19 @@ static bool choose_optimizers(samba_session *s, const options *o, model *m, samb
     return true;
 }
 
+// Logits (B,K,vocab_size). The last matrix is the largest: K places instead of T save most of it.
+static samba_tensor *predict(samba_session *s, const options *o, model *m, int32_t K)
+{
+    const gpt2_config *c = &m->config;
+    int32_t B = m->ids->shape.dim[0], T = m->ids->shape.dim[1];
+    if (!o->completion_length) return gpt2_logits(c, m->ids, NULL);
+    m->places = samba_input(s, "places", SAMBA_I32, SAMBA_SHAPE(B, K));
+    samba_tensor *x = gpt2_embed(c, m->ids, NULL);
+    for (int32_t i = 0; i < c->n_layer; i++) x = gpt2_block(c, i, x, NULL, NULL);
+    x = samba_reshape(x, SAMBA_SHAPE(B * T, c->n_embd));
+    return gpt2_head(c, samba_lookup(m->places, x));
+}
+
 static samba_program trace(samba_session *s, const options *o, model *m)
 {
     samba_program p = { .name = "hf_transformer", .inference = o->app.inference };
@@ -86,15 +101,19 @@ static samba_program trace(samba_session *s, const options *o, model *m)
     if (T < 2 || T > m->config.n_positions)
         samba_fail(s, SAMBA_ERANGE, "--max_seq_length is %d; the model has %d positions", T,
                    m->config.n_positions);
+    int32_t K = o->completion_length ? o->completion_length : T;
+    if (K < 1 || K > T)
+        samba_fail(s, SAMBA_ERANGE, "--completion_length is %d; a row has %d tokens", K, T);
     if (o->lora_rank) {
         samba_lora lora = { .rank = o->lora_rank, .alpha = o->lora_alpha,
                             .targets = { o->lora_targets } };
         samba_add_lora(s, &lora);
     }
     m->ids    = samba_input(s, "input_ids", SAMBA_I32, SAMBA_SHAPE(B, T));
-    m->labels = samba_input(s, "labels", SAMBA_I32, SAMBA_SHAPE(B, T));
-    m->scale  = samba_input(s, "loss_scale", SAMBA_F32, SAMBA_SHAPE(B, T));
-    samba_tensor *logits = gpt2_logits(&m->config, m->ids, NULL);
+    m->labels = samba_input(s, "labels", SAMBA_I32, SAMBA_SHAPE(B, K));
+    m->scale  = samba_input(s, "loss_scale", SAMBA_F32, SAMBA_SHAPE(B, K));
+    if (!samba_ok(s)) return p;
+    samba_tensor *logits = predict(s, o, m, K);
     samba_tensor *losses = samba_cross_entropy_with(
         logits, m->labels, &(samba_loss_opts){ .reduction = SAMBA_REDUCE_NONE });
     m->loss = samba_sum(samba_mul(losses, m->scale), SAMBA_ALL_AXES, false);
@@ -111,7 +130,8 @@ typedef struct shards { shard *at; int n; int64_t batches; } shards;    // batch
 
 // One batch, as the model takes it.
 typedef struct batch {
-    int32_t *ids, *types, *labels, *target_types;       // (B,T)
+    int32_t *ids, *types;                       // (B,T)
+    int32_t *labels, *target_types, *places;    // (B,K)
     float *scale;
     int64_t *order;                             // of the rows of the shard that is open
     samba_rows *open;
@@ -204,6 +224,44 @@ static bool set_targets(samba_session *s, const options *o, batch *b, int32_t T)
     return true;
 }
 
+// Keeps of each row the K predictions that count, side by side, and notes their places.
+static bool choose_places(samba_session *s, const options *o, batch *b, int32_t T)
+{
+    int32_t B = o->app.batch_size, K = o->completion_length;
+    for (int32_t row = 0; row < B; row++) {
+        int32_t to = row * K, end = to + K;
+        for (int32_t from = row * T; from < (row + 1) * T; from++) {
+            if (b->scale[from] <= 0) continue;
+            if (to == end)
+                return samba_fail(s, SAMBA_ERANGE, "a row of %s has more than %d tokens that "
+                                  "count; say a larger --completion_length", o->data_dir, K);
+            b->labels[to] = b->labels[from], b->target_types[to] = b->target_types[from];
+            b->scale[to] = b->scale[from], b->places[to++] = from;
+        }
+        for (; to < end; to++) {
+            b->labels[to] = IGNORE, b->target_types[to] = PADDING;
+            b->scale[to] = 0, b->places[to] = row * T;
+        }
+    }
+    return true;
+}
+
+// Leaves out tokens of a prompt at random, others in each epoch. Its last one always stays: it may
+// be what separates it from the completion.
+static void thin_prompt(const options *o, int64_t epoch, int64_t row, int32_t *ids, int32_t *types,
+                        int32_t T)
+{
+    int32_t kept = 0, filler = ids[T - 1];
+    uint64_t seed = (uint64_t)o->seed + (uint64_t)epoch;
+    for (int32_t t = 0; t < T; t++) {
+        bool stays = types[t] != PROMPT || t + 1 == T || types[t + 1] != PROMPT;
+        if (!stays && samba_sampling_number(seed, (uint64_t)t, (uint64_t)row) <
+                          (double)o->prompt_dropout) continue;
+        ids[kept] = ids[t], types[kept++] = types[t];
+    }
+    for (; kept < T; kept++) ids[kept] = filler, types[kept] = PADDING;
+}
+
 // Batch number k of the epoch: whole batches of shard 0, then of shard 1 ...
 static bool read_batch(samba_session *s, const options *o, const model *m, const shards *from,
                        int64_t epoch, int64_t k, bool shuffled, batch *b)
@@ -212,11 +270,16 @@ static bool read_batch(samba_session *s, const options *o, const model *m, const
     int i = 0;
     for (; k >= from->at[i].rows / B; i++) k -= from->at[i].rows / B;
     if (!open_shard(s, b, from, i, epoch, o, shuffled)) return false;
-    for (int32_t row = 0; row < B; row++)
-        if (!samba_rows_read(b->open, b->order[k * B + row], 1, b->ids + row * T,
-                             b->types + row * T, NULL, why, sizeof why))
+    for (int32_t row = 0; row < B; row++) {
+        int32_t *ids = b->ids + row * T, *types = b->types + row * T;
+        int64_t number = b->order[k * B + row];
+        if (!samba_rows_read(b->open, number, 1, ids, types, NULL, why, sizeof why))
             return samba_fail(s, SAMBA_EIO, "%s", why);
-    return set_targets(s, o, b, T) && samba_write(m->ids, b->ids) &&
+        if (shuffled && o->prompt_dropout > 0)
+            thin_prompt(o, epoch, number << 20 | i, ids, types, T);
+    }
+    if (!set_targets(s, o, b, T) || (m->places && !choose_places(s, o, b, T))) return false;
+    return samba_write(m->ids, b->ids) && (!m->places || samba_write(m->places, b->places)) &&
            samba_write(m->labels, b->labels) && samba_write(m->scale, b->scale);
 }
 
@@ -225,10 +288,11 @@ static bool open_batch(samba_session *s, const options *o, const model *m, batch
     size_t n = (size_t)o->app.batch_size * (size_t)m->ids->shape.dim[1];
     memset(b, 0, sizeof *b);
     b->shard = -1;
-    b->ids = (int32_t *)malloc(4 * n * sizeof *b->ids);
+    b->ids = (int32_t *)malloc(5 * n * sizeof *b->ids);
     b->scale = (float *)malloc(n * sizeof *b->scale);
     if (!b->ids || !b->scale) return samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
     b->types = b->ids + n, b->labels = b->types + n, b->target_types = b->labels + n;
+    b->places = b->target_types + n;
     return true;
 }
 
@@ -247,11 +311,11 @@ typedef struct score { double loss; int64_t right, counted, batches; } score;
 // A sequence is right if every completion token is predicted; those without any do not count.
 static void count_right(const options *o, const model *m, const batch *b, score *sum)
 {
-    int32_t B = o->app.batch_size, T = m->ids->shape.dim[1];
+    int32_t B = o->app.batch_size, K = m->labels->shape.dim[1];
     const int32_t *said = samba_read_i32(m->prediction);
     for (int32_t row = 0; row < B; row++) {
         int targets = 0, hits = 0;
-        for (int32_t t = row * T; t < (row + 1) * T; t++) {
+        for (int32_t t = row * K; t < (row + 1) * K; t++) {
             if (b->target_types[t] != COMPLETION) continue;
             targets++;
             hits += said[t] == b->labels[t];
@@ -376,8 +440,9 @@ static bool finish(samba_session *s, const options *o, const model *m, const sha
     printf("Saving Checkpoint to disk at %s\n", o->checkpoint_name);
     if (!samba_save(s, o->checkpoint_name) || !save_more(s, o, m)) return false;
     if (o->min_eval_acc <= 0 || accuracy >= (double)o->min_eval_acc) return true;
-    return samba_fail(s, SAMBA_ERANGE, "Obtained accuracy %.4f is less than the expected accuracy "
-                      "%.4f", accuracy, (double)o->min_eval_acc);
+    snprintf(why, sizeof why, "Obtained accuracy %.4f is less than the expected accuracy %.4f",
+             accuracy, (double)o->min_eval_acc);
+    return samba_fail(s, SAMBA_ERANGE, "%s", why);
 }
 
 // False if interrupted.
@@ -425,11 +490,17 @@ int main(int argc, char **argv)
         { "max_seq_length", SAMBA_FLAG_INT, &o.max_seq_length, "default -1: all positions" },
         { "weight_decay", SAMBA_FLAG_FLOAT, &o.weight_decay, "not of biases, norms; default 0.1" },
         { "max_grad_norm_clip", SAMBA_FLAG_FLOAT, &o.max_grad_norm_clip, "default 1; 0: none" },
+        { "adam_epsilon", SAMBA_FLAG_FLOAT, &o.adam_epsilon, "default 1e-8; larger ones keep rare "
+          "tokens from moving far" },
         { "learning_rate", SAMBA_FLAG_FLOAT, &o.learning_rate, "default 7.5e-6" },
         { "warmup_steps", SAMBA_FLAG_FLOAT, &o.warmup, "the rate rises over so many, default 0" },
         { "linear_decay", SAMBA_FLAG_BOOL, &o.linear_decay, "then it falls to 0 at the last step" },
         { "dropout", SAMBA_FLAG_FLOAT, &o.dropout, "default 0.1, or that of --model_name_or_path" },
         { "prompt_loss_weight", SAMBA_FLAG_FLOAT, &o.prompt_loss_weight, "default 0" },
+        { "prompt_dropout", SAMBA_FLAG_FLOAT, &o.prompt_dropout, "run: share of each prompt's "
+          "tokens left out while training, default 0" },
+        { "completion_length", SAMBA_FLAG_INT, &o.completion_length, "predict no more tokens of a "
+          "row than this, those that count: faster; default 0: all" },
         { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "run: folder of train*.hdf5 and dev*.hdf5" },
         { "steps", SAMBA_FLAG_INT, &o.steps, "run: default 800" },
         { "min_eval_acc", SAMBA_FLAG_FLOAT, &o.min_eval_acc, "run: less is an error; 0: no check" },
@@ -456,9 +527,10 @@ int main(int argc, char **argv)
     samba_program program = trace(s, &o, &m);
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");
     if (!(o.subsample_eval > 0 && o.subsample_eval <= 1) || !(o.dropout < 1) ||
-        !(o.prompt_loss_weight >= 0))
-        samba_fail(s, SAMBA_ERANGE, "--subsample_eval and --dropout are parts of 1, "
-                   "--prompt_loss_weight is not negative");
+        !(o.prompt_loss_weight >= 0) || !(o.prompt_dropout >= 0 && o.prompt_dropout < 1) ||
+        !(o.adam_epsilon >= 0))
+        samba_fail(s, SAMBA_ERANGE, "--subsample_eval, --dropout and --prompt_dropout are parts of "
+                   "1, --prompt_loss_weight and --adam_epsilon are not negative");
     if (!runs) samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.steps < 1 || o.app.inference)
         samba_fail(s, SAMBA_EARG, "run trains: it needs --pef FILE, --data_dir FOLDER and steps");

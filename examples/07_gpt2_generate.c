@@ -201,8 +201,8 @@ static bool encode(samba_session *s, samba_tokenizer *t, const char *text, int32
 {
     int64_t n = samba_tokenizer_encode(t, text, strlen(text), ids, length);
     if (n < 1 || n >= length)
-        return samba_fail(s, SAMBA_ERANGE, "a prompt has %lld tokens; it may have 1 ... %d "
-                          "(--max_seq_length - 1): \"%.60s\"", (long long)n, length - 1, text);
+        return samba_fail(s, SAMBA_ERANGE, "a prompt has %d tokens; it may have 1 ... %d "
+                          "(--max_seq_length - 1): \"%s\"", (int)n, length - 1, text);
     *size = (int32_t)n;
     return true;
 }
