@@ -31,7 +31,7 @@ static void drop(void *p)
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #include "tools/tokenizer.h"
 
-#define DIR "build/test/tokenizer"
+#define DIR "build/test/tokenizer.d"     // the program itself may be build/test/tokenizer
 #define END_TEXT "<|endoftext|>"
 enum { BIG = 1 << 22 };
 
