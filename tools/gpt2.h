@@ -61,6 +61,9 @@ typedef struct gpt2_config {
     gpt2_activation activation_function;
     double layer_norm_epsilon;
     double initializer_range;               /* 0: zeros; quicker, if weights are loaded anyway */
+    /* not Hugging Face's: those of the embeddings; -1: initializer_range. With little text, tokens
+       that are rare should not begin with much to say: a small one for wte. */
+    double wte_initializer_range, wpe_initializer_range;
     double attn_pdrop, embd_pdrop, resid_pdrop;     /* dropout; 0: no such layers are traced */
     bool scale_attn_weights;                /* by 1/sqrt(D) */
     bool scale_attn_by_inverse_layer_idx;   /* and by 1/(layer+1) */
@@ -212,6 +215,7 @@ GPT2_API gpt2_config gpt2_config_default(void)
     c.n_layer = c.n_head = 12, c.n_embd = 768, c.n_positions = 1024, c.vocab_size = 50257;
     c.activation_function = GPT2_GELU_TANH;
     c.layer_norm_epsilon = 1e-5, c.initializer_range = 0.02;
+    c.wte_initializer_range = c.wpe_initializer_range = -1;
     c.attn_pdrop = c.embd_pdrop = c.resid_pdrop = 0.1;
     c.scale_attn_weights = c.tie_word_embeddings = true;
     c.bos_token_id = c.eos_token_id = 50256;
@@ -265,6 +269,8 @@ GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t why_size
         || !gpt2__in("eos_token_id", c->eos_token_id, -1, INT32_MAX, &w)
         || !gpt2__real_in("layer_norm_epsilon", c->layer_norm_epsilon, 1e-30, 1, &w)
         || !gpt2__real_in("initializer_range", c->initializer_range, 0, 1, &w)
+        || !gpt2__real_in("wte_initializer_range", c->wte_initializer_range, -1, 1, &w)
+        || !gpt2__real_in("wpe_initializer_range", c->wpe_initializer_range, -1, 1, &w)
         || !gpt2__real_in("attn_pdrop", c->attn_pdrop, 0, 0.999, &w)
         || !gpt2__real_in("embd_pdrop", c->embd_pdrop, 0, 0.999, &w)
         || !gpt2__real_in("resid_pdrop", c->resid_pdrop, 0, 0.999, &w)) return false;
@@ -379,6 +385,8 @@ static inline bool gpt2__config_from(const cJSON *json, gpt2_config *out, char *
     gpt2__read_activation(&r, &c.activation_function);
     gpt2__read_real(&r, "layer_norm_epsilon", &c.layer_norm_epsilon);
     gpt2__read_real(&r, "initializer_range", &c.initializer_range);
+    gpt2__read_real(&r, "wte_initializer_range", &c.wte_initializer_range);
+    gpt2__read_real(&r, "wpe_initializer_range", &c.wpe_initializer_range);
     gpt2__read_real(&r, "attn_pdrop", &c.attn_pdrop);
     gpt2__read_real(&r, "embd_pdrop", &c.embd_pdrop);
     gpt2__read_real(&r, "resid_pdrop", &c.resid_pdrop);
@@ -541,6 +549,11 @@ static inline void gpt2__matrix(gpt2_param *p, int32_t rows, int32_t columns, gp
     p->init.kind = SAMBA_INIT_NORMAL, p->init.scale = (float)deviation;
 }
 
+static inline double gpt2__range(const gpt2_config *c, double own)
+{
+    return own < 0 ? c->initializer_range : own;
+}
+
 /* Parameters that are the layer's norm, weight first. */
 static inline void gpt2__norm(gpt2_param *p, int32_t n, bool bias)
 {
@@ -573,10 +586,12 @@ GPT2_API bool gpt2_param_at(const gpt2_config *c, int32_t i, gpt2_param *p)
     memset(p, 0, sizeof *p);
     const int32_t in_block = i - GPT2__BLOCKS, end = gpt2__ln_f(c);
     if (i == GPT2__WTE) {
-        gpt2__matrix(p, c->vocab_size, c->n_embd, GPT2_EMBEDDING, c->initializer_range);
+        gpt2__matrix(p, c->vocab_size, c->n_embd, GPT2_EMBEDDING,
+                     gpt2__range(c, c->wte_initializer_range));
         snprintf(p->name, sizeof p->name, "transformer.wte.weight");
     } else if (i == GPT2__WPE) {
-        gpt2__matrix(p, c->n_positions, c->n_embd, GPT2_EMBEDDING, c->initializer_range);
+        gpt2__matrix(p, c->n_positions, c->n_embd, GPT2_EMBEDDING,
+                     gpt2__range(c, c->wpe_initializer_range));
         snprintf(p->name, sizeof p->name, "transformer.wpe.weight");
     } else if (i < end) {
         int32_t part = in_block % GPT2__PER_BLOCK / 2;
