@@ -1219,8 +1219,9 @@ typedef void (*samba__job_fn)(void *context, int64_t begin, int64_t end, int32_t
 #include <sched.h>
 #include <unistd.h>
 
-/* Threads take pieces of `grain` units from one counter until it runs out. A thread that comes late
-   finds the job closed and goes back to sleep, so nobody waits for a thread that has no work. */
+/* Threads take pieces from one counter until it runs out: each time a fair share of what is left,
+   so that pieces are large first and even out at the end, in multiples of `grain` units. A thread
+   that comes late finds the job closed and goes back to sleep: nobody waits for idle threads. */
 typedef struct samba__pool {
     int32_t n_threads;                  /* the caller counts */
     int32_t n_started;
@@ -1248,10 +1249,14 @@ SAMBA__FN void samba__relax(void)
 
 SAMBA__FN void samba__pool_work(samba__pool *p, int32_t thread)
 {
-    for (;;) {
-        int64_t begin = __atomic_fetch_add(&p->next, p->grain, __ATOMIC_RELAXED);
-        if (begin >= p->units) return;
-        p->job(p->context, begin, samba__min64(begin + p->grain, p->units), thread);
+    int64_t begin = __atomic_load_n(&p->next, __ATOMIC_RELAXED), end;
+    while (begin < p->units) {
+        int64_t grains = samba__ceil_div(p->units - begin, p->grain);
+        end = begin + samba__ceil_div(grains, p->n_threads) * p->grain;
+        if (!__atomic_compare_exchange_n(&p->next, &begin, end, false, __ATOMIC_RELAXED,
+                                         __ATOMIC_RELAXED)) continue;
+        p->job(p->context, begin, samba__min64(end, p->units), thread);
+        begin = __atomic_load_n(&p->next, __ATOMIC_RELAXED);
     }
 }
 
@@ -2088,33 +2093,46 @@ SAMBA__INLINE float samba__inv_normal_cdf(float u)
 
        tile    a rectangle of C, the unit that threads share; tiles know nothing of each other
        block   a run of at most SAMBA_GEMM_KC steps of k; C rests in memory between blocks
-       panel   16 columns of a block of B, copied so that the 16 values of a step are adjacent;
+       panel   some columns of a block of B, copied so that the values of a step are adjacent;
                it stays in the first-level cache while it sweeps down all rows of the tile
-       strip   6 rows of A; strip times panel is 6 x 16 sums, which fill 12 vector registers */
+       strip   some rows of A; the sums of strip times panel fill the vector registers:
+               6 x 16 of them with AVX2, 12 x 32 with AVX-512 */
 
-#define SAMBA__GEMM_ROWS 6
-#define SAMBA__GEMM_COLS 16
-
-/* The most steps of k a block has (a multiple of 8) and the most rows (a multiple of 6) and columns
-   a tile has: a panel should fit the first-level cache, a tile's block of A the second. */
 #if defined(SAMBA_SMALL)
 #define SAMBA__IS_SMALL 1
 #else
 #define SAMBA__IS_SMALL 0
 #endif
+
+/* The largest strip and panel. */
+#define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
+#define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
+
+/* The most steps of k a block has (a multiple of 8) and the most rows (a multiple of 12) and
+   columns a tile has: a panel should fit the first-level cache, a tile's block of A the second. */
 #if !defined(SAMBA_GEMM_KC)
-#define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 512)
+#define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 256)
 #endif
 #if !defined(SAMBA_GEMM_MC)
-#define SAMBA_GEMM_MC (SAMBA__IS_SMALL ? 12 : 258)
+#define SAMBA_GEMM_MC (SAMBA__IS_SMALL ? 12 : 384)
 #endif
 #ifndef SAMBA_GEMM_NC
-#define SAMBA_GEMM_NC 512
+#define SAMBA_GEMM_NC 256
 #endif
 
+/* With few rows the time goes into bringing B. Then a block is one panel wide and this many steps
+   long, and the next one is on its way while this one is computed. */
+enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64 };
+
+/* Rows of A are copied this much further apart than they are long: rows whose distance is a power
+   of 2 would evict each other from the cache. */
+#define SAMBA__GEMM_GAP (SAMBA__IS_SMALL ? 0 : 16)
+
 /* Scratch that each thread lends to samba__gemm_run: one panel of B and one block of A. */
+#define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
 #define SAMBA__GEMM_LOCAL \
-    ((size_t)SAMBA_GEMM_KC * (SAMBA__GEMM_COLS + SAMBA_GEMM_MC) * sizeof(float))
+    ((SAMBA__GEMM_PANEL + (size_t)(SAMBA_GEMM_KC + SAMBA__GEMM_GAP) * SAMBA_GEMM_MC) \
+     * sizeof(float))
 
 /* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
 typedef struct samba__gemm {
@@ -2149,12 +2167,13 @@ SAMBA__FN void samba__gemm_naive(const samba__gemm *g)
 
 /* ---- the sweep: one panel of B against all rows of a tile ---------------------------------- */
 
-/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= 16 and everything placed. */
+/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. */
 typedef struct samba__sweep {
     int64_t rows, cols, kc;
-    const float *a;             /* A(i,p) = a[i / 6 * a_strip + i % 6 * a_row + p * a_col] */
+    int32_t height, width;      /* of a strip and of a panel: of the instruction set */
+    const float *a;             /* A(i,p) = a[i/height * a_strip + i%height * a_row + p * a_col] */
     int64_t a_strip, a_row, a_col;
-    const float *b;             /* B(p,j) = b[p * b_row + j]; 16 readable values at every p */
+    const float *b;             /* B(p,j) = b[p * b_row + j]; width readable values at every p */
     int64_t b_row;
     float *c;
     int64_t c_row;
@@ -2163,16 +2182,18 @@ typedef struct samba__sweep {
     bool resume;                /* the chains start from C, not from zero */
 } samba__sweep;
 
+enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 };           /* of all but AVX-512 */
+
 SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 {
     for (int64_t i = 0; i < s->rows; i++) {
-        const float *a = s->a + i / SAMBA__GEMM_ROWS * s->a_strip + i % SAMBA__GEMM_ROWS * s->a_row;
+        const float *a = s->a + i / s->height * s->a_strip + i % s->height * s->a_row;
         const float *b = s->b;
         float *c = s->c + i * s->c_row;
-        float acc[SAMBA__GEMM_COLS] = { 0.0f };
+        float acc[SAMBA__WIDTH] = { 0.0f };
         if (s->resume) memcpy(acc, c, (size_t)s->cols * sizeof(float));
         for (int64_t p = 0; p < s->kc; p++, a += s->a_col, b += s->b_row)
-            for (int j = 0; j < SAMBA__GEMM_COLS; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
+            for (int j = 0; j < SAMBA__WIDTH; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
         for (int64_t j = 0; s->bias && j < s->cols; j++) acc[j] += s->bias[j];
         for (int64_t j = 0; s->row_bias && j < s->cols; j++) acc[j] += s->row_bias[i];
         memcpy(c, acc, (size_t)s->cols * sizeof(float));
@@ -2210,6 +2231,8 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__store8(float *x, bool whole, __m256i mask,
         lo##r = samba__load8(c + r * s->c_row, whole, mask_lo); \
         hi##r = samba__load8(c + r * s->c_row + 8, whole, mask_hi); \
     }
+#define SAMBA__ROW_FETCH(r) \
+    if (r < rows) _mm_prefetch((const char *)(next + r * s->c_row), _MM_HINT_T0);
 #define SAMBA__ROW_STEP(r) \
     if (r < rows) { \
         __m256 x = _mm256_broadcast_ss(a + r * a_row); \
@@ -2230,14 +2253,17 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__store8(float *x, bool whole, __m256i mask,
         samba__store8(c + r * s->c_row + 8, whole, mask_hi, hi##r); \
     }
 
-SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, int64_t i, int rows)
+SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, const float *a, int64_t i,
+                                                 int rows)
 {
-    const float *a = s->a + i / SAMBA__GEMM_ROWS * s->a_strip, *b = s->b;
+    const float *b = s->b;
     float *c = s->c + i * s->c_row;
     int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
-    bool whole = s->cols == SAMBA__GEMM_COLS;
+    bool whole = s->cols == SAMBA__WIDTH;
     __m256i mask_lo = samba__mask8(s->cols), mask_hi = samba__mask8(s->cols - 8);
+    float *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c;
     SAMBA__EACH_ROW(SAMBA__ROW_BEGIN)
+    SAMBA__EACH_ROW(SAMBA__ROW_FETCH)
     for (int64_t p = s->kc; p > 0; p--, a += a_col, b += b_row) {
         __m256 b_lo = _mm256_loadu_ps(b), b_hi = _mm256_loadu_ps(b + 8);
         SAMBA__EACH_ROW(SAMBA__ROW_STEP)
@@ -2250,111 +2276,183 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, int64_t 
     SAMBA__EACH_ROW(SAMBA__ROW_END)
 }
 
-SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s, int64_t i)
-{
-    for (; i + SAMBA__GEMM_ROWS <= s->rows; i += SAMBA__GEMM_ROWS) samba__strip_avx2(s, i, 6);
-    switch (s->rows - i) {
-    case 5: samba__strip_avx2(s, i, 5); break;
-    case 4: samba__strip_avx2(s, i, 4); break;
-    case 3: samba__strip_avx2(s, i, 3); break;
-    case 2: samba__strip_avx2(s, i, 2); break;
-    case 1: samba__strip_avx2(s, i, 1); break;
-    default: break;
+/* After whole strips up to row i: the last rows, fewer than 6. */
+#define SAMBA__LAST_ROWS(STRIP) \
+    switch (s->rows - i) { \
+    case 5: STRIP(s, a, i, 5); break; \
+    case 4: STRIP(s, a, i, 4); break; \
+    case 3: STRIP(s, a, i, 3); break; \
+    case 2: STRIP(s, a, i, 2); break; \
+    case 1: STRIP(s, a, i, 1); break; \
+    default: break; \
     }
+
+SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
+{
+    const float *a = s->a;
+    int64_t i = 0;
+    for (; i + SAMBA__HEIGHT <= s->rows; i += SAMBA__HEIGHT, a += s->a_strip)
+        samba__strip_avx2(s, a, i, SAMBA__HEIGHT);
+    SAMBA__LAST_ROWS(samba__strip_avx2)
 }
 
-/* With AVX-512 a row of a panel is one register, and 32 registers hold four strips of sums. */
-#define SAMBA__EACH_STRIP_ROW(DO) \
-    DO(0, 0) DO(0, 1) DO(0, 2) DO(0, 3) DO(0, 4) DO(0, 5) \
-    DO(1, 0) DO(1, 1) DO(1, 2) DO(1, 3) DO(1, 4) DO(1, 5) \
-    DO(2, 0) DO(2, 1) DO(2, 2) DO(2, 3) DO(2, 4) DO(2, 5) \
-    DO(3, 0) DO(3, 1) DO(3, 2) DO(3, 3) DO(3, 4) DO(3, 5)
-#define SAMBA__ZROW_BEGIN(q, r) \
-    __m512 z##q##r = _mm512_setzero_ps(); \
-    if (q < strips && s->resume) \
-        z##q##r = _mm512_maskz_loadu_ps(mask, c + (q * SAMBA__GEMM_ROWS + r) * s->c_row);
-#define SAMBA__ZROW_STEP(q, r) \
-    if (q < strips) \
-        z##q##r = _mm512_fmadd_ps(_mm512_set1_ps(a##q[r * a_row]), x, z##q##r);
-#define SAMBA__ZROW_BIAS(q, r) z##q##r = _mm512_add_ps(z##q##r, x);
-#define SAMBA__ZROW_END(q, r) \
-    if (q < strips) { \
-        int64_t row = q * SAMBA__GEMM_ROWS + r; \
-        if (s->row_bias) \
-            z##q##r = _mm512_add_ps(z##q##r, _mm512_set1_ps(s->row_bias[i + row])); \
-        _mm512_mask_storeu_ps(c + row * s->c_row, mask, z##q##r); \
+/* With AVX-512 a row of 32 sums is two registers of 32, and a strip has 12 rows. */
+#define SAMBA__EACH_ZROW(DO) \
+    DO(0, a) DO(1, a) DO(2, a) DO(3, a) DO(4, a) DO(5, a) \
+    DO(6, a6) DO(7, a6) DO(8, a6) DO(9, a6) DO(10, a6) DO(11, a6)
+#define SAMBA__ZROW_BEGIN(r, from) \
+    __m512 lo##r = _mm512_setzero_ps(), hi##r = _mm512_setzero_ps(); \
+    if (r < rows && s->resume) { \
+        lo##r = _mm512_maskz_loadu_ps(mask_lo, c + r * s->c_row); \
+        hi##r = _mm512_maskz_loadu_ps(mask_hi, c + r * s->c_row + 16); \
+    }
+#define SAMBA__ZROW_FETCH(r, from) \
+    if (r < rows) { \
+        _mm_prefetch((const char *)(next + r * s->c_row), _MM_HINT_T0); \
+        _mm_prefetch((const char *)(next + r * s->c_row + 16), _MM_HINT_T0); \
+    }
+#define SAMBA__ZROW_STEP(r, from) \
+    if (r < rows) { \
+        __m512 x = _mm512_set1_ps(from[r % 6 * a_row]); \
+        lo##r = _mm512_fmadd_ps(x, b_lo, lo##r); \
+        hi##r = _mm512_fmadd_ps(x, b_hi, hi##r); \
+    }
+#define SAMBA__ZROW_ADD(r, x_lo, x_hi) \
+    lo##r = _mm512_add_ps(lo##r, x_lo); \
+    hi##r = _mm512_add_ps(hi##r, x_hi);
+#define SAMBA__ZROW_BIAS(r, from) SAMBA__ZROW_ADD(r, b_lo, b_hi)
+#define SAMBA__ZROW_END(r, from) \
+    if (r < rows) { \
+        if (s->row_bias) { \
+            __m512 x = _mm512_set1_ps(s->row_bias[i + r]); \
+            SAMBA__ZROW_ADD(r, x, x) \
+        } \
+        _mm512_mask_storeu_ps(c + r * s->c_row, mask_lo, lo##r); \
+        _mm512_mask_storeu_ps(c + r * s->c_row + 16, mask_hi, hi##r); \
     }
 
-/* Strips of 6 whole rows, 2 or 4 of them, from row i on. */
-SAMBA__AVX512 SAMBA__KERNEL void samba__strips_avx512(const samba__sweep *s, int64_t i, int strips)
+/* The next strip's part of C is asked for early. */
+SAMBA__AVX512 SAMBA__KERNEL void samba__strip_avx512(const samba__sweep *s, const float *a,
+                                                     int64_t i, int rows)
 {
-    const float *a0 = s->a + i / SAMBA__GEMM_ROWS * s->a_strip, *a1 = a0 + s->a_strip;
-    const float *a2 = a1 + s->a_strip, *a3 = a2 + s->a_strip, *b = s->b;
-    float *c = s->c + i * s->c_row;
+    const float *b = s->b, *a6 = a + 6 * s->a_row;
+    float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c;
     int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
-    __mmask16 mask = (__mmask16)((1u << s->cols) - 1u);
-    SAMBA__EACH_STRIP_ROW(SAMBA__ZROW_BEGIN)
-    for (int64_t p = s->kc; p > 0; p--, b += b_row) {
-        __m512 x = _mm512_loadu_ps(b);
-        SAMBA__EACH_STRIP_ROW(SAMBA__ZROW_STEP)
-        a0 += a_col, a1 += a_col, a2 += a_col, a3 += a_col;
+    __mmask16 mask_lo = (__mmask16)(s->cols < 16 ? (1u << s->cols) - 1u : 0xffffu);
+    __mmask16 mask_hi = (__mmask16)(s->cols > 16 ? (1u << (s->cols - 16)) - 1u : 0u);
+    SAMBA__EACH_ZROW(SAMBA__ZROW_BEGIN)
+    SAMBA__EACH_ZROW(SAMBA__ZROW_FETCH)
+    for (int64_t p = s->kc; p > 0; p--, a += a_col, a6 += a_col, b += b_row) {
+        __m512 b_lo = _mm512_loadu_ps(b), b_hi = _mm512_loadu_ps(b + 16);
+        SAMBA__EACH_ZROW(SAMBA__ZROW_STEP)
     }
     if (s->bias) {
-        __m512 x = _mm512_maskz_loadu_ps(mask, s->bias);
-        SAMBA__EACH_STRIP_ROW(SAMBA__ZROW_BIAS)
+        __m512 b_lo = _mm512_maskz_loadu_ps(mask_lo, s->bias);
+        __m512 b_hi = _mm512_maskz_loadu_ps(mask_hi, s->bias + 16);
+        SAMBA__EACH_ZROW(SAMBA__ZROW_BIAS)
     }
-    SAMBA__EACH_STRIP_ROW(SAMBA__ZROW_END)
+    SAMBA__EACH_ZROW(SAMBA__ZROW_END)
 }
 
 SAMBA__AVX512 SAMBA__FN void samba__sweep_avx512(const samba__sweep *s)
 {
-    int64_t i = 0, four = 4 * SAMBA__GEMM_ROWS, two = 2 * SAMBA__GEMM_ROWS;
-    for (; i + four <= s->rows; i += four) samba__strips_avx512(s, i, 4);
-    for (; i + two <= s->rows; i += two) samba__strips_avx512(s, i, 2);
-    if (i < s->rows) samba__sweep_avx2(s, i);
+    const float *a = s->a;
+    int64_t i = 0;
+    for (; i + 12 <= s->rows; i += 12, a += s->a_strip) samba__strip_avx512(s, a, i, 12);
+    for (; i + 6 <= s->rows; i += 6, a += 6 * s->a_row) samba__strip_avx512(s, a, i, 6);
+    SAMBA__LAST_ROWS(samba__strip_avx512)
 }
 
-#undef SAMBA__EACH_STRIP_ROW
+#undef SAMBA__LAST_ROWS
+#undef SAMBA__EACH_ZROW
 #undef SAMBA__ZROW_BEGIN
+#undef SAMBA__ZROW_FETCH
 #undef SAMBA__ZROW_STEP
+#undef SAMBA__ZROW_ADD
 #undef SAMBA__ZROW_BIAS
 #undef SAMBA__ZROW_END
 #undef SAMBA__EACH_ROW
 #undef SAMBA__ROW_BEGIN
+#undef SAMBA__ROW_FETCH
 #undef SAMBA__ROW_STEP
 #undef SAMBA__ROW_ADD
 #undef SAMBA__ROW_BIAS
 #undef SAMBA__ROW_END
 
-/* dst[p * 16 + j] = src[j * src_row + p] for an 8 x 8 square, by halves, pairs and fours. */
-SAMBA__AVX2 SAMBA__KERNEL void samba__transpose8(const float *src, int64_t src_row, float *dst)
+/* dst[p * width + j] = src[j * src_row + p] for 4 steps and 8 columns: a register holds 4 steps of
+   columns i and i + 4, and both halves are transposed as 4 x 4 squares. */
+SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, float *dst,
+                                            int64_t width)
 {
-    __m256 r[8], t[8];
-    for (int j = 0; j < 4; j++) {   /* halves: rows j and j + 4 share a register */
-        __m256 x = _mm256_loadu_ps(src + j * src_row);
-        __m256 y = _mm256_loadu_ps(src + (j + 4) * src_row);
-        r[j] = _mm256_permute2f128_ps(x, y, 0x20);
-        r[j + 4] = _mm256_permute2f128_ps(x, y, 0x31);
+#define SAMBA__PAIR(i) \
+    _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + i * src_row)), \
+                         _mm_loadu_ps(src + (i + 4) * src_row), 1)
+    __m256 x0 = SAMBA__PAIR(0), x1 = SAMBA__PAIR(1), x2 = SAMBA__PAIR(2), x3 = SAMBA__PAIR(3);
+#undef SAMBA__PAIR
+    __m256 low01 = _mm256_unpacklo_ps(x0, x1), high01 = _mm256_unpackhi_ps(x0, x1);
+    __m256 low23 = _mm256_unpacklo_ps(x2, x3), high23 = _mm256_unpackhi_ps(x2, x3);
+    _mm256_storeu_ps(dst, _mm256_shuffle_ps(low01, low23, 0x44));
+    _mm256_storeu_ps(dst + width, _mm256_shuffle_ps(low01, low23, 0xee));
+    _mm256_storeu_ps(dst + 2 * width, _mm256_shuffle_ps(high01, high23, 0x44));
+    _mm256_storeu_ps(dst + 3 * width, _mm256_shuffle_ps(high01, high23, 0xee));
+}
+
+/* The same for 16 columns: i, i + 4, i + 8 and i + 12 share a register. */
+SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row, float *dst,
+                                               int64_t width)
+{
+#define SAMBA__PUT(x, i, k) _mm512_insertf32x4(x, _mm_loadu_ps(src + (i + 4 * k) * src_row), k)
+#define SAMBA__FOUR(i) SAMBA__PUT(SAMBA__PUT(SAMBA__PUT( \
+    _mm512_castps128_ps512(_mm_loadu_ps(src + i * src_row)), i, 1), i, 2), i, 3)
+    __m512 x0 = SAMBA__FOUR(0), x1 = SAMBA__FOUR(1), x2 = SAMBA__FOUR(2), x3 = SAMBA__FOUR(3);
+#undef SAMBA__FOUR
+#undef SAMBA__PUT
+    const __mmask16 all = 0xffff;       /* without a mask, g++ warns of what nobody reads */
+    __m512 low01 = _mm512_maskz_unpacklo_ps(all, x0, x1);
+    __m512 low23 = _mm512_maskz_unpacklo_ps(all, x2, x3);
+    __m512 high01 = _mm512_maskz_unpackhi_ps(all, x0, x1);
+    __m512 high23 = _mm512_maskz_unpackhi_ps(all, x2, x3);
+    _mm512_storeu_ps(dst, _mm512_maskz_shuffle_ps(all, low01, low23, 0x44));
+    _mm512_storeu_ps(dst + width, _mm512_maskz_shuffle_ps(all, low01, low23, 0xee));
+    _mm512_storeu_ps(dst + 2 * width, _mm512_maskz_shuffle_ps(all, high01, high23, 0x44));
+    _mm512_storeu_ps(dst + 3 * width, _mm512_maskz_shuffle_ps(all, high01, high23, 0xee));
+}
+
+/* Turn jc stored rows of pc values into panel columns, as far as they make whole groups of 4 steps
+   and 8 (or 16) columns. The same part `ahead` of it is asked for early: it is turned next. */
+SAMBA__AVX2 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
+{
+    for (int64_t j = 0; j < rows; j++) _mm_prefetch((const char *)(src + j * src_row), _MM_HINT_T0);
+}
+SAMBA__AVX2 SAMBA__FN void samba__turn_avx2(const float *src, int64_t src_row, int64_t pc,
+                                            int64_t jc, float *dst, int64_t width, int64_t ahead)
+{
+    for (int64_t p = 0; p + 4 <= pc; p += 4) {
+        if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc);
+        for (int64_t j = 0; j + 8 <= jc; j += 8)
+            samba__turn8(src + j * src_row + p, src_row, dst + p * width + j, width);
     }
-    for (int h = 0; h < 8; h += 4) {
-        t[h] = _mm256_unpacklo_ps(r[h], r[h + 1]);
-        t[h + 1] = _mm256_unpackhi_ps(r[h], r[h + 1]);
-        t[h + 2] = _mm256_unpacklo_ps(r[h + 2], r[h + 3]);
-        t[h + 3] = _mm256_unpackhi_ps(r[h + 2], r[h + 3]);
-        _mm256_storeu_ps(dst + h * 16, _mm256_shuffle_ps(t[h], t[h + 2], 0x44));
-        _mm256_storeu_ps(dst + h * 16 + 16, _mm256_shuffle_ps(t[h], t[h + 2], 0xee));
-        _mm256_storeu_ps(dst + h * 16 + 32, _mm256_shuffle_ps(t[h + 1], t[h + 3], 0x44));
-        _mm256_storeu_ps(dst + h * 16 + 48, _mm256_shuffle_ps(t[h + 1], t[h + 3], 0xee));
+}
+SAMBA__AVX512 SAMBA__FN void samba__turn_avx512(const float *src, int64_t src_row, int64_t pc,
+                                                int64_t jc, float *dst, int64_t width,
+                                                int64_t ahead)
+{
+    for (int64_t p = 0; p + 4 <= pc; p += 4) {
+        if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc);
+        for (int64_t j = 0; j + 16 <= jc; j += 16)
+            samba__turn16(src + j * src_row + p, src_row, dst + p * width + j, width);
     }
 }
 
-/* Turn the whole 8 x 8 squares of jc stored rows of pc values into panel columns. */
-SAMBA__AVX2 SAMBA__FN void samba__turn_avx2(const float *src, int64_t src_row, int64_t pc,
-                                            int64_t jc, float *dst)
+/* Copy pc rows, src_row apart, of width values, a multiple of 16. */
+SAMBA__AVX2 SAMBA__FN void samba__copy_rows_avx2(const float *src, int64_t src_row, int64_t pc,
+                                                 float *dst, int64_t width)
 {
-    for (int64_t p = 0; p + 8 <= pc; p += 8)
-        for (int64_t j = 0; j + 8 <= jc; j += 8)
-            samba__transpose8(src + j * src_row + p, src_row, dst + p * SAMBA__GEMM_COLS + j);
+    for (; pc > 0; pc--, src += src_row, dst += width)
+        for (int64_t j = 0; j < width; j += 16) {
+            _mm256_storeu_ps(dst + j, _mm256_loadu_ps(src + j));
+            _mm256_storeu_ps(dst + j + 8, _mm256_loadu_ps(src + j + 8));
+        }
 }
 
 #endif /* SAMBA__X86 */
@@ -2362,8 +2460,8 @@ SAMBA__AVX2 SAMBA__FN void samba__turn_avx2(const float *src, int64_t src_row, i
 SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
 {
 #if SAMBA__X86
-    if (isa == SAMBA__ISA_AVX512) samba__sweep_avx512(s);
-    if (isa == SAMBA__ISA_AVX2) samba__sweep_avx2(s, 0);
+    if (s->width > SAMBA__WIDTH) samba__sweep_avx512(s);
+    else if (isa >= SAMBA__ISA_AVX2) samba__sweep_avx2(s);
 #endif
     if (isa == SAMBA__ISA_PORTABLE) samba__sweep_portable(s);
 }
@@ -2372,39 +2470,45 @@ SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
 
 /* Panel from a B whose columns are contiguous, such as weights stored [out, in]. */
 SAMBA__FN void samba__pack_turned(const float *src, int64_t b_col, int64_t pc, int64_t jc,
-                                  float *dst, int isa)
+                                  float *dst, int64_t width, int64_t ahead, int isa)
 {
     int64_t p_done = 0, j_done = 0;     /* this corner was turned by vectors */
 
 #if SAMBA__X86
-    if (isa >= SAMBA__ISA_AVX2) {
-        samba__turn_avx2(src, b_col, pc, jc, dst);
-        p_done = pc - pc % 8;
-        j_done = jc - jc % 8;
+    if (width > SAMBA__WIDTH) {
+        samba__turn_avx512(src, b_col, pc, jc, dst, width, ahead);
+        p_done = pc - pc % 4, j_done = jc - jc % 16;
+    } else if (isa >= SAMBA__ISA_AVX2) {
+        samba__turn_avx2(src, b_col, pc, jc, dst, width, ahead);
+        p_done = pc - pc % 4, j_done = jc - jc % 8;
     }
 #endif
     (void)isa;
+    (void)ahead;
     for (int64_t j = 0; j < jc; j++)
         for (int64_t p = j < j_done ? p_done : 0; p < pc; p++)
-            dst[p * SAMBA__GEMM_COLS + j] = src[j * b_col + p];
+            dst[p * width + j] = src[j * b_col + p];
 }
 
-/* Copy B(p.., j..) into a panel of pc rows of 16, columns beyond jc zero. */
+/* Copy B(p.., j..) into a panel of pc rows, columns beyond jc zero. What lies `ahead` of this part
+   of B is wanted next. */
 SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, int64_t j,
-                                 int64_t jc, float *dst, int isa)
+                                 int64_t jc, float *dst, int64_t width, int64_t ahead, int isa)
 {
-    if (jc < SAMBA__GEMM_COLS) memset(dst, 0, (size_t)(pc * SAMBA__GEMM_COLS) * sizeof(float));
     const float *src = g->b + p * g->b_row + j * g->b_col;
+    if (jc < width) memset(dst, 0, (size_t)(pc * width) * sizeof(float));
     if (g->b_row == 1) {
-        samba__pack_turned(src, g->b_col, pc, jc, dst, isa);
+        samba__pack_turned(src, g->b_col, pc, jc, dst, width, ahead, isa);
         return;
     }
-    for (int64_t u = 0; u < pc; u++, src += g->b_row, dst += SAMBA__GEMM_COLS) {
-        if (g->b_col == 1 && jc == SAMBA__GEMM_COLS)
-            memcpy(dst, src, SAMBA__GEMM_COLS * sizeof(float));
-        else
-            for (int64_t v = 0; v < jc; v++) dst[v] = src[v * g->b_col];
+#if SAMBA__X86
+    if (isa >= SAMBA__ISA_AVX2 && g->b_col == 1 && jc == width) {
+        samba__copy_rows_avx2(src, g->b_row, pc, dst, width);
+        return;
     }
+#endif
+    for (int64_t u = 0; u < pc; u++, src += g->b_row, dst += width)
+        for (int64_t v = 0; v < jc; v++) dst[v] = src[v * g->b_col];
 }
 
 /* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose rows are contiguous. They are so
@@ -2412,31 +2516,43 @@ SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, in
 SAMBA__FN void samba__pack_rows(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
                                 int64_t pc, float *dst)
 {
-    for (const float *src = g->a + i * g->a_row + p; ic > 0; ic--, src += g->a_row, dst += pc)
+    const float *src = g->a + i * g->a_row + p;
+    for (; ic > 0; ic--, src += g->a_row, dst += pc + SAMBA__GEMM_GAP)
         memcpy(dst, src, (size_t)pc * sizeof(float));
 }
 
-/* Copy the same part of any other A into strips of pc steps of 6 rows. Four strips advance
-   together, to use what a step brings into the cache; rows a short strip lacks stay unwritten. */
-SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
-                                  int64_t pc, float *dst)
+/* Copy the same part of an A whose columns are contiguous into strips of pc steps of `height` rows.
+   Eight strips advance together, to use what a step brings into the cache. */
+SAMBA__INLINE void samba__pack_columns(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
+                                       int64_t pc, float *dst, int64_t height)
 {
-    const int64_t group = 4 * SAMBA__GEMM_ROWS;
-    for (; ic > 0; i += group, ic -= group, dst += group * pc) {
+    const int64_t group = 8 * height, whole = ic / height;
+    for (int64_t first = 0; first < whole; first += 8, dst += group * pc) {
+        int64_t strips = samba__min64(whole - first, 8);
         for (int64_t u = 0; u < pc; u++) {
-            const float *src = g->a + i * g->a_row + (p + u) * g->a_col;
-            float *to = dst + u * SAMBA__GEMM_ROWS;
-            int64_t left = ic < group ? ic : group;
-            for (; left >= SAMBA__GEMM_ROWS && g->a_row == 1; left -= SAMBA__GEMM_ROWS) {
-                memcpy(to, src, SAMBA__GEMM_ROWS * sizeof(float));
-                src += SAMBA__GEMM_ROWS;
-                to += SAMBA__GEMM_ROWS * pc;
-            }
-            for (int64_t r = 0; r < left; r++)
-                to[r / SAMBA__GEMM_ROWS * SAMBA__GEMM_ROWS * pc + r % SAMBA__GEMM_ROWS] =
-                    src[r * g->a_row];
+            const float *src = g->a + i + first * height + (p + u) * g->a_col;
+            float *to = dst + u * height;
+            for (int64_t q = 0; q < strips; q++, src += height, to += height * pc)
+                memcpy(to, src, (size_t)height * sizeof(float));
         }
     }
+}
+
+/* Copy rows [i, i + ic) and steps [p, p + pc) of any other A into strips; rows that a short strip
+   lacks stay unwritten. */
+SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
+                                  int64_t pc, float *dst, int64_t height)
+{
+    int64_t r = 0;
+    if (g->a_row == 1) {
+        if (height == SAMBA__HEIGHT) samba__pack_columns(g, i, ic, p, pc, dst, SAMBA__HEIGHT);
+        else samba__pack_columns(g, i, ic, p, pc, dst, SAMBA__GEMM_ROWS);
+        r = ic / height * height;
+    }
+    for (; r < ic; r++)
+        for (int64_t u = 0; u < pc; u++)
+            dst[(r / height * pc + u) * height + r % height] =
+                g->a[(i + r) * g->a_row + (p + u) * g->a_col];
 }
 
 /* ---- tiles --------------------------------------------------------------------------------- */
@@ -2476,35 +2592,50 @@ SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
     return t.down * t.across;
 }
 
+/* How much further on in B the next panel lies; 0 if that is not known. Panels follow each other,
+   or, where a block is one panel wide, its steps do. */
+SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc, int64_t j,
+                                    int64_t j1, int64_t width)
+{
+    bool single = j1 - j <= width;
+    if (j + 2 * width <= j1) return width * g->b_col;
+    if (single && p + 2 * kc <= g->k) return kc * g->b_row;
+    return single && j + 2 * width <= g->n ? width * g->b_col - p * g->b_row : 0;
+}
+
 /* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C: pack A once, then panel by panel. */
 SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
                                  int64_t j1, int64_t p, int64_t kc, float *local, int isa)
 {
-    float *panel = local, *strips = local + SAMBA_GEMM_KC * SAMBA__GEMM_COLS;
+    float *panel = local, *strips = local + SAMBA__GEMM_PANEL;
     bool last = p + kc >= g->k;
     /* Packing pays when it is reused: by many panels for A, by several strips for B. */
-    bool rows = g->a_col == 1, pack_a = !rows || j1 - j0 >= 16 * SAMBA__GEMM_COLS;
+    bool rows = g->a_col == 1, pack_a = !rows || j1 - j0 >= 64;
     bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
+    bool wide = isa == SAMBA__ISA_AVX512 && !SAMBA__IS_SMALL;
     samba__sweep s;
+    s.height = wide ? SAMBA__GEMM_ROWS : SAMBA__HEIGHT;
+    s.width = wide ? SAMBA__GEMM_COLS : SAMBA__WIDTH;
     s.rows = i1 - i0;
     s.kc = kc;
     s.a = pack_a ? strips : g->a + i0 * g->a_row + p;
-    s.a_row = !rows ? 1 : pack_a ? kc : g->a_row;
-    s.a_col = !rows ? SAMBA__GEMM_ROWS : 1;
-    s.a_strip = SAMBA__GEMM_ROWS * (pack_a ? kc : g->a_row);
+    s.a_row = !rows ? 1 : pack_a ? kc + SAMBA__GEMM_GAP : g->a_row;
+    s.a_col = !rows ? s.height : 1;
+    s.a_strip = s.height * (!rows ? kc : s.a_row);
     s.c_row = g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + i0 : NULL;
     s.resume = p > 0 || g->accumulate;
     if (pack_a && rows) samba__pack_rows(g, i0, i1 - i0, p, kc, strips);
-    else if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips);
-    for (int64_t j = j0; j < j1; j += SAMBA__GEMM_COLS) {
-        s.cols = j1 - j < SAMBA__GEMM_COLS ? j1 - j : SAMBA__GEMM_COLS;
+    else if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips, s.height);
+    for (int64_t j = j0; j < j1; j += s.width) {
+        s.cols = samba__min64(j1 - j, s.width);
         s.c = g->c + i0 * g->c_row + j;
         s.bias = last && g->bias ? g->bias + j : NULL;
-        if (pack_b || s.cols < SAMBA__GEMM_COLS) {
-            samba__pack_panel(g, p, kc, j, s.cols, panel, isa);
+        if (pack_b || s.cols < s.width) {
+            samba__pack_panel(g, p, kc, j, s.cols, panel, s.width,
+                              samba__next_panel(g, p, kc, j, j1, s.width), isa);
             s.b = panel;
-            s.b_row = SAMBA__GEMM_COLS;
+            s.b_row = s.width;
         } else {
             s.b = g->b + p * g->b_row + j;
             s.b_row = g->b_row;
@@ -2513,23 +2644,31 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     }
 }
 
-/* Compute tiles [begin,end). local: SAMBA__GEMM_LOCAL bytes of the calling thread's own. */
+/* Compute tiles [begin,end). Tiles go across first, and those side by side are computed as one, so
+   that threads with long runs pack less. local: SAMBA__GEMM_LOCAL bytes of the thread's own. */
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
-    int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, SAMBA_GEMM_KC)), 8) * 8;
-    for (; begin < end; begin++) {
-        int64_t band = begin % t.down, column = begin / t.down;
+    bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
+    int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC;
+    int64_t most = thin ? samba__min64(SAMBA__THIN_KC, SAMBA_GEMM_KC) : SAMBA_GEMM_KC;
+    int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
+    for (int64_t next; begin < end; begin = next) {
+        int64_t band = begin / t.across, row = band * t.across;
+        next = samba__min64(row + t.across, end);
         int64_t i0 = t.strips * band / t.down * SAMBA__GEMM_ROWS;
         int64_t i1 = t.strips * (band + 1) / t.down * SAMBA__GEMM_ROWS;
-        int64_t j0 = t.panels * column / t.across * SAMBA__GEMM_COLS;
-        int64_t j1 = t.panels * (column + 1) / t.across * SAMBA__GEMM_COLS;
-        i1 = i1 < g->m ? i1 : g->m;
-        j1 = j1 < g->n ? j1 : g->n;
-        for (int64_t p = 0; p < k; p += kc)
-            samba__gemm_block(g, i0, i1, j0, j1, p, kc < g->k - p ? kc : g->k - p, local, isa);
+        int64_t j0 = t.panels * (begin - row) / t.across * SAMBA__GEMM_COLS;
+        int64_t j1 = t.panels * (next - row) / t.across * SAMBA__GEMM_COLS;
+        i1 = samba__min64(i1, g->m);
+        j1 = samba__min64(j1, g->n);
+        for (int64_t j = j0, j_end; j < j1; j = j_end) {
+            j_end = samba__min64(j + nc, j1);
+            for (int64_t p = 0; p < k; p += kc)
+                samba__gemm_block(g, i0, i1, j, j_end, p, samba__min64(kc, g->k - p), local, isa);
+        }
     }
 }
 
