@@ -3139,7 +3139,7 @@ SAMBA__FN const float *samba__map_run(const samba_args *a, int32_t k, int64_t at
 
 SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__loop_fn avx2)
 {
-    samba__loop_fn loop = a->isa == SAMBA__ISA_AVX2 ? avx2 : portable;
+    samba__loop_fn loop = a->isa == SAMBA__ISA_PORTABLE ? portable : avx2;
     float buffer[4][SAMBA__RUN], p[SAMBA_MAX_ATTR];
     const float *x[3] = { NULL, NULL, NULL };
     samba__range r = samba__flat_range(a);
