@@ -1,0 +1,129 @@
+// [gemm] against its specification: every instruction set of this processor must give the bits of
+// samba__gemm_naive, whatever the size, the strides and the order in which tiles are computed.
+//     cc -O2 -I. tests/gemm.c -lm -pthread -o gemm && ./gemm
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "test.h"
+#include <stdlib.h>
+
+enum { KC = SAMBA_GEMM_KC, MC = SAMBA_GEMM_MC, NC = SAMBA_GEMM_NC, FEW = 40 };
+static const float untouched = 12345.0f;        // between the rows of C
+
+static uint64_t n_drawn;
+
+static int draw(int n)                          // 0 ... n - 1
+{
+    uint32_t bits[4];
+    samba__philox(2024, n_drawn++, 0, bits);
+    return (int)(bits[0] % (uint32_t)n);
+}
+
+// Of any size, so that the order of additions shows; also zeros of both signs and subnormals.
+static float *numbers(int64_t n)
+{
+    float *x = (float *)malloc((size_t)(n + 1) * sizeof *x);
+    for (int64_t i = 0; x && i < n; i++) {
+        float value = (float)(draw(2000001) - 1000000) * 1e-6f;
+        x[i] = draw(50) ? ldexpf(value, draw(41) - 20) : draw(2) ? -0.0f : value * 1e-39f;
+    }
+    CHECK(x);
+    return x;
+}
+
+// An operand of rows x cols numbers: row by row, column by column, or with gaps both ways.
+static float *operand(int64_t rows, int64_t cols, int64_t *row, int64_t *col)
+{
+    int way = draw(5), gap = draw(2) * draw(9);
+    *row = way < 2 ? cols + gap : way < 4 ? 1 : 2 * cols + gap;
+    *col = way < 2 ? 1 : way < 4 ? rows + gap : 2;
+    return numbers(rows * *row + cols * *col);
+}
+
+// Tiles in pieces, the last ones first: they know nothing of each other.
+static void run_backwards(const samba__gemm *g, float *local, int isa)
+{
+    for (int64_t end = samba__gemm_tiles(g->m, g->n, g->k); end > 0;) {
+        int64_t begin = end - 1 - draw(3);
+        if (begin < 0) begin = 0;
+        samba__gemm_run(g, begin, end, local, isa);
+        end = begin;
+    }
+}
+
+static bool same_bits(const float *got, const float *want, const samba__gemm *g, int isa)
+{
+    for (int64_t i = 0; i < g->m * g->c_row; i++) {
+        if (!memcmp(got + i, want + i, sizeof *got)) continue;
+        printf("isa %d, (%d,%d) times (%d,%d): row %d, column %d is %.9g, not %.9g\n", isa,
+               (int)g->m, (int)g->k, (int)g->k, (int)g->n, (int)(i / g->c_row),
+               (int)(i % g->c_row), (double)got[i], (double)want[i]);
+        return false;
+    }
+    return true;
+}
+
+static void check_product(int64_t m, int64_t n, int64_t k)
+{
+    samba__gemm g;
+    g.m = m, g.n = n, g.k = k;
+    g.c_row = n + draw(2) * draw(20);
+    g.accumulate = draw(2) == 1;
+    size_t size = (size_t)(m * g.c_row) * sizeof(float);
+    float *a = operand(m, k, &g.a_row, &g.a_col), *b = operand(k, n, &g.b_row, &g.b_col);
+    float *bias = numbers(n), *row_bias = numbers(m), *start = numbers(m * g.c_row);
+    float *want = (float *)malloc(size), *got = (float *)malloc(size);
+    float *local = (float *)malloc(SAMBA__GEMM_LOCAL);
+    g.a = a, g.b = b;
+    g.bias = draw(2) ? bias : NULL;
+    g.row_bias = draw(2) ? row_bias : NULL;
+    bool ready = a && b && bias && row_bias && start && want && got && local;
+    CHECK(ready);
+    for (int64_t i = 0; ready && i < m * g.c_row; i++)
+        if (i % g.c_row >= n) start[i] = untouched;
+    for (int isa = -1; ready && isa <= samba__best_isa(); isa++) {
+        g.c = isa < 0 ? want : got;
+        memcpy(g.c, start, size);
+        if (isa < 0) samba__gemm_naive(&g);
+        else run_backwards(&g, local, isa);
+        if (isa >= 0) CHECK(same_bits(got, want, &g, isa));
+    }
+    free(a), free(b), free(bias), free(row_bias), free(start), free(want), free(got), free(local);
+}
+
+// Strips and panels that are not full, sums of nothing.
+static void test_small(void)
+{
+    for (int i = 0; i < 1500; i++) check_product(1 + draw(FEW), 1 + draw(FEW), draw(FEW));
+}
+
+// A dimension of one or two blocks, a little less or more.
+static int about(int block) { return (1 + draw(2)) * block - 9 + draw(19); }
+
+static void test_many_steps(void)
+{
+    for (int i = 0; i < 40; i++) check_product(1 + draw(FEW), 1 + draw(FEW), about(KC));
+}
+static void test_many_rows(void)
+{
+    for (int i = 0; i < 40; i++) check_product(about(MC), 1 + draw(FEW), 1 + draw(FEW));
+}
+static void test_many_columns(void)
+{
+    for (int i = 0; i < 40; i++) check_product(1 + draw(FEW), about(NC), 1 + draw(FEW));
+}
+static void test_large(void)
+{
+    check_product(about(MC), about(NC), FEW);
+    check_product(FEW, about(NC), about(KC));
+    check_product(about(MC), FEW, about(KC));
+}
+
+int main(void)
+{
+    RUN(test_small);
+    RUN(test_many_steps);
+    RUN(test_many_rows);
+    RUN(test_many_columns);
+    RUN(test_large);
+    return test_summary();
+}
