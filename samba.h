@@ -3224,17 +3224,6 @@ SAMBA__OPS(MAP, OP, OP, OP)
 #undef MAP
 #undef OP
 
-#define SAMBA__BUILD1(name) \
-    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x) \
-    { \
-        return samba__emit1(SAMBA__OP_##name, x, NULL, 0); \
-    }
-#define SAMBA__BUILD2(name) \
-    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *a, samba_tensor *b) \
-    { \
-        return samba__emit2(SAMBA__OP_##name, a, b, NULL, 0); \
-    }
-
 /* Sums a gradient over the dimensions along which input i was stretched. */
 SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_tensor *dy)
 {
