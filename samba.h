@@ -1677,8 +1677,8 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
    Polynomials are minimax fits (Remez exchange, coefficients rounded one by one) unless a source is
    named. Largest errors found, in units in the last place (ulp; the best possible is 0.5):
 
-      exp 0.90   log 0.84  log1p 1.43   sqrt 0.50   rsqrt 1.5   tanh 1.41   sigmoid 1.48   erf 1.48
-      softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 2.7   sin, cos 1.4   inv_normal_cdf 4.9
+      exp 0.90   log 0.84  log1p 1.43   sqrt 0.50   rsqrt 1.5   tanh 1.41   sigmoid 1.48
+      softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 2.7   sin_2pi, cos_2pi 1.5
       pow 1.1 + |y log x| / 14, a relative error below 5 10^-7
 
    The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero. */
@@ -1905,16 +1905,6 @@ SAMBA__INLINE float samba__normal_tail(float a)
     return samba__fma(-q, p, p);
 }
 
-/* erf x = x + x P(x^2) near 0, else 1 - 2 Q(sqrt(2) |x|) with the sign put back. */
-SAMBA__INLINE float samba__erf(float x)
-{
-    float a = samba__abs_upto(x, 10.0f), b = 1.414213538f * a, s = a * a;
-    float p = samba__poly(s, 0.1283791661f, -0.3761262596f, 0.1128357872f, samba__poly(s,
-        -0.0268533472f, 0.005187162198f, -0.0007997853099f, 7.806903159e-5f));
-    float outer = 1.0f - samba__gauss(2.0f * samba__normal_tail(b), b);
-    return samba__unless_nan(x, samba__with_sign(a < 1.0f ? samba__fma(a, p, a) : outer, x));
-}
-
 /* GELU, x (1 + erf(x / sqrt(2))) / 2: a smooth ReLU whose S(-a) is Q(a). */
 SAMBA__INLINE float samba__gelu(float x)
 {
@@ -2021,23 +2011,6 @@ SAMBA__INLINE float samba__sin_quadrant(float r, uint32_t n)
     return samba__bits_float(samba__float_bits(y) ^ ((n & 2u) << 30));
 }
 
-/* sin(x + turn pi/2): n = round(x / (pi/2)) and r = x - n pi/2 with pi/2 in three parts (Cody and
-   Waite; the first fma is exact). Good up to |x| = 10^5; NaN from 2^22 on, where floats are half a
-   radian apart. */
-SAMBA__INLINE float samba__sin_turned(float x, uint32_t turn)
-{
-    uint32_t n;
-    float t = samba__round_product(x, 0.6366197467f, &n);
-    float r = samba__fma(t, -1.570796371f, x);
-    r = samba__fma(t, 4.371138829e-8f, r);
-    r = samba__fma(t, 1.71512451e-15f, r);
-    return samba__abs(x) < 4194304.0f ? samba__sin_quadrant(r, n + turn) : SAMBA__NAN;
-}
-
-SAMBA__INLINE float samba__sin(float x) { return samba__sin_turned(x, 0u); }
-
-SAMBA__INLINE float samba__cos(float x) { return samba__sin_turned(x, 1u); }
-
 /* sin(2 pi u + turn pi/2), u in [0, 1): the reduction u - n/4 is exact. */
 SAMBA__INLINE float samba__sin_2pi_turned(float u, uint32_t turn)
 {
@@ -2050,31 +2023,6 @@ SAMBA__INLINE float samba__sin_2pi_turned(float u, uint32_t turn)
 SAMBA__INLINE float samba__sin_2pi(float u) { return samba__sin_2pi_turned(u, 0u); }
 
 SAMBA__INLINE float samba__cos_2pi(float u) { return samba__sin_2pi_turned(u, 1u); }
-
-/* The z below which a standard normal variable falls with probability u: algorithm AS 241, PPND7
-   (Wichura 1988). A rational function of u - 1/2 in the middle, of sqrt(-log tail) at both ends. */
-SAMBA__INLINE float samba__inv_normal_cdf(float u)
-{
-    float q = u - 0.5f, r = samba__fma(-q, q, 0.180625f);
-    float tail = samba__sqrt(-samba__log(q < 0.0f ? u : 1.0f - u));
-    int middle = samba__abs(q) <= 0.425f, extreme = tail > 5.0f;
-    float d = tail - (extreme ? 5.0f : 1.6f), z;
-    float num = samba__poly(d,
-        extreme ? 6.657905115f : 1.4234372777f, extreme ? 3.081226386f : 2.75681539f,
-        extreme ? 0.42868294337f : 1.3067284816f, extreme ? 0.017337203997f : 0.17023821103f);
-    float den = samba__poly(d, 1.0f, extreme ? 0.24197894225f : 0.7370016425f,
-        extreme ? 0.012258202635f : 0.12021132975f, 0.0f);
-    float top = q * samba__poly(r, 3.3871327179f, 50.434271938f, 159.29113202f, 59.10937472f);
-    float bottom = samba__poly(r, 1.0f, 17.895169469f, 78.757757664f, 67.1875636f);
-    num = samba__bits_float(samba__float_bits(num) ^ (samba__float_bits(q) & 0x80000000u));
-    num = middle ? top : num;
-    den = middle ? bottom : den;
-    z = num / den;
-    z = u == 0.0f ? -SAMBA__INF : z;
-    z = u == 1.0f ? SAMBA__INF : z;
-    z = u >= 0.0f ? z : SAMBA__NAN;
-    return u <= 1.0f ? z : SAMBA__NAN;
-}
 
 /* ==== [gemm] ================================================================================ */
 
