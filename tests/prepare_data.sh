@@ -8,39 +8,15 @@ gold=$shared/data/generative_data_prep
 out=build/test/prepare
 rm -rf $out
 mkdir -p $out || exit 1
-passed=0 failed=0
 log=$out/log
-have() { command -v "$1" >/dev/null 2>&1; }
-check() {           # check 'what holds' command...
-    what=$1
-    shift
-    if "$@" >$log 2>&1; then passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED $what"
-        tail -n 20 $log
-    fi
-}
-fails_with() {      # fails_with CODE TEXT command...: exit code and a part of what it prints
-    code=$1 text=$2
-    shift 2
-    "$@" >$out/said 2>&1
-    got=$?
-    cat $out/said
-    [ $got = "$code" ] && grep -qF -- "$text" $out/said
-}
+. tests/test.sh
 says() { text=$1; shift; fails_with 0 "$text" "$@"; }
 prints() {          # prints FILE command...: exactly what the file holds
     file=$1
     shift
-    "$@" >$out/said && diff "$file" $out/said
+    "$@" >$log.said && diff "$file" $log.said
 }
 absent() { ! [ -e "$1" ]; }
-finish() {
-    echo "$passed passed, $failed failed"
-    [ $failed = 0 ]
-    exit
-}
 
 # ---- Building -----------------------------------------------------------------------------------
 check 'tools/samba builds itself, from another folder' \
@@ -170,7 +146,7 @@ printf '[{"completion": "a"}, {"prompt": "b"}, {"completion": ""}]\n{"completion
 rm $one
 check 'a pair without completion stops' fails_with 1 \
     'missing.jsonl line 1: the key "completion" is missing' prepare --input_path $out/missing.jsonl
-check 'and quotes the line' grep -qF '    [{"completion": "a"}, {"prompt": "b"}' $out/said
+check 'and quotes the line' grep -qF '    [{"completion": "a"}, {"prompt": "b"}' $log.said
 check 'and leaves no file' absent $one
 check 'nor a part of it' absent $one.part
 rows 'skipping it' "220/1 65/1 256/3$(pad 5)

@@ -6,10 +6,10 @@
 #   asan, tsan, c, header, lint, examples: that part alone
 # CC, CFLAGS and JOBS (programs at a time) are respected.
 #
-# Every tests/*.c is a program that ends with "N passed, N failed"; so does every other tests/*.sh,
-# which is heavy. A line "// run: WORDS" among the first ten of a C file may say: -lz and the like
-# (flags to build with), needs:HEADER (skipped where that is missing), threads (under TSan, too),
-# slow (not in quick).
+# Every tests/*.c is a program that ends with "N passed, N failed"; so does every tests/*.sh but
+# this one and test.sh, and these are heavy. A line "// run: WORDS" among the first ten of a C file
+# may say: -lz and the like (flags to build with), needs:HEADER (skipped where that is missing),
+# threads (under TSan, too), slow (not in quick).
 cd "$(dirname "$0")/.." || exit 1
 CC=${CC:-cc}
 CFLAGS=${CFLAGS:--O2}
@@ -20,7 +20,7 @@ out=build/test
 data=${DATA:-/usr/share/datasets/fashion-mnist}
 strict="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef \
 -Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror"
-have() { command -v "$1" >/dev/null 2>&1; }
+. tests/test.sh
 
 # ---- One job: run.sh job N runs line N of the list, "name|command", prints one line about it ----
 job() {
@@ -46,31 +46,11 @@ job() {
 }
 
 # ---- One example, with one compiler: strict warnings, then what it must do ----
-passed=0 failed=0
-check() {           # check 'what holds' command...
-    what=$1
-    shift
-    if "$@" >$log 2>&1; then passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED $what"
-        tail -n 15 $log
-    fi
-}
-fails_with() {      # fails_with CODE TEXT command...: exit code and a part of what it prints
-    code=$1 text=$2
-    shift 2
-    "$@" >$log.text 2>&1
-    got=$?
-    cat $log.text
-    [ $got = "$code" ] && grep -q -- "$text" $log.text
-}
 accuracy_above() {  # accuracy_above PERCENT FILE: by its last line "test accuracy 88.50 % (...)"
     tail -n 1 "$2"
     tail -n 1 "$2" |
         awk -v least="$1" '/^test accuracy/ { good = $3 + 0 >= least } END { exit !good }'
 }
-to_file() { file=$1; shift; "$@" >"$file"; code=$?; cat "$file"; return $code; }
 
 res_ffn() {         # res_ffn PROGRAM quick|heavy
     program=$1 here=$1.d epochs=1 least=80
@@ -150,8 +130,7 @@ example() {         # example NAME COMPILER quick|heavy
         *) check 'runs' $program ;;
         esac
     fi
-    echo "$passed passed, $failed failed"
-    [ $failed = 0 ]
+    finish
 }
 
 # ---- A test of make_*.py in tests/golden: does PyTorch still say what the files say? ----
@@ -224,7 +203,7 @@ sanitizer() {       # sanitizer FLAG: prints a compiler with which a program und
 if wants quick full header; then add 'header' 'sh tests/header/run.sh quick'; fi
 if wants heavy; then add 'header, whole matrix' 'sh tests/header/run.sh full'; fi
 for file in tests/*.sh; do          # other drivers of tests, with a closing line of their own
-    [ "$file" = tests/run.sh ] && continue
+    case $file in tests/run.sh | tests/test.sh) continue ;; esac
     if wants heavy full; then add "$file" "sh $file"; fi
 done
 n_alone=$(wc -l <$out/jobs)         # these use all processors themselves

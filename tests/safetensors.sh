@@ -3,18 +3,20 @@
 # it is asked about every file that our tests say is broken or good.
 # The package is put into a virtual environment below SAMBA_JUDGES (~/.cache/samba-judges).
 cd "$(dirname "$0")/.." || exit 1
-skip() { echo "skipped: $1"; echo '0 passed, 0 failed'; exit 0; }
 judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/safetensors
 python=$judges/bin/python
 here=build/safetensors.judge.$$
+log=$here/log
 mkdir -p $here/corpus || exit 1
 trap 'rm -rf $here' EXIT
+. tests/test.sh
 
-echo '#include <cjson/cJSON.h>' | ${CC:-cc} -E -x c - >/dev/null 2>&1 || skip 'no <cjson/cJSON.h>'
+echo '#include <cjson/cJSON.h>' | ${CC:-cc} -E -x c - >/dev/null 2>&1 ||
+    skip_all 'no <cjson/cJSON.h>'
 if ! $python -c 'import safetensors.numpy' 2>/dev/null; then
     python3 -m venv "$judges" >$here/log 2>&1 &&
         $python -m pip -q install safetensors numpy >>$here/log 2>&1 ||
-        skip "the Python package safetensors cannot be installed: $(tail -n 1 $here/log)"
+        skip_all "the Python package safetensors cannot be installed: $(tail -n 1 $here/log)"
 fi
 ${CC:-cc} ${CFLAGS:--O2} -I. -o $here/safetensors tests/safetensors.c -lm -lcjson || exit 1
 $here/safetensors --corpus $here/corpus || exit 1

@@ -10,30 +10,13 @@ judges=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/tokenizer
 wanted='tokenizers==0.22.2 tiktoken==0.12.0 regex'     # Unicode 16.0, as the header
 flags='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
 -Wdouble-promotion -Werror'
-passed=0 failed=0
 mkdir -p $here || exit 1
-
-finish() {
-    echo "$passed passed, $failed failed"
-    [ $failed = 0 ]
-    exit
-}
-check() {           # check 'what holds' command...
-    what=$1
-    shift
-    if "$@" >$here/log 2>&1; then passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED $what"
-        tail -n 15 $here/log
-    fi
-}
+log=$here/log
+. tests/test.sh
 
 for header in cjson/cJSON.h utf8proc.h; do
     echo "#include <$header>" | ${CC:-cc} -E -x c - >/dev/null 2>&1 && continue
-    echo "skipped: the tokenizer, there is no <$header>"
-    passed=1                            # nothing to test is no failure
-    finish
+    skip_all "the tokenizer, there is no <$header>"
 done
 
 # ---- The header by itself, in both languages ----
@@ -59,8 +42,7 @@ if ! has_judges; then
     done
 fi
 if ! has_judges; then
-    echo "skipped: tokenizers and tiktoken cannot be installed: $(tail -n 1 $here/log)"
-    finish
+    skip_all "tokenizers and tiktoken cannot be installed: $(tail -n 1 $here/log)"
 fi
 
 cat >$here/compare.py <<'END'

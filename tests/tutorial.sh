@@ -7,40 +7,18 @@ CC=${CC:-cc}
 CFLAGS=${CFLAGS:--O2}
 here=build/test/tutorial
 kills=${KILLS:-20}
-passed=0 failed=0
 rm -rf $here
 mkdir -p $here || exit 1
-check() {           # check 'what holds' command...
-    what=$1
-    shift
-    if "$@" >$here/log 2>&1; then passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED $what"
-        tail -n 15 $here/log
-    fi
-}
-fails_with() {      # fails_with TEXT command...: exit code 1, and a part of what it prints
-    text=$1
-    shift
-    "$@" >$here/log.text 2>&1
-    code=$?
-    cat $here/log.text
-    [ $code = 1 ] && grep -q -- "$text" $here/log.text
-}
-finish() {
-    echo "$passed passed, $failed failed"
-    [ $failed = 0 ]
-    exit
-}
+log=$here/log
+. tests/test.sh
 
 hdf5=$(pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5_serial)
 for header in cjson/cJSON.h utf8proc.h; do
     echo "#include <$header>" | $CC -E -x c - >/dev/null 2>&1 ||
-        { echo "skipped: there is no <$header>"; passed=1; finish; }
+        skip_all "there is no <$header>"
 done
 $CC $CFLAGS -o $here/train examples/06_gpt2_train.c $hdf5 -lcjson -lm -pthread 2>$here/log ||
-    { echo 'skipped: no libhdf5'; tail -n 3 $here/log; passed=1; finish; }
+    skip_all "no libhdf5: $(tail -n 1 $here/log)"
 check 'builds the generator' $CC $CFLAGS -o $here/generate examples/07_gpt2_generate.c -lcjson \
     -lutf8proc -lm -pthread
 check 'builds the tools' make -s build/samba
@@ -74,15 +52,15 @@ model="--config_name $here/config.json -b 8"
 run="$here/train run -p $here/t/t.pef $model --data_dir $here/data --learning_rate 3e-3
      --subsample_eval 1"
 check 'compiles' $here/train compile $model --output-folder $here --pef-name t
-check 'wants a model' fails_with 'Must provide --model_name_or_path or --config_name' \
+check 'wants a model' fails_with 1 'Must provide --model_name_or_path or --config_name' \
     $here/train compile --output-folder $here --pef-name none
-check 'wants data' fails_with data_dir $here/train run -p $here/t/t.pef $model
-check 'names a missing folder' fails_with nowhere $run --data_dir $here/nowhere
-check 'checks the batch' fails_with 'another graph' $run -b 4
+check 'wants data' fails_with 1 data_dir $here/train run -p $here/t/t.pef $model
+check 'names a missing folder' fails_with 1 nowhere $run --data_dir $here/nowhere
+check 'checks the batch' fails_with 1 'another graph' $run -b 4
 check 'trains' sh -c "$(echo $run) --steps 150 --checkpoint_name $here/whole.ckpt \
     --min_eval_acc 0.9 >$here/said"
 check 'prints as the tutorial does' grep '^Final eval accuracy: [01]\.[0-9]*$' $here/said
-check 'fails below the least accuracy' fails_with 'is less than the expected accuracy' \
+check 'fails below the least accuracy' fails_with 1 'is less than the expected accuracy' \
     $run --steps 2 --checkpoint_name $here/short.ckpt --min_eval_acc 0.999
 
 cat >$here/prompts.jsonl <<END
@@ -116,11 +94,11 @@ cp $here/prompts.jsonl $here/folder/inner
 check 'reads folders' $guess --data_dir $here/folder
 check 'samples' $guess --data_dir $here/prompts.jsonl --temperature 1 --top_k 5 --top_p 0.9 --stream
 printf '{"promt": "x"}\n' >$here/wrong.jsonl
-check 'names the line without a prompt' fails_with "wrong.jsonl:1:" \
+check 'names the line without a prompt' fails_with 1 "wrong.jsonl:1:" \
     $guess --data_dir $here/wrong.jsonl
 printf '{"prompt": 5\n' >$here/broken.jsonl
-check 'names the line that is no JSON' fails_with "not JSON" $guess --data_dir $here/broken.jsonl
-check 'names a missing checkpoint' fails_with nowhere.ckpt $guess --checkpoint_name nowhere.ckpt \
+check 'names the line that is no JSON' fails_with 1 "not JSON" $guess --data_dir $here/broken.jsonl
+check 'names a missing checkpoint' fails_with 1 nowhere.ckpt $guess --checkpoint_name nowhere.ckpt \
     --data_dir $here/prompts.jsonl
 
 # ---- SIGKILL at any moment: the resumed run ends with the same file ----
