@@ -2,10 +2,7 @@
 //     cc -O2 -I. tests/gpt2.c -lcjson -lm -pthread -o gpt2 && ./gpt2
 //     ./gpt2 DIR         the golden in DIR, of any size; saves DIR/saved and DIR/ours.safetensors
 // run: -lcjson needs:cjson/cJSON.h
-#include <stdlib.h>
-
-static void *counting_malloc(size_t size);
-static void counting_free(void *p);
+#include "counting.h"
 #define GPT2_MALLOC counting_malloc
 #define GPT2_FREE counting_free
 #define SAMBA_SAFETENSORS_MALLOC counting_malloc
@@ -24,22 +21,6 @@ static void counting_free(void *p);
 #ifndef GOLDEN_DIR
 #define GOLDEN_DIR "tests/golden"
 #endif
-
-static long n_live, n_calls, fail_at = -1;
-
-static void *counting_malloc(size_t size)
-{
-    if (n_calls++ == fail_at) return NULL;
-    void *p = malloc(size);
-    n_live += p != NULL;
-    return p;
-}
-
-static void counting_free(void *p)
-{
-    n_live -= p != NULL;
-    free(p);
-}
 
 static char folder[128], path[256], why[600];
 

@@ -1,42 +1,13 @@
 // The logic behind tools/samba prepare-data: packing, splitting, balancing, JSON lines, reading and
 // dealing lines, rows in HDF5. Expected values come from SambaNova's generative_data_prep.
 // run: -lhdf5_serial needs:hdf5/serial/hdf5.h
-#include <stdlib.h>
-#include <string.h>
-
-// Memory that can run out, and is counted.
-static long n_live, n_calls, fail_at = -1;
-static void *counted(void *p, int is_new)
-{
-    if (p && is_new) n_live++;
-    return p;
-}
-static int refused(void) { return fail_at >= 0 && n_calls++ >= fail_at; }
-static void *test_malloc(size_t size) { return refused() ? NULL : counted(malloc(size), 1); }
-static void *test_calloc(size_t n, size_t size)
-{
-    return refused() ? NULL : counted(calloc(n, size), 1);
-}
-static void *test_realloc(void *p, size_t size)
-{
-    return refused() ? NULL : counted(realloc(p, size), !p);
-}
-static void test_free(void *p)
-{
-    if (p) n_live--;
-    free(p);
-}
-static char *test_strdup(const char *text)
-{
-    char *copy = test_malloc(strlen(text) + 1);
-    return copy ? strcpy(copy, text) : NULL;
-}
+#include "tests/counting.h"
 #undef strdup
-#define malloc test_malloc
-#define calloc test_calloc
-#define realloc test_realloc
-#define free test_free
-#define strdup test_strdup
+#define malloc counting_malloc
+#define calloc counting_calloc
+#define realloc counting_realloc
+#define free counting_free
+#define strdup counting_strdup
 
 #define SAMBA_PACKING_IMPLEMENTATION
 #include "tools/packing.h"
@@ -836,6 +807,7 @@ static bool whole_way(void)
 static void test_memory(void)
 {
     long live = n_live;
+    fail_forever = true;
     bool worked = false;
     int n_failed = 0;
     for (long at = 0; !worked && at < 1000; at++) {

@@ -5,10 +5,7 @@
 //     ./safetensors --write FILE     writes tensors whose values are a formula
 //     ./safetensors --read FILE      prints every tensor, its values as bits of f32
 // run: -lcjson needs:cjson/cJSON.h
-#include <stdlib.h>
-
-static void *counting_malloc(size_t size);
-static void counting_free(void *p);
+#include "counting.h"
 #define SAMBA_SAFETENSORS_MALLOC counting_malloc
 #define SAMBA_SAFETENSORS_FREE counting_free
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
@@ -19,24 +16,6 @@ static void counting_free(void *p);
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
-
-// ---- An allocator that counts, and fails on demand ----------------------------------------------
-
-static long n_live, n_calls, fail_at = -1;
-
-static void *counting_malloc(size_t size)
-{
-    if (n_calls++ == fail_at) return NULL;
-    void *p = malloc(size);
-    n_live += p != NULL;
-    return p;
-}
-
-static void counting_free(void *p)
-{
-    n_live -= p != NULL;
-    free(p);
-}
 
 // ---- Files --------------------------------------------------------------------------------------
 

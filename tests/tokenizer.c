@@ -1,33 +1,14 @@
 // tools/tokenizer.h against what GPT-2's own tokenizer says (golden/tokenizer.txt), against plain
 // code here, with broken files, and without memory.
 // run: -lcjson -lutf8proc needs:cjson/cJSON.h needs:utf8proc.h
+#include "counting.h"
 #include "test.h"
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-// ---- An allocator that counts, and fails on demand ----------------------------------------------
-static long n_live, n_calls, fail_at = -1;
-
-static void *count(void *p, bool is_new)
-{
-    if (p && is_new) n_live++;
-    return p;
-}
-static bool fails(void) { return n_calls++ == fail_at; }
-static void *take(size_t size) { return fails() ? NULL : count(malloc(size), true); }
-static void *resize(void *p, size_t size) { return fails() ? NULL : count(realloc(p, size), !p); }
-static void drop(void *p)
-{
-    if (p) n_live--;
-    free(p);
-}
-
-#define SAMBA_TOKENIZER_MALLOC(size) take(size)
-#define SAMBA_TOKENIZER_REALLOC(p, size) resize(p, size)
-#define SAMBA_TOKENIZER_FREE(p) drop(p)
+#define SAMBA_TOKENIZER_MALLOC(size) counting_malloc(size)
+#define SAMBA_TOKENIZER_REALLOC(p, size) counting_realloc(p, size)
+#define SAMBA_TOKENIZER_FREE(p) counting_free(p)
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #include "tools/tokenizer.h"
 
@@ -818,7 +799,7 @@ static bool all_of_it(int what)             // false: something failed, cleanly
 
 static void test_out_of_memory(void)
 {
-    cJSON_Hooks hooks = { take, drop };
+    cJSON_Hooks hooks = { counting_malloc, counting_free };
     cJSON_InitHooks(&hooks);
     memset(text_of, 'a', 500);
     for (int what = 0; what < 4; what++) {
