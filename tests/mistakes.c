@@ -4,6 +4,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "test.h"
+#include "hook.h"
 
 enum { B = 4, F = 6, C = 3, V = 5, LONG = 600 };
 
@@ -966,30 +967,17 @@ static void test_failed_layer_leaves_no_name(void)
 }
 
 // An empty file was read into an empty session: every byte that was asked for is given back.
-static size_t live_bytes;
-static void *counting_alloc(size_t size, void *user)
-{
-    (void)user;
-    live_bytes += size;
-    return malloc(size);
-}
-static void counting_release(void *p, size_t size, void *user)
-{
-    (void)user;
-    live_bytes -= size;
-    free(p);
-}
 static void test_empty_file_in_empty_session(void)
 {
-    samba_desc d = { 0 };
-    d.alloc = counting_alloc, d.release = counting_release, d.threads = 1;
+    hook h;
+    samba_desc d = hook_desc(&h);
     samba_session *s = samba_open(&d);
     write_text(file_path[0], "");
     CHECK(!samba_load(s, file_path[0], NULL));
     CHECK(samba_error_code(s) == SAMBA_EPEF);
-    CHECK(live_bytes == samba_held_bytes(s));
+    CHECK(h.live == samba_held_bytes(s));
     samba_close(s);
-    CHECK(live_bytes == 0);
+    CHECK(h.live == 0 && h.n_wrong == 0);
 }
 
 // The error that nobody read is printed; the return value says that there was one.
