@@ -1,12 +1,27 @@
 /* generate.h - sampling tokens, and generating text with a key-value cache.
 
-   Needs samba.h before it. `#define SAMBA_GENERATE_IMPLEMENTATION` in one file enables the code.
+   Needs samba.h before it. `#define SAMBA_GENERATE_IMPLEMENTATION` in one file enables the code;
+   SAMBA_GENERATE_STATIC makes all functions private to the file. C99 or C++11.
 
    A generator owns two graphs of one PEF, "prefill" for chunks of the prompt and "decode" for one
-   token per row. The model traces them through samba_generator_step, see gpt2.h; this file only
-   feeds tokens and draws the next ones. Rows of a batch may have prompts of any length. */
+   token per row. The model traces them in a samba_generator_model, such as gpt2_trace_step; this
+   file only feeds tokens and draws the next ones. Prompts of a batch may differ in length. */
 #ifndef SAMBA_GENERATE_H
 #define SAMBA_GENERATE_H
+
+#ifndef SAMBA_H
+#error "generate.h: include samba.h before"
+#endif
+
+#ifndef SAMBA_GENERATE_API
+#if defined(SAMBA_GENERATE_STATIC)
+#define SAMBA_GENERATE_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_GENERATE_API extern "C"
+#else
+#define SAMBA_GENERATE_API extern
+#endif
+#endif
 
 /* How the next token is drawn from logits. All zero: greedy, the largest logit. */
 typedef struct samba_sampling {
@@ -19,10 +34,10 @@ typedef struct samba_sampling {
 /* The token drawn from logits (n); u in [0,1) decides. work holds n indices. Of equal logits the
    first one counts as larger. -1: no logit is finite. Order of the filters as in Hugging Face's
    transformers: temperature, top_k, top_p. */
-int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how, double u,
-                     int32_t *work);
+SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how,
+                                        double u, int32_t *work);
 /* A number in [0,1) that depends on its arguments only. */
-double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step);
+SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step);
 
 /* One of the two graphs, for B rows of T tokens. */
 typedef struct samba_generator_graph {
@@ -45,8 +60,9 @@ typedef struct samba_generator {
 /* Begins both graphs in turn and lets trace record the model: it must set graph->logits. chunk:
    tokens of a prompt that are read at once. */
 typedef bool (*samba_generator_model)(const void *model, samba_generator_graph *graph);
-bool samba_generator_trace(samba_generator *g, samba_session *s, int32_t B, int32_t chunk,
-                           int32_t length, samba_generator_model trace, const void *model);
+SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session *s, int32_t B,
+                                              int32_t chunk, int32_t length,
+                                              samba_generator_model trace, const void *model);
 
 /* What to generate. */
 typedef struct samba_generate_desc {
@@ -66,7 +82,7 @@ typedef struct samba_generate_desc {
 } samba_generate_desc;
 
 /* Rows end at a stop token, after max_new_tokens, or when they have length tokens. */
-bool samba_generate(samba_generator *g, const samba_generate_desc *d);
+SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_desc *d);
 
 #endif
 
@@ -79,7 +95,7 @@ bool samba_generate(samba_generator *g, const samba_generate_desc *d);
 
 /* ---- Sampling ---- */
 
-double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step)
+SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step)
 {
     uint64_t x = seed * 0x9E3779B97F4A7C15u + (row << 32) + step;
     for (int i = 0; i < 2; i++) {       /* the mixer of SplitMix64: Steele et al., OOPSLA 2014 */
@@ -92,13 +108,13 @@ double samba_sampling_number(uint64_t seed, uint64_t row, uint64_t step)
 }
 
 /* Is a the larger logit? */
-static bool generate__before(const float *logits, int32_t a, int32_t b)
+static inline bool generate__before(const float *logits, int32_t a, int32_t b)
 {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
 }
 
 /* Lets heap[i] sink to its place in a heap whose top is the largest logit. */
-static void generate__sink(const float *logits, int32_t *heap, int32_t n, int32_t i)
+static inline void generate__sink(const float *logits, int32_t *heap, int32_t n, int32_t i)
 {
     for (int32_t child; (child = 2 * i + 1) < n; i = child) {
         if (child + 1 < n && generate__before(logits, heap[child + 1], heap[child])) child++;
@@ -116,13 +132,13 @@ typedef struct generate__ranking {
     double most, temperature;
 } generate__ranking;
 
-static double generate__weight(const generate__ranking *r, int32_t index)
+static inline double generate__weight(const generate__ranking *r, int32_t index)
 {
     return exp(((double)r->logits[index] - r->most) / r->temperature);
 }
 
 /* The index of the logit with i larger ones before it. */
-static int32_t generate__ranked(generate__ranking *r, int32_t i)
+static inline int32_t generate__ranked(generate__ranking *r, int32_t i)
 {
     while (r->n - r->n_heap <= i) {
         int32_t best = r->index[0];
@@ -133,7 +149,8 @@ static int32_t generate__ranked(generate__ranking *r, int32_t i)
     return r->index[r->n - 1 - i];
 }
 
-static void generate__rank(generate__ranking *r, const float *logits, int32_t n, int32_t *work)
+static inline void generate__rank(generate__ranking *r, const float *logits, int32_t n,
+                                  int32_t *work)
 {
     r->logits = logits, r->index = work, r->n = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -144,8 +161,8 @@ static void generate__rank(generate__ranking *r, const float *logits, int32_t n,
     r->most = r->n ? (double)logits[work[0]] : 0;
 }
 
-int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how, double u,
-                     int32_t *work)
+SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how,
+                                        double u, int32_t *work)
 {
     generate__ranking r;
     generate__rank(&r, logits, n, work);
@@ -172,17 +189,17 @@ int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how, 
 
 /* ---- The two graphs ---- */
 
-static samba_tensor *generate__graph_input(samba_session *s, const char *graph, const char *name,
-                                        samba_shape shape)
+static inline samba_tensor *generate__graph_input(samba_session *s, const char *graph,
+                                                  const char *name, samba_shape shape)
 {
     char full[80];
     snprintf(full, sizeof full, "%s__%s", graph, name);
     return samba_input(s, full, SAMBA_I32, shape);
 }
 
-static bool generate__trace_graph(samba_generator *g, samba_generator_graph *graph,
-                                  const char *name, int32_t T, samba_generator_model trace,
-                                  const void *model)
+static inline bool generate__trace_graph(samba_generator *g, samba_generator_graph *graph,
+                                         const char *name, int32_t T, samba_generator_model trace,
+                                         const void *model)
 {
     samba_session *s = g->session;
     graph->name = name, graph->T = T;
@@ -197,8 +214,9 @@ static bool generate__trace_graph(samba_generator *g, samba_generator_graph *gra
     return true;
 }
 
-bool samba_generator_trace(samba_generator *g, samba_session *s, int32_t B, int32_t chunk,
-                           int32_t length, samba_generator_model trace, const void *model)
+SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session *s, int32_t B,
+                                              int32_t chunk, int32_t length,
+                                              samba_generator_model trace, const void *model)
 {
     memset(g, 0, sizeof *g);
     g->session = s, g->B = B, g->length = length;
@@ -233,7 +251,8 @@ typedef struct generate__generation {
 } generate__generation;
 
 /* Runs a graph over the tokens at, at + 1 ... of each text, T of them or as many as there are. */
-static bool generate__feed(generate__generation *e, samba_generator_graph *graph, const int32_t *at)
+static inline bool generate__feed(generate__generation *e, samba_generator_graph *graph,
+                                  const int32_t *at)
 {
     int32_t B = e->g->B, T = graph->T, *ids = e->input, *position = ids + B * T,
             *row = position + B * T, *last = row + B * T;
@@ -253,7 +272,7 @@ static bool generate__feed(generate__generation *e, samba_generator_graph *graph
 }
 
 /* Draws the next token of row b, stores it and tells the caller. */
-static bool generate__draw(generate__generation *e, int32_t b, const float *logits)
+static inline bool generate__draw(generate__generation *e, int32_t b, const float *logits)
 {
     const samba_generate_desc *d = e->d;
     double u = samba_sampling_number(d->sampling.seed, (uint64_t)b, (uint64_t)e->n_new[b]);
@@ -272,7 +291,7 @@ static bool generate__draw(generate__generation *e, int32_t b, const float *logi
 }
 
 /* Reads the prompts in chunks; the last chunk of each gives its first new token. */
-static bool generate__read_prompts(generate__generation *e, int32_t *at)
+static inline bool generate__read_prompts(generate__generation *e, int32_t *at)
 {
     int32_t T = e->g->prefill.T;
     for (bool more = true; more;) {
@@ -290,7 +309,7 @@ static bool generate__read_prompts(generate__generation *e, int32_t *at)
     return true;
 }
 
-static bool generate__generate(generate__generation *e, int32_t *at)
+static inline bool generate__generate(generate__generation *e, int32_t *at)
 {
     if (!generate__read_prompts(e, at)) return false;
     for (;;) {
@@ -308,7 +327,7 @@ static bool generate__generate(generate__generation *e, int32_t *at)
     }
 }
 
-static bool generate__check_prompts(const samba_generator *g, const samba_generate_desc *d)
+static inline bool generate__check_prompts(const samba_generator *g, const samba_generate_desc *d)
 {
     samba_session *s = g->session;
     if (d->n_prompts < 1 || d->n_prompts > g->B || d->max_new_tokens < 1) {
@@ -328,7 +347,7 @@ static bool generate__check_prompts(const samba_generator *g, const samba_genera
     return true;
 }
 
-bool samba_generate(samba_generator *g, const samba_generate_desc *d)
+SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_desc *d)
 {
     generate__generation e = { g, d, NULL, NULL, NULL, NULL };
     size_t B = (size_t)g->B, T = (size_t)g->prefill.T;

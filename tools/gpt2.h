@@ -853,6 +853,7 @@ GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph)
 {
     const gpt2_config *c = (const gpt2_config *)config;
     samba_tensor *x = gpt2_embed(c, graph->ids, graph->position);
+    if (!x) return false;
     for (int32_t i = 0; i < c->n_layer; i++) x = gpt2_block(c, i, x, gpt2__attend_cached, graph);
     x = samba_lookup(graph->last, samba_reshape(x, gpt2__dims(2, -1, c->n_embd, 0, 0)));
     graph->logits = samba_squeeze(gpt2_head(c, samba_unsqueeze(x, 1)), 1);

@@ -1,0 +1,29 @@
+// The headers of tools/ in a program of two files: the one with IMPLEMENT implements them, the
+// other one uses them.
+#ifdef IMPLEMENT
+#define SAMBA_IMPLEMENTATION
+#define SAMBA_TOKENIZER_IMPLEMENTATION
+#define SAMBA_SAFETENSORS_IMPLEMENTATION
+#define SAMBA_GENERATE_IMPLEMENTATION
+#define GPT2_IMPLEMENTATION
+#endif
+#include "../../samba.h"
+#include "../../tools/tokenizer.h"
+#include "../../tools/gpt2.h"
+
+#ifndef IMPLEMENT
+int main(void)
+{
+    static const float logits[3] = { 0, 2, 1 };
+    static const samba_sampling greedy = { 0, 0, 0, 0 };
+    static const char *const nowhere = "no/such/place";
+    int32_t work[3];
+    char why[300] = "";
+    gpt2_config c = gpt2_config_default();
+    if (!gpt2_config_check(&c, why, sizeof why)) return 1;
+    if (samba_sample(logits, 3, &greedy, 0.5, work) != 1) return 2;
+    if (samba_tokenizer_open(nowhere, why, sizeof why) || !why[0]) return 3;
+    if (samba_safetensors_open(&nowhere, 1, why, sizeof why) || !why[0]) return 4;
+    return 0;
+}
+#endif
