@@ -365,6 +365,13 @@ check 'check-data without eval files' fails_with 1 'there are no evaluation file
     "$samba prepare-data --pipeline --input_path $out/many.jsonl --output_path $out/nodev --silent \
     --pretrained_tokenizer $out/bytes --num_training_splits 2 --max_seq_length 16 &&
     $samba check-data $out/nodev --eval"
+check 'a tokenizer of an earlier run, from the very folder' sh -c "
+    $samba prepare-data --pipeline --input_path $out/many.jsonl --output_path $out/nodev --silent \
+    --pretrained_tokenizer $out/nodev/tokenizer --num_training_splits 2 --max_seq_length 16 &&
+    cmp $out/bytes/vocab.json $out/nodev/tokenizer/vocab.json"
+check 'absurd sizes in the hashes are no sizes' sh -c "
+    sed 's/\"size\": *[0-9]*/\"size\": 1e300/' $out/nodev/sha256/files_metadata.json >$out/sizes &&
+    cp $out/sizes $out/nodev/sha256/files_metadata.json && $samba check-data $out/nodev"
 check 'too many splits' fails_with 1 'The number of total splits exceeds the number of
         lines in the input path jsonl file. Please reduce the number
         of splits, or increase the number of lines in the dataset.' \
