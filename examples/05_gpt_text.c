@@ -174,32 +174,35 @@ static bool print_token(void *user, int32_t row, int32_t token)
     return true;
 }
 
+static bool prompt_fits(samba_session *s, const options *o, samba_tokenizer *t)
+{
+    int64_t n = samba_tokenizer_encode(t, o->prompt, strlen(o->prompt), NULL, 0);
+    return n > 0 && n < o->length ? true
+        : samba_fail(s, SAMBA_EARG, "the prompt has %d tokens; it may have 1 ... %d", (int)n,
+                     o->length - 1);
+}
+
 static bool write_text(const options *o, model *m, samba_tokenizer *t, uint64_t seed)
 {
     samba_session *s = m->writer.session;
-    int32_t *text = (int32_t *)malloc((size_t)o->length * sizeof *text), size = 0;
+    if (!prompt_fits(s, o, t)) return false;
+    int32_t *text = (int32_t *)malloc(2 * (size_t)o->length * sizeof *text), size = 0;
+    if (!text) return samba_fail(s, SAMBA_ENOMEM, "no memory for %d tokens", o->length);
+    int32_t *prompt = text + o->length;
     size_t bytes = strlen(o->prompt);
-    int64_t n = samba_tokenizer_encode(t, o->prompt, bytes, text, text ? o->length : 0);
+    int64_t n = samba_tokenizer_encode(t, o->prompt, bytes, prompt, o->length);
     pen p = { t, (int)bytes };
-    int32_t *prompt = n > 0 && n < o->length ? (int32_t *)malloc((size_t)n * sizeof *prompt) : NULL;
-    if (prompt && text) {
-        const int32_t *const prompts[1] = { prompt };
-        const int32_t sizes[1] = { (int32_t)n }, end = m->config.eos_token_id;
-        memcpy(prompt, text, (size_t)n * sizeof *prompt);
-        samba_generate_desc d = { .prompt = prompts, .prompt_size = sizes, .n_prompts = 1,
-                                  .max_new_tokens = o->tokens, .stop = &end, .n_stop = 1,
-                                  .on_token = print_token, .user = &p, .text = &text,
-                                  .text_size = &size };
-        d.sampling = (samba_sampling){ .temperature = o->temperature, .top_k = o->top_k,
-                                       .seed = seed };
-        printf("%s", o->prompt);
-        samba_generate(&m->writer, &d);
-        putchar('\n');
-    } else {
-        samba_fail(s, SAMBA_EARG, "the prompt has %d tokens; it may have 1 ... %d", (int)n,
-                   o->length - 1);
-    }
-    free(prompt);
+    const int32_t *const prompts[1] = { prompt };
+    const int32_t sizes[1] = { (int32_t)n }, end = m->config.eos_token_id;
+    samba_generate_desc d = { .prompt = prompts, .prompt_size = sizes, .n_prompts = 1,
+                              .max_new_tokens = o->tokens, .stop = &end, .n_stop = 1,
+                              .on_token = print_token, .user = &p, .text = &text,
+                              .text_size = &size };
+    d.sampling = (samba_sampling){ .temperature = o->temperature, .top_k = o->top_k,
+                                   .seed = seed };
+    printf("%s", o->prompt);
+    samba_generate(&m->writer, &d);
+    putchar('\n');
     free(text);
     return samba_ok(s);
 }
@@ -293,12 +296,13 @@ static bool run_or_test(samba_session *s, const options *o, model *m, const char
     if (!training || o->resume) samba_restore(s, path);
     if (samba_ok(s) && !training && open_tokenizer(s, o, NULL, 0, &c.tokenizer))
         write_text(o, m, c.tokenizer, (uint64_t)o->seed);
-    if (samba_ok(s) && training && read_corpus(s, o, &c)) {
+    if (samba_ok(s) && training && read_corpus(s, o, &c) && prompt_fits(s, o, c.tokenizer)) {
         signal(SIGINT, on_interrupt);
         done = train(s, o, m, &c);
-        if (samba_ok(s) && samba_save(s, path))
+        if (samba_ok(s) && samba_save(s, path)) {
             printf("\n%s; the state is in %s\n", done ? "finished" : "stopped", path);
-        if (!done) printf("Go on with: %s run --resume and the same flags\n", program);
+            if (!done) printf("Go on with: %s run --resume and the same flags\n", program);
+        }
     }
     free(c.id);
     samba_tokenizer_close(c.tokenizer);
@@ -341,6 +345,8 @@ int main(int argc, char **argv)
         samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || o.steps < 1 || o.sample_every < 1)
         samba_fail(s, SAMBA_EARG, "%s needs --pef FILE, and at least one step", o.app.command);
+    else if (o.tokens < 1 || o.top_k < 0 || o.temperature < 0)
+        samba_fail(s, SAMBA_ERANGE, "--tokens begins at 1, --top-k and --temperature at 0");
     else if (samba_load(s, o.app.pef, &program))
         done = run_or_test(s, &o, &m, argv[0]);
     free(m.params);

@@ -97,6 +97,10 @@ gpt_text() {        # gpt_text PROGRAM: learns from a text of this repository, w
     check 'compiles' $program compile $size --output-folder $here --pef-name t
     check 'wants a text' fails_with 1 '--text FILE' $run
     check 'names a missing text' fails_with 1 nowhere.txt $run --text nowhere.txt
+    check 'wants a prompt before it trains' fails_with 1 'the prompt has 0 tokens' \
+        $run --text README.md --prompt=
+    check 'wants texts of tokens' fails_with 1 '--tokens begins at 1' \
+        $run --text README.md --tokens 0
     check 'trains and writes' to_file $here/trained $run --text README.md
     check 'learns' awk '/^step/ { last = $4; if (!first) first = last }
         END { exit !(last + 0.05 < first) }' $here/trained
