@@ -7380,6 +7380,7 @@ SAMBA_API void samba_clear_error(samba_session *s)
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
     va_list args;
+    if (s) s->error_seen = false;       /* what was read before was another error, or is not over */
     if (!s || s->code != SAMBA_OK) return false;
     samba__text t = samba__text_in(s->error, sizeof s->error);
     samba__format(&t, "%s ", samba__code_name(code));

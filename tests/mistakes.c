@@ -5,6 +5,7 @@
 #include "samba.h"
 #include "test.h"
 #include "hook.h"
+#include <unistd.h>
 
 enum { B = 4, F = 6, C = 3, V = 5, LONG = 600 };
 
@@ -980,13 +981,40 @@ static void test_empty_file_in_empty_session(void)
     CHECK(h.live == 0 && h.n_wrong == 0);
 }
 
+// Closes a session with an error; does samba_close print it?
+static bool close_prints(samba_session *s)
+{
+    long size = -1;
+    fflush(stderr);
+    int screen = dup(STDERR_FILENO);
+    bool moved = screen >= 0 && freopen(file_path[0], "w", stderr);
+    CHECK(moved && samba_close(s) == 1);
+    fflush(stderr);
+    if (moved) size = ftell(stderr);
+    CHECK(size >= 0 && dup2(screen, STDERR_FILENO) == STDERR_FILENO && close(screen) == 0);
+    return size > 0;
+}
+
 // The error that nobody read is printed; the return value says that there was one.
 static void test_close_tells(void)
 {
     samba_session *s = samba_open(NULL);
     samba_fail(s, SAMBA_EIO, "a %s of %d with %S", "sentence", 3, &SAMBA_SHAPE(2, 3));
     CHECK(strcmp(samba_error(s), "SAMBA_EIO a sentence of 3 with (2,3)") == 0);
-    CHECK(samba_close(s) == 1);
+    CHECK(!close_prints(s));
+    s = samba_open(NULL);
+    samba_fail(s, SAMBA_EIO, "one");
+    CHECK(close_prints(s));
+    s = samba_open(NULL);
+    samba_fail(s, SAMBA_EIO, "one");
+    CHECK(samba_error(s)[0]);
+    samba_clear_error(s);
+    samba_fail(s, SAMBA_EIO, "another, which nobody read");
+    CHECK(close_prints(s));
+    s = samba_open(NULL);
+    samba_fail(s, SAMBA_EIO, "one");
+    samba_fail(s, SAMBA_EIO, "%s", samba_error(s));         // handed on, not handled
+    CHECK(close_prints(s));
 }
 
 static void test_code_texts(void)
