@@ -153,6 +153,7 @@ static bool add_path(samba_session *s, prompts *all, const char *path, bool name
         return samba_fail(s, SAMBA_EARG, "%s: prompts come from .json, .jsonl or a folder", path);
     }
     int n = scandir(path, &entry, NULL, alphasort);
+    if (n < 0) samba_fail(s, SAMBA_EIO, "cannot read %s: %s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         char inner[1024];
         snprintf(inner, sizeof inner, "%s/%s", path, entry[i]->d_name);
@@ -267,6 +268,9 @@ static bool generate(samba_session *s, const options *o, const gpt2_config *c, s
                    samba_tokenizer_size(tokenizer), c->vocab_size);
     bool fine = samba_ok(s) && load_weights(s, o, c) && add_path(s, &all, o->data_dir, true)
         && open_texts(s, &t, B, g->length);
+    if (fine && !all.n)
+        fine = samba_fail(s, SAMBA_EARG, "there is no prompt in %s: a folder holds .jsonl files",
+                          o->data_dir);
     double start = samba_seconds();
     for (int at = 0; fine && at < all.n; at += B) {
         int n = all.n - at < B ? all.n - at : B;

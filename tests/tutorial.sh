@@ -92,6 +92,9 @@ check 'reads .json' $guess --data_dir $here/one.json
 mkdir -p $here/folder/inner
 cp $here/prompts.jsonl $here/folder/inner
 check 'reads folders' $guess --data_dir $here/folder
+mkdir -p $here/nothing
+check 'names a folder without prompts' fails_with 1 'no prompt in' \
+    $guess --data_dir $here/nothing
 check 'samples' $guess --data_dir $here/prompts.jsonl --temperature 1 --top_k 5 --top_p 0.9 --stream
 printf '{"promt": "x"}\n' >$here/wrong.jsonl
 check 'names the line without a prompt' fails_with 1 "wrong.jsonl:1:" \
