@@ -171,6 +171,19 @@ static samba_session *open_adapters(int rank, samba_tensor **ids, samba_tensor *
     return s;
 }
 
+// The last tensor of the header becomes one of integers.
+static void damage(const char *file)
+{
+    static char bytes[1 << 16];
+    size_t n = 0, at = 0;
+    FILE *f = fopen(file, "r+b");
+    if (f) n = fread(bytes, 1, sizeof bytes, f);
+    for (size_t i = 0; i + 5 <= n; i++)
+        if (!memcmp(bytes + i, "\"F32\"", 5)) at = i;
+    CHECK(at && !fseek(f, (long)at, SEEK_SET) && fputs("\"I32\"", f) >= 0);
+    if (f) fclose(f);
+}
+
 static void test_adapters(void)
 {
     const char *file = "build/gpt2_lora.safetensors";
@@ -202,6 +215,13 @@ static void test_adapters(void)
     CHECK(samba_merge_lora(s));
     likeliest(s, ids, logits, text, 6);
     CHECK_CLOSE(samba_read(logits), after, VOCAB, 1e-4, 1e-4);
+    CHECK(samba_close(s) == 0);
+
+    damage(file);
+    s = open_adapters(4, &ids, &logits);
+    CHECK(!gpt2_load_lora(s, file, why, sizeof why) && strstr(why, "is I32; weights must be F32"));
+    likeliest(s, ids, logits, text, 6);             // none of the others was loaded
+    CHECK_CLOSE(samba_read(logits), before, VOCAB, 0, 0);
     CHECK(samba_close(s) == 0);
 
     s = open_adapters(2, &ids, &logits);

@@ -907,6 +907,14 @@ static inline bool gpt2__ready(samba_session *s, const gpt2_config *c, const gpt
     return true;
 }
 
+static inline bool gpt2__is_float(const samba_safetensors_tensor *t, const gpt2__why *why)
+{
+    if (t->dtype == SAMBA_SAFETENSORS_F32 || t->dtype == SAMBA_SAFETENSORS_F16
+        || t->dtype == SAMBA_SAFETENSORS_BF16) return true;
+    return gpt2__fail(why, "tensor \"%s\" is %s; weights must be F32, F16 or BF16", t->name,
+                      samba_safetensors_dtype_name(t->dtype));
+}
+
 static inline bool gpt2__fits(const gpt2_param *p, const samba_safetensors_tensor *t,
                               const gpt2__why *why)
 {
@@ -922,10 +930,7 @@ static inline bool gpt2__fits(const gpt2_param *p, const samba_safetensors_tenso
                           turned ? ". Is it a checkpoint whose matrices are (out, in)? "
                           "Transpose them" : "");
     }
-    if (t->dtype == SAMBA_SAFETENSORS_F32 || t->dtype == SAMBA_SAFETENSORS_F16
-        || t->dtype == SAMBA_SAFETENSORS_BF16) return true;
-    return gpt2__fail(why, "tensor \"%s\" is %s; weights must be F32, F16 or BF16", t->name,
-                      samba_safetensors_dtype_name(t->dtype));
+    return gpt2__is_float(t, why);
 }
 
 /* The causal masks that old checkpoints carry. */
@@ -1229,12 +1234,13 @@ static inline int32_t gpt2__adapters(samba_session *s, gpt2__adapter **list, con
         a->tensor = samba_tensor_by_name(s, names[i]);
         n += a->tensor != NULL;
     }
+    if (!names || !*list) gpt2__fail(why, "there is no memory for a list of adapters");
+    else if (!n) gpt2__fail(why, "the program has no adapters: call samba_add_lora before tracing, "
+                            "and compile or load");
     GPT2_FREE(names);
     if (n) return n;
     GPT2_FREE(*list);
     *list = NULL;
-    gpt2__fail(why, "the program has no adapters: call samba_add_lora before tracing, and compile "
-               "or load");
     return -1;
 }
 
@@ -1279,6 +1285,7 @@ static inline bool gpt2__read_adapters(const gpt2__adapter *list, int32_t n,
             return gpt2__fail(why, "tensor \"%s\" must be (%d,%d): the program has adapters of "
                               "another rank, or another model", list[i].name, dim[0], dim[1]);
         }
+        if (!gpt2__is_float(t, why)) return false;
         if (!write) continue;
         if (!samba_safetensors_read_f32(f, t, 0, t->count, buffer, why->text, why->size)) {
             return false;
