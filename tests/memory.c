@@ -33,8 +33,7 @@ static symbol_place place_at(const uint8_t *pef, uint32_t i)
 {
     const uint8_t *r = pef + 128 + (size_t)i * 80;
     const uint8_t *strings = pef + 128 + (size_t)n_places(pef) * 80 + read_le(pef + 36, 4) * 32
-        + read_le(pef + 40, 4) * 16
-                             + read_le(pef + 44, 4) * 4;
+        + read_le(pef + 40, 4) * 16 + read_le(pef + 44, 4) * 4;
     symbol_place s;
     s.role = r[4], s.region = r[7];
     s.bytes = samba_dtype_size((samba_dtype)r[5]);

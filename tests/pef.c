@@ -812,7 +812,8 @@ int main(int argc, char **argv)
         RUN(test_odd_numbers);
         RUN(test_shuffled_numbers);
         CHECK(n_run > 1000 && n_refused > 100000);
-        printf("%ld files refused, %ld run (%.3f s the longest), %ld not run because they are large\n", n_refused, n_run, slowest, n_large);
+        printf("%ld files refused, %ld run (%.3f s the longest), %ld not run because they are "
+               "large\n", n_refused, n_run, slowest, n_large);
     }
     free(training_pef.at), free(checkpoint_pef.at), free(inference_pef.at), free(ops_pef.at);
     remove(path);
