@@ -11186,7 +11186,8 @@ SAMBA__FN int samba__read_flag(int argc, char **argv, int i, samba_app_args *arg
         if (!text) text = "";
         void *value = f ? (void *)((char *)args + f->at) : own->value;
         bool choice = f && f->at == 0;
-        bool fine = choice ? samba__store_choice(args, name, text)
+        bool fine = kind != SAMBA_FLAG_BOOL || !*text;      /* --inference=false sets nothing */
+        if (fine) fine = choice ? samba__store_choice(args, name, text)
             : samba__store_flag(kind, value, text);
         if (fine) return used;
         fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, name,

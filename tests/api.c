@@ -1015,6 +1015,8 @@ static void test_wrong_command_lines(void)
     CHECK(!parse(&a, NULL, 0, "compile", "-b", "many", NULL));
     CHECK(!parse(&a, NULL, 0, "compile", "-b=64x", NULL, NULL));
     CHECK(!parse(&a, NULL, 0, "compile", "-b=99999999999", NULL, NULL));
+    CHECK(!parse(&a, NULL, 0, "compile", "--inference=false", NULL, NULL) && !a.inference);
+    CHECK(!parse(&a, NULL, 0, "compile", "--o0=1", NULL, NULL));
     CHECK(!parse(&a, NULL, 0, "compile", "-b=-4", NULL, NULL));
     a.batch_size = 0;
     CHECK(!parse(&a, NULL, 0, "compile", "--mapping=nowhere", NULL, NULL));
