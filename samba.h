@@ -2128,6 +2128,7 @@ typedef struct samba__sweep {
     const float *bias;          /* NULL except in the last block of k */
     const float *row_bias;
     bool resume;                /* the chains start from C, not from zero */
+    bool turned;                /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
 } samba__sweep;
 
 enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 };           /* of all but AVX-512 */
@@ -2327,10 +2328,10 @@ SAMBA__AVX512 SAMBA__FN void samba__sweep_avx512(const samba__sweep *s)
 #undef SAMBA__ROW_BIAS
 #undef SAMBA__ROW_END
 
-/* dst[p * width + j] = src[j * src_row + p] for 4 steps and 8 columns: a register holds 4 steps of
-   columns i and i + 4, and both halves are transposed as 4 x 4 squares. */
-SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, float *dst,
-                                            int64_t width)
+/* v_p(j) = src[j * src_row + p] for 4 steps p and 8 columns j: a register holds 4 steps of columns
+   i and i + 4, and both halves are transposed as 4 x 4 squares. */
+SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, __m256 *v0,
+                                            __m256 *v1, __m256 *v2, __m256 *v3)
 {
 #define SAMBA__PAIR(i) \
     _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + i * src_row)), \
@@ -2339,15 +2340,13 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, f
 #undef SAMBA__PAIR
     __m256 low01 = _mm256_unpacklo_ps(x0, x1), high01 = _mm256_unpackhi_ps(x0, x1);
     __m256 low23 = _mm256_unpacklo_ps(x2, x3), high23 = _mm256_unpackhi_ps(x2, x3);
-    _mm256_storeu_ps(dst, _mm256_shuffle_ps(low01, low23, 0x44));
-    _mm256_storeu_ps(dst + width, _mm256_shuffle_ps(low01, low23, 0xee));
-    _mm256_storeu_ps(dst + 2 * width, _mm256_shuffle_ps(high01, high23, 0x44));
-    _mm256_storeu_ps(dst + 3 * width, _mm256_shuffle_ps(high01, high23, 0xee));
+    *v0 = _mm256_shuffle_ps(low01, low23, 0x44), *v1 = _mm256_shuffle_ps(low01, low23, 0xee);
+    *v2 = _mm256_shuffle_ps(high01, high23, 0x44), *v3 = _mm256_shuffle_ps(high01, high23, 0xee);
 }
 
 /* The same for 16 columns: i, i + 4, i + 8 and i + 12 share a register. */
-SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row, float *dst,
-                                               int64_t width)
+SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row, __m512 *v0,
+                                               __m512 *v1, __m512 *v2, __m512 *v3)
 {
 #define SAMBA__PUT(x, i, k) _mm512_insertf32x4(x, _mm_loadu_ps(src + (i + 4 * k) * src_row), k)
 #define SAMBA__FOUR(i) SAMBA__PUT(SAMBA__PUT(SAMBA__PUT( \
@@ -2360,35 +2359,50 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
     __m512 low23 = _mm512_maskz_unpacklo_ps(all, x2, x3);
     __m512 high01 = _mm512_maskz_unpackhi_ps(all, x0, x1);
     __m512 high23 = _mm512_maskz_unpackhi_ps(all, x2, x3);
-    _mm512_storeu_ps(dst, _mm512_maskz_shuffle_ps(all, low01, low23, 0x44));
-    _mm512_storeu_ps(dst + width, _mm512_maskz_shuffle_ps(all, low01, low23, 0xee));
-    _mm512_storeu_ps(dst + 2 * width, _mm512_maskz_shuffle_ps(all, high01, high23, 0x44));
-    _mm512_storeu_ps(dst + 3 * width, _mm512_maskz_shuffle_ps(all, high01, high23, 0xee));
+    *v0 = _mm512_maskz_shuffle_ps(all, low01, low23, 0x44);
+    *v1 = _mm512_maskz_shuffle_ps(all, low01, low23, 0xee);
+    *v2 = _mm512_maskz_shuffle_ps(all, high01, high23, 0x44);
+    *v3 = _mm512_maskz_shuffle_ps(all, high01, high23, 0xee);
+}
+
+/* Ask for a line of each of some rows, to be read soon. */
+SAMBA__AVX2 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
+{
+    for (int64_t j = 0; j < rows; j++)
+        _mm_prefetch((const char *)(src + j * src_row), _MM_HINT_T1);
 }
 
 /* Turn jc stored rows of pc values into panel columns, as far as they make whole groups of 4 steps
    and 8 (or 16) columns. The same part `ahead` of it is asked for early: it is turned next. */
-SAMBA__AVX2 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
-{
-    for (int64_t j = 0; j < rows; j++) _mm_prefetch((const char *)(src + j * src_row), _MM_HINT_T0);
-}
 SAMBA__AVX2 SAMBA__FN void samba__turn_avx2(const float *src, int64_t src_row, int64_t pc,
                                             int64_t jc, float *dst, int64_t width, int64_t ahead)
 {
-    for (int64_t p = 0; p + 4 <= pc; p += 4) {
+    __m256 v0, v1, v2, v3;
+    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * width) {
         if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc);
-        for (int64_t j = 0; j + 8 <= jc; j += 8)
-            samba__turn8(src + j * src_row + p, src_row, dst + p * width + j, width);
+        for (int64_t j = 0; j + 8 <= jc; j += 8) {
+            samba__turn8(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3);
+            _mm256_storeu_ps(dst + j, v0);
+            _mm256_storeu_ps(dst + j + width, v1);
+            _mm256_storeu_ps(dst + j + 2 * width, v2);
+            _mm256_storeu_ps(dst + j + 3 * width, v3);
+        }
     }
 }
 SAMBA__AVX512 SAMBA__FN void samba__turn_avx512(const float *src, int64_t src_row, int64_t pc,
                                                 int64_t jc, float *dst, int64_t width,
                                                 int64_t ahead)
 {
-    for (int64_t p = 0; p + 4 <= pc; p += 4) {
+    __m512 v0, v1, v2, v3;
+    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * width) {
         if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc);
-        for (int64_t j = 0; j + 16 <= jc; j += 16)
-            samba__turn16(src + j * src_row + p, src_row, dst + p * width + j, width);
+        for (int64_t j = 0; j + 16 <= jc; j += 16) {
+            samba__turn16(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3);
+            _mm512_storeu_ps(dst + j, v0);
+            _mm512_storeu_ps(dst + j + width, v1);
+            _mm512_storeu_ps(dst + j + 2 * width, v2);
+            _mm512_storeu_ps(dst + j + 3 * width, v3);
+        }
     }
 }
 
@@ -2403,11 +2417,75 @@ SAMBA__AVX2 SAMBA__FN void samba__copy_rows_avx2(const float *src, int64_t src_r
         }
 }
 
+/* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
+   values are used once, so they are turned in registers and never written to a panel. What is
+   said once here holds for both instruction sets, mm being _mm256 or _mm512. */
+#define SAMBA__EACH_THIN(DO, mm, acc) DO(0, mm, acc) DO(1, mm, acc) DO(2, mm, acc) DO(3, mm, acc)
+#define SAMBA__THIN_BEGIN(r, mm, acc) \
+    if (r < rows && s->resume) acc##r = mm##_loadu_ps(c + r * s->c_row);
+#define SAMBA__THIN_STEP(r, mm, acc) \
+    if (r < rows) { \
+        const float *x = a + r * s->a_row; \
+        acc##r = mm##_fmadd_ps(mm##_set1_ps(x[0]), v0, acc##r); \
+        acc##r = mm##_fmadd_ps(mm##_set1_ps(x[1]), v1, acc##r); \
+        acc##r = mm##_fmadd_ps(mm##_set1_ps(x[2]), v2, acc##r); \
+        acc##r = mm##_fmadd_ps(mm##_set1_ps(x[3]), v3, acc##r); \
+    }
+#define SAMBA__THIN_END(r, mm, acc) \
+    if (r < rows) { \
+        if (s->bias) acc##r = mm##_add_ps(acc##r, mm##_loadu_ps(bias)); \
+        if (s->row_bias) acc##r = mm##_add_ps(acc##r, mm##_set1_ps(s->row_bias[r])); \
+        mm##_storeu_ps(c + r * s->c_row, acc##r); \
+    }
+#define SAMBA__THIN(TARGET, name, V, mm, turn, n) \
+TARGET SAMBA__KERNEL void name(const samba__sweep *s, int rows) \
+{ \
+    const float *a = s->a, *b = s->b, *bias = s->bias; \
+    float *c = s->c; \
+    V lo0 = mm##_setzero_ps(), lo1 = lo0, lo2 = lo0, lo3 = lo0; \
+    V hi0 = lo0, hi1 = lo0, hi2 = lo0, hi3 = lo0, v0, v1, v2, v3; \
+    SAMBA__EACH_THIN(SAMBA__THIN_BEGIN, mm, lo) \
+    c += n; \
+    SAMBA__EACH_THIN(SAMBA__THIN_BEGIN, mm, hi) \
+    for (int64_t p = 0; p < s->kc; p += 4, a += 4, b += 4) { \
+        int64_t ahead = p + SAMBA__AHEAD < s->kc ? 0 : 2 * n * s->b_row - s->kc; \
+        if (p % 16 == 0) samba__ask_rows(b + SAMBA__AHEAD + ahead, s->b_row, 2 * n); \
+        turn(b, s->b_row, &v0, &v1, &v2, &v3); \
+        SAMBA__EACH_THIN(SAMBA__THIN_STEP, mm, lo) \
+        turn(b + n * s->b_row, s->b_row, &v0, &v1, &v2, &v3); \
+        SAMBA__EACH_THIN(SAMBA__THIN_STEP, mm, hi) \
+    } \
+    c -= n; \
+    SAMBA__EACH_THIN(SAMBA__THIN_END, mm, lo) \
+    c += n, bias += s->bias ? n : 0; \
+    SAMBA__EACH_THIN(SAMBA__THIN_END, mm, hi) \
+} \
+TARGET SAMBA__FN void name##_sweep(const samba__sweep *s) \
+{ \
+    if (s->rows == 1) name(s, 1); \
+    else if (s->rows == 2) name(s, 2); \
+    else if (s->rows == 3) name(s, 3); \
+    else name(s, 4); \
+}
+enum { SAMBA__AHEAD = 128 };            /* floats of a row: 8 lines of the cache */
+SAMBA__THIN(SAMBA__AVX2, samba__thin_avx2, __m256, _mm256, samba__turn8, 8)
+SAMBA__THIN(SAMBA__AVX512, samba__thin_avx512, __m512, _mm512, samba__turn16, 16)
+#undef SAMBA__THIN
+#undef SAMBA__THIN_BEGIN
+#undef SAMBA__THIN_STEP
+#undef SAMBA__THIN_END
+#undef SAMBA__EACH_THIN
+
 #endif /* SAMBA__X86 */
 
 SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
 {
 #if SAMBA__X86
+    if (s->turned) {
+        if (s->width > SAMBA__WIDTH) samba__thin_avx512_sweep(s);
+        else samba__thin_avx2_sweep(s);
+        return;
+    }
     if (s->width > SAMBA__WIDTH) samba__sweep_avx512(s);
     else if (isa >= SAMBA__ISA_AVX2) samba__sweep_avx2(s);
 #endif
@@ -2551,6 +2629,13 @@ SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc,
     return single && j + 2 * width <= g->n ? width * g->b_col - p * g->b_row : 0;
 }
 
+/* Whether a block does without a panel. */
+SAMBA__FN bool samba__turned_at_once(const samba__gemm *g, int64_t cols, int64_t kc, int isa)
+{
+    return isa >= SAMBA__ISA_AVX2 && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && kc % 4 == 0
+        && cols == SAMBA__GEMM_COLS;
+}
+
 /* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C: pack A once, then panel by panel. */
 SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
                                  int64_t j1, int64_t p, int64_t kc, float *local, int isa)
@@ -2566,6 +2651,7 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     s.width = wide ? SAMBA__GEMM_COLS : SAMBA__WIDTH;
     s.rows = i1 - i0;
     s.kc = kc;
+    s.turned = samba__turned_at_once(g, j1 - j0, kc, isa);
     s.a = pack_a ? strips : g->a + i0 * g->a_row + p;
     s.a_row = !rows ? 1 : pack_a ? kc + SAMBA__GEMM_GAP : g->a_row;
     s.a_col = !rows ? s.height : 1;
@@ -2579,7 +2665,10 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
         s.cols = samba__min64(j1 - j, s.width);
         s.c = g->c + i0 * g->c_row + j;
         s.bias = last && g->bias ? g->bias + j : NULL;
-        if (pack_b || s.cols < s.width) {
+        if (s.turned) {
+            s.b = g->b + j * g->b_col + p;
+            s.b_row = g->b_col;
+        } else if (pack_b || s.cols < s.width) {
             samba__pack_panel(g, p, kc, j, s.cols, panel, s.width,
                               samba__next_panel(g, p, kc, j, j1, s.width), isa);
             s.b = panel;
@@ -2614,8 +2703,10 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         j1 = samba__min64(j1, g->n);
         for (int64_t j = j0, j_end; j < j1; j = j_end) {
             j_end = samba__min64(j + nc, j1);
-            for (int64_t p = 0; p < k; p += kc)
-                samba__gemm_block(g, i0, i1, j, j_end, p, samba__min64(kc, g->k - p), local, isa);
+            int64_t at_once = k - k % 4;        /* no panel sets a limit */
+            bool turned = at_once > 0 && samba__turned_at_once(g, j_end - j, at_once, isa);
+            for (int64_t p = 0, step = turned ? at_once : kc; p < k; p += step)
+                samba__gemm_block(g, i0, i1, j, j_end, p, samba__min64(step, g->k - p), local, isa);
         }
     }
 }
@@ -8563,7 +8654,7 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
 {
     samba_tensor *in[4] = { x, NULL, NULL, NULL };
-    uint64_t key;
+    uint64_t key = 0;
     if (!samba__dropout_layer(x, name, p, in + 1, &key)) return NULL;
     const int32_t attr[2] = { (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
     return samba__emit(x->session, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
