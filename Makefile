@@ -44,11 +44,15 @@ lint:                           ## the style of samba.h and of everything else
 
 tools: $B/samba                 ## build what tools/samba runs: prepare-data and others
 
-bench: $B/bench                 ## speed, against what else is installed
-	$B/bench
+BENCH = gemm gpt2 nets ops start
+bench: $(BENCH:%=$B/bench_%)    ## speed and memory against what else is installed, half an hour
+	@for area in $(BENCH); do $B/bench_$$area json $B/bench_$$area.json || exit 1; done
+	@cat $(BENCH:%=$B/bench_%.json) >$B/bench.json
+	@tools/chart_bench.sh $B/bench.json >$B/bench.svg
+	@echo "rows in $B/bench.json, a picture of them in $B/bench.svg"
 
-bench-small: $B/bench           ## the same in a minute
-	$B/bench small
+bench-small: $(BENCH:%=$B/bench_%) ## a selection in a minute
+	@for area in $(BENCH); do $B/bench_$$area small || exit 1; done
 
 lenet: $B/03_lenet              ## train LeNet, with convolutions
 	$B/03_lenet --data $(DATA)
@@ -87,8 +91,8 @@ $B/samba: $(wildcard tools/*.c tools/*.h) | ready-tools
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $(filter %.c,$^) $(LDFLAGS) $(HDF5) -lcjson -lutf8proc -lm
 
-$B/bench: tests/bench/bench.c samba.h | ready-bench
+$B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(wildcard tools/*.h) | ready-bench
 	@mkdir -p $B
-	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread
+	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
 .PHONY: all run gpt test check full asan tsan lint tools bench bench-small lenet install clean help

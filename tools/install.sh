@@ -35,6 +35,9 @@ has_module() {      # of python: found, not imported, because importing torch ta
     done
     false
 }
+has_library() {     # a shared library that dlopen finds
+    PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q "^[[:space:]]*$1 "
+}
 has_m32() {         # 32-bit programs: the flag is for headers that Debian keeps per architecture
     printf '#include <errno.h>\n#include <pthread.h>\nint main(void) { return errno; }\n' |
         gcc -m32 -isystem /usr/include/x86_64-linux-gnu -x c - -o /dev/null >/dev/null 2>&1
@@ -72,6 +75,15 @@ check() {
     need must libstb-dev 'stb_ds.h: the lists and maps of samba.h' \
         'stb_ds.h (github.com/nothings/stb) in the include path, as <stb/stb_ds.h> or "stb_ds.h"' \
         has_header stb/stb_ds.h
+    if [ "$purpose" = bench ]; then
+        need must libcjson-dev 'cJSON: GPT-2 is measured' 'cJSON' has_header cjson/cJSON.h
+        need may libopenblas0-openmp 'OpenBLAS: judges speed' 'OpenBLAS (optional)' \
+            has_library libopenblas.so.0
+        need may libblis4-openmp 'BLIS: the same' 'BLIS (optional)' has_library libblis.so.4
+        need may libdnnl2 'oneDNN: the same' 'oneDNN (optional)' has_library libdnnl.so.2
+        need may python3-torch 'PyTorch: the same' 'PyTorch (optional)' has_module torch
+        return
+    fi
     [ "$purpose" = gpt ] || [ "$purpose" = test ] &&
         need must bible-kjv 'the King James Bible: a text to learn from' \
             'a text of some MB, and 05_gpt_text --text FILE' has_command bible
@@ -82,9 +94,8 @@ check() {
         'the four .gz files of github.com/zalandoresearch/fashion-mnist, and make DATA=FOLDER' \
         has_data
     [ "$purpose" = run ] && return
-    need may python3-torch 'PyTorch: judges results and speed' 'PyTorch (optional)' has_module torch
+    need may python3-torch 'PyTorch: judges results' 'PyTorch (optional)' has_module torch
     need may python3-numpy 'NumPy: the same' 'NumPy (optional)' has_module numpy
-    [ "$purpose" = bench ] && return
     need may python3-h5py 'h5py: judges HDF5 files' 'h5py (optional)' has_module h5py
     need must g++ 'samba.h is C++, too' 'a C++ compiler as g++' has_command g++
     need must clang 'the second compiler' 'clang and clang++' has_command clang++
