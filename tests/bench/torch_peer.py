@@ -71,7 +71,9 @@ def find(name):
 def answer(words):
     global thing
     if words[0] == "make":
-        thing = None
+        thing = None                                # memory goes before more is taken
+        if words[1] == "nothing":
+            return "ok"
         thing = find(words[1])(*words[2:])
         return "ok"
     if words[0] == "run":
