@@ -6,7 +6,7 @@
 // Nothing is asserted about time. What is timed is also compared: agree() counts differences.
 #ifndef BENCH_H
 #define BENCH_H
-#define _GNU_SOURCE                     // clock, glob, madvise, wait4
+#define _GNU_SOURCE                     // clock, glob, madvise, vfork
 #define SAMBA_IMPLEMENTATION
 #include "../../samba.h"
 #include <dlfcn.h>
@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +51,17 @@ static void *must(void *p)
     if (p) return p;
     fprintf(stderr, "no memory\n");
     exit(1);
+}
+
+// The most memory this process has had, in MiB. getrusage would count the parent's before exec.
+static inline double peak_memory(void)
+{
+    char line[128];
+    double kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f)) if (sscanf(line, "VmHWM: %lf", &kib) == 1) break;
+    if (f) fclose(f);
+    return kib / 1024;
 }
 
 // ---- Data: the same numbers here and in torch_peer.py ----------------------------------------------
@@ -257,7 +267,7 @@ static double ceiling_now(ceiling_kind kind, bool all)
 static double best_traffic(samba__pool *threads, traffic t)
 {
     double best = 0;
-    for (int i = 0; i < 5; i++) best = fmax(best, measure_traffic(threads, t, POOL / 2));
+    for (int i = 0; i < (bench.small ? 2 : 5); i++) best = fmax(best, measure_traffic(threads, t, POOL / 2));
     return best;
 }
 
@@ -286,8 +296,8 @@ static void measure_ceilings(void)
         traffic best = best_read;
         for (int i = 0; i < MOST_ROUNDS; i++) fma[i] = measure_fma(threads);
         machine.best[all].fma = median(fma, MOST_ROUNDS);
-        for (int streams = 1; streams <= 8; streams *= 2) {
-            for (int ahead = 0; ahead <= 2048; ahead += 1024) {
+        for (int streams = 1; streams <= (bench.small ? 2 : 8); streams *= 2) {
+            for (int ahead = 0; ahead <= 2048; ahead += bench.small ? 2048 : 1024) {
                 traffic t = { READ, streams, ahead };
                 double now = best_traffic(threads, t);
                 if (now > most) most = now, best = t;
@@ -343,7 +353,7 @@ static double race(contender *c, int n, ceiling_kind kind, bool all)
 
 static bool less_is_better(const char *unit)
 {
-    return !strcmp(unit, "ms") || !strcmp(unit, "s") || !strcmp(unit, "MiB");
+    return !strcmp(unit, "ms") || !strcmp(unit, "s") || !strcmp(unit, "MiB") || !strcmp(unit, "KiB");
 }
 
 static inline bool wanted(const char *what) { return !bench.only || strstr(what, bench.only); }

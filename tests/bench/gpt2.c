@@ -110,7 +110,6 @@ static int worker(int threads)
 {
     model m = { .s = samba_open(NULL) };
     char line[512];
-    struct rusage use;
     int n;
     printf("samba.h " SAMBA_VERSION "\n");
     fflush(stdout);
@@ -125,8 +124,7 @@ static int worker(int threads)
         } else if (!strncmp(line, "value", 5)) {
             printf("%.9g\n", value(&m));
         } else if (!strncmp(line, "peak", 4)) {
-            getrusage(RUSAGE_SELF, &use);
-            printf("%.6g\n", (double)use.ru_maxrss / 1024);
+            printf("%.6g\n", peak_memory());
         } else if (!strncmp(line, "promise", 7)) {
             printf("%.6g\n", (double)samba_device_bytes(m.s) / (1 << 20));
         } else {
@@ -262,13 +260,14 @@ static void train(const gpt2_config *c, int B, int T)
     for (int part = 0; part < 3; part++) {
         double adam = parameters(c) * 28 / machine.best[bench.threads > 1].adam, flops = training_flops(c, B, T) / 3 / fma;
         for (int i = 0; i < 3; i++) x[i].value = x[i].run ? parts_median(&r[i], part) : 0;
-        snprintf(what, sizeof what, "  %s", parts[part]);
+        snprintf(what, sizeof what, "%s, %s", name, parts[part]);
         report_ms(what, x, 3, part == 2 ? adam : part == 1 ? 2 * flops : flops, bench.threads);
     }
     for (int i = 0; i < 3; i++) x[i].value = x[i].run ? peer_number(&r[i].process, "peak") : 0;
     snprintf(what, sizeof what, "%s, peak memory", name);
     report(what, "MiB", x, 3, parameters(c) * 16 / (1 << 20), bench.threads);
-    report_one("  promised by the compiler", "MiB", peer_number(&r[SAMBA].process, "promise"), 0, bench.threads);
+    snprintf(what, sizeof what, "%s, promised", name);
+    report_one(what, "MiB", peer_number(&r[SAMBA].process, "promise"), 0, bench.threads);
     stop(r);
 }
 
