@@ -23,6 +23,7 @@ enum { MOST_ROUNDS = 21, MOST_PEERS = 6 };
 static struct {
     bool small;
     int rounds, threads;
+    int done;                           // rounds of the last race: small ones stop early
     const char *area, *only;
     FILE *json;
     char **argv;
@@ -320,6 +321,12 @@ static void measure_ceilings(void)
         json_ceiling("in place", "GB/s", n, machine.best[all].modify * 1e-9);
     }
     if (bench.threads == 1) machine.best[1] = machine.best[0];
+    double share = machine.best[1].fma / machine.best[0].fma / bench.threads;
+    if (share < 0.8) {
+        printf("BUSY: %d threads together reach %.0f %% of their peak. Other programs, or one core, run here; what\n"
+               "      waits for all threads, as OpenMP does, suffers most. Compare with \"threads 1\".\n",
+               bench.threads, 100 * share);
+    }
 }
 
 // ---- Races and the report ---------------------------------------------------------------------------
@@ -333,11 +340,16 @@ typedef struct contender {
     double value;                       // seconds; a caller may put another quantity here
 } contender;
 
+enum { SMALL_SECONDS = 2 };             // of a race in a small run, unless 2 rounds take longer
+
 // Returns the ceiling of these rounds.
 static double race(contender *c, int n, ceiling_kind kind, bool all)
 {
-    double limit[MOST_ROUNDS] = { 0 };
+    double limit[MOST_ROUNDS] = { 0 }, start = samba_seconds();
+    bench.done = 0;
     for (int r = -1; r < bench.rounds; r++) {
+        double spent = samba_seconds() - start;
+        if (bench.small && r >= 1 && spent + spent / (r + 1) > SMALL_SECONDS) break;
         for (int i = 0; i < n; i++) {
             if (!c[i].run) continue;
             settle();
@@ -345,10 +357,10 @@ static double race(contender *c, int n, ceiling_kind kind, bool all)
             if (r >= 0) c[i].round[r] = t;
         }
         settle();
-        if (r >= 0) limit[r] = ceiling_now(kind, all);
+        if (r >= 0) limit[r] = ceiling_now(kind, all), bench.done = r + 1;
     }
-    for (int i = 0; i < n; i++) c[i].value = c[i].run ? median(c[i].round, bench.rounds) : 0;
-    return kind == CEILING_FMA || kind == NO_CEILING ? median(limit, bench.rounds) : limit[bench.rounds - 1];
+    for (int i = 0; i < n; i++) c[i].value = c[i].run ? median(c[i].round, bench.done) : 0;
+    return kind == CEILING_FMA || kind == NO_CEILING ? median(limit, bench.done) : limit[bench.done - 1];
 }
 
 static bool less_is_better(const char *unit)

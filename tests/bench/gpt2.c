@@ -204,8 +204,8 @@ static void stop(runner *r)
 static double parts_median(const runner *r, int part)
 {
     double x[MOST_ROUNDS];
-    for (int i = 0; i < bench.rounds; i++) x[i] = r->parts[i][part];
-    return median(x, bench.rounds);
+    for (int i = 0; i < bench.done; i++) x[i] = r->parts[i][part];
+    return median(x, bench.done);
 }
 
 // FLOPs of a training step: products with the tied head, and causal attention (half of T x T; 2

@@ -131,7 +131,7 @@ static void gpt2(void)
     contender c = { .name = "samba", .run = compile_training, .context = &times };
     if (!wanted("GPT-2")) return;
     race(&c, 1, NO_CEILING, false);
-    report_one("GPT-2 training, trace", "ms", 1e3 * median(times.first + 1, bench.rounds), 0, bench.threads);
+    report_one("GPT-2 training, trace", "ms", 1e3 * median(times.first + 1, bench.done), 0, bench.threads);
     report_ms("GPT-2 training, compile", &c, 1, 0, bench.threads);
     gpt2_config config = configuration();
     samba_session *s = samba_open(NULL);
@@ -147,7 +147,7 @@ static void gpt2(void)
     race(&c, 1, CEILING_READ, bench.threads > 1);
     snprintf(what, sizeof what, "load of a checkpoint of %.0f MB", bytes * 1e-6);
     report_ms(what, &c, 1, 0, bench.threads);
-    report_one("  restore of the same", "ms", 1e3 * median(times.first + 1, bench.rounds),
+    report_one("  restore of the same", "ms", 1e3 * median(times.first + 1, bench.done),
                1e3 * bytes / machine.best[bench.threads > 1].read, bench.threads);
     remove(file);
 }
