@@ -2642,8 +2642,10 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
 {
     float *panel = local, *strips = local + SAMBA__GEMM_PANEL;
     bool last = p + kc >= g->k;
-    /* Packing pays when it is reused: by many panels for A, by several strips for B. */
-    bool rows = g->a_col == 1, pack_a = !rows || j1 - j0 >= 64;
+    /* Packing pays when it is reused: by many panels for A, by several strips for B. Short rows of A
+       are near each other as they are. */
+    bool rows = g->a_col == 1, near = g->a_row <= SAMBA_GEMM_KC;
+    bool pack_a = !rows || (!near && j1 - j0 >= 64);
     bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
     bool wide = isa == SAMBA__ISA_AVX512 && !SAMBA__IS_SMALL;
     samba__sweep s;
