@@ -880,8 +880,10 @@ SAMBA_API double samba_seconds(void);           /* wall clock */
 #include <stdarg.h>
 #include <string.h>
 
-#define SAMBA__FN static inline         /* inline: unused ones are dropped without a warning */
+/* Unused ones are dropped without a warning; "inline" would say so too, but compilers take it as a
+   wish to copy the body, which makes them slow. */
 #if defined(__GNUC__)
+#define SAMBA__FN static __attribute__((unused))
 #define SAMBA__RESTRICT __restrict__
 #define SAMBA__NOINLINE static __attribute__((noinline, unused))
 #if defined(__clang__)
@@ -891,6 +893,7 @@ SAMBA_API double samba_seconds(void);           /* wall clock */
     static inline __attribute__((always_inline, optimize("no-trapping-math")))
 #endif
 #else
+#define SAMBA__FN static inline
 #define SAMBA__INLINE static inline
 #define SAMBA__NOINLINE static inline
 #define SAMBA__RESTRICT
@@ -906,7 +909,9 @@ SAMBA_API double samba_seconds(void);           /* wall clock */
 #if defined(__clang__)
 #define SAMBA__AVX2_FN SAMBA__AVX2
 #else
-#define SAMBA__AVX2_FN __attribute__((target("avx2,fma"), optimize("O3", "no-trapping-math")))
+#define SAMBA__AVX2_FN __attribute__((target("avx2,fma"), \
+    optimize("O3", "vect-cost-model=dynamic", "no-ipa-cp-clone", "no-unswitch-loops", \
+    "no-trapping-math")))
 #endif
 #else
 #define SAMBA__X86 0
@@ -1517,7 +1522,8 @@ SAMBA__INLINE uint16_t samba__to_f16(float f)
 
 /* n elements of any type to f32, and back. Integers saturate, NaN gives 0. */
 #define SAMBA__EACH(statement) for (int64_t i = 0; i < n; i++) statement; break
-SAMBA__FN void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype, int64_t n)
+SAMBA__INLINE void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype,
+                               int64_t n)
 {
     const uint16_t *h = (const uint16_t *)x;
     switch (dtype) {
@@ -1538,7 +1544,8 @@ SAMBA__INLINE int32_t samba__saturate(float f, int32_t low, int32_t high)
     return f <= (float)low ? low : f >= (float)high ? high : (int32_t)f;
 }
 
-SAMBA__FN void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_dtype dtype, int64_t n)
+SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_dtype dtype,
+                                int64_t n)
 {
     uint16_t *h = (uint16_t *)y;
     switch (dtype) {
@@ -2642,8 +2649,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
 {
     float *panel = local, *strips = local + SAMBA__GEMM_PANEL;
     bool last = p + kc >= g->k;
-    /* Packing pays when it is reused: by many panels for A, by several strips for B. Short rows of A
-       are near each other as they are. */
+    /* Packing pays when it is reused: by many panels for A, by several strips for B. Short rows of
+       A are near each other as they are. */
     bool rows = g->a_col == 1, near = g->a_row <= SAMBA_GEMM_KC;
     bool pack_a = !rows || (!near && j1 - j0 >= 64);
     bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
@@ -2755,7 +2762,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
           kernel and gradient are its own
      FAST the same, with a kernel for each instruction set: its loops gain by wide vectors
      KIN  the same for ops that differ in little: they share the functions NAME_rule, NAME_work and
-          NAME_run, which are told which of the kin is meant
+          NAME_run, compiled once, which are told at run time which of the kin is meant
    A row makes the enum, the names, the kernels and an entry of samba__op_table; a block that is
    missing does not compile. */
 #define SAMBA__OPS(MAP, OP, FAST, KIN) \
@@ -3153,7 +3160,7 @@ SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const sa
 }
 
 /* Offsets of element e in each input; returns how many elements follow in the last dimension. */
-SAMBA__FN int64_t samba__walk_seek(const samba__walk *w, int64_t e, int64_t *offset)
+SAMBA__INLINE int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offset)
 {
     int64_t left = 0;
     for (int32_t k = 0; k < w->n_in; k++) offset[k] = 0;
@@ -3166,8 +3173,14 @@ SAMBA__FN int64_t samba__walk_seek(const samba__walk *w, int64_t e, int64_t *off
     return left;
 }
 
+/* The same, not inlined. */
+SAMBA__FN int64_t samba__walk_seek(const samba__walk *w, int64_t e, int64_t *offset)
+{
+    return samba__walk_to(w, e, offset);
+}
+
 /* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
-SAMBA__FN const float *samba__map_run(const samba_args *a, int32_t k, int64_t at, int64_t step,
+SAMBA__INLINE const float *samba__map_run(const samba_args *a, int32_t k, int64_t at, int64_t step,
                                       int64_t n, float *buffer)
 {
     samba_dtype dtype = a->in_spec[k].dtype;
@@ -3189,7 +3202,7 @@ SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__l
     samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
     for (int32_t i = 0; i < a->n_attr; i++) p[i] = samba_attr_float(a->attr[i]);
     for (int64_t e = r.begin, at[3], n; e < r.end; e += n) {
-        n = samba__min64(samba__min64(samba__walk_seek(&w, e, at), SAMBA__RUN), r.end - e);
+        n = samba__min64(samba__min64(samba__walk_to(&w, e, at), SAMBA__RUN), r.end - e);
         uint8_t *y = samba__out_bytes(a, e);
         bool direct = type == SAMBA_F32;
         for (int32_t k = 0; k < a->n_in; k++) {
@@ -3513,9 +3526,10 @@ SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
     bool anew = a->attr[0] && a->microbatch == 0;
     samba__range r = samba__flat_range(a);
-    for (int64_t i = r.begin; i < r.end; i++) {
-        a->out[0][i] = anew ? a->in[1][i] : a->out[0][i] + a->in[1][i];
-    }
+    const float *x = a->in[1];
+    float *y = a->out[0];
+    for (int64_t i = r.begin; anew && i < r.end; i++) y[i] = x[i];
+    for (int64_t i = r.begin; !anew && i < r.end; i++) y[i] += x[i];
 }
 SAMBA__NO_VJP(accumulate)
 
@@ -3693,12 +3707,13 @@ SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind
 {
     bool squares = kind == SAMBA__FOLD_SQUARES;
     float acc[SAMBA__FOLD_COLUMNS];
-    for (int64_t r = begin; r < end; r++) {
-        const float *row = x + samba__fold_at(&f->reduced, r);
+    const float *row = x + samba__fold_at(&f->reduced, begin);
+    for (int64_t j = 0; j < n; j++) acc[j] = squares ? row[j] * row[j] : row[j];
+    for (int64_t r = begin + 1; r < end; r++) {
+        row = x + samba__fold_at(&f->reduced, r);
         for (int64_t j = 0; j < n; j++) {
             float v = row[j];
-            if (r == begin) acc[j] = squares ? v * v : v;
-            else acc[j] = squares ? samba__fma(v, v, acc[j]) : samba__fold_two(kind, acc[j], v);
+            acc[j] = squares ? samba__fma(v, v, acc[j]) : samba__fold_two(kind, acc[j], v);
         }
     }
     for (int64_t j = 0; j < n; j++) y[j] = acc[j];
@@ -3716,7 +3731,12 @@ SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding 
         float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
         if (f->rows) *to = samba__fold_rows(f, kind, x, first, last);
         else n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
-        if (!f->rows) samba__fold_columns(f, kind, x, first, last, to, n);
+#define FOLD_COLUMNS(kind) samba__fold_columns(f, kind, x, first, last, to, n)
+        if (f->rows) n = 1;
+        else if (kind == SAMBA__FOLD_MAX) FOLD_COLUMNS(SAMBA__FOLD_MAX);
+        else if (kind == SAMBA__FOLD_SQUARES) FOLD_COLUMNS(SAMBA__FOLD_SQUARES);
+        else FOLD_COLUMNS(SAMBA__FOLD_SUM);
+#undef FOLD_COLUMNS
         for (int64_t i = 0; count != 1.0f && i < n; i++) to[i] /= count;
     }
 }
@@ -4107,7 +4127,7 @@ SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis)
 
 /* ---- Copies with steps: permute, slice and expand read with them, pad writes with them ---- */
 
-SAMBA__FN void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x, int64_t x_step,
+SAMBA__INLINE void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x, int64_t x_step,
                                int64_t n, size_t size)
 {
     int64_t y_bytes = y_step * (int64_t)size, x_bytes = x_step * (int64_t)size;
@@ -4127,7 +4147,7 @@ SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64
     w.n_in = 1;
     for (int32_t i = 0; i < last; i++) samba__walk_push(&w, out->dim[i], &step[i]);
     for (int64_t u = a->begin; u < a->end; u++) {
-        samba__walk_seek(&w, u, &at);
+        samba__walk_to(&w, u, &at);
         samba__copy_run(samba__out_bytes(a, u * n), 1, samba__in_bytes(a, 0, start + at),
                         out->ndim ? step[last] : 1, n, samba_dtype_size(a->out_spec[0].dtype));
     }
@@ -5281,7 +5301,12 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
         const float *dy = a->in[a->n_in - 1] + (forward ? 0 : u * v.out_plane);
         float *to = a->out[0] + u * (forward ? v.out_plane : v.in_plane);
         if (by_taps) samba__max_by_taps(&v, from, to);
-        else samba__pooling_plane(&v, op, from, dy, to);
+#define PLANE(op) samba__pooling_plane(&v, op, from, dy, to)
+        else if (op == SAMBA__MAX_FORWARD) PLANE(SAMBA__MAX_FORWARD);
+        else if (op == SAMBA__AVG_FORWARD) PLANE(SAMBA__AVG_FORWARD);
+        else if (op == SAMBA__MAX_BACKWARD) PLANE(SAMBA__MAX_BACKWARD);
+        else PLANE(SAMBA__AVG_BACKWARD);
+#undef PLANE
     }
 }
 
@@ -5436,10 +5461,10 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
         a->out[2][c] = second;
         for (int64_t n = 0, at = 0; n < s->dim[0]; n++, at += step) {
             float *SAMBA__RESTRICT to = a->out[0] + c * plane + at;
-            for (int64_t i = at; i < at + plane; i++, to++) {
-                if (!backward) *to = samba__fma(x[i] - mean, scale, shift);
-                else *to = scale * samba__fma(mean - x[i], slope, dy[i] - shift);
-            }
+            for (int64_t i = at; !backward && i < at + plane; i++)
+                *to++ = samba__fma(x[i] - mean, scale, shift);
+            for (int64_t i = at; backward && i < at + plane; i++)
+                *to++ = scale * samba__fma(mean - x[i], slope, dy[i] - shift);
         }
     }
 }
@@ -5596,8 +5621,10 @@ SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
         samba__lines_copy(out, a->in[0] + at, rows ? 1 : l.n, l.inner, width);
         if (rows && backward) samba__softmax_row_backward(out, y, l.n, logs);
         else if (rows) samba__softmax_row(out, l.n, logs);
-        else if (backward) samba__softmax_columns_backward(out, y, &l, width, logs);
-        else samba__softmax_columns(out, &l, width, logs);
+        else if (backward && logs) samba__softmax_columns_backward(out, y, &l, width, true);
+        else if (backward) samba__softmax_columns_backward(out, y, &l, width, false);
+        else if (logs) samba__softmax_columns(out, &l, width, true);
+        else samba__softmax_columns(out, &l, width, false);
     }
 }
 
@@ -6288,30 +6315,25 @@ SAMBA__INLINE void samba__attention_again(const samba__attention *at, int64_t b)
     }
 }
 
-/* Phase 1: dk and dv of the keys s ..., from all rows in order. */
-SAMBA__INLINE void samba__attention_keys(samba__attention *at, int64_t b, int64_t s)
+/* Phase 1, by keys: dk and dv of the keys from ..., from all rows in order. Phase 2: dq of the rows
+   from ..., from all keys in order. */
+SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t b, int64_t from,
+                                             bool by_keys)
 {
     const float *dy = at->args->in[0] + b * at->T * at->E;
-    float *dk = at->args->out[1] + b * at->S * at->D, *dv = at->args->out[2] + b * at->S * at->E;
-    int64_t keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
-    memset(dk + s * at->D, 0, (size_t)(keys * at->D) * 4);
-    memset(dv + s * at->E, 0, (size_t)(keys * at->E) * 4);
-    for (int64_t t = 0; t < at->T; t += SAMBA__ATTEND_ROWS) {
-        if (!samba__attention_block(at, t, s)) continue;
+    float *dq = at->args->out[0] + b * at->T * at->D, *dk = at->args->out[1] + b * at->S * at->D;
+    float *dv = at->args->out[2] + b * at->S * at->E;
+    int64_t size = by_keys ? samba__min64(SAMBA__ATTEND_KEYS, at->S - from)
+                           : samba__min64(SAMBA__ATTEND_ROWS, at->T - from);
+    int64_t step = by_keys ? SAMBA__ATTEND_ROWS : SAMBA__ATTEND_KEYS;
+    memset((by_keys ? dk : dq) + from * at->D, 0, (size_t)(size * at->D) * 4);
+    if (by_keys) memset(dv + from * at->E, 0, (size_t)(size * at->E) * 4);
+    for (int64_t i = 0, end = by_keys ? at->T : at->S; i < end; i += step) {
+        if (!samba__attention_block(at, by_keys ? i : from, by_keys ? from : i)) continue;
         samba__attention_again(at, b);
-        samba__attention_add(at, dv, at->p, dy, at->E, true);
-        samba__attention_add(at, dk, at->ds, at->q, at->D, true);
-    }
-}
-
-/* Phase 2: dq of the rows t ..., from all keys in order. */
-SAMBA__INLINE void samba__attention_queries(samba__attention *at, int64_t b, int64_t t)
-{
-    float *dq = at->args->out[0] + b * at->T * at->D;
-    memset(dq + t * at->D, 0, (size_t)(samba__min64(SAMBA__ATTEND_ROWS, at->T - t) * at->D) * 4);
-    for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
-        samba__attention_again(at, b);
-        samba__attention_add(at, dq, at->ds, at->k, at->D, false);
+        if (by_keys) samba__attention_add(at, dv, at->p, dy, at->E, true);
+        samba__attention_add(at, by_keys ? dk : dq, at->ds, by_keys ? at->q : at->k, at->D,
+                             by_keys);
     }
 }
 
@@ -6326,8 +6348,7 @@ SAMBA__INLINE void samba__attention_run(const samba_args *a, bool backward)
         samba__attention_seek(&at, a, b);
         if (!backward) samba__attention_rows(&at, y, a->out[1] + b * at.T, i);
         else if (a->phase == 0) samba__attention_delta(&at, (float *)a->scratch, b, i);
-        else if (a->phase == 1) samba__attention_keys(&at, b, i);
-        else samba__attention_queries(&at, b, i);
+        else samba__attention_backward(&at, b, i, a->phase == 1);
     }
 }
 
@@ -6451,18 +6472,43 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 
 /* ---- The table itself ---- */
 
-/* Defines samba__NAME_run as the call; and that for AVX2, where there is one. */
+/* A function that makes the call; and the same for AVX2, where that is. Kin share one, which is
+   told at run time which of them is meant: most of their code is the same, and compiled once. */
 #define SAMBA__RUN_ONCE(name, call) \
     SAMBA__FN void samba__##name##_run(const samba_args *a) { call; }
+#define SAMBA__ONE_KIN(kin, type) SAMBA__KIN_BODY(kin, kin, type)
+#define SAMBA__KIN_BODY(name, kin, type) \
+    SAMBA__NOINLINE void samba__##name##_kin(const samba_args *a, type which) \
+    { \
+        samba__##kin##_run(a, which); \
+    }
+#define SAMBA__RUN_ONE_KIN(name, kin, which) \
+    SAMBA__RUN_ONCE(name, samba__##kin##_kin(a, which))
 #if SAMBA__X86
 #define SAMBA__RUN_EACH(name, call) \
     SAMBA__RUN_ONCE(name, call) \
-    SAMBA__AVX2_FN SAMBA__FN void samba__##name##_run_avx2(const samba_args *a) { call; }
-#define SAMBA__EACH_KERNEL(name) samba__##name##_run, samba__##name##_run_avx2
+    SAMBA__AVX2_FN SAMBA__RUN_ONCE(name##_avx2, call)
+#define SAMBA__EACH_KERNEL(name) samba__##name##_run, samba__##name##_avx2_run
+#define SAMBA__EACH_KIN(kin, type) \
+    SAMBA__ONE_KIN(kin, type) \
+    SAMBA__AVX2_FN SAMBA__KIN_BODY(kin##_avx2, kin, type)
+#define SAMBA__RUN_KIN(name, kin, which) \
+    SAMBA__RUN_ONE_KIN(name, kin, which) \
+    SAMBA__RUN_ONE_KIN(name##_avx2, kin##_avx2, which)
 #else
 #define SAMBA__RUN_EACH(name, call) SAMBA__RUN_ONCE(name, call)
 #define SAMBA__EACH_KERNEL(name) samba__##name##_run, NULL
+#define SAMBA__EACH_KIN SAMBA__ONE_KIN
+#define SAMBA__RUN_KIN SAMBA__RUN_ONE_KIN
 #endif
+SAMBA__EACH_KIN(fold, samba__fold)
+SAMBA__EACH_KIN(conv, samba__made)
+SAMBA__EACH_KIN(pooling, samba__pooling)
+SAMBA__EACH_KIN(batch, bool)
+SAMBA__EACH_KIN(lines, int)
+SAMBA__EACH_KIN(norm, int)
+SAMBA__EACH_KIN(loss, int)
+SAMBA__EACH_KIN(attention, bool)
 #if defined(SAMBA_RUNTIME_ONLY)
 #define SAMBA__HOST_COLUMN(f) NULL
 #else
@@ -6479,7 +6525,7 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
     { \
         samba__##kin##_work(w, c, which); \
     } \
-    SAMBA__RUN_EACH(name, samba__##kin##_run(a, which))
+    SAMBA__RUN_KIN(name, kin, which)
 SAMBA__OPS(MAP, OP, FAST, KIN)
 #undef MAP
 #undef OP
@@ -7577,6 +7623,16 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
     (void)size, (void)user;
     free(p);
 }
+
+/* What follows prepares programs; the ops above run them. gcc takes half as long at -O1, and
+   nothing from here on gains by more. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define SAMBA__QUICK 1
+#pragma GCC push_options
+#pragma GCC optimize ("O1", "strict-aliasing")
+#else
+#define SAMBA__QUICK 0
+#endif
 
 /* ==== [containers] ============================================================================ */
 
@@ -11404,6 +11460,9 @@ SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
 }
 #endif /* SAMBA_NO_STDIO */
 
+#if SAMBA__QUICK
+#pragma GCC pop_options
+#endif
 #endif /* !SAMBA_RUNTIME_ONLY: host half */
 #endif /* SAMBA_IMPLEMENTATION */
 /* ==== [end] =================================================================================== */
