@@ -6315,10 +6315,15 @@ SAMBA__INLINE void samba__attention_again(const samba__attention *at, int64_t b)
     }
 }
 
-/* Phase 1, by keys: dk and dv of the keys from ..., from all rows in order. Phase 2: dq of the rows
-   from ..., from all keys in order. */
+/* Many elements keep all threads busy: then phase 1 takes whole ones and computes P and dS once.
+   Few are cut into blocks of keys, for dk and dv, and once more into blocks of rows, for dq. All
+   sums have the same order either way. */
+SAMBA__FN bool samba__attention_whole(const samba__attention *at) { return at->batch >= 8; }
+
+/* By keys: dk and dv of the keys from ..., from all rows in order, and their part of dq if at once.
+   Else: dq of the rows from ..., from all keys in order. */
 SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t b, int64_t from,
-                                             bool by_keys)
+                                             bool by_keys, bool at_once)
 {
     const float *dy = at->args->in[0] + b * at->T * at->E;
     float *dq = at->args->out[0] + b * at->T * at->D, *dk = at->args->out[1] + b * at->S * at->D;
@@ -6328,27 +6333,32 @@ SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t b, in
     int64_t step = by_keys ? SAMBA__ATTEND_ROWS : SAMBA__ATTEND_KEYS;
     memset((by_keys ? dk : dq) + from * at->D, 0, (size_t)(size * at->D) * 4);
     if (by_keys) memset(dv + from * at->E, 0, (size_t)(size * at->E) * 4);
+    if (at_once && from == 0) memset(dq, 0, (size_t)(at->T * at->D) * 4);
     for (int64_t i = 0, end = by_keys ? at->T : at->S; i < end; i += step) {
         if (!samba__attention_block(at, by_keys ? i : from, by_keys ? from : i)) continue;
         samba__attention_again(at, b);
-        if (by_keys) samba__attention_add(at, dv, at->p, dy, at->E, true);
-        samba__attention_add(at, by_keys ? dk : dq, at->ds, by_keys ? at->q : at->k, at->D,
-                             by_keys);
+        if (by_keys) {
+            samba__attention_add(at, dv, at->p, dy, at->E, true);
+            samba__attention_add(at, dk, at->ds, at->q, at->D, true);
+        }
+        if (!by_keys || at_once) samba__attention_add(at, dq, at->ds, at->k, at->D, false);
     }
 }
 
 SAMBA__INLINE void samba__attention_run(const samba_args *a, bool backward)
 {
     samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
+    bool whole = samba__attention_whole(&at);
     int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
     int64_t blocks = samba__ceil_div(a->phase == 1 ? at.S : at.T, step);
-    for (int64_t u = a->begin; u < a->end; u++) {
+    int64_t each = a->phase == 1 && whole ? blocks : 1;             /* blocks of a unit */
+    for (int64_t u = a->begin * each; u < a->end * each; u++) {
         int64_t b = u / blocks, i = u % blocks * step;
         float *y = a->out[0] + b * at.T * at.E;
         samba__attention_seek(&at, a, b);
         if (!backward) samba__attention_rows(&at, y, a->out[1] + b * at.T, i);
         else if (a->phase == 0) samba__attention_delta(&at, (float *)a->scratch, b, i);
-        else samba__attention_backward(&at, b, i, a->phase == 1);
+        else samba__attention_backward(&at, b, i, a->phase == 1, whole);
     }
 }
 
@@ -6400,10 +6410,11 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
 {
     samba__attention at = samba__attention_of(c->in, c->attr, backward);
     w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
-    w->flops = samba__attention_flops(&at, backward ? 8 : 2);
+    bool whole = samba__attention_whole(&at);
+    w->flops = samba__attention_flops(&at, !backward ? 2 : whole ? 6 : 8);
     if (!backward) return;
-    w->n_phases = 3;
-    w->units[1] = at.batch * samba__ceil_div(at.S, SAMBA__ATTEND_KEYS);
+    w->n_phases = whole ? 2 : 3;
+    w->units[1] = at.batch * (whole ? 1 : samba__ceil_div(at.S, SAMBA__ATTEND_KEYS));
     w->units[2] = w->units[0];
     w->scratch = at.batch * at.T * 4;
 }
