@@ -25,6 +25,7 @@ typedef struct options {
     const char *model_name_or_path, *config_name, *cache_dir, *data_dir, *checkpoint_name;
     const char *lora_targets, *lora_name, *save_model;
     int32_t max_seq_length, completion_length, steps, save_every, seed, lora_rank;
+    int32_t average_from, join_prompts;
     float weight_decay, max_grad_norm_clip, learning_rate, warmup, dropout, prompt_loss_weight;
     float min_eval_acc, subsample_eval, lora_alpha, adam_epsilon, prompt_dropout;
     bool resume, linear_decay;
@@ -33,6 +34,7 @@ typedef struct options {
 static char why[500];                           // the reason, when a file cannot be used
 
 enum { PROMPT = 0, COMPLETION = 1, PADDING = 2, IGNORE = -100 };    // types of tokens; no label
+enum { MAX_TRIES = 1000 };                      // to find a row with the same completion
 
 // ---- The model ---------------------------------------------------------------------------------
 
@@ -42,7 +44,8 @@ typedef struct model {
     samba_tensor *places;                       // (B,K): where in (B*T) it predicts; NULL: K is T
     samba_tensor *labels, *scale;               // (B,K); scale f32: the weight of each prediction
     samba_tensor *loss, *prediction;            // (), and (B,K) i32: the likeliest next token
-    samba_tensor **params;
+    samba_tensor **params;                      // group by group
+    samba_tensor **averages;                    // of params; NULL: none are kept
     samba_optim optims[3];
 } model;
 
@@ -63,6 +66,27 @@ static bool read_config(samba_session *s, const options *o, gpt2_config *c)
     return true;
 }
 
+// Averages are state of the program: they are in each checkpoint. A program has the state it uses,
+// so an output uses one number of each.
+static bool keep_averages(samba_session *s, model *m, samba_program *p)
+{
+    samba_tensor *sum = NULL;
+    int32_t n = gpt2_n_params(&m->config);
+    m->averages = (samba_tensor **)malloc((size_t)n * sizeof *m->averages);
+    if (!m->averages) return samba_fail(s, SAMBA_ENOMEM, "no memory for a list of averages");
+    for (int32_t i = 0; i < n && samba_ok(s); i++) {
+        char name[GPT2_MAX_NAME + 16];
+        snprintf(name, sizeof name, "average__%s", m->params[i]->name);
+        samba_tensor *t = m->averages[i] = samba_buffer(s, name, m->params[i]->shape, 0);
+        for (int32_t axis = 0; t && axis < m->params[i]->shape.ndim; axis++)
+            t = samba_slice(t, axis, 0, 1, 1);
+        t = samba_reshape(t, SAMBA_SHAPE(1));
+        sum = sum ? samba_add(sum, t) : t;
+    }
+    p->outputs[1] = sum;
+    return samba_ok(s);
+}
+
 // Parameters exist once the model is traced; adapters train alone.
 static bool choose_optimizers(samba_session *s, const options *o, model *m, samba_program *p)
 {
@@ -76,7 +100,7 @@ static bool choose_optimizers(samba_session *s, const options *o, model *m, samb
     if (!gpt2_optims(s, &m->config, &adamw, m->params, m->optims, why, sizeof why))
         return samba_fail(s, SAMBA_EARG, "%s", why);
     p->optims = m->optims, p->n_optims = 3;
-    return true;
+    return o->average_from < 0 || keep_averages(s, m, p);
 }
 
 // Logits (B,K,vocab_size). The last matrix is the largest: K places instead of T save most of it.
@@ -132,6 +156,7 @@ typedef struct shards { shard *at; int n; int64_t batches; } shards;    // batch
 typedef struct batch {
     int32_t *ids, *types;                       // (B,T)
     int32_t *labels, *target_types, *places;    // (B,K)
+    int32_t *other;                             // (2,T): ids and types of a row to be joined
     float *scale;
     int64_t *order;                             // of the rows of the shard that is open
     samba_rows *open;
@@ -262,6 +287,53 @@ static void thin_prompt(const options *o, int64_t epoch, int64_t row, int32_t *i
     for (; kept < T; kept++) ids[kept] = filler, types[kept] = PADDING;
 }
 
+static bool same_completion(const int32_t *ids, const int32_t *types, const int32_t *other_ids,
+                            const int32_t *other_types, int32_t T)
+{
+    for (int32_t i = 0, j = 0;; i++, j++) {
+        while (i < T && types[i] != COMPLETION) i++;
+        while (j < T && other_types[j] != COMPLETION) j++;
+        if (i == T || j == T) return i == j;
+        if (ids[i] != other_ids[j]) return false;
+    }
+}
+
+// Puts the other row's prompt before the row; of its prompt the end, if there is no room for all.
+static void join_prompt(int32_t *ids, int32_t *types, const int32_t *other_ids,
+                        const int32_t *other_types, int32_t T)
+{
+    int32_t used = T, prompt = 0;
+    while (used > 0 && types[used - 1] == PADDING) used--;
+    while (prompt < T && other_types[prompt] == PROMPT) prompt++;
+    prompt -= prompt > 0;                       // without its last token, the separator
+    int32_t n = prompt < T - used ? prompt : T - used;
+    memmove(ids + n, ids, (size_t)(T - n) * sizeof *ids);
+    memmove(types + n, types, (size_t)(T - n) * sizeof *types);
+    for (int32_t t = 0; t < n; t++) ids[t] = other_ids[prompt - n + t], types[t] = PROMPT;
+}
+
+// What makes many rows of a few: a row loses tokens, and is joined with others of its completion.
+static bool vary_row(samba_session *s, const options *o, batch *b, int64_t rows, int64_t number,
+                     int32_t *ids, int32_t *types, int32_t T)
+{
+    int32_t *other = b->other, *other_types = b->other + T;
+    int64_t stream = number << 20 | b->shard;
+    uint64_t seed = (uint64_t)o->seed + (uint64_t)b->epoch;
+    if (o->prompt_dropout > 0) thin_prompt(o, b->epoch, stream, ids, types, T);
+    for (int32_t joined = 1, tries = 0; joined < o->join_prompts && tries < MAX_TRIES; tries++) {
+        double draw = samba_sampling_number(seed, (uint64_t)(T + tries), (uint64_t)stream);
+        int64_t at = (int64_t)(draw * (double)rows);
+        if (!samba_rows_read(b->open, at, 1, other, other_types, NULL, why, sizeof why))
+            return samba_fail(s, SAMBA_EIO, "%s", why);
+        if (!same_completion(ids, types, other, other_types, T)) continue;
+        stream ^= (int64_t)(tries + 1) << 50;   // the same row, joined again, loses other tokens
+        if (o->prompt_dropout > 0) thin_prompt(o, b->epoch, stream, other, other_types, T);
+        join_prompt(ids, types, other, other_types, T);
+        joined++;
+    }
+    return true;
+}
+
 // Batch number k of the epoch: whole batches of shard 0, then of shard 1 ...
 static bool read_batch(samba_session *s, const options *o, const model *m, const shards *from,
                        int64_t epoch, int64_t k, bool shuffled, batch *b)
@@ -275,8 +347,7 @@ static bool read_batch(samba_session *s, const options *o, const model *m, const
         int64_t number = b->order[k * B + row];
         if (!samba_rows_read(b->open, number, 1, ids, types, NULL, why, sizeof why))
             return samba_fail(s, SAMBA_EIO, "%s", why);
-        if (shuffled && o->prompt_dropout > 0)
-            thin_prompt(o, epoch, number << 20 | i, ids, types, T);
+        if (shuffled && !vary_row(s, o, b, from->at[i].rows, number, ids, types, T)) return false;
     }
     if (!set_targets(s, o, b, T) || (m->places && !choose_places(s, o, b, T))) return false;
     return samba_write(m->ids, b->ids) && (!m->places || samba_write(m->places, b->places)) &&
@@ -288,11 +359,11 @@ static bool open_batch(samba_session *s, const options *o, const model *m, batch
     size_t n = (size_t)o->app.batch_size * (size_t)m->ids->shape.dim[1];
     memset(b, 0, sizeof *b);
     b->shard = -1;
-    b->ids = (int32_t *)malloc(5 * n * sizeof *b->ids);
+    b->ids = (int32_t *)malloc((5 * n + 2 * (size_t)m->ids->shape.dim[1]) * sizeof *b->ids);
     b->scale = (float *)malloc(n * sizeof *b->scale);
     if (!b->ids || !b->scale) return samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
     b->types = b->ids + n, b->labels = b->types + n, b->target_types = b->labels + n;
-    b->places = b->target_types + n;
+    b->places = b->target_types + n, b->other = b->places + n;
     return true;
 }
 
@@ -394,6 +465,30 @@ static bool train_step(samba_session *s, const options *o, int step)
     return samba_run(s, SAMBA_FWD | SAMBA_BCKWD | norm | SAMBA_OPT);
 }
 
+// Each average is the mean of the weights after the steps from --average_from on: it moves towards
+// the newest by its share.
+static bool update_averages(samba_session *s, const options *o, const model *m, int step)
+{
+    int32_t n = step - o->average_from;
+    for (int32_t i = 0; n > 0 && m->averages && i < gpt2_n_params(&m->config); i++) {
+        const float *w = samba_read(m->params[i]);
+        float *mean = (float *)samba_cpu(m->averages[i]);
+        int64_t count = samba_count(&m->params[i]->shape);
+        for (int64_t k = 0; mean && k < count; k++) mean[k] += (w[k] - mean[k]) / (float)n;
+        if (!mean || !samba_rdu(m->averages[i])) return false;
+    }
+    return samba_ok(s);
+}
+
+// What is tested and saved at the end, if there are any.
+static bool use_averages(samba_session *s, const options *o, const model *m, int step)
+{
+    if (!m->averages || step <= o->average_from) return true;
+    for (int32_t i = 0; i < gpt2_n_params(&m->config) && samba_ok(s); i++)
+        samba_write(m->params[i], samba_cpu(m->averages[i]));
+    return samba_ok(s);
+}
+
 // From the step of the checkpoint to the last. False if it was interrupted, or failed.
 static bool train(samba_session *s, const options *o, const model *m, const shards *files,
                   const shards *dev, int *step, score *last)
@@ -407,6 +502,7 @@ static bool train(samba_session *s, const options *o, const model *m, const shar
         if (k == 0 || *step == first) printf("Training Epoch %lld\n", (long long)epoch);
         if (!read_batch(s, o, m, files, epoch, k, true, &b) || !train_step(s, o, *step)) break;
         ++*step;
+        if (!update_averages(s, o, m, *step)) break;
         show_step(o, *step, (double)samba_read(m->loss)[0],
                   (*step - first) / (samba_seconds() - start));
         if (o->save_every && *step % o->save_every == 0) samba_save(s, o->checkpoint_name);
@@ -434,6 +530,7 @@ static bool finish(samba_session *s, const options *o, const model *m, const sha
                    score *last)
 {
     printf("Finished training at %d steps!\nFinished training\n", step);
+    if (!use_averages(s, o, m, step)) return false;
     double accuracy = dev->n ? evaluate(s, o, m, dev, step, last) : 0;
     if (dev->n)
         printf("Final eval total loss: %.4f\nFinal eval accuracy: %.4f\n", last->loss, accuracy);
@@ -481,7 +578,7 @@ int main(int argc, char **argv)
     options o = { .app = { .batch_size = 16 }, .checkpoint_name = "checkpoint.pt",
                   .lora_targets = "c_attn", .max_seq_length = -1, .steps = 800, .seed = 256,
                   .weight_decay = 0.1f, .max_grad_norm_clip = 1, .learning_rate = 7.5e-6f,
-                  .dropout = -1, .subsample_eval = 0.1f };
+                  .dropout = -1, .subsample_eval = 0.1f, .average_from = -1, .join_prompts = 1 };
     const samba_flag flags[] = {
         { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json "
           "and safetensors" },
@@ -499,6 +596,10 @@ int main(int argc, char **argv)
         { "prompt_loss_weight", SAMBA_FLAG_FLOAT, &o.prompt_loss_weight, "default 0" },
         { "prompt_dropout", SAMBA_FLAG_FLOAT, &o.prompt_dropout, "run: share of each prompt's "
           "tokens left out while training, default 0" },
+        { "join_prompts", SAMBA_FLAG_INT, &o.join_prompts, "run: train on so many prompts with the "
+          "same completion, drawn at random, as one; default 1" },
+        { "average_from", SAMBA_FLAG_INT, &o.average_from, "the weights at the end are the mean of "
+          "those after each step from this one on; default -1: the last ones" },
         { "completion_length", SAMBA_FLAG_INT, &o.completion_length, "predict no more tokens of a "
           "row than this, those that count: faster; default 0: all" },
         { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "run: folder of train*.hdf5 and dev*.hdf5" },
@@ -528,15 +629,19 @@ int main(int argc, char **argv)
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");
     if (!(o.subsample_eval > 0 && o.subsample_eval <= 1) || !(o.dropout < 1) ||
         !(o.prompt_loss_weight >= 0) || !(o.prompt_dropout >= 0 && o.prompt_dropout < 1) ||
-        !(o.adam_epsilon >= 0))
+        !(o.adam_epsilon >= 0) || o.join_prompts < 1)
         samba_fail(s, SAMBA_ERANGE, "--subsample_eval, --dropout and --prompt_dropout are parts of "
-                   "1, --prompt_loss_weight and --adam_epsilon are not negative");
+                   "1, --prompt_loss_weight and --adam_epsilon are not negative, --join_prompts is "
+                   "at least 1");
+    if (o.lora_rank && o.average_from >= 0)
+        samba_fail(s, SAMBA_EARG, "--average_from is for all weights; adapters train alone");
     if (!runs) samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.steps < 1 || o.app.inference)
         samba_fail(s, SAMBA_EARG, "run trains: it needs --pef FILE, --data_dir FOLDER and steps");
     else if (samba_load(s, o.app.pef, &program))
         done = run(s, &o, &m, argv[0]);
     free(m.params);
+    free(m.averages);
     int failed = samba_close(s);                // prints the first error, if there is one
     return failed ? failed : done ? 0 : 130;
 }

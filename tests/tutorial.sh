@@ -104,8 +104,28 @@ check 'names the line that is no JSON' fails_with 1 "not JSON" $guess --data_dir
 check 'names a missing checkpoint' fails_with 1 nowhere.ckpt $guess --checkpoint_name nowhere.ckpt \
     --data_dir $here/prompts.jsonl
 
+# ---- Averages of the weights, prompts that lose tokens and are joined ----
+vary="--average_from 60 --prompt_dropout 0.2 --join_prompts 2"
+check 'compiles with averages' $here/train compile $model $vary --output-folder $here --pef-name v
+varied="$here/train run -p $here/v/v.pef $model --data_dir $here/data --learning_rate 3e-3
+        --subsample_eval 1"
+mkdir -p $here/last $here/mean $here/two
+check 'trains without averages' $run --steps 20 --checkpoint_name $here/a.ckpt \
+    --save_model $here/last
+check 'the mean of one step is its weights' sh -c "$(echo $varied) --steps 20 --average_from 19 \
+    --checkpoint_name $here/a.ckpt --save_model $here/mean &&
+    cmp $here/last/model.safetensors $here/mean/model.safetensors"
+check 'that of two is not' sh -c "$(echo $varied) --steps 20 --average_from 18 \
+    --checkpoint_name $here/a.ckpt --save_model $here/two &&
+    ! cmp -s $here/last/model.safetensors $here/two/model.safetensors"
+check 'learns from joined prompts' $varied --join_prompts 2 --average_from 150 --steps 200 \
+    --checkpoint_name $here/a.ckpt --min_eval_acc 0.9
+check 'an average is compiled in' fails_with 'another graph' $run --average_from 1
+check 'joins at least one prompt' fails_with 'join_prompts' $run --join_prompts 0
+check 'does not average adapters' fails_with 'adapters' $run --lora_rank 4 --average_from 1
+
 # ---- SIGKILL at any moment: the resumed run ends with the same file ----
-long="$run --steps 120 --save_every 7 --resume --dropout 0.1"
+long="$varied $vary --steps 120 --save_every 7 --resume --dropout 0.1"
 check 'trains without a pause' $long --checkpoint_name $here/calm.ckpt
 killed=0 n=0
 rm -f $here/shot.ckpt
