@@ -108,11 +108,43 @@ static void test_eval(void)
     }
 }
 
+// Eight elements are differentiated whole, a single one block by block: the same bits.
+static void test_whole_and_parts(void)
+{
+    enum { N = 8, T = 150, SIZE = T * D };
+    static float x[3][N * SIZE], whole[3][N * SIZE], part[3][SIZE];
+    const samba_attention_opts opts = { .causal = true };
+    for (int i = -1; i < N; i++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *qkv[3], *y;
+        const char *const name[3] = { "q", "k", "v" };
+        int n = i < 0 ? N : 1;
+        for (int j = 0; j < 3; j++) {
+            if (i < 0)
+                for (int k = 0; k < N * SIZE; k++) x[j][k] = sinf((float)(k + 1) * (0.7f + (float)j));
+            qkv[j] = samba_param(s, name[j], SAMBA_SHAPE(n, T, D),
+                                 (samba_init){ SAMBA_INIT_CONSTANT, 0, 0 });
+        }
+        y = samba_scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], NULL, &opts);
+        samba_program program = { .loss = samba_sum(samba_mul(y, y), SAMBA_ALL_AXES, false) };
+        CHECK(samba_compile(s, &program));
+        for (int j = 0; j < 3; j++) CHECK(samba_write(qkv[j], x[j] + (i < 0 ? 0 : i * SIZE)));
+        CHECK(samba_run(s, 0));
+        for (int j = 0; j < 3; j++)
+            CHECK(samba_copy_out(samba_sn_grad(qkv[j]), i < 0 ? whole[j] : part[j],
+                                 samba_bytes(qkv[j])));
+        for (int j = 0; i >= 0 && j < 3; j++)
+            CHECK(!memcmp(whole[j] + i * SIZE, part[j], sizeof part[j]));
+        CHECK(samba_close(s) == 0);
+    }
+}
+
 int main(void)
 {
     RUN(test_causal);
     RUN(test_mask);
     RUN(test_all_or_nothing);
     RUN(test_eval);
+    RUN(test_whole_and_parts);
     return test_summary();
 }
