@@ -227,6 +227,14 @@ typedef enum samba_mem {
     SAMBA_MEM_NONE = 0, SAMBA_MEM_DDR = 1, SAMBA_MEM_HBM = 2, SAMBA_MEM_HOST = 3
 } samba_mem;
 
+/* How a parameter starts. All zero: zeros. Values depend on seed, name and element only. */
+typedef enum samba_init_kind {
+    SAMBA_INIT_CONSTANT = 0,            /* value */
+    SAMBA_INIT_NORMAL,                  /* mean value, standard deviation scale */
+    SAMBA_INIT_UNIFORM                  /* value - scale ... value + scale */
+} samba_init_kind;
+typedef struct samba_init { samba_init_kind kind; float value, scale; } samba_init;
+
 /* A named tensor of a session. Read every field, write none. Lives until samba_close. */
 typedef struct samba_tensor {
     samba_session *session;
@@ -244,6 +252,7 @@ typedef struct samba_tensor {
     bool borrowed;                      /* data belongs to the caller */
     bool has_value;                     /* an input that was given one */
     bool frozen;                        /* a parameter that is not trained */
+    samba_init init;                    /* what a parameter or state is before it is anywhere */
     void *data;                         /* host value: initial, eager, or copied by samba_cpu */
     struct samba_tensor *grad;          /* set once a gradient has been asked for */
     struct samba_tensor *same_as;       /* what the compiler replaced it by */
@@ -646,13 +655,6 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
 /* Sets batch_dim (-1: none) before compile; returns t. */
 SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim);
 
-/* How a parameter starts. All zero: zeros. Values depend on seed, name and element only. */
-typedef enum samba_init_kind {
-    SAMBA_INIT_CONSTANT = 0,            /* value */
-    SAMBA_INIT_NORMAL,                  /* mean value, standard deviation scale */
-    SAMBA_INIT_UNIFORM                  /* value - scale ... value + scale */
-} samba_init_kind;
-typedef struct samba_init { samba_init_kind kind; float value, scale; } samba_init;
 /* A trainable f32 parameter; the same name and shape again is the same one (weight sharing). */
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init);
@@ -7941,17 +7943,105 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
 }
 
+/* Four values of an initial distribution, by key and block alone. Normal: Box, Muller 1958. */
+SAMBA__INLINE void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, float out[4])
+{
+    uint32_t w[4];
+    samba__philox(key, (uint64_t)block, 0, w);
+    for (int i = 0; i < 4; i++) out[i] = samba__unit(w[i]);
+    for (int i = 0; kind == SAMBA_INIT_NORMAL && i < 4; i += 2) {
+        float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i]))),
+            u = samba__unit(w[i + 1]);
+        out[i] = r * samba__cos_2pi(u);
+        out[i + 1] = r * samba__sin_2pi(u);
+    }
+}
+
+/* The values y (n) of a tensor; threads share them by blocks of four. */
+typedef struct samba__filling {
+    float *y;
+    int64_t n;
+    samba_init init;
+    uint64_t key;
+} samba__filling;
+
+SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, int64_t end)
+{
+    float v[4];
+    for (int64_t block = begin; block < end; block++) {
+        samba__draw(f->init.kind, f->key, block, v);
+        for (int64_t i = 4 * block, j = 0; j < 4 && i + j < f->n; j++) {
+            float x = f->init.kind == SAMBA_INIT_NORMAL ? v[j] : samba__fma(v[j], 2.0f, -1.0f);
+            f->y[i + j] = samba__fma(f->init.scale, x, f->init.value);
+        }
+    }
+}
+SAMBA__FN void samba__fill_run(const samba__filling *f, int64_t begin, int64_t end)
+{
+    samba__fill_kernel(f, begin, end);
+}
+SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int64_t begin,
+                                                   int64_t end)
+{
+    samba__fill_kernel(f, begin, end);
+}
+
+SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    const samba__filling *f = (const samba__filling *)context;
+    (void)thread;
+    for (int64_t i = 4 * begin; f->init.kind == SAMBA_INIT_CONSTANT && i < 4 * end && i < f->n; i++)
+        f->y[i] = f->init.value;
+    if (f->init.kind == SAMBA_INIT_CONSTANT) return;
+    if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_run(f, begin, end);
+    else samba__fill_run_avx2(f, begin, end);
+}
+
+SAMBA__FN void samba__fill(float *y, int64_t n, samba_init init, uint64_t key, samba__pool *pool)
+{
+    samba__filling f;
+    f.y = y, f.n = n, f.init = init, f.key = key;
+    samba__pool_run(pool, samba__fill_job, &f, samba__ceil_div(n, 4), 1024);
+}
+
+SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
+{
+    samba_init init;
+    init.kind = kind, init.value = value, init.scale = scale;
+    return init;
+}
+
+SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
+{
+    return t->dtype != SAMBA_F32 || (t->init.kind == SAMBA_INIT_CONSTANT && t->init.value == 0.0f);
+}
+
+/* The value t begins with. */
+SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
+{
+    samba_session *s = t->session;
+    if (samba__begins_zero(t)) memset(to, 0, samba__host_bytes(t));
+    else samba__fill((float *)to, samba_count(&t->shape), t->init,
+                     samba__stream_key(s->seed, t->name), s->has_pool ? &s->pool : NULL);
+}
+
 /* Host memory for a tensor's value, once. */
 SAMBA__FN bool samba__own_data(samba_tensor *t)
 {
     if (t->data) return true;
     t->data = samba__take(t->session, samba__host_bytes(t));
-    if (t->data) memset(t->data, 0, samba__host_bytes(t));
+    if (t->data) samba__begin_value(t, t->data);
     return t->data != NULL;
 }
 
+/* Parameters and state begin where they are needed first, most of them in a program's memory. */
+SAMBA__FN bool samba__begins_late(const samba_tensor *t)
+{
+    return (t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE) && !t->data;
+}
+
 /* Where the current value of t is: in the loaded program, or on the host; NULL if it has none. */
-SAMBA__FN void *samba__value_of(const samba_tensor *t)
+SAMBA__FN void *samba__value_of(samba_tensor *t)
 {
     const samba_session *s = t->session;
     for (int32_t i; t->node
@@ -7959,7 +8049,9 @@ SAMBA__FN void *samba__value_of(const samba_tensor *t)
         i = samba__updated_input(t->node->op, t->out_index);
         if (i < 0) break;
     }
-    return s->rt && t->symbol >= 0 ? s->rt->data[t->symbol] : t->data;
+    if (s->rt && t->symbol >= 0) return s->rt->data[t->symbol];
+    if (samba__begins_late(t)) samba__own_data(t);
+    return t->data;
 }
 
 SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *in_spec,
@@ -8206,56 +8298,6 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     return t;
 }
 
-/* Four values of an initial distribution, by key and block alone. Normal: Box, Muller 1958. */
-SAMBA__INLINE void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, float out[4])
-{
-    uint32_t w[4];
-    samba__philox(key, (uint64_t)block, 0, w);
-    for (int i = 0; i < 4; i++) out[i] = samba__unit(w[i]);
-    for (int i = 0; kind == SAMBA_INIT_NORMAL && i < 4; i += 2) {
-        float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i]))),
-            u = samba__unit(w[i + 1]);
-        out[i] = r * samba__cos_2pi(u);
-        out[i + 1] = r * samba__sin_2pi(u);
-    }
-}
-
-SAMBA__KERNEL void samba__fill_kernel(float *y, int64_t n, samba_init init, uint64_t key)
-{
-    float v[4];
-    for (int64_t i = 0; i < n; i += 4) {
-        samba__draw(init.kind, key, i / 4, v);
-        for (int64_t j = 0; j < 4 && i + j < n; j++) {
-            float x = init.kind == SAMBA_INIT_NORMAL ? v[j] : samba__fma(v[j], 2.0f, -1.0f);
-            y[i + j] = samba__fma(init.scale, x, init.value);
-        }
-    }
-}
-SAMBA__FN void samba__fill_run(float *y, int64_t n, samba_init init, uint64_t key)
-{
-    samba__fill_kernel(y, n, init, key);
-}
-SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(float *y, int64_t n, samba_init init,
-                                                   uint64_t key)
-{
-    samba__fill_kernel(y, n, init, key);
-}
-
-SAMBA__FN void samba__fill(float *y, int64_t n, samba_init init, uint64_t key)
-{
-    for (int64_t i = 0; init.kind == SAMBA_INIT_CONSTANT && i < n; i++) y[i] = init.value;
-    if (init.kind == SAMBA_INIT_CONSTANT) return;
-    if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_run(y, n, init, key);
-    else samba__fill_run_avx2(y, n, init, key);
-}
-
-SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
-{
-    samba_init init;
-    init.kind = kind, init.value = value, init.scale = scale;
-    return init;
-}
-
 /* t with memory for the value it is about to get; NULL if there is none. */
 SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t)
 {
@@ -8265,10 +8307,8 @@ SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t)
 
 SAMBA__FN samba_tensor *samba__filled(samba_tensor *t, samba_init init)
 {
-    if (!samba__with_data(t)) return NULL;
-    samba__fill((float *)t->data, samba_count(&t->shape), init,
-                samba__stream_key(t->session->seed, t->name));
-    return t;
+    if (t) t->init = init;
+    return samba__with_data(t);
 }
 
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
@@ -8373,7 +8413,8 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
     t->frozen = s->lora.rank > 0 && role == SAMBA__WEIGHT;
-    return dtype == SAMBA_F32 ? samba__filled(t, init) : samba__with_data(t);
+    t->init = init, t->has_value = true;
+    return role == SAMBA__WEIGHT || role == SAMBA__STATE ? t : samba__with_data(t);
 }
 
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
@@ -10497,9 +10538,10 @@ SAMBA__FN void samba__push_values(samba_session *s)
         if (t->symbol < 0) continue;
         samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
         bool fits = samba__device_size(t) == samba__host_bytes(t);
-        if (t->data && fits && !q.data) {
-            memcpy(s->rt->data[t->symbol], t->data, samba__host_bytes(t));
-        }
+        void *to = s->rt->data[t->symbol];
+        if (fits && !q.data && t->data) memcpy(to, t->data, samba__host_bytes(t));
+        else if (fits && !q.data && samba__begins_late(t) && !samba__begins_zero(t))
+            samba__begin_value(t, to);          /* the program's memory is zero */
         if (t->role == SAMBA__INPUT) t->has_value = t->data != NULL && fits;
         if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) continue;
         samba__give(s, t->data, samba__host_bytes(t));
@@ -11094,7 +11136,7 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     samba_session *s = t->session;
-    if (!s->rt || t->symbol < 0) return t->data;
+    if (!s->rt || t->symbol < 0) return samba__value_of(t);
     if (samba_bytes(t) != samba__host_bytes(t)) {
         samba_fail(s, SAMBA_ESTATE,
                    "in samba_cpu(%s): it holds several microbatches; use samba_copy_out", t->name);
