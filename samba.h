@@ -11462,35 +11462,133 @@ SAMBA__FN bool samba__driver_compile(samba_session *s, const samba_app_args *arg
 }
 
 /* Latency and throughput of the whole schedule, or of each section. */
+/* What a section does in a run: arithmetic, and bytes its ops read and write. */
+typedef struct samba__effort { double flops, bytes; } samba__effort;
+
+SAMBA__FN samba__effort samba__section_effort(const samba_runtime *rt, uint32_t section)
+{
+    samba__section at = samba__section_at(&rt->pef, section);
+    samba__effort e = { 0.0, 0.0 };
+    for (uint32_t i = at.first; i < at.end; i++) {
+        samba__call_record r = samba__node_at(&rt->pef, i);
+        if (rt->steps[i].view) continue;
+        e.flops += (double)rt->steps[i].work.flops * rt->pef.microbatches;
+        for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
+            uint32_t word = samba__word(&r, k);
+            if (!word) continue;
+            samba__symbol q = samba__symbol_at(&rt->pef, word - 1);
+            e.bytes += (double)samba__spec_bytes(&q.spec) * rt->pef.microbatches;
+        }
+    }
+    return e;
+}
+
+/* The machine's own limits, with the session's threads: arithmetic as the fastest product does it,
+   bytes read and written by large copies. */
+enum { SAMBA__LIMIT_SIDE = 576, SAMBA__LIMIT_BYTES = 64 << 20 };
+typedef struct samba__limit_job {
+    samba__gemm g;
+    const samba_session *s;
+    uint8_t *bytes;
+} samba__limit_job;
+
+SAMBA__FN void samba__limit_product(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    const samba__limit_job *job = (const samba__limit_job *)context;
+    float *local = job->s->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
+    samba__gemm_run(&job->g, begin, end, local, job->s->rt->isa);
+}
+
+SAMBA__FN void samba__limit_copy(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    const samba__limit_job *job = (const samba__limit_job *)context;
+    (void)thread;
+    memcpy(job->bytes + SAMBA__LIMIT_BYTES + begin, job->bytes + begin, (size_t)(end - begin));
+}
+
+SAMBA__FN samba__effort samba__limits(samba_session *s)
+{
+    const int64_t side = SAMBA__LIMIT_SIDE, tiles = samba__gemm_tiles(side, side, side);
+    samba__effort best = { 0.0, 0.0 };
+    samba__limit_job job;
+    uint8_t *bytes = (uint8_t *)samba__take(s, 2 * (size_t)SAMBA__LIMIT_BYTES);
+    if (!bytes) return best;
+    memset(bytes, 0, 2 * (size_t)SAMBA__LIMIT_BYTES);
+    memset(&job, 0, sizeof job);
+    job.s = s, job.bytes = bytes;
+    job.g.m = job.g.n = job.g.k = job.g.a_row = job.g.b_row = job.g.c_row = side;
+    job.g.a_col = job.g.b_col = 1;
+    job.g.a = (const float *)(void *)bytes, job.g.b = job.g.a + side * side;
+    job.g.c = (float *)(void *)bytes + 2 * side * side;
+    for (int i = 0; i < 5; i++) {
+        double start = samba_seconds();
+        samba__pool_run(s->rt->pool, samba__limit_product, &job, tiles, 1);
+        double middle = samba_seconds();
+        samba__pool_run(s->rt->pool, samba__limit_copy, &job, SAMBA__LIMIT_BYTES, 1 << 20);
+        double end = samba_seconds();
+        double flops = 2.0 * (double)(side * side * side) / (middle - start);
+        double moved = 2.0 * SAMBA__LIMIT_BYTES / (end - middle);
+        best.flops = flops > best.flops ? flops : best.flops;
+        best.bytes = moved > best.bytes ? moved : best.bytes;
+    }
+    samba__give(s, bytes, 2 * (size_t)SAMBA__LIMIT_BYTES);
+    return best;
+}
+
+/* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. */
+SAMBA__FN bool samba__time_section(samba_session *s, int32_t section, int32_t n, double *mean,
+                                   double *best)
+{
+    double total = 0.0;
+    *best = 1e30;
+    for (int32_t i = -1; i < n; i++) {
+        double start = samba_seconds();
+        if (section >= 0 ? !samba__run_ids(s, &section, 1) : !samba_run(s, 0)) return false;
+        double t = samba_seconds() - start;
+        if (i >= 0) total += t, *best = t < *best ? t : *best;
+    }
+    *mean = total / n;
+    return true;
+}
+
+/* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
+SAMBA__FN bool samba__measure_sections(samba_session *s, int32_t n)
+{
+    samba__effort limit = samba__limits(s);
+    double mean, best;
+    if (!samba_ok(s)) return false;
+    printf("limits: products %.1f GFLOP/s, copies %.1f GB/s\n", limit.flops * 1e-9,
+           limit.bytes * 1e-9);
+    for (int32_t k = 0; k < (int32_t)s->rt->pef.n_sections; k++) {
+        samba__effort e = samba__section_effort(s->rt, (uint32_t)k);
+        samba__section at = samba__section_at(&s->rt->pef, (uint32_t)k);
+        if (!samba__time_section(s, k, n, &mean, &best)) return false;
+        printf("section %d %-8s latency %.3f ms (best %.3f), %.1f GFLOP/s (%.0f %%), "
+               "%.1f GB/s (%.0f %%)", (int)k, samba__type_name(at.type), mean * 1e3, best * 1e3,
+               e.flops / best * 1e-9, 100.0 * e.flops / best / limit.flops, e.bytes / best * 1e-9,
+               100.0 * e.bytes / best / limit.bytes);
+        if (at.end == at.first + 1) printf(" %s", samba__node_at(&s->rt->pef, at.first).op->name);
+        printf("\n");
+    }
+    return true;
+}
+
 SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *args,
                                      const samba_program *program, bool sections)
 {
     int32_t n = args->num_iterations ? args->num_iterations : 100;
+    double mean, best;
     if (!args->pef) {
         return samba_fail(s, SAMBA_EARG, "%s needs the program to measure: --pef FILE",
                           args->command);
     }
     if (!samba_load(s, args->pef, program)) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;  /* zeros */
-    int32_t count = sections ? (int32_t)s->rt->pef.n_sections : 1;
-    for (int32_t k = 0; k < count; k++) {
-        double best = 1e30, total = 0.0;
-        for (int32_t i = -1; i < n; i++) {
-            double start = samba_seconds();
-            if (sections ? !samba__run_ids(s, &k, 1) : !samba_run(s, 0)) return false;
-            double t = samba_seconds() - start;
-            if (i >= 0) total += t, best = t < best ? t : best;
-        }
-        if (sections) {
-            uint32_t type = samba__section_at(&s->rt->pef, (uint32_t)k).type;
-            printf("section %d %-8s ", (int)k, samba__type_name(type));
-        }
-        printf("latency %.3f ms (best %.3f)", total / n * 1e3, best * 1e3);
-        if (!sections && args->batch_size) {
-            printf(", throughput %.0f samples/s", args->batch_size / (total / n));
-        }
-        printf("\n");
-    }
+    if (sections) return samba__measure_sections(s, n);
+    if (!samba__time_section(s, -1, n, &mean, &best)) return false;
+    printf("latency %.3f ms (best %.3f)", mean * 1e3, best * 1e3);
+    if (args->batch_size) printf(", throughput %.0f samples/s", args->batch_size / mean);
+    printf("\n");
     return true;
 }
 

@@ -60,6 +60,10 @@ res_ffn() {         # res_ffn PROGRAM quick|heavy
     check 'refuses nonsense behind run' fails_with 2 nonsense $program run --nonsense
     check 'compiles' $program compile --output-folder $here --pef-name t
     check 'wants a PEF' fails_with 1 pef $program run
+    check 'measures' fails_with 0 samples/s \
+        $program measure-performance -p $here/t/t.pef -b 64 -n 3
+    check 'measures sections' fails_with 0 'limits: products' \
+        $program measure-sections -p $here/t/t.pef -n 3
     check 'says where to get the data' fails_with 1 dataset-fashion-mnist $train $here/nowhere
     check 'says which batch size the PEF has' fails_with 1 64 $train "$data" -b 32
     if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
