@@ -8496,6 +8496,45 @@ SAMBA__FN void samba__tape_spread(samba__tape *t)
     }
 }
 
+/* The axis along which two paddings lie side by side, a before b, and agree otherwise; -1: they do
+   not. Both sources are surrounded by zeros. */
+SAMBA__FN int32_t samba__side_by_side(const samba__node *a, const samba__node *b)
+{
+    const samba_shape *x = &a->in[0]->shape, *y = &b->in[0]->shape;
+    int32_t axis = -1;
+    for (int32_t i = 0; i < x->ndim; i++) {
+        const int32_t *p = a->attr + 3 * i, *q = b->attr + 3 * i;
+        if (x->dim[i] == y->dim[i] && !memcmp(p, q, 3 * sizeof *p)) continue;
+        if (axis >= 0 || p[2] || q[2] || p[0] + x->dim[i] != q[0]) return -1;
+        axis = i;
+    }
+    return a->attr[3 * x->ndim] == 0 && b->attr[3 * x->ndim] == 0 ? axis : -1;
+}
+
+/* The gradients of slices are padded with zeros: a + b where b continues a is a and b in one piece,
+   in which nothing is added. NULL if this is no such sum, or an error. */
+SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
+{
+    const samba_op *pad = &samba__op_table[SAMBA__OP_pad], *cat = &samba__op_table[SAMBA__OP_cat];
+    const samba__node *m = a->node, *n = b->node;
+    samba_tensor *part[SAMBA_MAX_IN];
+    int32_t attr[3 * SAMBA_MAX_DIMS + 1], count = 0, n_attr = m ? m->n_attr : 0;
+    if (!m || !n || m->op != pad || n->op != pad) return NULL;
+    int32_t axis = samba__side_by_side(m, n);
+    const samba__node *rest = n->in[0]->node;       /* b may have been joined before */
+    bool more = rest && rest->op == cat && rest->attr[0] == axis && rest->n_in < SAMBA_MAX_IN;
+    if (axis < 0) return NULL;
+    part[count++] = m->in[0];
+    for (int32_t i = 0; more && i < rest->n_in; i++) part[count++] = rest->in[i];
+    if (!more) part[count++] = n->in[0];
+    samba_tensor *joined = samba_cat(part, count, axis);
+    memcpy(attr, m->attr, (size_t)n_attr * sizeof *attr);
+    attr[3 * axis + 1] = n->attr[3 * axis + 1];
+    for (int32_t i = 0; i < n_attr; i++)
+        if (attr[i]) return samba__emit1(SAMBA__OP_pad, joined, attr, n_attr);
+    return joined;
+}
+
 SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, samba_tensor *din)
 {
     samba_tensor *x = n->in[i];
@@ -8504,8 +8543,9 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
                           "%d, %s %S; it must have the input's shape", n->op->name, &din->shape, i,
                           x->name, &x->shape);
     }
-    samba_tensor **sum = &t->grad[x->id];
-    *sum = *sum ? samba_add(*sum, din) : din;
+    samba_tensor **sum = &t->grad[x->id], *joined = *sum ? samba__join_slices(din, *sum) : NULL;
+    if (*sum && !joined && samba_ok(t->session)) joined = samba__join_slices(*sum, din);
+    *sum = joined ? joined : *sum ? samba_add(*sum, din) : din;
     return *sum != NULL;
 }
 
