@@ -1049,21 +1049,36 @@ SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
     return h ^ h >> 32;
 }
 
+/* Whole blocks of 32 bytes, of a hash that samba__hash_begin began. */
+SAMBA__FN void samba__hash_begin(uint64_t v[4], uint64_t seed)
+{
+    v[0] = seed + SAMBA__P1 + SAMBA__P2, v[1] = seed + SAMBA__P2, v[2] = seed;
+    v[3] = seed - SAMBA__P1;
+}
+SAMBA__FN void samba__hash_blocks(uint64_t v[4], const uint8_t *p, size_t n)
+{
+    for (; n >= 32; n -= 32)
+        for (int i = 0; i < 4; i++, p += 8) v[i] = samba__hash_round(v[i], samba__get64(p));
+}
+SAMBA__FN uint64_t samba__hash_join(const uint64_t v[4])
+{
+    uint64_t h = samba__rotl64(v[0], 1) + samba__rotl64(v[1], 7) + samba__rotl64(v[2], 12)
+                 + samba__rotl64(v[3], 18);
+    for (int i = 0; i < 4; i++) h = (h ^ samba__hash_round(0, v[i])) * SAMBA__P1 + SAMBA__P4;
+    return h;
+}
+
 SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
 {
     const uint8_t *p = (const uint8_t *)data;
-    size_t n = size;
-    uint64_t h = seed + SAMBA__P5;
-    if (n >= 32) {
-        uint64_t v[4] = { seed + SAMBA__P1 + SAMBA__P2, seed + SAMBA__P2, seed, seed - SAMBA__P1 };
-        for (; n >= 32; n -= 32) {
-            for (int i = 0; i < 4; i++, p += 8) v[i] = samba__hash_round(v[i], samba__get64(p));
-        }
-        h = samba__rotl64(v[0], 1) + samba__rotl64(v[1], 7) + samba__rotl64(v[2], 12)
-            + samba__rotl64(v[3], 18);
-        for (int i = 0; i < 4; i++) h = (h ^ samba__hash_round(0, v[i])) * SAMBA__P1 + SAMBA__P4;
+    size_t tail = size % 32;
+    uint64_t h = seed + SAMBA__P5, v[4];
+    if (size >= 32) {
+        samba__hash_begin(v, seed);
+        samba__hash_blocks(v, p, size);
+        h = samba__hash_join(v);
     }
-    return samba__hash_finish(h + (uint64_t)size, p, n);
+    return samba__hash_finish(h + (uint64_t)size, p + (size - tail), tail);
 }
 
 /* ==== [report] ================================================================================ */
@@ -9962,35 +9977,87 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
 typedef const void *(*samba__value_fn)(samba_session *s, uint32_t index, const char *name,
                                        const samba__symbol *symbol);
 
-/* A copy of a PEF with the values that value_of gives; the caller frees it. */
-SAMBA__FN uint8_t *samba__with_values(samba_session *s, const samba__pef *pef,
-                                      samba__value_fn value_of, size_t *size)
+/* A PEF with the values that value_of gives, read from front to back: the values are not copied
+   before they are wanted. Everything in it begins at a multiple of 64 bytes. */
+enum { SAMBA__WINDOW = 1 << 16 };
+typedef struct samba__image {
+    samba_session *session;
+    const samba__pef *pef;
+    samba__value_fn value_of;
+    uint8_t *tables, *window;           /* what stands before the values; SAMBA__WINDOW bytes */
+    size_t n_tables, size;
+    size_t at, within;                  /* read so far: of the tables, of the symbol's value */
+    uint32_t symbol;
+} samba__image;
+
+SAMBA__FN void samba__image_rewind(samba__image *m) { m->at = m->within = 0, m->symbol = 0; }
+SAMBA__FN void samba__image_close(samba__image *m)
 {
-    size_t tables = (size_t)(pef->data - pef->base), at = tables;
+    samba__give(m->session, m->tables, m->n_tables + SAMBA__WINDOW);
+}
+
+/* Reads at most n bytes, a multiple of 64; 0 at the end. */
+SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
+{
+    if (m->at < m->n_tables) {
+        size_t part = n < m->n_tables - m->at ? n : m->n_tables - m->at;
+        memcpy(to, m->tables + m->at, part);
+        m->at += part;
+        return part;
+    }
+    for (; m->symbol < m->pef->n_symbols; m->symbol++, m->within = 0) {
+        samba__symbol q = samba__symbol_at(m->pef, m->symbol);
+        const char *name = m->pef->strings + q.name;
+        const void *value = m->value_of(m->session, m->symbol, name, &q);
+        size_t left = (size_t)samba__symbol_bytes(m->pef, &q) - m->within;
+        if (!value || left == 0) continue;
+        size_t part = left < n ? left : n, padded = samba__align_size(part);
+        samba__copy_data(to, (const uint8_t *)value + m->within, part,
+                         samba_dtype_size(q.spec.dtype));
+        memset(to + part, 0, padded - part);
+        m->within += part;
+        return padded;
+    }
+    return 0;
+}
+
+/* Where each value will be, and the checksum of it all. */
+SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba__pef *pef,
+                                 samba__value_fn value_of)
+{
+    uint64_t v[4];
+    memset(m, 0, sizeof *m);
+    m->session = s, m->pef = pef, m->value_of = value_of;
+    m->n_tables = m->size = (size_t)(pef->data - pef->base);
+    m->tables = (uint8_t *)samba__take(s, m->n_tables + SAMBA__WINDOW);
+    if (!m->tables) return false;
+    m->window = m->tables + m->n_tables;
+    memcpy(m->tables, pef->base, m->n_tables);
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
-        if (value_of(s, i, pef->strings + q.name, &q)) {
-            at = samba__add_size(at, samba__align_size((size_t)samba__symbol_bytes(pef, &q)));
-        }
+        bool has = value_of(s, i, pef->strings + q.name, &q) != NULL;
+        samba__put64(m->tables + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL + 48,
+                     has ? m->size - m->n_tables + 1 : 0);
+        if (!has) continue;
+        m->size = samba__add_size(m->size,
+                                  samba__align_size((size_t)samba__symbol_bytes(pef, &q)));
     }
-    uint8_t *bytes = (uint8_t *)samba__take(s, at);
-    *size = at;
-    if (!bytes) return NULL;
-    memcpy(bytes, pef->base, tables);
-    memset(bytes + tables, 0, at - tables);
-    at = tables;
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol q = samba__symbol_at(pef, i);
-        const void *value = value_of(s, i, pef->strings + q.name, &q);
-        uint64_t n = samba__symbol_bytes(pef, &q);
-        samba__put64(bytes + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL + 48, value
-                     ? at - tables + 1 : 0);
-        if (!value) continue;
-        samba__copy_data(bytes + at, value, n, samba_dtype_size(q.spec.dtype));
-        at += samba__align_size((size_t)n);
-    }
-    samba__put64(bytes + 96, at - tables);
-    samba__seal(bytes, at);
+    samba__put64(m->tables + 96, m->size - m->n_tables);
+    samba__put64(m->tables + 16, m->size);
+    samba__hash_begin(v, 0);
+    for (size_t n, skip = 32; (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0; skip = 0)
+        samba__hash_blocks(v, m->window + skip, n - skip);
+    samba__put64(m->tables + 24, samba__hash_finish(samba__hash_join(v) + (m->size - 32), NULL, 0));
+    samba__image_rewind(m);
+    return true;
+}
+
+/* All of it, for the caller to give back; NULL: no memory. */
+SAMBA__FN uint8_t *samba__image_whole(samba__image *m)
+{
+    uint8_t *bytes = (uint8_t *)samba__take(m->session, m->size), *to = bytes;
+    samba__image_rewind(m);
+    for (size_t n; bytes && (n = samba__image_read(m, to, SAMBA__WINDOW)) > 0;) to += n;
     return bytes;
 }
 
@@ -10067,34 +10134,39 @@ SAMBA__FN void samba__sync_directory(char *path)
     close(fd);
 }
 
-SAMBA__FN bool samba__write_temporary(const char *path, const uint8_t *bytes, size_t size)
+SAMBA__FN bool samba__write_temporary(const char *path, samba__image *m)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (fd < 0) return false;
-    bool fine = samba__write_all(fd, bytes, size) && !fsync(fd);
+    bool fine = fd >= 0;
+    if (!fine) return false;
+    for (size_t n; fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
+        fine = samba__write_all(fd, m->window, n);
+    fine = fine && !fsync(fd);
     return !close(fd) && fine;
 }
 #else
 SAMBA__FN void samba__sync_directory(char *path) { (void)path; }
-SAMBA__FN bool samba__write_temporary(const char *path, const uint8_t *bytes, size_t size)
+SAMBA__FN bool samba__write_temporary(const char *path, samba__image *m)
 {
     FILE *f = fopen(path, "wb");
-    bool fine = f && fwrite(bytes, 1, size, f) == size;
+    bool fine = f != NULL;
+    for (size_t n; fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
+        fine = fwrite(m->window, 1, n, f) == n;
     return f && !fclose(f) && fine;
 }
 #endif
 
 /* Temporary file beside the target, sync, rename, sync of the directory. Pillai et al., "All file
    systems are not created equal", OSDI 2014. */
-SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, const uint8_t *bytes,
-                                   size_t size)
+SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__image *m)
 {
     size_t n = strlen(path) + 5;
     char *temporary = (char *)samba__take(s, n);
     bool fine = false;
     if (!temporary) return false;
     samba__print(temporary, n, "%s.tmp", path);
-    if (!samba__write_temporary(temporary, bytes, size)) samba__fail_io(s, "write", temporary);
+    samba__image_rewind(m);
+    if (!samba__write_temporary(temporary, m)) samba__fail_io(s, "write", temporary);
 #if !SAMBA__POSIX_FILES
     else if (remove(path), rename(temporary, path)) samba__fail_io(s, "replace", path);
 #else
@@ -10169,10 +10241,9 @@ SAMBA__FN uint8_t *samba__read_file(samba_session *s, const char *path, size_t *
     samba_fail(s, SAMBA_EIO, "cannot read %s: this build has no files (SAMBA_NO_STDIO)", path);
     return NULL;
 }
-SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, const uint8_t *bytes,
-                                   size_t size)
+SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__image *m)
 {
-    (void)bytes, (void)size;
+    (void)m;
     return samba_fail(s, SAMBA_EIO, "cannot write %s: this build has no files (SAMBA_NO_STDIO)",
                       path);
 }
@@ -10667,8 +10738,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     samba__plan plan;
     samba__writer w;
     samba__pef pef;
-    uint8_t *bytes = NULL;
-    size_t size = 0;
+    samba__image image;
     if (!samba_ok(s)) return false;
     if (!program) return samba_fail(s, SAMBA_EARG, "in samba_compile: program is NULL");
     bool tracing = s->tracing;
@@ -10681,13 +10751,17 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
         samba__text no_text = samba__text_in(NULL, 0);
         memset(&pef, 0, sizeof pef);
         samba__open_pef(&pef, w.bytes, w.size, &no_text);
-        bytes = samba__with_values(s, &pef, samba__initial_value, &size);
+        fine = samba__image_open(&image, s, &pef, samba__initial_value);
     }
-    const char *path = program->pef;
-    fine = bytes && (!path || (samba__replace_file(s, path, bytes, size)
-                               && samba__write_log(&c, &plan, size)));
-    if (!fine || program->compile_only) samba__give(s, bytes, size);
-    else fine = samba__attach(s, bytes, size, path ? path : "the compiled program");
+    if (fine) {
+        const char *path = program->pef;
+        uint8_t *bytes = NULL;
+        fine = !path || (samba__replace_file(s, path, &image)
+                         && samba__write_log(&c, &plan, image.size));
+        if (fine && !program->compile_only) fine = (bytes = samba__image_whole(&image)) != NULL;
+        samba__image_close(&image);
+        if (bytes) fine = samba__attach(s, bytes, image.size, path ? path : "the compiled program");
+    }
     samba__drop_chunks(s, &s->temp_chunks);
     return fine;
 }
@@ -11234,13 +11308,12 @@ SAMBA__FN const void *samba__current_value(samba_session *s, uint32_t index, con
 
 SAMBA_API bool samba_save(samba_session *s, const char *path)
 {
-    size_t size = 0;
+    samba__image image;
     if (!samba__need_program(s, "samba_save")) return false;
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_save: the path is NULL");
-    uint8_t *bytes = samba__with_values(s, &s->rt->pef, samba__current_value, &size);
-    if (!bytes) return false;
-    bool fine = samba__replace_file(s, path, bytes, size);
-    samba__give(s, bytes, size);
+    if (!samba__image_open(&image, s, &s->rt->pef, samba__current_value)) return false;
+    bool fine = samba__replace_file(s, path, &image);
+    samba__image_close(&image);
     return fine;
 }
 

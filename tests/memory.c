@@ -289,7 +289,13 @@ static void guards_around(bool inference, int32_t microbatches, bool with_values
     else check_regions(m.s->pef);
     size_t size = m.s->pef_size;
     uint8_t *bytes = m.s->pef;
-    if (with_values && bytes) bytes = samba__with_values(m.s, &m.s->rt->pef, every_value, &size);
+    if (with_values && bytes) {
+        samba__image image;
+        CHECK(samba__image_open(&image, m.s, &m.s->rt->pef, every_value));
+        size = image.size;
+        bytes = samba__image_whole(&image);
+        samba__image_close(&image);
+    }
     uint8_t *pef = bytes ? aligned_copy(bytes, size, &owner) : NULL;
     for (size_t shift = 0; pef && shift < 64; shift += 9) run_between_guards(pef, size, shift);
     free(owner);
