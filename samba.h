@@ -910,10 +910,12 @@ SAMBA_API double samba_seconds(void);           /* wall clock */
 #define SAMBA__AVX512 __attribute__((target("avx512f,avx2,fma")))
 #if defined(__clang__)
 #define SAMBA__AVX2_FN SAMBA__AVX2
+#define SAMBA__AVX512_FN SAMBA__AVX512
 #else
-#define SAMBA__AVX2_FN __attribute__((target("avx2,fma"), \
-    optimize("O3", "vect-cost-model=dynamic", "no-ipa-cp-clone", "no-unswitch-loops", \
-    "no-trapping-math")))
+#define SAMBA__VECTORIZED optimize("O3", "vect-cost-model=dynamic", "no-ipa-cp-clone", \
+                                   "no-unswitch-loops", "no-trapping-math")
+#define SAMBA__AVX2_FN __attribute__((target("avx2,fma"), SAMBA__VECTORIZED))
+#define SAMBA__AVX512_FN __attribute__((target("avx512f,avx2,fma"), SAMBA__VECTORIZED))
 #endif
 #else
 #define SAMBA__X86 0
@@ -3208,9 +3210,11 @@ SAMBA__INLINE const float *samba__map_run(const samba_args *a, int32_t k, int64_
     return buffer;
 }
 
-SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__loop_fn avx2)
+SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__loop_fn avx2,
+                          samba__loop_fn avx512)
 {
-    samba__loop_fn loop = a->isa == SAMBA__ISA_PORTABLE ? portable : avx2;
+    samba__loop_fn loop = a->isa == SAMBA__ISA_PORTABLE ? portable
+        : a->isa == SAMBA__ISA_AVX2 ? avx2 : avx512;
     float buffer[4][SAMBA__RUN], p[SAMBA_MAX_ATTR];
     const float *x[3] = { NULL, NULL, NULL };
     samba__range r = samba__flat_range(a);
@@ -3270,14 +3274,18 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c,
     { \
         for (int64_t i = 0; i < n; i++) y[i] = value; \
     }
+/* Cheap loops wait for memory: only those that compute much gain by AVX-512. */
+enum { SAMBA__COSTLY = 12 };
 #if SAMBA__X86
-#define SAMBA__LOOPS(name, value) \
+#define SAMBA__LOOPS(name, value, cost) \
     SAMBA__LOOP(name##_loop, value) \
-    SAMBA__AVX2_FN SAMBA__LOOP(name##_loop_avx2, value)
-#define SAMBA__EACH_LOOP(name) samba__##name##_loop, samba__##name##_loop_avx2
+    SAMBA__AVX2_FN SAMBA__LOOP(name##_loop_avx2, value) \
+    SAMBA__AVX512_FN SAMBA__LOOP(name##_loop_avx512, cost < SAMBA__COSTLY ? a[i] : value)
+#define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, samba__##name##_loop_avx2, \
+    cost < SAMBA__COSTLY ? samba__##name##_loop_avx2 : samba__##name##_loop_avx512
 #else
-#define SAMBA__LOOPS(name, value) SAMBA__LOOP(name##_loop, value)
-#define SAMBA__EACH_LOOP(name) samba__##name##_loop, NULL
+#define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value)
+#define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, NULL, NULL
 #endif
 #define MAP(wire, name, arity, value, cost) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
@@ -3285,7 +3293,7 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c,
         (void)a, (void)b, (void)c, (void)p; \
         return value; \
     } \
-    SAMBA__LOOPS(name, samba__##name##_value(a[i], b[i], c[i], p)) \
+    SAMBA__LOOPS(name, samba__##name##_value(a[i], b[i], c[i], p), cost) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__map_shape(c, arity, SAMBA__OP_##name); \
@@ -6544,7 +6552,7 @@ SAMBA__EACH_KIN(attention, bool)
 #endif
 
 #define MAP(wire, name, arity, value, cost) \
-    SAMBA__RUN_ONCE(name, samba__map(a, SAMBA__EACH_LOOP(name)))
+    SAMBA__RUN_ONCE(name, samba__map(a, SAMBA__EACH_LOOP(name, cost)))
 #define OP(wire, name, cost, flags, shape, work) SAMBA__RUN_ONCE(name, samba__##name##_kernel(a))
 #define FAST(wire, name, cost, flags, shape, work) SAMBA__RUN_EACH(name, samba__##name##_kernel(a))
 #define KIN(wire, name, cost, flags, kin, which) \
@@ -11640,7 +11648,7 @@ SAMBA__FN samba__effort samba__limits(samba_session *s)
         samba__pool_run(s->rt->pool, samba__limit_copy, &job, SAMBA__LIMIT_BYTES, 1 << 20);
         double end = samba_seconds();
         double flops = 2.0 * (double)(side * side * side) / (middle - start);
-        double moved = 2.0 * SAMBA__LIMIT_BYTES / (end - middle);
+        double moved = 2.0 * (double)SAMBA__LIMIT_BYTES / (end - middle);
         best.flops = flops > best.flops ? flops : best.flops;
         best.bytes = moved > best.bytes ? moved : best.bytes;
     }
