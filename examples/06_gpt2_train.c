@@ -27,13 +27,13 @@ typedef struct options {
     int32_t max_seq_length, completion_length, steps, save_every, seed, lora_rank;
     int32_t average_from, join_prompts;
     float weight_decay, max_grad_norm_clip, learning_rate, warmup, dropout, prompt_loss_weight;
-    float min_eval_acc, subsample_eval, lora_alpha, adam_epsilon, prompt_dropout;
+    float end_loss_weight, min_eval_acc, subsample_eval, lora_alpha, adam_epsilon, prompt_dropout;
     bool resume, linear_decay;
 } options;
 
 static char why[500];                           // the reason, when a file cannot be used
 
-enum { PROMPT = 0, COMPLETION = 1, PADDING = 2, IGNORE = -100 };    // types of tokens; no label
+enum { PROMPT = 0, COMPLETION = 1, PADDING = 2, END = 3, IGNORE = -100 };   // types; no label
 enum { MAX_TRIES = 1000 };                      // to find a row with the same completion
 
 // ---- The model ---------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ static bool open_shard(samba_session *s, batch *b, const shards *from, int i, in
 }
 
 // Labels are the ids one place later. The weights of a batch add up to 1: completions count fully,
-// prompts by --prompt_loss_weight, padding not at all.
+// prompts by --prompt_loss_weight, the end of a text by --end_loss_weight, padding not at all.
 static bool set_targets(samba_session *s, const options *o, batch *b, int32_t T)
 {
     size_t n = (size_t)o->app.batch_size * (size_t)T;
@@ -239,7 +239,8 @@ static bool set_targets(samba_session *s, const options *o, batch *b, int32_t T)
         b->labels[i] = last ? IGNORE : b->ids[i + 1];
         b->target_types[i] = last ? PADDING : b->types[i + 1];
         b->scale[i] = b->target_types[i] == PADDING ? 0.0f
-                    : b->target_types[i] == PROMPT ? o->prompt_loss_weight : 1.0f;
+                    : b->target_types[i] == PROMPT ? o->prompt_loss_weight
+                    : b->target_types[i] == END ? o->end_loss_weight : 1.0f;
         sum += (double)b->scale[i];
     }
     if (sum <= 0)
@@ -578,7 +579,8 @@ int main(int argc, char **argv)
     options o = { .app = { .batch_size = 16 }, .checkpoint_name = "checkpoint.pt",
                   .lora_targets = "c_attn", .max_seq_length = -1, .steps = 800, .seed = 256,
                   .weight_decay = 0.1f, .max_grad_norm_clip = 1, .learning_rate = 7.5e-6f,
-                  .dropout = -1, .subsample_eval = 0.1f, .average_from = -1, .join_prompts = 1 };
+                  .dropout = -1, .end_loss_weight = 1, .subsample_eval = 0.1f, .average_from = -1,
+                  .join_prompts = 1 };
     const samba_flag flags[] = {
         { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json "
           "and safetensors" },
@@ -594,6 +596,8 @@ int main(int argc, char **argv)
         { "linear_decay", SAMBA_FLAG_BOOL, &o.linear_decay, "then it falls to 0 at the last step" },
         { "dropout", SAMBA_FLAG_FLOAT, &o.dropout, "default 0.1, or that of --model_name_or_path" },
         { "prompt_loss_weight", SAMBA_FLAG_FLOAT, &o.prompt_loss_weight, "default 0" },
+        { "end_loss_weight", SAMBA_FLAG_FLOAT, &o.end_loss_weight, "of the token that ends a text, "
+          "default 1; less leaves more for a short completion" },
         { "prompt_dropout", SAMBA_FLAG_FLOAT, &o.prompt_dropout, "run: share of each prompt's "
           "tokens left out while training, default 0" },
         { "join_prompts", SAMBA_FLAG_INT, &o.join_prompts, "run: train on so many prompts with the "
@@ -628,11 +632,11 @@ int main(int argc, char **argv)
     samba_program program = trace(s, &o, &m);
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");
     if (!(o.subsample_eval > 0 && o.subsample_eval <= 1) || !(o.dropout < 1) ||
-        !(o.prompt_loss_weight >= 0) || !(o.prompt_dropout >= 0 && o.prompt_dropout < 1) ||
-        !(o.adam_epsilon >= 0) || o.join_prompts < 1)
+        !(o.prompt_loss_weight >= 0) || !(o.end_loss_weight >= 0) || !(o.adam_epsilon >= 0) ||
+        !(o.prompt_dropout >= 0 && o.prompt_dropout < 1) || o.join_prompts < 1)
         samba_fail(s, SAMBA_ERANGE, "--subsample_eval, --dropout and --prompt_dropout are parts of "
-                   "1, --prompt_loss_weight and --adam_epsilon are not negative, --join_prompts is "
-                   "at least 1");
+                   "1, --prompt_loss_weight, --end_loss_weight and --adam_epsilon are not "
+                   "negative, --join_prompts is at least 1");
     if (o.lora_rank && o.average_from >= 0)
         samba_fail(s, SAMBA_EARG, "--average_from is for all weights; adapters train alone");
     if (!runs) samba_app_driver(s, &o.app, &program);

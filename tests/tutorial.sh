@@ -120,9 +120,17 @@ check 'that of two is not' sh -c "$(echo $varied) --steps 20 --average_from 18 \
     ! cmp -s $here/last/model.safetensors $here/two/model.safetensors"
 check 'learns from joined prompts' $varied --join_prompts 2 --average_from 150 --steps 200 \
     --checkpoint_name $here/a.ckpt --min_eval_acc 0.9
-check 'an average is compiled in' fails_with 'another graph' $run --average_from 1
-check 'joins at least one prompt' fails_with 'join_prompts' $run --join_prompts 0
-check 'does not average adapters' fails_with 'adapters' $run --lora_rank 4 --average_from 1
+alone="--completion_length 2 --end_loss_weight 0"
+check 'compiles for the label alone' $here/train compile $model $alone --output-folder $here \
+    --pef-name e
+check 'learns from it' $run -p $here/e/e.pef $alone --steps 150 --checkpoint_name $here/a.ckpt \
+    --min_eval_acc 0.9
+check 'with the end it is longer' fails_with 1 'say a larger --completion_length' \
+    $run -p $here/e/e.pef --completion_length 2
+check 'rejects a negative weight' fails_with 1 'end_loss_weight' $run --end_loss_weight -1
+check 'an average is compiled in' fails_with 1 'another graph' $run --average_from 1
+check 'joins at least one prompt' fails_with 1 'join_prompts' $run --join_prompts 0
+check 'does not average adapters' fails_with 1 'adapters' $run --lora_rank 4 --average_from 1
 
 # ---- SIGKILL at any moment: the resumed run ends with the same file ----
 long="$varied $vary --steps 120 --save_every 7 --resume --dropout 0.1"
