@@ -9,30 +9,18 @@ cd "$(dirname "$0")/.." || exit 1
 reviews=${SAMBA_SHARED:-../shared}/data/movie-reviews
 seed=${SEED:-1}
 out=build/test/movie
-floor=0.70         # of the GPT's accuracy
-passed=0 failed=0
 log=$out/log
-skip() { echo "skipped: $1"; echo '1 passed, 0 failed'; exit 0; }
-check() {           # check 'what holds' command...
-    what=$1
-    shift
-    if "$@" >$log 2>&1; then passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED $what"
-        tail -n 20 $log
-    fi
-}
-to_file() { file=$1; shift; "$@" >"$file"; code=$?; cat "$file"; return $code; }
+. tests/test.sh
 accuracy() { sed -n 's/^Final eval accuracy: //p' "$1"; }
 at_least() {        # at_least A B: A >= B, both decimal numbers
     echo "$1 $2" | awk '{ exit !(NF == 2 && $1 ~ /^[01][.][0-9]+$/ && $1 + 0 >= $2 + 0) }'
 }
 
-[ -e "$reviews/rt-polarity.pos" ] || skip "there is no $reviews/rt-polarity.pos"
+[ -e "$reviews/rt-polarity.pos" ] || skip_all "there is no $reviews/rt-polarity.pos"
 for header in hdf5.h cjson/cJSON.h utf8proc.h; do
     [ $header = hdf5.h ] && flags=$(pkg-config --cflags hdf5 2>/dev/null)
-    echo "#include <$header>" | ${CC:-cc} $flags -E -x c - >/dev/null 2>&1 || skip "no <$header>"
+    echo "#include <$header>" | ${CC:-cc} $flags -E -x c - >/dev/null 2>&1 ||
+        skip_all "no <$header>"
 done
 rm -rf $out
 mkdir -p $out || exit 1
@@ -81,26 +69,27 @@ check 'of the same split' diff -r $out/data/splits $out/words_data/splits
 # ---- Training ----
 # Embeddings begin small, so a token speaks as loud as it was often seen; positions are larger, or
 # the norms would make all tokens as loud. Two reviews of one kind are read as one, half of their
-# words left out, others in each epoch. The rate does not fall: the weights go around a good place,
-# and their mean is nearer to it. Over the seeds 1, 11 and 21 that gives 0.753 on average; the bag
-# of words has 0.756.
+# words left out, others in each epoch. The label counts, hardly the end that always follows it.
+# The rate does not fall: the weights go around a good place, and their mean is nearer to it; it is
+# taken from the third epoch of ten on, before that the net does not tell the labels apart.
 cat >$out/config.json <<'END'
 { "model_type": "gpt2", "vocab_size": 8192, "n_positions": 64, "n_embd": 64, "n_layer": 1,
-  "n_head": 2, "activation_function": "relu", "bos_token_id": 8191, "eos_token_id": 8191,
+  "n_head": 2, "activation_function": "gelu_new", "bos_token_id": 8191, "eos_token_id": 8191,
   "wte_initializer_range": 0.002, "wpe_initializer_range": 0.1 }
 END
 model="--config_name $out/config.json --max_seq_length 64"
-rates="--learning_rate 2e-3 --warmup_steps 100 --adam_epsilon 1.5e-5 --weight_decay 0.3"
-noise="--dropout 0.4 --prompt_dropout 0.5 --join_prompts 2"
-flags="$model -b 41 --completion_length 2 $rates $noise --average_from 737"
+rates="--learning_rate 1e-3 --adam_epsilon 3e-5 --weight_decay 0.3 --end_loss_weight 0.01"
+noise="--dropout 0.3 --prompt_dropout 0.5 --join_prompts 2"
+flags="$model -b 41 --completion_length 2 $rates $noise --average_from 468"
 check 'compiles' $out/train compile $flags --output-folder $out --pef-name gpt
 check 'the bag of words is trained' to_file $out/bag.txt $out/bag_of_words $out/words_data 20000
 check 'the GPT is trained' to_file $out/gpt.txt $out/train run -p $out/gpt/gpt.pef $flags \
-    --data_dir $out/data --steps 1638 --subsample_eval 1 --checkpoint_name $out/gpt.ckpt
+    --data_dir $out/data --steps 2340 --subsample_eval 1 --checkpoint_name $out/gpt.ckpt
 bag=$(accuracy $out/bag.txt) gpt=$(accuracy $out/gpt.txt)
 echo "seed $seed: Final eval accuracy: $gpt (GPT), $bag (logistic regression on bags of words)"
 check "the bag of words reaches 0.72: $bag" at_least "$bag" 0.72
-check "the GPT reaches $floor: $gpt" at_least "$gpt" $floor
+if [ "$seed" = 1 ]; then check "the GPT is at least as good: $gpt" at_least "$gpt" "$bag"
+else check "the GPT reaches 0.74: $gpt" at_least "$gpt" 0.74; fi    # README.md: not on every split
 
 # ---- Answers to held-out reviews ----
 head -n 5 $out/data/splits/dev*.jsonl >$out/held_out.jsonl
@@ -119,5 +108,4 @@ sed "s/^ \(positive\|negative\)<|endoftext|>\$/ LABEL<|endoftext|>/" \
     $out/answers.txt >$out/masked.txt
 check 'answers have the form of the tutorial' diff $out/form.txt $out/masked.txt
 cat $out/answers.txt
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+finish
