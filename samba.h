@@ -2709,33 +2709,49 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     }
 }
 
-/* Compute tiles [begin,end). Tiles go across first, and those side by side are computed as one, so
-   that threads with long runs pack less. local: SAMBA__GEMM_LOCAL bytes of the thread's own. */
+/* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles, cut so that a block of A fits. */
+SAMBA__FN void samba__gemm_rectangle(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
+                                     int64_t j1, float *local, int isa)
+{
+    bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
+    int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
+    int64_t most = thin ? samba__min64(SAMBA__THIN_KC, SAMBA_GEMM_KC) : SAMBA_GEMM_KC;
+    int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
+    int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
+    for (int64_t i = i0, i_end; i < i1; i = i_end) {
+        i_end = samba__min64(i + SAMBA_GEMM_MC, i1);
+        for (int64_t j = j0, j_end; j < j1; j = j_end) {
+            j_end = samba__min64(j + nc, j1);
+            bool turned = at_once > 0 && samba__turned_at_once(g, j_end - j, at_once, isa);
+            for (int64_t p = 0, step = turned ? at_once : kc; p < k; p += step)
+                samba__gemm_block(g, i, i_end, j, j_end, p, samba__min64(step, g->k - p), local,
+                                  isa);
+        }
+    }
+}
+
+/* Compute tiles [begin,end). Tiles of a column follow each other where C is wide, those of a band
+   where it is high, and a run of them is computed as few rectangles: threads with long runs pack
+   less, and rather the smaller operand twice. local: SAMBA__GEMM_LOCAL bytes of each thread. */
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
-    int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
-    bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
-    int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC;
-    int64_t most = thin ? samba__min64(SAMBA__THIN_KC, SAMBA_GEMM_KC) : SAMBA_GEMM_KC;
-    int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
+    bool wide = g->m < g->n;
+    int64_t each = wide ? t.down : t.across;            /* tiles of a column, or of a band */
     for (int64_t next; begin < end; begin = next) {
-        int64_t band = begin / t.across, row = band * t.across;
-        next = samba__min64(row + t.across, end);
-        int64_t i0 = t.strips * band / t.down * SAMBA__GEMM_ROWS;
-        int64_t i1 = t.strips * (band + 1) / t.down * SAMBA__GEMM_ROWS;
-        int64_t j0 = t.panels * (begin - row) / t.across * SAMBA__GEMM_COLS;
-        int64_t j1 = t.panels * (next - row) / t.across * SAMBA__GEMM_COLS;
-        i1 = samba__min64(i1, g->m);
-        j1 = samba__min64(j1, g->n);
-        for (int64_t j = j0, j_end; j < j1; j = j_end) {
-            j_end = samba__min64(j + nc, j1);
-            int64_t at_once = k - k % 4;        /* no panel sets a limit */
-            bool turned = at_once > 0 && samba__turned_at_once(g, j_end - j, at_once, isa);
-            for (int64_t p = 0, step = turned ? at_once : kc; p < k; p += step)
-                samba__gemm_block(g, i0, i1, j, j_end, p, samba__min64(step, g->k - p), local, isa);
-        }
+        int64_t line = begin / each, first = begin % each, lines = 1, last;
+        if (first == 0 && end - begin >= each) lines = (end - begin) / each;
+        last = lines > 1 ? each : samba__min64(each, first + end - begin);
+        next = begin + (lines > 1 ? lines * each : last - first);
+        int64_t down0 = wide ? first : line, down1 = wide ? last : line + lines;
+        int64_t across0 = wide ? line : first, across1 = wide ? line + lines : last;
+        int64_t i1 = t.strips * down1 / t.down * SAMBA__GEMM_ROWS;
+        int64_t j1 = t.panels * across1 / t.across * SAMBA__GEMM_COLS;
+        samba__gemm_rectangle(g, t.strips * down0 / t.down * SAMBA__GEMM_ROWS,
+                              samba__min64(i1, g->m),
+                              t.panels * across0 / t.across * SAMBA__GEMM_COLS,
+                              samba__min64(j1, g->n), local, isa);
     }
 }
 
