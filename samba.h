@@ -1220,7 +1220,7 @@ SAMBA__INLINE float samba__unit(uint32_t word)
 }
 SAMBA__INLINE float samba__open_unit(uint32_t word)
 {
-    return (float)(word >> 9) * 1.1920928955078125e-07f + 5.9604644775390625e-08f;
+    return samba__fma((float)(word >> 9), 1.1920928955078125e-07f, 5.9604644775390625e-08f);
 }
 
 /* The key of a named stream: by seed and name, so that adding a tensor moves no other. */
