@@ -2483,7 +2483,8 @@ TARGET SAMBA__KERNEL void name(const samba__sweep *s, int rows) \
     } \
     c -= n; \
     SAMBA__EACH_THIN(SAMBA__THIN_END, mm, lo) \
-    c += n, bias += s->bias ? n : 0; \
+    c += n; \
+    if (bias) bias += n; \
     SAMBA__EACH_THIN(SAMBA__THIN_END, mm, hi) \
 } \
 TARGET SAMBA__FN void name##_sweep(const samba__sweep *s) \
