@@ -2082,8 +2082,8 @@ SAMBA__INLINE float samba__cos_2pi(float u) { return samba__sin_2pi_turned(u, 1u
 #define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
 
-/* The most steps of k a block has (a multiple of 8) and the most rows (a multiple of 12) and
-   columns a tile has: a panel should fit the first-level cache, a tile's block of A the second. */
+/* The most steps of k a block has (a multiple of 8), and the most rows (of 12) and columns (of 32)
+   a tile has: a panel should fit the first-level cache, a tile's block of A the second. */
 #if !defined(SAMBA_GEMM_KC)
 #define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 256)
 #endif
@@ -2093,6 +2093,9 @@ SAMBA__INLINE float samba__cos_2pi(float u) { return samba__sin_2pi_turned(u, 1u
 #ifndef SAMBA_GEMM_NC
 #define SAMBA_GEMM_NC 256
 #endif
+
+typedef char samba__gemm_blocks_are_whole[
+    SAMBA_GEMM_KC % 8 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
 
 /* With few rows the time goes into bringing B. Then a block is one panel wide and this many steps
    long, and the next one is on its way while this one is computed. */
