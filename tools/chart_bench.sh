@@ -4,15 +4,7 @@
 # on a logarithmic scale, the line in the middle is 1; beside it, what share of the machine's own
 # limit samba reaches.
 [ $# = 1 ] && [ -r "$1" ] || { sed -n 's/^# \{0,1\}//; 2p' "$0" >&2; exit 2; }
-awk '
-function field(name,    at, rest) {         # the value of "name": in this line, without its quotes
-    at = index($0, "\"" name "\": ")
-    if (!at) return ""
-    rest = substr($0, at + length(name) + 4)
-    if (substr(rest, 1, 1) == "\"") return substr(rest, 2, index(substr(rest, 2), "\"") - 1)
-    sub(/[,}].*/, "", rest)
-    return rest
-}
+awk "$(cat "$(dirname "$0")/bench_row.awk")"'
 function text(x, y, anchor, more, words) {
     gsub(/&/, "\\&amp;", words)
     gsub(/</, "\\&lt;", words)

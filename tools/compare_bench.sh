@@ -4,15 +4,7 @@
 # difference under 10 % is a tie. "better" has the sign right for times and memory, too. The ratio
 # to the best peer is beside it: where the machine itself was slower, only that one tells.
 [ $# = 2 ] && [ -r "$1" ] && [ -r "$2" ] || { sed -n 's/^# \{0,1\}//; 2,5p' "$0" >&2; exit 2; }
-awk '
-function field(name,    at, rest) {         # the value of "name": in this line, without its quotes
-    at = index($0, "\"" name "\": ")
-    if (!at) return ""
-    rest = substr($0, at + length(name) + 4)
-    if (substr(rest, 1, 1) == "\"") return substr(rest, 2, index(substr(rest, 2), "\"") - 1)
-    sub(/[,}].*/, "", rest)
-    return rest
-}
+awk "$(cat "$(dirname "$0")/bench_row.awk")"'
 {
     key = field("area") "|" field("what") "|" field("unit") "|" field("threads")
     value = field("samba") + 0
