@@ -2151,7 +2151,7 @@ typedef struct samba__sweep {
     const float *a;             /* A(i,p) = a[i/height * a_strip + i%height * a_row + p * a_col] */
     int64_t a_strip, a_row, a_col;
     const float *b;             /* B(p,j) = b[p * b_row + j]; width readable values at every p */
-    int64_t b_row;
+    int64_t b_row, b_next;      /* b_next: from here to what is read next; 0: not known */
     float *c;
     int64_t c_row;
     const float *bias;          /* NULL except in the last block of k */
@@ -2402,38 +2402,27 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row
 }
 
 /* Turn jc stored rows of pc values into panel columns, as far as they make whole groups of 4 steps
-   and 8 (or 16) columns. The same part `ahead` of it is asked for early: it is turned next. */
-SAMBA__AVX2 SAMBA__FN void samba__turn_avx2(const float *src, int64_t src_row, int64_t pc,
-                                            int64_t jc, float *dst, int64_t width, int64_t ahead)
-{
-    __m256 v0, v1, v2, v3;
-    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * width) {
-        if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc);
-        for (int64_t j = 0; j + 8 <= jc; j += 8) {
-            samba__turn8(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3);
-            _mm256_storeu_ps(dst + j, v0);
-            _mm256_storeu_ps(dst + j + width, v1);
-            _mm256_storeu_ps(dst + j + 2 * width, v2);
-            _mm256_storeu_ps(dst + j + 3 * width, v3);
-        }
-    }
+   and 8 (or 16) columns. The same part `ahead` of it is asked for early: it is turned next. What is
+   said once here holds for both instruction sets, mm being _mm256 or _mm512. */
+#define SAMBA__TURN(TARGET, name, V, mm, turn, n) \
+TARGET SAMBA__FN void name(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst, \
+                           int64_t width, int64_t ahead) \
+{ \
+    V v0, v1, v2, v3; \
+    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * width) { \
+        if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc); \
+        for (int64_t j = 0; j + n <= jc; j += n) { \
+            turn(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3); \
+            mm##_storeu_ps(dst + j, v0); \
+            mm##_storeu_ps(dst + j + width, v1); \
+            mm##_storeu_ps(dst + j + 2 * width, v2); \
+            mm##_storeu_ps(dst + j + 3 * width, v3); \
+        } \
+    } \
 }
-SAMBA__AVX512 SAMBA__FN void samba__turn_avx512(const float *src, int64_t src_row, int64_t pc,
-                                                int64_t jc, float *dst, int64_t width,
-                                                int64_t ahead)
-{
-    __m512 v0, v1, v2, v3;
-    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * width) {
-        if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc);
-        for (int64_t j = 0; j + 16 <= jc; j += 16) {
-            samba__turn16(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3);
-            _mm512_storeu_ps(dst + j, v0);
-            _mm512_storeu_ps(dst + j + width, v1);
-            _mm512_storeu_ps(dst + j + 2 * width, v2);
-            _mm512_storeu_ps(dst + j + 3 * width, v3);
-        }
-    }
-}
+SAMBA__TURN(SAMBA__AVX2, samba__turn_avx2, __m256, _mm256, samba__turn8, 8)
+SAMBA__TURN(SAMBA__AVX512, samba__turn_avx512, __m512, _mm512, samba__turn16, 16)
+#undef SAMBA__TURN
 
 /* Copy pc rows, src_row apart, of width values, a multiple of 16. */
 SAMBA__AVX2 SAMBA__FN void samba__copy_rows_avx2(const float *src, int64_t src_row, int64_t pc,
@@ -2447,8 +2436,7 @@ SAMBA__AVX2 SAMBA__FN void samba__copy_rows_avx2(const float *src, int64_t src_r
 }
 
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
-   values are used once, so they are turned in registers and never written to a panel. What is
-   said once here holds for both instruction sets, mm being _mm256 or _mm512. */
+   values are used once, so they are turned in registers and never written to a panel. */
 #define SAMBA__EACH_THIN(DO, mm, acc) DO(0, mm, acc) DO(1, mm, acc) DO(2, mm, acc) DO(3, mm, acc)
 #define SAMBA__THIN_BEGIN(r, mm, acc) \
     if (r < rows && s->resume) acc##r = mm##_loadu_ps(c + r * s->c_row);
@@ -2473,12 +2461,13 @@ TARGET SAMBA__KERNEL void name(const samba__sweep *s, int rows) \
     float *c = s->c; \
     V lo0 = mm##_setzero_ps(), lo1 = lo0, lo2 = lo0, lo3 = lo0; \
     V hi0 = lo0, hi1 = lo0, hi2 = lo0, hi3 = lo0, v0, v1, v2, v3; \
+    int64_t far = samba__min64(SAMBA__AHEAD, s->kc); \
+    int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0;     /* in the next panel */ \
     SAMBA__EACH_THIN(SAMBA__THIN_BEGIN, mm, lo) \
     c += n; \
     SAMBA__EACH_THIN(SAMBA__THIN_BEGIN, mm, hi) \
     for (int64_t p = 0; p < s->kc; p += 4, a += 4, b += 4) { \
-        int64_t ahead = p + SAMBA__AHEAD < s->kc ? 0 : 2 * n * s->b_row - s->kc; \
-        if (p % 16 == 0) samba__ask_rows(b + SAMBA__AHEAD + ahead, s->b_row, 2 * n); \
+        if (p % 16 == 0) samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
         turn(b, s->b_row, &v0, &v1, &v2, &v3); \
         SAMBA__EACH_THIN(SAMBA__THIN_STEP, mm, lo) \
         turn(b + n * s->b_row, s->b_row, &v0, &v1, &v2, &v3); \
@@ -2697,12 +2686,12 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
         s.cols = samba__min64(j1 - j, s.width);
         s.c = g->c + i0 * g->c_row + j;
         s.bias = last && g->bias ? g->bias + j : NULL;
+        s.b_next = samba__next_panel(g, p, kc, j, j1, s.width);
         if (s.turned) {
             s.b = g->b + j * g->b_col + p;
             s.b_row = g->b_col;
         } else if (pack_b || s.cols < s.width) {
-            samba__pack_panel(g, p, kc, j, s.cols, panel, s.width,
-                              samba__next_panel(g, p, kc, j, j1, s.width), isa);
+            samba__pack_panel(g, p, kc, j, s.cols, panel, s.width, s.b_next, isa);
             s.b = panel;
             s.b_row = s.width;
         } else {
@@ -3294,7 +3283,8 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c,
     { \
         for (int64_t i = 0; i < n; i++) y[i] = value; \
     }
-/* Cheap loops wait for memory: only those that compute much gain by AVX-512. */
+/* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
+   it is a stand-in that nothing calls, so that compilers drop it. */
 enum { SAMBA__COSTLY = 12 };
 #if SAMBA__X86
 #define SAMBA__LOOPS(name, value, cost) \
