@@ -8058,12 +8058,18 @@ SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
                      samba__stream_key(s->seed, t->name), s->has_pool ? &s->pool : NULL);
 }
 
-/* Host memory for a tensor's value, once. */
+/* Host memory for a value that is about to be written, once. */
+SAMBA__FN bool samba__own_room(samba_tensor *t)
+{
+    if (!t->data) t->data = samba__take(t->session, samba__host_bytes(t));
+    return t->data != NULL;
+}
+
+/* Host memory with the value a tensor begins with, unless it has another already. */
 SAMBA__FN bool samba__own_data(samba_tensor *t)
 {
     if (t->data) return true;
-    t->data = samba__take(t->session, samba__host_bytes(t));
-    if (t->data) samba__begin_value(t, t->data);
+    if (samba__own_room(t)) samba__begin_value(t, t->data);
     return t->data != NULL;
 }
 
@@ -10685,7 +10691,7 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
         samba_tensor *t = s->tensors[i];
         bool keeps = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE || t->role == SAMBA__ARGIN;
         if (t->symbol < 0 || !keeps || t->borrowed) continue;
-        if (!samba__own_data(t)) return false;
+        if (!samba__own_room(t)) return false;
         memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
     }
     return true;
@@ -11203,7 +11209,7 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
         return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot "
                           "be written", t->name, t->node->op->name);
     }
-    if (t->symbol < 0 && !samba__own_data(t)) return false;
+    if (t->symbol < 0 && !samba__own_room(t)) return false;
     memcpy(samba__value_of(t), data, samba_bytes(t));
     t->has_value = true;
     return true;
@@ -11274,7 +11280,7 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
                    "in samba_cpu(%s): it holds several microbatches; use samba_copy_out", t->name);
         return NULL;
     }
-    if (!samba__own_data(t)) return NULL;
+    if (!samba__own_room(t)) return NULL;
     memcpy(t->data, s->rt->data[t->symbol], samba_bytes(t));
     return t->data;
 }
