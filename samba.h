@@ -358,6 +358,7 @@ typedef struct samba_op {
 #define SAMBA_OP_NONE 0u
 #define SAMBA_OP_INPLACE 1u             /* out 0 may lie where input 0 did, if that dies here */
 #define SAMBA_OP_VIEW 2u                /* out 0 is input 0 in another shape: one memory may do */
+#define SAMBA_OP_INPLACE_1 4u           /* as INPLACE, of input 1 */
 /* State updates. Hex digit o, from the right: 1 + the input that output o overwrites; 0: fresh. */
 #define SAMBA_OP_UPDATES(digits) ((digits) << 8)
 
@@ -2849,6 +2850,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0205, square_sum,                    2, SAMBA_OP_NONE, fold, SAMBA__FOLD_SQUARES) \
     OP(0x0301, matmul,                         0, SAMBA_OP_NONE, matmul, matmul) \
     OP(0x0302, affine,                         0, SAMBA_OP_NONE, affine, affine) \
+    OP(0x0303, matmul_accumulate,     0, SAMBA_OP_UPDATES(0x3u), matmul_accumulate, matmul) \
     OP(0x0601, reshape,                        0, SAMBA_OP_VIEW, reshape, flat) \
     OP(0x0602, permute,                        0, SAMBA_OP_NONE, permute, rows) \
     OP(0x0603, slice,                          0, SAMBA_OP_NONE, slice, rows) \
@@ -2878,11 +2880,12 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0512, rms_norm,                      5, SAMBA_OP_INPLACE, norm, 0) \
     KIN(0x0513, rms_norm_backward,            12, SAMBA_OP_NONE, norm, SAMBA__BACKWARD) \
     KIN(0x0520, cross_entropy,                 0, SAMBA_OP_NONE, loss, SAMBA__LOGITS) \
-    KIN(0x0521, cross_entropy_backward,       20, SAMBA_OP_NONE, loss, SAMBA__LOGITS_BACKWARD) \
+    KIN(0x0521, cross_entropy_backward,  20, SAMBA_OP_INPLACE_1, loss, SAMBA__LOGITS_BACKWARD) \
     KIN(0x0522, nll,                           0, SAMBA_OP_NONE, loss, 0) \
     KIN(0x0523, nll_backward,                  1, SAMBA_OP_NONE, loss, SAMBA__BACKWARD) \
     OP(0x0530, lookup,                         1, SAMBA_OP_NONE, lookup, lookup) \
     FAST(0x0531, lookup_backward,              1, SAMBA_OP_NONE, lookup_backward, lookup_backward) \
+    FAST(0x0532, lookup_accumulate, 1, SAMBA_OP_UPDATES(0x3u), lookup_accumulate, lookup_backward) \
     KIN(0x0540, scaled_dot_product_attention,  0, SAMBA_OP_NONE, attention, false) \
     KIN(0x0541, scaled_dot_product_attention_backward,  0, SAMBA_OP_NONE, attention, true)
 
@@ -3978,6 +3981,24 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
     return true;
 }
 
+/* The rule of an op that adds to its last input what another op makes of those before. */
+SAMBA__FN bool samba__sum_into(samba_call *c, bool (*rule)(samba_call *))
+{
+    int32_t n = c->n_in;
+    if (n != 3 || !samba__has(c, 2)) return samba_refuse(c, SAMBA_EARG, "input 2 is missing");
+    c->n_in = n - 1;
+    bool fits = rule(c);
+    c->n_in = n;
+    return fits && ((c->in[2].dtype == SAMBA_F32
+                     && samba__same_shape(&c->in[2].shape, &c->out[0].shape))
+                    || samba_refuse(c, SAMBA_ESHAPE, "input 2 must be f32 %S, as what is added to "
+                                    "it", &c->out[0].shape));
+}
+SAMBA__FN bool samba__matmul_accumulate_shape(samba_call *c)
+{
+    return samba__sum_into(c, samba__matmul_shape);
+}
+
 SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
 {
     samba__product p = samba__product_of(c->in, c->attr);
@@ -3995,6 +4016,7 @@ SAMBA__FN void samba__matmul_batches(const samba_args *a)
     g.a_row = p.ta ? 1 : p.k, g.a_col = p.ta ? p.m : 1;
     g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1;
     g.c_row = p.n;
+    g.accumulate = a->n_in > 2;
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
@@ -4005,6 +4027,12 @@ SAMBA__FN void samba__matmul_batches(const samba_args *a)
     }
 }
 SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a) { samba__matmul_batches(a); }
+/* c <- c + op(a) op(b): gradients are summed where they are stored. */
+SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a)
+{
+    samba__matmul_batches(a);
+}
+SAMBA__NO_SECOND(matmul_accumulate)
 
 /* x (*,k) as one matrix (rows,k). */
 SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
@@ -5966,12 +5994,12 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
     }
 }
 
-SAMBA__INLINE void samba__cross_entropy_row_backward(float *SAMBA__RESTRICT dx,
-                                                     const float *SAMBA__RESTRICT x, int64_t n,
-                                                     float smoothing, float dloss)
+/* dx holds x and becomes the gradient. */
+SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, int64_t n, float smoothing,
+                                                     float dloss)
 {
-    float top = samba__row_max(x, n), share = samba__mul(-dloss, smoothing / (float)n), sum;
-    for (int64_t i = 0; i < n; i++) dx[i] = samba__exp(x[i] - top);
+    float top = samba__row_max(dx, n), share = samba__mul(-dloss, smoothing / (float)n), sum;
+    for (int64_t i = 0; i < n; i++) dx[i] = samba__exp(dx[i] - top);
     sum = samba__row_sum(dx, n);
     for (int64_t i = 0; i < n; i++) dx[i] = samba__fma(dloss, dx[i] / sum, share);
 }
@@ -5991,9 +6019,10 @@ SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
     for (int64_t t = a->begin; t < a->end; t++) {
         float *dx = a->out[0] + t * n, dloss = none ? a->in[0][t] : *shared;
         int32_t target = samba__target(a, which, t, n);
-        if (target >= 0 && logits)
-            samba__cross_entropy_row_backward(dx, a->in[1] + t * n, n, smoothing, dloss);
-        else memset(dx, 0, (size_t)n * 4);
+        bool counts = target >= 0 && logits;
+        if (!counts) memset(dx, 0, (size_t)n * 4);
+        else samba__lines_copy(dx, a->in[1] + t * n, 1, 1, n);
+        if (counts) samba__cross_entropy_row_backward(dx, n, smoothing, dloss);
         if (target >= 0) dx[target] = samba__fma(-dloss, 1.0f - smoothing, dx[target]);
     }
 }
@@ -6097,27 +6126,50 @@ SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
     c->out[0].shape = samba_scalar_shape();
     return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
 }
+/* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
+enum { SAMBA__LOOKUP_ROWS = 64 };       /* of a unit */
 SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba__ceil_div(c->out[0].shape.dim[1], SAMBA__LINE_COLUMNS);
+    w->n_phases = 2;
+    w->units[0] = 1;
+    w->units[1] = samba__ceil_div(c->out[0].shape.dim[0], SAMBA__LOOKUP_ROWS);
+    w->scratch = 4 * (samba_count(&c->in[1].shape) + c->out[0].shape.dim[0]);
     w->flops = samba_count(&c->in[0].shape) + samba_count(&c->out[0].shape);
+}
+SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t rows, int32_t *next)
+{
+    const int32_t *id = samba__in_i32(a, 1);
+    for (int64_t v = 0; v < rows; v++) first[v] = -1;
+    for (int64_t t = samba_count(&a->in_spec[1].shape) - 1; t >= 0; t--) {
+        if (id[t] < 0 || id[t] >= rows) {
+            samba_fault(a, 1, id[t]);
+            continue;
+        }
+        next[t] = first[id[t]];
+        first[id[t]] = (int32_t)t;
+    }
 }
 SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
 {
-    const int32_t *id = samba__in_i32(a, 1);
-    int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1],
-            tokens = samba_count(&a->in_spec[1].shape);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t at = u * SAMBA__LINE_COLUMNS, width = samba__min64(SAMBA__LINE_COLUMNS, n - at);
-        for (int64_t v = 0; v < rows; v++) memset(a->out[0] + v * n + at, 0, (size_t)width * 4);
-        for (int64_t t = 0; t < tokens; t++) {
-            const float *SAMBA__RESTRICT dy = a->in[0] + t * n + at;
-            if (id[t] < 0 || id[t] >= rows) {
-                samba_fault(a, 1, id[t]);
-                continue;
+    int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1];
+    int32_t *first = (int32_t *)a->scratch, *next = first + rows;
+    bool adds = a->n_in > 2;
+    if (a->phase == 0) {
+        samba__link_tokens(a, first, rows, next);
+        return;
+    }
+    int64_t end = samba__min64(a->end * SAMBA__LOOKUP_ROWS, rows);
+    for (int64_t v = a->begin * SAMBA__LOOKUP_ROWS; v < end; v++) {
+        float *SAMBA__RESTRICT dw = a->out[0] + v * n;
+        if (first[v] < 0 && !adds) memset(dw, 0, (size_t)n * 4);
+        for (int64_t at = 0; first[v] >= 0 && at < n; at += SAMBA__LINE_COLUMNS) {
+            int64_t width = samba__min64(SAMBA__LINE_COLUMNS, n - at);
+            float sum[SAMBA__LINE_COLUMNS] = { 0.0f };
+            for (int32_t t = first[v]; t >= 0; t = next[t]) {
+                const float *dy = a->in[0] + t * n + at;
+                for (int64_t j = 0; j < width; j++) sum[j] += dy[j];
             }
-            float *SAMBA__RESTRICT dw = a->out[0] + id[t] * n + at;
-            for (int64_t j = 0; j < width; j++) dw[j] += dy[j];
+            for (int64_t j = 0; j < width; j++) dw[at + j] = adds ? dw[at + j] + sum[j] : sum[j];
         }
     }
 }
@@ -6125,6 +6177,16 @@ SAMBA__FN void samba__lookup_backward_vjp(samba_vjp *g)
 {
     g->din[0] = samba_lookup(g->in[1], g->dout[0]);
 }
+/* The same, added to what is there: most rows stay untouched. */
+SAMBA__FN bool samba__lookup_accumulate_shape(samba_call *c)
+{
+    return samba__sum_into(c, samba__lookup_backward_shape);
+}
+SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
+{
+    samba__lookup_backward_kernel(a);
+}
+SAMBA__NO_SECOND(lookup_accumulate)
 
 /* ---- scaled_dot_product_attention: P = softmax(q k^T scale + mask), y = P v, over blocks of keys.
    A row keeps its largest score so far and the sum of e^(score - largest); when a block brings a
@@ -6641,6 +6703,12 @@ SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_wor
     if (!w->flops) w->flops = op->cost * samba_count(&c->out[0].shape);
 }
 
+/* The input in whose place output 0 may lie, if nothing reads that later; -1 if none. */
+SAMBA__FN int32_t samba__inplace_input(const samba_op *op)
+{
+    return op->flags & SAMBA_OP_INPLACE ? 0 : op->flags & SAMBA_OP_INPLACE_1 ? 1 : -1;
+}
+
 /* The input that output o overwrites; -1 if o is fresh. */
 SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 {
@@ -7081,17 +7149,16 @@ SAMBA__FN bool samba__in_place(const samba__pef *pef, uint32_t ia, const samba__
         || samba__spec_bytes(&a->spec) != samba__spec_bytes(&b->spec)
         || samba_dtype_size(a->spec.dtype) != samba_dtype_size(b->spec.dtype)) return false;
     samba__call_record r = samba__node_at(pef, b->first);
-    if (!(r.op->flags & SAMBA_OP_INPLACE) || r.n_in < 1 || samba__word(&r, r.n_in) != ib + 1
-        || !samba__word(&r, 0)) return false;
-    samba__symbol x = samba__symbol_at(pef, samba__word(&r, 0) - 1);
-    if (samba__word(&r, 0) != ia + 1 && x.alias != ia + 1) return false;
-    for (int32_t k = 1; k < r.n_in; k++) {      /* nobody may still read it while b grows over it */
+    int32_t place = samba__inplace_input(r.op);
+    uint32_t word = place >= 0 && place < r.n_in ? samba__word(&r, place) : 0;
+    if (!word || samba__word(&r, r.n_in) != ib + 1) return false;
+    bool over = word == ia + 1 || samba__symbol_at(pef, word - 1).alias == ia + 1;
+    for (int32_t k = 0; over && k < r.n_in; k++) {  /* may no one read it while b grows over it? */
         uint32_t other = samba__word(&r, k);
-        if (other == ia + 1 || (other && samba__symbol_at(pef, other - 1).alias == ia + 1)) {
-            return samba__word(&r, 0) == other;
-        }
+        over = !other || other == word
+            || (other != ia + 1 && samba__symbol_at(pef, other - 1).alias != ia + 1);
     }
-    return true;
+    return over;
 }
 
 /* Symbols are sorted by region and offset, so those that could overlap follow each other. Most of
@@ -9087,6 +9154,7 @@ typedef struct samba__compilation {
     samba__binding_pair *pairs;         /* named tensors and the values they are to hold */
     int32_t n_pairs;
     samba_tensor **bound;               /* by tensor id: the named tensor this value is stored as */
+    int32_t *uses;                      /* by tensor id: by nodes and names, before fusion */
     int32_t n_tensors;
     int32_t first_generated;            /* id of the first node of the compiler's own */
     samba__node **nodes;
@@ -9284,21 +9352,81 @@ SAMBA__FN samba_tensor *samba__matmul_permuted(samba__compilation *c, samba__nod
     return changed ? n->out[0] : NULL;
 }
 
+/* The tensor in whose memory r is summed up, or r. */
+SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tensor *r)
+{
+    const samba__node *n = samba__producer_of(c, r);
+    int32_t k = n ? samba__updated_input(n->op, r->out_index) : -1;
+    for (samba_tensor *x = r; k >= 0; k = samba__updated_input(n->op, x->out_index)) {
+        x = n->in[k];
+        n = samba__producer_of(c, x);
+        if (!n) return r;
+        if (samba__updated_input(n->op, x->out_index) < 0) return x;
+    }
+    return r;
+}
+
+/* The op that adds up what m makes; NULL if there is none. */
+SAMBA__FN const samba_op *samba__summing(const samba__node *m)
+{
+    if (m->op == &samba__op_table[SAMBA__OP_matmul]) {
+        return &samba__op_table[SAMBA__OP_matmul_accumulate];
+    }
+    return m->op == &samba__op_table[SAMBA__OP_lookup_backward]
+        ? &samba__op_table[SAMBA__OP_lookup_accumulate] : NULL;
+}
+
+/* Makes n add to `sum` what the node of `part` makes, which nothing else reads. */
+SAMBA__FN samba_tensor *samba__sum_in_place(samba__compilation *c, samba__node *n,
+                                            samba_tensor *sum, samba_tensor *part)
+{
+    const samba__node *m = samba__producer_of(c, part);
+    const samba_op *op = m && c->uses[part->id] == 1 && m->section == n->section
+        && samba__same_shape(&part->shape, &sum->shape) ? samba__summing(m) : NULL;
+    samba_tensor **in = op ? (samba_tensor **)samba__temp(c->session, 3, sizeof *in) : NULL;
+    if (!in) return NULL;
+    in[0] = m->in[0], in[1] = m->in[1], in[2] = sum;
+    n->op = op;
+    n->in = in, n->n_in = 3;
+    n->attr = m->attr, n->n_attr = m->n_attr;
+    return n->out[0];
+}
+SAMBA__FN samba_tensor *samba__accumulate_in_place(samba__compilation *c, samba__node *n)
+{
+    return n->attr[0] ? NULL : samba__sum_in_place(c, n, n->in[0], n->in[1]);
+}
+
+/* x + the gradient of an embedding: few rows of x change. */
+SAMBA__FN samba_tensor *samba__add_rows(samba__compilation *c, samba__node *n)
+{
+    int32_t rows = samba__made_by(c, n->in[1], SAMBA__OP_lookup_backward) ? 1 : 0;
+    samba_tensor *x = n->in[!rows], *begun = samba__begun_as(c, x);
+    const samba__node *m = samba__producer_of(c, begun);
+    bool free = samba__made_by(c, n->in[rows], SAMBA__OP_lookup_backward) && m
+        && c->uses[x->id] == 1 && m->section == n->section && !(m->op->flags & SAMBA_OP_VIEW)
+        && samba__updated_input(m->op, begun->out_index) < 0 && x->dtype == SAMBA_F32;
+    return free ? samba__sum_in_place(c, n, x, n->in[rows]) : NULL;
+}
+
+/* A fusion looks at how often a value is used: that is known when all else is simple. */
 typedef struct samba__rewrite {
     int32_t op;
+    bool fuses;
     const char *name;
     samba_tensor *(*apply)(samba__compilation *c, samba__node *n);
 } samba__rewrite;
 
 static const samba__rewrite samba__rewrites[] = {
-    { SAMBA__OP_dropout, "no dropout in inference", samba__drop_dropout },
-    { SAMBA__OP_scaled_dot_product_attention, "nor in attention", samba__attend_without },
-    { SAMBA__OP_reshape, "join reshapes", samba__join_reshapes },
-    { SAMBA__OP_permute, "join permutes", samba__join_permutes },
-    { SAMBA__OP_scale, "drop scale by 1", samba__drop_scale },
-    { SAMBA__OP_neg, "drop double neg", samba__drop_negs },
-    { SAMBA__OP_mul, "product with a constant", samba__mul_to_scale },
-    { SAMBA__OP_matmul, "transposes into matmul", samba__matmul_permuted }
+    { SAMBA__OP_dropout, false, "no dropout in inference", samba__drop_dropout },
+    { SAMBA__OP_scaled_dot_product_attention, false, "nor in attention", samba__attend_without },
+    { SAMBA__OP_reshape, false, "join reshapes", samba__join_reshapes },
+    { SAMBA__OP_permute, false, "join permutes", samba__join_permutes },
+    { SAMBA__OP_scale, false, "drop scale by 1", samba__drop_scale },
+    { SAMBA__OP_neg, false, "drop double neg", samba__drop_negs },
+    { SAMBA__OP_mul, false, "product with a constant", samba__mul_to_scale },
+    { SAMBA__OP_matmul, false, "transposes into matmul", samba__matmul_permuted },
+    { SAMBA__OP_accumulate, true, "sum where it is stored", samba__accumulate_in_place },
+    { SAMBA__OP_add, true, "add rows in place", samba__add_rows }
 };
 
 /* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
@@ -9369,6 +9497,16 @@ SAMBA__FN void samba__merge_equal(samba__node *n, samba__node **table, uint64_t 
     if (!table[i]) table[i] = n;
 }
 
+SAMBA__FN void samba__rewrite_node(samba__compilation *c, samba__node *n, bool fuses)
+{
+    for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
+        const samba__rewrite *w = &samba__rewrites[r];
+        samba_tensor *y = w->fuses == fuses && n->op == &samba__op_table[w->op] ? w->apply(c, n)
+            : NULL;
+        if (y && y != n->out[0]) n->out[0]->same_as = y;
+    }
+}
+
 /* Once over the nodes in order: rewrites, constant folding, common subexpressions. */
 SAMBA__FN bool samba__simplify(samba__compilation *c)
 {
@@ -9380,16 +9518,28 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
         samba__node *n = c->nodes[i];
         for (int32_t k = 0; k < n->n_in; k++) n->in[k] = samba__final(n->in[k]);
         if (c->program->level == SAMBA_O0) continue;
-        for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
-            if (n->op != &samba__op_table[samba__rewrites[r].op]) continue;
-            samba_tensor *y = samba__rewrites[r].apply(c, n);
-            if (y && y != n->out[0]) n->out[0]->same_as = y;
-        }
+        samba__rewrite_node(c, n, false);
         samba__skip_expands(c, n);
         samba__fold_constants(c, n);
         if (!n->out[0]->same_as) samba__merge_equal(n, table, (uint64_t)size - 1);
     }
     return true;
+}
+
+/* Once more, for what depends on how many nodes and names use a value. */
+SAMBA__FN bool samba__fuse(samba__compilation *c)
+{
+    c->uses = (int32_t *)samba__temp(c->session, c->n_tensors, sizeof *c->uses);
+    for (int32_t i = 0; c->uses && i < c->n_pairs; i++)
+        c->uses[samba__final(c->pairs[i].source)->id]++;
+    for (int32_t i = 0; c->uses && i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        for (int32_t k = 0; k < n->n_in && !n->out[0]->same_as; k++)
+            if (n->in[k]) c->uses[n->in[k]->id]++;
+    }
+    for (int32_t i = 0; c->uses && c->program->level != SAMBA_O0 && i < c->n_nodes; i++)
+        if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
+    return c->uses != NULL;
 }
 
 /* A node that copies a value into the memory of a named tensor. */
@@ -9411,7 +9561,8 @@ SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *fro
 SAMBA__FN bool samba__bind(samba__compilation *c)
 {
     for (int32_t i = 0; i < c->n_pairs; i++) {
-        samba_tensor *named = c->pairs[i].named, *r = samba__final(c->pairs[i].source);
+        samba_tensor *named = c->pairs[i].named;
+        samba_tensor *r = samba__begun_as(c, samba__final(c->pairs[i].source));
         samba__node *n = samba__producer_of(c, r);
         bool updates = n && samba__updated_input(n->op, r->out_index) >= 0;
         if (r == named && (!n || updates || c->bound[r->id])) continue;
@@ -9565,18 +9716,19 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
     return true;
 }
 
-/* An elementwise result takes over the memory of its first input if that is read no more. */
+/* A result takes over the memory of the input that its op allows, if that is read no more. */
 SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p)
 {
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
-        if (!(n->op->flags & SAMBA_OP_INPLACE) || n->n_in < 1 || !n->in[0]) continue;
-        int32_t in = p->place_of[n->in[0]->id], base = samba__base_of(p, in);
+        int32_t over = samba__inplace_input(n->op);
+        if (over < 0 || over >= n->n_in || !n->in[over]) continue;
+        int32_t in = p->place_of[n->in[over]->id], base = samba__base_of(p, in);
         samba__place *x = &p->places[base], *y = &p->places[p->place_of[n->out[0]->id]];
         bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
             && y->first == i && x->bytes == y->bytes
             && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
-        for (int32_t k = 1; fits && k < n->n_in; k++) {
+        for (int32_t k = 0; fits && k < n->n_in; k++) {
             int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : in;
             fits = other == in || samba__base_of(p, other) != base;
         }
@@ -10532,7 +10684,8 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     s->generating = false;
     c->n_tensors = samba__n_tensors(s);
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
-    return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__bind(c)
+    return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__fuse(c)
+        && samba__bind(c)
         && samba__sweep_and_schedule(c) && samba__make_plan(c, p);
 }
 

@@ -129,6 +129,45 @@ static void test_training(const training *t, const char *dir)
     test_end(t->name);
 }
 
+// The gradients of a tied embedding (0) and of the layer above it (1) in one run.
+static void tied_gradients(samba_opt_level level, int32_t microbatches, float *grad[2])
+{
+    enum { B = 8, T = 5, V = 33, C = 12 };
+    int32_t n = B / microbatches, tokens[B * T], next[B * T];
+    samba_session *s = samba_open(NULL);
+    samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(n, T));
+    samba_tensor *target = samba_input(s, "target", SAMBA_I32, SAMBA_SHAPE(n, T));
+    samba_tensor *h = samba_linear(samba_embedding(ids, "wte", V, C), "up", C);
+    samba_tensor *wte = samba_tensor_by_name(s, "wte__weight");
+    samba_tensor *loss = samba_cross_entropy(samba_affine(samba_tanh(h), wte, NULL), target);
+    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .level = level, .optim.kind = SAMBA_SGD,
+                                             .microbatches = microbatches }));
+    for (int32_t i = 0; i < B * T; i++) tokens[i] = i * i % V, next[i] = (3 * i + 1) % V;
+    samba_write(ids, tokens), samba_write(target, next);
+    CHECK(samba_run(s, 0));
+    const char *const names[2] = { "wte__weight", "up__weight" };
+    for (int i = 0; i < 2; i++) {
+        samba_tensor *g = samba_sn_grad(samba_tensor_by_name(s, names[i]));
+        grad[i] = (float *)calloc(1, samba_bytes(g));
+        CHECK(samba_copy_out(g, grad[i], samba_bytes(g)));
+    }
+    CHECK(samba_close(s) == 0);
+}
+
+// Sums in place are the sums of the plain program, to the bit; and a product that goes on through
+// microbatches is the product of the whole batch.
+static void test_summed_in_place(void)
+{
+    enum { EMBEDDING = 33 * 12 * 4, LAYER = 12 * 12 * 4 };
+    float *plain[2], *fused[2], *parts[2];
+    tied_gradients(SAMBA_O0, 1, plain);
+    tied_gradients(SAMBA_O3, 1, fused);
+    tied_gradients(SAMBA_O3, 4, parts);
+    CHECK(!memcmp(plain[0], fused[0], EMBEDDING) && !memcmp(plain[1], fused[1], LAYER));
+    CHECK(!memcmp(plain[1], parts[1], LAYER));
+    for (int i = 0; i < 2; i++) free(plain[i]), free(fused[i]), free(parts[i]);
+}
+
 int main(int argc, char **argv)
 {
     const recipe_model large = recipe_res_ffn(64, 784, 512), small = recipe_res_ffn(64, 196, 128);
@@ -174,5 +213,6 @@ int main(int argc, char **argv)
         if (argc < 3 || !strcmp(argv[2], trainings[i].name))
             test_training(&trainings[i], argc > 1 ? argv[1] : GOLDEN_DIR);
     }
+    RUN(test_summed_in_place);
     return test_summary();
 }
