@@ -907,22 +907,30 @@ SAMBA_API double samba_seconds(void);           /* wall clock */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #include <immintrin.h>
 #define SAMBA__X86 1
+#define SAMBA__NEON 0
 #define SAMBA__AVX2 __attribute__((target("avx2,fma")))
 #define SAMBA__AVX512 __attribute__((target("avx512f,avx2,fma")))
-#if defined(__clang__)
-#define SAMBA__AVX2_FN SAMBA__AVX2
-#define SAMBA__AVX512_FN SAMBA__AVX512
-#else
-#define SAMBA__VECTORIZED optimize("O3", "vect-cost-model=dynamic", "no-ipa-cp-clone", \
-                                   "no-unswitch-loops", "no-trapping-math")
-#define SAMBA__AVX2_FN __attribute__((target("avx2,fma"), SAMBA__VECTORIZED))
-#define SAMBA__AVX512_FN __attribute__((target("avx512f,avx2,fma"), SAMBA__VECTORIZED))
-#endif
 #else
 #define SAMBA__X86 0
-#define SAMBA__AVX2_FN
+#define SAMBA__AVX2
+#define SAMBA__AVX512
+/* All of AArch64 have NEON with fma: there the one copy of a kernel is made of vectors. */
+#if defined(__aarch64__) && defined(__ARM_NEON) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
+#include <arm_neon.h>
+#define SAMBA__NEON 1
+#else
+#define SAMBA__NEON 0
 #endif
-enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_AVX512 = 2 };
+#endif
+#if (SAMBA__X86 || SAMBA__NEON) && !defined(__clang__)
+#define SAMBA__VECTORIZED __attribute__((optimize( \
+    "O3", "vect-cost-model=dynamic", "no-ipa-cp-clone", "no-unswitch-loops", "no-trapping-math")))
+#else
+#define SAMBA__VECTORIZED
+#endif
+#define SAMBA__AVX2_FN SAMBA__AVX2 SAMBA__VECTORIZED
+#define SAMBA__AVX512_FN SAMBA__AVX512 SAMBA__VECTORIZED
+enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA__ISA_AVX512 = 2 };
 
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
@@ -2062,7 +2070,7 @@ SAMBA__INLINE float samba__cos_2pi(float u) { return samba__sin_2pi_turned(u, 1u
 
    The order of k is never changed and no element's sum is ever split. All the speed comes from
    doing many elements side by side, which cannot change a bit: the naive loop, the portable
-   path and those of AVX2 and AVX-512 agree exactly, whatever the tiling and the number of threads.
+   path and those of NEON, AVX2 and AVX-512 agree exactly, whatever the tiling and the threads.
 
    How the work is cut, from the outside in:
 
@@ -2071,7 +2079,7 @@ SAMBA__INLINE float samba__cos_2pi(float u) { return samba__sin_2pi_turned(u, 1u
        panel   some columns of a block of B, copied so that the values of a step are adjacent;
                it stays in the first-level cache while it sweeps down all rows of the tile
        strip   some rows of A; the sums of strip times panel fill the vector registers:
-               6 x 16 of them with AVX2, 12 x 32 with AVX-512 */
+               6 x 16 of them with NEON and AVX2, 12 x 32 with AVX-512 */
 
 #if defined(SAMBA_SMALL)
 #define SAMBA__IS_SMALL 1
@@ -2179,7 +2187,12 @@ SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
     }
 }
 
+/* What follows is one text for all instruction sets. SET says how one is named: the attribute of
+   its functions, a register of n floats, what masks one, and what the names of its functions
+   begin with. NEON has registers of 4 floats; a pair of them has the functions of AVX2. */
 #if SAMBA__X86
+#define SAMBA__SET8(DO) DO(SAMBA__AVX2, __m256, __m256i, _mm256, 8)
+#define SAMBA__SET16(DO) DO(SAMBA__AVX512, __m512, __mmask16, _mm512, 16)
 
 /* Lanes 0..7 of the result are switched on where their number is below count. */
 SAMBA__AVX2 SAMBA__KERNEL __m256i samba__mask8(int64_t count)
@@ -2187,176 +2200,30 @@ SAMBA__AVX2 SAMBA__KERNEL __m256i samba__mask8(int64_t count)
     __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lane);
 }
+SAMBA__AVX512 SAMBA__KERNEL __mmask16 samba__mask16(int64_t count)
+{
+    return (__mmask16)((1u << samba__min64(samba__max64(count, 0), 16)) - 1u);
+}
 
-/* Masked accesses neither read nor write the lanes that are off, but are slow on some chips. */
+/* Masked accesses neither read nor write the lanes that are off, but with AVX2 are slow on some
+   chips. */
 SAMBA__AVX2 SAMBA__KERNEL __m256 samba__load8(const float *x, bool whole, __m256i mask)
 {
     return whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask);
 }
-
+SAMBA__AVX512 SAMBA__KERNEL __m512 samba__load16(const float *x, bool whole, __mmask16 mask)
+{
+    return (void)whole, _mm512_maskz_loadu_ps(mask, x);
+}
 SAMBA__AVX2 SAMBA__KERNEL void samba__store8(float *x, bool whole, __m256i mask, __m256 v)
 {
     if (whole) _mm256_storeu_ps(x, v);
     else _mm256_maskstore_ps(x, mask, v);
 }
-
-/* Strip times panel. The sums must live in registers, and compilers keep only named variables
-   there reliably, so macros spell out the six rows. `rows` is a constant in each instantiation
-   and the rows a short strip lacks vanish from its code. */
-#define SAMBA__EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
-#define SAMBA__ROW_BEGIN(r) \
-    __m256 lo##r = _mm256_setzero_ps(), hi##r = _mm256_setzero_ps(); \
-    if (r < rows && s->resume) { \
-        lo##r = samba__load8(c + r * s->c_row, whole, mask_lo); \
-        hi##r = samba__load8(c + r * s->c_row + 8, whole, mask_hi); \
-    }
-#define SAMBA__ROW_FETCH(r) \
-    if (r < rows) _mm_prefetch((const char *)(next + r * s->c_row), _MM_HINT_T0);
-#define SAMBA__ROW_STEP(r) \
-    if (r < rows) { \
-        __m256 x = _mm256_broadcast_ss(a + r * a_row); \
-        lo##r = _mm256_fmadd_ps(x, b_lo, lo##r); \
-        hi##r = _mm256_fmadd_ps(x, b_hi, hi##r); \
-    }
-#define SAMBA__ROW_ADD(r, x_lo, x_hi) \
-    lo##r = _mm256_add_ps(lo##r, x_lo); \
-    hi##r = _mm256_add_ps(hi##r, x_hi);
-#define SAMBA__ROW_BIAS(r) SAMBA__ROW_ADD(r, b_lo, b_hi)
-#define SAMBA__ROW_END(r) \
-    if (r < rows) { \
-        if (s->row_bias) { \
-            __m256 x = _mm256_broadcast_ss(s->row_bias + i + r); \
-            SAMBA__ROW_ADD(r, x, x) \
-        } \
-        samba__store8(c + r * s->c_row, whole, mask_lo, lo##r); \
-        samba__store8(c + r * s->c_row + 8, whole, mask_hi, hi##r); \
-    }
-
-SAMBA__AVX2 SAMBA__KERNEL void samba__strip_avx2(const samba__sweep *s, const float *a, int64_t i,
-                                                 int rows)
+SAMBA__AVX512 SAMBA__KERNEL void samba__store16(float *x, bool whole, __mmask16 mask, __m512 v)
 {
-    const float *b = s->b;
-    float *c = s->c + i * s->c_row;
-    int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
-    bool whole = s->cols == SAMBA__WIDTH;
-    __m256i mask_lo = samba__mask8(s->cols), mask_hi = samba__mask8(s->cols - 8);
-    float *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c;
-    SAMBA__EACH_ROW(SAMBA__ROW_BEGIN)
-    SAMBA__EACH_ROW(SAMBA__ROW_FETCH)
-    for (int64_t p = s->kc; p > 0; p--, a += a_col, b += b_row) {
-        __m256 b_lo = _mm256_loadu_ps(b), b_hi = _mm256_loadu_ps(b + 8);
-        SAMBA__EACH_ROW(SAMBA__ROW_STEP)
-    }
-    if (s->bias) {
-        __m256 b_lo = samba__load8(s->bias, whole, mask_lo);
-        __m256 b_hi = samba__load8(s->bias + 8, whole, mask_hi);
-        SAMBA__EACH_ROW(SAMBA__ROW_BIAS)
-    }
-    SAMBA__EACH_ROW(SAMBA__ROW_END)
+    (void)whole, _mm512_mask_storeu_ps(x, mask, v);
 }
-
-/* After whole strips up to row i: the last rows, fewer than 6. */
-#define SAMBA__LAST_ROWS(STRIP) \
-    switch (s->rows - i) { \
-    case 5: STRIP(s, a, i, 5); break; \
-    case 4: STRIP(s, a, i, 4); break; \
-    case 3: STRIP(s, a, i, 3); break; \
-    case 2: STRIP(s, a, i, 2); break; \
-    case 1: STRIP(s, a, i, 1); break; \
-    default: break; \
-    }
-
-SAMBA__AVX2 SAMBA__FN void samba__sweep_avx2(const samba__sweep *s)
-{
-    const float *a = s->a;
-    int64_t i = 0;
-    for (; i + SAMBA__HEIGHT <= s->rows; i += SAMBA__HEIGHT, a += s->a_strip)
-        samba__strip_avx2(s, a, i, SAMBA__HEIGHT);
-    SAMBA__LAST_ROWS(samba__strip_avx2)
-}
-
-/* With AVX-512 a row of 32 sums is two registers of 32, and a strip has 12 rows. */
-#define SAMBA__EACH_ZROW(DO) \
-    DO(0, a) DO(1, a) DO(2, a) DO(3, a) DO(4, a) DO(5, a) \
-    DO(6, a6) DO(7, a6) DO(8, a6) DO(9, a6) DO(10, a6) DO(11, a6)
-#define SAMBA__ZROW_BEGIN(r, from) \
-    __m512 lo##r = _mm512_setzero_ps(), hi##r = _mm512_setzero_ps(); \
-    if (r < rows && s->resume) { \
-        lo##r = _mm512_maskz_loadu_ps(mask_lo, c + r * s->c_row); \
-        hi##r = _mm512_maskz_loadu_ps(mask_hi, c + r * s->c_row + 16); \
-    }
-#define SAMBA__ZROW_FETCH(r, from) \
-    if (r < rows) { \
-        _mm_prefetch((const char *)(next + r * s->c_row), _MM_HINT_T0); \
-        _mm_prefetch((const char *)(next + r * s->c_row + 16), _MM_HINT_T0); \
-    }
-#define SAMBA__ZROW_STEP(r, from) \
-    if (r < rows) { \
-        __m512 x = _mm512_set1_ps(from[r % 6 * a_row]); \
-        lo##r = _mm512_fmadd_ps(x, b_lo, lo##r); \
-        hi##r = _mm512_fmadd_ps(x, b_hi, hi##r); \
-    }
-#define SAMBA__ZROW_ADD(r, x_lo, x_hi) \
-    lo##r = _mm512_add_ps(lo##r, x_lo); \
-    hi##r = _mm512_add_ps(hi##r, x_hi);
-#define SAMBA__ZROW_BIAS(r, from) SAMBA__ZROW_ADD(r, b_lo, b_hi)
-#define SAMBA__ZROW_END(r, from) \
-    if (r < rows) { \
-        if (s->row_bias) { \
-            __m512 x = _mm512_set1_ps(s->row_bias[i + r]); \
-            SAMBA__ZROW_ADD(r, x, x) \
-        } \
-        _mm512_mask_storeu_ps(c + r * s->c_row, mask_lo, lo##r); \
-        _mm512_mask_storeu_ps(c + r * s->c_row + 16, mask_hi, hi##r); \
-    }
-
-/* The next strip's part of C is asked for early. */
-SAMBA__AVX512 SAMBA__KERNEL void samba__strip_avx512(const samba__sweep *s, const float *a,
-                                                     int64_t i, int rows)
-{
-    const float *b = s->b, *a6 = a + 6 * s->a_row;
-    float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c;
-    int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row;
-    __mmask16 mask_lo = (__mmask16)(s->cols < 16 ? (1u << s->cols) - 1u : 0xffffu);
-    __mmask16 mask_hi = (__mmask16)(s->cols > 16 ? (1u << (s->cols - 16)) - 1u : 0u);
-    SAMBA__EACH_ZROW(SAMBA__ZROW_BEGIN)
-    SAMBA__EACH_ZROW(SAMBA__ZROW_FETCH)
-    for (int64_t p = s->kc; p > 0; p--, a += a_col, a6 += a_col, b += b_row) {
-        __m512 b_lo = _mm512_loadu_ps(b), b_hi = _mm512_loadu_ps(b + 16);
-        SAMBA__EACH_ZROW(SAMBA__ZROW_STEP)
-    }
-    if (s->bias) {
-        __m512 b_lo = _mm512_maskz_loadu_ps(mask_lo, s->bias);
-        __m512 b_hi = _mm512_maskz_loadu_ps(mask_hi, s->bias + 16);
-        SAMBA__EACH_ZROW(SAMBA__ZROW_BIAS)
-    }
-    SAMBA__EACH_ZROW(SAMBA__ZROW_END)
-}
-
-SAMBA__AVX512 SAMBA__FN void samba__sweep_avx512(const samba__sweep *s)
-{
-    const float *a = s->a;
-    int64_t i = 0;
-    for (; i + 12 <= s->rows; i += 12, a += s->a_strip) samba__strip_avx512(s, a, i, 12);
-    for (; i + 6 <= s->rows; i += 6, a += 6 * s->a_row) samba__strip_avx512(s, a, i, 6);
-    SAMBA__LAST_ROWS(samba__strip_avx512)
-}
-
-#undef SAMBA__LAST_ROWS
-#undef SAMBA__EACH_ZROW
-#undef SAMBA__ZROW_BEGIN
-#undef SAMBA__ZROW_FETCH
-#undef SAMBA__ZROW_STEP
-#undef SAMBA__ZROW_ADD
-#undef SAMBA__ZROW_BIAS
-#undef SAMBA__ZROW_END
-#undef SAMBA__EACH_ROW
-#undef SAMBA__ROW_BEGIN
-#undef SAMBA__ROW_FETCH
-#undef SAMBA__ROW_STEP
-#undef SAMBA__ROW_ADD
-#undef SAMBA__ROW_BIAS
-#undef SAMBA__ROW_END
 
 /* v_p(j) = src[j * src_row + p] for 4 steps p and 8 columns j: a register holds 4 steps of columns
    i and i + 4, and both halves are transposed as 4 x 4 squares. */
@@ -2394,26 +2261,188 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
     *v2 = _mm512_maskz_shuffle_ps(all, high01, high23, 0x44);
     *v3 = _mm512_maskz_shuffle_ps(all, high01, high23, 0xee);
 }
+#elif SAMBA__NEON
+#define SAMBA__SET8(DO) DO(SAMBA__NEON_FN, samba__v8, int64_t, samba__v8, 8)
+#define SAMBA__SET16(DO)
+#if defined(__clang__)
+#define SAMBA__NEON_FN
+#else                           /* gcc would load so early that sums lose their registers */
+#define SAMBA__NEON_FN __attribute__((optimize("no-schedule-insns")))
+#endif
+typedef struct samba__v8 { float32x4_t lo, hi; } samba__v8;
+
+SAMBA__KERNEL samba__v8 samba__v8_of(float32x4_t lo, float32x4_t hi)
+{
+    samba__v8 v = { lo, hi };
+    return v;
+}
+SAMBA__KERNEL samba__v8 samba__v8_set1_ps(float x)
+{
+    return samba__v8_of(vdupq_n_f32(x), vdupq_n_f32(x));
+}
+SAMBA__KERNEL samba__v8 samba__v8_setzero_ps(void) { return samba__v8_set1_ps(0.0f); }
+SAMBA__KERNEL samba__v8 samba__v8_loadu_ps(const float *x)
+{
+    return samba__v8_of(vld1q_f32(x), vld1q_f32(x + 4));
+}
+SAMBA__KERNEL void samba__v8_storeu_ps(float *y, samba__v8 v)
+{
+    vst1q_f32(y, v.lo);
+    vst1q_f32(y + 4, v.hi);
+}
+SAMBA__KERNEL samba__v8 samba__v8_add_ps(samba__v8 a, samba__v8 b)
+{
+    return samba__v8_of(vaddq_f32(a.lo, b.lo), vaddq_f32(a.hi, b.hi));
+}
+SAMBA__KERNEL samba__v8 samba__v8_fmadd_ps(samba__v8 a, samba__v8 b, samba__v8 c)
+{
+    return samba__v8_of(vfmaq_f32(c.lo, a.lo, b.lo), vfmaq_f32(c.hi, a.hi, b.hi));
+}
+
+/* The first `count` values, or all. */
+SAMBA__KERNEL int64_t samba__mask8(int64_t count) { return count; }
+SAMBA__KERNEL samba__v8 samba__load8(const float *x, bool whole, int64_t count)
+{
+    float part[8] = { 0.0f };
+    if (whole) return samba__v8_loadu_ps(x);
+    for (int j = 0; j < 8; j++) if (j < count) part[j] = x[j];
+    return samba__v8_loadu_ps(part);
+}
+SAMBA__KERNEL void samba__store8(float *y, bool whole, int64_t count, samba__v8 v)
+{
+    float part[8];
+    samba__v8_storeu_ps(whole ? y : part, v);
+    for (int j = 0; !whole && j < 8; j++) if (j < count) y[j] = part[j];
+}
+
+/* v_p(j) = src[j * src_row + p] for 4 steps p and 8 columns j, as two 4 x 4 squares. */
+SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0, samba__v8 *v1,
+                                samba__v8 *v2, samba__v8 *v3)
+{
+#define SAMBA__ZIP(zip, a, b) \
+    vreinterpretq_f32_f64(zip(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)))
+#define SAMBA__SQUARE(half) \
+    x0 = vld1q_f32(src), x1 = vld1q_f32(src + src_row); \
+    x2 = vld1q_f32(src + 2 * src_row), x3 = vld1q_f32(src + 3 * src_row); \
+    even01 = vtrn1q_f32(x0, x1), odd01 = vtrn2q_f32(x0, x1); \
+    even23 = vtrn1q_f32(x2, x3), odd23 = vtrn2q_f32(x2, x3); \
+    v0->half = SAMBA__ZIP(vzip1q_f64, even01, even23); \
+    v1->half = SAMBA__ZIP(vzip1q_f64, odd01, odd23); \
+    v2->half = SAMBA__ZIP(vzip2q_f64, even01, even23); \
+    v3->half = SAMBA__ZIP(vzip2q_f64, odd01, odd23);
+    float32x4_t x0, x1, x2, x3, even01, even23, odd01, odd23;
+    SAMBA__SQUARE(lo)
+    src += 4 * src_row;
+    SAMBA__SQUARE(hi)
+#undef SAMBA__SQUARE
+#undef SAMBA__ZIP
+}
+#endif
+
+#if SAMBA__X86 || SAMBA__NEON
+/* Strip times panel. The sums must live in registers, and compilers keep only named variables
+   there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
+   and the rows a short strip lacks vanish from its code. The next strip's part of C is asked for
+   early. */
+#define SAMBA__EACH_ROW(DO, V, mm, n) \
+    DO(0, V, mm, n) DO(1, V, mm, n) DO(2, V, mm, n) DO(3, V, mm, n) DO(4, V, mm, n) \
+    DO(5, V, mm, n) DO(6, V, mm, n) DO(7, V, mm, n) DO(8, V, mm, n) DO(9, V, mm, n) \
+    DO(10, V, mm, n) DO(11, V, mm, n)
+#define SAMBA__ROW_BEGIN(r, V, mm, n) \
+    V lo##r = mm##_setzero_ps(), hi##r = mm##_setzero_ps(); \
+    if (r < rows && s->resume) { \
+        lo##r = samba__load##n(c + r * s->c_row, whole, mask_lo); \
+        hi##r = samba__load##n(c + r * s->c_row + n, whole, mask_hi); \
+    }
+#define SAMBA__ROW_FETCH(r, V, mm, n) \
+    if (r < rows) { \
+        __builtin_prefetch(next + r * s->c_row, 0, 3); \
+        if (n > 8) __builtin_prefetch(next + r * s->c_row + 16, 0, 3); \
+    }
+#define SAMBA__ROW_STEP(r, V, mm, n) \
+    if (r < rows) { \
+        V x = mm##_set1_ps((r < 6 ? a : a6)[r % 6 * a_row]); \
+        lo##r = mm##_fmadd_ps(x, b_lo, lo##r); \
+        hi##r = mm##_fmadd_ps(x, b_hi, hi##r); \
+    }
+#define SAMBA__ROW_ADD(r, mm, x_lo, x_hi) \
+    lo##r = mm##_add_ps(lo##r, x_lo); \
+    hi##r = mm##_add_ps(hi##r, x_hi);
+#define SAMBA__ROW_BIAS(r, V, mm, n) SAMBA__ROW_ADD(r, mm, b_lo, b_hi)
+#define SAMBA__ROW_END(r, V, mm, n) \
+    if (r < rows) { \
+        if (s->row_bias) { \
+            V x = mm##_set1_ps(s->row_bias[i + r]); \
+            SAMBA__ROW_ADD(r, mm, x, x) \
+        } \
+        samba__store##n(c + r * s->c_row, whole, mask_lo, lo##r); \
+        samba__store##n(c + r * s->c_row + n, whole, mask_hi, hi##r); \
+    }
+#define SAMBA__SWEEP(TARGET, V, M, mm, n) \
+TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a, int64_t i, \
+                                          int rows) \
+{ \
+    const float *b = s->b, *a6 = a + 6 * s->a_row; \
+    float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c; \
+    int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row; \
+    bool whole = s->cols == 2 * n; \
+    M mask_lo = samba__mask##n(s->cols), mask_hi = samba__mask##n(s->cols - n); \
+    SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
+    SAMBA__EACH_ROW(SAMBA__ROW_FETCH, V, mm, n) \
+    for (int64_t p = s->kc; p > 0; p--, a += a_col, a6 += a_col, b += b_row) { \
+        V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + n); \
+        SAMBA__EACH_ROW(SAMBA__ROW_STEP, V, mm, n) \
+    } \
+    if (s->bias) { \
+        V b_lo = samba__load##n(s->bias, whole, mask_lo); \
+        V b_hi = samba__load##n(s->bias + n, whole, mask_hi); \
+        SAMBA__EACH_ROW(SAMBA__ROW_BIAS, V, mm, n) \
+    } \
+    SAMBA__EACH_ROW(SAMBA__ROW_END, V, mm, n) \
+} \
+TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
+{ \
+    const float *a = s->a; \
+    int64_t i = 0, half = n > 8 ? 6 * s->a_row : s->a_strip;    /* of a strip of 12, or a strip */ \
+    for (; n > 8 && i + 12 <= s->rows; i += 12, a += s->a_strip) samba__strip##n(s, a, i, 12); \
+    for (; i + 6 <= s->rows; i += 6, a += half) samba__strip##n(s, a, i, 6); \
+    switch (s->rows - i) { \
+    case 5: samba__strip##n(s, a, i, 5); break; \
+    case 4: samba__strip##n(s, a, i, 4); break; \
+    case 3: samba__strip##n(s, a, i, 3); break; \
+    case 2: samba__strip##n(s, a, i, 2); break; \
+    case 1: samba__strip##n(s, a, i, 1); break; \
+    default: break; \
+    } \
+}
+SAMBA__SET8(SAMBA__SWEEP)
+SAMBA__SET16(SAMBA__SWEEP)
+#undef SAMBA__SWEEP
+#undef SAMBA__EACH_ROW
+#undef SAMBA__ROW_BEGIN
+#undef SAMBA__ROW_FETCH
+#undef SAMBA__ROW_STEP
+#undef SAMBA__ROW_ADD
+#undef SAMBA__ROW_BIAS
+#undef SAMBA__ROW_END
 
 /* Ask for a line of each of some rows, to be read soon. */
-SAMBA__AVX2 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
+SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
 {
-    for (int64_t j = 0; j < rows; j++)
-        _mm_prefetch((const char *)(src + j * src_row), _MM_HINT_T1);
+    for (int64_t j = 0; j < rows; j++) __builtin_prefetch(src + j * src_row, 0, 2);
 }
 
 /* Turn jc stored rows of pc values into panel columns, as far as they make whole groups of 4 steps
-   and 8 (or 16) columns. The same part `ahead` of it is asked for early: it is turned next. What is
-   said once here holds for both instruction sets, mm being _mm256 or _mm512. */
-#define SAMBA__TURN(TARGET, name, V, mm, turn, n) \
-TARGET SAMBA__FN void name(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst, \
-                           int64_t width, int64_t ahead) \
+   and n columns. The same part `ahead` of it is asked for early: it is turned next. */
+#define SAMBA__TURN(TARGET, V, M, mm, n) \
+TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
+                                           int64_t jc, float *dst, int64_t width, int64_t ahead) \
 { \
     V v0, v1, v2, v3; \
     for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * width) { \
         if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc); \
         for (int64_t j = 0; j + n <= jc; j += n) { \
-            turn(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3); \
+            samba__turn##n(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3); \
             mm##_storeu_ps(dst + j, v0); \
             mm##_storeu_ps(dst + j + width, v1); \
             mm##_storeu_ps(dst + j + 2 * width, v2); \
@@ -2421,20 +2450,23 @@ TARGET SAMBA__FN void name(const float *src, int64_t src_row, int64_t pc, int64_
         } \
     } \
 }
-SAMBA__TURN(SAMBA__AVX2, samba__turn_avx2, __m256, _mm256, samba__turn8, 8)
-SAMBA__TURN(SAMBA__AVX512, samba__turn_avx512, __m512, _mm512, samba__turn16, 16)
+SAMBA__SET8(SAMBA__TURN)
+SAMBA__SET16(SAMBA__TURN)
 #undef SAMBA__TURN
 
 /* Copy pc rows, src_row apart, of width values, a multiple of 16. */
-SAMBA__AVX2 SAMBA__FN void samba__copy_rows_avx2(const float *src, int64_t src_row, int64_t pc,
-                                                 float *dst, int64_t width)
-{
-    for (; pc > 0; pc--, src += src_row, dst += width)
-        for (int64_t j = 0; j < width; j += 16) {
-            _mm256_storeu_ps(dst + j, _mm256_loadu_ps(src + j));
-            _mm256_storeu_ps(dst + j + 8, _mm256_loadu_ps(src + j + 8));
-        }
+#define SAMBA__COPY(TARGET, V, M, mm, n) \
+TARGET SAMBA__FN void samba__copy_rows##n(const float *src, int64_t src_row, int64_t pc, \
+                                          float *dst, int64_t width) \
+{ \
+    for (; pc > 0; pc--, src += src_row, dst += width) \
+        for (int64_t j = 0; j < width; j += 16) { \
+            mm##_storeu_ps(dst + j, mm##_loadu_ps(src + j)); \
+            mm##_storeu_ps(dst + j + 8, mm##_loadu_ps(src + j + 8)); \
+        } \
 }
+SAMBA__SET8(SAMBA__COPY)
+#undef SAMBA__COPY
 
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
    values are used once, so they are turned in registers and never written to a panel. */
@@ -2455,8 +2487,8 @@ SAMBA__AVX2 SAMBA__FN void samba__copy_rows_avx2(const float *src, int64_t src_r
         if (s->row_bias) acc##r = mm##_add_ps(acc##r, mm##_set1_ps(s->row_bias[r])); \
         mm##_storeu_ps(c + r * s->c_row, acc##r); \
     }
-#define SAMBA__THIN(TARGET, name, V, mm, turn, n) \
-TARGET SAMBA__KERNEL void name(const samba__sweep *s, int rows) \
+#define SAMBA__THIN(TARGET, V, M, mm, n) \
+TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
 { \
     const float *a = s->a, *b = s->b, *bias = s->bias; \
     float *c = s->c; \
@@ -2469,9 +2501,9 @@ TARGET SAMBA__KERNEL void name(const samba__sweep *s, int rows) \
     SAMBA__EACH_THIN(SAMBA__THIN_BEGIN, mm, hi) \
     for (int64_t p = 0; p < s->kc; p += 4, a += 4, b += 4) { \
         if (p % 16 == 0) samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
-        turn(b, s->b_row, &v0, &v1, &v2, &v3); \
+        samba__turn##n(b, s->b_row, &v0, &v1, &v2, &v3); \
         SAMBA__EACH_THIN(SAMBA__THIN_STEP, mm, lo) \
-        turn(b + n * s->b_row, s->b_row, &v0, &v1, &v2, &v3); \
+        samba__turn##n(b + n * s->b_row, s->b_row, &v0, &v1, &v2, &v3); \
         SAMBA__EACH_THIN(SAMBA__THIN_STEP, mm, hi) \
     } \
     c -= n; \
@@ -2480,34 +2512,37 @@ TARGET SAMBA__KERNEL void name(const samba__sweep *s, int rows) \
     if (bias) bias += n; \
     SAMBA__EACH_THIN(SAMBA__THIN_END, mm, hi) \
 } \
-TARGET SAMBA__FN void name##_sweep(const samba__sweep *s) \
+TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
 { \
-    if (s->rows == 1) name(s, 1); \
-    else if (s->rows == 2) name(s, 2); \
-    else if (s->rows == 3) name(s, 3); \
-    else name(s, 4); \
+    if (s->rows == 1) samba__thin##n(s, 1); \
+    else if (s->rows == 2) samba__thin##n(s, 2); \
+    else if (s->rows == 3) samba__thin##n(s, 3); \
+    else samba__thin##n(s, 4); \
 }
 enum { SAMBA__AHEAD = 128 };            /* floats of a row: 8 lines of the cache */
-SAMBA__THIN(SAMBA__AVX2, samba__thin_avx2, __m256, _mm256, samba__turn8, 8)
-SAMBA__THIN(SAMBA__AVX512, samba__thin_avx512, __m512, _mm512, samba__turn16, 16)
+SAMBA__SET8(SAMBA__THIN)
+SAMBA__SET16(SAMBA__THIN)
 #undef SAMBA__THIN
 #undef SAMBA__THIN_BEGIN
 #undef SAMBA__THIN_STEP
 #undef SAMBA__THIN_END
 #undef SAMBA__EACH_THIN
-
-#endif /* SAMBA__X86 */
+#undef SAMBA__SET8
+#undef SAMBA__SET16
+#endif /* SAMBA__X86 || SAMBA__NEON */
 
 SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
 {
 #if SAMBA__X86
-    if (s->turned) {
-        if (s->width > SAMBA__WIDTH) samba__thin_avx512_sweep(s);
-        else samba__thin_avx2_sweep(s);
+    if (s->width > SAMBA__WIDTH) {
+        if (s->turned) samba__thin_sweep16(s);
+        else samba__sweep16(s);
         return;
     }
-    if (s->width > SAMBA__WIDTH) samba__sweep_avx512(s);
-    else if (isa >= SAMBA__ISA_AVX2) samba__sweep_avx2(s);
+#endif
+#if SAMBA__X86 || SAMBA__NEON
+    if (s->turned) samba__thin_sweep8(s);
+    else if (isa != SAMBA__ISA_PORTABLE) samba__sweep8(s);
 #endif
     if (isa == SAMBA__ISA_PORTABLE) samba__sweep_portable(s);
 }
@@ -2522,10 +2557,13 @@ SAMBA__FN void samba__pack_turned(const float *src, int64_t b_col, int64_t pc, i
 
 #if SAMBA__X86
     if (width > SAMBA__WIDTH) {
-        samba__turn_avx512(src, b_col, pc, jc, dst, width, ahead);
+        samba__turn_panel16(src, b_col, pc, jc, dst, width, ahead);
         p_done = pc - pc % 4, j_done = jc - jc % 16;
-    } else if (isa >= SAMBA__ISA_AVX2) {
-        samba__turn_avx2(src, b_col, pc, jc, dst, width, ahead);
+    }
+#endif
+#if SAMBA__X86 || SAMBA__NEON
+    if (width <= SAMBA__WIDTH && isa != SAMBA__ISA_PORTABLE) {
+        samba__turn_panel8(src, b_col, pc, jc, dst, width, ahead);
         p_done = pc - pc % 4, j_done = jc - jc % 8;
     }
 #endif
@@ -2547,9 +2585,9 @@ SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, in
         samba__pack_turned(src, g->b_col, pc, jc, dst, width, ahead, isa);
         return;
     }
-#if SAMBA__X86
-    if (isa >= SAMBA__ISA_AVX2 && g->b_col == 1 && jc == width) {
-        samba__copy_rows_avx2(src, g->b_row, pc, dst, width);
+#if SAMBA__X86 || SAMBA__NEON
+    if (isa != SAMBA__ISA_PORTABLE && g->b_col == 1 && jc == width) {
+        samba__copy_rows8(src, g->b_row, pc, dst, width);
         return;
     }
 #endif
@@ -2652,7 +2690,7 @@ SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc,
 /* Whether a block does without a panel. */
 SAMBA__FN bool samba__turned_at_once(const samba__gemm *g, int64_t cols, int64_t kc, int isa)
 {
-    return isa >= SAMBA__ISA_AVX2 && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && kc % 4 == 0
+    return isa != SAMBA__ISA_PORTABLE && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && kc % 4 == 0
         && cols == SAMBA__GEMM_COLS;
 }
 
@@ -3297,8 +3335,8 @@ enum { SAMBA__COSTLY = 12 };
 #define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, samba__##name##_loop_avx2, \
     cost < SAMBA__COSTLY ? samba__##name##_loop_avx2 : samba__##name##_loop_avx512
 #else
-#define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value)
-#define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, NULL, NULL
+#define SAMBA__LOOPS(name, value, cost) SAMBA__VECTORIZED SAMBA__LOOP(name##_loop, value)
+#define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, samba__##name##_loop, NULL
 #endif
 #define MAP(wire, name, arity, value, cost) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
@@ -6604,9 +6642,9 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
     SAMBA__RUN_ONE_KIN(name, kin, which) \
     SAMBA__RUN_ONE_KIN(name##_avx2, kin##_avx2, which)
 #else
-#define SAMBA__RUN_EACH(name, call) SAMBA__RUN_ONCE(name, call)
+#define SAMBA__RUN_EACH(name, call) SAMBA__VECTORIZED SAMBA__RUN_ONCE(name, call)
 #define SAMBA__EACH_KERNEL(name) samba__##name##_run, NULL
-#define SAMBA__EACH_KIN SAMBA__ONE_KIN
+#define SAMBA__EACH_KIN(kin, type) SAMBA__VECTORIZED SAMBA__ONE_KIN(kin, type)
 #define SAMBA__RUN_KIN SAMBA__RUN_ONE_KIN
 #endif
 SAMBA__EACH_KIN(fold, samba__fold)
@@ -7233,7 +7271,7 @@ SAMBA__FN int32_t samba__best_isa(void)
         return __builtin_cpu_supports("avx512f") ? SAMBA__ISA_AVX512 : SAMBA__ISA_AVX2;
     }
 #endif
-    return SAMBA__ISA_PORTABLE;
+    return SAMBA__NEON ? SAMBA__ISA_NEON : SAMBA__ISA_PORTABLE;
 }
 
 /* 256-bit code must not leave its upper halves behind: SSE code after it would crawl. Compilers
