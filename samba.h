@@ -998,13 +998,13 @@ SAMBA__INLINE uint32_t samba__float_bits(float f)
 SAMBA_API float samba_attr_float(int32_t word) { return samba__bits_float((uint32_t)word); }
 SAMBA_API int32_t samba_float_attr(float value)
 {
-    uint32_t bits = samba__float_bits(value);
     int32_t word;
-    memcpy(&word, &bits, sizeof word);
+    memcpy(&word, &value, sizeof word);
     return word;
 }
 
 /* PEF files are little-endian whatever the machine is. */
+SAMBA__FN uint8_t samba__get8(const uint8_t *p) { return *p; }
 SAMBA__FN uint32_t samba__get32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -1013,6 +1013,7 @@ SAMBA__FN uint64_t samba__get64(const uint8_t *p)
 {
     return (uint64_t)samba__get32(p) | (uint64_t)samba__get32(p + 4) << 32;
 }
+SAMBA__FN void samba__put8(uint8_t *p, uint8_t v) { *p = v; }
 SAMBA__FN void samba__put32(uint8_t *p, uint32_t v)
 {
     p[0] = (uint8_t)v;
@@ -1315,8 +1316,6 @@ SAMBA__FN uint32_t samba__pool_wait(samba__pool *p, uint32_t seen)
     return ticket;
 }
 
-typedef struct samba__helper { samba__pool *pool; int32_t thread; } samba__helper;
-
 SAMBA__FN void *samba__helper_main(void *argument)
 {
     samba__pool *p = (samba__pool *)argument;
@@ -1329,10 +1328,11 @@ SAMBA__FN void *samba__helper_main(void *argument)
     return NULL;
 }
 
-SAMBA__FN void samba__pool_wake(samba__pool *p)
+/* Wakes who sleeps, for a new job or to quit. */
+SAMBA__FN void samba__pool_wake(samba__pool *p, bool quit)
 {
-    if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) == 0) return;
     pthread_mutex_lock(&p->mutex);
+    p->quit = quit;
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->mutex);
 }
@@ -1356,10 +1356,7 @@ SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
 
 SAMBA__FN void samba__pool_close(samba__pool *p)
 {
-    pthread_mutex_lock(&p->mutex);
-    p->quit = true;
-    pthread_cond_broadcast(&p->wake);
-    pthread_mutex_unlock(&p->mutex);
+    samba__pool_wake(p, true);
     for (int32_t i = 1; i < p->n_threads; i++) pthread_join(p->thread[i], NULL);
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->mutex);
@@ -1376,7 +1373,7 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
     p->units = units, p->grain = grain;
     __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
-    samba__pool_wake(p);
+    if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) > 0) samba__pool_wake(p, false);
     samba__pool_work(p, 0);
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     for (int spin = 0; __atomic_load_n(&p->active, __ATOMIC_SEQ_CST) > 0; spin++) {
@@ -1713,7 +1710,7 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
    named. Largest errors found, in units in the last place (ulp; the best possible is 0.5):
 
       exp 0.90   log 0.84  log1p 1.43   sqrt 0.50   rsqrt 1.5   tanh 1.41   sigmoid 1.48
-      softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 2.7   sin_2pi, cos_2pi 1.5
+      softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 2.7   sin_2pi 1.5
       pow 1.1 + |y log x| / 14, a relative error below 5 10^-7
 
    The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero. */
@@ -2047,17 +2044,13 @@ SAMBA__INLINE float samba__sin_quadrant(float r, uint32_t n)
 }
 
 /* sin(2 pi u + turn pi/2), u in [0, 1): the reduction u - n/4 is exact. */
-SAMBA__INLINE float samba__sin_2pi_turned(float u, uint32_t turn)
+SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 {
     uint32_t n;
     float f = samba__fma(samba__round_product(u, 4.0f, &n), -0.25f, u);
     float r = samba__fma(f, 6.283185482f, f * -1.748455531e-7f);
     return samba__abs(u) < 1048576.0f ? samba__sin_quadrant(r, n + turn) : SAMBA__NAN;
 }
-
-SAMBA__INLINE float samba__sin_2pi(float u) { return samba__sin_2pi_turned(u, 0u); }
-
-SAMBA__INLINE float samba__cos_2pi(float u) { return samba__sin_2pi_turned(u, 1u); }
 
 /* ==== [gemm] ================================================================================ */
 
@@ -3229,7 +3222,7 @@ SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const sa
 }
 
 /* Offsets of element e in each input; returns how many elements follow in the last dimension. */
-SAMBA__INLINE int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offset)
+SAMBA__FN int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offset)
 {
     int64_t left = 0;
     for (int32_t k = 0; k < w->n_in; k++) offset[k] = 0;
@@ -3240,12 +3233,6 @@ SAMBA__INLINE int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *o
         e = rest;
     }
     return left;
-}
-
-/* The same, not inlined. */
-SAMBA__FN int64_t samba__walk_seek(const samba__walk *w, int64_t e, int64_t *offset)
-{
-    return samba__walk_to(w, e, offset);
 }
 
 /* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
@@ -3759,7 +3746,7 @@ SAMBA__INLINE float samba__fold_one(samba__fold kind, const float *x, int64_t n)
 SAMBA__INLINE int64_t samba__fold_at(const samba__walk *w, int64_t i)
 {
     int64_t at = i * w->step[0][0];
-    if (w->ndim > 1) samba__walk_seek(w, i, &at);
+    if (w->ndim > 1) samba__walk_to(w, i, &at);
     return at;
 }
 
@@ -6817,23 +6804,19 @@ SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const samba_op *const *u
     return NULL;
 }
 
-/* Where the record of a symbol has its fields. */
-#define SAMBA__SYMBOL_FIELDS(X8, X32, X64) \
-    X32(name, 0) X8(role, 4) X8(region, 7) X64(offset, 40) X64(data, 48) X32(first, 56) \
-    X32(last, 60) X32(alias, 64) X32(grad, 68) X8(batch_dim, 72) X8(windowed, 73) \
-    X8(mem_type, 74) X32(argin, 76)
+/* Where the record of a symbol has its fields, and how many bits. */
+#define SAMBA__SYMBOL_FIELDS(X) \
+    X(32, name, 0) X(8, role, 4) X(8, region, 7) X(64, offset, 40) X(64, data, 48) \
+    X(32, first, 56) X(32, last, 60) X(32, alias, 64) X(32, grad, 68) X(8, batch_dim, 72) \
+    X(8, windowed, 73) X(8, mem_type, 74) X(32, argin, 76)
 
 SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
     samba__symbol s;
-#define X8(field, at) s.field = p[at];
-#define X32(field, at) s.field = samba__get32(p + at);
-#define X64(field, at) s.field = samba__get64(p + at);
-    SAMBA__SYMBOL_FIELDS(X8, X32, X64)
-#undef X8
-#undef X32
-#undef X64
+#define X(bits, field, at) s.field = samba__get##bits(p + at);
+    SAMBA__SYMBOL_FIELDS(X)
+#undef X
     s.spec.dtype = (samba_dtype)(p[5] < SAMBA_N_DTYPES ? p[5] : 0);
     s.spec.shape.ndim = p[6] <= SAMBA_MAX_DIMS ? p[6] : 0;
     for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++) {
@@ -7630,25 +7613,19 @@ struct samba_session {
     bool inputs_ready;                  /* every input of the program has been given a value */
 };
 
-SAMBA_API const char *samba_code_text(samba_code code)
-{
-    static const char *const texts[SAMBA_N_CODES] = {
-#define X(name, text) text,
-        SAMBA__CODES(X)
+/* The name and the text of each code, then of all others. */
+static const char *const samba__codes[SAMBA_N_CODES + 1][2] = {
+#define X(name, text) { "SAMBA_" #name, text },
+    SAMBA__CODES(X)
 #undef X
-    };
-    return (unsigned)code < SAMBA_N_CODES ? texts[code] : "unknown error";
+    { "?", "unknown error" }
+};
+SAMBA__FN const char *samba__code_text(samba_code code, int column)
+{
+    return samba__codes[(unsigned)code < SAMBA_N_CODES ? code : SAMBA_N_CODES][column];
 }
 
-SAMBA__FN const char *samba__code_name(samba_code code)
-{
-    static const char *const names[SAMBA_N_CODES] = {
-#define X(name, text) "SAMBA_" #name,
-        SAMBA__CODES(X)
-#undef X
-    };
-    return (unsigned)code < SAMBA_N_CODES ? names[code] : "?";
-}
+SAMBA_API const char *samba_code_text(samba_code code) { return samba__code_text(code, 1); }
 
 SAMBA_API bool samba_ok(const samba_session *s) { return s && s->code == SAMBA_OK; }
 SAMBA_API samba_code samba_error_code(const samba_session *s) { return s ? s->code : SAMBA_ENOMEM; }
@@ -7673,7 +7650,7 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
     if (s) s->error_seen = false;       /* what was read before was another error, or is not over */
     if (!s || s->code != SAMBA_OK) return false;
     samba__text t = samba__text_in(s->error, sizeof s->error);
-    samba__format(&t, "%s ", samba__code_name(code));
+    samba__format(&t, "%s ", samba__code_text(code, 0));
     va_start(args, fmt);
     samba__vformat(&t, fmt, args);
     va_end(args);
@@ -8090,8 +8067,8 @@ SAMBA__INLINE void samba__draw(samba_init_kind kind, uint64_t key, int64_t block
     for (int i = 0; kind == SAMBA_INIT_NORMAL && i < 4; i += 2) {
         float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i]))),
             u = samba__unit(w[i + 1]);
-        out[i] = r * samba__cos_2pi(u);
-        out[i + 1] = r * samba__sin_2pi(u);
+        out[i] = r * samba__sin_2pi(u, 1);      /* cos */
+        out[i + 1] = r * samba__sin_2pi(u, 0);
     }
 }
 
@@ -8778,23 +8755,10 @@ SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, 
     return samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
 }
 
-/* Lets the next op carry the layer's name. */
-SAMBA__FN void samba__name_next(samba_session *s, const char *layer)
-{
-    if (samba_ok(s)) s->next_name = layer;
-}
-
 SAMBA__FN samba_shape samba__shape2(int32_t a, int32_t b)
 {
-    samba_shape shape = samba_scalar_shape();
-    shape.ndim = 2, shape.dim[0] = a, shape.dim[1] = b;
-    return shape;
-}
-SAMBA__FN samba_shape samba__shape1(int32_t a)
-{
-    samba_shape shape = samba_scalar_shape();
-    shape.ndim = 1, shape.dim[0] = a;
-    return shape;
+    const int32_t dim[2] = { a, b };
+    return samba__shape_of(dim, 2);
 }
 
 /* A layer's input must have a last dimension (or a given axis) to take its size from. */
@@ -8811,12 +8775,12 @@ SAMBA__FN samba_tensor *samba__linear_layer(samba_tensor *x, const char *name, i
 {
     int32_t k = x ? samba__layer_size(x, name, -1) : 0;
     if (!k) return NULL;
-    samba_shape w_shape = samba__shape2(n, k), b_shape = samba__shape1(n);
+    samba_shape w_shape = samba__shape2(n, k), b_shape = samba__shape_of(&n, 1);
     samba_init init = samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)k));
     samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
     samba_tensor *b = bias
         ? samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init) : NULL;
-    samba__name_next(x->session, name);
+    x->session->next_name = name;
     return samba_affine(x, w, b);
 }
 SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n)
@@ -8832,7 +8796,7 @@ SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, 
 SAMBA__FN samba_tensor *samba__layer_vector(samba_tensor *x, const char *layer, const char *part,
                                             int32_t n, int32_t role, float value)
 {
-    samba_shape shape = samba__shape1(n);
+    samba_shape shape = samba__shape_of(&n, 1);
     return samba__layer_param(x->session, layer, part, &shape, role,
                               samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
 }
@@ -8843,7 +8807,7 @@ SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
     if (!n) return NULL;
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
-    samba__name_next(x->session, name);
+    x->session->next_name = name;
     return samba_layer_norm(x, w, b, 1e-5f);
 }
 
@@ -8852,7 +8816,7 @@ SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
     if (!n) return NULL;
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
-    samba__name_next(x->session, name);
+    x->session->next_name = name;
     return samba_rms_norm(x, w, 1e-5f);
 }
 
@@ -8864,7 +8828,7 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
     samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
     samba_tensor *mean = samba__layer_vector(x, name, "running_mean", n, SAMBA__STATE, 0.0f);
     samba_tensor *var = samba__layer_vector(x, name, "running_var", n, SAMBA__STATE, 1.0f);
-    samba__name_next(x->session, name);
+    x->session->next_name = name;
     return samba_batch_norm(x, w, b, mean, var, 0.1f, 1e-5f);
 }
 
@@ -8880,15 +8844,14 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
                                       "%s %S cannot be split into groups %d", name ? name : "NULL",
                                       c, x->name, &x->shape, groups));
     }
-    samba_shape w_shape = samba_scalar_shape(), b_shape = samba__shape1(o);
-    w_shape.ndim = 2 + spatial;
-    w_shape.dim[0] = o, w_shape.dim[1] = c / groups, w_shape.dim[2] = w_shape.dim[3] = kernel;
+    const int32_t dim[4] = { o, c / groups, kernel, kernel };
+    samba_shape w_shape = samba__shape_of(dim, 2 + spatial), b_shape = samba__shape_of(&o, 1);
     double fan_in = (double)(c / groups) * (spatial == 2 ? (double)kernel * kernel
                                             : (double)kernel);
     samba_init init = samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)fan_in));
     samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
     samba_tensor *b = samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init);
-    samba__name_next(x->session, name);
+    x->session->next_name = name;
     return samba_convolution(x, w, b, opts);
 }
 SAMBA_API samba_tensor *samba_conv2d(samba_tensor *x, const char *name, int32_t o, int32_t kernel,
@@ -8909,7 +8872,7 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
     samba_shape shape = samba__shape2(rows, n);
     samba_tensor *w = samba__layer_param(ids->session, name, "weight", &shape, SAMBA__WEIGHT,
                                          samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
-    samba__name_next(ids->session, name);
+    ids->session->next_name = name;
     return samba_lookup(ids, w);
 }
 
@@ -8941,7 +8904,7 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
     drop[1] = samba__argin(s, full, SAMBA_I32, 0.0f);
     drop[2] = samba__forward_counter(s);
     *key = samba__stream_key(s->seed, name);
-    samba__name_next(s, name);
+    s->next_name = name;
     return drop[0] && drop[1] && drop[2];
 }
 
@@ -10029,13 +9992,9 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     s.windowed = q->windowed;
     s.mem_type = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
     s.argin = q->role == SAMBA__ARGIN ? samba__argin_kind(q->name) : 0;
-#define X8(field, at) p[at] = s.field;
-#define X32(field, at) samba__put32(p + at, s.field);
-#define X64(field, at) samba__put64(p + at, s.field);
-    SAMBA__SYMBOL_FIELDS(X8, X32, X64)
-#undef X8
-#undef X32
-#undef X64
+#define X(bits, field, at) samba__put##bits(p + at, s.field);
+    SAMBA__SYMBOL_FIELDS(X)
+#undef X
     p[5] = (uint8_t)q->spec.dtype, p[6] = (uint8_t)q->spec.shape.ndim;
     for (int32_t d = 0; d < q->spec.shape.ndim; d++) {
         samba__put32(p + 8 + 4 * d, (uint32_t)q->spec.shape.dim[d]);
