@@ -3072,6 +3072,14 @@ SAMBA__FN bool samba__expect_dims(samba_call *c)
     return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
 }
 
+/* Expects what the signature says, and n_attr attributes. */
+SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t n_attr)
+{
+    samba__binding b;
+    if (c->n_attr == n_attr) return samba__match(signature, c, &b);
+    return samba_refuse(c, SAMBA_EARG, "%d attributes given, %d needed", c->n_attr, n_attr);
+}
+
 /* ---- Reductions of a row: lane l of 16 takes elements l, l + 16, ... in order, then lanes are
    combined in pairs, l with l + 8, + 4, + 2, + 1: vectors of sums, the same bits everywhere ---- */
 
@@ -3547,12 +3555,7 @@ SAMBA__FN void samba__cast_vjp(samba_vjp *g)
 
 /* ---- count: n <- n + 1 at each run of its section; attribute 1: at training runs only ---- */
 
-SAMBA__FN bool samba__count_shape(samba_call *c)
-{
-    if (!samba__expect(c, 1, 1, 1)) return false;
-    c->out[0] = c->in[0];
-    return samba__expect_scalar(c, 0, SAMBA_I32);
-}
+SAMBA__FN bool samba__count_shape(samba_call *c) { return samba__expect_match(c, "i:->i:", 1); }
 SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 {
     uint32_t n;
@@ -3565,12 +3568,7 @@ SAMBA__NO_VJP(count)
 /* ---- zero: x <- 0, and accumulate: x <- x + y, for gradients and losses of microbatches;
    attribute of accumulate, 1: begin anew with the first microbatch ---- */
 
-SAMBA__FN bool samba__zero_shape(samba_call *c)
-{
-    if (!samba__expect(c, 1, 1, 0)) return false;
-    c->out[0] = c->in[0];
-    return samba__expect_f32(c, 0);
-}
+SAMBA__FN bool samba__zero_shape(samba_call *c) { return samba__expect_match(c, "*->*", 0); }
 SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
 {
     samba__range r = samba__flat_range(a);
@@ -3580,10 +3578,7 @@ SAMBA__NO_VJP(zero)
 
 SAMBA__FN bool samba__accumulate_shape(samba_call *c)
 {
-    if (!samba__expect_all_f32(c, 2, 2, 1)) return false;
-    c->out[0] = c->in[0];
-    return samba__same_shape(&c->in[0].shape, &c->in[1].shape)
-        || samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
+    return samba__expect_match(c, "*,*->*", 1);
 }
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
@@ -3610,9 +3605,7 @@ SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
 }
 SAMBA__FN bool samba__dropout_shape(samba_call *c)
 {
-    if (!samba__expect(c, 4, 4, 2)) return false;
-    c->out[0] = c->in[0];
-    return samba__expect_f32(c, 0) && samba__expect_dropping(c, 1);
+    return samba__expect_match(c, "*,,i:,i:->*", 2);
 }
 /* A layer of dropout in a run: what its mask depends on, besides the element. */
 typedef struct samba__dropping {
@@ -4711,34 +4704,15 @@ SAMBA__NO_VJP(write_rows)
 
 /* ---- Optimizer steps: they overwrite the parameter and its state ---- */
 
-/* Both: input 0 is w, 1 its gradient, then `state` of w's shape, then scalars, of which the first
-   is the step; the last input, and those in the mask `optional`, may be absent. Out: w, state. */
-SAMBA__FN bool samba__expect_step(samba_call *c, int32_t state, int32_t n_in, int32_t n_attr,
-                                  uint32_t optional)
-{
-    if (!samba__expect(c, 2, n_in, n_attr)) return false;
-    for (int32_t i = 0; i < n_in; i++) {
-        bool here = samba__has(c, i);
-        if (!here && i < n_in - 1 && !(optional >> i & 1)) {
-            return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
-        }
-        if (i >= 2 + state) {
-            if (!samba__expect_scalar(c, i, i == 2 + state ? SAMBA_I32 : SAMBA_F32)) return false;
-        } else if (here && (c->in[i].dtype != SAMBA_F32
-                            || !samba__same_shape(&c->in[i].shape, &c->in[0].shape))) {
-            return samba_refuse(c, SAMBA_ESHAPE, "input %d must be f32 of the parameter's shape",
-                                i);
-        }
-    }
-    c->out[0] = c->out[1] = c->out[2] = c->in[0];
-    c->n_out = samba__has(c, 2) ? 1 + state : 1;
-    return true;
-}
-
 /* SGD as torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or
    absent); attributes dampening, nesterov.  g += wd w; v = mu v + (1 - damp) g (first step v = g);
    w -= lr v */
-SAMBA__FN bool samba__sgd_shape(samba_call *c) { return samba__expect_step(c, 1, 8, 2, 1u << 2); }
+SAMBA__FN bool samba__sgd_shape(samba_call *c)
+{
+    bool fits = samba__expect_match(c, "*,*,*?,i:,,,,?->*,*", 2);
+    if (fits && !samba__has(c, 2)) c->n_out = 1;
+    return fits;
+}
 SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
 {
     const float *g = a->in[1];
@@ -4776,7 +4750,10 @@ SAMBA__NOINLINE double samba__power(double base, int32_t n)
    torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
    attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
    (sqrt(v)/sqrt(1-b2^t) + eps) */
-SAMBA__FN bool samba__adamw_shape(samba_call *c) { return samba__expect_step(c, 2, 11, 1, 0); }
+SAMBA__FN bool samba__adamw_shape(samba_call *c)
+{
+    return samba__expect_match(c, "*,*,*,*,i:,,,,,,?->*,*,*", 1);
+}
 SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
 {
     const float *g = a->in[1];
@@ -5609,13 +5586,8 @@ SAMBA__FN samba__lines samba__lines_of(const samba_shape *x, int32_t axis)
 /* Softmax and its like: 1 or, backward, 2 inputs of one shape, all f32; the output has it too. */
 SAMBA__FN bool samba__lines_rule(samba_call *c, int which)
 {
-    int32_t n_in = which & SAMBA__BACKWARD ? 2 : 1;
-    bool fits = samba__expect_all_f32(c, n_in, n_in, 1) && samba__expect_axis(c, c->attr[0]);
-    if (!fits) return false;
-    const samba_shape *x = &c->in[0].shape, *y = &c->in[n_in - 1].shape;
-    c->out[0] = c->in[0];
-    return samba__same_shape(x, y)
-        || samba_refuse(c, SAMBA_ESHAPE, "inputs 0 %S and 1 %S must have one shape", x, y);
+    return samba__expect_match(c, which & SAMBA__BACKWARD ? "*,*->*" : "*->*", 1)
+        && samba__expect_axis(c, c->attr[0]);
 }
 
 SAMBA__FN void samba__lines_work(samba_work *w, const samba_call *c, int which)
@@ -6973,25 +6945,20 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
                          n, name)) return false;
-    uint64_t bytes = samba__symbol_bytes(pef, &s), room = pef->region[s.region];
-    bool windows = (s.role == SAMBA__INPUT || s.role == SAMBA__OUTPUT) && !s.alias
-        && s.region == SAMBA__REGION_IO;
-    bool inside = s.offset % SAMBA__ALIGN == 0 && s.offset <= room && bytes <= room - s.offset;
-    bool stored = !s.data || (s.data - 1 <= pef->data_size && bytes <= pef->data_size - (s.data - 1)
-                              && (s.data - 1) % SAMBA__ALIGN == 0);
-    bool lives = s.region == SAMBA__REGION_ARENA ? s.first <= s.last && s.last < pef->n_nodes
-        : s.first == 0 && s.last == SAMBA__FOREVER;
-    return samba__prove(why, !s.windowed || windows, "symbol %d %s cannot hold microbatches", n,
-                        name)
-        && samba__prove(why, inside, "symbol %d %s lies outside its region", n, name)
-        && samba__prove(why, stored, "the data of symbol %d %s lie outside the file", n, name)
-        && samba__prove(why, samba__may_lie(s.role, s.region),
-                        "symbol %d %s is in the wrong region", n, name)
-        && samba__prove(why, lives, "symbol %d %s has an impossible lifetime", n, name)
-        && samba__prove(why, s.grad <= pef->n_symbols && s.alias <= pef->n_symbols,
-                        "symbol %d %s refers to no symbol", n, name)
-        && samba__prove(why, !s.alias || samba__is_view(pef, &s),
-                        "symbol %d %s is no view of the symbol it names", n, name);
+    uint64_t bytes = samba__symbol_bytes(pef, &s), room = pef->region[s.region], at = s.data - 1;
+    const char *wrong = NULL;
+    if (s.windowed && ((s.role != SAMBA__INPUT && s.role != SAMBA__OUTPUT) || s.alias
+                       || s.region != SAMBA__REGION_IO)) wrong = "cannot hold microbatches";
+    if (s.offset % SAMBA__ALIGN || s.offset > room || bytes > room - s.offset)
+        wrong = "lies outside its region";
+    if (s.data && (at % SAMBA__ALIGN || at > pef->data_size || bytes > pef->data_size - at))
+        wrong = "has data outside the file";
+    if (!samba__may_lie(s.role, s.region)) wrong = "is in the wrong region";
+    if (s.region == SAMBA__REGION_ARENA ? s.first > s.last || s.last >= pef->n_nodes
+        : s.first != 0 || s.last != SAMBA__FOREVER) wrong = "has an impossible lifetime";
+    if (s.grad > pef->n_symbols || s.alias > pef->n_symbols) wrong = "refers to no symbol";
+    else if (s.alias && !samba__is_view(pef, &s)) wrong = "is no view of the symbol it names";
+    return samba__prove(why, !wrong, "symbol %d %s %s", n, name, wrong);
 }
 
 /* The specs of a call's inputs (absent: ndim -1) and its attributes, decoded. */
@@ -7226,7 +7193,6 @@ SAMBA__FN bool samba__verify_pef(samba__pef *pef, const void *bytes, size_t size
 typedef struct samba__step {
     const samba_op *op;
     samba_work work;
-    int64_t grain[SAMBA_MAX_PHASES];
     bool view;                          /* output and input are the same memory: nothing to do */
 } samba__step;
 
@@ -7292,12 +7258,13 @@ SAMBA__FN int64_t samba__grain_of(const samba_work *w, int32_t phase)
 
 /* Runs one op. Used for the nodes of a PEF and for eager calls alike. */
 SAMBA__FN bool samba__run_op(const samba_op *op, samba_args *a, const samba_work *w,
-                             const int64_t *grain, samba__pool *pool, float *local)
+                             samba__pool *pool, float *local)
 {
     samba__job job;
     job.args = a, job.op = op, job.local = local;
     for (a->phase = 0; a->phase < w->n_phases && !a->fault[0]; a->phase++) {
-        samba__pool_run(pool, samba__run_piece, &job, w->units[a->phase], grain[a->phase]);
+        samba__pool_run(pool, samba__run_piece, &job, w->units[a->phase],
+                        samba__grain_of(w, a->phase));
     }
     return !a->fault[0];
 }
@@ -7331,7 +7298,7 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     a.scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
     a.microbatch = (int32_t)rt->microbatch;
     a.isa = rt->isa, a.train = rt->train, a.fault = rt->fault;
-    if (samba__run_op(step->op, &a, &step->work, step->grain, rt->pool, rt->local)) return true;
+    if (samba__run_op(step->op, &a, &step->work, rt->pool, rt->local)) return true;
     rt->fault_node = i;
     return false;
 }
@@ -7484,9 +7451,6 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
         samba__infer(r.op, &d.call);
         step->op = r.op;
         samba__measure(r.op, &d.call, &step->work);
-        for (int32_t k = 0; k < SAMBA_MAX_PHASES; k++) {
-            step->grain[k] = samba__grain_of(&step->work, k);
-        }
         step->view = (r.op->flags & SAMBA_OP_VIEW)
             && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
             && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
@@ -8202,7 +8166,6 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *
 SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_call *c)
 {
     samba_spec in_spec[SAMBA_MAX_IN], out_spec[SAMBA_MAX_OUT];
-    int64_t grain[SAMBA_MAX_PHASES];
     int32_t fault[3] = { 0, 0, 0 };
     samba_work w;
     samba_args a;
@@ -8210,7 +8173,6 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     n->eager = true;
     if (!samba__eager_pointers(n, &a, in_spec, out_spec)) return false;
     samba__measure(n->op, c, &w);
-    for (int32_t k = 0; k < SAMBA_MAX_PHASES; k++) grain[k] = samba__grain_of(&w, k);
     a.in_spec = in_spec, a.out_spec = out_spec, a.n_in = n->n_in, a.n_out = n->n_out;
     a.attr = n->attr, a.n_attr = n->n_attr;
     a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa();
@@ -8219,7 +8181,7 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     if (w.scratch && !scratch) return false;
     a.scratch = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN)
         : NULL;
-    bool fine = samba__run_op(n->op, &a, &w, grain, &s->pool, s->local);
+    bool fine = samba__run_op(n->op, &a, &w, &s->pool, s->local);
     samba__give(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
     return fine
         || samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range", n->op->name,
