@@ -914,7 +914,7 @@ SAMBA_API double samba_seconds(void);           /* wall clock */
 #define SAMBA__X86 0
 #define SAMBA__AVX2
 #define SAMBA__AVX512
-/* All of AArch64 have NEON with fma: there the one copy of a kernel is made of vectors. */
+/* Every AArch64 has NEON with fma: there the one copy of a kernel is made of vectors. */
 #if defined(__aarch64__) && defined(__ARM_NEON) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #include <arm_neon.h>
 #define SAMBA__NEON 1
@@ -2180,9 +2180,9 @@ SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
     }
 }
 
-/* What follows is one text for all instruction sets. SET says how one is named: the attribute of
-   its functions, a register of n floats, what masks one, and what the names of its functions
-   begin with. NEON has registers of 4 floats; a pair of them has the functions of AVX2. */
+/* One text serves all instruction sets. It is told the attribute of their functions, a register of
+   n floats, what masks one, how the names of its functions begin, and n. A register of NEON has 4
+   floats: a pair of them gets the functions of AVX2. */
 #if SAMBA__X86
 #define SAMBA__SET8(DO) DO(SAMBA__AVX2, __m256, __m256i, _mm256, 8)
 #define SAMBA__SET16(DO) DO(SAMBA__AVX512, __m512, __mmask16, _mm512, 16)
@@ -2259,7 +2259,7 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
 #define SAMBA__SET16(DO)
 #if defined(__clang__)
 #define SAMBA__NEON_FN
-#else                           /* gcc would load so early that sums lose their registers */
+#else                                   /* gcc would load so early that sums lose their registers */
 #define SAMBA__NEON_FN __attribute__((optimize("no-schedule-insns")))
 #endif
 typedef struct samba__v8 { float32x4_t lo, hi; } samba__v8;
