@@ -46,7 +46,10 @@ if have g++; then add "g++ -O1 -std=c++11 -x c++"
 else skip 'g++ is not installed'; fi
 if ! have aarch64-linux-gnu-gcc; then skip 'aarch64-linux-gnu-gcc is not installed'
 elif ! have qemu-aarch64; then skip 'qemu-aarch64 is not installed'
-else add 'aarch64-linux-gnu-gcc -O2 -static' qemu-aarch64 --quick; fi
+else
+    arm='aarch64-linux-gnu-gcc -O2 -static'
+    add "$arm" qemu-aarch64 --quick
+fi
 
 # No sum may have a product in it that a compiler is free to fuse: then as many fused instructions
 # are made with -ffp-contract=off as with fast. A net meets such a sum only by chance. The functions
@@ -73,6 +76,17 @@ if have gcc && echo 'int x;' | gcc -mavx2 -mfma -S -x c - -o /dev/null 2>/dev/nu
         failed=$((failed + 1))
     fi
 else skip 'gcc does not make code with fma'; fi
+
+# A net has few sizes of products; this has all, with NEON and without.
+if [ -n "${arm:-}" ]; then
+    if $arm -I$out tests/gemm.c -o $out/gemm -lm -pthread >$out/gemm.log 2>&1 &&
+        qemu-aarch64 $out/gemm >>$out/gemm.log 2>&1; then passed=$((passed + 1))
+    else
+        echo 'FAILED products on AArch64'
+        tail -n 20 $out/gemm.log | sed 's/^/    /'
+        failed=$((failed + 1))
+    fi
+fi
 
 n=$(wc -l <$out/builds)
 seq "$n" | xargs -n 1 -P "$jobs" sh tests/same_bits.sh build
