@@ -352,7 +352,7 @@ typedef struct samba_op {
     bool (*shape)(samba_call *call);    /* needed if signature is NULL */
     void (*work)(samba_work *work, const samba_call *call);
     void (*kernel)(const samba_args *args);
-    void (*kernel_avx2)(const samba_args *args);        /* same bits, faster; NULL: use kernel */
+    void (*kernel_avx2)(const samba_args *args);        /* or NEON: same bits; NULL: kernel */
     void (*vjp)(samba_vjp *g);          /* NULL: no gradient, and samba says so */
 } samba_op;
 #define SAMBA_OP_NONE 0u
@@ -914,7 +914,7 @@ SAMBA_API double samba_seconds(void);           /* wall clock */
 #define SAMBA__X86 0
 #define SAMBA__AVX2
 #define SAMBA__AVX512
-/* Every AArch64 has NEON with fma: there the one copy of a kernel is made of vectors. */
+/* Every AArch64 has NEON with fma: what is chosen there is whether kernels are made of vectors. */
 #if defined(__aarch64__) && defined(__ARM_NEON) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #include <arm_neon.h>
 #define SAMBA__NEON 1
@@ -922,7 +922,8 @@ SAMBA_API double samba_seconds(void);           /* wall clock */
 #define SAMBA__NEON 0
 #endif
 #endif
-#if (SAMBA__X86 || SAMBA__NEON) && !defined(__clang__)
+#define SAMBA__SIMD (SAMBA__X86 || SAMBA__NEON)
+#if SAMBA__SIMD && !defined(__clang__)
 #define SAMBA__VECTORIZED __attribute__((optimize( \
     "O3", "vect-cost-model=dynamic", "no-ipa-cp-clone", "no-unswitch-loops", "no-trapping-math")))
 #else
@@ -2332,7 +2333,7 @@ SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0
 }
 #endif
 
-#if SAMBA__X86 || SAMBA__NEON
+#if SAMBA__SIMD
 /* Strip times panel. The sums must live in registers, and compilers keep only named variables
    there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
    and the rows a short strip lacks vanish from its code. The next strip's part of C is asked for
@@ -2522,7 +2523,7 @@ SAMBA__SET16(SAMBA__THIN)
 #undef SAMBA__EACH_THIN
 #undef SAMBA__SET8
 #undef SAMBA__SET16
-#endif /* SAMBA__X86 || SAMBA__NEON */
+#endif /* SAMBA__SIMD */
 
 SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
 {
@@ -2533,7 +2534,7 @@ SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
         return;
     }
 #endif
-#if SAMBA__X86 || SAMBA__NEON
+#if SAMBA__SIMD
     if (s->turned) samba__thin_sweep8(s);
     else if (isa != SAMBA__ISA_PORTABLE) samba__sweep8(s);
 #endif
@@ -2554,7 +2555,7 @@ SAMBA__FN void samba__pack_turned(const float *src, int64_t b_col, int64_t pc, i
         p_done = pc - pc % 4, j_done = jc - jc % 16;
     }
 #endif
-#if SAMBA__X86 || SAMBA__NEON
+#if SAMBA__SIMD
     if (width <= SAMBA__WIDTH && isa != SAMBA__ISA_PORTABLE) {
         samba__turn_panel8(src, b_col, pc, jc, dst, width, ahead);
         p_done = pc - pc % 4, j_done = jc - jc % 8;
@@ -2578,7 +2579,7 @@ SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, in
         samba__pack_turned(src, g->b_col, pc, jc, dst, width, ahead, isa);
         return;
     }
-#if SAMBA__X86 || SAMBA__NEON
+#if SAMBA__SIMD
     if (isa != SAMBA__ISA_PORTABLE && g->b_col == 1 && jc == width) {
         samba__copy_rows8(src, g->b_row, pc, dst, width);
         return;
@@ -3321,8 +3322,8 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c,
     }
 /* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
    it is a stand-in that nothing calls, so that compilers drop it. */
-enum { SAMBA__COSTLY = 12 };
-#if SAMBA__X86
+enum { SAMBA__COSTLY = SAMBA__X86 ? 12 : 1000 };
+#if SAMBA__SIMD
 #define SAMBA__LOOPS(name, value, cost) \
     SAMBA__LOOP(name##_loop, value) \
     SAMBA__AVX2_FN SAMBA__LOOP(name##_loop_avx2, value) \
@@ -3330,8 +3331,8 @@ enum { SAMBA__COSTLY = 12 };
 #define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, samba__##name##_loop_avx2, \
     cost < SAMBA__COSTLY ? samba__##name##_loop_avx2 : samba__##name##_loop_avx512
 #else
-#define SAMBA__LOOPS(name, value, cost) SAMBA__VECTORIZED SAMBA__LOOP(name##_loop, value)
-#define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, samba__##name##_loop, NULL
+#define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value)
+#define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, NULL, NULL
 #endif
 #define MAP(wire, name, arity, value, cost) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
@@ -6577,7 +6578,7 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 
 /* ---- The table itself ---- */
 
-/* A function that makes the call; and the same for AVX2, where that is. Kin share one, which is
+/* A function that makes the call; and the same for AVX2 or NEON, if any. Kin share one, which is
    told at run time which of them is meant: most of their code is the same, and compiled once. */
 #define SAMBA__RUN_ONCE(name, call) \
     SAMBA__FN void samba__##name##_run(const samba_args *a) { call; }
@@ -6589,7 +6590,7 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
     }
 #define SAMBA__RUN_ONE_KIN(name, kin, which) \
     SAMBA__RUN_ONCE(name, samba__##kin##_kin(a, which))
-#if SAMBA__X86
+#if SAMBA__SIMD
 #define SAMBA__RUN_EACH(name, call) \
     SAMBA__RUN_ONCE(name, call) \
     SAMBA__AVX2_FN SAMBA__RUN_ONCE(name##_avx2, call)
@@ -6601,9 +6602,9 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
     SAMBA__RUN_ONE_KIN(name, kin, which) \
     SAMBA__RUN_ONE_KIN(name##_avx2, kin##_avx2, which)
 #else
-#define SAMBA__RUN_EACH(name, call) SAMBA__VECTORIZED SAMBA__RUN_ONCE(name, call)
+#define SAMBA__RUN_EACH(name, call) SAMBA__RUN_ONCE(name, call)
 #define SAMBA__EACH_KERNEL(name) samba__##name##_run, NULL
-#define SAMBA__EACH_KIN(kin, type) SAMBA__VECTORIZED SAMBA__ONE_KIN(kin, type)
+#define SAMBA__EACH_KIN SAMBA__ONE_KIN
 #define SAMBA__RUN_KIN SAMBA__RUN_ONE_KIN
 #endif
 SAMBA__EACH_KIN(fold, samba__fold)
