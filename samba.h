@@ -120,7 +120,7 @@
    |  24  8  XXH64 of bytes 32     48  4  string bytes   80  8  bytes of region 2, in/out (HOST) |
    |         to the end, seed 0    52  4  trace bytes    88  8  bytes of region 3, read-only     |
    |                                                     96  8  data bytes; 104 24 zero          |
-   +- symbols, 80 bytes each, sorted by region and offset ---------------------------------------+
+   +- symbols, 80 bytes each, sorted by region, offset and first node ---------------------------+
    |   0  4  name in strings       56  4  first node that uses it (0 if it outlives the schedule)|
    |   4  1  role                  60  4  last node (0xFFFFFFFF then)                            |
    |   5  1  type                  64  4  1 + symbol it is a view of, or 0                       |
@@ -7150,32 +7150,61 @@ SAMBA__FN bool samba__in_place(const samba__pef *pef, uint32_t ia, const samba__
     return over;
 }
 
-/* Symbols are sorted by region and offset, so those that could overlap follow each other. Most of
-   them live at different times: that is looked at first. */
-SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
+/* The order of symbols: by region, offset, first node. */
+SAMBA__FN bool samba__precedes(const samba__symbol *x, const samba__symbol *y)
 {
-    samba__symbol a, b;
-    for (uint32_t i = 0; i < pef->n_symbols; i++, a = b) {
-        b = samba__symbol_at(pef, i);
-        if (!samba__prove(why, i == 0 || b.region > a.region
-                          || (b.region == a.region && b.offset >= a.offset),
-                          "the symbols are not sorted")) return false;
+    if (x->region != y->region) return x->region < y->region;
+    return x->offset != y->offset ? x->offset < y->offset : x->first < y->first;
+}
+
+/* The first symbol from i on that does not precede x. */
+SAMBA__FN uint32_t samba__seek_symbol(const samba__pef *pef, uint32_t i, const samba__symbol *x)
+{
+    for (uint32_t end = pef->n_symbols; i < end;) {
+        uint32_t middle = i + (end - i) / 2;
+        samba__symbol s = samba__symbol_at(pef, middle);
+        if (samba__precedes(&s, x)) i = middle + 1;
+        else end = middle;
     }
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        a = samba__symbol_at(pef, i);
-        const uint8_t *p = pef->symbols + ((size_t)i + 1) * SAMBA__PEF_SYMBOL;
-        uint64_t end = a.offset + samba__symbol_bytes(pef, &a);
-        for (uint32_t j = i + 1; !a.alias && j < pef->n_symbols; j++, p += SAMBA__PEF_SYMBOL) {
-            if (p[7] != a.region || samba__get64(p + 40) >= end) break;
-            if (a.last < samba__get32(p + 56) || samba__get32(p + 60) < a.first) continue;
+    return i;
+}
+
+/* No later symbol lies where symbol i does and is alive when it is, but views and results in place.
+   This is asked of all symbols, so those at one offset die in order: of the ones that begin before
+   symbol i, only the last that is no view can meet it. */
+SAMBA__FN bool samba__check_apart(const samba__pef *pef, uint32_t i, samba__text *why)
+{
+    samba__symbol a = samba__symbol_at(pef, i), b;
+    uint64_t end = a.offset + samba__symbol_bytes(pef, &a);
+    for (uint32_t start = i + 1, j; !a.alias && start < pef->n_symbols;) {
+        samba__symbol here = samba__symbol_at(pef, start);
+        if (here.region != a.region || here.offset >= end) break;
+        here.first = a.first;
+        j = samba__seek_symbol(pef, start, &here);
+        while (j > start && samba__symbol_at(pef, --j).alias) continue;
+        for (; j < pef->n_symbols; j++) {
             b = samba__symbol_at(pef, j);
-            if (!samba__prove(why, b.alias || samba__in_place(pef, i, &a, j, &b)
+            if (b.region != a.region || b.offset != here.offset || b.first > a.last) break;
+            if (!samba__prove(why, b.alias || b.last < a.first || samba__in_place(pef, i, &a, j, &b)
                               || samba__in_place(pef, j, &b, i, &a),
                               "%s and %s share memory while both are alive",
                               pef->strings + a.name, pef->strings + b.name)) return false;
         }
+        here.offset++, here.first = 0;
+        start = samba__seek_symbol(pef, start, &here);
     }
     return true;
+}
+
+SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
+{
+    bool fine = true;
+    for (uint32_t i = 1; fine && i < pef->n_symbols; i++) {
+        samba__symbol a = samba__symbol_at(pef, i - 1), b = samba__symbol_at(pef, i);
+        fine = samba__prove(why, !samba__precedes(&b, &a), "the symbols are not sorted");
+    }
+    for (uint32_t i = 0; fine && i < pef->n_symbols; i++) fine = samba__check_apart(pef, i, why);
+    return fine;
 }
 
 /* Everything, before first use. */
@@ -9711,29 +9740,81 @@ SAMBA__FN int samba__by_size(const void *a, const void *b)
     return x->id < y->id ? -1 : 1;
 }
 
-/* Largest first, each into the smallest gap among the ones it lives together with; `placed` stays
-   sorted by offset. Greedy by size: Pisarchyk, Lee, "Efficient memory management for deep neural
-   net inference", 2020. */
-SAMBA__FN uint64_t samba__best_gap(const samba__storage *b, const samba__storage *placed, int32_t n)
+/* Addresses that are taken: extents in order, which neither overlap nor touch. */
+typedef struct samba__extent { uint64_t begin, end; struct samba__extent *next; } samba__extent;
+
+/* Which addresses are taken when: a binary tree of times, in which vertex 1 is the whole schedule,
+   2 v and 2 v + 1 are the halves of v. A vertex knows what is taken throughout its time, and what
+   at some time of it. */
+typedef struct samba__taken {
+    samba_session *session;
+    samba__extent **throughout, **some_time, *beside, *spare;
+} samba__taken;
+
+SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t begin, uint64_t end)
 {
-    uint64_t best = 0, best_size = ~(uint64_t)0, end = 0;
-    for (int32_t i = 0; i < n && best_size > b->bytes; i++) {
-        const samba__storage *p = &placed[i];
-        if (p->last < b->first || b->last < p->first) continue;
-        if (p->offset > end && p->offset - end >= b->bytes && p->offset - end < best_size) {
-            best = end, best_size = p->offset - end;
-        }
-        if (p->offset + p->bytes > end) end = p->offset + p->bytes;
+    while (*at && (*at)->end < begin) at = &(*at)->next;
+    samba__extent *r = *at, *gone;
+    if (!r || r->begin > end) {
+        r = t->spare ? t->spare : (samba__extent *)samba__temp(t->session, 1, sizeof *r);
+        if (!r) return false;
+        if (r == t->spare) t->spare = r->next;
+        r->begin = begin, r->end = end, r->next = *at;
+        *at = r;
     }
-    return best_size == ~(uint64_t)0 ? end : best;
+    if (begin < r->begin) r->begin = begin;
+    if (end > r->end) r->end = end;
+    while ((gone = r->next) != NULL && gone->begin <= r->end) {
+        if (gone->end > r->end) r->end = gone->end;
+        r->next = gone->next, gone->next = t->spare, t->spare = gone;
+    }
+    return true;
 }
 
-SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
+/* Enters block b at vertex v, which is the time `from` to `to`, and below it; or gathers in
+   t->beside what the blocks take that live together with b. */
+SAMBA__FN bool samba__visit(samba__taken *t, const samba__storage *b, bool enter, int32_t v,
+                            int32_t from, int32_t to)
+{
+    int32_t middle = from + (to - from) / 2;
+    bool whole = b->first <= from && to <= b->last, fine = true;
+    if (b->last < from || to < b->first) return true;
+    if (enter) {
+        uint64_t at = b->offset, end = at + b->bytes;
+        fine = samba__take_extent(t, &t->some_time[v], at, end)
+            && (!whole || samba__take_extent(t, &t->throughout[v], at, end));
+    }
+    const samba__extent *r = enter ? NULL : whole ? t->some_time[v] : t->throughout[v];
+    for (; fine && r; r = r->next) fine = samba__take_extent(t, &t->beside, r->begin, r->end);
+    return whole || !fine ? fine : samba__visit(t, b, enter, 2 * v, from, middle)
+        && samba__visit(t, b, enter, 2 * v + 1, middle + 1, to);
+}
+
+/* Largest first, each into the smallest gap among the ones it lives together with. Greedy by size:
+   Pisarchyk, Lee, "Efficient memory management for deep neural net inference", 2020. */
+SAMBA__FN bool samba__place_block(samba__taken *t, samba__storage *b, int32_t n_nodes)
+{
+    uint64_t best_size = ~(uint64_t)0, end = 0;
+    if (!samba__visit(t, b, false, 1, 0, n_nodes - 1)) return false;
+    for (samba__extent *r; (r = t->beside) != NULL; end = r->end) {
+        uint64_t gap = r->begin - end;
+        if (gap >= b->bytes && gap < best_size) b->offset = end, best_size = gap;
+        t->beside = r->next, r->next = t->spare, t->spare = r;
+    }
+    if (best_size == ~(uint64_t)0) b->offset = end;
+    return samba__visit(t, b, true, 1, 0, n_nodes - 1);
+}
+
+SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_nodes)
 {
     samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
-    samba__storage *placed = (samba__storage *)samba__temp(s, p->n_places, sizeof *placed);
     int32_t *of = (int32_t *)samba__temp(s, p->n_places, sizeof *of), n = 0;
-    if (!all || !placed || !of) return false;
+    samba__taken t;
+    memset(&t, 0, sizeof t);
+    t.session = s;
+    t.throughout = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.throughout);
+    t.some_time = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.some_time);
+    if (!all || !of || !t.throughout || !t.some_time) return false;
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
         if (q->region != SAMBA__REGION_ARENA || q->alias >= 0) continue;
@@ -9747,12 +9828,9 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p)
     }
     qsort(all, (size_t)n, sizeof *all, samba__by_size);
     for (int32_t i = 0; i < n; i++) {
-        samba__storage *b = &all[i];
-        int32_t at = i;
-        uint64_t end = (b->offset = samba__best_gap(b, placed, i)) + b->bytes;
-        for (; at > 0 && placed[at - 1].offset > b->offset; at--) placed[at] = placed[at - 1];
-        placed[at] = *b;
-        p->places[b->id].offset = b->offset;
+        if (!samba__place_block(&t, &all[i], n_nodes)) return false;
+        uint64_t end = all[i].offset + all[i].bytes;
+        p->places[all[i].id].offset = all[i].offset;
         if (end > p->region[SAMBA__REGION_ARENA]) p->region[SAMBA__REGION_ARENA] = end;
     }
     for (int32_t i = 0; i < p->n_places; i++) {
@@ -9842,6 +9920,7 @@ SAMBA__FN int samba__by_address(const void *a, const void *b)
     const samba__place *x = *(samba__place *const *)a, *y = *(samba__place *const *)b;
     if (x->region != y->region) return x->region < y->region ? -1 : 1;
     if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
     return x->index < y->index ? -1 : 1;
 }
 
@@ -9874,7 +9953,8 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
     }
     samba__share_in_place(c, p);
     samba__place_persistent(c, p);
-    bool fine = samba__place_arena(s, p) && samba__cut_sections(c, p) && samba__measure_bound(c, p);
+    bool fine = samba__place_arena(s, p, c->n_nodes) && samba__cut_sections(c, p)
+        && samba__measure_bound(c, p);
     bool limited = c->program->mapping == SAMBA_MAPPING_SPATIAL && c->program->sram_bytes;
     if (!fine || !limited) return fine;
     uint64_t needed = 0;
