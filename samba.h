@@ -2922,11 +2922,9 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0541, scaled_dot_product_attention_backward,  0, SAMBA_OP_NONE, attention, true)
 
 enum {
-#define MAP(wire, name, arity, value, cost) SAMBA__OP_##name,
-#define OP(wire, name, cost, flags, shape, work) SAMBA__OP_##name,
-    SAMBA__OPS(MAP, OP, OP, OP)
-#undef MAP
-#undef OP
+#define X(wire, name, ...) SAMBA__OP_##name,
+    SAMBA__OPS(X, X, X, X)
+#undef X
     SAMBA__N_OPS
 };
 
@@ -3334,7 +3332,7 @@ enum { SAMBA__COSTLY = SAMBA__X86 ? 12 : 1000 };
 #define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value)
 #define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, NULL, NULL
 #endif
-#define MAP(wire, name, arity, value, cost) \
+#define SAMBA__DEFINE_MAP(wire, name, arity, value, cost) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
     { \
         (void)a, (void)b, (void)c, (void)p; \
@@ -3345,10 +3343,8 @@ enum { SAMBA__COSTLY = SAMBA__X86 ? 12 : 1000 };
     { \
         return samba__map_shape(c, arity, SAMBA__OP_##name); \
     }
-#define OP(wire, name, cost, flags, shape, work)
-SAMBA__OPS(MAP, OP, OP, OP)
-#undef MAP
-#undef OP
+#define SAMBA__DEFINE_NONE(wire, name, ...)
+SAMBA__OPS(SAMBA__DEFINE_MAP, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE)
 
 /* Sums a gradient over the dimensions along which input i was stretched. */
 SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_tensor *dy)
@@ -6578,35 +6574,25 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 
 /* ---- The table itself ---- */
 
-/* A function that makes the call; and the same for AVX2 or NEON, if any. Kin share one, which is
-   told at run time which of them is meant: most of their code is the same, and compiled once. */
-#define SAMBA__RUN_ONCE(name, call) \
-    SAMBA__FN void samba__##name##_run(const samba_args *a) { call; }
-#define SAMBA__ONE_KIN(kin, type) SAMBA__KIN_BODY(kin, kin, type)
-#define SAMBA__KIN_BODY(name, kin, type) \
+/* NAME_run is a function that makes the call; NAME_avx2_run the same for AVX2 or NEON, if any. Kin
+   share NAME_kin, which is told at run time which of them is meant: most of their code is the same,
+   and compiled once. */
+#define SAMBA__RUNS(name, call) SAMBA__FN void samba__##name##_run(const samba_args *a) { call; }
+#define SAMBA__KIN(name, kin, type) \
     SAMBA__NOINLINE void samba__##name##_kin(const samba_args *a, type which) \
     { \
         samba__##kin##_run(a, which); \
     }
-#define SAMBA__RUN_ONE_KIN(name, kin, which) \
-    SAMBA__RUN_ONCE(name, samba__##kin##_kin(a, which))
 #if SAMBA__SIMD
-#define SAMBA__RUN_EACH(name, call) \
-    SAMBA__RUN_ONCE(name, call) \
-    SAMBA__AVX2_FN SAMBA__RUN_ONCE(name##_avx2, call)
-#define SAMBA__EACH_KERNEL(name) samba__##name##_run, samba__##name##_avx2_run
-#define SAMBA__EACH_KIN(kin, type) \
-    SAMBA__ONE_KIN(kin, type) \
-    SAMBA__AVX2_FN SAMBA__KIN_BODY(kin##_avx2, kin, type)
-#define SAMBA__RUN_KIN(name, kin, which) \
-    SAMBA__RUN_ONE_KIN(name, kin, which) \
-    SAMBA__RUN_ONE_KIN(name##_avx2, kin##_avx2, which)
+#define SAMBA__ALSO_AVX2(function) SAMBA__AVX2_FN function
+#define SAMBA__OR_NULL(function) function
 #else
-#define SAMBA__RUN_EACH(name, call) SAMBA__RUN_ONCE(name, call)
-#define SAMBA__EACH_KERNEL(name) samba__##name##_run, NULL
-#define SAMBA__EACH_KIN SAMBA__ONE_KIN
-#define SAMBA__RUN_KIN SAMBA__RUN_ONE_KIN
+#define SAMBA__ALSO_AVX2(function)
+#define SAMBA__OR_NULL(function) NULL
 #endif
+#define SAMBA__EACH_KIN(kin, type) \
+    SAMBA__KIN(kin, kin, type) \
+    SAMBA__ALSO_AVX2(SAMBA__KIN(kin##_avx2, kin, type))
 SAMBA__EACH_KIN(fold, samba__fold)
 SAMBA__EACH_KIN(conv, samba__made)
 SAMBA__EACH_KIN(pooling, samba__pooling)
@@ -6615,46 +6601,40 @@ SAMBA__EACH_KIN(lines, int)
 SAMBA__EACH_KIN(norm, int)
 SAMBA__EACH_KIN(loss, int)
 SAMBA__EACH_KIN(attention, bool)
-#if defined(SAMBA_RUNTIME_ONLY)
-#define SAMBA__HOST_COLUMN(f) NULL
-#else
-#define SAMBA__HOST_COLUMN(f) f
-#endif
 
-#define MAP(wire, name, arity, value, cost) \
-    SAMBA__RUN_ONCE(name, samba__map(a, SAMBA__EACH_LOOP(name, cost)))
-#define OP(wire, name, cost, flags, shape, work) SAMBA__RUN_ONCE(name, samba__##name##_kernel(a))
-#define FAST(wire, name, cost, flags, shape, work) SAMBA__RUN_EACH(name, samba__##name##_kernel(a))
-#define KIN(wire, name, cost, flags, kin, which) \
+#define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
+    SAMBA__RUNS(name, samba__map(a, SAMBA__EACH_LOOP(name, cost)))
+#define SAMBA__RUN_FAST(wire, name, ...) \
+    SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##name##_kernel(a)))
+#define SAMBA__RUN_KIN(wire, name, cost, flags, kin, which) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) { return samba__##kin##_rule(c, which); } \
     SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
     { \
         samba__##kin##_work(w, c, which); \
     } \
-    SAMBA__RUN_KIN(name, kin, which)
-SAMBA__OPS(MAP, OP, FAST, KIN)
-#undef MAP
-#undef OP
-#undef FAST
-#undef KIN
+    SAMBA__RUNS(name, samba__##kin##_kin(a, which)) \
+    SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##kin##_avx2_kin(a, which)))
+SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
 
+#if defined(SAMBA_RUNTIME_ONLY)
+#define SAMBA__HOST_COLUMN(f) NULL
+#else
+#define SAMBA__HOST_COLUMN(f) f
+#endif
+#define SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, kernel_avx2) \
+    { #name, wire, flags, NULL, cost, samba__##shape##_shape, samba__##work##_work, \
+      samba__##name##_##kernel, kernel_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
+#define SAMBA__ROW_MAP(wire, name, arity, value, cost) \
+    SAMBA__ROW(wire, name, cost, SAMBA_OP_INPLACE, name, map, run, NULL)
+#define SAMBA__ROW_OP(wire, name, cost, flags, shape, work) \
+    SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, NULL)
+#define SAMBA__ROW_FAST(wire, name, cost, flags, shape, work) \
+    SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, \
+               SAMBA__OR_NULL(samba__##name##_avx2_run))
+#define SAMBA__ROW_KIN(wire, name, cost, flags, kin, which) \
+    SAMBA__ROW(wire, name, cost, flags, name, name, run, SAMBA__OR_NULL(samba__##name##_avx2_run))
 static const samba_op samba__op_table[SAMBA__N_OPS] = {
-#define ROW(name, wire, flags, cost, shape, work, ...) \
-    { #name, wire, flags, NULL, cost, samba__##shape##_shape, samba__##work##_work, __VA_ARGS__, \
-      SAMBA__HOST_COLUMN(samba__##name##_vjp) },
-#define MAP(wire, name, arity, value, cost) \
-    ROW(name, wire, SAMBA_OP_INPLACE, cost, name, map, samba__##name##_run, NULL)
-#define OP(wire, name, cost, flags, shape, work) \
-    ROW(name, wire, flags, cost, shape, work, samba__##name##_run, NULL)
-#define FAST(wire, name, cost, flags, shape, work) \
-    ROW(name, wire, flags, cost, shape, work, SAMBA__EACH_KERNEL(name))
-#define KIN(wire, name, cost, flags, kin, which) FAST(wire, name, cost, flags, name, name)
-    SAMBA__OPS(MAP, OP, FAST, KIN)
-#undef ROW
-#undef MAP
-#undef OP
-#undef FAST
-#undef KIN
+    SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_KIN)
 };
 
 /* Outputs and work of a call, from the op's own rules or from its signature. The result is checked,
