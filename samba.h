@@ -1118,7 +1118,7 @@ SAMBA__FN void samba__put_char(samba__text *t, char c)
 
 SAMBA__FN void samba__put_text(samba__text *t, const char *text)
 {
-    for (; text && *text; text++) samba__put_char(t, *text);
+    for (text = text ? text : "NULL"; *text; text++) samba__put_char(t, *text);
 }
 
 SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
@@ -3543,12 +3543,7 @@ SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
         samba__store(samba__out_bytes(a, e), run, a->out_spec[0].dtype, n);
     }
 }
-SAMBA__FN void samba__cast_vjp(samba_vjp *g)
-{
-    if (samba__is_float(g->in[0]->dtype) && g->dout[0]) {
-        g->din[0] = samba_cast(g->dout[0], g->in[0]->dtype);
-    }
-}
+SAMBA__GRAD1(cast, dy && samba__is_float(x->dtype) ? samba_cast(dy, x->dtype) : NULL)
 
 /* ---- count: n <- n + 1 at each run of its section; attribute 1: at training runs only ---- */
 
@@ -3758,18 +3753,17 @@ SAMBA__INLINE float samba__fold_rows(const samba__folding *f, samba__fold kind, 
 SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind, const float *x,
                                        int64_t begin, int64_t end, float *y, int64_t n)
 {
-    bool squares = kind == SAMBA__FOLD_SQUARES;
+    bool max = kind == SAMBA__FOLD_MAX, squares = kind == SAMBA__FOLD_SQUARES;
     float acc[SAMBA__FOLD_COLUMNS];
-    const float *row = x + samba__fold_at(&f->reduced, begin);
-    for (int64_t j = 0; j < n; j++) acc[j] = squares ? row[j] * row[j] : row[j];
+    const float *v = x + samba__fold_at(&f->reduced, begin);
+    for (int64_t j = 0; j < n; j++) acc[j] = squares ? v[j] * v[j] : v[j];
     for (int64_t r = begin + 1; r < end; r++) {
-        row = x + samba__fold_at(&f->reduced, r);
-        for (int64_t j = 0; j < n; j++) {
-            float v = row[j];
-            acc[j] = squares ? samba__fma(v, v, acc[j]) : samba__fold_two(kind, acc[j], v);
-        }
+        v = x + samba__fold_at(&f->reduced, r);
+        if (max) for (int64_t j = 0; j < n; j++) acc[j] = samba__fold_two(kind, acc[j], v[j]);
+        else if (squares) for (int64_t j = 0; j < n; j++) acc[j] = samba__fma(v[j], v[j], acc[j]);
+        else for (int64_t j = 0; j < n; j++) acc[j] += v[j];
     }
-    for (int64_t j = 0; j < n; j++) y[j] = acc[j];
+    memcpy(y, acc, (size_t)n * sizeof *y);
 }
 
 SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding *f,
@@ -3782,14 +3776,9 @@ SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding 
         int64_t j = u % blocks * SAMBA__FOLD_COLUMNS, n = 1;
         const float *x = a->in[0] + samba__fold_at(&f->kept, kept) + j;
         float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
+        if (!f->rows) n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
         if (f->rows) *to = samba__fold_rows(f, kind, x, first, last);
-        else n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
-#define FOLD_COLUMNS(kind) samba__fold_columns(f, kind, x, first, last, to, n)
-        if (f->rows) n = 1;
-        else if (kind == SAMBA__FOLD_MAX) FOLD_COLUMNS(SAMBA__FOLD_MAX);
-        else if (kind == SAMBA__FOLD_SQUARES) FOLD_COLUMNS(SAMBA__FOLD_SQUARES);
-        else FOLD_COLUMNS(SAMBA__FOLD_SUM);
-#undef FOLD_COLUMNS
+        else samba__fold_columns(f, kind, x, first, last, to, n);
         for (int64_t i = 0; count != 1.0f && i < n; i++) to[i] /= count;
     }
 }
@@ -3837,31 +3826,25 @@ SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
     return samba_reshape(dy, samba__reduced(&g->in[0]->shape, g->attr[0], true));
 }
 
-SAMBA__OP_API samba_tensor *samba_sum(samba_tensor *x, samba_shape axes, bool keepdim)
-{
-    return samba__emit_fold(SAMBA__OP_sum, x, &axes, keepdim);
-}
-SAMBA__FN void samba__sum_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_expand(samba__with_axes(g, g->dout[0]), g->in[0]->shape);
-}
+#define SAMBA__BUILD_FOLD(name) \
+    SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, samba_shape axes, bool keepdim) \
+    { \
+        return samba__emit_fold(SAMBA__OP_##name, x, &axes, keepdim); \
+    }
+SAMBA__BUILD_FOLD(sum)
+SAMBA__BUILD_FOLD(mean)
+SAMBA__BUILD_FOLD(max)
 
-SAMBA__OP_API samba_tensor *samba_mean(samba_tensor *x, samba_shape axes, bool keepdim)
+/* How many elements of x make one of y. */
+SAMBA__FN float samba__folded(const samba_tensor *x, const samba_tensor *y)
 {
-    return samba__emit_fold(SAMBA__OP_mean, x, &axes, keepdim);
+    return (float)(samba_count(&x->shape) / samba_count(&y->shape));
 }
-SAMBA__FN void samba__mean_vjp(samba_vjp *g)
-{
-    int64_t count = samba_count(&g->in[0]->shape) / samba_count(&g->out[0]->shape);
-    samba_tensor *share = samba_scale(samba__with_axes(g, g->dout[0]), 1.0f / (float)count);
-    g->din[0] = samba_expand(share, g->in[0]->shape);
-}
+SAMBA__GRAD1(sum, samba_expand(samba__with_axes(g, dy), x->shape))
+SAMBA__GRAD1(mean, samba_expand(samba_scale(samba__with_axes(g, dy), 1.0f / samba__folded(x, y)),
+                                x->shape))
 
 /* Each of the k elements that equal the maximum gets dy/k. */
-SAMBA__OP_API samba_tensor *samba_max(samba_tensor *x, samba_shape axes, bool keepdim)
-{
-    return samba__emit_fold(SAMBA__OP_max, x, &axes, keepdim);
-}
 SAMBA__FN void samba__max_vjp(samba_vjp *g)
 {
     samba_tensor *y = samba__with_axes(g, g->out[0]), *dy = samba__with_axes(g, g->dout[0]);
@@ -3871,10 +3854,7 @@ SAMBA__FN void samba__max_vjp(samba_vjp *g)
 }
 
 /* Sum of squares of everything; the gradient norm is made of these. dx = 2 x dy */
-SAMBA__FN void samba__square_sum_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_scale(samba_mul(g->in[0], samba__with_axes(g, g->dout[0])), 2.0f);
-}
+SAMBA__GRAD1(square_sum, samba_scale(samba_mul(x, samba__with_axes(g, dy)), 2.0f))
 
 /* mean, sum or all of (x - y)^2. */
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction)
@@ -4167,10 +4147,7 @@ SAMBA__KERNEL void samba__reshape_kernel(const samba_args *a)
     uint8_t *y = samba__out_bytes(a, r.begin);
     if (x != y) memcpy(y, x, (size_t)(samba__out_bytes(a, r.end) - y));
 }
-SAMBA__FN void samba__reshape_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_reshape(g->dout[0], g->in[0]->shape);
-}
+SAMBA__GRAD1(reshape, samba_reshape(dy, x->shape))
 
 SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis)
 {
@@ -4642,10 +4619,7 @@ SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
         }
     }
 }
-SAMBA__FN void samba__gather_backward_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_gather(g->dout[0], g->attr[0], g->in[1]);
-}
+SAMBA__GRAD1(gather_backward, samba_gather(dy, g->attr[0], g->in[1]))
 
 /* ---- write_rows: cache[..][row[b][t]] <- x[..][t], t in order ---- */
 
@@ -5380,11 +5354,7 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_o
     samba__pooling_words(opts, attr);
     return samba__emit1(SAMBA__OP_max_pool2d, x, attr, SAMBA__MAX_WORDS);
 }
-SAMBA__FN void samba__max_pool2d_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit2(SAMBA__OP_max_pool2d_backward, g->in[0], g->dout[0], g->attr,
-                              g->n_attr);
-}
+SAMBA__GRAD1(max_pool2d, samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, g->attr, g->n_attr))
 
 SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy,
                                                       const samba_pool_opts *opts)
@@ -5418,10 +5388,7 @@ SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape 
     memcpy(words + n_attr, &x->dim[x->ndim - 2], 2 * sizeof *words);
     return samba__emit1(SAMBA__OP_avg_pool2d_backward, dy, words, n_attr + 2);
 }
-SAMBA__FN void samba__avg_pool2d_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__avg_backward(g->dout[0], &g->in[0]->shape, g->attr, g->n_attr);
-}
+SAMBA__GRAD1(avg_pool2d, samba__avg_backward(dy, &x->shape, g->attr, g->n_attr))
 
 SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape,
                                                       const samba_pool_opts *opts)
@@ -5432,10 +5399,7 @@ SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_sh
     else memcpy(attr, &dy->shape.dim[dy->shape.ndim - 2], SAMBA__ADAPTIVE_WORDS * sizeof *attr);
     return samba__avg_backward(dy, &x_shape, attr, opts ? SAMBA__AVG_WORDS : SAMBA__ADAPTIVE_WORDS);
 }
-SAMBA__FN void samba__avg_pool2d_backward_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit1(SAMBA__OP_avg_pool2d, g->dout[0], g->attr, g->n_attr - 2);
-}
+SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr, g->n_attr - 2))
 
 /* ---- batch_norm: y = w h + b with h = (x - mean) rstd, rstd = 1/sqrt(var + eps) for each channel.
    Training takes mean and var of the batch, and the running ones follow. Inputs x, w or none, b or
@@ -5659,8 +5623,11 @@ SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx,
             sum[j] = samba__fma(dx[i * step + j], logs ? 1.0f : y[i * step + j], sum[j]);
     }
     for (int64_t i = 0; i < l->n; i++) {
-        for (int64_t j = i * step, k = 0; k < width; j++, k++)
-            dx[j] = logs ? samba__fma(-samba__exp(y[j]), sum[k], dx[j]) : y[j] * (dx[j] - sum[k]);
+        float *d = dx + i * step;
+        const float *v = y + i * step;
+        for (int64_t j = 0; logs && j < width; j++)
+            d[j] = samba__fma(-samba__exp(v[j]), sum[j], d[j]);
+        for (int64_t j = 0; !logs && j < width; j++) d[j] = v[j] * (d[j] - sum[j]);
     }
 }
 
@@ -5678,8 +5645,7 @@ SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
         samba__lines_copy(out, a->in[0] + at, rows ? 1 : l.n, l.inner, width);
         if (rows && backward) samba__softmax_row_backward(out, y, l.n, logs);
         else if (rows) samba__softmax_row(out, l.n, logs);
-        else if (backward && logs) samba__softmax_columns_backward(out, y, &l, width, true);
-        else if (backward) samba__softmax_columns_backward(out, y, &l, width, false);
+        else if (backward) samba__softmax_columns_backward(out, y, &l, width, logs);
         else if (logs) samba__softmax_columns(out, &l, width, true);
         else samba__softmax_columns(out, &l, width, false);
     }
@@ -7762,18 +7728,13 @@ typedef struct samba__guard {
 } samba__guard;
 static SAMBA__THREAD_LOCAL samba__guard *samba__current_guard;
 
-SAMBA__FN void samba__ds_unlink(samba__block *b)
-{
-    if (b->prev) b->prev->next = b->next;
-    else b->session->blocks = b->next;
-    if (b->next) b->next->prev = b->prev;
-}
-
 SAMBA__FN void samba__ds_free(void *p)
 {
     samba__block *b = p ? (samba__block *)p - 1 : NULL;
     if (!b) return;
-    samba__ds_unlink(b);
+    if (b->prev) b->prev->next = b->next;
+    else b->session->blocks = b->next;
+    if (b->next) b->next->prev = b->prev;
     samba__give(b->session, b, b->size);
 }
 
@@ -8263,9 +8224,9 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
     bool given = n_in >= 0 && (!n_in || in) && n_attr >= 0 && (!n_attr || attr);
     bool fine = (given
                  || samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are "
-                               "announced but not given", name ? name : "NULL", n_in, n_attr))
+                               "announced but not given", name, n_in, n_attr))
         && (op || samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with "
-                             "samba_register_op before its first use", name ? name : "NULL"));
+                             "samba_register_op before its first use", name));
     return fine ? samba__emit_op(s, op, in, n_in, attr, n_attr, NULL) : NULL;
 }
 
@@ -8464,7 +8425,7 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
                                         samba_shape shape, void *data)
 {
     if (samba_ok(s) && !data) {
-        samba_fail(s, SAMBA_EARG, "in samba_from_data(%s): data is NULL", name ? name : "NULL");
+        samba_fail(s, SAMBA_EARG, "in samba_from_data(%s): data is NULL", name);
     }
     samba_tensor *t = samba_input(s, name, dtype, shape);
     if (!t) return NULL;
@@ -8477,8 +8438,7 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
                                              samba_shape shape, const void *data)
 {
     if (samba_ok(s) && !data) {
-        samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name ? name
-                   : "NULL");
+        samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name);
     }
     samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
     if (t) memcpy(t->data, data, samba__host_bytes(t));
@@ -8738,8 +8698,8 @@ SAMBA__FN int32_t samba__layer_size(samba_tensor *x, const char *layer, int32_t 
 {
     if (axis < 0) axis += x->shape.ndim;
     if (axis >= 0 && axis < x->shape.ndim) return x->shape.dim[axis];
-    samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: %s %S has too few dimensions", layer ? layer
-               : "NULL", x->name, &x->shape);
+    samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: %s %S has too few dimensions", layer,
+               x->name, &x->shape);
     return 0;
 }
 
@@ -8813,8 +8773,8 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
     if (!c) return NULL;
     if (c % groups) {
         return samba__none(samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of "
-                                      "%s %S cannot be split into groups %d", name ? name : "NULL",
-                                      c, x->name, &x->shape, groups));
+                                      "%s %S cannot be split into groups %d", name, c, x->name,
+                                      &x->shape, groups));
     }
     const int32_t dim[4] = { o, c / groups, kernel, kernel };
     samba_shape w_shape = samba__shape_of(dim, 2 + spatial), b_shape = samba__shape_of(&o, 1);
@@ -11160,7 +11120,7 @@ SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
         if (!*a && !*b) return type;
     }
     samba_fail(s, SAMBA_EARG, "%s is no section type; the types are zerograd, fwd, bckwd, reduce, "
-               "gradnorm, opt", text ? text : "NULL");
+               "gradnorm, opt", text);
     return 0;
 }
 
