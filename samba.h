@@ -74,6 +74,11 @@
 
    Memory is allocated by open, tracing, compile, load, eager ops and samba_cpu; never by run.
 
+   samba_load maps large files where it can. Parameters that no node writes then stay in the file:
+   their pages come when they are used, and only samba_restore proves their checksum. Replace such
+   a file by renaming (samba_save, mv): who writes into it (cp) makes the session's next run fail,
+   who cuts it during a run ends the process (SIGBUS). samba_desc.no_map reads all of it at once.
+
    Numbers: arithmetic is f32, and the result is defined by the graph alone. Each element of a
    product is one chain of fused multiply-adds in index order, sums have a fixed tree, elementary
    functions are samba's own, random numbers depend on seed, name and element. So threads, SIMD,
@@ -107,19 +112,19 @@
    samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole rows and a
    range of units; the executor makes the threads. A gradient rule calls public ops.
 
-   ---- The PEF file, version 1 ----
+   ---- The PEF file, version 2 ----
 
    Little-endian; fixed-width records; the tables follow each other, so there are no offsets to get
    wrong, and the file is used where it lies. A checkpoint is the same file with data filled in.
 
    +- header, 128 bytes -------------------------------------------------------------------------+
    |   0  8  "SAMBAPEF"            32  4  symbols        56  4  microbatches                     |
-   |   8  4  version, 1            36  4  nodes          60  4  flags: 1 inference               |
+   |   8  4  version, 2            36  4  nodes          60  4  flags: 1 inference               |
    |  12  4  0                     40  4  sections       64  8  bytes of region 0, state (DDR)   |
    |  16  8  bytes of the file     44  4  words          72  8  bytes of region 1, arena (HBM)   |
    |  24  8  XXH64 of bytes 32     48  4  string bytes   80  8  bytes of region 2, in/out (HOST) |
-   |         to the end, seed 0    52  4  trace bytes    88  8  bytes of region 3, read-only     |
-   |                                                     96  8  data bytes; 104 24 zero          |
+   |         to the data, seed 0   52  4  trace bytes    88  8  bytes of region 3, read-only     |
+   |                               96  8  data bytes    104  8  XXH64 of the data; 112 16 zero   |
    +- symbols, 80 bytes each, sorted by region, offset and first node ---------------------------+
    |   0  4  name in strings       56  4  first node that uses it (0 if it outlives the schedule)|
    |   4  1  role                  60  4  last node (0xFFFFFFFF then)                            |
@@ -606,6 +611,7 @@ typedef struct samba_desc {
     uint64_t seed;                      /* of weights, dropout, samba_randn ...; default 256 */
     int32_t threads;                    /* default: one per processor, at most 64 */
     bool portable;                      /* use no SIMD kernels; the results are the same bits */
+    bool no_map;                        /* samba_load reads what it would map: see [manual] */
     void *(*alloc)(size_t size, void *user);            /* default malloc */
     void (*release)(void *ptr, size_t size, void *user);
     void (*log)(samba_log_level level, const char *text, void *user);   /* gets each error */
@@ -830,7 +836,8 @@ typedef void (*samba_emit_fn)(const char *text, void *user);
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
 SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user);
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);         /* the op table */
-/* Bytes the compiler promised for the device; bytes the session holds now through its allocator. */
+/* Bytes the compiler promised for the device; bytes the session holds now through its allocator,
+   without parameters in a mapped file. */
 SAMBA_API size_t samba_device_bytes(samba_session *s);
 SAMBA_API size_t samba_held_bytes(const samba_session *s);
 
@@ -6675,7 +6682,7 @@ enum {
 };
 
 #define SAMBA__PEF_MAGIC 0x46455041424D4153u    /* the bytes "SAMBAPEF" */
-#define SAMBA__PEF_VERSION 1u
+#define SAMBA__PEF_VERSION 2u
 #define SAMBA__PEF_INFERENCE 1u         /* flag: forward only, running statistics, no dropout */
 #define SAMBA__PEF_HEADER 128u
 #define SAMBA__PEF_SYMBOL 80u
@@ -6813,25 +6820,22 @@ SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *w
         && samba__prove(why, samba__get64(p) == SAMBA__PEF_MAGIC,
                         "this is not a PEF: the magic number is missing")
         && samba__prove(why, samba__get32(p + 8) == SAMBA__PEF_VERSION, "PEF version %d, but this "
-                        "samba.h reads version 1; compile it again", (int32_t)samba__get32(p + 8))
+                        "samba.h reads version 2; compile it again", (int32_t)samba__get32(p + 8))
         && samba__prove(why, !samba__get32(p + 12)
                         && !(samba__get32(p + 60) & ~SAMBA__PEF_INFERENCE),
                         "the header has an unknown flag; a newer samba.h may have written it")
         && samba__prove(why, samba__get64(p + 16) == size,
                         "the file has %l bytes but its header says %l: it was cut or extended",
                         (int64_t)size, (int64_t)samba__get64(p + 16))
-        && samba__prove(why, samba__get64(p + 24) == samba__hash(p + 32, size - 32, 0),
-                        "the checksum is wrong: the file was damaged");
+        && samba__prove(why, samba__get64(p + 96) <= size - SAMBA__PEF_HEADER,
+                        "the tables and the data do not fill the file");
 }
 
-/* Reads the header; the tables follow each other, so their places follow from the counts. */
+/* Reads the header; the tables follow each other, so their places follow from the counts. The data
+   are neither read nor proved. pef is zero but for the user's ops. */
 SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
 {
     const uint8_t *p = (const uint8_t *)bytes;
-    const samba_op *const *user = pef->user_ops;
-    int32_t n_user = pef->n_user_ops;
-    memset(pef, 0, sizeof *pef);
-    pef->user_ops = user, pef->n_user_ops = n_user;
     if (!samba__check_header(p, size, why)) return false;
     pef->base = p, pef->size = size;
     pef->n_symbols = samba__get32(p + 32), pef->n_nodes = samba__get32(p + 36);
@@ -6844,8 +6848,10 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
     uint64_t strings_at = words_at + (uint64_t)pef->n_words * 4;
     uint64_t trace_at = strings_at + pef->strings_size, end = trace_at + pef->trace_size;
     uint64_t data_at = samba__align_bytes(end);
-    if (!samba__prove(why, data_at <= size && pef->data_size == size - data_at,
-                      "the tables and the data do not fill the file")) return false;
+    if (!samba__prove(why, data_at == size - pef->data_size,
+                      "the tables and the data do not fill the file")
+        || !samba__prove(why, samba__get64(p + 24) == samba__hash(p + 32, (size_t)data_at - 32, 0),
+                         "the checksum is wrong: the file was damaged")) return false;
     pef->symbols = p + SAMBA__PEF_HEADER, pef->nodes = p + nodes_at;
     pef->sections = p + sections_at, pef->words = p + words_at, pef->data = p + data_at;
     pef->strings = (const char *)(p + strings_at), pef->trace = (const char *)(p + trace_at);
@@ -7097,48 +7103,40 @@ SAMBA__FN bool samba__in_place(const samba__pef *pef, uint32_t ia, const samba__
     return over;
 }
 
-/* The order of symbols: by region, offset, first node. */
-SAMBA__FN bool samba__precedes(const samba__symbol *x, const samba__symbol *y)
+/* The last symbol that lies where symbol i does and begins no later than `first`; or i. */
+SAMBA__FN uint32_t samba__last_begun(const samba__pef *pef, uint32_t i, uint32_t first)
 {
-    if (x->region != y->region) return x->region < y->region;
-    return x->offset != y->offset ? x->offset < y->offset : x->first < y->first;
-}
-
-/* The first symbol from i on that does not precede x. */
-SAMBA__FN uint32_t samba__seek_symbol(const samba__pef *pef, uint32_t i, const samba__symbol *x)
-{
-    for (uint32_t end = pef->n_symbols; i < end;) {
-        uint32_t middle = i + (end - i) / 2;
-        samba__symbol s = samba__symbol_at(pef, middle);
-        if (samba__precedes(&s, x)) i = middle + 1;
-        else end = middle;
+    samba__symbol here = samba__symbol_at(pef, i);
+    for (uint32_t step = 1u << 31; step; step /= 2) {
+        samba__symbol s = samba__symbol_at(pef, step < pef->n_symbols - i ? i + step : i);
+        if (step < pef->n_symbols - i && s.region == here.region && s.offset == here.offset
+            && s.first <= first) i += step;
     }
     return i;
 }
 
-/* No later symbol lies where symbol i does and is alive when it is, but views and results in place.
-   This is asked of all symbols, so those at one offset die in order: of the ones that begin before
-   symbol i, only the last that is no view can meet it. */
+/* Symbol i shares no memory with later ones that live when it does, but for views and in place. As
+   all are asked, those at one offset die in order: of the ones that begin before symbol i, only the
+   last that is no view can be alive. */
 SAMBA__FN bool samba__check_apart(const samba__pef *pef, uint32_t i, samba__text *why)
 {
     samba__symbol a = samba__symbol_at(pef, i), b;
     uint64_t end = a.offset + samba__symbol_bytes(pef, &a);
-    for (uint32_t start = i + 1, j; !a.alias && start < pef->n_symbols;) {
-        samba__symbol here = samba__symbol_at(pef, start);
-        if (here.region != a.region || here.offset >= end) break;
-        here.first = a.first;
-        j = samba__seek_symbol(pef, start, &here);
-        while (j > start && samba__symbol_at(pef, --j).alias) continue;
-        for (; j < pef->n_symbols; j++) {
-            b = samba__symbol_at(pef, j);
-            if (b.region != a.region || b.offset != here.offset || b.first > a.last) break;
-            if (!samba__prove(why, b.alias || b.last < a.first || samba__in_place(pef, i, &a, j, &b)
-                              || samba__in_place(pef, j, &b, i, &a),
+    for (uint32_t start = i + 1; !a.alias && start < pef->n_symbols;) {
+        uint32_t k = samba__last_begun(pef, start, a.first);
+        uint32_t last = samba__last_begun(pef, start, a.last);
+        b = samba__symbol_at(pef, start);
+        if (b.region != a.region || b.offset >= end) break;
+        while (k > start && samba__symbol_at(pef, k).alias) k--;
+        for (; k <= last; k++) {
+            b = samba__symbol_at(pef, k);
+            if (!samba__prove(why, b.alias || b.first > a.last || b.last < a.first
+                              || samba__in_place(pef, i, &a, k, &b)
+                              || samba__in_place(pef, k, &b, i, &a),
                               "%s and %s share memory while both are alive",
                               pef->strings + a.name, pef->strings + b.name)) return false;
         }
-        here.offset++, here.first = 0;
-        start = samba__seek_symbol(pef, start, &here);
+        start = samba__last_begun(pef, start, SAMBA__FOREVER) + 1;
     }
     return true;
 }
@@ -7148,17 +7146,20 @@ SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
     bool fine = true;
     for (uint32_t i = 1; fine && i < pef->n_symbols; i++) {
         samba__symbol a = samba__symbol_at(pef, i - 1), b = samba__symbol_at(pef, i);
-        fine = samba__prove(why, !samba__precedes(&b, &a), "the symbols are not sorted");
+        bool same = a.region == b.region, beside = same && a.offset == b.offset;
+        fine = samba__prove(why, beside ? a.first <= b.first : same ? a.offset < b.offset
+                            : a.region < b.region, "the symbols are not sorted");
     }
     for (uint32_t i = 0; fine && i < pef->n_symbols; i++) fine = samba__check_apart(pef, i, why);
     return fine;
 }
 
-/* Everything, before first use. */
-SAMBA__FN bool samba__verify_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
+/* Everything, before first use; of the data, if they are wanted, the checksum. */
+SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, samba__text *why)
 {
-    if (!samba__open_pef(pef, bytes, size, why)) return false;
-    bool fine = true;
+    bool fine = !data || samba__prove(why, samba__get64(pef->base + 104)
+                                      == samba__hash(pef->data, (size_t)pef->data_size, 0),
+                                      "the checksum of the data is wrong: the file was damaged");
     for (uint32_t i = 0; fine && i < pef->n_symbols; i++) fine = samba__check_symbol(pef, i, why);
     for (uint32_t i = 0; fine && i < pef->n_nodes; i++) fine = samba__check_node(pef, i, why);
     return fine && samba__check_sections(pef, why) && samba__check_overlaps(pef, why);
@@ -7463,7 +7464,7 @@ SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, 
     samba__pef pef;
     samba__text text = samba__text_in(why, why_size);
     memset(&pef, 0, sizeof pef);
-    return samba__verify_pef(&pef, bytes, size, &text)
+    return samba__open_pef(&pef, bytes, size, &text) && samba__verify_pef(&pef, true, &text)
         ? samba__runtime_size(&pef, 1, samba__in_file(&pef), NULL) : 0;
 }
 
@@ -7473,7 +7474,8 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
     samba__pef pef;
     samba__text text = samba__text_in(why, why_size);
     memset(&pef, 0, sizeof pef);
-    if (!samba__verify_pef(&pef, bytes, size, &text)) return NULL;
+    if (!samba__open_pef(&pef, bytes, size, &text)
+        || !samba__verify_pef(&pef, true, &text)) return NULL;
     bool in_file = samba__in_file(&pef);
     size_t needed = samba__runtime_size(&pef, 1, in_file, NULL);
     if (!memory || memory_size < needed) {
@@ -7517,6 +7519,17 @@ typedef struct samba__block {           /* in front of every stb_ds allocation *
 } samba__block;
 typedef struct samba__entry { char *key; samba_tensor *value; } samba__entry;
 
+/* A proved PEF: all of it, in memory or mapped, and a copy of its tables: what was proved of them
+   stays true, whoever writes into the file. */
+typedef struct samba__file {
+    uint8_t *bytes, *tables;
+    size_t size, n_tables;
+    void *mapped;                       /* the open FILE, or NULL */
+    int64_t written;                    /* when, as the file system says of a mapped one */
+    bool stays;                         /* read-only parameters are used where they are */
+    samba__pef pef;
+} samba__file;
+
 struct samba_session {
     samba_desc desc;
     uint64_t seed;
@@ -7545,8 +7558,7 @@ struct samba_session {
     samba__pool pool;
     bool has_pool;
     float *local;                       /* scratch of the threads when ops run eagerly */
-    uint8_t *pef;                       /* bytes of the loaded program */
-    size_t pef_size;
+    samba__file file;                   /* the loaded program; bytes if values stay there */
     void *memory;                       /* of the runtime */
     size_t memory_size;
     samba_runtime *rt;
@@ -9685,29 +9697,27 @@ SAMBA__FN int samba__by_size(const void *a, const void *b)
 typedef struct samba__extent { uint64_t begin, end; struct samba__extent *next; } samba__extent;
 
 /* Which addresses are taken when: a binary tree of times, in which vertex 1 is the whole schedule,
-   2 v and 2 v + 1 are the halves of v. A vertex knows what is taken throughout its time, and what
-   at some time of it. */
+   2 v and 2 v + 1 are the halves of v. A vertex knows what is taken at some time of its own, and
+   what throughout. */
 typedef struct samba__taken {
     samba_session *session;
-    samba__extent **throughout, **some_time, *beside, *spare;
+    samba__extent **at, *beside;        /* of vertex v: 2 v at some time, 2 v + 1 throughout */
 } samba__taken;
 
 SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t begin, uint64_t end)
 {
     while (*at && (*at)->end < begin) at = &(*at)->next;
-    samba__extent *r = *at, *gone;
+    samba__extent *r = *at;
     if (!r || r->begin > end) {
-        r = t->spare ? t->spare : (samba__extent *)samba__temp(t->session, 1, sizeof *r);
+        r = (samba__extent *)samba__temp(t->session, 1, sizeof *r);
         if (!r) return false;
-        if (r == t->spare) t->spare = r->next;
         r->begin = begin, r->end = end, r->next = *at;
         *at = r;
     }
     if (begin < r->begin) r->begin = begin;
     if (end > r->end) r->end = end;
-    while ((gone = r->next) != NULL && gone->begin <= r->end) {
-        if (gone->end > r->end) r->end = gone->end;
-        r->next = gone->next, gone->next = t->spare, t->spare = gone;
+    for (; r->next && r->next->begin <= r->end; r->next = r->next->next) {
+        if (r->next->end > r->end) r->end = r->next->end;
     }
     return true;
 }
@@ -9720,12 +9730,10 @@ SAMBA__FN bool samba__visit(samba__taken *t, const samba__storage *b, bool enter
     int32_t middle = from + (to - from) / 2;
     bool whole = b->first <= from && to <= b->last, fine = true;
     if (b->last < from || to < b->first) return true;
-    if (enter) {
-        uint64_t at = b->offset, end = at + b->bytes;
-        fine = samba__take_extent(t, &t->some_time[v], at, end)
-            && (!whole || samba__take_extent(t, &t->throughout[v], at, end));
+    for (int32_t k = 0; enter && fine && k <= whole; k++) {
+        fine = samba__take_extent(t, &t->at[2 * v + k], b->offset, b->offset + b->bytes);
     }
-    const samba__extent *r = enter ? NULL : whole ? t->some_time[v] : t->throughout[v];
+    const samba__extent *r = enter ? NULL : t->at[2 * v + !whole];
     for (; fine && r; r = r->next) fine = samba__take_extent(t, &t->beside, r->begin, r->end);
     return whole || !fine ? fine : samba__visit(t, b, enter, 2 * v, from, middle)
         && samba__visit(t, b, enter, 2 * v + 1, middle + 1, to);
@@ -9736,11 +9744,11 @@ SAMBA__FN bool samba__visit(samba__taken *t, const samba__storage *b, bool enter
 SAMBA__FN bool samba__place_block(samba__taken *t, samba__storage *b, int32_t n_nodes)
 {
     uint64_t best_size = ~(uint64_t)0, end = 0;
+    t->beside = NULL;
     if (!samba__visit(t, b, false, 1, 0, n_nodes - 1)) return false;
-    for (samba__extent *r; (r = t->beside) != NULL; end = r->end) {
+    for (samba__extent *r = t->beside; r; end = r->end, r = r->next) {
         uint64_t gap = r->begin - end;
         if (gap >= b->bytes && gap < best_size) b->offset = end, best_size = gap;
-        t->beside = r->next, r->next = t->spare, t->spare = r;
     }
     if (best_size == ~(uint64_t)0) b->offset = end;
     return samba__visit(t, b, true, 1, 0, n_nodes - 1);
@@ -9749,22 +9757,21 @@ SAMBA__FN bool samba__place_block(samba__taken *t, samba__storage *b, int32_t n_
 SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_nodes)
 {
     samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
-    int32_t *of = (int32_t *)samba__temp(s, p->n_places, sizeof *of), n = 0;
+    int32_t n = 0;
     samba__taken t;
     memset(&t, 0, sizeof t);
     t.session = s;
-    t.throughout = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.throughout);
-    t.some_time = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.some_time);
-    if (!all || !of || !t.throughout || !t.some_time) return false;
+    t.at = (samba__extent **)samba__temp(s, 8 * n_nodes, sizeof *t.at);
+    if (!all || !t.at) return false;
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
         if (q->region != SAMBA__REGION_ARENA || q->alias >= 0) continue;
         if (q->storage == i) {
-            of[i] = n;
+            q->index = n;
             all[n].id = i, all[n].first = q->first, all[n].last = q->last;
             all[n++].bytes = samba__align_bytes(q->bytes);
-        } else if (all[of[q->storage]].last < q->last) {
-            all[of[q->storage]].last = q->last;
+        } else if (all[p->places[q->storage].index].last < q->last) {
+            all[p->places[q->storage].index].last = q->last;
         }
     }
     qsort(all, (size_t)n, sizeof *all, samba__by_size);
@@ -10062,10 +10069,10 @@ SAMBA__FN size_t samba__write_trace(const samba__compilation *c, char *to)
     return size + 1;
 }
 
-SAMBA__FN void samba__seal(uint8_t *bytes, size_t size)
+SAMBA__FN void samba__seal(uint8_t *tables, size_t n_tables, size_t size)
 {
-    samba__put64(bytes + 16, size);
-    samba__put64(bytes + 24, samba__hash(bytes + 32, size - 32, 0));
+    samba__put64(tables + 16, size);
+    samba__put64(tables + 24, samba__hash(tables + 32, n_tables - 32, 0));
 }
 
 SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p, uint8_t *r)
@@ -10126,7 +10133,7 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     }
     samba__write_sections(w, p, w->bytes + sections_at);
     samba__write_trace(c, (char *)w->bytes + strings_at + strings);
-    samba__seal(w->bytes, w->size);
+    samba__seal(w->bytes, w->size, w->size);
     return true;
 }
 
@@ -10134,7 +10141,7 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
 typedef const void *(*samba__value_fn)(samba_session *s, uint32_t index, const char *name,
                                        const samba__symbol *symbol);
 
-/* A PEF with the values that value_of gives, read from front to back: the values are not copied
+/* A PEF with the values that value_of gives, which are read from front to back and not copied
    before they are wanted. Everything in it begins at a multiple of 64 bytes. */
 enum { SAMBA__WINDOW = 1 << 16 };
 typedef struct samba__image {
@@ -10143,25 +10150,18 @@ typedef struct samba__image {
     samba__value_fn value_of;
     uint8_t *tables, *window;           /* what stands before the values; SAMBA__WINDOW bytes */
     size_t n_tables, size;
-    size_t at, within;                  /* read so far: of the tables, of the symbol's value */
-    uint32_t symbol;
+    uint32_t symbol;                    /* whose value is being read */
+    size_t within;                      /* and so much of it has been */
 } samba__image;
 
-SAMBA__FN void samba__image_rewind(samba__image *m) { m->at = m->within = 0, m->symbol = 0; }
 SAMBA__FN void samba__image_close(samba__image *m)
 {
     samba__give(m->session, m->tables, m->n_tables + SAMBA__WINDOW);
 }
 
-/* Reads at most n bytes, a multiple of 64; 0 at the end. */
+/* Reads at most n bytes of the values, a multiple of 64; 0 at the end, and then begins anew. */
 SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
 {
-    if (m->at < m->n_tables) {
-        size_t part = n < m->n_tables - m->at ? n : m->n_tables - m->at;
-        memcpy(to, m->tables + m->at, part);
-        m->at += part;
-        return part;
-    }
     for (; m->symbol < m->pef->n_symbols; m->symbol++, m->within = 0) {
         samba__symbol q = samba__symbol_at(m->pef, m->symbol);
         const char *name = m->pef->strings + q.name;
@@ -10175,17 +10175,17 @@ SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
         m->within += part;
         return padded;
     }
-    return 0;
+    return m->symbol = 0;
 }
 
-/* Where each value will be, and the checksum of it all. */
+/* Where each value will be, and the checksums. */
 SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba__pef *pef,
                                  samba__value_fn value_of)
 {
     uint64_t v[4];
     memset(m, 0, sizeof *m);
     m->session = s, m->pef = pef, m->value_of = value_of;
-    m->n_tables = m->size = (size_t)(pef->data - pef->base);
+    m->n_tables = m->size = (size_t)(pef->size - pef->data_size);
     m->tables = (uint8_t *)samba__take(s, m->n_tables + SAMBA__WINDOW);
     if (!m->tables) return false;
     m->window = m->tables + m->n_tables;
@@ -10199,119 +10199,150 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
         m->size = samba__add_size(m->size,
                                   samba__align_size((size_t)samba__symbol_bytes(pef, &q)));
     }
-    samba__put64(m->tables + 96, m->size - m->n_tables);
-    samba__put64(m->tables + 16, m->size);
+    size_t n_data = m->size - m->n_tables;
     samba__hash_begin(v, 0);
-    for (size_t n, skip = 32; (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0; skip = 0)
-        samba__hash_blocks(v, m->window + skip, n - skip);
-    samba__put64(m->tables + 24, samba__hash_finish(samba__hash_join(v) + (m->size - 32), NULL, 0));
-    samba__image_rewind(m);
+    for (size_t n; (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
+        samba__hash_blocks(v, m->window, n);
+    samba__put64(m->tables + 96, n_data);
+    samba__put64(m->tables + 104, n_data ? samba__hash_finish(samba__hash_join(v) + n_data, NULL, 0)
+                 : samba__hash(NULL, 0, 0));
+    samba__seal(m->tables, m->n_tables, m->size);
     return true;
 }
 
-/* All of it, for the caller to give back; NULL: no memory. */
-SAMBA__FN uint8_t *samba__image_whole(samba__image *m)
+/* All of it, in memory. */
+SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
 {
-    uint8_t *bytes = (uint8_t *)samba__take(m->session, m->size), *to = bytes;
-    samba__image_rewind(m);
-    for (size_t n; bytes && (n = samba__image_read(m, to, SAMBA__WINDOW)) > 0;) to += n;
-    return bytes;
+    uint8_t *to = file->bytes = (uint8_t *)samba__take(m->session, file->size = m->size);
+    if (to) memcpy(to, m->tables, m->n_tables), to += m->n_tables;
+    for (size_t n; to && (n = samba__image_read(m, to, SAMBA__WINDOW)) > 0;) to += n;
+    return to != NULL;
 }
 
 /* ---- Files: whole, and replaced only when the new one is safely on disk ---- */
 
-#if !defined(SAMBA_NO_STDIO)
-#if defined(__unix__) || defined(__APPLE__)
 #include <errno.h>
+#if !defined(SAMBA_NO_STDIO) && (defined(__unix__) || defined(__APPLE__))
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define SAMBA__POSIX_FILES 1
 #if !defined(__cplusplus)
-extern int fsync(int fd);               /* strict -std=c99 hides it */
+extern int fsync(int fd);               /* strict -std=c99 hides these */
+extern int (fileno)(FILE *f);
 #endif
 #else
 #define SAMBA__POSIX_FILES 0
 #endif
 
+/* The values in a mapped file are those that were loaded, unless somebody wrote into it. */
+SAMBA__FN bool samba__file_kept(samba_session *s)
+{
+#if SAMBA__POSIX_FILES
+    struct stat now;
+    bool kept = !s->file.mapped || (!fstat((fileno)((FILE *)s->file.mapped), &now)
+                && now.st_mtime == s->file.written && (size_t)now.st_size == s->file.size);
+    if (!kept) samba_fail(s, SAMBA_EIO, "somebody wrote into the PEF whose parameters are in use: "
+                          "they are lost. Load it in a new session; replace files by renaming (mv) "
+                          "or set samba_desc.no_map");
+#endif
+    return s->code == SAMBA_OK;
+}
+
+/* Gives back the bytes, and the tables unless these are kept. */
+SAMBA__FN void samba__file_close(samba_session *s, samba__file *file, bool keep)
+{
+#if SAMBA__POSIX_FILES
+    if (file->mapped) munmap(file->bytes, file->size), fclose((FILE *)file->mapped);
+#endif
+    if (!file->mapped) samba__give(s, file->bytes, file->size);
+    if (!keep) samba__give(s, file->tables, file->n_tables), file->tables = NULL;
+    file->bytes = NULL, file->mapped = NULL;
+}
+
+/* Proves the PEF that file->bytes are, or closes the file. If most of its data are never written,
+   these stay where they are; of a mapped file they are not even read, unless all are wanted. */
+SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, const char *path)
+{
+    char why[400];
+    samba__text text = samba__text_in(why, sizeof why);
+    samba__pef *pef = &file->pef;
+    bool fine = samba__check_header(file->bytes, file->size, &text);
+    file->n_tables = fine ? file->size - (size_t)samba__get64(file->bytes + 96) : 0;
+    file->tables = fine ? (uint8_t *)samba__take(s, file->n_tables) : NULL;
+    if (file->tables) memcpy(file->tables, file->bytes, file->n_tables);
+    pef->user_ops = s->user_ops, pef->n_user_ops = samba__n_user_ops(s);
+    fine = file->tables
+        && samba__prove(&text, samba__get64(file->tables + 96) == file->size - file->n_tables,
+                        "somebody writes into it")
+        && samba__open_pef(pef, file->tables, file->size, &text);
+    pef->data = file->bytes + file->n_tables;
+    file->stays = fine && pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2
+        && samba__in_file(pef);
+    fine = fine && samba__verify_pef(pef, all || !file->stays || !file->mapped, &text);
+    if (!fine) samba__file_close(s, file, false);
+    return fine || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
+}
+
+#if !defined(SAMBA_NO_STDIO)
 SAMBA__FN bool samba__fail_io(samba_session *s, const char *what, const char *path)
 {
-#if SAMBA__POSIX_FILES
     return samba_fail(s, SAMBA_EIO, "cannot %s %s: %s", what, path, strerror(errno));
-#else
-    return samba_fail(s, SAMBA_EIO, "cannot %s %s", what, path);
-#endif
 }
 
-/* The whole file, or NULL with an error; the caller gives it back. */
-SAMBA__FN uint8_t *samba__read_file(samba_session *s, const char *path, size_t *size)
+/* Opens and proves a PEF, which the caller closes: a large one mapped, so that pages come when they
+   are read first, and are the session's own once it writes there; else all of it in memory. */
+SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, const char *path)
 {
-    uint8_t *bytes = NULL;
     FILE *f = fopen(path, "rb");
     long n = -1;
-    if (f && !fseek(f, 0, SEEK_END)) n = ftell(f);
-    if (!f || n < 0 || fseek(f, 0, SEEK_SET)) {
-        samba__fail_io(s, "read", path);
-    } else if (fgetc(f) == EOF) {       /* a directory can be opened, but not read */
-        if (ferror(f)) samba__fail_io(s, "read", path);
-        else samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
-    } else {
-        *size = (size_t)n;
-        bytes = (uint8_t *)samba__take(s, *size);
-        if (bytes && (fseek(f, 0, SEEK_SET) || fread(bytes, 1, *size, f) != *size)) {
-            samba__give(s, bytes, *size);
-            bytes = NULL;
-            samba__fail_io(s, "read", path);
-        }
-    }
-    if (f) fclose(f);
-    return bytes;
-}
-
+    memset(file, 0, sizeof *file);
+    bool fine = f && fgetc(f) != EOF    /* a directory can be opened, but not read */
+        && !fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET);
+    if (f && feof(f)) samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
+    file->size = fine ? (size_t)n : 0;
 #if SAMBA__POSIX_FILES
-SAMBA__FN bool samba__write_all(int fd, const uint8_t *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, bytes, size);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        bytes += n;
-        size -= (size_t)n;
+    struct stat about;
+    void *map = file->size < 1 << 20 || s->desc.no_map || fstat((fileno)(f), &about) ? MAP_FAILED
+        : mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, (fileno)(f), 0);
+    if (map != MAP_FAILED) {
+        file->bytes = (uint8_t *)map, file->mapped = f, file->written = about.st_mtime;
+        return samba__file_prove(s, file, all, path);
     }
-    return true;
+#endif
+    if (fine) file->bytes = (uint8_t *)samba__take(s, file->size);
+    fine = file->bytes && fread(file->bytes, 1, file->size, f) == file->size;
+    if (!fine) samba__fail_io(s, "read", path), samba__file_close(s, file, false);
+    if (f) fclose(f);
+    return fine && samba__file_prove(s, file, all, path);
 }
 
 /* The directory entry must be on disk too, or a power cut may bring the old file back. */
 SAMBA__FN void samba__sync_directory(char *path)
 {
+#if SAMBA__POSIX_FILES
     char *slash = strrchr(path, '/');
     if (slash) slash[slash == path] = 0;
     int fd = open(slash ? path : ".", O_RDONLY);
     if (fd < 0) return;
     fsync(fd);
     close(fd);
+#endif
+    (void)path;
 }
 
 SAMBA__FN bool samba__write_temporary(const char *path, samba__image *m)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    bool fine = fd >= 0;
-    if (!fine) return false;
-    for (size_t n; fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
-        fine = samba__write_all(fd, m->window, n);
-    fine = fine && !fsync(fd);
-    return !close(fd) && fine;
-}
-#else
-SAMBA__FN void samba__sync_directory(char *path) { (void)path; }
-SAMBA__FN bool samba__write_temporary(const char *path, samba__image *m)
-{
     FILE *f = fopen(path, "wb");
-    bool fine = f != NULL;
+    bool fine = f && fwrite(m->tables, 1, m->n_tables, f) == m->n_tables;
     for (size_t n; fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
         fine = fwrite(m->window, 1, n, f) == n;
+#if SAMBA__POSIX_FILES
+    fine = fine && !fflush(f) && !fsync((fileno)(f));
+#endif
     return f && !fclose(f) && fine;
 }
-#endif
 
 /* Temporary file beside the target, sync, rename, sync of the directory. Pillai et al., "All file
    systems are not created equal", OSDI 2014. */
@@ -10319,17 +10350,11 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__im
 {
     size_t n = strlen(path) + 5;
     char *temporary = (char *)samba__take(s, n);
-    bool fine = false;
     if (!temporary) return false;
     samba__print(temporary, n, "%s.tmp", path);
-    samba__image_rewind(m);
-    if (!samba__write_temporary(temporary, m)) samba__fail_io(s, "write", temporary);
-#if !SAMBA__POSIX_FILES
-    else if (remove(path), rename(temporary, path)) samba__fail_io(s, "replace", path);
-#else
-    else if (rename(temporary, path)) samba__fail_io(s, "replace", path);
-#endif
-    else fine = true;
+    bool fine = samba__write_temporary(temporary, m) || samba__fail_io(s, "write", temporary);
+    if (fine && !SAMBA__POSIX_FILES) remove(path);      /* there, rename does not replace */
+    fine = fine && (!rename(temporary, path) || samba__fail_io(s, "replace", path));
     if (fine) samba__sync_directory(temporary);
     else remove(temporary);
     samba__give(s, temporary, n);
@@ -10364,12 +10389,10 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 {
     samba_session *s = c->session;
     size_t n = strlen(c->program->pef) + 5;
-    char *path = (char *)samba__take(s, n);
+    char *path = (char *)samba__temp(s, 1, n);
     if (!path) return false;
     FILE *f = fopen(samba__print(path, n, "%s.log", c->program->pef), "w");
-    if (!f) samba__fail_io(s, "write", path);
-    samba__give(s, path, n);
-    if (!f) return false;
+    if (!f) return samba__fail_io(s, "write", path);
     fprintf(f, "%s: %d nodes in %d sections, %d symbols, PEF %lld bytes\n", c->program->name
             ? c->program->name : "samba",
             c->n_nodes, p->n_sections, p->n_places, (long long)pef_size);
@@ -10392,11 +10415,11 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 
 #else /* SAMBA_NO_STDIO: programs live in memory only */
 
-SAMBA__FN uint8_t *samba__read_file(samba_session *s, const char *path, size_t *size)
+SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, const char *path)
 {
-    (void)size;
-    samba_fail(s, SAMBA_EIO, "cannot read %s: this build has no files (SAMBA_NO_STDIO)", path);
-    return NULL;
+    (void)file, (void)all;
+    return samba_fail(s, SAMBA_EIO, "cannot read %s: this build has no files (SAMBA_NO_STDIO)",
+                      path);
 }
 SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__image *m)
 {
@@ -10705,8 +10728,8 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
 SAMBA__FN void samba__unload(samba_session *s)
 {
     samba__give(s, s->memory, s->memory_size);
-    samba__give(s, s->pef, s->pef_size);
-    s->memory = NULL, s->pef = NULL, s->rt = NULL;
+    samba__file_close(s, &s->file, false);
+    s->memory = NULL, s->rt = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->symbol = -1;
 }
 
@@ -10821,6 +10844,7 @@ SAMBA__FN void samba__push_values(samba_session *s)
 /* Brings parameters, state and argins back to the host before the program that holds them goes. */
 SAMBA__FN bool samba__pull_values(samba_session *s)
 {
+    if (!samba__file_kept(s)) return false;
     for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         bool keeps = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE || t->role == SAMBA__ARGIN;
@@ -10831,36 +10855,23 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
     return true;
 }
 
-/* Proves a PEF, with the session's own ops; the error names the file. */
-SAMBA__FN bool samba__verify(samba_session *s, samba__pef *pef, const uint8_t *bytes, size_t size,
-                             const char *path)
+/* Makes a proved PEF the session's program, which owns it from now on. */
+SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 {
-    char why[400];
-    samba__text text = samba__text_in(why, sizeof why);
-    memset(pef, 0, sizeof *pef);
-    pef->user_ops = s->user_ops, pef->n_user_ops = samba__n_user_ops(s);
-    return samba__verify_pef(pef, bytes, size, &text)
-        || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
-}
-
-/* Takes over the bytes of a PEF and makes it the session's program. */
-SAMBA__FN bool samba__attach(samba_session *s, uint8_t *bytes, size_t size, const char *path)
-{
-    samba__pef pef;
-    bool fine = samba__verify(s, &pef, bytes, size, path);
-    size_t need = fine ? samba__runtime_size(&pef, 0, false, NULL) : 0;
-    void *memory = fine ? samba__take(s, need) : NULL;
+    size_t need = samba__runtime_size(&file->pef, 0, file->stays, NULL);
+    void *memory = samba__take(s, need);
     if (!memory || !samba__pull_values(s)) {
         samba__give(s, memory, need);
-        samba__give(s, bytes, size);
+        samba__file_close(s, file, false);
         return false;
     }
     samba__unload(s);
-    s->pef = bytes, s->pef_size = size;
     s->memory = memory, s->memory_size = need;
-    s->rt = samba__runtime_layout(&pef, memory, 0, false);
+    s->rt = samba__runtime_layout(&file->pef, memory, 0, file->stays);
     s->rt->pool = s->has_pool ? &s->pool : NULL;
     s->rt->local = s->local;
+    if (!file->stays) samba__file_close(s, file, true);
+    s->file = *file;
     if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
     s->inputs_ready = false;
     if (!samba__meet_symbols(s)) {
@@ -10896,6 +10907,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     samba__plan plan;
     samba__writer w;
     samba__pef pef;
+    samba__file file;
     samba__image image;
     if (!samba_ok(s)) return false;
     if (!program) return samba_fail(s, SAMBA_EARG, "in samba_compile: program is NULL");
@@ -10912,13 +10924,13 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
         fine = samba__image_open(&image, s, &pef, samba__initial_value);
     }
     if (fine) {
-        const char *path = program->pef;
-        uint8_t *bytes = NULL;
+        const char *path = program->pef, *name = path ? path : "the compiled program";
+        memset(&file, 0, sizeof file);
         fine = !path || (samba__replace_file(s, path, &image)
                          && samba__write_log(&c, &plan, image.size));
-        if (fine && !program->compile_only) fine = (bytes = samba__image_whole(&image)) != NULL;
+        if (fine && !program->compile_only) fine = samba__image_whole(&image, &file);
         samba__image_close(&image);
-        if (bytes) fine = samba__attach(s, bytes, image.size, path ? path : "the compiled program");
+        if (file.bytes) fine = samba__file_prove(s, &file, true, name) && samba__attach(s, &file);
     }
     samba__drop_chunks(s, &s->temp_chunks);
     return fine;
@@ -10958,26 +10970,18 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
 {
     samba__compilation c;
     samba_program nothing;
-    size_t size = 0;
+    samba__file file;
     memset(&nothing, 0, sizeof nothing);
     memset(&c, 0, sizeof c);
     if (!samba_ok(s)) return false;
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_load: the path is NULL");
-    uint8_t *bytes = samba__read_file(s, path, &size);
-    if (!bytes) return false;
+    if (!samba__read_file(s, &file, false, path)) return false;
     c.session = s, c.program = &nothing, c.microbatches = 1;
     bool fine = !program || samba__begin_compilation(s, &c, program);
-    if (fine && samba__has_traced(s)) {
-        char why[400];
-        samba__text text = samba__text_in(why, sizeof why);
-        samba__pef pef;
-        memset(&pef, 0, sizeof pef);
-        fine = samba__open_pef(&pef, bytes, size, &text)
-            ? samba__same_graph(s, &c, &pef, path, program != NULL)
-            : samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
-    }
-    if (fine) fine = samba__attach(s, bytes, size, path);
-    else samba__give(s, bytes, size);
+    fine = fine && (!samba__has_traced(s)
+                    || samba__same_graph(s, &c, &file.pef, path, program != NULL));
+    if (fine) fine = samba__attach(s, &file);
+    else samba__file_close(s, &file, false);
     samba__drop_chunks(s, &s->temp_chunks);
     return fine;
 }
@@ -10986,7 +10990,7 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
 
 SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 {
-    if (!samba_ok(s)) return false;
+    if (!samba_ok(s) || !samba__file_kept(s)) return false;
     return s->rt || samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call samba_compile "
                                "or samba_load first", what);
 }
@@ -11507,18 +11511,20 @@ SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, con
 
 SAMBA_API bool samba_restore(samba_session *s, const char *path)
 {
-    samba__pef pef;
-    size_t size = 0;
+    samba__file file;
     if (!samba__need_program(s, "samba_restore")) return false;
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_restore: the path is NULL");
-    uint8_t *bytes = samba__read_file(s, path, &size);
-    bool fine = bytes && samba__verify(s, &pef, bytes, size, path)
-        && samba__restore_from(s, &pef, path, false) && samba__restore_from(s, &pef, path, true);
-    samba__give(s, bytes, size);
+    if (!samba__read_file(s, &file, true, path)) return false;
+    bool fine = samba__restore_from(s, &file.pef, path, false)
+        && samba__restore_from(s, &file.pef, path, true);
+    samba__file_close(s, &file, false);
     return fine;
 }
 
-SAMBA_API size_t samba_device_bytes(samba_session *s) { return s ? s->memory_size : 0; }
+SAMBA_API size_t samba_device_bytes(samba_session *s)
+{
+    return s && s->rt ? samba__runtime_size(&s->rt->pef, 0, false, NULL) : 0;
+}
 SAMBA_API size_t samba_held_bytes(const samba_session *s) { return s ? s->held : 0; }
 
 /* ==== [driver] ================================================================================ */

@@ -190,7 +190,7 @@ static void test_device_bytes(void)
         for (int i = 0; i < log.n && i < 64; i++) found += log.size[i] == bytes;
         CHECK(found == 1 && log.n <= 64);
         uint64_t regions = 0;
-        for (int r = 0; r < 4 && s->pef; r++) regions += region_size(s->pef, r);
+        for (int r = 0; r < 4 && s->rt; r++) regions += region_size(s->file.tables, r);
         CHECK(bytes > regions && bytes < regions + 64 * 1024);      // and the tables of the runtime
         CHECK(samba_held_bytes(s) == log.h.live);
         p.inference = true;
@@ -285,21 +285,21 @@ static void guards_around(bool inference, int32_t microbatches, bool with_values
     open_model(&m);
     samba_program p = program_of(&m, inference, microbatches);
     CHECK(samba_compile(m.s, &p));
-    if (!m.s->pef) printf("    %s\n", samba_error(m.s));
-    else check_regions(m.s->pef);
-    size_t size = m.s->pef_size;
-    uint8_t *bytes = m.s->pef;
-    if (with_values && bytes) {
+    if (!m.s->rt) printf("    %s\n", samba_error(m.s));
+    else check_regions(m.s->file.tables);
+    samba__file file = { 0 };
+    if (m.s->rt) {
         samba__image image;
-        CHECK(samba__image_open(&image, m.s, &m.s->rt->pef, every_value));
-        size = image.size;
-        bytes = samba__image_whole(&image);
+        CHECK(samba__image_open(&image, m.s, &m.s->rt->pef, with_values ? every_value
+                                : samba__initial_value));
+        CHECK(samba__image_whole(&image, &file));
         samba__image_close(&image);
     }
-    uint8_t *pef = bytes ? aligned_copy(bytes, size, &owner) : NULL;
+    size_t size = file.size;
+    uint8_t *pef = file.bytes ? aligned_copy(file.bytes, size, &owner) : NULL;
     for (size_t shift = 0; pef && shift < 64; shift += 9) run_between_guards(pef, size, shift);
     free(owner);
-    if (with_values) samba__give(m.s, bytes, size);
+    samba__file_close(m.s, &file, false);
     CHECK(samba_close(m.s) == 0);
     CHECK(m.h.live == 0);
 }
@@ -563,10 +563,11 @@ static void one_graph(uint32_t seed)
                 if (got.in[i]->symbol >= 0) CHECK(same_bits(got.in[i], want.in[i]));
             }
         }
-        CHECK(s->pef && t->pef && s->pef_size == t->pef_size);
-        if (samba_ok(s) && samba_ok(t)) CHECK(memcmp(s->pef, t->pef, s->pef_size) == 0);
-        if (s->pef) check_regions(s->pef);
-        if (s->pef && levels[l] == SAMBA_O3) measure_arena(s->pef);
+        const uint8_t *pef = s->file.tables;
+        CHECK(pef && t->file.tables && s->file.n_tables == t->file.n_tables);
+        if (samba_ok(s) && samba_ok(t)) CHECK(!memcmp(pef, t->file.tables, s->file.n_tables));
+        if (pef) check_regions(pef);
+        if (pef && levels[l] == SAMBA_O3) measure_arena(pef);
         if (test_bad) printf("    graph %lu, level %d\n", (unsigned long)seed, l);
         CHECK(samba_close(s) == 0);
         CHECK(samba_close(t) == 0);
