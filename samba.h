@@ -6720,13 +6720,13 @@ typedef struct samba__call_record {
 
 typedef struct samba__section { uint32_t type, first, end, graph; } samba__section;
 
-SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const samba_op *const *user, int32_t n_user)
+/* The op of this wire number (0: none has it) or name (NULL: none). */
+SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
+                                         const samba_op *const *user, int32_t n_user)
 {
-    for (int32_t i = 0; i < SAMBA__N_OPS; i++) {
-        if (samba__op_table[i].wire == wire) return &samba__op_table[i];
-    }
-    for (int32_t i = 0; i < n_user; i++) {
-        if (user[i]->wire == wire) return user[i];
+    for (int32_t i = 0; i < SAMBA__N_OPS + n_user; i++) {
+        const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : user[i - SAMBA__N_OPS];
+        if (op->wire == wire || (name && samba__same_text(op->name, name))) return op;
     }
     return NULL;
 }
@@ -6776,7 +6776,7 @@ SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
 SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
 {
     samba__call_record c = samba__record_at(pef, i);
-    c.op = samba__find_op(c.wire, pef->user_ops, pef->n_user_ops);
+    c.op = samba__find_op(c.wire, NULL, pef->user_ops, pef->n_user_ops);
     return c;
 }
 
@@ -8039,10 +8039,6 @@ SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, in
         }
     }
 }
-SAMBA__FN void samba__fill_run(const samba__filling *f, int64_t begin, int64_t end)
-{
-    samba__fill_kernel(f, begin, end);
-}
 SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int64_t begin,
                                                    int64_t end)
 {
@@ -8056,7 +8052,7 @@ SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_
     for (int64_t i = 4 * begin; f->init.kind == SAMBA_INIT_CONSTANT && i < 4 * end && i < f->n; i++)
         f->y[i] = f->init.value;
     if (f->init.kind == SAMBA_INIT_CONSTANT) return;
-    if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_run(f, begin, end);
+    if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_kernel(f, begin, end);
     else samba__fill_run_avx2(f, begin, end);
 }
 
@@ -8205,17 +8201,6 @@ static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *con
     return samba__emit_op(s, &samba__op_table[op], in, n_in, attr, n_attr, outs);
 }
 
-SAMBA__FN const samba_op *samba__op_named(const samba_session *s, const char *name)
-{
-    for (int32_t i = 0; i < SAMBA__N_OPS; i++) {
-        if (samba__same_text(samba__op_table[i].name, name)) return &samba__op_table[i];
-    }
-    for (int32_t i = 0; i < samba__n_user_ops(s); i++) {
-        if (samba__same_text(s->user_ops[i]->name, name)) return s->user_ops[i];
-    }
-    return NULL;
-}
-
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return false;
@@ -8233,7 +8218,7 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
                                     int32_t n_in, const int32_t *attr, int32_t n_attr)
 {
     if (!samba_ok(s)) return NULL;
-    const samba_op *op = name ? samba__op_named(s, name) : NULL;
+    const samba_op *op = samba__find_op(0, name, s->user_ops, samba__n_user_ops(s));
     bool given = n_in >= 0 && (!n_in || in) && n_attr >= 0 && (!n_attr || attr);
     bool fine = (given
                  || samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are "
@@ -8252,8 +8237,7 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
         && (op->wire >= 0x8000
             || samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
                           "below 32768 belong to samba.h", op->name, (int32_t)op->wire))
-        && ((!samba__op_named(s, op->name)
-             && !samba__find_op(op->wire, s->user_ops, samba__n_user_ops(s)))
+        && (!samba__find_op(op->wire, op->name, s->user_ops, samba__n_user_ops(s))
             || samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d "
                           "is taken", op->name, (int32_t)op->wire));
     if (!fine) return false;
@@ -8523,26 +8507,20 @@ SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 typedef struct samba__tape {
     samba_session *session;
     int32_t n_tensors, n_nodes;         /* to differentiate: what comes later is gradient */
+    size_t size;                        /* bytes of the two lists that follow */
     samba_tensor **grad;                /* by tensor id */
     bool *needed;                       /* depends on something whose gradient is asked for */
 } samba__tape;
 
-SAMBA__FN size_t samba__tape_bytes(const samba__tape *t)
-{
-    return (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
-}
-
-SAMBA__FN void samba__tape_close(samba__tape *t)
-{
-    samba__give(t->session, t->grad, samba__tape_bytes(t));
-}
+SAMBA__FN void samba__tape_close(samba__tape *t) { samba__give(t->session, t->grad, t->size); }
 
 SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s)
 {
     t->session = s, t->n_tensors = samba__n_tensors(s), t->n_nodes = samba__n_nodes(s);
-    t->grad = (samba_tensor **)samba__take(s, samba__tape_bytes(t));
+    t->size = (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
+    t->grad = (samba_tensor **)samba__take(s, t->size);
     if (!t->grad) return false;
-    memset(t->grad, 0, samba__tape_bytes(t));
+    memset(t->grad, 0, t->size);
     t->needed = (bool *)(t->grad + t->n_tensors);
     return true;
 }
