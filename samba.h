@@ -5155,7 +5155,7 @@ SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
     if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, axes, false);
 }
 
-/* Inputs dy, w. */
+/* Inputs dy, w: a and b in the gradient. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
     samba_shape x_shape, const samba_conv_opts *opts)
 {
@@ -5163,14 +5163,11 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, s
     samba__conv_words(opts, x_shape.ndim, attr);
     return samba__conv_backward(SAMBA__MAKES_DX, dy, w, attr, &x_shape);
 }
-SAMBA__FN void samba__convolution_backward_input_vjp(samba_vjp *g)
-{
-    samba_tensor *dy = g->in[0], *w = g->in[1], *ddx = g->dout[0];
-    g->din[0] = samba__emit2(SAMBA__OP_convolution, ddx, w, g->attr, SAMBA__CONV_WORDS);
-    g->din[1] = samba__conv_backward(SAMBA__MAKES_DW, ddx, dy, g->attr, &w->shape);
-}
+SAMBA__GRAD2(convolution_backward_input,        /* dy is that of dx */
+             samba__emit2(SAMBA__OP_convolution, dy, b, g->attr, SAMBA__CONV_WORDS),
+             samba__conv_backward(SAMBA__MAKES_DW, dy, a, g->attr, &b->shape))
 
-/* Inputs x, dy. */
+/* Inputs x, dy: a and b in the gradient. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
     samba_shape w_shape, const samba_conv_opts *opts)
 {
@@ -5178,12 +5175,9 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, s
     samba__conv_words(opts, w_shape.ndim, attr);
     return samba__conv_backward(SAMBA__MAKES_DW, x, dy, attr, &w_shape);
 }
-SAMBA__FN void samba__convolution_backward_weight_vjp(samba_vjp *g)
-{
-    samba_tensor *x = g->in[0], *dy = g->in[1], *ddw = g->dout[0];
-    g->din[0] = samba__conv_backward(SAMBA__MAKES_DX, dy, ddw, g->attr, &x->shape);
-    g->din[1] = samba__emit2(SAMBA__OP_convolution, x, ddw, g->attr, SAMBA__CONV_WORDS);
-}
+SAMBA__GRAD2(convolution_backward_weight,       /* dy is that of dw */
+             samba__conv_backward(SAMBA__MAKES_DX, b, dy, g->attr, &a->shape),
+             samba__emit2(SAMBA__OP_convolution, a, dy, g->attr, SAMBA__CONV_WORDS))
 
 /* ---- Pooling over the last two axes. Attributes of max: kernel, stride, padding as (rows,
    columns), ceil_mode; of avg also exclude_padding; of adaptive avg only the rows and columns of y.
@@ -11540,33 +11534,30 @@ static const char *const samba__commands[] = {
     "compile", "run", "test", "measure-performance", "measure-sections"
 };
 
-/* One flag of the framework: where its value goes, and how it is written. */
+/* A flag of the framework: its value goes to samba_app_args, or is a choice there. */
 typedef struct samba__app_flag {
-    const char *name, *short_name;
-    samba_flag_kind kind;
-    size_t at;                          /* in samba_app_args */
-    const char *help;
+    samba_flag flag;
+    const char *short_name;
+    size_t at;                          /* in samba_app_args; 0: a choice */
 } samba__app_flag;
 
-#define SAMBA__AT(field) offsetof(samba_app_args, field)
+#define SAMBA__APP_FLAG(name, short_name, kind, field, help) \
+    { { name, SAMBA_FLAG_##kind, NULL, help }, short_name, offsetof(samba_app_args, field) }
 static const samba__app_flag samba__app_flags[] = {
-    { "batch-size", "b", SAMBA_FLAG_INT, SAMBA__AT(batch_size), "samples in a batch" },
-    { "microbatch-size", "mb", SAMBA_FLAG_INT, SAMBA__AT(microbatch_size),
-      "samples computed at once; gradients accumulate" },
-    { "inference", "", SAMBA_FLAG_BOOL, SAMBA__AT(inference), "forward only" },
-    { "pef", "p", SAMBA_FLAG_TEXT, SAMBA__AT(pef), "the compiled program to run" },
-    { "pef-name", "", SAMBA_FLAG_TEXT, SAMBA__AT(pef_name), "name of the program to write" },
-    { "output-folder", "", SAMBA_FLAG_TEXT, SAMBA__AT(output_folder),
-      "where to write it, default out" },
-    { "mapping", "", SAMBA_FLAG_TEXT, 0, "section or spatial" },
-    { "o0", "", SAMBA_FLAG_BOOL, 0, "one op per section, no rewrites" },
-    { "o1", "", SAMBA_FLAG_BOOL, 0, "sections by working set" },
-    { "o3", "", SAMBA_FLAG_BOOL, 0, "whole graph, the default" },
-    { "num-iterations", "n", SAMBA_FLAG_INT, SAMBA__AT(num_iterations),
-      "of a measurement, default 100" },
-    { "run-graph-only", "", SAMBA_FLAG_BOOL, SAMBA__AT(run_graph_only),
-      "measure without sending inputs" },
-    { "threads", "", SAMBA_FLAG_INT, SAMBA__AT(threads), "default: one per processor" }
+    SAMBA__APP_FLAG("batch-size", "b", INT, batch_size, "samples in a batch"),
+    SAMBA__APP_FLAG("microbatch-size", "mb", INT, microbatch_size,
+                    "samples computed at once; gradients accumulate"),
+    SAMBA__APP_FLAG("inference", "", BOOL, inference, "forward only"),
+    SAMBA__APP_FLAG("pef", "p", TEXT, pef, "the compiled program to run"),
+    SAMBA__APP_FLAG("pef-name", "", TEXT, pef_name, "name of the program to write"),
+    SAMBA__APP_FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
+    SAMBA__APP_FLAG("mapping", "", TEXT, command, "section or spatial"),
+    SAMBA__APP_FLAG("o0", "", BOOL, command, "one op per section, no rewrites"),
+    SAMBA__APP_FLAG("o1", "", BOOL, command, "sections by working set"),
+    SAMBA__APP_FLAG("o3", "", BOOL, command, "whole graph, the default"),
+    SAMBA__APP_FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
+    SAMBA__APP_FLAG("run-graph-only", "", BOOL, run_graph_only, "measure without sending inputs"),
+    SAMBA__APP_FLAG("threads", "", INT, threads, "default: one per processor")
 };
 #define SAMBA__N_APP_FLAGS ((int32_t)(sizeof samba__app_flags / sizeof *samba__app_flags))
 
@@ -11576,8 +11567,8 @@ SAMBA__FN void samba__usage(const char *program, const samba_flag *flags, int32_
             "[flags]\n", program);
     for (int32_t i = 0; i < SAMBA__N_APP_FLAGS; i++) {
         const samba__app_flag *f = &samba__app_flags[i];
-        fprintf(stderr, "  --%-18s %s%s%s\n", f->name, f->help, f->short_name[0] ? "; short -"
-                : "", f->short_name);
+        fprintf(stderr, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
+                f->short_name[0] ? "; short -" : "", f->short_name);
     }
     for (int32_t i = 0; i < n; i++) fprintf(stderr, "  --%-18s %s\n", flags[i].name, flags[i].help);
 }
@@ -11630,25 +11621,23 @@ SAMBA__FN int samba__read_flag(int argc, char **argv, int i, samba_app_args *arg
 {
     for (int32_t k = 0; k < SAMBA__N_APP_FLAGS + n; k++) {
         const samba__app_flag *f = k < SAMBA__N_APP_FLAGS ? &samba__app_flags[k] : NULL;
-        const samba_flag *own = f ? NULL : &flags[k - SAMBA__N_APP_FLAGS];
-        samba_flag_kind kind = f ? f->kind : own->kind;
-        const char *text = NULL, *name = f ? f->name : own->name;
-        if (!samba__is_flag(argv[i], name, f ? f->short_name : "", &text)) continue;
-        int used = kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
+        samba_flag flag = f ? f->flag : flags[k - SAMBA__N_APP_FLAGS];
+        const char *text = NULL;
+        if (!samba__is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
+        int used = flag.kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
         if (used == 2) text = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!text && kind != SAMBA_FLAG_BOOL) {
-            fprintf(stderr, "%s: --%s needs a value\n", argv[0], name);
+        if (used == 2 && !text) {
+            fprintf(stderr, "%s: --%s needs a value\n", argv[0], flag.name);
             return 0;
         }
         if (!text) text = "";
-        void *value = f ? (void *)((char *)args + f->at) : own->value;
-        bool choice = f && f->at == 0;
-        bool fine = kind != SAMBA_FLAG_BOOL || !*text;      /* --inference=false sets nothing */
-        if (fine) fine = choice ? samba__store_choice(args, name, text)
-            : samba__store_flag(kind, value, text);
+        if (f) flag.value = (char *)args + f->at;
+        bool fine = flag.kind != SAMBA_FLAG_BOOL || !*text;     /* --inference=false sets nothing */
+        if (fine) fine = f && f->at == 0 ? samba__store_choice(args, flag.name, text)
+            : samba__store_flag(flag.kind, flag.value, text);
         if (fine) return used;
-        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, name,
-                f ? f->help : own->help);
+        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, flag.name,
+                flag.help);
         return 0;
     }
     fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
