@@ -7846,10 +7846,6 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
     return !s->poisoned;
 }
 
-SAMBA__FN void samba__push_tensor_body(samba_session *s, void *t)
-{
-    stbds_arrput(s->tensors, (samba_tensor *)t);
-}
 SAMBA__FN void samba__push_node_body(samba_session *s, void *n)
 {
     stbds_arrput(s->nodes, (samba__node *)n);
@@ -7858,7 +7854,7 @@ SAMBA__FN void samba__push_op_body(samba_session *s, void *op)
 {
     stbds_arrput(s->user_ops, (const samba_op *)op);
 }
-SAMBA__FN void samba__put_name_body(samba_session *s, void *argument)
+SAMBA__FN void samba__put_tensor_body(samba_session *s, void *argument)
 {
     samba_tensor *t = (samba_tensor *)argument;
     samba__entry e;
@@ -7866,6 +7862,7 @@ SAMBA__FN void samba__put_name_body(samba_session *s, void *argument)
     uintptr_t key = (uintptr_t)t->name;
     e.key = (char *)key;
     e.value = t;
+    stbds_arrput(s->tensors, t);
     stbds_shputs(s->names, e);
 }
 SAMBA__FN int32_t samba__n_tensors(const samba_session *s)
@@ -7902,9 +7899,7 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
     t->dtype = spec->dtype, t->shape = spec->shape;
     t->batch_dim = t->symbol = -1;
     t->id = samba__n_tensors(s);
-    bool known = samba__guarded(s, samba__push_tensor_body, t)
-        && samba__guarded(s, samba__put_name_body, t);
-    return known ? t : NULL;
+    return samba__guarded(s, samba__put_tensor_body, t) ? t : NULL;
 }
 
 SAMBA__FN samba_spec samba__spec_of(const samba_tensor *t)
@@ -8177,11 +8172,7 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     }
     for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
-    if (!samba__infer(op, &c)) {
-        samba__fail_call(s, op, in, &c);
-        s->next_name = NULL;
-        return NULL;
-    }
+    if (!samba__infer(op, &c)) return samba__none(samba__fail_call(s, op, in, &c));
     samba__node *n = samba__new_node(s, op, in, &c);
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
     for (int32_t o = 0; outs && o < n->n_out; o++) outs[o] = n->out[o];
