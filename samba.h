@@ -743,6 +743,13 @@ typedef struct samba_optim {
     int32_t n_params;
 } samba_optim;
 
+/* How a program that infers stores what affine, linear, lookup and embedding read: as parameters
+   (n,k), or packed from the values they have when it is compiled, as name__f32 ... name__int4.
+   Packed f32 gives the same bits sooner; int8 and int4 need k % 32 = 0, else they are bf16. */
+typedef enum samba_weights {
+    SAMBA_WEIGHTS_PLAIN = 0, SAMBA_WEIGHTS_F32, SAMBA_WEIGHTS_BF16, SAMBA_WEIGHTS_INT8,
+    SAMBA_WEIGHTS_INT4
+} samba_weights;
 typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3 } samba_opt_level;
 typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } samba_mapping;
 
@@ -759,6 +766,7 @@ typedef struct samba_program {
     int32_t n_optims;
     int32_t microbatches;               /* n > 1: inputs hold n batches, gradients accumulate */
     bool inference;                     /* forward only */
+    samba_weights weights;              /* with inference: default plain */
     bool compile_only;                  /* write the PEF, do not load it */
     samba_opt_level level;
     samba_mapping mapping;
@@ -2134,6 +2142,9 @@ typedef struct samba__gemm {
     const float *bias;          /* NULL, or n values: one per column */
     const float *row_bias;      /* NULL, or m values: one per row */
     bool accumulate;            /* add to C instead of overwriting it */
+    const void *packed;         /* B as packed weights of this type, instead of b; NULL: b */
+    samba_dtype packed_type;
+    const uint16_t *scale;      /* of int8 and int4 */
 } samba__gemm;
 
 /* The specification. Everything below computes these very bits, only sooner. */
@@ -2641,6 +2652,94 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, i
                 g->a[(i + r) * g->a_row + (p + u) * g->a_col];
 }
 
+/* ---- packed weights ------------------------------------------------------------------------ */
+
+/* Weights w (n,k) that only products read can be stored as the panels that these want: element (j,p)
+   is [j / 32][p][j % 32]. Types: f32; bf16; i8, and u8 with two steps of k in a byte, the first one
+   low, as 8 more than -8 ... 7. Integers are multiples of a bf16 scale[j / 32][p / 32][j % 32]. */
+enum { SAMBA__PANEL = 32, SAMBA__GROUP = 32 };
+
+/* Bytes between the steps of a panel, or the pairs of steps. */
+SAMBA__FN int64_t samba__panel_row(samba_dtype type)
+{
+    return SAMBA__PANEL * (int64_t)samba_dtype_size(type);
+}
+
+/* dst[u][l] = B(p + u, j + l) for u < pc and l < width, from a panel whose column j is first in q
+   and scale. p and pc are even. */
+SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *q,
+                                     const uint16_t *scale, samba_dtype type, int64_t p, int64_t pc,
+                                     int64_t width)
+{
+    int64_t row = samba__panel_row(type);
+    for (int64_t u = 0; u < pc; u++, dst += width) {
+        const uint16_t *d = scale ? scale + (p + u) / SAMBA__GROUP * SAMBA__PANEL : NULL;
+        const uint8_t *x = q + (type == SAMBA_U8 ? (p + u) / 2 : p + u) * row;
+        if (type == SAMBA_F32) memcpy(dst, x, (size_t)width * 4);
+        for (int64_t l = 0; type == SAMBA_BF16 && l < width; l++)
+            dst[l] = samba__from_bf16(((const uint16_t *)(const void *)x)[l]);
+        for (int64_t l = 0; type == SAMBA_I8 && l < width; l++)
+            dst[l] = (float)((const int8_t *)x)[l] * samba__from_bf16(d[l]);
+        if (type != SAMBA_U8) continue;
+        for (int64_t l = 0; l < width; l++) {
+            dst[l] = (float)((int32_t)(x[l] & 15u) - 8) * samba__from_bf16(d[l]);
+            dst[l + width] = (float)((int32_t)(x[l] >> 4) - 8) * samba__from_bf16(d[l]);
+        }
+        u++, dst += width;
+    }
+}
+#define SAMBA__UNPACK(name, width) \
+    SAMBA__FN void samba__unpack_##name(float *dst, const uint8_t *q, const uint16_t *scale, \
+                                        samba_dtype type, int64_t p, int64_t pc) \
+    { \
+        samba__unpack_any(dst, q, scale, type, p, pc, width); \
+    }
+SAMBA__VECTORIZED SAMBA__UNPACK(portable, SAMBA__WIDTH)
+#if SAMBA__X86
+SAMBA__AVX2_FN SAMBA__UNPACK(avx2, SAMBA__WIDTH)
+SAMBA__AVX512_FN SAMBA__UNPACK(avx512, SAMBA__GEMM_COLS)
+#endif
+#undef SAMBA__UNPACK
+
+/* Where column j is first in packed weights of k steps, and in their scales. */
+SAMBA__INLINE const uint8_t *samba__packed_at(const void *packed, samba_dtype type, int64_t k,
+                                              int64_t j)
+{
+    int64_t steps = type == SAMBA_U8 ? k / 2 : k;
+    return (const uint8_t *)packed + (j / SAMBA__PANEL * steps) * samba__panel_row(type)
+        + j % SAMBA__PANEL * (int64_t)samba_dtype_size(type);
+}
+SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, int64_t j)
+{
+    int64_t row = j / SAMBA__PANEL * (k / SAMBA__GROUP);
+    return scale ? scale + row * SAMBA__PANEL + j % SAMBA__PANEL : NULL;
+}
+
+/* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, others unpacked in panel. */
+SAMBA__FN void samba__open_panel(const samba__gemm *g, int64_t p, int64_t j, float *panel,
+                                 samba__sweep *s, int isa)
+{
+    const uint8_t *q = samba__packed_at(g->packed, g->packed_type, g->k, j);
+    const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
+    s->b = panel, s->b_row = s->width;
+    if (g->packed_type == SAMBA_F32) {
+        s->b = (const float *)(const void *)q + p * SAMBA__PANEL, s->b_row = SAMBA__PANEL;
+        return;
+    }
+#if SAMBA__X86
+    if (s->width > SAMBA__WIDTH) {
+        samba__unpack_avx512(panel, q, scale, g->packed_type, p, s->kc);
+        return;
+    }
+    if (isa == SAMBA__ISA_AVX2) {
+        samba__unpack_avx2(panel, q, scale, g->packed_type, p, s->kc);
+        return;
+    }
+#endif
+    (void)isa;
+    samba__unpack_portable(panel, q, scale, g->packed_type, p, s->kc);
+}
+
 /* ---- tiles --------------------------------------------------------------------------------- */
 
 /* How C is cut: `down` bands of strips by `across` bands of panels. */
@@ -2692,8 +2791,8 @@ SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc,
 /* Whether a block does without a panel. */
 SAMBA__FN bool samba__turned_at_once(const samba__gemm *g, int64_t cols, int64_t kc, int isa)
 {
-    return isa != SAMBA__ISA_PORTABLE && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && kc % 4 == 0
-        && cols == SAMBA__GEMM_COLS;
+    return isa != SAMBA__ISA_PORTABLE && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && !g->packed
+        && kc % 4 == 0 && cols == SAMBA__GEMM_COLS;
 }
 
 /* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C: pack A once, then panel by panel. */
@@ -2728,7 +2827,9 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
         s.c = g->c + i0 * g->c_row + j;
         s.bias = last && g->bias ? g->bias + j : NULL;
         s.b_next = samba__next_panel(g, p, kc, j, j1, s.width);
-        if (s.turned) {
+        if (g->packed) {
+            samba__open_panel(g, p, j, panel, &s, isa);
+        } else if (s.turned) {
             s.b = g->b + j * g->b_col + p;
             s.b_row = g->b_col;
         } else if (pack_b || s.cols < s.width) {
@@ -2748,6 +2849,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm *g, int64_t i0, int64_t i
                                      int64_t j1, float *local, int isa)
 {
     bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
+    bool whole = thin && g->packed && g->packed_type == SAMBA_F32;      /* read as it lies */
     int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
     int64_t most = thin ? samba__min64(SAMBA__THIN_KC, SAMBA_GEMM_KC) : SAMBA_GEMM_KC;
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
@@ -2757,7 +2859,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm *g, int64_t i0, int64_t i
         for (int64_t j = j0, j_end; j < j1; j = j_end) {
             j_end = samba__min64(j + nc, j1);
             bool turned = at_once > 0 && samba__turned_at_once(g, j_end - j, at_once, isa);
-            for (int64_t p = 0, step = turned ? at_once : kc; p < k; p += step)
+            for (int64_t p = 0, step = whole ? k : turned ? at_once : kc; p < k; p += step)
                 samba__gemm_block(g, i, i_end, j, j_end, p, samba__min64(step, g->k - p), local,
                                   isa);
         }
@@ -2890,6 +2992,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0205, square_sum,                    2, SAMBA_OP_NONE, fold, SAMBA__FOLD_SQUARES) \
     OP(0x0301, matmul,                         0, SAMBA_OP_NONE, matmul, matmul) \
     OP(0x0302, affine,                         0, SAMBA_OP_NONE, affine, affine) \
+    OP(0x0304, affine_packed,                  0, SAMBA_OP_NONE, affine_packed, affine_packed) \
     OP(0x0303, matmul_accumulate,     0, SAMBA_OP_UPDATES(0x3u), matmul_accumulate, matmul) \
     OP(0x0601, reshape,                        0, SAMBA_OP_VIEW, reshape, flat) \
     OP(0x0602, permute,                        0, SAMBA_OP_NONE, permute, rows) \
@@ -2924,6 +3027,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0522, nll,                           0, SAMBA_OP_NONE, loss, 0) \
     KIN(0x0523, nll_backward,                  1, SAMBA_OP_NONE, loss, SAMBA__BACKWARD) \
     OP(0x0530, lookup,                         1, SAMBA_OP_NONE, lookup, lookup) \
+    OP(0x0533, lookup_packed,                  1, SAMBA_OP_NONE, lookup_packed, lookup) \
     FAST(0x0531, lookup_backward,              1, SAMBA_OP_NONE, lookup_backward, lookup_backward) \
     FAST(0x0532, lookup_accumulate, 1, SAMBA_OP_UPDATES(0x3u), lookup_accumulate, lookup_backward) \
     KIN(0x0540, scaled_dot_product_attention,  0, SAMBA_OP_NONE, attention, false) \
@@ -3060,6 +3164,8 @@ SAMBA__FN samba_shape samba__shape_of(const int32_t *dim, int32_t n)
     for (int32_t i = 0; i < n; i++) samba__push_dim(&s, dim[i]);
     return s;
 }
+
+SAMBA__FN int64_t samba__last_dim(const samba_spec *x) { return x->shape.dim[x->shape.ndim - 1]; }
 
 /* x with the axes of the mask dropped, or 1 if they are kept. */
 SAMBA__FN samba_shape samba__reduced(const samba_shape *x, int32_t mask, bool keep)
@@ -4111,6 +4217,68 @@ SAMBA__FN void samba__affine_vjp(samba_vjp *g)
     g->din[1] = samba_matmul_transposed(rows, true, x, false);
     if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(rows, first, false);
 }
+
+/* ---- affine_packed: affine with w (n,k) as packed weights and, for integers, their scales: inputs
+   x, packed, scale or NULL, b or NULL; attribute n. Only programs that infer have it. ---- */
+
+/* Inputs 1 and 2 hold packed weights (n,k). */
+SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
+{
+    const samba_spec *q = &c->in[1], *d = &c->in[2];
+    bool integer = q->dtype == SAMBA_I8 || q->dtype == SAMBA_U8, scaled = samba__has(c, 2);
+    int32_t panels = n > 0 ? (n - 1) / SAMBA__PANEL + 1 : 0;
+    int32_t steps = q->dtype == SAMBA_U8 ? k / 2 : k;
+    int32_t dim[3] = { panels, steps, SAMBA__PANEL };
+    samba_shape want = samba__shape_of(dim, 3);
+    dim[1] = k / SAMBA__GROUP;
+    samba_shape scales = samba__shape_of(dim, 3);
+    bool known = integer || q->dtype == SAMBA_F32 || q->dtype == SAMBA_BF16;
+    bool fits = known && k > 0 && panels > 0 && samba__same_shape(&q->shape, &want)
+        && integer == scaled && (!integer || k % SAMBA__GROUP == 0);
+    if (fits && scaled) fits = d->dtype == SAMBA_BF16 && samba__same_shape(&d->shape, &scales);
+    return fits || samba_refuse(c, SAMBA_ESHAPE, "input 1, %T %S, is not a matrix %d x %d of packed "
+                                "weights with its scales", (int)q->dtype, &q->shape, n, k);
+}
+SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
+{
+    if (!samba__expect(c, 2, 4, 1) || !samba__expect_f32(c, 0)) return false;
+    const samba_shape *x = &c->in[0].shape;
+    if (x->ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "input 0 needs a dimension");
+    if (!samba__expect_packed(c, c->attr[0], x->dim[x->ndim - 1])) return false;
+    if (samba__has(c, 3) && (c->in[3].dtype != SAMBA_F32 || c->in[3].shape.ndim != 1
+                             || c->in[3].shape.dim[0] != c->attr[0])) {
+        return samba_refuse(c, SAMBA_ESHAPE, "the bias must be f32 and have %d values", c->attr[0]);
+    }
+    c->out[0] = c->in[0];
+    c->out[0].shape.dim[x->ndim - 1] = c->attr[0];
+    return true;
+}
+SAMBA__FN samba__gemm samba__packed_gemm(const samba_spec *in, const int32_t *attr)
+{
+    samba__gemm g;
+    memset(&g, 0, sizeof g);
+    g.n = g.c_row = attr[0];
+    g.k = g.a_row = samba__last_dim(in);
+    g.m = samba_count(&in[0].shape) / g.k;
+    g.a_col = g.b_row = 1, g.b_col = g.k;
+    g.packed_type = in[1].dtype;
+    return g;
+}
+SAMBA__FN void samba__affine_packed_work(samba_work *w, const samba_call *c)
+{
+    samba__gemm g = samba__packed_gemm(c->in, c->attr);
+    w->units[0] = samba__gemm_tiles(g.m, g.n, g.k);
+    w->flops = 2 * g.m * g.n * g.k;
+}
+SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a)
+{
+    samba__gemm g = samba__packed_gemm(a->in_spec, a->attr);
+    g.a = a->in[0], g.packed = a->in[1], g.c = a->out[0];
+    g.scale = (const uint16_t *)(const void *)a->in[2];
+    g.bias = a->n_in > 3 ? a->in[3] : NULL;
+    samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
+}
+SAMBA__NO_SECOND(affine_packed)
 
 /* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
 
@@ -5679,7 +5847,6 @@ SAMBA__ALONG_AXIS(log_softmax)
 
 #define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
 
-SAMBA__FN int64_t samba__last_dim(const samba_spec *x) { return x->shape.dim[x->shape.ndim - 1]; }
 
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
 SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
@@ -6076,6 +6243,32 @@ SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
 {
     g->din[1] = samba_lookup_backward(g->dout[0], g->in[0], g->in[1]->shape.dim[0]);
 }
+
+/* lookup in packed weights: inputs ids, packed, scale or NULL; attributes n, k. */
+SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
+{
+    bool fits = samba__expect(c, 2, 3, 2) && samba__expect_packed(c, c->attr[0], c->attr[1]);
+    if (!fits) return false;
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = c->in[0].shape;
+    return (c->in[0].dtype == SAMBA_I32 || samba_refuse(c, SAMBA_EDTYPE, "ids must be i32"))
+        && samba__append_dim(c, c->attr[1]);
+}
+SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a)
+{
+    const int32_t *id = samba__in_i32(a, 0);
+    const uint16_t *scale = (const uint16_t *)(const void *)a->in[2];
+    int64_t k = a->attr[1];
+    samba_dtype type = a->in_spec[1].dtype;
+    for (int64_t t = a->begin; t < a->end; t++) {
+        bool good = id[t] >= 0 && id[t] < a->attr[0];
+        int64_t j = good ? id[t] : 0;
+        samba__unpack_any(a->out[0] + t * k, samba__packed_at(a->in[1], type, k, j),
+                          samba__scale_at(scale, k, j), type, 0, k, 1);
+        if (!good) samba_fault(a, 0, id[t]);
+    }
+}
+SAMBA__NO_SECOND(lookup_packed)
 
 SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids, int32_t rows)
 {
@@ -9192,6 +9385,46 @@ SAMBA__FN samba_tensor *samba__drop_dropout(samba__compilation *c, samba__node *
     return c->program->inference ? n->in[0] : NULL;
 }
 
+/* A packed tensor of a parameter: name__int8 and the like, or its scales. NULL: not there yet. */
+SAMBA__FN samba_tensor *samba__packed_of(const samba_tensor *w, const char *kind)
+{
+    char name[256];
+    samba__print(name, sizeof name, "%s__%s", w->name, kind);
+    return samba__named(w->session, name);
+}
+
+/* The type that w (n,k) is packed as. */
+SAMBA__FN samba_weights samba__packs_as(const samba_tensor *w, samba_weights weights)
+{
+    bool groups = w->shape.ndim == 2 && w->shape.dim[1] % SAMBA__GROUP == 0;
+    if (w->role != SAMBA__WEIGHT || w->shape.ndim != 2) return SAMBA_WEIGHTS_PLAIN;
+    return weights >= SAMBA_WEIGHTS_INT8 && !groups ? SAMBA_WEIGHTS_BF16 : weights;
+}
+
+static const struct { const char *name, *scale; samba_dtype type; } samba__packing[] = {
+    { NULL, NULL, SAMBA_F32 }, { "f32", NULL, SAMBA_F32 }, { "bf16", NULL, SAMBA_BF16 },
+    { "int8", "int8_scale", SAMBA_I8 }, { "int4", "int4_scale", SAMBA_U8 }
+};
+
+/* Products and lookups read parameters that were packed: samba__pack_weights made them. */
+SAMBA__FN samba_tensor *samba__read_packed(samba__compilation *c, samba__node *n)
+{
+    samba_tensor *w = n->in[1], *bias = n->n_in > 2 ? n->in[2] : NULL;
+    samba_weights as = c->program->inference ? samba__packs_as(w, c->program->weights)
+        : SAMBA_WEIGHTS_PLAIN;
+    samba_tensor **in = as ? (samba_tensor **)samba__temp(c->session, 4, sizeof *in) : NULL;
+    if (!in) return NULL;
+    bool product = n->op == &samba__op_table[SAMBA__OP_affine];
+    in[0] = n->in[0], in[1] = samba__packed_of(w, samba__packing[as].name);
+    if (samba__packing[as].scale) in[2] = samba__packed_of(w, samba__packing[as].scale);
+    in[3] = bias;
+    n->op = &samba__op_table[product ? SAMBA__OP_affine_packed : SAMBA__OP_lookup_packed];
+    n->in = in, n->n_in = product ? 4 : 3;
+    for (n->n_attr = 0; n->n_attr < (product ? 1 : 2); n->n_attr++)
+        n->attr[n->n_attr] = w->shape.dim[n->n_attr];
+    return n->out[0];
+}
+
 /* reshape(reshape(x)) = reshape(x), or x. */
 SAMBA__FN samba_tensor *samba__join_reshapes(samba__compilation *c, samba__node *n)
 {
@@ -9328,6 +9561,8 @@ typedef struct samba__rewrite {
 static const samba__rewrite samba__rewrites[] = {
     { SAMBA__OP_dropout, false, "no dropout in inference", samba__drop_dropout },
     { SAMBA__OP_scaled_dot_product_attention, false, "nor in attention", samba__attend_without },
+    { SAMBA__OP_affine, false, "packed weights", samba__read_packed },
+    { SAMBA__OP_lookup, false, "packed weights", samba__read_packed },
     { SAMBA__OP_reshape, false, "join reshapes", samba__join_reshapes },
     { SAMBA__OP_permute, false, "join permutes", samba__join_permutes },
     { SAMBA__OP_scale, false, "drop scale by 1", samba__drop_scale },
@@ -10623,6 +10858,88 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
     return fine;
 }
 
+/* The bf16 scale of a group of weights x[0], x[step] ...: the largest becomes 127, or -8. */
+SAMBA__FN uint16_t samba__group_scale(const float *x, bool four)
+{
+    float most = 0.0f;
+    for (int32_t i = 0; i < SAMBA__GROUP; i++)
+        most = samba__abs(x[i]) > samba__abs(most) ? x[i] : most;
+    return samba__to_bf16(four ? most / -8.0f : samba__abs(most) / 127.0f);
+}
+
+SAMBA__FN int32_t samba__quantized(float x, uint16_t scale, int32_t least, int32_t most)
+{
+    float d = samba__from_bf16(scale), q = d != 0.0f ? x / d : 0.0f;
+    q = q < 0.0f ? q - 0.5f : q + 0.5f;
+    return q > (float)most ? most : q > (float)least ? (int32_t)q : least;
+}
+
+/* Writes row j of a matrix of k columns, x, into its packed form. */
+SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_dtype type,
+                                      const float *x, int64_t k, int64_t j)
+{
+    uint8_t *q = packed + (samba__packed_at(packed, type, k, j) - packed);
+    uint16_t *scale = scales ? scales + (samba__scale_at(scales, k, j) - scales) : NULL;
+    bool four = type == SAMBA_U8;
+    int64_t row = samba__panel_row(type);
+    for (int64_t p = 0; p < k; p++) {
+        uint8_t *to = q + (four ? p / 2 : p) * row;
+        uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL, h;
+        if (d && p % SAMBA__GROUP == 0) *d = samba__group_scale(x + p, four);
+        if (type == SAMBA_F32) memcpy(to, x + p, 4);
+        else if (type == SAMBA_BF16) h = samba__to_bf16(x[p]), memcpy(to, &h, 2);
+        else if (!four) *to = (uint8_t)samba__quantized(x[p], *d, -127, 127);
+        else *to |= (uint8_t)((samba__quantized(x[p], *d, -8, 7) + 8) << p % 2 * 4);
+    }
+}
+
+/* Makes, or fills anew, the packed form of w. */
+SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
+{
+    char name[256];
+    samba_session *s = w->session;
+    int32_t n = w->shape.dim[0], k = w->shape.dim[1], panels = (n - 1) / SAMBA__PANEL + 1;
+    bool four = as == SAMBA_WEIGHTS_INT4, scaled = samba__packing[as].scale != NULL;
+    int32_t dim[3] = { panels, four ? k / 2 : k, SAMBA__PANEL };
+    samba_shape q = samba__shape_of(dim, 3);
+    dim[1] = k / SAMBA__GROUP;
+    samba_shape d = samba__shape_of(dim, 3);
+    samba_init zero = samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f);
+    samba__print(name, sizeof name, "%s__%s", w->name, samba__packing[as].name);
+    samba_tensor *packed = samba__shared_leaf(s, name, samba__packing[as].type, &q,
+                                              SAMBA__WEIGHT, zero), *scale = NULL;
+    samba__print(name, sizeof name, "%s__%s", w->name, scaled ? samba__packing[as].scale : "");
+    if (scaled) scale = samba__shared_leaf(s, name, SAMBA_BF16, &d, SAMBA__WEIGHT, zero);
+    if (!packed || (scaled && !scale) || !samba__own_data(packed)
+        || (scale && !samba__own_data(scale)) || !samba__own_data(w)) return false;
+    packed->frozen = true, packed->symbol = -1;     /* what a program has of it is out of date */
+    if (scale) scale->frozen = true, scale->symbol = -1;
+    memset(packed->data, 0, samba__host_bytes(packed));
+    for (int32_t j = 0; j < n; j++)
+        samba__pack_weight_row((uint8_t *)packed->data, scale ? (uint16_t *)scale->data : NULL,
+                               packed->dtype, (const float *)w->data + (int64_t)j * k, k, j);
+    return true;
+}
+
+/* Packs what the ops of the program can read packed. */
+SAMBA__FN bool samba__pack_weights(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    if (!c->program->inference || !c->program->weights) return true;
+    bool *done = (bool *)samba__temp(s, samba__n_tensors(s), sizeof *done);
+    for (int32_t i = 0; done && i < samba__n_nodes(s); i++) {
+        const samba__node *n = s->nodes[i];
+        bool reads = n->op == &samba__op_table[SAMBA__OP_affine]
+            || n->op == &samba__op_table[SAMBA__OP_lookup];
+        samba_tensor *w = reads ? n->in[1] : NULL;
+        samba_weights as = w ? samba__packs_as(w, c->program->weights) : SAMBA_WEIGHTS_PLAIN;
+        if (!as || done[w->id]) continue;
+        done[w->id] = true;
+        if (!samba__pack_weight(w, as)) return false;
+    }
+    return done != NULL;
+}
+
 /* Everything before the PEF's bytes: from the program to the plan. */
 SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
 {
@@ -10638,7 +10955,7 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     c->first_generated = samba__n_nodes(s);
     s->generating = true;
     s->graph = c->graph;
-    if (!samba__add_backward(c)) return false;
+    if (!samba__pack_weights(c) || !samba__add_backward(c)) return false;
     for (int32_t i = 0; i < c->n_outputs; i++) {
         samba_tensor *t = c->outputs[i];
         bool is_mean = c->microbatches > 1 && t->shape.ndim == 0;

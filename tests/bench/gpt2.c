@@ -44,13 +44,13 @@ static void make_training(model *m, int32_t B, int32_t T)
 }
 
 // The prompt in one chunk; decoding goes on behind it.
-static void make_generation(model *m, int32_t prompt, int32_t length)
+static void make_generation(model *m, int32_t prompt, int32_t length, samba_weights weights)
 {
     m->ids = choices((size_t)length, 1, (uint32_t)m->config.vocab_size);
     m->length = prompt, m->at = prompt;
     samba_generator_trace(&m->generator, m->s, 1, prompt, length, gpt2_trace_step, &m->config);
     samba_compile(m->s, &(samba_program){ .outputs = { m->generator.prefill.logits, m->generator.decode.logits },
-                                          .inference = true });
+                                          .inference = true, .weights = weights });
 }
 
 // Tokens at ... at + n - 1 through a graph.
@@ -94,13 +94,15 @@ static bool make(model *m, const char *line, int threads)
 {
     int a = 0, b = 0, layers = 0;
     char what[32] = "", folder[256] = "";
+    int weights = SAMBA_WEIGHTS_F32;        // a digit after Decode says others
     if (sscanf(line, "make gpt2.%31s %d %d %d %255s", what, &layers, &a, &b, folder) != 5) return false;
+    if (!strncmp(what, "Decode", 6) && what[6]) weights = what[6] - '0', what[6] = 0;
     samba_close(m->s);
     free(m->ids);
     *m = (model){ .config = configuration(false), .s = samba_open(&(samba_desc){ .threads = threads }) };
     m->config.n_layer = layers;
     if (!strcmp(what, "Train")) make_training(m, a, b);
-    else make_generation(m, a, b);
+    else make_generation(m, a, b, (samba_weights)weights);
     m->decode = !strcmp(what, "Decode");
     if (m->decode) feed(m, &m->generator.prefill, 0, m->length);
     return samba_ok(m->s);
@@ -313,17 +315,24 @@ static void generate(const gpt2_config *c, int prompt, int tokens)
         report(what, "tokens/s", x, 3, prompt / (flops / fma), bench.threads);
         stop(r);
     }
-    if (!wanted("GPT-2 decode")) return;
-    snprintf(request, sizeof request, "make gpt2.Decode %d %d %d %s", c->n_layer, prompt, prompt + tokens, folder);
-    start(r, x, mask, request, tokens, 2);
-    double read = race(x, RUNNERS, CEILING_READ, bench.threads > 1), mine = peer_number(&r[SAMBA].process, "value");
-    for (int i = 1; i < RUNNERS; i++)
-        if (x[i].run) agree("decode", names[i], mine, peer_number(&r[i].process, "value"), 1e-4);
-    double bytes = 4 * (layers + head) + 8 * c->n_layer * C * (prompt + tokens / 2.0);
-    snprintf(what, sizeof what, "GPT-2 decode %d after %d", tokens, prompt);
-    for (int i = 0; i < 3; i++) x[i].value = x[i].value > 0 ? 1 / x[i].value : 0;
-    report(what, "tokens/s", x, 3, read / bytes, bench.threads);
-    stop(r);
+    // f32 against the peers; then fewer bytes for each weight
+    static const struct { const char *name; double bytes; } stored[] = {
+        { "plain f32", 4 }, { "f32", 4 }, { "bf16", 2 }, { "int8", 34 / 32.0 }, { "int4", 18 / 32.0 }
+    };
+    for (int as = SAMBA_WEIGHTS_F32; as <= SAMBA_WEIGHTS_INT4; as++) {
+        snprintf(what, sizeof what, "GPT-2 decode %d after %d, %s", tokens, prompt, stored[as].name);
+        if (!wanted(what)) continue;
+        snprintf(request, sizeof request, "make gpt2.Decode%s %d %d %d %s", as == SAMBA_WEIGHTS_F32 ? "" : (char[]){ (char)('0' + as), 0 },
+                 c->n_layer, prompt, prompt + tokens, folder);
+        start(r, x, as == SAMBA_WEIGHTS_F32 ? mask : 1u << SAMBA, request, tokens, 2);
+        double read = race(x, RUNNERS, CEILING_READ, bench.threads > 1), mine = peer_number(&r[SAMBA].process, "value");
+        for (int i = 1; i < RUNNERS; i++)
+            if (x[i].run) agree("decode", names[i], mine, peer_number(&r[i].process, "value"), 1e-4);
+        double bytes = stored[as].bytes * (layers + head) + 8 * c->n_layer * C * (prompt + tokens / 2.0);
+        for (int i = 0; i < 3; i++) x[i].value = x[i].value > 0 ? 1 / x[i].value : 0;
+        report(what, "tokens/s", x, 3, read / bytes, bench.threads);
+        stop(r);
+    }
 }
 
 // Writes the weights that every samba session of the same seed begins with, for PyTorch.
