@@ -2274,6 +2274,34 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
     *v2 = _mm512_maskz_shuffle_ps(all, high01, high23, 0x44);
     *v3 = _mm512_maskz_shuffle_ps(all, high01, high23, 0xee);
 }
+
+/* n weights of a packed row of bf16, i8, or u8: its low or high halves, less 8. */
+SAMBA__AVX2 SAMBA__KERNEL __m128i samba__packed_bytes(__m128i b, samba_dtype type, bool high)
+{
+    if (type == SAMBA_I8) return b;
+    b = _mm_and_si128(high ? _mm_srli_epi16(b, 4) : b, _mm_set1_epi8(15));
+    return _mm_sub_epi8(b, _mm_set1_epi8(8));
+}
+SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype type, bool high)
+{
+    const __m128i *x = (const __m128i *)(const void *)q;
+    if (type == SAMBA_BF16) {
+        __m256i h = _mm256_cvtepu16_epi32(_mm_loadu_si128(x));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(h, 16));
+    }
+    __m128i b = samba__packed_bytes(_mm_loadl_epi64(x), type, high);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b));
+}
+SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtype type, bool high)
+{
+    if (type == SAMBA_BF16) {
+        __m512i h = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)q));
+        return _mm512_castsi512_ps(_mm512_slli_epi32(h, 16));
+    }
+    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)q);
+    b = samba__packed_bytes(b, type, high);
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(b));
+}
 #elif SAMBA__NEON
 #define SAMBA__SET8(DO) DO(SAMBA__NEON_FN, samba__v8, int64_t, samba__v8, 8)
 #define SAMBA__SET16(DO)
@@ -2349,6 +2377,25 @@ SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0
     SAMBA__SQUARE(hi)
 #undef SAMBA__SQUARE
 #undef SAMBA__ZIP
+}
+
+SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool high)
+{
+    uint8x8_t b = vld1_u8(q);
+    if (type == SAMBA_BF16) {
+        uint16x8_t h = vreinterpretq_u16_u8(vld1q_u8(q));
+        return samba__v8_of(vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(h), 16)),
+                            vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(h), 16)));
+    }
+    if (type == SAMBA_U8)
+        b = vsub_u8(high ? vshr_n_u8(b, 4) : vand_u8(b, vdup_n_u8(15)), vdup_n_u8(8));
+    int16x8_t w = vmovl_s8(vreinterpret_s8_u8(b));
+    return samba__v8_of(vcvtq_f32_s32(vmovl_s16(vget_low_s16(w))),
+                        vcvtq_f32_s32(vmovl_s16(vget_high_s16(w))));
+}
+SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
+{
+    return samba__v8_of(vmulq_f32(a.lo, b.lo), vmulq_f32(a.hi, b.hi));
 }
 #endif
 
@@ -2540,8 +2587,6 @@ SAMBA__SET16(SAMBA__THIN)
 #undef SAMBA__THIN_STEP
 #undef SAMBA__THIN_END
 #undef SAMBA__EACH_THIN
-#undef SAMBA__SET8
-#undef SAMBA__SET16
 #endif /* SAMBA__SIMD */
 
 SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
@@ -2654,9 +2699,9 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, i
 
 /* ---- packed weights ------------------------------------------------------------------------ */
 
-/* Weights w (n,k) that only products read can be stored as the panels that these want: element (j,p)
-   is [j / 32][p][j % 32]. Types: f32; bf16; i8, and u8 with two steps of k in a byte, the first one
-   low, as 8 more than -8 ... 7. Integers are multiples of a bf16 scale[j / 32][p / 32][j % 32]. */
+/* Weights w (n,k) can be stored as the panels that products want: element (j,p) is [j / 32][p]
+   [j % 32]. Types: f32; bf16; i8, and u8 with two steps of k in a byte, the first one low, as 8 more
+   than -8 ... 7. Integers are multiples of a bf16 scale [j / 32][p / 32][j % 32]. */
 enum { SAMBA__PANEL = 32, SAMBA__GROUP = 32 };
 
 /* Bytes between the steps of a panel, or the pairs of steps. */
@@ -2688,19 +2733,6 @@ SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *
         u++, dst += width;
     }
 }
-#define SAMBA__UNPACK(name, width) \
-    SAMBA__FN void samba__unpack_##name(float *dst, const uint8_t *q, const uint16_t *scale, \
-                                        samba_dtype type, int64_t p, int64_t pc) \
-    { \
-        samba__unpack_any(dst, q, scale, type, p, pc, width); \
-    }
-SAMBA__VECTORIZED SAMBA__UNPACK(portable, SAMBA__WIDTH)
-#if SAMBA__X86
-SAMBA__AVX2_FN SAMBA__UNPACK(avx2, SAMBA__WIDTH)
-SAMBA__AVX512_FN SAMBA__UNPACK(avx512, SAMBA__GEMM_COLS)
-#endif
-#undef SAMBA__UNPACK
-
 /* Where column j is first in packed weights of k steps, and in their scales. */
 SAMBA__INLINE const uint8_t *samba__packed_at(const void *packed, samba_dtype type, int64_t k,
                                               int64_t j)
@@ -2713,6 +2745,106 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
 {
     int64_t row = j / SAMBA__PANEL * (k / SAMBA__GROUP);
     return scale ? scale + row * SAMBA__PANEL + j % SAMBA__PANEL : NULL;
+}
+
+#if SAMBA__SIMD
+/* The same for width = 2 n. And a product with one row, columns j ... j + 4 n - 1 in y, the second
+   half of them from q1 and scale1: weights go from memory into sums. */
+enum { SAMBA__FAR = 4096 };             /* bytes ahead: what is read in a microsecond or less */
+#define SAMBA__SCALES(n, scale, at, l) \
+    samba__weights##n((const uint8_t *)((scale) + (at) + (l)), SAMBA_BF16, false)
+#define SAMBA__ROW_OF(mm, n, q, l, d, high) \
+    (type == SAMBA_BF16 ? samba__weights##n((q) + (l) * size, type, high) \
+     : mm##_mul_ps(samba__weights##n((q) + (l) * size, type, high), d))
+#define SAMBA__PACKED(TARGET, V, M, mm, n) \
+TARGET SAMBA__KERNEL void samba__unpack_type##n(float *dst, const uint8_t *q, \
+    const uint16_t *scale, samba_dtype type, int64_t p, int64_t pc) \
+{ \
+    int64_t size = type == SAMBA_BF16 ? 2 : 1, step = type == SAMBA_U8 ? 2 : 1; \
+    V d0 = mm##_setzero_ps(), d1 = d0; \
+    for (int64_t end = p + pc; p < end; p++, dst += 2 * n) { \
+        const uint8_t *x = q + p / step * SAMBA__PANEL * size; \
+        int64_t at = p / SAMBA__GROUP * SAMBA__PANEL; \
+        if (scale) d0 = SAMBA__SCALES(n, scale, at, 0), d1 = SAMBA__SCALES(n, scale, at, n); \
+        mm##_storeu_ps(dst, SAMBA__ROW_OF(mm, n, x, 0, d0, p % step != 0)); \
+        mm##_storeu_ps(dst + n, SAMBA__ROW_OF(mm, n, x, n, d1, p % step != 0)); \
+    } \
+} \
+TARGET SAMBA__KERNEL void samba__packed_type##n(float *y, const float *a, int64_t k, \
+    const uint8_t *q0, const uint8_t *q1, const uint16_t *scale0, const uint16_t *scale1, \
+    samba_dtype type) \
+{ \
+    int64_t size = type == SAMBA_BF16 ? 2 : 1, step = type == SAMBA_U8 ? 2 : 1; \
+    V s0 = mm##_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, d0 = s0, d1 = s0, d2 = s0, d3 = s0; \
+    for (int64_t p = 0; p < k; ) { \
+        int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k); \
+        if (scale0) { \
+            d0 = SAMBA__SCALES(n, scale0, at, 0), d1 = SAMBA__SCALES(n, scale0, at, n); \
+            d2 = SAMBA__SCALES(n, scale1, at, 0), d3 = SAMBA__SCALES(n, scale1, at, n); \
+        } \
+        for (; p < end; q0 += SAMBA__PANEL * size, q1 += SAMBA__PANEL * size) \
+            for (int64_t high = 0; high < step; high++, p++) { \
+                V x = mm##_set1_ps(a[p]); \
+                __builtin_prefetch(q0 + SAMBA__FAR), __builtin_prefetch(q1 + SAMBA__FAR); \
+                s0 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q0, 0, d0, high), s0); \
+                s1 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q0, n, d1, high), s1); \
+                s2 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q1, 0, d2, high), s2); \
+                s3 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q1, n, d3, high), s3); \
+            } \
+    } \
+    mm##_storeu_ps(y, s0), mm##_storeu_ps(y + n, s1); \
+    mm##_storeu_ps(y + 2 * n, s2), mm##_storeu_ps(y + 3 * n, s3); \
+} \
+TARGET SAMBA__FN void samba__unpack##n(float *dst, const uint8_t *q, const uint16_t *scale, \
+                                       samba_dtype type, int64_t p, int64_t pc) \
+{ \
+    if (type == SAMBA_BF16) samba__unpack_type##n(dst, q, NULL, SAMBA_BF16, p, pc); \
+    else if (type == SAMBA_I8) samba__unpack_type##n(dst, q, scale, SAMBA_I8, p, pc); \
+    else samba__unpack_type##n(dst, q, scale, SAMBA_U8, p, pc); \
+} \
+TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int64_t j1) \
+{ \
+    float y[4 * n]; \
+    for (int64_t j = j0; j < j1; j += 4 * n) { \
+        int64_t other = j + 2 * n < j1 ? j + 2 * n : j;     /* any, past the last */ \
+        const uint8_t *q0 = samba__packed_at(g->packed, g->packed_type, g->k, j); \
+        const uint8_t *q1 = samba__packed_at(g->packed, g->packed_type, g->k, other); \
+        const uint16_t *scale0 = samba__scale_at(g->scale, g->k, j); \
+        const uint16_t *scale1 = samba__scale_at(g->scale, g->k, other); \
+        if (g->packed_type == SAMBA_BF16) \
+            samba__packed_type##n(y, g->a, g->k, q0, q1, NULL, NULL, SAMBA_BF16); \
+        else if (g->packed_type == SAMBA_I8) \
+            samba__packed_type##n(y, g->a, g->k, q0, q1, scale0, scale1, SAMBA_I8); \
+        else samba__packed_type##n(y, g->a, g->k, q0, q1, scale0, scale1, SAMBA_U8); \
+        for (int64_t l = 0; l < 4 * n && j + l < j1; l++) \
+            g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l]; \
+    } \
+}
+SAMBA__SET8(SAMBA__PACKED)
+SAMBA__SET16(SAMBA__PACKED)
+#undef SAMBA__PACKED
+#undef SAMBA__ROW_OF
+#undef SAMBA__SCALES
+#undef SAMBA__SET8
+#undef SAMBA__SET16
+#endif
+
+/* One row by packed bf16 or integers, by vectors; false: not by these. */
+SAMBA__FN bool samba__packed_row(const samba__gemm *g, int64_t j0, int64_t j1, int isa)
+{
+    if (g->m != 1 || !g->packed || g->packed_type == SAMBA_F32 || g->accumulate || g->row_bias
+        || isa == SAMBA__ISA_PORTABLE) return false;
+#if SAMBA__X86
+    if (isa == SAMBA__ISA_AVX512) {
+        samba__packed_row16(g, j0, j1);
+        return true;
+    }
+#endif
+#if SAMBA__SIMD
+    samba__packed_row8(g, j0, j1);
+#endif
+    (void)j0, (void)j1;
+    return true;
 }
 
 /* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, others unpacked in panel. */
@@ -2728,16 +2860,18 @@ SAMBA__FN void samba__open_panel(const samba__gemm *g, int64_t p, int64_t j, flo
     }
 #if SAMBA__X86
     if (s->width > SAMBA__WIDTH) {
-        samba__unpack_avx512(panel, q, scale, g->packed_type, p, s->kc);
+        samba__unpack16(panel, q, scale, g->packed_type, p, s->kc);
         return;
     }
-    if (isa == SAMBA__ISA_AVX2) {
-        samba__unpack_avx2(panel, q, scale, g->packed_type, p, s->kc);
+#endif
+#if SAMBA__SIMD
+    if (isa != SAMBA__ISA_PORTABLE) {
+        samba__unpack8(panel, q, scale, g->packed_type, p, s->kc);
         return;
     }
 #endif
     (void)isa;
-    samba__unpack_portable(panel, q, scale, g->packed_type, p, s->kc);
+    samba__unpack_any(panel, q, scale, g->packed_type, p, s->kc, SAMBA__WIDTH);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------- */
@@ -2856,7 +2990,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm *g, int64_t i0, int64_t i
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
     for (int64_t i = i0, i_end; i < i1; i = i_end) {
         i_end = samba__min64(i + SAMBA_GEMM_MC, i1);
-        for (int64_t j = j0, j_end; j < j1; j = j_end) {
+        for (int64_t j = samba__packed_row(g, j0, j1, isa) ? j1 : j0, j_end; j < j1; j = j_end) {
             j_end = samba__min64(j + nc, j1);
             bool turned = at_once > 0 && samba__turned_at_once(g, j_end - j, at_once, isa);
             for (int64_t p = 0, step = whole ? k : turned ? at_once : kc; p < k; p += step)
@@ -4236,7 +4370,7 @@ SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
     bool fits = known && k > 0 && panels > 0 && samba__same_shape(&q->shape, &want)
         && integer == scaled && (!integer || k % SAMBA__GROUP == 0);
     if (fits && scaled) fits = d->dtype == SAMBA_BF16 && samba__same_shape(&d->shape, &scales);
-    return fits || samba_refuse(c, SAMBA_ESHAPE, "input 1, %T %S, is not a matrix %d x %d of packed "
+    return fits || samba_refuse(c, SAMBA_ESHAPE, "input 1, %T %S, is no matrix %d x %d of packed "
                                 "weights with its scales", (int)q->dtype, &q->shape, n, k);
 }
 SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
