@@ -2699,8 +2699,8 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, i
 
 /* ---- packed weights ------------------------------------------------------------------------ */
 
-/* Weights w (n,k) can be stored as the panels that products want: element (j,p) is [j / 32][p]
-   [j % 32]. Types: f32; bf16; i8, and u8 with two steps of k in a byte, the first one low, as 8 more
+/* Weights w (n,k) can be stored as the panels that products want: element (j,p) is at [j / 32][p]
+   [j % 32]. Types: f32; bf16; i8; and u8, two steps of k in a byte, the first one low, as 8 more
    than -8 ... 7. Integers are multiples of a bf16 scale [j / 32][p / 32][j % 32]. */
 enum { SAMBA__PANEL = 32, SAMBA__GROUP = 32 };
 
