@@ -771,6 +771,8 @@ typedef struct samba_program {
     samba_opt_level level;
     samba_mapping mapping;
     int64_t sram_bytes;                 /* working set of a section; default 1 MiB */
+    int64_t memory;                     /* bytes of tensors at most: parts of the forward pass are
+                                           computed again, as far as that takes; 0: no limit */
 } samba_program;
 
 /* Compiles what was traced, writes the PEF, loads it. Weights keep their values. */
@@ -862,6 +864,7 @@ typedef struct samba_app_args {
     const char *output_folder;          /* --output-folder, default out */
     samba_opt_level level;              /* --o0, --o1, --o3 */
     samba_mapping mapping;              /* --mapping section | spatial */
+    int32_t memory;                     /* --memory, MiB of tensors at most; default: no limit */
     int32_t num_iterations;             /* -n, --num-iterations, default 100 */
     bool run_graph_only;                /* --run-graph-only: do not send the inputs again */
     int32_t threads;                    /* --threads */
@@ -9918,6 +9921,7 @@ typedef struct samba__plan {
     samba__section_plan *sections;
     int32_t n_sections;
     uint64_t region[SAMBA__N_REGIONS], lower_bound;
+    int32_t peak;                       /* the node at which most is alive */
 } samba__plan;
 
 SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, const char *name,
@@ -10160,7 +10164,7 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
     }
     for (int32_t i = 0; change && i < c->n_nodes; i++) {
         live += change[i];
-        if (live > p->lower_bound) p->lower_bound = live;
+        if (live > p->lower_bound) p->lower_bound = live, p->peak = i;
     }
     return change != NULL;
 }
@@ -10215,6 +10219,13 @@ SAMBA__FN samba__place **samba__sort_places(samba_session *s, samba__plan *p)
     return sorted;
 }
 
+SAMBA__FN int64_t samba__planned_bytes(const samba__plan *p)
+{
+    uint64_t bytes = 0;
+    for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) bytes += p->region[r];
+    return (int64_t)bytes;
+}
+
 SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
@@ -10237,12 +10248,178 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
         && samba__measure_bound(c, p);
     bool limited = c->program->mapping == SAMBA_MAPPING_SPATIAL && c->program->sram_bytes;
     if (!fine || !limited) return fine;
-    uint64_t needed = 0;
-    for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) needed += p->region[r];
-    return needed <= (uint64_t)c->program->sram_bytes
+    return samba__planned_bytes(p) <= c->program->sram_bytes
         || samba_fail(s, SAMBA_ERANGE, "mapping spatial keeps everything on chip: %l bytes are "
                       "needed, sram_bytes is %l; use mapping section or a smaller batch",
-                      (int64_t)needed, c->program->sram_bytes);
+                      samba__planned_bytes(p), c->program->sram_bytes);
+}
+
+/* ---- A limit of memory: what the backward pass reads of the forward pass is kept, or computed once
+   more just before it is read, from values of which the same holds. Cheap ones come first. Chen et
+   al., "Training deep nets with sublinear memory cost", 2016. ---- */
+
+enum { SAMBA__MOST_AGAIN = 100 };       /* values computed again one from the other */
+
+typedef struct samba__again {
+    samba__node **nodes;                /* the schedule without repetitions */
+    int32_t n_nodes, n_tensors;
+    samba__node **maker;                /* by tensor id: its node, if of the forward pass */
+    bool *read;                         /* by tensor id: by the backward pass, or a view of it is */
+    int32_t *chain;                     /* by tensor id: values computed again for it, with it */
+    samba_tensor **copy;                /* by tensor id: what the backward pass reads instead */
+} samba__again;
+
+SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
+{
+    samba_session *s = c->session;
+    a->nodes = c->nodes, a->n_nodes = c->n_nodes, a->n_tensors = c->n_tensors;
+    a->maker = (samba__node **)samba__temp(s, c->n_tensors, sizeof *a->maker);
+    a->read = (bool *)samba__temp(s, c->n_tensors, sizeof *a->read);
+    a->chain = (int32_t *)samba__temp(s, c->n_tensors, sizeof *a->chain);
+    a->copy = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *a->copy);
+    samba_tensor **bound = (samba_tensor **)samba__temp(s, 2 * c->n_tensors, sizeof *bound);
+    if (!a->maker || !a->read || !a->chain || !a->copy || !bound) return false;
+    memcpy(bound, c->bound, (size_t)c->n_tensors * sizeof *bound);
+    c->bound = bound;                   /* with room for copies */
+    for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
+        samba__node *n = a->nodes[i];
+        bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
+        for (int32_t o = 0; forward && o < n->n_out; o++) a->maker[n->out[o]->id] = n;
+        for (int32_t k = 0; k < n->n_in; k++) {
+            bool reads = forward ? view && a->read[n->out[0]->id] : n->section > SAMBA_FWD;
+            if (reads && n->in[k]) a->read[n->in[k]->id] = true;
+        }
+    }
+    return true;
+}
+
+/* How many values are computed again if n is; 0 if it cannot be, as something it reads is lost or
+   overwritten. The counters of dropout stay while the passes run. */
+SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__again *a,
+                                  const samba__node *n)
+{
+    bool drops = n->op == &samba__op_table[SAMBA__OP_dropout]
+        || n->op == &samba__op_table[SAMBA__OP_scaled_dot_product_attention];
+    bool fine = n->section == SAMBA_FWD && n->op->flags >> 8 == 0;
+    int32_t chain = 1;
+    for (int32_t k = 0; k < n->n_in; k++) {
+        const samba_tensor *t = n->in[k];
+        if (!t) continue;
+        if (a->maker[t->id]) fine = fine && a->read[t->id];
+        else fine = fine && t->role != SAMBA__TEMP && (t->role != SAMBA__STATE || drops);
+        chain += a->chain[t->id];
+    }
+    for (int32_t o = 0; o < n->n_out; o++)
+        fine = fine && n->out[o]->role == SAMBA__TEMP && !c->bound[n->out[o]->id];
+    return fine && chain <= SAMBA__MOST_AGAIN ? chain : 0;
+}
+
+/* Chooses values that cost at most `price` operations a byte, until `wanted` bytes are free. */
+SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a, int64_t price,
+                                   int64_t wanted)
+{
+    bool any = false;
+    for (int32_t i = 0; i < a->n_nodes && wanted > 0; i++) {
+        samba__node *n = a->nodes[i];
+        samba_spec spec[SAMBA_MAX_IN];
+        samba_call call;
+        samba_work w;
+        int64_t bytes = 0;
+        bool needed = false, view = n->op->flags & SAMBA_OP_VIEW;
+        for (int32_t o = 0; o < n->n_out; o++) {
+            samba_spec made = samba__spec_of(n->out[o]);
+            if (!a->read[n->out[o]->id] || a->chain[n->out[o]->id]) continue;
+            needed = true;
+            bytes += view ? 0 : (int64_t)samba__spec_bytes(&made);
+        }
+        int32_t chain = needed ? samba__chain_of(c, a, n) : 0;
+        if (!chain || !samba__cost_of(n, spec, &call, &w) || w.flops > price * bytes) continue;
+        for (int32_t o = 0; o < n->n_out; o++) a->chain[n->out[o]->id] = chain;
+        wanted -= bytes;
+        any = true;
+    }
+    return any;
+}
+
+SAMBA__FN samba__node *samba__node_again(samba__compilation *c, const samba__node *n)
+{
+    samba__node *m = samba__temp_node(c->session, n->n_in), own;
+    if (!m) return NULL;
+    own = *m, *m = *n, m->in = own.in;
+    return m;
+}
+
+/* What the backward pass reads for t: the copy that its node, repeated before, makes. */
+SAMBA__FN samba_tensor *samba__tensor_again(samba__compilation *c, samba__again *a, samba_tensor *t)
+{
+    if (!t || t->id >= a->n_tensors || !a->chain[t->id] || a->copy[t->id])
+        return t && t->id < a->n_tensors && a->copy[t->id] ? a->copy[t->id] : t;
+    const samba__node *n = a->maker[t->id];
+    samba__node *m = samba__node_again(c, n);
+    for (int32_t k = 0; m && k < n->n_in; k++) m->in[k] = samba__tensor_again(c, a, n->in[k]);
+    for (int32_t o = 0; m && o < n->n_out; o++) {
+        samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
+        if (!y) return NULL;
+        *y = *n->out[o], y->id = c->n_tensors++;
+        m->out[o] = a->copy[n->out[o]->id] = y;
+    }
+    if (!m) return NULL;
+    m->section = SAMBA_BCKWD;
+    c->nodes[c->n_nodes++] = m;
+    return a->copy[t->id];
+}
+
+/* The schedule with what was chosen so far repeated. */
+SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
+{
+    c->nodes = (samba__node **)samba__temp(c->session, 2 * a->n_nodes, sizeof *c->nodes);
+    c->n_nodes = 0, c->n_tensors = a->n_tensors;
+    memset(a->copy, 0, (size_t)a->n_tensors * sizeof *a->copy);
+    for (int32_t i = 0; c->nodes && i < a->n_nodes; i++) {
+        samba__node *n = a->nodes[i], *m = n;
+        if (n->section > SAMBA_FWD) m = samba__node_again(c, n);
+        for (int32_t k = 0; m && m != n && k < n->n_in; k++)
+            m->in[k] = samba__tensor_again(c, a, n->in[k]);
+        if (!m || !samba_ok(c->session)) return false;
+        c->nodes[c->n_nodes++] = m;
+    }
+    return c->nodes != NULL;
+}
+
+/* Says what is largest where most is alive. */
+SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__plan *p)
+{
+    const samba__place *top = NULL;
+    for (int32_t i = 0; i < p->n_places; i++) {
+        const samba__place *q = &p->places[i];
+        bool alive = q->region == SAMBA__REGION_ARENA && q->first <= p->peak && q->last >= p->peak;
+        if (alive && (!top || q->bytes > top->bytes)) top = q;
+    }
+    int64_t lasting = samba__planned_bytes(p) - (int64_t)p->region[SAMBA__REGION_ARENA];
+    return samba_fail(c->session, SAMBA_ERANGE, "program.memory is %l bytes, but %l are needed, %l "
+                      "of them for parameters, state and inputs, though all that can be is computed "
+                      "again. Most is alive at %s, where %s has %l bytes. Use a smaller batch, or "
+                      "microbatches", c->program->memory, samba__planned_bytes(p), lasting,
+                      c->nodes[p->peak]->name, top ? top->name : "nothing",
+                      (int64_t)(top ? top->bytes : 0));
+}
+
+/* The plan, with as much computed again as the limit asks for. */
+SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
+{
+    int64_t limit = c->program->memory, price = 0;
+    samba__again a;
+    if (!samba__make_plan(c, p) || limit <= 0) return samba_ok(c->session);
+    if (!samba__again_open(c, &a)) return false;
+    while (samba__planned_bytes(p) > limit) {
+        int64_t excess = samba__planned_bytes(p) - limit;
+        while (!samba__choose_again(c, &a, price, excess)) {
+            if (price > 1 << 20) return samba__refuse_memory(c, p);
+            price = price ? price * 4 : 1;
+        }
+        if (!samba__repeat_chosen(c, &a) || !samba__make_plan(c, p)) return false;
+    }
+    return true;
 }
 
 /* ==== [pef-write] ============================================================================= */
@@ -11104,7 +11281,7 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
     return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__fuse(c)
         && samba__bind(c)
-        && samba__sweep_and_schedule(c) && samba__make_plan(c, p);
+        && samba__sweep_and_schedule(c) && samba__plan_within(c, p);
 }
 
 /* What the PEF itself carries: constants and the first values of argins. */
@@ -11994,6 +12171,7 @@ static const samba__app_flag samba__app_flags[] = {
     SAMBA__APP_FLAG("pef-name", "", TEXT, pef_name, "name of the program to write"),
     SAMBA__APP_FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
     SAMBA__APP_FLAG("mapping", "", TEXT, command, "section or spatial"),
+    SAMBA__APP_FLAG("memory", "", INT, memory, "MiB of tensors at most, by recomputing"),
     SAMBA__APP_FLAG("o0", "", BOOL, command, "one op per section, no rewrites"),
     SAMBA__APP_FLAG("o1", "", BOOL, command, "sections by working set"),
     SAMBA__APP_FLAG("o3", "", BOOL, command, "whole graph, the default"),
@@ -12106,7 +12284,8 @@ SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
         if (!used) return false;
         i += used;
     }
-    if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0) {
+    if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
+        || args->memory < 0) {
         fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
         return false;
     }
@@ -12140,6 +12319,7 @@ SAMBA__FN bool samba__driver_compile(samba_session *s, const samba_app_args *arg
     p.inference = p.inference || args->inference;
     if (args->level) p.level = args->level;
     if (args->mapping) p.mapping = args->mapping;
+    if (args->memory) p.memory = (int64_t)args->memory << 20;
     if (args->microbatch_size) p.microbatches = args->batch_size / args->microbatch_size;
     double start = samba_seconds();
     if (!samba_compile(s, &p)) return false;

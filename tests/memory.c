@@ -609,6 +609,91 @@ static void test_odd_outputs(void)
     CHECK(samba_close(s) == 0);
 }
 
+// ---- A limit of memory ----
+
+enum { LAYERS = 6, WIDTH = 32, LENGTH = 16, WORDS = 50, BATCH = 4 };
+
+// A transformer with every kind of dropout, traced for n sequences.
+static samba_tensor *deep_loss(samba_session *s, int32_t n)
+{
+    samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(n, LENGTH));
+    samba_tensor *target = samba_input(s, "target", SAMBA_I32, SAMBA_SHAPE(n, LENGTH));
+    samba_tensor *x = samba_embedding(ids, "wte", WORDS, WIDTH);
+    char name[32];
+    for (int l = 0; l < LAYERS; l++) {
+#define NAMED(what) (snprintf(name, sizeof name, "h%d_" what, l), name)
+        samba_tensor *h = samba_layernorm(x, NAMED("ln1")), *qkv[3];
+        for (int i = 0; i < 3; i++) {
+            snprintf(name, sizeof name, "h%d_%c", l, "qkv"[i]);
+            qkv[i] = samba_reshape(samba_linear(h, name, WIDTH), SAMBA_SHAPE(n, LENGTH, 4, WIDTH / 4));
+            qkv[i] = samba_transpose(qkv[i], 1, 2);
+        }
+        h = samba_attention_dropout(qkv, NULL, &(samba_attention_opts){ .causal = true }, NAMED("att"), 0.1f);
+        h = samba_reshape(samba_transpose(h, 1, 2), SAMBA_SHAPE(n, LENGTH, WIDTH));
+        h = samba_linear(h, NAMED("proj"), WIDTH);
+        x = samba_add(x, samba_dropout(h, NAMED("drop"), 0.1f));
+        h = samba_layernorm(x, NAMED("ln2"));
+        h = samba_gelu(samba_linear(h, NAMED("fc"), 4 * WIDTH));
+        x = samba_add(x, samba_linear(h, NAMED("out"), WIDTH));
+#undef NAMED
+    }
+    samba_tensor *wte = samba_tensor_by_name(s, "wte__weight");
+    return samba_cross_entropy(samba_affine(x, wte, NULL), target);
+}
+
+// Trains three steps within so many bytes; the losses and all parameters as one hash; 0: refused.
+static uint64_t trained_within(int64_t memory, int32_t microbatches, size_t *device)
+{
+    int32_t ids[BATCH * LENGTH], next[BATCH * LENGTH];
+    uint64_t hash = 1;
+    samba_session *s = samba_open(NULL);
+    samba_tensor *loss = deep_loss(s, BATCH / microbatches);
+    bool fine = samba_compile(s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_ADAMW,
+                                                   .microbatches = microbatches, .memory = memory });
+    if (!fine) {
+        CHECK(samba_error_code(s) == SAMBA_ERANGE && strstr(samba_error(s), "program.memory is"));
+        samba_clear_error(s);
+        CHECK(samba_close(s) == 0);
+        return 0;
+    }
+    *device = samba_device_bytes(s);
+    for (int32_t i = 0; i < BATCH * LENGTH; i++) ids[i] = i * i % WORDS, next[i] = (i * 7 + 3) % WORDS;
+    samba_write(samba_tensor_by_name(s, "ids"), ids);
+    samba_write(samba_tensor_by_name(s, "target"), next);
+    for (int step = 0; step < 3; step++) {
+        CHECK(samba_run(s, 0));
+        hash = samba__hash(samba_read(loss), 4, hash);
+    }
+    const char *names[200];
+    int32_t n = samba_weight_names(s, names, 200);
+    for (int32_t i = 0; i < n; i++) {
+        samba_tensor *w = samba_tensor_by_name(s, names[i]);
+        hash = samba__hash(samba_read(w), samba_bytes(w), hash);
+    }
+    CHECK(samba_close(s) == 0);
+    return hash;
+}
+
+// Computing again changes no bit, and brings the memory down to what was asked for.
+static void test_memory_limit(void)
+{
+    for (int32_t microbatches = 1; microbatches <= 2; microbatches++) {
+        size_t all = 0, least = 0, got = 0;
+        uint64_t want = trained_within(0, microbatches, &all), hash = want;
+        int fewer = 0;
+        least = all;
+        for (int percent = 98; percent > 30 && hash; percent--) {
+            hash = trained_within((int64_t)all * percent / 100, microbatches, &got);
+            CHECK(!hash || hash == want);
+            CHECK(!hash || got <= least);
+            if (hash && got < least) least = got, fewer++;
+        }
+        printf("%d microbatches: %zu bytes without a limit, down to %zu in %d sizes\n",
+               (int)microbatches, all, least, fewer);
+        CHECK(hash == 0 && fewer >= 2 && least < all);
+    }
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
@@ -619,5 +704,6 @@ int main(int argc, char **argv)
     RUN(test_given_block);
     RUN(test_odd_outputs);
     RUN(test_random_graphs);
+    RUN(test_memory_limit);
     return test_summary();
 }
