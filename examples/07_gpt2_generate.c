@@ -23,7 +23,7 @@
 typedef struct options {
     samba_app_args app;
     const char *model_name_or_path, *config_name, *tokenizer_name, *cache_dir, *data_dir;
-    const char *checkpoint_name, *lora_name, *lora_targets;
+    const char *checkpoint_name, *lora_name, *lora_targets, *weights;
     int32_t max_seq_length, examples_to_generate, max_tokens_to_generate, chunk;
     int32_t top_k, seed, lora_rank;
     float temperature, top_p, lora_alpha;
@@ -74,6 +74,19 @@ static bool load_weights(samba_session *s, const options *o, const gpt2_config *
     if (o->lora_name && !gpt2_load_lora(s, o->lora_name, why, sizeof why))
         return samba_fail(s, SAMBA_EIO, "%s", why);
     return samba_ok(s);
+}
+
+// Compiles anew with the weights packed: fewer bytes for each token, or the same ones sooner.
+static bool pack_weights(samba_session *s, const options *o, samba_program p)
+{
+    static const char *const kinds[] = { "plain", "f32", "bf16", "int8", "int4" };
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(o->weights, kinds[i]) != 0) continue;
+        p.weights = (samba_weights)i;
+        return i == 0 || samba_compile(s, &p);
+    }
+    return samba_fail(s, SAMBA_EARG, "--weights is plain, f32, bf16, int8 or int4, not %s",
+                      o->weights);
 }
 
 // ---- Prompts: objects with a key "prompt", in a .json or .jsonl file, or a folder of .jsonl ----
@@ -253,7 +266,8 @@ static bool generate_batch(samba_session *s, const options *o, samba_generator *
     return true;
 }
 
-static bool generate(samba_session *s, const options *o, const gpt2_config *c, samba_generator *g)
+static bool generate(samba_session *s, const options *o, const gpt2_config *c, samba_generator *g,
+                     samba_program program)
 {
     const char *from = o->tokenizer_name ? o->tokenizer_name : o->model_name_or_path;
     prompts all = { NULL, 0, o->examples_to_generate };
@@ -266,7 +280,8 @@ static bool generate(samba_session *s, const options *o, const gpt2_config *c, s
     if (samba_tokenizer_size(tokenizer) > c->vocab_size)
         samba_fail(s, SAMBA_EARG, "the tokenizer in %s has %d tokens, the model only %d", from,
                    samba_tokenizer_size(tokenizer), c->vocab_size);
-    bool fine = samba_ok(s) && load_weights(s, o, c) && add_path(s, &all, o->data_dir, true)
+    bool fine = samba_ok(s) && load_weights(s, o, c) && pack_weights(s, o, program)
+        && add_path(s, &all, o->data_dir, true)
         && open_texts(s, &t, B, g->length);
     if (fine && !all.n)
         fine = samba_fail(s, SAMBA_EARG, "there is no prompt in %s: a folder holds .jsonl files",
@@ -291,7 +306,7 @@ int main(int argc, char **argv)
 {
     options o = { .app = { .batch_size = 1 }, .checkpoint_name = "", .max_seq_length = -1,
                   .examples_to_generate = 20, .max_tokens_to_generate = 20, .chunk = 64,
-                  .lora_targets = "c_attn", .seed = 256 };
+                  .lora_targets = "c_attn", .seed = 256, .weights = "plain" };
     const samba_flag flags[] = {
         { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json, "
           "tokenizer and safetensors" },
@@ -308,6 +323,8 @@ int main(int argc, char **argv)
         { "top_k", SAMBA_FLAG_INT, &o.top_k, "draw from the k likeliest only; default 0: all" },
         { "top_p", SAMBA_FLAG_FLOAT, &o.top_p, "draw from the likeliest of this mass; default 1" },
         { "seed", SAMBA_FLAG_INT, &o.seed, "of drawing, default 256" },
+        { "weights", SAMBA_FLAG_TEXT, &o.weights, "run: how they are kept: plain, f32, bf16, int8 "
+          "or int4" },
         { "stream", SAMBA_FLAG_BOOL, &o.stream, "print the first text of a batch as it grows" },
         { "chunk", SAMBA_FLAG_INT, &o.chunk, "tokens of a prompt read at once, default 64" },
         { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "adapters that training has saved" },
@@ -327,6 +344,6 @@ int main(int argc, char **argv)
     else if (!o.app.pef || !o.data_dir || o.examples_to_generate < 1)
         samba_fail(s, SAMBA_EARG, "run needs --pef FILE, --data_dir PROMPTS, 1 example or more");
     else if (samba_load(s, o.app.pef, &program))
-        generate(s, &o, &config, &generator);
+        generate(s, &o, &config, &generator, program);
     return samba_close(s);                      // prints the first error, if there is one
 }

@@ -87,6 +87,13 @@ the plot is bright and the cast funny
 END
 check 'gives the right answers in the printed form' sh -c "
     $(echo $guess) --data_dir $here/prompts.jsonl 2>$here/rate | diff - $here/expected"
+for kind in f32 bf16 int8; do
+    check "gives them with weights in $kind" sh -c "
+        $(echo $guess) --weights $kind --data_dir $here/prompts.jsonl 2>&1 |
+        grep -v tokens/s | diff - $here/expected"
+done
+check 'refuses weights it does not know' sh -c "
+    ! $(echo $guess) --weights int3 --data_dir $here/prompts.jsonl"
 printf '[{"prompt": "the film is dull and the cast dull\\n"}]' >$here/one.json
 check 'reads .json' $guess --data_dir $here/one.json
 mkdir -p $here/folder/inner
