@@ -2172,7 +2172,6 @@ SAMBA__FN void samba__gemm_naive(const samba__gemm *g)
 /* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. */
 typedef struct samba__sweep {
     int64_t rows, cols, kc;
-    int32_t height, width;      /* of a strip and of a panel: of the instruction set */
     const float *a;             /* A(i,p) = a[i/height * a_strip + i%height * a_row + p * a_col] */
     int64_t a_strip, a_row, a_col;
     const float *b;             /* B(p,j) = b[p * b_row + j]; width readable values at every p */
@@ -2185,12 +2184,25 @@ typedef struct samba__sweep {
     bool turned;                /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
 } samba__sweep;
 
+/* What an instruction set does in its own way; NULL: as the portable loops do it. */
+typedef struct samba__gemm_set {
+    int32_t height, width;      /* of a strip and of a panel */
+    void (*sweep)(const samba__sweep *s);
+    void (*thin_sweep)(const samba__sweep *s);              /* where B is turned */
+    void (*turn_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
+                       int64_t ahead);
+    void (*copy_panel)(const float *src, int64_t src_row, int64_t pc, float *dst);
+    void (*unpack)(float *dst, const uint8_t *q, const uint16_t *scale, samba_dtype type, int64_t p,
+                   int64_t pc);
+    void (*packed_row)(const samba__gemm *g, int64_t j0, int64_t j1);
+} samba__gemm_set;
+
 enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 };           /* of all but AVX-512 */
 
 SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 {
     for (int64_t i = 0; i < s->rows; i++) {
-        const float *a = s->a + i / s->height * s->a_strip + i % s->height * s->a_row;
+        const float *a = s->a + i / SAMBA__HEIGHT * s->a_strip + i % SAMBA__HEIGHT * s->a_row;
         const float *b = s->b;
         float *c = s->c + i * s->c_row;
         float acc[SAMBA__WIDTH] = { 0.0f };
@@ -2496,40 +2508,35 @@ SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t ro
 }
 
 /* Turn jc stored rows of pc values into panel columns, as far as they make whole groups of 4 steps
-   and n columns. The same part `ahead` of it is asked for early: it is turned next. */
-#define SAMBA__TURN(TARGET, V, M, mm, n) \
+   and n columns. The same part `ahead` of it is asked for early: it is turned next. Or copy a panel
+   whose pc rows are stored as rows. */
+#define SAMBA__FILL_PANEL(TARGET, V, M, mm, n) \
 TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
-                                           int64_t jc, float *dst, int64_t width, int64_t ahead) \
+                                           int64_t jc, float *dst, int64_t ahead) \
 { \
     V v0, v1, v2, v3; \
-    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * width) { \
+    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 8 * n) { \
         if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc); \
         for (int64_t j = 0; j + n <= jc; j += n) { \
             samba__turn##n(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3); \
             mm##_storeu_ps(dst + j, v0); \
-            mm##_storeu_ps(dst + j + width, v1); \
-            mm##_storeu_ps(dst + j + 2 * width, v2); \
-            mm##_storeu_ps(dst + j + 3 * width, v3); \
+            mm##_storeu_ps(dst + j + 2 * n, v1); \
+            mm##_storeu_ps(dst + j + 4 * n, v2); \
+            mm##_storeu_ps(dst + j + 6 * n, v3); \
         } \
     } \
-}
-SAMBA__SET8(SAMBA__TURN)
-SAMBA__SET16(SAMBA__TURN)
-#undef SAMBA__TURN
-
-/* Copy pc rows, src_row apart, of width values, a multiple of 16. */
-#define SAMBA__COPY(TARGET, V, M, mm, n) \
-TARGET SAMBA__FN void samba__copy_rows##n(const float *src, int64_t src_row, int64_t pc, \
-                                          float *dst, int64_t width) \
+} \
+TARGET SAMBA__FN void samba__copy_panel##n(const float *src, int64_t src_row, int64_t pc, \
+                                           float *dst) \
 { \
-    for (; pc > 0; pc--, src += src_row, dst += width) \
-        for (int64_t j = 0; j < width; j += 16) { \
-            mm##_storeu_ps(dst + j, mm##_loadu_ps(src + j)); \
-            mm##_storeu_ps(dst + j + 8, mm##_loadu_ps(src + j + 8)); \
-        } \
+    for (; pc > 0; pc--, src += src_row, dst += 2 * n) { \
+        mm##_storeu_ps(dst, mm##_loadu_ps(src)); \
+        mm##_storeu_ps(dst + n, mm##_loadu_ps(src + n)); \
+    } \
 }
-SAMBA__SET8(SAMBA__COPY)
-#undef SAMBA__COPY
+SAMBA__SET8(SAMBA__FILL_PANEL)
+SAMBA__SET16(SAMBA__FILL_PANEL)
+#undef SAMBA__FILL_PANEL
 
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
    values are used once, so they are turned in registers and never written to a panel. */
@@ -2592,68 +2599,26 @@ SAMBA__SET16(SAMBA__THIN)
 #undef SAMBA__EACH_THIN
 #endif /* SAMBA__SIMD */
 
-SAMBA__FN void samba__sweep_run(const samba__sweep *s, int isa)
-{
-#if SAMBA__X86
-    if (s->width > SAMBA__WIDTH) {
-        if (s->turned) samba__thin_sweep16(s);
-        else samba__sweep16(s);
-        return;
-    }
-#endif
-#if SAMBA__SIMD
-    if (s->turned) samba__thin_sweep8(s);
-    else if (isa != SAMBA__ISA_PORTABLE) samba__sweep8(s);
-#endif
-    if (isa == SAMBA__ISA_PORTABLE) samba__sweep_portable(s);
-}
-
 /* ---- packing ------------------------------------------------------------------------------- */
-
-/* Panel from a B whose columns are contiguous, such as weights stored [out, in]. */
-SAMBA__FN void samba__pack_turned(const float *src, int64_t b_col, int64_t pc, int64_t jc,
-                                  float *dst, int64_t width, int64_t ahead, int isa)
-{
-    int64_t p_done = 0, j_done = 0;     /* this corner was turned by vectors */
-
-#if SAMBA__X86
-    if (width > SAMBA__WIDTH) {
-        samba__turn_panel16(src, b_col, pc, jc, dst, width, ahead);
-        p_done = pc - pc % 4, j_done = jc - jc % 16;
-    }
-#endif
-#if SAMBA__SIMD
-    if (width <= SAMBA__WIDTH && isa != SAMBA__ISA_PORTABLE) {
-        samba__turn_panel8(src, b_col, pc, jc, dst, width, ahead);
-        p_done = pc - pc % 4, j_done = jc - jc % 8;
-    }
-#endif
-    (void)isa;
-    (void)ahead;
-    for (int64_t j = 0; j < jc; j++)
-        for (int64_t p = j < j_done ? p_done : 0; p < pc; p++)
-            dst[p * width + j] = src[j * b_col + p];
-}
 
 /* Copy B(p.., j..) into a panel of pc rows, columns beyond jc zero. What lies `ahead` of this part
    of B is wanted next. */
-SAMBA__FN void samba__pack_panel(const samba__gemm *g, int64_t p, int64_t pc, int64_t j,
-                                 int64_t jc, float *dst, int64_t width, int64_t ahead, int isa)
+SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
+                                 int64_t pc, int64_t j, int64_t jc, float *dst, int64_t ahead)
 {
     const float *src = g->b + p * g->b_row + j * g->b_col;
+    int64_t width = set->width, p_done = 0, j_done = 0;     /* this corner was filled by vectors */
     if (jc < width) memset(dst, 0, (size_t)(pc * width) * sizeof(float));
-    if (g->b_row == 1) {
-        samba__pack_turned(src, g->b_col, pc, jc, dst, width, ahead, isa);
+    if (set->turn_panel && g->b_row == 1) {                 /* such as weights stored [out, in] */
+        set->turn_panel(src, g->b_col, pc, jc, dst, ahead);
+        p_done = pc - pc % 4, j_done = jc - jc % (width / 2);
+    } else if (set->copy_panel && g->b_col == 1 && jc == width) {
+        set->copy_panel(src, g->b_row, pc, dst);
         return;
     }
-#if SAMBA__SIMD
-    if (isa != SAMBA__ISA_PORTABLE && g->b_col == 1 && jc == width) {
-        samba__copy_rows8(src, g->b_row, pc, dst, width);
-        return;
-    }
-#endif
-    for (int64_t u = 0; u < pc; u++, src += g->b_row, dst += width)
-        for (int64_t v = 0; v < jc; v++) dst[v] = src[v * g->b_col];
+    for (int64_t u = j_done < jc ? 0 : p_done; u < pc; u++)
+        for (int64_t v = u < p_done ? j_done : 0; v < jc; v++)
+            dst[u * width + v] = src[u * g->b_row + v * g->b_col];
 }
 
 /* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose rows are contiguous. They are so
@@ -2828,53 +2793,35 @@ SAMBA__SET16(SAMBA__PACKED)
 #undef SAMBA__PACKED
 #undef SAMBA__ROW_OF
 #undef SAMBA__SCALES
+#endif
+
+/* By the number of an instruction set. */
+static const samba__gemm_set samba__gemm_sets[] = {
+    { SAMBA__HEIGHT, SAMBA__WIDTH, samba__sweep_portable, NULL, NULL, NULL, NULL, NULL },
+#if SAMBA__SIMD
+#define SAMBA__SET(TARGET, V, M, mm, n) \
+    { n > 8 ? 12 : 6, 2 * n, samba__sweep##n, samba__thin_sweep##n, samba__turn_panel##n, \
+      samba__copy_panel##n, samba__unpack##n, samba__packed_row##n },
+    SAMBA__SET8(SAMBA__SET)
+    SAMBA__SET16(SAMBA__SET)
+#undef SAMBA__SET
 #undef SAMBA__SET8
 #undef SAMBA__SET16
 #endif
-
-/* One row by packed bf16 or integers, by vectors; false: not by these. */
-SAMBA__FN bool samba__packed_row(const samba__gemm *g, int64_t j0, int64_t j1, int isa)
-{
-    if (g->m != 1 || !g->packed || g->packed_type == SAMBA_F32 || g->accumulate || g->row_bias
-        || isa == SAMBA__ISA_PORTABLE) return false;
-#if SAMBA__X86
-    if (isa == SAMBA__ISA_AVX512) {
-        samba__packed_row16(g, j0, j1);
-        return true;
-    }
-#endif
-#if SAMBA__SIMD
-    samba__packed_row8(g, j0, j1);
-#endif
-    (void)j0, (void)j1;
-    return true;
-}
+};
 
 /* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, others unpacked in panel. */
-SAMBA__FN void samba__open_panel(const samba__gemm *g, int64_t p, int64_t j, float *panel,
-                                 samba__sweep *s, int isa)
+SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
+                                 int64_t j, float *panel, samba__sweep *s)
 {
     const uint8_t *q = samba__packed_at(g->packed, g->packed_type, g->k, j);
     const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
-    s->b = panel, s->b_row = s->width;
-    if (g->packed_type == SAMBA_F32) {
-        s->b = (const float *)(const void *)q + p * SAMBA__PANEL, s->b_row = SAMBA__PANEL;
-        return;
-    }
-#if SAMBA__X86
-    if (s->width > SAMBA__WIDTH) {
-        samba__unpack16(panel, q, scale, g->packed_type, p, s->kc);
-        return;
-    }
-#endif
-#if SAMBA__SIMD
-    if (isa != SAMBA__ISA_PORTABLE) {
-        samba__unpack8(panel, q, scale, g->packed_type, p, s->kc);
-        return;
-    }
-#endif
-    (void)isa;
-    samba__unpack_any(panel, q, scale, g->packed_type, p, s->kc, SAMBA__WIDTH);
+    bool plain = g->packed_type == SAMBA_F32;
+    s->b = plain ? (const float *)(const void *)q + p * SAMBA__PANEL : panel;
+    s->b_row = plain ? SAMBA__PANEL : set->width;
+    if (plain) return;
+    if (set->unpack) set->unpack(panel, q, scale, g->packed_type, p, s->kc);
+    else samba__unpack_any(panel, q, scale, g->packed_type, p, s->kc, set->width);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------- */
@@ -2926,15 +2873,17 @@ SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc,
 }
 
 /* Whether a block does without a panel. */
-SAMBA__FN bool samba__turned_at_once(const samba__gemm *g, int64_t cols, int64_t kc, int isa)
+SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__gemm *g, int64_t cols,
+                                     int64_t kc)
 {
-    return isa != SAMBA__ISA_PORTABLE && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && !g->packed
+    return set->thin_sweep && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && !g->packed
         && kc % 4 == 0 && cols == SAMBA__GEMM_COLS;
 }
 
 /* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C: pack A once, then panel by panel. */
-SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
-                                 int64_t j1, int64_t p, int64_t kc, float *local, int isa)
+SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
+                                 int64_t i1, int64_t j0, int64_t j1, int64_t p, int64_t kc,
+                                 float *local)
 {
     float *panel = local, *strips = local + SAMBA__GEMM_PANEL;
     bool last = p + kc >= g->k;
@@ -2943,47 +2892,45 @@ SAMBA__FN void samba__gemm_block(const samba__gemm *g, int64_t i0, int64_t i1, i
     bool rows = g->a_col == 1, near = g->a_row <= SAMBA_GEMM_KC;
     bool pack_a = !rows || (!near && j1 - j0 >= 64);
     bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
-    bool wide = isa == SAMBA__ISA_AVX512 && !SAMBA__IS_SMALL;
     samba__sweep s;
-    s.height = wide ? SAMBA__GEMM_ROWS : SAMBA__HEIGHT;
-    s.width = wide ? SAMBA__GEMM_COLS : SAMBA__WIDTH;
     s.rows = i1 - i0;
     s.kc = kc;
-    s.turned = samba__turned_at_once(g, j1 - j0, kc, isa);
+    s.turned = samba__turned_at_once(set, g, j1 - j0, kc);
     s.a = pack_a ? strips : g->a + i0 * g->a_row + p;
     s.a_row = !rows ? 1 : pack_a ? kc + SAMBA__GEMM_GAP : g->a_row;
-    s.a_col = !rows ? s.height : 1;
-    s.a_strip = s.height * (!rows ? kc : s.a_row);
+    s.a_col = !rows ? set->height : 1;
+    s.a_strip = set->height * (!rows ? kc : s.a_row);
     s.c_row = g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + i0 : NULL;
     s.resume = p > 0 || g->accumulate;
     if (pack_a && rows) samba__pack_rows(g, i0, i1 - i0, p, kc, strips);
-    else if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips, s.height);
-    for (int64_t j = j0; j < j1; j += s.width) {
-        s.cols = samba__min64(j1 - j, s.width);
+    else if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips, set->height);
+    for (int64_t j = j0; j < j1; j += set->width) {
+        s.cols = samba__min64(j1 - j, set->width);
         s.c = g->c + i0 * g->c_row + j;
         s.bias = last && g->bias ? g->bias + j : NULL;
-        s.b_next = samba__next_panel(g, p, kc, j, j1, s.width);
+        s.b_next = samba__next_panel(g, p, kc, j, j1, set->width);
         if (g->packed) {
-            samba__open_panel(g, p, j, panel, &s, isa);
+            samba__open_panel(set, g, p, j, panel, &s);
         } else if (s.turned) {
             s.b = g->b + j * g->b_col + p;
             s.b_row = g->b_col;
-        } else if (pack_b || s.cols < s.width) {
-            samba__pack_panel(g, p, kc, j, s.cols, panel, s.width, s.b_next, isa);
+        } else if (pack_b || s.cols < set->width) {
+            samba__pack_panel(set, g, p, kc, j, s.cols, panel, s.b_next);
             s.b = panel;
-            s.b_row = s.width;
+            s.b_row = set->width;
         } else {
             s.b = g->b + p * g->b_row + j;
             s.b_row = g->b_row;
         }
-        samba__sweep_run(&s, isa);
+        if (s.turned) set->thin_sweep(&s);
+        else set->sweep(&s);
     }
 }
 
 /* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles, cut so that a block of A fits. */
-SAMBA__FN void samba__gemm_rectangle(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
-                                     int64_t j1, float *local, int isa)
+SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
+                                     int64_t i1, int64_t j0, int64_t j1, float *local)
 {
     bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
     bool whole = thin && g->packed && g->packed_type == SAMBA_F32;      /* read as it lies */
@@ -2991,14 +2938,18 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm *g, int64_t i0, int64_t i
     int64_t most = thin ? samba__min64(SAMBA__THIN_KC, SAMBA_GEMM_KC) : SAMBA_GEMM_KC;
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
+    if (set->packed_row && g->m == 1 && g->packed && !whole && !g->accumulate && !g->row_bias) {
+        set->packed_row(g, j0, j1);
+        return;
+    }
     for (int64_t i = i0, i_end; i < i1; i = i_end) {
         i_end = samba__min64(i + SAMBA_GEMM_MC, i1);
-        for (int64_t j = samba__packed_row(g, j0, j1, isa) ? j1 : j0, j_end; j < j1; j = j_end) {
+        for (int64_t j = j0, j_end; j < j1; j = j_end) {
             j_end = samba__min64(j + nc, j1);
-            bool turned = at_once > 0 && samba__turned_at_once(g, j_end - j, at_once, isa);
+            bool turned = at_once > 0 && samba__turned_at_once(set, g, j_end - j, at_once);
             for (int64_t p = 0, step = whole ? k : turned ? at_once : kc; p < k; p += step)
-                samba__gemm_block(g, i, i_end, j, j_end, p, samba__min64(step, g->k - p), local,
-                                  isa);
+                samba__gemm_block(set, g, i, i_end, j, j_end, p, samba__min64(step, g->k - p),
+                                  local);
         }
     }
 }
@@ -3009,6 +2960,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm *g, int64_t i0, int64_t i
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
+    const samba__gemm_set *set = &samba__gemm_sets[SAMBA__IS_SMALL && isa ? 1 : isa];
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     bool wide = g->m < g->n;
     int64_t each = wide ? t.down : t.across;            /* tiles of a column, or of a band */
@@ -3021,10 +2973,10 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         int64_t across0 = wide ? line : first, across1 = wide ? line + lines : last;
         int64_t i1 = t.strips * down1 / t.down * SAMBA__GEMM_ROWS;
         int64_t j1 = t.panels * across1 / t.across * SAMBA__GEMM_COLS;
-        samba__gemm_rectangle(g, t.strips * down0 / t.down * SAMBA__GEMM_ROWS,
+        samba__gemm_rectangle(set, g, t.strips * down0 / t.down * SAMBA__GEMM_ROWS,
                               samba__min64(i1, g->m),
                               t.panels * across0 / t.across * SAMBA__GEMM_COLS,
-                              samba__min64(j1, g->n), local, isa);
+                              samba__min64(j1, g->n), local);
     }
 }
 
