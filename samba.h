@@ -3081,7 +3081,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0205, square_sum,                    2, SAMBA_OP_NONE, fold, SAMBA__FOLD_SQUARES) \
     OP(0x0301, matmul,                         0, SAMBA_OP_NONE, matmul, matmul) \
     OP(0x0302, affine,                         0, SAMBA_OP_NONE, affine, affine) \
-    OP(0x0304, affine_packed,                  0, SAMBA_OP_NONE, affine_packed, affine_packed) \
+    OP(0x0304, affine_packed,                  0, SAMBA_OP_NONE, affine_packed, affine) \
     OP(0x0303, matmul_accumulate,     0, SAMBA_OP_UPDATES(0x3u), matmul_accumulate, matmul) \
     OP(0x0601, reshape,                        0, SAMBA_OP_VIEW, reshape, flat) \
     OP(0x0602, permute,                        0, SAMBA_OP_NONE, permute, rows) \
@@ -4204,7 +4204,7 @@ SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
     w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
 }
 
-SAMBA__FN void samba__matmul_batches(const samba_args *a)
+SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec, a->attr);
     int64_t tiles = samba__gemm_tiles(p.m, p.n, p.k);
@@ -4224,11 +4224,10 @@ SAMBA__FN void samba__matmul_batches(const samba_args *a)
         samba__gemm_run(&g, u - i * tiles, end - i * tiles, a->local, a->isa);
     }
 }
-SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a) { samba__matmul_batches(a); }
 /* c <- c + op(a) op(b): gradients are summed where they are stored. */
 SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a)
 {
-    samba__matmul_batches(a);
+    samba__matmul_kernel(a);
 }
 SAMBA__NO_SECOND(matmul_accumulate)
 
@@ -4236,7 +4235,7 @@ SAMBA__NO_SECOND(matmul_accumulate)
 SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
 {
     int32_t dim[2] = { -1, 0 };
-    if (!x || x->shape.ndim <= 2) return x;
+    if (!x || x->shape.ndim == 2) return x;
     dim[1] = x->shape.dim[x->shape.ndim - 1];
     return samba_reshape(x, samba__shape_of(dim, 2));
 }
@@ -4269,42 +4268,37 @@ SAMBA__FN bool samba__affine_shape(samba_call *c)
     samba__binding b;
     return samba__match("*k,nk,n?->*n", c, &b);
 }
-SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *in)
+/* The product for x (*,k) and y (*,n). */
+SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *x, const samba_spec *y)
 {
     samba__gemm g;
     memset(&g, 0, sizeof g);
-    g.n = in[1].shape.dim[0], g.k = in[1].shape.dim[1];
-    g.m = samba_count(&in[0].shape) / g.k;
-    g.a_row = g.k, g.a_col = 1;
-    g.b_row = 1, g.b_col = g.k;
-    g.c_row = g.n;
+    g.n = g.c_row = samba__last_dim(y);
+    g.k = g.a_row = g.b_col = samba__last_dim(x);
+    g.m = samba_count(&x->shape) / g.k;
+    g.a_col = g.b_row = 1;
     return g;
 }
 SAMBA__FN void samba__affine_work(samba_work *w, const samba_call *c)
 {
-    samba__gemm g = samba__affine_gemm(c->in);
+    samba__gemm g = samba__affine_gemm(c->in, c->out);
     w->units[0] = samba__gemm_tiles(g.m, g.n, g.k);
     w->flops = 2 * g.m * g.n * g.k;
 }
 SAMBA__KERNEL void samba__affine_kernel(const samba_args *a)
 {
-    samba__gemm g = samba__affine_gemm(a->in_spec);
+    samba__gemm g = samba__affine_gemm(a->in_spec, a->out_spec);
     g.a = a->in[0], g.b = a->in[1], g.c = a->out[0], g.bias = a->n_in > 2 ? a->in[2] : NULL;
     samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
 }
 SAMBA__FN void samba__affine_vjp(samba_vjp *g)
 {
-    samba_tensor *dy = g->dout[0], *rows = samba__as_matrix(dy);
+    samba_tensor *dy = samba__as_matrix(g->dout[0]), *x = samba__as_matrix(g->in[0]);
     samba_shape first = samba_scalar_shape();
-    if (!dy) return;
-    if (rows && rows->shape.ndim < 2) rows = samba_unsqueeze(rows, 0);
-    samba_tensor *x = samba__as_matrix(g->in[0]);
-    if (x && x->shape.ndim < 2) x = samba_unsqueeze(x, 0);
-    samba_tensor *dx = samba_matmul_transposed(rows, false, g->in[1], false);
     first.ndim = 1;
-    g->din[0] = samba_reshape(dx, g->in[0]->shape);
-    g->din[1] = samba_matmul_transposed(rows, true, x, false);
-    if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(rows, first, false);
+    g->din[0] = samba_reshape(samba_matmul_transposed(dy, false, g->in[1], false), g->in[0]->shape);
+    g->din[1] = samba_matmul_transposed(dy, true, x, false);
+    if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, first, false);
 }
 
 /* ---- affine_packed: affine with w (n,k) as packed weights and, for integers, their scales: inputs
@@ -4342,27 +4336,10 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
     c->out[0].shape.dim[x->ndim - 1] = c->attr[0];
     return true;
 }
-SAMBA__FN samba__gemm samba__packed_gemm(const samba_spec *in, const int32_t *attr)
-{
-    samba__gemm g;
-    memset(&g, 0, sizeof g);
-    g.n = g.c_row = attr[0];
-    g.k = g.a_row = samba__last_dim(in);
-    g.m = samba_count(&in[0].shape) / g.k;
-    g.a_col = g.b_row = 1, g.b_col = g.k;
-    g.packed_type = in[1].dtype;
-    return g;
-}
-SAMBA__FN void samba__affine_packed_work(samba_work *w, const samba_call *c)
-{
-    samba__gemm g = samba__packed_gemm(c->in, c->attr);
-    w->units[0] = samba__gemm_tiles(g.m, g.n, g.k);
-    w->flops = 2 * g.m * g.n * g.k;
-}
 SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a)
 {
-    samba__gemm g = samba__packed_gemm(a->in_spec, a->attr);
-    g.a = a->in[0], g.packed = a->in[1], g.c = a->out[0];
+    samba__gemm g = samba__affine_gemm(a->in_spec, a->out_spec);
+    g.a = a->in[0], g.packed = a->in[1], g.c = a->out[0], g.packed_type = a->in_spec[1].dtype;
     g.scale = (const uint16_t *)(const void *)a->in[2];
     g.bias = a->n_in > 3 ? a->in[3] : NULL;
     samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
@@ -6308,23 +6285,27 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 }
 SAMBA__FN bool samba__lookup_shape(samba_call *c)
 {
-    samba__binding b;
-    if (!samba__expect(c, 2, 2, 0) || !samba__match("i:*,vc->*", c, &b)) return false;
-    c->out[0].dtype = SAMBA_F32;
-    return samba__append_dim(c, c->in[1].shape.dim[1]);
+    return samba__expect_match(c, "i:*,vc->*c", 0);
 }
 SAMBA__FN void samba__lookup_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->in[0].shape);
 }
+/* w (n,k), or packed: inputs ids, packed, scale or NULL; attributes n, k. */
 SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
 {
     const int32_t *id = samba__in_i32(a, 0);
-    int64_t rows = a->in_spec[1].shape.dim[0], n = a->in_spec[1].shape.dim[1];
+    const uint16_t *scale = (const uint16_t *)(const void *)a->in[2];
+    bool packed = a->n_attr > 0;
+    samba_dtype type = a->in_spec[1].dtype;
+    int64_t n = packed ? a->attr[0] : a->in_spec[1].shape.dim[0], k = samba__last_dim(a->out_spec);
     for (int64_t t = a->begin; t < a->end; t++) {
-        bool good = id[t] >= 0 && id[t] < rows;
-        if (good) memcpy(a->out[0] + t * n, a->in[1] + id[t] * n, (size_t)n * 4);
-        else memset(a->out[0] + t * n, 0, (size_t)n * 4);
+        bool good = id[t] >= 0 && id[t] < n;
+        int64_t j = good ? id[t] : 0;
+        float *y = a->out[0] + t * k;
+        if (!packed) memcpy(y, a->in[1] + j * k, (size_t)k * 4);
+        else samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j),
+                               samba__scale_at(scale, k, j), type, 0, k, 1);
         if (!good) samba_fault(a, 0, id[t]);
     }
 }
@@ -6333,7 +6314,6 @@ SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
     g->din[1] = samba_lookup_backward(g->dout[0], g->in[0], g->in[1]->shape.dim[0]);
 }
 
-/* lookup in packed weights: inputs ids, packed, scale or NULL; attributes n, k. */
 SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
 {
     bool fits = samba__expect(c, 2, 3, 2) && samba__expect_packed(c, c->attr[0], c->attr[1]);
@@ -6343,20 +6323,7 @@ SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
     return (c->in[0].dtype == SAMBA_I32 || samba_refuse(c, SAMBA_EDTYPE, "ids must be i32"))
         && samba__append_dim(c, c->attr[1]);
 }
-SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a)
-{
-    const int32_t *id = samba__in_i32(a, 0);
-    const uint16_t *scale = (const uint16_t *)(const void *)a->in[2];
-    int64_t k = a->attr[1];
-    samba_dtype type = a->in_spec[1].dtype;
-    for (int64_t t = a->begin; t < a->end; t++) {
-        bool good = id[t] >= 0 && id[t] < a->attr[0];
-        int64_t j = good ? id[t] : 0;
-        samba__unpack_any(a->out[0] + t * k, samba__packed_at(a->in[1], type, k, j),
-                          samba__scale_at(scale, k, j), type, 0, k, 1);
-        if (!good) samba_fault(a, 0, id[t]);
-    }
-}
+SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a) { samba__lookup_kernel(a); }
 SAMBA__NO_SECOND(lookup_packed)
 
 SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids, int32_t rows)
@@ -6620,22 +6587,23 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
     }
 }
 
-/* Phase 0: delta of rows t ... of element b: sum(dy y), less what comes through lse. */
-SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *delta, int64_t b,
-                                          int64_t t)
+/* Phase 0: delta of rows t ...: sum(dy y), less what comes through lse. */
+SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *delta, int64_t t)
 {
     const samba_args *a = at->args;
     const float *dlse = a->n_in > 7 ? a->in[7] : NULL;
-    int64_t from = b * at->T + t, to = b * at->T + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
+    int64_t first = at->b * at->T;
+    int64_t from = first + t, to = first + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
     for (int64_t i = from; i < to; i++) {
         delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E)
                    - (dlse ? dlse[i] : 0.0f);
     }
 }
 
-/* The current block once more: p = P, ds = dS, from lse and delta of each row of element b. */
-SAMBA__INLINE void samba__attention_again(const samba__attention *at, int64_t b)
+/* The current block once more: p = P, ds = dS, from lse and delta of each row. */
+SAMBA__INLINE void samba__attention_again(const samba__attention *at)
 {
+    int64_t b = at->b;
     const float *lse = at->args->in[5] + b * at->T + at->t;
     const float *delta = (const float *)at->args->scratch + b * at->T + at->t;
     samba__attention_scores(at);
@@ -6663,9 +6631,10 @@ SAMBA__FN bool samba__attention_whole(const samba__attention *at) { return at->b
 
 /* By keys: dk and dv of the keys from ..., from all rows in order, and their part of dq if at once.
    Else: dq of the rows from ..., from all keys in order. */
-SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t b, int64_t from,
-                                             bool by_keys, bool at_once)
+SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from, bool by_keys)
 {
+    bool at_once = by_keys && samba__attention_whole(at);
+    int64_t b = at->b;
     const float *dy = at->args->in[0] + b * at->T * at->E;
     float *dq = at->args->out[0] + b * at->T * at->D, *dk = at->args->out[1] + b * at->S * at->D;
     float *dv = at->args->out[2] + b * at->S * at->E;
@@ -6677,7 +6646,7 @@ SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t b, in
     if (at_once && from == 0) memset(dq, 0, (size_t)(at->T * at->D) * 4);
     for (int64_t i = 0, end = by_keys ? at->T : at->S; i < end; i += step) {
         if (!samba__attention_block(at, by_keys ? i : from, by_keys ? from : i)) continue;
-        samba__attention_again(at, b);
+        samba__attention_again(at);
         if (by_keys) {
             samba__attention_add(at, dv, at->p, dy, at->E, true);
             samba__attention_add(at, dk, at->ds, at->q, at->D, true);
@@ -6689,17 +6658,16 @@ SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t b, in
 SAMBA__INLINE void samba__attention_run(const samba_args *a, bool backward)
 {
     samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
-    bool whole = samba__attention_whole(&at);
     int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
     int64_t blocks = samba__ceil_div(a->phase == 1 ? at.S : at.T, step);
-    int64_t each = a->phase == 1 && whole ? blocks : 1;             /* blocks of a unit */
+    int64_t each = a->phase == 1 && samba__attention_whole(&at) ? blocks : 1;   /* of a unit */
     for (int64_t u = a->begin * each; u < a->end * each; u++) {
         int64_t b = u / blocks, i = u % blocks * step;
         float *y = a->out[0] + b * at.T * at.E;
         samba__attention_seek(&at, a, b);
         if (!backward) samba__attention_rows(&at, y, a->out[1] + b * at.T, i);
-        else if (a->phase == 0) samba__attention_delta(&at, (float *)a->scratch, b, i);
-        else samba__attention_backward(&at, b, i, a->phase == 1, whole);
+        else if (a->phase == 0) samba__attention_delta(&at, (float *)a->scratch, i);
+        else samba__attention_backward(&at, i, a->phase == 1);
     }
 }
 
