@@ -515,6 +515,11 @@ typedef struct samba_loss_opts {
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target);
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
                                                      const samba_loss_opts *opts);
+/* cross_entropy of affine(x, w, NULL) in pieces of at most `rows` rows (0: 256), mean or sum: with
+   samba_program.memory the logits of one piece are there at a time. */
+SAMBA__OP_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_tensor *w,
+                                                       samba_tensor *target, int32_t rows,
+                                                       const samba_loss_opts *opts);
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts);
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction);
@@ -6254,6 +6259,37 @@ SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
 }
 SAMBA__NO_SECOND(cross_entropy_backward)
 
+SAMBA__OP_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_tensor *w,
+                                                       samba_tensor *target, int32_t rows,
+                                                       const samba_loss_opts *opts)
+{
+    samba_loss_opts sum;
+    const int32_t all = -1;
+    memset(&sum, 0, sizeof sum);
+    if (opts) sum = *opts;
+    bool mean = sum.reduction == SAMBA_REDUCE_MEAN;
+    int32_t ignored = sum.use_ignore_index ? sum.ignore_index : -100;
+    sum.reduction = SAMBA_REDUCE_SUM;
+    x = samba__as_matrix(x), target = samba_reshape(target, samba__shape_of(&all, 1));
+    if (!x || !target) return NULL;
+    if (opts && opts->reduction == SAMBA_REDUCE_NONE) {
+        SAMBA__FAIL((x->session, SAMBA_EARG, "in linear_cross_entropy: the reduction must be mean "
+                     "or sum; for none, use samba_cross_entropy_with"));
+        return NULL;
+    }
+    samba_tensor *loss = NULL;
+    for (int32_t at = 0, n = x->shape.dim[0], end; at < n; at = end) {
+        end = (int32_t)samba__min64(n, (int64_t)at + (rows > 0 ? rows : 256));
+        samba_tensor *part = samba_affine(samba_slice(x, 0, at, end, 1), w, NULL);
+        part = samba_cross_entropy_with(part, samba_slice(target, 0, at, end, 1), &sum);
+        loss = at ? samba_add(loss, part) : part;
+    }
+    if (!mean) return loss;
+    samba_tensor *counts = samba_ne(target, samba_full(x->session, samba_scalar_shape(),
+                                                       (float)ignored));
+    return samba_div(loss, samba_sum(samba_cast(counts, SAMBA_F32), samba_scalar_shape(), false));
+}
+
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts)
 {
@@ -9595,16 +9631,19 @@ SAMBA__FN samba_tensor *samba__accumulate_in_place(samba__compilation *c, samba_
     return n->attr[0] ? NULL : samba__sum_in_place(c, n, n->in[0], n->in[1]);
 }
 
-/* x + the gradient of an embedding: few rows of x change. */
-SAMBA__FN samba_tensor *samba__add_rows(samba__compilation *c, samba__node *n)
+/* In gradients, x + a later product goes on summing in x; x + the gradient of an embedding changes
+   few rows of x. Traced sums keep the bits they have when they are computed at once. */
+SAMBA__FN samba_tensor *samba__add_in_place(samba__compilation *c, samba__node *n)
 {
-    int32_t rows = samba__made_by(c, n->in[1], SAMBA__OP_lookup_backward) ? 1 : 0;
-    samba_tensor *x = n->in[!rows], *begun = samba__begun_as(c, x);
-    const samba__node *m = samba__producer_of(c, begun);
-    bool free = samba__made_by(c, n->in[rows], SAMBA__OP_lookup_backward) && m
-        && c->uses[x->id] == 1 && m->section == n->section && !(m->op->flags & SAMBA_OP_VIEW)
+    bool first = samba__made_by(c, n->in[0], SAMBA__OP_lookup_backward) != NULL;
+    samba_tensor *part = n->in[!first], *x = n->in[first], *begun = samba__begun_as(c, x);
+    const samba__node *m = samba__producer_of(c, begun), *last = samba__producer_of(c, part);
+    bool sums = samba__made_by(c, part, SAMBA__OP_lookup_backward)
+        || (n->generated && samba__made_by(c, part, SAMBA__OP_matmul));
+    bool free = sums && m && last && m->id < last->id && c->uses[x->id] == 1
+        && m->section == n->section && !(m->op->flags & SAMBA_OP_VIEW)
         && samba__updated_input(m->op, begun->out_index) < 0 && x->dtype == SAMBA_F32;
-    return free ? samba__sum_in_place(c, n, x, n->in[rows]) : NULL;
+    return free ? samba__sum_in_place(c, n, x, part) : NULL;
 }
 
 /* A fusion looks at how often a value is used: that is known when all else is simple. */
@@ -9627,7 +9666,7 @@ static const samba__rewrite samba__rewrites[] = {
     { SAMBA__OP_mul, false, "product with a constant", samba__mul_to_scale },
     { SAMBA__OP_matmul, false, "transposes into matmul", samba__matmul_permuted },
     { SAMBA__OP_accumulate, true, "sum where it is stored", samba__accumulate_in_place },
-    { SAMBA__OP_add, true, "add rows in place", samba__add_rows }
+    { SAMBA__OP_add, true, "add in place", samba__add_in_place }
 };
 
 /* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
@@ -10174,9 +10213,9 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
                       samba__planned_bytes(p), c->program->sram_bytes);
 }
 
-/* ---- A limit of memory: what the backward pass reads of the forward pass is kept, or computed once
-   more just before it is read, from values of which the same holds. Cheap ones come first. Chen et
-   al., "Training deep nets with sublinear memory cost", 2016. ---- */
+/* ---- A limit of memory: what the backward pass reads of the forward pass is kept, or computed
+   once more just before it is read, from values of which the same holds. Cheap ones come first.
+   Chen et al., "Training deep nets with sublinear memory cost", 2016. ---- */
 
 enum { SAMBA__MOST_AGAIN = 100 };       /* values computed again one from the other */
 
@@ -10317,8 +10356,8 @@ SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__pl
     }
     int64_t lasting = samba__planned_bytes(p) - (int64_t)p->region[SAMBA__REGION_ARENA];
     return samba_fail(c->session, SAMBA_ERANGE, "program.memory is %l bytes, but %l are needed, %l "
-                      "of them for parameters, state and inputs, though all that can be is computed "
-                      "again. Most is alive at %s, where %s has %l bytes. Use a smaller batch, or "
+                      "of them for parameters, state and inputs, though all that can be is "
+                      "computed again. Most is alive at %s, where %s has %l bytes. Use a smaller batch, or "
                       "microbatches", c->program->memory, samba__planned_bytes(p), lasting,
                       c->nodes[p->peak]->name, top ? top->name : "nothing",
                       (int64_t)(top ? top->bytes : 0));

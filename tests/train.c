@@ -168,6 +168,58 @@ static void test_summed_in_place(void)
     for (int i = 0; i < 2; i++) free(plain[i]), free(fused[i]), free(parts[i]);
 }
 
+// The loss and the gradients of x and w: whole (rows -1), or in pieces of so many rows.
+static size_t device;               // bytes of the last program
+static float loss_in_pieces(int32_t rows, samba_reduction reduction, int64_t memory, float *grads)
+{
+    enum { N = 30, V = 70, C = 12 };
+    int32_t classes[N];
+    const samba_loss_opts opts = { .reduction = reduction, .use_ignore_index = true,
+                                   .ignore_index = 3, .label_smoothing = 0.1f };
+    samba_session *s = samba_open(NULL);
+    samba_init normal = { .kind = SAMBA_INIT_NORMAL, .scale = 1 };
+    samba_tensor *x = samba_param(s, "x", SAMBA_SHAPE(2, N / 2, C), normal);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(V, C), normal);
+    samba_tensor *target = samba_input(s, "target", SAMBA_I32, SAMBA_SHAPE(2, N / 2));
+    samba_tensor *loss = rows < 0 ? samba_cross_entropy_with(samba_affine(x, w, NULL), target, &opts)
+        : samba_linear_cross_entropy(x, w, target, rows, &opts);
+    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_SGD,
+                                             .memory = memory }));
+    for (int32_t i = 0; i < N; i++) classes[i] = i % 7 == 2 ? 3 : i * i % V;
+    CHECK(samba_write(target, classes) && samba_run(s, 0));
+    CHECK(samba_copy_out(samba_sn_grad(x), grads, 4 * N * C));
+    CHECK(samba_copy_out(samba_sn_grad(w), grads + N * C, 4 * V * C));
+    float value = samba_read(loss)[0];
+    device = samba_device_bytes(s);
+    CHECK(samba_close(s) == 0);
+    return value;
+}
+
+static void test_loss_in_pieces(void)
+{
+    enum { GRADS = (30 + 70) * 12 };
+    static float whole[GRADS], pieces[GRADS], limited[GRADS];
+    for (int r = SAMBA_REDUCE_MEAN; r <= SAMBA_REDUCE_SUM; r++) {
+        float want = loss_in_pieces(-1, (samba_reduction)r, 0, whole);
+        for (int32_t rows = 0; rows <= 31; rows += 7) {
+            CHECK_CLOSE(&(float){ loss_in_pieces(rows, (samba_reduction)r, 0, pieces) }, &want, 1, 1e-6, 0);
+            CHECK_CLOSE(pieces, whole, GRADS, 1e-5, 1e-6);
+        }
+        // With a limit each piece is computed again, which takes less memory and changes no bit.
+        float again = loss_in_pieces(7, (samba_reduction)r, 18000, limited);
+        size_t within = device;
+        CHECK(again == loss_in_pieces(7, (samba_reduction)r, 0, pieces));
+        CHECK(!memcmp(limited, pieces, sizeof limited) && within < device);
+    }
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 8)), *ids = samba_randint(s, "ids", 5, SAMBA_SHAPE(4));
+    samba_tensor *w = samba_randn(s, "w", SAMBA_SHAPE(5, 8));
+    CHECK(!samba_linear_cross_entropy(x, w, ids, 0, &(samba_loss_opts){ .reduction = SAMBA_REDUCE_NONE }));
+    CHECK(samba_error_code(s) == SAMBA_EARG);
+    samba_clear_error(s);
+    CHECK(samba_close(s) == 0);
+}
+
 int main(int argc, char **argv)
 {
     const recipe_model large = recipe_res_ffn(64, 784, 512), small = recipe_res_ffn(64, 196, 128);
@@ -214,5 +266,6 @@ int main(int argc, char **argv)
             test_training(&trainings[i], argc > 1 ? argv[1] : GOLDEN_DIR);
     }
     RUN(test_summed_in_place);
+    RUN(test_loss_in_pieces);
     return test_summary();
 }

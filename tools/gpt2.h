@@ -122,6 +122,10 @@ typedef samba_tensor *(*gpt2_attention)(const gpt2_config *c, int32_t layer, sam
 GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, samba_tensor *x,
                                   gpt2_attention attend, void *user);
 GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x);
+/* The cross-entropy of gpt2_logits and labels i32 (B,T), mean or sum, by
+   samba_linear_cross_entropy: no tensor (B,T,vocab_size), if samba_program.memory asks for that. */
+GPT2_API samba_tensor *gpt2_loss(const gpt2_config *c, samba_tensor *ids, samba_tensor *positions,
+                                 samba_tensor *labels, const samba_loss_opts *opts);
 /* Each position attends to itself and the past. One fused op, with attn_pdrop too. user is not
    used. */
 GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, samba_tensor *q,
@@ -813,12 +817,16 @@ GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
     return gpt2__dropout(samba_add(x, at), c->embd_pdrop, -1, "drop");
 }
 
+static inline samba_tensor *gpt2__head_weight(const gpt2_config *c, samba_session *s)
+{
+    return gpt2__use(c, s, c->tie_word_embeddings ? (int32_t)GPT2__WTE : gpt2_n_params(c) - 1);
+}
+
 GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x)
 {
     if (!gpt2__traceable(c, x, "gpt2_head", 3)) return NULL;
     samba_tensor *h = gpt2__layer_norm(c, x, gpt2__ln_f(c));
-    int32_t i = c->tie_word_embeddings ? (int32_t)GPT2__WTE : gpt2_n_params(c) - 1;
-    return samba_affine(h, gpt2__use(c, x->session, i), NULL);
+    return samba_affine(h, gpt2__head_weight(c, x->session), NULL);
 }
 
 /* One of the two caches of a layer, with the new rows x (B,H,T,D). */
@@ -860,14 +868,29 @@ GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph)
     return graph->logits != NULL;
 }
 
-GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
-                                   samba_tensor *positions)
+static inline samba_tensor *gpt2__hidden(const gpt2_config *c, samba_tensor *ids,
+                                         samba_tensor *positions)
 {
     samba_tensor *x = gpt2_embed(c, ids, positions);
     for (int32_t layer = 0; x && layer < c->n_layer; layer++) {
         x = gpt2_block(c, layer, x, gpt2_attend_causal, NULL);
     }
-    return gpt2_head(c, x);
+    return x;
+}
+
+GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
+                                   samba_tensor *positions)
+{
+    return gpt2_head(c, gpt2__hidden(c, ids, positions));
+}
+
+GPT2_API samba_tensor *gpt2_loss(const gpt2_config *c, samba_tensor *ids, samba_tensor *positions,
+                                 samba_tensor *labels, const samba_loss_opts *opts)
+{
+    samba_tensor *x = gpt2__hidden(c, ids, positions);
+    if (!gpt2__traceable(c, x, "gpt2_loss", 3)) return NULL;
+    x = gpt2__layer_norm(c, x, gpt2__ln_f(c));
+    return samba_linear_cross_entropy(x, gpt2__head_weight(c, ids->session), labels, 0, opts);
 }
 
 /* ---- Weights ---- */
