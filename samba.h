@@ -12286,7 +12286,6 @@ SAMBA__FN bool samba__driver_compile(samba_session *s, const samba_app_args *arg
     return true;
 }
 
-/* Latency and throughput of the whole schedule, or of each section. */
 /* What a section does in a run: arithmetic, and bytes its ops read and write. */
 typedef struct samba__effort { double flops, bytes; } samba__effort;
 
@@ -12314,21 +12313,16 @@ enum { SAMBA__LIMIT_SIDE = 576, SAMBA__LIMIT_BYTES = 64 << 20 };
 typedef struct samba__limit_job {
     samba__gemm g;
     const samba_session *s;
-    uint8_t *bytes;
+    uint8_t *bytes;                     /* to be copied; NULL: the product is meant */
 } samba__limit_job;
 
-SAMBA__FN void samba__limit_product(void *context, int64_t begin, int64_t end, int32_t thread)
+SAMBA__FN void samba__limit_piece(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     const samba__limit_job *job = (const samba__limit_job *)context;
     float *local = job->s->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
-    samba__gemm_run(&job->g, begin, end, local, job->s->rt->isa);
-}
-
-SAMBA__FN void samba__limit_copy(void *context, int64_t begin, int64_t end, int32_t thread)
-{
-    const samba__limit_job *job = (const samba__limit_job *)context;
-    (void)thread;
-    memcpy(job->bytes + SAMBA__LIMIT_BYTES + begin, job->bytes + begin, (size_t)(end - begin));
+    uint8_t *x = job->bytes;
+    if (x) memcpy(x + SAMBA__LIMIT_BYTES + begin, x + begin, (size_t)(end - begin));
+    else samba__gemm_run(&job->g, begin, end, local, job->s->rt->isa);
 }
 
 SAMBA__FN samba__effort samba__limits(samba_session *s)
@@ -12340,16 +12334,18 @@ SAMBA__FN samba__effort samba__limits(samba_session *s)
     if (!bytes) return best;
     memset(bytes, 0, 2 * (size_t)SAMBA__LIMIT_BYTES);
     memset(&job, 0, sizeof job);
-    job.s = s, job.bytes = bytes;
+    job.s = s;
     job.g.m = job.g.n = job.g.k = job.g.a_row = job.g.b_row = job.g.c_row = side;
     job.g.a_col = job.g.b_col = 1;
     job.g.a = (const float *)(void *)bytes, job.g.b = job.g.a + side * side;
     job.g.c = (float *)(void *)bytes + 2 * side * side;
     for (int i = 0; i < 5; i++) {
         double start = samba_seconds();
-        samba__pool_run(s->rt->pool, samba__limit_product, &job, tiles, 1);
+        job.bytes = NULL;
+        samba__pool_run(s->rt->pool, samba__limit_piece, &job, tiles, 1);
         double middle = samba_seconds();
-        samba__pool_run(s->rt->pool, samba__limit_copy, &job, SAMBA__LIMIT_BYTES, 1 << 20);
+        job.bytes = bytes;
+        samba__pool_run(s->rt->pool, samba__limit_piece, &job, SAMBA__LIMIT_BYTES, 1 << 20);
         double end = samba_seconds();
         double flops = 2.0 * (double)(side * side * side) / (middle - start);
         double moved = 2.0 * (double)SAMBA__LIMIT_BYTES / (end - middle);
@@ -12425,11 +12421,9 @@ SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
         return samba_fail(s, SAMBA_EARG, "in samba_app_driver: args or program is missing");
     }
     if (samba__same_text(args->command, "compile")) return samba__driver_compile(s, args, program);
-    if (samba__same_text(args->command, "measure-performance")) {
-        return samba__driver_measure(s, args, program, false);
-    }
-    if (samba__same_text(args->command, "measure-sections")) {
-        return samba__driver_measure(s, args, program, true);
+    bool sections = samba__same_text(args->command, "measure-sections");
+    if (sections || samba__same_text(args->command, "measure-performance")) {
+        return samba__driver_measure(s, args, program, sections);
     }
     return samba_fail(s, SAMBA_EARG, "in samba_app_driver: %s is the application's own command",
                       args->command);
