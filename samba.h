@@ -2721,8 +2721,8 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
 }
 
 #if SAMBA__SIMD
-/* The same for width = 2 n. And a product with one row, columns j ... j + 4 n - 1 in y, the second
-   half of them from q1 and scale1: weights go from memory into sums. */
+/* The same for width = 2 n. And a product with one row, 4 n columns in y, half of them from j0 on,
+   half from j1: weights go from memory into sums. */
 enum { SAMBA__FAR = 4096 };             /* bytes ahead: what is read in a microsecond or less */
 #define SAMBA__SCALES(n, scale, at, l) \
     samba__weights##n((const uint8_t *)((scale) + (at) + (l)), SAMBA_BF16, false)
@@ -2743,15 +2743,19 @@ TARGET SAMBA__KERNEL void samba__unpack_type##n(float *dst, const uint8_t *q, \
         mm##_storeu_ps(dst + n, SAMBA__ROW_OF(mm, n, x, n, d1, p % step != 0)); \
     } \
 } \
-TARGET SAMBA__KERNEL void samba__packed_type##n(float *y, const float *a, int64_t k, \
-    const uint8_t *q0, const uint8_t *q1, const uint16_t *scale0, const uint16_t *scale1, \
-    samba_dtype type) \
+TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, int64_t j0, \
+                                                int64_t j1, samba_dtype type) \
 { \
-    int64_t size = type == SAMBA_BF16 ? 2 : 1, step = type == SAMBA_U8 ? 2 : 1; \
+    int64_t size = type == SAMBA_BF16 ? 2 : 1, step = type == SAMBA_U8 ? 2 : 1, k = g->k; \
+    const uint8_t *q0 = samba__packed_at(g->packed, type, k, j0); \
+    const uint8_t *q1 = samba__packed_at(g->packed, type, k, j1); \
+    const uint16_t *scale0 = samba__scale_at(g->scale, k, j0); \
+    const uint16_t *scale1 = samba__scale_at(g->scale, k, j1); \
+    const float *a = g->a; \
     V s0 = mm##_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, d0 = s0, d1 = s0, d2 = s0, d3 = s0; \
     for (int64_t p = 0; p < k; ) { \
         int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k); \
-        if (scale0) { \
+        if (type != SAMBA_BF16) { \
             d0 = SAMBA__SCALES(n, scale0, at, 0), d1 = SAMBA__SCALES(n, scale0, at, n); \
             d2 = SAMBA__SCALES(n, scale1, at, 0), d3 = SAMBA__SCALES(n, scale1, at, n); \
         } \
@@ -2780,15 +2784,9 @@ TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int
     float y[4 * n]; \
     for (int64_t j = j0; j < j1; j += 4 * n) { \
         int64_t other = j + 2 * n < j1 ? j + 2 * n : j;     /* any, past the last */ \
-        const uint8_t *q0 = samba__packed_at(g->packed, g->packed_type, g->k, j); \
-        const uint8_t *q1 = samba__packed_at(g->packed, g->packed_type, g->k, other); \
-        const uint16_t *scale0 = samba__scale_at(g->scale, g->k, j); \
-        const uint16_t *scale1 = samba__scale_at(g->scale, g->k, other); \
-        if (g->packed_type == SAMBA_BF16) \
-            samba__packed_type##n(y, g->a, g->k, q0, q1, NULL, NULL, SAMBA_BF16); \
-        else if (g->packed_type == SAMBA_I8) \
-            samba__packed_type##n(y, g->a, g->k, q0, q1, scale0, scale1, SAMBA_I8); \
-        else samba__packed_type##n(y, g->a, g->k, q0, q1, scale0, scale1, SAMBA_U8); \
+        if (g->packed_type == SAMBA_BF16) samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
+        else if (g->packed_type == SAMBA_I8) samba__packed_type##n(g, y, j, other, SAMBA_I8); \
+        else samba__packed_type##n(g, y, j, other, SAMBA_U8); \
         for (int64_t l = 0; l < 4 * n && j + l < j1; l++) \
             g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l]; \
     } \
@@ -9344,7 +9342,7 @@ typedef struct samba__compilation {
     int32_t n_outputs, n_losses, microbatches;
     const char *graph;                  /* of the losses */
     samba_tensor **params;              /* trainable, with their optimizer */
-    int32_t *param_optim;
+    int32_t *optim_of;                  /* by tensor id: 1 + its optimizer; 0: none, -1: yet */
     int32_t n_params;
     samba__binding_pair *pairs;         /* named tensors and the values they are to hold */
     int32_t n_pairs;
@@ -9604,11 +9602,9 @@ SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tenso
 /* The op that adds up what m makes; NULL if there is none. */
 SAMBA__FN const samba_op *samba__summing(const samba__node *m)
 {
-    if (m->op == &samba__op_table[SAMBA__OP_matmul]) {
-        return &samba__op_table[SAMBA__OP_matmul_accumulate];
-    }
-    return m->op == &samba__op_table[SAMBA__OP_lookup_backward]
-        ? &samba__op_table[SAMBA__OP_lookup_accumulate] : NULL;
+    const samba_op *op = samba__op_table;
+    return m->op == op + SAMBA__OP_matmul ? op + SAMBA__OP_matmul_accumulate
+        : m->op == op + SAMBA__OP_lookup_backward ? op + SAMBA__OP_lookup_accumulate : NULL;
 }
 
 /* Makes n add to `sum` what the node of `part` makes, which nothing else reads. */
@@ -10508,7 +10504,7 @@ SAMBA__FN bool samba__trace_line(const samba__compilation *c, samba__trace *at, 
     } else if (loss < c->n_losses) {
         samba__format(t, "loss %s", c->losses[loss]->name);
     } else if (param < c->n_params) {
-        int32_t k = c->param_optim[param];
+        int32_t k = c->optim_of[c->params[param]->id] - 1;
         const samba_optim *o = k < 0 ? NULL : samba__optim_at(c->program, k);
         samba__format(t, "parameter %s: optimizer %d %s%s%s", c->params[param]->name, k,
                       kinds[o ? o->kind : 0], o && o->momentum != 0.0f ? " momentum" : "",
@@ -10915,9 +10911,8 @@ SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
         && (!graph || c->microbatches == 1
             || samba_fail(c->session, SAMBA_EARG, "%s is of graph %s: microbatches are for "
                           "programs without named graphs", t->name, graph));
-    if (!fine) return false;
-    c->outputs[c->n_outputs++] = t;
-    return true;
+    if (fine) c->outputs[c->n_outputs++] = t;
+    return fine;
 }
 
 SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
@@ -10962,14 +10957,6 @@ SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
     return true;
 }
 
-SAMBA__FN int32_t samba__param_index(const samba__compilation *c, const samba_tensor *w)
-{
-    for (int32_t i = 0; i < c->n_params; i++) {
-        if (c->params[i] == w) return i;
-    }
-    return -1;
-}
-
 /* Argins are found by name, so two optimizers must not have the same region. */
 SAMBA__FN bool samba__own_region(const samba__compilation *c, int32_t o)
 {
@@ -10991,13 +10978,13 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
     bool fine = true;
     for (int32_t i = 0; fine && d->params && i < d->n_params; i++) {
         const samba_tensor *w = d->params[i];
-        int32_t k = samba__param_index(c, w);
-        fine = (k >= 0 || samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter "
-                                     "to train of this session", o, w ? w->name : "NULL"))
-            && (c->param_optim[k] < 0
+        int32_t other = w && w->session == s ? c->optim_of[w->id] : 0;
+        fine = (other || samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter "
+                                    "to train of this session", o, w ? w->name : "NULL"))
+            && (other < 0
                 || samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a parameter "
-                              "has one optimizer", w->name, c->param_optim[k], o));
-        if (fine) c->param_optim[k] = o;
+                              "has one optimizer", w->name, other - 1, o));
+        if (fine) c->optim_of[w->id] = o + 1;
     }
     return fine;
 }
@@ -11009,11 +10996,11 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     const samba_program *p = c->program;
     int32_t n = samba__n_tensors(s), rest = -1;
     c->params = (samba_tensor **)samba__temp(s, n, sizeof *c->params);
-    c->param_optim = (int32_t *)samba__temp(s, n, sizeof *c->param_optim);
-    bool fine = c->params && c->param_optim;
+    c->optim_of = (int32_t *)samba__temp(s, n, sizeof *c->optim_of);
+    bool fine = c->params && c->optim_of;
     for (int32_t i = 0; fine && i < n && !p->inference; i++) {
         if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
-        c->param_optim[c->n_params] = -1;
+        c->optim_of[i] = -1;
         c->params[c->n_params++] = s->tensors[i];
     }
     for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++) {
@@ -11028,7 +11015,8 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
         if (!d->params) rest = o;
     }
     for (int32_t i = 0; i < c->n_params; i++) {
-        if (c->param_optim[i] < 0) c->param_optim[i] = rest;
+        int32_t *optim = &c->optim_of[c->params[i]->id];
+        if (*optim < 0) *optim = rest + 1;
     }
     return fine;
 }
@@ -11116,7 +11104,8 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
     if (!mine) return false;
     samba__print(region, sizeof region, samba__n_optims(c->program) > 1 ? "optim%d__" : "", o);
     for (int32_t i = 0; i < c->n_params; i++) {
-        if (c->param_optim[i] == o && c->params[i]->grad) mine[n++] = c->params[i];
+        samba_tensor *w = c->params[i];
+        if (c->optim_of[w->id] == o + 1 && w->grad) mine[n++] = w;
     }
     if (!n) {
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
@@ -11163,27 +11152,30 @@ SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_d
     }
 }
 
+/* A part of the packed form of w (n,k), (n / 32, rows, 32), to be filled; NULL after a failure. */
+SAMBA__FN samba_tensor *samba__packed_leaf(samba_tensor *w, const char *kind, samba_dtype type,
+                                           int32_t rows)
+{
+    char name[256];
+    int32_t dim[3] = { (w->shape.dim[0] - 1) / SAMBA__PANEL + 1, rows, SAMBA__PANEL };
+    samba_shape shape = samba__shape_of(dim, 3);
+    samba__print(name, sizeof name, "%s__%s", w->name, kind);
+    samba_tensor *t = samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT,
+                                         samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    if (!t || !samba__own_data(t)) return NULL;
+    t->frozen = true, t->symbol = -1;   /* what a program has of it is out of date */
+    return t;
+}
+
 /* Makes, or fills anew, the packed form of w. */
 SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
 {
-    char name[256];
-    samba_session *s = w->session;
-    int32_t n = w->shape.dim[0], k = w->shape.dim[1], panels = (n - 1) / SAMBA__PANEL + 1;
-    bool four = as == SAMBA_WEIGHTS_INT4, scaled = samba__packing[as].scale != NULL;
-    int32_t dim[3] = { panels, four ? k / 2 : k, SAMBA__PANEL };
-    samba_shape q = samba__shape_of(dim, 3);
-    dim[1] = k / SAMBA__GROUP;
-    samba_shape d = samba__shape_of(dim, 3);
-    samba_init zero = samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f);
-    samba__print(name, sizeof name, "%s__%s", w->name, samba__packing[as].name);
-    samba_tensor *packed = samba__shared_leaf(s, name, samba__packing[as].type, &q,
-                                              SAMBA__WEIGHT, zero), *scale = NULL;
-    samba__print(name, sizeof name, "%s__%s", w->name, scaled ? samba__packing[as].scale : "");
-    if (scaled) scale = samba__shared_leaf(s, name, SAMBA_BF16, &d, SAMBA__WEIGHT, zero);
-    if (!packed || (scaled && !scale) || !samba__own_data(packed)
-        || (scale && !samba__own_data(scale)) || !samba__own_data(w)) return false;
-    packed->frozen = true, packed->symbol = -1;     /* what a program has of it is out of date */
-    if (scale) scale->frozen = true, scale->symbol = -1;
+    int32_t n = w->shape.dim[0], k = w->shape.dim[1];
+    const char *kind = samba__packing[as].scale;
+    samba_tensor *scale = NULL, *packed = samba__packed_leaf(w, samba__packing[as].name,
+        samba__packing[as].type, as == SAMBA_WEIGHTS_INT4 ? k / 2 : k);
+    if (packed && kind) scale = samba__packed_leaf(w, kind, SAMBA_BF16, k / SAMBA__GROUP);
+    if (!packed || (kind && !scale) || !samba__own_data(w)) return false;
     memset(packed->data, 0, samba__host_bytes(packed));
     for (int32_t j = 0; j < n; j++)
         samba__pack_weight_row((uint8_t *)packed->data, scale ? (uint16_t *)scale->data : NULL,
@@ -11239,8 +11231,7 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     c->n_tensors = samba__n_tensors(s);
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
     return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__fuse(c)
-        && samba__bind(c)
-        && samba__sweep_and_schedule(c) && samba__plan_within(c, p);
+        && samba__bind(c) && samba__sweep_and_schedule(c) && samba__plan_within(c, p);
 }
 
 /* What the PEF itself carries: constants and the first values of argins. */
@@ -11540,9 +11531,9 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
 
 SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 {
-    if (!samba_ok(s) || !samba__file_kept(s)) return false;
-    return s->rt || samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call samba_compile "
-                               "or samba_load first", what);
+    return samba_ok(s) && samba__file_kept(s)
+        && (s->rt || samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call samba_compile "
+                                "or samba_load first", what));
 }
 
 SAMBA_API unsigned samba_section_types(samba_session *s)
