@@ -2267,7 +2267,6 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, _
     _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + i * src_row)), \
                          _mm_loadu_ps(src + (i + 4) * src_row), 1)
     __m256 x0 = SAMBA__PAIR(0), x1 = SAMBA__PAIR(1), x2 = SAMBA__PAIR(2), x3 = SAMBA__PAIR(3);
-#undef SAMBA__PAIR
     __m256 low01 = _mm256_unpacklo_ps(x0, x1), high01 = _mm256_unpackhi_ps(x0, x1);
     __m256 low23 = _mm256_unpacklo_ps(x2, x3), high23 = _mm256_unpackhi_ps(x2, x3);
     *v0 = _mm256_shuffle_ps(low01, low23, 0x44), *v1 = _mm256_shuffle_ps(low01, low23, 0xee);
@@ -2282,8 +2281,6 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
 #define SAMBA__FOUR(i) SAMBA__PUT(SAMBA__PUT(SAMBA__PUT( \
     _mm512_castps128_ps512(_mm_loadu_ps(src + i * src_row)), i, 1), i, 2), i, 3)
     __m512 x0 = SAMBA__FOUR(0), x1 = SAMBA__FOUR(1), x2 = SAMBA__FOUR(2), x3 = SAMBA__FOUR(3);
-#undef SAMBA__FOUR
-#undef SAMBA__PUT
     const __mmask16 all = 0xffff;       /* without a mask, g++ warns of what nobody reads */
     __m512 low01 = _mm512_maskz_unpacklo_ps(all, x0, x1);
     __m512 low23 = _mm512_maskz_unpacklo_ps(all, x2, x3);
@@ -2395,8 +2392,6 @@ SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0
     SAMBA__SQUARE(lo)
     src += 4 * src_row;
     SAMBA__SQUARE(hi)
-#undef SAMBA__SQUARE
-#undef SAMBA__ZIP
 }
 
 SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool high)
@@ -2497,14 +2492,6 @@ TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
 }
 SAMBA__SET8(SAMBA__SWEEP)
 SAMBA__SET16(SAMBA__SWEEP)
-#undef SAMBA__SWEEP
-#undef SAMBA__EACH_ROW
-#undef SAMBA__ROW_BEGIN
-#undef SAMBA__ROW_FETCH
-#undef SAMBA__ROW_STEP
-#undef SAMBA__ROW_ADD
-#undef SAMBA__ROW_BIAS
-#undef SAMBA__ROW_END
 
 /* Ask for a line of each of some rows, to be read soon. */
 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
@@ -2541,7 +2528,6 @@ TARGET SAMBA__FN void samba__copy_panel##n(const float *src, int64_t src_row, in
 }
 SAMBA__SET8(SAMBA__FILL_PANEL)
 SAMBA__SET16(SAMBA__FILL_PANEL)
-#undef SAMBA__FILL_PANEL
 
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
    values are used once, so they are turned in registers and never written to a panel. */
@@ -2597,11 +2583,6 @@ TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
 enum { SAMBA__AHEAD = 128 };            /* floats of a row: 8 lines of the cache */
 SAMBA__SET8(SAMBA__THIN)
 SAMBA__SET16(SAMBA__THIN)
-#undef SAMBA__THIN
-#undef SAMBA__THIN_BEGIN
-#undef SAMBA__THIN_STEP
-#undef SAMBA__THIN_END
-#undef SAMBA__EACH_THIN
 #endif /* SAMBA__SIMD */
 
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -2793,9 +2774,6 @@ TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int
 }
 SAMBA__SET8(SAMBA__PACKED)
 SAMBA__SET16(SAMBA__PACKED)
-#undef SAMBA__PACKED
-#undef SAMBA__ROW_OF
-#undef SAMBA__SCALES
 #endif
 
 /* By the number of an instruction set. */
@@ -2807,9 +2785,6 @@ static const samba__gemm_set samba__gemm_sets[] = {
       samba__copy_panel##n, samba__unpack##n, samba__packed_row##n },
     SAMBA__SET8(SAMBA__SET)
     SAMBA__SET16(SAMBA__SET)
-#undef SAMBA__SET
-#undef SAMBA__SET8
-#undef SAMBA__SET16
 #endif
 };
 
@@ -4163,22 +4138,20 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
         return samba_refuse(c, SAMBA_ESHAPE, "both inputs need at least 2 dimensions");
     }
     if (ta < 0 || ta > 1 || tb < 0 || tb > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
-    int32_t k = a.dim[a.ndim - (ta ? 2 : 1)], bk = b.dim[b.ndim - (tb ? 1 : 2)];
-    int32_t m = a.dim[a.ndim - (ta ? 1 : 2)], n = b.dim[b.ndim - (tb ? 2 : 1)];
-    if (k != bk) {
-        return samba_refuse(c, SAMBA_ESHAPE, "the inner dimensions differ: %d of input 0 against "
-                            "%d of input 1; one of them may need samba_transpose", k, bk);
-    }
     a.ndim -= 2, b.ndim -= 2;
-    if (!samba__broadcast(&a, &b, y, &bad)) {
-        return samba_refuse(c, SAMBA_ESHAPE, "the batch dimensions %S and %S do not broadcast", &a,
-                            &b);
-    }
-    if (y->ndim + 2 > SAMBA_MAX_DIMS) {
-        return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
-    }
-    samba__push_dim(y, m);
-    samba__push_dim(y, n);
+    const int32_t *last_a = a.dim + a.ndim, *last_b = b.dim + b.ndim;      /* rows and columns */
+    bool fine = (last_a[!ta] == last_b[tb]
+                 || samba_refuse(c, SAMBA_ESHAPE, "the inner dimensions differ: %d of input 0 "
+                                 "against %d of input 1; one of them may need samba_transpose",
+                                 last_a[!ta], last_b[tb]))
+        && (samba__broadcast(&a, &b, y, &bad)
+            || samba_refuse(c, SAMBA_ESHAPE, "the batch dimensions %S and %S do not broadcast", &a,
+                            &b))
+        && (y->ndim + 2 <= SAMBA_MAX_DIMS
+            || samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS));
+    if (!fine) return false;
+    samba__push_dim(y, last_a[ta]);
+    samba__push_dim(y, last_b[!tb]);
     return true;
 }
 
@@ -4328,16 +4301,16 @@ SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
 SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, 4, 1) || !samba__expect_f32(c, 0)) return false;
-    const samba_shape *x = &c->in[0].shape;
-    if (x->ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "input 0 needs a dimension");
-    if (!samba__expect_packed(c, c->attr[0], x->dim[x->ndim - 1])) return false;
-    if (samba__has(c, 3) && (c->in[3].dtype != SAMBA_F32 || c->in[3].shape.ndim != 1
-                             || c->in[3].shape.dim[0] != c->attr[0])) {
-        return samba_refuse(c, SAMBA_ESHAPE, "the bias must be f32 and have %d values", c->attr[0]);
-    }
-    c->out[0] = c->in[0];
-    c->out[0].shape.dim[x->ndim - 1] = c->attr[0];
-    return true;
+    const samba_spec *x = &c->in[0], *b = &c->in[3];
+    bool fine = (x->shape.ndim > 0 || samba_refuse(c, SAMBA_ESHAPE, "input 0 needs a dimension"))
+        && samba__expect_packed(c, c->attr[0], (int32_t)samba__last_dim(x))
+        && (!samba__has(c, 3)
+            || (b->dtype == SAMBA_F32 && b->shape.ndim == 1 && b->shape.dim[0] == c->attr[0])
+            || samba_refuse(c, SAMBA_ESHAPE, "the bias must be f32 and have %d values",
+                            c->attr[0]));
+    c->out[0] = *x;
+    if (fine) c->out[0].shape.dim[x->shape.ndim - 1] = c->attr[0];
+    return fine;
 }
 SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a)
 {
@@ -6096,14 +6069,12 @@ SAMBA__FN void samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3])
 SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
 {
     samba_shape *y = &c->out[0].shape;
-    if (n < 1) {
-        return samba_refuse(c, SAMBA_EARG, "a dimension of %d is asked for; make it 1 or more", n);
-    }
-    if (y->ndim >= SAMBA_MAX_DIMS) {
-        return samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y);
-    }
-    samba__push_dim(y, n);
-    return true;
+    bool fine = (n > 0 || samba_refuse(c, SAMBA_EARG, "a dimension of %d is asked for; make it 1 "
+                                       "or more", n))
+        && (y->ndim < SAMBA_MAX_DIMS
+            || samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y));
+    if (fine) samba__push_dim(y, n);
+    return fine;
 }
 
 SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
@@ -6712,16 +6683,14 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
     int32_t bad = 0;
     if (c->attr[0] < 0 || c->attr[0] > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
     if (!samba__has(c, mask)) return true;
-    if (c->in[mask].dtype != SAMBA_F32 && c->in[mask].dtype != SAMBA_BOOL) {
-        return samba_refuse(c, SAMBA_EDTYPE, "the mask is %T, but must be bool or f32; use "
-                            "samba_cast", (int)c->in[mask].dtype);
-    }
+    const samba_spec *m = &c->in[mask];
     score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
-    if (samba__broadcast(&score, &c->in[mask].shape, &both, &bad)
-        && samba__same_shape(&score, &both))
-        return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions "
-                        "equal, or 1 to broadcast", &c->in[mask].shape, &score);
+    return (m->dtype == SAMBA_F32 || m->dtype == SAMBA_BOOL
+            || samba_refuse(c, SAMBA_EDTYPE, "the mask is %T, but must be bool or f32; use "
+                            "samba_cast", (int)m->dtype))
+        && ((samba__broadcast(&score, &m->shape, &both, &bad) && samba__same_shape(&score, &both))
+            || samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions "
+                            "equal, or 1 to broadcast", &m->shape, &score));
 }
 
 SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
@@ -9646,23 +9615,22 @@ SAMBA__FN samba_tensor *samba__add_in_place(samba__compilation *c, samba__node *
 typedef struct samba__rewrite {
     int32_t op;
     bool fuses;
-    const char *name;
     samba_tensor *(*apply)(samba__compilation *c, samba__node *n);
 } samba__rewrite;
 
 static const samba__rewrite samba__rewrites[] = {
-    { SAMBA__OP_dropout, false, "no dropout in inference", samba__drop_dropout },
-    { SAMBA__OP_scaled_dot_product_attention, false, "nor in attention", samba__attend_without },
-    { SAMBA__OP_affine, false, "packed weights", samba__read_packed },
-    { SAMBA__OP_lookup, false, "packed weights", samba__read_packed },
-    { SAMBA__OP_reshape, false, "join reshapes", samba__join_reshapes },
-    { SAMBA__OP_permute, false, "join permutes", samba__join_permutes },
-    { SAMBA__OP_scale, false, "drop scale by 1", samba__drop_scale },
-    { SAMBA__OP_neg, false, "drop double neg", samba__drop_negs },
-    { SAMBA__OP_mul, false, "product with a constant", samba__mul_to_scale },
-    { SAMBA__OP_matmul, false, "transposes into matmul", samba__matmul_permuted },
-    { SAMBA__OP_accumulate, true, "sum where it is stored", samba__accumulate_in_place },
-    { SAMBA__OP_add, true, "add in place", samba__add_in_place }
+    { SAMBA__OP_dropout, false, samba__drop_dropout },
+    { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without },
+    { SAMBA__OP_affine, false, samba__read_packed },
+    { SAMBA__OP_lookup, false, samba__read_packed },
+    { SAMBA__OP_reshape, false, samba__join_reshapes },
+    { SAMBA__OP_permute, false, samba__join_permutes },
+    { SAMBA__OP_scale, false, samba__drop_scale },
+    { SAMBA__OP_neg, false, samba__drop_negs },
+    { SAMBA__OP_mul, false, samba__mul_to_scale },
+    { SAMBA__OP_matmul, false, samba__matmul_permuted },
+    { SAMBA__OP_accumulate, true, samba__accumulate_in_place },
+    { SAMBA__OP_add, true, samba__add_in_place }
 };
 
 /* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
@@ -10936,25 +10904,22 @@ SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
     const samba_program *p = c->program;
     samba_session *s = c->session;
     int32_t n = 0;
-    if (p->loss && !samba__add_output(c, p->loss)) return false;
-    for (; n < SAMBA_MAX_OUTPUTS && p->outputs[n]; n++) {
-        if (!samba__add_output(c, p->outputs[n])) return false;
-    }
-    if (!c->n_outputs) return samba_fail(s, SAMBA_EARG, "a program needs a loss or an output");
-    if (p->inference) return true;
-    if (p->loss && !samba__add_loss(c, p->loss)) return false;
-    for (int32_t i = 0; i < p->n_loss_indices && i < SAMBA_MAX_OUTPUTS; i++) {
+    bool fine = !p->loss || samba__add_output(c, p->loss);
+    for (; fine && n < SAMBA_MAX_OUTPUTS && p->outputs[n]; n++)
+        fine = samba__add_output(c, p->outputs[n]);
+    fine = fine
+        && (c->n_outputs || samba_fail(s, SAMBA_EARG, "a program needs a loss or an output"));
+    if (!fine || p->inference) return fine;
+    if (p->loss) fine = samba__add_loss(c, p->loss);
+    for (int32_t i = 0; fine && i < p->n_loss_indices && i < SAMBA_MAX_OUTPUTS; i++) {
         int32_t k = p->loss_indices[i];
-        if (k < 0 || k >= n) {
-            return samba_fail(s, SAMBA_ERANGE,
-                              "loss index %d is out of range; there are %d outputs", k, n);
-        }
-        if (!samba__add_loss(c, p->outputs[k])) return false;
+        fine = ((k >= 0 && k < n)
+                || samba_fail(s, SAMBA_ERANGE, "loss index %d is out of range; there are %d "
+                              "outputs", k, n)) && samba__add_loss(c, p->outputs[k]);
     }
-    for (int32_t i = 0; !p->loss && !p->n_loss_indices && i < c->n_outputs; i++) {
-        if (!samba__add_loss(c, c->outputs[i])) return false;
-    }
-    return true;
+    for (int32_t i = 0; fine && !p->loss && !p->n_loss_indices && i < c->n_outputs; i++)
+        fine = samba__add_loss(c, c->outputs[i]);
+    return fine;
 }
 
 /* Argins are found by name, so two optimizers must not have the same region. */
