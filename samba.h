@@ -4201,10 +4201,7 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
     }
 }
 /* c <- c + op(a) op(b): gradients are summed where they are stored. */
-SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a)
-{
-    samba__matmul_kernel(a);
-}
+SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a) { samba__matmul_kernel(a); }
 SAMBA__NO_SECOND(matmul_accumulate)
 
 /* x (*,k) as one matrix (rows,k). */
@@ -10993,8 +10990,7 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *w)
     samba__print(name, sizeof name, "%s__grad", w->name);
     samba_tensor *g = samba__named(w->session, name);
     bool known = g && g->role == SAMBA__GRADIENT && samba__same_shape(&g->shape, &w->shape);
-    w->grad = known ? g : samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
-    return w->grad;
+    return known ? g : samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
 }
 
 SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba_tensor *source)
@@ -11039,18 +11035,13 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
         samba_tensor *w = c->params[i], *dw = t.grad[w->id];
-        if (!dw) {
-            w->grad = NULL;
-        } else if (!samba__gradient_of(w)) {
-            break;
-        } else if (c->microbatches == 1) {
-            samba__add_pair(c, w->grad, dw);
-        } else {
-            s->section = SAMBA_ZEROGRAD;
-            samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0);
-            s->section = SAMBA_BCKWD;
-            samba__emit2(SAMBA__OP_accumulate, w->grad, dw, &onward, 1);
-        }
+        w->grad = dw ? samba__gradient_of(w) : NULL;
+        if (w->grad && c->microbatches == 1) samba__add_pair(c, w->grad, dw);
+        if (!w->grad || c->microbatches == 1) continue;
+        s->section = SAMBA_ZEROGRAD;
+        samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0);
+        s->section = SAMBA_BCKWD;
+        samba__emit2(SAMBA__OP_accumulate, w->grad, dw, &onward, 1);
     }
     s->section = SAMBA_FWD;
     samba__tape_close(&t);
@@ -11513,14 +11504,14 @@ SAMBA_API unsigned samba_section_types(samba_session *s)
 
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 {
-    unsigned there = samba_section_types(s), missing = types & ~there, first = 1;
+    unsigned there = samba_section_types(s), missing = types & ~there;
+    uint32_t first = missing & (0u - missing);          /* its lowest bit */
     char list[80];
     samba__text t = samba__text_in(list, sizeof list);
     if (!missing) return true;
     for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
         if (there & type) samba__format(&t, " %s", samba__type_name(type));
     }
-    while (!(missing & first)) first *= 2;
     return samba_fail(s, SAMBA_EARG, "in samba_run: the program has no section of type %s (%d); "
                       "it has%s", samba__type_name(first), (int32_t)first, list);
 }
@@ -11574,16 +11565,14 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
 /* Runs the graph that rt->graph names. */
 SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 {
-    if (!samba__check_types(s, types) || !samba__check_ready(s)) return false;
-    const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
-    if (s->rt->pef.microbatches > 1 && types && (types & both) == SAMBA_BCKWD) {
-        return samba_fail(s, SAMBA_EARG,
-                          "in samba_run: with microbatches FWD and BCKWD run together: the "
-                          "activations of one microbatch are gone when the next one runs");
-    }
-    const unsigned step = SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT;
+    const unsigned both = SAMBA_FWD | SAMBA_BCKWD, step = both | SAMBA_OPT;
+    bool fine = samba__check_types(s, types) && samba__check_ready(s)
+        && (s->rt->pef.microbatches == 1 || (types & both) != SAMBA_BCKWD
+            || samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
+                          "together: the activations of one microbatch are gone when the next one "
+                          "runs"));
     if ((types & step) == step) types |= SAMBA_ZEROGRAD;        /* a whole step begins from zero */
-    return samba_runtime_run(s->rt, types) || samba__fail_run(s);
+    return fine && (samba_runtime_run(s->rt, types) || samba__fail_run(s));
 }
 
 /* Sets which graph the next run means: NULL if there is only one. */
@@ -11656,15 +11645,14 @@ SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
     for (int32_t i = 0; i < d->n_hyperparams; i++) {
         if (!samba_set(s, d->hyperparams[i].name, d->hyperparams[i].value)) return false;
     }
-    for (int32_t i = 0; i < d->n_inputs; i++) {
-        if (!d->inputs[i]) continue;
-        if (d->inputs[i]->session != s) {
-            return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to "
-                              "another session", d->inputs[i]->name);
-        }
-        if (!samba_rdu(d->inputs[i])) return false;
+    bool fine = true;
+    for (int32_t i = 0; fine && i < d->n_inputs; i++) {
+        samba_tensor *x = d->inputs[i];
+        fine = !x || ((x->session == s || samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s "
+                                                     "belongs to another session", x->name))
+                      && samba_rdu(x));
     }
-    return true;
+    return fine;
 }
 
 /* Types that ascend run as one schedule; where they do not, the next one begins. */
@@ -11919,30 +11907,26 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
     if (!t || !samba_ok(t->session)) return NULL;
     samba_session *s = t->session;
     if (!s->rt || t->symbol < 0) return samba__value_of(t);
-    if (samba_bytes(t) != samba__host_bytes(t)) {
-        samba_fail(s, SAMBA_ESTATE,
-                   "in samba_cpu(%s): it holds several microbatches; use samba_copy_out", t->name);
-        return NULL;
-    }
-    if (!samba__own_room(t)) return NULL;
+    bool fits = samba_bytes(t) == samba__host_bytes(t)
+        || samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it holds several microbatches; use "
+                      "samba_copy_out", t->name);
+    if (!fits || !samba__own_room(t)) return NULL;
     memcpy(t->data, s->rt->data[t->symbol], samba_bytes(t));
     return t->data;
 }
 
 SAMBA_API bool samba_rdu(samba_tensor *t)
 {
-    if (!t || !samba__need_program(t->session, "samba_rdu")) return false;
-    if (!t->data || t->symbol < 0) {
-        return samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): %s", t->name, t->data
+    return t && samba__need_program(t->session, "samba_rdu")
+        && ((t->data && t->symbol >= 0)
+            || samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): %s", t->name, t->data
                           ? "the program does not use it"
-                          : "it has no host copy; call samba_cpu or make it with data");
-    }
-    if (samba_bytes(t) != samba__host_bytes(t)) {
-        return samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): the program wants all "
+                          : "it has no host copy; call samba_cpu or make it with data"))
+        && (samba_bytes(t) == samba__host_bytes(t)
+            || samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): the program wants all "
                           "microbatches, %l bytes; use samba_write", t->name,
-                          (int64_t)samba_bytes(t));
-    }
-    return samba_write(t, t->data);
+                          (int64_t)samba_bytes(t)))
+        && samba_write(t, t->data);
 }
 
 SAMBA__FN bool samba__transfer_all(samba_session *s, bool to_cpu)
