@@ -2453,6 +2453,13 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
         samba__store##n(c + r * s->c_row, whole, mask_lo, lo##r); \
         samba__store##n(c + r * s->c_row + n, whole, mask_hi, hi##r); \
     }
+#define SAMBA__ROWS_END(V, mm, n) \
+    if (s->bias) { \
+        V b_lo = samba__load##n(s->bias, whole, mask_lo); \
+        V b_hi = samba__load##n(s->bias + n, whole, mask_hi); \
+        SAMBA__EACH_ROW(SAMBA__ROW_BIAS, V, mm, n) \
+    } \
+    SAMBA__EACH_ROW(SAMBA__ROW_END, V, mm, n)
 #define SAMBA__SWEEP(TARGET, V, M, mm, n) \
 TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a, int64_t i, \
                                           int rows) \
@@ -2468,12 +2475,7 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
         V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + n); \
         SAMBA__EACH_ROW(SAMBA__ROW_STEP, V, mm, n) \
     } \
-    if (s->bias) { \
-        V b_lo = samba__load##n(s->bias, whole, mask_lo); \
-        V b_hi = samba__load##n(s->bias + n, whole, mask_hi); \
-        SAMBA__EACH_ROW(SAMBA__ROW_BIAS, V, mm, n) \
-    } \
-    SAMBA__EACH_ROW(SAMBA__ROW_END, V, mm, n) \
+    SAMBA__ROWS_END(V, mm, n) \
 } \
 TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
 { \
@@ -2531,10 +2533,7 @@ SAMBA__SET16(SAMBA__FILL_PANEL)
 
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
    values are used once, so they are turned in registers and never written to a panel. */
-#define SAMBA__EACH_THIN(DO, mm, acc) DO(0, mm, acc) DO(1, mm, acc) DO(2, mm, acc) DO(3, mm, acc)
-#define SAMBA__THIN_BEGIN(r, mm, acc) \
-    if (r < rows && s->resume) acc##r = mm##_loadu_ps(c + r * s->c_row);
-#define SAMBA__THIN_STEP(r, mm, acc) \
+#define SAMBA__THIN_STEP(r, acc, mm, n) \
     if (r < rows) { \
         const float *x = a + r * s->a_row; \
         acc##r = mm##_fmadd_ps(mm##_set1_ps(x[0]), v0, acc##r); \
@@ -2542,36 +2541,25 @@ SAMBA__SET16(SAMBA__FILL_PANEL)
         acc##r = mm##_fmadd_ps(mm##_set1_ps(x[2]), v2, acc##r); \
         acc##r = mm##_fmadd_ps(mm##_set1_ps(x[3]), v3, acc##r); \
     }
-#define SAMBA__THIN_END(r, mm, acc) \
-    if (r < rows) { \
-        if (s->bias) acc##r = mm##_add_ps(acc##r, mm##_loadu_ps(bias)); \
-        if (s->row_bias) acc##r = mm##_add_ps(acc##r, mm##_set1_ps(s->row_bias[r])); \
-        mm##_storeu_ps(c + r * s->c_row, acc##r); \
-    }
 #define SAMBA__THIN(TARGET, V, M, mm, n) \
 TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
 { \
-    const float *a = s->a, *b = s->b, *bias = s->bias; \
+    const float *a = s->a, *b = s->b; \
     float *c = s->c; \
-    V lo0 = mm##_setzero_ps(), lo1 = lo0, lo2 = lo0, lo3 = lo0; \
-    V hi0 = lo0, hi1 = lo0, hi2 = lo0, hi3 = lo0, v0, v1, v2, v3; \
-    int64_t far = samba__min64(SAMBA__AHEAD, s->kc); \
+    const bool whole = true; \
+    const M mask_lo = samba__mask##n(n), mask_hi = mask_lo; \
+    V v0, v1, v2, v3; \
+    int64_t i = 0, far = samba__min64(SAMBA__AHEAD, s->kc); \
     int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0;     /* in the next panel */ \
-    SAMBA__EACH_THIN(SAMBA__THIN_BEGIN, mm, lo) \
-    c += n; \
-    SAMBA__EACH_THIN(SAMBA__THIN_BEGIN, mm, hi) \
+    SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
     for (int64_t p = 0; p < s->kc; p += 4, a += 4, b += 4) { \
         if (p % 16 == 0) samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
         samba__turn##n(b, s->b_row, &v0, &v1, &v2, &v3); \
-        SAMBA__EACH_THIN(SAMBA__THIN_STEP, mm, lo) \
+        SAMBA__EACH_ROW(SAMBA__THIN_STEP, lo, mm, n) \
         samba__turn##n(b + n * s->b_row, s->b_row, &v0, &v1, &v2, &v3); \
-        SAMBA__EACH_THIN(SAMBA__THIN_STEP, mm, hi) \
+        SAMBA__EACH_ROW(SAMBA__THIN_STEP, hi, mm, n) \
     } \
-    c -= n; \
-    SAMBA__EACH_THIN(SAMBA__THIN_END, mm, lo) \
-    c += n; \
-    if (bias) bias += n; \
-    SAMBA__EACH_THIN(SAMBA__THIN_END, mm, hi) \
+    SAMBA__ROWS_END(V, mm, n) \
 } \
 TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
 { \
