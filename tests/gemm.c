@@ -65,6 +65,7 @@ static bool same_bits(const float *got, const float *want, const samba__gemm *g,
 static void check_product(int64_t m, int64_t n, int64_t k)
 {
     samba__gemm g;
+    memset(&g, 0, sizeof g);
     g.m = m, g.n = n, g.k = k;
     g.c_row = n + draw(2) * draw(20);
     g.accumulate = draw(2) == 1;
