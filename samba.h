@@ -2155,23 +2155,6 @@ typedef struct samba__gemm {
     const uint16_t *scale;      /* of int8 and int4 */
 } samba__gemm;
 
-/* The specification. Everything below computes these very bits, only sooner. */
-SAMBA__FN void samba__gemm_naive(const samba__gemm *g)
-{
-    for (int64_t i = 0; i < g->m; i++) {
-        for (int64_t j = 0; j < g->n; j++) {
-            float *c = g->c + i * g->c_row + j;
-            float acc = g->accumulate ? *c : 0.0f;
-            for (int64_t p = 0; p < g->k; p++)
-                acc = samba__fma(g->a[i * g->a_row + p * g->a_col],
-                                 g->b[p * g->b_row + j * g->b_col], acc);
-            if (g->bias) acc += g->bias[j];
-            if (g->row_bias) acc += g->row_bias[i];
-            *c = acc;
-        }
-    }
-}
-
 /* ---- the sweep: one panel of B against all rows of a tile ---------------------------------- */
 
 /* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. */
