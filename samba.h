@@ -2636,26 +2636,23 @@ SAMBA__FN int64_t samba__panel_row(samba_dtype type)
 }
 
 /* dst[u][l] = B(p + u, j + l) for u < pc and l < width, from a panel whose column j is first in q
-   and scale. p and pc are even. */
+   and scale. */
 SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *q,
                                      const uint16_t *scale, samba_dtype type, int64_t p, int64_t pc,
                                      int64_t width)
 {
-    int64_t row = samba__panel_row(type);
-    for (int64_t u = 0; u < pc; u++, dst += width) {
-        const uint16_t *d = scale ? scale + (p + u) / SAMBA__GROUP * SAMBA__PANEL : NULL;
-        const uint8_t *x = q + (type == SAMBA_U8 ? (p + u) / 2 : p + u) * row;
+    int64_t row = samba__panel_row(type), step = type == SAMBA_U8 ? 2 : 1;
+    for (int64_t end = p + pc; p < end; p++, dst += width) {
+        const uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL;
+        const uint8_t *x = q + p / step * row;
+        unsigned shift = p % step ? 4 : 0;
         if (type == SAMBA_F32) memcpy(dst, x, (size_t)width * 4);
         for (int64_t l = 0; type == SAMBA_BF16 && l < width; l++)
             dst[l] = samba__from_bf16(((const uint16_t *)(const void *)x)[l]);
         for (int64_t l = 0; type == SAMBA_I8 && l < width; l++)
             dst[l] = (float)((const int8_t *)x)[l] * samba__from_bf16(d[l]);
-        if (type != SAMBA_U8) continue;
-        for (int64_t l = 0; l < width; l++) {
-            dst[l] = (float)((int32_t)(x[l] & 15u) - 8) * samba__from_bf16(d[l]);
-            dst[l + width] = (float)((int32_t)(x[l] >> 4) - 8) * samba__from_bf16(d[l]);
-        }
-        u++, dst += width;
+        for (int64_t l = 0; type == SAMBA_U8 && l < width; l++)
+            dst[l] = (float)((int32_t)(x[l] >> shift & 15u) - 8) * samba__from_bf16(d[l]);
     }
 }
 /* Where column j is first in packed weights of k steps, and in their scales. */
