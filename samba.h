@@ -11363,6 +11363,10 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
         return samba_fail(s, SAMBA_EARG, "microbatches are for training: an inference program is "
                           "compiled for its batch");
     }
+    if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0)) {
+        return samba_fail(s, SAMBA_EARG, "program.weights is %d; it says how a program with "
+                          "inference stores its weights, 0 ... 4", (int32_t)program->weights);
+    }
     return samba__collect_outputs(c) && samba__collect_params(c);
 }
 

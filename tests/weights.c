@@ -156,10 +156,23 @@ static void test_odd_weights(void)
     CHECK(samba_close(m.s) == 0);
 }
 
+static void test_refused(void)
+{
+    for (int i = 0; i < 3; i++) {
+        model m = traced(1, 64, 64, false, 1);
+        samba_program p = { .outputs = { m.y }, .weights = i ? SAMBA_WEIGHTS_INT8 : (samba_weights)5 };
+        p.inference = i == 0, p.optim.kind = i == 2 ? SAMBA_SGD : SAMBA_NO_OPTIM;
+        CHECK(!samba_compile(m.s, &p) && samba_error_code(m.s) == SAMBA_EARG);
+        samba_clear_error(m.s);
+        CHECK(samba_close(m.s) == 0);
+    }
+}
+
 int main(void)
 {
     RUN(test_same_bits);
     RUN(test_packs_anew);
     RUN(test_odd_weights);
+    RUN(test_refused);
     return test_summary();
 }
