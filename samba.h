@@ -2466,14 +2466,11 @@ TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
     int64_t i = 0, half = n > 8 ? 6 * s->a_row : s->a_strip;    /* of a strip of 12, or a strip */ \
     for (; n > 8 && i + 12 <= s->rows; i += 12, a += s->a_strip) samba__strip##n(s, a, i, 12); \
     for (; i + 6 <= s->rows; i += 6, a += half) samba__strip##n(s, a, i, 6); \
-    switch (s->rows - i) { \
-    case 5: samba__strip##n(s, a, i, 5); break; \
-    case 4: samba__strip##n(s, a, i, 4); break; \
-    case 3: samba__strip##n(s, a, i, 3); break; \
-    case 2: samba__strip##n(s, a, i, 2); break; \
-    case 1: samba__strip##n(s, a, i, 1); break; \
-    default: break; \
-    } \
+    if (s->rows - i == 5) samba__strip##n(s, a, i, 5); \
+    else if (s->rows - i == 4) samba__strip##n(s, a, i, 4); \
+    else if (s->rows - i == 3) samba__strip##n(s, a, i, 3); \
+    else if (s->rows - i == 2) samba__strip##n(s, a, i, 2); \
+    else if (s->rows - i == 1) samba__strip##n(s, a, i, 1); \
 }
 SAMBA__SET8(SAMBA__SWEEP)
 SAMBA__SET16(SAMBA__SWEEP)
@@ -11846,15 +11843,12 @@ SAMBA_API const int32_t *samba_read_i32(samba_tensor *t)
 SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
 {
     if (!t || !samba_ok(t->session)) return false;
-    if (!data || size != samba_bytes(t)) {
-        return samba_fail(t->session, SAMBA_EARG,
-                          "in samba_copy_out(%s): %l bytes were offered, %l are needed", t->name,
-                          (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
-    }
+    bool fits = (data && size == samba_bytes(t))
+        || samba_fail(t->session, SAMBA_EARG, "in samba_copy_out(%s): %l bytes were offered, %l "
+                      "are needed", t->name, (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
     const void *p = samba__readable(t, t->dtype, "samba_copy_out");
-    if (!samba_ok(t->session)) return false;
-    memcpy(data, p, size);
-    return true;
+    if (fits && samba_ok(t->session)) memcpy(data, p, size);
+    return samba_ok(t->session);
 }
 
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
