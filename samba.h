@@ -1073,9 +1073,8 @@ SAMBA__FN uint64_t samba__hash_round(uint64_t acc, uint64_t input)
 
 SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
 {
-    for (; n >= 8; p += 8, n -= 8) {
+    for (; n >= 8; p += 8, n -= 8)
         h = samba__rotl64(h ^ samba__hash_round(0, samba__get64(p)), 27) * SAMBA__P1 + SAMBA__P4;
-    }
     if (n >= 4) {
         h = samba__rotl64(h ^ samba__get32(p) * SAMBA__P1, 23) * SAMBA__P2 + SAMBA__P3;
         p += 4, n -= 4;
@@ -1651,31 +1650,27 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
 {
     const samba_spec *x = &call->in[i];
     int32_t lead = x->shape.ndim - t->n_letters;
-    if (x->dtype != t->dtype) {
+    if (x->dtype != t->dtype)
         return samba_refuse(call, SAMBA_EDTYPE, "input %d is %T, but must be %T; use samba_cast", i,
                             (int)x->dtype, (int)t->dtype);
-    }
-    if (lead < 0 || (lead > 0 && !t->star)) {
+    if (lead < 0 || (lead > 0 && !t->star))
         return samba_refuse(call, SAMBA_ESHAPE, "input %d %S must have %s%d dimensions (%s%s)", i,
                             &x->shape, t->star ? "at least " : "", t->n_letters, t->star ? "*" : "",
                             t->letters);
-    }
     for (int32_t k = 0; k < t->n_letters; k++) {
         int32_t *bound = &b->letter[t->letters[k] - 'a'], d = x->shape.dim[lead + k];
-        if (*bound && *bound != d) {
+        if (*bound && *bound != d)
             return samba_refuse(call, SAMBA_ESHAPE,
                                 "dimension %d of input %d is %d, but must be %d (%s%s)", lead + k,
                                 i, d, *bound, t->star ? "*" : "", t->letters);
-        }
         *bound = d;
     }
     if (!t->star) return true;
     samba_shape star = x->shape;
     star.ndim = lead;
-    if (b->star_bound && !samba__same_shape(&star, &b->star)) {
+    if (b->star_bound && !samba__same_shape(&star, &b->star))
         return samba_refuse(call, SAMBA_ESHAPE, "leading dimensions %S of input %d must be %S",
                             &star, i, &b->star);
-    }
     b->star = star;
     b->star_bound = true;
     return true;
@@ -1697,22 +1692,19 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
         if (absent) return samba_refuse(call, SAMBA_EARG, "input %d is missing (%s)", i, signature);
         if (!samba__bind_term(call, i, &t, b)) return false;
     }
-    if (call->n_in > i) {
+    if (call->n_in > i)
         return samba_refuse(call, SAMBA_EARG, "%d inputs given, at most %d fit (%s)", call->n_in,
                             i, signature);
-    }
     for (call->n_out = 0; *p && call->n_out < SAMBA_MAX_OUT; call->n_out++) {
         samba_spec *y = &call->out[call->n_out];
         p = samba__read_term(p, &t);
         y->dtype = t.dtype;
         y->shape = t.star ? b->star : samba_scalar_shape();
-        if (y->shape.ndim + t.n_letters > SAMBA_MAX_DIMS) {
+        if (y->shape.ndim + t.n_letters > SAMBA_MAX_DIMS)
             return samba_refuse(call, SAMBA_ESHAPE, "the result would have more than %d dimensions",
                                 SAMBA_MAX_DIMS);
-        }
-        for (int32_t k = 0; k < t.n_letters; k++) {
+        for (int32_t k = 0; k < t.n_letters; k++)
             y->shape.dim[y->shape.ndim++] = b->letter[t.letters[k] - 'a'];
-        }
     }
     return true;
 }
@@ -3134,16 +3126,14 @@ SAMBA__FN bool samba__has(const samba_call *c, int32_t i)
    n_attr attributes. */
 SAMBA__FN bool samba__expect(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
 {
-    if (c->n_in < least || c->n_in > most) {
+    if (c->n_in < least || c->n_in > most)
         return samba_refuse(c, SAMBA_EARG, "%d inputs given; %d to %d are needed", c->n_in, least,
                             most);
-    }
     for (int32_t i = 0; i < least; i++) {
         if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
     }
-    if (c->n_attr != n_attr) {
+    if (c->n_attr != n_attr)
         return samba_refuse(c, SAMBA_EARG, "%d attributes given, %d needed", c->n_attr, n_attr);
-    }
     c->n_out = 1;
     return true;
 }
@@ -3353,9 +3343,8 @@ SAMBA__FN int64_t samba__stretched_at(const samba_shape *x, const samba_shape *y
                                       int64_t index)
 {
     int64_t at = 0;
-    for (int32_t i = n - 1; i >= 0; index /= y->dim[i--]) {
+    for (int32_t i = n - 1; i >= 0; index /= y->dim[i--])
         at += index % y->dim[i] * samba__stretched_step(x, y->ndim, i);
-    }
     return at;
 }
 
@@ -3366,9 +3355,8 @@ SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const sa
     w->n_in = n_in;
     for (int32_t i = 0; i < out->ndim; i++) {
         int64_t step[3] = { 0, 0, 0 };
-        for (int32_t k = 0; k < n_in; k++) {
+        for (int32_t k = 0; k < n_in; k++)
             step[k] = samba__stretched_step(&in[k].shape, out->ndim, i);
-        }
         samba__walk_push(w, out->dim[i], step);
     }
     if (w->ndim == 0) w->dim[w->ndim++] = 1;
@@ -3436,10 +3424,9 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
     samba_shape y = c->in[0].shape;
     samba_dtype type = c->in[first].dtype;
     for (int32_t i = 1; i < arity; i++) {
-        if (!samba__broadcast(&y, &c->in[i].shape, &y, &bad)) {
+        if (!samba__broadcast(&y, &c->in[i].shape, &y, &bad))
             return samba_refuse(c, SAMBA_ESHAPE, "the shapes differ in dimension %d of the result; "
                                 "make them equal, or 1 to broadcast", bad);
-        }
     }
     for (int32_t i = first; i < arity; i++) {
         if (c->in[i].dtype != type) type = SAMBA_F32;
@@ -3646,9 +3633,8 @@ SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, floa
 }
 SAMBA__FN bool samba__full_shape(samba_call *c)
 {
-    if (c->n_attr < 1 || c->n_attr > 1 + SAMBA_MAX_DIMS) {
+    if (c->n_attr < 1 || c->n_attr > 1 + SAMBA_MAX_DIMS)
         return samba_refuse(c, SAMBA_EARG, "malformed call");
-    }
     if (!samba__expect(c, 0, 0, c->n_attr)) return false;
     c->out[0].dtype = SAMBA_F32;
     c->out[0].shape = samba__shape_of(c->attr + 1, c->n_attr - 1);
@@ -3672,9 +3658,8 @@ SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype)
 SAMBA__FN bool samba__cast_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, 1, 1)) return false;
-    if (c->attr[0] < 0 || c->attr[0] >= SAMBA_N_DTYPES) {
+    if (c->attr[0] < 0 || c->attr[0] >= SAMBA_N_DTYPES)
         return samba_refuse(c, SAMBA_EDTYPE, "no type has number %d", c->attr[0]);
-    }
     c->out[0].dtype = (samba_dtype)c->attr[0];
     c->out[0].shape = c->in[0].shape;
     return true;
@@ -3735,9 +3720,8 @@ SAMBA__NO_VJP(accumulate)
 
 SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
 {
-    if (!samba__has(c, in + 1) || !samba__has(c, in + 2)) {
+    if (!samba__has(c, in + 1) || !samba__has(c, in + 2))
         return samba_refuse(c, SAMBA_EARG, "a rate of dropout needs a seed and a counter");
-    }
     return samba__expect_scalar(c, in, SAMBA_F32) && samba__expect_scalar(c, in + 1, SAMBA_I32)
         && samba__expect_scalar(c, in + 2, SAMBA_I32);
 }
@@ -3774,9 +3758,8 @@ SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
     samba__range r = samba__flat_range(a);
     for (int64_t e = r.begin; e < r.end; e += 4) {
         samba__philox(d.key, (uint64_t)e / 4, d.counter, words);
-        for (int64_t i = e; i < r.end && i < e + 4; i++) {
+        for (int64_t i = e; i < r.end && i < e + 4; i++)
             a->out[0][i] = samba__unit(words[i - e]) < d.rate ? 0.0f : a->in[0][i] * d.scale;
-        }
     }
 }
 SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
@@ -3839,10 +3822,9 @@ SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
     if (!samba__expect_all_f32(c, 1, 1, 2)) return false;
     const samba_shape *x = &c->in[0].shape;
     int32_t mask = c->attr[0], keep = c->attr[1];
-    if (mask < 0 || mask >> x->ndim || keep < 0 || keep > 1) {
+    if (mask < 0 || mask >> x->ndim || keep < 0 || keep > 1)
         return samba_refuse(c, SAMBA_EARG, "an axis is out of range or named twice; input 0 %S has "
                             "axes -%d ... %d", x, x->ndim, x->ndim - 1);
-    }
     c->out[0].shape = samba__reduced(x, mask, keep);
     return true;
 }
@@ -3940,9 +3922,8 @@ SAMBA__KERNEL void samba__fold_run(const samba_args *a, samba__fold kind)
     if (a->phase == 0) samba__fold_pieces(a, &f, kind, sums, once ? count : 1.0f);
     for (int64_t o = a->begin; a->phase == 1 && o < a->end; o++) {
         float value = sums[o];
-        for (int64_t p = 1; p < f.n_pieces; p++) {
+        for (int64_t p = 1; p < f.n_pieces; p++)
             value = samba__fold_two(kind, value, sums[p * f.n_out + o]);
-        }
         a->out[0][o] = value / count;
     }
 }
@@ -4099,9 +4080,8 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
     if (!samba__expect_all_f32(c, 2, 2, 2)) return false;
     samba_shape a = c->in[0].shape, b = c->in[1].shape, *y = &c->out[0].shape;
     int32_t ta = c->attr[0], tb = c->attr[1], bad = 0;
-    if (a.ndim < 2 || b.ndim < 2) {
+    if (a.ndim < 2 || b.ndim < 2)
         return samba_refuse(c, SAMBA_ESHAPE, "both inputs need at least 2 dimensions");
-    }
     if (ta < 0 || ta > 1 || tb < 0 || tb > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
     a.ndim -= 2, b.ndim -= 2;
     const int32_t *last_a = a.dim + a.ndim, *last_b = b.dim + b.ndim;      /* rows and columns */
@@ -4433,9 +4413,8 @@ SAMBA__FN bool samba__permute_shape(samba_call *c)
 SAMBA__KERNEL void samba__permute_kernel(const samba_args *a)
 {
     int64_t step[SAMBA_MAX_DIMS];
-    for (int32_t i = 0; i < a->n_attr; i++) {
+    for (int32_t i = 0; i < a->n_attr; i++)
         step[i] = samba__inner(&a->in_spec[0].shape, a->attr[i]);
-    }
     samba__copy_steps(a, 0, step);
 }
 SAMBA__FN void samba__permute_vjp(samba_vjp *g)
@@ -4466,11 +4445,10 @@ SAMBA__FN bool samba__slice_shape(samba_call *c)
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
         int32_t begin = c->attr[3 * i], end = c->attr[3 * i + 1], step = c->attr[3 * i + 2];
         int32_t d = c->in[0].shape.dim[i];
-        if (begin < 0 || begin >= end || end > d || step < 1) {
+        if (begin < 0 || begin >= end || end > d || step < 1)
             return samba_refuse(c, SAMBA_ERANGE, "%d:%d:%d takes nothing of axis %d, which has %d "
                                 "elements; begin must be below end and step at least 1", begin,
                                 end, step, i, d);
-        }
         c->out[0].shape.dim[i] = (end - begin - 1) / step + 1;
     }
     return true;
@@ -4539,9 +4517,8 @@ SAMBA__FN bool samba__expand_shape(samba_call *c)
 SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
 {
     int64_t step[SAMBA_MAX_DIMS];
-    for (int32_t i = 0; i < a->n_attr; i++) {
+    for (int32_t i = 0; i < a->n_attr; i++)
         step[i] = samba__stretched_step(&a->in_spec[0].shape, a->n_attr, i);
-    }
     samba__copy_steps(a, 0, step);
 }
 SAMBA__FN void samba__expand_vjp(samba_vjp *g) { g->din[0] = samba__to_input(g, 0, g->dout[0]); }
@@ -4563,18 +4540,16 @@ SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba
 SAMBA__FN bool samba__pad_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, 1, c->n_attr)) return false;
-    if (c->n_attr != 3 * c->in[0].shape.ndim + 1) {
+    if (c->n_attr != 3 * c->in[0].shape.ndim + 1)
         return samba_refuse(c, SAMBA_EARG, "before and after must each have one count per axis of "
                             "input 0");
-    }
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
         int64_t before = c->attr[3 * i], after = c->attr[3 * i + 1], between = c->attr[3 * i + 2];
         int64_t d = before + after + (c->in[0].shape.dim[i] - 1) * (between + 1) + 1;
-        if (before < 0 || after < 0 || between < 0 || d > 0x7FFFFFFF) {
+        if (before < 0 || after < 0 || between < 0 || d > 0x7FFFFFFF)
             return samba_refuse(c, SAMBA_ERANGE, "the padding of axis %d is negative or too large",
                                 i);
-        }
         c->out[0].shape.dim[i] = (int32_t)d;
     }
     return true;
@@ -4603,9 +4578,8 @@ SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
             at = at < 0 || from < 0 ? -1 : at + from * samba__inner(x, i);
             rest /= y->dim[i];
         }
-        for (int64_t j = 0; j < n; j++) {
+        for (int64_t j = 0; j < n; j++)
             samba__store(row + (size_t)j * size, &value, a->out_spec[0].dtype, 1);
-        }
         if (at < 0) continue;
         samba__copy_run(row + (size_t)run[0] * size, run[2] + 1, samba__in_bytes(a, 0, at), 1, n_x,
                         size);
@@ -4629,9 +4603,8 @@ SAMBA__FN samba_tensor *samba__join(samba_tensor *const *xs, int32_t n, int32_t 
     samba_tensor *in[SAMBA_MAX_IN];
     int32_t m = 0;
     for (int32_t i = 0; i < n; m = 1) {
-        for (; i < n && m < SAMBA_MAX_IN; i++) {
+        for (; i < n && m < SAMBA_MAX_IN; i++)
             in[m++] = stack ? samba_unsqueeze(xs[i], axis) : xs[i];
-        }
         if (!in[0]) return NULL;
         if (m > 1) in[0] = samba__emit(in[0]->session, SAMBA__OP_cat, in, m, &axis, 1, NULL);
     }
@@ -4655,11 +4628,10 @@ SAMBA__FN bool samba__cat_shape(samba_call *c)
         if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
         samba_shape want = c->in[0].shape, got = c->in[i].shape;
         want.dim[c->attr[0]] = got.ndim == want.ndim ? got.dim[c->attr[0]] : 0;
-        if (!samba__same_shape(&want, &got) || c->in[i].dtype != c->in[0].dtype) {
+        if (!samba__same_shape(&want, &got) || c->in[i].dtype != c->in[0].dtype)
             return samba_refuse(c, SAMBA_ESHAPE, "input %d is %T %S, which does not join to input "
                                 "0; all but axis %d must be equal", i, (int)c->in[i].dtype, &got,
                                 c->attr[0]);
-        }
         total += got.dim[c->attr[0]];
     }
     c->out[0] = c->in[0];
@@ -4692,9 +4664,8 @@ SAMBA__FN void samba__cat_vjp(samba_vjp *g)
     int32_t at = 0;
     for (int32_t i = 0; i < g->n_in; i++) {
         int32_t n = g->in[i]->shape.dim[g->attr[0]];
-        if (samba__is_float(g->in[i]->dtype)) {
+        if (samba__is_float(g->in[i]->dtype))
             g->din[i] = samba_slice(g->dout[0], g->attr[0], at, at + n, 1);
-        }
         at += n;
     }
 }
@@ -4710,9 +4681,8 @@ SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
 {
     const samba_shape *index = &c->in[1].shape;
     bool fits = x->ndim == index->ndim && c->in[1].dtype == SAMBA_I32;
-    for (int32_t i = 0; fits && i < x->ndim; i++) {
+    for (int32_t i = 0; fits && i < x->ndim; i++)
         fits = i == c->attr[0] || index->dim[i] <= x->dim[i];
-    }
     return fits;
 }
 SAMBA__FN bool samba__gather_shape(samba_call *c)
@@ -4720,9 +4690,8 @@ SAMBA__FN bool samba__gather_shape(samba_call *c)
     if (!samba__expect(c, 2, 2, 1) || !samba__expect_axis(c, c->attr[0])) return false;
     c->out[0].dtype = c->in[0].dtype;
     c->out[0].shape = c->in[1].shape;
-    if (c->in[1].dtype != SAMBA_I32) {
+    if (c->in[1].dtype != SAMBA_I32)
         return samba_refuse(c, SAMBA_EDTYPE, "the index must be i32; use samba_cast");
-    }
     return samba__gather_fits(c, &c->in[0].shape)
         || samba_refuse(c, SAMBA_ESHAPE, "the index must have input 0's rank and, except along "
                         "axis %d, at most its dimensions", c->attr[0]);
@@ -4769,9 +4738,8 @@ SAMBA__FN void samba__gather_vjp(samba_vjp *g)
 SAMBA__FN bool samba__gather_backward_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, 2, c->n_attr)) return false;
-    if (c->n_attr != 1 + c->in[0].shape.ndim || c->n_attr < 2) {
+    if (c->n_attr != 1 + c->in[0].shape.ndim || c->n_attr < 2)
         return samba_refuse(c, SAMBA_EARG, "malformed call");
-    }
     if (!samba__expect_f32(c, 0) || !samba__expect_axis(c, c->attr[0])) return false;
     samba_shape *x = &c->out[0].shape;
     c->out[0].dtype = SAMBA_F32;
@@ -4810,23 +4778,20 @@ SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *
 }
 SAMBA__FN bool samba__write_rows_shape(samba_call *c)
 {
-    if (!samba__expect(c, 3, 3, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1)) {
+    if (!samba__expect(c, 3, 3, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1))
         return false;
-    }
     const samba_shape *y = &c->in[0].shape, *row = &c->in[2].shape;
     samba_shape x = c->in[1].shape;
     int32_t T = y->ndim >= 2 && x.ndim == y->ndim ? x.dim[x.ndim - 2] : 0;
     if (T) x.dim[x.ndim - 2] = y->dim[y->ndim - 2];
-    if (!T || !samba__same_shape(&x, y)) {
+    if (!T || !samba__same_shape(&x, y))
         return samba_refuse(c, SAMBA_ESHAPE, "rows %S do not go into a buffer %S: only the last "
                             "dimension but one may differ", &c->in[1].shape, y);
-    }
     bool fits = row->ndim >= 1 && row->ndim <= 2 && row->dim[row->ndim - 1] == T
         && (row->ndim == 1 || (y->ndim > 2 && row->dim[0] == y->dim[0]));
-    if (c->in[2].dtype != SAMBA_I32 || !fits) {
+    if (c->in[2].dtype != SAMBA_I32 || !fits)
         return samba_refuse(c, SAMBA_ESHAPE, "input 2 says which row each of the %d goes to: i32 "
                             "(%d), or with the first dimension before it", T, T);
-    }
     c->out[0] = c->in[0];
     c->n_out = 1;
     return true;
@@ -4874,9 +4839,8 @@ SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
     float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]);
     float kept = first ? 0.0f : momentum;
     samba__range r = samba__flat_range(a);
-    for (int64_t i = r.begin; i < r.end && !v; i++) {
+    for (int64_t i = r.begin; i < r.end && !v; i++)
         w[i] = samba__fma(-lr, samba__fma(decay, w[i], g[i] * clip), w[i]);
-    }
     for (int64_t i = r.begin; i < r.end && v; i++) {
         float d = samba__fma(decay, w[i], g[i] * clip), moved = samba__fma(kept, v[i], d * fresh);
         float step = nesterov ? samba__fma(momentum, moved, d) : moved;
@@ -5060,27 +5024,24 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
     int32_t n = x->ndim, groups = attr[6];
     if ((n != 3 && n != 4) || w->ndim != n || !samba__sound_shape(x) || !samba__sound_shape(w)
         || (n == 3 && (attr[0] != 1 || attr[2] != 0 || attr[4] != 1
-                       || (c->n_attr == SAMBA__CONV_BACKWARD_WORDS && attr[7] != 1)))) {
+                       || (c->n_attr == SAMBA__CONV_BACKWARD_WORDS && attr[7] != 1))))
         return samba_refuse(c, SAMBA_ESHAPE, "x must be (N,C,H,W) with w (O,C/groups,KH,KW), or "
                             "(N,C,L) with w (O,C/groups,K) and no stride, padding or dilation of "
                             "rows; x is %S, w %S", x, w);
-    }
-    if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups || x->dim[1] / groups != w->dim[1]) {
+    if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups || x->dim[1] / groups != w->dim[1])
         return samba_refuse(c, SAMBA_ESHAPE, "with groups %d, x %S needs a w of (O,C/groups,...) "
                             "with O a multiple of groups; w is %S", groups, x, w);
-    }
     *y = *x;
     y->dim[1] = w->dim[0];
     for (int32_t d = 2; d < n; d++) {
         const int32_t *side = attr + 2 - n + d;
         int64_t stride = side[0], padding = side[2], dilation = side[4];
         int64_t reach = dilation * (w->dim[d] - 1) + 1, room = x->dim[d] + 2 * padding;
-        if (stride < 1 || padding < 0 || dilation < 1 || reach > room) {
+        if (stride < 1 || padding < 0 || dilation < 1 || reach > room)
             return samba_refuse(c, SAMBA_ESHAPE, "stride %d, padding %d, dilation %d: the kernel "
                                 "spans %l of the %l that x and padding have along dimension %d; "
                                 "it must fit, stride and dilation be 1 or more, padding 0 or more",
                                 side[0], side[2], side[4], reach, room, d);
-        }
         y->dim[d] = (int32_t)samba__min64((room - reach) / stride + 1, INT32_MAX);
     }
     return samba__sound_shape(y)
@@ -5103,9 +5064,8 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     for (int32_t d = 2; !forward && n <= 4 && d < n; d++) s->dim[d] = c->attr[words - n + d];
     if (!samba__conv_shape(c, &x, &w, &y)) return false;
     c->out[0].shape = forward ? y : *s;
-    if (!forward && !samba__same_shape(&y, dy)) {
+    if (!forward && !samba__same_shape(&y, dy))
         return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
-    }
     return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
         || samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d "
                         "output channels", b, w.dim[0]);
@@ -5194,9 +5154,8 @@ SAMBA__INLINE void samba__take_rows(float *to, const samba__band *b, const samba
     int64_t left = t->begin[1], n = t->end[1] - left, width = b->size[1];
     for (int64_t row = t->begin[0]; row < t->end[0]; row++, to += width, x += t->step) {
         for (int64_t i = 0; i < left; i++) to[i] = 0.0f;
-        for (int64_t i = 0; stride == 0 && i < n; i += SAMBA__COPY) {
+        for (int64_t i = 0; stride == 0 && i < n; i += SAMBA__COPY)
             memcpy(to + left + i, x + i, SAMBA__COPY * sizeof *to);
-        }
         for (int64_t i = 0; stride != 0 && i < n; i++) to[left + i] = x[i * stride];
         for (int64_t i = left + n; i < width; i++) to[i] = 0.0f;
     }
@@ -5298,9 +5257,8 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
         }
     }
     for (int64_t set = 0; a->phase == 1 && set < v.sets; set++) {
-        for (int64_t i = a->begin * v.k; i < a->end * v.k; i++) {
+        for (int64_t i = a->begin * v.k; i < a->end * v.k; i++)
             to[i] = set == 0 ? sums[i] : to[i] + sums[set * weights + i];
-        }
     }
 }
 
@@ -5393,10 +5351,9 @@ SAMBA__FN bool samba__pooling_rule(samba_call *c, samba__pooling op)
         y.dim[d] = adaptive ? c->attr[i] : samba__pooling_side(c, x.dim[d], c->attr + i);
         if (c->code) return false;
     }
-    if (x.ndim < 2 || !samba__sound_shape(&x) || !samba__sound_shape(&y)) {
+    if (x.ndim < 2 || !samba__sound_shape(&x) || !samba__sound_shape(&y))
         return samba_refuse(c, SAMBA_ESHAPE, "x %S must end in rows and columns; neither it nor y "
                             "%S may be empty or too large", &x, &y);
-    }
     c->out[0].shape = op <= SAMBA__AVG_FORWARD ? y : x;
     return op <= SAMBA__AVG_FORWARD || samba__same_shape(&y, dy)
         || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but pooling %S makes %S", dy, &x, &y);
@@ -5591,13 +5548,11 @@ SAMBA__INLINE float samba__channel_sum(const samba_shape *s, const float *x, flo
     int64_t plane = samba__inner(s, 1), i = 0, end = plane;
     for (int64_t n = 0; n < s->dim[0]; n++, end += plane * s->dim[1]) {
         for (i = end - plane; i + SAMBA__LANES <= end; i += SAMBA__LANES) {
-            for (int64_t l = 0; l < SAMBA__LANES; l++) {
+            for (int64_t l = 0; l < SAMBA__LANES; l++)
                 lane[l] = samba__fma(x[i + l] - mean, y ? y[i + l] - shift : 1.0f, lane[l]);
-            }
         }
-        for (int64_t l = 0; i < end; i++, l++) {
+        for (int64_t l = 0; i < end; i++, l++)
             lane[l] = samba__fma(x[i] - mean, y ? y[i] - shift : 1.0f, lane[l]);
-        }
     }
     return samba__lanes_sum(lane);
 }
@@ -5609,10 +5564,9 @@ SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
     if (!samba__expect_all_f32(c, 1 + first, 5, 2 - first)) return false;
     const samba_shape *x = &c->in[first].shape;
     if (x->ndim < 2 || !samba__same_shape(x, &c->in[0].shape) || !samba__has(c, 3)
-        || !samba__has(c, 4)) {
+        || !samba__has(c, 4))
         return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,...), dy %S the same, and the "
                             "running mean and variance be given", x, &c->in[0].shape);
-    }
     for (int32_t i = first + 1; i < 5; i++) {
         const samba_shape *s = &c->in[i].shape;
         if (!samba__has(c, i) || (s->ndim == 1 && s->dim[0] == x->dim[1])) continue;
@@ -5861,10 +5815,9 @@ SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
     samba__binding b;
     int32_t n_attr = which & SAMBA__BACKWARD ? 2 : 1;
     if (!samba__expect(c, 1, 3, n_attr)) return false;
-    if (!(samba_attr_float(c->attr[0]) >= 0.0f)) {
+    if (!(samba_attr_float(c->attr[0]) >= 0.0f))
         return samba_refuse(c, SAMBA_ERANGE,
                             "eps is negative or NaN; it must be 0 or more, such as 1e-5");
-    }
     if (!samba__match(signature[which], c, &b)) return false;
     if (n_attr == 2 && !c->attr[1]) c->n_out = 1;
     return true;
@@ -6050,10 +6003,9 @@ SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
     if (!samba__expect(c, n_in, n_in, logits || backward ? 3 : 2)) return false;
     int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
     bool one = reduction != SAMBA_REDUCE_NONE;          /* loss, a scalar */
-    if (reduction < SAMBA_REDUCE_MEAN || reduction > SAMBA_REDUCE_NONE) {
+    if (reduction < SAMBA_REDUCE_MEAN || reduction > SAMBA_REDUCE_NONE)
         return samba_refuse(c, SAMBA_EARG, "reduction %d is none of mean (0), sum (1), none (2)",
                             reduction);
-    }
     if (!samba__match(signature[which] + (backward && one), c, &b)) return false;
     if (!backward && one) c->out[0].shape = samba_scalar_shape();
     if (!logits) return !backward || samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
@@ -6561,10 +6513,9 @@ SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *del
     const float *dlse = a->n_in > 7 ? a->in[7] : NULL;
     int64_t first = at->b * at->T;
     int64_t from = first + t, to = first + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
-    for (int64_t i = from; i < to; i++) {
+    for (int64_t i = from; i < to; i++)
         delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E)
                    - (dlse ? dlse[i] : 0.0f);
-    }
 }
 
 /* The current block once more: p = P, ds = dS, from lse and delta of each row. */
@@ -6830,18 +6781,15 @@ SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
     c->n_out = 0;
     memset(c->out, 0, sizeof c->out);
     if (!(op->shape ? op->shape(c) : samba__match(op->signature, c, &b))) {
-        if (c->code == SAMBA_OK) {
+        if (c->code == SAMBA_OK)
             samba_refuse(c, SAMBA_EARG, "the op's shape rule refuses this call");
-        }
         return false;
     }
-    if (c->n_out < 1 || c->n_out > SAMBA_MAX_OUT) {
+    if (c->n_out < 1 || c->n_out > SAMBA_MAX_OUT)
         return samba_refuse(c, SAMBA_EOP, "the op's shape rule makes %d outputs", c->n_out);
-    }
     for (int32_t i = 0; i < c->n_out; i++) {
-        if (samba__sound_shape(&c->out[i].shape) && (unsigned)c->out[i].dtype < SAMBA_N_DTYPES) {
+        if (samba__sound_shape(&c->out[i].shape) && (unsigned)c->out[i].dtype < SAMBA_N_DTYPES)
             continue;
-        }
         return samba_refuse(c, SAMBA_ESHAPE, "output %d would be %S, which is empty or too large",
                             i, &c->out[i].shape);
     }
@@ -6955,9 +6903,8 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 #undef X
     s.spec.dtype = (samba_dtype)(p[5] < SAMBA_N_DTYPES ? p[5] : 0);
     s.spec.shape.ndim = p[6] <= SAMBA_MAX_DIMS ? p[6] : 0;
-    for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++) {
+    for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++)
         s.spec.shape.dim[d] = (int32_t)samba__get32(p + 8 + 4 * d);
-    }
     return s;
 }
 
@@ -7005,9 +6952,8 @@ SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name, ui
     for (uint32_t k = 0; k < pef->n_symbols; k++) {
         uint32_t i = (start + k) % pef->n_symbols;
         const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
-        if (p[4] < SAMBA__TEMP && samba__same_text(pef->strings + samba__get32(p), name)) {
+        if (p[4] < SAMBA__TEMP && samba__same_text(pef->strings + samba__get32(p), name))
             return (int32_t)i;
-        }
     }
     return -1;
 }
@@ -7176,12 +7122,10 @@ SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
     int32_t updated = samba__updated_input(r->op, o);
     bool fine = s.role == SAMBA__TEMP ? s.first == node
         : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
-    if (updated >= 0) {
+    if (updated >= 0)
         fine = updated < r->n_in && samba__word(r, updated) == word && s.role != SAMBA__INPUT;
-    }
-    for (int32_t i = 0; i < r->n_in && updated < 0 && s.role == SAMBA__TEMP; i++) {
+    for (int32_t i = 0; i < r->n_in && updated < 0 && s.role == SAMBA__TEMP; i++)
         fine = fine && samba__word(r, i) != word;
-    }
     for (int32_t i = 0; i < o; i++) fine = fine && samba__word(r, r->n_in + i) != word;
     if (s.alias) fine = fine && o == 0 && samba__makes_view(pef, r, s.alias);
     return samba__prove(why, fine && s.region != SAMBA__REGION_READONLY, "node %d may not write %s",
@@ -7246,9 +7190,8 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, samba__text 
     }
     bool fine = samba__prove(why, same, "node %d %s declares other outputs than the op makes",
                              (int32_t)i, r.op->name);
-    for (int32_t k = 0; fine && k < r.n_in; k++) {
+    for (int32_t k = 0; fine && k < r.n_in; k++)
         fine = samba__check_input(pef, i, samba__word(&r, k), why);
-    }
     for (int32_t k = 0; fine && k < r.n_out; k++) fine = samba__check_output(pef, i, &r, k, why);
     if (fine) samba__measure(r.op, &d.call, &w);
     return fine && samba__check_scratch(pef, i, &r, &w, why);
@@ -7279,9 +7222,8 @@ SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
         samba__section s = samba__section_at(pef, i);
         bool anew = i == 0 || s.graph != graph, fine = s.graph <= pef->strings_size;
         if (anew) type = 1, start = s.first;
-        for (uint32_t k = 0; anew && k < i; k++) {
+        for (uint32_t k = 0; anew && k < i; k++)
             fine = fine && samba__section_at(pef, k).graph != s.graph;
-        }
         fine = fine && s.type >= type && s.type <= SAMBA_OPT && !(s.type & (s.type - 1))
             && s.first == next && s.end >= s.first;
         if (!samba__prove(why, fine, "section %d is out of order", (int32_t)i)) return false;
@@ -7403,9 +7345,8 @@ SAMBA__FN int32_t samba__best_isa(void)
 {
 #if SAMBA__X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return __builtin_cpu_supports("avx512f") ? SAMBA__ISA_AVX512 : SAMBA__ISA_AVX2;
-    }
 #endif
     return SAMBA__NEON ? SAMBA__ISA_NEON : SAMBA__ISA_PORTABLE;
 }
@@ -7449,10 +7390,9 @@ SAMBA__FN bool samba__run_op(const samba_op *op, samba_args *a, const samba_work
 {
     samba__job job;
     job.args = a, job.op = op, job.local = local;
-    for (a->phase = 0; a->phase < w->n_phases && !a->fault[0]; a->phase++) {
+    for (a->phase = 0; a->phase < w->n_phases && !a->fault[0]; a->phase++)
         samba__pool_run(pool, samba__run_piece, &job, w->units[a->phase],
                         samba__grain_of(w, a->phase));
-    }
     return !a->fault[0];
 }
 
@@ -8167,12 +8107,11 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
 {
     for (int32_t i = 0; i < n_in; i++) {
         const samba__node *n = in[i] && in[i]->session == s ? in[i]->node : NULL;
-        if (n && s->tracing && !n->eager && n->graph != s->graph) {
+        if (n && s->tracing && !n->eager && n->graph != s->graph)
             return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, is computed in graph %s, but "
                               "this is graph %s; graphs share parameters, buffers and inputs only",
                               op->name, i, in[i]->name, n->graph ? n->graph : "(none)",
                               s->graph ? s->graph : "(none)");
-        }
         if (!in[i] || in[i]->session == s) continue;
         return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, belongs to another session; copy "
                           "its values with samba_copy_out and samba_from_data_copy", op->name, i,
@@ -8381,10 +8320,9 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     if (!samba_ok(s)) return NULL;
     memset(&c, 0, sizeof c);
     c.in = spec, c.attr = attr, c.n_in = n_in, c.n_attr = n_attr;
-    if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR) {
+    if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR)
         return samba__none(samba_fail(s, SAMBA_EARG, "in %s: %d inputs and %d attributes are "
                                       "too many", op->name, n_in, n_attr));
-    }
     for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
     if (!samba__infer(op, &c)) return samba__none(samba__fail_call(s, op, in, &c));
@@ -8456,9 +8394,8 @@ SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
     samba__put_char(t, ')');
     for (int32_t i = 0; i < n->n_attr; i++) samba__format(t, i ? " %d" : " [%d", n->attr[i]);
     samba__put_text(t, n->n_attr ? "] ->" : " ->");
-    for (int32_t o = 0; o < n->n_out; o++) {
+    for (int32_t o = 0; o < n->n_out; o++)
         samba__format(t, " %T %S", (int)n->out[o]->dtype, &n->out[o]->shape);
-    }
 }
 
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
@@ -8519,9 +8456,8 @@ SAMBA__FN bool samba__good_name(const char *name)
 SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                  const samba_shape *shape)
 {
-    if (!name || !*name) {
+    if (!name || !*name)
         return samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
-    }
     const samba_tensor *other = samba__named(s, name);
     return (samba__good_name(name)
             || samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters or more "
@@ -8584,10 +8520,9 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
                                       samba_shape shape)
 {
     uint32_t w[4] = { 0, 0, 0, 0 };
-    if (samba_ok(s) && high < 1) {
+    if (samba_ok(s) && high < 1)
         samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, but must be at least 1", name,
                    high);
-    }
     samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape));
     uint64_t key = t ? samba__stream_key(s->seed, t->name) : 0;
     for (int64_t i = 0; t && i < samba_count(&shape); i++) {
@@ -8602,9 +8537,8 @@ SAMBA__FN samba_tensor *samba__constant_input(samba_session *s, const char *name
                                               samba_dtype dtype, samba_shape shape, float value)
 {
     samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
-    for (int64_t i = 0; t && i < samba_count(&shape); i++) {
+    for (int64_t i = 0; t && i < samba_count(&shape); i++)
         samba__store((uint8_t *)t->data + (size_t)i * samba_dtype_size(dtype), &value, dtype, 1);
-    }
     return t;
 }
 SAMBA_API samba_tensor *samba_zeros(samba_session *s, const char *name, samba_dtype dtype,
@@ -8621,9 +8555,8 @@ SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dty
 SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
                                         samba_shape shape, void *data)
 {
-    if (samba_ok(s) && !data) {
+    if (samba_ok(s) && !data)
         samba_fail(s, SAMBA_EARG, "in samba_from_data(%s): data is NULL", name);
-    }
     samba_tensor *t = samba_input(s, name, dtype, shape);
     if (!t) return NULL;
     t->data = data;
@@ -8634,9 +8567,8 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
                                              samba_shape shape, const void *data)
 {
-    if (samba_ok(s) && !data) {
+    if (samba_ok(s) && !data)
         samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name);
-    }
     samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
     if (t) memcpy(t->data, data, samba__host_bytes(t));
     return t;
@@ -8645,10 +8577,9 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
 SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 {
     if (!t || !samba_ok(t->session)) return NULL;
-    if (batch_dim < -1 || batch_dim >= t->shape.ndim) {
+    if (batch_dim < -1 || batch_dim >= t->shape.ndim)
         return samba__none(samba_fail(t->session, SAMBA_EARG, "batch_dim %d of %s %S is out of "
                                       "range; -1 means none", batch_dim, t->name, &t->shape));
-    }
     t->batch_dim = batch_dim;
     return t;
 }
@@ -8731,9 +8662,8 @@ SAMBA__FN void samba__tape_spread(samba__tape *t)
     for (int32_t i = 0; i < t->n_nodes; i++) {
         const samba__node *n = t->session->nodes[i];
         bool needed = false;
-        for (int32_t k = 0; k < n->n_in; k++) {
+        for (int32_t k = 0; k < n->n_in; k++)
             needed = needed || (n->in[k] && t->needed[n->in[k]->id]);
-        }
         for (int32_t o = 0; o < n->n_out; o++) {
             if (needed && samba__is_float(n->out[o]->dtype)) t->needed[n->out[o]->id] = true;
         }
@@ -8782,11 +8712,10 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
 SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, samba_tensor *din)
 {
     samba_tensor *x = n->in[i];
-    if (!samba__same_shape(&din->shape, &x->shape)) {
+    if (!samba__same_shape(&din->shape, &x->shape))
         return samba_fail(t->session, SAMBA_ESHAPE, "the gradient rule of %s gives %S for input "
                           "%d, %s %S; it must have the input's shape", n->op->name, &din->shape, i,
                           x->name, &x->shape);
-    }
     samba_tensor **sum = &t->grad[x->id], *joined = *sum ? samba__join_slices(din, *sum) : NULL;
     if (*sum && !joined && samba_ok(t->session)) joined = samba__join_slices(*sum, din);
     *sum = joined ? joined : *sum ? samba_add(*sum, din) : din;
@@ -8798,16 +8727,14 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     samba_tensor *dout[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
     bool flows = false, needed = false;
     samba_vjp g;
-    for (int32_t o = 0; o < n->n_out; o++) {
+    for (int32_t o = 0; o < n->n_out; o++)
         flows = (dout[o] = t->grad[n->out[o]->id]) != NULL || flows;
-    }
     for (int32_t i = 0; i < n->n_in; i++) needed = needed || (n->in[i] && t->needed[n->in[i]->id]);
     if (!flows || !needed) return true;
-    if (!n->op->vjp) {
+    if (!n->op->vjp)
         return samba_fail(t->session, SAMBA_EOP, "%s has no gradient rule; give its samba_op a "
                           "vjp, or keep it out of what leads from a parameter to the loss",
                           n->op->name);
-    }
     if (!dout[0]) return true;          /* side outputs alone are not differentiable */
     memset(&g, 0, sizeof g);
     g.session = t->session;
@@ -8871,9 +8798,8 @@ SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, 
 {
     char name[256];
     if (!samba_ok(s)) return NULL;
-    if (!layer || !*layer) {
+    if (!layer || !*layer)
         return samba__none(samba_fail(s, SAMBA_ENAME, "a layer needs a name for its %s", part));
-    }
     samba__print(name, sizeof name, "%s__%s", layer, part);
     return samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
 }
@@ -8962,11 +8888,10 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
     int32_t c = x ? samba__layer_size(x, name, 1) : 0;
     int32_t groups = opts && opts->groups > 0 ? opts->groups : 1;
     if (!c) return NULL;
-    if (c % groups) {
+    if (c % groups)
         return samba__none(samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of "
                                       "%s %S cannot be split into groups %d", name, c, x->name,
                                       &x->shape, groups));
-    }
     const int32_t dim[4] = { o, c / groups, kernel, kernel };
     samba_shape w_shape = samba__shape_of(dim, 2 + spatial), b_shape = samba__shape_of(&o, 1);
     double fan_in = (double)(c / groups) * (spatial == 2 ? (double)kernel * kernel
@@ -9017,10 +8942,9 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
     char full[256];
     if (!x || !samba_ok(x->session)) return false;
     samba_session *s = x->session;
-    if (!name || !*name || !(p >= 0.0f && p <= 1.0f)) {
+    if (!name || !*name || !(p >= 0.0f && p <= 1.0f))
         return samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a "
                           "rate p in 0 ... 1", x->name);
-    }
     samba__print(full, sizeof full, "%s__p", name);
     drop[0] = samba__argin(s, full, SAMBA_F32, p);
     samba__print(full, sizeof full, "%s__seed", name);
@@ -9060,10 +8984,9 @@ SAMBA__FN float samba__or(float value, float otherwise)
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
 {
     if (!t || !samba_ok(t->session)) return false;
-    if (t->role != SAMBA__WEIGHT) {
+    if (t->role != SAMBA__WEIGHT)
         return samba_fail(t->session, SAMBA_EARG, "in samba_set_requires_grad: %s is no parameter",
                           t->name);
-    }
     t->frozen = !requires_grad;
     return true;
 }
@@ -9106,10 +9029,9 @@ SAMBA__FN samba_tensor *samba__adapt(samba_session *s, samba__node *n)
 SAMBA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
 {
     if (!samba_ok(s)) return false;
-    if (!lora || !lora->targets[0] || lora->rank < 0 || lora->rank > 65536) {
+    if (!lora || !lora->targets[0] || lora->rank < 0 || lora->rank > 65536)
         return samba_fail(s, SAMBA_EARG, "in samba_add_lora: a rank, and names of layers such as "
                           "c_attn in targets, are needed");
-    }
     samba_lora own = *lora;
     own.rank = lora->rank ? lora->rank : 8;
     own.alpha = samba__or(lora->alpha, (float)own.rank);
@@ -9129,9 +9051,8 @@ SAMBA__FN void samba__add_product(float *w, const float *b, const float *a, samb
     for (int64_t i = 0; i < nk.dim[0]; i++) {
         for (int64_t j = 0; j < nk.dim[1]; j++) {
             float sum = 0.0f;
-            for (int64_t r = 0; r < rank; r++) {
+            for (int64_t r = 0; r < rank; r++)
                 sum = samba__fma(b[i * rank + r], a[r * nk.dim[1] + j], sum);
-            }
             w[i * nk.dim[1] + j] = samba__fma(scale, sum, w[i * nk.dim[1] + j]);
         }
     }
@@ -9153,9 +9074,8 @@ SAMBA_API bool samba_merge_lora(samba_session *s)
         if (!a || !b) continue;
         float *w_data = (float *)samba__value_of(w), *b_data = (float *)samba__value_of(b);
         const float *a_data = (const float *)samba__value_of(a);
-        if (!w_data || !a_data || !b_data) {
+        if (!w_data || !a_data || !b_data)
             return samba_fail(s, SAMBA_ESTATE, "in samba_merge_lora: %s has no value", w->name);
-        }
         samba__add_product(w_data, b_data, a_data, w->shape, s->lora.rank,
                            s->lora.alpha / (float)s->lora.rank);
         memset(b_data, 0, (size_t)samba_count(&b->shape) * sizeof *b_data);
@@ -9178,12 +9098,11 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
     char buffer[160];
     samba__print(buffer, sizeof buffer, "%s%s", o->prefix, name);
     const samba_tensor *other = samba__named(s, buffer);
-    if (other && other->role != SAMBA__ARGIN) {
+    if (other && other->role != SAMBA__ARGIN)
         return samba__none(samba_fail(s, SAMBA_ENAME,
                                       "the optimizer's argin %s and the tensor %s %T %S have one "
                                       "name; rename the tensor or set argin_region_name", buffer,
                                       other->name, (int)other->dtype, &other->shape));
-    }
     samba_tensor *argin = samba__argin(s, buffer, SAMBA_F32, value);
     if (argin && argin->data) memcpy(argin->data, &value, 4);   /* a new program, new defaults */
     return argin;
@@ -9205,9 +9124,8 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
         o->beta2 = samba__optim_argin(s, o, "beta2", samba__or(desc->beta2, 0.997f));
         o->eps = samba__optim_argin(s, o, "eps", samba__or(desc->eps, 1e-8f));
     }
-    if (desc->max_grad_norm > 0.0f) {
+    if (desc->max_grad_norm > 0.0f)
         o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
-    }
     samba__print(buffer, sizeof buffer, "%sstep", prefix);
     s->section = SAMBA_OPT;
     o->step = samba__emit1(SAMBA__OP_count, samba__counter(s, buffer), &always, 1);
@@ -9318,6 +9236,17 @@ SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
     return n->in && n->attr ? n : NULL;
 }
 
+/* A copy of n to be rewritten. */
+SAMBA__FN samba__node *samba__own_copy(samba_session *s, const samba__node *n)
+{
+    samba__node *copy = samba__temp_node(s, n->n_in), own;
+    if (!copy) return NULL;
+    own = *copy, *copy = *n, copy->in = own.in, copy->attr = own.attr;
+    memcpy(copy->in, n->in, (size_t)n->n_in * sizeof *copy->in);
+    memcpy(copy->attr, n->attr, (size_t)n->n_attr * sizeof *copy->attr);
+    return copy;
+}
+
 /* Marks as live the nodes that lead to an output, a gradient or an update by the compiler. */
 SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes, int32_t n)
 {
@@ -9348,11 +9277,8 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = s->nodes[i];
         if (!node->live) continue;
-        samba__node *copy = samba__temp_node(s, node->n_in), own;
+        samba__node *copy = samba__own_copy(s, node);
         if (!copy) return false;
-        own = *copy, *copy = *node, copy->in = own.in, copy->attr = own.attr;
-        memcpy(copy->in, node->in, (size_t)node->n_in * sizeof *copy->in);
-        memcpy(copy->attr, node->attr, (size_t)node->n_attr * sizeof *copy->attr);
         c->nodes[c->n_nodes++] = copy;
         for (int32_t o = 0; o < copy->n_out; o++) c->producer[copy->out[o]->id] = copy;
     }
@@ -9640,9 +9566,8 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
 SAMBA__FN uint64_t samba__node_key(const samba__node *n)
 {
     uint64_t h = samba__hash(n->attr, (size_t)n->n_attr * 4, n->op->wire);
-    for (int32_t i = 0; i < n->n_in; i++) {
+    for (int32_t i = 0; i < n->n_in; i++)
         h = samba__hash_round(h, n->in[i] ? (uint64_t)n->in[i]->id + 1 : 0);
-    }
     return h;
 }
 
@@ -9830,9 +9755,8 @@ SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, 
     samba_tensor *named = c->bound[t->id] ? c->bound[t->id] : t;
     samba_spec spec = samba__spec_of(named);
     if (p->place_of[t->id] >= 0) return p->place_of[t->id];
-    if (p->place_of[named->id] < 0) {
+    if (p->place_of[named->id] < 0)
         p->place_of[named->id] = samba__add_place(p, named, named->name, &spec, named->role);
-    }
     return p->place_of[t->id] = p->place_of[named->id];
 }
 
@@ -9951,9 +9875,8 @@ SAMBA__FN bool samba__visit(samba__taken *t, const samba__storage *b, bool enter
     int32_t middle = from + (to - from) / 2;
     bool whole = b->first <= from && to <= b->last, fine = true;
     if (b->last < from || to < b->first) return true;
-    for (int32_t k = 0; enter && fine && k <= whole; k++) {
+    for (int32_t k = 0; enter && fine && k <= whole; k++)
         fine = samba__take_extent(t, &t->at[2 * v + k], b->offset, b->offset + b->bytes);
-    }
     const samba__extent *r = enter ? NULL : t->at[2 * v + !whole];
     for (; fine && r; r = r->next) fine = samba__take_extent(t, &t->beside, r->begin, r->end);
     return whole || !fine ? fine : samba__visit(t, b, enter, 2 * v, from, middle)
@@ -10023,9 +9946,8 @@ SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan 
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
         if (q->region == SAMBA__REGION_ARENA) continue;
-        if (!q->updated && (q->role == SAMBA__WEIGHT || q->role == SAMBA__CONSTANT)) {
+        if (!q->updated && (q->role == SAMBA__WEIGHT || q->role == SAMBA__CONSTANT))
             q->region = SAMBA__REGION_READONLY;
-        }
         q->windowed = q->region == SAMBA__REGION_IO && c->microbatches > 1
             && q->tensor->batch_dim >= 0;
         q->offset = p->region[q->region];
@@ -10065,12 +9987,10 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
         const samba__node *n = c->nodes[i];
         samba__section_plan *last = p->n_sections ? &p->sections[p->n_sections - 1] : NULL;
         int64_t bytes = 0;
-        for (int32_t k = 0; k < n->n_in; k++) {
+        for (int32_t k = 0; k < n->n_in; k++)
             bytes += n->in[k] ? (int64_t)p->places[p->place_of[n->in[k]->id]].bytes : 0;
-        }
-        for (int32_t o = 0; o < n->n_out; o++) {
+        for (int32_t o = 0; o < n->n_out; o++)
             bytes += (int64_t)p->places[p->place_of[n->out[o]->id]].bytes;
-        }
         used += bytes;
         if (last && last->type == n->section && last->graph == n->graph && level != SAMBA_O0
             && (level != SAMBA_O1 || used <= budget)) {
@@ -10123,9 +10043,8 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
     if (!samba__find_places(c, p)) return false;
     for (int32_t i = 0; i < c->n_params; i++) {
         samba_tensor *w = c->params[i], *g = w->grad;
-        if (g && p->place_of[w->id] >= 0 && p->place_of[g->id] >= 0) {
+        if (g && p->place_of[w->id] >= 0 && p->place_of[g->id] >= 0)
             p->places[p->place_of[w->id]].grad = p->place_of[g->id];
-        }
     }
     samba__share_in_place(c, p);
     samba__place_persistent(c, p);
@@ -10226,29 +10145,19 @@ SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a,
     return any;
 }
 
-SAMBA__FN samba__node *samba__node_again(samba__compilation *c, const samba__node *n)
-{
-    samba__node *m = samba__temp_node(c->session, n->n_in), own;
-    if (!m) return NULL;
-    own = *m, *m = *n, m->in = own.in;
-    return m;
-}
-
 /* What the backward pass reads for t: the copy that its node, repeated before, makes. */
 SAMBA__FN samba_tensor *samba__tensor_again(samba__compilation *c, samba__again *a, samba_tensor *t)
 {
-    if (!t || t->id >= a->n_tensors || !a->chain[t->id] || a->copy[t->id])
-        return t && t->id < a->n_tensors && a->copy[t->id] ? a->copy[t->id] : t;
-    const samba__node *n = a->maker[t->id];
-    samba__node *m = samba__node_again(c, n);
-    for (int32_t k = 0; m && k < n->n_in; k++) m->in[k] = samba__tensor_again(c, a, n->in[k]);
-    for (int32_t o = 0; m && o < n->n_out; o++) {
+    if (!t || t->id >= a->n_tensors || !a->chain[t->id]) return t;
+    samba__node *m = a->copy[t->id] ? NULL : samba__own_copy(c->session, a->maker[t->id]);
+    if (!m) return a->copy[t->id];
+    for (int32_t k = 0; k < m->n_in; k++) m->in[k] = samba__tensor_again(c, a, m->in[k]);
+    for (int32_t o = 0; o < m->n_out; o++) {
         samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
         if (!y) return NULL;
-        *y = *n->out[o], y->id = c->n_tensors++;
-        m->out[o] = a->copy[n->out[o]->id] = y;
+        *y = *m->out[o], y->id = c->n_tensors++;
+        m->out[o] = a->copy[a->maker[t->id]->out[o]->id] = y;
     }
-    if (!m) return NULL;
     m->section = SAMBA_BCKWD;
     c->nodes[c->n_nodes++] = m;
     return a->copy[t->id];
@@ -10261,12 +10170,12 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
     c->n_nodes = 0, c->n_tensors = a->n_tensors;
     memset(a->copy, 0, (size_t)a->n_tensors * sizeof *a->copy);
     for (int32_t i = 0; c->nodes && i < a->n_nodes; i++) {
-        samba__node *n = a->nodes[i], *m = n;
-        if (n->section > SAMBA_FWD) m = samba__node_again(c, n);
-        for (int32_t k = 0; m && m != n && k < n->n_in; k++)
-            m->in[k] = samba__tensor_again(c, a, n->in[k]);
-        if (!m || !samba_ok(c->session)) return false;
-        c->nodes[c->n_nodes++] = m;
+        bool reads = a->nodes[i]->section > SAMBA_FWD;
+        samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
+        for (int32_t k = 0; reads && n && k < n->n_in; k++)
+            n->in[k] = samba__tensor_again(c, a, n->in[k]);
+        if (!n || !samba_ok(c->session)) return false;
+        c->nodes[c->n_nodes++] = n;
     }
     return c->nodes != NULL;
 }
@@ -10381,9 +10290,8 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     SAMBA__SYMBOL_FIELDS(X)
 #undef X
     p[5] = (uint8_t)q->spec.dtype, p[6] = (uint8_t)q->spec.shape.ndim;
-    for (int32_t d = 0; d < q->spec.shape.ndim; d++) {
+    for (int32_t d = 0; d < q->spec.shape.ndim; d++)
         samba__put32(p + 8 + 4 * d, (uint32_t)q->spec.shape.dim[d]);
-    }
 }
 
 /* 1 + the number of the symbol that holds t. */
@@ -10402,9 +10310,8 @@ SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
     samba__put32(r + 8, samba__write_string(w, n->name));
     samba__put32(r + 12, w->n_words);
     samba__put32(r + 16, scratch < 0 ? 0 : (uint32_t)p->places[scratch].index + 1);
-    for (int32_t k = 0; k < n->n_in; k++) {
+    for (int32_t k = 0; k < n->n_in; k++)
         samba__write_word(w, n->in[k] ? samba__symbol_of(p, n->in[k]) : 0);
-    }
     for (int32_t o = 0; o < n->n_out; o++) samba__write_word(w, samba__symbol_of(p, n->out[o]));
     for (int32_t k = 0; k < n->n_attr; k++) samba__write_word(w, (uint32_t)n->attr[k]);
 }
@@ -10474,9 +10381,8 @@ SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p, uin
     uint32_t name = 0;
     for (int32_t i = 0; i < p->n_sections; i++, r += SAMBA__PEF_SECTION) {
         const samba__section_plan *q = &p->sections[i];
-        if (i == 0 || q->graph != q[-1].graph) {
+        if (i == 0 || q->graph != q[-1].graph)
             name = q->graph ? samba__write_string(w, q->graph) + 1 : 0;
-        }
         samba__put32(r, q->type);
         samba__put32(r + 4, (uint32_t)q->first);
         samba__put32(r + 8, (uint32_t)q->n);
@@ -10518,13 +10424,11 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     samba__put32(w->bytes + 8, SAMBA__PEF_VERSION);
     for (int i = 0; i < 8; i++) samba__put32(w->bytes + 32 + 4 * i, counts[i]);
     for (int i = 0; i < SAMBA__N_REGIONS; i++) samba__put64(w->bytes + 64 + 8 * i, p->region[i]);
-    for (int32_t i = 0; i < p->n_places; i++) {
+    for (int32_t i = 0; i < p->n_places; i++)
         samba__write_symbol(w, p, w->bytes + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL,
                             sorted[i]);
-    }
-    for (int32_t i = 0; i < c->n_nodes; i++) {
+    for (int32_t i = 0; i < c->n_nodes; i++)
         samba__write_node(w, c, p, w->bytes + nodes_at + (size_t)i * SAMBA__PEF_NODE, i);
-    }
     samba__write_sections(w, p, w->bytes + sections_at);
     samba__write_trace(c, (char *)w->bytes + strings_at + strings);
     samba__seal(w->bytes, w->size, w->size);
@@ -10768,9 +10672,8 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     samba__text t = samba__text_in(line, sizeof line);
     int64_t moved = 0;
     samba__cost_of(n, spec, &call, &w);
-    for (int32_t k = 0; k < n->n_in; k++) {
+    for (int32_t k = 0; k < n->n_in; k++)
         moved += n->in[k] ? (int64_t)samba__spec_bytes(&spec[k]) : 0;
-    }
     for (int32_t k = 0; k < n->n_out; k++) moved += (int64_t)samba__spec_bytes(&call.out[k]);
     samba__put_call(&t, n);
     fprintf(f, "    %-100s %12lld flops %12lld bytes\n", line, (long long)w.flops,
@@ -10799,9 +10702,8 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
         int64_t flops = 0, bytes = 0;
         fprintf(f, "call %d: section %d %s%s%s\n", i, i, samba__type_name(q->type),
                 q->graph ? " of graph " : "", q->graph ? q->graph : "");
-        for (int32_t k = q->first; k < q->first + q->n; k++) {
+        for (int32_t k = q->first; k < q->first + q->n; k++)
             samba__log_node(f, c, k, &flops, &bytes);
-        }
         fprintf(f, "    total %lld flops, %lld bytes moved\n", (long long)flops, (long long)bytes);
     }
     return !fclose(f) || samba__fail_io(s, "write the log of", c->program->pef);
@@ -10847,11 +10749,10 @@ SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 
 SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
 {
-    if (!samba__is_float(t->dtype)) {
+    if (!samba__is_float(t->dtype))
         return samba_fail(c->session, SAMBA_EDTYPE, "%s is %T and cannot be a loss; name the "
                           "losses with program.loss or loss_indices, or compile with inference",
                           t->name, (int)t->dtype);
-    }
     c->losses[c->n_losses++] = t;
     const samba__node *first = c->losses[0]->node, *n = t->node;
     c->graph = n ? n->graph : NULL;
@@ -10993,9 +10894,8 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     samba__tape_spread(&t);
     s->section = SAMBA_BCKWD;
     for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++) {
-        if (t.needed[c->losses[i]->id]) {
+        if (t.needed[c->losses[i]->id])
             samba__tape_seed(&t, c->losses[i], 1.0f / (float)c->microbatches);
-        }
     }
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
@@ -11028,9 +10928,8 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
         samba_tensor *w = c->params[i];
         if (c->optim_of[w->id] == o + 1 && w->grad) mine[n++] = w;
     }
-    if (!n) {
+    if (!n)
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
-    }
     const char *prefix = d->argin_region_name ? d->argin_region_name : region;
     bool fine = samba__optimizer_open(s, &opt, d, prefix)
         && samba__optimizer_clip(s, &opt, mine, n);
@@ -11131,9 +11030,8 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
                                                   sizeof *c->pairs);
     if (!c->pairs) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node) {
+        if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node)
             s->tensors[i]->role = SAMBA__TEMP;
-        }
     }
     c->first_generated = samba__n_nodes(s);
     s->generating = true;
@@ -11256,17 +11154,15 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
         if (q.role >= SAMBA__TEMP) continue;
         samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
         if (!t) return false;
-        if (t->dtype != q.spec.dtype || !samba__same_shape(&t->shape, &q.spec.shape)) {
+        if (t->dtype != q.spec.dtype || !samba__same_shape(&t->shape, &q.spec.shape))
             return samba_fail(s, SAMBA_EGRAPH,
                               "%s is %T %S here but %T %S in the PEF; compile again", t->name,
                               (int)t->dtype, &t->shape, (int)q.spec.dtype, &q.spec.shape);
-        }
         bool made = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP
             || t->role == SAMBA__CONSTANT;
-        if (t->role != (int32_t)q.role && q.role != SAMBA__OUTPUT && !made) {
+        if (t->role != (int32_t)q.role && q.role != SAMBA__OUTPUT && !made)
             return samba_fail(s, SAMBA_EGRAPH, "%s has another role in the PEF than here (input, "
                               "parameter, state ...); compile again", t->name);
-        }
         t->symbol = (int32_t)i;
         t->batch_dim = (int32_t)q.batch_dim - 1;
         of[i] = t;
@@ -11352,18 +11248,15 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
     c->session = s;
     c->program = program;
     c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
-    if (program->microbatches < 0 || program->microbatches > 65536) {
+    if (program->microbatches < 0 || program->microbatches > 65536)
         return samba_fail(s, SAMBA_EARG, "program.microbatches is %d; use 0 ... 65536",
                           program->microbatches);
-    }
-    if (program->inference && c->microbatches > 1) {
+    if (program->inference && c->microbatches > 1)
         return samba_fail(s, SAMBA_EARG, "microbatches are for training: an inference program is "
                           "compiled for its batch");
-    }
-    if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0)) {
+    if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0))
         return samba_fail(s, SAMBA_EARG, "program.weights is %d; it says how a program with "
                           "inference stores its weights, 0 ... 4", (int32_t)program->weights);
-    }
     return samba__collect_outputs(c) && samba__collect_params(c);
 }
 
@@ -11654,10 +11547,9 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {
     if (!samba__need_program(s, "samba_run_with")) return false;
     if (!d) return samba_run(s, 0);
-    if (d->n_section_types && d->n_section_ids) {
+    if (d->n_section_types && d->n_section_ids)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types and section_ids cannot "
                           "both be given; nothing was run");
-    }
     bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
     if (!by_id && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
     if (d->eval) s->rt->train = false;
@@ -11754,10 +11646,9 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
     bool rate = samba__same_text(name, "p") || samba__ends_with(name, "__p"),
         seed = samba__ends_with(name, "__seed");
     if (value != value || (rate && (value < 0.0 || value > 1.0))
-        || (seed && (value < 0.0 || value > 4294967295.0))) {
+        || (seed && (value < 0.0 || value > 4294967295.0)))
         return samba_fail(s, SAMBA_ERANGE, "in samba_set: the value for %s is out of range (a rate "
                           "is 0 ... 1, a seed 0 ... 2^32-1, nothing is NaN)", name);
-    }
     return samba__visit_argins(s, name, true, &value)
         || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
 }
@@ -11766,9 +11657,8 @@ SAMBA_API double samba_get(samba_session *s, const char *name)
 {
     double value = 0.0;
     if (!samba__need_program(s, "samba_get") || !name) return 0.0;
-    if (!samba__visit_argins(s, name, false, &value)) {
+    if (!samba__visit_argins(s, name, false, &value))
         samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
-    }
     return value;
 }
 
@@ -11806,10 +11696,9 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
     if (!t || !samba_ok(t->session)) return false;
     samba_session *s = t->session;
     if (!data) return samba_fail(s, SAMBA_EARG, "in samba_write(%s): data is NULL", t->name);
-    if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP) {
+    if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP)
         return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot "
                           "be written", t->name, t->node->op->name);
-    }
     if (t->symbol < 0 && !samba__own_room(t)) return false;
     memcpy(samba__value_of(t), data, samba_bytes(t));
     t->has_value = true;
@@ -11953,11 +11842,10 @@ SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, con
             return samba_fail(s, SAMBA_ENAME,
                               "%s has no value for parameter %s; nothing was changed", path, name);
         }
-        if (!samba__same_spec(&q.spec, &r.spec)) {
+        if (!samba__same_spec(&q.spec, &r.spec))
             return samba_fail(s, SAMBA_ESHAPE, "%s has %T %S for %s, which is %T %S here; nothing "
                               "was changed", path, (int)r.spec.dtype, &r.spec.shape, name,
                               (int)q.spec.dtype, &q.spec.shape);
-        }
         if (!copy) continue;
         samba__copy_data(s->rt->data[i], from->data + (r.data - 1), samba__symbol_bytes(to, &q),
                          samba_dtype_size(q.spec.dtype));
@@ -12134,12 +12022,10 @@ SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
 {
     bool known = false;
     args->command = argc > 1 ? argv[1] : "";
-    for (size_t k = 0; k < sizeof samba__commands / sizeof *samba__commands; k++) {
+    for (size_t k = 0; k < sizeof samba__commands / sizeof *samba__commands; k++)
         known = known || samba__same_text(args->command, samba__commands[k]);
-    }
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i++)
         known = known && !samba__same_text(argv[i], "--help") && !samba__same_text(argv[i], "-h");
-    }
     if (!known) {
         samba__usage(argc > 0 ? argv[0] : "program", flags, n_flags);
         return false;
@@ -12170,9 +12056,8 @@ SAMBA__FN bool samba__driver_compile(samba_session *s, const samba_app_args *arg
     samba_program p = *program;
     char path[1024];
     int n = snprintf(path, sizeof path, "%s/%s/%s.pef", folder, name, name);
-    if (n < 0 || n >= (int)sizeof path) {
+    if (n < 0 || n >= (int)sizeof path)
         return samba_fail(s, SAMBA_EARG, "the path %s/%s is too long", folder, name);
-    }
     for (char *q = path + 1; *q; q++) {
         if (*q != '/') continue;
         *q = 0;
@@ -12305,10 +12190,9 @@ SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *arg
 {
     int32_t n = args->num_iterations ? args->num_iterations : 100;
     double mean, best;
-    if (!args->pef) {
+    if (!args->pef)
         return samba_fail(s, SAMBA_EARG, "%s needs the program to measure: --pef FILE",
                           args->command);
-    }
     if (!samba_load(s, args->pef, program)) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;  /* zeros */
     if (sections) return samba__measure_sections(s, n);
@@ -12323,14 +12207,12 @@ SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
                                 const samba_program *program)
 {
     if (!samba_ok(s)) return false;
-    if (!args || !args->command || !program) {
+    if (!args || !args->command || !program)
         return samba_fail(s, SAMBA_EARG, "in samba_app_driver: args or program is missing");
-    }
     if (samba__same_text(args->command, "compile")) return samba__driver_compile(s, args, program);
     bool sections = samba__same_text(args->command, "measure-sections");
-    if (sections || samba__same_text(args->command, "measure-performance")) {
+    if (sections || samba__same_text(args->command, "measure-performance"))
         return samba__driver_measure(s, args, program, sections);
-    }
     return samba_fail(s, SAMBA_EARG, "in samba_app_driver: %s is the application's own command",
                       args->command);
 }
