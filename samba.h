@@ -73,7 +73,6 @@
    A session belongs to one thread at a time; sessions know nothing of each other.
 
    Memory is allocated by open, tracing, compile, load, eager ops and samba_cpu; never by run.
-
    samba_load maps large files where it can. Parameters that no node writes then stay in the file:
    their pages come when they are used, and only samba_restore proves their checksum. Replace such
    a file by renaming (samba_save, mv): who writes into it (cp) makes the session's next run fail,
@@ -153,9 +152,7 @@
    ---- Does not ----
 
    No GPU. No tensors with a dimension of 0. No dynamic shapes: a PEF has one batch size. bf16 and
-   f16 are storage for elementwise ops and casts; products and norms want f32. Integer arithmetic
-   is by way of f32.
-*/
+   f16 are storage for elementwise ops, casts and packed weights. Integers are computed as f32. */
 
 /* ==== [config] ================================================================================ */
 #ifndef SAMBA_H
@@ -981,13 +978,11 @@ SAMBA__FN size_t samba__mul_size(size_t a, size_t b)
 {
     return b && a > SAMBA__NO_SIZE / b ? SAMBA__NO_SIZE : a * b;
 }
-
 SAMBA__FN size_t samba__align_size(size_t a)
 {
     size_t up = samba__add_size(a, SAMBA__ALIGN - 1);
     return up == SAMBA__NO_SIZE ? up : up & ~(size_t)(SAMBA__ALIGN - 1);
 }
-
 SAMBA__FN uint64_t samba__align_bytes(uint64_t a)
 {
     return (a + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
@@ -1005,21 +1000,18 @@ SAMBA__INLINE float samba__fma(float a, float b, float c)
     return fmaf(a, b, c);
 #endif
 }
-
 SAMBA__INLINE float samba__bits_float(uint32_t bits)
 {
     float f;
     memcpy(&f, &bits, sizeof f);
     return f;
 }
-
 SAMBA__INLINE uint32_t samba__float_bits(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
 }
-
 SAMBA_API float samba_attr_float(int32_t word) { return samba__bits_float((uint32_t)word); }
 SAMBA_API int32_t samba_float_attr(float value)
 {
@@ -1051,7 +1043,6 @@ SAMBA__FN void samba__put64(uint8_t *p, uint64_t v)
     samba__put32(p, (uint32_t)v);
     samba__put32(p + 4, (uint32_t)(v >> 32));
 }
-
 SAMBA__FN bool samba__same_text(const char *a, const char *b)
 {
     while (*a && *a == *b) a++, b++;
@@ -1070,7 +1061,6 @@ SAMBA__FN uint64_t samba__hash_round(uint64_t acc, uint64_t input)
 {
     return samba__rotl64(acc + input * SAMBA__P2, 31) * SAMBA__P1;
 }
-
 SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
 {
     for (; n >= 8; p += 8, n -= 8)
@@ -1103,7 +1093,6 @@ SAMBA__FN uint64_t samba__hash_join(const uint64_t v[4])
     for (int i = 0; i < 4; i++) h = (h ^ samba__hash_round(0, v[i])) * SAMBA__P1 + SAMBA__P4;
     return h;
 }
-
 SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
 {
     const uint8_t *p = (const uint8_t *)data;
@@ -1138,12 +1127,10 @@ SAMBA__FN void samba__put_char(samba__text *t, char c)
     t->at[t->len++] = c;
     t->at[t->len] = 0;
 }
-
 SAMBA__FN void samba__put_text(samba__text *t, const char *text)
 {
     for (text = text ? text : "NULL"; *text; text++) samba__put_char(t, *text);
 }
-
 SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
 {
     char digits[24];
@@ -1156,7 +1143,6 @@ SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
     if (value < 0) samba__put_char(t, '-');
     while (n > 0) samba__put_char(t, digits[--n]);
 }
-
 SAMBA__FN void samba__put_shape(samba__text *t, const samba_shape *shape)
 {
     samba__put_char(t, '(');
@@ -1186,7 +1172,6 @@ SAMBA__FN void samba__vformat(samba__text *t, const char *fmt, va_list args)
         }
     }
 }
-
 SAMBA__FN void samba__format(samba__text *t, const char *fmt, ...)
 {
     va_list args;
@@ -1194,7 +1179,6 @@ SAMBA__FN void samba__format(samba__text *t, const char *fmt, ...)
     samba__vformat(t, fmt, args);
     va_end(args);
 }
-
 SAMBA__FN samba__text samba__text_in(char *buffer, size_t size)
 {
     samba__text t;
@@ -1215,7 +1199,6 @@ SAMBA__FN const char *samba__print(char *buffer, size_t size, const char *fmt, .
     va_end(args);
     return buffer;
 }
-
 SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...)
 {
     samba__text t = samba__text_in(call->why, sizeof call->why);
@@ -1304,7 +1287,6 @@ SAMBA__FN void samba__relax(void)
     _mm_pause();
 #endif
 }
-
 SAMBA__FN void samba__pool_work(samba__pool *p, int32_t thread)
 {
     int64_t begin = __atomic_load_n(&p->next, __ATOMIC_RELAXED), end;
@@ -1339,7 +1321,6 @@ SAMBA__FN uint32_t samba__pool_wait(samba__pool *p, uint32_t seen)
     pthread_mutex_unlock(&p->mutex);
     return ticket;
 }
-
 SAMBA__FN void *samba__helper_main(void *argument)
 {
     samba__pool *p = (samba__pool *)argument;
@@ -1377,7 +1358,6 @@ SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
     }
     return true;
 }
-
 SAMBA__FN void samba__pool_close(samba__pool *p)
 {
     samba__pool_wake(p, true);
@@ -1385,7 +1365,6 @@ SAMBA__FN void samba__pool_close(samba__pool *p)
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->mutex);
 }
-
 SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context, int64_t units,
                                int64_t grain)
 {
@@ -1405,7 +1384,6 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
         else sched_yield();
     }
 }
-
 SAMBA__FN int32_t samba__processors(void)
 {
 #if defined(_WIN32)
@@ -1444,7 +1422,6 @@ SAMBA_API samba_shape samba_scalar_shape(void)
     memset(&shape, 0, sizeof shape);
     return shape;
 }
-
 SAMBA_API const char *samba_dtype_name(samba_dtype dtype) { return samba__dtype_text(dtype); }
 
 SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
@@ -1452,7 +1429,6 @@ SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
     static const uint8_t sizes[SAMBA_N_DTYPES] = { 4, 2, 2, 4, 2, 1, 1, 1 };
     return (unsigned)dtype < SAMBA_N_DTYPES ? sizes[dtype] : 0;
 }
-
 SAMBA_API int64_t samba_count(const samba_shape *shape)
 {
     int64_t n = 1;
@@ -1487,21 +1463,17 @@ SAMBA__FN bool samba__sound_shape(const samba_shape *shape)
     }
     return true;
 }
-
 SAMBA__FN bool samba__same_shape(const samba_shape *a, const samba_shape *b)
 {
     if (a->ndim != b->ndim) return false;
-    for (int32_t i = 0; i < a->ndim; i++) {
+    for (int32_t i = 0; i < a->ndim; i++)
         if (a->dim[i] != b->dim[i]) return false;
-    }
     return true;
 }
-
 SAMBA__FN size_t samba__spec_bytes(const samba_spec *spec)
 {
     return (size_t)samba_count(&spec->shape) * samba_dtype_size(spec->dtype);
 }
-
 SAMBA__FN bool samba__is_float(samba_dtype d)
 {
     return d == SAMBA_F32 || d == SAMBA_BF16 || d == SAMBA_F16;
@@ -1586,13 +1558,11 @@ SAMBA__INLINE void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dt
     case SAMBA_BOOL: SAMBA__EACH(y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
     }
 }
-
 SAMBA__INLINE int32_t samba__saturate(float f, int32_t low, int32_t high)
 {
     if (f != f) return 0;
     return f <= (float)low ? low : f >= (float)high ? high : (int32_t)f;
 }
-
 SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_dtype dtype,
                                 int64_t n)
 {
@@ -1912,7 +1882,6 @@ SAMBA__INLINE float samba__smooth_relu(float x, float tail)
 {
     return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) - tail);
 }
-
 SAMBA__INLINE float samba__smooth_relu_grad(float x, float d)
 {
     return samba__unless_nan(x, x < 0.0f ? d : 1.0f - d);
@@ -1983,7 +1952,6 @@ SAMBA__INLINE float samba__gelu_tanh_arg(float a, float *low)
     *low = samba__fma(-a, wl, samba__fma(-a, w, -y));
     return y;
 }
-
 SAMBA__INLINE float samba__gelu_tanh(float x)
 {
     float low, a = samba__abs_upto(x, 12.0f), y = samba__gelu_tanh_arg(a, &low);
@@ -2368,7 +2336,6 @@ SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0
     src += 4 * src_row;
     SAMBA__SQUARE(hi)
 }
-
 SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool high)
 {
     uint8x8_t b = vld1_u8(q);
@@ -2935,14 +2902,12 @@ SAMBA__FN samba_tensor *samba__emit1(int32_t op, samba_tensor *x, const int32_t 
 {
     return x ? samba__emit(x->session, op, &x, 1, attr, n_attr, NULL) : NULL;
 }
-
 SAMBA__FN samba_tensor *samba__emit2(int32_t op, samba_tensor *a, samba_tensor *b,
                                      const int32_t *attr, int32_t n_attr)
 {
     samba_tensor *in[2] = { a, b };
     return a ? samba__emit(a->session, op, in, 2, attr, n_attr, NULL) : NULL;
 }
-
 SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *b, samba_tensor *c,
                                      const int32_t *attr, int32_t n_attr)
 {
@@ -3096,7 +3061,6 @@ SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
                  "is not offered; build the expression from elementwise ops, matmul and sums "
                  "instead", name));
 }
-
 SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
 {
 #if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
@@ -3110,7 +3074,6 @@ SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
     a->fault[1] = which;
     a->fault[2] = value;
 }
-
 SAMBA__FN const int32_t *samba__in_i32(const samba_args *a, int32_t i)
 {
     return (const int32_t *)(const void *)a->in[i];
@@ -3129,15 +3092,13 @@ SAMBA__FN bool samba__expect(samba_call *c, int32_t least, int32_t most, int32_t
     if (c->n_in < least || c->n_in > most)
         return samba_refuse(c, SAMBA_EARG, "%d inputs given; %d to %d are needed", c->n_in, least,
                             most);
-    for (int32_t i = 0; i < least; i++) {
+    for (int32_t i = 0; i < least; i++)
         if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
-    }
     if (c->n_attr != n_attr)
         return samba_refuse(c, SAMBA_EARG, "%d attributes given, %d needed", c->n_attr, n_attr);
     c->n_out = 1;
     return true;
 }
-
 SAMBA__FN bool samba__expect_f32(samba_call *c, int32_t i)
 {
     if (!samba__has(c, i) || c->in[i].dtype == SAMBA_F32) return true;
@@ -3149,13 +3110,11 @@ SAMBA__FN bool samba__expect_f32(samba_call *c, int32_t i)
 SAMBA__FN bool samba__expect_all_f32(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
 {
     if (!samba__expect(c, least, most, n_attr)) return false;
-    for (int32_t i = 0; i < most; i++) {
+    for (int32_t i = 0; i < most; i++)
         if (!samba__expect_f32(c, i)) return false;
-    }
     c->out[0].dtype = SAMBA_F32;
     return true;
 }
-
 SAMBA__FN bool samba__expect_scalar(samba_call *c, int32_t i, samba_dtype dtype)
 {
     if (!samba__has(c, i)) return true;
@@ -3163,12 +3122,10 @@ SAMBA__FN bool samba__expect_scalar(samba_call *c, int32_t i, samba_dtype dtype)
     return samba_refuse(c, SAMBA_ESHAPE, "input %d must be a %T scalar, not %T %S", i, (int)dtype,
                         (int)c->in[i].dtype, &c->in[i].shape);
 }
-
 SAMBA__FN int32_t samba__wrap_axis(const samba_tensor *x, int32_t axis)
 {
     return x && axis < 0 ? axis + x->shape.ndim : axis;
 }
-
 SAMBA__FN bool samba__expect_axis(samba_call *c, int32_t axis)
 {
     int32_t n = c->in[0].shape.ndim;
@@ -3176,7 +3133,6 @@ SAMBA__FN bool samba__expect_axis(samba_call *c, int32_t axis)
     return samba_refuse(c, SAMBA_EARG, "axis %d is out of range; input 0 %S has %d dimensions, so "
                         "-%d ... %d", axis, &c->in[0].shape, n, n, n - 1);
 }
-
 SAMBA__FN void samba__push_dim(samba_shape *s, int32_t dim) { s->dim[s->ndim++] = dim; }
 
 /* n <= SAMBA_MAX_DIMS dimensions as a shape. */
@@ -3186,7 +3142,6 @@ SAMBA__FN samba_shape samba__shape_of(const int32_t *dim, int32_t n)
     for (int32_t i = 0; i < n; i++) samba__push_dim(&s, dim[i]);
     return s;
 }
-
 SAMBA__FN int64_t samba__last_dim(const samba_spec *x) { return x->shape.dim[x->shape.ndim - 1]; }
 
 /* x with the axes of the mask dropped, or 1 if they are kept. */
@@ -3275,9 +3230,8 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, float top, int64_t n)
     for (int64_t i = 0; i < n; i += RUN) {
         int64_t m = samba__min64(RUN, n - i), whole = m & ~(int64_t)(SAMBA__LANES - 1);
         for (int64_t j = 0; j < m; j++) e[j] = samba__exp(x[i + j] - top);
-        for (int64_t j = 0; j < whole; j += SAMBA__LANES) {
+        for (int64_t j = 0; j < whole; j += SAMBA__LANES)
             for (int l = 0; l < SAMBA__LANES; l++) lane[l] += e[j + l];
-        }
         for (int64_t j = whole; j < m; j++) lane[j - whole] += e[j];
     }
     return samba__lanes_sum(lane);
@@ -3347,7 +3301,6 @@ SAMBA__FN int64_t samba__stretched_at(const samba_shape *x, const samba_shape *y
         at += index % y->dim[i] * samba__stretched_step(x, y->ndim, i);
     return at;
 }
-
 SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const samba_spec *in,
                                 int32_t n_in)
 {
@@ -3387,7 +3340,6 @@ SAMBA__INLINE const float *samba__map_run(const samba_args *a, int32_t k, int64_
     for (int64_t i = 1; !step && i < n; i++) buffer[i] = buffer[0];
     return buffer;
 }
-
 SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__loop_fn avx2,
                           samba__loop_fn avx512)
 {
@@ -3423,19 +3375,16 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
     if (c->n_attr > 4) return samba_refuse(c, SAMBA_EARG, "%d attributes are too many", c->n_attr);
     samba_shape y = c->in[0].shape;
     samba_dtype type = c->in[first].dtype;
-    for (int32_t i = 1; i < arity; i++) {
+    for (int32_t i = 1; i < arity; i++)
         if (!samba__broadcast(&y, &c->in[i].shape, &y, &bad))
             return samba_refuse(c, SAMBA_ESHAPE, "the shapes differ in dimension %d of the result; "
                                 "make them equal, or 1 to broadcast", bad);
-    }
-    for (int32_t i = first; i < arity; i++) {
+    for (int32_t i = first; i < arity; i++)
         if (c->in[i].dtype != type) type = SAMBA_F32;
-    }
     c->out[0].dtype = compares ? SAMBA_BOOL : samba__is_float(type) ? type : SAMBA_F32;
     c->out[0].shape = y;
     return true;
 }
-
 SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), SAMBA__MAP_UNIT);
@@ -3750,7 +3699,6 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
     d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
     return d;
 }
-
 SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
 {
     samba__dropping d = samba__dropping_of(a, 1, a->attr);
@@ -3815,7 +3763,6 @@ SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int3
     f->piece = f->rows ? samba__max64(1, piece / f->inner) : SAMBA__FOLD_ROWS;
     f->n_pieces = samba__ceil_div(f->runs, f->piece);
 }
-
 SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
 {
     (void)kind;
@@ -3828,7 +3775,6 @@ SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
     c->out[0].shape = samba__reduced(x, mask, keep);
     return true;
 }
-
 SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold kind)
 {
     samba__folding f;
@@ -3842,13 +3788,11 @@ SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold 
     w->units[1] = f.n_out;
     w->scratch = f.n_out * f.n_pieces * 4;
 }
-
 SAMBA__INLINE float samba__fold_two(samba__fold kind, float a, float b)
 {
     if (kind != SAMBA__FOLD_MAX) return a + b;
     return a != a ? a : b != b ? b : a > b ? a : b;
 }
-
 SAMBA__INLINE float samba__fold_one(samba__fold kind, const float *x, int64_t n)
 {
     if (kind == SAMBA__FOLD_MAX) return samba__row_max(x, n);
@@ -3893,7 +3837,6 @@ SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind
     }
     memcpy(y, acc, (size_t)n * sizeof *y);
 }
-
 SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding *f,
                                       samba__fold kind, float *y, float count)
 {
@@ -3939,7 +3882,6 @@ SAMBA__FN int32_t samba__axis_mask(const samba_tensor *x, const samba_shape *axe
     }
     return axes->ndim ? mask : (1 << x->shape.ndim) - 1;
 }
-
 SAMBA__FN samba_tensor *samba__emit_fold(int32_t op, samba_tensor *x, const samba_shape *axes,
                                          bool keepdim)
 {
@@ -4074,7 +4016,6 @@ SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *
     }
     return p;
 }
-
 SAMBA__FN bool samba__matmul_shape(samba_call *c)
 {
     if (!samba__expect_all_f32(c, 2, 2, 2)) return false;
@@ -4117,14 +4058,12 @@ SAMBA__FN bool samba__matmul_accumulate_shape(samba_call *c)
 {
     return samba__sum_into(c, samba__matmul_shape);
 }
-
 SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
 {
     samba__product p = samba__product_of(c->in, c->attr);
     w->units[0] = samba_count(&p.batch) * samba__gemm_tiles(p.m, p.n, p.k);
     w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
 }
-
 SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec, a->attr);
@@ -4157,7 +4096,6 @@ SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
     dim[1] = x->shape.dim[x->shape.ndim - 1];
     return samba_reshape(x, samba__shape_of(dim, 2));
 }
-
 SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
 {
     samba_tensor *a = g->in[0], *b = g->in[1], *dy = g->dout[0];
@@ -4271,7 +4209,6 @@ SAMBA__FN int64_t samba__bounded(int64_t count, int32_t dim)
 {
     return dim > 0 && count <= SAMBA__MAX_COUNT / dim ? count * dim : 0;
 }
-
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
 {
     int64_t known = 1;
@@ -4323,12 +4260,10 @@ SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis)
 {
     samba_shape shape = samba_scalar_shape();
     if (!samba__find_axis(x, "squeeze", &axis, 0)) return NULL;
-    for (int32_t i = 0; i < x->shape.ndim; i++) {
+    for (int32_t i = 0; i < x->shape.ndim; i++)
         if (i != axis) samba__push_dim(&shape, x->shape.dim[i]);
-    }
     return samba_reshape(x, shape);
 }
-
 SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis)
 {
     samba_shape shape = samba_scalar_shape();
@@ -4367,7 +4302,6 @@ SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64
                         out->ndim ? step[last] : 1, n, samba_dtype_size(a->out_spec[0].dtype));
     }
 }
-
 SAMBA__FN void samba__rows_work(samba_work *w, const samba_call *c)
 {
     const samba_shape *y = &c->out[0].shape;
@@ -4475,7 +4409,6 @@ SAMBA__FN void samba__slice_vjp(samba_vjp *g)
     attr[n++] = 0;
     g->din[0] = samba__emit1(SAMBA__OP_pad, g->dout[0], attr, n);
 }
-
 SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis,
                                   samba_tensor **parts, int32_t max_parts)
 {
@@ -4855,9 +4788,8 @@ SAMBA__NO_VJP(sgd)
 SAMBA__NOINLINE double samba__power(double base, int32_t n)
 {
     double r = 1.0;
-    for (; n > 0; n >>= 1, base *= base) {
+    for (; n > 0; n >>= 1, base *= base)
         if (n & 1) r *= base;
-    }
     return r;
 }
 
@@ -4922,7 +4854,6 @@ SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t sides, int32_t i)
 {
     return i + sides < 2 ? 1 : s->dim[s->ndim - 2 + i];
 }
-
 SAMBA__FN samba__slide samba__slide_of(const samba_shape *x, const samba_shape *y, int32_t sides,
                                        const int32_t *kernel, const int32_t *stride_padding)
 {
@@ -4958,7 +4889,6 @@ SAMBA__FN void samba__cut_bands(samba__slide *v, int64_t n)
     v->across = samba__ceil_div(v->out[1], v->band[1]);
     v->bands = v->across * samba__ceil_div(v->out[0], v->band[0]);
 }
-
 SAMBA__INLINE samba__band samba__band_of(const samba__slide *v, int64_t number)
 {
     samba__band b;
@@ -5070,7 +5000,6 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
         || samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d "
                         "output channels", b, w.dim[0]);
 }
-
 SAMBA__FN void samba__conv_words(const samba_conv_opts *opts, int32_t ndim, int32_t *attr)
 {
     static const samba_conv_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, 0 };
@@ -5133,7 +5062,6 @@ SAMBA__FN samba__slide samba__conv_of(samba__made made, const samba_spec *in, co
     v.parts = samba__min64(v.cg, samba__ceil_div(least, v.sets * v.groups));
     return v;
 }
-
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
     samba__slide v = samba__conv_of(made, c->in, c->out, c->attr);
@@ -5256,10 +5184,9 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
             }
         }
     }
-    for (int64_t set = 0; a->phase == 1 && set < v.sets; set++) {
+    for (int64_t set = 0; a->phase == 1 && set < v.sets; set++)
         for (int64_t i = a->begin * v.k; i < a->end * v.k; i++)
             to[i] = set == 0 ? sums[i] : to[i] + sums[set * weights + i];
-    }
 }
 
 /* The gradient of b is the sum of dy over all but channels. */
@@ -5277,9 +5204,8 @@ SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
 {
     samba_tensor *x = g->in[0], *w = g->in[1], *dy = g->dout[0];
     samba_shape axes = samba_scalar_shape();
-    for (int32_t d = 0; d < x->shape.ndim; d++) {
+    for (int32_t d = 0; d < x->shape.ndim; d++)
         if (d != 1) axes.dim[axes.ndim++] = d;
-    }
     g->din[0] = samba__conv_backward(SAMBA__MAKES_DX, dy, w, g->attr, &x->shape);
     g->din[1] = samba__conv_backward(SAMBA__MAKES_DW, x, dy, g->attr, &w->shape);
     if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, axes, false);
@@ -5358,7 +5284,6 @@ SAMBA__FN bool samba__pooling_rule(samba_call *c, samba__pooling op)
     return op <= SAMBA__AVG_FORWARD || samba__same_shape(&y, dy)
         || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but pooling %S makes %S", dy, &x, &y);
 }
-
 SAMBA__FN void samba__pooling_words(const samba_pool_opts *opts, int32_t *attr)
 {
     static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
@@ -5547,10 +5472,9 @@ SAMBA__INLINE float samba__channel_sum(const samba_shape *s, const float *x, flo
     float lane[SAMBA__LANES] = { 0 };
     int64_t plane = samba__inner(s, 1), i = 0, end = plane;
     for (int64_t n = 0; n < s->dim[0]; n++, end += plane * s->dim[1]) {
-        for (i = end - plane; i + SAMBA__LANES <= end; i += SAMBA__LANES) {
+        for (i = end - plane; i + SAMBA__LANES <= end; i += SAMBA__LANES)
             for (int64_t l = 0; l < SAMBA__LANES; l++)
                 lane[l] = samba__fma(x[i + l] - mean, y ? y[i + l] - shift : 1.0f, lane[l]);
-        }
         for (int64_t l = 0; i < end; i++, l++)
             lane[l] = samba__fma(x[i] - mean, y ? y[i] - shift : 1.0f, lane[l]);
     }
@@ -5578,7 +5502,6 @@ SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
     c->out[1] = c->out[2] = c->in[3];
     return true;
 }
-
 SAMBA__FN void samba__batch_work(samba_work *w, const samba_call *c, bool backward)
 {
     w->units[0] = c->in[backward ? 1 : 0].shape.dim[1];
@@ -5622,7 +5545,6 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
         }
     }
 }
-
 SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
     samba_tensor *mean, samba_tensor *var, float momentum, float eps)
 {
@@ -5639,7 +5561,6 @@ SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
     if (g->in[1]) g->din[1] = dw;
     if (g->in[2]) g->din[2] = db;
 }
-
 SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x,
     samba_tensor *w, samba_tensor *mean, samba_tensor *var, float eps, samba_tensor **dw,
     samba_tensor **db)
@@ -5678,7 +5599,6 @@ SAMBA__FN bool samba__lines_rule(samba_call *c, int which)
     return samba__expect_match(c, which & SAMBA__BACKWARD ? "*,*->*" : "*->*", 1)
         && samba__expect_axis(c, c->attr[0]);
 }
-
 SAMBA__FN void samba__lines_work(samba_work *w, const samba_call *c, int which)
 {
     samba__lines l = samba__lines_of(&c->in[0].shape, c->attr[0]);
@@ -5709,15 +5629,13 @@ SAMBA__INLINE void samba__softmax_row(float *y, int64_t n, bool logs)
     sum = samba__row_sum(y, n);
     for (int64_t i = 0; i < n; i++) y[i] /= sum;
 }
-
 SAMBA__INLINE void samba__softmax_columns(float *y, const samba__lines *l, int64_t width, bool logs)
 {
     float top[SAMBA__LINE_COLUMNS], sum[SAMBA__LINE_COLUMNS];
     int64_t step = l->inner, end = l->n * step;
     for (int64_t j = 0; j < width; j++) top[j] = y[j], sum[j] = 0.0f;
-    for (int64_t i = step; i < end; i += step) {
+    for (int64_t i = step; i < end; i += step)
         for (int64_t j = 0; j < width; j++) top[j] = y[i + j] > top[j] ? y[i + j] : top[j];
-    }
     for (int64_t i = 0; i < end; i += step) {
         for (int64_t j = 0; j < width; j++) {
             float x = y[i + j] - top[j], e = samba__exp(x);
@@ -5726,9 +5644,8 @@ SAMBA__INLINE void samba__softmax_columns(float *y, const samba__lines *l, int64
         }
     }
     for (int64_t j = 0; j < width; j++) sum[j] = logs ? samba__log(sum[j]) : sum[j];
-    for (int64_t i = 0; i < end; i += step) {
+    for (int64_t i = 0; i < end; i += step)
         for (int64_t j = 0; j < width; j++) y[i + j] = logs ? y[i + j] - sum[j] : y[i + j] / sum[j];
-    }
 }
 
 /* dx holds dy and becomes the gradient. */
@@ -5739,17 +5656,15 @@ SAMBA__INLINE void samba__softmax_row_backward(float *SAMBA__RESTRICT dx,
     for (int64_t i = 0; logs && i < n; i++) dx[i] = samba__fma(-samba__exp(y[i]), sum, dx[i]);
     for (int64_t i = 0; !logs && i < n; i++) dx[i] = y[i] * (dx[i] - sum);
 }
-
 SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx,
                                                    const float *SAMBA__RESTRICT y,
                                                    const samba__lines *l, int64_t width, bool logs)
 {
     float sum[SAMBA__LINE_COLUMNS] = { 0 };
     int64_t step = l->inner;
-    for (int64_t i = 0; i < l->n; i++) {
+    for (int64_t i = 0; i < l->n; i++)
         for (int64_t j = 0; j < width; j++)
             sum[j] = samba__fma(dx[i * step + j], logs ? 1.0f : y[i * step + j], sum[j]);
-    }
     for (int64_t i = 0; i < l->n; i++) {
         float *d = dx + i * step;
         const float *v = y + i * step;
@@ -5758,7 +5673,6 @@ SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx,
         for (int64_t j = 0; !logs && j < width; j++) d[j] = v[j] * (d[j] - sum[j]);
     }
 }
-
 SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
 {
     bool logs = which & SAMBA__LOGS, backward = which & SAMBA__BACKWARD;
@@ -5822,7 +5736,6 @@ SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
     if (n_attr == 2 && !c->attr[1]) c->n_out = 1;
     return true;
 }
-
 SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
 {
     int64_t n = samba__last_dim(c->in);
@@ -5901,7 +5814,6 @@ SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t fro
         for (int64_t j = from; j < to; j++) d[j] = p < parts ? part[j] : d[j] + part[j];
     }
 }
-
 SAMBA__INLINE void samba__norm_run(const samba_args *a, int which)
 {
     int64_t n = samba__last_dim(a->in_spec);
@@ -5924,7 +5836,6 @@ SAMBA__FN samba_tensor *samba__norm_backward(int32_t op, samba_tensor *dy, samba
     for (int32_t i = 0; dwb && i < n_dw; i++) dwb[i] = out[1 + i];
     return dx;
 }
-
 SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                              float eps)
 {
@@ -5991,7 +5902,6 @@ SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
     if (fine) samba__push_dim(y, n);
     return fine;
 }
-
 SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
 {
     static const char *const signature[4] = {           /* nll, cross_entropy; and backward */
@@ -6046,7 +5956,6 @@ SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
     for (int64_t t = 0; t < n; t++) counted += id[t] != a->attr[SAMBA__LOSS_IGNORE];
     return counted ? 1.0f / (float)counted : SAMBA__NAN;
 }
-
 SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t target,
                                              float smoothing)
 {
@@ -6109,13 +6018,11 @@ SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
         if (target >= 0) dx[target] = samba__fma(-dloss, 1.0f - smoothing, dx[target]);
     }
 }
-
 SAMBA__INLINE void samba__loss_run(const samba_args *a, int which)
 {
     if (which & SAMBA__BACKWARD) samba__loss_backward_units(a, which & SAMBA__LOGITS);
     else samba__loss_units(a, which & SAMBA__LOGITS);
 }
-
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
                                                      const samba_loss_opts *opts)
 {
@@ -6172,7 +6079,6 @@ SAMBA__OP_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_te
                                                        (float)ignored));
     return samba_div(loss, samba_sum(samba_cast(counts, SAMBA_F32), samba_scalar_shape(), false));
 }
-
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts)
 {
@@ -6232,7 +6138,6 @@ SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
 {
     g->din[1] = samba_lookup_backward(g->dout[0], g->in[0], g->in[1]->shape.dim[0]);
 }
-
 SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
 {
     bool fits = samba__expect(c, 2, 3, 2) && samba__expect_packed(c, c->attr[0], c->attr[1]);
@@ -6572,7 +6477,6 @@ SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from,
         if (!by_keys || at_once) samba__attention_add(at, dq, at->ds, at->k, at->D, false);
     }
 }
-
 SAMBA__INLINE void samba__attention_run(const samba_args *a, bool backward)
 {
     samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
@@ -6605,7 +6509,6 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
             || samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions "
                             "equal, or 1 to broadcast", &m->shape, &score));
 }
-
 SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
 {
     int32_t n_in = c->n_in, first = backward ? 1 : 0, mask = backward ? 6 : 3;
@@ -6630,7 +6533,6 @@ SAMBA__FN int64_t samba__attention_flops(const samba__attention *at, int32_t pro
     double flops = pairs * ((double)(at->D + at->E) * products + 20.0);
     return flops < 1e18 ? (int64_t)flops : 1000000000000000000;
 }
-
 SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
 {
     samba__attention at = samba__attention_of(c->in, c->attr, backward);
@@ -6662,7 +6564,6 @@ SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *
     return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, drop ? 7 : 4,
                        attr, 4, out);
 }
-
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
                                                                    samba_tensor *mask,
                                                                    const samba_attention_opts *opts,
@@ -6680,7 +6581,6 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
     samba_tensor *qkv[3] = { q, k, v };
     return samba_scaled_dot_product_attention_lse(qkv, mask, opts, NULL);
 }
-
 SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 {
     samba_tensor *dy = g->dout[0], *mask = g->n_in > 3 ? g->in[3] : NULL;
@@ -6691,7 +6591,6 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in,
                             g->n_in > 4 ? 11 : 8, g->attr, 4, g->din);
 }
-
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
     samba_tensor *const in[8], const samba_attention_opts *opts, samba_tensor *dkv[2])
 {
@@ -6795,7 +6694,6 @@ SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
     }
     return true;
 }
-
 SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_work *w)
 {
     samba__binding b;
@@ -6907,7 +6805,6 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
         s.spec.shape.dim[d] = (int32_t)samba__get32(p + 8 + 4 * d);
     return s;
 }
-
 SAMBA__FN samba__section samba__section_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->sections + (size_t)i * SAMBA__PEF_SECTION;
@@ -6928,19 +6825,16 @@ SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
     c.words = pef->words + (size_t)samba__get32(p + 12) * 4;
     return c;
 }
-
 SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
 {
     samba__call_record c = samba__record_at(pef, i);
     c.op = samba__find_op(c.wire, NULL, pef->user_ops, pef->n_user_ops);
     return c;
 }
-
 SAMBA__FN uint32_t samba__word(const samba__call_record *c, int32_t i)
 {
     return samba__get32(c->words + 4 * i);
 }
-
 SAMBA__FN uint64_t samba__symbol_bytes(const samba__pef *pef, const samba__symbol *s)
 {
     return (uint64_t)samba__spec_bytes(&s->spec) * (s->windowed ? pef->microbatches : 1);
@@ -6967,7 +6861,6 @@ SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
     va_end(args);
     return holds;
 }
-
 SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *why)
 {
     return samba__prove(why, p && size >= SAMBA__PEF_HEADER,
@@ -7131,12 +7024,10 @@ SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
     return samba__prove(why, fine && s.region != SAMBA__REGION_READONLY, "node %d may not write %s",
                         (int32_t)node, pef->strings + s.name);
 }
-
 SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
 {
     return a->dtype == b->dtype && samba__same_shape(&a->shape, &b->shape);
 }
-
 SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
                                     const samba__call_record *r, const samba_work *w,
                                     samba__text *why)
@@ -7213,7 +7104,6 @@ SAMBA__FN bool samba__check_alone(const samba__pef *pef, uint32_t first, uint32_
     }
     return true;
 }
-
 SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
 {
     uint64_t next = 0;
@@ -7291,7 +7181,6 @@ SAMBA__FN bool samba__check_apart(const samba__pef *pef, uint32_t i, samba__text
     }
     return true;
 }
-
 SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
 {
     bool fine = true;
@@ -7395,7 +7284,6 @@ SAMBA__FN bool samba__run_op(const samba_op *op, samba_args *a, const samba_work
                         samba__grain_of(w, a->phase));
     return !a->fault[0];
 }
-
 SAMBA__FN float *samba__symbol_data(const samba_runtime *rt, uint32_t i, const samba__symbol *s)
 {
     uint8_t *p = (uint8_t *)rt->data[i];
@@ -7429,7 +7317,6 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     rt->fault_node = i;
     return false;
 }
-
 SAMBA__FN bool samba__run_section(samba_runtime *rt, const samba__section *q)
 {
     bool fine = true;
@@ -7442,7 +7329,6 @@ SAMBA__FN bool samba__runs_now(const samba_runtime *rt, const samba__section *q)
 {
     return !rt->graph || rt->graph == q->graph;
 }
-
 SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
 {
     bool fine = true;
@@ -7479,7 +7365,6 @@ SAMBA__FN bool samba__find_graph(const samba__pef *pef, const char *name, uint32
     }
     return false;
 }
-
 SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types)
 {
     if (!rt || !graph || !samba__find_graph(&rt->pef, graph, &rt->graph)) return false;
@@ -7487,13 +7372,11 @@ SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, uns
     rt->graph = 0;
     return fine;
 }
-
 SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name)
 {
     int32_t i = rt && name ? samba__find_symbol(&rt->pef, name, 0) : -1;
     return i < 0 ? NULL : rt->data[i];
 }
-
 SAMBA__FN bool samba__is_little_endian(void)
 {
     const uint32_t one = 1;
@@ -7567,7 +7450,6 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
         else memset(rt->data[i], 0, (size_t)bytes);
     }
 }
-
 SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 {
     for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
@@ -7607,7 +7489,6 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     samba__prepare_steps(rt);
     return rt;
 }
-
 SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
 {
     samba__pef pef;
@@ -7616,7 +7497,6 @@ SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, 
     return samba__open_pef(&pef, bytes, size, &text) && samba__verify_pef(&pef, true, &text)
         ? samba__runtime_size(&pef, 1, samba__in_file(&pef), NULL) : 0;
 }
-
 SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
                                             size_t memory_size, char *why, size_t why_size)
 {
@@ -7726,7 +7606,6 @@ SAMBA__FN const char *samba__code_text(samba_code code, int column)
 {
     return samba__codes[(unsigned)code < SAMBA_N_CODES ? code : SAMBA_N_CODES][column];
 }
-
 SAMBA_API const char *samba_code_text(samba_code code) { return samba__code_text(code, 1); }
 
 SAMBA_API bool samba_ok(const samba_session *s) { return s && s->code == SAMBA_OK; }
@@ -7768,7 +7647,6 @@ SAMBA__FN samba_tensor *samba__none(bool failed)
     (void)failed;
     return NULL;
 }
-
 SAMBA__FN void *samba__take(samba_session *s, size_t size)
 {
     void *p = size == SAMBA__NO_SIZE ? NULL : s->desc.alloc(size, s->desc.user);
@@ -7781,7 +7659,6 @@ SAMBA__FN void *samba__take(samba_session *s, size_t size)
     if (s->held > s->most_held) s->most_held = s->held;
     return p;
 }
-
 SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
 {
     if (!p) return;
@@ -7810,7 +7687,6 @@ SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t s
     memset(p, 0, need);
     return p;
 }
-
 SAMBA__FN void samba__drop_chunks(samba_session *s, samba__chunk **chunks)
 {
     while (*chunks) {
@@ -7829,7 +7705,6 @@ SAMBA__FN void *samba__temp(samba_session *s, int32_t n, size_t size)
 {
     return samba__keep_in(s, &s->temp_chunks, samba__mul_size((size_t)n, size));
 }
-
 SAMBA__FN char *samba__keep_text(samba_session *s, const char *text)
 {
     size_t n = strlen(text) + 1;
@@ -7837,12 +7712,10 @@ SAMBA__FN char *samba__keep_text(samba_session *s, const char *text)
     if (copy) memcpy(copy, text, n);
     return copy;
 }
-
 SAMBA__FN size_t samba__local_bytes(const samba_session *s)
 {
     return (size_t)s->pool.n_threads * SAMBA_LOCAL_BYTES;
 }
-
 SAMBA__FN void *samba__default_alloc(size_t size, void *user)
 {
     (void)user;
@@ -7899,7 +7772,6 @@ SAMBA__FN void samba__ds_free(void *p)
     if (b->next) b->next->prev = b->prev;
     samba__give(b->session, b, b->size);
 }
-
 SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
 {
     samba_session *s = samba__current_guard->session;
@@ -8000,7 +7872,6 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
     samba__current_guard = outer;
     return !s->poisoned;
 }
-
 SAMBA__FN void samba__push_node_body(samba_session *s, void *n)
 {
     stbds_arrput(s->nodes, (samba__node *)n);
@@ -8056,14 +7927,12 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
     t->id = samba__n_tensors(s);
     return samba__guarded(s, samba__put_tensor_body, t) ? t : NULL;
 }
-
 SAMBA__FN samba_spec samba__spec_of(const samba_tensor *t)
 {
     samba_spec spec = samba__absent();
     if (t) spec.dtype = t->dtype, spec.shape = t->shape;
     return spec;
 }
-
 SAMBA__FN size_t samba__host_bytes(const samba_tensor *t)
 {
     samba_spec spec = samba__spec_of(t);
@@ -8091,7 +7960,6 @@ SAMBA__FN void samba__put_inputs(samba__text *t, samba_tensor *const *in, int32_
         else samba__put_text(t, "none");
     }
 }
-
 SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tensor *const *in,
                                 const samba_call *c)
 {
@@ -8101,7 +7969,6 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
     return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name : "",
                       s->next_name ? ": " : "", op->name, inputs, c->why);
 }
-
 SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_tensor *const *in,
                                    int32_t n_in)
 {
@@ -8187,7 +8054,6 @@ SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int6
 {
     samba__fill_kernel(f, begin, end);
 }
-
 SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     const samba__filling *f = (const samba__filling *)context;
@@ -8198,21 +8064,18 @@ SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_
     if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_kernel(f, begin, end);
     else samba__fill_run_avx2(f, begin, end);
 }
-
 SAMBA__FN void samba__fill(float *y, int64_t n, samba_init init, uint64_t key, samba__pool *pool)
 {
     samba__filling f;
     f.y = y, f.n = n, f.init = init, f.key = key;
     samba__pool_run(pool, samba__fill_job, &f, samba__ceil_div(n, 4), 1024);
 }
-
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
 {
     samba_init init;
     init.kind = kind, init.value = value, init.scale = scale;
     return init;
 }
-
 SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
 {
     return t->dtype != SAMBA_F32 || (t->init.kind == SAMBA_INIT_CONSTANT && t->init.value == 0.0f);
@@ -8261,7 +8124,6 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
     if (samba__begins_late(t)) samba__own_data(t);
     return t->data;
 }
-
 SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *in_spec,
                                      samba_spec *out_spec)
 {
@@ -8310,7 +8172,6 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
         || samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range", n->op->name,
                       n->in[fault[1]] ? n->in[fault[1]]->name : "an input", fault[2]);
 }
-
 SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
                                        samba_tensor *const *in, int32_t n_in,
                                        const int32_t *attr, int32_t n_attr, samba_tensor **outs)
@@ -8338,7 +8199,6 @@ static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *con
 {
     return samba__emit_op(s, &samba__op_table[op], in, n_in, attr, n_attr, outs);
 }
-
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return false;
@@ -8351,7 +8211,6 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
     s->graph = samba__keep_text(s, name);
     return s->graph != NULL;
 }
-
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_tensor *const *in,
                                     int32_t n_in, const int32_t *attr, int32_t n_attr)
 {
@@ -8365,7 +8224,6 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
                              "samba_register_op before its first use", name));
     return fine ? samba__emit_op(s, op, in, n_in, attr, n_attr, NULL) : NULL;
 }
-
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
 {
     if (!samba_ok(s)) return false;
@@ -8397,7 +8255,6 @@ SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
     for (int32_t o = 0; o < n->n_out; o++)
         samba__format(t, " %T %S", (int)n->out[o]->dtype, &n->out[o]->shape);
 }
-
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
 {
     char line[2048];
@@ -8408,7 +8265,6 @@ SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *use
         emit(line, user);
     }
 }
-
 SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user)
 {
     char line[1024];
@@ -8427,7 +8283,6 @@ SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user)
     }
     emit("}\n", user);
 }
-
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 {
     char line[256];
@@ -8446,9 +8301,8 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 SAMBA__FN bool samba__good_name(const char *name)
 {
     size_t n = 0;
-    for (; name[n]; n++) {
+    for (; name[n]; n++)
         if ((unsigned char)name[n] < ' ' || n >= SAMBA__MAX_NAME) return false;
-    }
     return true;
 }
 
@@ -8472,7 +8326,6 @@ SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype
                                  "choose another for %T %S", name, (int)other->dtype, &other->shape,
                                  (int)dtype, shape));
 }
-
 SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                         const samba_shape *shape, int32_t role)
 {
@@ -8491,31 +8344,26 @@ SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t)
     if (t) t->has_value = samba__own_data(t);
     return t && t->has_value ? t : NULL;
 }
-
 SAMBA__FN samba_tensor *samba__filled(samba_tensor *t, samba_init init)
 {
     if (t) t->init = init;
     return samba__with_data(t);
 }
-
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape)
 {
     return samba__new_leaf(s, name, dtype, &shape, SAMBA__INPUT);
 }
-
 SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape)
 {
     return samba__filled(samba_input(s, name, SAMBA_F32, shape),
                          samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
 }
-
 SAMBA_API samba_tensor *samba_rand(samba_session *s, const char *name, samba_shape shape)
 {
     return samba__filled(samba_input(s, name, SAMBA_F32, shape),
                          samba__init_of(SAMBA_INIT_UNIFORM, 0.5f, 0.5f));
 }
-
 SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_t high,
                                       samba_shape shape)
 {
@@ -8551,7 +8399,6 @@ SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dty
 {
     return samba__constant_input(s, name, dtype, shape, 1.0f);
 }
-
 SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
                                         samba_shape shape, void *data)
 {
@@ -8563,7 +8410,6 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
     t->borrowed = t->has_value = true;
     return t;
 }
-
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
                                              samba_shape shape, const void *data)
 {
@@ -8573,7 +8419,6 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
     if (t) memcpy(t->data, data, samba__host_bytes(t));
     return t;
 }
-
 SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 {
     if (!t || !samba_ok(t->session)) return NULL;
@@ -8597,20 +8442,17 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     t->init = init, t->has_value = true;
     return role == SAMBA__WEIGHT || role == SAMBA__STATE ? t : samba__with_data(t);
 }
-
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init)
 {
     return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__WEIGHT, init);
 }
-
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value)
 {
     return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__STATE,
                               samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
 }
-
 SAMBA__FN samba_tensor *samba__argin(samba_session *s, const char *name, samba_dtype dtype,
                                      float value)
 {
@@ -8626,7 +8468,6 @@ SAMBA__FN samba_tensor *samba__counter(samba_session *s, const char *name)
     return samba__shared_leaf(s, name, SAMBA_I32, &scalar, SAMBA__STATE,
                               samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
 }
-
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 {
     return samba_full(s, samba_scalar_shape(), value);
@@ -8664,9 +8505,8 @@ SAMBA__FN void samba__tape_spread(samba__tape *t)
         bool needed = false;
         for (int32_t k = 0; k < n->n_in; k++)
             needed = needed || (n->in[k] && t->needed[n->in[k]->id]);
-        for (int32_t o = 0; o < n->n_out; o++) {
+        for (int32_t o = 0; o < n->n_out; o++)
             if (needed && samba__is_float(n->out[o]->dtype)) t->needed[n->out[o]->id] = true;
-        }
     }
 }
 
@@ -8708,7 +8548,6 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
         if (attr[i]) return samba__emit1(SAMBA__OP_pad, joined, attr, n_attr);
     return joined;
 }
-
 SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, samba_tensor *din)
 {
     samba_tensor *x = n->in[i];
@@ -8721,7 +8560,6 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
     *sum = joined ? joined : *sum ? samba_add(*sum, din) : din;
     return *sum != NULL;
 }
-
 SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
 {
     samba_tensor *dout[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
@@ -8747,12 +8585,10 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     }
     return samba_ok(t->session);
 }
-
 SAMBA__FN bool samba__tape_run(samba__tape *t)
 {
-    for (int32_t i = t->n_nodes - 1; i >= 0 && samba_ok(t->session); i--) {
+    for (int32_t i = t->n_nodes - 1; i >= 0 && samba_ok(t->session); i--)
         if (!samba__tape_node(t, t->session->nodes[i])) break;
-    }
     return samba_ok(t->session);
 }
 
@@ -8763,7 +8599,6 @@ SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, float value)
     *sum = *sum ? samba_add(*sum, one) : one;
     return *sum != NULL;
 }
-
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 {
     samba__tape t;
@@ -8803,7 +8638,6 @@ SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, 
     samba__print(name, sizeof name, "%s__%s", layer, part);
     return samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
 }
-
 SAMBA__FN samba_shape samba__shape2(int32_t a, int32_t b)
 {
     const int32_t dim[2] = { a, b };
@@ -8819,7 +8653,6 @@ SAMBA__FN int32_t samba__layer_size(samba_tensor *x, const char *layer, int32_t 
                x->name, &x->shape);
     return 0;
 }
-
 SAMBA__FN samba_tensor *samba__linear_layer(samba_tensor *x, const char *name, int32_t n, bool bias)
 {
     int32_t k = x ? samba__layer_size(x, name, -1) : 0;
@@ -8849,7 +8682,6 @@ SAMBA__FN samba_tensor *samba__layer_vector(samba_tensor *x, const char *layer, 
     return samba__layer_param(x->session, layer, part, &shape, role,
                               samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
 }
-
 SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
@@ -8859,7 +8691,6 @@ SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
     x->session->next_name = name;
     return samba_layer_norm(x, w, b, 1e-5f);
 }
-
 SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
@@ -8868,7 +8699,6 @@ SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
     x->session->next_name = name;
     return samba_rms_norm(x, w, 1e-5f);
 }
-
 SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, 1) : 0;
@@ -8880,7 +8710,6 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
     x->session->next_name = name;
     return samba_batch_norm(x, w, b, mean, var, 0.1f, 1e-5f);
 }
-
 SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int32_t o,
                                           int32_t kernel, int32_t spatial,
                                           const samba_conv_opts *opts)
@@ -8912,7 +8741,6 @@ SAMBA_API samba_tensor *samba_conv1d(samba_tensor *x, const char *name, int32_t 
 {
     return samba__conv_layer(x, name, o, kernel, 1, opts);
 }
-
 SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int32_t rows,
                                         int32_t n)
 {
@@ -8954,7 +8782,6 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
     s->next_name = name;
     return drop[0] && drop[1] && drop[2];
 }
-
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
 {
     samba_tensor *in[4] = { x, NULL, NULL, NULL };
@@ -8963,7 +8790,6 @@ SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p
     const int32_t attr[2] = { (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
     return samba__emit(x->session, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
 }
-
 SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samba_tensor *mask,
                                                 const samba_attention_opts *opts,
                                                 const char *name, float p)
@@ -8980,7 +8806,6 @@ SAMBA__FN float samba__or(float value, float otherwise)
 {
     return value != 0.0f ? value : otherwise;
 }
-
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -9005,7 +8830,6 @@ SAMBA__FN bool samba__is_target(const samba_session *s, const char *weight, samb
     }
     return false;
 }
-
 SAMBA__FN samba_tensor *samba__adapt(samba_session *s, samba__node *n)
 {
     char layer[256];
@@ -9025,7 +8849,6 @@ SAMBA__FN samba_tensor *samba__adapt(samba_session *s, samba__node *n)
     samba_tensor *update = samba_affine(samba_affine(x, a, NULL), b, NULL);
     return samba_add(y, samba_scale(update, s->lora.alpha / (float)s->lora.rank));
 }
-
 SAMBA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
 {
     if (!samba_ok(s)) return false;
@@ -9057,7 +8880,6 @@ SAMBA__FN void samba__add_product(float *w, const float *b, const float *a, samb
         }
     }
 }
-
 SAMBA_API bool samba_merge_lora(samba_session *s)
 {
     char name[256];
@@ -9107,7 +8929,6 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
     if (argin && argin->data) memcpy(argin->data, &value, 4);   /* a new program, new defaults */
     return argin;
 }
-
 SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
                                      const samba_optim *desc, const char *prefix)
 {
@@ -9149,13 +8970,11 @@ SAMBA__FN bool samba__optimizer_clip(samba_session *s, samba__optimizer *o,
     s->section = SAMBA_FWD;
     return samba_ok(s);
 }
-
 SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
 {
     return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE,
                               samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
 }
-
 SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o, samba_tensor *w)
 {
     const samba_optim *d = o->desc;
@@ -9219,7 +9038,6 @@ SAMBA__FN samba_tensor *samba__final(samba_tensor *t)
     while (t && t->same_as) t = t->same_as;
     return t;
 }
-
 SAMBA__FN samba__node *samba__producer_of(const samba__compilation *c, const samba_tensor *t)
 {
     return t && t->id < c->n_tensors ? c->producer[t->id] : NULL;
@@ -9258,9 +9076,8 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
         bool live = node->id >= c->first_generated && node->op->flags >> 8;
         for (int32_t o = 0; o < node->n_out; o++) live = live || needed[node->out[o]->id];
         node->live = live && !node->eager && !node->out[0]->same_as;
-        for (int32_t k = 0; node->live && k < node->n_in; k++) {
+        for (int32_t k = 0; node->live && k < node->n_in; k++)
             if (node->in[k]) needed[node->in[k]->id] = true;
-        }
     }
     return true;
 }
@@ -9284,7 +9101,6 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
     }
     return true;
 }
-
 SAMBA__FN samba__node *samba__made_by(const samba__compilation *c, const samba_tensor *t,
                                       int32_t op)
 {
@@ -9299,7 +9115,6 @@ SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t
     if (n) *value = samba_attr_float(n->attr[0]);
     return n != NULL;
 }
-
 SAMBA__FN void samba__call_of(const samba__node *n, samba_spec *spec, samba_call *call)
 {
     memset(call, 0, sizeof *call);
@@ -9344,8 +9159,8 @@ SAMBA__FN samba_tensor *samba__packed_of(const samba_tensor *w, const char *kind
 /* The type that w (n,k) is packed as. */
 SAMBA__FN samba_weights samba__packs_as(const samba_tensor *w, samba_weights weights)
 {
-    bool groups = w->shape.ndim == 2 && w->shape.dim[1] % SAMBA__GROUP == 0;
     if (w->role != SAMBA__WEIGHT || w->shape.ndim != 2) return SAMBA_WEIGHTS_PLAIN;
+    bool groups = w->shape.dim[1] % SAMBA__GROUP == 0;
     return weights >= SAMBA_WEIGHTS_INT8 && !groups ? SAMBA_WEIGHTS_BF16 : weights;
 }
 
@@ -9357,15 +9172,14 @@ static const struct { const char *name, *scale; samba_dtype type; } samba__packi
 /* Products and lookups read parameters that were packed: samba__pack_weights made them. */
 SAMBA__FN samba_tensor *samba__read_packed(samba__compilation *c, samba__node *n)
 {
-    samba_tensor *w = n->in[1], *bias = n->n_in > 2 ? n->in[2] : NULL;
-    samba_weights as = c->program->inference ? samba__packs_as(w, c->program->weights)
-        : SAMBA_WEIGHTS_PLAIN;
+    samba_tensor *w = n->in[1];
+    samba_weights as = samba__packs_as(w, c->program->weights);
     samba_tensor **in = as ? (samba_tensor **)samba__temp(c->session, 4, sizeof *in) : NULL;
     if (!in) return NULL;
     bool product = n->op == &samba__op_table[SAMBA__OP_affine];
     in[0] = n->in[0], in[1] = samba__packed_of(w, samba__packing[as].name);
     if (samba__packing[as].scale) in[2] = samba__packed_of(w, samba__packing[as].scale);
-    in[3] = bias;
+    in[3] = n->n_in > 2 ? n->in[2] : NULL;
     n->op = &samba__op_table[product ? SAMBA__OP_affine_packed : SAMBA__OP_lookup_packed];
     n->in = in, n->n_in = product ? 4 : 3;
     for (n->n_attr = 0; n->n_attr < (product ? 1 : 2); n->n_attr++)
@@ -9562,7 +9376,6 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     n->n_in = 0;
     n->attr[0] = samba_float_attr(result), n->n_attr = 1;
 }
-
 SAMBA__FN uint64_t samba__node_key(const samba__node *n)
 {
     uint64_t h = samba__hash(n->attr, (size_t)n->n_attr * 4, n->op->wire);
@@ -9570,7 +9383,6 @@ SAMBA__FN uint64_t samba__node_key(const samba__node *n)
         h = samba__hash_round(h, n->in[i] ? (uint64_t)n->in[i]->id + 1 : 0);
     return h;
 }
-
 SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
 {
     if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || a->op->flags >> 8
@@ -9587,7 +9399,6 @@ SAMBA__FN void samba__merge_equal(samba__node *n, samba__node **table, uint64_t 
     for (int32_t o = 0; table[i] && o < n->n_out; o++) n->out[o]->same_as = table[i]->out[o];
     if (!table[i]) table[i] = n;
 }
-
 SAMBA__FN void samba__rewrite_node(samba__compilation *c, samba__node *n, bool fuses)
 {
     for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
@@ -9765,7 +9576,6 @@ SAMBA__FN int32_t samba__base_of(const samba__plan *p, int32_t i)
 {
     return p->places[i].alias >= 0 ? p->places[i].alias : i;
 }
-
 SAMBA__FN void samba__use_place(samba__plan *p, int32_t i, int32_t node)
 {
     samba__place *q = &p->places[i];
@@ -9783,9 +9593,8 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
         samba_call call;
         samba_work w;
         if (!samba__cost_of(n, spec, &call, &w)) return samba__fail_call(s, n->op, n->in, &call);
-        for (int32_t k = 0; k < n->n_in; k++) {
+        for (int32_t k = 0; k < n->n_in; k++)
             if (n->in[k]) samba__use_place(p, samba__place_for(c, p, n->in[k]), i);
-        }
         for (int32_t o = 0; o < n->n_out; o++) {
             int32_t updated = samba__updated_input(n->op, o);
             if (updated >= 0) p->place_of[n->out[o]->id] = samba__place_for(c, p, n->in[updated]);
@@ -9861,9 +9670,8 @@ SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t 
     }
     if (begin < r->begin) r->begin = begin;
     if (end > r->end) r->end = end;
-    for (; r->next && r->next->begin <= r->end; r->next = r->next->next) {
+    for (; r->next && r->next->begin <= r->end; r->next = r->next->next)
         if (r->next->end > r->end) r->end = r->next->end;
-    }
     return true;
 }
 
@@ -10003,7 +9811,6 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
     }
     return true;
 }
-
 SAMBA__FN int samba__by_address(const void *a, const void *b)
 {
     const samba__place *x = *(samba__place *const *)a, *y = *(samba__place *const *)b;
@@ -10023,14 +9830,12 @@ SAMBA__FN samba__place **samba__sort_places(samba_session *s, samba__plan *p)
     for (int32_t i = 0; i < p->n_places; i++) sorted[i]->index = i;
     return sorted;
 }
-
 SAMBA__FN int64_t samba__planned_bytes(const samba__plan *p)
 {
     uint64_t bytes = 0;
     for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) bytes += p->region[r];
     return (int64_t)bytes;
 }
-
 SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
@@ -10191,8 +9996,8 @@ SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__pl
     }
     int64_t lasting = samba__planned_bytes(p) - (int64_t)p->region[SAMBA__REGION_ARENA];
     return samba_fail(c->session, SAMBA_ERANGE, "program.memory is %l bytes, but %l are needed, %l "
-                      "of them for parameters, state and inputs, though all that can be is "
-                      "computed again. Most is alive at %s, where %s has %l bytes. Use a smaller batch, or "
+                      "of them for parameters, state and inputs, though all that can be is computed"
+                      " again. Most is alive at %s; %s has %l bytes then. Use a smaller batch, or "
                       "microbatches", c->program->memory, samba__planned_bytes(p), lasting,
                       c->nodes[p->peak]->name, top ? top->name : "nothing",
                       (int64_t)(top ? top->bytes : 0));
@@ -10248,7 +10053,6 @@ SAMBA__FN uint32_t samba__write_string(samba__writer *w, const char *text)
     w->strings_at += (uint32_t)n;
     return at;
 }
-
 SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
 {
     samba__put32(w->words + 4 * w->n_words++, word);
@@ -10262,7 +10066,6 @@ SAMBA__FN bool samba__ends_with(const char *text, const char *end)
     size_t n = strlen(text), m = strlen(end);
     return n >= m && !memcmp(text + n - m, end, m);
 }
-
 SAMBA__FN uint32_t samba__argin_kind(const char *name)
 {
     if (samba__ends_with(name, "__p")) return SAMBA__ARGIN_RATE;
@@ -10299,7 +10102,6 @@ SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
 {
     return (uint32_t)p->places[p->place_of[t->id]].index + 1;
 }
-
 SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
                                  const samba__plan *p, uint8_t *r, int32_t i)
 {
@@ -10369,13 +10171,11 @@ SAMBA__FN size_t samba__write_trace(const samba__compilation *c, char *to)
     if (to) to[size] = 0;
     return size + 1;
 }
-
 SAMBA__FN void samba__seal(uint8_t *tables, size_t n_tables, size_t size)
 {
     samba__put64(tables + 16, size);
     samba__put64(tables + 24, samba__hash(tables + 32, n_tables - 32, 0));
 }
-
 SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p, uint8_t *r)
 {
     uint32_t name = 0;
@@ -10629,7 +10429,6 @@ SAMBA__FN void samba__sync_directory(char *path)
 #endif
     (void)path;
 }
-
 SAMBA__FN bool samba__write_temporary(const char *path, samba__image *m)
 {
     FILE *f = fopen(path, "wb");
@@ -10681,7 +10480,6 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     *flops += w.flops;
     *bytes += moved;
 }
-
 SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
 {
     samba_session *s = c->session;
@@ -10734,9 +10532,8 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 
 SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 {
-    for (int32_t i = 0; i < c->n_outputs; i++) {
+    for (int32_t i = 0; i < c->n_outputs; i++)
         if (c->outputs[i] == t) return true;
-    }
     const char *graph = t->node ? t->node->graph : NULL;
     bool fine = (t->session == c->session || samba_fail(c->session, SAMBA_EARG, "output %s belongs "
                                                         "to another session", t->name))
@@ -10746,7 +10543,6 @@ SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
     if (fine) c->outputs[c->n_outputs++] = t;
     return fine;
 }
-
 SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
 {
     if (!samba__is_float(t->dtype))
@@ -10858,7 +10654,6 @@ SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *w)
     bool known = g && g->role == SAMBA__GRADIENT && samba__same_shape(&g->shape, &w->shape);
     return known ? g : samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
 }
-
 SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba_tensor *source)
 {
     c->pairs[c->n_pairs].named = named;
@@ -10893,10 +10688,9 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     for (int32_t i = 0; i < c->n_params; i++) t.needed[c->params[i]->id] = true;
     samba__tape_spread(&t);
     s->section = SAMBA_BCKWD;
-    for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++) {
+    for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++)
         if (t.needed[c->losses[i]->id])
             samba__tape_seed(&t, c->losses[i], 1.0f / (float)c->microbatches);
-    }
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
         samba_tensor *w = c->params[i], *dw = t.grad[w->id];
@@ -10945,7 +10739,6 @@ SAMBA__FN uint16_t samba__group_scale(const float *x, bool four)
         most = samba__abs(x[i]) > samba__abs(most) ? x[i] : most;
     return samba__to_bf16(four ? most / -8.0f : samba__abs(most) / 127.0f);
 }
-
 SAMBA__FN int32_t samba__quantized(float x, uint16_t scale, int32_t least, int32_t most)
 {
     float d = samba__from_bf16(scale), q = d != 0.0f ? x / d : 0.0f;
@@ -11007,7 +10800,7 @@ SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
 SAMBA__FN bool samba__pack_weights(samba__compilation *c)
 {
     samba_session *s = c->session;
-    if (!c->program->inference || !c->program->weights) return true;
+    if (!c->program->weights) return true;
     bool *done = (bool *)samba__temp(s, samba__n_tensors(s), sizeof *done);
     for (int32_t i = 0; done && i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
@@ -11029,10 +10822,9 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     c->pairs = (samba__binding_pair *)samba__temp(s, c->n_params + SAMBA_MAX_OUTPUTS + 1,
                                                   sizeof *c->pairs);
     if (!c->pairs) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+    for (int32_t i = 0; i < samba__n_tensors(s); i++)
         if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node)
             s->tensors[i]->role = SAMBA__TEMP;
-    }
     c->first_generated = samba__n_nodes(s);
     s->generating = true;
     s->graph = c->graph;
@@ -11043,9 +10835,8 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
         if (is_mean ? !samba__accumulate_loss(c, t) : !samba__add_pair(c, t, t)) return false;
         if (c->microbatches > 1 && t->shape.ndim > 0 && t->batch_dim < 0) t->batch_dim = 0;
     }
-    for (int32_t o = 0; o < samba__n_optims(c->program) && !c->program->inference; o++) {
+    for (int32_t o = 0; o < samba__n_optims(c->program) && !c->program->inference; o++)
         if (!samba__add_optimizer(c, o)) return false;
-    }
     s->generating = false;
     c->n_tensors = samba__n_tensors(s);
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
@@ -11084,7 +10875,6 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     s->poisoned = !s->local;            /* no op can run: this error stays */
     return s;
 }
-
 SAMBA__FN void samba__unload(samba_session *s)
 {
     samba__give(s, s->memory, s->memory_size);
@@ -11092,7 +10882,6 @@ SAMBA__FN void samba__unload(samba_session *s)
     s->memory = NULL, s->rt = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->symbol = -1;
 }
-
 SAMBA_API int samba_close(samba_session *s)
 {
     if (!s) return 1;
@@ -11113,7 +10902,6 @@ SAMBA_API int samba_close(samba_session *s)
     s->desc.release(s, sizeof *s, s->desc.user);
     return failed;
 }
-
 SAMBA_API bool samba_tracing(const samba_session *s) { return s && s->tracing; }
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing)
 {
@@ -11173,7 +10961,6 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
     }
     return true;
 }
-
 SAMBA__FN size_t samba__device_size(const samba_tensor *t)
 {
     samba__symbol q = samba__symbol_at(&t->session->rt->pef, (uint32_t)t->symbol);
@@ -11240,7 +11027,6 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     s->tracing = false;
     return true;
 }
-
 SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
                                         const samba_program *program)
 {
@@ -11316,15 +11102,12 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
                           more ? mine : "nothing more");
     }
 }
-
 SAMBA__FN bool samba__has_traced(const samba_session *s)
 {
-    for (int32_t i = 0; i < samba__n_nodes(s); i++) {
+    for (int32_t i = 0; i < samba__n_nodes(s); i++)
         if (!s->nodes[i]->eager && !s->nodes[i]->generated) return true;
-    }
     return false;
 }
-
 SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_program *program)
 {
     samba__compilation c;
@@ -11353,7 +11136,6 @@ SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
         && (s->rt || samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call samba_compile "
                                 "or samba_load first", what));
 }
-
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
     unsigned types = 0;
@@ -11363,7 +11145,6 @@ SAMBA_API unsigned samba_section_types(samba_session *s)
     }
     return types;
 }
-
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 {
     unsigned there = samba_section_types(s), missing = types & ~there;
@@ -11371,9 +11152,8 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
     char list[80];
     samba__text t = samba__text_in(list, sizeof list);
     if (!missing) return true;
-    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
+    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2)
         if (there & type) samba__format(&t, " %s", samba__type_name(type));
-    }
     return samba_fail(s, SAMBA_EARG, "in samba_run: the program has no section of type %s (%d); "
                       "it has%s", samba__type_name(first), (int32_t)first, list);
 }
@@ -11385,9 +11165,8 @@ SAMBA__FN bool samba__graph_reads(const samba_runtime *rt, uint32_t symbol)
         samba__section q = samba__section_at(&rt->pef, i);
         for (uint32_t node = q.first; samba__runs_now(rt, &q) && node < q.end; node++) {
             samba__call_record r = samba__record_at(&rt->pef, node);
-            for (int32_t k = 0; k < r.n_in; k++) {
+            for (int32_t k = 0; k < r.n_in; k++)
                 if (samba__word(&r, k) == symbol + 1) return true;
-            }
         }
     }
     return false;
@@ -11411,7 +11190,6 @@ SAMBA__FN bool samba__check_ready(samba_session *s)
     s->inputs_ready = all;
     return true;
 }
-
 SAMBA__FN bool samba__fail_run(samba_session *s)
 {
     samba__call_record r = samba__node_at(&s->rt->pef, s->rt->fault_node);
@@ -11458,7 +11236,6 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
                       graph ? "there is no graph" : "the program has several graphs",
                       graph ? graph : "", list);
 }
-
 SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types)
 {
     if (!samba__need_program(s, "samba_run_graph")) return false;
@@ -11466,7 +11243,6 @@ SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned typ
     s->rt->graph = 0;
     return fine;
 }
-
 SAMBA_API bool samba_run(samba_session *s, unsigned types)
 {
     return samba__need_program(s, "samba_run") && samba__choose_graph(s, "samba_run", NULL)
@@ -11485,7 +11261,6 @@ SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
                "gradnorm, opt", text);
     return 0;
 }
-
 SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -11504,9 +11279,8 @@ SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
 /* Sends hyperparameters and inputs before a run. */
 SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
 {
-    for (int32_t i = 0; i < d->n_hyperparams; i++) {
+    for (int32_t i = 0; i < d->n_hyperparams; i++)
         if (!samba_set(s, d->hyperparams[i].name, d->hyperparams[i].value)) return false;
-    }
     bool fine = true;
     for (int32_t i = 0; fine && i < d->n_inputs; i++) {
         samba_tensor *x = d->inputs[i];
@@ -11530,7 +11304,6 @@ SAMBA__FN bool samba__run_sequence(samba_session *s, const char *const *names, i
     }
     return true;
 }
-
 SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
 {
     for (int32_t i = 0; i < d->n_section_types; i++) {
@@ -11542,7 +11315,6 @@ SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
     if (d->n_section_types) return samba__run_sequence(s, d->section_types, d->n_section_types);
     return samba__run_types(s, 0);
 }
-
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {
     if (!samba__need_program(s, "samba_run_with")) return false;
@@ -11558,7 +11330,6 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     s->rt->graph = 0;
     return fine;
 }
-
 SAMBA_API bool samba_set_train(samba_session *s, bool train)
 {
     if (!samba_ok(s)) return false;
@@ -11603,7 +11374,6 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
     return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
                       nearest);
 }
-
 SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q,
                                     const char *name, bool exact)
 {
@@ -11613,9 +11383,8 @@ SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *
     if (q->role != SAMBA__ARGIN) return false;
     if (exact) return samba__same_text(text, name);
     if (samba__same_text(name, "p")) return q->argin == SAMBA__ARGIN_RATE;
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++) {
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (samba__same_text(name, aliases[i])) return samba__ends_with(text, name);
-    }
     return false;
 }
 
@@ -11638,7 +11407,6 @@ SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool s
     }
     return n;
 }
-
 SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
 {
     if (!samba__need_program(s, "samba_set")) return false;
@@ -11652,7 +11420,6 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
     return samba__visit_argins(s, name, true, &value)
         || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
 }
-
 SAMBA_API double samba_get(samba_session *s, const char *name)
 {
     double value = 0.0;
@@ -11661,7 +11428,6 @@ SAMBA_API double samba_get(samba_session *s, const char *name)
         samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
     return value;
 }
-
 SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, const char **names,
                                        int32_t cap)
 {
@@ -11690,7 +11456,6 @@ SAMBA_API size_t samba_bytes(const samba_tensor *t)
     if (!t) return 0;
     return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__host_bytes(t);
 }
-
 SAMBA_API bool samba_write(samba_tensor *t, const void *data)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -11704,7 +11469,6 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
     t->has_value = true;
     return true;
 }
-
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
 {
     static const float zero[1] = { 0.0f };
@@ -11719,7 +11483,6 @@ SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const 
     }
     return p && t->dtype == dtype ? p : zero;
 }
-
 SAMBA_API const float *samba_read(samba_tensor *t)
 {
     return (const float *)samba__readable(t, SAMBA_F32, "samba_read");
@@ -11728,7 +11491,6 @@ SAMBA_API const int32_t *samba_read_i32(samba_tensor *t)
 {
     return (const int32_t *)samba__readable(t, SAMBA_I32, "samba_read_i32");
 }
-
 SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -11739,7 +11501,6 @@ SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
     if (fits && samba_ok(t->session)) memcpy(data, p, size);
     return samba_ok(t->session);
 }
-
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
 {
     if (!samba_ok(s) || !name) return NULL;
@@ -11747,7 +11508,6 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
     if (!t) samba__fail_name(s, "tensor", name, 0);
     return t;
 }
-
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
@@ -11769,7 +11529,6 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
     memcpy(t->data, s->rt->data[t->symbol], samba_bytes(t));
     return t->data;
 }
-
 SAMBA_API bool samba_rdu(samba_tensor *t)
 {
     return t && samba__need_program(t->session, "samba_rdu")
@@ -11783,7 +11542,6 @@ SAMBA_API bool samba_rdu(samba_tensor *t)
                           (int64_t)samba_bytes(t)))
         && samba_write(t, t->data);
 }
-
 SAMBA__FN bool samba__transfer_all(samba_session *s, bool to_cpu)
 {
     if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
@@ -11805,14 +11563,12 @@ SAMBA__FN bool samba__is_saved(const samba__symbol *q)
         || q->role == SAMBA__CONSTANT;
     return kept && !q->alias;
 }
-
 SAMBA__FN const void *samba__current_value(samba_session *s, uint32_t index, const char *name,
                                            const samba__symbol *q)
 {
     (void)name;
     return samba__is_saved(q) ? s->rt->data[index] : NULL;
 }
-
 SAMBA_API bool samba_save(samba_session *s, const char *path)
 {
     samba__image image;
@@ -11852,7 +11608,6 @@ SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, con
     }
     return true;
 }
-
 SAMBA_API bool samba_restore(samba_session *s, const char *path)
 {
     samba__file file;
@@ -11864,7 +11619,6 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path)
     samba__file_close(s, &file, false);
     return fine;
 }
-
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {
     return s && s->rt ? samba__runtime_size(&s->rt->pef, 0, false, NULL) : 0;
@@ -12184,7 +11938,6 @@ SAMBA__FN bool samba__measure_sections(samba_session *s, int32_t n)
     }
     return true;
 }
-
 SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *args,
                                      const samba_program *program, bool sections)
 {
@@ -12202,7 +11955,6 @@ SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *arg
     printf("\n");
     return true;
 }
-
 SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
                                 const samba_program *program)
 {
