@@ -1102,8 +1102,9 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
         samba__hash_begin(v, seed);
         samba__hash_blocks(v, p, size);
         h = samba__hash_join(v);
+        p += size - tail;               /* data may be NULL if it is empty */
     }
-    return samba__hash_finish(h + (uint64_t)size, p + (size - tail), tail);
+    return samba__hash_finish(h + (uint64_t)size, p, tail);
 }
 
 /* ==== [report] ================================================================================ */
