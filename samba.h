@@ -2612,6 +2612,7 @@ SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *
             dst[l] = (float)((int32_t)(x[l] >> shift & 15u) - 8) * samba__from_bf16(d[l]);
     }
 }
+
 /* Where column j is first in packed weights of k steps, and in their scales. */
 SAMBA__INLINE const uint8_t *samba__packed_at(const void *packed, samba_dtype type, int64_t k,
                                               int64_t j)
@@ -9875,6 +9876,7 @@ typedef struct samba__again {
     int32_t n_nodes, n_tensors;
     samba__node **maker;                /* by tensor id: its node, if of the forward pass */
     bool *read;                         /* by tensor id: by the backward pass, or a view of it is */
+    int32_t *written;                   /* by tensor id: how often the two passes overwrite it */
     int32_t *chain;                     /* by tensor id: values computed again for it, with it */
     samba_tensor **copy;                /* by tensor id: what the backward pass reads instead */
 } samba__again;
@@ -9885,16 +9887,21 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
     a->nodes = c->nodes, a->n_nodes = c->n_nodes, a->n_tensors = c->n_tensors;
     a->maker = (samba__node **)samba__temp(s, c->n_tensors, sizeof *a->maker);
     a->read = (bool *)samba__temp(s, c->n_tensors, sizeof *a->read);
+    a->written = (int32_t *)samba__temp(s, c->n_tensors, sizeof *a->written);
     a->chain = (int32_t *)samba__temp(s, c->n_tensors, sizeof *a->chain);
     a->copy = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *a->copy);
     samba_tensor **bound = (samba_tensor **)samba__temp(s, 2 * c->n_tensors, sizeof *bound);
-    if (!a->maker || !a->read || !a->chain || !a->copy || !bound) return false;
+    if (!a->maker || !a->read || !a->written || !a->chain || !a->copy || !bound) return false;
     memcpy(bound, c->bound, (size_t)c->n_tensors * sizeof *bound);
     c->bound = bound;                   /* with room for copies */
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         samba__node *n = a->nodes[i];
         bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
-        for (int32_t o = 0; forward && o < n->n_out; o++) a->maker[n->out[o]->id] = n;
+        for (int32_t o = 0; n->section <= SAMBA_BCKWD && o < n->n_out; o++) {
+            int32_t updated = samba__updated_input(n->op, o);
+            if (updated >= 0) a->written[n->in[updated]->id]++;
+            if (forward) a->maker[n->out[o]->id] = n;
+        }
         for (int32_t k = 0; k < n->n_in; k++) {
             bool reads = forward ? view && a->read[n->out[0]->id] : n->section > SAMBA_FWD;
             if (reads && n->in[k]) a->read[n->in[k]->id] = true;
@@ -9904,19 +9911,19 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
 }
 
 /* How many values are computed again if n is; 0 if it cannot be, as something it reads is lost or
-   overwritten. The counters of dropout stay while the passes run. */
+   overwritten. */
 SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__again *a,
                                   const samba__node *n)
 {
-    bool drops = n->op == &samba__op_table[SAMBA__OP_dropout]
-        || n->op == &samba__op_table[SAMBA__OP_scaled_dot_product_attention];
     bool fine = n->section == SAMBA_FWD && n->op->flags >> 8 == 0;
     int32_t chain = 1;
     for (int32_t k = 0; k < n->n_in; k++) {
         const samba_tensor *t = n->in[k];
         if (!t) continue;
-        if (a->maker[t->id]) fine = fine && a->read[t->id];
-        else fine = fine && t->role != SAMBA__TEMP && (t->role != SAMBA__STATE || drops);
+        const samba__node *m = a->maker[t->id];
+        int32_t state = m ? samba__updated_input(m->op, t->out_index) : -1;
+        fine = fine && (m ? a->read[t->id] : t->role != SAMBA__TEMP) && !a->written[t->id]
+            && (state < 0 || a->written[m->in[state]->id] == 1);
         chain += a->chain[t->id];
     }
     for (int32_t o = 0; o < n->n_out; o++)

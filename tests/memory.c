@@ -694,6 +694,44 @@ static void test_memory_limit(void)
     }
 }
 
+// The gradient of a net that reads a cache and then overwrites it; false: the limit is refused.
+static bool gradient_before_write(int64_t memory, float *grad)
+{
+    int32_t rows[64];
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(64, 64));
+    samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(64, 64), 0.5f);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(64, 64), (samba_init){ .value = 0.1f });
+    samba_tensor *row = samba_input(s, "row", SAMBA_I32, SAMBA_SHAPE(64));
+    samba_tensor *before = samba_tanh(samba_add(cache, samba_shift(x, 0.25f)));
+    samba_tensor *y = samba_gelu(samba_mul(samba_gelu(samba_mul(before, w)), w));
+    samba_tensor *after = samba_tanh(samba_write_rows(cache, x, row));
+    samba_tensor *loss = samba_sum(samba_mul(y, after), SAMBA_ALL_AXES, false);
+    for (int32_t i = 0; i < 64; i++) rows[i] = 63 - i;
+    bool fits = samba_compile(s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_SGD,
+                                                   .memory = memory });
+    if (fits) {
+        CHECK(samba_write(row, rows) && samba_run(s, 0));
+        CHECK(samba_copy_out(samba_sn_grad(w), grad, 4 * 64 * 64));
+    } else {
+        CHECK(samba_error_code(s) == SAMBA_ERANGE);
+        samba_clear_error(s);
+    }
+    CHECK(samba_close(s) == 0);
+    return fits;
+}
+
+// What was computed from state is not computed again once the state has changed.
+static void test_memory_limit_and_state(void)
+{
+    static float want[64 * 64], got[64 * 64];
+    int sizes = 0;
+    CHECK(gradient_before_write(0, want));
+    for (int64_t memory = 160000; gradient_before_write(memory, got); memory -= 2000, sizes++)
+        CHECK(!memcmp(want, got, sizeof want));
+    CHECK(sizes >= 5);
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
@@ -705,5 +743,6 @@ int main(int argc, char **argv)
     RUN(test_odd_outputs);
     RUN(test_random_graphs);
     RUN(test_memory_limit);
+    RUN(test_memory_limit_and_state);
     return test_summary();
 }
