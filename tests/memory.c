@@ -703,10 +703,14 @@ static bool gradient_before_write(int64_t memory, float *grad)
     samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(64, 64), 0.5f);
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(64, 64), (samba_init){ .value = 0.1f });
     samba_tensor *row = samba_input(s, "row", SAMBA_I32, SAMBA_SHAPE(64));
-    samba_tensor *before = samba_tanh(samba_add(cache, samba_shift(x, 0.25f)));
-    samba_tensor *y = samba_gelu(samba_mul(samba_gelu(samba_mul(before, w)), w));
-    samba_tensor *after = samba_tanh(samba_write_rows(cache, x, row));
-    samba_tensor *loss = samba_sum(samba_mul(y, after), SAMBA_ALL_AXES, false);
+    samba_tensor *before[4] = { samba_tanh(cache), samba_sigmoid(cache), samba_gelu(cache),
+                                samba_silu(cache) };
+    samba_tensor *after = samba_write_rows(cache, samba_scale(x, 3.0f), row);
+    samba_tensor *loss = samba_sum(after, SAMBA_ALL_AXES, false);
+    for (int i = 0; i < 4; i++) {
+        samba_tensor *y = samba_mul(before[i], w);
+        loss = samba_add(loss, samba_sum(samba_mul(y, y), SAMBA_ALL_AXES, false));
+    }
     for (int32_t i = 0; i < 64; i++) rows[i] = 63 - i;
     bool fits = samba_compile(s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_SGD,
                                                    .memory = memory });
@@ -727,7 +731,7 @@ static void test_memory_limit_and_state(void)
     static float want[64 * 64], got[64 * 64];
     int sizes = 0;
     CHECK(gradient_before_write(0, want));
-    for (int64_t memory = 160000; gradient_before_write(memory, got); memory -= 2000, sizes++)
+    for (int64_t memory = 250000; gradient_before_write(memory, got); memory -= 2000, sizes++)
         CHECK(!memcmp(want, got, sizeof want));
     CHECK(sizes >= 5);
 }
