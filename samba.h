@@ -704,21 +704,16 @@ SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samb
                                                 const samba_attention_opts *opts,
                                                 const char *name, float p);
 
-/* LoRA: every samba_affine or samba_linear traced from here on whose layer is called target, or
-   ends with __target, becomes y = x W^T + b + alpha/rank (x A^T) B^T. The adapters NAME__lora_A__
-   weight (rank,k), U(+-1/sqrt(k)), and NAME__lora_B__weight (n,rank), zeros, are trained; all other
-   parameters made from here on are frozen. Hu et al., "LoRA", 2021; names and start as in PEFT. */
-#define SAMBA_MAX_LORA_TARGETS 8
-typedef struct samba_lora {
-    int32_t rank;                       /* default 8 */
-    float alpha;                        /* default: the rank */
-    const char *targets[SAMBA_MAX_LORA_TARGETS];        /* up to the first NULL */
-} samba_lora;
-SAMBA_API bool samba_add_lora(samba_session *s, const samba_lora *lora);
-/* W <- W + alpha/rank B A, then B <- 0: the same outputs, up to rounding, without the adapters. */
-SAMBA_API bool samba_merge_lora(samba_session *s);
-/* Frozen parameters get no gradient and no optimizer. Before compiling. */
+/* Frozen parameters get no gradient and no optimizer: one, or all that are made from here on.
+   Before compiling. */
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad);
+SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen);
+
+/* Shows fn each op when it has been traced: what fn returns takes the place of its first output y,
+   and may be made of y by more ops, which fn is shown too (see tools/lora.h). NULL: no more. */
+typedef samba_tensor *(*samba_trace_fn)(const samba_op *op, samba_tensor *const *in, int32_t n_in,
+                                        samba_tensor *y, void *user);
+SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user);
 
 /* ---- Gradients ------------------------------------------------------------------------------- */
 
@@ -7579,8 +7574,9 @@ struct samba_session {
     bool tracing;
     uint32_t section;                   /* of the ops recorded now */
     const char *graph;                  /* of the ops recorded now */
-    samba_lora lora;                    /* rank 0: no adapters */
-    samba_tensor *(*rewrite)(samba_session *s, samba__node *n);     /* of a call just traced */
+    bool freezes;                       /* the parameters made now */
+    samba_trace_fn on_trace;            /* NULL: nobody looks */
+    void *on_trace_user;
     bool generating;                    /* the compiler is recording, not the user */
     const char *next_name;              /* a layer names the op it is about to emit */
     int32_t n_named;                    /* counts unnamed ops */
@@ -8192,7 +8188,8 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     samba__node *n = samba__new_node(s, op, in, &c);
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
     for (int32_t o = 0; outs && o < n->n_out; o++) outs[o] = n->out[o];
-    return s->rewrite && s->tracing && !s->generating ? s->rewrite(s, n) : n->out[0];
+    bool shown = s->on_trace && s->tracing && !s->generating;
+    return shown ? s->on_trace(op, n->in, n_in, n->out[0], s->on_trace_user) : n->out[0];
 }
 
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
@@ -8200,6 +8197,12 @@ static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *con
                                  const int32_t *attr, int32_t n_attr, samba_tensor **outs)
 {
     return samba__emit_op(s, &samba__op_table[op], in, n_in, attr, n_attr, outs);
+}
+SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user)
+{
+    if (!samba_ok(s)) return false;
+    s->on_trace = fn, s->on_trace_user = user;
+    return true;
 }
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {
@@ -8440,7 +8443,7 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     if (t && t->role == role && t->dtype == dtype && samba__same_shape(&t->shape, shape)) return t;
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
-    t->frozen = s->lora.rank > 0 && role == SAMBA__WEIGHT;
+    t->frozen = s->freezes && role == SAMBA__WEIGHT;
     t->init = init, t->has_value = true;
     return role == SAMBA__WEIGHT || role == SAMBA__STATE ? t : samba__with_data(t);
 }
@@ -8801,13 +8804,6 @@ SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samb
     if (!samba__dropout_layer(qkv[0], name, p, drop, &key)) return NULL;
     return samba__attend(qkv, mask, opts, drop, key, NULL);
 }
-
-/* ---- LoRA ---- */
-
-SAMBA__FN float samba__or(float value, float otherwise)
-{
-    return value != 0.0f ? value : otherwise;
-}
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -8817,93 +8813,10 @@ SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
     t->frozen = !requires_grad;
     return true;
 }
-
-/* Is this a layer that gets an adapter? Writes the layer's name, without __weight, to layer. */
-SAMBA__FN bool samba__is_target(const samba_session *s, const char *weight, samba__text *layer)
-{
-    size_t n = strlen(weight), cut = strlen("__weight");
-    if (n <= cut || !samba__same_text(weight + n - cut, "__weight")) return false;
-    for (size_t i = 0; i < n - cut; i++) samba__put_char(layer, weight[i]);
-    for (int32_t i = 0; i < SAMBA_MAX_LORA_TARGETS && s->lora.targets[i]; i++) {
-        size_t m = strlen(s->lora.targets[i]);
-        const char *end = weight + n - cut - m;
-        if (m > n - cut || memcmp(end, s->lora.targets[i], m)) continue;
-        if (end == weight || (end - weight > 2 && end[-1] == '_' && end[-2] == '_')) return true;
-    }
-    return false;
-}
-SAMBA__FN samba_tensor *samba__adapt(samba_session *s, samba__node *n)
-{
-    char layer[256];
-    samba__text t = samba__text_in(layer, sizeof layer);
-    samba_tensor *y = n->out[0], *x = n->in[0], *w = n->n_in > 1 ? n->in[1] : NULL;
-    if (n->op != &samba__op_table[SAMBA__OP_affine] || w->node || w->role != SAMBA__WEIGHT
-        || !samba__is_target(s, w->name, &t)) return y;
-    int32_t out = w->shape.dim[0], k = w->shape.dim[1];
-    samba_shape a_shape = samba__shape2(s->lora.rank, k);
-    samba_shape b_shape = samba__shape2(out, s->lora.rank);
-    samba_tensor *a = samba__layer_param(s, layer, "lora_A__weight", &a_shape, SAMBA__WEIGHT,
-        samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)k)));
-    samba_tensor *b = samba__layer_param(s, layer, "lora_B__weight", &b_shape, SAMBA__WEIGHT,
-                                         samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
-    if (!a || !b) return NULL;
-    a->frozen = b->frozen = false;
-    samba_tensor *update = samba_affine(samba_affine(x, a, NULL), b, NULL);
-    return samba_add(y, samba_scale(update, s->lora.alpha / (float)s->lora.rank));
-}
-SAMBA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
+SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen)
 {
     if (!samba_ok(s)) return false;
-    if (!lora || !lora->targets[0] || lora->rank < 0 || lora->rank > 65536)
-        return samba_fail(s, SAMBA_EARG, "in samba_add_lora: a rank, and names of layers such as "
-                          "c_attn in targets, are needed");
-    samba_lora own = *lora;
-    own.rank = lora->rank ? lora->rank : 8;
-    own.alpha = samba__or(lora->alpha, (float)own.rank);
-    for (int32_t i = 0; i < SAMBA_MAX_LORA_TARGETS && own.targets[i]; i++) {
-        own.targets[i] = samba__keep_text(s, own.targets[i]);
-        if (!own.targets[i]) return false;
-    }
-    s->lora = own;
-    s->rewrite = samba__adapt;
-    return true;
-}
-
-/* w (n,k) <- w + scale b (n,r) a (r,k) */
-SAMBA__FN void samba__add_product(float *w, const float *b, const float *a, samba_shape nk,
-                                  int32_t rank, float scale)
-{
-    for (int64_t i = 0; i < nk.dim[0]; i++) {
-        for (int64_t j = 0; j < nk.dim[1]; j++) {
-            float sum = 0.0f;
-            for (int64_t r = 0; r < rank; r++)
-                sum = samba__fma(b[i * rank + r], a[r * nk.dim[1] + j], sum);
-            w[i * nk.dim[1] + j] = samba__fma(scale, sum, w[i * nk.dim[1] + j]);
-        }
-    }
-}
-SAMBA_API bool samba_merge_lora(samba_session *s)
-{
-    char name[256];
-    if (!samba_ok(s)) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *w = s->tensors[i];
-        samba__text t = samba__text_in(name, sizeof name);
-        if (w->role != SAMBA__WEIGHT || !samba__is_target(s, w->name, &t)) continue;
-        size_t at = t.len;
-        samba__put_text(&t, "__lora_A__weight");
-        samba_tensor *a = samba__named(s, name);
-        name[at + sizeof "__lora_" - 1] = 'B';
-        samba_tensor *b = samba__named(s, name);
-        if (!a || !b) continue;
-        float *w_data = (float *)samba__value_of(w), *b_data = (float *)samba__value_of(b);
-        const float *a_data = (const float *)samba__value_of(a);
-        if (!w_data || !a_data || !b_data)
-            return samba_fail(s, SAMBA_ESTATE, "in samba_merge_lora: %s has no value", w->name);
-        samba__add_product(w_data, b_data, a_data, w->shape, s->lora.rank,
-                           s->lora.alpha / (float)s->lora.rank);
-        memset(b_data, 0, (size_t)samba_count(&b->shape) * sizeof *b_data);
-    }
+    s->freezes = frozen;
     return true;
 }
 
@@ -8916,6 +8829,10 @@ typedef struct samba__optimizer {
     samba_tensor *lr, *weight_decay, *momentum, *beta1, *beta2, *eps, *max_norm, *step, *clip;
 } samba__optimizer;
 
+SAMBA__FN float samba__or(float value, float otherwise)
+{
+    return value != 0.0f ? value : otherwise;
+}
 SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimizer *o,
                                            const char *name, float value)
 {

@@ -10,8 +10,10 @@
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_HDF5_ROWS_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
+#define SAMBA_LORA_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/gpt2.h"
+#include "../tools/lora.h"
 #include "../tools/hdf5_rows.h"
 #include <dirent.h>
 #include <signal.h>
@@ -23,11 +25,12 @@
 typedef struct options {
     samba_app_args app;
     const char *model_name_or_path, *config_name, *cache_dir, *data_dir, *checkpoint_name;
-    const char *lora_targets, *lora_name, *save_model;
-    int32_t max_seq_length, completion_length, steps, save_every, seed, lora_rank;
+    const char *lora_name, *save_model;
+    samba_lora lora;
+    int32_t max_seq_length, completion_length, steps, save_every, seed;
     int32_t average_from, join_prompts;
     float weight_decay, max_grad_norm_clip, learning_rate, warmup, dropout, prompt_loss_weight;
-    float end_loss_weight, min_eval_acc, subsample_eval, lora_alpha, adam_epsilon, prompt_dropout;
+    float end_loss_weight, min_eval_acc, subsample_eval, adam_epsilon, prompt_dropout;
     bool resume, linear_decay;
 } options;
 
@@ -94,7 +97,7 @@ static bool choose_optimizers(samba_session *s, const options *o, model *m, samb
                           .eps = o->adam_epsilon, .weight_decay = o->weight_decay,
                           .max_grad_norm = o->max_grad_norm_clip };
     p->optim = adamw;                           // the adapters', which no list names
-    if (o->lora_rank) return true;
+    if (o->lora.rank) return true;
     m->params = (samba_tensor **)malloc((size_t)gpt2_n_params(&m->config) * sizeof *m->params);
     if (!m->params) return samba_fail(s, SAMBA_ENOMEM, "no memory for a list of parameters");
     if (!gpt2_optims(s, &m->config, &adamw, m->params, m->optims, why, sizeof why))
@@ -128,11 +131,7 @@ static samba_program trace(samba_session *s, const options *o, model *m)
     int32_t K = o->completion_length ? o->completion_length : T;
     if (K < 1 || K > T)
         samba_fail(s, SAMBA_ERANGE, "--completion_length is %d; a row has %d tokens", K, T);
-    if (o->lora_rank) {
-        samba_lora lora = { .rank = o->lora_rank, .alpha = o->lora_alpha,
-                            .targets = { o->lora_targets } };
-        samba_add_lora(s, &lora);
-    }
+    if (o->lora.rank) samba_add_lora(s, &o->lora);
     m->ids    = samba_input(s, "input_ids", SAMBA_I32, SAMBA_SHAPE(B, T));
     m->labels = samba_input(s, "labels", SAMBA_I32, SAMBA_SHAPE(B, K));
     m->scale  = samba_input(s, "loss_scale", SAMBA_F32, SAMBA_SHAPE(B, K));
@@ -518,11 +517,11 @@ static bool train(samba_session *s, const options *o, const model *m, const shar
 // What is written at the end besides the checkpoint.
 static bool save_more(samba_session *s, const options *o, const model *m)
 {
-    if (o->lora_rank && o->lora_name &&
+    if (o->lora.rank && o->lora_name &&
         !gpt2_save_lora(s, o->lora_name, SAMBA_SAFETENSORS_F32, why, sizeof why))
         return samba_fail(s, SAMBA_EIO, "%s", why);
     if (!o->save_model) return true;
-    if (o->lora_rank && !samba_merge_lora(s)) return false;
+    if (o->lora.rank && !samba_merge_lora(s, &o->lora)) return false;
     return gpt2_save(s, &m->config, o->save_model, SAMBA_SAFETENSORS_F32, why, sizeof why)
         ? true : samba_fail(s, SAMBA_EIO, "%s", why);
 }
@@ -549,7 +548,7 @@ static bool run(samba_session *s, const options *o, model *m, const char *progra
     shards files, dev = { 0 };
     score last;
     int32_t T = m->ids->shape.dim[1];
-    const char *counter = o->lora_rank ? "step" : "optim0__step";
+    const char *counter = o->lora.rank ? "step" : "optim0__step";
     if (o->model_name_or_path && !o->resume &&
         !gpt2_load_folder(s, &m->config, o->model_name_or_path, why, sizeof why))
         samba_fail(s, SAMBA_EIO, "%s", why);
@@ -577,7 +576,7 @@ static bool run(samba_session *s, const options *o, model *m, const char *progra
 int main(int argc, char **argv)
 {
     options o = { .app = { .batch_size = 16 }, .checkpoint_name = "checkpoint.pt",
-                  .lora_targets = "c_attn", .max_seq_length = -1, .steps = 800, .seed = 256,
+                  .lora.targets = { "c_attn" }, .max_seq_length = -1, .steps = 800, .seed = 256,
                   .weight_decay = 0.1f, .max_grad_norm_clip = 1, .learning_rate = 7.5e-6f,
                   .dropout = -1, .end_loss_weight = 1, .subsample_eval = 0.1f, .average_from = -1,
                   .join_prompts = 1 };
@@ -617,9 +616,9 @@ int main(int argc, char **argv)
         { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, dropout and order; default 256" },
         { "save_model", SAMBA_FLAG_TEXT, &o.save_model, "run: existing folder for Hugging Face "
           "files" },
-        { "lora_rank", SAMBA_FLAG_INT, &o.lora_rank, "train adapters of this rank only" },
-        { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora_alpha, "default: the rank" },
-        { "lora_targets", SAMBA_FLAG_TEXT, &o.lora_targets, "which layers, default c_attn" },
+        { "lora_rank", SAMBA_FLAG_INT, &o.lora.rank, "train adapters of this rank only" },
+        { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora.alpha, "default: the rank" },
+        { "lora_targets", SAMBA_FLAG_TEXT, &o.lora.targets[0], "which layers, default c_attn" },
         { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "run: the adapters' safetensors" },
     };
     if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags)) return 2;
@@ -637,7 +636,7 @@ int main(int argc, char **argv)
         samba_fail(s, SAMBA_ERANGE, "--subsample_eval, --dropout and --prompt_dropout are parts of "
                    "1, --prompt_loss_weight, --end_loss_weight and --adam_epsilon are not "
                    "negative, --join_prompts is at least 1");
-    if (o.lora_rank && o.average_from >= 0)
+    if (o.lora.rank && o.average_from >= 0)
         samba_fail(s, SAMBA_EARG, "--average_from is for all weights; adapters train alone");
     if (!runs) samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.steps < 1 || o.app.inference)

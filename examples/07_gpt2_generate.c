@@ -9,9 +9,11 @@
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
+#define SAMBA_LORA_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/tokenizer.h"
 #include "../tools/gpt2.h"
+#include "../tools/lora.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
@@ -23,10 +25,11 @@
 typedef struct options {
     samba_app_args app;
     const char *model_name_or_path, *config_name, *tokenizer_name, *cache_dir, *data_dir;
-    const char *checkpoint_name, *lora_name, *lora_targets, *weights;
+    const char *checkpoint_name, *lora_name, *weights;
     int32_t max_seq_length, examples_to_generate, max_tokens_to_generate, chunk;
-    int32_t top_k, seed, lora_rank;
-    float temperature, top_p, lora_alpha;
+    int32_t top_k, seed;
+    float temperature, top_p;
+    samba_lora lora;
     bool stream;
 } options;
 
@@ -46,11 +49,7 @@ static samba_program trace(samba_session *s, const options *o, gpt2_config *c, s
     snprintf(path, sizeof path, o->config_name ? "%s" : "%s/config.json", from);
     if (!gpt2_config_read(path, c, why, sizeof why)) samba_fail(s, SAMBA_EIO, "%s", why);
     c->attn_pdrop = c->embd_pdrop = c->resid_pdrop = 0;
-    if (o->lora_name) {
-        samba_lora lora = { .rank = o->lora_rank, .alpha = o->lora_alpha,
-                            .targets = { o->lora_targets } };
-        samba_add_lora(s, &lora);
-    }
+    if (o->lora_name) samba_add_lora(s, &o->lora);
     int32_t length = o->max_seq_length < 0 ? c->n_positions : o->max_seq_length;
     if (samba_ok(s) && (length < 2 || length > c->n_positions))
         samba_fail(s, SAMBA_ERANGE, "--max_seq_length is %d; the model has %d positions", length,
@@ -306,7 +305,7 @@ int main(int argc, char **argv)
 {
     options o = { .app = { .batch_size = 1 }, .checkpoint_name = "", .max_seq_length = -1,
                   .examples_to_generate = 20, .max_tokens_to_generate = 20, .chunk = 64,
-                  .lora_targets = "c_attn", .seed = 256, .weights = "plain" };
+                  .lora.targets = { "c_attn" }, .seed = 256, .weights = "plain" };
     const samba_flag flags[] = {
         { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json, "
           "tokenizer and safetensors" },
@@ -328,9 +327,9 @@ int main(int argc, char **argv)
         { "stream", SAMBA_FLAG_BOOL, &o.stream, "print the first text of a batch as it grows" },
         { "chunk", SAMBA_FLAG_INT, &o.chunk, "tokens of a prompt read at once, default 64" },
         { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "adapters that training has saved" },
-        { "lora_rank", SAMBA_FLAG_INT, &o.lora_rank, "of these adapters" },
-        { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora_alpha, "default: the rank" },
-        { "lora_targets", SAMBA_FLAG_TEXT, &o.lora_targets, "which layers, default c_attn" },
+        { "lora_rank", SAMBA_FLAG_INT, &o.lora.rank, "of these adapters" },
+        { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora.alpha, "default: the rank" },
+        { "lora_targets", SAMBA_FLAG_TEXT, &o.lora.targets[0], "which layers, default c_attn" },
     };
     if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags)) return 2;
 

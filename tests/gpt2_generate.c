@@ -4,8 +4,10 @@
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
+#define SAMBA_LORA_IMPLEMENTATION
 #include "samba.h"
 #include "tools/gpt2.h"
+#include "tools/lora.h"
 #include "test.h"
 #include <errno.h>
 #include <sys/stat.h>
@@ -159,11 +161,13 @@ static void test_folders(void)
     samba_close(s);
 }
 
+static samba_lora lora = { .targets = { "c_attn", "c_fc" } };
+
 static samba_session *open_adapters(int rank, samba_tensor **ids, samba_tensor **logits)
 {
     gpt2_config c = small();
     samba_session *s = samba_open(NULL);
-    samba_lora lora = { .rank = rank, .targets = { "c_attn", "c_fc" } };
+    lora.rank = rank;
     CHECK(samba_add_lora(s, &lora));
     *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(1, LENGTH));
     *logits = gpt2_logits(&c, *ids, NULL);
@@ -212,7 +216,7 @@ static void test_adapters(void)
     CHECK(gpt2_load_lora(s, file, why, sizeof why));
     likeliest(s, ids, logits, text, 6);
     CHECK_CLOSE(samba_read(logits), after, VOCAB, 0, 0);
-    CHECK(samba_merge_lora(s));
+    CHECK(samba_merge_lora(s, &lora));
     likeliest(s, ids, logits, text, 6);
     CHECK_CLOSE(samba_read(logits), after, VOCAB, 1e-4, 1e-4);
     CHECK(samba_close(s) == 0);

@@ -1,7 +1,9 @@
 // Several graphs in one PEF, a cache they share, frozen parameters and LoRA.
 // run: threads
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_LORA_IMPLEMENTATION
 #include "samba.h"
+#include "tools/lora.h"
 #include "test.h"
 #include <string.h>
 
@@ -282,7 +284,7 @@ static void test_lora(void)
     CHECK(!samba_tensor_by_name(s, "block__up__lora_A__weight"));       // not a target
     samba_clear_error(s);
 
-    CHECK(samba_merge_lora(s));
+    CHECK(samba_merge_lora(s, &lora));
     CHECK(memcmp(down, samba_read(samba_tensor_by_name(s, "block__down__weight")), sizeof down));
     CHECK(samba_run(s, SAMBA_FWD));
     CHECK_CLOSE(samba_read(out), trained, 48, 1e-5, 1e-5);
@@ -294,6 +296,34 @@ static void test_lora(void)
     CHECK(!samba_add_lora(s, NULL) && says(s, "names of layers"));
     CHECK(!samba_add_lora(s, &(samba_lora){ .rank = -1, .targets = { "x" } }) && says(s, "a rank"));
     samba_close(s);
+}
+
+// ---- Looking at the ops that are traced ----
+
+static samba_tensor *doubled_tanh(const samba_op *op, samba_tensor *const *in, int32_t n_in,
+                                  samba_tensor *y, void *user)
+{
+    ++*(int *)user;
+    CHECK(n_in == 1 && in[0] && y);
+    return strcmp(op->name, "tanh") ? y : samba_scale(y, 2);
+}
+
+static void test_on_trace(void)
+{
+    int shown = 0;
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(3));
+    CHECK(samba_on_trace(s, doubled_tanh, &shown));
+    samba_tensor *twice = samba_neg(samba_tanh(x));
+    CHECK(shown == 3);                          // tanh, the scale made of it, neg
+    CHECK(samba_on_trace(s, NULL, NULL));
+    samba_tensor *once = samba_tanh(x);
+    CHECK(shown == 3);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { once, twice }, .inference = true }));
+    CHECK(samba_run(s, 0));
+    CHECK_CLOSE((float[]){ -2 * samba_read(once)[0] }, samba_read(twice), 1, 0, 0);
+    CHECK(!samba_on_trace(NULL, NULL, NULL) && !samba_set_frozen(NULL, true));
+    CHECK(samba_close(s) == 0);
 }
 
 static void test_frozen(void)
@@ -326,6 +356,7 @@ int main(void)
     RUN(test_training);
     RUN(test_device);
     RUN(test_lora);
+    RUN(test_on_trace);
     RUN(test_frozen);
     return test_summary();
 }

@@ -6,10 +6,12 @@
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
+#define SAMBA_LORA_IMPLEMENTATION
 #endif
 #include "../../samba.h"
 #include "../../tools/tokenizer.h"
 #include "../../tools/gpt2.h"
+#include "../../tools/lora.h"
 
 #ifndef IMPLEMENT
 int main(void)
@@ -17,6 +19,7 @@ int main(void)
     static const float logits[3] = { 0, 2, 1 };
     static const samba_sampling greedy = { 0, 0, 0, 0 };
     static const char *const nowhere = "no/such/place";
+    static const samba_lora lora = { 4, 8.0f, { "c_attn" } };
     int32_t work[3];
     char why[300] = "";
     gpt2_config c = gpt2_config_default();
@@ -24,6 +27,8 @@ int main(void)
     if (samba_sample(logits, 3, &greedy, 0.5, work) != 1) return 2;
     if (samba_tokenizer_open(nowhere, why, sizeof why) || !why[0]) return 3;
     if (samba_safetensors_open(&nowhere, 1, why, sizeof why) || !why[0]) return 4;
-    return 0;
+    samba_session *s = samba_open(NULL);
+    if (!samba_add_lora(s, &lora)) return 5;
+    return samba_close(s);
 }
 #endif

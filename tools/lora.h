@@ -1,0 +1,184 @@
+/* lora.h - LoRA adapters for samba.h: a large model learns by training few numbers.
+
+   Needs samba.h before it. `#define SAMBA_LORA_IMPLEMENTATION` in one file enables the code;
+   SAMBA_LORA_STATIC makes all functions private to the file. Define both SAMBA_LORA_MALLOC(size)
+   and SAMBA_LORA_FREE(p) to allocate elsewhere. C99 or C++11.
+
+       samba_lora lora = { .rank = 8, .alpha = 16, .targets = { "c_attn" } };
+       samba_add_lora(s, &lora);                    // before tracing
+       ... trace, compile, train: only the adapters change
+       samba_merge_lora(s, &lora);                  // the same outputs without them
+
+   Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021; names and start as in
+   PEFT. */
+#ifndef SAMBA_LORA_H
+#define SAMBA_LORA_H
+
+#ifndef SAMBA_H
+#error "lora.h: include samba.h before"
+#endif
+
+#ifndef SAMBA_LORA_API
+#if defined(SAMBA_LORA_STATIC)
+#define SAMBA_LORA_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_LORA_API extern "C"
+#else
+#define SAMBA_LORA_API extern
+#endif
+#endif
+
+#define SAMBA_MAX_LORA_TARGETS 8
+typedef struct samba_lora {
+    int32_t rank;                       /* default 8 */
+    float alpha;                        /* default: the rank */
+    const char *targets[SAMBA_MAX_LORA_TARGETS];        /* up to the first NULL */
+} samba_lora;
+
+/* Every samba_affine or samba_linear traced from here on whose layer is called target, or ends with
+   __target, becomes y = x W^T + b + alpha/rank (x A^T) B^T. The adapters NAME__lora_A__weight
+   (rank,k), U(+-1/sqrt(k)), and NAME__lora_B__weight (n,rank), zeros, are trained; all other
+   parameters made from here on are frozen. Keep lora while the session traces. */
+SAMBA_LORA_API bool samba_add_lora(samba_session *s, const samba_lora *lora);
+/* In the loaded program: W <- W + alpha/rank B A, then B <- 0. The same outputs, up to rounding,
+   without the adapters. */
+SAMBA_LORA_API bool samba_merge_lora(samba_session *s, const samba_lora *lora);
+
+#endif /* SAMBA_LORA_H */
+
+#if defined(SAMBA_LORA_IMPLEMENTATION) && !defined(SAMBA_LORA__IMPLEMENTED)
+#define SAMBA_LORA__IMPLEMENTED
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#ifndef SAMBA_LORA_MALLOC
+#include <stdlib.h>
+#define SAMBA_LORA_MALLOC(size) malloc(size)
+#define SAMBA_LORA_FREE(p) free(p)
+#endif
+
+static inline int32_t samba__lora_rank(const samba_lora *lora)
+{
+    return lora->rank ? lora->rank : 8;
+}
+static inline float samba__lora_scale(const samba_lora *lora)
+{
+    return lora->alpha != 0.0f ? lora->alpha / (float)samba__lora_rank(lora) : 1.0f;
+}
+
+/* Does text end with end? Then *before is how much stands before it. */
+static inline bool samba__lora_ends(const char *text, size_t n, const char *end, size_t *before)
+{
+    size_t m = strlen(end);
+    if (n < m || memcmp(text + n - m, end, m) != 0) return false;
+    *before = n - m;
+    return true;
+}
+
+/* Is this the weight of a layer that gets an adapter? *n: the length of the layer's name. */
+static inline bool samba__lora_target(const samba_lora *lora, const char *weight, size_t *n)
+{
+    size_t before, none;
+    if (!samba__lora_ends(weight, strlen(weight), "__weight", n)) return false;
+    for (int32_t i = 0; i < SAMBA_MAX_LORA_TARGETS && lora->targets[i]; i++) {
+        if (!samba__lora_ends(weight, *n, lora->targets[i], &before)) continue;
+        if (before == 0 || (before > 2 && samba__lora_ends(weight, before, "__", &none)))
+            return true;
+    }
+    return false;
+}
+
+/* The n letters of name, then end. samba.h refuses names that would be cut here. */
+typedef struct samba__lora_name { char text[256]; } samba__lora_name;
+
+static inline samba__lora_name samba__lora_name_of(const char *name, size_t n, const char *end)
+{
+    samba__lora_name full;
+    snprintf(full.text, sizeof full.text, "%.*s%s", (int)n, name, end);
+    return full;
+}
+static inline samba_tensor *samba__lora_param(samba_session *s, const char *name, size_t n,
+                                              const char *end, samba_shape shape, float scale)
+{
+    samba_init uniform = { SAMBA_INIT_UNIFORM, 0.0f, scale };
+    samba_tensor *w = samba_param(s, samba__lora_name_of(name, n, end).text, shape, uniform);
+    return samba_set_requires_grad(w, true) ? w : NULL;
+}
+static inline samba_tensor *samba__lora_adapt(const samba_op *op, samba_tensor *const *in,
+                                              int32_t n_in, samba_tensor *y, void *user)
+{
+    const samba_lora *lora = (const samba_lora *)user;
+    const samba_tensor *w = n_in > 1 ? in[1] : NULL;
+    size_t n;
+    if (strcmp(op->name, "affine") != 0 || !samba__lora_target(lora, w->name, &n)) return y;
+    int32_t rank = samba__lora_rank(lora), k = w->shape.dim[1];
+    samba_tensor *a = samba__lora_param(y->session, w->name, n, "__lora_A__weight",
+                                        SAMBA_SHAPE(rank, k), 1.0f / sqrtf((float)k));
+    samba_tensor *b = samba__lora_param(y->session, w->name, n, "__lora_B__weight",
+                                        SAMBA_SHAPE(w->shape.dim[0], rank), 0.0f);
+    samba_tensor *update = samba_affine(samba_affine(in[0], a, NULL), b, NULL);
+    return samba_add(y, samba_scale(update, samba__lora_scale(lora)));
+}
+SAMBA_LORA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
+{
+    uintptr_t user = (uintptr_t)lora;
+    if (!lora || !lora->targets[0] || lora->rank < 0 || lora->rank > 65536)
+        return samba_fail(s, SAMBA_EARG, "in samba_add_lora: a rank, and names of layers such as "
+                          "c_attn in targets, are needed");
+    return samba_set_frozen(s, true) && samba_on_trace(s, samba__lora_adapt, (void *)user);
+}
+
+/* sum <- w (n,k) + scale b (n,rank) a (rank,k) */
+static inline void samba__lora_sum(float *sum, samba_tensor *w, samba_tensor *b, samba_tensor *a,
+                                   float scale)
+{
+    int64_t n = w->shape.dim[0], k = w->shape.dim[1], rank = a->shape.dim[0];
+    const float *w_data = samba_read(w), *b_data = samba_read(b), *a_data = samba_read(a);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < k; j++) {
+            float product = 0.0f;
+            for (int64_t r = 0; r < rank; r++)
+                product = fmaf(b_data[i * rank + r], a_data[r * k + j], product);
+            sum[i * k + j] = fmaf(scale, product, w_data[i * k + j]);
+        }
+    }
+}
+
+/* Merges the adapters of the layer whose name has n letters. */
+static inline bool samba__lora_merge(samba_session *s, const samba_lora *lora, const char *name,
+                                     size_t n)
+{
+    samba_tensor *a = samba_tensor_by_name(
+        s, samba__lora_name_of(name, n, "__lora_A__weight").text);
+    samba_tensor *b = samba_tensor_by_name(
+        s, samba__lora_name_of(name, n, "__lora_B__weight").text);
+    samba_tensor *w = samba_tensor_by_name(s, samba__lora_name_of(name, n, "__weight").text);
+    if (!a || !b || !w) return false;
+    size_t w_bytes = samba_bytes(w), b_bytes = samba_bytes(b);
+    float *values = (float *)SAMBA_LORA_MALLOC(w_bytes > b_bytes ? w_bytes : b_bytes);
+    if (!values) return samba_fail(s, SAMBA_ENOMEM, "no memory to merge %s", w->name);
+    samba__lora_sum(values, w, b, a, samba__lora_scale(lora));
+    bool fine = samba_write(w, values);
+    memset(values, 0, b_bytes);
+    fine = fine && samba_write(b, values);
+    SAMBA_LORA_FREE(values);
+    return fine;
+}
+SAMBA_LORA_API bool samba_merge_lora(samba_session *s, const samba_lora *lora)
+{
+    int32_t n = samba_weight_names(s, NULL, 0);
+    const char **names = (const char **)SAMBA_LORA_MALLOC((size_t)(n + 1) * sizeof *names);
+    if (!names) return samba_fail(s, SAMBA_ENOMEM, "no memory for a list of %d parameters", n);
+    samba_weight_names(s, names, n);
+    bool fine = samba_ok(s);
+    for (int32_t i = 0; fine && i < n; i++) {
+        size_t layer;
+        if (samba__lora_ends(names[i], strlen(names[i]), "__lora_A__weight", &layer))
+            fine = samba__lora_merge(s, lora, names[i], layer);
+    }
+    SAMBA_LORA_FREE(names);
+    return fine;
+}
+#endif /* SAMBA_LORA_IMPLEMENTATION */
+/* MIT license, as samba.h. */
