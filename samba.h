@@ -11777,55 +11777,6 @@ SAMBA__FN samba__effort samba__section_effort(const samba_runtime *rt, uint32_t 
     return e;
 }
 
-/* The machine's own limits, with the session's threads: arithmetic as the fastest product does it,
-   bytes read and written by large copies. */
-enum { SAMBA__LIMIT_SIDE = 576, SAMBA__LIMIT_BYTES = 64 << 20 };
-typedef struct samba__limit_job {
-    samba__gemm g;
-    const samba_session *s;
-    uint8_t *bytes;                     /* to be copied; NULL: the product is meant */
-} samba__limit_job;
-
-SAMBA__FN void samba__limit_piece(void *context, int64_t begin, int64_t end, int32_t thread)
-{
-    const samba__limit_job *job = (const samba__limit_job *)context;
-    float *local = job->s->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
-    uint8_t *x = job->bytes;
-    if (x) memcpy(x + SAMBA__LIMIT_BYTES + begin, x + begin, (size_t)(end - begin));
-    else samba__gemm_run(&job->g, begin, end, local, job->s->rt->isa);
-}
-
-SAMBA__FN samba__effort samba__limits(samba_session *s)
-{
-    const int64_t side = SAMBA__LIMIT_SIDE, tiles = samba__gemm_tiles(side, side, side);
-    samba__effort best = { 0.0, 0.0 };
-    samba__limit_job job;
-    uint8_t *bytes = (uint8_t *)samba__take(s, 2 * (size_t)SAMBA__LIMIT_BYTES);
-    if (!bytes) return best;
-    memset(bytes, 0, 2 * (size_t)SAMBA__LIMIT_BYTES);
-    memset(&job, 0, sizeof job);
-    job.s = s;
-    job.g.m = job.g.n = job.g.k = job.g.a_row = job.g.b_row = job.g.c_row = side;
-    job.g.a_col = job.g.b_col = 1;
-    job.g.a = (const float *)(void *)bytes, job.g.b = job.g.a + side * side;
-    job.g.c = (float *)(void *)bytes + 2 * side * side;
-    for (int i = 0; i < 5; i++) {
-        double start = samba_seconds();
-        job.bytes = NULL;
-        samba__pool_run(s->rt->pool, samba__limit_piece, &job, tiles, 1);
-        double middle = samba_seconds();
-        job.bytes = bytes;
-        samba__pool_run(s->rt->pool, samba__limit_piece, &job, SAMBA__LIMIT_BYTES, 1 << 20);
-        double end = samba_seconds();
-        double flops = 2.0 * (double)(side * side * side) / (middle - start);
-        double moved = 2.0 * (double)SAMBA__LIMIT_BYTES / (end - middle);
-        best.flops = flops > best.flops ? flops : best.flops;
-        best.bytes = moved > best.bytes ? moved : best.bytes;
-    }
-    samba__give(s, bytes, 2 * (size_t)SAMBA__LIMIT_BYTES);
-    return best;
-}
-
 /* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. */
 SAMBA__FN bool samba__time_section(samba_session *s, int32_t section, int32_t n, double *mean,
                                    double *best)
@@ -11840,6 +11791,35 @@ SAMBA__FN bool samba__time_section(samba_session *s, int32_t section, int32_t n,
     }
     *mean = total / n;
     return true;
+}
+
+/* Seconds of one run of a program that only makes y. */
+SAMBA__FN double samba__time_of(samba_tensor *y)
+{
+    double mean = 0.0, best = 0.0;
+    samba_program p;
+    memset(&p, 0, sizeof p);
+    p.outputs[0] = y, p.inference = true;
+    bool fine = y && samba_compile(y->session, &p)
+        && samba__time_section(y->session, -1, 5, &mean, &best)
+        && samba_set_tracing(y->session, true);
+    return fine ? best : 0.0;
+}
+
+/* The machine's own limits, with the session's threads: arithmetic as a product does it, bytes read
+   and written by an op that does little else. */
+SAMBA__FN samba__effort samba__limits(samba_session *s)
+{
+    const int32_t side = 576, many = 1 << 24;
+    samba__effort e = { 0.0, 0.0 };
+    samba_session *own = samba_open(&s->desc);
+    samba_tensor *a = samba_rand(own, "a", samba__shape2(side, side));
+    double product = samba__time_of(samba_matmul(a, a));
+    double copy = samba__time_of(samba_neg(samba_rand(own, "x", samba__shape_of(&many, 1))));
+    if (samba_ok(own)) e.flops = 2.0 * side * side * side / product, e.bytes = 8.0 * many / copy;
+    else samba_fail(s, samba_error_code(own), "while measuring the machine: %s", samba_error(own));
+    samba_close(own);
+    return e;
 }
 
 /* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
