@@ -40,8 +40,7 @@
      [plan]        lifetimes, memory, sections                             |
      [pef-write]   the writer, files, the log                              |
      [compile]     from a program to a PEF                                 |
-     [session]     the public functions                                    |
-     [driver]      command line                                           -+
+     [session]     the public functions                                   -+
      [end]         licence
 
    A chapter uses only chapters above it.
@@ -94,7 +93,7 @@
      SAMBA_API               your own linkage, such as a dllexport
      SAMBA_RUNTIME_ONLY      the device half alone: load and run a PEF, nothing else
      SAMBA_NO_THREADS        one thread; implied by SAMBA_RUNTIME_ONLY
-     SAMBA_NO_STDIO          no files and no printing; programs live in memory, no [driver]
+     SAMBA_NO_STDIO          no files and no printing; programs live in memory
      SAMBA_NO_SIMD           portable kernels only (the same bits)
      SAMBA_SMALL             block sizes for a few KiB of fast memory; implied by SAMBA_RUNTIME_ONLY
      SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
@@ -847,45 +846,20 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);         /* the o
    without parameters in a mapped file. */
 SAMBA_API size_t samba_device_bytes(samba_session *s);
 SAMBA_API size_t samba_held_bytes(const samba_session *s);
-
-/* ---- Command line: SambaFlow's commands and flags -------------------------------------------- */
-
-/* What parse fills in. Set other defaults before the call; zero means the default named here. */
-typedef struct samba_app_args {
-    const char *command;                /* compile, run, test, measure-performance or -sections */
-    int32_t batch_size;                 /* -b, --batch-size */
-    int32_t microbatch_size;            /* -mb, --microbatch-size; default: the batch */
-    bool inference;                     /* --inference */
-    const char *pef;                    /* -p, --pef: of run and measure */
-    const char *pef_name;               /* --pef-name, default: the program's name */
-    const char *output_folder;          /* --output-folder, default out */
-    samba_opt_level level;              /* --o0, --o1, --o3 */
-    samba_mapping mapping;              /* --mapping section | spatial */
-    int32_t memory;                     /* --memory, MiB of tensors at most; default: no limit */
-    int32_t num_iterations;             /* -n, --num-iterations, default 100 */
-    bool run_graph_only;                /* --run-graph-only: do not send the inputs again */
-    int32_t threads;                    /* --threads */
-} samba_app_args;
-
-/* A flag of your own: --name with a value of the kind, or a switch. */
-typedef enum samba_flag_kind {
-    SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT, SAMBA_FLAG_TEXT
-} samba_flag_kind;
-typedef struct samba_flag {
-    const char *name;                   /* without the dashes */
-    samba_flag_kind kind;
-    void *value;                        /* bool, int32_t, float or const char * to fill in */
-    const char *help;
-} samba_flag;
-
-/* Reads "program command --flag value --flag=value". False after printing what is wrong. */
-SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
-                                    const samba_flag *flags, int32_t n_flags);
-/* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
-   measure-sections; run and test are the application's own. False with an error in s. */
-SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
-                                const samba_program *program);
 SAMBA_API double samba_seconds(void);           /* wall clock */
+
+/* A section of the loaded program: what it is, and what one run of it does. */
+typedef struct samba_section {
+    const char *type;                   /* "FWD" ... */
+    const char *graph;                  /* NULL: the program has one graph */
+    const char *op;                     /* of a section of one op; else NULL */
+    int64_t flops, bytes;               /* arithmetic; bytes that its ops read and write */
+} samba_section;
+/* Fills in section number id, as the .pef.log counts them; false if there is none. */
+SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section);
+/* Inputs of the loaded program that have no value get zeros: to measure it without data. */
+SAMBA_API bool samba_zero_inputs(samba_session *s);
+
 #endif /* !SAMBA_RUNTIME_ONLY */
 #endif /* SAMBA_H */
 
@@ -11550,19 +11524,38 @@ SAMBA_API size_t samba_device_bytes(samba_session *s)
 }
 SAMBA_API size_t samba_held_bytes(const samba_session *s) { return s ? s->held : 0; }
 
-/* ==== [driver] ================================================================================ */
+/* ---- Measuring ---- */
+
+SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section)
+{
+    const samba_runtime *rt = s ? s->rt : NULL;
+    if (!rt || !section || id < 0 || (uint32_t)id >= rt->pef.n_sections) return false;
+    memset(section, 0, sizeof *section);
+    samba__section q = samba__section_at(&rt->pef, (uint32_t)id);
+    section->type = samba__type_name(q.type);
+    section->graph = q.graph ? rt->pef.strings + q.graph - 1 : NULL;
+    section->op = q.end == q.first + 1 ? rt->steps[q.first].op->name : NULL;
+    for (uint32_t i = q.first; i < q.end; i++) {
+        samba__call_record r = samba__record_at(&rt->pef, i);
+        if (rt->steps[i].view) continue;
+        section->flops += rt->steps[i].work.flops;
+        for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
+            uint32_t word = samba__word(&r, k);
+            samba_spec spec = samba__symbol_at(&rt->pef, word ? word - 1 : 0).spec;
+            section->bytes += word ? (int64_t)samba__spec_bytes(&spec) : 0;
+        }
+    }
+    return true;
+}
+SAMBA_API bool samba_zero_inputs(samba_session *s)
+{
+    if (!samba__need_program(s, "samba_zero_inputs")) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;
+    return true;
+}
 
 #if !defined(SAMBA_NO_STDIO)
-#include <sys/stat.h>
 #include <time.h>
-
-#if defined(_WIN32)
-#include <direct.h>
-SAMBA__FN int samba__make_directory(const char *path) { return _mkdir(path); }
-#else
-SAMBA__FN int samba__make_directory(const char *path) { return mkdir(path, 0777); }
-#endif
-
 #if defined(_WIN32) || (defined(SAMBA_NO_THREADS) && !defined(CLOCK_MONOTONIC))
 SAMBA_API double samba_seconds(void)    /* strict -std=c99 hides the better clock */
 {
@@ -11580,300 +11573,7 @@ SAMBA_API double samba_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 #endif
-
-static const char *const samba__commands[] = {
-    "compile", "run", "test", "measure-performance", "measure-sections"
-};
-
-/* A flag of the framework: its value goes to samba_app_args, or is a choice there. */
-typedef struct samba__app_flag {
-    samba_flag flag;
-    const char *short_name;
-    size_t at;                          /* in samba_app_args; 0: a choice */
-} samba__app_flag;
-
-#define SAMBA__APP_FLAG(name, short_name, kind, field, help) \
-    { { name, SAMBA_FLAG_##kind, NULL, help }, short_name, offsetof(samba_app_args, field) }
-static const samba__app_flag samba__app_flags[] = {
-    SAMBA__APP_FLAG("batch-size", "b", INT, batch_size, "samples in a batch"),
-    SAMBA__APP_FLAG("microbatch-size", "mb", INT, microbatch_size,
-                    "samples computed at once; gradients accumulate"),
-    SAMBA__APP_FLAG("inference", "", BOOL, inference, "forward only"),
-    SAMBA__APP_FLAG("pef", "p", TEXT, pef, "the compiled program to run"),
-    SAMBA__APP_FLAG("pef-name", "", TEXT, pef_name, "name of the program to write"),
-    SAMBA__APP_FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
-    SAMBA__APP_FLAG("mapping", "", TEXT, command, "section or spatial"),
-    SAMBA__APP_FLAG("memory", "", INT, memory, "MiB of tensors at most, by recomputing"),
-    SAMBA__APP_FLAG("o0", "", BOOL, command, "one op per section, no rewrites"),
-    SAMBA__APP_FLAG("o1", "", BOOL, command, "sections by working set"),
-    SAMBA__APP_FLAG("o3", "", BOOL, command, "whole graph, the default"),
-    SAMBA__APP_FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
-    SAMBA__APP_FLAG("run-graph-only", "", BOOL, run_graph_only, "measure without sending inputs"),
-    SAMBA__APP_FLAG("threads", "", INT, threads, "default: one per processor")
-};
-#define SAMBA__N_APP_FLAGS ((int32_t)(sizeof samba__app_flags / sizeof *samba__app_flags))
-
-SAMBA__FN void samba__usage(const char *program, const samba_flag *flags, int32_t n)
-{
-    fprintf(stderr, "usage: %s compile | run | test | measure-performance | measure-sections "
-            "[flags]\n", program);
-    for (int32_t i = 0; i < SAMBA__N_APP_FLAGS; i++) {
-        const samba__app_flag *f = &samba__app_flags[i];
-        fprintf(stderr, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
-                f->short_name[0] ? "; short -" : "", f->short_name);
-    }
-    for (int32_t i = 0; i < n; i++) fprintf(stderr, "  --%-18s %s\n", flags[i].name, flags[i].help);
-}
-
-/* Stores text as a value of the kind. False if it is no such value. */
-SAMBA__FN bool samba__store_flag(samba_flag_kind kind, void *value, const char *text)
-{
-    char *end = NULL;
-    double number = strtod(text, &end);
-    bool whole = number >= -2147483647.0 && number <= 2147483647.0
-        && number == (double)(int32_t)number;
-    if (kind == SAMBA_FLAG_BOOL) *(bool *)value = true;
-    if (kind == SAMBA_FLAG_TEXT) *(const char **)value = text;
-    if (kind == SAMBA_FLAG_BOOL || kind == SAMBA_FLAG_TEXT) return true;
-    if (end == text || *end || number != number) return false;
-    if (kind == SAMBA_FLAG_FLOAT) *(float *)value = (float)number;
-    else if (whole) *(int32_t *)value = (int32_t)number;
-    return whole || kind == SAMBA_FLAG_FLOAT;
-}
-
-/* Flags whose text is one of a few words. */
-SAMBA__FN bool samba__store_choice(samba_app_args *args, const char *name, const char *text)
-{
-    if (samba__same_text(name, "o0")) args->level = SAMBA_O0;
-    else if (samba__same_text(name, "o1")) args->level = SAMBA_O1;
-    else if (samba__same_text(name, "o3")) args->level = SAMBA_O3;
-    else if (samba__same_text(text, "section")) args->mapping = SAMBA_MAPPING_SECTION;
-    else if (samba__same_text(text, "spatial")) args->mapping = SAMBA_MAPPING_SPATIAL;
-    else return false;
-    return true;
-}
-
-/* Is text this flag? -x or --name, alone or with =value, which *value then points to. */
-SAMBA__FN bool samba__is_flag(const char *text, const char *name, const char *short_name,
-                              const char **value)
-{
-    const char *p = text + 1, *want = short_name;
-    if (text[0] != '-') return false;
-    if (text[1] == '-') p = text + 2, want = name;
-    if (!*want) return false;
-    while (*want && *p == *want) p++, want++;
-    if (*want || (*p && *p != '=')) return false;
-    *value = *p ? p + 1 : NULL;
-    return true;
-}
-
-/* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 after saying what is wrong. */
-SAMBA__FN int samba__read_flag(int argc, char **argv, int i, samba_app_args *args,
-                               const samba_flag *flags, int32_t n)
-{
-    for (int32_t k = 0; k < SAMBA__N_APP_FLAGS + n; k++) {
-        const samba__app_flag *f = k < SAMBA__N_APP_FLAGS ? &samba__app_flags[k] : NULL;
-        samba_flag flag = f ? f->flag : flags[k - SAMBA__N_APP_FLAGS];
-        const char *text = NULL;
-        if (!samba__is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
-        int used = flag.kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
-        if (used == 2) text = i + 1 < argc ? argv[i + 1] : NULL;
-        if (used == 2 && !text) {
-            fprintf(stderr, "%s: --%s needs a value\n", argv[0], flag.name);
-            return 0;
-        }
-        if (!text) text = "";
-        if (f) flag.value = (char *)args + f->at;
-        bool fine = flag.kind != SAMBA_FLAG_BOOL || !*text;     /* --inference=false sets nothing */
-        if (fine) fine = f && f->at == 0 ? samba__store_choice(args, flag.name, text)
-            : samba__store_flag(flag.kind, flag.value, text);
-        if (fine) return used;
-        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, flag.name,
-                flag.help);
-        return 0;
-    }
-    fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
-    return 0;
-}
-
-SAMBA_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
-                                    const samba_flag *flags, int32_t n_flags)
-{
-    bool known = false;
-    args->command = argc > 1 ? argv[1] : "";
-    for (size_t k = 0; k < sizeof samba__commands / sizeof *samba__commands; k++)
-        known = known || samba__same_text(args->command, samba__commands[k]);
-    for (int i = 1; i < argc; i++)
-        known = known && !samba__same_text(argv[i], "--help") && !samba__same_text(argv[i], "-h");
-    if (!known) {
-        samba__usage(argc > 0 ? argv[0] : "program", flags, n_flags);
-        return false;
-    }
-    for (int i = 2; i < argc;) {
-        int used = samba__read_flag(argc, argv, i, args, flags, n_flags);
-        if (!used) return false;
-        i += used;
-    }
-    if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
-        || args->memory < 0) {
-        fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
-        return false;
-    }
-    if (args->microbatch_size && args->batch_size % args->microbatch_size) {
-        fprintf(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n", argv[0],
-                (int)args->batch_size, (int)args->microbatch_size);
-        return false;
-    }
-    return true;
-}
-
-SAMBA__FN bool samba__driver_compile(samba_session *s, const samba_app_args *args,
-                                     const samba_program *program)
-{
-    const char *name = args->pef_name ? args->pef_name : program->name ? program->name : "samba";
-    const char *folder = args->output_folder ? args->output_folder : "out";
-    samba_program p = *program;
-    char path[1024];
-    int n = snprintf(path, sizeof path, "%s/%s/%s.pef", folder, name, name);
-    if (n < 0 || n >= (int)sizeof path)
-        return samba_fail(s, SAMBA_EARG, "the path %s/%s is too long", folder, name);
-    for (char *q = path + 1; *q; q++) {
-        if (*q != '/') continue;
-        *q = 0;
-        samba__make_directory(path);
-        *q = '/';
-    }
-    p.pef = path;
-    p.compile_only = true;
-    p.inference = p.inference || args->inference;
-    if (args->level) p.level = args->level;
-    if (args->mapping) p.mapping = args->mapping;
-    if (args->memory) p.memory = (int64_t)args->memory << 20;
-    if (args->microbatch_size) p.microbatches = args->batch_size / args->microbatch_size;
-    double start = samba_seconds();
-    if (!samba_compile(s, &p)) return false;
-    printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
-    return true;
-}
-
-/* What a section does in a run: arithmetic, and bytes its ops read and write. */
-typedef struct samba__effort { double flops, bytes; } samba__effort;
-
-SAMBA__FN samba__effort samba__section_effort(const samba_runtime *rt, uint32_t section)
-{
-    samba__section at = samba__section_at(&rt->pef, section);
-    samba__effort e = { 0.0, 0.0 };
-    for (uint32_t i = at.first; i < at.end; i++) {
-        samba__call_record r = samba__node_at(&rt->pef, i);
-        if (rt->steps[i].view) continue;
-        e.flops += (double)rt->steps[i].work.flops * rt->pef.microbatches;
-        for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
-            uint32_t word = samba__word(&r, k);
-            if (!word) continue;
-            samba__symbol q = samba__symbol_at(&rt->pef, word - 1);
-            e.bytes += (double)samba__spec_bytes(&q.spec) * rt->pef.microbatches;
-        }
-    }
-    return e;
-}
-
-/* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. */
-SAMBA__FN bool samba__time_section(samba_session *s, int32_t section, int32_t n, double *mean,
-                                   double *best)
-{
-    double total = 0.0;
-    *best = 1e30;
-    for (int32_t i = -1; i < n; i++) {
-        double start = samba_seconds();
-        if (section >= 0 ? !samba__run_ids(s, &section, 1) : !samba_run(s, 0)) return false;
-        double t = samba_seconds() - start;
-        if (i >= 0) total += t, *best = t < *best ? t : *best;
-    }
-    *mean = total / n;
-    return true;
-}
-
-/* Seconds of one run of a program that only makes y. */
-SAMBA__FN double samba__time_of(samba_tensor *y)
-{
-    double mean = 0.0, best = 0.0;
-    samba_program p;
-    memset(&p, 0, sizeof p);
-    p.outputs[0] = y, p.inference = true;
-    bool fine = y && samba_compile(y->session, &p)
-        && samba__time_section(y->session, -1, 5, &mean, &best)
-        && samba_set_tracing(y->session, true);
-    return fine ? best : 0.0;
-}
-
-/* The machine's own limits, with the session's threads: arithmetic as a product does it, bytes read
-   and written by an op that does little else. */
-SAMBA__FN samba__effort samba__limits(samba_session *s)
-{
-    const int32_t side = 576, many = 1 << 24;
-    samba__effort e = { 0.0, 0.0 };
-    samba_session *own = samba_open(&s->desc);
-    samba_tensor *a = samba_rand(own, "a", samba__shape2(side, side));
-    double product = samba__time_of(samba_matmul(a, a));
-    double copy = samba__time_of(samba_neg(samba_rand(own, "x", samba__shape_of(&many, 1))));
-    if (samba_ok(own)) e.flops = 2.0 * side * side * side / product, e.bytes = 8.0 * many / copy;
-    else samba_fail(s, samba_error_code(own), "while measuring the machine: %s", samba_error(own));
-    samba_close(own);
-    return e;
-}
-
-/* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
-SAMBA__FN bool samba__measure_sections(samba_session *s, int32_t n)
-{
-    samba__effort limit = samba__limits(s);
-    double mean, best;
-    if (!samba_ok(s)) return false;
-    printf("limits: products %.1f GFLOP/s, copies %.1f GB/s\n", limit.flops * 1e-9,
-           limit.bytes * 1e-9);
-    for (int32_t k = 0; k < (int32_t)s->rt->pef.n_sections; k++) {
-        samba__effort e = samba__section_effort(s->rt, (uint32_t)k);
-        samba__section at = samba__section_at(&s->rt->pef, (uint32_t)k);
-        if (!samba__time_section(s, k, n, &mean, &best)) return false;
-        printf("section %d %-8s latency %.3f ms (best %.3f), %.1f GFLOP/s (%.0f %%), "
-               "%.1f GB/s (%.0f %%)", (int)k, samba__type_name(at.type), mean * 1e3, best * 1e3,
-               e.flops / best * 1e-9, 100.0 * e.flops / best / limit.flops, e.bytes / best * 1e-9,
-               100.0 * e.bytes / best / limit.bytes);
-        if (at.end == at.first + 1) printf(" %s", samba__node_at(&s->rt->pef, at.first).op->name);
-        printf("\n");
-    }
-    return true;
-}
-SAMBA__FN bool samba__driver_measure(samba_session *s, const samba_app_args *args,
-                                     const samba_program *program, bool sections)
-{
-    int32_t n = args->num_iterations ? args->num_iterations : 100;
-    double mean, best;
-    if (!args->pef)
-        return samba_fail(s, SAMBA_EARG, "%s needs the program to measure: --pef FILE",
-                          args->command);
-    if (!samba_load(s, args->pef, program)) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;  /* zeros */
-    if (sections) return samba__measure_sections(s, n);
-    if (!samba__time_section(s, -1, n, &mean, &best)) return false;
-    printf("latency %.3f ms (best %.3f)", mean * 1e3, best * 1e3);
-    if (args->batch_size) printf(", throughput %.0f samples/s", args->batch_size / mean);
-    printf("\n");
-    return true;
-}
-SAMBA_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
-                                const samba_program *program)
-{
-    if (!samba_ok(s)) return false;
-    if (!args || !args->command || !program)
-        return samba_fail(s, SAMBA_EARG, "in samba_app_driver: args or program is missing");
-    if (samba__same_text(args->command, "compile")) return samba__driver_compile(s, args, program);
-    bool sections = samba__same_text(args->command, "measure-sections");
-    if (sections || samba__same_text(args->command, "measure-performance"))
-        return samba__driver_measure(s, args, program, sections);
-    return samba_fail(s, SAMBA_EARG, "in samba_app_driver: %s is the application's own command",
-                      args->command);
-}
-#endif /* SAMBA_NO_STDIO */
+#endif
 
 #if SAMBA__QUICK
 #pragma GCC pop_options

@@ -5,7 +5,9 @@
 //     ./res_ffn compile --inference --pef-name infer                the same model, forward only
 //     ./res_ffn test --inference -p out/infer/infer.pef             test what run has saved
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #include "../samba.h"
+#include "../tools/driver.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,11 +4,13 @@
 //     ./gpt_text run -p out/gpt_text/gpt_text.pef --text FILE          train, write as it learns
 //     ./gpt_text test -p out/gpt_text/gpt_text.pef --prompt 'In the'   write with what it learned
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
 #include "../samba.h"
+#include "../tools/driver.h"
 #include "../tools/tokenizer.h"
 #include "../tools/generate.h"
 #include "../tools/gpt2.h"

@@ -6,12 +6,14 @@
 // DATA is a folder that `tools/samba prepare-data --pipeline` made. --model_name_or_path FOLDER,
 // with config.json and safetensors of Hugging Face, begins with weights instead of random numbers.
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_HDF5_ROWS_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
 #include "../samba.h"
+#include "../tools/driver.h"
 #include "../tools/gpt2.h"
 #include "../tools/lora.h"
 #include "../tools/hdf5_rows.h"

@@ -5,12 +5,14 @@
 //         --tokenizer_name FOLDER --checkpoint_name gpt2.ckpt --data_dir prompts.jsonl
 // --model_name_or_path FOLDER brings config.json, tokenizer and weights of Hugging Face at once.
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
 #include "../samba.h"
+#include "../tools/driver.h"
 #include "../tools/tokenizer.h"
 #include "../tools/gpt2.h"
 #include "../tools/lora.h"

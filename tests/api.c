@@ -3,7 +3,9 @@
 //     cc -O2 -I. tests/api.c -lm -pthread -o api && ./api
 // run: threads
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #include "samba.h"
+#include "tools/driver.h"
 #include "test.h"
 #include <pthread.h>
 
@@ -1024,6 +1026,27 @@ static void test_wrong_command_lines(void)
     CHECK(!parse(&a, NULL, 0, "compile", "-b=10", "-mb=4", NULL));      // 4 does not divide 10
 }
 
+static void test_sections(void)
+{
+    samba_session *s = quiet(1, 1);
+    samba_section q;
+    samba_tensor *a = samba_randn(s, "a", SAMBA_SHAPE(4, 5));
+    samba_tensor *y = samba_matmul(a, samba_input(s, "b", SAMBA_F32, SAMBA_SHAPE(5, 3)));
+    CHECK(!samba_describe_section(s, 0, &q));               // no program yet
+    CHECK(!samba_zero_inputs(s));
+    samba_clear_error(s);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
+    CHECK(samba_describe_section(s, 0, &q));
+    CHECK(!strcmp(q.type, "FWD") && !q.graph && q.op && !strcmp(q.op, "matmul"));
+    CHECK(q.flops == 2 * 4 * 5 * 3 && q.bytes == 4 * (4 * 5 + 5 * 3 + 4 * 3));
+    CHECK(!samba_describe_section(s, 1, &q) && !samba_describe_section(s, -1, &q));
+    CHECK(!samba_describe_section(s, 0, NULL) && !samba_describe_section(NULL, 0, &q));
+    CHECK(!samba_run(s, 0));                                // b has no value
+    samba_clear_error(s);
+    CHECK(samba_zero_inputs(s) && samba_run(s, 0) && samba_read(y)[11] == 0.0f);
+    end(s);
+}
+
 static void test_driver(void)
 {
     static const char *const commands[3] = { "compile", "measure-performance", "measure-sections" };
@@ -1140,6 +1163,7 @@ int main(int argc, char **argv)
     RUN(test_command_line);
     RUN(test_own_flags);
     RUN(test_wrong_command_lines);
+    RUN(test_sections);
     RUN(test_driver);
     remove(pef_path);
     remove(checkpoint_path);

@@ -2,7 +2,9 @@
 // involved and says what to do; nothing crashes; after samba_clear_error the session works on.
 //     cc -O2 -I. tests/mistakes.c -lm -pthread -o mistakes && ./mistakes [print]
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #include "samba.h"
+#include "tools/driver.h"
 #include "test.h"
 #include "hook.h"
 #include <unistd.h>

@@ -54,7 +54,7 @@ fi
 # No sum may have a product in it that a compiler is free to fuse: then as many fused instructions
 # are made with -ffp-contract=off as with fast. A net meets such a sum only by chance. The functions
 # left out have exact products (draw) or no influence on results (clocks, counts of operations).
-no_matter='^(samba__draw|samba__.*_work|samba__driver_.*|samba_app_driver|samba_seconds)[:.]'
+no_matter='^(samba__draw|samba__.*_work|samba_seconds)[:.]'
 fused() {           # fused FLAG: "function count" for each function, as gcc makes it
     echo '#define SAMBA_IMPLEMENTATION
         #include "samba.h"' |

@@ -2,6 +2,7 @@
 // other one uses them.
 #ifdef IMPLEMENT
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
@@ -9,6 +10,7 @@
 #define SAMBA_LORA_IMPLEMENTATION
 #endif
 #include "../../samba.h"
+#include "../../tools/driver.h"
 #include "../../tools/tokenizer.h"
 #include "../../tools/gpt2.h"
 #include "../../tools/lora.h"
@@ -29,6 +31,8 @@ int main(void)
     if (samba_safetensors_open(&nowhere, 1, why, sizeof why) || !why[0]) return 4;
     samba_session *s = samba_open(NULL);
     if (!samba_add_lora(s, &lora)) return 5;
+    if (samba_app_driver(s, NULL, NULL)) return 6;
+    samba_clear_error(s);
     return samba_close(s);
 }
 #endif

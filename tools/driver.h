@@ -1,0 +1,353 @@
+/* driver.h - the command line of a program on samba.h: SambaFlow's commands and flags.
+
+   Needs samba.h before it. `#define SAMBA_DRIVER_IMPLEMENTATION` in one file enables the code;
+   SAMBA_DRIVER_STATIC makes all functions private to the file. C99 or C++11.
+
+       samba_app_args args = { .batch_size = 64 };
+       if (!samba_parse_app_args(argc, argv, &args, NULL, 0)) return 2;
+       ... open a session with args.threads, trace
+       run and test are the application's own; samba_app_driver(s, &args, &program) does the rest */
+#ifndef SAMBA_DRIVER_H
+#define SAMBA_DRIVER_H
+
+#ifndef SAMBA_H
+#error "driver.h: include samba.h before"
+#endif
+
+#ifndef SAMBA_DRIVER_API
+#if defined(SAMBA_DRIVER_STATIC)
+#define SAMBA_DRIVER_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_DRIVER_API extern "C"
+#else
+#define SAMBA_DRIVER_API extern
+#endif
+#endif
+
+/* What parse fills in. Set other defaults before the call; zero means the default named here. */
+typedef struct samba_app_args {
+    const char *command;                /* compile, run, test, measure-performance or -sections */
+    int32_t batch_size;                 /* -b, --batch-size */
+    int32_t microbatch_size;            /* -mb, --microbatch-size; default: the batch */
+    bool inference;                     /* --inference */
+    const char *pef;                    /* -p, --pef: of run and measure */
+    const char *pef_name;               /* --pef-name, default: the program's name */
+    const char *output_folder;          /* --output-folder, default out */
+    samba_opt_level level;              /* --o0, --o1, --o3 */
+    samba_mapping mapping;              /* --mapping section | spatial */
+    int32_t memory;                     /* --memory, MiB of tensors at most; default: no limit */
+    int32_t num_iterations;             /* -n, --num-iterations, default 100 */
+    bool run_graph_only;                /* --run-graph-only: do not send the inputs again */
+    int32_t threads;                    /* --threads */
+} samba_app_args;
+
+/* A flag of your own: --name with a value of the kind, or a switch. */
+typedef enum samba_flag_kind {
+    SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT, SAMBA_FLAG_TEXT
+} samba_flag_kind;
+typedef struct samba_flag {
+    const char *name;                   /* without the dashes */
+    samba_flag_kind kind;
+    void *value;                        /* bool, int32_t, float or const char * to fill in */
+    const char *help;
+} samba_flag;
+
+/* Reads "program command --flag value --flag=value". False after printing what is wrong. */
+SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
+                                           const samba_flag *flags, int32_t n_flags);
+/* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
+   measure-sections; run and test are the application's own. False with an error in s. */
+SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
+                                       const samba_program *program);
+
+#endif /* SAMBA_DRIVER_H */
+
+#if defined(SAMBA_DRIVER_IMPLEMENTATION) && !defined(SAMBA_DRIVER__IMPLEMENTED)
+#define SAMBA_DRIVER__IMPLEMENTED
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#if defined(_WIN32)
+#include <direct.h>
+static inline int samba__driver_folder(const char *path) { return _mkdir(path); }
+#else
+static inline int samba__driver_folder(const char *path) { return mkdir(path, 0777); }
+#endif
+
+static const char *const samba__driver_commands[] = {
+    "compile", "run", "test", "measure-performance", "measure-sections"
+};
+
+/* A flag of the framework: its value goes to samba_app_args, or is a choice there. */
+typedef struct samba__driver_flag {
+    samba_flag flag;
+    const char *short_name;
+    size_t at;                          /* in samba_app_args; 0: a choice */
+} samba__driver_flag;
+
+#define SAMBA__FLAG(name, short_name, kind, field, help) \
+    { { name, SAMBA_FLAG_##kind, NULL, help }, short_name, offsetof(samba_app_args, field) }
+static const samba__driver_flag samba__driver_flags[] = {
+    SAMBA__FLAG("batch-size", "b", INT, batch_size, "samples in a batch"),
+    SAMBA__FLAG("microbatch-size", "mb", INT, microbatch_size,
+                "samples computed at once; gradients accumulate"),
+    SAMBA__FLAG("inference", "", BOOL, inference, "forward only"),
+    SAMBA__FLAG("pef", "p", TEXT, pef, "the compiled program to run"),
+    SAMBA__FLAG("pef-name", "", TEXT, pef_name, "name of the program to write"),
+    SAMBA__FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
+    SAMBA__FLAG("mapping", "", TEXT, command, "section or spatial"),
+    SAMBA__FLAG("memory", "", INT, memory, "MiB of tensors at most, by recomputing"),
+    SAMBA__FLAG("o0", "", BOOL, command, "one op per section, no rewrites"),
+    SAMBA__FLAG("o1", "", BOOL, command, "sections by working set"),
+    SAMBA__FLAG("o3", "", BOOL, command, "whole graph, the default"),
+    SAMBA__FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
+    SAMBA__FLAG("run-graph-only", "", BOOL, run_graph_only, "measure without sending inputs"),
+    SAMBA__FLAG("threads", "", INT, threads, "default: one per processor")
+};
+#define SAMBA__N_FLAGS ((int32_t)(sizeof samba__driver_flags / sizeof *samba__driver_flags))
+
+static inline void samba__driver_usage(const char *program, const samba_flag *flags, int32_t n)
+{
+    fprintf(stderr, "usage: %s compile | run | test | measure-performance | measure-sections "
+            "[flags]\n", program);
+    for (int32_t i = 0; i < SAMBA__N_FLAGS; i++) {
+        const samba__driver_flag *f = &samba__driver_flags[i];
+        fprintf(stderr, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
+                f->short_name[0] ? "; short -" : "", f->short_name);
+    }
+    for (int32_t i = 0; i < n; i++) fprintf(stderr, "  --%-18s %s\n", flags[i].name, flags[i].help);
+}
+
+/* Stores text as a value of the kind. False if it is no such value. */
+static inline bool samba__driver_store(samba_flag_kind kind, void *value, const char *text)
+{
+    char *end = NULL;
+    double number = strtod(text, &end);
+    bool whole = number >= -2147483647.0 && number <= 2147483647.0
+        && number == (double)(int32_t)number;
+    if (kind == SAMBA_FLAG_BOOL) *(bool *)value = true;
+    if (kind == SAMBA_FLAG_TEXT) *(const char **)value = text;
+    if (kind == SAMBA_FLAG_BOOL || kind == SAMBA_FLAG_TEXT) return true;
+    if (end == text || *end || number != number) return false;
+    if (kind == SAMBA_FLAG_FLOAT) *(float *)value = (float)number;
+    else if (whole) *(int32_t *)value = (int32_t)number;
+    return whole || kind == SAMBA_FLAG_FLOAT;
+}
+
+/* Flags whose text is one of a few words. */
+static inline bool samba__driver_choose(samba_app_args *args, const char *name, const char *text)
+{
+    if (!strcmp(name, "o0")) args->level = SAMBA_O0;
+    else if (!strcmp(name, "o1")) args->level = SAMBA_O1;
+    else if (!strcmp(name, "o3")) args->level = SAMBA_O3;
+    else if (!strcmp(text, "section")) args->mapping = SAMBA_MAPPING_SECTION;
+    else if (!strcmp(text, "spatial")) args->mapping = SAMBA_MAPPING_SPATIAL;
+    else return false;
+    return true;
+}
+
+/* Is text this flag? -x or --name, alone or with =value, which *value then points to. */
+static inline bool samba__driver_is_flag(const char *text, const char *name, const char *short_name,
+                                         const char **value)
+{
+    const char *p = text + 1, *want = short_name;
+    if (text[0] != '-') return false;
+    if (text[1] == '-') p = text + 2, want = name;
+    if (!*want) return false;
+    while (*want && *p == *want) p++, want++;
+    if (*want || (*p && *p != '=')) return false;
+    *value = *p ? p + 1 : NULL;
+    return true;
+}
+
+/* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 after saying what is wrong. */
+static inline int samba__driver_read(int argc, char **argv, int i, samba_app_args *args,
+                                     const samba_flag *flags, int32_t n)
+{
+    for (int32_t k = 0; k < SAMBA__N_FLAGS + n; k++) {
+        const samba__driver_flag *f = k < SAMBA__N_FLAGS ? &samba__driver_flags[k] : NULL;
+        samba_flag flag = f ? f->flag : flags[k - SAMBA__N_FLAGS];
+        const char *text = NULL;
+        if (!samba__driver_is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
+        int used = flag.kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
+        if (used == 2) text = i + 1 < argc ? argv[i + 1] : NULL;
+        if (used == 2 && !text) {
+            fprintf(stderr, "%s: --%s needs a value\n", argv[0], flag.name);
+            return 0;
+        }
+        if (!text) text = "";
+        if (f) flag.value = (char *)args + f->at;
+        bool fine = flag.kind != SAMBA_FLAG_BOOL || !*text;     /* --inference=false sets nothing */
+        if (fine) fine = f && f->at == 0 ? samba__driver_choose(args, flag.name, text)
+            : samba__driver_store(flag.kind, flag.value, text);
+        if (fine) return used;
+        fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, flag.name,
+                flag.help);
+        return 0;
+    }
+    fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
+    return 0;
+}
+
+SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
+                                           const samba_flag *flags, int32_t n_flags)
+{
+    bool known = false;
+    args->command = argc > 1 ? argv[1] : "";
+    for (size_t k = 0; k < sizeof samba__driver_commands / sizeof *samba__driver_commands; k++)
+        known = known || !strcmp(args->command, samba__driver_commands[k]);
+    for (int i = 1; i < argc; i++)
+        known = known && strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0;
+    if (!known) {
+        samba__driver_usage(argc > 0 ? argv[0] : "program", flags, n_flags);
+        return false;
+    }
+    for (int i = 2; i < argc;) {
+        int used = samba__driver_read(argc, argv, i, args, flags, n_flags);
+        if (!used) return false;
+        i += used;
+    }
+    if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
+        || args->memory < 0) {
+        fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
+        return false;
+    }
+    if (args->microbatch_size && args->batch_size % args->microbatch_size) {
+        fprintf(stderr, "%s: the batch size %d is no multiple of the microbatch size %d\n", argv[0],
+                (int)args->batch_size, (int)args->microbatch_size);
+        return false;
+    }
+    return true;
+}
+
+static inline bool samba__driver_compile(samba_session *s, const samba_app_args *args,
+                                         const samba_program *program)
+{
+    const char *name = args->pef_name ? args->pef_name : program->name ? program->name : "samba";
+    const char *folder = args->output_folder ? args->output_folder : "out";
+    samba_program p = *program;
+    char path[1024];
+    int n = snprintf(path, sizeof path, "%s/%s/%s.pef", folder, name, name);
+    if (n < 0 || n >= (int)sizeof path)
+        return samba_fail(s, SAMBA_EARG, "the path %s/%s is too long", folder, name);
+    for (char *q = path + 1; *q; q++) {
+        if (*q != '/') continue;
+        *q = 0;
+        samba__driver_folder(path);
+        *q = '/';
+    }
+    p.pef = path;
+    p.compile_only = true;
+    p.inference = p.inference || args->inference;
+    if (args->level) p.level = args->level;
+    if (args->mapping) p.mapping = args->mapping;
+    if (args->memory) p.memory = (int64_t)args->memory << 20;
+    if (args->microbatch_size) p.microbatches = args->batch_size / args->microbatch_size;
+    double start = samba_seconds();
+    if (!samba_compile(s, &p)) return false;
+    printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
+    return true;
+}
+
+/* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. */
+static inline bool samba__driver_time(samba_session *s, int32_t section, int32_t n, double *mean,
+                                      double *best)
+{
+    double total = 0.0;
+    samba_run_desc one;
+    memset(&one, 0, sizeof one);
+    one.section_ids = &section, one.n_section_ids = 1;
+    *best = 1e30;
+    for (int32_t i = -1; i < n; i++) {
+        double start = samba_seconds();
+        if (section >= 0 ? !samba_run_with(s, &one) : !samba_run(s, 0)) return false;
+        double t = samba_seconds() - start;
+        if (i >= 0) total += t, *best = t < *best ? t : *best;
+    }
+    *mean = total / n;
+    return true;
+}
+
+/* Seconds of one run of a program that only makes y. */
+static inline double samba__driver_time_of(samba_tensor *y)
+{
+    double mean = 0.0, best = 0.0;
+    samba_program p;
+    memset(&p, 0, sizeof p);
+    p.outputs[0] = y, p.inference = true;
+    bool fine = y && samba_compile(y->session, &p)
+        && samba__driver_time(y->session, -1, 5, &mean, &best)
+        && samba_set_tracing(y->session, true);
+    return fine ? best : 0.0;
+}
+
+/* The machine's own limits with so many threads: arithmetic as a product does it, bytes read and
+   written by an op that does little else. */
+static inline bool samba__driver_limits(samba_session *s, int32_t threads, double *flops,
+                                        double *bytes)
+{
+    const int32_t side = 576, many = 1 << 24;
+    samba_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = threads;
+    samba_session *own = samba_open(&desc);
+    samba_tensor *a = samba_rand(own, "a", SAMBA_SHAPE(side, side));
+    *flops = 2.0 * side * side * side / samba__driver_time_of(samba_matmul(a, a));
+    *bytes = 8.0 * many / samba__driver_time_of(samba_neg(samba_rand(own, "x", SAMBA_SHAPE(many))));
+    bool fine = samba_ok(own) || samba_fail(s, samba_error_code(own), "while measuring the "
+                                            "machine: %s", samba_error(own));
+    samba_close(own);
+    return fine;
+}
+
+/* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
+static inline bool samba__driver_sections(samba_session *s, int32_t threads, int32_t n)
+{
+    samba_section q;
+    double mean, best, most_flops, most_bytes;
+    if (!samba__driver_limits(s, threads, &most_flops, &most_bytes)) return false;
+    printf("limits: products %.1f GFLOP/s, copies %.1f GB/s\n", most_flops * 1e-9,
+           most_bytes * 1e-9);
+    for (int32_t k = 0; samba_describe_section(s, k, &q); k++) {
+        if (!samba__driver_time(s, k, n, &mean, &best)) return false;
+        double flops = (double)q.flops / best, bytes = (double)q.bytes / best;
+        printf("section %d %-8s latency %.3f ms (best %.3f), %.1f GFLOP/s (%.0f %%), "
+               "%.1f GB/s (%.0f %%)%s%s\n", (int)k, q.type, mean * 1e3, best * 1e3, flops * 1e-9,
+               100.0 * flops / most_flops, bytes * 1e-9, 100.0 * bytes / most_bytes,
+               q.op ? " " : "", q.op ? q.op : "");
+    }
+    return true;
+}
+static inline bool samba__driver_measure(samba_session *s, const samba_app_args *args,
+                                         const samba_program *program, bool sections)
+{
+    int32_t n = args->num_iterations ? args->num_iterations : 100;
+    double mean, best;
+    if (!args->pef)
+        return samba_fail(s, SAMBA_EARG, "%s needs the program to measure: --pef FILE",
+                          args->command);
+    if (!samba_load(s, args->pef, program) || !samba_zero_inputs(s)) return false;
+    if (sections) return samba__driver_sections(s, args->threads, n);
+    if (!samba__driver_time(s, -1, n, &mean, &best)) return false;
+    printf("latency %.3f ms (best %.3f)", mean * 1e3, best * 1e3);
+    if (args->batch_size) printf(", throughput %.0f samples/s", args->batch_size / mean);
+    printf("\n");
+    return true;
+}
+SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
+                                       const samba_program *program)
+{
+    if (!samba_ok(s)) return false;
+    if (!args || !args->command || !program)
+        return samba_fail(s, SAMBA_EARG, "in samba_app_driver: args or program is missing");
+    if (!strcmp(args->command, "compile")) return samba__driver_compile(s, args, program);
+    bool sections = !strcmp(args->command, "measure-sections");
+    if (sections || !strcmp(args->command, "measure-performance"))
+        return samba__driver_measure(s, args, program, sections);
+    return samba_fail(s, SAMBA_EARG, "in samba_app_driver: %s is the application's own command",
+                      args->command);
+}
+#endif /* SAMBA_DRIVER_IMPLEMENTATION */
+/* MIT license, as samba.h. */
