@@ -1078,7 +1078,7 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
 
 /* ==== [report] ================================================================================ */
 
-SAMBA__FN const char *samba__dtype_text(samba_dtype dtype)
+SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
 {
     static const char *const names[SAMBA_N_DTYPES] = { "f32", "bf16", "f16", "i32", "i16", "i8",
                                                        "u8", "bool" };
@@ -1136,7 +1136,7 @@ SAMBA__FN void samba__vformat(samba__text *t, const char *fmt, va_list args)
         case 'd': samba__put_int(t, va_arg(args, int32_t)); break;
         case 'l': samba__put_int(t, va_arg(args, int64_t)); break;
         case 'S': samba__put_shape(t, va_arg(args, const samba_shape *)); break;
-        case 'T': samba__put_text(t, samba__dtype_text((samba_dtype)va_arg(args, int))); break;
+        case 'T': samba__put_text(t, samba_dtype_name((samba_dtype)va_arg(args, int))); break;
         case 0: return;
         default: samba__put_char(t, *fmt); break;
         }
@@ -1392,33 +1392,28 @@ SAMBA_API samba_shape samba_scalar_shape(void)
     memset(&shape, 0, sizeof shape);
     return shape;
 }
-SAMBA_API const char *samba_dtype_name(samba_dtype dtype) { return samba__dtype_text(dtype); }
-
 SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
 {
     static const uint8_t sizes[SAMBA_N_DTYPES] = { 4, 2, 2, 4, 2, 1, 1, 1 };
     return (unsigned)dtype < SAMBA_N_DTYPES ? sizes[dtype] : 0;
 }
-SAMBA_API int64_t samba_count(const samba_shape *shape)
-{
-    int64_t n = 1;
-    for (int32_t i = 0; i < shape->ndim; i++) n *= shape->dim[i];
-    return n;
-}
 
-/* Elements before axis, and after it. */
-SAMBA__FN int64_t samba__outer(const samba_shape *shape, int32_t axis)
+/* Elements of the dimensions begin ... end - 1; those before axis, and those after it. */
+SAMBA__FN int64_t samba__span(const samba_shape *shape, int32_t begin, int32_t end)
 {
     int64_t n = 1;
-    for (int32_t i = 0; i < axis; i++) n *= shape->dim[i];
+    for (int32_t i = begin; i < end; i++) n *= shape->dim[i];
     return n;
 }
-SAMBA__FN int64_t samba__inner(const samba_shape *shape, int32_t axis)
+SAMBA__FN int64_t samba__outer(const samba_shape *x, int32_t axis)
 {
-    int64_t n = 1;
-    for (int32_t i = axis + 1; i < shape->ndim; i++) n *= shape->dim[i];
-    return n;
+    return samba__span(x, 0, axis);
 }
+SAMBA__FN int64_t samba__inner(const samba_shape *x, int32_t axis)
+{
+    return samba__span(x, axis + 1, x->ndim);
+}
+SAMBA_API int64_t samba_count(const samba_shape *shape) { return samba__outer(shape, shape->ndim); }
 
 #define SAMBA__MAX_COUNT ((int64_t)1 << 40)     /* elements of a tensor: byte counts stay exact */
 
@@ -9924,15 +9919,10 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 
 SAMBA__FN const char *samba__type_name(uint32_t type)
 {
-    switch (type) {
-    case SAMBA_ZEROGRAD: return "ZEROGRAD";
-    case SAMBA_FWD: return "FWD";
-    case SAMBA_BCKWD: return "BCKWD";
-    case SAMBA_REDUCE: return "REDUCE";
-    case SAMBA_GRADNORM: return "GRADNORM";
-    case SAMBA_OPT: return "OPT";
-    default: return "?";
-    }
+    static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
+    for (uint32_t i = 0; i < 6; i++)
+        if (type == 1u << i) return names[i];
+    return "?";
 }
 
 /* Bytes that grow by known amounts: every table's size is counted before it is written. */
