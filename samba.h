@@ -8043,6 +8043,10 @@ SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float sca
     init.kind = kind, init.value = value, init.scale = scale;
     return init;
 }
+SAMBA__FN samba_init samba__all(float value)
+{
+    return samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f);
+}
 SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
 {
     return t->dtype != SAMBA_F32 || (t->init.kind == SAMBA_INIT_CONSTANT && t->init.value == 0.0f);
@@ -8424,23 +8428,15 @@ SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_sh
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value)
 {
-    return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__STATE,
-                              samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
-}
-SAMBA__FN samba_tensor *samba__argin(samba_session *s, const char *name, samba_dtype dtype,
-                                     float value)
-{
-    samba_shape scalar = samba_scalar_shape();
-    return samba__shared_leaf(s, name, dtype, &scalar, SAMBA__ARGIN,
-                              samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
+    return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__STATE, samba__all(value));
 }
 
-/* An i32 scalar state that starts at 0: a step counter. */
-SAMBA__FN samba_tensor *samba__counter(samba_session *s, const char *name)
+/* An argin; or an i32 state that counts. */
+SAMBA__FN samba_tensor *samba__scalar(samba_session *s, const char *name, samba_dtype dtype,
+                                      int32_t role, float value)
 {
     samba_shape scalar = samba_scalar_shape();
-    return samba__shared_leaf(s, name, SAMBA_I32, &scalar, SAMBA__STATE,
-                              samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    return samba__shared_leaf(s, name, dtype, &scalar, role, samba__all(value));
 }
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 {
@@ -8653,8 +8649,7 @@ SAMBA__FN samba_tensor *samba__layer_vector(samba_tensor *x, const char *layer, 
                                             int32_t n, int32_t role, float value)
 {
     samba_shape shape = samba__shape_of(&n, 1);
-    return samba__layer_param(x->session, layer, part, &shape, role,
-                              samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f));
+    return samba__layer_param(x->session, layer, part, &shape, role, samba__all(value));
 }
 SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
 {
@@ -8731,8 +8726,8 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
     const int32_t training = 1;
     if (s->tracing && s->counter) return s->counter;
-    samba_tensor *count = samba__emit1(SAMBA__OP_count, samba__counter(s, "forward_runs"),
-                                       &training, 1);
+    samba_tensor *runs = samba__scalar(s, "forward_runs", SAMBA_I32, SAMBA__STATE, 0.0f);
+    samba_tensor *count = samba__emit1(SAMBA__OP_count, runs, &training, 1);
     if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
     return count;
 }
@@ -8748,9 +8743,9 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
         return samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a "
                           "rate p in 0 ... 1", x->name);
     samba__print(full, sizeof full, "%s__p", name);
-    drop[0] = samba__argin(s, full, SAMBA_F32, p);
+    drop[0] = samba__scalar(s, full, SAMBA_F32, SAMBA__ARGIN, p);
     samba__print(full, sizeof full, "%s__seed", name);
-    drop[1] = samba__argin(s, full, SAMBA_I32, 0.0f);
+    drop[1] = samba__scalar(s, full, SAMBA_I32, SAMBA__ARGIN, 0.0f);
     drop[2] = samba__forward_counter(s);
     *key = samba__stream_key(s->seed, name);
     s->next_name = name;
@@ -8813,7 +8808,7 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
                                       "the optimizer's argin %s and the tensor %s %T %S have one "
                                       "name; rename the tensor or set argin_region_name", buffer,
                                       other->name, (int)other->dtype, &other->shape));
-    samba_tensor *argin = samba__argin(s, buffer, SAMBA_F32, value);
+    samba_tensor *argin = samba__scalar(s, buffer, SAMBA_F32, SAMBA__ARGIN, value);
     if (argin && argin->data) memcpy(argin->data, &value, 4);   /* a new program, new defaults */
     return argin;
 }
@@ -8837,7 +8832,8 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
         o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
     samba__print(buffer, sizeof buffer, "%sstep", prefix);
     s->section = SAMBA_OPT;
-    o->step = samba__emit1(SAMBA__OP_count, samba__counter(s, buffer), &always, 1);
+    samba_tensor *steps = samba__scalar(s, buffer, SAMBA_I32, SAMBA__STATE, 0.0f);
+    o->step = samba__emit1(SAMBA__OP_count, steps, &always, 1);
     s->section = SAMBA_FWD;
     return samba_ok(s);
 }
@@ -8860,8 +8856,7 @@ SAMBA__FN bool samba__optimizer_clip(samba_session *s, samba__optimizer *o,
 }
 SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
 {
-    return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE,
-                              samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+    return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE, samba__all(0.0f));
 }
 SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o, samba_tensor *w)
 {
@@ -10559,7 +10554,7 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
     const int32_t anew = 1;
     samba__print(name, sizeof name, "%s" SAMBA__MEAN, loss->name);
     samba_tensor *mean = samba__shared_leaf(s, name, SAMBA_F32, &loss->shape, SAMBA__OUTPUT,
-                                            samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+                                            samba__all(0.0f));
     samba_tensor *share = samba_scale(loss, 1.0f / (float)c->microbatches);
     if (mean) mean->batch_dim = -1;
     samba__emit2(SAMBA__OP_accumulate, mean, share, &anew, 1);
@@ -10663,7 +10658,7 @@ SAMBA__FN samba_tensor *samba__packed_leaf(samba_tensor *w, const char *kind, sa
     samba_shape shape = samba__shape_of(dim, 3);
     samba__print(name, sizeof name, "%s__%s", w->name, kind);
     samba_tensor *t = samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT,
-                                         samba__init_of(SAMBA_INIT_CONSTANT, 0.0f, 0.0f));
+                                         samba__all(0.0f));
     if (!t || !samba__own_data(t)) return NULL;
     t->frozen = true, t->symbol = -1;   /* what a program has of it is out of date */
     return t;
