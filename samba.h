@@ -8418,7 +8418,7 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     if (!t) return NULL;
     t->frozen = s->freezes && role == SAMBA__WEIGHT;
     t->init = init, t->has_value = true;
-    return role == SAMBA__WEIGHT || role == SAMBA__STATE ? t : samba__with_data(t);
+    return role == SAMBA__ARGIN ? samba__with_data(t) : t;
 }
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init)
@@ -8596,8 +8596,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 
 /* ==== [layers] ================================================================================ */
 
-/* Ops with parameters found by name. */
-
+/* The f32 leaf called layer__part: a parameter, or what belongs to one. */
 SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, const char *part,
                                            const samba_shape *shape, int32_t role, samba_init init)
 {
@@ -10529,15 +10528,6 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     return fine;
 }
 
-/* The tensor that holds a parameter's gradient, under the parameter's name. */
-SAMBA__FN samba_tensor *samba__gradient_of(samba_tensor *w)
-{
-    char name[256];
-    samba__print(name, sizeof name, "%s__grad", w->name);
-    samba_tensor *g = samba__named(w->session, name);
-    bool known = g && g->role == SAMBA__GRADIENT && samba__same_shape(&g->shape, &w->shape);
-    return known ? g : samba__new_leaf(w->session, name, SAMBA_F32, &w->shape, SAMBA__GRADIENT);
-}
 SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba_tensor *source)
 {
     c->pairs[c->n_pairs].named = named;
@@ -10546,17 +10536,14 @@ SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba
 }
 
 /* With microbatches a scalar loss is their mean, which reading the loss finds by this ending. */
-#define SAMBA__MEAN "__mean"
+#define SAMBA__MEAN "mean"
 SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
 {
-    char name[256];
     samba_session *s = c->session;
     const int32_t anew = 1;
-    samba__print(name, sizeof name, "%s" SAMBA__MEAN, loss->name);
-    samba_tensor *mean = samba__shared_leaf(s, name, SAMBA_F32, &loss->shape, SAMBA__OUTPUT,
-                                            samba__all(0.0f));
+    samba_tensor *mean = samba__layer_param(s, loss->name, SAMBA__MEAN, &loss->shape,
+                                            SAMBA__OUTPUT, samba__all(0.0f));
     samba_tensor *share = samba_scale(loss, 1.0f / (float)c->microbatches);
-    if (mean) mean->batch_dim = -1;
     samba__emit2(SAMBA__OP_accumulate, mean, share, &anew, 1);
     return samba_ok(s);
 }
@@ -10578,7 +10565,8 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
         samba_tensor *w = c->params[i], *dw = t.grad[w->id];
-        w->grad = dw ? samba__gradient_of(w) : NULL;
+        w->grad = dw ? samba__layer_param(s, w->name, "grad", &w->shape, SAMBA__GRADIENT,
+                                          samba__all(0.0f)) : NULL;
         if (w->grad && c->microbatches == 1) samba__add_pair(c, w->grad, dw);
         if (!w->grad || c->microbatches == 1) continue;
         s->section = SAMBA_ZEROGRAD;
@@ -10802,9 +10790,10 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
 {
     char name[256];
     const char *text = pef->strings + q->name;
-    size_t n = strlen(text), cut = sizeof SAMBA__MEAN - 1;
+    size_t n = strlen(text), cut = sizeof "__" SAMBA__MEAN - 1;
     samba_tensor *t;
-    if (q->role == SAMBA__OUTPUT && samba__ends_with(text, SAMBA__MEAN) && n - cut < sizeof name) {
+    if (q->role == SAMBA__OUTPUT && samba__ends_with(text, "__" SAMBA__MEAN)
+        && n - cut < sizeof name) {
         memcpy(name, text, n - cut);
         name[n - cut] = 0;
         t = samba__named(s, name);
