@@ -7532,7 +7532,7 @@ struct samba_session {
     char error[1024];
     bool error_seen;
     bool poisoned;                      /* no memory for a container: the error is for good */
-    size_t held, most_held;             /* bytes from desc.alloc now, and at most so far */
+    size_t held;                        /* bytes from desc.alloc now */
     samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
     samba__chunk *temp_chunks;          /* arena of a compilation */
     samba__block *blocks;               /* stb_ds */
@@ -7623,7 +7623,6 @@ SAMBA__FN void *samba__take(samba_session *s, size_t size)
         return NULL;
     }
     s->held += size;
-    if (s->held > s->most_held) s->most_held = s->held;
     return p;
 }
 SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
@@ -8316,16 +8315,11 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     return t;
 }
 
-/* t with memory for the value it is about to get; NULL if there is none. */
-SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t)
+/* t with its value in memory; NULL if there is none. */
+SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t, samba_init init)
 {
-    if (t) t->has_value = samba__own_data(t);
+    if (t) t->init = init, t->has_value = samba__own_data(t);
     return t && t->has_value ? t : NULL;
-}
-SAMBA__FN samba_tensor *samba__filled(samba_tensor *t, samba_init init)
-{
-    if (t) t->init = init;
-    return samba__with_data(t);
 }
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape)
@@ -8334,13 +8328,13 @@ SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dt
 }
 SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape)
 {
-    return samba__filled(samba_input(s, name, SAMBA_F32, shape),
-                         samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
+    return samba__with_data(samba_input(s, name, SAMBA_F32, shape),
+                            samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
 }
 SAMBA_API samba_tensor *samba_rand(samba_session *s, const char *name, samba_shape shape)
 {
-    return samba__filled(samba_input(s, name, SAMBA_F32, shape),
-                         samba__init_of(SAMBA_INIT_UNIFORM, 0.5f, 0.5f));
+    return samba__with_data(samba_input(s, name, SAMBA_F32, shape),
+                            samba__init_of(SAMBA_INIT_UNIFORM, 0.5f, 0.5f));
 }
 SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_t high,
                                       samba_shape shape)
@@ -8349,7 +8343,7 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
     if (samba_ok(s) && high < 1)
         samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, but must be at least 1", name,
                    high);
-    samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape));
+    samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape), samba__all(0.0f));
     uint64_t key = t ? samba__stream_key(s->seed, t->name) : 0;
     for (int64_t i = 0; t && i < samba_count(&shape); i++) {
         if (i % 4 == 0) samba__philox(key, (uint64_t)i / 4, 0, w);
@@ -8362,7 +8356,7 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
 SAMBA__FN samba_tensor *samba__constant_input(samba_session *s, const char *name,
                                               samba_dtype dtype, samba_shape shape, float value)
 {
-    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
+    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape), samba__all(0.0f));
     for (int64_t i = 0; t && i < samba_count(&shape); i++)
         samba__store((uint8_t *)t->data + (size_t)i * samba_dtype_size(dtype), &value, dtype, 1);
     return t;
@@ -8393,7 +8387,7 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
 {
     if (samba_ok(s) && !data)
         samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name);
-    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape));
+    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape), samba__all(0.0f));
     if (t) memcpy(t->data, data, samba__host_bytes(t));
     return t;
 }
@@ -8418,7 +8412,7 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     if (!t) return NULL;
     t->frozen = s->freezes && role == SAMBA__WEIGHT;
     t->init = init, t->has_value = true;
-    return role == SAMBA__ARGIN ? samba__with_data(t) : t;
+    return role == SAMBA__ARGIN ? samba__with_data(t, init) : t;
 }
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init)
@@ -9751,27 +9745,27 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
 
 enum { SAMBA__MOST_AGAIN = 100 };       /* values computed again one from the other */
 
+typedef struct samba__reuse {
+    samba__node *maker;                 /* its node, if of the forward pass */
+    bool read;                          /* by the backward pass, or a view of it is */
+    int32_t written;                    /* how often the two passes overwrite it */
+    int32_t chain;                      /* values computed again for it, with it */
+    samba_tensor *copy;                 /* what the backward pass reads instead */
+} samba__reuse;
+
 typedef struct samba__again {
     samba__node **nodes;                /* the schedule without repetitions */
     int32_t n_nodes, n_tensors;
-    samba__node **maker;                /* by tensor id: its node, if of the forward pass */
-    bool *read;                         /* by tensor id: by the backward pass, or a view of it is */
-    int32_t *written;                   /* by tensor id: how often the two passes overwrite it */
-    int32_t *chain;                     /* by tensor id: values computed again for it, with it */
-    samba_tensor **copy;                /* by tensor id: what the backward pass reads instead */
+    samba__reuse *of;                   /* by tensor id */
 } samba__again;
 
 SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
 {
     samba_session *s = c->session;
     a->nodes = c->nodes, a->n_nodes = c->n_nodes, a->n_tensors = c->n_tensors;
-    a->maker = (samba__node **)samba__temp(s, c->n_tensors, sizeof *a->maker);
-    a->read = (bool *)samba__temp(s, c->n_tensors, sizeof *a->read);
-    a->written = (int32_t *)samba__temp(s, c->n_tensors, sizeof *a->written);
-    a->chain = (int32_t *)samba__temp(s, c->n_tensors, sizeof *a->chain);
-    a->copy = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *a->copy);
+    a->of = (samba__reuse *)samba__temp(s, c->n_tensors, sizeof *a->of);
     samba_tensor **bound = (samba_tensor **)samba__temp(s, 2 * c->n_tensors, sizeof *bound);
-    if (!a->maker || !a->read || !a->written || !a->chain || !a->copy || !bound) return false;
+    if (!a->of || !bound) return false;
     memcpy(bound, c->bound, (size_t)c->n_tensors * sizeof *bound);
     c->bound = bound;                   /* with room for copies */
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
@@ -9779,12 +9773,12 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
         bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
         for (int32_t o = 0; n->section <= SAMBA_BCKWD && o < n->n_out; o++) {
             int32_t updated = samba__updated_input(n->op, o);
-            if (updated >= 0) a->written[n->in[updated]->id]++;
-            if (forward) a->maker[n->out[o]->id] = n;
+            if (updated >= 0) a->of[n->in[updated]->id].written++;
+            if (forward) a->of[n->out[o]->id].maker = n;
         }
         for (int32_t k = 0; k < n->n_in; k++) {
-            bool reads = forward ? view && a->read[n->out[0]->id] : n->section > SAMBA_FWD;
-            if (reads && n->in[k]) a->read[n->in[k]->id] = true;
+            bool reads = forward ? view && a->of[n->out[0]->id].read : n->section > SAMBA_FWD;
+            if (reads && n->in[k]) a->of[n->in[k]->id].read = true;
         }
     }
     return true;
@@ -9800,11 +9794,12 @@ SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__agai
     for (int32_t k = 0; k < n->n_in; k++) {
         const samba_tensor *t = n->in[k];
         if (!t) continue;
-        const samba__node *m = a->maker[t->id];
+        const samba__reuse *r = &a->of[t->id];
+        const samba__node *m = r->maker;
         int32_t state = m ? samba__updated_input(m->op, t->out_index) : -1;
-        fine = fine && (m ? a->read[t->id] : t->role != SAMBA__TEMP) && !a->written[t->id]
-            && (state < 0 || a->written[m->in[state]->id] == 1);
-        chain += a->chain[t->id];
+        fine = fine && (m ? r->read : t->role != SAMBA__TEMP) && !r->written
+            && (state < 0 || a->of[m->in[state]->id].written == 1);
+        chain += r->chain;
     }
     for (int32_t o = 0; o < n->n_out; o++)
         fine = fine && n->out[o]->role == SAMBA__TEMP && !c->bound[n->out[o]->id];
@@ -9824,14 +9819,14 @@ SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a,
         int64_t bytes = 0;
         bool needed = false, view = n->op->flags & SAMBA_OP_VIEW;
         for (int32_t o = 0; o < n->n_out; o++) {
-            samba_spec made = samba__spec_of(n->out[o]);
-            if (!a->read[n->out[o]->id] || a->chain[n->out[o]->id]) continue;
+            const samba__reuse *r = &a->of[n->out[o]->id];
+            if (!r->read || r->chain) continue;
             needed = true;
-            bytes += view ? 0 : (int64_t)samba__spec_bytes(&made);
+            bytes += view ? 0 : (int64_t)samba__host_bytes(n->out[o]);
         }
         int32_t chain = needed ? samba__chain_of(c, a, n) : 0;
         if (!chain || !samba__cost_of(n, spec, &call, &w) || w.flops > price * bytes) continue;
-        for (int32_t o = 0; o < n->n_out; o++) a->chain[n->out[o]->id] = chain;
+        for (int32_t o = 0; o < n->n_out; o++) a->of[n->out[o]->id].chain = chain;
         wanted -= bytes;
         any = true;
     }
@@ -9841,19 +9836,19 @@ SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a,
 /* What the backward pass reads for t: the copy that its node, repeated before, makes. */
 SAMBA__FN samba_tensor *samba__tensor_again(samba__compilation *c, samba__again *a, samba_tensor *t)
 {
-    if (!t || t->id >= a->n_tensors || !a->chain[t->id]) return t;
-    samba__node *m = a->copy[t->id] ? NULL : samba__own_copy(c->session, a->maker[t->id]);
-    if (!m) return a->copy[t->id];
+    if (!t || t->id >= a->n_tensors || !a->of[t->id].chain) return t;
+    samba__node *m = a->of[t->id].copy ? NULL : samba__own_copy(c->session, a->of[t->id].maker);
+    if (!m) return a->of[t->id].copy;
     for (int32_t k = 0; k < m->n_in; k++) m->in[k] = samba__tensor_again(c, a, m->in[k]);
     for (int32_t o = 0; o < m->n_out; o++) {
         samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
         if (!y) return NULL;
         *y = *m->out[o], y->id = c->n_tensors++;
-        m->out[o] = a->copy[a->maker[t->id]->out[o]->id] = y;
+        m->out[o] = a->of[a->of[t->id].maker->out[o]->id].copy = y;
     }
     m->section = SAMBA_BCKWD;
     c->nodes[c->n_nodes++] = m;
-    return a->copy[t->id];
+    return a->of[t->id].copy;
 }
 
 /* The schedule with what was chosen so far repeated. */
@@ -9861,7 +9856,7 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
 {
     c->nodes = (samba__node **)samba__temp(c->session, 2 * a->n_nodes, sizeof *c->nodes);
     c->n_nodes = 0, c->n_tensors = a->n_tensors;
-    memset(a->copy, 0, (size_t)a->n_tensors * sizeof *a->copy);
+    for (int32_t i = 0; i < a->n_tensors; i++) a->of[i].copy = NULL;
     for (int32_t i = 0; c->nodes && i < a->n_nodes; i++) {
         bool reads = a->nodes[i]->section > SAMBA_FWD;
         samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
@@ -10738,7 +10733,7 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     if (!s) return NULL;
     memset(s, 0, sizeof *s);
     s->desc = d;
-    s->held = s->most_held = sizeof *s;
+    s->held = sizeof *s;
     s->seed = d.seed ? d.seed : 256;
     s->tracing = s->train = true;
     s->section = SAMBA_FWD;
