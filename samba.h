@@ -837,10 +837,9 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path);
 
 /* ---- Looking inside -------------------------------------------------------------------------- */
 
-/* Writes the traced graph as text, or in Graphviz's dot language, through emit. */
+/* Writes the traced graph through emit, a line for each op. As a picture: tools/dot_graph.h. */
 typedef void (*samba_emit_fn)(const char *text, void *user);
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
-SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user);
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);         /* the op table */
 /* Bytes the compiler promised for the device; bytes the session holds now through its allocator,
    without parameters in a mapped file. */
@@ -8241,24 +8240,6 @@ SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *use
         samba__put_char(&t, '\n');
         emit(line, user);
     }
-}
-SAMBA_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user)
-{
-    char line[1024];
-    if (!s || !emit) return;
-    emit("digraph samba {\n  node [shape=box, fontname=\"sans\"];\n", user);
-    for (int32_t i = 0; i < samba__n_nodes(s); i++) {
-        const samba__node *n = s->nodes[i];
-        emit(samba__print(line, sizeof line, "  \"%s\" [label=\"%s\\n%s %S\"];\n", n->name, n->name,
-                          n->op->name, &n->out[0]->shape), user);
-        for (int32_t k = 0; k < n->n_in; k++) {
-            const samba_tensor *x = n->in[k];
-            if (!x) continue;
-            emit(samba__print(line, sizeof line, "  \"%s\" -> \"%s\";\n",
-                              x->node ? x->node->name : x->name, n->name), user);
-        }
-    }
-    emit("}\n", user);
 }
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 {

@@ -4,8 +4,10 @@
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
+#define SAMBA_DOT_GRAPH_IMPLEMENTATION
 #include "samba.h"
 #include "tools/driver.h"
+#include "tools/dot_graph.h"
 #include "test.h"
 #include <pthread.h>
 
@@ -914,6 +916,7 @@ static void test_printing(void)
                  "one = affine(x f32 (8,5), one__weight f32 (6,5), one__bias f32 (6))"));
     CHECK(strstr(graph.text, "-> f32 (8,6)"));
     CHECK(strncmp(dot.text, "digraph", 7) == 0 && strstr(dot.text, "\"x\" -> \"one\""));
+    CHECK(strstr(dot.text, "\"one\" [label=\"one\\naffine (8,6)\"]"));
     CHECK(dot.text[dot.n - 2] == '}');
     CHECK(strstr(ops.text, "matmul\t769\t") && strstr(ops.text, "layer_norm\t"));
     CHECK(samba_held_bytes(m.s) > 1000 && samba_device_bytes(m.s) == 0);

@@ -3,8 +3,10 @@
 //     cc -O2 -I. tests/mistakes.c -lm -pthread -o mistakes && ./mistakes [print]
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
+#define SAMBA_DOT_GRAPH_IMPLEMENTATION
 #include "samba.h"
 #include "tools/driver.h"
+#include "tools/dot_graph.h"
 #include "test.h"
 #include "hook.h"
 #include <unistd.h>

@@ -3,6 +3,7 @@
 #ifdef IMPLEMENT
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
+#define SAMBA_DOT_GRAPH_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
@@ -11,6 +12,7 @@
 #endif
 #include "../../samba.h"
 #include "../../tools/driver.h"
+#include "../../tools/dot_graph.h"
 #include "../../tools/tokenizer.h"
 #include "../../tools/gpt2.h"
 #include "../../tools/lora.h"
@@ -32,6 +34,7 @@ int main(void)
     samba_session *s = samba_open(NULL);
     if (!samba_add_lora(s, &lora)) return 5;
     if (samba_app_driver(s, NULL, NULL)) return 6;
+    samba_dot_graph(s, NULL, NULL);
     samba_clear_error(s);
     return samba_close(s);
 }
