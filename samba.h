@@ -11070,17 +11070,15 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
     const samba__pef *pef = &s->rt->pef;
     char list[160];
     samba__text t = samba__text_in(list, sizeof list);
-    uint32_t last = 0;
-    bool several = false;
+    uint32_t n = pef->n_sections, last = n ? samba__section_at(pef, n - 1).graph : 0;
     if (graph && samba__find_graph(pef, graph, &s->rt->graph)) return true;
     s->rt->graph = 0;
-    for (uint32_t i = 0; i < pef->n_sections; i++) {
+    if (!graph && (!n || samba__section_at(pef, 0).graph == last)) return true;
+    for (uint32_t i = 0; i < n; i++) {          /* the sections of a graph stand together */
         uint32_t g = samba__section_at(pef, i).graph;
-        several = several || (i > 0 && g != last);
         if (i == 0 || g != last) samba__format(&t, " %s", g ? pef->strings + g - 1 : "(unnamed)");
         last = g;
     }
-    if (!several && !graph) return true;
     return samba_fail(s, SAMBA_ENAME, "in %s: %s %s; call samba_run_graph with one of:%s", what,
                       graph ? "there is no graph" : "the program has several graphs",
                       graph ? graph : "", list);
@@ -11130,28 +11128,26 @@ SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
 {
     for (int32_t i = 0; i < d->n_hyperparams; i++)
         if (!samba_set(s, d->hyperparams[i].name, d->hyperparams[i].value)) return false;
-    bool fine = true;
-    for (int32_t i = 0; fine && i < d->n_inputs; i++) {
+    for (int32_t i = 0; i < d->n_inputs; i++) {
         samba_tensor *x = d->inputs[i];
-        fine = !x || ((x->session == s || samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s "
-                                                     "belongs to another session", x->name))
-                      && samba_rdu(x));
+        if (x && x->session != s)
+            return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another "
+                              "session", x->name);
+        if (x && !samba_rdu(x)) return false;
     }
-    return fine;
+    return true;
 }
 
 /* Types that ascend run as one schedule; where they do not, the next one begins. */
 SAMBA__FN bool samba__run_sequence(samba_session *s, const char *const *names, int32_t n)
 {
-    for (int32_t i = 0; i < n;) {
-        unsigned types = 0, next = samba__parse_type(s, names[i]);
-        for (; i < n && next > types; i++) {
-            types |= next;
-            next = i + 1 < n ? samba__parse_type(s, names[i + 1]) : 0;
-        }
-        if (!samba__run_types(s, types)) return false;
+    unsigned types = 0;
+    for (int32_t i = 0; i < n; i++) {
+        unsigned next = samba__parse_type(s, names[i]);
+        if (next <= types && !samba__run_types(s, types)) return false;
+        types = next <= types ? next : types | next;
     }
-    return true;
+    return samba__run_types(s, types);
 }
 SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
 {
