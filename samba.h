@@ -304,6 +304,9 @@ typedef struct samba_work {
     int64_t units[SAMBA_MAX_PHASES];    /* phase 0 from the '*' of the signature unless set */
     int32_t n_phases;                   /* 1 unless set */
     int64_t scratch;                    /* bytes shared by all units of this op */
+    int64_t part;                       /* elements of output 0 a unit of phase 0 makes, reading the
+                                           same ones of inputs as large; 0: not so; -1: a product,
+                                           which calls samba_args.finish */
     int64_t flops;                      /* arithmetic of the whole op; for reports and scheduling */
 } samba_work;
 
@@ -324,6 +327,12 @@ typedef struct samba_args {
     int32_t isa;                        /* instruction set chosen at run time */
     bool train;                         /* false: no dropout, batch_norm by running values */
     int32_t *fault;                     /* set through samba_fault() */
+    /* For chains of ops. Elementwise ones: `rows` ranges, `pitch` apart; 0: one. Products say that
+       a part of output 0 is ready, rows and columns from y on. */
+    int64_t rows, pitch;
+    void (*finish)(const struct samba_args *args, const float *y, int64_t rows, int64_t cols,
+                   int64_t pitch);
+    const void *chain;
 } samba_args;
 
 /* Argument of a gradient rule: given out, dout (NULL where nothing flows), set din. */
@@ -2077,6 +2086,7 @@ typedef struct samba__gemm {
     const void *packed;         /* B as packed weights of this type, instead of b; NULL: b */
     samba_dtype packed_type;
     const uint16_t *scale;      /* of int8 and int4 */
+    const samba_args *args;     /* whose finish, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
 /* ---- the sweep: one panel of B against all rows of a tile ---------------------------------- */
@@ -2795,6 +2805,14 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     }
 }
 
+/* What follows on a part of C finds it in the cache. */
+SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
+                                  int64_t j1)
+{
+    if (!g->args || !g->args->finish) return;
+    g->args->finish(g->args, g->c + i0 * g->c_row + j0, i1 - i0, j1 - j0, g->c_row);
+}
+
 /* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles, cut so that a block of A fits. */
 SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
@@ -2807,6 +2825,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
     if (set->packed_row && g->m == 1 && g->packed && !whole && !g->accumulate && !g->row_bias) {
         set->packed_row(g, j0, j1);
+        samba__gemm_finish(g, 0, 1, j0, j1);
         return;
     }
     for (int64_t i = i0, i_end; i < i1; i = i_end) {
@@ -2817,6 +2836,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
             for (int64_t p = 0, step = whole ? k : turned ? at_once : kc; p < k; p += step)
                 samba__gemm_block(set, g, i, i_end, j, j_end, p, samba__min64(step, g->k - p),
                                   local);
+            samba__gemm_finish(g, i, i_end, j, j_end);
         }
     }
 }
@@ -2934,7 +2954,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     MAP(0x014A, pow_backward_exponent, 3, b == 0.0f ? 0.0f : a * (c * samba__log(b)),   20) \
     FAST(0x0180, full,                         0, SAMBA_OP_NONE, full, flat) \
     FAST(0x0181, cast,                         1, SAMBA_OP_NONE, cast, flat) \
-    FAST(0x0182, dropout,                     12, SAMBA_OP_INPLACE, dropout, flat) \
+    FAST(0x0182, dropout,                     12, SAMBA_OP_INPLACE, dropout, dropout) \
     OP(0x0183, count,                          1, SAMBA_OP_UPDATES(0x1u), count, single) \
     FAST(0x0184, zero,                         0, SAMBA_OP_UPDATES(0x1u), zero, flat) \
     FAST(0x0185, accumulate,                   1, SAMBA_OP_UPDATES(0x1u), accumulate, flat) \
@@ -3206,17 +3226,6 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, float top, int64_t n)
 
 /* elements per call of a loop: three such buffers stay in L1 */
 #define SAMBA__RUN 256
-#define SAMBA__MAP_UNIT 1024            /* elements per unit of work */
-
-/* The elements of the units of a call. */
-typedef struct samba__range { int64_t begin, end; } samba__range;
-SAMBA__INLINE samba__range samba__flat_range(const samba_args *a)
-{
-    samba__range r;
-    r.begin = a->begin * SAMBA__MAP_UNIT;
-    r.end = samba__min64(a->end * SAMBA__MAP_UNIT, samba_count(&a->out_spec[0].shape));
-    return r;
-}
 
 /* Where element `at` of an input, or of output 0, lies: any type. */
 SAMBA__INLINE const uint8_t *samba__in_bytes(const samba_args *a, int32_t i, int64_t at)
@@ -3305,30 +3314,37 @@ SAMBA__INLINE const float *samba__map_run(const samba_args *a, int32_t k, int64_
     for (int64_t i = 1; !step && i < n; i++) buffer[i] = buffer[0];
     return buffer;
 }
-SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__loop_fn avx2,
-                          samba__loop_fn avx512)
+/* Elements begin ... end - 1 of the output. */
+SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const samba__walk *w,
+                                const float *p, int64_t begin, int64_t end)
 {
-    samba__loop_fn loop = a->isa == SAMBA__ISA_PORTABLE ? portable
-        : a->isa == SAMBA__ISA_AVX2 ? avx2 : avx512;
-    float buffer[4][SAMBA__RUN], p[SAMBA_MAX_ATTR];
+    float buffer[4][SAMBA__RUN];
     const float *x[3] = { NULL, NULL, NULL };
-    samba__range r = samba__flat_range(a);
     samba_dtype type = a->out_spec[0].dtype;
-    samba__walk w;
-    samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
-    for (int32_t i = 0; i < a->n_attr; i++) p[i] = samba_attr_float(a->attr[i]);
-    for (int64_t e = r.begin, at[3], n; e < r.end; e += n) {
-        n = samba__min64(samba__min64(samba__walk_to(&w, e, at), SAMBA__RUN), r.end - e);
+    for (int64_t e = begin, at[3], n; e < end; e += n) {
+        n = samba__min64(samba__min64(samba__walk_to(w, e, at), SAMBA__RUN), end - e);
         uint8_t *y = samba__out_bytes(a, e);
         bool direct = type == SAMBA_F32;
         for (int32_t k = 0; k < a->n_in; k++) {
-            x[k] = samba__map_run(a, k, at[k], w.step[k][w.ndim - 1], n, buffer[k]);
+            x[k] = samba__map_run(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
             if ((const void *)x[k] == (const void *)y) direct = false;
         }
         float *value = direct ? (float *)(void *)y : buffer[3];
         loop(value, x[0], a->n_in > 1 ? x[1] : x[0], a->n_in > 2 ? x[2] : x[0], p, n);
         if (!direct) samba__store(y, value, type, n);
     }
+}
+SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__loop_fn avx2,
+                          samba__loop_fn avx512)
+{
+    samba__loop_fn loop = a->isa == SAMBA__ISA_PORTABLE ? portable
+        : a->isa == SAMBA__ISA_AVX2 ? avx2 : avx512;
+    float p[SAMBA_MAX_ATTR];
+    samba__walk w;
+    samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
+    for (int32_t i = 0; i < a->n_attr; i++) p[i] = samba_attr_float(a->attr[i]);
+    for (int64_t row = 0; row == 0 || row < a->rows; row++)
+        samba__map_range(a, loop, &w, p, a->begin + row * a->pitch, a->end + row * a->pitch);
 }
 
 /* Any types in; f32 out, or the inputs' one half type if all have it; comparisons give bool. */
@@ -3352,11 +3368,15 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
 }
 SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), SAMBA__MAP_UNIT);
+    w->units[0] = samba_count(&c->out[0].shape);
+    w->part = 1;
 }
 
-/* The same cut, for ops that are not elementwise: [passes] knows those by their work function. */
-SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c) { samba__map_work(w, c); }
+/* A unit is an element here too, but inputs as large may be read elsewhere. */
+SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba_count(&c->out[0].shape);
+}
 SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c, w->units[0] = 1; }
 
 #define SAMBA__LOOP(name, value) \
@@ -3556,9 +3576,8 @@ SAMBA__FN bool samba__full_shape(samba_call *c)
 }
 SAMBA__KERNEL void samba__full_kernel(const samba_args *a)
 {
-    samba__range r = samba__flat_range(a);
     float value = samba_attr_float(a->attr[0]);
-    for (int64_t i = r.begin; i < r.end; i++) a->out[0][i] = value;
+    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = value;
 }
 SAMBA__NO_VJP(full)
 
@@ -3581,9 +3600,8 @@ SAMBA__FN bool samba__cast_shape(samba_call *c)
 SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
-    samba__range r = samba__flat_range(a);
-    for (int64_t e = r.begin, n; e < r.end; e += n) {
-        n = samba__min64(SAMBA__RUN, r.end - e);
+    for (int64_t e = a->begin, n; e < a->end; e += n) {
+        n = samba__min64(SAMBA__RUN, a->end - e);
         samba__load(run, samba__in_bytes(a, 0, e), a->in_spec[0].dtype, n);
         samba__store(samba__out_bytes(a, e), run, a->out_spec[0].dtype, n);
     }
@@ -3608,8 +3626,7 @@ SAMBA__NO_VJP(count)
 SAMBA__FN bool samba__zero_shape(samba_call *c) { return samba__expect_match(c, "*->*", 0); }
 SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
 {
-    samba__range r = samba__flat_range(a);
-    for (int64_t i = r.begin; i < r.end; i++) a->out[0][i] = 0.0f;
+    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 0.0f;
 }
 SAMBA__NO_VJP(zero)
 
@@ -3620,11 +3637,10 @@ SAMBA__FN bool samba__accumulate_shape(samba_call *c)
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
     bool anew = a->attr[0] && a->microbatch == 0;
-    samba__range r = samba__flat_range(a);
     const float *x = a->in[1];
     float *y = a->out[0];
-    for (int64_t i = r.begin; anew && i < r.end; i++) y[i] = x[i];
-    for (int64_t i = r.begin; !anew && i < r.end; i++) y[i] += x[i];
+    for (int64_t i = a->begin; anew && i < a->end; i++) y[i] = x[i];
+    for (int64_t i = a->begin; !anew && i < a->end; i++) y[i] += x[i];
 }
 SAMBA__NO_VJP(accumulate)
 
@@ -3664,14 +3680,20 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
     d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
     return d;
 }
+/* A unit is what one call of the generator decides. */
+SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), 4);
+    w->part = 4;
+}
 SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
 {
     samba__dropping d = samba__dropping_of(a, 1, a->attr);
     uint32_t words[4];
-    samba__range r = samba__flat_range(a);
-    for (int64_t e = r.begin; e < r.end; e += 4) {
+    int64_t end = samba__min64(a->end * 4, samba_count(&a->out_spec[0].shape));
+    for (int64_t e = a->begin * 4; e < end; e += 4) {
         samba__philox(d.key, (uint64_t)e / 4, d.counter, words);
-        for (int64_t i = e; i < r.end && i < e + 4; i++)
+        for (int64_t i = e; i < end && i < e + 4; i++)
             a->out[0][i] = samba__unit(words[i - e]) < d.rate ? 0.0f : a->in[0][i] * d.scale;
     }
 }
@@ -4028,6 +4050,7 @@ SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
     samba__product p = samba__product_of(c->in, c->attr);
     w->units[0] = samba_count(&p.batch) * samba__gemm_tiles(p.m, p.n, p.k);
     w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
+    w->part = -1;
 }
 SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 {
@@ -4040,6 +4063,7 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
     g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1;
     g.c_row = p.n;
     g.accumulate = a->n_in > 2;
+    g.args = a;
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
@@ -4105,10 +4129,12 @@ SAMBA__FN void samba__affine_work(samba_work *w, const samba_call *c)
     samba__gemm g = samba__affine_gemm(c->in, c->out);
     w->units[0] = samba__gemm_tiles(g.m, g.n, g.k);
     w->flops = 2 * g.m * g.n * g.k;
+    w->part = -1;
 }
 SAMBA__KERNEL void samba__affine_kernel(const samba_args *a)
 {
     samba__gemm g = samba__affine_gemm(a->in_spec, a->out_spec);
+    g.args = a;
     g.a = a->in[0], g.b = a->in[1], g.c = a->out[0], g.bias = a->n_in > 2 ? a->in[2] : NULL;
     samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
 }
@@ -4163,6 +4189,7 @@ SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a)
     g.a = a->in[0], g.packed = a->in[1], g.c = a->out[0], g.packed_type = a->in_spec[1].dtype;
     g.scale = (const uint16_t *)(const void *)a->in[2];
     g.bias = a->n_in > 3 ? a->in[3] : NULL;
+    g.args = a;
     samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
 }
 SAMBA__NO_SECOND(affine_packed)
@@ -4204,10 +4231,9 @@ SAMBA__FN bool samba__reshape_shape(samba_call *c)
 }
 SAMBA__KERNEL void samba__reshape_kernel(const samba_args *a)
 {
-    samba__range r = samba__flat_range(a);
-    const uint8_t *x = samba__in_bytes(a, 0, r.begin);
-    uint8_t *y = samba__out_bytes(a, r.begin);
-    if (x != y) memcpy(y, x, (size_t)(samba__out_bytes(a, r.end) - y));
+    const uint8_t *x = samba__in_bytes(a, 0, a->begin);
+    uint8_t *y = samba__out_bytes(a, a->begin);
+    if (x != y) memcpy(y, x, (size_t)(samba__out_bytes(a, a->end) - y));
 }
 SAMBA__GRAD1(reshape, samba_reshape(dy, x->shape))
 
@@ -4615,8 +4641,7 @@ SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, co
 SAMBA__KERNEL void samba__gather_kernel(const samba_args *a)
 {
     size_t size = samba_dtype_size(a->out_spec[0].dtype);
-    samba__range r = samba__flat_range(a);
-    for (int64_t e = r.begin; e < r.end; e++) {
+    for (int64_t e = a->begin; e < a->end; e++) {
         int64_t at = samba__gather_at(a, &a->in_spec[0].shape, samba__in_i32(a, 1), e);
         if (at < 0) memset(samba__out_bytes(a, e), 0, size);
         else memcpy(samba__out_bytes(a, e), samba__in_bytes(a, 0, at), size);
@@ -4736,10 +4761,9 @@ SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
     bool first = samba__in_i32(a, 3)[0] <= 1, nesterov = a->attr[1] != 0;
     float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]);
     float kept = first ? 0.0f : momentum;
-    samba__range r = samba__flat_range(a);
-    for (int64_t i = r.begin; i < r.end && !v; i++)
+    for (int64_t i = a->begin; i < a->end && !v; i++)
         w[i] = samba__fma(-lr, samba__fma(decay, w[i], g[i] * clip), w[i]);
-    for (int64_t i = r.begin; i < r.end && v; i++) {
+    for (int64_t i = a->begin; i < a->end && v; i++) {
         float d = samba__fma(decay, w[i], g[i] * clip), moved = samba__fma(kept, v[i], d * fresh);
         float step = nesterov ? samba__fma(momentum, moved, d) : moved;
         v[i] = moved;
@@ -4778,8 +4802,7 @@ SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
     float root = samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
     float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
-    samba__range r = samba__flat_range(a);
-    for (int64_t i = r.begin; i < r.end; i++) {
+    for (int64_t i = a->begin; i < a->end; i++) {
         float d = samba__fma(l2, w[i], g[i] * clip);
         m[i] = samba__fma(c1, d, b1 * m[i]);
         v[i] = samba__fma(c2 * d, d, b2 * v[i]);
@@ -5705,8 +5728,10 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
 {
     int64_t n = samba__last_dim(c->in);
     w->units[0] = samba_count(&c->in[0].shape) / n;
+    w->part = n;
     if (!(which & SAMBA__BACKWARD)) return;
     w->units[0] = samba__ceil_div(w->units[0], SAMBA__NORM_ROWS);
+    w->part = n * SAMBA__NORM_ROWS;
     if (c->n_out == 1) return;
     w->n_phases = 2;
     w->units[1] = samba__ceil_div(n, SAMBA__LINE_COLUMNS);
@@ -6672,6 +6697,7 @@ SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_wor
         w->units[0] = samba__match(op->signature, &copy, &b) ? samba_count(&b.star) : 1;
     }
     if (w->n_phases < 1 || w->n_phases > SAMBA_MAX_PHASES) w->n_phases = 1;
+    if (w->part < 0 && op->wire >= 0x8000) w->part = 0;
     if (!w->flops) w->flops = op->cost * samba_count(&c->out[0].shape);
 }
 
@@ -7177,6 +7203,8 @@ typedef struct samba__step {
     const samba_op *op;
     samba_work work;
     bool view;                          /* output and input are the same memory: nothing to do */
+    uint32_t chain;                     /* nodes that run together from this one on */
+    int64_t part, count;                /* of the chain */
 } samba__step;
 
 struct samba_runtime {
@@ -7213,41 +7241,110 @@ SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void) { _mm256_zeroupper(); }
 SAMBA__FN void samba__leave_avx(void) { }
 #endif
 
-typedef struct samba__job {
-    const samba_args *args;
+/* An op at work. */
+typedef struct samba__task {
     const samba_op *op;
-    float *local;
-} samba__job;
+    const samba_work *work;
+    samba_args args;
+} samba__task;
 
-SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32_t thread)
+/* Tasks that follow each other, run part by part while a part is in the cache: each reads of the
+   others' outputs only the elements that it makes. Elementwise ones, and those that make whole rows
+   of whole rows, follow each other so; elementwise ones also follow the parts of a product. Bits do
+   not see it, nor does the PEF: chains are found when it is laid out. */
+typedef struct samba__chain {
+    samba__task *task;
+    int32_t n;
+    int64_t part, count;                /* elements of a unit, and of each task's output 0 */
+    float *local;
+} samba__chain;
+
+enum { SAMBA__CHAIN = SAMBA__IS_SMALL ? 1 : 8, SAMBA__PART = 8192 };    /* tasks, and elements */
+
+SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
 {
-    const samba__job *job = (const samba__job *)context;
-    samba_args a = *job->args;
-    a.begin = begin, a.end = end;
-    a.local = job->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
-    bool wide = a.isa != SAMBA__ISA_PORTABLE;
-    if (wide && job->op->kernel_avx2) job->op->kernel_avx2(&a);
-    else job->op->kernel(&a);
+    bool wide = a->isa != SAMBA__ISA_PORTABLE;
+    if (wide && op->kernel_avx2) op->kernel_avx2(a);
+    else op->kernel(a);
     if (wide) samba__leave_avx();       /* a portable kernel may have called a product */
 }
 
-/* Pieces are large enough to be worth a thread, small enough to balance; bits do not see them. */
-SAMBA__FN int64_t samba__grain_of(const samba_work *w, int32_t phase)
+/* Elements [begin,end) of all but the first `from` tasks, in `rows` ranges. */
+SAMBA__FN void samba__run_part(const samba__chain *c, int32_t from, int64_t begin, int64_t end,
+                               int64_t rows, int64_t pitch, float *local)
 {
-    int64_t per_unit = w->flops / samba__max64(1, w->units[phase]);
+    for (int32_t k = from; k < c->n; k++) {
+        samba_args a = c->task[k].args;
+        int64_t part = c->task[k].work->part;
+        a.begin = begin / part, a.end = samba__ceil_div(end, part);
+        a.rows = rows, a.pitch = pitch;
+        a.local = local;
+        samba__run_kernel(c->task[k].op, &a);
+    }
+}
+
+/* What follows a product runs on a part of it that is ready. */
+SAMBA__FN void samba__finish_part(const samba_args *a, const float *y, int64_t rows, int64_t cols,
+                                  int64_t pitch)
+{
+    int64_t at = y - a->out[0];
+    samba__run_part((const samba__chain *)a->chain, 1, at, at + cols, rows, pitch, a->local);
+}
+SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    const samba__chain *c = (const samba__chain *)context;
+    float *local = c->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
+    int64_t step = c->part > 0 ? samba__max64(1, SAMBA__PART / c->part) : 0;
+    if (c->n > 1 && step) {
+        for (int64_t next; begin < end; begin = next) {
+            next = samba__min64(begin + step, end);
+            samba__run_part(c, 0, begin * c->part, samba__min64(next * c->part, c->count), 1, 0,
+                            local);
+        }
+        return;
+    }
+    samba_args a = c->task->args;
+    a.begin = begin, a.end = end, a.local = local;
+    samba__run_kernel(c->task->op, &a);
+}
+
+/* Pieces are large enough to be worth a thread, small enough to balance; bits do not see them. */
+SAMBA__FN int64_t samba__grain_of(int64_t flops, int64_t units)
+{
+    int64_t per_unit = flops / samba__max64(1, units);
     return samba__max64(1, samba__ceil_div(SAMBA__PIECE_FLOPS, samba__max64(1, per_unit)));
 }
 
-/* Runs one op. Used for the nodes of a PEF and for eager calls alike. */
-SAMBA__FN bool samba__run_op(const samba_op *op, samba_args *a, const samba_work *w,
+/* Runs a chain, such as one op: nodes of a PEF and eager calls alike. */
+SAMBA__FN bool samba__run_chain(samba__chain *c, samba__pool *pool)
+{
+    int64_t flops = 0, units = c->task->work->units[0];
+    for (int32_t k = 0; k < c->n; k++) flops += c->task[k].work->flops;
+    if (c->n > 1 && c->part > 0) units = samba__ceil_div(c->count, c->part);
+    if (c->n > 1 && c->part < 0) c->task->args.finish = samba__finish_part;
+    c->task->args.chain = c;
+    samba__pool_run(pool, samba__run_piece, c, units, samba__grain_of(flops, units));
+    for (int32_t k = 0; k < c->n; k++) {        /* what later phases gather from all parts */
+        samba__task *t = &c->task[k];
+        samba__chain alone = *c;
+        alone.task = t, alone.n = 1;
+        for (t->args.phase = 1; t->args.phase < t->work->n_phases && !t->args.fault[0];
+             t->args.phase++) {
+            units = t->work->units[t->args.phase];
+            samba__pool_run(pool, samba__run_piece, &alone, units,
+                            samba__grain_of(t->work->flops, units));
+        }
+    }
+    return !c->task->args.fault[0];
+}
+SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samba_work *w,
                              samba__pool *pool, float *local)
 {
-    samba__job job;
-    job.args = a, job.op = op, job.local = local;
-    for (a->phase = 0; a->phase < w->n_phases && !a->fault[0]; a->phase++)
-        samba__pool_run(pool, samba__run_piece, &job, w->units[a->phase],
-                        samba__grain_of(w, a->phase));
-    return !a->fault[0];
+    samba__task t;
+    samba__chain c;
+    t.op = op, t.work = w, t.args = *a;
+    c.task = &t, c.n = 1, c.part = c.count = 0, c.local = local;
+    return samba__run_chain(&c, pool);
 }
 SAMBA__FN float *samba__symbol_data(const samba_runtime *rt, uint32_t i, const samba__symbol *s)
 {
@@ -7255,37 +7352,53 @@ SAMBA__FN float *samba__symbol_data(const samba_runtime *rt, uint32_t i, const s
     return (float *)(void *)(s->windowed ? p + rt->microbatch * samba__spec_bytes(&s->spec) : p);
 }
 
-SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
-{
-    const samba__step *step = &rt->steps[i];
-    if (step->view) return true;
-    samba__call_record r = samba__record_at(&rt->pef, i);
+/* What the arguments of a node point to. */
+typedef struct samba__held {
+    samba__decoded call;
     samba_spec out[SAMBA_MAX_OUT];
-    samba__decoded d;
-    samba_args a;
-    memset(&a, 0, sizeof a);
-    samba__decode_call(&rt->pef, &r, &d);
+} samba__held;
+
+SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba__held *h)
+{
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    samba_args *a = &t->args;
+    memset(a, 0, sizeof *a);
+    t->op = rt->steps[i].op, t->work = &rt->steps[i].work;
+    samba__decode_call(&rt->pef, &r, &h->call);
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
         if (!word) continue;
         samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
         float *data = samba__symbol_data(rt, word - 1, &s);
-        if (k < r.n_in) a.in[k] = data;
-        else a.out[k - r.n_in] = data, out[k - r.n_in] = s.spec;
+        if (k < r.n_in) a->in[k] = data;
+        else a->out[k - r.n_in] = data, h->out[k - r.n_in] = s.spec;
     }
-    a.in_spec = d.in, a.out_spec = out, a.n_in = r.n_in, a.n_out = r.n_out;
-    a.attr = d.attr, a.n_attr = r.n_attr;
-    a.scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
-    a.microbatch = (int32_t)rt->microbatch;
-    a.isa = rt->isa, a.train = rt->train, a.fault = rt->fault;
-    if (samba__run_op(step->op, &a, &step->work, rt->pool, rt->local)) return true;
+    a->in_spec = h->call.in, a->out_spec = h->out, a->n_in = r.n_in, a->n_out = r.n_out;
+    a->attr = h->call.attr, a->n_attr = r.n_attr;
+    a->scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
+    a->microbatch = (int32_t)rt->microbatch;
+    a->isa = rt->isa, a->train = rt->train, a->fault = rt->fault;
+}
+
+/* Runs node i and those of its chain. */
+SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
+{
+    samba__task task[SAMBA__CHAIN];
+    samba__held held[SAMBA__CHAIN];
+    samba__chain c;
+    c.task = task, c.n = 0, c.local = rt->local;
+    c.part = rt->steps[i].part, c.count = rt->steps[i].count;
+    for (uint32_t k = i; k < i + rt->steps[i].chain; k++)
+        if (!rt->steps[k].view) samba__open_task(rt, k, &task[c.n], &held[c.n]), c.n++;
+    if (c.n == 0 || samba__run_chain(&c, rt->pool)) return true;
     rt->fault_node = i;
     return false;
 }
 SAMBA__FN bool samba__run_section(samba_runtime *rt, const samba__section *q)
 {
     bool fine = true;
-    for (uint32_t i = q->first; fine && i < q->end; i++) fine = samba__run_node(rt, i);
+    for (uint32_t i = q->first; fine && i < q->end; i += rt->steps[i].chain)
+        fine = samba__run_node(rt, i);
     return fine;
 }
 
@@ -7415,6 +7528,89 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
         else memset(rt->data[i], 0, (size_t)bytes);
     }
 }
+/* Output 0 of node i: how many elements, and where. */
+SAMBA__FN int64_t samba__output_count(const samba_runtime *rt, uint32_t i)
+{
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    samba__symbol s = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
+    return samba_count(&s.spec.shape);
+}
+SAMBA__FN const void *samba__output_at(const samba_runtime *rt, uint32_t i)
+{
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    return rt->data[samba__word(&r, r.n_in) - 1];
+}
+
+/* What a node reads or writes. */
+typedef struct samba__operand {
+    const uint8_t *begin, *end;
+    size_t size;                        /* of an element, if parts are read or made of it; else 0 */
+    bool written;
+} samba__operand;
+
+/* Operand k of node i: inputs, outputs, scratch. */
+SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, int32_t k,
+                                           int64_t count)
+{
+    samba__operand o = { NULL, NULL, 0, false };
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    uint32_t word = k < r.n_in + r.n_out ? samba__word(&r, k) : r.scratch;
+    if (!word) return o;
+    samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
+    bool parts = k == r.n_in || (k < r.n_in && rt->steps[i].work.part > 0);
+    o.begin = (const uint8_t *)rt->data[word - 1];
+    o.end = o.begin + samba__symbol_bytes(&rt->pef, &s);
+    if (parts && !s.windowed && samba_count(&s.spec.shape) == count)
+        o.size = samba_dtype_size(s.spec.dtype);
+    o.written = k >= r.n_in;
+    return o;
+}
+
+/* Two nodes of a chain, where one of them writes, go through the same elements or keep apart. */
+SAMBA__FN bool samba__keep_apart(const samba_runtime *rt, uint32_t i, uint32_t j, int64_t count)
+{
+    samba__call_record a = samba__record_at(&rt->pef, i), b = samba__record_at(&rt->pef, j);
+    for (int32_t k = 0; k <= a.n_in + a.n_out; k++) {
+        samba__operand x = samba__operand_at(rt, i, k, count);
+        for (int32_t l = 0; l <= b.n_in + b.n_out; l++) {
+            samba__operand y = samba__operand_at(rt, j, l, count);
+            bool apart = x.end <= y.begin || y.end <= x.begin || !(x.written || y.written);
+            bool same = x.begin == y.begin && x.size == y.size && x.size > 0;
+            if (!apart && !same) return false;
+        }
+    }
+    return true;
+}
+
+/* Can node i follow those from `first` on? What follows a product works in its place: the rows of a
+   part are far apart, and a second output beside them would drive the operands from the cache. */
+SAMBA__FN bool samba__may_follow(samba_runtime *rt, uint32_t first, uint32_t i)
+{
+    samba__step *head = &rt->steps[first];
+    int64_t part = rt->steps[i].work.part, whole = samba__max64(part, head->part);
+    if (rt->steps[i].view) return true;
+    if (part < 1 || head->part == 0 || whole % part || whole % head->part
+        || samba__output_count(rt, i) != head->count) return false;
+    if (head->part < 0 && (part > 1 || samba__output_at(rt, i) != samba__output_at(rt, first)))
+        return false;
+    for (uint32_t j = first; j < i; j++)
+        if (!rt->steps[j].view && !samba__keep_apart(rt, j, i, head->count)) return false;
+    if (head->part > 0) head->part = whole;
+    return true;
+}
+
+/* Joins the nodes of a section to chains. */
+SAMBA__FN void samba__find_chains(samba_runtime *rt, const samba__section *q)
+{
+    for (uint32_t i = q->first; i < q->end; i += rt->steps[i].chain) {
+        samba__step *head = &rt->steps[i];
+        head->part = head->work.part, head->count = samba__output_count(rt, i);
+        head->chain = 1;
+        while (!head->view && head->chain < SAMBA__CHAIN && i + head->chain < q->end
+               && samba__may_follow(rt, i, i + head->chain)) head->chain++;
+    }
+}
+
 SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 {
     for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
@@ -7428,6 +7624,10 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
         step->view = (r.op->flags & SAMBA_OP_VIEW)
             && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
             && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
+    }
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        samba__find_chains(rt, &q);
     }
 }
 
@@ -9353,6 +9553,37 @@ SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph
     return n;
 }
 
+/* Does node n read what `before` makes or overwrites? */
+SAMBA__FN bool samba__depends(const samba__node *n, const samba__node *before)
+{
+    bool reads = false;
+    for (int32_t o = 0; o < before->n_out; o++) {
+        int32_t updated = samba__updated_input(before->op, o);
+        for (int32_t k = 0; k < n->n_in; k++)
+            reads = reads || n->in[k] == before->out[o]
+                || (updated >= 0 && n->in[k] && n->in[k] == before->in[updated]);
+    }
+    return reads;
+}
+
+/* An elementwise op moves up to the product it reads, to follow it part by part: the gradient rules
+   of a layer put the products for its weights between. */
+SAMBA__FN void samba__move_up(const samba__compilation *c, samba__node **nodes, int32_t i)
+{
+    enum { FAR = 8 };
+    samba__node *n = nodes[i];
+    int32_t at = i;
+    if (n->op->work != samba__map_work || c->bound[n->out[0]->id]) return;
+    while (at > 0 && i - at < FAR && nodes[at - 1]->section == n->section
+           && nodes[at - 1]->graph == n->graph && !samba__depends(n, nodes[at - 1])) at--;
+    int32_t product = at - 1;
+    while (product > 0 && nodes[product]->op->flags & SAMBA_OP_VIEW) product--;
+    if (at == 0 || !samba__depends(n, nodes[at - 1])
+        || nodes[product]->op->work != samba__op_table[SAMBA__OP_matmul].work) return;
+    memmove(nodes + at + 1, nodes + at, (size_t)(i - at) * sizeof *nodes);
+    nodes[at] = n;
+}
+
 /* Drops the nodes that nobody reads any more, and sorts the rest. */
 SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
 {
@@ -9364,6 +9595,7 @@ SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
         for (int32_t k = 0; k < n && !done; k++) done = sorted[k]->graph == c->nodes[i]->graph;
         if (!done) n = samba__schedule_graph(c, c->nodes[i]->graph, sorted, n);
     }
+    for (int32_t i = 0; c->program->level != SAMBA_O0 && i < n; i++) samba__move_up(c, sorted, i);
     c->nodes = sorted;
     c->n_nodes = n;
     return true;
