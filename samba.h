@@ -253,6 +253,8 @@ typedef struct samba_tensor {
     bool borrowed;                      /* data belongs to the caller */
     bool has_value;                     /* an input that was given one */
     bool frozen;                        /* a parameter that is not trained */
+    bool generated;                     /* by the compiler, such as an optimizer's state */
+    uint64_t copied;                    /* 1 + runs when samba_cpu copied it; 0: not current */
     samba_init init;                    /* what a parameter or state is before it is anywhere */
     void *data;                         /* host value: initial, eager, or copied by samba_cpu */
     struct samba_tensor *grad;          /* set once a gradient has been asked for */
@@ -728,8 +730,14 @@ SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user);
 /* Extends the graph by d loss / d x and returns it; loss is summed if it is not a scalar.
    NULL with an error if x does not influence loss. */
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
-/* The gradient of a parameter in a compiled training program, called <name>__grad. */
+/* The gradient of a parameter in a compiled training program, called <name>__grad; or that of a
+   loss that is no scalar: ones, until samba_write gives it others, which persist. */
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t);
+typedef struct samba_output_grad { samba_tensor *output; const void *grad; } samba_output_grad;
+/* All gradients of losses become ones, or what custom says. rows > 0: a smaller batch; what belongs
+   to later rows becomes 0. */
+SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
+                                       int32_t rows);
 
 /* ---- Compile, load, run ---------------------------------------------------------------------- */
 
@@ -794,6 +802,7 @@ SAMBA_API bool samba_run(samba_session *s, unsigned types);
 SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types);
 
 typedef struct samba_value { const char *name; double value; } samba_value;
+enum { SAMBA_GROUP_BEGIN = -1, SAMBA_GROUP_END = -2 };
 /* samba.session.run: all zero runs the whole schedule. */
 typedef struct samba_run_desc {
     samba_tensor *const *inputs;        /* named tensors whose data is sent first */
@@ -802,8 +811,14 @@ typedef struct samba_run_desc {
     int32_t n_hyperparams;
     const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence */
     int32_t n_section_types;
-    const int32_t *section_ids;         /* instead of types: ids of the .pef.log */
-    int32_t n_section_ids;
+    const int32_t *section_ids;         /* instead of types: ids of the .pef.log, in any order. */
+    int32_t n_section_ids;              /* SAMBA_GROUP_BEGIN, ids, SAMBA_GROUP_END: independent */
+    int32_t from_call_id;               /* instead: the schedule from this section on */
+    int32_t until_call_id;              /* and before this one; 0: to the end */
+    const samba_output_grad *grad_of_outputs;   /* sent first: gradients of losses */
+    int32_t n_grad_of_outputs;
+    samba_tensor *const *outputs;       /* their host copies are made afterwards: samba_cpu */
+    int32_t n_outputs;
     const char *graph;                  /* which, if the program has several */
     bool eval;                          /* train = False: dropout rates act as 0 */
 } samba_run_desc;
@@ -815,6 +830,8 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value);
 SAMBA_API double samba_get(samba_session *s, const char *name);
 /* Fills up to cap names in PEF order, returns how many there are. */
 SAMBA_API int32_t samba_argin_names(samba_session *s, const char **names, int32_t cap);
+SAMBA_API int32_t samba_dropout_rate_names(samba_session *s, const char **names, int32_t cap);
+SAMBA_API int32_t samba_dropout_seed_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API unsigned samba_section_types(samba_session *s);
 SAMBA_API bool samba_set_train(samba_session *s, bool train);
@@ -836,8 +853,15 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
 /* Host copies: cpu copies device to host and returns it, rdu copies the host copy back. */
 SAMBA_API void *samba_cpu(samba_tensor *t);
 SAMBA_API bool samba_rdu(samba_tensor *t);
+/* Has a run or a write changed t, or could it have, since samba_cpu copied it? */
+SAMBA_API bool samba_is_stale(const samba_tensor *t);
+/* These for all parameters and state, or for state that samba_buffer made alone. */
 SAMBA_API bool samba_to_cpu(samba_session *s);
 SAMBA_API bool samba_to_rdu(samba_session *s);
+SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s);
+SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s);
+/* update_tensor: writes data to the tensor called name; NULL takes the name from the session. */
+SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data);
 
 /* A checkpoint is the PEF with its state filled in; the old file stays until the new one is safe.
    restore reads weights, and optimizer state, counters, argins as far as the program has them. */
@@ -7759,6 +7783,7 @@ struct samba_session {
     samba_runtime *rt;
     bool train;
     bool inputs_ready;                  /* every input of the program has been given a value */
+    uint64_t runs;                      /* begun so far */
 };
 
 /* The name and the text of each code, then of all others. */
@@ -8075,6 +8100,14 @@ SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
     i = stbds_shgeti(s->names, (char *)key);
     return i < 0 ? NULL : s->names[i].value;
 }
+
+/* Nothing is called name from now on. */
+SAMBA__FN void samba__unname(samba_session *s, const char *name)
+{
+    uintptr_t key = (uintptr_t)name;
+    ptrdiff_t i = stbds_shgeti(s->names, (char *)key);
+    s->names[i].value = NULL;
+}
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
@@ -8274,10 +8307,12 @@ SAMBA__FN bool samba__own_data(samba_tensor *t)
     return t->data != NULL;
 }
 
-/* Parameters and state begin where they are needed first, most of them in a program's memory. */
+/* Parameters, state and gradients of losses begin where they are needed first, most of them in a
+   program's memory. */
 SAMBA__FN bool samba__begins_late(const samba_tensor *t)
 {
-    return (t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE) && !t->data;
+    bool grad = t->role == SAMBA__INPUT && t->init.value != 0.0f;       /* of a loss */
+    return (grad || t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE) && !t->data;
 }
 
 /* Where the current value of t is: in the loaded program, or on the host; NULL if it has none. */
@@ -8591,7 +8626,7 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     if (t && t->role == role && t->dtype == dtype && samba__same_shape(&t->shape, shape)) return t;
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
-    t->frozen = s->freezes && role == SAMBA__WEIGHT;
+    t->frozen = s->freezes && role == SAMBA__WEIGHT, t->generated = s->generating;
     t->init = init, t->has_value = true;
     return role == SAMBA__ARGIN ? samba__with_data(t, init) : t;
 }
@@ -8738,10 +8773,10 @@ SAMBA__FN bool samba__tape_run(samba__tape *t)
 }
 
 /* Where the backward pass begins: dloss = value. */
-SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, float value)
+SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, samba_tensor *grad)
 {
-    samba_tensor *one = samba_full(t->session, loss->shape, value), **sum = &t->grad[loss->id];
-    *sum = *sum ? samba_add(*sum, one) : one;
+    samba_tensor **sum = &t->grad[loss->id];
+    *sum = *sum ? samba_add(*sum, grad) : grad;
     return *sum != NULL;
 }
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
@@ -8759,7 +8794,8 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
     samba__tape_spread(&t);
     fine = (t.needed[loss->id]
             || samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name,
-                          x->name)) && samba__tape_seed(&t, loss, 1.0f) && samba__tape_run(&t);
+                          x->name)) && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f))
+        && samba__tape_run(&t);
     samba_tensor *dx = fine ? t.grad[x->id] : NULL;
     if (!dx) {                          /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient flows from %s to %s", loss->name,
@@ -9935,8 +9971,8 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
     if (!p->places || !p->place_of || !p->scratch_of) return false;
     for (int32_t i = 0; i < c->n_tensors; i++) p->place_of[i] = -1;
     if (!samba__find_places(c, p)) return false;
-    for (int32_t i = 0; i < c->n_params; i++) {
-        samba_tensor *w = c->params[i], *g = w->grad;
+    for (int32_t i = 0; i < c->n_params + c->n_losses; i++) {
+        samba_tensor *w = i < c->n_params ? c->params[i] : c->losses[i - c->n_params], *g = w->grad;
         if (g && p->place_of[w->id] >= 0 && p->place_of[g->id] >= 0)
             p->places[p->place_of[w->id]].grad = p->place_of[g->id];
     }
@@ -10756,6 +10792,18 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
     return samba_ok(s);
 }
 
+/* What a loss's gradient begins with: 1, or what its own input says. With microbatches a scalar is
+   a mean, of which each one has its share. */
+SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *loss)
+{
+    samba_session *s = c->session;
+    if (!loss->shape.ndim) return samba_full(s, loss->shape, 1.0f / (float)c->microbatches);
+    loss->grad = samba__layer_param(s, loss->name, "grad", &loss->shape, SAMBA__INPUT,
+                                    samba__all(1.0f));
+    if (loss->grad) loss->grad->batch_dim = loss->batch_dim < 0 ? 0 : loss->batch_dim;
+    return loss->dtype == SAMBA_F32 ? loss->grad : samba_cast(loss->grad, loss->dtype);
+}
+
 /* Backward pass: gradients of the losses in every trainable parameter. */
 SAMBA__FN bool samba__add_backward(samba__compilation *c)
 {
@@ -10769,7 +10817,7 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     s->section = SAMBA_BCKWD;
     for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++)
         if (t.needed[c->losses[i]->id])
-            samba__tape_seed(&t, c->losses[i], 1.0f / (float)c->microbatches);
+            samba__tape_seed(&t, c->losses[i], samba__loss_grad(c, c->losses[i]));
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
         samba_tensor *w = c->params[i], *dw = t.grad[w->id];
@@ -11038,7 +11086,9 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
     }
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
-        if (of[i] && q.grad && of[q.grad - 1]) of[i]->grad = of[q.grad - 1];
+        if (!of[i] || !q.grad || !of[q.grad - 1]) continue;
+        of[i]->grad = of[q.grad - 1];
+        if (of[i]->grad->role == SAMBA__INPUT) of[i]->grad->init = samba__all(1.0f);
     }
     return true;
 }
@@ -11055,12 +11105,13 @@ SAMBA__FN void samba__push_values(samba_session *s)
         samba_tensor *t = s->tensors[i];
         if (t->symbol < 0) continue;
         samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
-        bool fits = samba__device_size(t) == samba__host_bytes(t);
-        void *to = s->rt->data[t->symbol];
-        if (fits && !q.data && t->data) memcpy(to, t->data, samba__host_bytes(t));
-        else if (fits && !q.data && samba__begins_late(t) && !samba__begins_zero(t))
-            samba__begin_value(t, to);          /* the program's memory is zero */
-        if (t->role == SAMBA__INPUT) t->has_value = t->data != NULL && fits;
+        size_t bytes = samba__host_bytes(t), room = samba__device_size(t);
+        bool fits = room == bytes, begins = samba__begins_late(t);
+        uint8_t *to = (uint8_t *)s->rt->data[t->symbol];
+        if (fits && !q.data && t->data) memcpy(to, t->data, bytes);
+        else if (!q.data && begins && !samba__begins_zero(t))   /* the program's memory is zero */
+            for (size_t at = 0; at < room; at += bytes) samba__begin_value(t, to + at);
+        if (t->role == SAMBA__INPUT) t->has_value = begins || (t->data != NULL && fits);
         if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) continue;
         samba__give(s, t->data, samba__host_bytes(t));
         t->data = NULL;
@@ -11253,10 +11304,11 @@ SAMBA__FN bool samba__graph_reads(const samba_runtime *rt, uint32_t symbol)
     return false;
 }
 
-/* Every input must have been given a value before the first forward pass. */
+/* A run begins: every input must have been given a value. */
 SAMBA__FN bool samba__check_ready(samba_session *s)
 {
     bool all = true;
+    s->runs++;
     if (s->inputs_ready) return true;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
@@ -11340,17 +11392,61 @@ SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
                "gradnorm, opt", text);
     return 0;
 }
+/* Neither of two sections writes where the other reads or writes. */
+SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
+{
+    samba__section x = samba__section_at(&rt->pef, (uint32_t)a);
+    samba__section y = samba__section_at(&rt->pef, (uint32_t)b);
+    for (uint32_t i = x.first; i < x.end; i++)
+        for (uint32_t k = y.first; k < y.end; k++)
+            if (!samba__keep_apart(rt, i, k, 0)) return false;
+    return true;
+}
+
+/* Ids are sections; groups end before they begin again, and what they hold is independent. */
+SAMBA__FN bool samba__check_ids(samba_session *s, const int32_t *ids, int32_t n)
+{
+    int32_t group = -1;                 /* where the group began */
+    for (int32_t i = 0; i < n; i++) {
+        int32_t id = ids[i], mark = id == (group < 0 ? SAMBA_GROUP_BEGIN : SAMBA_GROUP_END);
+        if (mark) group = group < 0 ? i : -1;
+        if (mark ? group >= 0 && i == n - 1 : id < 0 || (uint32_t)id >= s->rt->pef.n_sections)
+            return samba_fail(s, SAMBA_ERANGE, "section id %d is out of range; the program has "
+                              "sections 0 ... %d, and groups that begin must end", id,
+                              (int32_t)s->rt->pef.n_sections - 1);
+        for (int32_t k = group + 1; !mark && group >= 0 && k < i; k++)
+            if (ids[k] == id || !samba__independent(s->rt, ids[k], id))
+                return samba_fail(s, SAMBA_EARG, "sections %d and %d depend on each other and "
+                                  "cannot be in one group; nothing was run", ids[k], id);
+    }
+    return group < 0 || samba_fail(s, SAMBA_EARG, "a group of section ids has no end");
+}
 SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) {
-        if (ids[i] >= 0 && (uint32_t)ids[i] < s->rt->pef.n_sections) continue;
-        return samba_fail(s, SAMBA_ERANGE, "section id %d is out of range; the program has "
-                          "sections 0 ... %d", ids[i], (int32_t)s->rt->pef.n_sections - 1);
-    }
+    if (!samba__check_ids(s, ids, n)) return false;
     s->rt->fault[0] = 0;
     for (int32_t i = 0; i < n; i++) {
+        if (ids[i] < 0) continue;
         samba__section q = samba__section_at(&s->rt->pef, (uint32_t)ids[i]);
         if (!samba__run_section(s->rt, &q)) return samba__fail_run(s);
+    }
+    return true;
+}
+
+/* The schedule from a section on, up to another (0: all). */
+SAMBA__FN bool samba__run_calls(samba_session *s, int32_t from, int32_t until)
+{
+    int32_t n = (int32_t)s->rt->pef.n_sections, end = until ? until : n;
+    if (from < 0 || from >= n || end < 0 || end > n || until == from)
+        return samba_fail(s, SAMBA_ERANGE, "call ids %d and %d are out of range; the schedule has "
+                          "calls 0 ... %d", from, until, n - 1);
+    if (s->rt->pef.microbatches > 1)
+        return samba_fail(s, SAMBA_EARG, "with microbatches FWD and BCKWD run together: a part of "
+                          "the schedule cannot be run");
+    s->rt->fault[0] = 0;
+    for (int32_t i = from; i < end; i++) {
+        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)i);
+        if (samba__runs_now(s->rt, &q) && !samba__run_section(s->rt, &q)) return samba__fail_run(s);
     }
     return true;
 }
@@ -11367,6 +11463,9 @@ SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
                               "session", x->name);
         if (x && !samba_rdu(x)) return false;
     }
+    for (int32_t i = 0; i < d->n_grad_of_outputs; i++)
+        if (!samba_write(samba_sn_grad(d->grad_of_outputs[i].output), d->grad_of_outputs[i].grad))
+            return false;
     return true;
 }
 
@@ -11390,21 +11489,24 @@ SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
     if (!samba__send(s, d) || !samba__check_ready(s)) return false;
     if (d->n_section_ids) return samba__run_ids(s, d->section_ids, d->n_section_ids);
     if (d->n_section_types) return samba__run_sequence(s, d->section_types, d->n_section_types);
+    if (d->from_call_id || d->until_call_id)
+        return samba__run_calls(s, d->from_call_id, d->until_call_id);
     return samba__run_types(s, 0);
 }
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {
     if (!samba__need_program(s, "samba_run_with")) return false;
     if (!d) return samba_run(s, 0);
-    if (d->n_section_types && d->n_section_ids)
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types and section_ids cannot "
-                          "both be given; nothing was run");
+    if ((d->n_section_types > 0) + (d->n_section_ids > 0) + (d->from_call_id || d->until_call_id) > 1)
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types, section_ids and call "
+                          "ids exclude each other; nothing was run");
     bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
     if (!by_id && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
     if (d->eval) s->rt->train = false;
     bool fine = samba__run_described(s, d);
     s->rt->train = train;
     s->rt->graph = 0;
+    for (int32_t i = 0; fine && i < d->n_outputs; i++) fine = samba_cpu(d->outputs[i]) != NULL;
     return fine;
 }
 SAMBA_API bool samba_set_train(samba_session *s, bool train)
@@ -11505,13 +11607,14 @@ SAMBA_API double samba_get(samba_session *s, const char *name)
         samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
     return value;
 }
-SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, const char **names,
-                                       int32_t cap)
+/* argin: of this kind alone; 0: any. */
+SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t argin,
+                                       const char **names, int32_t cap)
 {
     int32_t n = 0;
     for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_symbols; i++) {
         samba__symbol q = samba__symbol_at(&s->rt->pef, i);
-        if (q.role != role) continue;
+        if (q.role != role || (argin && q.argin != argin)) continue;
         if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
         n++;
     }
@@ -11519,11 +11622,19 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, const cha
 }
 SAMBA_API int32_t samba_argin_names(samba_session *s, const char **names, int32_t cap)
 {
-    return samba__names_of_role(s, SAMBA__ARGIN, names, cap);
+    return samba__names_of_role(s, SAMBA__ARGIN, 0, names, cap);
+}
+SAMBA_API int32_t samba_dropout_rate_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__names_of_role(s, SAMBA__ARGIN, SAMBA__ARGIN_RATE, names, cap);
+}
+SAMBA_API int32_t samba_dropout_seed_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__names_of_role(s, SAMBA__ARGIN, SAMBA__ARGIN_SEED, names, cap);
 }
 SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap)
 {
-    return samba__names_of_role(s, SAMBA__WEIGHT, names, cap);
+    return samba__names_of_role(s, SAMBA__WEIGHT, 0, names, cap);
 }
 
 /* ---- Values ---- */
@@ -11544,6 +11655,7 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
     if (t->symbol < 0 && !samba__own_room(t)) return false;
     memcpy(samba__value_of(t), data, samba_bytes(t));
     t->has_value = true;
+    t->copied = data == t->data ? s->runs + 1 : 0;
     return true;
 }
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
@@ -11585,12 +11697,36 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
     if (!t) samba__fail_name(s, "tensor", name, 0);
     return t;
 }
+SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data)
+{
+    samba_tensor *t = samba_tensor_by_name(s, name);
+    if (t && !data) samba__unname(s, name);
+    return t && (!data || samba_write(t, data));
+}
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     if (t->grad) return t->grad;
     return samba__none(samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile a "
                                   "training program in which it influences a loss", t->name));
+}
+
+SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
+                                       int32_t rows)
+{
+    if (!samba__need_program(s, "samba_init_output_grads")) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i], *g = t->grad;
+        if (!g || g->role != SAMBA__INPUT || g->symbol < 0) continue;
+        float *x = (float *)s->rt->data[g->symbol];
+        int64_t count = (int64_t)samba_bytes(g) / 4;
+        int64_t inner = samba__inner(&g->shape, g->batch_dim), size = g->shape.dim[g->batch_dim];
+        for (int64_t k = 0; k < count; k++)
+            x[k] = rows > 0 && k / inner % size >= rows ? 0.0f : 1.0f;
+    }
+    for (int32_t i = 0; i < n; i++)
+        if (!samba_write(samba_sn_grad(custom[i].output), custom[i].grad)) return false;
+    return true;
 }
 
 /* The host copy of a tensor is made by the first transfer to it. */
@@ -11604,7 +11740,12 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
                       "samba_copy_out", t->name);
     if (!fits || !samba__own_room(t)) return NULL;
     memcpy(t->data, s->rt->data[t->symbol], samba_bytes(t));
+    t->copied = s->runs + 1;
     return t->data;
+}
+SAMBA_API bool samba_is_stale(const samba_tensor *t)
+{
+    return t && t->session->rt && t->symbol >= 0 && t->copied != t->session->runs + 1;
 }
 SAMBA_API bool samba_rdu(samba_tensor *t)
 {
@@ -11619,18 +11760,27 @@ SAMBA_API bool samba_rdu(samba_tensor *t)
                           (int64_t)samba_bytes(t)))
         && samba_write(t, t->data);
 }
-SAMBA__FN bool samba__transfer_all(samba_session *s, bool to_cpu)
+SAMBA__FN bool samba__transfer_all(samba_session *s, bool to_cpu, bool buffers)
 {
     if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || (t->role != SAMBA__WEIGHT && t->role != SAMBA__STATE)) continue;
+        if (buffers && (t->role == SAMBA__WEIGHT || t->generated)) continue;
         if (to_cpu ? !samba_cpu(t) : t->data && !samba_rdu(t)) return false;
     }
     return true;
 }
-SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__transfer_all(s, true); }
-SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__transfer_all(s, false); }
+SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__transfer_all(s, true, false); }
+SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__transfer_all(s, false, false); }
+SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s)
+{
+    return samba__transfer_all(s, true, true);
+}
+SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s)
+{
+    return samba__transfer_all(s, false, true);
+}
 
 /* ---- Checkpoints ---- */
 
