@@ -11497,7 +11497,8 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {
     if (!samba__need_program(s, "samba_run_with")) return false;
     if (!d) return samba_run(s, 0);
-    if ((d->n_section_types > 0) + (d->n_section_ids > 0) + (d->from_call_id || d->until_call_id) > 1)
+    bool by_call = d->from_call_id || d->until_call_id;
+    if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types, section_ids and call "
                           "ids exclude each other; nothing was run");
     bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
