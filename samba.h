@@ -1014,12 +1014,7 @@ SAMBA__INLINE uint32_t samba__float_bits(float f)
     return bits;
 }
 SAMBA_API float samba_attr_float(int32_t word) { return samba__bits_float((uint32_t)word); }
-SAMBA_API int32_t samba_float_attr(float value)
-{
-    int32_t word;
-    memcpy(&word, &value, sizeof word);
-    return word;
-}
+SAMBA_API int32_t samba_float_attr(float value) { return (int32_t)samba__float_bits(value); }
 
 /* PEF files are little-endian whatever the machine is. */
 SAMBA__FN uint8_t samba__get8(const uint8_t *p) { return *p; }
@@ -6993,10 +6988,8 @@ SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_recor
         uint32_t word = samba__word(r, i);
         d->in[i] = word ? samba__symbol_at(pef, word - 1).spec : samba__absent();
     }
-    for (int32_t i = 0; i < r->n_attr && i < SAMBA_MAX_ATTR; i++) {
-        uint32_t word = samba__word(r, r->n_in + r->n_out + i);
-        memcpy(&d->attr[i], &word, sizeof word);
-    }
+    for (int32_t i = 0; i < r->n_attr && i < SAMBA_MAX_ATTR; i++)
+        d->attr[i] = (int32_t)samba__word(r, r->n_in + r->n_out + i);
     d->call.in = d->in, d->call.n_in = r->n_in;
     d->call.attr = d->attr, d->call.n_attr = r->n_attr;
 }
@@ -11047,15 +11040,14 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
     char name[256];
     const char *text = pef->strings + q->name;
     size_t n = strlen(text), cut = sizeof "__" SAMBA__MEAN - 1;
-    samba_tensor *t;
+    samba_tensor *t = NULL;
     if (q->role == SAMBA__OUTPUT && samba__ends_with(text, "__" SAMBA__MEAN)
         && n - cut < sizeof name) {
         memcpy(name, text, n - cut);
         name[n - cut] = 0;
         t = samba__named(s, name);
-        if (t) return t;
     }
-    t = samba__named(s, text);
+    if (!t) t = samba__named(s, text);
     if (t) return t;
     char *copy = samba__keep_text(s, text);
     return copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
