@@ -1606,7 +1606,6 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
     if (*p == ',') return p + 1;
     return p[0] == '-' && p[1] == '>' ? p + 2 : p;
 }
-
 SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *t,
                                 samba__binding *b)
 {
@@ -6943,7 +6942,6 @@ SAMBA__FN bool samba__is_view(const samba__pef *pef, const samba__symbol *s)
         && samba__symbol_bytes(pef, &base) == samba__symbol_bytes(pef, s)
         && samba_dtype_size(base.spec.dtype) == samba_dtype_size(s->spec.dtype);
 }
-
 SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__text *why)
 {
     const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
@@ -8177,7 +8175,6 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
     }
     return true;
 }
-
 SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
                                        samba_tensor *const *in, const samba_call *c)
 {
@@ -9249,7 +9246,6 @@ SAMBA__FN samba_weights samba__packs_as(const samba_tensor *w, samba_weights wei
     bool groups = w->shape.dim[1] % SAMBA__GROUP == 0;
     return weights >= SAMBA_WEIGHTS_INT8 && !groups ? SAMBA_WEIGHTS_BF16 : weights;
 }
-
 static const struct { const char *name, *scale; samba_dtype type; } samba__packing[] = {
     { NULL, NULL, SAMBA_F32 }, { "f32", NULL, SAMBA_F32 }, { "bf16", NULL, SAMBA_BF16 },
     { "int8", "int8_scale", SAMBA_I8 }, { "int4", "int4_scale", SAMBA_U8 }
@@ -9823,7 +9819,6 @@ SAMBA__FN bool samba__place_block(samba__taken *t, samba__storage *b, int32_t n_
     if (best_size == ~(uint64_t)0) b->offset = end;
     return samba__visit(t, b, true, 1, 0, n_nodes - 1);
 }
-
 SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_nodes)
 {
     samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
@@ -10764,7 +10759,6 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     }
     return fine;
 }
-
 SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba_tensor *source)
 {
     c->pairs[c->n_pairs].named = named;
@@ -11052,7 +11046,6 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
     char *copy = samba__keep_text(s, text);
     return copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
 }
-
 SAMBA__FN bool samba__meet_symbols(samba_session *s)
 {
     const samba__pef *pef = &s->rt->pef;
@@ -11169,7 +11162,6 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
                           "inference stores its weights, 0 ... 4", (int32_t)program->weights);
     return samba__collect_outputs(c) && samba__collect_params(c);
 }
-
 SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
 {
     samba__compilation c;
