@@ -7849,7 +7849,6 @@ SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
 
 #define SAMBA__CHUNK ((size_t)32 * 1024)
 
-/* Memory from a list of chunks. */
 SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t size)
 {
     size_t need = samba__add_size(size, 15) & ~(size_t)15;
@@ -8272,8 +8271,6 @@ SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
 {
     return t->dtype != SAMBA_F32 || (t->init.kind == SAMBA_INIT_CONSTANT && t->init.value == 0.0f);
 }
-
-/* The value t begins with. */
 SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
 {
     samba_session *s = t->session;
@@ -9164,8 +9161,6 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
     }
     return true;
 }
-
-/* Takes copies of the live nodes. */
 SAMBA__FN bool samba__collect_live(samba__compilation *c)
 {
     samba_session *s = c->session;
@@ -9214,6 +9209,15 @@ SAMBA__FN bool samba__cost_of(const samba__node *n, samba_spec *spec, samba_call
     bool fine = samba__infer(n->op, call);
     if (fine) samba__measure(n->op, call, w);
     return fine;
+}
+
+/* What a node reads and writes, in bytes. */
+SAMBA__FN int64_t samba__bytes_moved(const samba__node *n)
+{
+    size_t bytes = 0;
+    for (int32_t k = 0; k < n->n_in; k++) bytes += n->in[k] ? samba__host_bytes(n->in[k]) : 0;
+    for (int32_t o = 0; o < n->n_out; o++) bytes += samba__host_bytes(n->out[o]);
+    return (int64_t)bytes;
 }
 
 /* ---- Rewrites. A rule returns what replaces the node's output, the output itself if it changed
@@ -9907,11 +9911,7 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         samba__section_plan *last = p->n_sections ? &p->sections[p->n_sections - 1] : NULL;
-        int64_t bytes = 0;
-        for (int32_t k = 0; k < n->n_in; k++)
-            bytes += n->in[k] ? (int64_t)p->places[p->place_of[n->in[k]->id]].bytes : 0;
-        for (int32_t o = 0; o < n->n_out; o++)
-            bytes += (int64_t)p->places[p->place_of[n->out[o]->id]].bytes;
+        int64_t bytes = samba__bytes_moved(n);
         used += bytes;
         if (last && last->type == n->section && last->graph == n->graph && level != SAMBA_O0
             && (level != SAMBA_O1 || used <= budget)) {
@@ -10104,8 +10104,6 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
     }
     return c->nodes != NULL;
 }
-
-/* Says what is largest where most is alive. */
 SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__plan *p)
 {
     const samba__place *top = NULL;
@@ -10584,11 +10582,8 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     samba_work w;
     char line[SAMBA__LINE];
     samba__text t = samba__text_in(line, sizeof line);
-    int64_t moved = 0;
+    int64_t moved = samba__bytes_moved(n);
     samba__cost_of(n, spec, &call, &w);
-    for (int32_t k = 0; k < n->n_in; k++)
-        moved += n->in[k] ? (int64_t)samba__spec_bytes(&spec[k]) : 0;
-    for (int32_t k = 0; k < n->n_out; k++) moved += (int64_t)samba__spec_bytes(&call.out[k]);
     samba__put_call(&t, n);
     fprintf(f, "    %-100s %12lld flops %12lld bytes\n", line, (long long)w.flops,
             (long long)moved);
@@ -10708,8 +10703,6 @@ SAMBA__FN bool samba__own_region(const samba__compilation *c, int32_t o)
     }
     return true;
 }
-
-/* Assigns to optimizer o the parameters it lists. */
 SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
 {
     samba_session *s = c->session;
