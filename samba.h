@@ -9643,7 +9643,6 @@ typedef struct samba__place {
     bool windowed, updated;
     uint64_t bytes, offset;
     int32_t index;                      /* number in the PEF, after sorting */
-    int32_t grad;                       /* place of its gradient; -1: none */
 } samba__place;
 
 typedef struct samba__section_plan {
@@ -9663,15 +9662,15 @@ typedef struct samba__plan {
     int32_t peak;                       /* the node at which most is alive */
 } samba__plan;
 
-SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, const char *name,
-                                   const samba_spec *spec, int32_t role)
+/* Of a tensor; of scratch, if it is NULL. */
+SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, samba_spec spec)
 {
     samba__place *q = &p->places[p->n_places];
+    int32_t role = t ? t->role : SAMBA__SCRATCH;
     memset(q, 0, sizeof *q);
-    q->tensor = t, q->name = name, q->spec = *spec, q->role = role;
-    q->alias = q->grad = -1;
-    q->storage = p->n_places;
-    q->bytes = samba__spec_bytes(spec);
+    q->tensor = t, q->name = t ? t->name : "scratch", q->spec = spec, q->role = role;
+    q->alias = -1, q->storage = p->n_places;
+    q->bytes = samba__spec_bytes(&spec);
     q->first = q->last = -1;
     q->region = role == SAMBA__TEMP || role == SAMBA__SCRATCH ? SAMBA__REGION_ARENA
         : role == SAMBA__INPUT || role == SAMBA__OUTPUT ? SAMBA__REGION_IO : SAMBA__REGION_STATE;
@@ -9682,10 +9681,9 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, const char *
 SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, samba_tensor *t)
 {
     samba_tensor *named = c->bound[t->id] ? c->bound[t->id] : t;
-    samba_spec spec = samba__spec_of(named);
     if (p->place_of[t->id] >= 0) return p->place_of[t->id];
     if (p->place_of[named->id] < 0)
-        p->place_of[named->id] = samba__add_place(p, named, named->name, &spec, named->role);
+        p->place_of[named->id] = samba__add_place(p, named, samba__spec_of(named));
     return p->place_of[t->id] = p->place_of[named->id];
 }
 
@@ -9728,7 +9726,7 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
         if (!w.scratch) continue;
         scratch.dtype = SAMBA_U8;
         scratch.shape = samba__shape2((int32_t)samba__ceil_div(w.scratch, 1024), 1024);
-        p->scratch_of[i] = samba__add_place(p, NULL, "scratch", &scratch, SAMBA__SCRATCH);
+        p->scratch_of[i] = samba__add_place(p, NULL, scratch);
         samba__use_place(p, p->scratch_of[i], i);
     }
     return true;
@@ -9959,11 +9957,6 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
     if (!p->places || !p->place_of || !p->scratch_of) return false;
     for (int32_t i = 0; i < c->n_tensors; i++) p->place_of[i] = -1;
     if (!samba__find_places(c, p)) return false;
-    for (int32_t i = 0; i < c->n_params + c->n_losses; i++) {
-        samba_tensor *w = i < c->n_params ? c->params[i] : c->losses[i - c->n_params], *g = w->grad;
-        if (g && p->place_of[w->id] >= 0 && p->place_of[g->id] >= 0)
-            p->places[p->place_of[w->id]].grad = p->place_of[g->id];
-    }
     samba__share_in_place(c, p);
     samba__place_persistent(c, p);
     bool fine = samba__place_arena(s, p, c->n_nodes) && samba__cut_sections(c, p)
@@ -10179,10 +10172,11 @@ SAMBA__FN bool samba__ends_with(const char *text, const char *end)
     size_t n = strlen(text), m = strlen(end);
     return n >= m && !memcmp(text + n - m, end, m);
 }
-SAMBA__FN uint32_t samba__argin_kind(const char *name)
+
+/* 1 + the number of the symbol that holds t. */
+SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
 {
-    if (samba__ends_with(name, "__p")) return SAMBA__ARGIN_RATE;
-    return samba__ends_with(name, "__seed") ? SAMBA__ARGIN_SEED : SAMBA__ARGIN_OTHER;
+    return (uint32_t)p->places[p->place_of[t->id]].index + 1;
 }
 
 /* The record p of the symbol that place q becomes: the inverse of samba__symbol_at. */
@@ -10190,6 +10184,7 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
                                    const samba__place *q)
 {
     bool forever = q->region != SAMBA__REGION_ARENA;
+    const samba_tensor *g = q->tensor ? q->tensor->grad : NULL;
     samba__symbol s;
     memset(&s, 0, sizeof s);
     s.name = samba__write_string(w, q->name);
@@ -10197,11 +10192,12 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     s.first = forever ? 0 : (uint32_t)q->first;
     s.last = forever ? SAMBA__FOREVER : (uint32_t)q->last;
     s.alias = q->alias < 0 ? 0 : (uint32_t)plan->places[q->alias].index + 1;
-    s.grad = q->grad < 0 ? 0 : (uint32_t)plan->places[q->grad].index + 1;
+    s.grad = g && plan->place_of[g->id] >= 0 ? samba__symbol_of(plan, g) : 0;
     s.batch_dim = (uint8_t)(q->tensor && forever ? q->tensor->batch_dim + 1 : 0);
     s.windowed = q->windowed;
     s.mem_type = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
-    s.argin = q->role == SAMBA__ARGIN ? samba__argin_kind(q->name) : 0;
+    if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__p")) s.argin = SAMBA__ARGIN_RATE;
+    if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__seed")) s.argin = SAMBA__ARGIN_SEED;
 #define X(bits, field, at) samba__put##bits(p + at, s.field);
     SAMBA__SYMBOL_FIELDS(X)
 #undef X
@@ -10210,11 +10206,6 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
         samba__put32(p + 8 + 4 * d, (uint32_t)q->spec.shape.dim[d]);
 }
 
-/* 1 + the number of the symbol that holds t. */
-SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
-{
-    return (uint32_t)p->places[p->place_of[t->id]].index + 1;
-}
 SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
                                  const samba__plan *p, uint8_t *r, int32_t i)
 {
