@@ -8251,12 +8251,6 @@ SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_
     if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_kernel(f, begin, end);
     else samba__fill_run_avx2(f, begin, end);
 }
-SAMBA__FN void samba__fill(float *y, int64_t n, samba_init init, uint64_t key, samba__pool *pool)
-{
-    samba__filling f;
-    f.y = y, f.n = n, f.init = init, f.key = key;
-    samba__pool_run(pool, samba__fill_job, &f, samba__ceil_div(n, 4), 1024);
-}
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
 {
     samba_init init;
@@ -8274,9 +8268,11 @@ SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
 SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
 {
     samba_session *s = t->session;
+    samba__filling f;
+    f.y = (float *)to, f.n = samba_count(&t->shape), f.init = t->init;
+    f.key = samba__stream_key(s->seed, t->name);
     if (samba__begins_zero(t)) memset(to, 0, samba__host_bytes(t));
-    else samba__fill((float *)to, samba_count(&t->shape), t->init,
-                     samba__stream_key(s->seed, t->name), s->has_pool ? &s->pool : NULL);
+    else samba__pool_run(&s->pool, samba__fill_job, &f, samba__ceil_div(f.n, 4), 1024);
 }
 
 /* Host memory for a value that is about to be written, once. */
@@ -8386,8 +8382,8 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
 }
 
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
-                                 int32_t n_in,
-                                 const int32_t *attr, int32_t n_attr, samba_tensor **outs)
+                                 int32_t n_in, const int32_t *attr, int32_t n_attr,
+                                 samba_tensor **outs)
 {
     return samba__emit_op(s, &samba__op_table[op], in, n_in, attr, n_attr, outs);
 }
@@ -9133,8 +9129,6 @@ SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
     n->attr = (int32_t *)samba__temp(s, SAMBA_MAX_ATTR, sizeof *n->attr);
     return n->in && n->attr ? n : NULL;
 }
-
-/* A copy of n to be rewritten. */
 SAMBA__FN samba__node *samba__own_copy(samba_session *s, const samba__node *n)
 {
     samba__node *copy = samba__temp_node(s, n->n_in), own;
@@ -10411,8 +10405,6 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
     samba__seal(m->tables, m->n_tables, m->size);
     return true;
 }
-
-/* All of it, in memory. */
 SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
 {
     uint8_t *to = file->bytes = (uint8_t *)samba__take(m->session, file->size = m->size);
@@ -10589,9 +10581,9 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     if (!path) return false;
     FILE *f = fopen(samba__print(path, n, "%s.log", c->program->pef), "w");
     if (!f) return samba__fail_io(s, "write", path);
-    fprintf(f, "%s: %d nodes in %d sections, %d symbols, PEF %lld bytes\n", c->program->name
-            ? c->program->name : "samba",
-            c->n_nodes, p->n_sections, p->n_places, (long long)pef_size);
+    fprintf(f, "%s: %d nodes in %d sections, %d symbols, PEF %lld bytes\n",
+            c->program->name ? c->program->name : "samba", c->n_nodes, p->n_sections, p->n_places,
+            (long long)pef_size);
     fprintf(f, "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), "
             "input and output (HOST) %lld, read-only parameters %lld bytes\n",
             (long long)p->region[0], (long long)p->region[1], (long long)p->lower_bound,
@@ -11114,7 +11106,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     samba__unload(s);
     s->memory = memory, s->memory_size = need;
     s->rt = samba__runtime_layout(&file->pef, memory, 0, file->stays);
-    s->rt->pool = s->has_pool ? &s->pool : NULL;
+    s->rt->pool = &s->pool;
     s->rt->local = s->local;
     if (!file->stays) samba__file_close(s, file, true);
     s->file = *file;
