@@ -924,6 +924,16 @@ SAMBA_API bool samba_zero_inputs(samba_session *s);
 #endif
 #define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
 
+/* Before a loop that may work in place: no turn reads what another one writes. clang warns where it
+   then makes no vectors, as at -Os. */
+#if defined(__clang__) && !defined(__OPTIMIZE_SIZE__)
+#define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__) && !defined(__clang__)
+#define SAMBA__IN_PLACE _Pragma("GCC ivdep")
+#else
+#define SAMBA__IN_PLACE
+#endif
+
 /* Instruction sets are chosen at run time: a kernel is compiled again under this attribute. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #include <immintrin.h>
@@ -1734,6 +1744,13 @@ SAMBA__INLINE float samba__round_product(float a, float b, uint32_t *n)
     return shifted - 12582912.0f;
 }
 
+/* e^r, |r| <= 0.347 */
+SAMBA__INLINE float samba__exp_poly(float r)
+{
+    return samba__poly(r, 1.0f, 1.0f, 0.4999999404f, samba__poly(r,
+        0.1666651517f, 0.04166808724f, 0.008369296789f, 0.001383823925f));
+}
+
 /* m * e^(x + low), low a small correction to x. With n = round(x / ln 2) and r = x - n ln 2,
    e^x = 2^n e^r, |r| <= 0.347. ln 2 comes in two parts (Cody and Waite 1980); the first fma is
    exact. 2^n is applied in two halves: results overflow to infinity and underflow gradually.
@@ -1747,8 +1764,7 @@ SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
     t = samba__round_product(x, 1.442695022f, &n);
     r = samba__fma(t, -0.6931471825f, x);
     r += samba__fma(t, 1.904654212e-9f, low);
-    y = samba__poly(r, 1.0f, 1.0f, 0.4999999404f, samba__poly(r,
-        0.1666651517f, 0.04166808724f, 0.008369296789f, 0.001383823925f));
+    y = samba__exp_poly(r);
     n += 300u; /* now positive, and halving is a shift: 2^n = 2^(half - 150) 2^(n - half - 150) */
     half = n >> 1;
     y = m * y * samba__bits_float((half - 23u) << 23);
@@ -1759,6 +1775,18 @@ SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
 SAMBA__INLINE float samba__exp(float x)
 {
     return samba__unless_nan(x, samba__exp_scaled(1.0f, x, 0.0f));
+}
+
+/* e^x for x <= 0, as rows need it: 0 below -87, where n would leave the exponent, and for NaN. The
+   low bits of the sum that rounds are n; shifted, they add to the exponent. */
+SAMBA__INLINE float samba__exp_below(float x)
+{
+    float limited = x > -87.0f ? x : -87.0f;
+    float shifted = samba__fma(limited, 1.442695022f, 12582912.0f), t = shifted - 12582912.0f;
+    float r = samba__fma(t, 1.904654212e-9f, samba__fma(t, -0.6931471825f, limited));
+    float y = samba__exp_poly(r);
+    y = samba__bits_float(samba__float_bits(y) + (samba__float_bits(shifted) << 23));
+    return x > -87.0f ? y : 0.0f;
 }
 
 /* x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2), for x > 0; returns f. Moving the bits of
@@ -3173,13 +3201,14 @@ SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t
     return samba_refuse(c, SAMBA_EARG, "%d attributes given, %d needed", c->n_attr, n_attr);
 }
 
-/* ---- Reductions of a row: lane l of 16 takes elements l, l + 16, ... in order, then lanes are
-   combined in pairs, l with l + 8, + 4, + 2, + 1: vectors of sums, the same bits everywhere ---- */
+/* ---- Reductions of a row: lane l of 32 takes elements l, l + 32, ... in order, then lanes are
+   combined in pairs, l with l + 16, + 8, ... + 1: vectors of sums, the same bits everywhere ---- */
 
-#define SAMBA__LANES 16
+#define SAMBA__LANES 32
 
 SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
 {
+    for (int l = 0; l < 16; l++) lane[l] += lane[l + 16];
     for (int l = 0; l < 8; l++) lane[l] += lane[l + 8];
     for (int l = 0; l < 4; l++) lane[l] += lane[l + 4];
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
@@ -3192,6 +3221,7 @@ SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
         float lane[SAMBA__LANES] = { 0 }; \
         int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1); \
         for (int64_t at = 0; at < whole; at += SAMBA__LANES) { \
+            SAMBA__IN_PLACE \
             for (int l = 0; l < SAMBA__LANES; l++) { \
                 int64_t i = at + l; \
                 float s = lane[l]; \
@@ -3210,6 +3240,12 @@ SAMBA__ROW_SUM(samba__row_dot, (const float *x, const float *y, int64_t n),
 SAMBA__ROW_SUM(samba__row_dot3, (const float *x, const float *y, const float *z, int64_t n),
                samba__fma(x[i] * y[i], z[i], s))
 
+SAMBA__ROW_SUM(samba__row_squares, (const float *x, float mean, int64_t n),
+               samba__fma(x[i] - mean, x[i] - mean, s))
+
+/* What a sum that is never 0 says by being 0. */
+SAMBA__INLINE float samba__unless_zero(float sum) { return sum != 0.0f ? sum : SAMBA__NAN; }
+
 /* Bits that order as the floats do; the largest integer is the same in any order, so no lanes are
    needed. A NaN's magnitude is above infinity's: that is how a row with one has the maximum NaN. */
 SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
@@ -3225,19 +3261,27 @@ SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
     return samba__bits_float(size > 0x7f800000u ? 0x7fc00000u : top);
 }
 
-/* sum of e^(x - top), a run at a time so that the exponentials are computed side by side */
-SAMBA__INLINE float samba__row_exp_sum(const float *x, float top, int64_t n)
+/* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
+SAMBA__ROW_SUM(samba__row_exp, (float *y, const float *x, float top, int64_t n),
+               s + (y[i] = samba__exp_below(x[i] - top)))
+SAMBA__ROW_SUM(samba__row_exp_part, (const float *x, float top, int64_t n),
+               s + samba__exp_below(x[i] - top))
+
+/* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
+   larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
+   normalizer calculation for softmax", 2018. */
+SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
 {
-    enum { RUN = 16 * SAMBA__LANES };
-    float lane[SAMBA__LANES] = { 0 }, e[RUN];
-    for (int64_t i = 0; i < n; i += RUN) {
-        int64_t m = samba__min64(RUN, n - i), whole = m & ~(int64_t)(SAMBA__LANES - 1);
-        for (int64_t j = 0; j < m; j++) e[j] = samba__exp(x[i + j] - top);
-        for (int64_t j = 0; j < whole; j += SAMBA__LANES)
-            for (int l = 0; l < SAMBA__LANES; l++) lane[l] += e[j + l];
-        for (int64_t j = whole; j < m; j++) lane[j - whole] += e[j];
+    enum { BLOCK = 256 };
+    float sum = 0.0f, old = *top = -SAMBA__INF;
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t m = samba__min64(BLOCK, n - at);
+        *top = samba__row_max(x + at, m);
+        if (*top <= old) *top = old;
+        else sum = samba__mul(sum, samba__exp(old - *top));
+        sum += samba__row_exp_part(x + at, *top, m), old = *top;
     }
-    return samba__lanes_sum(lane);
+    return samba__unless_zero(sum);
 }
 
 /* ---- Elementwise ops: one driver walks the broadcast, one loop for each row computes ---- */
@@ -5612,90 +5656,84 @@ SAMBA__FN void samba__lines_work(samba_work *w, const samba_call *c, int which)
     w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]) * l.blocks;
 }
 
-/* Puts input 0 where the output will be, unless it lies there already: work is done in place. */
-SAMBA__INLINE void samba__lines_copy(float *y, const float *x, int64_t n, int64_t step,
-                                     int64_t width)
-{
-    for (int64_t i = 0; x != y && i < n; i++) memcpy(y + i * step, x + i * step, (size_t)width * 4);
-}
-
 /* ---- softmax: y = e^(x - max) / sum e^(x - max); dx = y (dy - sum(dy y)).
    log_softmax: y = x - max - log(sum e^(x - max)); dx = dy - e^y sum(dy).
    Bridle, "Training stochastic model recognition algorithms", NIPS 1989. ---- */
 
-SAMBA__INLINE void samba__softmax_row(float *y, int64_t n, bool logs)
+SAMBA__INLINE void samba__softmax_row(float *y, const float *x, int64_t n, bool logs)
 {
-    float top = samba__row_max(y, n), sum;
+    float top, sum;
     if (logs) {
-        float log_sum = samba__log(samba__row_exp_sum(y, top, n));
-        for (int64_t i = 0; i < n; i++) y[i] = (y[i] - top) - log_sum;
+        sum = samba__log(samba__row_exp_sum(x, n, &top));
+        SAMBA__IN_PLACE
+        for (int64_t i = 0; i < n; i++) y[i] = (x[i] - top) - sum;
         return;
     }
-    for (int64_t i = 0; i < n; i++) y[i] = samba__exp(y[i] - top);
-    sum = samba__row_sum(y, n);
-    for (int64_t i = 0; i < n; i++) y[i] /= sum;
+    top = samba__row_max(x, n);
+    sum = 1.0f / samba__unless_zero(samba__row_exp(y, x, top, n));
+    for (int64_t i = 0; i < n; i++) y[i] *= sum;
 }
-SAMBA__INLINE void samba__softmax_columns(float *y, const samba__lines *l, int64_t width, bool logs)
+SAMBA__INLINE void samba__softmax_columns(float *y, const float *x, const samba__lines *l,
+                                          int64_t width, bool logs)
 {
     float top[SAMBA__LINE_COLUMNS], sum[SAMBA__LINE_COLUMNS];
     int64_t step = l->inner, end = l->n * step;
-    for (int64_t j = 0; j < width; j++) top[j] = y[j], sum[j] = 0.0f;
+    for (int64_t j = 0; j < width; j++) top[j] = x[j], sum[j] = 0.0f;
     for (int64_t i = step; i < end; i += step)
-        for (int64_t j = 0; j < width; j++) top[j] = y[i + j] > top[j] ? y[i + j] : top[j];
+        for (int64_t j = 0; j < width; j++) top[j] = x[i + j] > top[j] ? x[i + j] : top[j];
     for (int64_t i = 0; i < end; i += step) {
+        SAMBA__IN_PLACE
         for (int64_t j = 0; j < width; j++) {
-            float x = y[i + j] - top[j], e = samba__exp(x);
-            y[i + j] = logs ? x : e;
+            float below = x[i + j] - top[j], e = samba__exp(below);
+            y[i + j] = logs ? below : e;
             sum[j] += e;
         }
     }
-    for (int64_t j = 0; j < width; j++) sum[j] = logs ? samba__log(sum[j]) : sum[j];
+    for (int64_t j = 0; j < width; j++) sum[j] = logs ? samba__log(sum[j]) : 1.0f / sum[j];
     for (int64_t i = 0; i < end; i += step)
-        for (int64_t j = 0; j < width; j++) y[i + j] = logs ? y[i + j] - sum[j] : y[i + j] / sum[j];
+        for (int64_t j = 0; j < width; j++) y[i + j] = logs ? y[i + j] - sum[j] : y[i + j] * sum[j];
 }
-
-/* dx holds dy and becomes the gradient. */
-SAMBA__INLINE void samba__softmax_row_backward(float *SAMBA__RESTRICT dx,
-                                               const float *SAMBA__RESTRICT y, int64_t n, bool logs)
+SAMBA__INLINE void samba__softmax_row_backward(float *dx, const float *dy, const float *y,
+                                               int64_t n, bool logs)
 {
-    float sum = logs ? samba__row_sum(dx, n) : samba__row_dot(dx, y, n);
-    for (int64_t i = 0; logs && i < n; i++) dx[i] = samba__fma(-samba__exp(y[i]), sum, dx[i]);
-    for (int64_t i = 0; !logs && i < n; i++) dx[i] = y[i] * (dx[i] - sum);
+    float sum = logs ? samba__row_sum(dy, n) : samba__row_dot(dy, y, n);
+    if (logs) {
+        SAMBA__IN_PLACE
+        for (int64_t i = 0; i < n; i++) dx[i] = samba__fma(-samba__exp(y[i]), sum, dy[i]);
+        return;
+    }
+    SAMBA__IN_PLACE
+    for (int64_t i = 0; i < n; i++) dx[i] = y[i] * (dy[i] - sum);
 }
-SAMBA__INLINE void samba__softmax_columns_backward(float *SAMBA__RESTRICT dx,
-                                                   const float *SAMBA__RESTRICT y,
+SAMBA__INLINE void samba__softmax_columns_backward(float *dx, const float *dy, const float *y,
                                                    const samba__lines *l, int64_t width, bool logs)
 {
     float sum[SAMBA__LINE_COLUMNS] = { 0 };
-    int64_t step = l->inner;
-    for (int64_t i = 0; i < l->n; i++)
+    int64_t end = l->n * l->inner;
+    for (int64_t i = 0; i < end; i += l->inner)
         for (int64_t j = 0; j < width; j++)
-            sum[j] = samba__fma(dx[i * step + j], logs ? 1.0f : y[i * step + j], sum[j]);
-    for (int64_t i = 0; i < l->n; i++) {
-        float *d = dx + i * step;
-        const float *v = y + i * step;
-        for (int64_t j = 0; logs && j < width; j++)
-            d[j] = samba__fma(-samba__exp(v[j]), sum[j], d[j]);
-        for (int64_t j = 0; !logs && j < width; j++) d[j] = v[j] * (d[j] - sum[j]);
+            sum[j] = samba__fma(dy[i + j], logs ? 1.0f : y[i + j], sum[j]);
+    for (int64_t i = 0; i < end; i += l->inner) {
+        SAMBA__IN_PLACE
+        for (int64_t j = 0; j < width; j++)
+            dx[i + j] = logs ? samba__fma(-samba__exp(y[i + j]), sum[j], dy[i + j])
+                : y[i + j] * (dy[i + j] - sum[j]);
     }
 }
 SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
 {
     bool logs = which & SAMBA__LOGS, backward = which & SAMBA__BACKWARD;
     samba__lines l = samba__lines_of(&a->in_spec[0].shape, a->attr[0]);
-    bool rows = l.inner == 1;
     for (int64_t u = a->begin; u < a->end; u++) {
         int64_t first = u % l.blocks * SAMBA__LINE_COLUMNS;
         int64_t at = u / l.blocks * l.n * l.inner + first;
-        int64_t width = rows ? l.n : samba__min64(SAMBA__LINE_COLUMNS, l.inner - first);
-        const float *y = backward ? a->in[1] + at : NULL;
+        int64_t width = samba__min64(SAMBA__LINE_COLUMNS, l.inner - first);
+        const float *x = a->in[0] + at, *y = backward ? a->in[1] + at : NULL;
         float *out = a->out[0] + at;
-        samba__lines_copy(out, a->in[0] + at, rows ? 1 : l.n, l.inner, width);
-        if (rows && backward) samba__softmax_row_backward(out, y, l.n, logs);
-        else if (rows) samba__softmax_row(out, l.n, logs);
-        else if (backward) samba__softmax_columns_backward(out, y, &l, width, logs);
-        else if (logs) samba__softmax_columns(out, &l, width, true);
-        else samba__softmax_columns(out, &l, width, false);
+        if (l.inner == 1 && backward) samba__softmax_row_backward(out, x, y, l.n, logs);
+        else if (l.inner == 1) samba__softmax_row(out, x, l.n, logs);
+        else if (backward) samba__softmax_columns_backward(out, x, y, &l, width, logs);
+        else samba__softmax_columns(out, x, &l, width, logs);
     }
 }
 
@@ -5756,13 +5794,13 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
     w->scratch = w->units[0] * n * (c->n_out - 1) * 4;
 }
 
-/* x becomes h; returns r. */
-SAMBA__INLINE float samba__norm_row(float *x, int64_t n, float eps, bool centered)
+/* h of a row, in place or not; returns r. */
+SAMBA__INLINE float samba__norm_row(float *h, const float *x, int64_t n, float eps, bool centered)
 {
-    float mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f, r;
-    for (int64_t i = 0; centered && i < n; i++) x[i] -= mean;
-    r = samba__rsqrt(samba__row_dot(x, x, n) / (float)n + eps);
-    for (int64_t i = 0; i < n; i++) x[i] *= r;
+    float mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f;
+    float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n + eps);
+    SAMBA__IN_PLACE
+    for (int64_t i = 0; i < n; i++) h[i] = samba__mul(x[i] - mean, r);
     return r;
 }
 
@@ -5772,8 +5810,7 @@ SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n
     const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL;
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
     float *SAMBA__RESTRICT y = a->out[0] + t * n;
-    samba__lines_copy(y, a->in[0] + t * n, 1, n, n);
-    samba__norm_row(y, n, samba_attr_float(a->attr[0]), centered);
+    samba__norm_row(y, a->in[0] + t * n, n, samba_attr_float(a->attr[0]), centered);
     for (int64_t i = 0; w && !b && i < n; i++) y[i] *= w[i];
     for (int64_t i = 0; !w && b && i < n; i++) y[i] += b[i];
     for (int64_t i = 0; w && b && i < n; i++) y[i] = samba__fma(y[i], w[i], b[i]);
@@ -5803,8 +5840,7 @@ SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block,
     for (int64_t t = first; t < last; t++) {
         const float *dy = a->in[0] + t * n;
         float *SAMBA__RESTRICT h = a->out[0] + t * n, r;
-        memcpy(h, a->in[1] + t * n, (size_t)n * 4);
-        r = samba__norm_row(h, n, samba_attr_float(a->attr[0]), centered);
+        r = samba__norm_row(h, a->in[1] + t * n, n, samba_attr_float(a->attr[0]), centered);
         for (int64_t i = 0; dw && i < n; i++) dw[i] = samba__fma(dy[i], h[i], dw[i]);
         for (int64_t i = 0; db && i < n; i++) db[i] += dy[i];
         samba__norm_row_backward(h, dy, a->n_in > 2 ? a->in[2] : NULL, n, r, centered);
@@ -5967,8 +6003,8 @@ SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
 SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t target,
                                              float smoothing)
 {
-    float top = samba__row_max(x, n), log_sum = samba__log(samba__row_exp_sum(x, top, n));
-    float loss = log_sum - (x[target] - top);
+    float top, log_sum = samba__log(samba__row_exp_sum(x, n, &top)), loss;
+    loss = log_sum - (x[target] - top);
     if (smoothing == 0.0f) return loss;
     return samba__fma(smoothing, log_sum - (samba__row_sum(x, n) / (float)n - top),
                       samba__mul(1.0f - smoothing, loss));
@@ -5994,14 +6030,14 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
     }
 }
 
-/* dx holds x and becomes the gradient. */
-SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, int64_t n, float smoothing,
-                                                     float dloss)
+SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, const float *x, int64_t n,
+                                                     float smoothing, float dloss)
 {
-    float top = samba__row_max(dx, n), share = samba__mul(-dloss, smoothing / (float)n), sum;
-    for (int64_t i = 0; i < n; i++) dx[i] = samba__exp(dx[i] - top);
-    sum = samba__row_sum(dx, n);
-    for (int64_t i = 0; i < n; i++) dx[i] = samba__fma(dloss, dx[i] / sum, share);
+    float top, scale = dloss / samba__row_exp_sum(x, n, &top);
+    float share = samba__mul(-dloss, smoothing / (float)n);
+    SAMBA__IN_PLACE
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = samba__fma(scale, samba__exp_below(x[i] - top), share);
 }
 
 /* Phase 0: the gradient of a row's loss where all rows share it, into scratch. Phase 1: rows. */
@@ -6019,10 +6055,8 @@ SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
     for (int64_t t = a->begin; t < a->end; t++) {
         float *dx = a->out[0] + t * n, dloss = none ? a->in[0][t] : *shared;
         int32_t target = samba__target(a, which, t, n);
-        bool counts = target >= 0 && logits;
-        if (!counts) memset(dx, 0, (size_t)n * 4);
-        else samba__lines_copy(dx, a->in[1] + t * n, 1, 1, n);
-        if (counts) samba__cross_entropy_row_backward(dx, n, smoothing, dloss);
+        if (target < 0 || !logits) memset(dx, 0, (size_t)n * 4);
+        else samba__cross_entropy_row_backward(dx, a->in[1] + t * n, n, smoothing, dloss);
         if (target >= 0) dx[target] = samba__fma(-dloss, 1.0f - smoothing, dx[target]);
     }
 }
@@ -6232,11 +6266,9 @@ SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
 SAMBA__NO_SECOND(lookup_accumulate)
 
 /* ---- scaled_dot_product_attention: P = softmax(q k^T scale + mask), y = P v, over blocks of keys.
-   A row keeps its largest score so far and the sum of e^(score - largest); when a block brings a
-   larger score, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
-   normalizer calculation for softmax", 2018; Rabe, Staats, "Self-attention does not need O(n^2)
-   memory", 2021. The second output is lse = largest + log(sum). With it the gradient has
-   P = e^(score - lse) again, block by block:
+   A row keeps its largest score so far and the sum of e^(score - largest), as samba__row_exp_sum
+   does: Rabe, Staats, "Self-attention does not need O(n^2) memory", 2021. The second output is
+   lse = largest + log(sum). With it the gradient has P = e^(score - lse) again, block by block:
    dv = P^T dy, dP = dy v^T, dS = P (dP - sum(dy y)) scale, dq = dS k, dk = dS^T q:
    Dao et al., "FlashAttention", NeurIPS 2022. The size of a block of keys is part of the
    arithmetic; blocks of queries are not, as the chains of a product go on from what is in memory.
@@ -6387,10 +6419,9 @@ SAMBA__INLINE void samba__attention_row(float *x, int64_t n, float *y, int64_t E
         memset(x, 0, (size_t)n * 4);
         return;
     }
-    shrink = samba__exp(row->top - top);
-    for (int64_t j = 0; j < n; j++) x[j] = samba__exp(x[j] - top);
+    shrink = top < SAMBA__INF ? samba__exp(row->top - top) : SAMBA__NAN;
     for (int64_t e = 0; shrink != 1.0f && e < E; e++) y[e] *= shrink;
-    row->sum = samba__fma(row->sum, shrink, samba__row_sum(x, n));
+    row->sum = samba__fma(row->sum, shrink, samba__row_exp(x, x, top, n));
     row->top = top;
 }
 
@@ -6634,14 +6665,27 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 #define SAMBA__EACH_KIN(kin, type) \
     SAMBA__KIN(kin, kin, type) \
     SAMBA__ALSO_AVX2(SAMBA__KIN(kin##_avx2, kin, type))
+/* Kin that compute much: the one for AVX2 passes on to one for AVX-512. */
+#if SAMBA__X86
+#define SAMBA__EACH_COSTLY_KIN(kin, type) \
+    SAMBA__KIN(kin, kin, type) \
+    SAMBA__AVX512_FN SAMBA__KIN(kin##_avx512, kin, type) \
+    SAMBA__AVX2_FN SAMBA__NOINLINE void samba__##kin##_avx2_kin(const samba_args *a, type which) \
+    { \
+        if (a->isa == SAMBA__ISA_AVX512) samba__##kin##_avx512_kin(a, which); \
+        else samba__##kin##_run(a, which); \
+    }
+#else
+#define SAMBA__EACH_COSTLY_KIN SAMBA__EACH_KIN
+#endif
 SAMBA__EACH_KIN(fold, samba__fold)
 SAMBA__EACH_KIN(conv, samba__made)
 SAMBA__EACH_KIN(pooling, samba__pooling)
 SAMBA__EACH_KIN(batch, bool)
-SAMBA__EACH_KIN(lines, int)
-SAMBA__EACH_KIN(norm, int)
-SAMBA__EACH_KIN(loss, int)
-SAMBA__EACH_KIN(attention, bool)
+SAMBA__EACH_COSTLY_KIN(lines, int)
+SAMBA__EACH_COSTLY_KIN(norm, int)
+SAMBA__EACH_COSTLY_KIN(loss, int)
+SAMBA__EACH_COSTLY_KIN(attention, bool)
 
 #define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
     SAMBA__RUNS(name, samba__map(a, SAMBA__EACH_LOOP(name, cost)))
