@@ -6230,15 +6230,16 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
 {
     int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1];
     int32_t *first = (int32_t *)a->scratch, *next = first + rows;
-    bool adds = a->n_in > 2;
+    bool adds = a->n_in > 2;            /* to what is there */
     if (a->phase == 0) {
         samba__link_tokens(a, first, rows, next);
         return;
     }
-    int64_t end = samba__min64(a->end * SAMBA__LOOKUP_ROWS, rows);
-    for (int64_t v = a->begin * SAMBA__LOOKUP_ROWS; v < end; v++) {
+    int64_t begin = a->begin * SAMBA__LOOKUP_ROWS, end = a->end * SAMBA__LOOKUP_ROWS;
+    end = samba__min64(end, rows);
+    if (!adds) memset(a->out[0] + begin * n, 0, (size_t)((end - begin) * n) * 4);
+    for (int64_t v = begin; v < end; v++) {
         float *SAMBA__RESTRICT dw = a->out[0] + v * n;
-        if (first[v] < 0 && !adds) memset(dw, 0, (size_t)n * 4);
         for (int64_t at = 0; first[v] >= 0 && at < n; at += SAMBA__LINE_COLUMNS) {
             int64_t width = samba__min64(SAMBA__LINE_COLUMNS, n - at);
             float sum[SAMBA__LINE_COLUMNS] = { 0.0f };
@@ -6246,7 +6247,7 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
                 const float *dy = a->in[0] + t * n + at;
                 for (int64_t j = 0; j < width; j++) sum[j] += dy[j];
             }
-            for (int64_t j = 0; j < width; j++) dw[at + j] = adds ? dw[at + j] + sum[j] : sum[j];
+            for (int64_t j = 0; j < width; j++) dw[at + j] += sum[j];
         }
     }
 }
