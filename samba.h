@@ -1713,11 +1713,12 @@ SAMBA__INLINE float samba__abs(float x)
     return samba__bits_float(samba__float_bits(x) & 0x7fffffffu);
 }
 
-/* |x|, at most limit: keeps the arms that do not count finite. */
+/* |x|, at most limit, even for NaN: keeps the arms that do not count finite. As integers, since
+   vectors have a minimum of those. */
 SAMBA__INLINE float samba__abs_upto(float x, float limit)
 {
-    float a = samba__abs(x);
-    return a > limit ? limit : a;
+    uint32_t a = samba__float_bits(x) & 0x7fffffffu, most = samba__float_bits(limit);
+    return samba__bits_float(a < most ? a : most);
 }
 
 /* The magnitude y >= 0 with the sign of x. */
@@ -1751,17 +1752,14 @@ SAMBA__INLINE float samba__exp_poly(float r)
         0.1666651517f, 0.04166808724f, 0.008369296789f, 0.001383823925f));
 }
 
-/* m * e^(x + low), low a small correction to x. With n = round(x / ln 2) and r = x - n ln 2,
-   e^x = 2^n e^r, |r| <= 0.347. ln 2 comes in two parts (Cody and Waite 1980); the first fma is
-   exact. 2^n is applied in two halves: results overflow to infinity and underflow gradually.
-   Beyond the clamp the result is 0 or infinity anyway: m is 1 if x > 0, and |m| < 10^9. */
+/* m e^(x + low), low a small correction to x, -170 <= x <= 126. With n = round(x / ln 2) and
+   r = x - n ln 2, e^x = 2^n e^r, |r| <= 0.347. ln 2 comes in two parts (Cody and Waite 1980); the
+   first fma is exact. 2^n is applied in two halves: results overflow to infinity and underflow
+   gradually. m is 1 if x > 0, and |m| < 10^9. */
 SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
 {
     uint32_t n, half;
-    float t, r, y;
-    x = x < -126.0f ? -126.0f : x;
-    x = x > 89.0f ? 89.0f : x;
-    t = samba__round_product(x, 1.442695022f, &n);
+    float t = samba__round_product(x, 1.442695022f, &n), r, y;
     r = samba__fma(t, -0.6931471825f, x);
     r += samba__fma(t, 1.904654212e-9f, low);
     y = samba__exp_poly(r);
@@ -1771,10 +1769,16 @@ SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
     return samba__mul(y, samba__bits_float((n - half - 23u) << 23));
 }
 
+/* x, at most 126 in magnitude: e^126 is infinity, m e^-126 is 0. */
+SAMBA__INLINE float samba__exp_limit(float x)
+{
+    return samba__with_sign(samba__abs_upto(x, 126.0f), x);
+}
+
 /* e^x */
 SAMBA__INLINE float samba__exp(float x)
 {
-    return samba__unless_nan(x, samba__exp_scaled(1.0f, x, 0.0f));
+    return samba__unless_nan(x, samba__exp_scaled(1.0f, samba__exp_limit(x), 0.0f));
 }
 
 /* e^x for x <= 0, as rows need it: 0 below -87, where n would leave the exponent, and for NaN. The
@@ -1890,7 +1894,7 @@ SAMBA__INLINE float samba__sigmoid(float x)
 /* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|) */
 SAMBA__INLINE float samba__softplus(float x)
 {
-    float t = samba__exp_scaled(1.0f, -samba__abs(x), 0.0f);
+    float t = samba__exp_scaled(1.0f, -samba__abs_upto(x, 126.0f), 0.0f);
     return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) + samba__log1p(t));
 }
 
@@ -2026,7 +2030,8 @@ SAMBA__INLINE float samba__pow(float x, float y)
     low = samba__fma(y, low, samba__fma(y, hi, -p));
     low = samba__abs(p) < 150.0f ? low : 0.0f;
     low = p == 0.0f ? 0.0f : low;
-    r = samba__bits_float(samba__float_bits(samba__exp_scaled(1.0f, p, low)) | sign);
+    r = samba__exp_scaled(1.0f, samba__exp_limit(p), low);
+    r = samba__bits_float(samba__float_bits(r) | sign);
     real = samba__is_whole(b) ? r : SAMBA__NAN;
     real = x == -SAMBA__INF ? r : real;
     r = x < 0.0f ? real : r;
@@ -3300,7 +3305,7 @@ SAMBA__INLINE uint8_t *samba__out_bytes(const samba_args *a, int64_t at)
     return (uint8_t *)(void *)a->out[0] + (size_t)at * samba_dtype_size(a->out_spec[0].dtype);
 }
 
-typedef void (*samba__loop_fn)(float *SAMBA__RESTRICT y, const float *a, const float *b,
+typedef void (*samba__loop_fn)(float *y, const float *a, const float *b,
                                const float *c, const float *p, int64_t n);
 
 /* The output's dimensions with the step of each input along them, mergeable ones merged. */
@@ -3366,19 +3371,20 @@ SAMBA__FN int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offse
 }
 
 /* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
-SAMBA__INLINE const float *samba__map_run(const samba_args *a, int32_t k, int64_t at, int64_t step,
-                                      int64_t n, float *buffer)
+SAMBA__INLINE const float *samba__map_input(const samba_args *a, int32_t k, int64_t at,
+                                            int64_t step, int64_t n, float *buffer)
 {
     samba_dtype dtype = a->in_spec[k].dtype;
     const uint8_t *x = samba__in_bytes(a, k, at);
     if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
     samba__load(buffer, x, dtype, step ? n : 1);
-    for (int64_t i = 1; !step && i < n; i++) buffer[i] = buffer[0];
+    float first = buffer[0];
+    for (int64_t i = 1; !step && i < n; i++) buffer[i] = first;
     return buffer;
 }
 /* Elements begin ... end - 1 of the output. */
-SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const samba__walk *w,
-                                const float *p, int64_t begin, int64_t end)
+SAMBA__INLINE void samba__map_range(const samba_args *a, samba__loop_fn loop, const samba__walk *w,
+                                    const float *p, int64_t begin, int64_t end)
 {
     float buffer[4][SAMBA__RUN];
     const float *x[3] = { NULL, NULL, NULL };
@@ -3386,21 +3392,15 @@ SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const 
     for (int64_t e = begin, at[3], n; e < end; e += n) {
         n = samba__min64(samba__min64(samba__walk_to(w, e, at), SAMBA__RUN), end - e);
         uint8_t *y = samba__out_bytes(a, e);
-        bool direct = type == SAMBA_F32;
-        for (int32_t k = 0; k < a->n_in; k++) {
-            x[k] = samba__map_run(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
-            if ((const void *)x[k] == (const void *)y) direct = false;
-        }
-        float *value = direct ? (float *)(void *)y : buffer[3];
+        for (int32_t k = 0; k < a->n_in; k++)
+            x[k] = samba__map_input(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
+        float *value = type == SAMBA_F32 ? (float *)(void *)y : buffer[3];
         loop(value, x[0], a->n_in > 1 ? x[1] : x[0], a->n_in > 2 ? x[2] : x[0], p, n);
-        if (!direct) samba__store(y, value, type, n);
+        if (type != SAMBA_F32) samba__store(y, value, type, n);
     }
 }
-SAMBA__FN void samba__map(const samba_args *a, samba__loop_fn portable, samba__loop_fn avx2,
-                          samba__loop_fn avx512)
+SAMBA__INLINE void samba__map_run(const samba_args *a, samba__loop_fn loop)
 {
-    samba__loop_fn loop = a->isa == SAMBA__ISA_PORTABLE ? portable
-        : a->isa == SAMBA__ISA_AVX2 ? avx2 : avx512;
     float p[SAMBA_MAX_ATTR];
     samba__walk w;
     samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
@@ -3442,9 +3442,10 @@ SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c)
 SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c, w->units[0] = 1; }
 
 #define SAMBA__LOOP(name, value) \
-    SAMBA__FN void samba__##name(float *SAMBA__RESTRICT y, const float *a, const float *b, \
-                                 const float *c, const float *p, int64_t n) \
+    SAMBA__FN void samba__##name(float *y, const float *a, const float *b, const float *c, \
+                                 const float *p, int64_t n) \
     { \
+        SAMBA__IN_PLACE \
         for (int64_t i = 0; i < n; i++) y[i] = value; \
     }
 /* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
@@ -3455,11 +3456,8 @@ enum { SAMBA__COSTLY = SAMBA__X86 ? 12 : 1000 };
     SAMBA__LOOP(name##_loop, value) \
     SAMBA__AVX2_FN SAMBA__LOOP(name##_loop_avx2, value) \
     SAMBA__AVX512_FN SAMBA__LOOP(name##_loop_avx512, cost < SAMBA__COSTLY ? a[i] : value)
-#define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, samba__##name##_loop_avx2, \
-    cost < SAMBA__COSTLY ? samba__##name##_loop_avx2 : samba__##name##_loop_avx512
 #else
 #define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value)
-#define SAMBA__EACH_LOOP(name, cost) samba__##name##_loop, NULL, NULL
 #endif
 #define SAMBA__DEFINE_MAP(wire, name, arity, value, cost) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
@@ -6679,6 +6677,7 @@ SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 #else
 #define SAMBA__EACH_COSTLY_KIN SAMBA__EACH_KIN
 #endif
+SAMBA__EACH_KIN(map, samba__loop_fn)
 SAMBA__EACH_KIN(fold, samba__fold)
 SAMBA__EACH_KIN(conv, samba__made)
 SAMBA__EACH_KIN(pooling, samba__pooling)
@@ -6689,7 +6688,10 @@ SAMBA__EACH_COSTLY_KIN(loss, int)
 SAMBA__EACH_COSTLY_KIN(attention, bool)
 
 #define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
-    SAMBA__RUNS(name, samba__map(a, SAMBA__EACH_LOOP(name, cost)))
+    SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
+    SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__map_avx2_kin(a, \
+        a->isa < SAMBA__ISA_AVX512 || cost < SAMBA__COSTLY ? samba__##name##_loop_avx2 \
+            : samba__##name##_loop_avx512)))
 #define SAMBA__RUN_FAST(wire, name, ...) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##name##_kernel(a)))
 #define SAMBA__RUN_KIN(wire, name, cost, flags, kin, which) \
@@ -6711,7 +6713,8 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
     { #name, wire, flags, NULL, cost, samba__##shape##_shape, samba__##work##_work, \
       samba__##name##_##kernel, kernel_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
 #define SAMBA__ROW_MAP(wire, name, arity, value, cost) \
-    SAMBA__ROW(wire, name, cost, SAMBA_OP_INPLACE, name, map, run, NULL)
+    SAMBA__ROW(wire, name, cost, SAMBA_OP_INPLACE, name, map, run, \
+               SAMBA__OR_NULL(samba__##name##_avx2_run))
 #define SAMBA__ROW_OP(wire, name, cost, flags, shape, work) \
     SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, NULL)
 #define SAMBA__ROW_FAST(wire, name, cost, flags, shape, work) \
