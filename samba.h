@@ -618,9 +618,15 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
 
 typedef enum samba_log_level { SAMBA_LOG_INFO, SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_level;
 
+/* GraphAMP: results are rounded to bf16 and kept so for the backward pass; parameters, their
+   gradients and all arithmetic stay f32. MP0: none. MP1: what products read. MP4: what every op
+   makes, but scalars and losses. */
+typedef enum samba_graphamp { SAMBA_MP0 = 0, SAMBA_MP1 = 1, SAMBA_MP4 = 4 } samba_graphamp;
+
 /* How to open a session. All zero is a good session. */
 typedef struct samba_desc {
     uint64_t seed;                      /* of weights, dropout, samba_randn ...; default 256 */
+    samba_graphamp graphamp;            /* preset that tracing begins with; default MP0 */
     int32_t threads;                    /* default: one per processor, at most 64 */
     bool portable;                      /* use no SIMD kernels; the results are the same bits */
     bool no_map;                        /* samba_load reads what it would map: see [manual] */
@@ -647,6 +653,8 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
 /* Tracing, ops are recorded; else they compute at once. True from open to compile or load. */
 SAMBA_API bool samba_tracing(const samba_session *s);
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing);
+/* For ops traced from here on; returns the former preset, to go back to. */
+SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp preset);
 /* Ops recorded from here on belong to the graph called name: one PEF may hold several, such as
    prefill and decode. They share parameters, buffers and the memory of what passes through; only
    one of them may train. Run them with samba_run_graph. */
@@ -3004,7 +3012,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     MAP(0x0149, pow_backward,        3, c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45) \
     MAP(0x014A, pow_backward_exponent, 3, b == 0.0f ? 0.0f : a * (c * samba__log(b)),   20) \
     FAST(0x0180, full,                         0, SAMBA_OP_NONE, full, flat) \
-    FAST(0x0181, cast,                         1, SAMBA_OP_NONE, cast, flat) \
+    FAST(0x0181, cast,                         1, SAMBA_OP_NONE, cast, cast) \
     FAST(0x0182, dropout,                     12, SAMBA_OP_INPLACE, dropout, dropout) \
     OP(0x0183, count,                          1, SAMBA_OP_UPDATES(0x1u), count, single) \
     FAST(0x0184, zero,                         0, SAMBA_OP_UPDATES(0x1u), zero, flat) \
@@ -3657,11 +3665,17 @@ SAMBA__FN bool samba__cast_shape(samba_call *c)
     c->out[0].shape = c->in[0].shape;
     return true;
 }
+SAMBA__FN void samba__cast_work(samba_work *w, const samba_call *c)
+{
+    w->part = 16;
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), w->part);
+}
 SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
-    for (int64_t e = a->begin, n; e < a->end; e += n) {
-        n = samba__min64(SAMBA__RUN, a->end - e);
+    int64_t end = samba__min64(a->end * 16, samba_count(&a->out_spec[0].shape));
+    for (int64_t e = a->begin * 16, n; e < end; e += n) {
+        n = samba__min64(SAMBA__RUN, end - e);
         samba__load(run, samba__in_bytes(a, 0, e), a->in_spec[0].dtype, n);
         samba__store(samba__out_bytes(a, e), run, a->out_spec[0].dtype, n);
     }
@@ -7823,6 +7837,7 @@ struct samba_session {
     bool train;
     bool inputs_ready;                  /* every input of the program has been given a value */
     uint64_t runs;                      /* begun so far */
+    samba_graphamp graphamp;
 };
 
 /* The name and the text of each code, then of all others. */
@@ -8407,6 +8422,37 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
         || samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range", n->op->name,
                       n->in[fault[1]] ? n->in[fault[1]]->name : "an input", fault[2]);
 }
+/* The op of the table that is meant. */
+SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
+{
+    return op == &samba__op_table[number];
+}
+
+/* An op that only moves values, or makes them from a number. */
+SAMBA__FN bool samba__moves(const samba_op *op) { return op->wire >> 8 == 6; }
+
+/* Do the results of op become bf16? Sums and losses do not. */
+SAMBA__FN bool samba__is_rounded(const samba_op *op, const samba_tensor *y)
+{
+    bool kept = samba__is(op, SAMBA__OP_cast) || samba__is(op, SAMBA__OP_full) || samba__moves(op)
+        || op->wire >> 8 == 2 || op->wire >> 4 == 0x52 || op->flags >> 8;
+    return !kept && y->dtype == SAMBA_F32 && y->shape.ndim > 0;
+}
+SAMBA__FN bool samba__is_product(const samba_op *op)
+{
+    return samba__is(op, SAMBA__OP_affine) || samba__is(op, SAMBA__OP_matmul)
+        || samba__is(op, SAMBA__OP_convolution)
+        || samba__is(op, SAMBA__OP_scaled_dot_product_attention);
+}
+
+/* x rounded to bf16. */
+static samba_tensor *samba__rounded(samba_tensor *x)
+{
+    const int32_t half = SAMBA_BF16, full = SAMBA_F32;
+    if (!x || x->dtype != SAMBA_F32 || x->role == SAMBA__WEIGHT) return x;
+    if (x->node && samba__is(x->node->op, SAMBA__OP_cast)) return x;
+    return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
+}
 SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
                                        samba_tensor *const *in, int32_t n_in,
                                        const int32_t *attr, int32_t n_attr, samba_tensor **outs)
@@ -8419,14 +8465,21 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR)
         return samba__none(samba_fail(s, SAMBA_EARG, "in %s: %d inputs and %d attributes are "
                                       "too many", op->name, n_in, n_attr));
+    bool user = s->tracing && !s->generating;
+    samba_tensor *read[SAMBA_MAX_IN];
+    for (int32_t i = 0; user && s->graphamp && i < n_in && samba__is_product(op); i++) {
+        if (i == 0) memcpy(read, in, (size_t)n_in * sizeof *read), in = read;
+        read[i] = samba__rounded(in[i]);
+    }
     for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
     if (!samba__infer(op, &c)) return samba__none(samba__fail_call(s, op, in, &c));
     samba__node *n = samba__new_node(s, op, in, &c);
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
     for (int32_t o = 0; outs && o < n->n_out; o++) outs[o] = n->out[o];
-    bool shown = s->on_trace && s->tracing && !s->generating;
-    return shown ? s->on_trace(op, n->in, n_in, n->out[0], s->on_trace_user) : n->out[0];
+    samba_tensor *y = n->out[0];
+    if (user && s->graphamp == SAMBA_MP4 && samba__is_rounded(op, y)) y = samba__rounded(y);
+    return user && s->on_trace ? s->on_trace(op, n->in, n_in, y, s->on_trace_user) : y;
 }
 
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
@@ -8440,6 +8493,15 @@ SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user)
     if (!samba_ok(s)) return false;
     s->on_trace = fn, s->on_trace_user = user;
     return true;
+}
+SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp preset)
+{
+    samba_graphamp former = s ? s->graphamp : SAMBA_MP0;
+    if (!samba_ok(s)) return former;
+    if (preset == SAMBA_MP0 || preset == SAMBA_MP1 || preset == SAMBA_MP4) s->graphamp = preset;
+    else samba_fail(s, SAMBA_EARG, "in samba_set_graphamp: there is no preset mp%d; there are mp0, "
+                    "mp1 and mp4", (int32_t)preset);
+    return former;
 }
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {
@@ -10020,6 +10082,7 @@ enum { SAMBA__MOST_AGAIN = 100 };       /* values computed again one from the ot
 typedef struct samba__reuse {
     samba__node *maker;                 /* its node, if of the forward pass */
     bool read;                          /* by the backward pass, or a view of it is */
+    bool narrow;                        /* it is, or was moved from, what bf16 or f16 was cast to */
     int32_t written;                    /* how often the two passes overwrite it */
     int32_t chain;                      /* values computed again for it, with it */
     samba_tensor *copy;                 /* what the backward pass reads instead */
@@ -10139,6 +10202,32 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
     }
     return c->nodes != NULL;
 }
+
+/* Chooses what is cast from half the bytes, and what is moved from that: the half is kept. */
+SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__again *a)
+{
+    bool any = false;
+    for (int32_t i = 0; i < a->n_nodes; i++) {
+        const samba__node *n = a->nodes[i];
+        const samba_tensor *x = n->n_in ? n->in[0] : NULL, *y = n->out[0];
+        bool widens = samba__is(n->op, SAMBA__OP_cast) && samba_dtype_size(x->dtype) == 2;
+        if (n->section == SAMBA_FWD && y->dtype == SAMBA_F32)
+            a->of[y->id].narrow = widens || (samba__moves(n->op) && x && a->of[x->id].narrow);
+    }
+    for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
+        const samba__node *n = a->nodes[i];
+        const samba__reuse *y = &a->of[n->out[0]->id];
+        for (int32_t k = 0; y->narrow && y->read && k < n->n_in; k++) a->of[n->in[k]->id].read = true;
+    }
+    for (int32_t i = 0; i < a->n_nodes; i++) {
+        samba__reuse *y = &a->of[a->nodes[i]->out[0]->id];
+        if (y->narrow && y->read && !y->chain) y->chain = samba__chain_of(c, a, a->nodes[i]);
+        any = any || y->chain;
+    }
+    return any;
+}
+
+/* Says what is largest where most is alive. */
 SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__plan *p)
 {
     const samba__place *top = NULL;
@@ -10161,9 +10250,10 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 {
     int64_t limit = c->program->memory, price = 0;
     samba__again a;
-    if (!samba__make_plan(c, p) || limit <= 0) return samba_ok(c->session);
     if (!samba__again_open(c, &a)) return false;
-    while (samba__planned_bytes(p) > limit) {
+    if (samba__choose_narrow(c, &a) && !samba__repeat_chosen(c, &a)) return false;
+    if (!samba__make_plan(c, p)) return false;
+    while (limit > 0 && samba__planned_bytes(p) > limit) {
         int64_t excess = samba__planned_bytes(p) - limit;
         while (!samba__choose_again(c, &a, price, excess)) {
             if (price > 1 << 20) return samba__refuse_memory(c, p);
@@ -11007,6 +11097,7 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     s->desc = d;
     s->held = sizeof *s;
     s->seed = d.seed ? d.seed : 256;
+    s->graphamp = d.graphamp;
     s->tracing = s->train = true;
     s->section = SAMBA_FWD;
     s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());

@@ -341,6 +341,7 @@ int main(int argc, char **argv)
     model m = { 0 };
     bool done = true;
     samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
+                                                 .graphamp = o.app.graphamp,
                                                  .seed = (uint64_t)(uint32_t)o.seed });
     samba_program program = trace(s, &o, &m);
     if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)

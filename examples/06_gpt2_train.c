@@ -629,6 +629,7 @@ int main(int argc, char **argv)
     model m = { 0 };
     bool done = true, runs = strcmp(o.app.command, "run") == 0;
     samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
+                                                 .graphamp = o.app.graphamp,
                                                  .seed = (uint64_t)(uint32_t)o.seed });
     samba_program program = trace(s, &o, &m);
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");

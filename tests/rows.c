@@ -664,6 +664,7 @@ static const row rows[] = {
     { "", "nn.Linear, LayerNorm, Conv2d, BatchNorm, Embedding, Dropout", "samba_linear, samba_layernorm, samba_conv2d, samba_batchnorm, samba_embedding, samba_dropout", NULL, "tests/ops.c" },
     { "TR9", "torch operators", "samba_print_ops lists them; samba_apply calls one by name", NULL, "tests/ops.c" },
     { "C1 C2", "SambaSession, reset", "samba_open, samba_close", NULL, "tests/api.c" },
+    { "C11", "disable_graphamp, --graphamp-preset mp0, mp1, mp4", "samba_set_graphamp, samba_desc.graphamp; bf16 between ops, f32 parameters", NULL, "tests/graphamp.c" },
     { "C10", "PEF name and place", "samba_program.pef; --pef-name, --output-folder", NULL, "tests/api.c" },
     { "M9", "load_state_dict, torch.save", "samba_save, samba_restore; tools/safetensors.h", NULL, "tests/resume.c" },
     { "O5", "ops the device has not", "samba_register_op", NULL, "tests/api.c" },

@@ -35,6 +35,7 @@ typedef struct samba_app_args {
     const char *output_folder;          /* --output-folder, default out */
     samba_opt_level level;              /* --o0, --o1, --o3 */
     samba_mapping mapping;              /* --mapping section | spatial */
+    samba_graphamp graphamp;            /* --graphamp-preset mp0 | mp1 | mp4: for samba_desc */
     int32_t memory;                     /* --memory, MiB of tensors at most; default: no limit */
     int32_t num_iterations;             /* -n, --num-iterations, default 100 */
     bool run_graph_only;                /* --run-graph-only: do not send the inputs again */
@@ -98,6 +99,7 @@ static const samba__driver_flag samba__driver_flags[] = {
     SAMBA__FLAG("pef-name", "", TEXT, pef_name, "name of the program to write"),
     SAMBA__FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
     SAMBA__FLAG("mapping", "", TEXT, command, "section or spatial"),
+    SAMBA__FLAG("graphamp-preset", "", TEXT, command, "mp0, mp1 or mp4: bf16 between ops"),
     SAMBA__FLAG("memory", "", INT, memory, "MiB of tensors at most, by recomputing"),
     SAMBA__FLAG("o0", "", BOOL, command, "one op per section, no rewrites"),
     SAMBA__FLAG("o1", "", BOOL, command, "sections by working set"),
@@ -142,7 +144,11 @@ static inline bool samba__driver_choose(samba_app_args *args, const char *name, 
     if (!strcmp(name, "o0")) args->level = SAMBA_O0;
     else if (!strcmp(name, "o1")) args->level = SAMBA_O1;
     else if (!strcmp(name, "o3")) args->level = SAMBA_O3;
-    else if (!strcmp(text, "section")) args->mapping = SAMBA_MAPPING_SECTION;
+    else if (!strcmp(name, "graphamp-preset")) {
+        args->graphamp = !strcmp(text, "mp4") ? SAMBA_MP4 : !strcmp(text, "mp1") ? SAMBA_MP1
+            : SAMBA_MP0;
+        return args->graphamp || !strcmp(text, "mp0");
+    } else if (!strcmp(text, "section")) args->mapping = SAMBA_MAPPING_SECTION;
     else if (!strcmp(text, "spatial")) args->mapping = SAMBA_MAPPING_SPATIAL;
     else return false;
     return true;
