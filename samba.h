@@ -10217,7 +10217,7 @@ SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__again *a
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         const samba__node *n = a->nodes[i];
         const samba__reuse *y = &a->of[n->out[0]->id];
-        for (int32_t k = 0; y->narrow && y->read && k < n->n_in; k++) a->of[n->in[k]->id].read = true;
+        if (y->narrow && y->read) a->of[n->in[0]->id].read = true;
     }
     for (int32_t i = 0; i < a->n_nodes; i++) {
         samba__reuse *y = &a->of[a->nodes[i]->out[0]->id];
