@@ -3214,6 +3214,13 @@ SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t
     return samba_refuse(c, SAMBA_EARG, "%d attributes given, %d needed", c->n_attr, n_attr);
 }
 
+/* The shape rule of an op that has only these two. */
+#define SAMBA__MATCHES(name, signature, n_attr) \
+    SAMBA__FN bool samba__##name##_shape(samba_call *c) \
+    { \
+        return samba__expect_match(c, signature, n_attr); \
+    }
+
 /* ---- Reductions of a row: lane l of 32 takes elements l, l + 32, ... in order, then lanes are
    combined in pairs, l with l + 16, + 8, ... + 1: vectors of sums, the same bits everywhere ---- */
 
@@ -3542,15 +3549,7 @@ SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_ten
 SAMBA__BINARY(add, dy, dy)
 SAMBA__BINARY(sub, dy, samba_neg(dy))
 SAMBA__BINARY(mul, samba_mul(dy, b), samba_mul(dy, a))
-
-/* y = a/b: da = dy/b, db = -dy y/b */
-SAMBA__BUILD2(div)
-SAMBA__FN void samba__div_vjp(samba_vjp *g)
-{
-    samba_tensor *da = samba_div(g->dout[0], g->in[1]);
-    g->din[0] = samba__to_input(g, 0, da);
-    g->din[1] = samba__to_input(g, 1, samba_neg(samba_mul(da, g->out[0])));
-}
+SAMBA__BINARY(div, samba_div(dy, b), samba_neg(samba_mul(samba_div(dy, b), y)))
 
 /* y = a^b: da = dy b a^(b-1), 0 where b is 0; db = dy y log(a), 0 where a is 0 */
 SAMBA__BINARY(pow, SAMBA__BY_OP3(pow_backward, a, b), SAMBA__BY_OP3(pow_backward_exponent, a, y))
@@ -3617,12 +3616,7 @@ SAMBA__NO_SECOND(silu_backward)
 SAMBA__SECOND(relu, NULL)
 SAMBA__SECOND(leaky_relu, NULL)
 SAMBA__SECOND(tanh, samba_scale(samba_mul(samba_mul(dx, dy), v), -2.0f))
-SAMBA__FN void samba__sigmoid_backward_vjp(samba_vjp *g)
-{
-    samba_tensor *slope = samba_shift(samba_scale(g->in[1], -2.0f), 1.0f);
-    g->din[0] = samba__emit2(SAMBA__OP_sigmoid_backward, g->dout[0], g->in[1], NULL, 0);
-    g->din[1] = samba_mul(samba_mul(g->dout[0], g->in[0]), slope);
-}
+SAMBA__SECOND(sigmoid, samba_mul(samba_mul(dx, dy), samba_shift(samba_scale(v, -2.0f), 1.0f)))
 
 /* ---- full: a tensor of one value. Attributes: the value, then the shape. ---- */
 
@@ -3684,7 +3678,7 @@ SAMBA__GRAD1(cast, dy && samba__is_float(x->dtype) ? samba_cast(dy, x->dtype) : 
 
 /* ---- count: n <- n + 1 at each run of its section; attribute 1: at training runs only ---- */
 
-SAMBA__FN bool samba__count_shape(samba_call *c) { return samba__expect_match(c, "i:->i:", 1); }
+SAMBA__MATCHES(count, "i:->i:", 1)
 SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 {
     uint32_t n;
@@ -3697,17 +3691,14 @@ SAMBA__NO_VJP(count)
 /* ---- zero: x <- 0, and accumulate: x <- x + y, for gradients and losses of microbatches;
    attribute of accumulate, 1: begin anew with the first microbatch ---- */
 
-SAMBA__FN bool samba__zero_shape(samba_call *c) { return samba__expect_match(c, "*->*", 0); }
+SAMBA__MATCHES(zero, "*->*", 0)
 SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
 {
     for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 0.0f;
 }
 SAMBA__NO_VJP(zero)
 
-SAMBA__FN bool samba__accumulate_shape(samba_call *c)
-{
-    return samba__expect_match(c, "*,*->*", 1);
-}
+SAMBA__MATCHES(accumulate, "*,*->*", 1)
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
     bool anew = a->attr[0] && a->microbatch == 0;
@@ -3729,10 +3720,8 @@ SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
     return samba__expect_scalar(c, in, SAMBA_F32) && samba__expect_scalar(c, in + 1, SAMBA_I32)
         && samba__expect_scalar(c, in + 2, SAMBA_I32);
 }
-SAMBA__FN bool samba__dropout_shape(samba_call *c)
-{
-    return samba__expect_match(c, "*,,i:,i:->*", 2);
-}
+SAMBA__MATCHES(dropout, "*,,i:,i:->*", 2)
+
 /* A layer of dropout in a run: what its mask depends on, besides the element. */
 typedef struct samba__dropping {
     uint64_t key;
@@ -4860,10 +4849,7 @@ SAMBA__NOINLINE double samba__power(double base, int32_t n)
    torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
    attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
    (sqrt(v)/sqrt(1-b2^t) + eps) */
-SAMBA__FN bool samba__adamw_shape(samba_call *c)
-{
-    return samba__expect_match(c, "*,*,*,*,i:,,,,,,?->*,*,*", 1);
-}
+SAMBA__MATCHES(adamw, "*,*,*,*,i:,,,,,,?->*,*,*", 1)
 SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
 {
     const float *g = a->in[1];
@@ -5775,7 +5761,6 @@ SAMBA__ALONG_AXIS(log_softmax)
 
 #define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
 
-
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
 SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
 {
@@ -6096,11 +6081,8 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, sa
     samba__loss_attr(opts, attr);
     return samba__emit3(SAMBA__OP_cross_entropy_backward, dloss, logits, target, attr, 3);
 }
-SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
-{
-    g->din[0] = samba__emit3(SAMBA__OP_cross_entropy_backward, g->dout[0], g->in[0], g->in[1],
-                             g->attr, 3);
-}
+SAMBA__GRAD1(cross_entropy, samba__emit3(SAMBA__OP_cross_entropy_backward, dy, x, g->in[1],
+                                         g->attr, 3))
 SAMBA__NO_SECOND(cross_entropy_backward)
 
 SAMBA__OP_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_tensor *w,
@@ -6162,10 +6144,7 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 {
     return samba__emit2(SAMBA__OP_lookup, ids, w, NULL, 0);
 }
-SAMBA__FN bool samba__lookup_shape(samba_call *c)
-{
-    return samba__expect_match(c, "i:*,vc->*c", 0);
-}
+SAMBA__MATCHES(lookup, "i:*,vc->*c", 0)
 SAMBA__FN void samba__lookup_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->in[0].shape);
@@ -6263,10 +6242,7 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
         }
     }
 }
-SAMBA__FN void samba__lookup_backward_vjp(samba_vjp *g)
-{
-    g->din[0] = samba_lookup(g->in[1], g->dout[0]);
-}
+SAMBA__GRAD1(lookup_backward, samba_lookup(g->in[1], dy))
 /* The same, added to what is there: most rows stay untouched. */
 SAMBA__FN bool samba__lookup_accumulate_shape(samba_call *c)
 {
