@@ -3284,8 +3284,6 @@ SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
 /* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
 SAMBA__ROW_SUM(samba__row_exp, (float *y, const float *x, float top, int64_t n),
                s + (y[i] = samba__exp_below(x[i] - top)))
-SAMBA__ROW_SUM(samba__row_exp_part, (const float *x, float top, int64_t n),
-               s + samba__exp_below(x[i] - top))
 
 /* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
    larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
@@ -3293,13 +3291,13 @@ SAMBA__ROW_SUM(samba__row_exp_part, (const float *x, float top, int64_t n),
 SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
 {
     enum { BLOCK = 256 };
-    float sum = 0.0f, old = *top = -SAMBA__INF;
+    float sum = 0.0f, old = *top = -SAMBA__INF, e[BLOCK];
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t m = samba__min64(BLOCK, n - at);
         *top = samba__row_max(x + at, m);
         if (*top <= old) *top = old;
         else sum = samba__mul(sum, samba__exp(old - *top));
-        sum += samba__row_exp_part(x + at, *top, m), old = *top;
+        sum += samba__row_exp(e, x + at, *top, m), old = *top;
     }
     return samba__unless_zero(sum);
 }
@@ -3721,7 +3719,6 @@ SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
         && samba__expect_scalar(c, in + 2, SAMBA_I32);
 }
 SAMBA__MATCHES(dropout, "*,,i:,i:->*", 2)
-
 /* A layer of dropout in a run: what its mask depends on, besides the element. */
 typedef struct samba__dropping {
     uint64_t key;
@@ -3932,12 +3929,6 @@ SAMBA__FN int32_t samba__axis_mask(const samba_tensor *x, const samba_shape *axe
     }
     return axes->ndim ? mask : (1 << x->shape.ndim) - 1;
 }
-SAMBA__FN samba_tensor *samba__emit_fold(int32_t op, samba_tensor *x, const samba_shape *axes,
-                                         bool keepdim)
-{
-    int32_t attr[2] = { x ? samba__axis_mask(x, axes) : 0, keepdim };
-    return samba__emit1(op, x, attr, 2);
-}
 
 /* Gives dy, from which axes were dropped, the rank of input 0 again, with 1 in their place. */
 SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
@@ -3948,20 +3939,16 @@ SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
 #define SAMBA__BUILD_FOLD(name) \
     SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, samba_shape axes, bool keepdim) \
     { \
-        return samba__emit_fold(SAMBA__OP_##name, x, &axes, keepdim); \
+        int32_t attr[2] = { x ? samba__axis_mask(x, &axes) : 0, keepdim }; \
+        return samba__emit1(SAMBA__OP_##name, x, attr, 2); \
     }
 SAMBA__BUILD_FOLD(sum)
 SAMBA__BUILD_FOLD(mean)
 SAMBA__BUILD_FOLD(max)
 
-/* How many elements of x make one of y. */
-SAMBA__FN float samba__folded(const samba_tensor *x, const samba_tensor *y)
-{
-    return (float)(samba_count(&x->shape) / samba_count(&y->shape));
-}
 SAMBA__GRAD1(sum, samba_expand(samba__with_axes(g, dy), x->shape))
-SAMBA__GRAD1(mean, samba_expand(samba_scale(samba__with_axes(g, dy), 1.0f / samba__folded(x, y)),
-                                x->shape))
+SAMBA__GRAD1(mean, samba_expand(samba_scale(samba__with_axes(g, dy), 1.0f
+    / (float)(samba_count(&x->shape) / samba_count(&y->shape))), x->shape))
 
 /* Each of the k elements that equal the maximum gets dy/k. */
 SAMBA__FN void samba__max_vjp(samba_vjp *g)
@@ -4171,11 +4158,7 @@ SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba
 {
     return samba__emit3(SAMBA__OP_affine, x, w, b, NULL, 0);
 }
-SAMBA__FN bool samba__affine_shape(samba_call *c)
-{
-    samba__binding b;
-    return samba__match("*k,nk,n?->*n", c, &b);
-}
+SAMBA__MATCHES(affine, "*k,nk,n?->*n", 0)
 /* The product for x (*,k) and y (*,n). */
 SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *x, const samba_spec *y)
 {
@@ -4194,11 +4177,18 @@ SAMBA__FN void samba__affine_work(samba_work *w, const samba_call *c)
     w->flops = 2 * g.m * g.n * g.k;
     w->part = -1;
 }
+
+/* w (n,k), or packed, with attribute n: then its scales stand before the bias. */
 SAMBA__KERNEL void samba__affine_kernel(const samba_args *a)
 {
     samba__gemm g = samba__affine_gemm(a->in_spec, a->out_spec);
+    bool packed = a->n_attr > 0;
+    int32_t bias = packed ? 3 : 2;
+    g.a = a->in[0], g.c = a->out[0], g.bias = a->n_in > bias ? a->in[bias] : NULL;
+    if (packed) g.packed = a->in[1], g.scale = (const uint16_t *)(const void *)a->in[2];
+    else g.b = a->in[1];
+    g.packed_type = a->in_spec[1].dtype;
     g.args = a;
-    g.a = a->in[0], g.b = a->in[1], g.c = a->out[0], g.bias = a->n_in > 2 ? a->in[2] : NULL;
     samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
 }
 SAMBA__FN void samba__affine_vjp(samba_vjp *g)
@@ -4246,15 +4236,7 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
     if (fine) c->out[0].shape.dim[x->shape.ndim - 1] = c->attr[0];
     return fine;
 }
-SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a)
-{
-    samba__gemm g = samba__affine_gemm(a->in_spec, a->out_spec);
-    g.a = a->in[0], g.packed = a->in[1], g.c = a->out[0], g.packed_type = a->in_spec[1].dtype;
-    g.scale = (const uint16_t *)(const void *)a->in[2];
-    g.bias = a->n_in > 3 ? a->in[3] : NULL;
-    g.args = a;
-    samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
-}
+SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a) { samba__affine_kernel(a); }
 SAMBA__NO_SECOND(affine_packed)
 
 /* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
@@ -4796,9 +4778,8 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
         const int32_t *at = samba__in_i32(a, 2) + u / per_list * T;
         for (int64_t t = 0; t < T; t++) {
             if (at[t] < -1 || at[t] >= S) samba_fault(a, 2, at[t]);
-            else if (at[t] >= 0) {
+            else if (at[t] >= 0)
                 memcpy(a->out[0] + (u * S + at[t]) * D, a->in[1] + (u * T + t) * D, (size_t)D * 4);
-            }
         }
     }
 }
@@ -5925,11 +5906,13 @@ SAMBA__NO_SECOND(rms_norm_backward)
 
 enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
 
-SAMBA__FN void samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3])
+/* Fills in the attributes and returns them. */
+SAMBA__FN int32_t *samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3])
 {
     attr[SAMBA__LOSS_REDUCTION] = opts ? (int32_t)opts->reduction : SAMBA_REDUCE_MEAN;
     attr[SAMBA__LOSS_IGNORE] = opts && opts->use_ignore_index ? opts->ignore_index : -100;
     attr[SAMBA__LOSS_SMOOTHING] = samba_float_attr(opts ? opts->label_smoothing : 0.0f);
+    return attr;
 }
 
 /* Appends a dimension of n to output 0. */
@@ -6066,8 +6049,7 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba
                                                      const samba_loss_opts *opts)
 {
     int32_t attr[3];
-    samba__loss_attr(opts, attr);
-    return samba__emit2(SAMBA__OP_cross_entropy, logits, target, attr, 3);
+    return samba__emit2(SAMBA__OP_cross_entropy, logits, target, samba__loss_attr(opts, attr), 3);
 }
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target)
 {
@@ -6078,8 +6060,8 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, sa
                                                          const samba_loss_opts *opts)
 {
     int32_t attr[3];
-    samba__loss_attr(opts, attr);
-    return samba__emit3(SAMBA__OP_cross_entropy_backward, dloss, logits, target, attr, 3);
+    return samba__emit3(SAMBA__OP_cross_entropy_backward, dloss, logits, target,
+                        samba__loss_attr(opts, attr), 3);
 }
 SAMBA__GRAD1(cross_entropy, samba__emit3(SAMBA__OP_cross_entropy_backward, dy, x, g->in[1],
                                          g->attr, 3))
@@ -6119,8 +6101,7 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts)
 {
     int32_t attr[3];
-    samba__loss_attr(opts, attr);
-    return samba__emit2(SAMBA__OP_nll, logp, target, attr, 2);
+    return samba__emit2(SAMBA__OP_nll, logp, target, samba__loss_attr(opts, attr), 2);
 }
 SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
                                                int32_t classes, const samba_loss_opts *opts)
@@ -6209,12 +6190,9 @@ SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t r
     const int32_t *id = samba__in_i32(a, 1);
     for (int64_t v = 0; v < rows; v++) first[v] = -1;
     for (int64_t t = samba_count(&a->in_spec[1].shape) - 1; t >= 0; t--) {
-        if (id[t] < 0 || id[t] >= rows) {
-            samba_fault(a, 1, id[t]);
-            continue;
-        }
-        next[t] = first[id[t]];
-        first[id[t]] = (int32_t)t;
+        bool good = id[t] >= 0 && id[t] < rows;
+        if (!good) samba_fault(a, 1, id[t]);
+        else next[t] = first[id[t]], first[id[t]] = (int32_t)t;
     }
 }
 SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
@@ -6582,9 +6560,8 @@ SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *
     samba_tensor *in[7] = { qkv[0], qkv[1], qkv[2], mask, NULL, NULL, NULL };
     if (!qkv[0]) return NULL;
     const samba_shape *q = &qkv[0]->shape;
-    float scale = opts && opts->scale != 0.0f
-                      ? opts->scale
-                      : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
+    float scale = opts && opts->scale != 0.0f ? opts->scale
+        : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
     const int32_t attr[4] = { opts && opts->causal, samba_float_attr(scale),
                               (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
     for (int i = 0; drop && i < 3; i++) in[4 + i] = drop[i];
@@ -6622,12 +6599,11 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
     samba_tensor *const in[8], const samba_attention_opts *opts, samba_tensor *dkv[2])
 {
-    samba_tensor *out[SAMBA_MAX_OUT] = { NULL }, *dq;
+    samba_tensor *out[SAMBA_MAX_OUT] = { NULL }, *dq = NULL;
     int32_t attr[4] = { opts->causal, samba_float_attr(opts->scale), 0, 0 };
-    dkv[0] = dkv[1] = NULL;
-    if (!in[0]) return NULL;
-    dq = samba__emit(in[0]->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8, attr,
-                     4, out);
+    if (in[0])
+        dq = samba__emit(in[0]->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8,
+                         attr, 4, out);
     dkv[0] = out[1], dkv[1] = out[2];
     return dq;
 }
