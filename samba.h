@@ -5493,21 +5493,43 @@ SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr
    db = sum dy, dw = sum dy h, dx = w rstd (dy - db/n - h dw/n), or w rstd dy if not in training.
    Inputs dy, x, w or none, running mean and var; attribute eps. Units are channels. ---- */
 
-/* Sum of (x - mean) (y - shift) over a channel of s (N,C,*), or of x - mean if y is NULL. The lanes
-   are those of samba__row_sum. */
-SAMBA__INLINE float samba__channel_sum(const samba_shape *s, const float *x, float mean,
-                                       const float *y, float shift)
+/* Adds to the lanes of samba__row_sum: to the first d, to the second e of dy, if that is there; or
+   d d and d e, with d = x - mean. Sums that are copied stay in registers. */
+SAMBA__INLINE void samba__channel_lanes(const float *x, const float *dy, float mean, bool products,
+                                        int64_t n, float *first, float *second)
 {
-    float lane[SAMBA__LANES] = { 0 };
-    int64_t plane = samba__inner(s, 1), i = 0, end = plane;
-    for (int64_t n = 0; n < s->dim[0]; n++, end += plane * s->dim[1]) {
-        for (i = end - plane; i + SAMBA__LANES <= end; i += SAMBA__LANES)
-            for (int64_t l = 0; l < SAMBA__LANES; l++)
-                lane[l] = samba__fma(x[i + l] - mean, y ? y[i + l] - shift : 1.0f, lane[l]);
-        for (int64_t l = 0; i < end; i++, l++)
-            lane[l] = samba__fma(x[i] - mean, y ? y[i] - shift : 1.0f, lane[l]);
+    float f[SAMBA__LANES], g[SAMBA__LANES];
+    int64_t i = 0;
+    memcpy(f, first, sizeof f);
+    memcpy(g, second, sizeof g);
+    for (; i + SAMBA__LANES <= n; i += SAMBA__LANES) {
+        for (int l = 0; l < SAMBA__LANES; l++) {
+            float d = x[i + l] - mean;
+            f[l] = products ? samba__fma(d, d, f[l]) : f[l] + d;
+        }
+        for (int l = 0; dy && l < SAMBA__LANES; l++)
+            g[l] = products ? samba__fma(x[i + l] - mean, dy[i + l], g[l]) : g[l] + dy[i + l];
     }
-    return samba__lanes_sum(lane);
+    memcpy(first, f, sizeof f);
+    memcpy(second, g, sizeof g);
+    for (int64_t l = 0; i < n; i++, l++) {
+        float d = x[i] - mean;
+        first[l] = samba__fma(d, products ? d : 1.0f, first[l]);
+        if (dy) second[l] = samba__fma(dy[i], products ? d : 1.0f, second[l]);
+    }
+}
+
+/* Both sums over a channel of s (N,C,*). */
+SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, const float *dy,
+                                       float mean, bool products, float *sum)
+{
+    float first[SAMBA__LANES] = { 0 }, second[SAMBA__LANES] = { 0 };
+    int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
+    for (int64_t n = 0; n < s->dim[0]; n++)
+        samba__channel_lanes(x + n * step, dy ? dy + n * step : NULL, mean, products, plane, first,
+                             second);
+    sum[0] = samba__lanes_sum(first);
+    sum[1] = samba__lanes_sum(second);
 }
 
 /* The rule of both ops: what comes after x, if it is there, has one value per channel of x. */
@@ -5548,15 +5570,17 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
     for (int64_t c = a->begin; c < a->end; c++) {
         const float *x = a->in[backward ? 1 : 0] + c * plane, *dy = a->in[0] + c * plane;
         float mean = a->in[3][c], var = a->in[4][c], first = mean, second = var, slope = 0.0f;
-        if (a->train) {
-            mean = samba__channel_sum(s, x, 0.0f, NULL, 0.0f) / count;
-            var = samba__channel_sum(s, x, mean, x, mean) / count;
-        }
+        float sum[2] = { 0.0f, 0.0f };
+        if (backward) samba__channel_sums(s, x, dy, 0.0f, false, sum);
+        else if (a->train) samba__channel_sums(s, x, NULL, 0.0f, false, sum);
+        if (a->train) mean = sum[0] / count;
+        if (backward) second = sum[1], samba__channel_sums(s, x, dy, mean, true, sum);   /* db */
+        else if (a->train) samba__channel_sums(s, x, NULL, mean, true, sum);
+        if (a->train) var = sum[0] / count;
         float rstd = samba__rsqrt(var + eps), scale = (weight ? weight[c] : 1.0f) * rstd;
         float shift = bias ? bias[c] : 0.0f;
         if (backward) {
-            first = samba__channel_sum(s, x, mean, dy, 0.0f) * rstd;           /* dw */
-            second = samba__channel_sum(s, dy, 0.0f, NULL, 0.0f);              /* db */
+            first = sum[1] * rstd;                              /* dw */
             if (a->train) slope = first / count * rstd, shift = second / count;
         } else if (a->train) {
             float unbiased = var * count / (count > 1.0f ? count - 1.0f : 1.0f);
