@@ -1009,6 +1009,10 @@ SAMBA__FN uint64_t samba__align_bytes(uint64_t a)
 SAMBA__FN int64_t samba__min64(int64_t a, int64_t b) { return a < b ? a : b; }
 SAMBA__FN int64_t samba__max64(int64_t a, int64_t b) { return a > b ? a : b; }
 SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+SAMBA__FN int64_t samba__floor_div(int64_t a, int64_t b)        /* b > 0 */
+{
+    return a < 0 ? -((b - 1 - a) / b) : a / b;
+}
 
 /* Every product that feeds a sum goes through here, so that no compiler contracts on its own. */
 SAMBA__INLINE float samba__fma(float a, float b, float c)
@@ -2150,9 +2154,11 @@ typedef struct samba__gemm {
 
 /* ---- the sweep: one panel of B against all rows of a tile ---------------------------------- */
 
-/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. */
+/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. The
+   halves of a panel, of width / 2 columns, need not be beside each other. */
 typedef struct samba__sweep {
     int64_t rows, cols, kc;
+    int64_t cols_hi, b_hi, c_hi;/* columns of the second half, and where it is in B and C */
     const float *a;             /* A(i,p) = a[i/height * a_strip + i%height * a_row + p * a_col] */
     int64_t a_strip, a_row, a_col;
     const float *b;             /* B(p,j) = b[p * b_row + j]; width readable values at every p */
@@ -2161,6 +2167,7 @@ typedef struct samba__sweep {
     int64_t c_row;
     const float *bias;          /* NULL except in the last block of k */
     const float *row_bias;
+    const int32_t *b_at;        /* NULL, or B(p,j) = b[b_at[p] + j] */
     bool resume;                /* the chains start from C, not from zero */
     bool turned;                /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
 } samba__sweep;
@@ -2171,7 +2178,7 @@ typedef struct samba__gemm_set {
     void (*sweep)(const samba__sweep *s);
     void (*thin_sweep)(const samba__sweep *s);              /* where B is turned */
     void (*turn_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
-                       int64_t ahead);
+                       int64_t dst_row, int64_t ahead);
     void (*copy_panel)(const float *src, int64_t src_row, int64_t pc, float *dst);
     void (*unpack)(float *dst, const uint8_t *q, const uint16_t *scale, samba_dtype type, int64_t p,
                    int64_t pc);
@@ -2182,17 +2189,22 @@ enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 };           /* of all but AVX-512 *
 
 SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 {
+    enum { HALF = SAMBA__WIDTH / 2 };
     for (int64_t i = 0; i < s->rows; i++) {
         const float *a = s->a + i / SAMBA__HEIGHT * s->a_strip + i % SAMBA__HEIGHT * s->a_row;
-        const float *b = s->b;
-        float *c = s->c + i * s->c_row;
-        float acc[SAMBA__WIDTH] = { 0.0f };
-        if (s->resume) memcpy(acc, c, (size_t)s->cols * sizeof(float));
-        for (int64_t p = 0; p < s->kc; p++, a += s->a_col, b += s->b_row)
-            for (int j = 0; j < SAMBA__WIDTH; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
-        for (int64_t j = 0; s->bias && j < s->cols; j++) acc[j] += s->bias[j];
-        for (int64_t j = 0; s->row_bias && j < s->cols; j++) acc[j] += s->row_bias[i];
-        memcpy(c, acc, (size_t)s->cols * sizeof(float));
+        for (int hi = 0; hi < 2; hi++) {
+            float *c = s->c + i * s->c_row + (hi ? s->c_hi : 0), acc[HALF] = { 0.0f };
+            int64_t cols = hi ? s->cols_hi : s->cols - s->cols_hi;
+            if (cols <= 0) continue;
+            if (s->resume) memcpy(acc, c, (size_t)cols * sizeof(float));
+            for (int64_t p = 0; p < s->kc; p++) {
+                const float *b = s->b + (s->b_at ? s->b_at[p] : p * s->b_row) + (hi ? s->b_hi : 0);
+                for (int j = 0; j < HALF; j++) acc[j] = samba__fma(a[p * s->a_col], b[j], acc[j]);
+            }
+            for (int64_t j = 0; s->bias && j < cols; j++) acc[j] += s->bias[(hi ? HALF : 0) + j];
+            for (int64_t j = 0; s->row_bias && j < cols; j++) acc[j] += s->row_bias[i];
+            memcpy(c, acc, (size_t)cols * sizeof(float));
+        }
     }
 }
 
@@ -2402,12 +2414,12 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
     V lo##r = mm##_setzero_ps(), hi##r = mm##_setzero_ps(); \
     if (r < rows && s->resume) { \
         lo##r = samba__load##n(c + r * s->c_row, whole, mask_lo); \
-        hi##r = samba__load##n(c + r * s->c_row + n, whole, mask_hi); \
+        hi##r = samba__load##n(c + r * s->c_row + c_hi, whole, mask_hi); \
     }
 #define SAMBA__ROW_FETCH(r, V, mm, n) \
     if (r < rows) { \
         __builtin_prefetch(next + r * s->c_row, 0, 3); \
-        if (n > 8) __builtin_prefetch(next + r * s->c_row + 16, 0, 3); \
+        if (n > 8) __builtin_prefetch(next + r * s->c_row + c_hi, 0, 3); \
     }
 #define SAMBA__ROW_STEP(r, V, mm, n) \
     if (r < rows) { \
@@ -2426,7 +2438,7 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
             SAMBA__ROW_ADD(r, mm, x, x) \
         } \
         samba__store##n(c + r * s->c_row, whole, mask_lo, lo##r); \
-        samba__store##n(c + r * s->c_row + n, whole, mask_hi, hi##r); \
+        samba__store##n(c + r * s->c_row + c_hi, whole, mask_hi, hi##r); \
     }
 #define SAMBA__ROWS_END(V, mm, n) \
     if (s->bias) { \
@@ -2442,12 +2454,15 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
     const float *b = s->b, *a6 = a + 6 * s->a_row; \
     float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c; \
     int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row; \
+    int64_t half = s->b_hi, c_hi = s->c_hi; \
+    const int32_t *at = s->b_at; \
     bool whole = s->cols == 2 * n; \
-    M mask_lo = samba__mask##n(s->cols), mask_hi = samba__mask##n(s->cols - n); \
+    M mask_lo = samba__mask##n(s->cols - s->cols_hi), mask_hi = samba__mask##n(s->cols_hi); \
     SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
     SAMBA__EACH_ROW(SAMBA__ROW_FETCH, V, mm, n) \
-    for (int64_t p = s->kc; p > 0; p--, a += a_col, a6 += a_col, b += b_row) { \
-        V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + n); \
+    for (int64_t p = 0; p < s->kc; p++, a += a_col, a6 += a_col, b += b_row) { \
+        if (at) b = s->b + at[p]; \
+        V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + half); \
         SAMBA__EACH_ROW(SAMBA__ROW_STEP, V, mm, n) \
     } \
     SAMBA__ROWS_END(V, mm, n) \
@@ -2456,7 +2471,10 @@ TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
 { \
     const float *a = s->a; \
     int64_t i = 0, half = n > 8 ? 6 * s->a_row : s->a_strip;    /* of a strip of 12, or a strip */ \
-    for (; n > 8 && i + 12 <= s->rows; i += 12, a += s->a_strip) samba__strip##n(s, a, i, 12); \
+    bool even = n > 8 && s->a_strip == 12 * s->a_row;   /* strips may begin at any row */ \
+    for (; n > 8 && i + 12 <= s->rows && !(even && i + 16 == s->rows); i += 12, a += s->a_strip) \
+        samba__strip##n(s, a, i, 12); \
+    for (; even && i + 8 <= s->rows; i += 8, a += 8 * s->a_row) samba__strip##n(s, a, i, 8); \
     for (; i + 6 <= s->rows; i += 6, a += half) samba__strip##n(s, a, i, 6); \
     if (s->rows - i == 5) samba__strip##n(s, a, i, 5); \
     else if (s->rows - i == 4) samba__strip##n(s, a, i, 4); \
@@ -2478,17 +2496,17 @@ SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t ro
    whose pc rows are stored as rows. */
 #define SAMBA__FILL_PANEL(TARGET, V, M, mm, n) \
 TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
-                                           int64_t jc, float *dst, int64_t ahead) \
+                                           int64_t jc, float *dst, int64_t dst_row, int64_t ahead) \
 { \
     V v0, v1, v2, v3; \
-    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 8 * n) { \
+    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * dst_row) { \
         if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc); \
         for (int64_t j = 0; j + n <= jc; j += n) { \
             samba__turn##n(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3); \
             mm##_storeu_ps(dst + j, v0); \
-            mm##_storeu_ps(dst + j + 2 * n, v1); \
-            mm##_storeu_ps(dst + j + 4 * n, v2); \
-            mm##_storeu_ps(dst + j + 6 * n, v3); \
+            mm##_storeu_ps(dst + j + dst_row, v1); \
+            mm##_storeu_ps(dst + j + 2 * dst_row, v2); \
+            mm##_storeu_ps(dst + j + 3 * dst_row, v3); \
         } \
     } \
 } \
@@ -2521,7 +2539,7 @@ TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
     const bool whole = true; \
     const M mask_lo = samba__mask##n(n), mask_hi = mask_lo; \
     V v0, v1, v2, v3; \
-    int64_t i = 0, far = samba__min64(SAMBA__AHEAD, s->kc); \
+    int64_t i = 0, c_hi = n, far = samba__min64(SAMBA__AHEAD, s->kc); \
     int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0;     /* in the next panel */ \
     SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
     for (int64_t p = 0; p < s->kc; p += 4, a += 4, b += 4) { \
@@ -2547,38 +2565,49 @@ SAMBA__SET16(SAMBA__THIN)
 
 /* ---- packing ------------------------------------------------------------------------------- */
 
-/* Copy B(p.., j..) into a panel of pc rows, columns beyond jc zero. What lies `ahead` of this part
-   of B is wanted next. */
+/* dst[p][j] = src[j][p] for p < pc and j < jc. What lies `ahead` of src is wanted next. */
+SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t src_row,
+                           int64_t pc, int64_t jc, float *dst, int64_t dst_row, int64_t ahead)
+{
+    int64_t p_done = 0, j_done = 0;                         /* this corner was filled by vectors */
+    if (set->turn_panel) {
+        set->turn_panel(src, src_row, pc, jc, dst, dst_row, ahead);
+        p_done = pc - pc % 4, j_done = jc - jc % (set->width / 2);
+    }
+    for (int64_t u = j_done < jc ? 0 : p_done; u < pc; u++)
+        for (int64_t v = u < p_done ? j_done : 0; v < jc; v++)
+            dst[u * dst_row + v] = src[v * src_row + u];
+}
+
+/* Copy B(p.., j..) into a panel of pc rows, columns beyond jc zero. */
 SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
                                  int64_t pc, int64_t j, int64_t jc, float *dst, int64_t ahead)
 {
     const float *src = g->b + p * g->b_row + j * g->b_col;
-    int64_t width = set->width, p_done = 0, j_done = 0;     /* this corner was filled by vectors */
+    int64_t width = set->width;
     if (jc < width) memset(dst, 0, (size_t)(pc * width) * sizeof(float));
-    if (set->turn_panel && g->b_row == 1) {                 /* such as weights stored [out, in] */
-        set->turn_panel(src, g->b_col, pc, jc, dst, ahead);
-        p_done = pc - pc % 4, j_done = jc - jc % (width / 2);
+    if (g->b_row == 1) {                                    /* such as weights stored [out, in] */
+        samba__turn(set, src, g->b_col, pc, jc, dst, width, ahead);
     } else if (set->copy_panel && g->b_col == 1 && jc == width) {
         set->copy_panel(src, g->b_row, pc, dst);
-        return;
+    } else {
+        for (int64_t u = 0; u < pc; u++)
+            for (int64_t v = 0; v < jc; v++)
+                dst[u * width + v] = src[u * g->b_row + v * g->b_col];
     }
-    for (int64_t u = j_done < jc ? 0 : p_done; u < pc; u++)
-        for (int64_t v = u < p_done ? j_done : 0; v < jc; v++)
-            dst[u * width + v] = src[u * g->b_row + v * g->b_col];
 }
 
-/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose rows are contiguous. They are so
+/* Copy ic rows and pc steps of an A whose rows are contiguous. They are so
    already, but far apart: together they spare the address translation and evict each other less. */
-SAMBA__FN void samba__pack_rows(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
-                                int64_t pc, float *dst)
+SAMBA__FN void samba__pack_rows(const float *src, int64_t src_row, int64_t ic, int64_t pc,
+                                float *dst)
 {
-    const float *src = g->a + i * g->a_row + p;
-    for (; ic > 0; ic--, src += g->a_row, dst += pc + SAMBA__GEMM_GAP)
+    for (; ic > 0; ic--, src += src_row, dst += pc + SAMBA__GEMM_GAP)
         memcpy(dst, src, (size_t)pc * sizeof(float));
 }
 
-/* Copy the same part of an A whose columns are contiguous into strips of pc steps of `height` rows.
-   Eight strips advance together, to use what a step brings into the cache. */
+/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips of
+   `height` rows. Eight strips advance together, to use what a step brings into the cache. */
 SAMBA__INLINE void samba__pack_columns(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
                                        int64_t pc, float *dst, int64_t height)
 {
@@ -2746,6 +2775,11 @@ static const samba__gemm_set samba__gemm_sets[] = {
 #endif
 };
 
+SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
+{
+    return &samba__gemm_sets[SAMBA__IS_SMALL && isa ? 1 : isa];
+}
+
 /* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, others unpacked in panel. */
 SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
                                  int64_t j, float *panel, samba__sweep *s)
@@ -2831,6 +2865,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     samba__sweep s;
     s.rows = i1 - i0;
     s.kc = kc;
+    s.b_at = NULL;
+    s.b_hi = s.c_hi = set->width / 2;
     s.turned = samba__turned_at_once(set, g, j1 - j0, kc);
     s.a = pack_a ? strips : g->a + i0 * g->a_row + p;
     s.a_row = !rows ? 1 : pack_a ? kc + SAMBA__GEMM_GAP : g->a_row;
@@ -2839,10 +2875,11 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     s.c_row = g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + i0 : NULL;
     s.resume = p > 0 || g->accumulate;
-    if (pack_a && rows) samba__pack_rows(g, i0, i1 - i0, p, kc, strips);
+    if (pack_a && rows) samba__pack_rows(g->a + i0 * g->a_row + p, g->a_row, i1 - i0, kc, strips);
     else if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips, set->height);
     for (int64_t j = j0; j < j1; j += set->width) {
         s.cols = samba__min64(j1 - j, set->width);
+        s.cols_hi = samba__max64(s.cols - set->width / 2, 0);
         s.c = g->c + i0 * g->c_row + j;
         s.bias = last && g->bias ? g->bias + j : NULL;
         s.b_next = samba__next_panel(g, p, kc, j, j1, set->width);
@@ -2906,7 +2943,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
 SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
                                int isa)
 {
-    const samba__gemm_set *set = &samba__gemm_sets[SAMBA__IS_SMALL && isa ? 1 : isa];
+    const samba__gemm_set *set = samba__gemm_set_of(isa);
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     bool wide = g->m < g->n;
     int64_t each = wide ? t.down : t.across;            /* tiles of a column, or of a band */
@@ -4873,8 +4910,7 @@ typedef struct samba__slide {
     int64_t in[2], out[2], kernel[2], stride[2], padding[2], dilation[2];   /* rows, columns */
     int64_t in_plane, out_plane, taps;
     int64_t images, groups, cg, og, k;  /* cg, og: channels of a group, in x and y; k = cg taps */
-    int64_t band[2], across, bands;     /* sides of a band; bands beside each other, and all */
-    int64_t items, each, sets, parts;   /* units of work: see samba__conv_of */
+    int64_t target[2], band[2], bands, channels, box, boxes, sets, beside;  /* of convolution */
     bool adaptive, exclude_padding;     /* of poolings */
 } samba__slide;
 
@@ -4902,79 +4938,109 @@ SAMBA__FN samba__slide samba__slide_of(const samba_shape *x, const samba_shape *
     return v;
 }
 
-/* A band: outputs that lie one after another, whole rows of y or a part of one. */
-typedef struct samba__band {
-    int64_t begin[2], size[2], at, n;   /* first row and column, sides; n outputs from `at` on */
-    int64_t image, p, end;              /* of convolution: image and group, taps p ... end-1 */
-    bool more;                          /* not the first of its unit: dw is added to */
-} samba__band;
-
-/* Cuts y into bands of about n outputs. */
-SAMBA__FN void samba__cut_bands(samba__slide *v, int64_t n)
-{
-    n = samba__max64(n, 16);
-    v->band[1] = samba__min64(v->out[1], n);
-    v->band[0] = v->band[1] < v->out[1] ? 1 : samba__min64(v->out[0], n / v->out[1]);
-    v->across = samba__ceil_div(v->out[1], v->band[1]);
-    v->bands = v->across * samba__ceil_div(v->out[0], v->band[0]);
-}
-SAMBA__INLINE samba__band samba__band_of(const samba__slide *v, int64_t number)
-{
-    samba__band b;
-    for (int i = 0; i < 2; i++) {
-        b.begin[i] = (i == 0 ? number / v->across : number % v->across) * v->band[i];
-        b.size[i] = samba__min64(v->band[i], v->out[i] - b.begin[i]);
-    }
-    b.at = b.begin[0] * v->out[1] + b.begin[1];
-    b.n = b.size[0] * b.size[1];
-    return b;
-}
-
-/* What tap p = (c,ky,kx) meets in a band: rows and columns begin ... end-1 of the band have an x,
-   the first of them x[from] of the image, the next below it `step` further. */
-typedef struct samba__tap {
-    int64_t begin[2], end[2], from, step;
-} samba__tap;
-
-SAMBA__INLINE samba__tap samba__tap_of(const samba__slide *v, const samba__band *b, int64_t p)
-{
-    samba__tap t;
-    int64_t row = p / v->kernel[1], c = row / v->kernel[0], x[2];
-    int64_t k[2] = { row - c * v->kernel[0], p - row * v->kernel[1] };
-    for (int i = 0; i < 2; i++) {
-        int64_t by = v->stride[i];
-        int64_t first = b->begin[i] * by + k[i] * v->dilation[i] - v->padding[i];
-        int64_t before = samba__max64(-first, 0), inside = samba__max64(v->in[i] - first, 0);
-        if (by > 1) before = samba__ceil_div(before, by), inside = samba__ceil_div(inside, by);
-        t.begin[i] = samba__min64(before, b->size[i]);
-        t.end[i] = samba__max64(samba__min64(inside, b->size[i]), t.begin[i]);
-        x[i] = first + t.begin[i] * by;
-    }
-    bool meets = t.begin[0] < t.end[0] && t.begin[1] < t.end[1];
-    if (!meets) t.end[0] = t.begin[0];
-    t.from = meets ? c * v->in_plane + x[0] * v->in[1] + x[1] : 0;
-    t.step = v->stride[0] * v->in[1];
-    return t;
-}
-
 /* 2 a b, or the largest number there is. */
 SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
 {
     return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
 }
 
-/* ---- Convolution: y(n,o,oy,ox) = b(o) + sum of w(o,c,ky,kx) times the x(n,c) that it meets.
-   Element ((c,ky,kx), (oy,ox)) of the patch matrix P is the x that a tap of w meets at an output,
-   or 0. For each image and group of channels, the three ops are products of matrices:
-       y = w P       dP = w^T dy, and dx gathers from dP       dw = sum over images of dy P^T
-   Only a block of P exists at a time, in the thread's own memory: some taps of a band of outputs.
-   Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
-   processing", 2006. Attributes: stride, padding, dilation as (rows, columns), groups; those that
-   make dx or dw append its rows and columns. A 1-D convolution has one row. ---- */
+/* ---- Convolution: y(n,o,oy,ox) = b(o) + sum of w(o,c,ky,kx) times the x(n,c) that it meets, or 0
+   outside. The three ops are products of matrices for each image and group of channels:
+       y = w P     dx = v Q     dw = sum over images of dy R
+   where element ((c,ky,kx), (oy,ox)) of P is the x that a tap of w meets at an output, v is w
+   turned to (c,o,ky,kx), Q has the dy that a tap of it meets, and R is P transposed. None of them
+   exists: some channels of an image are copied with zeros around them, and then a row of P or Q
+   is made of pieces of rows of this copy. So is one of R if the channel comes last.
+   Sums are chains over (c,ky,kx), (o,ky,kx), and over the outputs of a set of images.
+   Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
+   its rows and columns. A 1-D convolution has one row. ---- */
 
 enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
 
+/* Channels of the source from `channel` on, and a band of targets: rows and columns of y, or of
+   those of dx that are `stride` apart. What they meet of the source is copied with zeros around it:
+   cell q of an axis is element first + q by, in its next phase one further, and so on. */
+typedef struct samba__region {
+    int64_t image, channel, channels;   /* image: and group */
+    int64_t at[2], band[2], first[2], by[2], cells[2], phases[2];
+} samba__region;
+
+SAMBA__INLINE samba__region samba__region_of(const samba__slide *v, samba__made made, int64_t image,
+                                             int64_t band, int64_t box)
+{
+    samba__region b;
+    int64_t across = samba__ceil_div(v->target[1], v->band[1]);
+    b.image = image;
+    b.channel = box * v->box;
+    b.channels = samba__min64(v->box, v->channels - b.channel);
+    for (int i = 0; i < 2; i++) {
+        int64_t by = v->stride[i], span = (v->kernel[i] - 1) * v->dilation[i];
+        b.at[i] = (i == 0 ? band / across : band % across) * v->band[i];
+        b.band[i] = samba__min64(v->band[i], v->target[i] - b.at[i]);
+        b.phases[i] = made == SAMBA__MAKES_Y ? samba__min64(by, span + 1) : 1;
+        b.by[i] = made == SAMBA__MAKES_Y ? by : 1;
+        b.first[i] = b.at[i] * by - v->padding[i];
+        b.cells[i] = (b.band[i] - 1) * by + span + 1;
+        if (made == SAMBA__MAKES_Y) b.cells[i] = b.band[i] + span / by;
+        if (made != SAMBA__MAKES_DX) continue;
+        b.first[i] = b.at[i] + samba__floor_div(by - 1 + v->padding[i] - span, by);
+        b.cells[i] = b.band[i] + samba__ceil_div(span, by);
+    }
+    return b;
+}
+
+/* What a thread's own memory has room for besides the panel and A, but no more than stays in the
+   cache, and what vectors read or write too much. A block of steps leaves room for that, too. */
+enum { SAMBA__CACHED_BLOCK = 65536, SAMBA__OVERRUN = 40, SAMBA__STEPS = SAMBA_GEMM_KC - 8 };
+#define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
+
+SAMBA__INLINE int64_t samba__copy_size(const samba__region *b)
+{
+    return b->channels * b->phases[0] * b->phases[1] * b->cells[0] * b->cells[1] + SAMBA__OVERRUN;
+}
+SAMBA__FN bool samba__fits(const samba__slide *v, samba__made made, int64_t room)
+{
+    samba__region b = samba__region_of(v, made, 0, 0, 0);
+    return samba__copy_size(&b) + 2 * v->taps + v->beside * b.band[0] * b.band[1] <= room;
+}
+
+/* The geometry, with bands and boxes of channels that fit. Units of y and dx are bands of images;
+   one of dw is a box and a set of images: up to 8 sets share them, but not if partial sums of a
+   large w would cost more than they help. */
+SAMBA__FN samba__slide samba__conv_of(samba__made made, const samba_shape *x, const samba_shape *w,
+                                      const samba_shape *y, const int32_t *attr)
+{
+    bool makes_dx = made == SAMBA__MAKES_DX, makes_dw = made == SAMBA__MAKES_DW;
+    int32_t sides = x->ndim - 2;
+    int32_t kernel[2] = { samba__side(w, sides, 0), samba__side(w, sides, 1) };
+    samba__slide v = samba__slide_of(x, y, sides, kernel, attr);
+    int64_t few = samba__min64(samba__min64(x->dim[0], 8), (1 << 18) / samba_count(w));
+    v.images = x->dim[0];
+    v.groups = attr[6];
+    v.cg = w->dim[1];
+    v.og = w->dim[0] / attr[6];
+    v.k = v.cg * v.taps;
+    v.sets = makes_dw ? samba__max64(few, 1) : v.images;
+    v.channels = v.box = makes_dx ? v.og : v.cg;
+    for (int i = 0; i < 2; i++) {
+        v.dilation[i] = attr[4 + i];
+        v.target[i] = v.band[i] = makes_dx ? samba__ceil_div(v.in[i], v.stride[i]) : v.out[i];
+        if (makes_dx && v.stride[i] > 1) v.beside = v.cg;
+    }
+    int64_t parts = samba__ceil_div(8, v.sets * v.groups);      /* at least, of box or band */
+    int64_t *cut = makes_dw ? &v.box : v.target[0] * v.target[1] < 64 * parts ? &parts : v.band;
+    *cut = samba__ceil_div(*cut, samba__min64(parts, *cut));
+    while (!samba__fits(&v, made, samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK))) {
+        cut = v.box * v.taps > 2 * SAMBA__STEPS && v.box > 1 ? &v.box
+            : v.band[0] > 1 ? &v.band[0] : v.box > 1 ? &v.box : &v.band[1];
+        if (*cut == 1) break;
+        *cut = samba__ceil_div(*cut, 2);
+    }
+    v.bands = samba__ceil_div(v.target[0], v.band[0]) * samba__ceil_div(v.target[1], v.band[1]);
+    v.boxes = samba__ceil_div(v.channels, v.box);
+    return v;
+}
 /* The one rule behind the three ops: y is the shape that x and w make. */
 SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samba_shape *w,
                                  samba_shape *y)
@@ -5025,6 +5091,10 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     c->out[0].shape = forward ? y : *s;
     if (!forward && !samba__same_shape(&y, dy))
         return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
+    samba__slide v = samba__conv_of(made, &x, &w, &y, c->attr);
+    if (!samba__fits(&v, made, SAMBA__SPARE))
+        return samba_refuse(c, SAMBA_ESHAPE, "the kernel of w %S spans more of x %S than "
+                            "SAMBA_LOCAL_BYTES have room for", &w, &x);
     return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
         || samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d "
                         "output channels", b, w.dim[0]);
@@ -5055,167 +5125,296 @@ SAMBA__FN samba_tensor *samba__conv_backward(samba__made made, samba_tensor *a, 
     return samba__emit2(op, a, b, words, SAMBA__CONV_BACKWARD_WORDS);
 }
 
-/* Floats of a block of P: what GEMM leaves of the thread's memory, but no more than stays in the
-   cache, less what copies by 8 overrun. The bands of dx order its sums, so they are the same in any
-   build: the dP of a channel fits even a small block. */
-enum { SAMBA__COPY = 8, SAMBA__DX_BLOCK = 3072, SAMBA__CACHED_BLOCK = 65536 };
-#define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4 - SAMBA__COPY)
-#define SAMBA__BLOCK samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK)
-typedef char samba__block_fits[SAMBA__SPARE >= SAMBA__DX_BLOCK ? 1 : -1];
-
-/* The geometry and the units of work. A unit is a group and a set of bands of images: for y one
-   band, for dx an image; for dw up to 8 sets share the images, but not if partial sums of a large w
-   would cost more than they help. Fewer than 8 units of dx or dw are cut into parts of channels. */
-SAMBA__FN samba__slide samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
-                                      const int32_t *attr)
+SAMBA__FN samba__slide samba__conv_specs(samba__made made, const samba_spec *in,
+                                         const samba_spec *out, const int32_t *attr)
 {
     const samba_shape *x = made == SAMBA__MAKES_DX ? &out->shape : &in[0].shape;
     const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
     const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
-    int32_t sides = x->ndim - 2;
-    int32_t kernel[2] = { samba__side(w, sides, 0), samba__side(w, sides, 1) };
-    samba__slide v = samba__slide_of(x, y, sides, kernel, attr);
-    int64_t few = samba__min64(samba__min64(x->dim[0], 8), (1 << 18) / samba_count(w));
-    v.dilation[0] = attr[4];
-    v.dilation[1] = attr[5];
-    v.images = x->dim[0];
-    v.groups = attr[6];
-    v.cg = w->dim[1];
-    v.og = w->dim[0] / attr[6];
-    v.k = v.cg * v.taps;
-    samba__cut_bands(&v, made == SAMBA__MAKES_DX ? SAMBA__DX_BLOCK / v.taps : SAMBA__BLOCK / v.k);
-    v.each = made == SAMBA__MAKES_Y ? 1 : v.bands;
-    v.items = v.images * v.bands / v.each;              /* of `each` bands; sets share them */
-    v.sets = made == SAMBA__MAKES_DW ? samba__max64(few, 1) : v.items;
-    int64_t least = made == SAMBA__MAKES_Y ? 1 : 8;
-    v.parts = samba__min64(v.cg, samba__ceil_div(least, v.sets * v.groups));
-    return v;
+    return samba__conv_of(made, x, w, y, attr);
 }
+
+/* dx first turns w, dw last adds the sums of its sets. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
-    samba__slide v = samba__conv_of(made, c->in, c->out, c->attr);
-    int64_t weights = v.groups * v.og * v.k;
-    w->units[0] = v.sets * v.groups * v.parts;
+    samba__slide v = samba__conv_specs(made, c->in, c->out, c->attr);
+    int64_t units = v.sets * v.groups * (made == SAMBA__MAKES_DW ? v.boxes : v.bands);
     w->flops = samba__flops(v.images * v.groups * v.og * v.out_plane, v.k);
-    if (made != SAMBA__MAKES_DW || v.sets == 1) return;
-    w->n_phases = 2;                                    /* the second adds partial sums */
-    w->units[1] = v.groups * v.og;
-    w->scratch = v.sets * weights * (int64_t)sizeof(float);
+    w->n_phases = made == SAMBA__MAKES_Y ? 1 : 2;
+    w->units[0] = made == SAMBA__MAKES_DX ? v.groups * v.cg : units;
+    w->units[1] = made == SAMBA__MAKES_DX ? units : v.groups * v.og;
+    if (made != SAMBA__MAKES_Y)
+        w->scratch = (made == SAMBA__MAKES_DW ? v.sets : 1) * v.groups * v.og * v.k * 4;
 }
 
-/* The rows of a band that a tap meets: zeros, x, zeros. Stride 0: x lies in order and goes on far
-   enough to be copied by 8 elements; what is too much is overwritten next. */
-SAMBA__INLINE void samba__take_rows(float *to, const samba__band *b, const samba__tap *t,
-                                    const float *x, int64_t stride)
+/* Cells along an axis that are in front of element `limit`. */
+SAMBA__INLINE int64_t samba__cells_before(int64_t limit, int64_t first, int64_t by, int64_t cells)
 {
-    int64_t left = t->begin[1], n = t->end[1] - left, width = b->size[1];
-    for (int64_t row = t->begin[0]; row < t->end[0]; row++, to += width, x += t->step) {
-        for (int64_t i = 0; i < left; i++) to[i] = 0.0f;
-        for (int64_t i = 0; stride == 0 && i < n; i += SAMBA__COPY)
-            memcpy(to + left + i, x + i, SAMBA__COPY * sizeof *to);
-        for (int64_t i = 0; stride != 0 && i < n; i++) to[left + i] = x[i * stride];
-        for (int64_t i = left + n; i < width; i++) to[i] = 0.0f;
-    }
+    return samba__max64(samba__min64(samba__floor_div(limit - first + by - 1, by), cells), 0);
 }
 
-/* Fills the block with the taps of b as rows of P. */
-SAMBA__INLINE void samba__take_patches(const samba_args *a, const samba__slide *v,
-                                       const samba__band *b, float *to)
+/* Copies planes of x as (channel, phases, rows, columns), or without phases, with the channel last
+   if there is a set to turn them. */
+SAMBA__INLINE void samba__copy_cells(const samba__region *b, const float *x, const int64_t *sides,
+                                     const samba__gemm_set *set, float *to)
 {
-    int64_t planes = v->cg * v->in_plane, size = (v->images * v->groups - b->image) * planes;
-    for (int64_t p = b->p, width = b->size[1]; p < b->end; p++) {
-        samba__tap t = samba__tap_of(v, b, p);
-        const float *x = a->in[0] + b->image * planes + t.from;
-        float *first = to + t.begin[0] * width, *last = to + t.end[0] * width, *next = to + b->n;
-        bool room = t.from + (t.end[0] - t.begin[0]) * t.step + SAMBA__COPY <= size;
-        for (; to < first; to++) *to = 0.0f;
-        if (v->stride[1] == 1 && room) samba__take_rows(to, b, &t, x, 0);
-        else if (v->stride[1] == 2) samba__take_rows(to, b, &t, x, 2);
-        else samba__take_rows(to, b, &t, x, v->stride[1]);
-        for (to = last; to < next; to++) *to = 0.0f;
-    }
-}
-
-/* The adjoint: dx sums the rows of dP. */
-SAMBA__INLINE void samba__give_patches(const samba__slide *v, const samba__band *b, const float *dp,
-                                       float *SAMBA__RESTRICT dx)
-{
-    int64_t stride = v->stride[1];
-    for (int64_t p = b->p; p < b->end; p++, dp += b->n) {
-        samba__tap t = samba__tap_of(v, b, p);
-        int64_t n = t.end[1] - t.begin[1];
-        for (int64_t row = t.begin[0]; row < t.end[0]; row++, t.from += t.step) {
-            const float *from = dp + row * b->size[1] + t.begin[1];
-            float *to = dx + t.from;
-            if (stride == 1) for (int64_t i = 0; i < n; i++) to[i] += from[i];
-            else for (int64_t i = 0; i < n; i++) to[i * stride] += from[i];
+    int64_t by = b->by[1], phases = b->phases[0] * b->phases[1], plane = sides[0] * sides[1];
+    int64_t deep = set ? b->channels : 1, width = b->cells[1] * deep;
+    for (int64_t i = 0; i < b->channels * phases / deep; i++) {
+        int64_t first = b->first[1] + i % b->phases[1];
+        int64_t row = b->first[0] + i / b->phases[1] % b->phases[0];
+        int64_t left = samba__cells_before(0, first, by, b->cells[1]);
+        int64_t n = samba__cells_before(sides[1], first, by, b->cells[1]) - left;
+        const float *from = x + i / phases * plane + first + left * by;
+        for (int64_t r = 0; r < b->cells[0]; r++, row += b->by[0], to += width) {
+            bool inside = row >= 0 && row < sides[0] && n > 0;
+            int64_t begin = inside ? left * deep : width, end = inside ? begin + n * deep : width;
+            const float *line = from + (inside ? row * sides[1] : 0);
+            for (int64_t q = 0; q < begin; q++) to[q] = 0.0f;
+            for (int64_t q = end; q < width; q++) to[q] = 0.0f;
+            if (set && inside) samba__turn(set, line, plane, n, deep, to + begin, deep, 0);
+            else if (by == 1 && n >= 8)         /* the last 8 may overlap those before */
+                for (int64_t q = 0; q < end - begin; q += 8)
+                    memcpy(to + begin + samba__min64(q, n - 8), line + samba__min64(q, n - 8), 32);
+            else if (by == 2)
+                for (int64_t q = 0; q < end - begin; q++) to[begin + q] = line[2 * q];
+            else for (int64_t q = 0; q < end - begin; q++) to[begin + q] = line[by * q];
         }
     }
 }
 
-/* One product, of the taps and the outputs of b. dx sums band after band, tap after tap. */
-SAMBA__INLINE void samba__conv_block(const samba_args *a, const samba__slide *v, samba__made made,
-                                     const samba__band *b, float *dw)
+/* Runs of an image, each `step` behind the one before: column j is at j / run * step + j % run. */
+typedef struct samba__runs {
+    const float *image;
+    int64_t n, run, step;
+} samba__runs;
+
+/* Columns j ... of B(p,j) = image[at[p] + column j], as a panel: pieces of 8, of which what is too
+   much is overwritten by the next. */
+SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs *q,
+                                       const int32_t *at, int64_t j, float *to)
 {
-    samba__gemm g;
-    float *block = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    int64_t y_at = b->image * v->og * v->out_plane + b->at, taps = b->end - b->p;
-    int64_t group = b->image % v->groups, w_at = group * v->og * v->k + b->p;
-    memset(&g, 0, sizeof g);
-    g.b = block;
-    if (made != SAMBA__MAKES_DX) samba__take_patches(a, v, b, block);
-    if (made == SAMBA__MAKES_Y) {                       /* y = w P + b */
-        g.m = v->og, g.n = b->n, g.k = taps;
-        g.a = a->in[1] + w_at, g.a_row = v->k, g.a_col = 1;
-        g.b_row = b->n, g.b_col = 1;
-        g.c = a->out[0] + y_at, g.c_row = v->out_plane;
-        g.accumulate = b->p > 0;
-        if (b->end == v->k && a->n_in > 2 && a->in[2]) g.row_bias = a->in[2] + group * v->og;
-    } else if (made == SAMBA__MAKES_DX) {               /* dP = w^T dy */
-        g.m = taps, g.n = b->n, g.k = v->og;
-        g.a = a->in[1] + w_at, g.a_row = 1, g.a_col = v->k;
-        g.b = a->in[0] + y_at, g.b_row = v->out_plane, g.b_col = 1;
-        g.c = block, g.c_row = b->n;
-    } else {                                            /* dw = dy P^T */
-        g.m = v->og, g.n = taps, g.k = b->n;
-        g.a = a->in[1] + y_at, g.a_row = v->out_plane, g.a_col = 1;
-        g.b_row = 1, g.b_col = b->n;
-        g.c = dw + w_at, g.c_row = v->k;
-        g.accumulate = b->more;
+    int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
+    for (int64_t next = 0, x = j % q->run, base = j / q->run * q->step; next < s->cols; n++) {
+        int64_t left = q->run - x;
+        from[n] = (int32_t)(base + x), k[n] = (int32_t)next;
+        next += samba__min64(left, 8), x += 8;
+        if (left <= 8) x = 0, base += q->step;
     }
-    samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), a->local, a->isa);
-    if (made != SAMBA__MAKES_DX) return;
-    samba__give_patches(v, b, block, a->out[0] + b->image * v->cg * v->in_plane);
+    for (int64_t p = 0; p < s->kc; p++, to += s->b_row) {
+        const float *x = q->image + at[p];
+        for (int32_t i = 0; i < n; i++) memcpy(to + k[i], x + from[i], 8 * sizeof *to);
+    }
 }
 
-/* The three ops: the images, bands and blocks of each unit. Phase 1 adds the sums of dw. */
-SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
+/* C (+)= A B. Runs that fill halves of panels well are read where they are, others gathered: that
+   costs as much as some rows of C. Rows of A at distances that are powers of 2 would evict each
+   other from the cache. */
+SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, const samba__runs *q,
+                                       const int32_t *at, const float *rows, int64_t a_row)
 {
-    samba__slide v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
-    int64_t weights = v.groups * v.og * v.k;
-    bool partial = made == SAMBA__MAKES_DW && v.sets > 1;       /* only then is scratch asked for */
-    float *to = a->out[0], *sums = partial ? (float *)a->scratch : to;
-    for (int64_t u = a->begin; a->phase == 0 && u < a->end; u++) {
-        int64_t part = u % v.parts, group = u / v.parts % v.groups, set = u / v.parts / v.groups;
-        int64_t first = v.cg * part / v.parts, last = v.cg * (part + 1) / v.parts;
-        float *dx = to + ((set * v.groups + group) * v.cg + first) * v.in_plane;
-        int64_t dx_size = made == SAMBA__MAKES_DX ? (last - first) * v.in_plane : 0;
-        int64_t count = (v.items - set + v.sets - 1) / v.sets * v.each;     /* bands of this unit */
-        for (int64_t i = 0; i < dx_size; i++) dx[i] = 0.0f;
-        for (int64_t i = 0; i < count; i++) {
-            int64_t j = (set + i / v.each * v.sets) * v.each + i % v.each;
-            samba__band b = samba__band_of(&v, j % v.bands);
-            b.image = j / v.bands * v.groups + group;
-            b.more = i > 0;
-            for (b.p = first * v.taps; b.p < last * v.taps; b.p = b.end) {
-                b.end = samba__min64(b.p + SAMBA__BLOCK / b.n, last * v.taps);
-                samba__conv_block(a, &v, made, &b, partial ? sums + set * weights : sums);
+    const samba__gemm_set *set = samba__gemm_set_of(a->isa);
+    int64_t width = set->width, half = width / 2;
+    int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
+    float *c = s->c, *panel = a->local;
+    if (direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
+    s->a = rows, s->a_row = a_row, s->a_col = 1;
+    if (a_row % 64 == 0 && a_row >= SAMBA_GEMM_KC && s->rows <= SAMBA_GEMM_MC) {
+        s->a = panel + SAMBA__GEMM_PANEL, s->a_row = s->kc + SAMBA__GEMM_GAP;
+        samba__pack_rows(rows, a_row, s->rows, s->kc, panel + SAMBA__GEMM_PANEL);
+    }
+    s->a_strip = set->height * s->a_row;
+    s->b = panel, s->b_row = width, s->b_at = direct ? at : NULL, s->b_hi = s->c_hi = half;
+    s->bias = NULL, s->turned = false;
+    for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
+        x = j % q->run;
+        s->cols = samba__min64(direct ? samba__min64(half, q->run - x) : width, q->n - j);
+        s->cols_hi = samba__max64(s->cols - half, 0);
+        s->c = c + j;
+        if (direct) {
+            s->b = q->image + j / q->run * q->step + x;
+            hi = j + s->cols, s->c_hi = s->cols, x = hi % q->run;
+            if (hi < q->n) s->cols_hi = samba__min64(half, q->run - x);
+            s->b_hi = hi < q->n ? q->image + hi / q->run * q->step + x - s->b : 0;
+            s->cols += s->cols_hi;
+        } else samba__gather_panel(s, q, at, j, panel);
+        set->sweep(s);
+    }
+}
+
+/* The cells of a channel that the taps of a phase have at the first target; returns their number.
+   `which` gets the taps. Without phases all taps meet all targets. */
+SAMBA__INLINE int64_t samba__list_taps(const samba__slide *v, samba__made made,
+                                       const samba__region *b, const int64_t *phase, int32_t *cell,
+                                       int32_t *which)
+{
+    int64_t plane = b->cells[0] * b->cells[1], n = 0;
+    for (int64_t tap = 0, k[2]; tap < v->taps; tap++) {
+        int64_t at[2] = { 0, 0 }, part[2];
+        bool meets = true;
+        k[0] = tap / v->kernel[1], k[1] = tap % v->kernel[1];
+        for (int i = 0; i < 2; i++) {
+            at[i] = k[i] * v->dilation[i];
+            if (made == SAMBA__MAKES_DX)
+                at[i] = phase[i] + v->padding[i] - at[i] + (b->at[i] - b->first[i]) * v->stride[i];
+            part[i] = at[i] % v->stride[i], at[i] /= v->stride[i];
+            meets &= made != SAMBA__MAKES_DX || part[i] == 0;
+        }
+        if (!meets) continue;
+        if (which) which[n] = (int32_t)tap;
+        part[1] += part[0] * b->phases[1], at[1] += at[0] * b->cells[1];
+        cell[n++] = (int32_t)(part[1] * plane + at[1]);
+    }
+    return n;
+}
+
+/* The targets of a phase with others between them, to dx or back. */
+SAMBA__INLINE void samba__move_targets(int64_t m, const int64_t *n, const int64_t *step,
+                                       const int64_t *sides, float *SAMBA__RESTRICT own, float *dx,
+                                       bool back)
+{
+    for (int64_t row = 0; row < m * n[0]; row++, own += n[1]) {
+        float *to = dx + (row / n[0] * sides[0] + row % n[0] * step[0]) * sides[1];
+        for (int64_t x = 0; back && x < n[1]; x++) own[x] = to[x * step[1]];
+        for (int64_t x = 0; !back && x < n[1]; x++) to[x * step[1]] = own[x];
+    }
+}
+
+/* A band of y, or of all phases of dx. The targets of a phase with others between them are computed
+   beside the copy. Columns of A are in the order of phases, channels, taps. */
+SAMBA__INLINE void samba__conv_band(const samba_args *a, const samba__slide *v, samba__made made,
+                                    int64_t image, int64_t band)
+{
+    bool forward = made == SAMBA__MAKES_Y;
+    const int64_t one[2] = { 1, 1 }, *source = forward ? v->in : v->out;
+    const int64_t *goal = forward ? v->out : v->in, *step = forward ? one : v->stride;
+    int64_t m = forward ? v->og : v->cg, plane = goal[0] * goal[1], group = image % v->groups;
+    int64_t phase[2], n[2], a_row = v->channels * v->taps;
+    float *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    int32_t at[SAMBA__STEPS];
+    samba__sweep s;
+    s.rows = m;
+    for (int64_t box = 0; box < v->boxes; box++) {
+        samba__region b = samba__region_of(v, made, image, band, box);
+        const float *w = (forward ? a->in[1] : (const float *)a->scratch) + group * v->og * v->k;
+        int32_t *cell = (int32_t *)(void *)(copy + samba__copy_size(&b));
+        float *beside = copy + samba__copy_size(&b) + v->taps;
+        int64_t apart = b.phases[0] * b.phases[1] * b.cells[0] * b.cells[1];    /* channels */
+        samba__copy_cells(&b, a->in[0] + (image * v->channels + b.channel) * source[0] * source[1],
+                          source, NULL, copy);
+        for (int64_t i = 0; i < step[0] * step[1]; i++) {
+            phase[0] = i / step[1], phase[1] = i % step[1];
+            int64_t taps = samba__list_taps(v, made, &b, phase, cell, NULL);
+            int64_t end = taps * b.channels;
+            const float *rows = w + b.channel * taps;
+            float *to = a->out[0] + image * m * plane;
+            for (int d = 0; d < 2; d++) {
+                int64_t most = samba__ceil_div(goal[d] - phase[d], step[d]) - b.at[d];
+                n[d] = samba__max64(samba__min64(b.band[d], most), 0);
+                to += (b.at[d] * step[d] + phase[d]) * (d == 0 ? goal[1] : 1);
+            }
+            samba__runs q = { copy, n[0] * n[1], n[1], b.cells[1] };
+            w += v->channels * taps;
+            if (q.n == 0) continue;
+            int64_t each = samba__ceil_div(end, samba__ceil_div(end + 1, SAMBA__STEPS));
+            s.c_row = v->beside ? q.n : plane;
+            if (v->beside && box > 0) samba__move_targets(m, n, step, goal, beside, to, true);
+            for (int64_t p = 0, t = 0, c = 0; p < end || p == 0; p += samba__max64(s.kc, 1)) {
+                s.kc = samba__min64(each, end - p);
+                for (int64_t u = 0; u < s.kc; u++, t++) {
+                    if (t == taps) t = 0, c++;
+                    at[u] = (int32_t)(c * apart) + cell[t];
+                }
+                s.c = v->beside ? beside : to;
+                s.resume = box > 0 || p > 0;
+                s.row_bias = NULL;
+                if (forward && a->n_in > 2 && a->in[2] && box == v->boxes - 1 && p + s.kc == end)
+                    s.row_bias = a->in[2] + group * v->og;
+                samba__conv_product(a, &s, &q, at, rows + p, a_row);
+            }
+            if (v->beside) samba__move_targets(m, n, step, goal, beside, to, false);
+        }
+    }
+}
+
+/* Row c of the A of dx: w(o,c,ky,kx) as (phase, o, taps of the phase). */
+SAMBA__INLINE void samba__turn_weights(const samba_args *a, const samba__slide *v, const float *w,
+                                       float *to)
+{
+    samba__region b = samba__region_of(v, SAMBA__MAKES_DX, 0, 0, 0);
+    int32_t *which = (int32_t *)(void *)a->local, *cell = which + v->taps;
+    for (int64_t i = 0; i < v->stride[0] * v->stride[1]; i++) {
+        int64_t phase[2] = { i / v->stride[1], i % v->stride[1] };
+        int64_t taps = samba__list_taps(v, SAMBA__MAKES_DX, &b, phase, cell, which);
+        for (int64_t o = 0; o < v->og; o++, to += taps)
+            for (int64_t t = 0; t < taps; t++) to[t] = w[o * v->k + which[t]];
+    }
+}
+
+/* A box of dw, the sum over a set of images. B(p,j) is what output p meets with tap j. Columns of
+   dw are in the order (box, row, column, channel). */
+SAMBA__INLINE void samba__conv_weights(const samba_args *a, const samba__slide *v, int64_t set,
+                                       int64_t group, int64_t box)
+{
+    float *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    float *dw = (float *)a->scratch + (set * v->groups + group) * v->og * v->k;
+    bool dense = v->dilation[1] == 1;           /* rows of a kernel are runs, or columns are */
+    int32_t at[SAMBA__STEPS];
+    samba__sweep s;
+    s.rows = v->og, s.row_bias = NULL, s.c_row = v->k, s.resume = false;
+    for (int64_t i = 0; i < (v->images - set + v->sets - 1) / v->sets * v->bands; i++) {
+        int64_t image = (set + i / v->bands * v->sets) * v->groups + group, x = 0, row = 0;
+        samba__region b = samba__region_of(v, SAMBA__MAKES_DW, image, i % v->bands, box);
+        int64_t c = b.channels, n = b.band[0] * b.band[1], across = v->kernel[1] * c;
+        int64_t down = v->dilation[0] * b.cells[1] * c, rows = dense ? v->kernel[0] : 1;
+        samba__copy_cells(&b, a->in[0] + (image * v->cg + b.channel) * v->in_plane, v->in,
+                          samba__gemm_set_of(a->isa), copy);
+        for (int64_t p = 0; p < n; p += s.kc, s.resume = true) {
+            const float *dy = a->in[1] + image * v->og * v->out_plane + b.at[0] * v->out[1]
+                + b.at[1] + p;
+            s.kc = samba__min64(samba__ceil_div(n, samba__ceil_div(n, SAMBA__STEPS)), n - p);
+            for (int64_t u = 0; u < s.kc; u++, x++) {
+                if (x == b.band[1]) x = 0, row++;
+                at[u] = (int32_t)((row * v->stride[0] * b.cells[1] + x * v->stride[1]) * c);
+            }
+            for (int64_t ky = 0; ky < v->kernel[0]; ky += rows) {
+                samba__runs q = { copy + ky * down, rows * across, dense ? across : c,
+                                  dense ? down : v->dilation[1] * c };
+                s.c = dw + b.channel * v->taps + ky * across;
+                samba__conv_product(a, &s, &q, at, dy, v->out_plane);
             }
         }
     }
-    for (int64_t set = 0; a->phase == 1 && set < v.sets; set++)
-        for (int64_t i = a->begin * v.k; i < a->end * v.k; i++)
-            to[i] = set == 0 ? sums[i] : to[i] + sums[set * weights + i];
+}
+
+/* A row of dw: the sum of its sets, back in the order (channel, row, column). */
+SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__slide *v, int64_t o)
+{
+    for (int64_t set = 0; set < v->sets; set++) {
+        const float *from = (float *)a->scratch + (set * v->groups * v->og + o) * v->k;
+        for (int64_t channel = 0, next; channel < v->cg; channel = next) {
+            next = samba__min64(channel + v->box, v->cg);
+            for (int64_t tap = 0; tap < v->taps; tap++) {
+                float *sum = a->out[0] + o * v->k + tap;
+                for (int64_t c = channel; c < next; c++, from++)
+                    sum[c * v->taps] = set == 0 ? *from : sum[c * v->taps] + *from;
+            }
+        }
+    }
+}
+SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
+{
+    samba__slide v = samba__conv_specs(made, a->in_spec, a->out_spec, a->attr);
+    int64_t parts = made == SAMBA__MAKES_DW ? v.boxes : v.bands;
+    for (int64_t u = a->begin; u < a->end; u++) {
+        if (made == SAMBA__MAKES_DW && a->phase == 0)
+            samba__conv_weights(a, &v, u / parts / v.groups, u / parts % v.groups, u % parts);
+        else if (made == SAMBA__MAKES_DW) samba__add_sets(a, &v, u);
+        else if (made == SAMBA__MAKES_DX && a->phase == 0)
+            samba__turn_weights(a, &v, a->in[1] + u / v.cg * v.og * v.k + u % v.cg * v.taps,
+                                (float *)a->scratch + u * v.og * v.taps);
+        else samba__conv_band(a, &v, made, u / parts, u % parts);
+    }
 }
 
 /* The gradient of b is the sum of dy over all but channels. */
@@ -5359,16 +5558,43 @@ SAMBA__INLINE samba__window samba__window_of(const samba__slide *v, int axis, in
 SAMBA__INLINE void samba__max_by_taps(const samba__slide *v, const float *x,
                                       float *SAMBA__RESTRICT y)
 {
-    samba__band b = samba__band_of(v, 0);
+    const int64_t *by = v->stride, *n = v->out;
     for (int64_t i = 0; i < v->out_plane; i++) y[i] = -SAMBA__INF;
-    for (int64_t p = 0, stride = v->stride[1]; p < v->taps; p++) {
-        samba__tap t = samba__tap_of(v, &b, p);
-        for (int64_t row = t.begin[0]; row < t.end[0]; row++, t.from += t.step) {
-            float *to = y + row * v->out[1] + t.begin[1];
-            for (int64_t i = 0; i < t.end[1] - t.begin[1]; i++) {
-                float g = x[t.from + i * stride], top = g > to[i] ? g : to[i];
-                to[i] = g == g ? top : g;
+    for (int64_t p = 0; p < v->taps; p++) {
+        int64_t top = p / v->kernel[1] - v->padding[0], left = p % v->kernel[1] - v->padding[1];
+        int64_t row = samba__cells_before(0, top, by[0], n[0]);
+        int64_t last = samba__cells_before(v->in[0], top, by[0], n[0]);
+        int64_t first = samba__cells_before(0, left, by[1], n[1]);
+        int64_t end = samba__cells_before(v->in[1], left, by[1], n[1]);
+        for (; row < last; row++) {
+            const float *from = x + (top + row * by[0]) * v->in[1] + left;
+            float *to = y + row * n[1];
+            for (int64_t i = first; i < end; i++) {
+                float g = from[i * by[1]], most = g > to[i] ? g : to[i];
+                to[i] = g == g ? most : g;
             }
+        }
+    }
+}
+
+/* Each dy to the first maximum, or the last NaN, of a window of 2 x 2: vectors see pairs. */
+SAMBA__INLINE void samba__max_pairs_backward(const samba__slide *v, const float *x,
+                                             const float *dy, float *SAMBA__RESTRICT to)
+{
+    int64_t width = v->in[1], n = v->out[1];
+    for (int64_t i = 0; i < v->in_plane; i++) to[i] = 0.0f;
+    for (int64_t oy = 0; oy < v->out[0]; oy++, x += 2 * width, dy += n) {
+        const float *x1 = x + width;
+        float *SAMBA__RESTRICT dx = to + 2 * oy * width, *SAMBA__RESTRICT dx1 = dx + width;
+        for (int64_t i = 0; i < n; i++) {
+            float a = x[2 * i], b = x[2 * i + 1], c = x1[2 * i], d = x1[2 * i + 1];
+            float top = b > a || b != b ? b : a, low = d > c || d != d ? d : c;
+            float g = dy[i], high = low > top || low != low ? 0.0f : g;
+            float deep = high == 0.0f ? g : 0.0f;
+            dx[2 * i] = b > a || b != b ? 0.0f : high;
+            dx[2 * i + 1] = b > a || b != b ? high : 0.0f;
+            dx1[2 * i] = d > c || d != d ? 0.0f : deep;
+            dx1[2 * i + 1] = d > c || d != d ? deep : 0.0f;
         }
     }
 }
@@ -5415,14 +5641,17 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
                                      adaptive ? none : a->attr + 2);
     v.adaptive = adaptive;
     v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[7];
-    samba__cut_bands(&v, v.out_plane);
     bool by_taps = op == SAMBA__MAX_FORWARD && v.taps <= 16 && v.out[1] >= 4;
+    bool pairs = op == SAMBA__MAX_BACKWARD && v.out[1] >= 8;
+    for (int i = 0; i < 2; i++)
+        pairs &= v.kernel[i] == 2 && v.stride[i] == 2 && !v.padding[i] && v.in[i] >= 2 * v.out[i];
     for (int64_t u = a->begin; u < a->end; u++) {
         const float *from = a->in[0] + (op == SAMBA__AVG_BACKWARD ? 0 : u * v.in_plane);
         const float *dy = a->in[a->n_in - 1] + (forward ? 0 : u * v.out_plane);
         float *to = a->out[0] + u * (forward ? v.out_plane : v.in_plane);
-        if (by_taps) samba__max_by_taps(&v, from, to);
 #define PLANE(op) samba__pooling_plane(&v, op, from, dy, to)
+        if (by_taps) samba__max_by_taps(&v, from, to);
+        else if (pairs) samba__max_pairs_backward(&v, from, dy, to);
         else if (op == SAMBA__MAX_FORWARD) PLANE(SAMBA__MAX_FORWARD);
         else if (op == SAMBA__AVG_FORWARD) PLANE(SAMBA__AVG_FORWARD);
         else if (op == SAMBA__MAX_BACKWARD) PLANE(SAMBA__MAX_BACKWARD);
