@@ -122,6 +122,68 @@ static void test_op(const op_call *op, const char *dir)
     golden_free(&file);
 }
 
+// Rows whose largest element is not finite have no softmax: NaN, whatever the kernels and the length
+// of the row. -inf in other rows is 0, as what lies far below is.
+static void test_rows_of_infinities(void)
+{
+    enum { ROWS = 5, COLUMNS = 300 };
+    static float x[ROWS * COLUMNS];
+    const float first[ROWS] = { NAN, INFINITY, -INFINITY, 1, 0 };
+    int32_t label[ROWS] = { 0 };
+    for (int portable = 0; portable < 2; portable++) {
+        for (int n = 1; n <= COLUMNS; n += n < 40 ? 13 : 240) {
+            for (int i = 0; i < ROWS * n; i++) x[i] = i / n == 2 || i % n ? -INFINITY : first[i / n];
+            if (n > 1) x[5 * n - 1] = -1000;
+            samba_session *s = samba_open(&(samba_desc){ .threads = 1, .portable = portable });
+            samba_set_tracing(s, false);
+            samba_tensor *t = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, n), x);
+            samba_tensor *at = samba_from_data_copy(s, "at", SAMBA_I32, SAMBA_SHAPE(ROWS), label);
+            samba_tensor *loss = samba_cross_entropy_with(
+                t, at, &(samba_loss_opts){ .reduction = SAMBA_REDUCE_NONE });
+            samba_tensor *y[5] = { samba_softmax(t, 1), samba_log_softmax(t, 1),
+                                   samba_softmax(samba_transpose(t, 0, 1), 0), loss,
+                                   samba_cross_entropy_backward(loss, t, at, &(samba_loss_opts){
+                                       .reduction = SAMBA_REDUCE_NONE }) };
+            const float *rows = samba_read(y[0]), *logs = samba_read(y[1]);
+            const float *columns = samba_read(y[2]), *losses = samba_read(y[3]);
+            const float *dx = samba_read(y[4]);
+            for (int i = 0; i < ROWS * n; i++) {
+                int r = i / n, c = i % n;
+                float want = r < 3 ? NAN : c ? 0 : 1, column = columns[c * ROWS + r];
+                CHECK_CLOSE(&rows[i], &want, 1, 0, 0);
+                CHECK_CLOSE(&column, &want, 1, 0, 0);
+                CHECK(r < 3 ? logs[i] != logs[i] : c ? logs[i] <= -1000 : logs[i] == 0);
+                CHECK(r < 3 ? dx[i] != dx[i] : dx[i] == 0);
+            }
+            for (int r = 0; r < ROWS; r++) CHECK(r < 3 ? losses[r] != losses[r] : losses[r] == 0);
+            CHECK(samba_ok(s));
+            samba_close(s);
+        }
+    }
+}
+
+// Scores that overflow make NaN, in any block of keys; so does a NaN.
+static void test_attention_of_infinities(void)
+{
+    for (int portable = 0; portable < 2; portable++) {
+        for (int at = 0; at < 130; at += 43) {
+            float q[3] = { 1e30f, NAN, 1 }, k[130] = { 0 }, v[130];
+            for (int i = 0; i < 130; i++) v[i] = 1;
+            k[at] = 1e30f;
+            samba_session *s = samba_open(&(samba_desc){ .threads = 1, .portable = portable });
+            samba_set_tracing(s, false);
+            samba_tensor *y = samba_scaled_dot_product_attention(
+                samba_from_data_copy(s, "q", SAMBA_F32, SAMBA_SHAPE(3, 1), q),
+                samba_from_data_copy(s, "k", SAMBA_F32, SAMBA_SHAPE(130, 1), k),
+                samba_from_data_copy(s, "v", SAMBA_F32, SAMBA_SHAPE(130, 1), v), NULL, NULL);
+            const float *got = samba_read(y), want[3] = { NAN, NAN, 1 };
+            CHECK(got != NULL);
+            if (got) CHECK_CLOSE(got, want, 3, 0, 0);
+            samba_close(s);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *dir = argc > 1 ? argv[1] : GOLDEN_DIR;
@@ -129,6 +191,10 @@ int main(int argc, char **argv)
            "gradient");
     for (int i = 0; i < N_OP_CALLS; i++) {
         if (argc < 3 || !strcmp(argv[2], op_calls[i].name)) test_op(&op_calls[i], dir);
+    }
+    if (argc < 3) {
+        RUN(test_rows_of_infinities);
+        RUN(test_attention_of_infinities);
     }
     return test_summary();
 }
