@@ -933,8 +933,8 @@ SAMBA_API bool samba_zero_inputs(samba_session *s);
 #define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
 
 /* Before a loop that may work in place: no turn reads what another one writes. clang warns where it
-   then makes no vectors, as at -Os. */
-#if defined(__clang__) && !defined(__OPTIMIZE_SIZE__)
+   then makes no vectors: at -Os, and where fmaf is no function that it knows. */
+#if defined(__clang__) && __STDC_HOSTED__ && !defined(__OPTIMIZE_SIZE__)
 #define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__) && !defined(__clang__)
 #define SAMBA__IN_PLACE _Pragma("GCC ivdep")
