@@ -4999,18 +4999,25 @@ SAMBA__INLINE int64_t samba__copy_size(const samba__region *b)
 {
     return b->channels * b->phases[0] * b->phases[1] * b->cells[0] * b->cells[1] + SAMBA__OVERRUN;
 }
+/* In double, which a file that nobody has checked cannot overflow. */
 SAMBA__FN bool samba__fits(const samba__slide *v, samba__made made, int64_t room)
 {
     samba__region b = samba__region_of(v, made, 0, 0, 0);
-    return samba__copy_size(&b) + 2 * v->taps + v->beside * b.band[0] * b.band[1] <= room;
+    double cells = (double)b.channels;
+    for (int i = 0; i < 2; i++) cells *= (double)(b.phases[i] * b.cells[i]);
+    cells += (double)v->beside * (double)b.band[0] * (double)b.band[1] + 2 * (double)v->taps;
+    return cells + SAMBA__OVERRUN <= (double)room;
 }
 
 /* The geometry, with bands and boxes of channels that fit. Units of y and dx are bands of images;
    one of dw is a box and a set of images: up to 8 sets share them, but not if partial sums of a
    large w would cost more than they help. */
-SAMBA__FN samba__slide samba__conv_of(samba__made made, const samba_shape *x, const samba_shape *w,
-                                      const samba_shape *y, const int32_t *attr)
+SAMBA__FN samba__slide samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
+                                      const int32_t *attr)
 {
+    const samba_shape *x = made == SAMBA__MAKES_DX ? &out->shape : &in[0].shape;
+    const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
+    const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
     bool makes_dx = made == SAMBA__MAKES_DX, makes_dw = made == SAMBA__MAKES_DW;
     int32_t sides = x->ndim - 2;
     int32_t kernel[2] = { samba__side(w, sides, 0), samba__side(w, sides, 1) };
@@ -5091,7 +5098,7 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     c->out[0].shape = forward ? y : *s;
     if (!forward && !samba__same_shape(&y, dy))
         return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
-    samba__slide v = samba__conv_of(made, &x, &w, &y, c->attr);
+    samba__slide v = samba__conv_of(made, c->in, c->out, c->attr);
     if (!samba__fits(&v, made, SAMBA__SPARE))
         return samba_refuse(c, SAMBA_ESHAPE, "the kernel of w %S spans more of x %S than "
                             "SAMBA_LOCAL_BYTES have room for", &w, &x);
@@ -5125,19 +5132,10 @@ SAMBA__FN samba_tensor *samba__conv_backward(samba__made made, samba_tensor *a, 
     return samba__emit2(op, a, b, words, SAMBA__CONV_BACKWARD_WORDS);
 }
 
-SAMBA__FN samba__slide samba__conv_specs(samba__made made, const samba_spec *in,
-                                         const samba_spec *out, const int32_t *attr)
-{
-    const samba_shape *x = made == SAMBA__MAKES_DX ? &out->shape : &in[0].shape;
-    const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
-    const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
-    return samba__conv_of(made, x, w, y, attr);
-}
-
 /* dx first turns w, dw last adds the sums of its sets. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
-    samba__slide v = samba__conv_specs(made, c->in, c->out, c->attr);
+    samba__slide v = samba__conv_of(made, c->in, c->out, c->attr);
     int64_t units = v.sets * v.groups * (made == SAMBA__MAKES_DW ? v.boxes : v.bands);
     w->flops = samba__flops(v.images * v.groups * v.og * v.out_plane, v.k);
     w->n_phases = made == SAMBA__MAKES_Y ? 1 : 2;
@@ -5404,7 +5402,7 @@ SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__slide *v, i
 }
 SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
-    samba__slide v = samba__conv_specs(made, a->in_spec, a->out_spec, a->attr);
+    samba__slide v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
     int64_t parts = made == SAMBA__MAKES_DW ? v.boxes : v.bands;
     for (int64_t u = a->begin; u < a->end; u++) {
         if (made == SAMBA__MAKES_DW && a->phase == 0)
