@@ -92,6 +92,10 @@ $B/samba: $(wildcard tools/*.c tools/*.h) | ready-tools
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $(filter %.c,$^) $(LDFLAGS) $(HDF5) -lcjson -lutf8proc -lm
 
+$B/onnx/onnx.pb-c.c: $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto)
+	@mkdir -p $B/onnx
+	protoc-c -I$(dir $(firstword $^ /usr/include/onnx/)) --c_out=$B/onnx onnx.proto
+
 $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(wildcard tools/*.h) | ready-bench
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl

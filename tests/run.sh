@@ -9,7 +9,7 @@
 # Every tests/*.c is a program that ends with "N passed, N failed"; so does every tests/*.sh but
 # this one and test.sh, and these are heavy. A line "// run: WORDS" among the first ten of a C file
 # may say: -lz and the like (flags to build with), needs:HEADER (skipped where that is missing),
-# threads (under TSan, too), slow (not in quick).
+# threads (under TSan, too), slow (not in quick), onnx (reads the code that protoc-c makes).
 cd "$(dirname "$0")/.." || exit 1
 CC=${CC:-cc}
 CFLAGS=${CFLAGS:--O2}
@@ -186,6 +186,10 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads
                 needs=${word#needs:} ;;
             threads) threads=yes ;;
             slow) slow=yes ;;
+            onnx)
+                flags="$flags -Ibuild/onnx build/onnx/onnx.pb-c.c"
+                have protoc-c || needs=protoc-c
+                [ -n "$needs" ] || make -s build/onnx/onnx.pb-c.c || exit 1 ;;
             *) echo "$file: run: does not know $word"; exit 1 ;;
             esac
         done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/install.sh run|gpt|test|bench|tools: makes sure that what this purpose needs is installed.
+# tools/install.sh run|gpt|test|bench|tools|onnx: makes sure that what this purpose needs is installed.
 # Says what is missing and why, installs it (as root, or through sudo if that asks nothing), and is
 # silent when nothing is missing. Elsewhere than on Debian and its kin it prints the list.
 set -u
@@ -7,8 +7,8 @@ purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | gpt | test | bench | tools) ;;
-*) echo "usage: tools/install.sh run|gpt|test|bench|tools" >&2; exit 2 ;;
+run | gpt | test | bench | tools | onnx) ;;
+*) echo "usage: tools/install.sh run|gpt|test|bench|tools|onnx" >&2; exit 2 ;;
 esac
 
 # ---- Ways to look, quickest first ----
@@ -17,6 +17,8 @@ has_header() {      # a name as in #include <name>
     [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] && return
     printf '#include <%s>\n' "$1" | "${CC:-cc}" -E -x c - >/dev/null 2>&1
 }
+has_file() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
+has_onnx_data() { [ -e "${ONNX_DATA:-/usr/share/libonnx-testdata/data}" ]; }
 has_compilers() { has_command "${CC:-cc}" && { [ "$purpose" != test ] || has_command gcc; }; }
 has_data() { [ "$data" != $debian_data ] || [ -e $data/train-images-idx3-ubyte.gz ]; }
 has_clang_runtime() {       # ASan of clang, in the folder that clang says
@@ -72,6 +74,18 @@ check() {
         need must libutf8proc-dev 'utf8proc: what is a letter' 'utf8proc' has_header utf8proc.h
     esac
     [ "$purpose" = tools ] && return
+    onnx=must
+    [ "$purpose" = test ] && onnx=may
+    case $purpose in onnx | test)
+        need $onnx libonnx-dev 'onnx.proto: ONNX models' 'onnx.proto of ONNX' \
+            has_file onnx/onnx.proto
+        need $onnx protobuf-c-compiler 'the same' 'protoc-c of protobuf-c' has_command protoc-c
+        need $onnx libprotobuf-c-dev 'the same' 'protobuf-c with its header' \
+            has_header protobuf-c/protobuf-c.h
+    esac
+    [ "$purpose" = test ] &&
+        need may libonnx-testdata 'the test set of ONNX' 'the test set of ONNX (optional)' \
+            has_onnx_data
     need must libstb-dev 'stb_ds.h: the lists and maps of samba.h' \
         'stb_ds.h (github.com/nothings/stb) in the include path, as <stb/stb_ds.h> or "stb_ds.h"' \
         has_header stb/stb_ds.h
@@ -87,7 +101,7 @@ check() {
     [ "$purpose" = gpt ] || [ "$purpose" = test ] &&
         need must bible-kjv 'the King James Bible: a text to learn from' \
             'a text of some MB, and 05_gpt_text --text FILE' has_command bible
-    [ "$purpose" = gpt ] && return
+    [ "$purpose" = gpt ] || [ "$purpose" = onnx ] && return
     need must zlib1g-dev 'zlib: the examples read gzipped data' 'zlib with its header' \
         has_header zlib.h
     need must dataset-fashion-mnist 'Fashion-MNIST: what the examples learn' \

@@ -1,0 +1,462 @@
+// ONNX's own backend test set through the importer: every case of libonnx-testdata passes, as
+// tests/golden/onnx_cases.txt says, or is refused with the op's name and the reason.
+// run: needs:onnx/onnx.proto needs:protobuf-c/protobuf-c.h onnx -lprotobuf-c
+//     onnx [list | cases | fuzz N SEED | CASE ...]: list says what is refused and why; cases prints
+//     the cases that pass, as the golden file has them.
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#define SAMBA_ONNX_IMPLEMENTATION
+#include "tools/onnx_import.h"
+#include "test.h"
+#include <dirent.h>
+#include <sys/stat.h>
+
+enum { MAX_FILES = 64, MAX_ITEMS = 64, MAX_CASES = 2000 };
+static const char *const suites[] = { "node", "simple", "pytorch-operator", "pytorch-converted",
+                                      "real" };
+
+// ---- Files --------------------------------------------------------------------------------------
+
+static void *read_file(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    long n = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+    char *bytes = n >= 0 ? malloc((size_t)n + 1) : NULL;
+    bool fine = bytes && fseek(f, 0, SEEK_SET) == 0 && fread(bytes, 1, (size_t)n, f) == (size_t)n;
+    if (f) fclose(f);
+    if (!fine) free(bytes);
+    *size = fine ? (size_t)n : 0;
+    if (fine) bytes[n] = 0;
+    return fine ? bytes : NULL;
+}
+
+// One input_N.pb or output_N.pb: a tensor, or what is in a sequence or optional.
+typedef struct values { onnx_array *item[MAX_ITEMS]; int32_t n, kind; } values;
+
+static int32_t kind_of(const Onnx__TypeProto *type)
+{
+    bool optional = type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE;
+    if (optional) type = type->optional_type->elem_type;
+    bool sequence = type && type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE;
+    return optional ? (sequence ? ONNX_KIND_OPTIONAL_SEQUENCE : ONNX_KIND_OPTIONAL)
+        : sequence ? ONNX_KIND_SEQUENCE : ONNX_KIND_TENSOR;
+}
+
+// NumPy has no bfloat16: the test set writes its bits as uint16.
+static void fix_bfloat16(values *v, const Onnx__TypeProto *type)
+{
+    bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    for (int i = 0; tensor && type->tensor_type->elem_type == OX_BFLOAT16 && i < v->n; i++) {
+        onnx_array *bits = v->item[i], *a = ox_new_array(OX_BFLOAT16, bits->ndim, bits->dim);
+        for (int64_t n = 0; bits->type == OX_UINT16 && n < bits->count; n++)
+            ox_set_bits(a, n, (uint64_t)bits->i[n]);
+        if (bits->type != OX_UINT16) onnx_array_free(a);
+        if (bits->type != OX_UINT16) continue;
+        onnx_array_free(bits);
+        v->item[i] = a;
+    }
+}
+
+static bool read_values(const char *path, const Onnx__TypeProto *type, values *v, char *why)
+{
+    size_t size;
+    char *bytes = read_file(path, &size);
+    v->kind = kind_of(type);
+    v->n = 0;
+    if (!bytes) return false;
+    v->n = onnx_read_arrays(bytes, size, v->kind, v->item, MAX_ITEMS, why, 200);
+    free(bytes);
+    bool fine = v->n >= 0;
+    if (!fine) v->n = 0;
+    fix_bfloat16(v, type);
+    return fine;
+}
+
+static void free_values(values *v, int n)
+{
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < v[k].n; i++) onnx_array_free(v[k].item[i]);
+}
+
+// ---- One data set of one case -------------------------------------------------------------------
+
+typedef struct run {
+    char why[900];                  // why it was refused, or is wrong
+    char fixed[400];                // " name name": inputs that had to be constants
+    bool wrong;
+} run;
+
+static bool same_array(const onnx_array *got, const onnx_array *want, char *why)
+{
+    bool same = got && got->type == want->type && got->ndim == want->ndim;
+    for (int d = 0; same && d < got->ndim; d++) same = got->dim[d] == want->dim[d];
+    if (!same) {
+        snprintf(why, 200, "an output has another type or shape");
+        if (got) snprintf(why, 200, "an output has type %d, %d dimensions, %ld elements, not %d, "
+                          "%d, %ld", got->type, got->ndim, (long)got->count, want->type,
+                          want->ndim, (long)want->count);
+        return false;
+    }
+    for (int64_t i = 0; i < got->count; i++) {
+        double g = ox_number(got, i), w = ox_number(want, i);
+        bool close = g == w || (g != g && w != w)
+            || (got->f && fabs(g - w) <= 1e-7 + 1e-3 * fabs(w) && isfinite(w));
+        if (close) continue;
+        snprintf(why, 200, "element %ld of an output is %.9g, not %.9g", (long)i, g, w);
+        return false;
+    }
+    return true;
+}
+
+// Compares all outputs of the graph with the files.
+static bool same_outputs(const onnx_graph *g, const values *want, int n, run *r)
+{
+    int port = 0;
+    for (int o = 0; o < n; o++) {
+        for (int i = 0; i < want[o].n; i++, port++) {
+            onnx_array *got = port < g->n_out ? onnx_fetch(&g->out[port]) : NULL;
+            bool same = same_array(got, want[o].item[i], r->why);
+            onnx_array_free(got);
+            if (!same) return false;
+        }
+        bool none = want[o].n == 0 && want[o].kind != ONNX_KIND_SEQUENCE;
+        if (none && port < g->n_out && !g->out[port].tensor) port++;    // an optional without value
+    }
+    if (port == g->n_out) return true;
+    snprintf(r->why, sizeof r->why, "there are %d outputs, not %d", g->n_out, port);
+    return false;
+}
+
+static bool compute(samba_session *s, const onnx_graph *g, const values *in,
+                    const onnx_known *known, int n)
+{
+    samba_program p = { .inference = true };
+    int port = 0;
+    if (!onnx_set_outputs(g, &p)) return samba_fail(s, SAMBA_EARG, "more than 16 outputs");
+    if (!p.outputs[0]) return true;
+    if (!samba_compile(s, &p)) return false;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < in[k].n && !known[k].fixed; i++, port++)
+            if (!onnx_send(&g->in[port], in[k].item[i])) return false;
+    return samba_run(s, SAMBA_FWD);
+}
+
+// Imports, compiles, runs and compares once. Returns 1 pass, 0 refused or wrong, -1: try again with
+// the input that g->wants made a constant.
+static int run_once(const void *model, size_t size, const values *in, onnx_known *known, int n_in,
+                    const values *want, int n_out, run *r)
+{
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    onnx_options options = { known, n_in };
+    onnx_graph g;
+    int result = 0;
+    if (onnx_register_ops(s) && onnx_trace_bytes(s, model, size, &options, &g)) {
+        if (compute(s, &g, in, known, n_in)) {
+            result = same_outputs(&g, want, n_out, r);
+            r->wrong = !result && samba_ok(s);
+        }
+        onnx_release(&g);
+    } else {
+        for (int k = 0; k < n_in; k++) {
+            if (known[k].fixed || strcmp(known[k].name, g.wants) || !known[k].array) continue;
+            known[k].fixed = true;
+            size_t used = strlen(r->fixed);
+            snprintf(r->fixed + used, sizeof r->fixed - used, " %s", known[k].name);
+            result = -1;
+        }
+    }
+    if (!samba_ok(s)) snprintf(r->why, sizeof r->why, "%s", samba_error(s));
+    samba_close(s);
+    return result;
+}
+
+static bool run_data_set(const char *folder, const void *bytes, size_t size,
+                         const Onnx__GraphProto *g, run *r)
+{
+    char path[700], why[200] = "";
+    values *in = calloc(MAX_FILES, sizeof *in), *want = calloc(MAX_FILES, sizeof *want);
+    onnx_known known[MAX_FILES] = { { 0 } };
+    int n_in = 0, n_out = 0, again = -1;
+    bool fine = g->n_input < MAX_FILES && g->n_output < MAX_FILES, readable = true;
+    for (size_t i = 0; fine && i < g->n_input; i++) {
+        snprintf(path, sizeof path, "%s/input_%d.pb", folder, n_in);
+        struct stat there;
+        if (stat(path, &there)) break;
+        readable = read_values(path, g->input[i]->type, &in[n_in], why) && readable;
+        known[n_in].name = g->input[i]->name;
+        known[n_in].none = in[n_in].kind >= ONNX_KIND_OPTIONAL && in[n_in].n == 0;
+        bool list = in[n_in].kind == ONNX_KIND_SEQUENCE
+            || in[n_in].kind == ONNX_KIND_OPTIONAL_SEQUENCE;
+        known[n_in].array = !list && in[n_in].n ? in[n_in].item[0] : NULL;
+        known[n_in].items = (const onnx_array *const *)in[n_in].item;
+        known[n_in].n_items = in[n_in].n;
+        n_in++;
+    }
+    for (size_t i = 0; fine && i < g->n_output; i++, n_out++) {
+        snprintf(path, sizeof path, "%s/output_%d.pb", folder, n_out);
+        readable = read_values(path, g->output[i]->type, &want[n_out], why) && readable;
+    }
+    for (int turn = 0; fine && again < 0 && turn <= n_in; turn++)
+        again = run_once(bytes, size, in, known, n_in, want, n_out, r);
+    if (!readable && again == 1) snprintf(r->why, sizeof r->why, "the test's data has %s", why);
+    if (!readable && again == 1) r->wrong = true, again = 0;
+    free_values(in, n_in);
+    free_values(want, n_out);
+    free(in);
+    free(want);
+    return fine && again == 1;
+}
+
+// Every test_data_set_N of a case.
+static bool run_case(const char *folder, run *r)
+{
+    char path[600];
+    size_t size;
+    struct stat there;
+    memset(r, 0, sizeof *r);
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    void *bytes = read_file(path, &size);
+    ProtobufCMessage *m = bytes ? ox_unpack(&onnx__model_proto__descriptor, bytes, size) : NULL;
+    const Onnx__ModelProto *model = (const Onnx__ModelProto *)(const void *)m;
+    bool fine = model && model->graph;
+    snprintf(r->why, sizeof r->why, "there is no model");
+    for (int n = 0; fine; n++) {
+        snprintf(path, sizeof path, "%s/test_data_set_%d", folder, n);
+        if (stat(path, &there)) break;
+        r->fixed[0] = r->why[0] = 0;
+        fine = run_data_set(path, bytes, size, model->graph, r);
+    }
+    if (m) protobuf_c_message_free_unpacked(m, NULL);
+    free(bytes);
+    return fine;
+}
+
+// Cases whose files are wrong, and what is wrong.
+static const char *const faulty[] = {
+    "node/test_adam_multiple", "ONNX Adam: computed with an epsilon that the model does not have",
+    "node/test_cast_FLOAT_to_BFLOAT16", "ONNX Cast: bits are cut off instead of rounded",
+    "node/test_castlike_FLOAT_to_BFLOAT16", "ONNX CastLike: bits are cut off instead of rounded",
+    "node/test_castlike_FLOAT_to_BFLOAT16_expanded", "ONNX Cast: bits are cut off",
+};
+
+// ---- All of them --------------------------------------------------------------------------------
+
+static const char *data_folder(void)
+{
+    const char *folder = getenv("ONNX_DATA");
+    return folder ? folder : "/usr/share/libonnx-testdata/data";
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+// Names "suite/case", sorted.
+static int list_cases(char **names)
+{
+    int n = 0;
+    char path[600];
+    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
+        snprintf(path, sizeof path, "%s/%s", data_folder(), suites[i]);
+        DIR *d = opendir(path);
+        struct stat there;
+        for (struct dirent *e; d && (e = readdir(d)) && n < MAX_CASES;) {
+            char name[400], model[1100];
+            snprintf(name, sizeof name, "%s/%s", suites[i], e->d_name);
+            snprintf(model, sizeof model, "%s/%s/model.onnx", data_folder(), name);
+            if (e->d_name[0] != '.' && !stat(model, &there)) names[n++] = strdup(name);
+        }
+        if (d) closedir(d);
+    }
+    qsort(names, (size_t)n, sizeof *names, by_name);
+    return n;
+}
+
+// Is "name" or "name fixed: ..." a line of the list?
+static bool is_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = list; p && (p = strstr(p, name)); p += n)
+        if ((p == list || p[-1] == '\n') && (p[n] == '\n' || p[n] == ' ' || !p[n])) return true;
+    return false;
+}
+
+static int count_lines(const char *list)
+{
+    int n = 0;
+    for (; list && *list; list++) n += *list == '\n';
+    return n;
+}
+
+static void run_all(bool say_refused, bool print_cases)
+{
+    char **names = calloc(MAX_CASES, sizeof *names), path[600];
+    size_t size;
+    char *list = read_file("tests/golden/onnx_cases.txt", &size);
+    int n = list_cases(names), refused = 0, added = 0, passed = 0;
+    for (int i = 0; i < n; i++) {
+        run r;
+        snprintf(path, sizeof path, "%s/%s", data_folder(), names[i]);
+        bool fine = run_case(path, &r), listed = is_listed(list, names[i]);
+        for (size_t f = 0; r.wrong && f < sizeof faulty / sizeof *faulty; f += 2) {
+            if (strcmp(faulty[f], names[i])) continue;
+            snprintf(r.why, sizeof r.why, "%s", faulty[f + 1]);
+            r.wrong = false;
+        }
+        passed += fine;
+        if (print_cases && fine)
+            printf("%s%s%s\n", names[i], *r.fixed ? " fixed:" : "", r.fixed);
+        if (say_refused && !fine) printf("%s %s: %s\n", r.wrong ? "WRONG" : "refused", names[i], r.why);
+        if (!print_cases) {
+            refused += !fine && !r.wrong && !listed;
+            added += fine && !listed;
+            if (fine && !listed) printf("new: %s%s%s\n", names[i], *r.fixed ? " fixed:" : "", r.fixed);
+            test_bad = 0;
+            if (listed && !fine) test_fail(r.why, names[i], 0);
+            else if (r.wrong) test_fail(r.why, names[i], 0);
+            else if (!fine && !strstr(r.why, "ONNX ")) test_fail(r.why, names[i], 0);
+            if (fine || test_bad) test_end(names[i]);
+        }
+        free(names[i]);
+    }
+    if (!print_cases && n > 0) {
+        test_bad = passed < count_lines(list) ? (printf("fewer cases than the list has\n"), 1) : 0;
+        test_end("the list only grows");
+        printf("%d of %d cases pass, %d are refused by name, %d are new\n", passed, n, refused, added);
+    }
+    free(names);
+    free(list);
+}
+
+// ---- Damaged models: refused, whatever is in them -----------------------------------------------
+
+static size_t fuzz_held;
+static void *fuzz_alloc(size_t size, void *user)
+{
+    (void)user;
+    if (size > (64u << 20) || fuzz_held + size > (128u << 20)) return NULL;
+    void *p = malloc(size);
+    if (p) fuzz_held += size;
+    return p;
+}
+static void fuzz_release(void *p, size_t size, void *user)
+{
+    (void)user;
+    if (p) fuzz_held -= size;
+    free(p);
+}
+
+static uint64_t fuzz_state;
+static uint32_t fuzz_next(uint32_t n)
+{
+    fuzz_state = fuzz_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(fuzz_state >> 33) % n;
+}
+
+static void fuzz_model(const uint8_t *model, size_t size)
+{
+    uint8_t *bytes = malloc(size);
+    memcpy(bytes, model, size);
+    size_t n = fuzz_next(8) == 0 ? fuzz_next((uint32_t)size) : size;
+    for (uint32_t k = fuzz_next(6); k > 0; k--)
+        bytes[fuzz_next((uint32_t)size)] = fuzz_next(2) ? (uint8_t)fuzz_next(256)
+            : bytes[fuzz_next((uint32_t)size)];
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .alloc = fuzz_alloc,
+                                                 .release = fuzz_release });
+    onnx_graph g;
+    if (s && onnx_register_ops(s)) {
+        bool fine = onnx_trace_bytes(s, bytes, n, NULL, &g);
+        samba_program p = { .inference = true, .compile_only = true };
+        if (fine && onnx_set_outputs(&g, &p) && p.outputs[0]) samba_compile(s, &p);
+        if (!fine) CHECK(!samba_ok(s) && strlen(samba_error(s)) > 10);
+        onnx_release(&g);
+    }
+    if (s) (void)samba_error(s);
+    samba_close(s);
+    free(bytes);
+}
+
+static void fuzz(int turns, uint64_t seed)
+{
+    char **names = calloc(MAX_CASES, sizeof *names), path[600];
+    int n = list_cases(names);
+    size_t size;
+    fuzz_state = seed;
+    for (int t = 0; t < turns && n > 0; t++) {
+        snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(),
+                 names[fuzz_next((uint32_t)n)]);
+        uint8_t *bytes = read_file(path, &size);
+        if (bytes && size > 0 && size < 200000) fuzz_model(bytes, size);
+        free(bytes);
+        CHECK(fuzz_held == 0);
+    }
+    for (int i = 0; i < n; i++) free(names[i]);
+    free(names);
+}
+static void test_damaged_models(void) { fuzz(1000, 1); }
+
+// Nested deeper than a stack holds; and not a protobuf at all.
+static void test_nested_models(void)
+{
+    enum { DEEP = 20000 };
+    uint8_t *bytes = malloc(16 * DEEP), *end = bytes + 16 * DEEP, *p = end;
+    for (int i = 0; i < DEEP; i++) {            // graph.node.attribute.g, from the inside out
+        static const uint8_t keys[3] = { 0x32, 0x2A, 0x0A };
+        uint64_t size = (uint64_t)(end - p), digits[5];
+        int n = 0;
+        for (; size >= 128; size >>= 7) digits[n++] = size & 127;
+        digits[n++] = size;
+        if (p - bytes < 8) break;
+        for (int d = n - 1; d >= 0; d--) *--p = (uint8_t)(digits[d] | (d < n - 1 ? 128u : 0u));
+        *--p = keys[i % 3];
+    }
+    samba_session *s = samba_open(NULL);
+    onnx_graph g;
+    CHECK(!onnx_trace_bytes(s, p, (size_t)(end - p), NULL, &g));
+    CHECK(strstr(samba_error(s), "nested"));
+    samba_clear_error(s);
+    CHECK(!onnx_trace_bytes(s, "\x08\x07 no model", 11, NULL, &g));
+    samba_clear_error(s);
+    CHECK(!onnx_trace_bytes(s, "", 0, NULL, &g));
+    samba_clear_error(s);
+    CHECK(!onnx_trace(s, "tests/no such model.onnx", NULL, &g));
+    CHECK(strstr(samba_error(s), "no such model.onnx"));
+    samba_close(s);
+    free(bytes);
+}
+
+int main(int argc, char **argv)
+{
+    struct stat there;
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (stat(data_folder(), &there)) {
+        printf("skipped: no ONNX test data in %s (Debian: libonnx-testdata)\n", data_folder());
+        RUN(test_nested_models);
+        return test_summary();
+    }
+    if (!strcmp(mode, "cases")) {
+        run_all(false, true);
+        return 0;
+    }
+    if (!strcmp(mode, "fuzz") && argc > 3) {
+        fuzz(atoi(argv[2]), (uint64_t)atoi(argv[3]));
+        test_end("damaged models");
+        return test_summary();
+    }
+    if (*mode && strcmp(mode, "list")) {
+        for (int i = 1; i < argc; i++) {
+            run r;
+            char path[600];
+            snprintf(path, sizeof path, "%s/%s", data_folder(), argv[i]);
+            bool fine = run_case(path, &r);
+            printf("%s %s%s %s\n", fine ? "pass" : r.wrong ? "WRONG" : "refused", argv[i], r.fixed,
+                   fine ? "" : r.why);
+        }
+        return 0;
+    }
+    run_all(!strcmp(mode, "list"), false);
+    RUN(test_damaged_models);
+    RUN(test_nested_models);
+    return test_summary();
+}

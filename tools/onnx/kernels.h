@@ -1,0 +1,523 @@
+/* kernels.h - of onnx_import.h: ops that samba.h does not have, registered at run time. They are
+   few and general: integers, selections by index, folds of rows. Kernels see f32, i32 and bool. */
+
+enum { OX_UNIT = 1024 };                /* elements of a unit of flat work */
+
+/* The elements of the units of a call. */
+typedef struct ox_range { int64_t begin, end; } ox_range;
+static ox_range ox_elements(const samba_args *a)
+{
+    int64_t n = samba_count(&a->out_spec[0].shape);
+    ox_range r = { a->begin * OX_UNIT, a->end * OX_UNIT };
+    if (r.end > n) r.end = n;
+    return r;
+}
+static void ox_flat_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = (samba_count(&c->out[0].shape) + OX_UNIT - 1) / OX_UNIT;
+}
+static void ox_single_work(samba_work *w, const samba_call *c)
+{
+    (void)c;
+    w->units[0] = 1;
+}
+
+/* One unit per row of the input: all but the last dimension. */
+static void ox_row_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *x = &c->in[0].shape;
+    w->units[0] = x->ndim ? samba_count(x) / x->dim[x->ndim - 1] : 1;
+}
+static const int32_t *ox_i32(const samba_args *a, int i)
+{
+    return (const int32_t *)(const void *)a->in[i];
+}
+static int32_t *ox_out_i32(const samba_args *a) { return (int32_t *)(void *)a->out[0]; }
+static bool ox_expect(samba_call *c, int32_t n_in, int32_t n_attr)
+{
+    if (c->n_in != n_in || c->n_attr != n_attr)
+        return samba_refuse(c, SAMBA_EARG, "%d inputs and %d attributes are needed", n_in, n_attr);
+    for (int32_t i = 0; i < n_in; i++)
+        if (c->in[i].shape.ndim < 0) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
+    c->n_out = 1;
+    c->out[0] = c->in[0];
+    return true;
+}
+static bool ox_expect_type(samba_call *c, int32_t i, samba_dtype type)
+{
+    return c->in[i].dtype == type
+        || samba_refuse(c, SAMBA_EDTYPE, "input %d must be %T, not %T", i, (int)type,
+                        (int)c->in[i].dtype);
+}
+
+/* ---- onnx_copy: the same values in another place, such as an output that is an input ---- */
+
+static bool ox_copy_shape(samba_call *c) { return ox_expect(c, 1, 0); }
+static void ox_copy_kernel(const samba_args *a)
+{
+    ox_range r = ox_elements(a);
+    size_t each = samba_dtype_size(a->out_spec[0].dtype);
+    memcpy((char *)(void *)a->out[0] + (size_t)r.begin * each,
+           (const char *)(const void *)a->in[0] + (size_t)r.begin * each,
+           (size_t)(r.end - r.begin) * each);
+}
+static void ox_copy_vjp(samba_vjp *g) { g->din[0] = g->dout[0]; }
+
+/* ---- onnx_unary: functions of one f32 ---- */
+
+#define OX_UNARY(X) \
+    X(SIN, sinf(x)) X(COS, cosf(x)) X(TAN, tanf(x)) X(ASIN, asinf(x)) X(ACOS, acosf(x)) \
+    X(ATAN, atanf(x)) X(SINH, sinhf(x)) X(COSH, coshf(x)) X(ASINH, asinhf(x)) \
+    X(ACOSH, acoshf(x)) X(ATANH, atanhf(x)) X(ERF, erff(x)) X(FLOOR, floorf(x)) \
+    X(CEIL, ceilf(x)) X(ROUND, rintf(x)) X(SIGN, x > 0 ? 1.0f : x < 0 ? -1.0f : x) \
+    X(IS_NAN, x != x ? 1.0f : 0.0f) X(IS_PLUS_INF, x == HUGE_VALF ? 1.0f : 0.0f) \
+    X(IS_MINUS_INF, x == -HUGE_VALF ? 1.0f : 0.0f)
+enum {
+#define X(name, value) OX_##name,
+    OX_UNARY(X)
+#undef X
+    OX_N_UNARY
+};
+static bool ox_unary_shape(samba_call *c)
+{
+    if (!ox_expect(c, 1, 1)) return false;
+    return ox_expect_type(c, 0, SAMBA_F32);
+}
+static void ox_unary_kernel(const samba_args *a)
+{
+    ox_range r = ox_elements(a);
+    const float *in = a->in[0];
+    float *out = a->out[0];
+    switch (a->attr[0]) {
+#define X(name, value) \
+    case OX_##name: \
+        for (int64_t i = r.begin; i < r.end; i++) { \
+            float x = in[i]; \
+            out[i] = value; \
+        } \
+        break;
+    OX_UNARY(X)
+#undef X
+    default: break;
+    }
+}
+
+/* ---- onnx_fmod: the remainder of a / b with the sign of a, f32 ---- */
+
+static bool ox_fmod_shape(samba_call *c)
+{
+    if (!ox_expect(c, 2, 0) || !ox_expect_type(c, 0, SAMBA_F32)) return false;
+    return ox_expect_type(c, 1, SAMBA_F32)
+        && (samba_count(&c->in[0].shape) == samba_count(&c->in[1].shape)
+            || samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal"));
+}
+static void ox_fmod_kernel(const samba_args *a)
+{
+    ox_range r = ox_elements(a);
+    for (int64_t i = r.begin; i < r.end; i++) a->out[0][i] = fmodf(a->in[0][i], a->in[1][i]);
+}
+
+/* ---- onnx_integer: i32, of which attribute 1 says which ONNX type it stands for: results wrap as
+   that type does; 32 signed bits are the widest, beyond which the run ends ---- */
+
+enum {
+    OX_ADD, OX_SUB, OX_MUL, OX_DIV, OX_MOD, OX_FMOD, OX_POW, OX_MIN, OX_MAX, OX_AND, OX_OR, OX_XOR,
+    OX_SHL, OX_SHR, OX_EQ, OX_LT, OX_LE, OX_GT, OX_GE, OX_WRAP
+};
+
+/* What a value of 64 bits is as a number of this type. */
+static int64_t ox_wrapped(int64_t v, int32_t type)
+{
+    switch (type) {
+    case OX_UINT8: return (uint8_t)v;
+    case OX_INT8: return (int8_t)v;
+    case OX_UINT16: return (uint16_t)v;
+    case OX_INT16: return (int16_t)v;
+    case OX_INT32: return (int32_t)v;
+    case OX_UINT32: return (uint32_t)v;
+    case OX_BOOL: return v != 0;
+    default: return v;
+    }
+}
+static int64_t ox_power(int64_t base, int64_t exponent)
+{
+    int64_t y = 1;
+    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+    for (; exponent > 0 && y < INT32_MAX && y > INT32_MIN; exponent--) {
+        y *= base;
+        if (base == 0 || base == 1) return base;
+    }
+    return y;
+}
+static int64_t ox_floor_mod(int64_t a, int64_t b)
+{
+    int64_t r = a % b;
+    return r && (r < 0) != (b < 0) ? r + b : r;
+}
+static int64_t ox_integer_value(int32_t kind, int64_t a, int64_t b)
+{
+    switch (kind) {
+    case OX_ADD: return a + b;
+    case OX_SUB: return a - b;
+    case OX_MUL: return a * b;
+    case OX_DIV: return b ? a / b : 0;
+    case OX_MOD: return b ? ox_floor_mod(a, b) : 0;
+    case OX_FMOD: return b ? a % b : 0;
+    case OX_POW: return ox_power(a, b);
+    case OX_MIN: return a < b ? a : b;
+    case OX_MAX: return a > b ? a : b;
+    case OX_AND: return a & b;
+    case OX_OR: return a | b;
+    case OX_XOR: return a ^ b;
+    case OX_SHL: return b < 0 || b > 31 ? 0 : a * ((int64_t)1 << b);
+    case OX_SHR: return b < 0 || b > 31 ? 0 : a >> b;
+    case OX_EQ: return a == b;
+    case OX_LT: return a < b;
+    case OX_LE: return a <= b;
+    case OX_GT: return a > b;
+    case OX_GE: return a >= b;
+    default: return a;
+    }
+}
+static bool ox_integer_shape(samba_call *c)
+{
+    if (!ox_expect(c, 2, 2)) return false;
+    const samba_shape *x = &c->in[0].shape, *y = &c->in[1].shape;
+    bool same = x->ndim == y->ndim;
+    for (int32_t d = 0; same && d < x->ndim; d++) same = x->dim[d] == y->dim[d];
+    if (!same) return samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
+    return ox_expect_type(c, 0, SAMBA_I32) && ox_expect_type(c, 1, SAMBA_I32);
+}
+static void ox_integer_kernel(const samba_args *a)
+{
+    ox_range r = ox_elements(a);
+    const int32_t *x = ox_i32(a, 0), *y = ox_i32(a, 1);
+    bool divides = a->attr[0] >= OX_DIV && a->attr[0] <= OX_FMOD;
+    for (int64_t i = r.begin; i < r.end; i++) {
+        int64_t v = ox_wrapped(ox_integer_value(a->attr[0], x[i], y[i]), a->attr[1]);
+        if (v < INT32_MIN || v > INT32_MAX) samba_fault(a, 0, x[i]), v = 0;
+        if (divides && y[i] == 0) samba_fault(a, 1, 0);
+        ox_out_i32(a)[i] = (int32_t)v;
+    }
+}
+
+/* ---- onnx_select: cond ? a : b, of any one type ---- */
+
+static bool ox_select_shape(samba_call *c)
+{
+    if (!ox_expect(c, 3, 0)) return false;
+    c->out[0] = c->in[1];
+    for (int32_t i = 0; i < 3; i++)
+        if (samba_count(&c->in[i].shape) != samba_count(&c->in[1].shape))
+            return samba_refuse(c, SAMBA_ESHAPE, "the shapes must be equal");
+    return ox_expect_type(c, 0, SAMBA_BOOL) && ox_expect_type(c, 2, c->in[1].dtype);
+}
+static void ox_select_kernel(const samba_args *a)
+{
+    ox_range r = ox_elements(a);
+    const uint8_t *cond = (const uint8_t *)(const void *)a->in[0];
+    size_t each = samba_dtype_size(a->out_spec[0].dtype);
+    for (int64_t i = r.begin; i < r.end; i++)
+        memcpy((char *)(void *)a->out[0] + (size_t)i * each,
+               (const char *)(const void *)a->in[cond[i] ? 1 : 2] + (size_t)i * each, each);
+}
+
+/* ---- onnx_take: y[r][j] = x[r][index[j]], x (*,n), index i32 of any shape -> (*, that shape).
+   Index -1 takes the value whose bits attribute 0 has. Other indices outside end the run. ---- */
+
+static bool ox_take_shape(samba_call *c)
+{
+    if (!ox_expect(c, 2, 1) || !ox_expect_type(c, 1, SAMBA_I32)) return false;
+    samba_shape *y = &c->out[0].shape;
+    const samba_shape *index = &c->in[1].shape;
+    if (y->ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "x is a scalar");
+    y->ndim--;
+    if (y->ndim + index->ndim > SAMBA_MAX_DIMS)
+        return samba_refuse(c, SAMBA_ESHAPE, "the result has too many dimensions");
+    for (int32_t d = 0; d < index->ndim; d++) y->dim[y->ndim++] = index->dim[d];
+    return true;
+}
+static void ox_take_kernel(const samba_args *a)
+{
+    ox_range r = ox_elements(a);
+    const samba_shape *x = &a->in_spec[0].shape;
+    int64_t n = x->dim[x->ndim - 1], m = samba_count(&a->in_spec[1].shape);
+    size_t each = samba_dtype_size(a->out_spec[0].dtype);
+    for (int64_t i = r.begin; i < r.end; i++) {
+        int32_t at = ox_i32(a, 1)[i % m];
+        char *to = (char *)(void *)a->out[0] + (size_t)i * each;
+        if (at >= 0 && at < n)
+            memcpy(to, (const char *)(const void *)a->in[0] + (size_t)(i / m * n + at) * each,
+                   each);
+        else memcpy(to, &a->attr[0], each);
+        if (at < -1 || at >= n) samba_fault(a, 1, at);
+    }
+}
+
+/* The adjoint of taking is adding to zeros; rows are done one by one. */
+static void ox_take_vjp(samba_vjp *g)
+{
+    const samba_shape *x = &g->in[0]->shape;
+    int32_t n = x->dim[x->ndim - 1], rows = (int32_t)(samba_count(x) / n);
+    int32_t m = (int32_t)samba_count(&g->in[1]->shape), add = OX_ADD;
+    samba_tensor *index = samba_reshape(g->in[1], SAMBA_SHAPE(m)), *row[SAMBA_MAX_IN], *all = NULL;
+    samba_tensor *dy = samba_reshape(g->dout[0], SAMBA_SHAPE(rows, m));
+    for (int32_t r = 0; r < rows;) {
+        int32_t k = 0;
+        if (all) row[k++] = all;
+        for (; k < SAMBA_MAX_IN && r < rows; k++, r++) {
+            samba_tensor *in[3] = { samba_full(g->session, SAMBA_SHAPE(n), 0.0f), index,
+                samba_reshape(samba_slice(dy, 0, r, r + 1, 1), SAMBA_SHAPE(m)) };
+            row[k] = samba_apply(g->session, "onnx_scatter", in, 3, &add, 1);
+        }
+        all = samba_cat(row, k, 0);
+    }
+    g->din[0] = samba_reshape(all, *x);
+}
+
+/* ---- onnx_scatter: y = x, then y[index[j]] <- y (kind) update[j] in order; -1 is left out ---- */
+
+enum { OX_SET = 100 };
+static bool ox_scatter_shape(samba_call *c)
+{
+    if (!ox_expect(c, 3, 1)) return false;
+    if (samba_count(&c->in[1].shape) != samba_count(&c->in[2].shape))
+        return samba_refuse(c, SAMBA_ESHAPE, "as many updates as indices are needed");
+    return ox_expect_type(c, 1, SAMBA_I32) && ox_expect_type(c, 2, c->in[0].dtype);
+}
+static void ox_scatter_one(const samba_args *a, int64_t to, int64_t from)
+{
+    int32_t kind = a->attr[0];
+    size_t each = samba_dtype_size(a->out_spec[0].dtype);
+    if (kind == OX_SET) {
+        memcpy((char *)(void *)a->out[0] + (size_t)to * each,
+               (const char *)(const void *)a->in[2] + (size_t)from * each, each);
+    } else if (a->out_spec[0].dtype == SAMBA_I32) {
+        ox_out_i32(a)[to] = (int32_t)ox_integer_value(kind, ox_out_i32(a)[to],
+                                                      ox_i32(a, 2)[from]);
+    } else if (a->out_spec[0].dtype == SAMBA_F32) {
+        float y = a->out[0][to], u = a->in[2][from];
+        a->out[0][to] = kind == OX_ADD ? y + u : kind == OX_MUL ? y * u
+            : kind == OX_MIN ? (u < y ? u : y) : (u > y ? u : y);
+    }
+}
+static void ox_scatter_kernel(const samba_args *a)
+{
+    int64_t n = samba_count(&a->out_spec[0].shape), m = samba_count(&a->in_spec[1].shape);
+    memcpy(a->out[0], a->in[0], (size_t)n * samba_dtype_size(a->out_spec[0].dtype));
+    for (int64_t j = 0; j < m; j++) {
+        int32_t at = ox_i32(a, 1)[j];
+        if (at >= 0 && at < n) ox_scatter_one(a, at, j);
+        else if (at != -1) samba_fault(a, 1, at);
+    }
+}
+
+/* ---- onnx_fold: x (*,n) -> (*) ---- */
+
+enum { OX_FOLD_SUM, OX_FOLD_PROD, OX_FOLD_MIN, OX_FOLD_MAX, OX_FOLD_ARGMIN, OX_FOLD_ARGMAX,
+       OX_FOLD_LAST = 16 };             /* of equal ones, the last is meant */
+static bool ox_fold_shape(samba_call *c)
+{
+    if (!ox_expect(c, 1, 1)) return false;
+    if (c->in[0].shape.ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "x is a scalar");
+    c->out[0].shape.ndim--;
+    if ((c->attr[0] & 15) >= OX_FOLD_ARGMIN) c->out[0].dtype = SAMBA_I32;
+    return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
+}
+static int32_t ox_fold_best(const samba_args *a, int64_t row, int64_t n)
+{
+    bool least = (a->attr[0] & 15) == OX_FOLD_ARGMIN, last = a->attr[0] & OX_FOLD_LAST;
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++) {
+        double x, y;
+        if (a->in_spec[0].dtype == SAMBA_I32) {
+            x = ox_i32(a, 0)[row * n + i], y = ox_i32(a, 0)[row * n + best];
+        } else {
+            x = (double)a->in[0][row * n + i], y = (double)a->in[0][row * n + best];
+        }
+        if ((least ? x < y : x > y) || (last && x == y)) best = i;
+    }
+    return (int32_t)best;
+}
+static void ox_fold_floats(const samba_args *a, int64_t row, int64_t n)
+{
+    const float *x = a->in[0] + row * n;
+    float y = x[0];
+    for (int64_t i = 1; i < n; i++) {
+        switch (a->attr[0]) {
+        case OX_FOLD_SUM: y += x[i]; break;
+        case OX_FOLD_PROD: y *= x[i]; break;
+        case OX_FOLD_MIN: y = x[i] < y || x[i] != x[i] ? x[i] : y; break;
+        default: y = x[i] > y || x[i] != x[i] ? x[i] : y; break;
+        }
+    }
+    a->out[0][row] = y;
+}
+static void ox_fold_integers(const samba_args *a, int64_t row, int64_t n)
+{
+    static const int32_t kind[] = { OX_ADD, OX_MUL, OX_MIN, OX_MAX };
+    const int32_t *x = ox_i32(a, 0) + row * n;
+    int64_t y = x[0];
+    for (int64_t i = 1; i < n; i++) {
+        y = ox_integer_value(kind[a->attr[0] & 3], y, x[i]);
+        if (y < INT32_MIN || y > INT32_MAX) samba_fault(a, 0, x[i]), y = 0;
+    }
+    ox_out_i32(a)[row] = (int32_t)y;
+}
+static void ox_fold_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->in_spec[0].shape;
+    int64_t n = x->dim[x->ndim - 1];
+    for (int64_t row = a->begin; row < a->end; row++) {
+        if ((a->attr[0] & 15) >= OX_FOLD_ARGMIN) ox_out_i32(a)[row] = ox_fold_best(a, row, n);
+        else if (a->in_spec[0].dtype == SAMBA_I32) ox_fold_integers(a, row, n);
+        else ox_fold_floats(a, row, n);
+    }
+}
+
+/* ---- onnx_cumulate: sums of the elements up to each, of rows; attributes exclusive, reverse ---- */
+
+static bool ox_cumulate_shape(samba_call *c)
+{
+    if (!ox_expect(c, 1, 2)) return false;
+    if (c->in[0].shape.ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "x is a scalar");
+    return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
+}
+static void ox_cumulate_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->in_spec[0].shape;
+    int64_t n = x->dim[x->ndim - 1];
+    bool exclusive = a->attr[0], reverse = a->attr[1], integers = a->in_spec[0].dtype == SAMBA_I32;
+    for (int64_t row = a->begin; row < a->end; row++) {
+        float sum = 0;
+        int64_t total = 0;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = row * n + (reverse ? n - 1 - i : i);
+            float before = sum;
+            int64_t total_before = total;
+            if (integers) total += ox_i32(a, 0)[at];
+            else sum += a->in[0][at];
+            if (total < INT32_MIN || total > INT32_MAX) samba_fault(a, 0, ox_i32(a, 0)[at]);
+            if (integers) ox_out_i32(a)[at] = (int32_t)(exclusive ? total_before : total);
+            else a->out[0][at] = exclusive ? before : sum;
+        }
+    }
+}
+
+/* ---- onnx_top: the indices of the k largest (or smallest) of each row, in order of value; of
+   equal ones the first comes first. Attributes: k, largest ---- */
+
+static bool ox_top_shape(samba_call *c)
+{
+    if (!ox_expect(c, 1, 2)) return false;
+    samba_shape *y = &c->out[0].shape;
+    c->out[0].dtype = SAMBA_I32;
+    if (y->ndim < 1 || c->attr[0] < 1 || c->attr[0] > y->dim[y->ndim - 1])
+        return samba_refuse(c, SAMBA_ESHAPE, "k is %d, but a row has no more than its elements",
+                            c->attr[0]);
+    y->dim[y->ndim - 1] = c->attr[0];
+    return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
+}
+static double ox_top_value(const samba_args *a, int64_t at)
+{
+    double x = a->in_spec[0].dtype == SAMBA_I32 ? ox_i32(a, 0)[at] : (double)a->in[0][at];
+    return a->attr[1] ? x : -x;
+}
+
+/* The next after `last` (-1: the first) in the order: by value, then by index. */
+static int32_t ox_top_next(const samba_args *a, int64_t row, int64_t n, int32_t last)
+{
+    double limit = last < 0 ? 0 : ox_top_value(a, row * n + last), most = 0;
+    int32_t best = -1;
+    for (int32_t i = 0; i < n; i++) {
+        double x = ox_top_value(a, row * n + i);
+        bool later = last < 0 || x < limit || (x == limit && i > last);
+        if (later && (best < 0 || x > most)) best = i, most = x;
+    }
+    return best < 0 ? 0 : best;
+}
+static void ox_top_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->in_spec[0].shape;
+    int64_t n = x->dim[x->ndim - 1], k = a->attr[0];
+    for (int64_t row = a->begin; row < a->end; row++)
+        for (int64_t j = 0; j < k; j++)
+            ox_out_i32(a)[row * k + j] = ox_top_next(a, row, n, j ? ox_out_i32(a)[row * k + j - 1]
+                                                     : -1);
+}
+
+/* ---- onnx_det: x (*,n,n) -> (*), by elimination with pivots ---- */
+
+static bool ox_det_shape(samba_call *c)
+{
+    if (!ox_expect(c, 1, 0)) return false;
+    samba_shape *y = &c->out[0].shape;
+    if (y->ndim < 2 || y->dim[y->ndim - 1] != y->dim[y->ndim - 2])
+        return samba_refuse(c, SAMBA_ESHAPE, "the last two dimensions must be equal");
+    y->ndim -= 2;
+    return ox_expect_type(c, 0, SAMBA_F32);
+}
+static void ox_det_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba_count(&c->out[0].shape);
+    w->scratch = samba_count(&c->in[0].shape) * 8;
+}
+static double ox_det_of(double *m, int64_t n)
+{
+    double det = 1;
+    for (int64_t c = 0; c < n; c++) {
+        int64_t pivot = c;
+        for (int64_t r = c + 1; r < n; r++)
+            if (fabs(m[r * n + c]) > fabs(m[pivot * n + c])) pivot = r;
+        if (m[pivot * n + c] == 0) return 0;
+        if (pivot != c) det = -det;
+        for (int64_t k = 0; k < n && pivot != c; k++) {
+            double kept = m[c * n + k];
+            m[c * n + k] = m[pivot * n + k];
+            m[pivot * n + k] = kept;
+        }
+        det *= m[c * n + c];
+        for (int64_t r = c + 1; r < n; r++) {
+            double f = m[r * n + c] / m[c * n + c];
+            for (int64_t k = c; k < n; k++) m[r * n + k] -= f * m[c * n + k];
+        }
+    }
+    return det;
+}
+static void ox_det_kernel(const samba_args *a)
+{
+    const samba_shape *x = &a->in_spec[0].shape;
+    int64_t n = x->dim[x->ndim - 1];
+    for (int64_t row = a->begin; row < a->end; row++) {
+        double *m = (double *)a->scratch + row * n * n;
+        for (int64_t i = 0; i < n * n; i++) m[i] = (double)a->in[0][row * n * n + i];
+        a->out[0][row] = (float)ox_det_of(m, n);
+    }
+}
+
+/* ---- The table of these ops; those of other files add themselves in table.h ---- */
+
+static const samba_op ox_kernels[] = {
+    { .name = "onnx_copy", .wire = 0x9000, .shape = ox_copy_shape, .work = ox_flat_work,
+      .kernel = ox_copy_kernel, .vjp = ox_copy_vjp },
+    { .name = "onnx_unary", .wire = 0x9001, .shape = ox_unary_shape, .work = ox_flat_work,
+      .kernel = ox_unary_kernel, .cost = 20 },
+    { .name = "onnx_integer", .wire = 0x9002, .shape = ox_integer_shape, .work = ox_flat_work,
+      .kernel = ox_integer_kernel },
+    { .name = "onnx_select", .wire = 0x9003, .shape = ox_select_shape, .work = ox_flat_work,
+      .kernel = ox_select_kernel },
+    { .name = "onnx_take", .wire = 0x9004, .shape = ox_take_shape, .work = ox_flat_work,
+      .kernel = ox_take_kernel, .vjp = ox_take_vjp },
+    { .name = "onnx_scatter", .wire = 0x9005, .shape = ox_scatter_shape, .work = ox_single_work,
+      .kernel = ox_scatter_kernel },
+    { .name = "onnx_fold", .wire = 0x9006, .shape = ox_fold_shape, .work = ox_row_work,
+      .kernel = ox_fold_kernel },
+    { .name = "onnx_cumulate", .wire = 0x9007, .shape = ox_cumulate_shape, .work = ox_row_work,
+      .kernel = ox_cumulate_kernel },
+    { .name = "onnx_top", .wire = 0x9008, .shape = ox_top_shape, .work = ox_row_work,
+      .kernel = ox_top_kernel },
+    { .name = "onnx_fmod", .wire = 0x900A, .shape = ox_fmod_shape, .work = ox_flat_work,
+      .kernel = ox_fmod_kernel },
+    { .name = "onnx_det", .wire = 0x9009, .shape = ox_det_shape, .work = ox_det_work,
+      .kernel = ox_det_kernel },
+};

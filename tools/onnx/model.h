@@ -1,0 +1,286 @@
+/* model.h - of onnx_import.h: what a ModelProto says, read with suspicion. */
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* TensorProto.DataType */
+enum {
+    OX_FLOAT = 1, OX_UINT8, OX_INT8, OX_UINT16, OX_INT16, OX_INT32, OX_INT64, OX_STRING, OX_BOOL,
+    OX_FLOAT16, OX_DOUBLE, OX_UINT32, OX_UINT64, OX_COMPLEX64, OX_COMPLEX128, OX_BFLOAT16,
+    OX_N_TYPES
+};
+
+static const char *ox_type_name(int32_t type)
+{
+    static const char *const name[OX_N_TYPES] = {
+        "undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string",
+        "bool", "float16", "double", "uint32", "uint64", "complex64", "complex128", "bfloat16"
+    };
+    return type >= 0 && type < OX_N_TYPES ? name[type] : "unknown";
+}
+static bool ox_is_float(int32_t type)
+{
+    return type == OX_FLOAT || type == OX_DOUBLE || type == OX_FLOAT16 || type == OX_BFLOAT16;
+}
+static bool ox_is_integer(int32_t type)
+{
+    return (type >= OX_UINT8 && type <= OX_INT64) || type == OX_UINT32 || type == OX_UINT64;
+}
+
+/* Bytes of one element in raw_data; 0: a type that is not carried. */
+static size_t ox_type_size(int32_t type)
+{
+    static const uint8_t size[OX_N_TYPES] = { 0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 0, 0, 2 };
+    return type >= 0 && type < OX_N_TYPES ? size[type] : 0;
+}
+
+/* ---- Host arrays: one block each ---- */
+
+enum { OX_MAX_COUNT = 1 << 28 };
+
+/* The number of elements; -1 if the shape cannot be held. */
+static int64_t ox_count(int32_t ndim, const int64_t *dim)
+{
+    int64_t n = 1;
+    if (ndim < 0 || ndim > SAMBA_MAX_DIMS) return -1;
+    for (int32_t d = 0; d < ndim; d++) {
+        if (dim[d] < 0 || dim[d] > OX_MAX_COUNT) return -1;
+        n *= dim[d];
+        if (n > OX_MAX_COUNT) return -1;
+    }
+    return n;
+}
+
+/* An array of zeros. */
+static onnx_array *ox_new_array(int32_t type, int32_t ndim, const int64_t *dim)
+{
+    int64_t count = ox_count(ndim, dim);
+    if (count < 0 || !ox_type_size(type)) return NULL;
+    size_t each = ox_is_float(type) ? sizeof(float) : sizeof(int64_t);
+    onnx_array *a = (onnx_array *)calloc(1, sizeof *a + (size_t)count * each);
+    if (!a) return NULL;
+    a->type = type, a->ndim = ndim, a->count = count;
+    if (ndim) memcpy(a->dim, dim, (size_t)ndim * sizeof *dim);
+    if (ox_is_float(type)) a->f = (float *)(void *)(a + 1);
+    else a->i = (int64_t *)(void *)(a + 1);
+    return a;
+}
+SAMBA_ONNX_API void onnx_array_free(onnx_array *a) { free(a); }
+
+/* Element n as a number, whatever the type. */
+static double ox_number(const onnx_array *a, int64_t n)
+{
+    return a->f ? (double)a->f[n] : (double)a->i[n];
+}
+
+static uint64_t ox_little(const uint8_t *p, size_t size)
+{
+    uint64_t v = 0;
+    for (size_t i = size; i-- > 0;) v = v << 8 | p[i];
+    return v;
+}
+static float ox_bits_float(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+static float ox_half(uint32_t h)
+{
+    uint32_t sign = (h & 0x8000u) << 16, rest = (h & 0x7FFFu) << 13;
+    uint32_t special = rest >= 0x0F800000u ? rest | 0x7F800000u : 0;
+    float scaled = ox_bits_float(rest) * 5.192296858534828e33f;
+    memcpy(&rest, &scaled, sizeof rest);
+    return ox_bits_float((special ? special : rest) | sign);
+}
+
+/* An element from its bits. False: an unsigned number that int64 cannot hold. */
+static bool ox_set_bits(onnx_array *a, int64_t n, uint64_t bits)
+{
+    double d;
+    switch (a->type) {
+    case OX_FLOAT: a->f[n] = ox_bits_float((uint32_t)bits); break;
+    case OX_FLOAT16: a->f[n] = ox_half((uint32_t)bits); break;
+    case OX_BFLOAT16: a->f[n] = ox_bits_float((uint32_t)bits << 16); break;
+    case OX_DOUBLE: memcpy(&d, &bits, sizeof d), a->f[n] = (float)d; break;
+    case OX_UINT8: a->i[n] = (uint8_t)bits; break;
+    case OX_INT8: a->i[n] = (int8_t)bits; break;
+    case OX_UINT16: a->i[n] = (uint16_t)bits; break;
+    case OX_INT16: a->i[n] = (int16_t)bits; break;
+    case OX_INT32: a->i[n] = (int32_t)bits; break;
+    case OX_UINT32: a->i[n] = (uint32_t)bits; break;
+    case OX_BOOL: a->i[n] = bits != 0; break;
+    case OX_UINT64: a->i[n] = (int64_t)bits; return bits <= INT64_MAX;
+    default: a->i[n] = (int64_t)bits; break;
+    }
+    return true;
+}
+static size_t ox_typed_elements(const Onnx__TensorProto *t)
+{
+    switch (t->data_type) {
+    case OX_FLOAT: return t->n_float_data;
+    case OX_DOUBLE: return t->n_double_data;
+    case OX_INT64: return t->n_int64_data;
+    case OX_UINT32: case OX_UINT64: return t->n_uint64_data;
+    default: return t->n_int32_data;
+    }
+}
+static uint64_t ox_typed_bits(const Onnx__TensorProto *t, int64_t n)
+{
+    uint64_t bits = 0;
+    uint32_t word = 0;
+    switch (t->data_type) {
+    case OX_FLOAT: memcpy(&word, t->float_data + n, sizeof word); return word;
+    case OX_DOUBLE: memcpy(&bits, t->double_data + n, sizeof bits); return bits;
+    case OX_INT64: return (uint64_t)t->int64_data[n];
+    case OX_UINT32: case OX_UINT64: return t->uint64_data[n];
+    default: return (uint64_t)(int64_t)t->int32_data[n];
+    }
+}
+
+/* The values of a TensorProto. NULL with a reason in why. */
+static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const char **why)
+{
+    *why = "a tensor of strings, complex numbers or an unknown type";
+    if (!ox_type_size(t->data_type)) return NULL;
+    *why = "values in another file (external_data)";
+    if (t->n_external_data || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        return NULL;
+    *why = "a tensor with more than 8 dimensions, a negative one, or too many elements";
+    if (t->n_dims > SAMBA_MAX_DIMS || ox_count((int32_t)t->n_dims, t->dims) < 0) return NULL;
+    int64_t count = ox_count((int32_t)t->n_dims, t->dims);
+    size_t size = ox_type_size(t->data_type);
+    *why = "a tensor whose data does not fill its shape";
+    if (t->has_raw_data ? t->raw_data.len != (size_t)count * size
+        : ox_typed_elements(t) != (size_t)count) return NULL;
+    *why = "out of memory";
+    onnx_array *a = ox_new_array(t->data_type, (int32_t)t->n_dims, t->dims);
+    bool fits = a != NULL;
+    for (int64_t n = 0; fits && n < count; n++)
+        fits = ox_set_bits(a, n, t->has_raw_data ? ox_little(t->raw_data.data + (size_t)n * size,
+                                                             size) : ox_typed_bits(t, n));
+    if (a && !fits) {
+        *why = "a uint64 above the range of int64";
+        free(a);
+        a = NULL;
+    }
+    return a;
+}
+
+/* ---- Parsing: protobuf-c recurses without a limit, so nesting is measured first ---- */
+
+enum { OX_MAX_NESTING = 40 };
+
+/* A varint; NULL at the end of the bytes. */
+static const uint8_t *ox_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    *v = 0;
+    for (int shift = 0; p < end && shift < 64; shift += 7) {
+        *v |= (uint64_t)(*p & 0x7F) << shift;
+        if (!(*p++ & 0x80)) return p;
+    }
+    return NULL;
+}
+
+/* Is a message sound, and nothing in it nested deeper than depth? */
+static bool ox_nesting_fits(const ProtobufCMessageDescriptor *type, const uint8_t *p,
+                            const uint8_t *end, int depth)
+{
+    uint64_t key, size;
+    while (p && p < end) {
+        p = ox_varint(p, end, &key);
+        if (!p) break;
+        switch (key & 7) {
+        case 0: p = ox_varint(p, end, &size); continue;
+        case 1: p = end - p >= 8 ? p + 8 : NULL; continue;
+        case 5: p = end - p >= 4 ? p + 4 : NULL; continue;
+        case 2: break;
+        default: return false;
+        }
+        p = ox_varint(p, end, &size);
+        if (!p || size > (uint64_t)(end - p)) return false;
+        const ProtobufCFieldDescriptor *field = key >> 3 > 0xFFFFFFF ? NULL
+            : protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3));
+        if (field && field->type == PROTOBUF_C_TYPE_MESSAGE
+            && (depth == 0
+                || !ox_nesting_fits((const ProtobufCMessageDescriptor *)field->descriptor, p,
+                                    p + size, depth - 1))) return false;
+        p += size;
+    }
+    return p != NULL;
+}
+static ProtobufCMessage *ox_unpack(const ProtobufCMessageDescriptor *type, const void *bytes,
+                                   size_t size)
+{
+    const uint8_t *p = (const uint8_t *)bytes;
+    if (!size || !ox_nesting_fits(type, p, p + size, OX_MAX_NESTING)) return NULL;
+    return protobuf_c_message_unpack(type, NULL, size, p);
+}
+
+/* The tensors of a SequenceProto (many) or an OptionalProto (one) are in field 3 of both. They are
+   declared in onnx-data.proto, which Debian does not install; these few lines read them. */
+static int32_t ox_read_items(const uint8_t *p, const uint8_t *end, uint64_t wanted,
+                             onnx_array **to, int32_t max, const char **why)
+{
+    int32_t n = 0;
+    uint64_t key, size;
+    *why = "not a sequence or optional of tensors";
+    while (p < end) {
+        p = ox_varint(p, end, &key);
+        p = p ? ox_varint(p, end, &size) : NULL;
+        if (!p) return -1;
+        if ((key & 7) == 0) continue;
+        if ((key & 7) != 2 || size > (uint64_t)(end - p)) return -1;
+        if (key >> 3 == wanted) {
+            ProtobufCMessage *m = ox_unpack(&onnx__tensor_proto__descriptor, p, (size_t)size);
+            Onnx__TensorProto *t = (Onnx__TensorProto *)(void *)m;
+            onnx_array *a = t && n < max ? ox_read_tensor(t, why) : NULL;
+            if (m) protobuf_c_message_free_unpacked(m, NULL);
+            if (!a) return -1;
+            to[n++] = a;
+        }
+        p += size;
+    }
+    return n;
+}
+
+/* The bytes of the sequence inside an optional: its field 5. */
+static const uint8_t *ox_inner_sequence(const uint8_t *p, const uint8_t **end)
+{
+    uint64_t key, size;
+    while (p && p < *end) {
+        p = ox_varint(p, *end, &key);
+        p = p ? ox_varint(p, *end, &size) : NULL;
+        if (!p || (key & 7) == 0) continue;
+        if ((key & 7) != 2 || size > (uint64_t)(*end - p)) return NULL;
+        if (key >> 3 == 5) {
+            *end = p + size;
+            return p;
+        }
+        p += size;
+    }
+    return NULL;
+}
+SAMBA_ONNX_API int32_t onnx_read_arrays(const void *bytes, size_t size, int32_t kind,
+                                        onnx_array **to, int32_t max, char *why, size_t why_size)
+{
+    const uint8_t *p = (const uint8_t *)bytes, *end = p + size;
+    const char *reason = "not a TensorProto";
+    int32_t n = -1;
+    if (kind == ONNX_KIND_TENSOR) {
+        ProtobufCMessage *m = ox_unpack(&onnx__tensor_proto__descriptor, bytes, size);
+        onnx_array *a = m && max > 0 ? ox_read_tensor((Onnx__TensorProto *)(void *)m, &reason)
+            : NULL;
+        if (m) protobuf_c_message_free_unpacked(m, NULL);
+        if (a) to[0] = a, n = 1;
+    } else {
+        if (kind == ONNX_KIND_OPTIONAL_SEQUENCE) p = ox_inner_sequence(p, &end);
+        n = p ? ox_read_items(p, end, 3, to, max, &reason) : 0;
+    }
+    if (n < 0 && why_size) snprintf(why, why_size, "%s", reason);
+    return n;
+}

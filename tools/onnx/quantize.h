@@ -1,0 +1,144 @@
+/* quantize.h - of onnx_import.h: numbers of 8 bits. Products are exact: sums of up to 256 products
+   of 8 bits fit into the 24 bits of an f32; longer ones are added as i32. */
+
+enum { OX_EXACT_TERMS = 256 };
+
+/* A scale or zero point for each entry of an axis, in a shape that broadcasts with x. */
+static samba_tensor *ox_along_axis(samba_tensor *v, const samba_tensor *x, int32_t axis)
+{
+    samba_shape s = samba_scalar_shape();
+    if (!v || !x) return NULL;
+    if (samba_count(&v->shape) == 1) return samba_reshape(v, s);
+    s.ndim = x->shape.ndim;
+    for (int32_t d = 0; d < s.ndim; d++) s.dim[d] = d == axis ? x->shape.dim[axis] : 1;
+    return samba_reshape(v, s);
+}
+
+/* round(x) + zero, within the type's range; a zero of NULL is 0. */
+static samba_tensor *ox_saturated(ox_node *k, samba_tensor *x, samba_tensor *zero, int32_t type)
+{
+    float low = type == OX_INT8 ? -128.0f : type == OX_INT16 ? -32768.0f : 0.0f;
+    float high = type == OX_INT8 ? 127.0f : type == OX_INT16 ? 32767.0f
+        : type == OX_UINT16 ? 65535.0f : 255.0f;
+    x = ox_unary(x, OX_ROUND);
+    if (zero) x = samba_add(x, ox_to_f32(zero));
+    x = samba_minimum(samba_maximum(x, samba_number(k->c->s, low)), samba_number(k->c->s, high));
+    return ox_to_i32(x);
+}
+static bool ox_is_small(int32_t type)
+{
+    return type == OX_UINT8 || type == OX_INT8 || type == OX_UINT16 || type == OX_INT16;
+}
+static bool ox_op_quantize(ox_node *k)
+{
+    samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *zero = ox_has(k, 2) ? ox_in(k, 2) : NULL;
+    int32_t type = zero ? ox_type(k, 2) : OX_UINT8;
+    if (!x || !scale) return false;
+    if (!ox_is_small(type)) return ox_refuse(k, "to %s is not offered", ox_type_name(type));
+    int32_t axis = samba_count(&scale->shape) == 1 ? 0 : ox_axis(k, ox_int(k, "axis", 1),
+                                                                 x->shape.ndim);
+    if (axis < 0) return false;
+    samba_tensor *y = samba_div(ox_to_f32(x), ox_along_axis(scale, x, axis));
+    y = ox_saturated(k, y, zero ? ox_along_axis(zero, x, axis) : NULL, type);
+    return ox_give(k, 0, type, y);
+}
+static bool ox_op_dequantize(ox_node *k)
+{
+    samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *zero = ox_has(k, 2) ? ox_in(k, 2) : NULL;
+    if (!x || !scale) return false;
+    int32_t axis = samba_count(&scale->shape) == 1 ? 0 : ox_axis(k, ox_int(k, "axis", 1),
+                                                                 x->shape.ndim);
+    if (axis < 0) return false;
+    if (zero) x = ox_integers(x, ox_along_axis(zero, x, axis), OX_SUB, OX_INT32);
+    return ox_give(k, 0, ox_type(k, 1),
+                   samba_mul(ox_to_f32(x), ox_along_axis(scale, x, axis)));
+}
+static bool ox_op_dynamic_quantize(ox_node *k)
+{
+    samba_tensor *x = ox_in(k, 0), *none = samba_number(k->c->s, 0.0f);
+    samba_tensor *most = samba_maximum(samba_max(x, SAMBA_ALL_AXES, false), none);
+    samba_tensor *least = samba_neg(samba_max(samba_neg(x), SAMBA_ALL_AXES, false));
+    least = samba_minimum(least, none);
+    samba_tensor *scale = samba_div(samba_sub(most, least), samba_number(k->c->s, 255.0f));
+    samba_tensor *zero = ox_saturated(k, samba_div(samba_neg(least), scale), NULL, OX_UINT8);
+    samba_tensor *y = ox_saturated(k, samba_div(x, scale), zero, OX_UINT8);
+    return ox_give(k, 0, OX_UINT8, y) && ox_give(k, 1, OX_FLOAT, scale)
+        && ox_give(k, 2, OX_UINT8, zero);
+}
+
+/* An 8-bit tensor less its zero point, as f32. rows: a zero point for each row of a matrix. */
+static samba_tensor *ox_centered(ox_node *k, int32_t i, int32_t zero_at, int32_t axis)
+{
+    samba_tensor *x = ox_in(k, i), *zero = ox_has(k, zero_at) ? ox_in(k, zero_at) : NULL;
+    if (x && ox_type(k, i) != OX_UINT8 && ox_type(k, i) != OX_INT8) {
+        ox_refuse(k, "of %s is not offered", ox_type_name(ox_type(k, i)));
+        return NULL;
+    }
+    if (zero && x) {
+        bool whole = zero->shape.ndim > 1 && zero->shape.ndim == x->shape.ndim;
+        if (!whole) zero = ox_along_axis(zero, x, axis < 0 ? axis + x->shape.ndim : axis);
+        x = ox_integers(x, zero, OX_SUB, OX_INT32);
+    }
+    return ox_to_f32(x);
+}
+
+/* The product as i32, in pieces that are exact. */
+static samba_tensor *ox_exact_product(samba_tensor *a, samba_tensor *b)
+{
+    samba_tensor *sum = NULL;
+    if (!a || !b || a->shape.ndim < 2 || b->shape.ndim < 2) return ox_to_i32(samba_matmul(a, b));
+    int32_t n = a->shape.dim[a->shape.ndim - 1];
+    for (int32_t at = 0; at < n; at += OX_EXACT_TERMS) {
+        int32_t end = at + OX_EXACT_TERMS < n ? at + OX_EXACT_TERMS : n;
+        samba_tensor *left = samba_slice(a, a->shape.ndim - 1, at, end, 1);
+        samba_tensor *y = ox_to_i32(samba_matmul(left, samba_slice(b, b->shape.ndim - 2, at, end,
+                                                                   1)));
+        sum = sum ? ox_plus(sum, y) : y;
+    }
+    return sum;
+}
+static bool ox_op_mat_mul_integer(ox_node *k)
+{
+    samba_tensor *a = ox_centered(k, 0, 2, -2), *b = ox_centered(k, 1, 3, -1);
+    return ox_give(k, 0, OX_INT32, ox_exact_product(a, b));
+}
+
+/* x (real value: scale_a scale_b x) to the scale and zero point of the result. */
+static samba_tensor *ox_requantized(ox_node *k, samba_tensor *x, samba_tensor *scale,
+                                    int32_t scale_at)
+{
+    samba_tensor *y_scale = ox_in(k, scale_at), *zero = ox_in(k, scale_at + 1);
+    samba_tensor *y = samba_div(samba_mul(ox_to_f32(x), scale), ox_along_axis(y_scale, x, 0));
+    return zero ? ox_saturated(k, y, ox_along_axis(zero, x, 0), ox_type(k, scale_at + 1)) : NULL;
+}
+static bool ox_op_q_linear_mat_mul(ox_node *k)
+{
+    samba_tensor *a = ox_centered(k, 0, 2, -2), *b = ox_centered(k, 3, 5, -1);
+    samba_tensor *x = ox_exact_product(a, b), *sa = ox_in(k, 1), *sb = ox_in(k, 4);
+    if (!x || !sa || !sb) return false;
+    if (samba_count(&sa->shape) > 1) return ox_refuse(k, "with a scale for each row is not offered");
+    samba_tensor *scale = samba_mul(ox_along_axis(sa, x, 0),
+                                    ox_along_axis(sb, x, x->shape.ndim - 1));
+    return ox_give(k, 0, ox_type(k, 7), ox_requantized(k, x, scale, 6));
+}
+static bool ox_conv_is_exact(ox_node *k, const samba_tensor *w)
+{
+    return samba_count(&w->shape) / w->shape.dim[0] <= OX_EXACT_TERMS
+        || ox_refuse(k, "with more than %d products in a sum is not offered", OX_EXACT_TERMS);
+}
+static bool ox_op_conv_integer(ox_node *k)
+{
+    samba_tensor *x = ox_centered(k, 0, 2, 0), *w = ox_centered(k, 1, 3, 0);
+    if (!x || !w || !ox_conv_is_exact(k, w)) return false;
+    return ox_give(k, 0, OX_INT32, ox_to_i32(ox_convolve(k, x, w, NULL)));
+}
+static bool ox_op_q_linear_conv(ox_node *k)
+{
+    samba_tensor *x = ox_centered(k, 0, 2, 0), *w = ox_centered(k, 3, 5, 0);
+    if (!x || !w || !ox_conv_is_exact(k, w)) return false;
+    samba_tensor *y = ox_to_i32(ox_convolve(k, x, w, NULL)), *sx = ox_in(k, 1), *sw = ox_in(k, 4);
+    if (y && ox_has(k, 8)) y = ox_plus(y, ox_per_channel(ox_in(k, 8), y));
+    if (!y || !sx || !sw) return false;
+    samba_tensor *scale = samba_mul(ox_along_axis(sx, y, 0), ox_along_axis(sw, y, 1));
+    return ox_give(k, 0, ox_type(k, 7), ox_requantized(k, y, scale, 6));
+}

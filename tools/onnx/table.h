@@ -1,0 +1,198 @@
+/* table.h - of onnx_import.h: one row for each op of ONNX. */
+
+/* From version `first` of the op set to `last` the definition is the one that is implemented. */
+typedef struct ox_row {
+    const char *op;
+    int32_t first, last;
+    bool (*run)(ox_node *k);
+    int32_t arg;
+    bool whole;                         /* has a graph inside: never computed at once as a whole */
+} ox_row;
+enum { OX_LATEST = 22 };                /* of ai.onnx */
+
+static const ox_row ox_rows[] = {
+    /* elementwise.h */
+    { "Abs", 1, 22, ox_op_map, OX_ABS, false }, { "Neg", 1, 22, ox_op_map, OX_NEG, false },
+    { "Exp", 1, 22, ox_op_map, OX_EXP, false }, { "Log", 1, 22, ox_op_map, OX_LOG, false },
+    { "Sqrt", 1, 22, ox_op_map, OX_SQRT, false }, { "Relu", 1, 22, ox_op_map, OX_RELU, false },
+    { "Sigmoid", 1, 22, ox_op_map, OX_SIGMOID, false },
+    { "Tanh", 1, 22, ox_op_map, OX_TANH, false },
+    { "Softplus", 1, 22, ox_op_map, OX_SOFTPLUS, false },
+    { "Reciprocal", 1, 22, ox_op_map, OX_RECIPROCAL, false },
+    { "Softsign", 1, 22, ox_op_map, OX_SOFTSIGN, false },
+    { "HardSwish", 14, 22, ox_op_map, OX_HARD_SWISH, false },
+    { "Mish", 18, 22, ox_op_map, OX_MISH, false },
+    { "Sin", 7, 22, ox_op_unary, OX_SIN, false }, { "Cos", 7, 22, ox_op_unary, OX_COS, false },
+    { "Tan", 7, 22, ox_op_unary, OX_TAN, false }, { "Asin", 7, 22, ox_op_unary, OX_ASIN, false },
+    { "Acos", 7, 22, ox_op_unary, OX_ACOS, false }, { "Atan", 7, 22, ox_op_unary, OX_ATAN, false },
+    { "Sinh", 9, 22, ox_op_unary, OX_SINH, false }, { "Cosh", 9, 22, ox_op_unary, OX_COSH, false },
+    { "Asinh", 9, 22, ox_op_unary, OX_ASINH, false },
+    { "Acosh", 9, 22, ox_op_unary, OX_ACOSH, false },
+    { "Atanh", 9, 22, ox_op_unary, OX_ATANH, false },
+    { "Erf", 9, 22, ox_op_unary, OX_ERF, false },
+    { "Floor", 1, 22, ox_op_unary, OX_FLOOR, false },
+    { "Ceil", 1, 22, ox_op_unary, OX_CEIL, false },
+    { "Round", 11, 22, ox_op_unary, OX_ROUND, false },
+    { "Sign", 9, 22, ox_op_unary, OX_SIGN, false },
+    { "Elu", 1, 22, ox_op_elu, 0, false }, { "Selu", 1, 22, ox_op_selu, 0, false },
+    { "Celu", 12, 22, ox_op_celu, 0, false }, { "Gelu", 20, 22, ox_op_gelu, 0, false },
+    { "LeakyRelu", 1, 22, ox_op_leaky_relu, 0, false },
+    { "HardSigmoid", 1, 22, ox_op_hard_sigmoid, 0, false },
+    { "ThresholdedRelu", 10, 22, ox_op_thresholded_relu, 0, false },
+    { "Shrink", 9, 22, ox_op_shrink, 0, false }, { "PRelu", 1, 22, ox_op_prelu, 0, false },
+    { "Clip", 1, 22, ox_op_clip, 0, false }, { "Not", 1, 22, ox_op_not, 0, false },
+    { "IsNaN", 9, 22, ox_op_is_nan, 0, false }, { "IsInf", 10, 22, ox_op_is_inf, 0, false },
+    { "Add", 1, 22, ox_op_pair, OX_ADD, false }, { "Sub", 1, 22, ox_op_pair, OX_SUB, false },
+    { "Mul", 1, 22, ox_op_pair, OX_MUL, false }, { "Div", 1, 22, ox_op_pair, OX_DIV, false },
+    { "Equal", 1, 22, ox_op_pair, OX_EQ, false }, { "Less", 1, 22, ox_op_pair, OX_LT, false },
+    { "LessOrEqual", 12, 22, ox_op_pair, OX_LE, false },
+    { "Greater", 1, 22, ox_op_pair, OX_GT, false },
+    { "GreaterOrEqual", 12, 22, ox_op_pair, OX_GE, false },
+    { "Pow", 1, 22, ox_op_pow, 0, false }, { "Mod", 10, 22, ox_op_mod, 0, false },
+    { "And", 1, 22, ox_op_logic, OX_AND, false }, { "Or", 1, 22, ox_op_logic, OX_OR, false },
+    { "Xor", 1, 22, ox_op_logic, OX_XOR, false },
+    { "BitShift", 11, 22, ox_op_bit_shift, 0, false },
+    { "Max", 1, 22, ox_op_variadic, OX_MAX, false },
+    { "Min", 1, 22, ox_op_variadic, OX_MIN, false },
+    { "Sum", 1, 22, ox_op_variadic, OX_ADD, false },
+    { "Mean", 1, 22, ox_op_variadic, OX_MEAN, false },
+    { "Where", 9, 22, ox_op_where, 0, false }, { "Identity", 1, 22, ox_op_identity, 0, true },
+    { "Cast", 1, 22, ox_op_cast, 0, false }, { "CastLike", 15, 22, ox_op_cast_like, 0, false },
+    { "Dropout", 1, 22, ox_op_dropout, 0, true },
+    /* shape.h */
+    { "Reshape", 1, 22, ox_op_reshape, 0, false }, { "Flatten", 1, 22, ox_op_flatten, 0, false },
+    { "Squeeze", 1, 22, ox_op_squeeze, 0, false },
+    { "Unsqueeze", 1, 22, ox_op_unsqueeze, 0, false },
+    { "Transpose", 1, 22, ox_op_transpose, 0, false },
+    { "Concat", 1, 22, ox_op_concat, 0, false }, { "Split", 2, 22, ox_op_split, 0, false },
+    { "Slice", 1, 22, ox_op_slice, 0, false }, { "Pad", 1, 22, ox_op_pad, 0, false },
+    { "Tile", 6, 22, ox_op_tile, 0, false }, { "Expand", 8, 22, ox_op_expand, 0, false },
+    { "Shape", 1, 22, ox_op_shape, 0, true }, { "Size", 1, 22, ox_op_size, 0, true },
+    { "Constant", 1, 22, ox_op_constant, 0, false },
+    { "ConstantOfShape", 9, 22, ox_op_constant_of_shape, 0, false },
+    { "Range", 11, 22, ox_op_range, 0, false }, { "EyeLike", 9, 22, ox_op_eye_like, 0, true },
+    { "Trilu", 14, 22, ox_op_trilu, 0, false },
+    { "DepthToSpace", 1, 22, ox_op_depth_to_space, 0, false },
+    { "SpaceToDepth", 1, 22, ox_op_space_to_depth, 0, false },
+    /* index.h */
+    { "Gather", 1, 22, ox_op_gather, 0, false },
+    { "GatherElements", 11, 22, ox_op_gather_elements, 0, false },
+    { "GatherND", 11, 22, ox_op_gather_nd, 0, false },
+    { "Scatter", 9, 22, ox_op_scatter_elements, 0, false },
+    { "ScatterElements", 11, 22, ox_op_scatter_elements, 0, false },
+    { "ScatterND", 11, 22, ox_op_scatter_nd, 0, false },
+    { "OneHot", 9, 22, ox_op_one_hot, 0, false },
+    { "ReverseSequence", 10, 22, ox_op_reverse_sequence, 0, false },
+    { "TopK", 1, 22, ox_op_top_k, 0, false }, { "Compress", 9, 22, ox_op_compress, 0, false },
+    { "NonZero", 9, 22, ox_op_not_static, 0, false },
+    { "Unique", 11, 22, ox_op_not_static, 0, false },
+    { "NonMaxSuppression", 10, 22, ox_op_not_static, 0, false },
+    { "RandomNormal", 1, 22, ox_op_random, 0, false },
+    { "RandomNormalLike", 1, 22, ox_op_random, 0, false },
+    { "RandomUniform", 1, 22, ox_op_random, 0, false },
+    { "RandomUniformLike", 1, 22, ox_op_random, 0, false },
+    { "Bernoulli", 15, 22, ox_op_random, 0, false },
+    { "Multinomial", 7, 22, ox_op_random, 0, false },
+    { "StringNormalizer", 10, 22, ox_op_strings, 0, false },
+    /* reduce.h */
+    { "ReduceSum", 1, 22, ox_op_reduce, OX_R_SUM, false },
+    { "ReduceMean", 1, 22, ox_op_reduce, OX_R_MEAN, false },
+    { "ReduceMax", 1, 22, ox_op_reduce, OX_R_MAX, false },
+    { "ReduceMin", 1, 22, ox_op_reduce, OX_R_MIN, false },
+    { "ReduceProd", 1, 22, ox_op_reduce, OX_R_PROD, false },
+    { "ReduceL1", 1, 22, ox_op_reduce, OX_R_L1, false },
+    { "ReduceL2", 1, 22, ox_op_reduce, OX_R_L2, false },
+    { "ReduceLogSum", 1, 22, ox_op_reduce, OX_R_LOG_SUM, false },
+    { "ReduceLogSumExp", 1, 22, ox_op_reduce, OX_R_LOG_SUM_EXP, false },
+    { "ReduceSumSquare", 1, 22, ox_op_reduce, OX_R_SUM_SQUARE, false },
+    { "ArgMax", 1, 22, ox_op_arg, OX_FOLD_ARGMAX, false },
+    { "ArgMin", 1, 22, ox_op_arg, OX_FOLD_ARGMIN, false },
+    { "CumSum", 11, 22, ox_op_cum_sum, 0, false },
+    /* product.h */
+    { "MatMul", 1, 22, ox_op_mat_mul, 0, false }, { "Gemm", 1, 22, ox_op_gemm, 0, false },
+    { "Einsum", 12, 22, ox_op_einsum, 0, false }, { "Det", 11, 22, ox_op_det, 0, false },
+    /* window.h */
+    { "Conv", 1, 22, ox_op_conv, 0, false },
+    { "ConvTranspose", 1, 22, ox_op_conv_transpose, 0, false },
+    { "MaxPool", 1, 22, ox_op_max_pool, 0, false },
+    { "AveragePool", 1, 22, ox_op_average_pool, 0, false },
+    { "LpPool", 2, 22, ox_op_lp_pool, 0, false },
+    { "GlobalAveragePool", 1, 22, ox_op_global_pool, OX_R_MEAN, false },
+    { "GlobalMaxPool", 1, 22, ox_op_global_pool, OX_R_MAX, false },
+    { "MaxUnpool", 9, 22, ox_op_max_unpool, 0, false },
+    /* resize.h */
+    { "Resize", 10, 22, ox_op_resize, 0, false }, { "Upsample", 7, 9, ox_op_resize, 0, false },
+    { "GridSample", 16, 22, ox_op_grid_sample, 0, false },
+    { "RoiAlign", 10, 22, ox_op_roi_align, 0, false },
+    /* norm.h */
+    { "Softmax", 1, 22, ox_op_softmax, OX_SOFTMAX, false },
+    { "LogSoftmax", 1, 22, ox_op_softmax, OX_LOG_SOFTMAX, false },
+    { "Hardmax", 1, 22, ox_op_softmax, OX_HARDMAX, false },
+    { "BatchNormalization", 6, 22, ox_op_batch_norm, 0, false },
+    { "InstanceNormalization", 6, 22, ox_op_instance_norm, 0, false },
+    { "LayerNormalization", 17, 22, ox_op_layer_norm, 0, false },
+    { "LRN", 1, 22, ox_op_lrn, 0, false },
+    { "MeanVarianceNormalization", 9, 22, ox_op_mean_variance, 0, false },
+    { "LpNormalization", 1, 22, ox_op_lp_normalization, 0, false },
+    { "NegativeLogLikelihoodLoss", 12, 22, ox_op_nll_loss, 0, false },
+    { "SoftmaxCrossEntropyLoss", 12, 22, ox_op_softmax_loss, 0, false },
+    /* recurrent.h */
+    { "RNN", 7, 22, ox_op_recurrent, 1, false }, { "GRU", 7, 22, ox_op_recurrent, 3, false },
+    { "LSTM", 7, 22, ox_op_recurrent, 4, false },
+    /* quantize.h */
+    { "QuantizeLinear", 10, 20, ox_op_quantize, 0, false },
+    { "DequantizeLinear", 10, 20, ox_op_dequantize, 0, false },
+    { "DynamicQuantizeLinear", 11, 22, ox_op_dynamic_quantize, 0, false },
+    { "MatMulInteger", 10, 22, ox_op_mat_mul_integer, 0, false },
+    { "ConvInteger", 10, 22, ox_op_conv_integer, 0, false },
+    { "QLinearMatMul", 10, 20, ox_op_q_linear_mat_mul, 0, false },
+    { "QLinearConv", 10, 22, ox_op_q_linear_conv, 0, false },
+    /* signal.h */
+    { "HannWindow", 17, 22, ox_op_window, OX_HANN, false },
+    { "HammingWindow", 17, 22, ox_op_window, OX_HAMMING, false },
+    { "BlackmanWindow", 17, 22, ox_op_window, OX_BLACKMAN, false },
+    { "MelWeightMatrix", 17, 22, ox_op_mel, 0, false }, { "DFT", 17, 19, ox_op_dft, 0, false },
+    { "STFT", 17, 22, ox_op_stft, 0, false },
+    { "TfIdfVectorizer", 9, 22, ox_op_tf_idf, 0, false },
+    /* training.h: of ai.onnx.preview.training */
+    { "Adagrad", 1, 1, ox_op_adagrad, 0, false }, { "Adam", 1, 1, ox_op_adam, 0, false },
+    { "Momentum", 1, 1, ox_op_momentum, 0, false },
+    { "Gradient", 1, 1, ox_op_gradient, 0, true },
+    /* sequence.h */
+    { "SequenceEmpty", 11, 22, ox_op_sequence_empty, 0, true },
+    { "SequenceConstruct", 11, 22, ox_op_sequence_construct, 0, true },
+    { "SequenceInsert", 11, 22, ox_op_sequence_insert, 0, true },
+    { "SequenceErase", 11, 22, ox_op_sequence_erase, 0, true },
+    { "SequenceAt", 11, 22, ox_op_sequence_at, 0, true },
+    { "SequenceLength", 11, 22, ox_op_sequence_length, 0, true },
+    { "ConcatFromSequence", 11, 22, ox_op_concat_from_sequence, 0, false },
+    { "SplitToSequence", 11, 22, ox_op_split_to_sequence, 0, false },
+    { "Optional", 15, 22, ox_op_optional, 0, true },
+    { "OptionalHasElement", 15, 22, ox_op_optional_has_element, 0, true },
+    { "OptionalGetElement", 15, 22, ox_op_optional_get_element, 0, true },
+    /* control.h */
+    { "If", 1, 22, ox_op_if, 0, true }, { "Loop", 1, 22, ox_op_loop, 0, true },
+    { "Scan", 8, 22, ox_op_scan, 0, true },
+    { "SequenceMap", 17, 22, ox_op_sequence_map, 0, true },
+};
+enum { OX_N_ROWS = sizeof ox_rows / sizeof *ox_rows };
+
+SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user)
+{
+    char line[120];
+    for (int i = 0; i < OX_N_ROWS; i++) {
+        snprintf(line, sizeof line, "%s %d\n", ox_rows[i].op, ox_rows[i].first);
+        emit(line, user);
+    }
+}
+SAMBA_ONNX_API bool onnx_register_ops(samba_session *s)
+{
+    bool fine = samba_ok(s);
+    for (size_t i = 0; fine && i < sizeof ox_kernels / sizeof *ox_kernels; i++)
+        fine = samba_register_op(s, &ox_kernels[i]);
+    for (size_t i = 0; fine && i < sizeof ox_sampling_kernels / sizeof *ox_sampling_kernels; i++)
+        fine = samba_register_op(s, &ox_sampling_kernels[i]);
+    for (size_t i = 0; fine && i < sizeof ox_signal_kernels / sizeof *ox_signal_kernels; i++)
+        fine = samba_register_op(s, &ox_signal_kernels[i]);
+    return fine;
+}

@@ -1,0 +1,488 @@
+/* value.h - of onnx_import.h: what a name of the model stands for while it is traced. A value is
+   known (host), or a tensor, or both; ops whose inputs are all known are computed at once. */
+
+typedef struct ox_value {
+    int32_t type;                       /* TensorProto.DataType */
+    samba_tensor *t;                    /* NULL: not needed yet */
+    onnx_array *host;                   /* NULL: not known, or not looked at yet */
+    bool known;                         /* does not depend on inputs of the graph */
+    bool parameter;                     /* trained: what is made of it is recorded */
+    const char *from;                   /* an input that it depends on */
+    bool sequence, none;                /* a list of n items; an optional that is absent */
+    struct ox_value **item;
+    int32_t n;
+} ox_value;
+
+typedef struct ox_binding {
+    const char *name;
+    ox_value *value;
+    struct ox_binding *next;
+} ox_binding;
+typedef struct ox_scope {
+    ox_binding *first;
+    struct ox_scope *outer;             /* of a subgraph: what it can also see */
+} ox_scope;
+
+typedef struct ox_block {               /* what is freed at the end */
+    struct ox_block *next;
+    void *payload;
+} ox_block;
+
+typedef struct ox_import {
+    samba_session *s;
+    const Onnx__ModelProto *model;
+    const onnx_options *options;
+    ox_scope *scope;
+    ox_block *blocks;
+    const Onnx__NodeProto *caller;      /* of a model-local function: has its attributes */
+    bool (*run)(struct ox_import *c, Onnx__NodeProto **node, size_t n);  /* of table.h: all nodes */
+    int32_t depth, n_constants;
+    int64_t n_nodes;
+    char wants[256];
+} ox_import;
+
+/* One node, as the function of its op sees it. */
+typedef struct ox_node {
+    ox_import *c;
+    const Onnx__NodeProto *p;
+    int64_t version;                    /* of the op set of its domain */
+    int32_t arg;                        /* of its row in the table */
+    ox_value **in, **out;               /* in: NULL where an optional input is absent */
+    int32_t n_in, n_out;
+} ox_node;
+
+/* ---- Memory: everything lives until the import ends ---- */
+
+static void *ox_keep(ox_import *c, void *payload)
+{
+    ox_block *b = payload ? (ox_block *)malloc(sizeof *b) : NULL;
+    if (!b) {
+        free(payload);
+        samba_fail(c->s, SAMBA_ENOMEM, "out of memory while importing");
+        return NULL;
+    }
+    b->next = c->blocks, b->payload = payload;
+    c->blocks = b;
+    return payload;
+}
+static void *ox_new(ox_import *c, int64_t n, size_t each)
+{
+    if (n < 0 || n > OX_MAX_COUNT) {
+        samba_fail(c->s, SAMBA_ERANGE, "a table of %l elements is too large", n);
+        return NULL;
+    }
+    return ox_keep(c, calloc((size_t)n + 1, each));
+}
+static void ox_free_blocks(ox_block *b)
+{
+    while (b) {
+        ox_block *next = b->next;
+        free(b->payload);
+        free(b);
+        b = next;
+    }
+}
+static onnx_array *ox_host_array(ox_import *c, int32_t type, int32_t ndim, const int64_t *dim)
+{
+    if (ox_count(ndim, dim) < 0) {
+        samba_fail(c->s, SAMBA_ESHAPE, "a tensor of this shape is too large to be made");
+        return NULL;
+    }
+    return (onnx_array *)ox_keep(c, ox_new_array(type, ndim, dim));
+}
+static ox_value *ox_new_value(ox_import *c, int32_t type)
+{
+    ox_value *v = (ox_value *)ox_new(c, 1, sizeof *v);
+    if (v) v->type = type;
+    return v;
+}
+static ox_value *ox_host_value(ox_import *c, onnx_array *a)
+{
+    ox_value *v = a ? ox_new_value(c, a->type) : NULL;
+    if (v) v->host = a, v->known = true;
+    return v;
+}
+
+/* ---- Refusals: the first one stays in the session ---- */
+
+static bool ox_refuse(ox_node *k, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return samba_fail(k->c->s, SAMBA_EOP, "%s", text);
+}
+
+/* ---- Attributes ---- */
+
+static const Onnx__AttributeProto *ox_find_attribute(const Onnx__NodeProto *p, const char *name)
+{
+    for (size_t i = 0; p && i < p->n_attribute; i++)
+        if (p->attribute[i]->name && !strcmp(p->attribute[i]->name, name)) return p->attribute[i];
+    return NULL;
+}
+static const Onnx__AttributeProto *ox_attribute(const ox_node *k, const char *name)
+{
+    const Onnx__AttributeProto *a = ox_find_attribute(k->p, name);
+    if (!a || !a->ref_attr_name || !*a->ref_attr_name) return a;
+    return ox_find_attribute(k->c->caller, a->ref_attr_name);
+}
+static int64_t ox_int(const ox_node *k, const char *name, int64_t otherwise)
+{
+    const Onnx__AttributeProto *a = ox_attribute(k, name);
+    return a && a->has_i ? a->i : a && a->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT ? 0
+        : otherwise;
+}
+static float ox_float(const ox_node *k, const char *name, float otherwise)
+{
+    const Onnx__AttributeProto *a = ox_attribute(k, name);
+    return a && a->has_f ? a->f : otherwise;
+}
+static bool ox_text_is(const ox_node *k, const char *name, const char *otherwise, const char *text)
+{
+    const Onnx__AttributeProto *a = ox_attribute(k, name);
+    if (!a || !a->has_s) return !strcmp(otherwise, text);
+    return a->s.len == strlen(text) && !memcmp(a->s.data, text, a->s.len);
+}
+
+/* A list of integers; NULL (n 0) if it is not given. */
+static const int64_t *ox_ints(const ox_node *k, const char *name, int32_t *n)
+{
+    const Onnx__AttributeProto *a = ox_attribute(k, name);
+    *n = a && a->n_ints <= 1 << 20 ? (int32_t)a->n_ints : 0;
+    return *n ? a->ints : NULL;
+}
+
+/* ---- Shapes ---- */
+
+static samba_dtype ox_carrier(int32_t type)
+{
+    return ox_is_float(type) ? SAMBA_F32 : type == OX_BOOL ? SAMBA_BOOL : SAMBA_I32;
+}
+static int32_t ox_ndim(const ox_value *v)
+{
+    return v->t ? v->t->shape.ndim : v->host ? v->host->ndim : 0;
+}
+static int64_t ox_dim(const ox_value *v, int32_t d)
+{
+    return v->t ? v->t->shape.dim[d] : v->host->dim[d];
+}
+static int64_t ox_size(const ox_value *v)
+{
+    return v->t ? samba_count(&v->t->shape) : v->host ? v->host->count : 0;
+}
+static samba_shape ox_shape(int32_t ndim, const int64_t *dim)
+{
+    samba_shape s = samba_scalar_shape();
+    s.ndim = ndim;
+    for (int32_t d = 0; d < ndim && d < SAMBA_MAX_DIMS; d++)
+        s.dim[d] = dim[d] > INT32_MAX || dim[d] < -1 ? 0 : (int32_t)dim[d];
+    return s;
+}
+static void ox_dims(const ox_value *v, int64_t *dim)
+{
+    for (int32_t d = 0; d < ox_ndim(v); d++) dim[d] = ox_dim(v, d);
+}
+
+/* An axis counted from the front; -1 after a refusal. */
+static int32_t ox_axis(ox_node *k, int64_t axis, int32_t ndim)
+{
+    int64_t a = axis < 0 ? axis + ndim : axis;
+    if (a >= 0 && a < ndim) return (int32_t)a;
+    ox_refuse(k, "axis %lld is out of range for %d dimensions", (long long)axis, ndim);
+    return -1;
+}
+
+/* ---- Constants ---- */
+
+/* A constant of the graph, as if computed by an op; data is copied. */
+static samba_tensor *ox_constant(ox_import *c, samba_dtype dtype, samba_shape shape,
+                                 const void *data)
+{
+    char name[40];
+    bool tracing = samba_tracing(c->s);
+    snprintf(name, sizeof name, "onnx constant %d", c->n_constants++);
+    samba_tensor *t = samba_from_data_copy(c->s, name, dtype, shape, data);
+    if (!t) return NULL;
+    samba_set_tracing(c->s, false);
+    t = samba_apply(c->s, "onnx_copy", &t, 1, NULL, 0);
+    samba_set_tracing(c->s, tracing);
+    return t;
+}
+static samba_tensor *ox_full(ox_import *c, samba_shape shape, float value)
+{
+    bool tracing = samba_tracing(c->s);
+    samba_set_tracing(c->s, false);
+    samba_tensor *t = samba_full(c->s, shape, value);
+    samba_set_tracing(c->s, tracing);
+    return t;
+}
+static samba_tensor *ox_i32_scalar(ox_import *c, int32_t value)
+{
+    return ox_constant(c, SAMBA_I32, SAMBA_SCALAR, &value);
+}
+static bool ox_uniform(const onnx_array *a)
+{
+    for (int64_t n = 1; n < a->count; n++)
+        if (memcmp(&a->f[n], &a->f[0], sizeof *a->f)) return false;
+    return true;
+}
+
+/* Host integers as i32 or bool; NULL after a refusal. */
+static void *ox_narrow(ox_import *c, const onnx_array *a)
+{
+    int32_t *words = (int32_t *)ox_new(c, a->count, sizeof *words);
+    uint8_t *bytes = (uint8_t *)words;
+    for (int64_t n = 0; words && n < a->count; n++) {
+        if (a->i[n] < INT32_MIN || a->i[n] > INT32_MAX) {
+            samba_fail(c->s, SAMBA_ERANGE, "the %s value %l does not fit into 32 bits, with which "
+                       "integers are computed", ox_type_name(a->type), a->i[n]);
+            return NULL;
+        }
+        if (a->type == OX_BOOL) bytes[n] = a->i[n] != 0;
+        else words[n] = (int32_t)a->i[n];
+    }
+    return words;
+}
+static samba_tensor *ox_constant_of(ox_import *c, const onnx_array *a)
+{
+    samba_shape shape = ox_shape(a->ndim, a->dim);
+    if (a->count == 0) {
+        samba_fail(c->s, SAMBA_ESHAPE, "a tensor without elements, %S, cannot be computed with",
+                   &shape);
+        return NULL;
+    }
+    if (!a->f) {
+        const void *narrow = ox_narrow(c, a);
+        return narrow ? ox_constant(c, ox_carrier(a->type), shape, narrow) : NULL;
+    }
+    return ox_uniform(a) ? ox_full(c, shape, a->f[0]) : ox_constant(c, SAMBA_F32, shape, a->f);
+}
+
+/* The tensor of a value. */
+static samba_tensor *ox_tensor(ox_import *c, ox_value *v)
+{
+    if (!v || v->sequence || v->none) {
+        samba_fail(c->s, SAMBA_EOP, v ? "a sequence or an empty optional is used as a tensor"
+                   : "an input that is needed is missing");
+        return NULL;
+    }
+    if (!v->t && v->host) v->t = ox_constant_of(c, v->host);
+    if (!v->t && !v->host)
+        samba_fail(c->s, SAMBA_EDTYPE, "tensors of type %s are not offered", ox_type_name(v->type));
+    return v->t;
+}
+
+/* The values of a tensor that was computed. */
+static onnx_array *ox_read_out(ox_import *c, samba_tensor *t, int32_t type)
+{
+    int64_t dim[SAMBA_MAX_DIMS];
+    for (int32_t d = 0; d < t->shape.ndim; d++) dim[d] = t->shape.dim[d];
+    onnx_array *a = ox_host_array(c, type, t->shape.ndim, dim);
+    int32_t *words = a ? (int32_t *)ox_new(c, a->count, sizeof *words) : NULL;
+    const uint8_t *bytes = (const uint8_t *)words;
+    if (!words || !samba_copy_out(t, words, (size_t)a->count * samba_dtype_size(t->dtype)))
+        return NULL;
+    for (int64_t n = 0; n < a->count; n++) {
+        if (a->f) memcpy(&a->f[n], &words[n], sizeof *a->f);
+        else a->i[n] = t->dtype == SAMBA_BOOL ? bytes[n] : words[n];
+    }
+    return a;
+}
+
+/* The values of a value that is known; NULL if it is not (no refusal). */
+static const onnx_array *ox_known_array(ox_import *c, ox_value *v)
+{
+    if (v && v->known && !v->host && v->t) v->host = ox_read_out(c, v->t, v->type);
+    return v && v->known ? v->host : NULL;
+}
+
+/* ---- Inputs and outputs of a node ---- */
+
+static bool ox_has(const ox_node *k, int32_t i) { return i < k->n_in && k->in[i]; }
+static samba_tensor *ox_in(ox_node *k, int32_t i)
+{
+    if (ox_has(k, i)) return ox_tensor(k->c, k->in[i]);
+    ox_refuse(k, "input %d is missing", i);
+    return NULL;
+}
+static int32_t ox_type(const ox_node *k, int32_t i) { return ox_has(k, i) ? k->in[i]->type : 0; }
+
+/* Refuses because of a value that depends on an input, which the caller may fix. */
+static void ox_want(ox_node *k, const ox_value *v, const char *what)
+{
+    const char *from = v->from ? v->from : "";
+    snprintf(k->c->wants, sizeof k->c->wants, "%s", from);
+    ox_refuse(k, "its %s must be known while tracing, but depends on input %s", what, from);
+}
+
+/* The values of input i, which decide a shape or are a table: what is it? */
+static const onnx_array *ox_need(ox_node *k, int32_t i, const char *what)
+{
+    if (!ox_has(k, i)) {
+        ox_refuse(k, "input %d (%s) is missing", i, what);
+        return NULL;
+    }
+    const onnx_array *a = ox_known_array(k->c, k->in[i]);
+    if (!a && samba_ok(k->c->s)) ox_want(k, k->in[i], what);
+    return a;
+}
+static bool ox_give_value(ox_node *k, int32_t o, ox_value *v)
+{
+    if (v && o < k->n_out) k->out[o] = v;
+    return v != NULL;
+}
+static bool ox_give(ox_node *k, int32_t o, int32_t type, samba_tensor *t)
+{
+    ox_value *v = t ? ox_new_value(k->c, type) : NULL;
+    if (v) v->t = t;
+    return ox_give_value(k, o, v);
+}
+static bool ox_give_host(ox_node *k, int32_t o, onnx_array *a)
+{
+    return ox_give_value(k, o, ox_host_value(k->c, a));
+}
+static bool ox_asks(const ox_node *k, int32_t o)
+{
+    return o < k->n_out && k->p->output[o] && *k->p->output[o];
+}
+
+/* ---- Small things that many ops are made of ---- */
+
+static samba_tensor *ox_unary(samba_tensor *x, int32_t kind)
+{
+    return x ? samba_apply(x->session, "onnx_unary", &x, 1, &kind, 1) : NULL;
+}
+
+/* t in a shape of more leading 1s and stretched dimensions. */
+static samba_tensor *ox_stretch(samba_tensor *t, const samba_shape *to)
+{
+    if (!t) return NULL;
+    samba_shape wide = *to;
+    bool same = t->shape.ndim == to->ndim;
+    for (int32_t d = 0; d < to->ndim; d++) {
+        int32_t own = d - (to->ndim - t->shape.ndim);
+        wide.dim[d] = own < 0 ? 1 : t->shape.dim[own];
+        same = same && wide.dim[d] == to->dim[d];
+    }
+    if (same) return t;
+    return samba_expand(t->shape.ndim == to->ndim ? t : samba_reshape(t, wide), *to);
+}
+
+/* The shape both broadcast to; false if there is none. */
+static bool ox_common(const samba_shape *a, const samba_shape *b, samba_shape *y)
+{
+    samba_shape r = samba_scalar_shape();
+    r.ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
+    for (int32_t d = 0; d < r.ndim; d++) {
+        int32_t ia = d - (r.ndim - a->ndim), ib = d - (r.ndim - b->ndim);
+        int32_t da = ia < 0 ? 1 : a->dim[ia], db = ib < 0 ? 1 : b->dim[ib];
+        if (da != db && da != 1 && db != 1) return false;
+        r.dim[d] = da == 1 ? db : da;
+    }
+    *y = r;
+    return true;
+}
+
+/* a (kind) b for i32 that stand for this ONNX type; broadcasts. */
+static samba_tensor *ox_integers(samba_tensor *a, samba_tensor *b, int32_t kind, int32_t type)
+{
+    samba_shape y;
+    int32_t attr[2] = { kind, type };
+    if (!a || !b) return NULL;
+    if (!ox_common(&a->shape, &b->shape, &y)) {
+        samba_fail(a->session, SAMBA_ESHAPE, "%S and %S do not broadcast", &a->shape, &b->shape);
+        return NULL;
+    }
+    samba_tensor *in[2] = { ox_stretch(a, &y), ox_stretch(b, &y) };
+    return samba_apply(a->session, "onnx_integer", in, 2, attr, 2);
+}
+static samba_tensor *ox_select(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
+{
+    samba_shape y;
+    if (!cond || !a || !b) return NULL;
+    if (!ox_common(&cond->shape, &a->shape, &y) || !ox_common(&y, &b->shape, &y)) {
+        samba_fail(a->session, SAMBA_ESHAPE, "condition, %S and %S do not broadcast", &a->shape,
+                   &b->shape);
+        return NULL;
+    }
+    samba_tensor *in[3] = { ox_stretch(cond, &y), ox_stretch(a, &y), ox_stretch(b, &y) };
+    return samba_apply(a->session, "onnx_select", in, 3, NULL, 0);
+}
+
+/* x (*,n)[index] with an index tensor, shared by all rows. */
+static samba_tensor *ox_take(samba_tensor *x, samba_tensor *index, float fill)
+{
+    samba_tensor *in[2] = { x, index };
+    int32_t word = samba_float_attr(fill);
+    return x && index ? samba_apply(x->session, "onnx_take", in, 2, &word, 1) : NULL;
+}
+
+/* The same for an index that is known, of shape s. Fill is for f32 where index is -1. */
+static samba_tensor *ox_take_known(ox_import *c, samba_tensor *x, const int32_t *index,
+                                   samba_shape s, float fill)
+{
+    return ox_take(x, ox_constant(c, SAMBA_I32, s, index), fill);
+}
+
+/* x as (rows, n): n from axis on. */
+static samba_tensor *ox_as_rows(samba_tensor *x, int32_t axis)
+{
+    int32_t n = 1;
+    if (!x) return NULL;
+    for (int32_t d = axis; d < x->shape.ndim; d++) n *= x->shape.dim[d];
+    return samba_reshape(x, SAMBA_SHAPE((int32_t)(samba_count(&x->shape) / n), n));
+}
+
+/* x with axis `from` moved to `to`. */
+static samba_tensor *ox_move_axis(samba_tensor *x, int32_t from, int32_t to)
+{
+    samba_shape axes = samba_scalar_shape();
+    if (!x || from == to) return x;
+    axes.ndim = x->shape.ndim;
+    for (int32_t d = 0, next = 0; d < axes.ndim; d++) {
+        if (next == from) next++;
+        axes.dim[d] = d == to ? from : next++;
+    }
+    return samba_permute(x, axes);
+}
+static samba_tensor *ox_to_last(samba_tensor *x, int32_t axis)
+{
+    return x ? ox_move_axis(x, axis, x->shape.ndim - 1) : NULL;
+}
+static samba_tensor *ox_from_last(samba_tensor *x, int32_t axis)
+{
+    return x ? ox_move_axis(x, x->shape.ndim - 1, axis) : NULL;
+}
+static samba_tensor *ox_fold(samba_tensor *x, int32_t kind)
+{
+    return x ? samba_apply(x->session, "onnx_fold", &x, 1, &kind, 1) : NULL;
+}
+
+/* An integer computed as f32 must be exact: true if |x| < 2^24 can be promised. */
+static samba_tensor *ox_to_f32(samba_tensor *x)
+{
+    return x && x->dtype != SAMBA_F32 ? samba_cast(x, SAMBA_F32) : x;
+}
+static samba_tensor *ox_to_i32(samba_tensor *x)
+{
+    return x && x->dtype != SAMBA_I32 ? samba_cast(x, SAMBA_I32) : x;
+}
+
+/* A tensor of one type as another: between floats, integers and bool. */
+static samba_tensor *ox_convert(ox_import *c, samba_tensor *x, int32_t from, int32_t to)
+{
+    if (!x) return NULL;
+    if (to == OX_FLOAT16 && from != OX_FLOAT16)
+        return samba_cast(samba_cast(ox_to_f32(x), SAMBA_F16), SAMBA_F32);
+    if (to == OX_BFLOAT16 && from != OX_BFLOAT16)
+        return samba_cast(samba_cast(ox_to_f32(x), SAMBA_BF16), SAMBA_F32);
+    if (ox_is_float(to)) return ox_to_f32(x);
+    if (to == OX_BOOL) return x->dtype == SAMBA_BOOL ? x : samba_cast(x, SAMBA_BOOL);
+    x = ox_to_i32(x);
+    if (to == from || from == OX_BOOL || to >= OX_UINT32 || to == OX_INT64 || to == OX_INT32)
+        return x;
+    return ox_integers(x, ox_i32_scalar(c, 0), OX_WRAP, to);
+}
