@@ -92,7 +92,12 @@ $B/samba: $(wildcard tools/*.c tools/*.h) | ready-tools
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $(filter %.c,$^) $(LDFLAGS) $(HDF5) -lcjson -lutf8proc -lm
 
-$B/onnx/onnx.pb-c.c: $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto)
+$B/samba-onnx: $(wildcard tools/onnx/* tools/onnx_*.h) samba.h $B/onnx/onnx.pb-c.c | ready-onnx
+	$(CC) $(CFLAGS) -I$B/onnx -o $@ tools/onnx/command.c $B/onnx/onnx.pb-c.c $(LDFLAGS) \
+	    -lprotobuf-c -lm -pthread
+
+ONNX_PROTO = $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto)
+$B/onnx/onnx.pb-c.c: $(ONNX_PROTO) | ready-onnx
 	@mkdir -p $B/onnx
 	protoc-c -I$(dir $(firstword $^ /usr/include/onnx/)) --c_out=$B/onnx onnx.proto
 

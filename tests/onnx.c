@@ -307,11 +307,13 @@ static void run_all(bool say_refused, bool print_cases)
         passed += fine;
         if (print_cases && fine)
             printf("%s%s%s\n", names[i], *r.fixed ? " fixed:" : "", r.fixed);
-        if (say_refused && !fine) printf("%s %s: %s\n", r.wrong ? "WRONG" : "refused", names[i], r.why);
+        if (say_refused && !fine)
+            printf("%s %s: %s\n", r.wrong ? "WRONG" : "refused", names[i], r.why);
         if (!print_cases) {
             refused += !fine && !r.wrong && !listed;
             added += fine && !listed;
-            if (fine && !listed) printf("new: %s%s%s\n", names[i], *r.fixed ? " fixed:" : "", r.fixed);
+            if (fine && !listed)
+                printf("new: %s%s%s\n", names[i], *r.fixed ? " fixed:" : "", r.fixed);
             test_bad = 0;
             if (listed && !fine) test_fail(r.why, names[i], 0);
             else if (r.wrong) test_fail(r.why, names[i], 0);
@@ -323,7 +325,8 @@ static void run_all(bool say_refused, bool print_cases)
     if (!print_cases && n > 0) {
         test_bad = passed < count_lines(list) ? (printf("fewer cases than the list has\n"), 1) : 0;
         test_end("the list only grows");
-        printf("%d of %d cases pass, %d are refused by name, %d are new\n", passed, n, refused, added);
+        printf("%d of %d cases pass, %d are refused by name, %d are new\n", passed, n, refused,
+               added);
     }
     free(names);
     free(list);
@@ -426,6 +429,93 @@ static void test_nested_models(void)
     free(bytes);
 }
 
+// ---- What else a model that was imported can do -------------------------------------------------
+
+static bool trace_case(samba_session *s, const char *name, onnx_graph *g)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(), name);
+    return onnx_register_ops(s) && onnx_trace(s, path, NULL, g);
+}
+
+// Its initializers are parameters: they learn.
+static void test_trains(void)
+{
+    float x[40], first = 0, last = 0;
+    samba_session *s = samba_open(NULL);
+    onnx_graph g;
+    CHECK(trace_case(s, "pytorch-converted/test_Linear", &g));
+    CHECK(g.n_in == 1 && g.n_out == 1 && samba_count(&g.in[0].tensor->shape) == 40);
+    samba_tensor *y = g.out[0].tensor;
+    samba_tensor *loss = samba_mse(y, samba_full(s, y->shape, 1.0f), SAMBA_REDUCE_MEAN);
+    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y },
+                                             .optim = { .kind = SAMBA_SGD, .lr = 0.5f } }));
+    for (int i = 0; i < 40; i++) x[i] = (float)(i % 7) / 3.0f - 1.0f;
+    samba_write(g.in[0].tensor, x);
+    for (int step = 0; step < 200 && samba_ok(s); step++) {
+        samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+        last = samba_read(loss)[0];
+        if (step == 0) first = last;
+    }
+    CHECK(samba_ok(s) && first > 0.1f && last < first / 10);
+    onnx_release(&g);
+    samba_close(s);
+}
+
+// Its PEF runs in another session, which knows the importer's ops: the same bits.
+static void test_pef_of_a_model(void)
+{
+    const char *pef = "build/onnx_test.pef", *model = "node/test_resize_downsample_scales_nearest";
+    float x[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, y[2] = { 0, 0 }, z[2] = { 1, 1 };
+    onnx_array *scales = ox_new_array(OX_FLOAT, 1, (int64_t[]){ 4 });
+    scales->f[0] = scales->f[1] = 1.0f, scales->f[2] = scales->f[3] = 0.6f;
+    onnx_known known = { .name = "scales", .array = scales, .fixed = true };
+    char path[600], in[80] = "", out[80] = "";
+    samba_session *s = samba_open(NULL);
+    onnx_graph g = { .n_in = 0 };
+    snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(), model);
+    CHECK(onnx_register_ops(s) && onnx_trace(s, path, &(onnx_options){ &known, 1 }, &g));
+    samba_program p = { .pef = pef, .inference = true };
+    CHECK(onnx_set_outputs(&g, &p) && samba_compile(s, &p));
+    if (samba_ok(s)) {
+        snprintf(in, sizeof in, "%s", g.in[0].tensor->name);
+        snprintf(out, sizeof out, "%s", g.out[0].tensor->name);
+        CHECK(samba_write(g.in[0].tensor, x) && samba_run(s, SAMBA_FWD));
+        CHECK(samba_copy_out(g.out[0].tensor, y, sizeof y));
+    }
+    onnx_release(&g);
+    samba_close(s);
+    s = samba_open(NULL);
+    CHECK(!samba_load(s, pef, NULL));           // not without them
+    samba_clear_error(s);
+    CHECK(onnx_register_ops(s) && samba_load(s, pef, NULL));
+    CHECK(samba_write(samba_tensor_by_name(s, in), x) && samba_run(s, SAMBA_FWD));
+    CHECK(samba_copy_out(samba_tensor_by_name(s, out), z, sizeof z));
+    CHECK(!memcmp(y, z, sizeof y) && y[0] == 1 && y[1] == 3);
+    samba_close(s);
+    onnx_array_free(scales);
+    remove(pef);
+    remove("build/onnx_test.pef.log");
+}
+
+// The comparison notices a wrong value, a wrong type and a wrong shape.
+static void test_comparison(void)
+{
+    char why[200];
+    int64_t dim[2] = { 2, 3 };
+    onnx_array *a = ox_new_array(OX_FLOAT, 2, dim), *b = ox_new_array(OX_FLOAT, 2, dim);
+    onnx_array *c = ox_new_array(OX_INT64, 2, dim), *d = ox_new_array(OX_FLOAT, 1, dim);
+    CHECK(same_array(a, b, why));
+    CHECK(!same_array(a, c, why) && !same_array(a, d, why) && !same_array(NULL, a, why));
+    b->f[5] = 1e-6f;
+    CHECK(!same_array(a, b, why));
+    a->f[5] = 1.0005e-6f;
+    CHECK(same_array(a, b, why));
+    b->f[0] = (float)NAN;
+    CHECK(!same_array(a, b, why) && !same_array(b, a, why));
+    onnx_array_free(a), onnx_array_free(b), onnx_array_free(c), onnx_array_free(d);
+}
+
 int main(int argc, char **argv)
 {
     struct stat there;
@@ -456,6 +546,9 @@ int main(int argc, char **argv)
         return 0;
     }
     run_all(!strcmp(mode, "list"), false);
+    RUN(test_trains);
+    RUN(test_pef_of_a_model);
+    RUN(test_comparison);
     RUN(test_damaged_models);
     RUN(test_nested_models);
     return test_summary();

@@ -1,7 +1,8 @@
 #!/bin/sh
-# tools/install.sh run|gpt|test|bench|tools|onnx: makes sure that what this purpose needs is installed.
-# Says what is missing and why, installs it (as root, or through sudo if that asks nothing), and is
-# silent when nothing is missing. Elsewhere than on Debian and its kin it prints the list.
+# tools/install.sh run|gpt|test|bench|tools|onnx: makes sure that what this purpose needs is
+# installed. Says what is missing and why, installs it (as root, or through sudo if that asks
+# nothing), and is silent when nothing is missing. Elsewhere than on Debian and its kin it prints
+# the list.
 set -u
 purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist

@@ -42,7 +42,8 @@
 #endif
 #endif
 
-/* Values on the host, as a TensorProto has them. Floats of all widths are f, integers and bools i. */
+/* Values on the host, as a TensorProto has them: floats of all widths are f, integers and bools
+   are i. */
 typedef struct onnx_array {
     int32_t type;                       /* TensorProto.DataType: 1 float, 7 int64, 9 bool ... */
     int32_t ndim;

@@ -23,6 +23,9 @@ static void print_usage(FILE *to)
     fprintf(to, "usage: tools/samba COMMAND [flags]; tools/samba COMMAND --help\n");
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-16s %s\n", commands[i].name, commands[i].help);
+    fprintf(to, "  %-16s %s\n", "import-onnx", "an ONNX model to a PEF (needs protobuf-c)");
+    fprintf(to, "  %-16s %s\n", "export-onnx", "a checkpoint to an ONNX model");
+    fprintf(to, "  %-16s %s\n", "onnx-ops", "what can be imported");
 }
 
 int main(int argc, char **argv)

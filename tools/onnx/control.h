@@ -20,7 +20,8 @@ static bool ox_bind_initializers(ox_import *c, const Onnx__GraphProto *g)
         const char *why = "";
         onnx_array *a = ox_read_tensor(g->initializer[i], &why);
         if (!a)
-            return samba_fail(c->s, SAMBA_EOP, "initializer %s has %s", g->initializer[i]->name, why);
+            return samba_fail(c->s, SAMBA_EOP, "initializer %s has %s",
+                              g->initializer[i]->name, why);
         if (!ox_bind(c, g->initializer[i]->name,
                      ox_host_value(c, (onnx_array *)ox_keep(c, a)))) return false;
     }
@@ -69,7 +70,8 @@ static ox_value *ox_joined(ox_node *k, samba_tensor *cond, ox_value *a, ox_value
     if (!y || a->sequence) return y;
     samba_tensor *ta = ox_tensor(k->c, a), *tb = ox_tensor(k->c, b);
     bool same = ta && tb && ta->shape.ndim == tb->shape.ndim;
-    for (int32_t d = 0; same && d < ta->shape.ndim; d++) same = ta->shape.dim[d] == tb->shape.dim[d];
+    for (int32_t d = 0; same && d < ta->shape.ndim; d++)
+        same = ta->shape.dim[d] == tb->shape.dim[d];
     if (ta && tb && !same) ox_want(k, k->in[0], "condition, as its branches differ in shape,");
     y->t = same ? ox_select(cond, ta, tb) : NULL;
     y->from = k->in[0]->from;
@@ -85,7 +87,8 @@ static bool ox_op_if(ox_node *k)
     if (!branch[0] || !branch[1] || !ox_has(k, 0) || !samba_ok(k->c->s)) return false;
     for (int b = 0; b < 2; b++) {
         if (known && b != (known->count && ox_number(known, 0) != 0)) continue;
-        if (branch[b]->n_output < (size_t)k->n_out) return ox_refuse(k, "a branch has too few outputs");
+        if (branch[b]->n_output < (size_t)k->n_out)
+            return ox_refuse(k, "a branch has too few outputs");
         out[b] = (ox_value **)ox_new(k->c, (int64_t)branch[b]->n_output, sizeof *out[b]);
         if (!out[b] || !ox_run_body(k, branch[b], NULL, 0, out[b])) return false;
     }
@@ -237,7 +240,8 @@ static bool ox_op_scan(ox_node *k)
             if (in[i] && old) in[i]->t = ox_entry(k->in[skip + i]->t, b);
             if (!in[i] || (old && !in[i]->t)) return false;
         }
-        if (!ox_scan_once(k, g, in, n_state, n_scan, out + (size_t)b * g->n_output, old)) return false;
+        if (!ox_scan_once(k, g, in, n_state, n_scan, out + (size_t)b * g->n_output, old))
+            return false;
     }
     for (int32_t o = 0; out && each && o < k->n_out; o++) {
         for (int32_t b = 0; b < batch; b++) each[b] = out[(size_t)b * g->n_output + (size_t)o];
@@ -260,7 +264,8 @@ static bool ox_op_sequence_map(ox_node *k)
     for (int32_t t = 0; in && out && t < first->n; t++) {
         for (int32_t i = 0; i < k->n_in; i++) {
             ox_value *v = k->in[i];
-            if (!v || (v->sequence && v->n != first->n)) return ox_refuse(k, "its sequences differ");
+            if (!v || (v->sequence && v->n != first->n))
+                return ox_refuse(k, "its sequences differ");
             in[i] = v->sequence ? v->item[t] : v;
         }
         if (!ox_run_body(k, g, in, k->n_in, out)) return false;

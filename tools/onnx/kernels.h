@@ -375,7 +375,7 @@ static void ox_fold_kernel(const samba_args *a)
     }
 }
 
-/* ---- onnx_cumulate: sums of the elements up to each, of rows; attributes exclusive, reverse ---- */
+/* ---- onnx_cumulate: sums of a row up to each element; attributes exclusive, reverse ---- */
 
 static bool ox_cumulate_shape(samba_call *c)
 {

@@ -232,7 +232,8 @@ static bool ox_op_einsum(ox_node *k)
     samba_shape axes = samba_scalar_shape();
     for (int32_t i = 0; i < n_want; i++) {
         axes.dim[axes.ndim++] = ox_place_of(&x[0], want[i]);
-        if (axes.dim[i] < 0) return ox_refuse(k, "\"%s\" wants a label that no input has", equation);
+        if (axes.dim[i] < 0)
+            return ox_refuse(k, "\"%s\" wants a label that no input has", equation);
     }
     if (axes.ndim != x[0].t->shape.ndim) return ox_refuse(k, "\"%s\" is not understood", equation);
     return ox_give(k, 0, ox_type(k, 0), axes.ndim ? samba_permute(x[0].t, axes) : x[0].t);

@@ -116,7 +116,8 @@ static bool ox_op_q_linear_mat_mul(ox_node *k)
     samba_tensor *a = ox_centered(k, 0, 2, -2), *b = ox_centered(k, 3, 5, -1);
     samba_tensor *x = ox_exact_product(a, b), *sa = ox_in(k, 1), *sb = ox_in(k, 4);
     if (!x || !sa || !sb) return false;
-    if (samba_count(&sa->shape) > 1) return ox_refuse(k, "with a scale for each row is not offered");
+    if (samba_count(&sa->shape) > 1)
+        return ox_refuse(k, "with a scale for each row is not offered");
     samba_tensor *scale = samba_mul(ox_along_axis(sa, x, 0),
                                     ox_along_axis(sb, x, x->shape.ndim - 1));
     return ox_give(k, 0, ox_type(k, 7), ox_requantized(k, x, scale, 6));

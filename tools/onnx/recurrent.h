@@ -19,7 +19,8 @@ static samba_tensor *ox_activate(const ox_recurrent *r, int32_t which, samba_ten
     if (!strcmp(name, "Sigmoid")) return samba_sigmoid(x);
     if (!strcmp(name, "Tanh")) return samba_tanh(x);
     if (!strcmp(name, "Relu")) return samba_relu(x);
-    if (!strcmp(name, "Affine")) return samba_shift(samba_scale(x, r->alpha[which]), r->beta[which]);
+    if (!strcmp(name, "Affine"))
+        return samba_shift(samba_scale(x, r->alpha[which]), r->beta[which]);
     if (!strcmp(name, "LeakyRelu")) return samba_leaky_relu(x, r->alpha[which]);
     if (!strcmp(name, "HardSigmoid")) return ox_hard_sigmoid(x, r->alpha[which], r->beta[which]);
     if (!strcmp(name, "Elu")) return ox_elu(x, r->alpha[which], 1.0f, 1.0f);
@@ -149,7 +150,8 @@ static bool ox_run_direction(const ox_recurrent *r, int32_t d, bool backward, ox
     samba_tensor *wb = b ? samba_slice(b, 0, 0, n, 1) : NULL;
     s->r = ox_entry(ox_in(k, 2), d);
     s->rb = b ? samba_slice(b, 0, n, 2 * n, 1) : NULL;
-    samba_tensor *all = samba_affine(r->x, w, wb), *zero = ox_full(k->c, SAMBA_SHAPE(r->B, r->H), 0);
+    samba_tensor *zero = ox_full(k->c, SAMBA_SHAPE(r->B, r->H), 0.0f);
+    samba_tensor *all = samba_affine(r->x, w, wb);
     for (int32_t i = 0; i < r->T && samba_ok(k->c->s); i++) {
         int32_t t = backward ? r->T - 1 - i : i;
         samba_tensor *old = s->h, *old_c = s->c, *h;
@@ -210,7 +212,8 @@ static bool ox_op_recurrent(ox_node *k)
     r.k = k, r.gates = k->arg;
     bool first = ox_int(k, "layout", 0) != 0;
     int32_t each = k->arg == 1 ? 1 : k->arg - 1;
-    if (!ox_read_recurrent(&r, first) || !ox_read_activations(&r, usual[k->arg], each)) return false;
+    if (!ox_read_recurrent(&r, first) || !ox_read_activations(&r, usual[k->arg], each))
+        return false;
     samba_tensor *h[2] = { NULL, NULL }, *c[2] = { NULL, NULL }, *sides[2], **y;
     y = (samba_tensor **)ox_new(k->c, r.T, sizeof *y);
     for (int32_t d = 0; y && d < r.directions; d++) {

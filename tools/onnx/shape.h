@@ -328,7 +328,7 @@ static bool ox_op_pad(ox_node *k)
         : NULL;
     if (!x || !fine || !ox_pad_word(k, x->dtype, &word)) return false;
     bool computed = k->version >= 11 && ox_has(k, 2) && !k->in[2]->known;
-    samba_tensor *inside = computed ? ox_full(k->c, x->shape, 1.0f) : NULL;     /* true, padded false */
+    samba_tensor *inside = computed ? ox_full(k->c, x->shape, 1.0f) : NULL;     /* padded: false */
     if (inside) inside = samba_cast(inside, SAMBA_BOOL);
     int32_t each = n / 2;
     int mode = ox_text_is(k, "mode", "constant", "constant") ? OX_PAD_CONSTANT
@@ -495,7 +495,8 @@ static bool ox_op_trilu(ox_node *k)
     int32_t *far = (int32_t *)ox_new(k->c, (int64_t)rows * columns, sizeof *far);
     for (int32_t r = 0; far && r < rows; r++)
         for (int32_t c = 0; c < columns; c++) far[(int64_t)r * columns + c] = c - r;
-    samba_tensor *above = far ? ox_constant(k->c, SAMBA_I32, SAMBA_SHAPE(rows, columns), far) : NULL;
+    samba_shape matrix = SAMBA_SHAPE(rows, columns);
+    samba_tensor *above = far ? ox_constant(k->c, SAMBA_I32, matrix, far) : NULL;
     samba_tensor *keep = ox_integers(above, samba_reshape(shift, SAMBA_SCALAR),
                                      upper ? OX_GE : OX_LE, OX_INT32);
     keep = keep ? samba_cast(keep, SAMBA_BOOL) : NULL;

@@ -169,7 +169,8 @@ static bool ox_grams_shape(samba_call *c)
     if (!ox_expect(c, 5, 5)) return false;
     samba_shape *y = &c->out[0].shape;
     c->out[0].dtype = SAMBA_F32;
-    if (y->ndim < 1 || y->ndim > 2) return samba_refuse(c, SAMBA_ESHAPE, "ids must be (L) or (N,L)");
+    if (y->ndim < 1 || y->ndim > 2)
+        return samba_refuse(c, SAMBA_ESHAPE, "ids must be (L) or (N,L)");
     y->dim[y->ndim - 1] = c->attr[4];
     for (int32_t i = 0; i < 4; i++)
         if (!ox_expect_type(c, i, SAMBA_I32)) return false;
@@ -180,7 +181,8 @@ static bool ox_grams_shape(samba_call *c)
 static void ox_count_grams(const samba_args *a, const int32_t *text, int64_t L, int32_t n,
                            int32_t skip, float *y)
 {
-    int64_t pool_size = samba_count(&a->in_spec[1].shape), lengths = samba_count(&a->in_spec[2].shape);
+    int64_t pool_size = samba_count(&a->in_spec[1].shape);
+    int64_t lengths = samba_count(&a->in_spec[2].shape);
     const int32_t *pool = ox_i32(a, 1), *begin = ox_i32(a, 2), *place = ox_i32(a, 3);
     int64_t from = begin[n - 1], end = n < lengths ? begin[n] : pool_size, id = 0;
     for (int32_t m = 1; m < n; m++) id += (begin[m] - begin[m - 1]) / m;
@@ -197,7 +199,8 @@ static void ox_grams_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
     int64_t L = x->dim[x->ndim - 1], size = a->attr[4];
-    int64_t lengths = samba_count(&a->in_spec[2].shape), n_grams = samba_count(&a->in_spec[3].shape);
+    int64_t lengths = samba_count(&a->in_spec[2].shape);
+    int64_t n_grams = samba_count(&a->in_spec[3].shape);
     for (int64_t row = a->begin; row < a->end; row++) {
         float *y = a->out[0] + row * size;
         memset(y, 0, (size_t)size * sizeof *y);
@@ -265,7 +268,8 @@ static bool ox_op_tf_idf(ox_node *k)
     int64_t skips = ox_int(k, "max_skip_count", 0);
     if (least < 1 || most < least || most > 64 || skips < 0 || skips > 4096)
         return ox_refuse(k, "has lengths that are out of range");
-    int32_t mode = ox_text_is(k, "mode", "TF", "IDF") ? 1 : ox_text_is(k, "mode", "TF", "TF") ? 0 : 2;
+    int32_t mode = ox_text_is(k, "mode", "TF", "TF") ? 0
+        : ox_text_is(k, "mode", "TF", "IDF") ? 1 : 2;
     int32_t attr[5] = { (int32_t)least, (int32_t)most, (int32_t)skips, mode, size };
     for (int i = 0; i < 5; i++)
         if (!in[i]) return false;

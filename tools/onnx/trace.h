@@ -128,7 +128,8 @@ static bool ox_run_node(ox_import *c, const Onnx__NodeProto *p)
     ox_node k;
     if (!p->op_type) return samba_fail(c->s, SAMBA_EOP, "ONNX: a node has no op_type");
     if (++c->n_nodes > OX_MAX_NODES)
-        return samba_fail(c->s, SAMBA_EOP, "ONNX: loops unroll to more than %d nodes", OX_MAX_NODES);
+        return samba_fail(c->s, SAMBA_EOP, "ONNX: loops unroll to more than %d nodes",
+                          OX_MAX_NODES);
     const Onnx__FunctionProto *f = ox_find_function(c, p);
     const ox_row *row = ox_find_row(p->op_type);
     if (!ox_open_node(c, p, &k)) return ox_blame(c, p);
@@ -190,7 +191,7 @@ static ox_value *ox_input_value(ox_import *c, onnx_graph *g, const char *name, i
     char text[300], count[24] = "";
     onnx_port *p = ox_add_port(c, g->in, &g->n_in, name, type, item);
     ox_value *v = p ? ox_new_value(c, type) : NULL;
-    if (!v || !ox_type_size(type)) return v;    /* a type nobody can use: whoever does will say so */
+    if (!v || !ox_type_size(type)) return v;    /* a type that whoever uses it will refuse */
     if (ox_count(ndim, dim) == 0) return ox_host_value(c, ox_host_array(c, type, ndim, dim));
     if (item >= 0) snprintf(count, sizeof count, "[%d]", item);
     snprintf(text, sizeof text, "%.200s%s", name, count);
@@ -231,8 +232,8 @@ static ox_value *ox_tensor_input(ox_import *c, onnx_graph *g, const char *name,
     }
     if (a) memcpy(dim, a->dim, sizeof dim);
     else if (!ox_declared_shape(type->shape, &ndim, dim)) {
-        samba_fail(c->s, SAMBA_ESHAPE, "ONNX: the shape of input %s is not fixed in the model; give "
-                   "it in onnx_options.known", name);
+        samba_fail(c->s, SAMBA_ESHAPE, "ONNX: the shape of input %s is not fixed in the model; "
+                   "give it in onnx_options.known", name);
         return NULL;
     }
     return ox_input_value(c, g, name, type->elem_type, ndim, dim, -1);
@@ -244,8 +245,8 @@ static ox_value *ox_sequence_input(ox_import *c, onnx_graph *g, const char *name
     bool tensors = element && element->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     int32_t type = tensors ? element->tensor_type->elem_type : 0;
     if (!known || !tensors || known->n_items < 0) {
-        samba_fail(c->s, SAMBA_ESHAPE, "ONNX: input %s is a sequence: its elements must be given in "
-                   "onnx_options.known", name);
+        samba_fail(c->s, SAMBA_ESHAPE, "ONNX: input %s is a sequence: its elements must be given "
+                   "in onnx_options.known", name);
         return NULL;
     }
     ox_value *v = ox_new_sequence(c, type, known->n_items);
@@ -361,8 +362,9 @@ SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t
     memset(g, 0, sizeof *g);
     if (!samba_ok(s)) return false;
     ProtobufCMessage *m = ox_unpack(&onnx__model_proto__descriptor, bytes, size);
-    if (!m) return samba_fail(s, SAMBA_EIO, "ONNX: not a ModelProto: cut off, damaged, or nested too "
-                              "deep");
+    if (!m)
+        return samba_fail(s, SAMBA_EIO, "ONNX: not a ModelProto: cut off, damaged, or nested too "
+                          "deep");
     c.s = s, c.options = options;
     c.model = (const Onnx__ModelProto *)(const void *)m;
     bool fine = ox_trace_model(&c, g) && samba_ok(s);
@@ -381,7 +383,8 @@ SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_op
     FILE *f = fopen(path, "rb");
     long size = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
     void *bytes = size > 0 ? malloc((size_t)size) : NULL;
-    bool fine = bytes && fseek(f, 0, SEEK_SET) == 0 && fread(bytes, 1, (size_t)size, f) == (size_t)size;
+    bool fine = bytes && fseek(f, 0, SEEK_SET) == 0
+        && fread(bytes, 1, (size_t)size, f) == (size_t)size;
     if (f) fclose(f);
     memset(g, 0, sizeof *g);
     if (!fine) samba_fail(s, SAMBA_EIO, "ONNX: %s cannot be read, or is empty", path);

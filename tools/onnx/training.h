@@ -49,7 +49,8 @@ static bool ox_op_adam(ox_node *k)
     float alpha = ox_float(k, "alpha", 0.9f), beta = ox_float(k, "beta", 0.999f);
     samba_tensor *rate = ox_adam_rate(k, alpha, beta);
     for (int32_t i = 0; i < n; i++) {
-        samba_tensor *x = ox_in(k, 2 + i), *v = ox_in(k, 2 + 2 * n + i), *h = ox_in(k, 2 + 3 * n + i);
+        samba_tensor *x = ox_in(k, 2 + i), *v = ox_in(k, 2 + 2 * n + i);
+        samba_tensor *h = ox_in(k, 2 + 3 * n + i);
         samba_tensor *g = ox_regularized(k, x, ox_in(k, 2 + n + i));
         v = samba_add(samba_scale(v, alpha), samba_scale(g, 1.0f - alpha));
         h = samba_add(samba_scale(h, beta), samba_scale(ox_square(g), 1.0f - beta));
@@ -74,7 +75,8 @@ static bool ox_op_momentum(ox_node *k)
         samba_tensor *g = ox_regularized(k, x, ox_in(k, 2 + n + i));
         v = samba_add(samba_scale(v, alpha), samba_mul(factor, g));
         samba_tensor *way = v;
-        if (ox_text_is(k, "mode", "standard", "nesterov")) way = samba_add(g, samba_scale(v, alpha));
+        if (ox_text_is(k, "mode", "standard", "nesterov"))
+            way = samba_add(g, samba_scale(v, alpha));
         x = samba_sub(x, samba_mul(rate, way));
         if (!ox_give(k, i, ox_type(k, 2 + i), x) || !ox_give(k, n + i, ox_type(k, 2 + i), v))
             return false;

@@ -440,7 +440,8 @@ static bool ox_op_max_unpool(ox_node *k)
     if (ox_has(k, 2)) {
         const onnx_array *shape = ox_need(k, 2, "output_shape");
         if (!shape) return false;
-        if (!shape->i || shape->count != inner.ndim) return ox_refuse(k, "its output_shape is wrong");
+        if (!shape->i || shape->count != inner.ndim)
+            return ox_refuse(k, "its output_shape is wrong");
         for (int32_t d = 0; d < inner.ndim; d++) {
             int64_t more = shape->i[d] - inner.dim[d];
             if (more < 0 || more > 1 << 20) return ox_refuse(k, "its output_shape is too small");

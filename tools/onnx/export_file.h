@@ -1,0 +1,281 @@
+/* export_file.h - of onnx_export.h: reading the PEF, writing the file. */
+
+enum { EX_OPSET = 17, EX_IR = 8, EX_FORWARD = 2, EX_OPS_TEXT = 1 << 16 };
+
+static uint32_t ex_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static uint64_t ex_u64(const uint8_t *p)
+{
+    return (uint64_t)ex_u32(p) | (uint64_t)ex_u32(p + 4) << 32;
+}
+
+/* Where the tables of a PEF begin: they follow each other. */
+typedef struct ex_pef {
+    const uint8_t *base, *symbols, *nodes, *sections, *words, *strings, *data;
+    uint32_t n_symbols, n_nodes, n_sections;
+} ex_pef;
+static ex_pef ex_open_pef(const uint8_t *p)
+{
+    ex_pef f;
+    f.base = p;
+    f.n_symbols = ex_u32(p + 32), f.n_nodes = ex_u32(p + 36), f.n_sections = ex_u32(p + 40);
+    f.symbols = p + 128;
+    f.nodes = f.symbols + (size_t)f.n_symbols * 80;
+    f.sections = f.nodes + (size_t)f.n_nodes * 32;
+    f.words = f.sections + (size_t)f.n_sections * 16;
+    f.strings = f.words + (size_t)ex_u32(p + 44) * 4;
+    size_t end = (size_t)(f.strings - p) + ex_u32(p + 48) + ex_u32(p + 52);
+    f.data = p + (end + 63) / 64 * 64;
+    return f;
+}
+static bool ex_read_symbols(ex_export *e, const ex_pef *f)
+{
+    e->n_symbols = (int32_t)f->n_symbols;
+    e->symbol = (ex_symbol *)ex_new(e, f->n_symbols, sizeof *e->symbol);
+    for (int32_t i = 0; e->symbol && i < e->n_symbols; i++) {
+        const uint8_t *p = f->symbols + (size_t)i * 80;
+        ex_symbol *s = &e->symbol[i];
+        uint64_t data = ex_u64(p + 48);
+        s->role = p[4];
+        s->spec.dtype = (samba_dtype)p[5];
+        s->spec.shape.ndim = p[6];
+        for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++)
+            s->spec.shape.dim[d] = (int32_t)ex_u32(p + 8 + 4 * d);
+        s->data = data ? f->data + data - 1 : NULL;
+        if (s->role <= EX_STATE) s->name = (const char *)f->strings + ex_u32(p);
+    }
+    return e->symbol != NULL;
+}
+
+/* The table of ops as text "name, tab, number, tab ...". */
+static void ex_gather_ops(const char *text, void *user)
+{
+    ex_export *e = (ex_export *)user;
+    size_t n = strlen(text);
+    if (!e->ops || e->ops_size + n + 1 >= EX_OPS_TEXT) return;
+    memcpy(e->ops + e->ops_size, text, n + 1);
+    e->ops_size += n;
+}
+static const char *ex_op_name(ex_export *e, uint32_t wire)
+{
+    char *name = (char *)ex_new(e, 64, 1);
+    for (const char *p = e->ops; name && p && *p; p = strchr(p, '\n') + 1) {
+        unsigned number = 0;
+        if (sscanf(p, "%63[^\t]\t%u", name, &number) == 2 && number == wire) return name;
+    }
+    return ex_text(e, "number %u, an op of the user's own", (unsigned)wire);
+}
+static bool ex_read_call(ex_export *e, const ex_pef *f, uint32_t node, ex_call *c)
+{
+    const uint8_t *p = f->nodes + (size_t)node * 32, *w = f->words + 4 * (size_t)ex_u32(p + 12);
+    c->op = ex_op_name(e, ex_u32(p));
+    c->name = (const char *)f->strings + ex_u32(p + 8);
+    c->n_in = p[4], c->n_out = p[5], c->n_attr = p[6];
+    if (c->n_in > SAMBA_MAX_IN || c->n_out > SAMBA_MAX_OUT || c->n_attr > SAMBA_MAX_ATTR)
+        return ex_fail(e, "%s has too many inputs", c->name);
+    for (int32_t i = 0; i < c->n_in; i++, w += 4) c->in[i] = (int32_t)ex_u32(w) - 1;
+    for (int32_t i = 0; i < c->n_out; i++, w += 4) c->out[i] = (int32_t)ex_u32(w) - 1;
+    for (int32_t i = 0; i < c->n_attr; i++, w += 4) c->attr[i] = (int32_t)ex_u32(w);
+    return !e->failed;
+}
+
+/* The calls of the forward sections of a graph. */
+static bool ex_read_calls(ex_export *e, const ex_pef *f, const char *graph)
+{
+    bool found = false;
+    uint32_t chosen = 0;
+    e->call = (ex_call *)ex_new(e, f->n_nodes, sizeof *e->call);
+    for (uint32_t i = 0; e->call && i < f->n_sections; i++) {
+        const uint8_t *p = f->sections + (size_t)i * 16;
+        uint32_t name = ex_u32(p + 12);
+        bool mine = graph ? name && !strcmp(graph, (const char *)f->strings + name - 1)
+            : !found || name == chosen;
+        if (!mine) continue;
+        found = true, chosen = name;
+        if (ex_u32(p) != EX_FORWARD) continue;
+        for (uint32_t n = 0; n < ex_u32(p + 8); n++)
+            if (!ex_read_call(e, f, ex_u32(p + 4) + n, &e->call[e->n_calls++])) return false;
+    }
+    return found || ex_fail(e, "there is no graph %s", graph ? graph : "in this file");
+}
+
+/* Marks what the outputs need, from the end; and buffers that are written on the way. */
+static void ex_mark_needed(ex_export *e)
+{
+    for (int32_t i = 0; i < e->n_calls; i++) {
+        const ex_call *c = &e->call[i];
+        ex_symbol *first = c->n_out && c->out[0] >= 0 ? &e->symbol[c->out[0]] : NULL;
+        bool rows = !strcmp(c->op, "write_rows");
+        if (first && (first->role == EX_OUTPUT || rows)) first->needed = true;
+        if (first && rows) first->written = true;
+    }
+    for (int32_t i = e->n_calls - 1; i >= 0; i--) {
+        ex_call *c = &e->call[i];
+        for (int32_t o = 0; o < c->n_out; o++)
+            c->needed = c->needed || (c->out[o] >= 0 && e->symbol[c->out[o]].needed);
+        bool drops = !strcmp(c->op, "dropout"), attends = strstr(c->op, "attention") != NULL;
+        int32_t n = drops ? 1 : attends && c->n_in > 4 ? 4 : c->n_in;
+        for (int32_t k = 0; c->needed && k < n; k++)
+            if (c->in[k] >= 0) e->symbol[c->in[k]].needed = true;
+    }
+}
+
+/* ---- Inputs and outputs ---- */
+
+static Onnx__ValueInfoProto *ex_info(ex_export *e, const char *name, const samba_spec *spec)
+{
+    Onnx__ValueInfoProto *v = (Onnx__ValueInfoProto *)ex_new(e, 1, sizeof *v);
+    Onnx__TypeProto *type = (Onnx__TypeProto *)ex_new(e, 1, sizeof *type);
+    Onnx__TypeProto__Tensor *t = (Onnx__TypeProto__Tensor *)ex_new(e, 1, sizeof *t);
+    Onnx__TensorShapeProto *shape = (Onnx__TensorShapeProto *)ex_new(e, 1, sizeof *shape);
+    if (!v || !type || !t || !shape) return NULL;
+    onnx__value_info_proto__init(v);
+    onnx__type_proto__init(type);
+    onnx__type_proto__tensor__init(t);
+    onnx__tensor_shape_proto__init(shape);
+    v->name = (char *)(uintptr_t)name;
+    v->type = type;
+    type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    type->tensor_type = t;
+    t->has_elem_type = true, t->elem_type = ex_type(spec->dtype);
+    t->shape = shape;
+    shape->dim =
+        (Onnx__TensorShapeProto__Dimension **)ex_new(e, SAMBA_MAX_DIMS, sizeof *shape->dim);
+    for (int32_t d = 0; shape->dim && d < spec->shape.ndim; d++) {
+        Onnx__TensorShapeProto__Dimension *x =
+            (Onnx__TensorShapeProto__Dimension *)ex_new(e, 1, sizeof *x);
+        if (!x) return NULL;
+        onnx__tensor_shape_proto__dimension__init(x);
+        x->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        x->dim_value = spec->shape.dim[d];
+        shape->dim[shape->n_dim++] = x;
+    }
+    return v;
+}
+
+/* Declares a symbol that is read before any call makes it. */
+static bool ex_declare(ex_export *e, Onnx__GraphProto *g, ex_symbol *s)
+{
+    int64_t dim[SAMBA_MAX_DIMS];
+    if (s->declared || (s->role != EX_INPUT && s->role != EX_WEIGHT && s->role != EX_STATE
+                        && s->role != EX_CONSTANT)) return true;
+    s->declared = true;
+    if (!s->name) s->name = ex_fresh(e);
+    if (s->role == EX_INPUT || s->written) {
+        Onnx__ValueInfoProto *v = ex_info(e, s->name, &s->spec);
+        if (v) g->input[g->n_input++] = v;
+        return v != NULL;
+    }
+    if (!s->data)
+        return ex_fail(e, "%s has no values in this file: export a checkpoint (samba_save)",
+                       s->name);
+    for (int32_t d = 0; d < s->spec.shape.ndim; d++) dim[d] = s->spec.shape.dim[d];
+    size_t size = (size_t)samba_count(&s->spec.shape) * samba_dtype_size(s->spec.dtype);
+    return *ex_tensor(e, s->name, ex_type(s->spec.dtype), s->spec.shape.ndim, dim, s->data, size)
+        != 0;
+}
+static bool ex_write_call(ex_export *e, const ex_call *c)
+{
+    for (int i = 0; i < EX_N_ROWS; i++)
+        if (!strcmp(ex_rows[i].op, c->op))
+            return (ex_rows[i].write(e, c, ex_rows[i].word) && !e->failed)
+                || ex_fail(e, "%s (%s) cannot be written", c->op, c->name);
+    return ex_fail(e, "%s (%s) has no counterpart in ONNX%s", c->op, c->name,
+                   strstr(c->op, "packed") ? ": compile with plain weights" : "");
+}
+static bool ex_build(ex_export *e, Onnx__GraphProto *g)
+{
+    size_t most = (size_t)e->n_symbols + 1;
+    g->input = (Onnx__ValueInfoProto **)ex_new(e, most, sizeof *g->input);
+    g->output = (Onnx__ValueInfoProto **)ex_new(e, most, sizeof *g->output);
+    if (!g->input || !g->output) return false;
+    for (int32_t i = 0; i < e->n_calls; i++) {
+        const ex_call *c = &e->call[i];
+        for (int32_t k = 0; c->needed && k < c->n_in; k++)
+            if (c->in[k] >= 0 && !ex_declare(e, g, &e->symbol[c->in[k]])) return false;
+        if (c->needed && !ex_write_call(e, c)) return false;
+    }
+    for (int32_t i = 0; i < e->n_calls; i++) {
+        ex_symbol *s = e->call[i].n_out ? &e->symbol[e->call[i].out[0]] : NULL;
+        bool result = s && (s->role == EX_OUTPUT || s->written) && e->call[i].needed;
+        if (!result || !s->needed) continue;
+        Onnx__ValueInfoProto *v = ex_info(e, s->name, &s->spec);
+        if (!v) return false;
+        g->output[g->n_output++] = v;
+        s->needed = false;              /* once */
+    }
+    g->node = e->node, g->n_node = (size_t)e->n_nodes;
+    g->initializer = e->constant, g->n_initializer = (size_t)e->n_constants;
+    return g->n_output > 0 || ex_fail(e, "the forward pass has no output");
+}
+
+/* ---- The file ---- */
+
+typedef struct ex_sink { ProtobufCBuffer base; FILE *f; bool failed; } ex_sink;
+static void ex_append(ProtobufCBuffer *buffer, size_t n, const uint8_t *data)
+{
+    ex_sink *s = (ex_sink *)(void *)buffer;
+    if (n && fwrite(data, 1, n, s->f) != n) s->failed = true;
+}
+static bool ex_write_model(ex_export *e, Onnx__GraphProto *g, const char *path)
+{
+    Onnx__ModelProto m;
+    Onnx__OperatorSetIdProto opset, *list = &opset;
+    onnx__model_proto__init(&m);
+    onnx__operator_set_id_proto__init(&opset);
+    opset.domain = (char *)(uintptr_t)"";
+    opset.has_version = true, opset.version = EX_OPSET;
+    m.has_ir_version = true, m.ir_version = EX_IR;
+    m.producer_name = (char *)(uintptr_t)"samba.h";
+    m.producer_version = (char *)(uintptr_t)SAMBA_VERSION;
+    m.opset_import = &list, m.n_opset_import = 1;
+    m.graph = g;
+    ex_sink sink = { { ex_append }, fopen(path, "wb"), false };
+    if (!sink.f) return ex_fail(e, "%s cannot be written", path);
+    protobuf_c_message_pack_to_buffer(&m.base, &sink.base);
+    bool fine = fclose(sink.f) == 0 && !sink.failed;
+    return fine || ex_fail(e, "%s cannot be written: no room", path);
+}
+SAMBA_ONNX_API bool onnx_export(const void *pef, size_t size, const char *path, const char *graph,
+                                char *why, size_t why_size)
+{
+    ex_export e;
+    Onnx__GraphProto g;
+    memset(&e, 0, sizeof e);
+    onnx__graph_proto__init(&g);
+    g.name = (char *)(uintptr_t)(graph ? graph : "samba");
+    bool fine = samba_runtime_bytes(pef, size, e.why, sizeof e.why) > 0;
+    e.failed = !fine;
+    if (fine) {
+        ex_pef f = ex_open_pef((const uint8_t *)pef);
+        e.ops = (char *)ex_new(&e, EX_OPS_TEXT, 1);
+        samba_print_ops(ex_gather_ops, &e);
+        if (ex_u32(f.base + 56) > 1) ex_fail(&e, "a program with microbatches has no whole batch");
+        fine = !e.failed && ex_read_symbols(&e, &f) && ex_read_calls(&e, &f, graph);
+    }
+    if (fine) ex_mark_needed(&e);
+    fine = fine && ex_build(&e, &g) && ex_write_model(&e, &g, path);
+    if (!fine && why_size) snprintf(why, why_size, "%s", e.why);
+    while (e.blocks) {
+        ex_block *next = e.blocks->next;
+        free(e.blocks);
+        e.blocks = next;
+    }
+    return fine;
+}
+SAMBA_ONNX_API bool onnx_export_file(const char *pef, const char *path, const char *graph,
+                                     char *why, size_t why_size)
+{
+    FILE *f = fopen(pef, "rb");
+    long size = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+    void *bytes = size > 0 ? malloc((size_t)size) : NULL;
+    bool fine = bytes && fseek(f, 0, SEEK_SET) == 0
+        && fread(bytes, 1, (size_t)size, f) == (size_t)size;
+    if (f) fclose(f);
+    if (!fine && why_size) snprintf(why, why_size, "%s cannot be read", pef);
+    fine = fine && onnx_export(bytes, (size_t)size, path, graph, why, why_size);
+    free(bytes);
+    return fine;
+}
