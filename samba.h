@@ -841,6 +841,7 @@ SAMBA_API int32_t samba_argin_names(samba_session *s, const char **names, int32_
 SAMBA_API int32_t samba_dropout_rate_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_dropout_seed_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap);
+SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API unsigned samba_section_types(samba_session *s);
 SAMBA_API bool samba_set_train(samba_session *s, bool train);
 
@@ -897,6 +898,11 @@ typedef struct samba_section {
 } samba_section;
 /* Fills in section number id, as the .pef.log counts them; false if there is none. */
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section);
+/* What section id does with the memory of t: SAMBA_READS, SAMBA_WRITES, both, or 0. */
+enum { SAMBA_READS = 1, SAMBA_WRITES = 2 };
+SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t);
+/* May sections a and b change places, as neither writes memory that the other one uses? */
+SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b);
 /* Inputs of the loaded program that have no value get zeros: to measure it without data. */
 SAMBA_API bool samba_zero_inputs(samba_session *s);
 
@@ -11939,6 +11945,10 @@ SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32
 {
     return samba__names_of_role(s, SAMBA__WEIGHT, 0, names, cap);
 }
+SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__names_of_role(s, SAMBA__GRADIENT, names, cap);
+}
 
 /* ---- Values ---- */
 
@@ -12174,6 +12184,65 @@ SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_sectio
             uint32_t word = samba__word(&r, k);
             samba_spec spec = samba__symbol_at(&rt->pef, word ? word - 1 : 0).spec;
             section->bytes += word ? (int64_t)samba__spec_bytes(&spec) : 0;
+        }
+    }
+    return true;
+}
+
+/* The k-th operand of a node: inputs, outputs, scratch. A view has none: it does nothing. */
+typedef struct samba__operand { uintptr_t begin, end; unsigned use; } samba__operand;
+
+SAMBA__FN samba__operand samba__memory_of(const samba_runtime *rt, uint32_t symbol, unsigned use)
+{
+    samba__symbol q = samba__symbol_at(&rt->pef, symbol);
+    samba__operand o = { (uintptr_t)rt->data[symbol], 0, use };
+    o.end = o.begin + (uintptr_t)samba__symbol_bytes(&rt->pef, &q);
+    return o;
+}
+SAMBA__FN bool samba__operand_at(const samba_runtime *rt, uint32_t node, int32_t k,
+                                 samba__operand *o)
+{
+    samba__call_record r = samba__record_at(&rt->pef, node);
+    int32_t n = r.n_in + r.n_out;
+    memset(o, 0, sizeof *o);
+    if (k > n || rt->steps[node].view) return false;
+    uint32_t word = k < n ? samba__word(&r, k) : r.scratch;
+    if (word) *o = samba__memory_of(rt, word - 1, k < r.n_in ? SAMBA_READS : SAMBA_WRITES);
+    return true;
+}
+
+/* What the nodes of a section do with memory. */
+SAMBA__FN unsigned samba__section_uses(const samba_runtime *rt, const samba__section *q,
+                                       const samba__operand *memory)
+{
+    unsigned use = 0;
+    samba__operand o;
+    for (uint32_t i = q->first; i < q->end; i++)
+        for (int32_t k = 0; samba__operand_at(rt, i, k, &o); k++)
+            if (o.begin < memory->end && memory->begin < o.end) use |= o.use;
+    return use;
+}
+SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t)
+{
+    const samba_runtime *rt = s ? s->rt : NULL;
+    if (!rt || !t || t->session != s || t->symbol < 0 || id < 0
+        || (uint32_t)id >= rt->pef.n_sections) return 0;
+    samba__operand memory = samba__memory_of(rt, (uint32_t)t->symbol, 0);
+    samba__section q = samba__section_at(&rt->pef, (uint32_t)id);
+    return samba__section_uses(rt, &q, &memory);
+}
+SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b)
+{
+    const samba_runtime *rt = s ? s->rt : NULL;
+    if (!rt || a < 0 || b < 0 || (uint32_t)a >= rt->pef.n_sections
+        || (uint32_t)b >= rt->pef.n_sections) return false;
+    samba__section one = samba__section_at(&rt->pef, (uint32_t)a);
+    samba__section other = samba__section_at(&rt->pef, (uint32_t)b);
+    samba__operand o;
+    for (uint32_t i = one.first; i < one.end; i++) {
+        for (int32_t k = 0; samba__operand_at(rt, i, k, &o); k++) {
+            unsigned use = samba__section_uses(rt, &other, &o);
+            if ((use & SAMBA_WRITES) || (use && (o.use & SAMBA_WRITES))) return false;
         }
     }
     return true;
