@@ -9,6 +9,7 @@
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
+#define SAMBA_PARALLEL_IMPLEMENTATION
 #endif
 #include "../../samba.h"
 #include "../../tools/driver.h"
@@ -16,6 +17,7 @@
 #include "../../tools/tokenizer.h"
 #include "../../tools/gpt2.h"
 #include "../../tools/lora.h"
+#include "../../tools/parallel.h"
 
 #ifndef IMPLEMENT
 int main(void)
@@ -36,6 +38,8 @@ int main(void)
     if (samba_app_driver(s, NULL, NULL)) return 6;
     samba_dot_graph(s, NULL, NULL);
     samba_clear_error(s);
+    samba_parallel *p = samba_parallel_open(NULL);
+    if (samba_parallel_ok(p) || !samba_parallel_error(p)[0] || !samba_parallel_close(p)) return 7;
     return samba_close(s);
 }
 #endif

@@ -1,0 +1,997 @@
+/* parallel.h - data parallel training with samba.h: replicas in threads, and over machines.
+
+   Needs samba.h before it, and POSIX threads. `#define SAMBA_PARALLEL_IMPLEMENTATION` in one file
+   enables the code; SAMBA_PARALLEL_STATIC makes all functions private to the file. SAMBA_MPI, and
+   mpicc, spread the replicas over the ranks of mpirun. C99 or C++11.
+
+       samba_parallel_desc d = { .replicas = 4, .batch = 64, .mode = "inorder", .trace = model };
+       samba_parallel *p = samba_parallel_open(&d);         // model() traces for 16 rows, 4 times
+       while (next_batch(images, labels) && samba_parallel_ok(p)) {
+           samba_batch in[2] = { { "image", images, 64 }, { "label", labels, 64 } };
+           samba_parallel_run_desc step = { .inputs = in, .n_inputs = 2 };
+           samba_parallel_run(p, &step);
+       }
+       samba_parallel_save(p, "net.ckpt");
+       return samba_parallel_close(p);
+
+   A replica is a session with a thread of its own. Each runs forward and backward on its part of
+   the batch; every gradient becomes the mean of all replicas; then each replica makes the same
+   optimizer step, so that the parameters stay equal to the bit. The sum of a gradient is a tree
+   over the numbers of the replicas: pairs, pairs of pairs ... So mode, place of the reduction,
+   threads and ranks change no bit, only the time. Replicas with batch B/N make the step of one with
+   batch B, up to rounding, if the loss is a mean over rows that all count. Differences are:
+   dropout, whose seeds are the given ones plus the number of the replica; a mean over targets that
+   count, which each replica takes over its own; running statistics, which are each replica's own.
+
+   Modes, as SambaFlow's data_parallel_mode:
+     normal    all replicas finish the backward pass, then gradients are reduced
+     inorder   a gradient is reduced as soon as the backward passes are done with it, beside the
+               sections that follow; so it takes a program of many sections (.level SAMBA_O1)
+     optimal   and sections of GRADNORM and OPT run as soon as what they read is there
+   Programs with microbatches have their gradients at the end only: all modes reduce there. */
+#ifndef SAMBA_PARALLEL_H
+#define SAMBA_PARALLEL_H
+
+#ifndef SAMBA_H
+#error "parallel.h: include samba.h before"
+#endif
+
+#ifndef SAMBA_PARALLEL_API
+#if defined(SAMBA_PARALLEL_STATIC)
+#define SAMBA_PARALLEL_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_PARALLEL_API extern "C"
+#else
+#define SAMBA_PARALLEL_API extern
+#endif
+#endif
+
+typedef struct samba_parallel samba_parallel;
+
+/* Traces the model of one replica into s for `batch` rows, and fills in how to compile it. Called
+   once for each replica, so it must give the same graph each time. False: stop, s has the error. */
+typedef bool (*samba_replica_fn)(samba_session *s, int32_t batch, samba_program *program,
+                                 void *user);
+
+typedef struct samba_parallel_desc {
+    int32_t replicas;                   /* of this process, default 1; over ranks a power of two */
+    int32_t batch;                      /* rows of a step, over all replicas of all ranks */
+    const char *mode;                   /* "normal", the default, "inorder" or "optimal" */
+    bool reduce_on_rdu;                 /* replicas reduce, each a share; else the calling thread */
+    samba_replica_fn trace;             /* NULL: the program is in pef, without a graph */
+    void *user;                         /* is passed to it */
+    const char *pef;                    /* to load, as samba_load does; NULL: compile */
+    samba_desc session;                 /* of each; threads: default, processors / replicas. log and
+                                           alloc are called from all replicas' threads */
+} samba_parallel_desc;
+
+/* Opens, traces and compiles the replicas. NULL only when there is no memory for this itself; else
+   look at samba_parallel_ok. With SAMBA_MPI every rank calls it, and every function below. */
+SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc *desc);
+/* Ends the threads, closes the sessions. Prints the error if nobody read it; returns 1 then. */
+SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p);
+/* The first error of any replica stays; later calls do nothing. Over several ranks, an error ends
+   the whole job: the other ranks would wait forever. */
+SAMBA_PARALLEL_API bool samba_parallel_ok(samba_parallel *p);
+SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p);
+
+/* An input for all replicas: each gets its part along batch_dim; without one, all of it. */
+typedef struct samba_batch {
+    const char *name;
+    const void *data;
+    int32_t rows;                       /* of data along batch_dim; 0: as many as are needed */
+} samba_batch;
+typedef struct samba_parallel_run_desc {
+    const samba_batch *inputs;          /* every rank gives the whole batch */
+    int32_t n_inputs;
+    const samba_value *hyperparams;     /* persist until given again */
+    int32_t n_hyperparams;
+    unsigned types;                     /* SAMBA_FWD | SAMBA_BCKWD ...; 0: the whole schedule */
+    const char *graph;                  /* default: the one that trains */
+    bool eval;                          /* dropout rates act as 0 */
+} samba_parallel_run_desc;
+/* Runs a step in all replicas. After BCKWD the gradients are reduced. */
+SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parallel_run_desc *desc);
+
+/* As samba_set, in all replicas. The seeds of dropout are value plus the number of the replica. */
+SAMBA_PARALLEL_API bool samba_parallel_set(samba_parallel *p, const char *name, double value);
+/* The mean of a scalar, such as the loss, over all replicas. */
+SAMBA_PARALLEL_API float samba_parallel_mean(samba_parallel *p, const char *name);
+/* Session i of this process, to read outputs from between runs; NULL if there is none. */
+SAMBA_PARALLEL_API samba_session *samba_parallel_session(samba_parallel *p, int32_t i);
+/* How many replicas there are in all ranks, and the number of this process's first one. */
+SAMBA_PARALLEL_API int32_t samba_parallel_replicas(samba_parallel *p);
+SAMBA_PARALLEL_API int32_t samba_parallel_first(samba_parallel *p);
+/* As samba_save, by replica 0 alone, and samba_restore, by all. */
+SAMBA_PARALLEL_API bool samba_parallel_save(samba_parallel *p, const char *path);
+SAMBA_PARALLEL_API bool samba_parallel_restore(samba_parallel *p, const char *path);
+
+/* Runs fn(user), whose result becomes the exit code, so that nothing can hang: an error in any
+   replica is printed and ends the process, and with MPI the job, within a second. The handlers of
+   samba_atexit_register run, those of C's atexit do not. Does not return. */
+SAMBA_PARALLEL_API int samba_use_abexit(int (*fn)(void *user), void *user);
+/* fn(user) runs once when the process ends, last registered first, with samba_use_abexit or
+   without. False: there are 32 already. A process that is killed runs none. */
+SAMBA_PARALLEL_API bool samba_atexit_register(void (*fn)(void *user), void *user);
+
+#endif /* SAMBA_PARALLEL_H */
+
+#if defined(SAMBA_PARALLEL_IMPLEMENTATION) && !defined(SAMBA_PARALLEL__IMPLEMENTED)
+#define SAMBA_PARALLEL__IMPLEMENTED
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(SAMBA_MPI)
+#include <mpi.h>
+#endif
+
+enum {
+    SAMBA__MAX_REPLICAS = 64,           /* of one process */
+    SAMBA__TREE_BLOCK = 256,            /* elements that a tree of sums has on its way */
+    SAMBA__MESSAGE = 1 << 18,           /* elements that ranks send each other at once: 1 MiB */
+    SAMBA__MAX_HANDLERS = 32
+};
+#define SAMBA__LEAVE_SECONDS 0.3        /* what is given to replicas to end their section */
+
+/* ---- The end of the process ---- */
+
+typedef struct samba__handler { void (*fn)(void *user); void *user; } samba__handler;
+typedef struct samba__exit_list {
+    pthread_mutex_t mutex;
+    int32_t n;
+    bool known;                         /* to C's atexit */
+    bool abexit;                        /* within samba_use_abexit */
+    samba__handler handler[SAMBA__MAX_HANDLERS];
+} samba__exit_list;
+static samba__exit_list samba__exits = { PTHREAD_MUTEX_INITIALIZER, 0, false, false,
+                                         { { NULL, NULL } } };
+
+static inline bool samba__next_handler(samba__handler *h)
+{
+    pthread_mutex_lock(&samba__exits.mutex);
+    bool there = samba__exits.n > 0;
+    if (there) *h = samba__exits.handler[--samba__exits.n];
+    pthread_mutex_unlock(&samba__exits.mutex);
+    return there;
+}
+static inline void samba__run_handlers(void)
+{
+    samba__handler h;
+    while (samba__next_handler(&h)) h.fn(h.user);
+}
+SAMBA_PARALLEL_API bool samba_atexit_register(void (*fn)(void *user), void *user)
+{
+    samba__handler h = { fn, user };
+    pthread_mutex_lock(&samba__exits.mutex);
+    bool fine = fn && samba__exits.n < SAMBA__MAX_HANDLERS
+        && (samba__exits.known || atexit(samba__run_handlers) == 0);
+    samba__exits.known = samba__exits.known || fine;
+    if (fine) samba__exits.handler[samba__exits.n++] = h;
+    pthread_mutex_unlock(&samba__exits.mutex);
+    return fine;
+}
+
+/* Ends the process, and the job if it failed. */
+static inline void samba__leave(int code)
+{
+    samba__run_handlers();
+    fflush(NULL);
+#if defined(SAMBA_MPI)
+    int began = 0, ended = 0;
+    MPI_Initialized(&began);
+    MPI_Finalized(&ended);
+    if (began && !ended && code) MPI_Abort(MPI_COMM_WORLD, code);
+    if (began && !ended) MPI_Finalize();
+#endif
+    _Exit(code);
+}
+SAMBA_PARALLEL_API int samba_use_abexit(int (*fn)(void *user), void *user)
+{
+    samba__exits.abexit = true;
+    int code = fn(user);
+    samba__leave(code);
+    return code;
+}
+
+/* ---- What there is ---- */
+
+typedef enum samba__parallel_mode {
+    SAMBA__NORMAL = 0, SAMBA__INORDER, SAMBA__OPTIMAL
+} samba__parallel_mode;
+
+typedef struct samba__part { unsigned type; const char *graph; } samba__part;   /* a section */
+
+/* Gradients are sorted by the section that completes them: whatever is done with them is done in
+   this order, so a count says how far it is. */
+typedef struct samba__gradient {
+    const char *name;
+    int32_t section;                    /* the last one of the passes that uses it; -1: none */
+    int64_t n;                          /* elements */
+    float *mean;                        /* of this process's replicas, then of all */
+} samba__gradient;
+
+/* A section of GRADNORM or OPT. */
+typedef struct samba__tail {
+    int32_t section;
+    int32_t needs;                      /* it uses none of the gradients from this one on */
+    int32_t after;                      /* the last section of the passes it may not precede */
+} samba__tail;
+
+typedef struct samba__replica {
+    samba_parallel *all;
+    int32_t local;                      /* number in this process */
+    int32_t index;                      /* number in all ranks */
+    samba_session *session;
+    pthread_t thread;
+    uint32_t ticket;                    /* of the step it began last */
+    samba_tensor **grad;
+    const float **data;                 /* where they are */
+    bool *ran;                          /* each tail, in this step */
+    char *part;                         /* of an input that is not split by its first dimension */
+    size_t part_size;
+    /* how far it is in this step: */
+    int32_t at;                         /* sections of the passes before this one have run */
+    int32_t done;                       /* gradients that are complete here */
+    int32_t shared;                     /* gradients of which its share is reduced */
+    int32_t taken;                      /* gradients that are overwritten by their mean */
+} samba__replica;
+
+struct samba_parallel {
+    samba_parallel_desc desc;
+    samba__parallel_mode mode;
+    int32_t rank, ranks;
+    int32_t n_replicas, n_open, n_threads, n_everywhere;
+    samba__replica *replicas;
+    samba__part *parts;
+    int32_t n_parts;
+    samba__gradient *gradients;
+    int32_t n_gradients;
+    samba__tail *tails;
+    int32_t n_tails;
+    bool *conflict;                     /* tail i, earlier tail k: may not change places */
+    bool accumulates;                   /* microbatches */
+    const char *graph;                  /* that trains */
+    float *inbox;                       /* a message from another rank */
+    bool owns_mpi;
+#if defined(SAMBA_MPI)
+    MPI_Comm comm;
+#endif
+    pthread_mutex_t mutex;              /* guards all below, and how far the replicas are */
+    pthread_cond_t change;
+    const samba_parallel_run_desc *run;
+    const char *run_graph;
+    unsigned types;
+    int32_t n_step;                     /* gradients to reduce in this step */
+    int32_t n_ready;                    /* gradients whose mean is known */
+    uint32_t ticket;                    /* of this step */
+    int32_t n_busy;                     /* replicas that have not finished it */
+    bool quit, failed, error_seen;
+    char error[800];
+};
+
+/* ---- Errors: the first one wins, and wakes all who wait ---- */
+
+static inline bool samba__parallel_fail(samba_parallel *p, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    pthread_mutex_lock(&p->mutex);
+    if (!p->failed) vsnprintf(p->error, sizeof p->error, fmt, args);
+    p->failed = true;
+    pthread_cond_broadcast(&p->change);
+    pthread_mutex_unlock(&p->mutex);
+    va_end(args);
+    return false;
+}
+static inline bool samba__replica_fail(samba__replica *r)
+{
+    if (samba_ok(r->session)) return false;     /* it stopped because another one failed */
+    return samba__parallel_fail(r->all, "replica %d: %s", (int)r->index, samba_error(r->session));
+}
+SAMBA_PARALLEL_API bool samba_parallel_ok(samba_parallel *p)
+{
+    if (!p) return false;
+    pthread_mutex_lock(&p->mutex);
+    bool fine = !p->failed;
+    pthread_mutex_unlock(&p->mutex);
+    return fine;
+}
+SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p)
+{
+    if (samba_parallel_ok(p)) return "";
+    if (p) p->error_seen = true;
+    return p ? p->error : "no memory";
+}
+
+/* The end of every public function: false after an error, if the process may go on with one. */
+static inline bool samba__parallel_settle(samba_parallel *p)
+{
+    if (samba_parallel_ok(p)) return true;
+    if (!samba__exits.abexit && p->ranks == 1) return false;
+    if (p->ranks > 1) fprintf(stderr, "samba: rank %d: %s\n", (int)p->rank, p->error);
+    else fprintf(stderr, "samba: %s\n", p->error);
+    samba__leave(1);
+    return false;
+}
+static inline void *samba__parallel_room(samba_parallel *p, int64_t n, size_t size)
+{
+    void *room = calloc(n > 0 ? (size_t)n : 1, size);
+    if (!room) samba__parallel_fail(p, "no memory: %ld times %ld bytes", (long)n, (long)size);
+    return room;
+}
+
+/* ---- The reduction ---- */
+
+/* out <- the sum of n arrays, elements at ... at + count - 1, as a tree: the largest power of two
+   below n on the left. So the trees of ranks, if they hold a power of two, are branches of it. */
+static inline void samba__tree(const float *const *in, int32_t n, int64_t at, int32_t count,
+                               float *out)
+{
+    float right[SAMBA__TREE_BLOCK];
+    int32_t half = 1;
+    if (n == 1) {
+        memcpy(out, in[0] + at, (size_t)count * sizeof *out);
+        return;
+    }
+    while (2 * half < n) half *= 2;
+    samba__tree(in, half, at, count, out);
+    samba__tree(in + half, n - half, at, count, right);
+    for (int32_t i = 0; i < count; i++) out[i] += right[i];
+}
+
+/* sum <- the tree over this process's arrays, elements begin ... end - 1; the mean if these are
+   all. */
+static inline void samba__reduce(const samba_parallel *p, const float *const *in, float *sum,
+                                 int64_t begin, int64_t end)
+{
+    for (int64_t at = begin; at < end; at += SAMBA__TREE_BLOCK) {
+        int64_t left = end - at;
+        int32_t count = left < SAMBA__TREE_BLOCK ? (int32_t)left : SAMBA__TREE_BLOCK;
+        samba__tree(in, p->n_replicas, at, count, sum + at);
+        for (int32_t i = 0; p->ranks == 1 && i < count; i++) sum[at + i] /= (float)p->n_everywhere;
+    }
+}
+
+/* Over the ranks the tree goes on: sum becomes the mean of all. */
+#if defined(SAMBA_MPI)
+static inline bool samba__wait_for(samba_parallel *p, MPI_Request *request)
+{
+    for (int done = 0; !done; sched_yield()) {
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (!samba_parallel_ok(p)) return false;
+    }
+    return true;
+}
+static inline bool samba__exchange_message(samba_parallel *p, float *sum, int n)
+{
+    MPI_Request request;
+    for (int32_t stride = 1; stride < p->ranks; stride *= 2) {
+        if (p->rank % (2 * stride)) {
+            MPI_Isend(sum, n, MPI_FLOAT, p->rank - stride, 0, p->comm, &request);
+            if (!samba__wait_for(p, &request)) return false;
+            break;
+        }
+        if (p->rank + stride >= p->ranks) continue;
+        MPI_Irecv(p->inbox, n, MPI_FLOAT, p->rank + stride, 0, p->comm, &request);
+        if (!samba__wait_for(p, &request)) return false;
+        for (int i = 0; i < n; i++) sum[i] += p->inbox[i];
+    }
+    for (int i = 0; p->rank == 0 && i < n; i++) sum[i] /= (float)p->n_everywhere;
+    MPI_Ibcast(sum, n, MPI_FLOAT, 0, p->comm, &request);
+    return samba__wait_for(p, &request);
+}
+static inline bool samba__exchange(samba_parallel *p, float *sum, int64_t n)
+{
+    bool fine = true;
+    for (int64_t at = 0; fine && p->ranks > 1 && at < n; at += SAMBA__MESSAGE) {
+        int64_t left = n - at;
+        fine = samba__exchange_message(p, sum + at, left < SAMBA__MESSAGE ? (int)left
+                                       : SAMBA__MESSAGE);
+    }
+    return fine;
+}
+
+/* Joins the job. Returns how many ranks share this machine. */
+static inline int32_t samba__join_ranks(samba_parallel *p)
+{
+    int began = 0, level = MPI_THREAD_SINGLE, is_main = 1, size = 1;
+    MPI_Comm machine;
+    MPI_Initialized(&began);
+    if (!began) MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    else MPI_Query_thread(&level);
+    p->owns_mpi = !began;
+    MPI_Comm_dup(MPI_COMM_WORLD, &p->comm);
+    MPI_Comm_rank(p->comm, &p->rank);
+    MPI_Comm_size(p->comm, &p->ranks);
+    MPI_Is_thread_main(&is_main);
+    if (level < MPI_THREAD_FUNNELED || !is_main)
+        samba__parallel_fail(p, "replicas are threads, which this MPI does not allow beside the "
+                             "one that calls it: MPI_THREAD_FUNNELED is needed, and its main "
+                             "thread");
+    MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    MPI_Comm_size(machine, &size);
+    MPI_Comm_free(&machine);
+    return size;
+}
+static inline void samba__part_from_ranks(samba_parallel *p)
+{
+    MPI_Comm_free(&p->comm);
+    if (p->owns_mpi) MPI_Finalize();
+}
+#else
+static inline bool samba__exchange(samba_parallel *p, float *sum, int64_t n)
+{
+    (void)p, (void)sum, (void)n;
+    return true;
+}
+static inline int32_t samba__join_ranks(samba_parallel *p)
+{
+    p->ranks = 1;
+    return 1;
+}
+static inline void samba__part_from_ranks(samba_parallel *p) { (void)p; }
+#endif
+
+/* ---- A replica's step ---- */
+
+static inline bool samba__in_run(const samba_parallel *p, int32_t section)
+{
+    const samba__part *q = &p->parts[section];
+    if (!(q->type & p->types)) return false;
+    return !q->graph || !p->run_graph ? q->graph == p->run_graph
+        : strcmp(q->graph, p->run_graph) == 0;
+}
+static inline bool samba__set_hyperparam(samba__replica *r, const char *name, double value)
+{
+    size_t n = name ? strlen(name) : 0;
+    if (n > 6 && strcmp(name + n - 6, "__seed") == 0) {
+        value += (double)r->index;
+        if (value > 4294967295.0) value -= 4294967296.0;
+    }
+    return samba_set(r->session, name, value);
+}
+
+/* The part of data that is the replica's: along batch_dim every n-th piece. With microbatches the
+   whole batch is the microbatches one after another, and each of them is split. */
+static inline bool samba__send_part(samba__replica *r, const samba_batch *in)
+{
+    samba_tensor *t = samba_tensor_by_name(r->session, in->name);
+    const char *data = (const char *)in->data;
+    size_t bytes = samba_bytes(t), piece = t ? samba_dtype_size(t->dtype) : 0;
+    if (!t || t->batch_dim < 0) return samba_write(t, data);
+    for (int32_t i = t->batch_dim; i < t->shape.ndim; i++) piece *= (size_t)t->shape.dim[i];
+    data += (size_t)r->index * piece;
+    if (piece == bytes) return samba_write(t, data);
+    if (r->part_size < bytes) {
+        char *larger = (char *)realloc(r->part, bytes);
+        if (!larger) return samba_fail(r->session, SAMBA_ENOMEM, "no memory for a part of a batch");
+        r->part = larger, r->part_size = bytes;
+    }
+    for (size_t at = 0; at < bytes; at += piece, data += (size_t)r->all->n_everywhere * piece)
+        memcpy(r->part + at, data, piece);
+    return samba_write(t, r->part);
+}
+static inline bool samba__run_part(samba__replica *r, int32_t section)
+{
+    samba_run_desc d;
+    memset(&d, 0, sizeof d);
+    d.section_ids = &section, d.n_section_ids = 1;
+    d.graph = r->all->parts[section].graph, d.eval = r->all->run->eval;
+    return samba_run_with(r->session, &d);
+}
+
+/* With microbatches the passes are run as a whole. */
+static inline bool samba__run_passes(samba__replica *r)
+{
+    static const char *const names[] = { "zerograd", "fwd", "bckwd" };
+    const char *wanted[3];
+    samba_run_desc d;
+    memset(&d, 0, sizeof d);
+    d.section_types = wanted, d.eval = r->all->run->eval;
+    for (int32_t i = 0; i < 3; i++)
+        if (r->all->types & 1u << i) wanted[d.n_section_types++] = names[i];
+    return !d.n_section_types || samba_run_with(r->session, &d);
+}
+
+/* Says that the sections of the passes before `at` have run, and which gradients that completes. */
+static inline void samba__passed(samba__replica *r, int32_t at)
+{
+    samba_parallel *p = r->all;
+    pthread_mutex_lock(&p->mutex);
+    r->at = at;
+    for (; r->done < p->n_step && p->gradients[r->done].section < at; r->done++)
+        r->data[r->done] = samba_read(r->grad[r->done]);
+    pthread_cond_broadcast(&p->change);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* Overwrites the gradients before the n-th by their means. */
+static inline bool samba__take_means(samba__replica *r, int32_t n)
+{
+    samba_parallel *p = r->all;
+    if (n > p->n_step) n = p->n_step;
+    for (; r->taken < n; r->taken++)
+        if (!samba_write(r->grad[r->taken], p->gradients[r->taken].mean)) return false;
+    return true;
+}
+
+/* How many gradients all replicas have completed, or reduced their share of. Mutex held, as in the
+   next three functions. */
+static inline int32_t samba__least(const samba_parallel *p, bool shared)
+{
+    int32_t least = p->n_step;
+    for (int32_t i = 0; i < p->n_replicas; i++) {
+        int32_t n = shared ? p->replicas[i].shared : p->replicas[i].done;
+        if (n < least) least = n;
+    }
+    return least;
+}
+static inline int32_t samba__may_reduce(const samba_parallel *p)
+{
+    int32_t n = samba__least(p, false);
+    return p->mode != SAMBA__NORMAL || n == p->n_step ? n : 0;
+}
+static inline bool samba__may_run(const samba__replica *r, int32_t tail)
+{
+    const samba_parallel *p = r->all;
+    const samba__tail *t = &p->tails[tail];
+    if (p->n_ready < (t->needs < p->n_step ? t->needs : p->n_step)) return false;
+    if (p->mode != SAMBA__OPTIMAL) return r->at == p->n_parts;
+    for (int32_t k = 0; k < tail; k++)
+        if (!r->ran[k] && p->conflict[tail * p->n_tails + k]) return false;
+    return r->at > t->after;
+}
+
+typedef enum samba__task { SAMBA__NOTHING, SAMBA__SHARE, SAMBA__TAIL, SAMBA__FINISH } samba__task;
+
+/* What the replica can do now besides the passes. */
+static inline samba__task samba__choose_task(const samba__replica *r, int32_t *tail)
+{
+    const samba_parallel *p = r->all;
+    bool left = r->at < p->n_parts || p->n_ready < p->n_step;
+    if (p->desc.reduce_on_rdu && r->shared < samba__may_reduce(p)) return SAMBA__SHARE;
+    for (int32_t i = 0; i < p->n_tails; i++) {
+        if (r->ran[i]) continue;
+        *tail = i, left = true;
+        if (samba__may_run(r, i)) return SAMBA__TAIL;
+        if (p->mode != SAMBA__OPTIMAL) break;
+    }
+    return left ? SAMBA__NOTHING : SAMBA__FINISH;
+}
+static inline void samba__reduce_share(samba__replica *r)
+{
+    samba_parallel *p = r->all;
+    const samba__gradient *g = &p->gradients[r->shared];
+    const float *in[SAMBA__MAX_REPLICAS];
+    for (int32_t i = 0; i < p->n_replicas; i++) in[i] = p->replicas[i].data[r->shared];
+    samba__reduce(p, in, g->mean, g->n * r->local / p->n_replicas,
+                  g->n * (r->local + 1) / p->n_replicas);
+    pthread_mutex_lock(&p->mutex);
+    r->shared++;
+    pthread_cond_broadcast(&p->change);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* Does one thing besides the passes. False if there is nothing to do, now or, with wait, ever. */
+static inline bool samba__work(samba__replica *r, bool wait)
+{
+    samba_parallel *p = r->all;
+    int32_t tail = 0;
+    pthread_mutex_lock(&p->mutex);
+    samba__task task = samba__choose_task(r, &tail);
+    while (wait && task == SAMBA__NOTHING && !p->failed) {
+        pthread_cond_wait(&p->change, &p->mutex);
+        task = samba__choose_task(r, &tail);
+    }
+    bool stop = p->failed || task == SAMBA__NOTHING || (task == SAMBA__FINISH && !wait);
+    pthread_mutex_unlock(&p->mutex);
+    if (stop) return false;
+    if (task == SAMBA__FINISH) {
+        samba__take_means(r, p->n_step);
+        return false;
+    }
+    if (task == SAMBA__SHARE) {
+        samba__reduce_share(r);
+        return true;
+    }
+    r->ran[tail] = true;
+    return samba__take_means(r, p->tails[tail].needs) && samba__run_part(r, p->tails[tail].section);
+}
+static inline bool samba__replica_step(samba__replica *r)
+{
+    samba_parallel *p = r->all;
+    const samba_parallel_run_desc *d = p->run;
+    for (int32_t i = 0; i < d->n_hyperparams; i++)
+        if (!samba__set_hyperparam(r, d->hyperparams[i].name, d->hyperparams[i].value))
+            return false;
+    for (int32_t i = 0; i < d->n_inputs; i++)
+        if (!samba__send_part(r, &d->inputs[i])) return false;
+    if (p->accumulates && !samba__run_passes(r)) return false;
+    for (int32_t k = 0; k < p->n_parts && !p->accumulates; k++) {
+        if (p->parts[k].type > SAMBA_BCKWD || !samba__in_run(p, k)) continue;
+        if (!samba_parallel_ok(p) || !samba__run_part(r, k)) return false;
+        samba__passed(r, k + 1);
+        while (p->mode != SAMBA__NORMAL && samba__work(r, false)) continue;
+    }
+    if (!samba_ok(r->session)) return false;    /* a section that ran early has failed */
+    samba__passed(r, p->n_parts);
+    while (samba__work(r, true)) continue;
+    return samba_ok(r->session);
+}
+static inline void *samba__replica_main(void *argument)
+{
+    samba__replica *r = (samba__replica *)argument;
+    samba_parallel *p = r->all;
+    pthread_mutex_lock(&p->mutex);
+    for (;;) {
+        while (!p->quit && r->ticket == p->ticket) pthread_cond_wait(&p->change, &p->mutex);
+        if (p->quit) break;
+        r->ticket = p->ticket;
+        pthread_mutex_unlock(&p->mutex);
+        if (!samba__replica_step(r)) samba__replica_fail(r);
+        pthread_mutex_lock(&p->mutex);
+        p->n_busy--;
+        pthread_cond_broadcast(&p->change);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+/* ---- The calling thread's step ---- */
+
+static inline bool samba__check_batch(samba_parallel *p, const samba_batch *in)
+{
+    samba_session *s = p->replicas[0].session;
+    samba_tensor *t = in->name ? samba_tensor_by_name(s, in->name) : NULL;
+    if (!in->name || !in->data) return samba__parallel_fail(p, "an input has no name or no data");
+    if (!t) return samba__replica_fail(&p->replicas[0]);
+    if (t->batch_dim < 0 || in->rows == 0) return true;
+    int64_t bytes = samba_count(&t->shape) * (int64_t)samba_dtype_size(t->dtype);
+    int64_t rows = t->shape.dim[t->batch_dim] * ((int64_t)samba_bytes(t) / bytes);
+    if (in->rows % p->n_everywhere)
+        return samba__parallel_fail(p, "a batch of %d rows for %s cannot be split evenly among %d "
+                                    "replicas", (int)in->rows, in->name, (int)p->n_everywhere);
+    return in->rows == rows * p->n_everywhere
+        || samba__parallel_fail(p, "%s has %d rows; each of %d replicas takes %d", in->name,
+                                (int)in->rows, (int)p->n_everywhere, (int)rows);
+}
+static inline bool samba__check_run(samba_parallel *p, const samba_parallel_run_desc *d)
+{
+    bool any = false;
+    for (int32_t k = 0; k < p->n_parts; k++) any = any || samba__in_run(p, k);
+    if (!any || (d->types & ~samba_section_types(p->replicas[0].session)))
+        return samba__parallel_fail(p, "the program%s%s has not all types of sections that are to "
+                                    "run", d->graph ? ", graph " : "", d->graph ? d->graph : "");
+    for (int32_t i = 0; i < d->n_inputs; i++)
+        if (!samba__check_batch(p, &d->inputs[i])) return false;
+    return true;
+}
+
+/* Lets the replicas begin a step. */
+static inline void samba__begin_step(samba_parallel *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->n_step = p->types & SAMBA_BCKWD ? p->n_gradients : 0;
+    p->n_ready = 0;
+    for (int32_t i = 0; i < p->n_replicas; i++) {
+        samba__replica *r = &p->replicas[i];
+        r->at = r->done = r->shared = r->taken = 0;
+        for (int32_t k = 0; k < p->n_tails; k++)
+            r->ran[k] = !samba__in_run(p, p->tails[k].section);
+    }
+    p->n_busy = p->n_replicas;
+    p->ticket++;
+    pthread_cond_broadcast(&p->change);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* Makes the mean of gradient i, or, if the replicas reduce, waits for it. */
+static inline bool samba__host_reduce(samba_parallel *p, int32_t i)
+{
+    samba__gradient *g = &p->gradients[i];
+    const float *in[SAMBA__MAX_REPLICAS];
+    bool on_rdu = p->desc.reduce_on_rdu;
+    pthread_mutex_lock(&p->mutex);
+    while (!p->failed && i >= (on_rdu ? samba__least(p, true) : samba__may_reduce(p)))
+        pthread_cond_wait(&p->change, &p->mutex);
+    bool fine = !p->failed;
+    pthread_mutex_unlock(&p->mutex);
+    for (int32_t k = 0; fine && k < p->n_replicas; k++) in[k] = p->replicas[k].data[i];
+    if (fine && !on_rdu) samba__reduce(p, in, g->mean, 0, g->n);
+    if (!fine || !samba__exchange(p, g->mean, g->n)) return false;
+    pthread_mutex_lock(&p->mutex);
+    p->n_ready = i + 1;
+    pthread_cond_broadcast(&p->change);
+    pthread_mutex_unlock(&p->mutex);
+    return true;
+}
+
+/* Waits for the replicas; not forever if the process is about to end. */
+static inline void samba__end_step(samba_parallel *p)
+{
+    bool hurry = samba__exits.abexit || p->ranks > 1;
+    pthread_mutex_lock(&p->mutex);
+    while (p->n_busy > 0 && !(p->failed && hurry)) pthread_cond_wait(&p->change, &p->mutex);
+    double end = samba_seconds() + SAMBA__LEAVE_SECONDS;
+    while (p->n_busy > 0 && samba_seconds() < end) {
+        pthread_mutex_unlock(&p->mutex);
+        sched_yield();
+        pthread_mutex_lock(&p->mutex);
+    }
+    pthread_mutex_unlock(&p->mutex);
+}
+SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parallel_run_desc *desc)
+{
+    samba_parallel_run_desc whole;
+    memset(&whole, 0, sizeof whole);
+    if (!samba_parallel_ok(p)) return false;
+    p->run = desc ? desc : &whole;
+    p->run_graph = p->run->graph ? p->run->graph : p->graph;
+    p->types = p->run->types ? p->run->types : ~0u;
+    const unsigned step = SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT;
+    if ((p->types & step) == step) p->types |= SAMBA_ZEROGRAD;
+    if (!samba__check_run(p, p->run)) return samba__parallel_settle(p);
+    samba__begin_step(p);
+    bool fine = true;
+    for (int32_t i = 0; fine && i < p->n_step; i++) fine = samba__host_reduce(p, i);
+    samba__end_step(p);
+    return samba__parallel_settle(p);
+}
+
+/* ---- Opening: what the sections do with the gradients ---- */
+
+static inline unsigned samba__type_bit(const char *type)
+{
+    static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
+    unsigned i = 0;
+    while (i < 5 && strcmp(type, names[i]) != 0) i++;
+    return 1u << i;
+}
+static inline bool samba__look_at_sections(samba_parallel *p)
+{
+    samba_session *s = p->replicas[0].session;
+    samba_section q;
+    while (samba_describe_section(s, p->n_parts, &q)) p->n_parts++;
+    p->parts = (samba__part *)samba__parallel_room(p, p->n_parts, sizeof *p->parts);
+    p->tails = (samba__tail *)samba__parallel_room(p, p->n_parts, sizeof *p->tails);
+    if (!p->parts || !p->tails) return false;
+    for (int32_t k = 0; samba_describe_section(s, k, &q); k++) {
+        p->parts[k].type = samba__type_bit(q.type), p->parts[k].graph = q.graph;
+        p->accumulates = p->accumulates || p->parts[k].type == SAMBA_ZEROGRAD;
+        if (p->parts[k].type == SAMBA_BCKWD || k == 0) p->graph = q.graph;
+        if (p->parts[k].type > SAMBA_BCKWD) p->tails[p->n_tails++].section = k;
+    }
+    return true;
+}
+static inline int samba__by_section(const void *a, const void *b)
+{
+    const samba__gradient *x = (const samba__gradient *)a, *y = (const samba__gradient *)b;
+    return x->section != y->section ? (x->section < y->section ? -1 : 1) : strcmp(x->name, y->name);
+}
+static inline bool samba__look_at_gradients(samba_parallel *p)
+{
+    samba_session *s = p->replicas[0].session;
+    int32_t n = samba_grad_names(s, NULL, 0);
+    const char **names = (const char **)samba__parallel_room(p, n, sizeof *names);
+    p->gradients = (samba__gradient *)samba__parallel_room(p, n, sizeof *p->gradients);
+    bool fine = names && p->gradients;
+    if (fine) samba_grad_names(s, names, n);
+    for (int32_t i = 0; fine && i < n; i++, p->n_gradients++) {
+        const samba_tensor *t = samba_tensor_by_name(s, names[i]);
+        samba__gradient *g = &p->gradients[i];
+        g->name = names[i], g->section = -1;
+        g->n = t ? samba_count(&t->shape) : 0;
+        for (int32_t k = 0; k < p->n_parts; k++)
+            if (p->parts[k].type <= SAMBA_BCKWD && samba_section_uses(s, k, t)) g->section = k;
+        g->mean = (float *)samba__parallel_room(p, g->n, sizeof *g->mean);
+        fine = t && g->mean;
+    }
+    free(names);
+    if (fine) qsort(p->gradients, (size_t)n, sizeof *p->gradients, samba__by_section);
+    return fine;
+}
+
+/* What each tail needs, and what it may not precede. */
+static inline bool samba__look_at_tails(samba_parallel *p)
+{
+    samba_session *s = p->replicas[0].session;
+    p->conflict = (bool *)samba__parallel_room(p, (int64_t)p->n_tails * p->n_tails, sizeof(bool));
+    for (int32_t i = 0; p->conflict && i < p->n_tails; i++) {
+        samba__tail *t = &p->tails[i];
+        t->after = p->n_parts - 1;
+        for (int32_t g = 0; g < p->n_gradients; g++)
+            if (samba_section_uses(s, t->section, samba_tensor_by_name(s, p->gradients[g].name)))
+                t->needs = g + 1;
+        if (p->mode != SAMBA__OPTIMAL || p->accumulates) continue;
+        while (t->after >= 0 && (p->parts[t->after].type > SAMBA_BCKWD
+                                 || samba_sections_commute(s, t->after, t->section))) t->after--;
+        for (int32_t k = 0; k < i; k++)
+            p->conflict[i * p->n_tails + k] = !samba_sections_commute(s, p->tails[k].section,
+                                                                      t->section);
+    }
+    return p->conflict != NULL;
+}
+
+/* Gives the seeds of dropout, as a program or a file has them, the number of the replica. */
+static inline bool samba__spread_seeds(samba__replica *r)
+{
+    int32_t n = samba_argin_names(r->session, NULL, 0);
+    const char **names = (const char **)samba__parallel_room(r->all, n, sizeof *names);
+    if (!names) return false;
+    samba_argin_names(r->session, names, n);
+    for (int32_t i = 0; i < n && r->index; i++) {
+        size_t length = strlen(names[i]);
+        if (length > 6 && strcmp(names[i] + length - 6, "__seed") == 0)
+            samba__set_hyperparam(r, names[i], samba_get(r->session, names[i]));
+    }
+    free(names);
+    return samba_ok(r->session);
+}
+static inline bool samba__open_replica(samba_parallel *p, int32_t i)
+{
+    samba__replica *r = &p->replicas[i];
+    const samba_parallel_desc *d = &p->desc;
+    samba_program program;
+    memset(&program, 0, sizeof program);
+    r->all = p, r->local = i, r->index = p->rank * p->n_replicas + i;
+    r->session = samba_open(&d->session);
+    if (!r->session) return samba__parallel_fail(p, "no memory for replica %d", (int)r->index);
+    p->n_open++;
+    bool fine = !d->trace || d->trace(r->session, d->batch / p->n_everywhere, &program, d->user);
+    if (r->index) program.pef = NULL;           /* one writes for all */
+    if (fine) fine = d->pef ? samba_load(r->session, d->pef, d->trace ? &program : NULL)
+        : samba_compile(r->session, &program);
+    if (fine && samba__spread_seeds(r)) return true;
+    samba__replica_fail(r);
+    return samba__parallel_fail(p, "replica %d: tracing it failed", (int)r->index);
+}
+static inline bool samba__open_tables(samba_parallel *p)
+{
+    if (!samba__look_at_sections(p) || !samba__look_at_gradients(p) || !samba__look_at_tails(p))
+        return samba__replica_fail(&p->replicas[0]);
+    for (int32_t i = 0; i < p->n_replicas; i++) {
+        samba__replica *r = &p->replicas[i];
+        r->grad = (samba_tensor **)samba__parallel_room(p, p->n_gradients, sizeof *r->grad);
+        r->data = (const float **)samba__parallel_room(p, p->n_gradients, sizeof *r->data);
+        r->ran = (bool *)samba__parallel_room(p, p->n_tails, sizeof *r->ran);
+        if (!r->grad || !r->data || !r->ran) return false;
+        for (int32_t g = 0; g < p->n_gradients; g++) {
+            r->grad[g] = samba_tensor_by_name(r->session, p->gradients[g].name);
+            if (!r->grad[g]) return samba__replica_fail(r);
+        }
+    }
+    return true;
+}
+static inline bool samba__parallel_options(samba_parallel *p)
+{
+    samba_parallel_desc *d = &p->desc;
+    const char *mode = d->mode ? d->mode : "normal";
+    int32_t here = samba__join_ranks(p), n = d->replicas ? d->replicas : 1;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    p->n_everywhere = n * p->ranks;
+    p->mode = strcmp(mode, "optimal") == 0 ? SAMBA__OPTIMAL
+        : strcmp(mode, "inorder") == 0 ? SAMBA__INORDER : SAMBA__NORMAL;
+    if (p->mode == SAMBA__NORMAL && strcmp(mode, "normal") != 0)
+        return samba__parallel_fail(p, "there is no mode %s; the modes are normal, inorder and "
+                                    "optimal", mode);
+    if (n < 1 || n > SAMBA__MAX_REPLICAS || (p->ranks > 1 && (n & (n - 1))))
+        return samba__parallel_fail(p, "%d replicas in a process; use 1 ... %d, and over several "
+                                    "ranks a power of two, for the sake of the tree of sums",
+                                    (int)n, (int)SAMBA__MAX_REPLICAS);
+    if (d->batch % p->n_everywhere)
+        return samba__parallel_fail(p, "a batch of %d cannot be split evenly among %d replicas",
+                                    (int)d->batch, (int)p->n_everywhere);
+    if (!d->trace && !d->pef)
+        return samba__parallel_fail(p, "a function that traces, or a pef, is needed");
+    if (d->session.threads <= 0) d->session.threads = (int32_t)(processors / ((long)n * here));
+    if (d->session.threads <= 0) d->session.threads = 1;
+    p->n_replicas = n;
+    p->replicas = (samba__replica *)samba__parallel_room(p, n, sizeof *p->replicas);
+    p->inbox = (float *)samba__parallel_room(p, p->ranks > 1 ? SAMBA__MESSAGE : 1, sizeof(float));
+    return samba_parallel_ok(p);
+}
+SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc *desc)
+{
+    samba_parallel *p = (samba_parallel *)calloc(1, sizeof *p);
+    if (!p) return NULL;
+    if (desc) p->desc = *desc;
+    p->ranks = 1;
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->change, NULL);
+    bool fine = samba__parallel_options(p);
+    for (int32_t i = 0; fine && i < p->n_replicas; i++) fine = samba__open_replica(p, i);
+    fine = fine && samba__open_tables(p);
+    for (int32_t i = 0; fine && i < p->n_replicas; i++) {
+        samba__replica *r = &p->replicas[i];
+        fine = !pthread_create(&r->thread, NULL, samba__replica_main, r)
+            || samba__parallel_fail(p, "the system gives no thread for replica %d", (int)r->index);
+        p->n_threads += fine;
+    }
+    samba__parallel_settle(p);
+    return p;
+}
+SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
+{
+    if (!p) return 1;
+    int failed = !samba_parallel_ok(p);
+    if (failed && !p->error_seen) fprintf(stderr, "samba: %s\n", p->error);
+    pthread_mutex_lock(&p->mutex);
+    p->quit = true;
+    pthread_cond_broadcast(&p->change);
+    pthread_mutex_unlock(&p->mutex);
+    for (int32_t i = 0; i < p->n_threads; i++) pthread_join(p->replicas[i].thread, NULL);
+    for (int32_t i = 0; i < p->n_open; i++) {
+        samba__replica *r = &p->replicas[i];
+        failed |= samba_close(r->session);
+        free(r->grad), free(r->data), free(r->ran), free(r->part);
+    }
+    for (int32_t i = 0; i < p->n_gradients; i++) free(p->gradients[i].mean);
+    free(p->replicas), free(p->parts), free(p->tails);
+    free(p->gradients), free(p->conflict), free(p->inbox);
+    if (p->n_everywhere) samba__part_from_ranks(p);
+    pthread_cond_destroy(&p->change);
+    pthread_mutex_destroy(&p->mutex);
+    free(p);
+    return failed;
+}
+
+/* ---- Between runs ---- */
+
+SAMBA_PARALLEL_API samba_session *samba_parallel_session(samba_parallel *p, int32_t i)
+{
+    return p && i >= 0 && i < p->n_open ? p->replicas[i].session : NULL;
+}
+SAMBA_PARALLEL_API int32_t samba_parallel_replicas(samba_parallel *p)
+{
+    return p ? p->n_everywhere : 0;
+}
+SAMBA_PARALLEL_API int32_t samba_parallel_first(samba_parallel *p)
+{
+    return p ? p->rank * p->n_replicas : 0;
+}
+SAMBA_PARALLEL_API bool samba_parallel_set(samba_parallel *p, const char *name, double value)
+{
+    if (!samba_parallel_ok(p)) return false;
+    for (int32_t i = 0; i < p->n_replicas; i++)
+        if (!samba__set_hyperparam(&p->replicas[i], name, value))
+            samba__replica_fail(&p->replicas[i]);
+    return samba__parallel_settle(p);
+}
+SAMBA_PARALLEL_API float samba_parallel_mean(samba_parallel *p, const char *name)
+{
+    float value[SAMBA__MAX_REPLICAS], mean = 0.0f;
+    const float *in[SAMBA__MAX_REPLICAS];
+    if (!samba_parallel_ok(p)) return 0.0f;
+    for (int32_t i = 0; i < p->n_replicas; i++) {
+        value[i] = samba_read(samba_tensor_by_name(p->replicas[i].session, name))[0];
+        in[i] = &value[i];
+        samba__replica_fail(&p->replicas[i]);
+    }
+    if (!samba__parallel_settle(p)) return 0.0f;
+    samba__reduce(p, in, &mean, 0, 1);
+    samba__exchange(p, &mean, 1);
+    return mean;
+}
+SAMBA_PARALLEL_API bool samba_parallel_save(samba_parallel *p, const char *path)
+{
+    if (!samba_parallel_ok(p)) return false;
+    if (p->rank == 0 && !samba_save(p->replicas[0].session, path))
+        samba__replica_fail(&p->replicas[0]);
+    return samba__parallel_settle(p);
+}
+SAMBA_PARALLEL_API bool samba_parallel_restore(samba_parallel *p, const char *path)
+{
+    if (!samba_parallel_ok(p)) return false;
+    for (int32_t i = 0; i < p->n_replicas; i++) {
+        samba__replica *r = &p->replicas[i];
+        if (!samba_restore(r->session, path) || !samba__spread_seeds(r)) samba__replica_fail(r);
+    }
+    return samba__parallel_settle(p);
+}
+#endif /* SAMBA_PARALLEL_IMPLEMENTATION */
+/* MIT license, as samba.h. */
