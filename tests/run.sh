@@ -7,9 +7,10 @@
 # CC, CFLAGS and JOBS (programs at a time) are respected.
 #
 # Every tests/*.c is a program that ends with "N passed, N failed"; so does every tests/*.sh but
-# this one and test.sh, and these are heavy. A line "// run: WORDS" among the first ten of a C file
-# may say: -lz and the like (flags to build with), needs:HEADER (skipped where that is missing),
-# threads (under TSan, too), slow (not in quick), onnx (reads the code that protoc-c makes).
+# this one and test.sh, and these are heavy, but for those with a line "# run: quick". A line
+# "// run: WORDS" among the first ten of a C file may say: -lz and the like (flags to build with),
+# needs:HEADER (skipped where that is missing), threads (under TSan, too), slow (not in quick),
+# onnx (reads the code that protoc-c makes).
 cd "$(dirname "$0")/.." || exit 1
 CC=${CC:-cc}
 CFLAGS=${CFLAGS:--O2}
@@ -115,6 +116,25 @@ gpt_text() {        # gpt_text PROGRAM: learns from a text of this repository, w
         --folder $here/f ${size#--vocab-size 320}
 }
 
+data_parallel() {   # data_parallel PROGRAM: replicas, in every mode the same
+    program=$1 here=$1.d
+    mkdir -p $here
+    train="$program --epochs 1 --data $data --checkpoint $here/c"
+    check 'refuses nonsense' fails_with 2 usage $program nonsense
+    check 'names the modes' fails_with 1 'normal, inorder and optimal' $program --mode fast
+    check 'splits evenly' fails_with 1 'among 3 replicas' $program --replicas 3
+    check 'says where to get the data' fails_with 1 dataset-fashion-mnist $program --data $here
+    if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
+        echo "skipped: no data in $data"
+        return
+    fi
+    check 'trains' to_file $program.text $train --replicas 2
+    check 'reaches 84 %' accuracy_above 84 $program.text
+    mv $here/c $here/normal
+    check 'trains optimal' $train --replicas 2 --mode optimal --reduce-on-rdu
+    check 'to the same checkpoint' cmp $here/normal $here/c
+}
+
 example() {         # example NAME COMPILER quick|heavy
     log=$out/$1-$2.check
     program=$out/$1-$2
@@ -127,6 +147,8 @@ example() {         # example NAME COMPILER quick|heavy
         case $1-$2-$3 in
         02_*-clang-quick | 03_*-clang-quick | 05_*-clang-quick) ;;
         05_*) gpt_text $program ;;
+        08_*-clang-quick) ;;
+        08_*) data_parallel $program ;;
         06_* | 07_*) check 'refuses nonsense' fails_with 2 usage $program nonsense ;;
         02_*) res_ffn $program "$3" ;;
         03_*-heavy)
@@ -173,6 +195,7 @@ if [ -z "${PYTHON:-}" ]; then
 fi
 export PYTHON
 
+quick_script() { sed -n 1,10p "$1" | grep -qx '# run: quick'; }
 words() { sed -n '1,10s|^// run: *||p' "$1"; }
 c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads SUFFIX
     for file in tests/*.c; do
@@ -216,10 +239,14 @@ if wants quick full header; then add 'header' 'sh tests/header/run.sh quick'; fi
 if wants heavy; then add 'header, whole matrix' 'sh tests/header/run.sh full'; fi
 for file in tests/*.sh; do          # other drivers of tests, with a closing line of their own
     case $file in tests/run.sh | tests/test.sh) continue ;; esac
+    quick_script $file && continue
     if wants heavy full; then add "$file" "sh $file"; fi
 done
 n_alone=$(wc -l <$out/jobs)         # these use all processors themselves
 wants quick full lint && add lint 'sh tools/lint.sh'
+for file in tests/*.sh; do
+    if wants quick full && quick_script "$file"; then add "$file" "sh $file"; fi
+done
 wants quick && c_tests '' "$CC" "$CFLAGS" '' quick ''
 wants full c && c_tests '' "$CC" "$CFLAGS" '' all ''
 wants heavy && c_tests '' "$CC" "$CFLAGS" '' slow ''

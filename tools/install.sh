@@ -109,6 +109,9 @@ check() {
         'the four .gz files of github.com/zalandoresearch/fashion-mnist, and make DATA=FOLDER' \
         has_data
     [ "$purpose" = run ] && return
+    need may libopenmpi-dev 'Open MPI: training over machines is tested' 'an MPI (optional)' \
+        has_command mpicc
+    need may openmpi-bin 'the same: it starts the ranks' 'mpirun (optional)' has_command mpirun
     need may python3-torch 'PyTorch: judges results' 'PyTorch (optional)' has_module torch
     need may python3-numpy 'NumPy: the same' 'NumPy (optional)' has_module numpy
     need may python3-h5py 'h5py: judges HDF5 files' 'h5py (optional)' has_module h5py
