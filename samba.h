@@ -679,6 +679,8 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
                                         samba_shape shape, void *data);
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
                                              samba_shape shape, const void *data);
+/* The random words that element 4 block ... 4 block + 3 of a tensor called name are made of. */
+SAMBA_API void samba_random(uint64_t seed, const char *name, uint64_t block, uint32_t words[4]);
 /* Sets batch_dim (-1: none) before compile; returns t. */
 SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim);
 
@@ -688,6 +690,21 @@ SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_sh
 /* State that no optimizer touches (running statistics, caches). */
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value);
+/* Parameters are lazy: placeholders until something needs their values, so that compiling alone
+   takes no memory for them. How they are drawn, whatever else draws; before the first one. */
+typedef struct samba_lazy_opts {
+    uint64_t seed;                      /* of parameters; default: the session's */
+    int32_t init_threads;               /* default 8; at most those of the session; the same bits */
+    bool inverse_transform_sampling;    /* normal ones, by the inverse of their distribution */
+    const char *rounding;               /* of parameters that are packed as bf16: "nearest_even",
+                                           the default, or "truncation" */
+} samba_lazy_opts;
+SAMBA_API bool samba_enable_lazy_param(samba_session *s, const samba_lazy_opts *opts);
+/* Each parameter is drawn when it is made. */
+SAMBA_API bool samba_disable_lazy_param(samba_session *s);
+SAMBA_API bool samba_use_lazy_param(const samba_session *s);
+/* From here on dropout draws once more what it has drawn since the start. */
+SAMBA_API bool samba_reset_random_generator(samba_session *s);
 /* A constant scalar; samba_full makes a constant tensor. */
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
 
@@ -1538,6 +1555,13 @@ SAMBA__INLINE uint16_t samba__to_bf16(float f)
     uint32_t rounded = (u + 0x7FFFu + ((u >> 16) & 1u)) >> 16;
     uint32_t nan = (u >> 16) | 0x40u;
     return (uint16_t)((u & 0x7FFFFFFFu) > 0x7F800000u ? nan : rounded);
+}
+
+/* Round to zero; a NaN stays a quiet NaN, though all its bits may be among those that go. */
+SAMBA__INLINE uint16_t samba__cut_bf16(float f)
+{
+    uint32_t u = samba__float_bits(f);
+    return (uint16_t)(u >> 16 | ((u & 0x7FFFFFFFu) > 0x7F800000u ? 0x40u : 0u));
 }
 
 /* IEEE half to float by scaling: exact for normals and subnormals alike. */
@@ -8029,6 +8053,8 @@ struct samba_session {
     uint32_t section;                   /* of the ops recorded now */
     const char *graph;                  /* of the ops recorded now */
     bool freezes;                       /* the parameters made now */
+    samba_lazy_opts lazy;               /* how parameters begin */
+    bool eager_params, cuts_bf16;       /* drawn when they are made; packed by truncation */
     samba_trace_fn on_trace;            /* NULL: nobody looks */
     void *on_trace_user;
     bool generating;                    /* the compiler is recording, not the user */
@@ -8475,13 +8501,28 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
 }
 
+/* The x below which the normal distribution has the mass u = (k + 1/2) / 2^32. On the side with
+   less than half of it, p: x = t - N(t) / D(t) with t = sqrt(-2 log p), fitted to 3.3 10^-5 (the
+   form is Hastings', 1955), and one step of Newton's to Q(x) = p. Absolute error 2.7 10^-7. */
+SAMBA__INLINE float samba__normal_quantile(uint32_t k)
+{
+    uint32_t upper = k >> 31, m = upper ? ~k : k;
+    float p = samba__fma((float)(int32_t)m, 2.3283064365386963e-10f, 1.1641532182693481e-10f);
+    float t = samba__sqrt(-2.0f * samba__log(p));
+    float n = samba__poly(t, 2.70013623f, 1.63829539f, 0.02066536f, 0.0f);
+    float x = t - n / samba__poly(t, 1.0f, 1.99313959f, 0.439501f, 0.0f);
+    x = samba__fma(2.506628275f, samba__normal_tail(x) - p / samba__gauss(1.0f, x), x);
+    return upper ? x : -x;
+}
+
 /* Four values of an initial distribution, by key and block alone. Normal: Box, Muller 1958. */
-SAMBA__INLINE void samba__draw(samba_init_kind kind, uint64_t key, int64_t block, float out[4])
+SAMBA__INLINE void samba__draw(samba_init_kind kind, bool inverse, uint64_t key, int64_t block,
+                               float out[4])
 {
     uint32_t w[4];
     samba__philox(key, (uint64_t)block, 0, w);
-    for (int i = 0; i < 4; i++) out[i] = samba__unit(w[i]);
-    for (int i = 0; kind == SAMBA_INIT_NORMAL && i < 4; i += 2) {
+    for (int i = 0; i < 4; i++) out[i] = inverse ? samba__normal_quantile(w[i]) : samba__unit(w[i]);
+    for (int i = 0; kind == SAMBA_INIT_NORMAL && !inverse && i < 4; i += 2) {
         float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i]))),
             u = samba__unit(w[i + 1]);
         out[i] = r * samba__sin_2pi(u, 1);      /* cos */
@@ -8494,6 +8535,7 @@ typedef struct samba__filling {
     float *y;
     int64_t n;
     samba_init init;
+    bool inverse;                       /* transform sampling, of normal values */
     uint64_t key;
 } samba__filling;
 
@@ -8501,7 +8543,7 @@ SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, in
 {
     float v[4];
     for (int64_t block = begin; block < end; block++) {
-        samba__draw(f->init.kind, f->key, block, v);
+        samba__draw(f->init.kind, f->inverse, f->key, block, v);
         for (int64_t i = 4 * block, j = 0; j < 4 && i + j < f->n; j++) {
             float x = f->init.kind == SAMBA_INIT_NORMAL ? v[j] : samba__fma(v[j], 2.0f, -1.0f);
             f->y[i + j] = samba__fma(f->init.scale, x, f->init.value);
@@ -8537,14 +8579,24 @@ SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
 {
     return t->dtype != SAMBA_F32 || (t->init.kind == SAMBA_INIT_CONSTANT && t->init.value == 0.0f);
 }
+
+/* The value t begins with. As many threads draw as there are pieces. */
 SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
 {
     samba_session *s = t->session;
+    bool lazy = t->role == SAMBA__WEIGHT;
     samba__filling f;
+    if (samba__begins_zero(t)) {
+        memset(to, 0, samba__host_bytes(t));
+        return;
+    }
     f.y = (float *)to, f.n = samba_count(&t->shape), f.init = t->init;
-    f.key = samba__stream_key(s->seed, t->name);
-    if (samba__begins_zero(t)) memset(to, 0, samba__host_bytes(t));
-    else samba__pool_run(&s->pool, samba__fill_job, &f, samba__ceil_div(f.n, 4), 1024);
+    f.inverse = lazy && s->lazy.inverse_transform_sampling && f.init.kind == SAMBA_INIT_NORMAL;
+    f.key = samba__stream_key(lazy && s->lazy.seed ? s->lazy.seed : s->seed, t->name);
+    int64_t blocks = samba__ceil_div(f.n, 4);
+    int64_t pieces = lazy && s->lazy.init_threads ? s->lazy.init_threads : blocks;
+    samba__pool_run(&s->pool, samba__fill_job, &f, blocks,
+                    samba__max64(samba__ceil_div(blocks, pieces), 1024));
 }
 
 /* Host memory for a value that is about to be written, once. */
@@ -8844,6 +8896,10 @@ SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dt
 {
     return samba__new_leaf(s, name, dtype, &shape, SAMBA__INPUT);
 }
+SAMBA_API void samba_random(uint64_t seed, const char *name, uint64_t block, uint32_t words[4])
+{
+    samba__philox(samba__stream_key(seed, name), block, 0, words);
+}
 SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape)
 {
     return samba__with_data(samba_input(s, name, SAMBA_F32, shape),
@@ -8930,7 +8986,8 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     if (!t) return NULL;
     t->frozen = s->freezes && role == SAMBA__WEIGHT, t->generated = s->generating;
     t->init = init, t->has_value = true;
-    return role == SAMBA__ARGIN ? samba__with_data(t, init) : t;
+    bool now = role == SAMBA__ARGIN || (role == SAMBA__WEIGHT && s->eager_params);
+    return now ? samba__with_data(t, init) : t;
 }
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init)
@@ -8942,6 +8999,38 @@ SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_s
 {
     return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__STATE, samba__all(value));
 }
+
+/* Parameters that are there may have begun: they are not to begin otherwise. */
+SAMBA__FN bool samba__choose_lazy(samba_session *s, const char *what, bool lazy,
+                                  const samba_lazy_opts *opts)
+{
+    static const char *const roundings[2] = { "nearest_even", "truncation" };
+    if (!samba_ok(s)) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++)
+        if (s->tensors[i]->role == SAMBA__WEIGHT)
+            return samba_fail(s, SAMBA_ESTATE, "in %s: there is a parameter, %s, already; call it "
+                              "before the first one is made", what, s->tensors[i]->name);
+    const char *rounding = opts && opts->rounding ? opts->rounding : roundings[0];
+    bool cuts = samba__same_text(rounding, roundings[1]);
+    if (!cuts && !samba__same_text(rounding, roundings[0]))
+        return samba_fail(s, SAMBA_EARG, "in %s: the rounding %s is unknown; use %s or %s", what,
+                          rounding, roundings[0], roundings[1]);
+    memset(&s->lazy, 0, sizeof s->lazy);
+    if (opts) s->lazy = *opts;
+    s->lazy.rounding = NULL;            /* the text is the caller's */
+    if (lazy && s->lazy.init_threads < 1) s->lazy.init_threads = 8;
+    s->eager_params = !lazy, s->cuts_bf16 = cuts;
+    return true;
+}
+SAMBA_API bool samba_enable_lazy_param(samba_session *s, const samba_lazy_opts *opts)
+{
+    return samba__choose_lazy(s, "samba_enable_lazy_param", true, opts);
+}
+SAMBA_API bool samba_disable_lazy_param(samba_session *s)
+{
+    return samba__choose_lazy(s, "samba_disable_lazy_param", false, NULL);
+}
+SAMBA_API bool samba_use_lazy_param(const samba_session *s) { return s && !s->eager_params; }
 
 /* An argin; or an i32 state that counts. */
 SAMBA__FN samba_tensor *samba__scalar(samba_session *s, const char *name, samba_dtype dtype,
@@ -9233,15 +9322,25 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
     return samba_lookup(ids, w);
 }
 
+#define SAMBA__COUNTER "forward_runs"
+
 /* The counter of training runs, which every dropout layer of the session shares. */
 SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
     const int32_t training = 1;
     if (s->tracing && s->counter) return s->counter;
-    samba_tensor *runs = samba__scalar(s, "forward_runs", SAMBA_I32, SAMBA__STATE, 0.0f);
+    samba_tensor *runs = samba__scalar(s, SAMBA__COUNTER, SAMBA_I32, SAMBA__STATE, 0.0f);
     samba_tensor *count = samba__emit1(SAMBA__OP_count, runs, &training, 1);
     if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
     return count;
+}
+
+SAMBA_API bool samba_reset_random_generator(samba_session *s)
+{
+    samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
+    void *count = runs ? samba__value_of(runs) : NULL;
+    if (count) memset(count, 0, samba__host_bytes(runs));
+    return samba_ok(s);
 }
 
 /* What a layer of dropout needs besides x: rate, seed, counter, and its key. */
@@ -11184,9 +11283,9 @@ SAMBA__FN int32_t samba__quantized(float x, uint16_t scale, int32_t least, int32
     return q > (float)most ? most : q > (float)least ? (int32_t)q : least;
 }
 
-/* Writes row j of a matrix of k columns, x, into its packed form. */
+/* Writes row j of a matrix of k columns, x, into its packed form; bf16 is cut or rounded. */
 SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_dtype type,
-                                      const float *x, int64_t k, int64_t j)
+                                      const float *x, int64_t k, int64_t j, bool cut)
 {
     uint8_t *q = packed + (samba__packed_at(packed, type, k, j) - packed);
     uint16_t *scale = scales ? scales + (samba__scale_at(scales, k, j) - scales) : NULL;
@@ -11197,7 +11296,8 @@ SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_d
         uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL, h;
         if (d && p % SAMBA__GROUP == 0) *d = samba__group_scale(x + p, four);
         if (type == SAMBA_F32) memcpy(to, x + p, 4);
-        else if (type == SAMBA_BF16) h = samba__to_bf16(x[p]), memcpy(to, &h, 2);
+        else if (type == SAMBA_BF16)
+            h = cut ? samba__cut_bf16(x[p]) : samba__to_bf16(x[p]), memcpy(to, &h, 2);
         else if (!four) *to = (uint8_t)samba__quantized(x[p], *d, -127, 127);
         else *to |= (uint8_t)((samba__quantized(x[p], *d, -8, 7) + 8) << p % 2 * 4);
     }
@@ -11230,7 +11330,8 @@ SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
     memset(packed->data, 0, samba__host_bytes(packed));
     for (int32_t j = 0; j < n; j++)
         samba__pack_weight_row((uint8_t *)packed->data, scale ? (uint16_t *)scale->data : NULL,
-                               packed->dtype, (const float *)w->data + (int64_t)j * k, k, j);
+                               packed->dtype, (const float *)w->data + (int64_t)j * k, k, j,
+                               w->session->cuts_bf16);
     return true;
 }
 

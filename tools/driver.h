@@ -228,6 +228,58 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
     return true;
 }
 
+/* All of a file, in memory that is to be freed; NULL with an error. */
+static inline uint8_t *samba__driver_file(samba_session *s, const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    long n = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
+    uint8_t *bytes = n > 0 && !fseek(f, 0, SEEK_SET) ? (uint8_t *)malloc((size_t)n) : NULL;
+    *size = bytes ? fread(bytes, 1, (size_t)n, f) : 0;
+    if (f) fclose(f);
+    if (bytes && *size == (size_t)n) return bytes;
+    free(bytes);
+    samba_fail(s, SAMBA_EIO, "cannot read %s", path);
+    return NULL;
+}
+static inline uint64_t samba__driver_number(const uint8_t *p, int n)
+{
+    uint64_t value = 0;
+    while (n-- > 0) value = value << 8 | p[n];
+    return value;
+}
+
+/* Prints what a run of the PEF takes, to the byte. Where its numbers are is in samba.h, [manual]. */
+static inline bool samba__driver_memory(samba_session *s, const char *path)
+{
+    enum { WEIGHT = 3, STATE = 4, ARGIN = 5, GRADIENT = 6, ROLES = 10 };
+    static const char *const parts[6] = {
+        "parameters", "gradients", "state", "arena", "inputs and outputs",
+        "tables, constants and scratch of a thread"
+    };
+    uint64_t of_role[ROLES] = { 0 };
+    size_t size = 0;
+    uint8_t *pef = samba__driver_file(s, path, &size);
+    uint64_t total = pef ? samba_runtime_bytes(pef, size, NULL, 0) : 0;
+    for (uint64_t i = 0; total && i < samba__driver_number(pef + 32, 4); i++) {
+        const uint8_t *symbol = pef + 128 + 80 * i;
+        uint64_t bytes = samba_dtype_size((samba_dtype)symbol[5]);
+        for (int d = 0; d < symbol[6]; d++) bytes *= samba__driver_number(symbol + 8 + 4 * d, 4);
+        if (!samba__driver_number(symbol + 64, 4)) of_role[symbol[4]] += bytes;
+    }
+    if (total) {
+        uint64_t part[6] = { of_role[WEIGHT], of_role[GRADIENT], of_role[STATE] + of_role[ARGIN],
+                             samba__driver_number(pef + 72, 8), samba__driver_number(pef + 80, 8),
+                             total };
+        for (int i = 0; i < 5; i++) part[5] -= part[i];
+        printf("a run needs %llu bytes (%.1f MiB)", (unsigned long long)total,
+               (double)total / 1048576);
+        for (int i = 0; i < 6; i++)
+            printf("%s%s %llu", i ? ", " : ": ", parts[i], (unsigned long long)part[i]);
+        printf("\n");
+    }
+    free(pef);
+    return total || !samba_ok(s) || samba_fail(s, SAMBA_EPEF, "%s cannot be read again", path);
+}
 static inline bool samba__driver_compile(samba_session *s, const samba_app_args *args,
                                          const samba_program *program)
 {
@@ -254,7 +306,7 @@ static inline bool samba__driver_compile(samba_session *s, const samba_app_args 
     double start = samba_seconds();
     if (!samba_compile(s, &p)) return false;
     printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
-    return true;
+    return samba__driver_memory(s, path);
 }
 
 /* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. */
