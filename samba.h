@@ -10141,6 +10141,8 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
         p->scratch_of[i] = samba__add_place(p, NULL, scratch);
         samba__use_place(p, p->scratch_of[i], i);
     }
+    for (int32_t i = 0; i < c->n_outputs; i++)          /* a leaf that no node reads */
+        if (!c->outputs[i]->node) samba__place_for(c, p, c->outputs[i]);
     return true;
 }
 
@@ -12048,7 +12050,7 @@ SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32
 }
 SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t cap)
 {
-    return samba__names_of_role(s, SAMBA__GRADIENT, names, cap);
+    return samba__names_of_role(s, SAMBA__GRADIENT, 0, names, cap);
 }
 
 /* ---- Values ---- */

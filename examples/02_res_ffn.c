@@ -6,14 +6,16 @@
 //     ./res_ffn test --inference -p out/infer/infer.pef             test what run has saved
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
+#define SAMBA_LOADER_IMPLEMENTATION
+#define SAMBA_IDX_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/driver.h"
+#include "../tools/loader.h"
+#include "../tools/idx.h"
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum { SIDE = 28, PIXELS = SIDE * SIDE, HIDDEN = 512, CLASSES = 10 };
 
@@ -58,107 +60,30 @@ static samba_program trace(samba_session *s, const options *o, model *m)
     return p;
 }
 
-// ---- The data: IDX files, the format of MNIST ---------------------------------------------------
+// ---- The data -----------------------------------------------------------------------------------
 
-typedef struct dataset {
-    int n;
-    unsigned char *image, *label;           // (n,28,28) and (n)
-    float *x;                               // one batch, as the model takes it: (B,784)
-    int32_t *y;                             // and (B)
-} dataset;
-
-static uint32_t big_endian(const unsigned char *p)
+// Called by the loader, in a thread of its own, while the program runs: row[0] (784), row[1] ().
+static void fill_sample(void *user, int32_t sample, void *const *row)
 {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-// Reads DIR/NAME.gz or DIR/NAME: bytes 0 0 8 ndim, then ndim sizes, then the data.
-static unsigned char *read_idx(samba_session *s, const char *dir, const char *name,
-                               unsigned ndim, int *n)
-{
-    char path[1024];
-    unsigned char head[16] = { 0 }, *data = NULL;
-    unsigned head_size = 4 + 4 * ndim, item = ndim == 1 ? 1 : PIXELS;
-    snprintf(path, sizeof path, "%s/%s.gz", dir, name);
-    gzFile f = gzopen(path, "rb");
-    if (!f) {
-        snprintf(path, sizeof path, "%s/%s", dir, name);
-        f = gzopen(path, "rb");
-    }
-    if (!f) {
-        samba_fail(s, SAMBA_EIO, "there is no %s.gz in %s. Debian has the data: apt-get install "
-                   "dataset-fashion-mnist. Elsewhere, put the four files of github.com/"
-                   "zalandoresearch/fashion-mnist into a folder and say --data FOLDER", name, dir);
-        return NULL;
-    }
-    bool ok = gzread(f, head, head_size) == (int)head_size && big_endian(head) == 0x800 + ndim;
-    if (ndim == 3) ok = ok && big_endian(head + 8) == SIDE && big_endian(head + 12) == SIDE;
-    uint32_t count = big_endian(head + 4), size = count * item;
-    ok = ok && count >= 1 && count <= 1000000;
-    if (ok) data = (unsigned char *)malloc(size);
-    ok = data && gzread(f, data, size) == (int)size && gzread(f, head, 1) == 0;  // nothing more
-    ok = gzclose(f) == Z_OK && ok;
-    if (!ok) {
-        samba_fail(s, SAMBA_EIO, "%s is damaged, or not an IDX file of %s", path,
-                   ndim == 1 ? "labels" : "28 x 28 images");
-        free(data);
-        return NULL;
-    }
-    *n = (int)count;
-    return data;
-}
-
-// which: "train" or "t10k". The session keeps the first error, so failing is one line.
-static bool read_dataset(samba_session *s, const options *o, const char *which, dataset *d)
-{
-    char images[64], labels[64];
-    int n_labels = 0;
-    snprintf(images, sizeof images, "%s-images-idx3-ubyte", which);
-    snprintf(labels, sizeof labels, "%s-labels-idx1-ubyte", which);
-    *d = (dataset){ 0 };
-    d->image = read_idx(s, o->data, images, 3, &d->n);
-    d->label = d->image ? read_idx(s, o->data, labels, 1, &n_labels) : NULL;
-    if (!d->label) return false;
-    if (n_labels != d->n)
-        return samba_fail(s, SAMBA_EIO, "%s: %d images, %d labels", which, d->n, n_labels);
-    for (int i = 0; i < d->n; i++)
-        if (d->label[i] >= CLASSES)
-            return samba_fail(s, SAMBA_EIO, "%s: label %d is not 0 ... 9", labels, i);
-    if (d->n < o->app.batch_size)
-        return samba_fail(s, SAMBA_EIO, "%s: %d images are less than a batch", which, d->n);
-    d->x = (float *)malloc((size_t)o->app.batch_size * PIXELS * sizeof *d->x);
-    d->y = (int32_t *)malloc((size_t)o->app.batch_size * sizeof *d->y);
-    return d->x && d->y ? true : samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
-}
-
-static void free_dataset(dataset *d)
-{
-    free(d->image);
-    free(d->label);
-    free(d->x);
-    free(d->y);
-}
-
-static void set_row(dataset *d, int row, int i)
-{
-    const unsigned char *pixel = d->image + (size_t)i * PIXELS;
-    float *x = d->x + (size_t)row * PIXELS;
+    const samba_idx *idx = (const samba_idx *)user;
+    const unsigned char *pixel = idx->image + (size_t)sample * PIXELS;
+    float *x = (float *)row[0];
     for (int k = 0; k < PIXELS; k++)                            // mean 0, deviation 1
         x[k] = ((float)pixel[k] / 255.0f - 0.2860f) / 0.3530f;
-    d->y[row] = d->label[i];
+    *(int32_t *)row[1] = idx->label[sample];
 }
 
-// A permutation of 0 ... n-1. It depends on the epoch alone: a resumed run sees the same batches.
-static void shuffle(int *order, int n, int epoch)
+// Batches from here on; those of a training are shuffled, and begin after `steps` of them.
+static samba_loader *load(samba_session *s, const options *o, samba_idx *idx, bool training,
+                          int steps)
 {
-    uint64_t state = 256 + (uint64_t)epoch;
-    for (int i = 0; i < n; i++) order[i] = i;
-    for (int i = n - 1; i > 0; i--) {
-        state = state * 6364136223846793005u + 1442695040888963407u;    // Knuth's MMIX generator
-        int j = (int)((state >> 33) % ((uint64_t)i + 1)), t = order[i];
-        order[i] = order[j];
-        order[j] = t;
-    }
+    static const char *const names[] = { "image", "label" };
+    int batch = o->app.batch_size, per_epoch = idx->n / batch;
+    samba_dataset d = { .n = idx->n, .batch = batch, .fill = fill_sample, .user = idx,
+                        .shuffle = training, .drop_last = training };
+    samba_loader_opts opts = { 0 };
+    if (training) opts.pass = steps / per_epoch, opts.batch = steps % per_epoch;
+    return samba_loader_open_dataset(s, &d, names, 2, &opts);
 }
 
 // ---- Progress and Ctrl-C ------------------------------------------------------------------------
@@ -203,54 +128,48 @@ static void show_epoch(const progress *p, const options *o, int epoch)
 // ---- Training and testing -----------------------------------------------------------------------
 
 // Trains from where the optimizer is. False if it was interrupted or failed.
-static bool train(samba_session *s, const options *o, const model *m, dataset *d)
+static bool train(samba_session *s, const options *o, const model *m, samba_idx *images)
 {
-    int batch = o->app.batch_size, per_epoch = d->n / batch, steps = per_epoch * o->epochs;
+    int per_epoch = images->n / o->app.batch_size, steps = per_epoch * o->epochs;
     int step = samba_read_i32(samba_tensor_by_name(s, "step"))[0];  // it travels in the checkpoint
-    int *order = (int *)malloc((size_t)d->n * sizeof *order);
-    progress p = { 0 };
-    if (!order) return samba_fail(s, SAMBA_ENOMEM, "no memory for the order of %d images", d->n);
+    samba_loader *loader = load(s, o, images, true, step);
     samba_set_train(s, true);
-    for (; step < steps && samba_ok(s) && !interrupted; step++) {
-        int epoch = step / per_epoch, at = step % per_epoch;
-        if (at == 0 || p.steps == 0) {                          // p.steps is 0 after a resume, too
-            shuffle(order, d->n, epoch);
-            p = (progress){ .epoch_start = samba_seconds() };
+    for (int epoch = step / per_epoch; step < steps && samba_ok(s) && !interrupted; epoch++) {
+        progress p = { .epoch_start = samba_seconds() };
+        while (!interrupted && samba_loader_next(loader, NULL) == 1) {
+            samba_set(s, "lr", (double)o->lr * (1 - (double)step / steps));     // falls to 0
+            samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+            step++, p.steps++;
+            p.loss += ((double)samba_read(m->loss)[0] - p.loss) / p.steps;
+            show_bar(&p, o, epoch, 1 - (epoch + 1) + (double)step / per_epoch, steps - step);
         }
-        for (int b = 0; b < batch; b++) set_row(d, b, order[at * batch + b]);
-        samba_write(m->image, d->x);
-        samba_write(m->label, d->y);
-        samba_set(s, "lr", (double)o->lr * (1 - (double)step / steps));     // falls to 0
-        samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
-        p.steps++;
-        p.loss += ((double)samba_read(m->loss)[0] - p.loss) / p.steps;
-        show_bar(&p, o, epoch, (at + 1.0) / per_epoch, steps - step - 1);
-        if (at + 1 == per_epoch && samba_ok(s)) show_epoch(&p, o, epoch);
+        if (step == (epoch + 1) * per_epoch && samba_ok(s)) show_epoch(&p, o, epoch);
     }
-    free(order);
+    samba_loader_close(loader);
     return step == steps && samba_ok(s);
 }
 
 // Prints the share of the test images that get their own class the largest logit.
-static void test(samba_session *s, const options *o, const model *m, dataset *d)
+static void test(samba_session *s, const options *o, const model *m, samba_idx *images)
 {
     int right = 0;
+    samba_loader *loader = load(s, o, images, false, 0);
     samba_set_train(s, false);
-    for (int at = 0; at < d->n; at += o->app.batch_size) {
-        int n = d->n - at < o->app.batch_size ? d->n - at : o->app.batch_size;
-        for (int b = 0; b < n; b++) set_row(d, b, at + b);      // a short batch keeps old rows
-        samba_write(m->image, d->x);
+    while (samba_loader_next(loader, NULL) == 1) {
         samba_run(s, SAMBA_FWD);
         const float *logits = samba_read(m->logits);
-        if (!samba_ok(s)) return;
-        for (int b = 0; b < n; b++, logits += CLASSES) {
+        const int32_t *label = samba_read_i32(m->label);
+        if (!samba_ok(s)) break;
+        for (int b = 0; b < samba_loader_batch(loader)->rows; b++, logits += CLASSES) {
             int best = 0;
             for (int c = 1; c < CLASSES; c++)
                 if (logits[c] > logits[best]) best = c;
-            right += best == d->y[b];
+            right += best == label[b];
         }
     }
-    printf("test accuracy %.2f %% (%d of %d)\n", 100.0 * right / d->n, right, d->n);
+    samba_loader_close(loader);
+    if (samba_ok(s))
+        printf("test accuracy %.2f %% (%d of %d)\n", 100.0 * right / images->n, right, images->n);
 }
 
 // ---- Commands -----------------------------------------------------------------------------------
@@ -258,11 +177,14 @@ static void test(samba_session *s, const options *o, const model *m, dataset *d)
 // run trains, saves and tests; test, and run --inference, restore and test. False if interrupted.
 static bool run_or_test(samba_session *s, const options *o, const model *m, const char *program)
 {
-    dataset images = { 0 }, tests = { 0 };
+    samba_idx images = { 0 }, tests = { 0 };
     bool training = !o->app.inference && strcmp(o->app.command, "run") == 0, done = true;
     if (!training || o->resume) samba_restore(s, o->checkpoint);
-    if (samba_ok(s)) read_dataset(s, o, "t10k", &tests);
-    if (samba_ok(s) && training && read_dataset(s, o, "train", &images)) {
+    samba_idx_open(s, &tests, o->data, "t10k", SIDE, CLASSES);
+    if (training && samba_idx_open(s, &images, o->data, "train", SIDE, CLASSES)
+        && images.n < o->app.batch_size)
+        samba_fail(s, SAMBA_EIO, "%d images are less than a batch", images.n);
+    if (samba_ok(s) && training) {
         signal(SIGINT, on_interrupt);
         done = train(s, o, m, &images);
         if (samba_save(s, o->checkpoint) && !done)
@@ -272,8 +194,8 @@ static bool run_or_test(samba_session *s, const options *o, const model *m, cons
                    (double)o->lr);
     }
     if (samba_ok(s) && done) test(s, o, m, &tests);
-    free_dataset(&images);
-    free_dataset(&tests);
+    samba_idx_close(&images);
+    samba_idx_close(&tests);
     return done;
 }
 

@@ -168,7 +168,7 @@ static uint16_t as_bf16(float f, bool cut)
     return (uint16_t)(u + (!cut && (low > 0x8000 || (low == 0x8000 && (u & 1)))));
 }
 
-// A parameter (N,K) with a NaN whose bits are all low ones, packed as bf16: N / 32 panels of K rows.
+// A parameter (N,K) with a NaN whose bits are all low ones, packed as bf16: panels of K rows.
 static int n_rounded_otherwise;
 static void check_rounding(const char *rounding, bool cut)
 {

@@ -126,11 +126,11 @@ if have g++; then
     add 'two files, C++ implements, C uses' "$(object "$gpp $both" use main_cpp) &&
         $(object "$gcc" other other_c2) && $(program main_cpp other_c2)"
 
-    if printf '#include <cjson/cJSON.h>\n#include <utf8proc.h>\n' | gcc -E -x c - >/dev/null 2>&1
+    if printf '#include <%s>\n' cjson/cJSON.h utf8proc.h zlib.h | gcc -E -x c - >/dev/null 2>&1
     then add 'headers of tools/, C implements, C++ uses' \
         "$(object "$gcc -D_GNU_SOURCE -DIMPLEMENT" tools tools_c) &&
-        $(object "$gpp" tools tools_cpp) && $(program tools_c tools_cpp '-lcjson -lutf8proc')"
-    else skip 'there is no <cjson/cJSON.h> or no <utf8proc.h>'; fi
+        $(object "$gpp" tools tools_cpp) && $(program tools_c tools_cpp '-lcjson -lutf8proc -lz')"
+    else skip 'there is no <cjson/cJSON.h>, <utf8proc.h> or <zlib.h>'; fi
 
     # ---- 4. SAMBA_STATIC in both files ----
     add 'SAMBA_STATIC in two files' "$(object "$gcc -DSAMBA_STATIC $both" use static_a) &&

@@ -10,6 +10,8 @@
 #define GPT2_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
 #define SAMBA_PARALLEL_IMPLEMENTATION
+#define SAMBA_LOADER_IMPLEMENTATION
+#define SAMBA_IDX_IMPLEMENTATION
 #endif
 #include "../../samba.h"
 #include "../../tools/driver.h"
@@ -18,6 +20,8 @@
 #include "../../tools/gpt2.h"
 #include "../../tools/lora.h"
 #include "../../tools/parallel.h"
+#include "../../tools/loader.h"
+#include "../../tools/idx.h"
 
 #ifndef IMPLEMENT
 int main(void)
@@ -39,7 +43,12 @@ int main(void)
     samba_dot_graph(s, NULL, NULL);
     samba_clear_error(s);
     samba_parallel *p = samba_parallel_open(NULL);
-    if (samba_parallel_ok(p) || !samba_parallel_error(p)[0] || !samba_parallel_close(p)) return 7;
+    if (samba_parallel_ok(p) || !samba_parallel_error(p)[0] || !samba_parallel_close(p)) return 9;
+    samba_idx idx;
+    if (samba_idx_open(s, &idx, nowhere, "train", 28, 10)) return 7;
+    samba_clear_error(s);
+    if (samba_loader_open_dataset(s, NULL, NULL, 0, NULL) || samba_use_pinned_memory()) return 8;
+    samba_clear_error(s);
     return samba_close(s);
 }
 #endif

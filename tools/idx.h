@@ -1,0 +1,116 @@
+/* idx.h - images and their labels in IDX files, the format of MNIST, plain or gzipped.
+
+   Needs samba.h before it, and zlib. `#define SAMBA_IDX_IMPLEMENTATION` in one file enables the
+   code; SAMBA_IDX_STATIC makes all functions private to the file. C99 or C++11. */
+#ifndef SAMBA_IDX_H
+#define SAMBA_IDX_H
+
+#ifndef SAMBA_H
+#error "idx.h: include samba.h before"
+#endif
+
+#ifndef SAMBA_IDX_API
+#if defined(SAMBA_IDX_STATIC)
+#define SAMBA_IDX_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_IDX_API extern "C"
+#else
+#define SAMBA_IDX_API extern
+#endif
+#endif
+
+typedef struct samba_idx {
+    int32_t n;
+    unsigned char *image;               /* (n, side, side) */
+    unsigned char *label;               /* (n), each below classes */
+} samba_idx;
+
+/* Reads FOLDER/WHICH-images-idx3-ubyte and FOLDER/WHICH-labels-idx1-ubyte, or these names with .gz;
+   which is "train" or "t10k". False with an error in s, and nothing to close. */
+SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *folder,
+                                  const char *which, int32_t side, int32_t classes);
+SAMBA_IDX_API void samba_idx_close(samba_idx *idx);
+
+#endif /* SAMBA_IDX_H */
+
+#if defined(SAMBA_IDX_IMPLEMENTATION) && !defined(SAMBA_IDX__IMPLEMENTED)
+#define SAMBA_IDX__IMPLEMENTED
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+static inline uint32_t samba__idx_number(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* One file: bytes 0 0 8 ndim, then ndim sizes, then the data. side 0: labels. */
+static inline unsigned char *samba__idx_read(samba_session *s, const char *folder,
+                                             const char *name, int32_t side, int32_t *n)
+{
+    char path[1024];
+    unsigned char head[16] = { 0 }, *data = NULL;
+    uint32_t ndim = side ? 3 : 1, head_size = 4 + 4 * ndim;
+    uint32_t length = (uint32_t)side, item = side ? length * length : 1;
+    snprintf(path, sizeof path, "%s/%s.gz", folder, name);
+    gzFile f = gzopen(path, "rb");
+    if (!f) {
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        f = gzopen(path, "rb");
+    }
+    if (!f) {
+        samba_fail(s, SAMBA_EIO, "there is no %s.gz in %s. Debian has the data: apt-get install "
+                   "dataset-fashion-mnist. Elsewhere, put the four files of github.com/"
+                   "zalandoresearch/fashion-mnist into a folder and say --data FOLDER", name,
+                   folder);
+        return NULL;
+    }
+    bool ok = gzread(f, head, head_size) == (int)head_size
+        && samba__idx_number(head) == 0x800 + ndim;
+    if (side) ok = ok && samba__idx_number(head + 8) == length
+        && samba__idx_number(head + 12) == length;
+    uint32_t count = samba__idx_number(head + 4);
+    ok = ok && count >= 1 && count <= 1000000 && (uint64_t)count * item < 0x7FFFFFFF;
+    if (ok) data = (unsigned char *)malloc(count * item);
+    ok = data && gzread(f, data, count * item) == (int)(count * item)
+        && gzread(f, head, 1) == 0;     /* nothing more */
+    ok = gzclose(f) == Z_OK && ok;
+    if (ok) {
+        *n = (int32_t)count;
+        return data;
+    }
+    free(data);
+    samba_fail(s, SAMBA_EIO, side ? "%s is damaged, or not an IDX file of %d x %d images"
+               : "%s is damaged, or not an IDX file of labels", path, side, side);
+    return NULL;
+}
+SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *folder,
+                                  const char *which, int32_t side, int32_t classes)
+{
+    char name[64];
+    int32_t n_labels = 0;
+    memset(idx, 0, sizeof *idx);
+    if (!samba_ok(s)) return false;
+    snprintf(name, sizeof name, "%s-images-idx3-ubyte", which);
+    idx->image = samba__idx_read(s, folder, name, side, &idx->n);
+    snprintf(name, sizeof name, "%s-labels-idx1-ubyte", which);
+    if (idx->image) idx->label = samba__idx_read(s, folder, name, 0, &n_labels);
+    if (idx->label && n_labels != idx->n)
+        samba_fail(s, SAMBA_EIO, "%s: %d images, %d labels", which, idx->n, n_labels);
+    for (int32_t i = 0; samba_ok(s) && i < idx->n; i++)
+        if (idx->label[i] >= classes)
+            samba_fail(s, SAMBA_EIO, "%s: label %d is not 0 ... %d", which, i, classes - 1);
+    if (samba_ok(s)) return true;
+    samba_idx_close(idx);
+    return false;
+}
+SAMBA_IDX_API void samba_idx_close(samba_idx *idx)
+{
+    free(idx->image);
+    free(idx->label);
+    memset(idx, 0, sizeof *idx);
+}
+#endif /* SAMBA_IDX_IMPLEMENTATION */
+/* MIT license, as samba.h. */
