@@ -923,6 +923,13 @@ SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b);
 /* Inputs of the loaded program that have no value get zeros: to measure it without data. */
 SAMBA_API bool samba_zero_inputs(samba_session *s);
 
+/* Tells fn what begins and ends: SAMBA_SET_PEF, SAMBA_INIT_RUNTIME, SAMBA_SESSION_RUN (_FWD_BCKWD
+   ..., if called with types) and in it PyRT_RUN, its sections alone, each of them by its type and
+   with its id (others: -1), PyRT_GET_TENSORS and PyRT_SET_TENSORS, copies to host and device. name
+   is gone after the call; fn must not use the session. NULL: no more. See tools/profiler.h. */
+typedef void (*samba_event_fn)(const char *name, int32_t section, bool begins, void *user);
+SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
+
 #endif /* !SAMBA_RUNTIME_ONLY */
 #endif /* SAMBA_H */
 
@@ -7529,6 +7536,8 @@ struct samba_runtime {
     uint32_t microbatch;
     int32_t fault[3];                   /* set, input, value */
     uint32_t fault_node;
+    void (*on_event)(const char *name, int32_t section, bool begins, void *user);
+    void *event_user;
 };
 
 #define SAMBA__PIECE_FLOPS 16384        /* about 5 microseconds: worth a thread from here on */
@@ -7704,11 +7713,21 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     rt->fault_node = i;
     return false;
 }
-SAMBA__FN bool samba__run_section(samba_runtime *rt, const samba__section *q)
+SAMBA__FN const char *samba__type_name(uint32_t type)
 {
-    bool fine = true;
-    for (uint32_t i = q->first; fine && i < q->end; i += rt->steps[i].chain)
+    static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
+    for (uint32_t i = 0; i < 6; i++)
+        if (type == 1u << i) return names[i];
+    return "?";
+}
+SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
+{
+    samba__section q = samba__section_at(&rt->pef, id);
+    bool fine = true, told = rt->on_event != NULL;
+    if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, true, rt->event_user);
+    for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].chain)
         fine = samba__run_node(rt, i);
+    if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, false, rt->event_user);
     return fine;
 }
 
@@ -7722,7 +7741,7 @@ SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
     bool fine = true;
     for (uint32_t i = 0; fine && i < rt->pef.n_sections; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
-        if ((q.type & types) && samba__runs_now(rt, &q)) fine = samba__run_section(rt, &q);
+        if ((q.type & types) && samba__runs_now(rt, &q)) fine = samba__run_section(rt, i);
     }
     return fine;
 }
@@ -8057,6 +8076,8 @@ struct samba_session {
     bool eager_params, cuts_bf16;       /* drawn when they are made; packed by truncation */
     samba_trace_fn on_trace;            /* NULL: nobody looks */
     void *on_trace_user;
+    samba_event_fn on_event;            /* NULL: nobody is told */
+    void *event_user;
     bool generating;                    /* the compiler is recording, not the user */
     const char *next_name;              /* a layer names the op it is about to emit */
     int32_t n_named;                    /* counts unnamed ops */
@@ -10576,14 +10597,6 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 
 /* ==== [pef-write] ============================================================================= */
 
-SAMBA__FN const char *samba__type_name(uint32_t type)
-{
-    static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
-    for (uint32_t i = 0; i < 6; i++)
-        if (type == 1u << i) return names[i];
-    return "?";
-}
-
 /* Bytes that grow by known amounts: every table's size is counted before it is written. */
 typedef struct samba__writer {
     uint8_t *bytes;
@@ -11451,6 +11464,23 @@ SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing)
     s->tracing = tracing;
     return true;
 }
+SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user)
+{
+    if (s) s->on_event = fn, s->event_user = user;
+    if (s && s->rt) s->rt->on_event = fn, s->rt->event_user = user;
+}
+
+/* What is called name begins; ends, and how. Both are for expressions. */
+SAMBA__FN bool samba__begin(const samba_session *s, const char *name)
+{
+    if (s->on_event) s->on_event(name, -1, true, s->event_user);
+    return true;
+}
+SAMBA__FN bool samba__end(const samba_session *s, const char *name, bool fine)
+{
+    if (s->on_event) s->on_event(name, -1, false, s->event_user);
+    return fine;
+}
 
 /* ---- Loading: symbols meet the session's tensors by name ---- */
 
@@ -11556,20 +11586,20 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     }
     samba__unload(s);
     s->memory = memory, s->memory_size = need;
+    samba__begin(s, "SAMBA_INIT_RUNTIME");
     s->rt = samba__runtime_layout(&file->pef, memory, 0, file->stays);
+    samba_on_event(s, s->on_event, s->event_user);
     s->rt->pool = &s->pool;
     s->rt->local = s->local;
     if (!file->stays) samba__file_close(s, file, true);
     s->file = *file;
     if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
     s->inputs_ready = false;
-    if (!samba__meet_symbols(s)) {
-        samba__unload(s);
-        return false;
-    }
-    samba__push_values(s);
-    s->tracing = false;
-    return true;
+    bool fine = samba__meet_symbols(s);
+    if (fine) samba__push_values(s);
+    else samba__unload(s);
+    s->tracing = s->tracing && !fine;
+    return samba__end(s, "SAMBA_INIT_RUNTIME", fine);
 }
 SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
                                         const samba_program *program)
@@ -11618,7 +11648,10 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
                          && samba__write_log(&c, &plan, image.size));
         if (fine && !program->compile_only) fine = samba__image_whole(&image, &file);
         samba__image_close(&image);
-        if (file.bytes) fine = samba__file_prove(s, &file, true, name) && samba__attach(s, &file);
+        if (file.bytes)
+            fine = samba__begin(s, "SAMBA_SET_PEF")
+                && samba__end(s, "SAMBA_SET_PEF", samba__file_prove(s, &file, true, name))
+                && samba__attach(s, &file);
     }
     samba__drop_chunks(s, &s->temp_chunks);
     return fine;
@@ -11660,7 +11693,8 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
     memset(&c, 0, sizeof c);
     if (!samba_ok(s)) return false;
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_load: the path is NULL");
-    if (!samba__read_file(s, &file, false, path)) return false;
+    samba__begin(s, "SAMBA_SET_PEF");
+    if (!samba__end(s, "SAMBA_SET_PEF", samba__read_file(s, &file, false, path))) return false;
     c.session = s, c.program = &nothing, c.microbatches = 1;
     bool fine = !program || samba__begin_compilation(s, &c, program);
     fine = fine && (!samba__has_traced(s)
@@ -11756,7 +11790,8 @@ SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
                           "together: the activations of one microbatch are gone when the next one "
                           "runs"));
     if ((types & step) == step) types |= SAMBA_ZEROGRAD;        /* a whole step begins from zero */
-    return fine && (samba_runtime_run(s->rt, types) || samba__fail_run(s));
+    return fine && samba__begin(s, "PyRT_RUN")
+        && (samba__end(s, "PyRT_RUN", samba_runtime_run(s->rt, types)) || samba__fail_run(s));
 }
 
 /* Sets which graph the next run means: NULL if there is only one. */
@@ -11778,18 +11813,6 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
                       graph ? "there is no graph" : "the program has several graphs",
                       graph ? graph : "", list);
 }
-SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types)
-{
-    if (!samba__need_program(s, "samba_run_graph")) return false;
-    bool fine = samba__choose_graph(s, "samba_run_graph", graph) && samba__run_types(s, types);
-    s->rt->graph = 0;
-    return fine;
-}
-SAMBA_API bool samba_run(samba_session *s, unsigned types)
-{
-    return samba__need_program(s, "samba_run") && samba__choose_graph(s, "samba_run", NULL)
-        && samba__run_types(s, types);
-}
 
 /* The type called text, in any case; 0 with an error if there is none. */
 SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
@@ -11802,6 +11825,35 @@ SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
     samba_fail(s, SAMBA_EARG, "%s is no section type; the types are zerograd, fwd, bckwd, reduce, "
                "gradnorm, opt", text);
     return 0;
+}
+
+/* The event of a run that was called with types, or with n names of types, begins or ends. */
+SAMBA__FN void samba__run_event(samba_session *s, unsigned types, const char *const *names,
+                                int32_t n, bool begins)
+{
+    char name[80];
+    samba__text t = samba__text_in(name, sizeof name);
+    if (!s->on_event) return;
+    samba__format(&t, "SAMBA_SESSION_RUN");
+    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2)
+        if (types & type) samba__format(&t, "_%s", samba__type_name(type));
+    for (int32_t i = 0; i < n; i++)
+        samba__format(&t, "_%s", samba__type_name(samba__parse_type(s, names[i])));
+    s->on_event(name, -1, begins, s->event_user);
+}
+SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types)
+{
+    const char *what = graph ? "samba_run_graph" : "samba_run";
+    if (!samba__need_program(s, what)) return false;
+    samba__run_event(s, types, NULL, 0, true);
+    bool fine = samba__choose_graph(s, what, graph) && samba__run_types(s, types);
+    s->rt->graph = 0;
+    samba__run_event(s, types, NULL, 0, false);
+    return fine;
+}
+SAMBA_API bool samba_run(samba_session *s, unsigned types)
+{
+    return samba_run_graph(s, NULL, types);
 }
 /* Neither of two sections writes where the other reads or writes. */
 SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
@@ -11835,13 +11887,11 @@ SAMBA__FN bool samba__check_ids(samba_session *s, const int32_t *ids, int32_t n)
 SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
 {
     if (!samba__check_ids(s, ids, n)) return false;
+    bool fine = samba__begin(s, "PyRT_RUN");
     s->rt->fault[0] = 0;
-    for (int32_t i = 0; i < n; i++) {
-        if (ids[i] < 0) continue;
-        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)ids[i]);
-        if (!samba__run_section(s->rt, &q)) return samba__fail_run(s);
-    }
-    return true;
+    for (int32_t i = 0; fine && i < n; i++)
+        if (ids[i] >= 0) fine = samba__run_section(s->rt, (uint32_t)ids[i]);
+    return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
 }
 
 /* The schedule from a section on, up to another (0: all). */
@@ -11854,12 +11904,13 @@ SAMBA__FN bool samba__run_calls(samba_session *s, int32_t from, int32_t until)
     if (s->rt->pef.microbatches > 1)
         return samba_fail(s, SAMBA_EARG, "with microbatches FWD and BCKWD run together: a part of "
                           "the schedule cannot be run");
+    bool fine = samba__begin(s, "PyRT_RUN");
     s->rt->fault[0] = 0;
-    for (int32_t i = from; i < end; i++) {
-        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)i);
-        if (samba__runs_now(s->rt, &q) && !samba__run_section(s->rt, &q)) return samba__fail_run(s);
+    for (uint32_t i = (uint32_t)from; fine && i < (uint32_t)end; i++) {
+        samba__section q = samba__section_at(&s->rt->pef, i);
+        if (samba__runs_now(s->rt, &q)) fine = samba__run_section(s->rt, i);
     }
-    return true;
+    return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
 }
 
 /* Sends hyperparameters and inputs before a run. */
@@ -11915,10 +11966,12 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
     if (!by_id && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
     if (d->eval) s->rt->train = false;
+    samba__run_event(s, 0, d->section_types, d->n_section_types, true);
     bool fine = samba__run_described(s, d);
     s->rt->train = train;
     s->rt->graph = 0;
     for (int32_t i = 0; fine && i < d->n_outputs; i++) fine = samba_cpu(d->outputs[i]) != NULL;
+    samba__run_event(s, 0, d->section_types, d->n_section_types, false);
     return fine;
 }
 SAMBA_API bool samba_set_train(samba_session *s, bool train)
@@ -12060,6 +12113,13 @@ SAMBA_API size_t samba_bytes(const samba_tensor *t)
     if (!t) return 0;
     return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__host_bytes(t);
 }
+/* Copies a value of t, which is a transfer if the device has t. */
+SAMBA__FN void samba__transfer(const samba_tensor *t, void *to, const void *from, const char *name)
+{
+    if (t->symbol >= 0) samba__begin(t->session, name);
+    memcpy(to, from, samba_bytes(t));
+    if (t->symbol >= 0) samba__end(t->session, name, true);
+}
 SAMBA_API bool samba_write(samba_tensor *t, const void *data)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -12069,7 +12129,7 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
         return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot "
                           "be written", t->name, t->node->op->name);
     if (t->symbol < 0 && !samba__own_room(t)) return false;
-    memcpy(samba__value_of(t), data, samba_bytes(t));
+    samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
     t->has_value = true;
     t->copied = data == t->data ? s->runs + 1 : 0;
     return true;
@@ -12103,7 +12163,7 @@ SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
         || samba_fail(t->session, SAMBA_EARG, "in samba_copy_out(%s): %l bytes were offered, %l "
                       "are needed", t->name, (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
     const void *p = samba__readable(t, t->dtype, "samba_copy_out");
-    if (fits && samba_ok(t->session)) memcpy(data, p, size);
+    if (fits && samba_ok(t->session)) samba__transfer(t, data, p, "PyRT_GET_TENSORS");
     return samba_ok(t->session);
 }
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
@@ -12155,7 +12215,7 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
         || samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it holds several microbatches; use "
                       "samba_copy_out", t->name);
     if (!fits || !samba__own_room(t)) return NULL;
-    memcpy(t->data, s->rt->data[t->symbol], samba_bytes(t));
+    samba__transfer(t, t->data, s->rt->data[t->symbol], "PyRT_GET_TENSORS");
     t->copied = s->runs + 1;
     return t->data;
 }
