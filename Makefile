@@ -62,7 +62,7 @@ install:                        ## copy the headers to PREFIX/include (below DES
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 samba.h $(DESTDIR)$(PREFIX)/include/samba.h
 	install -d $(DESTDIR)$(PREFIX)/include/samba
-	install -m 644 tools/driver.h tools/dot_graph.h tools/lora.h tools/parallel.h \
+	install -m 644 tools/driver.h tools/profiler.h tools/dot_graph.h tools/lora.h tools/parallel.h tools/loader.h \
 	    tools/tokenizer.h tools/safetensors.h tools/generate.h tools/gpt2.h $(DESTDIR)$(PREFIX)/include/samba
 
 clean:                          ## remove build/

@@ -1,7 +1,8 @@
 /* driver.h - the command line of a program on samba.h: SambaFlow's commands and flags.
 
-   Needs samba.h before it. `#define SAMBA_DRIVER_IMPLEMENTATION` in one file enables the code;
-   SAMBA_DRIVER_STATIC makes all functions private to the file. C99 or C++11.
+   Needs samba.h before it, and profiler.h beside it. `#define SAMBA_DRIVER_IMPLEMENTATION` in one
+   file enables the code, and that of profiler.h; SAMBA_DRIVER_STATIC makes all functions private to
+   the file. C99 or C++11.
 
        samba_app_args args = { .batch_size = 64 };
        if (!samba_parse_app_args(argc, argv, &args, NULL, 0)) return 2;
@@ -39,6 +40,7 @@ typedef struct samba_app_args {
     int32_t memory;                     /* --memory, MiB of tensors at most; default: no limit */
     int32_t num_iterations;             /* -n, --num-iterations, default 100 */
     bool run_graph_only;                /* --run-graph-only: do not send the inputs again */
+    const char *trace;                  /* --trace: of a measurement, for chrome://tracing */
     int32_t threads;                    /* --threads */
 } samba_app_args;
 
@@ -65,6 +67,14 @@ SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *a
 
 #if defined(SAMBA_DRIVER_IMPLEMENTATION) && !defined(SAMBA_DRIVER__IMPLEMENTED)
 #define SAMBA_DRIVER__IMPLEMENTED
+
+#if !defined(SAMBA_PROFILER_IMPLEMENTATION)
+#define SAMBA_PROFILER_IMPLEMENTATION
+#endif
+#if defined(SAMBA_DRIVER_STATIC) && !defined(SAMBA_PROFILER_STATIC)
+#define SAMBA_PROFILER_STATIC
+#endif
+#include "profiler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +116,7 @@ static const samba__driver_flag samba__driver_flags[] = {
     SAMBA__FLAG("o3", "", BOOL, command, "whole graph, the default"),
     SAMBA__FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
     SAMBA__FLAG("run-graph-only", "", BOOL, run_graph_only, "measure without sending inputs"),
+    SAMBA__FLAG("trace", "", TEXT, trace, "write what was measured for chrome://tracing"),
     SAMBA__FLAG("threads", "", INT, threads, "default: one per processor")
 };
 #define SAMBA__N_FLAGS ((int32_t)(sizeof samba__driver_flags / sizeof *samba__driver_flags))
@@ -378,21 +389,31 @@ static inline bool samba__driver_sections(samba_session *s, int32_t threads, int
     }
     return true;
 }
-static inline bool samba__driver_measure(samba_session *s, const samba_app_args *args,
-                                         const samba_program *program, bool sections)
+static inline bool samba__driver_performance(samba_session *s, const samba_app_args *args,
+                                             int32_t n)
 {
-    int32_t n = args->num_iterations ? args->num_iterations : 100;
     double mean, best;
-    if (!args->pef)
-        return samba_fail(s, SAMBA_EARG, "%s needs the program to measure: --pef FILE",
-                          args->command);
-    if (!samba_load(s, args->pef, program) || !samba_zero_inputs(s)) return false;
-    if (sections) return samba__driver_sections(s, args->threads, n);
     if (!samba__driver_time(s, -1, n, &mean, &best)) return false;
     printf("latency %.3f ms (best %.3f)", mean * 1e3, best * 1e3);
     if (args->batch_size) printf(", throughput %.0f samples/s", args->batch_size / mean);
     printf("\n");
     return true;
+}
+static inline bool samba__driver_measure(samba_session *s, const samba_app_args *args,
+                                         const samba_program *program, bool sections)
+{
+    int32_t n = args->num_iterations ? args->num_iterations : 100;
+    if (!args->pef)
+        return samba_fail(s, SAMBA_EARG, "%s needs the program to measure: --pef FILE",
+                          args->command);
+    samba_profiler *p = args->trace ? samba_profiler_open(s, 0) : NULL;
+    samba_start_profile(p);
+    bool fine = samba_load(s, args->pef, program) && samba_zero_inputs(s)
+        && (sections ? samba__driver_sections(s, args->threads, n)
+            : samba__driver_performance(s, args, n));
+    if (p && fine) fine = samba_end_profile(p, NULL) && samba_profile_trace(p, args->trace);
+    samba_profiler_close(p);
+    return fine;
 }
 SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
                                        const samba_program *program)

@@ -3,6 +3,7 @@
 #ifdef IMPLEMENT
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
+#define SAMBA_PROFILER_IMPLEMENTATION
 #define SAMBA_DOT_GRAPH_IMPLEMENTATION
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
@@ -15,6 +16,7 @@
 #endif
 #include "../../samba.h"
 #include "../../tools/driver.h"
+#include "../../tools/profiler.h"
 #include "../../tools/dot_graph.h"
 #include "../../tools/tokenizer.h"
 #include "../../tools/gpt2.h"
@@ -40,6 +42,7 @@ int main(void)
     samba_session *s = samba_open(NULL);
     if (!samba_add_lora(s, &lora)) return 5;
     if (samba_app_driver(s, NULL, NULL)) return 6;
+    samba_profiler_close(samba_profiler_open(s, 1));
     samba_dot_graph(s, NULL, NULL);
     samba_clear_error(s);
     samba_parallel *p = samba_parallel_open(NULL);
