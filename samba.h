@@ -11862,7 +11862,8 @@ SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
     samba__section y = samba__section_at(&rt->pef, (uint32_t)b);
     for (uint32_t i = x.first; i < x.end; i++)
         for (uint32_t k = y.first; k < y.end; k++)
-            if (!samba__keep_apart(rt, i, k, 0)) return false;
+            if (!rt->steps[i].view && !rt->steps[k].view && !samba__keep_apart(rt, i, k, 0))
+                return false;
     return true;
 }
 
@@ -12352,63 +12353,29 @@ SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_sectio
     return true;
 }
 
-/* The k-th operand of a node: inputs, outputs, scratch. A view has none: it does nothing. */
-typedef struct samba__operand { uintptr_t begin, end; unsigned use; } samba__operand;
-
-SAMBA__FN samba__operand samba__memory_of(const samba_runtime *rt, uint32_t symbol, unsigned use)
+SAMBA__FN bool samba__has_section(const samba_session *s, int32_t id)
 {
-    samba__symbol q = samba__symbol_at(&rt->pef, symbol);
-    samba__operand o = { (uintptr_t)rt->data[symbol], 0, use };
-    o.end = o.begin + (uintptr_t)samba__symbol_bytes(&rt->pef, &q);
-    return o;
-}
-SAMBA__FN bool samba__operand_at(const samba_runtime *rt, uint32_t node, int32_t k,
-                                 samba__operand *o)
-{
-    samba__call_record r = samba__record_at(&rt->pef, node);
-    int32_t n = r.n_in + r.n_out;
-    memset(o, 0, sizeof *o);
-    if (k > n || rt->steps[node].view) return false;
-    uint32_t word = k < n ? samba__word(&r, k) : r.scratch;
-    if (word) *o = samba__memory_of(rt, word - 1, k < r.n_in ? SAMBA_READS : SAMBA_WRITES);
-    return true;
-}
-
-/* What the nodes of a section do with memory. */
-SAMBA__FN unsigned samba__section_uses(const samba_runtime *rt, const samba__section *q,
-                                       const samba__operand *memory)
-{
-    unsigned use = 0;
-    samba__operand o;
-    for (uint32_t i = q->first; i < q->end; i++)
-        for (int32_t k = 0; samba__operand_at(rt, i, k, &o); k++)
-            if (o.begin < memory->end && memory->begin < o.end) use |= o.use;
-    return use;
+    return s && s->rt && id >= 0 && (uint32_t)id < s->rt->pef.n_sections;
 }
 SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t)
 {
-    const samba_runtime *rt = s ? s->rt : NULL;
-    if (!rt || !t || t->session != s || t->symbol < 0 || id < 0
-        || (uint32_t)id >= rt->pef.n_sections) return 0;
-    samba__operand memory = samba__memory_of(rt, (uint32_t)t->symbol, 0);
-    samba__section q = samba__section_at(&rt->pef, (uint32_t)id);
-    return samba__section_uses(rt, &q, &memory);
+    unsigned use = 0;
+    if (!samba__has_section(s, id) || !t || t->session != s || t->symbol < 0) return 0;
+    const uint8_t *begin = (const uint8_t *)s->rt->data[t->symbol];
+    const uint8_t *end = begin + samba__device_size(t);
+    samba__section q = samba__section_at(&s->rt->pef, (uint32_t)id);
+    for (uint32_t i = q.first; i < q.end; i++) {
+        samba__call_record r = samba__record_at(&s->rt->pef, i);
+        for (int32_t k = 0; !s->rt->steps[i].view && k <= r.n_in + r.n_out; k++) {
+            samba__operand o = samba__operand_at(s->rt, i, k, 0);
+            if (o.begin < end && begin < o.end) use |= o.written ? SAMBA_WRITES : SAMBA_READS;
+        }
+    }
+    return use;
 }
 SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b)
 {
-    const samba_runtime *rt = s ? s->rt : NULL;
-    if (!rt || a < 0 || b < 0 || (uint32_t)a >= rt->pef.n_sections
-        || (uint32_t)b >= rt->pef.n_sections) return false;
-    samba__section one = samba__section_at(&rt->pef, (uint32_t)a);
-    samba__section other = samba__section_at(&rt->pef, (uint32_t)b);
-    samba__operand o;
-    for (uint32_t i = one.first; i < one.end; i++) {
-        for (int32_t k = 0; samba__operand_at(rt, i, k, &o); k++) {
-            unsigned use = samba__section_uses(rt, &other, &o);
-            if ((use & SAMBA_WRITES) || (use && (o.use & SAMBA_WRITES))) return false;
-        }
-    }
-    return true;
+    return samba__has_section(s, a) && samba__has_section(s, b) && samba__independent(s->rt, a, b);
 }
 SAMBA_API bool samba_zero_inputs(samba_session *s)
 {

@@ -641,7 +641,7 @@ static const row rows[] = {
     { "U4", "mapping: section, spatial", "samba_program.mapping, sram_bytes", row_mapping, NULL },
     { "A1", "o0, o1, o3", "samba_program.level", row_levels, NULL },
     { "A4 R6", "--microbatch-size, ZEROGRAD", "samba_program.microbatches", row_microbatches, NULL },
-    { "R1 R7", "session.run(): the whole schedule", "samba_run(s, 0), samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT)", row_run_all, NULL },
+    { "R1 R7", "session.run(): the whole schedule", "samba_run(s, 0), samba_run(s, SAMBA_FWD \\| SAMBA_BCKWD \\| SAMBA_OPT)", row_run_all, NULL },
     { "R2", "run(input_tensors)", "samba_run_desc.inputs; samba_write", row_inputs, NULL },
     { "R3", "run(output_tensors)", "samba_run_desc.outputs; samba_read", row_outputs, NULL },
     { "R4", "run(hyperparam_dict)", "samba_run_desc.hyperparams; samba_set, samba_get", row_hyperparams, NULL },
@@ -678,6 +678,13 @@ static const row rows[] = {
     { "G2 G6 G7 G8 G9 O3", "tutorial_generative_inference.py, model.generate", "examples/07_gpt2_generate.c; samba_generate (tools/generate.h)", NULL, "tests/gpt2_generate.c" },
     { "G10", "AutoTokenizer, from_pretrained", "samba_tokenizer_open (tools/tokenizer.h), gpt2_load_folder", NULL, "tests/tokenizer.c" },
     { "G11", "sentiment of movie reviews by generation", "examples/06_gpt2_train.c and 07", NULL, "tests/movie_reviews.sh" },
+    { "M5 M6 M7 TR3", "enable_lazy_param(seed, init_threads, inverse_transform_sampling, fp32_to_bf16_rounding), disable_, use_lazy_param", "samba_enable_lazy_param, samba_disable_lazy_param, samba_use_lazy_param", NULL, "tests/lazy.c" },
+    { "M8", "reset_random_generator", "samba_reset_random_generator", NULL, "tests/lazy.c" },
+    { "R13 R14 R15", "run(data_parallel, reduce_on_rdu, data_parallel_mode), REDUCE", "samba_parallel_open, samba_parallel_run (tools/parallel.h); MPI with SAMBA_MPI", NULL, "tests/parallel.c" },
+    { "E1 E2", "use_abexit, atexit_register", "samba_use_abexit, samba_atexit_register (tools/parallel.h)", NULL, "tests/parallel.c" },
+    { "L1 L2", "SambaLoader(torch_loader, names)", "samba_loader_open, samba_loader_next, samba_loader_rewind (tools/loader.h)", NULL, "tests/loader.c" },
+    { "L3 N1 T5", "enable_pinned_memory, disable_, use_pinned_memory", "samba_enable_pinned_memory, samba_disable_, samba_use_pinned_memory (tools/loader.h)", NULL, "tests/loader.c" },
+    { "U1", "trace_graph of an ONNX ModelProto", "tools/onnx_import.h; tools/samba import-onnx, export-onnx", NULL, "tests/onnx.c" },
     { "", "PEFT's LoRA", "samba_lora (tools/lora.h)", NULL, "tests/graphs.c" },
 };
 

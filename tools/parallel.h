@@ -476,7 +476,7 @@ static inline bool samba__send_part(samba__replica *r, const samba_batch *in)
         memcpy(r->part + at, data, piece);
     return samba_write(t, r->part);
 }
-static inline bool samba__run_part(samba__replica *r, int32_t section)
+static inline bool samba__replica_part(samba__replica *r, int32_t section)
 {
     samba_run_desc d;
     memset(&d, 0, sizeof d);
@@ -547,10 +547,10 @@ static inline bool samba__may_run(const samba__replica *r, int32_t tail)
     return r->at > t->after;
 }
 
-typedef enum samba__task { SAMBA__NOTHING, SAMBA__SHARE, SAMBA__TAIL, SAMBA__FINISH } samba__task;
+typedef enum samba__duty { SAMBA__NOTHING, SAMBA__SHARE, SAMBA__TAIL, SAMBA__FINISH } samba__duty;
 
 /* What the replica can do now besides the passes. */
-static inline samba__task samba__choose_task(const samba__replica *r, int32_t *tail)
+static inline samba__duty samba__choose_task(const samba__replica *r, int32_t *tail)
 {
     const samba_parallel *p = r->all;
     bool left = r->at < p->n_parts || p->n_ready < p->n_step;
@@ -583,7 +583,7 @@ static inline bool samba__work(samba__replica *r, bool wait)
     samba_parallel *p = r->all;
     int32_t tail = 0;
     pthread_mutex_lock(&p->mutex);
-    samba__task task = samba__choose_task(r, &tail);
+    samba__duty task = samba__choose_task(r, &tail);
     while (wait && task == SAMBA__NOTHING && !p->failed) {
         pthread_cond_wait(&p->change, &p->mutex);
         task = samba__choose_task(r, &tail);
@@ -600,7 +600,7 @@ static inline bool samba__work(samba__replica *r, bool wait)
         return true;
     }
     r->ran[tail] = true;
-    return samba__take_means(r, p->tails[tail].needs) && samba__run_part(r, p->tails[tail].section);
+    return samba__take_means(r, p->tails[tail].needs) && samba__replica_part(r, p->tails[tail].section);
 }
 static inline bool samba__replica_step(samba__replica *r)
 {
@@ -614,7 +614,7 @@ static inline bool samba__replica_step(samba__replica *r)
     if (p->accumulates && !samba__run_passes(r)) return false;
     for (int32_t k = 0; k < p->n_parts && !p->accumulates; k++) {
         if (p->parts[k].type > SAMBA_BCKWD || !samba__in_run(p, k)) continue;
-        if (!samba_parallel_ok(p) || !samba__run_part(r, k)) return false;
+        if (!samba_parallel_ok(p) || !samba__replica_part(r, k)) return false;
         samba__passed(r, k + 1);
         while (p->mode != SAMBA__NORMAL && samba__work(r, false)) continue;
     }
