@@ -685,6 +685,8 @@ static const row rows[] = {
     { "L1 L2", "SambaLoader(torch_loader, names)", "samba_loader_open, samba_loader_next, samba_loader_rewind (tools/loader.h)", NULL, "tests/loader.c" },
     { "L3 N1 T5", "enable_pinned_memory, disable_, use_pinned_memory", "samba_enable_pinned_memory, samba_disable_, samba_use_pinned_memory (tools/loader.h)", NULL, "tests/loader.c" },
     { "U1", "trace_graph of an ONNX ModelProto", "tools/onnx_import.h; tools/samba import-onnx, export-onnx", NULL, "tests/onnx.c" },
+    { "A6 A8 A9", "hello_world/logreg.py, lenet.py", "examples/09_tutorials.c", NULL, "tests/run.sh" },
+    { "TR10", "ResFFNLogReg", "examples/02_res_ffn.c", NULL, "tests/run.sh" },
     { "", "PEFT's LoRA", "samba_lora (tools/lora.h)", NULL, "tests/graphs.c" },
 };
 

@@ -116,6 +116,29 @@ gpt_text() {        # gpt_text PROGRAM: learns from a text of this repository, w
         --folder $here/f ${size#--vocab-size 320}
 }
 
+tutorials() {       # tutorials PROGRAM: what SambaFlow's small tutorials do
+    program=$1 here=$1.d
+    mkdir -p $here
+    check 'names the models' fails_with 1 'logreg and lenet' $program compile --model transformer
+    for model in logreg lenet; do
+        check "compiles $model" $program compile --model $model --pef-name $model --output-folder $here
+    done
+    if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
+        echo "skipped: no data in $data"
+        return
+    fi
+    run="$program run --data $data --checkpoint $here/c"
+    check 'trains logistic regression' to_file $here/logreg.text $run -p $here/logreg/logreg.pef
+    check 'says its steps' grep -q 'Epoch .1/1., Step .60000/60000., Loss: 0' $here/logreg.text
+    check 'trains LeNet' to_file $here/lenet.text $run --model lenet -p $here/lenet/lenet.pef \
+        --predictions $here/labels
+    check 'reaches 78 %' grep -qE 'Test Accuracy: (7[89]|8)' $here/lenet.text
+    check 'writes 10,000 labels' [ "$(wc -c <$here/labels)" = 10008 ]
+    check 'tests again' to_file $here/again $program test --model lenet --data $data \
+        --checkpoint $here/c -p $here/lenet/lenet.pef
+    check 'with the same result' [ "$(tail -n 1 $here/lenet.text)" = "$(tail -n 1 $here/again)" ]
+}
+
 data_parallel() {   # data_parallel PROGRAM: replicas, in every mode the same
     program=$1 here=$1.d
     mkdir -p $here
@@ -149,6 +172,7 @@ example() {         # example NAME COMPILER quick|heavy
         05_*) gpt_text $program ;;
         08_*-clang-quick) ;;
         08_*) data_parallel $program ;;
+        09_*) tutorials $program ;;
         06_* | 07_*) check 'refuses nonsense' fails_with 2 usage $program nonsense ;;
         02_*) res_ffn $program "$3" ;;
         03_*-heavy)
