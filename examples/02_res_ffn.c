@@ -214,7 +214,8 @@ int main(int argc, char **argv)
 
     model m;
     bool done = true;
-    samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads });
+    samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
+                                                 .seed = (uint64_t)o.app.seed });
     samba_program program = trace(s, &o, &m);
     if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)
         samba_app_driver(s, &o.app, &program);      // compile, measure-performance ...

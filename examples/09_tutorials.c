@@ -3,8 +3,8 @@
 //     ./tutorials compile --model logreg --pef-name logreg
 //     ./tutorials run --model logreg -p out/logreg/logreg.pef
 //     ./tutorials run --model lenet -p out/lenet/lenet.pef --num-epochs 2 --predictions FILE
-// Defaults are the tutorials': logreg one image at a time, lr 0.0015; LeNet 32, lr 0.1. --data takes
-// MNIST's or Fashion-MNIST's folder.
+// Defaults are the tutorials': logreg one image at a time, lr 0.0015; LeNet 32, lr 0.1.
+// --data takes MNIST's or Fashion-MNIST's folder.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION

@@ -2,6 +2,7 @@
 // own ops, command line.
 //     cc -O2 -I. tests/api.c -lm -pthread -o api && ./api
 // run: threads
+#define _POSIX_C_SOURCE 200809L
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_DOT_GRAPH_IMPLEMENTATION
@@ -982,6 +983,22 @@ static void test_command_line(void)
     CHECK(parse(&a, NULL, 0, "measure-performance", "-n=7", "--run-graph-only", "--threads=2"));
     CHECK(a.num_iterations == 7 && a.run_graph_only && a.threads == 2);
     CHECK(parse(&a, NULL, 0, "measure-sections", NULL, NULL, NULL));
+    CHECK(parse(&a, NULL, 0, "compile", "--graphamp-preset", "mp4", NULL) && a.graphamp == SAMBA_MP4);
+    CHECK(!parse(&a, NULL, 0, "compile", "--graphamp-preset", "mp3", NULL));
+}
+
+// What means nothing here is accepted; the environment says what the flags do not.
+static void test_foreign_settings(void)
+{
+    samba_app_args a = { 0 }, b = { 0 }, c = { 0 };
+    CHECK(parse(&a, NULL, 0, "compile", "--arch", "sn40", "--debug") && parse(&a, NULL, 0, "compile", "--mac-v2", "-b=3", NULL));
+    CHECK(a.batch_size == 3 && a.threads == 0 && a.seed == 0);
+    CHECK(!setenv("OMP_NUM_THREADS", "5", 1) && !setenv("SAMBA_SEED", "17", 1));
+    CHECK(parse(&b, NULL, 0, "compile", NULL, NULL, NULL) && b.threads == 5 && b.seed == 17);
+    CHECK(!setenv("SN_NUM_THREADS", "3", 1) && !setenv("SAMBA_SEED", "many", 1));
+    CHECK(parse(&b, NULL, 0, "compile", "--seed=4", NULL, NULL) && b.threads == 5 && b.seed == 4);
+    CHECK(parse(&c, NULL, 0, "compile", NULL, NULL, NULL) && c.threads == 3 && c.seed == 0);
+    CHECK(!unsetenv("OMP_NUM_THREADS") && !unsetenv("SN_NUM_THREADS") && !unsetenv("SAMBA_SEED"));
 }
 
 static void test_own_flags(void)
@@ -1164,6 +1181,7 @@ int main(int argc, char **argv)
     RUN(test_printing);
     RUN(test_log_hook);
     RUN(test_command_line);
+    RUN(test_foreign_settings);
     RUN(test_own_flags);
     RUN(test_wrong_command_lines);
     RUN(test_sections);

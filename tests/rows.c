@@ -672,6 +672,7 @@ static const row rows[] = {
     { "P1 P2 P3", "start_samba_profile, end_samba_profile, samba_profile, profiler", "samba_profiler_open, samba_start_profile, samba_end_profile (tools/profiler.h)", NULL, "tests/profiler.c" },
     { "P4", "SAMBA_SESSION_RUN_FWD_BCKWD_OPT, SAMBA_SET_PEF, PyRT_RUN ...", "the same names; samba_on_event; samba_profile_stats, samba_profile_latencies", NULL, "tests/profiler.c" },
     { "P5", "start_runtime_profile, end_runtime_profile, ENABLE_RUNTIME_PERF", "samba_start_runtime_profile, samba_end_runtime_profile", NULL, "tests/profiler.c" },
+    { "A4", "flags without a meaning on a CPU (--arch, --num-tiles ...); SAMBA_SEED, SN_NUM_THREADS, OMP_NUM_THREADS", "accepted with a line that says so; read by samba_parse_app_args", NULL, "tests/api.c" },
     { "P6 P7", "measure_performance, measure_sections", "the driver's commands of these names, --trace; samba_profile_performance", NULL, "tests/profiler.c" },
     { "D1 D2", "generative_data_prep: data_prep.py, pipeline.py, decode_hdf5.py", "tools/samba prepare-data, prepare-data --pipeline, decode-data", NULL, "tests/prepare_data.sh" },
     { "G1 G3 G4 G5", "tutorial_train.py, gpt2_patch_helper, AutoConfig", "examples/06_gpt2_train.c; gpt2_logits, gpt2_config_read (tools/gpt2.h)", NULL, "tests/tutorial.sh" },

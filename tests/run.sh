@@ -121,7 +121,8 @@ tutorials() {       # tutorials PROGRAM: what SambaFlow's small tutorials do
     mkdir -p $here
     check 'names the models' fails_with 1 'logreg and lenet' $program compile --model transformer
     for model in logreg lenet; do
-        check "compiles $model" $program compile --model $model --pef-name $model --output-folder $here
+        check "compiles $model" $program compile --model $model --pef-name $model \
+            --output-folder $here
     done
     if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
         echo "skipped: no data in $data"
@@ -170,7 +171,7 @@ example() {         # example NAME COMPILER quick|heavy
         case $1-$2-$3 in
         02_*-clang-quick | 03_*-clang-quick | 05_*-clang-quick) ;;
         05_*) gpt_text $program ;;
-        08_*-clang-quick) ;;
+        08_*-clang-quick | 09_*-clang-quick) ;;
         08_*) data_parallel $program ;;
         09_*) tutorials $program ;;
         06_* | 07_*) check 'refuses nonsense' fails_with 2 usage $program nonsense ;;

@@ -41,7 +41,8 @@ typedef struct samba_app_args {
     int32_t num_iterations;             /* -n, --num-iterations, default 100 */
     bool run_graph_only;                /* --run-graph-only: do not send the inputs again */
     const char *trace;                  /* --trace: of a measurement, for chrome://tracing */
-    int32_t threads;                    /* --threads */
+    int32_t threads;                    /* --threads; else SN_NUM_THREADS or OMP_NUM_THREADS */
+    int32_t seed;                       /* --seed; else SAMBA_SEED; for samba_desc */
 } samba_app_args;
 
 /* A flag of your own: --name with a value of the kind, or a switch. */
@@ -117,9 +118,20 @@ static const samba__driver_flag samba__driver_flags[] = {
     SAMBA__FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
     SAMBA__FLAG("run-graph-only", "", BOOL, run_graph_only, "measure without sending inputs"),
     SAMBA__FLAG("trace", "", TEXT, trace, "write what was measured for chrome://tracing"),
-    SAMBA__FLAG("threads", "", INT, threads, "default: one per processor")
+    SAMBA__FLAG("threads", "", INT, threads, "default: one per processor"),
+    SAMBA__FLAG("seed", "", INT, seed, "of weights and dropout, default 256")
 };
 #define SAMBA__N_FLAGS ((int32_t)(sizeof samba__driver_flags / sizeof *samba__driver_flags))
+
+/* Flags of SambaFlow's compiler that mean nothing on a CPU, and how many values follow. */
+static const struct { const char *name; int values; } samba__driver_ignored[] = {
+    { "arch", 1 }, { "num-tiles", 1 }, { "n-chips", 1 }, { "optimization-rules", 1 },
+    { "use-o1-default-rules", 0 }, { "debug", 0 }, { "verbose", 0 }, { "log-level", 1 },
+    { "num-spatial-batches", 1 }, { "weight-sharing", 0 }, { "mac-v1", 0 }, { "mac-v2", 0 },
+    { "mac-human-decision", 1 }, { "compiler-configs-file", 1 }, { "enable-conv-tiling", 0 },
+    { "enable-stoc-rounding", 0 }, { "resources-scaling-factors", 3 }, { "plot", 0 },
+    { "stage-instrumentation", 0 }, { "gen-tensorboard", 0 }, { "include-read-stall-cycles", 0 }
+};
 
 static inline void samba__driver_usage(const char *program, const samba_flag *flags, int32_t n)
 {
@@ -184,8 +196,8 @@ static inline int samba__driver_read(int argc, char **argv, int i, samba_app_arg
                                      const samba_flag *flags, int32_t n)
 {
     for (int32_t k = 0; k < SAMBA__N_FLAGS + n; k++) {
-        const samba__driver_flag *f = k < SAMBA__N_FLAGS ? &samba__driver_flags[k] : NULL;
-        samba_flag flag = f ? f->flag : flags[k - SAMBA__N_FLAGS];
+        const samba__driver_flag *f = k < n ? NULL : &samba__driver_flags[k - n];
+        samba_flag flag = f ? f->flag : flags[k];       /* the application's own come first */
         const char *text = NULL;
         if (!samba__driver_is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
         int used = flag.kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
@@ -204,8 +216,25 @@ static inline int samba__driver_read(int argc, char **argv, int i, samba_app_arg
                 flag.help);
         return 0;
     }
+    for (size_t k = 0; k < sizeof samba__driver_ignored / sizeof *samba__driver_ignored; k++) {
+        const char *name = samba__driver_ignored[k].name, *text = NULL;
+        if (!samba__driver_is_flag(argv[i], name, "", &text)) continue;
+        fprintf(stderr, "[warning samba] --%s has no meaning on a CPU and is ignored\n", name);
+        int used = 1 + (text ? 0 : samba__driver_ignored[k].values);
+        return used < argc - i ? used : argc - i;
+    }
     fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
     return 0;
+}
+
+/* A whole number from the environment: of the first of two variables that has one. */
+static inline int32_t samba__driver_setting(const char *name, const char *other)
+{
+    const char *text = getenv(name);
+    if ((!text || !*text) && other) text = getenv(other);
+    char *end = NULL;
+    long n = text ? strtol(text, &end, 10) : 0;
+    return text && end != text && !*end && n > 0 && n < 2147483647 ? (int32_t)n : 0;
 }
 
 SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
@@ -226,6 +255,8 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
         if (!used) return false;
         i += used;
     }
+    if (!args->threads) args->threads = samba__driver_setting("SN_NUM_THREADS", "OMP_NUM_THREADS");
+    if (!args->seed) args->seed = samba__driver_setting("SAMBA_SEED", NULL);
     if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
         || args->memory < 0) {
         fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
