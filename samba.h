@@ -8605,17 +8605,17 @@ SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
 SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
 {
     samba_session *s = t->session;
-    bool lazy = t->role == SAMBA__WEIGHT;
+    bool param = t->role == SAMBA__WEIGHT;
     samba__filling f;
     if (samba__begins_zero(t)) {
         memset(to, 0, samba__host_bytes(t));
         return;
     }
     f.y = (float *)to, f.n = samba_count(&t->shape), f.init = t->init;
-    f.inverse = lazy && s->lazy.inverse_transform_sampling && f.init.kind == SAMBA_INIT_NORMAL;
-    f.key = samba__stream_key(lazy && s->lazy.seed ? s->lazy.seed : s->seed, t->name);
+    f.inverse = param && s->lazy.inverse_transform_sampling && f.init.kind == SAMBA_INIT_NORMAL;
+    f.key = samba__stream_key(param && s->lazy.seed ? s->lazy.seed : s->seed, t->name);
     int64_t blocks = samba__ceil_div(f.n, 4);
-    int64_t pieces = lazy && s->lazy.init_threads ? s->lazy.init_threads : blocks;
+    int64_t pieces = param && s->lazy.init_threads ? s->lazy.init_threads : blocks;
     samba__pool_run(&s->pool, samba__fill_job, &f, blocks,
                     samba__max64(samba__ceil_div(blocks, pieces), 1024));
 }
@@ -9360,7 +9360,7 @@ SAMBA_API bool samba_reset_random_generator(samba_session *s)
 {
     samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
     void *count = runs ? samba__value_of(runs) : NULL;
-    if (count) memset(count, 0, samba__host_bytes(runs));
+    if (count && runs->role == SAMBA__STATE) memset(count, 0, samba__host_bytes(runs));
     return samba_ok(s);
 }
 
