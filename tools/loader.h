@@ -1,7 +1,8 @@
 /* loader.h - batches are made while the program runs: SambaFlow's SambaLoader.
 
-   Needs samba.h before it, and POSIX threads. `#define SAMBA_LOADER_IMPLEMENTATION` in one file
-   enables the code; SAMBA_LOADER_STATIC makes all functions private to the file. C99 or C++11.
+   Needs samba.h before it, and POSIX (for gcc -std=c99, _GNU_SOURCE too). `#define
+   SAMBA_LOADER_IMPLEMENTATION` in one file enables the code; SAMBA_LOADER_STATIC makes all functions
+   private to the file. C99 or C++11.
 
        samba_dataset data = { .n = 60000, .batch = 64, .arrays = { images, labels },
                               .shuffle = true, .drop_last = true };
@@ -49,7 +50,8 @@ typedef struct samba_source {
     /* The next batch is to be this one of this pass; called for the first one, too. NULL: there is
        one pass only. */
     bool (*rewind)(void *user, int32_t pass, int32_t batch);
-    /* Makes a next that waits return, from another thread: the loader closes. May be NULL. */
+    /* The loader closes: makes a next that waits, and any that still comes, return. Called from
+       another thread. May be NULL. */
     void (*cancel)(void *user);
     void (*close)(void *user);          /* the last call; may be NULL */
     void *user;
@@ -65,7 +67,7 @@ typedef struct samba_loader_opts {
                                            the loader's thread; false: as next's -1 */
     void *hook_user;
     int32_t pass, batch;                /* the place to begin at */
-    samba_tensor *position;             /* of samba_loader_position: where checkpoints keep it */
+    samba_tensor *position;             /* or where this says: see samba_loader_position */
     void (*log)(const char *text, void *user);          /* gets remarks; default: stderr */
     void *log_user;
 } samba_loader_opts;
