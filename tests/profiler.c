@@ -208,6 +208,11 @@ static void test_figures(void)
     CHECK(q.count == 10 && close_to(q.mean, all.mean) && close_to(q.best, least) && close_to(q.p99, most));
     CHECK(q.best <= q.p50 && q.p50 <= q.p99 && close_to(q.throughput * all.mean, B));
     CHECK(samba_profile_performance(p, "no", 0, B).count == 0);
+    setenv("ENABLE_RUNTIME_PERF", "SUMMARY", 1);        // what the other one sees later is not here
+    CHECK(samba_start_runtime_profile(p, false) && samba_run(n.s, SAMBA_FWD));
+    CHECK(count(p, name) == 10 && samba_profile_latencies(p, name, 0, NULL, 0) == 10);
+    CHECK(samba_end_runtime_profile(p, LOG));
+    unsetenv("ENABLE_RUNTIME_PERF");
     samba_start_profile(p);                             // begins anew
     CHECK(count(p, name) == 0 && samba_profile_latencies(p, name, 0, NULL, 0) == 0);
     samba_profiler_close(p);
