@@ -15,7 +15,8 @@ typedef struct ex_symbol {
     samba_spec spec;
     uint32_t role;
     const void *data;                   /* its values in the file, or NULL */
-    bool needed, declared, written;
+    bool needed;                        /* by a call behind the one that is looked at */
+    bool result, declared, written;     /* an output; a buffer that the pass writes */
 } ex_symbol;
 typedef struct ex_call {
     const char *op, *name;

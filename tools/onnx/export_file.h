@@ -101,20 +101,23 @@ static bool ex_read_calls(ex_export *e, const ex_pef *f, const char *graph)
     return found || ex_fail(e, "there is no graph %s", graph ? graph : "in this file");
 }
 
-/* Marks what the outputs need, from the end; and buffers that are written on the way. */
+/* Marks what the outputs need, from the end; and buffers that are written on the way. A value that
+   is written over before anybody reads it is needed by nobody. */
 static void ex_mark_needed(ex_export *e)
 {
     for (int32_t i = 0; i < e->n_calls; i++) {
         const ex_call *c = &e->call[i];
         ex_symbol *first = c->n_out && c->out[0] >= 0 ? &e->symbol[c->out[0]] : NULL;
         bool rows = !strcmp(c->op, "write_rows");
-        if (first && (first->role == EX_OUTPUT || rows)) first->needed = true;
+        if (first && (first->role == EX_OUTPUT || rows)) first->needed = first->result = true;
         if (first && rows) first->written = true;
     }
     for (int32_t i = e->n_calls - 1; i >= 0; i--) {
         ex_call *c = &e->call[i];
         for (int32_t o = 0; o < c->n_out; o++)
             c->needed = c->needed || (c->out[o] >= 0 && e->symbol[c->out[o]].needed);
+        for (int32_t o = 0; c->needed && o < c->n_out; o++)
+            if (c->out[o] >= 0) e->symbol[c->out[o]].needed = false;
         bool drops = !strcmp(c->op, "dropout"), attends = strstr(c->op, "attention") != NULL;
         int32_t n = drops ? 1 : attends && c->n_in > 4 ? 4 : c->n_in;
         for (int32_t k = 0; c->needed && k < n; k++)
@@ -199,12 +202,11 @@ static bool ex_build(ex_export *e, Onnx__GraphProto *g)
     }
     for (int32_t i = 0; i < e->n_calls; i++) {
         ex_symbol *s = e->call[i].n_out ? &e->symbol[e->call[i].out[0]] : NULL;
-        bool result = s && (s->role == EX_OUTPUT || s->written) && e->call[i].needed;
-        if (!result || !s->needed) continue;
+        if (!s || !s->result || !e->call[i].needed) continue;
         Onnx__ValueInfoProto *v = ex_info(e, s->name, &s->spec);
         if (!v) return false;
         g->output[g->n_output++] = v;
-        s->needed = false;              /* once */
+        s->result = false;              /* once */
     }
     g->node = e->node, g->n_node = (size_t)e->n_nodes;
     g->initializer = e->constant, g->n_initializer = (size_t)e->n_constants;
