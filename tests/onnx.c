@@ -380,9 +380,23 @@ static void fuzz_model(const uint8_t *model, size_t size)
     free(bytes);
 }
 
+// The same for files of values, read as each kind.
+static void fuzz_values(uint8_t *bytes, size_t size)
+{
+    char why[200] = "";
+    onnx_array *a[4];
+    bytes[fuzz_next((uint32_t)size)] = (uint8_t)fuzz_next(256);
+    bytes[fuzz_next((uint32_t)size)] = (uint8_t)fuzz_next(256);
+    for (int32_t kind = ONNX_KIND_TENSOR; kind <= ONNX_KIND_OPTIONAL_SEQUENCE; kind++) {
+        int32_t n = onnx_read_arrays(bytes, size, kind, a, 4, why, sizeof why);
+        CHECK(n >= 0 || *why);
+        for (int32_t i = 0; i < n; i++) onnx_array_free(a[i]);
+    }
+}
+
 static void fuzz(int turns, uint64_t seed)
 {
-    char **names = calloc(MAX_CASES, sizeof *names), path[600];
+    char **names = calloc(MAX_CASES, sizeof *names), path[700];
     int n = list_cases(names);
     size_t size;
     fuzz_state = seed;
@@ -391,6 +405,10 @@ static void fuzz(int turns, uint64_t seed)
                  names[fuzz_next((uint32_t)n)]);
         uint8_t *bytes = read_file(path, &size);
         if (bytes && size > 0 && size < 200000) fuzz_model(bytes, size);
+        free(bytes);
+        strcpy(strrchr(path, '/'), "/test_data_set_0/input_0.pb");
+        bytes = read_file(path, &size);
+        if (bytes && size > 0 && size < 200000) fuzz_values(bytes, size);
         free(bytes);
         CHECK(fuzz_held == 0);
     }

@@ -1,6 +1,6 @@
 /* control.h - of onnx_import.h: If, Loop, Scan, SequenceMap. Loops are unrolled. */
 
-enum { OX_MAX_TURNS = 4096, OX_MAX_DEPTH = 32 };
+enum { OX_MAX_DEPTH = 32 };
 
 static bool ox_bind(ox_import *c, const char *name, ox_value *v)
 {

@@ -175,7 +175,8 @@ static samba_tensor *ox_pair(samba_tensor *a, samba_tensor *b, int32_t kind, int
 {
     bool compares = kind >= OX_EQ && kind <= OX_GE;
     if (ox_is_float(type)) return ox_float_pair(a, b, kind);
-    samba_tensor *y = ox_integers(ox_to_i32(a), ox_to_i32(b), kind, type);
+    a = ox_to_i32(a);
+    samba_tensor *y = ox_integers(a, ox_to_i32(b), kind, type);
     return compares && y ? samba_cast(y, SAMBA_BOOL) : y;
 }
 static bool ox_op_pair(ox_node *k)
@@ -193,7 +194,8 @@ static bool ox_op_pow(ox_node *k)
     int32_t type = ox_type(k, 0);
     if (!ox_is_float(type) && !ox_is_float(ox_type(k, 1)))
         return ox_give(k, 0, type, ox_integers(a, b, OX_POW, type));
-    samba_tensor *y = samba_pow(ox_to_f32(a), ox_to_f32(b));
+    a = ox_to_f32(a);
+    samba_tensor *y = samba_pow(a, ox_to_f32(b));
     return ox_give(k, 0, type, ox_convert(k->c, y, OX_FLOAT, type));
 }
 static bool ox_op_mod(ox_node *k)
@@ -215,7 +217,8 @@ static bool ox_op_mod(ox_node *k)
 static bool ox_op_logic(ox_node *k)
 {
     samba_tensor *a = ox_in(k, 0), *b = ox_second(k, a, 1);
-    samba_tensor *y = ox_integers(ox_to_i32(a), ox_to_i32(b), k->arg, OX_BOOL);
+    a = ox_to_i32(a);
+    samba_tensor *y = ox_integers(a, ox_to_i32(b), k->arg, OX_BOOL);
     return ox_give(k, 0, OX_BOOL, y ? samba_cast(y, SAMBA_BOOL) : NULL);
 }
 static bool ox_op_bit_shift(ox_node *k)

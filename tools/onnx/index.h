@@ -198,8 +198,8 @@ static bool ox_op_reverse_sequence(ox_node *k)
     length = samba_reshape(ox_to_i32(length), column);
     samba_tensor *t = ox_steps(k->c, n, time, x->shape.dim[time], 1);
     samba_tensor *early = ox_integers(t, length, OX_LT, OX_INT32);
-    samba_tensor *back = ox_plus(ox_integers(length, t, OX_SUB, OX_INT32),
-                                 ox_i32_scalar(k->c, -1));
+    samba_tensor *back = ox_integers(length, t, OX_SUB, OX_INT32);
+    back = ox_plus(back, ox_i32_scalar(k->c, -1));
     samba_tensor *at = early ? ox_select(samba_cast(early, SAMBA_BOOL), back, t) : NULL;
     at = ox_times(k->c, at, ox_after(&x->shape, time));
     for (int32_t d = 0; d < n && at; d++)

@@ -223,29 +223,28 @@ static ProtobufCMessage *ox_unpack(const ProtobufCMessageDescriptor *type, const
 
 /* The tensors of a SequenceProto (many) or an OptionalProto (one) are in field 3 of both. They are
    declared in onnx-data.proto, which Debian does not install; these few lines read them. */
-static int32_t ox_read_items(const uint8_t *p, const uint8_t *end, uint64_t wanted,
-                             onnx_array **to, int32_t max, const char **why)
+static bool ox_read_items(const uint8_t *p, const uint8_t *end, onnx_array **to, int32_t max,
+                          int32_t *n, const char **why)
 {
-    int32_t n = 0;
     uint64_t key, size;
     *why = "not a sequence or optional of tensors";
     while (p < end) {
         p = ox_varint(p, end, &key);
         p = p ? ox_varint(p, end, &size) : NULL;
-        if (!p) return -1;
+        if (!p) return false;
         if ((key & 7) == 0) continue;
-        if ((key & 7) != 2 || size > (uint64_t)(end - p)) return -1;
-        if (key >> 3 == wanted) {
+        if ((key & 7) != 2 || size > (uint64_t)(end - p)) return false;
+        if (key >> 3 == 3) {
             ProtobufCMessage *m = ox_unpack(&onnx__tensor_proto__descriptor, p, (size_t)size);
             Onnx__TensorProto *t = (Onnx__TensorProto *)(void *)m;
-            onnx_array *a = t && n < max ? ox_read_tensor(t, why) : NULL;
+            onnx_array *a = t && *n < max ? ox_read_tensor(t, why) : NULL;
             if (m) protobuf_c_message_free_unpacked(m, NULL);
-            if (!a) return -1;
-            to[n++] = a;
+            if (!a) return false;
+            to[(*n)++] = a;
         }
         p += size;
     }
-    return n;
+    return true;
 }
 
 /* The bytes of the sequence inside an optional: its field 5. */
@@ -270,7 +269,7 @@ SAMBA_ONNX_API int32_t onnx_read_arrays(const void *bytes, size_t size, int32_t 
 {
     const uint8_t *p = (const uint8_t *)bytes, *end = p + size;
     const char *reason = "not a TensorProto";
-    int32_t n = -1;
+    int32_t n = -1, got = 0;
     if (kind == ONNX_KIND_TENSOR) {
         ProtobufCMessage *m = ox_unpack(&onnx__tensor_proto__descriptor, bytes, size);
         onnx_array *a = m && max > 0 ? ox_read_tensor((Onnx__TensorProto *)(void *)m, &reason)
@@ -279,8 +278,9 @@ SAMBA_ONNX_API int32_t onnx_read_arrays(const void *bytes, size_t size, int32_t 
         if (a) to[0] = a, n = 1;
     } else {
         if (kind == ONNX_KIND_OPTIONAL_SEQUENCE) p = ox_inner_sequence(p, &end);
-        n = p ? ox_read_items(p, end, 3, to, max, &reason) : 0;
+        n = !p ? 0 : ox_read_items(p, end, to, max, &got, &reason) ? got : -1;
     }
     if (n < 0 && why_size) snprintf(why, why_size, "%s", reason);
+    for (int32_t i = 0; n < 0 && i < got; i++) onnx_array_free(to[i]);
     return n;
 }

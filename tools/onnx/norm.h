@@ -47,7 +47,8 @@ static samba_tensor *ox_variance(samba_tensor *x, samba_tensor *mean, samba_shap
 static samba_tensor *ox_normalized(samba_tensor *x, samba_tensor *mean, samba_tensor *var,
                                    float eps, samba_tensor *scale, samba_tensor *bias)
 {
-    samba_tensor *y = samba_mul(samba_sub(x, mean), samba_rsqrt(samba_shift(var, eps)));
+    samba_tensor *y = samba_sub(x, mean);
+    y = samba_mul(y, samba_rsqrt(samba_shift(var, eps)));
     if (scale) y = samba_mul(y, scale);
     return bias ? samba_add(y, bias) : y;
 }
@@ -56,8 +57,7 @@ static samba_tensor *ox_normalized(samba_tensor *x, samba_tensor *mean, samba_te
 static samba_tensor *ox_running(samba_tensor *old, samba_tensor *new_one, float momentum)
 {
     if (!old || !new_one) return NULL;
-    return samba_add(samba_scale(old, momentum),
-                     samba_scale(samba_reshape(new_one, old->shape), 1.0f - momentum));
+    return ox_blend(old, momentum, samba_reshape(new_one, old->shape), 1.0f - momentum);
 }
 static bool ox_op_batch_norm(ox_node *k)
 {
@@ -83,9 +83,8 @@ static bool ox_op_batch_norm(ox_node *k)
         if (ox_asks(k, 2) && !ox_give(k, 2, ox_type(k, 4), ox_running(in[4], var, momentum)))
             return false;
     }
-    samba_tensor *y = ox_normalized(x, mean, var, eps, ox_per_channel(in[1], x),
-                                    ox_per_channel(in[2], x));
-    return ox_give(k, 0, ox_type(k, 0), y);
+    samba_tensor *scale = ox_per_channel(in[1], x), *bias = ox_per_channel(in[2], x);
+    return ox_give(k, 0, ox_type(k, 0), ox_normalized(x, mean, var, eps, scale, bias));
 }
 static bool ox_op_instance_norm(ox_node *k)
 {
@@ -95,9 +94,10 @@ static bool ox_op_instance_norm(ox_node *k)
     if (x->shape.ndim < 3) return ox_refuse(k, "needs at least 3 dimensions");
     for (int32_t d = 2; d < x->shape.ndim; d++) axes.dim[axes.ndim++] = d;
     samba_tensor *mean = samba_mean(x, axes, true), *var = ox_variance(x, mean, axes);
-    samba_tensor *y = ox_normalized(x, mean, var, ox_float(k, "epsilon", 1e-5f),
-                                    ox_per_channel(scale, x), ox_per_channel(bias, x));
-    return ox_give(k, 0, ox_type(k, 0), y);
+    float eps = ox_float(k, "epsilon", 1e-5f);
+    scale = ox_per_channel(scale, x);
+    bias = ox_per_channel(bias, x);
+    return ox_give(k, 0, ox_type(k, 0), ox_normalized(x, mean, var, eps, scale, bias));
 }
 static bool ox_op_layer_norm(ox_node *k)
 {
@@ -108,8 +108,8 @@ static bool ox_op_layer_norm(ox_node *k)
     samba_tensor *rows = ox_as_rows(x, axis);
     int64_t n = rows ? rows->shape.dim[1] : 0;
     bool whole = samba_count(&w->shape) == n && (!b || samba_count(&b->shape) == n);
-    samba_tensor *y = samba_layer_norm(rows, whole ? ox_flat(w) : NULL,
-                                       whole && b ? ox_flat(b) : NULL, eps);
+    samba_tensor *flat_w = whole ? ox_flat(w) : NULL, *flat_b = whole && b ? ox_flat(b) : NULL;
+    samba_tensor *y = samba_layer_norm(rows, flat_w, flat_b, eps);
     y = y ? samba_reshape(y, x->shape) : NULL;
     if (!whole) y = samba_mul(y, w);
     if (!whole && b) y = samba_add(y, b);
@@ -158,7 +158,8 @@ static bool ox_op_mean_variance(ox_node *k)
     }
     samba_tensor *mean = samba_mean(x, axes, true);
     samba_tensor *deviation = samba_sqrt(ox_variance(x, mean, axes));
-    samba_tensor *y = samba_div(samba_sub(x, mean), samba_shift(deviation, 1e-9f));
+    deviation = samba_shift(deviation, 1e-9f);
+    samba_tensor *y = samba_div(samba_sub(x, mean), deviation);
     return ox_give(k, 0, ox_type(k, 0), y);
 }
 static bool ox_op_lp_normalization(ox_node *k)
@@ -204,7 +205,8 @@ static samba_tensor *ox_nll(ox_node *k, samba_tensor *logp, samba_tensor *target
     samba_tensor *loss = samba_neg(ox_take(ox_flat(rows), places, 0.0f));
     samba_tensor *w = ox_target_weights(k, flat, valid ? ox_flat(valid) : NULL);
     if (w) loss = samba_mul(loss, samba_expand(w, SAMBA_SHAPE(n)));
-    if (valid) loss = samba_where(ox_flat(valid), loss, samba_number(k->c->s, 0.0f));
+    samba_tensor *zero = valid ? samba_number(k->c->s, 0.0f) : NULL;
+    if (valid) loss = samba_where(ox_flat(valid), loss, zero);
     if (ox_text_is(k, "reduction", "mean", "none"))
         return loss ? samba_reshape(loss, target->shape) : NULL;
     samba_tensor *sum = samba_sum(loss, SAMBA_ALL_AXES, false);

@@ -155,8 +155,8 @@ static bool ox_contract(ox_labeled *x, ox_labeled *y, const int32_t *want, int32
     for (int32_t d = 0; x->t && y->t && d < y->t->shape.ndim; d++)
         if (ox_place_of(x, y->label[d]) < 0) ox_join_group(&right, y, d);
     if (!x->t || !y->t || both.n + left.n + right.n > SAMBA_MAX_DIMS) return false;
-    samba_tensor *product = samba_matmul(ox_grouped(x, &both, &left, &inner),
-                                         ox_grouped(y, &both, &inner, &right));
+    samba_tensor *a = ox_grouped(x, &both, &left, &inner);
+    samba_tensor *product = samba_matmul(a, ox_grouped(y, &both, &inner, &right));
     const ox_group *group[3] = { &both, &left, &right };
     ox_labeled r = { NULL, { 0 } };
     for (int g = 0; g < 3; g++) {

@@ -15,15 +15,14 @@ static samba_tensor *ox_along_axis(samba_tensor *v, const samba_tensor *x, int32
 }
 
 /* round(x) + zero, within the type's range; a zero of NULL is 0. */
-static samba_tensor *ox_saturated(ox_node *k, samba_tensor *x, samba_tensor *zero, int32_t type)
+static samba_tensor *ox_saturated(samba_tensor *x, samba_tensor *zero, int32_t type)
 {
     float low = type == OX_INT8 ? -128.0f : type == OX_INT16 ? -32768.0f : 0.0f;
     float high = type == OX_INT8 ? 127.0f : type == OX_INT16 ? 32767.0f
         : type == OX_UINT16 ? 65535.0f : 255.0f;
     x = ox_unary(x, OX_ROUND);
     if (zero) x = samba_add(x, ox_to_f32(zero));
-    x = samba_minimum(samba_maximum(x, samba_number(k->c->s, low)), samba_number(k->c->s, high));
-    return ox_to_i32(x);
+    return ox_to_i32(ox_clamp(x, low, high));
 }
 static bool ox_is_small(int32_t type)
 {
@@ -38,8 +37,9 @@ static bool ox_op_quantize(ox_node *k)
     int32_t axis = samba_count(&scale->shape) == 1 ? 0 : ox_axis(k, ox_int(k, "axis", 1),
                                                                  x->shape.ndim);
     if (axis < 0) return false;
-    samba_tensor *y = samba_div(ox_to_f32(x), ox_along_axis(scale, x, axis));
-    y = ox_saturated(k, y, zero ? ox_along_axis(zero, x, axis) : NULL, type);
+    scale = ox_along_axis(scale, x, axis);
+    samba_tensor *y = samba_div(ox_to_f32(x), scale);
+    y = ox_saturated(y, zero ? ox_along_axis(zero, x, axis) : NULL, type);
     return ox_give(k, 0, type, y);
 }
 static bool ox_op_dequantize(ox_node *k)
@@ -50,8 +50,8 @@ static bool ox_op_dequantize(ox_node *k)
                                                                  x->shape.ndim);
     if (axis < 0) return false;
     if (zero) x = ox_integers(x, ox_along_axis(zero, x, axis), OX_SUB, OX_INT32);
-    return ox_give(k, 0, ox_type(k, 1),
-                   samba_mul(ox_to_f32(x), ox_along_axis(scale, x, axis)));
+    scale = ox_along_axis(scale, x, axis);
+    return ox_give(k, 0, ox_type(k, 1), samba_mul(ox_to_f32(x), scale));
 }
 static bool ox_op_dynamic_quantize(ox_node *k)
 {
@@ -59,9 +59,10 @@ static bool ox_op_dynamic_quantize(ox_node *k)
     samba_tensor *most = samba_maximum(samba_max(x, SAMBA_ALL_AXES, false), none);
     samba_tensor *least = samba_neg(samba_max(samba_neg(x), SAMBA_ALL_AXES, false));
     least = samba_minimum(least, none);
-    samba_tensor *scale = samba_div(samba_sub(most, least), samba_number(k->c->s, 255.0f));
-    samba_tensor *zero = ox_saturated(k, samba_div(samba_neg(least), scale), NULL, OX_UINT8);
-    samba_tensor *y = ox_saturated(k, samba_div(x, scale), zero, OX_UINT8);
+    samba_tensor *range = samba_sub(most, least);
+    samba_tensor *scale = samba_div(range, samba_number(k->c->s, 255.0f));
+    samba_tensor *zero = ox_saturated(samba_div(samba_neg(least), scale), NULL, OX_UINT8);
+    samba_tensor *y = ox_saturated(samba_div(x, scale), zero, OX_UINT8);
     return ox_give(k, 0, OX_UINT8, y) && ox_give(k, 1, OX_FLOAT, scale)
         && ox_give(k, 2, OX_UINT8, zero);
 }
@@ -108,8 +109,9 @@ static samba_tensor *ox_requantized(ox_node *k, samba_tensor *x, samba_tensor *s
                                     int32_t scale_at)
 {
     samba_tensor *y_scale = ox_in(k, scale_at), *zero = ox_in(k, scale_at + 1);
-    samba_tensor *y = samba_div(samba_mul(ox_to_f32(x), scale), ox_along_axis(y_scale, x, 0));
-    return zero ? ox_saturated(k, y, ox_along_axis(zero, x, 0), ox_type(k, scale_at + 1)) : NULL;
+    y_scale = ox_along_axis(y_scale, x, 0);
+    samba_tensor *y = samba_div(samba_mul(ox_to_f32(x), scale), y_scale);
+    return zero ? ox_saturated(y, ox_along_axis(zero, x, 0), ox_type(k, scale_at + 1)) : NULL;
 }
 static bool ox_op_q_linear_mat_mul(ox_node *k)
 {
@@ -118,8 +120,8 @@ static bool ox_op_q_linear_mat_mul(ox_node *k)
     if (!x || !sa || !sb) return false;
     if (samba_count(&sa->shape) > 1)
         return ox_refuse(k, "with a scale for each row is not offered");
-    samba_tensor *scale = samba_mul(ox_along_axis(sa, x, 0),
-                                    ox_along_axis(sb, x, x->shape.ndim - 1));
+    sa = ox_along_axis(sa, x, 0);
+    samba_tensor *scale = samba_mul(sa, ox_along_axis(sb, x, x->shape.ndim - 1));
     return ox_give(k, 0, ox_type(k, 7), ox_requantized(k, x, scale, 6));
 }
 static bool ox_conv_is_exact(ox_node *k, const samba_tensor *w)
@@ -140,6 +142,7 @@ static bool ox_op_q_linear_conv(ox_node *k)
     samba_tensor *y = ox_to_i32(ox_convolve(k, x, w, NULL)), *sx = ox_in(k, 1), *sw = ox_in(k, 4);
     if (y && ox_has(k, 8)) y = ox_plus(y, ox_per_channel(ox_in(k, 8), y));
     if (!y || !sx || !sw) return false;
-    samba_tensor *scale = samba_mul(ox_along_axis(sx, y, 0), ox_along_axis(sw, y, 1));
+    sx = ox_along_axis(sx, y, 0);
+    samba_tensor *scale = samba_mul(sx, ox_along_axis(sw, y, 1));
     return ox_give(k, 0, ox_type(k, 7), ox_requantized(k, y, scale, 6));
 }

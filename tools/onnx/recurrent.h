@@ -13,9 +13,7 @@ typedef struct ox_recurrent {
 static samba_tensor *ox_activate(const ox_recurrent *r, int32_t which, samba_tensor *x)
 {
     const char *name = r->activation[which];
-    if (r->clip > 0 && x)
-        x = samba_minimum(samba_maximum(x, samba_number(x->session, -r->clip)),
-                          samba_number(x->session, r->clip));
+    if (r->clip > 0) x = ox_clamp(x, -r->clip, r->clip);
     if (!strcmp(name, "Sigmoid")) return samba_sigmoid(x);
     if (!strcmp(name, "Tanh")) return samba_tanh(x);
     if (!strcmp(name, "Relu")) return samba_relu(x);
@@ -92,15 +90,15 @@ static samba_tensor *ox_gru_step(const ox_recurrent *r, ox_step *s)
     samba_tensor *rzr = ox_rows_of(s->r, 0, 2 * H), *rh = ox_rows_of(s->r, 2, H), *bh = NULL;
     samba_tensor *bzr = s->rb ? samba_slice(s->rb, 0, 0, 2 * H, 1) : NULL;
     if (s->rb) bh = samba_slice(s->rb, 0, 2 * H, 3 * H, 1);
-    samba_tensor *zr = samba_add(samba_slice(s->xw, 1, 0, 2 * H, 1), samba_affine(s->h, rzr, bzr));
-    zr = ox_activate(r, s->first, zr);
+    samba_tensor *zr = samba_slice(s->xw, 1, 0, 2 * H, 1);
+    zr = ox_activate(r, s->first, samba_add(zr, samba_affine(s->h, rzr, bzr)));
     samba_tensor *z = ox_gate(r, zr, 0), *reset = ox_gate(r, zr, 1), *hidden;
     if (ox_int(r->k, "linear_before_reset", 0))
         hidden = samba_mul(reset, samba_affine(s->h, rh, bh));
     else hidden = samba_affine(samba_mul(reset, s->h), rh, bh);
     hidden = ox_activate(r, s->first + 1, samba_add(ox_gate(r, s->xw, 2), hidden));
-    samba_tensor *keep = samba_shift(samba_neg(z), 1.0f);
-    return samba_add(samba_mul(keep, hidden), samba_mul(z, s->h));
+    samba_tensor *fresh = samba_mul(samba_shift(samba_neg(z), 1.0f), hidden);
+    return samba_add(fresh, samba_mul(z, s->h));
 }
 
 /* Gates are i, o, f, c; peepholes i, o, f. */
@@ -120,7 +118,7 @@ static samba_tensor *ox_lstm_step(const ox_recurrent *r, ox_step *s)
         f = ox_activate(r, s->first, gate[2]);
     }
     samba_tensor *fresh = ox_activate(r, s->first + 1, gate[3]);
-    samba_tensor *c = samba_add(samba_mul(f, s->c), samba_mul(i, fresh));
+    samba_tensor *kept = samba_mul(f, s->c), *c = samba_add(kept, samba_mul(i, fresh));
     if (s->p) gate[1] = samba_add(gate[1], samba_mul(peephole[1], c));
     samba_tensor *o = ox_activate(r, s->first, gate[1]);
     s->c = c;

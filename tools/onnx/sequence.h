@@ -1,5 +1,7 @@
 /* sequence.h - of onnx_import.h: sequences and optionals, which exist while tracing only. */
 
+enum { OX_MAX_TURNS = 4096 };           /* of a loop, parts of a sequence */
+
 static ox_value *ox_new_sequence(ox_import *c, int32_t type, int32_t n)
 {
     ox_value *v = ox_new_value(c, type);
@@ -79,8 +81,24 @@ static bool ox_op_concat_from_sequence(ox_node *k)
     bool stacks = ox_int(k, "new_axis", 0) != 0;
     return in && ox_give(k, 0, s->type, ox_cat(k, in, s->n, ox_int(k, "axis", 0), stacks));
 }
+/* Parts of a tensor without elements, along an axis of none: each is like the whole. */
+static bool ox_split_empty(ox_node *k)
+{
+    const onnx_array *split = ox_need(k, 1, "split");
+    int32_t axis = split ? ox_axis(k, ox_int(k, "axis", 0), ox_ndim(k->in[0])) : -1;
+    if (axis < 0) return false;
+    if (ox_dim(k->in[0], axis) || split->ndim != 1 || split->count > OX_MAX_TURNS)
+        return ox_refuse(k, "of a tensor without elements is not offered");
+    ox_value *y = ox_new_sequence(k->c, ox_type(k, 0), (int32_t)split->count);
+    for (int32_t i = 0; y && i < y->n; i++) {
+        if (!split->i || split->i[i]) return ox_refuse(k, "the parts do not fit the whole");
+        y->item[i] = k->in[0];
+    }
+    return ox_give_value(k, 0, y);
+}
 static bool ox_op_split_to_sequence(ox_node *k)
 {
+    if (ox_has(k, 0) && ox_is_empty(k->in[0])) return ox_split_empty(k);
     samba_tensor *x = ox_in(k, 0);
     const onnx_array *split = x && ox_has(k, 1) ? ox_need(k, 1, "split") : NULL;
     int32_t axis = x && samba_ok(k->c->s) ? ox_axis(k, ox_int(k, "axis", 0), x->shape.ndim) : -1;

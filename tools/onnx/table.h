@@ -181,6 +181,9 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user)
 {
     char line[120];
     for (int i = 0; i < OX_N_ROWS; i++) {
+        bool refused = ox_rows[i].run == ox_op_not_static || ox_rows[i].run == ox_op_random
+            || ox_rows[i].run == ox_op_strings;
+        if (refused) continue;
         snprintf(line, sizeof line, "%s %d\n", ox_rows[i].op, ox_rows[i].first);
         emit(line, user);
     }

@@ -52,8 +52,8 @@ static bool ox_op_adam(ox_node *k)
         samba_tensor *x = ox_in(k, 2 + i), *v = ox_in(k, 2 + 2 * n + i);
         samba_tensor *h = ox_in(k, 2 + 3 * n + i);
         samba_tensor *g = ox_regularized(k, x, ox_in(k, 2 + n + i));
-        v = samba_add(samba_scale(v, alpha), samba_scale(g, 1.0f - alpha));
-        h = samba_add(samba_scale(h, beta), samba_scale(ox_square(g), 1.0f - beta));
+        v = ox_blend(v, alpha, g, 1.0f - alpha);
+        h = ox_blend(h, beta, ox_square(g), 1.0f - beta);
         samba_tensor *root = samba_shift(samba_sqrt(h), ox_float(k, "epsilon", 1e-6f));
         x = samba_sub(x, samba_div(samba_mul(rate, v), root));
         x = samba_scale(x, 1.0f - ox_float(k, "norm_coefficient_post", 0.0f));
@@ -68,12 +68,13 @@ static bool ox_op_momentum(ox_node *k)
     float alpha = ox_float(k, "alpha", 0.0f), beta = ox_float(k, "beta", 0.0f);
     samba_tensor *rate = ox_in(k, 0), *step = ox_to_f32(ox_in(k, 1));
     samba_tensor *later = samba_gt(step, samba_number(k->c->s, 0.0f));
-    samba_tensor *factor = samba_where(later, samba_number(k->c->s, beta),
-                                       samba_number(k->c->s, 1.0f));
+    samba_tensor *one = samba_number(k->c->s, 1.0f);
+    samba_tensor *factor = samba_where(later, samba_number(k->c->s, beta), one);
     for (int32_t i = 0; i < n; i++) {
         samba_tensor *x = ox_in(k, 2 + i), *v = ox_in(k, 2 + 2 * n + i);
         samba_tensor *g = ox_regularized(k, x, ox_in(k, 2 + n + i));
-        v = samba_add(samba_scale(v, alpha), samba_mul(factor, g));
+        v = samba_scale(v, alpha);
+        v = samba_add(v, samba_mul(factor, g));
         samba_tensor *way = v;
         if (ox_text_is(k, "mode", "standard", "nesterov"))
             way = samba_add(g, samba_scale(v, alpha));

@@ -371,6 +371,22 @@ static samba_tensor *ox_stretch(samba_tensor *t, const samba_shape *to)
     return samba_expand(t->shape.ndim == to->ndim ? t : samba_reshape(t, wide), *to);
 }
 
+/* x, but at least low and at most high. */
+static samba_tensor *ox_clamp(samba_tensor *x, float low, float high)
+{
+    if (!x) return NULL;
+    samba_tensor *least = samba_number(x->session, low), *most = samba_number(x->session, high);
+    x = samba_maximum(x, least);
+    return samba_minimum(x, most);
+}
+
+/* a x + b y */
+static samba_tensor *ox_blend(samba_tensor *x, float a, samba_tensor *y, float b)
+{
+    samba_tensor *left = samba_scale(x, a), *right = samba_scale(y, b);
+    return samba_add(left, right);
+}
+
 /* The shape both broadcast to; false if there is none. */
 static bool ox_common(const samba_shape *a, const samba_shape *b, samba_shape *y)
 {

@@ -378,9 +378,9 @@ static samba_tensor *ox_window_means(ox_node *k, samba_tensor *x, const ox_slide
     }
     samba_tensor *rows = ox_windows_of(k, x, &w, 0.0f);
     if (!rows || !share) return NULL;
-    samba_tensor *y = samba_mul(samba_sum(rows, SAMBA_AXES(3), false),
-                                ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE(w.out), share));
-    return ox_pooled(y, &x->shape, s);
+    samba_tensor *sums = samba_sum(rows, SAMBA_AXES(3), false);
+    samba_tensor *shares = ox_constant(k->c, SAMBA_F32, SAMBA_SHAPE(w.out), share);
+    return ox_pooled(samba_mul(sums, shares), &x->shape, s);
 }
 static bool ox_op_average_pool(ox_node *k)
 {
