@@ -243,7 +243,7 @@ typedef struct samba_tensor {
     samba_dtype dtype;
     samba_shape shape;
     int32_t batch_dim;                  /* the dimension microbatches split; -1: none */
-    samba_mem mem_type;
+    samba_mem mem_type;                 /* may be set before compiling: where it is counted */
     /* private from here: the op that makes it; NULL for a leaf */
     struct samba__node *node;
     int32_t out_index;                  /* which output of that op */
@@ -653,6 +653,8 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
 /* Tracing, ops are recorded; else they compute at once. True from open to compile or load. */
 SAMBA_API bool samba_tracing(const samba_session *s);
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing);
+/* Ops are called by their kind and a number, not by their layer. Not for models with batchnorm. */
+SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use);
 /* For ops traced from here on; returns the former preset, to go back to. */
 SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp preset);
 /* Ops recorded from here on belong to the graph called name: one PEF may hold several, such as
@@ -708,7 +710,8 @@ SAMBA_API bool samba_reset_random_generator(samba_session *s);
 /* A constant scalar; samba_full makes a constant tensor. */
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
 
-/* Your own ops; apply calls an op by name and returns its first output. */
+/* Your own ops; apply calls an op by name and returns its first output. What stands before a dot
+   says nothing: "add" is also "torch.add" and "np.add". */
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op);
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *op, samba_tensor *const *in,
                                     int32_t n_in, const int32_t *attr, int32_t n_attr);
@@ -809,6 +812,9 @@ typedef struct samba_program {
     samba_opt_level level;
     samba_mapping mapping;
     int64_t sram_bytes;                 /* working set of a section; default 1 MiB */
+    int64_t mem_limit[4];               /* by samba_mem: bytes of DDR (parameters, state), HBM (what
+                                           passes between ops), HOST (inputs, outputs), or of what
+                                           has this mem_type; 0: no limit */
     int64_t memory;                     /* bytes of tensors at most: parts of the forward pass are
                                            computed again, as far as that takes; 0: no limit */
 } samba_program;
@@ -8094,6 +8100,7 @@ struct samba_session {
     bool inputs_ready;                  /* every input of the program has been given a value */
     uint64_t runs;                      /* begun so far */
     samba_graphamp graphamp;
+    bool legacy_names;
 };
 
 /* The name and the text of each code, then of all others. */
@@ -8503,7 +8510,7 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     n->n_in = c->n_in, n->n_out = c->n_out, n->n_attr = c->n_attr;
     n->in = (samba_tensor **)samba__keep(s, sizeof *n->in * (size_t)(c->n_in + 1));
     n->attr = (int32_t *)samba__keep(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
-    if (s->next_name) samba__print(buffer, sizeof buffer, "%s", s->next_name);
+    if (s->next_name && !s->legacy_names) samba__print(buffer, sizeof buffer, "%s", s->next_name);
     else samba__print(buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
     s->next_name = NULL;
     n->name = samba__free_name(s, buffer);
@@ -8785,6 +8792,12 @@ SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp pre
                     "mp1 and mp4", (int32_t)preset);
     return former;
 }
+SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
+{
+    if (!samba_ok(s)) return false;
+    s->legacy_names = use;
+    return true;
+}
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return false;
@@ -8802,6 +8815,8 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
 {
     if (!samba_ok(s)) return NULL;
     const samba_op *op = samba__find_op(0, name, s->user_ops, samba__n_user_ops(s));
+    const char *dot = op || !name ? NULL : strrchr(name, '.');
+    if (dot) op = samba__find_op(0, dot + 1, s->user_ops, samba__n_user_ops(s));
     bool given = n_in >= 0 && (!n_in || in) && n_attr >= 0 && (!n_attr || attr);
     bool fine = (given
                  || samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are "
@@ -9294,6 +9309,9 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, 1) : 0;
     if (!n) return NULL;
+    if (x->session->legacy_names)
+        return samba__none(samba_fail(x->session, SAMBA_ESTATE, "in samba_batchnorm of %s: legacy "
+                                      "names must be off for models with batchnorm", name));
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
     samba_tensor *mean = samba__layer_vector(x, name, "running_mean", n, SAMBA__STATE, 0.0f);
@@ -10576,6 +10594,38 @@ SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__pl
                       (int64_t)(top ? top->bytes : 0));
 }
 
+/* The memory a place counts for: as its tensor asks, or by its region. */
+SAMBA__FN int32_t samba__memory_of(const samba__place *q)
+{
+    static const samba_mem home[SAMBA__N_REGIONS] = { SAMBA_MEM_DDR, SAMBA_MEM_HBM, SAMBA_MEM_HOST,
+                                                      SAMBA_MEM_DDR };
+    bool asks = q->tensor && q->tensor->mem_type && q->region != SAMBA__REGION_ARENA;
+    return asks ? q->tensor->mem_type : home[q->region];
+}
+
+/* Refuses what is above a limit, and names what is largest there. */
+SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan *p)
+{
+    for (int32_t m = SAMBA_MEM_DDR; m <= SAMBA_MEM_HOST; m++) {
+        static const char *const names[] = { "", "DDR", "HBM", "HOST" };
+        int64_t limit = c->program->mem_limit[m], used = 0;
+        const samba__place *top = NULL;
+        for (int32_t i = 0; limit > 0 && i < p->n_places; i++) {
+            const samba__place *q = &p->places[i];
+            if (q->alias >= 0 || samba__memory_of(q) != m) continue;
+            if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
+            if (!top || q->bytes > top->bytes) top = q;
+        }
+        if (m == SAMBA_MEM_HBM) used += (int64_t)p->region[SAMBA__REGION_ARENA];
+        if (limit > 0 && used > limit)
+            return samba_fail(c->session, SAMBA_ERANGE, "program.mem_limit of %s is %l bytes, but "
+                              "%l are needed; the largest there is %s with %l", names[m], limit,
+                              used, top && top->tensor ? top->tensor->name : "scratch",
+                              (int64_t)(top ? top->bytes : 0));
+    }
+    return true;
+}
+
 /* The plan, with as much computed again as the limit asks for. */
 SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 {
@@ -10592,7 +10642,7 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
         }
         if (!samba__repeat_chosen(c, &a) || !samba__make_plan(c, p)) return false;
     }
-    return true;
+    return samba__keep_limits(c, p);
 }
 
 /* ==== [pef-write] ============================================================================= */

@@ -987,6 +987,15 @@ static void test_command_line(void)
     CHECK(!parse(&a, NULL, 0, "compile", "--graphamp-preset", "mp3", NULL));
 }
 
+static void test_file_dir(void)
+{
+    char folder[8];
+    CHECK(samba_file_dir("a/b.c", folder, 8) && !strcmp(folder, "a"));
+    CHECK(samba_file_dir("b.c", folder, 8) && !strcmp(folder, "."));
+    CHECK(samba_file_dir("/b.c", folder, 8) && !strcmp(folder, "/"));
+    CHECK(!samba_file_dir("a/long/one/b.c", folder, 8));
+}
+
 // What means nothing here is accepted; the environment says what the flags do not.
 static void test_foreign_settings(void)
 {
@@ -1182,6 +1191,7 @@ int main(int argc, char **argv)
     RUN(test_log_hook);
     RUN(test_command_line);
     RUN(test_foreign_settings);
+    RUN(test_file_dir);
     RUN(test_own_flags);
     RUN(test_wrong_command_lines);
     RUN(test_sections);

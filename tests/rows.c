@@ -168,6 +168,22 @@ static void row_override(void)
     CHECK(same(got[0], got[1]));
 }
 
+// np.add of ones and zeros is ones, and a tensor.
+static void row_names_of_ops(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_set_tracing(s, false);
+    samba_tensor *in[2] = { samba_ones(s, "a", SAMBA_F32, SAMBA_SHAPE(2, 4)), samba_zeros(s, "b", SAMBA_F32, SAMBA_SHAPE(2, 4)) };
+    const char *names[3] = { "add", "np.add", "torch.add" };
+    for (int k = 0; k < 3; k++) {
+        samba_tensor *y = samba_apply(s, names[k], in, 2, NULL, 0);
+        CHECK(y && y->shape.ndim == 2);
+        for (int i = 0; i < 8; i++) CHECK(samba_read(y)[i] == 1);
+    }
+    CHECK(!samba_apply(s, "np.fft", in, 1, NULL, 0) && says(s, "np.fft"));
+    CHECK(samba_close(s) == 0);
+}
+
 static void row_control_flow(void)
 {
     samba_session *s = samba_open(NULL);
@@ -262,6 +278,39 @@ static void row_mapping(void)
     CHECK(same(got[0], got[1]));
 }
 
+// What is counted where is refused above a limit, and the largest tensor named.
+static void row_mem_type(void)
+{
+    net n = traced(0);
+    samba_program p = sgd(n.loss, n.out);
+    CHECK(samba_compile(n.s, &p));
+    int64_t arena = (int64_t)n.s->rt->pef.region[SAMBA__REGION_ARENA];
+    p.mem_limit[SAMBA_MEM_HBM] = arena;
+    CHECK(samba_compile(n.s, &p));
+    p.mem_limit[SAMBA_MEM_HBM] = arena - 1;
+    CHECK(!samba_compile(n.s, &p) && says(n.s, "mem_limit of HBM"));
+    p.mem_limit[SAMBA_MEM_HBM] = 0, p.mem_limit[SAMBA_MEM_DDR] = 64;
+    CHECK(!samba_compile(n.s, &p) && says(n.s, "the largest there is fc1__weight"));
+    p.mem_limit[SAMBA_MEM_DDR] = 0, p.mem_limit[SAMBA_MEM_HOST] = 448;  // x 120, label, out, loss
+    CHECK(samba_compile(n.s, &p));
+    samba_tensor_by_name(n.s, "fc1__weight")->mem_type = SAMBA_MEM_HOST;
+    CHECK(!samba_compile(n.s, &p) && says(n.s, "mem_limit of HOST"));
+    samba_close(n.s);
+}
+
+static void row_legacy_names(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(2, 3, 4, 4));
+    CHECK(!strcmp(samba_conv2d(x, "conv", 3, 3, NULL)->name, "conv"));
+    CHECK(samba_use_legacy_names(s, true));
+    CHECK(!strncmp(samba_conv2d(x, "other", 3, 3, NULL)->name, "convolution_", 12));
+    CHECK(samba_tensor_by_name(s, "other__weight") != NULL);
+    CHECK(!samba_batchnorm(x, "bn") && says(s, "legacy names must be off"));
+    CHECK(samba_use_legacy_names(s, false) && samba_batchnorm(x, "bn"));
+    CHECK(samba_close(s) == 0);
+}
+
 static void row_levels(void)
 {
     values got[3];
@@ -317,7 +366,8 @@ static void row_inputs(void)
     float before = samba_read(n.loss)[0];
     x[0] += 1;                                          // not on the device yet
     CHECK(samba_run(n.s, SAMBA_FWD) && samba_read(n.loss)[0] == before);
-    CHECK(samba_run_with(n.s, &(samba_run_desc){ .inputs = &n.x, .n_inputs = 1 }));
+    samba_tensor *inputs[3] = { NULL, n.x, NULL };      // None keeps its place
+    CHECK(samba_run_with(n.s, &(samba_run_desc){ .inputs = inputs, .n_inputs = 3 }));
     CHECK(samba_read(n.loss)[0] != before);
     CHECK(samba_close(n.s) == 0);
 }
@@ -631,6 +681,7 @@ static const row rows[] = {
     { "T9", "dummy tensors must match at run", "samba_input; shapes are checked where they meet", row_must_match, NULL },
     { "T13", "f32 to bf16, nearest even", "samba_cast(t, SAMBA_BF16)", row_rounding, NULL },
     { "O1 TR2", "torch function override, session.tracing", "ops record or compute: samba_tracing, samba_set_tracing", row_override, NULL },
+    { "O2", "np.add, torch.add, F.relu by name", "samba_apply(s, \"np.add\", ...)", row_names_of_ops, NULL },
     { "O4 R10", "loss on the host with autograd", "eager ops in a second session, samba_grad", row_host_autograd, NULL },
     { "TR4", "loops unroll, branches are those taken", "the same", row_control_flow, NULL },
     { "TR6 U1", "utils.trace_graph(model, inputs, optim, pef=...)", "trace again, then samba_load(s, pef, &program)", row_graph_equality, NULL },
@@ -639,10 +690,12 @@ static const row rows[] = {
     { "C4 C7", "session.compile(..., loss_indices)", "samba_compile, samba_program: loss, outputs, loss_indices", row_loss_indices, NULL },
     { "C8", "compile --inference", "samba_program.inference", row_inference, NULL },
     { "U4", "mapping: section, spatial", "samba_program.mapping, sram_bytes", row_mapping, NULL },
+    { "T4 C9", "mem_type, io_host_memory: DDR, HBM, HOST", "samba_tensor.mem_type, samba_program.mem_limit; inputs and outputs are HOST", row_mem_type, NULL },
+    { "TR7", "use_legacy_names", "samba_use_legacy_names", row_legacy_names, NULL },
     { "A1", "o0, o1, o3", "samba_program.level", row_levels, NULL },
     { "A4 R6", "--microbatch-size, ZEROGRAD", "samba_program.microbatches", row_microbatches, NULL },
     { "R1 R7", "session.run(): the whole schedule", "samba_run(s, 0), samba_run(s, SAMBA_FWD \\| SAMBA_BCKWD \\| SAMBA_OPT)", row_run_all, NULL },
-    { "R2", "run(input_tensors)", "samba_run_desc.inputs; samba_write", row_inputs, NULL },
+    { "R2 T10", "run(input_tensors), None", "samba_run_desc.inputs; samba_write", row_inputs, NULL },
     { "R3", "run(output_tensors)", "samba_run_desc.outputs; samba_read", row_outputs, NULL },
     { "R4", "run(hyperparam_dict)", "samba_run_desc.hyperparams; samba_set, samba_get", row_hyperparams, NULL },
     { "R5", "run(section_types)", "samba_run_desc.section_types, any case, any order", row_section_types, NULL },
@@ -673,6 +726,7 @@ static const row rows[] = {
     { "P4", "SAMBA_SESSION_RUN_FWD_BCKWD_OPT, SAMBA_SET_PEF, PyRT_RUN ...", "the same names; samba_on_event; samba_profile_stats, samba_profile_latencies", NULL, "tests/profiler.c" },
     { "P5", "start_runtime_profile, end_runtime_profile, ENABLE_RUNTIME_PERF", "samba_start_runtime_profile, samba_end_runtime_profile", NULL, "tests/profiler.c" },
     { "A4", "flags without a meaning on a CPU (--arch, --num-tiles ...); SAMBA_SEED, SN_NUM_THREADS, OMP_NUM_THREADS", "accepted with a line that says so; read by samba_parse_app_args", NULL, "tests/api.c" },
+    { "U5 U7", "utils.get_file_dir", "samba_file_dir (tools/driver.h)", NULL, "tests/api.c" },
     { "P6 P7", "measure_performance, measure_sections", "the driver's commands of these names, --trace; samba_profile_performance", NULL, "tests/profiler.c" },
     { "D1 D2", "generative_data_prep: data_prep.py, pipeline.py, decode_hdf5.py", "tools/samba prepare-data, prepare-data --pipeline, decode-data", NULL, "tests/prepare_data.sh" },
     { "G1 G3 G4 G5", "tutorial_train.py, gpt2_patch_helper, AutoConfig", "examples/06_gpt2_train.c; gpt2_logits, gpt2_config_read (tools/gpt2.h)", NULL, "tests/tutorial.sh" },

@@ -59,6 +59,8 @@ typedef struct samba_flag {
 /* Reads "program command --flag value --flag=value". False after printing what is wrong. */
 SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                            const samba_flag *flags, int32_t n_flags);
+/* The folder of a source file, such as __FILE__: "." if it names none. False if size is too small. */
+SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size);
 /* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
    measure-sections; run and test are the application's own. False with an error in s. */
 SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
@@ -237,6 +239,13 @@ static inline int32_t samba__driver_setting(const char *name, const char *other)
     return text && end != text && !*end && n > 0 && n < 2147483647 ? (int32_t)n : 0;
 }
 
+SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size)
+{
+    const char *slash = strrchr(file, '/');
+    int n = slash ? snprintf(folder, size, "%.*s", slash == file ? 1 : (int)(slash - file), file)
+        : snprintf(folder, size, ".");
+    return n >= 0 && (size_t)n < size;
+}
 SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                            const samba_flag *flags, int32_t n_flags)
 {
