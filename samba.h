@@ -10595,7 +10595,7 @@ SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__pl
 }
 
 /* The memory a place counts for: as its tensor asks, or by its region. */
-SAMBA__FN int32_t samba__memory_of(const samba__place *q)
+SAMBA__FN samba_mem samba__memory_of(const samba__place *q)
 {
     static const samba_mem home[SAMBA__N_REGIONS] = { SAMBA_MEM_DDR, SAMBA_MEM_HBM, SAMBA_MEM_HOST,
                                                       SAMBA_MEM_DDR };
@@ -10612,7 +10612,7 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
         const samba__place *top = NULL;
         for (int32_t i = 0; limit > 0 && i < p->n_places; i++) {
             const samba__place *q = &p->places[i];
-            if (q->alias >= 0 || samba__memory_of(q) != m) continue;
+            if (q->alias >= 0 || (int32_t)samba__memory_of(q) != m) continue;
             if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
             if (!top || q->bytes > top->bytes) top = q;
         }

@@ -989,11 +989,11 @@ static void test_command_line(void)
 
 static void test_file_dir(void)
 {
-    char folder[8];
-    CHECK(samba_file_dir("a/b.c", folder, 8) && !strcmp(folder, "a"));
-    CHECK(samba_file_dir("b.c", folder, 8) && !strcmp(folder, "."));
-    CHECK(samba_file_dir("/b.c", folder, 8) && !strcmp(folder, "/"));
-    CHECK(!samba_file_dir("a/long/one/b.c", folder, 8));
+    char dir[8];
+    CHECK(samba_file_dir("a/b.c", dir, 8) && !strcmp(dir, "a"));
+    CHECK(samba_file_dir("b.c", dir, 8) && !strcmp(dir, "."));
+    CHECK(samba_file_dir("/b.c", dir, 8) && !strcmp(dir, "/"));
+    CHECK(!samba_file_dir("a/long/one/b.c", dir, 8));
 }
 
 // What means nothing here is accepted; the environment says what the flags do not.
