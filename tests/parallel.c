@@ -24,7 +24,7 @@ typedef struct setup {
     samba_opt_level level;
     int64_t sram;
     int32_t microbatches;
-    bool dropout, watch;
+    bool dropout, watch, late;
 } setup;
 
 static bool watch_register(samba_session *s);
@@ -40,7 +40,11 @@ static samba_tensor *trace_layers(const setup *c, samba_tensor *x)
         if (c->watch) x = samba_apply(x->session, "watch", &x, 1, &i, 1);
         if (c->dropout && i == 0) x = samba_dropout(x, "drop1", 0.25f);
     }
-    return samba_linear(x, "fc4", RECIPE_CLASSES);
+    x = samba_linear(x, "fc4", RECIPE_CLASSES);
+    if (!c->late || !x) return x;
+    const samba_init start = { SAMBA_INIT_NORMAL, 1.0f, 0.5f };
+    samba_tensor *in[2] = { samba_param(x->session, "late", x->shape, start), x };
+    return samba_apply(x->session, "late", in, 2, NULL, 0);
 }
 
 static bool trace(samba_session *s, int32_t batch, samba_program *p, void *user)
@@ -210,6 +214,21 @@ static void test_modes_dropout(void)
     check_all_modes(&c);
 }
 
+// (1 + e) + (e + e), not ((1 + e) + e) + e, which is 1; and a fifth number comes last.
+static void test_tree(void)
+{
+    const float e = 1.0f / (1 << 24), one = 1.0f, far[2] = { 7.0f, e };
+    const float *in[5] = { &one, &e, &e, &e, &one };
+    float sum = 0.0f;
+    samba__tree(in, 4, 0, 1, &sum);
+    CHECK(sum == 1.0f + 2.0f * e);
+    samba__tree(in, 5, 0, 1, &sum);
+    CHECK(sum == (1.0f + 2.0f * e) + 1.0f);
+    in[0] = far;
+    samba__tree(in, 1, 1, 1, &sum);
+    CHECK(sum == e);
+}
+
 // Three and five replicas: the tree has branches of unequal length.
 static void test_odd_numbers(void)
 {
@@ -328,6 +347,20 @@ static void watch_vjp(samba_vjp *g)
     samba_tensor *dy = g->dout[0];
     g->din[0] = samba_apply(g->session, "watch_back", &dy, 1, g->attr, g->n_attr);
 }
+
+// y = w x. Its gradient reads w after that of w is complete, and has been reduced.
+static void late_kernel(const samba_args *a)
+{
+    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = a->in[0][i] * a->in[1][i];
+}
+static void late_vjp(samba_vjp *g)
+{
+    const int32_t done = 2, reduced = 1;
+    g->din[0] = samba_mul(g->dout[0], g->in[1]);
+    samba_tensor *dy = samba_apply(g->session, "watch_back", &g->dout[0], 1, &done, 1);
+    dy = samba_apply(g->session, "watch_back", &dy, 1, &reduced, 1);
+    g->din[1] = samba_mul(dy, g->in[0]);
+}
 static bool one_attribute(samba_call *c)
 {
     c->out[0] = c->in[0];
@@ -347,6 +380,10 @@ static bool watch_register(samba_session *s)
     op.kernel = pass_on, op.vjp = watch_vjp;
     if (!samba_register_op(s, &op)) return false;
     op.name = "watch_back", op.wire = 0x8002, op.kernel = look_back, op.vjp = NULL;
+    if (!samba_register_op(s, &op)) return false;
+    memset(&op, 0, sizeof op);
+    op.name = "late", op.wire = 0x8004, op.signature = "*,*->*";
+    op.kernel = late_kernel, op.vjp = late_vjp;
     return samba_register_op(s, &op);
 }
 
@@ -364,6 +401,23 @@ static void test_overlap(void)
         CHECK(n_early_steps == (k / 2 == 2 ? 10 : 0));
         CHECK(samba_parallel_close(p) == 0);
     }
+}
+
+// A parameter that the backward pass still reads is not stepped early.
+static void test_late_reader(void)
+{
+    setup c = make_setup(SAMBA_SGD, SAMBA_O0);
+    uint64_t hash[3];
+    c.watch = c.late = true;
+    for (int k = 0; k < 3; k++) {
+        samba_parallel *p = open_with(&c, 2, modes[k], false);
+        watched = p;
+        CHECK(run_steps(p, &c, 0, 5));
+        watched = NULL;
+        hash[k] = hash_of(samba_parallel_session(p, 0));
+        CHECK(samba_parallel_close(p) == 0);
+    }
+    CHECK(hash[0] && hash[0] == hash[1] && hash[0] == hash[2]);
 }
 
 // ---- Sections -----------------------------------------------------------------------------------
@@ -811,10 +865,12 @@ int main(int argc, char **argv)
     RUN(test_modes_shared_weight);
     RUN(test_modes_microbatches);
     RUN(test_modes_dropout);
+    RUN(test_tree);
     RUN(test_odd_numbers);
     RUN(test_one_is_plain);
     RUN(test_parts_make_the_whole);
     RUN(test_overlap);
+    RUN(test_late_reader);
     RUN(test_split_by_batch_dim);
     RUN(test_graphs);
     RUN(test_seeds_differ);
