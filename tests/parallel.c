@@ -15,6 +15,7 @@
 
 enum { BATCH = 16, STEPS = 50 };
 static char loss_name[64];                  // of the model traced last
+static char checkpoint[300], pef[300], pef_log[300];        // files, named after the program
 
 // ---- Models -------------------------------------------------------------------------------------
 
@@ -573,27 +574,26 @@ static void test_masks_differ(void)
 
 static void test_resume(void)
 {
-    const char *path = "build/test-parallel.ckpt";
     setup c = make_setup(SAMBA_ADAMW, SAMBA_O0);
     c.dropout = true;
     samba_parallel *p = open_with(&c, 4, "inorder", false);
-    CHECK(run_steps(p, &c, 0, 5) && samba_parallel_save(p, path));
+    CHECK(run_steps(p, &c, 0, 5) && samba_parallel_save(p, checkpoint));
     CHECK(run_steps(p, &c, 5, 10));
     uint64_t hash = hash_of(samba_parallel_session(p, 0));
     CHECK(samba_parallel_close(p) == 0);
     p = open_with(&c, 4, "optimal", true);
-    CHECK(samba_parallel_restore(p, path) && run_steps(p, &c, 5, 10));
+    CHECK(samba_parallel_restore(p, checkpoint) && run_steps(p, &c, 5, 10));
     CHECK(hash_of(samba_parallel_session(p, 3)) == hash);
-    CHECK(!samba_parallel_restore(p, "no/such/file") && !samba_parallel_save(p, path));
+    CHECK(!samba_parallel_restore(p, "no/such/file") && !samba_parallel_save(p, checkpoint));
     CHECK(strstr(samba_parallel_error(p), "no/such/file") != NULL);
     CHECK(samba_parallel_close(p) == 1);
-    remove(path);
+    remove(checkpoint);
 }
 
 // A PEF on disk, written by the first replica alone, runs with and without the graph.
 static bool trace_to_file(samba_session *s, int32_t batch, samba_program *p, void *user)
 {
-    p->pef = "build/test-parallel.pef";
+    p->pef = pef;
     return trace(s, batch, p, user);
 }
 static void test_pef(void)
@@ -603,20 +603,21 @@ static void test_pef(void)
     memset(&d, 0, sizeof d);
     d.replicas = 2, d.batch = BATCH, d.trace = trace_to_file, d.user = &c;
     samba_parallel *p = samba_parallel_open(&d);
-    CHECK(run_steps(p, &c, 0, 3) && samba_parallel_save(p, "build/test-parallel.ckpt"));
+    CHECK(run_steps(p, &c, 0, 3) && samba_parallel_save(p, checkpoint));
     CHECK(samba_parallel_close(p) == 0);
-    d.pef = "build/test-parallel.pef";
+    d.pef = pef;
     uint64_t hash[2];
     for (int k = 0; k < 2; k++) {
         d.trace = k ? NULL : trace;
         p = samba_parallel_open(&d);
-        CHECK(samba_parallel_restore(p, "build/test-parallel.ckpt") && run_steps(p, &c, 3, 6));
+        CHECK(samba_parallel_restore(p, checkpoint) && run_steps(p, &c, 3, 6));
         hash[k] = hash_of(samba_parallel_session(p, 1));
         CHECK(samba_parallel_close(p) == 0);
     }
     CHECK(hash[0] == hash[1] && hash[0] != 0);
-    remove("build/test-parallel.pef"), remove("build/test-parallel.pef.log");
-    remove("build/test-parallel.ckpt");
+    remove(pef);
+    remove(pef_log);
+    remove(checkpoint);
 }
 
 // ---- Mistakes -----------------------------------------------------------------------------------
@@ -857,6 +858,9 @@ int main(int argc, char **argv)
 {
     command c = { argc, argv };
     if (argc > 6 && !strcmp(argv[1], "train")) return samba_use_abexit(train_command, &c);
+    snprintf(checkpoint, sizeof checkpoint, "%.200s.ckpt", argv[0]);
+    snprintf(pef, sizeof pef, "%.200s.pef", argv[0]);
+    snprintf(pef_log, sizeof pef_log, "%.200s.pef.log", argv[0]);
     RUN(test_ends);
     RUN(test_sections_say_what_they_use);
     RUN(test_modes_one_op_a_section);

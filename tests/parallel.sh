@@ -4,7 +4,7 @@
 # Needs mpicc and mpirun (Debian: libopenmpi-dev, openmpi-bin). Ends with "N passed, N failed".
 # run: quick
 cd "$(dirname "$0")/.." || exit 1
-out=build/test/parallel
+out=build/test/mpi
 log=$out/log
 data=${DATA:-/usr/share/datasets/fashion-mnist}
 mkdir -p $out || exit 1
