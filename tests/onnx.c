@@ -462,8 +462,12 @@ static void test_trains(void)
     float x[40], first = 0, last = 0;
     samba_session *s = samba_open(NULL);
     onnx_graph g;
-    CHECK(trace_case(s, "pytorch-converted/test_Linear", &g));
-    CHECK(g.n_in == 1 && g.n_out == 1 && samba_count(&g.in[0].tensor->shape) == 40);
+    bool traced = trace_case(s, "pytorch-converted/test_Linear", &g);
+    CHECK(traced && g.n_in == 1 && g.n_out == 1 && samba_count(&g.in[0].tensor->shape) == 40);
+    if (!traced) {
+        samba_close(s);
+        return;
+    }
     samba_tensor *y = g.out[0].tensor;
     samba_tensor *loss = samba_mse(y, samba_full(s, y->shape, 1.0f), SAMBA_REDUCE_MEAN);
     CHECK(samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y },
@@ -507,8 +511,10 @@ static void test_pef_of_a_model(void)
     CHECK(!samba_load(s, pef, NULL));           // not without them
     samba_clear_error(s);
     CHECK(onnx_register_ops(s) && samba_load(s, pef, NULL));
-    CHECK(samba_write(samba_tensor_by_name(s, in), x) && samba_run(s, SAMBA_FWD));
-    CHECK(samba_copy_out(samba_tensor_by_name(s, out), z, sizeof z));
+    samba_tensor *there = samba_tensor_by_name(s, in);
+    CHECK(samba_write(there, x) && samba_run(s, SAMBA_FWD));
+    there = samba_tensor_by_name(s, out);
+    CHECK(samba_copy_out(there, z, sizeof z));
     CHECK(!memcmp(y, z, sizeof y) && y[0] == 1 && y[1] == 3);
     samba_close(s);
     onnx_array_free(scales);

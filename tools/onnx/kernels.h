@@ -170,7 +170,7 @@ static int64_t ox_integer_value(int32_t kind, int64_t a, int64_t b)
     case OX_OR: return a | b;
     case OX_XOR: return a ^ b;
     case OX_SHL: return b < 0 || b > 31 ? 0 : a * ((int64_t)1 << b);
-    case OX_SHR: return b < 0 || b > 31 ? 0 : a >> b;
+    case OX_SHR: return b < 0 || b > 31 ? (a < 0 ? -1 : 0) : a >> b;
     case OX_EQ: return a == b;
     case OX_LT: return a < b;
     case OX_LE: return a <= b;

@@ -169,7 +169,8 @@ static bool ox_op_lp_normalization(ox_node *k)
     if (axis < 0 || !ox_floats_only(k, 1)) return false;
     if (ox_int(k, "p", 2) == 1) norm = samba_sum(samba_abs(x), SAMBA_AXES(axis), true);
     else norm = samba_sqrt(samba_sum(samba_mul(x, x), SAMBA_AXES(axis), true));
-    return ox_give(k, 0, ox_type(k, 0), samba_div(x, norm));
+    samba_tensor *zero = samba_number(k->c->s, 0.0f), *empty = samba_eq(norm, zero);
+    return ox_give(k, 0, ox_type(k, 0), samba_where(empty, zero, samba_div(x, norm)));
 }
 
 /* ---- Losses ---- */

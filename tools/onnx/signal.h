@@ -122,8 +122,9 @@ static bool ox_op_dft(ox_node *k)
                                            OX_PAD_CONSTANT, 0);
     }
     if (!part[0]) return false;
-    bool inverse = ox_int(k, "inverse", 0) != 0;
-    int64_t rows = ox_int(k, "onesided", 0) ? length / 2 + 1 : length;
+    bool inverse = ox_int(k, "inverse", 0) != 0, half = ox_int(k, "onesided", 0) != 0;
+    if (inverse && half) return ox_refuse(k, "cannot be inverse and onesided");
+    int64_t rows = half ? length / 2 + 1 : length;
     samba_tensor *y = ox_transform(k->c, part[0], part[1], rows, length, inverse);
     return ox_give(k, 0, ox_type(k, 0), y ? ox_move_axis(y, y->shape.ndim - 2, axis) : NULL);
 }

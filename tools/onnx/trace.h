@@ -322,6 +322,8 @@ static bool ox_add_output(ox_import *c, onnx_graph *g, const char *name, ox_valu
         return p->constant != NULL;
     }
     p->tensor = ox_tensor(c, v);
+    if (v->type == OX_FLOAT16 || v->type == OX_BFLOAT16)        /* what is seen is rounded */
+        p->tensor = ox_convert(c, p->tensor, OX_FLOAT, v->type);
     if (p->tensor && ox_is_leaf(c, g, p->tensor))
         p->tensor = samba_apply(c->s, "onnx_copy", &p->tensor, 1, NULL, 0);
     return p->tensor != NULL;
