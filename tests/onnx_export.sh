@@ -1,7 +1,8 @@
 #!/bin/sh
-# tests/onnx_export.sh: every example's model as an ONNX model. Judges: the importer of this
-# repository; onnx.checker and onnxruntime, Python packages that are put into a virtual environment
-# below SAMBA_JUDGES (~/.cache/samba-judges).
+# tests/onnx_export.sh: every example's model as an ONNX model, and models of PyTorch as graphs of
+# samba.h. Judges: the importer of this repository; PyTorch's outputs; onnx.checker and onnxruntime,
+# Python packages that are put into a virtual environment below SAMBA_JUDGES
+# (~/.cache/samba-judges).
 cd "$(dirname "$0")/.." || exit 1
 out=build/onnx_export log=build/onnx_export/log
 mkdir -p $out
@@ -70,6 +71,16 @@ export ONNX_GRAPH ONNX_CASE
 check 'an op of the user is refused, by its number' fails_with 1 32768 $out/04_custom_op
 ONNX_GRAPH=nowhere ONNX_CASE=$out/nowhere
 check 'a graph that is not there is named' fails_with 1 nowhere $out/02_res_ffn compile
+
+# ---- The other way: models that PyTorch exports ----
+if PYTHON=${PYTHON:-python3} && $PYTHON -c 'import torch' >/dev/null 2>&1; then
+    check 'PyTorch exports its models' to_file $out/torch $PYTHON tests/onnx/torch_models.py $out
+    for case in $(grep '^torch_' $out/torch); do
+        check "$case is imported, with the same outputs" fails_with 0 "pass $case" \
+            env ONNX_DATA=$out $out/onnx "$case"
+    done
+    check 'these were several' [ "$(grep -c '^torch_' $out/torch)" -ge 4 ]
+else echo 'skipped: models of PyTorch, it is not installed'; fi
 
 # ---- The command line ----
 model=$out/res_ffn_inference/model.onnx

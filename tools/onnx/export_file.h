@@ -101,6 +101,13 @@ static bool ex_read_calls(ex_export *e, const ex_pef *f, const char *graph)
     return found || ex_fail(e, "there is no graph %s", graph ? graph : "in this file");
 }
 
+/* How many of its inputs a call reads where nobody trains: dropout has nothing to draw. */
+static int32_t ex_n_read(const ex_call *c)
+{
+    bool attends = strstr(c->op, "attention") != NULL;
+    return !strcmp(c->op, "dropout") ? 1 : attends && c->n_in > 4 ? 4 : c->n_in;
+}
+
 /* Marks what the outputs need, from the end; and buffers that are written on the way. A value that
    is written over before anybody reads it is needed by nobody. */
 static void ex_mark_needed(ex_export *e)
@@ -118,9 +125,7 @@ static void ex_mark_needed(ex_export *e)
             c->needed = c->needed || (c->out[o] >= 0 && e->symbol[c->out[o]].needed);
         for (int32_t o = 0; c->needed && o < c->n_out; o++)
             if (c->out[o] >= 0) e->symbol[c->out[o]].needed = false;
-        bool drops = !strcmp(c->op, "dropout"), attends = strstr(c->op, "attention") != NULL;
-        int32_t n = drops ? 1 : attends && c->n_in > 4 ? 4 : c->n_in;
-        for (int32_t k = 0; c->needed && k < n; k++)
+        for (int32_t k = 0; c->needed && k < ex_n_read(c); k++)
             if (c->in[k] >= 0) e->symbol[c->in[k]].needed = true;
     }
 }
@@ -196,7 +201,7 @@ static bool ex_build(ex_export *e, Onnx__GraphProto *g)
     if (!g->input || !g->output) return false;
     for (int32_t i = 0; i < e->n_calls; i++) {
         const ex_call *c = &e->call[i];
-        for (int32_t k = 0; c->needed && k < c->n_in; k++)
+        for (int32_t k = 0; c->needed && k < ex_n_read(c); k++)
             if (c->in[k] >= 0 && !ex_declare(e, g, &e->symbol[c->in[k]])) return false;
         if (c->needed && !ex_write_call(e, c)) return false;
     }
