@@ -4950,10 +4950,8 @@ SAMBA__NO_VJP(clip_factor)
    oy stride - padding + k dilation for k = 0 ... kernel-1, and in columns of the same kind. ---- */
 
 typedef struct samba__slide {
-    int64_t in[2], out[2], kernel[2], stride[2], padding[2], dilation[2];   /* rows, columns */
+    int64_t in[2], out[2], kernel[2], stride[2], padding[2];   /* rows, columns */
     int64_t in_plane, out_plane, taps;
-    int64_t images, groups, cg, og, k;  /* cg, og: channels of a group, in x and y; k = cg taps */
-    int64_t target[2], band[2], bands, channels, box, boxes, sets, beside;  /* of convolution */
     bool adaptive, exclude_padding;     /* of poolings */
 } samba__slide;
 
@@ -4973,7 +4971,6 @@ SAMBA__FN samba__slide samba__slide_of(const samba_shape *x, const samba_shape *
         v.kernel[i] = kernel[i];
         v.stride[i] = stride_padding[i];
         v.padding[i] = stride_padding[2 + i];
-        v.dilation[i] = 1;
     }
     v.in_plane = v.in[0] * v.in[1];
     v.out_plane = v.out[0] * v.out[1];
@@ -4991,9 +4988,10 @@ SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
    outside. The three ops are products of matrices for each image and group of channels:
        y = w P     dx = v Q     dw = sum over images of dy R
    where element ((c,ky,kx), (oy,ox)) of P is the x that a tap of w meets at an output, v is w
-   turned to (c,o,ky,kx), Q has the dy that a tap of it meets, and R is P transposed. None of them
-   exists: some channels of an image are copied with zeros around them, and then a row of P or Q
-   is made of pieces of rows of this copy. So is one of R if the channel comes last.
+   turned to (c,o,ky,kx), Q has the dy that a tap of it meets, or 0 where stride lies between them,
+   and R is P transposed. None of them exists: some channels of an image are copied with zeros
+   around them, and then a row of P or Q is made of pieces of rows of this copy. So is one of R if
+   the channel comes last.
    Sums are chains over (c,ky,kx), (o,ky,kx), and over the outputs of a set of images.
    Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
    its rows and columns. A 1-D convolution has one row. ---- */
@@ -5001,35 +4999,37 @@ SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
 enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
 
-/* Channels of the source from `channel` on, and a band of targets: rows and columns of y, or of
-   those of dx that are `stride` apart. What they meet of the source is copied with zeros around it:
-   cell q of an axis is element first + q by, in its next phase one further, and so on. */
+/* Tap k meets at target t, an element of y or dx, position t stride + start + k step of a source
+   whose elements are `spread` apart. The copy has positions p ... p + phases - 1 of a row apart, so
+   that what a tap meets at targets beside each other is beside each other. */
+typedef struct samba__conv {
+    int64_t source[2], target[2], kernel[2], stride[2], spread[2], start[2], step[2];
+    int64_t images, groups, rows, channels, taps;   /* rows: of the product for a group */
+    int64_t band[2], bands, box, boxes, sets, phases;
+    bool copies;                        /* else even the smallest copy is too large */
+} samba__conv;
+
+/* What a band of targets meets in a box of channels: cells that begin at position `first`. */
 typedef struct samba__region {
-    int64_t image, channel, channels;   /* image: and group */
-    int64_t at[2], band[2], first[2], by[2], cells[2], phases[2];
+    int64_t channel, channels, width;   /* width: of a phase of a row */
+    int64_t at[2], band[2], first[2], tap[2], cells[2];     /* tap: where the first one is */
 } samba__region;
 
-SAMBA__INLINE samba__region samba__region_of(const samba__slide *v, samba__made made, int64_t image,
-                                             int64_t band, int64_t box)
+SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band, int64_t box)
 {
     samba__region b;
     int64_t across = samba__ceil_div(v->target[1], v->band[1]);
-    b.image = image;
     b.channel = box * v->box;
     b.channels = samba__min64(v->box, v->channels - b.channel);
     for (int i = 0; i < 2; i++) {
-        int64_t by = v->stride[i], span = (v->kernel[i] - 1) * v->dilation[i];
+        int64_t span = (v->kernel[i] - 1) * v->step[i];
         b.at[i] = (i == 0 ? band / across : band % across) * v->band[i];
         b.band[i] = samba__min64(v->band[i], v->target[i] - b.at[i]);
-        b.phases[i] = made == SAMBA__MAKES_Y ? samba__min64(by, span + 1) : 1;
-        b.by[i] = made == SAMBA__MAKES_Y ? by : 1;
-        b.first[i] = b.at[i] * by - v->padding[i];
-        b.cells[i] = (b.band[i] - 1) * by + span + 1;
-        if (made == SAMBA__MAKES_Y) b.cells[i] = b.band[i] + span / by;
-        if (made != SAMBA__MAKES_DX) continue;
-        b.first[i] = b.at[i] + samba__floor_div(by - 1 + v->padding[i] - span, by);
-        b.cells[i] = b.band[i] + samba__ceil_div(span, by);
+        b.tap[i] = samba__max64(-span, 0);
+        b.first[i] = b.at[i] * v->stride[i] + v->start[i] - b.tap[i];
+        b.cells[i] = (b.band[i] - 1) * v->stride[i] + (span < 0 ? -span : span) + 1;
     }
+    b.width = samba__ceil_div(b.cells[1], v->phases);
     return b;
 }
 
@@ -5038,55 +5038,56 @@ SAMBA__INLINE samba__region samba__region_of(const samba__slide *v, samba__made 
 enum { SAMBA__CACHED_BLOCK = 65536, SAMBA__OVERRUN = 40, SAMBA__STEPS = SAMBA_GEMM_KC - 8 };
 #define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
 
-SAMBA__INLINE int64_t samba__copy_size(const samba__region *b)
-{
-    return b->channels * b->phases[0] * b->phases[1] * b->cells[0] * b->cells[1] + SAMBA__OVERRUN;
-}
 /* In double, which a file that nobody has checked cannot overflow. */
-SAMBA__FN bool samba__fits(const samba__slide *v, samba__made made, int64_t room)
+SAMBA__FN bool samba__conv_fits(const samba__conv *v, int64_t room)
 {
-    samba__region b = samba__region_of(v, made, 0, 0, 0);
-    double cells = (double)b.channels;
-    for (int i = 0; i < 2; i++) cells *= (double)(b.phases[i] * b.cells[i]);
-    cells += (double)v->beside * (double)b.band[0] * (double)b.band[1] + 2 * (double)v->taps;
-    return cells + SAMBA__OVERRUN <= (double)room;
+    samba__region b = samba__region_of(v, 0, 0);
+    double row = (double)b.width * (double)v->phases;
+    return (double)b.channels * (double)b.cells[0] * row + SAMBA__OVERRUN <= (double)room;
 }
 
 /* The geometry, with bands and boxes of channels that fit. Units of y and dx are bands of images;
    one of dw is a box and a set of images: up to 8 sets share them, but not if partial sums of a
    large w would cost more than they help. */
-SAMBA__FN samba__slide samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
-                                      const int32_t *attr)
+SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
+                                     const int32_t *attr)
 {
     const samba_shape *x = made == SAMBA__MAKES_DX ? &out->shape : &in[0].shape;
     const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
     const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
     bool makes_dx = made == SAMBA__MAKES_DX, makes_dw = made == SAMBA__MAKES_DW;
     int32_t sides = x->ndim - 2;
-    int32_t kernel[2] = { samba__side(w, sides, 0), samba__side(w, sides, 1) };
-    samba__slide v = samba__slide_of(x, y, sides, kernel, attr);
     int64_t few = samba__min64(samba__min64(x->dim[0], 8), (1 << 18) / samba_count(w));
+    int64_t og = w->dim[0] / attr[6];
+    samba__conv v;
     v.images = x->dim[0];
     v.groups = attr[6];
-    v.cg = w->dim[1];
-    v.og = w->dim[0] / attr[6];
-    v.k = v.cg * v.taps;
+    v.rows = makes_dx ? w->dim[1] : og;
+    v.channels = v.box = makes_dx ? og : w->dim[1];
     v.sets = makes_dw ? samba__max64(few, 1) : v.images;
-    v.channels = v.box = makes_dx ? v.og : v.cg;
-    for (int i = 0; i < 2; i++) {
-        v.dilation[i] = attr[4 + i];
-        v.target[i] = v.band[i] = makes_dx ? samba__ceil_div(v.in[i], v.stride[i]) : v.out[i];
-        if (makes_dx && v.stride[i] > 1) v.beside = v.cg;
+    v.phases = made == SAMBA__MAKES_Y ? attr[1] : 1;
+    for (int32_t i = 0; i < 2; i++) {
+        int64_t stride = attr[i], padding = attr[2 + i], dilation = attr[4 + i];
+        v.source[i] = samba__side(makes_dx ? y : x, sides, i);
+        v.target[i] = v.band[i] = samba__side(makes_dx ? x : y, sides, i);
+        v.kernel[i] = samba__side(w, sides, i);
+        v.stride[i] = makes_dx ? 1 : stride;
+        v.spread[i] = makes_dx ? stride : 1;
+        v.start[i] = makes_dx ? padding : -padding;
+        v.step[i] = makes_dx ? -dilation : dilation;
     }
+    v.taps = v.kernel[0] * v.kernel[1];
     int64_t parts = samba__ceil_div(8, v.sets * v.groups);      /* at least, of box or band */
     int64_t *cut = makes_dw ? &v.box : v.target[0] * v.target[1] < 64 * parts ? &parts : v.band;
     *cut = samba__ceil_div(*cut, samba__min64(parts, *cut));
-    while (!samba__fits(&v, made, samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK))) {
+    while (!samba__conv_fits(&v, samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK))) {
         cut = v.box * v.taps > 2 * SAMBA__STEPS && v.box > 1 ? &v.box
             : v.band[0] > 1 ? &v.band[0] : v.box > 1 ? &v.box : &v.band[1];
         if (*cut == 1) break;
         *cut = samba__ceil_div(*cut, 2);
     }
+    v.copies = samba__conv_fits(&v, SAMBA__SPARE);
+    if (!v.copies) v.box = v.channels, v.band[0] = v.target[0], v.band[1] = v.target[1];
     v.bands = samba__ceil_div(v.target[0], v.band[0]) * samba__ceil_div(v.target[1], v.band[1]);
     v.boxes = samba__ceil_div(v.channels, v.box);
     return v;
@@ -5141,10 +5142,6 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     c->out[0].shape = forward ? y : *s;
     if (!forward && !samba__same_shape(&y, dy))
         return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
-    samba__slide v = samba__conv_of(made, c->in, c->out, c->attr);
-    if (!samba__fits(&v, made, SAMBA__SPARE))
-        return samba_refuse(c, SAMBA_ESHAPE, "the kernel of w %S spans more of x %S than "
-                            "SAMBA_LOCAL_BYTES have room for", &w, &x);
     return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
         || samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d "
                         "output channels", b, w.dim[0]);
@@ -5178,56 +5175,62 @@ SAMBA__FN samba_tensor *samba__conv_backward(samba__made made, samba_tensor *a, 
 /* dx first turns w, dw last adds the sums of its sets. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
-    samba__slide v = samba__conv_of(made, c->in, c->out, c->attr);
+    samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
     int64_t units = v.sets * v.groups * (made == SAMBA__MAKES_DW ? v.boxes : v.bands);
-    w->flops = samba__flops(v.images * v.groups * v.og * v.out_plane, v.k);
+    int64_t rows = v.groups * v.rows, k = v.channels * v.taps;
+    w->flops = samba__flops(v.images * rows * v.target[0] * v.target[1], k);
     w->n_phases = made == SAMBA__MAKES_Y ? 1 : 2;
-    w->units[0] = made == SAMBA__MAKES_DX ? v.groups * v.cg : units;
-    w->units[1] = made == SAMBA__MAKES_DX ? units : v.groups * v.og;
-    if (made != SAMBA__MAKES_Y)
-        w->scratch = (made == SAMBA__MAKES_DW ? v.sets : 1) * v.groups * v.og * v.k * 4;
+    w->units[0] = made == SAMBA__MAKES_DX ? rows : units;
+    w->units[1] = made == SAMBA__MAKES_DX ? units : rows;
+    if (made != SAMBA__MAKES_Y) w->scratch = (made == SAMBA__MAKES_DW ? v.sets : 1) * rows * k * 4;
 }
 
-/* Cells along an axis that are in front of element `limit`. */
-SAMBA__INLINE int64_t samba__cells_before(int64_t limit, int64_t first, int64_t by, int64_t cells)
+/* Copies channels from x on as (channel, row, phase, column), or, if there is a set to turn them, as
+   (row, column, channel). */
+SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b, const float *x,
+                                    const samba__gemm_set *set, float *copy)
 {
-    return samba__max64(samba__min64(samba__floor_div(limit - first + by - 1, by), cells), 0);
-}
-
-/* Copies planes of x as (channel, phases, rows, columns), or without phases, with the channel last
-   if there is a set to turn them. */
-SAMBA__INLINE void samba__copy_cells(const samba__region *b, const float *x, const int64_t *sides,
-                                     const samba__gemm_set *set, float *to)
-{
-    int64_t by = b->by[1], phases = b->phases[0] * b->phases[1], plane = sides[0] * sides[1];
-    int64_t deep = set ? b->channels : 1, width = b->cells[1] * deep;
-    for (int64_t i = 0; i < b->channels * phases / deep; i++) {
-        int64_t first = b->first[1] + i % b->phases[1];
-        int64_t row = b->first[0] + i / b->phases[1] % b->phases[0];
-        int64_t left = samba__cells_before(0, first, by, b->cells[1]);
-        int64_t n = samba__cells_before(sides[1], first, by, b->cells[1]) - left;
-        const float *from = x + i / phases * plane + first + left * by;
-        for (int64_t r = 0; r < b->cells[0]; r++, row += b->by[0], to += width) {
-            bool inside = row >= 0 && row < sides[0] && n > 0;
-            int64_t begin = inside ? left * deep : width, end = inside ? begin + n * deep : width;
-            const float *line = from + (inside ? row * sides[1] : 0);
-            for (int64_t q = 0; q < begin; q++) to[q] = 0.0f;
-            for (int64_t q = end; q < width; q++) to[q] = 0.0f;
-            if (set && inside) samba__turn(set, line, plane, n, deep, to + begin, deep, 0);
-            else if (by == 1 && n >= 8)         /* the last 8 may overlap those before */
-                for (int64_t q = 0; q < end - begin; q += 8)
-                    memcpy(to + begin + samba__min64(q, n - 8), line + samba__min64(q, n - 8), 32);
-            else if (by == 2)
-                for (int64_t q = 0; q < end - begin; q++) to[begin + q] = line[2 * q];
-            else for (int64_t q = 0; q < end - begin; q++) to[begin + q] = line[by * q];
+    int64_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
+    int64_t spread = v->spread[1], plane = v->source[0] * v->source[1];
+    int64_t end = v->source[0] * v->spread[0];
+    for (int64_t i = 0; i < b->channels / deep * phases; i++) {
+        /* Elements begin, begin + phases ... of rows go to cells left, left + spread ... */
+        int64_t first = b->first[1] + i % phases;
+        int64_t over = samba__ceil_div(samba__max64(-first, 0), phases);
+        int64_t begin = samba__ceil_div(first + over * phases, spread);
+        int64_t left = begin * spread - first - over * (phases - 1);
+        int64_t n = samba__min64(samba__ceil_div(v->source[1] - begin, phases),
+                                 samba__ceil_div(b->width - left, spread));
+        for (int64_t r = 0, row = b->first[0]; r < b->cells[0]; r++, row++) {
+            const float *from = x + i / phases * plane + row / v->spread[0] * v->source[1] + begin;
+            float *to = copy + ((i / phases * b->cells[0] + r) * phases + i % phases) * width;
+            memset(to, 0, (size_t)width * sizeof *to);
+            if (n <= 0 || row < 0 || row % v->spread[0] || row >= end) continue;
+            to += left * deep;
+            if (set) samba__turn(set, from, plane, n, deep, to, deep, 0);
+            else if (phases * spread == 1) memcpy(to, from, (size_t)n * sizeof *to);
+            else for (int64_t q = 0; q < n; q++) to[q * spread] = from[q * phases];
         }
     }
 }
 
+/* The channels of a region: a copy, or themselves. */
+SAMBA__INLINE const float *samba__conv_source(const samba_args *a, const samba__conv *v,
+                                              const samba__region *b, int64_t image,
+                                              const samba__gemm_set *set)
+{
+    float *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    const float *x = a->in[0] + (image * v->channels + b->channel) * v->source[0] * v->source[1];
+    if (v->copies) samba__conv_copy(v, b, x, set, copy);
+    return v->copies ? copy : x;
+}
+
 /* Runs of an image, each `step` behind the one before: column j is at j / run * step + j % run. */
 typedef struct samba__runs {
+    const samba__conv *conv;
     const float *image;
     int64_t n, run, step;
+    bool deep;                          /* channels are in columns, not in rows */
 } samba__runs;
 
 /* Columns j ... of B(p,j) = image[at[p] + column j], as a panel: pieces of 8, of which what is too
@@ -5248,6 +5251,30 @@ SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs 
     }
 }
 
+/* Columns j ... of B as a panel, element for element: B(p,j) is what tap p of all channels meets at
+   target j, or for dw, what tap and channel j meet at target p. */
+SAMBA__INLINE void samba__meet_panel(const samba__sweep *s, const samba__runs *q,
+                                     const int32_t *at, int64_t j, float *to)
+{
+    const samba__conv *v = q->conv;
+    for (int64_t i = 0; i < s->kc * s->cols; i++) {
+        int64_t p = at[i / s->cols], column = j + i % s->cols;
+        int64_t tap = q->deep ? column / v->channels : p % v->taps, target = q->deep ? p : column;
+        int64_t channel = q->deep ? column % v->channels : p / v->taps, in[2];
+        bool inside = true;
+        for (int d = 0; d < 2; d++) {
+            int64_t t = d == 0 ? target / v->target[1] : target % v->target[1];
+            int64_t k = d == 0 ? tap / v->kernel[1] : tap % v->kernel[1];
+            int64_t position = t * v->stride[d] + v->start[d] + k * v->step[d];
+            in[d] = position / v->spread[d];
+            inside &= position >= 0 && position % v->spread[d] == 0 && in[d] < v->source[d];
+        }
+        in[0] += channel * v->source[0];
+        to[i / s->cols * s->b_row + i % s->cols] =
+            inside ? q->image[in[0] * v->source[1] + in[1]] : 0.0f;
+    }
+}
+
 /* C (+)= A B. Runs that fill halves of panels well are read where they are, others gathered: that
    costs as much as some rows of C. Rows of A at distances that are powers of 2 would evict each
    other from the cache. */
@@ -5258,7 +5285,7 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
     int64_t width = set->width, half = width / 2;
     int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     float *c = s->c, *panel = a->local;
-    if (direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
+    if (!q->conv->copies || direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
     s->a = rows, s->a_row = a_row, s->a_col = 1;
     if (a_row % 64 == 0 && a_row >= SAMBA_GEMM_KC && s->rows <= SAMBA_GEMM_MC) {
         s->a = panel + SAMBA__GEMM_PANEL, s->a_row = s->kc + SAMBA__GEMM_GAP;
@@ -5278,182 +5305,125 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
             if (hi < q->n) s->cols_hi = samba__min64(half, q->run - x);
             s->b_hi = hi < q->n ? q->image + hi / q->run * q->step + x - s->b : 0;
             s->cols += s->cols_hi;
-        } else samba__gather_panel(s, q, at, j, panel);
+        } else if (q->conv->copies) samba__gather_panel(s, q, at, j, panel);
+        else samba__meet_panel(s, q, at, j, panel);
         set->sweep(s);
     }
 }
 
-/* The cells of a channel that the taps of a phase have at the first target; returns their number.
-   `which` gets the taps. Without phases all taps meet all targets. */
-SAMBA__INLINE int64_t samba__list_taps(const samba__slide *v, samba__made made,
-                                       const samba__region *b, const int64_t *phase, int32_t *cell,
-                                       int32_t *which)
+/* Where taps p ... p + n - 1 of the channels lie for the first target. */
+SAMBA__INLINE void samba__list_taps(const samba__conv *v, const samba__region *b, int64_t p,
+                                    int64_t n, int32_t *at)
 {
-    int64_t plane = b->cells[0] * b->cells[1], n = 0;
-    for (int64_t tap = 0, k[2]; tap < v->taps; tap++) {
-        int64_t at[2] = { 0, 0 }, part[2];
-        bool meets = true;
-        k[0] = tap / v->kernel[1], k[1] = tap % v->kernel[1];
-        for (int i = 0; i < 2; i++) {
-            at[i] = k[i] * v->dilation[i];
-            if (made == SAMBA__MAKES_DX)
-                at[i] = phase[i] + v->padding[i] - at[i] + (b->at[i] - b->first[i]) * v->stride[i];
-            part[i] = at[i] % v->stride[i], at[i] /= v->stride[i];
-            meets &= made != SAMBA__MAKES_DX || part[i] == 0;
-        }
-        if (!meets) continue;
-        if (which) which[n] = (int32_t)tap;
-        part[1] += part[0] * b->phases[1], at[1] += at[0] * b->cells[1];
-        cell[n++] = (int32_t)(part[1] * plane + at[1]);
-    }
-    return n;
-}
-
-/* The targets of a phase with others between them, to dx or back. */
-SAMBA__INLINE void samba__move_targets(int64_t m, const int64_t *n, const int64_t *step,
-                                       const int64_t *sides, float *SAMBA__RESTRICT own, float *dx,
-                                       bool back)
-{
-    for (int64_t row = 0; row < m * n[0]; row++, own += n[1]) {
-        float *to = dx + (row / n[0] * sides[0] + row % n[0] * step[0]) * sides[1];
-        for (int64_t x = 0; back && x < n[1]; x++) own[x] = to[x * step[1]];
-        for (int64_t x = 0; !back && x < n[1]; x++) to[x * step[1]] = own[x];
+    int64_t c = p / v->taps, ky = p % v->taps / v->kernel[1], kx = p % v->kernel[1];
+    for (int64_t u = 0; u < n; u++) {
+        int64_t row = c * b->cells[0] + b->tap[0] + ky * v->step[0];
+        int64_t x = b->tap[1] + kx * v->step[1];
+        at[u] = (int32_t)((row * v->phases + x % v->phases) * b->width + x / v->phases);
+        if (!v->copies) at[u] = (int32_t)(p + u);
+        if (++kx < v->kernel[1]) continue;
+        kx = 0;
+        if (++ky == v->kernel[0]) ky = 0, c++;
     }
 }
 
-/* A band of y, or of all phases of dx. The targets of a phase with others between them are computed
-   beside the copy. Columns of A are in the order of phases, channels, taps. */
-SAMBA__INLINE void samba__conv_band(const samba_args *a, const samba__slide *v, samba__made made,
+/* A band of y or dx. Columns of A are in the order of channels, taps. */
+SAMBA__INLINE void samba__conv_band(const samba_args *a, const samba__conv *v, samba__made made,
                                     int64_t image, int64_t band)
 {
-    bool forward = made == SAMBA__MAKES_Y;
-    const int64_t one[2] = { 1, 1 }, *source = forward ? v->in : v->out;
-    const int64_t *goal = forward ? v->out : v->in, *step = forward ? one : v->stride;
-    int64_t m = forward ? v->og : v->cg, plane = goal[0] * goal[1], group = image % v->groups;
-    int64_t phase[2], n[2], a_row = v->channels * v->taps;
-    float *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    int64_t plane = v->target[0] * v->target[1], k = v->channels * v->taps;
+    int64_t first = image % v->groups * v->rows;
+    const float *bias = made == SAMBA__MAKES_Y && a->n_in > 2 ? a->in[2] : NULL;
+    const float *w = (made == SAMBA__MAKES_Y ? a->in[1] : (const float *)a->scratch) + first * k;
     int32_t at[SAMBA__STEPS];
     samba__sweep s;
-    s.rows = m;
+    s.rows = v->rows, s.c_row = plane;
     for (int64_t box = 0; box < v->boxes; box++) {
-        samba__region b = samba__region_of(v, made, image, band, box);
-        const float *w = (forward ? a->in[1] : (const float *)a->scratch) + group * v->og * v->k;
-        int32_t *cell = (int32_t *)(void *)(copy + samba__copy_size(&b));
-        float *beside = copy + samba__copy_size(&b) + v->taps;
-        int64_t apart = b.phases[0] * b.phases[1] * b.cells[0] * b.cells[1];    /* channels */
-        samba__copy_cells(&b, a->in[0] + (image * v->channels + b.channel) * source[0] * source[1],
-                          source, NULL, copy);
-        for (int64_t i = 0; i < step[0] * step[1]; i++) {
-            phase[0] = i / step[1], phase[1] = i % step[1];
-            int64_t taps = samba__list_taps(v, made, &b, phase, cell, NULL);
-            int64_t end = taps * b.channels;
-            const float *rows = w + b.channel * taps;
-            float *to = a->out[0] + image * m * plane;
-            for (int d = 0; d < 2; d++) {
-                int64_t most = samba__ceil_div(goal[d] - phase[d], step[d]) - b.at[d];
-                n[d] = samba__max64(samba__min64(b.band[d], most), 0);
-                to += (b.at[d] * step[d] + phase[d]) * (d == 0 ? goal[1] : 1);
-            }
-            samba__runs q = { copy, n[0] * n[1], n[1], b.cells[1] };
-            w += v->channels * taps;
-            if (q.n == 0) continue;
-            int64_t each = samba__ceil_div(end, samba__ceil_div(end + 1, SAMBA__STEPS));
-            s.c_row = v->beside ? q.n : plane;
-            if (v->beside && box > 0) samba__move_targets(m, n, step, goal, beside, to, true);
-            for (int64_t p = 0, t = 0, c = 0; p < end || p == 0; p += samba__max64(s.kc, 1)) {
-                s.kc = samba__min64(each, end - p);
-                for (int64_t u = 0; u < s.kc; u++, t++) {
-                    if (t == taps) t = 0, c++;
-                    at[u] = (int32_t)(c * apart) + cell[t];
-                }
-                s.c = v->beside ? beside : to;
-                s.resume = box > 0 || p > 0;
-                s.row_bias = NULL;
-                if (forward && a->n_in > 2 && a->in[2] && box == v->boxes - 1 && p + s.kc == end)
-                    s.row_bias = a->in[2] + group * v->og;
-                samba__conv_product(a, &s, &q, at, rows + p, a_row);
-            }
-            if (v->beside) samba__move_targets(m, n, step, goal, beside, to, false);
+        samba__region b = samba__region_of(v, band, box);
+        int64_t end = b.channels * v->taps;
+        int64_t each = samba__ceil_div(end, samba__ceil_div(end, SAMBA__STEPS));
+        samba__runs q = { v, samba__conv_source(a, v, &b, image, NULL), b.band[0] * b.band[1],
+                          b.band[1], v->stride[0] * v->phases * b.width, false };
+        for (int64_t p = 0; p < end; p += s.kc, w += s.kc) {
+            s.kc = samba__min64(each, end - p);
+            s.c = a->out[0] + image * v->rows * plane + b.at[0] * v->target[1] + b.at[1];
+            s.resume = box > 0 || p > 0;
+            s.row_bias = bias && box == v->boxes - 1 && p + s.kc == end ? bias + first : NULL;
+            samba__list_taps(v, &b, p, s.kc, at);
+            samba__conv_product(a, &s, &q, at, w, k);
         }
     }
 }
 
-/* Row c of the A of dx: w(o,c,ky,kx) as (phase, o, taps of the phase). */
-SAMBA__INLINE void samba__turn_weights(const samba_args *a, const samba__slide *v, const float *w,
-                                       float *to)
-{
-    samba__region b = samba__region_of(v, SAMBA__MAKES_DX, 0, 0, 0);
-    int32_t *which = (int32_t *)(void *)a->local, *cell = which + v->taps;
-    for (int64_t i = 0; i < v->stride[0] * v->stride[1]; i++) {
-        int64_t phase[2] = { i / v->stride[1], i % v->stride[1] };
-        int64_t taps = samba__list_taps(v, SAMBA__MAKES_DX, &b, phase, cell, which);
-        for (int64_t o = 0; o < v->og; o++, to += taps)
-            for (int64_t t = 0; t < taps; t++) to[t] = w[o * v->k + which[t]];
-    }
-}
-
-/* A box of dw, the sum over a set of images. B(p,j) is what output p meets with tap j. Columns of
-   dw are in the order (box, row, column, channel). */
-SAMBA__INLINE void samba__conv_weights(const samba_args *a, const samba__slide *v, int64_t set,
+/* A box of dw, the sum over a set of images. Columns are in the order (box, row, column, channel);
+   rows of a kernel are runs, or columns are. */
+SAMBA__INLINE void samba__conv_weights(const samba_args *a, const samba__conv *v, int64_t set,
                                        int64_t group, int64_t box)
 {
-    float *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    float *dw = (float *)a->scratch + (set * v->groups + group) * v->og * v->k;
-    bool dense = v->dilation[1] == 1;           /* rows of a kernel are runs, or columns are */
+    int64_t k = v->channels * v->taps, plane = v->target[0] * v->target[1];
+    float *dw = (float *)a->scratch + (set * v->groups + group) * v->rows * k;
+    bool dense = v->step[1] == 1 || !v->copies;
     int32_t at[SAMBA__STEPS];
     samba__sweep s;
-    s.rows = v->og, s.row_bias = NULL, s.c_row = v->k, s.resume = false;
+    s.rows = v->rows, s.row_bias = NULL, s.c_row = k, s.resume = false;
     for (int64_t i = 0; i < (v->images - set + v->sets - 1) / v->sets * v->bands; i++) {
         int64_t image = (set + i / v->bands * v->sets) * v->groups + group, x = 0, row = 0;
-        samba__region b = samba__region_of(v, SAMBA__MAKES_DW, image, i % v->bands, box);
+        samba__region b = samba__region_of(v, i % v->bands, box);
+        const float *source = samba__conv_source(a, v, &b, image, samba__gemm_set_of(a->isa));
+        const float *dy = a->in[1] + image * v->rows * plane + b.at[0] * v->target[1] + b.at[1];
         int64_t c = b.channels, n = b.band[0] * b.band[1], across = v->kernel[1] * c;
-        int64_t down = v->dilation[0] * b.cells[1] * c, rows = dense ? v->kernel[0] : 1;
-        samba__copy_cells(&b, a->in[0] + (image * v->cg + b.channel) * v->in_plane, v->in,
-                          samba__gemm_set_of(a->isa), copy);
+        int64_t down = v->step[0] * b.width * c, rows = dense ? v->kernel[0] : 1;
         for (int64_t p = 0; p < n; p += s.kc, s.resume = true) {
-            const float *dy = a->in[1] + image * v->og * v->out_plane + b.at[0] * v->out[1]
-                + b.at[1] + p;
             s.kc = samba__min64(samba__ceil_div(n, samba__ceil_div(n, SAMBA__STEPS)), n - p);
             for (int64_t u = 0; u < s.kc; u++, x++) {
                 if (x == b.band[1]) x = 0, row++;
-                at[u] = (int32_t)((row * v->stride[0] * b.cells[1] + x * v->stride[1]) * c);
+                at[u] = (int32_t)((row * v->stride[0] * b.width + x * v->stride[1]) * c);
+                if (!v->copies) at[u] = (int32_t)(p + u);
             }
             for (int64_t ky = 0; ky < v->kernel[0]; ky += rows) {
-                samba__runs q = { copy + ky * down, rows * across, dense ? across : c,
-                                  dense ? down : v->dilation[1] * c };
+                samba__runs q = { v, source + ky * down, rows * across, dense ? across : c,
+                                  dense ? down : v->step[1] * c, true };
                 s.c = dw + b.channel * v->taps + ky * across;
-                samba__conv_product(a, &s, &q, at, dy, v->out_plane);
+                samba__conv_product(a, &s, &q, at, dy + p, plane);
             }
         }
     }
 }
 
 /* A row of dw: the sum of its sets, back in the order (channel, row, column). */
-SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__slide *v, int64_t o)
+SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__conv *v, int64_t o)
 {
+    int64_t k = v->channels * v->taps;
     for (int64_t set = 0; set < v->sets; set++) {
-        const float *from = (float *)a->scratch + (set * v->groups * v->og + o) * v->k;
-        for (int64_t channel = 0, next; channel < v->cg; channel = next) {
-            next = samba__min64(channel + v->box, v->cg);
+        const float *from = (float *)a->scratch + (set * v->groups * v->rows + o) * k;
+        for (int64_t channel = 0, next; channel < v->channels; channel = next) {
+            next = samba__min64(channel + v->box, v->channels);
             for (int64_t tap = 0; tap < v->taps; tap++) {
-                float *sum = a->out[0] + o * v->k + tap;
+                float *sum = a->out[0] + o * k + tap;
                 for (int64_t c = channel; c < next; c++, from++)
                     sum[c * v->taps] = set == 0 ? *from : sum[c * v->taps] + *from;
             }
         }
     }
 }
+
+/* Row c of the turned weights of a group. */
+SAMBA__INLINE void samba__turn_weights(const samba_args *a, const samba__conv *v, int64_t row)
+{
+    int64_t group = row / v->rows, c = row % v->rows;
+    float *to = (float *)a->scratch + row * v->channels * v->taps;
+    for (int64_t o = group * v->channels; o < (group + 1) * v->channels; o++, to += v->taps)
+        memcpy(to, a->in[1] + (o * v->rows + c) * v->taps, (size_t)v->taps * sizeof *to);
+}
 SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
-    samba__slide v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
+    samba__conv v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
     int64_t parts = made == SAMBA__MAKES_DW ? v.boxes : v.bands;
     for (int64_t u = a->begin; u < a->end; u++) {
         if (made == SAMBA__MAKES_DW && a->phase == 0)
             samba__conv_weights(a, &v, u / parts / v.groups, u / parts % v.groups, u % parts);
         else if (made == SAMBA__MAKES_DW) samba__add_sets(a, &v, u);
-        else if (made == SAMBA__MAKES_DX && a->phase == 0)
-            samba__turn_weights(a, &v, a->in[1] + u / v.cg * v.og * v.k + u % v.cg * v.taps,
-                                (float *)a->scratch + u * v.og * v.taps);
+        else if (made == SAMBA__MAKES_DX && a->phase == 0) samba__turn_weights(a, &v, u);
         else samba__conv_band(a, &v, made, u / parts, u % parts);
     }
 }
@@ -5593,6 +5563,12 @@ SAMBA__INLINE samba__window samba__window_of(const samba__slide *v, int axis, in
     w.end = samba__min64(end, n);
     w.size = v->exclude_padding ? w.end - w.begin : samba__min64(end, n + v->padding[axis]) - begin;
     return w;
+}
+
+/* Cells along an axis that are in front of element `limit`. */
+SAMBA__INLINE int64_t samba__cells_before(int64_t limit, int64_t first, int64_t by, int64_t cells)
+{
+    return samba__max64(samba__min64(samba__floor_div(limit - first + by - 1, by), cells), 0);
 }
 
 /* Maxima where windows are small and rows long: tap after tap, each over the rows of y. */
