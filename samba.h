@@ -4946,44 +4946,6 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 }
 SAMBA__NO_VJP(clip_factor)
 
-/* ---- Convolution and pooling slide a kernel over images: output (oy,ox) meets the x in the rows
-   oy stride - padding + k dilation for k = 0 ... kernel-1, and in columns of the same kind. ---- */
-
-typedef struct samba__slide {
-    int64_t in[2], out[2], kernel[2], stride[2], padding[2];   /* rows, columns */
-    int64_t in_plane, out_plane, taps;
-    bool adaptive, exclude_padding;     /* of poolings */
-} samba__slide;
-
-/* Rows (0) or columns (1) of an image or a kernel; if it has only one side, that is the columns. */
-SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t sides, int32_t i)
-{
-    return i + sides < 2 ? 1 : s->dim[s->ndim - 2 + i];
-}
-SAMBA__FN samba__slide samba__slide_of(const samba_shape *x, const samba_shape *y, int32_t sides,
-                                       const int32_t *kernel, const int32_t *stride_padding)
-{
-    samba__slide v;
-    memset(&v, 0, sizeof v);
-    for (int32_t i = 0; i < 2; i++) {
-        v.in[i] = samba__side(x, sides, i);
-        v.out[i] = samba__side(y, sides, i);
-        v.kernel[i] = kernel[i];
-        v.stride[i] = stride_padding[i];
-        v.padding[i] = stride_padding[2 + i];
-    }
-    v.in_plane = v.in[0] * v.in[1];
-    v.out_plane = v.out[0] * v.out[1];
-    v.taps = v.kernel[0] * v.kernel[1];
-    return v;
-}
-
-/* 2 a b, or the largest number there is. */
-SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
-{
-    return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
-}
-
 /* ---- Convolution: y(n,o,oy,ox) = b(o) + sum of w(o,c,ky,kx) times the x(n,c) that it meets, or 0
    outside. The three ops are products of matrices for each image and group of channels:
        y = w P     dx = v Q     dw = sum over images of dy R
@@ -5000,13 +4962,14 @@ enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
 
 /* Tap k meets at target t, an element of y or dx, position t stride + start + k step of a source
-   whose elements are `spread` apart. The copy has positions p ... p + phases - 1 of a row apart, so
-   that what a tap meets at targets beside each other is beside each other. */
+   whose elements are `spread` apart. Sides are (rows, columns). A row of the copy has all positions
+   of a phase, 0, phases, 2 phases ..., before those of the next: columns of a product are runs. */
 typedef struct samba__conv {
-    int64_t source[2], target[2], kernel[2], stride[2], spread[2], start[2], step[2];
+    int64_t source[2], target[2], kernel[2], stride[2], spread[2], start[2], step[2], phases;
     int64_t images, groups, rows, channels, taps;   /* rows: of the product for a group */
-    int64_t band[2], bands, box, boxes, sets, phases;
-    bool copies;                        /* else even the smallest copy is too large */
+    int64_t band[2], bands, box, boxes, sets, parts, units;
+    int64_t scratch;                    /* floats of turned weights or partial sums */
+    bool far;                           /* copies are too large for a thread, so in scratch */
 } samba__conv;
 
 /* What a band of targets meets in a box of channels: cells that begin at position `first`. */
@@ -5039,11 +5002,17 @@ enum { SAMBA__CACHED_BLOCK = 65536, SAMBA__OVERRUN = 40, SAMBA__STEPS = SAMBA_GE
 #define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
 
 /* In double, which a file that nobody has checked cannot overflow. */
-SAMBA__FN bool samba__conv_fits(const samba__conv *v, int64_t room)
+SAMBA__FN double samba__copy_size(const samba__conv *v)
 {
     samba__region b = samba__region_of(v, 0, 0);
     double row = (double)b.width * (double)v->phases;
-    return (double)b.channels * (double)b.cells[0] * row + SAMBA__OVERRUN <= (double)room;
+    return (double)b.channels * (double)b.cells[0] * row + SAMBA__OVERRUN;
+}
+
+/* Rows (0) or columns (1) of an image or a kernel; if it has only one side, that is the columns. */
+SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t sides, int32_t i)
+{
+    return i + sides < 2 ? 1 : s->dim[s->ndim - 2 + i];
 }
 
 /* The geometry, with bands and boxes of channels that fit. Units of y and dx are bands of images;
@@ -5056,7 +5025,6 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
     const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
     bool makes_dx = made == SAMBA__MAKES_DX, makes_dw = made == SAMBA__MAKES_DW;
-    int32_t sides = x->ndim - 2;
     int64_t few = samba__min64(samba__min64(x->dim[0], 8), (1 << 18) / samba_count(w));
     int64_t og = w->dim[0] / attr[6];
     samba__conv v;
@@ -5065,33 +5033,37 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     v.rows = makes_dx ? w->dim[1] : og;
     v.channels = v.box = makes_dx ? og : w->dim[1];
     v.sets = makes_dw ? samba__max64(few, 1) : v.images;
-    v.phases = made == SAMBA__MAKES_Y ? attr[1] : 1;
+    v.scratch = samba_count(w) * (makes_dw ? v.sets : makes_dx);
     for (int32_t i = 0; i < 2; i++) {
         int64_t stride = attr[i], padding = attr[2 + i], dilation = attr[4 + i];
-        v.source[i] = samba__side(makes_dx ? y : x, sides, i);
-        v.target[i] = v.band[i] = samba__side(makes_dx ? x : y, sides, i);
-        v.kernel[i] = samba__side(w, sides, i);
+        v.source[i] = samba__side(makes_dx ? y : x, x->ndim - 2, i);
+        v.target[i] = v.band[i] = samba__side(makes_dx ? x : y, x->ndim - 2, i);
+        v.kernel[i] = samba__side(w, x->ndim - 2, i);
         v.stride[i] = makes_dx ? 1 : stride;
         v.spread[i] = makes_dx ? stride : 1;
         v.start[i] = makes_dx ? padding : -padding;
         v.step[i] = makes_dx ? -dilation : dilation;
+        v.phases = makes_dw ? dilation : v.stride[i];
     }
     v.taps = v.kernel[0] * v.kernel[1];
     int64_t parts = samba__ceil_div(8, v.sets * v.groups);      /* at least, of box or band */
     int64_t *cut = makes_dw ? &v.box : v.target[0] * v.target[1] < 64 * parts ? &parts : v.band;
     *cut = samba__ceil_div(*cut, samba__min64(parts, *cut));
-    while (!samba__conv_fits(&v, samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK))) {
+    while (samba__copy_size(&v) > samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK)) {
         cut = v.box * v.taps > 2 * SAMBA__STEPS && v.box > 1 ? &v.box
             : v.band[0] > 1 ? &v.band[0] : v.box > 1 ? &v.box : &v.band[1];
         if (*cut == 1) break;
         *cut = samba__ceil_div(*cut, 2);
     }
-    v.copies = samba__conv_fits(&v, SAMBA__SPARE);
-    if (!v.copies) v.box = v.channels, v.band[0] = v.target[0], v.band[1] = v.target[1];
+    v.far = samba__copy_size(&v) > SAMBA__SPARE;
+    if (v.far) v.band[0] = v.target[0], v.band[1] = v.target[1];
     v.bands = samba__ceil_div(v.target[0], v.band[0]) * samba__ceil_div(v.target[1], v.band[1]);
     v.boxes = samba__ceil_div(v.channels, v.box);
+    v.parts = makes_dw ? v.boxes : v.bands;
+    v.units = v.sets * v.groups * v.parts;
     return v;
 }
+
 /* The one rule behind the three ops: y is the shape that x and w make. */
 SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samba_shape *w,
                                  samba_shape *y)
@@ -5142,6 +5114,9 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     c->out[0].shape = forward ? y : *s;
     if (!forward && !samba__same_shape(&y, dy))
         return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
+    samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
+    if (v.far && samba__copy_size(&v) * (double)v.units > (double)INT32_MAX)
+        return samba_refuse(c, SAMBA_ESHAPE, "the kernel of w %S spans too much of x %S", &w, &x);
     return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
         || samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d "
                         "output channels", b, w.dim[0]);
@@ -5172,21 +5147,26 @@ SAMBA__FN samba_tensor *samba__conv_backward(samba__made made, samba_tensor *a, 
     return samba__emit2(op, a, b, words, SAMBA__CONV_BACKWARD_WORDS);
 }
 
+/* 2 a b, or the largest number there is. */
+SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
+{
+    return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
+}
+
 /* dx first turns w, dw last adds the sums of its sets. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
     samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
-    int64_t units = v.sets * v.groups * (made == SAMBA__MAKES_DW ? v.boxes : v.bands);
-    int64_t rows = v.groups * v.rows, k = v.channels * v.taps;
-    w->flops = samba__flops(v.images * rows * v.target[0] * v.target[1], k);
+    int64_t rows = v.groups * v.rows;
+    w->flops = samba__flops(v.images * rows * v.target[0] * v.target[1], v.channels * v.taps);
     w->n_phases = made == SAMBA__MAKES_Y ? 1 : 2;
-    w->units[0] = made == SAMBA__MAKES_DX ? rows : units;
-    w->units[1] = made == SAMBA__MAKES_DX ? units : rows;
-    if (made != SAMBA__MAKES_Y) w->scratch = (made == SAMBA__MAKES_DW ? v.sets : 1) * rows * k * 4;
+    w->units[0] = made == SAMBA__MAKES_DX ? rows : v.units;
+    w->units[1] = made == SAMBA__MAKES_DX ? v.units : rows;
+    w->scratch = (v.scratch + (v.far ? v.units * (int64_t)samba__copy_size(&v) : 0)) * 4;
 }
 
 /* Copies channels from x on as (channel, row, phase, column), or, if there is a set to turn them, as
-   (row, column, channel). */
+   (row, phase, column, channel). */
 SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b, const float *x,
                                     const samba__gemm_set *set, float *copy)
 {
@@ -5194,7 +5174,7 @@ SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b
     int64_t spread = v->spread[1], plane = v->source[0] * v->source[1];
     int64_t end = v->source[0] * v->spread[0];
     for (int64_t i = 0; i < b->channels / deep * phases; i++) {
-        /* Elements begin, begin + phases ... of rows go to cells left, left + spread ... */
+        /* Elements begin, begin + phases ... of a row go to cells left, left + spread ... */
         int64_t first = b->first[1] + i % phases;
         int64_t over = samba__ceil_div(samba__max64(-first, 0), phases);
         int64_t begin = samba__ceil_div(first + over * phases, spread);
@@ -5205,32 +5185,21 @@ SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b
             const float *from = x + i / phases * plane + row / v->spread[0] * v->source[1] + begin;
             float *to = copy + ((i / phases * b->cells[0] + r) * phases + i % phases) * width;
             memset(to, 0, (size_t)width * sizeof *to);
-            if (n <= 0 || row < 0 || row % v->spread[0] || row >= end) continue;
+            if (n <= 0 || row < 0 || row >= end || row % v->spread[0]) continue;
             to += left * deep;
-            if (set) samba__turn(set, from, plane, n, deep, to, deep, 0);
-            else if (phases * spread == 1) memcpy(to, from, (size_t)n * sizeof *to);
-            else for (int64_t q = 0; q < n; q++) to[q * spread] = from[q * phases];
+            if (set && phases == 1) samba__turn(set, from, plane, n, deep, to, deep, 0);
+            else if (!set && phases * spread == 1) memcpy(to, from, (size_t)n * sizeof *to);
+            else
+                for (int64_t c = 0; c < deep; c++, to++, from += plane)
+                    for (int64_t q = 0; q < n; q++) to[q * spread * deep] = from[q * phases];
         }
     }
 }
 
-/* The channels of a region: a copy, or themselves. */
-SAMBA__INLINE const float *samba__conv_source(const samba_args *a, const samba__conv *v,
-                                              const samba__region *b, int64_t image,
-                                              const samba__gemm_set *set)
-{
-    float *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    const float *x = a->in[0] + (image * v->channels + b->channel) * v->source[0] * v->source[1];
-    if (v->copies) samba__conv_copy(v, b, x, set, copy);
-    return v->copies ? copy : x;
-}
-
 /* Runs of an image, each `step` behind the one before: column j is at j / run * step + j % run. */
 typedef struct samba__runs {
-    const samba__conv *conv;
     const float *image;
     int64_t n, run, step;
-    bool deep;                          /* channels are in columns, not in rows */
 } samba__runs;
 
 /* Columns j ... of B(p,j) = image[at[p] + column j], as a panel: pieces of 8, of which what is too
@@ -5251,30 +5220,6 @@ SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs 
     }
 }
 
-/* Columns j ... of B as a panel, element for element: B(p,j) is what tap p of all channels meets at
-   target j, or for dw, what tap and channel j meet at target p. */
-SAMBA__INLINE void samba__meet_panel(const samba__sweep *s, const samba__runs *q,
-                                     const int32_t *at, int64_t j, float *to)
-{
-    const samba__conv *v = q->conv;
-    for (int64_t i = 0; i < s->kc * s->cols; i++) {
-        int64_t p = at[i / s->cols], column = j + i % s->cols;
-        int64_t tap = q->deep ? column / v->channels : p % v->taps, target = q->deep ? p : column;
-        int64_t channel = q->deep ? column % v->channels : p / v->taps, in[2];
-        bool inside = true;
-        for (int d = 0; d < 2; d++) {
-            int64_t t = d == 0 ? target / v->target[1] : target % v->target[1];
-            int64_t k = d == 0 ? tap / v->kernel[1] : tap % v->kernel[1];
-            int64_t position = t * v->stride[d] + v->start[d] + k * v->step[d];
-            in[d] = position / v->spread[d];
-            inside &= position >= 0 && position % v->spread[d] == 0 && in[d] < v->source[d];
-        }
-        in[0] += channel * v->source[0];
-        to[i / s->cols * s->b_row + i % s->cols] =
-            inside ? q->image[in[0] * v->source[1] + in[1]] : 0.0f;
-    }
-}
-
 /* C (+)= A B. Runs that fill halves of panels well are read where they are, others gathered: that
    costs as much as some rows of C. Rows of A at distances that are powers of 2 would evict each
    other from the cache. */
@@ -5285,7 +5230,7 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
     int64_t width = set->width, half = width / 2;
     int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     float *c = s->c, *panel = a->local;
-    if (!q->conv->copies || direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
+    if (direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
     s->a = rows, s->a_row = a_row, s->a_col = 1;
     if (a_row % 64 == 0 && a_row >= SAMBA_GEMM_KC && s->rows <= SAMBA_GEMM_MC) {
         s->a = panel + SAMBA__GEMM_PANEL, s->a_row = s->kc + SAMBA__GEMM_GAP;
@@ -5305,87 +5250,63 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
             if (hi < q->n) s->cols_hi = samba__min64(half, q->run - x);
             s->b_hi = hi < q->n ? q->image + hi / q->run * q->step + x - s->b : 0;
             s->cols += s->cols_hi;
-        } else if (q->conv->copies) samba__gather_panel(s, q, at, j, panel);
-        else samba__meet_panel(s, q, at, j, panel);
+        } else samba__gather_panel(s, q, at, j, panel);
         set->sweep(s);
     }
 }
 
-/* Where taps p ... p + n - 1 of the channels lie for the first target. */
-SAMBA__INLINE void samba__list_taps(const samba__conv *v, const samba__region *b, int64_t p,
-                                    int64_t n, int32_t *at)
+/* Where rows p ... p + n - 1 of B are in the copy: they are taps of its channels, for dw outputs. */
+SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b, bool makes_dw,
+                                    int64_t p, int64_t n, int32_t *at)
 {
-    int64_t c = p / v->taps, ky = p % v->taps / v->kernel[1], kx = p % v->kernel[1];
+    const int64_t *sides = makes_dw ? b->band : v->kernel, *by = makes_dw ? v->stride : v->step;
+    int64_t deep = makes_dw ? b->channels : 1, phases = v->phases;
+    int64_t c = p / sides[1] / sides[0], row = p / sides[1] % sides[0], x = p % sides[1];
     for (int64_t u = 0; u < n; u++) {
-        int64_t row = c * b->cells[0] + b->tap[0] + ky * v->step[0];
-        int64_t x = b->tap[1] + kx * v->step[1];
-        at[u] = (int32_t)((row * v->phases + x % v->phases) * b->width + x / v->phases);
-        if (!v->copies) at[u] = (int32_t)(p + u);
-        if (++kx < v->kernel[1]) continue;
-        kx = 0;
-        if (++ky == v->kernel[0]) ky = 0, c++;
+        int64_t down = c * b->cells[0] + b->tap[0] + row * by[0], cell = b->tap[1] + x * by[1];
+        if (phases > 1) cell = cell % phases * b->width + cell / phases;
+        at[u] = (int32_t)((down * phases * b->width + cell) * deep);
+        if (++x < sides[1]) continue;
+        x = 0;
+        if (++row == sides[0]) row = 0, c++;
     }
 }
 
-/* A band of y or dx. Columns of A are in the order of channels, taps. */
-SAMBA__INLINE void samba__conv_band(const samba_args *a, const samba__conv *v, samba__made made,
-                                    int64_t image, int64_t band)
+/* A unit: a band of y or dx, boxes of channels after each other; or a box of dw, bands of all images
+   of a set after each other. Columns of dw are in the order (box, row, column, channel). */
+SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, samba__made made,
+                                    int64_t u)
 {
-    int64_t plane = v->target[0] * v->target[1], k = v->channels * v->taps;
-    int64_t first = image % v->groups * v->rows;
+    bool makes_dw = made == SAMBA__MAKES_DW;
+    int64_t plane = v->target[0] * v->target[1], k = v->channels * v->taps, set = u / v->parts;
+    int64_t part = u % v->parts, row = set % v->groups * v->rows, steps = v->boxes;
+    float *scratch = (float *)a->scratch, *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    const float *w = made == SAMBA__MAKES_Y ? a->in[1] : scratch;
     const float *bias = made == SAMBA__MAKES_Y && a->n_in > 2 ? a->in[2] : NULL;
-    const float *w = (made == SAMBA__MAKES_Y ? a->in[1] : (const float *)a->scratch) + first * k;
     int32_t at[SAMBA__STEPS];
     samba__sweep s;
-    s.rows = v->rows, s.c_row = plane;
-    for (int64_t box = 0; box < v->boxes; box++) {
-        samba__region b = samba__region_of(v, band, box);
-        int64_t end = b.channels * v->taps;
+    s.rows = v->rows, s.c_row = makes_dw ? k : plane;
+    if (makes_dw) steps = samba__ceil_div(v->images - set / v->groups, v->sets) * v->bands;
+    if (v->far) copy = scratch + v->scratch + u * (int64_t)samba__copy_size(v);
+    for (int64_t i = 0; i < steps; i++) {
+        int64_t image = makes_dw ? set + i / v->bands * v->sets * v->groups : set;
+        samba__region b = samba__region_of(v, makes_dw ? i % v->bands : part, makes_dw ? part : i);
+        const int64_t *n = makes_dw ? v->kernel : b.band, *by = makes_dw ? v->step : v->stride;
+        int64_t deep = makes_dw ? b.channels : 1, first = b.channel * v->taps;
+        int64_t end = makes_dw ? b.band[0] * b.band[1] : b.channels * v->taps;
         int64_t each = samba__ceil_div(end, samba__ceil_div(end, SAMBA__STEPS));
-        samba__runs q = { v, samba__conv_source(a, v, &b, image, NULL), b.band[0] * b.band[1],
-                          b.band[1], v->stride[0] * v->phases * b.width, false };
-        for (int64_t p = 0; p < end; p += s.kc, w += s.kc) {
+        int64_t targets = image * v->rows * plane + b.at[0] * v->target[1] + b.at[1];
+        const float *rows = makes_dw ? a->in[1] + targets : w + row * k + first;
+        samba__runs q = { copy, n[0] * n[1] * deep, n[1] * deep, by[0] * v->phases * b.width * deep };
+        samba__conv_copy(v, &b, a->in[0] + (image * v->channels + b.channel) * v->source[0]
+                         * v->source[1], makes_dw ? samba__gemm_set_of(a->isa) : NULL, copy);
+        for (int64_t p = 0; p < end; p += s.kc) {
             s.kc = samba__min64(each, end - p);
-            s.c = a->out[0] + image * v->rows * plane + b.at[0] * v->target[1] + b.at[1];
-            s.resume = box > 0 || p > 0;
-            s.row_bias = bias && box == v->boxes - 1 && p + s.kc == end ? bias + first : NULL;
-            samba__list_taps(v, &b, p, s.kc, at);
-            samba__conv_product(a, &s, &q, at, w, k);
-        }
-    }
-}
-
-/* A box of dw, the sum over a set of images. Columns are in the order (box, row, column, channel);
-   rows of a kernel are runs, or columns are. */
-SAMBA__INLINE void samba__conv_weights(const samba_args *a, const samba__conv *v, int64_t set,
-                                       int64_t group, int64_t box)
-{
-    int64_t k = v->channels * v->taps, plane = v->target[0] * v->target[1];
-    float *dw = (float *)a->scratch + (set * v->groups + group) * v->rows * k;
-    bool dense = v->step[1] == 1 || !v->copies;
-    int32_t at[SAMBA__STEPS];
-    samba__sweep s;
-    s.rows = v->rows, s.row_bias = NULL, s.c_row = k, s.resume = false;
-    for (int64_t i = 0; i < (v->images - set + v->sets - 1) / v->sets * v->bands; i++) {
-        int64_t image = (set + i / v->bands * v->sets) * v->groups + group, x = 0, row = 0;
-        samba__region b = samba__region_of(v, i % v->bands, box);
-        const float *source = samba__conv_source(a, v, &b, image, samba__gemm_set_of(a->isa));
-        const float *dy = a->in[1] + image * v->rows * plane + b.at[0] * v->target[1] + b.at[1];
-        int64_t c = b.channels, n = b.band[0] * b.band[1], across = v->kernel[1] * c;
-        int64_t down = v->step[0] * b.width * c, rows = dense ? v->kernel[0] : 1;
-        for (int64_t p = 0; p < n; p += s.kc, s.resume = true) {
-            s.kc = samba__min64(samba__ceil_div(n, samba__ceil_div(n, SAMBA__STEPS)), n - p);
-            for (int64_t u = 0; u < s.kc; u++, x++) {
-                if (x == b.band[1]) x = 0, row++;
-                at[u] = (int32_t)((row * v->stride[0] * b.width + x * v->stride[1]) * c);
-                if (!v->copies) at[u] = (int32_t)(p + u);
-            }
-            for (int64_t ky = 0; ky < v->kernel[0]; ky += rows) {
-                samba__runs q = { v, source + ky * down, rows * across, dense ? across : c,
-                                  dense ? down : v->step[1] * c, true };
-                s.c = dw + b.channel * v->taps + ky * across;
-                samba__conv_product(a, &s, &q, at, dy + p, plane);
-            }
+            s.c = makes_dw ? scratch + set * v->rows * k + first : a->out[0] + targets;
+            s.resume = i > 0 || p > 0;
+            s.row_bias = bias && i == steps - 1 && p + s.kc == end ? bias + row : NULL;
+            samba__list_rows(v, &b, makes_dw, p, s.kc, at);
+            samba__conv_product(a, &s, &q, at, rows + p, makes_dw ? plane : k);
         }
     }
 }
@@ -5418,13 +5339,10 @@ SAMBA__INLINE void samba__turn_weights(const samba_args *a, const samba__conv *v
 SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
     samba__conv v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
-    int64_t parts = made == SAMBA__MAKES_DW ? v.boxes : v.bands;
     for (int64_t u = a->begin; u < a->end; u++) {
-        if (made == SAMBA__MAKES_DW && a->phase == 0)
-            samba__conv_weights(a, &v, u / parts / v.groups, u / parts % v.groups, u % parts);
-        else if (made == SAMBA__MAKES_DW) samba__add_sets(a, &v, u);
-        else if (made == SAMBA__MAKES_DX && a->phase == 0) samba__turn_weights(a, &v, u);
-        else samba__conv_band(a, &v, made, u / parts, u % parts);
+        if (made == SAMBA__MAKES_DX && a->phase == 0) samba__turn_weights(a, &v, u);
+        else if (made == SAMBA__MAKES_DW && a->phase == 1) samba__add_sets(a, &v, u);
+        else samba__conv_unit(a, &v, made, u);
     }
 }
 
@@ -5483,6 +5401,30 @@ enum { SAMBA__MAX_WORDS = 7, SAMBA__AVG_WORDS = 8, SAMBA__ADAPTIVE_WORDS = 2 };
 typedef enum samba__pooling {
     SAMBA__MAX_FORWARD, SAMBA__AVG_FORWARD, SAMBA__MAX_BACKWARD, SAMBA__AVG_BACKWARD
 } samba__pooling;
+
+typedef struct samba__slide {
+    int64_t in[2], out[2], kernel[2], stride[2], padding[2];   /* rows, columns */
+    int64_t in_plane, out_plane, taps;
+    bool adaptive, exclude_padding;     /* of poolings */
+} samba__slide;
+
+SAMBA__FN samba__slide samba__slide_of(const samba_shape *x, const samba_shape *y, int32_t sides,
+                                       const int32_t *kernel, const int32_t *stride_padding)
+{
+    samba__slide v;
+    memset(&v, 0, sizeof v);
+    for (int32_t i = 0; i < 2; i++) {
+        v.in[i] = samba__side(x, sides, i);
+        v.out[i] = samba__side(y, sides, i);
+        v.kernel[i] = kernel[i];
+        v.stride[i] = stride_padding[i];
+        v.padding[i] = stride_padding[2 + i];
+    }
+    v.in_plane = v.in[0] * v.in[1];
+    v.out_plane = v.out[0] * v.out[1];
+    v.taps = v.kernel[0] * v.kernel[1];
+    return v;
+}
 
 /* Outputs along one axis of n inputs; 0 after a refusal. */
 SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *attr)
