@@ -559,7 +559,7 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(
     samba_tensor *q, samba_tensor *k, samba_tensor *v, samba_tensor *mask,
     const samba_attention_opts *opts);
 
-/* ---- Gradients of ops, which are ops too. Extra results go to the pointers at the end. ------- */
+/* ---- What gradient rules are written with; samba_apply makes other gradients ----------------- */
 
 /* op(a) op(b): the product with either factor read as its transpose, (*,m,k) (*,k,n) -> (*,m,n). */
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
@@ -581,35 +581,11 @@ SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_sh
 SAMBA__OP_API samba_tensor *samba_batch_norm_backward(
     samba_tensor *dy, samba_tensor *x, samba_tensor *w, samba_tensor *mean, samba_tensor *var,
     float eps, samba_tensor **dw, samba_tensor **db);
-/* dx = y (dy - sum(dy y)) for y = softmax(x); dy - e^y sum(dy) for y = log_softmax(x); sums along
-   axis. */
-SAMBA__OP_API samba_tensor *samba_softmax_backward(samba_tensor *dy, samba_tensor *y, int32_t axis);
-SAMBA__OP_API samba_tensor *samba_log_softmax_backward(samba_tensor *dy, samba_tensor *y,
-                                                       int32_t axis);
-/* dx; and dw, db (n), or dw (n), unless the pointer is NULL. w may be NULL. */
-SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                      samba_tensor *w, float eps,
-                                                      samba_tensor *dwb[2]);
-SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                    samba_tensor *w, float eps, samba_tensor **dw);
-/* dlogits (*,C). dloss is (), or (*) with reduction none. */
-SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(
-    samba_tensor *dloss, samba_tensor *logits, samba_tensor *target, const samba_loss_opts *opts);
-/* dlogp (*,C) with C = classes, from targets (*). */
-SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
-                                               int32_t classes, const samba_loss_opts *opts);
-/* dw (rows,C): row r is the sum of dy (*,C) where ids (*) are r. */
-SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids,
-                                                  int32_t rows);
 /* Attention that also gives lse (*,T), the log of each row's sum of exponentials (-inf where a row
    attends nothing). */
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(
     samba_tensor *const qkv[3], samba_tensor *mask, const samba_attention_opts *opts,
     samba_tensor **lse);
-/* dq; and dk, dv. in: dy, q, k, v, y, lse, mask or NULL, dlse or NULL. The mask gets no gradient.
-   scale is not 0. */
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
-    samba_tensor *const in[8], const samba_attention_opts *opts, samba_tensor *dkv[2]);
 #endif
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -5928,20 +5904,14 @@ SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
     }
 }
 
-/* A builder with an axis, that of the gradient, and their rules. */
+/* A builder with an axis, and its gradient. */
 #define SAMBA__ALONG_AXIS(name) \
     SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, int32_t axis) \
     { \
         axis = samba__wrap_axis(x, axis); \
         return samba__emit1(SAMBA__OP_##name, x, &axis, 1); \
     } \
-    SAMBA__OP_API samba_tensor *samba_##name##_backward(samba_tensor *dy, samba_tensor *y, \
-                                                        int32_t axis) \
-    { \
-        axis = samba__wrap_axis(y, axis); \
-        return samba__emit2(SAMBA__OP_##name##_backward, dy, y, &axis, 1); \
-    } \
-    SAMBA__GRAD1(name, samba_##name##_backward(dy, y, g->attr[0])) \
+    SAMBA__GRAD1(name, SAMBA__BY_OP(name, y)) \
     SAMBA__NO_SECOND(name##_backward)
 SAMBA__ALONG_AXIS(softmax)
 SAMBA__ALONG_AXIS(log_softmax)
@@ -6059,16 +6029,13 @@ SAMBA__INLINE void samba__norm_run(const samba_args *a, int which)
     }
 }
 
-/* Emits a gradient: dx, and n_dw of dw and db unless dwb is NULL. */
-SAMBA__FN samba_tensor *samba__norm_backward(int32_t op, samba_tensor *dy, samba_tensor *x,
-                                             samba_tensor *w, float eps, samba_tensor **dwb,
-                                             int32_t n_dw)
+/* dx, and dw and db unless both are absent: in the order of the inputs. */
+SAMBA__FN void samba__norm_vjp(samba_vjp *g, int32_t op)
 {
-    samba_tensor *in[3] = { dy, x, w }, *out[SAMBA_MAX_OUT] = { NULL }, *dx = NULL;
-    int32_t attr[2] = { samba_float_attr(eps), dwb != NULL };
-    if (dy) dx = samba__emit(dy->session, op, in, 3, attr, 2, out);
-    for (int32_t i = 0; dwb && i < n_dw; i++) dwb[i] = out[1 + i];
-    return dx;
+    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *b = g->n_in > 2 ? g->in[2] : NULL;
+    samba_tensor *in[3] = { g->dout[0], g->in[0], w };
+    int32_t attr[2] = { g->attr[0], w || b };
+    g->din[0] = samba__emit(g->session, op, in, 3, attr, 2, g->din);
 }
 SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                              float eps)
@@ -6076,20 +6043,9 @@ SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, s
     int32_t attr = samba_float_attr(eps);
     return samba__emit3(SAMBA__OP_layer_norm, x, w, b, &attr, 1);
 }
-SAMBA__OP_API samba_tensor *samba_layer_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                      samba_tensor *w, float eps,
-                                                      samba_tensor *dwb[2])
-{
-    return samba__norm_backward(SAMBA__OP_layer_norm_backward, dy, x, w, eps, dwb, 2);
-}
 SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
 {
-    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *b = g->n_in > 2 ? g->in[2] : NULL;
-    samba_tensor *dwb[2] = { NULL, NULL };
-    float eps = samba_attr_float(g->attr[0]);
-    g->din[0] = samba_layer_norm_backward(g->dout[0], g->in[0], w, eps, w || b ? dwb : NULL);
-    if (w) g->din[1] = dwb[0];
-    if (b) g->din[2] = dwb[1];
+    samba__norm_vjp(g, SAMBA__OP_layer_norm_backward);
 }
 SAMBA__NO_SECOND(layer_norm_backward)
 
@@ -6098,16 +6054,9 @@ SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, flo
     int32_t attr = samba_float_attr(eps);
     return samba__emit2(SAMBA__OP_rms_norm, x, w, &attr, 1);
 }
-SAMBA__OP_API samba_tensor *samba_rms_norm_backward(samba_tensor *dy, samba_tensor *x,
-                                                    samba_tensor *w, float eps, samba_tensor **dw)
-{
-    return samba__norm_backward(SAMBA__OP_rms_norm_backward, dy, x, w, eps, dw, 1);
-}
 SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
 {
-    samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL;
-    g->din[0] = samba_rms_norm_backward(g->dout[0], g->in[0], w, samba_attr_float(g->attr[0]),
-                                        w ? &g->din[1] : NULL);
+    samba__norm_vjp(g, SAMBA__OP_rms_norm_backward);
 }
 SAMBA__NO_SECOND(rms_norm_backward)
 
@@ -6267,14 +6216,6 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tens
 {
     return samba_cross_entropy_with(logits, target, NULL);
 }
-SAMBA__OP_API samba_tensor *samba_cross_entropy_backward(samba_tensor *dloss, samba_tensor *logits,
-                                                         samba_tensor *target,
-                                                         const samba_loss_opts *opts)
-{
-    int32_t attr[3];
-    return samba__emit3(SAMBA__OP_cross_entropy_backward, dloss, logits, target,
-                        samba__loss_attr(opts, attr), 3);
-}
 SAMBA__GRAD1(cross_entropy, samba__emit3(SAMBA__OP_cross_entropy_backward, dy, x, g->in[1],
                                          g->attr, 3))
 SAMBA__NO_SECOND(cross_entropy_backward)
@@ -6315,14 +6256,6 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
     int32_t attr[3];
     return samba__emit2(SAMBA__OP_nll, logp, target, samba__loss_attr(opts, attr), 2);
 }
-SAMBA__OP_API samba_tensor *samba_nll_backward(samba_tensor *dloss, samba_tensor *target,
-                                               int32_t classes, const samba_loss_opts *opts)
-{
-    int32_t attr[3];
-    samba__loss_attr(opts, attr);
-    attr[SAMBA__LOSS_CLASSES] = classes;
-    return samba__emit2(SAMBA__OP_nll_backward, dloss, target, attr, 3);
-}
 SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 {
     const samba_shape *x = &g->in[0]->shape;
@@ -6362,7 +6295,8 @@ SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
 }
 SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
 {
-    g->din[1] = samba_lookup_backward(g->dout[0], g->in[0], g->in[1]->shape.dim[0]);
+    const int32_t *rows = g->in[1]->shape.dim;
+    g->din[1] = samba__emit2(SAMBA__OP_lookup_backward, g->dout[0], g->in[0], rows, 1);
 }
 SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
 {
@@ -6376,10 +6310,7 @@ SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
 SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a) { samba__lookup_kernel(a); }
 SAMBA__NO_SECOND(lookup_packed)
 
-SAMBA__OP_API samba_tensor *samba_lookup_backward(samba_tensor *dy, samba_tensor *ids, int32_t rows)
-{
-    return samba__emit2(SAMBA__OP_lookup_backward, dy, ids, &rows, 1);
-}
+/* lookup_backward: attribute rows. */
 SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
 {
     samba__binding b;
@@ -6807,17 +6738,6 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     for (int32_t i = 4; i < g->n_in; i++) in[4 + i] = g->in[i];
     g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in,
                             g->n_in > 4 ? 11 : 8, g->attr, 4, g->din);
-}
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_backward(
-    samba_tensor *const in[8], const samba_attention_opts *opts, samba_tensor *dkv[2])
-{
-    samba_tensor *out[SAMBA_MAX_OUT] = { NULL }, *dq = NULL;
-    int32_t attr[4] = { opts->causal, samba_float_attr(opts->scale), 0, 0 };
-    if (in[0])
-        dq = samba__emit(in[0]->session, SAMBA__OP_scaled_dot_product_attention_backward, in, 8,
-                         attr, 4, out);
-    dkv[0] = out[1], dkv[1] = out[2];
-    return dq;
 }
 SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 

@@ -33,12 +33,12 @@ static void attention(graph *g, int T)
 {
     samba_shape shape = SAMBA_SHAPE(1, 12, T, 64);
     samba_attention_opts opts = { .causal = true, .scale = 0.125f };
-    samba_tensor *qkv[3] = { input(g, "q", 1, shape), input(g, "k", 2, shape), input(g, "v", 3, shape) }, *lse, *dkv[2];
+    samba_tensor *qkv[3] = { input(g, "q", 1, shape), input(g, "k", 2, shape), input(g, "v", 3, shape) }, *lse;
     if (!g->backward) { result(g, samba_scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], NULL, &opts)); return; }
     samba_tensor *y = samba_scaled_dot_product_attention_lse(qkv, NULL, &opts, &lse), *dy = input(g, "dy", 9, shape);
     samba_tensor *in[8] = { dy, qkv[0], qkv[1], qkv[2], y, lse, NULL, NULL };
-    samba_tensor *dq = samba_scaled_dot_product_attention_backward(in, &opts, dkv);
-    result(g, y), result(g, dq), result(g, dkv[0]), result(g, dkv[1]);
+    const int32_t attr[4] = { opts.causal, samba_float_attr(opts.scale), 0, 0 };
+    result(g, y), result(g, samba_apply(g->s, "scaled_dot_product_attention_backward", in, 8, attr, 4));
 }
 
 static void gelu(graph *g, int rows)
@@ -61,11 +61,11 @@ static void layer_norm(graph *g, int rows)
 {
     samba_shape shape = SAMBA_SHAPE(rows, 768);
     samba_tensor *x = input(g, "x", 1, shape), *w = input(g, "w", 2, SAMBA_SHAPE(768)), *b = input(g, "b", 3, SAMBA_SHAPE(768));
-    samba_tensor *dwb[2];
+    const int32_t attr[2] = { samba_float_attr(1e-5f), true };   // with the gradients of w and b
     result(g, samba_layer_norm(x, w, b, 1e-5f));
     if (!g->backward) return;
-    result(g, samba_layer_norm_backward(input(g, "dy", 9, shape), x, w, 1e-5f, dwb));
-    result(g, dwb[0]), result(g, dwb[1]);
+    samba_tensor *in[3] = { input(g, "dy", 9, shape), x, w };
+    result(g, samba_apply(g->s, "layer_norm_backward", in, 3, attr, 2));
 }
 
 static void softmax(graph *g, int n)
@@ -73,13 +73,14 @@ static void softmax(graph *g, int n)
     samba_shape shape = SAMBA_SHAPE(4, 12, n, n);
     samba_tensor *y = samba_softmax(input(g, "x", 1, shape), -1);
     result(g, y);
-    if (g->backward) result(g, samba_softmax_backward(input(g, "dy", 9, shape), y, -1));
+    if (!g->backward) return;
+    result(g, samba_apply(g->s, "softmax_backward", (samba_tensor *[]){ input(g, "dy", 9, shape), y }, 2, (int32_t[]){ 3 }, 1));
 }
 
 static void embedding(graph *g, int n)
 {
     samba_tensor *dy = input(g, "dy", 9, SAMBA_SHAPE(n, 768)), *at = ids(g, "ids", 1, n, 50257);
-    result(g, samba_lookup_backward(dy, at, 50257));
+    result(g, samba_apply(g->s, "lookup_backward", (samba_tensor *[]){ dy, at }, 2, (int32_t[]){ 50257 }, 1));
 }
 
 // bytes: of the least traffic for each element of n^power times elements; both: forward and backward.
