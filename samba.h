@@ -3135,12 +3135,6 @@ enum {
     SAMBA__CENTERED_BACKWARD, SAMBA__LOGITS = 2, SAMBA__LOGITS_BACKWARD
 };
 
-/* A gradient rule that lets nothing through: the op is piecewise constant or has no float input. */
-#define SAMBA__NO_VJP(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { (void)g; }
-/* A gradient op that has no gradient of its own. */
-#define SAMBA__NO_SECOND(name) \
-    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
-
 /* Counts an axis of an op from the front: one of the dimensions of x and `more`. False after a
    failure, or if x is NULL because something failed before. */
 SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *axis, int32_t more)
@@ -3154,6 +3148,22 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
                  "dimensions", op, x->name, (int)x->dtype, &x->shape, given, x->shape.ndim));
     return false;
 }
+
+/* Ops that let no gradient through: they are piecewise constant or have no float input. */
+#define SAMBA__CONSTANT_OPS(X) \
+    X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(full) X(count) X(zero) X(accumulate) X(argmax) \
+    X(write_rows) X(sgd) X(adamw) X(clip_factor)
+#define X(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { (void)g; }
+SAMBA__CONSTANT_OPS(X)
+#undef X
+
+/* Ops that have no gradient of their own, most of them because they are gradients. */
+#define SAMBA__FINAL_OPS(X) \
+    X(pow_backward) X(pow_backward_exponent) X(maximum_backward) X(abs_backward) X(gelu_backward) \
+    X(gelu_tanh_backward) X(silu_backward) X(matmul_accumulate) X(affine_packed) \
+    X(max_pool2d_backward) X(batch_norm_backward) X(softmax_backward) X(log_softmax_backward) \
+    X(layer_norm_backward) X(rms_norm_backward) X(cross_entropy_backward) X(nll_backward) \
+    X(lookup_packed) X(lookup_accumulate) X(scaled_dot_product_attention_backward)
 SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
 {
     (void)g, (void)name;
@@ -3161,6 +3171,10 @@ SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
                  "is not offered; build the expression from elementwise ops, matmul and sums "
                  "instead", name));
 }
+#define X(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
+SAMBA__FINAL_OPS(X)
+#undef X
+
 SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
 {
 #if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
@@ -3593,7 +3607,6 @@ SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_ten
     }
 #define SAMBA__UNARY(name, dx) SAMBA__BUILD1(name) SAMBA__GRAD1(name, dx)
 #define SAMBA__BINARY(name, da, db) SAMBA__BUILD2(name) SAMBA__GRAD2(name, da, db)
-#define SAMBA__COMPARISON(name) SAMBA__BUILD2(name) SAMBA__NO_VJP(name)
 
 /* dx of ops that have a gradient op, which needs dy and x or y; or dy and two more. */
 #define SAMBA__BY_OP(name, x) \
@@ -3607,20 +3620,17 @@ SAMBA__BINARY(div, samba_div(dy, b), samba_neg(samba_mul(samba_div(dy, b), y)))
 
 /* y = a^b: da = dy b a^(b-1), 0 where b is 0; db = dy y log(a), 0 where a is 0 */
 SAMBA__BINARY(pow, SAMBA__BY_OP3(pow_backward, a, b), SAMBA__BY_OP3(pow_backward_exponent, a, y))
-SAMBA__NO_SECOND(pow_backward)
-SAMBA__NO_SECOND(pow_backward_exponent)
 
 /* The larger operand takes the gradient; equal ones take half each. */
 SAMBA__BINARY(maximum, SAMBA__BY_OP3(maximum_backward, a, b), SAMBA__BY_OP3(maximum_backward, b, a))
 SAMBA__BINARY(minimum, SAMBA__BY_OP3(maximum_backward, b, a), SAMBA__BY_OP3(maximum_backward, a, b))
-SAMBA__NO_SECOND(maximum_backward)
 
-SAMBA__COMPARISON(eq)
-SAMBA__COMPARISON(ne)
-SAMBA__COMPARISON(lt)
-SAMBA__COMPARISON(le)
-SAMBA__COMPARISON(gt)
-SAMBA__COMPARISON(ge)
+SAMBA__BUILD2(eq)
+SAMBA__BUILD2(ne)
+SAMBA__BUILD2(lt)
+SAMBA__BUILD2(le)
+SAMBA__BUILD2(gt)
+SAMBA__BUILD2(ge)
 
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
 {
@@ -3653,10 +3663,6 @@ SAMBA__UNARY(gelu_tanh, SAMBA__BY_OP(gelu_tanh, x))
 SAMBA__UNARY(silu, SAMBA__BY_OP(silu, x))
 SAMBA__BUILD1F(leaky_relu, slope)
 SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
-SAMBA__NO_SECOND(abs_backward)
-SAMBA__NO_SECOND(gelu_backward)
-SAMBA__NO_SECOND(gelu_tanh_backward)
-SAMBA__NO_SECOND(silu_backward)
 
 /* Second derivatives: the gradients of dx = dy f'(v). That of dy is made as dx is. */
 #define SAMBA__SECOND(name, dv) \
@@ -3695,7 +3701,6 @@ SAMBA__KERNEL void samba__full_kernel(const samba_args *a)
     float value = samba_attr_float(a->attr[0]);
     for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = value;
 }
-SAMBA__NO_VJP(full)
 
 /* ---- cast: dx = cast dy back; through an integer or bool nothing flows ---- */
 
@@ -3740,7 +3745,6 @@ SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
     n += a->train || !a->attr[0];
     memcpy(a->out[0], &n, sizeof n);
 }
-SAMBA__NO_VJP(count)
 
 /* ---- zero: x <- 0, and accumulate: x <- x + y, for gradients and losses of microbatches;
    attribute of accumulate, 1: begin anew with the first microbatch ---- */
@@ -3750,7 +3754,6 @@ SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
 {
     for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 0.0f;
 }
-SAMBA__NO_VJP(zero)
 
 SAMBA__MATCHES(accumulate, "*,*->*", 1)
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
@@ -3761,7 +3764,6 @@ SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
     for (int64_t i = a->begin; anew && i < a->end; i++) y[i] = x[i];
     for (int64_t i = a->begin; !anew && i < a->end; i++) y[i] += x[i];
 }
-SAMBA__NO_VJP(accumulate)
 
 /* ---- dropout: y = x mask/(1-p), mask from (seed, layer, counter, element): Srivastava et al.,
    JMLR 2014. Inputs x, rate f32, seed i32, counter i32; attributes: the layer's key. dx is the same
@@ -4060,7 +4062,6 @@ SAMBA__KERNEL void samba__argmax_kernel(const samba_args *a)
         memcpy(a->out[0] + u, &best, sizeof best);
     }
 }
-SAMBA__NO_VJP(argmax)
 
 /* ---- matmul: c = op(a) op(b), batched over leading dimensions; attributes: transpose a, transpose
    b ---- da = dy op(b)^T and db = op(a)^T dy, written with the transposes that avoid a copy. */
@@ -4181,7 +4182,6 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 }
 /* c <- c + op(a) op(b): gradients are summed where they are stored. */
 SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a) { samba__matmul_kernel(a); }
-SAMBA__NO_SECOND(matmul_accumulate)
 
 /* x (*,k) as one matrix (rows,k). */
 SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
@@ -4293,7 +4293,6 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
     return fine;
 }
 SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a) { samba__affine_kernel(a); }
-SAMBA__NO_SECOND(affine_packed)
 
 /* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
 
@@ -4839,7 +4838,6 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
         }
     }
 }
-SAMBA__NO_VJP(write_rows)
 
 /* ---- Optimizer steps: they overwrite the parameter and its state ---- */
 
@@ -4870,7 +4868,6 @@ SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
         w[i] = samba__fma(-lr, step, w[i]);
     }
 }
-SAMBA__NO_VJP(sgd)
 
 /* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. Not
    inlined, so that no compiler joins its last product and the caller's subtraction. */
@@ -4906,7 +4903,6 @@ SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
         w[i] = samba__fma(-rate, m[i] / (samba__sqrt(v[i]) / root + eps), w[i] * shrink);
     }
 }
-SAMBA__NO_VJP(adamw)
 
 /* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
 SAMBA__FN bool samba__clip_factor_shape(samba_call *c)
@@ -4920,7 +4916,6 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
     float factor = a->in[1][0] / (samba__sqrt(a->in[0][0]) + 1e-6f);
     a->out[0][0] = factor < 1.0f ? factor : 1.0f;
 }
-SAMBA__NO_VJP(clip_factor)
 
 /* ---- Convolution: y(n,o,oy,ox) = b(o) + sum of w(o,c,ky,kx) times the x(n,c) that it meets, or 0
    outside. The three ops are products of matrices for each image and group of channels:
@@ -5612,7 +5607,6 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_ten
     samba__pooling_words(opts, attr);
     return samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, attr, SAMBA__MAX_WORDS);
 }
-SAMBA__NO_SECOND(max_pool2d_backward)
 
 /* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements ---- */
 
@@ -5790,7 +5784,6 @@ SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_te
     if (db) *db = out[2];
     return dx;
 }
-SAMBA__NO_SECOND(batch_norm_backward)
 
 /* ---- Ops along an axis work on lines: rows if the axis is last, else columns ---- */
 
@@ -5911,8 +5904,7 @@ SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
         axis = samba__wrap_axis(x, axis); \
         return samba__emit1(SAMBA__OP_##name, x, &axis, 1); \
     } \
-    SAMBA__GRAD1(name, SAMBA__BY_OP(name, y)) \
-    SAMBA__NO_SECOND(name##_backward)
+    SAMBA__GRAD1(name, SAMBA__BY_OP(name, y))
 SAMBA__ALONG_AXIS(softmax)
 SAMBA__ALONG_AXIS(log_softmax)
 
@@ -6047,7 +6039,6 @@ SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
 {
     samba__norm_vjp(g, SAMBA__OP_layer_norm_backward);
 }
-SAMBA__NO_SECOND(layer_norm_backward)
 
 SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps)
 {
@@ -6058,7 +6049,6 @@ SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
 {
     samba__norm_vjp(g, SAMBA__OP_rms_norm_backward);
 }
-SAMBA__NO_SECOND(rms_norm_backward)
 
 /* ---- cross_entropy of a row: with p = softmax(x) and q = (1 - s) [c = target] + s/C,
    loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]; dx = -dloss [c = target].
@@ -6218,7 +6208,6 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tens
 }
 SAMBA__GRAD1(cross_entropy, samba__emit3(SAMBA__OP_cross_entropy_backward, dy, x, g->in[1],
                                          g->attr, 3))
-SAMBA__NO_SECOND(cross_entropy_backward)
 
 SAMBA__OP_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_tensor *w,
                                                        samba_tensor *target, int32_t rows,
@@ -6262,7 +6251,6 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
     int32_t attr[3] = { g->attr[0], g->attr[1], x->dim[x->ndim - 1] };
     g->din[0] = samba__emit2(SAMBA__OP_nll_backward, g->dout[0], g->in[1], attr, 3);
 }
-SAMBA__NO_SECOND(nll_backward)
 
 /* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
 
@@ -6308,7 +6296,6 @@ SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
         && samba__append_dim(c, c->attr[1]);
 }
 SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a) { samba__lookup_kernel(a); }
-SAMBA__NO_SECOND(lookup_packed)
 
 /* lookup_backward: attribute rows. */
 SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
@@ -6373,7 +6360,6 @@ SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
 {
     samba__lookup_backward_kernel(a);
 }
-SAMBA__NO_SECOND(lookup_accumulate)
 
 /* ---- scaled_dot_product_attention: P = softmax(q k^T scale + mask), y = P v, over blocks of keys.
    A row keeps its largest score so far and the sum of e^(score - largest), as samba__row_exp_sum
@@ -6739,7 +6725,6 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in,
                             g->n_in > 4 ? 11 : 8, g->attr, 4, g->din);
 }
-SAMBA__NO_SECOND(scaled_dot_product_attention_backward)
 
 /* ---- The table itself ---- */
 
