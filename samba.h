@@ -7123,16 +7123,17 @@ SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_recor
     d->call.attr = d->attr, d->call.n_attr = r->n_attr;
 }
 
-/* A node may read what lives when it runs, and what was made before it. */
-SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t word,
-                                  samba__text *why)
+/* A node may read what lives when it runs, and what was made before it, from the first node of its
+   graph on: no other one may have run. */
+SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t first,
+                                  uint32_t word, samba__text *why)
 {
     if (word == 0) return true;
     samba__symbol s = samba__symbol_at(pef, word - 1);
-    bool passing = s.region == SAMBA__REGION_ARENA;
+    bool alive = s.first >= first && s.first < node && s.last >= node;
     return samba__prove(why, s.role != SAMBA__SCRATCH
-                        && (!passing || (s.first < node && s.last >= node)), "node %d reads %s, "
-                        "which is not alive then", (int32_t)node, pef->strings + s.name);
+                        && (alive || s.region != SAMBA__REGION_ARENA), "node %d reads %s, which is "
+                        "not alive in its graph then", (int32_t)node, pef->strings + s.name);
 }
 
 /* Is output 0 of this node a view of its input 0, whose memory is that of symbol `base`? */
@@ -7201,8 +7202,9 @@ SAMBA__FN bool samba__check_arguments(const samba__pef *pef, uint32_t i, samba__
     return fine;
 }
 
-/* The op's own rule must give exactly the outputs the symbols declare. */
-SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, samba__text *why)
+/* The op's own rule must give exactly the outputs that are declared. Its graph begins at first. */
+SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t first,
+                                 samba__text *why)
 {
     samba__decoded d;
     samba_work w;
@@ -7219,32 +7221,17 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, samba__text 
     bool fine = samba__prove(why, same, "node %d %s declares other outputs than the op makes",
                              (int32_t)i, r.op->name);
     for (int32_t k = 0; fine && k < r.n_in; k++)
-        fine = samba__check_input(pef, i, samba__word(&r, k), why);
+        fine = samba__check_input(pef, i, first, samba__word(&r, k), why);
     for (int32_t k = 0; fine && k < r.n_out; k++) fine = samba__check_output(pef, i, &r, k, why);
     if (fine) samba__measure(r.op, &d.call, &w);
     return fine && samba__check_scratch(pef, i, &r, &w, why);
 }
 
-/* Only one graph may have run: its nodes must not read what passes through another. */
-SAMBA__FN bool samba__check_alone(const samba__pef *pef, uint32_t first, uint32_t end,
-                                  samba__text *why)
-{
-    for (uint32_t i = first; i < end; i++) {
-        samba__call_record r = samba__record_at(pef, i);
-        for (int32_t k = 0; k < r.n_in; k++) {
-            uint32_t word = samba__word(&r, k);
-            samba__symbol s = samba__symbol_at(pef, word ? word - 1 : 0);
-            if (!samba__prove(why, !word || s.region != SAMBA__REGION_ARENA || s.first >= first,
-                              "node %d reads %s of another graph", (int32_t)i,
-                              pef->strings + s.name)) return false;
-        }
-    }
-    return true;
-}
+
+/* The sections, and the nodes in each. */
 SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
 {
-    uint64_t next = 0;
-    uint32_t type = 1, graph = 0, start = 0;
+    uint32_t type = 1, graph = 0, start = 0, next = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section s = samba__section_at(pef, i);
         bool anew = i == 0 || s.graph != graph, fine = s.graph <= pef->strings_size;
@@ -7252,11 +7239,11 @@ SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
         for (uint32_t k = 0; anew && k < i; k++)
             fine = fine && samba__section_at(pef, k).graph != s.graph;
         fine = fine && s.type >= type && s.type <= SAMBA_OPT && !(s.type & (s.type - 1))
-            && s.first == next && s.end >= s.first;
+            && s.first == next && s.end >= s.first && s.end <= pef->n_nodes;
         if (!samba__prove(why, fine, "section %d is out of order", (int32_t)i)) return false;
         type = s.type, graph = s.graph, next = s.end;
-        if (next > pef->n_nodes) break;
-        if (start && !samba__check_alone(pef, start, s.end, why)) return false;
+        for (uint32_t k = s.first; k < s.end; k++)
+            if (!samba__check_node(pef, k, start, why)) return false;
     }
     return samba__prove(why, next == pef->n_nodes, "the sections do not cover the nodes");
 }
@@ -7338,7 +7325,6 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, samba__text *
                                       == samba__hash(pef->data, (size_t)pef->data_size, 0),
                                       "the checksum of the data is wrong: the file was damaged");
     for (uint32_t i = 0; fine && i < pef->n_symbols; i++) fine = samba__check_symbol(pef, i, why);
-    for (uint32_t i = 0; fine && i < pef->n_nodes; i++) fine = samba__check_node(pef, i, why);
     return fine && samba__check_sections(pef, why) && samba__check_overlaps(pef, why);
 }
 
