@@ -1146,7 +1146,8 @@ SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
     return (unsigned)dtype < SAMBA_N_DTYPES ? names[dtype] : "?";
 }
 
-/* A text that is written piece by piece into a buffer of fixed size and is always terminated. */
+/* A text that is written piece by piece into a buffer of fixed size and is always terminated. What
+   does not fit is counted. */
 typedef struct samba__text {
     char *at;
     size_t cap, len;
@@ -1154,8 +1155,8 @@ typedef struct samba__text {
 
 SAMBA__FN void samba__put_char(samba__text *t, char c)
 {
-    if (t->len + 1 >= t->cap) return;
-    t->at[t->len++] = c;
+    if (++t->len >= t->cap) return;
+    t->at[t->len - 1] = c;
     t->at[t->len] = 0;
 }
 SAMBA__FN void samba__put_text(samba__text *t, const char *text)
@@ -10536,58 +10537,42 @@ SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
     for (int32_t k = 0; k < n->n_attr; k++) samba__write_word(w, (uint32_t)n->attr[k]);
 }
 
-/* The description that a later load compares, line by line: traced calls, then outputs, losses,
+/* The description that a later load compares: traced calls; if it is whole, then outputs, losses,
    parameters with their optimizers, microbatches. */
-typedef struct samba__trace {
-    int32_t node;                       /* the next to look at */
-    int32_t rest;                       /* lines given after those of the nodes */
-} samba__trace;
-
-/* The next line; false after the last one. */
-SAMBA__FN bool samba__trace_line(const samba__compilation *c, samba__trace *at, samba__text *t)
+SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, bool whole)
 {
     static const char *const kinds[] = { "none", "SGD", "AdamW", "Adam" };
-    const samba_session *s = c->session;
-    while (at->node < samba__n_nodes(s)) {
-        const samba__node *n = s->nodes[at->node++];
+    for (int32_t i = 0; i < samba__n_nodes(c->session); i++) {
+        const samba__node *n = c->session->nodes[i];
         if (n->generated || n->eager) continue;
         if (n->graph) samba__format(t, "%s: ", n->graph);
         samba__put_call(t, n);
-        return true;
+        samba__put_char(t, '\n');
     }
-    int32_t output = at->rest++, loss = output - c->n_outputs, param = loss - c->n_losses;
-    if (output < c->n_outputs) {
-        samba__format(t, "output %s", c->outputs[output]->name);
-    } else if (loss < c->n_losses) {
-        samba__format(t, "loss %s", c->losses[loss]->name);
-    } else if (param < c->n_params) {
-        int32_t k = c->optim_of[c->params[param]->id] - 1;
+    if (!whole) return;
+    for (int32_t i = 0; i < c->n_outputs; i++) samba__format(t, "output %s\n", c->outputs[i]->name);
+    for (int32_t i = 0; i < c->n_losses; i++) samba__format(t, "loss %s\n", c->losses[i]->name);
+    for (int32_t i = 0; i < c->n_params; i++) {
+        int32_t k = c->optim_of[c->params[i]->id] - 1;
         const samba_optim *o = k < 0 ? NULL : samba__optim_at(c->program, k);
-        samba__format(t, "parameter %s: optimizer %d %s%s%s", c->params[param]->name, k,
+        samba__format(t, "parameter %s: optimizer %d %s%s%s\n", c->params[i]->name, k,
                       kinds[o ? o->kind : 0], o && o->momentum != 0.0f ? " momentum" : "",
                       o && o->max_grad_norm > 0.0f ? " clipped" : "");
-    } else if (param == c->n_params) {
-        samba__format(t, "microbatches %d%s", c->microbatches,
-                      c->program->inference ? " inference" : "");
     }
-    return param <= c->n_params;
+    samba__format(t, "microbatches %d%s\n", c->microbatches,
+                  c->program->inference ? " inference" : "");
 }
 
-#define SAMBA__LINE 2048
-
-/* Writes all lines to `to`, unless it is NULL; returns their size. */
-SAMBA__FN size_t samba__write_trace(const samba__compilation *c, char *to)
+/* The same in temporary memory, of *size bytes. */
+SAMBA__FN const char *samba__trace_of(const samba__compilation *c, bool whole, size_t *size)
 {
-    char line[SAMBA__LINE];
-    samba__trace at = { 0, 0 };
-    samba__text t = samba__text_in(line, sizeof line);
-    size_t size = 0;
-    for (; samba__trace_line(c, &at, &t); t = samba__text_in(line, sizeof line)) {
-        if (to) memcpy(to + size, line, t.len), to[size + t.len] = '\n';
-        size += t.len + 1;
-    }
-    if (to) to[size] = 0;
-    return size + 1;
+    samba__text t = samba__text_in(NULL, 0);
+    samba__put_trace(&t, c, whole);
+    *size = t.len + 1;
+    char *text = (char *)samba__temp(c->session, 1, *size);
+    t = samba__text_in(text, *size);
+    samba__put_trace(&t, c, whole);
+    return text;
 }
 SAMBA__FN void samba__seal(uint8_t *tables, size_t n_tables, size_t size)
 {
@@ -10613,7 +10598,8 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
 {
     samba_session *s = c->session;
     samba__place **sorted = samba__sort_places(s, p);
-    size_t strings = 0, words = 0, trace = samba__write_trace(c, NULL);
+    size_t strings = 0, words = 0, trace_size;
+    const char *trace = samba__trace_of(c, true, &trace_size);
     for (int32_t i = 0; i < p->n_places; i++) strings += strlen(p->places[i].name) + 1;
     for (int32_t i = 0; i < c->n_nodes; i++) {
         strings += strlen(c->nodes[i]->name) + 1;
@@ -10629,13 +10615,13 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     size_t words_at = sections_at + (size_t)p->n_sections * SAMBA__PEF_SECTION;
     size_t strings_at = words_at + words * 4;
     memset(w, 0, sizeof *w);
-    w->size = samba__align_size(strings_at + strings + trace);
+    w->size = samba__align_size(strings_at + strings + trace_size);
     w->bytes = (uint8_t *)samba__temp(s, 1, w->size);
-    if (!w->bytes || !sorted) return false;
+    if (!w->bytes || !sorted || !trace) return false;
     w->words = w->bytes + words_at, w->strings = (char *)w->bytes + strings_at;
     const uint32_t counts[8] = {        /* from byte 32 on */
         (uint32_t)p->n_places, (uint32_t)c->n_nodes, (uint32_t)p->n_sections, (uint32_t)words,
-        (uint32_t)strings, (uint32_t)trace, (uint32_t)c->microbatches,
+        (uint32_t)strings, (uint32_t)trace_size, (uint32_t)c->microbatches,
         c->program->inference ? SAMBA__PEF_INFERENCE : 0
     };
     samba__put64(w->bytes, SAMBA__PEF_MAGIC);
@@ -10648,7 +10634,7 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     for (int32_t i = 0; i < c->n_nodes; i++)
         samba__write_node(w, c, p, w->bytes + nodes_at + (size_t)i * SAMBA__PEF_NODE, i);
     samba__write_sections(w, p, w->bytes + sections_at);
-    samba__write_trace(c, (char *)w->bytes + strings_at + strings);
+    memcpy(w->bytes + strings_at + strings, trace, trace_size);
     samba__seal(w->bytes, w->size, w->size);
     return true;
 }
@@ -10883,7 +10869,7 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     samba_spec spec[SAMBA_MAX_IN];
     samba_call call;
     samba_work w;
-    char line[SAMBA__LINE];
+    char line[2048];
     samba__text t = samba__text_in(line, sizeof line);
     int64_t moved = samba__bytes_moved(n);
     samba__cost_of(n, spec, &call, &w);
@@ -11516,26 +11502,29 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     return fine;
 }
 
+/* The first line of a text, in a buffer. */
+SAMBA__FN const char *samba__first_line(char *line, size_t size, const char *text)
+{
+    samba__text t = samba__text_in(line, size);
+    for (; *text && *text != '\n'; text++) samba__put_char(&t, *text);
+    return t.len ? line : "nothing more";
+}
+
 /* Compares the PEF's description with this session's: whole, or the calls alone. */
 SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
                                  const samba__pef *pef, const char *path, bool whole)
 {
-    char mine[SAMBA__LINE], theirs[SAMBA__LINE];
-    samba__trace at = { 0, 0 };
-    const char *p = pef->trace;
-    for (;;) {
-        samba__text a = samba__text_in(mine, sizeof mine);
-        samba__text b = samba__text_in(theirs, sizeof theirs);
-        bool more = samba__trace_line(c, &at, &a);
-        for (; *p && *p != '\n'; p++) samba__put_char(&b, *p);
-        if (*p) p++;
-        if ((at.rest && !whole) || (!more && !b.len)) return true;
-        if (more && samba__same_text(mine, theirs)) continue;
-        return samba_fail(s, SAMBA_EGRAPH, "%s was compiled from another graph. First difference: "
-                          "the PEF has \"%s\", this program has \"%s\". Compile again, or restore "
-                          "the model it was compiled from", path, b.len ? theirs : "nothing more",
-                          more ? mine : "nothing more");
-    }
+    char line[2][512];
+    size_t size, at = 0, begin = 0;     /* begin: of the line that differs */
+    const char *mine = samba__trace_of(c, whole, &size), *theirs = pef->trace;
+    for (; mine && mine[at] && mine[at] == theirs[at]; at++)
+        if (mine[at] == '\n') begin = at + 1;
+    if (!mine || (!mine[at] && (!whole || !theirs[at]))) return mine != NULL;
+    return samba_fail(s, SAMBA_EGRAPH, "%s was compiled from another graph. First difference: the "
+                      "PEF has \"%s\", this program has \"%s\". Compile again, or restore the "
+                      "model it was compiled from", path,
+                      samba__first_line(line[0], sizeof line[0], theirs + begin),
+                      samba__first_line(line[1], sizeof line[1], mine + begin));
 }
 SAMBA__FN bool samba__has_traced(const samba_session *s)
 {
