@@ -1146,8 +1146,7 @@ SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
     return (unsigned)dtype < SAMBA_N_DTYPES ? names[dtype] : "?";
 }
 
-/* A text that is written piece by piece into a buffer of fixed size and is always terminated. What
-   does not fit is counted. */
+/* A text, written piece by piece into a buffer of fixed size, terminated; all of it is counted. */
 typedef struct samba__text {
     char *at;
     size_t cap, len;
@@ -1745,8 +1744,7 @@ SAMBA__INLINE float samba__abs(float x)
     return samba__bits_float(samba__float_bits(x) & 0x7fffffffu);
 }
 
-/* |x|, at most limit, even for NaN: keeps the arms that do not count finite. As integers, since
-   vectors have a minimum of those. */
+/* |x|, at most limit, even for NaN: unused arms stay finite. Vectors have minima of integers. */
 SAMBA__INLINE float samba__abs_upto(float x, float limit)
 {
     uint32_t a = samba__float_bits(x) & 0x7fffffffu, most = samba__float_bits(limit);
@@ -1826,8 +1824,7 @@ SAMBA__INLINE float samba__exp_below(float x)
 }
 
 /* x = 2^e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2), for x > 0; returns f. Moving the bits of
-   sqrt(1/2) onto those of 1 makes the exponent field count from there. Subnormals are scaled first.
-*/
+   sqrt(1/2) onto those of 1 makes the exponent field count from there. Subnormals are scaled. */
 SAMBA__INLINE float samba__log_split(float x, float *e)
 {
     int tiny = x < 1.17549435e-38f;
@@ -1994,9 +1991,8 @@ SAMBA__INLINE float samba__gelu_grad(float x)
 }
 
 /* GELU's tanh form, x (1 + tanh u) / 2 = x sigmoid(2u), 2u = sqrt(8 / pi) (x + 0.044715 x^3) =
-   x (c + d x^2). An error of 2u is an error of the result many times as large, so this returns
-   2u at -a with what rounding lost in low: w + wl = c + d s by a two-sum (Knuth), then a product.
-*/
+   x (c + d x^2). An error of 2u makes one many times as large in the result, so this returns 2u
+   at -a with what rounding lost in low: w + wl = c + d s by a two-sum (Knuth), then a product. */
 SAMBA__INLINE float samba__gelu_tanh_arg(float a, float *low)
 {
     const float c = 1.595769167f, d = 0.07135481387f;
@@ -2246,8 +2242,7 @@ SAMBA__AVX512 SAMBA__KERNEL __mmask16 samba__mask16(int64_t count)
     return (__mmask16)((1u << samba__min64(samba__max64(count, 0), 16)) - 1u);
 }
 
-/* Masked accesses neither read nor write the lanes that are off, but with AVX2 are slow on some
-   chips. */
+/* Masked accesses neither read nor write the lanes that are off; with AVX2 some chips are slow. */
 SAMBA__AVX2 SAMBA__KERNEL __m256 samba__load8(const float *x, bool whole, __m256i mask)
 {
     return whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask);
@@ -2424,8 +2419,7 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
 #if SAMBA__SIMD
 /* Strip times panel. The sums must live in registers, and compilers keep only named variables
    there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
-   and the rows a short strip lacks vanish from its code. The next strip's part of C is asked for
-   early. */
+   and the rows a short strip lacks vanish from its code. The next part of C is asked for early. */
 #define SAMBA__EACH_ROW(DO, V, mm, n) \
     DO(0, V, mm, n) DO(1, V, mm, n) DO(2, V, mm, n) DO(3, V, mm, n) DO(4, V, mm, n) \
     DO(5, V, mm, n) DO(6, V, mm, n) DO(7, V, mm, n) DO(8, V, mm, n) DO(9, V, mm, n) \
@@ -2511,9 +2505,8 @@ SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t ro
     for (int64_t j = 0; j < rows; j++) __builtin_prefetch(src + j * src_row, 0, 2);
 }
 
-/* Turn jc stored rows of pc values into panel columns, as far as they make whole groups of 4 steps
-   and n columns. The same part `ahead` of it is asked for early: it is turned next. Or copy a panel
-   whose pc rows are stored as rows. */
+/* Turn jc stored rows of pc values into panel columns, in whole groups of 4 steps and n columns;
+   what lies `ahead` is asked for early, to be turned next. Or copy pc rows, stored as such. */
 #define SAMBA__FILL_PANEL(TARGET, V, M, mm, n) \
 TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
                                            int64_t jc, float *dst, int64_t dst_row, int64_t ahead) \
@@ -2643,8 +2636,7 @@ SAMBA__INLINE void samba__pack_columns(const samba__gemm *g, int64_t i, int64_t 
     }
 }
 
-/* Copy rows [i, i + ic) and steps [p, p + pc) of any other A into strips; rows that a short strip
-   lacks stay unwritten. */
+/* The same for any other A; rows that a short strip lacks stay unwritten. */
 SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
                                   int64_t pc, float *dst, int64_t height)
 {
@@ -2673,8 +2665,7 @@ SAMBA__FN int64_t samba__panel_row(samba_dtype type)
     return SAMBA__PANEL * (int64_t)samba_dtype_size(type);
 }
 
-/* dst[u][l] = B(p + u, j + l) for u < pc and l < width, from a panel whose column j is first in q
-   and scale. */
+/* dst[u][l] = B(p + u, j + l) for u < pc, l < width, from a panel: its column j is first in q. */
 SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *q,
                                      const uint16_t *scale, samba_dtype type, int64_t p, int64_t pc,
                                      int64_t width)
@@ -2877,8 +2868,7 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
 {
     float *panel = local, *strips = local + SAMBA__GEMM_PANEL;
     bool last = p + kc >= g->k;
-    /* Packing pays when it is reused: by many panels for A, by several strips for B. Short rows of
-       A are near each other as they are. */
+    /* Packing pays by many panels for A, several strips for B. Short rows of A are near anyway. */
     bool rows = g->a_col == 1, near = g->a_row <= SAMBA_GEMM_KC;
     bool pack_a = !rows || (!near && j1 - j0 >= 64);
     bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
@@ -2985,8 +2975,7 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 
 /* ==== [ops] =================================================================================== */
 
-/* Builders record or compute through this one seam, which [graph] defines. Without a host half they
-   give NULL. */
+/* Builders record or compute through this seam, which [graph] defines; the device half has none. */
 #if defined(SAMBA_RUNTIME_ONLY)
 #define samba__emit(s, op, in, n_in, attr, n_attr, outs) \
     ((void)(s), (void)(op), (void)(in), (void)(attr), (void)(n_attr), (samba_tensor *)NULL)
@@ -3017,15 +3006,12 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 }
 
 /* The table of ops. Wire numbers are written into PEF files: never change or reuse one.
-     MAP  elementwise: arity, the value as an expression in a, b, c and attributes p[], flops per
-          element
-     OP   flops per output element, flags, and whose shape rule and whose work function it has;
-          kernel and gradient are its own
+     MAP  elementwise: arity, the value, of a, b, c and attributes p[], flops of an element
+     OP   flops per output element, flags, whose shape rule and work it has; the rest is its own
      FAST the same, with a kernel for each instruction set: its loops gain by wide vectors
      KIN  the same for ops that differ in little: they share the functions NAME_rule, NAME_work and
           NAME_run, compiled once, which are told at run time which of the kin is meant
-   A row makes the enum, the names, the kernels and an entry of samba__op_table; a block that is
-   missing does not compile. */
+   A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
 #define SAMBA__OPS(MAP, OP, FAST, KIN) \
     MAP(0x0101, add,          2, a + b,                                                  1) \
     MAP(0x0102, sub,          2, a - b,                                                  1) \
@@ -3200,8 +3186,7 @@ SAMBA__FN bool samba__has(const samba_call *c, int32_t i)
     return i < c->n_in && c->in[i].shape.ndim >= 0;
 }
 
-/* Refuses unless the call has `least` to `most` inputs, the first `least` of them present, and
-   n_attr attributes. */
+/* Expects `least` to `most` inputs, the first `least` of them present, and n_attr attributes. */
 SAMBA__FN bool samba__expect(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
 {
     if (c->n_in < least || c->n_in > most)
@@ -3767,8 +3752,7 @@ SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 }
 
 /* ---- dropout: y = x mask/(1-p), mask from (seed, layer, counter, element): Srivastava et al.,
-   JMLR 2014. Inputs x, rate f32, seed i32, counter i32; attributes: the layer's key. dx is the same
-   op on dy. ---- */
+   JMLR 2014. Inputs x, rate f32, seed i32, counter i32; attributes: the layer's key ---- */
 
 SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
 {
@@ -3823,9 +3807,8 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
 }
 
 /* ---- sum, mean, max, square_sum: attributes are a bit mask of axes and keepdim ----
-   The reduced elements of one output are cut into pieces of fixed size; phase 0 reduces each piece
-   (into scratch, if there is more than one), phase 1 folds the pieces in order. The cut depends on
-   the shape alone. */
+   The reduced elements of one output are cut into pieces, by the shape alone; phase 0 reduces each
+   piece (into scratch, if there is more than one), phase 1 folds the pieces in order. */
 
 typedef enum samba__fold {
     SAMBA__FOLD_SUM, SAMBA__FOLD_MEAN, SAMBA__FOLD_MAX, SAMBA__FOLD_SQUARES
@@ -4074,8 +4057,7 @@ SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transp
     return samba__emit2(SAMBA__OP_matmul, a, b, attr, 2);
 }
 
-/* As torch: a vector on the left is a row, on the right a column, and that dimension is dropped
-   again. */
+/* As torch: a vector on the left is a row, on the right a column, which the result lacks again. */
 SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b)
 {
     if (!a || !b) return NULL;
@@ -4548,8 +4530,7 @@ SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
 }
 SAMBA__FN void samba__expand_vjp(samba_vjp *g) { g->din[0] = samba__to_input(g, 0, g->dout[0]); }
 
-/* pad: attributes before, after, between (elements inserted) for each axis, then the value; dx =
-   slice of dy */
+/* pad: attributes before, after, between (elements) for each axis, the value; dx = slice of dy */
 SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
                                       float value)
 {
@@ -4842,9 +4823,8 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
 
 /* ---- Optimizer steps: they overwrite the parameter and its state ---- */
 
-/* SGD as torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or
-   absent); attributes dampening, nesterov.  g += wd w; v = mu v + (1 - damp) g (first step v = g);
-   w -= lr v */
+/* torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or absent);
+   attributes dampening, nesterov. g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
 SAMBA__FN bool samba__sgd_shape(samba_call *c)
 {
     bool fits = samba__expect_match(c, "*,*,*?,i:,,,,?->*,*", 2);
@@ -6730,8 +6710,7 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 /* ---- The table itself ---- */
 
 /* NAME_run is a function that makes the call; NAME_avx2_run the same for AVX2 or NEON, if any. Kin
-   share NAME_kin, which is told at run time which of them is meant: most of their code is the same,
-   and compiled once. */
+   share NAME_kin, compiled once, which is told at run time which of them is meant. */
 #define SAMBA__RUNS(name, call) SAMBA__FN void samba__##name##_run(const samba_args *a) { call; }
 #define SAMBA__KIN(name, kin, type) \
     SAMBA__NOINLINE void samba__##name##_kin(const samba_args *a, type which) \
@@ -8452,8 +8431,7 @@ SAMBA__FN bool samba__own_data(samba_tensor *t)
     return t->data != NULL;
 }
 
-/* Parameters, state and gradients of losses begin where they are needed first, most of them in a
-   program's memory. */
+/* Parameters, state and gradients of losses begin where they are needed, most in a program. */
 SAMBA__FN bool samba__begins_late(const samba_tensor *t)
 {
     bool grad = t->role == SAMBA__INPUT && t->init.value != 0.0f;       /* of a loss */
@@ -10278,8 +10256,7 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
     return true;
 }
 
-/* How many values are computed again if n is; 0 if it cannot be, as something it reads is lost or
-   overwritten. */
+/* How many values are computed again if n is; 0 if something it reads is lost or overwritten. */
 SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__again *a,
                                   const samba__node *n)
 {
