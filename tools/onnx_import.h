@@ -16,7 +16,7 @@
        onnx_set_outputs(&g, &p);
        samba_compile(s, &p);
 
-   Types: double, float16 and bfloat16 are computed as f32 (a cast to the small ones rounds);
+   Types: double, float16 and bfloat16 are computed as f32 (casts and outputs round to them);
    integers of all widths as i32, where a value that does not fit ends the run with SAMBA_ERANGE;
    int64 values that are known while tracing (shapes, axes) stay exact. No strings, no complex
    numbers, no tensors without elements, but for constants of the tracer.

@@ -50,6 +50,7 @@ static bool ox_blame(ox_import *c, const Onnx__NodeProto *p)
     snprintf(text, sizeof text, "ONNX %.80s (%.80s): %s", what, name, samba_ok(c->s)
              ? "refused without a reason" : why);
     samba_clear_error(c->s);
+    samba_set_tracing(c->s, c->tracing);
     return samba_fail(c->s, code == SAMBA_OK ? SAMBA_EOP : code, "%s", text);
 }
 
@@ -367,7 +368,7 @@ SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t
     if (!m)
         return samba_fail(s, SAMBA_EIO, "ONNX: not a ModelProto: cut off, damaged, or nested too "
                           "deep");
-    c.s = s, c.options = options;
+    c.s = s, c.options = options, c.tracing = samba_tracing(s);
     c.model = (const Onnx__ModelProto *)(const void *)m;
     bool fine = ox_trace_model(&c, g) && samba_ok(s);
     protobuf_c_message_free_unpacked(m, NULL);

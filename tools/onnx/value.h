@@ -36,6 +36,7 @@ typedef struct ox_import {
     ox_block *blocks;
     const Onnx__NodeProto *caller;      /* of a model-local function: has its attributes */
     bool (*run)(struct ox_import *c, Onnx__NodeProto **node, size_t n);  /* of table.h: all nodes */
+    bool tracing;                       /* what the session did before: it goes on so */
     int32_t depth, n_constants;
     int64_t n_nodes;
     char wants[256];
