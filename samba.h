@@ -11810,35 +11810,24 @@ SAMBA_API bool samba_set_train(samba_session *s, bool train)
 
 /* ---- Hyperparameters ---- */
 
-/* How many single changes turn a into b (Levenshtein 1966), up to 60 letters. */
-SAMBA__FN int32_t samba__distance(const char *a, const char *b)
+/* The letters of the longer name that stand between what both begin and what both end with. */
+SAMBA__FN size_t samba__distance(const char *a, const char *b)
 {
-    int32_t row[61], n = (int32_t)strlen(b);
-    if (n > 60) return 1000;
-    for (int32_t j = 0; j <= n; j++) row[j] = j;
-    for (int32_t i = 0; a[i]; i++) {
-        int32_t diagonal = row[0];
-        row[0] = i + 1;
-        for (int32_t j = 0; j < n; j++) {
-            int32_t up = row[j + 1], best = diagonal + (a[i] != b[j]);
-            if (up + 1 < best) best = up + 1;
-            if (row[j] + 1 < best) best = row[j] + 1;
-            diagonal = up;
-            row[j + 1] = best;
-        }
-    }
-    return row[n];
+    size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
+    while (a[begin] && a[begin] == b[begin]) begin++;
+    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end]) end++;
+    return (n > m ? n : m) - begin - end;
 }
 
 /* "did you mean": the named tensor nearest to name, of the given role (0: any). */
 SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *name, int32_t role)
 {
     const char *nearest = "none";
-    int32_t best = 1000;
+    size_t best = SAMBA__NO_SIZE;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (role && (t->role != role || t->symbol < 0)) continue;
-        int32_t d = samba__distance(t->name, name);
+        size_t d = samba__distance(t->name, name);
         if (d < best) best = d, nearest = t->name;
     }
     return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
