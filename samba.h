@@ -352,9 +352,9 @@ typedef struct samba_vjp {
 
 /* One op. The built-in ones are rows of a table; yours go through samba_register_op().
    signature: a letter is one dimension, '*' any leading ones (equal in all terms), '?' makes an
-   input optional, "i:" and "b:" before a term mean i32 and bool, else f32: "*n,n?->*n". Or NULL:
-   shape decides. Without work, one unit is one element of '*': a kernel computes rows begin ...
-   end-1. */
+   input optional; "i:", "b:" or "f:" before a term mean i32, bool, or f32 as without: "*n,n?->*n".
+   Or NULL: shape decides. Without work, one unit is one element of '*': a kernel computes rows
+   begin ... end-1. */
 typedef struct samba_op {
     const char *name;
     uint32_t wire;                      /* number in PEF files: 0x8000 and up for users' ops */
@@ -1614,7 +1614,7 @@ SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_d
 #undef SAMBA__EACH
 
 /* ---- Signatures: "*n,n?,n->*n". One letter is one dimension, '*' any leading ones (equal in all
-   terms), '?' after a term makes it optional, "i:" and "b:" before it mean i32 and bool. ---- */
+   terms), '?' after a term makes it optional, "i:", "b:", "f:" before it i32, bool, f32. ---- */
 
 typedef struct samba__binding {
     int32_t letter[26];                 /* 0: not bound yet */
@@ -1633,8 +1633,8 @@ typedef struct samba__term {
 SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
 {
     memset(t, 0, sizeof *t);
-    if ((*p == 'i' || *p == 'b') && p[1] == ':') {
-        t->dtype = *p == 'i' ? SAMBA_I32 : SAMBA_BOOL;
+    if ((*p == 'i' || *p == 'b' || *p == 'f') && p[1] == ':') {
+        t->dtype = *p == 'i' ? SAMBA_I32 : *p == 'b' ? SAMBA_BOOL : SAMBA_F32;
         p += 2;
     }
     for (; *p && *p != ',' && *p != '-'; p++) {
@@ -3215,13 +3215,6 @@ SAMBA__FN bool samba__expect_all_f32(samba_call *c, int32_t least, int32_t most,
     c->out[0].dtype = SAMBA_F32;
     return true;
 }
-SAMBA__FN bool samba__expect_scalar(samba_call *c, int32_t i, samba_dtype dtype)
-{
-    if (!samba__has(c, i)) return true;
-    if (c->in[i].dtype == dtype && c->in[i].shape.ndim == 0) return true;
-    return samba_refuse(c, SAMBA_ESHAPE, "input %d must be a %T scalar, not %T %S", i, (int)dtype,
-                        (int)c->in[i].dtype, &c->in[i].shape);
-}
 SAMBA__FN int32_t samba__wrap_axis(const samba_tensor *x, int32_t axis)
 {
     return x && axis < 0 ? axis + x->shape.ndim : axis;
@@ -3754,12 +3747,16 @@ SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 /* ---- dropout: y = x mask/(1-p), mask from (seed, layer, counter, element): Srivastava et al.,
    JMLR 2014. Inputs x, rate f32, seed i32, counter i32; attributes: the layer's key ---- */
 
+/* Input `in` is a rate of dropout, which seed and counter follow; or it is absent. */
 SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
 {
-    if (!samba__has(c, in + 1) || !samba__has(c, in + 2))
-        return samba_refuse(c, SAMBA_EARG, "a rate of dropout needs a seed and a counter");
-    return samba__expect_scalar(c, in, SAMBA_F32) && samba__expect_scalar(c, in + 1, SAMBA_I32)
-        && samba__expect_scalar(c, in + 2, SAMBA_I32);
+    for (int32_t i = in; samba__has(c, in) && i < in + 3; i++) {
+        samba_dtype dtype = i == in ? SAMBA_F32 : SAMBA_I32;
+        if (samba__has(c, i) && c->in[i].dtype == dtype && c->in[i].shape.ndim == 0) continue;
+        return samba_refuse(c, SAMBA_ESHAPE, "dropout has a rate, a seed and a counter: input %d "
+                            "must be a %T scalar", i, (int)dtype);
+    }
+    return true;
 }
 SAMBA__MATCHES(dropout, "*,,i:,i:->*", 2)
 /* A layer of dropout in a run: what its mask depends on, besides the element. */
@@ -4886,12 +4883,7 @@ SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
 }
 
 /* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
-SAMBA__FN bool samba__clip_factor_shape(samba_call *c)
-{
-    if (!samba__expect(c, 2, 2, 0)) return false;
-    c->out[0] = c->in[0];
-    return samba__expect_scalar(c, 0, SAMBA_F32) && samba__expect_scalar(c, 1, SAMBA_F32);
-}
+SAMBA__MATCHES(clip_factor, "f:,f:->f:", 0)
 SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 {
     float factor = a->in[1][0] / (samba__sqrt(a->in[0][0]) + 1e-6f);
@@ -6636,7 +6628,7 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
                                       : "*td,*sd,*se->*te,*t", c, &b);
     c->n_in = n_in;
     if (!fits || !samba__expect_mask(c, first, mask)) return false;
-    if (samba__has(c, drop) && !samba__expect_dropping(c, drop)) return false;
+    if (!samba__expect_dropping(c, drop)) return false;
     return !backward || !samba__has(c, 7)
         || (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
         || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
