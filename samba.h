@@ -4276,19 +4276,15 @@ SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a) { samba__aff
 
 /* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
 
-/* count * dim, or 0 if a dimension is no size or the product too large: the rule will refuse it. */
-SAMBA__FN int64_t samba__bounded(int64_t count, int32_t dim)
-{
-    return dim > 0 && count <= SAMBA__MAX_COUNT / dim ? count * dim : 0;
-}
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
 {
     int64_t known = 1;
     int32_t unknown = -1;
     if (!x) return NULL;
     for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++) {
-        if (shape.dim[i] == -1 && unknown < 0) unknown = i;
-        else known = samba__bounded(known, shape.dim[i]);
+        int32_t d = shape.dim[i];
+        if (d == -1 && unknown < 0) unknown = i;
+        else known = d > 0 && known <= SAMBA__MAX_COUNT / d ? known * d : 0;    /* 0: refused */
     }
     if (unknown >= 0 && known > 0) shape.dim[unknown] = (int32_t)(samba_count(&x->shape) / known);
     return samba__same_shape(&x->shape, &shape) ? x
@@ -6634,19 +6630,15 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
         || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
 }
 
-/* In floating point, as T S may be more than any tensor's count. */
-SAMBA__FN int64_t samba__attention_flops(const samba__attention *at, int32_t products)
-{
-    double pairs = (double)(at->batch * at->T) * (double)at->S * (at->causal ? 0.5 : 1.0);
-    double flops = pairs * ((double)(at->D + at->E) * products + 20.0);
-    return flops < 1e18 ? (int64_t)flops : 1000000000000000000;
-}
 SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
 {
     samba__attention at = samba__attention_of(c->in, c->attr, backward);
     w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
     bool whole = samba__attention_whole(&at);
-    w->flops = samba__attention_flops(&at, !backward ? 2 : whole ? 6 : 8);
+    /* In floating point, as T S may be more than any tensor's count. */
+    double pairs = (double)(at.batch * at.T) * (double)at.S * (at.causal ? 0.5 : 1.0);
+    double flops = pairs * ((double)(at.D + at.E) * (!backward ? 2 : whole ? 6 : 8) + 20.0);
+    w->flops = flops < 1e18 ? (int64_t)flops : 1000000000000000000;
     if (!backward) return;
     w->n_phases = whole ? 2 : 3;
     w->units[1] = at.batch * (whole ? 1 : samba__ceil_div(at.S, SAMBA__ATTEND_KEYS));
@@ -7452,11 +7444,6 @@ SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samb
     c.task = &t, c.n = 1, c.part = c.count = 0, c.local = local;
     return samba__run_chain(&c, pool);
 }
-SAMBA__FN float *samba__symbol_data(const samba_runtime *rt, uint32_t i, const samba__symbol *s)
-{
-    uint8_t *p = (uint8_t *)rt->data[i];
-    return (float *)(void *)(s->windowed ? p + rt->microbatch * samba__spec_bytes(&s->spec) : p);
-}
 
 /* What the arguments of a node point to. */
 typedef struct samba__held {
@@ -7475,7 +7462,8 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
         uint32_t word = samba__word(&r, k);
         if (!word) continue;
         samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
-        float *data = samba__symbol_data(rt, word - 1, &s);
+        size_t window = s.windowed ? rt->microbatch * samba__spec_bytes(&s.spec) : 0;
+        float *data = (float *)(void *)((uint8_t *)rt->data[word - 1] + window);
         if (k < r.n_in) a->in[k] = data;
         else a->out[k - r.n_in] = data, h->out[k - r.n_in] = s.spec;
     }
@@ -9655,8 +9643,7 @@ static const samba__rewrite samba__rewrites[] = {
 /* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
 SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
 {
-    for (int32_t i = 0; i < n->n_in && n->op->work == samba__map_work
-         && n->op->kernel != samba__op_table[SAMBA__OP_cast].kernel; i++) {
+    for (int32_t i = 0; i < n->n_in && n->op->work == samba__map_work; i++) {
         samba__node *e = samba__made_by(c, n->in[i], SAMBA__OP_expand);
         samba_tensor *before = n->in[i];
         samba_spec spec[SAMBA_MAX_IN];
@@ -9674,7 +9661,6 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
 {
     float value[3] = { 0.0f, 0.0f, 0.0f }, result = 0.0f;
     samba_spec spec[SAMBA_MAX_IN], out;
-    int32_t fault[3] = { 0, 0, 0 };
     samba_args a;
     if (n->op->work != samba__map_work || n->n_in > 3 || n->out[0]->dtype != SAMBA_F32
         || n->out[0]->shape.ndim) return;
@@ -9686,7 +9672,7 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     }
     out = samba__spec_of(n->out[0]);
     a.in_spec = spec, a.out_spec = &out, a.n_in = n->n_in, a.n_out = 1;
-    a.attr = n->attr, a.n_attr = n->n_attr, a.fault = fault;
+    a.attr = n->attr, a.n_attr = n->n_attr;
     a.out[0] = &result, a.end = 1;
     n->op->kernel(&a);
     n->op = &samba__op_table[SAMBA__OP_full];
