@@ -371,6 +371,7 @@ typedef struct samba_op {
 #define SAMBA_OP_INPLACE 1u             /* out 0 may lie where input 0 did, if that dies here */
 #define SAMBA_OP_VIEW 2u                /* out 0 is input 0 in another shape: one memory may do */
 #define SAMBA_OP_INPLACE_1 4u           /* as INPLACE, of input 1 */
+#define SAMBA_OP_HOST 8u                /* a section of its own, between those of the device */
 /* State updates. Hex digit o, from the right: 1 + the input that output o overwrites; 0: fresh. */
 #define SAMBA_OP_UPDATES(digits) ((digits) << 8)
 
@@ -10124,13 +10125,15 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
     samba_opt_level level = c->program->level;
     int64_t budget = c->program->sram_bytes ? c->program->sram_bytes : (int64_t)1 << 20, used = 0;
     p->sections = (samba__section_plan *)samba__temp(c->session, c->n_nodes, sizeof *p->sections);
+    bool after_host = false;
     if (!p->sections) return false;
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         samba__section_plan *last = p->n_sections ? &p->sections[p->n_sections - 1] : NULL;
         int64_t bytes = samba__bytes_moved(n);
-        used += bytes;
-        if (last && last->type == n->section && last->graph == n->graph && level != SAMBA_O0
+        bool host = n->op->flags & SAMBA_OP_HOST, alone = host || after_host;
+        used += bytes, after_host = host;
+        if (last && !alone && last->type == n->section && last->graph == n->graph && level != SAMBA_O0
             && (level != SAMBA_O1 || used <= budget)) {
             last->n++;
             continue;

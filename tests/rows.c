@@ -311,6 +311,28 @@ static void row_legacy_names(void)
     CHECK(samba_close(s) == 0);
 }
 
+// An op on the host splits the forward pass: what is before, itself, what is after.
+static int host_calls;
+static void host_kernel(const samba_args *a)
+{
+    host_calls++;
+    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 2 * a->in[0][i];
+}
+
+static void row_host_op(void)
+{
+    static const samba_op twice = { .name = "twice", .wire = 0x8001, .flags = SAMBA_OP_HOST, .signature = "*->*", .kernel = host_kernel };
+    samba_session *s = samba_open(NULL);
+    CHECK(samba_register_op(s, &twice));
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4)), *h = samba_tanh(x);
+    h = samba_apply(s, "twice", &h, 1, NULL, 0);
+    samba_tensor *y = samba_shift(h, 1);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
+    CHECK(s->rt->pef.n_sections == 3 && samba_run(s, 0) && host_calls == 1);
+    CHECK(fabsf(samba_read(y)[1] - (2 * tanhf(samba_read(x)[1]) + 1)) < 1e-6f);
+    CHECK(samba_close(s) == 0);
+}
+
 static void row_levels(void)
 {
     values got[3];
@@ -720,7 +742,7 @@ static const row rows[] = {
     { "C11", "disable_graphamp, --graphamp-preset mp0, mp1, mp4", "samba_set_graphamp, samba_desc.graphamp; bf16 between ops, f32 parameters", NULL, "tests/graphamp.c" },
     { "C10", "PEF name and place", "samba_program.pef; --pef-name, --output-folder", NULL, "tests/api.c" },
     { "M9", "load_state_dict, torch.save", "samba_save, samba_restore; tools/safetensors.h", NULL, "tests/resume.c" },
-    { "O5", "ops the device has not", "samba_register_op", NULL, "tests/api.c" },
+    { "O5", "ops the device has not", "samba_register_op; with SAMBA_OP_HOST in a section of their own", row_host_op, NULL },
     { "A1 A2 A3 A4 A5 U6", "parse_app_args, common_app_driver", "samba_parse_app_args, samba_app_driver (tools/driver.h)", NULL, "tests/api.c" },
     { "P1 P2 P3", "start_samba_profile, end_samba_profile, samba_profile, profiler", "samba_profiler_open, samba_start_profile, samba_end_profile (tools/profiler.h)", NULL, "tests/profiler.c" },
     { "P4", "SAMBA_SESSION_RUN_FWD_BCKWD_OPT, SAMBA_SET_PEF, PyRT_RUN ...", "the same names; samba_on_event; samba_profile_stats, samba_profile_latencies", NULL, "tests/profiler.c" },
