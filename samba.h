@@ -7446,19 +7446,15 @@ SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samb
     return samba__run_chain(&c, pool);
 }
 
-/* What the arguments of a node point to. */
-typedef struct samba__held {
-    samba__decoded call;
-    samba_spec out[SAMBA_MAX_OUT];
-} samba__held;
 
-SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba__held *h)
+/* d: what the arguments of the node point to. */
+SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba__decoded *d)
 {
     samba__call_record r = samba__record_at(&rt->pef, i);
     samba_args *a = &t->args;
     memset(a, 0, sizeof *a);
     t->op = rt->steps[i].op, t->work = &rt->steps[i].work;
-    samba__decode_call(&rt->pef, &r, &h->call);
+    samba__decode_call(&rt->pef, &r, d);
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
         if (!word) continue;
@@ -7466,10 +7462,10 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
         size_t window = s.windowed ? rt->microbatch * samba__spec_bytes(&s.spec) : 0;
         float *data = (float *)(void *)((uint8_t *)rt->data[word - 1] + window);
         if (k < r.n_in) a->in[k] = data;
-        else a->out[k - r.n_in] = data, h->out[k - r.n_in] = s.spec;
+        else a->out[k - r.n_in] = data, d->call.out[k - r.n_in] = s.spec;
     }
-    a->in_spec = h->call.in, a->out_spec = h->out, a->n_in = r.n_in, a->n_out = r.n_out;
-    a->attr = h->call.attr, a->n_attr = r.n_attr;
+    a->in_spec = d->in, a->out_spec = d->call.out, a->n_in = r.n_in, a->n_out = r.n_out;
+    a->attr = d->attr, a->n_attr = r.n_attr;
     a->scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
     a->microbatch = (int32_t)rt->microbatch;
     a->isa = rt->isa, a->train = rt->train, a->fault = rt->fault;
@@ -7479,12 +7475,12 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
 SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
 {
     samba__task task[SAMBA__CHAIN];
-    samba__held held[SAMBA__CHAIN];
+    samba__decoded decoded[SAMBA__CHAIN];
     samba__chain c;
     c.task = task, c.n = 0, c.local = rt->local;
     c.part = rt->steps[i].part, c.count = rt->steps[i].count;
     for (uint32_t k = i; k < i + rt->steps[i].chain; k++)
-        if (!rt->steps[k].view) samba__open_task(rt, k, &task[c.n], &held[c.n]), c.n++;
+        if (!rt->steps[k].view) samba__open_task(rt, k, &task[c.n], &decoded[c.n]), c.n++;
     if (c.n == 0 || samba__run_chain(&c, rt->pool)) return true;
     rt->fault_node = i;
     return false;
@@ -8432,13 +8428,11 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
     if (samba__begins_late(t)) samba__own_data(t);
     return t->data;
 }
-SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *in_spec,
-                                     samba_spec *out_spec)
+SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
 {
     samba_session *s = n->out[0]->session;
     for (int32_t i = 0; i < n->n_in; i++) {
         samba_tensor *x = n->in[i];
-        in_spec[i] = samba__spec_of(x);
         a->in[i] = x ? (const float *)samba__value_of(x) : NULL;
         if (!x || a->in[i]) continue;
         return samba_fail(s, SAMBA_ESTATE, "in %s: %s has no value to compute with; give it one "
@@ -8447,7 +8441,6 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *
     }
     for (int32_t o = 0; o < n->n_out; o++) {
         int32_t updated = samba__updated_input(n->op, o);
-        out_spec[o] = samba__spec_of(n->out[o]);
         if (updated < 0 && !samba__own_data(n->out[o])) return false;
         a->out[o] = (float *)samba__value_of(updated < 0 ? n->out[o] : n->in[updated]);
         n->out[o]->role = SAMBA__CONSTANT;
@@ -8458,15 +8451,14 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a, samba_spec *
 /* Computes a recorded node at once, through the same kernels as a compiled program. */
 SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_call *c)
 {
-    samba_spec in_spec[SAMBA_MAX_IN], out_spec[SAMBA_MAX_OUT];
     int32_t fault[3] = { 0, 0, 0 };
     samba_work w;
     samba_args a;
     memset(&a, 0, sizeof a);
     n->eager = true;
-    if (!samba__eager_pointers(n, &a, in_spec, out_spec)) return false;
+    if (!samba__eager_pointers(n, &a)) return false;
     samba__measure(n->op, c, &w);
-    a.in_spec = in_spec, a.out_spec = out_spec, a.n_in = n->n_in, a.n_out = n->n_out;
+    a.in_spec = c->in, a.out_spec = c->out, a.n_in = n->n_in, a.n_out = n->n_out;
     a.attr = n->attr, a.n_attr = n->n_attr;
     a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa();
     a.train = s->train, a.fault = fault;
