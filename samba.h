@@ -7192,7 +7192,6 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
     return fine && samba__check_scratch(pef, i, &r, &w, why);
 }
 
-
 /* The sections, and the nodes in each. */
 SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
 {
@@ -7445,7 +7444,6 @@ SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samb
     c.task = &t, c.n = 1, c.part = c.count = 0, c.local = local;
     return samba__run_chain(&c, pool);
 }
-
 
 /* d: what the arguments of the node point to. */
 SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba__decoded *d)
@@ -9405,21 +9403,22 @@ SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t
     if (n) *value = samba_attr_float(n->attr[0]);
     return n != NULL;
 }
-SAMBA__FN void samba__call_of(const samba__node *n, samba_spec *spec, samba_call *call)
+
+/* What a node reads and makes, by its op's own rules. */
+SAMBA__FN bool samba__infer_node(const samba__node *n, samba__decoded *d)
 {
-    memset(call, 0, sizeof *call);
-    for (int32_t i = 0; i < n->n_in; i++) spec[i] = samba__spec_of(n->in[i]);
-    call->in = spec, call->n_in = n->n_in;
-    call->attr = n->attr, call->n_attr = n->n_attr;
+    memset(&d->call, 0, sizeof d->call);
+    for (int32_t i = 0; i < n->n_in; i++) d->in[i] = samba__spec_of(n->in[i]);
+    d->call.in = d->in, d->call.n_in = n->n_in;
+    d->call.attr = n->attr, d->call.n_attr = n->n_attr;
+    return samba__infer(n->op, &d->call);
 }
 
-/* What a node reads, makes and costs, by its op's own rules; `spec` holds the inputs'. */
-SAMBA__FN bool samba__cost_of(const samba__node *n, samba_spec *spec, samba_call *call,
-                              samba_work *w)
+/* And what it costs. */
+SAMBA__FN bool samba__cost_of(const samba__node *n, samba__decoded *d, samba_work *w)
 {
-    samba__call_of(n, spec, call);
-    bool fine = samba__infer(n->op, call);
-    if (fine) samba__measure(n->op, call, w);
+    bool fine = samba__infer_node(n, d);
+    if (fine) samba__measure(n->op, &d->call, w);
     return fine;
 }
 
@@ -9639,13 +9638,11 @@ SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
     for (int32_t i = 0; i < n->n_in && n->op->work == samba__map_work; i++) {
         samba__node *e = samba__made_by(c, n->in[i], SAMBA__OP_expand);
         samba_tensor *before = n->in[i];
-        samba_spec spec[SAMBA_MAX_IN];
-        samba_call call;
+        samba__decoded d;
         if (!e) continue;
         n->in[i] = e->in[0];
-        samba__call_of(n, spec, &call);
-        if (!samba__infer(n->op, &call)
-            || !samba__same_shape(&call.out[0].shape, &n->out[0]->shape)) n->in[i] = before;
+        if (!samba__infer_node(n, &d)
+            || !samba__same_shape(&d.call.out[0].shape, &n->out[0]->shape)) n->in[i] = before;
     }
 }
 
@@ -9915,10 +9912,10 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
     samba_session *s = c->session;
     for (int32_t i = 0; i < c->n_nodes; i++) {
         samba__node *n = c->nodes[i];
-        samba_spec spec[SAMBA_MAX_IN], scratch;
-        samba_call call;
+        samba_spec scratch;
+        samba__decoded d;
         samba_work w;
-        if (!samba__cost_of(n, spec, &call, &w)) return samba__fail_call(s, n->op, n->in, &call);
+        if (!samba__cost_of(n, &d, &w)) return samba__fail_call(s, n->op, n->in, &d.call);
         for (int32_t k = 0; k < n->n_in; k++)
             if (n->in[k]) samba__use_place(p, samba__place_for(c, p, n->in[k]), i);
         for (int32_t o = 0; o < n->n_out; o++) {
@@ -10257,8 +10254,7 @@ SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a,
     bool any = false;
     for (int32_t i = 0; i < a->n_nodes && wanted > 0; i++) {
         samba__node *n = a->nodes[i];
-        samba_spec spec[SAMBA_MAX_IN];
-        samba_call call;
+        samba__decoded d;
         samba_work w;
         int64_t bytes = 0;
         bool needed = false, view = n->op->flags & SAMBA_OP_VIEW;
@@ -10269,7 +10265,7 @@ SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a,
             bytes += view ? 0 : (int64_t)samba__host_bytes(n->out[o]);
         }
         int32_t chain = needed ? samba__chain_of(c, a, n) : 0;
-        if (!chain || !samba__cost_of(n, spec, &call, &w) || w.flops > price * bytes) continue;
+        if (!chain || !samba__cost_of(n, &d, &w) || w.flops > price * bytes) continue;
         for (int32_t o = 0; o < n->n_out; o++) a->of[n->out[o]->id].chain = chain;
         wanted -= bytes;
         any = true;
@@ -10816,13 +10812,12 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
                                int64_t *bytes)
 {
     const samba__node *n = c->nodes[i];
-    samba_spec spec[SAMBA_MAX_IN];
-    samba_call call;
+    samba__decoded d;
     samba_work w;
     char line[2048];
     samba__text t = samba__text_in(line, sizeof line);
     int64_t moved = samba__bytes_moved(n);
-    samba__cost_of(n, spec, &call, &w);
+    samba__cost_of(n, &d, &w);
     samba__put_call(&t, n);
     fprintf(f, "    %-100s %12lld flops %12lld bytes\n", line, (long long)w.flops,
             (long long)moved);
