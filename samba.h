@@ -925,8 +925,7 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #include <stdarg.h>
 #include <string.h>
 
-/* Unused ones are dropped without a warning; "inline" would say so too, but compilers take it as a
-   wish to copy the body, which makes them slow. */
+/* Unused ones are dropped without a warning. Not "inline": compilers take it as a wish to copy. */
 #if defined(__GNUC__)
 #define SAMBA__FN static __attribute__((unused))
 #define SAMBA__RESTRICT __restrict__
@@ -2141,8 +2140,7 @@ typedef char samba__gemm_blocks_are_whole[
    long, and the next one is on its way while this one is computed. */
 enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64 };
 
-/* Rows of A are copied this much further apart than they are long: rows whose distance is a power
-   of 2 would evict each other from the cache. */
+/* Rows of A are copied so much further apart: at powers of 2 they evict each other from caches. */
 #define SAMBA__GEMM_GAP (SAMBA__IS_SMALL ? 0 : 16)
 
 /* Scratch that each thread lends to samba__gemm_run: one panel of B and one block of A. */
@@ -7088,8 +7086,7 @@ SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_recor
     d->call.attr = d->attr, d->call.n_attr = r->n_attr;
 }
 
-/* A node may read what lives when it runs, and what was made before it, from the first node of its
-   graph on: no other one may have run. */
+/* A node reads what lives then and was made before it, from the first node of its graph on. */
 SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t first,
                                   uint32_t word, samba__text *why)
 {
@@ -7895,8 +7892,7 @@ SAMBA_API void samba_clear_error(samba_session *s)
     s->error[0] = 0;
 }
 
-/* The first error is kept; a later one is a consequence. Returns false, so that what a function
-   wants reads as a list: fact || samba_fail(...). */
+/* The first error is kept. False, so that wants read as a list: fact || samba_fail(...). */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
     va_list args;
@@ -7997,8 +7993,7 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
     free(p);
 }
 
-/* What follows prepares programs; the ops above run them. gcc takes half as long at -Og, and
-   nothing from here on gains by more. */
+/* What follows prepares programs, and gains nothing by more than -Og: gcc takes half as long. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define SAMBA__QUICK 1
 #pragma GCC push_options
@@ -10065,8 +10060,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
     return true;
 }
 
-/* What lives outside the arena lies one after another in its region. Parameters that no node
-   overwrites can stay in read-only memory. */
+/* What lives outside the arena lies one after another. Parameters nobody writes are read-only. */
 SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan *p)
 {
     for (int32_t i = 0; i < c->n_nodes; i++) {
@@ -10509,7 +10503,7 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
                   c->program->inference ? " inference" : "");
 }
 
-/* The same in temporary memory, of *size bytes. */
+/* That in temporary memory, of *size bytes. */
 SAMBA__FN const char *samba__trace_of(const samba__compilation *c, bool whole, size_t *size)
 {
     samba__text t = samba__text_in(NULL, 0);
