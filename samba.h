@@ -3101,8 +3101,8 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0521, cross_entropy_backward,  20, SAMBA_OP_INPLACE_1, loss, SAMBA__LOGITS_BACKWARD) \
     KIN(0x0522, nll,                           0, SAMBA_OP_NONE, loss, 0) \
     KIN(0x0523, nll_backward,                  1, SAMBA_OP_NONE, loss, SAMBA__BACKWARD) \
-    OP(0x0530, lookup,                         1, SAMBA_OP_NONE, lookup, lookup) \
-    OP(0x0533, lookup_packed,                  1, SAMBA_OP_NONE, lookup_packed, lookup) \
+    OP(0x0530, lookup,                         1, SAMBA_OP_NONE, lookup, rows) \
+    OP(0x0533, lookup_packed,                  1, SAMBA_OP_NONE, lookup_packed, rows) \
     FAST(0x0531, lookup_backward,              1, SAMBA_OP_NONE, lookup_backward, lookup_backward) \
     FAST(0x0532, lookup_accumulate, 1, SAMBA_OP_UPDATES(0x3u), lookup_accumulate, lookup_backward) \
     KIN(0x0540, scaled_dot_product_attention,  0, SAMBA_OP_NONE, attention, false) \
@@ -6227,10 +6227,6 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
     return samba__emit2(SAMBA__OP_lookup, ids, w, NULL, 0);
 }
 SAMBA__MATCHES(lookup, "i:*,vc->*c", 0)
-SAMBA__FN void samba__lookup_work(samba_work *w, const samba_call *c)
-{
-    w->units[0] = samba_count(&c->in[0].shape);
-}
 /* w (n,k), or packed: inputs ids, packed, scale or NULL; attributes n, k. */
 SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
 {
