@@ -3070,11 +3070,11 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     OP(0x0304, affine_packed,                  0, SAMBA_OP_NONE, affine_packed, affine) \
     OP(0x0303, matmul_accumulate,     0, SAMBA_OP_UPDATES(0x3u), matmul_accumulate, matmul) \
     OP(0x0601, reshape,                        0, SAMBA_OP_VIEW, reshape, flat) \
-    OP(0x0602, permute,                        0, SAMBA_OP_NONE, permute, rows) \
-    OP(0x0603, slice,                          0, SAMBA_OP_NONE, slice, rows) \
-    OP(0x0604, pad,                            0, SAMBA_OP_NONE, pad, rows) \
-    OP(0x0605, cat,                            0, SAMBA_OP_NONE, cat, cat) \
-    OP(0x0606, expand,                         0, SAMBA_OP_NONE, expand, rows) \
+    OP(0x0602, permute,                        1, SAMBA_OP_NONE, permute, rows) \
+    OP(0x0603, slice,                          1, SAMBA_OP_NONE, slice, rows) \
+    OP(0x0604, pad,                            1, SAMBA_OP_NONE, pad, rows) \
+    OP(0x0605, cat,                            1, SAMBA_OP_NONE, cat, cat) \
+    OP(0x0606, expand,                         1, SAMBA_OP_NONE, expand, rows) \
     OP(0x0607, gather,                         0, SAMBA_OP_NONE, gather, flat) \
     OP(0x0608, gather_backward,                0, SAMBA_OP_NONE, gather_backward, gather_backward) \
     FAST(0x0701, sgd,                          6, SAMBA_OP_UPDATES(0x31u), sgd, flat) \
@@ -4371,8 +4371,7 @@ SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64
 SAMBA__FN void samba__rows_work(samba_work *w, const samba_call *c)
 {
     const samba_shape *y = &c->out[0].shape;
-    w->flops = samba_count(y);
-    w->units[0] = y->ndim ? w->flops / y->dim[y->ndim - 1] : 1;
+    w->units[0] = y->ndim ? samba_count(y) / y->dim[y->ndim - 1] : 1;
 }
 
 /* permute: out axis i is input axis attr[i]; dx = inverse permutation of dy */
@@ -4640,7 +4639,6 @@ SAMBA__FN bool samba__cat_shape(samba_call *c)
 SAMBA__FN void samba__cat_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba__outer(&c->out[0].shape, c->attr[0]);
-    w->flops = samba_count(&c->out[0].shape);
 }
 SAMBA__KERNEL void samba__cat_kernel(const samba_args *a)
 {
