@@ -7126,10 +7126,8 @@ SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
                                     const samba__call_record *r, const samba_work *w,
                                     samba__text *why)
 {
-    if (!samba__prove(why, r->scratch <= pef->n_symbols, "node %d has no such scratch",
-                      (int32_t)node)) return false;
-    bool enough = w->scratch == 0;
-    if (r->scratch) {
+    bool enough = r->scratch ? r->scratch <= pef->n_symbols : w->scratch == 0;
+    if (enough && r->scratch) {
         samba__symbol s = samba__symbol_at(pef, r->scratch - 1);
         enough = s.role == SAMBA__SCRATCH && s.first == node && s.last == node && !s.alias
             && samba__symbol_bytes(pef, &s) >= (uint64_t)w->scratch;
