@@ -1021,10 +1021,6 @@ SAMBA__FN uint64_t samba__align_bytes(uint64_t a)
 SAMBA__FN int64_t samba__min64(int64_t a, int64_t b) { return a < b ? a : b; }
 SAMBA__FN int64_t samba__max64(int64_t a, int64_t b) { return a > b ? a : b; }
 SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-SAMBA__FN int64_t samba__floor_div(int64_t a, int64_t b)        /* b > 0 */
-{
-    return a < 0 ? -((b - 1 - a) / b) : a / b;
-}
 
 /* Every product that feeds a sum goes through here, so that no compiler contracts on its own. */
 SAMBA__INLINE float samba__fma(float a, float b, float c)
@@ -2169,8 +2165,8 @@ typedef struct samba__gemm {
 
 /* ---- the sweep: one panel of B against all rows of a tile ---------------------------------- */
 
-/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. The
-   halves of a panel, of width / 2 columns, need not be beside each other. */
+/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. For
+   vectors, the halves of a panel, of width / 2 columns, need not be beside each other. */
 typedef struct samba__sweep {
     int64_t rows, cols, kc;
     int64_t cols_hi, b_hi, c_hi;/* columns of the second half, and where it is in B and C */
@@ -2182,7 +2178,7 @@ typedef struct samba__sweep {
     int64_t c_row;
     const float *bias;          /* NULL except in the last block of k */
     const float *row_bias;
-    const int32_t *b_at;        /* NULL, or B(p,j) = b[b_at[p] + j] */
+    const int32_t *b_at;        /* NULL, or B(p,j) = b[b_at[p] + j]: for vectors, too */
     bool resume;                /* the chains start from C, not from zero */
     bool turned;                /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
 } samba__sweep;
@@ -2204,22 +2200,17 @@ enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 };           /* of all but AVX-512 *
 
 SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 {
-    enum { HALF = SAMBA__WIDTH / 2 };
     for (int64_t i = 0; i < s->rows; i++) {
         const float *a = s->a + i / SAMBA__HEIGHT * s->a_strip + i % SAMBA__HEIGHT * s->a_row;
-        for (int hi = 0; hi < 2; hi++) {
-            float *c = s->c + i * s->c_row + (hi ? s->c_hi : 0), acc[HALF] = { 0.0f };
-            int64_t cols = hi ? s->cols_hi : s->cols - s->cols_hi;
-            if (cols <= 0) continue;
-            if (s->resume) memcpy(acc, c, (size_t)cols * sizeof(float));
-            for (int64_t p = 0; p < s->kc; p++) {
-                const float *b = s->b + (s->b_at ? s->b_at[p] : p * s->b_row) + (hi ? s->b_hi : 0);
-                for (int j = 0; j < HALF; j++) acc[j] = samba__fma(a[p * s->a_col], b[j], acc[j]);
-            }
-            for (int64_t j = 0; s->bias && j < cols; j++) acc[j] += s->bias[(hi ? HALF : 0) + j];
-            for (int64_t j = 0; s->row_bias && j < cols; j++) acc[j] += s->row_bias[i];
-            memcpy(c, acc, (size_t)cols * sizeof(float));
-        }
+        const float *b = s->b;
+        float *c = s->c + i * s->c_row;
+        float acc[SAMBA__WIDTH] = { 0.0f };
+        if (s->resume) memcpy(acc, c, (size_t)s->cols * sizeof(float));
+        for (int64_t p = 0; p < s->kc; p++, a += s->a_col, b += s->b_row)
+            for (int j = 0; j < SAMBA__WIDTH; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
+        for (int64_t j = 0; s->bias && j < s->cols; j++) acc[j] += s->bias[j];
+        for (int64_t j = 0; s->row_bias && j < s->cols; j++) acc[j] += s->row_bias[i];
+        memcpy(c, acc, (size_t)s->cols * sizeof(float));
     }
 }
 
@@ -4904,29 +4895,28 @@ typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } sa
 typedef struct samba__conv {
     int64_t source[2], target[2], kernel[2], stride[2], spread[2], start[2], step[2], phases;
     int64_t images, groups, rows, channels, taps;   /* rows: of the product for a group */
-    int64_t band[2], bands, box, boxes, sets, parts, units;
+    int64_t band, bands, box, boxes, sets, parts, units;
     int64_t scratch;                    /* floats of turned weights or partial sums */
     bool far;                           /* copies are too large for a thread, so in scratch */
 } samba__conv;
 
-/* What a band of targets meets in a box of channels: cells that begin at position `first`. */
+/* What a band, some rows of targets, meets in a box of channels: cells from position `first` on. */
 typedef struct samba__region {
     int64_t channel, channels, width;   /* width: of a phase of a row */
-    int64_t at[2], band[2], first[2], tap[2], cells[2];     /* tap: where the first one is */
+    int64_t at, band[2], first[2], tap[2], cells[2];        /* tap: where the first one is */
 } samba__region;
 
 SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band, int64_t box)
 {
     samba__region b;
-    int64_t across = samba__ceil_div(v->target[1], v->band[1]);
     b.channel = box * v->box;
     b.channels = samba__min64(v->box, v->channels - b.channel);
+    b.at = band * v->band;
     for (int i = 0; i < 2; i++) {
         int64_t span = (v->kernel[i] - 1) * v->step[i];
-        b.at[i] = (i == 0 ? band / across : band % across) * v->band[i];
-        b.band[i] = samba__min64(v->band[i], v->target[i] - b.at[i]);
+        b.band[i] = i == 0 ? samba__min64(v->band, v->target[0] - b.at) : v->target[1];
         b.tap[i] = samba__max64(-span, 0);
-        b.first[i] = b.at[i] * v->stride[i] + v->start[i] - b.tap[i];
+        b.first[i] = v->start[i] - b.tap[i] + (i == 0 ? b.at * v->stride[0] : 0);
         b.cells[i] = (b.band[i] - 1) * v->stride[i] + (span < 0 ? -span : span) + 1;
     }
     b.width = samba__ceil_div(b.cells[1], v->phases);
@@ -4974,7 +4964,7 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     for (int32_t i = 0; i < 2; i++) {
         int64_t stride = attr[i], padding = attr[2 + i], dilation = attr[4 + i];
         v.source[i] = samba__side(makes_dx ? y : x, x->ndim - 2, i);
-        v.target[i] = v.band[i] = samba__side(makes_dx ? x : y, x->ndim - 2, i);
+        v.target[i] = samba__side(makes_dx ? x : y, x->ndim - 2, i);
         v.kernel[i] = samba__side(w, x->ndim - 2, i);
         v.stride[i] = makes_dx ? 1 : stride;
         v.spread[i] = makes_dx ? stride : 1;
@@ -4984,17 +4974,18 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     }
     v.taps = v.kernel[0] * v.kernel[1];
     int64_t parts = samba__ceil_div(8, v.sets * v.groups);      /* at least, of box or band */
-    int64_t *cut = makes_dw ? &v.box : v.target[0] * v.target[1] < 64 * parts ? &parts : v.band;
+    int64_t *cut = makes_dw ? &v.box : v.target[0] * v.target[1] < 64 * parts ? &parts : &v.band;
+    v.band = v.target[0];
     *cut = samba__ceil_div(*cut, samba__min64(parts, *cut));
-    while (samba__copy_size(&v) > samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK)) {
-        cut = v.box * v.taps > 2 * SAMBA__STEPS && v.box > 1 ? &v.box
-            : v.band[0] > 1 ? &v.band[0] : v.box > 1 ? &v.box : &v.band[1];
+    while (samba__copy_size(&v) > (double)samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK)) {
+        bool deep = v.box * v.taps > 2 * SAMBA__STEPS;
+        cut = v.box > 1 && (deep || v.band == 1) ? &v.box : &v.band;
         if (*cut == 1) break;
         *cut = samba__ceil_div(*cut, 2);
     }
-    v.far = samba__copy_size(&v) > SAMBA__SPARE;
-    if (v.far) v.band[0] = v.target[0], v.band[1] = v.target[1];
-    v.bands = samba__ceil_div(v.target[0], v.band[0]) * samba__ceil_div(v.target[1], v.band[1]);
+    v.far = samba__copy_size(&v) > (double)SAMBA__SPARE;
+    if (v.far) v.band = v.target[0];
+    v.bands = samba__ceil_div(v.target[0], v.band);
     v.boxes = samba__ceil_div(v.channels, v.box);
     v.parts = makes_dw ? v.boxes : v.bands;
     v.units = v.sets * v.groups * v.parts;
@@ -5102,8 +5093,8 @@ SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made 
     w->scratch = (v.scratch + (v.far ? v.units * (int64_t)samba__copy_size(&v) : 0)) * 4;
 }
 
-/* Copies channels from x on as (channel, row, phase, column), or, if there is a set to turn them, as
-   (row, phase, column, channel). */
+/* Copies channels from x on as (channel, row, phase, column), or, if there is a set to turn them,
+   as (row, phase, column, channel). */
 SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b, const float *x,
                                     const samba__gemm_set *set, float *copy)
 {
@@ -5167,7 +5158,7 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
     int64_t width = set->width, half = width / 2;
     int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     float *c = s->c, *panel = a->local;
-    if (direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
+    if (a->isa == 0 || direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
     s->a = rows, s->a_row = a_row, s->a_col = 1;
     if (a_row % 64 == 0 && a_row >= SAMBA_GEMM_KC && s->rows <= SAMBA_GEMM_MC) {
         s->a = panel + SAMBA__GEMM_PANEL, s->a_row = s->kc + SAMBA__GEMM_GAP;
@@ -5192,7 +5183,7 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
     }
 }
 
-/* Where rows p ... p + n - 1 of B are in the copy: they are taps of its channels, for dw outputs. */
+/* Where rows p ... p + n - 1 of B are in the copy: taps of its channels, or for dw outputs. */
 SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b, bool makes_dw,
                                     int64_t p, int64_t n, int32_t *at)
 {
@@ -5209,8 +5200,8 @@ SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b
     }
 }
 
-/* A unit: a band of y or dx, boxes of channels after each other; or a box of dw, bands of all images
-   of a set after each other. Columns of dw are in the order (box, row, column, channel). */
+/* A unit: a band of y or dx, boxes of channels after each other; or a box of dw, bands of all
+   images of a set after each other. Columns of dw are in the order (box, row, column, channel). */
 SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, samba__made made,
                                     int64_t u)
 {
@@ -5232,9 +5223,10 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
         int64_t deep = makes_dw ? b.channels : 1, first = b.channel * v->taps;
         int64_t end = makes_dw ? b.band[0] * b.band[1] : b.channels * v->taps;
         int64_t each = samba__ceil_div(end, samba__ceil_div(end, SAMBA__STEPS));
-        int64_t targets = image * v->rows * plane + b.at[0] * v->target[1] + b.at[1];
+        int64_t targets = image * v->rows * plane + b.at * v->target[1];
         const float *rows = makes_dw ? a->in[1] + targets : w + row * k + first;
-        samba__runs q = { copy, n[0] * n[1] * deep, n[1] * deep, by[0] * v->phases * b.width * deep };
+        int64_t run = n[1] * deep, line = v->phases * b.width * deep;
+        samba__runs q = { copy, n[0] * run, run, by[0] * line };
         samba__conv_copy(v, &b, a->in[0] + (image * v->channels + b.channel) * v->source[0]
                          * v->source[1], makes_dw ? samba__gemm_set_of(a->isa) : NULL, copy);
         for (int64_t p = 0; p < end; p += s.kc) {
@@ -5339,30 +5331,6 @@ typedef enum samba__pooling {
     SAMBA__MAX_FORWARD, SAMBA__AVG_FORWARD, SAMBA__MAX_BACKWARD, SAMBA__AVG_BACKWARD
 } samba__pooling;
 
-typedef struct samba__slide {
-    int64_t in[2], out[2], kernel[2], stride[2], padding[2];   /* rows, columns */
-    int64_t in_plane, out_plane, taps;
-    bool adaptive, exclude_padding;     /* of poolings */
-} samba__slide;
-
-SAMBA__FN samba__slide samba__slide_of(const samba_shape *x, const samba_shape *y, int32_t sides,
-                                       const int32_t *kernel, const int32_t *stride_padding)
-{
-    samba__slide v;
-    memset(&v, 0, sizeof v);
-    for (int32_t i = 0; i < 2; i++) {
-        v.in[i] = samba__side(x, sides, i);
-        v.out[i] = samba__side(y, sides, i);
-        v.kernel[i] = kernel[i];
-        v.stride[i] = stride_padding[i];
-        v.padding[i] = stride_padding[2 + i];
-    }
-    v.in_plane = v.in[0] * v.in[1];
-    v.out_plane = v.out[0] * v.out[1];
-    v.taps = v.kernel[0] * v.kernel[1];
-    return v;
-}
-
 /* Outputs along one axis of n inputs; 0 after a refusal. */
 SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *attr)
 {
@@ -5426,13 +5394,18 @@ SAMBA__FN void samba__pooling_work(samba_work *w, const samba_call *c, samba__po
     w->flops = samba__flops(n, (int64_t)c->attr[0] * c->attr[1]) / 2;
 }
 
+typedef struct samba__pool_sides {
+    int64_t in[2], out[2], kernel[2], stride[2], padding[2];    /* rows, columns */
+    bool adaptive, exclude_padding;
+} samba__pool_sides;
+
 /* Inputs begin ... end-1 of output o along an axis; size counts padding, unless it is excluded.
    Adaptive: window o of m over n inputs is floor(o n/m) ... ceil((o+1) n/m) - 1. */
 typedef struct samba__window {
     int64_t begin, end, size;
 } samba__window;
 
-SAMBA__INLINE samba__window samba__window_of(const samba__slide *v, int axis, int64_t o)
+SAMBA__INLINE samba__window samba__window_of(const samba__pool_sides *v, int axis, int64_t o)
 {
     samba__window w;
     int64_t n = v->in[axis], m = v->out[axis];
@@ -5444,115 +5417,87 @@ SAMBA__INLINE samba__window samba__window_of(const samba__slide *v, int axis, in
     return w;
 }
 
-/* Cells along an axis that are in front of element `limit`. */
-SAMBA__INLINE int64_t samba__cells_before(int64_t limit, int64_t first, int64_t by, int64_t cells)
+/* A plane of maxima: pieces of rows of y, tap after tap. The maximum is the first, or the last NaN;
+   it is found without a branch, because nobody predicts what data decide. */
+SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, const float *x,
+                                    const float *dy, float *to)
 {
-    return samba__max64(samba__min64(samba__floor_div(limit - first + by - 1, by), cells), 0);
-}
-
-/* Maxima where windows are small and rows long: tap after tap, each over the rows of y. */
-SAMBA__INLINE void samba__max_by_taps(const samba__slide *v, const float *x,
-                                      float *SAMBA__RESTRICT y)
-{
-    const int64_t *by = v->stride, *n = v->out;
-    for (int64_t i = 0; i < v->out_plane; i++) y[i] = -SAMBA__INF;
-    for (int64_t p = 0; p < v->taps; p++) {
-        int64_t top = p / v->kernel[1] - v->padding[0], left = p % v->kernel[1] - v->padding[1];
-        int64_t row = samba__cells_before(0, top, by[0], n[0]);
-        int64_t last = samba__cells_before(v->in[0], top, by[0], n[0]);
-        int64_t first = samba__cells_before(0, left, by[1], n[1]);
-        int64_t end = samba__cells_before(v->in[1], left, by[1], n[1]);
-        for (; row < last; row++) {
-            const float *from = x + (top + row * by[0]) * v->in[1] + left;
-            float *to = y + row * n[1];
-            for (int64_t i = first; i < end; i++) {
-                float g = from[i * by[1]], most = g > to[i] ? g : to[i];
-                to[i] = g == g ? most : g;
-            }
-        }
-    }
-}
-
-/* Each dy to the first maximum, or the last NaN, of a window of 2 x 2: vectors see pairs. */
-SAMBA__INLINE void samba__max_pairs_backward(const samba__slide *v, const float *x,
-                                             const float *dy, float *SAMBA__RESTRICT to)
-{
-    int64_t width = v->in[1], n = v->out[1];
-    for (int64_t i = 0; i < v->in_plane; i++) to[i] = 0.0f;
-    for (int64_t oy = 0; oy < v->out[0]; oy++, x += 2 * width, dy += n) {
-        const float *x1 = x + width;
-        float *SAMBA__RESTRICT dx = to + 2 * oy * width, *SAMBA__RESTRICT dx1 = dx + width;
+    enum { COLUMNS = 64 };
+    float most[COLUMNS];
+    int64_t best[COLUMNS], by = v->stride[1], width = v->in[1];
+    for (int64_t o = 0, n; o < v->out[0] * v->out[1]; o += n) {
+        samba__window rows = samba__window_of(v, 0, o / v->out[1]);
+        int64_t left = o % v->out[1] * by - v->padding[1];
+        n = samba__min64(v->out[1] - o % v->out[1], COLUMNS);
         for (int64_t i = 0; i < n; i++) {
-            float a = x[2 * i], b = x[2 * i + 1], c = x1[2 * i], d = x1[2 * i + 1];
-            float top = b > a || b != b ? b : a, low = d > c || d != d ? d : c;
-            float g = dy[i], high = low > top || low != low ? 0.0f : g;
-            float deep = high == 0.0f ? g : 0.0f;
-            dx[2 * i] = b > a || b != b ? 0.0f : high;
-            dx[2 * i + 1] = b > a || b != b ? high : 0.0f;
-            dx1[2 * i] = d > c || d != d ? 0.0f : deep;
-            dx1[2 * i + 1] = d > c || d != d ? deep : 0.0f;
+            most[i] = -SAMBA__INF;
+            best[i] = rows.begin * width + samba__max64(left + i * by, 0);
         }
-    }
-}
-
-/* One plane, window by window. The maximum is the first, or the last NaN; it is found without a
-   branch, because nobody predicts what data decide. Whole rows of x are one long row. */
-SAMBA__INLINE void samba__pooling_plane(const samba__slide *v, samba__pooling op, const float *x,
-                                        const float *dy, float *to)
-{
-    bool sums = op == SAMBA__AVG_FORWARD, avg = sums || op == SAMBA__AVG_BACKWARD;
-    int64_t width = v->in[1];
-    for (int64_t i = 0; op > SAMBA__AVG_FORWARD && i < v->in_plane; i++) to[i] = 0.0f;
-    samba__window rows = { 0, 0, 0 };
-    for (int64_t o = 0, ox = 0; o < v->out_plane; o++, ox = ox + 1 < v->out[1] ? ox + 1 : 0) {
-        if (ox == 0) rows = samba__window_of(v, 0, o / v->out[1]);
-        samba__window cols = samba__window_of(v, 1, ox);
-        int64_t n = cols.end - cols.begin, best = rows.begin * width + cols.begin;
-        int64_t step = n == width ? rows.end - rows.begin : 1;
-        float sum = 0.0f, size = (float)(rows.size * cols.size);
-        float share = op == SAMBA__AVG_BACKWARD ? dy[o] / size : 0.0f;
-        for (int64_t row = rows.begin; row < rows.end; row += step) {
-            int64_t at = row * width + cols.begin, end = at + n * step;
-            if (sums && end - at >= SAMBA__LANES) sum += samba__row_sum(x + at, end - at);
-            else for (; at < end; at++) {
-                if (sums) sum += x[at];
-                if (op == SAMBA__AVG_BACKWARD) to[at] += share;
-                if (!avg) best += (at - best) & -(int64_t)((x[at] > x[best]) | (x[at] != x[at]));
+        for (int64_t tap = 0; tap < (rows.end - rows.begin) * v->kernel[1]; tap++) {
+            int64_t column = left + tap % v->kernel[1], row = rows.begin + tap / v->kernel[1];
+            int64_t at = row * width + column, end = n;
+            int64_t i = column < 0 ? samba__ceil_div(-column, by) : 0;
+            if (column + (n - 1) * by >= width) end = samba__ceil_div(width - column, by);
+            for (; i < end; i++) {
+                float g = x[at + i * by];
+                bool more = g > most[i] || g != g;
+                most[i] = more ? g : most[i];
+                if (!forward) best[i] += (at + i * by - best[i]) & -(int64_t)more;
             }
         }
-        if (op == SAMBA__MAX_FORWARD) to[o] = x[best];
-        if (op == SAMBA__MAX_BACKWARD) to[best] += dy[o];
-        if (sums) to[o] = sum / size;
+        for (int64_t i = 0; forward && i < n; i++) to[o + i] = most[i];
+        for (int64_t i = 0; !forward && i < n; i++) to[best[i]] += dy[o + i];
     }
 }
 
-/* The four ops. */
+/* A plane of means, window by window. Whole rows of x are one long row. */
+SAMBA__INLINE void samba__avg_plane(const samba__pool_sides *v, bool forward, const float *from,
+                                    float *to)
+{
+    int64_t width = v->in[1];
+    for (int64_t row = 0; row < v->out[0]; row++) {
+        samba__window rows = samba__window_of(v, 0, row);
+        for (int64_t column = 0; column < v->out[1]; column++, to += forward) {
+            samba__window columns = samba__window_of(v, 1, column);
+            int64_t n = columns.end - columns.begin, step = n == width ? rows.end - rows.begin : 1;
+            float sum = 0.0f, size = (float)(rows.size * columns.size);
+            float share = forward ? 0.0f : *from++ / size;
+            for (int64_t y = rows.begin; y < rows.end; y += step) {
+                int64_t at = y * width + columns.begin, end = at + n * step;
+                if (forward && end - at >= SAMBA__LANES) sum += samba__row_sum(from + at, end - at);
+                else if (forward) for (; at < end; at++) sum += from[at];
+                else for (; at < end; at++) to[at] += share;
+            }
+            if (forward) *to = sum / size;
+        }
+    }
+}
 SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
 {
-    static const int32_t none[4] = { 0, 0, 0, 0 };
-    bool forward = op <= SAMBA__AVG_FORWARD, adaptive = a->n_attr < SAMBA__MAX_WORDS;
-    const samba_spec *x = op == SAMBA__AVG_BACKWARD ? a->out_spec : a->in_spec;
-    const samba_spec *y = forward ? a->out_spec : &a->in_spec[a->n_in - 1];
-    samba__slide v = samba__slide_of(&x->shape, &y->shape, 2, adaptive ? none : a->attr,
-                                     adaptive ? none : a->attr + 2);
-    v.adaptive = adaptive;
+    bool forward = op <= SAMBA__AVG_FORWARD;
+    const samba_shape *x = op == SAMBA__AVG_BACKWARD ? &a->out_spec->shape : &a->in_spec->shape;
+    const samba_shape *y = forward ? &a->out_spec->shape : &a->in_spec[a->n_in - 1].shape;
+    samba__pool_sides v;
+    memset(&v, 0, sizeof v);
+    v.adaptive = a->n_attr < SAMBA__MAX_WORDS;
     v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[7];
-    bool by_taps = op == SAMBA__MAX_FORWARD && v.taps <= 16 && v.out[1] >= 4;
-    bool pairs = op == SAMBA__MAX_BACKWARD && v.out[1] >= 8;
-    for (int i = 0; i < 2; i++)
-        pairs &= v.kernel[i] == 2 && v.stride[i] == 2 && !v.padding[i] && v.in[i] >= 2 * v.out[i];
+    for (int32_t i = 0; i < 2; i++) {
+        v.in[i] = x->dim[x->ndim - 2 + i];
+        v.out[i] = y->dim[y->ndim - 2 + i];
+        if (v.adaptive) continue;
+        v.kernel[i] = a->attr[i];
+        v.stride[i] = a->attr[2 + i];
+        v.padding[i] = a->attr[4 + i];
+    }
+    int64_t in_plane = v.in[0] * v.in[1], out_plane = v.out[0] * v.out[1];
     for (int64_t u = a->begin; u < a->end; u++) {
-        const float *from = a->in[0] + (op == SAMBA__AVG_BACKWARD ? 0 : u * v.in_plane);
-        const float *dy = a->in[a->n_in - 1] + (forward ? 0 : u * v.out_plane);
-        float *to = a->out[0] + u * (forward ? v.out_plane : v.in_plane);
-#define PLANE(op) samba__pooling_plane(&v, op, from, dy, to)
-        if (by_taps) samba__max_by_taps(&v, from, to);
-        else if (pairs) samba__max_pairs_backward(&v, from, dy, to);
-        else if (op == SAMBA__MAX_FORWARD) PLANE(SAMBA__MAX_FORWARD);
-        else if (op == SAMBA__AVG_FORWARD) PLANE(SAMBA__AVG_FORWARD);
-        else if (op == SAMBA__MAX_BACKWARD) PLANE(SAMBA__MAX_BACKWARD);
-        else PLANE(SAMBA__AVG_BACKWARD);
-#undef PLANE
+        const float *from = a->in[0] + u * (op == SAMBA__AVG_BACKWARD ? out_plane : in_plane);
+        float *to = a->out[0] + u * (forward ? out_plane : in_plane);
+        for (int64_t i = 0; !forward && i < in_plane; i++) to[i] = 0.0f;
+        if (op == SAMBA__MAX_FORWARD) samba__max_plane(&v, true, from, NULL, to);
+        else if (op == SAMBA__AVG_FORWARD) samba__avg_plane(&v, true, from, to);
+        else if (op == SAMBA__AVG_BACKWARD) samba__avg_plane(&v, false, from, to);
+        else samba__max_plane(&v, false, from, a->in[1] + u * out_plane, to);
     }
 }
 
@@ -5617,30 +5562,17 @@ SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr
    db = sum dy, dw = sum dy h, dx = w rstd (dy - db/n - h dw/n), or w rstd dy if not in training.
    Inputs dy, x, w or none, running mean and var; attribute eps. Units are channels. ---- */
 
-/* Adds to the lanes of samba__row_sum: to the first d, to the second e of dy, if that is there; or
-   d d and d e, with d = x - mean. Sums that are copied stay in registers. */
-SAMBA__INLINE void samba__channel_lanes(const float *x, const float *dy, float mean, bool products,
-                                        int64_t n, float *first, float *second)
+/* Adds n <= 32 elements to lanes of samba__row_sum: to the first d, to the second e of dy, if that
+   is there; or d d and d e, with d = x - mean. */
+SAMBA__INLINE void samba__add_lanes(const float *x, const float *dy, float mean, bool products,
+                                    int64_t n, float *first, float *second)
 {
-    float f[SAMBA__LANES], g[SAMBA__LANES];
-    int64_t i = 0;
-    memcpy(f, first, sizeof f);
-    memcpy(g, second, sizeof g);
-    for (; i + SAMBA__LANES <= n; i += SAMBA__LANES) {
-        for (int l = 0; l < SAMBA__LANES; l++) {
-            float d = x[i + l] - mean;
-            f[l] = products ? samba__fma(d, d, f[l]) : f[l] + d;
-        }
-        for (int l = 0; dy && l < SAMBA__LANES; l++)
-            g[l] = products ? samba__fma(x[i + l] - mean, dy[i + l], g[l]) : g[l] + dy[i + l];
+    for (int64_t l = 0; l < n; l++) {
+        float d = x[l] - mean;
+        first[l] = products ? samba__fma(d, d, first[l]) : first[l] + d;
     }
-    memcpy(first, f, sizeof f);
-    memcpy(second, g, sizeof g);
-    for (int64_t l = 0; i < n; i++, l++) {
-        float d = x[i] - mean;
-        first[l] = samba__fma(d, products ? d : 1.0f, first[l]);
-        if (dy) second[l] = samba__fma(dy[i], products ? d : 1.0f, second[l]);
-    }
+    for (int64_t l = 0; dy && l < n; l++)
+        second[l] = products ? samba__fma(x[l] - mean, dy[l], second[l]) : second[l] + dy[l];
 }
 
 /* Both sums over a channel of s (N,C,*). */
@@ -5648,10 +5580,13 @@ SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, con
                                        float mean, bool products, float *sum)
 {
     float first[SAMBA__LANES] = { 0 }, second[SAMBA__LANES] = { 0 };
-    int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
-    for (int64_t n = 0; n < s->dim[0]; n++)
-        samba__channel_lanes(x + n * step, dy ? dy + n * step : NULL, mean, products, plane, first,
-                             second);
+    int64_t plane = samba__inner(s, 1), next = plane * s->dim[1], i;
+    for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy = dy ? dy + next : NULL) {
+        const float *e = dy;
+        for (i = 0; i + SAMBA__LANES <= plane; i += SAMBA__LANES, e = dy ? dy + i : NULL)
+            samba__add_lanes(x + i, e, mean, products, SAMBA__LANES, first, second);
+        samba__add_lanes(x + i, e, mean, products, plane - i, first, second);
+    }
     sum[0] = samba__lanes_sum(first);
     sum[1] = samba__lanes_sum(second);
 }
