@@ -45,23 +45,8 @@
 
    A chapter uses only chapters above it.
 
-   ---- A program ----
-
-       samba_session *s = samba_open(NULL);
-       samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(64, 784));       // 1. trace
-       samba_tensor *y = samba_input(s, "y", SAMBA_I32, SAMBA_SHAPE(64));
-       samba_tensor *logits = samba_linear(samba_tanh(samba_linear(x, "fc1", 128)), "fc2", 10);
-       samba_tensor *loss = samba_cross_entropy(logits, y);
-       samba_program p = { .pef = "net.pef", .loss = loss, .outputs = { logits } };  // 2. compile
-       p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.1f, .momentum = 0.9f };
-       samba_compile(s, &p);
-       while (next_batch(images, labels) && samba_ok(s)) {                           // 3. train
-           samba_write(x, images);
-           samba_write(y, labels);
-           samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
-       }
-       samba_save(s, "net.ckpt");                                                    // 4. keep
-       return samba_close(s);
+   A program traces a forward pass once, compiles it, and runs it in a loop of its own:
+   examples/01_autograd.c is the shortest, examples/02_res_ffn.c a whole one.
 
    ---- Rules of the house ----
 
@@ -571,22 +556,6 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_input(
     samba_tensor *dy, samba_tensor *w, samba_shape x_shape, const samba_conv_opts *opts);
 SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(
     samba_tensor *x, samba_tensor *dy, samba_shape w_shape, const samba_conv_opts *opts);
-/* dx: each dy goes to the first maximum of its window of x (to the last NaN, if there is one). */
-SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy,
-                                                      const samba_pool_opts *opts);
-/* dx of x_shape: each dy, spread evenly over its window; opts NULL: of adaptive_avg_pool2d. */
-SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape,
-                                                      const samba_pool_opts *opts);
-/* Returns dx; *dw, *db (C), each pointer may be NULL. Training: through the batch's statistics,
-   computed again from x; else mean and var are constants. w may be NULL (ones). */
-SAMBA__OP_API samba_tensor *samba_batch_norm_backward(
-    samba_tensor *dy, samba_tensor *x, samba_tensor *w, samba_tensor *mean, samba_tensor *var,
-    float eps, samba_tensor **dw, samba_tensor **db);
-/* Attention that also gives lse (*,T), the log of each row's sum of exponentials (-inf where a row
-   attends nothing). */
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(
-    samba_tensor *const qkv[3], samba_tensor *mask, const samba_attention_opts *opts,
-    samba_tensor **lse);
 #endif
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -4933,7 +4902,7 @@ SAMBA__FN double samba__copy_size(const samba__conv *v)
 {
     samba__region b = samba__region_of(v, 0, 0);
     double row = (double)b.width * (double)v->phases;
-    return (double)b.channels * (double)b.cells[0] * row + SAMBA__OVERRUN;
+    return (double)b.channels * (double)b.cells[0] * row + (double)SAMBA__OVERRUN;
 }
 
 /* Rows (0) or columns (1) of an image or a kernel; if it has only one side, that is the columns. */
@@ -5511,14 +5480,6 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_o
 }
 SAMBA__GRAD1(max_pool2d, samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, g->attr, g->n_attr))
 
-SAMBA__OP_API samba_tensor *samba_max_pool2d_backward(samba_tensor *x, samba_tensor *dy,
-                                                      const samba_pool_opts *opts)
-{
-    int32_t attr[SAMBA__AVG_WORDS];
-    samba__pooling_words(opts, attr);
-    return samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, attr, SAMBA__MAX_WORDS);
-}
-
 /* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements ---- */
 
 SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts)
@@ -5544,15 +5505,6 @@ SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape 
 }
 SAMBA__GRAD1(avg_pool2d, samba__avg_backward(dy, &x->shape, g->attr, g->n_attr))
 
-SAMBA__OP_API samba_tensor *samba_avg_pool2d_backward(samba_tensor *dy, samba_shape x_shape,
-                                                      const samba_pool_opts *opts)
-{
-    int32_t attr[SAMBA__AVG_WORDS];
-    if (!dy || dy->shape.ndim < 2 || x_shape.ndim < 2 || x_shape.ndim > SAMBA_MAX_DIMS) return NULL;
-    if (opts) samba__pooling_words(opts, attr);
-    else memcpy(attr, &dy->shape.dim[dy->shape.ndim - 2], SAMBA__ADAPTIVE_WORDS * sizeof *attr);
-    return samba__avg_backward(dy, &x_shape, attr, opts ? SAMBA__AVG_WORDS : SAMBA__ADAPTIVE_WORDS);
-}
 SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr, g->n_attr - 2))
 
 /* ---- batch_norm: y = w h + b with h = (x - mean) rstd, rstd = 1/sqrt(var + eps) for each channel.
@@ -5667,23 +5619,11 @@ SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, s
 }
 SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 {
-    samba_tensor *dw = NULL, *db = NULL;
-    g->din[0] = samba_batch_norm_backward(g->dout[0], g->in[0], g->in[1], g->in[3], g->in[4],
-                                          samba_attr_float(g->attr[1]), &dw, &db);
-    if (g->in[1]) g->din[1] = dw;
-    if (g->in[2]) g->din[2] = db;
-}
-SAMBA__OP_API samba_tensor *samba_batch_norm_backward(samba_tensor *dy, samba_tensor *x,
-    samba_tensor *w, samba_tensor *mean, samba_tensor *var, float eps, samba_tensor **dw,
-    samba_tensor **db)
-{
-    samba_tensor *in[5] = { dy, x, w, mean, var }, *out[SAMBA_MAX_OUT] = { NULL };
-    int32_t attr = samba_float_attr(eps);
-    if (!dy || !x || !mean || !var) return NULL;
-    samba_tensor *dx = samba__emit(x->session, SAMBA__OP_batch_norm_backward, in, 5, &attr, 1, out);
-    if (dw) *dw = out[1];
-    if (db) *db = out[2];
-    return dx;
+    samba_tensor *in[5] = { g->dout[0], g->in[0], g->in[1], g->in[3], g->in[4] };
+    samba_tensor *out[SAMBA_MAX_OUT] = { NULL };
+    g->din[0] = samba__emit(g->session, SAMBA__OP_batch_norm_backward, in, 5, g->attr + 1, 1, out);
+    if (g->in[1]) g->din[1] = out[1];
+    if (g->in[2]) g->din[2] = out[2];
 }
 
 /* ---- Ops along an axis work on lines: rows if the axis is last, else columns ---- */
@@ -6591,22 +6531,12 @@ SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *
     return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, drop ? 7 : 4,
                        attr, 4, out);
 }
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention_lse(samba_tensor *const qkv[3],
-                                                                   samba_tensor *mask,
-                                                                   const samba_attention_opts *opts,
-                                                                   samba_tensor **lse)
-{
-    samba_tensor *out[SAMBA_MAX_OUT] = { NULL };
-    samba_tensor *y = samba__attend(qkv, mask, opts, NULL, 0, out);
-    if (lse) *lse = out[1];
-    return y;
-}
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
                                                                samba_tensor *v, samba_tensor *mask,
                                                                const samba_attention_opts *opts)
 {
     samba_tensor *qkv[3] = { q, k, v };
-    return samba_scaled_dot_product_attention_lse(qkv, mask, opts, NULL);
+    return samba__attend(qkv, mask, opts, NULL, 0, NULL);
 }
 SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 {
@@ -10043,8 +9973,8 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
         int64_t bytes = samba__bytes_moved(n);
         bool host = n->op->flags & SAMBA_OP_HOST, alone = host || after_host;
         used += bytes, after_host = host;
-        if (last && !alone && last->type == n->section && last->graph == n->graph && level != SAMBA_O0
-            && (level != SAMBA_O1 || used <= budget)) {
+        if (last && !alone && last->type == n->section && last->graph == n->graph
+            && level != SAMBA_O0 && (level != SAMBA_O1 || used <= budget)) {
             last->n++;
             continue;
         }

@@ -109,7 +109,7 @@ static bool run_batch(samba_parallel *p, const options *o, dataset *d, const int
             x[k] = ((float)pixel[k] / 255.0f - 0.2860f) / 0.3530f;
         d->y[b] = d->label[i];
     }
-    samba_batch in[] = { { "image", d->x, batch }, { "label", d->y, batch } };
+    samba_parallel_batch in[] = { { "image", d->x, batch }, { "label", d->y, batch } };
     run.inputs = in;
     run.n_inputs = 2;
     return samba_parallel_run(p, &run);

@@ -109,7 +109,7 @@ static bool run_step(samba_parallel *p, const setup *c, uint32_t step, int32_t s
     static float x[BATCH * 128];
     static int32_t ids[BATCH * 128], target[BATCH * 128];
     const recipe_model *m = &c->model;
-    samba_batch in[2] = { { "image", x, m->batch }, { "label", target, m->batch } };
+    samba_parallel_batch in[2] = { { "image", x, m->batch }, { "label", target, m->batch } };
     samba_parallel_run_desc d;
     memset(&d, 0, sizeof d);
     d.inputs = in, d.n_inputs = 2;
@@ -469,7 +469,7 @@ static bool trace_columns(samba_session *s, int32_t batch, samba_program *p, voi
 static void test_split_by_batch_dim(void)
 {
     float x[24], b[3] = { 100, 200, 300 };
-    samba_batch in[2] = { { "x", x, 8 }, { "b", b, 0 } };
+    samba_parallel_batch in[2] = { { "x", x, 8 }, { "b", b, 0 } };
     samba_parallel_desc d;
     samba_parallel_run_desc run;
     memset(&d, 0, sizeof d);
@@ -505,7 +505,7 @@ static bool trace_graphs(samba_session *s, int32_t batch, samba_program *p, void
 static void test_graphs(void)
 {
     const float x[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-    samba_batch in = { "u", x, 2 };
+    samba_parallel_batch in = { "u", x, 2 };
     samba_parallel_desc d;
     samba_parallel_run_desc run;
     float before[2], after;
@@ -549,7 +549,7 @@ static void test_masks_differ(void)
 {
     static float x[BATCH * 48];
     static int32_t label[BATCH];
-    samba_batch in[2] = { { "image", x, BATCH }, { "label", label, 0 } };
+    samba_parallel_batch in[2] = { { "image", x, BATCH }, { "label", label, 0 } };
     samba_parallel_run_desc d;
     setup c = make_setup(SAMBA_SGD, SAMBA_O3);
     c.dropout = true;
@@ -659,7 +659,7 @@ static void test_bad_options(void)
     CHECK(!samba_parallel_session(NULL, 0) && samba_parallel_replicas(NULL) == 0);
 }
 
-static samba_parallel *after_run(setup *c, const samba_batch *in, unsigned types, const char *graph)
+static samba_parallel *after_run(setup *c, const samba_parallel_batch *in, unsigned types, const char *graph)
 {
     samba_parallel_run_desc d;
     memset(&d, 0, sizeof d);
@@ -672,8 +672,8 @@ static void test_bad_runs(void)
 {
     static const float x[30 * 48];
     setup c = make_setup(SAMBA_SGD, SAMBA_O0);
-    samba_batch uneven = { "image", x, 30 }, small = { "image", x, 8 }, other = { "picture", x, 0 };
-    samba_batch none = { "image", NULL, 0 };
+    samba_parallel_batch uneven = { "image", x, 30 }, small = { "image", x, 8 }, other = { "picture", x, 0 };
+    samba_parallel_batch none = { "image", NULL, 0 };
     check_error(after_run(&c, &uneven, 0, NULL), "30 rows", "split evenly", "4 replicas");
     check_error(after_run(&c, &small, 0, NULL), "8 rows", "4 replicas", "takes 4");
     check_error(after_run(&c, &other, 0, NULL), "picture", "unknown", "");
@@ -777,7 +777,7 @@ static int fail_beside_a_hang(void *user)
 {
     const float x[2] = { 0, 1 };
     const int32_t id[2] = { 0, 99 };
-    const samba_batch in[2] = { { "x", x, 2 }, { "id", id, 2 } };
+    const samba_parallel_batch in[2] = { { "x", x, 2 }, { "id", id, 2 } };
     samba_parallel_desc d;
     samba_parallel_run_desc run;
     (void)user;

@@ -7,7 +7,7 @@
        samba_parallel_desc d = { .replicas = 4, .batch = 64, .mode = "inorder", .trace = model };
        samba_parallel *p = samba_parallel_open(&d);         // model() traces for 16 rows, 4 times
        while (next_batch(images, labels) && samba_parallel_ok(p)) {
-           samba_batch in[2] = { { "image", images, 64 }, { "label", labels, 64 } };
+           samba_parallel_batch in[2] = { { "image", images, 64 }, { "label", labels, 64 } };
            samba_parallel_run_desc step = { .inputs = in, .n_inputs = 2 };
            samba_parallel_run(p, &step);
        }
@@ -76,13 +76,13 @@ SAMBA_PARALLEL_API bool samba_parallel_ok(samba_parallel *p);
 SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p);
 
 /* An input for all replicas: each gets its part along batch_dim; without one, all of it. */
-typedef struct samba_batch {
+typedef struct samba_parallel_batch {
     const char *name;
     const void *data;
     int32_t rows;                       /* of data along batch_dim; 0: as many as are needed */
-} samba_batch;
+} samba_parallel_batch;
 typedef struct samba_parallel_run_desc {
-    const samba_batch *inputs;          /* every rank gives the whole batch */
+    const samba_parallel_batch *inputs;          /* every rank gives the whole batch */
     int32_t n_inputs;
     const samba_value *hyperparams;     /* persist until given again */
     int32_t n_hyperparams;
@@ -458,7 +458,7 @@ static inline bool samba__set_hyperparam(samba__replica *r, const char *name, do
 
 /* The part of data that is the replica's: along batch_dim every n-th piece. With microbatches the
    whole batch is the microbatches one after another, and each of them is split. */
-static inline bool samba__send_part(samba__replica *r, const samba_batch *in)
+static inline bool samba__send_part(samba__replica *r, const samba_parallel_batch *in)
 {
     samba_tensor *t = samba_tensor_by_name(r->session, in->name);
     const char *data = (const char *)in->data;
@@ -644,7 +644,7 @@ static inline void *samba__replica_main(void *argument)
 
 /* ---- The calling thread's step ---- */
 
-static inline bool samba__check_batch(samba_parallel *p, const samba_batch *in)
+static inline bool samba__check_batch(samba_parallel *p, const samba_parallel_batch *in)
 {
     samba_session *s = p->replicas[0].session;
     samba_tensor *t = in->name ? samba_tensor_by_name(s, in->name) : NULL;

@@ -33,10 +33,10 @@ static void attention(graph *g, int T)
 {
     samba_shape shape = SAMBA_SHAPE(1, 12, T, 64);
     samba_attention_opts opts = { .causal = true, .scale = 0.125f };
-    samba_tensor *qkv[3] = { input(g, "q", 1, shape), input(g, "k", 2, shape), input(g, "v", 3, shape) }, *lse;
+    samba_tensor *qkv[3] = { input(g, "q", 1, shape), input(g, "k", 2, shape), input(g, "v", 3, shape) };
     if (!g->backward) { result(g, samba_scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], NULL, &opts)); return; }
-    samba_tensor *y = samba_scaled_dot_product_attention_lse(qkv, NULL, &opts, &lse), *dy = input(g, "dy", 9, shape);
-    samba_tensor *in[8] = { dy, qkv[0], qkv[1], qkv[2], y, lse, NULL, NULL };
+    samba_tensor *y = samba_scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], NULL, &opts), *dy = input(g, "dy", 9, shape);
+    samba_tensor *in[8] = { dy, qkv[0], qkv[1], qkv[2], y, y ? y->node->out[1] : NULL, NULL, NULL };
     const int32_t attr[4] = { opts.causal, samba_float_attr(opts.scale), 0, 0 };
     result(g, y), result(g, samba_apply(g->s, "scaled_dot_product_attention_backward", in, 8, attr, 4));
 }
