@@ -73,8 +73,13 @@ ONNX_GRAPH=nowhere ONNX_CASE=$out/nowhere
 check 'a graph that is not there is named' fails_with 1 nowhere $out/02_res_ffn compile
 
 # ---- The other way: models that PyTorch exports ----
-if PYTHON=${PYTHON:-python3} && $PYTHON -c 'import torch' >/dev/null 2>&1; then
-    check 'PyTorch exports its models' to_file $out/torch $PYTHON tests/onnx/torch_models.py $out
+torch=''
+for python in "${PYTHON:-}" python3 /usr/bin/python3; do
+    [ -z "$torch" ] && [ -n "$python" ] && $python -c 'import torch' >/dev/null 2>&1 &&
+        torch=$python
+done
+if [ -n "$torch" ]; then
+    check 'PyTorch exports its models' to_file $out/torch $torch tests/onnx/torch_models.py $out
     for case in $(grep '^torch_' $out/torch); do
         check "$case is imported, with the same outputs" fails_with 0 "pass $case" \
             env ONNX_DATA=$out $out/onnx "$case"
