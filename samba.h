@@ -131,12 +131,7 @@
 
    A reader proves, before first use: counts and sizes, checksum, every index; shapes against the
    op's own rule; that nodes read what lives and write what they may; that no two symbols alive
-   together share memory, but for views and elementwise ops in place.
-
-   ---- Does not ----
-
-   No GPU. No tensors with a dimension of 0. No dynamic shapes: a PEF has one batch size. bf16 and
-   f16 are storage for elementwise ops, casts and packed weights. Integers are computed as f32. */
+   together share memory, but for views and elementwise ops in place. */
 
 /* ==== [config] ================================================================================ */
 #ifndef SAMBA_H
@@ -508,11 +503,6 @@ typedef struct samba_loss_opts {
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target);
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
                                                      const samba_loss_opts *opts);
-/* cross_entropy of affine(x, w, NULL) in pieces of at most `rows` rows (0: 256), mean or sum: with
-   samba_program.memory the logits of one piece are there at a time. */
-SAMBA__OP_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_tensor *w,
-                                                       samba_tensor *target, int32_t rows,
-                                                       const samba_loss_opts *opts);
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts);
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction);
@@ -6050,36 +6040,6 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tens
 SAMBA__GRAD1(cross_entropy, samba__emit3(SAMBA__OP_cross_entropy_backward, dy, x, g->in[1],
                                          g->attr, 3))
 
-SAMBA__OP_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_tensor *w,
-                                                       samba_tensor *target, int32_t rows,
-                                                       const samba_loss_opts *opts)
-{
-    samba_loss_opts sum;
-    const int32_t all = -1;
-    memset(&sum, 0, sizeof sum);
-    if (opts) sum = *opts;
-    bool mean = sum.reduction == SAMBA_REDUCE_MEAN;
-    int32_t ignored = sum.use_ignore_index ? sum.ignore_index : -100;
-    sum.reduction = SAMBA_REDUCE_SUM;
-    x = samba__as_matrix(x), target = samba_reshape(target, samba__shape_of(&all, 1));
-    if (!x || !target) return NULL;
-    if (opts && opts->reduction == SAMBA_REDUCE_NONE) {
-        SAMBA__FAIL((x->session, SAMBA_EARG, "in linear_cross_entropy: the reduction must be mean "
-                     "or sum; for none, use samba_cross_entropy_with"));
-        return NULL;
-    }
-    samba_tensor *loss = NULL;
-    for (int32_t at = 0, n = x->shape.dim[0], end; at < n; at = end) {
-        end = (int32_t)samba__min64(n, (int64_t)at + (rows > 0 ? rows : 256));
-        samba_tensor *part = samba_affine(samba_slice(x, 0, at, end, 1), w, NULL);
-        part = samba_cross_entropy_with(part, samba_slice(target, 0, at, end, 1), &sum);
-        loss = at ? samba_add(loss, part) : part;
-    }
-    if (!mean) return loss;
-    samba_tensor *counts = samba_ne(target, samba_full(x->session, samba_scalar_shape(),
-                                                       (float)ignored));
-    return samba_div(loss, samba_sum(samba_cast(counts, SAMBA_F32), samba_scalar_shape(), false));
-}
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts)
 {
@@ -7481,19 +7441,6 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
         else memset(rt->data[i], 0, (size_t)bytes);
     }
 }
-/* Output 0 of node i: how many elements, and where. */
-SAMBA__FN int64_t samba__output_count(const samba_runtime *rt, uint32_t i)
-{
-    samba__call_record r = samba__record_at(&rt->pef, i);
-    samba__symbol s = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
-    return samba_count(&s.spec.shape);
-}
-SAMBA__FN const void *samba__output_at(const samba_runtime *rt, uint32_t i)
-{
-    samba__call_record r = samba__record_at(&rt->pef, i);
-    return rt->data[samba__word(&r, r.n_in) - 1];
-}
-
 /* What a node reads or writes. */
 typedef struct samba__operand {
     const uint8_t *begin, *end;
@@ -7519,6 +7466,11 @@ SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, 
     return o;
 }
 
+SAMBA__FN samba__operand samba__output_at(const samba_runtime *rt, uint32_t i, int64_t count)
+{
+    return samba__operand_at(rt, i, samba__record_at(&rt->pef, i).n_in, count);
+}
+
 /* Two nodes of a chain, where one of them writes, go through the same elements or keep apart. */
 SAMBA__FN bool samba__keep_apart(const samba_runtime *rt, uint32_t i, uint32_t j, int64_t count)
 {
@@ -7542,10 +7494,11 @@ SAMBA__FN bool samba__may_follow(samba_runtime *rt, uint32_t first, uint32_t i)
     samba__step *head = &rt->steps[first];
     int64_t part = rt->steps[i].work.part, whole = samba__max64(part, head->part);
     if (rt->steps[i].view) return true;
-    if (part < 1 || head->part == 0 || whole % part || whole % head->part
-        || samba__output_count(rt, i) != head->count) return false;
-    if (head->part < 0 && (part > 1 || samba__output_at(rt, i) != samba__output_at(rt, first)))
-        return false;
+    if (part < 1 || head->part == 0 || whole % part || whole % head->part) return false;
+    samba__operand x = samba__output_at(rt, first, head->count);
+    samba__operand y = samba__output_at(rt, i, head->count);
+    bool behind = head->part > 0 || (part == 1 && y.begin == x.begin);
+    if (!behind || !y.size) return false;
     for (uint32_t j = first; j < i; j++)
         if (!rt->steps[j].view && !samba__keep_apart(rt, j, i, head->count)) return false;
     if (head->part > 0) head->part = whole;
@@ -7557,7 +7510,9 @@ SAMBA__FN void samba__find_chains(samba_runtime *rt, const samba__section *q)
 {
     for (uint32_t i = q->first; i < q->end; i += rt->steps[i].chain) {
         samba__step *head = &rt->steps[i];
-        head->part = head->work.part, head->count = samba__output_count(rt, i);
+        samba__call_record r = samba__record_at(&rt->pef, i);
+        samba__symbol y = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
+        head->part = head->work.part, head->count = samba_count(&y.spec.shape);
         head->chain = 1;
         while (!head->view && head->chain < SAMBA__CHAIN && i + head->chain < q->end
                && samba__may_follow(rt, i, i + head->chain)) head->chain++;
@@ -8321,9 +8276,7 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     return fine
         || samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range", n->op->name,
                       n->in[fault[1]] ? n->in[fault[1]]->name : "an input", fault[2]);
-}
-/* The op of the table that is meant. */
-SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
+}SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
 {
     return op == &samba__op_table[number];
 }
@@ -8344,8 +8297,6 @@ SAMBA__FN bool samba__is_product(const samba_op *op)
         || samba__is(op, SAMBA__OP_convolution)
         || samba__is(op, SAMBA__OP_scaled_dot_product_attention);
 }
-
-/* x rounded to bf16. */
 static samba_tensor *samba__rounded(samba_tensor *x)
 {
     const int32_t half = SAMBA_BF16, full = SAMBA_F32;
@@ -11719,26 +11670,16 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t 
     }
     return n;
 }
-SAMBA_API int32_t samba_argin_names(samba_session *s, const char **names, int32_t cap)
-{
-    return samba__names_of_role(s, SAMBA__ARGIN, 0, names, cap);
-}
-SAMBA_API int32_t samba_dropout_rate_names(samba_session *s, const char **names, int32_t cap)
-{
-    return samba__names_of_role(s, SAMBA__ARGIN, SAMBA__ARGIN_RATE, names, cap);
-}
-SAMBA_API int32_t samba_dropout_seed_names(samba_session *s, const char **names, int32_t cap)
-{
-    return samba__names_of_role(s, SAMBA__ARGIN, SAMBA__ARGIN_SEED, names, cap);
-}
-SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap)
-{
-    return samba__names_of_role(s, SAMBA__WEIGHT, 0, names, cap);
-}
-SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t cap)
-{
-    return samba__names_of_role(s, SAMBA__GRADIENT, 0, names, cap);
-}
+#define SAMBA__NAMES(of, role, argin) \
+    SAMBA_API int32_t samba_##of##_names(samba_session *s, const char **names, int32_t cap) \
+    { \
+        return samba__names_of_role(s, role, argin, names, cap); \
+    }
+SAMBA__NAMES(argin, SAMBA__ARGIN, 0)
+SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__ARGIN_RATE)
+SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
+SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
+SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
 
 /* ---- Values ---- */
 

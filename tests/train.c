@@ -1,7 +1,9 @@
 // Trainings of 200 steps: the loss of every step against PyTorch, tests/golden/train_*.bin.
 //     cc -O2 -I. tests/train.c -lm -pthread -o train && ./train [GOLDEN_DIR [case]]
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_LOSS_IMPLEMENTATION
 #include "samba.h"
+#include "tools/loss.h"
 #include "golden.h"
 #include "recipe.h"
 #include "test.h"

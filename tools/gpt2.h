@@ -31,7 +31,11 @@
 #ifndef SAMBA_H
 #error "gpt2.h: include samba.h before"
 #endif
+#if defined(GPT2_IMPLEMENTATION) && !defined(SAMBA_LOSS_IMPLEMENTATION)
+#define SAMBA_LOSS_IMPLEMENTATION       /* is part of it */
+#endif
 #include "generate.h"
+#include "loss.h"
 #include "safetensors.h"
 
 #ifndef GPT2_API
