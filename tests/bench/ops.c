@@ -29,6 +29,12 @@ static samba_tensor *ids(graph *g, const char *name, uint32_t seed, int n, uint3
 
 static void result(graph *g, samba_tensor *t) { g->out[g->n++] = t; }
 
+// All that the op gives whose first result is t.
+static void results(graph *g, samba_tensor *t)
+{
+    for (int o = 0; t && o < t->node->n_out; o++) result(g, t->node->out[o]);
+}
+
 static void attention(graph *g, int T)
 {
     samba_shape shape = SAMBA_SHAPE(1, 12, T, 64);
@@ -38,7 +44,7 @@ static void attention(graph *g, int T)
     samba_tensor *y = samba_scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], NULL, &opts), *dy = input(g, "dy", 9, shape);
     samba_tensor *in[8] = { dy, qkv[0], qkv[1], qkv[2], y, y ? y->node->out[1] : NULL, NULL, NULL };
     const int32_t attr[4] = { opts.causal, samba_float_attr(opts.scale), 0, 0 };
-    result(g, y), result(g, samba_apply(g->s, "scaled_dot_product_attention_backward", in, 8, attr, 4));
+    result(g, y), results(g, samba_apply(g->s, "scaled_dot_product_attention_backward", in, 8, attr, 4));
 }
 
 static void gelu(graph *g, int rows)
@@ -65,7 +71,7 @@ static void layer_norm(graph *g, int rows)
     result(g, samba_layer_norm(x, w, b, 1e-5f));
     if (!g->backward) return;
     samba_tensor *in[3] = { input(g, "dy", 9, shape), x, w };
-    result(g, samba_apply(g->s, "layer_norm_backward", in, 3, attr, 2));
+    results(g, samba_apply(g->s, "layer_norm_backward", in, 3, attr, 2));
 }
 
 static void softmax(graph *g, int n)
@@ -74,13 +80,13 @@ static void softmax(graph *g, int n)
     samba_tensor *y = samba_softmax(input(g, "x", 1, shape), -1);
     result(g, y);
     if (!g->backward) return;
-    result(g, samba_apply(g->s, "softmax_backward", (samba_tensor *[]){ input(g, "dy", 9, shape), y }, 2, (int32_t[]){ 3 }, 1));
+    results(g, samba_apply(g->s, "softmax_backward", (samba_tensor *[]){ input(g, "dy", 9, shape), y }, 2, (int32_t[]){ 3 }, 1));
 }
 
 static void embedding(graph *g, int n)
 {
     samba_tensor *dy = input(g, "dy", 9, SAMBA_SHAPE(n, 768)), *at = ids(g, "ids", 1, n, 50257);
-    result(g, samba_apply(g->s, "lookup_backward", (samba_tensor *[]){ dy, at }, 2, (int32_t[]){ 50257 }, 1));
+    results(g, samba_apply(g->s, "lookup_backward", (samba_tensor *[]){ dy, at }, 2, (int32_t[]){ 50257 }, 1));
 }
 
 // bytes: of the least traffic for each element of n^power times elements; both: forward and backward.
