@@ -87,8 +87,10 @@ static int64_t count(const samba_profiler *p, const char *name)
 static bool has_line(const char *table, const char *name)
 {
     size_t n = strlen(name);
-    for (const char *p = table; p; p = strchr(p, '\n'), p += p != NULL)
+    for (const char *p = table; p; p = strchr(p, '\n')) {
+        if (*p == '\n') p++;
         if (!strncmp(p, name, n) && p[n] == ' ') return true;
+    }
     return false;
 }
 
