@@ -3393,6 +3393,7 @@ SAMBA__INLINE const float *samba__map_input(const samba_args *a, int32_t k, int6
     for (int64_t i = 1; !step && i < n; i++) buffer[i] = first;
     return buffer;
 }
+
 /* Elements begin ... end - 1 of the output. */
 SAMBA__INLINE void samba__map_range(const samba_args *a, samba__loop_fn loop, const samba__walk *w,
                                     const float *p, int64_t begin, int64_t end)
@@ -3729,6 +3730,7 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
     d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
     return d;
 }
+
 /* A unit is what one call of the generator decides. */
 SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c)
 {
@@ -4109,6 +4111,7 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
         samba__gemm_run(&g, u - i * tiles, end - i * tiles, a->local, a->isa);
     }
 }
+
 /* c <- c + op(a) op(b): gradients are summed where they are stored. */
 SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a) { samba__matmul_kernel(a); }
 
@@ -4615,6 +4618,7 @@ SAMBA__FN void samba__cat_vjp(samba_vjp *g)
         at += n;
     }
 }
+
 /* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; dx adds up dy ---- */
 
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index)
@@ -4622,6 +4626,7 @@ SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_te
     int32_t attr = samba__wrap_axis(x, axis);
     return samba__emit2(SAMBA__OP_gather, x, index, &attr, 1);
 }
+
 /* Is the index no longer than x, but along the gathered axis? */
 SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
 {
@@ -5870,7 +5875,6 @@ SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
 {
     samba__norm_vjp(g, SAMBA__OP_layer_norm_backward);
 }
-
 SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps)
 {
     int32_t attr = samba_float_attr(eps);
@@ -5991,7 +5995,6 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
         else loss[t] = logits ? samba__cross_entropy_row(x, n, target, smoothing) : -x[target];
     }
 }
-
 SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, const float *x, int64_t n,
                                                      float smoothing, float dloss)
 {
@@ -6102,6 +6105,7 @@ SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
     c->out[0].shape = samba_scalar_shape();
     return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
 }
+
 /* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
 enum { SAMBA__LOOKUP_ROWS = 64 };       /* of a unit */
 SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
@@ -6457,7 +6461,6 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
         || (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
         || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
 }
-
 SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
 {
     samba__attention at = samba__attention_of(c->in, c->attr, backward);
@@ -6863,7 +6866,7 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     if (!samba__prove(why, s.name < pef->strings_size, "symbol %d has no name", n)) return false;
     const char *name = pef->strings + s.name;
     bool known = s.role >= 1 && s.role < SAMBA__N_ROLES && p[5] < SAMBA_N_DTYPES
-        && p[6] <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= SAMBA_MAX_DIMS
+        && p[6] <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= p[6]
         && s.windowed <= 1 && s.mem_type <= SAMBA_MEM_HOST && !p[75];
     if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
@@ -7441,6 +7444,7 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
         else memset(rt->data[i], 0, (size_t)bytes);
     }
 }
+
 /* What a node reads or writes. */
 typedef struct samba__operand {
     const uint8_t *begin, *end;
@@ -7465,7 +7469,6 @@ SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, 
     o.written = k >= r.n_in;
     return o;
 }
-
 SAMBA__FN samba__operand samba__output_at(const samba_runtime *rt, uint32_t i, int64_t count)
 {
     return samba__operand_at(rt, i, samba__record_at(&rt->pef, i).n_in, count);
@@ -7518,7 +7521,6 @@ SAMBA__FN void samba__find_chains(samba_runtime *rt, const samba__section *q)
                && samba__may_follow(rt, i, i + head->chain)) head->chain++;
     }
 }
-
 SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 {
     for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
@@ -8301,7 +8303,8 @@ static samba_tensor *samba__rounded(samba_tensor *x)
 {
     const int32_t half = SAMBA_BF16, full = SAMBA_F32;
     if (!x || x->dtype != SAMBA_F32 || x->role == SAMBA__WEIGHT) return x;
-    if (x->node && samba__is(x->node->op, SAMBA__OP_cast)) return x;
+    const samba__node *n = x->node;
+    if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return x;
     return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
 }
 SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
@@ -8332,7 +8335,6 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     if (user && s->graphamp == SAMBA_MP4 && samba__is_rounded(op, y)) y = samba__rounded(y);
     return user && s->on_trace ? s->on_trace(op, n->in, n_in, y, s->on_trace_user) : y;
 }
-
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
                                  int32_t n_in, const int32_t *attr, int32_t n_attr,
                                  samba_tensor **outs)
@@ -8935,7 +8937,6 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
     if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
     return count;
 }
-
 SAMBA_API bool samba_reset_random_generator(samba_session *s)
 {
     samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
@@ -10268,7 +10269,6 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     for (int32_t d = 0; d < q->spec.shape.ndim; d++)
         samba__put32(p + 8 + 4 * d, (uint32_t)q->spec.shape.dim[d]);
 }
-
 SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
                                  const samba__plan *p, uint8_t *r, int32_t i)
 {
@@ -11014,12 +11014,12 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     s->desc = d;
     s->held = sizeof *s;
     s->seed = d.seed ? d.seed : 256;
-    s->graphamp = d.graphamp;
     s->tracing = s->train = true;
     s->section = SAMBA_FWD;
     s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());
     s->local = (float *)samba__take(s, samba__local_bytes(s));
     s->poisoned = !s->local;            /* no op can run: this error stays */
+    samba_set_graphamp(s, d.graphamp);
     return s;
 }
 SAMBA__FN void samba__unload(samba_session *s)
@@ -11450,6 +11450,7 @@ SAMBA_API bool samba_run(samba_session *s, unsigned types)
 {
     return samba_run_graph(s, NULL, types);
 }
+
 /* Neither of two sections writes where the other reads or writes. */
 SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
 {
@@ -11494,9 +11495,9 @@ SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
 SAMBA__FN bool samba__run_calls(samba_session *s, int32_t from, int32_t until)
 {
     int32_t n = (int32_t)s->rt->pef.n_sections, end = until ? until : n;
-    if (from < 0 || from >= n || end < 0 || end > n || until == from)
-        return samba_fail(s, SAMBA_ERANGE, "call ids %d and %d are out of range; the schedule has "
-                          "calls 0 ... %d", from, until, n - 1);
+    if (from < 0 || from >= end || end > n)
+        return samba_fail(s, SAMBA_ERANGE, "calls %d up to %d are no part of the schedule, which "
+                          "has calls 0 ... %d", from, until, n - 1);
     if (s->rt->pef.microbatches > 1)
         return samba_fail(s, SAMBA_EARG, "with microbatches FWD and BCKWD run together: a part of "
                           "the schedule cannot be run");
@@ -11508,8 +11509,19 @@ SAMBA__FN bool samba__run_calls(samba_session *s, int32_t from, int32_t until)
     }
     return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
 }
+SAMBA__FN bool samba__send_grads(samba_session *s, const samba_output_grad *list, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const samba_output_grad *g = list ? &list[i] : NULL;
+        if (!g || !g->output || !g->grad || g->output->session != s)
+            return samba_fail(s, SAMBA_EARG, "gradient %d of %d has no values, or its output is "
+                              "not one of this session", i, n);
+        if (!samba_write(samba_sn_grad(g->output), g->grad)) return false;
+    }
+    return true;
+}
 
-/* Sends hyperparameters and inputs before a run. */
+/* Sends hyperparameters, inputs and gradients before a run. */
 SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
 {
     for (int32_t i = 0; i < d->n_hyperparams; i++)
@@ -11521,10 +11533,7 @@ SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
                               "session", x->name);
         if (x && !samba_rdu(x)) return false;
     }
-    for (int32_t i = 0; i < d->n_grad_of_outputs; i++)
-        if (!samba_write(samba_sn_grad(d->grad_of_outputs[i].output), d->grad_of_outputs[i].grad))
-            return false;
-    return true;
+    return samba__send_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
 }
 
 /* Types that ascend run as one schedule; where they do not, the next one begins. */
@@ -11556,6 +11565,10 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     if (!samba__need_program(s, "samba_run_with")) return false;
     if (!d) return samba_run(s, 0);
     bool by_call = d->from_call_id || d->until_call_id;
+    if ((d->n_inputs > 0 && !d->inputs) || (d->n_hyperparams > 0 && !d->hyperparams)
+        || (d->n_section_types > 0 && !d->section_types) || (d->n_outputs > 0 && !d->outputs)
+        || (d->n_section_ids > 0 && !d->section_ids))
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: a list that has a count is NULL");
     if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types, section_ids and call "
                           "ids exclude each other; nothing was run");
@@ -11657,6 +11670,7 @@ SAMBA_API double samba_get(samba_session *s, const char *name)
         samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
     return value;
 }
+
 /* argin: of this kind alone; 0: any. */
 SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t argin,
                                        const char **names, int32_t cap)
@@ -11688,6 +11702,7 @@ SAMBA_API size_t samba_bytes(const samba_tensor *t)
     if (!t) return 0;
     return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__host_bytes(t);
 }
+
 /* Copies a value of t, which is a transfer if the device has t. */
 SAMBA__FN void samba__transfer(const samba_tensor *t, void *to, const void *from, const char *name)
 {
@@ -11761,23 +11776,21 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
     return samba__none(samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile a "
                                   "training program in which it influences a loss", t->name));
 }
-
 SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
                                        int32_t rows)
 {
     if (!samba__need_program(s, "samba_init_output_grads")) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i], *g = t->grad;
-        if (!g || g->role != SAMBA__INPUT || g->symbol < 0) continue;
+        if (!g || g->role != SAMBA__INPUT || g->symbol < 0 || g->dtype != SAMBA_F32) continue;
         float *x = (float *)s->rt->data[g->symbol];
-        int64_t count = (int64_t)samba_bytes(g) / 4;
-        int64_t inner = samba__inner(&g->shape, g->batch_dim), size = g->shape.dim[g->batch_dim];
+        int32_t batch = g->batch_dim < 0 ? 0 : g->batch_dim;
+        int64_t count = (int64_t)samba_bytes(g) / 4, size = g->shape.ndim ? g->shape.dim[batch] : 1;
+        int64_t inner = samba__inner(&g->shape, batch);
         for (int64_t k = 0; k < count; k++)
             x[k] = rows > 0 && k / inner % size >= rows ? 0.0f : 1.0f;
     }
-    for (int32_t i = 0; i < n; i++)
-        if (!samba_write(samba_sn_grad(custom[i].output), custom[i].grad)) return false;
-    return true;
+    return samba__send_grads(s, custom, n);
 }
 
 /* The host copy of a tensor is made by the first transfer to it. */
@@ -11926,7 +11939,6 @@ SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_sectio
     }
     return true;
 }
-
 SAMBA__FN bool samba__has_section(const samba_session *s, int32_t id)
 {
     return s && s->rt && id >= 0 && (uint32_t)id < s->rt->pef.n_sections;
