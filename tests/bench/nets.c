@@ -2,7 +2,8 @@
 //     cc -O2 -o bench_nets tests/bench/nets.c -lm -pthread -ldl && ./bench_nets [small]
 #include "bench.h"
 
-enum { B = 64, STEPS = 10 };
+enum { B = 64 };
+static int steps;              // of a turn: a training goes on and on, so a tenth of a second at least
 
 // ---- The nets; torch_nets.py has the same ----------------------------------------------------------
 
@@ -71,14 +72,14 @@ static const struct net {
 static double run_samba(void *context)
 {
     double start = samba_seconds();
-    for (int i = 0; i < STEPS; i++) samba_run((samba_session *)context, 0);
-    return (samba_seconds() - start) / STEPS;
+    for (int i = 0; i < steps; i++) samba_run((samba_session *)context, 0);
+    return (samba_seconds() - start) / steps;
 }
 
 static double run_torch(void *context)
 {
     char request[16];
-    snprintf(request, sizeof request, "run %d", STEPS);
+    snprintf(request, sizeof request, "run %d", steps);
     return peer_number((peer *)context, request);
 }
 
@@ -128,6 +129,8 @@ static void race_net(const struct net *n)
     double first = (double)samba_read(loss)[0];
     for (int i = TUNED; i < ALL; i++)
         if (c[i].run) agree(n->name, c[i].name, first, peer_number(&torch[i], "value"), 1e-4);
+    steps = 10;
+    while (run_samba(s) * steps < 0.1) steps *= 2;
     double fma = race(c, ALL, CEILING_FMA, bench.threads > 1);
     for (int i = 0; i < ALL; i++) c[i].value = c[i].value > 0 ? B / c[i].value : 0;
     report(n->name, "samples/s", c, n->jit ? ALL : TRACED, fma / n->flops, bench.threads);
