@@ -2060,7 +2060,7 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
    How the work is cut, from the outside in:
 
        tile    a rectangle of C, the unit that threads share; tiles know nothing of each other
-       block   a run of at most SAMBA_GEMM_KC steps of k; C rests in memory between blocks
+       block   a run of at most SAMBA_GEMM_KC steps of k; between blocks sums rest in a buffer
        panel   some columns of a block of B, copied so that the values of a step are adjacent;
                it stays in the first-level cache while it sweeps down all rows of the tile
        strip   some rows of A; the sums of strip times panel fill the vector registers:
@@ -2077,7 +2077,7 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
 
 /* The most steps of k a block has (a multiple of 8), and the most rows (of 12) and columns (of 32)
-   a tile has: a panel should fit the first-level cache, a tile's block of A the second. */
+   a tile has: a panel should fit the first-level cache, a tile's sums and block of A the second. */
 #if !defined(SAMBA_GEMM_KC)
 #define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 256)
 #endif
@@ -2095,14 +2095,13 @@ typedef char samba__gemm_blocks_are_whole[
    long, and the next one is on its way while this one is computed. */
 enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64 };
 
-/* Rows of A are copied so much further apart: at powers of 2 they evict each other from caches. */
-#define SAMBA__GEMM_GAP (SAMBA__IS_SMALL ? 0 : 16)
-
-/* Scratch that each thread lends to samba__gemm_run: one panel of B and one block of A. */
+/* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
+   of a tile between blocks: neighbours there, where rows of a wide C evict each other from caches. */
 #define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
+#define SAMBA__GEMM_SUMS (SAMBA__IS_SMALL ? 0 : (size_t)SAMBA_GEMM_MC * SAMBA_GEMM_NC)
+#define SAMBA__GEMM_STRIPS ((size_t)SAMBA_GEMM_MC * SAMBA_GEMM_KC)
 #define SAMBA__GEMM_LOCAL \
-    ((SAMBA__GEMM_PANEL + (size_t)(SAMBA_GEMM_KC + SAMBA__GEMM_GAP) * SAMBA_GEMM_MC) \
-     * sizeof(float))
+    ((SAMBA__GEMM_PANEL + SAMBA__GEMM_SUMS + SAMBA__GEMM_STRIPS) * sizeof(float))
 
 /* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
 typedef struct samba__gemm {
@@ -2129,16 +2128,16 @@ typedef struct samba__gemm {
 typedef struct samba__sweep {
     int64_t rows, cols, kc;
     int64_t cols_hi, b_hi, c_hi;/* columns of the second half, and where it is in B and C */
-    const float *a;             /* A(i,p) = a[i/height * a_strip + i%height * a_row + p * a_col] */
+    const float *a;             /* A(i,p) = a[i / 6 * a_strip + i % 6 * a_row + p * a_col] */
     int64_t a_strip, a_row, a_col;
     const float *b;             /* B(p,j) = b[p * b_row + j]; width readable values at every p */
     int64_t b_row, b_next;      /* b_next: from here to what is read next; 0: not known */
+    const float *from;          /* NULL: the chains start from zero; or where they are up to now */
     float *c;
-    int64_t c_row;
+    int64_t from_row, c_row;
     const float *bias;          /* NULL except in the last block of k */
     const float *row_bias;
     const int32_t *b_at;        /* NULL, or B(p,j) = b[b_at[p] + j]: for vectors, too */
-    bool resume;                /* the chains start from C, not from zero */
     bool turned;                /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
 } samba__sweep;
 
@@ -2164,7 +2163,7 @@ SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
         const float *b = s->b;
         float *c = s->c + i * s->c_row;
         float acc[SAMBA__WIDTH] = { 0.0f };
-        if (s->resume) memcpy(acc, c, (size_t)s->cols * sizeof(float));
+        if (s->from) memcpy(acc, s->from + i * s->from_row, (size_t)s->cols * sizeof(float));
         for (int64_t p = 0; p < s->kc; p++, a += s->a_col, b += s->b_row)
             for (int j = 0; j < SAMBA__WIDTH; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
         for (int64_t j = 0; s->bias && j < s->cols; j++) acc[j] += s->bias[j];
@@ -2375,14 +2374,14 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
     DO(10, V, mm, n) DO(11, V, mm, n)
 #define SAMBA__ROW_BEGIN(r, V, mm, n) \
     V lo##r = mm##_setzero_ps(), hi##r = mm##_setzero_ps(); \
-    if (r < rows && s->resume) { \
-        lo##r = samba__load##n(c + r * s->c_row, whole, mask_lo); \
-        hi##r = samba__load##n(c + r * s->c_row + c_hi, whole, mask_hi); \
+    if (r < rows && from) { \
+        lo##r = samba__load##n(from + r * s->from_row, whole, mask_lo); \
+        hi##r = samba__load##n(from + r * s->from_row + c_hi, whole, mask_hi); \
     }
 #define SAMBA__ROW_FETCH(r, V, mm, n) \
     if (r < rows) { \
-        __builtin_prefetch(next + r * s->c_row, 0, 3); \
-        if (n > 8) __builtin_prefetch(next + r * s->c_row + c_hi, 0, 3); \
+        __builtin_prefetch(next + r * s->c_row, 1, 2); \
+        if (n > 8) __builtin_prefetch(next + r * s->c_row + c_hi, 1, 2); \
     }
 #define SAMBA__ROW_STEP(r, V, mm, n) \
     if (r < rows) { \
@@ -2415,6 +2414,7 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
                                           int rows) \
 { \
     const float *b = s->b, *a6 = a + 6 * s->a_row; \
+    const float *from = s->from ? s->from + i * s->from_row : NULL; \
     float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c; \
     int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row; \
     int64_t half = s->b_hi, c_hi = s->c_hi; \
@@ -2433,12 +2433,11 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
 TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
 { \
     const float *a = s->a; \
-    int64_t i = 0, half = n > 8 ? 6 * s->a_row : s->a_strip;    /* of a strip of 12, or a strip */ \
-    bool even = n > 8 && s->a_strip == 12 * s->a_row;   /* strips may begin at any row */ \
-    for (; n > 8 && i + 12 <= s->rows && !(even && i + 16 == s->rows); i += 12, a += s->a_strip) \
+    int64_t i = 0, row = s->a_row; \
+    for (; n > 8 && i + 12 <= s->rows && i + 16 != s->rows; i += 12, a += 12 * row) \
         samba__strip##n(s, a, i, 12); \
-    for (; even && i + 8 <= s->rows; i += 8, a += 8 * s->a_row) samba__strip##n(s, a, i, 8); \
-    for (; i + 6 <= s->rows; i += 6, a += half) samba__strip##n(s, a, i, 6); \
+    for (; n > 8 && i + 8 <= s->rows; i += 8, a += 8 * row) samba__strip##n(s, a, i, 8); \
+    for (; i + 6 <= s->rows; i += 6, a += s->a_strip) samba__strip##n(s, a, i, 6); \
     if (s->rows - i == 5) samba__strip##n(s, a, i, 5); \
     else if (s->rows - i == 4) samba__strip##n(s, a, i, 4); \
     else if (s->rows - i == 3) samba__strip##n(s, a, i, 3); \
@@ -2496,7 +2495,7 @@ SAMBA__SET16(SAMBA__FILL_PANEL)
 #define SAMBA__THIN(TARGET, V, M, mm, n) \
 TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
 { \
-    const float *a = s->a, *b = s->b; \
+    const float *a = s->a, *b = s->b, *from = s->from; \
     float *c = s->c; \
     const bool whole = true; \
     const M mask_lo = samba__mask##n(n), mask_hi = mask_lo; \
@@ -2559,46 +2558,21 @@ SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *
     }
 }
 
-/* Copy ic rows and pc steps of an A whose rows are contiguous. They are so
-   already, but far apart: together they spare the address translation and evict each other less. */
-SAMBA__FN void samba__pack_rows(const float *src, int64_t src_row, int64_t ic, int64_t pc,
-                                float *dst)
-{
-    for (; ic > 0; ic--, src += src_row, dst += pc + SAMBA__GEMM_GAP)
-        memcpy(dst, src, (size_t)pc * sizeof(float));
-}
-
-/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips of
-   `height` rows. Eight strips advance together, to use what a step brings into the cache. */
-SAMBA__INLINE void samba__pack_columns(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
-                                       int64_t pc, float *dst, int64_t height)
-{
-    const int64_t group = 8 * height, whole = ic / height;
-    for (int64_t first = 0; first < whole; first += 8, dst += group * pc) {
-        int64_t strips = samba__min64(whole - first, 8);
-        for (int64_t u = 0; u < pc; u++) {
-            const float *src = g->a + i + first * height + (p + u) * g->a_col;
-            float *to = dst + u * height;
-            for (int64_t q = 0; q < strips; q++, src += height, to += height * pc)
-                memcpy(to, src, (size_t)height * sizeof(float));
-        }
-    }
-}
-
-/* The same for any other A; rows that a short strip lacks stay unwritten. */
+/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips of 6
+   rows. Eight strips advance together, to use what a step brings into the cache. */
 SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
-                                  int64_t pc, float *dst, int64_t height)
+                                  int64_t pc, float *dst)
 {
-    int64_t r = 0;
-    if (g->a_row == 1) {
-        if (height == SAMBA__HEIGHT) samba__pack_columns(g, i, ic, p, pc, dst, SAMBA__HEIGHT);
-        else samba__pack_columns(g, i, ic, p, pc, dst, SAMBA__GEMM_ROWS);
-        r = ic / height * height;
-    }
-    for (; r < ic; r++)
-        for (int64_t u = 0; u < pc; u++)
-            dst[(r / height * pc + u) * height + r % height] =
-                g->a[(i + r) * g->a_row + (p + u) * g->a_col];
+    enum { HEIGHT = SAMBA__HEIGHT };
+    for (int64_t first = 0; first < ic; first += 8 * HEIGHT, dst += 8 * HEIGHT * pc)
+        for (int64_t u = 0; u < pc; u++) {
+            const float *src = g->a + i + first + (p + u) * g->a_col;
+            int64_t left = samba__min64(ic - first, 8 * HEIGHT), whole = left - left % HEIGHT;
+            float *to = dst + u * HEIGHT;
+            for (int64_t r = 0; r < whole; r += HEIGHT)
+                memcpy(to + r * pc, src + r, HEIGHT * sizeof(float));
+            if (left > whole) memcpy(to + whole * pc, src + whole, (size_t)(left - whole) * 4);
+        }
 }
 
 /* ---- packed weights ------------------------------------------------------------------------ */
@@ -2810,36 +2784,36 @@ SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__ge
         && kc % 4 == 0 && cols == SAMBA__GEMM_COLS;
 }
 
-/* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C: pack A once, then panel by panel. */
+/* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C, panel by panel. Sums rest until the
+   last steps. A is read where it is: caches bring it as fast as sums need it; but not a transposed
+   one, each step of which is on another page of memory, as fast as strips of 6 do. */
 SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                  int64_t i1, int64_t j0, int64_t j1, int64_t p, int64_t kc,
                                  float *local)
 {
-    float *panel = local, *strips = local + SAMBA__GEMM_PANEL;
-    bool last = p + kc >= g->k;
-    /* Packing pays by many panels for A, several strips for B. Short rows of A are near anyway. */
-    bool rows = g->a_col == 1, near = g->a_row <= SAMBA_GEMM_KC;
-    bool pack_a = !rows || (!near && j1 - j0 >= 64);
-    bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;
+    float *panel = local, *sums = local + SAMBA__GEMM_PANEL, *strips = sums + SAMBA__GEMM_SUMS;
+    bool pack_a = g->a_row == 1 && g->a_col != 1 && set->height == SAMBA__HEIGHT;
+    bool last = p + kc >= g->k, rests = SAMBA__GEMM_SUMS && !last;
+    bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;  /* pays by several strips */
     samba__sweep s;
     s.rows = i1 - i0;
     s.kc = kc;
     s.b_at = NULL;
     s.b_hi = s.c_hi = set->width / 2;
     s.turned = samba__turned_at_once(set, g, j1 - j0, kc);
-    s.a = pack_a ? strips : g->a + i0 * g->a_row + p;
-    s.a_row = !rows ? 1 : pack_a ? kc + SAMBA__GEMM_GAP : g->a_row;
-    s.a_col = !rows ? set->height : 1;
-    s.a_strip = set->height * (!rows ? kc : s.a_row);
-    s.c_row = g->c_row;
+    s.a = pack_a ? strips : g->a + i0 * g->a_row + p * g->a_col;
+    s.a_row = g->a_row, s.a_col = pack_a ? SAMBA__HEIGHT : g->a_col;
+    s.a_strip = SAMBA__HEIGHT * (pack_a ? kc : g->a_row);
+    if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips);
+    s.c_row = rests ? set->width : g->c_row;
+    s.from_row = SAMBA__GEMM_SUMS && p > 0 ? set->width : g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + i0 : NULL;
-    s.resume = p > 0 || g->accumulate;
-    if (pack_a && rows) samba__pack_rows(g->a + i0 * g->a_row + p, g->a_row, i1 - i0, kc, strips);
-    else if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips, set->height);
     for (int64_t j = j0; j < j1; j += set->width) {
         s.cols = samba__min64(j1 - j, set->width);
         s.cols_hi = samba__max64(s.cols - set->width / 2, 0);
-        s.c = g->c + i0 * g->c_row + j;
+        float *c = g->c + i0 * g->c_row + j, *sum = sums + (j - j0) * s.rows;
+        s.c = rests ? sum : c;
+        s.from = p > 0 ? SAMBA__GEMM_SUMS ? sum : c : g->accumulate ? c : NULL;
         s.bias = last && g->bias ? g->bias + j : NULL;
         s.b_next = samba__next_panel(g, p, kc, j, j1, set->width);
         if (g->packed) {
@@ -5113,8 +5087,7 @@ SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs 
 }
 
 /* C (+)= A B. Runs that fill halves of panels well are read where they are, others gathered: that
-   costs as much as some rows of C. Rows of A at distances that are powers of 2 would evict each
-   other from the cache. */
+   costs as much as some rows of C. */
 SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, const samba__runs *q,
                                        const int32_t *at, const float *rows, int64_t a_row)
 {
@@ -5123,19 +5096,14 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
     int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     float *c = s->c, *panel = a->local;
     if (a->isa == 0 || direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
-    s->a = rows, s->a_row = a_row, s->a_col = 1;
-    if (a_row % 64 == 0 && a_row >= SAMBA_GEMM_KC && s->rows <= SAMBA_GEMM_MC) {
-        s->a = panel + SAMBA__GEMM_PANEL, s->a_row = s->kc + SAMBA__GEMM_GAP;
-        samba__pack_rows(rows, a_row, s->rows, s->kc, panel + SAMBA__GEMM_PANEL);
-    }
-    s->a_strip = set->height * s->a_row;
+    s->a = rows, s->a_row = a_row, s->a_col = 1, s->a_strip = SAMBA__HEIGHT * a_row;
     s->b = panel, s->b_row = width, s->b_at = direct ? at : NULL, s->b_hi = s->c_hi = half;
     s->bias = NULL, s->turned = false;
     for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
         x = j % q->run;
         s->cols = samba__min64(direct ? samba__min64(half, q->run - x) : width, q->n - j);
         s->cols_hi = samba__max64(s->cols - half, 0);
-        s->c = c + j;
+        s->c = c + j, s->from = s->from ? s->c : NULL;
         if (direct) {
             s->b = q->image + j / q->run * q->step + x;
             hi = j + s->cols, s->c_hi = s->cols, x = hi % q->run;
@@ -5177,7 +5145,7 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
     const float *bias = made == SAMBA__MAKES_Y && a->n_in > 2 ? a->in[2] : NULL;
     int32_t at[SAMBA__STEPS];
     samba__sweep s;
-    s.rows = v->rows, s.c_row = makes_dw ? k : plane;
+    s.rows = v->rows, s.from_row = s.c_row = makes_dw ? k : plane;
     if (makes_dw) steps = samba__ceil_div(v->images - set / v->groups, v->sets) * v->bands;
     if (v->far) copy = scratch + v->scratch + u * (int64_t)samba__copy_size(v);
     for (int64_t i = 0; i < steps; i++) {
@@ -5196,7 +5164,7 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
         for (int64_t p = 0; p < end; p += s.kc) {
             s.kc = samba__min64(each, end - p);
             s.c = makes_dw ? scratch + set * v->rows * k + first : a->out[0] + targets;
-            s.resume = i > 0 || p > 0;
+            s.from = i > 0 || p > 0 ? s.c : NULL;
             s.row_bias = bias && i == steps - 1 && p + s.kc == end ? bias + row : NULL;
             samba__list_rows(v, &b, makes_dw, p, s.kc, at);
             samba__conv_product(a, &s, &q, at, rows + p, makes_dw ? plane : k);
