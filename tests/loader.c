@@ -4,9 +4,12 @@
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
+#define SAMBA_PROFILER_IMPLEMENTATION
 #include "samba.h"
 #include "tools/loader.h"
+#include "tools/profiler.h"
 #include "test.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -432,6 +435,38 @@ static void test_dataset(void)
     samba_close(s);
 }
 
+// The missing samples of the last batch are labels that a loss ignores: it is the loss of the others.
+static void test_missing_labels(void)
+{
+    make_samples();
+    samba_dataset d = { .n = SAMPLES, .batch = B, .arrays = { samples, labels }, .shuffle = true, .seed = 5 };
+    d.is_label[1] = true;
+    for (int rows = 2; rows <= B; rows += 2) {          // with the last one and with a whole one
+        samba_session *s = samba_open(NULL), *alone = samba_open(NULL);
+        samba_tensor *loss[2], *x, *label, *t[2];
+        for (int i = 0; i < 2; i++) {
+            x = samba_input(i ? alone : s, "x", SAMBA_F32, SAMBA_SHAPE(i ? rows : B, C));
+            label = samba_input(i ? alone : s, "label", SAMBA_I32, SAMBA_SHAPE(i ? rows : B));
+            loss[i] = samba_cross_entropy(samba_linear(x, "fc", C), label);
+            CHECK(samba_compile(i ? alone : s, &(samba_program){ .loss = loss[i], .optim = { .kind = SAMBA_SGD } }));
+        }
+        samba_loader *l = samba_loader_open_dataset(s, &d, names, 2, NULL);
+        for (int k = 0; k < (rows == B ? 7 : 8); k++) CHECK(samba_loader_next(l, t) == 1);
+        CHECK(samba_loader_batch(l)->rows == rows);
+        for (int b = 0; b < B; b++) CHECK((samba_read_i32(t[1])[b] == -100) == (b >= rows));
+        CHECK(samba_write(x, samba_read(t[0])) && samba_write(label, samba_read_i32(t[1])));
+        CHECK(samba_run(s, 0) && samba_run(alone, 0));
+        CHECK_CLOSE(samba_read(loss[0]), samba_read(loss[1]), 1, 1e-6, 0);
+        samba_tensor *w[2] = { samba_tensor_by_name(s, "fc__weight"), samba_tensor_by_name(alone, "fc__weight") };
+        CHECK_CLOSE(samba_read(w[0]), samba_read(w[1]), C * C, 1e-6, 1e-8);
+        CHECK(samba_loader_close(l) && samba_close(s) == 0 && samba_close(alone) == 0);
+    }
+    samba_session *s = open_session();
+    d.is_label[0] = true;
+    CHECK(!samba_loader_open_dataset(s, &d, names, 2, NULL) && says(s, "x is f32 and cannot have labels"));
+    samba_close(s);
+}
+
 // ---- A training that is stopped inside a pass, saved, and resumed -------------------------------
 
 typedef struct training {
@@ -526,16 +561,55 @@ static double pinned_pass(bool on, samba_loader_stats *stats)
     samba_session *s = open_session();
     if (on) samba_enable_pinned_memory();
     CHECK(samba_use_pinned_memory() == on);
-    samba_loader *l = open_loader(s, &c, &(samba_loader_opts){ .log = on_remark, .maxsize = 2 });
+    samba_profiler *p = samba_profiler_open(s, 0);
+    samba_start_profile(p);
+    samba_loader *l = open_loader(s, &c, &(samba_loader_opts){ .log = on_remark, .maxsize = 2,
+                                                               .on_event = samba_add_event,
+                                                               .event_user = p });
     samba_disable_pinned_memory();
     CHECK(!samba_use_pinned_memory());
     samba_tensor *t[2];
     while (samba_loader_next(l, t) == 1)
         sum = sum * 1.5 + (double)samba_read(t[0])[5] + samba_read_i32(t[1])[3];
     *stats = samba_loader_statistics(l);
+    samba_event_stats told = samba_profile_stats(p, "PyRT_SET_PINNED_INPUT_TENSORS");
+    CHECK(told.count == (on ? MANY : 0) && (told.total > 0) == on);
+    CHECK(!on || fabs(told.total - stats->pinned_seconds) < 1e-6);
+    samba_profiler_close(p);
     CHECK(samba_loader_close(l));
     CHECK(samba_close(s) == 0);
     return sum;
+}
+
+// Bytes that the system keeps in memory for this process.
+static long locked_kib(void)
+{
+    char line[200];
+    long n = -1;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f)) sscanf(line, "VmLck: %ld", &n);
+    if (f) fclose(f);
+    return n;
+}
+
+// A tensor that does not come from a loader: while pinned memory is on, and not before.
+static void test_fast_access(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_zeros(s, "x", SAMBA_F32, SAMBA_SHAPE(4096)), *y = samba_scale(x, 2);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
+    float *host = (float *)samba_cpu(x);
+    CHECK(!samba_set_fast_access(x, true) && !samba_set_fast_access(NULL, true));
+    samba_enable_pinned_memory();
+    long before = locked_kib();
+    bool fast = samba_set_fast_access(x, true);
+    samba_disable_pinned_memory();
+    CHECK(!fast || before < 0 || locked_kib() >= before + 16 || locked_kib() == 0);    // 0: a sanitizer
+    host[4095] = 3;
+    CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = &x, .n_inputs = 1 }) && samba_read(y)[4095] == 6);
+    CHECK(!fast || samba_set_fast_access(x, false));
+    CHECK(before < 0 || locked_kib() <= before);
+    CHECK(samba_close(s) == 0);
 }
 static void test_pinned(void)
 {
@@ -568,6 +642,7 @@ int main(int argc, char **argv)
     (void)argc;
     snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", argv[0]);
     RUN(test_pinned);                   // first: it forks, and no thread must be there
+    RUN(test_fast_access);
     RUN(test_order);
     RUN(test_arguments);
     RUN(test_errors);
@@ -577,6 +652,7 @@ int main(int argc, char **argv)
     RUN(test_hook);
     RUN(test_shuffle);
     RUN(test_dataset);
+    RUN(test_missing_labels);
     RUN(test_resume);
     return test_summary();
 }

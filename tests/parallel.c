@@ -4,8 +4,10 @@
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_PARALLEL_IMPLEMENTATION
+#define SAMBA_PROFILER_IMPLEMENTATION
 #include "samba.h"
 #include "tools/parallel.h"
+#include "tools/profiler.h"
 #include "recipe.h"
 #include "test.h"
 #include <signal.h>
@@ -401,6 +403,35 @@ static void test_overlap(void)
         CHECK(n_early_means == (k / 2 ? 10 : 0));       // two replicas, five steps
         CHECK(n_early_steps == (k / 2 == 2 ? 10 : 0));
         CHECK(samba_parallel_close(p) == 0);
+    }
+}
+
+// SambaFlow's events of several replicas: what the calling thread gathers, what goes to all.
+static void test_events(void)
+{
+    for (int on_rdu = 0; on_rdu < 2; on_rdu++) {
+        setup c = make_setup(SAMBA_SGD, SAMBA_O0);
+        samba_session *s = samba_open(NULL);                    // only to have a profiler
+        samba_profiler *q = samba_profiler_open(s, 0);
+        samba_parallel_desc d = { .replicas = 2, .batch = BATCH, .reduce_on_rdu = on_rdu, .trace = trace, .user = &c,
+                                  .on_event = samba_add_event, .event_user = q };
+        samba_parallel *p = samba_parallel_open(&d);
+        samba_start_profile(q);
+        CHECK(run_steps(p, &c, 0, 3));
+        int32_t n = samba_grad_names(samba_parallel_session(p, 0), NULL, 0);
+        CHECK(samba_profile_stats(q, "PyRT_GET_TENSORS_GATHER").count == (on_rdu ? 0 : 3 * n));
+        CHECK(samba_profile_stats(q, "PyRT_SET_TENSORS_BROADCAST").count == 3);
+        CHECK(samba_profile_stats(q, "PyRT_SET_TENSORS_BROADCAST").min > 0);
+        samba_parallel_mean(p, loss_name);
+        CHECK(samba_profile_stats(q, "PyRT_GET_TENSORS_GATHER").count == (on_rdu ? 1 : 3 * n + 1));
+        CHECK(samba_parallel_save(p, checkpoint) && samba_parallel_restore(p, checkpoint));
+        CHECK(samba_profile_stats(q, "PyRT_SET_TENSORS_BROADCAST").count == 4);
+        const samba_parallel_run_desc forward = { .types = SAMBA_FWD };
+        CHECK(samba_parallel_run(p, &forward));                 // nothing is reduced
+        CHECK(samba_profile_stats(q, "PyRT_SET_TENSORS_BROADCAST").count == 4);
+        remove(checkpoint);
+        samba_profiler_close(q);
+        CHECK(samba_parallel_close(p) == 0 && samba_close(s) == 0);
     }
 }
 
@@ -874,6 +905,7 @@ int main(int argc, char **argv)
     RUN(test_one_is_plain);
     RUN(test_parts_make_the_whole);
     RUN(test_overlap);
+    RUN(test_events);
     RUN(test_late_reader);
     RUN(test_split_by_batch_dim);
     RUN(test_graphs);

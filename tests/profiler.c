@@ -272,6 +272,30 @@ static void test_events_of_your_own(void)
 
 // ---- Memory ----
 
+// What happened elsewhere is counted like other events, and is no part of the session's thread.
+static void test_events_from_elsewhere(void)
+{
+    const char *name = "PyRT_SET_TENSORS_BROADCAST";
+    net n = compiled(NULL, 1);
+    samba_profiler *p = samba_profiler_open(n.s, 0);
+    double now = samba_seconds();
+    samba_add_event(name, now, now + 1, p);                     // nobody has started it
+    samba_start_profile(p);
+    now = samba_seconds();
+    samba_add_event(name, now - 10, now - 9, p);                // before
+    CHECK(count(p, name) == 0);
+    CHECK(samba_run(n.s, 0));
+    samba_add_event(name, now, now + 0.25, p);                  // beside the run, and longer
+    samba_add_event(name, now, now + 0.75, p);
+    samba_event_stats sum = samba_profile_stats(p, name);
+    CHECK(sum.count == 2 && close_to(sum.total, 1) && close_to(sum.min, 0.25) && close_to(sum.max, 0.75));
+    CHECK(samba_end_profile(p, NULL) && has_line(printed(p), name) && !strstr(text, "unbalanced"));
+    CHECK(samba_profile_trace(p, TRACE) && strstr(read_text(TRACE), "\"tid\": 2}"));
+    CHECK(!strstr(text, "advice"));
+    samba_profiler_close(p);
+    CHECK(samba_close(n.s) == 0);
+}
+
 static void test_run_allocates_nothing(void)
 {
     hook h;
@@ -547,9 +571,14 @@ static void test_measure(void)
         CHECK(samba_parse_app_args(7, argv, &args, NULL, 0) && args.trace && args.num_iterations == 3);
         CHECK(samba_app_driver(n.s, &args, &n.program));
         int runs = sections ? 4 * n_sections(n.s, NULL) : 4;    // the first one is not measured
+        int sent = sections ? 0 : 4 * 2, fetched = sections ? 0 : 4;    // image and label; the loss
+        CHECK(check_trace(TRACE, "PyRT_SET_TENSORS") == sent && check_trace(TRACE, "PyRT_GET_TENSORS") == fetched);
         CHECK(check_trace(TRACE, "SAMBA_SESSION_RUN") == runs && check_trace(TRACE, "PyRT_RUN") == runs);
         CHECK(check_trace(TRACE, "FWD") == 4 * n_sections(n.s, "FWD") && check_trace(TRACE, "SAMBA_SET_PEF") == 1);
         CHECK(samba_run(n.s, 0));                               // the profiler has gone
+        args.run_graph_only = true;
+        CHECK(samba_app_driver(n.s, &args, &n.program) && check_trace(TRACE, "PyRT_RUN") == runs);
+        CHECK(check_trace(TRACE, "PyRT_SET_TENSORS") == 0 && check_trace(TRACE, "PyRT_GET_TENSORS") == 0);
         args.trace = "build/no/such/folder";
         if (!sections) CHECK(!samba_app_driver(n.s, &args, &n.program) && samba_error_code(n.s) == SAMBA_EIO);
         samba_clear_error(n.s);
@@ -565,6 +594,7 @@ int main(void)
     RUN(test_figures);
     RUN(test_ring);
     RUN(test_events_of_your_own);
+    RUN(test_events_from_elsewhere);
     RUN(test_run_allocates_nothing);
     RUN(test_out_of_memory);
     RUN(test_changes_nothing);

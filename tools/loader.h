@@ -70,6 +70,10 @@ typedef struct samba_loader_opts {
     samba_tensor *position;             /* or where this says: see samba_loader_position */
     void (*log)(const char *text, void *user);          /* gets remarks; default: stderr */
     void *log_user;
+    void (*on_event)(const char *name, double begin, double end, void *user);   /* is told of each
+                                           batch that was put into pinned memory, by next; such as
+                                           profiler.h's samba_add_event */
+    void *event_user;
 } samba_loader_opts;
 
 typedef struct samba_loader samba_loader;
@@ -111,6 +115,10 @@ SAMBA_LOADER_API samba_loader_stats samba_loader_statistics(samba_loader *l);
 SAMBA_LOADER_API void samba_enable_pinned_memory(void);
 SAMBA_LOADER_API void samba_disable_pinned_memory(void);
 SAMBA_LOADER_API bool samba_use_pinned_memory(void);
+/* SambaFlow's t.fast_access: the host copy of t, which samba_cpu makes, and samba_rdu and a run's
+   inputs send, is never paged out either. A loader's tensors need no such word. True if the system
+   has agreed; false, too, while pinned memory is off. Take it back before the session closes. */
+SAMBA_LOADER_API bool samba_set_fast_access(samba_tensor *t, bool fast);
 
 /* n samples in memory. The order of a pass depends on seed and pass only, on every machine. */
 #define SAMBA_MAX_ARRAYS 8
@@ -124,6 +132,8 @@ typedef struct samba_dataset {
     uint64_t seed;
     bool drop_last;                     /* else the last batch of a pass, if there are too few
                                            samples, is filled up with first ones: see rows */
+    bool is_label[SAMBA_MAX_ARRAYS];    /* i32: is filled up with -100 instead, which losses ignore:
+                                           the last batch's loss is that of its own samples */
 } samba_dataset;
 /* The arrays, or user, must stay until close. */
 SAMBA_LOADER_API samba_loader *samba_loader_open_dataset(samba_session *s,
@@ -158,6 +168,7 @@ typedef struct samba__loader_place {
     samba__loader_kind kind;
     samba_batch batch;
     void **original;                    /* batch.data unless there is a hook */
+    double begin, end;                  /* when it was filled */
 } samba__loader_place;
 
 struct samba_loader {
@@ -201,6 +212,13 @@ SAMBA_LOADER_API void samba_disable_pinned_memory(void)
 SAMBA_LOADER_API bool samba_use_pinned_memory(void)
 {
     return __atomic_load_n(&samba__loader_pins, __ATOMIC_SEQ_CST) != 0;
+}
+SAMBA_LOADER_API bool samba_set_fast_access(samba_tensor *t, bool fast)
+{
+    if (fast && !samba_use_pinned_memory()) return false;
+    void *data = samba_cpu(t);
+    if (!data) return false;
+    return fast ? mlock(data, samba_bytes(t)) == 0 : munlock(data, samba_bytes(t)) == 0;
 }
 
 /* Calls source.close, whatever became of the loader, and frees it. */
@@ -263,14 +281,15 @@ static inline void *samba__loader_main(void *argument)
         samba__loader_place *p = &l->places[l->tail];
         pthread_mutex_unlock(&l->mutex);
 
-        double start = samba_seconds();
         samba__loader_kind kind = SAMBA__LOADER_BATCH;
+        p->begin = samba_seconds();
         p->batch.pass = pass, p->batch.number = number;
         if (goes) kind = samba__loader_go(l, &p->batch);
         bool there = kind == SAMBA__LOADER_BATCH;
         if (there) kind = samba__loader_fill(l, p);
         if (there && kind == SAMBA__LOADER_ERROR && l->opts.ignore_dataloader_exception)
             kind = SAMBA__LOADER_SKIPPED;
+        p->end = samba_seconds();
 
         pthread_mutex_lock(&l->mutex);
         if (l->rewinds || l->quits) continue;           /* nobody wants it any more */
@@ -278,7 +297,7 @@ static inline void *samba__loader_main(void *argument)
         l->stats.skipped += kind == SAMBA__LOADER_SKIPPED;
         if (kind == SAMBA__LOADER_SKIPPED) continue;
         if (kind == SAMBA__LOADER_BATCH && l->pinned)
-            l->stats.pinned_batches++, l->stats.pinned_seconds += samba_seconds() - start;
+            l->stats.pinned_batches++, l->stats.pinned_seconds += p->end - p->begin;
         p->kind = kind;
         stopped = kind != SAMBA__LOADER_BATCH;
         l->tail = (l->tail + 1) % (l->opts.maxsize + 1);
@@ -358,6 +377,8 @@ static inline bool samba__loader_send(samba_loader *l, const samba__loader_place
 {
     const samba_batch *b = &p->batch;
     bool fine = true;
+    if (l->pinned && l->opts.on_event)
+        l->opts.on_event("PyRT_SET_PINNED_INPUT_TENSORS", p->begin, p->end, l->opts.event_user);
     for (int32_t i = 0; fine && i < l->n; i++) {
         fine = samba_bytes(l->tensors[i]) == l->size[i]
             || samba_fail(l->session, SAMBA_ESTATE, "in samba_loader_next: %s has another size in "
@@ -597,6 +618,12 @@ static inline bool samba__dataset_rewind(void *user, int32_t pass, int32_t batch
     q->at = batch;
     return true;
 }
+/* A missing row: of labels that count nothing. */
+static inline void samba__dataset_leave_out(void *row, size_t size)
+{
+    const int32_t ignored = -100;
+    for (size_t k = 0; k + 4 <= size; k += 4) memcpy((uint8_t *)row + k, &ignored, 4);
+}
 static inline int32_t samba__dataset_next(void *user, samba_batch *b)
 {
     samba__dataset_source *q = (samba__dataset_source *)user;
@@ -613,6 +640,9 @@ static inline int32_t samba__dataset_next(void *user, samba_batch *b)
                 memcpy(row[i], (const uint8_t *)d->arrays[i] + size * (size_t)sample, size);
         }
         if (d->fill) d->fill(d->user, sample, row);
+        for (int32_t i = 0; i < b->n && r >= left; i++)
+            if (d->is_label[i])
+                samba__dataset_leave_out(row[i], b->size[i] / (size_t)d->batch);
     }
     b->rows = left < d->batch ? (int32_t)left : d->batch;
     q->at++;
@@ -638,6 +668,9 @@ static inline bool samba__dataset_fits(samba_session *s, const samba_dataset *d,
         if (!d->fill && !d->arrays[i])
             return samba_fail(s, SAMBA_EARG, "in samba_loader_open_dataset: there is no array for "
                               "%s, and no function fill", names[i]);
+        if (d->is_label[i] && t->dtype != SAMBA_I32)
+            return samba_fail(s, SAMBA_EDTYPE, "in samba_loader_open_dataset: %s is %T and cannot "
+                              "have labels of -100, which are i32", names[i], (int)t->dtype);
         if (samba_bytes(t) % (size_t)d->batch)
             return samba_fail(s, SAMBA_ESHAPE, "in samba_loader_open_dataset: %s %S does not "
                               "consist of %d rows", names[i], &t->shape, d->batch);

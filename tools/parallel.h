@@ -63,6 +63,12 @@ typedef struct samba_parallel_desc {
     const char *pef;                    /* to load, as samba_load does; NULL: compile */
     samba_desc session;                 /* of each; threads: default, processors / replicas. log and
                                            alloc are called from all replicas' threads */
+    /* Is told of SambaFlow's events, in the calling thread, after they happened (samba_seconds):
+       PyRT_GET_TENSORS_GATHER, it has read a tensor of all replicas, to reduce a gradient or for
+       samba_parallel_mean; PyRT_SET_TENSORS_BROADCAST, all got the same values: the means of the
+       gradients of a step, or a checkpoint. Such as profiler.h's samba_add_event. */
+    void (*on_event)(const char *name, double begin, double end, void *user);
+    void *event_user;
 } samba_parallel_desc;
 
 /* Opens, traces and compiles the replicas. NULL only when there is no memory for this itself; else
@@ -239,6 +245,7 @@ typedef struct samba__replica {
     int32_t done;                       /* gradients that are complete here */
     int32_t shared;                     /* gradients of which its share is reduced */
     int32_t taken;                      /* gradients that are overwritten by their mean */
+    double take_begin, take_end;        /* the first and the last of them */
 } samba__replica;
 
 struct samba_parallel {
@@ -515,8 +522,11 @@ static inline bool samba__take_means(samba__replica *r, int32_t n)
 {
     samba_parallel *p = r->all;
     if (n > p->n_step) n = p->n_step;
+    if (r->taken >= n) return true;
+    if (r->taken == 0) r->take_begin = samba_seconds();
     for (; r->taken < n; r->taken++)
         if (!samba_write(r->grad[r->taken], p->gradients[r->taken].mean)) return false;
+    r->take_end = samba_seconds();
     return true;
 }
 
@@ -690,6 +700,13 @@ static inline void samba__begin_step(samba_parallel *p)
     pthread_mutex_unlock(&p->mutex);
 }
 
+static inline void samba__parallel_tell(const samba_parallel *p, bool gather, double begin,
+                                        double end)
+{
+    const char *name = gather ? "PyRT_GET_TENSORS_GATHER" : "PyRT_SET_TENSORS_BROADCAST";
+    if (p->desc.on_event) p->desc.on_event(name, begin, end, p->desc.event_user);
+}
+
 /* Makes the mean of gradient i, or, if the replicas reduce, waits for it. */
 static inline bool samba__host_reduce(samba_parallel *p, int32_t i)
 {
@@ -702,7 +719,11 @@ static inline bool samba__host_reduce(samba_parallel *p, int32_t i)
     bool fine = !p->failed;
     pthread_mutex_unlock(&p->mutex);
     for (int32_t k = 0; fine && k < p->n_replicas; k++) in[k] = p->replicas[k].data[i];
-    if (fine && !on_rdu) samba__reduce(p, in, g->mean, 0, g->n);
+    double begin = samba_seconds();
+    if (fine && !on_rdu) {
+        samba__reduce(p, in, g->mean, 0, g->n);
+        samba__parallel_tell(p, true, begin, samba_seconds());
+    }
     if (!fine || !samba__exchange(p, g->mean, g->n)) return false;
     pthread_mutex_lock(&p->mutex);
     p->n_ready = i + 1;
@@ -725,6 +746,18 @@ static inline void samba__end_step(samba_parallel *p)
     }
     pthread_mutex_unlock(&p->mutex);
 }
+
+/* The means went to all replicas from the first one's first to the last one's last. */
+static inline void samba__tell_of_means(const samba_parallel *p)
+{
+    double begin = p->replicas[0].take_begin, end = p->replicas[0].take_end;
+    for (int32_t i = 1; i < p->n_replicas; i++) {
+        const samba__replica *r = &p->replicas[i];
+        begin = r->take_begin < begin ? r->take_begin : begin;
+        end = r->take_end > end ? r->take_end : end;
+    }
+    samba__parallel_tell(p, false, begin, end);
+}
 SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parallel_run_desc *desc)
 {
     samba_parallel_run_desc whole;
@@ -740,6 +773,7 @@ SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parall
     bool fine = true;
     for (int32_t i = 0; fine && i < p->n_step; i++) fine = samba__host_reduce(p, i);
     samba__end_step(p);
+    if (fine && p->n_step && samba_parallel_ok(p)) samba__tell_of_means(p);
     return samba__parallel_settle(p);
 }
 
@@ -967,6 +1001,7 @@ SAMBA_PARALLEL_API float samba_parallel_mean(samba_parallel *p, const char *name
     float value[SAMBA__MAX_REPLICAS], mean = 0.0f;
     const float *in[SAMBA__MAX_REPLICAS];
     if (!samba_parallel_ok(p)) return 0.0f;
+    double begin = samba_seconds();
     for (int32_t i = 0; i < p->n_replicas; i++) {
         value[i] = samba_read(samba_tensor_by_name(p->replicas[i].session, name))[0];
         in[i] = &value[i];
@@ -975,6 +1010,7 @@ SAMBA_PARALLEL_API float samba_parallel_mean(samba_parallel *p, const char *name
     if (!samba__parallel_settle(p)) return 0.0f;
     samba__reduce(p, in, &mean, 0, 1);
     samba__exchange(p, &mean, 1);
+    samba__parallel_tell(p, true, begin, samba_seconds());
     return mean;
 }
 SAMBA_PARALLEL_API bool samba_parallel_save(samba_parallel *p, const char *path)
@@ -987,10 +1023,12 @@ SAMBA_PARALLEL_API bool samba_parallel_save(samba_parallel *p, const char *path)
 SAMBA_PARALLEL_API bool samba_parallel_restore(samba_parallel *p, const char *path)
 {
     if (!samba_parallel_ok(p)) return false;
+    double begin = samba_seconds();
     for (int32_t i = 0; i < p->n_replicas; i++) {
         samba__replica *r = &p->replicas[i];
         if (!samba_restore(r->session, path) || !samba__spread_seeds(r)) samba__replica_fail(r);
     }
+    if (samba_parallel_ok(p)) samba__parallel_tell(p, false, begin, samba_seconds());
     return samba__parallel_settle(p);
 }
 #endif /* SAMBA_PARALLEL_IMPLEMENTATION */

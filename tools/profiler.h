@@ -19,8 +19,10 @@
      PyRT_RUN               the sections of a run, without what is around them
      PyRT_GET_TENSORS       samba_cpu, samba_copy_out: one for each tensor
      PyRT_SET_TENSORS       samba_write, samba_rdu
-   A session does nothing that is called PyRT_GET_TENSORS_GATHER, PyRT_SET_TENSORS_BROADCAST or
-   PyRT_SET_PINNED_INPUT_TENSORS; who does it around one says so with samba_begin_event. */
+   These happen around a session; give the tool samba_add_event as on_event to see them:
+     PyRT_SET_PINNED_INPUT_TENSORS   loader.h puts a batch into pinned memory, in its thread
+     PyRT_GET_TENSORS_GATHER         parallel.h reads a tensor of all replicas
+     PyRT_SET_TENSORS_BROADCAST      parallel.h gives all replicas the same values */
 #ifndef SAMBA_PROFILER_H
 #define SAMBA_PROFILER_H
 
@@ -63,13 +65,17 @@ SAMBA_PROFILER_API void samba_profiler_close(samba_profiler *p);
    samba_print_profile says to a file unless it is NULL. The figures stay until the next start. */
 SAMBA_PROFILER_API void samba_start_profile(samba_profiler *p);
 SAMBA_PROFILER_API bool samba_end_profile(samba_profiler *p, const char *file);
-/* A line for each event that happened, and the names of SambaFlow's events that did not. */
+/* A line for each event that happened, and the names of SambaFlow's events that did not. If most
+   runs are followed by several copies to the host, advice: that is what makes loops slow. */
 SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_fn emit,
                                             void *user);
 
 /* An event of your own. Events nest; what does not is counted and reported. */
 SAMBA_PROFILER_API void samba_begin_event(samba_profiler *p, const char *name);
 SAMBA_PROFILER_API void samba_end_event(samba_profiler *p, const char *name);
+/* An event that is over, between two times of samba_seconds, perhaps in another thread. Call it in
+   the session's. For on_event of loader.h and parallel.h, with the profiler as their event_user. */
+SAMBA_PROFILER_API void samba_add_event(const char *name, double begin, double end, void *profiler);
 
 /* By name; of sections by their type, such as FWD. Zeros if there was none. */
 SAMBA_PROFILER_API samba_event_stats samba_profile_stats(const samba_profiler *p, const char *name);
@@ -108,7 +114,7 @@ enum { SAMBA__PROFILE_NAMES = 64, SAMBA__PROFILE_DEPTH = 32, SAMBA__PROFILE_EVEN
 typedef struct samba__profile_event {
     double begin, end;
     int32_t name;
-    int32_t section;                    /* its id; -1: no section */
+    int32_t section;                    /* its id; -1: no section; -2: nor of this thread */
 } samba__profile_event;
 
 /* Sections and other events of one name are two. */
@@ -135,6 +141,8 @@ struct samba_profiler {
     samba__profile_event open[SAMBA__PROFILE_DEPTH];    /* begun, not ended */
     int32_t depth;
     int64_t unbalanced;                 /* begun and never ended, or ended and never begun */
+    int64_t n_runs, n_copies, n_copied_often;   /* runs; copies since the last one; runs with
+                                           more than one copy behind them */
     samba__profile_event *events;       /* a ring */
     int64_t n_events, capacity;         /* ended so far; kept at most */
 };
@@ -178,6 +186,16 @@ static inline void samba__profile_begin(samba_profiler *p, const char *name, int
     e->begin = samba_seconds();
 }
 
+/* Counts copies to the host between runs; what a run itself fetches is one transfer. */
+static inline void samba__profile_count(samba_profiler *p, const char *name)
+{
+    for (int32_t i = 0; i < p->depth; i++)
+        if (!strncmp(p->names[p->open[i].name].text, "SAMBA_SESSION_RUN", 17)) return;
+    if (!strncmp(name, "SAMBA_SESSION_RUN", 17)) p->n_runs++, p->n_copies = 0;
+    if (strcmp(name, "PyRT_GET_TENSORS") != 0 || !p->n_runs) return;
+    p->n_copied_often += ++p->n_copies == 2;
+}
+
 /* Ends the innermost event of this name; those within it that were not ended are dropped. */
 static inline void samba__profile_end(samba_profiler *p, const char *name, int32_t section)
 {
@@ -192,6 +210,7 @@ static inline void samba__profile_end(samba_profiler *p, const char *name, int32
     p->events[p->n_events++ % p->capacity] = *e;
     samba__profile_add(&p->front, e);
     samba__profile_add(&p->runtime, e);
+    if (section < 0) samba__profile_count(p, name);
 }
 static inline void samba__profile_told(const char *name, int32_t section, bool begins, void *user)
 {
@@ -206,6 +225,16 @@ SAMBA_PROFILER_API void samba_begin_event(samba_profiler *p, const char *name)
 SAMBA_PROFILER_API void samba_end_event(samba_profiler *p, const char *name)
 {
     if (p && name && (p->front.on || p->runtime.on)) samba__profile_end(p, name, -1);
+}
+SAMBA_PROFILER_API void samba_add_event(const char *name, double begin, double end, void *profiler)
+{
+    samba_profiler *p = (samba_profiler *)profiler;
+    samba__profile_event e = { begin, end, 0, -2 };
+    if (!p || !name || (!p->front.on && !p->runtime.on)) return;
+    e.name = samba__profile_name_of(p, name, false);
+    p->events[p->n_events++ % p->capacity] = e;
+    samba__profile_add(&p->front, &e);
+    samba__profile_add(&p->runtime, &e);
 }
 
 /* ---- Opening, starting, ending ---- */
@@ -242,6 +271,7 @@ static inline void samba__profile_start(samba_profiler *p, samba__profile *profi
     memset(profile, 0, sizeof *profile);
     profile->on = true;
     profile->first = p->n_events;
+    p->n_runs = p->n_copies = p->n_copied_often = 0;
     profile->began = samba_seconds();
     samba_on_event(p->session, samba__profile_told, p);
 }
@@ -402,6 +432,12 @@ SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_
         all = false;
     }
     if (!all) emit("\n", user);
+    if (p->n_runs > 1 && 2 * p->n_copied_often > p->n_runs) {
+        snprintf(line, sizeof line, "advice: %.0f of %.0f runs are followed by several copies to "
+                 "the host; fetch what a loop needs at once, by the run's outputs, or look at it "
+                 "where it is: samba_read\n", (double)p->n_copied_often, (double)p->n_runs);
+        emit(line, user);
+    }
     if (!p->unbalanced) return;
     snprintf(line, sizeof line, "unbalanced: %.0f events were begun and not ended, or ended and "
              "not begun\n", (double)p->unbalanced);
@@ -509,7 +545,7 @@ static inline void samba__profile_json_event(FILE *f, const samba_profiler *p,
     fprintf(f, ", \"cat\": \"%s\", \"ph\": \"X\"", e->section >= 0 ? "section" : "session");
     samba__profile_json_us(f, "ts", begin);
     samba__profile_json_us(f, "dur", end - begin);
-    fputs(", \"pid\": 1, \"tid\": 1", f);
+    fprintf(f, ", \"pid\": 1, \"tid\": %d", e->section < -1 ? 2 : 1);
     if (e->section >= 0) fprintf(f, ", \"args\": {\"call_id\": %d}", (int)e->section);
     fputs("}", f);
 }
