@@ -63,6 +63,7 @@ install:                        ## copy the headers to PREFIX/include (below DES
 	install -m 644 samba.h $(DESTDIR)$(PREFIX)/include/samba.h
 	install -d $(DESTDIR)$(PREFIX)/include/samba
 	install -m 644 tools/driver.h tools/profiler.h tools/dot_graph.h tools/lora.h tools/loss.h \
+	    tools/multigraph.h tools/schedule.h \
 	    tools/parallel.h tools/loader.h tools/idx.h tools/tokenizer.h tools/safetensors.h \
 	    tools/generate.h tools/gpt2.h tools/onnx_import.h tools/onnx_export.h \
 	    $(DESTDIR)$(PREFIX)/include/samba

@@ -3,11 +3,21 @@
 //     rows          runs them, and looks whether README.md has the table
 //     rows table    prints the table
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_DRIVER_IMPLEMENTATION
+#define SAMBA_LOSS_IMPLEMENTATION
+#define SAMBA_MULTIGRAPH_IMPLEMENTATION
+#define SAMBA_SCHEDULE_IMPLEMENTATION
 #include "samba.h"
+#include "tools/driver.h"
+#include "tools/loss.h"
+#include "tools/multigraph.h"
+#include "tools/schedule.h"
 #include "test.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { B = 6, F = 5, C = 3 };
 
@@ -72,6 +82,13 @@ static void row_names(void)
     CHECK(!samba_input(n.s, "x", SAMBA_F32, SAMBA_SHAPE(2)) && says(n.s, "x"));
     CHECK(samba_set_batch_dim(n.x, -1)->batch_dim == -1);
     CHECK(samba_close(n.s) == 0);
+    samba_session *s = samba_open(NULL);                // t1 + t2, t.reshape(-1, 5)
+    samba_set_tracing(s, false);
+    samba_tensor *a = samba_ones(s, "a", SAMBA_F32, SAMBA_SHAPE(10)), *b = samba_add(a, a);
+    CHECK(samba_read(b)[9] == 2);
+    samba_tensor *c = samba_reshape(b, SAMBA_SHAPE(-1, 5));
+    CHECK(c && c->shape.ndim == 2 && c->shape.dim[0] == 2 && c->shape.dim[1] == 5);
+    CHECK(samba_close(s) == 0);
 }
 
 static void row_sn_grad(void)
@@ -136,13 +153,114 @@ static void row_must_match(void)
     samba_tensor *y = samba_linear(x, "fc", 2);
     CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
     CHECK(!samba_run(s, 0) && says(s, "never given a value"));
+    CHECK(!samba_run_with(s, NULL) && says(s, "input x f32 (2,3)"));
+    float wide[8] = { 0 };
+    CHECK(samba_write(x, wide) && samba_run(s, 0));
+    CHECK(!samba_copy_out(x, wide, sizeof wide) && says(s, "32 bytes were offered, 24 are needed"));
     CHECK(samba_close(s) == 0);
+}
+
+// The shape and the type in the PEF and those of the program that loads it, both named.
+static void row_must_match_the_pef(void)
+{
+    for (int i = 0; i < 3; i++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *x = samba_input(s, "x", i == 1 ? SAMBA_BF16 : SAMBA_F32, SAMBA_SHAPE(i == 2 ? 3 : 2, 4));
+        samba_tensor *y = samba_cast(samba_scale(x, 2), SAMBA_BF16);
+        if (i == 0) CHECK(samba_compile(s, &(samba_program){ .pef = "build/rows_match.pef", .outputs = { y }, .inference = true }));
+        if (i > 0) CHECK(!samba_load(s, "build/rows_match.pef", NULL) && strstr(samba_error(s), "x f32 (2,4)"));
+        if (i > 0) CHECK(says(s, i == 1 ? "x bf16 (2,4)" : "x f32 (3,4)"));
+        samba_close(s);
+    }
+}
+
+// Keyword arguments: what is not named is NULL, and the order of the names says nothing.
+typedef struct attention_inputs { samba_tensor *ids, *mask, *position; } attention_inputs;
+
+static samba_tensor *attend(const attention_inputs *in)
+{
+    samba_tensor *x = samba_embedding(in->ids, "tokens", 11, 4);
+    if (in->position) x = samba_add(x, samba_embedding(in->position, "places", 3, 4));
+    return samba_scaled_dot_product_attention(x, x, x, in->mask, NULL);
+}
+static void row_dict_inputs(void)
+{
+    const int32_t ids[6] = { 1, 2, 3, 4, 5, 6 }, position[6] = { 0, 1, 2, 0, 1, 2 };
+    const struct { const char *key; const void *data; } dict[2] = { { "ids", ids }, { "position", position } };
+    values got[3];
+    for (int i = 0; i < 3; i++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *last = i ? samba_input(s, "position", SAMBA_I32, SAMBA_SHAPE(2, 3)) : NULL;
+        samba_tensor *first = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2, 3));
+        if (!i) last = samba_input(s, "position", SAMBA_I32, SAMBA_SHAPE(2, 3));
+        samba_tensor *y = attend(i ? &(attention_inputs){ .position = last, .ids = first } : &(attention_inputs){ .ids = first, .position = last });
+        CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
+        for (int k = 0; k < 2 && i < 2; k++) CHECK(samba_update_tensor(s, dict[i ^ k].key, dict[i ^ k].data));
+        samba_tensor *sent[3] = { samba_tensor_by_name(s, "position"), NULL, samba_tensor_by_name(s, "ids") };
+        CHECK(sent[0] == last && sent[2] == first);
+        for (int k = 0; k < 2 && i == 2; k++) memcpy(samba_cpu(sent[2 * !k]), dict[k].data, sizeof ids);
+        CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = sent, .n_inputs = i == 2 ? 3 : 0 }));
+        got[i] = copied(y);
+        CHECK(!samba_update_tensor(s, "positions", ids) && says(s, "nearest name is position"));
+        CHECK(samba_close(s) == 0);
+    }
+    CHECK(same(got[0], got[1]) && same(got[0], got[2]) && got[0].at[0] != 0);
+}
+
+// Every type of storage, given as bytes and computed in f32.
+static void row_dtypes(void)
+{
+    static const float f32[4] = { 0, 1, -2, 100 };
+    static const uint16_t bf16[4] = { 0, 0x3F80, 0xC000, 0x42C8 }, f16[4] = { 0, 0x3C00, 0xC000, 0x5640 };
+    static const int32_t i32[4] = { 0, 1, -2, 100000 };
+    static const int16_t i16[4] = { 0, 1, -2, 30000 };
+    static const int8_t i8[4] = { 0, 1, -2, 100 };
+    static const uint8_t u8[4] = { 0, 1, 200, 255 }, truth[4] = { 0, 1, 1, 0 };
+    static const struct { samba_dtype dtype; size_t size; const void *data; float want[4]; } cases[SAMBA_N_DTYPES] = {
+        { SAMBA_F32, 4, f32, { 0, 1, -2, 100 } }, { SAMBA_BF16, 2, bf16, { 0, 1, -2, 100 } },
+        { SAMBA_F16, 2, f16, { 0, 1, -2, 100 } }, { SAMBA_I32, 4, i32, { 0, 1, -2, 100000 } },
+        { SAMBA_I16, 2, i16, { 0, 1, -2, 30000 } }, { SAMBA_I8, 1, i8, { 0, 1, -2, 100 } },
+        { SAMBA_U8, 1, u8, { 0, 1, 200, 255 } }, { SAMBA_BOOL, 1, truth, { 0, 1, 1, 0 } } };
+    for (int i = 0; i < SAMBA_N_DTYPES; i++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *x = samba_input(s, "x", cases[i].dtype, SAMBA_SHAPE(4));
+        samba_tensor *y = samba_shift(samba_cast(x, SAMBA_F32), 1), *back = samba_cast(samba_shift(y, -1), cases[i].dtype);
+        uint8_t bytes[16] = { 0 };
+        CHECK(samba_compile(s, &(samba_program){ .outputs = { y, back }, .inference = true }));
+        CHECK(samba_dtype_size(x->dtype) == cases[i].size && samba_bytes(x) == 4 * cases[i].size);
+        CHECK(samba_write(x, cases[i].data) && samba_run(s, 0));
+        for (int k = 0; k < 4; k++) CHECK(samba_read(y)[k] == cases[i].want[k] + 1);
+        CHECK(samba_copy_out(back, bytes, 4 * cases[i].size) && !memcmp(bytes, cases[i].data, 4 * cases[i].size));
+        CHECK(samba_close(s) == 0);
+    }
+}
+
+// 50256 as 16 bits is a label, -100 is none: the bits of what i32 gives.
+static void row_labels_of_16_bits(void)
+{
+    enum { VOCAB = 50257 };
+    const int32_t wide[3] = { 50256, -100, 3 };
+    const int16_t narrow[3] = { (int16_t)(50256 - 65536), -100, 3 };
+    float loss[2], at_end[2];
+    for (int i = 0; i < 2; i++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *label = samba_input(s, "label", i ? SAMBA_I16 : SAMBA_I32, SAMBA_SHAPE(3));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, VOCAB), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+        samba_program p = sgd(samba_cross_entropy(w, i ? samba_labels_from_i16(label) : label), NULL);
+        CHECK(samba_compile(s, &p) && samba_write(label, i ? (const void *)narrow : wide) && samba_run(s, 0));
+        loss[i] = samba_read(p.loss)[0], at_end[i] = samba_read(samba_sn_grad(w))[50256];
+        CHECK(samba_read(samba_sn_grad(w))[VOCAB + 5] == 0);        // the row of -100
+        CHECK(samba_close(s) == 0);
+    }
+    CHECK(loss[0] == loss[1] && at_end[0] == at_end[1] && at_end[0] < -0.4f);
 }
 
 static void row_rounding(void)
 {
     samba_session *s = samba_open(NULL);
     float x[4] = { 1.00390625f, 1.01171875f, NAN, 3.0e38f };    // halfway down, halfway up
+    const uint32_t low_nan = 0x7F800001u;                       // all its bits are low ones
+    memcpy(&x[2], &low_nan, 4);
     samba_set_tracing(s, false);
     samba_tensor *t = samba_from_data(s, "t", SAMBA_F32, SAMBA_SHAPE(4), x);
     const float *y = samba_read(samba_cast(samba_cast(t, SAMBA_BF16), SAMBA_F32));
@@ -168,6 +286,20 @@ static void row_override(void)
     CHECK(same(got[0], got[1]));
 }
 
+// Symbolic while tracing, and values at once when not, of lazy parameters, too.
+static void row_static_functional(void)
+{
+    samba_session *s = samba_open(NULL);
+    CHECK(samba_tracing(s) && samba_use_lazy_param(s));
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(4), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+    samba_tensor *y = samba_scale(w, 2);
+    CHECK(!w->data && samba_read(y)[0] == 0 && says(s, "it has no value"));
+    CHECK(samba_set_tracing(s, false) && !samba_tracing(s));
+    samba_tensor *now = samba_scale(w, 2);
+    CHECK(samba_read(now)[3] == 2 * samba_read(w)[3] && samba_read(w)[3] != 0);
+    CHECK(samba_close(s) == 0);
+}
+
 // np.add of ones and zeros is ones, and a tensor.
 static void row_names_of_ops(void)
 {
@@ -184,11 +316,118 @@ static void row_names_of_ops(void)
     CHECK(samba_close(s) == 0);
 }
 
+// All operators that SambaNova's tables and programs name.
+typedef struct printed { char text[1 << 15]; size_t n; } printed;
+static void to_text(const char *more, void *user)
+{
+    printed *p = (printed *)user;
+    size_t n = strlen(more);
+    if (p->n + n >= sizeof p->text) return;
+    memcpy(p->text + p->n, more, n + 1);
+    p->n += n;
+}
+static void row_ops(void)
+{
+    static const char *const names[] = {
+        "add", "affine", "matmul", "where", "cat", "cross_entropy", "div", "expand", "reshape", "gelu", "gelu_tanh", "gather",
+        "max_pool2d", "layer_norm", "lookup", "relu", "sigmoid", "tanh", "silu", "softmax", "pow", "mean", "sum", "rsqrt", "mul",
+        "neg", "sub", "abs", "argmax", "permute", "slice", "cast", "rms_norm", "batch_norm", "dropout", "convolution",
+        "scaled_dot_product_attention", "scale", "shift", "maximum", "eq" };
+    static printed ops;
+    samba_print_ops(to_text, &ops);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char line[40];
+        snprintf(line, sizeof line, "\n%s\t", names[i]);
+        if (!strstr(ops.text, line) && strncmp(ops.text, line + 1, strlen(line) - 1) != 0) test_fail(names[i], "no such op", 0);
+    }
+}
+
+// Ops are nodes and tensors are edges; with dummies nothing is computed.
+typedef struct graph_seen { samba_tensor *made[8]; int32_t n_made, n_edges, n_leaves; } graph_seen;
+
+static samba_tensor *on_op(const samba_op *op, samba_tensor *const *in, int32_t n_in, samba_tensor *y, void *user)
+{
+    graph_seen *g = (graph_seen *)user;
+    CHECK(op->name && g->n_made < 8);
+    for (int32_t i = 0; i < n_in; i++) {
+        bool made = false;
+        for (int32_t k = 0; k < g->n_made; k++) made = made || g->made[k] == in[i];
+        g->n_edges += made, g->n_leaves += !made;
+    }
+    if (g->n_made < 8) g->made[g->n_made++] = y;
+    return y;
+}
+static void row_tracing(void)
+{
+    static printed text;
+    graph_seen g = { { NULL }, 0, 0, 0 };
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
+    CHECK(samba_on_trace(s, on_op, &g));
+    samba_tensor *h = samba_linear(x, "fc", 4), *y = samba_add(samba_tanh(h), h);
+    CHECK(g.n_made == 3 && g.n_edges == 3 && g.n_leaves == 3 && g.made[2] == y);       // h, h, tanh; x, weight, bias
+    samba_print_graph(s, to_text, &text);
+    CHECK(!strncmp(text.text, "fc = affine(x f32 (2,3), fc__weight f32 (4,3), fc__bias f32 (4)) -> f32 (2,4)\n", 76));
+    CHECK(strstr(text.text, "\ntanh_1 = tanh(fc ") && strstr(text.text, "= add(tanh_1 f32 (2,4), fc f32 (2,4))"));
+    CHECK(samba_read(y)[0] == 0 && says(s, "it has no value"));
+    CHECK(samba_close(s) == 0);
+}
+
+// A forward pass may be called again: its modules are those of their names, not new ones. It returns
+// one tensor or several; all it sees is an input of this session; and it is one piece.
+static samba_tensor *forward(samba_tensor *x, samba_tensor **hidden)
+{
+    *hidden = samba_relu(samba_linear(x, "in", 4));
+    return samba_linear(*hidden, "out", 2);
+}
+static void row_module_rules(void)
+{
+    samba_session *s = samba_open(NULL), *other = samba_open(NULL);
+    const char *names[8];
+    samba_tensor *hidden[2], *x = samba_randn(s, "x", SAMBA_SHAPE(3, 5)), *foreign = samba_randn(other, "mask", SAMBA_SHAPE(3, 5));
+    samba_tensor *y = forward(x, &hidden[0]), *again = forward(x, &hidden[1]);
+    CHECK(!samba_mul(x, foreign) && says(s, "session"));
+    samba_clear_error(other);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { y, hidden[0], again }, .inference = true }) && samba_run(s, 0));
+    CHECK(samba_weight_names(s, names, 8) == 4);
+    CHECK(!memcmp(samba_read(y), samba_read(again), samba_bytes(y)) && samba_read(hidden[0])[0] >= 0);
+    CHECK(s->rt->pef.n_sections == 1);
+    CHECK(samba_read(hidden[1]) && (samba_ok(s) || says(s, "list it in program.outputs")));
+    CHECK(samba_close(s) == 0 && samba_close(other) == 0);
+}
+
+// The deck's two small programs: F.relu and split(10, dim=1) of (10,20); a convolution of 3 x 3.
+static void row_samples(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_set_tracing(s, false);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(10, 20)), *part[4] = { NULL };
+    samba_tensor *y = samba_apply(s, "F.relu", &x, 1, NULL, 0);
+    CHECK(samba_split(y, 10, 1, part, 4) == 2);
+    for (int i = 0; i < 200; i++) {
+        float got = samba_read(part[i % 20 / 10])[i / 20 * 10 + i % 10], from = samba_read(x)[i];
+        CHECK(got == (from > 0 ? from : 0));
+    }
+    CHECK(part[0]->shape.dim[0] == 10 && part[0]->shape.dim[1] == 10);
+    samba_set_tracing(s, true);
+    samba_conv_opts padded = { .padding = { 1, 1 } };
+    samba_tensor *image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(100, 3, 64, 64));
+    samba_tensor *conv = samba_conv2d(image, "conv", 64, 3, &padded);
+    CHECK(conv && conv->shape.dim[0] == 100 && conv->shape.dim[1] == 64 && conv->shape.dim[2] == 64 && conv->shape.dim[3] == 64);
+    CHECK(samba_tensor_by_name(s, "conv__weight")->shape.dim[1] == 3 && samba_tensor_by_name(s, "conv__bias"));
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { conv }, .inference = true, .compile_only = true }));
+    CHECK(samba_close(s) == 0);
+}
+
 static void row_control_flow(void)
 {
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(3)), *y = x;
     for (int i = 0; i < 4; i++) y = samba_scale(y, 2);          // unrolled
+    if (x->shape.dim[0] > 5) y = samba_tanh(y);                 // not taken: not there
+    static printed text;
+    samba_print_graph(s, to_text, &text);
+    CHECK(!strstr(text.text, "tanh"));
     CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
     CHECK(samba_run(s, 0) && samba_read(y)[1] == 16 * samba_read(x)[1]);
     CHECK(samba_close(s) == 0);
@@ -207,15 +446,53 @@ static void row_graph_equality(void)
     p = sgd(n.loss, n.out);
     CHECK(!samba_load(n.s, "build/rows.pef", &p) && says(n.s, "First difference"));
     samba_close(n.s);
+    for (int i = 0; i < 3; i++) {       // an optimizer, its parameters, an attribute
+        n = traced(0);
+        p = sgd(n.loss, n.out);
+        samba_tensor *some[1] = { samba_tensor_by_name(n.s, "fc2__bias") };
+        if (i == 0) p.optim.kind = SAMBA_ADAMW;
+        if (i == 1) p.optim.params = some, p.optim.n_params = 1;
+        if (i == 2) p.loss = samba_cross_entropy_with(n.out, n.label, &(samba_loss_opts){ .label_smoothing = 0.1f });
+        CHECK(!samba_load(n.s, "build/rows.pef", &p) && strstr(samba_error(n.s), "the PEF has") && says(n.s, "this program has"));
+        samba_close(n.s);
+    }
 }
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 static void row_parameter_names(void)
 {
-    net n = trained(0);
-    const char *names[8];
-    CHECK(samba_weight_names(n.s, names, 8) == 4);
-    for (int i = 0; i < 4; i++) CHECK(!strncmp(names[i], "fc", 2) && strstr(names[i], "__"));
-    CHECK(samba_close(n.s) == 0);
+    static const char *const want[4] = { "fc1__bias", "fc1__weight", "fc2__bias", "fc2__weight" };
+    for (int again = 0; again < 2; again++) {           // the same in each process
+        net n = trained(0);
+        const char *names[8];
+        char grad[40];
+        CHECK(samba_weight_names(n.s, names, 8) == 4);
+        qsort(names, 4, sizeof *names, by_text);
+        for (int i = 0; i < 4; i++) {
+            CHECK(!strcmp(names[i], want[i]));
+            snprintf(grad, sizeof grad, "%s__grad", want[i]);
+            CHECK(samba_tensor_by_name(n.s, grad) == samba_sn_grad(samba_tensor_by_name(n.s, want[i])));
+        }
+        CHECK(samba_close(n.s) == 0);
+    }
+}
+
+// Made again, a parameter is the same one; tied ones have one name and one gradient, the sum; two of
+// one name are an error.
+static void row_tied_parameters(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 2));
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2, 2), (samba_init){ .value = 1 });
+    CHECK(samba_param(s, "w", SAMBA_SHAPE(2, 2), (samba_init){ .value = 1 }) == w);
+    CHECK(!samba_param(s, "w", SAMBA_SHAPE(2, 3), (samba_init){ .value = 1 }) && says(s, "w"));
+    CHECK(!samba_buffer(s, "w", SAMBA_SHAPE(2, 2), 0) && says(s, "w"));
+    samba_tensor *tied = samba_affine(samba_affine(x, w, NULL), w, NULL);       // x w^T w^T
+    samba_program p = sgd(samba_sum(tied, SAMBA_ALL_AXES, false), NULL);
+    CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_weight_names(s, NULL, 0) == 1);
+    CHECK(samba_read(samba_sn_grad(w))[0] == 4);        // 2 as the first layer, 2 as the second
+    CHECK(samba_close(s) == 0);
 }
 
 // ---- Compiling ----
@@ -236,6 +513,33 @@ static void row_optimizers(void)
     samba_close(n.s);
 }
 
+// Two steps on the gradient g: what the formulas of [api] give. Then the defaults.
+static void row_optimizer_rules(void)
+{
+    const double g = 0.5, lr = 0.25, wd = 0.125, mu = 0.75;
+    for (int adam = 0; adam < 2; adam++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(1), (samba_init){ .value = 2 });
+        samba_program p = { .loss = samba_sum(samba_scale(w, (float)g), SAMBA_ALL_AXES, false) };
+        p.optim = (samba_optim){ .kind = adam ? SAMBA_ADAMW : SAMBA_SGD, .lr = (float)lr, .weight_decay = (float)wd };
+        if (!adam) p.optim.momentum = (float)mu;
+        CHECK(samba_compile(s, &p));
+        double x = 2, v = 0;
+        for (int step = 0; step < 2; step++) {
+            v = step ? mu * v + (g + wd * x) : g + wd * x;              // the first v is g
+            if (adam) x -= lr * wd * x + lr * g / (g + 1e-8);           // decoupled; m/sqrt(v) is 1
+            else x -= lr * v;
+            CHECK(samba_run(s, 0) && fabs((double)samba_read(w)[0] - x) < 1e-6);
+        }
+        p.optim = (samba_optim){ .kind = adam ? SAMBA_ADAMW : SAMBA_SGD };
+        CHECK(samba_compile(s, &p) && samba_get(s, "lr") == (double)1e-3f && samba_get(s, "weight_decay") == 0);
+        if (!adam) CHECK(samba_get(s, "momentum") == 0);
+        if (adam) CHECK(samba_get(s, "beta1") == (double)0.9f && samba_get(s, "beta2") == (double)0.997f && samba_get(s, "eps") == (double)1e-8f);
+        CHECK(!(samba_section_types(s) & SAMBA_GRADNORM));
+        CHECK(samba_close(s) == 0);
+    }
+}
+
 // With index 1 only output 1 drives gradients; without indices all outputs do.
 static void row_loss_indices(void)
 {
@@ -251,6 +555,16 @@ static void row_loss_indices(void)
         CHECK(samba_close(s) == 0);
     }
     CHECK(with[0] == 1 && with[1] == 4);
+    net n = traced(0);
+    samba_program p = { .outputs = { n.loss, samba_argmax(n.out, 1, false) }, .loss_indices = { 2 }, .n_loss_indices = 1 };
+    CHECK(!samba_compile(n.s, &p) && says(n.s, "loss index 2 is out of range"));
+    p.loss_indices[0] = -1;
+    CHECK(!samba_compile(n.s, &p) && says(n.s, "out of range; there are 2 outputs"));
+    p.loss_indices[0] = 1;
+    CHECK(!samba_compile(n.s, &p) && says(n.s, "i32 and cannot be a loss"));
+    p.n_loss_indices = 0;
+    CHECK(!samba_compile(n.s, &p) && says(n.s, "cannot be a loss"));
+    samba_close(n.s);
 }
 
 static void row_inference(void)
@@ -259,7 +573,12 @@ static void row_inference(void)
     CHECK(samba_compile(n.s, &(samba_program){ .outputs = { n.out }, .inference = true }));
     CHECK(samba_section_types(n.s) == SAMBA_FWD);
     CHECK(!samba_run(n.s, SAMBA_BCKWD) && says(n.s, "no section of type BCKWD"));
-    CHECK(samba_close(n.s) == 0);
+    CHECK(!samba_sn_grad(samba_tensor_by_name(n.s, "fc1__weight")) && says(n.s, "no gradient"));
+    CHECK(samba_run(n.s, 0));
+    net whole = trained(0);             // a PEF for training infers, too, and is larger
+    CHECK(samba_run(whole.s, SAMBA_FWD) && same(copied(whole.out), copied(n.out)));
+    CHECK(samba_device_bytes(whole.s) > samba_device_bytes(n.s));
+    CHECK(samba_close(n.s) == 0 && samba_close(whole.s) == 0);
 }
 
 static void row_mapping(void)
@@ -399,8 +718,37 @@ static void row_outputs(void)
     net n = trained(0);
     samba_run_desc d = { .outputs = &n.out, .n_outputs = 1 };
     CHECK(samba_run_with(n.s, &d) && !samba_is_stale(n.out) && samba_is_stale(n.loss));
+    values before = copied(n.out);
     CHECK(samba_run(n.s, SAMBA_OPT) && samba_is_stale(n.out));
+    CHECK(same(copied(n.out), before));         // FWD did not run: what it was
+    samba_tensor *both[2] = { n.loss, n.out };
+    const char *opt = "opt";
+    d = (samba_run_desc){ .section_types = &opt, .n_section_types = 1, .outputs = both, .n_outputs = 2 };
+    CHECK(samba_run_with(n.s, &d) && !samba_is_stale(n.loss) && !memcmp(n.out->data, before.at, B * C * 4));
+    CHECK(samba_run(n.s, SAMBA_FWD) && !same(copied(n.out), before));
     CHECK(samba_close(n.s) == 0);
+}
+
+// run(input_tensors, output_tensors, hyperparam_dict, section_types ...), as its signature has it:
+// the session has the model, so it is no argument. All in one call, and one after another.
+static void row_signature(void)
+{
+    net a = trained(0), b = trained(0);
+    float x[B * F];
+    for (int i = 0; i < B * F; i++) x[i] = (float)i * 0.125f;
+    memcpy(samba_cpu(a.x), x, sizeof x);
+    const samba_value lr = { "lr", 0.5 };
+    const char *types[3] = { "FWD", "BCKWD", "OPT" };
+    samba_tensor *outputs[2] = { a.out, a.loss };
+    samba_run_desc d = { .inputs = &a.x, .n_inputs = 1, .outputs = outputs, .n_outputs = 2, .hyperparams = &lr, .n_hyperparams = 1 };
+    d.section_types = types, d.n_section_types = 3;
+    CHECK(samba_run_with(a.s, &d));
+    CHECK(samba_write(b.x, x) && samba_set(b.s, "lr", 0.5) && samba_run(b.s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
+    CHECK(!memcmp(a.out->data, samba_read(b.out), sizeof(float) * B * C) && *(float *)a.loss->data == samba_read(b.loss)[0]);
+    CHECK(same(named(a.s, "fc1__weight"), named(b.s, "fc1__weight")));
+    d.inputs = &b.x;
+    CHECK(!samba_run_with(a.s, &d) && says(a.s, "x belongs to another session"));
+    CHECK(samba_close(a.s) == 0 && samba_close(b.s) == 0);
 }
 
 static void row_hyperparams(void)
@@ -437,6 +785,8 @@ static void row_gradnorm(void)
         p.optim.max_grad_norm = clips ? 1e-3f : 0;
         CHECK(samba_compile(n.s, &p));
         CHECK(((samba_section_types(n.s) & SAMBA_GRADNORM) != 0) == clips);
+        if (!clips) CHECK(!samba_run(n.s, SAMBA_GRADNORM) && says(n.s, "no section of type GRADNORM (16); it has FWD BCKWD OPT"));
+        CHECK(!samba_run(n.s, SAMBA_REDUCE) && says(n.s, "REDUCE"));
         values before = named(n.s, "fc2__bias");
         CHECK(samba_run(n.s, 0));
         values after = named(n.s, "fc2__bias");
@@ -464,7 +814,15 @@ static void row_section_ids(void)
     CHECK(!samba_run_with(a.s, &(samba_run_desc){ .section_ids = &far, .n_section_ids = 1 }) && says(a.s, "out of range"));
     const char *type = "fwd";
     samba_run_desc both = { .section_ids = ids, .n_section_ids = 1, .section_types = &type, .n_section_types = 1 };
+    values before = named(a.s, "fc1__weight"), out = copied(a.out);
     CHECK(!samba_run_with(a.s, &both) && says(a.s, "exclude each other"));
+    both.section_ids = &far;
+    both.n_section_types = 0, both.until_call_id = 1;
+    CHECK(!samba_run_with(a.s, &both) && says(a.s, "nothing was run"));
+    CHECK(same(named(a.s, "fc1__weight"), before) && same(copied(a.out), out));
+    int32_t only = 0;                                   // one section, and nothing else
+    CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_ids = &only, .n_section_ids = 1 }));
+    CHECK(same(named(a.s, "fc1__weight"), before) && same(copied(a.out), out));
     CHECK(samba_close(a.s) == 0 && samba_close(b.s) == 0);
 }
 
@@ -498,6 +856,8 @@ static void row_call_ids(void)
         CHECK(samba_close(a.s) == 0);
     }
     CHECK(!samba_run_with(b.s, &(samba_run_desc){ .from_call_id = n }) && says(b.s, "out of range"));
+    CHECK(!samba_run_with(b.s, &(samba_run_desc){ .until_call_id = n + 1 }) && says(b.s, "out of range"));
+    CHECK(!samba_run_with(b.s, &(samba_run_desc){ .from_call_id = -1 }) && says(b.s, "out of range"));
     CHECK(samba_close(b.s) == 0);
 }
 
@@ -566,6 +926,67 @@ static void row_init_output_grads(void)
     samba_close(n.s);
 }
 
+// A net of which the batch's last rows may be missing: by labels of -100, or by gradients of 0.
+typedef struct ragged { samba_session *s; samba_tensor *x, *label, *loss; } ragged;
+static ragged ragged_net(int32_t batch, bool vector)
+{
+    ragged r = { samba_open(NULL), NULL, NULL, NULL };
+    r.x = samba_input(r.s, "x", SAMBA_F32, SAMBA_SHAPE(batch, F));
+    r.label = samba_input(r.s, "label", SAMBA_I32, SAMBA_SHAPE(batch));
+    samba_tensor *out = samba_linear(samba_layernorm(samba_tanh(samba_linear(r.x, "fc1", 7)), "norm"), "fc2", C);
+    r.loss = samba_cross_entropy_with(out, r.label, &(samba_loss_opts){ .reduction = vector ? SAMBA_REDUCE_NONE : SAMBA_REDUCE_MEAN });
+    samba_program p = sgd(r.loss, NULL);
+    CHECK(samba_compile(r.s, &p));
+    return r;
+}
+
+// The last, smaller batch has the loss and makes the step that it has and makes alone.
+static void row_variable_batch(void)
+{
+    enum { ROWS = 4 };
+    float x[B * F];
+    int32_t label[B], cut[B];
+    for (int i = 0; i < B * F; i++) x[i] = sinf((float)i);
+    for (int i = 0; i < B; i++) label[i] = i % C, cut[i] = i < ROWS ? label[i] : -100;
+    for (int vector = 0; vector < 2; vector++) {
+        ragged whole = ragged_net(B, vector), alone = ragged_net(ROWS, vector);
+        CHECK(samba_write(whole.x, x) && samba_write(whole.label, vector ? label : cut));
+        CHECK(samba_write(alone.x, x) && samba_write(alone.label, label));
+        if (vector) CHECK(samba_init_output_grads(whole.s, NULL, 0, ROWS));
+        CHECK(samba_run(whole.s, 0) && samba_run(alone.s, 0));
+        CHECK_CLOSE(samba_read(whole.loss), samba_read(alone.loss), (vector ? ROWS : 1), 1e-6, 1e-7);
+        static const char *const names[4] = { "fc1__weight", "fc2__bias", "norm__weight", "fc1__weight__grad" };
+        for (int i = 0; i < 4; i++) {
+            values a = named(whole.s, names[i]), b = named(alone.s, names[i]);
+            CHECK_CLOSE(a.at, b.at, 64, 1e-5, 1e-7);
+        }
+        if (vector) {                                   // and the next one is whole again
+            CHECK(samba_init_output_grads(whole.s, NULL, 0, 0) && samba_run(whole.s, SAMBA_FWD | SAMBA_BCKWD));
+            CHECK(named(whole.s, "fc2__bias__grad").at[0] != named(alone.s, "fc2__bias__grad").at[0]);
+        }
+        CHECK(samba_close(whole.s) == 0 && samba_close(alone.s) == 0);
+    }
+}
+
+// The mask of the backward pass is that of the forward pass.
+static void row_dropout_mask(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(64), (samba_init){ .value = 1 });
+    samba_tensor *y = samba_dropout(w, "drop", 0.5f);
+    samba_program p = sgd(samba_sum(y, SAMBA_ALL_AXES, false), y);
+    values seen[3];
+    CHECK(samba_compile(s, &p) && samba_set(s, "lr", 0));
+    for (int i = 0; i < 3; i++) {
+        if (i == 2) CHECK(samba_reset_random_generator(s));
+        CHECK(samba_run(s, 0));
+        seen[i] = copied(y);
+        CHECK(same(seen[i], named(s, "w__grad")));      // 0 or 1 / (1 - p), both
+    }
+    CHECK(!same(seen[0], seen[1]) && same(seen[0], seen[2]));
+    CHECK(samba_close(s) == 0);
+}
+
 static void row_train_flag(void)
 {
     net n = trained(0.5f);
@@ -618,6 +1039,8 @@ static void row_by_name(void)
     CHECK(named(n.s, "fc1__weight__grad").at[0] != 0);                  // gradients,
     CHECK(named(n.s, "fc1__weight__momentum").at[0] != 0);              // optimizer state
     CHECK(!samba_tensor_by_name(n.s, "fc1__wieght") && says(n.s, "nearest name is fc1__weight"));
+    CHECK(samba_is_stale(samba_tensor_by_name(n.s, "fc2__bias")));      // found, not fetched
+    CHECK(!samba_copy_out(samba_tensor_by_name(n.s, "tanh_1"), &n, sizeof n) && says(n.s, "tanh_1"));
     CHECK(samba_close(n.s) == 0);
 }
 
@@ -641,7 +1064,27 @@ static void row_to_cpu(void)
     CHECK(kept == samba_read(w)[0]);
     CHECK(samba_run(n.s, 0) && samba_read(w)[0] != kept && host[0] == kept);
     CHECK(samba_to_rdu(n.s) && samba_read(w)[0] == kept);       // back to where it was
+    samba_tensor *v = samba_tensor_by_name(n.s, "fc1__weight__momentum");
+    CHECK(v->data && !samba_is_stale(v) && samba_to_cpu(n.s) && w->data == host);      // in place; the optimizer's, too
+    values own = copied(w);                                     // not in place: memory of one's own
+    host[0] = 7;
+    CHECK(own.at[0] == kept && samba_read(w)[0] == kept);
     CHECK(samba_close(n.s) == 0);
+}
+
+// Values that were given while tracing are on the device when the program is; others are sent.
+static void row_to_device(void)
+{
+    samba_session *s = samba_open(NULL);
+    float mine[2] = { 1, 2 };
+    samba_tensor *a = samba_from_data(s, "a", SAMBA_F32, SAMBA_SHAPE(2), mine), *b = samba_input(s, "b", SAMBA_F32, SAMBA_SHAPE(2));
+    samba_tensor *y = samba_add(a, b);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
+    mine[0] = 5;
+    CHECK(samba_read(a)[0] == 1 && !samba_run(s, 0) && says(s, "input b"));
+    CHECK(samba_write(b, mine) && samba_run(s, 0) && samba_read(y)[0] == 6);
+    CHECK(samba_rdu(a) && samba_run(s, 0) && samba_read(y)[0] == 10);
+    CHECK(samba_close(s) == 0);
 }
 
 static void row_sync_buffers(void)
@@ -689,7 +1132,227 @@ static void row_multigraph(void)
     CHECK(samba_close(s) == 0);
 }
 
+// A collection of graphs: order, names, overwriting; each is traced once.
+static bool scaled(samba_session *s, samba_program *p, void *user)
+{
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
+    return samba_add_output(p, samba_scale(w, *(const float *)user));
+}
+static bool squared(samba_session *s, samba_program *p, void *user)
+{
+    (void)user;
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
+    p->loss = samba_sum(samba_mul(w, w), SAMBA_ALL_AXES, false);
+    return p->loss != NULL;
+}
+static void row_add_graph(void)
+{
+    static float two = 2, three = 3;
+    samba_session *s = samba_open(NULL);
+    samba_graphs graphs = { .n = 0 };
+    samba_graph a = { "A", scaled, &two }, b = { "B", squared, NULL }, a3 = { "A", scaled, &three };
+    CHECK(!samba_compile_multigraph(s, &graphs, NULL) && says(s, "no graph was added"));
+    CHECK(samba_add_graph(s, &graphs, &a, false) && samba_add_graph(s, &graphs, &b, false));
+    CHECK(!samba_add_graph(s, &graphs, &a3, false) && says(s, "there is a graph A already") && graphs.n == 2);
+    CHECK(samba_add_graph(s, &graphs, &a3, true) && graphs.n == 2);
+    CHECK(!strcmp(graphs.list[0].name, "B") && !strcmp(graphs.list[1].name, "A"));      // A went to the end
+    samba_program p = sgd(NULL, NULL);
+    CHECK(samba_trace_multigraph(s, &graphs, &p) && p.loss && p.outputs[0] && !p.outputs[1]);
+    CHECK(!samba_trace_multigraph(s, &graphs, &p) && says(s, "traces a graph once"));
+    CHECK(!samba_add_graph(s, &graphs, &a, true) && says(s, "traced already"));
+    CHECK(samba_compile(s, &p));
+    samba_section q;
+    CHECK(samba_describe_section(s, 0, &q) && !strcmp(q.graph, "B"));
+    CHECK(samba_run_graph(s, "A", 0) && samba_read(p.outputs[0])[1] == 3);              // the new A
+    CHECK(samba_run_graph(s, "B", 0) && samba_run_graph(s, "A", 0));
+    CHECK(fabsf(samba_read(p.outputs[0])[1] - 2.4f) < 1e-6f);                           // 3 (1 - 0.1 * 2)
+    CHECK(samba_run_with(s, &(samba_run_desc){ .graph = "A" }) && !samba_run_with(s, NULL) && says(s, "one of: B A"));
+    CHECK(samba_close(s) == 0);
+}
+
+// ---- Sessions, the command line, the loop ----
+
+// A session has its own tensors, program and hyperparameters; a new one has none of the old one's.
+static void row_sessions(void)
+{
+    net a = traced(0), b = trained(0);
+    samba_program p = sgd(a.loss, a.out);
+    p.pef = "build/rows_session.pef", p.name = "inner";
+    CHECK(samba_compile(a.s, &p) && samba_set(a.s, "lr", 0.75) && samba_get(b.s, "lr") == (double)0.1f);
+    CHECK(!samba_add(a.x, b.x) && says(a.s, "session"));
+    samba_clear_error(b.s);
+    CHECK(samba_close(a.s) == 0);
+    samba_session *s = samba_open(NULL);                // reset(pef_path)
+    CHECK(!samba_tensor_by_name(s, "x") && says(s, "unknown"));
+    CHECK(samba_load(s, "build/rows_session.pef", NULL));       // not "inner": that is no file's name
+    CHECK(samba_get(s, "lr") == (double)0.1f && samba_tensor_by_name(s, "x")->shape.dim[0] == B);
+    CHECK(samba_zero_inputs(s) && samba_run(s, 0) && samba_close(s) == 0 && samba_close(b.s) == 0);
+}
+
+static bool parsed(samba_app_args *args, char *line)    // words of a line, with one blank between them
+{
+    char *argv[24] = { NULL };
+    int argc = 0;
+    for (char *p = strtok(line, " "); p && argc < 23; p = strtok(NULL, " ")) argv[argc++] = p;
+    return samba_parse_app_args(argc, argv, args, NULL, 0);
+}
+static void row_setup(void)
+{
+    char deck[] = "app compile -b=64 -mb=4 --inference -p app.pef", same_deck[] = "app run -b 64 -mb 4 --inference --pef=app.pef";
+    char *lines[2] = { deck, same_deck };
+    for (int i = 0; i < 2; i++) {
+        samba_app_args a = { 0 };
+        CHECK(parsed(&a, lines[i]) && !strcmp(a.command, i ? "run" : "compile"));
+        CHECK(a.batch_size == 64 && a.microbatch_size == 4 && a.inference && !strcmp(a.pef, "app.pef"));
+    }
+    char line[] = "app run --seed 7 --colour red --threads 2 --quick --shape=3 -ws 2 --data-parallel --reduce-on-rdu --graphamp-preset mp1";
+    static const char *const extra[4] = { "--colour", "red", "--quick", "--shape=3" };
+    samba_app_args a = { .allow_extra = true };
+    CHECK(parsed(&a, line) && a.n_extra == 4 && a.world_size == 2 && a.data_parallel && a.reduce_on_rdu);
+    for (int i = 0; i < a.n_extra && i < 4; i++) CHECK(!strcmp(a.extra[i], extra[i]));
+    samba_desc d = samba_app_desc(&a);
+    CHECK(d.seed == 7 && d.threads == 2 && d.graphamp == SAMBA_MP1);
+    char unknown[] = "app run --colour red", word[] = "app run red", steps[] = "app compile -b 12 -mb 6 --grad-accumulation-steps 3";
+    a = (samba_app_args){ 0 };
+    CHECK(!parsed(&a, unknown));
+    a.allow_extra = true;
+    CHECK(!parsed(&a, word));
+    CHECK(parsed(&a, steps) && a.grad_accumulation_steps == 3);
+    d = samba_app_desc(&(samba_app_args){ 0 });
+    samba_session *s = samba_open(&d);
+    CHECK(d.seed == 0 && d.threads == 0 && samba_close(s) == 0);
+}
+
+// What fn(s) prints.
+static const char *said(bool (*fn)(samba_session *s), samba_session *s)
+{
+    static char text[4096];
+    fflush(stdout);
+    int was = dup(STDOUT_FILENO);
+    bool fine = freopen("build/rows_said", "w", stdout) && fn(s);
+    fflush(stdout);
+    dup2(was, STDOUT_FILENO);
+    close(was);
+    CHECK(fine);
+    FILE *f = fopen("build/rows_said", "r");
+    text[f ? fread(text, 1, sizeof text - 1, f) : 0] = 0;
+    if (f) fclose(f);
+    return text;
+}
+static bool compile_named(samba_session *s)
+{
+    const samba_app_args args = { .command = "compile", .output_folder = "build", .pef_name = "rows_driver" };
+    return samba_app_driver(s, &args, s->desc.user);
+}
+
+// compile's deprecated parameters, and what does their work: the command line decides on inference,
+// init_output_grads is a call of its own, a hook of the tracer transforms the graph.
+static samba_tensor *no_relu(const samba_op *op, samba_tensor *const *in, int32_t n_in, samba_tensor *y, void *user)
+{
+    (void)n_in, (void)user;
+    return !strcmp(op->name, "relu") ? in[0] : y;
+}
+static void row_deprecated(void)
+{
+    samba_program p = { 0 };
+    samba_session *s = samba_open(NULL);
+    CHECK(samba_on_trace(s, no_relu, NULL));
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = -1 }), *y = samba_relu(w);
+    CHECK(samba_on_trace(s, NULL, NULL));
+    p.outputs[0] = samba_scale(y, 2), p.optim.kind = SAMBA_SGD;
+    const samba_app_args args = { .command = "compile", .output_folder = "build", .pef_name = "rows_driver", .inference = true };
+    CHECK(samba_compile(s, &p) && samba_run(s, 0));
+    CHECK(samba_read(p.outputs[0])[0] == -2 && samba_read(samba_sn_grad(w))[0] == 2);   // no relu; ones
+    const float five[3] = { 5, 5, 5 };
+    CHECK(samba_init_output_grads(s, &(samba_output_grad){ p.outputs[0], five }, 1, 0) && samba_run(s, 0));
+    CHECK(samba_read(samba_sn_grad(w))[0] == 10);
+    fflush(stdout);
+    int was = dup(STDOUT_FILENO);
+    CHECK(freopen("build/rows_said", "w", stdout) != NULL);
+    bool fine = samba_app_driver(s, &args, &p);
+    fflush(stdout);
+    dup2(was, STDOUT_FILENO);
+    close(was);
+    CHECK(fine && samba_load(s, "build/rows_driver/rows_driver.pef", NULL) && samba_section_types(s) == SAMBA_FWD);
+    CHECK(samba_close(s) == 0);
+}
+
+// A rate computed for each step is passed as a hyperparameter.
+static void row_schedule(void)
+{
+    samba_schedule r = { .name = "cosine_schedule_with_warmup", .learning_rate = 0.5, .warmup_steps = 4, .max_steps = 12 };
+    CHECK(samba_schedule_at(&r, 0) == 0.125 && samba_schedule_at(&r, 3) == 0.5 && samba_schedule_at(&r, 4) == 0.5);
+    CHECK(fabs(samba_schedule_at(&r, 8) - 0.25) < 1e-12 && fabs(samba_schedule_at(&r, 6) - 0.25 * (1 + sqrt(0.5))) < 1e-12);
+    CHECK(fabs(samba_schedule_at(&r, 12)) < 1e-12 && fabs(samba_schedule_at(&r, 1000)) < 1e-12);
+    r.name = "polynomial_decay_schedule_with_warmup", r.end_learning_rate = 0.1;
+    CHECK(samba_schedule_at(&r, 1) == 0.25 && fabs(samba_schedule_at(&r, 8) - 0.3) < 1e-12 && samba_schedule_at(&r, 12) == 0.1);
+    r.power = 2;
+    CHECK(fabs(samba_schedule_at(&r, 8) - 0.2) < 1e-12);
+    r.name = "fixed_lr";
+    CHECK(samba_schedule_at(&r, 2) == 0.375 && samba_schedule_at(&r, 11) == 0.5 && samba_schedule_known(NULL));
+    samba_session *s = samba_open(NULL);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(1), (samba_init){ 0 });
+    samba_program p = { .loss = samba_sum(w, SAMBA_ALL_AXES, false), .optim = { .kind = SAMBA_SGD } };
+    CHECK(samba_compile(s, &p));
+    double sum = 0;
+    for (int32_t step = 0; step < 12; step++) {
+        samba_value lr = { "lr", samba_schedule_at(&r, step) };
+        CHECK(samba_run_with(s, &(samba_run_desc){ .hyperparams = &lr, .n_hyperparams = 1 }));
+        sum += lr.value;
+    }
+    CHECK(fabs((double)samba_read(w)[0] + sum) < 1e-5);
+    r.name = "cosine";
+    CHECK(!samba_schedule_known(r.name) && !samba_set(s, "lr", samba_schedule_at(&r, 9)) && says(s, "NaN"));
+    CHECK(samba_close(s) == 0);
+}
+
+// compile says what is against the advice: an op on the host that cuts the graph, a parameter that
+// nobody trains. The profiler says that a loop fetches more often than it runs.
+static void row_advice(void)
+{
+    static const samba_op twice = { .name = "twice", .wire = 0x8001, .flags = SAMBA_OP_HOST, .signature = "*->*", .kernel = host_kernel };
+    for (int bad = 0; bad < 2; bad++) {
+        samba_program p = { .outputs = { NULL } };
+        samba_session *s = samba_open(&(samba_desc){ .user = &p });
+        samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 3)), *h = samba_linear(x, "fc1", 4);
+        CHECK(samba_register_op(s, &twice));
+        samba_tensor *free = samba_tensor_by_name(s, "fc1__bias"), *trained_one = samba_tensor_by_name(s, "fc1__weight");
+        if (bad) p.outputs[0] = samba_shift(samba_apply(s, "twice", &h, 1, NULL, 0), 1), p.inference = true;
+        else p.loss = samba_mean(h, SAMBA_ALL_AXES, false), p.optim = (samba_optim){ .kind = SAMBA_SGD };
+        const char *text = said(compile_named, s);
+        CHECK(strstr(text, bad ? "ops of your own" : "a run needs") && (strstr(text, "[warning samba]") != NULL) == bad);
+        CHECK(!bad || strstr(text, "twice_1 is a section of its own (call 1) and cuts the graph"));
+        if (!bad) {
+            p.optim.params = &trained_one, p.optim.n_params = 1;
+            text = said(compile_named, s);
+            CHECK(strstr(text, "no optimizer has the parameter fc1__bias") && !strstr(text, "fc1__weight"));
+            float before = samba_read(free)[0];
+            CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(free)[0] == before);
+        }
+        CHECK(samba_close(s) == 0);
+    }
+    for (int often = 0; often < 2; often++) {
+        static printed text;
+        net n = trained(0);
+        samba_tensor *both[2] = { n.loss, n.out };
+        samba_profiler *p = samba_profiler_open(n.s, 0);
+        samba_start_profile(p);
+        for (int i = 0; i < 10; i++) {
+            CHECK(samba_run_with(n.s, &(samba_run_desc){ .outputs = both, .n_outputs = often ? 0 : 2 }));
+            if (often) CHECK(samba_cpu(n.loss) && samba_cpu(n.out));
+        }
+        CHECK(samba_to_cpu(n.s));                       // once, at the end, is fine
+        text.n = 0;
+        samba_print_profile(p, to_text, &text);
+        CHECK((strstr(text.text, "advice: 10 of 10 runs are followed by several copies") != NULL) == often);
+        samba_profiler_close(p);
+        CHECK(samba_close(n.s) == 0);
+    }
+}
+
 // ---- The table ----
+
+static void row_module_paths(void);
 
 // What SambaFlow calls it, what samba.h does, and its test: here, or the file that has it.
 typedef struct row { const char *id, *sambaflow, *samba; void (*test)(void); const char *elsewhere; } row;
@@ -701,13 +1364,22 @@ static const row rows[] = {
     { "T6 T7", "samba.from_torch_tensor, to_torch", "samba_from_data (borrows), samba_from_data_copy, samba_read", row_from_data, NULL },
     { "T8", "samba.randn, rand, randint, zeros, ones", "samba_randn, samba_rand, samba_randint, samba_zeros, samba_ones", row_random, NULL },
     { "T9", "dummy tensors must match at run", "samba_input; shapes are checked where they meet", row_must_match, NULL },
-    { "T13", "f32 to bf16, nearest even", "samba_cast(t, SAMBA_BF16)", row_rounding, NULL },
+    { "T9 TR6", "and those of the PEF", "samba_load names both sides", row_must_match_the_pef, NULL },
+    { "T11", "inputs as a dict", "a struct with designated initializers; samba_update_tensor(s, key, data), samba_run_desc.inputs in any order", row_dict_inputs, NULL },
+    { "T12", "dtypes", "samba_dtype: f32, bf16, f16, i32, i16, i8, u8, bool; computed in f32", row_dtypes, NULL },
+    { "T12", "labels as int16", "samba_labels_from_i16 (tools/loss.h)", row_labels_of_16_bits, NULL },
+    { "T13", "f32 to bf16, nearest_even or truncation", "samba_cast(t, SAMBA_BF16); samba_lazy_opts.rounding", row_rounding, NULL },
     { "O1 TR2", "torch function override, session.tracing", "ops record or compute: samba_tracing, samba_set_tracing", row_override, NULL },
+    { "TR3", "use_static_functional", "samba_tracing", row_static_functional, NULL },
+    { "TR1", "tracing: operations are nodes, tensors edges", "calls of ops are recorded; samba_print_graph, samba_on_trace; tools/dot_graph.h", row_tracing, NULL },
+    { "TR5", "rules for modules and forward", "a name is a module, so forward may make them; one or several outputs; inputs are of the session", row_module_rules, NULL },
     { "O2", "np.add, torch.add, F.relu by name", "samba_apply(s, \"np.add\", ...)", row_names_of_ops, NULL },
     { "O4 R10", "loss on the host with autograd", "eager ops in a second session, samba_grad", row_host_autograd, NULL },
     { "TR4", "loops unroll, branches are those taken", "the same", row_control_flow, NULL },
     { "TR6 U1", "utils.trace_graph(model, inputs, optim, pef=...)", "trace again, then samba_load(s, pef, &program)", row_graph_equality, NULL },
     { "TR8 M1", "from_torch_model_: names such as gemm1__weight", "layers name their parameters", row_parameter_names, NULL },
+    { "M1", "shared parameters, from_torch_model_ again", "the same name and shape is the same parameter; another shape an error", row_tied_parameters, NULL },
+    { "M3", "SGD, AdamW: rules and defaults", "samba_optim: zero is SambaFlow's default", row_optimizer_rules, NULL },
     { "M3 M4 C6", "samba.optim.SGD, AdamW; several; region names", "samba_optim in samba_program: optim or optims", row_optimizers, NULL },
     { "C4 C7", "session.compile(..., loss_indices)", "samba_compile, samba_program: loss, outputs, loss_indices", row_loss_indices, NULL },
     { "C8", "compile --inference", "samba_program.inference", row_inference, NULL },
@@ -718,6 +1390,7 @@ static const row rows[] = {
     { "A4 R6", "--microbatch-size, ZEROGRAD", "samba_program.microbatches", row_microbatches, NULL },
     { "R1 R7", "session.run(): the whole schedule", "samba_run(s, 0), samba_run(s, SAMBA_FWD \\| SAMBA_BCKWD \\| SAMBA_OPT)", row_run_all, NULL },
     { "R2 T10", "run(input_tensors), None", "samba_run_desc.inputs; samba_write", row_inputs, NULL },
+    { "R19", "the order of run's arguments", "fields of samba_run_desc; the session has the model", row_signature, NULL },
     { "R3", "run(output_tensors)", "samba_run_desc.outputs; samba_read", row_outputs, NULL },
     { "R4", "run(hyperparam_dict)", "samba_run_desc.hyperparams; samba_set, samba_get", row_hyperparams, NULL },
     { "R5", "run(section_types)", "samba_run_desc.section_types, any case, any order", row_section_types, NULL },
@@ -728,27 +1401,36 @@ static const row rows[] = {
     { "R11 R12", "run_until_call_id (exclusive), run_from_call_id (inclusive)", "samba_run_desc: until_call_id, from_call_id", row_call_ids, NULL },
     { "R16", "run(train=False)", "samba_run_desc.eval, samba_set_train", row_train_flag, NULL },
     { "R18", "trace_graph before run", "an error says what is missing", row_order_of_calls, NULL },
-    { "U2 R20", "utils.init_output_grads", "samba_init_output_grads", row_init_output_grads, NULL },
+    { "U2", "utils.init_output_grads", "samba_init_output_grads", row_init_output_grads, NULL },
+    { "R20 U2", "a last, smaller batch: is_variable_batch_size", "labels of -100 (samba_dataset.is_label fills them in), or samba_init_output_grads(..., rows)", row_variable_batch, NULL },
     { "Q1 Q2 Q3", "get_argin_names, get_dropout_rate_, _seed_argin_names", "samba_argin_names, samba_dropout_rate_names, samba_dropout_seed_names", row_argin_names, NULL },
+    { "Q3", "dropout seeds: one mask in both passes", "the same seed and count of runs draw the same", row_dropout_mask, NULL },
     { "Q4 Q5", "get_section_types, get_weight_names", "samba_section_types, samba_weight_names", row_section_types_of, NULL },
     { "Q6 Q7 Q8", "get_samba_tensor_by_name, get_tensors, get_tensors_by_name", "samba_tensor_by_name, samba_read, samba_copy_out", row_by_name, NULL },
     { "Q9", "update_tensor(name, tensor or None)", "samba_update_tensor", row_update_tensor, NULL },
-    { "X1 X2 X3 X4", "to_device, to_cpu, to_cpu_, to_rdu", "samba_to_cpu, samba_to_rdu", row_to_cpu, NULL },
+    { "X2 X3 X4", "to_cpu, to_cpu_, to_rdu", "samba_to_cpu (in place), samba_copy_out (your memory), samba_to_rdu", row_to_cpu, NULL },
+    { "X1 U1", "to_device, transfer_device=False", "compile and load send what was given while tracing; samba_input has nothing, until samba_write", row_to_device, NULL },
     { "X5 M2", "sync_buffers_to_cpu, sync_buffers_to_rdu", "samba_sync_buffers_to_cpu, samba_sync_buffers_to_rdu", row_sync_buffers, NULL },
-    { "C12 C13 C14 C15 U3 R17", "add_graph, compile_multigraph, trace_multigraph, init_multigraph_runtime, run(graph_name)", "samba_begin_graph, samba_compile, samba_load, samba_run_graph", row_multigraph, NULL },
+    { "C13 C14 C15 R17", "compile_multigraph, init_multigraph_runtime, run(graph_name)", "samba_begin_graph, samba_compile, samba_load, samba_run_graph", row_multigraph, NULL },
+    { "C12 C13 U3", "add_graph(overwrite), trace_multigraph", "samba_add_graph, samba_trace_multigraph, samba_compile_multigraph (tools/multigraph.h)", row_add_graph, NULL },
     { "", "nn.Linear, LayerNorm, Conv2d, BatchNorm, Embedding, Dropout", "samba_linear, samba_layernorm, samba_conv2d, samba_batchnorm, samba_embedding, samba_dropout", NULL, "tests/ops.c" },
-    { "TR9", "torch operators", "samba_print_ops lists them; samba_apply calls one by name", NULL, "tests/ops.c" },
-    { "C1 C2", "SambaSession, reset", "samba_open, samba_close", NULL, "tests/api.c" },
+    { "TR9", "torch operators", "samba_print_ops lists them; samba_apply calls one by name", row_ops, NULL },
+    { "C1 C2 C10", "SambaSession(pef_path), reset", "samba_open, samba_load, samba_close; any number of sessions", row_sessions, NULL },
+    { "C3 A1 A5", "setup(args), extra keys allowed", "samba_parse_app_args, samba_app_desc; samba_app_args.allow_extra, extra (tools/driver.h)", row_setup, NULL },
+    { "C5", "deprecated: inference, init_output_grads, graph_names, graph_transform_hook, common_app_driver", "--inference, samba_init_output_grads, samba_begin_graph, samba_on_trace, samba_app_driver", row_deprecated, NULL },
     { "C11", "disable_graphamp, --graphamp-preset mp0, mp1, mp4", "samba_set_graphamp, samba_desc.graphamp; bf16 between ops, f32 parameters", NULL, "tests/graphamp.c" },
     { "C10", "PEF name and place", "samba_program.pef; --pef-name, --output-folder", NULL, "tests/api.c" },
     { "M9", "load_state_dict, torch.save", "samba_save, samba_restore; tools/safetensors.h", NULL, "tests/resume.c" },
     { "O5", "ops the device has not", "samba_register_op; with SAMBA_OP_HOST in a section of their own", row_host_op, NULL },
-    { "A1 A2 A3 A4 A5 U6", "parse_app_args, common_app_driver", "samba_parse_app_args, samba_app_driver (tools/driver.h)", NULL, "tests/api.c" },
+    { "A7", "a learning rate schedule: --lr_schedule", "samba_schedule_at (tools/schedule.h), samba_set(s, \"lr\", ...)", row_schedule, NULL },
+    { "A10 M4", "best practice: one graph, few syncs, all parameters trained", "warnings of the driver's compile; advice of samba_print_profile", row_advice, NULL },
+    { "A1 A2 A3 A4 U6", "parse_app_args, common_app_driver", "samba_parse_app_args, samba_app_driver (tools/driver.h)", NULL, "tests/api.c" },
     { "P1 P2 P3", "start_samba_profile, end_samba_profile, samba_profile, profiler", "samba_profiler_open, samba_start_profile, samba_end_profile (tools/profiler.h)", NULL, "tests/profiler.c" },
     { "P4", "SAMBA_SESSION_RUN_FWD_BCKWD_OPT, SAMBA_SET_PEF, PyRT_RUN ...", "the same names; samba_on_event; samba_profile_stats, samba_profile_latencies", NULL, "tests/profiler.c" },
     { "P5", "start_runtime_profile, end_runtime_profile, ENABLE_RUNTIME_PERF", "samba_start_runtime_profile, samba_end_runtime_profile", NULL, "tests/profiler.c" },
     { "A4", "flags without a meaning on a CPU (--arch, --num-tiles ...); SAMBA_SEED, SN_NUM_THREADS, OMP_NUM_THREADS", "accepted with a line that says so; read by samba_parse_app_args", NULL, "tests/api.c" },
-    { "U5 U7", "utils.get_file_dir", "samba_file_dir (tools/driver.h)", NULL, "tests/api.c" },
+    { "U5", "utils.get_file_dir", "samba_file_dir (tools/driver.h)", NULL, "tests/api.c" },
+    { "U7", "samba.session, samba.optim, samba.utils.utils, samba.utils.common, samba.sambaloader", "no modules: samba_ and the name, by this table", row_module_paths, NULL },
     { "P6 P7", "measure_performance, measure_sections", "the driver's commands of these names, --trace; samba_profile_performance", NULL, "tests/profiler.c" },
     { "D1 D2", "generative_data_prep: data_prep.py, pipeline.py, decode_hdf5.py", "tools/samba prepare-data, prepare-data --pipeline, decode-data", NULL, "tests/prepare_data.sh" },
     { "G1 G3 G4 G5", "tutorial_train.py, gpt2_patch_helper, AutoConfig", "examples/06_gpt2_train.c; gpt2_logits, gpt2_config_read (tools/gpt2.h)", NULL, "tests/tutorial.sh" },
@@ -764,8 +1446,39 @@ static const row rows[] = {
     { "U1", "trace_graph of an ONNX ModelProto", "tools/onnx_import.h; tools/samba import-onnx, export-onnx", NULL, "tests/onnx.c" },
     { "A6 A8 A9", "hello_world/logreg.py, lenet.py", "examples/09_tutorials.c", NULL, "tests/run.sh" },
     { "TR10", "ResFFNLogReg", "examples/02_res_ffn.c", NULL, "tests/run.sh" },
+    { "TR10", "the deck's Conv2d, F.relu and split(10, dim=1)", "samba_conv2d, samba_apply(s, \"F.relu\", ...), samba_split", row_samples, NULL },
     { "", "PEFT's LoRA", "samba_lora (tools/lora.h)", NULL, "tests/graphs.c" },
 };
+
+// What the seeds import has a line, whatever module it is in.
+static void row_module_paths(void)
+{
+    static const char *const names[] = { "common_app_driver", "trace_graph", "init_output_grads", "SambaLoader", "SGD", "SambaSession", "trace_multigraph" };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) found = found || strstr(rows[i].sambaflow, names[k]);
+        if (!found) test_fail(names[k], "no line of the table has it", 0);
+    }
+}
+
+// Every row of the fact sheet of SambaFlow: a letter, and how many there are of it.
+static void test_all_rows(void)
+{
+    static const struct { const char *letter; int n; } all[] = {
+        { "T", 13 }, { "O", 5 }, { "TR", 10 }, { "M", 9 }, { "C", 15 }, { "R", 20 }, { "Q", 9 }, { "X", 5 }, { "N", 1 },
+        { "E", 2 }, { "P", 7 }, { "U", 7 }, { "L", 3 }, { "A", 10 }, { "D", 2 }, { "G", 11 } };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        for (int n = 1; n <= all[k].n; n++) {
+            char id[8];
+            bool found = false;
+            size_t length = (size_t)snprintf(id, sizeof id, "%s%d", all[k].letter, n);
+            for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+                for (const char *p = rows[i].id; (p = strstr(p, id)) != NULL; p++)
+                    found = found || ((p == rows[i].id || p[-1] == ' ') && !isdigit((unsigned char)p[length]));
+            if (!found) test_fail(id, "in no line of the table", 0);
+        }
+    }
+}
 
 // The line of the table, without its end.
 static void line_of(const row *r, char *text, size_t size)
@@ -801,6 +1514,7 @@ int main(int argc, char **argv)
         else if (rows[i].test) test_bad = 0, rows[i].test(), test_end(rows[i].id);
     }
     if (prints) return 0;
+    RUN(test_all_rows);
     RUN(test_readme);
     return test_summary();
 }

@@ -6,7 +6,9 @@
 
        samba_app_args args = { .batch_size = 64 };
        if (!samba_parse_app_args(argc, argv, &args, NULL, 0)) return 2;
-       ... open a session with args.threads, trace
+       samba_desc desc = samba_app_desc(&args);
+       samba_session *s = samba_open(&desc);
+       ... trace
        run and test are the application's own; samba_app_driver(s, &args, &program) does the rest */
 #ifndef SAMBA_DRIVER_H
 #define SAMBA_DRIVER_H
@@ -24,6 +26,8 @@
 #define SAMBA_DRIVER_API extern
 #endif
 #endif
+
+#define SAMBA_MAX_EXTRA 64
 
 /* What parse fills in. Set other defaults before the call; zero means the default named here. */
 typedef struct samba_app_args {
@@ -43,6 +47,13 @@ typedef struct samba_app_args {
     const char *trace;                  /* --trace: of a measurement, for chrome://tracing */
     int32_t threads;                    /* --threads; else SN_NUM_THREADS or OMP_NUM_THREADS */
     int32_t seed;                       /* --seed; else SAMBA_SEED; for samba_desc */
+    int32_t grad_accumulation_steps;    /* --grad-accumulation-steps: so many batches a step */
+    bool data_parallel;                 /* --data-parallel, */
+    int32_t world_size;                 /* -ws, --world-size: replicas, and */
+    bool reduce_on_rdu;                 /* --reduce-on-rdu: for samba_parallel_desc */
+    bool allow_extra;                   /* set it, and flags that nobody knows are no error, but */
+    const char *extra[SAMBA_MAX_EXTRA]; /* here, as they were given, each with its value behind */
+    int32_t n_extra;
 } samba_app_args;
 
 /* A flag of your own: --name with a value of the kind, or a switch. */
@@ -59,10 +70,14 @@ typedef struct samba_flag {
 /* Reads "program command --flag value --flag=value". False after printing what is wrong. */
 SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                            const samba_flag *flags, int32_t n_flags);
+/* What the flags say of a session: threads, seed, GraphAMP. SambaFlow's session.setup(args). */
+SAMBA_DRIVER_API samba_desc samba_app_desc(const samba_app_args *args);
 /* The folder of a source file, such as __FILE__: "." if it names none. False if size is too small. */
 SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size);
 /* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
-   measure-sections; run and test are the application's own. False with an error in s. */
+   measure-sections; run and test are the application's own. False with an error in s. compile says
+   what a run takes, and warns of parameters no optimizer has and ops that cut the graph in parts.
+   measure-performance writes all inputs and reads all outputs each time, but for run_graph_only. */
 SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
                                        const samba_program *program);
 
@@ -121,6 +136,11 @@ static const samba__driver_flag samba__driver_flags[] = {
     SAMBA__FLAG("run-graph-only", "", BOOL, run_graph_only, "measure without sending inputs"),
     SAMBA__FLAG("trace", "", TEXT, trace, "write what was measured for chrome://tracing"),
     SAMBA__FLAG("threads", "", INT, threads, "default: one per processor"),
+    SAMBA__FLAG("grad-accumulation-steps", "", INT, grad_accumulation_steps,
+                "batches whose gradients make one step"),
+    SAMBA__FLAG("data-parallel", "", BOOL, data_parallel, "train with replicas"),
+    SAMBA__FLAG("world-size", "ws", INT, world_size, "how many"),
+    SAMBA__FLAG("reduce-on-rdu", "", BOOL, reduce_on_rdu, "replicas reduce, not the caller"),
     SAMBA__FLAG("seed", "", INT, seed, "of weights and dropout, default 256")
 };
 #define SAMBA__N_FLAGS ((int32_t)(sizeof samba__driver_flags / sizeof *samba__driver_flags))
@@ -193,6 +213,19 @@ static inline bool samba__driver_is_flag(const char *text, const char *name, con
     return true;
 }
 
+/* A flag that nobody knows: kept, with what follows and is no flag, or refused. */
+static inline int samba__driver_keep(int argc, char **argv, int i, samba_app_args *args)
+{
+    bool flag = argv[i][0] == '-' && argv[i][1] && args->allow_extra;
+    int used = flag && !strchr(argv[i], '=') && i + 1 < argc && argv[i + 1][0] != '-' ? 2 : 1;
+    if (flag && args->n_extra + used <= SAMBA_MAX_EXTRA) {
+        for (int k = 0; k < used; k++) args->extra[args->n_extra++] = argv[i + k];
+        return used;
+    }
+    fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
+    return 0;
+}
+
 /* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 after saying what is wrong. */
 static inline int samba__driver_read(int argc, char **argv, int i, samba_app_args *args,
                                      const samba_flag *flags, int32_t n)
@@ -225,8 +258,7 @@ static inline int samba__driver_read(int argc, char **argv, int i, samba_app_arg
         int used = 1 + (text ? 0 : samba__driver_ignored[k].values);
         return used < argc - i ? used : argc - i;
     }
-    fprintf(stderr, "%s: unknown flag %s; --help lists them\n", argv[0], argv[i]);
-    return 0;
+    return samba__driver_keep(argc, argv, i, args);
 }
 
 /* A whole number from the environment: of the first of two variables that has one. */
@@ -267,7 +299,7 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
     if (!args->threads) args->threads = samba__driver_setting("SN_NUM_THREADS", "OMP_NUM_THREADS");
     if (!args->seed) args->seed = samba__driver_setting("SAMBA_SEED", NULL);
     if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
-        || args->memory < 0) {
+        || args->memory < 0 || args->grad_accumulation_steps < 0 || args->world_size < 0) {
         fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
         return false;
     }
@@ -277,6 +309,16 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
         return false;
     }
     return true;
+}
+
+SAMBA_DRIVER_API samba_desc samba_app_desc(const samba_app_args *args)
+{
+    samba_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = args->threads > 0 ? args->threads : 0;
+    desc.seed = args->seed > 0 ? (uint64_t)args->seed : 0;
+    desc.graphamp = args->graphamp;
+    return desc;
 }
 
 /* All of a file, in memory that is to be freed; NULL with an error. */
@@ -299,6 +341,40 @@ static inline uint64_t samba__driver_number(const uint8_t *p, int n)
     return value;
 }
 
+/* The tables of a PEF, as [manual] has them. */
+typedef struct samba__driver_pef {
+    const uint8_t *bytes, *nodes, *sections, *words;
+    const char *strings;
+    int32_t n_symbols, n_sections;
+} samba__driver_pef;
+
+static inline samba__driver_pef samba__driver_open(const uint8_t *bytes)
+{
+    samba__driver_pef p;
+    p.bytes = bytes;
+    p.n_symbols = (int32_t)samba__driver_number(bytes + 32, 4);
+    p.n_sections = (int32_t)samba__driver_number(bytes + 40, 4);
+    p.nodes = bytes + 128 + 80 * (size_t)p.n_symbols;
+    p.sections = p.nodes + 32 * samba__driver_number(bytes + 36, 4);
+    p.words = p.sections + 16 * (size_t)p.n_sections;
+    p.strings = (const char *)p.words + 4 * samba__driver_number(bytes + 44, 4);
+    return p;
+}
+static inline const char *samba__driver_text(const samba__driver_pef *p, const uint8_t *at)
+{
+    return p->strings + samba__driver_number(at, 4);
+}
+
+/* Then the device half alone, which does not know them, cannot say what a run takes. */
+static inline bool samba__driver_has_own_ops(const uint8_t *bytes)
+{
+    bool own = false;
+    samba__driver_pef p = samba__driver_open(bytes);
+    for (const uint8_t *node = p.nodes; node < p.sections; node += 32)
+        own = own || samba__driver_number(node, 4) >= 0x8000;
+    return own;
+}
+
 /* Prints what a run of the PEF takes, to the byte. Where its numbers are is in samba.h, [manual]. */
 static inline bool samba__driver_memory(samba_session *s, const char *path)
 {
@@ -311,6 +387,8 @@ static inline bool samba__driver_memory(samba_session *s, const char *path)
     size_t size = 0;
     uint8_t *pef = samba__driver_file(s, path, &size);
     uint64_t total = pef ? samba_runtime_bytes(pef, size, NULL, 0) : 0;
+    bool own = pef && samba__driver_has_own_ops(pef);
+    if (own) printf("it has ops of your own: what a run needs is known when it is loaded\n");
     for (uint64_t i = 0; total && i < samba__driver_number(pef + 32, 4); i++) {
         const uint8_t *symbol = pef + 128 + 80 * i;
         uint64_t bytes = samba_dtype_size((samba_dtype)symbol[5]);
@@ -329,7 +407,63 @@ static inline bool samba__driver_memory(samba_session *s, const char *path)
         printf("\n");
     }
     free(pef);
-    return total || !samba_ok(s) || samba_fail(s, SAMBA_EPEF, "%s cannot be read again", path);
+    return total || own || !samba_ok(s)
+        || samba_fail(s, SAMBA_EPEF, "%s cannot be read again", path);
+}
+
+/* Does a node of an OPT section read this symbol? */
+static inline bool samba__driver_stepped(const samba__driver_pef *p, uint64_t symbol)
+{
+    for (int32_t i = 0; i < p->n_sections; i++) {
+        const uint8_t *q = p->sections + 16 * i;
+        const uint8_t *node = p->nodes + 32 * samba__driver_number(q + 4, 4);
+        uint64_t n = samba__driver_number(q, 4) == SAMBA_OPT ? samba__driver_number(q + 8, 4) : 0;
+        for (; n > 0; n--, node += 32)
+            for (int k = 0; k < node[4]; k++)
+                if (samba__driver_number(p->words + 4 * (samba__driver_number(node + 12, 4)
+                                                         + (uint64_t)k), 4) == symbol + 1)
+                    return true;
+    }
+    return false;
+}
+
+/* Parameters that have a gradient and no optimizer, in a program that has one. */
+static inline void samba__driver_warn_of_parameters(const samba__driver_pef *p)
+{
+    bool trains = false;
+    for (int32_t i = 0; i < p->n_sections; i++)
+        trains = trains || samba__driver_number(p->sections + 16 * i, 4) == SAMBA_OPT;
+    for (int32_t i = 0; trains && i < p->n_symbols; i++) {
+        const uint8_t *q = p->bytes + 128 + 80 * i;
+        if (q[4] == 3 && samba__driver_number(q + 68, 4) && !samba__driver_stepped(p, (uint64_t)i))
+            printf("[warning samba] no optimizer has the parameter %s: it keeps its values\n",
+                   samba__driver_text(p, q));
+    }
+}
+
+/* Ops of the program's own that are a section, between two of their type. */
+static inline void samba__driver_warn_of_cuts(const samba__driver_pef *p)
+{
+    for (int32_t i = 1; i + 1 < p->n_sections; i++) {
+        const uint8_t *q = p->sections + 16 * i;
+        const uint8_t *node = p->nodes + 32 * samba__driver_number(q + 4, 4);
+        bool own = samba__driver_number(q + 8, 4) == 1 && samba__driver_number(node, 4) >= 0x8000;
+        if (own && !memcmp(q - 16, q, 4) && !memcmp(q + 16, q, 4))
+            printf("[warning samba] %s is a section of its own (call %d) and cuts the graph: ops "
+                   "before and after it cannot be joined\n", samba__driver_text(p, node + 8),
+                   (int)i);
+    }
+}
+static inline bool samba__driver_warn(samba_session *s, const char *path)
+{
+    size_t size = 0;
+    uint8_t *bytes = samba__driver_file(s, path, &size);
+    if (!bytes) return false;
+    samba__driver_pef p = samba__driver_open(bytes);
+    samba__driver_warn_of_parameters(&p);
+    samba__driver_warn_of_cuts(&p);
+    free(bytes);
+    return true;
 }
 static inline bool samba__driver_compile(samba_session *s, const samba_app_args *args,
                                          const samba_program *program)
@@ -354,24 +488,91 @@ static inline bool samba__driver_compile(samba_session *s, const samba_app_args 
     if (args->mapping) p.mapping = args->mapping;
     if (args->memory) p.memory = (int64_t)args->memory << 20;
     if (args->microbatch_size) p.microbatches = args->batch_size / args->microbatch_size;
+    if (args->grad_accumulation_steps > 1)
+        p.microbatches = args->grad_accumulation_steps * (p.microbatches ? p.microbatches : 1);
     double start = samba_seconds();
     if (!samba_compile(s, &p)) return false;
     printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
-    return samba__driver_memory(s, path);
+    return samba__driver_memory(s, path) && (p.level == SAMBA_O0 || samba__driver_warn(s, path));
 }
 
-/* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. */
-static inline bool samba__driver_time(samba_session *s, int32_t section, int32_t n, double *mean,
+/* What is sent before each run of a measurement, and fetched behind it. */
+typedef struct samba__driver_traffic {
+    samba_tensor **inputs, **outputs;
+    int32_t n_inputs, n_outputs;
+    uint8_t *zeros, *room;              /* what is sent, where it is put: for the largest */
+} samba__driver_traffic;
+
+/* The tensor of a symbol. With microbatches a loss called x is read for its mean, x__mean. */
+static inline samba_tensor *samba__driver_tensor(samba_session *s, const char *symbol)
+{
+    char name[256];
+    size_t n = strlen(symbol);
+    samba_tensor *t = NULL;
+    if (n > 6 && n < sizeof name && !strcmp(symbol + n - 6, "__mean")) {
+        memcpy(name, symbol, n - 6);
+        name[n - 6] = 0;
+        t = samba_tensor_by_name(s, name);
+        if (!t) samba_clear_error(s);
+    }
+    return t ? t : samba_tensor_by_name(s, symbol);
+}
+
+/* The inputs and outputs of the loaded program, by its file. */
+static inline bool samba__driver_find_traffic(samba_session *s, const char *path,
+                                              samba__driver_traffic *t)
+{
+    enum { INPUT = 1, OUTPUT = 2 };
+    size_t size = 0, largest = 1;
+    uint8_t *bytes = samba__driver_file(s, path, &size);
+    if (!bytes) return false;
+    samba__driver_pef p = samba__driver_open(bytes);
+    t->inputs = (samba_tensor **)malloc(2 * (size_t)(p.n_symbols + 1) * sizeof *t->inputs);
+    t->outputs = t->inputs ? t->inputs + p.n_symbols + 1 : NULL;
+    for (int32_t i = 0; t->inputs && i < p.n_symbols; i++) {
+        const uint8_t *q = bytes + 128 + 80 * i;
+        if (q[4] != INPUT && q[4] != OUTPUT) continue;
+        samba_tensor *x = samba__driver_tensor(s, samba__driver_text(&p, q));
+        if (q[4] == INPUT) t->inputs[t->n_inputs++] = x;
+        else t->outputs[t->n_outputs++] = x;
+        if (samba_bytes(x) > largest) largest = samba_bytes(x);
+    }
+    free(bytes);
+    t->zeros = (uint8_t *)calloc(2, largest);
+    t->room = t->zeros ? t->zeros + largest : NULL;
+    return t->inputs && t->zeros ? samba_ok(s)
+        : samba_fail(s, SAMBA_ENOMEM, "no memory to measure");
+}
+static inline bool samba__driver_send(const samba__driver_traffic *t)
+{
+    bool fine = true;
+    for (int32_t i = 0; fine && i < t->n_inputs; i++) fine = samba_write(t->inputs[i], t->zeros);
+    return fine;
+}
+static inline bool samba__driver_fetch(const samba__driver_traffic *t)
+{
+    bool fine = true;
+    for (int32_t i = 0; fine && i < t->n_outputs; i++)
+        fine = samba_copy_out(t->outputs[i], t->room, samba_bytes(t->outputs[i]));
+    return fine;
+}
+
+/* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. The
+   traffic may be NULL: none. */
+static inline bool samba__driver_time(samba_session *s, int32_t section,
+                                      const samba__driver_traffic *traffic, int32_t n, double *mean,
                                       double *best)
 {
     double total = 0.0;
     samba_run_desc one;
     memset(&one, 0, sizeof one);
-    one.section_ids = &section, one.n_section_ids = 1;
+    if (section >= 0) one.section_ids = &section, one.n_section_ids = 1;
     *best = 1e30;
     for (int32_t i = -1; i < n; i++) {
         double start = samba_seconds();
-        if (section >= 0 ? !samba_run_with(s, &one) : !samba_run(s, 0)) return false;
+        if (traffic && !samba__driver_send(traffic)) return false;
+        if (!samba_run_with(s, &one)) return false;
+        if (traffic && !samba__driver_fetch(traffic)) return false;
         double t = samba_seconds() - start;
         if (i >= 0) total += t, *best = t < *best ? t : *best;
     }
@@ -387,7 +588,7 @@ static inline double samba__driver_time_of(samba_tensor *y)
     memset(&p, 0, sizeof p);
     p.outputs[0] = y, p.inference = true;
     bool fine = y && samba_compile(y->session, &p)
-        && samba__driver_time(y->session, -1, 5, &mean, &best)
+        && samba__driver_time(y->session, -1, NULL, 5, &mean, &best)
         && samba_set_tracing(y->session, true);
     return fine ? best : 0.0;
 }
@@ -420,7 +621,7 @@ static inline bool samba__driver_sections(samba_session *s, int32_t threads, int
     printf("limits: products %.1f GFLOP/s, copies %.1f GB/s\n", most_flops * 1e-9,
            most_bytes * 1e-9);
     for (int32_t k = 0; samba_describe_section(s, k, &q); k++) {
-        if (!samba__driver_time(s, k, n, &mean, &best)) return false;
+        if (!samba__driver_time(s, k, NULL, n, &mean, &best)) return false;
         double flops = (double)q.flops / best, bytes = (double)q.bytes / best;
         printf("section %d %-8s latency %.3f ms (best %.3f), %.1f GFLOP/s (%.0f %%), "
                "%.1f GB/s (%.0f %%)%s%s\n", (int)k, q.type, mean * 1e3, best * 1e3, flops * 1e-9,
@@ -432,8 +633,13 @@ static inline bool samba__driver_sections(samba_session *s, int32_t threads, int
 static inline bool samba__driver_performance(samba_session *s, const samba_app_args *args,
                                              int32_t n)
 {
-    double mean, best;
-    if (!samba__driver_time(s, -1, n, &mean, &best)) return false;
+    double mean = 0.0, best = 0.0;
+    samba__driver_traffic t = { NULL, NULL, 0, 0, NULL, NULL };
+    bool fine = (args->run_graph_only || samba__driver_find_traffic(s, args->pef, &t))
+        && samba__driver_time(s, -1, args->run_graph_only ? NULL : &t, n, &mean, &best);
+    free(t.inputs);
+    free(t.zeros);
+    if (!fine) return false;
     printf("latency %.3f ms (best %.3f)", mean * 1e3, best * 1e3);
     if (args->batch_size) printf(", throughput %.0f samples/s", args->batch_size / mean);
     printf("\n");

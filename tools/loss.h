@@ -1,4 +1,4 @@
-/* loss.h - the loss of a large vocabulary for samba.h, in pieces.
+/* loss.h - the loss of a large vocabulary for samba.h, in pieces; labels of 16 bits.
 
    Needs samba.h before it. `#define SAMBA_LOSS_IMPLEMENTATION` in one file enables the code;
    SAMBA_LOSS_STATIC makes all functions private to the file. C99 or C++11. */
@@ -25,6 +25,10 @@
 SAMBA_LOSS_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_tensor *w,
                                                         samba_tensor *target, int32_t rows,
                                                         const samba_loss_opts *opts);
+
+/* Labels that are stored as i16, i32 for a loss: 0 ... 65535, of which -100 alone (65436) stays
+   what it is, a target that counts nothing. So 50256, the end of a text of GPT-2's, is a label. */
+SAMBA_LOSS_API samba_tensor *samba_labels_from_i16(samba_tensor *labels);
 
 #endif /* SAMBA_LOSS_H */
 
@@ -60,5 +64,14 @@ SAMBA_LOSS_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_t
     if (!mean) return loss;
     samba_tensor *counts = samba_ne(target, samba_number(target->session, (float)ignored));
     return samba_div(loss, samba_sum(samba_cast(counts, SAMBA_F32), SAMBA_ALL_AXES, false));
+}
+SAMBA_LOSS_API samba_tensor *samba_labels_from_i16(samba_tensor *labels)
+{
+    if (!labels) return NULL;
+    samba_tensor *id = samba_cast(labels, SAMBA_F32);           /* exact */
+    samba_tensor *is_high = samba_lt(id, samba_number(labels->session, 0.0f));
+    samba_tensor *is_ignored = samba_eq(id, samba_number(labels->session, -100.0f));
+    id = samba_where(is_high, samba_where(is_ignored, id, samba_shift(id, 65536.0f)), id);
+    return samba_cast(id, SAMBA_I32);
 }
 #endif

@@ -11,6 +11,8 @@
 #define GPT2_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
 #define SAMBA_LOSS_IMPLEMENTATION
+#define SAMBA_MULTIGRAPH_IMPLEMENTATION
+#define SAMBA_SCHEDULE_IMPLEMENTATION
 #define SAMBA_PARALLEL_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
@@ -22,6 +24,8 @@
 #include "../../tools/tokenizer.h"
 #include "../../tools/gpt2.h"
 #include "../../tools/lora.h"
+#include "../../tools/multigraph.h"
+#include "../../tools/schedule.h"
 #include "../../tools/parallel.h"
 #include "../../tools/loader.h"
 #include "../../tools/idx.h"
@@ -45,6 +49,12 @@ int main(void)
     if (samba_app_driver(s, NULL, NULL)) return 6;
     samba_profiler_close(samba_profiler_open(s, 1));
     samba_dot_graph(s, NULL, NULL);
+    samba_clear_error(s);
+    const samba_schedule rate = { NULL, 0.5, 0, 0, 0, 0 };
+    samba_graphs graphs;
+    graphs.n = 0, graphs.traced = false;
+    if (samba_schedule_at(&rate, 7) != 0.5) return 10;
+    if (samba_compile_multigraph(s, &graphs, NULL)) return 11;
     samba_clear_error(s);
     samba_parallel *p = samba_parallel_open(NULL);
     if (samba_parallel_ok(p) || !samba_parallel_error(p)[0] || !samba_parallel_close(p)) return 9;

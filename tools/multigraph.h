@@ -1,0 +1,135 @@
+/* multigraph.h - several graphs in one PEF, each a function: SambaFlow's add_graph and its kin.
+
+   Needs samba.h before it. `#define SAMBA_MULTIGRAPH_IMPLEMENTATION` in one file enables the code;
+   SAMBA_MULTIGRAPH_STATIC makes all functions private to the file. C99 or C++11.
+
+       samba_graphs graphs = { 0 };
+       samba_graph train = { "train", trace_training, &net }, eval = { "eval", trace_eval, &net };
+       samba_add_graph(s, &graphs, &train, false);
+       samba_add_graph(s, &graphs, &eval, false);
+       samba_compile_multigraph(s, &graphs, &(samba_program){ .pef = "net.pef" });
+       samba_run_graph(s, "train", 0);
+
+   The graphs share what has the same name: parameters, buffers, inputs. */
+#ifndef SAMBA_MULTIGRAPH_H
+#define SAMBA_MULTIGRAPH_H
+
+#ifndef SAMBA_H
+#error "multigraph.h: include samba.h before"
+#endif
+
+#ifndef SAMBA_MULTIGRAPH_API
+#if defined(SAMBA_MULTIGRAPH_STATIC)
+#define SAMBA_MULTIGRAPH_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_MULTIGRAPH_API extern "C"
+#else
+#define SAMBA_MULTIGRAPH_API extern
+#endif
+#endif
+
+#define SAMBA_MAX_GRAPHS 16
+
+/* A graph: trace records its ops, sets program->loss, if it trains, and adds its outputs. False:
+   stop, s has the error. */
+typedef struct samba_graph {
+    const char *name;
+    bool (*trace)(samba_session *s, samba_program *program, void *user);
+    void *user;
+} samba_graph;
+
+/* An ordered collection; all zero is empty. */
+typedef struct samba_graphs {
+    samba_graph list[SAMBA_MAX_GRAPHS];
+    int32_t n;
+    bool traced;                        /* graphs that were added later begin another collection */
+} samba_graphs;
+
+/* Adds a graph behind the others: this is the order in which they are traced and compiled. One of
+   the same name is an error, or with overwrite goes, and the new one is the last. */
+SAMBA_MULTIGRAPH_API bool samba_add_graph(samba_session *s, samba_graphs *graphs,
+                                          const samba_graph *graph, bool overwrite);
+/* Traces all graphs, in this order, and completes program, which may hold more: how to compile, a
+   path, optimizers. Once for a collection; another session takes another one. */
+SAMBA_MULTIGRAPH_API bool samba_trace_multigraph(samba_session *s, samba_graphs *graphs,
+                                                 samba_program *program);
+/* Puts y behind the outputs of program. False, with an error in y's session, if that is full. */
+SAMBA_MULTIGRAPH_API bool samba_add_output(samba_program *program, samba_tensor *y);
+/* Traces, and compiles them into one PEF. program may be NULL. To load that PEF in a new session,
+   init_multigraph_runtime: samba_trace_multigraph and samba_load, or samba_load alone. */
+SAMBA_MULTIGRAPH_API bool samba_compile_multigraph(samba_session *s, samba_graphs *graphs,
+                                                   const samba_program *program);
+
+#endif /* SAMBA_MULTIGRAPH_H */
+
+#if defined(SAMBA_MULTIGRAPH_IMPLEMENTATION) && !defined(SAMBA_MULTIGRAPH__IMPLEMENTED)
+#define SAMBA_MULTIGRAPH__IMPLEMENTED
+
+#include <string.h>
+
+SAMBA_MULTIGRAPH_API bool samba_add_graph(samba_session *s, samba_graphs *graphs,
+                                          const samba_graph *graph, bool overwrite)
+{
+    int32_t n = 0;
+    bool there = false;
+    if (!samba_ok(s)) return false;
+    if (graphs->traced)
+        return samba_fail(s, SAMBA_ESTATE, "in samba_add_graph: the graphs were traced already; "
+                          "begin another collection");
+    if (!graph || !graph->name || !*graph->name || !graph->trace)
+        return samba_fail(s, SAMBA_EARG, "in samba_add_graph: a name and a function are needed");
+    for (int32_t i = 0; i < graphs->n; i++) there |= !strcmp(graphs->list[i].name, graph->name);
+    if (there && !overwrite)
+        return samba_fail(s, SAMBA_ENAME, "in samba_add_graph: there is a graph %s already; choose "
+                          "another name, or overwrite it", graph->name);
+    if (!there && graphs->n == SAMBA_MAX_GRAPHS)
+        return samba_fail(s, SAMBA_ERANGE, "in samba_add_graph: there are %d graphs already",
+                          SAMBA_MAX_GRAPHS);
+    for (int32_t i = 0; i < graphs->n; i++)
+        if (strcmp(graphs->list[i].name, graph->name) != 0) graphs->list[n++] = graphs->list[i];
+    graphs->list[n++] = *graph;
+    graphs->n = n;
+    return true;
+}
+
+SAMBA_MULTIGRAPH_API bool samba_add_output(samba_program *program, samba_tensor *y)
+{
+    int32_t n = 0;
+    if (!y) return false;
+    while (n < SAMBA_MAX_OUTPUTS && program->outputs[n]) n++;
+    if (n == SAMBA_MAX_OUTPUTS)
+        return samba_fail(y->session, SAMBA_ERANGE, "in samba_add_output: there are %d outputs "
+                          "already", n);
+    program->outputs[n] = y;
+    return true;
+}
+
+SAMBA_MULTIGRAPH_API bool samba_trace_multigraph(samba_session *s, samba_graphs *graphs,
+                                                 samba_program *program)
+{
+    if (!samba_ok(s)) return false;
+    if (!graphs || !graphs->n)
+        return samba_fail(s, SAMBA_EARG, "in samba_trace_multigraph: no graph was added");
+    if (graphs->traced)
+        return samba_fail(s, SAMBA_ESTATE, "in samba_trace_multigraph: graph %s and the others "
+                          "were traced already; a session traces a graph once",
+                          graphs->list[0].name);
+    graphs->traced = true;
+    for (int32_t i = 0; i < graphs->n; i++) {
+        const samba_graph *g = &graphs->list[i];
+        if (!samba_begin_graph(s, g->name)) return false;
+        if (!g->trace(s, program, g->user) || !samba_ok(s))
+            return samba_fail(s, SAMBA_ESTATE, "tracing graph %s failed", g->name);
+    }
+    return true;
+}
+SAMBA_MULTIGRAPH_API bool samba_compile_multigraph(samba_session *s, samba_graphs *graphs,
+                                                   const samba_program *program)
+{
+    samba_program p;
+    memset(&p, 0, sizeof p);
+    if (program) p = *program;
+    return samba_trace_multigraph(s, graphs, &p) && samba_compile(s, &p);
+}
+#endif /* SAMBA_MULTIGRAPH_IMPLEMENTATION */
+/* MIT license, as samba.h. */
