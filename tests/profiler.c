@@ -118,6 +118,10 @@ static void test_names_of_events(void)
     CHECK(strstr(table, "did not happen: SAMBA_SET_PEF SAMBA_INIT_RUNTIME PyRT_GET_TENSORS_GATHER "
                  "PyRT_SET_TENSORS_BROADCAST PyRT_SET_PINNED_INPUT_TENSORS\n") != NULL);
     CHECK(!strstr(table, "unbalanced"));
+    remove(LOG);
+    SAMBA_PROFILE(p, LOG) CHECK(samba_run(n.s, 0));
+    CHECK(count(p, "PyRT_RUN") == 1 && !strcmp(printed(p), read_text(LOG)));
+    CHECK(samba_run(n.s, 0) && count(p, "PyRT_RUN") == 1);
     samba_profiler_close(p);
     CHECK(samba_close(n.s) == 0);
 }

@@ -508,6 +508,11 @@ static void row_optimizers(void)
     CHECK(samba_compile(n.s, &p));
     CHECK(samba_get(n.s, "a__lr") == 0.5 && samba_get(n.s, "b__lr") == 0.25);
     CHECK(samba_set(n.s, "lr", 0.125) && samba_get(n.s, "a__lr") == 0.125 && samba_get(n.s, "b__lr") == 0.125);
+    for (int i = 0; i < 2; i++) {       // in the order they are given in
+        const samba_value rates[2] = { { i ? "lr" : "a__lr", 0.75 }, { i ? "a__lr" : "lr", 0.5 } };
+        CHECK(samba_run_with(n.s, &(samba_run_desc){ .hyperparams = rates, .n_hyperparams = 2 }));
+        CHECK(samba_get(n.s, "a__lr") == 0.5 && samba_get(n.s, "b__lr") == (i ? 0.75 : 0.5));
+    }
     two[1].params = &w[0];
     CHECK(!samba_compile(n.s, &p) && says(n.s, "is listed by optimizers"));
     samba_close(n.s);
@@ -921,8 +926,15 @@ static void row_init_output_grads(void)
         grad[i] = named(n.s, "fc2__bias__grad");
     }
     CHECK(grad[0].at[0] == B && grad[1].at[0] == 2 * B && grad[2].at[0] == 2 * B && grad[3].at[0] == 2);
+    samba_run_desc given = { .grad_of_outputs = &custom, .n_grad_of_outputs = 1 };
+    CHECK(samba_run_with(n.s, &given) && named(n.s, "fc2__bias__grad").at[0] == 2 * B);
+    CHECK(samba_run(n.s, 0) && named(n.s, "fc2__bias__grad").at[0] == 2 * B);           // the last one given
+    CHECK(samba_init_output_grads(n.s, NULL, 0, 0) && samba_run(n.s, 0) && named(n.s, "fc2__bias__grad").at[0] == B);
     custom.output = n.x;
     CHECK(!samba_init_output_grads(n.s, &custom, 1, 0) && says(n.s, "no gradient"));
+    custom.output = NULL;
+    CHECK(!samba_init_output_grads(n.s, &custom, 1, 0));
+    samba_clear_error(n.s);
     samba_close(n.s);
 }
 
@@ -1099,6 +1111,34 @@ static void row_sync_buffers(void)
     ((float *)mean->data)[0] = 5;
     CHECK(samba_sync_buffers_to_rdu(s) && samba_read(mean)[0] == 5);
     CHECK(samba_close(s) == 0);
+}
+
+// The last load wins. What a parameter lacks is named, and then nothing is changed; what the program
+// has not is left in the file, where its names can be read.
+static void row_load_state(void)
+{
+    net n = trained(0);
+    values first = named(n.s, "fc1__weight");
+    CHECK(samba_save(n.s, "build/rows_a.ckpt") && samba_run(n.s, 0) && samba_save(n.s, "build/rows_b.ckpt"));
+    values second = named(n.s, "fc1__weight");
+    CHECK(samba_run(n.s, 0) && samba_restore(n.s, "build/rows_b.ckpt") && same(named(n.s, "fc1__weight"), second));
+    CHECK(samba_restore(n.s, "build/rows_a.ckpt") && same(named(n.s, "fc1__weight"), first) && !same(first, second));
+    for (int i = 0; i < 3; i++) {       // a missing one, one of another shape, one too many
+        samba_session *s = samba_open(NULL);
+        samba_tensor *y = samba_linear(samba_zeros(s, "x", SAMBA_F32, SAMBA_SHAPE(B, F)), "fc1", i == 1 ? 8 : 7);
+        if (i == 0) y = samba_linear(y, "fc9", 2);
+        CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
+        float before = samba_read(samba_tensor_by_name(s, "fc1__weight"))[0];
+        CHECK(samba_restore(s, "build/rows_b.ckpt") == (i == 2));
+        if (i == 0) CHECK(says(s, "has no value for parameter fc9__"));
+        if (i == 1) CHECK(says(s, "which is f32 (8"));
+        CHECK((samba_read(samba_tensor_by_name(s, "fc1__weight"))[0] == before) == (i < 2));
+        if (i == 2) CHECK(samba_read(samba_tensor_by_name(s, "fc1__weight"))[0] == second.at[0]);
+        CHECK(samba_close(s) == 0);
+    }
+    samba_session *file = samba_open(NULL);
+    CHECK(samba_load(file, "build/rows_b.ckpt", NULL) && samba_weight_names(file, NULL, 0) == 4);
+    CHECK(same(named(file, "fc1__weight"), second) && samba_close(file) == 0 && samba_close(n.s) == 0);
 }
 
 // ---- Several graphs ----
@@ -1420,18 +1460,21 @@ static const row rows[] = {
     { "C5", "deprecated: inference, init_output_grads, graph_names, graph_transform_hook, common_app_driver", "--inference, samba_init_output_grads, samba_begin_graph, samba_on_trace, samba_app_driver", row_deprecated, NULL },
     { "C11", "disable_graphamp, --graphamp-preset mp0, mp1, mp4", "samba_set_graphamp, samba_desc.graphamp; bf16 between ops, f32 parameters", NULL, "tests/graphamp.c" },
     { "C10", "PEF name and place", "samba_program.pef; --pef-name, --output-folder", NULL, "tests/api.c" },
-    { "M9", "load_state_dict, torch.save", "samba_save, samba_restore; tools/safetensors.h", NULL, "tests/resume.c" },
+    { "M9", "load_state_dict: missing and unexpected names", "samba_restore names what a file lacks; samba_load(s, file, NULL) and samba_weight_names tell what it has", row_load_state, NULL },
+    { "M9", "torch.save, and going on", "samba_save, samba_restore; tools/safetensors.h", NULL, "tests/resume.c" },
     { "O5", "ops the device has not", "samba_register_op; with SAMBA_OP_HOST in a section of their own", row_host_op, NULL },
     { "A7", "a learning rate schedule: --lr_schedule", "samba_schedule_at (tools/schedule.h), samba_set(s, \"lr\", ...)", row_schedule, NULL },
     { "A10 M4", "best practice: one graph, few syncs, all parameters trained", "warnings of the driver's compile; advice of samba_print_profile", row_advice, NULL },
     { "A1 A2 A3 A4 U6", "parse_app_args, common_app_driver", "samba_parse_app_args, samba_app_driver (tools/driver.h)", NULL, "tests/api.c" },
-    { "P1 P2 P3", "start_samba_profile, end_samba_profile, samba_profile, profiler", "samba_profiler_open, samba_start_profile, samba_end_profile (tools/profiler.h)", NULL, "tests/profiler.c" },
+    { "P1 P2 P3", "start_samba_profile, end_samba_profile, samba_profile, profiler", "samba_profiler_open, samba_start_profile, samba_end_profile, SAMBA_PROFILE(p, file) { } (tools/profiler.h)", NULL, "tests/profiler.c" },
     { "P4", "SAMBA_SESSION_RUN_FWD_BCKWD_OPT, SAMBA_SET_PEF, PyRT_RUN ...", "the same names; samba_on_event; samba_profile_stats, samba_profile_latencies", NULL, "tests/profiler.c" },
+    { "P4", "PyRT_SET_PINNED_INPUT_TENSORS", "samba_loader_opts.on_event = samba_add_event", NULL, "tests/loader.c" },
+    { "P4", "PyRT_GET_TENSORS_GATHER, PyRT_SET_TENSORS_BROADCAST", "samba_parallel_desc.on_event = samba_add_event", NULL, "tests/parallel.c" },
     { "P5", "start_runtime_profile, end_runtime_profile, ENABLE_RUNTIME_PERF", "samba_start_runtime_profile, samba_end_runtime_profile", NULL, "tests/profiler.c" },
     { "A4", "flags without a meaning on a CPU (--arch, --num-tiles ...); SAMBA_SEED, SN_NUM_THREADS, OMP_NUM_THREADS", "accepted with a line that says so; read by samba_parse_app_args", NULL, "tests/api.c" },
     { "U5", "utils.get_file_dir", "samba_file_dir (tools/driver.h)", NULL, "tests/api.c" },
     { "U7", "samba.session, samba.optim, samba.utils.utils, samba.utils.common, samba.sambaloader", "no modules: samba_ and the name, by this table", row_module_paths, NULL },
-    { "P6 P7", "measure_performance, measure_sections", "the driver's commands of these names, --trace; samba_profile_performance", NULL, "tests/profiler.c" },
+    { "P6 P7", "measure_performance(run_graph_only), measure_sections", "the driver's commands of these names, --run-graph-only, --trace; samba_profile_performance", NULL, "tests/profiler.c" },
     { "D1 D2", "generative_data_prep: data_prep.py, pipeline.py, decode_hdf5.py", "tools/samba prepare-data, prepare-data --pipeline, decode-data", NULL, "tests/prepare_data.sh" },
     { "G1 G3 G4 G5", "tutorial_train.py, gpt2_patch_helper, AutoConfig", "examples/06_gpt2_train.c; gpt2_logits, gpt2_config_read (tools/gpt2.h)", NULL, "tests/tutorial.sh" },
     { "G2 G6 G7 G8 G9 O3", "tutorial_generative_inference.py, model.generate", "examples/07_gpt2_generate.c; samba_generate (tools/generate.h)", NULL, "tests/gpt2_generate.c" },
@@ -1439,10 +1482,11 @@ static const row rows[] = {
     { "G11", "sentiment of movie reviews by generation", "examples/06_gpt2_train.c and 07", NULL, "tests/movie_reviews.sh" },
     { "M5 M6 M7 TR3", "enable_lazy_param(seed, init_threads, inverse_transform_sampling, fp32_to_bf16_rounding), disable_, use_lazy_param", "samba_enable_lazy_param, samba_disable_lazy_param, samba_use_lazy_param", NULL, "tests/lazy.c" },
     { "M8", "reset_random_generator", "samba_reset_random_generator", NULL, "tests/lazy.c" },
-    { "R13 R14 R15", "run(data_parallel, reduce_on_rdu, data_parallel_mode), REDUCE", "samba_parallel_open, samba_parallel_run (tools/parallel.h); MPI with SAMBA_MPI", NULL, "tests/parallel.c" },
+    { "R13 R14 R15", "run(data_parallel, reduce_on_rdu, data_parallel_mode), REDUCE", "samba_parallel_open, samba_parallel_run (tools/parallel.h); MPI with SAMBA_MPI; --data-parallel, -ws, --reduce-on-rdu", NULL, "tests/parallel.c" },
     { "E1 E2", "use_abexit, atexit_register", "samba_use_abexit, samba_atexit_register (tools/parallel.h)", NULL, "tests/parallel.c" },
     { "L1 L2", "SambaLoader(torch_loader, names)", "samba_loader_open, samba_loader_next, samba_loader_rewind (tools/loader.h)", NULL, "tests/loader.c" },
-    { "L3 N1 T5", "enable_pinned_memory, disable_, use_pinned_memory", "samba_enable_pinned_memory, samba_disable_, samba_use_pinned_memory (tools/loader.h)", NULL, "tests/loader.c" },
+    { "L3 N1", "enable_pinned_memory, disable_, use_pinned_memory", "samba_enable_pinned_memory, samba_disable_, samba_use_pinned_memory (tools/loader.h)", NULL, "tests/loader.c" },
+    { "T5", "t.fast_access", "samba_set_fast_access (tools/loader.h); a loader's tensors do not need it", NULL, "tests/loader.c" },
     { "U1", "trace_graph of an ONNX ModelProto", "tools/onnx_import.h; tools/samba import-onnx, export-onnx", NULL, "tests/onnx.c" },
     { "A6 A8 A9", "hello_world/logreg.py, lenet.py", "examples/09_tutorials.c", NULL, "tests/run.sh" },
     { "TR10", "ResFFNLogReg", "examples/02_res_ffn.c", NULL, "tests/run.sh" },

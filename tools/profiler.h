@@ -65,6 +65,11 @@ SAMBA_PROFILER_API void samba_profiler_close(samba_profiler *p);
    samba_print_profile says to a file unless it is NULL. The figures stay until the next start. */
 SAMBA_PROFILER_API void samba_start_profile(samba_profiler *p);
 SAMBA_PROFILER_API bool samba_end_profile(samba_profiler *p, const char *file);
+/* SAMBA_PROFILE(p, "profile.txt") { ... } is a start, the block, and an end; do not leave the block
+   by break, goto or return. */
+#define SAMBA_PROFILE(p, file) \
+    for (bool samba__open = (samba_start_profile(p), true); samba__open; \
+         samba__open = (samba_end_profile(p, file), false))
 /* A line for each event that happened, and the names of SambaFlow's events that did not. If most
    runs are followed by several copies to the host, advice: that is what makes loops slow. */
 SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_fn emit,
