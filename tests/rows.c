@@ -555,6 +555,8 @@ static void row_optimizers(void)
     }
     two[1].params = &w[0];
     CHECK(!samba_compile(n.s, &p) && says(n.s, "is listed by optimizers"));
+    p.n_optims = 0;                     // None: gradients and no step
+    CHECK(samba_compile(n.s, &p) && samba_section_types(n.s) == (SAMBA_FWD | SAMBA_BCKWD));
     samba_close(n.s);
 }
 
@@ -623,6 +625,7 @@ static void row_inference(void)
     net whole = trained(0);             // a PEF for training infers, too, and is larger
     CHECK(samba_run(whole.s, SAMBA_FWD) && same(copied(whole.out), copied(n.out)));
     CHECK(samba_device_bytes(whole.s) > samba_device_bytes(n.s));
+    CHECK(2 * n.s->rt->pef.n_nodes < whole.s->rt->pef.n_nodes && 2 * n.s->rt->pef.n_symbols < whole.s->rt->pef.n_symbols);
     CHECK(samba_close(n.s) == 0 && samba_close(whole.s) == 0);
 }
 
@@ -856,6 +859,13 @@ static void row_section_ids(void)
     for (int32_t i = 0; i < n; i++) ids[i] = i;
     CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_ids = ids, .n_section_ids = n }) && samba_run(b.s, 0));
     CHECK(same(named(a.s, "fc1__weight"), named(b.s, "fc1__weight")));
+    int32_t turned[64], n_turned = 0;                   // the steps first, then the forward pass
+    samba_section q;
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; samba_describe_section(a.s, i, &q); i++)
+            if (!strcmp(q.type, pass ? "FWD" : "OPT")) turned[n_turned++] = i;
+    CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_ids = turned, .n_section_ids = n_turned }));
+    CHECK(samba_run(b.s, SAMBA_OPT) && samba_run(b.s, SAMBA_FWD) && same(copied(a.out), copied(b.out)));
     CHECK(!samba_run_with(a.s, &(samba_run_desc){ .section_ids = &far, .n_section_ids = 1 }) && says(a.s, "out of range"));
     const char *type = "fwd";
     samba_run_desc both = { .section_ids = ids, .n_section_ids = 1, .section_types = &type, .n_section_types = 1 };
@@ -952,6 +962,14 @@ static void row_host_autograd(void)
 // Ones on a vector are the gradient of its sum; assigned ones persist; rows cut a smaller batch.
 static void row_init_output_grads(void)
 {
+    samba_session *s = samba_open(NULL);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 });
+    samba_tensor *outs[2] = { samba_scale(w, 10), samba_neg(w) };
+    samba_program both = { .outputs = { outs[0], outs[1] } };
+    const float half[3] = { 0.5f, 0.5f, 0.5f };
+    CHECK(samba_compile(s, &both) && samba_init_output_grads(s, &(samba_output_grad){ outs[0], half }, 1, 0));
+    CHECK(samba_run(s, 0) && samba_read(samba_sn_grad(w))[2] == 10 * 0.5f - 1);     // the other one: ones
+    CHECK(samba_close(s) == 0);
     values grad[4];
     float two[B * C];
     for (int i = 0; i < B * C; i++) two[i] = 2;
