@@ -2096,7 +2096,7 @@ typedef char samba__gemm_blocks_are_whole[
 enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64 };
 
 /* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
-   of a tile between blocks: neighbours there, where rows of a wide C evict each other from caches. */
+   of a tile between blocks, which are neighbours there: rows of a wide C evict each other. */
 #define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
 #define SAMBA__GEMM_SUMS (SAMBA__IS_SMALL ? 0 : (size_t)SAMBA_GEMM_MC * SAMBA_GEMM_NC)
 #define SAMBA__GEMM_STRIPS ((size_t)SAMBA_GEMM_MC * SAMBA_GEMM_KC)
