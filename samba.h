@@ -4816,10 +4816,11 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
    outside. The three ops are products of matrices for each image and group of channels:
        y = w P     dx = v Q     dw = sum over images of dy R
    where element ((c,ky,kx), (oy,ox)) of P is the x that a tap of w meets at an output, v is w
-   turned to (c,o,ky,kx), Q has the dy that a tap of it meets, or 0 where stride lies between them,
-   and R is P transposed. None of them exists: some channels of an image are copied with zeros
-   around them, and then a row of P or Q is made of pieces of rows of this copy. So is one of R if
-   the channel comes last.
+   turned to (c,o,ky,kx), Q has the dy that a tap of it meets, and R is P transposed. None of them
+   exists: some channels of an image are copied with zeros around them, and then a row of P or Q is
+   made of pieces of rows of this copy. So is one of R if the channel comes last. With a stride, a
+   tap meets a dy at every stride-th element of dx alone: those that share taps are products of
+   their own, "shifts".
    Sums are chains over (c,ky,kx), (o,ky,kx), and over the outputs of a set of images.
    Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
    its rows and columns. A 1-D convolution has one row. ---- */
@@ -4827,11 +4828,14 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
 
-/* Tap k meets at target t, an element of y or dx, position t stride + start + k step of a source
-   whose elements are `spread` apart. Sides are (rows, columns). A row of the copy has all positions
-   of a phase, 0, phases, 2 phases ..., before those of the next: columns of a product are runs. */
+/* Target t, an element of y or dx, meets positions t stride + start + 0 ... span of a source, tap k
+   of it number first + k step. Sides are (rows, columns). A row of the copy has all positions of a
+   phase, 0, phases, 2 phases ..., before those of the next: columns of a product are runs. Targets
+   of dx are r, r + stride ... of all, at `most` so many, taps each `every`-th, with `before` in
+   former shifts. */
 typedef struct samba__conv {
-    int64_t source[2], target[2], kernel[2], stride[2], spread[2], start[2], step[2], phases;
+    int64_t source[2], target[2], kernel[2], stride[2], start[2], span[2], first[2], step[2], phases;
+    int64_t shifts[2], every[2], r[2], most[2], all_targets[2], all_taps[2], before;
     int64_t images, groups, rows, channels, taps;   /* rows: of the product for a group */
     int64_t band, bands, box, boxes, sets, parts, units;
     int64_t scratch;                    /* floats of turned weights or partial sums */
@@ -4841,7 +4845,7 @@ typedef struct samba__conv {
 /* What a band, some rows of targets, meets in a box of channels: cells from position `first` on. */
 typedef struct samba__region {
     int64_t channel, channels, width;   /* width: of a phase of a row */
-    int64_t at, band[2], first[2], tap[2], cells[2];        /* tap: where the first one is */
+    int64_t at, band[2], first[2], cells[2];
 } samba__region;
 
 SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band, int64_t box)
@@ -4851,11 +4855,10 @@ SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band,
     b.channels = samba__min64(v->box, v->channels - b.channel);
     b.at = band * v->band;
     for (int i = 0; i < 2; i++) {
-        int64_t span = (v->kernel[i] - 1) * v->step[i];
         b.band[i] = i == 0 ? samba__min64(v->band, v->target[0] - b.at) : v->target[1];
-        b.tap[i] = samba__max64(-span, 0);
-        b.first[i] = v->start[i] - b.tap[i] + (i == 0 ? b.at * v->stride[0] : 0);
-        b.cells[i] = (b.band[i] - 1) * v->stride[i] + (span < 0 ? -span : span) + 1;
+        int64_t most = i == 0 ? samba__min64(v->band, v->most[0] - b.at) : v->most[1];
+        b.first[i] = v->start[i] + (i == 0 ? b.at * v->stride[0] : 0);
+        b.cells[i] = (most - 1) * v->stride[i] + v->span[i] + 1;
     }
     b.width = samba__ceil_div(b.cells[1], v->phases);
     return b;
@@ -4871,7 +4874,14 @@ SAMBA__FN double samba__copy_size(const samba__conv *v)
 {
     samba__region b = samba__region_of(v, 0, 0);
     double row = (double)b.width * (double)v->phases;
-    return (double)b.channels * (double)b.cells[0] * row + (double)SAMBA__OVERRUN;
+    double sums = v->shifts[0] * v->shifts[1] == 1 ? 0.0
+        : (double)v->rows * (double)v->band * (double)v->target[1];
+    return (double)b.channels * (double)b.cells[0] * row + (double)SAMBA__OVERRUN + sums;
+}
+SAMBA__FN int64_t samba__gcd(int64_t a, int64_t b)
+{
+    for (int64_t rest; b; a = b, b = rest) rest = a % b;
+    return a;
 }
 
 /* Rows (0) or columns (1) of an image or a kernel; if it has only one side, that is the columns. */
@@ -4902,12 +4912,17 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     for (int32_t i = 0; i < 2; i++) {
         int64_t stride = attr[i], padding = attr[2 + i], dilation = attr[4 + i];
         v.source[i] = samba__side(makes_dx ? y : x, x->ndim - 2, i);
-        v.target[i] = samba__side(makes_dx ? x : y, x->ndim - 2, i);
-        v.kernel[i] = samba__side(w, x->ndim - 2, i);
+        v.all_targets[i] = samba__side(makes_dx ? x : y, x->ndim - 2, i);
+        v.all_taps[i] = samba__side(w, x->ndim - 2, i);
+        v.shifts[i] = makes_dx ? samba__min64(stride, v.all_targets[i]) : 1;
+        v.every[i] = makes_dx ? stride / samba__gcd(stride, dilation) : 1;
+        v.target[i] = v.most[i] = samba__ceil_div(v.all_targets[i], makes_dx ? stride : 1);
+        v.kernel[i] = samba__ceil_div(v.all_taps[i], v.every[i]);       /* at most */
         v.stride[i] = makes_dx ? 1 : stride;
-        v.spread[i] = makes_dx ? stride : 1;
-        v.start[i] = makes_dx ? padding : -padding;
-        v.step[i] = makes_dx ? -dilation : dilation;
+        v.span[i] = (v.all_taps[i] - 1) * dilation, v.start[i] = -padding, v.first[i] = 0;
+        if (makes_dx) v.start[i] = (padding - v.span[i]) / stride;
+        if (makes_dx) v.span[i] = (stride - 1 + padding) / stride - v.start[i];
+        v.step[i] = makes_dx ? -(dilation * v.every[i] / stride) : dilation;
         v.phases = makes_dw ? dilation : v.stride[i];
     }
     v.taps = v.kernel[0] * v.kernel[1];
@@ -4928,6 +4943,34 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     v.parts = makes_dw ? v.boxes : v.bands;
     v.units = v.sets * v.groups * v.parts;
     return v;
+}
+
+/* Makes the taps of v those of the shift whose first one this is. */
+SAMBA__INLINE void samba__shift_taps(samba__conv *v, const int64_t *first)
+{
+    int64_t before[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t n = v->all_taps[i], every = v->every[i], k = first[i];
+        v->kernel[i] = k < n ? samba__ceil_div(n - k, every) : 0;
+        before[i] = k * (n / every) + samba__min64(k, n % every);
+    }
+    v->taps = v->kernel[0] * v->kernel[1];
+    v->before = before[0] * v->all_taps[1] + v->kernel[0] * before[1];
+}
+
+/* Makes v one of the shifts of dx: its targets, their first tap k, and where it meets the source. */
+SAMBA__INLINE void samba__conv_shift(samba__conv *v, const int32_t *attr, int64_t shift)
+{
+    int64_t k[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t stride = attr[i], dilation = attr[4 + i], n = v->all_taps[i];
+        int64_t r = i ? shift % v->shifts[1] : shift / v->shifts[1], at = r + attr[2 + i];
+        for (k[i] = 0; k[i] < n && (at - k[i] * dilation) % stride; k[i]++) { }
+        v->r[i] = r;
+        v->target[i] = samba__ceil_div(v->all_targets[i] - r, stride);
+        v->first[i] = (at - k[i] * dilation) / stride - v->start[i];
+    }
+    samba__shift_taps(v, k);
 }
 
 /* The one rule behind the three ops: y is the shape that x and w make. */
@@ -5024,7 +5067,8 @@ SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made 
 {
     samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
     int64_t rows = v.groups * v.rows;
-    w->flops = samba__flops(v.images * rows * v.target[0] * v.target[1], v.channels * v.taps);
+    w->flops = samba__flops(v.images * rows * v.target[0] * v.target[1] * v.shifts[0] * v.shifts[1],
+                            v.channels * v.taps);
     w->n_phases = made == SAMBA__MAKES_Y ? 1 : 2;
     w->units[0] = made == SAMBA__MAKES_DX ? rows : v.units;
     w->units[1] = made == SAMBA__MAKES_DX ? v.units : rows;
@@ -5037,27 +5081,24 @@ SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b
                                     const samba__gemm_set *set, float *copy)
 {
     int64_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
-    int64_t spread = v->spread[1], plane = v->source[0] * v->source[1];
-    int64_t end = v->source[0] * v->spread[0];
+    int64_t plane = v->source[0] * v->source[1];
     for (int64_t i = 0; i < b->channels / deep * phases; i++) {
-        /* Elements begin, begin + phases ... of a row go to cells left, left + spread ... */
+        /* Elements begin, begin + phases ... of a row go to cells left, left + 1 ... */
         int64_t first = b->first[1] + i % phases;
-        int64_t over = samba__ceil_div(samba__max64(-first, 0), phases);
-        int64_t begin = samba__ceil_div(first + over * phases, spread);
-        int64_t left = begin * spread - first - over * (phases - 1);
-        int64_t n = samba__min64(samba__ceil_div(v->source[1] - begin, phases),
-                                 samba__ceil_div(b->width - left, spread));
+        int64_t left = samba__ceil_div(samba__max64(-first, 0), phases);
+        int64_t begin = first + left * phases;
+        int64_t n = samba__min64(samba__ceil_div(v->source[1] - begin, phases), b->width - left);
         for (int64_t r = 0, row = b->first[0]; r < b->cells[0]; r++, row++) {
-            const float *from = x + i / phases * plane + row / v->spread[0] * v->source[1] + begin;
+            const float *from = x + i / phases * plane + row * v->source[1] + begin;
             float *to = copy + ((i / phases * b->cells[0] + r) * phases + i % phases) * width;
             memset(to, 0, (size_t)width * sizeof *to);
-            if (n <= 0 || row < 0 || row >= end || row % v->spread[0]) continue;
+            if (n <= 0 || row < 0 || row >= v->source[0]) continue;
             to += left * deep;
             if (set && phases == 1) samba__turn(set, from, plane, n, deep, to, deep, 0);
-            else if (!set && phases * spread == 1) memcpy(to, from, (size_t)n * sizeof *to);
+            else if (!set && phases == 1) memcpy(to, from, (size_t)n * sizeof *to);
             else
                 for (int64_t c = 0; c < deep; c++, to++, from += plane)
-                    for (int64_t q = 0; q < n; q++) to[q * spread * deep] = from[q * phases];
+                    for (int64_t q = 0; q < n; q++) to[q * deep] = from[q * phases];
         }
     }
 }
@@ -5123,7 +5164,7 @@ SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b
     int64_t deep = makes_dw ? b->channels : 1, phases = v->phases;
     int64_t c = p / sides[1] / sides[0], row = p / sides[1] % sides[0], x = p % sides[1];
     for (int64_t u = 0; u < n; u++) {
-        int64_t down = c * b->cells[0] + b->tap[0] + row * by[0], cell = b->tap[1] + x * by[1];
+        int64_t down = c * b->cells[0] + v->first[0] + row * by[0], cell = v->first[1] + x * by[1];
         if (phases > 1) cell = cell % phases * b->width + cell / phases;
         at[u] = (int32_t)((down * phases * b->width + cell) * deep);
         if (++x < sides[1]) continue;
@@ -5132,22 +5173,39 @@ SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b
     }
 }
 
+/* Sums of rows of a shift, of all channels of a group, to their places in dx. */
+SAMBA__INLINE void samba__place_shift(const samba_args *a, const samba__conv *v, int64_t set,
+                                      int64_t first, const float *sums)
+{
+    int64_t rows = samba__min64(v->band, v->target[0] - first), n = v->target[1];
+    int64_t down = a->attr[0], by = a->attr[1], width = v->all_targets[1];
+    for (int64_t c = 0; c < v->rows; c++, sums += v->band * n) {
+        float *to = a->out[0] + (set * v->rows + c) * v->all_targets[0] * width + v->r[1];
+        for (int64_t i = 0; i < rows; i++) {
+            float *y = to + ((first + i) * down + v->r[0]) * width;
+            for (int64_t j = 0; j < n; j++) y[j * by] = sums[i * n + j];
+        }
+    }
+}
+
 /* A unit: a band of y or dx, boxes of channels after each other; or a box of dw, bands of all
    images of a set after each other. Columns of dw are in the order (box, row, column, channel). */
 SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, samba__made made,
-                                    int64_t u)
+                                    int64_t u, float *sums, float *copy, bool *copied)
 {
-    bool makes_dw = made == SAMBA__MAKES_DW;
+    bool makes_dw = made == SAMBA__MAKES_DW, shifted = copy > sums;
     int64_t plane = v->target[0] * v->target[1], k = v->channels * v->taps, set = u / v->parts;
     int64_t part = u % v->parts, row = set % v->groups * v->rows, steps = v->boxes;
-    float *scratch = (float *)a->scratch, *copy = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    const float *w = made == SAMBA__MAKES_Y ? a->in[1] : scratch;
+    float *scratch = (float *)a->scratch;
+    const float *w = made == SAMBA__MAKES_Y ? a->in[1]
+        : scratch + v->before * v->channels * v->rows * v->groups;
     const float *bias = made == SAMBA__MAKES_Y && a->n_in > 2 ? a->in[2] : NULL;
     int32_t at[SAMBA__STEPS];
     samba__sweep s;
-    s.rows = v->rows, s.from_row = s.c_row = makes_dw ? k : plane;
+    s.rows = v->rows, s.from_row = s.c_row = makes_dw ? k : shifted ? v->band * v->target[1] : plane;
     if (makes_dw) steps = samba__ceil_div(v->images - set / v->groups, v->sets) * v->bands;
-    if (v->far) copy = scratch + v->scratch + u * (int64_t)samba__copy_size(v);
+    if (shifted && part * v->band >= v->target[0]) return;
+    if (v->taps == 0) memset(sums, 0, (size_t)(v->rows * s.c_row) * sizeof *sums), steps = 0;
     for (int64_t i = 0; i < steps; i++) {
         int64_t image = makes_dw ? set + i / v->bands * v->sets * v->groups : set;
         samba__region b = samba__region_of(v, makes_dw ? i % v->bands : part, makes_dw ? part : i);
@@ -5159,17 +5217,21 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
         const float *rows = makes_dw ? a->in[1] + targets : w + row * k + first;
         int64_t run = n[1] * deep, line = v->phases * b.width * deep;
         samba__runs q = { copy, n[0] * run, run, by[0] * line };
-        samba__conv_copy(v, &b, a->in[0] + (image * v->channels + b.channel) * v->source[0]
-                         * v->source[1], makes_dw ? samba__gemm_set_of(a->isa) : NULL, copy);
+        const float *x = a->in[0] + (image * v->channels + b.channel) * v->source[0] * v->source[1];
+        if (steps > 1 || !*copied)
+            samba__conv_copy(v, &b, x, makes_dw ? samba__gemm_set_of(a->isa) : NULL, copy);
+        *copied = true;
         for (int64_t p = 0; p < end; p += s.kc) {
             s.kc = samba__min64(each, end - p);
-            s.c = makes_dw ? scratch + set * v->rows * k + first : a->out[0] + targets;
+            s.c = makes_dw ? scratch + set * v->rows * k + first
+                : shifted ? sums : a->out[0] + targets;
             s.from = i > 0 || p > 0 ? s.c : NULL;
             s.row_bias = bias && i == steps - 1 && p + s.kc == end ? bias + row : NULL;
             samba__list_rows(v, &b, makes_dw, p, s.kc, at);
             samba__conv_product(a, &s, &q, at, rows + p, makes_dw ? plane : k);
         }
     }
+    if (shifted) samba__place_shift(a, v, set, part * v->band, sums);
 }
 
 /* A row of dw: the sum of its sets, back in the order (channel, row, column). */
@@ -5189,21 +5251,38 @@ SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__conv *v, in
     }
 }
 
-/* Row c of the turned weights of a group. */
-SAMBA__INLINE void samba__turn_weights(const samba_args *a, const samba__conv *v, int64_t row)
+/* Row c of the turned weights of a group, for each shift that has taps. */
+SAMBA__INLINE void samba__turn_weights(const samba_args *a, samba__conv *v, int64_t row)
 {
-    int64_t group = row / v->rows, c = row % v->rows;
-    float *to = (float *)a->scratch + row * v->channels * v->taps;
-    for (int64_t o = group * v->channels; o < (group + 1) * v->channels; o++, to += v->taps)
-        memcpy(to, a->in[1] + (o * v->rows + c) * v->taps, (size_t)v->taps * sizeof *to);
+    int64_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->groups;
+    int64_t down = v->every[0], by = v->every[1], n = v->all_taps[0], m = v->all_taps[1];
+    const float *w = a->in[1] + (group * v->channels * v->rows + c) * n * m;
+    for (int64_t k[2] = { 0, 0 }; k[0] < n && k[0] < down; k[0]++)
+        for (k[1] = 0; k[1] < m && k[1] < by; k[1]++) {
+            samba__shift_taps(v, k);
+            float *to = (float *)a->scratch + (v->before * rows + row * v->taps) * v->channels;
+            for (int64_t o = 0; o < v->channels; o++)
+                for (int64_t y = k[0]; y < n; y += down)
+                    for (int64_t x = k[1]; x < m; x += by) *to++ = w[(o * v->rows * n + y) * m + x];
+        }
 }
 SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
-    samba__conv v = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
+    samba__conv all = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
+    int64_t shifts = all.shifts[0] * all.shifts[1];
     for (int64_t u = a->begin; u < a->end; u++) {
+        samba__conv v = all;
+        float *sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+        if (v.far) sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__copy_size(&all);
+        float *copy = sums + (shifts > 1 ? v.rows * v.band * v.target[1] : 0);
+        bool copied = false;
         if (made == SAMBA__MAKES_DX && a->phase == 0) samba__turn_weights(a, &v, u);
         else if (made == SAMBA__MAKES_DW && a->phase == 1) samba__add_sets(a, &v, u);
-        else samba__conv_unit(a, &v, made, u);
+        else
+            for (int64_t k = 0; k < shifts; k++) {
+                if (made == SAMBA__MAKES_DX) samba__conv_shift(&v, a->attr, k);
+                samba__conv_unit(a, &v, made, u, sums, copy, &copied);
+            }
     }
 }
 
