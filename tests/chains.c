@@ -4,6 +4,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "test.h"
+#include "session.h"
 #include <string.h>
 
 // ---- Which chains a program has ----
@@ -122,12 +123,7 @@ static uint64_t trained(uint32_t seed, int threads, bool portable, int *behind)
     if (!samba_ok(s)) return printf("%s\n", samba_error(s)), samba_close(s), 0;
     uint64_t hash = samba__hash(samba_read(p.loss), 4, 0);
     hash = samba__hash(samba_read(middle), samba_bytes(middle), hash);
-    const char *names[64];
-    int32_t n_names = samba_weight_names(s, names, 64);
-    for (int32_t i = 0; i < n_names; i++) {
-        samba_tensor *w = samba_tensor_by_name(s, names[i]);
-        hash = samba__hash(samba_read(w), samba_bytes(w), hash);
-    }
+    hash = hash_weights(s, hash);
     CHECK(samba_close(s) == 0);
     return hash;
 }

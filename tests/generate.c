@@ -4,6 +4,7 @@
 #define SAMBA_GENERATE_IMPLEMENTATION
 #include "tools/generate.h"
 #include "test.h"
+#include "session.h"
 
 // ---- Sampling, against the definition written down plainly ----
 
@@ -219,39 +220,31 @@ static void test_ends(void)
     CHECK(samba_close(g.session) == 0);
 }
 
-static bool says(samba_session *s, const char *text)
-{
-    bool found = strstr(samba_error(s), text) != NULL;
-    if (!found) printf("error: %s\n", samba_error(s));
-    samba_clear_error(s);
-    return found;
-}
-
 static void test_mistakes(void)
 {
     samba_generator g;
     texts t;
     open_generator(&g, 2, 3);
     CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t));
-    CHECK(says(g.session, "rows for 1 ... 2 prompts"));
+    CHECK(said(g.session, "rows for 1 ... 2 prompts"));
     samba_close(g.session);
     open_generator(&g, 3, 3);
     samba_session *s = g.session;
-    CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 0 }, &t) && says(s, "new tokens"));
+    CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 0 }, &t) && said(s, "new tokens"));
     samba_generate_desc negative = { .max_new_tokens = 1, .sampling = { .top_p = -1 } };
-    CHECK(!generate(&g, negative, &t) && says(s, "must not be negative"));
+    CHECK(!generate(&g, negative, &t) && said(s, "must not be negative"));
     g.length = 6;
     CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t));
-    CHECK(says(s, "prompt 0 has 6 tokens; this generator takes 1 ... 5"));
+    CHECK(said(s, "prompt 0 has 6 tokens; this generator takes 1 ... 5"));
     g.length = LENGTH;
     samba_tensor *head = samba_tensor_by_name(s, "head__weight");
     float nan[V * C];
     for (int i = 0; i < V * C; i++) nan[i] = NAN;
     samba_write(head, nan);
-    CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t) && says(s, "no logit"));
+    CHECK(!generate(&g, (samba_generate_desc){ .max_new_tokens = 1 }, &t) && said(s, "no logit"));
     samba_close(s);
     s = samba_open(NULL);
-    CHECK(!samba_generator_trace(&g, s, 0, 1, 1, trace, NULL) && says(s, "at least 1"));
+    CHECK(!samba_generator_trace(&g, s, 0, 1, 1, trace, NULL) && said(s, "at least 1"));
     samba_close(s);
 }
 

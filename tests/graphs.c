@@ -5,6 +5,7 @@
 #include "samba.h"
 #include "tools/lora.h"
 #include "test.h"
+#include "session.h"
 #include <string.h>
 
 enum { B = 2, H = 2, D = 8, C = H * D, CHUNK = 4, KEYS = 12, VOCAB = 13 };
@@ -144,36 +145,28 @@ static void test_cache(void)
     samba_close(other);
 }
 
-static bool says(samba_session *s, const char *text)
-{
-    bool found = strstr(samba_error(s), text) != NULL;
-    if (!found) printf("error: %s\n", samba_error(s));
-    samba_clear_error(s);
-    return found;
-}
-
 static void test_mistakes(void)
 {
     samba_session *s = samba_open(NULL);
     key_numbers(s);
-    CHECK(!samba_begin_graph(s, "") && says(s, "a name is needed"));
+    CHECK(!samba_begin_graph(s, "") && said(s, "a name is needed"));
     net prefill = cached(s, "prefill", CHUNK), decode = cached(s, "decode", 1);
-    CHECK(!samba_relu(prefill.logits) && says(s, "is computed in graph prefill, but this is graph "
+    CHECK(!samba_relu(prefill.logits) && said(s, "is computed in graph prefill, but this is graph "
                                                  "decode"));
     samba_program p = { .inference = true, .outputs = { prefill.logits, decode.logits } };
     CHECK(samba_compile(s, &p));
-    CHECK(!samba_run(s, SAMBA_FWD) && says(s, "call samba_run_graph with one of: prefill decode"));
-    CHECK(!samba_run_graph(s, "train", SAMBA_FWD) && says(s, "there is no graph train"));
-    CHECK(!samba_run_graph(s, "decode", SAMBA_OPT) && says(s, "no section of type OPT"));
-    CHECK(!samba_run_graph(s, "decode", SAMBA_FWD) && says(s, "input decode__ids"));
+    CHECK(!samba_run(s, SAMBA_FWD) && said(s, "call samba_run_graph with one of: prefill decode"));
+    CHECK(!samba_run_graph(s, "train", SAMBA_FWD) && said(s, "there is no graph train"));
+    CHECK(!samba_run_graph(s, "decode", SAMBA_OPT) && said(s, "no section of type OPT"));
+    CHECK(!samba_run_graph(s, "decode", SAMBA_FWD) && said(s, "input decode__ids"));
     int32_t zero[B] = { 0 }, far[B] = { 0, KEYS };
     samba_write(decode.ids, zero);
     samba_write(decode.position, zero);
     samba_write(decode.row, far);
-    CHECK(!samba_run_graph(s, "decode", SAMBA_FWD) && says(s, "decode__row holds 12"));
+    CHECK(!samba_run_graph(s, "decode", SAMBA_FWD) && said(s, "decode__row holds 12"));
     samba_write(decode.row, zero);
     CHECK(samba_run_with(s, &(samba_run_desc){ .graph = "decode" }));    // prefill needs no inputs
-    CHECK(!samba_run_with(s, &(samba_run_desc){ .n_section_ids = 0 }) && says(s, "several graphs"));
+    CHECK(!samba_run_with(s, &(samba_run_desc){ .n_section_ids = 0 }) && said(s, "several graphs"));
     samba_close(s);
 
     s = samba_open(NULL);
@@ -182,18 +175,18 @@ static void test_mistakes(void)
     samba_tensor *wide = samba_zeros(s, "wide", SAMBA_F32, SAMBA_SHAPE(2, 2, 4));
     samba_tensor *row = samba_zeros(s, "row", SAMBA_I32, SAMBA_SHAPE(2));
     samba_tensor *rows = samba_zeros(s, "rows", SAMBA_I32, SAMBA_SHAPE(3, 2));
-    CHECK(!samba_write_rows(cache, wide, row) && says(s, "do not go into a buffer"));
-    CHECK(!samba_write_rows(cache, x, rows) && says(s, "which row each of the 2"));
-    CHECK(!samba_write_rows(cache, x, x) && says(s, "which row"));
+    CHECK(!samba_write_rows(cache, wide, row) && said(s, "do not go into a buffer"));
+    CHECK(!samba_write_rows(cache, x, rows) && said(s, "which row each of the 2"));
+    CHECK(!samba_write_rows(cache, x, x) && said(s, "which row"));
     samba_begin_graph(s, "a");
     samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2, 2, 3), (samba_init){ 0 });
     samba_tensor *first = samba_mse(w, x, SAMBA_REDUCE_MEAN);
     samba_begin_graph(s, "b");
     samba_tensor *second = samba_mse(w, x, SAMBA_REDUCE_SUM);
     samba_program two = { .outputs = { first, second } };
-    CHECK(!samba_compile(s, &two) && says(s, "of different graphs"));
+    CHECK(!samba_compile(s, &two) && said(s, "of different graphs"));
     samba_program micro = { .loss = first, .microbatches = 2 };
-    CHECK(!samba_compile(s, &micro) && says(s, "microbatches are for"));
+    CHECK(!samba_compile(s, &micro) && said(s, "microbatches are for"));
     samba_close(s);
 }
 
@@ -293,8 +286,8 @@ static void test_lora(void)
     CHECK(samba_close(base) == 0 && samba_close(s) == 0);
 
     s = samba_open(NULL);
-    CHECK(!samba_add_lora(s, NULL) && says(s, "names of layers"));
-    CHECK(!samba_add_lora(s, &(samba_lora){ .rank = -1, .targets = { "x" } }) && says(s, "a rank"));
+    CHECK(!samba_add_lora(s, NULL) && said(s, "names of layers"));
+    CHECK(!samba_add_lora(s, &(samba_lora){ .rank = -1, .targets = { "x" } }) && said(s, "a rank"));
     samba_close(s);
 }
 
@@ -332,12 +325,12 @@ static void test_frozen(void)
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 3));
     samba_tensor *y = samba_linear(samba_linear(x, "a", 3), "b", 1);
     samba_tensor *loss = samba_sum(y, SAMBA_ALL_AXES, false);
-    CHECK(!samba_set_requires_grad(x, false) && says(s, "x is no parameter"));
+    CHECK(!samba_set_requires_grad(x, false) && said(s, "x is no parameter"));
     samba_tensor *w = samba_tensor_by_name(s, "a__weight");
     CHECK(samba_set_requires_grad(w, false));
     samba_program p = { .loss = loss };
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.1f, .params = &w, .n_params = 1 };
-    CHECK(!samba_compile(s, &p) && says(s, "a__weight, which is no parameter to train"));
+    CHECK(!samba_compile(s, &p) && said(s, "a__weight, which is no parameter to train"));
     p.optim.params = NULL;
     CHECK(samba_compile(s, &p));
     float before[9];
@@ -345,7 +338,7 @@ static void test_frozen(void)
     CHECK(samba_run(s, 0));
     CHECK(!memcmp(before, samba_read(w), sizeof before));
     CHECK(samba_sn_grad(samba_tensor_by_name(s, "b__weight")) != NULL);
-    CHECK(!samba_sn_grad(w) && says(s, "no gradient"));
+    CHECK(!samba_sn_grad(w) && said(s, "no gradient"));
     CHECK(samba_close(s) == 0);
 }
 

@@ -11,6 +11,7 @@
 #include "tools/driver.h"
 #include "tools/gpt2.h"
 #include "test.h"
+#include "session.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,6 @@
 enum { MANY = 1 << 18 };
 static const samba_init normal = { SAMBA_INIT_NORMAL, 0, 1 };
 static char out_folder[300];            // named after the program
-
-static bool says(samba_session *s, const char *part)
-{
-    bool found = strstr(samba_error(s), part) != NULL;
-    if (!found) printf("the error is: %s\n", samba_error(s));
-    return found;
-}
 
 // ---- How values are drawn ----
 

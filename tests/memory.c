@@ -4,6 +4,7 @@
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "test.h"
+#include "session.h"
 #include "hook.h"
 
 enum { N = 4, SIDE = 6, CLASSES = 3, GUARD = 256, PAINT = 0xC3 };
@@ -664,12 +665,7 @@ static uint64_t trained_within(int64_t memory, int32_t microbatches, size_t *dev
         CHECK(samba_run(s, 0));
         hash = samba__hash(samba_read(loss), 4, hash);
     }
-    const char *names[200];
-    int32_t n = samba_weight_names(s, names, 200);
-    for (int32_t i = 0; i < n; i++) {
-        samba_tensor *w = samba_tensor_by_name(s, names[i]);
-        hash = samba__hash(samba_read(w), samba_bytes(w), hash);
-    }
+    hash = hash_weights(s, hash);
     CHECK(samba_close(s) == 0);
     return hash;
 }
