@@ -76,20 +76,13 @@ static samba_program trace(samba_session *s, const options *o, model *m)
 
 // ---- The data: normalized with MNIST's mean and deviation, as both tutorials do -----------------
 
-static void fill_sample(void *user, int32_t sample, void *const *row)
-{
-    const samba_idx *idx = (const samba_idx *)user;
-    const unsigned char *pixel = idx->image + (size_t)sample * PIXELS;
-    float *x = (float *)row[0];
-    for (int k = 0; k < PIXELS; k++) x[k] = ((float)pixel[k] / 255.0f - 0.1307f) / 0.3081f;
-    *(int32_t *)row[1] = idx->label[sample];
-}
+static const samba_idx mnist = { .mean = 0.1307f, .deviation = 0.3081f };
 
 static samba_loader *load(samba_session *s, const options *o, samba_idx *idx, bool training)
 {
     static const char *const names[] = { "image", "label" };
-    samba_dataset d = { .n = idx->n, .batch = o->app.batch_size, .fill = fill_sample, .user = idx,
-                        .shuffle = training, .drop_last = training };
+    samba_dataset d = { .n = idx->n, .batch = o->app.batch_size, .fill = samba_idx_fill,
+                        .user = idx, .shuffle = training, .drop_last = training };
     return samba_loader_open_dataset(s, &d, names, 2, NULL);
 }
 
@@ -145,7 +138,7 @@ static void test(samba_session *s, const options *o, const model *m, samba_idx *
 // run trains, saves and tests; test, and run --inference, restore and test.
 static void run_or_test(samba_session *s, const options *o, const model *m)
 {
-    samba_idx images = { 0 }, tests = { 0 };
+    samba_idx images = mnist, tests = mnist;
     bool training = !o->app.inference && strcmp(o->app.command, "run") == 0;
     if (training ? samba_idx_open(s, &images, o->data, "train", SIDE, CLASSES)
                  : samba_restore(s, o->checkpoint)) {

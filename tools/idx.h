@@ -20,15 +20,21 @@
 #endif
 
 typedef struct samba_idx {
+    float mean, deviation;              /* of the pixels in 0 ... 1; deviation 0 is 1 */
     int32_t n;
+    int32_t pixels;                     /* of an image: side * side */
     unsigned char *image;               /* (n, side, side) */
     unsigned char *label;               /* (n), each below classes */
 } samba_idx;
 
 /* Reads FOLDER/WHICH-images-idx3-ubyte and FOLDER/WHICH-labels-idx1-ubyte, or these names with .gz;
-   which is "train" or "t10k". False with an error in s, and nothing to close. */
+   which is "train" or "t10k". False with an error in s, and nothing to close. Mean and deviation
+   are the caller's and stay: samba_idx images = { .mean = 0.2860f, .deviation = 0.3530f }. */
 SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *folder,
                                   const char *which, int32_t side, int32_t classes);
+/* A sample as samba_dataset.fill of loader.h wants it, with the samba_idx as its user: the image as
+   (pixel / 255 - mean) / deviation in row[0], f32, the label in row[1], i32. */
+SAMBA_IDX_API void samba_idx_fill(void *idx, int32_t sample, void *const *row);
 SAMBA_IDX_API void samba_idx_close(samba_idx *idx);
 
 #endif /* SAMBA_IDX_H */
@@ -91,7 +97,8 @@ SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *
 {
     char name[64];
     int32_t n_labels = 0;
-    memset(idx, 0, sizeof *idx);
+    idx->n = 0, idx->pixels = (int32_t)((uint32_t)side * (uint32_t)side);
+    idx->image = idx->label = NULL;
     if (!samba_ok(s)) return false;
     snprintf(name, sizeof name, "%s-images-idx3-ubyte", which);
     idx->image = samba__idx_read(s, folder, name, side, &idx->n);
@@ -105,6 +112,15 @@ SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *
     if (samba_ok(s)) return true;
     samba_idx_close(idx);
     return false;
+}
+SAMBA_IDX_API void samba_idx_fill(void *idx, int32_t sample, void *const *row)
+{
+    const samba_idx *from = (const samba_idx *)idx;
+    const unsigned char *pixel = from->image + (size_t)sample * (size_t)from->pixels;
+    float deviation = from->deviation > 0.0f ? from->deviation : 1.0f, *x = (float *)row[0];
+    for (int32_t k = 0; k < from->pixels; k++)
+        x[k] = ((float)pixel[k] / 255.0f - from->mean) / deviation;
+    *(int32_t *)row[1] = from->label[sample];
 }
 SAMBA_IDX_API void samba_idx_close(samba_idx *idx)
 {
