@@ -7,7 +7,10 @@
 #include "samba.h"
 #define SAMBA_ONNX_IMPLEMENTATION
 #include "tools/onnx_import.h"
+#define SAMBA_ONNX_EXPORT_IMPLEMENTATION
+#include "tools/onnx_export.h"
 #include "test.h"
+#include "session.h"
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -132,7 +135,7 @@ static bool compute(samba_session *s, const onnx_graph *g, const values *in,
 {
     samba_program p = { .inference = true };
     int port = 0;
-    if (!onnx_set_outputs(g, &p)) return samba_fail(s, SAMBA_EARG, "more than 16 outputs");
+    if (!onnx_set_outputs(g, &p)) return false;
     if (!p.outputs[0]) return true;
     if (!samba_compile(s, &p)) return false;
     for (int k = 0; k < n; k++)
@@ -540,6 +543,154 @@ static void test_comparison(void)
     onnx_array_free(a), onnx_array_free(b), onnx_array_free(c), onnx_array_free(d);
 }
 
+// ---- Out and back: a program as a model, the model as a program ---------------------------------
+
+static const char *const checkpoint = "build/onnx_test.ckpt";
+static const char *const model_file = "build/onnx_test.onnx";
+
+// Writes the program of s as a model.
+static void export_program(samba_session *s)
+{
+    char why[400] = "";
+    CHECK(samba_save(s, checkpoint));
+    CHECK(onnx_export_file(checkpoint, model_file, NULL, why, sizeof why));
+    if (!samba_ok(s) || *why) printf("%s%s\n", samba_error(s), why);
+}
+
+// The same port of the program that was exported. NAME__new is NAME after the run.
+static onnx_port port_of_program(samba_session *s, const onnx_port *port)
+{
+    char name[100];
+    onnx_port own = *port;
+    snprintf(name, sizeof name, "%s", port->name);
+    char *end = strstr(name, "__new");
+    if (end) *end = 0;
+    own.tensor = samba_tensor_by_name(s, name);
+    return own;
+}
+
+// Counts up from 0, in quarters if these are floats.
+static onnx_array *counting(const onnx_port *port)
+{
+    int64_t dim[SAMBA_MAX_DIMS];
+    const samba_shape *shape = &port->tensor->shape;
+    for (int32_t d = 0; d < shape->ndim; d++) dim[d] = shape->dim[d];
+    onnx_array *a = ox_new_array(port->type, shape->ndim, dim);
+    for (int64_t i = 0; a && i < a->count; i++) {
+        if (a->f) a->f[i] = (float)i / 4.0f;
+        else a->i[i] = i;
+    }
+    return a;
+}
+
+// Imports the model of s again and runs both with the same inputs: no output differs in a bit.
+static void check_model_of(samba_session *s, int32_t n_in, int32_t n_out)
+{
+    samba_session *again = samba_open(NULL);
+    samba_program p = { .inference = true };
+    onnx_graph g;
+    CHECK(onnx_register_ops(again) && onnx_trace(again, model_file, NULL, &g));
+    CHECK(g.n_in == n_in && g.n_out == n_out);
+    CHECK(onnx_set_outputs(&g, &p) && samba_compile(again, &p));
+    for (int32_t i = 0; i < g.n_in; i++) {
+        onnx_port own = port_of_program(s, &g.in[i]);
+        onnx_array *a = counting(&g.in[i]);
+        CHECK(onnx_send(&g.in[i], a) && own.tensor && onnx_send(&own, a));
+        onnx_array_free(a);
+    }
+    CHECK(samba_run(again, SAMBA_FWD) && samba_run(s, SAMBA_FWD));
+    for (int32_t o = 0; o < g.n_out && samba_ok(again); o++) {
+        onnx_port own = port_of_program(s, &g.out[o]);
+        onnx_array *got = onnx_fetch(&g.out[o]), *want = own.tensor ? onnx_fetch(&own) : NULL;
+        CHECK(got && want && got->count == want->count);
+        CHECK(got && want && !memcmp(got->f, want->f, (size_t)got->count * sizeof *got->f));
+        onnx_array_free(got), onnx_array_free(want);
+    }
+    if (!samba_ok(again)) printf("%s\n", samba_error(again));
+    onnx_release(&g);
+    samba_close(again);
+}
+
+// A program with n caches, of which each pass writes two rows, as that of GPT-2 does.
+static samba_session *caching_program(int n)
+{
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_tensor *h = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
+    samba_tensor *row = samba_input(s, "row", SAMBA_I32, SAMBA_SHAPE(2));
+    for (int i = 0; i < n; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "cache%d", i);
+        samba_tensor *cache = samba_buffer(s, name, SAMBA_SHAPE(4, 3), 0);
+        cache = samba_write_rows(cache, h, row);
+        h = samba_tanh(samba_add(h, samba_mean(cache, SAMBA_AXES(0), false)));
+    }
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { h }, .inference = true }));
+    return s;
+}
+
+static void test_caches_go_out_and_back(void)
+{
+    samba_session *s = caching_program(24);
+    export_program(s);
+    check_model_of(s, 2 + 24, 1 + 24);
+    samba_close(s);
+}
+
+// More outputs than a program has: the limit is named.
+static void test_too_many_outputs(void)
+{
+    samba_session *s = caching_program(SAMBA_MAX_OUTPUTS), *again = samba_open(NULL);
+    samba_program p = { .inference = true };
+    onnx_graph g;
+    export_program(s);
+    CHECK(onnx_register_ops(again) && onnx_trace(again, model_file, NULL, &g));
+    CHECK(!onnx_set_outputs(&g, &p) && said(again, "raise SAMBA_MAX_OUTPUTS"));
+    onnx_release(&g);
+    samba_close(again);
+    samba_close(s);
+}
+
+// Each value of a model is made once, and somebody reads it.
+static bool is_lean(const Onnx__GraphProto *g)
+{
+    bool lean = g->n_node > 0;
+    for (size_t i = 0; i < g->n_node; i++) {
+        const char *name = g->node[i]->output[0];
+        int made = 0, read = 0;
+        for (size_t k = 0; k < g->n_node; k++) {
+            made += !strcmp(g->node[k]->output[0], name);
+            for (size_t n = 0; n < g->node[k]->n_input; n++)
+                read += !strcmp(g->node[k]->input[n], name);
+        }
+        for (size_t o = 0; o < g->n_output; o++) read += !strcmp(g->output[o]->name, name);
+        if (made != 1 || read < 1) printf("%s is made %d times, read %d times\n", name, made, read);
+        lean = lean && made == 1 && read > 0;
+    }
+    return lean;
+}
+
+// Outputs that turn out to be parameters, inputs or each other.
+static void test_simple_outputs(void)
+{
+    size_t size;
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(12));
+    samba_tensor *y = samba_param(s, "y", SAMBA_SHAPE(12), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+    samba_tensor *one = samba_full(s, SAMBA_SHAPE(12), 1.0f), *h = samba_tanh(samba_mul(x, y));
+    samba_program p = { .outputs = { h, samba_tanh(samba_mul(x, y)), samba_mul(one, y),
+                                     samba_scale(x, 1.0f), samba_scale(h, 1.0f) },
+                        .inference = true };
+    CHECK(samba_compile(s, &p));
+    export_program(s);
+    uint8_t *bytes = read_file(model_file, &size);
+    ProtobufCMessage *m = bytes ? ox_unpack(&onnx__model_proto__descriptor, bytes, size) : NULL;
+    CHECK(m && is_lean(((const Onnx__ModelProto *)(const void *)m)->graph));
+    if (m) protobuf_c_message_free_unpacked(m, NULL);
+    free(bytes);
+    check_model_of(s, 1, 5);
+    samba_close(s);
+}
+
 int main(int argc, char **argv)
 {
     struct stat there;
@@ -573,6 +724,9 @@ int main(int argc, char **argv)
     RUN(test_trains);
     RUN(test_pef_of_a_model);
     RUN(test_comparison);
+    RUN(test_caches_go_out_and_back);
+    RUN(test_too_many_outputs);
+    RUN(test_simple_outputs);
     RUN(test_damaged_models);
     RUN(test_nested_models);
     return test_summary();

@@ -17,17 +17,7 @@
 #ifndef SAMBA_ONNX_EXPORT_H
 #define SAMBA_ONNX_EXPORT_H
 
-#ifndef SAMBA_H
-#error "onnx_export.h: include samba.h before"
-#endif
-
-#ifndef SAMBA_ONNX_API
-#if defined(SAMBA_ONNX_STATIC)
-#define SAMBA_ONNX_API static inline
-#else
-#define SAMBA_ONNX_API extern
-#endif
-#endif
+#include "onnx/api.h"               /* needs samba.h before it */
 
 /* Writes the graph (NULL: the only one, or the first) of a PEF in memory, 8-byte aligned, as an
    ONNX file. False with the reason in why. */
@@ -40,6 +30,7 @@ SAMBA_ONNX_API bool onnx_export_file(const char *pef, const char *path, const ch
 #if defined(SAMBA_ONNX_EXPORT_IMPLEMENTATION) && !defined(SAMBA_ONNX_EXPORT_IMPLEMENTED)
 #define SAMBA_ONNX_EXPORT_IMPLEMENTED
 #include "onnx.pb-c.h"
+#include "onnx/file.h"
 #include "onnx/export_base.h"           /* the PEF read; the model written */
 #include "onnx/export_ops.h"            /* one row for each op of samba.h */
 #include "onnx/export_file.h"           /* the whole */

@@ -30,17 +30,7 @@
 #ifndef SAMBA_ONNX_IMPORT_H
 #define SAMBA_ONNX_IMPORT_H
 
-#ifndef SAMBA_H
-#error "onnx_import.h: include samba.h before"
-#endif
-
-#ifndef SAMBA_ONNX_API
-#if defined(SAMBA_ONNX_STATIC)
-#define SAMBA_ONNX_API static inline
-#else
-#define SAMBA_ONNX_API extern
-#endif
-#endif
+#include "onnx/api.h"               /* needs samba.h before it */
 
 /* Values on the host, as a TensorProto has them: floats of all widths are f, integers and bools
    are i. */
@@ -76,7 +66,9 @@ typedef struct onnx_port {
     const onnx_array *constant;         /* an output that does not depend on inputs */
 } onnx_port;
 
-#define ONNX_MAX_PORTS 64
+#ifndef ONNX_MAX_PORTS
+#define ONNX_MAX_PORTS 256              /* inputs of a model, and outputs */
+#endif
 typedef struct onnx_graph {
     onnx_port in[ONNX_MAX_PORTS], out[ONNX_MAX_PORTS];
     int32_t n_in, n_out;
@@ -91,7 +83,8 @@ SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_op
                                onnx_graph *g);
 SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,
                                      const onnx_options *options, onnx_graph *g);
-/* Names the outputs that have to be computed in a program. False: too many. */
+/* Names the outputs that have to be computed in a program. False, with an error in their session:
+   more than SAMBA_MAX_OUTPUTS. */
 SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p);
 /* Sends values to an input; fetches those of an output, to be freed with onnx_array_free. */
 SAMBA_ONNX_API bool onnx_send(const onnx_port *port, const onnx_array *a);
@@ -111,6 +104,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #if defined(SAMBA_ONNX_IMPLEMENTATION) && !defined(SAMBA_ONNX_IMPLEMENTED)
 #define SAMBA_ONNX_IMPLEMENTED
 #include "onnx.pb-c.h"
+#include "onnx/file.h"
 #include "onnx/model.h"                 /* protobuf to host arrays; attributes */
 #include "onnx/kernels.h"               /* the ops of our own */
 #include "onnx/value.h"                 /* values while tracing: known, or tensors */

@@ -275,14 +275,10 @@ SAMBA_ONNX_API bool onnx_export(const void *pef, size_t size, const char *path, 
 SAMBA_ONNX_API bool onnx_export_file(const char *pef, const char *path, const char *graph,
                                      char *why, size_t why_size)
 {
-    FILE *f = fopen(pef, "rb");
-    long size = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    void *bytes = size > 0 ? malloc((size_t)size) : NULL;
-    bool fine = bytes && fseek(f, 0, SEEK_SET) == 0
-        && fread(bytes, 1, (size_t)size, f) == (size_t)size;
-    if (f) fclose(f);
-    if (!fine && why_size) snprintf(why, why_size, "%s cannot be read", pef);
-    fine = fine && onnx_export(bytes, (size_t)size, path, graph, why, why_size);
+    size_t size;
+    void *bytes = onnx__read_file(pef, &size);
+    if (!bytes && why_size) snprintf(why, why_size, "%s cannot be read, or is empty", pef);
+    bool fine = bytes && onnx_export(bytes, size, path, graph, why, why_size);
     free(bytes);
     return fine;
 }

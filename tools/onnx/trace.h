@@ -174,8 +174,8 @@ static onnx_port *ox_add_port(ox_import *c, onnx_port *list, int32_t *n, const c
                               int32_t type, int32_t item)
 {
     if (*n >= ONNX_MAX_PORTS) {
-        samba_fail(c->s, SAMBA_EARG, "ONNX: the model has more than %d inputs or outputs",
-                   ONNX_MAX_PORTS);
+        samba_fail(c->s, SAMBA_EARG, "ONNX: the model has more than %d inputs or outputs: "
+                   "define ONNX_MAX_PORTS larger before onnx_import.h", ONNX_MAX_PORTS);
         return NULL;
     }
     onnx_port *p = &list[(*n)++];
@@ -383,15 +383,11 @@ SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t
 SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_options *options,
                                onnx_graph *g)
 {
-    FILE *f = fopen(path, "rb");
-    long size = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    void *bytes = size > 0 ? malloc((size_t)size) : NULL;
-    bool fine = bytes && fseek(f, 0, SEEK_SET) == 0
-        && fread(bytes, 1, (size_t)size, f) == (size_t)size;
-    if (f) fclose(f);
+    size_t size;
+    void *bytes = onnx__read_file(path, &size);
     memset(g, 0, sizeof *g);
-    if (!fine) samba_fail(s, SAMBA_EIO, "ONNX: %s cannot be read, or is empty", path);
-    else fine = onnx_trace_bytes(s, bytes, (size_t)size, options, g);
+    bool fine = bytes ? onnx_trace_bytes(s, bytes, size, options, g)
+        : samba_fail(s, SAMBA_EIO, "ONNX: %s cannot be read, or is empty", path);
     free(bytes);
     return fine;
 }
@@ -404,9 +400,12 @@ SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p)
 {
     int32_t n = 0;
     for (int32_t o = 0; o < g->n_out; o++) {
-        if (!g->out[o].tensor) continue;
-        if (n >= SAMBA_MAX_OUTPUTS) return false;
-        p->outputs[n++] = g->out[o].tensor;
+        samba_tensor *t = g->out[o].tensor;
+        if (t && n < SAMBA_MAX_OUTPUTS) p->outputs[n] = t;
+        if (t && n++ == SAMBA_MAX_OUTPUTS)
+            return samba_fail(t->session, SAMBA_EARG, "ONNX: the model has %d outputs, and a "
+                              "program at most %d: raise SAMBA_MAX_OUTPUTS in samba.h",
+                              g->n_out, SAMBA_MAX_OUTPUTS);
     }
     return true;
 }
