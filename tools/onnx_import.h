@@ -21,8 +21,9 @@
    int64 values that are known while tracing (shapes, axes) stay exact. No strings, no complex
    numbers, no tensors without elements, but for constants of the tracer.
 
-   Shapes are static. An input whose value decides a shape (a Reshape's target, a Range's limit) can
-   be given as a constant: onnx_options.fixed. onnx_graph.wants names the one that was missing.
+   Shapes are static. An input whose value decides a shape (a Reshape's target, a Range's limit, the
+   data of NonZero) can be given as a constant: onnx_known.fixed. onnx_graph.wants names the one
+   that was missing.
 
    Some ops are the importer's own, registered under numbers from 0x9000: a program that loads a PEF
    made here calls onnx_register_ops first. Their kernels use the C library's functions, so that
@@ -111,6 +112,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/elementwise.h"
 #include "onnx/shape.h"
 #include "onnx/index.h"
+#include "onnx/select.h"
 #include "onnx/reduce.h"
 #include "onnx/product.h"
 #include "onnx/window.h"

@@ -84,9 +84,6 @@ static const ox_row ox_rows[] = {
     { "OneHot", 9, 22, ox_op_one_hot, 0, false },
     { "ReverseSequence", 10, 22, ox_op_reverse_sequence, 0, false },
     { "TopK", 1, 22, ox_op_top_k, 0, false }, { "Compress", 9, 22, ox_op_compress, 0, false },
-    { "NonZero", 9, 22, ox_op_not_static, 0, false },
-    { "Unique", 11, 22, ox_op_not_static, 0, false },
-    { "NonMaxSuppression", 10, 22, ox_op_not_static, 0, false },
     { "RandomNormal", 1, 22, ox_op_random, 0, false },
     { "RandomNormalLike", 1, 22, ox_op_random, 0, false },
     { "RandomUniform", 1, 22, ox_op_random, 0, false },
@@ -94,6 +91,9 @@ static const ox_row ox_rows[] = {
     { "Bernoulli", 15, 22, ox_op_random, 0, false },
     { "Multinomial", 7, 22, ox_op_random, 0, false },
     { "StringNormalizer", 10, 22, ox_op_strings, 0, false },
+    /* select.h */
+    { "NonZero", 9, 22, ox_op_non_zero, 0, false }, { "Unique", 11, 22, ox_op_unique, 0, false },
+    { "NonMaxSuppression", 10, 22, ox_op_non_max_suppression, 0, false },
     /* reduce.h */
     { "ReduceSum", 1, 22, ox_op_reduce, OX_R_SUM, false },
     { "ReduceMean", 1, 22, ox_op_reduce, OX_R_MEAN, false },
@@ -181,9 +181,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user)
 {
     char line[120];
     for (int i = 0; i < OX_N_ROWS; i++) {
-        bool refused = ox_rows[i].run == ox_op_not_static || ox_rows[i].run == ox_op_random
-            || ox_rows[i].run == ox_op_strings;
-        if (refused) continue;
+        if (ox_rows[i].run == ox_op_random || ox_rows[i].run == ox_op_strings) continue;
         snprintf(line, sizeof line, "%s %d\n", ox_rows[i].op, ox_rows[i].first);
         emit(line, user);
     }
