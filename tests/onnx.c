@@ -360,14 +360,8 @@ static uint32_t fuzz_next(uint32_t n)
     return (uint32_t)(fuzz_state >> 33) % n;
 }
 
-static void fuzz_model(const uint8_t *model, size_t size)
+static void import_damaged(const uint8_t *bytes, size_t n)
 {
-    uint8_t *bytes = malloc(size);
-    memcpy(bytes, model, size);
-    size_t n = fuzz_next(8) == 0 ? fuzz_next((uint32_t)size) : size;
-    for (uint32_t k = fuzz_next(6); k > 0; k--)
-        bytes[fuzz_next((uint32_t)size)] = fuzz_next(2) ? (uint8_t)fuzz_next(256)
-            : bytes[fuzz_next((uint32_t)size)];
     samba_session *s = samba_open(&(samba_desc){ .threads = 1, .alloc = fuzz_alloc,
                                                  .release = fuzz_release });
     onnx_graph g;
@@ -380,7 +374,109 @@ static void fuzz_model(const uint8_t *model, size_t size)
     }
     if (s) (void)samba_error(s);
     samba_close(s);
+}
+
+static void fuzz_model(const uint8_t *model, size_t size)
+{
+    uint8_t *bytes = malloc(size);
+    memcpy(bytes, model, size);
+    size_t n = fuzz_next(8) == 0 ? fuzz_next((uint32_t)size) : size;
+    for (uint32_t k = fuzz_next(6); k > 0; k--)
+        bytes[fuzz_next((uint32_t)size)] = fuzz_next(2) ? (uint8_t)fuzz_next(256)
+            : bytes[fuzz_next((uint32_t)size)];
+    import_damaged(bytes, n);
     free(bytes);
+}
+
+// ---- Models that are sound messages, but mean nonsense ----
+
+static int64_t odd_number(void)
+{
+    static const int64_t odd[] = { 0, 1, -1, 2, 3, -2, 7, 8, 9, 100, 4097, 65536, INT32_MAX,
+        INT32_MIN, (int64_t)1 << 31, (int64_t)1 << 32, (int64_t)1 << 40, INT64_MAX, INT64_MIN,
+        INT64_MAX - 1, INT64_MIN + 1 };
+    return odd[fuzz_next(sizeof odd / sizeof *odd)];
+}
+
+static void swap_texts(char **a, char **b)
+{
+    char *kept = *a;
+    *a = *b, *b = kept;
+}
+
+static void change_tensor(Onnx__TensorProto *p)
+{
+    if (p->n_dims && fuzz_next(2)) p->dims[fuzz_next((uint32_t)p->n_dims)] = odd_number();
+    else if (p->n_int64_data) p->int64_data[fuzz_next((uint32_t)p->n_int64_data)] = odd_number();
+    else if (p->data_type == OX_INT64 && p->raw_data.len >= 8) {
+        int64_t value = odd_number();
+        memcpy(p->raw_data.data + 8 * fuzz_next((uint32_t)p->raw_data.len / 8), &value, 8);
+    } else p->data_type = (int32_t)fuzz_next(20);
+}
+
+static void change_attribute(Onnx__AttributeProto *a)
+{
+    if (a->n_ints) a->ints[fuzz_next((uint32_t)a->n_ints)] = odd_number();
+    else if (a->t) change_tensor(a->t);
+    else if (a->has_f) a->f = fuzz_next(2) ? (float)odd_number() : (float)NAN;
+    else if (a->has_i) a->i = odd_number();
+    else if (a->has_s && a->s.len) a->s.data[fuzz_next((uint32_t)a->s.len)] ^= 1;
+}
+
+// Another op, an attribute, a name, an output of it that is an input of an earlier one.
+static void change_node(Onnx__GraphProto *g, Onnx__NodeProto *p)
+{
+    Onnx__NodeProto *other = g->node[fuzz_next((uint32_t)g->n_node)];
+    uint32_t what = fuzz_next(6);
+    if (what == 0) {
+        free(p->op_type);
+        p->op_type = strdup(ox_rows[fuzz_next(OX_N_ROWS)].op);
+    } else if (what == 1 && p->n_input && other->n_output) {
+        free(p->input[0]);
+        p->input[0] = strdup(other->output[0]);
+    } else if (what == 2 && p->n_input) {
+        swap_texts(&p->input[fuzz_next((uint32_t)p->n_input)],
+                   &p->input[fuzz_next((uint32_t)p->n_input)]);
+    } else if (what == 3 && p->n_input && other->n_input) {
+        swap_texts(&p->input[fuzz_next((uint32_t)p->n_input)],
+                   &other->input[fuzz_next((uint32_t)other->n_input)]);
+    } else if (p->n_attribute) {
+        Onnx__AttributeProto *a = p->attribute[fuzz_next((uint32_t)p->n_attribute)];
+        if (a->g && a->g->n_node && fuzz_next(4))
+            change_node(a->g, a->g->node[fuzz_next((uint32_t)a->g->n_node)]);
+        else change_attribute(a);
+    }
+}
+
+static void change_input(Onnx__ValueInfoProto *v)
+{
+    Onnx__TypeProto__Tensor *type = v->type
+        && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? v->type->tensor_type : NULL;
+    if (!type || !type->shape || !type->shape->n_dim) return;
+    Onnx__TensorShapeProto__Dimension *d =
+        type->shape->dim[fuzz_next((uint32_t)type->shape->n_dim)];
+    if (fuzz_next(4) == 0) type->elem_type = (int32_t)fuzz_next(20);
+    else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+        d->dim_value = odd_number();
+}
+
+static void fuzz_meaning(const uint8_t *bytes, size_t size)
+{
+    ProtobufCMessage *m = ox_unpack(&onnx__model_proto__descriptor, bytes, size);
+    Onnx__GraphProto *g = m ? ((Onnx__ModelProto *)(void *)m)->graph : NULL;
+    for (uint32_t k = 1 + fuzz_next(4); g && g->n_node && k > 0; k--) {
+        uint32_t what = fuzz_next(8);
+        if (what == 0 && g->n_initializer)
+            change_tensor(g->initializer[fuzz_next((uint32_t)g->n_initializer)]);
+        else if (what < 3 && g->n_input) change_input(g->input[fuzz_next((uint32_t)g->n_input)]);
+        else change_node(g, g->node[fuzz_next((uint32_t)g->n_node)]);
+    }
+    size_t packed = m ? protobuf_c_message_get_packed_size(m) : 0;
+    uint8_t *changed = malloc(packed + 1);
+    if (m) protobuf_c_message_pack(m, changed);
+    if (m) protobuf_c_message_free_unpacked(m, NULL);
+    import_damaged(changed, packed);
+    free(changed);
 }
 
 // The same for files of values, read as each kind.
@@ -407,7 +503,7 @@ static void fuzz(int turns, uint64_t seed)
         snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(),
                  names[fuzz_next((uint32_t)n)]);
         uint8_t *bytes = read_file(path, &size);
-        if (bytes && size > 0 && size < 200000) fuzz_model(bytes, size);
+        if (bytes && size > 0 && size < 200000) fuzz_model(bytes, size), fuzz_meaning(bytes, size);
         free(bytes);
         strcpy(strrchr(path, '/'), "/test_data_set_0/input_0.pb");
         bytes = read_file(path, &size);

@@ -107,12 +107,13 @@ static bool ox_op_split_to_sequence(ox_node *k)
     bool each = split && split->ndim == 0, keep = split || ox_int(k, "keepdims", 1) != 0;
     int64_t size = split && split->i && split->count ? split->i[0] : 1;
     if (size < 1 || (split && !split->i)) return ox_refuse(k, "a part has no elements");
-    int64_t n = split && !each ? split->count : (whole + size - 1) / size;
+    int64_t n = split && !each ? split->count : (whole - 1) / size + 1;
     ox_value *y = n <= whole ? ox_new_sequence(k->c, ox_type(k, 0), (int32_t)n) : NULL;
     for (int32_t i = 0; y && i < n; i++) {
-        int64_t end = begin + (split && !each ? split->i[i] : size);
-        if (end > whole && (!split || each)) end = whole;
-        if (end <= begin || end > whole) return ox_refuse(k, "the parts do not fit the whole");
+        int64_t more = split && !each ? split->i[i] : size, rest = whole - begin;
+        if (more > rest && (!split || each)) more = rest;
+        if (more < 1 || more > rest) return ox_refuse(k, "the parts do not fit the whole");
+        int64_t end = begin + more;
         samba_tensor *part = samba_slice(x, axis, begin, (int32_t)end, 1);
         ox_value *v = ox_new_value(k->c, ox_type(k, 0));
         if (!part || !v) return false;

@@ -191,9 +191,9 @@ static bool ox_op_split(ox_node *k)
     if (sizes && n != k->n_out) return ox_refuse(k, "it has %d sizes, but %d outputs", n, k->n_out);
     for (int32_t o = 0; o < k->n_out; o++) {
         int64_t size = sizes ? sizes[o] : (whole + parts - 1) / parts;
-        if (!sizes && begin + size > whole) size = whole - begin;
+        if (!sizes && size > whole - begin) size = whole - begin;
         if (size < 1) return ox_refuse(k, "a part has no elements");
-        if (begin + size > whole) return ox_refuse(k, "the parts are larger than the whole");
+        if (size > whole - begin) return ox_refuse(k, "the parts are larger than the whole");
         samba_tensor *part = samba_slice(x, axis, begin, begin + (int32_t)size, 1);
         if (!ox_give(k, o, ox_type(k, 0), part)) return false;
         begin += (int32_t)size;
@@ -357,11 +357,11 @@ static bool ox_op_tile(ox_node *k)
     if (!repeats->i || repeats->count != x->shape.ndim)
         return ox_refuse(k, "needs one count for each axis");
     for (int32_t d = 0; x && d < repeats->count; d++) {
-        int64_t n = x->shape.dim[d], m = n * repeats->i[d];
-        if (repeats->i[d] == 1) continue;
-        if (repeats->i[d] < 1 || repeats->i[d] > OX_MAX_COUNT || m > OX_MAX_COUNT)
+        int64_t n = x->shape.dim[d], times = repeats->i[d];
+        if (times == 1) continue;
+        if (times < 1 || times > OX_MAX_COUNT / n)
             return ox_refuse(k, "a count is wrong, or the result has no elements");
-        x = ox_pad_axis(k, x, d, 0, m - n, OX_PAD_WRAP, 0);
+        x = ox_pad_axis(k, x, d, 0, (times - 1) * n, OX_PAD_WRAP, 0);
     }
     return ox_give(k, 0, ox_type(k, 0), x);
 }
@@ -451,6 +451,7 @@ static bool ox_op_range(ox_node *k)
         in[i] = ox_need(k, i, what[i]);
         if (!in[i]) return false;
         if (in[i]->count < 1) return ox_refuse(k, "its %s has no value", what[i]);
+        if (in[i]->type != in[0]->type) return ox_refuse(k, "its inputs differ in type");
     }
     double first = ox_number(in[0], 0), step = ox_number(in[2], 0);
     double span = step != 0 ? ceil((ox_number(in[1], 0) - first) / step) : -1;
@@ -460,7 +461,7 @@ static bool ox_op_range(ox_node *k)
     onnx_array *y = ox_host_array(k->c, in[0]->type, 1, &n);
     for (int64_t j = 0; y && j < n; j++) {
         if (y->f) y->f[j] = (float)(first + (double)j * step);
-        else y->i[j] = in[0]->i[0] + j * in[2]->i[0];
+        else y->i[j] = (int64_t)((uint64_t)in[0]->i[0] + (uint64_t)j * (uint64_t)in[2]->i[0]);
     }
     return ox_give_host(k, 0, y);
 }
@@ -470,7 +471,7 @@ static bool ox_op_eye_like(ox_node *k)
     int64_t dim[2] = { ox_dim(k->in[0], 0), ox_dim(k->in[0], 1) }, shift = ox_int(k, "k", 0);
     onnx_array *y = ox_host_array(k->c, (int32_t)ox_int(k, "dtype", ox_type(k, 0)), 2, dim);
     for (int64_t r = 0; y && r < dim[0]; r++) {
-        if (r + shift < 0 || r + shift >= dim[1]) continue;
+        if (shift < -r || shift >= dim[1] - r) continue;
         if (y->f) y->f[r * dim[1] + r + shift] = 1.0f;
         else y->i[r * dim[1] + r + shift] = 1;
     }

@@ -85,6 +85,10 @@ static void ox_free_blocks(ox_block *b)
 }
 static onnx_array *ox_host_array(ox_import *c, int32_t type, int32_t ndim, const int64_t *dim)
 {
+    if (!ox_type_size(type)) {
+        samba_fail(c->s, SAMBA_EDTYPE, "tensors of type %s are not offered", ox_type_name(type));
+        return NULL;
+    }
     if (ox_count(ndim, dim) < 0) {
         samba_fail(c->s, SAMBA_ESHAPE, "a tensor of this shape is too large to be made");
         return NULL;
@@ -262,7 +266,7 @@ static samba_tensor *ox_constant_of(ox_import *c, const onnx_array *a)
     return ox_uniform(a) ? ox_full(c, shape, a->f[0]) : ox_constant(c, SAMBA_F32, shape, a->f);
 }
 
-/* The tensor of a value. */
+/* The tensor of a value. It has fewer than 2^31 elements, so that i32 can count and name them. */
 static samba_tensor *ox_tensor(ox_import *c, ox_value *v)
 {
     if (!v || v->sequence || v->none) {
@@ -273,6 +277,10 @@ static samba_tensor *ox_tensor(ox_import *c, ox_value *v)
     if (!v->t && v->host) v->t = ox_constant_of(c, v->host);
     if (!v->t && !v->host)
         samba_fail(c->s, SAMBA_EDTYPE, "tensors of type %s are not offered", ox_type_name(v->type));
+    if (v->t && samba_count(&v->t->shape) > INT32_MAX) {
+        samba_fail(c->s, SAMBA_ESHAPE, "%S has too many elements: 2^31 or more", &v->t->shape);
+        return NULL;
+    }
     return v->t;
 }
 
@@ -478,7 +486,6 @@ static samba_tensor *ox_fold(samba_tensor *x, int32_t kind)
     return x ? samba_apply(x->session, "onnx_fold", &x, 1, &kind, 1) : NULL;
 }
 
-/* An integer computed as f32 must be exact: true if |x| < 2^24 can be promised. */
 static samba_tensor *ox_to_f32(samba_tensor *x)
 {
     return x && x->dtype != SAMBA_F32 ? samba_cast(x, SAMBA_F32) : x;
