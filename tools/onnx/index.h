@@ -50,6 +50,19 @@ static bool ox_gather_list(ox_node *k)
     }
     return ox_give_host(k, 0, y);
 }
+
+/* x (before, n, after) at an index of any shape: (before, index, after). */
+static samba_tensor *ox_gather_axis(samba_tensor *x, samba_tensor *index, int32_t axis)
+{
+    samba_tensor *y = ox_take(ox_to_last(x, axis), index, 0.0f);    /* (before, after, index) */
+    samba_shape order = samba_scalar_shape();
+    if (!y) return NULL;
+    int32_t after = x->shape.ndim - 1;
+    for (int32_t d = 0; d < axis; d++) order.dim[order.ndim++] = d;
+    for (int32_t d = after; d < y->shape.ndim; d++) order.dim[order.ndim++] = d;
+    for (int32_t d = axis; d < after; d++) order.dim[order.ndim++] = d;
+    return order.ndim ? samba_permute(y, order) : y;
+}
 static bool ox_op_gather(ox_node *k)
 {
     bool known = ox_has(k, 0) && ox_has(k, 1) && ox_is_list(k->in[0]) && k->in[1]->known
@@ -60,18 +73,9 @@ static bool ox_op_gather(ox_node *k)
     if (axis < 0) return false;
     if (index->dtype != SAMBA_I32) return ox_refuse(k, "its indices are no integers");
     index = ox_wrap_index(k->c, index, x->shape.dim[axis]);
-    samba_tensor *y;
-    if (axis == 0 && x->shape.ndim == 2 && x->dtype == SAMBA_F32) y = samba_lookup(index, x);
-    else {                              /* (before, n, after) -> (before, after, n) and back */
-        int32_t ndim = x->shape.ndim, rank = index ? index->shape.ndim : 0;
-        y = ox_take(ox_to_last(x, axis), index, 0.0f);
-        samba_shape order = samba_scalar_shape();
-        for (int32_t d = 0; d < axis; d++) order.dim[order.ndim++] = d;
-        for (int32_t d = 0; d < rank; d++) order.dim[order.ndim++] = ndim - 1 + d;
-        for (int32_t d = axis; d < ndim - 1; d++) order.dim[order.ndim++] = d;
-        y = y && order.ndim ? samba_permute(y, order) : y;
-    }
-    return ox_give(k, 0, ox_type(k, 0), y);
+    bool rows = axis == 0 && x->shape.ndim == 2 && x->dtype == SAMBA_F32;
+    return ox_give(k, 0, ox_type(k, 0), rows ? samba_lookup(index, x)
+                   : ox_gather_axis(x, index, axis));
 }
 
 /* The flat place in x of index[i0,i1...], which replaces the coordinate of one axis. */
@@ -177,6 +181,7 @@ static bool ox_op_one_hot(ox_node *k)
     double size = depth->count ? ox_number(depth, 0) : 0;
     if (!(size >= 1 && size < OX_MAX_COUNT)) return ox_refuse(k, "its depth is wrong");
     int32_t n = (int32_t)size, rank = index->shape.ndim;
+    if (rank == SAMBA_MAX_DIMS) return ox_refuse(k, "the result has too many dimensions");
     int32_t axis = ox_axis(k, ox_int(k, "axis", -1), rank + 1);
     if (axis < 0) return false;
     index = ox_wrap_index(k->c, ox_to_i32(index), n);

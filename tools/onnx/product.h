@@ -169,7 +169,7 @@ static bool ox_contract(ox_labeled *x, ox_labeled *y, const int32_t *want, int32
     }
     r.t = product ? samba_reshape(product, shape) : NULL;
     *x = r;
-    return x->t != NULL;
+    return r.t && samba_count(&r.t->shape) <= INT32_MAX;
 }
 
 /* The result's labels when there is no arrow: those of "...", then letters that come once. */

@@ -63,9 +63,10 @@ static samba_tensor *ox_resize_nearest(ox_node *k, samba_tensor *x, int32_t axis
     for (int64_t i = 0; index && i < m; i++) {
         double at = 0, weight[4];
         int taps;
-        bool inside = ox_resized_place(r, i, n, scale, roi, &at);
+        index[i] = -1;
+        if (!ox_resized_place(r, i, n, scale, roi, &at)) continue;
         int64_t first = ox_neighbours(r, at, &taps, weight);
-        index[i] = inside ? (int32_t)ox_clamped(first + (weight[1] > 0), n) : -1;
+        index[i] = (int32_t)ox_clamped(first + (weight[1] > 0), n);
     }
     x = index ? ox_take_known(k->c, ox_to_last(x, axis), index, SAMBA_SHAPE((int32_t)m),
                               r->outside) : NULL;
@@ -75,7 +76,7 @@ static samba_tensor *ox_resize_smooth(ox_node *k, samba_tensor *x, int32_t axis,
                                       double scale, const double *roi, const ox_resizing *r)
 {
     int64_t n = x->shape.dim[axis];
-    float *matrix = m * n <= OX_MAX_COUNT ? (float *)ox_new(k->c, m * n, sizeof *matrix) : NULL;
+    float *matrix = (float *)ox_new(k->c, m * n, sizeof *matrix);
     float *bias = (float *)ox_new(k->c, m, sizeof *bias);
     bool any = false;
     for (int64_t i = 0; matrix && bias && i < m; i++) {

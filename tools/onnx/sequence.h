@@ -17,6 +17,13 @@ static ox_value *ox_sequence(ox_node *k, int32_t i)
     ox_refuse(k, "input %d must be a sequence", i);
     return NULL;
 }
+/* What may be an element: a tensor. */
+static ox_value *ox_element(ox_node *k, int32_t i)
+{
+    if (ox_has(k, i) && !k->in[i]->sequence && !k->in[i]->none) return k->in[i];
+    ox_refuse(k, "input %d must be a tensor", i);
+    return NULL;
+}
 static bool ox_op_sequence_empty(ox_node *k)
 {
     return ox_give_value(k, 0, ox_new_sequence(k->c, (int32_t)ox_int(k, "dtype", OX_FLOAT), 0));
@@ -24,7 +31,8 @@ static bool ox_op_sequence_empty(ox_node *k)
 static bool ox_op_sequence_construct(ox_node *k)
 {
     ox_value *v = ox_new_sequence(k->c, ox_type(k, 0), k->n_in);
-    for (int32_t i = 0; v && i < k->n_in; i++) v->item[i] = k->in[i];
+    for (int32_t i = 0; v && i < k->n_in; i++)
+        if (!(v->item[i] = ox_element(k, i))) return false;
     return ox_give_value(k, 0, v);
 }
 
@@ -42,13 +50,13 @@ static int32_t ox_position(ox_node *k, int32_t input, int32_t n, int32_t otherwi
 }
 static bool ox_op_sequence_insert(ox_node *k)
 {
-    ox_value *s = ox_sequence(k, 0), *y;
-    if (!s || !ox_has(k, 1)) return false;
+    ox_value *s = ox_sequence(k, 0), *x = s ? ox_element(k, 1) : NULL, *y;
+    if (!x) return false;
     int32_t at = ox_position(k, 2, s->n + 1, s->n);
     if (at >= 0 && ox_has(k, 2) && k->in[2]->host && k->in[2]->host->i[0] < 0) at--;
     if (at < 0 || !(y = ox_new_sequence(k->c, s->type, s->n + 1))) return false;
     for (int32_t i = 0; i < y->n; i++)
-        y->item[i] = i == at ? k->in[1] : s->item[i - (i > at)];
+        y->item[i] = i == at ? x : s->item[i - (i > at)];
     return ox_give_value(k, 0, y);
 }
 static bool ox_op_sequence_erase(ox_node *k)

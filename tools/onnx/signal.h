@@ -65,7 +65,7 @@ static bool ox_op_mel(ox_node *k)
 /* (rows, n): cos or sin of 2 pi row column / period. */
 static samba_tensor *ox_waves(ox_import *c, int64_t rows, int64_t n, int64_t period, bool sine)
 {
-    float *w = rows * n <= 1 << 26 ? (float *)ox_new(c, rows * n, sizeof *w) : NULL;
+    float *w = (float *)ox_new(c, rows * n, sizeof *w);
     for (int64_t r = 0; w && r < rows; r++) {
         for (int64_t i = 0; i < n; i++) {
             double at = 2 * OX_PI * (double)(r * i % period) / (double)period;
@@ -273,6 +273,6 @@ static bool ox_op_tf_idf(ox_node *k)
         : ox_text_is(k, "mode", "TF", "IDF") ? 1 : 2;
     int32_t attr[5] = { (int32_t)least, (int32_t)most, (int32_t)skips, mode, size };
     for (int i = 0; i < 5; i++)
-        if (!in[i]) return false;
+        if (!in[i]) return ox_refuse(k, "its input or lists are missing, or beyond 32 bits");
     return ox_give(k, 0, OX_FLOAT, samba_apply(k->c->s, "onnx_count_grams", in, 5, attr, 5));
 }

@@ -212,6 +212,7 @@ static bool ox_place_transposed(ox_node *k, ox_slide *s, int64_t *full, int64_t 
         }
         s->out[i] = full[i] + extra[i] - s->before[i] - s->after[i];
         if (s->out[i] < 1) return ox_refuse(k, "the result has no elements");
+        if (full[i] > 1 << 30) return ox_refuse(k, "the result is too large");
     }
     return true;
 }
@@ -260,9 +261,11 @@ static void ox_tap_at(const ox_slide *s, int64_t window, int64_t tap, int64_t *a
 static bool ox_find_windows(ox_node *k, const ox_slide *s, ox_windows *w)
 {
     int64_t out = 1, taps = 1, at[OX_SIDES];
-    for (int32_t i = 0; i < s->n; i++) out *= s->out[i], taps *= s->kernel[i];
-    if (out * taps > 1 << 26 || out > 1 << 26 || taps > 1 << 26)
-        return ox_refuse(k, "windows of this size are too many");
+    for (int32_t i = 0; i < s->n; i++) {
+        out *= s->out[i], taps *= s->kernel[i];
+        if (out > 1 << 26 || taps > 1 << 26 || out * taps > 1 << 26)
+            return ox_refuse(k, "windows of this size are too many");
+    }
     w->out = (int32_t)out, w->taps = (int32_t)taps;
     w->index = (int32_t *)ox_new(k->c, out * taps, sizeof *w->index);
     w->padded = (int32_t *)ox_new(k->c, out, sizeof *w->padded);
@@ -433,6 +436,7 @@ static bool ox_op_max_unpool(ox_node *k)
     for (int32_t i = 0; i < s.n; i++) {
         int64_t size = (s.in[i] - 1) * s.stride[i] + s.kernel[i] - s.before[i] - s.after[i];
         if (size < 1) return ox_refuse(k, "the result has no elements");
+        if (size > 1 << 30) return ox_refuse(k, "the result is too large");
         inner.dim[2 + i] = (int32_t)size;
     }
     samba_tensor *zeros = ox_full(k->c, inner, 0.0f);
