@@ -79,7 +79,8 @@ typedef struct onnx_graph {
 
 /* The importer's own ops, once per session. */
 SAMBA_ONNX_API bool onnx_register_ops(samba_session *s);
-/* Records the model of a file, or of bytes. False with an error in s that names the op. */
+/* Records the model of a file, or of bytes. False with an error in s that names the op. Weights in
+   files of their own (external_data) are read from the folder of the model's file, or below. */
 SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_options *options,
                                onnx_graph *g);
 SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,

@@ -18,12 +18,13 @@ static bool ox_bind_initializers(ox_import *c, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_initializer; i++) {
         const char *why = "";
-        onnx_array *a = ox_read_tensor(g->initializer[i], &why);
+        const Onnx__TensorProto *t = g->initializer[i];
+        const char *file = ox_external(t, "location");
+        onnx_array *a = ox_read_tensor(t, c->folder, &why);
         if (!a)
-            return samba_fail(c->s, SAMBA_EOP, "initializer %s has %s",
-                              g->initializer[i]->name, why);
-        if (!ox_bind(c, g->initializer[i]->name,
-                     ox_host_value(c, (onnx_array *)ox_keep(c, a)))) return false;
+            return samba_fail(c->s, SAMBA_EOP, "initializer %s has %s%s%s", t->name ? t->name : "",
+                              why, file ? ": " : "", file ? file : "");
+        if (!ox_bind(c, t->name, ox_host_value(c, (onnx_array *)ox_keep(c, a)))) return false;
     }
     if (g->n_sparse_initializer)
         return samba_fail(c->s, SAMBA_EOP, "sparse initializers are not offered");

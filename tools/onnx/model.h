@@ -142,33 +142,89 @@ static uint64_t ox_typed_bits(const Onnx__TensorProto *t, int64_t n)
     }
 }
 
-/* The values of a TensorProto. NULL with a reason in why. */
-static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const char **why)
+/* ---- Values in other files, beside the model: external_data ---- */
+
+static const char *ox_external(const Onnx__TensorProto *t, const char *key)
+{
+    for (size_t i = 0; i < t->n_external_data; i++) {
+        const Onnx__StringStringEntryProto *e = t->external_data[i];
+        if (e->key && e->value && !strcmp(e->key, key)) return e->value;
+    }
+    return NULL;
+}
+
+/* A model may name files in its folder and below, not any other: nothing absolute, no "..". */
+static bool ox_is_below(const char *path)
+{
+    if (!*path || *path == '/' || strpbrk(path, "\\:")) return false;
+    for (const char *part = path; part; part = strchr(part, '/')) {
+        if (*part == '/') part++;
+        if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2])) return false;
+    }
+    return true;
+}
+
+/* The bytes of a tensor, to be freed. folder: where the model is; NULL: nowhere. */
+static uint8_t *ox_read_external(const Onnx__TensorProto *t, const char *folder, size_t size,
+                                 const char **why)
+{
+    const char *location = ox_external(t, "location"), *offset = ox_external(t, "offset");
+    const char *length = ox_external(t, "length");
+    char path[1024];
+    *why = "values in another file (external_data): the model itself must be a file, too";
+    if (!folder) return NULL;
+    *why = "values in another file, which must be in the model's folder or below";
+    if (!location || !ox_is_below(location)) return NULL;
+    int written = snprintf(path, sizeof path, "%s/%s", folder, location);
+    long at = offset ? strtol(offset, NULL, 10) : 0;
+    FILE *f = written > 0 && (size_t)written < sizeof path ? fopen(path, "rb") : NULL;
+    *why = "values in another file, which cannot be read: put it beside the model";
+    if (!f) return NULL;
+    bool sound = at >= 0 && (!length || strtoull(length, NULL, 10) == size)
+        && fseek(f, 0, SEEK_END) == 0 && ftell(f) >= at && (size_t)(ftell(f) - at) >= size
+        && fseek(f, at, SEEK_SET) == 0;
+    *why = "values in another file, which is too short or does not fill the tensor's shape";
+    uint8_t *bytes = sound ? (uint8_t *)malloc(size + 1) : NULL;
+    bool fine = bytes && fread(bytes, 1, size, f) == size;
+    fclose(f);
+    if (!fine) free(bytes);
+    return fine ? bytes : NULL;
+}
+
+/* The values of a TensorProto; raw: their bytes, or NULL if they have fields of their type. */
+static onnx_array *ox_convert_tensor(const Onnx__TensorProto *t, const uint8_t *raw,
+                                     const char **why)
+{
+    onnx_array *a = ox_new_array(t->data_type, (int32_t)t->n_dims, t->dims);
+    size_t size = ox_type_size(t->data_type);
+    bool fits = a != NULL;
+    for (int64_t n = 0; fits && n < a->count; n++)
+        fits = ox_set_bits(a, n, raw ? ox_little(raw + (size_t)n * size, size)
+                           : ox_typed_bits(t, n));
+    *why = a ? "a uint64 above the range of int64" : "out of memory";
+    if (fits) return a;
+    free(a);
+    return NULL;
+}
+
+/* The same for all tensors. NULL with a reason in why. */
+static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const char *folder, const char **why)
 {
     *why = "a tensor of strings, complex numbers or an unknown type";
     if (!ox_type_size(t->data_type)) return NULL;
-    *why = "values in another file (external_data)";
-    if (t->n_external_data || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
-        return NULL;
     *why = "a tensor with more than 8 dimensions, a negative one, or too many elements";
     if (t->n_dims > SAMBA_MAX_DIMS || ox_count((int32_t)t->n_dims, t->dims) < 0) return NULL;
-    int64_t count = ox_count((int32_t)t->n_dims, t->dims);
-    size_t size = ox_type_size(t->data_type);
-    *why = "a tensor whose data does not fill its shape";
-    if (t->has_raw_data ? t->raw_data.len != (size_t)count * size
-        : ox_typed_elements(t) != (size_t)count) return NULL;
-    *why = "out of memory";
-    onnx_array *a = ox_new_array(t->data_type, (int32_t)t->n_dims, t->dims);
-    bool fits = a != NULL;
-    for (int64_t n = 0; fits && n < count; n++)
-        fits = ox_set_bits(a, n, t->has_raw_data ? ox_little(t->raw_data.data + (size_t)n * size,
-                                                             size) : ox_typed_bits(t, n));
-    if (a && !fits) {
-        *why = "a uint64 above the range of int64";
-        free(a);
-        a = NULL;
+    size_t count = (size_t)ox_count((int32_t)t->n_dims, t->dims);
+    size_t size = count * ox_type_size(t->data_type);
+    if (t->n_external_data || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+        uint8_t *bytes = ox_read_external(t, folder, size, why);
+        onnx_array *a = bytes ? ox_convert_tensor(t, bytes, why) : NULL;
+        free(bytes);
+        return a;
     }
-    return a;
+    *why = "a tensor whose data does not fill its shape";
+    if (t->has_raw_data ? t->raw_data.len != size : ox_typed_elements(t) != count) return NULL;
+    return ox_convert_tensor(t, t->has_raw_data ? t->raw_data.data : NULL, why);
 }
 
 /* ---- Parsing: protobuf-c recurses without a limit, so nesting is measured first ---- */
@@ -237,7 +293,7 @@ static bool ox_read_items(const uint8_t *p, const uint8_t *end, onnx_array **to,
         if (key >> 3 == 3) {
             ProtobufCMessage *m = ox_unpack(&onnx__tensor_proto__descriptor, p, (size_t)size);
             Onnx__TensorProto *t = (Onnx__TensorProto *)(void *)m;
-            onnx_array *a = t && *n < max ? ox_read_tensor(t, why) : NULL;
+            onnx_array *a = t && *n < max ? ox_read_tensor(t, NULL, why) : NULL;
             if (m) protobuf_c_message_free_unpacked(m, NULL);
             if (!a) return false;
             to[(*n)++] = a;
@@ -272,8 +328,8 @@ SAMBA_ONNX_API int32_t onnx_read_arrays(const void *bytes, size_t size, int32_t 
     int32_t n = -1, got = 0;
     if (kind == ONNX_KIND_TENSOR) {
         ProtobufCMessage *m = ox_unpack(&onnx__tensor_proto__descriptor, bytes, size);
-        onnx_array *a = m && max > 0 ? ox_read_tensor((Onnx__TensorProto *)(void *)m, &reason)
-            : NULL;
+        const Onnx__TensorProto *t = (const Onnx__TensorProto *)(const void *)m;
+        onnx_array *a = t && max > 0 ? ox_read_tensor(t, NULL, &reason) : NULL;
         if (m) protobuf_c_message_free_unpacked(m, NULL);
         if (a) to[0] = a, n = 1;
     } else {

@@ -400,7 +400,7 @@ static bool ox_op_size(ox_node *k)
 static onnx_array *ox_attribute_tensor(ox_node *k, const Onnx__TensorProto *t)
 {
     const char *why = "";
-    onnx_array *a = ox_read_tensor(t, &why);
+    onnx_array *a = ox_read_tensor(t, k->c->folder, &why);
     if (!a) ox_refuse(k, "has %s", why);
     return a ? (onnx_array *)ox_keep(k->c, a) : NULL;
 }

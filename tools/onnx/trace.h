@@ -357,8 +357,8 @@ static bool ox_trace_model(ox_import *c, onnx_graph *g)
     return ox_bind_initializers(c, from) && ox_make_parameters(c) && ox_bind_inputs(c, g, from)
         && ox_run_nodes(c, from->node, from->n_node) && ox_collect_outputs(c, g, from);
 }
-SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,
-                                     const onnx_options *options, onnx_graph *g)
+static bool ox_trace_from(samba_session *s, const void *bytes, size_t size, const char *folder,
+                          const onnx_options *options, onnx_graph *g)
 {
     ox_import c;
     memset(&c, 0, sizeof c);
@@ -368,7 +368,7 @@ SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t
     if (!m)
         return samba_fail(s, SAMBA_EIO, "ONNX: not a ModelProto: cut off, damaged, or nested too "
                           "deep");
-    c.s = s, c.options = options, c.tracing = samba_tracing(s);
+    c.s = s, c.options = options, c.folder = folder, c.tracing = samba_tracing(s);
     c.model = (const Onnx__ModelProto *)(const void *)m;
     bool fine = ox_trace_model(&c, g) && samba_ok(s);
     protobuf_c_message_free_unpacked(m, NULL);
@@ -380,14 +380,23 @@ SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t
     }
     return fine;
 }
+SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,
+                                     const onnx_options *options, onnx_graph *g)
+{
+    return ox_trace_from(s, bytes, size, NULL, options, g);
+}
 SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_options *options,
                                onnx_graph *g)
 {
-    size_t size;
-    void *bytes = onnx__read_file(path, &size);
+    size_t size, length = strlen(path);
+    char *folder = (char *)malloc(length + 2);
+    void *bytes = folder ? onnx__read_file(path, &size) : NULL;
     memset(g, 0, sizeof *g);
-    bool fine = bytes ? onnx_trace_bytes(s, bytes, size, options, g)
+    while (length > 0 && path[length - 1] != '/') length--;
+    if (folder) snprintf(folder, length + 2, "%.*s.", (int)length, path);       /* "models/." */
+    bool fine = bytes ? ox_trace_from(s, bytes, size, folder, options, g)
         : samba_fail(s, SAMBA_EIO, "ONNX: %s cannot be read, or is empty", path);
+    free(folder);
     free(bytes);
     return fine;
 }

@@ -32,6 +32,7 @@ typedef struct ox_import {
     samba_session *s;
     const Onnx__ModelProto *model;
     const onnx_options *options;
+    const char *folder;                 /* of the model's file; NULL: it has none */
     ox_scope *scope;
     ox_block *blocks;
     const Onnx__NodeProto *caller;      /* of a model-local function: has its attributes */
