@@ -3,7 +3,7 @@
    Needs samba.h before it, libprotobuf-c, and onnx.pb-c.[ch], which protoc-c makes of the
    onnx.proto of Debian's libonnx-dev (make build/onnx/onnx.pb-c.c).
    `#define SAMBA_ONNX_IMPLEMENTATION` in one file enables the code:
-       cc -O2 -Ibuild/onnx program.c -lprotobuf-c -lm -pthread
+       cc -O2 -Ibuild/onnx program.c build/onnx/onnx.pb-c.c -lprotobuf-c -lm -pthread
 
    onnx_trace records a model in a session, like a forward pass written by hand: its inputs are
    samba_input of the same names, its f32 initializers samba_param, so that it can be compiled for

@@ -1,17 +1,7 @@
-/* control.h - of onnx_import.h: If, Loop, Scan, SequenceMap. Loops are unrolled. */
+/* control.h - of onnx_import.h: graphs inside of ops: If, Loop, Scan, SequenceMap. Loops are
+   unrolled. */
 
 enum { OX_MAX_DEPTH = 32 };
-
-static bool ox_bind(ox_import *c, const char *name, ox_value *v)
-{
-    ox_binding *b = name && *name ? (ox_binding *)ox_new(c, 1, sizeof *b) : NULL;
-    if (!name || !*name) return true;
-    if (!b || !v) return false;
-    b->name = name, b->value = v;
-    b->next = c->scope->first;
-    c->scope->first = b;
-    return true;
-}
 
 /* Initializers of a graph become values of the scope. */
 static bool ox_bind_initializers(ox_import *c, const Onnx__GraphProto *g)

@@ -60,7 +60,7 @@ static bool ox_op_map(ox_node *k)
     return ox_give(k, 0, type, ox_map(x, k->arg));
 }
 
-/* y = x > edge ? x : low(x) with low = alpha (e^(x/beta) - 1); the whole times gamma. */
+/* gamma (x > 0 ? x : alpha (e^(x/beta) - 1)) */
 static samba_tensor *ox_elu(samba_tensor *x, float alpha, float beta, float gamma)
 {
     if (!x) return NULL;

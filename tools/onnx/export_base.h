@@ -51,8 +51,7 @@ static bool ex_fail(ex_export *e, const char *fmt, ...)
     return false;
 }
 
-/* Zeroed memory until the export ends. After a failure too small to matter, never NULL to callers
-   that check e->failed. */
+/* Zeroed memory until the export ends; NULL, and the export has failed, if there is no more. */
 static void *ex_new(ex_export *e, size_t n, size_t each)
 {
     ex_block *b = n <= ((size_t)1 << 40) / each

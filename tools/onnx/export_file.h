@@ -61,9 +61,12 @@ static void ex_gather_ops(const char *text, void *user)
 static const char *ex_op_name(ex_export *e, uint32_t wire)
 {
     char *name = (char *)ex_new(e, 64, 1);
-    for (const char *p = e->ops; name && p && *p; p = strchr(p, '\n') + 1) {
+    const char *line = name ? e->ops : NULL;
+    while (line && *line) {
         unsigned number = 0;
-        if (sscanf(p, "%63[^\t]\t%u", name, &number) == 2 && number == wire) return name;
+        if (sscanf(line, "%63[^\t]\t%u", name, &number) == 2 && number == wire) return name;
+        line = strchr(line, '\n');
+        if (line) line++;
     }
     return ex_text(e, "number %u, an op of the user's own", (unsigned)wire);
 }
@@ -259,7 +262,8 @@ SAMBA_ONNX_API bool onnx_export(const void *pef, size_t size, const char *path, 
         ex_pef f = ex_open_pef((const uint8_t *)pef);
         e.ops = (char *)ex_new(&e, EX_OPS_TEXT, 1);
         samba_print_ops(ex_gather_ops, &e);
-        if (ex_u32(f.base + 56) > 1) ex_fail(&e, "a program with microbatches has no whole batch");
+        if (ex_u32(f.base + 56) > 1) ex_fail(&e, "a program with microbatches has no pass "
+                                         "over a whole batch: compile it without");
         fine = !e.failed && ex_read_symbols(&e, &f) && ex_read_calls(&e, &f, graph);
     }
     if (fine) ex_mark_needed(&e);

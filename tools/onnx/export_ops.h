@@ -213,7 +213,8 @@ static bool ex_pad(ex_export *e, const ex_call *c, const char *word)
     }
     const char *list = ex_list(e, 2 * n, pads);
     const char *value = ex_number(e, samba_attr_float(c->attr[3 * n]));
-    if (ex_out_spec(e, c)->dtype != SAMBA_F32) return ex_fail(e, "pad of another type than f32");
+    if (ex_out_spec(e, c)->dtype != SAMBA_F32)
+        return ex_fail(e, "pad of another type than f32 is not offered");
     return *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), list, value, NULL) != 0;
 }
 static bool ex_cat(ex_export *e, const ex_call *c, const char *word)

@@ -253,8 +253,3 @@ static bool ox_op_compress(ox_node *k)
     samba_tensor *y = ox_take_known(k->c, ox_to_last(x, axis), index, SAMBA_SHAPE(n), 0.0f);
     return ox_give(k, 0, ox_type(k, 0), ox_from_last(y, axis));
 }
-static bool ox_op_random(ox_node *k)
-{
-    return ox_refuse(k, "draws random numbers, which are not those of any other program");
-}
-static bool ox_op_strings(ox_node *k) { return ox_refuse(k, "works on strings"); }

@@ -126,6 +126,7 @@ static bool ox_op_q_linear_mat_mul(ox_node *k)
 }
 static bool ox_conv_is_exact(ox_node *k, const samba_tensor *w)
 {
+    if (w->shape.ndim < 1) return ox_refuse(k, "w is a scalar");
     return samba_count(&w->shape) / w->shape.dim[0] <= OX_EXACT_TERMS
         || ox_refuse(k, "with more than %d products in a sum is not offered", OX_EXACT_TERMS);
 }

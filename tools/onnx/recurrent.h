@@ -122,10 +122,9 @@ static samba_tensor *ox_lstm_step(const ox_recurrent *r, ox_step *s)
     if (s->p) gate[1] = samba_add(gate[1], samba_mul(peephole[1], c));
     samba_tensor *o = ox_activate(r, s->first, gate[1]);
     s->c = c;
-    const ox_recurrent unclipped = *r;
-    ox_recurrent plain = unclipped;
-    plain.clip = 0;
-    return samba_mul(o, ox_activate(&plain, s->first + 2, c));
+    ox_recurrent unclipped = *r;
+    unclipped.clip = 0;
+    return samba_mul(o, ox_activate(&unclipped, s->first + 2, c));
 }
 
 /* A text that ended keeps its state, and gives zeros. */

@@ -149,6 +149,7 @@ static bool ox_is_list(const ox_value *v)
 /* Tensors along an axis; samba_cat chains where there are many. */
 static samba_tensor *ox_cat(ox_node *k, samba_tensor **in, int32_t n, int64_t axis, bool stacks)
 {
+    if (n < 1) ox_refuse(k, "of nothing but tensors without elements is not offered");
     if (n < 1 || !in[0]) return NULL;
     int32_t at = ox_axis(k, axis, in[0]->shape.ndim + stacks);
     if (at < 0) return NULL;

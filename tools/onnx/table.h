@@ -10,6 +10,16 @@ typedef struct ox_row {
 } ox_row;
 enum { OX_LATEST = 22 };                /* of ai.onnx */
 
+/* ---- Known, but refused ---- */
+
+static bool ox_op_random(ox_node *k)
+{
+    return ox_refuse(k, "draws random numbers, which are not those of any other program");
+}
+static bool ox_op_strings(ox_node *k) { return ox_refuse(k, "works on strings"); }
+
+/* ---- The table ---- */
+
 static const ox_row ox_rows[] = {
     /* elementwise.h */
     { "Abs", 1, 22, ox_op_map, OX_ABS, false }, { "Neg", 1, 22, ox_op_map, OX_NEG, false },
@@ -84,13 +94,6 @@ static const ox_row ox_rows[] = {
     { "OneHot", 9, 22, ox_op_one_hot, 0, false },
     { "ReverseSequence", 10, 22, ox_op_reverse_sequence, 0, false },
     { "TopK", 1, 22, ox_op_top_k, 0, false }, { "Compress", 9, 22, ox_op_compress, 0, false },
-    { "RandomNormal", 1, 22, ox_op_random, 0, false },
-    { "RandomNormalLike", 1, 22, ox_op_random, 0, false },
-    { "RandomUniform", 1, 22, ox_op_random, 0, false },
-    { "RandomUniformLike", 1, 22, ox_op_random, 0, false },
-    { "Bernoulli", 15, 22, ox_op_random, 0, false },
-    { "Multinomial", 7, 22, ox_op_random, 0, false },
-    { "StringNormalizer", 10, 22, ox_op_strings, 0, false },
     /* select.h */
     { "NonZero", 9, 22, ox_op_non_zero, 0, false }, { "Unique", 11, 22, ox_op_unique, 0, false },
     { "NonMaxSuppression", 10, 22, ox_op_non_max_suppression, 0, false },
@@ -174,6 +177,14 @@ static const ox_row ox_rows[] = {
     { "If", 1, 22, ox_op_if, 0, true }, { "Loop", 1, 22, ox_op_loop, 0, true },
     { "Scan", 8, 22, ox_op_scan, 0, true },
     { "SequenceMap", 17, 22, ox_op_sequence_map, 0, true },
+    /* refused */
+    { "RandomNormal", 1, 22, ox_op_random, 0, false },
+    { "RandomNormalLike", 1, 22, ox_op_random, 0, false },
+    { "RandomUniform", 1, 22, ox_op_random, 0, false },
+    { "RandomUniformLike", 1, 22, ox_op_random, 0, false },
+    { "Bernoulli", 15, 22, ox_op_random, 0, false },
+    { "Multinomial", 7, 22, ox_op_random, 0, false },
+    { "StringNormalizer", 10, 22, ox_op_strings, 0, false },
 };
 enum { OX_N_ROWS = sizeof ox_rows / sizeof *ox_rows };
 

@@ -84,13 +84,6 @@ static bool ox_op_momentum(ox_node *k)
     }
     return n > 0;
 }
-static ox_value *ox_lookup(const ox_import *c, const char *name)
-{
-    for (const ox_scope *s = c->scope; s; s = s->outer)
-        for (const ox_binding *b = s->first; b; b = b->next)
-            if (!strcmp(b->name, name)) return b->value;
-    return NULL;
-}
 
 /* Gradients of y in the first inputs, which are what `xs` names. */
 static bool ox_op_gradient(ox_node *k)

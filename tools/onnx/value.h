@@ -109,6 +109,26 @@ static ox_value *ox_host_value(ox_import *c, onnx_array *a)
     return v;
 }
 
+/* ---- Names: of this graph, then of those around it ---- */
+
+static bool ox_bind(ox_import *c, const char *name, ox_value *v)
+{
+    ox_binding *b = name && *name ? (ox_binding *)ox_new(c, 1, sizeof *b) : NULL;
+    if (!name || !*name) return true;
+    if (!b || !v) return false;
+    b->name = name, b->value = v;
+    b->next = c->scope->first;
+    c->scope->first = b;
+    return true;
+}
+static ox_value *ox_lookup(const ox_import *c, const char *name)
+{
+    for (const ox_scope *s = c->scope; s; s = s->outer)
+        for (const ox_binding *b = s->first; b; b = b->next)
+            if (!strcmp(b->name, name)) return b->value;
+    return NULL;
+}
+
 /* ---- Refusals: the first one stays in the session ---- */
 
 static bool ox_refuse(ox_node *k, const char *fmt, ...)
@@ -323,9 +343,10 @@ static int32_t ox_type(const ox_node *k, int32_t i) { return ox_has(k, i) ? k->i
 /* Refuses because of a value that depends on an input, which the caller may fix. */
 static void ox_want(ox_node *k, const ox_value *v, const char *what)
 {
-    const char *from = v->from ? v->from : "";
-    snprintf(k->c->wants, sizeof k->c->wants, "%s", from);
-    ox_refuse(k, "its %s must be known while tracing, but depends on input %s", what, from);
+    snprintf(k->c->wants, sizeof k->c->wants, "%s", v->from ? v->from : "");
+    if (v->from)
+        ox_refuse(k, "its %s must be known while tracing, but depends on input %s", what, v->from);
+    else ox_refuse(k, "its %s must be known while tracing", what);
 }
 
 /* The values of input i, which decide a shape or are a table: what is it? */
