@@ -3,6 +3,8 @@
 // FOLDER/test_data_set_0. The environment says FOLDER (ONNX_CASE) and the graph (ONNX_GRAPH).
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#define SAMBA_DRIVER_IMPLEMENTATION
+#include "tools/driver.h"               // before its functions are replaced, at the end
 #define SAMBA_ONNX_EXPORT_IMPLEMENTATION
 #include "tools/onnx_export.h"
 #include <errno.h>
