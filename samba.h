@@ -164,7 +164,7 @@
 #define SAMBA_MAX_IN 16                 /* inputs of one op; cat and stack chain for more */
 #define SAMBA_MAX_OUT 4                 /* outputs of one op */
 #define SAMBA_MAX_ATTR 32               /* integer or float attributes of one op */
-#define SAMBA_MAX_OUTPUTS 16            /* outputs and losses of a program */
+#define SAMBA_MAX_OUTPUTS 64            /* outputs and losses of a program */
 
 /* ==== [api] =================================================================================== */
 
@@ -452,7 +452,6 @@ SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba
 /* Shape. Axes may be negative. A dimension of -1 is inferred, once, by reshape (view is the same),
    and kept by expand, which stretches 1s. flatten joins from_axis ... last. */
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape);
-SAMBA__OP_API samba_tensor *samba_view(samba_tensor *x, samba_shape shape);
 SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis);
 SAMBA__OP_API samba_tensor *samba_expand(samba_tensor *x, samba_shape shape);
 SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis);
@@ -3013,10 +3012,10 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     KIN(0x0413, avg_pool2d_backward,           0, SAMBA_OP_NONE, pooling, SAMBA__AVG_BACKWARD) \
     KIN(0x0420, batch_norm,                   10, SAMBA_OP_UPDATES(0x540u), batch, false) \
     KIN(0x0421, batch_norm_backward,          14, SAMBA_OP_NONE, batch, true) \
-    KIN(0x0501, softmax,                      20, SAMBA_OP_INPLACE, lines, 0) \
-    KIN(0x0502, softmax_backward,              4, SAMBA_OP_INPLACE, lines, SAMBA__BACKWARD) \
-    KIN(0x0503, log_softmax,                  20, SAMBA_OP_INPLACE, lines, SAMBA__LOGS) \
-    KIN(0x0504, log_softmax_backward,         18, SAMBA_OP_INPLACE, lines, SAMBA__LOGS_BACKWARD) \
+    KIN(0x0501, softmax,                      20, SAMBA_OP_INPLACE, soft, 0) \
+    KIN(0x0502, softmax_backward,              4, SAMBA_OP_INPLACE, soft, SAMBA__BACKWARD) \
+    KIN(0x0503, log_softmax,                  20, SAMBA_OP_INPLACE, soft, SAMBA__LOGS) \
+    KIN(0x0504, log_softmax_backward,         18, SAMBA_OP_INPLACE, soft, SAMBA__LOGS_BACKWARD) \
     KIN(0x0510, layer_norm,                    8, SAMBA_OP_INPLACE, norm, SAMBA__CENTERED) \
     KIN(0x0511, layer_norm_backward,          16, SAMBA_OP_NONE, norm, SAMBA__CENTERED_BACKWARD) \
     KIN(0x0512, rms_norm,                      5, SAMBA_OP_INPLACE, norm, 0) \
@@ -3054,8 +3053,8 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
     if (given < 0) *axis += n;
     if (*axis >= 0 && *axis < n && n <= SAMBA_MAX_DIMS) return true;
     (void)op;
-    SAMBA__FAIL((x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; it has %d "
-                 "dimensions", op, x->name, (int)x->dtype, &x->shape, given, x->shape.ndim));
+    SAMBA__FAIL((x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; axes are -%d "
+                 "... %d", op, x->name, (int)x->dtype, &x->shape, given, n, n - 1));
     return false;
 }
 
@@ -4216,10 +4215,6 @@ SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
     return samba__same_shape(&x->shape, &shape) ? x
         : samba__emit1(SAMBA__OP_reshape, x, shape.dim, shape.ndim);
 }
-SAMBA__OP_API samba_tensor *samba_view(samba_tensor *x, samba_shape shape)
-{
-    return samba_reshape(x, shape);
-}
 SAMBA__FN bool samba__reshape_shape(samba_call *c)
 {
     if (!samba__expect_dims(c)) return false;
@@ -4834,12 +4829,12 @@ typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } sa
    of dx are r, r + stride ... of all, at `most` so many, taps each `every`-th, with `before` in
    former shifts. */
 typedef struct samba__conv {
-    int64_t source[2], target[2], kernel[2], stride[2], start[2], span[2], first[2], step[2], phases;
-    int64_t shifts[2], every[2], r[2], most[2], all_targets[2], all_taps[2], before;
+    int64_t source[2], target[2], kernel[2], stride[2], start[2], span[2], first[2], step[2];
+    int64_t phases, shifts[2], every[2], r[2], most[2], all_targets[2], all_taps[2], before;
     int64_t images, groups, rows, channels, taps;   /* rows: of the product for a group */
     int64_t band, bands, box, boxes, sets, parts, units;
     int64_t scratch;                    /* floats of turned weights or partial sums */
-    bool far;                           /* copies are too large for a thread, so in scratch */
+    bool shifted, far;                  /* far: copies are too large for a thread, so in scratch */
 } samba__conv;
 
 /* What a band, some rows of targets, meets in a box of channels: cells from position `first` on. */
@@ -4874,8 +4869,7 @@ SAMBA__FN double samba__copy_size(const samba__conv *v)
 {
     samba__region b = samba__region_of(v, 0, 0);
     double row = (double)b.width * (double)v->phases;
-    double sums = v->shifts[0] * v->shifts[1] == 1 ? 0.0
-        : (double)v->rows * (double)v->band * (double)v->target[1];
+    double sums = (double)v->rows * (double)v->band * (double)v->target[1] * (v->shifted ? 1 : 0);
     return (double)b.channels * (double)b.cells[0] * row + (double)SAMBA__OVERRUN + sums;
 }
 SAMBA__FN int64_t samba__gcd(int64_t a, int64_t b)
@@ -4903,10 +4897,9 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     int64_t few = samba__min64(samba__min64(x->dim[0], 8), (1 << 18) / samba_count(w));
     int64_t og = w->dim[0] / attr[6];
     samba__conv v;
-    v.images = x->dim[0];
-    v.groups = attr[6];
-    v.rows = makes_dx ? w->dim[1] : og;
-    v.channels = v.box = makes_dx ? og : w->dim[1];
+    v.images = x->dim[0], v.groups = attr[6];
+    v.rows = makes_dx ? w->dim[1] : og, v.channels = v.box = makes_dx ? og : w->dim[1];
+    v.shifted = makes_dx && (attr[0] > 1 || attr[1] > 1);
     v.sets = makes_dw ? samba__max64(few, 1) : v.images;
     v.scratch = samba_count(w) * (makes_dw ? v.sets : makes_dx);
     for (int32_t i = 0; i < 2; i++) {
@@ -4925,7 +4918,7 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
         v.step[i] = makes_dx ? -(dilation * v.every[i] / stride) : dilation;
         v.phases = makes_dw ? dilation : v.stride[i];
     }
-    v.taps = v.kernel[0] * v.kernel[1];
+    v.taps = v.kernel[0] * v.kernel[1], v.before = 0;
     int64_t parts = samba__ceil_div(8, v.sets * v.groups);      /* at least, of box or band */
     int64_t *cut = makes_dw ? &v.box : v.target[0] * v.target[1] < 64 * parts ? &parts : &v.band;
     v.band = v.target[0];
@@ -4958,7 +4951,7 @@ SAMBA__INLINE void samba__shift_taps(samba__conv *v, const int64_t *first)
     v->before = before[0] * v->all_taps[1] + v->kernel[0] * before[1];
 }
 
-/* Makes v one of the shifts of dx: its targets, their first tap k, and where it meets the source. */
+/* Makes v a shift of dx: its targets, their first tap k, and where that meets the source. */
 SAMBA__INLINE void samba__conv_shift(samba__conv *v, const int32_t *attr, int64_t shift)
 {
     int64_t k[2];
@@ -5177,14 +5170,12 @@ SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b
 SAMBA__INLINE void samba__place_shift(const samba_args *a, const samba__conv *v, int64_t set,
                                       int64_t first, const float *sums)
 {
-    int64_t rows = samba__min64(v->band, v->target[0] - first), n = v->target[1];
-    int64_t down = a->attr[0], by = a->attr[1], width = v->all_targets[1];
-    for (int64_t c = 0; c < v->rows; c++, sums += v->band * n) {
-        float *to = a->out[0] + (set * v->rows + c) * v->all_targets[0] * width + v->r[1];
-        for (int64_t i = 0; i < rows; i++) {
-            float *y = to + ((first + i) * down + v->r[0]) * width;
-            for (int64_t j = 0; j < n; j++) y[j * by] = sums[i * n + j];
-        }
+    int64_t rows = samba__min64(v->band, v->target[0] - first), n = v->target[1], by = a->attr[1];
+    for (int64_t i = 0; i < v->rows * rows; i++) {
+        int64_t c = i / rows, row = (first + i % rows) * a->attr[0] + v->r[0];
+        int64_t at = ((set * v->rows + c) * v->all_targets[0] + row) * v->all_targets[1] + v->r[1];
+        const float *from = sums + (c * v->band + i % rows) * n;
+        for (int64_t j = 0; j < n; j++) a->out[0][at + j * by] = from[j];
     }
 }
 
@@ -5193,7 +5184,7 @@ SAMBA__INLINE void samba__place_shift(const samba_args *a, const samba__conv *v,
 SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, samba__made made,
                                     int64_t u, float *sums, float *copy, bool *copied)
 {
-    bool makes_dw = made == SAMBA__MAKES_DW, shifted = copy > sums;
+    bool makes_dw = made == SAMBA__MAKES_DW;
     int64_t plane = v->target[0] * v->target[1], k = v->channels * v->taps, set = u / v->parts;
     int64_t part = u % v->parts, row = set % v->groups * v->rows, steps = v->boxes;
     float *scratch = (float *)a->scratch;
@@ -5202,9 +5193,10 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
     const float *bias = made == SAMBA__MAKES_Y && a->n_in > 2 ? a->in[2] : NULL;
     int32_t at[SAMBA__STEPS];
     samba__sweep s;
-    s.rows = v->rows, s.from_row = s.c_row = makes_dw ? k : shifted ? v->band * v->target[1] : plane;
+    s.c_row = makes_dw ? k : v->shifted ? v->band * v->target[1] : plane;
+    s.rows = v->rows, s.from_row = s.c_row;
     if (makes_dw) steps = samba__ceil_div(v->images - set / v->groups, v->sets) * v->bands;
-    if (shifted && part * v->band >= v->target[0]) return;
+    if (v->shifted && part * v->band >= v->target[0]) return;
     if (v->taps == 0) memset(sums, 0, (size_t)(v->rows * s.c_row) * sizeof *sums), steps = 0;
     for (int64_t i = 0; i < steps; i++) {
         int64_t image = makes_dw ? set + i / v->bands * v->sets * v->groups : set;
@@ -5224,14 +5216,14 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
         for (int64_t p = 0; p < end; p += s.kc) {
             s.kc = samba__min64(each, end - p);
             s.c = makes_dw ? scratch + set * v->rows * k + first
-                : shifted ? sums : a->out[0] + targets;
+                : v->shifted ? sums : a->out[0] + targets;
             s.from = i > 0 || p > 0 ? s.c : NULL;
             s.row_bias = bias && i == steps - 1 && p + s.kc == end ? bias + row : NULL;
             samba__list_rows(v, &b, makes_dw, p, s.kc, at);
             samba__conv_product(a, &s, &q, at, rows + p, makes_dw ? plane : k);
         }
     }
-    if (shifted) samba__place_shift(a, v, set, part * v->band, sums);
+    if (v->shifted) samba__place_shift(a, v, set, part * v->band, sums);
 }
 
 /* A row of dw: the sum of its sets, back in the order (channel, row, column). */
@@ -5274,7 +5266,7 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
         samba__conv v = all;
         float *sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
         if (v.far) sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__copy_size(&all);
-        float *copy = sums + (shifts > 1 ? v.rows * v.band * v.target[1] : 0);
+        float *copy = sums + (v.shifted ? v.rows * v.band * v.target[1] : 0);
         bool copied = false;
         if (made == SAMBA__MAKES_DX && a->phase == 0) samba__turn_weights(a, &v, u);
         else if (made == SAMBA__MAKES_DW && a->phase == 1) samba__add_sets(a, &v, u);
@@ -5668,41 +5660,24 @@ SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
     if (g->in[2]) g->din[2] = out[2];
 }
 
-/* ---- Ops along an axis work on lines: rows if the axis is last, else columns ---- */
-
-#define SAMBA__LINE_COLUMNS 64          /* columns of a unit */
-
-typedef struct samba__lines {
-    int64_t n, inner;                   /* elements of a line; lines that lie side by side */
-    int64_t blocks;                     /* units side by side */
-} samba__lines;
-
-SAMBA__FN samba__lines samba__lines_of(const samba_shape *x, int32_t axis)
-{
-    samba__lines l;
-    l.n = x->dim[axis];
-    l.inner = samba__inner(x, axis);
-    l.blocks = samba__ceil_div(l.inner, SAMBA__LINE_COLUMNS);
-    return l;
-}
-
-/* Softmax and its like: 1 or, backward, 2 inputs of one shape, all f32; the output has it too. */
-SAMBA__FN bool samba__lines_rule(samba_call *c, int which)
-{
-    return samba__expect_match(c, which & SAMBA__BACKWARD ? "*,*->*" : "*->*", 1)
-        && samba__expect_axis(c, c->attr[0]);
-}
-SAMBA__FN void samba__lines_work(samba_work *w, const samba_call *c, int which)
-{
-    samba__lines l = samba__lines_of(&c->in[0].shape, c->attr[0]);
-    (void)which;
-    w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]) * l.blocks;
-}
-
 /* ---- softmax: y = e^(x - max) / sum e^(x - max); dx = y (dy - sum(dy y)).
    log_softmax: y = x - max - log(sum e^(x - max)); dx = dy - e^y sum(dy).
-   Bridle, "Training stochastic model recognition algorithms", NIPS 1989. ---- */
+   Bridle, "Training stochastic model recognition algorithms", NIPS 1989.
+   Attribute: the axis, which is the last one; the builders transpose others to there. ---- */
 
+/* 1 or, backward, 2 inputs of one shape, all f32; the output has it too. */
+SAMBA__FN bool samba__soft_rule(samba_call *c, int which)
+{
+    bool fits = samba__expect_match(c, which & SAMBA__BACKWARD ? "*n,*n->*n" : "*n->*n", 1);
+    return fits && (c->attr[0] == c->in[0].shape.ndim - 1
+                    || samba_refuse(c, SAMBA_EARG, "axis %d is not the last one of %S; transpose "
+                                    "it to there", c->attr[0], &c->in[0].shape));
+}
+SAMBA__FN void samba__soft_work(samba_work *w, const samba_call *c, int which)
+{
+    (void)which;
+    w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]);
+}
 SAMBA__INLINE void samba__softmax_row(float *y, const float *x, int64_t n, bool logs)
 {
     float top, sum;
@@ -5716,26 +5691,6 @@ SAMBA__INLINE void samba__softmax_row(float *y, const float *x, int64_t n, bool 
     sum = 1.0f / samba__unless_zero(samba__row_exp(y, x, top, n));
     for (int64_t i = 0; i < n; i++) y[i] *= sum;
 }
-SAMBA__INLINE void samba__softmax_columns(float *y, const float *x, const samba__lines *l,
-                                          int64_t width, bool logs)
-{
-    float top[SAMBA__LINE_COLUMNS], sum[SAMBA__LINE_COLUMNS];
-    int64_t step = l->inner, end = l->n * step;
-    for (int64_t j = 0; j < width; j++) top[j] = x[j], sum[j] = 0.0f;
-    for (int64_t i = step; i < end; i += step)
-        for (int64_t j = 0; j < width; j++) top[j] = x[i + j] > top[j] ? x[i + j] : top[j];
-    for (int64_t i = 0; i < end; i += step) {
-        SAMBA__IN_PLACE
-        for (int64_t j = 0; j < width; j++) {
-            float below = x[i + j] - top[j], e = samba__exp(below);
-            y[i + j] = logs ? below : e;
-            sum[j] += e;
-        }
-    }
-    for (int64_t j = 0; j < width; j++) sum[j] = logs ? samba__log(sum[j]) : 1.0f / sum[j];
-    for (int64_t i = 0; i < end; i += step)
-        for (int64_t j = 0; j < width; j++) y[i + j] = logs ? y[i + j] - sum[j] : y[i + j] * sum[j];
-}
 SAMBA__INLINE void samba__softmax_row_backward(float *dx, const float *dy, const float *y,
                                                int64_t n, bool logs)
 {
@@ -5748,35 +5703,15 @@ SAMBA__INLINE void samba__softmax_row_backward(float *dx, const float *dy, const
     SAMBA__IN_PLACE
     for (int64_t i = 0; i < n; i++) dx[i] = y[i] * (dy[i] - sum);
 }
-SAMBA__INLINE void samba__softmax_columns_backward(float *dx, const float *dy, const float *y,
-                                                   const samba__lines *l, int64_t width, bool logs)
+SAMBA__INLINE void samba__soft_run(const samba_args *a, int which)
 {
-    float sum[SAMBA__LINE_COLUMNS] = { 0 };
-    int64_t end = l->n * l->inner;
-    for (int64_t i = 0; i < end; i += l->inner)
-        for (int64_t j = 0; j < width; j++)
-            sum[j] = samba__fma(dy[i + j], logs ? 1.0f : y[i + j], sum[j]);
-    for (int64_t i = 0; i < end; i += l->inner) {
-        SAMBA__IN_PLACE
-        for (int64_t j = 0; j < width; j++)
-            dx[i + j] = logs ? samba__fma(-samba__exp(y[i + j]), sum[j], dy[i + j])
-                : y[i + j] * (dy[i + j] - sum[j]);
-    }
-}
-SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
-{
-    bool logs = which & SAMBA__LOGS, backward = which & SAMBA__BACKWARD;
-    samba__lines l = samba__lines_of(&a->in_spec[0].shape, a->attr[0]);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t first = u % l.blocks * SAMBA__LINE_COLUMNS;
-        int64_t at = u / l.blocks * l.n * l.inner + first;
-        int64_t width = samba__min64(SAMBA__LINE_COLUMNS, l.inner - first);
-        const float *x = a->in[0] + at, *y = backward ? a->in[1] + at : NULL;
-        float *out = a->out[0] + at;
-        if (l.inner == 1 && backward) samba__softmax_row_backward(out, x, y, l.n, logs);
-        else if (l.inner == 1) samba__softmax_row(out, x, l.n, logs);
-        else if (backward) samba__softmax_columns_backward(out, x, y, &l, width, logs);
-        else samba__softmax_columns(out, x, &l, width, logs);
+    int64_t n = samba__last_dim(a->in_spec);
+    for (int64_t at = a->begin * n; at < a->end * n; at += n) {
+        const float *x = a->in[0] + at;
+        float *y = a->out[0] + at;
+        if (which & SAMBA__BACKWARD)
+            samba__softmax_row_backward(y, x, a->in[1] + at, n, which & SAMBA__LOGS);
+        else samba__softmax_row(y, x, n, which & SAMBA__LOGS);
     }
 }
 
@@ -5784,8 +5719,10 @@ SAMBA__INLINE void samba__lines_run(const samba_args *a, int which)
 #define SAMBA__ALONG_AXIS(name) \
     SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, int32_t axis) \
     { \
-        axis = samba__wrap_axis(x, axis); \
-        return samba__emit1(SAMBA__OP_##name, x, &axis, 1); \
+        if (!samba__find_axis(x, #name, &axis, 0)) return NULL; \
+        int32_t last = x->shape.ndim - 1; \
+        samba_tensor *y = samba_transpose(x, axis, last); \
+        return samba_transpose(samba__emit1(SAMBA__OP_##name, y, &last, 1), axis, last); \
     } \
     SAMBA__GRAD1(name, SAMBA__BY_OP(name, y))
 SAMBA__ALONG_AXIS(softmax)
@@ -5798,6 +5735,7 @@ SAMBA__ALONG_AXIS(log_softmax)
    Zhang, Sennrich, "Root mean square layer normalization", NeurIPS 2019. ---- */
 
 #define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
+#define SAMBA__COLUMNS 64               /* of a unit that sums columns */
 
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
 SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
@@ -5825,7 +5763,7 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
     w->part = n * SAMBA__NORM_ROWS;
     if (c->n_out == 1) return;
     w->n_phases = 2;
-    w->units[1] = samba__ceil_div(n, SAMBA__LINE_COLUMNS);
+    w->units[1] = samba__ceil_div(n, SAMBA__COLUMNS);
     w->scratch = w->units[0] * n * (c->n_out - 1) * 4;
 }
 
@@ -5885,7 +5823,7 @@ SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block,
 /* Phase 1: 64 columns of dw and db, the blocks in order. */
 SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t from, int64_t n)
 {
-    int64_t parts = a->n_out - 1, to = samba__min64(from + SAMBA__LINE_COLUMNS, n);
+    int64_t parts = a->n_out - 1, to = samba__min64(from + SAMBA__COLUMNS, n);
     int64_t n_blocks = samba__ceil_div(samba_count(&a->in_spec[0].shape) / n, SAMBA__NORM_ROWS);
     for (int64_t p = 0; p < n_blocks * parts; p++) {
         const float *SAMBA__RESTRICT part = (const float *)a->scratch + p * n;
@@ -5900,7 +5838,7 @@ SAMBA__INLINE void samba__norm_run(const samba_args *a, int which)
     for (int64_t u = a->begin; u < a->end; u++) {
         if (!(which & SAMBA__BACKWARD)) samba__norm_forward(a, u, n, centered);
         else if (a->phase == 0) samba__norm_backward_rows(a, u, n, centered);
-        else samba__norm_backward_columns(a, u * SAMBA__LINE_COLUMNS, n);
+        else samba__norm_backward_columns(a, u * SAMBA__COLUMNS, n);
     }
 }
 
@@ -6187,9 +6125,9 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
     if (!adds) memset(a->out[0] + begin * n, 0, (size_t)((end - begin) * n) * 4);
     for (int64_t v = begin; v < end; v++) {
         float *SAMBA__RESTRICT dw = a->out[0] + v * n;
-        for (int64_t at = 0; first[v] >= 0 && at < n; at += SAMBA__LINE_COLUMNS) {
-            int64_t width = samba__min64(SAMBA__LINE_COLUMNS, n - at);
-            float sum[SAMBA__LINE_COLUMNS] = { 0.0f };
+        for (int64_t at = 0; first[v] >= 0 && at < n; at += SAMBA__COLUMNS) {
+            int64_t width = samba__min64(SAMBA__COLUMNS, n - at);
+            float sum[SAMBA__COLUMNS] = { 0.0f };
             for (int32_t t = first[v]; t >= 0; t = next[t]) {
                 const float *dy = a->in[0] + t * n + at;
                 for (int64_t j = 0; j < width; j++) sum[j] += dy[j];
@@ -6597,7 +6535,7 @@ SAMBA__EACH_KIN(fold, samba__fold)
 SAMBA__EACH_KIN(conv, samba__made)
 SAMBA__EACH_KIN(pooling, samba__pooling)
 SAMBA__EACH_KIN(batch, bool)
-SAMBA__EACH_COSTLY_KIN(lines, int)
+SAMBA__EACH_COSTLY_KIN(soft, int)
 SAMBA__EACH_COSTLY_KIN(norm, int)
 SAMBA__EACH_COSTLY_KIN(loss, int)
 SAMBA__EACH_COSTLY_KIN(attention, bool)
@@ -9215,7 +9153,10 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
     for (int32_t i = n - 1; i >= 0; i--) {
         samba__node *node = nodes[i];
         bool live = node->id >= c->first_generated && node->op->flags >> 8;
-        for (int32_t o = 0; o < node->n_out; o++) live = live || needed[node->out[o]->id];
+        for (int32_t o = 0; o < node->n_out; o++) {
+            live = live || needed[node->out[o]->id];
+            needed[node->out[o]->id] = false;   /* who wrote it before a copy did so in vain */
+        }
         node->live = live && !node->eager && !node->out[0]->same_as;
         for (int32_t k = 0; node->live && k < node->n_in; k++)
             if (node->in[k]) needed[node->in[k]->id] = true;

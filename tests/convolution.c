@@ -38,7 +38,7 @@ static geometry draw_geometry(int number)
                    { 1, 1 }, 1, number % 4 == 0 };
     for (int i = g.one ? 1 : 0; i < 2; i++) {
         g.kernel[i] = 1 + draw(number % 9 ? 5 : 12);
-        g.stride[i] = 1 + draw(3);
+        g.stride[i] = 1 + draw(number % 6 ? 3 : 6);
         g.padding[i] = draw(4);
         g.dilation[i] = 1 + draw(2) * draw(3);
         int span = g.dilation[i] * (g.kernel[i] - 1) + 1;
@@ -162,14 +162,22 @@ static void compare(const geometry *g, bool portable, int32_t threads, float *co
     CHECK(samba_close(s) == 0);
 }
 
-// A kernel that spans more of x than a thread's memory holds.
-static const geometry wide = { 2, 1, 2, 3, { 601, 600 }, { 11, 10 }, { 2, 2 }, { 1, 1 }, { 0, 0 },
-                               { 590, 590 }, 4, false };
+// Kernels that span more of x than a thread's memory holds; strides above what they go over, so that
+// parts of dx, or all, meet nothing; more rows than fit beside a copy.
+static const geometry special[] = {
+    { 2, 1, 2, 3, { 601, 600 }, { 11, 10 }, { 2, 2 }, { 1, 1 }, { 0, 0 }, { 590, 590 }, 4, false },
+    { 1, 1, 2, 3, { 601, 600 }, { 4, 5 }, { 2, 2 }, { 3, 2 }, { 0, 0 }, { 590, 591 }, 4, false },
+    { 2, 1, 2, 3, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, 1, false },
+    { 2, 2, 1, 2, { 2, 5 }, { 1, 2 }, { 2, 2 }, { 7, 3 }, { 0, 0 }, { 1, 1 }, 4, false },
+    { 1, 1, 300, 2, { 40, 41 }, { 20, 21 }, { 3, 3 }, { 2, 2 }, { 1, 1 }, { 1, 1 }, 9, false },
+    { 1, 1, 3, 40, { 32, 32 }, { 2, 2 }, { 16, 16 }, { 16, 16 }, { 0, 0 }, { 1, 1 }, 256, false },
+};
+enum { N_SPECIAL = sizeof special / sizeof *special };
 
 static void every_bit(void)
 {
     for (int i = 0; i < CASES; i++) {
-        geometry g = i == 0 ? wide : draw_geometry(i);
+        geometry g = i < N_SPECIAL ? special[i] : draw_geometry(i);
         int n_x = g.images * g.groups * g.cg * g.in[0] * g.in[1], n_w = g.groups * g.og * g.cg * g.taps;
         int n_y = g.images * g.groups * g.og * g.out[0] * g.out[1];
         float *data[4] = { numbers(n_x), numbers(n_w), numbers(g.groups * g.og), numbers(n_y) };

@@ -839,6 +839,22 @@ static void test_false_view(void)
     free(b.at);
 }
 
+// Outputs that turn out to be other tensors are copied from them; nothing else computes them, too.
+static void test_outputs_made_once(void)
+{
+    samba_session *s = quiet_session();
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4));
+    samba_tensor *one = samba_full(s, SAMBA_SHAPE(4), 1.0f), *y = samba_tanh(x);
+    samba_program p = { 0 };
+    p.inference = true, p.pef = path;
+    p.outputs[0] = y, p.outputs[1] = samba_scale(y, 1.0f), p.outputs[2] = samba_mul(one, x);
+    CHECK(samba_compile(s, &p));
+    CHECK(samba_close(s) == 0);
+    bytes b = read_file(path);
+    CHECK(n_nodes(&b) == 3);                        // tanh and two copies
+    free(b.at);
+}
+
 // A file whose every symbol may share an address must not take quadratic time.
 static void test_many_symbols(void)
 {
@@ -902,6 +918,7 @@ int main(int argc, char **argv)
         RUN(test_lies);
         RUN(test_apart);
         RUN(test_false_view);
+        RUN(test_outputs_made_once);
         RUN(test_memory_size);
         RUN(test_many_symbols);
         RUN(test_cut_training);
