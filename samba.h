@@ -2801,7 +2801,7 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     s.b_hi = s.c_hi = set->width / 2;
     s.turned = samba__turned_at_once(set, g, j1 - j0, kc);
     s.a = pack_a ? strips : g->a + i0 * g->a_row + p * g->a_col;
-    s.a_row = g->a_row, s.a_col = pack_a ? SAMBA__HEIGHT : g->a_col;
+    s.a_row = g->a_row, s.a_col = pack_a ? set->height : g->a_col;
     s.a_strip = SAMBA__HEIGHT * (pack_a ? kc : g->a_row);
     if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips);
     s.c_row = rests ? set->width : g->c_row;
@@ -7114,9 +7114,8 @@ struct samba_runtime {
     int32_t isa;
     bool inference, train;
     uint32_t graph;                     /* that runs now: its name as sections have it; 0: all */
-    uint32_t microbatch;
+    uint32_t microbatch, fault_node;
     int32_t fault[3];                   /* set, input, value */
-    uint32_t fault_node;
     void (*on_event)(const char *name, int32_t section, bool begins, void *user);
     void *event_user;
 };
@@ -7624,8 +7623,7 @@ struct samba_session {
     uint64_t seed;
     samba_code code;
     char error[1024];
-    bool error_seen;
-    bool poisoned;                      /* no memory for a container: the error is for good */
+    bool error_seen, poisoned;          /* poisoned: no memory for a container: for good */
     size_t held;                        /* bytes from desc.alloc now */
     samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
     samba__chunk *temp_chunks;          /* arena of a compilation */
@@ -7634,7 +7632,7 @@ struct samba_session {
     samba__node **nodes;                /* stb_ds list in trace order */
     samba__entry *names;                /* stb_ds string map */
     const samba_op **user_ops;          /* stb_ds list */
-    bool tracing;
+    bool tracing, train, legacy_names, has_pool;
     uint32_t section;                   /* of the ops recorded now */
     const char *graph;                  /* of the ops recorded now */
     bool freezes;                       /* the parameters made now */
@@ -7650,17 +7648,14 @@ struct samba_session {
     int32_t n_layers;                   /* counts dropout layers, for their seeds */
     samba_tensor *counter;              /* of forward runs: dropout draws anew each time */
     samba__pool pool;
-    bool has_pool;
     float *local;                       /* scratch of the threads when ops run eagerly */
     samba__file file;                   /* the loaded program; bytes if values stay there */
     void *memory;                       /* of the runtime */
     size_t memory_size;
     samba_runtime *rt;
-    bool train;
     bool inputs_ready;                  /* every input of the program has been given a value */
     uint64_t runs;                      /* begun so far */
     samba_graphamp graphamp;
-    bool legacy_names;
 };
 
 /* The name and the text of each code, then of all others. */
@@ -7968,10 +7963,8 @@ SAMBA__FN int32_t samba__n_user_ops(const samba_session *s)
 /* The tensor called name, or NULL. A map exists since its first put: this does not allocate. */
 SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
 {
-    ptrdiff_t i;
     uintptr_t key = (uintptr_t)name;
-    if (!s->names) return NULL;
-    i = stbds_shgeti(s->names, (char *)key);
+    ptrdiff_t i = s->names ? stbds_shgeti(s->names, (char *)key) : -1;
     return i < 0 ? NULL : s->names[i].value;
 }
 
@@ -8101,21 +8094,6 @@ SAMBA__INLINE float samba__normal_quantile(uint32_t k)
     return upper ? x : -x;
 }
 
-/* Four values of an initial distribution, by key and block alone. Normal: Box, Muller 1958. */
-SAMBA__INLINE void samba__draw(samba_init_kind kind, bool inverse, uint64_t key, int64_t block,
-                               float out[4])
-{
-    uint32_t w[4];
-    samba__philox(key, (uint64_t)block, 0, w);
-    for (int i = 0; i < 4; i++) out[i] = inverse ? samba__normal_quantile(w[i]) : samba__unit(w[i]);
-    for (int i = 0; kind == SAMBA_INIT_NORMAL && !inverse && i < 4; i += 2) {
-        float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i]))),
-            u = samba__unit(w[i + 1]);
-        out[i] = r * samba__sin_2pi(u, 1);      /* cos */
-        out[i + 1] = r * samba__sin_2pi(u, 0);
-    }
-}
-
 /* The values y (n) of a tensor; threads share them by blocks of four. */
 typedef struct samba__filling {
     float *y;
@@ -8125,15 +8103,39 @@ typedef struct samba__filling {
     uint64_t key;
 } samba__filling;
 
+/* Values of an initial distribution, four for each block of the generator, whose number and key
+   decide alone. Normal: Box, Muller 1958. Many blocks beside each other suit vectors. */
+enum { SAMBA__DRAWN = 64 };
+SAMBA__INLINE void samba__draw(const samba__filling *f, int64_t block, int64_t n,
+                               float (*v)[SAMBA__DRAWN])
+{
+    uint32_t w[4][SAMBA__DRAWN], out[4];
+    bool uniform = f->init.kind != SAMBA_INIT_NORMAL, inverse = f->inverse;
+    for (int64_t b = 0; b < n; b++) {
+        samba__philox(f->key, (uint64_t)(block + b), 0, out);
+        for (int i = 0; i < 4; i++) w[i][b] = out[i];
+    }
+    for (int i = 0; i < 4 && (uniform || inverse); i++) {
+        for (int64_t b = 0; uniform && b < n; b++)
+            v[i][b] = samba__fma(samba__unit(w[i][b]), 2.0f, -1.0f);
+        for (int64_t b = 0; inverse && b < n; b++) v[i][b] = samba__normal_quantile(w[i][b]);
+    }
+    for (int i = 0; i < 4 && !uniform && !inverse; i += 2)
+        for (int64_t b = 0; b < n; b++) {
+            float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i][b])));
+            float u = samba__unit(w[i + 1][b]);
+            v[i][b] = r * samba__sin_2pi(u, 1);         /* cos */
+            v[i + 1][b] = r * samba__sin_2pi(u, 0);
+        }
+}
 SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, int64_t end)
 {
-    float v[4];
-    for (int64_t block = begin; block < end; block++) {
-        samba__draw(f->init.kind, f->inverse, f->key, block, v);
-        for (int64_t i = 4 * block, j = 0; j < 4 && i + j < f->n; j++) {
-            float x = f->init.kind == SAMBA_INIT_NORMAL ? v[j] : samba__fma(v[j], 2.0f, -1.0f);
-            f->y[i + j] = samba__fma(f->init.scale, x, f->init.value);
-        }
+    float v[4][SAMBA__DRAWN];
+    for (int64_t block = begin, n; block < end; block += n) {
+        n = samba__min64(SAMBA__DRAWN, end - block);
+        samba__draw(f, block, n, v);
+        for (int64_t i = 0; i < 4 * n && 4 * block + i < f->n; i++)
+            f->y[4 * block + i] = samba__fma(f->init.scale, v[i % 4][i / 4], f->init.value);
     }
 }
 SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int64_t begin,
@@ -9099,9 +9101,8 @@ typedef struct samba__compilation {
     int32_t *uses;                      /* by tensor id: by nodes and names, before fusion */
     int32_t n_tensors;
     int32_t first_generated;            /* id of the first node of the compiler's own */
-    samba__node **nodes;
+    samba__node **nodes, **producer;    /* producer: by tensor id, among nodes */
     int32_t n_nodes;
-    samba__node **producer;             /* by tensor id, among nodes */
 } samba__compilation;
 
 SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
@@ -9652,11 +9653,10 @@ typedef struct samba__section_plan {
 
 typedef struct samba__plan {
     samba__place *places;
-    int32_t n_places;
+    int32_t n_places, n_sections;
     int32_t *place_of;                  /* by tensor id; -1: none */
     int32_t *scratch_of;                /* by node; -1: none */
     samba__section_plan *sections;
-    int32_t n_sections;
     uint64_t region[SAMBA__N_REGIONS], lower_bound;
     int32_t peak;                       /* the node at which most is alive */
 } samba__plan;
@@ -11484,8 +11484,8 @@ SAMBA__FN bool samba__run_calls(samba_session *s, int32_t from, int32_t until)
 {
     int32_t n = (int32_t)s->rt->pef.n_sections, end = until ? until : n;
     if (from < 0 || from >= end || end > n)
-        return samba_fail(s, SAMBA_ERANGE, "calls %d up to %d are no part of the schedule, which "
-                          "has calls 0 ... %d", from, until, n - 1);
+        return samba_fail(s, SAMBA_ERANGE, "call ids %d up to %d are out of range or order; the "
+                          "schedule has calls 0 ... %d", from, until, n - 1);
     if (s->rt->pef.microbatches > 1)
         return samba_fail(s, SAMBA_EARG, "with microbatches FWD and BCKWD run together: a part of "
                           "the schedule cannot be run");
