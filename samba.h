@@ -234,6 +234,7 @@ typedef struct samba_tensor {
     bool has_value;                     /* an input that was given one */
     bool frozen;                        /* a parameter that is not trained */
     bool generated;                     /* by the compiler, such as an optimizer's state */
+    bool removed;                       /* by samba_update_tensor: its name is not found any more */
     uint64_t copied;                    /* 1 + runs when samba_cpu copied it; 0: not current */
     samba_init init;                    /* what a parameter or state is before it is anywhere */
     void *data;                         /* host value: initial, eager, or copied by samba_cpu */
@@ -7967,14 +7968,6 @@ SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
     ptrdiff_t i = s->names ? stbds_shgeti(s->names, (char *)key) : -1;
     return i < 0 ? NULL : s->names[i].value;
 }
-
-/* Nothing is called name from now on. */
-SAMBA__FN void samba__unname(samba_session *s, const char *name)
-{
-    uintptr_t key = (uintptr_t)name;
-    ptrdiff_t i = stbds_shgeti(s->names, (char *)key);
-    s->names[i].value = NULL;
-}
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
@@ -11748,13 +11741,14 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
 {
     if (!samba_ok(s) || !name) return NULL;
     samba_tensor *t = samba__named(s, name);
-    if (!t) samba__fail_name(s, "tensor", name, 0);
-    return t;
+    if (t && !t->removed) return t;
+    samba__fail_name(s, "tensor", name, 0);
+    return NULL;
 }
 SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data)
 {
     samba_tensor *t = samba_tensor_by_name(s, name);
-    if (t && !data) samba__unname(s, name);
+    if (t && !data) t->removed = true;  /* for who looks for it; programs may have it still */
     return t && (!data || samba_write(t, data));
 }
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)

@@ -415,6 +415,47 @@ static void run_input_without_data(fixture *f)
     d.inputs = &f->x, d.n_inputs = 1;
     samba_run_with(f->s, &d);
 }
+// Each list of a run with a count and no values.
+static void run_lists(fixture *f)
+{
+    for (int i = 0; i < 6; i++) {
+        samba_run_desc d = { 0 };
+        int32_t *count[6] = { &d.n_inputs, &d.n_hyperparams, &d.n_section_types, &d.n_section_ids,
+                              &d.n_outputs, &d.n_grad_of_outputs };
+        *count[i] = 1;
+        if (i) samba_clear_error(f->s);
+        CHECK(!samba_run_with(f->s, &d) && !samba_ok(f->s));
+    }
+}
+static void run_foreign_gradient(fixture *f)
+{
+    samba_run_desc d = { 0 };
+    samba_output_grad g = { f->foreign, f };
+    d.grad_of_outputs = &g, d.n_grad_of_outputs = 1;
+    samba_run_with(f->s, &d);
+}
+static void init_gradients(fixture *f) { samba_init_output_grads(f->s, NULL, 2, 0); }
+static void run_backwards(fixture *f)
+{
+    samba_run_desc d = { 0 };
+    d.from_call_id = 2, d.until_call_id = 1;
+    samba_run_with(f->s, &d);
+}
+static void open_odd_preset(fixture *f)
+{
+    samba_desc d = { 0 };
+    (void)f;
+    d.graphamp = (samba_graphamp)3, d.threads = 1;
+    samba_session *s = samba_open(&d);
+    CHECK(s && strstr(samba_error(s), "mp3") && samba_error_code(s) == SAMBA_EARG);
+    samba_close(s);
+    samba_set_graphamp(f->s, (samba_graphamp)3);
+}
+static void name_again(fixture *f)              // the first one has its name in the graph still
+{
+    CHECK(samba_update_tensor(f->s, "x", NULL));
+    samba_input(f->s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
+}
 static void run_label(fixture *f)
 {
     const int32_t labels[B] = { 0, 1, C, 2 }, good[B] = { 0, 1, 2, 0 };
@@ -713,6 +754,13 @@ static const mistake mistakes[] = {
     { "section type of no kind", TRAINING, run_odd_type, SAMBA_EARG, "samba_run|1024|FWD" },
     { "wrong name of a section type", TRAINING, run_type_name, SAMBA_EARG, "backward|bckwd" },
     { "types and ids", TRAINING, run_both, SAMBA_EARG, "section_types|section_ids" },
+    { "lists of a run that are NULL", TRAINING, run_lists, SAMBA_EARG, "gradient 0 of 1|no values" },
+    { "gradient of another session's output", TRAINING, run_foreign_gradient, SAMBA_EARG,
+      "gradient 0 of 1|this session" },
+    { "gradients that are NULL", TRAINING, init_gradients, SAMBA_EARG, "gradient 0 of 2" },
+    { "call ids in the wrong order", TRAINING, run_backwards, SAMBA_ERANGE, "2 up to 1|order" },
+    { "preset of GraphAMP that does not exist", TRACING, open_odd_preset, SAMBA_EARG, "mp3|mp4" },
+    { "name of a removed tensor", TRACING, name_again, SAMBA_ENAME, "x|twice" },
     { "section id out of range", TRAINING, run_id, SAMBA_ERANGE, "999|0 ... " },
     { "run with an input of another session", TRAINING, run_foreign_input, SAMBA_EARG,
       "foreign|another session" },
