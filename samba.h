@@ -289,7 +289,8 @@ typedef struct samba_work {
     int64_t scratch;                    /* bytes shared by all units of this op */
     int64_t part;                       /* elements of output 0 a unit of phase 0 makes, reading the
                                            same ones of inputs as large; 0: not so; -1: a product,
-                                           which calls samba_args.finish */
+                                           which calls samba_args.finish. Ops may then run together:
+                                           a samba_fault is reported of the first of them */
     int64_t flops;                      /* arithmetic of the whole op; for reports and scheduling */
 } samba_work;
 
