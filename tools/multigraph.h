@@ -73,6 +73,7 @@ SAMBA_MULTIGRAPH_API bool samba_add_graph(samba_session *s, samba_graphs *graphs
     int32_t n = 0;
     bool there = false;
     if (!samba_ok(s)) return false;
+    if (!graphs) return samba_fail(s, SAMBA_EARG, "in samba_add_graph: graphs is NULL");
     if (graphs->traced)
         return samba_fail(s, SAMBA_ESTATE, "in samba_add_graph: the graphs were traced already; "
                           "begin another collection");
