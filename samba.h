@@ -4861,8 +4861,8 @@ SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band,
     return b;
 }
 
-/* What a thread's own memory has room for besides the panel and A, but no more than stays in the
-   cache, and what vectors read or write too much. A block of steps leaves room for that, too. */
+/* What a thread's own memory has room for besides a product's buffers, but no more than stays in
+   the cache, and what vectors read or write too much. Blocks of steps leave room for that, too. */
 enum { SAMBA__CACHED_BLOCK = 65536, SAMBA__OVERRUN = 40, SAMBA__STEPS = SAMBA_GEMM_KC - 8 };
 #define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
 
@@ -11547,10 +11547,11 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     if (!samba__need_program(s, "samba_run_with")) return false;
     if (!d) return samba_run(s, 0);
     bool by_call = d->from_call_id || d->until_call_id;
-    if ((d->n_inputs > 0 && !d->inputs) || (d->n_hyperparams > 0 && !d->hyperparams)
-        || (d->n_section_types > 0 && !d->section_types) || (d->n_outputs > 0 && !d->outputs)
-        || (d->n_section_ids > 0 && !d->section_ids))
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: a list that has a count is NULL");
+    if ((d->n_inputs && !d->inputs) || (d->n_hyperparams && !d->hyperparams)
+        || (d->n_section_types && !d->section_types) || (d->n_outputs && !d->outputs)
+        || (d->n_section_ids && !d->section_ids) || d->n_section_types < 0 || d->n_section_ids < 0)
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: a list that has a count is NULL, or "
+                          "its count is negative");
     if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types, section_ids and call "
                           "ids exclude each other; nothing was run");

@@ -422,9 +422,10 @@ static void run_lists(fixture *f)
         samba_run_desc d = { 0 };
         int32_t *count[6] = { &d.n_inputs, &d.n_hyperparams, &d.n_section_types, &d.n_section_ids,
                               &d.n_outputs, &d.n_grad_of_outputs };
-        *count[i] = 1;
-        if (i) samba_clear_error(f->s);
-        CHECK(!samba_run_with(f->s, &d) && !samba_ok(f->s));
+        for (*count[i] = i < 5 ? -1 : 1; *count[i] < 2; *count[i] += 2) {
+            samba_clear_error(f->s);
+            CHECK(!samba_run_with(f->s, &d) && !samba_ok(f->s));
+        }
     }
 }
 static void run_foreign_gradient(fixture *f)
