@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/run.sh [MODE]: runs the tests; the last line is "N passed, N failed".
-#   quick   (or nothing) the C tests, the header tests, lint, the examples: about seven minutes
+#   quick   (or nothing) the C tests, the header tests, lint, the examples: about nine minutes
 #   heavy   what quick leaves out: sanitizers, the whole matrix of header tests, complete trainings
 #   full    both
 #   asan, tsan, c, header, lint, examples: that part alone
