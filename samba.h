@@ -169,7 +169,6 @@
 /* ==== [api] =================================================================================== */
 
 /* ---- Types ----------------------------------------------------------------------------------- */
-
 /* Storage types. Arithmetic is done in f32; ids and labels are i32; bool is one byte, 0 or 1. */
 typedef enum samba_dtype {
     SAMBA_F32 = 0, SAMBA_BF16 = 1, SAMBA_F16 = 2,
@@ -243,7 +242,6 @@ typedef struct samba_tensor {
 } samba_tensor;
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
-
 /* Every failure has one of these codes; samba_error() has the sentence. */
 #define SAMBA__CODES(X) \
     X(OK,         "no error") \
@@ -266,7 +264,6 @@ typedef enum samba_code {
 } samba_code;
 
 /* ---- Ops: what a kernel, a shape rule and a gradient rule see -------------------------------- */
-
 /* Argument of a shape rule: reads in, n_in, attr, n_attr; fills out and n_out.
    A rule that refuses calls samba_refuse() with the reason and the remedy. */
 typedef struct samba_call {
@@ -376,7 +373,6 @@ enum {
 };
 
 /* ---- Device: run a PEF from one block of memory, without malloc or stdio --------------------- */
-
 /* Verifies the whole PEF, then lays the runtime out in memory. NULL if the PEF is refused or memory
    is too small; why (may be NULL) gets the reason. pef must stay where it is, 8-byte aligned. */
 SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *memory,
@@ -398,7 +394,6 @@ SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name);
 #endif
 
 /* ---- Ops. x (2,3) means shape; broadcasting is NumPy's; NULL in, NULL out. ------------------- */
-
 /* A constant: every element is value. */
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value);
 
@@ -537,7 +532,6 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(
     const samba_attention_opts *opts);
 
 /* ---- What gradient rules are written with; samba_apply makes other gradients ----------------- */
-
 /* op(a) op(b): the product with either factor read as its transpose, (*,m,k) (*,k,n) -> (*,m,n). */
 SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transpose_a,
                                                     samba_tensor *b, bool transpose_b);
@@ -552,7 +546,6 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(
 #if !defined(SAMBA_RUNTIME_ONLY)
 
 /* ---- Session --------------------------------------------------------------------------------- */
-
 typedef enum samba_log_level { SAMBA_LOG_INFO, SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_level;
 
 /* GraphAMP: results are rounded to bf16 and kept so for the backward pass; parameters, their
@@ -600,7 +593,6 @@ SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp pre
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name);
 
 /* ---- Leaves: inputs, parameters, buffers, constants ------------------------------------------ */
-
 /* A named input without a value; batch_dim 0 unless it is a scalar. */
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape);
@@ -654,7 +646,6 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *op, samba_tens
                                     int32_t n_in, const int32_t *attr, int32_t n_attr);
 
 /* ---- Layers: ops with parameters, by name. The same name again shares the parameters. -------- */
-
 /* y = x W^T + b, (*,k) -> (*,n). name__weight (n,k), name__bias (n): U(+-1/sqrt(k)) as torch. */
 SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n);
 SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, int32_t n);
@@ -691,7 +682,6 @@ typedef samba_tensor *(*samba_trace_fn)(const samba_op *op, samba_tensor *const 
 SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user);
 
 /* ---- Gradients ------------------------------------------------------------------------------- */
-
 /* Extends the graph by d loss / d x and returns it; loss is summed if it is not a scalar.
    NULL with an error if x does not influence loss. */
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
@@ -705,7 +695,6 @@ SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad
                                        int32_t rows);
 
 /* ---- Compile, load, run ---------------------------------------------------------------------- */
-
 typedef enum samba_optim_kind {
     SAMBA_NO_OPTIM = 0, SAMBA_SGD, SAMBA_ADAMW, SAMBA_ADAM
 } samba_optim_kind;
@@ -806,7 +795,6 @@ SAMBA_API unsigned samba_section_types(samba_session *s);
 SAMBA_API bool samba_set_train(samba_session *s, bool train);
 
 /* ---- Values ---------------------------------------------------------------------------------- */
-
 /* Copies samba_bytes(t) bytes to the tensor. */
 SAMBA_API bool samba_write(samba_tensor *t, const void *data);
 /* The current values, valid until the next run or write. After an error one zero, never NULL. */
@@ -838,7 +826,6 @@ SAMBA_API bool samba_save(samba_session *s, const char *path);
 SAMBA_API bool samba_restore(samba_session *s, const char *path);
 
 /* ---- Looking inside -------------------------------------------------------------------------- */
-
 /* Writes the traced graph through emit, a line for each op. As a picture: tools/dot_graph.h. */
 typedef void (*samba_emit_fn)(const char *text, void *user);
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
@@ -889,6 +876,7 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #if defined(__GNUC__)
 #define SAMBA__FN static __attribute__((unused))
 #define SAMBA__RESTRICT __restrict__
+#define SAMBA__ASK(x) __builtin_prefetch(x, 0, 2)           /* to be read soon */
 #define SAMBA__NOINLINE static __attribute__((noinline, unused))
 #if defined(__clang__)
 #define SAMBA__INLINE static inline __attribute__((always_inline))
@@ -901,6 +889,7 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__INLINE static inline
 #define SAMBA__NOINLINE static inline
 #define SAMBA__RESTRICT
+#define SAMBA__ASK(x) ((void)0)
 #endif
 #define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
 
@@ -1490,7 +1479,6 @@ SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samb
 }
 
 /* ---- bf16 and f16 storage ---- */
-
 SAMBA__INLINE float samba__from_bf16(uint16_t h) { return samba__bits_float((uint32_t)h << 16); }
 
 /* Round to nearest even; a NaN stays a quiet NaN. */
@@ -1571,7 +1559,6 @@ SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_d
 
 /* ---- Signatures: "*n,n?,n->*n". One letter is one dimension, '*' any leading ones (equal in all
    terms), '?' after a term makes it optional, "i:", "b:", "f:" before it i32, bool, f32. ---- */
-
 typedef struct samba__binding {
     int32_t letter[26];                 /* 0: not bound yet */
     samba_shape star;
@@ -2086,7 +2073,7 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 #define SAMBA_GEMM_MC (SAMBA__IS_SMALL ? 12 : 384)
 #endif
 #ifndef SAMBA_GEMM_NC
-#define SAMBA_GEMM_NC 256
+#define SAMBA_GEMM_NC 512
 #endif
 
 typedef char samba__gemm_blocks_are_whole[
@@ -2123,14 +2110,14 @@ typedef struct samba__gemm {
 } samba__gemm;
 
 /* ---- the sweep: one panel of B against all rows of a tile ---------------------------------- */
-
 /* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. For
    vectors, the halves of a panel, of width / 2 columns, need not be beside each other. */
 typedef struct samba__sweep {
     int64_t rows, cols, kc;
     int64_t cols_hi, b_hi, c_hi;/* columns of the second half, and where it is in B and C */
-    const float *a;             /* A(i,p) = a[i / 6 * a_strip + i % 6 * a_row + p * a_col] */
-    int64_t a_strip, a_row, a_col;
+    const float *a;             /* row r of the strip that begins with row i, at step p, is */
+    int64_t a_next, a_row, a_col;       /* a[i * a_next + r * a_row + p * a_col]; a_col is 0 if a
+                                   step is as long as the strip is high */
     const float *b;             /* B(p,j) = b[p * b_row + j]; width readable values at every p */
     int64_t b_row, b_next;      /* b_next: from here to what is read next; 0: not known */
     const float *from;          /* NULL: the chains start from zero; or where they are up to now */
@@ -2149,7 +2136,7 @@ typedef struct samba__gemm_set {
     void (*thin_sweep)(const samba__sweep *s);              /* where B is turned */
     void (*turn_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
                        int64_t dst_row, int64_t ahead);
-    void (*copy_panel)(const float *src, int64_t src_row, int64_t pc, float *dst);
+    void (*copy_panel)(const float *src, int64_t src_row, int64_t pc, float *dst, int64_t ahead);
     void (*unpack)(float *dst, const uint8_t *q, const uint16_t *scale, samba_dtype type, int64_t p,
                    int64_t pc);
     void (*packed_row)(const samba__gemm *g, int64_t j0, int64_t j1);
@@ -2157,15 +2144,23 @@ typedef struct samba__gemm_set {
 
 enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 };           /* of all but AVX-512 */
 
+/* How many of the rows that are left the next strip takes. */
+SAMBA__INLINE int64_t samba__strip_rows(bool high, int64_t left)
+{
+    if (high && left >= 12 && left != 16) return 12;
+    return high && left >= 8 ? 8 : samba__min64(left, SAMBA__HEIGHT);
+}
+
 SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 {
     for (int64_t i = 0; i < s->rows; i++) {
-        const float *a = s->a + i / SAMBA__HEIGHT * s->a_strip + i % SAMBA__HEIGHT * s->a_row;
-        const float *b = s->b;
+        int64_t r = i % SAMBA__HEIGHT, high = samba__strip_rows(false, s->rows - i + r);
+        int64_t a_col = s->a_col ? s->a_col : high;
+        const float *a = s->a + (i - r) * s->a_next + r * s->a_row, *b = s->b;
         float *c = s->c + i * s->c_row;
         float acc[SAMBA__WIDTH] = { 0.0f };
         if (s->from) memcpy(acc, s->from + i * s->from_row, (size_t)s->cols * sizeof(float));
-        for (int64_t p = 0; p < s->kc; p++, a += s->a_col, b += s->b_row)
+        for (int64_t p = 0; p < s->kc; p++, a += a_col, b += s->b_row)
             for (int j = 0; j < SAMBA__WIDTH; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
         for (int64_t j = 0; s->bias && j < s->cols; j++) acc[j] += s->bias[j];
         for (int64_t j = 0; s->row_bias && j < s->cols; j++) acc[j] += s->row_bias[i];
@@ -2244,32 +2239,65 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
     *v3 = _mm512_maskz_shuffle_ps(all, high01, high23, 0xee);
 }
 
-/* n weights of a packed row of bf16, i8, or u8: its low or high halves, less 8. */
-SAMBA__AVX2 SAMBA__KERNEL __m128i samba__packed_bytes(__m128i b, samba_dtype type, bool high)
+/* dst[p][j] = src[j][p] for 16 steps and columns: z of c and p has columns 4 c ... 4 c + 3 at steps
+   p, p + 4, p + 8, p + 12. Each line of src is read once: columns far apart evict each other. */
+#define SAMBA__MIX(kind, ...) _mm512_maskz_##kind(0xffff, __VA_ARGS__)
+#define SAMBA__FOUR_COLUMNS(z, i) \
+    x0 = _mm512_loadu_ps(src + i * src_row), x1 = _mm512_loadu_ps(src + (i + 1) * src_row); \
+    x2 = _mm512_loadu_ps(src + (i + 2) * src_row), x3 = _mm512_loadu_ps(src + (i + 3) * src_row); \
+    low01 = SAMBA__MIX(unpacklo_ps, x0, x1), high01 = SAMBA__MIX(unpackhi_ps, x0, x1); \
+    low23 = SAMBA__MIX(unpacklo_ps, x2, x3), high23 = SAMBA__MIX(unpackhi_ps, x2, x3); \
+    __m512 z##0 = SAMBA__MIX(shuffle_ps, low01, low23, 0x44); \
+    __m512 z##1 = SAMBA__MIX(shuffle_ps, low01, low23, 0xee); \
+    __m512 z##2 = SAMBA__MIX(shuffle_ps, high01, high23, 0x44); \
+    __m512 z##3 = SAMBA__MIX(shuffle_ps, high01, high23, 0xee);
+#define SAMBA__FOUR_STEPS(p) \
+    x0 = SAMBA__MIX(shuffle_f32x4, z0##p, z1##p, 0x44); \
+    x1 = SAMBA__MIX(shuffle_f32x4, z2##p, z3##p, 0x44); \
+    x2 = SAMBA__MIX(shuffle_f32x4, z0##p, z1##p, 0xee); \
+    x3 = SAMBA__MIX(shuffle_f32x4, z2##p, z3##p, 0xee); \
+    _mm512_storeu_ps(dst + p * dst_row, SAMBA__MIX(shuffle_f32x4, x0, x1, 0x88)); \
+    _mm512_storeu_ps(dst + (p + 4) * dst_row, SAMBA__MIX(shuffle_f32x4, x0, x1, 0xdd)); \
+    _mm512_storeu_ps(dst + (p + 8) * dst_row, SAMBA__MIX(shuffle_f32x4, x2, x3, 0x88)); \
+    _mm512_storeu_ps(dst + (p + 12) * dst_row, SAMBA__MIX(shuffle_f32x4, x2, x3, 0xdd));
+#define samba__square8(src, src_row, dst, dst_row) ((void)0)     /* 8 columns hardly do */
+SAMBA__AVX512 SAMBA__KERNEL void samba__square16(const float *src, int64_t src_row, float *dst,
+                                                 int64_t dst_row)
 {
-    if (type == SAMBA_I8) return b;
-    b = _mm_and_si128(high ? _mm_srli_epi16(b, 4) : b, _mm_set1_epi8(15));
-    return _mm_sub_epi8(b, _mm_set1_epi8(8));
+    __m512 x0, x1, x2, x3, low01, high01, low23, high23;
+    SAMBA__FOUR_COLUMNS(z0, 0) SAMBA__FOUR_COLUMNS(z1, 4) SAMBA__FOUR_COLUMNS(z2, 8)
+    SAMBA__FOUR_COLUMNS(z3, 12)
+    SAMBA__FOUR_STEPS(0) SAMBA__FOUR_STEPS(1) SAMBA__FOUR_STEPS(2) SAMBA__FOUR_STEPS(3)
 }
+
+/* n weights of a packed row of bf16, i8, or u8: its low or high halves, less 8. */
 SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype type, bool high)
 {
     const __m128i *x = (const __m128i *)(const void *)q;
+    if (type == SAMBA_F32) return _mm256_loadu_ps((const float *)(const void *)q);
     if (type == SAMBA_BF16) {
         __m256i h = _mm256_cvtepu16_epi32(_mm_loadu_si128(x));
         return _mm256_castsi256_ps(_mm256_slli_epi32(h, 16));
     }
-    __m128i b = samba__packed_bytes(_mm_loadl_epi64(x), type, high);
+    __m128i b = _mm_loadl_epi64(x);
+    if (type == SAMBA_U8)
+        b = _mm_sub_epi8(_mm_and_si128(high ? _mm_srli_epi16(b, 4) : b, _mm_set1_epi8(15)),
+                         _mm_set1_epi8(8));
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b));
 }
 SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtype type, bool high)
 {
+    if (type == SAMBA_F32) return _mm512_loadu_ps((const float *)(const void *)q);
     if (type == SAMBA_BF16) {
         __m512i h = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)q));
         return _mm512_castsi512_ps(_mm512_slli_epi32(h, 16));
     }
     __m128i b = _mm_loadu_si128((const __m128i *)(const void *)q);
-    b = samba__packed_bytes(b, type, high);
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(b));
+    if (type == SAMBA_I8) return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(b));
+    __m512i number = _mm512_cvtepu8_epi32(b);               /* its last 4 bits count */
+    if (high) number = _mm512_srli_epi32(number, 4);
+    return _mm512_permutexvar_ps(number, _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3,
+                                                        4, 5, 6, 7));
 }
 #elif SAMBA__NEON
 #define SAMBA__SET8(DO) DO(SAMBA__NEON_FN, samba__v8, int64_t, samba__v8, 8)
@@ -2348,6 +2376,7 @@ SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0
 SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool high)
 {
     uint8x8_t b = vld1_u8(q);
+    if (type == SAMBA_F32) return samba__v8_loadu_ps((const float *)(const void *)q);
     if (type == SAMBA_BF16) {
         uint16x8_t h = vreinterpretq_u16_u8(vld1q_u8(q));
         return samba__v8_of(vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(h), 16)),
@@ -2366,6 +2395,8 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
 #endif
 
 #if SAMBA__SIMD
+#define SAMBA__SETS(DO) SAMBA__SET8(DO) SAMBA__SET16(DO)
+
 /* Strip times panel. The sums must live in registers, and compilers keep only named variables
    there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
    and the rows a short strip lacks vanish from its code. The next part of C is asked for early. */
@@ -2410,6 +2441,7 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
         SAMBA__EACH_ROW(SAMBA__ROW_BIAS, V, mm, n) \
     } \
     SAMBA__EACH_ROW(SAMBA__ROW_END, V, mm, n)
+#define SAMBA__OF(n, has, rows) if (has && high == rows) samba__strip##n(s, a, i, rows);
 #define SAMBA__SWEEP(TARGET, V, M, mm, n) \
 TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a, int64_t i, \
                                           int rows) \
@@ -2417,15 +2449,15 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
     const float *b = s->b, *a6 = a + 6 * s->a_row; \
     const float *from = s->from ? s->from + i * s->from_row : NULL; \
     float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c; \
-    int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row; \
+    int64_t a_row = s->a_row, a_col = s->a_col ? s->a_col : rows, b_row = s->b_row; \
     int64_t half = s->b_hi, c_hi = s->c_hi; \
     const int32_t *at = s->b_at; \
     bool whole = s->cols == 2 * n; \
     M mask_lo = samba__mask##n(s->cols - s->cols_hi), mask_hi = samba__mask##n(s->cols_hi); \
     SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
     SAMBA__EACH_ROW(SAMBA__ROW_FETCH, V, mm, n) \
-    for (int64_t p = 0; p < s->kc; p++, a += a_col, a6 += a_col, b += b_row) { \
-        if (at) b = s->b + at[p]; \
+    for (int64_t left = s->kc; left > 0; left--, a += a_col, a6 += a_col, b += b_row) { \
+        if (at) b = s->b + *at++; \
         V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + half); \
         SAMBA__EACH_ROW(SAMBA__ROW_STEP, V, mm, n) \
     } \
@@ -2433,25 +2465,19 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
 } \
 TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
 { \
-    const float *a = s->a; \
-    int64_t i = 0, row = s->a_row; \
-    for (; n > 8 && i + 12 <= s->rows && i + 16 != s->rows; i += 12, a += 12 * row) \
-        samba__strip##n(s, a, i, 12); \
-    for (; n > 8 && i + 8 <= s->rows; i += 8, a += 8 * row) samba__strip##n(s, a, i, 8); \
-    for (; i + 6 <= s->rows; i += 6, a += s->a_strip) samba__strip##n(s, a, i, 6); \
-    if (s->rows - i == 5) samba__strip##n(s, a, i, 5); \
-    else if (s->rows - i == 4) samba__strip##n(s, a, i, 4); \
-    else if (s->rows - i == 3) samba__strip##n(s, a, i, 3); \
-    else if (s->rows - i == 2) samba__strip##n(s, a, i, 2); \
-    else if (s->rows - i == 1) samba__strip##n(s, a, i, 1); \
+    for (int64_t i = 0, high; i < s->rows; i += high) { \
+        const float *a = s->a + i * s->a_next; \
+        high = samba__strip_rows(n > 8, s->rows - i); \
+        SAMBA__OF(n, n > 8, 12) SAMBA__OF(n, n > 8, 8) SAMBA__OF(n, true, 6) SAMBA__OF(n, true, 5) \
+        SAMBA__OF(n, true, 4) SAMBA__OF(n, true, 3) SAMBA__OF(n, true, 2) SAMBA__OF(n, true, 1) \
+    } \
 }
-SAMBA__SET8(SAMBA__SWEEP)
-SAMBA__SET16(SAMBA__SWEEP)
+SAMBA__SETS(SAMBA__SWEEP)
 
 /* Ask for a line of each of some rows, to be read soon. */
 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
 {
-    for (int64_t j = 0; j < rows; j++) __builtin_prefetch(src + j * src_row, 0, 2);
+    for (int64_t j = 0; j < rows; j++) SAMBA__ASK(src + j * src_row);
 }
 
 /* Turn jc stored rows of pc values into panel columns, in whole groups of 4 steps and n columns;
@@ -2461,7 +2487,13 @@ TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, in
                                            int64_t jc, float *dst, int64_t dst_row, int64_t ahead) \
 { \
     V v0, v1, v2, v3; \
-    for (int64_t p = 0; p + 4 <= pc; p += 4, dst += 4 * dst_row) { \
+    int64_t p = 0; \
+    for (; n > 8 && p + n <= pc; p += n, dst += n * dst_row) \
+        for (int64_t j = 0; j + n <= jc; j += n) { \
+            samba__ask_rows(src + j * src_row + p + ahead, src_row, n); \
+            samba__square##n(src + j * src_row + p, src_row, dst + j, dst_row); \
+        } \
+    for (; p + 4 <= pc; p += 4, dst += 4 * dst_row) { \
         if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc); \
         for (int64_t j = 0; j + n <= jc; j += n) { \
             samba__turn##n(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3); \
@@ -2473,15 +2505,15 @@ TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, in
     } \
 } \
 TARGET SAMBA__FN void samba__copy_panel##n(const float *src, int64_t src_row, int64_t pc, \
-                                           float *dst) \
+                                           float *dst, int64_t ahead) \
 { \
     for (; pc > 0; pc--, src += src_row, dst += 2 * n) { \
+        SAMBA__ASK(src + ahead), SAMBA__ASK(src + ahead + n); \
         mm##_storeu_ps(dst, mm##_loadu_ps(src)); \
         mm##_storeu_ps(dst + n, mm##_loadu_ps(src + n)); \
     } \
 }
-SAMBA__SET8(SAMBA__FILL_PANEL)
-SAMBA__SET16(SAMBA__FILL_PANEL)
+SAMBA__SETS(SAMBA__FILL_PANEL)
 
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
    values are used once, so they are turned in registers and never written to a panel. */
@@ -2505,7 +2537,9 @@ TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
     int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0;     /* in the next panel */ \
     SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
     for (int64_t p = 0; p < s->kc; p += 4, a += 4, b += 4) { \
-        if (p % 16 == 0) samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
+        int64_t at = p % 16, row = at / 4 * (n / 2);        /* a quarter of the rows each time */ \
+        const float *line = b - at + (p - at + far < s->kc ? far : over); \
+        samba__ask_rows(line + row * s->b_row, s->b_row, n / 2); \
         samba__turn##n(b, s->b_row, &v0, &v1, &v2, &v3); \
         SAMBA__EACH_ROW(SAMBA__THIN_STEP, lo, mm, n) \
         samba__turn##n(b + n * s->b_row, s->b_row, &v0, &v1, &v2, &v3); \
@@ -2520,13 +2554,11 @@ TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
     else if (s->rows == 3) samba__thin##n(s, 3); \
     else samba__thin##n(s, 4); \
 }
-enum { SAMBA__AHEAD = 128 };            /* floats of a row: 8 lines of the cache */
-SAMBA__SET8(SAMBA__THIN)
-SAMBA__SET16(SAMBA__THIN)
+enum { SAMBA__AHEAD = 64 };             /* floats of a row: 4 lines of the cache */
+SAMBA__SETS(SAMBA__THIN)
 #endif /* SAMBA__SIMD */
 
 /* ---- packing ------------------------------------------------------------------------------- */
-
 /* dst[p][j] = src[j][p] for p < pc and j < jc. What lies `ahead` of src is wanted next. */
 SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t src_row,
                            int64_t pc, int64_t jc, float *dst, int64_t dst_row, int64_t ahead)
@@ -2551,7 +2583,7 @@ SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *
     if (g->b_row == 1) {                                    /* such as weights stored [out, in] */
         samba__turn(set, src, g->b_col, pc, jc, dst, width, ahead);
     } else if (set->copy_panel && g->b_col == 1 && jc == width) {
-        set->copy_panel(src, g->b_row, pc, dst);
+        set->copy_panel(src, g->b_row, pc, dst, ahead);
     } else {
         for (int64_t u = 0; u < pc; u++)
             for (int64_t v = 0; v < jc; v++)
@@ -2559,25 +2591,27 @@ SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *
     }
 }
 
-/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips of 6
-   rows. Eight strips advance together, to use what a step brings into the cache. */
-SAMBA__FN void samba__pack_strips(const samba__gemm *g, int64_t i, int64_t ic, int64_t p,
+/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips.
+   Eight of them advance together, to use what a step brings into the cache. */
+SAMBA__FN void samba__pack_strips(const samba__gemm *g, bool high, int64_t i, int64_t ic, int64_t p,
                                   int64_t pc, float *dst)
 {
-    enum { HEIGHT = SAMBA__HEIGHT };
-    for (int64_t first = 0; first < ic; first += 8 * HEIGHT, dst += 8 * HEIGHT * pc)
+    for (int64_t first = 0, end = 0; first < ic; first = end) {
+        for (int q = 0; q < 8; q++) end += samba__strip_rows(high, ic - end);
         for (int64_t u = 0; u < pc; u++) {
-            const float *src = g->a + i + first + (p + u) * g->a_col;
-            int64_t left = samba__min64(ic - first, 8 * HEIGHT), whole = left - left % HEIGHT;
-            float *to = dst + u * HEIGHT;
-            for (int64_t r = 0; r < whole; r += HEIGHT)
-                memcpy(to + r * pc, src + r, HEIGHT * sizeof(float));
-            if (left > whole) memcpy(to + whole * pc, src + whole, (size_t)(left - whole) * 4);
+            const float *src = g->a + i + (p + u) * g->a_col;
+            for (int64_t r = first; r < end; r += 16) SAMBA__ASK(src + 8 * g->a_col + r);
+            for (int64_t r = first, h; r < end; r += h) {
+                h = samba__strip_rows(high, ic - r);
+                float *to = dst + r * pc + u * h;
+                if (h == 12) memcpy(to, src + r, 12 * sizeof(float));
+                else memcpy(to, src + r, (size_t)h * sizeof(float));
+            }
         }
+    }
 }
 
 /* ---- packed weights ------------------------------------------------------------------------ */
-
 /* Weights w (n,k) can be stored as the panels that products want: element (j,p) is at [j / 32][p]
    [j % 32]. Types: f32; bf16; i8; and u8, two steps of k in a byte, the first one low, as 8 more
    than -8 ... 7. Integers are multiples of a bf16 scale [j / 32][p / 32][j % 32]. */
@@ -2626,30 +2660,24 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
 #if SAMBA__SIMD
 /* The same for width = 2 n. And a product with one row, 4 n columns in y, half of them from j0 on,
    half from j1: weights go from memory into sums. */
-enum { SAMBA__FAR = 4096 };             /* bytes ahead: what is read in a microsecond or less */
+enum { SAMBA__FAR = 4096 };             /* bytes ahead of integers; fewer of what is read sooner */
 #define SAMBA__SCALES(n, scale, at, l) \
     samba__weights##n((const uint8_t *)((scale) + (at) + (l)), SAMBA_BF16, false)
 #define SAMBA__ROW_OF(mm, n, q, l, d, high) \
-    (type == SAMBA_BF16 ? samba__weights##n((q) + (l) * size, type, high) \
+    (!scaled ? samba__weights##n((q) + (l) * size, type, high) \
      : mm##_mul_ps(samba__weights##n((q) + (l) * size, type, high), d))
+#define SAMBA__PACKED_STEP(mm, n, high) \
+    s0 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q0, 0, d0, high), s0); \
+    s1 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q0, n, d1, high), s1); \
+    s2 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q1, 0, d2, high), s2); \
+    s3 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q1, n, d3, high), s3);
 #define SAMBA__PACKED(TARGET, V, M, mm, n) \
-TARGET SAMBA__KERNEL void samba__unpack_type##n(float *dst, const uint8_t *q, \
-    const uint16_t *scale, samba_dtype type, int64_t p, int64_t pc) \
-{ \
-    int64_t size = type == SAMBA_BF16 ? 2 : 1, step = type == SAMBA_U8 ? 2 : 1; \
-    V d0 = mm##_setzero_ps(), d1 = d0; \
-    for (int64_t end = p + pc; p < end; p++, dst += 2 * n) { \
-        const uint8_t *x = q + p / step * SAMBA__PANEL * size; \
-        int64_t at = p / SAMBA__GROUP * SAMBA__PANEL; \
-        if (scale) d0 = SAMBA__SCALES(n, scale, at, 0), d1 = SAMBA__SCALES(n, scale, at, n); \
-        mm##_storeu_ps(dst, SAMBA__ROW_OF(mm, n, x, 0, d0, p % step != 0)); \
-        mm##_storeu_ps(dst + n, SAMBA__ROW_OF(mm, n, x, n, d1, p % step != 0)); \
-    } \
-} \
 TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, int64_t j0, \
                                                 int64_t j1, samba_dtype type) \
 { \
-    int64_t size = type == SAMBA_BF16 ? 2 : 1, step = type == SAMBA_U8 ? 2 : 1, k = g->k; \
+    const bool scaled = type == SAMBA_I8 || type == SAMBA_U8; \
+    const int64_t size = scaled ? 1 : type == SAMBA_F32 ? 4 : 2, step = type == SAMBA_U8 ? 2 : 1; \
+    const int64_t far = SAMBA__FAR / size, k = g->k; \
     const uint8_t *q0 = samba__packed_at(g->packed, type, k, j0); \
     const uint8_t *q1 = samba__packed_at(g->packed, type, k, j1); \
     const uint16_t *scale0 = samba__scale_at(g->scale, k, j0); \
@@ -2658,44 +2686,44 @@ TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, 
     V s0 = mm##_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, d0 = s0, d1 = s0, d2 = s0, d3 = s0; \
     for (int64_t p = 0; p < k; ) { \
         int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k); \
-        if (type != SAMBA_BF16) { \
+        if (scaled) { \
             d0 = SAMBA__SCALES(n, scale0, at, 0), d1 = SAMBA__SCALES(n, scale0, at, n); \
             d2 = SAMBA__SCALES(n, scale1, at, 0), d3 = SAMBA__SCALES(n, scale1, at, n); \
         } \
-        for (; p < end; q0 += SAMBA__PANEL * size, q1 += SAMBA__PANEL * size) \
-            for (int64_t high = 0; high < step; high++, p++) { \
-                V x = mm##_set1_ps(a[p]); \
-                __builtin_prefetch(q0 + SAMBA__FAR), __builtin_prefetch(q1 + SAMBA__FAR); \
-                s0 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q0, 0, d0, high), s0); \
-                s1 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q0, n, d1, high), s1); \
-                s2 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q1, 0, d2, high), s2); \
-                s3 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q1, n, d3, high), s3); \
-            } \
+        for (; p < end; p += step, q0 += SAMBA__PANEL * size, q1 += SAMBA__PANEL * size) { \
+            V x = mm##_set1_ps(a[p]); \
+            __builtin_prefetch(q0 + far), __builtin_prefetch(q1 + far); \
+            if (size == 4) __builtin_prefetch(q0 + far + 64), __builtin_prefetch(q1 + far + 64); \
+            SAMBA__PACKED_STEP(mm, n, false) \
+            if (step == 1) continue; \
+            x = mm##_set1_ps(a[p + 1]); \
+            SAMBA__PACKED_STEP(mm, n, true) \
+        } \
     } \
     mm##_storeu_ps(y, s0), mm##_storeu_ps(y + n, s1); \
     mm##_storeu_ps(y + 2 * n, s2), mm##_storeu_ps(y + 3 * n, s3); \
 } \
-TARGET SAMBA__FN void samba__unpack##n(float *dst, const uint8_t *q, const uint16_t *scale, \
-                                       samba_dtype type, int64_t p, int64_t pc) \
+TARGET SAMBA__VECTORIZED SAMBA__FN void samba__unpack##n( \
+    float *dst, const uint8_t *q, const uint16_t *scale, samba_dtype type, int64_t p, int64_t pc) \
 { \
-    if (type == SAMBA_BF16) samba__unpack_type##n(dst, q, NULL, SAMBA_BF16, p, pc); \
-    else if (type == SAMBA_I8) samba__unpack_type##n(dst, q, scale, SAMBA_I8, p, pc); \
-    else samba__unpack_type##n(dst, q, scale, SAMBA_U8, p, pc); \
+    if (type == SAMBA_BF16) samba__unpack_any(dst, q, NULL, SAMBA_BF16, p, pc, 2 * n); \
+    else if (type == SAMBA_I8) samba__unpack_any(dst, q, scale, SAMBA_I8, p, pc, 2 * n); \
+    else samba__unpack_any(dst, q, scale, SAMBA_U8, p, pc, 2 * n); \
 } \
 TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int64_t j1) \
 { \
     float y[4 * n]; \
     for (int64_t j = j0; j < j1; j += 4 * n) { \
         int64_t other = j + 2 * n < j1 ? j + 2 * n : j;     /* any, past the last */ \
-        if (g->packed_type == SAMBA_BF16) samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
+        if (g->packed_type == SAMBA_F32) samba__packed_type##n(g, y, j, other, SAMBA_F32); \
+        else if (g->packed_type == SAMBA_BF16) samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
         else if (g->packed_type == SAMBA_I8) samba__packed_type##n(g, y, j, other, SAMBA_I8); \
         else samba__packed_type##n(g, y, j, other, SAMBA_U8); \
         for (int64_t l = 0; l < 4 * n && j + l < j1; l++) \
             g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l]; \
     } \
 }
-SAMBA__SET8(SAMBA__PACKED)
-SAMBA__SET16(SAMBA__PACKED)
+SAMBA__SETS(SAMBA__PACKED)
 #endif
 
 /* By the number of an instruction set. */
@@ -2705,8 +2733,7 @@ static const samba__gemm_set samba__gemm_sets[] = {
 #define SAMBA__SET(TARGET, V, M, mm, n) \
     { n > 8 ? 12 : 6, 2 * n, samba__sweep##n, samba__thin_sweep##n, samba__turn_panel##n, \
       samba__copy_panel##n, samba__unpack##n, samba__packed_row##n },
-    SAMBA__SET8(SAMBA__SET)
-    SAMBA__SET16(SAMBA__SET)
+    SAMBA__SETS(SAMBA__SET)
 #endif
 };
 
@@ -2730,7 +2757,6 @@ SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *
 }
 
 /* ---- tiles --------------------------------------------------------------------------------- */
-
 /* How C is cut: `down` bands of strips by `across` bands of panels. */
 typedef struct samba__grid {
     int64_t strips, panels, down, across;
@@ -2793,7 +2819,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
                                  float *local)
 {
     float *panel = local, *sums = local + SAMBA__GEMM_PANEL, *strips = sums + SAMBA__GEMM_SUMS;
-    bool pack_a = g->a_row == 1 && g->a_col != 1 && set->height == SAMBA__HEIGHT;
+    bool pack_a = g->a_row == 1 && g->a_col != 1, several = j1 - j0 >= 4 * set->width;
+    bool copy_a = g->a_col == 1 && g->a_row % 1024 == 0 && several && i1 - i0 > set->height;
     bool last = p + kc >= g->k, rests = SAMBA__GEMM_SUMS && !last;
     bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;  /* pays by several strips */
     samba__sweep s;
@@ -2802,10 +2829,12 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     s.b_at = NULL;
     s.b_hi = s.c_hi = set->width / 2;
     s.turned = samba__turned_at_once(set, g, j1 - j0, kc);
-    s.a = pack_a ? strips : g->a + i0 * g->a_row + p * g->a_col;
-    s.a_row = g->a_row, s.a_col = pack_a ? set->height : g->a_col;
-    s.a_strip = SAMBA__HEIGHT * (pack_a ? kc : g->a_row);
-    if (pack_a) samba__pack_strips(g, i0, i1 - i0, p, kc, strips);
+    s.a = pack_a || copy_a ? strips : g->a + i0 * g->a_row + p * g->a_col;
+    s.a_next = pack_a || copy_a ? kc : g->a_row;
+    s.a_row = copy_a ? kc : g->a_row, s.a_col = pack_a ? 0 : g->a_col;
+    if (pack_a) samba__pack_strips(g, set->height > SAMBA__HEIGHT, i0, s.rows, p, kc, strips);
+    for (int64_t i = 0; copy_a && i < s.rows; i++)
+        memcpy(strips + i * kc, g->a + (i0 + i) * g->a_row + p, (size_t)kc * sizeof(float));
     s.c_row = rests ? set->width : g->c_row;
     s.from_row = SAMBA__GEMM_SUMS && p > 0 ? set->width : g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + i0 : NULL;
@@ -2853,7 +2882,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     int64_t most = thin ? samba__min64(SAMBA__THIN_KC, SAMBA_GEMM_KC) : SAMBA_GEMM_KC;
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
-    if (set->packed_row && g->m == 1 && g->packed && !whole && !g->accumulate && !g->row_bias) {
+    if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         set->packed_row(g, j0, j1);
         samba__gemm_finish(g, 0, 1, j0, j1);
         return;
@@ -3196,7 +3225,6 @@ SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t
 
 /* ---- Reductions of a row: lane l of 32 takes elements l, l + 32, ... in order, then lanes are
    combined in pairs, l with l + 16, + 8, ... + 1: vectors of sums, the same bits everywhere ---- */
-
 #define SAMBA__LANES 32
 
 SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
@@ -3276,7 +3304,6 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
 }
 
 /* ---- Elementwise ops: one driver walks the broadcast, one loop for each row computes ---- */
-
 /* elements per call of a loop: three such buffers stay in L1 */
 #define SAMBA__RUN 256
 
@@ -3529,11 +3556,7 @@ SAMBA__BINARY(pow, SAMBA__BY_OP3(pow_backward, a, b), SAMBA__BY_OP3(pow_backward
 SAMBA__BINARY(maximum, SAMBA__BY_OP3(maximum_backward, a, b), SAMBA__BY_OP3(maximum_backward, b, a))
 SAMBA__BINARY(minimum, SAMBA__BY_OP3(maximum_backward, b, a), SAMBA__BY_OP3(maximum_backward, a, b))
 
-SAMBA__BUILD2(eq)
-SAMBA__BUILD2(ne)
-SAMBA__BUILD2(lt)
-SAMBA__BUILD2(le)
-SAMBA__BUILD2(gt)
+SAMBA__BUILD2(eq) SAMBA__BUILD2(ne) SAMBA__BUILD2(lt) SAMBA__BUILD2(le) SAMBA__BUILD2(gt)
 SAMBA__BUILD2(ge)
 
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
@@ -3547,10 +3570,8 @@ SAMBA__FN void samba__where_vjp(samba_vjp *g)
     g->din[2] = samba__to_input(g, 2, samba_where(g->in[0], zero, dy));
 }
 
-SAMBA__UNARY(neg, samba_neg(dy))
-SAMBA__UNARY(exp, samba_mul(dy, y))
-SAMBA__UNARY(log, samba_div(dy, x))
-SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
+SAMBA__UNARY(neg, samba_neg(dy)) SAMBA__UNARY(exp, samba_mul(dy, y))
+SAMBA__UNARY(log, samba_div(dy, x)) SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
 SAMBA__UNARY(rsqrt, samba_scale(samba_mul(dy, samba_mul(y, samba_mul(y, y))), -0.5f))
 SAMBA__UNARY(softplus, samba_mul(dy, samba_sigmoid(x)))
 SAMBA__BUILD1F(scale, factor)
@@ -3558,13 +3579,10 @@ SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[0])))
 SAMBA__BUILD1F(shift, term)
 SAMBA__GRAD1(shift, dy)
 
-SAMBA__UNARY(abs, SAMBA__BY_OP(abs, x))
-SAMBA__UNARY(relu, SAMBA__BY_OP(relu, y))
-SAMBA__UNARY(sigmoid, SAMBA__BY_OP(sigmoid, y))
-SAMBA__UNARY(tanh, SAMBA__BY_OP(tanh, y))
+SAMBA__UNARY(abs, SAMBA__BY_OP(abs, x)) SAMBA__UNARY(relu, SAMBA__BY_OP(relu, y))
+SAMBA__UNARY(sigmoid, SAMBA__BY_OP(sigmoid, y)) SAMBA__UNARY(tanh, SAMBA__BY_OP(tanh, y))
 SAMBA__UNARY(gelu, SAMBA__BY_OP(gelu, x)) /* Hendrycks, Gimpel, "Gaussian error linear units" */
-SAMBA__UNARY(gelu_tanh, SAMBA__BY_OP(gelu_tanh, x))
-SAMBA__UNARY(silu, SAMBA__BY_OP(silu, x))
+SAMBA__UNARY(gelu_tanh, SAMBA__BY_OP(gelu_tanh, x)) SAMBA__UNARY(silu, SAMBA__BY_OP(silu, x))
 SAMBA__BUILD1F(leaky_relu, slope)
 SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
 
@@ -3577,13 +3595,11 @@ SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
         g->din[0] = samba__emit2(SAMBA__OP_##name##_backward, dx, v, g->attr, g->n_attr); \
         g->din[1] = dv; \
     }
-SAMBA__SECOND(relu, NULL)
-SAMBA__SECOND(leaky_relu, NULL)
+SAMBA__SECOND(relu, NULL) SAMBA__SECOND(leaky_relu, NULL)
 SAMBA__SECOND(tanh, samba_scale(samba_mul(samba_mul(dx, dy), v), -2.0f))
 SAMBA__SECOND(sigmoid, samba_mul(samba_mul(dx, dy), samba_shift(samba_scale(v, -2.0f), 1.0f)))
 
 /* ---- full: a tensor of one value. Attributes: the value, then the shape. ---- */
-
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value)
 {
     int32_t attr[1 + SAMBA_MAX_DIMS], n = 1;
@@ -3607,7 +3623,6 @@ SAMBA__KERNEL void samba__full_kernel(const samba_args *a)
 }
 
 /* ---- cast: dx = cast dy back; through an integer or bool nothing flows ---- */
-
 SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype)
 {
     int32_t attr = (int32_t)dtype;
@@ -3640,7 +3655,6 @@ SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
 SAMBA__GRAD1(cast, dy && samba__is_float(x->dtype) ? samba_cast(dy, x->dtype) : NULL)
 
 /* ---- count: n <- n + 1 at each run of its section; attribute 1: at training runs only ---- */
-
 SAMBA__MATCHES(count, "i:->i:", 1)
 SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 {
@@ -3652,7 +3666,6 @@ SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 
 /* ---- zero: x <- 0, and accumulate: x <- x + y, for gradients and losses of microbatches;
    attribute of accumulate, 1: begin anew with the first microbatch ---- */
-
 SAMBA__MATCHES(zero, "*->*", 0)
 SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
 {
@@ -3671,7 +3684,6 @@ SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 
 /* ---- dropout: y = x mask/(1-p), mask from (seed, layer, counter, element): Srivastava et al.,
    JMLR 2014. Inputs x, rate f32, seed i32, counter i32; attributes: the layer's key ---- */
-
 /* Input `in` is a rate of dropout, which seed and counter follow; or it is absent. */
 SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
 {
@@ -3907,9 +3919,7 @@ SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
         int32_t attr[2] = { x ? samba__axis_mask(x, &axes) : 0, keepdim }; \
         return samba__emit1(SAMBA__OP_##name, x, attr, 2); \
     }
-SAMBA__BUILD_FOLD(sum)
-SAMBA__BUILD_FOLD(mean)
-SAMBA__BUILD_FOLD(max)
+SAMBA__BUILD_FOLD(sum) SAMBA__BUILD_FOLD(mean) SAMBA__BUILD_FOLD(max)
 
 SAMBA__GRAD1(sum, samba_expand(samba__with_axes(g, dy), x->shape))
 SAMBA__GRAD1(mean, samba_expand(samba_scale(samba__with_axes(g, dy), 1.0f
@@ -3937,7 +3947,6 @@ SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_re
 }
 
 /* ---- argmax: the index of the first largest element; a NaN counts as largest ---- */
-
 SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool keepdim)
 {
     int32_t attr[2] = { samba__wrap_axis(x, axis), keepdim };
@@ -4116,7 +4125,6 @@ SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
 }
 
 /* ---- affine: y = x w^T + b; dx = dy w, dw = dy^T x, db = sum of dy's rows ---- */
-
 SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba_tensor *b)
 {
     return samba__emit3(SAMBA__OP_affine, x, w, b, NULL, 0);
@@ -4166,7 +4174,6 @@ SAMBA__FN void samba__affine_vjp(samba_vjp *g)
 
 /* ---- affine_packed: affine with w (n,k) as packed weights and, for integers, their scales: inputs
    x, packed, scale or NULL, b or NULL; attribute n. Only programs that infer have it. ---- */
-
 /* Inputs 1 and 2 hold packed weights (n,k). */
 SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
 {
@@ -4202,7 +4209,6 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
 SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a) { samba__affine_kernel(a); }
 
 /* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
-
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
 {
     int64_t known = 1;
@@ -4266,7 +4272,6 @@ SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis)
 }
 
 /* ---- Copies with steps: permute, slice and expand read with them, pad writes with them ---- */
-
 SAMBA__INLINE void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x, int64_t x_step,
                                int64_t n, size_t size)
 {
@@ -4591,7 +4596,6 @@ SAMBA__FN void samba__cat_vjp(samba_vjp *g)
 }
 
 /* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; dx adds up dy ---- */
-
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index)
 {
     int32_t attr = samba__wrap_axis(x, axis);
@@ -4691,7 +4695,6 @@ SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
 SAMBA__GRAD1(gather_backward, samba_gather(dy, g->attr[0], g->in[1]))
 
 /* ---- write_rows: cache[..][row[b][t]] <- x[..][t], t in order ---- */
-
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row)
 {
@@ -4738,7 +4741,6 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
 }
 
 /* ---- Optimizer steps: they overwrite the parameter and its state ---- */
-
 /* torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or absent);
    attributes dampening, nesterov. g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
 SAMBA__FN bool samba__sgd_shape(samba_call *c)
@@ -4821,7 +4823,6 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
    Sums are chains over (c,ky,kx), (o,ky,kx), and over the outputs of a set of images.
    Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
    its rows and columns. A 1-D convolution has one row. ---- */
-
 enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
 
@@ -5132,7 +5133,7 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
     int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     float *c = s->c, *panel = a->local;
     if (a->isa == 0 || direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
-    s->a = rows, s->a_row = a_row, s->a_col = 1, s->a_strip = SAMBA__HEIGHT * a_row;
+    s->a = rows, s->a_row = a_row, s->a_col = 1, s->a_next = a_row;
     s->b = panel, s->b_row = width, s->b_at = direct ? at : NULL, s->b_hi = s->c_hi = half;
     s->bias = NULL, s->turned = false;
     for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
@@ -5330,7 +5331,6 @@ SAMBA__GRAD2(convolution_backward_weight,       /* dy is that of dw */
    columns), ceil_mode; of avg also exclude_padding; of adaptive avg only the rows and columns of y.
    avg_pool2d_backward appends the rows and columns of x. Padding is at most half the kernel and no
    window starts behind x, so that each window holds an element. Units are planes. ---- */
-
 enum { SAMBA__MAX_WORDS = 7, SAMBA__AVG_WORDS = 8, SAMBA__ADAPTIVE_WORDS = 2 };
 typedef enum samba__pooling {
     SAMBA__MAX_FORWARD, SAMBA__AVG_FORWARD, SAMBA__MAX_BACKWARD, SAMBA__AVG_BACKWARD
@@ -5507,7 +5507,6 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
 }
 
 /* ---- max_pool2d: the largest of a window, NaN if it has one; dy goes to where that is ---- */
-
 SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_opts *opts)
 {
     int32_t attr[SAMBA__AVG_WORDS];
@@ -5517,7 +5516,6 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_o
 SAMBA__GRAD1(max_pool2d, samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, g->attr, g->n_attr))
 
 /* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements ---- */
-
 SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts)
 {
     int32_t attr[SAMBA__AVG_WORDS];
@@ -5549,7 +5547,6 @@ SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr
    momentum, eps. Ioffe, Szegedy, "Batch normalization", 2015. Backward, of n elements in a channel:
    db = sum dy, dw = sum dy h, dx = w rstd (dy - db/n - h dw/n), or w rstd dy if not in training.
    Inputs dy, x, w or none, running mean and var; attribute eps. Units are channels. ---- */
-
 /* Adds n <= 32 elements to lanes of samba__row_sum: to the first d, to the second e of dy, if that
    is there; or d d and d e, with d = x - mean. */
 SAMBA__INLINE void samba__add_lanes(const float *x, const float *dy, float mean, bool products,
@@ -5666,7 +5663,6 @@ SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
    log_softmax: y = x - max - log(sum e^(x - max)); dx = dy - e^y sum(dy).
    Bridle, "Training stochastic model recognition algorithms", NIPS 1989.
    Attribute: the axis, which is the last one; the builders transpose others to there. ---- */
-
 /* 1 or, backward, 2 inputs of one shape, all f32; the output has it too. */
 SAMBA__FN bool samba__soft_rule(samba_call *c, int which)
 {
@@ -5735,7 +5731,6 @@ SAMBA__ALONG_AXIS(log_softmax)
    Ba, Kiros, Hinton, "Layer normalization", 2016.
    rms_norm is the same without means: h = x r, y = h w, dx = r (g - h mean(g h)).
    Zhang, Sennrich, "Root mean square layer normalization", NeurIPS 2019. ---- */
-
 #define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
 #define SAMBA__COLUMNS 64               /* of a unit that sums columns */
 
@@ -5876,7 +5871,6 @@ SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
    loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]; dx = -dloss [c = target].
    Attributes: reduction, id to ignore, then smoothing s (cross_entropy) or C (nll_backward).
    Label smoothing: Szegedy et al., CVPR 2016. ---- */
-
 enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
 
 /* Fills in the attributes and returns them. */
@@ -6044,7 +6038,6 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 }
 
 /* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
-
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 {
     return samba__emit2(SAMBA__OP_lookup, ids, w, NULL, 0);
@@ -6158,7 +6151,6 @@ SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
    arithmetic; blocks of queries are not, as the chains of a product go on from what is in memory.
    With dropout, M its mask over (*,T,S): y = (P M) v, dv = (P M)^T dy, dP = M (dy v^T).
    Attributes: causal, scale, the key of the dropout layer. ---- */
-
 #define SAMBA__ATTEND_KEYS 64
 #define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 64)
 #define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS)     /* floats of a block */
@@ -6500,7 +6492,6 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 }
 
 /* ---- The table itself ---- */
-
 /* NAME_run is a function that makes the call; NAME_avx2_run the same for AVX2 or NEON, if any. Kin
    share NAME_kin, compiled once, which is told at run time which of them is meant. */
 #define SAMBA__RUNS(name, call) SAMBA__FN void samba__##name##_run(const samba_args *a) { call; }
@@ -6532,15 +6523,11 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 #else
 #define SAMBA__EACH_COSTLY_KIN SAMBA__EACH_KIN
 #endif
-SAMBA__EACH_KIN(map, samba__loop_fn)
-SAMBA__EACH_KIN(fold, samba__fold)
-SAMBA__EACH_KIN(conv, samba__made)
-SAMBA__EACH_KIN(pooling, samba__pooling)
+SAMBA__EACH_KIN(map, samba__loop_fn) SAMBA__EACH_KIN(fold, samba__fold)
+SAMBA__EACH_KIN(conv, samba__made) SAMBA__EACH_KIN(pooling, samba__pooling)
 SAMBA__EACH_KIN(batch, bool)
-SAMBA__EACH_COSTLY_KIN(soft, int)
-SAMBA__EACH_COSTLY_KIN(norm, int)
-SAMBA__EACH_COSTLY_KIN(loss, int)
-SAMBA__EACH_COSTLY_KIN(attention, bool)
+SAMBA__EACH_COSTLY_KIN(soft, int) SAMBA__EACH_COSTLY_KIN(norm, int)
+SAMBA__EACH_COSTLY_KIN(loss, int) SAMBA__EACH_COSTLY_KIN(attention, bool)
 
 #define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
     SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
@@ -7404,7 +7391,13 @@ SAMBA__FN size_t samba__runtime_size(const samba__pef *pef, int32_t n_threads, b
     return samba__add_size(size, SAMBA__ALIGN);         /* memory may begin anywhere */
 }
 
-/* Points each symbol at its place and fills in the data the file has. */
+SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    (void)thread;
+    memset((uint8_t *)context + begin, 0, (size_t)(end - begin));
+}
+
+/* Points each symbol at its place and fills in the data the file has, or zeros. */
 SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file)
 {
     uint8_t *base[SAMBA__N_REGIONS];
@@ -7413,6 +7406,8 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
         base[r] = regions + at;
         if (r != SAMBA__REGION_READONLY || !in_file) at += (size_t)rt->pef.region[r];
     }
+    samba__pool_run(rt->pool, samba__zero_job, base[SAMBA__REGION_STATE],
+                    (int64_t)rt->pef.region[SAMBA__REGION_STATE], 1 << 20);
     for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
         samba__symbol s = samba__symbol_at(&rt->pef, i), home = s.alias
             ? samba__symbol_at(&rt->pef, s.alias - 1) : s;
@@ -7427,7 +7422,7 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
         uint64_t bytes = samba__symbol_bytes(&rt->pef, &s);
         if (s.alias || s.region == SAMBA__REGION_ARENA) continue;
         if (stored) samba__copy_data(rt->data[i], stored, bytes, samba_dtype_size(s.spec.dtype));
-        else memset(rt->data[i], 0, (size_t)bytes);
+        else if (s.region != SAMBA__REGION_STATE) memset(rt->data[i], 0, (size_t)bytes);
     }
 }
 
@@ -7527,9 +7522,9 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
     }
 }
 
-/* Lays a verified PEF out in memory of samba__runtime_size bytes. */
+/* Lays a verified PEF out in memory of samba__runtime_size bytes. The threads may be NULL. */
 SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
-                                               int32_t n_threads, bool in_file)
+                                               samba__pool *pool, int32_t n_threads, bool in_file)
 {
     uintptr_t start = ((uintptr_t)memory + SAMBA__ALIGN - 1) & ~(uintptr_t)(SAMBA__ALIGN - 1);
     uint8_t *at = (uint8_t *)memory + (start - (uintptr_t)memory);
@@ -7538,6 +7533,7 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     samba__runtime_size(pef, n_threads, in_file, &regions_at);
     memset(rt, 0, sizeof *rt);
     rt->pef = *pef;
+    rt->pool = pool;
     rt->data = (void **)(void *)(at + samba__align_size(sizeof *rt));
     rt->steps = (samba__step *)(void *)((uint8_t *)rt->data
                             + samba__align_size((size_t)pef->n_symbols * sizeof(void *)));
@@ -7573,7 +7569,7 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
                       (int64_t)memory_size);
         return NULL;
     }
-    return samba__runtime_layout(&pef, memory, 1, in_file);
+    return samba__runtime_layout(&pef, memory, NULL, 1, in_file);
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -7778,10 +7774,21 @@ SAMBA__FN size_t samba__local_bytes(const samba_session *s)
 {
     return (size_t)s->pool.n_threads * SAMBA_LOCAL_BYTES;
 }
+
+/* Of large blocks the system is asked for large pages: these are cleared and found sooner. */
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 SAMBA__FN void *samba__default_alloc(size_t size, void *user)
 {
+    void *p = malloc(size);
+#if defined(MADV_HUGEPAGE)
+    const size_t page = (size_t)2 << 20, before = (page - (size_t)(uintptr_t)p % page) % page;
+    if (p && size >= 4 * page)
+        (void)madvise((uint8_t *)p + before, (size - before) / page * page, MADV_HUGEPAGE);
+#endif
     (void)user;
-    return malloc(size);
+    return p;
 }
 SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 {
@@ -8137,6 +8144,11 @@ SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int6
 {
     samba__fill_kernel(f, begin, end);
 }
+SAMBA__AVX512_FN SAMBA__FN void samba__fill_run_avx512(const samba__filling *f, int64_t begin,
+                                                       int64_t end)
+{
+    samba__fill_kernel(f, begin, end);
+}
 SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     const samba__filling *f = (const samba__filling *)context;
@@ -8145,6 +8157,7 @@ SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_
         f->y[i] = f->init.value;
     if (f->init.kind == SAMBA_INIT_CONSTANT) return;
     if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_kernel(f, begin, end);
+    else if (samba__best_isa() == SAMBA__ISA_AVX512) samba__fill_run_avx512(f, begin, end);
     else samba__fill_run_avx2(f, begin, end);
 }
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
@@ -8390,7 +8403,6 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
 }
 
 /* ---- Printing ---- */
-
 SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
 {
     samba__format(t, "%s = %s(", n->name, n->op->name);
@@ -9220,7 +9232,6 @@ SAMBA__FN int64_t samba__bytes_moved(const samba__node *n)
 
 /* ---- Rewrites. A rule returns what replaces the node's output, the output itself if it changed
    the node in place, or NULL if it does not apply. ---- */
-
 /* In a program that only infers, dropout does nothing. */
 SAMBA__FN samba_tensor *samba__attend_without(samba__compilation *c, samba__node *n)
 {
@@ -9968,7 +9979,6 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
 /* ---- A limit of memory: what the backward pass reads of the forward pass is kept, or computed
    once more just before it is read, from values of which the same holds. Cheap ones come first.
    Chen et al., "Training deep nets with sublinear memory cost", 2016. ---- */
-
 enum { SAMBA__MOST_AGAIN = 100 };       /* values computed again one from the other */
 
 typedef struct samba__reuse {
@@ -10450,7 +10460,6 @@ SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
 }
 
 /* ---- Files: whole, and replaced only when the new one is safely on disk ---- */
-
 #include <errno.h>
 #if !defined(SAMBA_NO_STDIO) && (defined(__unix__) || defined(__APPLE__))
 #include <fcntl.h>
@@ -10591,7 +10600,6 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__im
 }
 
 /* ---- <pef>.log: what will run, where, and what it costs ---- */
-
 SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, int64_t *flops,
                                int64_t *bytes)
 {
@@ -11057,7 +11065,6 @@ SAMBA__FN bool samba__end(const samba_session *s, const char *name, bool fine)
 }
 
 /* ---- Loading: symbols meet the session's tensors by name ---- */
-
 /* The tensor of a symbol: known, or a new handle so that it can be found by name. */
 SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__pef *pef,
                                                 const samba__symbol *q)
@@ -11161,9 +11168,8 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     samba__unload(s);
     s->memory = memory, s->memory_size = need;
     samba__begin(s, "SAMBA_INIT_RUNTIME");
-    s->rt = samba__runtime_layout(&file->pef, memory, 0, file->stays);
+    s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, 0, file->stays);
     samba_on_event(s, s->on_event, s->event_user);
-    s->rt->pool = &s->pool;
     s->rt->local = s->local;
     if (!file->stays) samba__file_close(s, file, true);
     s->file = *file;
@@ -11283,7 +11289,6 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
 }
 
 /* ---- Running ---- */
-
 SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 {
     return samba_ok(s) && samba__file_kept(s)
@@ -11575,7 +11580,6 @@ SAMBA_API bool samba_set_train(samba_session *s, bool train)
 }
 
 /* ---- Hyperparameters ---- */
-
 /* The letters of the longer name that stand between what both begin and what both end with. */
 SAMBA__FN size_t samba__distance(const char *a, const char *b)
 {
@@ -11679,7 +11683,6 @@ SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
 SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
 
 /* ---- Values ---- */
-
 SAMBA_API size_t samba_bytes(const samba_tensor *t)
 {
     if (!t) return 0;
@@ -11808,7 +11811,7 @@ SAMBA_API bool samba_rdu(samba_tensor *t)
                           (int64_t)samba_bytes(t)))
         && samba_write(t, t->data);
 }
-SAMBA__FN bool samba__transfer_all(samba_session *s, bool to_cpu, bool buffers)
+SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, bool buffers)
 {
     if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
@@ -11819,19 +11822,12 @@ SAMBA__FN bool samba__transfer_all(samba_session *s, bool to_cpu, bool buffers)
     }
     return true;
 }
-SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__transfer_all(s, true, false); }
-SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__transfer_all(s, false, false); }
-SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s)
-{
-    return samba__transfer_all(s, true, true);
-}
-SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s)
-{
-    return samba__transfer_all(s, false, true);
-}
+SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__carry(s, true, false); }
+SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__carry(s, false, false); }
+SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s) { return samba__carry(s, true, true); }
+SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s) { return samba__carry(s, false, true); }
 
 /* ---- Checkpoints ---- */
-
 SAMBA__FN bool samba__is_saved(const samba__symbol *q)
 {
     bool kept = q->role == SAMBA__WEIGHT || q->role == SAMBA__STATE || q->role == SAMBA__ARGIN
@@ -11901,7 +11897,6 @@ SAMBA_API size_t samba_device_bytes(samba_session *s)
 SAMBA_API size_t samba_held_bytes(const samba_session *s) { return s ? s->held : 0; }
 
 /* ---- Measuring ---- */
-
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section)
 {
     const samba_runtime *rt = s ? s->rt : NULL;
