@@ -4795,11 +4795,16 @@ SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
     float root = samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
     float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
-    for (int64_t i = a->begin; i < a->end; i++) {
-        float d = samba__fma(l2, w[i], g[i] * clip);
-        m[i] = samba__fma(c1, d, b1 * m[i]);
-        v[i] = samba__fma(c2 * d, d, b2 * v[i]);
-        w[i] = samba__fma(-rate, m[i] / (samba__sqrt(v[i]) / root + eps), w[i] * shrink);
+    for (int64_t i = a->begin, end; i < a->end; i = end) {  /* memory is what takes the time */
+        end = samba__min64(i + 128, a->end);
+        for (int64_t l = i + 512; l < end + 512; l += 16)
+            SAMBA__ASK(w + l), SAMBA__ASK(g + l), SAMBA__ASK(m + l), SAMBA__ASK(v + l);
+        for (int64_t k = i; k < end; k++) {
+            float d = samba__fma(l2, w[k], g[k] * clip);
+            m[k] = samba__fma(c1, d, b1 * m[k]);
+            v[k] = samba__fma(c2 * d, d, b2 * v[k]);
+            w[k] = samba__fma(-rate, m[k] / (samba__sqrt(v[k]) / root + eps), w[k] * shrink);
+        }
     }
 }
 
