@@ -332,8 +332,7 @@ typedef struct samba_vjp {
 /* One op. The built-in ones are rows of a table; yours go through samba_register_op().
    signature: a letter is one dimension, '*' any leading ones (equal in all terms), '?' makes an
    input optional; "i:", "b:" or "f:" before a term mean i32, bool, or f32 as without: "*n,n?->*n".
-   Or NULL: shape decides. Without work, one unit is one element of '*': a kernel computes rows
-   begin ... end-1. */
+   Or NULL: shape decides. Without work, a unit is an element of '*': kernels compute such rows. */
 typedef struct samba_op {
     const char *name;
     uint32_t wire;                      /* number in PEF files: 0x8000 and up for users' ops */
@@ -467,8 +466,8 @@ SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_
 SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index);
 /* Overwrites rows of a buffer, such as a cache of keys: y = cache (*,S,D) after row[t] <- x (*,T,D)
-   for each t. row i32 is (T), or (B,T) with B the first dimension; row -1 is left out. Returns the
-   buffer; no gradient. */
+   for each t. row i32 is (T), or (B,T) with B the first dimension; row -1 is left out. Returns
+   the buffer; no gradient. */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row);
 
@@ -485,8 +484,7 @@ SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, s
                                              samba_tensor *mean, samba_tensor *var, float momentum,
                                              float eps);
 
-/* Losses. logits (*,C), target (*) of i32 class ids -> (), or (*) with reduction none. mse: the
-   mean of (x - y)^2. */
+/* logits (*,C), target (*) of i32 ids -> (), or (*) with reduction none. mse: mean (x - y)^2. */
 typedef enum samba_reduction {
     SAMBA_REDUCE_MEAN = 0, SAMBA_REDUCE_SUM = 1, SAMBA_REDUCE_NONE = 2
 } samba_reduction;
@@ -670,8 +668,7 @@ SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samb
                                                 const samba_attention_opts *opts,
                                                 const char *name, float p);
 
-/* Frozen parameters get no gradient and no optimizer: one, or all that are made from here on.
-   Before compiling. */
+/* Frozen parameters get no gradient, no optimizer: one, or all made from here on; then compile. */
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad);
 SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen);
 
@@ -689,8 +686,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
    loss that is no scalar: ones, until samba_write gives it others, which persist. */
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t);
 typedef struct samba_output_grad { samba_tensor *output; const void *grad; } samba_output_grad;
-/* All gradients of losses become ones, or what custom says. rows > 0: a smaller batch; what belongs
-   to later rows becomes 0. */
+/* Gradients of losses become ones, or what custom says; with rows > 0, those of later rows 0. */
 SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
                                        int32_t rows);
 
@@ -747,9 +743,8 @@ typedef struct samba_program {
 
 /* Compiles what was traced, writes the PEF, loads it. Weights keep their values. */
 SAMBA_API bool samba_compile(samba_session *s, const samba_program *program);
-/* Loads a PEF. If a graph was traced, checks that it is the compiled one and names the first
-   difference (program may be NULL: then losses and optimizers are not compared). Without a graph,
-   tensors are found by name. */
+/* Loads a PEF, of the traced graph if there is one: else the error names what differs. If program
+   is NULL, losses and optimizers are not compared. Without a graph, tensors are found by name. */
 SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program *program);
 
 /* Runs the sections of these types in schedule order; 0 runs the whole schedule. A whole step, FWD,
@@ -802,8 +797,7 @@ SAMBA_API const float *samba_read(samba_tensor *t);
 SAMBA_API const int32_t *samba_read_i32(samba_tensor *t);
 /* Copies the current values out; size must be samba_bytes(t). */
 SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size);
-/* Bytes of the tensor in the loaded program: microbatches times the traced size for batched inputs
-   and outputs. */
+/* Bytes in the loaded program: of batched inputs and outputs, those of all microbatches. */
 SAMBA_API size_t samba_bytes(const samba_tensor *t);
 /* Any tensor of the session or of the loaded PEF; an unknown name is an error with a near name. */
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name);
@@ -6091,6 +6085,17 @@ SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
     return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
 }
 
+/* Zeros past the cache, if they are many: memory need not be read for them. */
+SAMBA__FN void samba__clear(float *y, int64_t n)
+{
+#if SAMBA__X86
+    for (bool many = n >= 1 << 20; many && n >= 4 && (uintptr_t)y % 16 == 0; n -= 4, y += 4)
+        _mm_stream_ps(y, _mm_setzero_ps());
+    _mm_sfence();
+#endif
+    memset(y, 0, (size_t)n * sizeof *y);
+}
+
 /* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
 enum { SAMBA__LOOKUP_ROWS = 64 };       /* of a unit */
 SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
@@ -6122,7 +6127,7 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
     }
     int64_t begin = a->begin * SAMBA__LOOKUP_ROWS, end = a->end * SAMBA__LOOKUP_ROWS;
     end = samba__min64(end, rows);
-    if (!adds) memset(a->out[0] + begin * n, 0, (size_t)((end - begin) * n) * 4);
+    if (!adds) samba__clear(a->out[0] + begin * n, (end - begin) * n);
     for (int64_t v = begin; v < end; v++) {
         float *SAMBA__RESTRICT dw = a->out[0] + v * n;
         for (int64_t at = 0; first[v] >= 0 && at < n; at += SAMBA__COLUMNS) {
@@ -9778,8 +9783,7 @@ SAMBA__FN int samba__by_size(const void *a, const void *b)
 typedef struct samba__extent { uint64_t begin, end; struct samba__extent *next; } samba__extent;
 
 /* Which addresses are taken when: a binary tree of times, in which vertex 1 is the whole schedule,
-   2 v and 2 v + 1 are the halves of v. A vertex knows what is taken at some time of its own, and
-   what throughout. */
+   2 v and 2 v + 1 are the halves of v. A vertex knows what is taken sometimes, what throughout. */
 typedef struct samba__taken {
     samba_session *session;
     samba__extent **at, *beside;        /* of vertex v: 2 v at some time, 2 v + 1 throughout */
