@@ -135,6 +135,11 @@ static void test_large(void)
     check_product(FEW, about(NC), about(KC));
     check_product(about(MC), FEW, about(KC));
 }
+// Rows of A a multiple of 4 KiB apart, most of the time without a gap: many panels, several strips.
+static void test_far_rows(void)
+{
+    for (int i = 0; i < 12; i++) check_product(9 + draw(FEW), NC - draw(FEW), 1024);
+}
 
 int main(void)
 {
@@ -142,6 +147,7 @@ int main(void)
     RUN(test_many_steps);
     RUN(test_many_rows);
     RUN(test_many_columns);
+    RUN(test_far_rows);
     RUN(test_large);
     return test_summary();
 }
