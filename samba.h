@@ -2254,7 +2254,6 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
     _mm512_storeu_ps(dst + (p + 4) * dst_row, SAMBA__MIX(shuffle_f32x4, x0, x1, 0xdd)); \
     _mm512_storeu_ps(dst + (p + 8) * dst_row, SAMBA__MIX(shuffle_f32x4, x2, x3, 0x88)); \
     _mm512_storeu_ps(dst + (p + 12) * dst_row, SAMBA__MIX(shuffle_f32x4, x2, x3, 0xdd));
-#define samba__square8(src, src_row, dst, dst_row) ((void)0)     /* 8 columns hardly do */
 SAMBA__AVX512 SAMBA__KERNEL void samba__square16(const float *src, int64_t src_row, float *dst,
                                                  int64_t dst_row)
 {
@@ -2283,15 +2282,15 @@ SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtyp
 {
     if (type == SAMBA_F32) return _mm512_loadu_ps((const float *)(const void *)q);
     if (type == SAMBA_BF16) {
-        __m512i h = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)q));
-        return _mm512_castsi512_ps(_mm512_slli_epi32(h, 16));
+        __m256i h = _mm256_loadu_si256((const __m256i *)(const void *)q);
+        return _mm512_castsi512_ps(SAMBA__MIX(slli_epi32, SAMBA__MIX(cvtepu16_epi32, h), 16));
     }
     __m128i b = _mm_loadu_si128((const __m128i *)(const void *)q);
-    if (type == SAMBA_I8) return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(b));
-    __m512i number = _mm512_cvtepu8_epi32(b);               /* its last 4 bits count */
-    if (high) number = _mm512_srli_epi32(number, 4);
-    return _mm512_permutexvar_ps(number, _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3,
-                                                        4, 5, 6, 7));
+    if (type == SAMBA_I8) return SAMBA__MIX(cvtepi32_ps, SAMBA__MIX(cvtepi8_epi32, b));
+    __m512i number = SAMBA__MIX(cvtepu8_epi32, b);          /* its last 4 bits count */
+    if (high) number = SAMBA__MIX(srli_epi32, number, 4);
+    return SAMBA__MIX(permutexvar_ps, number, _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1,
+                                                             2, 3, 4, 5, 6, 7));
 }
 #elif SAMBA__NEON
 #define SAMBA__SET8(DO) DO(SAMBA__NEON_FN, samba__v8, int64_t, samba__v8, 8)
@@ -2390,6 +2389,7 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
 
 #if SAMBA__SIMD
 #define SAMBA__SETS(DO) SAMBA__SET8(DO) SAMBA__SET16(DO)
+#define samba__square8(src, src_row, dst, dst_row) ((void)0)    /* 8 columns do without */
 
 /* Strip times panel. The sums must live in registers, and compilers keep only named variables
    there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
