@@ -332,7 +332,7 @@ typedef struct samba_vjp {
 /* One op. The built-in ones are rows of a table; yours go through samba_register_op().
    signature: a letter is one dimension, '*' any leading ones (equal in all terms), '?' makes an
    input optional; "i:", "b:" or "f:" before a term mean i32, bool, or f32 as without: "*n,n?->*n".
-   Or NULL: shape decides. Without work, a unit is an element of '*': kernels compute such rows. */
+   Or NULL: shape decides. Without work, units are elements of '*': rows begin ... end-1. */
 typedef struct samba_op {
     const char *name;
     uint32_t wire;                      /* number in PEF files: 0x8000 and up for users' ops */
@@ -466,8 +466,7 @@ SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_
 SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index);
 /* Overwrites rows of a buffer, such as a cache of keys: y = cache (*,S,D) after row[t] <- x (*,T,D)
-   for each t. row i32 is (T), or (B,T) with B the first dimension; row -1 is left out. Returns
-   the buffer; no gradient. */
+   for each t. row i32 (T), or (B,T) with B the first dimension; row -1 is left out. No gradient. */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row);
 
@@ -2806,8 +2805,8 @@ SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__ge
 }
 
 /* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C, panel by panel. Sums rest until the
-   last steps. A is read where it is: caches bring it as fast as sums need it; but not a transposed
-   one, each step of which is on another page of memory, as fast as strips of 6 do. */
+   last steps. A is read where it is, unless caches cannot keep up: each step of a transposed one is
+   on another page, and rows a multiple of 4 KiB apart share few lines of the first cache. */
 SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                  int64_t i1, int64_t j0, int64_t j1, int64_t p, int64_t kc,
                                  float *local)
@@ -7407,7 +7406,8 @@ SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_
     memset((uint8_t *)context + begin, 0, (size_t)(end - begin));
 }
 
-/* Points each symbol at its place and fills in the data the file has, or zeros. */
+/* Points each symbol at its place and fills in the data the file has, or zeros. Threads share the
+   first writes to the state: it is then that the system clears pages, which takes longer. */
 SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file)
 {
     uint8_t *base[SAMBA__N_REGIONS];
