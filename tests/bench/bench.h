@@ -44,9 +44,6 @@ static double median(const double *x, int n)
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-// Threads of other libraries spin for some milliseconds after their work: let them fall asleep.
-static void settle(void) { usleep(5000); }
-
 static void *must(void *p)
 {
     if (p) return p;
@@ -237,6 +234,14 @@ static double measure_fma(samba__pool *threads)
     return (double)pieces * FMA_ROUNDS * width * 2 / (samba_seconds() - start);
 }
 
+// Threads of other libraries spin after their work, 20 ms where a pause is long: they fall asleep here.
+// Processors that rest meanwhile would start the next measurement at half their speed.
+static void settle(samba__pool *threads)
+{
+    double start = samba_seconds();
+    while (samba_seconds() - start < 0.03) measure_fma(threads);
+}
+
 // Bytes/s; what is read and written counts twice, what is fetched because it is written does not.
 static double measure_traffic(samba__pool *threads, traffic t, size_t bytes)
 {
@@ -340,7 +345,7 @@ typedef struct contender {
     double value;                       // seconds; a caller may put another quantity here
 } contender;
 
-enum { SMALL_SECONDS = 2 };             // of a race in a small run, unless 2 rounds take longer
+enum { SMALL_SECONDS = 1 };             // of a race in a small run, unless 2 rounds take longer
 
 // Returns the ceiling of these rounds.
 static double race(contender *c, int n, ceiling_kind kind, bool all)
@@ -352,11 +357,11 @@ static double race(contender *c, int n, ceiling_kind kind, bool all)
         if (bench.small && r >= 1 && spent + spent / (r + 1) > SMALL_SECONDS) break;
         for (int i = 0; i < n; i++) {
             if (!c[i].run) continue;
-            settle();
+            settle(all ? &machine.threads : NULL);
             double t = c[i].run(c[i].context);
             if (r >= 0) c[i].round[r] = t;
         }
-        settle();
+        settle(all ? &machine.threads : NULL);
         if (r >= 0) limit[r] = ceiling_now(kind, all), bench.done = r + 1;
     }
     for (int i = 0; i < n; i++) c[i].value = c[i].run ? median(c[i].round, bench.done) : 0;
