@@ -167,7 +167,6 @@
 #define SAMBA_MAX_OUTPUTS 64            /* outputs and losses of a program */
 
 /* ==== [api] =================================================================================== */
-
 /* ---- Types ----------------------------------------------------------------------------------- */
 /* Storage types. Arithmetic is done in f32; ids and labels are i32; bool is one byte, 0 or 1. */
 typedef enum samba_dtype {
@@ -615,6 +614,11 @@ SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim);
 /* A trainable f32 parameter; the same name and shape again is the same one (weight sharing). */
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init);
+/* How parameters of two dimensions made from here on are stored: f32, bf16, or f16, which cannot be
+   trained. linear, affine, embedding, lookup and matmul (as input 1) read halves and compute with
+   f32; gradients and optimizer state are f32; steps round bf16 at random, so that the mean is
+   right. A checkpoint of either restores into the other. Returns the former one. */
+SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype);
 /* State that no optimizer touches (running statistics, caches). */
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value);
@@ -796,6 +800,9 @@ SAMBA_API const float *samba_read(samba_tensor *t);
 SAMBA_API const int32_t *samba_read_i32(samba_tensor *t);
 /* Copies the current values out; size must be samba_bytes(t). */
 SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size);
+/* Write and copy out n numbers as f32, whatever type t has: all of its elements. */
+SAMBA_API bool samba_write_f32(samba_tensor *t, const float *data, int64_t n);
+SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n);
 /* Bytes in the loaded program: of batched inputs and outputs, those of all microbatches. */
 SAMBA_API size_t samba_bytes(const samba_tensor *t);
 /* Any tensor of the session or of the loaded PEF; an unknown name is an error with a near name. */
@@ -860,11 +867,9 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__IMPLEMENTED
 
 /* ==== [base] ================================================================================== */
-
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
-
 /* Unused ones are dropped without a warning. Not "inline": compilers take it as a wish to copy. */
 #if defined(__GNUC__)
 #define SAMBA__FN static __attribute__((unused))
@@ -885,7 +890,6 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__ASK(x) ((void)0)
 #endif
 #define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
-
 /* Before a loop that may work in place: no turn reads what another one writes. clang warns where it
    then makes no vectors: at -Os, and where fmaf is no function that it knows. */
 #if defined(__clang__) && __STDC_HOSTED__ && !defined(__OPTIMIZE_SIZE__)
@@ -895,7 +899,6 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #else
 #define SAMBA__IN_PLACE
 #endif
-
 /* Instruction sets are chosen at run time: a kernel is compiled again under this attribute. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #include <immintrin.h>
@@ -926,7 +929,6 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__AVX2_FN SAMBA__AVX2 SAMBA__VECTORIZED
 #define SAMBA__AVX512_FN SAMBA__AVX512 SAMBA__VECTORIZED
 enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA__ISA_AVX512 = 2 };
-
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
 #define SAMBA_SMALL                     /* block sizes for a few KiB of fast memory */
@@ -938,10 +940,8 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #define SAMBA_LOCAL_BYTES (1536 * 1024)
 #endif
 #endif
-
 #define SAMBA__ALIGN 64                 /* of every symbol: a cache line, and any vector */
 #define SAMBA__NO_SIZE ((size_t)-1)
-
 /* a + b and a * b in size_t; SAMBA__NO_SIZE, which nothing can allocate, if they do not fit. */
 SAMBA__FN size_t samba__add_size(size_t a, size_t b)
 {
@@ -963,7 +963,6 @@ SAMBA__FN uint64_t samba__align_bytes(uint64_t a)
 SAMBA__FN int64_t samba__min64(int64_t a, int64_t b) { return a < b ? a : b; }
 SAMBA__FN int64_t samba__max64(int64_t a, int64_t b) { return a > b ? a : b; }
 SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* Every product that feeds a sum goes through here, so that no compiler contracts on its own. */
 SAMBA__INLINE float samba__fma(float a, float b, float c)
 {
@@ -987,7 +986,6 @@ SAMBA__INLINE uint32_t samba__float_bits(float f)
 }
 SAMBA_API float samba_attr_float(int32_t word) { return samba__bits_float((uint32_t)word); }
 SAMBA_API int32_t samba_float_attr(float value) { return (int32_t)samba__float_bits(value); }
-
 /* PEF files are little-endian whatever the machine is. */
 SAMBA__FN uint8_t samba__get8(const uint8_t *p) { return *p; }
 SAMBA__FN uint32_t samba__get32(const uint8_t *p)
@@ -1024,7 +1022,6 @@ SAMBA__FN uint64_t samba__rotl64(uint64_t x, int r) { return x << r | x >> (64 -
 #define SAMBA__P3 0x165667B19E3779F9u
 #define SAMBA__P4 0x85EBCA77C2B2AE63u
 #define SAMBA__P5 0x27D4EB2F165667C5u
-
 SAMBA__FN uint64_t samba__hash_round(uint64_t acc, uint64_t input)
 {
     return samba__rotl64(acc + input * SAMBA__P2, 31) * SAMBA__P1;
@@ -1076,7 +1073,6 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
 }
 
 /* ==== [report] ================================================================================ */
-
 SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
 {
     static const char *const names[SAMBA_N_DTYPES] = { "f32", "bf16", "f16", "i32", "i16", "i8",
@@ -1085,11 +1081,7 @@ SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
 }
 
 /* A text, written piece by piece into a buffer of fixed size, terminated; all of it is counted. */
-typedef struct samba__text {
-    char *at;
-    size_t cap, len;
-} samba__text;
-
+typedef struct samba__text { char *at; size_t cap, len; } samba__text;
 SAMBA__FN void samba__put_char(samba__text *t, char c)
 {
     if (++t->len >= t->cap) return;
@@ -1150,10 +1142,7 @@ SAMBA__FN void samba__format(samba__text *t, const char *fmt, ...)
 }
 SAMBA__FN samba__text samba__text_in(char *buffer, size_t size)
 {
-    samba__text t;
-    t.at = buffer;
-    t.cap = buffer ? size : 0;
-    t.len = 0;
+    samba__text t = { buffer, buffer ? size : 0, 0 };
     if (t.cap) buffer[0] = 0;
     return t;
 }
@@ -1180,7 +1169,6 @@ SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, 
 }
 
 /* ==== [random] ================================================================================ */
-
 /* Counter-based: block number -> four random words, keyed. Philox4x32-10: Salmon, Moraes, Dror,
    Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Order and threads do not matter. */
 SAMBA__INLINE void samba__philox(uint64_t key, uint64_t block, uint32_t stream, uint32_t out[4])
@@ -1216,19 +1204,15 @@ SAMBA__FN uint64_t samba__stream_key(uint64_t seed, const char *name)
 }
 
 /* ==== [threads] =============================================================================== */
-
 typedef void (*samba__job_fn)(void *context, int64_t begin, int64_t end, int32_t thread);
-
 #if (defined(SAMBA_RUNTIME_ONLY) || !defined(__GNUC__)) && !defined(SAMBA_NO_THREADS)
 #define SAMBA_NO_THREADS                /* the pool needs the atomic built-ins of gcc and clang */
 #endif
 #define SAMBA__MAX_THREADS 64
-
 #if !defined(SAMBA_NO_THREADS)
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
-
 /* Threads take pieces from one counter until it runs out: each time a fair share of what is left,
    so that pieces are large first and even out at the end, in multiples of `grain` units. A thread
    that comes late finds the job closed and goes back to sleep: nobody waits for idle threads. */
@@ -1249,7 +1233,6 @@ typedef struct samba__pool {
 } samba__pool;
 
 #define SAMBA__SPINS 4000               /* about 50 microseconds: longer than between two ops */
-
 SAMBA__FN void samba__relax(void)
 {
 #if SAMBA__X86
@@ -1364,7 +1347,6 @@ SAMBA__FN int32_t samba__processors(void)
 }
 
 #else /* one thread: the same calls */
-
 typedef struct samba__pool { int32_t n_threads; } samba__pool;
 SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
 {
@@ -1384,7 +1366,6 @@ SAMBA__FN int32_t samba__processors(void) { return 1; }
 #endif
 
 /* ==== [tensor] ================================================================================ */
-
 SAMBA_API samba_shape samba_scalar_shape(void)
 {
     samba_shape shape;
@@ -1413,9 +1394,7 @@ SAMBA__FN int64_t samba__inner(const samba_shape *x, int32_t axis)
     return samba__span(x, axis + 1, x->ndim);
 }
 SAMBA_API int64_t samba_count(const samba_shape *shape) { return samba__outer(shape, shape->ndim); }
-
 #define SAMBA__MAX_COUNT ((int64_t)1 << 40)     /* elements of a tensor: byte counts stay exact */
-
 /* A shape is sound if its rank, every dimension and their product are in range. */
 SAMBA__FN bool samba__sound_shape(const samba_shape *shape)
 {
@@ -1473,7 +1452,6 @@ SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samb
 
 /* ---- bf16 and f16 storage ---- */
 SAMBA__INLINE float samba__from_bf16(uint16_t h) { return samba__bits_float((uint32_t)h << 16); }
-
 /* Round to nearest even; a NaN stays a quiet NaN. */
 SAMBA__INLINE uint16_t samba__to_bf16(float f)
 {
@@ -1488,6 +1466,13 @@ SAMBA__INLINE uint16_t samba__cut_bf16(float f)
 {
     uint32_t u = samba__float_bits(f);
     return (uint16_t)(u >> 16 | ((u & 0x7FFFFFFFu) > 0x7F800000u ? 0x40u : 0u));
+}
+
+/* Round up as often, of all 16 random bits, as f is near to what lies above: the mean is f. */
+SAMBA__INLINE uint16_t samba__dither_bf16(float f, uint32_t bits)
+{
+    uint32_t u = f == f ? samba__float_bits(f) : 0x7FC00000u;
+    return (uint16_t)((u + bits) >> 16);
 }
 
 /* IEEE half to float by scaling: exact for normals and subnormals alike. */
@@ -1549,18 +1534,17 @@ SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_d
     }
 }
 #undef SAMBA__EACH
-
 /* ---- Signatures: "*n,n?,n->*n". One letter is one dimension, '*' any leading ones (equal in all
-   terms), '?' after a term makes it optional, "i:", "b:", "f:" before it i32, bool, f32. ---- */
+   terms), '?' after a term makes it optional, "i:", "b:", "f:" before it i32, bool, f32, and "w:" a
+   weight, in f32, bf16 or f16. ---- */
 typedef struct samba__binding {
     int32_t letter[26];                 /* 0: not bound yet */
     samba_shape star;
     bool star_bound;
 } samba__binding;
-
 typedef struct samba__term {
     samba_dtype dtype;
-    bool star, optional;
+    bool star, optional, weights;
     char letters[SAMBA_MAX_DIMS + 1];
     int32_t n_letters;
 } samba__term;
@@ -1569,8 +1553,9 @@ typedef struct samba__term {
 SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
 {
     memset(t, 0, sizeof *t);
-    if ((*p == 'i' || *p == 'b' || *p == 'f') && p[1] == ':') {
+    if ((*p == 'i' || *p == 'b' || *p == 'f' || *p == 'w') && p[1] == ':') {
         t->dtype = *p == 'i' ? SAMBA_I32 : *p == 'b' ? SAMBA_BOOL : SAMBA_F32;
+        t->weights = *p == 'w';
         p += 2;
     }
     for (; *p && *p != ',' && *p != '-'; p++) {
@@ -1588,7 +1573,7 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
 {
     const samba_spec *x = &call->in[i];
     int32_t lead = x->shape.ndim - t->n_letters;
-    if (x->dtype != t->dtype)
+    if (x->dtype != t->dtype && !(t->weights && samba__is_float(x->dtype)))
         return samba_refuse(call, SAMBA_EDTYPE, "input %d is %T, but must be %T; use samba_cast", i,
                             (int)x->dtype, (int)t->dtype);
     if (lead < 0 || (lead > 0 && !t->star))
@@ -1648,7 +1633,6 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
 }
 
 /* ==== [math] ================================================================================ */
-
 /* The C library's expf differs from machine to machine; a checkpoint must not. So the library has
    its own functions, built only from float +, -, *, /, fma and integer operations: each of these
    has exactly one correct result, hence so has every formula below, on every compiler, one element
@@ -1671,10 +1655,8 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
    The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero. */
 #define SAMBA__INF samba__bits_float(0x7f800000u)
 #define SAMBA__NAN samba__bits_float(0x7fc00000u)
-
 /* a*b, rounded, out of reach of fusion. (-0 becomes +0.) */
 SAMBA__INLINE float samba__mul(float a, float b) { return samba__fma(a, b, 0.0f); }
-
 SAMBA__INLINE float samba__abs(float x)
 {
     return samba__bits_float(samba__float_bits(x) & 0x7fffffffu);
@@ -1695,7 +1677,6 @@ SAMBA__INLINE float samba__with_sign(float y, float x)
 
 /* y = f(x), or the one NaN if x is any NaN. */
 SAMBA__INLINE float samba__unless_nan(float x, float y) { return x == x ? y : SAMBA__NAN; }
-
 /* c0 + c1 x + c2 x^2 + c3 x^3 by Horner's rule; to go on, c3 is itself a polynomial in x. */
 SAMBA__INLINE float samba__poly(float x, float c0, float c1, float c2, float c3)
 {
@@ -1833,7 +1814,6 @@ SAMBA__INLINE float samba__sqrt(float x)
 
 /* 1 / sqrt x, as two correctly rounded operations. */
 SAMBA__INLINE float samba__rsqrt(float x) { return samba__unless_nan(x, 1.0f / samba__sqrt(x)); }
-
 /* tanh x = x + x^3 P(x^2) near 0, else 1 - 2 / (e^2x + 1) with the sign put back. */
 SAMBA__INLINE float samba__tanh(float x)
 {
@@ -2026,7 +2006,6 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 }
 
 /* ==== [gemm] ================================================================================ */
-
 /* Every dense layer, every attention score and every convolution ends here, so this chapter is
    fast; and every run must be repeatable, so it is exact about its arithmetic:
 
@@ -2052,11 +2031,9 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 #else
 #define SAMBA__IS_SMALL 0
 #endif
-
 /* The largest strip and panel. */
 #define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
-
 /* The most steps of k a block has (a multiple of 8), and the most rows (of 12) and columns (of 32)
    a tile has: a panel should fit the first-level cache, a tile's sums and block of A the second. */
 #if !defined(SAMBA_GEMM_KC)
@@ -2068,14 +2045,12 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 #ifndef SAMBA_GEMM_NC
 #define SAMBA_GEMM_NC 512
 #endif
-
 typedef char samba__gemm_blocks_are_whole[
     SAMBA_GEMM_KC % 8 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
 
 /* With few rows the time goes into bringing B. Then a block is one panel wide and this many steps
    long, and the next one is on its way while this one is computed. */
 enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64 };
-
 /* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
    of a tile between blocks, which are neighbours there: rows of a wide C evict each other. */
 #define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
@@ -2089,15 +2064,15 @@ typedef struct samba__gemm {
     int64_t m, n, k;
     const float *a;             /* A(i,p) = a[i * a_row + p * a_col] */
     int64_t a_row, a_col;
-    const float *b;             /* B(p,j) = b[p * b_row + j * b_col] */
+    const float *b;             /* B(p,j) = b[p * b_row + j * b_col], of b_type: f32, bf16 or f16 */
     int64_t b_row, b_col;
     float *c;                   /* C(i,j) = c[i * c_row + j]; overlaps no operand */
     int64_t c_row;
     const float *bias;          /* NULL, or n values: one per column */
     const float *row_bias;      /* NULL, or m values: one per row */
     bool accumulate;            /* add to C instead of overwriting it */
-    const void *packed;         /* B as packed weights of this type, instead of b; NULL: b */
-    samba_dtype packed_type;
+    samba_dtype b_type;
+    const void *packed;         /* B as packed weights, which may be of more types; NULL: b */
     const uint16_t *scale;      /* of int8 and int4 */
     const samba_args *args;     /* whose finish, unless NULL, is told of each part that is ready */
 } samba__gemm;
@@ -2130,20 +2105,17 @@ typedef struct samba__gemm_set {
     void (*turn_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
                        int64_t dst_row, int64_t ahead);
     void (*copy_panel)(const float *src, int64_t src_row, int64_t pc, float *dst, int64_t ahead);
-    void (*unpack)(float *dst, const uint8_t *q, const uint16_t *scale, samba_dtype type, int64_t p,
-                   int64_t pc);
+    void (*unpack)(float *dst, const uint8_t *q, int64_t row, const uint16_t *scale,
+                   samba_dtype type, int64_t p, int64_t pc);
     void (*packed_row)(const samba__gemm *g, int64_t j0, int64_t j1);
 } samba__gemm_set;
-
 enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 };           /* of all but AVX-512 */
-
 /* How many of the rows that are left the next strip takes. */
 SAMBA__INLINE int64_t samba__strip_rows(bool high, int64_t left)
 {
     if (high && left >= 12 && left != 16) return 12;
     return high && left >= 8 ? 8 : samba__min64(left, SAMBA__HEIGHT);
 }
-
 SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 {
     for (int64_t i = 0; i < s->rows; i++) {
@@ -2167,7 +2139,6 @@ SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 #if SAMBA__X86
 #define SAMBA__SET8(DO) DO(SAMBA__AVX2, __m256, __m256i, _mm256, 8)
 #define SAMBA__SET16(DO) DO(SAMBA__AVX512, __m512, __mmask16, _mm512, 16)
-
 /* Lanes 0..7 of the result are switched on where their number is below count. */
 SAMBA__AVX2 SAMBA__KERNEL __m256i samba__mask8(int64_t count)
 {
@@ -2213,7 +2184,16 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, _
     *v2 = _mm256_shuffle_ps(high01, high23, 0x44), *v3 = _mm256_shuffle_ps(high01, high23, 0xee);
 }
 
-/* The same for 16 columns: i, i + 4, i + 8 and i + 12 share a register. */
+/* The same for 16 columns: i, i + 4, i + 8 and i + 12 share a register. Without a mask, g++ warns
+   of what nobody reads. */
+#define SAMBA__MIX(kind, ...) _mm512_maskz_##kind(0xffff, __VA_ARGS__)
+#define SAMBA__TURNED(y0, y1, y2, y3) \
+    low01 = SAMBA__MIX(unpacklo_ps, x0, x1), high01 = SAMBA__MIX(unpackhi_ps, x0, x1); \
+    low23 = SAMBA__MIX(unpacklo_ps, x2, x3), high23 = SAMBA__MIX(unpackhi_ps, x2, x3); \
+    y0 = SAMBA__MIX(shuffle_ps, low01, low23, 0x44); \
+    y1 = SAMBA__MIX(shuffle_ps, low01, low23, 0xee); \
+    y2 = SAMBA__MIX(shuffle_ps, high01, high23, 0x44); \
+    y3 = SAMBA__MIX(shuffle_ps, high01, high23, 0xee);
 SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row, __m512 *v0,
                                                __m512 *v1, __m512 *v2, __m512 *v3)
 {
@@ -2221,29 +2201,17 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
 #define SAMBA__FOUR(i) SAMBA__PUT(SAMBA__PUT(SAMBA__PUT( \
     _mm512_castps128_ps512(_mm_loadu_ps(src + i * src_row)), i, 1), i, 2), i, 3)
     __m512 x0 = SAMBA__FOUR(0), x1 = SAMBA__FOUR(1), x2 = SAMBA__FOUR(2), x3 = SAMBA__FOUR(3);
-    const __mmask16 all = 0xffff;       /* without a mask, g++ warns of what nobody reads */
-    __m512 low01 = _mm512_maskz_unpacklo_ps(all, x0, x1);
-    __m512 low23 = _mm512_maskz_unpacklo_ps(all, x2, x3);
-    __m512 high01 = _mm512_maskz_unpackhi_ps(all, x0, x1);
-    __m512 high23 = _mm512_maskz_unpackhi_ps(all, x2, x3);
-    *v0 = _mm512_maskz_shuffle_ps(all, low01, low23, 0x44);
-    *v1 = _mm512_maskz_shuffle_ps(all, low01, low23, 0xee);
-    *v2 = _mm512_maskz_shuffle_ps(all, high01, high23, 0x44);
-    *v3 = _mm512_maskz_shuffle_ps(all, high01, high23, 0xee);
+    __m512 low01, high01, low23, high23;
+    SAMBA__TURNED(*v0, *v1, *v2, *v3)
 }
 
 /* dst[p][j] = src[j][p] for 16 steps and columns: z of c and p has columns 4 c ... 4 c + 3 at steps
    p, p + 4, p + 8, p + 12. Each line of src is read once: columns far apart evict each other. */
-#define SAMBA__MIX(kind, ...) _mm512_maskz_##kind(0xffff, __VA_ARGS__)
 #define SAMBA__FOUR_COLUMNS(z, i) \
     x0 = _mm512_loadu_ps(src + i * src_row), x1 = _mm512_loadu_ps(src + (i + 1) * src_row); \
     x2 = _mm512_loadu_ps(src + (i + 2) * src_row), x3 = _mm512_loadu_ps(src + (i + 3) * src_row); \
-    low01 = SAMBA__MIX(unpacklo_ps, x0, x1), high01 = SAMBA__MIX(unpackhi_ps, x0, x1); \
-    low23 = SAMBA__MIX(unpacklo_ps, x2, x3), high23 = SAMBA__MIX(unpackhi_ps, x2, x3); \
-    __m512 z##0 = SAMBA__MIX(shuffle_ps, low01, low23, 0x44); \
-    __m512 z##1 = SAMBA__MIX(shuffle_ps, low01, low23, 0xee); \
-    __m512 z##2 = SAMBA__MIX(shuffle_ps, high01, high23, 0x44); \
-    __m512 z##3 = SAMBA__MIX(shuffle_ps, high01, high23, 0xee);
+    __m512 z##0, z##1, z##2, z##3; \
+    SAMBA__TURNED(z##0, z##1, z##2, z##3)
 #define SAMBA__FOUR_STEPS(p) \
     x0 = SAMBA__MIX(shuffle_f32x4, z0##p, z1##p, 0x44); \
     x1 = SAMBA__MIX(shuffle_f32x4, z2##p, z3##p, 0x44); \
@@ -2300,7 +2268,6 @@ SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtyp
 #define SAMBA__NEON_FN __attribute__((optimize("no-schedule-insns")))
 #endif
 typedef struct samba__v8 { float32x4_t lo, hi; } samba__v8;
-
 SAMBA__KERNEL samba__v8 samba__v8_of(float32x4_t lo, float32x4_t hi)
 {
     samba__v8 v = { lo, hi };
@@ -2385,11 +2352,9 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
     return samba__v8_of(vmulq_f32(a.lo, b.lo), vmulq_f32(a.hi, b.hi));
 }
 #endif
-
 #if SAMBA__SIMD
 #define SAMBA__SETS(DO) SAMBA__SET8(DO) SAMBA__SET16(DO)
 #define samba__square8(src, src_row, dst, dst_row) ((void)0)    /* 8 columns do without */
-
 /* Strip times panel. The sums must live in registers, and compilers keep only named variables
    there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
    and the rows a short strip lacks vanish from its code. The next part of C is asked for early. */
@@ -2466,7 +2431,6 @@ TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
     } \
 }
 SAMBA__SETS(SAMBA__SWEEP)
-
 /* Ask for a line of each of some rows, to be read soon. */
 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
 {
@@ -2507,7 +2471,6 @@ TARGET SAMBA__FN void samba__copy_panel##n(const float *src, int64_t src_row, in
     } \
 }
 SAMBA__SETS(SAMBA__FILL_PANEL)
-
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
    values are used once, so they are turned in registers and never written to a panel. */
 #define SAMBA__THIN_STEP(r, acc, mm, n) \
@@ -2550,7 +2513,6 @@ TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
 enum { SAMBA__AHEAD = 64 };             /* floats of a row: 4 lines of the cache */
 SAMBA__SETS(SAMBA__THIN)
 #endif /* SAMBA__SIMD */
-
 /* ---- packing ------------------------------------------------------------------------------- */
 /* dst[p][j] = src[j][p] for p < pc and j < jc. What lies `ahead` of src is wanted next. */
 SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t src_row,
@@ -2564,24 +2526,6 @@ SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t
     for (int64_t u = j_done < jc ? 0 : p_done; u < pc; u++)
         for (int64_t v = u < p_done ? j_done : 0; v < jc; v++)
             dst[u * dst_row + v] = src[v * src_row + u];
-}
-
-/* Copy B(p.., j..) into a panel of pc rows, columns beyond jc zero. */
-SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
-                                 int64_t pc, int64_t j, int64_t jc, float *dst, int64_t ahead)
-{
-    const float *src = g->b + p * g->b_row + j * g->b_col;
-    int64_t width = set->width;
-    if (jc < width) memset(dst, 0, (size_t)(pc * width) * sizeof(float));
-    if (g->b_row == 1) {                                    /* such as weights stored [out, in] */
-        samba__turn(set, src, g->b_col, pc, jc, dst, width, ahead);
-    } else if (set->copy_panel && g->b_col == 1 && jc == width) {
-        set->copy_panel(src, g->b_row, pc, dst, ahead);
-    } else {
-        for (int64_t u = 0; u < pc; u++)
-            for (int64_t v = 0; v < jc; v++)
-                dst[u * width + v] = src[u * g->b_row + v * g->b_col];
-    }
 }
 
 /* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips.
@@ -2609,19 +2553,19 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, bool high, int64_t i, in
    [j % 32]. Types: f32; bf16; i8; and u8, two steps of k in a byte, the first one low, as 8 more
    than -8 ... 7. Integers are multiples of a bf16 scale [j / 32][p / 32][j % 32]. */
 enum { SAMBA__PANEL = 32, SAMBA__GROUP = 32 };
-
 /* Bytes between the steps of a panel, or the pairs of steps. */
 SAMBA__FN int64_t samba__panel_row(samba_dtype type)
 {
     return SAMBA__PANEL * (int64_t)samba_dtype_size(type);
 }
 
-/* dst[u][l] = B(p + u, j + l) for u < pc, l < width, from a panel: its column j is first in q. */
-SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *q,
+/* dst[u][l] = B(p + u, j + l) for u < pc, l < width. Steps, or pairs of them, are `row` bytes
+   apart; column j of the panel is first in q. */
+SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *q, int64_t row,
                                      const uint16_t *scale, samba_dtype type, int64_t p, int64_t pc,
                                      int64_t width)
 {
-    int64_t row = samba__panel_row(type), step = type == SAMBA_U8 ? 2 : 1;
+    int64_t step = type == SAMBA_U8 ? 2 : 1;
     for (int64_t end = p + pc; p < end; p++, dst += width) {
         const uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL;
         const uint8_t *x = q + p / step * row;
@@ -2629,6 +2573,8 @@ SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *
         if (type == SAMBA_F32) memcpy(dst, x, (size_t)width * 4);
         for (int64_t l = 0; type == SAMBA_BF16 && l < width; l++)
             dst[l] = samba__from_bf16(((const uint16_t *)(const void *)x)[l]);
+        for (int64_t l = 0; type == SAMBA_F16 && l < width; l++)
+            dst[l] = samba__from_f16(((const uint16_t *)(const void *)x)[l]);
         for (int64_t l = 0; type == SAMBA_I8 && l < width; l++)
             dst[l] = (float)((const int8_t *)x)[l] * samba__from_bf16(d[l]);
         for (int64_t l = 0; type == SAMBA_U8 && l < width; l++)
@@ -2697,20 +2643,22 @@ TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, 
     mm##_storeu_ps(y + 2 * n, s2), mm##_storeu_ps(y + 3 * n, s3); \
 } \
 TARGET SAMBA__VECTORIZED SAMBA__FN void samba__unpack##n( \
-    float *dst, const uint8_t *q, const uint16_t *scale, samba_dtype type, int64_t p, int64_t pc) \
+    float *dst, const uint8_t *q, int64_t row, const uint16_t *scale, samba_dtype type, int64_t p, \
+    int64_t pc) \
 { \
-    if (type == SAMBA_BF16) samba__unpack_any(dst, q, NULL, SAMBA_BF16, p, pc, 2 * n); \
-    else if (type == SAMBA_I8) samba__unpack_any(dst, q, scale, SAMBA_I8, p, pc, 2 * n); \
-    else samba__unpack_any(dst, q, scale, SAMBA_U8, p, pc, 2 * n); \
+    if (type == SAMBA_BF16) samba__unpack_any(dst, q, row, NULL, SAMBA_BF16, p, pc, 2 * n); \
+    else if (type == SAMBA_F16) samba__unpack_any(dst, q, row, NULL, SAMBA_F16, p, pc, 2 * n); \
+    else if (type == SAMBA_I8) samba__unpack_any(dst, q, row, scale, SAMBA_I8, p, pc, 2 * n); \
+    else samba__unpack_any(dst, q, row, scale, SAMBA_U8, p, pc, 2 * n); \
 } \
 TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int64_t j1) \
 { \
     float y[4 * n]; \
     for (int64_t j = j0; j < j1; j += 4 * n) { \
         int64_t other = j + 2 * n < j1 ? j + 2 * n : j;     /* any, past the last */ \
-        if (g->packed_type == SAMBA_F32) samba__packed_type##n(g, y, j, other, SAMBA_F32); \
-        else if (g->packed_type == SAMBA_BF16) samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
-        else if (g->packed_type == SAMBA_I8) samba__packed_type##n(g, y, j, other, SAMBA_I8); \
+        if (g->b_type == SAMBA_F32) samba__packed_type##n(g, y, j, other, SAMBA_F32); \
+        else if (g->b_type == SAMBA_BF16) samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
+        else if (g->b_type == SAMBA_I8) samba__packed_type##n(g, y, j, other, SAMBA_I8); \
         else samba__packed_type##n(g, y, j, other, SAMBA_U8); \
         for (int64_t l = 0; l < 4 * n && j + l < j1; l++) \
             g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l]; \
@@ -2718,7 +2666,6 @@ TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int
 }
 SAMBA__SETS(SAMBA__PACKED)
 #endif
-
 /* By the number of an instruction set. */
 static const samba__gemm_set samba__gemm_sets[] = {
     { SAMBA__HEIGHT, SAMBA__WIDTH, samba__sweep_portable, NULL, NULL, NULL, NULL, NULL },
@@ -2729,7 +2676,6 @@ static const samba__gemm_set samba__gemm_sets[] = {
     SAMBA__SETS(SAMBA__SET)
 #endif
 };
-
 SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
 {
     return &samba__gemm_sets[SAMBA__IS_SMALL && isa ? 1 : isa];
@@ -2739,22 +2685,64 @@ SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
 SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
                                  int64_t j, float *panel, samba__sweep *s)
 {
-    const uint8_t *q = samba__packed_at(g->packed, g->packed_type, g->k, j);
+    const uint8_t *q = samba__packed_at(g->packed, g->b_type, g->k, j);
     const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
-    bool plain = g->packed_type == SAMBA_F32;
+    int64_t row = samba__panel_row(g->b_type);
+    bool plain = g->b_type == SAMBA_F32;
     s->b = plain ? (const float *)(const void *)q + p * SAMBA__PANEL : panel;
     s->b_row = plain ? SAMBA__PANEL : set->width;
     if (plain) return;
-    if (set->unpack) set->unpack(panel, q, scale, g->packed_type, p, s->kc);
-    else samba__unpack_any(panel, q, scale, g->packed_type, p, s->kc, set->width);
+    if (set->unpack) set->unpack(panel, q, row, scale, g->b_type, p, s->kc);
+    else samba__unpack_any(panel, q, row, scale, g->b_type, p, s->kc, set->width);
+}
+
+/* Rows of n <= width values of a half type, `row` values apart, become rows of width floats. */
+SAMBA__FN void samba__widen(const samba__gemm_set *set, const uint16_t *src, int64_t row,
+                            int64_t rows, int64_t n, samba_dtype type, float *dst, int64_t ahead)
+{
+    const uint8_t *q = (const uint8_t *)src;
+    bool wide = set->unpack && n == set->width;
+    for (int64_t r = 0, some; r < rows; r += some, dst += some * set->width) {
+        some = samba__min64(rows - r, 8);
+        for (int64_t k = r; k < r + some; k++) SAMBA__ASK(src + k * row + ahead);
+        if (wide) set->unpack(dst, q + 2 * r * row, 2 * row, NULL, type, 0, some);
+        else for (int64_t k = 0; k < some; k++)
+            samba__load(dst + k * set->width, src + (r + k) * row, type, n);
+    }
+}
+
+/* Copy B(p.., j..) into a panel of pc rows, columns beyond jc zero. */
+SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
+                                 int64_t pc, int64_t j, int64_t jc, float *dst, int64_t ahead)
+{
+    int64_t at = p * g->b_row + j * g->b_col, width = set->width;
+    float piece[SAMBA__GEMM_COLS * SAMBA__GEMM_COLS];
+    bool halves = g->b_type != SAMBA_F32, turned = g->b_row == 1;       /* [out, in] */
+    const float *src = halves ? NULL : g->b + at;
+    if (jc < width) memset(dst, 0, (size_t)(pc * width) * sizeof(float));
+    if (halves) {
+        const uint16_t *half = (const uint16_t *)(const void *)g->b + at;
+        if (!turned) samba__widen(set, half, g->b_row, pc, jc, g->b_type, dst, ahead);
+        for (int64_t u = 0, n; turned && u < pc; u += n) {
+            n = samba__min64(width, pc - u);
+            samba__widen(set, half + u, g->b_col, jc, n, g->b_type, piece,
+                         u + n < pc ? n : ahead - u);
+            samba__turn(set, piece, width, n, jc, dst + u * width, width, 0);
+        }
+    } else if (turned) {
+        samba__turn(set, src, g->b_col, pc, jc, dst, width, ahead);
+    } else if (set->copy_panel && g->b_col == 1 && jc == width) {
+        set->copy_panel(src, g->b_row, pc, dst, ahead);
+    } else {
+        for (int64_t u = 0; u < pc; u++)
+            for (int64_t v = 0; v < jc; v++)
+                dst[u * width + v] = src[u * g->b_row + v * g->b_col];
+    }
 }
 
 /* ---- tiles --------------------------------------------------------------------------------- */
 /* How C is cut: `down` bands of strips by `across` bands of panels. */
-typedef struct samba__grid {
-    int64_t strips, panels, down, across;
-} samba__grid;
-
+typedef struct samba__grid { int64_t strips, panels, down, across; } samba__grid;
 /* Few tiles mean little repeated packing, many mean that threads finish together. Eight tiles of
    equal size, or a multiple of eight, suit 2, 4 and 8 threads; but a tile of fewer than 2^17
    multiply-adds is hardly worth handing to a thread. Only the shape decides, never the threads. */
@@ -2801,7 +2789,7 @@ SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__ge
                                      int64_t kc)
 {
     return set->thin_sweep && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && !g->packed
-        && kc % 4 == 0 && cols == SAMBA__GEMM_COLS;
+        && g->b_type == SAMBA_F32 && kc % 4 == 0 && cols == SAMBA__GEMM_COLS;
 }
 
 /* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C, panel by panel. Sums rest until the
@@ -2815,7 +2803,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     bool pack_a = g->a_row == 1 && g->a_col != 1, several = j1 - j0 >= 4 * set->width;
     bool copy_a = g->a_col == 1 && g->a_row % 1024 == 0 && several && i1 - i0 > set->height;
     bool last = p + kc >= g->k, rests = SAMBA__GEMM_SUMS && !last;
-    bool pack_b = g->b_col != 1 || i1 - i0 > 2 * SAMBA__GEMM_ROWS;  /* pays by several strips */
+    bool pack_b = g->b_col != 1 || g->b_type != SAMBA_F32
+        || i1 - i0 > 2 * SAMBA__GEMM_ROWS;                  /* pays by several strips */
     samba__sweep s;
     s.rows = i1 - i0;
     s.kc = kc;
@@ -2870,7 +2859,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
 {
     bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
-    bool whole = thin && g->packed && g->packed_type == SAMBA_F32;      /* read as it lies */
+    bool whole = thin && g->packed && g->b_type == SAMBA_F32;      /* read as it lies */
     int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
     int64_t most = thin ? samba__min64(SAMBA__THIN_KC, SAMBA_GEMM_KC) : SAMBA_GEMM_KC;
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
@@ -2920,7 +2909,6 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 }
 
 /* ==== [ops] =================================================================================== */
-
 /* Builders record or compute through this seam, which [graph] defines; the device half has none. */
 #if defined(SAMBA_RUNTIME_ONLY)
 #define samba__emit(s, op, in, n_in, attr, n_attr, outs) \
@@ -2932,7 +2920,6 @@ static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *con
                                  samba_tensor **outs);
 #define SAMBA__FAIL(list) samba_fail list
 #endif
-
 SAMBA__FN samba_tensor *samba__emit1(int32_t op, samba_tensor *x, const int32_t *attr,
                                      int32_t n_attr)
 {
@@ -3024,8 +3011,8 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     OP(0x0606, expand,                         1, SAMBA_OP_NONE, expand, rows) \
     OP(0x0607, gather,                         0, SAMBA_OP_NONE, gather, flat) \
     OP(0x0608, gather_backward,                0, SAMBA_OP_NONE, gather_backward, gather_backward) \
-    FAST(0x0701, sgd,                          6, SAMBA_OP_UPDATES(0x31u), sgd, flat) \
-    FAST(0x0702, adamw,                       20, SAMBA_OP_UPDATES(0x431u), adamw, flat) \
+    KIN(0x0701, sgd,                           6, SAMBA_OP_UPDATES(0x31u), step, false) \
+    KIN(0x0702, adamw,                        20, SAMBA_OP_UPDATES(0x431u), step, true) \
     OP(0x0703, clip_factor,                   10, SAMBA_OP_NONE, clip_factor, single) \
     KIN(0x0401, convolution,                   0, SAMBA_OP_NONE, conv, SAMBA__MAKES_Y) \
     KIN(0x0402, convolution_backward_input,    0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DX) \
@@ -3089,7 +3076,6 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
 #define X(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { (void)g; }
 SAMBA__CONSTANT_OPS(X)
 #undef X
-
 /* Ops that have no gradient of their own, most of them because they are gradients. */
 #define SAMBA__FINAL_OPS(X) \
     X(pow_backward) X(pow_backward_exponent) X(maximum_backward) X(abs_backward) X(gelu_backward) \
@@ -3107,7 +3093,6 @@ SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
 #define X(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
 SAMBA__FINAL_OPS(X)
 #undef X
-
 SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
 {
 #if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
@@ -3151,6 +3136,10 @@ SAMBA__FN bool samba__expect_f32(samba_call *c, int32_t i)
     return samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, but must be f32; use samba_cast", i,
                         (int)c->in[i].dtype);
 }
+SAMBA__FN bool samba__expect_float(samba_call *c, int32_t i)
+{
+    return samba__is_float(c->in[i].dtype) || samba__expect_f32(c, i);
+}
 
 /* Expects inputs that are all f32, and makes output 0 one. */
 SAMBA__FN bool samba__expect_all_f32(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
@@ -3173,7 +3162,6 @@ SAMBA__FN bool samba__expect_axis(samba_call *c, int32_t axis)
                         "-%d ... %d", axis, &c->in[0].shape, n, n, n - 1);
 }
 SAMBA__FN void samba__push_dim(samba_shape *s, int32_t dim) { s->dim[s->ndim++] = dim; }
-
 /* n <= SAMBA_MAX_DIMS dimensions as a shape. */
 SAMBA__FN samba_shape samba__shape_of(const int32_t *dim, int32_t n)
 {
@@ -3182,7 +3170,6 @@ SAMBA__FN samba_shape samba__shape_of(const int32_t *dim, int32_t n)
     return s;
 }
 SAMBA__FN int64_t samba__last_dim(const samba_spec *x) { return x->shape.dim[x->shape.ndim - 1]; }
-
 /* x with the axes of the mask dropped, or 1 if they are kept. */
 SAMBA__FN samba_shape samba__reduced(const samba_shape *x, int32_t mask, bool keep)
 {
@@ -3219,7 +3206,6 @@ SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t
 /* ---- Reductions of a row: lane l of 32 takes elements l, l + 32, ... in order, then lanes are
    combined in pairs, l with l + 16, + 8, ... + 1: vectors of sums, the same bits everywhere ---- */
 #define SAMBA__LANES 32
-
 SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
 {
     for (int l = 0; l < 16; l++) lane[l] += lane[l + 16];
@@ -3253,13 +3239,10 @@ SAMBA__ROW_SUM(samba__row_dot, (const float *x, const float *y, int64_t n),
                samba__fma(x[i], y[i], s))
 SAMBA__ROW_SUM(samba__row_dot3, (const float *x, const float *y, const float *z, int64_t n),
                samba__fma(x[i] * y[i], z[i], s))
-
 SAMBA__ROW_SUM(samba__row_squares, (const float *x, float mean, int64_t n),
                samba__fma(x[i] - mean, x[i] - mean, s))
-
 /* What a sum that is never 0 says by being 0. */
 SAMBA__INLINE float samba__unless_zero(float sum) { return sum != 0.0f ? sum : SAMBA__NAN; }
-
 /* Bits that order as the floats do; the largest integer is the same in any order, so no lanes are
    needed. A NaN's magnitude is above infinity's: that is how a row with one has the maximum NaN. */
 SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
@@ -3278,7 +3261,6 @@ SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
 /* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
 SAMBA__ROW_SUM(samba__row_exp, (float *y, const float *x, float top, int64_t n),
                s + (y[i] = samba__exp_below(x[i] - top)))
-
 /* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
    larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
    normalizer calculation for softmax", 2018. */
@@ -3299,7 +3281,6 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
 /* ---- Elementwise ops: one driver walks the broadcast, one loop for each row computes ---- */
 /* elements per call of a loop: three such buffers stay in L1 */
 #define SAMBA__RUN 256
-
 /* Where element `at` of an input, or of output 0, lies: any type. */
 SAMBA__INLINE const uint8_t *samba__in_bytes(const samba_args *a, int32_t i, int64_t at)
 {
@@ -3310,7 +3291,6 @@ SAMBA__INLINE uint8_t *samba__out_bytes(const samba_args *a, int64_t at)
 {
     return (uint8_t *)(void *)a->out[0] + (size_t)at * samba_dtype_size(a->out_spec[0].dtype);
 }
-
 typedef void (*samba__loop_fn)(float *y, const float *a, const float *b,
                                const float *c, const float *p, int64_t n);
 
@@ -3320,7 +3300,6 @@ typedef struct samba__walk {
     int64_t dim[SAMBA_MAX_DIMS];
     int64_t step[3][SAMBA_MAX_DIMS];    /* in elements; 0 where an input is stretched */
 } samba__walk;
-
 SAMBA__FN void samba__walk_push(samba__walk *w, int64_t dim, const int64_t *step)
 {
     bool merge = w->ndim > 0;
@@ -3447,7 +3426,6 @@ SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c)
     w->units[0] = samba_count(&c->out[0].shape);
 }
 SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c, w->units[0] = 1; }
-
 #define SAMBA__LOOP(name, value) \
     SAMBA__FN void samba__##name(float *y, const float *a, const float *b, const float *c, \
                                  const float *p, int64_t n) \
@@ -3479,8 +3457,7 @@ enum { SAMBA__COSTLY = SAMBA__X86 ? 12 : 1000 };
     }
 #define SAMBA__DEFINE_NONE(wire, name, ...)
 SAMBA__OPS(SAMBA__DEFINE_MAP, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE)
-
-/* Sums a gradient over the dimensions along which input i was stretched. */
+/* Sums a gradient over the dimensions along which input i was stretched; a leaf's stays f32. */
 SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_tensor *dy)
 {
     const samba_tensor *x = g->in[i];
@@ -3493,7 +3470,7 @@ SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_ten
     }
     if (axes.ndim) dy = samba_sum(dy, axes, true);
     if (lead) dy = samba_reshape(dy, x->shape);
-    return x->dtype == SAMBA_F32 ? dy : samba_cast(dy, x->dtype);
+    return x->dtype == SAMBA_F32 || !x->node ? dy : samba_cast(dy, x->dtype);
 }
 
 /* The builders of ops without attributes, and gradients written in dy, the inputs and y. */
@@ -3531,27 +3508,21 @@ SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_ten
     }
 #define SAMBA__UNARY(name, dx) SAMBA__BUILD1(name) SAMBA__GRAD1(name, dx)
 #define SAMBA__BINARY(name, da, db) SAMBA__BUILD2(name) SAMBA__GRAD2(name, da, db)
-
 /* dx of ops that have a gradient op, which needs dy and x or y; or dy and two more. */
 #define SAMBA__BY_OP(name, x) \
     samba__emit2(SAMBA__OP_##name##_backward, dy, x, g->attr, g->n_attr)
 #define SAMBA__BY_OP3(name, x, y) samba__emit3(SAMBA__OP_##name, dy, x, y, NULL, 0)
-
 SAMBA__BINARY(add, dy, dy)
 SAMBA__BINARY(sub, dy, samba_neg(dy))
 SAMBA__BINARY(mul, samba_mul(dy, b), samba_mul(dy, a))
 SAMBA__BINARY(div, samba_div(dy, b), samba_neg(samba_mul(samba_div(dy, b), y)))
-
 /* y = a^b: da = dy b a^(b-1), 0 where b is 0; db = dy y log(a), 0 where a is 0 */
 SAMBA__BINARY(pow, SAMBA__BY_OP3(pow_backward, a, b), SAMBA__BY_OP3(pow_backward_exponent, a, y))
-
 /* The larger operand takes the gradient; equal ones take half each. */
 SAMBA__BINARY(maximum, SAMBA__BY_OP3(maximum_backward, a, b), SAMBA__BY_OP3(maximum_backward, b, a))
 SAMBA__BINARY(minimum, SAMBA__BY_OP3(maximum_backward, b, a), SAMBA__BY_OP3(maximum_backward, a, b))
-
 SAMBA__BUILD2(eq) SAMBA__BUILD2(ne) SAMBA__BUILD2(lt) SAMBA__BUILD2(le) SAMBA__BUILD2(gt)
 SAMBA__BUILD2(ge)
-
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
 {
     return samba__emit3(SAMBA__OP_where, cond, a, b, NULL, 0);
@@ -3562,7 +3533,6 @@ SAMBA__FN void samba__where_vjp(samba_vjp *g)
     g->din[1] = samba__to_input(g, 1, samba_where(g->in[0], dy, zero));
     g->din[2] = samba__to_input(g, 2, samba_where(g->in[0], zero, dy));
 }
-
 SAMBA__UNARY(neg, samba_neg(dy)) SAMBA__UNARY(exp, samba_mul(dy, y))
 SAMBA__UNARY(log, samba_div(dy, x)) SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
 SAMBA__UNARY(rsqrt, samba_scale(samba_mul(dy, samba_mul(y, samba_mul(y, y))), -0.5f))
@@ -3571,14 +3541,12 @@ SAMBA__BUILD1F(scale, factor)
 SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[0])))
 SAMBA__BUILD1F(shift, term)
 SAMBA__GRAD1(shift, dy)
-
 SAMBA__UNARY(abs, SAMBA__BY_OP(abs, x)) SAMBA__UNARY(relu, SAMBA__BY_OP(relu, y))
 SAMBA__UNARY(sigmoid, SAMBA__BY_OP(sigmoid, y)) SAMBA__UNARY(tanh, SAMBA__BY_OP(tanh, y))
 SAMBA__UNARY(gelu, SAMBA__BY_OP(gelu, x)) /* Hendrycks, Gimpel, "Gaussian error linear units" */
 SAMBA__UNARY(gelu_tanh, SAMBA__BY_OP(gelu_tanh, x)) SAMBA__UNARY(silu, SAMBA__BY_OP(silu, x))
 SAMBA__BUILD1F(leaky_relu, slope)
 SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
-
 /* Second derivatives: the gradients of dx = dy f'(v). That of dy is made as dx is. */
 #define SAMBA__SECOND(name, dv) \
     SAMBA__FN void samba__##name##_backward_vjp(samba_vjp *g) \
@@ -3591,7 +3559,6 @@ SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
 SAMBA__SECOND(relu, NULL) SAMBA__SECOND(leaky_relu, NULL)
 SAMBA__SECOND(tanh, samba_scale(samba_mul(samba_mul(dx, dy), v), -2.0f))
 SAMBA__SECOND(sigmoid, samba_mul(samba_mul(dx, dy), samba_shift(samba_scale(v, -2.0f), 1.0f)))
-
 /* ---- full: a tensor of one value. Attributes: the value, then the shape. ---- */
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value)
 {
@@ -3645,8 +3612,8 @@ SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
         samba__store(samba__out_bytes(a, e), run, a->out_spec[0].dtype, n);
     }
 }
-SAMBA__GRAD1(cast, dy && samba__is_float(x->dtype) ? samba_cast(dy, x->dtype) : NULL)
-
+SAMBA__GRAD1(cast, !dy || !samba__is_float(x->dtype) ? NULL
+             : x->node ? samba_cast(dy, x->dtype) : dy)
 /* ---- count: n <- n + 1 at each run of its section; attribute 1: at training runs only ---- */
 SAMBA__MATCHES(count, "i:->i:", 1)
 SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
@@ -3664,7 +3631,6 @@ SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
 {
     for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 0.0f;
 }
-
 SAMBA__MATCHES(accumulate, "*,*->*", 1)
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
@@ -3744,7 +3710,6 @@ typedef enum samba__fold {
 #define SAMBA__FOLD_PIECE 8192          /* elements of a piece when the innermost axis is reduced */
 #define SAMBA__FOLD_ROWS 512            /* rows of a piece when it is kept */
 #define SAMBA__FOLD_COLUMNS 64          /* columns per unit when it is kept */
-
 /* The walk of a reduction: kept dimensions make the outputs, reduced ones the runs. */
 typedef struct samba__folding {
     bool rows;                          /* the innermost axis is reduced: a run is `inner` long */
@@ -3755,7 +3720,6 @@ typedef struct samba__folding {
     int64_t piece, n_pieces;            /* runs per piece */
     samba__walk kept, reduced;          /* the other axes */
 } samba__folding;
-
 SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int32_t mask)
 {
     const int64_t piece = SAMBA__FOLD_PIECE;
@@ -3913,7 +3877,6 @@ SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
         return samba__emit1(SAMBA__OP_##name, x, attr, 2); \
     }
 SAMBA__BUILD_FOLD(sum) SAMBA__BUILD_FOLD(mean) SAMBA__BUILD_FOLD(max)
-
 SAMBA__GRAD1(sum, samba_expand(samba__with_axes(g, dy), x->shape))
 SAMBA__GRAD1(mean, samba_expand(samba_scale(samba__with_axes(g, dy), 1.0f
     / (float)(samba_count(&x->shape) / samba_count(&y->shape))), x->shape))
@@ -3929,7 +3892,6 @@ SAMBA__FN void samba__max_vjp(samba_vjp *g)
 
 /* Sum of squares of everything; the gradient norm is made of these. dx = 2 x dy */
 SAMBA__GRAD1(square_sum, samba_scale(samba_mul(x, samba__with_axes(g, dy)), 2.0f))
-
 /* mean, sum or all of (x - y)^2. */
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction)
 {
@@ -4000,7 +3962,6 @@ typedef struct samba__product {
     int64_t m, n, k;
     bool ta, tb;
 } samba__product;
-
 SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *attr)
 {
     samba__product p;
@@ -4020,8 +3981,10 @@ SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *
 }
 SAMBA__FN bool samba__matmul_shape(samba_call *c)
 {
-    if (!samba__expect_all_f32(c, 2, 2, 2)) return false;
+    if (!samba__expect(c, 2, 2, 2) || !samba__expect_f32(c, 0) || !samba__expect_float(c, 1))
+        return false;
     samba_shape a = c->in[0].shape, b = c->in[1].shape, *y = &c->out[0].shape;
+    c->out[0].dtype = SAMBA_F32;
     int32_t ta = c->attr[0], tb = c->attr[1], bad = 0;
     if (a.ndim < 2 || b.ndim < 2)
         return samba_refuse(c, SAMBA_ESHAPE, "both inputs need at least 2 dimensions");
@@ -4079,11 +4042,13 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
     g.c_row = p.n;
     g.accumulate = a->n_in > 2;
     g.args = a;
+    g.b_type = a->in_spec[1].dtype;
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
         g.a = a->in[0] + samba__stretched_at(&p.a_batch, &p.batch, p.batch.ndim, i) * p.m * p.k;
-        g.b = a->in[1] + samba__stretched_at(&p.b_batch, &p.batch, p.batch.ndim, i) * p.n * p.k;
+        int64_t b = samba__stretched_at(&p.b_batch, &p.batch, p.batch.ndim, i) * p.n * p.k;
+        g.b = (const float *)(const void *)samba__in_bytes(a, 1, b);
         g.c = a->out[0] + i * p.m * p.n;
         samba__gemm_run(&g, u - i * tiles, end - i * tiles, a->local, a->isa);
     }
@@ -4091,7 +4056,6 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 
 /* c <- c + op(a) op(b): gradients are summed where they are stored. */
 SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a) { samba__matmul_kernel(a); }
-
 /* x (*,k) as one matrix (rows,k). */
 SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
 {
@@ -4122,7 +4086,7 @@ SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba
 {
     return samba__emit3(SAMBA__OP_affine, x, w, b, NULL, 0);
 }
-SAMBA__MATCHES(affine, "*k,nk,n?->*n", 0)
+SAMBA__MATCHES(affine, "*k,w:nk,n?->*n", 0)
 /* The product for x (*,k) and y (*,n). */
 SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *x, const samba_spec *y)
 {
@@ -4151,7 +4115,7 @@ SAMBA__KERNEL void samba__affine_kernel(const samba_args *a)
     g.a = a->in[0], g.c = a->out[0], g.bias = a->n_in > bias ? a->in[bias] : NULL;
     if (packed) g.packed = a->in[1], g.scale = (const uint16_t *)(const void *)a->in[2];
     else g.b = a->in[1];
-    g.packed_type = a->in_spec[1].dtype;
+    g.b_type = a->in_spec[1].dtype;
     g.args = a;
     samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
 }
@@ -4200,7 +4164,6 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
     return fine;
 }
 SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a) { samba__affine_kernel(a); }
-
 /* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
 {
@@ -4234,7 +4197,6 @@ SAMBA__KERNEL void samba__reshape_kernel(const samba_args *a)
     if (x != y) memcpy(y, x, (size_t)(samba__out_bytes(a, a->end) - y));
 }
 SAMBA__GRAD1(reshape, samba_reshape(dy, x->shape))
-
 SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis)
 {
     if (!samba__find_axis(x, "flatten", &from_axis, 0)) return NULL;
@@ -4442,7 +4404,6 @@ SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
     samba__copy_steps(a, 0, step);
 }
 SAMBA__FN void samba__expand_vjp(samba_vjp *g) { g->din[0] = samba__to_input(g, 0, g->dout[0]); }
-
 /* pad: attributes before, after, between (elements) for each axis, the value; dx = slice of dy */
 SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
                                       float value)
@@ -4555,8 +4516,7 @@ SAMBA__FN bool samba__cat_shape(samba_call *c)
     }
     c->out[0] = c->in[0];
     c->out[0].shape.dim[c->attr[0]] = (int32_t)samba__min64(total, INT32_MAX);
-    return total <= INT32_MAX
-        || samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
+    return total <= INT32_MAX || samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
 }
 SAMBA__FN void samba__cat_work(samba_work *w, const samba_call *c)
 {
@@ -4686,7 +4646,6 @@ SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
     }
 }
 SAMBA__GRAD1(gather_backward, samba_gather(dy, g->attr[0], g->in[1]))
-
 /* ---- write_rows: cache[..][row[b][t]] <- x[..][t], t in order ---- */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row)
@@ -4733,31 +4692,78 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
     }
 }
 
-/* ---- Optimizer steps: they overwrite the parameter and its state ---- */
+/* ---- Optimizer steps: they overwrite the parameter and its state. A parameter in bf16 is rounded
+   at random, or else steps below half its last bit would all be lost: Gupta et al., "Deep learning
+   with limited numerical precision", 2015. Two more attributes are the key of its numbers. ---- */
+SAMBA__FN bool samba__step_rule(samba_call *c, bool adam)
+{
+    samba_dtype type = c->n_in > 0 ? c->in[0].dtype : SAMBA_F32;
+    int32_t n_attr = (adam ? 1 : 2) + (type == SAMBA_F32 ? 0 : 2);
+    const char *signature = adam ? "w:*,*,*,*,i:,,,,,,?->*,*,*" : "w:*,*,*?,i:,,,,?->*,*";
+    if (!samba__expect_match(c, signature, n_attr)) return false;
+    c->out[0].dtype = type;
+    if (!adam && !samba__has(c, 2)) c->n_out = 1;
+    return type != SAMBA_F16
+        || samba_refuse(c, SAMBA_EDTYPE, "a parameter in f16 cannot be trained; store it as bf16");
+}
+SAMBA__FN void samba__step_work(samba_work *w, const samba_call *c, bool adam)
+{
+    (void)adam, w->units[0] = samba_count(&c->out[0].shape);
+}
+
+/* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
+   at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
+enum { SAMBA__STEP_RUN = 128 };
+SAMBA__INLINE float *samba__open_weights(const samba_args *a, int64_t i, int64_t n, float *block)
+{
+    if (a->out_spec[0].dtype == SAMBA_F32) return a->out[0] + i;
+    samba__load(block, samba__out_bytes(a, i), SAMBA_BF16, n);
+    return block;
+}
+SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t n, const float *w,
+                                        int32_t t)
+{
+    uint32_t bits[SAMBA__STEP_RUN], seed[4];
+    uint16_t *to = (uint16_t *)(void *)samba__out_bytes(a, i);
+    if (a->out_spec[0].dtype == SAMBA_F32) return;
+    const int32_t *key = a->attr + a->n_attr - 2;
+    samba__philox((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1],
+                  (uint64_t)i / SAMBA__STEP_RUN, (uint32_t)t, seed);
+    for (uint32_t k = 0; k < SAMBA__STEP_RUN / 2; k++) {
+        uint32_t x = seed[0] + k * 0x9E3779B9u;
+        x = (x ^ x >> 16) * 0x85EBCA6Bu;
+        x = (x ^ x >> 13) * 0xC2B2AE35u;
+        x ^= x >> 16 ^ seed[1];
+        bits[k] = x & 0xFFFFu, bits[k + SAMBA__STEP_RUN / 2] = x >> 16;
+    }
+    const uint32_t *random = bits + i % SAMBA__STEP_RUN;
+    for (int64_t k = 0; k < n; k++) to[k] = samba__dither_bf16(w[k], random[k]);
+}
+
 /* torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or absent);
    attributes dampening, nesterov. g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
-SAMBA__FN bool samba__sgd_shape(samba_call *c)
-{
-    bool fits = samba__expect_match(c, "*,*,*?,i:,,,,?->*,*", 2);
-    if (fits && !samba__has(c, 2)) c->n_out = 1;
-    return fits;
-}
-SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
+SAMBA__INLINE void samba__run_sgd(const samba_args *a)
 {
     const float *g = a->in[1];
-    float *w = a->out[0], *v = a->n_out > 1 ? a->out[1] : NULL;
+    float *v = a->n_out > 1 ? a->out[1] : NULL, block[SAMBA__STEP_RUN];
     float lr = a->in[4][0], decay = a->in[5][0], momentum = a->in[6][0];
     float clip = a->n_in > 7 && a->in[7] ? a->in[7][0] : 1.0f;
     bool first = samba__in_i32(a, 3)[0] <= 1, nesterov = a->attr[1] != 0;
     float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]);
     float kept = first ? 0.0f : momentum;
-    for (int64_t i = a->begin; i < a->end && !v; i++)
-        w[i] = samba__fma(-lr, samba__fma(decay, w[i], g[i] * clip), w[i]);
-    for (int64_t i = a->begin; i < a->end && v; i++) {
-        float d = samba__fma(decay, w[i], g[i] * clip), moved = samba__fma(kept, v[i], d * fresh);
-        float step = nesterov ? samba__fma(momentum, moved, d) : moved;
-        v[i] = moved;
-        w[i] = samba__fma(-lr, step, w[i]);
+    for (int64_t i = a->begin, n; i < a->end; i += n) {
+        n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
+        float *w = samba__open_weights(a, i, n, block);
+        for (int64_t k = 0; k < n && !v; k++)
+            w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
+        for (int64_t k = 0; k < n && v; k++) {
+            float d = samba__fma(decay, w[k], g[i + k] * clip);
+            float moved = samba__fma(kept, v[i + k], d * fresh);
+            float step = nesterov ? samba__fma(momentum, moved, d) : moved;
+            v[i + k] = moved;
+            w[k] = samba__fma(-lr, step, w[k]);
+        }
+        samba__close_weights(a, i, n, w, samba__in_i32(a, 3)[0]);
     }
 }
 
@@ -4775,30 +4781,38 @@ SAMBA__NOINLINE double samba__power(double base, int32_t n)
    torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
    attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
    (sqrt(v)/sqrt(1-b2^t) + eps) */
-SAMBA__MATCHES(adamw, "*,*,*,*,i:,,,,,,?->*,*,*", 1)
-SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
+SAMBA__INLINE void samba__run_adamw(const samba_args *a)
 {
-    const float *g = a->in[1];
-    float *SAMBA__RESTRICT w = a->out[0], *SAMBA__RESTRICT m = a->out[1];
-    float *SAMBA__RESTRICT v = a->out[2], lr = a->in[5][0], decay = a->in[6][0];
+    float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2], block[SAMBA__STEP_RUN];
+    const float *g = a->in[1], lr = a->in[5][0], decay = a->in[6][0];
     float b1 = a->in[7][0], b2 = a->in[8][0], eps = a->in[9][0];
     float clip = a->n_in > 10 && a->in[10] ? a->in[10][0] : 1.0f;
     int32_t step = samba__in_i32(a, 4)[0];
     float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
-    float root = samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
+    float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
     float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
-    for (int64_t i = a->begin, end; i < a->end; i = end) {  /* memory is what takes the time */
-        end = samba__min64(i + 128, a->end);
-        for (int64_t l = i + 512; l < end + 512; l += 16)
-            SAMBA__ASK(w + l), SAMBA__ASK(g + l), SAMBA__ASK(m + l), SAMBA__ASK(v + l);
-        for (int64_t k = i; k < end; k++) {
-            float d = samba__fma(l2, w[k], g[k] * clip);
-            m[k] = samba__fma(c1, d, b1 * m[k]);
-            v[k] = samba__fma(c2 * d, d, b2 * v[k]);
-            w[k] = samba__fma(-rate, m[k] / (samba__sqrt(v[k]) / root + eps), w[k] * shrink);
+    for (int64_t i = a->begin, n; i < a->end; i += n) {     /* memory is what takes the time */
+        n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
+        for (int64_t l = i + 512; l < i + n + 512; l += 16) {
+            SAMBA__ASK(samba__out_bytes(a, l)), SAMBA__ASK(g + l);
+            SAMBA__ASK(m + l), SAMBA__ASK(v + l);
         }
+        float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
+        for (int64_t k = 0; k < n; k++) {
+            float d = samba__fma(l2, w[k], g[i + k] * clip);
+            m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
+            v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
+            w[k] = samba__fma(-rate, m[i + k] / samba__fma(samba__sqrt(v[i + k]), root, eps),
+                              w[k] * shrink);
+        }
+        samba__close_weights(a, i, n, w, step);
     }
+}
+SAMBA__INLINE void samba__step_run(const samba_args *a, bool adam)
+{
+    if (adam) samba__run_adamw(a);
+    else samba__run_sgd(a);
 }
 
 /* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
@@ -4823,7 +4837,6 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
    its rows and columns. A 1-D convolution has one row. ---- */
 enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
-
 /* Target t, an element of y or dx, meets positions t stride + start + 0 ... span of a source, tap k
    of it number first + k step. Sides are (rows, columns). A row of the copy has all positions of a
    phase, 0, phases, 2 phases ..., before those of the next: columns of a product are runs. Targets
@@ -4843,7 +4856,6 @@ typedef struct samba__region {
     int64_t channel, channels, width;   /* width: of a phase of a row */
     int64_t at, band[2], first[2], cells[2];
 } samba__region;
-
 SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band, int64_t box)
 {
     samba__region b;
@@ -4864,7 +4876,6 @@ SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band,
    the cache, and what vectors read or write too much. Blocks of steps leave room for that, too. */
 enum { SAMBA__CACHED_BLOCK = 65536, SAMBA__OVERRUN = 40, SAMBA__STEPS = SAMBA_GEMM_KC - 8 };
 #define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
-
 /* In double, which a file that nobody has checked cannot overflow. */
 SAMBA__FN double samba__copy_size(const samba__conv *v)
 {
@@ -5098,11 +5109,7 @@ SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b
 }
 
 /* Runs of an image, each `step` behind the one before: column j is at j / run * step + j % run. */
-typedef struct samba__runs {
-    const float *image;
-    int64_t n, run, step;
-} samba__runs;
-
+typedef struct samba__runs { const float *image; int64_t n, run, step; } samba__runs;
 /* Columns j ... of B(p,j) = image[at[p] + column j], as a panel: pieces of 8, of which what is too
    much is overwritten by the next. */
 SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs *q,
@@ -5396,7 +5403,6 @@ SAMBA__FN void samba__pooling_work(samba_work *w, const samba_call *c, samba__po
     if (c->n_attr < SAMBA__MAX_WORDS) return;
     w->flops = samba__flops(n, (int64_t)c->attr[0] * c->attr[1]) / 2;
 }
-
 typedef struct samba__pool_sides {
     int64_t in[2], out[2], kernel[2], stride[2], padding[2];    /* rows, columns */
     bool adaptive, exclude_padding;
@@ -5404,10 +5410,7 @@ typedef struct samba__pool_sides {
 
 /* Inputs begin ... end-1 of output o along an axis; size counts padding, unless it is excluded.
    Adaptive: window o of m over n inputs is floor(o n/m) ... ceil((o+1) n/m) - 1. */
-typedef struct samba__window {
-    int64_t begin, end, size;
-} samba__window;
-
+typedef struct samba__window { int64_t begin, end, size; } samba__window;
 SAMBA__INLINE samba__window samba__window_of(const samba__pool_sides *v, int axis, int64_t o)
 {
     samba__window w;
@@ -5453,6 +5456,31 @@ SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, co
     }
 }
 
+/* The same if windows of 2 x 2 fill x without overlap: every element of dx is written once. Masks
+   instead of choices, which compilers would turn into branches. */
+#define SAMBA__TAP(tap) \
+    g = x[2 * i + tap / 2 * width + tap % 2], more = (g > most) | (g != g); \
+    most = more ? g : most, best += (tap - best) & -more;
+#define SAMBA__PUT_TAP(k) \
+    to[2 * i + k / 2 * width + k % 2] = samba__bits_float(bits & (0u - (uint32_t)(best == k)));
+SAMBA__INLINE void samba__max_squares(const samba__pool_sides *v, bool forward, const float *x,
+                                      const float *dy, float *SAMBA__RESTRICT to)
+{
+    int64_t n = v->out[1], width = 2 * n;
+    for (int64_t row = 0; row < v->out[0]; row++, x += 2 * width, to += forward ? n : 2 * width) {
+        const float *SAMBA__RESTRICT d = forward ? x : dy + row * n;
+        for (int64_t i = 0; i < n; i++) {
+            float most = x[2 * i], g;
+            int32_t best = 0, more;
+            SAMBA__TAP(1) SAMBA__TAP(2) SAMBA__TAP(3)
+            if (forward) to[i] = most;
+            if (forward) continue;
+            uint32_t bits = samba__float_bits(d[i]);
+            SAMBA__PUT_TAP(0) SAMBA__PUT_TAP(1) SAMBA__PUT_TAP(2) SAMBA__PUT_TAP(3)
+        }
+    }
+}
+
 /* A plane of means, window by window. Whole rows of x are one long row. */
 SAMBA__INLINE void samba__avg_plane(const samba__pool_sides *v, bool forward, const float *from,
                                     float *to)
@@ -5493,14 +5521,20 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
         v.padding[i] = a->attr[4 + i];
     }
     int64_t in_plane = v.in[0] * v.in[1], out_plane = v.out[0] * v.out[1];
+    bool squares = op == SAMBA__MAX_FORWARD || op == SAMBA__MAX_BACKWARD;
+    for (int32_t i = 0; i < 2; i++)     /* then there is no padding either */
+        squares = squares && v.kernel[i] == 2 && v.stride[i] == 2 && v.in[i] == 2 * v.out[i];
     for (int64_t u = a->begin; u < a->end; u++) {
         const float *from = a->in[0] + u * (op == SAMBA__AVG_BACKWARD ? out_plane : in_plane);
         float *to = a->out[0] + u * (forward ? out_plane : in_plane);
-        for (int64_t i = 0; !forward && i < in_plane; i++) to[i] = 0.0f;
-        if (op == SAMBA__MAX_FORWARD) samba__max_plane(&v, true, from, NULL, to);
+        const float *dy = a->in[a->n_in - 1] + u * out_plane;
+        for (int64_t i = 0; !forward && !squares && i < in_plane; i++) to[i] = 0.0f;
+        if (squares && forward) samba__max_squares(&v, true, from, NULL, to);
+        else if (squares) samba__max_squares(&v, false, from, dy, to);
+        else if (op == SAMBA__MAX_FORWARD) samba__max_plane(&v, true, from, NULL, to);
         else if (op == SAMBA__AVG_FORWARD) samba__avg_plane(&v, true, from, to);
         else if (op == SAMBA__AVG_BACKWARD) samba__avg_plane(&v, false, from, to);
-        else samba__max_plane(&v, false, from, a->in[1] + u * out_plane, to);
+        else samba__max_plane(&v, false, from, dy, to);
     }
 }
 
@@ -5512,7 +5546,6 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_o
     return samba__emit1(SAMBA__OP_max_pool2d, x, attr, SAMBA__MAX_WORDS);
 }
 SAMBA__GRAD1(max_pool2d, samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, g->attr, g->n_attr))
-
 /* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements ---- */
 SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts)
 {
@@ -5536,9 +5569,7 @@ SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape 
     return samba__emit1(SAMBA__OP_avg_pool2d_backward, dy, words, n_attr + 2);
 }
 SAMBA__GRAD1(avg_pool2d, samba__avg_backward(dy, &x->shape, g->attr, g->n_attr))
-
 SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr, g->n_attr - 2))
-
 /* ---- batch_norm: y = w h + b with h = (x - mean) rstd, rstd = 1/sqrt(var + eps) for each channel.
    Training takes mean and var of the batch, and the running ones follow. Inputs x, w or none, b or
    none, running mean and var; outputs y and the two that overwrite the running ones. Attributes:
@@ -5723,7 +5754,6 @@ SAMBA__INLINE void samba__soft_run(const samba_args *a, int which)
     SAMBA__GRAD1(name, SAMBA__BY_OP(name, y))
 SAMBA__ALONG_AXIS(softmax)
 SAMBA__ALONG_AXIS(log_softmax)
-
 /* ---- layer_norm: h = (x - mean) r, r = 1/sqrt(mean((x - mean)^2) + eps), y = h w + b.
    With g = dy w: dx = r (g - mean(g) - h mean(g h)), dw = sum(dy h), db = sum(dy) over rows.
    Ba, Kiros, Hinton, "Layer normalization", 2016.
@@ -5731,7 +5761,6 @@ SAMBA__ALONG_AXIS(log_softmax)
    Zhang, Sennrich, "Root mean square layer normalization", NeurIPS 2019. ---- */
 #define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
 #define SAMBA__COLUMNS 64               /* of a unit that sums columns */
-
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
 SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
 {
@@ -5870,7 +5899,6 @@ SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
    Attributes: reduction, id to ignore, then smoothing s (cross_entropy) or C (nll_backward).
    Label smoothing: Szegedy et al., CVPR 2016. ---- */
 enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
-
 /* Fills in the attributes and returns them. */
 SAMBA__FN int32_t *samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3])
 {
@@ -6021,7 +6049,6 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tens
 }
 SAMBA__GRAD1(cross_entropy, samba__emit3(SAMBA__OP_cross_entropy_backward, dy, x, g->in[1],
                                          g->attr, 3))
-
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts)
 {
@@ -6040,7 +6067,7 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 {
     return samba__emit2(SAMBA__OP_lookup, ids, w, NULL, 0);
 }
-SAMBA__MATCHES(lookup, "i:*,vc->*c", 0)
+SAMBA__MATCHES(lookup, "i:*,w:vc->*c", 0)
 /* w (n,k), or packed: inputs ids, packed, scale or NULL; attributes n, k. */
 SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
 {
@@ -6053,8 +6080,8 @@ SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
         bool good = id[t] >= 0 && id[t] < n;
         int64_t j = good ? id[t] : 0;
         float *y = a->out[0] + t * k;
-        if (!packed) memcpy(y, a->in[1] + j * k, (size_t)k * 4);
-        else samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j),
+        if (!packed) samba__load(y, samba__in_bytes(a, 1, j * k), type, k);
+        else samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j), samba__panel_row(type),
                                samba__scale_at(scale, k, j), type, 0, k, 1);
         if (!good) samba_fault(a, 0, id[t]);
     }
@@ -6074,7 +6101,6 @@ SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
         && samba__append_dim(c, c->attr[1]);
 }
 SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a) { samba__lookup_kernel(a); }
-
 /* lookup_backward: attribute rows. */
 SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
 {
@@ -6163,12 +6189,10 @@ SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
 #define SAMBA__ATTEND_KEYS 64
 #define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 64)
 #define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS)     /* floats of a block */
-
 /* What a thread needs: the buffers of a product, two blocks of scores, two numbers per row. */
 #define SAMBA__ATTEND_LOCAL \
     (SAMBA__GEMM_LOCAL + sizeof(float) * (2 * SAMBA__ATTEND_BLOCK + 2 * SAMBA__ATTEND_ROWS))
 typedef char samba__attend_fits[SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
-
 /* One element of the leading dimensions, and the current block of its scores. */
 typedef struct samba__attention {
     const samba_args *args;
@@ -6293,7 +6317,6 @@ SAMBA__INLINE void samba__attention_keep(const samba__attention *at, int64_t i, 
 
 /* What a row has summed so far. */
 typedef struct samba__attended { float top, sum; } samba__attended;
-
 /* x: a block of a row's scores, becomes e^(x - top); y shrinks if top grows. */
 SAMBA__INLINE void samba__attention_row(float *x, int64_t n, float *y, int64_t E,
                                         samba__attended *row)
@@ -6375,7 +6398,6 @@ SAMBA__INLINE void samba__attention_again(const samba__attention *at)
    Few are cut into blocks of keys, for dk and dv, and once more into blocks of rows, for dq. All
    sums have the same order either way. */
 SAMBA__FN bool samba__attention_whole(const samba__attention *at) { return at->batch >= 8; }
-
 /* By keys: dk and dv of the keys from ..., from all rows in order, and their part of dq if at once.
    Else: dq of the rows from ..., from all keys in order. */
 SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from, bool by_keys)
@@ -6537,7 +6559,7 @@ SAMBA__EACH_KIN(conv, samba__made) SAMBA__EACH_KIN(pooling, samba__pooling)
 SAMBA__EACH_KIN(batch, bool)
 SAMBA__EACH_COSTLY_KIN(soft, int) SAMBA__EACH_COSTLY_KIN(norm, int)
 SAMBA__EACH_COSTLY_KIN(loss, int) SAMBA__EACH_COSTLY_KIN(attention, bool)
-
+SAMBA__EACH_COSTLY_KIN(step, bool)
 #define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
     SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__map_avx2_kin(a, \
@@ -6554,7 +6576,6 @@ SAMBA__EACH_COSTLY_KIN(loss, int) SAMBA__EACH_COSTLY_KIN(attention, bool)
     SAMBA__RUNS(name, samba__##kin##_kin(a, which)) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##kin##_avx2_kin(a, which)))
 SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
-
 #if defined(SAMBA_RUNTIME_ONLY)
 #define SAMBA__HOST_COLUMN(f) NULL
 #else
@@ -6631,7 +6652,6 @@ SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 }
 
 /* ==== [pef-read] ============================================================================== */
-
 /* Roles of symbols. */
 enum {
     SAMBA__INPUT = 1, SAMBA__OUTPUT, SAMBA__WEIGHT, SAMBA__STATE, SAMBA__ARGIN, SAMBA__GRADIENT,
@@ -6652,7 +6672,6 @@ enum {
 #define SAMBA__PEF_NODE 32u
 #define SAMBA__PEF_SECTION 16u
 #define SAMBA__FOREVER 0xFFFFFFFFu      /* last use of a symbol that outlives the schedule */
-
 /* A PEF in memory: the counts of its header and where its tables begin. Nothing is copied. */
 typedef struct samba__pef {
     const uint8_t *base;
@@ -6673,16 +6692,13 @@ typedef struct samba__symbol {
     uint64_t offset, data;              /* data: 1 + offset in the data chunk, or 0 */
     uint8_t role, region, batch_dim, windowed, mem_type;
 } samba__symbol;
-
 typedef struct samba__call_record {
     const samba_op *op;
     uint32_t wire, name, scratch;
     int32_t n_in, n_out, n_attr;
     const uint8_t *words;               /* as the manual has them */
 } samba__call_record;
-
 typedef struct samba__section { uint32_t type, first, end, graph; } samba__section;
-
 /* The op of this wire number (0: none has it) or name (NULL: none). */
 SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
                                          const samba_op *const *user, int32_t n_user)
@@ -6699,7 +6715,6 @@ SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
     X(32, name, 0) X(8, role, 4) X(8, region, 7) X(64, offset, 40) X(64, data, 48) \
     X(32, first, 56) X(32, last, 60) X(32, alias, 64) X(32, grad, 68) X(8, batch_dim, 72) \
     X(8, windowed, 73) X(8, mem_type, 74) X(32, argin, 76)
-
 SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
@@ -6876,7 +6891,6 @@ typedef struct samba__decoded {
     int32_t attr[SAMBA_MAX_ATTR];
     samba_call call;
 } samba__decoded;
-
 SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_record *r,
                                   samba__decoded *d)
 {
@@ -7093,7 +7107,6 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, samba__text *
 }
 
 /* ==== [execute] =============================================================================== */
-
 /* What the executor keeps of a node. */
 typedef struct samba__step {
     const samba_op *op;
@@ -7119,7 +7132,6 @@ struct samba_runtime {
 };
 
 #define SAMBA__PIECE_FLOPS 16384        /* about 5 microseconds: worth a thread from here on */
-
 SAMBA__FN int32_t samba__best_isa(void)
 {
 #if SAMBA__X86
@@ -7137,7 +7149,6 @@ SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void) { _mm256_zeroupper(); }
 #else
 SAMBA__FN void samba__leave_avx(void) { }
 #endif
-
 /* An op at work. */
 typedef struct samba__task {
     const samba_op *op;
@@ -7155,9 +7166,7 @@ typedef struct samba__chain {
     int64_t part, count;                /* elements of a unit, and of each task's output 0 */
     float *local;
 } samba__chain;
-
 enum { SAMBA__CHAIN = SAMBA__IS_SMALL ? 1 : 8, SAMBA__PART = 8192 };    /* tasks, and elements */
-
 SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
 {
     bool wide = a->isa != SAMBA__ISA_PORTABLE;
@@ -7399,7 +7408,6 @@ SAMBA__FN size_t samba__runtime_size(const samba__pef *pef, int32_t n_threads, b
     }
     return samba__add_size(size, SAMBA__ALIGN);         /* memory may begin anywhere */
 }
-
 SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     (void)thread;
@@ -7585,12 +7593,10 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
 #if !defined(SAMBA_RUNTIME_ONLY)
 
 /* ==== [memory] ================================================================================ */
-
 #include <stdlib.h>
 #if !defined(SAMBA_NO_STDIO)
 #include <stdio.h>
 #endif
-
 /* One recorded call of an op. */
 typedef struct samba__node {
     const samba_op *op;
@@ -7606,7 +7612,6 @@ typedef struct samba__node {
     bool eager;                         /* computed at once; not part of a program */
     bool generated;                     /* by the compiler, not traced from the user's calls */
 } samba__node;
-
 typedef struct samba__chunk { struct samba__chunk *next; size_t size, used; } samba__chunk;
 typedef struct samba__block {           /* in front of every stb_ds allocation */
     struct samba__block *prev, *next;
@@ -7614,7 +7619,6 @@ typedef struct samba__block {           /* in front of every stb_ds allocation *
     size_t size;
 } samba__block;
 typedef struct samba__entry { char *key; samba_tensor *value; } samba__entry;
-
 /* A proved PEF: all of it, in memory or mapped, and a copy of its tables: what was proved of them
    stays true, whoever writes into the file. */
 typedef struct samba__file {
@@ -7664,6 +7668,7 @@ struct samba_session {
     bool inputs_ready;                  /* every input of the program has been given a value */
     uint64_t runs;                      /* begun so far */
     samba_graphamp graphamp;
+    samba_dtype param_dtype;            /* of the matrices made now */
 };
 
 /* The name and the text of each code, then of all others. */
@@ -7678,7 +7683,6 @@ SAMBA__FN const char *samba__code_text(samba_code code, int column)
     return samba__codes[(unsigned)code < SAMBA_N_CODES ? code : SAMBA_N_CODES][column];
 }
 SAMBA_API const char *samba_code_text(samba_code code) { return samba__code_text(code, 1); }
-
 SAMBA_API bool samba_ok(const samba_session *s) { return s && s->code == SAMBA_OK; }
 SAMBA_API samba_code samba_error_code(const samba_session *s) { return s ? s->code : SAMBA_ENOMEM; }
 SAMBA_API const char *samba_error(samba_session *s)
@@ -7736,7 +7740,6 @@ SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
 }
 
 #define SAMBA__CHUNK ((size_t)32 * 1024)
-
 SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t size)
 {
     size_t need = samba__add_size(size, 15) & ~(size_t)15;
@@ -7816,17 +7819,14 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 #endif
 
 /* ==== [containers] ============================================================================ */
-
 /* stb_ds, private to this file: static, without short names, and safe when memory runs out. It
    cannot report a failed allocation, so ours does not return to it: it jumps to the guard that the
    wrapper below has set. Blocks are linked to their session, which frees them whatever state the
    container was left in. Only the array and string map halves of stb_ds are used. */
 #include <setjmp.h>
-
 #if defined(INCLUDE_STB_DS_H)
 #error "samba.h: this file included stb_ds.h before: put SAMBA_IMPLEMENTATION in a file of its own"
 #endif
-
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define SAMBA__THREAD_LOCAL thread_local
 #elif defined(__GNUC__)
@@ -7834,13 +7834,8 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 #else
 #define SAMBA__THREAD_LOCAL
 #endif
-
-typedef struct samba__guard {
-    jmp_buf env;
-    samba_session *session;
-} samba__guard;
+typedef struct samba__guard { jmp_buf env; samba_session *session; } samba__guard;
 static SAMBA__THREAD_LOCAL samba__guard *samba__current_guard;
-
 SAMBA__FN void samba__ds_free(void *p)
 {
     samba__block *b = p ? (samba__block *)p - 1 : NULL;
@@ -7875,26 +7870,19 @@ SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
 extern "C" {
 #endif
 struct stbds_string_arena;
-static void stbds_rand_seed(size_t seed);
-static size_t stbds_hash_bytes(void *p, size_t len, size_t seed);
-static size_t stbds_hash_string(char *str, size_t seed);
-static char *stbds_stralloc(struct stbds_string_arena *a, char *str);
-static void stbds_strreset(struct stbds_string_arena *a);
-static void *stbds_arrgrowf(void *a, size_t elemsize, size_t addlen, size_t min_cap);
-static void stbds_arrfreef(void *a);
-static void stbds_hmfree_func(void *p, size_t elemsize);
-static void *stbds_hmget_key(void *a, size_t elemsize, void *key, size_t keysize, int mode);
-static void *stbds_hmget_key_ts(void *a, size_t elemsize, void *key, size_t keysize,
-                                ptrdiff_t *temp, int mode);
-static void *stbds_hmput_default(void *a, size_t elemsize);
-static void *stbds_hmput_key(void *a, size_t elemsize, void *key, size_t keysize, int mode);
-static void *stbds_hmdel_key(void *a, size_t elemsize, void *key, size_t keysize, size_t keyoffset,
-                             int mode);
-static void *stbds_shmode_func(size_t elemsize, int mode);
+static void stbds_rand_seed(size_t), stbds_strreset(struct stbds_string_arena *);
+static void stbds_arrfreef(void *), stbds_hmfree_func(void *, size_t);
+static size_t stbds_hash_bytes(void *, size_t, size_t), stbds_hash_string(char *, size_t);
+static char *stbds_stralloc(struct stbds_string_arena *, char *);
+static void *stbds_arrgrowf(void *, size_t, size_t, size_t), *stbds_hmput_default(void *, size_t);
+static void *stbds_hmget_key(void *, size_t, void *, size_t, int);
+static void *stbds_hmget_key_ts(void *, size_t, void *, size_t, ptrdiff_t *, int);
+static void *stbds_hmput_key(void *, size_t, void *, size_t, int);
+static void *stbds_hmdel_key(void *, size_t, void *, size_t, size_t, int);
+static void *stbds_shmode_func(size_t, int);
 #if defined(__cplusplus)
 }
 #endif
-
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -7919,7 +7907,6 @@ static void *stbds_shmode_func(size_t elemsize, int mode);
 #include <stb/stb_ds.h>
 #endif
 #undef STB_DS_IMPLEMENTATION
-
 /* stb_ds draws the seed of a new map from a variable that all sessions share: one at a time. */
 #if defined(SAMBA_NO_THREADS)
 SAMBA__FN void samba__lock_maps(void) {}
@@ -7935,7 +7922,6 @@ SAMBA__FN void samba__unlock_maps(void)
     __atomic_store_n(&samba__maps_locked, 0, __ATOMIC_RELEASE);
 }
 #endif
-
 /* Runs body where stb_ds may allocate. False, with the session poisoned, if memory ran out. */
 SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, void *argument),
                               void *argument)
@@ -7991,7 +7977,6 @@ SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
 #endif
 
 /* ==== [graph] ================================================================================= */
-
 SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
                                           const samba_spec *spec, int32_t role)
 {
@@ -8107,10 +8092,11 @@ SAMBA__INLINE float samba__normal_quantile(uint32_t k)
 
 /* The values y (n) of a tensor; threads share them by blocks of four. */
 typedef struct samba__filling {
-    float *y;
+    uint8_t *y;
+    samba_dtype dtype;
     int64_t n;
     samba_init init;
-    bool inverse;                       /* transform sampling, of normal values */
+    bool inverse, cut;                  /* transform sampling of normal values; bf16 is cut */
     uint64_t key;
 } samba__filling;
 
@@ -8141,12 +8127,16 @@ SAMBA__INLINE void samba__draw(const samba__filling *f, int64_t block, int64_t n
 }
 SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, int64_t end)
 {
-    float v[4][SAMBA__DRAWN];
+    float v[4][SAMBA__DRAWN], x[4 * SAMBA__DRAWN];
     for (int64_t block = begin, n; block < end; block += n) {
         n = samba__min64(SAMBA__DRAWN, end - block);
         samba__draw(f, block, n, v);
-        for (int64_t i = 0; i < 4 * n && 4 * block + i < f->n; i++)
-            f->y[4 * block + i] = samba__fma(f->init.scale, v[i % 4][i / 4], f->init.value);
+        for (int64_t i = 0; i < 4 * n; i++)
+            x[i] = samba__fma(f->init.scale, v[i % 4][i / 4], f->init.value);
+        for (int64_t i = 0; f->cut && i < 4 * n; i++)
+            x[i] = samba__from_bf16(samba__cut_bf16(x[i]));
+        samba__store(f->y + 4 * block * (int64_t)samba_dtype_size(f->dtype), x, f->dtype,
+                     samba__min64(4 * n, f->n - 4 * block));
     }
 }
 SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int64_t begin,
@@ -8163,9 +8153,6 @@ SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_
 {
     const samba__filling *f = (const samba__filling *)context;
     (void)thread;
-    for (int64_t i = 4 * begin; f->init.kind == SAMBA_INIT_CONSTANT && i < 4 * end && i < f->n; i++)
-        f->y[i] = f->init.value;
-    if (f->init.kind == SAMBA_INIT_CONSTANT) return;
     if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_kernel(f, begin, end);
     else if (samba__best_isa() == SAMBA__ISA_AVX512) samba__fill_run_avx512(f, begin, end);
     else samba__fill_run_avx2(f, begin, end);
@@ -8182,7 +8169,8 @@ SAMBA__FN samba_init samba__all(float value)
 }
 SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
 {
-    return t->dtype != SAMBA_F32 || (t->init.kind == SAMBA_INIT_CONSTANT && t->init.value == 0.0f);
+    return !samba__is_float(t->dtype)
+        || (t->init.kind == SAMBA_INIT_CONSTANT && t->init.value == 0.0f);
 }
 
 /* The value t begins with. As many threads draw as there are pieces. */
@@ -8195,7 +8183,8 @@ SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
         memset(to, 0, samba__host_bytes(t));
         return;
     }
-    f.y = (float *)to, f.n = samba_count(&t->shape), f.init = t->init;
+    f.y = (uint8_t *)to, f.dtype = t->dtype, f.n = samba_count(&t->shape), f.init = t->init;
+    f.cut = t->dtype == SAMBA_BF16 && s->cuts_bf16;
     f.inverse = param && s->lazy.inverse_transform_sampling && f.init.kind == SAMBA_INIT_NORMAL;
     f.key = samba__stream_key(param && s->lazy.seed ? s->lazy.seed : s->seed, t->name);
     int64_t blocks = samba__ceil_div(f.n, 4);
@@ -8289,7 +8278,6 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
 
 /* An op that only moves values, or makes them from a number. */
 SAMBA__FN bool samba__moves(const samba_op *op) { return op->wire >> 8 == 6; }
-
 /* Do the results of op become bf16? Sums and losses do not. */
 SAMBA__FN bool samba__is_rounded(const samba_op *op, const samba_tensor *y)
 {
@@ -8444,9 +8432,7 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 }
 
 /* ==== [leaves] ================================================================================ */
-
 #define SAMBA__MAX_NAME 240
-
 /* Names are printed, compared line by line, and get endings such as __grad. */
 SAMBA__FN bool samba__good_name(const char *name)
 {
@@ -8595,7 +8581,17 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init)
 {
-    return samba__shared_leaf(s, name, SAMBA_F32, &shape, SAMBA__WEIGHT, init);
+    samba_dtype dtype = s && shape.ndim == 2 ? s->param_dtype : SAMBA_F32;
+    return samba__shared_leaf(s, name, dtype, &shape, SAMBA__WEIGHT, init);
+}
+SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype)
+{
+    samba_dtype former = s ? s->param_dtype : SAMBA_F32;
+    if (samba_ok(s) && !samba__is_float(dtype))
+        samba_fail(s, SAMBA_EDTYPE, "in samba_set_param_dtype: parameters are f32, bf16 or f16, "
+                   "not %T", (int)dtype);
+    else if (samba_ok(s)) s->param_dtype = dtype;
+    return former;
 }
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value)
@@ -8634,7 +8630,6 @@ SAMBA_API bool samba_disable_lazy_param(samba_session *s)
     return samba__choose_lazy(s, "samba_disable_lazy_param", false, NULL);
 }
 SAMBA_API bool samba_use_lazy_param(const samba_session *s) { return s && !s->eager_params; }
-
 /* An argin; or an i32 state that counts. */
 SAMBA__FN samba_tensor *samba__scalar(samba_session *s, const char *name, samba_dtype dtype,
                                       int32_t role, float value)
@@ -8648,7 +8643,6 @@ SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 }
 
 /* ==== [autodiff] ============================================================================== */
-
 /* Reverse mode over the recorded graph; every gradient is made of ops, recorded like any other. */
 typedef struct samba__tape {
     samba_session *session;
@@ -8657,9 +8651,7 @@ typedef struct samba__tape {
     samba_tensor **grad;                /* by tensor id */
     bool *needed;                       /* depends on something whose gradient is asked for */
 } samba__tape;
-
 SAMBA__FN void samba__tape_close(samba__tape *t) { samba__give(t->session, t->grad, t->size); }
-
 SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s)
 {
     t->session = s, t->n_tensors = samba__n_tensors(s), t->n_nodes = samba__n_nodes(s);
@@ -8800,7 +8792,6 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 }
 
 /* ==== [layers] ================================================================================ */
-
 /* The f32 leaf called layer__part: a parameter, or what belongs to one. */
 SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, const char *part,
                                            const samba_shape *shape, int32_t role, samba_init init)
@@ -8810,7 +8801,8 @@ SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, 
     if (!layer || !*layer)
         return samba__none(samba_fail(s, SAMBA_ENAME, "a layer needs a name for its %s", part));
     samba__print(name, sizeof name, "%s__%s", layer, part);
-    return samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
+    return role == SAMBA__WEIGHT ? samba_param(s, name, *shape, init)
+        : samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
 }
 SAMBA__FN samba_shape samba__shape2(int32_t a, int32_t b)
 {
@@ -8929,7 +8921,6 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
 }
 
 #define SAMBA__COUNTER "forward_runs"
-
 /* The counter of training runs, which every dropout layer of the session shares. */
 SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
@@ -9001,14 +8992,12 @@ SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen)
 }
 
 /* ==== [optim] ================================================================================= */
-
 /* The argins and the step counter that all parameters of one optimizer share. */
 typedef struct samba__optimizer {
     const samba_optim *desc;
     const char *prefix;
     samba_tensor *lr, *weight_decay, *momentum, *beta1, *beta2, *eps, *max_norm, *step, *clip;
 } samba__optimizer;
-
 SAMBA__FN float samba__or(float value, float otherwise)
 {
     return value != 0.0f ? value : otherwise;
@@ -9077,29 +9066,30 @@ SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
 SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o, samba_tensor *w)
 {
     const samba_optim *d = o->desc;
+    uint64_t key = samba__stream_key(s->seed, w->name);     /* of the rounding of bf16 */
+    int32_t high = (int32_t)(uint32_t)(key >> 32), low = (int32_t)(uint32_t)key;
+    int32_t more = w->dtype == SAMBA_F32 ? 0 : 2;
     s->section = SAMBA_OPT;
     if (d->kind == SAMBA_SGD) {
         samba_tensor *v = d->momentum != 0.0f ? samba__optim_state(w, "momentum") : NULL;
         samba_tensor *in[8] = { w, w->grad, v, o->step, o->lr, o->weight_decay, o->momentum,
                                 o->clip };
-        int32_t attr[2] = { samba_float_attr(d->dampening), d->nesterov };
-        samba__emit(s, SAMBA__OP_sgd, in, 8, attr, 2, NULL);
+        int32_t attr[4] = { samba_float_attr(d->dampening), d->nesterov, high, low };
+        samba__emit(s, SAMBA__OP_sgd, in, 8, attr, 2 + more, NULL);
     } else {
         samba_tensor *in[11] = { w, w->grad, samba__optim_state(w, "exp_avg"),
                                  samba__optim_state(w, "exp_avg_sq"), o->step,
                                  o->lr, o->weight_decay, o->beta1, o->beta2, o->eps, o->clip };
-        int32_t attr = d->kind == SAMBA_ADAMW;
-        samba__emit(s, SAMBA__OP_adamw, in, 11, &attr, 1, NULL);
+        int32_t attr[3] = { d->kind == SAMBA_ADAMW, high, low };
+        samba__emit(s, SAMBA__OP_adamw, in, 11, attr, 1 + more, NULL);
     }
     s->section = SAMBA_FWD;
     return samba_ok(s);
 }
 
 /* ==== [passes] ================================================================================ */
-
 /* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
 typedef struct samba__binding_pair { samba_tensor *named, *source; } samba__binding_pair;
-
 /* One compilation: the program, then copies of the nodes it needs, rewritten and scheduled. */
 typedef struct samba__compilation {
     samba_session *session;
@@ -9120,7 +9110,6 @@ typedef struct samba__compilation {
     samba__node **nodes, **producer;    /* producer: by tensor id, among nodes */
     int32_t n_nodes;
 } samba__compilation;
-
 SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
 {
     return p->optims ? &p->optims[i] : &p->optim;
@@ -9265,7 +9254,8 @@ SAMBA__FN samba_tensor *samba__packed_of(const samba_tensor *w, const char *kind
 /* The type that w (n,k) is packed as. */
 SAMBA__FN samba_weights samba__packs_as(const samba_tensor *w, samba_weights weights)
 {
-    if (w->role != SAMBA__WEIGHT || w->shape.ndim != 2) return SAMBA_WEIGHTS_PLAIN;
+    if (w->role != SAMBA__WEIGHT || w->shape.ndim != 2 || w->dtype != SAMBA_F32)
+        return SAMBA_WEIGHTS_PLAIN;
     bool groups = w->shape.dim[1] % SAMBA__GROUP == 0;
     return weights >= SAMBA_WEIGHTS_INT8 && !groups ? SAMBA_WEIGHTS_BF16 : weights;
 }
@@ -9424,7 +9414,6 @@ typedef struct samba__rewrite {
     bool fuses;
     samba_tensor *(*apply)(samba__compilation *c, samba__node *n);
 } samba__rewrite;
-
 static const samba__rewrite samba__rewrites[] = {
     { SAMBA__OP_dropout, false, samba__drop_dropout },
     { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without },
@@ -9646,7 +9635,6 @@ SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
 }
 
 /* ==== [plan] ================================================================================== */
-
 /* A symbol to be: what it stands for, how long it lives, where it lies. */
 typedef struct samba__place {
     samba_tensor *tensor;               /* NULL for scratch */
@@ -9659,13 +9647,11 @@ typedef struct samba__place {
     uint64_t bytes, offset;
     int32_t index;                      /* number in the PEF, after sorting */
 } samba__place;
-
 typedef struct samba__section_plan {
     uint32_t type;
     int32_t first, n;
     const char *graph;
 } samba__section_plan;
-
 typedef struct samba__plan {
     samba__place *places;
     int32_t n_places, n_sections;
@@ -9770,7 +9756,6 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
 
 /* A block of arena memory: a chain of places that take over from each other. */
 typedef struct samba__storage { int32_t id, first, last; uint64_t bytes, offset; } samba__storage;
-
 SAMBA__FN int samba__by_size(const void *a, const void *b)
 {
     const samba__storage *x = (const samba__storage *)a, *y = (const samba__storage *)b;
@@ -9781,14 +9766,12 @@ SAMBA__FN int samba__by_size(const void *a, const void *b)
 
 /* Addresses that are taken: extents in order, which neither overlap nor touch. */
 typedef struct samba__extent { uint64_t begin, end; struct samba__extent *next; } samba__extent;
-
 /* Which addresses are taken when: a binary tree of times, in which vertex 1 is the whole schedule,
    2 v and 2 v + 1 are the halves of v. A vertex knows what is taken sometimes, what throughout. */
 typedef struct samba__taken {
     samba_session *session;
     samba__extent **at, *beside;        /* of vertex v: 2 v at some time, 2 v + 1 throughout */
 } samba__taken;
-
 SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t begin, uint64_t end)
 {
     while (*at && (*at)->end < begin) at = &(*at)->next;
@@ -9989,7 +9972,6 @@ SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
    once more just before it is read, from values of which the same holds. Cheap ones come first.
    Chen et al., "Training deep nets with sublinear memory cost", 2016. ---- */
 enum { SAMBA__MOST_AGAIN = 100 };       /* values computed again one from the other */
-
 typedef struct samba__reuse {
     samba__node *maker;                 /* its node, if of the forward pass */
     bool read;                          /* by the backward pass, or a view of it is */
@@ -9998,13 +9980,11 @@ typedef struct samba__reuse {
     int32_t chain;                      /* values computed again for it, with it */
     samba_tensor *copy;                 /* what the backward pass reads instead */
 } samba__reuse;
-
 typedef struct samba__again {
     samba__node **nodes;                /* the schedule without repetitions */
     int32_t n_nodes, n_tensors;
     samba__reuse *of;                   /* by tensor id */
 } samba__again;
-
 SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
 {
     samba_session *s = c->session;
@@ -10206,7 +10186,6 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 }
 
 /* ==== [pef-write] ============================================================================= */
-
 /* Bytes that grow by known amounts: every table's size is counted before it is written. */
 typedef struct samba__writer {
     uint8_t *bytes;
@@ -10215,7 +10194,6 @@ typedef struct samba__writer {
     uint8_t *words;
     char *strings;
 } samba__writer;
-
 SAMBA__FN uint32_t samba__write_string(samba__writer *w, const char *text)
 {
     uint32_t at = w->strings_at;
@@ -10231,7 +10209,6 @@ SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
 
 /* Which argin an ARGIN symbol is; the rest of the name says whose. */
 enum { SAMBA__ARGIN_OTHER = 0, SAMBA__ARGIN_RATE = 1, SAMBA__ARGIN_SEED = 2 };
-
 SAMBA__FN bool samba__ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
@@ -10404,7 +10381,6 @@ typedef struct samba__image {
     uint32_t symbol;                    /* whose value is being read */
     size_t within;                      /* and so much of it has been */
 } samba__image;
-
 SAMBA__FN void samba__image_close(samba__image *m)
 {
     samba__give(m->session, m->tables, m->n_tables + SAMBA__WINDOW);
@@ -10483,7 +10459,6 @@ extern int (fileno)(FILE *f);
 #else
 #define SAMBA__POSIX_FILES 0
 #endif
-
 /* The values in a mapped file are those that were loaded, unless somebody wrote into it. */
 SAMBA__FN bool samba__file_kept(samba_session *s)
 {
@@ -10653,19 +10628,12 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 }
 
 #else /* SAMBA_NO_STDIO: programs live in memory only */
-
-SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, const char *path)
+SAMBA__FN bool samba__no_files(samba_session *s, const char *path)
 {
-    (void)file, (void)all;
-    return samba_fail(s, SAMBA_EIO, "cannot read %s: this build has no files (SAMBA_NO_STDIO)",
-                      path);
+    return samba_fail(s, SAMBA_EIO, "%s: this build has no files (SAMBA_NO_STDIO)", path);
 }
-SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__image *m)
-{
-    (void)m;
-    return samba_fail(s, SAMBA_EIO, "cannot write %s: this build has no files (SAMBA_NO_STDIO)",
-                      path);
-}
+#define samba__read_file(s, file, all, path) ((void)(file), samba__no_files(s, path))
+#define samba__replace_file(s, path, image) ((void)(image), samba__no_files(s, path))
 SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
 {
     (void)c, (void)p, (void)pef_size;
@@ -10674,7 +10642,6 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 #endif
 
 /* ==== [compile] =============================================================================== */
-
 SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 {
     for (int32_t i = 0; i < c->n_outputs; i++)
@@ -10835,7 +10802,7 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
             samba__tape_seed(&t, c->losses[i], samba__loss_grad(c, c->losses[i]));
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
-        samba_tensor *w = c->params[i], *dw = t.grad[w->id];
+        samba_tensor *w = c->params[i], *dw = samba_cast(t.grad[w->id], SAMBA_F32);
         w->grad = dw ? samba__layer_param(s, w->name, "grad", &w->shape, SAMBA__GRADIENT,
                                           samba__all(0.0f)) : NULL;
         if (w->grad && c->microbatches == 1) samba__add_pair(c, w->grad, dw);
@@ -11000,7 +10967,6 @@ SAMBA__FN const void *samba__initial_value(samba_session *s, uint32_t index, con
 }
 
 /* ==== [session] =============================================================================== */
-
 SAMBA_API samba_session *samba_open(const samba_desc *desc)
 {
     samba_desc d;
@@ -11690,7 +11656,6 @@ SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__ARGIN_RATE)
 SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
 SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
 SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
-
 /* ---- Values ---- */
 SAMBA_API size_t samba_bytes(const samba_tensor *t)
 {
@@ -11750,6 +11715,28 @@ SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
     const void *p = samba__readable(t, t->dtype, "samba_copy_out");
     if (fits && samba_ok(t->session)) samba__transfer(t, data, p, "PyRT_GET_TENSORS");
     return samba_ok(t->session);
+}
+SAMBA__FN bool samba__as_f32(samba_tensor *t, const float *from, float *to, int64_t n)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    size_t size = samba_dtype_size(t->dtype), bytes = samba_bytes(t);
+    if ((!from && !to) || n < 0 || (uint64_t)n != bytes / size)
+        return samba_fail(t->session, SAMBA_EARG, "%s has %l elements; %l were offered", t->name,
+                          (int64_t)(bytes / size), from || to ? n : 0);
+    void *raw = samba__take(t->session, bytes);
+    if (raw && from) samba__store(raw, from, t->dtype, n);
+    bool fine = raw && (from ? samba_write(t, raw) : samba_copy_out(t, raw, bytes));
+    if (fine && to) samba__load(to, raw, t->dtype, n);
+    samba__give(t->session, raw, bytes);
+    return fine;
+}
+SAMBA_API bool samba_write_f32(samba_tensor *t, const float *data, int64_t n)
+{
+    return samba__as_f32(t, data, NULL, n);
+}
+SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
+{
+    return samba__as_f32(t, NULL, data, n);
 }
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
 {
@@ -11835,7 +11822,6 @@ SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__carry(s, true, fal
 SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__carry(s, false, false); }
 SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s) { return samba__carry(s, true, true); }
 SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s) { return samba__carry(s, false, true); }
-
 /* ---- Checkpoints ---- */
 SAMBA__FN bool samba__is_saved(const samba__symbol *q)
 {
@@ -11860,6 +11846,16 @@ SAMBA_API bool samba_save(samba_session *s, const char *path)
     return fine;
 }
 
+/* A value of the file, of one float type, as one of another. */
+SAMBA__FN void samba__convert(uint8_t *to, samba_dtype type, const uint8_t *from,
+                              samba_dtype stored)
+{
+    float raw, x;
+    samba__copy_data(&raw, from, samba_dtype_size(stored), samba_dtype_size(stored));
+    samba__load(&x, &raw, stored, 1);
+    samba__store(to, &x, type, 1);
+}
+
 /* Copies what the checkpoint has for each symbol; first looks whether every weight is there. Files
    of one program list their symbols in one order, so each is sought where the last was found. */
 SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, const char *path,
@@ -11878,13 +11874,20 @@ SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, con
             return samba_fail(s, SAMBA_ENAME,
                               "%s has no value for parameter %s; nothing was changed", path, name);
         }
-        if (!samba__same_spec(&q.spec, &r.spec))
+        bool floats = samba__is_float(q.spec.dtype) && samba__is_float(r.spec.dtype);
+        if (floats ? !samba__same_shape(&q.spec.shape, &r.spec.shape)
+            : !samba__same_spec(&q.spec, &r.spec))
             return samba_fail(s, SAMBA_ESHAPE, "%s has %T %S for %s, which is %T %S here; nothing "
                               "was changed", path, (int)r.spec.dtype, &r.spec.shape, name,
                               (int)q.spec.dtype, &q.spec.shape);
         if (!copy) continue;
-        samba__copy_data(s->rt->data[i], from->data + (r.data - 1), samba__symbol_bytes(to, &q),
-                         samba_dtype_size(q.spec.dtype));
+        const uint8_t *data = from->data + (r.data - 1);
+        uint8_t *value = (uint8_t *)s->rt->data[i];
+        size_t size = samba_dtype_size(q.spec.dtype), old = samba_dtype_size(r.spec.dtype), n = 0;
+        if (q.spec.dtype == r.spec.dtype)
+            samba__copy_data(value, data, samba__symbol_bytes(to, &q), size);
+        else for (; n < (size_t)samba_count(&q.spec.shape); n++)
+            samba__convert(value + n * size, q.spec.dtype, data + n * old, r.spec.dtype);
     }
     return true;
 }
@@ -11904,7 +11907,6 @@ SAMBA_API size_t samba_device_bytes(samba_session *s)
     return s && s->rt ? samba__runtime_size(&s->rt->pef, 0, false, NULL) : 0;
 }
 SAMBA_API size_t samba_held_bytes(const samba_session *s) { return s ? s->held : 0; }
-
 /* ---- Measuring ---- */
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section)
 {
@@ -11978,14 +11980,12 @@ SAMBA_API double samba_seconds(void)
 }
 #endif
 #endif
-
 #if SAMBA__QUICK
 #pragma GCC pop_options
 #endif
 #endif /* !SAMBA_RUNTIME_ONLY: host half */
 #endif /* SAMBA_IMPLEMENTATION */
 /* ==== [end] =================================================================================== */
-
 /* MIT License. Copyright (c) 2026 the samba.h contributors.  Permission is hereby granted, free of
    charge, to any person obtaining a copy of this software and associated documentation files (the
    "Software"), to deal in the Software without restriction, including without limitation the rights

@@ -33,7 +33,7 @@ typedef struct options {
     int32_t average_from, join_prompts;
     float weight_decay, max_grad_norm_clip, learning_rate, warmup, dropout, prompt_loss_weight;
     float end_loss_weight, min_eval_acc, subsample_eval, adam_epsilon, prompt_dropout;
-    bool resume, linear_decay;
+    bool resume, linear_decay, bf16;
 } options;
 
 static char why[500];                           // the reason, when a file cannot be used
@@ -618,6 +618,7 @@ int main(int argc, char **argv)
         { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, dropout and order; default 256" },
         { "save_model", SAMBA_FLAG_TEXT, &o.save_model, "run: existing folder for Hugging Face "
           "files" },
+        { "bf16", SAMBA_FLAG_BOOL, &o.bf16, "matrices are stored in bf16: half the memory" },
         { "lora_rank", SAMBA_FLAG_INT, &o.lora.rank, "train adapters of this rank only" },
         { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora.alpha, "default: the rank" },
         { "lora_targets", SAMBA_FLAG_TEXT, &o.lora.targets[0], "which layers, default c_attn" },
@@ -631,6 +632,7 @@ int main(int argc, char **argv)
     samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
                                                  .graphamp = o.app.graphamp,
                                                  .seed = (uint64_t)(uint32_t)o.seed });
+    if (o.bf16) samba_set_param_dtype(s, SAMBA_BF16);
     samba_program program = trace(s, &o, &m);
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");
     if (!(o.subsample_eval > 0 && o.subsample_eval <= 1) || !(o.dropout < 1) ||
@@ -641,6 +643,8 @@ int main(int argc, char **argv)
                    "negative, --join_prompts is at least 1");
     if (o.lora.rank && o.average_from >= 0)
         samba_fail(s, SAMBA_EARG, "--average_from is for all weights; adapters train alone");
+    if (o.bf16 && (o.lora.rank || o.average_from >= 0))
+        samba_fail(s, SAMBA_EARG, "--bf16 goes neither with --average_from nor with adapters");
     if (!runs) samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.steps < 1 || o.app.inference)
         samba_fail(s, SAMBA_EARG, "run trains: it needs --pef FILE, --data_dir FOLDER and steps");

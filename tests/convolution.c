@@ -192,8 +192,46 @@ static void every_bit(void)
     }
 }
 
+// The largest of each window, the first of equal ones, the last NaN; dy goes there. Windows that fill
+// x without overlap have code of their own: ties, zeros of both signs, and what is no number.
+static void max_pooling(void)
+{
+    static const float odd[] = { 0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 2.0f };
+    for (int i = 0; i < 200; i++) {
+        int planes = 1 + draw(5), kernel = i % 4 ? 2 : 1 + draw(3), stride = i % 4 ? 2 : 1 + draw(3), H, W;
+        do H = kernel + draw(20), W = kernel + draw(40); while (i % 4 == 1 && (H % 2 || W % 2));
+        int oh = (H - kernel) / stride + 1, ow = (W - kernel) / stride + 1;
+        float *x = numbers(planes * H * W), *dy = numbers(planes * oh * ow), *want = numbers(planes * oh * ow);
+        float *dx = (float *)calloc((size_t)(planes * H * W), sizeof *dx);
+        for (int k = 0; k < planes * H * W; k++) if (i % 2) x[k] = odd[draw(i % 3 ? 4 : 8)];
+        for (int o = 0; o < planes * oh * ow; o++) {
+            const int top = o / ow / oh * H + o / ow % oh * stride, left = o % ow * stride;
+            int at = top * W + left;
+            for (int k = 0; k < kernel * kernel; k++) {
+                int next = (top + k / kernel) * W + left + k % kernel;
+                if (x[next] > x[at] || x[next] != x[next]) at = next;
+            }
+            want[o] = x[at], dx[at] += dy[o];
+        }
+        for (int variant = 0; variant < 2; variant++) {
+            samba_session *s = samba_open(&(samba_desc){ .threads = 1 + i % 3, .portable = variant == 1 });
+            samba_tensor *t = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(planes, H, W), x);
+            samba_tensor *d = samba_from_data_copy(s, "dy", SAMBA_F32, SAMBA_SHAPE(planes, oh, ow), dy);
+            samba_tensor *y = samba_max_pool2d(t, &(samba_pool_opts){ .kernel = { kernel }, .stride = { stride, stride } });
+            samba_tensor *loss = samba_sum(samba_mul(y, d), SAMBA_ALL_AXES, false), *g = samba_grad(loss, t);
+            CHECK(samba_compile(s, &(samba_program){ .outputs = { y, g }, .inference = true }) && samba_run(s, 0));
+            CHECK(!memcmp(samba_read(y), want, sizeof *want * (size_t)(planes * oh * ow)));
+            CHECK(!memcmp(samba_read(g), dx, sizeof *dx * (size_t)(planes * H * W)));
+            if (test_bad) printf("    %d planes of %d x %d, kernel %d, stride %d\n", planes, H, W, kernel, stride);
+            CHECK(samba_close(s) == 0);
+        }
+        free(x), free(dy), free(want), free(dx);
+    }
+}
+
 int main(void)
 {
     RUN(every_bit);
+    RUN(max_pooling);
     return test_summary();
 }

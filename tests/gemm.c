@@ -39,6 +39,19 @@ static float *operand(int64_t rows, int64_t cols, int64_t *row, int64_t *col)
     return numbers(rows * *row + cols * *col);
 }
 
+// B as bf16 or f16, and in b what these hold: products with it have the bits of products with b.
+static uint16_t *halves(float *b, int64_t n, samba_dtype type)
+{
+    uint16_t *half = (uint16_t *)malloc((size_t)n * sizeof *half);
+    CHECK(half);
+    for (int64_t i = 0; half && i < n; i++) {
+        float value = type == SAMBA_F16 ? ldexpf(b[i], -8) : b[i];      // below its largest number
+        samba__store(&half[i], &value, type, 1);
+        samba__load(&b[i], &half[i], type, 1);
+    }
+    return half;
+}
+
 // The specification: samba__gemm_run computes these very bits, only sooner.
 static void gemm_naive(const samba__gemm *g)
 {
@@ -91,7 +104,10 @@ static void check_product(int64_t m, int64_t n, int64_t k)
     float *bias = numbers(n), *row_bias = numbers(m), *start = numbers(m * g.c_row);
     float *want = (float *)malloc(size), *got = (float *)malloc(size);
     float *local = (float *)malloc(SAMBA__GEMM_LOCAL);
-    g.a = a, g.b = b;
+    static const samba_dtype types[] = { SAMBA_F32, SAMBA_BF16, SAMBA_F16 };
+    samba_dtype type = types[g.b_row == 1 || g.b_col == 1 ? draw(3) : 0];
+    uint16_t *half = type && b ? halves(b, k * g.b_row + n * g.b_col, type) : NULL;
+    g.a = a;
     g.bias = draw(2) ? bias : NULL;
     g.row_bias = draw(2) ? row_bias : NULL;
     bool ready = a && b && bias && row_bias && start && want && got && local;
@@ -100,12 +116,13 @@ static void check_product(int64_t m, int64_t n, int64_t k)
         if (i % g.c_row >= n) start[i] = untouched;
     for (int isa = -1; ready && isa <= samba__best_isa(); isa++) {
         g.c = isa < 0 ? want : got;
+        g.b = isa < 0 || !half ? b : (const float *)(const void *)half, g.b_type = isa < 0 ? SAMBA_F32 : type;
         memcpy(g.c, start, size);
         if (isa < 0) gemm_naive(&g);
         else run_backwards(&g, local, isa);
         if (isa >= 0) CHECK(same_bits(got, want, &g, isa));
     }
-    free(a), free(b), free(bias), free(row_bias), free(start), free(want), free(got), free(local);
+    free(a), free(b), free(bias), free(row_bias), free(start), free(want), free(got), free(local), free(half);
 }
 
 // Strips and panels that are not full, sums of nothing.

@@ -100,11 +100,14 @@ static void write_ids(samba_tensor *t, const float *x, size_t n)
 
 typedef struct model { samba_session *s; samba_tensor *ids, *target, *logits, *loss; } model;
 
+static samba_dtype param_dtype;                     // of the models traced now
+
 static model trace(const gpt2_config *c, int32_t batch, int32_t length)
 {
     model m;
     memset(&m, 0, sizeof m);
     m.s = samba_open(NULL);
+    samba_set_param_dtype(m.s, param_dtype);
     m.ids = samba_input(m.s, "ids", SAMBA_I32, SAMBA_SHAPE(batch, length));
     m.logits = gpt2_logits(c, m.ids, NULL);
     return m;
@@ -271,6 +274,34 @@ static void test_two_layers_like_pytorch(void)
 static void test_an_unusual_model_like_pytorch(void)
 {
     check_golden(GOLDEN_DIR "/gpt2_odd", folder, 1e-5, 2e-5);
+    remove_saved();
+}
+
+// Matrices in bf16: losses close to those of f32; a file in bf16 holds all of what was trained.
+static void test_matrices_in_bf16(void)
+{
+    golden g;
+    if (!open_golden(&g, GOLDEN_DIR "/gpt2_tiny")) return;
+    param_dtype = SAMBA_BF16;
+    model m = train(&g, GOLDEN_DIR "/gpt2_tiny", 0.01), n;
+    mkdir(in_folder(folder, "saved"), 0777);
+    CHECK(gpt2_save(m.s, &g.c, in_folder(folder, "saved"), SAMBA_SAFETENSORS_BF16, why, sizeof why));
+    samba_safetensors *saved = open_file(in_folder(folder, "saved/model.safetensors"));
+    n = trace(&g.c, 1, 4);
+    CHECK(gpt2_load(n.s, &g.c, saved, why, sizeof why));
+    gpt2_param p;
+    for (int32_t i = 0; gpt2_param_at(&g.c, i, &p); i++) {
+        samba_tensor *a = samba_tensor_by_name(m.s, p.samba_name), *b = samba_tensor_by_name(n.s, p.samba_name);
+        CHECK(a->dtype == (p.ndim == 2 ? SAMBA_BF16 : SAMBA_F32) && b->dtype == a->dtype);
+        void *x = malloc(samba_bytes(a)), *y = malloc(samba_bytes(b));
+        CHECK(samba_copy_out(a, x, samba_bytes(a)) && samba_copy_out(b, y, samba_bytes(b)));
+        if (a->dtype == SAMBA_BF16) CHECK(!memcmp(x, y, samba_bytes(a)));
+        free(x), free(y);
+    }
+    param_dtype = SAMBA_F32;
+    samba_safetensors_close(saved);
+    close_clean(m.s), close_clean(n.s);
+    close_golden(&g);
     remove_saved();
 }
 
@@ -928,6 +959,7 @@ int main(int argc, char **argv)
     if (mkdir(folder, 0777)) return printf("no %s\n0 passed, 1 failed\n", folder), 1;
     RUN(test_two_layers_like_pytorch);
     RUN(test_an_unusual_model_like_pytorch);
+    RUN(test_matrices_in_bf16);
     RUN(test_positions);
     RUN(test_weights_go_into_a_loaded_pef);
     RUN(test_dropout);

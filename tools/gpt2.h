@@ -913,7 +913,8 @@ static inline samba_tensor *gpt2__tensor(samba_session *s, const gpt2_config *c,
         samba_clear_error(s);               /* the session is as good as before */
         return NULL;
     }
-    bool same = t->dtype == SAMBA_F32 && t->shape.ndim == shape.ndim;
+    bool real = t->dtype == SAMBA_F32 || t->dtype == SAMBA_BF16 || t->dtype == SAMBA_F16;
+    bool same = real && t->shape.ndim == shape.ndim;
     for (int32_t d = 0; same && d < shape.ndim; d++) same = t->shape.dim[d] == shape.dim[d];
     if (same) return t;
     gpt2__fail(why, "the session's %s is not the one of this configuration: its first dimension "
@@ -1073,7 +1074,8 @@ GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safe
     fine = fine && gpt2__match(c, f, of, &w) && gpt2__check_head(c, f, of[GPT2__WTE], rows, &w);
     for (int32_t i = 0; fine && gpt2_param_at(c, i, &p); i++) {
         fine = gpt2__read(f, of[i], &p, buffer, rows, &w);
-        if (fine && !samba_write(gpt2__tensor(s, c, i, &w), buffer)) {
+        samba_tensor *t = gpt2__tensor(s, c, i, &w);
+        if (fine && !samba_write_f32(t, buffer, samba_count(&t->shape))) {
             fine = gpt2__fail(&w, "%s", samba_error(s));
         }
     }
@@ -1108,8 +1110,8 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     gpt2_param *params = (gpt2_param *)GPT2_MALLOC((size_t)n * sizeof *params);
     samba_safetensors_entry *entries =
         (samba_safetensors_entry *)GPT2_MALLOC((size_t)n * sizeof *entries);
-    float *rows = gpt2__rows(c);
-    bool fine = params && entries && rows;
+    float *rows = gpt2__rows(c), *values = (float *)GPT2_MALLOC(gpt2__largest(c) * sizeof *values);
+    bool fine = params && entries && rows && values;
     if (!fine) gpt2__fail(why, "there is no memory for a list of %d parameters", (int)n);
     if (fine) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; fine && i < n; i++) {
@@ -1121,8 +1123,8 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     if (fine) w = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why->text,
                                            why->size);
     for (int32_t i = 0; w && i < n; i++) {
-        const float *values = samba_read(gpt2__tensor(s, c, i, why));
-        fine = samba_ok(s);
+        samba_tensor *t = gpt2__tensor(s, c, i, why);
+        fine = samba_copy_out_f32(t, values, samba_count(&t->shape));
         if (!fine) break;
         gpt2__put(w, &params[i], values, rows);
     }
@@ -1131,6 +1133,7 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     GPT2_FREE(params);
     GPT2_FREE(entries);
     GPT2_FREE(rows);
+    GPT2_FREE(values);
     return fine && w;
 }
 

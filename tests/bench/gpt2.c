@@ -103,6 +103,7 @@ static bool make(model *m, const char *line, int threads)
     free(m->ids);
     *m = (model){ .config = configuration(false), .s = samba_open(&(samba_desc){ .threads = threads }) };
     m->config.n_layer = layers;
+    if (!strcmp(what, "TrainHalf")) samba_set_param_dtype(m->s, SAMBA_BF16);
     if (!strncmp(what, "Train", 5)) make_training(m, a, b, atoi(what + 5));
     else make_generation(m, a, b, (samba_weights)weights);
     m->decode = !strcmp(what, "Decode");
@@ -178,8 +179,8 @@ static double free_memory(void)
     return kib > 0 ? kib / (1 << 20) : 1e9;
 }
 
-enum { SAMBA, TUNED, DEFAULT, SAMBA_1, TUNED_1, RUNNERS };
-static const char *const names[RUNNERS] = { "samba", "torch tuned", "torch", "samba, 1", "tuned, 1" };
+enum { SAMBA, TUNED, DEFAULT, SAMBA_1, TUNED_1, HALF, RUNNERS };
+static const char *const names[RUNNERS] = { "samba", "torch tuned", "torch", "samba, 1", "tuned, 1", "samba, bf16" };
 
 // Starts those of the mask and lets them build the same thing; returns how many contenders there are.
 static void start(runner *r, contender *c, unsigned mask, const char *request, int repeat, double gigabytes)
@@ -193,9 +194,12 @@ static void start(runner *r, contender *c, unsigned mask, const char *request, i
             printf("%s: skipped, only %.1f GiB of memory are free\n", names[i], free_memory());
             continue;
         }
-        if (i == SAMBA || i == SAMBA_1) start_samba(&r[i], threads);
+        if (i == SAMBA || i == SAMBA_1 || i == HALF) start_samba(&r[i], threads);
         else r[i].there = torch_start(&r[i].process, i != DEFAULT, threads);
-        if (!r[i].there || peer_ask(&r[i].process, NULL, 0, request) < 0) { r[i].there = false; continue; }
+        const char *ask = request;
+        char half[400];
+        if (i == HALF) snprintf(half, sizeof half, "make gpt2.TrainHalf %s", request + strlen("make gpt2.Train ")), ask = half;
+        if (!r[i].there || peer_ask(&r[i].process, NULL, 0, ask) < 0) { r[i].there = false; continue; }
         c[i].run = run;
     }
 }
@@ -240,21 +244,21 @@ static void train(const gpt2_config *c, int B, int T)
     char request[400], what[64], name[32];
     snprintf(name, sizeof name, "GPT-2 train B%d T%d", B, T);
     if (!wanted(name)) return;
-    unsigned mask = 1u << SAMBA | 1u << TUNED | (bench.small ? 0 : 1u << DEFAULT);
+    unsigned mask = 1u << SAMBA | 1u << TUNED | (bench.small ? 0 : 1u << DEFAULT | 1u << HALF);
     if (B == 4 && T == 256 && bench.threads > 1) mask |= 1u << SAMBA_1 | 1u << TUNED_1;
     snprintf(request, sizeof request, "make gpt2.Train %d %d %d %s", c->n_layer, B, T, folder);
     start(r, x, mask, request, 1, 2.5 + B * T / 256.0);
     double fma = race(x, RUNNERS, CEILING_FMA, bench.threads > 1);
     double floor_seconds = training_floor(c, B, T, fma, bench.threads > 1), mine = peer_number(&r[SAMBA].process, "value");
     for (int i = 1; i < RUNNERS; i++)
-        if (x[i].run) agree(name, names[i], mine, peer_number(&r[i].process, "value"), 1e-3);
+        if (x[i].run) agree(name, names[i], mine, peer_number(&r[i].process, "value"), i == HALF ? 1e-2 : 1e-3);
     if (x[SAMBA_1].value > 0) {
         contender ratio[2] = { { .name = "samba", .value = x[SAMBA_1].value / x[SAMBA].value },
                                { .name = names[TUNED], .value = x[TUNED].value > 0 ? x[TUNED_1].value / x[TUNED].value : 0 } };
         snprintf(what, sizeof what, "%s, 1 -> %d threads", name, bench.threads);
         report(what, "x", ratio, 2, bench.threads, bench.threads);
     }
-    contender tokens[3];
+    contender tokens[3], stored[2] = { x[HALF], { .name = "samba, f32", .value = x[SAMBA].value } };
     memcpy(tokens, x, sizeof tokens);
     report_ms(name, x, 3, floor_seconds, bench.threads);
     for (int i = 0; i < 3; i++) tokens[i].value = tokens[i].value > 0 ? B * T / tokens[i].value : 0;
@@ -272,6 +276,13 @@ static void train(const gpt2_config *c, int B, int T)
     report(what, "MiB", x, 3, parameters(c) * 16 / (1 << 20), bench.threads);
     snprintf(what, sizeof what, "%s, promised", name);
     report_one(what, "MiB", peer_number(&r[SAMBA].process, "promise"), 0, bench.threads);
+    if (stored[0].run) {
+        snprintf(what, sizeof what, "%s, bf16 parameters", name);
+        report_ms(what, stored, 2, floor_seconds, bench.threads);
+        stored[0].value = peer_number(&r[HALF].process, "peak"), stored[1].value = x[SAMBA].value;
+        snprintf(what, sizeof what, "%s, bf16, peak memory", name);
+        report(what, "MiB", stored, 2, 0, bench.threads);
+    }
     stop(r);
 
     // The same, computing parts again, so that it fits 0.6 of what PyTorch takes as it comes.
