@@ -1231,7 +1231,6 @@ typedef struct samba__pool {
     pthread_cond_t wake;
     pthread_t thread[SAMBA__MAX_THREADS];
 } samba__pool;
-
 #define SAMBA__SPINS 4000               /* about 50 microseconds: longer than between two ops */
 SAMBA__FN void samba__relax(void)
 {
@@ -3041,7 +3040,6 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     FAST(0x0532, lookup_accumulate, 1, SAMBA_OP_UPDATES(0x3u), lookup_accumulate, lookup_backward) \
     KIN(0x0540, scaled_dot_product_attention,  0, SAMBA_OP_NONE, attention, false) \
     KIN(0x0541, scaled_dot_product_attention_backward,  0, SAMBA_OP_NONE, attention, true)
-
 enum {
 #define X(wire, name, ...) SAMBA__OP_##name,
     SAMBA__OPS(X, X, X, X)
@@ -3344,14 +3342,14 @@ SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const sa
 /* Offsets of element e in each input; returns how many elements follow in the last dimension. */
 SAMBA__FN int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offset)
 {
-    int64_t left = 0;
-    for (int32_t k = 0; k < w->n_in; k++) offset[k] = 0;
+    int64_t left = 0, sum[3] = { 0, 0, 0 };
     for (int32_t i = w->ndim - 1; i >= 0; i--) {
         int64_t rest = i ? e / w->dim[i] : 0, at = e - rest * w->dim[i];
         if (i == w->ndim - 1) left = w->dim[i] - at;
-        for (int32_t k = 0; k < w->n_in; k++) offset[k] += at * w->step[k][i];
+        for (int32_t k = 0; k < w->n_in; k++) sum[k] += at * w->step[k][i];
         e = rest;
     }
+    for (int32_t k = 0; k < w->n_in; k++) offset[k] = sum[k];
     return left;
 }
 
@@ -3375,8 +3373,12 @@ SAMBA__INLINE void samba__map_range(const samba_args *a, samba__loop_fn loop, co
     float buffer[4][SAMBA__RUN];
     const float *x[3] = { NULL, NULL, NULL };
     samba_dtype type = a->out_spec[0].dtype;
+    bool direct = type == SAMBA_F32;    /* no buffer is needed: runs may be long */
+    for (int32_t k = 0; k < a->n_in; k++)
+        direct = direct && a->in_spec[k].dtype == SAMBA_F32 && w->step[k][w->ndim - 1];
     for (int64_t e = begin, at[3], n; e < end; e += n) {
-        n = samba__min64(samba__min64(samba__walk_to(w, e, at), SAMBA__RUN), end - e);
+        n = samba__min64(samba__walk_to(w, e, at), end - e);
+        if (!direct) n = samba__min64(n, SAMBA__RUN);
         uint8_t *y = samba__out_bytes(a, e);
         for (int32_t k = 0; k < a->n_in; k++)
             x[k] = samba__map_input(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
@@ -3869,7 +3871,6 @@ SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
 {
     return samba_reshape(dy, samba__reduced(&g->in[0]->shape, g->attr[0], true));
 }
-
 #define SAMBA__BUILD_FOLD(name) \
     SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, samba_shape axes, bool keepdim) \
     { \
@@ -6663,7 +6664,6 @@ enum {
     SAMBA__REGION_STATE = 0, SAMBA__REGION_ARENA, SAMBA__REGION_IO, SAMBA__REGION_READONLY,
     SAMBA__N_REGIONS
 };
-
 #define SAMBA__PEF_MAGIC 0x46455041424D4153u    /* the bytes "SAMBAPEF" */
 #define SAMBA__PEF_VERSION 2u
 #define SAMBA__PEF_INFERENCE 1u         /* flag: forward only, running statistics, no dropout */
@@ -7130,7 +7130,6 @@ struct samba_runtime {
     void (*on_event)(const char *name, int32_t section, bool begins, void *user);
     void *event_user;
 };
-
 #define SAMBA__PIECE_FLOPS 16384        /* about 5 microseconds: worth a thread from here on */
 SAMBA__FN int32_t samba__best_isa(void)
 {
@@ -7738,7 +7737,6 @@ SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
     s->held -= size;
     s->desc.release(p, size, s->desc.user);
 }
-
 #define SAMBA__CHUNK ((size_t)32 * 1024)
 SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t size)
 {
@@ -7861,7 +7859,6 @@ SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
     }
     return b + 1;
 }
-
 #define STBDS_REALLOC(context, p, size) samba__ds_realloc(p, size)
 #define STBDS_FREE(context, p) samba__ds_free(p)
 #define STBDS_NO_SHORT_NAMES
@@ -8919,7 +8916,6 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
     ids->session->next_name = name;
     return samba_lookup(ids, w);
 }
-
 #define SAMBA__COUNTER "forward_runs"
 /* The counter of training runs, which every dropout layer of the session shares. */
 SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
@@ -9197,9 +9193,12 @@ SAMBA__FN samba__node *samba__made_by(const samba__compilation *c, const samba_t
 /* The only value of a constant scalar or tensor made by full. */
 SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t, float *value)
 {
-    const samba__node *n = samba__made_by(c, t, SAMBA__OP_full);
-    if (n) *value = samba_attr_float(n->attr[0]);
-    return n != NULL;
+    const samba__node *n = samba__producer_of(c, t);
+    while (n && (samba__is(n->op, SAMBA__OP_expand) || samba__is(n->op, SAMBA__OP_reshape)))
+        n = samba__producer_of(c, n->in[0]);
+    bool full = n && samba__is(n->op, SAMBA__OP_full);
+    if (full) *value = samba_attr_float(n->attr[0]);
+    return full;
 }
 
 /* What a node reads and makes, by its op's own rules. */

@@ -345,7 +345,7 @@ typedef struct contender {
     double value;                       // seconds; a caller may put another quantity here
 } contender;
 
-enum { SMALL_SECONDS = 1 };             // of a race in a small run, unless 2 rounds take longer
+static const double small_seconds = 0.5; // of a race in a small run, unless 2 rounds take longer
 
 // Returns the ceiling of these rounds.
 static double race(contender *c, int n, ceiling_kind kind, bool all)
@@ -354,7 +354,7 @@ static double race(contender *c, int n, ceiling_kind kind, bool all)
     bench.done = 0;
     for (int r = -1; r < bench.rounds; r++) {
         double spent = samba_seconds() - start;
-        if (bench.small && r >= 1 && spent + spent / (r + 1) > SMALL_SECONDS) break;
+        if (bench.small && r >= 1 && spent + spent / (r + 1) > small_seconds) break;
         for (int i = 0; i < n; i++) {
             if (!c[i].run) continue;
             settle(all ? &machine.threads : NULL);

@@ -205,12 +205,12 @@ int main(int argc, char **argv)
     open_libraries();
     torch_start(&torch, true, bench.threads);
     summary squares = { 0 };
-    for (int n = 64; n <= (bench.small ? 1024 : 2048); n *= bench.small ? 4 : 2) row(&squares, "nn", n, n, n);
+    for (int n = 64; n <= (bench.small ? 1024 : 2048); n *= bench.small ? 16 : 2) row(&squares, "nn", n, n, n);
     total(&squares, "squares");
     for (int rows = 256; rows <= (bench.small ? 256 : 1024); rows *= 4) {
         summary gpt2 = { 0 };
         char what[32];
-        for (int i = 0; i < (bench.small ? 3 : 5); i++) {
+        for (int i = bench.small ? 1 : 0; i < (bench.small ? 3 : 5); i++) {
             int n = layers[i][0], k = layers[i][1];
             row(&gpt2, "nt", rows, n, k);           // Y = X W^T
             row(&gpt2, "nn", rows, k, n);           // dX = dY W

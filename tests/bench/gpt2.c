@@ -346,7 +346,7 @@ static void generate(const gpt2_config *c, int prompt, int tokens)
     };
     for (int as = SAMBA_WEIGHTS_F32; as <= SAMBA_WEIGHTS_INT4; as++) {
         snprintf(what, sizeof what, "GPT-2 decode %d after %d, %s", tokens, prompt, stored[as].name);
-        if (!wanted(what)) continue;
+        if (!wanted(what) || (bench.small && (as == SAMBA_WEIGHTS_BF16 || as == SAMBA_WEIGHTS_INT8))) continue;
         snprintf(request, sizeof request, "make gpt2.Decode%s %d %d %d %s", as == SAMBA_WEIGHTS_F32 ? "" : (char[]){ (char)('0' + as), 0 },
                  c->n_layer, prompt, prompt + tokens, folder);
         start(r, x, as == SAMBA_WEIGHTS_F32 ? mask : 1u << SAMBA, request, tokens, 2);

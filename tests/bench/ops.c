@@ -98,7 +98,7 @@ static const struct op {
     double flops, flops_both;           // 0: bandwidth is the ceiling
     bool small;
 } ops[] = {
-#define ATTENTION(T) { "attention 12x" #T "x64", "Attention", attention, T, 0, 0, 0, 2.0 * 12 * 64 * T * T, 7.0 * 12 * 64 * T * T, T <= 512 }
+#define ATTENTION(T) { "attention 12x" #T "x64", "Attention", attention, T, 0, 0, 0, 2.0 * 12 * 64 * T * T, 7.0 * 12 * 64 * T * T, T == 512 }
     ATTENTION(256), ATTENTION(512), ATTENTION(1024), ATTENTION(2048), ATTENTION(4096),
 #undef ATTENTION
     { "GELU 1024x3072", "GELU", gelu, 1024, 1024.0 * 3072, 8, 20, 0, 0, true },
