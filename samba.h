@@ -2024,7 +2024,6 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
                it stays in the first-level cache while it sweeps down all rows of the tile
        strip   some rows of A; the sums of strip times panel fill the vector registers:
                6 x 16 of them with NEON and AVX2, 12 x 32 with AVX-512 */
-
 #if defined(SAMBA_SMALL)
 #define SAMBA__IS_SMALL 1
 #else
@@ -2615,7 +2614,7 @@ TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, 
 { \
     const bool scaled = type == SAMBA_I8 || type == SAMBA_U8; \
     const int64_t size = scaled ? 1 : type == SAMBA_F32 ? 4 : 2, step = type == SAMBA_U8 ? 2 : 1; \
-    const int64_t far = SAMBA__FAR / size, k = g->k; \
+    const int64_t far = SAMBA__FAR / size, k = g->k, row = SAMBA__PANEL * size / step; \
     const uint8_t *q0 = samba__packed_at(g->packed, type, k, j0); \
     const uint8_t *q1 = samba__packed_at(g->packed, type, k, j1); \
     const uint16_t *scale0 = samba__scale_at(g->scale, k, j0); \
@@ -2624,14 +2623,16 @@ TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, 
     V s0 = mm##_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, d0 = s0, d1 = s0, d2 = s0, d3 = s0; \
     for (int64_t p = 0; p < k; ) { \
         int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k); \
+        int64_t ahead = p * row + far < k * row ? far : far + k * row;      /* in the next pair */ \
         if (scaled) { \
             d0 = SAMBA__SCALES(n, scale0, at, 0), d1 = SAMBA__SCALES(n, scale0, at, n); \
             d2 = SAMBA__SCALES(n, scale1, at, 0), d3 = SAMBA__SCALES(n, scale1, at, n); \
+            __builtin_prefetch(scale0 + at + 2 * k), __builtin_prefetch(scale1 + at + 2 * k); \
         } \
         for (; p < end; p += step, q0 += SAMBA__PANEL * size, q1 += SAMBA__PANEL * size) { \
             V x = mm##_set1_ps(a[p]); \
-            __builtin_prefetch(q0 + far), __builtin_prefetch(q1 + far); \
-            if (size == 4) __builtin_prefetch(q0 + far + 64), __builtin_prefetch(q1 + far + 64); \
+            __builtin_prefetch(q0 + ahead), __builtin_prefetch(q1 + ahead); \
+            if (size == 4) SAMBA__ASK(q0 + ahead + 64), SAMBA__ASK(q1 + ahead + 64); \
             SAMBA__PACKED_STEP(mm, n, false) \
             if (step == 1) continue; \
             x = mm##_set1_ps(a[p + 1]); \
