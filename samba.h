@@ -628,7 +628,7 @@ typedef struct samba_lazy_opts {
     uint64_t seed;                      /* of parameters; default: the session's */
     int32_t init_threads;               /* default 8; at most those of the session; the same bits */
     bool inverse_transform_sampling;    /* normal ones, by the inverse of their distribution */
-    const char *rounding;               /* of parameters that are packed as bf16: "nearest_even",
+    const char *rounding;               /* of parameters packed, or begun, as bf16: "nearest_even",
                                            the default, or "truncation" */
 } samba_lazy_opts;
 SAMBA_API bool samba_enable_lazy_param(samba_session *s, const samba_lazy_opts *opts);
@@ -710,8 +710,8 @@ typedef struct samba_optim {
 } samba_optim;
 
 /* How a program that infers stores what affine, linear, lookup and embedding read: as parameters
-   (n,k), or packed from the values they have when it is compiled, as name__f32 ... name__int4.
-   Packed f32 gives the same bits sooner; int8 and int4 need k % 32 = 0, else they are bf16. */
+   (n,k), or those in f32 packed from the values they have when it is compiled, as name__f32 ...
+   name__int4. Packed f32 gives the same bits sooner; int8, int4 need k % 32 = 0, else bf16. */
 typedef enum samba_weights {
     SAMBA_WEIGHTS_PLAIN = 0, SAMBA_WEIGHTS_F32, SAMBA_WEIGHTS_BF16, SAMBA_WEIGHTS_INT8,
     SAMBA_WEIGHTS_INT4

@@ -643,8 +643,8 @@ int main(int argc, char **argv)
                    "negative, --join_prompts is at least 1");
     if (o.lora.rank && o.average_from >= 0)
         samba_fail(s, SAMBA_EARG, "--average_from is for all weights; adapters train alone");
-    if (o.bf16 && (o.lora.rank || o.average_from >= 0))
-        samba_fail(s, SAMBA_EARG, "--bf16 goes neither with --average_from nor with adapters");
+    if (o.bf16 && o.average_from >= 0)
+        samba_fail(s, SAMBA_EARG, "--average_from averages weights in f32; leave --bf16 out");
     if (!runs) samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.steps < 1 || o.app.inference)
         samba_fail(s, SAMBA_EARG, "run trains: it needs --pef FILE, --data_dir FOLDER and steps");

@@ -61,6 +61,7 @@ exported res_ffn_inference '' $out/02_res_ffn compile --inference
 exported lenet '' $out/03_lenet --data nowhere
 for graph in train prefill decode; do exported text_$graph $graph $out/05_gpt_text $small; done
 exported gpt2_train '' $out/06_gpt2_train $gpt2 --max_seq_length 16
+exported gpt2_bf16 '' $out/06_gpt2_train $gpt2 --max_seq_length 16 --bf16
 exported gpt2_lora '' $out/06_gpt2_train $gpt2 --max_seq_length 16 --lora_rank 4
 for graph in prefill decode; do
     exported gpt2_$graph $graph $out/07_gpt2_generate $gpt2 --inference --max_seq_length 32 \

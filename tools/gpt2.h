@@ -1285,19 +1285,28 @@ GPT2_API bool gpt2_save_lora(samba_session *s, const char *path, samba_safetenso
     samba_safetensors_entry *entries =
         (samba_safetensors_entry *)GPT2_MALLOC((size_t)n * sizeof *entries);
     samba_safetensors_writer *writer = NULL;
+    int64_t most = 0;
+    for (int32_t i = 0; i < n; i++)
+        if (samba_count(&list[i].tensor->shape) > most) most = samba_count(&list[i].tensor->shape);
+    float *values = (float *)GPT2_MALLOC((size_t)(most + 1) * sizeof *values);
+    if (entries) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; entries && i < n; i++) {
-        memset(&entries[i], 0, sizeof entries[i]);
         entries[i].name = list[i].name, entries[i].dtype = dtype, entries[i].ndim = 2;
         for (int d = 0; d < 2; d++) entries[i].dim[d] = list[i].tensor->shape.dim[d];
     }
-    if (!entries) gpt2__fail(&w, "there is no memory for a list of %d adapters", (int)n);
+    if (!entries || !values) gpt2__fail(&w, "there is no memory for a list of %d adapters", (int)n);
     else writer = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why, why_size);
-    for (int32_t i = 0; writer && i < n; i++) {
-        samba_safetensors_put(writer, samba_read(list[i].tensor),
-                              (uint64_t)samba_count(&list[i].tensor->shape));
+    bool fine = writer != NULL;
+    for (int32_t i = 0; fine && i < n; i++) {
+        int64_t count = samba_count(&list[i].tensor->shape);
+        fine = samba_copy_out_f32(list[i].tensor, values, count);
+        if (fine) samba_safetensors_put(writer, values, (uint64_t)count);
+        else gpt2__fail(&w, "%s", samba_error(s));
     }
-    bool fine = writer && samba_safetensors_finish(writer, why, why_size);
+    if (fine) fine = samba_safetensors_finish(writer, why, why_size);
+    else if (writer) samba_safetensors_abandon(writer);
     GPT2_FREE(entries);
+    GPT2_FREE(values);
     GPT2_FREE(list);
     return fine;
 }
@@ -1320,7 +1329,7 @@ static inline bool gpt2__read_adapters(const gpt2__adapter *list, int32_t n,
         if (!samba_safetensors_read_f32(f, t, 0, t->count, buffer, why->text, why->size)) {
             return false;
         }
-        if (!samba_write(list[i].tensor, buffer)) {
+        if (!samba_write_f32(list[i].tensor, buffer, samba_count(&list[i].tensor->shape))) {
             return gpt2__fail(why, "%s", samba_error(list[i].tensor->session));
         }
     }

@@ -129,18 +129,16 @@ SAMBA_LORA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
     return samba_set_frozen(s, true) && samba_on_trace(s, samba__lora_adapt, (void *)user);
 }
 
-/* sum <- w (n,k) + scale b (n,rank) a (rank,k) */
-static inline void samba__lora_sum(float *sum, samba_tensor *w, samba_tensor *b, samba_tensor *a,
-                                   float scale)
+/* w (n,k) <- w + scale b (n,rank) a (rank,k) */
+static inline void samba__lora_sum(float *w, const float *b, const float *a, int64_t n, int64_t k,
+                                   int64_t rank, float scale)
 {
-    int64_t n = w->shape.dim[0], k = w->shape.dim[1], rank = a->shape.dim[0];
-    const float *w_data = samba_read(w), *b_data = samba_read(b), *a_data = samba_read(a);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < k; j++) {
             float product = 0.0f;
             for (int64_t r = 0; r < rank; r++)
-                product = fmaf(b_data[i * rank + r], a_data[r * k + j], product);
-            sum[i * k + j] = fmaf(scale, product, w_data[i * k + j]);
+                product = fmaf(b[i * rank + r], a[r * k + j], product);
+            w[i * k + j] = fmaf(scale, product, w[i * k + j]);
         }
     }
 }
@@ -155,14 +153,19 @@ static inline bool samba__lora_merge(samba_session *s, const samba_lora *lora, c
         s, samba__lora_name_of(name, n, "__lora_B__weight").text);
     samba_tensor *w = samba_tensor_by_name(s, samba__lora_name_of(name, n, "__weight").text);
     if (!a || !b || !w) return false;
-    size_t w_bytes = samba_bytes(w), b_bytes = samba_bytes(b);
-    float *values = (float *)SAMBA_LORA_MALLOC(w_bytes > b_bytes ? w_bytes : b_bytes);
-    if (!values) return samba_fail(s, SAMBA_ENOMEM, "no memory to merge %s", w->name);
-    samba__lora_sum(values, w, b, a, samba__lora_scale(lora));
-    bool fine = samba_write(w, values);
-    memset(values, 0, b_bytes);
-    fine = fine && samba_write(b, values);
-    SAMBA_LORA_FREE(values);
+    int64_t n_w = samba_count(&w->shape);
+    int64_t n_a = samba_count(&a->shape), n_b = samba_count(&b->shape);
+    float *w_data = (float *)SAMBA_LORA_MALLOC((size_t)(n_w + n_a + n_b) * sizeof *w_data);
+    if (!w_data) return samba_fail(s, SAMBA_ENOMEM, "no memory to merge %s", w->name);
+    float *a_data = w_data + n_w, *b_data = a_data + n_a;
+    bool fine = samba_copy_out_f32(w, w_data, n_w) && samba_copy_out_f32(a, a_data, n_a)
+        && samba_copy_out_f32(b, b_data, n_b);
+    if (fine) samba__lora_sum(w_data, b_data, a_data, w->shape.dim[0], w->shape.dim[1],
+                              a->shape.dim[0], samba__lora_scale(lora));
+    fine = fine && samba_write_f32(w, w_data, n_w);
+    memset(b_data, 0, (size_t)n_b * sizeof *b_data);
+    fine = fine && samba_write_f32(b, b_data, n_b);
+    SAMBA_LORA_FREE(w_data);
     return fine;
 }
 SAMBA_LORA_API bool samba_merge_lora(samba_session *s, const samba_lora *lora)

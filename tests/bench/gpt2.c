@@ -179,8 +179,8 @@ static double free_memory(void)
     return kib > 0 ? kib / (1 << 20) : 1e9;
 }
 
-enum { SAMBA, TUNED, DEFAULT, SAMBA_1, TUNED_1, HALF, RUNNERS };
-static const char *const names[RUNNERS] = { "samba", "torch tuned", "torch", "samba, 1", "tuned, 1", "samba, bf16" };
+enum { SAMBA, TUNED, DEFAULT, HALF, SAMBA_1, TUNED_1, RUNNERS };      // from SAMBA_1 on: one thread
+static const char *const names[RUNNERS] = { "samba", "torch tuned", "torch", "samba, bf16", "samba, 1", "tuned, 1" };
 
 // Starts those of the mask and lets them build the same thing; returns how many contenders there are.
 static void start(runner *r, contender *c, unsigned mask, const char *request, int repeat, double gigabytes)

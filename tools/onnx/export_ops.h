@@ -154,7 +154,7 @@ static bool ex_matmul(ex_export *e, const ex_call *c, const char *word)
 {
     const char *in[2];
     for (int32_t i = 0; i < 2; i++) {
-        in[i] = ex_in(e, c, i);
+        in[i] = ex_in_f32(e, c, i);
         if (c->attr[i]) in[i] = ex_turned(e, in[i], ex_in_shape(e, c, i)->ndim);
     }
     return *ex_node(e, word, ex_out(e, c, 0), in[0], in[1], NULL) != 0;
@@ -163,7 +163,8 @@ static bool ex_matmul(ex_export *e, const ex_call *c, const char *word)
 /* x w^T + b */
 static bool ex_affine(ex_export *e, const ex_call *c, const char *word)
 {
-    const char *x = ex_in(e, c, 0), *w = ex_in(e, c, 1), *b = ex_has(c, 2) ? ex_in(e, c, 2) : NULL;
+    const char *x = ex_in(e, c, 0), *w = ex_in_f32(e, c, 1);
+    const char *b = ex_has(c, 2) ? ex_in(e, c, 2) : NULL;
     if (ex_in_shape(e, c, 0)->ndim == 2) {
         bool fine = *ex_node(e, word, ex_out(e, c, 0), x, w, b, NULL) != 0;
         ex_int(e, "transB", 1);
@@ -238,7 +239,7 @@ static bool ex_gather(ex_export *e, const ex_call *c, const char *word)
 /* Rows of w by ids: Gather(w, ids). */
 static bool ex_lookup(ex_export *e, const ex_call *c, const char *word)
 {
-    const char *ids = ex_in(e, c, 0), *w = ex_in(e, c, 1);
+    const char *ids = ex_in(e, c, 0), *w = ex_in_f32(e, c, 1);
     bool fine = *ex_node(e, word, ex_out(e, c, 0), w, ids, NULL) != 0;
     ex_int(e, "axis", 0);
     return fine;
