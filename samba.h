@@ -2593,7 +2593,6 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
     int64_t row = j / SAMBA__PANEL * (k / SAMBA__GROUP);
     return scale ? scale + row * SAMBA__PANEL + j % SAMBA__PANEL : NULL;
 }
-
 #if SAMBA__SIMD
 /* The same for width = 2 n. And a product with one row, 4 n columns in y, half of them from j0 on,
    half from j1: weights go from memory into sums. */
@@ -11720,9 +11719,10 @@ SAMBA__FN bool samba__as_f32(samba_tensor *t, const float *from, float *to, int6
 {
     if (!t || !samba_ok(t->session)) return false;
     size_t size = samba_dtype_size(t->dtype), bytes = samba_bytes(t);
-    if ((!from && !to) || n < 0 || (uint64_t)n != bytes / size)
+    if ((!from && !to) || (uint64_t)n != bytes / size)
         return samba_fail(t->session, SAMBA_EARG, "%s has %l elements; %l were offered", t->name,
                           (int64_t)(bytes / size), from || to ? n : 0);
+    if (t->dtype == SAMBA_F32) return from ? samba_write(t, from) : samba_copy_out(t, to, bytes);
     void *raw = samba__take(t->session, bytes);
     if (raw && from) samba__store(raw, from, t->dtype, n);
     bool fine = raw && (from ? samba_write(t, raw) : samba_copy_out(t, raw, bytes));

@@ -618,7 +618,7 @@ int main(int argc, char **argv)
         { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, dropout and order; default 256" },
         { "save_model", SAMBA_FLAG_TEXT, &o.save_model, "run: existing folder for Hugging Face "
           "files" },
-        { "bf16", SAMBA_FLAG_BOOL, &o.bf16, "matrices are stored in bf16: half the memory" },
+        { "bf16", SAMBA_FLAG_BOOL, &o.bf16, "matrices are stored in bf16, in half their memory" },
         { "lora_rank", SAMBA_FLAG_INT, &o.lora.rank, "train adapters of this rank only" },
         { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora.alpha, "default: the rank" },
         { "lora_targets", SAMBA_FLAG_TEXT, &o.lora.targets[0], "which layers, default c_attn" },

@@ -85,7 +85,10 @@ static recipe_net mixed_trace(samba_session *s, int32_t batch, int32_t side)
     net.target = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(batch));
     samba_tensor *h = samba_permute(mixed_convolutions(net.x), SAMBA_SHAPE(0, 2, 3, 1));
     h = samba_dropout(samba_flatten(samba_rmsnorm(h, "norm"), 1), "drop", 0.2f);
-    h = mixed_reductions(mixed_elementwise(samba_linear_no_bias(h, "fc1", 64)));
+    samba_set_param_dtype(s, SAMBA_BF16);       // its steps round at random
+    h = samba_linear_no_bias(h, "fc1", 64);
+    samba_set_param_dtype(s, SAMBA_F32);
+    h = mixed_reductions(mixed_elementwise(h));
     samba_tensor *logp = samba_log_softmax(samba_linear(h, "fc2", RECIPE_CLASSES), 1);
     net.logits = logp;
     net.loss = samba_nll(logp, net.target, NULL);
@@ -99,11 +102,14 @@ static recipe_net mixed_trace(samba_session *s, int32_t batch, int32_t side)
 static uint64_t hash_named(samba_session *s, const char *name, uint64_t hash, bool verbose)
 {
     samba_tensor *t = samba_tensor_by_name(s, name);
-    const float *values = samba_read(t);
+    size_t bytes = samba_bytes(t);
+    void *values = malloc(bytes + 1);
+    if (!values || !samba_copy_out(t, values, bytes)) { free(values); return 0; }
     if (verbose)
-        printf("  %s %016llx\n", name,
-               (unsigned long long)recipe_hash(recipe_hash_start, values, samba_bytes(t)));
-    return recipe_hash(hash, values, samba_bytes(t));
+        printf("  %s %016llx\n", name, (unsigned long long)recipe_hash(recipe_hash_start, values, bytes));
+    hash = recipe_hash(hash, values, bytes);
+    free(values);
+    return hash;
 }
 
 // All weights, and the running statistics of batch norm; verbose: gradients are printed, too.

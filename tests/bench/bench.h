@@ -573,7 +573,7 @@ static void bench_begin(int argc, char **argv, const char *area)
     }
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("---- %s, %d threads, medians of %d rounds ----\n", area, bench.threads, bench.rounds);
+    printf("---- %s, %d threads, medians of %s%d rounds ----\n", area, bench.threads, bench.small ? "up to " : "", bench.rounds);
     if (!samba__pool_open(&machine.threads, bench.threads)) exit(1);
     measure_ceilings();
     tune_environment(true, bench.threads);
