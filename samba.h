@@ -122,7 +122,8 @@
    |   0  4  op (wire number)       4  1  inputs   5  1  outputs   6  1  attributes   7  1  0    |
    |   8  4  name in strings       12  4  first word   16  4  1 + scratch symbol, or 0   20 12  0|
    |  words: inputs (1 + symbol, 0 absent), outputs (1 + symbol), attributes                     |
-   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT), -----+
+   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT, or 4, -+
+   |  16 or not, and 32 as one),                                                                 |
    |  first node, nodes, 1 + name of its graph in strings (0: the only one). The sections cover  |
    |  the nodes in order, those of a graph together, types ascending. The number of a section is |
    |  its id and its call id.                                                                    |
@@ -377,7 +378,8 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *
                                             size_t memory_size, char *why, size_t why_size);
 /* Bytes samba_runtime_open needs; 0 if the PEF is refused. */
 SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, size_t why_size);
-/* Runs the sections whose type is in types (0: all) in schedule order. False: bad index value. */
+/* Runs the sections whose type is in types (0: all) in schedule order. False: bad index value, or a
+   section has other types, too. */
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types);
 /* The same for one graph of a PEF that has several. False if there is no such graph. */
 SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types);
@@ -717,6 +719,8 @@ typedef enum samba_weights {
     SAMBA_WEIGHTS_INT4
 } samba_weights;
 typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3 } samba_opt_level;
+/* spatial: BCKWD, GRADNORM and OPT are one section, which steps each parameter as soon as its
+   gradient is complete and keeps no gradient (but of microbatches). Same results, less memory. */
 typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } samba_mapping;
 
 /* What to compile. */
@@ -999,10 +1003,8 @@ SAMBA__FN uint64_t samba__get64(const uint8_t *p)
 SAMBA__FN void samba__put8(uint8_t *p, uint8_t v) { *p = v; }
 SAMBA__FN void samba__put32(uint8_t *p, uint32_t v)
 {
-    p[0] = (uint8_t)v;
-    p[1] = (uint8_t)(v >> 8);
-    p[2] = (uint8_t)(v >> 16);
-    p[3] = (uint8_t)(v >> 24);
+    p[0] = (uint8_t)v, p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16), p[3] = (uint8_t)(v >> 24);
 }
 SAMBA__FN void samba__put64(uint8_t *p, uint64_t v)
 {
@@ -1323,8 +1325,7 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
         if (units > 0) job(context, 0, units, 0);
         return;
     }
-    p->job = job, p->context = context;
-    p->units = units, p->grain = grain;
+    p->job = job, p->context = context, p->units = units, p->grain = grain;
     __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) > 0) samba__pool_wake(p, false);
@@ -1593,8 +1594,7 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
     if (b->star_bound && !samba__same_shape(&star, &b->star))
         return samba_refuse(call, SAMBA_ESHAPE, "leading dimensions %S of input %d must be %S",
                             &star, i, &b->star);
-    b->star = star;
-    b->star_bound = true;
+    b->star = star, b->star_bound = true;
     return true;
 }
 
@@ -1619,8 +1619,7 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
                             i, signature);
     for (call->n_out = 0; *p && call->n_out < SAMBA_MAX_OUT; call->n_out++) {
         samba_spec *y = &call->out[call->n_out];
-        p = samba__read_term(p, &t);
-        y->dtype = t.dtype;
+        p = samba__read_term(p, &t), y->dtype = t.dtype;
         y->shape = t.star ? b->star : samba_scalar_shape();
         if (y->shape.ndim + t.n_letters > SAMBA_MAX_DIMS)
             return samba_refuse(call, SAMBA_ESHAPE, "the result would have more than %d dimensions",
@@ -2805,10 +2804,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     bool pack_b = g->b_col != 1 || g->b_type != SAMBA_F32
         || i1 - i0 > 2 * SAMBA__GEMM_ROWS;                  /* pays by several strips */
     samba__sweep s;
-    s.rows = i1 - i0;
-    s.kc = kc;
-    s.b_at = NULL;
-    s.b_hi = s.c_hi = set->width / 2;
+    s.rows = i1 - i0, s.kc = kc;
+    s.b_at = NULL, s.b_hi = s.c_hi = set->width / 2;
     s.turned = samba__turned_at_once(set, g, j1 - j0, kc);
     s.a = pack_a || copy_a ? strips : g->a + i0 * g->a_row + p * g->a_col;
     s.a_next = pack_a || copy_a ? kc : g->a_row;
@@ -2830,15 +2827,12 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
         if (g->packed) {
             samba__open_panel(set, g, p, j, panel, &s);
         } else if (s.turned) {
-            s.b = g->b + j * g->b_col + p;
-            s.b_row = g->b_col;
+            s.b = g->b + j * g->b_col + p, s.b_row = g->b_col;
         } else if (pack_b || s.cols < set->width) {
             samba__pack_panel(set, g, p, kc, j, s.cols, panel, s.b_next);
-            s.b = panel;
-            s.b_row = set->width;
+            s.b = panel, s.b_row = set->width;
         } else {
-            s.b = g->b + p * g->b_row + j;
-            s.b_row = g->b_row;
+            s.b = g->b + p * g->b_row + j, s.b_row = g->b_row;
         }
         if (s.turned) set->thin_sweep(&s);
         else set->sweep(&s);
@@ -3101,8 +3095,7 @@ SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
     if (a->fault[0]) return;
     a->fault[0] = 1;
 #endif
-    a->fault[1] = which;
-    a->fault[2] = value;
+    a->fault[1] = which, a->fault[2] = value;
 }
 SAMBA__FN const int32_t *samba__in_i32(const samba_args *a, int32_t i)
 {
@@ -3418,8 +3411,7 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
 }
 SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba_count(&c->out[0].shape);
-    w->part = 1;
+    w->units[0] = samba_count(&c->out[0].shape), w->part = 1;
 }
 
 /* A unit is an element here too, but inputs as large may be read elsewhere. */
@@ -3595,14 +3587,12 @@ SAMBA__FN bool samba__cast_shape(samba_call *c)
     if (!samba__expect(c, 1, 1, 1)) return false;
     if (c->attr[0] < 0 || c->attr[0] >= SAMBA_N_DTYPES)
         return samba_refuse(c, SAMBA_EDTYPE, "no type has number %d", c->attr[0]);
-    c->out[0].dtype = (samba_dtype)c->attr[0];
-    c->out[0].shape = c->in[0].shape;
+    c->out[0].dtype = (samba_dtype)c->attr[0], c->out[0].shape = c->in[0].shape;
     return true;
 }
 SAMBA__FN void samba__cast_work(samba_work *w, const samba_call *c)
 {
-    w->part = 16;
-    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), w->part);
+    w->part = 16, w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), w->part);
 }
 SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
 {
@@ -3682,8 +3672,7 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
 /* A unit is what one call of the generator decides. */
 SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), 4);
-    w->part = 4;
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), 4), w->part = 4;
 }
 SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
 {
@@ -3727,8 +3716,7 @@ SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int3
     const int64_t piece = SAMBA__FOLD_PIECE;
     int32_t last = x->ndim - 1;
     memset(f, 0, sizeof *f);
-    f->kept.n_in = f->reduced.n_in = 1;
-    f->rows = last < 0 || (mask >> last & 1);
+    f->kept.n_in = f->reduced.n_in = 1, f->rows = last < 0 || (mask >> last & 1);
     f->inner = f->n_kept = f->runs = 1;
     for (; last >= 0 && (mask >> last & 1) == (int32_t)f->rows; last--) f->inner *= x->dim[last];
     for (int32_t i = 0; i <= last; i++) {
@@ -3768,8 +3756,7 @@ SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold 
     w->flops = samba_count(&c->in[0].shape);
     if (f.n_pieces == 1) return;
     w->n_phases = 2;
-    w->units[1] = f.n_out;
-    w->scratch = f.n_out * f.n_pieces * 4;
+    w->units[1] = f.n_out, w->scratch = f.n_out * f.n_pieces * 4;
 }
 SAMBA__INLINE float samba__fold_two(samba__fold kind, float a, float b)
 {
@@ -3917,8 +3904,7 @@ SAMBA__FN bool samba__argmax_shape(samba_call *c)
 }
 SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba_count(&c->out[0].shape);
-    w->flops = samba_count(&c->in[0].shape);
+    w->units[0] = samba_count(&c->out[0].shape), w->flops = samba_count(&c->in[0].shape);
 }
 SAMBA__KERNEL void samba__argmax_kernel(const samba_args *a)
 {
@@ -3970,8 +3956,7 @@ SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *
     int32_t bad = 0;
     p.ta = attr[0] != 0, p.tb = attr[1] != 0;
     p.m = a->dim[a->ndim - (p.ta ? 1 : 2)], p.k = a->dim[a->ndim - (p.ta ? 2 : 1)];
-    p.n = b->dim[b->ndim - (p.tb ? 2 : 1)];
-    p.a_batch = *a, p.b_batch = *b;
+    p.n = b->dim[b->ndim - (p.tb ? 2 : 1)], p.a_batch = *a, p.b_batch = *b;
     p.a_batch.ndim -= 2, p.b_batch.ndim -= 2;
     if (!samba__broadcast(&p.a_batch, &p.b_batch, &p.batch, &bad)) p.batch = samba_scalar_shape();
     if (p.b_batch.ndim == 0 && !p.ta) {             /* one b for all: the batch is only more rows */
@@ -4028,8 +4013,7 @@ SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
 {
     samba__product p = samba__product_of(c->in, c->attr);
     w->units[0] = samba_count(&p.batch) * samba__gemm_tiles(p.m, p.n, p.k);
-    w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
-    w->part = -1;
+    w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k, w->part = -1;
 }
 SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 {
@@ -4039,10 +4023,8 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
     memset(&g, 0, sizeof g);
     g.m = p.m, g.n = p.n, g.k = p.k;
     g.a_row = p.ta ? 1 : p.k, g.a_col = p.ta ? p.m : 1;
-    g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1;
-    g.c_row = p.n;
-    g.accumulate = a->n_in > 2;
-    g.args = a;
+    g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1, g.c_row = p.n;
+    g.accumulate = a->n_in > 2, g.args = a;
     g.b_type = a->in_spec[1].dtype;
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
@@ -4074,8 +4056,7 @@ SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
     g->din[0] = samba__to_input(g, 0, da);
     /* one product instead of a batch and its sum */
     if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta) {
-        a = samba__as_matrix(a);
-        dy = samba__as_matrix(dy);
+        a = samba__as_matrix(a), dy = samba__as_matrix(dy);
     }
     samba_tensor *db = tb ? samba_matmul_transposed(dy, true, a, ta)
         : samba_matmul_transposed(a, !ta, dy, false);
@@ -4094,8 +4075,7 @@ SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *x, const samba_spec *
     samba__gemm g;
     memset(&g, 0, sizeof g);
     g.n = g.c_row = samba__last_dim(y);
-    g.k = g.a_row = g.b_col = samba__last_dim(x);
-    g.m = samba_count(&x->shape) / g.k;
+    g.k = g.a_row = g.b_col = samba__last_dim(x), g.m = samba_count(&x->shape) / g.k;
     g.a_col = g.b_row = 1;
     return g;
 }
@@ -4103,8 +4083,7 @@ SAMBA__FN void samba__affine_work(samba_work *w, const samba_call *c)
 {
     samba__gemm g = samba__affine_gemm(c->in, c->out);
     w->units[0] = samba__gemm_tiles(g.m, g.n, g.k);
-    w->flops = 2 * g.m * g.n * g.k;
-    w->part = -1;
+    w->flops = 2 * g.m * g.n * g.k, w->part = -1;
 }
 
 /* w (n,k), or packed, with attribute n: then its scales stand before the bias. */
@@ -4202,8 +4181,7 @@ SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis)
 {
     if (!samba__find_axis(x, "flatten", &from_axis, 0)) return NULL;
     samba_shape shape = x->shape;
-    shape.ndim = from_axis + 1;
-    shape.dim[from_axis] = -1;
+    shape.ndim = from_axis + 1, shape.dim[from_axis] = -1;
     return samba_reshape(x, shape);
 }
 
@@ -4368,8 +4346,7 @@ SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis,
     if (size < 1) samba_slice(x, axis, 0, size, 1);     /* reports what is wrong */
     for (int32_t begin = 0; size > 0 && begin < x->shape.dim[axis] && n < max_parts; n++) {
         int32_t left = x->shape.dim[axis] - begin, end = begin + (left < size ? left : size);
-        parts[n] = samba_slice(x, axis, begin, end, 1);
-        begin = end;
+        parts[n] = samba_slice(x, axis, begin, end, 1), begin = end;
     }
     return n;
 }
@@ -4390,8 +4367,7 @@ SAMBA__FN bool samba__expand_shape(samba_call *c)
     if (!samba__expect_dims(c)) return false;
     samba_shape to = samba__shape_of(c->attr, c->n_attr), both;
     int32_t bad = 0;
-    c->out[0].dtype = c->in[0].dtype;
-    c->out[0].shape = to;
+    c->out[0].dtype = c->in[0].dtype, c->out[0].shape = to;
     return (samba__sound_shape(&to) && samba__broadcast(&c->in[0].shape, &to, &both, &bad)
             && samba__same_shape(&both, &to))
         || samba_refuse(c, SAMBA_ESHAPE, "%S cannot be expanded to %S; only dimensions of 1 "
@@ -4621,8 +4597,7 @@ SAMBA__FN bool samba__gather_backward_shape(samba_call *c)
         return samba_refuse(c, SAMBA_EARG, "malformed call");
     if (!samba__expect_f32(c, 0) || !samba__expect_axis(c, c->attr[0])) return false;
     samba_shape *x = &c->out[0].shape;
-    c->out[0].dtype = SAMBA_F32;
-    *x = samba__shape_of(c->attr + 1, c->n_attr - 1);
+    c->out[0].dtype = SAMBA_F32, *x = samba__shape_of(c->attr + 1, c->n_attr - 1);
     return (samba__same_shape(&c->in[0].shape, &c->in[1].shape) && samba__gather_fits(c, x)
             && samba__sound_shape(x))
         || samba_refuse(c, SAMBA_ESHAPE, "gradient and index do not fit %S", x);
@@ -4669,8 +4644,7 @@ SAMBA__FN bool samba__write_rows_shape(samba_call *c)
     if (c->in[2].dtype != SAMBA_I32 || !fits)
         return samba_refuse(c, SAMBA_ESHAPE, "input 2 says which row each of the %d goes to: i32 "
                             "(%d), or with the first dimension before it", T, T);
-    c->out[0] = c->in[0];
-    c->n_out = 1;
+    c->out[0] = c->in[0], c->n_out = 1;
     return true;
 }
 SAMBA__FN void samba__write_rows_work(samba_work *w, const samba_call *c)
@@ -4860,8 +4834,7 @@ typedef struct samba__region {
 SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band, int64_t box)
 {
     samba__region b;
-    b.channel = box * v->box;
-    b.channels = samba__min64(v->box, v->channels - b.channel);
+    b.channel = box * v->box, b.channels = samba__min64(v->box, v->channels - b.channel);
     b.at = band * v->band;
     for (int i = 0; i < 2; i++) {
         b.band[i] = i == 0 ? samba__min64(v->band, v->target[0] - b.at) : v->target[1];
@@ -4946,8 +4919,7 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     if (v.far) v.band = v.target[0];
     v.bands = samba__ceil_div(v.target[0], v.band);
     v.boxes = samba__ceil_div(v.channels, v.box);
-    v.parts = makes_dw ? v.boxes : v.bands;
-    v.units = v.sets * v.groups * v.parts;
+    v.parts = makes_dw ? v.boxes : v.bands, v.units = v.sets * v.groups * v.parts;
     return v;
 }
 
@@ -4994,8 +4966,7 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
     if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups || x->dim[1] / groups != w->dim[1])
         return samba_refuse(c, SAMBA_ESHAPE, "with groups %d, x %S needs a w of (O,C/groups,...) "
                             "with O a multiple of groups; w is %S", groups, x, w);
-    *y = *x;
-    y->dim[1] = w->dim[0];
+    *y = *x, y->dim[1] = w->dim[0];
     for (int32_t d = 2; d < n; d++) {
         const int32_t *side = attr + 2 - n + d;
         int64_t stride = side[0], padding = side[2], dilation = side[4];
@@ -5390,8 +5361,7 @@ SAMBA__FN void samba__pooling_words(const samba_pool_opts *opts, int32_t *attr)
         attr[2 + i] = o->stride[i] ? o->stride[i] : attr[i];
         attr[4 + i] = o->padding[i];
     }
-    attr[6] = o->ceil_mode;
-    attr[7] = o->exclude_padding;
+    attr[6] = o->ceil_mode, attr[7] = o->exclude_padding;
 }
 
 /* An adaptive window takes all of x once, any other a kernel for each y. */
@@ -5418,8 +5388,7 @@ SAMBA__INLINE samba__window samba__window_of(const samba__pool_sides *v, int axi
     int64_t n = v->in[axis], m = v->out[axis];
     int64_t begin = v->adaptive ? o * n / m : o * v->stride[axis] - v->padding[axis];
     int64_t end = v->adaptive ? samba__ceil_div((o + 1) * n, m) : begin + v->kernel[axis];
-    w.begin = samba__max64(begin, 0);
-    w.end = samba__min64(end, n);
+    w.begin = samba__max64(begin, 0), w.end = samba__min64(end, n);
     w.size = v->exclude_padding ? w.end - w.begin : samba__min64(end, n + v->padding[axis]) - begin;
     return w;
 }
@@ -5514,12 +5483,10 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
     v.adaptive = a->n_attr < SAMBA__MAX_WORDS;
     v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[7];
     for (int32_t i = 0; i < 2; i++) {
-        v.in[i] = x->dim[x->ndim - 2 + i];
-        v.out[i] = y->dim[y->ndim - 2 + i];
+        v.in[i] = x->dim[x->ndim - 2 + i], v.out[i] = y->dim[y->ndim - 2 + i];
         if (v.adaptive) continue;
         v.kernel[i] = a->attr[i];
-        v.stride[i] = a->attr[2 + i];
-        v.padding[i] = a->attr[4 + i];
+        v.stride[i] = a->attr[2 + i], v.padding[i] = a->attr[4 + i];
     }
     int64_t in_plane = v.in[0] * v.in[1], out_plane = v.out[0] * v.out[1];
     bool squares = op == SAMBA__MAX_FORWARD || op == SAMBA__MAX_BACKWARD;
@@ -5602,8 +5569,7 @@ SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, con
             samba__add_lanes(x + i, e, mean, products, SAMBA__LANES, first, second);
         samba__add_lanes(x + i, e, mean, products, plane - i, first, second);
     }
-    sum[0] = samba__lanes_sum(first);
-    sum[1] = samba__lanes_sum(second);
+    sum[0] = samba__lanes_sum(first), sum[1] = samba__lanes_sum(second);
 }
 
 /* The rule of both ops: what comes after x, if it is there, has one value per channel of x. */
@@ -5622,9 +5588,7 @@ SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
         return samba_refuse(c, SAMBA_ESHAPE, "input %d is %S, but must have one value for each of "
                             "the %d channels of %S", i, s, x->dim[1], x);
     }
-    c->n_out = 3;
-    c->out[0] = c->in[0];
-    c->out[1] = c->out[2] = c->in[3];
+    c->n_out = 3, c->out[0] = c->in[0], c->out[1] = c->out[2] = c->in[3];
     return true;
 }
 SAMBA__FN void samba__batch_work(samba_work *w, const samba_call *c, bool backward)
@@ -5661,8 +5625,7 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
             first = samba__fma(momentum, mean - first, first);
             second = samba__fma(momentum, unbiased - second, second);
         }
-        a->out[1][c] = first;
-        a->out[2][c] = second;
+        a->out[1][c] = first, a->out[2][c] = second;
         for (int64_t n = 0, at = 0; n < s->dim[0]; n++, at += step) {
             float *SAMBA__RESTRICT to = a->out[0] + c * plane + at;
             for (int64_t i = at; !backward && i < at + plane; i++)
@@ -5781,8 +5744,7 @@ SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
 SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
 {
     int64_t n = samba__last_dim(c->in);
-    w->units[0] = samba_count(&c->in[0].shape) / n;
-    w->part = n;
+    w->units[0] = samba_count(&c->in[0].shape) / n, w->part = n;
     if (!(which & SAMBA__BACKWARD)) return;
     w->units[0] = samba__ceil_div(w->units[0], SAMBA__NORM_ROWS);
     w->part = n * SAMBA__NORM_ROWS;
@@ -5951,8 +5913,7 @@ SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int which)
     if (!backward) w->flops = which & SAMBA__LOGITS ? 20 * samba_count(&c->in[0].shape) : rows;
     if (!backward && c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
     w->n_phases = 2;
-    w->units[1] = backward ? rows : 1;
-    w->scratch = w->units[0] * 4;
+    w->units[1] = backward ? rows : 1, w->scratch = w->units[0] * 4;
 }
 
 /* The class of row t, or -1 where the row does not count. A class out of range is a fault. */
@@ -6126,8 +6087,7 @@ SAMBA__FN void samba__clear(float *y, int64_t n)
 enum { SAMBA__LOOKUP_ROWS = 64 };       /* of a unit */
 SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
 {
-    w->n_phases = 2;
-    w->units[0] = 1;
+    w->n_phases = 2, w->units[0] = 1;
     w->units[1] = samba__ceil_div(c->out[0].shape.dim[0], SAMBA__LOOKUP_ROWS);
     w->scratch = 4 * (samba_count(&c->in[1].shape) + c->out[0].shape.dim[0]);
     w->flops = samba_count(&c->in[0].shape) + samba_count(&c->out[0].shape);
@@ -6221,8 +6181,7 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
     const samba_shape *q = &in[at.first].shape, *v = &in[at.first + 2].shape;
     at.T = q->dim[q->ndim - 2], at.D = q->dim[q->ndim - 1];
     at.S = v->dim[v->ndim - 2], at.E = v->dim[v->ndim - 1];
-    at.batch = samba__outer(q, q->ndim - 2);
-    at.causal = attr[0] != 0;
+    at.batch = samba__outer(q, q->ndim - 2), at.causal = attr[0] != 0;
     at.scale = samba_attr_float(attr[1]);
     return at;
 }
@@ -6251,9 +6210,7 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
 SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
     int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
-    at->t = at->causal ? samba__max64(t, s) : t;
-    at->rows = end - at->t;
-    at->s = s;
+    at->t = at->causal ? samba__max64(t, s) : t, at->rows = end - at->t, at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
     return at->rows > 0;
 }
@@ -6281,8 +6238,7 @@ SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const
     g.a = block, g.a_row = by_keys ? 1 : SAMBA__ATTEND_KEYS;
     g.a_col = by_keys ? SAMBA__ATTEND_KEYS : 1;
     g.b = x + (by_keys ? at->t : at->s) * n, g.b_row = n, g.b_col = 1;
-    g.c = to + (by_keys ? at->s : at->t) * n, g.c_row = n;
-    g.accumulate = true;
+    g.c = to + (by_keys ? at->s : at->t) * n, g.c_row = n, g.accumulate = true;
     samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
 }
 
@@ -6484,8 +6440,7 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
     if (!backward) return;
     w->n_phases = whole ? 2 : 3;
     w->units[1] = at.batch * (whole ? 1 : samba__ceil_div(at.S, SAMBA__ATTEND_KEYS));
-    w->units[2] = w->units[0];
-    w->scratch = at.batch * at.T * 4;
+    w->units[2] = w->units[0], w->scratch = at.batch * at.T * 4;
 }
 
 /* drop: rate, seed and counter of a dropout layer with this key, or NULL. */
@@ -6604,9 +6559,7 @@ static const samba_op samba__op_table[SAMBA__N_OPS] = {
 SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
 {
     samba__binding b;
-    c->code = SAMBA_OK;
-    c->why[0] = 0;
-    c->n_out = 0;
+    c->code = SAMBA_OK, c->why[0] = 0, c->n_out = 0;
     memset(c->out, 0, sizeof c->out);
     if (!(op->shape ? op->shape(c) : samba__match(op->signature, c, &b))) {
         if (c->code == SAMBA_OK)
@@ -7006,18 +6959,28 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
     return fine && samba__check_scratch(pef, i, &r, &w, why);
 }
 
+/* The name of a section's type, or of those of mapping spatial, which run as one; else "". */
+SAMBA__FN const char *samba__type_name(uint32_t type)
+{
+    static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
+    for (uint32_t i = 0; i < 6; i++)
+        if (type == 1u << i) return names[i];
+    if (type == (SAMBA_BCKWD | SAMBA_OPT)) return "BCKWD_OPT";
+    return type == (SAMBA_BCKWD | SAMBA_GRADNORM | SAMBA_OPT) ? "BCKWD_GRADNORM_OPT" : "";
+}
+
 /* The sections, and the nodes in each. */
 SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
 {
-    uint32_t type = 1, graph = 0, start = 0, next = 0;
+    uint32_t type = 0, graph = 0, start = 0, next = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section s = samba__section_at(pef, i);
         bool anew = i == 0 || s.graph != graph, fine = s.graph <= pef->strings_size;
-        if (anew) type = 1, start = s.first;
+        if (anew) type = 0, start = s.first;
         for (uint32_t k = 0; anew && k < i; k++)
             fine = fine && samba__section_at(pef, k).graph != s.graph;
-        fine = fine && s.type >= type && s.type <= SAMBA_OPT && !(s.type & (s.type - 1))
-            && s.first == next && s.end >= s.first && s.end <= pef->n_nodes;
+        fine = fine && (s.type == type || (s.type & (0u - s.type)) > type) && s.first == next
+            && *samba__type_name(s.type) && s.end >= s.first && s.end <= pef->n_nodes;
         if (!samba__prove(why, fine, "section %d is out of order", (int32_t)i)) return false;
         type = s.type, graph = s.graph, next = s.end;
         for (uint32_t k = s.first; k < s.end; k++)
@@ -7182,8 +7145,7 @@ SAMBA__FN void samba__run_part(const samba__chain *c, int32_t from, int64_t begi
         samba_args a = c->task[k].args;
         int64_t part = c->task[k].work->part;
         a.begin = begin / part, a.end = samba__ceil_div(end, part);
-        a.rows = rows, a.pitch = pitch;
-        a.local = local;
+        a.rows = rows, a.pitch = pitch, a.local = local;
         samba__run_kernel(c->task[k].op, &a);
     }
 }
@@ -7290,13 +7252,6 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     rt->fault_node = i;
     return false;
 }
-SAMBA__FN const char *samba__type_name(uint32_t type)
-{
-    static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
-    for (uint32_t i = 0; i < 6; i++)
-        if (type == 1u << i) return names[i];
-    return "?";
-}
 SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
@@ -7318,9 +7273,20 @@ SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
     bool fine = true;
     for (uint32_t i = 0; fine && i < rt->pef.n_sections; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
-        if ((q.type & types) && samba__runs_now(rt, &q)) fine = samba__run_section(rt, i);
+        uint32_t first = q.type & (0u - q.type);            /* of several, which run as one */
+        if ((first & types) && samba__runs_now(rt, &q)) fine = samba__run_section(rt, i);
     }
     return fine;
+}
+
+/* The types of a section of which `types` has some, but not all; 0: there is none. */
+SAMBA__FN uint32_t samba__split_by(const samba_runtime *rt, unsigned types)
+{
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        if ((q.type & types) && (q.type & ~types) && samba__runs_now(rt, &q)) return q.type;
+    }
+    return 0;
 }
 
 /* ZEROGRAD, then forward and backward for each microbatch, then the rest. */
@@ -7331,7 +7297,8 @@ SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
     if (types == 0) types = ~0u;
     rt->fault[0] = 0;
     rt->microbatch = 0;
-    if (!samba__run_sections(rt, types & SAMBA_ZEROGRAD)) return false;
+    if (samba__split_by(rt, types) || !samba__run_sections(rt, types & SAMBA_ZEROGRAD))
+        return false;
     for (uint32_t m = 0; (types & repeated) && m < rt->pef.microbatches; m++) {
         rt->microbatch = m;
         if (!samba__run_sections(rt, types & repeated)) return false;
@@ -7549,8 +7516,7 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     samba_runtime *rt = (samba_runtime *)(void *)at;
     samba__runtime_size(pef, n_threads, in_file, &regions_at);
     memset(rt, 0, sizeof *rt);
-    rt->pef = *pef;
-    rt->pool = pool;
+    rt->pef = *pef, rt->pool = pool;
     rt->data = (void **)(void *)(at + samba__align_size(sizeof *rt));
     rt->steps = (samba__step *)(void *)((uint8_t *)rt->data
                             + samba__align_size((size_t)pef->n_symbols * sizeof(void *)));
@@ -7693,8 +7659,7 @@ SAMBA_API void samba_clear_error(samba_session *s)
 {
     if (!s || s->poisoned) return;
     s->next_name = NULL;                /* of the layer that failed: the text is the caller's */
-    s->code = SAMBA_OK;
-    s->error[0] = 0;
+    s->code = SAMBA_OK, s->error[0] = 0;
 }
 
 /* The first error is kept. False, so that wants read as a list: fact || samba_fail(...). */
@@ -7708,8 +7673,7 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
     va_start(args, fmt);
     samba__vformat(&t, fmt, args);
     va_end(args);
-    s->code = code;
-    s->next_name = NULL;
+    s->code = code, s->next_name = NULL;
     if (s->desc.log) s->desc.log(SAMBA_LOG_ERROR, s->error, s->desc.user);
     return false;
 }
@@ -7748,8 +7712,7 @@ SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t s
         if (!c) return NULL;
         c->size = chunk;
         c->used = (sizeof *c + 15) & ~(size_t)15;
-        c->next = *chunks;
-        *chunks = c;
+        c->next = *chunks, *chunks = c;
     }
     uint8_t *p = (uint8_t *)c + c->used;
     c->used += need;
@@ -7980,8 +7943,7 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
     samba_tensor *t = (samba_tensor *)samba__keep(s, sizeof *t);
     if (!t) return NULL;
     t->session = s, t->name = name, t->role = role;
-    t->dtype = spec->dtype, t->shape = spec->shape;
-    t->batch_dim = t->symbol = -1;
+    t->dtype = spec->dtype, t->shape = spec->shape, t->batch_dim = t->symbol = -1;
     t->id = samba__n_tensors(s);
     return samba__guarded(s, samba__put_tensor_body, t) ? t : NULL;
 }
@@ -9041,14 +9003,14 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
 
 /* GRADNORM: clip = min(1, max_norm / |all gradients of this optimizer|). */
 SAMBA__FN bool samba__optimizer_clip(samba_session *s, samba__optimizer *o,
-                                     samba_tensor *const *params, int32_t n)
+                                     samba_tensor *const *grads, int32_t n)
 {
     samba_tensor *sum = NULL;
     if (!o->max_norm) return true;
     s->section = SAMBA_GRADNORM;
     for (int32_t i = 0; i < n && samba_ok(s); i++) {
-        int32_t attr[2] = { (1 << params[i]->shape.ndim) - 1, 0 };
-        samba_tensor *square = samba__emit1(SAMBA__OP_square_sum, params[i]->grad, attr, 2);
+        int32_t attr[2] = { (1 << grads[i]->shape.ndim) - 1, 0 };
+        samba_tensor *square = samba__emit1(SAMBA__OP_square_sum, grads[i], attr, 2);
         sum = sum ? samba_add(sum, square) : square;
     }
     o->clip = samba__emit2(SAMBA__OP_clip_factor, sum, o->max_norm, NULL, 0);
@@ -9059,8 +9021,9 @@ SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
 {
     return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE, samba__all(0.0f));
 }
-SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o, samba_tensor *w)
+SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w, samba_tensor *g)
 {
+    samba_session *s = w->session;
     const samba_optim *d = o->desc;
     uint64_t key = samba__stream_key(s->seed, w->name);     /* of the rounding of bf16 */
     int32_t high = (int32_t)(uint32_t)(key >> 32), low = (int32_t)(uint32_t)key;
@@ -9068,12 +9031,12 @@ SAMBA__FN bool samba__optimizer_step(samba_session *s, const samba__optimizer *o
     s->section = SAMBA_OPT;
     if (d->kind == SAMBA_SGD) {
         samba_tensor *v = d->momentum != 0.0f ? samba__optim_state(w, "momentum") : NULL;
-        samba_tensor *in[8] = { w, w->grad, v, o->step, o->lr, o->weight_decay, o->momentum,
+        samba_tensor *in[8] = { w, g, v, o->step, o->lr, o->weight_decay, o->momentum,
                                 o->clip };
         int32_t attr[4] = { samba_float_attr(d->dampening), d->nesterov, high, low };
         samba__emit(s, SAMBA__OP_sgd, in, 8, attr, 2 + more, NULL);
     } else {
-        samba_tensor *in[11] = { w, w->grad, samba__optim_state(w, "exp_avg"),
+        samba_tensor *in[11] = { w, g, samba__optim_state(w, "exp_avg"),
                                  samba__optim_state(w, "exp_avg_sq"), o->step,
                                  o->lr, o->weight_decay, o->beta1, o->beta2, o->eps, o->clip };
         int32_t attr[3] = { d->kind == SAMBA_ADAMW, high, low };
@@ -9094,7 +9057,7 @@ typedef struct samba__compilation {
     samba_tensor *losses[SAMBA_MAX_OUTPUTS + 1];
     int32_t n_outputs, n_losses, microbatches;
     const char *graph;                  /* of the losses */
-    samba_tensor **params;              /* trainable, with their optimizer */
+    samba_tensor **params, **grads;     /* trainable, with their optimizer */
     int32_t *optim_of;                  /* by tensor id: 1 + its optimizer; 0: none, -1: yet */
     int32_t n_params;
     samba__binding_pair *pairs;         /* named tensors and the values they are to hold */
@@ -9105,6 +9068,7 @@ typedef struct samba__compilation {
     int32_t first_generated;            /* id of the first node of the compiler's own */
     samba__node **nodes, **producer;    /* producer: by tensor id, among nodes */
     int32_t n_nodes;
+    uint32_t joined;                    /* types of sections that are one; 0: each is its own */
 } samba__compilation;
 SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
 {
@@ -9113,6 +9077,12 @@ SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
 SAMBA__FN int32_t samba__n_optims(const samba_program *p)
 {
     return p->optims ? p->n_optims : p->optim.kind ? 1 : 0;
+}
+
+/* Is each parameter stepped as soon as its gradient is there? */
+SAMBA__FN bool samba__steps_early(const samba__compilation *c)
+{
+    return c->program->mapping == SAMBA_MAPPING_SPATIAL && c->microbatches == 1;
 }
 
 /* What a tensor was replaced by. */
@@ -9326,8 +9296,7 @@ SAMBA__FN samba_tensor *samba__mul_to_scale(samba__compilation *c, samba__node *
             || x->dtype != n->out[0]->dtype) continue;
         if (value == 1.0f) return x;
         n->op = &samba__op_table[SAMBA__OP_scale];
-        n->in[0] = x, n->n_in = 1;
-        n->attr[0] = samba_float_attr(value), n->n_attr = 1;
+        n->in[0] = x, n->n_in = 1, n->attr[0] = samba_float_attr(value), n->n_attr = 1;
         return n->out[0];
     }
     return NULL;
@@ -9356,8 +9325,7 @@ SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tenso
     const samba__node *n = samba__producer_of(c, r);
     int32_t k = n ? samba__updated_input(n->op, r->out_index) : -1;
     for (samba_tensor *x = r; k >= 0; k = samba__updated_input(n->op, x->out_index)) {
-        x = n->in[k];
-        n = samba__producer_of(c, x);
+        x = n->in[k], n = samba__producer_of(c, x);
         if (!n) return r;
         if (samba__updated_input(n->op, x->out_index) < 0) return x;
     }
@@ -9382,8 +9350,7 @@ SAMBA__FN samba_tensor *samba__sum_in_place(samba__compilation *c, samba__node *
     samba_tensor **in = op ? (samba_tensor **)samba__temp(c->session, 3, sizeof *in) : NULL;
     if (!in) return NULL;
     in[0] = m->in[0], in[1] = m->in[1], in[2] = sum;
-    n->op = op;
-    n->in = in, n->n_in = 3;
+    n->op = op, n->in = in, n->n_in = 3;
     n->attr = m->attr, n->n_attr = m->n_attr;
     return n->out[0];
 }
@@ -9458,11 +9425,9 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     }
     out = samba__spec_of(n->out[0]);
     a.in_spec = spec, a.out_spec = &out, a.n_in = n->n_in, a.n_out = 1;
-    a.attr = n->attr, a.n_attr = n->n_attr;
-    a.out[0] = &result, a.end = 1;
+    a.attr = n->attr, a.n_attr = n->n_attr, a.out[0] = &result, a.end = 1;
     n->op->kernel(&a);
-    n->op = &samba__op_table[SAMBA__OP_full];
-    n->n_in = 0;
+    n->op = &samba__op_table[SAMBA__OP_full], n->n_in = 0;
     n->attr[0] = samba_float_attr(result), n->n_attr = 1;
 }
 SAMBA__FN uint64_t samba__node_key(const samba__node *n)
@@ -9541,8 +9506,7 @@ SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *fro
     if (!n) return NULL;
     n->op = &samba__op_table[SAMBA__OP_reshape];
     n->name = to->name, n->graph = graph;
-    n->in[0] = from, n->out[0] = to, n->n_out = 1;
-    n->n_attr = to->shape.ndim;
+    n->in[0] = from, n->out[0] = to, n->n_out = 1, n->n_attr = to->shape.ndim;
     memcpy(n->attr, to->shape.dim, sizeof to->shape.dim);
     n->section = to->role == SAMBA__GRADIENT ? SAMBA_BCKWD : SAMBA_FWD;
     return n;
@@ -9633,6 +9597,42 @@ SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
     return true;
 }
 
+/* Mapping spatial: what follows the backward pass moves up, behind the last node that reads or
+   makes what it reads, but not between a product and the elementwise ops behind it. So a gradient
+   lives until its parameter is stepped. */
+SAMBA__FN bool samba__step_early(samba__compilation *c)
+{
+    int32_t n = c->n_nodes, begin = 0, done = 0;
+    int32_t *behind = (int32_t *)samba__temp(c->session, c->n_tensors, sizeof *behind);
+    int32_t *at = (int32_t *)samba__temp(c->session, 3 * n, sizeof *at);
+    samba__node **sorted = (samba__node **)samba__temp(c->session, n, sizeof *sorted);
+    if (!behind || !at || !sorted) return false;
+    int32_t *next = at + n, *first = next + n;              /* what comes behind a node: 1 + node */
+    for (int32_t i = 0; i < n; i++) {
+        const samba__node *node = c->nodes[i];
+        bool moves = node->section > SAMBA_BCKWD;
+        if (node->section <= SAMBA_FWD) begin = i + 1;
+        else c->joined |= node->section;
+        at[i] = moves ? begin : i;
+        for (int32_t k = 0; k < node->n_in; k++) {
+            int32_t *last = node->in[k] ? &behind[node->in[k]->id] : NULL;
+            if (moves && last && at[i] < *last) at[i] = *last;
+            else if (!moves && last) *last = i;
+        }
+        while (moves && at[i] + 1 < i && c->nodes[at[i] + 1]->op->work == samba__map_work) at[i]++;
+        for (int32_t o = 0; o < node->n_out; o++) {     /* moved ones overwrite what they read */
+            int32_t updated = samba__updated_input(node->op, o);
+            behind[node->out[o]->id] = at[i];
+            if (updated >= 0) behind[node->in[updated]->id] = at[i];
+        }
+    }
+    for (int32_t i = n - 1; i >= 0; i--) next[i] = first[at[i]], first[at[i]] = i + 1;
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = first[i]; k; k = next[k - 1]) sorted[done++] = c->nodes[k - 1];
+    c->nodes = sorted;
+    return true;
+}
+
 /* ==== [plan] ================================================================================== */
 /* A symbol to be: what it stands for, how long it lives, where it lies. */
 typedef struct samba__place {
@@ -9668,8 +9668,7 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, samba_spec s
     int32_t role = t ? t->role : SAMBA__SCRATCH;
     memset(q, 0, sizeof *q);
     q->tensor = t, q->name = t ? t->name : "scratch", q->spec = spec, q->role = role;
-    q->alias = -1, q->storage = p->n_places;
-    q->bytes = samba__spec_bytes(&spec);
+    q->alias = -1, q->storage = p->n_places, q->bytes = samba__spec_bytes(&spec);
     q->first = q->last = -1;
     q->region = role == SAMBA__TEMP || role == SAMBA__SCRATCH ? SAMBA__REGION_ARENA
         : role == SAMBA__INPUT || role == SAMBA__OUTPUT ? SAMBA__REGION_IO : SAMBA__REGION_STATE;
@@ -9831,8 +9830,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
         samba__place *q = &p->places[i];
         if (q->region != SAMBA__REGION_ARENA || q->alias >= 0) continue;
         if (q->storage == i) {
-            q->index = n;
-            all[n].id = i, all[n].first = q->first, all[n].last = q->last;
+            q->index = n, all[n].id = i, all[n].first = q->first, all[n].last = q->last;
             all[n++].bytes = samba__align_bytes(q->bytes);
         } else if (all[p->places[q->storage].index].last < q->last) {
             all[p->places[q->storage].index].last = q->last;
@@ -9908,14 +9906,15 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
         samba__section_plan *last = p->n_sections ? &p->sections[p->n_sections - 1] : NULL;
         int64_t bytes = samba__bytes_moved(n);
         bool host = n->op->flags & SAMBA_OP_HOST, alone = host || after_host;
+        uint32_t type = n->section & c->joined ? c->joined : n->section;
         used += bytes, after_host = host;
-        if (last && !alone && last->type == n->section && last->graph == n->graph
+        if (last && !alone && last->type == type && last->graph == n->graph
             && level != SAMBA_O0 && (level != SAMBA_O1 || used <= budget)) {
             last->n++;
             continue;
         }
         last = &p->sections[p->n_sections++];
-        last->type = n->section, last->first = i, last->n = 1, last->graph = n->graph;
+        last->type = type, last->first = i, last->n = 1, last->graph = n->graph;
         used = bytes;
     }
     return true;
@@ -9945,9 +9944,10 @@ SAMBA__FN int64_t samba__planned_bytes(const samba__plan *p)
     for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) bytes += p->region[r];
     return (int64_t)bytes;
 }
-SAMBA__FN bool samba__make_plan(const samba__compilation *c, samba__plan *p)
+SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
+    if (samba__steps_early(c) && !samba__step_early(c)) return false;
     memset(p, 0, sizeof *p);
     p->places = (samba__place *)samba__temp(s, c->n_tensors + c->n_nodes, sizeof *p->places);
     p->place_of = (int32_t *)samba__temp(s, c->n_tensors, sizeof *p->place_of);
@@ -10728,7 +10728,8 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     samba_session *s = c->session;
     const samba_program *p = c->program;
     int32_t n = samba__n_tensors(s), rest = -1;
-    c->params = (samba_tensor **)samba__temp(s, n, sizeof *c->params);
+    c->params = (samba_tensor **)samba__temp(s, 2 * n, sizeof *c->params);
+    c->grads = c->params ? c->params + n : NULL;
     c->optim_of = (int32_t *)samba__temp(s, n, sizeof *c->optim_of);
     bool fine = c->params && c->optim_of;
     for (int32_t i = 0; fine && i < n && !p->inference; i++) {
@@ -10801,9 +10802,10 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
             samba__tape_seed(&t, c->losses[i], samba__loss_grad(c, c->losses[i]));
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
-        samba_tensor *w = c->params[i], *dw = samba_cast(t.grad[w->id], SAMBA_F32);
-        w->grad = dw ? samba__layer_param(s, w->name, "grad", &w->shape, SAMBA__GRADIENT,
-                                          samba__all(0.0f)) : NULL;
+        samba_tensor *w = c->params[i], *dw = c->grads[i] = samba_cast(t.grad[w->id], SAMBA_F32);
+        if (samba__steps_early(c) && c->optim_of[w->id] > 0) continue;
+        w->grad = c->grads[i] = dw ? samba__layer_param(s, w->name, "grad", &w->shape,
+                                          SAMBA__GRADIENT, samba__all(0.0f)) : NULL;
         if (w->grad && c->microbatches == 1) samba__add_pair(c, w->grad, dw);
         if (!w->grad || c->microbatches == 1) continue;
         s->section = SAMBA_ZEROGRAD;
@@ -10821,22 +10823,23 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
 {
     samba_session *s = c->session;
     const samba_optim *d = samba__optim_at(c->program, o);
-    samba_tensor **mine = (samba_tensor **)samba__temp(s, c->n_params, sizeof *mine);
+    samba_tensor **mine = (samba_tensor **)samba__temp(s, 2 * c->n_params, sizeof *mine), **grads;
     char region[32];
     samba__optimizer opt;
     int32_t n = 0;
     if (!mine) return false;
+    grads = mine + c->n_params;
     samba__print(region, sizeof region, samba__n_optims(c->program) > 1 ? "optim%d__" : "", o);
     for (int32_t i = 0; i < c->n_params; i++) {
         samba_tensor *w = c->params[i];
-        if (c->optim_of[w->id] == o + 1 && w->grad) mine[n++] = w;
+        if (c->optim_of[w->id] == o + 1 && c->grads[i]) grads[n] = c->grads[i], mine[n++] = w;
     }
     if (!n)
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
     const char *prefix = d->argin_region_name ? d->argin_region_name : region;
     bool fine = samba__optimizer_open(s, &opt, d, prefix)
-        && samba__optimizer_clip(s, &opt, mine, n);
-    for (int32_t i = 0; fine && i < n; i++) fine = samba__optimizer_step(s, &opt, mine[i]);
+        && samba__optimizer_clip(s, &opt, grads, n);
+    for (int32_t i = 0; fine && i < n; i++) fine = samba__optimizer_step(&opt, mine[i], grads[i]);
     return fine;
 }
 
@@ -10936,9 +10939,7 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
         if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node)
             s->tensors[i]->role = SAMBA__TEMP;
-    c->first_generated = samba__n_nodes(s);
-    s->generating = true;
-    s->graph = c->graph;
+    c->first_generated = samba__n_nodes(s), s->generating = true, s->graph = c->graph;
     if (!samba__pack_weights(c) || !samba__add_backward(c)) return false;
     for (int32_t i = 0; i < c->n_outputs; i++) {
         samba_tensor *t = c->outputs[i];
@@ -10975,10 +10976,8 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     samba_session *s = (samba_session *)d.alloc(sizeof *s, d.user);
     if (!s) return NULL;
     memset(s, 0, sizeof *s);
-    s->desc = d;
-    s->held = sizeof *s;
-    s->seed = d.seed ? d.seed : 256;
-    s->tracing = s->train = true;
+    s->desc = d, s->held = sizeof *s;
+    s->seed = d.seed ? d.seed : 256, s->tracing = s->train = true;
     s->section = SAMBA_FWD;
     s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());
     s->local = (float *)samba__take(s, samba__local_bytes(s));
@@ -11077,15 +11076,14 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
         if (t->role != (int32_t)q.role && q.role != SAMBA__OUTPUT && !made)
             return samba_fail(s, SAMBA_EGRAPH, "%s has another role in the PEF than here (input, "
                               "parameter, state ...); compile again", t->name);
-        t->symbol = (int32_t)i;
-        t->batch_dim = (int32_t)q.batch_dim - 1;
+        t->symbol = (int32_t)i, t->batch_dim = (int32_t)q.batch_dim - 1;
         of[i] = t;
     }
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
-        if (!of[i] || !q.grad || !of[q.grad - 1]) continue;
-        of[i]->grad = of[q.grad - 1];
-        if (of[i]->grad->role == SAMBA__INPUT) of[i]->grad->init = samba__all(1.0f);
+        if (!of[i]) continue;
+        of[i]->grad = q.grad ? of[q.grad - 1] : NULL;
+        if (of[i]->grad && of[i]->grad->role == SAMBA__INPUT) of[i]->grad->init = samba__all(1.0f);
     }
     return true;
 }
@@ -11159,8 +11157,7 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
                                         const samba_program *program)
 {
     memset(c, 0, sizeof *c);
-    c->session = s;
-    c->program = program;
+    c->session = s, c->program = program;
     c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
     if (program->microbatches < 0 || program->microbatches > 65536)
         return samba_fail(s, SAMBA_EARG, "program.microbatches is %d; use 0 ... 65536",
@@ -11340,7 +11337,11 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
 SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 {
     const unsigned both = SAMBA_FWD | SAMBA_BCKWD, step = both | SAMBA_OPT;
+    uint32_t split = types ? samba__split_by(s->rt, types) : 0;
     bool fine = samba__check_types(s, types) && samba__check_ready(s)
+        && (!split || samba_fail(s, SAMBA_EARG, "in samba_run: with mapping spatial %s are one "
+                                 "section: run all of them, or compile with mapping section",
+                                 samba__type_name(split)))
         && (s->rt->pef.microbatches == 1 || (types & both) != SAMBA_BCKWD
             || samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
                           "together: the activations of one microbatch are gone when the next one "
@@ -11539,8 +11540,7 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     if (d->eval) s->rt->train = false;
     samba__run_event(s, 0, d->section_types, d->n_section_types, true);
     bool fine = samba__run_described(s, d);
-    s->rt->train = train;
-    s->rt->graph = 0;
+    s->rt->train = train, s->rt->graph = 0;
     for (int32_t i = 0; fine && i < d->n_outputs; i++) fine = samba_cpu(d->outputs[i]) != NULL;
     samba__run_event(s, 0, d->section_types, d->n_section_types, false);
     return fine;
@@ -11679,8 +11679,7 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
                           "be written", t->name, t->node->op->name);
     if (t->symbol < 0 && !samba__own_room(t)) return false;
     samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
-    t->has_value = true;
-    t->copied = data == t->data ? s->runs + 1 : 0;
+    t->has_value = true, t->copied = data == t->data ? s->runs + 1 : 0;
     return true;
 }
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
@@ -11757,7 +11756,8 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
     if (!t || !samba_ok(t->session)) return NULL;
     if (t->grad) return t->grad;
     return samba__none(samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile a "
-                                  "training program in which it influences a loss", t->name));
+                                  "training program in which it influences a loss, with mapping "
+                                  "section", t->name));
 }
 SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
                                        int32_t rows)

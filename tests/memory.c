@@ -614,8 +614,8 @@ static void test_odd_outputs(void)
 
 enum { LAYERS = 6, WIDTH = 32, LENGTH = 16, WORDS = 50, BATCH = 4 };
 
-// A transformer with every kind of dropout, traced for n sequences.
-static samba_tensor *deep_loss(samba_session *s, int32_t n)
+// A transformer with every kind of dropout, traced for n sequences; its first layer also mixes.
+static samba_tensor *deep_loss(samba_session *s, int32_t n, bool mixes)
 {
     samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(n, LENGTH));
     samba_tensor *target = samba_input(s, "target", SAMBA_I32, SAMBA_SHAPE(n, LENGTH));
@@ -636,23 +636,31 @@ static samba_tensor *deep_loss(samba_session *s, int32_t n)
         h = samba_layernorm(x, NAMED("ln2"));
         h = samba_gelu(samba_linear(h, NAMED("fc"), 4 * WIDTH));
         x = samba_add(x, samba_linear(h, NAMED("out"), WIDTH));
+        if (l > 0 || !mixes) continue;
+        // The gradient of h reads a matrix whose own is there by then; that of the gate reads what is
+        // made of h, and may compute it again.
+        samba_tensor *mix = samba_param(s, "mix", SAMBA_SHAPE(n, LENGTH, LENGTH), (samba_init){ .value = 0.1f });
+        samba_tensor *gate = samba_param(s, "gate", SAMBA_SHAPE(4 * WIDTH), (samba_init){ .value = 0.1f });
+        samba_tensor *above = samba_gt(h, samba_full(s, h->shape, 0.0f));
+        h = samba_add(samba_matmul(mix, h), samba_mul(above, gate));
+        x = samba_add(x, samba_linear(h, "aside", WIDTH));
 #undef NAMED
     }
     samba_tensor *wte = samba_tensor_by_name(s, "wte__weight");
     return samba_cross_entropy(samba_affine(x, wte, NULL), target);
 }
 
-// Trains three steps within so many bytes; the losses and all parameters as one hash; 0: refused.
-static uint64_t trained_within(int64_t memory, int32_t microbatches, size_t *device)
+// Trains three steps as p says; the losses and all parameters as one hash; 0: refused for memory.
+static uint64_t trained(samba_program p, bool mixes, size_t *device)
 {
+    int32_t microbatches = p.microbatches ? p.microbatches : 1;
     int32_t ids[BATCH * LENGTH], next[BATCH * LENGTH];
     uint64_t hash = 1;
     samba_session *s = samba_open(NULL);
-    samba_tensor *loss = deep_loss(s, BATCH / microbatches);
-    bool fine = samba_compile(s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_ADAMW,
-                                                   .microbatches = microbatches, .memory = memory });
-    if (!fine) {
-        CHECK(samba_error_code(s) == SAMBA_ERANGE && strstr(samba_error(s), "program.memory is"));
+    samba_tensor *loss = p.loss = deep_loss(s, BATCH / microbatches, mixes);
+    p.optim.kind = SAMBA_ADAMW;
+    if (!samba_compile(s, &p)) {
+        CHECK(samba_error_code(s) == SAMBA_ERANGE && says(s, "program.memory is"));
         samba_clear_error(s);
         CHECK(samba_close(s) == 0);
         return 0;
@@ -668,6 +676,11 @@ static uint64_t trained_within(int64_t memory, int32_t microbatches, size_t *dev
     hash = hash_weights(s, hash);
     CHECK(samba_close(s) == 0);
     return hash;
+}
+
+static uint64_t trained_within(int64_t memory, int32_t microbatches, size_t *device)
+{
+    return trained((samba_program){ .memory = memory, .microbatches = microbatches }, false, device);
 }
 
 // Computing again changes no bit, and brings the memory down to what was asked for.
@@ -687,6 +700,29 @@ static void test_memory_limit(void)
         printf("%d microbatches: %zu bytes without a limit, down to %zu in %d sizes\n",
                (int)microbatches, all, least, fewer);
         CHECK(hash == 0 && fewer >= 2 && least < all);
+    }
+}
+
+// Mapping spatial steps a parameter when its gradient is there, and nothing reads it any more: the
+// same bits, without the memory of the gradients, however much is computed again meanwhile.
+static void test_spatial(void)
+{
+    for (int way = 0; way < 4; way++) {         // also: a clipped norm, each op alone, microbatches
+        samba_program p = { .optim.max_grad_norm = way == 1 ? 0.5f : 0, .level = way == 2 ? SAMBA_O0 : SAMBA_O3,
+                            .microbatches = way == 3 ? 2 : 1 };
+        size_t apart = 0, all = 0, got = 0;
+        uint64_t want = trained(p, true, &apart), hash;
+        int sizes = 0;
+        p.mapping = SAMBA_MAPPING_SPATIAL;
+        CHECK(trained(p, true, &all) == want);
+        CHECK(way == 3 ? all == apart : all + apart / 10 < apart);     // gradients of microbatches stay
+        for (int percent = 98; percent > 30; percent -= 4, sizes++) {
+            p.memory = (int64_t)all * percent / 100;
+            if (!(hash = trained(p, true, &got))) break;
+            CHECK(hash == want && got <= all);
+        }
+        printf("spatial %d: %zu bytes instead of %zu; %d times less\n", way, all, apart, sizes);
+        CHECK(sizes >= 1 && (way == 3 || got < all));
     }
 }
 
@@ -744,5 +780,6 @@ int main(int argc, char **argv)
     RUN(test_random_graphs);
     RUN(test_memory_limit);
     RUN(test_memory_limit_and_state);
+    RUN(test_spatial);
     return test_summary();
 }

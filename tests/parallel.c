@@ -25,6 +25,7 @@ typedef struct setup {
     recipe_model model;
     samba_optim optim;
     samba_opt_level level;
+    samba_mapping mapping;
     int64_t sram;
     int32_t microbatches;
     bool dropout, watch, late;
@@ -69,6 +70,7 @@ static bool trace(samba_session *s, int32_t batch, samba_program *p, void *user)
     p->outputs[0] = n.logits;
     p->optim = c->optim;
     p->level = c->level;
+    p->mapping = c->mapping;
     p->sram_bytes = c->sram;
     p->microbatches = c->microbatches;
     return samba_ok(s);
@@ -680,6 +682,9 @@ static void test_bad_options(void)
     check_error(open_with(&c, 65, NULL, false), "65", "1 ... 64", "");
     check_error(open_with(&c, -1, NULL, false), "-1", "1 ... 64", "");
     check_error(samba_parallel_open(NULL), "pef", "", "");
+    c.mapping = SAMBA_MAPPING_SPATIAL, c.sram = 0;
+    check_error(open_with(&c, 2, NULL, false), "mapping spatial", "mapping section", "");
+    c.mapping = SAMBA_MAPPING_SECTION;
     d.trace = trace_nothing;
     check_error(samba_parallel_open(&d), "replica 0", "", "");
     d.trace = NULL, d.pef = "no/such.pef", d.replicas = 2, d.session.log = silence;

@@ -638,6 +638,16 @@ static void row_mapping(void)
         p.mapping = spatial ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
         CHECK(samba_compile(n.s, &p) && samba_run(n.s, 0));
         got[spatial] = named(n.s, "fc1__weight");
+        samba_tensor *w = samba_tensor_by_name(n.s, "fc1__weight");
+        const unsigned types[3] = { SAMBA_BCKWD, SAMBA_OPT, SAMBA_FWD | SAMBA_BCKWD };
+        CHECK(samba_section_types(n.s) == (SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
+        CHECK((samba_sn_grad(w) != NULL) == !spatial && (!spatial || says(n.s, "mapping section")));
+        for (int i = 0; i < 3; i++) {
+            if (spatial) CHECK(!samba_runtime_run(n.s->rt, types[i]));
+            CHECK(samba_run(n.s, types[i]) == !spatial && (!spatial || says(n.s, "BCKWD_OPT are one")));
+        }
+        if (spatial) CHECK(same(got[1], named(n.s, "fc1__weight")));     // nothing was stepped by half
+        CHECK(samba_run(n.s, SAMBA_FWD) && samba_run(n.s, SAMBA_BCKWD | SAMBA_OPT));
         p.sram_bytes = 64;
         if (spatial) CHECK(!samba_compile(n.s, &p) && says(n.s, "bytes are needed"));
         samba_close(n.s);

@@ -411,15 +411,15 @@ static inline bool samba__driver_memory(samba_session *s, const char *path)
         || samba_fail(s, SAMBA_EPEF, "%s cannot be read again", path);
 }
 
-/* Does a node of an OPT section read this symbol? */
+/* Does a node of a section that steps parameters write this symbol? */
 static inline bool samba__driver_stepped(const samba__driver_pef *p, uint64_t symbol)
 {
     for (int32_t i = 0; i < p->n_sections; i++) {
         const uint8_t *q = p->sections + 16 * i;
         const uint8_t *node = p->nodes + 32 * samba__driver_number(q + 4, 4);
-        uint64_t n = samba__driver_number(q, 4) == SAMBA_OPT ? samba__driver_number(q + 8, 4) : 0;
+        uint64_t n = samba__driver_number(q, 4) & SAMBA_OPT ? samba__driver_number(q + 8, 4) : 0;
         for (; n > 0; n--, node += 32)
-            for (int k = 0; k < node[4]; k++)
+            for (int k = node[4]; k < node[4] + node[5]; k++)
                 if (samba__driver_number(p->words + 4 * (samba__driver_number(node + 12, 4)
                                                          + (uint64_t)k), 4) == symbol + 1)
                     return true;
@@ -432,7 +432,7 @@ static inline void samba__driver_warn_of_parameters(const samba__driver_pef *p)
 {
     bool trains = false;
     for (int32_t i = 0; i < p->n_sections; i++)
-        trains = trains || samba__driver_number(p->sections + 16 * i, 4) == SAMBA_OPT;
+        trains = trains || (samba__driver_number(p->sections + 16 * i, 4) & SAMBA_OPT);
     for (int32_t i = 0; trains && i < p->n_symbols; i++) {
         const uint8_t *q = p->bytes + 128 + 80 * i;
         if (q[4] == 3 && samba__driver_number(q + 68, 4) && !samba__driver_stepped(p, (uint64_t)i))

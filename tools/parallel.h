@@ -796,6 +796,9 @@ static inline bool samba__look_at_sections(samba_parallel *p)
     if (!p->parts || !p->tails) return false;
     for (int32_t k = 0; samba_describe_section(s, k, &q); k++) {
         p->parts[k].type = samba__type_bit(q.type), p->parts[k].graph = q.graph;
+        if (strchr(q.type, '_'))
+            return samba__parallel_fail(p, "mapping spatial keeps no gradients that could be "
+                                        "reduced: compile the replicas with mapping section");
         p->accumulates = p->accumulates || p->parts[k].type == SAMBA_ZEROGRAD;
         if (p->parts[k].type == SAMBA_BCKWD || k == 0) p->graph = q.graph;
         if (p->parts[k].type > SAMBA_BCKWD) p->tails[p->n_tails++].section = k;

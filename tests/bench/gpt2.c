@@ -19,6 +19,7 @@ typedef struct model {
     samba_generator generator;
     int32_t length, at, *ids;               // of the prompt; the next position
     double seconds[3];                      // forward, backward, optimizer: all runs since asked
+    samba_mapping mapping;
     bool decode;
 } model;
 
@@ -30,8 +31,8 @@ static gpt2_config configuration(bool small)
     return c;
 }
 
-// Within so many MiB of tensors; 0: as many as it takes, with all logits.
-static void make_training(model *m, int32_t B, int32_t T, int within)
+// With mapping spatial each parameter is stepped as soon as its gradient is there.
+static void make_training(model *m, int32_t B, int32_t T)
 {
     size_t n = (size_t)B * (size_t)T;
     uint32_t V = (uint32_t)m->config.vocab_size;
@@ -39,10 +40,9 @@ static void make_training(model *m, int32_t B, int32_t T, int within)
     samba_tensor *ids = samba_from_data_copy(m->s, "ids", SAMBA_I32, SAMBA_SHAPE(B, T), tokens);
     samba_tensor *labels = samba_from_data_copy(m->s, "labels", SAMBA_I32, SAMBA_SHAPE(B, T), next);
     free(tokens), free(next);
-    m->loss = within ? gpt2_loss(&m->config, ids, NULL, labels, NULL)
-        : samba_cross_entropy(gpt2_logits(&m->config, ids, NULL), labels);
+    m->loss = samba_cross_entropy(gpt2_logits(&m->config, ids, NULL), labels);
     samba_compile(m->s, &(samba_program){ .loss = m->loss, .optim = {
-        .kind = SAMBA_ADAMW, .lr = 1e-4f, .beta2 = 0.999f, .weight_decay = 0.01f }, .memory = (int64_t)within << 20 });
+        .kind = SAMBA_ADAMW, .lr = 1e-4f, .beta2 = 0.999f, .weight_decay = 0.01f }, .mapping = m->mapping });
 }
 
 // The prompt in one chunk; decoding goes on behind it.
@@ -77,7 +77,9 @@ static void step(model *m)
     if (!m->loss) { feed(m, &m->generator.prefill, 0, m->length); return; }
     for (int i = 0; i < 3; i++) {
         double start = samba_seconds();
-        samba_run(m->s, parts[i] & samba_section_types(m->s));
+        unsigned types = parts[i] & samba_section_types(m->s);
+        if (m->mapping == SAMBA_MAPPING_SPATIAL && i > 0) types = i == 1 ? samba_section_types(m->s) & ~SAMBA_FWD : 0;
+        if (types) samba_run(m->s, types);
         m->seconds[i] += samba_seconds() - start;
     }
 }
@@ -104,7 +106,8 @@ static bool make(model *m, const char *line, int threads)
     *m = (model){ .config = configuration(false), .s = samba_open(&(samba_desc){ .threads = threads }) };
     m->config.n_layer = layers;
     if (!strcmp(what, "TrainHalf")) samba_set_param_dtype(m->s, SAMBA_BF16);
-    if (!strncmp(what, "Train", 5)) make_training(m, a, b, atoi(what + 5));
+    if (!strcmp(what, "TrainSpatial")) m->mapping = SAMBA_MAPPING_SPATIAL;
+    if (!strncmp(what, "Train", 5)) make_training(m, a, b);
     else make_generation(m, a, b, (samba_weights)weights);
     m->decode = !strcmp(what, "Decode");
     if (m->decode) feed(m, &m->generator.prefill, 0, m->length);
@@ -179,8 +182,9 @@ static double free_memory(void)
     return kib > 0 ? kib / (1 << 20) : 1e9;
 }
 
-enum { SAMBA, TUNED, DEFAULT, HALF, SAMBA_1, TUNED_1, RUNNERS };      // from SAMBA_1 on: one thread
-static const char *const names[RUNNERS] = { "samba", "torch tuned", "torch", "samba, bf16", "samba, 1", "tuned, 1" };
+enum { SAMBA, TUNED, DEFAULT, SPATIAL, HALF, SAMBA_1, TUNED_1, RUNNERS };      // from SAMBA_1 on: one thread
+static const char *const names[RUNNERS] = { "samba", "torch tuned", "torch", "samba, spatial", "samba, bf16", "samba, 1",
+                                            "tuned, 1" };
 
 // Starts those of the mask and lets them build the same thing; returns how many contenders there are.
 static void start(runner *r, contender *c, unsigned mask, const char *request, int repeat, double gigabytes)
@@ -194,11 +198,15 @@ static void start(runner *r, contender *c, unsigned mask, const char *request, i
             printf("%s: skipped, only %.1f GiB of memory are free\n", names[i], free_memory());
             continue;
         }
-        if (i == SAMBA || i == SAMBA_1 || i == HALF) start_samba(&r[i], threads);
+        if (i == SAMBA || i == SAMBA_1 || i == SPATIAL || i == HALF) start_samba(&r[i], threads);
         else r[i].there = torch_start(&r[i].process, i != DEFAULT, threads);
         const char *ask = request;
-        char half[400];
-        if (i == HALF) snprintf(half, sizeof half, "make gpt2.TrainHalf %s", request + strlen("make gpt2.Train ")), ask = half;
+        char other[400];
+        if (i == SPATIAL || i == HALF) {
+            snprintf(other, sizeof other, "make gpt2.Train%s %s", i == HALF ? "Half" : "Spatial",
+                     request + strlen("make gpt2.Train "));
+            ask = other;
+        }
         if (!r[i].there || peer_ask(&r[i].process, NULL, 0, ask) < 0) { r[i].there = false; continue; }
         c[i].run = run;
     }
@@ -244,7 +252,7 @@ static void train(const gpt2_config *c, int B, int T)
     char request[400], what[64], name[32];
     snprintf(name, sizeof name, "GPT-2 train B%d T%d", B, T);
     if (!wanted(name)) return;
-    unsigned mask = 1u << SAMBA | 1u << TUNED | (bench.small ? 0 : 1u << DEFAULT | 1u << HALF);
+    unsigned mask = 1u << SAMBA | 1u << TUNED | (bench.small ? 0 : 1u << DEFAULT | 1u << SPATIAL | 1u << HALF);
     if (B == 4 && T == 256 && bench.threads > 1) mask |= 1u << SAMBA_1 | 1u << TUNED_1;
     snprintf(request, sizeof request, "make gpt2.Train %d %d %d %s", c->n_layer, B, T, folder);
     start(r, x, mask, request, 1, 2.5 + B * T / 256.0);
@@ -259,6 +267,7 @@ static void train(const gpt2_config *c, int B, int T)
         report(what, "x", ratio, 2, bench.threads, bench.threads);
     }
     contender tokens[3], stored[2] = { x[HALF], { .name = "samba, f32", .value = x[SAMBA].value } };
+    contender spatial[2] = { x[SPATIAL], x[TUNED] };
     memcpy(tokens, x, sizeof tokens);
     report_ms(name, x, 3, floor_seconds, bench.threads);
     for (int i = 0; i < 3; i++) tokens[i].value = tokens[i].value > 0 ? B * T / tokens[i].value : 0;
@@ -276,6 +285,13 @@ static void train(const gpt2_config *c, int B, int T)
     report(what, "MiB", x, 3, parameters(c) * 16 / (1 << 20), bench.threads);
     snprintf(what, sizeof what, "%s, promised", name);
     report_one(what, "MiB", peer_number(&r[SAMBA].process, "promise"), 0, bench.threads);
+    if (spatial[0].run) {
+        snprintf(what, sizeof what, "%s, spatial", name);
+        report_ms(what, spatial, 2, floor_seconds, bench.threads);
+        spatial[0].value = peer_number(&r[SPATIAL].process, "peak"), spatial[1] = x[DEFAULT];
+        snprintf(what, sizeof what, "%s, spatial, peak memory", name);
+        report(what, "MiB", spatial, 2, parameters(c) * 12 / (1 << 20), bench.threads);
+    }
     if (stored[0].run) {
         snprintf(what, sizeof what, "%s, bf16 parameters", name);
         report_ms(what, stored, 2, floor_seconds, bench.threads);
@@ -283,18 +299,6 @@ static void train(const gpt2_config *c, int B, int T)
         snprintf(what, sizeof what, "%s, bf16, peak memory", name);
         report(what, "MiB", stored, 2, 0, bench.threads);
     }
-    stop(r);
-
-    // The same, computing parts again, so that it fits 0.6 of what PyTorch takes as it comes.
-    int within = (int)(0.6 * x[DEFAULT].value) - 12;
-    if (x[DEFAULT].value <= 0) return;
-    snprintf(request, sizeof request, "make gpt2.Train%d %d %d %d %s", within, c->n_layer, B, T, folder);
-    start(r, x, 1u << SAMBA, request, 1, 2.5 + B * T / 256.0);
-    race(x, RUNNERS, CEILING_FMA, bench.threads > 1);
-    snprintf(what, sizeof what, "%s, memory limited", name);
-    report_ms(what, x, 1, floor_seconds, bench.threads);
-    snprintf(what, sizeof what, "%s, limited, peak memory", name);
-    report_one(what, "MiB", peer_number(&r[SAMBA].process, "peak"), parameters(c) * 16 / (1 << 20), bench.threads);
     stop(r);
 }
 
