@@ -4021,11 +4021,10 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
     int64_t tiles = samba__gemm_tiles(p.m, p.n, p.k);
     samba__gemm g;
     memset(&g, 0, sizeof g);
-    g.m = p.m, g.n = p.n, g.k = p.k;
+    g.m = p.m, g.n = g.c_row = p.n, g.k = p.k, g.args = a;
     g.a_row = p.ta ? 1 : p.k, g.a_col = p.ta ? p.m : 1;
-    g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1, g.c_row = p.n;
-    g.accumulate = a->n_in > 2, g.args = a;
-    g.b_type = a->in_spec[1].dtype;
+    g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1;
+    g.accumulate = a->n_in > 2, g.b_type = a->in_spec[1].dtype;
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
@@ -4242,8 +4241,7 @@ SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes)
 {
     bool same = x && axes.ndim == x->shape.ndim;
     for (int32_t i = 0; i < axes.ndim && i < SAMBA_MAX_DIMS; i++) {
-        axes.dim[i] = samba__wrap_axis(x, axes.dim[i]);
-        same = same && axes.dim[i] == i;
+        axes.dim[i] = samba__wrap_axis(x, axes.dim[i]), same = same && axes.dim[i] == i;
     }
     return same ? x : samba__emit1(SAMBA__OP_permute, x, axes.dim, axes.ndim);
 }
@@ -7182,6 +7180,12 @@ SAMBA__FN int64_t samba__grain_of(int64_t flops, int64_t units)
     return samba__max64(1, samba__ceil_div(SAMBA__PIECE_FLOPS, samba__max64(1, per_unit)));
 }
 
+/* Of a product: runs of 4 tiles pack less, as far as each thread gets one. */
+SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
+{
+    return pool ? samba__min64(4, samba__ceil_div(tiles, pool->n_threads)) : tiles;
+}
+
 /* Runs a chain, such as one op: nodes of a PEF and eager calls alike. */
 SAMBA__FN bool samba__run_chain(samba__chain *c, samba__pool *pool)
 {
@@ -7190,7 +7194,9 @@ SAMBA__FN bool samba__run_chain(samba__chain *c, samba__pool *pool)
     if (c->n > 1 && c->part > 0) units = samba__ceil_div(c->count, c->part);
     if (c->n > 1 && c->part < 0) c->task->args.finish = samba__finish_part;
     c->task->args.chain = c;
-    samba__pool_run(pool, samba__run_piece, c, units, samba__grain_of(flops, units));
+    int64_t grain = samba__grain_of(flops, units);
+    if (c->task->work->part < 0) grain = samba__max64(grain, samba__tiles_at_once(units, pool));
+    samba__pool_run(pool, samba__run_piece, c, units, grain);
     for (int32_t k = 0; k < c->n; k++) {        /* what later phases gather from all parts */
         samba__task *t = &c->task[k];
         samba__chain alone = *c;
@@ -7493,8 +7499,7 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
         samba__step *step = &rt->steps[i];
         samba__decoded d;
         samba__decode_call(&rt->pef, &r, &d);
-        samba__infer(r.op, &d.call);
-        step->op = r.op;
+        samba__infer(r.op, &d.call), step->op = r.op;
         samba__measure(r.op, &d.call, &step->work);
         step->view = (r.op->flags & SAMBA_OP_VIEW)
             && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
@@ -7887,8 +7892,7 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
                               void *argument)
 {
     samba__guard guard, *outer = samba__current_guard;
-    guard.session = s;
-    samba__current_guard = &guard;
+    guard.session = s, samba__current_guard = &guard;
     samba__lock_maps();
     if (setjmp(guard.env) == 0) body(s, argument);
     else s->poisoned = true;
@@ -8996,8 +9000,7 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
     samba__print(buffer, sizeof buffer, "%sstep", prefix);
     s->section = SAMBA_OPT;
     samba_tensor *steps = samba__scalar(s, buffer, SAMBA_I32, SAMBA__STATE, 0.0f);
-    o->step = samba__emit1(SAMBA__OP_count, steps, &always, 1);
-    s->section = SAMBA_FWD;
+    o->step = samba__emit1(SAMBA__OP_count, steps, &always, 1), s->section = SAMBA_FWD;
     return samba_ok(s);
 }
 
@@ -9350,8 +9353,7 @@ SAMBA__FN samba_tensor *samba__sum_in_place(samba__compilation *c, samba__node *
     samba_tensor **in = op ? (samba_tensor **)samba__temp(c->session, 3, sizeof *in) : NULL;
     if (!in) return NULL;
     in[0] = m->in[0], in[1] = m->in[1], in[2] = sum;
-    n->op = op, n->in = in, n->n_in = 3;
-    n->attr = m->attr, n->n_attr = m->n_attr;
+    n->op = op, n->in = in, n->n_in = 3, n->attr = m->attr, n->n_attr = m->n_attr;
     return n->out[0];
 }
 SAMBA__FN samba_tensor *samba__accumulate_in_place(samba__compilation *c, samba__node *n)
@@ -11137,8 +11139,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
         samba__file_close(s, file, false);
         return false;
     }
-    samba__unload(s);
-    s->memory = memory, s->memory_size = need;
+    samba__unload(s), s->memory = memory, s->memory_size = need;
     samba__begin(s, "SAMBA_INIT_RUNTIME");
     s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, 0, file->stays);
     samba_on_event(s, s->on_event, s->event_user);
@@ -11184,8 +11185,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
         && samba__lower(&c, &plan) && samba__write_tables(&c, &plan, &w);
-    s->tracing = tracing, s->generating = false;
-    s->section = SAMBA_FWD, s->graph = NULL;
+    s->tracing = tracing, s->generating = false, s->section = SAMBA_FWD, s->graph = NULL;
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
         memset(&pef, 0, sizeof pef);

@@ -73,7 +73,9 @@ static double run_samba(void *context)
     for (int i = -1; i < p->repeat; i++) {
         if (i == 0) start = samba_seconds();
         j.g.b = next_weights(p);
-        samba__pool_run(bench.threads > 1 ? &machine.threads : NULL, samba_tile, &j, samba__gemm_tiles(p->m, p->n, p->k), 1);
+        samba__pool *pool = bench.threads > 1 ? &machine.threads : NULL;
+        int64_t tiles = samba__gemm_tiles(p->m, p->n, p->k);
+        samba__pool_run(pool, samba_tile, &j, tiles, samba__tiles_at_once(tiles, pool));
     }
     return (samba_seconds() - start) / p->repeat;
 }
