@@ -1067,8 +1067,7 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
     uint64_t h = seed + SAMBA__P5, v[4];
     if (size >= 32) {
         samba__hash_begin(v, seed);
-        samba__hash_blocks(v, p, size);
-        h = samba__hash_join(v);
+        samba__hash_blocks(v, p, size), h = samba__hash_join(v);
         p += size - tail;               /* data may be NULL if it is empty */
     }
     return samba__hash_finish(h + (uint64_t)size, p, tail);
@@ -1607,8 +1606,7 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
     bool inputs = true;
     memset(b, 0, sizeof *b);
     for (; inputs; i++) {
-        p = samba__read_term(p, &t);
-        inputs = p[-1] == ',';
+        p = samba__read_term(p, &t), inputs = p[-1] == ',';
         bool absent = i >= call->n_in || call->in[i].shape.ndim < 0;
         if (absent && t.optional) continue;
         if (absent) return samba_refuse(call, SAMBA_EARG, "input %d is missing (%s)", i, signature);
@@ -2068,6 +2066,7 @@ typedef struct samba__gemm {
     const float *bias;          /* NULL, or n values: one per column */
     const float *row_bias;      /* NULL, or m values: one per row */
     bool accumulate;            /* add to C instead of overwriting it */
+    bool turned;                /* C(i,j) = c[j * c_row + i] instead */
     samba_dtype b_type;
     const void *packed;         /* B as packed weights, which may be of more types; NULL: b */
     const uint16_t *scale;      /* of int8 and int4 */
@@ -2800,7 +2799,7 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     float *panel = local, *sums = local + SAMBA__GEMM_PANEL, *strips = sums + SAMBA__GEMM_SUMS;
     bool pack_a = g->a_row == 1 && g->a_col != 1, several = j1 - j0 >= 4 * set->width;
     bool copy_a = g->a_col == 1 && g->a_row % 1024 == 0 && several && i1 - i0 > set->height;
-    bool last = p + kc >= g->k, rests = SAMBA__GEMM_SUMS && !last;
+    bool last = p + kc >= g->k, rests = SAMBA__GEMM_SUMS && (!last || g->turned);
     bool pack_b = g->b_col != 1 || g->b_type != SAMBA_F32
         || i1 - i0 > 2 * SAMBA__GEMM_ROWS;                  /* pays by several strips */
     samba__sweep s;
@@ -2836,6 +2835,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
         }
         if (s.turned) set->thin_sweep(&s);
         else set->sweep(&s);
+        c = g->c + j * g->c_row + i0;
+        if (last && g->turned) samba__turn(set, sum, set->width, s.cols, s.rows, c, g->c_row, 0);
     }
 }
 
@@ -2844,7 +2845,18 @@ SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, 
                                   int64_t j1)
 {
     if (!g->args || !g->args->finish) return;
-    g->args->finish(g->args, g->c + i0 * g->c_row + j0, i1 - i0, j1 - j0, g->c_row);
+    const float *c = g->c + (g->turned ? j0 * g->c_row + i0 : i0 * g->c_row + j0);
+    int64_t m = i1 - i0, n = j1 - j0;
+    g->args->finish(g->args, c, g->turned ? n : m, g->turned ? m : n, g->c_row);
+}
+
+/* Can rows of A be the columns of panels? x w^T with few x: then x is packed, w read as it lies. */
+SAMBA__FN bool samba__turns_well(const samba__gemm *g, int64_t rows, int64_t cols)
+{
+    bool plain = !g->packed && g->b_type == SAMBA_F32 && !g->accumulate && !g->turned && g->k > 0;
+    return SAMBA__GEMM_SUMS && plain && g->a_col == 1 && g->b_row == 1 && !(g->bias && g->row_bias)
+        && g->m > SAMBA__THIN_ROWS && rows <= 128 && 2 * rows <= cols && g->n * g->k <= 1 << 22
+        && (rows + 31) / 32 * 28 <= rows;       /* panels are filled */
 }
 
 /* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles, cut so that a block of A fits. */
@@ -2860,6 +2872,13 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         set->packed_row(g, j0, j1);
         samba__gemm_finish(g, 0, 1, j0, j1);
+        return;
+    }
+    if (samba__turns_well(g, i1 - i0, j1 - j0)) {
+        samba__gemm t = *g;
+        t.m = g->n, t.a = g->b, t.a_row = g->b_col, t.row_bias = g->bias, t.turned = true;
+        t.n = g->m, t.b = g->a, t.b_col = g->a_row, t.bias = g->row_bias;
+        samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local);
         return;
     }
     for (int64_t i = i0, i_end; i < i1; i = i_end) {
@@ -3660,8 +3679,7 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
 {
     samba__dropping d;
     d.rate = a->train && in + 2 < a->n_in && a->in[in] ? a->in[in][0] : 0.0f;
-    d.scale = d.rate < 1.0f ? 1.0f / (1.0f - d.rate) : 0.0f;
-    d.key = 0, d.counter = 0;
+    d.scale = d.rate < 1.0f ? 1.0f / (1.0f - d.rate) : 0.0f, d.key = 0, d.counter = 0;
     if (d.rate == 0.0f) return d;
     d.key = ((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1])
             + (uint32_t)samba__in_i32(a, in + 1)[0] * SAMBA__P1;
@@ -3755,8 +3773,7 @@ SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold 
     w->units[0] = f.n_kept * f.n_pieces * blocks;
     w->flops = samba_count(&c->in[0].shape);
     if (f.n_pieces == 1) return;
-    w->n_phases = 2;
-    w->units[1] = f.n_out, w->scratch = f.n_out * f.n_pieces * 4;
+    w->n_phases = 2, w->units[1] = f.n_out, w->scratch = f.n_out * f.n_pieces * 4;
 }
 SAMBA__INLINE float samba__fold_two(samba__fold kind, float a, float b)
 {
@@ -4136,8 +4153,7 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
         && samba__expect_packed(c, c->attr[0], (int32_t)samba__last_dim(x))
         && (!samba__has(c, 3)
             || (b->dtype == SAMBA_F32 && b->shape.ndim == 1 && b->shape.dim[0] == c->attr[0])
-            || samba_refuse(c, SAMBA_ESHAPE, "the bias must be f32 and have %d values",
-                            c->attr[0]));
+            || samba_refuse(c, SAMBA_ESHAPE, "the bias must have %d values in f32", c->attr[0]));
     c->out[0] = *x;
     if (fine) c->out[0].shape.dim[x->shape.ndim - 1] = c->attr[0];
     return fine;
@@ -4267,8 +4283,7 @@ SAMBA__FN bool samba__permute_shape(samba_call *c)
         c->out[0].shape.dim[i] = x->dim[c->attr[i]];
     }
     return (c->n_attr == x->ndim && seen == (1 << x->ndim) - 1)
-        || samba_refuse(c, SAMBA_EARG, "the axes must name each of the %d dimensions of %S once",
-                        x->ndim, x);
+        || samba_refuse(c, SAMBA_EARG, "the axes must name all %d axes of %S once", x->ndim, x);
 }
 SAMBA__KERNEL void samba__permute_kernel(const samba_args *a)
 {
@@ -4307,8 +4322,8 @@ SAMBA__FN bool samba__slice_shape(samba_call *c)
         int32_t d = c->in[0].shape.dim[i];
         if (begin < 0 || begin >= end || end > d || step < 1)
             return samba_refuse(c, SAMBA_ERANGE, "%d:%d:%d takes nothing of axis %d, which has %d "
-                                "elements; begin must be below end and step at least 1", begin,
-                                end, step, i, d);
+                                "elements; begin must be below end and step at least 1",
+                                begin, end, step, i, d);
         c->out[0].shape.dim[i] = (end - begin - 1) / step + 1;
     }
     return true;
@@ -4403,8 +4418,7 @@ SAMBA__FN bool samba__pad_shape(samba_call *c)
         int64_t before = c->attr[3 * i], after = c->attr[3 * i + 1], between = c->attr[3 * i + 2];
         int64_t d = before + after + (c->in[0].shape.dim[i] - 1) * (between + 1) + 1;
         if (before < 0 || after < 0 || between < 0 || d > 0x7FFFFFFF)
-            return samba_refuse(c, SAMBA_ERANGE, "the padding of axis %d is negative or too large",
-                                i);
+            return samba_refuse(c, SAMBA_ERANGE, "padding of axis %d is negative or too large", i);
         c->out[0].shape.dim[i] = (int32_t)d;
     }
     return true;
@@ -4484,8 +4498,8 @@ SAMBA__FN bool samba__cat_shape(samba_call *c)
         samba_shape want = c->in[0].shape, got = c->in[i].shape;
         want.dim[c->attr[0]] = got.ndim == want.ndim ? got.dim[c->attr[0]] : 0;
         if (!samba__same_shape(&want, &got) || c->in[i].dtype != c->in[0].dtype)
-            return samba_refuse(c, SAMBA_ESHAPE, "input %d is %T %S, which does not join to input "
-                                "0; all but axis %d must be equal", i, (int)c->in[i].dtype, &got,
+            return samba_refuse(c, SAMBA_ESHAPE, "input %d is %T %S, which cannot join input 0: "
+                                "only axis %d may differ", i, (int)c->in[i].dtype, &got,
                                 c->attr[0]);
         total += got.dim[c->attr[0]];
     }
@@ -5892,8 +5906,7 @@ SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
     int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
     bool one = reduction != SAMBA_REDUCE_NONE;          /* loss, a scalar */
     if (reduction < SAMBA_REDUCE_MEAN || reduction > SAMBA_REDUCE_NONE)
-        return samba_refuse(c, SAMBA_EARG, "reduction %d is none of mean (0), sum (1), none (2)",
-                            reduction);
+        return samba_refuse(c, SAMBA_EARG, "reduction %d is not mean 0, sum 1, none 2", reduction);
     if (!samba__match(signature[which] + (backward && one), c, &b)) return false;
     if (!backward && one) c->out[0].shape = samba_scalar_shape();
     if (!logits) return !backward || samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
@@ -6191,8 +6204,7 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     at->args = a, at->b = b;
     at->drop = samba__dropping_of(a, at->mask + (at->first ? 2 : 1), a->attr + 2);
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    at->ds = at->p + SAMBA__ATTEND_BLOCK;
-    at->q = a->in[at->first] + b * at->T * at->D;
+    at->ds = at->p + SAMBA__ATTEND_BLOCK, at->q = a->in[at->first] + b * at->T * at->D;
     at->k = a->in[at->first + 1] + b * at->S * at->D;
     at->v = a->in[at->first + 2] + b * at->S * at->E;
     if (at->mask >= a->n_in || !a->in[at->mask]) return;
@@ -7301,8 +7313,7 @@ SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
     const unsigned repeated = SAMBA_FWD | SAMBA_BCKWD;
     if (!rt) return false;
     if (types == 0) types = ~0u;
-    rt->fault[0] = 0;
-    rt->microbatch = 0;
+    rt->fault[0] = 0, rt->microbatch = 0;
     if (samba__split_by(rt, types) || !samba__run_sections(rt, types & SAMBA_ZEROGRAD))
         return false;
     for (uint32_t m = 0; (types & repeated) && m < rt->pef.microbatches; m++) {
@@ -7914,8 +7925,7 @@ SAMBA__FN void samba__put_tensor_body(samba_session *s, void *argument)
     samba__entry e;
     memset(&e, 0, sizeof e);
     uintptr_t key = (uintptr_t)t->name;
-    e.key = (char *)key;
-    e.value = t;
+    e.key = (char *)key, e.value = t;
     stbds_arrput(s->tensors, t);
     stbds_shputs(s->names, e);
 }
@@ -8467,8 +8477,7 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
 {
     uint32_t w[4] = { 0, 0, 0, 0 };
     if (samba_ok(s) && high < 1)
-        samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, but must be at least 1", name,
-                   high);
+        samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, not 1 or more", name, high);
     samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape), samba__all(0.0f));
     uint64_t key = t ? samba__stream_key(s->seed, t->name) : 0;
     for (int64_t i = 0; t && i < samba_count(&shape); i++) {
@@ -8747,8 +8756,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
         && samba__tape_run(&t);
     samba_tensor *dx = fine ? t.grad[x->id] : NULL;
     if (!dx) {                          /* the first error stays */
-        samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient flows from %s to %s", loss->name,
-                   x->name);
+        samba_fail(s, SAMBA_EOP, "in samba_grad: none flows from %s to %s", loss->name, x->name);
     }
     samba__tape_close(&t);
     return dx;
@@ -8854,8 +8862,7 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
                                       &x->shape, groups));
     const int32_t dim[4] = { o, c / groups, kernel, kernel };
     samba_shape w_shape = samba__shape_of(dim, 2 + spatial), b_shape = samba__shape_of(&o, 1);
-    double fan_in = (double)(c / groups) * (spatial == 2 ? (double)kernel * kernel
-                                            : (double)kernel);
+    double taps = spatial == 2 ? (double)kernel * kernel : kernel, fan_in = c / groups * taps;
     samba_init init = samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)fan_in));
     samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
     samba_tensor *b = samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init);
@@ -8916,8 +8923,7 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
     samba__print(full, sizeof full, "%s__seed", name);
     drop[1] = samba__scalar(s, full, SAMBA_I32, SAMBA__ARGIN, 0.0f);
     drop[2] = samba__forward_counter(s);
-    *key = samba__stream_key(s->seed, name);
-    s->next_name = name;
+    *key = samba__stream_key(s->seed, name), s->next_name = name;
     return drop[0] && drop[1] && drop[2];
 }
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
@@ -9316,8 +9322,7 @@ SAMBA__FN samba_tensor *samba__matmul_permuted(samba__compilation *c, samba__nod
         for (int32_t k = 0; swaps && k < d - 2; k++) swaps = p->attr[k] == k;
         if (!swaps) continue;
         n->in[i] = p->in[0];
-        n->attr[i] = !n->attr[i];
-        changed = true;
+        n->attr[i] = !n->attr[i], changed = true;
     }
     return changed ? n->out[0] : NULL;
 }
@@ -9825,8 +9830,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
     int32_t n = 0;
     samba__taken t;
     memset(&t, 0, sizeof t);
-    t.session = s;
-    t.at = (samba__extent **)samba__temp(s, 8 * n_nodes, sizeof *t.at);
+    t.session = s, t.at = (samba__extent **)samba__temp(s, 8 * n_nodes, sizeof *t.at);
     if (!all || !t.at) return false;
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
@@ -10294,8 +10298,7 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
 SAMBA__FN const char *samba__trace_of(const samba__compilation *c, bool whole, size_t *size)
 {
     samba__text t = samba__text_in(NULL, 0);
-    samba__put_trace(&t, c, whole);
-    *size = t.len + 1;
+    samba__put_trace(&t, c, whole), *size = t.len + 1;
     char *text = (char *)samba__temp(c->session, 1, *size);
     t = samba__text_in(text, *size);
     samba__put_trace(&t, c, whole);
@@ -10811,8 +10814,7 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
         if (w->grad && c->microbatches == 1) samba__add_pair(c, w->grad, dw);
         if (!w->grad || c->microbatches == 1) continue;
         s->section = SAMBA_ZEROGRAD;
-        samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0);
-        s->section = SAMBA_BCKWD;
+        samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0), s->section = SAMBA_BCKWD;
         samba__emit2(SAMBA__OP_accumulate, w->grad, dw, &onward, 1);
     }
     s->section = SAMBA_FWD;
@@ -10990,8 +10992,7 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
 SAMBA__FN void samba__unload(samba_session *s)
 {
     samba__give(s, s->memory, s->memory_size);
-    samba__file_close(s, &s->file, false);
-    s->memory = NULL, s->rt = NULL;
+    samba__file_close(s, &s->file, false), s->memory = NULL, s->rt = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->symbol = -1;
 }
 SAMBA_API int samba_close(samba_session *s)
@@ -11315,8 +11316,7 @@ SAMBA__FN bool samba__check_ready(samba_session *s)
         all = all && s->rt->graph == 0;
         if (!samba__graph_reads(s->rt, (uint32_t)t->symbol)) continue;
         return samba_fail(s, SAMBA_ESTATE, "in samba_run: input %s %T %S was never given a value; "
-                          "call samba_write(%s, ...) first", t->name, (int)t->dtype, &t->shape,
-                          t->name);
+                          "call samba_write first", t->name, (int)t->dtype, &t->shape);
     }
     s->inputs_ready = all;
     return true;
@@ -11344,8 +11344,7 @@ SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
                                  samba__type_name(split)))
         && (s->rt->pef.microbatches == 1 || (types & both) != SAMBA_BCKWD
             || samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
-                          "together: the activations of one microbatch are gone when the next one "
-                          "runs"));
+                          "together: the activations of one are gone when the next one runs"));
     if ((types & step) == step) types |= SAMBA_ZEROGRAD;        /* a whole step begins from zero */
     return fine && samba__begin(s, "PyRT_RUN")
         && (samba__end(s, "PyRT_RUN", samba_runtime_run(s->rt, types)) || samba__fail_run(s));

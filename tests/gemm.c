@@ -30,10 +30,10 @@ static float *numbers(int64_t n)
     return x;
 }
 
-// An operand of rows x cols numbers: row by row, column by column, or with gaps both ways.
-static float *operand(int64_t rows, int64_t cols, int64_t *row, int64_t *col)
+// An operand of rows x cols numbers: row by row (way 0, 1), column by column (2, 3), or with gaps both ways.
+static float *operand(int64_t rows, int64_t cols, int way, int64_t *row, int64_t *col)
 {
-    int way = draw(5), gap = draw(2) * draw(9);
+    int gap = draw(2) * draw(9);
     *row = way < 2 ? cols + gap : way < 4 ? 1 : 2 * cols + gap;
     *col = way < 2 ? 1 : way < 4 ? rows + gap : 2;
     return numbers(rows * *row + cols * *col);
@@ -92,24 +92,26 @@ static bool same_bits(const float *got, const float *want, const samba__gemm *g,
     return true;
 }
 
-static void check_product(int64_t m, int64_t n, int64_t k)
+// x_wT: A row by row, B column by column, as a linear layer has them.
+static void check_kind(int64_t m, int64_t n, int64_t k, bool x_wT)
 {
     samba__gemm g;
     memset(&g, 0, sizeof g);
     g.m = m, g.n = n, g.k = k;
     g.c_row = n + draw(2) * draw(20);
-    g.accumulate = draw(2) == 1;
+    g.accumulate = !x_wT && draw(2) == 1;
     size_t size = (size_t)(m * g.c_row) * sizeof(float);
-    float *a = operand(m, k, &g.a_row, &g.a_col), *b = operand(k, n, &g.b_row, &g.b_col);
+    float *a = operand(m, k, x_wT ? 0 : draw(5), &g.a_row, &g.a_col);
+    float *b = operand(k, n, x_wT ? 2 : draw(5), &g.b_row, &g.b_col);
     float *bias = numbers(n), *row_bias = numbers(m), *start = numbers(m * g.c_row);
     float *want = (float *)malloc(size), *got = (float *)malloc(size);
     float *local = (float *)malloc(SAMBA__GEMM_LOCAL);
     static const samba_dtype types[] = { SAMBA_F32, SAMBA_BF16, SAMBA_F16 };
-    samba_dtype type = types[g.b_row == 1 || g.b_col == 1 ? draw(3) : 0];
+    samba_dtype type = types[!x_wT && (g.b_row == 1 || g.b_col == 1) ? draw(3) : 0];
     uint16_t *half = type && b ? halves(b, k * g.b_row + n * g.b_col, type) : NULL;
     g.a = a;
     g.bias = draw(2) ? bias : NULL;
-    g.row_bias = draw(2) ? row_bias : NULL;
+    g.row_bias = draw(2) && !(x_wT && g.bias) ? row_bias : NULL;
     bool ready = a && b && bias && row_bias && start && want && got && local;
     CHECK(ready);
     for (int64_t i = 0; ready && i < m * g.c_row; i++)
@@ -120,10 +122,13 @@ static void check_product(int64_t m, int64_t n, int64_t k)
         memcpy(g.c, start, size);
         if (isa < 0) gemm_naive(&g);
         else run_backwards(&g, local, isa);
+        CHECK(!x_wT || isa < 0 || samba__turns_well(&g, m, n));
         if (isa >= 0) CHECK(same_bits(got, want, &g, isa));
     }
     free(a), free(b), free(bias), free(row_bias), free(start), free(want), free(got), free(local), free(half);
 }
+
+static void check_product(int64_t m, int64_t n, int64_t k) { check_kind(m, n, k, false); }
 
 // Strips and panels that are not full, sums of nothing.
 static void test_small(void)
@@ -158,8 +163,19 @@ static void test_far_rows(void)
     for (int i = 0; i < 12; i++) check_product(9 + draw(FEW), NC - draw(FEW), 1024);
 }
 
+// With 32, 64, 96 or 128 rows of x, or a few less, the rows of w are those of the strips.
+static void test_turned(void)
+{
+    for (int i = 0; i < 24; i++) {
+        int64_t m = 32 * (1 + draw(4)) - draw(4);
+        check_kind(m, 2 * m + draw(120), 1 + draw(i % 4 ? 60 : KC + 40), true);
+    }
+    check_kind(32, MC + 40, 2 * KC + 3, true);
+}
+
 int main(void)
 {
+    RUN(test_turned);
     RUN(test_small);
     RUN(test_many_steps);
     RUN(test_many_rows);
