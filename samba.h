@@ -122,8 +122,8 @@
    |   0  4  op (wire number)       4  1  inputs   5  1  outputs   6  1  attributes   7  1  0    |
    |   8  4  name in strings       12  4  first word   16  4  1 + scratch symbol, or 0   20 12  0|
    |  words: inputs (1 + symbol, 0 absent), outputs (1 + symbol), attributes                     |
-   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT, or 4, -+
-   |  16 or not, and 32 as one),                                                                 |
+   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT; with -+
+   |  mapping spatial 4 + 32 or 4 + 16 + 32),                                                    |
    |  first node, nodes, 1 + name of its graph in strings (0: the only one). The sections cover  |
    |  the nodes in order, those of a graph together, types ascending. The number of a section is |
    |  its id and its call id.                                                                    |
@@ -2818,7 +2818,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     for (int64_t j = j0; j < j1; j += set->width) {
         s.cols = samba__min64(j1 - j, set->width);
         s.cols_hi = samba__max64(s.cols - set->width / 2, 0);
-        float *c = g->c + i0 * g->c_row + j, *sum = sums + (j - j0) * s.rows;
+        float *c = g->c + (g->turned ? j * g->c_row + i0 : i0 * g->c_row + j);
+        float *sum = sums + (j - j0) * s.rows;
         s.c = rests ? sum : c;
         s.from = p > 0 ? SAMBA__GEMM_SUMS ? sum : c : g->accumulate ? c : NULL;
         s.bias = last && g->bias ? g->bias + j : NULL;
@@ -2835,7 +2836,6 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
         }
         if (s.turned) set->thin_sweep(&s);
         else set->sweep(&s);
-        c = g->c + j * g->c_row + i0;
         if (last && g->turned) samba__turn(set, sum, set->width, s.cols, s.rows, c, g->c_row, 0);
     }
 }
@@ -8477,7 +8477,7 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
 {
     uint32_t w[4] = { 0, 0, 0, 0 };
     if (samba_ok(s) && high < 1)
-        samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, not 1 or more", name, high);
+        samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, not at least 1", name, high);
     samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape), samba__all(0.0f));
     uint64_t key = t ? samba__stream_key(s->seed, t->name) : 0;
     for (int64_t i = 0; t && i < samba_count(&shape); i++) {
@@ -8756,7 +8756,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
         && samba__tape_run(&t);
     samba_tensor *dx = fine ? t.grad[x->id] : NULL;
     if (!dx) {                          /* the first error stays */
-        samba_fail(s, SAMBA_EOP, "in samba_grad: none flows from %s to %s", loss->name, x->name);
+        samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);
     }
     samba__tape_close(&t);
     return dx;
