@@ -6,6 +6,7 @@
 #include "test.h"
 #include "session.h"
 #include "hook.h"
+#include <sys/stat.h>
 
 enum { N = 4, SIDE = 6, CLASSES = 3, GUARD = 256, PAINT = 0xC3 };
 enum { MOST_TENSORS = 80, MOST_OUTPUTS = 4, N_INPUTS = 4 };
@@ -650,11 +651,18 @@ static samba_tensor *deep_loss(samba_session *s, int32_t n, bool mixes)
     return samba_cross_entropy(samba_affine(x, wte, NULL), target);
 }
 
+static void write_batch(samba_session *s)
+{
+    int32_t ids[BATCH * LENGTH], next[BATCH * LENGTH];
+    for (int32_t i = 0; i < BATCH * LENGTH; i++) ids[i] = i * i % WORDS, next[i] = (i * 7 + 3) % WORDS;
+    samba_write(samba_tensor_by_name(s, "ids"), ids);
+    samba_write(samba_tensor_by_name(s, "target"), next);
+}
+
 // Trains three steps as p says; the losses and all parameters as one hash; 0: refused for memory.
 static uint64_t trained(samba_program p, bool mixes, size_t *device)
 {
     int32_t microbatches = p.microbatches ? p.microbatches : 1;
-    int32_t ids[BATCH * LENGTH], next[BATCH * LENGTH];
     uint64_t hash = 1;
     samba_session *s = samba_open(NULL);
     samba_tensor *loss = p.loss = deep_loss(s, BATCH / microbatches, mixes);
@@ -666,9 +674,7 @@ static uint64_t trained(samba_program p, bool mixes, size_t *device)
         return 0;
     }
     *device = samba_device_bytes(s);
-    for (int32_t i = 0; i < BATCH * LENGTH; i++) ids[i] = i * i % WORDS, next[i] = (i * 7 + 3) % WORDS;
-    samba_write(samba_tensor_by_name(s, "ids"), ids);
-    samba_write(samba_tensor_by_name(s, "target"), next);
+    write_batch(s);
     for (int step = 0; step < 3; step++) {
         CHECK(samba_run(s, 0));
         hash = samba__hash(samba_read(loss), 4, hash);
@@ -726,6 +732,30 @@ static void test_spatial(void)
     }
 }
 
+// A checkpoint of either mapping is one of the other; the program of spatial loads without its graph.
+static void test_spatial_checkpoint(void)
+{
+    static const char pef[] = "build/memory_spatial.pef", checkpoint[] = "build/memory_spatial.ckpt";
+    uint64_t hash[4] = { 0 };
+    mkdir("build", 0777);
+    for (int i = 0; i < 4; i++) {               // both ways through; the second half of the first one
+        samba_session *s = samba_open(NULL);
+        samba_program p = { .optim.kind = SAMBA_ADAMW, .pef = i == 1 ? pef : NULL };
+        p.mapping = i == 1 ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
+        if (i < 3) p.loss = deep_loss(s, BATCH, true);
+        CHECK(i < 3 ? samba_compile(s, &p) : samba_load(s, pef, NULL));
+        if (i > 1) CHECK(samba_restore(s, checkpoint));
+        write_batch(s);
+        for (int step = 0; step < (i ? 2 : 4); step++) CHECK(samba_run(s, 0));
+        if (i == 1) CHECK(samba_save(s, checkpoint));
+        hash[i] = hash_weights(s, 1);
+        if (!samba_ok(s)) printf("%s\n", samba_error(s));
+        CHECK(samba_close(s) == 0);
+    }
+    CHECK(hash[1] != hash[0] && hash[2] == hash[0] && hash[3] == hash[0]);
+    remove(pef), remove("build/memory_spatial.pef.log"), remove(checkpoint);
+}
+
 // The gradient of a net that reads a cache and then overwrites it; false: the limit is refused.
 static bool gradient_before_write(int64_t memory, float *grad)
 {
@@ -781,5 +811,6 @@ int main(int argc, char **argv)
     RUN(test_memory_limit);
     RUN(test_memory_limit_and_state);
     RUN(test_spatial);
+    RUN(test_spatial_checkpoint);
     return test_summary();
 }
