@@ -378,8 +378,8 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *
                                             size_t memory_size, char *why, size_t why_size);
 /* Bytes samba_runtime_open needs; 0 if the PEF is refused. */
 SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, size_t why_size);
-/* Runs the sections whose type is in types (0: all) in schedule order. False: bad index value, or a
-   section has other types, too. */
+/* Runs the sections whose type is in types (0: all) in schedule order. False: bad index value, or
+   types has but a part of those of a section (mapping spatial). */
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types);
 /* The same for one graph of a PEF that has several. False if there is no such graph. */
 SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types);
@@ -2770,6 +2770,12 @@ SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
     return t.down * t.across;
 }
 
+/* How many tiles a thread takes at least: runs of them pack less; but each thread gets some. */
+SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
+{
+    return pool ? samba__min64(4, samba__ceil_div(tiles, pool->n_threads)) : tiles;
+}
+
 /* How much further on in B the next panel lies; 0 if that is not known. Panels follow each other,
    or, where a block is one panel wide, its steps do. */
 SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc, int64_t j,
@@ -4071,9 +4077,8 @@ SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
         : samba_matmul_transposed(dy, false, b, !tb);
     g->din[0] = samba__to_input(g, 0, da);
     /* one product instead of a batch and its sum */
-    if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta) {
+    if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta)
         a = samba__as_matrix(a), dy = samba__as_matrix(dy);
-    }
     samba_tensor *db = tb ? samba_matmul_transposed(dy, true, a, ta)
         : samba_matmul_transposed(a, !ta, dy, false);
     g->din[1] = samba__to_input(g, 1, db);
@@ -4256,9 +4261,8 @@ SAMBA__FN void samba__rows_work(samba_work *w, const samba_call *c)
 SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes)
 {
     bool same = x && axes.ndim == x->shape.ndim;
-    for (int32_t i = 0; i < axes.ndim && i < SAMBA_MAX_DIMS; i++) {
+    for (int32_t i = 0; i < axes.ndim && i < SAMBA_MAX_DIMS; i++)
         axes.dim[i] = samba__wrap_axis(x, axes.dim[i]), same = same && axes.dim[i] == i;
-    }
     return same ? x : samba__emit1(SAMBA__OP_permute, x, axes.dim, axes.ndim);
 }
 SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1)
@@ -7192,12 +7196,6 @@ SAMBA__FN int64_t samba__grain_of(int64_t flops, int64_t units)
     return samba__max64(1, samba__ceil_div(SAMBA__PIECE_FLOPS, samba__max64(1, per_unit)));
 }
 
-/* Of a product: runs of 4 tiles pack less, as far as each thread gets one. */
-SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
-{
-    return pool ? samba__min64(4, samba__ceil_div(tiles, pool->n_threads)) : tiles;
-}
-
 /* Runs a chain, such as one op: nodes of a PEF and eager calls alike. */
 SAMBA__FN bool samba__run_chain(samba__chain *c, samba__pool *pool)
 {
@@ -9006,7 +9004,8 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
     samba__print(buffer, sizeof buffer, "%sstep", prefix);
     s->section = SAMBA_OPT;
     samba_tensor *steps = samba__scalar(s, buffer, SAMBA_I32, SAMBA__STATE, 0.0f);
-    o->step = samba__emit1(SAMBA__OP_count, steps, &always, 1), s->section = SAMBA_FWD;
+    o->step = samba__emit1(SAMBA__OP_count, steps, &always, 1);
+    s->section = SAMBA_FWD;
     return samba_ok(s);
 }
 
@@ -9088,8 +9087,8 @@ SAMBA__FN int32_t samba__n_optims(const samba_program *p)
     return p->optims ? p->n_optims : p->optim.kind ? 1 : 0;
 }
 
-/* Is each parameter stepped as soon as its gradient is there? */
-SAMBA__FN bool samba__steps_early(const samba__compilation *c)
+/* Does BCKWD also step the parameters? The gradients of microbatches must last, so it cannot. */
+SAMBA__FN bool samba__is_spatial(const samba__compilation *c)
 {
     return c->program->mapping == SAMBA_MAPPING_SPATIAL && c->microbatches == 1;
 }
@@ -9953,7 +9952,7 @@ SAMBA__FN int64_t samba__planned_bytes(const samba__plan *p)
 SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
-    if (samba__steps_early(c) && !samba__step_early(c)) return false;
+    if (samba__is_spatial(c) && !samba__step_early(c)) return false;
     memset(p, 0, sizeof *p);
     p->places = (samba__place *)samba__temp(s, c->n_tensors + c->n_nodes, sizeof *p->places);
     p->place_of = (int32_t *)samba__temp(s, c->n_tensors, sizeof *p->place_of);
@@ -10808,13 +10807,14 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
         samba_tensor *w = c->params[i], *dw = c->grads[i] = samba_cast(t.grad[w->id], SAMBA_F32);
-        if (samba__steps_early(c) && c->optim_of[w->id] > 0) continue;
+        if (samba__is_spatial(c) && c->optim_of[w->id] > 0) continue;
         w->grad = c->grads[i] = dw ? samba__layer_param(s, w->name, "grad", &w->shape,
                                           SAMBA__GRADIENT, samba__all(0.0f)) : NULL;
         if (w->grad && c->microbatches == 1) samba__add_pair(c, w->grad, dw);
         if (!w->grad || c->microbatches == 1) continue;
         s->section = SAMBA_ZEROGRAD;
-        samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0), s->section = SAMBA_BCKWD;
+        samba__emit1(SAMBA__OP_zero, w->grad, NULL, 0);
+        s->section = SAMBA_BCKWD;
         samba__emit2(SAMBA__OP_accumulate, w->grad, dw, &onward, 1);
     }
     s->section = SAMBA_FWD;
@@ -10992,7 +10992,8 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
 SAMBA__FN void samba__unload(samba_session *s)
 {
     samba__give(s, s->memory, s->memory_size);
-    samba__file_close(s, &s->file, false), s->memory = NULL, s->rt = NULL;
+    samba__file_close(s, &s->file, false);
+    s->memory = NULL, s->rt = NULL;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->symbol = -1;
 }
 SAMBA_API int samba_close(samba_session *s)
@@ -11140,7 +11141,8 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
         samba__file_close(s, file, false);
         return false;
     }
-    samba__unload(s), s->memory = memory, s->memory_size = need;
+    samba__unload(s);
+    s->memory = memory, s->memory_size = need;
     samba__begin(s, "SAMBA_INIT_RUNTIME");
     s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, 0, file->stays);
     samba_on_event(s, s->on_event, s->event_user);
@@ -11754,9 +11756,8 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     if (t->grad) return t->grad;
-    return samba__none(samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile a "
-                                  "training program in which it influences a loss, with mapping "
-                                  "section", t->name));
+    return samba__none(samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile for "
+                                  "training a loss it influences, with mapping section", t->name));
 }
 SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
                                        int32_t rows)
