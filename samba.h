@@ -1657,20 +1657,17 @@ SAMBA__INLINE float samba__abs(float x)
 {
     return samba__bits_float(samba__float_bits(x) & 0x7fffffffu);
 }
-
 /* |x|, at most limit, even for NaN: unused arms stay finite. Vectors have minima of integers. */
 SAMBA__INLINE float samba__abs_upto(float x, float limit)
 {
     uint32_t a = samba__float_bits(x) & 0x7fffffffu, most = samba__float_bits(limit);
     return samba__bits_float(a < most ? a : most);
 }
-
 /* The magnitude y >= 0 with the sign of x. */
 SAMBA__INLINE float samba__with_sign(float y, float x)
 {
     return samba__bits_float(samba__float_bits(y) | (samba__float_bits(x) & 0x80000000u));
 }
-
 /* y = f(x), or the one NaN if x is any NaN. */
 SAMBA__INLINE float samba__unless_nan(float x, float y) { return x == x ? y : SAMBA__NAN; }
 /* c0 + c1 x + c2 x^2 + c3 x^3 by Horner's rule; to go on, c3 is itself a polynomial in x. */
@@ -1694,7 +1691,6 @@ SAMBA__INLINE float samba__exp_poly(float r)
     return samba__poly(r, 1.0f, 1.0f, 0.4999999404f, samba__poly(r,
         0.1666651517f, 0.04166808724f, 0.008369296789f, 0.001383823925f));
 }
-
 /* m e^(x + low), low a small correction to x, -170 <= x <= 126. With n = round(x / ln 2) and
    r = x - n ln 2, e^x = 2^n e^r, |r| <= 0.347. ln 2 comes in two parts (Cody and Waite 1980); the
    first fma is exact. 2^n is applied in two halves: results overflow to infinity and underflow
@@ -1711,19 +1707,16 @@ SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
     y = m * y * samba__bits_float((half - 23u) << 23);
     return samba__mul(y, samba__bits_float((n - half - 23u) << 23));
 }
-
 /* x, at most 126 in magnitude: e^126 is infinity, m e^-126 is 0. */
 SAMBA__INLINE float samba__exp_limit(float x)
 {
     return samba__with_sign(samba__abs_upto(x, 126.0f), x);
 }
-
 /* e^x */
 SAMBA__INLINE float samba__exp(float x)
 {
     return samba__unless_nan(x, samba__exp_scaled(1.0f, samba__exp_limit(x), 0.0f));
 }
-
 /* e^x for x <= 0, as rows need it: 0 below -87, where n would leave the exponent, and for NaN. The
    low bits of the sum that rounds are n; shifted, they add to the exponent. */
 SAMBA__INLINE float samba__exp_below(float x)
@@ -1746,7 +1739,6 @@ SAMBA__INLINE float samba__log_split(float x, float *e)
     *e = (float)(int32_t)(u >> 23) - (tiny ? 150.0f : 127.0f);
     return samba__bits_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
 }
-
 /* (log(1 + f) - f + f^2 / 2) / f^3 for f from log_split. */
 SAMBA__INLINE float samba__log_poly(float f)
 {
@@ -1754,7 +1746,6 @@ SAMBA__INLINE float samba__log_poly(float f)
         -0.1665936708f, 0.1420955509f, -0.1254966706f, samba__fma(f,
         samba__fma(f, 0.05339729786f, -0.1091737822f), 0.1210910156f)));
 }
-
 /* e ln 2 + log(1 + f), smallest terms first. */
 SAMBA__INLINE float samba__log_join(float e, float f)
 {
@@ -1762,7 +1753,6 @@ SAMBA__INLINE float samba__log_join(float e, float f)
     tail = samba__fma(f * f, tail, e * -1.904654212e-9f);
     return samba__fma(e, 0.6931471825f, f + tail);
 }
-
 /* log x */
 SAMBA__INLINE float samba__log(float x)
 {
@@ -1772,7 +1762,6 @@ SAMBA__INLINE float samba__log(float x)
     y = x == 0.0f ? -SAMBA__INF : y;
     return x >= 0.0f ? y : SAMBA__NAN;
 }
-
 /* log(1 + x). 1 + x loses bits of x, so it only chooses e; f = (1 + x) 2^-e - 1 = x s + (s - 1)
    with s = 2^-e is rounded once, and is x itself near 0. From 2^24 on, the 1 no longer matters. */
 SAMBA__INLINE float samba__log1p(float x)
@@ -1807,7 +1796,6 @@ SAMBA__INLINE float samba__sqrt(float x)
     s = x == SAMBA__INF ? x : s;
     return x >= 0.0f ? s : SAMBA__NAN;
 }
-
 /* 1 / sqrt x, as two correctly rounded operations. */
 SAMBA__INLINE float samba__rsqrt(float x) { return samba__unless_nan(x, 1.0f / samba__sqrt(x)); }
 /* tanh x = x + x^3 P(x^2) near 0, else 1 - 2 / (e^2x + 1) with the sign put back. */
@@ -1838,7 +1826,6 @@ SAMBA__INLINE float samba__softplus(float x)
     float t = samba__exp_scaled(1.0f, -samba__abs_upto(x, 126.0f), 0.0f);
     return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) + samba__log1p(t));
 }
-
 /* The three smooth ReLUs are x S(x) for a step S with S(x) + S(-x) = 1. Hence, with a = |x|,
        x S(x) = max(x, 0) - a S(-a),        d/dx (x S(x)) = D if x < 0, 1 - D otherwise,
    where D is the derivative at -a: only the left tail is computed, and nothing cancels. */
@@ -1858,7 +1845,6 @@ SAMBA__INLINE float samba__silu(float x)
     float t = samba__exp_scaled(1.0f, -a, 0.0f);
     return samba__smooth_relu(x, samba__exp_scaled(a / (1.0f + t), -a, 0.0f));
 }
-
 /* D = S (1 - a (1 - S)) at -a, where 1 - S = i = 1 / (1 + t) and S = t i. */
 SAMBA__INLINE float samba__silu_grad(float x)
 {
@@ -1893,7 +1879,6 @@ SAMBA__INLINE float samba__gelu(float x)
     float a = samba__abs_upto(x, 15.0f);
     return samba__smooth_relu(x, samba__gauss(a * samba__normal_tail(a), a));
 }
-
 /* D = Q(a) - a e^(-a^2 / 2) / sqrt(2 pi) */
 SAMBA__INLINE float samba__gelu_grad(float x)
 {
@@ -1901,7 +1886,6 @@ SAMBA__INLINE float samba__gelu_grad(float x)
     float d = samba__gauss(samba__fma(a, -0.3989422917f, samba__normal_tail(a)), a);
     return samba__smooth_relu_grad(x, d);
 }
-
 /* GELU's tanh form, x (1 + tanh u) / 2 = x sigmoid(2u), 2u = sqrt(8 / pi) (x + 0.044715 x^3) =
    x (c + d x^2). An error of 2u makes one many times as large in the result, so this returns 2u
    at -a with what rounding lost in low: w + wl = c + d s by a two-sum (Knuth), then a product. */
@@ -1949,7 +1933,6 @@ SAMBA__INLINE float samba__log_pair(float x, float *low)
     *low = (a - y) + rest;
     return y;
 }
-
 /* Is a >= 0 an integer? Adding 2^23 rounds to one; above that, every float is. */
 SAMBA__INLINE int samba__is_whole(float a)
 {
@@ -1991,7 +1974,6 @@ SAMBA__INLINE float samba__sin_quadrant(float r, uint32_t n)
     float y = (n & 1u) ? cosine : sine;
     return samba__bits_float(samba__float_bits(y) ^ ((n & 2u) << 30));
 }
-
 /* sin(2 pi u + turn pi/2), u in [0, 1): the reduction u - n/4 is exact. */
 SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 {
@@ -2029,7 +2011,7 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 /* The largest strip and panel. */
 #define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
-/* The most steps of k a block has (a multiple of 8), and the most rows (of 12) and columns (of 32)
+/* The most steps of k a block has (a multiple of 16), and the most rows (of 12) and columns (of 32)
    a tile has: a panel should fit the first-level cache, a tile's sums and block of A the second. */
 #if !defined(SAMBA_GEMM_KC)
 #define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 256)
@@ -2041,8 +2023,11 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 #define SAMBA_GEMM_NC 512
 #endif
 typedef char samba__gemm_blocks_are_whole[
-    SAMBA_GEMM_KC % 8 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
+    SAMBA_GEMM_KC % 16 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
 
+/* Narrow panels are half again as long, and blocks of A have fewer rows. */
+#define SAMBA__GEMM_LONG (SAMBA__IS_SMALL ? SAMBA_GEMM_KC : SAMBA_GEMM_KC / 2 * 3)
+#define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
 /* With few rows the time goes into bringing B. Then a block is one panel wide and this many steps
    long, and the next one is on its way while this one is computed. */
 enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64 };
@@ -2091,16 +2076,17 @@ typedef struct samba__sweep {
     const float *row_bias;
     const int32_t *b_at;        /* NULL, or B(p,j) = b[b_at[p] + j]: for vectors, too */
     bool turned;                /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
+    bool asks;                  /* A comes from afar: each strip asks for the next one */
 } samba__sweep;
 
 /* What an instruction set does in its own way; NULL: as the portable loops do it. */
 typedef struct samba__gemm_set {
     int32_t height, width;      /* of a strip and of a panel */
+    int32_t rows, steps;        /* the most that a block has */
     void (*sweep)(const samba__sweep *s);
     void (*thin_sweep)(const samba__sweep *s);              /* where B is turned */
     void (*turn_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
                        int64_t dst_row, int64_t ahead);
-    void (*copy_panel)(const float *src, int64_t src_row, int64_t pc, float *dst, int64_t ahead);
     void (*unpack)(float *dst, const uint8_t *q, int64_t row, const uint16_t *scale,
                    samba_dtype type, int64_t p, int64_t pc);
     void (*packed_row)(const samba__gemm *g, int64_t j0, int64_t j1);
@@ -2145,7 +2131,6 @@ SAMBA__AVX512 SAMBA__KERNEL __mmask16 samba__mask16(int64_t count)
 {
     return (__mmask16)((1u << samba__min64(samba__max64(count, 0), 16)) - 1u);
 }
-
 /* Masked accesses neither read nor write the lanes that are off; with AVX2 some chips are slow. */
 SAMBA__AVX2 SAMBA__KERNEL __m256 samba__load8(const float *x, bool whole, __m256i mask)
 {
@@ -2369,6 +2354,7 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
         __builtin_prefetch(next + r * s->c_row, 1, 2); \
         if (n > 8) __builtin_prefetch(next + r * s->c_row + c_hi, 1, 2); \
     }
+#define SAMBA__ROW_ASK(r, V, mm, n) if (r < rows) SAMBA__ASK(a + next_a + r * a_row);
 #define SAMBA__ROW_STEP(r, V, mm, n) \
     if (r < rows) { \
         V x = mm##_set1_ps((r < 6 ? a : a6)[r % 6 * a_row]); \
@@ -2395,16 +2381,16 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
         SAMBA__EACH_ROW(SAMBA__ROW_BIAS, V, mm, n) \
     } \
     SAMBA__EACH_ROW(SAMBA__ROW_END, V, mm, n)
-#define SAMBA__OF(n, has, rows) if (has && high == rows) samba__strip##n(s, a, i, rows);
+#define SAMBA__OF(n, has, rows) if (has && high == rows) samba__strip##n(s, a, i, rows, false);
 #define SAMBA__SWEEP(TARGET, V, M, mm, n) \
 TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a, int64_t i, \
-                                          int rows) \
+                                          int rows, bool asks) \
 { \
     const float *b = s->b, *a6 = a + 6 * s->a_row; \
     const float *from = s->from ? s->from + i * s->from_row : NULL; \
     float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c; \
     int64_t a_row = s->a_row, a_col = s->a_col ? s->a_col : rows, b_row = s->b_row; \
-    int64_t half = s->b_hi, c_hi = s->c_hi; \
+    int64_t half = s->b_hi, c_hi = s->c_hi, next_a = rows * s->a_next; \
     const int32_t *at = s->b_at; \
     bool whole = s->cols == 2 * n; \
     M mask_lo = samba__mask##n(s->cols - s->cols_hi), mask_hi = samba__mask##n(s->cols_hi); \
@@ -2412,6 +2398,7 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
     SAMBA__EACH_ROW(SAMBA__ROW_FETCH, V, mm, n) \
     for (int64_t left = s->kc; left > 0; left--, a += a_col, a6 += a_col, b += b_row) { \
         if (at) b = s->b + *at++; \
+        if (asks && left % 16 == 0) { SAMBA__EACH_ROW(SAMBA__ROW_ASK, V, mm, n) } \
         V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + half); \
         SAMBA__EACH_ROW(SAMBA__ROW_STEP, V, mm, n) \
     } \
@@ -2422,6 +2409,10 @@ TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
     for (int64_t i = 0, high; i < s->rows; i += high) { \
         const float *a = s->a + i * s->a_next; \
         high = samba__strip_rows(n > 8, s->rows - i); \
+        if (n == 8 && s->asks && high == 6) { \
+            samba__strip##n(s, a, i, 6, true); \
+            continue; \
+        } \
         SAMBA__OF(n, n > 8, 12) SAMBA__OF(n, n > 8, 8) SAMBA__OF(n, true, 6) SAMBA__OF(n, true, 5) \
         SAMBA__OF(n, true, 4) SAMBA__OF(n, true, 3) SAMBA__OF(n, true, 2) SAMBA__OF(n, true, 1) \
     } \
@@ -2434,51 +2425,48 @@ SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t ro
 }
 
 /* Turn jc stored rows of pc values into panel columns, in whole groups of 4 steps and n columns;
-   what lies `ahead` is asked for early, to be turned next. Or copy pc rows, stored as such. */
+   what lies `ahead` is asked for early, to be turned next. */
 #define SAMBA__FILL_PANEL(TARGET, V, M, mm, n) \
 TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
                                            int64_t jc, float *dst, int64_t dst_row, int64_t ahead) \
 { \
     V v0, v1, v2, v3; \
     int64_t p = 0; \
-    for (; n > 8 && p + n <= pc; p += n, dst += n * dst_row) \
+    for (; n > 8 && p + n <= pc; p += n) \
         for (int64_t j = 0; j + n <= jc; j += n) { \
             samba__ask_rows(src + j * src_row + p + ahead, src_row, n); \
-            samba__square##n(src + j * src_row + p, src_row, dst + j, dst_row); \
+            samba__square##n(src + j * src_row + p, src_row, dst + p * dst_row + j, dst_row); \
         } \
-    for (; p + 4 <= pc; p += 4, dst += 4 * dst_row) { \
-        if (p % 16 == 0) samba__ask_rows(src + p + ahead, src_row, jc); \
+    for (int64_t end; p + 4 <= pc; p = end) { \
+        end = samba__min64(p + 16, pc - pc % 4); \
         for (int64_t j = 0; j + n <= jc; j += n) { \
-            samba__turn##n(src + j * src_row + p, src_row, &v0, &v1, &v2, &v3); \
-            mm##_storeu_ps(dst + j, v0); \
-            mm##_storeu_ps(dst + j + dst_row, v1); \
-            mm##_storeu_ps(dst + j + 2 * dst_row, v2); \
-            mm##_storeu_ps(dst + j + 3 * dst_row, v3); \
+            const float *from = src + j * src_row; \
+            samba__ask_rows(from + p + ahead, src_row, n); \
+            for (int64_t q = p; q < end; q += 4) { \
+                float *to = dst + q * dst_row + j; \
+                samba__turn##n(from + q, src_row, &v0, &v1, &v2, &v3); \
+                mm##_storeu_ps(to, v0); \
+                mm##_storeu_ps(to + dst_row, v1); \
+                mm##_storeu_ps(to + 2 * dst_row, v2); \
+                mm##_storeu_ps(to + 3 * dst_row, v3); \
+            } \
         } \
-    } \
-} \
-TARGET SAMBA__FN void samba__copy_panel##n(const float *src, int64_t src_row, int64_t pc, \
-                                           float *dst, int64_t ahead) \
-{ \
-    for (; pc > 0; pc--, src += src_row, dst += 2 * n) { \
-        SAMBA__ASK(src + ahead), SAMBA__ASK(src + ahead + n); \
-        mm##_storeu_ps(dst, mm##_loadu_ps(src)); \
-        mm##_storeu_ps(dst + n, mm##_loadu_ps(src + n)); \
     } \
 }
 SAMBA__SETS(SAMBA__FILL_PANEL)
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
-   values are used once, so they are turned in registers and never written to a panel. */
+   values are used once, so they are turned in registers and never written to a panel. `some` steps
+   at a time: 16 are a line, where rows of B evict each other from the first cache. */
 #define SAMBA__THIN_STEP(r, acc, mm, n) \
     if (r < rows) { \
-        const float *x = a + r * s->a_row; \
+        const float *x = a + r * s->a_row + q; \
         acc##r = mm##_fmadd_ps(mm##_set1_ps(x[0]), v0, acc##r); \
         acc##r = mm##_fmadd_ps(mm##_set1_ps(x[1]), v1, acc##r); \
         acc##r = mm##_fmadd_ps(mm##_set1_ps(x[2]), v2, acc##r); \
         acc##r = mm##_fmadd_ps(mm##_set1_ps(x[3]), v3, acc##r); \
     }
 #define SAMBA__THIN(TARGET, V, M, mm, n) \
-TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
+TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows, int some) \
 { \
     const float *a = s->a, *b = s->b, *from = s->from; \
     float *c = s->c; \
@@ -2488,23 +2476,31 @@ TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
     int64_t i = 0, c_hi = n, far = samba__min64(SAMBA__AHEAD, s->kc); \
     int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0;     /* in the next panel */ \
     SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
-    for (int64_t p = 0; p < s->kc; p += 4, a += 4, b += 4) { \
-        int64_t at = p % 16, row = at / 4 * (n / 2);        /* a quarter of the rows each time */ \
-        const float *line = b - at + (p - at + far < s->kc ? far : over); \
-        samba__ask_rows(line + row * s->b_row, s->b_row, n / 2); \
-        samba__turn##n(b, s->b_row, &v0, &v1, &v2, &v3); \
-        SAMBA__EACH_ROW(SAMBA__THIN_STEP, lo, mm, n) \
-        samba__turn##n(b + n * s->b_row, s->b_row, &v0, &v1, &v2, &v3); \
-        SAMBA__EACH_ROW(SAMBA__THIN_STEP, hi, mm, n) \
+    for (int64_t p = 0; p < s->kc; p += some, a += some, b += some) { \
+        int end = some == 4 ? 4 : (int)samba__min64(some, s->kc - p); \
+        for (int q = 0; q < end; q += 4) { \
+            int64_t at = (p + q) % 16, row = at / 4 * (n / 2);      /* a quarter of them */ \
+            const float *line = b + q - at + (p + q - at + far < s->kc ? far : over); \
+            samba__ask_rows(line + row * s->b_row, s->b_row, n / 2); \
+            samba__turn##n(b + q, s->b_row, &v0, &v1, &v2, &v3); \
+            SAMBA__EACH_ROW(SAMBA__THIN_STEP, lo, mm, n) \
+        } \
+        for (int q = 0; q < end; q += 4) { \
+            samba__turn##n(b + n * s->b_row + q, s->b_row, &v0, &v1, &v2, &v3); \
+            SAMBA__EACH_ROW(SAMBA__THIN_STEP, hi, mm, n) \
+        } \
     } \
     SAMBA__ROWS_END(V, mm, n) \
 } \
 TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
 { \
-    if (s->rows == 1) samba__thin##n(s, 1); \
-    else if (s->rows == 2) samba__thin##n(s, 2); \
-    else if (s->rows == 3) samba__thin##n(s, 3); \
-    else samba__thin##n(s, 4); \
+    bool evicts = n == 8 && s->b_row % 1024 == 0; \
+    if (s->rows == 1 && evicts) samba__thin##n(s, 1, 16); \
+    else if (s->rows == 4 && evicts) samba__thin##n(s, 4, 16); \
+    else if (s->rows == 1) samba__thin##n(s, 1, 4); \
+    else if (s->rows == 2) samba__thin##n(s, 2, 4); \
+    else if (s->rows == 3) samba__thin##n(s, 3, 4); \
+    else samba__thin##n(s, 4, 4); \
 }
 enum { SAMBA__AHEAD = 64 };             /* floats of a row: 4 lines of the cache */
 SAMBA__SETS(SAMBA__THIN)
@@ -2538,6 +2534,7 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, bool high, int64_t i, in
                 h = samba__strip_rows(high, ic - r);
                 float *to = dst + r * pc + u * h;
                 if (h == 12) memcpy(to, src + r, 12 * sizeof(float));
+                else if (h == 6) memcpy(to, src + r, 6 * sizeof(float));
                 else memcpy(to, src + r, (size_t)h * sizeof(float));
             }
         }
@@ -2665,11 +2662,13 @@ SAMBA__SETS(SAMBA__PACKED)
 #endif
 /* By the number of an instruction set. */
 static const samba__gemm_set samba__gemm_sets[] = {
-    { SAMBA__HEIGHT, SAMBA__WIDTH, samba__sweep_portable, NULL, NULL, NULL, NULL, NULL },
+    { SAMBA__HEIGHT, SAMBA__WIDTH, SAMBA__GEMM_LOW, SAMBA__GEMM_LONG, samba__sweep_portable, NULL,
+      NULL, NULL, NULL },
 #if SAMBA__SIMD
 #define SAMBA__SET(TARGET, V, M, mm, n) \
-    { n > 8 ? 12 : 6, 2 * n, samba__sweep##n, samba__thin_sweep##n, samba__turn_panel##n, \
-      samba__copy_panel##n, samba__unpack##n, samba__packed_row##n },
+    { n > 8 ? 12 : 6, 2 * n, n > 8 ? SAMBA_GEMM_MC : SAMBA__GEMM_LOW, \
+      n > 8 ? SAMBA_GEMM_KC : SAMBA__GEMM_LONG, samba__sweep##n, samba__thin_sweep##n, \
+      samba__turn_panel##n, samba__unpack##n, samba__packed_row##n },
     SAMBA__SETS(SAMBA__SET)
 #endif
 };
@@ -2728,8 +2727,12 @@ SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *
         }
     } else if (turned) {
         samba__turn(set, src, g->b_col, pc, jc, dst, width, ahead);
-    } else if (set->copy_panel && g->b_col == 1 && jc == width) {
-        set->copy_panel(src, g->b_row, pc, dst, ahead);
+    } else if (g->b_col == 1 && jc == width) {
+        for (int64_t u = 0; u < pc; u++, src += g->b_row, dst += width) {
+            SAMBA__ASK(src + ahead), SAMBA__ASK(src + ahead + width / 2);
+            if (width == 16) memcpy(dst, src, 16 * sizeof(float));
+            else memcpy(dst, src, SAMBA__GEMM_COLS * sizeof(float));
+        }
     } else {
         for (int64_t u = 0; u < pc; u++)
             for (int64_t v = 0; v < jc; v++)
@@ -2769,7 +2772,6 @@ SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
     samba__grid t = samba__gemm_grid(m, n, k);
     return t.down * t.across;
 }
-
 /* How many tiles a thread takes at least: runs of them pack less; but each thread gets some. */
 SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
 {
@@ -2786,7 +2788,6 @@ SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc,
     if (single && p + 2 * kc <= g->k) return kc * g->b_row;
     return single && j + 2 * width <= g->n ? width * g->b_col - p * g->b_row : 0;
 }
-
 /* Whether a block does without a panel. */
 SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__gemm *g, int64_t cols,
                                      int64_t kc)
@@ -2795,54 +2796,67 @@ SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__ge
         && g->b_type == SAMBA_F32 && kc % 4 == 0 && cols == SAMBA__GEMM_COLS;
 }
 
-/* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C, panel by panel. Sums rest until the
-   last steps. A is read where it is, unless caches cannot keep up: each step of a transposed one is
-   on another page, and rows a multiple of 4 KiB apart share few lines of the first cache. */
-SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
-                                 int64_t i1, int64_t j0, int64_t j1, int64_t p, int64_t kc,
-                                 float *local)
+/* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C. Panels of B that are wanted again are
+   kept, where they are narrow: then blocks of A are low, so that they stay in the second cache. */
+typedef struct samba__gemm_part {
+    int64_t i0, i1, j0, j1, p, kc;
+    bool keeps, kept;           /* panels, packed here or by an earlier block */
+} samba__gemm_part;
+enum { SAMBA__KEEP_ROWS = 96 };
+/* Panel by panel. Sums rest until the last steps. A is read where it is, unless caches cannot keep
+   up: each step of a transposed one is on another page, rows a multiple of 4 KiB apart share few
+   lines of the first cache, and parts of long rows are many short runs. */
+SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g,
+                                 const samba__gemm_part *q, float *local)
 {
-    float *panel = local, *sums = local + SAMBA__GEMM_PANEL, *strips = sums + SAMBA__GEMM_SUMS;
-    bool pack_a = g->a_row == 1 && g->a_col != 1, several = j1 - j0 >= 4 * set->width;
-    bool copy_a = g->a_col == 1 && g->a_row % 1024 == 0 && several && i1 - i0 > set->height;
-    bool last = p + kc >= g->k, rests = SAMBA__GEMM_SUMS && (!last || g->turned);
+    const int64_t rows = q->i1 - q->i0, p = q->p, kc = q->kc;
+    float *panel = local + (q->keeps ? (size_t)(SAMBA__KEEP_ROWS * kc) : SAMBA__GEMM_STRIPS);
+    float *sums = panel + SAMBA__GEMM_PANEL;
+    const float *a = g->a + q->i0 * g->a_row + p * g->a_col;
+    bool pack_a = g->a_row == 1 && g->a_col != 1, several = q->j1 - q->j0 >= 4 * set->width;
+    bool far_a = g->a_row % 1024 == 0 || (q->keeps && g->a_row > 2 * kc);
+    bool copy_a = g->a_col == 1 && far_a && several && rows > set->height;
+    bool last = p + kc >= g->k, buffer = SAMBA__GEMM_SUMS && !q->keeps;
+    bool rests = buffer && (!last || g->turned);
     bool pack_b = g->b_col != 1 || g->b_type != SAMBA_F32
-        || i1 - i0 > 2 * SAMBA__GEMM_ROWS;                  /* pays by several strips */
+        || rows > 2 * SAMBA__GEMM_ROWS;                     /* pays by several strips */
     samba__sweep s;
-    s.rows = i1 - i0, s.kc = kc;
+    s.rows = rows, s.kc = kc;
     s.b_at = NULL, s.b_hi = s.c_hi = set->width / 2;
-    s.turned = samba__turned_at_once(set, g, j1 - j0, kc);
-    s.a = pack_a || copy_a ? strips : g->a + i0 * g->a_row + p * g->a_col;
+    s.turned = samba__turned_at_once(set, g, q->j1 - q->j0, kc);
+    s.asks = g->turned && g->n <= SAMBA__THIN_ROWS && g->a_row % 1024 != 0;
+    s.a = pack_a || copy_a ? local : a;
     s.a_next = pack_a || copy_a ? kc : g->a_row;
     s.a_row = copy_a ? kc : g->a_row, s.a_col = pack_a ? 0 : g->a_col;
-    if (pack_a) samba__pack_strips(g, set->height > SAMBA__HEIGHT, i0, s.rows, p, kc, strips);
-    for (int64_t i = 0; copy_a && i < s.rows; i++)
-        memcpy(strips + i * kc, g->a + (i0 + i) * g->a_row + p, (size_t)kc * sizeof(float));
+    if (pack_a) samba__pack_strips(g, set->height > SAMBA__HEIGHT, q->i0, rows, p, kc, local);
+    for (int64_t i = 0; copy_a && i < rows; i++)
+        memcpy(local + i * kc, a + i * g->a_row, (size_t)kc * sizeof(float));
     s.c_row = rests ? set->width : g->c_row;
-    s.from_row = SAMBA__GEMM_SUMS && p > 0 ? set->width : g->c_row;
-    s.row_bias = last && g->row_bias ? g->row_bias + i0 : NULL;
-    for (int64_t j = j0; j < j1; j += set->width) {
-        s.cols = samba__min64(j1 - j, set->width);
+    s.from_row = buffer && p > 0 ? set->width : g->c_row;
+    s.row_bias = last && g->row_bias ? g->row_bias + q->i0 : NULL;
+    for (int64_t j = q->j0; j < q->j1; j += set->width) {
+        s.cols = samba__min64(q->j1 - j, set->width);
         s.cols_hi = samba__max64(s.cols - set->width / 2, 0);
-        float *c = g->c + (g->turned ? j * g->c_row + i0 : i0 * g->c_row + j);
-        float *sum = sums + (j - j0) * s.rows;
+        float *c = g->c + (g->turned ? j * g->c_row + q->i0 : q->i0 * g->c_row + j);
+        float *sum = sums + (j - q->j0) * rows;
         s.c = rests ? sum : c;
-        s.from = p > 0 ? SAMBA__GEMM_SUMS ? sum : c : g->accumulate ? c : NULL;
+        s.from = p > 0 ? buffer ? sum : c : g->accumulate ? c : NULL;
         s.bias = last && g->bias ? g->bias + j : NULL;
-        s.b_next = samba__next_panel(g, p, kc, j, j1, set->width);
+        s.b_next = samba__next_panel(g, p, kc, j, q->j1, set->width);
         if (g->packed) {
             samba__open_panel(set, g, p, j, panel, &s);
         } else if (s.turned) {
             s.b = g->b + j * g->b_col + p, s.b_row = g->b_col;
-        } else if (pack_b || s.cols < set->width) {
-            samba__pack_panel(set, g, p, kc, j, s.cols, panel, s.b_next);
+        } else if (pack_b || q->keeps || s.cols < set->width) {
+            if (!q->kept) samba__pack_panel(set, g, p, kc, j, s.cols, panel, s.b_next);
             s.b = panel, s.b_row = set->width;
+            if (q->keeps) panel += kc * set->width;
         } else {
             s.b = g->b + p * g->b_row + j, s.b_row = g->b_row;
         }
         if (s.turned) set->thin_sweep(&s);
         else set->sweep(&s);
-        if (last && g->turned) samba__turn(set, sum, set->width, s.cols, s.rows, c, g->c_row, 0);
+        if (last && g->turned) samba__turn(set, sum, set->width, s.cols, rows, c, g->c_row, 0);
     }
 }
 
@@ -2855,32 +2869,43 @@ SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, 
     int64_t m = i1 - i0, n = j1 - j0;
     g->args->finish(g->args, c, g->turned ? n : m, g->turned ? m : n, g->c_row);
 }
-
 /* Can rows of A be the columns of panels? x w^T with few x: then x is packed, w read as it lies. */
-SAMBA__FN bool samba__turns_well(const samba__gemm *g, int64_t rows, int64_t cols)
+SAMBA__FN bool samba__turns_well(const samba__gemm_set *set, const samba__gemm *g, int64_t rows,
+                                 int64_t cols)
 {
+    int64_t filled = samba__ceil_div(rows, set->width) * set->width / 8 * 7;
     bool plain = !g->packed && g->b_type == SAMBA_F32 && !g->accumulate && !g->turned && g->k > 0;
     return SAMBA__GEMM_SUMS && plain && g->a_col == 1 && g->b_row == 1 && !(g->bias && g->row_bias)
-        && g->m > SAMBA__THIN_ROWS && rows <= 128 && 2 * rows <= cols && g->n * g->k <= 1 << 22
-        && (rows + 31) / 32 * 28 <= rows;       /* panels are filled */
+        && rows >= filled && rows <= 128 && 2 * rows <= cols
+        && (g->m <= SAMBA__THIN_ROWS || g->n * g->k <= 1 << 22);
 }
 
-/* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles, cut so that a block of A fits. */
+/* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles, cut so that a block of A fits; where
+   panels are kept, they are those of all rows, and as many as there is room for. */
 SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
 {
     bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
     bool whole = thin && g->packed && g->b_type == SAMBA_F32;      /* read as it lies */
     int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
-    int64_t most = thin ? samba__min64(SAMBA__THIN_KC, SAMBA_GEMM_KC) : SAMBA_GEMM_KC;
+    int64_t most = thin ? samba__min64(SAMBA__THIN_KC, set->steps) : set->steps;
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
+    int64_t band = set->rows, each = band;
+    int64_t room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float)) / kc - SAMBA__KEEP_ROWS;
+    int64_t most_panels = room / set->width, panels = samba__ceil_div(j1 - j0, set->width);
+    bool keeps = most_panels > 0 && set->height == SAMBA__HEIGHT && !thin && !g->packed
+        && !g->turned && i1 - i0 > (k > kc ? (int64_t)SAMBA__KEEP_ROWS : band);
+    if (keeps) {
+        nc = samba__ceil_div(panels, samba__ceil_div(panels, most_panels)) * set->width;
+        band = i1 - i0, each = SAMBA__KEEP_ROWS;
+    }
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         set->packed_row(g, j0, j1);
         samba__gemm_finish(g, 0, 1, j0, j1);
         return;
     }
-    if (samba__turns_well(g, i1 - i0, j1 - j0)) {
+    if (samba__turns_well(set, g, i1 - i0, j1 - j0)) {
         samba__gemm t = *g;
         t.m = g->n, t.a = g->b, t.a_row = g->b_col, t.row_bias = g->bias, t.turned = true;
         t.n = g->m, t.b = g->a, t.b_col = g->a_row, t.bias = g->row_bias;
@@ -2888,14 +2913,19 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
         return;
     }
     for (int64_t i = i0, i_end; i < i1; i = i_end) {
-        i_end = samba__min64(i + SAMBA_GEMM_MC, i1);
+        i_end = samba__min64(i + band, i1);
         for (int64_t j = j0, j_end; j < j1; j = j_end) {
             j_end = samba__min64(j + nc, j1);
             bool turned = at_once > 0 && samba__turned_at_once(set, g, j_end - j, at_once);
-            for (int64_t p = 0, step = whole ? k : turned ? at_once : kc; p < k; p += step)
-                samba__gemm_block(set, g, i, i_end, j, j_end, p, samba__min64(step, g->k - p),
-                                  local);
-            samba__gemm_finish(g, i, i_end, j, j_end);
+            int64_t step = whole ? k : turned ? at_once : kc;
+            for (int64_t p = 0; p < k; p += step)
+                for (int64_t u = i, u_end; u < i_end; u = u_end) {
+                    u_end = samba__min64(u + each, i_end);
+                    samba__gemm_part q = { u, u_end, j, j_end, p, samba__min64(step, g->k - p),
+                                           keeps, u > i };
+                    samba__gemm_block(set, g, &q, local);
+                    if (p + step >= k) samba__gemm_finish(g, u, u_end, j, j_end);
+                }
         }
     }
 }
@@ -3196,14 +3226,12 @@ SAMBA__FN samba_shape samba__reduced(const samba_shape *x, int32_t mask, bool ke
     }
     return s;
 }
-
 /* Expects one input and, as attributes, one number per dimension or axis. */
 SAMBA__FN bool samba__expect_dims(samba_call *c)
 {
     if (c->n_attr <= SAMBA_MAX_DIMS) return samba__expect(c, 1, 1, c->n_attr);
     return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
 }
-
 /* Expects what the signature says, and n_attr attributes. */
 SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t n_attr)
 {
@@ -3333,7 +3361,6 @@ SAMBA__FN int64_t samba__stretched_step(const samba_shape *x, int32_t n, int32_t
     int32_t own = i - (n - x->ndim);
     return own < 0 || x->dim[own] == 1 ? 0 : samba__inner(x, own);
 }
-
 /* Where x is at element `index` of the first n dimensions of y, which x is stretched to. */
 SAMBA__FN int64_t samba__stretched_at(const samba_shape *x, const samba_shape *y, int32_t n,
                                       int64_t index)
@@ -3875,7 +3902,6 @@ SAMBA__FN int32_t samba__axis_mask(const samba_tensor *x, const samba_shape *axe
     }
     return axes->ndim ? mask : (1 << x->shape.ndim) - 1;
 }
-
 /* Gives dy, from which axes were dropped, the rank of input 0 again, with 1 in their place. */
 SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
 {
@@ -3900,7 +3926,6 @@ SAMBA__FN void samba__max_vjp(samba_vjp *g)
     samba_tensor *ties = samba__emit1(SAMBA__OP_sum, top, g->attr, 2);
     g->din[0] = samba_mul(top, samba_div(dy, ties ? samba__with_axes(g, ties) : NULL));
 }
-
 /* Sum of squares of everything; the gradient norm is made of these. dx = 2 x dy */
 SAMBA__GRAD1(square_sum, samba_scale(samba_mul(x, samba__with_axes(g, dy)), 2.0f))
 /* mean, sum or all of (x - y)^2. */
@@ -3953,7 +3978,6 @@ SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transp
     int32_t attr[2] = { transpose_a, transpose_b };
     return samba__emit2(SAMBA__OP_matmul, a, b, attr, 2);
 }
-
 /* As torch: a vector on the left is a row, on the right a column, which the result lacks again. */
 SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b)
 {
@@ -4547,7 +4571,6 @@ SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_te
     int32_t attr = samba__wrap_axis(x, axis);
     return samba__emit2(SAMBA__OP_gather, x, index, &attr, 1);
 }
-
 /* Is the index no longer than x, but along the gathered axis? */
 SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
 {
@@ -5048,7 +5071,6 @@ SAMBA__FN samba_tensor *samba__conv_backward(samba__made made, samba_tensor *a, 
     for (int32_t i = 0; i < 2; i++) words[SAMBA__CONV_WORDS + i] = samba__side(s, s->ndim - 2, i);
     return samba__emit2(op, a, b, words, SAMBA__CONV_BACKWARD_WORDS);
 }
-
 /* 2 a b, or the largest number there is. */
 SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
 {
@@ -5779,7 +5801,6 @@ SAMBA__INLINE float samba__norm_row(float *h, const float *x, int64_t n, float e
     for (int64_t i = 0; i < n; i++) h[i] = samba__mul(x[i] - mean, r);
     return r;
 }
-
 /* y of row t */
 SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n, bool centered)
 {
@@ -5791,7 +5812,6 @@ SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n
     for (int64_t i = 0; !w && b && i < n; i++) y[i] += b[i];
     for (int64_t i = 0; w && b && i < n; i++) y[i] = samba__fma(y[i], w[i], b[i]);
 }
-
 /* A row: dx holds h and becomes the gradient. */
 SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy,
                                             const float *w, int64_t n, float r, bool centered)
@@ -5886,7 +5906,6 @@ SAMBA__FN int32_t *samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3]
     attr[SAMBA__LOSS_SMOOTHING] = samba_float_attr(opts ? opts->label_smoothing : 0.0f);
     return attr;
 }
-
 /* Appends a dimension of n to output 0. */
 SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
 {
@@ -5930,7 +5949,6 @@ SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int which)
     w->n_phases = 2;
     w->units[1] = backward ? rows : 1, w->scratch = w->units[0] * 4;
 }
-
 /* The class of row t, or -1 where the row does not count. A class out of range is a fault. */
 SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t t, int64_t classes)
 {
@@ -5940,7 +5958,6 @@ SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t 
     samba_fault(a, which, id);
     return -1;
 }
-
 /* What a sum of losses is multiplied by. The mean is over targets that count; NaN if none does. */
 SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
 {
@@ -5982,11 +5999,12 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
 SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, const float *x, int64_t n,
                                                      float smoothing, float dloss)
 {
-    float top, scale = dloss / samba__row_exp_sum(x, n, &top);
+    float top = samba__row_max(x, n);
+    float scale = dloss / samba__unless_zero(samba__row_exp(dx, x, top, n));
     float share = samba__mul(-dloss, smoothing / (float)n);
     SAMBA__IN_PLACE
     for (int64_t i = 0; i < n; i++)
-        dx[i] = samba__fma(scale, samba__exp_below(x[i] - top), share);
+        dx[i] = samba__fma(scale, dx[i], share);
 }
 
 /* Phase 0: the gradient of a row's loss where all rows share it, into scratch. Phase 1: rows. */
@@ -6086,7 +6104,6 @@ SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
     c->out[0].shape = samba_scalar_shape();
     return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
 }
-
 /* Zeros past the cache, if they are many: memory need not be read for them. */
 SAMBA__FN void samba__clear(float *y, int64_t n)
 {
@@ -6097,7 +6114,6 @@ SAMBA__FN void samba__clear(float *y, int64_t n)
 #endif
     memset(y, 0, (size_t)n * sizeof *y);
 }
-
 /* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
 enum { SAMBA__LOOKUP_ROWS = 64 };       /* of a unit */
 SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
@@ -6612,7 +6628,6 @@ SAMBA__FN int32_t samba__inplace_input(const samba_op *op)
 {
     return op->flags & SAMBA_OP_INPLACE ? 0 : op->flags & SAMBA_OP_INPLACE_1 ? 1 : -1;
 }
-
 /* The input that output o overwrites; -1 if o is fresh. */
 SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 {
@@ -6741,7 +6756,6 @@ SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name, ui
     }
     return -1;
 }
-
 /* Passes a fact on; says why the PEF is refused if it does not hold. */
 SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
 {
@@ -6813,7 +6827,6 @@ SAMBA__FN bool samba__may_lie(uint8_t role, uint8_t region)
     if (region != SAMBA__REGION_READONLY) return region != SAMBA__REGION_ARENA;
     return role == SAMBA__WEIGHT || role == SAMBA__CONSTANT || role == SAMBA__STATE;
 }
-
 /* A view lies where its base does, and lives while its base lives. */
 SAMBA__FN bool samba__is_view(const samba__pef *pef, const samba__symbol *s)
 {
@@ -6883,7 +6896,6 @@ SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t
                         && (alive || s.region != SAMBA__REGION_ARENA), "node %d reads %s, which is "
                         "not alive in its graph then", (int32_t)node, pef->strings + s.name);
 }
-
 /* Is output 0 of this node a view of its input 0, whose memory is that of symbol `base`? */
 SAMBA__FN bool samba__makes_view(const samba__pef *pef, const samba__call_record *r, uint32_t base)
 {
@@ -7362,7 +7374,6 @@ SAMBA__FN void samba__copy_data(void *to, const void *from, uint64_t bytes, size
     }
     for (uint64_t i = 0; i < bytes; i++) y[i] = x[i ^ (size - 1)];
 }
-
 /* Can read-only parameters stay where they are in the file? */
 SAMBA__FN bool samba__in_file(const samba__pef *pef)
 {
@@ -7982,7 +7993,6 @@ SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
     samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
     return NULL;
 }
-
 /* "x f32 (2,3), y f32 (3)": the inputs of a failed call. */
 SAMBA__FN void samba__put_inputs(samba__text *t, samba_tensor *const *in, int32_t n_in)
 {
@@ -8115,17 +8125,11 @@ SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int6
 {
     samba__fill_kernel(f, begin, end);
 }
-SAMBA__AVX512_FN SAMBA__FN void samba__fill_run_avx512(const samba__filling *f, int64_t begin,
-                                                       int64_t end)
-{
-    samba__fill_kernel(f, begin, end);
-}
 SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     const samba__filling *f = (const samba__filling *)context;
     (void)thread;
     if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_kernel(f, begin, end);
-    else if (samba__best_isa() == SAMBA__ISA_AVX512) samba__fill_run_avx512(f, begin, end);
     else samba__fill_run_avx2(f, begin, end);
 }
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
@@ -8170,7 +8174,6 @@ SAMBA__FN bool samba__own_room(samba_tensor *t)
     if (!t->data) t->data = samba__take(t->session, samba__host_bytes(t));
     return t->data != NULL;
 }
-
 /* Host memory with the value a tensor begins with, unless it has another already. */
 SAMBA__FN bool samba__own_data(samba_tensor *t)
 {
@@ -8178,7 +8181,6 @@ SAMBA__FN bool samba__own_data(samba_tensor *t)
     if (samba__own_room(t)) samba__begin_value(t, t->data);
     return t->data != NULL;
 }
-
 /* Parameters, state and gradients of losses begin where they are needed, most in a program. */
 SAMBA__FN bool samba__begins_late(const samba_tensor *t)
 {
@@ -9092,7 +9094,6 @@ SAMBA__FN bool samba__is_spatial(const samba__compilation *c)
 {
     return c->program->mapping == SAMBA_MAPPING_SPATIAL && c->microbatches == 1;
 }
-
 /* What a tensor was replaced by. */
 SAMBA__FN samba_tensor *samba__final(samba_tensor *t)
 {
@@ -9103,7 +9104,6 @@ SAMBA__FN samba__node *samba__producer_of(const samba__compilation *c, const sam
 {
     return t && t->id < c->n_tensors ? c->producer[t->id] : NULL;
 }
-
 /* A node of the compilation's own, with n_in inputs. */
 SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
 {
@@ -9178,7 +9178,6 @@ SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t
     if (full) *value = samba_attr_float(n->attr[0]);
     return full;
 }
-
 /* What a node reads and makes, by its op's own rules. */
 SAMBA__FN bool samba__infer_node(const samba__node *n, samba__decoded *d)
 {
@@ -9188,7 +9187,6 @@ SAMBA__FN bool samba__infer_node(const samba__node *n, samba__decoded *d)
     d->call.attr = n->attr, d->call.n_attr = n->n_attr;
     return samba__infer(n->op, &d->call);
 }
-
 /* And what it costs. */
 SAMBA__FN bool samba__cost_of(const samba__node *n, samba__decoded *d, samba_work *w)
 {

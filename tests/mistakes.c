@@ -9,6 +9,7 @@
 #include "tools/dot_graph.h"
 #include "test.h"
 #include "hook.h"
+#include <math.h>
 #include <unistd.h>
 
 enum { B = 4, F = 6, C = 3, V = 5, LONG = 600 };

@@ -4,6 +4,7 @@
 #include "samba.h"
 #include "op_calls.h"
 #include "test.h"
+#include <math.h>
 
 // Relative, and a tenth of it times the largest element absolutely.
 static const double out_rtol = 1e-5, grad_rtol = 1e-4;

@@ -200,6 +200,7 @@ golden() {
 case $mode in
 job) job "$2"; exit ;;
 example) example "$2" "$3" "$4"; exit ;;
+linked) echo "#line 1 \"$2\"" && sed 's/^#define SAMBA_IMPLEMENTATION$//' "$2"; exit ;;
 golden) golden "$2"; exit ;;
 quick | heavy | full | asan | tsan | c | header | lint | examples) ;;
 *) sed -n 's/^# \{0,1\}//; 2,7p' "$0"; exit 2 ;;
@@ -222,7 +223,14 @@ export PYTHON
 
 quick_script() { sed -n 1,10p "$1" | grep -qx '# run: quick'; }
 words() { sed -n '1,10s|^// run: *||p' "$1"; }
+# A test that uses nothing but the public API is linked with a samba.h that is compiled once.
+public() {
+    grep -qx '#define SAMBA_IMPLEMENTATION' "$1" &&
+        ! grep -qiE 'samba__|SAMBA_(SMALL|LOCAL_BYTES)|->(rt|desc)\b' "$1"
+}
 c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads SUFFIX
+    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' |
+        $2 $3 -I. -c -o "$out/samba$6.o" -x c - || exit 1
     for file in tests/*.c; do
         [ -e "$file" ] || { echo 'skipped: there is no tests/*.c'; return; }
         name=$(basename "$file" .c) flags='' slow='' threads='' needs=''
@@ -245,7 +253,10 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads
         [ "$5" = threads ] && [ -z "$threads" ] && continue
         [ "$5" = quick ] && [ -n "$slow" ] && continue
         [ "$5" = slow ] && [ -z "$slow" ] && continue
-        add "$name$1" "$2 $3 -I. -o $out/$name$6 $file -lm -pthread $flags && $4 $out/$name$6"
+        build="$2 $3 -I. -o $out/$name$6 $file"
+        public "$file" && build="sh tests/run.sh linked $file | \
+$2 $3 -I. -iquote tests -o $out/$name$6 -x c - -x none $out/samba$6.o"
+        add "$name$1" "$build -lm -pthread $flags && $4 $out/$name$6"
     done
 }
 sanitizer() {       # sanitizer FLAG: prints a compiler with which a program under it runs, and how

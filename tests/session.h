@@ -21,6 +21,7 @@ static inline bool said(samba_session *s, const char *part)
     return found;
 }
 
+#ifdef SAMBA_IMPLEMENTATION
 // A hash of all weights, going on from `hash`.
 static inline uint64_t hash_weights(samba_session *s, uint64_t hash)
 {
@@ -33,5 +34,6 @@ static inline uint64_t hash_weights(samba_session *s, uint64_t hash)
     }
     return hash;
 }
+#endif
 
 #endif
