@@ -2777,7 +2777,6 @@ SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
 {
     return pool ? samba__min64(4, samba__ceil_div(tiles, pool->n_threads)) : tiles;
 }
-
 /* How much further on in B the next panel lies; 0 if that is not known. Panels follow each other,
    or, where a block is one panel wide, its steps do. */
 SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc, int64_t j,
@@ -4790,14 +4789,29 @@ SAMBA__NOINLINE double samba__power(double base, int32_t n)
         if (n & 1) r *= base;
     return r;
 }
-
+/* The square roots of a run. The processor has them, but gcc makes no vectors of sqrtf. */
+#if SAMBA__X86
+SAMBA__AVX2 SAMBA__FN void samba__roots_avx2(float *x)
+{
+    for (int k = 0; k < SAMBA__STEP_RUN; k += 8)
+        _mm256_storeu_ps(x + k, _mm256_sqrt_ps(_mm256_loadu_ps(x + k)));
+}
+#else
+#define samba__roots_avx2(x) ((void)0)
+#endif
+SAMBA__INLINE void samba__roots(float *x, int isa)
+{
+    if (SAMBA__X86 && isa != SAMBA__ISA_PORTABLE) samba__roots_avx2(x);
+    else for (int k = 0; k < SAMBA__STEP_RUN; k++) x[k] = samba__sqrt(x[k]);
+}
 /* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
    torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
    attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
    (sqrt(v)/sqrt(1-b2^t) + eps) */
 SAMBA__INLINE void samba__run_adamw(const samba_args *a)
 {
-    float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2], block[SAMBA__STEP_RUN];
+    float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
+    float block[SAMBA__STEP_RUN], size[SAMBA__STEP_RUN] = { 0.0f };
     const float *g = a->in[1], lr = a->in[5][0], decay = a->in[6][0];
     float b1 = a->in[7][0], b2 = a->in[8][0], eps = a->in[9][0];
     float clip = a->n_in > 10 && a->in[10] ? a->in[10][0] : 1.0f;
@@ -4816,10 +4830,11 @@ SAMBA__INLINE void samba__run_adamw(const samba_args *a)
         for (int64_t k = 0; k < n; k++) {
             float d = samba__fma(l2, w[k], g[i + k] * clip);
             m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
-            v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
-            w[k] = samba__fma(-rate, m[i + k] / samba__fma(samba__sqrt(v[i + k]), root, eps),
-                              w[k] * shrink);
+            size[k] = v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
         }
+        samba__roots(size, a->isa);
+        for (int64_t k = 0; k < n; k++)
+            w[k] = samba__fma(-rate, m[i + k] / samba__fma(size[k], root, eps), w[k] * shrink);
         samba__close_weights(a, i, n, w, step);
     }
 }
@@ -5076,7 +5091,6 @@ SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
 {
     return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
 }
-
 /* dx first turns w, dw last adds the sums of its sets. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
@@ -5564,7 +5578,6 @@ SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t o
     int32_t attr[SAMBA__ADAPTIVE_WORDS] = { out_h, out_w };
     return samba__emit1(SAMBA__OP_avg_pool2d, x, attr, SAMBA__ADAPTIVE_WORDS);
 }
-
 /* Emits avg_pool2d_backward: the attributes of the pooling, then the rows and columns of x. */
 SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape *x,
                                             const int32_t *attr, int32_t n_attr)
@@ -6244,7 +6257,6 @@ SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
     return at->rows > 0;
 }
-
 /* The current block of x y^T, x (T,n), y (S,n). */
 SAMBA__FN void samba__attention_product(const samba__attention *at, float *block, const float *x,
                                         const float *y, int64_t n)
@@ -6542,10 +6554,9 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 #endif
 SAMBA__EACH_KIN(map, samba__loop_fn) SAMBA__EACH_KIN(fold, samba__fold)
 SAMBA__EACH_KIN(conv, samba__made) SAMBA__EACH_KIN(pooling, samba__pooling)
-SAMBA__EACH_KIN(batch, bool)
+SAMBA__EACH_KIN(batch, bool) SAMBA__EACH_KIN(step, bool)
 SAMBA__EACH_COSTLY_KIN(soft, int) SAMBA__EACH_COSTLY_KIN(norm, int)
 SAMBA__EACH_COSTLY_KIN(loss, int) SAMBA__EACH_COSTLY_KIN(attention, bool)
-SAMBA__EACH_COSTLY_KIN(step, bool)
 #define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
     SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__map_avx2_kin(a, \
@@ -7175,7 +7186,6 @@ SAMBA__FN void samba__run_part(const samba__chain *c, int32_t from, int64_t begi
         samba__run_kernel(c->task[k].op, &a);
     }
 }
-
 /* What follows a product runs on a part of it that is ready. */
 SAMBA__FN void samba__finish_part(const samba_args *a, const float *y, int64_t rows, int64_t cols,
                                   int64_t pitch)
@@ -9194,7 +9204,6 @@ SAMBA__FN bool samba__cost_of(const samba__node *n, samba__decoded *d, samba_wor
     if (fine) samba__measure(n->op, &d->call, w);
     return fine;
 }
-
 /* What a node reads and writes, in bytes. */
 SAMBA__FN int64_t samba__bytes_moved(const samba__node *n)
 {
@@ -9217,7 +9226,6 @@ SAMBA__FN samba_tensor *samba__drop_dropout(samba__compilation *c, samba__node *
 {
     return c->program->inference ? n->in[0] : NULL;
 }
-
 /* A packed tensor of a parameter: name__int8 and the like, or its scales. NULL: not there yet. */
 SAMBA__FN samba_tensor *samba__packed_of(const samba_tensor *w, const char *kind)
 {
@@ -9225,7 +9233,6 @@ SAMBA__FN samba_tensor *samba__packed_of(const samba_tensor *w, const char *kind
     samba__print(name, sizeof name, "%s__%s", w->name, kind);
     return samba__named(w->session, name);
 }
-
 /* The type that w (n,k) is packed as. */
 SAMBA__FN samba_weights samba__packs_as(const samba_tensor *w, samba_weights weights)
 {
@@ -9336,7 +9343,6 @@ SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tenso
     }
     return r;
 }
-
 /* The op that adds up what m makes; NULL if there is none. */
 SAMBA__FN const samba_op *samba__summing(const samba__node *m)
 {
@@ -9552,7 +9558,6 @@ SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph
     }
     return n;
 }
-
 /* Does node n read what `before` makes or overwrites? */
 SAMBA__FN bool samba__depends(const samba__node *n, const samba__node *before)
 {
@@ -9688,7 +9693,6 @@ SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, 
         p->place_of[named->id] = samba__add_place(p, named, samba__spec_of(named));
     return p->place_of[t->id] = p->place_of[named->id];
 }
-
 /* The place whose memory place i is: that of which it is a view, or itself. */
 SAMBA__FN int32_t samba__base_of(const samba__plan *p, int32_t i)
 {
@@ -10216,7 +10220,6 @@ SAMBA__FN bool samba__ends_with(const char *text, const char *end)
     size_t n = strlen(text), m = strlen(end);
     return n >= m && !memcmp(text + n - m, end, m);
 }
-
 /* 1 + the number of the symbol that holds t. */
 SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
 {
@@ -10775,7 +10778,6 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
     samba__emit2(SAMBA__OP_accumulate, mean, share, &anew, 1);
     return samba_ok(s);
 }
-
 /* What a loss's gradient begins with: 1, or what its own input says. With microbatches a scalar is
    a mean, of which each one has its share. */
 SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *loss)
@@ -11660,7 +11662,6 @@ SAMBA_API size_t samba_bytes(const samba_tensor *t)
     if (!t) return 0;
     return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__host_bytes(t);
 }
-
 /* Copies a value of t, which is a transfer if the device has t. */
 SAMBA__FN void samba__transfer(const samba_tensor *t, void *to, const void *from, const char *name)
 {
