@@ -1998,9 +1998,9 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
    How the work is cut, from the outside in:
 
        tile    a rectangle of C, the unit that threads share; tiles know nothing of each other
-       block   a run of at most SAMBA_GEMM_KC steps of k; between blocks sums rest in a buffer
+       block   a run of some hundred steps of k; between blocks sums rest in a buffer or in C
        panel   some columns of a block of B, copied so that the values of a step are adjacent;
-               it stays in the first-level cache while it sweeps down all rows of the tile
+               it stays in the first-level cache while it sweeps down the rows of a tile
        strip   some rows of A; the sums of strip times panel fill the vector registers:
                6 x 16 of them with NEON and AVX2, 12 x 32 with AVX-512 */
 #if defined(SAMBA_SMALL)
@@ -2025,7 +2025,7 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 typedef char samba__gemm_blocks_are_whole[
     SAMBA_GEMM_KC % 16 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
 
-/* Narrow panels are half again as long, and blocks of A have fewer rows. */
+/* The panels of all but AVX-512 are half as wide: blocks have more steps, and fewer rows. */
 #define SAMBA__GEMM_LONG (SAMBA__IS_SMALL ? SAMBA_GEMM_KC : SAMBA_GEMM_KC / 2 * 3)
 #define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
 /* With few rows the time goes into bringing B. Then a block is one panel wide and this many steps
@@ -2640,7 +2640,8 @@ TARGET SAMBA__VECTORIZED SAMBA__FN void samba__unpack##n( \
     float *dst, const uint8_t *q, int64_t row, const uint16_t *scale, samba_dtype type, int64_t p, \
     int64_t pc) \
 { \
-    if (type == SAMBA_BF16) samba__unpack_any(dst, q, row, NULL, SAMBA_BF16, p, pc, 2 * n); \
+    if (type == SAMBA_F32) samba__unpack_any(dst, q, row, NULL, SAMBA_F32, p, pc, 2 * n); \
+    else if (type == SAMBA_BF16) samba__unpack_any(dst, q, row, NULL, SAMBA_BF16, p, pc, 2 * n); \
     else if (type == SAMBA_F16) samba__unpack_any(dst, q, row, NULL, SAMBA_F16, p, pc, 2 * n); \
     else if (type == SAMBA_I8) samba__unpack_any(dst, q, row, scale, SAMBA_I8, p, pc, 2 * n); \
     else samba__unpack_any(dst, q, row, scale, SAMBA_U8, p, pc, 2 * n); \
@@ -2677,14 +2678,16 @@ SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
     return &samba__gemm_sets[SAMBA__IS_SMALL && isa ? 1 : isa];
 }
 
-/* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, others unpacked in panel. */
+/* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, if the strips are as wide or
+   few; others unpacked in panel. */
 SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
                                  int64_t j, float *panel, samba__sweep *s)
 {
     const uint8_t *q = samba__packed_at(g->packed, g->b_type, g->k, j);
     const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
     int64_t row = samba__panel_row(g->b_type);
-    bool plain = g->b_type == SAMBA_F32;
+    bool plain = g->b_type == SAMBA_F32
+        && (set->width == SAMBA__PANEL || s->rows <= SAMBA__THIN_ROWS);
     s->b = plain ? (const float *)(const void *)q + p * SAMBA__PANEL : panel;
     s->b_row = plain ? SAMBA__PANEL : set->width;
     if (plain) return;
@@ -2802,9 +2805,9 @@ typedef struct samba__gemm_part {
     bool keeps, kept;           /* panels, packed here or by an earlier block */
 } samba__gemm_part;
 enum { SAMBA__KEEP_ROWS = 96 };
-/* Panel by panel. Sums rest until the last steps. A is read where it is, unless caches cannot keep
-   up: each step of a transposed one is on another page, rows a multiple of 4 KiB apart share few
-   lines of the first cache, and parts of long rows are many short runs. */
+/* Panel by panel. Sums rest until the last steps, or go to C, where panels are kept. A is read where
+   it is, unless caches cannot keep up: each step of a transposed one is on another page, rows a
+   multiple of 4 KiB apart share few lines of a cache, and parts of long rows are short runs. */
 SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g,
                                  const samba__gemm_part *q, float *local)
 {
@@ -2842,17 +2845,17 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
         s.from = p > 0 ? buffer ? sum : c : g->accumulate ? c : NULL;
         s.bias = last && g->bias ? g->bias + j : NULL;
         s.b_next = samba__next_panel(g, p, kc, j, q->j1, set->width);
+        s.b = panel, s.b_row = set->width;
         if (g->packed) {
-            samba__open_panel(set, g, p, j, panel, &s);
+            if (!q->kept) samba__open_panel(set, g, p, j, panel, &s);
         } else if (s.turned) {
             s.b = g->b + j * g->b_col + p, s.b_row = g->b_col;
         } else if (pack_b || q->keeps || s.cols < set->width) {
             if (!q->kept) samba__pack_panel(set, g, p, kc, j, s.cols, panel, s.b_next);
-            s.b = panel, s.b_row = set->width;
-            if (q->keeps) panel += kc * set->width;
         } else {
             s.b = g->b + p * g->b_row + j, s.b_row = g->b_row;
         }
+        if (q->keeps) panel += kc * set->width;
         if (s.turned) set->thin_sweep(&s);
         else set->sweep(&s);
         if (last && g->turned) samba__turn(set, sum, set->width, s.cols, rows, c, g->c_row, 0);
@@ -2893,8 +2896,8 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     int64_t band = set->rows, each = band;
     int64_t room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float)) / kc - SAMBA__KEEP_ROWS;
     int64_t most_panels = room / set->width, panels = samba__ceil_div(j1 - j0, set->width);
-    bool keeps = most_panels > 0 && set->height == SAMBA__HEIGHT && !thin && !g->packed
-        && !g->turned && i1 - i0 > (k > kc ? (int64_t)SAMBA__KEEP_ROWS : band);
+    bool keeps = most_panels > 0 && set->height == SAMBA__HEIGHT && !thin && !g->turned
+        && i1 - i0 > (k > kc ? (int64_t)SAMBA__KEEP_ROWS : band);
     if (keeps) {
         nc = samba__ceil_div(panels, samba__ceil_div(panels, most_panels)) * set->width;
         band = i1 - i0, each = SAMBA__KEEP_ROWS;
@@ -3161,7 +3164,6 @@ SAMBA__FN bool samba__has(const samba_call *c, int32_t i)
 {
     return i < c->n_in && c->in[i].shape.ndim >= 0;
 }
-
 /* Expects `least` to `most` inputs, the first `least` of them present, and n_attr attributes. */
 SAMBA__FN bool samba__expect(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
 {
@@ -3396,7 +3398,6 @@ SAMBA__FN int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offse
     for (int32_t k = 0; k < w->n_in; k++) offset[k] = sum[k];
     return left;
 }
-
 /* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
 SAMBA__INLINE const float *samba__map_input(const samba_args *a, int32_t k, int64_t at,
                                             int64_t step, int64_t n, float *buffer)
@@ -3718,7 +3719,6 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
     d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
     return d;
 }
-
 /* A unit is what one call of the generator decides. */
 SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c)
 {
@@ -5226,7 +5226,7 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
     int32_t at[SAMBA__STEPS];
     samba__sweep s;
     s.c_row = makes_dw ? k : v->shifted ? v->band * v->target[1] : plane;
-    s.rows = v->rows, s.from_row = s.c_row;
+    s.rows = v->rows, s.from_row = s.c_row, s.asks = false;
     if (makes_dw) steps = samba__ceil_div(v->images - set / v->groups, v->sets) * v->bands;
     if (v->shifted && part * v->band >= v->target[0]) return;
     if (v->taps == 0) memset(sums, 0, (size_t)(v->rows * s.c_row) * sizeof *sums), steps = 0;
