@@ -2221,10 +2221,11 @@ SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype t
         return _mm256_castsi256_ps(_mm256_slli_epi32(h, 16));
     }
     __m128i b = _mm_loadl_epi64(x);
-    if (type == SAMBA_U8)
-        b = _mm_sub_epi8(_mm_and_si128(high ? _mm_srli_epi16(b, 4) : b, _mm_set1_epi8(15)),
-                         _mm_set1_epi8(8));
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b));
+    if (type == SAMBA_I8) return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b));
+    __m256i n = _mm256_cvtepu8_epi32(b);                    /* the last bits of 2^23 + n */
+    n = high ? _mm256_srli_epi32(n, 4) : _mm256_and_si256(n, _mm256_set1_epi32(15));
+    n = _mm256_or_si256(n, _mm256_set1_epi32(0x4B000000));
+    return _mm256_sub_ps(_mm256_castsi256_ps(n), _mm256_set1_ps(8388616.0f));
 }
 SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtype type, bool high)
 {
@@ -2805,9 +2806,9 @@ typedef struct samba__gemm_part {
     bool keeps, kept;           /* panels, packed here or by an earlier block */
 } samba__gemm_part;
 enum { SAMBA__KEEP_ROWS = 96 };
-/* Panel by panel. Sums rest until the last steps, or go to C, where panels are kept. A is read where
-   it is, unless caches cannot keep up: each step of a transposed one is on another page, rows a
-   multiple of 4 KiB apart share few lines of a cache, and parts of long rows are short runs. */
+/* Panel by panel. Sums rest until the last steps, or go to C, if panels are kept. A is read where
+   it is, unless caches cannot keep up: each step of a transposed one is on another page, rows
+   a multiple of 4 KiB apart share few lines of a cache, and parts of long rows are short runs. */
 SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g,
                                  const samba__gemm_part *q, float *local)
 {
