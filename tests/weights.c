@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 41 };
+enum { ROWS = 41, MANY_ROWS = 130 };
 static const samba_weights kinds[] = { SAMBA_WEIGHTS_F32, SAMBA_WEIGHTS_BF16, SAMBA_WEIGHTS_INT8,
                                        SAMBA_WEIGHTS_INT4 };
 
@@ -31,7 +31,7 @@ static model traced(int32_t rows, int32_t n, int32_t k, bool portable, int32_t t
 
 static void run(model *m, int32_t rows, int32_t n, float *y)
 {
-    int32_t ids[ROWS];
+    int32_t ids[MANY_ROWS];
     for (int32_t i = 0; i < rows; i++) ids[i] = (7 * i + n - 1) % n;
     CHECK(samba_write(m->ids, ids) && samba_run(m->s, 0));
     CHECK(samba_copy_out(m->y, y, 4 * (size_t)(rows * n)));
@@ -120,6 +120,7 @@ static void test_same_bits(void)
                 compare(rows[r], n[i], k[(r + i) % 4], kinds[as]);
                 if (test_bad) { printf("    %d rows, %d x %d, kind %d\n", rows[r], n[i], k[(r + i) % 4], as); return; }
             }
+    for (int as = 0; as < 4; as++) compare(MANY_ROWS, 70, 800, kinds[as]);      // panels are kept
 }
 
 // The values packed are those at the time of compiling; a second compilation packs the new ones.
