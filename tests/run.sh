@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/run.sh [MODE]: runs the tests; the last line is "N passed, N failed".
-#   quick   (or nothing) the C tests, the header tests, lint, the examples: about nine minutes
+#   quick   (or nothing) the C tests, the header tests, lint, the examples: about eight minutes
 #   heavy   what quick leaves out: sanitizers, the whole matrix of header tests, complete trainings
 #   full    both
 #   asan, tsan, c, header, lint, examples: that part alone
@@ -230,7 +230,8 @@ public() {
 }
 c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads SUFFIX
     printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' |
-        $2 $3 -I. -c -o "$out/samba$6.o" -x c - || exit 1
+        $2 $3 -I. -c -o "$out/samba$6.o" -x c - >"$out/samba$6.log" 2>&1 ||
+        { cat "$out/samba$6.log"; exit 1; }
     for file in tests/*.c; do
         [ -e "$file" ] || { echo 'skipped: there is no tests/*.c'; return; }
         name=$(basename "$file" .c) flags='' slow='' threads='' needs=''
