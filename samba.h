@@ -2058,7 +2058,7 @@ typedef struct samba__gemm {
     const samba_args *args;     /* whose finish, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
-/* ---- the sweep: one panel of B against all rows of a tile ---------------------------------- */
+/* ---- the sweep: one panel of B against the rows of a block --------------------------------- */
 /* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. For
    vectors, the halves of a panel, of width / 2 columns, need not be beside each other. */
 typedef struct samba__sweep {
@@ -2879,7 +2879,7 @@ SAMBA__FN bool samba__turns_well(const samba__gemm_set *set, const samba__gemm *
     int64_t filled = samba__ceil_div(rows, set->width) * set->width / 8 * 7;
     bool plain = !g->packed && g->b_type == SAMBA_F32 && !g->accumulate && !g->turned && g->k > 0;
     return SAMBA__GEMM_SUMS && plain && g->a_col == 1 && g->b_row == 1 && !(g->bias && g->row_bias)
-        && rows >= filled && rows <= 128 && 2 * rows <= cols
+        && rows >= filled && rows <= 128 && 2 * rows <= cols            /* little of x is padding */
         && (g->m <= SAMBA__THIN_ROWS || g->n * g->k <= 1 << 22);
 }
 
@@ -2894,15 +2894,6 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     int64_t most = thin ? samba__min64(SAMBA__THIN_KC, set->steps) : set->steps;
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
-    int64_t band = set->rows, each = band;
-    int64_t room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float)) / kc - SAMBA__KEEP_ROWS;
-    int64_t most_panels = room / set->width, panels = samba__ceil_div(j1 - j0, set->width);
-    bool keeps = most_panels > 0 && set->height == SAMBA__HEIGHT && !thin && !g->turned
-        && i1 - i0 > (k > kc ? (int64_t)SAMBA__KEEP_ROWS : band);
-    if (keeps) {
-        nc = samba__ceil_div(panels, samba__ceil_div(panels, most_panels)) * set->width;
-        band = i1 - i0, each = SAMBA__KEEP_ROWS;
-    }
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         set->packed_row(g, j0, j1);
         samba__gemm_finish(g, 0, 1, j0, j1);
@@ -2914,6 +2905,15 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
         t.n = g->m, t.b = g->a, t.b_col = g->a_row, t.bias = g->row_bias;
         samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local);
         return;
+    }
+    int64_t band = set->rows, each = band;
+    int64_t room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float)) / kc - SAMBA__KEEP_ROWS;
+    int64_t most_panels = room / set->width, panels = samba__ceil_div(j1 - j0, set->width);
+    bool keeps = most_panels > 0 && set->height == SAMBA__HEIGHT && !thin && !g->turned
+        && i1 - i0 > (k > kc ? (int64_t)SAMBA__KEEP_ROWS : band);
+    if (keeps) {
+        nc = samba__ceil_div(panels, samba__ceil_div(panels, most_panels)) * set->width;
+        band = i1 - i0, each = SAMBA__KEEP_ROWS;
     }
     for (int64_t i = i0, i_end; i < i1; i = i_end) {
         i_end = samba__min64(i + band, i1);

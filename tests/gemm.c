@@ -122,7 +122,11 @@ static void check_kind(int64_t m, int64_t n, int64_t k, bool x_wT)
         memcpy(g.c, start, size);
         if (isa < 0) gemm_naive(&g);
         else run_backwards(&g, local, isa);
-        CHECK(!x_wT || isa < 0 || m < 28 || samba__turns_well(samba__gemm_set_of(isa), &g, m, n));
+        if (x_wT && isa >= 0) {         // 14 to 16 rows fill a panel of 16 columns
+            const samba__gemm_set *set = samba__gemm_set_of(isa);
+            bool filled = m >= 28 || (set->width == 16 && m >= 14 && m <= 16);
+            CHECK(samba__turns_well(set, &g, m, n) == filled);
+        }
         if (isa >= 0) CHECK(same_bits(got, want, &g, isa));
     }
     free(a), free(b), free(bias), free(row_bias), free(start), free(want), free(got), free(local), free(half);
