@@ -2211,8 +2211,10 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__square16(const float *src, int64_t src_r
     SAMBA__FOUR_STEPS(0) SAMBA__FOUR_STEPS(1) SAMBA__FOUR_STEPS(2) SAMBA__FOUR_STEPS(3)
 }
 
-/* n weights of a packed row of bf16, i8, or u8: its low or high halves, less 8. */
-SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype type, bool high)
+/* n weights of a packed row of f32 or bf16; of i8, or u8 (its low or high halves, less 8), times
+   d. All of it is exact. */
+SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype type, bool high,
+                                                 __m256 d)
 {
     const __m128i *x = (const __m128i *)(const void *)q;
     if (type == SAMBA_F32) return _mm256_loadu_ps((const float *)(const void *)q);
@@ -2221,13 +2223,13 @@ SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype t
         return _mm256_castsi256_ps(_mm256_slli_epi32(h, 16));
     }
     __m128i b = _mm_loadl_epi64(x);
-    if (type == SAMBA_I8) return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b));
-    __m256i n = _mm256_cvtepu8_epi32(b);                    /* the last bits of 2^23 + n */
+    if (type == SAMBA_I8) return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b)), d);
+    __m256i n = _mm256_cvtepu8_epi32(b);
     n = high ? _mm256_srli_epi32(n, 4) : _mm256_and_si256(n, _mm256_set1_epi32(15));
-    n = _mm256_or_si256(n, _mm256_set1_epi32(0x4B000000));
-    return _mm256_sub_ps(_mm256_castsi256_ps(n), _mm256_set1_ps(8388616.0f));
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(n), d, _mm256_mul_ps(d, _mm256_set1_ps(-8)));
 }
-SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtype type, bool high)
+SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtype type, bool high,
+                                                    __m512 d)
 {
     if (type == SAMBA_F32) return _mm512_loadu_ps((const float *)(const void *)q);
     if (type == SAMBA_BF16) {
@@ -2235,11 +2237,12 @@ SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtyp
         return _mm512_castsi512_ps(SAMBA__MIX(slli_epi32, SAMBA__MIX(cvtepu16_epi32, h), 16));
     }
     __m128i b = _mm_loadu_si128((const __m128i *)(const void *)q);
-    if (type == SAMBA_I8) return SAMBA__MIX(cvtepi32_ps, SAMBA__MIX(cvtepi8_epi32, b));
+    if (type == SAMBA_I8)
+        return _mm512_mul_ps(SAMBA__MIX(cvtepi32_ps, SAMBA__MIX(cvtepi8_epi32, b)), d);
     __m512i number = SAMBA__MIX(cvtepu8_epi32, b);          /* its last 4 bits count */
     if (high) number = SAMBA__MIX(srli_epi32, number, 4);
-    return SAMBA__MIX(permutexvar_ps, number, _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1,
-                                                             2, 3, 4, 5, 6, 7));
+    const __m512 less8 = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm512_mul_ps(SAMBA__MIX(permutexvar_ps, number, less8), d);
 }
 #elif SAMBA__NEON
 #define SAMBA__SET8(DO) DO(SAMBA__NEON_FN, samba__v8, int64_t, samba__v8, 8)
@@ -2314,7 +2317,7 @@ SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0
     src += 4 * src_row;
     SAMBA__SQUARE(hi)
 }
-SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool high)
+SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool high, samba__v8 d)
 {
     uint8x8_t b = vld1_u8(q);
     if (type == SAMBA_F32) return samba__v8_loadu_ps((const float *)(const void *)q);
@@ -2326,21 +2329,22 @@ SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool
     if (type == SAMBA_U8)
         b = vsub_u8(high ? vshr_n_u8(b, 4) : vand_u8(b, vdup_n_u8(15)), vdup_n_u8(8));
     int16x8_t w = vmovl_s8(vreinterpret_s8_u8(b));
-    return samba__v8_of(vcvtq_f32_s32(vmovl_s16(vget_low_s16(w))),
-                        vcvtq_f32_s32(vmovl_s16(vget_high_s16(w))));
-}
-SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
-{
-    return samba__v8_of(vmulq_f32(a.lo, b.lo), vmulq_f32(a.hi, b.hi));
+    return samba__v8_of(vmulq_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(w))), d.lo),
+                        vmulq_f32(vcvtq_f32_s32(vmovl_s16(vget_high_s16(w))), d.hi));
 }
 #endif
+/* Ask for a line of each of some rows, to be read soon. */
+SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
+{
+    for (int64_t j = 0; j < rows; j++) SAMBA__ASK(src + j * src_row);
+}
 #if SAMBA__SIMD
 #define SAMBA__SETS(DO) SAMBA__SET8(DO) SAMBA__SET16(DO)
 #define samba__square8(src, src_row, dst, dst_row) ((void)0)    /* 8 columns do without */
 /* Strip times panel. The sums must live in registers, and compilers keep only named variables
    there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
    and the rows a short strip lacks vanish from its code. The next part of C is asked for early. */
-#define SAMBA__EACH_ROW(DO, V, mm, n) \
+#define SAMBA__UNROLL(DO, V, mm, n) \
     DO(0, V, mm, n) DO(1, V, mm, n) DO(2, V, mm, n) DO(3, V, mm, n) DO(4, V, mm, n) \
     DO(5, V, mm, n) DO(6, V, mm, n) DO(7, V, mm, n) DO(8, V, mm, n) DO(9, V, mm, n) \
     DO(10, V, mm, n) DO(11, V, mm, n)
@@ -2379,9 +2383,9 @@ SAMBA__KERNEL samba__v8 samba__v8_mul_ps(samba__v8 a, samba__v8 b)
     if (s->bias) { \
         V b_lo = samba__load##n(s->bias, whole, mask_lo); \
         V b_hi = samba__load##n(s->bias + n, whole, mask_hi); \
-        SAMBA__EACH_ROW(SAMBA__ROW_BIAS, V, mm, n) \
+        SAMBA__UNROLL(SAMBA__ROW_BIAS, V, mm, n) \
     } \
-    SAMBA__EACH_ROW(SAMBA__ROW_END, V, mm, n)
+    SAMBA__UNROLL(SAMBA__ROW_END, V, mm, n)
 #define SAMBA__OF(n, has, rows) if (has && high == rows) samba__strip##n(s, a, i, rows, false);
 #define SAMBA__SWEEP(TARGET, V, M, mm, n) \
 TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a, int64_t i, \
@@ -2395,13 +2399,13 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
     const int32_t *at = s->b_at; \
     bool whole = s->cols == 2 * n; \
     M mask_lo = samba__mask##n(s->cols - s->cols_hi), mask_hi = samba__mask##n(s->cols_hi); \
-    SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
-    SAMBA__EACH_ROW(SAMBA__ROW_FETCH, V, mm, n) \
+    SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
+    SAMBA__UNROLL(SAMBA__ROW_FETCH, V, mm, n) \
     for (int64_t left = s->kc; left > 0; left--, a += a_col, a6 += a_col, b += b_row) { \
         if (at) b = s->b + *at++; \
-        if (asks && left % 16 == 0) { SAMBA__EACH_ROW(SAMBA__ROW_ASK, V, mm, n) } \
+        if (asks && left % 16 == 0) { SAMBA__UNROLL(SAMBA__ROW_ASK, V, mm, n) } \
         V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + half); \
-        SAMBA__EACH_ROW(SAMBA__ROW_STEP, V, mm, n) \
+        SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
     } \
     SAMBA__ROWS_END(V, mm, n) \
 } \
@@ -2419,11 +2423,6 @@ TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
     } \
 }
 SAMBA__SETS(SAMBA__SWEEP)
-/* Ask for a line of each of some rows, to be read soon. */
-SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
-{
-    for (int64_t j = 0; j < rows; j++) SAMBA__ASK(src + j * src_row);
-}
 
 /* Turn jc stored rows of pc values into panel columns, in whole groups of 4 steps and n columns;
    what lies `ahead` is asked for early, to be turned next. */
@@ -2476,7 +2475,7 @@ TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows, int so
     V v0, v1, v2, v3; \
     int64_t i = 0, c_hi = n, far = samba__min64(SAMBA__AHEAD, s->kc); \
     int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0;     /* in the next panel */ \
-    SAMBA__EACH_ROW(SAMBA__ROW_BEGIN, V, mm, n) \
+    SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
     for (int64_t p = 0; p < s->kc; p += some, a += some, b += some) { \
         int end = some == 4 ? 4 : (int)samba__min64(some, s->kc - p); \
         for (int q = 0; q < end; q += 4) { \
@@ -2484,11 +2483,11 @@ TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows, int so
             const float *line = b + q - at + (p + q - at + far < s->kc ? far : over); \
             samba__ask_rows(line + row * s->b_row, s->b_row, n / 2); \
             samba__turn##n(b + q, s->b_row, &v0, &v1, &v2, &v3); \
-            SAMBA__EACH_ROW(SAMBA__THIN_STEP, lo, mm, n) \
+            SAMBA__UNROLL(SAMBA__THIN_STEP, lo, mm, n) \
         } \
         for (int q = 0; q < end; q += 4) { \
             samba__turn##n(b + n * s->b_row + q, s->b_row, &v0, &v1, &v2, &v3); \
-            SAMBA__EACH_ROW(SAMBA__THIN_STEP, hi, mm, n) \
+            SAMBA__UNROLL(SAMBA__THIN_STEP, hi, mm, n) \
         } \
     } \
     SAMBA__ROWS_END(V, mm, n) \
@@ -2590,19 +2589,22 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
     return scale ? scale + row * SAMBA__PANEL + j % SAMBA__PANEL : NULL;
 }
 #if SAMBA__SIMD
-/* The same for width = 2 n. And a product with one row, 4 n columns in y, half of them from j0 on,
-   half from j1: weights go from memory into sums. */
+/* The same for width = 2 n. And a product with one row, of two panels in y: weights go from memory
+   into sums. Processors with AVX2 read floats best when they are not asked to. */
 enum { SAMBA__FAR = 4096 };             /* bytes ahead of integers; fewer of what is read sooner */
-#define SAMBA__SCALES(n, scale, at, l) \
-    samba__weights##n((const uint8_t *)((scale) + (at) + (l)), SAMBA_BF16, false)
-#define SAMBA__ROW_OF(mm, n, q, l, d, high) \
-    (!scaled ? samba__weights##n((q) + (l) * size, type, high) \
-     : mm##_mul_ps(samba__weights##n((q) + (l) * size, type, high), d))
-#define SAMBA__PACKED_STEP(mm, n, high) \
-    s0 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q0, 0, d0, high), s0); \
-    s1 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q0, n, d1, high), s1); \
-    s2 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q1, 0, d2, high), s2); \
-    s3 = mm##_fmadd_ps(x, SAMBA__ROW_OF(mm, n, q1, n, d3, high), s3);
+#define SAMBA__VECTOR_OF(r, n, panel0, panel1, size) \
+    (const uint8_t *)((r < 32 / n ? panel0 : panel1) + r % (32 / n) * n * size)
+#define SAMBA__PACKED_BEGIN(r, V, mm, n) V s##r = mm##_setzero_ps(), d##r = s##r;
+#define SAMBA__PACKED_SCALE(r, V, mm, n) \
+    if (r < 64 / n) d##r = samba__weights##n( \
+        SAMBA__VECTOR_OF(r, n, scale0 + at, scale1 + at, 1), SAMBA_BF16, false, d##r);
+#define SAMBA__PACKED_STEP(r, V, mm, n) \
+    if (r < 64 / n) { \
+        const uint8_t *q = SAMBA__VECTOR_OF(r, n, q0, q1, size); \
+        s##r = mm##_fmadd_ps(x, samba__weights##n(q, type, false, d##r), s##r); \
+        if (step == 2) s##r = mm##_fmadd_ps(z, samba__weights##n(q, type, true, d##r), s##r); \
+    }
+#define SAMBA__PACKED_END(r, V, mm, n) if (r < 64 / n) mm##_storeu_ps(y + r * n, s##r);
 #define SAMBA__PACKED(TARGET, V, M, mm, n) \
 TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, int64_t j0, \
                                                 int64_t j1, samba_dtype type) \
@@ -2614,28 +2616,22 @@ TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, 
     const uint8_t *q1 = samba__packed_at(g->packed, type, k, j1); \
     const uint16_t *scale0 = samba__scale_at(g->scale, k, j0); \
     const uint16_t *scale1 = samba__scale_at(g->scale, k, j1); \
-    const float *a = g->a; \
-    V s0 = mm##_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, d0 = s0, d1 = s0, d2 = s0, d3 = s0; \
+    SAMBA__UNROLL(SAMBA__PACKED_BEGIN, V, mm, n) \
     for (int64_t p = 0; p < k; ) { \
         int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k); \
         int64_t ahead = p * row + far < k * row ? far : far + k * row;      /* in the next pair */ \
         if (scaled) { \
-            d0 = SAMBA__SCALES(n, scale0, at, 0), d1 = SAMBA__SCALES(n, scale0, at, n); \
-            d2 = SAMBA__SCALES(n, scale1, at, 0), d3 = SAMBA__SCALES(n, scale1, at, n); \
+            SAMBA__UNROLL(SAMBA__PACKED_SCALE, V, mm, n) \
             __builtin_prefetch(scale0 + at + 2 * k), __builtin_prefetch(scale1 + at + 2 * k); \
         } \
         for (; p < end; p += step, q0 += SAMBA__PANEL * size, q1 += SAMBA__PANEL * size) { \
-            V x = mm##_set1_ps(a[p]); \
-            __builtin_prefetch(q0 + ahead), __builtin_prefetch(q1 + ahead); \
-            if (size == 4) SAMBA__ASK(q0 + ahead + 64), SAMBA__ASK(q1 + ahead + 64); \
-            SAMBA__PACKED_STEP(mm, n, false) \
-            if (step == 1) continue; \
-            x = mm##_set1_ps(a[p + 1]); \
-            SAMBA__PACKED_STEP(mm, n, true) \
+            V x = mm##_set1_ps(g->a[p]), z = step == 2 ? mm##_set1_ps(g->a[p + 1]) : x; \
+            if (n > 8 || scaled) __builtin_prefetch(q0 + ahead), __builtin_prefetch(q1 + ahead); \
+            if (n > 8 && size == 4) SAMBA__ASK(q0 + ahead + 64), SAMBA__ASK(q1 + ahead + 64); \
+            SAMBA__UNROLL(SAMBA__PACKED_STEP, V, mm, n) \
         } \
     } \
-    mm##_storeu_ps(y, s0), mm##_storeu_ps(y + n, s1); \
-    mm##_storeu_ps(y + 2 * n, s2), mm##_storeu_ps(y + 3 * n, s3); \
+    SAMBA__UNROLL(SAMBA__PACKED_END, V, mm, n) \
 } \
 TARGET SAMBA__VECTORIZED SAMBA__FN void samba__unpack##n( \
     float *dst, const uint8_t *q, int64_t row, const uint16_t *scale, samba_dtype type, int64_t p, \
@@ -2649,14 +2645,14 @@ TARGET SAMBA__VECTORIZED SAMBA__FN void samba__unpack##n( \
 } \
 TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int64_t j1) \
 { \
-    float y[4 * n]; \
-    for (int64_t j = j0; j < j1; j += 4 * n) { \
-        int64_t other = j + 2 * n < j1 ? j + 2 * n : j;     /* any, past the last */ \
+    float y[2 * SAMBA__PANEL]; \
+    for (int64_t j = j0; j < j1; j += 2 * SAMBA__PANEL) { \
+        int64_t other = j + SAMBA__PANEL < j1 ? j + SAMBA__PANEL : j;   /* any, past the last */ \
         if (g->b_type == SAMBA_F32) samba__packed_type##n(g, y, j, other, SAMBA_F32); \
         else if (g->b_type == SAMBA_BF16) samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
         else if (g->b_type == SAMBA_I8) samba__packed_type##n(g, y, j, other, SAMBA_I8); \
         else samba__packed_type##n(g, y, j, other, SAMBA_U8); \
-        for (int64_t l = 0; l < 4 * n && j + l < j1; l++) \
+        for (int64_t l = 0; l < 2 * SAMBA__PANEL && j + l < j1; l++) \
             g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l]; \
     } \
 }
@@ -2739,8 +2735,7 @@ SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *
         }
     } else {
         for (int64_t u = 0; u < pc; u++)
-            for (int64_t v = 0; v < jc; v++)
-                dst[u * width + v] = src[u * g->b_row + v * g->b_col];
+            for (int64_t v = 0; v < jc; v++) dst[u * width + v] = src[u * g->b_row + v * g->b_col];
     }
 }
 
@@ -6017,8 +6012,7 @@ SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, const float *x, 
     float scale = dloss / samba__unless_zero(samba__row_exp(dx, x, top, n));
     float share = samba__mul(-dloss, smoothing / (float)n);
     SAMBA__IN_PLACE
-    for (int64_t i = 0; i < n; i++)
-        dx[i] = samba__fma(scale, dx[i], share);
+    for (int64_t i = 0; i < n; i++) dx[i] = samba__fma(scale, dx[i], share);
 }
 
 /* Phase 0: the gradient of a row's loss where all rows share it, into scratch. Phase 1: rows. */
@@ -6250,13 +6244,18 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     else at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
 
-/* To the block of rows t ..., keys s ...; if causal, without rows that see none of its keys. */
+/* To the block of rows t ..., keys s ...; if causal, without rows that see none of its keys.
+   False: no row sees any. */
 SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
+    bool hidden = at->mask_bool != NULL;
     int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
     at->t = at->causal ? samba__max64(t, s) : t, at->rows = end - at->t, at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
-    return at->rows > 0;
+    for (int64_t i = 0; hidden && i < at->rows; i++)
+        for (int64_t j = 0; hidden && j < at->keys; j++)
+            hidden = !at->mask_bool[(at->t + i) * at->t_step + (s + j) * at->s_step];
+    return at->rows > 0 && !hidden;
 }
 /* The current block of x y^T, x (T,n), y (S,n). */
 SAMBA__FN void samba__attention_product(const samba__attention *at, float *block, const float *x,
@@ -6338,10 +6337,14 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
 {
     samba__attended *row = (samba__attended *)(void *)at->ds;
     int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
+    bool few = rows <= 4;               /* then most of the time goes into reading: ask early */
     memset(y + t * E, 0, (size_t)(rows * E) * 4);
     for (int64_t i = 0; i < rows; i++) row[i].top = -SAMBA__INF, row[i].sum = 0.0f;
-    for (int64_t s = 0; s < at->S && samba__attention_block(at, t, s); s += SAMBA__ATTEND_KEYS) {
+    for (int64_t s = 0; s < at->S; s += SAMBA__ATTEND_KEYS) {
+        if (!samba__attention_block(at, t, s)) continue;
+        if (few) samba__ask_rows(at->v + s * E, 16, at->keys * E / 16);
         samba__attention_scores(at);
+        if (few) samba__ask_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
         for (int64_t i = 0; i < at->rows; i++) {
             float *x = at->p + i * SAMBA__ATTEND_KEYS, keep[SAMBA__ATTEND_KEYS];
             samba__attention_row(x, at->keys, y + (at->t + i) * E, E, &row[at->t - t + i]);
@@ -9052,8 +9055,7 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
     s->section = SAMBA_OPT;
     if (d->kind == SAMBA_SGD) {
         samba_tensor *v = d->momentum != 0.0f ? samba__optim_state(w, "momentum") : NULL;
-        samba_tensor *in[8] = { w, g, v, o->step, o->lr, o->weight_decay, o->momentum,
-                                o->clip };
+        samba_tensor *in[8] = { w, g, v, o->step, o->lr, o->weight_decay, o->momentum, o->clip };
         int32_t attr[4] = { samba_float_attr(d->dampening), d->nesterov, high, low };
         samba__emit(s, SAMBA__OP_sgd, in, 8, attr, 2 + more, NULL);
     } else {
@@ -10428,8 +10430,7 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
         samba__put64(m->tables + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL + 48,
                      has ? m->size - m->n_tables + 1 : 0);
         if (!has) continue;
-        m->size = samba__add_size(m->size,
-                                  samba__align_size((size_t)samba__symbol_bytes(pef, &q)));
+        m->size = samba__add_size(m->size, samba__align_size((size_t)samba__symbol_bytes(pef, &q)));
     }
     size_t n_data = m->size - m->n_tables;
     samba__hash_begin(v, 0);
@@ -11203,8 +11204,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
                          && samba__write_log(&c, &plan, image.size));
         if (fine && !program->compile_only) fine = samba__image_whole(&image, &file);
         samba__image_close(&image);
-        if (file.bytes)
-            fine = samba__begin(s, "SAMBA_SET_PEF")
+        if (file.bytes) fine = samba__begin(s, "SAMBA_SET_PEF")
                 && samba__end(s, "SAMBA_SET_PEF", samba__file_prove(s, &file, true, name))
                 && samba__attach(s, &file);
     }
@@ -11804,8 +11804,7 @@ SAMBA_API bool samba_rdu(samba_tensor *t)
         && (samba_bytes(t) == samba__host_bytes(t)
             || samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): the program wants all "
                           "microbatches, %l bytes; use samba_write", t->name,
-                          (int64_t)samba_bytes(t)))
-        && samba_write(t, t->data);
+                          (int64_t)samba_bytes(t))) && samba_write(t, t->data);
 }
 SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, bool buffers)
 {
