@@ -523,7 +523,7 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
 
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
    attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D). A row with
-   nothing to attend is 0. */
+   nothing to attend is 0. Blocks of 64 keys that a bool mask hides from all rows cost nothing. */
 typedef struct samba_attention_opts { bool causal; float scale; } samba_attention_opts;
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(
     samba_tensor *q, samba_tensor *k, samba_tensor *v, samba_tensor *mask,
@@ -7055,9 +7055,9 @@ SAMBA__FN uint32_t samba__last_begun(const samba__pef *pef, uint32_t i, uint32_t
 {
     samba__symbol here = samba__symbol_at(pef, i);
     for (uint32_t step = 1u << 31; step; step /= 2) {
-        samba__symbol s = samba__symbol_at(pef, step < pef->n_symbols - i ? i + step : i);
-        if (step < pef->n_symbols - i && s.region == here.region && s.offset == here.offset
-            && s.first <= first) i += step;
+        if (step >= pef->n_symbols - i) continue;
+        samba__symbol s = samba__symbol_at(pef, i + step);
+        if (s.region == here.region && s.offset == here.offset && s.first <= first) i += step;
     }
     return i;
 }
