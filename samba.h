@@ -2590,7 +2590,7 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
 }
 #if SAMBA__SIMD
 /* The same for width = 2 n. And a product with one row, of two panels in y: weights go from memory
-   into sums. Processors with AVX2 read floats best when they are not asked to. */
+   into sums. Without prefetches Zen 3 streams two panels of floats at 31 GB/s, with them at 25. */
 enum { SAMBA__FAR = 4096 };             /* bytes ahead of integers; fewer of what is read sooner */
 #define SAMBA__VECTOR_OF(r, n, panel0, panel1, size) \
     (const uint8_t *)((r < 32 / n ? panel0 : panel1) + r % (32 / n) * n * size)
