@@ -893,15 +893,23 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__RESTRICT
 #define SAMBA__ASK(x) ((void)0)
 #endif
+#if defined(__cplusplus)
+#define SAMBA__ZEROED {}                /* what a struct begins as */
+#else
+#define SAMBA__ZEROED { 0 }
+#endif
 #define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
 /* Before a loop that may work in place: no turn reads what another one writes. clang warns where it
    then makes no vectors: at -Os, and where fmaf is no function that it knows. */
 #if defined(__clang__) && __STDC_HOSTED__ && !defined(__OPTIMIZE_SIZE__)
 #define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
+#define SAMBA__FOUR_IN_PLACE _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
 #elif defined(__GNUC__) && !defined(__clang__)
 #define SAMBA__IN_PLACE _Pragma("GCC ivdep")
+#define SAMBA__FOUR_IN_PLACE SAMBA__IN_PLACE _Pragma("GCC unroll 4")
 #else
 #define SAMBA__IN_PLACE
+#define SAMBA__FOUR_IN_PLACE
 #endif
 /* Instruction sets are chosen at run time: a kernel is compiled again under this attribute. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
@@ -925,10 +933,13 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__SIMD (SAMBA__X86 || SAMBA__NEON)
 #if SAMBA__SIMD && !defined(__clang__)
 /* The rest of -O3 takes long and makes layer norm half as fast. */
-#define SAMBA__VECTORIZED __attribute__((optimize( \
-    "O2", "tree-vectorize", "vect-cost-model=dynamic", "peel-loops", "no-trapping-math")))
+#define SAMBA__VECTORS "O2", "tree-vectorize", "vect-cost-model=dynamic", "peel-loops", \
+    "no-trapping-math", "no-tree-loop-distribute-patterns"
+#define SAMBA__VECTORIZED __attribute__((optimize(SAMBA__VECTORS)))
+#define SAMBA__MIXED __attribute__((optimize(SAMBA__VECTORS, "schedule-insns", "sched-pressure")))
 #else
 #define SAMBA__VECTORIZED
+#define SAMBA__MIXED
 #endif
 #define SAMBA__AVX2_FN SAMBA__AVX2 SAMBA__VECTORIZED
 #define SAMBA__AVX512_FN SAMBA__AVX512 SAMBA__VECTORIZED
@@ -1357,8 +1368,7 @@ SAMBA__FN void samba__pool_close(samba__pool *p) { (void)p; }
 SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context, int64_t units,
                                int64_t grain)
 {
-    (void)p;
-    (void)grain;
+    (void)p, (void)grain;
     if (units > 0) job(context, 0, units, 0);
 }
 SAMBA__FN int32_t samba__processors(void) { return 1; }
@@ -1367,8 +1377,7 @@ SAMBA__FN int32_t samba__processors(void) { return 1; }
 /* ==== [tensor] ================================================================================ */
 SAMBA_API samba_shape samba_scalar_shape(void)
 {
-    samba_shape shape;
-    memset(&shape, 0, sizeof shape);
+    samba_shape shape = SAMBA__ZEROED;
     return shape;
 }
 SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
@@ -1424,8 +1433,7 @@ SAMBA__FN bool samba__is_float(samba_dtype d)
 /* What stands for an optional input that is not given. */
 SAMBA__FN samba_spec samba__absent(void)
 {
-    samba_spec spec;
-    memset(&spec, 0, sizeof spec);
+    samba_spec spec = SAMBA__ZEROED;
     spec.shape.ndim = -1;
     return spec;
 }
@@ -1645,7 +1653,7 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
    named. Largest errors found, in units in the last place (ulp; the best possible is 0.5):
 
       exp 0.90   log 0.84  log1p 1.43   sqrt 0.50   rsqrt 1.5   tanh 1.41   sigmoid 1.48
-      softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 2.7   sin_2pi 1.5
+      softplus 1.6   silu 2.6   gelu 4.1   gelu_tanh 3.2   sin_2pi 1.5
       pow 1.1 + |y log x| / 14, a relative error below 5 10^-7
 
    The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero. */
@@ -1704,18 +1712,14 @@ SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
     y = samba__exp_poly(r);
     n += 300u; /* now positive, and halving is a shift: 2^n = 2^(half - 150) 2^(n - half - 150) */
     half = n >> 1;
-    y = m * y * samba__bits_float((half - 23u) << 23);
-    return samba__mul(y, samba__bits_float((n - half - 23u) << 23));
+    y *= samba__bits_float((half - 23u) << 23); /* m comes after: two calls may share this */
+    return samba__mul(m * y, samba__bits_float((n - half - 23u) << 23));
 }
-/* x, at most 126 in magnitude: e^126 is infinity, m e^-126 is 0. */
-SAMBA__INLINE float samba__exp_limit(float x)
-{
-    return samba__with_sign(samba__abs_upto(x, 126.0f), x);
-}
-/* e^x */
+/* e^x: e^126 is infinity, and e^-126 is 0. */
 SAMBA__INLINE float samba__exp(float x)
 {
-    return samba__unless_nan(x, samba__exp_scaled(1.0f, samba__exp_limit(x), 0.0f));
+    float limited = samba__with_sign(samba__abs_upto(x, 126.0f), x);
+    return samba__unless_nan(x, samba__exp_scaled(1.0f, limited, 0.0f));
 }
 /* e^x for x <= 0, as rows need it: 0 below -87, where n would leave the exponent, and for NaN. The
    low bits of the sum that rounds are n; shifted, they add to the exponent. */
@@ -1756,8 +1760,7 @@ SAMBA__INLINE float samba__log_join(float e, float f)
 /* log x */
 SAMBA__INLINE float samba__log(float x)
 {
-    float e, f = samba__log_split(x, &e);
-    float y = samba__log_join(e, f);
+    float e, f = samba__log_split(x, &e), y = samba__log_join(e, f);
     y = x == SAMBA__INF ? x : y;
     y = x == 0.0f ? -SAMBA__INF : y;
     return x >= 0.0f ? y : SAMBA__NAN;
@@ -1801,11 +1804,11 @@ SAMBA__INLINE float samba__rsqrt(float x) { return samba__unless_nan(x, 1.0f / s
 /* tanh x = x + x^3 P(x^2) near 0, else 1 - 2 / (e^2x + 1) with the sign put back. */
 SAMBA__INLINE float samba__tanh(float x)
 {
-    float a = samba__abs(x), s = a * a;
+    float a = samba__abs_upto(x, 63.0f), s = a * a;
     float p = samba__poly(s, -0.3333329856f, 0.133319363f, -0.05378471687f,
         samba__fma(s, -0.005897966214f, 0.02079862542f));
     float inner = samba__fma(a * s, p, a);
-    float outer = 1.0f - 2.0f / (samba__exp(2.0f * a) + 1.0f);
+    float outer = 1.0f - 2.0f / (samba__exp_scaled(1.0f, 2.0f * a, 0.0f) + 1.0f);
     return samba__unless_nan(x, samba__with_sign(a < 0.6f ? inner : outer, x));
 }
 
@@ -1813,9 +1816,8 @@ SAMBA__INLINE float samba__tanh(float x)
    keep their digits. One residual step repairs the roundings of 1 + t and of the quotient. */
 SAMBA__INLINE float samba__sigmoid(float x)
 {
-    float t = samba__exp(-samba__abs(x)), top = x < 0.0f ? t : 1.0f;
-    float bottom = 1.0f + t, lost = t - (bottom - 1.0f);
-    float i = 1.0f / bottom, y = top * i;
+    float t = samba__exp_scaled(1.0f, -samba__abs_upto(x, 126.0f), 0.0f), top = x < 0.0f ? t : 1.0f;
+    float bottom = 1.0f + t, lost = t - (bottom - 1.0f), i = 1.0f / bottom, y = top * i;
     y = samba__fma(samba__fma(-y, lost, samba__fma(-y, bottom, top)), i, y);
     return samba__unless_nan(x, y);
 }
@@ -1841,8 +1843,7 @@ SAMBA__INLINE float samba__smooth_relu_grad(float x, float d)
 /* SiLU, x sigmoid(x): a S(-a) = a / (1 + t) e^-a with t = e^-a. */
 SAMBA__INLINE float samba__silu(float x)
 {
-    float a = samba__abs_upto(x, 126.0f);
-    float t = samba__exp_scaled(1.0f, -a, 0.0f);
+    float a = samba__abs_upto(x, 126.0f), t = samba__exp_scaled(1.0f, -a, 0.0f);
     return samba__smooth_relu(x, samba__exp_scaled(a / (1.0f + t), -a, 0.0f));
 }
 /* D = S (1 - a (1 - S)) at -a, where 1 - S = i = 1 / (1 + t) and S = t i. */
@@ -1888,14 +1889,14 @@ SAMBA__INLINE float samba__gelu_grad(float x)
 }
 /* GELU's tanh form, x (1 + tanh u) / 2 = x sigmoid(2u), 2u = sqrt(8 / pi) (x + 0.044715 x^3) =
    x (c + d x^2). An error of 2u makes one many times as large in the result, so this returns 2u
-   at -a with what rounding lost in low: w + wl = c + d s by a two-sum (Knuth), then a product. */
+   at -a, a <= 12, with what rounding lost in low. c has 20 bits behind the point, so that c - w is
+   exact; the rest of c, 1.9e-7, the rest of d and that of s = a^2 are added to what w lost. */
 SAMBA__INLINE float samba__gelu_tanh_arg(float a, float *low)
 {
-    const float c = 1.595769167f, d = 0.07135481387f;
-    float s = samba__mul(a, a), ds = samba__mul(d, s);
-    float w = c + ds, z = w - c, wl = (c - (w - z)) + (ds - z), y = samba__mul(-a, w);
-    wl += samba__fma(d, s, -ds) + samba__fma(d, samba__fma(a, a, -s), -4.534068054e-8f);
-    wl += samba__mul(s, 2.398832466e-9f);
+    const float c = 1.595768929f, d = 0.07135481387f;
+    float s = samba__mul(a, a), w = samba__fma(d, s, c), y = samba__mul(-a, w), wl;
+    wl = samba__fma(d, samba__fma(a, a, -s), samba__fma(s, 2.398832396e-9f, 1.930778987e-7f));
+    wl += samba__fma(d, s, c - w);
     *low = samba__fma(-a, wl, samba__fma(-a, w, -y));
     return y;
 }
@@ -1921,16 +1922,15 @@ SAMBA__INLINE float samba__gelu_tanh_grad(float x)
    product with e is exact); 2 s^3 (1/3 + s^2 / 5 + ...) is small enough to need no such care. */
 SAMBA__INLINE float samba__log_pair(float x, float *low)
 {
-    float e, f = samba__log_split(x, &e);
-    float i = 1.0f / (2.0f + f), s = samba__mul(f, i), z = s * s, two_s = s + s;
+    float e, f = samba__log_split(x, &e), i = 1.0f / (2.0f + f);
+    float s = samba__mul(f, i), z = s * s, two_s = s + s;
     float lost = samba__fma(-s, f, f - two_s) * i; /* of s: the quotient's residual, divided */
     float el = samba__mul(e, 0.693145752f), a = el + two_s, rest, y;
     rest = samba__fma(e, 1.428606765e-6f, 2.0f * lost);
     rest = samba__fma(two_s * z, samba__poly(z,
         0.3333333135f, 0.2000048608f, 0.1424940675f, 0.1213891879f), rest);
     rest += (el - a) + two_s;
-    y = a + rest;
-    *low = (a - y) + rest;
+    y = a + rest, *low = (a - y) + rest;
     return y;
 }
 /* Is a >= 0 an integer? Adding 2^23 rounds to one; above that, every float is. */
@@ -1953,7 +1953,7 @@ SAMBA__INLINE float samba__pow(float x, float y)
     low = samba__fma(y, low, samba__fma(y, hi, -p));
     low = samba__abs(p) < 150.0f ? low : 0.0f;
     low = p == 0.0f ? 0.0f : low;
-    r = samba__exp_scaled(1.0f, samba__exp_limit(p), low);
+    r = samba__exp_scaled(1.0f, samba__with_sign(samba__abs_upto(p, 126.0f), p), low);
     r = samba__bits_float(samba__float_bits(r) | sign);
     real = samba__is_whole(b) ? r : SAMBA__NAN;
     real = x == -SAMBA__INF ? r : real;
@@ -3259,8 +3259,9 @@ SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
 #define SAMBA__ROW_SUM(name, parameters, next) \
     SAMBA__INLINE float name parameters \
     { \
-        float lane[SAMBA__LANES] = { 0 }; \
+        float lane[SAMBA__LANES]; \
         int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1); \
+        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = 0.0f; \
         for (int64_t at = 0; at < whole; at += SAMBA__LANES) { \
             SAMBA__IN_PLACE \
             for (int l = 0; l < SAMBA__LANES; l++) { \
@@ -3284,24 +3285,35 @@ SAMBA__ROW_SUM(samba__row_squares, (const float *x, float mean, int64_t n),
                samba__fma(x[i] - mean, x[i] - mean, s))
 /* What a sum that is never 0 says by being 0. */
 SAMBA__INLINE float samba__unless_zero(float sum) { return sum != 0.0f ? sum : SAMBA__NAN; }
-/* Bits that order as the floats do; the largest integer is the same in any order, so no lanes are
-   needed. A NaN's magnitude is above infinity's: that is how a row with one has the maximum NaN. */
+/* The larger number, NaN if one is: a maximum of vectors gives s where x or s is none. */
+SAMBA__INLINE float samba__larger(float s, float x)
+{
+    float y = x > s ? x : s;
+    return x == x ? y : x;
+}
 SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
 {
-    uint32_t top = 0, size = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = samba__float_bits(x[i]), key = bits ^ ((0u - (bits >> 31)) | 0x80000000u);
-        uint32_t magnitude = bits & 0x7fffffffu;
-        top = key > top ? key : top;
-        size = magnitude > size ? magnitude : size;
-    }
-    top = top >> 31 ? top ^ 0x80000000u : ~top;
-    return samba__bits_float(size > 0x7f800000u ? 0x7fc00000u : top);
+    float top[SAMBA__LANES], most = -SAMBA__INF;
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t i = whole; i < n; i++) most = samba__larger(most, x[i]);
+    if (whole == 0) return samba__unless_nan(most, most);
+    for (int l = 0; l < SAMBA__LANES; l++) top[l] = most;
+    for (int64_t at = 0; at < whole; at += SAMBA__LANES)
+        for (int l = 0; l < SAMBA__LANES; l++) top[l] = samba__larger(top[l], x[at + l]);
+    for (int l = 0; l < 16; l++) top[l] = samba__larger(top[l], top[l + 16]);
+    for (int l = 0; l < 8; l++) top[l] = samba__larger(top[l], top[l + 8]);
+    for (int l = 0; l < 4; l++) top[l] = samba__larger(top[l], top[l + 4]);
+    most = samba__larger(samba__larger(top[0], top[2]), samba__larger(top[1], top[3]));
+    return samba__unless_nan(most, most);
 }
 
 /* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
-SAMBA__ROW_SUM(samba__row_exp, (float *y, const float *x, float top, int64_t n),
-               s + (y[i] = samba__exp_below(x[i] - top)))
+SAMBA__INLINE float samba__row_exp(float *y, const float *x, float top, int64_t n)
+{
+    SAMBA__IN_PLACE
+    for (int64_t i = 0; i < n; i++) y[i] = samba__exp_below(x[i] - top);
+    return samba__row_sum(y, n);
+}
 /* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
    larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
    normalizer calculation for softmax", 2018. */
@@ -3314,6 +3326,7 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
         *top = samba__row_max(x + at, m);
         if (*top <= old) *top = old;
         else sum = samba__mul(sum, samba__exp(old - *top));
+        samba__ask_rows(x + at + 2 * BLOCK, 16, BLOCK / 16);   /* memory would rest meanwhile */
         sum += samba__row_exp(e, x + at, *top, m), old = *top;
     }
     return samba__unless_zero(sum);
@@ -3468,23 +3481,30 @@ SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c)
     w->units[0] = samba_count(&c->out[0].shape);
 }
 SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c, w->units[0] = 1; }
-#define SAMBA__LOOP(name, value) \
+/* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
+   it is a stand-in that nothing calls, so that compilers drop it. Costly ones wait for themselves,
+   each operation for the one before: so the operations of four vectors are mixed. */
+#define SAMBA__IS_COSTLY(cost) ((cost) >= 12)
+#define SAMBA__LOOP(name, value, cost) \
     SAMBA__FN void samba__##name(float *y, const float *a, const float *b, const float *c, \
                                  const float *p, int64_t n) \
     { \
+        int64_t whole = SAMBA__IS_COSTLY(cost) ? n - n % 32 : 0; \
+        for (int64_t at = 0; at < whole; at += 32) { \
+            SAMBA__FOUR_IN_PLACE \
+            for (int64_t i = at; i < at + 32; i++) y[i] = value; \
+        } \
         SAMBA__IN_PLACE \
-        for (int64_t i = 0; i < n; i++) y[i] = value; \
+        for (int64_t i = whole; i < n; i++) y[i] = value; \
     }
-/* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
-   it is a stand-in that nothing calls, so that compilers drop it. */
-enum { SAMBA__COSTLY = SAMBA__X86 ? 12 : 1000 };
 #if SAMBA__SIMD
 #define SAMBA__LOOPS(name, value, cost) \
-    SAMBA__LOOP(name##_loop, value) \
-    SAMBA__AVX2_FN SAMBA__LOOP(name##_loop_avx2, value) \
-    SAMBA__AVX512_FN SAMBA__LOOP(name##_loop_avx512, cost < SAMBA__COSTLY ? a[i] : value)
+    SAMBA__LOOP(name##_loop, value, 0) \
+    SAMBA__AVX2 SAMBA__MIXED SAMBA__LOOP(name##_loop_avx2, value, cost) \
+    SAMBA__AVX512 SAMBA__MIXED \
+    SAMBA__LOOP(name##_loop_avx512, SAMBA__X86 && SAMBA__IS_COSTLY(cost) ? value : a[i], cost)
 #else
-#define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value)
+#define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value, 0)
 #endif
 #define SAMBA__DEFINE_MAP(wire, name, arity, value, cost) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
@@ -4061,8 +4081,7 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec, a->attr);
     int64_t tiles = samba__gemm_tiles(p.m, p.n, p.k);
-    samba__gemm g;
-    memset(&g, 0, sizeof g);
+    samba__gemm g = SAMBA__ZEROED;
     g.m = p.m, g.n = g.c_row = p.n, g.k = p.k, g.args = a;
     g.a_row = p.ta ? 1 : p.k, g.a_col = p.ta ? p.m : 1;
     g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1;
@@ -4112,8 +4131,7 @@ SAMBA__MATCHES(affine, "*k,w:nk,n?->*n", 0)
 /* The product for x (*,k) and y (*,n). */
 SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *x, const samba_spec *y)
 {
-    samba__gemm g;
-    memset(&g, 0, sizeof g);
+    samba__gemm g = SAMBA__ZEROED;
     g.n = g.c_row = samba__last_dim(y);
     g.k = g.a_row = g.b_col = samba__last_dim(x), g.m = samba_count(&x->shape) / g.k;
     g.a_col = g.b_row = 1;
@@ -4260,8 +4278,7 @@ SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64
     const samba_shape *out = &a->out_spec[0].shape;
     int32_t last = out->ndim ? out->ndim - 1 : 0;
     int64_t at, n = out->ndim ? out->dim[last] : 1;
-    samba__walk w;
-    memset(&w, 0, sizeof w);
+    samba__walk w = SAMBA__ZEROED;
     w.n_in = 1;
     for (int32_t i = 0; i < last; i++) samba__walk_push(&w, out->dim[i], &step[i]);
     for (int64_t u = a->begin; u < a->end; u++) {
@@ -5526,8 +5543,7 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
     bool forward = op <= SAMBA__AVG_FORWARD;
     const samba_shape *x = op == SAMBA__AVG_BACKWARD ? &a->out_spec->shape : &a->in_spec->shape;
     const samba_shape *y = forward ? &a->out_spec->shape : &a->in_spec[a->n_in - 1].shape;
-    samba__pool_sides v;
-    memset(&v, 0, sizeof v);
+    samba__pool_sides v = SAMBA__ZEROED;
     v.adaptive = a->n_attr < SAMBA__MAX_WORDS;
     v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[7];
     for (int32_t i = 0; i < 2; i++) {
@@ -6187,11 +6203,10 @@ SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
    With dropout, M its mask over (*,T,S): y = (P M) v, dv = (P M)^T dy, dP = M (dy v^T).
    Attributes: causal, scale, the key of the dropout layer. ---- */
 #define SAMBA__ATTEND_KEYS 64
-#define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 64)
+#define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 192)
 #define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS)     /* floats of a block */
-/* What a thread needs: the buffers of a product, two blocks of scores, two numbers per row. */
-#define SAMBA__ATTEND_LOCAL \
-    (SAMBA__GEMM_LOCAL + sizeof(float) * (2 * SAMBA__ATTEND_BLOCK + 2 * SAMBA__ATTEND_ROWS))
+/* What a thread needs: the buffers of a product, two blocks of scores. */
+#define SAMBA__ATTEND_LOCAL (SAMBA__GEMM_LOCAL + 2 * SAMBA__ATTEND_BLOCK * sizeof(float))
 typedef char samba__attend_fits[SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
 /* One element of the leading dimensions, and the current block of its scores. */
 typedef struct samba__attention {
@@ -6214,8 +6229,7 @@ typedef struct samba__attention {
 SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32_t *attr,
                                                bool backward)
 {
-    samba__attention at;
-    memset(&at, 0, sizeof at);
+    samba__attention at = SAMBA__ZEROED;
     at.first = backward ? 1 : 0, at.mask = backward ? 6 : 3;
     const samba_shape *q = &in[at.first].shape, *v = &in[at.first + 2].shape;
     at.T = q->dim[q->ndim - 2], at.D = q->dim[q->ndim - 1];
@@ -6261,8 +6275,7 @@ SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64
 SAMBA__FN void samba__attention_product(const samba__attention *at, float *block, const float *x,
                                         const float *y, int64_t n)
 {
-    samba__gemm g;
-    memset(&g, 0, sizeof g);
+    samba__gemm g = SAMBA__ZEROED;
     g.m = at->rows, g.n = at->keys, g.k = n;
     g.a = x + at->t * n, g.a_row = n, g.a_col = 1;
     g.b = y + at->s * n, g.b_row = 1, g.b_col = n;
@@ -6274,8 +6287,7 @@ SAMBA__FN void samba__attention_product(const samba__attention *at, float *block
 SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const float *block,
                                     const float *x, int64_t n, bool by_keys)
 {
-    samba__gemm g;
-    memset(&g, 0, sizeof g);
+    samba__gemm g = SAMBA__ZEROED;
     g.m = by_keys ? at->keys : at->rows, g.n = n, g.k = by_keys ? at->rows : at->keys;
     g.a = block, g.a_row = by_keys ? 1 : SAMBA__ATTEND_KEYS;
     g.a_col = by_keys ? SAMBA__ATTEND_KEYS : 1;
@@ -6314,50 +6326,51 @@ SAMBA__INLINE void samba__attention_keep(const samba__attention *at, int64_t i, 
     }
 }
 
-/* What a row has summed so far. */
-typedef struct samba__attended { float top, sum; } samba__attended;
-/* x: a block of a row's scores, becomes e^(x - top); y shrinks if top grows. */
-SAMBA__INLINE void samba__attention_row(float *x, int64_t n, float *y, int64_t E,
-                                        samba__attended *row)
+/* The block's scores x become e^(x - top), top and sum those of its rows so far. Where top grows,
+   sum and output y shrink. Three passes: no row waits for another's exponential. */
+SAMBA__INLINE void samba__attention_soften(samba__attention *at, float *y, float *top, float *sum)
 {
-    float top = samba__row_max(x, n), shrink;
-    top = row->top >= top ? row->top : top;
-    if (top == -SAMBA__INF) {           /* nothing to attend yet */
-        memset(x, 0, (size_t)n * 4);
-        return;
+    float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
+    for (int64_t i = 0; i < at->rows; i++) {
+        float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, at->keys);
+        shrink[i] = top[i], top[i] = top[i] >= most ? top[i] : most;
     }
-    shrink = top < SAMBA__INF ? samba__exp(row->top - top) : SAMBA__NAN;
-    for (int64_t e = 0; shrink != 1.0f && e < E; e++) y[e] *= shrink;
-    row->sum = samba__fma(row->sum, shrink, samba__row_exp(x, x, top, n));
-    row->top = top;
+    SAMBA__IN_PLACE
+    for (int64_t i = 0; i < at->rows; i++)
+        shrink[i] = top[i] < SAMBA__INF ? samba__exp(shrink[i] - top[i]) : SAMBA__NAN;
+    for (int64_t i = 0; i < at->rows; i++, y += at->E) {
+        float *x = at->p + i * SAMBA__ATTEND_KEYS;
+        if (top[i] == -SAMBA__INF) {    /* nothing to attend yet */
+            memset(x, 0, (size_t)at->keys * 4);
+            continue;
+        }
+        for (int64_t e = 0; shrink[i] != 1.0f && e < at->E; e++) y[e] *= shrink[i];
+        sum[i] = samba__fma(sum[i], shrink[i], samba__row_exp(x, x, top[i], at->keys));
+        if (at->drop.rate != 0.0f) samba__attention_keep(at, i, keep);
+        for (int64_t j = 0; at->drop.rate != 0.0f && j < at->keys; j++) x[j] *= keep[j];
+    }
 }
 
 /* y (T,E) and lse (T) of the rows t ... */
 SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *lse, int64_t t)
 {
-    samba__attended *row = (samba__attended *)(void *)at->ds;
     int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
+    float *top = at->ds, *sum = top + SAMBA__ATTEND_ROWS;
     bool few = rows <= 4;               /* then most of the time goes into reading: ask early */
     memset(y + t * E, 0, (size_t)(rows * E) * 4);
-    for (int64_t i = 0; i < rows; i++) row[i].top = -SAMBA__INF, row[i].sum = 0.0f;
+    for (int64_t i = 0; i < rows; i++) top[i] = -SAMBA__INF, sum[i] = 0.0f;
     for (int64_t s = 0; s < at->S; s += SAMBA__ATTEND_KEYS) {
         if (!samba__attention_block(at, t, s)) continue;
         if (few) samba__ask_rows(at->v + s * E, 16, at->keys * E / 16);
         samba__attention_scores(at);
         if (few) samba__ask_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
-        for (int64_t i = 0; i < at->rows; i++) {
-            float *x = at->p + i * SAMBA__ATTEND_KEYS, keep[SAMBA__ATTEND_KEYS];
-            samba__attention_row(x, at->keys, y + (at->t + i) * E, E, &row[at->t - t + i]);
-            if (at->drop.rate == 0.0f) continue;
-            samba__attention_keep(at, i, keep);
-            for (int64_t j = 0; j < at->keys; j++) x[j] *= keep[j];
-        }
+        samba__attention_soften(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
         samba__attention_add(at, y, at->p, at->v, E, false);
     }
     for (int64_t i = 0; i < rows; i++) {
-        float sum = row[i].sum > 0.0f || row[i].sum != row[i].sum ? row[i].sum : 1.0f;
-        for (int64_t e = (t + i) * E; e < (t + i + 1) * E; e++) y[e] /= sum;
-        lse[t + i] = row[i].top + samba__log(row[i].sum);
+        float share = sum[i] > 0.0f || sum[i] != sum[i] ? sum[i] : 1.0f;
+        for (int64_t e = (t + i) * E; e < (t + i + 1) * E; e++) y[e] /= share;
+        lse[t + i] = top[i] + samba__log(sum[i]);
     }
 }
 
@@ -6384,13 +6397,13 @@ SAMBA__INLINE void samba__attention_again(const samba__attention *at)
     for (int64_t i = 0; i < at->rows; i++) {
         float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
         float *SAMBA__RESTRICT d = at->ds + i * SAMBA__ATTEND_KEYS;
-        float top = lse[i] == -SAMBA__INF ? 0.0f : lse[i], sum = delta[i];
+        float top = lse[i] == -SAMBA__INF ? 0.0f : lse[i], sum = delta[i], zero = top - top;
         float keep[SAMBA__ATTEND_KEYS];
         bool drops = at->drop.rate != 0.0f;
         if (drops) samba__attention_keep(at, i, keep);
         for (int64_t j = 0; drops && j < at->keys; j++) d[j] *= keep[j];
         for (int64_t j = 0; j < at->keys; j++) {
-            x[j] = samba__exp(x[j] - top);
+            x[j] = samba__exp_below(x[j] - top) + zero;     /* or NaN */
             d[j] = x[j] * (d[j] - sum) * at->scale;
         }
         for (int64_t j = 0; drops && j < at->keys; j++) x[j] *= keep[j];
@@ -6564,8 +6577,8 @@ SAMBA__EACH_COSTLY_KIN(loss, int) SAMBA__EACH_COSTLY_KIN(attention, bool)
 #define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
     SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__map_avx2_kin(a, \
-        a->isa < SAMBA__ISA_AVX512 || cost < SAMBA__COSTLY ? samba__##name##_loop_avx2 \
-            : samba__##name##_loop_avx512)))
+        SAMBA__IS_COSTLY(cost) && a->isa == SAMBA__ISA_AVX512 ? samba__##name##_loop_avx512 \
+            : samba__##name##_loop_avx2)))
 #define SAMBA__RUN_FAST(wire, name, ...) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##name##_kernel(a)))
 #define SAMBA__RUN_KIN(wire, name, cost, flags, kin, which) \
@@ -7570,18 +7583,16 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
 }
 SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
 {
-    samba__pef pef;
+    samba__pef pef = SAMBA__ZEROED;
     samba__text text = samba__text_in(why, why_size);
-    memset(&pef, 0, sizeof pef);
     return samba__open_pef(&pef, bytes, size, &text) && samba__verify_pef(&pef, true, &text)
         ? samba__runtime_size(&pef, 1, samba__in_file(&pef), NULL) : 0;
 }
 SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
                                             size_t memory_size, char *why, size_t why_size)
 {
-    samba__pef pef;
+    samba__pef pef = SAMBA__ZEROED;
     samba__text text = samba__text_in(why, why_size);
-    memset(&pef, 0, sizeof pef);
     if (!samba__open_pef(&pef, bytes, size, &text)
         || !samba__verify_pef(&pef, true, &text)) return NULL;
     bool in_file = samba__in_file(&pef);
@@ -7945,8 +7956,7 @@ SAMBA__FN void samba__push_op_body(samba_session *s, void *op)
 SAMBA__FN void samba__put_tensor_body(samba_session *s, void *argument)
 {
     samba_tensor *t = (samba_tensor *)argument;
-    samba__entry e;
-    memset(&e, 0, sizeof e);
+    samba__entry e = SAMBA__ZEROED;
     uintptr_t key = (uintptr_t)t->name;
     e.key = (char *)key, e.value = t;
     stbds_arrput(s->tensors, t);
@@ -8240,8 +8250,7 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
 {
     int32_t fault[3] = { 0, 0, 0 };
     samba_work w;
-    samba_args a;
-    memset(&a, 0, sizeof a);
+    samba_args a = SAMBA__ZEROED;
     n->eager = true;
     if (!samba__eager_pointers(n, &a)) return false;
     samba__measure(n->op, c, &w);
@@ -8291,9 +8300,8 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
                                        const int32_t *attr, int32_t n_attr, samba_tensor **outs)
 {
     samba_spec spec[SAMBA_MAX_IN];
-    samba_call c;
+    samba_call c = SAMBA__ZEROED;
     if (!samba_ok(s)) return NULL;
-    memset(&c, 0, sizeof c);
     c.in = spec, c.attr = attr, c.n_in = n_in, c.n_attr = n_attr;
     if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR)
         return samba__none(samba_fail(s, SAMBA_EARG, "in %s: %d inputs and %d attributes are "
@@ -8716,7 +8724,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
 {
     samba_tensor *dout[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
     bool flows = false, needed = false;
-    samba_vjp g;
+    samba_vjp g = SAMBA__ZEROED;
     for (int32_t o = 0; o < n->n_out; o++)
         flows = (dout[o] = t->grad[n->out[o]->id]) != NULL || flows;
     for (int32_t i = 0; i < n->n_in; i++) needed = needed || (n->in[i] && t->needed[n->in[i]->id]);
@@ -8726,7 +8734,6 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
                           "vjp, or keep it out of what leads from a parameter to the loss",
                           n->op->name);
     if (!dout[0]) return true;          /* side outputs alone are not differentiable */
-    memset(&g, 0, sizeof g);
     g.session = t->session;
     g.in = n->in, g.n_in = n->n_in, g.out = n->out, g.n_out = n->n_out, g.dout = dout;
     g.attr = n->attr, g.n_attr = n->n_attr;
@@ -9427,10 +9434,9 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
 {
     float value[3] = { 0.0f, 0.0f, 0.0f }, result = 0.0f;
     samba_spec spec[SAMBA_MAX_IN], out;
-    samba_args a;
+    samba_args a = SAMBA__ZEROED;
     if (n->op->work != samba__map_work || n->n_in > 3 || n->out[0]->dtype != SAMBA_F32
         || n->out[0]->shape.ndim) return;
-    memset(&a, 0, sizeof a);
     for (int32_t i = 0; i < n->n_in; i++) {
         if (!n->in[i] || n->in[i]->shape.ndim || !samba__is_full(c, n->in[i], &value[i])) return;
         spec[i] = samba__spec_of(n->in[i]);
@@ -9832,8 +9838,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
 {
     samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
     int32_t n = 0;
-    samba__taken t;
-    memset(&t, 0, sizeof t);
+    samba__taken t = SAMBA__ZEROED;
     t.session = s, t.at = (samba__extent **)samba__temp(s, 8 * n_nodes, sizeof *t.at);
     if (!all || !t.at) return false;
     for (int32_t i = 0; i < p->n_places; i++) {
@@ -10235,8 +10240,7 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
 {
     bool forever = q->region != SAMBA__REGION_ARENA;
     const samba_tensor *g = q->tensor ? q->tensor->grad : NULL;
-    samba__symbol s;
-    memset(&s, 0, sizeof s);
+    samba__symbol s = SAMBA__ZEROED;
     s.name = samba__write_string(w, q->name);
     s.role = (uint8_t)q->role, s.region = (uint8_t)q->region, s.offset = q->offset;
     s.first = forever ? 0 : (uint32_t)q->first;
@@ -10975,8 +10979,7 @@ SAMBA__FN const void *samba__initial_value(samba_session *s, uint32_t index, con
 /* ==== [session] =============================================================================== */
 SAMBA_API samba_session *samba_open(const samba_desc *desc)
 {
-    samba_desc d;
-    memset(&d, 0, sizeof d);
+    samba_desc d = SAMBA__ZEROED;
     if (desc) d = *desc;
     if (!d.alloc || !d.release) d.alloc = samba__default_alloc, d.release = samba__default_release;
     samba_session *s = (samba_session *)d.alloc(sizeof *s, d.user);
@@ -11244,11 +11247,9 @@ SAMBA__FN bool samba__has_traced(const samba_session *s)
 }
 SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_program *program)
 {
-    samba__compilation c;
-    samba_program nothing;
+    samba__compilation c = SAMBA__ZEROED;
+    samba_program nothing = SAMBA__ZEROED;
     samba__file file;
-    memset(&nothing, 0, sizeof nothing);
-    memset(&c, 0, sizeof c);
     if (!samba_ok(s)) return false;
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_load: the path is NULL");
     samba__begin(s, "SAMBA_SET_PEF");
