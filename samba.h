@@ -2211,8 +2211,7 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__square16(const float *src, int64_t src_r
     SAMBA__FOUR_STEPS(0) SAMBA__FOUR_STEPS(1) SAMBA__FOUR_STEPS(2) SAMBA__FOUR_STEPS(3)
 }
 
-/* n weights of a packed row of f32 or bf16; of i8, or u8 (its low or high halves, less 8), times
-   d. All of it is exact. */
+/* n weights of a packed row of f32 or bf16; or, times d, of i8 or u8's halves less 8. All exact. */
 SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype type, bool high,
                                                  __m256 d)
 {
@@ -3285,26 +3284,24 @@ SAMBA__ROW_SUM(samba__row_squares, (const float *x, float mean, int64_t n),
                samba__fma(x[i] - mean, x[i] - mean, s))
 /* What a sum that is never 0 says by being 0. */
 SAMBA__INLINE float samba__unless_zero(float sum) { return sum != 0.0f ? sum : SAMBA__NAN; }
-/* The larger number, NaN if one is: a maximum of vectors gives s where x or s is none. */
+/* The larger number; the NaN if one is NaN. The select alone is an instruction for maxima. */
 SAMBA__INLINE float samba__larger(float s, float x)
 {
-    float y = x > s ? x : s;
-    return x == x ? y : x;
+    return samba__unless_nan(x, x > s ? x : s);
 }
 SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
 {
     float top[SAMBA__LANES], most = -SAMBA__INF;
     int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
     for (int64_t i = whole; i < n; i++) most = samba__larger(most, x[i]);
-    if (whole == 0) return samba__unless_nan(most, most);
+    if (whole == 0) return most;
     for (int l = 0; l < SAMBA__LANES; l++) top[l] = most;
     for (int64_t at = 0; at < whole; at += SAMBA__LANES)
         for (int l = 0; l < SAMBA__LANES; l++) top[l] = samba__larger(top[l], x[at + l]);
     for (int l = 0; l < 16; l++) top[l] = samba__larger(top[l], top[l + 16]);
     for (int l = 0; l < 8; l++) top[l] = samba__larger(top[l], top[l + 8]);
     for (int l = 0; l < 4; l++) top[l] = samba__larger(top[l], top[l + 4]);
-    most = samba__larger(samba__larger(top[0], top[2]), samba__larger(top[1], top[3]));
-    return samba__unless_nan(most, most);
+    return samba__larger(samba__larger(top[0], top[2]), samba__larger(top[1], top[3]));
 }
 
 /* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
@@ -3464,8 +3461,7 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
         if (!samba__broadcast(&y, &c->in[i].shape, &y, &bad))
             return samba_refuse(c, SAMBA_ESHAPE, "the shapes differ in dimension %d of the result; "
                                 "make them equal, or 1 to broadcast", bad);
-    for (int32_t i = first; i < arity; i++)
-        if (c->in[i].dtype != type) type = SAMBA_F32;
+    for (int32_t i = first; i < arity; i++) type = c->in[i].dtype == type ? type : SAMBA_F32;
     c->out[0].dtype = compares ? SAMBA_BOOL : samba__is_float(type) ? type : SAMBA_F32;
     c->out[0].shape = y;
     return true;
@@ -3491,8 +3487,10 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c,
     { \
         int64_t whole = SAMBA__IS_COSTLY(cost) ? n - n % 32 : 0; \
         for (int64_t at = 0; at < whole; at += 32) { \
+            float four[32]; \
             SAMBA__FOUR_IN_PLACE \
-            for (int64_t i = at; i < at + 32; i++) y[i] = value; \
+            for (int64_t i = at; i < at + 32; i++) four[i - at] = value; \
+            for (int64_t i = at; i < at + 32; i++) y[i] = four[i - at]; \
         } \
         SAMBA__IN_PLACE \
         for (int64_t i = whole; i < n; i++) y[i] = value; \
@@ -4798,8 +4796,7 @@ SAMBA__INLINE void samba__run_sgd(const samba_args *a)
 SAMBA__NOINLINE double samba__power(double base, int32_t n)
 {
     double r = 1.0;
-    for (; n > 0; n >>= 1, base *= base)
-        if (n & 1) r *= base;
+    for (; n > 0; n >>= 1, base *= base) r *= n & 1 ? base : 1.0;
     return r;
 }
 /* The square roots of a run. The processor has them, but gcc makes no vectors of sqrtf. */
@@ -5817,13 +5814,17 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
     w->scratch = w->units[0] * n * (c->n_out - 1) * 4;
 }
 
-/* h of a row, in place or not; returns r. */
-SAMBA__INLINE float samba__norm_row(float *h, const float *x, int64_t n, float eps, bool centered)
+/* h of a row, or h w + b if there are both, in place or not; returns r. */
+SAMBA__INLINE float samba__norm_row(float *h, const float *x, const float *w, const float *b,
+                                    int64_t n, const int32_t *attr, bool centered)
 {
     float mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f;
-    float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n + eps);
+    float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n + samba_attr_float(attr[0]));
+    int64_t plain = w && b ? 0 : n;
     SAMBA__IN_PLACE
-    for (int64_t i = 0; i < n; i++) h[i] = samba__mul(x[i] - mean, r);
+    for (int64_t i = 0; i < plain; i++) h[i] = samba__mul(x[i] - mean, r);
+    SAMBA__IN_PLACE
+    for (int64_t i = plain; i < n; i++) h[i] = samba__fma(samba__mul(x[i] - mean, r), w[i], b[i]);
     return r;
 }
 /* y of row t */
@@ -5832,10 +5833,9 @@ SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n
     const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL;
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
     float *SAMBA__RESTRICT y = a->out[0] + t * n;
-    samba__norm_row(y, a->in[0] + t * n, n, samba_attr_float(a->attr[0]), centered);
+    samba__norm_row(y, a->in[0] + t * n, w, b, n, a->attr, centered);
     for (int64_t i = 0; w && !b && i < n; i++) y[i] *= w[i];
     for (int64_t i = 0; !w && b && i < n; i++) y[i] += b[i];
-    for (int64_t i = 0; w && b && i < n; i++) y[i] = samba__fma(y[i], w[i], b[i]);
 }
 /* A row: dx holds h and becomes the gradient. */
 SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy,
@@ -5861,9 +5861,10 @@ SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block,
     for (int64_t t = first; t < last; t++) {
         const float *dy = a->in[0] + t * n;
         float *SAMBA__RESTRICT h = a->out[0] + t * n, r;
-        r = samba__norm_row(h, a->in[1] + t * n, n, samba_attr_float(a->attr[0]), centered);
-        for (int64_t i = 0; dw && i < n; i++) dw[i] = samba__fma(dy[i], h[i], dw[i]);
-        for (int64_t i = 0; db && i < n; i++) db[i] += dy[i];
+        r = samba__norm_row(h, a->in[1] + t * n, NULL, NULL, n, a->attr, centered);
+        for (int64_t i = 0; dw && !db && i < n; i++) dw[i] = samba__fma(dy[i], h[i], dw[i]);
+        for (int64_t i = 0; db && i < n; i++)
+            dw[i] = samba__fma(dy[i], h[i], dw[i]), db[i] += dy[i];
         samba__norm_row_backward(h, dy, a->n_in > 2 ? a->in[2] : NULL, n, r, centered);
     }
 }
@@ -6258,8 +6259,7 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     else at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
 
-/* To the block of rows t ..., keys s ...; if causal, without rows that see none of its keys.
-   False: no row sees any. */
+/* To the block of rows t ..., keys s ...; if causal, of rows that see a key. False: none does. */
 SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
     bool hidden = at->mask_bool != NULL;
