@@ -186,6 +186,41 @@ static void test_attention_of_infinities(void)
     }
 }
 
+// Kernels take elements in blocks of 32 and then what is left: any length gives the elements of a longer
+// row, also in place; and a maximum sees each of them, a NaN before all.
+static void test_rows_of_any_length(void)
+{
+    enum { MOST = 100 };
+    float x[MOST], all[MOST];
+    for (int i = 0; i < MOST; i++) x[i] = (float)((i * 37 + 11) % MOST) / 10 - 7;
+    for (int portable = 1; portable >= 0; portable--) {
+        for (int n = MOST; n > 0; n--) {
+            samba_session *s = samba_open(&(samba_desc){ .threads = 1, .portable = portable });
+            samba_tensor *t = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(n), x);
+            samba_program p = { .inference = true };
+            p.outputs[0] = samba_tanh(samba_gelu(samba_sigmoid(samba_gelu_tanh(t))));
+            CHECK(samba_compile(s, &p) && samba_run(s, 0));
+            const float *y = samba_read(p.outputs[0]);
+            if (n == MOST && portable) memcpy(all, y, sizeof all);
+            CHECK(!memcmp(y, all, (size_t)n * sizeof *y));
+            float want = x[0], got;
+            for (int i = 1; i < n; i++) want = x[i] > want ? x[i] : want;
+            samba_set_tracing(s, false);
+            samba_tensor *row = samba_from_data_copy(s, "row", SAMBA_F32, SAMBA_SHAPE(n), x);
+            CHECK(samba_read(samba_max(row, SAMBA_AXES(0), false))[0] == want);
+            for (int at = 0; at < n; at += 7) {
+                float whole[MOST];
+                memcpy(whole, x, sizeof whole), whole[at] = NAN;
+                CHECK(samba_write(row, whole));
+                got = samba_read(samba_max(row, SAMBA_AXES(0), false))[0];
+                CHECK(got != got);
+            }
+            CHECK(samba_ok(s));
+            samba_close(s);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *dir = argc > 1 ? argv[1] : GOLDEN_DIR;
@@ -197,6 +232,7 @@ int main(int argc, char **argv)
     if (argc < 3) {
         RUN(test_rows_of_infinities);
         RUN(test_attention_of_infinities);
+        RUN(test_rows_of_any_length);
     }
     return test_summary();
 }
