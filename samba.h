@@ -883,8 +883,7 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #if defined(__clang__)
 #define SAMBA__INLINE static inline __attribute__((always_inline))
 #else                                   /* gcc does not vectorize what might trap */
-#define SAMBA__INLINE \
-    static inline __attribute__((always_inline, optimize("no-trapping-math")))
+#define SAMBA__INLINE static inline __attribute__((always_inline, optimize("no-trapping-math")))
 #endif
 #else
 #define SAMBA__FN static inline
@@ -904,12 +903,15 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #if defined(__clang__) && __STDC_HOSTED__ && !defined(__OPTIMIZE_SIZE__)
 #define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
 #define SAMBA__FOUR_IN_PLACE _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
+#define SAMBA__EIGHT _Pragma("clang loop unroll_count(8)")  /* turns in one: less to decode */
 #elif defined(__GNUC__) && !defined(__clang__)
 #define SAMBA__IN_PLACE _Pragma("GCC ivdep")
 #define SAMBA__FOUR_IN_PLACE SAMBA__IN_PLACE _Pragma("GCC unroll 4")
+#define SAMBA__EIGHT _Pragma("GCC unroll 8")
 #else
 #define SAMBA__IN_PLACE
 #define SAMBA__FOUR_IN_PLACE
+#define SAMBA__EIGHT
 #endif
 /* Instruction sets are chosen at run time: a kernel is compiled again under this attribute. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
@@ -948,12 +950,13 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
 #define SAMBA_SMALL                     /* block sizes for a few KiB of fast memory */
 #endif
-#if !defined(SAMBA_LOCAL_BYTES)
 #if defined(SAMBA_SMALL)
-#define SAMBA_LOCAL_BYTES (16 * 1024)
+#define SAMBA__IS_SMALL 1
 #else
-#define SAMBA_LOCAL_BYTES (1536 * 1024)
+#define SAMBA__IS_SMALL 0
 #endif
+#if !defined(SAMBA_LOCAL_BYTES)
+#define SAMBA_LOCAL_BYTES ((SAMBA__IS_SMALL ? 16 : 1536) * 1024)
 #endif
 #define SAMBA__ALIGN 64                 /* of every symbol: a cache line, and any vector */
 #define SAMBA__NO_SIZE ((size_t)-1)
@@ -1462,9 +1465,8 @@ SAMBA__INLINE float samba__from_bf16(uint16_t h) { return samba__bits_float((uin
 /* Round to nearest even; a NaN stays a quiet NaN. */
 SAMBA__INLINE uint16_t samba__to_bf16(float f)
 {
-    uint32_t u = samba__float_bits(f);
+    uint32_t u = samba__float_bits(f), nan = (u >> 16) | 0x40u;
     uint32_t rounded = (u + 0x7FFFu + ((u >> 16) & 1u)) >> 16;
-    uint32_t nan = (u >> 16) | 0x40u;
     return (uint16_t)((u & 0x7FFFFFFFu) > 0x7F800000u ? nan : rounded);
 }
 
@@ -1849,8 +1851,7 @@ SAMBA__INLINE float samba__silu(float x)
 /* D = S (1 - a (1 - S)) at -a, where 1 - S = i = 1 / (1 + t) and S = t i. */
 SAMBA__INLINE float samba__silu_grad(float x)
 {
-    float a = samba__abs_upto(x, 126.0f);
-    float i = 1.0f / (1.0f + samba__exp_scaled(1.0f, -a, 0.0f));
+    float a = samba__abs_upto(x, 126.0f), i = 1.0f / (1.0f + samba__exp_scaled(1.0f, -a, 0.0f));
     return samba__smooth_relu_grad(x, samba__exp_scaled(i * samba__fma(-a, i, 1.0f), -a, 0.0f));
 }
 
@@ -2003,11 +2004,6 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
                it stays in the first-level cache while it sweeps down the rows of a tile
        strip   some rows of A; the sums of strip times panel fill the vector registers:
                6 x 16 of them with NEON and AVX2, 12 x 32 with AVX-512 */
-#if defined(SAMBA_SMALL)
-#define SAMBA__IS_SMALL 1
-#else
-#define SAMBA__IS_SMALL 0
-#endif
 /* The largest strip and panel. */
 #define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
@@ -2378,6 +2374,14 @@ SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t ro
         samba__store##n(c + r * s->c_row, whole, mask_lo, lo##r); \
         samba__store##n(c + r * s->c_row + c_hi, whole, mask_hi, hi##r); \
     }
+#define SAMBA__STEPS(SEEK, V, mm, n) \
+    SAMBA__EIGHT \
+    for (int64_t left = s->kc; left > 0; left--, a += a_col, a6 += a_col, b += b_row) { \
+        SEEK \
+        if (asks && left % 16 == 0) { SAMBA__UNROLL(SAMBA__ROW_ASK, V, mm, n) } \
+        V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + half); \
+        SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
+    }
 #define SAMBA__ROWS_END(V, mm, n) \
     if (s->bias) { \
         V b_lo = samba__load##n(s->bias, whole, mask_lo); \
@@ -2400,12 +2404,8 @@ TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a,
     M mask_lo = samba__mask##n(s->cols - s->cols_hi), mask_hi = samba__mask##n(s->cols_hi); \
     SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
     SAMBA__UNROLL(SAMBA__ROW_FETCH, V, mm, n) \
-    for (int64_t left = s->kc; left > 0; left--, a += a_col, a6 += a_col, b += b_row) { \
-        if (at) b = s->b + *at++; \
-        if (asks && left % 16 == 0) { SAMBA__UNROLL(SAMBA__ROW_ASK, V, mm, n) } \
-        V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + half); \
-        SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
-    } \
+    if (at) SAMBA__STEPS(b = s->b + *at++;, V, mm, n) \
+    else SAMBA__STEPS(, V, mm, n) \
     SAMBA__ROWS_END(V, mm, n) \
 } \
 TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
@@ -2801,8 +2801,8 @@ typedef struct samba__gemm_part {
 } samba__gemm_part;
 enum { SAMBA__KEEP_ROWS = 96 };
 /* Panel by panel. Sums rest until the last steps, or go to C, if panels are kept. A is read where
-   it is, unless caches cannot keep up: each step of a transposed one is on another page, rows
-   a multiple of 4 KiB apart share few lines of a cache, and parts of long rows are short runs. */
+   it is, unless many columns repay a copy and caches cannot keep up: steps of a transposed one are
+   on many pages, rows 4 KiB apart share few lines of a cache, parts of long rows are short. */
 SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g,
                                  const samba__gemm_part *q, float *local)
 {
@@ -2810,7 +2810,8 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     float *panel = local + (q->keeps ? (size_t)(SAMBA__KEEP_ROWS * kc) : SAMBA__GEMM_STRIPS);
     float *sums = panel + SAMBA__GEMM_PANEL;
     const float *a = g->a + q->i0 * g->a_row + p * g->a_col;
-    bool pack_a = g->a_row == 1 && g->a_col != 1, several = q->j1 - q->j0 >= 4 * set->width;
+    bool few = (q->j1 - q->j0) * g->a_col <= 1 << 16, several = q->j1 - q->j0 >= 4 * set->width;
+    bool pack_a = g->a_row == 1 && g->a_col != 1 && !few;
     bool far_a = g->a_row % 1024 == 0 || (q->keeps && g->a_row > 2 * kc);
     bool copy_a = g->a_col == 1 && far_a && several && rows > set->height;
     bool last = p + kc >= g->k, buffer = SAMBA__GEMM_SUMS && !q->keeps;
@@ -4173,8 +4174,7 @@ SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
     const samba_spec *q = &c->in[1], *d = &c->in[2];
     bool integer = q->dtype == SAMBA_I8 || q->dtype == SAMBA_U8, scaled = samba__has(c, 2);
     int32_t panels = n > 0 ? (n - 1) / SAMBA__PANEL + 1 : 0;
-    int32_t steps = q->dtype == SAMBA_U8 ? k / 2 : k;
-    int32_t dim[3] = { panels, steps, SAMBA__PANEL };
+    int32_t dim[3] = { panels, q->dtype == SAMBA_U8 ? k / 2 : k, SAMBA__PANEL };
     samba_shape want = samba__shape_of(dim, 3);
     dim[1] = k / SAMBA__GROUP;
     samba_shape scales = samba__shape_of(dim, 3);

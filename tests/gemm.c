@@ -92,16 +92,19 @@ static bool same_bits(const float *got, const float *want, const samba__gemm *g,
     return true;
 }
 
-// x_wT: A row by row, B column by column, as a linear layer has them.
-static void check_kind(int64_t m, int64_t n, int64_t k, bool x_wT)
+// X_WT: A row by row, B column by column, as a linear layer has them; DY_TX: A column by column, as the
+// gradient of its weights has it.
+enum kind { ANY, X_WT, DY_TX };
+static void check_kind(int64_t m, int64_t n, int64_t k, enum kind kind)
 {
+    bool x_wT = kind == X_WT;
     samba__gemm g;
     memset(&g, 0, sizeof g);
     g.m = m, g.n = n, g.k = k;
     g.c_row = n + draw(2) * draw(20);
     g.accumulate = !x_wT && draw(2) == 1;
     size_t size = (size_t)(m * g.c_row) * sizeof(float);
-    float *a = operand(m, k, x_wT ? 0 : draw(5), &g.a_row, &g.a_col);
+    float *a = operand(m, k, x_wT ? 0 : kind == DY_TX ? 2 : draw(5), &g.a_row, &g.a_col);
     float *b = operand(k, n, x_wT ? 2 : draw(5), &g.b_row, &g.b_col);
     float *bias = numbers(n), *row_bias = numbers(m), *start = numbers(m * g.c_row);
     float *want = (float *)malloc(size), *got = (float *)malloc(size);
@@ -132,7 +135,7 @@ static void check_kind(int64_t m, int64_t n, int64_t k, bool x_wT)
     free(a), free(b), free(bias), free(row_bias), free(start), free(want), free(got), free(local), free(half);
 }
 
-static void check_product(int64_t m, int64_t n, int64_t k) { check_kind(m, n, k, false); }
+static void check_product(int64_t m, int64_t n, int64_t k) { check_kind(m, n, k, ANY); }
 
 // Strips and panels that are not full, sums of nothing.
 static void test_small(void)
@@ -172,10 +175,20 @@ static void test_turned(void)
 {
     for (int i = 0; i < 24; i++) {
         int64_t m = 32 * (1 + draw(4)) - draw(4);
-        check_kind(m, 2 * m + draw(120), 1 + draw(i % 4 ? 60 : KC + 40), true);
+        check_kind(m, 2 * m + draw(120), 1 + draw(i % 4 ? 60 : KC + 40), X_WT);
     }
-    check_kind(32, MC + 40, 2 * KC + 3, true);
-    for (int m = 13; m <= 17; m++) check_kind(m, 40 + draw(90), KC + draw(2 * KC), true);
+    check_kind(32, MC + 40, 2 * KC + 3, X_WT);
+    for (int m = 13; m <= 17; m++) check_kind(m, 40 + draw(90), KC + draw(2 * KC), X_WT);
+}
+
+// With few columns A is read where it lies, with many it is packed into strips; of all heights.
+static void test_transposed(void)
+{
+    for (int i = 0; i < 12; i++) {
+        check_kind(MC - draw(FEW), 1 + draw(FEW), 1 + draw(2 * KC), DY_TX);
+        check_kind(MC - draw(FEW), NC - draw(FEW), 1 + draw(FEW), DY_TX);
+    }
+    check_kind(MC, NC / 2 + 1, about(KC), DY_TX);
 }
 
 // Several blocks of k and many rows: panels are kept, for all columns or for as many as fit.
@@ -194,6 +207,7 @@ int main(void)
     RUN(test_many_columns);
     RUN(test_far_rows);
     RUN(test_large);
+    RUN(test_transposed);
     RUN(test_kept);
     return test_summary();
 }
