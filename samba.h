@@ -2021,12 +2021,12 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 typedef char samba__gemm_blocks_are_whole[
     SAMBA_GEMM_KC % 16 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
 
-/* The panels of all but AVX-512 are half as wide: blocks have more steps, and fewer rows. */
-#define SAMBA__GEMM_LONG (SAMBA__IS_SMALL ? SAMBA_GEMM_KC : SAMBA_GEMM_KC / 2 * 3)
+/* The panels of all but AVX-512 are half as wide: blocks have fewer rows. */
 #define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
 /* With few rows the time goes into bringing B. Then a block is one panel wide and this many steps
-   long, and the next one is on its way while this one is computed. */
-enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64 };
+   long, and the next one is on its way while this one is computed. With many rows panels of B are
+   kept in the second cache: AVX-512 is as quick with these, and its blocks have more steps. */
+enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64, SAMBA__KEEP_ROWS = 96 };
 /* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
    of a tile between blocks, which are neighbours there: rows of a wide C evict each other. */
 #define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
@@ -2078,7 +2078,7 @@ typedef struct samba__sweep {
 /* What an instruction set does in its own way; NULL: as the portable loops do it. */
 typedef struct samba__gemm_set {
     int32_t height, width;      /* of a strip and of a panel */
-    int32_t rows, steps;        /* the most that a block has */
+    int32_t rows, steps;        /* the most that a block has, of steps where panels are kept */
     void (*sweep)(const samba__sweep *s);
     void (*thin_sweep)(const samba__sweep *s);              /* where B is turned */
     void (*turn_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
@@ -2659,12 +2659,12 @@ SAMBA__SETS(SAMBA__PACKED)
 #endif
 /* By the number of an instruction set. */
 static const samba__gemm_set samba__gemm_sets[] = {
-    { SAMBA__HEIGHT, SAMBA__WIDTH, SAMBA__GEMM_LOW, SAMBA__GEMM_LONG, samba__sweep_portable, NULL,
+    { SAMBA__HEIGHT, SAMBA__WIDTH, SAMBA__GEMM_LOW, SAMBA_GEMM_KC, samba__sweep_portable, NULL,
       NULL, NULL, NULL },
 #if SAMBA__SIMD
 #define SAMBA__SET(TARGET, V, M, mm, n) \
     { n > 8 ? 12 : 6, 2 * n, n > 8 ? SAMBA_GEMM_MC : SAMBA__GEMM_LOW, \
-      n > 8 ? SAMBA_GEMM_KC : SAMBA__GEMM_LONG, samba__sweep##n, samba__thin_sweep##n, \
+      n > 8 ? 4 * SAMBA_GEMM_KC : SAMBA_GEMM_KC, samba__sweep##n, samba__thin_sweep##n, \
       samba__turn_panel##n, samba__unpack##n, samba__packed_row##n },
     SAMBA__SETS(SAMBA__SET)
 #endif
@@ -2675,9 +2675,9 @@ SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
 }
 
 /* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, if the strips are as wide or
-   few; others unpacked in panel. */
+   few; others unpacked in panel, unless they are there. */
 SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
-                                 int64_t j, float *panel, samba__sweep *s)
+                                 int64_t j, float *panel, bool there, samba__sweep *s)
 {
     const uint8_t *q = samba__packed_at(g->packed, g->b_type, g->k, j);
     const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
@@ -2686,7 +2686,7 @@ SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *
         && (set->width == SAMBA__PANEL || s->rows <= SAMBA__THIN_ROWS);
     s->b = plain ? (const float *)(const void *)q + p * SAMBA__PANEL : panel;
     s->b_row = plain ? SAMBA__PANEL : set->width;
-    if (plain) return;
+    if (plain || there) return;
     if (set->unpack) set->unpack(panel, q, row, scale, g->b_type, p, s->kc);
     else samba__unpack_any(panel, q, row, scale, g->b_type, p, s->kc, set->width);
 }
@@ -2751,8 +2751,7 @@ SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
     while (wanted < 8 && wanted * 2 <= worth) wanted *= 2;
     t.strips = samba__ceil_div(m, SAMBA__GEMM_ROWS);
     t.panels = samba__ceil_div(n, SAMBA__GEMM_COLS);
-    t.down = samba__ceil_div(m, SAMBA_GEMM_MC);
-    t.across = samba__ceil_div(n, SAMBA_GEMM_NC);
+    t.down = samba__ceil_div(m, SAMBA_GEMM_MC), t.across = samba__ceil_div(n, SAMBA_GEMM_NC);
     while (t.down * t.across < wanted && m > 0 && n > 0) {
         bool wide = n * t.down >= m * t.across;         /* the longer side of a tile is halved */
         if (wide && t.across * 2 <= t.panels) t.across *= 2;
@@ -2766,7 +2765,6 @@ SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
 /* The number of tiles: units of work that any threads may run in any order. */
 SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
 {
-    if (m <= 0 || n <= 0) return 0;
     samba__grid t = samba__gemm_grid(m, n, k);
     return t.down * t.across;
 }
@@ -2799,10 +2797,10 @@ typedef struct samba__gemm_part {
     int64_t i0, i1, j0, j1, p, kc;
     bool keeps, kept;           /* panels, packed here or by an earlier block */
 } samba__gemm_part;
-enum { SAMBA__KEEP_ROWS = 96 };
 /* Panel by panel. Sums rest until the last steps, or go to C, if panels are kept. A is read where
    it is, unless many columns repay a copy and caches cannot keep up: steps of a transposed one are
-   on many pages, rows 4 KiB apart share few lines of a cache, parts of long rows are short. */
+   on many pages (but AVX-512 reads most of a line in each), rows 4 KiB apart share few lines of a
+   cache, parts of long rows are short. */
 SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g,
                                  const samba__gemm_part *q, float *local)
 {
@@ -2811,26 +2809,27 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     float *sums = panel + SAMBA__GEMM_PANEL;
     const float *a = g->a + q->i0 * g->a_row + p * g->a_col;
     bool few = (q->j1 - q->j0) * g->a_col <= 1 << 16, several = q->j1 - q->j0 >= 4 * set->width;
-    bool pack_a = g->a_row == 1 && g->a_col != 1 && !few;
-    bool far_a = g->a_row % 1024 == 0 || (q->keeps && g->a_row > 2 * kc);
+    bool low = set->height == SAMBA__HEIGHT;
+    bool pack_a = g->a_row == 1 && g->a_col != 1 && !few && (low || g->a_col % 1024 == 0);
+    bool far_a = g->a_row % 1024 == 0 || (low && q->keeps && g->a_row > 2 * kc);
     bool copy_a = g->a_col == 1 && far_a && several && rows > set->height;
     bool last = p + kc >= g->k, buffer = SAMBA__GEMM_SUMS && !q->keeps;
     bool rests = buffer && (!last || g->turned);
     bool pack_b = g->b_col != 1 || g->b_type != SAMBA_F32
         || rows > 2 * SAMBA__GEMM_ROWS;                     /* pays by several strips */
     samba__sweep s;
-    s.rows = rows, s.kc = kc;
-    s.b_at = NULL, s.b_hi = s.c_hi = set->width / 2;
+    s.rows = rows, s.kc = kc, s.b_at = NULL, s.b_hi = s.c_hi = set->width / 2;
     s.turned = samba__turned_at_once(set, g, q->j1 - q->j0, kc);
     s.asks = g->turned && g->n <= SAMBA__THIN_ROWS && g->a_row % 1024 != 0;
     s.a = pack_a || copy_a ? local : a;
     s.a_next = pack_a || copy_a ? kc : g->a_row;
     s.a_row = copy_a ? kc : g->a_row, s.a_col = pack_a ? 0 : g->a_col;
     if (pack_a) samba__pack_strips(g, set->height > SAMBA__HEIGHT, q->i0, rows, p, kc, local);
-    for (int64_t i = 0; copy_a && i < rows; i++)
+    for (int64_t i = 0; copy_a && i < rows; i++) {
+        if (i + 2 < rows) samba__ask_rows(a + (i + 2) * g->a_row, 16, kc / 16);
         memcpy(local + i * kc, a + i * g->a_row, (size_t)kc * sizeof(float));
-    s.c_row = rests ? set->width : g->c_row;
-    s.from_row = buffer && p > 0 ? set->width : g->c_row;
+    }
+    s.c_row = rests ? set->width : g->c_row, s.from_row = buffer && p > 0 ? set->width : g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + q->i0 : NULL;
     for (int64_t j = q->j0; j < q->j1; j += set->width) {
         s.cols = samba__min64(q->j1 - j, set->width);
@@ -2843,7 +2842,7 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
         s.b_next = samba__next_panel(g, p, kc, j, q->j1, set->width);
         s.b = panel, s.b_row = set->width;
         if (g->packed) {
-            if (!q->kept) samba__open_panel(set, g, p, j, panel, &s);
+            samba__open_panel(set, g, p, j, panel, q->kept, &s);
         } else if (s.turned) {
             s.b = g->b + j * g->b_col + p, s.b_row = g->b_col;
         } else if (pack_b || q->keeps || s.cols < set->width) {
@@ -2886,7 +2885,12 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
     bool whole = thin && g->packed && g->b_type == SAMBA_F32;      /* read as it lies */
     int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
-    int64_t most = thin ? samba__min64(SAMBA__THIN_KC, set->steps) : set->steps;
+    int64_t rows = i1 - i0, room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
+    bool keeps = room / set->steps >= SAMBA__KEEP_ROWS + set->width && !thin && !g->turned
+        && rows > (k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->rows);
+    int64_t half = samba__max64(set->steps / 2, SAMBA_GEMM_KC);
+    int64_t long_kc = g->a_row > 1 && g->a_row % 1024 ? set->steps : half;
+    int64_t most = samba__min64(keeps ? long_kc : SAMBA_GEMM_KC, thin ? SAMBA__THIN_KC : k);
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
@@ -2894,21 +2898,18 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
         samba__gemm_finish(g, 0, 1, j0, j1);
         return;
     }
-    if (samba__turns_well(set, g, i1 - i0, j1 - j0)) {
+    if (samba__turns_well(set, g, rows, j1 - j0)) {
         samba__gemm t = *g;
         t.m = g->n, t.a = g->b, t.a_row = g->b_col, t.row_bias = g->bias, t.turned = true;
         t.n = g->m, t.b = g->a, t.b_col = g->a_row, t.bias = g->row_bias;
         samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local);
         return;
     }
-    int64_t band = set->rows, each = band;
-    int64_t room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float)) / kc - SAMBA__KEEP_ROWS;
-    int64_t most_panels = room / set->width, panels = samba__ceil_div(j1 - j0, set->width);
-    bool keeps = most_panels > 0 && set->height == SAMBA__HEIGHT && !thin && !g->turned
-        && i1 - i0 > (k > kc ? (int64_t)SAMBA__KEEP_ROWS : band);
+    int64_t band = keeps ? rows : set->rows, each = keeps ? SAMBA__KEEP_ROWS : band;
     if (keeps) {
+        int64_t panels = samba__ceil_div(j1 - j0, set->width);
+        int64_t most_panels = (room / kc - SAMBA__KEEP_ROWS) / set->width;
         nc = samba__ceil_div(panels, samba__ceil_div(panels, most_panels)) * set->width;
-        band = i1 - i0, each = SAMBA__KEEP_ROWS;
     }
     for (int64_t i = i0, i_end; i < i1; i = i_end) {
         i_end = samba__min64(i + band, i1);
@@ -2945,12 +2946,11 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         next = begin + (lines > 1 ? lines * each : last - first);
         int64_t down0 = wide ? first : line, down1 = wide ? last : line + lines;
         int64_t across0 = wide ? line : first, across1 = wide ? line + lines : last;
-        int64_t i1 = t.strips * down1 / t.down * SAMBA__GEMM_ROWS;
-        int64_t j1 = t.panels * across1 / t.across * SAMBA__GEMM_COLS;
-        samba__gemm_rectangle(set, g, t.strips * down0 / t.down * SAMBA__GEMM_ROWS,
-                              samba__min64(i1, g->m),
-                              t.panels * across0 / t.across * SAMBA__GEMM_COLS,
-                              samba__min64(j1, g->n), local);
+        int64_t i0 = t.strips * down0 / t.down * SAMBA__GEMM_ROWS;
+        int64_t i1 = samba__min64(t.strips * down1 / t.down * SAMBA__GEMM_ROWS, g->m);
+        int64_t j0 = t.panels * across0 / t.across * SAMBA__GEMM_COLS;
+        int64_t j1 = samba__min64(t.panels * across1 / t.across * SAMBA__GEMM_COLS, g->n);
+        samba__gemm_rectangle(set, g, i0, i1, j0, j1, local);
     }
 }
 

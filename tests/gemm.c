@@ -196,6 +196,9 @@ static void test_kept(void)
 {
     for (int i = 0; i < 8; i++) check_product(97 + draw(120), 1 + draw(90), about(2 * KC));
     check_product(100, NC + NC / 2, KC + KC / 2 + 9);
+    for (int i = 0; i < 4; i++) check_product(97 + draw(60), 1 + draw(90), about(4 * KC));      // long ones
+    check_product(100, NC, 2 * KC + 9);
+    check_kind(1024, NC, 2 * KC + 9, DY_TX);
 }
 
 int main(void)
