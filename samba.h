@@ -2888,9 +2888,9 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     int64_t rows = i1 - i0, room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
     bool keeps = room / set->steps >= SAMBA__KEEP_ROWS + set->width && !thin && !g->turned
         && rows > (k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->rows);
-    int64_t half = samba__max64(set->steps / 2, SAMBA_GEMM_KC);
-    int64_t long_kc = g->a_row > 1 && g->a_row % 1024 ? set->steps : half;
-    int64_t most = samba__min64(keeps ? long_kc : SAMBA_GEMM_KC, thin ? SAMBA__THIN_KC : k);
+    int64_t half = samba__max64(set->steps / 2, SAMBA_GEMM_KC);     /* if A is on many pages */
+    int64_t steps = g->a_row > 1 && g->a_row % 1024 ? set->steps : half;
+    int64_t most = samba__min64(keeps ? steps : SAMBA_GEMM_KC, thin ? (int64_t)SAMBA__THIN_KC : k);
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
@@ -2905,7 +2905,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
         samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local);
         return;
     }
-    int64_t band = keeps ? rows : set->rows, each = keeps ? SAMBA__KEEP_ROWS : band;
+    int64_t band = keeps ? rows : set->rows, each = keeps ? (int64_t)SAMBA__KEEP_ROWS : band;
     if (keeps) {
         int64_t panels = samba__ceil_div(j1 - j0, set->width);
         int64_t most_panels = (room / kc - SAMBA__KEEP_ROWS) / set->width;
