@@ -1999,16 +1999,16 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
    How the work is cut, from the outside in:
 
        tile    a rectangle of C, the unit that threads share; tiles know nothing of each other
-       block   a run of some hundred steps of k; between blocks sums rest in a buffer or in C
+       block   a run of 256 or up to 1024 steps of k; between blocks sums rest in a buffer or in C
        panel   some columns of a block of B, copied so that the values of a step are adjacent;
-               it stays in the first-level cache while it sweeps down the rows of a tile
+               it stays in a cache while it sweeps down the rows of a tile
        strip   some rows of A; the sums of strip times panel fill the vector registers:
                6 x 16 of them with NEON and AVX2, 12 x 32 with AVX-512 */
 /* The largest strip and panel. */
 #define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
-/* The most steps of k a block has (a multiple of 16), and the most rows (of 12) and columns (of 32)
-   a tile has: a panel should fit the first-level cache, a tile's sums and block of A the second. */
+/* Steps of k in a block (of 16; AVX-512 takes up to 4 times as many), most rows (of 12) and columns
+   (of 32) of a tile: a panel should fit the first-level cache, sums and block of A the second. */
 #if !defined(SAMBA_GEMM_KC)
 #define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 256)
 #endif
@@ -2792,7 +2792,7 @@ SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__ge
 }
 
 /* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C. Panels of B that are wanted again are
-   kept, where they are narrow: then blocks of A are low, so that they stay in the second cache. */
+   kept: then blocks of A are low, so that they stay in the second cache. */
 typedef struct samba__gemm_part {
     int64_t i0, i1, j0, j1, p, kc;
     bool keeps, kept;           /* panels, packed here or by an earlier block */
@@ -2824,7 +2824,7 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     s.a = pack_a || copy_a ? local : a;
     s.a_next = pack_a || copy_a ? kc : g->a_row;
     s.a_row = copy_a ? kc : g->a_row, s.a_col = pack_a ? 0 : g->a_col;
-    if (pack_a) samba__pack_strips(g, set->height > SAMBA__HEIGHT, q->i0, rows, p, kc, local);
+    if (pack_a) samba__pack_strips(g, !low, q->i0, rows, p, kc, local);
     for (int64_t i = 0; copy_a && i < rows; i++) {
         if (i + 2 < rows) samba__ask_rows(a + (i + 2) * g->a_row, 16, kc / 16);
         memcpy(local + i * kc, a + i * g->a_row, (size_t)kc * sizeof(float));
@@ -2888,7 +2888,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     int64_t rows = i1 - i0, room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
     bool keeps = room / set->steps >= SAMBA__KEEP_ROWS + set->width && !thin && !g->turned
         && rows > (k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->rows);
-    int64_t half = samba__max64(set->steps / 2, SAMBA_GEMM_KC);     /* if A is on many pages */
+    int64_t half = samba__max64(set->steps / 2, SAMBA_GEMM_KC);    /* if A is copied or far apart */
     int64_t steps = g->a_row > 1 && g->a_row % 1024 ? set->steps : half;
     int64_t most = samba__min64(keeps ? steps : SAMBA_GEMM_KC, thin ? (int64_t)SAMBA__THIN_KC : k);
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
