@@ -2423,85 +2423,71 @@ TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
 }
 SAMBA__SETS(SAMBA__SWEEP)
 
-/* Turn jc stored rows of pc values into panel columns, in whole groups of 4 steps and n columns;
-   what lies `ahead` is asked for early, to be turned next. */
+/* Turn jc stored rows of pc values into panel columns, in whole groups of 4 steps and n columns. A
+   line of each row is taken at once, as rows far apart evict each other from the first cache; what
+   lies `ahead` is asked for early, to be turned next. */
 #define SAMBA__FILL_PANEL(TARGET, V, M, mm, n) \
+TARGET SAMBA__KERNEL void samba__turn_line##n(const float *src, int64_t src_row, int64_t some, \
+                                              float *dst, int64_t dst_row) \
+{ \
+    V v0, v1, v2, v3; \
+    bool whole = n > 8 && some == n; \
+    if (whole) samba__square##n(src, src_row, dst, dst_row); \
+    for (int64_t q = 0; !whole && q < some; q += 4, dst += 4 * dst_row) { \
+        samba__turn##n(src + q, src_row, &v0, &v1, &v2, &v3); \
+        mm##_storeu_ps(dst, v0); \
+        mm##_storeu_ps(dst + dst_row, v1); \
+        mm##_storeu_ps(dst + 2 * dst_row, v2); \
+        mm##_storeu_ps(dst + 3 * dst_row, v3); \
+    } \
+} \
 TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
                                            int64_t jc, float *dst, int64_t dst_row, int64_t ahead) \
 { \
-    V v0, v1, v2, v3; \
-    int64_t p = 0; \
-    for (; n > 8 && p + n <= pc; p += n) \
+    for (int64_t p = 0, some; p + 4 <= pc; p += some) { \
+        some = samba__min64(SAMBA__LINE, pc - pc % 4 - p); \
         for (int64_t j = 0; j + n <= jc; j += n) { \
-            samba__ask_rows(src + j * src_row + p + ahead, src_row, n); \
-            samba__square##n(src + j * src_row + p, src_row, dst + p * dst_row + j, dst_row); \
-        } \
-    for (int64_t end; p + 4 <= pc; p = end) { \
-        end = samba__min64(p + 16, pc - pc % 4); \
-        for (int64_t j = 0; j + n <= jc; j += n) { \
-            const float *from = src + j * src_row; \
-            samba__ask_rows(from + p + ahead, src_row, n); \
-            for (int64_t q = p; q < end; q += 4) { \
-                float *to = dst + q * dst_row + j; \
-                samba__turn##n(from + q, src_row, &v0, &v1, &v2, &v3); \
-                mm##_storeu_ps(to, v0); \
-                mm##_storeu_ps(to + dst_row, v1); \
-                mm##_storeu_ps(to + 2 * dst_row, v2); \
-                mm##_storeu_ps(to + 3 * dst_row, v3); \
-            } \
+            const float *from = src + j * src_row + p; \
+            samba__ask_rows(from + ahead, src_row, n); \
+            float *to = dst + p * dst_row + j; \
+            if (some == SAMBA__LINE) samba__turn_line##n(from, src_row, SAMBA__LINE, to, dst_row); \
+            else samba__turn_line##n(from, src_row, some, to, dst_row); \
         } \
     } \
 }
+enum { SAMBA__LINE = 16, SAMBA__AHEAD = 64 };   /* floats: a line of the cache, 4 of them */
 SAMBA__SETS(SAMBA__FILL_PANEL)
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
-   values are used once, so they are turned in registers and never written to a panel. `some` steps
-   at a time: 16 are a line, where rows of B evict each other from the first cache. */
-#define SAMBA__THIN_STEP(r, acc, mm, n) \
-    if (r < rows) { \
-        const float *x = a + r * s->a_row + q; \
-        acc##r = mm##_fmadd_ps(mm##_set1_ps(x[0]), v0, acc##r); \
-        acc##r = mm##_fmadd_ps(mm##_set1_ps(x[1]), v1, acc##r); \
-        acc##r = mm##_fmadd_ps(mm##_set1_ps(x[2]), v2, acc##r); \
-        acc##r = mm##_fmadd_ps(mm##_set1_ps(x[3]), v3, acc##r); \
-    }
+   values are used once, so a line of each column is turned at a time, to a piece of a panel. */
 #define SAMBA__THIN(TARGET, V, M, mm, n) \
-TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows, int some) \
+TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
 { \
     const float *a = s->a, *b = s->b, *from = s->from; \
-    float *c = s->c; \
+    float *c = s->c, piece[SAMBA__LINE * 2 * n]; \
     const bool whole = true; \
     const M mask_lo = samba__mask##n(n), mask_hi = mask_lo; \
-    V v0, v1, v2, v3; \
-    int64_t i = 0, c_hi = n, far = samba__min64(SAMBA__AHEAD, s->kc); \
+    int64_t i = 0, c_hi = n, a_row = s->a_row, far = samba__min64(SAMBA__AHEAD, s->kc); \
     int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0;     /* in the next panel */ \
     SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
-    for (int64_t p = 0; p < s->kc; p += some, a += some, b += some) { \
-        int end = some == 4 ? 4 : (int)samba__min64(some, s->kc - p); \
-        for (int q = 0; q < end; q += 4) { \
-            int64_t at = (p + q) % 16, row = at / 4 * (n / 2);      /* a quarter of them */ \
-            const float *line = b + q - at + (p + q - at + far < s->kc ? far : over); \
-            samba__ask_rows(line + row * s->b_row, s->b_row, n / 2); \
-            samba__turn##n(b + q, s->b_row, &v0, &v1, &v2, &v3); \
-            SAMBA__UNROLL(SAMBA__THIN_STEP, lo, mm, n) \
-        } \
-        for (int q = 0; q < end; q += 4) { \
-            samba__turn##n(b + n * s->b_row + q, s->b_row, &v0, &v1, &v2, &v3); \
-            SAMBA__UNROLL(SAMBA__THIN_STEP, hi, mm, n) \
+    for (int64_t p = 0; p < s->kc; p += SAMBA__LINE, b += SAMBA__LINE) { \
+        int64_t some = samba__min64(SAMBA__LINE, s->kc - p); \
+        samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
+        samba__turn_line##n(b, s->b_row, some, piece, 2 * n); \
+        samba__turn_line##n(b + n * s->b_row, s->b_row, some, piece + n, 2 * n); \
+        for (const float *to = piece, *a6 = a; to < piece + some * 2 * n; to += 2 * n, a++) { \
+            V b_lo = mm##_loadu_ps(to), b_hi = mm##_loadu_ps(to + n); \
+            SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
         } \
     } \
     SAMBA__ROWS_END(V, mm, n) \
 } \
 TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
 { \
-    bool evicts = n == 8 && s->b_row % 1024 == 0; \
-    if (s->rows == 1 && evicts) samba__thin##n(s, 1, 16); \
-    else if (s->rows == 4 && evicts) samba__thin##n(s, 4, 16); \
-    else if (s->rows == 1) samba__thin##n(s, 1, 4); \
-    else if (s->rows == 2) samba__thin##n(s, 2, 4); \
-    else if (s->rows == 3) samba__thin##n(s, 3, 4); \
-    else samba__thin##n(s, 4, 4); \
+    if (s->rows == 1) samba__thin##n(s, 1); \
+    else if (s->rows == 2) samba__thin##n(s, 2); \
+    else if (s->rows == 3) samba__thin##n(s, 3); \
+    else samba__thin##n(s, 4); \
 }
-enum { SAMBA__AHEAD = 64 };             /* floats of a row: 4 lines of the cache */
 SAMBA__SETS(SAMBA__THIN)
 #endif /* SAMBA__SIMD */
 /* ---- packing ------------------------------------------------------------------------------- */
