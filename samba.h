@@ -4872,7 +4872,7 @@ typedef struct samba__conv {
     int64_t phases, shifts[2], every[2], r[2], most[2], all_targets[2], all_taps[2], before;
     int64_t images, groups, rows, channels, taps;   /* rows: of the product for a group */
     int64_t band, bands, box, boxes, sets, parts, units;
-    int64_t scratch;                    /* floats of turned weights or partial sums */
+    int64_t scratch, sums;              /* floats of turned weights or parts of dw; of a shift */
     bool shifted, far;                  /* far: copies are too large for a thread, so in scratch */
 } samba__conv;
 
@@ -4904,9 +4904,9 @@ enum { SAMBA__CACHED_BLOCK = 65536, SAMBA__OVERRUN = 40, SAMBA__STEPS = SAMBA_GE
 SAMBA__FN double samba__copy_size(const samba__conv *v)
 {
     samba__region b = samba__region_of(v, 0, 0);
-    double row = (double)b.width * (double)v->phases;
-    double sums = (double)v->rows * (double)v->band * (double)v->target[1] * (v->shifted ? 1 : 0);
-    return (double)b.channels * (double)b.cells[0] * row + (double)SAMBA__OVERRUN + sums;
+    double copy = (double)b.width * (double)v->phases * (double)b.channels * (double)b.cells[0];
+    double sums = (double)v->rows * (double)v->band * (double)v->most[1] * (double)v->shifts[1];
+    return copy + (double)SAMBA__OVERRUN + (v->shifted ? sums : 0.0);
 }
 SAMBA__FN int64_t samba__gcd(int64_t a, int64_t b)
 {
@@ -4948,7 +4948,7 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
         v.target[i] = v.most[i] = samba__ceil_div(v.all_targets[i], makes_dx ? stride : 1);
         v.kernel[i] = samba__ceil_div(v.all_taps[i], v.every[i]);       /* at most */
         v.stride[i] = makes_dx ? 1 : stride;
-        v.span[i] = (v.all_taps[i] - 1) * dilation, v.start[i] = -padding, v.first[i] = 0;
+        v.span[i] = (v.all_taps[i] - 1) * dilation, v.start[i] = -padding, v.first[i] = v.r[i] = 0;
         if (makes_dx) v.start[i] = (padding - v.span[i]) / stride;
         if (makes_dx) v.span[i] = (stride - 1 + padding) / stride - v.start[i];
         v.step[i] = makes_dx ? -(dilation * v.every[i] / stride) : dilation;
@@ -4969,6 +4969,7 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     if (v.far) v.band = v.target[0];
     v.bands = samba__ceil_div(v.target[0], v.band);
     v.boxes = samba__ceil_div(v.channels, v.box);
+    v.sums = v.shifted ? v.rows * v.band * v.most[1] : 0;
     v.parts = makes_dw ? v.boxes : v.bands, v.units = v.sets * v.groups * v.parts;
     return v;
 }
@@ -5112,18 +5113,20 @@ SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b
         int64_t first = b->first[1] + i % phases;
         int64_t left = samba__ceil_div(samba__max64(-first, 0), phases);
         int64_t begin = first + left * phases;
+        bool unmet = v->span[1] == 0 && phases == v->stride[1] && i % phases;
         int64_t n = samba__min64(samba__ceil_div(v->source[1] - begin, phases), b->width - left);
         for (int64_t r = 0, row = b->first[0]; r < b->cells[0]; r++, row++) {
             const float *from = x + i / phases * plane + row * v->source[1] + begin;
             float *to = copy + ((i / phases * b->cells[0] + r) * phases + i % phases) * width;
+            if (unmet || (v->span[0] == 0 && r % v->stride[0])) continue;   /* no tap does */
             memset(to, 0, (size_t)width * sizeof *to);
             if (n <= 0 || row < 0 || row >= v->source[0]) continue;
             to += left * deep;
-            if (set && phases == 1) samba__turn(set, from, plane, n, deep, to, deep, 0);
+            if (set && phases == 1) samba__turn(set, from, plane, n, deep, to, deep, v->source[1]);
             else if (!set && phases == 1) memcpy(to, from, (size_t)n * sizeof *to);
-            else
-                for (int64_t c = 0; c < deep; c++, to++, from += plane)
-                    for (int64_t q = 0; q < n; q++) to[q * deep] = from[q * phases];
+            else if (!set && phases == 2) for (int64_t q = 0; q < n; q++) to[q] = from[2 * q];
+            else for (int64_t c = 0; c < deep; c++, to++, from += plane)
+                for (int64_t q = 0; q < n; q++) to[q * deep] = from[q * phases];
         }
     }
 }
@@ -5184,26 +5187,32 @@ SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b
     const int64_t *sides = makes_dw ? b->band : v->kernel, *by = makes_dw ? v->stride : v->step;
     int64_t deep = makes_dw ? b->channels : 1, phases = v->phases;
     int64_t c = p / sides[1] / sides[0], row = p / sides[1] % sides[0], x = p % sides[1];
-    for (int64_t u = 0; u < n; u++) {
-        int64_t down = c * b->cells[0] + v->first[0] + row * by[0], cell = v->first[1] + x * by[1];
-        if (phases > 1) cell = cell % phases * b->width + cell / phases;
-        at[u] = (int32_t)((down * phases * b->width + cell) * deep);
-        if (++x < sides[1]) continue;
-        x = 0;
+    for (int64_t u = 0; u < n; x = 0) {
+        int64_t line = (c * b->cells[0] + v->first[0] + row * by[0]) * phases * b->width;
+        for (; x < sides[1] && u < n; x++, u++) {
+            int64_t cell = v->first[1] + x * by[1];
+            if (phases > 1) cell = cell % phases * b->width + cell / phases;
+            at[u] = (int32_t)((line + cell) * deep);
+        }
         if (++row == sides[0]) row = 0, c++;
     }
 }
 
-/* Sums of rows of a shift, of all channels of a group, to their places in dx. */
-SAMBA__INLINE void samba__place_shift(const samba_args *a, const samba__conv *v, int64_t set,
-                                      int64_t first, const float *sums)
+/* Sums of the shifts that share their rows, of all channels of a group, to their places in dx. */
+SAMBA__INLINE void samba__place_shifts(const samba_args *a, const samba__conv *v, int64_t set,
+                                       int64_t first, const float *sums)
 {
-    int64_t rows = samba__min64(v->band, v->target[0] - first), n = v->target[1], by = a->attr[1];
+    int64_t rows = samba__min64(v->band, v->target[0] - first), wide = v->all_targets[1];
+    int64_t by = a->attr[1], size = v->sums, pairs = by == 2 ? wide / 2 : 0;
     for (int64_t i = 0; i < v->rows * rows; i++) {
-        int64_t c = i / rows, row = (first + i % rows) * a->attr[0] + v->r[0];
-        int64_t at = ((set * v->rows + c) * v->all_targets[0] + row) * v->all_targets[1] + v->r[1];
-        const float *from = sums + (c * v->band + i % rows) * n;
-        for (int64_t j = 0; j < n; j++) a->out[0][at + j * by] = from[j];
+        int64_t at = i / rows * v->band + i % rows, row = (first + i % rows) * a->attr[0] + v->r[0];
+        float *dx = a->out[0] + ((set * v->rows + i / rows) * v->all_targets[0] + row) * wide;
+        const float *even = sums + at * (wide - pairs), *odd = sums + size + at * pairs;
+        for (int64_t j = 0; j < pairs; j++) dx[2 * j] = even[j], dx[2 * j + 1] = odd[j];
+        for (int64_t r = 0; r < v->shifts[1]; r++) {
+            int64_t n = samba__ceil_div(wide - r, by);
+            for (int64_t j = pairs; j < n; j++) dx[j * by + r] = sums[r * size + at * n + j];
+        }
     }
 }
 
@@ -5225,7 +5234,8 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
     s.rows = v->rows, s.from_row = s.c_row, s.asks = false;
     if (makes_dw) steps = samba__ceil_div(v->images - set / v->groups, v->sets) * v->bands;
     if (v->shifted && part * v->band >= v->target[0]) return;
-    if (v->taps == 0) memset(sums, 0, (size_t)(v->rows * s.c_row) * sizeof *sums), steps = 0;
+    float *to = sums + v->r[1] * v->sums;
+    if (v->taps == 0) memset(to, 0, (size_t)(v->rows * s.c_row) * sizeof *to), steps = 0;
     for (int64_t i = 0; i < steps; i++) {
         int64_t image = makes_dw ? set + i / v->bands * v->sets * v->groups : set;
         samba__region b = samba__region_of(v, makes_dw ? i % v->bands : part, makes_dw ? part : i);
@@ -5244,14 +5254,15 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
         for (int64_t p = 0; p < end; p += s.kc) {
             s.kc = samba__min64(each, end - p);
             s.c = makes_dw ? scratch + set * v->rows * k + first
-                : v->shifted ? sums : a->out[0] + targets;
+                : v->shifted ? to : a->out[0] + targets;
             s.from = i > 0 || p > 0 ? s.c : NULL;
             s.row_bias = bias && i == steps - 1 && p + s.kc == end ? bias + row : NULL;
             samba__list_rows(v, &b, makes_dw, p, s.kc, at);
             samba__conv_product(a, &s, &q, at, rows + p, makes_dw ? plane : k);
         }
     }
-    if (v->shifted) samba__place_shift(a, v, set, part * v->band, sums);
+    if (v->shifted && v->r[1] == v->shifts[1] - 1)
+        samba__place_shifts(a, v, set, part * v->band, sums);
 }
 
 /* A row of dw: the sum of its sets, back in the order (channel, row, column). */
@@ -5294,7 +5305,7 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
         samba__conv v = all;
         float *sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
         if (v.far) sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__copy_size(&all);
-        float *copy = sums + (v.shifted ? v.rows * v.band * v.target[1] : 0);
+        float *copy = sums + v.sums * v.shifts[1];
         bool copied = false;
         if (made == SAMBA__MAKES_DX && a->phase == 0) samba__turn_weights(a, &v, u);
         else if (made == SAMBA__MAKES_DW && a->phase == 1) samba__add_sets(a, &v, u);
@@ -5611,8 +5622,11 @@ SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, con
     int64_t plane = samba__inner(s, 1), next = plane * s->dim[1], i;
     for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy = dy ? dy + next : NULL) {
         const float *e = dy;
-        for (i = 0; i + SAMBA__LANES <= plane; i += SAMBA__LANES, e = dy ? dy + i : NULL)
+        for (i = 0; i + SAMBA__LANES <= plane; i += SAMBA__LANES, e = dy ? dy + i : NULL) {
+            samba__ask_rows(x + i + next, 16, SAMBA__LANES / 16);       /* far from here */
+            if (dy) samba__ask_rows(e + next, 16, SAMBA__LANES / 16);
             samba__add_lanes(x + i, e, mean, products, SAMBA__LANES, first, second);
+        }
         samba__add_lanes(x + i, e, mean, products, plane - i, first, second);
     }
     sum[0] = samba__lanes_sum(first), sum[1] = samba__lanes_sum(second);
