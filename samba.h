@@ -523,7 +523,7 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
 
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
    attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D). A row with
-   nothing to attend is 0. Blocks of 64 keys that a bool mask hides from all rows cost nothing. */
+   nothing to attend is 0. Blocks of 64 keys that a bool mask hides from the first rows are free. */
 typedef struct samba_attention_opts { bool causal; float scale; } samba_attention_opts;
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(
     samba_tensor *q, samba_tensor *k, samba_tensor *v, samba_tensor *mask,
@@ -1420,8 +1420,7 @@ SAMBA__FN bool samba__sound_shape(const samba_shape *shape)
 SAMBA__FN bool samba__same_shape(const samba_shape *a, const samba_shape *b)
 {
     if (a->ndim != b->ndim) return false;
-    for (int32_t i = 0; i < a->ndim; i++)
-        if (a->dim[i] != b->dim[i]) return false;
+    for (int32_t i = 0; i < a->ndim; i++) if (a->dim[i] != b->dim[i]) return false;
     return true;
 }
 SAMBA__FN size_t samba__spec_bytes(const samba_spec *spec)
@@ -3174,8 +3173,7 @@ SAMBA__FN bool samba__expect_float(samba_call *c, int32_t i)
 SAMBA__FN bool samba__expect_all_f32(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
 {
     if (!samba__expect(c, least, most, n_attr)) return false;
-    for (int32_t i = 0; i < most; i++)
-        if (!samba__expect_f32(c, i)) return false;
+    for (int32_t i = 0; i < most; i++) if (!samba__expect_f32(c, i)) return false;
     c->out[0].dtype = SAMBA_F32;
     return true;
 }
@@ -3586,8 +3584,7 @@ SAMBA__UNARY(rsqrt, samba_scale(samba_mul(dy, samba_mul(y, samba_mul(y, y))), -0
 SAMBA__UNARY(softplus, samba_mul(dy, samba_sigmoid(x)))
 SAMBA__BUILD1F(scale, factor)
 SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[0])))
-SAMBA__BUILD1F(shift, term)
-SAMBA__GRAD1(shift, dy)
+SAMBA__BUILD1F(shift, term) SAMBA__GRAD1(shift, dy)
 SAMBA__UNARY(abs, SAMBA__BY_OP(abs, x)) SAMBA__UNARY(relu, SAMBA__BY_OP(relu, y))
 SAMBA__UNARY(sigmoid, SAMBA__BY_OP(sigmoid, y)) SAMBA__UNARY(tanh, SAMBA__BY_OP(tanh, y))
 SAMBA__UNARY(gelu, SAMBA__BY_OP(gelu, x)) /* Hendrycks, Gimpel, "Gaussian error linear units" */
@@ -5332,8 +5329,7 @@ SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
 {
     samba_tensor *x = g->in[0], *w = g->in[1], *dy = g->dout[0];
     samba_shape axes = samba_scalar_shape();
-    for (int32_t d = 0; d < x->shape.ndim; d++)
-        if (d != 1) axes.dim[axes.ndim++] = d;
+    for (int32_t d = 0; d < x->shape.ndim; d++) if (d != 1) axes.dim[axes.ndim++] = d;
     g->din[0] = samba__conv_backward(SAMBA__MAKES_DX, dy, w, g->attr, &x->shape);
     g->din[1] = samba__conv_backward(SAMBA__MAKES_DW, x, dy, g->attr, &w->shape);
     if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, axes, false);
@@ -6259,17 +6255,20 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     else at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
 
-/* To the block of rows t ..., keys s ...; if causal, of rows that see a key. False: none does. */
+/* To the block of rows t ..., keys s ..., from the first row that sees a key. False: none does. */
 SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
-    bool hidden = at->mask_bool != NULL;
+    const uint8_t *may = at->mask_bool;
     int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
     at->t = at->causal ? samba__max64(t, s) : t, at->rows = end - at->t, at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
-    for (int64_t i = 0; hidden && i < at->rows; i++)
-        for (int64_t j = 0; hidden && j < at->keys; j++)
-            hidden = !at->mask_bool[(at->t + i) * at->t_step + (s + j) * at->s_step];
-    return at->rows > 0 && !hidden;
+    for (int64_t j; may && at->rows > 0; at->t++, at->rows--) {
+        const uint8_t *row = may + at->t * at->t_step + s * at->s_step;
+        bool alike = at->s_step == 1 && !memcmp(row, row + 1, (size_t)at->keys - 1);
+        for (j = alike ? at->keys - 1 : 0; j < at->keys && !row[j * at->s_step]; j++) { }
+        if (j < at->keys) break;
+    }
+    return at->rows > 0;
 }
 /* The current block of x y^T, x (T,n), y (S,n). */
 SAMBA__FN void samba__attention_product(const samba__attention *at, float *block, const float *x,
@@ -6309,7 +6308,10 @@ SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
         for (int64_t j = 0; !term && j < n; j++) x[j] *= at->scale;
         for (int64_t j = 0; term && j < n; j++)
             x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
-        for (int64_t j = 0; may && j < n; j++) x[j] = may[m + j * step] ? x[j] : -SAMBA__INF;
+        bool dense = may && step == 1;
+        for (int64_t j = 0; dense && j < n; j++) x[j] = may[m + j] ? x[j] : -SAMBA__INF;
+        for (int64_t j = 0; may && !dense && j < n; j++)
+            x[j] = may[m + j * step] ? x[j] : -SAMBA__INF;
         for (int64_t j = samba__max64(0, t + 1 - at->s); at->causal && j < n; j++)
             x[j] = -SAMBA__INF;
     }
@@ -7017,8 +7019,7 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
 SAMBA__FN const char *samba__type_name(uint32_t type)
 {
     static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
-    for (uint32_t i = 0; i < 6; i++)
-        if (type == 1u << i) return names[i];
+    for (uint32_t i = 0; i < 6; i++) if (type == 1u << i) return names[i];
     if (type == (SAMBA_BCKWD | SAMBA_OPT)) return "BCKWD_OPT";
     return type == (SAMBA_BCKWD | SAMBA_GRADNORM | SAMBA_OPT) ? "BCKWD_GRADNORM_OPT" : "";
 }
@@ -10654,8 +10655,7 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 /* ==== [compile] =============================================================================== */
 SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 {
-    for (int32_t i = 0; i < c->n_outputs; i++)
-        if (c->outputs[i] == t) return true;
+    for (int32_t i = 0; i < c->n_outputs; i++) if (c->outputs[i] == t) return true;
     const char *graph = t->node ? t->node->graph : NULL;
     bool fine = (t->session == c->session || samba_fail(c->session, SAMBA_EARG, "output %s belongs "
                                                         "to another session", t->name))
@@ -11230,8 +11230,7 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
     char line[2][512];
     size_t size, at = 0, begin = 0;     /* begin: of the line that differs */
     const char *mine = samba__trace_of(c, whole, &size), *theirs = pef->trace;
-    for (; mine && mine[at] && mine[at] == theirs[at]; at++)
-        if (mine[at] == '\n') begin = at + 1;
+    for (; mine && mine[at] && mine[at] == theirs[at]; at++) if (mine[at] == '\n') begin = at + 1;
     if (!mine || (!mine[at] && (!whole || !theirs[at]))) return mine != NULL;
     return samba_fail(s, SAMBA_EGRAPH, "%s was compiled from another graph. First difference: the "
                       "PEF has \"%s\", this program has \"%s\". Compile again, or restore the "
@@ -11300,8 +11299,7 @@ SAMBA__FN bool samba__graph_reads(const samba_runtime *rt, uint32_t symbol)
         samba__section q = samba__section_at(&rt->pef, i);
         for (uint32_t node = q.first; samba__runs_now(rt, &q) && node < q.end; node++) {
             samba__call_record r = samba__record_at(&rt->pef, node);
-            for (int32_t k = 0; k < r.n_in; k++)
-                if (samba__word(&r, k) == symbol + 1) return true;
+            for (int32_t k = 0; k < r.n_in; k++) if (samba__word(&r, k) == symbol + 1) return true;
         }
     }
     return false;
