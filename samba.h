@@ -3292,8 +3292,12 @@ SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
 /* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
 SAMBA__INLINE float samba__row_exp(float *y, const float *x, float top, int64_t n)
 {
-    SAMBA__IN_PLACE
-    for (int64_t i = 0; i < n; i++) y[i] = samba__exp_below(x[i] - top);
+    for (int64_t at = 0, end; at < n; at = end) {
+        end = samba__min64(at + 256, n);
+        if (n > 1024) samba__ask_rows(x + n + at, 16, (end - at) / 16);     /* the next row */
+        SAMBA__IN_PLACE
+        for (int64_t i = at; i < end; i++) y[i] = samba__exp_below(x[i] - top);
+    }
     return samba__row_sum(y, n);
 }
 /* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
@@ -4853,8 +4857,7 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
    exists: some channels of an image are copied with zeros around them, and then a row of P or Q is
    made of pieces of rows of this copy. So is one of R if the channel comes last. With a stride, a
    tap meets a dy at every stride-th element of dx alone: those that share taps are products of
-   their own, "shifts".
-   Sums are chains over (c,ky,kx), (o,ky,kx), and over the outputs of a set of images.
+   their own, "shifts". Sums are chains over (c,ky,kx), (o,ky,kx), or outputs of a set of images.
    Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
    its rows and columns. A 1-D convolution has one row. ---- */
 enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
@@ -5776,9 +5779,8 @@ SAMBA__ALONG_AXIS(softmax)
 SAMBA__ALONG_AXIS(log_softmax)
 /* ---- layer_norm: h = (x - mean) r, r = 1/sqrt(mean((x - mean)^2) + eps), y = h w + b.
    With g = dy w: dx = r (g - mean(g) - h mean(g h)), dw = sum(dy h), db = sum(dy) over rows.
-   Ba, Kiros, Hinton, "Layer normalization", 2016.
-   rms_norm is the same without means: h = x r, y = h w, dx = r (g - h mean(g h)).
-   Zhang, Sennrich, "Root mean square layer normalization", NeurIPS 2019. ---- */
+   rms_norm is the same without means: h = x r, y = h w, dx = r (g - h mean(g h)). Ba, Kiros,
+   Hinton, "Layer normalization", 2016; Zhang, Sennrich, "Root mean square ...", 2019. ---- */
 #define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
 #define SAMBA__COLUMNS 64               /* of a unit that sums columns */
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
