@@ -5,11 +5,12 @@
 #include "test.h"
 
 enum { B = 2, H = 2, D = 8 };
-// What a row sees: some keys here and there; those up to its own; 40 of them, up to its own.
-typedef enum sight { SCATTERED, CAUSAL, NEAR } sight;
+// What a row sees: some keys here and there; those up to its own; 40 of them, up to its own; 64 more each 40 rows.
+typedef enum sight { SCATTERED, CAUSAL, NEAR, STAIRS } sight;
 static bool sees(sight kind, int t, int key)
 {
     if (kind == SCATTERED) return (t * 7 + key * 3) % 5 != 0;
+    if (kind == STAIRS) return key / 64 <= t / 40;
     return key <= t && (kind == CAUSAL || key > t - 40);
 }
 
@@ -84,6 +85,7 @@ static void test_mask(void)
     compare(SCATTERED, 70, 149, 0.25f);
     compare(NEAR, 100, 150, 0);             // whole blocks of keys are hidden
     compare(NEAR, 100, 100, 0.25f);
+    compare(STAIRS, 100, 150, 0.25f);       // a row sees all keys of a block, or none
 }
 static void test_all_or_nothing(void)
 {
