@@ -5118,7 +5118,7 @@ SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b
         for (int64_t r = 0, row = b->first[0]; r < b->cells[0]; r++, row++) {
             const float *from = x + i / phases * plane + row * v->source[1] + begin;
             float *to = copy + ((i / phases * b->cells[0] + r) * phases + i % phases) * width;
-            if (unmet || (v->span[0] == 0 && r % v->stride[0])) continue;   /* no tap does */
+            if (unmet || (v->span[0] == 0 && r % v->stride[0])) continue;   /* no tap meets it */
             memset(to, 0, (size_t)width * sizeof *to);
             if (n <= 0 || row < 0 || row >= v->source[0]) continue;
             to += left * deep;
