@@ -2473,8 +2473,8 @@ TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
         samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
         samba__turn_line##n(b, s->b_row, some, piece, 2 * n); \
         samba__turn_line##n(b + n * s->b_row, s->b_row, some, piece + n, 2 * n); \
-        for (const float *to = piece, *a6 = a; to < piece + some * 2 * n; to += 2 * n, a++) { \
-            V b_lo = mm##_loadu_ps(to), b_hi = mm##_loadu_ps(to + n); \
+        for (const float *at = piece, *a6 = a; at < piece + some * 2 * n; at += 2 * n, a++) { \
+            V b_lo = mm##_loadu_ps(at), b_hi = mm##_loadu_ps(at + n); \
             SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
         } \
     } \
@@ -5198,7 +5198,8 @@ SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b
     }
 }
 
-/* Sums of the shifts that share their rows, of all channels of a group, to their places in dx. */
+/* Sums of the shifts that share their rows, of all channels of a group, to their places in dx: of
+   two shifts as pairs, which vectors can write. */
 SAMBA__INLINE void samba__place_shifts(const samba_args *a, const samba__conv *v, int64_t set,
                                        int64_t first, const float *sums)
 {
@@ -5622,7 +5623,7 @@ SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, con
     for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy = dy ? dy + next : NULL) {
         const float *e = dy;
         for (i = 0; i + SAMBA__LANES <= plane; i += SAMBA__LANES, e = dy ? dy + i : NULL) {
-            samba__ask_rows(x + i + next, 16, SAMBA__LANES / 16);       /* far from here */
+            samba__ask_rows(x + i + next, 16, SAMBA__LANES / 16);       /* the next image */
             if (dy) samba__ask_rows(e + next, 16, SAMBA__LANES / 16);
             samba__add_lanes(x + i, e, mean, products, SAMBA__LANES, first, second);
         }
@@ -5779,8 +5780,9 @@ SAMBA__ALONG_AXIS(softmax)
 SAMBA__ALONG_AXIS(log_softmax)
 /* ---- layer_norm: h = (x - mean) r, r = 1/sqrt(mean((x - mean)^2) + eps), y = h w + b.
    With g = dy w: dx = r (g - mean(g) - h mean(g h)), dw = sum(dy h), db = sum(dy) over rows.
-   rms_norm is the same without means: h = x r, y = h w, dx = r (g - h mean(g h)). Ba, Kiros,
-   Hinton, "Layer normalization", 2016; Zhang, Sennrich, "Root mean square ...", 2019. ---- */
+   Ba, Kiros, Hinton, "Layer normalization", 2016.
+   rms_norm is the same without means: h = x r, y = h w, dx = r (g - h mean(g h)).
+   Zhang, Sennrich, "Root mean square layer normalization", NeurIPS 2019. ---- */
 #define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
 #define SAMBA__COLUMNS 64               /* of a unit that sums columns */
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
@@ -6306,14 +6308,12 @@ SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
         float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
         int64_t t = at->t + i, m = t * at->t_step + at->s * step;
         const float *SAMBA__RESTRICT term = at->mask_f32;
-        const uint8_t *SAMBA__RESTRICT may = at->mask_bool;
+        const uint8_t *SAMBA__RESTRICT may = at->mask_bool ? at->mask_bool + m : NULL;
         for (int64_t j = 0; !term && j < n; j++) x[j] *= at->scale;
         for (int64_t j = 0; term && j < n; j++)
             x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
-        bool dense = may && step == 1;
-        for (int64_t j = 0; dense && j < n; j++) x[j] = may[m + j] ? x[j] : -SAMBA__INF;
-        for (int64_t j = 0; may && !dense && j < n; j++)
-            x[j] = may[m + j * step] ? x[j] : -SAMBA__INF;
+        if (may && step == 1) for (int64_t j = 0; j < n; j++) x[j] = may[j] ? x[j] : -SAMBA__INF;
+        else for (int64_t j = 0; may && j < n; j++) x[j] = may[j * step] ? x[j] : -SAMBA__INF;
         for (int64_t j = samba__max64(0, t + 1 - at->s); at->causal && j < n; j++)
             x[j] = -SAMBA__INF;
     }
