@@ -52,7 +52,7 @@ bench: $(BENCH:%=$B/bench_%)    ## speed and memory against what else is install
 	@echo "rows in $B/bench.json, a picture of them in $B/bench.svg"
 	@! rm $B/bench.failed 2>/dev/null || { echo "a program failed"; exit 1; }
 
-bench-small: $(BENCH:%=$B/bench_%) ## a selection in a minute
+bench-small: $(BENCH:%=$B/bench_%) ## a selection: a minute, once compiled
 	@for area in $(BENCH); do $B/bench_$$area small || exit 1; done
 
 lenet: $B/03_lenet              ## train LeNet, with convolutions
