@@ -53,7 +53,8 @@
    Options are structs in which zero means the default. The session owns what it returns, until
    samba_close. Pointer functions return NULL on failure, others false; NULL flows through ops; the
    first error stays in the session (samba_error has the tensors, the shapes and what to do) and
-   later calls do nothing, so a program may check once, at the end. Nothing aborts or exits.
+   later calls do nothing, so a program may check once, at the end. It is printed on stderr when it
+   arises, once, unless samba_desc has a log or quiet. Nothing aborts or exits.
    A session belongs to one thread at a time; sessions know nothing of each other.
 
    Memory is allocated by open, tracing, compile, load, eager ops and samba_cpu; never by run.
@@ -544,7 +545,8 @@ SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(
 #if !defined(SAMBA_RUNTIME_ONLY)
 
 /* ---- Session --------------------------------------------------------------------------------- */
-typedef enum samba_log_level { SAMBA_LOG_INFO, SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_level;
+/* A warning says what is allowed but rarely meant, each text once. Errors: as samba_error says. */
+typedef enum samba_log_level { SAMBA_LOG_WARNING, SAMBA_LOG_ERROR } samba_log_level;
 
 /* GraphAMP: results are rounded to bf16 and kept so for the backward pass; parameters, their
    gradients and all arithmetic stay f32. MP0: none. MP1: what products read. MP4: what every op
@@ -560,14 +562,15 @@ typedef struct samba_desc {
     bool no_map;                        /* samba_load reads what it would map: see [manual] */
     void *(*alloc)(size_t size, void *user);            /* default malloc */
     void (*release)(void *ptr, size_t size, void *user);
-    void (*log)(samba_log_level level, const char *text, void *user);   /* gets each error */
+    void (*log)(samba_log_level level, const char *text, void *user);   /* gets errors, warnings */
     void *user;                         /* is passed to these three */
+    bool quiet;                         /* without log, errors and warnings are printed on stderr
+                                           when they arise; quiet: they are not */
 } samba_desc;
 
 /* Opens a session in tracing mode. NULL only when there is no memory for the session itself. */
 SAMBA_API samba_session *samba_open(const samba_desc *desc);
-/* Frees everything the session owns. Prints the error on stderr if nobody read it and there is no
-   log. Returns 0, or 1 if an error is standing. NULL: returns 1. */
+/* Frees everything the session owns. Returns 0, or 1 if an error is standing. NULL: returns 1. */
 SAMBA_API int samba_close(samba_session *s);
 /* The first error stays until cleared; later calls do nothing and return NULL or false. */
 SAMBA_API bool samba_ok(const samba_session *s);
@@ -575,6 +578,9 @@ SAMBA_API samba_code samba_error_code(const samba_session *s);
 SAMBA_API const char *samba_error(samba_session *s);            /* what, where, what to do */
 SAMBA_API void samba_clear_error(samba_session *s);
 SAMBA_API const char *samba_code_text(samba_code code);
+/* For calls that may fail: while quiet no error is printed; afterwards the one that still stands
+   is. Returns what it was before. */
+SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet);
 /* Report an error of your own through the session (first one wins). Returns false. fmt knows %s,
    %d int32_t, %l int64_t, %S const samba_shape * and %T samba_dtype, nothing else. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
@@ -7648,12 +7654,17 @@ typedef struct samba__file {
     samba__pef pef;
 } samba__file;
 
+#define SAMBA__MAX_WARNINGS 64          /* of a session; after these it gives no more */
+
 struct samba_session {
     samba_desc desc;
     uint64_t seed;
     samba_code code;
     char error[1024];
-    bool error_seen, poisoned;          /* poisoned: no memory for a container: for good */
+    bool poisoned;                      /* no memory for a container: for good */
+    bool quiet, untold;                 /* errors are held back; one has been */
+    uint64_t warned[SAMBA__MAX_WARNINGS];       /* hashes of the warnings that were given */
+    int32_t n_warned;
     size_t held;                        /* bytes from desc.alloc now */
     samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
     samba__chunk *temp_chunks;          /* arena of a compilation */
@@ -7675,7 +7686,6 @@ struct samba_session {
     bool generating;                    /* the compiler is recording, not the user */
     const char *next_name;              /* a layer names the op it is about to emit */
     int32_t n_named;                    /* counts unnamed ops */
-    int32_t n_layers;                   /* counts dropout layers, for their seeds */
     samba_tensor *counter;              /* of forward runs: dropout draws anew each time */
     samba__pool pool;
     float *local;                       /* scratch of the threads when ops run eagerly */
@@ -7705,29 +7715,73 @@ SAMBA_API bool samba_ok(const samba_session *s) { return s && s->code == SAMBA_O
 SAMBA_API samba_code samba_error_code(const samba_session *s) { return s ? s->code : SAMBA_ENOMEM; }
 SAMBA_API const char *samba_error(samba_session *s)
 {
-    if (s) s->error_seen = true;
     return s ? s->error : "SAMBA_ENOMEM: there is no session: samba_open() found no memory";
 }
 SAMBA_API void samba_clear_error(samba_session *s)
 {
     if (!s || s->poisoned) return;
     s->next_name = NULL;                /* of the layer that failed: the text is the caller's */
-    s->code = SAMBA_OK, s->error[0] = 0;
+    s->code = SAMBA_OK, s->error[0] = 0, s->untold = false;
+}
+
+SAMBA__FN void samba__print_error(samba_session *s)
+{
+    s->untold = s->quiet;
+#if !defined(SAMBA_NO_STDIO)
+    if (!s->quiet) fprintf(stderr, "samba: %s\n", s->error);
+#endif
+}
+SAMBA__FN void samba__tell_warning(const samba_session *s, const char *text)
+{
+    if (s->desc.log) s->desc.log(SAMBA_LOG_WARNING, text, s->desc.user);
+#if !defined(SAMBA_NO_STDIO)
+    else if (!s->desc.quiet) fprintf(stderr, "samba: warning: %s\n", text);
+#endif
+}
+SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet)
+{
+    bool former = s && s->quiet;
+    if (!s) return false;
+    s->quiet = quiet;
+    if (!quiet && s->untold) samba__print_error(s);
+    return former;
+}
+
+/* What is allowed, but rarely meant. A loop that warns must not flood the log or take memory: each
+   text is told once, and there is an end to different ones. */
+SAMBA__FN void samba__warn(samba_session *s, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    if (!samba_ok(s) || s->n_warned == SAMBA__MAX_WARNINGS) return;
+    samba__text t = samba__text_in(text, sizeof text);
+    va_start(args, fmt);
+    samba__vformat(&t, fmt, args);
+    va_end(args);
+    uint64_t hash = samba__hash(text, strlen(text), 0);
+    for (int32_t i = 0; i < s->n_warned; i++) {
+        if (s->warned[i] == hash) return;
+    }
+    s->warned[s->n_warned++] = hash;
+    samba__tell_warning(s, text);
+    if (s->n_warned == SAMBA__MAX_WARNINGS)
+        samba__tell_warning(s, "this session gives no more warnings");
 }
 
 /* The first error is kept. False, so that wants read as a list: fact || samba_fail(...). */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
     va_list args;
-    if (s) s->error_seen = false;       /* what was read before was another error, or is not over */
     if (!s || s->code != SAMBA_OK) return false;
+    if (code <= SAMBA_OK || code >= SAMBA_N_CODES) code = SAMBA_EARG;   /* it is an error */
     samba__text t = samba__text_in(s->error, sizeof s->error);
     samba__format(&t, "%s ", samba__code_text(code, 0));
     va_start(args, fmt);
-    samba__vformat(&t, fmt, args);
+    samba__vformat(&t, fmt ? fmt : samba_code_text(code), args);
     va_end(args);
     s->code = code, s->next_name = NULL;
     if (s->desc.log) s->desc.log(SAMBA_LOG_ERROR, s->error, s->desc.user);
+    else samba__print_error(s);
     return false;
 }
 
@@ -10990,6 +11044,7 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     s->desc = d, s->held = sizeof *s;
     s->seed = d.seed ? d.seed : 256, s->tracing = s->train = true;
     s->section = SAMBA_FWD;
+    s->quiet = d.quiet;
     s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());
     s->local = (float *)samba__take(s, samba__local_bytes(s));
     s->poisoned = !s->local;            /* no op can run: this error stays */
@@ -11007,9 +11062,6 @@ SAMBA_API int samba_close(samba_session *s)
 {
     if (!s) return 1;
     int failed = s->code != SAMBA_OK;
-#if !defined(SAMBA_NO_STDIO)
-    if (failed && !s->error_seen && !s->desc.log) fprintf(stderr, "samba: %s\n", s->error);
-#endif
     samba__unload(s);
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];

@@ -828,7 +828,7 @@ static void open_fixture(fixture *f)
 {
     samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
     samba_desc quiet = { 0 };
-    quiet.threads = 1;
+    quiet.threads = 1, quiet.quiet = true;
     f->s = samba_open(&quiet);
     f->other = samba_open(&quiet);
     f->foreign = samba_ones(f->other, "foreign", SAMBA_F32, SAMBA_SHAPE(B, F));
@@ -1035,40 +1035,105 @@ static void test_empty_file_in_empty_session(void)
     CHECK(h.live == 0 && h.n_wrong == 0);
 }
 
-// Closes a session with an error; does samba_close print it?
-static bool close_prints(samba_session *s)
+// What reached stderr since start_listening, in a buffer that the next call reuses.
+static int screen = -1;
+static void start_listening(void)
 {
-    long size = -1;
     fflush(stderr);
-    int screen = dup(STDERR_FILENO);
-    bool moved = screen >= 0 && freopen(file_path[0], "w", stderr);
-    CHECK(moved && samba_close(s) == 1);
-    fflush(stderr);
-    if (moved) size = ftell(stderr);
-    CHECK(size >= 0 && dup2(screen, STDERR_FILENO) == STDERR_FILENO && close(screen) == 0);
-    return size > 0;
+    screen = dup(STDERR_FILENO);
+    CHECK(screen >= 0 && freopen(file_path[0], "w", stderr));
 }
 
-// The error that nobody read is printed; the return value says that there was one.
-static void test_close_tells(void)
+static const char *heard(void)
+{
+    static char text[4000];
+    fflush(stderr);
+    CHECK(dup2(screen, STDERR_FILENO) == STDERR_FILENO && close(screen) == 0);
+    FILE *f = fopen(file_path[0], "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f) fclose(f);
+    return text;
+}
+
+static int n_errors, n_warnings;
+static void count_log(samba_log_level level, const char *text, void *user)
+{
+    (void)user;
+    CHECK(text[0] != 0);
+    if (level == SAMBA_LOG_ERROR) n_errors++;
+    if (level == SAMBA_LOG_WARNING) n_warnings++;
+}
+
+// An error is printed when it arises, and never again: neither by later calls nor by samba_close.
+static void test_errors_are_told_at_once(void)
 {
     samba_session *s = samba_open(NULL);
+    start_listening();
     samba_fail(s, SAMBA_EIO, "a %s of %d with %S", "sentence", 3, &SAMBA_SHAPE(2, 3));
+    CHECK(!strcmp(heard(), "samba: SAMBA_EIO a sentence of 3 with (2,3)\n"));
     CHECK(strcmp(samba_error(s), "SAMBA_EIO a sentence of 3 with (2,3)") == 0);
-    CHECK(!close_prints(s));
+    start_listening();
+    samba_fail(s, SAMBA_EARG, "a consequence");
+    samba_run(s, 0);
+    CHECK(samba_close(s) == 1);
+    CHECK(!strcmp(heard(), ""));
+
+    start_listening();                      // after samba_clear_error the next one is another
     s = samba_open(NULL);
     samba_fail(s, SAMBA_EIO, "one");
-    CHECK(close_prints(s));
-    s = samba_open(NULL);
-    samba_fail(s, SAMBA_EIO, "one");
-    CHECK(samba_error(s)[0]);
     samba_clear_error(s);
-    samba_fail(s, SAMBA_EIO, "another, which nobody read");
-    CHECK(close_prints(s));
-    s = samba_open(NULL);
+    samba_fail(s, SAMBA_OK, "one");         // whatever code: it is an error
+    CHECK(samba_error_code(s) == SAMBA_EARG && samba_close(s) == 1);
+    CHECK(!strcmp(heard(), "samba: SAMBA_EIO one\nsamba: SAMBA_EARG one\n"));
+}
+
+// A session that is quiet prints nothing, and keeps the error all the same; a log gets it instead.
+static void test_quiet(void)
+{
+    samba_desc quiet = { .quiet = true }, logged = { .log = count_log };
+    start_listening();
+    samba_session *s = samba_open(&quiet);
     samba_fail(s, SAMBA_EIO, "one");
-    samba_fail(s, SAMBA_EIO, "%s", samba_error(s));         // handed on, not handled
-    CHECK(close_prints(s));
+    CHECK(!strcmp(samba_error(s), "SAMBA_EIO one") && samba_close(s) == 1);
+    s = samba_open(NULL);
+    CHECK(!samba_set_quiet(s, true) && !samba_tensor_by_name(s, "perhaps"));
+    samba_clear_error(s);
+    CHECK(samba_set_quiet(s, false) && samba_close(s) == 0);
+    CHECK(!strcmp(heard(), ""));
+    start_listening();
+    s = samba_open(NULL);
+    samba_set_quiet(s, true);
+    samba_fail(s, SAMBA_EIO, "kept back");
+    CHECK(samba_set_quiet(s, false) && !samba_set_quiet(s, false) && samba_close(s) == 1);
+    CHECK(!strcmp(heard(), "samba: SAMBA_EIO kept back\n"));
+    start_listening();
+    s = samba_open(&logged);
+    samba_fail(s, SAMBA_EIO, "one");
+    samba_fail(s, SAMBA_EIO, "two");
+    CHECK(n_errors == 1 && samba_close(s) == 1 && n_errors == 1);
+    CHECK(!strcmp(heard(), ""));
+}
+
+// Each text once, and not without end, in a loop that warns for ever.
+static void test_warnings(void)
+{
+    samba_desc logged = { .log = count_log };
+    samba_session *s = samba_open(&logged);
+    n_warnings = 0;
+    for (int i = 0; i < 10; i++) samba__warn(s, "one %s of %d", "warning", 7);
+    CHECK(n_warnings == 1 && samba_ok(s));
+    size_t held = samba_held_bytes(s);
+    for (int i = 0; i < 1000; i++) samba__warn(s, "warning %d", i);
+    CHECK(n_warnings == SAMBA__MAX_WARNINGS + 1 && samba_held_bytes(s) == held);
+    CHECK(samba_close(s) == 0);
+    s = samba_open(NULL);
+    start_listening();
+    samba__warn(s, "%s means little", "this");
+    samba__warn(s, "%s means little", "this");
+    s->desc.quiet = true;
+    samba__warn(s, "nobody hears this");
+    CHECK(!strcmp(heard(), "samba: warning: this means little\n") && samba_close(s) == 0);
 }
 
 static void test_code_texts(void)
@@ -1090,7 +1155,9 @@ int main(int argc, char **argv)
     RUN(test_null);
     RUN(test_failed_layer_leaves_no_name);
     RUN(test_empty_file_in_empty_session);
-    RUN(test_close_tells);
+    RUN(test_errors_are_told_at_once);
+    RUN(test_quiet);
+    RUN(test_warnings);
     RUN(test_code_texts);
     test_bad = 0;
     write_files(&f);

@@ -907,12 +907,14 @@ static inline samba_tensor *gpt2__tensor(samba_session *s, const gpt2_config *c,
     gpt2_param p;
     gpt2_param_at(c, i, &p);
     samba_shape shape = gpt2__shape(&p);
+    bool quiet = samba_set_quiet(s, true);          /* the caller gets the reason by why */
     samba_tensor *t = samba_tensor_by_name(s, p.samba_name);
     if (!t) {
         gpt2__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
         samba_clear_error(s);               /* the session is as good as before */
-        return NULL;
     }
+    samba_set_quiet(s, quiet);
+    if (!t) return NULL;
     bool real = t->dtype == SAMBA_F32 || t->dtype == SAMBA_BF16 || t->dtype == SAMBA_F16;
     bool same = real && t->shape.ndim == shape.ndim;
     for (int32_t d = 0; same && d < shape.ndim; d++) same = t->shape.dim[d] == shape.dim[d];

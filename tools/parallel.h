@@ -74,7 +74,8 @@ typedef struct samba_parallel_desc {
 /* Opens, traces and compiles the replicas. NULL only when there is no memory for this itself; else
    look at samba_parallel_ok. With SAMBA_MPI every rank calls it, and every function below. */
 SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc *desc);
-/* Ends the threads, closes the sessions. Prints the error if nobody read it; returns 1 then. */
+/* Ends the threads, closes the sessions. Returns 1 if there was an error: it was printed when it
+   arose, once, unless desc.session has a log or is quiet. */
 SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p);
 /* The first error of any replica stays; later calls do nothing. Over several ranks, an error ends
    the whole job: the other ranks would wait forever. */
@@ -277,18 +278,28 @@ struct samba_parallel {
     int32_t n_ready;                    /* gradients whose mean is known */
     uint32_t ticket;                    /* of this step */
     int32_t n_busy;                     /* replicas that have not finished it */
-    bool quit, failed, error_seen;
+    bool quit, failed, printed;
     char error[800];
 };
 
 /* ---- Errors: the first one wins, and wakes all who wait ---- */
 
+static inline void samba__parallel_print(samba_parallel *p)
+{
+    if (p->printed) return;
+    p->printed = true;
+    if (p->ranks > 1) fprintf(stderr, "samba: rank %d: %s\n", (int)p->rank, p->error);
+    else fprintf(stderr, "samba: %s\n", p->error);
+}
 static inline bool samba__parallel_fail(samba_parallel *p, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     pthread_mutex_lock(&p->mutex);
-    if (!p->failed) vsnprintf(p->error, sizeof p->error, fmt, args);
+    if (!p->failed) {
+        vsnprintf(p->error, sizeof p->error, fmt, args);
+        if (!p->desc.session.quiet && !p->desc.session.log) samba__parallel_print(p);
+    }
     p->failed = true;
     pthread_cond_broadcast(&p->change);
     pthread_mutex_unlock(&p->mutex);
@@ -311,7 +322,6 @@ SAMBA_PARALLEL_API bool samba_parallel_ok(samba_parallel *p)
 SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p)
 {
     if (samba_parallel_ok(p)) return "";
-    if (p) p->error_seen = true;
     return p ? p->error : "no memory";
 }
 
@@ -320,8 +330,7 @@ static inline bool samba__parallel_settle(samba_parallel *p)
 {
     if (samba_parallel_ok(p)) return true;
     if (!samba__exits.abexit && p->ranks == 1) return false;
-    if (p->ranks > 1) fprintf(stderr, "samba: rank %d: %s\n", (int)p->rank, p->error);
-    else fprintf(stderr, "samba: %s\n", p->error);
+    samba__parallel_print(p);           /* a process that ends says why, quiet or not */
     samba__leave(1);
     return false;
 }
@@ -869,6 +878,12 @@ static inline bool samba__spread_seeds(samba__replica *r)
     free(names);
     return samba_ok(r->session);
 }
+/* Warnings of one replica; its errors are printed as those of the group. */
+static inline void samba__replica_log(samba_log_level level, const char *text, void *user)
+{
+    (void)user;
+    if (level == SAMBA_LOG_WARNING) fprintf(stderr, "samba: warning: %s\n", text);
+}
 static inline bool samba__open_replica(samba_parallel *p, int32_t i)
 {
     samba__replica *r = &p->replicas[i];
@@ -876,7 +891,10 @@ static inline bool samba__open_replica(samba_parallel *p, int32_t i)
     samba_program program;
     memset(&program, 0, sizeof program);
     r->all = p, r->local = i, r->index = p->rank * p->n_replicas + i;
-    r->session = samba_open(&d->session);
+    samba_desc session = d->session;
+    if (!session.log && r->index == 0 && !session.quiet) session.log = samba__replica_log;
+    else if (!session.log) session.quiet = true;    /* they say all the same */
+    r->session = samba_open(&session);
     if (!r->session) return samba__parallel_fail(p, "no memory for replica %d", (int)r->index);
     p->n_open++;
     bool fine = !d->trace || d->trace(r->session, d->batch / p->n_everywhere, &program, d->user);
@@ -956,7 +974,6 @@ SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
 {
     if (!p) return 1;
     int failed = !samba_parallel_ok(p);
-    if (failed && !p->error_seen) fprintf(stderr, "samba: %s\n", p->error);
     pthread_mutex_lock(&p->mutex);
     p->quit = true;
     pthread_cond_broadcast(&p->change);

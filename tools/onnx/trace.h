@@ -370,7 +370,9 @@ static bool ox_trace_from(samba_session *s, const void *bytes, size_t size, cons
                           "deep");
     c.s = s, c.options = options, c.folder = folder, c.tracing = samba_tracing(s);
     c.model = (const Onnx__ModelProto *)(const void *)m;
+    bool quiet = samba_set_quiet(s, true);          /* the error is told when it names the node */
     bool fine = ox_trace_model(&c, g) && samba_ok(s);
+    samba_set_quiet(s, quiet);
     protobuf_c_message_free_unpacked(m, NULL);
     snprintf(g->wants, sizeof g->wants, "%s", c.wants);
     g->memory = c.blocks;
