@@ -60,8 +60,13 @@
    Memory is allocated by open, tracing, compile, load, eager ops and samba_cpu; never by run.
    samba_load maps large files where it can. Parameters that no node writes then stay in the file:
    their pages come when they are used, and only samba_restore proves their checksum. Replace such
-   a file by renaming (samba_save, mv): who writes into it (cp) makes the session's next run fail,
-   who cuts it during a run ends the process (SIGBUS). samba_desc.no_map reads all of it at once.
+   a file by renaming (samba_save, mv): who changes its bytes (cp) makes the session's next run
+   fail, also within one tick of the clock or with the old time put back; who cuts it during a run
+   ends the process (SIGBUS). samba_desc.no_map reads all of it at once.
+
+   Files that are written replace those of their name when they are whole and on disk; until then
+   they are samba-<16 hex digits>.tmp in the same folder. What killed programs left of these, the
+   next save removes. Only regular files are read or replaced; a link is replaced, not followed.
 
    Numbers: arithmetic is f32, and the result is defined by the graph alone. Each element of a
    product is one chain of fused multiply-adds in index order, sums have a fixed tree, elementary
@@ -7648,8 +7653,9 @@ typedef struct samba__entry { char *key; samba_tensor *value; } samba__entry;
 typedef struct samba__file {
     uint8_t *bytes, *tables;
     size_t size, n_tables;
-    void *mapped;                       /* the open FILE, or NULL */
-    int64_t written;                    /* when, as the file system says of a mapped one */
+    bool mapped;                        /* bytes are the mapped file fd */
+    int fd;
+    int64_t modified, changed;          /* nanoseconds: its bytes, its inode. See [pef-write] */
     bool stays;                         /* read-only parameters are used where they are */
     samba__pef pef;
 } samba__file;
@@ -10511,31 +10517,135 @@ SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
     return to != NULL;
 }
 
-/* ---- Files: whole, and replaced only when the new one is safely on disk ---- */
+/* ---- Files: regular ones alone, replaced only when the new one is safely on disk ---- */
 #include <errno.h>
 #if !defined(SAMBA_NO_STDIO) && (defined(__unix__) || defined(__APPLE__))
+#include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 #define SAMBA__POSIX_FILES 1
-#if !defined(__cplusplus)
-extern int fsync(int fd);               /* strict -std=c99 hides these */
-extern int (fileno)(FILE *f);
+#if !defined(__cplusplus)               /* strict -std=c99 hides these */
+extern int fsync(int fd);
+extern FILE *fdopen(int fd, const char *mode);
+#endif
+#if !defined(O_CLOEXEC)
+#define O_CLOEXEC 0
+#endif
+/* The nanoseconds of a time in struct stat, which has them under three names. */
+#if defined(__APPLE__) && defined(st_mtime)
+#define SAMBA__NANOSECONDS(about, time) ((about)->st_##time##timespec.tv_nsec)
+#elif defined(st_mtime)
+#define SAMBA__NANOSECONDS(about, time) ((about)->st_##time##tim.tv_nsec)
+#elif defined(__APPLE__) || defined(__GLIBC__)
+#define SAMBA__NANOSECONDS(about, time) ((about)->st_##time##timensec)
+#else
+#define SAMBA__NANOSECONDS(about, time) 0
 #endif
 #else
 #define SAMBA__POSIX_FILES 0
 #endif
-/* The values in a mapped file are those that were loaded, unless somebody wrote into it. */
+
+SAMBA__FN bool samba__fail_io(samba_session *s, const char *what, const char *path)
+{
+    return samba_fail(s, SAMBA_EIO, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+#if SAMBA__POSIX_FILES
+/* What a file system says of a file's last change: of its bytes; of its inode, too. */
+SAMBA__FN void samba__stamp_file(samba__file *file, const struct stat *about)
+{
+    const int64_t second = 1000000000;
+    file->modified = (int64_t)about->st_mtime * second
+        + (int64_t)SAMBA__NANOSECONDS(about, m);
+    file->changed = (int64_t)about->st_ctime * second + (int64_t)SAMBA__NANOSECONDS(about, c);
+}
+
+/* Reads n bytes from where the file stands. Signals do not end it. */
+SAMBA__FN bool samba__read_bytes(int fd, uint8_t *to, size_t n)
+{
+    const size_t most = (size_t)1 << 30;        /* some systems read no more at once */
+    while (n > 0) {
+        ssize_t got = read(fd, to, n < most ? n : most);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) errno = EIO;              /* it has become shorter */
+        if (got <= 0) return false;
+        to += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__write_bytes(int fd, const uint8_t *from, size_t n)
+{
+    const size_t most = (size_t)1 << 30;
+    while (n > 0) {
+        ssize_t put = write(fd, from, n < most ? n : most);
+        if (put < 0 && errno == EINTR) continue;
+        if (put == 0) errno = EIO;
+        if (put <= 0) return false;
+        from += put;
+        n -= (size_t)put;
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__sync_file(int fd)
+{
+    int failed;
+    do failed = fsync(fd);
+    while (failed && errno == EINTR);
+    return !failed;
+}
+
+/* Does the file still hold the values whose checksum its tables have? Reads it by way of the
+   threads' scratch, because a run allocates nothing. */
+SAMBA__FN bool samba__same_data(samba_session *s)
+{
+    const samba__file *file = &s->file;
+    uint8_t *window = (uint8_t *)s->local;
+    size_t room = samba__local_bytes(s) / SAMBA__ALIGN * SAMBA__ALIGN, part;
+    size_t size = file->size - file->n_tables, left = size;
+    uint64_t v[4];
+    if (lseek(file->fd, (off_t)file->n_tables, SEEK_SET) < 0) return false;
+    samba__hash_begin(v, 0);
+    for (; left > 0; left -= part) {            /* data are padded to whole blocks */
+        part = left < room ? left : room;
+        if (!samba__read_bytes(file->fd, window, part)) return false;
+        samba__hash_blocks(v, window, part);
+    }
+    uint64_t hash = size ? samba__hash_finish(samba__hash_join(v) + size, NULL, 0)
+        : samba__hash(NULL, 0, 0);
+    return hash == samba__get64(file->tables + 104);
+}
+#endif
+
+/* The values in a mapped file are those that were loaded, unless somebody wrote into it: then a
+   time in its inode changed. So it does when the file gets another name, or none; then the
+   checksum tells. */
 SAMBA__FN bool samba__file_kept(samba_session *s)
 {
 #if SAMBA__POSIX_FILES
-    struct stat now;
-    bool kept = !s->file.mapped || (!fstat((fileno)((FILE *)s->file.mapped), &now)
-                && now.st_mtime == s->file.written && (size_t)now.st_size == s->file.size);
-    if (!kept) samba_fail(s, SAMBA_EIO, "somebody wrote into the PEF whose parameters are in use: "
-                          "they are lost. Load it in a new session; replace files by renaming (mv) "
-                          "or set samba_desc.no_map");
+    samba__file *file = &s->file;
+    samba__file now = *file;
+    struct stat about;
+    if (!file->mapped || s->code != SAMBA_OK) return s->code == SAMBA_OK;
+    bool kept = !fstat(file->fd, &about) && (uint64_t)about.st_size == file->size;
+    if (kept) samba__stamp_file(&now, &about);
+    if (kept && (now.modified != file->modified || now.changed != file->changed)) {
+        kept = samba__same_data(s);
+        samba__stamp_file(file, &about);
+    }
+    if (!kept) {
+        file->changed = -1;                     /* the next run is to look again */
+        samba_fail(s, SAMBA_EIO, "somebody wrote into the PEF whose parameters are in use: they "
+                   "are lost. Load it in a new session; replace files by renaming (mv) or set "
+                   "samba_desc.no_map");
+    }
 #endif
     return s->code == SAMBA_OK;
 }
@@ -10544,11 +10654,18 @@ SAMBA__FN bool samba__file_kept(samba_session *s)
 SAMBA__FN void samba__file_close(samba_session *s, samba__file *file, bool keep)
 {
 #if SAMBA__POSIX_FILES
-    if (file->mapped) munmap(file->bytes, file->size), fclose((FILE *)file->mapped);
+    if (file->mapped) {
+        munmap(file->bytes, file->size);
+        close(file->fd);
+    }
 #endif
     if (!file->mapped) samba__give(s, file->bytes, file->size);
-    if (!keep) samba__give(s, file->tables, file->n_tables), file->tables = NULL;
-    file->bytes = NULL, file->mapped = NULL;
+    if (!keep) {
+        samba__give(s, file->tables, file->n_tables);
+        file->tables = NULL;
+    }
+    file->bytes = NULL;
+    file->mapped = false;
 }
 
 /* Proves the PEF that file->bytes are, or closes the file. If most of its data are never written,
@@ -10575,81 +10692,270 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
     return fine || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
 }
 
-#if !defined(SAMBA_NO_STDIO)
-SAMBA__FN bool samba__fail_io(samba_session *s, const char *what, const char *path)
+#if SAMBA__POSIX_FILES
+/* Opens a regular file, and no other: a FIFO would wait for a writer, a device may have no end.
+   -1 after an error. */
+SAMBA__FN int samba__open_regular(samba_session *s, const char *path, struct stat *about)
 {
-    return samba_fail(s, SAMBA_EIO, "cannot %s %s: %s", what, path, strerror(errno));
+    int fd;
+    do fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        samba__fail_io(s, "read", path);
+        return -1;
+    }
+    bool fine = !fstat(fd, about) || samba__fail_io(s, "read", path);
+    if (fine && S_ISDIR(about->st_mode)) {
+        errno = EISDIR;
+        fine = samba__fail_io(s, "read", path);
+    }
+    if (fine && !S_ISREG(about->st_mode))
+        fine = samba_fail(s, SAMBA_EIO, "cannot read %s: it is no regular file", path);
+    if (fine && about->st_size == 0)
+        fine = samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
+    if (fine) return fd;
+    close(fd);
+    return -1;
 }
 
-/* Opens and proves a PEF, which the caller closes: a large one mapped, so that pages come when they
-   are read first, and are the session's own once it writes there; else all of it in memory. */
+/* Changes within one tick of the file system's clock have one time, so nobody could see that a file
+   changed after it was mapped. Waits out the tick of the last change, at most 20 ms. False: this
+   file system counts whole seconds, and one of them is not over. */
+SAMBA__FN bool samba__wait_out_tick(const samba__file *file)
+{
+    const int64_t tick = 20 * 1000000, second = 1000000000;
+    struct timeval time;
+    gettimeofday(&time, NULL);
+    int64_t now = (int64_t)time.tv_sec * second + (int64_t)time.tv_usec * 1000;
+    int64_t age = now - samba__max64(file->modified, file->changed);
+    bool coarse = file->modified % second == 0 && file->changed % second == 0;
+    if (coarse && age < 3 * second) return false;
+    if (age >= 0 && age < tick) poll(NULL, 0, (int)((tick - age) / 1000000 + 1));
+    return true;
+}
+
+/* Maps a large file, so that pages come when they are read first, and are the session's own once it
+   writes there. False if that cannot be, and the file is to be read. */
+SAMBA__FN bool samba__map_file(samba_session *s, samba__file *file, int fd, struct stat *about)
+{
+    if (file->size < 1 << 20 || s->desc.no_map) return false;
+    samba__stamp_file(file, about);
+    if (!samba__wait_out_tick(file) || fstat(fd, about)) return false;
+    samba__stamp_file(file, about);
+    if ((uint64_t)about->st_size != file->size) return false;
+    void *map = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED) return false;
+    file->bytes = (uint8_t *)map;
+    file->fd = fd;
+    file->mapped = true;
+    return true;
+}
+
+/* Opens and proves a PEF, which the caller closes. */
 SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    long n = -1;
-    memset(file, 0, sizeof *file);
-    bool fine = f && fgetc(f) != EOF    /* a directory can be opened, but not read */
-        && !fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET);
-    if (f && feof(f)) samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
-    file->size = fine ? (size_t)n : 0;
-#if SAMBA__POSIX_FILES
     struct stat about;
-    void *map = file->size < 1 << 20 || s->desc.no_map || fstat((fileno)(f), &about) ? MAP_FAILED
-        : mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, (fileno)(f), 0);
-    if (map != MAP_FAILED) {
-        file->bytes = (uint8_t *)map, file->mapped = f, file->written = about.st_mtime;
-        return samba__file_prove(s, file, all, path);
+    memset(file, 0, sizeof *file);
+    int fd = samba__open_regular(s, path, &about);
+    if (fd < 0) return false;
+    file->size = (size_t)about.st_size;
+    if ((uint64_t)about.st_size > SAMBA__NO_SIZE - SAMBA__ALIGN) {
+        close(fd);
+        return samba_fail(s, SAMBA_EPEF, "%s: the file is too large for this machine", path);
     }
-#endif
-    if (fine) file->bytes = (uint8_t *)samba__take(s, file->size);
-    fine = file->bytes && fread(file->bytes, 1, file->size, f) == file->size;
-    if (!fine) samba__fail_io(s, "read", path), samba__file_close(s, file, false);
-    if (f) fclose(f);
+    if (samba__map_file(s, file, fd, &about)) return samba__file_prove(s, file, all, path);
+    file->bytes = (uint8_t *)samba__take(s, file->size);
+    bool fine = file->bytes && samba__read_bytes(fd, file->bytes, file->size);
+    if (!fine) {
+        samba__fail_io(s, "read", path);
+        samba__file_close(s, file, false);
+    }
+    close(fd);
     return fine && samba__file_prove(s, file, all, path);
+}
+
+/* A file beside the one it is going to replace, under a name that no other has. It is locked as
+   long as somebody writes it. */
+typedef struct samba__temporary {
+    samba_session *session;
+    char *name;
+    size_t name_size;
+    int fd;                             /* -1: none */
+} samba__temporary;
+
+/* "samba-<16 hex digits>.tmp" */
+SAMBA__FN bool samba__is_temporary_name(const char *name)
+{
+    static const char prefix[] = "samba-";
+    size_t n = sizeof prefix - 1;
+    if (strncmp(name, prefix, n)) return false;
+    for (size_t i = n; i < n + 16; i++) {
+        bool digit = (name[i] >= '0' && name[i] <= '9') || (name[i] >= 'a' && name[i] <= 'f');
+        if (!digit) return false;
+    }
+    return samba__same_text(name + n + 16, ".tmp");
+}
+
+/* Removes temporary files of the folder that nobody writes any more: their programs were killed.
+   name begins with the folder, folder_size characters, and has room for a temporary name. */
+SAMBA__FN void samba__sweep_temporaries(char *name, size_t name_size, size_t folder_size)
+{
+    char *base = name + folder_size;
+    size_t room = name_size - folder_size;
+    samba__print(base, room, "%s", folder_size ? "" : ".");
+    DIR *folder = opendir(name);
+    if (!folder) return;
+    const struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (!samba__is_temporary_name(entry->d_name)) continue;
+        samba__print(base, room, "%s", entry->d_name);
+        int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0) continue;
+        if (!flock(fd, LOCK_EX | LOCK_NB)) unlink(name);
+        close(fd);
+    }
+    closedir(folder);
+}
+
+/* Removes the temporary file, unless it has got its last name. */
+SAMBA__FN void samba__temporary_close(samba__temporary *t, bool named)
+{
+    if (t->fd >= 0 && !named) unlink(t->name);
+    if (t->fd >= 0) close(t->fd);
+    t->fd = -1;
+    samba__give(t->session, t->name, t->name_size);
+}
+
+/* Makes and locks a file of a new name. Whoever sweeps between open and lock may have removed it:
+   then it has no name any more. */
+SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name)
+{
+    struct timeval now;
+    struct stat about;
+    for (uint64_t attempt = 0; attempt < 100; attempt++) {
+        gettimeofday(&now, NULL);
+        uint64_t key[4] = { (uint64_t)now.tv_sec, (uint64_t)now.tv_usec, (uint64_t)getpid(),
+                            (uint64_t)(uintptr_t)base + attempt };
+        uint64_t hash = samba__hash(key, sizeof key, 0);
+        char hex[17];
+        for (int i = 0; i < 16; i++) hex[i] = "0123456789abcdef"[hash >> 4 * i & 15];
+        hex[16] = 0;
+        samba__print(base, room, "samba-%s.tmp", hex);
+        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST && errno != EINTR) return -1;
+        if (fd < 0) continue;
+        flock(fd, LOCK_EX);             /* where there are no locks, nobody sweeps */
+        if (!fstat(fd, &about) && about.st_nlink > 0) return fd;
+        close(fd);
+    }
+    errno = EEXIST;
+    return -1;
+}
+
+/* Opens a temporary file in the folder of path, which must be a regular file or none. */
+SAMBA__FN bool samba__temporary_open(samba_session *s, samba__temporary *t, const char *path)
+{
+    enum { NAME = sizeof "samba-0123456789abcdef.tmp" };
+    const char *slash = strrchr(path, '/');
+    size_t folder_size = slash ? (size_t)(slash - path) + 1 : 0;
+    struct stat about;
+    t->session = s;
+    t->fd = -1;
+    t->name_size = folder_size + NAME;
+    t->name = NULL;
+    if (!stat(path, &about) && !S_ISREG(about.st_mode))
+        return samba_fail(s, SAMBA_EIO, "cannot write %s: what has this name is no regular file",
+                          path);
+    t->name = (char *)samba__take(s, t->name_size);
+    if (!t->name) return false;
+    memcpy(t->name, path, folder_size);
+    samba__sweep_temporaries(t->name, t->name_size, folder_size);
+    t->fd = samba__create_temporary(t->name + folder_size, NAME, t->name);
+    if (t->fd >= 0) return true;
+    samba__fail_io(s, "write", path);
+    samba__temporary_close(t, false);
+    return false;
 }
 
 /* The directory entry must be on disk too, or a power cut may bring the old file back. */
 SAMBA__FN void samba__sync_directory(char *path)
 {
-#if SAMBA__POSIX_FILES
     char *slash = strrchr(path, '/');
     if (slash) slash[slash == path] = 0;
-    int fd = open(slash ? path : ".", O_RDONLY);
+    int fd = open(slash ? path : ".", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return;
-    fsync(fd);
+    samba__sync_file(fd);
     close(fd);
-#endif
-    (void)path;
 }
-SAMBA__FN bool samba__write_temporary(const char *path, samba__image *m)
+
+SAMBA__FN bool samba__write_image(int fd, samba__image *m)
 {
-    FILE *f = fopen(path, "wb");
-    bool fine = f && fwrite(m->tables, 1, m->n_tables, f) == m->n_tables;
+    bool fine = samba__write_bytes(fd, m->tables, m->n_tables);
     for (size_t n; fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
-        fine = fwrite(m->window, 1, n, f) == n;
-#if SAMBA__POSIX_FILES
-    fine = fine && !fflush(f) && !fsync((fileno)(f));
-#endif
-    return f && !fclose(f) && fine;
+        fine = samba__write_bytes(fd, m->window, n);
+    return fine && samba__sync_file(fd);
 }
 
 /* Temporary file beside the target, sync, rename, sync of the directory. Pillai et al., "All file
    systems are not created equal", OSDI 2014. */
 SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__image *m)
 {
+    samba__temporary t;
+    if (!samba__temporary_open(s, &t, path)) return false;
+    bool fine = samba__write_image(t.fd, m) || samba__fail_io(s, "write", path);
+    fine = fine && (!rename(t.name, path) || samba__fail_io(s, "replace", path));
+    if (fine) samba__sync_directory(t.name);
+    samba__temporary_close(&t, fine);
+    return fine;
+}
+
+#elif !defined(SAMBA_NO_STDIO)
+/* Opens and proves a PEF, which the caller closes. */
+SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    long n = -1;
+    memset(file, 0, sizeof *file);
+    bool fine = f && fgetc(f) != EOF
+        && !fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET);
+    if (f && feof(f)) samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
+    file->size = fine ? (size_t)n : 0;
+    if (fine) file->bytes = (uint8_t *)samba__take(s, file->size);
+    fine = file->bytes && fread(file->bytes, 1, file->size, f) == file->size;
+    if (!fine) {
+        samba__fail_io(s, "read", path);
+        samba__file_close(s, file, false);
+    }
+    if (f) fclose(f);
+    return fine && samba__file_prove(s, file, all, path);
+}
+
+SAMBA__FN bool samba__write_image(const char *path, samba__image *m)
+{
+    FILE *f = fopen(path, "wb");
+    bool fine = f && fwrite(m->tables, 1, m->n_tables, f) == m->n_tables;
+    for (size_t n; fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
+        fine = fwrite(m->window, 1, n, f) == n;
+    return f && !fclose(f) && fine;
+}
+
+/* By way of a temporary file: if the program ends early, either file is whole. */
+SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__image *m)
+{
     size_t n = strlen(path) + 5;
     char *temporary = (char *)samba__take(s, n);
     if (!temporary) return false;
     samba__print(temporary, n, "%s.tmp", path);
-    bool fine = samba__write_temporary(temporary, m) || samba__fail_io(s, "write", temporary);
-    if (fine && !SAMBA__POSIX_FILES) remove(path);      /* there, rename does not replace */
+    bool fine = samba__write_image(temporary, m) || samba__fail_io(s, "write", temporary);
+    if (fine) remove(path);             /* here, rename does not replace */
     fine = fine && (!rename(temporary, path) || samba__fail_io(s, "replace", path));
-    if (fine) samba__sync_directory(temporary);
-    else remove(temporary);
+    if (!fine) remove(temporary);
     samba__give(s, temporary, n);
     return fine;
 }
+#endif
 
+#if !defined(SAMBA_NO_STDIO)
 /* ---- <pef>.log: what will run, where, and what it costs ---- */
 SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, int64_t *flops,
                                int64_t *bytes)
@@ -10667,14 +10973,9 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     *flops += w.flops;
     *bytes += moved;
 }
-SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
+SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba__plan *p,
+                              size_t pef_size)
 {
-    samba_session *s = c->session;
-    size_t n = strlen(c->program->pef) + 5;
-    char *path = (char *)samba__temp(s, 1, n);
-    if (!path) return false;
-    FILE *f = fopen(samba__print(path, n, "%s.log", c->program->pef), "w");
-    if (!f) return samba__fail_io(s, "write", path);
     fprintf(f, "%s: %d nodes in %d sections, %d symbols, PEF %lld bytes\n",
             c->program->name ? c->program->name : "samba", c->n_nodes, p->n_sections, p->n_places,
             (long long)pef_size);
@@ -10691,7 +10992,36 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
             samba__log_node(f, c, k, &flops, &bytes);
         fprintf(f, "    total %lld flops, %lld bytes moved\n", (long long)flops, (long long)bytes);
     }
-    return !fclose(f) || samba__fail_io(s, "write the log of", c->program->pef);
+}
+
+/* As the PEF itself: whole, or not at all. */
+SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
+{
+    samba_session *s = c->session;
+    size_t n = strlen(c->program->pef) + 5;
+    char *path = (char *)samba__temp(s, 1, n);
+    if (!path) return false;
+    samba__print(path, n, "%s.log", c->program->pef);
+#if SAMBA__POSIX_FILES
+    samba__temporary t;
+    if (!samba__temporary_open(s, &t, path)) return false;
+    FILE *f = fdopen(t.fd, "w");
+    if (f) samba__put_log(f, c, p, pef_size);
+    bool fine = f && !fflush(f) && !ferror(f) && !rename(t.name, path);
+    if (!fine) samba__fail_io(s, "write", path);
+    if (!fine) unlink(t.name);
+    if (f) fclose(f);                   /* and t.fd with it */
+    else close(t.fd);
+    t.fd = -1;
+    samba__temporary_close(&t, true);
+#else
+    FILE *f = fopen(path, "w");
+    if (f) samba__put_log(f, c, p, pef_size);
+    bool fine = f && !fflush(f) && !ferror(f);
+    if (f && fclose(f)) fine = false;
+    if (!fine) samba__fail_io(s, "write", path);
+#endif
+    return fine;
 }
 
 #else /* SAMBA_NO_STDIO: programs live in memory only */

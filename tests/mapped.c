@@ -106,7 +106,7 @@ static void test_parameters_stay_in_the_file(void)
     facts want = make_checkpoint(true);
     model m;
     CHECK(load(&m, true, false));
-    CHECK(m.s->file.mapped != NULL);
+    CHECK(m.s->file.mapped);
     CHECK(m.h.largest < WEIGHTS / 2 || m.h.largest == SAMBA_LOCAL_BYTES * 2);
     CHECK(samba_held_bytes(m.s) == m.h.live && m.h.live < samba_device_bytes(m.s) + WEIGHTS / 2);
     CHECK(samba_device_bytes(m.s) == want.device && want.device > WEIGHTS);
