@@ -673,6 +673,8 @@ static void test_an_unfinished_file_replaces_nothing(void)
     CHECK(!samba_safetensors_finish(w, why, sizeof why));
     CHECK(strstr(why, "tensor 0 of 1 got 1 of its 2 elements") && !exists(temporary));
     w = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);
+    CHECK(!samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why));    // somebody writes it
+    CHECK(strstr(why, "cannot be created") && exists(temporary));
     CHECK(!samba_safetensors_put(w, x, 3) && !samba_safetensors_put(w, x, 1));
     CHECK(!samba_safetensors_finish(w, why, sizeof why) && strstr(why, "more elements"));
     w = samba_safetensors_create(path, &e, 1, NULL, 0, why, sizeof why);

@@ -163,6 +163,7 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
 #include <string.h>
 #if defined(__unix__) || defined(__APPLE__)
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #define SAMBA__ST_POSIX 1
@@ -1172,6 +1173,34 @@ typedef struct samba__st_output {
     unsigned char buffer[SAMBA__ST_CHUNK];
 } samba__st_output;
 
+#if SAMBA__ST_POSIX
+/* Creates the temporary file and locks it as long as it is written, so that a second writer of the
+   same path is refused (EBUSY), and does not tear it. What a killed process left is not locked and
+   is removed, and so is a link, which may be a trap. */
+static inline samba__st_handle samba__st_create(const char *temporary)
+{
+    const int flags = O_WRONLY | SAMBA__ST_CLOEXEC;
+    struct stat about;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        samba__st_handle h = open(temporary, flags | O_CREAT | O_EXCL, 0666);
+        if (h >= 0) {
+            bool mine = !flock(h, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
+            if (mine && !fstat(h, &about) && about.st_nlink > 0) return h;
+            close(h);                   /* somebody took it for a file that was left */
+            continue;
+        }
+        if (errno != EEXIST && errno != EINTR) return SAMBA__ST_NO_FILE;
+        h = open(temporary, flags | O_NONBLOCK);
+        bool busy = h >= 0 && flock(h, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+        if (!busy) unlink(temporary);
+        if (h >= 0) close(h);
+        if (busy) break;
+    }
+    errno = EBUSY;
+    return SAMBA__ST_NO_FILE;
+}
+#endif
+
 static inline bool samba__st_out_open(samba__st_output *o, const char *path,
                                       const samba__st_why *why)
 {
@@ -1184,8 +1213,7 @@ static inline bool samba__st_out_open(samba__st_output *o, const char *path,
     memcpy(o->temporary, path, n);
     memcpy(o->temporary + n, ".tmp", 5);
 #if SAMBA__ST_POSIX
-    unlink(o->temporary);               /* what a killed process left, or a link laid as a trap */
-    o->handle = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | SAMBA__ST_CLOEXEC, 0666);
+    o->handle = samba__st_create(o->temporary);
 #else
     o->handle = fopen(o->temporary, "wb");
 #endif
