@@ -384,8 +384,10 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *
                                             size_t memory_size, char *why, size_t why_size);
 /* Bytes samba_runtime_open needs; 0 if the PEF is refused. */
 SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, size_t why_size);
-/* Runs the sections whose type is in types (0: all) in schedule order. False: bad index value, or
-   types has but a part of those of a section (mapping spatial). */
+/* Runs the sections whose type is in types (0: all) in schedule order; a whole step is as samba_run
+   has it. False: bad index value; types has but a part of those of a section (mapping spatial); or
+   OPT clips and GRADNORM has not run since the gradients changed (what the caller writes to them
+   through a pointer is not noticed). */
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types);
 /* The same for one graph of a PEF that has several. False if there is no such graph. */
 SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types);
@@ -712,7 +714,8 @@ typedef enum samba_optim_kind {
 } samba_optim_kind;
 /* SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr v. AdamW decouples
    the decay; Adam adds it to g. Zero means SambaFlow's default: lr 1e-3, betas (0.9, 0.997), eps
-   1e-8, weight_decay 0. max_grad_norm > 0 clips the global norm in the GRADNORM section. */
+   1e-8, weight_decay 0. max_grad_norm > 0 clips the norm of this optimizer's gradients alone, as
+   SambaFlow's does; samba_program.max_grad_norm is the norm of all, as in PyTorch. */
 typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
@@ -745,6 +748,8 @@ typedef struct samba_program {
     samba_optim optim;                  /* one optimizer, or */
     const samba_optim *optims;          /* several */
     int32_t n_optims;
+    float max_grad_norm;                /* > 0: all gradients that optimizers use are clipped to one
+                                           norm, as torch.nn.utils.clip_grad_norm_ does */
     int32_t microbatches;               /* n > 1: inputs hold n batches, gradients accumulate */
     bool inference;                     /* forward only */
     samba_weights weights;              /* with inference: default plain */
@@ -765,8 +770,9 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program);
    is NULL, losses and optimizers are not compared. Without a graph, tensors are found by name. */
 SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program *program);
 
-/* Runs the sections of these types in schedule order; 0 runs the whole schedule. A whole step, FWD,
-   BCKWD and OPT, clears the gradients of microbatches first. */
+/* Runs the sections of these types in schedule order; 0 runs the whole schedule. Types that have
+   BCKWD and OPT are a whole step: what the program has of ZEROGRAD, REDUCE and GRADNORM runs with
+   them. OPT that clips needs GRADNORM since the gradients changed; else it is an error. */
 SAMBA_API bool samba_run(samba_session *s, unsigned types);
 /* The same for one graph of a program that has several. */
 SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types);
@@ -791,6 +797,8 @@ typedef struct samba_run_desc {
     int32_t n_outputs;
     const char *graph;                  /* which, if the program has several */
     bool eval;                          /* train = False: dropout rates act as 0 */
+    bool norm_is_fresh;                 /* section_ids: the caller sees to it that OPT clips by the
+                                           norm of its gradients, in an order of its own */
 } samba_run_desc;
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *desc);
 
@@ -7156,6 +7164,8 @@ struct samba_runtime {
     int32_t isa;
     bool inference, train;
     uint32_t graph;                     /* that runs now: its name as sections have it; 0: all */
+    uint32_t norm_first, norm_end;      /* from the first section of GRADNORM to after the last */
+    uint32_t norm_next;                 /* those before it have run since the gradients changed */
     uint32_t microbatch, fault_node;
     int32_t fault[3];                   /* set, input, value */
     void (*on_event)(const char *name, int32_t section, bool begins, void *user);
@@ -7321,10 +7331,41 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     rt->fault_node = i;
     return false;
 }
+
+/* How far the norm is (see samba_runtime.norm_next) once section id has run. */
+SAMBA__FN uint32_t samba__norm_after(const samba_runtime *rt, uint32_t next, uint32_t id)
+{
+    uint32_t type = samba__section_at(&rt->pef, id).type;
+    if (type & (SAMBA_ZEROGRAD | SAMBA_BCKWD | SAMBA_REDUCE)) return rt->norm_first;
+    return type == SAMBA_GRADNORM && id == next ? next + 1 : next;
+}
+
+/* Would section id clip by the norm of other gradients? */
+SAMBA__FN bool samba__clips_blindly(const samba_runtime *rt, uint32_t next, uint32_t id)
+{
+    return samba__section_at(&rt->pef, id).type == SAMBA_OPT && next != rt->norm_end;
+}
+
+SAMBA__FN void samba__forget_norm(samba_runtime *rt)
+{
+    rt->norm_next = rt->norm_first;
+}
+
+SAMBA__FN void samba__find_norm(samba_runtime *rt)
+{
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        if (samba__section_at(&rt->pef, i).type != SAMBA_GRADNORM) continue;
+        if (rt->norm_end == 0) rt->norm_first = i;
+        rt->norm_end = i + 1;
+    }
+    samba__forget_norm(rt);
+}
+
 SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
     bool fine = true, told = rt->on_event != NULL;
+    rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
     if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, true, rt->event_user);
     for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].chain)
         fine = samba__run_node(rt, i);
@@ -7358,14 +7399,38 @@ SAMBA__FN uint32_t samba__split_by(const samba_runtime *rt, unsigned types)
     return 0;
 }
 
+/* The types that run: all of them for 0, and a whole step has what belongs to it. */
+SAMBA__FN unsigned samba__whole_step(unsigned types)
+{
+    const unsigned step = SAMBA_BCKWD | SAMBA_OPT;
+    if (types == 0) return ~0u;
+    if ((types & step) == step) types |= SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
+    return types;
+}
+
+/* How far the norm is after a run of these types; *blind: OPT would clip by an old one. */
+SAMBA__FN uint32_t samba__norm_after_types(const samba_runtime *rt, uint32_t next, unsigned types,
+                                           bool *blind)
+{
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        if (!(q.type & types) || !samba__runs_now(rt, &q)) continue;
+        *blind = *blind || samba__clips_blindly(rt, next, i);
+        next = samba__norm_after(rt, next, i);
+    }
+    return next;
+}
+
 /* ZEROGRAD, then forward and backward for each microbatch, then the rest. */
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
 {
     const unsigned repeated = SAMBA_FWD | SAMBA_BCKWD;
+    bool blind = false;
     if (!rt) return false;
-    if (types == 0) types = ~0u;
+    types = samba__whole_step(types);
+    samba__norm_after_types(rt, rt->norm_next, types, &blind);
     rt->fault[0] = 0, rt->microbatch = 0;
-    if (samba__split_by(rt, types) || !samba__run_sections(rt, types & SAMBA_ZEROGRAD))
+    if (blind || samba__split_by(rt, types) || !samba__run_sections(rt, types & SAMBA_ZEROGRAD))
         return false;
     for (uint32_t m = 0; (types & repeated) && m < rt->pef.microbatches; m++) {
         rt->microbatch = m;
@@ -7591,6 +7656,7 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     rt->isa = samba__best_isa();
     rt->inference = (samba__get32(pef->base + 60) & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
+    samba__find_norm(rt);
     samba__place_symbols(rt, at + regions_at, in_file);
     samba__prepare_steps(rt);
     return rt;
@@ -9069,13 +9135,15 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
     if (argin && argin->data) memcpy(argin->data, &value, 4);   /* a new program, new defaults */
     return argin;
 }
+/* clip: what all optimizers multiply their gradients by, or NULL. */
 SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
-                                     const samba_optim *desc, const char *prefix)
+                                     const samba_optim *desc, const char *prefix,
+                                     samba_tensor *clip)
 {
     char buffer[160];
     const int32_t always = 0;
     memset(o, 0, sizeof *o);
-    o->desc = desc, o->prefix = prefix;
+    o->desc = desc, o->prefix = prefix, o->clip = clip;
     o->lr = samba__optim_argin(s, o, "lr", samba__or(desc->lr, 1e-3f));
     o->weight_decay = samba__optim_argin(s, o, "weight_decay", desc->weight_decay);
     if (desc->kind == SAMBA_SGD) {
@@ -9095,22 +9163,22 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
     return samba_ok(s);
 }
 
-/* GRADNORM: clip = min(1, max_norm / |all gradients of this optimizer|). */
-SAMBA__FN bool samba__optimizer_clip(samba_session *s, samba__optimizer *o,
-                                     samba_tensor *const *grads, int32_t n)
+/* GRADNORM: min(1, max_norm / |all of these gradients|). */
+SAMBA__FN samba_tensor *samba__clip_factor(samba_session *s, samba_tensor *const *grads, int32_t n,
+                                           samba_tensor *max_norm)
 {
     samba_tensor *sum = NULL;
-    if (!o->max_norm) return true;
     s->section = SAMBA_GRADNORM;
     for (int32_t i = 0; i < n && samba_ok(s); i++) {
         int32_t attr[2] = { (1 << grads[i]->shape.ndim) - 1, 0 };
         samba_tensor *square = samba__emit1(SAMBA__OP_square_sum, grads[i], attr, 2);
         sum = sum ? samba_add(sum, square) : square;
     }
-    o->clip = samba__emit2(SAMBA__OP_clip_factor, sum, o->max_norm, NULL, 0);
+    samba_tensor *clip = samba__emit2(SAMBA__OP_clip_factor, sum, max_norm, NULL, 0);
     s->section = SAMBA_FWD;
-    return samba_ok(s);
+    return clip;
 }
+
 SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
 {
     return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE, samba__all(0.0f));
@@ -10360,6 +10428,7 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
                       kinds[o ? o->kind : 0], o && o->momentum != 0.0f ? " momentum" : "",
                       o && o->max_grad_norm > 0.0f ? " clipped" : "");
     }
+    if (c->program->max_grad_norm > 0.0f) samba__format(t, "clipped by one norm\n");
     samba__format(t, "microbatches %d%s\n", c->microbatches,
                   c->program->inference ? " inference" : "");
 }
@@ -11137,6 +11206,10 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++) {
         const samba_optim *d = samba__optim_at(p, o);
         fine = samba__own_region(c, o)
+            && (!(p->max_grad_norm > 0.0f) || !(d->max_grad_norm > 0.0f)
+                || samba_fail(s, SAMBA_EARG, "program.max_grad_norm clips the gradients of all "
+                              "optimizers, max_grad_norm of optimizer %d its own; set one of them",
+                              o))
             && ((d->kind >= SAMBA_SGD && d->kind <= SAMBA_ADAM)
                 || samba_fail(s, SAMBA_EARG, "optimizer %d has no kind; use SAMBA_SGD, SAMBA_ADAMW "
                               "or SAMBA_ADAM", o))
@@ -11214,8 +11287,42 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     return samba_ok(s);
 }
 
-/* GRADNORM and OPT sections of one optimizer over the parameters that got a gradient. */
-SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
+/* The factor that clips these gradients, kept as the scalar <prefix>clip_factor. */
+SAMBA__FN samba_tensor *samba__add_clip(samba__compilation *c, samba_tensor *const *grads,
+                                        int32_t n, const char *prefix, samba_tensor *max_norm)
+{
+    char name[160];
+    samba_session *s = c->session;
+    samba_tensor *clip = max_norm ? samba__clip_factor(s, grads, n, max_norm) : NULL;
+    if (!clip) return NULL;
+    samba__print(name, sizeof name, "%sclip_factor", prefix);
+    samba_tensor *kept = samba__scalar(s, name, SAMBA_F32, SAMBA__OUTPUT, 0.0f);
+    return samba__add_pair(c, kept, clip) ? clip : NULL;
+}
+
+/* The factor for the gradients of all optimizers, if the program has one norm. */
+SAMBA__FN bool samba__add_program_clip(samba__compilation *c, samba_tensor **clip)
+{
+    samba_session *s = c->session;
+    const samba_program *p = c->program;
+    samba__optimizer no_region = SAMBA__ZEROED;
+    int32_t n = 0;
+    *clip = NULL;
+    if (!(p->max_grad_norm > 0.0f) || p->inference) return true;
+    samba_tensor **grads = (samba_tensor **)samba__temp(s, c->n_params, sizeof *grads);
+    if (!grads) return false;
+    for (int32_t i = 0; i < c->n_params; i++)
+        if (c->optim_of[c->params[i]->id] > 0 && c->grads[i]) grads[n++] = c->grads[i];
+    if (!n) return true;                /* which the first optimizer reports, if there is one */
+    no_region.prefix = "";
+    samba_tensor *max_norm = samba__optim_argin(s, &no_region, "max_grad_norm", p->max_grad_norm);
+    *clip = max_norm ? samba__add_clip(c, grads, n, "", max_norm) : NULL;
+    return *clip != NULL;
+}
+
+/* GRADNORM and OPT sections of one optimizer over the parameters that got a gradient. clip: that of
+   all optimizers, or NULL. */
+SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o, samba_tensor *clip)
 {
     samba_session *s = c->session;
     const samba_optim *d = samba__optim_at(c->program, o);
@@ -11233,8 +11340,9 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o)
     if (!n)
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
     const char *prefix = d->argin_region_name ? d->argin_region_name : region;
-    bool fine = samba__optimizer_open(s, &opt, d, prefix)
-        && samba__optimizer_clip(s, &opt, grads, n);
+    if (!samba__optimizer_open(s, &opt, d, prefix, clip)) return false;
+    if (opt.max_norm) opt.clip = samba__add_clip(c, grads, n, prefix, opt.max_norm);
+    bool fine = samba_ok(s);
     for (int32_t i = 0; fine && i < n; i++) fine = samba__optimizer_step(&opt, mine[i], grads[i]);
     return fine;
 }
@@ -11329,8 +11437,9 @@ SAMBA__FN bool samba__pack_weights(samba__compilation *c)
 SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
-    c->pairs = (samba__binding_pair *)samba__temp(s, c->n_params + SAMBA_MAX_OUTPUTS + 1,
-                                                  sizeof *c->pairs);
+    int32_t room = c->n_params + SAMBA_MAX_OUTPUTS + 1 + samba__n_optims(c->program) + 1;
+    samba_tensor *clip = NULL;
+    c->pairs = (samba__binding_pair *)samba__temp(s, room, sizeof *c->pairs);
     if (!c->pairs) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
         if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node)
@@ -11343,8 +11452,9 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
         if (is_mean ? !samba__accumulate_loss(c, t) : !samba__add_pair(c, t, t)) return false;
         if (c->microbatches > 1 && t->shape.ndim > 0 && t->batch_dim < 0) t->batch_dim = 0;
     }
+    if (!samba__add_program_clip(c, &clip)) return false;
     for (int32_t o = 0; o < samba__n_optims(c->program) && !c->program->inference; o++)
-        if (!samba__add_optimizer(c, o)) return false;
+        if (!samba__add_optimizer(c, o, clip)) return false;
     s->generating = false;
     c->n_tensors = samba__n_tensors(s);
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
@@ -11665,7 +11775,10 @@ SAMBA_API unsigned samba_section_types(samba_session *s)
 }
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 {
+    const unsigned step = SAMBA_BCKWD | SAMBA_OPT;
+    const unsigned optional = SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
     unsigned there = samba_section_types(s), missing = types & ~there;
+    if ((types & step) == step) missing &= ~optional;   /* a whole step has them if there are any */
     uint32_t first = missing & (0u - missing);          /* its lowest bit */
     char list[80];
     samba__text t = samba__text_in(list, sizeof list);
@@ -11719,19 +11832,30 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
                       s->rt->pef.strings + r.name, r.op->name, name, s->rt->fault[2]);
 }
 
+SAMBA__FN bool samba__fail_norm(samba_session *s)
+{
+    return samba_fail(s, SAMBA_ESTATE, "in samba_run: OPT clips by the norm of the gradients, which "
+                      "GRADNORM has not computed since they changed: run all sections of GRADNORM, "
+                      "in order, before OPT; nothing was run");
+}
+
 /* Runs the graph that rt->graph names. */
 SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
 {
-    const unsigned both = SAMBA_FWD | SAMBA_BCKWD, step = both | SAMBA_OPT;
-    uint32_t split = types ? samba__split_by(s->rt, types) : 0;
-    bool fine = samba__check_types(s, types) && samba__check_ready(s)
+    const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
+    unsigned wanted = types;
+    bool blind = false;
+    types = samba__whole_step(types);
+    samba__norm_after_types(s->rt, s->rt->norm_next, types, &blind);
+    uint32_t split = samba__split_by(s->rt, types);
+    bool fine = samba__check_types(s, wanted) && samba__check_ready(s)
         && (!split || samba_fail(s, SAMBA_EARG, "in samba_run: with mapping spatial %s are one "
                                  "section: run all of them, or compile with mapping section",
                                  samba__type_name(split)))
         && (s->rt->pef.microbatches == 1 || (types & both) != SAMBA_BCKWD
             || samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
-                          "together: the activations of one are gone when the next one runs"));
-    if ((types & step) == step) types |= SAMBA_ZEROGRAD;        /* a whole step begins from zero */
+                          "together: the activations of one are gone when the next one runs"))
+        && (!blind || samba__fail_norm(s));
     return fine && samba__begin(s, "PyRT_RUN")
         && (samba__end(s, "PyRT_RUN", samba_runtime_run(s->rt, types)) || samba__fail_run(s));
 }
@@ -11828,9 +11952,24 @@ SAMBA__FN bool samba__check_ids(samba_session *s, const int32_t *ids, int32_t n)
     }
     return group < 0 || samba_fail(s, SAMBA_EARG, "a group of section ids has no end");
 }
-SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n)
+
+/* May these sections run, one after another, as far as clipping is concerned? */
+SAMBA__FN bool samba__check_norm(samba_session *s, const int32_t *ids, int32_t n)
+{
+    uint32_t next = s->rt->norm_next;
+    for (int32_t i = 0; i < n; i++) {
+        if (ids[i] < 0) continue;       /* the mark of a group */
+        if (samba__clips_blindly(s->rt, next, (uint32_t)ids[i])) return samba__fail_norm(s);
+        next = samba__norm_after(s->rt, next, (uint32_t)ids[i]);
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n,
+                              bool norm_is_fresh)
 {
     if (!samba__check_ids(s, ids, n)) return false;
+    if (!norm_is_fresh && !samba__check_norm(s, ids, n)) return false;
     bool fine = samba__begin(s, "PyRT_RUN");
     s->rt->fault[0] = 0;
     for (int32_t i = 0; fine && i < n; i++)
@@ -11848,6 +11987,12 @@ SAMBA__FN bool samba__run_calls(samba_session *s, int32_t from, int32_t until)
     if (s->rt->pef.microbatches > 1)
         return samba_fail(s, SAMBA_EARG, "with microbatches FWD and BCKWD run together: a part of "
                           "the schedule cannot be run");
+    for (int32_t i = from, next = (int32_t)s->rt->norm_next; i < end; i++) {
+        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)i);
+        if (!samba__runs_now(s->rt, &q)) continue;
+        if (samba__clips_blindly(s->rt, (uint32_t)next, (uint32_t)i)) return samba__fail_norm(s);
+        next = (int32_t)samba__norm_after(s->rt, (uint32_t)next, (uint32_t)i);
+    }
     bool fine = samba__begin(s, "PyRT_RUN");
     s->rt->fault[0] = 0;
     for (uint32_t i = (uint32_t)from; fine && i < (uint32_t)end; i++) {
@@ -11883,26 +12028,49 @@ SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
     return samba__send_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
 }
 
-/* Types that ascend run as one schedule; where they do not, the next one begins. */
-SAMBA__FN bool samba__run_sequence(samba_session *s, const char *const *names, int32_t n)
+/* Types that ascend run as one schedule; where they do not, the next one begins. *at is where: it
+   moves on to after the types of one schedule, which are returned; 0: none is left. */
+SAMBA__FN unsigned samba__next_schedule(samba_session *s, const samba_run_desc *d, int32_t *at)
 {
     unsigned types = 0;
-    for (int32_t i = 0; i < n; i++) {
-        unsigned next = samba__parse_type(s, names[i]);
-        if (next <= types && !samba__run_types(s, types)) return false;
-        types = next <= types ? next : types | next;
+    while (*at < d->n_section_types) {
+        unsigned next = samba__parse_type(s, d->section_types[*at]);
+        if (next <= types) break;
+        types |= next;
+        ++*at;
     }
-    return samba__run_types(s, types);
+    return types;
 }
+
+/* Can all schedules of the sequence run? */
+SAMBA__FN bool samba__check_sequence(samba_session *s, const samba_run_desc *d)
+{
+    bool blind = false;
+    uint32_t norm = s->rt->norm_next;
+    for (int32_t i = 0; i < d->n_section_types; i++)
+        if (!samba__parse_type(s, d->section_types[i])) return false;
+    for (int32_t at = 0; at < d->n_section_types;) {
+        unsigned types = samba__next_schedule(s, d, &at);
+        if (!samba__check_types(s, types)) return false;
+        norm = samba__norm_after_types(s->rt, norm, samba__whole_step(types), &blind);
+    }
+    return !blind || samba__fail_norm(s);
+}
+
+SAMBA__FN bool samba__run_sequence(samba_session *s, const samba_run_desc *d)
+{
+    for (int32_t at = 0; at < d->n_section_types;)
+        if (!samba__run_types(s, samba__next_schedule(s, d, &at))) return false;
+    return true;
+}
+
 SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
 {
-    for (int32_t i = 0; i < d->n_section_types; i++) {
-        unsigned type = samba__parse_type(s, d->section_types[i]);
-        if (!type || !samba__check_types(s, type)) return false;
-    }
+    if (!samba__check_sequence(s, d)) return false;
     if (!samba__send(s, d) || !samba__check_ready(s)) return false;
-    if (d->n_section_ids) return samba__run_ids(s, d->section_ids, d->n_section_ids);
-    if (d->n_section_types) return samba__run_sequence(s, d->section_types, d->n_section_types);
+    if (d->n_section_ids)
+        return samba__run_ids(s, d->section_ids, d->n_section_ids, d->norm_is_fresh);
+    if (d->n_section_types) return samba__run_sequence(s, d);
     if (d->from_call_id || d->until_call_id)
         return samba__run_calls(s, d->from_call_id, d->until_call_id);
     return samba__run_types(s, 0);
@@ -12005,6 +12173,7 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
         || (seed && (value < 0.0 || value > 4294967295.0)))
         return samba_fail(s, SAMBA_ERANGE, "in samba_set: the value for %s is out of range (a rate "
                           "is 0 ... 1, a seed 0 ... 2^32-1, nothing is NaN)", name);
+    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
     return samba__visit_argins(s, name, true, &value)
         || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
 }
@@ -12063,6 +12232,7 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
                           "be written", t->name, t->node->op->name);
     if (t->symbol < 0 && !samba__own_room(t)) return false;
     samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
+    if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__forget_norm(s->rt);
     t->has_value = true, t->copied = data == t->data ? s->runs + 1 : 0;
     return true;
 }
@@ -12282,6 +12452,7 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path)
     bool fine = samba__restore_from(s, &file.pef, path, false)
         && samba__restore_from(s, &file.pef, path, true);
     samba__file_close(s, &file, false);
+    samba__forget_norm(s->rt);          /* max_grad_norm may be another one */
     return fine;
 }
 SAMBA_API size_t samba_device_bytes(samba_session *s)

@@ -96,8 +96,8 @@ static bool keep_averages(samba_session *s, model *m, samba_program *p)
 static bool choose_optimizers(samba_session *s, const options *o, model *m, samba_program *p)
 {
     samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = o->learning_rate, .beta2 = 0.997f,
-                          .eps = o->adam_epsilon, .weight_decay = o->weight_decay,
-                          .max_grad_norm = o->max_grad_norm_clip };
+                          .eps = o->adam_epsilon, .weight_decay = o->weight_decay };
+    p->max_grad_norm = o->max_grad_norm_clip;
     p->optim = adamw;                           // the adapters', which no list names
     if (o->lora.rank) return true;
     m->params = (samba_tensor **)malloc((size_t)gpt2_n_params(&m->config) * sizeof *m->params);
@@ -463,8 +463,7 @@ static double rate_at(const options *o, int step)
 static bool train_step(samba_session *s, const options *o, int step)
 {
     samba_set(s, "lr", rate_at(o, step));
-    unsigned norm = samba_section_types(s) & SAMBA_GRADNORM;
-    return samba_run(s, SAMBA_FWD | SAMBA_BCKWD | norm | SAMBA_OPT);
+    return samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
 }
 
 // Each average is the mean of the weights after the steps from --average_from on: it moves towards

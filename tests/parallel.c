@@ -719,6 +719,43 @@ static void test_bad_runs(void)
     check_error(after_run(&c, NULL, 0, NULL), "never given a value", "replica", "");
 }
 
+// A step in pieces, with REDUCE where it is asked for, is the whole step; what would let replicas
+// part, or clip by an old norm, is refused.
+static void test_reduce_when_asked(void)
+{
+    setup c = make_setup(SAMBA_SGD, SAMBA_O0);
+    const unsigned passes = SAMBA_FWD | SAMBA_BCKWD;
+    uint64_t want = 0;
+    c.optim.max_grad_norm = 0.05f;
+    for (int way = 0; way < 4; way++) {
+        samba_parallel *p = open_with(&c, 4, modes[way % 3], way % 2);
+        samba_parallel_run_desc d = { .types = SAMBA_FWD };
+        CHECK(run_step(p, &c, 0, -1));                          // inputs, and a first step
+        unsigned pieces[4] = { passes | SAMBA_OPT, 0, 0, 0 };
+        if (way == 1) pieces[0] = passes | SAMBA_REDUCE | SAMBA_OPT;
+        if (way == 2) pieces[0] = passes, pieces[1] = SAMBA_REDUCE, pieces[2] = SAMBA_GRADNORM, pieces[3] = SAMBA_OPT;
+        if (way == 3) pieces[0] = passes | SAMBA_REDUCE, pieces[1] = SAMBA_GRADNORM | SAMBA_OPT;
+        for (int i = 0; i < 4 && pieces[i]; i++) {
+            d.types = pieces[i];
+            CHECK(samba_parallel_run(p, &d));
+        }
+        uint64_t hash = hash_of(samba_parallel_session(p, 0));
+        if (way == 0) want = hash;
+        CHECK(hash && hash == want && hash_of(samba_parallel_session(p, 3)) == want);
+        CHECK(samba_parallel_close(p) == 0);
+    }
+    const unsigned refused[3][2] = { { passes, SAMBA_GRADNORM | SAMBA_OPT }, { passes, SAMBA_OPT },
+                                     { passes | SAMBA_REDUCE, SAMBA_OPT } };
+    for (int i = 0; i < 3; i++) {
+        samba_parallel *p = open_with(&c, 2, NULL, false);
+        samba_parallel_run_desc d = { .types = refused[i][0] };
+        CHECK(run_step(p, &c, 0, -1) && samba_parallel_run(p, &d));
+        d.types = refused[i][1];
+        CHECK(!samba_parallel_run(p, &d));
+        check_error(p, i < 2 ? "have not been reduced" : "GRADNORM has not computed", "nothing was run", "");
+    }
+}
+
 // A label that does not exist, in the part of replica 2: the others do not wait for it forever.
 static void test_failing_replica(void)
 {
@@ -920,6 +957,7 @@ int main(int argc, char **argv)
     RUN(test_pef);
     RUN(test_bad_options);
     RUN(test_bad_runs);
+    RUN(test_reduce_when_asked);
     RUN(test_failing_replica);
     RUN(test_too_many_handlers);
     return test_summary();

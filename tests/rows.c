@@ -1503,7 +1503,7 @@ static const row rows[] = {
     { "R3", "run(output_tensors)", "samba_run_desc.outputs; samba_read", row_outputs, NULL },
     { "R4", "run(hyperparam_dict)", "samba_run_desc.hyperparams; samba_set, samba_get", row_hyperparams, NULL },
     { "R5", "run(section_types)", "samba_run_desc.section_types, any case, any order", row_section_types, NULL },
-    { "R6", "GRADNORM, max_grad_norm", "samba_optim.max_grad_norm, SAMBA_GRADNORM", row_gradnorm, NULL },
+    { "R6", "GRADNORM, max_grad_norm", "samba_program.max_grad_norm, samba_optim.max_grad_norm, SAMBA_GRADNORM", row_gradnorm, NULL },
     { "R8 R9", "run(section_ids)", "samba_run_desc.section_ids", row_section_ids, NULL },
     { "R8", "section_ids, nested", "SAMBA_GROUP_BEGIN ... SAMBA_GROUP_END", row_section_groups, NULL },
     { "R10", "run(grad_of_outputs)", "samba_run_desc.grad_of_outputs", row_grad_of_outputs, NULL },

@@ -222,6 +222,210 @@ static void test_loss_in_pieces(void)
     CHECK(samba_close(s) == 0);
 }
 
+// ---- Clipping -----------------------------------------------------------------------------------
+
+// A net of two layers: b has its optimizer, the other parameters theirs, or all have one.
+enum { CLIP_B = 6, CLIP_K = 5, CLIP_N = 4 };
+typedef struct clip_net {
+    samba_session *s;
+    samba_tensor *param[4];             // a__weight, a__bias, b__weight, b__bias
+} clip_net;
+
+static clip_net clip_open(int32_t n_optims, float program, float group, samba_opt_level level,
+                          samba_mapping mapping, int32_t microbatches)
+{
+    clip_net n;
+    int32_t rows = CLIP_B / microbatches;
+    float in[CLIP_B * CLIP_K], want[CLIP_B * CLIP_N];
+    n.s = samba_open(NULL);
+    samba_tensor *x = samba_input(n.s, "x", SAMBA_F32, SAMBA_SHAPE(rows, CLIP_K));
+    samba_tensor *y = samba_input(n.s, "y", SAMBA_F32, SAMBA_SHAPE(rows, CLIP_N));
+    samba_tensor *out = samba_linear(samba_tanh(samba_linear(x, "a", 7)), "b", CLIP_N);
+    samba_tensor *loss = samba_mse(out, y, SAMBA_REDUCE_MEAN);
+    const char *const names[4] = { "a__weight", "a__bias", "b__weight", "b__bias" };
+    for (int i = 0; i < 4; i++) n.param[i] = samba_tensor_by_name(n.s, names[i]);
+    samba_optim two[2] = {
+        { .kind = SAMBA_SGD, .lr = 0.5f, .max_grad_norm = group, .params = n.param + 2, .n_params = 2 },
+        { .kind = SAMBA_SGD, .lr = 0.25f, .max_grad_norm = group }
+    };
+    samba_program p = { .loss = loss, .max_grad_norm = program, .level = level, .mapping = mapping,
+                        .microbatches = microbatches, .sram_bytes = level == SAMBA_O1 ? 64 : 0 };
+    if (n_optims == 1) p.optim = two[1];
+    else p.optims = two, p.n_optims = 2;
+    CHECK(samba_compile(n.s, &p));
+    for (int i = 0; i < CLIP_B * CLIP_K; i++) in[i] = (float)(i * 7 % 11) - 5;
+    for (int i = 0; i < CLIP_B * CLIP_N; i++) want[i] = (float)(i * 5 % 13) - 6;
+    CHECK(samba_write(x, in) && samba_write(y, want));
+    return n;
+}
+
+// Writes the gradients, or the values, of the parameters one after another; returns how many.
+static int clip_values(const clip_net *n, bool grads, float *to)
+{
+    int count = 0;
+    for (int i = 0; i < 4; i++) {
+        samba_tensor *t = grads ? samba_sn_grad(n->param[i]) : n->param[i];
+        CHECK(samba_copy_out(t, to + count, samba_bytes(t)));
+        count += (int)samba_count(&t->shape);
+    }
+    return count;
+}
+
+enum { CLIP_VALUES = 7 * CLIP_K + 7 + CLIP_N * 7 + CLIP_N, CLIP_A = 7 * CLIP_K + 7 };
+
+// What a step makes of the parameters, in double: torch.nn.utils.clip_grad_norm_, then SGD.
+static void clip_reference(int32_t n_optims, bool one_norm, float limit, float *want)
+{
+    float grad[CLIP_VALUES];
+    double sum[2] = { 0, 0 };
+    clip_net n = clip_open(n_optims, 0, 0, SAMBA_O3, SAMBA_MAPPING_SECTION, 1);
+    CHECK(clip_values(&n, false, want) == CLIP_VALUES && samba_run(n.s, 0));
+    clip_values(&n, true, grad);
+    for (int i = 0; i < CLIP_VALUES; i++) sum[i >= CLIP_A] += (double)grad[i] * (double)grad[i];
+    for (int i = 0; i < CLIP_VALUES; i++) {
+        int group = i >= CLIP_A;
+        double norm = sqrt(one_norm || n_optims == 1 ? sum[0] + sum[1] : sum[group]);
+        double clip = (double)limit / (norm + 1e-6), lr = group && n_optims == 2 ? 0.5 : 0.25;
+        if (clip > 1) clip = 1;
+        want[i] = (float)((double)want[i] - lr * clip * (double)grad[i]);
+    }
+    CHECK(samba_close(n.s) == 0);
+}
+
+// One norm over all parameters, whoever steps them; and one for each optimizer.
+static void test_norms(void)
+{
+    static const float limits[] = { 0.5f, 2.0f, 1e6f };
+    float want[CLIP_VALUES], got[CLIP_VALUES];
+    for (int k = 0; k < 36; k++) {
+        int32_t n_optims = 1 + k % 2, parts = k / 2 % 3 + 1;
+        bool one = k / 18;
+        float limit = limits[k / 6 % 3];
+        for (int way = 0; way < 3; way++) {
+            clip_reference(n_optims, one, limit, want);
+            clip_net n = clip_open(n_optims, one ? limit : 0, one ? 0 : limit,
+                                   way == 1 ? SAMBA_O0 : SAMBA_O3,
+                                   way == 2 ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION, parts);
+            CHECK(samba_run(n.s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
+            clip_values(&n, false, got);
+            CHECK_CLOSE(got, want, CLIP_VALUES, 2e-6, 1e-7);
+            if (one) CHECK(fabs(samba_get(n.s, "max_grad_norm") - (double)limit) <= 0);
+            CHECK(samba_close(n.s) == 0);
+        }
+    }
+    samba_session *s = samba_open(NULL);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
+    samba_program both = { .loss = samba_sum(w, SAMBA_ALL_AXES, false), .max_grad_norm = 1,
+                           .optim = { .kind = SAMBA_SGD, .max_grad_norm = 1 } };
+    CHECK(!samba_compile(s, &both) && samba_error_code(s) == SAMBA_EARG);
+    CHECK(strstr(samba_error(s), "set one of them"));
+    samba_clear_error(s);
+    CHECK(samba_close(s) == 0);
+}
+
+static bool refuses_stale(samba_session *s, bool ran)
+{
+    bool fine = !ran && samba_error_code(s) == SAMBA_ESTATE && strstr(samba_error(s), "GRADNORM");
+    samba_clear_error(s);
+    return fine;
+}
+
+// What a parameter is after a whole step, by ids, sequences, calls, piece by piece: the same.
+static void test_whole_steps(void)
+{
+    const char *const all[] = { "FWD", "BCKWD", "OPT" }, *const two[] = { "FWD", "BCKWD", "GRADNORM", "FWD", "OPT" };
+    const unsigned passes = SAMBA_FWD | SAMBA_BCKWD;
+    float want[CLIP_VALUES], got[CLIP_VALUES];
+    for (int k = 0; k < 12; k++) {
+        samba_opt_level level = k % 2 ? SAMBA_O0 : SAMBA_O3;
+        clip_net n = clip_open(2, k < 6 ? 0.5f : 0, k < 6 ? 0 : 0.5f, level, SAMBA_MAPPING_SECTION, 1);
+        int32_t ids[512], n_ids = 0;
+        samba_section q;
+        while (samba_describe_section(n.s, n_ids, &q)) ids[n_ids] = n_ids, n_ids++;
+        if (k == 0) CHECK(samba_run(n.s, 0) && clip_values(&n, false, want));
+        if (k % 6 == 1) CHECK(samba_run(n.s, SAMBA_FWD) && samba_run(n.s, SAMBA_BCKWD | SAMBA_OPT));
+        if (k % 6 == 2) CHECK(samba_run_with(n.s, &(samba_run_desc){ .section_types = all, .n_section_types = 3 }));
+        if (k % 6 == 3) CHECK(samba_run_with(n.s, &(samba_run_desc){ .section_ids = ids, .n_section_ids = n_ids }));
+        if (k % 6 == 4) CHECK(samba_run_with(n.s, &(samba_run_desc){ .section_types = two, .n_section_types = 5 }));
+        if (k % 6 == 5) CHECK(samba_run(n.s, passes) && samba_run(n.s, SAMBA_GRADNORM) && samba_run(n.s, SAMBA_OPT));
+        if (k == 6) CHECK(samba_run(n.s, passes | SAMBA_OPT | SAMBA_GRADNORM | SAMBA_REDUCE | SAMBA_ZEROGRAD));
+        clip_values(&n, false, got);
+        if (k < 6) CHECK(!memcmp(got, want, sizeof got));
+        CHECK(samba_close(n.s) == 0);
+    }
+}
+
+// OPT never clips by the norm of other gradients, nor by none.
+static void test_norm_is_fresh(void)
+{
+    const char *const late[] = { "BCKWD", "FWD", "OPT" };
+    const unsigned passes = SAMBA_FWD | SAMBA_BCKWD;
+    float before[CLIP_VALUES], after[CLIP_VALUES], grad[CLIP_VALUES];
+    clip_net n = clip_open(2, 0.5f, 0, SAMBA_O0, SAMBA_MAPPING_SECTION, 1);
+    int32_t ids[512], n_ids = 0, n_opt = 0, first_norm = -1, first_opt = -1;
+    samba_section q;
+    clip_values(&n, false, before);
+    CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
+    CHECK(samba_run(n.s, passes));
+    CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
+    CHECK(refuses_stale(n.s, samba_run_with(n.s, &(samba_run_desc){ .section_types = late, .n_section_types = 3 })));
+    for (int32_t i = 0; samba_describe_section(n.s, i, &q); i++) {
+        bool norm = !strcmp(q.type, "GRADNORM"), opt = !strcmp(q.type, "OPT");
+        if (norm && first_norm < 0) first_norm = i;
+        if (opt && first_opt < 0) first_opt = i;
+        if (!norm || i != first_norm) ids[n_ids++] = i;
+        n_opt += opt;
+    }
+    CHECK(n_opt > 1 && first_norm > 0);
+    CHECK(refuses_stale(n.s, samba_run_with(n.s, &(samba_run_desc){ .section_ids = ids, .n_section_ids = n_ids })));
+    CHECK(refuses_stale(n.s, samba_run_with(n.s, &(samba_run_desc){ .from_call_id = first_norm + 1 })));
+    CHECK(refuses_stale(n.s, samba_run_with(n.s, &(samba_run_desc){ .from_call_id = first_opt })));
+    clip_values(&n, false, after);
+    CHECK(!memcmp(before, after, sizeof after));
+    // What makes it old again: a backward pass, a write to a gradient, another limit.
+    CHECK(samba_run(n.s, SAMBA_GRADNORM) && samba_run(n.s, passes));
+    CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
+    CHECK(samba_run(n.s, SAMBA_GRADNORM));
+    CHECK(samba_copy_out(samba_sn_grad(n.param[0]), grad, samba_bytes(n.param[0])));
+    CHECK(samba_write(samba_sn_grad(n.param[0]), grad));
+    CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
+    CHECK(samba_run(n.s, SAMBA_GRADNORM) && samba_set(n.s, "max_grad_norm", 0.25));
+    CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
+    // And what does not: a forward pass, a step.
+    CHECK(samba_run(n.s, SAMBA_GRADNORM | SAMBA_OPT) && samba_run(n.s, SAMBA_FWD) && samba_run(n.s, SAMBA_OPT));
+    CHECK(samba_close(n.s) == 0);
+}
+
+// The device: what the session does, and false where it refuses.
+static void test_clip_on_device(void)
+{
+    const char *path = "build/test_clip.pef";
+    float want[CLIP_VALUES];
+    clip_net n = clip_open(2, 0.5f, 0, SAMBA_O3, SAMBA_MAPPING_SECTION, 2);
+    samba_tensor *x = samba_tensor_by_name(n.s, "x"), *y = samba_tensor_by_name(n.s, "y");
+    CHECK(samba_save(n.s, path));
+    FILE *f = fopen(path, "rb");
+    CHECK(f != NULL);
+    if (!f) return;
+    static union { uint64_t align; unsigned char bytes[1 << 16]; } pef;
+    size_t size = fread(pef.bytes, 1, sizeof pef.bytes, f), need = samba_runtime_bytes(pef.bytes, size, NULL, 0);
+    fclose(f), remove(path);
+    void *memory = malloc(need);
+    samba_runtime *rt = samba_runtime_open(pef.bytes, size, memory, need, NULL, 0);
+    CHECK(rt != NULL);
+    memcpy(samba_runtime_data(rt, "x"), samba_read(x), samba_bytes(x));
+    memcpy(samba_runtime_data(rt, "y"), samba_read(y), samba_bytes(y));
+    CHECK(!samba_runtime_run(rt, SAMBA_OPT));
+    CHECK(samba_runtime_run(rt, SAMBA_FWD | SAMBA_BCKWD) && !samba_runtime_run(rt, SAMBA_OPT));
+    CHECK(samba_runtime_run(rt, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
+    CHECK(samba_run(n.s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
+    clip_values(&n, false, want);
+    CHECK(!memcmp(samba_runtime_data(rt, "a__weight"), want, 4 * 7 * CLIP_K));
+    CHECK(samba_runtime_run(rt, SAMBA_OPT));
+    free(memory);
+    CHECK(samba_close(n.s) == 0);
+}
+
 int main(int argc, char **argv)
 {
     const recipe_model large = recipe_res_ffn(64, 784, 512), small = recipe_res_ffn(64, 196, 128);
@@ -269,5 +473,9 @@ int main(int argc, char **argv)
     }
     RUN(test_summed_in_place);
     RUN(test_loss_in_pieces);
+    RUN(test_norms);
+    RUN(test_whole_steps);
+    RUN(test_norm_is_fresh);
+    RUN(test_clip_on_device);
     return test_summary();
 }

@@ -97,7 +97,9 @@ typedef struct samba_parallel_run_desc {
     const char *graph;                  /* default: the one that trains */
     bool eval;                          /* dropout rates act as 0 */
 } samba_parallel_run_desc;
-/* Runs a step in all replicas. After BCKWD the gradients are reduced. */
+/* Runs a step in all replicas. Types with BCKWD and OPT are a whole step, which reduces, clears and
+   clips as the program has it. Else REDUCE asks for the reduction of what BCKWD made, in this run
+   or an earlier one; GRADNORM and OPT without it are an error, as the replicas would part. */
 SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parallel_run_desc *desc);
 
 /* As samba_set, in all replicas. The seeds of dropout are value plus the number of the replica. */
@@ -263,6 +265,8 @@ struct samba_parallel {
     int32_t n_tails;
     bool *conflict;                     /* tail i, earlier tail k: may not change places */
     bool accumulates;                   /* microbatches */
+    bool unreduced;                     /* replicas have gradients of their own */
+    bool norm_is_fresh;                 /* GRADNORM has run since gradients changed */
     const char *graph;                  /* that trains */
     float *inbox;                       /* a message from another rank */
     bool owns_mpi;
@@ -498,6 +502,7 @@ static inline bool samba__replica_part(samba__replica *r, int32_t section)
     memset(&d, 0, sizeof d);
     d.section_ids = &section, d.n_section_ids = 1;
     d.graph = r->all->parts[section].graph, d.eval = r->all->run->eval;
+    d.norm_is_fresh = true;             /* samba__check_run and the order of tails see to it */
     return samba_run_with(r->session, &d);
 }
 
@@ -679,23 +684,71 @@ static inline bool samba__check_batch(samba_parallel *p, const samba_parallel_ba
         || samba__parallel_fail(p, "%s has %d rows; each of %d replicas takes %d", in->name,
                                 (int)in->rows, (int)p->n_everywhere, (int)rows);
 }
+static inline bool samba__is_step(unsigned types)
+{
+    return (types & SAMBA_BCKWD) && (types & SAMBA_OPT);
+}
+
+/* Do gradients change in this run, other than by a reduction? */
+static inline bool samba__makes_gradients(const samba_parallel *p)
+{
+    bool makes = false;
+    for (int32_t k = 0; k < p->n_parts; k++)
+        makes = makes || (samba__in_run(p, k) && p->parts[k].type & (SAMBA_ZEROGRAD | SAMBA_BCKWD));
+    return makes;
+}
+
+/* May GRADNORM and OPT run now: are the gradients the means of all replicas, and is the norm that
+   OPT clips by theirs? */
+static inline bool samba__check_order(samba_parallel *p)
+{
+    bool norm = false, uses = false, blind = false;
+    bool makes = samba__makes_gradients(p), reduces = (p->types & SAMBA_REDUCE) != 0;
+    bool fresh = p->norm_is_fresh && !makes && !(reduces && p->unreduced);
+    for (int32_t i = 0; i < p->run->n_hyperparams; i++)
+        fresh = fresh && !strstr(p->run->hyperparams[i].name, "max_grad_norm");
+    for (int32_t i = 0; i < p->n_tails; i++) {
+        unsigned type = p->parts[p->tails[i].section].type;
+        norm = norm || type == SAMBA_GRADNORM;
+        uses = uses || samba__in_run(p, p->tails[i].section);
+        blind = blind || (type == SAMBA_OPT && samba__in_run(p, p->tails[i].section));
+    }
+    if (uses && !reduces && (p->unreduced || makes))
+        return samba__parallel_fail(p, "the replicas' gradients have not been reduced since BCKWD: "
+                                    "add SAMBA_REDUCE to the types; nothing was run");
+    return !blind || !norm || fresh || p->types & SAMBA_GRADNORM
+        || samba__parallel_fail(p, "OPT clips by the norm of the gradients, which GRADNORM has not "
+                                "computed since they changed: add SAMBA_GRADNORM to the types; "
+                                "nothing was run");
+}
+
 static inline bool samba__check_run(samba_parallel *p, const samba_parallel_run_desc *d)
 {
-    bool any = false;
+    const unsigned optional = SAMBA_ZEROGRAD | SAMBA_GRADNORM;
+    unsigned there = samba_section_types(p->replicas[0].session) | SAMBA_REDUCE;
+    bool any = p->types == SAMBA_REDUCE;
+    if (samba__is_step(d->types)) there |= optional;
     for (int32_t k = 0; k < p->n_parts; k++) any = any || samba__in_run(p, k);
-    if (!any || (d->types & ~samba_section_types(p->replicas[0].session)))
+    if (!any || (d->types & ~there))
         return samba__parallel_fail(p, "the program%s%s has not all types of sections that are to "
                                     "run", d->graph ? ", graph " : "", d->graph ? d->graph : "");
+    if (!samba__check_order(p)) return false;
     for (int32_t i = 0; i < d->n_inputs; i++)
         if (!samba__check_batch(p, &d->inputs[i])) return false;
     return true;
+}
+
+/* Are there gradients to reduce in this run? */
+static inline bool samba__reduces(const samba_parallel *p)
+{
+    return (p->types & SAMBA_REDUCE) && (p->unreduced || samba__makes_gradients(p));
 }
 
 /* Lets the replicas begin a step. */
 static inline void samba__begin_step(samba_parallel *p)
 {
     pthread_mutex_lock(&p->mutex);
-    p->n_step = p->types & SAMBA_BCKWD ? p->n_gradients : 0;
+    p->n_step = samba__reduces(p) ? p->n_gradients : 0;
     p->n_ready = 0;
     for (int32_t i = 0; i < p->n_replicas; i++) {
         samba__replica *r = &p->replicas[i];
@@ -775,13 +828,16 @@ SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parall
     p->run = desc ? desc : &whole;
     p->run_graph = p->run->graph ? p->run->graph : p->graph;
     p->types = p->run->types ? p->run->types : ~0u;
-    const unsigned step = SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT;
-    if ((p->types & step) == step) p->types |= SAMBA_ZEROGRAD;
+    if (samba__is_step(p->types)) p->types |= SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
     if (!samba__check_run(p, p->run)) return samba__parallel_settle(p);
+    bool reduces = samba__reduces(p), makes = samba__makes_gradients(p);
+    if (makes || reduces) p->norm_is_fresh = false;
+    if (p->types & SAMBA_GRADNORM) p->norm_is_fresh = true;
     samba__begin_step(p);
     bool fine = true;
     for (int32_t i = 0; fine && i < p->n_step; i++) fine = samba__host_reduce(p, i);
     samba__end_step(p);
+    p->unreduced = (p->unreduced || makes) && !reduces;
     if (fine && p->n_step && samba_parallel_ok(p)) samba__tell_of_means(p);
     return samba__parallel_settle(p);
 }
@@ -1011,6 +1067,7 @@ SAMBA_PARALLEL_API int32_t samba_parallel_first(samba_parallel *p)
 SAMBA_PARALLEL_API bool samba_parallel_set(samba_parallel *p, const char *name, double value)
 {
     if (!samba_parallel_ok(p)) return false;
+    p->norm_is_fresh = false;           /* max_grad_norm may be another one */
     for (int32_t i = 0; i < p->n_replicas; i++)
         if (!samba__set_hyperparam(&p->replicas[i], name, value))
             samba__replica_fail(&p->replicas[i]);
