@@ -11834,7 +11834,7 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
 
 SAMBA__FN bool samba__fail_norm(samba_session *s)
 {
-    return samba_fail(s, SAMBA_ESTATE, "in samba_run: OPT clips by the norm of the gradients, which "
+    return samba_fail(s, SAMBA_ESTATE, "in samba_run: OPT clips by the gradients' norm, which "
                       "GRADNORM has not computed since they changed: run all sections of GRADNORM, "
                       "in order, before OPT; nothing was run");
 }

@@ -629,7 +629,10 @@ static void lie_section_zero(bytes *b) { put32(b, section_at(b, 0), 0); }
 static void lie_section_order(bytes *b) { put32(b, section_at(b, 0), SAMBA_OPT); }
 static void lie_section_first(bytes *b) { put32(b, section_at(b, 1) + 4, 0); }
 static void lie_graph_name(bytes *b) { put32(b, section_at(b, 0) + 12, 0x7FFFFFFF); }
-static void lie_graph_cut(bytes *b) { put32(b, section_at(b, n_sections(b) - 1) + 12, 1); }
+static void lie_graph_cut(bytes *b)
+{
+    for (uint32_t i = 1; i < n_sections(b); i++) put32(b, section_at(b, i) + 12, 1);
+}
 static void lie_section_size(bytes *b) { put32(b, section_at(b, 0) + 8, 0xFFFFFFFFu); }
 static void lie_section_short(bytes *b)
 {
