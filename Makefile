@@ -30,7 +30,7 @@ test: ready-test                ## all tests, about eight minutes
 check:                          ## the same, with what is installed
 	@tests/run.sh
 
-full: ready-test                ## and the sanitizers, the whole matrix, complete trainings
+full: ready-full                ## and the sanitizers, the whole matrix, complete trainings
 	@tests/run.sh full
 
 asan: ready-test                ## the C tests under AddressSanitizer and UBSan

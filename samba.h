@@ -71,8 +71,12 @@
    Numbers: arithmetic is f32, and the result is defined by the graph alone. Each element of a
    product is one chain of fused multiply-adds in index order, sums have a fixed tree, elementary
    functions are samba's own, random numbers depend on seed, name and element. So threads, SIMD,
-   compiler and its options do not change a bit. Hence -ffast-math is refused, and the processor
-   must not flush subnormals to zero. NaN is NaN; which NaN is not specified.
+   compiler and its options do not change a bit. Where the compiler has no instruction for a fused
+   multiply-add, samba.h does not trust the C library: it has an exact one of its own, in double or,
+   on processors without it, in integers. Hence -ffast-math and x87 arithmetic are refused when
+   compiling, and samba_open and samba_runtime_open refuse a processor that flushes subnormals to
+   zero, rounds in another direction, or gets any of six telling fused multiply-adds wrong. NaN is
+   NaN; which NaN is not specified.
 
    Trace order is schedule order; C does not fix the order of arguments, so of two op calls among
    the arguments of a third, make one before. C control flow is not in the graph: the branch that
@@ -91,6 +95,7 @@
      SAMBA_GEMM_KC, SAMBA_GEMM_MC, SAMBA_GEMM_NC   block sizes of [gemm]
      SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
      SAMBA_ALLOW_FAST_MATH   compile with -ffast-math all the same; all promises on bits end
+     SAMBA_ALLOW_EXCESS_PRECISION   the same for x87 arithmetic, where FLT_EVAL_METHOD is not 0
 
    Needs: libc, libm, threads; the host half needs stb_ds.h (Debian: libstb-dev) at compile time.
 
@@ -152,8 +157,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__FAST_MATH__) && !defined(SAMBA_ALLOW_FAST_MATH)
-#error "samba.h: -ffast-math (or -Ofast) changes results and breaks NaN checks. Compile without it."
+#if (defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) \
+    || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)) \
+    && !defined(SAMBA_ALLOW_FAST_MATH)
+#error "samba.h: -ffast-math (or -Ofast, or a part of it) changes results and breaks NaN checks. \
+Compile without it."
+#endif
+/* 16 means that _Float16, which is not used here, has a precision of its own. */
+#if defined(__FLT_EVAL_METHOD__) && !defined(SAMBA_ALLOW_EXCESS_PRECISION)
+#if __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
+#error "samba.h: this compiler computes float with excess precision (FLT_EVAL_METHOD is not 0), \
+which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
+#endif
 #endif
 
 /* linkage of the public functions; set it to a dllexport if you like */
@@ -917,21 +932,6 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__ZEROED { 0 }
 #endif
 #define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
-/* Before a loop that may work in place: no turn reads what another one writes. clang warns where it
-   then makes no vectors: at -Os, and where fmaf is no function that it knows. */
-#if defined(__clang__) && __STDC_HOSTED__ && !defined(__OPTIMIZE_SIZE__)
-#define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
-#define SAMBA__FOUR_IN_PLACE _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
-#define SAMBA__EIGHT _Pragma("clang loop unroll_count(8)")  /* turns in one: less to decode */
-#elif defined(__GNUC__) && !defined(__clang__)
-#define SAMBA__IN_PLACE _Pragma("GCC ivdep")
-#define SAMBA__FOUR_IN_PLACE SAMBA__IN_PLACE _Pragma("GCC unroll 4")
-#define SAMBA__EIGHT _Pragma("GCC unroll 8")
-#else
-#define SAMBA__IN_PLACE
-#define SAMBA__FOUR_IN_PLACE
-#define SAMBA__EIGHT
-#endif
 /* Instruction sets are chosen at run time: a kernel is compiled again under this attribute. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #include <immintrin.h>
@@ -965,6 +965,47 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__AVX2_FN SAMBA__AVX2 SAMBA__VECTORIZED
 #define SAMBA__AVX512_FN SAMBA__AVX512 SAMBA__VECTORIZED
 enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA__ISA_AVX512 = 2 };
+/* How samba__fma, a b + c rounded once, is made. Where the compiler has an instruction for it, that
+   is the whole story. Elsewhere it would call the C library, and libraries round twice (newlib), or
+   add to a rounded product (picolibc), or err otherwise (mingw-w64). So there samba.h has its own:
+   in double where the processor has that, else in integers. Inline, the first is also faster than a
+   call of glibc's, which is exact. */
+#define SAMBA__FMA_INTEGER 0
+#define SAMBA__FMA_DOUBLE 1
+#define SAMBA__FMA_INSTRUCTION 2
+#define SAMBA__FMA_ASSEMBLER 3          /* an instruction that the compiler has to be told of */
+#define SAMBA__FMA_CALL 4               /* an instruction in kernels for AVX2, else a call */
+#if defined(__clang__) && !defined(__gnu_linux__) && !defined(__APPLE__) && !defined(_WIN32) \
+    && (defined(__ARM_FEATURE_FMA) || defined(__riscv_flen))
+/* Here clang thinks that fmaf may set errno, and calls it. */
+#define SAMBA__FMA SAMBA__FMA_ASSEMBLER
+#elif defined(__FP_FAST_FMAF) || (defined(__GNUC__) && (defined(__FMA__) \
+    || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen) || defined(__s390x__) \
+    || defined(__powerpc64__)))
+#define SAMBA__FMA SAMBA__FMA_INSTRUCTION
+#elif SAMBA__X86
+#define SAMBA__FMA SAMBA__FMA_CALL
+#elif defined(__x86_64__) || defined(_M_X64) || defined(__SSE2_MATH__) || defined(__wasm__)
+#define SAMBA__FMA SAMBA__FMA_DOUBLE
+#else
+#define SAMBA__FMA SAMBA__FMA_INTEGER
+#endif
+/* Before a loop that may work in place: no turn reads what another one writes. clang warns where it
+   then makes no vectors: at -Os, and where it has no instruction for samba__fma. */
+#if defined(__clang__) && __STDC_HOSTED__ && !defined(__OPTIMIZE_SIZE__) \
+    && (SAMBA__FMA == SAMBA__FMA_INSTRUCTION || SAMBA__FMA == SAMBA__FMA_CALL)
+#define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
+#define SAMBA__FOUR_IN_PLACE _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
+#define SAMBA__EIGHT _Pragma("clang loop unroll_count(8)")  /* turns in one: less to decode */
+#elif defined(__GNUC__) && !defined(__clang__)
+#define SAMBA__IN_PLACE _Pragma("GCC ivdep")
+#define SAMBA__FOUR_IN_PLACE SAMBA__IN_PLACE _Pragma("GCC unroll 4")
+#define SAMBA__EIGHT _Pragma("GCC unroll 8")
+#else
+#define SAMBA__IN_PLACE
+#define SAMBA__FOUR_IN_PLACE
+#define SAMBA__EIGHT
+#endif
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
 #define SAMBA_SMALL                     /* block sizes for a few KiB of fast memory */
@@ -1000,13 +1041,152 @@ SAMBA__FN uint64_t samba__align_bytes(uint64_t a)
 SAMBA__FN int64_t samba__min64(int64_t a, int64_t b) { return a < b ? a : b; }
 SAMBA__FN int64_t samba__max64(int64_t a, int64_t b) { return a > b ? a : b; }
 SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-/* Every product that feeds a sum goes through here, so that no compiler contracts on its own. */
+/* Every product that feeds a sum goes through samba__fma below, so that no compiler contracts on
+   its own. First our own ones.
+
+   The nearest double of a sum, rounded to odd instead: where the sum is not exact, the neighbour
+   of the two that has an odd last bit. Rounding that to a float is as if the exact sum had been
+   rounded, as the last bit says "and a bit more" (Boldo and Melquiond 2008). The error of the sum
+   is exact (Knuth's TwoSum). Infinite sums have the error NaN and stay. */
+SAMBA__NOINLINE double samba__sum_to_odd(double a, double b, double sum)
+{
+    double part = sum - a;
+    double error = (a - (sum - part)) + (b - part);
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if ((bits & 1u) == 0 && (error < 0 || error > 0)) {
+        if ((error > 0) == (sum > 0)) bits++;
+        else bits--;
+    }
+    memcpy(&sum, &bits, sizeof sum);
+    return sum;
+}
+
+/* The product is exact in double. Its sum with c is rounded to a double and again to a float, which
+   errs only where the first rounding ended in the middle between two floats: then the low 29 bits
+   are 1000...; or where the float is subnormal, so that the middle lies elsewhere. */
+SAMBA__INLINE float samba__fma_double(float a, float b, float c)
+{
+    const uint64_t least_normal = (uint64_t)(1023 - 126) << 53;     /* 2^-126, without a sign */
+    double product = (double)a * (double)b;
+    double sum = product + (double)c;
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    bool middle = (bits & 0x1fffffffu) == 0x10000000u;
+    bool subnormal = (bits << 1) - 1u < least_normal - 1u;          /* zero is exact: not meant */
+    if (middle | subnormal) sum = samba__sum_to_odd(product, (double)c, sum);
+    return (float)sum;
+}
+
+/* Leading zeros of x, which is not zero. */
+SAMBA__FN int samba__leading_zeros(uint32_t x)
+{
+#if defined(__GNUC__) && __SIZEOF_INT__ == 4
+    return __builtin_clz(x);
+#else
+    int n = 0;
+    for (; x < 0x80000000u; x <<= 1) n++;
+    return n;
+#endif
+}
+SAMBA__FN int samba__leading_zeros64(uint64_t x)
+{
+    uint32_t high = (uint32_t)(x >> 32);
+    return high ? samba__leading_zeros(high) : 32 + samba__leading_zeros((uint32_t)x);
+}
+/* x >> n, with a last bit that says whether anything was lost. */
+SAMBA__FN uint64_t samba__shift_sticky(uint64_t x, int n)
+{
+    if (n > 63) return x != 0;
+    return x >> n | ((x & (((uint64_t)1 << n) - 1u)) != 0);
+}
+
+/* A finite number is m 2^e. Splits the bits of one, without its sign. */
+SAMBA__FN uint32_t samba__split_float(uint32_t magnitude, int *e)
+{
+    int exponent = (int)(magnitude >> 23);
+    uint32_t m = magnitude & 0x7fffffu;
+    *e = (exponent ? exponent : 1) - 150;
+    return exponent ? m | 0x800000u : m;
+}
+/* The bits of m 2^e, 2^62 <= m < 2^63, rounded to the nearest float, ties to even. */
+SAMBA__FN uint32_t samba__join_float(uint64_t m, int e)
+{
+    int exponent = e + 62 + 127, shift = 39;
+    if (exponent < 1) {                 /* subnormal: fewer bits stay */
+        shift += 1 - exponent;
+        exponent = 1;
+        if (shift > 63) return 0;       /* below half of the smallest */
+    }
+    uint64_t half = (uint64_t)1 << (shift - 1);
+    uint64_t lost = m & (2u * half - 1u);
+    uint32_t bits = (uint32_t)(m >> shift);
+    if (lost > half || (lost == half && (bits & 1u))) bits++;
+    /* The leading one of a normal number adds 1 to its exponent, as a carry out of it does. */
+    bits += (uint32_t)(exponent - 1) << 23;
+    return bits < 0x7f800000u ? bits : 0x7f800000u;
+}
+
+/* In integers: both terms get 62 bits, so that the sum has room for its carry, and what the smaller
+   one loses on the way to the exponent of the other leaves a last bit that is set. */
+SAMBA__NOINLINE float samba__fma_integer(float a, float b, float c)
+{
+    uint32_t x, y, z;
+    int ex, ey, ez;
+    memcpy(&x, &a, sizeof x);
+    memcpy(&y, &b, sizeof y);
+    memcpy(&z, &c, sizeof z);
+    uint32_t sign = (x ^ y) & 0x80000000u, sign_z = z & 0x80000000u;
+    x &= 0x7fffffffu, y &= 0x7fffffffu, z &= 0x7fffffffu;
+    if (x >= 0x7f800000u || y >= 0x7f800000u || x == 0 || y == 0) return a * b + c;
+    if (z >= 0x7f800000u) return c + c;
+    uint64_t product = (uint64_t)samba__split_float(x, &ex) * samba__split_float(y, &ey);
+    int shift = samba__leading_zeros64(product) - 2, e = ex + ey - shift;
+    product <<= shift;
+    if (z) {
+        uint64_t addend = samba__split_float(z, &ez);
+        shift = samba__leading_zeros64(addend) - 2, ez -= shift;
+        addend <<= shift;
+        if (e < ez) product = samba__shift_sticky(product, ez - e), e = ez;
+        else addend = samba__shift_sticky(addend, e - ez);
+        if (sign == sign_z) product += addend;
+        else if (product >= addend) product -= addend;
+        else product = addend - product, sign = sign_z;
+        if (!product) return 0.0f;
+    }
+    shift = samba__leading_zeros64(product) - 1;
+    x = sign | samba__join_float(product << shift, e - shift);
+    memcpy(&c, &x, sizeof c);
+    return c;
+}
+
+#if SAMBA__FMA == SAMBA__FMA_CALL && !defined(__GLIBC__) && !defined(__APPLE__)
+/* Portable kernels share their text with those for AVX2, so that they, too, ask for fmaf. In this
+   object file that is the one above, whatever the C library has. */
+static float samba__fmaf(float a, float b, float c) __asm__("samba__fmaf")
+    __attribute__((used, noinline));
+static float samba__fmaf(float a, float b, float c) { return samba__fma_double(a, b, c); }
+__asm__(".set fmaf, samba__fmaf");
+#endif
 SAMBA__INLINE float samba__fma(float a, float b, float c)
 {
-#if defined(__GNUC__)
-    return __builtin_fmaf(a, b, c);
-#else
+#if SAMBA__FMA == SAMBA__FMA_ASSEMBLER && defined(__aarch64__)
+    __asm__("fmadd %s0, %s1, %s2, %s0" : "+w"(c) : "w"(a), "w"(b));
+    return c;
+#elif SAMBA__FMA == SAMBA__FMA_ASSEMBLER && defined(__riscv_flen)
+    __asm__("fmadd.s %0, %1, %2, %0" : "+f"(c) : "f"(a), "f"(b));
+    return c;
+#elif SAMBA__FMA == SAMBA__FMA_ASSEMBLER
+    __asm__("vfma.f32 %0, %1, %2" : "+t"(c) : "t"(a), "t"(b));
+    return c;
+#elif SAMBA__FMA == SAMBA__FMA_INSTRUCTION && !defined(__GNUC__)
     return fmaf(a, b, c);
+#elif SAMBA__FMA == SAMBA__FMA_INSTRUCTION || SAMBA__FMA == SAMBA__FMA_CALL
+    return __builtin_fmaf(a, b, c);
+#elif SAMBA__FMA == SAMBA__FMA_DOUBLE
+    return samba__fma_double(a, b, c);
+#else
+    return samba__fma_integer(a, b, c);
 #endif
 }
 SAMBA__INLINE float samba__bits_float(uint32_t bits)
@@ -2000,6 +2180,50 @@ SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
     float f = samba__fma(samba__round_product(u, 4.0f, &n), -0.25f, u);
     float r = samba__fma(f, 6.283185482f, f * -1.748455531e-7f);
     return samba__abs(u) < 1048576.0f ? samba__sin_quadrant(r, n + turn) : SAMBA__NAN;
+}
+
+/* ---- Does this machine compute as this chapter assumes? ---- */
+/* Rows of a, b, c and fma(a, b, c): double rounding, both ways; cancellation, of which a rounded
+   product leaves nothing; the middle between two subnormals; an infinity that a product of finite
+   numbers must not meet as another one; the sign of zero. */
+static const uint32_t samba__fma_cases[6][4] = {
+    { 0x3f800800u, 0x3f800800u, 0x21800000u, 0x3f801001u },
+    { 0x3f800800u, 0x3f801800u, 0xa1800000u, 0x3f802001u },
+    { 0x3f800800u, 0x3f800800u, 0xbf801000u, 0x33800000u },
+    { 0x19fffffeu, 0x1a000001u, 0x00400001u, 0x00400001u },
+    { 0x71800000u, 0x71800000u, 0xff800000u, 0xff800000u },
+    { 0x3f800000u, 0x80000000u, 0x80000000u, 0x80000000u },
+};
+/* NULL, or why results would not be those of other machines. Costs less than a microsecond. */
+SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
+{
+#if !defined(SAMBA_ALLOW_FAST_MATH) && !defined(SAMBA_ALLOW_EXCESS_PRECISION)
+    volatile float one = 1.0f, half_ulp = 5.96046448e-8f, three = 3.0f, half = 0.5f, two = 2.0f;
+    volatile float least_normal = 1.17549435e-38f, subnormal = samba__bits_float(0x00400000u);
+    volatile uint32_t word;
+    if ((one + half_ulp) - one != 0.0f)
+        return "the processor does not round to nearest, or computes with more than the precision "
+               "of float: call fesetround(FE_TONEAREST); on 32-bit x86 compile with -msse2 "
+               "-mfpmath=sse";
+    if ((one + three * half_ulp) - one != 4.0f * half_ulp)
+        return "the processor does not round to nearest: call fesetround(FE_TONEAREST)";
+    if (samba__float_bits(least_normal * half) != 0x00400000u
+        || samba__float_bits(subnormal * two) != 0x00800000u)
+        return "the processor flushes subnormal numbers to zero, which a library that was linked "
+               "with -ffast-math may have asked for: switch that off (on x86 FTZ and DAZ of MXCSR, "
+               "on ARM FZ of FPSCR or FPCR)";
+    for (int i = 0; i < 6; i++) {
+        float x[3];
+        for (int k = 0; k < 3; k++) {
+            word = samba__fma_cases[i][k];
+            x[k] = samba__bits_float(word);
+        }
+        if (samba__float_bits(samba__fma(x[0], x[1], x[2])) != samba__fma_cases[i][3])
+            return "fmaf of the C library, or an instruction in its place, is not exact: compile "
+                   "samba.h with -DSAMBA_NO_SIMD, which has its own";
+    }
+#endif
+    return NULL;
 }
 
 /* ==== [gemm] ================================================================================ */
@@ -7673,6 +7897,11 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
 {
     samba__pef pef = SAMBA__ZEROED;
     samba__text text = samba__text_in(why, why_size);
+    const char *wrong = samba__wrong_arithmetic();
+    if (wrong) {
+        samba__put_text(&text, wrong);
+        return NULL;
+    }
     if (!samba__open_pef(&pef, bytes, size, &text)
         || !samba__verify_pef(&pef, true, &text)) return NULL;
     bool in_file = samba__in_file(&pef);
@@ -11489,6 +11718,8 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     s->local = (float *)samba__take(s, samba__local_bytes(s));
     s->poisoned = !s->local;            /* no op can run: this error stays */
     samba_set_graphamp(s, d.graphamp);
+    const char *wrong = samba__wrong_arithmetic();
+    if (wrong) samba_fail(s, SAMBA_ESTATE, "samba_open: %s", wrong);
     return s;
 }
 SAMBA__FN void samba__unload(samba_session *s)

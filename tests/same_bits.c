@@ -99,15 +99,29 @@ static recipe_net mixed_trace(samba_session *s, int32_t batch, int32_t side)
 
 // ---- Hashes -------------------------------------------------------------------------------------
 
+// Goes on with a hash of n values of `size` bytes, taken as little-endian whatever the machine is.
+static uint64_t hash_values(uint64_t hash, const void *values, size_t bytes, size_t size)
+{
+    const uint8_t *from = (const uint8_t *)values;
+    for (size_t i = 0; i < bytes; i += size) {
+        uint8_t value[8];
+        samba__copy_data(value, from + i, size, size);
+        hash = recipe_hash(hash, value, size);
+    }
+    return hash;
+}
+
 static uint64_t hash_named(samba_session *s, const char *name, uint64_t hash, bool verbose)
 {
     samba_tensor *t = samba_tensor_by_name(s, name);
     size_t bytes = samba_bytes(t);
     void *values = malloc(bytes + 1);
     if (!values || !samba_copy_out(t, values, bytes)) { free(values); return 0; }
+    size_t size = samba_dtype_size(t->dtype);
     if (verbose)
-        printf("  %s %016llx\n", name, (unsigned long long)recipe_hash(recipe_hash_start, values, bytes));
-    hash = recipe_hash(hash, values, bytes);
+        printf("  %s %016llx\n", name,
+               (unsigned long long)hash_values(recipe_hash_start, values, bytes, size));
+    hash = hash_values(hash, values, bytes, size);
     free(values);
     return hash;
 }
@@ -161,7 +175,7 @@ static uint64_t train(int k, const config *c)
         recipe_feed(&net, m, step);
         samba_run(s, 0);
         float loss = samba_read(net.loss)[0];
-        hash = recipe_hash(hash, &loss, sizeof loss);
+        hash = hash_values(hash, &loss, sizeof loss, sizeof loss);
         if (!c->verbose) continue;
         printf("%s step %u loss %.9g\n", net_names[k], (unsigned)step, (double)loss);
         hash_state(s, hash, true);

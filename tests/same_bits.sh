@@ -1,7 +1,9 @@
 #!/bin/sh
 # tests/same_bits.sh: trains small nets with many compilers, optimization levels and instruction
-# sets, each with 1 ... 8 threads, with and without SIMD. All must give the same bits. Prints the
-# first value that differs, if one does. The last line is "N passed, N failed"; 2 to 3 minutes.
+# sets, each with 1 ... 8 threads, with and without SIMD, and on other platforms: Windows (under
+# wine), 32 bits, AArch64, RISC-V, a big-endian one (under qemu), as far as they are installed. All
+# must give the same bits. Prints the first value that differs, if one does. The last line is
+# "N passed, N failed"; about five minutes.
 # JOBS is respected: compilers at a time.
 cd "$(dirname "$0")/.." || exit 1
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
@@ -44,12 +46,51 @@ for compiler in gcc clang; do
 done
 if have g++; then add "g++ -O1 -std=c++11 -x c++"
 else skip 'g++ is not installed'; fi
-if ! have aarch64-linux-gnu-gcc; then skip 'aarch64-linux-gnu-gcc is not installed'
-elif ! have qemu-aarch64; then skip 'qemu-aarch64 is not installed'
-else
-    arm='aarch64-linux-gnu-gcc -O2 -static'
-    add "$arm" qemu-aarch64 --quick
-fi
+
+# ---- Other platforms: of each, how to compile for it, what runs its programs, and a name ----
+: >$out/platforms
+platform() {        # platform NAME RUNNER COMPILER FLAGS...
+    name=$1 runner=$2 compiler=$3
+    shift 2
+    have "$compiler" || { skip "$name: there is no $compiler"; return; }
+    [ -z "$runner" ] || have "$runner" || { skip "$name: $runner is not installed"; return; }
+    mkdir -p $out/"$name"
+    program="$out/$name/hello"
+    printf '#include <errno.h>\n#include <pthread.h>\nint main(void) { return errno; }\n' |
+        "$@" -x c - -o "$program" -pthread >$out/"$name"/log 2>&1 &&
+        $runner "$program" >>$out/"$name"/log 2>&1 ||
+        { skip "$name: $compiler makes no program here"; return; }
+    echo "$name|$*|$runner" >>$out/platforms
+}
+emulator() { have "$1-static" && echo "$1-static" || echo "$1"; }
+# Wine keeps its registry in build/, and lines end as they do on Windows.
+cat >$out/wine.sh <<'EOF'
+#!/bin/sh
+program=$1
+shift
+export WINEPREFIX="$PWD/build/wine" WINEDEBUG=-all
+wine "$program.exe" "$@" >"$program.txt"
+code=$?
+tr -d '\r' <"$program.txt"
+exit $code
+EOF
+chmod +x $out/wine.sh
+windows=$out/wine.sh
+have wine || windows=wine
+platform aarch64 "$(emulator qemu-aarch64)" aarch64-linux-gnu-gcc -static
+platform big-endian "$(emulator qemu-s390x)" s390x-linux-gnu-gcc -static
+platform riscv64 "$(emulator qemu-riscv64)" riscv64-linux-gnu-gcc -static
+# Headers of one architecture are in a folder of their own; -m32 does not look there.
+for compiler in gcc clang; do
+    platform "32 bits, $compiler" '' $compiler -m32 -msse2 -mfpmath=sse \
+        -isystem "/usr/include/$(gcc -print-multiarch 2>/dev/null)"
+done
+platform Windows "$windows" x86_64-w64-mingw32-gcc -static -idirafter /usr/include
+
+while IFS='|' read -r name how runner; do
+    add "$how -O2" "$runner" --quick
+    case $name in aarch64 | Windows) add "$how -O1 -DSAMBA_NO_SIMD" "$runner" --quick ;; esac
+done <$out/platforms
 
 # No sum may have a product in it that a compiler is free to fuse: then as many fused instructions
 # are made with -ffp-contract=off as with fast. A net meets such a sum only by chance. The functions
@@ -78,16 +119,22 @@ if have gcc && echo 'int x;' | gcc -mavx2 -mfma -S -x c - -o /dev/null 2>/dev/nu
     fi
 else skip 'gcc does not make code with fma'; fi
 
-# A net has few sizes of products; this has all, with NEON and without.
-if [ -n "${arm:-}" ]; then
-    if $arm -I$out tests/gemm.c -o $out/gemm -lm -pthread >$out/gemm.log 2>&1 &&
-        qemu-aarch64 $out/gemm >>$out/gemm.log 2>&1; then passed=$((passed + 1))
+# On each platform: samba__fma against the processor's, or, without one, ours against each other.
+# And a net has few sizes of products; tests/gemm.c has all, with NEON and without.
+other() {           # other NAME COMMAND RUNNER TEST
+    program="$out/$1/$4"
+    if $2 -O1 -I$out tests/"$4".c -o "$program" -lm -pthread >"$program.log" 2>&1 &&
+        $3 "$program" >>"$program.log" 2>&1 </dev/null; then passed=$((passed + 1))
     else
-        echo 'FAILED products on AArch64'
-        tail -n 20 $out/gemm.log | sed 's/^/    /'
+        echo "FAILED tests/$4.c: $1"
+        tail -n 20 "$program.log" | sed 's/^/    /'
         failed=$((failed + 1))
     fi
-fi
+}
+while IFS='|' read -r name how runner; do
+    other "$name" "$how -DSAMBA_NO_SIMD" "$runner" fma
+    [ "$name" != aarch64 ] || other "$name" "$how" "$runner" gemm
+done <$out/platforms
 
 n=$(wc -l <$out/builds)
 seq "$n" | xargs -n 1 -P "$jobs" sh tests/same_bits.sh build

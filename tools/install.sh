@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/install.sh run|gpt|test|bench|tools|onnx: makes sure that what this purpose needs is
+# tools/install.sh run|gpt|test|full|bench|tools|onnx: makes sure that what this purpose needs is
 # installed. Says what is missing and why, installs it (as root, or through sudo if that asks
 # nothing), and is silent when nothing is missing. Elsewhere than on Debian and its kin it prints
 # the list.
@@ -8,9 +8,11 @@ purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | gpt | test | bench | tools | onnx) ;;
-*) echo "usage: tools/install.sh run|gpt|test|bench|tools|onnx" >&2; exit 2 ;;
+run | gpt | test | full | bench | tools | onnx) ;;
+*) echo "usage: tools/install.sh run|gpt|test|full|bench|tools|onnx" >&2; exit 2 ;;
 esac
+wanted=$purpose full=''             # what only `make full` uses: over a gigabyte of other platforms
+[ "$purpose" != full ] || full=yes purpose=test
 
 # ---- Ways to look, quickest first ----
 has_command() { command -v "$1" >/dev/null 2>&1; }
@@ -45,6 +47,8 @@ has_m32() {         # 32-bit programs: the flag is for headers that Debian keeps
     printf '#include <errno.h>\n#include <pthread.h>\nint main(void) { return errno; }\n' |
         gcc -m32 -isystem /usr/include/x86_64-linux-gnu -x c - -o /dev/null >/dev/null 2>&1
 }
+
+has_cross_library() { [ -e "/usr/$1-linux-gnu/lib/libc.a" ]; }
 
 # ---- What is needed: need must|may PACKAGE 'why' 'what it is on other systems' check... ----
 must='' may='' packages='' others=''
@@ -120,6 +124,19 @@ check() {
     need must "$clang_rt" 'sanitizers of clang' 'the compiler-rt of clang' has_clang_runtime
     [ "$(uname -m)" != x86_64 ] || need may "gcc-${gcc_major:-12}-multilib" \
         'the same tests in 32 bits' 'a gcc that knows -m32 (optional)' has_m32
+    [ -n "$full" ] || return 0
+    need may qemu-user-static 'same bits on other processors' 'qemu-aarch64 ... (optional)' \
+        has_command qemu-s390x-static
+    for machine in aarch64 s390x riscv64; do
+        case $machine in aarch64) architecture=arm64 ;; *) architecture=$machine ;; esac
+        need may gcc-$machine-linux-gnu "the same: compiles for $machine" \
+            "$machine-linux-gnu-gcc (optional)" has_command $machine-linux-gnu-gcc
+        need may libc6-dev-$architecture-cross 'the same' "its C library (optional)" \
+            has_cross_library $machine
+    done
+    need may gcc-mingw-w64-x86-64 'same bits on Windows' 'x86_64-w64-mingw32-gcc (optional)' \
+        has_command x86_64-w64-mingw32-gcc
+    need may wine 'the same: it runs the programs' 'wine (optional)' has_command wine
 }
 
 # ---- Installing ----
@@ -149,7 +166,7 @@ install_packages() {
 
 check
 [ -n "$packages" ] || exit 0
-echo "missing, for make $purpose:"
+echo "missing, for make $wanted:"
 printf '%s' "$list"
 
 sudo='' able=yes

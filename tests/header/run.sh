@@ -70,7 +70,7 @@ EOF
 m32=''
 for compiler in gcc clang; do
     # Debian keeps the headers that depend on the architecture in a folder of their own.
-    flags="-m32 -isystem /usr/include/$(gcc -print-multiarch 2>/dev/null)"
+    flags="-m32 -msse2 -mfpmath=sse -isystem /usr/include/$(gcc -print-multiarch 2>/dev/null)"
     if have $compiler && echo 'int main(void) { return 0; }' |
         $compiler $flags -x c - -include pthread.h -include errno.h -o $out/m32 2>/dev/null
     then m32="$m32 $compiler"
@@ -94,13 +94,18 @@ for compiler in $m32; do
         -o $out/m32-$compiler $link && $out/m32-$compiler"
     add "32 bits, $compiler, device" "$compiler $flags -std=c99 $c_warnings -DSAMBA_RUNTIME_ONLY
         -ffreestanding -O2 -c $here/impl.c -o $out/m32-$compiler.o"
+    add "32 bits, $compiler, x87: refused" "! $compiler $flags -mno-sse -mfpmath=387 -fsyntax-only
+        $here/impl.c 2>$out/x87-$compiler && grep -q 'msse2 -mfpmath=sse' $out/x87-$compiler &&
+        $compiler $flags -mno-sse -mfpmath=387 -DSAMBA_ALLOW_EXCESS_PRECISION -fsyntax-only
+        $here/impl.c"
 done
 # A device has memory functions, a bit of libm, and what its compiler brings along.
-device_needs='memcmp|memcpy|memmove|memset|fmaf|sqrtf|floorf'
+# Kernels for AVX2 have an instruction for fmaf; portable ones beside them call it.
+device_needs='memcmp|memcpy|memmove|memset|sqrtf|floorf'
 compiler_brings='__cpu_model|__cpu_indicator_init'
 each '*c99' 'add "device, freestanding, $short: needs memory and libm functions only" "
     $cc -O2 -fno-pic -ffreestanding -DSAMBA_RUNTIME_ONLY -c $here/impl.c -o $out/device$n.o &&
-    ! nm -u $out/device$n.o | grep -vwE \"$device_needs|$compiler_brings\""
+    ! nm -u $out/device$n.o | grep -vwE \"$device_needs|fmaf|$compiler_brings\""
     add "device, freestanding, without SIMD, $short" "
     $cc -O2 -fno-pic -ffreestanding -DSAMBA_RUNTIME_ONLY -DSAMBA_NO_SIMD -c $here/impl.c
     -o $out/scalar$n.o && ! nm -u $out/scalar$n.o | grep -vwE \"$device_needs\""'
