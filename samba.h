@@ -126,7 +126,8 @@
    |   6  1  dimensions            68  4  1 + symbol of its gradient, or 0                       |
    |   7  1  region                72  1  1 + batch dimension, or 0                              |
    |   8 32  shape                 73  1  1: holds all microbatches                              |
-   |  40  8  offset in the region  74  1  memory type asked for; 75  1  0                        |
+   |  40  8  offset in the region  74  1  memory type asked for                                  |
+   |                               75  1  1: state of an optimizer, or of dropout                |
    |  48  8  1 + offset in data, or 0                    76  4  kind of argin                    |
    |  roles: 1 input 2 output 3 weight 4 state 5 argin 6 gradient 7 constant 8 temporary 9 scratch|
    +- nodes, 32 bytes each, in schedule order ---------------------------------------------------+
@@ -254,9 +255,12 @@ typedef struct samba_tensor {
     bool has_value;                     /* an input that was given one */
     bool frozen;                        /* a parameter that is not trained */
     bool generated;                     /* by the compiler, such as an optimizer's state */
+    bool settled;                       /* data_hash is known */
     bool removed;                       /* by samba_update_tensor: its name is not found any more */
     uint64_t copied;                    /* 1 + runs when samba_cpu copied it; 0: not current */
     samba_init init;                    /* what a parameter or state is before it is anywhere */
+    uint64_t data_hash;                 /* of data when the device had it or got another value: only
+                                           an edit makes data the newer one again */
     void *data;                         /* host value: initial, eager, or copied by samba_cpu */
     struct samba_tensor *grad;          /* set once a gradient has been asked for */
     struct samba_tensor *same_as;       /* what the compiler replaced it by */
@@ -796,7 +800,8 @@ typedef struct samba_value { const char *name; double value; } samba_value;
 enum { SAMBA_GROUP_BEGIN = -1, SAMBA_GROUP_END = -2 };
 /* samba.session.run: all zero runs the whole schedule. */
 typedef struct samba_run_desc {
-    samba_tensor *const *inputs;        /* named tensors whose data is sent first */
+    samba_tensor *const *inputs;        /* named tensors whose host copies are sent first, where
+                                           they are newer than the device's: see samba_rdu */
     int32_t n_inputs;
     const samba_value *hyperparams;     /* persist until given again */
     int32_t n_hyperparams;
@@ -808,7 +813,8 @@ typedef struct samba_run_desc {
     int32_t until_call_id;              /* and before this one; 0: to the end */
     const samba_output_grad *grad_of_outputs;   /* sent first: gradients of losses */
     int32_t n_grad_of_outputs;
-    samba_tensor *const *outputs;       /* their host copies are made afterwards: samba_cpu */
+    samba_tensor *const *outputs;       /* their host copies are made afterwards: samba_cpu. Of the
+                                           program: its outputs, parameters, state, gradients */
     int32_t n_outputs;
     const char *graph;                  /* which, if the program has several */
     bool eval;                          /* train = False: dropout rates act as 0 */
@@ -845,12 +851,17 @@ SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n);
 SAMBA_API size_t samba_bytes(const samba_tensor *t);
 /* Any tensor of the session or of the loaded PEF; an unknown name is an error with a near name. */
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name);
-/* Host copies: cpu copies device to host and returns it, rdu copies the host copy back. */
+/* Host copies: cpu copies device to host and returns it, rdu copies the host copy back, always.
+   A list (run_desc.inputs, to_rdu, sync_buffers_to_rdu) sends the newer of the two: the host copy
+   if it was edited since both were equal, or since the device got its value by samba_write, a
+   loader, a run or samba_restore. A hash (XXH64) tells edits: a pass over the bytes of a host copy,
+   about the time of copying it, when it is made, sent or listed. Storing what was there is none. */
 SAMBA_API void *samba_cpu(samba_tensor *t);
 SAMBA_API bool samba_rdu(samba_tensor *t);
 /* Has a run or a write changed t, or could it have, since samba_cpu copied it? */
 SAMBA_API bool samba_is_stale(const samba_tensor *t);
-/* These for all parameters and state, or for state that samba_buffer made alone. */
+/* These for all parameters and state, or for what samba_buffer made alone, compiled or loaded.
+   Of what was fetched, rdu sends what was edited since. */
 SAMBA_API bool samba_to_cpu(samba_session *s);
 SAMBA_API bool samba_to_rdu(samba_session *s);
 SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s);
@@ -6947,7 +6958,7 @@ typedef struct samba__symbol {
     samba_spec spec;
     uint32_t name, first, last, alias, grad, argin;
     uint64_t offset, data;              /* data: 1 + offset in the data chunk, or 0 */
-    uint8_t role, region, batch_dim, windowed, mem_type;
+    uint8_t role, region, batch_dim, windowed, mem_type, generated;
 } samba__symbol;
 typedef struct samba__call_record {
     const samba_op *op;
@@ -6971,7 +6982,7 @@ SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
 #define SAMBA__SYMBOL_FIELDS(X) \
     X(32, name, 0) X(8, role, 4) X(8, region, 7) X(64, offset, 40) X(64, data, 48) \
     X(32, first, 56) X(32, last, 60) X(32, alias, 64) X(32, grad, 68) X(8, batch_dim, 72) \
-    X(8, windowed, 73) X(8, mem_type, 74) X(32, argin, 76)
+    X(8, windowed, 73) X(8, mem_type, 74) X(8, generated, 75) X(32, argin, 76)
 SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
@@ -7120,7 +7131,8 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     const char *name = pef->strings + s.name;
     bool known = s.role >= 1 && s.role < SAMBA__N_ROLES && p[5] < SAMBA_N_DTYPES
         && p[6] <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= p[6]
-        && s.windowed <= 1 && s.mem_type <= SAMBA_MEM_HOST && !p[75];
+        && s.windowed <= 1 && s.mem_type <= SAMBA_MEM_HOST
+        && s.generated <= (s.role == SAMBA__STATE);
     if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
                          n, name)) return false;
@@ -9275,6 +9287,7 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
     const int32_t training = 1;
     if (s->tracing && s->counter) return s->counter;
     samba_tensor *runs = samba__scalar(s, SAMBA__COUNTER, SAMBA_I32, SAMBA__STATE, 0.0f);
+    if (runs) runs->generated = true;   /* it is no buffer of the user's */
     samba_tensor *count = samba__emit1(SAMBA__OP_count, runs, &training, 1);
     if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
     return count;
@@ -10610,6 +10623,7 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     s.batch_dim = (uint8_t)(q->tensor && forever ? q->tensor->batch_dim + 1 : 0);
     s.windowed = q->windowed;
     s.mem_type = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
+    s.generated = q->tensor && q->role == SAMBA__STATE && q->tensor->generated;
     if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__p")) s.argin = SAMBA__ARGIN_RATE;
     if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__seed")) s.argin = SAMBA__ARGIN_SEED;
 #define X(bits, field, at) samba__put##bits(p + at, s.field);
@@ -11771,6 +11785,71 @@ SAMBA__FN bool samba__end(const samba_session *s, const char *name, bool fine)
     return fine;
 }
 
+/* ---- Host copies: which is newer, the host's or the device's? ---- */
+SAMBA__FN uint64_t samba__hash_data(const samba_tensor *t)
+{
+    return samba__hash(t->data, samba__host_bytes(t), 0);
+}
+
+/* The host copy of t is now as new as the value on the device, or older. From here on it is the
+   newer one only if it is edited. C tells nobody of a store through a pointer, so its hash does:
+   one pass over the bytes, a fraction of the copy's own time. What the program computes is never
+   sent from a list and needs none. */
+SAMBA__FN void samba__settle(samba_tensor *t)
+{
+    t->settled = t->data && t->role != SAMBA__OUTPUT && t->role != SAMBA__TEMP
+        && t->role != SAMBA__CONSTANT;
+    if (t->settled) t->data_hash = samba__hash_data(t);
+}
+
+SAMBA__FN size_t samba__device_size(const samba_tensor *t)
+{
+    samba__symbol q = samba__symbol_at(&t->session->rt->pef, (uint32_t)t->symbol);
+    return (size_t)samba__symbol_bytes(&t->session->rt->pef, &q);
+}
+
+SAMBA_API size_t samba_bytes(const samba_tensor *t)
+{
+    if (!t) return 0;
+    return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__host_bytes(t);
+}
+
+/* Copies a value of t, which is a transfer if the device has t. */
+SAMBA__FN void samba__transfer(const samba_tensor *t, void *to, const void *from, const char *name)
+{
+    if (t->symbol >= 0) samba__begin(t->session, name);
+    memcpy(to, from, samba_bytes(t));
+    if (t->symbol >= 0) samba__end(t->session, name, true);
+}
+
+/* Has t a host copy that the program can take? */
+SAMBA__FN bool samba__can_send(const samba_tensor *t, const char *what)
+{
+    samba_session *s = t->session;
+    if (t->symbol < 0)
+        return samba_fail(s, SAMBA_ESTATE, "in %s(%s): the program does not use it", what, t->name);
+    if (!t->data)
+        return samba_fail(s, SAMBA_ESTATE, "in %s(%s): it has no host copy; call samba_cpu or make "
+                          "it with data", what, t->name);
+    if (samba_bytes(t) == samba__host_bytes(t)) return true;
+    return samba_fail(s, SAMBA_ESTATE, "in %s(%s): the program wants all microbatches, %l bytes; "
+                      "use samba_write", what, t->name, (int64_t)samba_bytes(t));
+}
+
+/* Sends the host copy of t if it is newer than the device's value; also if nobody knows. */
+SAMBA__FN bool samba__send_newer(samba_tensor *t)
+{
+    if (!t->data) return true;
+    uint64_t hash = samba__hash_data(t);
+    if (t->settled && t->data_hash == hash) return true;
+    if (!samba__can_send(t, "samba_run_with")) return false;
+    samba__transfer(t, t->session->rt->data[t->symbol], t->data, "PyRT_SET_TENSORS");
+    t->has_value = t->settled = true;
+    t->data_hash = hash;
+    t->copied = t->session->runs + 1;
+    return true;
+}
+
 /* ---- Loading: symbols meet the session's tensors by name ---- */
 /* The tensor of a symbol: known, or a new handle so that it can be found by name. */
 SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__pef *pef,
@@ -11811,6 +11890,7 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
             return samba_fail(s, SAMBA_EGRAPH, "%s has another role in the PEF than here (input, "
                               "parameter, state ...); compile again", t->name);
         t->symbol = (int32_t)i, t->batch_dim = (int32_t)q.batch_dim - 1;
+        if (q.role == SAMBA__STATE) t->generated = q.generated != 0;
         of[i] = t;
     }
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
@@ -11820,11 +11900,6 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
         if (of[i]->grad && of[i]->grad->role == SAMBA__INPUT) of[i]->grad->init = samba__all(1.0f);
     }
     return true;
-}
-SAMBA__FN size_t samba__device_size(const samba_tensor *t)
-{
-    samba__symbol q = samba__symbol_at(&t->session->rt->pef, (uint32_t)t->symbol);
-    return (size_t)samba__symbol_bytes(&t->session->rt->pef, &q);
 }
 
 /* Host values go to the device, unless the file brought its own; owned copies are then freed. */
@@ -11841,10 +11916,20 @@ SAMBA__FN void samba__push_values(samba_session *s)
         else if (!q.data && begins && !samba__begins_zero(t))   /* the program's memory is zero */
             for (size_t at = 0; at < room; at += bytes) samba__begin_value(t, to + at);
         if (t->role == SAMBA__INPUT) t->has_value = begins || (t->data != NULL && fits);
-        if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) continue;
+        t->settled = false;             /* a copy that does not fit has not been sent */
+        if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) {
+            if (fits) samba__settle(t);
+            continue;
+        }
         samba__give(s, t->data, samba__host_bytes(t));
         t->data = NULL;
     }
+}
+
+/* What a checkpoint, and another program of the session, go on with. */
+SAMBA__FN bool samba__keeps(const samba_tensor *t)
+{
+    return t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE || t->role == SAMBA__ARGIN;
 }
 
 /* Brings parameters, state and argins back to the host before the program that holds them goes. */
@@ -11853,8 +11938,7 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
     if (!samba__file_kept(s)) return false;
     for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        bool keeps = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE || t->role == SAMBA__ARGIN;
-        if (t->symbol < 0 || !keeps || t->borrowed) continue;
+        if (t->symbol < 0 || !samba__keeps(t) || t->borrowed) continue;
         if (!samba__own_room(t)) return false;
         memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
     }
@@ -12244,18 +12328,56 @@ SAMBA__FN bool samba__send_grads(samba_session *s, const samba_output_grad *list
     return true;
 }
 
+/* May t be among the inputs of a run? */
+SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t)
+{
+    if (t->session != s)
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another session",
+                          t->name);
+    if (t->symbol < 0)
+        return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %S: the program does not "
+                          "use it", t->name, &t->shape);
+    if (t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT)
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s is computed by the program; "
+                          "samba_rdu or samba_write give it another value", t->name);
+    if (t->data || t->has_value || t->role != SAMBA__INPUT) return true;
+    return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %T %S was never given a value; "
+                      "call samba_write first", t->name, (int)t->dtype, &t->shape);
+}
+
+/* Can the host copy of t be made when the run is over? */
+SAMBA__FN bool samba__check_fetched(samba_session *s, const samba_tensor *t, int32_t i)
+{
+    if (!t) return samba_fail(s, SAMBA_EARG, "in samba_run_with: output %d is NULL", i);
+    if (t->session != s)
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: output %d, %s, belongs to another "
+                          "session", i, t->name);
+    if (t->symbol < 0)
+        return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: output %d, %s %T %S, is not kept by "
+                          "the program: list it in program.outputs before compiling", i, t->name,
+                          (int)t->dtype, &t->shape);
+    if (samba_bytes(t) == samba__host_bytes(t)) return true;
+    return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: output %d, %s, holds several "
+                      "microbatches; use samba_copy_out after the run", i, t->name);
+}
+
+/* Refuses the lists of tensors before anything is sent or run. */
+SAMBA__FN bool samba__check_lists(samba_session *s, const samba_run_desc *d)
+{
+    for (int32_t i = 0; i < d->n_inputs; i++)
+        if (d->inputs[i] && !samba__check_sent(s, d->inputs[i])) return false;
+    for (int32_t i = 0; i < d->n_outputs; i++)
+        if (!samba__check_fetched(s, d->outputs[i], i)) return false;
+    return true;
+}
+
 /* Sends hyperparameters, inputs and gradients before a run. */
 SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
 {
     for (int32_t i = 0; i < d->n_hyperparams; i++)
         if (!samba_set(s, d->hyperparams[i].name, d->hyperparams[i].value)) return false;
-    for (int32_t i = 0; i < d->n_inputs; i++) {
-        samba_tensor *x = d->inputs[i];
-        if (x && x->session != s)
-            return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another "
-                              "session", x->name);
-        if (x && !samba_rdu(x)) return false;
-    }
+    for (int32_t i = 0; i < d->n_inputs; i++)
+        if (d->inputs[i] && !samba__send_newer(d->inputs[i])) return false;
     return samba__send_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
 }
 
@@ -12313,12 +12435,14 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     bool by_call = d->from_call_id || d->until_call_id;
     if ((d->n_inputs && !d->inputs) || (d->n_hyperparams && !d->hyperparams)
         || (d->n_section_types && !d->section_types) || (d->n_outputs && !d->outputs)
-        || (d->n_section_ids && !d->section_ids) || d->n_section_types < 0 || d->n_section_ids < 0)
+        || (d->n_section_ids && !d->section_ids) || d->n_section_types < 0 || d->n_section_ids < 0
+        || d->n_inputs < 0 || d->n_outputs < 0 || d->n_hyperparams < 0)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: a list that has a count is NULL, or "
                           "its count is negative");
     if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types, section_ids and call "
                           "ids exclude each other; nothing was run");
+    if (!samba__check_lists(s, d)) return false;
     bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
     if (!by_id && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
     if (d->eval) s->rt->train = false;
@@ -12441,18 +12565,6 @@ SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
 SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
 SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
 /* ---- Values ---- */
-SAMBA_API size_t samba_bytes(const samba_tensor *t)
-{
-    if (!t) return 0;
-    return t->session->rt && t->symbol >= 0 ? samba__device_size(t) : samba__host_bytes(t);
-}
-/* Copies a value of t, which is a transfer if the device has t. */
-SAMBA__FN void samba__transfer(const samba_tensor *t, void *to, const void *from, const char *name)
-{
-    if (t->symbol >= 0) samba__begin(t->session, name);
-    memcpy(to, from, samba_bytes(t));
-    if (t->symbol >= 0) samba__end(t->session, name, true);
-}
 SAMBA_API bool samba_write(samba_tensor *t, const void *data)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -12465,6 +12577,7 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
     samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
     if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__forget_norm(s->rt);
     t->has_value = true, t->copied = data == t->data ? s->runs + 1 : 0;
+    if (t->symbol >= 0) samba__settle(t);
     return true;
 }
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
@@ -12565,13 +12678,20 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     samba_session *s = t->session;
-    if (!s->rt || t->symbol < 0) return samba__value_of(t);
+    if (!s->rt || t->symbol < 0) {
+        void *value = samba__value_of(t);
+        if (!value)
+            samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it has no value: list it in "
+                       "program.outputs before compiling", t->name);
+        return value;
+    }
     bool fits = samba_bytes(t) == samba__host_bytes(t)
         || samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it holds several microbatches; use "
                       "samba_copy_out", t->name);
     if (!fits || !samba__own_room(t)) return NULL;
     samba__transfer(t, t->data, s->rt->data[t->symbol], "PyRT_GET_TENSORS");
     t->copied = s->runs + 1;
+    samba__settle(t);
     return t->data;
 }
 SAMBA_API bool samba_is_stale(const samba_tensor *t)
@@ -12580,15 +12700,8 @@ SAMBA_API bool samba_is_stale(const samba_tensor *t)
 }
 SAMBA_API bool samba_rdu(samba_tensor *t)
 {
-    return t && samba__need_program(t->session, "samba_rdu")
-        && ((t->data && t->symbol >= 0)
-            || samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): %s", t->name, t->data
-                          ? "the program does not use it"
-                          : "it has no host copy; call samba_cpu or make it with data"))
-        && (samba_bytes(t) == samba__host_bytes(t)
-            || samba_fail(t->session, SAMBA_ESTATE, "in samba_rdu(%s): the program wants all "
-                          "microbatches, %l bytes; use samba_write", t->name,
-                          (int64_t)samba_bytes(t))) && samba_write(t, t->data);
+    return t && samba__need_program(t->session, "samba_rdu") && samba__can_send(t, "samba_rdu")
+        && samba_write(t, t->data);
 }
 SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, bool buffers)
 {
@@ -12597,7 +12710,7 @@ SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, bool buffers)
         samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || (t->role != SAMBA__WEIGHT && t->role != SAMBA__STATE)) continue;
         if (buffers && (t->role == SAMBA__WEIGHT || t->generated)) continue;
-        if (to_cpu ? !samba_cpu(t) : t->data && !samba_rdu(t)) return false;
+        if (to_cpu ? !samba_cpu(t) : !samba__send_newer(t)) return false;
     }
     return true;
 }
@@ -12682,6 +12795,9 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path)
     if (!samba__read_file(s, &file, true, path)) return false;
     bool fine = samba__restore_from(s, &file.pef, path, false)
         && samba__restore_from(s, &file.pef, path, true);
+    for (int32_t i = 0; fine && i < samba__n_tensors(s); i++)
+        if (s->tensors[i]->symbol >= 0 && samba__keeps(s->tensors[i]))
+            samba__settle(s->tensors[i]);       /* edits from before are older */
     samba__file_close(s, &file, false);
     samba__forget_norm(s->rt);          /* max_grad_norm may be another one */
     return fine;

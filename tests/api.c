@@ -412,9 +412,13 @@ static void test_host_copies(void)
     CHECK(samba_read(b)[0] != 42.0f);
     CHECK(samba_rdu(b) && samba_read(b)[0] == 42.0f);
     CHECK(samba_to_cpu(m.s));
-    uint64_t before = hash_of(&m);
-    CHECK(samba_run(m.s, 0) && hash_of(&m) != before);
-    CHECK(samba_to_rdu(m.s) && hash_of(&m) == before);
+    uint64_t before = hash_of(&m), after;
+    CHECK(samba_run(m.s, 0) && (after = hash_of(&m)) != before);
+    CHECK(samba_to_rdu(m.s) && hash_of(&m) == after);   // nothing was edited: the device is newer
+    const char *names[32];
+    for (int i = 0, n = samba_weight_names(m.s, names, 32); i < n; i++)
+        CHECK(samba_rdu(samba_tensor_by_name(m.s, names[i])));
+    CHECK(hash_of(&m) == before);                       // asked for
     end(m.s);
 }
 

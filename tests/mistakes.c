@@ -410,11 +410,12 @@ static void run_foreign_input(fixture *f)
     d.inputs = &f->foreign, d.n_inputs = 1;
     CHECK(!samba_run_with(f->s, &d));
 }
-static void run_input_without_data(fixture *f)
+static void send_without_data(fixture *f)
 {
     samba_run_desc d = { 0 };
     d.inputs = &f->x, d.n_inputs = 1;
-    samba_run_with(f->s, &d);
+    CHECK(samba_run_with(f->s, &d));    // what the device has is the newest
+    samba_rdu(f->x);
 }
 // Each list of a run with a count and no values.
 static void run_lists(fixture *f)
@@ -766,7 +767,7 @@ static const mistake mistakes[] = {
     { "section id out of range", TRAINING, run_id, SAMBA_ERANGE, "999|0 ... " },
     { "run with an input of another session", TRAINING, run_foreign_input, SAMBA_EARG,
       "foreign|another session" },
-    { "run with an input without data", TRAINING, run_input_without_data, SAMBA_ESTATE,
+    { "sending a host copy that is not there", TRAINING, send_without_data, SAMBA_ESTATE,
       "samba_rdu|x|samba_cpu" },
     { "label out of range", TRAINING, run_label, SAMBA_ERANGE,
       "cross_entropy|label|3|out of range" },

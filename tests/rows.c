@@ -771,6 +771,81 @@ static void row_inputs(void)
     CHECK(samba_close(n.s) == 0);
 }
 
+// y = x; what a run with x in its list makes of it.
+typedef struct echo {
+    samba_session *s;
+    samba_tensor *x, *y;
+} echo;
+static echo echo_of(float *borrowed)
+{
+    echo e = { samba_open(NULL), NULL, NULL };
+    samba_shape shape = SAMBA_SHAPE(2);
+    e.x = borrowed ? samba_from_data(e.s, "x", SAMBA_F32, shape, borrowed) : samba_ones(e.s, "x", SAMBA_F32, shape);
+    e.y = samba_scale(e.x, 1);
+    CHECK(samba_compile(e.s, &(samba_program){ .outputs = { e.y }, .inference = true }));
+    return e;
+}
+static float listed(echo e)
+{
+    CHECK(samba_run_with(e.s, &(samba_run_desc){ .inputs = &e.x, .n_inputs = 1 }));
+    return samba_read(e.y)[1];
+}
+
+// The newer of the two copies counts: an edit of the host's, or what was written to the device.
+static void row_newer_copy(void)
+{
+    const float five[2] = { 5, 5 }, six[2] = { 6, 6 };
+    echo e = echo_of(NULL);
+    CHECK(listed(e) == 1);
+    CHECK(samba_write(e.x, five) && listed(e) == 5 && listed(e) == 5);  // not the dummy again
+    float *host = (float *)e.x->data;
+    host[1] = 7;
+    CHECK(listed(e) == 7);                                              // edited after the write
+    host[1] = 8;
+    CHECK(samba_write(e.x, six) && listed(e) == 6);                     // edited before it
+    host[1] = 9;
+    CHECK(samba_run(e.s, 0) && listed(e) == 9);                         // runs do not write inputs
+    host[1] = 10;
+    CHECK(samba_cpu(e.x) == host && host[1] == 9 && listed(e) == 9);    // fetched over the edit
+    CHECK(samba_write(e.x, six) && samba_rdu(e.x) && listed(e) == 9);   // asked for: sent, whatever is newer
+    CHECK(samba_close(e.s) == 0);
+
+    float buffer[2] = { 0, 0 };                                         // one buffer, filled anew each step
+    e = echo_of(buffer);
+    for (int step = 1; step < 5; step++) {
+        buffer[1] = (float)step;
+        CHECK(listed(e) == (float)step);
+        CHECK(samba_write(e.x, six) && listed(e) == 6);
+    }
+    CHECK(samba_write(e.x, buffer) && listed(e) == 4 && samba_close(e.s) == 0);
+
+    samba_session *s = samba_open(NULL);                                // without a host copy
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2)), *h = samba_tanh(x), *y = samba_scale(h, 2);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
+    samba_run_desc d = { .inputs = &x, .n_inputs = 1 };
+    CHECK(!samba_run_with(s, &d) && says(s, "never given a value"));
+    CHECK(samba_write(x, five) && samba_run_with(s, &d));
+    d.inputs = &h;
+    CHECK(!samba_run_with(s, &d) && says(s, "does not use it"));
+    d.inputs = &y;
+    CHECK(!samba_run_with(s, &d) && says(s, "scale_2 is computed"));
+    CHECK(samba_close(s) == 0);
+}
+
+// A weight that was edited before it was restored is older than what was restored.
+static void row_newer_weight(void)
+{
+    net n = trained(0);
+    samba_tensor *w = samba_tensor_by_name(n.s, "fc2__bias");
+    CHECK(samba_save(n.s, "build/rows_newer.ckpt"));
+    float kept = samba_read(w)[0], *host = (float *)samba_cpu(w);
+    host[0] = 7;
+    CHECK(samba_restore(n.s, "build/rows_newer.ckpt") && samba_to_rdu(n.s) && samba_read(w)[0] == kept);
+    host[0] = 8;
+    CHECK(samba_run(n.s, 0) && samba_to_rdu(n.s) && samba_read(w)[0] == 8);
+    CHECK(samba_close(n.s) == 0);
+}
+
 static void row_outputs(void)
 {
     net n = trained(0);
@@ -784,7 +859,18 @@ static void row_outputs(void)
     d = (samba_run_desc){ .section_types = &opt, .n_section_types = 1, .outputs = both, .n_outputs = 2 };
     CHECK(samba_run_with(n.s, &d) && !samba_is_stale(n.loss) && !memcmp(n.out->data, before.at, B * C * 4));
     CHECK(samba_run(n.s, SAMBA_FWD) && !same(copied(n.out), before));
-    CHECK(samba_close(n.s) == 0);
+    net other = trained(0);                     // what cannot be fetched is named before anything runs
+    samba_tensor *const wrong[4] = { samba_tensor_by_name(n.s, "tanh_1"), NULL, other.out, other.label };
+    static const char *const why[4] = { "output 1, tanh_1 f32 (6,7), is not kept", "output 1 is NULL",
+                                        "fc2, belongs to another session", "label, belongs to another session" };
+    before = named(n.s, "fc1__weight");
+    for (int i = 0; i < 4; i++) {
+        both[1] = wrong[i];
+        CHECK(!samba_run_with(n.s, &(samba_run_desc){ .outputs = both, .n_outputs = 2 }) && !samba_ok(n.s));
+        CHECK(says(n.s, why[i]) && same(named(n.s, "fc1__weight"), before));
+    }
+    CHECK(!samba_cpu(wrong[0]) && says(n.s, "tanh_1"));
+    CHECK(samba_close(other.s) == 0 && samba_close(n.s) == 0);
 }
 
 // run(input_tensors, output_tensors, hyperparam_dict, section_types ...), as its signature has it:
@@ -1143,9 +1229,15 @@ static void row_to_cpu(void)
     float *host = (float *)w->data, kept = host[0];
     CHECK(kept == samba_read(w)[0]);
     CHECK(samba_run(n.s, 0) && samba_read(w)[0] != kept && host[0] == kept);
-    CHECK(samba_to_rdu(n.s) && samba_read(w)[0] == kept);       // back to where it was
+    float now = samba_read(w)[0];
     samba_tensor *v = samba_tensor_by_name(n.s, "fc1__weight__momentum");
-    CHECK(v->data && !samba_is_stale(v) && samba_to_cpu(n.s) && w->data == host);      // in place; the optimizer's, too
+    CHECK(samba_to_rdu(n.s) && samba_read(w)[0] == now);        // the device is newer, and nothing was edited
+    values moved = copied(v);
+    host[0] = 0.5f;
+    CHECK(samba_to_rdu(n.s) && samba_read(w)[0] == 0.5f && same(copied(v), moved));     // what was edited, alone
+    CHECK(samba_to_cpu(n.s) && samba_run(n.s, 0) && samba_rdu(w) && samba_read(w)[0] == 0.5f);  // back, as asked for
+    kept = host[0];
+    CHECK(v->data && samba_is_stale(v) && samba_to_cpu(n.s) && w->data == host);      // in place; the optimizer's, too
     values own = copied(w);                                     // not in place: memory of one's own
     host[0] = 7;
     CHECK(own.at[0] == kept && samba_read(w)[0] == kept);
@@ -1179,6 +1271,36 @@ static void row_sync_buffers(void)
     ((float *)mean->data)[0] = 5;
     CHECK(samba_sync_buffers_to_rdu(s) && samba_read(mean)[0] == 5);
     CHECK(samba_close(s) == 0);
+}
+
+// Whether the program was compiled here, or loaded with or without its graph: buffers are what
+// samba_buffer made. An optimizer's step and momentum are none, nor is dropout's counter.
+static void row_buffers(void)
+{
+    static const char *const others[3] = { "step", "fc__weight__momentum", "forward_runs" };
+    for (int how = 0; how < 3; how++) {
+        samba_session *s = samba_open(NULL);
+        samba_program p = { 0 };
+        if (how < 2) {
+            samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 2));
+            samba_tensor *h = samba_dropout(samba_batchnorm(samba_linear(x, "fc", 2), "bn"), "drop", 0.5f);
+            p = sgd(samba_mean(h, SAMBA_ALL_AXES, false), NULL);
+        }
+        p.pef = "build/rows_buffers.pef";
+        CHECK(how == 0 ? samba_compile(s, &p) : samba_load(s, p.pef, how == 1 ? &p : NULL));
+        if (how == 2) CHECK(samba_zero_inputs(s));
+        CHECK(samba_run(s, 0) && samba_sync_buffers_to_cpu(s));
+        samba_tensor *mean = samba_tensor_by_name(s, "bn__running_mean");
+        CHECK(mean->data && !samba_is_stale(mean));
+        for (int i = 0; i < 3; i++) CHECK(!samba_tensor_by_name(s, others[i])->data);
+        CHECK(samba_to_cpu(s));
+        for (int i = 0; i < 3; i++) CHECK(samba_run(s, 0));
+        ((float *)mean->data)[0] = 5;
+        CHECK(samba_sync_buffers_to_rdu(s) && samba_to_rdu(s) && samba_read(mean)[0] == 5);
+        CHECK(samba_read_i32(samba_tensor_by_name(s, "step"))[0] == 4);
+        CHECK(samba_read_i32(samba_tensor_by_name(s, "forward_runs"))[0] == 4);
+        CHECK(samba_close(s) == 0);
+    }
 }
 
 // The last load wins. What a parameter lacks is named, and then nothing is changed; what the program
@@ -1499,6 +1621,8 @@ static const row rows[] = {
     { "A4 R6", "--microbatch-size, ZEROGRAD", "samba_program.microbatches", row_microbatches, NULL },
     { "R1 R7", "session.run(): the whole schedule", "samba_run(s, 0), samba_run(s, SAMBA_FWD \\| SAMBA_BCKWD \\| SAMBA_OPT)", row_run_all, NULL },
     { "R2 T10", "run(input_tensors), None", "samba_run_desc.inputs; samba_write", row_inputs, NULL },
+    { "R2 L2 T3", "the host's or the device's copy", "a list sends the newer of the two, samba_rdu always", row_newer_copy, NULL },
+    { "X4 M9", "edited weights", "samba_to_rdu sends what was edited since", row_newer_weight, NULL },
     { "R19", "the order of run's arguments", "fields of samba_run_desc; the session has the model", row_signature, NULL },
     { "R3", "run(output_tensors)", "samba_run_desc.outputs; samba_read", row_outputs, NULL },
     { "R4", "run(hyperparam_dict)", "samba_run_desc.hyperparams; samba_set, samba_get", row_hyperparams, NULL },
@@ -1520,6 +1644,7 @@ static const row rows[] = {
     { "X2 X3 X4", "to_cpu, to_cpu_, to_rdu", "samba_to_cpu (in place), samba_copy_out (your memory), samba_to_rdu", row_to_cpu, NULL },
     { "X1 U1", "to_device, transfer_device=False", "compile and load send what was given while tracing; samba_input has nothing, until samba_write", row_to_device, NULL },
     { "X5 M2", "sync_buffers_to_cpu, sync_buffers_to_rdu", "samba_sync_buffers_to_cpu, samba_sync_buffers_to_rdu", row_sync_buffers, NULL },
+    { "X5", "buffers: no optimizer's state", "the PEF knows them, compiled or loaded", row_buffers, NULL },
     { "C13 C14 C15 R17", "compile_multigraph, init_multigraph_runtime, run(graph_name)", "samba_begin_graph, samba_compile, samba_load, samba_run_graph", row_multigraph, NULL },
     { "C12 C13 U3", "add_graph(overwrite), trace_multigraph", "samba_add_graph, samba_trace_multigraph, samba_compile_multigraph (tools/multigraph.h)", row_add_graph, NULL },
     { "", "nn.Linear, LayerNorm, Conv2d, BatchNorm, Embedding, Dropout", "samba_linear, samba_layernorm, samba_conv2d, samba_batchnorm, samba_embedding, samba_dropout", NULL, "tests/ops.c" },
