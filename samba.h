@@ -610,6 +610,10 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet);
 /* Report an error of your own through the session (first one wins). Returns false. fmt knows %s,
    %d int32_t, %l int64_t, %S const samba_shape * and %T samba_dtype, nothing else. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
+/* Words that stand in front of every error from now on: what of the caller's the session is busy
+   with, such as a node of a file. The text stays the caller's and must live until the next call;
+   NULL: none. Returns what stood there before, to be put back. */
+SAMBA_API const char *samba_error_context(samba_session *s, const char *text);
 /* Tracing, ops are recorded; else they compute at once. True from open to compile or load. */
 SAMBA_API bool samba_tracing(const samba_session *s);
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing);
@@ -7978,6 +7982,7 @@ struct samba_session {
     bool quiet, untold;                 /* errors are held back; one has been */
     uint64_t warned[SAMBA__MAX_WARNINGS];       /* hashes of the warnings that were given */
     int32_t n_warned;
+    const char *error_context;          /* in front of each error; the caller's, or NULL */
     size_t held;                        /* bytes from desc.alloc now */
     samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
     samba__chunk *temp_chunks;          /* arena of a compilation */
@@ -8081,6 +8086,13 @@ SAMBA__FN void samba__warn(samba_session *s, const char *fmt, ...)
         samba__tell_warning(s, "this session gives no more warnings");
 }
 
+SAMBA_API const char *samba_error_context(samba_session *s, const char *text)
+{
+    const char *former = s ? s->error_context : NULL;
+    if (s) s->error_context = text;
+    return former;
+}
+
 /* The first error is kept. False, so that wants read as a list: fact || samba_fail(...). */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
@@ -8089,6 +8101,7 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
     if (code <= SAMBA_OK || code >= SAMBA_N_CODES) code = SAMBA_EARG;   /* it is an error */
     samba__text t = samba__text_in(s->error, sizeof s->error);
     samba__format(&t, "%s ", samba__code_text(code, 0));
+    if (s->error_context) samba__put_text(&t, s->error_context);
     va_start(args, fmt);
     samba__vformat(&t, fmt ? fmt : samba_code_text(code), args);
     va_end(args);
@@ -11763,9 +11776,9 @@ SAMBA_API int samba_close(samba_session *s)
 SAMBA_API bool samba_tracing(const samba_session *s) { return s && s->tracing; }
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing)
 {
-    if (!samba_ok(s)) return false;
-    s->tracing = tracing;
-    return true;
+    if (!s) return false;
+    s->tracing = tracing;               /* after a failure, too: who switched it can switch it back */
+    return samba_ok(s);
 }
 SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user)
 {

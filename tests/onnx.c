@@ -60,6 +60,22 @@ static void fix_bfloat16(values *v, const Onnx__TypeProto *type)
     }
 }
 
+// The `like` of CastLike, of which only the type matters, has another shape in the files than in the
+// model: it gets the model's.
+static void fix_shape(values *v, const Onnx__TypeProto *type)
+{
+    int64_t dim[SAMBA_MAX_DIMS];
+    int32_t ndim = 0;
+    bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && v->n == 1;
+    if (!tensor || !ox_declared_shape(type->tensor_type->shape, &ndim, dim)) return;
+    bool fits = v->item[0]->ndim == ndim;
+    for (int d = 0; fits && d < ndim; d++) fits = v->item[0]->dim[d] == dim[d];
+    if (fits) return;
+    onnx_array *zeros = ox_new_array(v->item[0]->type, ndim, dim);
+    onnx_array_free(v->item[0]);
+    v->item[0] = zeros;
+}
+
 static bool read_values(const char *path, const Onnx__TypeProto *type, values *v, char *why)
 {
     size_t size;
@@ -150,7 +166,7 @@ static int run_once(const void *model, size_t size, const values *in, onnx_known
                     const values *want, int n_out, run *r)
 {
     samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
-    onnx_options options = { known, n_in };
+    onnx_options options = { .known = known, .n_known = n_in };
     onnx_graph g;
     int result = 0;
     if (onnx_register_ops(s) && onnx_trace_bytes(s, model, size, &options, &g)) {
@@ -186,6 +202,7 @@ static bool run_data_set(const char *folder, const void *bytes, size_t size,
         struct stat there;
         if (stat(path, &there)) break;
         readable = read_values(path, g->input[i]->type, &in[n_in], why) && readable;
+        if (strstr(folder, "test_castlike_")) fix_shape(&in[n_in], g->input[i]->type);
         known[n_in].name = g->input[i]->name;
         known[n_in].none = in[n_in].kind >= ONNX_KIND_OPTIONAL && in[n_in].n == 0;
         bool list = in[n_in].kind == ONNX_KIND_SEQUENCE
@@ -597,7 +614,7 @@ static void test_pef_of_a_model(void)
     samba_session *s = samba_open(NULL);
     onnx_graph g = { .n_in = 0 };
     snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(), model);
-    CHECK(onnx_register_ops(s) && onnx_trace(s, path, &(onnx_options){ &known, 1 }, &g));
+    CHECK(onnx_register_ops(s) && onnx_trace(s, path, &(onnx_options){ .known = &known, .n_known = 1 }, &g));
     samba_program p = { .pef = pef, .inference = true };
     CHECK(onnx_set_outputs(&g, &p) && samba_compile(s, &p));
     if (samba_ok(s)) {

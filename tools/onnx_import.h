@@ -56,6 +56,8 @@ typedef struct onnx_known {
 typedef struct onnx_options {
     const onnx_known *known;
     int32_t n_known;
+    uint64_t max_constant_bytes;        /* that values known while tracing may take, but for the
+                                           initializers; default 256 MiB + 16 times the model */
 } onnx_options;
 
 /* An input or output. Of a sequence, each element is one. */
@@ -73,7 +75,8 @@ typedef struct onnx_port {
 typedef struct onnx_graph {
     onnx_port in[ONNX_MAX_PORTS], out[ONNX_MAX_PORTS];
     int32_t n_in, n_out;
-    char wants[256];                    /* the input whose value would be needed */
+    char wants[1024];                   /* after a refusal: the input whose value is needed, */
+    char wants_value[40];               /* and a value that the model compares it with, or "" */
     void *memory;                       /* private: onnx_release frees it */
 } onnx_graph;
 
@@ -126,5 +129,6 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/sequence.h"
 #include "onnx/control.h"
 #include "onnx/table.h"
+#include "onnx/inputs.h"
 #include "onnx/trace.h"
 #endif

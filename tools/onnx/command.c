@@ -5,11 +5,12 @@
 #include "../onnx_import.h"
 #define SAMBA_ONNX_EXPORT_IMPLEMENTATION
 #include "../onnx_export.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KNOWN = 64 };
+enum { MAX_KNOWN = ONNX_MAX_PORTS };
 
 // What the flags say. --shape and --value give an input NAME=...
 typedef struct request {
@@ -40,30 +41,64 @@ static void print_text(const char *text, void *user)
     fputs(text, stdout);
 }
 
-// "NAME=1,2,3" as an array of int64 (or float, if a point is in it), or as a shape.
+// Is NAME=... of this name there already?
+static bool is_given(const request *r, const char *name)
+{
+    for (int i = 0; i < r->n; i++)
+        if (!strcmp(r->name[i], name)) return true;
+    return false;
+}
+
+// "1,2,3" as an array of int64, or of float if one of them is no integer. NULL: no list of numbers.
+static onnx_array *read_numbers(const char *text, bool floats)
+{
+    int64_t n = 1;
+    for (const char *p = text; *p; p++) n += *p == ',';
+    onnx_array *a = ox_new_array(floats ? OX_FLOAT : OX_INT64, 1, &n);
+    const char *at = text;
+    for (int64_t i = 0; a && i < n; i++) {
+        char *end;
+        errno = 0;
+        if (floats) a->f[i] = strtof(at, &end);
+        else a->i[i] = strtoll(at, &end, 10);
+        bool fine = end != at && (!*end || *end == ',') && !errno;
+        if (!fine) {
+            onnx_array_free(a);
+            return floats ? NULL : read_numbers(text, true);
+        }
+        at = end + (*end == ',');
+    }
+    return a;
+}
+
+// NAME=NUMBERS of --shape or --value.
 static bool read_pair(request *r, char *text, bool value)
 {
-    char *equals = strchr(text, '=');
-    int64_t dim[SAMBA_MAX_DIMS] = { 0 }, n = 1;
-    if (!equals || r->n == MAX_KNOWN) return false;
-    for (const char *p = equals + 1; *p; p++) n += *p == ',';
-    if (!value && n > SAMBA_MAX_DIMS) return false;
-    bool floats = value && strchr(equals, '.');
-    onnx_array *a = value ? ox_new_array(floats ? OX_FLOAT : OX_INT64, 1, &n) : NULL;
-    char *p = equals + 1;
-    for (int64_t i = 0; i < n; i++) {
-        char *end = p;
-        double x = strtod(p, &end);
-        if (end == p || (*end && *end != ',')) return onnx_array_free(a), false;
-        if (!value) dim[i] = (int64_t)x;
-        else if (floats) a->f[i] = (float)x;
-        else a->i[i] = (int64_t)x;
-        p = end + (*end == ',');
-    }
-    if (!value) a = ox_new_array(OX_FLOAT, (int32_t)n, dim);
+    char *equals = strrchr(text, '=');
+    const char *flag = value ? "--value" : "--shape";
+    if (!equals || equals == text)
+        return fprintf(stderr, "%s %s: write it as NAME=NUMBERS\n", flag, text), false;
     *equals = 0;
-    r->name[r->n] = text, r->array[r->n] = a, r->fixed[r->n++] = value;
-    return a != NULL;
+    onnx_array *a = read_numbers(equals + 1, false);
+    bool fine = a && (value || (a->i && a->count <= SAMBA_MAX_DIMS));
+    for (int64_t i = 0; fine && !value && i < a->count; i++) fine = a->i[i] >= 0;
+    if (!fine)
+        fprintf(stderr, value ? "--value %s=%s: give numbers with commas between them\n"
+                : "--shape %s=%s: give up to 8 whole numbers with commas between them\n", text,
+                equals + 1);
+    else if (is_given(r, text)) fprintf(stderr, "%s %s is given twice\n", flag, text), fine = false;
+    else if (r->n == MAX_KNOWN) fprintf(stderr, "more than %d inputs\n", MAX_KNOWN), fine = false;
+    if (fine && !value) {
+        onnx_array *shape = ox_new_array(OX_FLOAT, (int32_t)a->count, a->i);
+        fine = shape || fprintf(stderr, "--shape %s: too large\n", text) < 0;
+        onnx_array_free(a);
+        a = shape;
+    }
+    if (!fine) return onnx_array_free(a), false;
+    r->name[r->n] = text;
+    r->array[r->n] = a;
+    r->fixed[r->n++] = value;
+    return true;
 }
 
 static void print_ports(const char *title, const onnx_port *port, int32_t n)
@@ -92,10 +127,12 @@ static int import_model(const request *r)
         known[i].array = r->array[i];
         known[i].fixed = r->fixed[i];
     }
-    onnx_options options = { known, r->n };
+    onnx_options options = { known, r->n, 0 };
     samba_program p = { .pef = r->to, .inference = true };
     bool fine = onnx_register_ops(s) && onnx_trace(s, r->from, &options, &g);
-    if (!fine && *g.wants) fprintf(stderr, "perhaps --value %s=... helps\n", g.wants);
+    if (!fine && *g.wants)
+        fprintf(stderr, "perhaps --value %s=%s helps\n", g.wants,
+                *g.wants_value ? g.wants_value : "...");
     if (fine && onnx_set_outputs(&g, &p) && samba_compile(s, &p)) {
         char checkpoint[1000];
         snprintf(checkpoint, sizeof checkpoint, "%s.ckpt", r->to);
@@ -128,7 +165,7 @@ int main(int argc, char **argv)
         bool shape = !strcmp(argv[i], "--shape"), value = !strcmp(argv[i], "--value");
         if (!strcmp(argv[i], "--help")) return usage(stdout);
         if ((shape || value) && i + 1 < argc) {
-            if (!read_pair(&r, argv[++i], value)) return usage(stderr);
+            if (!read_pair(&r, argv[++i], value)) return 2;
         } else if (!strcmp(argv[i], "--graph") && i + 1 < argc) {
             r.graph = argv[++i];
         } else if (argv[i][0] != '-' && !r.from) {

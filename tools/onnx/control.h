@@ -1,35 +1,72 @@
 /* control.h - of onnx_import.h: graphs inside of ops: If, Loop, Scan, SequenceMap. Loops are
    unrolled. */
 
-enum { OX_MAX_DEPTH = 32 };
+/* A model may run as many nodes as it has, and unroll its loops to so many more. */
+enum { OX_MAX_DEPTH = 32, OX_MAX_UNROLLED = 1 << 17 };
+
+/* Bytes that the values of an initializer take. */
+static uint64_t ox_initializer_bytes(const Onnx__TensorProto *t)
+{
+    int64_t count = t->n_dims <= SAMBA_MAX_DIMS ? ox_count((int32_t)t->n_dims, t->dims) : -1;
+    size_t each = ox_is_float(t->data_type) ? sizeof(float) : sizeof(int64_t);
+    return count > 0 ? (uint64_t)count * each : 0;
+}
+
+/* The value of an initializer: read once, however often the body that has it is run. */
+static ox_value *ox_initializer_value(ox_import *c, const Onnx__TensorProto *t)
+{
+    const char *why = "", *file = ox_external(t, "location");
+    uint32_t bucket = (uint32_t)((uintptr_t)t / sizeof *t) % OX_N_INITIALIZERS;
+    for (ox_initializer *i = c->initializers[bucket]; i && c->depth; i = i->beside)
+        if (i->proto == t) return i->value;
+    onnx_array *a = ox_read_tensor(t, &c->place, &why);
+    if (!a) {
+        samba_fail(c->s, SAMBA_EOP, "%sinitializer %s has %s%s%s", c->depth ? "" : "ONNX: ",
+                   t->name ? t->name : "", why, file ? ": " : "", file ? file : "");
+        return NULL;
+    }
+    ox_value *v = ox_host_value(c, (onnx_array *)ox_keep(c, a));
+    if (!v || !c->depth) return v;
+    ox_initializer *i = (ox_initializer *)ox_new(c, 1, sizeof *i);
+    if (!i || !ox_may_hold(c, ox_initializer_bytes(t))) return NULL;
+    i->proto = t;
+    i->value = v;
+    i->beside = c->initializers[bucket];
+    c->initializers[bucket] = i;
+    return v;
+}
 
 /* Initializers of a graph become values of the scope. */
 static bool ox_bind_initializers(ox_import *c, const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_initializer; i++) {
-        const char *why = "";
         const Onnx__TensorProto *t = g->initializer[i];
-        const char *file = ox_external(t, "location");
-        onnx_array *a = ox_read_tensor(t, c->folder, &why);
-        if (!a)
-            return samba_fail(c->s, SAMBA_EOP, "initializer %s has %s%s%s", t->name ? t->name : "",
-                              why, file ? ": " : "", file ? file : "");
-        if (!ox_bind(c, t->name, ox_host_value(c, (onnx_array *)ox_keep(c, a)))) return false;
+        ox_value *v = ox_initializer_value(c, t);
+        if (!v || !ox_bind(c, t->name, v)) return false;
     }
     if (g->n_sparse_initializer)
-        return samba_fail(c->s, SAMBA_EOP, "sparse initializers are not offered");
+        return samba_fail(c->s, SAMBA_EOP, "%ssparse initializers are not offered",
+                          c->depth ? "" : "ONNX: ");
     return true;
 }
+static const char *ox_name_node(char *text, size_t size, const Onnx__NodeProto *p);
 
 /* Runs a subgraph on n inputs; out gets the values of its outputs. */
 static bool ox_run_body(ox_node *k, const Onnx__GraphProto *g, ox_value **in, int32_t n,
                         ox_value **out)
 {
     ox_import *c = k->c;
-    ox_scope scope = { NULL, c->scope };
+    ox_scope scope;
+    char text[240];
+    const char *inside = c->inside;
     if (c->depth >= OX_MAX_DEPTH) return ox_refuse(k, "is nested too deep");
     if ((size_t)n > g->n_input) return ox_refuse(k, "its body has too few inputs");
+    if (++c->n_nodes > c->max_nodes)    /* a turn of an empty loop counts, too */
+        return ox_refuse(k, "loops unroll to more than %d nodes and turns", OX_MAX_UNROLLED);
+    memset(&scope, 0, sizeof scope);
+    scope.outer = c->scope;
     c->scope = &scope;
+    c->inside = ox_name_node(text, sizeof text, k->p);
     c->depth++;
     bool fine = ox_bind_initializers(c, g);
     for (int32_t i = 0; fine && i < n; i++) fine = ox_bind(c, g->input[i]->name, in[i]);
@@ -39,6 +76,7 @@ static bool ox_run_body(ox_node *k, const Onnx__GraphProto *g, ox_value **in, in
         if (!out[o]) fine = ox_refuse(k, "its body does not make the output it names");
     }
     c->depth--;
+    c->inside = inside;
     c->scope = scope.outer;
     return fine;
 }
@@ -81,7 +119,13 @@ static bool ox_op_if(ox_node *k)
         if (branch[b]->n_output < (size_t)k->n_out)
             return ox_refuse(k, "a branch has too few outputs");
         out[b] = (ox_value **)ox_new(k->c, (int64_t)branch[b]->n_output, sizeof *out[b]);
-        if (!out[b] || !ox_run_body(k, branch[b], NULL, 0, out[b])) return false;
+        if (!out[b]) return false;
+        if (ox_run_body(k, branch[b], NULL, 0, out[b])) continue;
+        if (!known && !k->c->wants) {   /* a condition that is known would avoid this branch */
+            k->c->wants = k->in[0]->from;
+            k->c->wants_value = b == 0 ? k->in[0]->compared : NULL;
+        }
+        return false;
     }
     for (int32_t o = 0; o < k->n_out; o++) {
         ox_value *v = known ? out[out[1] != NULL][o]
@@ -97,9 +141,40 @@ static ox_value *ox_number_value(ox_import *c, int32_t type, int64_t value)
     return ox_host_value(c, a);
 }
 
+/* What a loop gave in its turns: turn after turn, n values each. */
+typedef struct ox_turns {
+    ox_value **value;
+    int32_t n, turns, room;             /* room: for so many turns */
+} ox_turns;
+
+static bool ox_add_turn(ox_import *c, ox_turns *t, ox_value **value)
+{
+    if (t->turns == t->room) {
+        int32_t room = t->room ? 2 * t->room : 4;
+        ox_value **more = (ox_value **)ox_new(c, (int64_t)room * t->n, sizeof *more);
+        if (!more) return false;
+        if (t->value) memcpy(more, t->value, (size_t)t->turns * (size_t)t->n * sizeof *more);
+        t->value = more;
+        t->room = room;
+    }
+    memcpy(t->value + (size_t)t->turns * (size_t)t->n, value, (size_t)t->n * sizeof *value);
+    t->turns++;
+    return true;
+}
+
+/* Value i of all turns, the last one first if backward; NULL: no memory. */
+static ox_value **ox_of_turns(ox_import *c, const ox_turns *t, int32_t i, bool backward)
+{
+    ox_value **list = (ox_value **)ox_new(c, t->turns, sizeof *list);
+    for (int32_t at = 0; list && at < t->turns; at++)
+        list[at] = t->value[(size_t)(backward ? t->turns - 1 - at : at) * (size_t)t->n + (size_t)i];
+    return list;
+}
+
 /* What a loop gave in its turns, along a new axis. */
 static ox_value *ox_stacked(ox_node *k, ox_value **item, int32_t n, int64_t axis)
 {
+    if (!item) return NULL;
     samba_tensor **in = (samba_tensor **)ox_new(k->c, n, sizeof *in);
     ox_value *v = n > 0 ? ox_new_value(k->c, item[0]->type) : NULL;
     bool known = true;
@@ -129,8 +204,8 @@ static bool ox_op_loop(ox_node *k)
     if (n < 0 || n_scan < 0 || n + n_scan < k->n_out) return ox_refuse(k, "its body does not fit");
     ox_value **in = (ox_value **)ox_new(k->c, n + 2, sizeof *in);
     ox_value **out = (ox_value **)ox_new(k->c, n_body, sizeof *out);
-    ox_value **scan = (ox_value **)ox_new(k->c, (int64_t)n_scan * OX_MAX_TURNS, sizeof *scan);
-    if (!in || !out || !scan) return false;
+    ox_turns scan = { NULL, n_scan, 0, 0 };
+    if (!in || !out) return false;
     if (ox_has(k, 0) && !(trips = ox_need(k, 0, "trip count"))) return false;
     if (ox_has(k, 1) && !(cond = ox_need(k, 1, "condition"))) return false;
     int64_t limit = trips && trips->i && trips->count ? trips->i[0] : INT64_MAX;
@@ -144,7 +219,7 @@ static bool ox_op_loop(ox_node *k)
             if (!in[i]) return ox_refuse(k, "a carried value is missing");
         if (!in[0] || !ox_run_body(k, g, in, n + 2, out)) return false;
         for (int32_t i = 0; i <= n; i++) in[1 + i] = out[i];
-        for (int32_t i = 0; i < n_scan; i++) scan[i * OX_MAX_TURNS + turns] = out[1 + n + i];
+        if (!ox_add_turn(k->c, &scan, out + 1 + n)) return false;
         const onnx_array *more = ox_known_array(k->c, out[0]);
         if (!more && samba_ok(k->c->s)) ox_want(k, out[0], "condition");
         if (!more) return false;
@@ -152,7 +227,7 @@ static bool ox_op_loop(ox_node *k)
     }
     for (int32_t o = 0; o < k->n_out; o++) {
         ox_value *v = o < n ? in[2 + o]
-            : ox_asks(k, o) ? ox_stacked(k, scan + (o - n) * OX_MAX_TURNS, turns, 0) : NULL;
+            : ox_asks(k, o) ? ox_stacked(k, ox_of_turns(k->c, &scan, o - n, false), turns, 0) : NULL;
         if (ox_asks(k, o) && !ox_give_value(k, o, v)) return false;
     }
     return true;
@@ -174,8 +249,8 @@ static bool ox_scan_once(ox_node *k, const Onnx__GraphProto *g, ox_value **in, i
     int32_t n = n_state + n_scan, n_body = (int32_t)g->n_output, turns = 0, axis = 0;
     ox_value **now = (ox_value **)ox_new(k->c, n, sizeof *now);
     ox_value **got = (ox_value **)ox_new(k->c, n_body, sizeof *got);
-    ox_value **kept = (ox_value **)ox_new(k->c, (int64_t)n_body * OX_MAX_TURNS, sizeof *kept);
-    if (!now || !got || !kept || n_body < n_state) return ox_refuse(k, "its body does not fit");
+    ox_turns kept = { NULL, n_body, 0, 0 };
+    if (!now || !got || n_body < n_state) return ox_refuse(k, "its body does not fit");
     for (int32_t i = 0; i < n_state; i++) now[i] = in[i];
     for (int32_t t = 0; t == 0 || t < turns; t++) {
         for (int32_t i = 0; i < n_scan; i++) {
@@ -195,15 +270,13 @@ static bool ox_scan_once(ox_node *k, const Onnx__GraphProto *g, ox_value **in, i
         }
         if (!ox_run_body(k, g, now, n, got)) return false;
         for (int32_t i = 0; i < n_state; i++) now[i] = got[i];
-        for (int32_t i = n_state; i < n_body; i++) {
-            bool backward = ox_entry_of(k, "scan_output_directions", i - n_state, 0) != 0;
-            kept[i * OX_MAX_TURNS + (backward ? turns - 1 - t : t)] = got[i];
-        }
+        if (!ox_add_turn(k->c, &kept, got)) return false;
     }
     for (int32_t i = 0; i < n_state; i++) out[i] = now[i];
     for (int32_t i = n_state; i < n_body; i++) {
         int64_t to = old ? 0 : ox_entry_of(k, "scan_output_axes", i - n_state, 0);
-        out[i] = ox_stacked(k, kept + i * OX_MAX_TURNS, turns, to);
+        bool backward = ox_entry_of(k, "scan_output_directions", i - n_state, 0) != 0;
+        out[i] = ox_stacked(k, ox_of_turns(k->c, &kept, i, backward), turns, to);
         if (!out[i]) return false;
     }
     return true;

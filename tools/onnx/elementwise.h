@@ -179,6 +179,18 @@ static samba_tensor *ox_pair(samba_tensor *a, samba_tensor *b, int32_t kind, int
     samba_tensor *y = ox_integers(a, ox_to_i32(b), kind, type);
     return compares && y ? samba_cast(y, SAMBA_BOOL) : y;
 }
+
+/* Remembers of input == constant what the constant is: a good value for the input, if the outcome
+   turns out to be needed while tracing. */
+static void ox_note_comparison(ox_node *k)
+{
+    for (int32_t i = 0; i < 2; i++) {
+        if (!k->in[i]->from || !k->in[1 - i]->known) continue;
+        const onnx_array *a = ox_known_array(k->c, k->in[1 - i]);
+        k->out[0]->from = k->in[i]->from;
+        k->out[0]->compared = a && a->count == 1 ? a : NULL;
+    }
+}
 static bool ox_op_pair(ox_node *k)
 {
     samba_tensor *a = ox_in(k, 0), *b = ox_second(k, a, 1);
@@ -186,7 +198,10 @@ static bool ox_op_pair(ox_node *k)
     if (a && b && ox_type(k, 0) != ox_type(k, 1))
         return ox_refuse(k, "its inputs are %s and %s, but must be of one type",
                          ox_type_name(ox_type(k, 0)), ox_type_name(ox_type(k, 1)));
-    return ox_give(k, 0, compares ? OX_BOOL : ox_type(k, 0), ox_pair(a, b, k->arg, ox_type(k, 0)));
+    bool fine = ox_give(k, 0, compares ? OX_BOOL : ox_type(k, 0),
+                        ox_pair(a, b, k->arg, ox_type(k, 0)));
+    if (fine && k->arg == OX_EQ) ox_note_comparison(k);
+    return fine;
 }
 static bool ox_op_pow(ox_node *k)
 {

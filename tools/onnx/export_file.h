@@ -280,8 +280,9 @@ SAMBA_ONNX_API bool onnx_export_file(const char *pef, const char *path, const ch
                                      char *why, size_t why_size)
 {
     size_t size;
-    void *bytes = onnx__read_file(pef, &size);
-    if (!bytes && why_size) snprintf(why, why_size, "%s cannot be read, or is empty", pef);
+    const char *reason = "";
+    void *bytes = onnx__read_file(pef, &size, &reason);
+    if (!bytes && why_size) snprintf(why, why_size, "%s %s", pef, reason);
     bool fine = bytes && onnx_export(bytes, size, path, graph, why, why_size);
     free(bytes);
     return fine;

@@ -142,7 +142,8 @@ static int64_t ox_wrapped(int64_t v, int32_t type)
 static int64_t ox_power(int64_t base, int64_t exponent)
 {
     int64_t y = 1;
-    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+    if (base == -1) return exponent % 2 ? -1 : 1;
+    if (exponent < 0) return base == 1;
     for (; exponent > 0 && y < INT32_MAX && y > INT32_MIN; exponent--) {
         y *= base;
         if (base == 0 || base == 1) return base;

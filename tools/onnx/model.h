@@ -164,31 +164,100 @@ static bool ox_is_below(const char *path)
     return true;
 }
 
-/* The bytes of a tensor, to be freed. folder: where the model is; NULL: nowhere. */
-static uint8_t *ox_read_external(const Onnx__TensorProto *t, const char *folder, size_t size,
+/* Where a model is. Links are followed, as downloads are often kept so: to places below the folder
+   that the model was opened in, or below that in which its own file really is. */
+typedef struct ox_place {
+    char *folder;                       /* as it was given; NULL: the model is not a file */
+    char *root[2];                      /* resolved, each without links */
+} ox_place;
+
+static void ox_leave_place(ox_place *p)
+{
+    free(p->folder);
+    free(p->root[0]);
+    free(p->root[1]);
+}
+static void ox_find_place(ox_place *p, const char *model)
+{
+    memset(p, 0, sizeof *p);
+    if (!model) return;
+    char *real = onnx__resolve(model), *real_folder = real ? onnx__folder_of(real) : NULL;
+    p->folder = onnx__folder_of(model);
+    p->root[0] = p->folder ? onnx__resolve(p->folder) : NULL;
+    p->root[1] = real_folder ? onnx__resolve(real_folder) : NULL;
+    free(real_folder);
+    free(real);
+}
+
+/* Is a path, all links followed, below one of the roots? */
+static bool ox_stays_there(const ox_place *p, const char *path)
+{
+    char *real = onnx__resolve(path);
+    bool stays = false;
+    for (int i = 0; real && i < 2; i++) {
+        size_t n = p->root[i] ? strlen(p->root[i]) : 0;
+        if (n == 1) n = 0;              /* "/" */
+        stays = stays || (p->root[i] && !strncmp(real, p->root[i], n) && real[n] == '/');
+    }
+    free(real);
+    return stays;
+}
+
+/* A number of external_data: digits alone. */
+static bool ox_read_digits(const char *text, int64_t otherwise, int64_t *n)
+{
+    *n = otherwise;
+    if (!text) return true;
+    *n = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        if (*n > (INT64_MAX - 9) / 10) return false;
+        *n = *n * 10 + (*text - '0');
+    }
+    return !*text;
+}
+
+/* size bytes of an open file, where the tensor says they are. */
+static uint8_t *ox_read_range(const Onnx__TensorProto *t, FILE *f, size_t size, const char **why)
+{
+    int64_t at, length, there = onnx__file_size(f);
+    *why = "values in another file, at an offset or of a length that is no number";
+    if (!ox_read_digits(ox_external(t, "offset"), 0, &at)
+        || !ox_read_digits(ox_external(t, "length"), (int64_t)size, &length)) return NULL;
+    *why = "values in another file, of which the named part does not fill the shape";
+    if ((uint64_t)length != size) return NULL;
+    *why = "values in another file, which is too short";
+    if (there < at || (uint64_t)(there - at) < size) return NULL;
+    *why = "values in another file, which cannot be read";
+    return onnx__read_part(f, at, size);
+}
+
+/* The bytes of a tensor, to be freed. */
+static uint8_t *ox_read_external(const Onnx__TensorProto *t, const ox_place *place, size_t size,
                                  const char **why)
 {
-    const char *location = ox_external(t, "location"), *offset = ox_external(t, "offset");
-    const char *length = ox_external(t, "length");
-    char path[1024];
+    const char *location = ox_external(t, "location"), *reason = "";
     *why = "values in another file (external_data): the model itself must be a file, too";
-    if (!folder) return NULL;
+    if (!place || !place->folder) return NULL;
     *why = "values in another file, which must be in the model's folder or below";
     if (!location || !ox_is_below(location)) return NULL;
-    int written = snprintf(path, sizeof path, "%s/%s", folder, location);
-    long at = offset ? strtol(offset, NULL, 10) : 0;
-    FILE *f = written > 0 && (size_t)written < sizeof path ? fopen(path, "rb") : NULL;
-    *why = "values in another file, which cannot be read: put it beside the model";
-    if (!f) return NULL;
-    bool sound = at >= 0 && (!length || strtoull(length, NULL, 10) == size)
-        && fseek(f, 0, SEEK_END) == 0 && ftell(f) >= at && (size_t)(ftell(f) - at) >= size
-        && fseek(f, at, SEEK_SET) == 0;
-    *why = "values in another file, which is too short or does not fill the tensor's shape";
-    uint8_t *bytes = sound ? (uint8_t *)malloc(size + 1) : NULL;
-    bool fine = bytes && fread(bytes, 1, size, f) == size;
-    fclose(f);
-    if (!fine) free(bytes);
-    return fine ? bytes : NULL;
+    *why = "out of memory";
+    char *path = (char *)malloc(strlen(place->folder) + strlen(location) + 2);
+    if (!path) return NULL;
+    sprintf(path, "%s/%s", place->folder, location);
+    FILE *f = onnx__open(path, &reason);
+    if (!f) {
+        *why = strstr(reason, "pipe") || strstr(reason, "folder")
+            ? "values in what is no regular file"
+            : "values in another file, which cannot be read: put it beside the model";
+    } else if (!ox_stays_there(place, path)) {
+        *why = "values in another file, a link to a place outside of the model's folder";
+        fclose(f);
+        f = NULL;
+    }
+    uint8_t *bytes = f ? ox_read_range(t, f, size, why) : NULL;
+    if (f) fclose(f);
+    free(path);
+    return bytes;
 }
 
 /* The values of a TensorProto; raw: their bytes, or NULL if they have fields of their type. */
@@ -208,7 +277,8 @@ static onnx_array *ox_convert_tensor(const Onnx__TensorProto *t, const uint8_t *
 }
 
 /* The same for all tensors. NULL with a reason in why. */
-static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const char *folder, const char **why)
+static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const ox_place *place,
+                                  const char **why)
 {
     *why = "a tensor of strings, complex numbers or an unknown type";
     if (!ox_type_size(t->data_type)) return NULL;
@@ -217,7 +287,7 @@ static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const char *folder
     size_t count = (size_t)ox_count((int32_t)t->n_dims, t->dims);
     size_t size = count * ox_type_size(t->data_type);
     if (t->n_external_data || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
-        uint8_t *bytes = ox_read_external(t, folder, size, why);
+        uint8_t *bytes = ox_read_external(t, place, size, why);
         onnx_array *a = bytes ? ox_convert_tensor(t, bytes, why) : NULL;
         free(bytes);
         return a;

@@ -398,12 +398,11 @@ static bool ox_op_size(ox_node *k)
     if (y) y->i[0] = ox_size(k->in[0]);
     return ox_give_host(k, 0, y);
 }
+static ox_value *ox_initializer_value(ox_import *c, const Onnx__TensorProto *t);
 static onnx_array *ox_attribute_tensor(ox_node *k, const Onnx__TensorProto *t)
 {
-    const char *why = "";
-    onnx_array *a = ox_read_tensor(t, k->c->folder, &why);
-    if (!a) ox_refuse(k, "has %s", why);
-    return a ? (onnx_array *)ox_keep(k->c, a) : NULL;
+    ox_value *v = ox_initializer_value(k->c, t);
+    return v ? v->host : NULL;
 }
 static bool ox_op_constant(ox_node *k)
 {

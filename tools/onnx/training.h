@@ -89,10 +89,10 @@ static bool ox_op_momentum(ox_node *k)
 static bool ox_op_gradient(ox_node *k)
 {
     const Onnx__AttributeProto *xs = ox_attribute(k, "xs"), *y = ox_attribute(k, "y");
-    char name[256];
-    if (!xs || !y || !y->has_s || y->s.len >= sizeof name) return ox_refuse(k, "needs xs and y");
+    if (!xs || !y || !y->has_s) return ox_refuse(k, "needs xs and y");
+    char *name = (char *)ox_new(k->c, (int64_t)y->s.len, 1);
+    if (!name) return false;
     memcpy(name, y->s.data, y->s.len);
-    name[y->s.len] = 0;
     ox_value *target = ox_lookup(k->c, name);
     if (!target || xs->n_strings > (size_t)k->n_in) return ox_refuse(k, "cannot find %s", name);
     for (int32_t i = 0; i < (int32_t)xs->n_strings && i < k->n_out; i++) {

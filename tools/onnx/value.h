@@ -8,18 +8,24 @@ typedef struct ox_value {
     bool known;                         /* does not depend on inputs of the graph */
     bool parameter;                     /* trained: what is made of it is recorded */
     const char *from;                   /* an input that it depends on */
+    const onnx_array *compared;         /* what the model compares that input with; NULL: nothing */
     bool sequence, none;                /* a list of n items; an optional that is absent */
     struct ox_value **item;
     int32_t n;
+    const Onnx__FunctionProto *function;    /* in the table of the model's functions: it alone */
 } ox_value;
 
 typedef struct ox_binding {
     const char *name;
     ox_value *value;
-    struct ox_binding *next;
+    struct ox_binding *next;            /* made before it, in the same scope */
+    struct ox_binding *beside;          /* in the same bucket */
+    uint32_t hash;
 } ox_binding;
 typedef struct ox_scope {
-    ox_binding *first;
+    ox_binding *first;                  /* the newest */
+    ox_binding **bucket;                /* by hash; NULL as long as there is no binding */
+    uint32_t n_buckets, n;              /* a power of two; bindings */
     struct ox_scope *outer;             /* of a subgraph: what it can also see */
 } ox_scope;
 
@@ -28,19 +34,34 @@ typedef struct ox_block {               /* what is freed at the end */
     void *payload;
 } ox_block;
 
+/* An initializer that was read: that of a loop's body is not read again in each turn. */
+typedef struct ox_initializer {
+    const Onnx__TensorProto *proto;
+    ox_value *value;
+    struct ox_initializer *beside;
+} ox_initializer;
+enum { OX_N_INITIALIZERS = 1024 };      /* buckets */
+
 typedef struct ox_import {
     samba_session *s;
     const Onnx__ModelProto *model;
     const onnx_options *options;
-    const char *folder;                 /* of the model's file; NULL: it has none */
+    ox_place place;                     /* of the model's file */
     ox_scope *scope;
     ox_block *blocks;
+    char *room;                         /* of the newest block of small things: what is left */
+    size_t room_left;
+    uint64_t held, may_hold;            /* bytes of host values, and the limit */
+    ox_scope functions;                 /* model-local ones: "name\ndomain" */
+    ox_initializer **initializers;      /* of bodies */
     const Onnx__NodeProto *caller;      /* of a model-local function: has its attributes */
     bool (*run)(struct ox_import *c, Onnx__NodeProto **node, size_t n);  /* of table.h: all nodes */
     bool tracing;                       /* what the session did before: it goes on so */
     int32_t depth, n_constants;
-    int64_t n_nodes;
-    char wants[256];
+    int64_t n_nodes, max_nodes;         /* that were run, and the limit */
+    const char *wants;                  /* the input whose value is missing */
+    const onnx_array *wants_value;      /* a value that the model compares it with */
+    const char *inside;                 /* words about the node whose body is run; "" */
 } ox_import;
 
 /* One node, as the function of its op sees it. */
@@ -63,17 +84,45 @@ static void *ox_keep(ox_import *c, void *payload)
         samba_fail(c->s, SAMBA_ENOMEM, "out of memory while importing");
         return NULL;
     }
-    b->next = c->blocks, b->payload = payload;
+    b->next = c->blocks;
+    b->payload = payload;
     c->blocks = b;
     return payload;
 }
+
+/* A few lines of a model can ask for any amount of memory: what is made here has a limit. */
+static bool ox_may_hold(ox_import *c, uint64_t bytes)
+{
+    c->held += bytes;
+    if (!c->may_hold || c->held <= c->may_hold) return true;
+    return samba_fail(c->s, SAMBA_ENOMEM, "the model's constants take more than %l MiB while it is "
+                      "imported, for a model of its size too much; raise "
+                      "onnx_options.max_constant_bytes if that is meant",
+                      (int64_t)(c->may_hold >> 20));
+}
+
+/* Zeroed. Small things share blocks. */
 static void *ox_new(ox_import *c, int64_t n, size_t each)
 {
+    enum { OX_SMALL_BYTES = 1024, OX_ROOM = 32768 };
     if (n < 0 || n > OX_MAX_COUNT) {
         samba_fail(c->s, SAMBA_ERANGE, "a table of %l elements is too large", n);
         return NULL;
     }
-    return ox_keep(c, calloc((size_t)n + 1, each));
+    size_t size = (((size_t)n + 1) * each + 15) & ~(size_t)15;
+    if (size > OX_SMALL_BYTES) {
+        if (!ox_may_hold(c, size)) return NULL;
+        return ox_keep(c, calloc(1, size));
+    }
+    if (size > c->room_left) {
+        c->room = (char *)ox_keep(c, calloc(1, OX_ROOM));
+        c->room_left = c->room ? OX_ROOM : 0;
+        if (!c->room) return NULL;
+    }
+    void *p = c->room;
+    c->room += size;
+    c->room_left -= size;
+    return p;
 }
 static void ox_free_blocks(ox_block *b)
 {
@@ -94,6 +143,8 @@ static onnx_array *ox_host_array(ox_import *c, int32_t type, int32_t ndim, const
         samba_fail(c->s, SAMBA_ESHAPE, "a tensor of this shape is too large to be made");
         return NULL;
     }
+    size_t each = ox_is_float(type) ? sizeof(float) : sizeof(int64_t);
+    if (!ox_may_hold(c, (uint64_t)ox_count(ndim, dim) * each)) return NULL;
     return (onnx_array *)ox_keep(c, ox_new_array(type, ndim, dim));
 }
 static ox_value *ox_new_value(ox_import *c, int32_t type)
@@ -111,21 +162,72 @@ static ox_value *ox_host_value(ox_import *c, onnx_array *a)
 
 /* ---- Names: of this graph, then of those around it ---- */
 
+/* FNV-1a. */
+static uint32_t ox_hash(const char *text)
+{
+    uint32_t h = 2166136261u;
+    for (; *text; text++) h = (h ^ (unsigned char)*text) * 16777619u;
+    return h ^ h >> 15;
+}
+
+static ox_binding *ox_find_in(const ox_scope *s, const char *name, uint32_t hash)
+{
+    ox_binding *b = s->bucket ? s->bucket[hash & (s->n_buckets - 1)] : NULL;
+    while (b && (b->hash != hash || strcmp(b->name, name))) b = b->beside;
+    return b;
+}
+static void ox_put_in_bucket(ox_scope *s, ox_binding *b)
+{
+    ox_binding **bucket = &s->bucket[b->hash & (s->n_buckets - 1)];
+    b->beside = *bucket;
+    *bucket = b;
+}
+
+/* Twice the buckets, as soon as there are as many bindings. */
+static bool ox_grow_scope(ox_import *c, ox_scope *s)
+{
+    uint32_t n = s->n_buckets ? 2 * s->n_buckets : 8;
+    ox_binding **bucket = (ox_binding **)ox_new(c, n, sizeof *bucket);
+    if (!bucket) return false;
+    s->bucket = bucket;
+    s->n_buckets = n;
+    for (ox_binding *b = s->first; b; b = b->next) ox_put_in_bucket(s, b);
+    return true;
+}
+
+/* A name that is bound again means the newer value. */
+static bool ox_bind_in(ox_import *c, ox_scope *s, const char *name, ox_value *v)
+{
+    uint32_t hash = ox_hash(name);
+    ox_binding *b = ox_find_in(s, name, hash);
+    if (b) {
+        b->value = v;
+        return true;
+    }
+    if (s->n >= s->n_buckets && !ox_grow_scope(c, s)) return false;
+    b = (ox_binding *)ox_new(c, 1, sizeof *b);
+    if (!b) return false;
+    b->name = name;
+    b->value = v;
+    b->hash = hash;
+    b->next = s->first;
+    s->first = b;
+    s->n++;
+    ox_put_in_bucket(s, b);
+    return true;
+}
 static bool ox_bind(ox_import *c, const char *name, ox_value *v)
 {
-    ox_binding *b = name && *name ? (ox_binding *)ox_new(c, 1, sizeof *b) : NULL;
     if (!name || !*name) return true;
-    if (!b || !v) return false;
-    b->name = name, b->value = v;
-    b->next = c->scope->first;
-    c->scope->first = b;
-    return true;
+    return v && ox_bind_in(c, c->scope, name, v);
 }
 static ox_value *ox_lookup(const ox_import *c, const char *name)
 {
-    for (const ox_scope *s = c->scope; s; s = s->outer)
-        for (const ox_binding *b = s->first; b; b = b->next)
-            if (!strcmp(b->name, name)) return b->value;
+    uint32_t hash = ox_hash(name);
+    for (const ox_scope *s = c->scope; s; s = s->outer) {
+        const ox_binding *b = ox_find_in(s, name, hash);
+        if (b) return b->value;
+    }
     return NULL;
 }
 
@@ -133,7 +235,7 @@ static ox_value *ox_lookup(const ox_import *c, const char *name)
 
 static bool ox_refuse(ox_node *k, const char *fmt, ...)
 {
-    char text[400];
+    char text[800];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
@@ -343,7 +445,8 @@ static int32_t ox_type(const ox_node *k, int32_t i) { return ox_has(k, i) ? k->i
 /* Refuses because of a value that depends on an input, which the caller may fix. */
 static void ox_want(ox_node *k, const ox_value *v, const char *what)
 {
-    snprintf(k->c->wants, sizeof k->c->wants, "%s", v->from ? v->from : "");
+    k->c->wants = v->from;
+    k->c->wants_value = v->compared;
     if (v->from)
         ox_refuse(k, "its %s must be known while tracing, but depends on input %s", what, v->from);
     else ox_refuse(k, "its %s must be known while tracing", what);
