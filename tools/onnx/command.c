@@ -19,6 +19,7 @@ typedef struct request {
     onnx_array *array[MAX_KNOWN];
     bool fixed[MAX_KNOWN];
     int n;
+    uint64_t constant_mib;
 } request;
 
 static int usage(FILE *to)
@@ -28,6 +29,8 @@ static int usage(FILE *to)
             "         compiles a model for inference; prints its inputs and outputs\n"
             "  --shape NAME=4,3,224,224   of an input whose dimensions the model leaves open\n"
             "  --value NAME=2,3           of an input that decides shapes: it becomes a constant\n"
+            "  --constants MIB            memory for what the model computes of constants alone, if\n"
+            "                             256 and 16 times its own size are too little\n"
             "       tools/samba export-onnx MODEL.ckpt MODEL.onnx [--graph NAME]\n"
             "         writes the forward pass of a checkpoint (or of a PEF with values)\n"
             "       tools/samba onnx-ops\n"
@@ -127,7 +130,7 @@ static int import_model(const request *r)
         known[i].array = r->array[i];
         known[i].fixed = r->fixed[i];
     }
-    onnx_options options = { known, r->n, 0 };
+    onnx_options options = { known, r->n, r->constant_mib << 20 };
     samba_program p = { .pef = r->to, .inference = true };
     bool fine = onnx_register_ops(s) && onnx_trace(s, r->from, &options, &g);
     if (!fine && *g.wants)
@@ -166,6 +169,10 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "--help")) return usage(stdout);
         if ((shape || value) && i + 1 < argc) {
             if (!read_pair(&r, argv[++i], value)) return 2;
+        } else if (!strcmp(argv[i], "--constants") && i + 1 < argc) {
+            char *end = NULL;
+            r.constant_mib = strtoull(argv[++i], &end, 10);
+            if (*end || !r.constant_mib || r.constant_mib > 1 << 24) return usage(stderr);
         } else if (!strcmp(argv[i], "--graph") && i + 1 < argc) {
             r.graph = argv[++i];
         } else if (argv[i][0] != '-' && !r.from) {

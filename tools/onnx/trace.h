@@ -127,6 +127,8 @@ static bool ox_bind_outputs(ox_node *k, bool folded)
         if (!v && ox_asks(k, o)) return ox_refuse(k, "does not give output %d", o);
         if (!v) continue;
         if (folded) v->known = true;
+        uint64_t bytes = folded && v->t ? (uint64_t)samba_count(&v->t->shape) * sizeof(float) : 0;
+        if (!ox_may_hold(k->c, bytes)) return false;
         if (!v->known && !v->from) {
             v->from = from;
             v->compared = compared;

@@ -97,7 +97,8 @@ static bool ox_may_hold(ox_import *c, uint64_t bytes)
     if (!c->may_hold || c->held <= c->may_hold) return true;
     return samba_fail(c->s, SAMBA_ENOMEM, "the model's constants take more than %l MiB while it is "
                       "imported, for a model of its size too much; raise "
-                      "onnx_options.max_constant_bytes if that is meant",
+                      "that with --constants MIB (in a program: "
+                      "onnx_options.max_constant_bytes) if it is meant",
                       (int64_t)(c->may_hold >> 20));
 }
 

@@ -1,0 +1,142 @@
+// ONNX models written byte by byte, as protobuf has them on the wire: field numbers of onnx.proto.
+#ifndef WIRE_H
+#define WIRE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct wire {
+    uint8_t *at;
+    size_t n, room;
+} wire;
+
+static inline void put(wire *w, const void *bytes, size_t n)
+{
+    if (w->n + n > w->room) {
+        w->room = 2 * (w->n + n);
+        w->at = realloc(w->at, w->room);
+    }
+    if (n) memcpy(w->at + w->n, bytes, n);
+    w->n += n;
+}
+
+static inline void put_varint(wire *w, uint64_t v)
+{
+    for (; v >= 128; v >>= 7) put(w, &(uint8_t){ (uint8_t)(v | 128) }, 1);
+    put(w, &(uint8_t){ (uint8_t)v }, 1);
+}
+
+static inline void put_int(wire *w, int field, int64_t v)
+{
+    put_varint(w, (uint64_t)field << 3);
+    put_varint(w, (uint64_t)v);
+}
+
+static inline void put_float(wire *w, int field, float v)
+{
+    put_varint(w, (uint64_t)field << 3 | 5);
+    put(w, &v, sizeof v);
+}
+
+static inline void put_bytes(wire *w, int field, const void *bytes, size_t n)
+{
+    put_varint(w, (uint64_t)field << 3 | 2);
+    put_varint(w, n);
+    put(w, bytes, n);
+}
+
+static inline void put_text(wire *w, int field, const char *text)
+{
+    put_bytes(w, field, text, strlen(text));
+}
+
+// A message inside of another; it is freed.
+static inline void put_message(wire *w, int field, wire inner)
+{
+    put_bytes(w, field, inner.at, inner.n);
+    free(inner.at);
+}
+
+// "a b c": each word is one text.
+static inline void put_words(wire *w, int field, const char *words)
+{
+    while (*words) {
+        size_t n = strcspn(words, " ");
+        put_bytes(w, field, words, n);
+        words += n + (words[n] == ' ');
+    }
+}
+
+// A node without attributes, to be added to: those that follow go into field 5.
+static inline wire node(const char *op, const char *inputs, const char *outputs)
+{
+    wire w = { 0 };
+    put_words(&w, 1, inputs);
+    put_words(&w, 2, outputs);
+    put_text(&w, 4, op);
+    return w;
+}
+
+static inline void put_int_attribute(wire *node, const char *name, int64_t v)
+{
+    wire a = { 0 };
+    put_text(&a, 1, name);
+    put_int(&a, 3, v);
+    put_int(&a, 20, 2);
+    put_message(node, 5, a);
+}
+
+static inline void put_graph_attribute(wire *node, const char *name, wire graph)
+{
+    wire a = { 0 };
+    put_text(&a, 1, name);
+    put_message(&a, 6, graph);
+    put_int(&a, 20, 5);
+    put_message(node, 5, a);
+}
+
+// A ValueInfoProto. dims: "batch 3 ?", numbers, names, or nothing at all; NULL: no shape.
+static inline wire value_info(const char *name, int type, const char *dims)
+{
+    wire info = { 0 }, shape = { 0 }, tensor = { 0 }, kind = { 0 };
+    put_text(&info, 1, name);
+    for (const char *p = dims ? dims : ""; *p; p += strcspn(p, " "), p += *p == ' ') {
+        wire dim = { 0 };
+        if ((*p >= '0' && *p <= '9') || *p == '-') put_int(&dim, 1, atoll(p));
+        else if (*p != '?') put_bytes(&dim, 2, p, strcspn(p, " "));
+        put_message(&shape, 1, dim);
+    }
+    put_int(&tensor, 1, type);
+    if (dims) put_message(&tensor, 2, shape);
+    else free(shape.at);
+    put_message(&kind, 1, tensor);
+    put_message(&info, 2, kind);
+    return info;
+}
+
+// A TensorProto with raw data; ndim 0: a scalar.
+static inline wire tensor_of(const char *name, int type, int ndim, int64_t dim, const void *data,
+                             size_t size)
+{
+    wire t = { 0 };
+    if (ndim) put_int(&t, 1, dim);
+    put_int(&t, 2, type);
+    put_text(&t, 8, name);
+    put_bytes(&t, 9, data, size);
+    return t;
+}
+
+// The model of a graph; it is freed.
+static inline wire model_of(wire graph, int64_t opset)
+{
+    wire m = { 0 }, set = { 0 };
+    put_int(&m, 1, 8);
+    put_message(&m, 7, graph);
+    put_int(&set, 2, opset);
+    put_message(&m, 8, set);
+    return m;
+}
+
+#endif
