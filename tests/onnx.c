@@ -165,7 +165,7 @@ static bool compute(samba_session *s, const onnx_graph *g, const values *in,
 static int run_once(const void *model, size_t size, const values *in, onnx_known *known, int n_in,
                     const values *want, int n_out, run *r)
 {
-    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
     onnx_options options = { .known = known, .n_known = n_in };
     onnx_graph g;
     int result = 0;
@@ -184,7 +184,7 @@ static int run_once(const void *model, size_t size, const values *in, onnx_known
             result = -1;
         }
     }
-    if (!samba_ok(s)) snprintf(r->why, sizeof r->why, "%s", samba_error(s));
+    if (!samba_ok(s)) snprintf(r->why, sizeof r->why, "%.890s", samba_error(s));
     samba_close(s);
     return result;
 }
@@ -379,7 +379,7 @@ static uint32_t fuzz_next(uint32_t n)
 
 static void import_damaged(const uint8_t *bytes, size_t n)
 {
-    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .alloc = fuzz_alloc,
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true, .alloc = fuzz_alloc,
                                                  .release = fuzz_release });
     onnx_graph g;
     if (s && onnx_register_ops(s)) {
@@ -550,7 +550,7 @@ static void test_nested_models(void)
         for (int d = n - 1; d >= 0; d--) *--p = (uint8_t)(digits[d] | (d < n - 1 ? 128u : 0u));
         *--p = keys[i % 3];
     }
-    samba_session *s = samba_open(NULL);
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     onnx_graph g;
     CHECK(!onnx_trace_bytes(s, p, (size_t)(end - p), NULL, &g));
     CHECK(strstr(samba_error(s), "nested"));
@@ -578,7 +578,7 @@ static bool trace_case(samba_session *s, const char *name, onnx_graph *g)
 static void test_trains(void)
 {
     float x[40], first = 0, last = 0;
-    samba_session *s = samba_open(NULL);
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     onnx_graph g;
     bool traced = trace_case(s, "pytorch-converted/test_Linear", &g);
     CHECK(traced && g.n_in == 1 && g.n_out == 1 && samba_count(&g.in[0].tensor->shape) == 40);
@@ -611,7 +611,7 @@ static void test_pef_of_a_model(void)
     scales->f[0] = scales->f[1] = 1.0f, scales->f[2] = scales->f[3] = 0.6f;
     onnx_known known = { .name = "scales", .array = scales, .fixed = true };
     char path[600], in[80] = "", out[80] = "";
-    samba_session *s = samba_open(NULL);
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     onnx_graph g = { .n_in = 0 };
     snprintf(path, sizeof path, "%s/%s/model.onnx", data_folder(), model);
     CHECK(onnx_register_ops(s) && onnx_trace(s, path, &(onnx_options){ .known = &known, .n_known = 1 }, &g));
@@ -625,7 +625,7 @@ static void test_pef_of_a_model(void)
     }
     onnx_release(&g);
     samba_close(s);
-    s = samba_open(NULL);
+    s = samba_open(&(samba_desc){ .quiet = true });
     CHECK(!samba_load(s, pef, NULL));           // not without them
     samba_clear_error(s);
     CHECK(onnx_register_ops(s) && samba_load(s, pef, NULL));
@@ -701,7 +701,7 @@ static onnx_array *counting(const onnx_port *port)
 // Imports the model of s again and runs both with the same inputs: no output differs in a bit.
 static void check_model_of(samba_session *s, int32_t n_in, int32_t n_out)
 {
-    samba_session *again = samba_open(NULL);
+    samba_session *again = samba_open(&(samba_desc){ .quiet = true });
     samba_program p = { .inference = true };
     onnx_graph g;
     CHECK(onnx_register_ops(again) && onnx_trace(again, model_file, NULL, &g));
@@ -729,7 +729,7 @@ static void check_model_of(samba_session *s, int32_t n_in, int32_t n_out)
 // A program with n caches, of which each pass writes two rows, as that of GPT-2 does.
 static samba_session *caching_program(int n)
 {
-    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
     samba_tensor *h = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3));
     samba_tensor *row = samba_input(s, "row", SAMBA_I32, SAMBA_SHAPE(2));
     for (int i = 0; i < n; i++) {
@@ -754,7 +754,7 @@ static void test_caches_go_out_and_back(void)
 // More outputs than a program has: the limit is named.
 static void test_too_many_outputs(void)
 {
-    samba_session *s = caching_program(SAMBA_MAX_OUTPUTS), *again = samba_open(NULL);
+    samba_session *s = caching_program(SAMBA_MAX_OUTPUTS), *again = samba_open(&(samba_desc){ .quiet = true });
     samba_program p = { .inference = true };
     onnx_graph g;
     export_program(s);
@@ -788,7 +788,7 @@ static bool is_lean(const Onnx__GraphProto *g)
 static void test_simple_outputs(void)
 {
     size_t size;
-    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(12));
     samba_tensor *y = samba_param(s, "y", SAMBA_SHAPE(12), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
     samba_tensor *one = samba_full(s, SAMBA_SHAPE(12), 1.0f), *h = samba_tanh(samba_mul(x, y));
@@ -838,7 +838,7 @@ static void write_external(Onnx__ModelProto *m, const char *location, const char
 static void refuse_external(Onnx__ModelProto *m, const char *location, const char *length,
                             const char *why)
 {
-    samba_session *s = samba_open(NULL);
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
     onnx_graph g;
     write_external(m, location, length);
     CHECK(onnx_register_ops(s) && !onnx_trace(s, model_file, NULL, &g) && said(s, why));
@@ -850,7 +850,7 @@ static void test_external_data(void)
 {
     size_t size;
     onnx_graph g;
-    samba_session *s = samba_open(&(samba_desc){ .threads = 1 }), *again = samba_open(NULL);
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true }), *again = samba_open(&(samba_desc){ .quiet = true });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8));
     samba_program p = { .outputs = { samba_linear(x, "fc", 3) }, .inference = true };
     CHECK(samba_compile(s, &p));

@@ -417,7 +417,7 @@ static void test_long_names(void)
     CHECK(samba_save(m->s, "build/onnx_long.ckpt"));
     if (!samba_ok(m->s)) printf("%s\n", samba_error(m->s));
     done(m);
-    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
     CHECK(onnx_register_ops(s) && samba_load(s, "build/onnx_long.ckpt", NULL));
     samba_tensor *input = samba_tensor_by_name(s, x), *weight = samba_tensor_by_name(s, w);
     CHECK(input && weight && samba_write(input, from) && samba_run(s, SAMBA_FWD));

@@ -21,8 +21,9 @@ static ox_value *ox_initializer_value(ox_import *c, const Onnx__TensorProto *t)
         if (i->proto == t) return i->value;
     onnx_array *a = ox_read_tensor(t, &c->place, &why);
     if (!a) {
-        samba_fail(c->s, SAMBA_EOP, "%sinitializer %s has %s%s%s", c->depth ? "" : "ONNX: ",
-                   t->name ? t->name : "", why, file ? ": " : "", file ? file : "");
+        const char *name = t->name && *t->name ? t->name : NULL;
+        samba_fail(c->s, SAMBA_EOP, "%s%s%shas %s%s%s", name ? "initializer " : "",
+                   name ? name : "", name ? " " : "", why, file ? ": " : "", file ? file : "");
         return NULL;
     }
     ox_value *v = ox_host_value(c, (onnx_array *)ox_keep(c, a));
@@ -45,8 +46,7 @@ static bool ox_bind_initializers(ox_import *c, const Onnx__GraphProto *g)
         if (!v || !ox_bind(c, t->name, v)) return false;
     }
     if (g->n_sparse_initializer)
-        return samba_fail(c->s, SAMBA_EOP, "%ssparse initializers are not offered",
-                          c->depth ? "" : "ONNX: ");
+        return samba_fail(c->s, SAMBA_EOP, "sparse initializers are not offered");
     return true;
 }
 static const char *ox_name_node(char *text, size_t size, const Onnx__NodeProto *p);

@@ -20,7 +20,7 @@ static onnx_port *ox_add_port(ox_import *c, onnx_port *list, int32_t *n, const c
                               int32_t type, int32_t item)
 {
     if (*n >= ONNX_MAX_PORTS) {
-        samba_fail(c->s, SAMBA_EARG, "ONNX: the model has more than %d inputs or outputs: "
+        samba_fail(c->s, SAMBA_EARG, "the model has more than %d inputs or outputs: "
                    "define ONNX_MAX_PORTS larger before onnx_import.h", ONNX_MAX_PORTS);
         return NULL;
     }
@@ -128,7 +128,7 @@ static bool ox_fits_declared(ox_import *c, const Onnx__ValueInfoProto *info, con
     ox_say_shape(text, sizeof text, shape);
     for (int32_t d = 0; d < a->ndim; d++)
         ox_say(given, sizeof given, "%s%lld", d ? "," : "", (long long)a->dim[d]);
-    return samba_fail(c->s, SAMBA_ESHAPE, "ONNX: %s is (%s) in the model, and cannot be (%s), as "
+    return samba_fail(c->s, SAMBA_ESHAPE, "%s is (%s) in the model, and cannot be (%s), as "
                       "it is given", info->name, text, given);
 }
 
@@ -145,10 +145,10 @@ static bool ox_check_options(ox_import *c, const Onnx__GraphProto *g)
             if (g->input[i]->name && !strcmp(g->input[i]->name, known->name)) info = g->input[i];
         if (!known->name) continue;
         if (!info)
-            return samba_fail(c->s, SAMBA_ENAME, "ONNX: the model has no input %s; it has %s",
+            return samba_fail(c->s, SAMBA_ENAME, "the model has no input %s; it has %s",
                               known->name, *text ? text : "none");
         if (known->fixed && ox_lookup(c, known->name))
-            return samba_fail(c->s, SAMBA_ENAME, "ONNX: input %s has a value in the model itself "
+            return samba_fail(c->s, SAMBA_ENAME, "input %s has a value in the model itself "
                               "(an initializer), which is used; none can be given", known->name);
         if (!ox_fits_declared(c, info, known)) return false;
     }
@@ -167,14 +167,14 @@ static bool ox_check_shapes(ox_import *c, const Onnx__GraphProto *g)
         const onnx_known *known = ox_option(c, name);
         if (!type || ox_lookup(c, name) || (known && (known->array || known->none))) continue;
         if (type->shape && type->shape->n_dim > SAMBA_MAX_DIMS)
-            return samba_fail(c->s, SAMBA_ESHAPE, "ONNX: input %s has %l dimensions; at most %d "
+            return samba_fail(c->s, SAMBA_ESHAPE, "input %s has %l dimensions; at most %d "
                               "are offered", name, (int64_t)type->shape->n_dim, SAMBA_MAX_DIMS);
         if (ox_declared_shape(type->shape, &ndim, dim)) continue;
         n++;
         ox_say(text, sizeof text, " --shape %.200s=", name);
         ox_say_shape(text, sizeof text, type->shape);
     }
-    return n == 0 || samba_fail(c->s, SAMBA_ESHAPE, "ONNX: the model leaves dimensions of inputs "
+    return n == 0 || samba_fail(c->s, SAMBA_ESHAPE, "the model leaves dimensions of inputs "
                                 "open; give them, a number for each name or question mark:%s (in a "
                                 "program: onnx_options.known)", text);
 }
@@ -208,7 +208,7 @@ static ox_value *ox_fixed_input(ox_import *c, const char *name, const onnx_array
     onnx_array *copy = ox_host_array(c, type->elem_type, ndim, dim);
     for (int64_t n = 0; copy && n < a->count; n++) {
         if (ox_convert_element(copy, a, n)) continue;
-        samba_fail(c->s, SAMBA_ERANGE, "ONNX: the value given for input %s is no %s", name,
+        samba_fail(c->s, SAMBA_ERANGE, "the value given for input %s is no %s", name,
                    ox_type_name(type->elem_type));
         return NULL;
     }
@@ -233,7 +233,7 @@ static ox_value *ox_sequence_input(ox_import *c, onnx_graph *g, const char *name
     bool tensors = element && element->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     int32_t type = tensors ? element->tensor_type->elem_type : 0;
     if (!known || !tensors || known->n_items < 0) {
-        samba_fail(c->s, SAMBA_ESHAPE, "ONNX: input %s is a sequence: its elements must be given "
+        samba_fail(c->s, SAMBA_ESHAPE, "input %s is a sequence: its elements must be given "
                    "in onnx_options.known, in a program of your own", name);
         return NULL;
     }
@@ -259,12 +259,12 @@ static bool ox_bind_input(ox_import *c, onnx_graph *g, const Onnx__ValueInfoProt
             return ox_bind(c, name, v);
         }
     }
-    if (!type || !*name) return samba_fail(c->s, SAMBA_EOP, "ONNX: an input has no name or type");
+    if (!type || !*name) return samba_fail(c->s, SAMBA_EOP, "an input has no name or type");
     if (type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         v = ox_tensor_input(c, g, name, type->tensor_type);
     else if (type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE)
         v = ox_sequence_input(c, g, name, type->sequence_type->elem_type);
-    else samba_fail(c->s, SAMBA_EOP, "ONNX: input %s is a map or sparse tensor", name);
+    else samba_fail(c->s, SAMBA_EOP, "input %s is a map or sparse tensor", name);
     return v && ox_bind(c, name, v);
 }
 

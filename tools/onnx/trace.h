@@ -173,7 +173,7 @@ static bool ox_run_node(ox_import *c, const Onnx__NodeProto *p)
 {
     ox_node k;
     char name[240], context[600];
-    if (!p->op_type) return samba_fail(c->s, SAMBA_EOP, "ONNX: a node has no op_type");
+    if (!p->op_type) return samba_fail(c->s, SAMBA_EOP, "a node has no op_type");
     snprintf(context, sizeof context, "ONNX %s%s%s: ", ox_name_node(name, sizeof name, p),
              c->inside ? ", inside " : "", c->inside ? c->inside : "");
     const char *outer = samba_error_context(c->s, context);
@@ -226,7 +226,7 @@ static bool ox_collect_outputs(ox_import *c, onnx_graph *g, const Onnx__GraphPro
     for (size_t o = 0; o < from->n_output; o++) {
         const char *name = from->output[o]->name ? from->output[o]->name : "";
         ox_value *v = ox_lookup(c, name);
-        if (!v) return samba_fail(c->s, SAMBA_EOP, "ONNX: output %s is made by nobody", name);
+        if (!v) return samba_fail(c->s, SAMBA_EOP, "output %s is made by nobody", name);
         for (int32_t i = 0; v->sequence && i < v->n; i++)
             if (!ox_add_output(c, g, name, v->item[i], i)) return false;
         if (!v->sequence && !ox_add_output(c, g, name, v, -1)) return false;
@@ -241,9 +241,9 @@ static bool ox_trace_model(ox_import *c, onnx_graph *g)
     const Onnx__GraphProto *from = c->model->graph;
     ox_scope scope;
     memset(&scope, 0, sizeof scope);
-    if (!from) return samba_fail(c->s, SAMBA_EOP, "ONNX: the model has no graph");
+    if (!from) return samba_fail(c->s, SAMBA_EOP, "the model has no graph");
     if (c->model->n_opset_import > OX_MAX_OPSETS)
-        return samba_fail(c->s, SAMBA_EOP, "ONNX: the model imports more than %d op sets",
+        return samba_fail(c->s, SAMBA_EOP, "the model imports more than %d op sets",
                           OX_MAX_OPSETS);
     c->scope = &scope;
     c->run = ox_run_nodes;
@@ -290,11 +290,11 @@ static bool ox_trace_from(samba_session *s, const void *bytes, size_t size, cons
     c.tracing = samba_tracing(s);
     c.may_hold = ox_constant_limit(options, size);
     c.model = (const Onnx__ModelProto *)(const void *)m;
-    const char *context = samba_error_context(s, NULL);
+    const char *context = samba_error_context(s, "ONNX: ");
     ox_find_place(&c.place, path);
     bool fine = ox_trace_model(&c, g) && samba_ok(s);
     ox_leave_place(&c.place);
-    if (!fine && samba_ok(s)) samba_fail(s, SAMBA_EOP, "ONNX: refused without a reason");
+    if (!fine && samba_ok(s)) samba_fail(s, SAMBA_EOP, "refused without a reason");
     samba_error_context(s, context);
     samba_set_tracing(s, c.tracing);
     if (!fine) ox_say_wants(&c, g);
