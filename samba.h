@@ -1309,8 +1309,9 @@ SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
     return (unsigned)dtype < SAMBA_N_DTYPES ? names[dtype] : "?";
 }
 
-/* A text, written piece by piece into a buffer of fixed size, terminated; all of it is counted. */
-typedef struct samba__text { char *at; size_t cap, len; } samba__text;
+/* A text, written piece by piece into a buffer of fixed size, terminated; all of it is counted.
+   Of a piece longer than `most` letters (0: any length is kept) the middle is left out. */
+typedef struct samba__text { char *at; size_t cap, len, most; } samba__text;
 SAMBA__FN void samba__put_char(samba__text *t, char c)
 {
     if (++t->len >= t->cap) return;
@@ -1319,7 +1320,14 @@ SAMBA__FN void samba__put_char(samba__text *t, char c)
 }
 SAMBA__FN void samba__put_text(samba__text *t, const char *text)
 {
-    for (text = text ? text : "NULL"; *text; text++) samba__put_char(t, *text);
+    if (!text) text = "NULL";
+    size_t n = t->most ? strlen(text) : 0;
+    if (n > t->most) {
+        for (size_t i = 0; i < t->most / 2; i++) samba__put_char(t, *text++);
+        for (int i = 0; i < 3; i++) samba__put_char(t, '.');
+        text += n - 2 * (t->most / 2);
+    }
+    for (; *text; text++) samba__put_char(t, *text);
 }
 SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
 {
@@ -1371,7 +1379,7 @@ SAMBA__FN void samba__format(samba__text *t, const char *fmt, ...)
 }
 SAMBA__FN samba__text samba__text_in(char *buffer, size_t size)
 {
-    samba__text t = { buffer, buffer ? size : 0, 0 };
+    samba__text t = { buffer, buffer ? size : 0, 0, 0 };
     if (t.cap) buffer[0] = 0;
     return t;
 }
@@ -8100,11 +8108,16 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
     if (!s || s->code != SAMBA_OK) return false;
     if (code <= SAMBA_OK || code >= SAMBA_N_CODES) code = SAMBA_EARG;   /* it is an error */
     samba__text t = samba__text_in(s->error, sizeof s->error);
-    samba__format(&t, "%s ", samba__code_text(code, 0));
-    if (s->error_context) samba__put_text(&t, s->error_context);
-    va_start(args, fmt);
-    samba__vformat(&t, fmt ? fmt : samba_code_text(code), args);
-    va_end(args);
+    for (int turn = 0; turn < 2; turn++) {
+        samba__format(&t, "%s ", samba__code_text(code, 0));
+        if (s->error_context) samba__put_text(&t, s->error_context);
+        va_start(args, fmt);
+        samba__vformat(&t, fmt ? fmt : samba_code_text(code), args);
+        va_end(args);
+        if (t.len < t.cap) break;
+        t = samba__text_in(s->error, sizeof s->error);
+        t.most = 200;                   /* long names are shortened, so that the remedy is read */
+    }
     s->code = code, s->next_name = NULL;
     if (s->desc.log) s->desc.log(SAMBA_LOG_ERROR, s->error, s->desc.user);
     else samba__print_error(s);
@@ -8176,6 +8189,27 @@ SAMBA__FN char *samba__keep_text(samba_session *s, const char *text)
     char *copy = (char *)samba__keep(s, n);
     if (copy) memcpy(copy, text, n);
     return copy;
+}
+
+/* A name made of others: in buffer if it fits, otherwise in memory that lives until the next
+   compilation or load ends. NULL: no memory. */
+SAMBA__FN const char *samba__print_name(samba_session *s, char *buffer, size_t size,
+                                        const char *fmt, ...)
+{
+    samba__text t = samba__text_in(buffer, size);
+    va_list args;
+    va_start(args, fmt);
+    samba__vformat(&t, fmt, args);
+    va_end(args);
+    if (t.len < t.cap) return buffer;
+    size_t whole = t.len + 1;
+    char *name = (char *)samba__keep_in(s, &s->temp_chunks, whole);
+    if (!name) return NULL;
+    t = samba__text_in(name, whole);
+    va_start(args, fmt);
+    samba__vformat(&t, fmt, args);
+    va_end(args);
+    return name;
 }
 SAMBA__FN size_t samba__local_bytes(const samba_session *s)
 {
@@ -8394,8 +8428,10 @@ SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
 {
     char buffer[160];
     for (int32_t n = 1; n < 1000000; n++) {
-        samba__print(buffer, sizeof buffer, n == 1 ? "%s" : "%s_%d", base, n);
-        if (!samba__named(s, buffer)) return samba__keep_text(s, buffer);
+        const char *name = samba__print_name(s, buffer, sizeof buffer, n == 1 ? "%s" : "%s_%d",
+                                             base, n);
+        if (!name) return NULL;
+        if (!samba__named(s, name)) return samba__keep_text(s, name);
     }
     samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
     return NULL;
@@ -8415,6 +8451,11 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
     char inputs[512];
     samba__text t = samba__text_in(inputs, sizeof inputs);
     samba__put_inputs(&t, in, c->n_in);
+    if (t.len >= t.cap) {
+        t = samba__text_in(inputs, sizeof inputs);
+        t.most = 80;
+        samba__put_inputs(&t, in, c->n_in);
+    }
     return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name : "",
                       s->next_name ? ": " : "", op->name, inputs, c->why);
 }
@@ -8445,18 +8486,20 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     n->n_in = c->n_in, n->n_out = c->n_out, n->n_attr = c->n_attr;
     n->in = (samba_tensor **)samba__keep(s, sizeof *n->in * (size_t)(c->n_in + 1));
     n->attr = (int32_t *)samba__keep(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
-    if (s->next_name && !s->legacy_names) samba__print(buffer, sizeof buffer, "%s", s->next_name);
-    else samba__print(buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
+    const char *base = s->next_name;
+    if (!base || s->legacy_names)
+        base = samba__print_name(s, buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
     s->next_name = NULL;
-    n->name = samba__free_name(s, buffer);
+    n->name = base ? samba__free_name(s, base) : NULL;
     if (!n->in || !n->attr || !n->name) return NULL;
     for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
     for (int32_t i = 0; i < c->n_attr; i++) n->attr[i] = c->attr[i];
     n->section = s->section, n->graph = s->graph, n->generated = s->generating;
     n->id = samba__n_nodes(s);
     for (int32_t o = 0; o < n->n_out; o++) {
-        samba__print(buffer, sizeof buffer, "%s__outputs__%d", n->name, o);
-        const char *name = o ? samba__free_name(s, buffer) : n->name;
+        const char *name = o ? samba__print_name(s, buffer, sizeof buffer, "%s__outputs__%d",
+                                                 n->name, o) : n->name;
+        if (o && name) name = samba__free_name(s, name);
         n->out[o] = name ? samba__new_tensor(s, name, &c->out[o], SAMBA__TEMP) : NULL;
         if (!n->out[o]) return NULL;
         n->out[o]->node = n, n->out[o]->out_index = o;
@@ -8796,6 +8839,7 @@ SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *use
         samba__text t = samba__text_in(line, sizeof line);
         samba__put_call(&t, s->nodes[i]);
         samba__put_char(&t, '\n');
+        if (t.len >= t.cap) memcpy(line + sizeof line - 5, "...\n", 5);
         emit(line, user);
     }
 }
@@ -8810,13 +8854,11 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 }
 
 /* ==== [leaves] ================================================================================ */
-#define SAMBA__MAX_NAME 240
 /* Names are printed, compared line by line, and get endings such as __grad. */
 SAMBA__FN bool samba__good_name(const char *name)
 {
-    size_t n = 0;
-    for (; name[n]; n++)
-        if ((unsigned char)name[n] < ' ' || n >= SAMBA__MAX_NAME) return false;
+    for (; *name; name++)
+        if ((unsigned char)*name < ' ') return false;
     return true;
 }
 
@@ -8828,8 +8870,8 @@ SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype
         return samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
     const samba_tensor *other = samba__named(s, name);
     return (samba__good_name(name)
-            || samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters or more "
-                          "than %d letters", shape, SAMBA__MAX_NAME))
+            || samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters",
+                          shape))
         && ((unsigned)dtype < SAMBA_N_DTYPES
             || samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use SAMBA_F32, "
                           "SAMBA_I32 ...", name, (int32_t)dtype))
@@ -9171,11 +9213,12 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, const char *part,
                                            const samba_shape *shape, int32_t role, samba_init init)
 {
-    char name[256];
+    char buffer[256];
     if (!samba_ok(s)) return NULL;
     if (!layer || !*layer)
         return samba__none(samba_fail(s, SAMBA_ENAME, "a layer needs a name for its %s", part));
-    samba__print(name, sizeof name, "%s__%s", layer, part);
+    const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__%s", layer, part);
+    if (!name) return NULL;
     return role == SAMBA__WEIGHT ? samba_param(s, name, *shape, init)
         : samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
 }
@@ -9323,10 +9366,10 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
     if (!name || !*name || !(p >= 0.0f && p <= 1.0f))
         return samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a "
                           "rate p in 0 ... 1", x->name);
-    samba__print(full, sizeof full, "%s__p", name);
-    drop[0] = samba__scalar(s, full, SAMBA_F32, SAMBA__ARGIN, p);
-    samba__print(full, sizeof full, "%s__seed", name);
-    drop[1] = samba__scalar(s, full, SAMBA_I32, SAMBA__ARGIN, 0.0f);
+    const char *part = samba__print_name(s, full, sizeof full, "%s__p", name);
+    drop[0] = part ? samba__scalar(s, part, SAMBA_F32, SAMBA__ARGIN, p) : NULL;
+    part = samba__print_name(s, full, sizeof full, "%s__seed", name);
+    drop[1] = part ? samba__scalar(s, part, SAMBA_I32, SAMBA__ARGIN, 0.0f) : NULL;
     drop[2] = samba__forward_counter(s);
     *key = samba__stream_key(s->seed, name), s->next_name = name;
     return drop[0] && drop[1] && drop[2];
@@ -9379,14 +9422,15 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
                                            const char *name, float value)
 {
     char buffer[160];
-    samba__print(buffer, sizeof buffer, "%s%s", o->prefix, name);
-    const samba_tensor *other = samba__named(s, buffer);
+    const char *full = samba__print_name(s, buffer, sizeof buffer, "%s%s", o->prefix, name);
+    const samba_tensor *other = full ? samba__named(s, full) : NULL;
+    if (!full) return NULL;
     if (other && other->role != SAMBA__ARGIN)
         return samba__none(samba_fail(s, SAMBA_ENAME,
                                       "the optimizer's argin %s and the tensor %s %T %S have one "
-                                      "name; rename the tensor or set argin_region_name", buffer,
+                                      "name; rename the tensor or set argin_region_name", full,
                                       other->name, (int)other->dtype, &other->shape));
-    samba_tensor *argin = samba__scalar(s, buffer, SAMBA_F32, SAMBA__ARGIN, value);
+    samba_tensor *argin = samba__scalar(s, full, SAMBA_F32, SAMBA__ARGIN, value);
     if (argin && argin->data) memcpy(argin->data, &value, 4);   /* a new program, new defaults */
     return argin;
 }
@@ -9410,9 +9454,9 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
     }
     if (desc->max_grad_norm > 0.0f)
         o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
-    samba__print(buffer, sizeof buffer, "%sstep", prefix);
+    const char *name = samba__print_name(s, buffer, sizeof buffer, "%sstep", prefix);
     s->section = SAMBA_OPT;
-    samba_tensor *steps = samba__scalar(s, buffer, SAMBA_I32, SAMBA__STATE, 0.0f);
+    samba_tensor *steps = name ? samba__scalar(s, name, SAMBA_I32, SAMBA__STATE, 0.0f) : NULL;
     o->step = samba__emit1(SAMBA__OP_count, steps, &always, 1);
     s->section = SAMBA_FWD;
     return samba_ok(s);
@@ -9625,9 +9669,10 @@ SAMBA__FN samba_tensor *samba__drop_dropout(samba__compilation *c, samba__node *
 /* A packed tensor of a parameter: name__int8 and the like, or its scales. NULL: not there yet. */
 SAMBA__FN samba_tensor *samba__packed_of(const samba_tensor *w, const char *kind)
 {
-    char name[256];
-    samba__print(name, sizeof name, "%s__%s", w->name, kind);
-    return samba__named(w->session, name);
+    char buffer[256];
+    const char *name = samba__print_name(w->session, buffer, sizeof buffer, "%s__%s", w->name,
+                                         kind);
+    return name ? samba__named(w->session, name) : NULL;
 }
 /* The type that w (n,k) is packed as. */
 SAMBA__FN samba_weights samba__packs_as(const samba_tensor *w, samba_weights weights)
@@ -11642,12 +11687,13 @@ SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_d
 SAMBA__FN samba_tensor *samba__packed_leaf(samba_tensor *w, const char *kind, samba_dtype type,
                                            int32_t rows)
 {
-    char name[256];
+    char buffer[256];
     int32_t dim[3] = { (w->shape.dim[0] - 1) / SAMBA__PANEL + 1, rows, SAMBA__PANEL };
     samba_shape shape = samba__shape_of(dim, 3);
-    samba__print(name, sizeof name, "%s__%s", w->name, kind);
-    samba_tensor *t = samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT,
-                                         samba__all(0.0f));
+    const char *name = samba__print_name(w->session, buffer, sizeof buffer, "%s__%s", w->name,
+                                         kind);
+    samba_tensor *t = name ? samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT,
+                                                samba__all(0.0f)) : NULL;
     if (!t || !samba__own_data(t)) return NULL;
     t->frozen = true, t->symbol = -1;   /* what a program has of it is out of date */
     return t;
@@ -11868,14 +11914,13 @@ SAMBA__FN bool samba__send_newer(samba_tensor *t)
 SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__pef *pef,
                                                 const samba__symbol *q)
 {
-    char name[256];
     const char *text = pef->strings + q->name;
     size_t n = strlen(text), cut = sizeof "__" SAMBA__MEAN - 1;
     samba_tensor *t = NULL;
-    if (q->role == SAMBA__OUTPUT && samba__ends_with(text, "__" SAMBA__MEAN)
-        && n - cut < sizeof name) {
-        memcpy(name, text, n - cut);
-        name[n - cut] = 0;
+    if (q->role == SAMBA__OUTPUT && samba__ends_with(text, "__" SAMBA__MEAN)) {
+        char *name = (char *)samba__temp(s, 1, n + 1);
+        if (!name) return NULL;
+        memcpy(name, text, n - cut);    /* the rest is zero */
         t = samba__named(s, name);
     }
     if (!t) t = samba__named(s, text);

@@ -980,6 +980,53 @@ static void test_command_line(void)
     CHECK(!parse(&a, NULL, 0, "compile", "--graphamp-preset", "mp3", NULL));
 }
 
+// A net whose layers have names of 3000 letters that differ in the last one.
+static samba_tensor *long_named_net(samba_session *s)
+{
+    static char a[3001], b[3001];
+    memset(a, 'n', 3000), memset(b, 'n', 3000);
+    a[2999] = 'a', b[2999] = 'b';
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 32));
+    samba_tensor *h = samba_tanh(samba_dropout(samba_linear(x, a, 32), a, 0.25f));
+    return samba_linear(samba_tanh(samba_dropout(h, b, 0.75f)), b, 32);
+}
+
+// Weights, gradients, optimizer states, packed weights, rates of dropout: none of the names that are
+// made of a long one is cut, so that none is that of another.
+static void test_long_names(void)
+{
+    static const char *const path = "build/long_names.ckpt";
+    char rate[3010];
+    float x[128], y[2][128] = { { 0 } };
+    for (int i = 0; i < 128; i++) x[i] = (float)(i % 7) / 7.0f;
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_tensor *out = long_named_net(s);
+    samba_tensor *loss = samba_mse(out, samba_full(s, SAMBA_SHAPE(4, 32), 1.0f), SAMBA_REDUCE_MEAN);
+    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .outputs = { out },
+                                             .optim = { .kind = SAMBA_ADAMW } }));
+    samba_write(samba_tensor_by_name(s, "x"), x);
+    CHECK(samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT) && samba_save(s, path));
+    memset(rate, 'n', 3000);
+    strcpy(rate + 2999, "a__p");
+    CHECK(samba_read(samba_tensor_by_name(s, rate))[0] == 0.25f);
+    rate[2999] = 'b';
+    CHECK(samba_read(samba_tensor_by_name(s, rate))[0] == 0.75f);
+    samba_close(s);
+    for (int packed = 0; packed < 2; packed++) {
+        s = samba_open(&(samba_desc){ .threads = 1 });
+        out = long_named_net(s);
+        samba_program p = { .outputs = { out }, .inference = true };
+        if (packed) p.weights = SAMBA_WEIGHTS_INT8;
+        CHECK(samba_compile(s, &p));
+        samba_write(samba_tensor_by_name(s, "x"), x);
+        CHECK(samba_run(s, SAMBA_FWD) && samba_copy_out(out, y[packed], sizeof y[packed]));
+        CHECK(packed || samba_restore(s, path));
+        samba_close(s);
+    }
+    CHECK_CLOSE(y[1], y[0], 128, 0, 0.1);
+    CHECK(memcmp(y[0], y[1], sizeof y[0]) != 0 && y[0][0] != 0);
+}
+
 static void test_file_dir(void)
 {
     char dir[8];
@@ -1185,6 +1232,7 @@ int main(int argc, char **argv)
     RUN(test_command_line);
     RUN(test_foreign_settings);
     RUN(test_file_dir);
+    RUN(test_long_names);
     RUN(test_own_flags);
     RUN(test_wrong_command_lines);
     RUN(test_sections);

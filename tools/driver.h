@@ -506,13 +506,14 @@ typedef struct samba__driver_traffic {
 /* The tensor of a symbol. With microbatches a loss called x is read for its mean, x__mean. */
 static inline samba_tensor *samba__driver_tensor(samba_session *s, const char *symbol)
 {
-    char name[256];
     size_t n = strlen(symbol);
     samba_tensor *t = NULL;
-    if (n > 6 && n < sizeof name && !strcmp(symbol + n - 6, "__mean")) {
+    char *name = n > 6 && !strcmp(symbol + n - 6, "__mean") ? (char *)malloc(n) : NULL;
+    if (name) {
         memcpy(name, symbol, n - 6);
         name[n - 6] = 0;
         t = samba_tensor_by_name(s, name);
+        free(name);
         if (!t) samba_clear_error(s);
     }
     return t ? t : samba_tensor_by_name(s, symbol);

@@ -192,9 +192,16 @@ SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const sa
 static inline samba_tensor *generate__graph_input(samba_session *s, const char *graph,
                                                   const char *name, samba_shape shape)
 {
-    char full[80];
-    snprintf(full, sizeof full, "%s__%s", graph, name);
-    return samba_input(s, full, SAMBA_I32, shape);
+    size_t size = strlen(graph) + strlen(name) + 3;
+    char *full = (char *)malloc(size);
+    if (!full) {
+        samba_fail(s, SAMBA_ENOMEM, "no memory for the name of an input");
+        return NULL;
+    }
+    snprintf(full, size, "%s__%s", graph, name);
+    samba_tensor *t = samba_input(s, full, SAMBA_I32, shape);
+    free(full);
+    return t;
 }
 
 static inline bool generate__trace_graph(samba_generator *g, samba_generator_graph *graph,

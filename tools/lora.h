@@ -89,20 +89,31 @@ static inline bool samba__lora_target(const samba_lora *lora, const char *weight
     return false;
 }
 
-/* The n letters of name, then end. samba.h refuses names that would be cut here. */
-typedef struct samba__lora_name { char text[256]; } samba__lora_name;
-
-static inline samba__lora_name samba__lora_name_of(const char *name, size_t n, const char *end)
+/* The n letters of name, then end; to be freed. NULL, with an error: no memory. */
+static inline char *samba__lora_name_of(samba_session *s, const char *name, size_t n,
+                                        const char *end)
 {
-    samba__lora_name full;
-    snprintf(full.text, sizeof full.text, "%.*s%s", (int)n, name, end);
+    size_t size = n + strlen(end) + 1;
+    char *full = (char *)SAMBA_LORA_MALLOC(size);
+    if (full) snprintf(full, size, "%.*s%s", (int)n, name, end);
+    else samba_fail(s, SAMBA_ENOMEM, "no memory for the name of an adapter");
     return full;
+}
+static inline samba_tensor *samba__lora_tensor(samba_session *s, const char *name, size_t n,
+                                               const char *end)
+{
+    char *full = samba__lora_name_of(s, name, n, end);
+    samba_tensor *t = full ? samba_tensor_by_name(s, full) : NULL;
+    SAMBA_LORA_FREE(full);
+    return t;
 }
 static inline samba_tensor *samba__lora_param(samba_session *s, const char *name, size_t n,
                                               const char *end, samba_shape shape, float scale)
 {
     samba_init uniform = { SAMBA_INIT_UNIFORM, 0.0f, scale };
-    samba_tensor *w = samba_param(s, samba__lora_name_of(name, n, end).text, shape, uniform);
+    char *full = samba__lora_name_of(s, name, n, end);
+    samba_tensor *w = full ? samba_param(s, full, shape, uniform) : NULL;
+    SAMBA_LORA_FREE(full);
     return samba_set_requires_grad(w, true) ? w : NULL;
 }
 static inline samba_tensor *samba__lora_adapt(const samba_op *op, samba_tensor *const *in,
@@ -147,11 +158,9 @@ static inline void samba__lora_sum(float *w, const float *b, const float *a, int
 static inline bool samba__lora_merge(samba_session *s, const samba_lora *lora, const char *name,
                                      size_t n)
 {
-    samba_tensor *a = samba_tensor_by_name(
-        s, samba__lora_name_of(name, n, "__lora_A__weight").text);
-    samba_tensor *b = samba_tensor_by_name(
-        s, samba__lora_name_of(name, n, "__lora_B__weight").text);
-    samba_tensor *w = samba_tensor_by_name(s, samba__lora_name_of(name, n, "__weight").text);
+    samba_tensor *a = samba__lora_tensor(s, name, n, "__lora_A__weight");
+    samba_tensor *b = samba__lora_tensor(s, name, n, "__lora_B__weight");
+    samba_tensor *w = samba__lora_tensor(s, name, n, "__weight");
     if (!a || !b || !w) return false;
     int64_t n_w = samba_count(&w->shape);
     int64_t n_a = samba_count(&a->shape), n_b = samba_count(&b->shape);
