@@ -11823,7 +11823,7 @@ SAMBA_API bool samba_tracing(const samba_session *s) { return s && s->tracing; }
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing)
 {
     if (!s) return false;
-    s->tracing = tracing;               /* after a failure, too: who switched it can switch it back */
+    s->tracing = tracing;               /* after a failure, too: it can be switched back */
     return samba_ok(s);
 }
 SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user)
