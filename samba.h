@@ -755,6 +755,8 @@ typedef enum samba_weights {
     SAMBA_WEIGHTS_PLAIN = 0, SAMBA_WEIGHTS_F32, SAMBA_WEIGHTS_BF16, SAMBA_WEIGHTS_INT8,
     SAMBA_WEIGHTS_INT4
 } samba_weights;
+/* How the schedule is cut into sections: O0 each op, O1 where the working set outgrows sram_bytes, O3
+   (the default) not at all but by type. The ops are the same ones, and so are the bits. */
 typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3 } samba_opt_level;
 /* spatial: BCKWD, GRADNORM and OPT are one section, which steps each parameter as soon as its
    gradient is complete and keeps no gradient (but of microbatches). Same results, less memory. */
@@ -9887,22 +9889,33 @@ SAMBA__FN uint64_t samba__node_key(const samba__node *n)
         h = samba__hash_round(h, n->in[i] ? (uint64_t)n->in[i]->id + 1 : 0);
     return h;
 }
+
+/* Whether two nodes compute the same. What gradients may sum in place stays apart from what was
+   traced: else the bits of a gradient would depend on which traced values are outputs. */
 SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
 {
     if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || a->op->flags >> 8
         || a->graph != b->graph) return false;
+    if (a->generated != b->generated && samba__summing(a)) return false;
     return !memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in)
         && !memcmp(a->attr, b->attr, (size_t)a->n_attr * 4);
 }
 
-/* Replaces a node by an equal earlier one; enters it into the table otherwise. */
+/* Replaces a node by an equal earlier one; enters it into the table otherwise. What was traced may
+   equal part of a gradient, which was recorded before it: that part then runs as early as the node
+   that it replaces, which can be, since both read the same. */
 SAMBA__FN void samba__merge_equal(samba__node *n, samba__node **table, uint64_t mask)
 {
     uint64_t i = samba__node_key(n) & mask;
     while (table[i] && !samba__same_call(n, table[i])) i = (i + 1) & mask;
-    for (int32_t o = 0; table[i] && o < n->n_out; o++) n->out[o]->same_as = table[i]->out[o];
-    if (!table[i]) table[i] = n;
+    if (!table[i]) {
+        table[i] = n;
+        return;
+    }
+    for (int32_t o = 0; o < n->n_out; o++) n->out[o]->same_as = table[i]->out[o];
+    if (n->section < table[i]->section) table[i]->section = n->section;
 }
+
 SAMBA__FN void samba__rewrite_node(samba__compilation *c, samba__node *n, bool fuses)
 {
     for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
@@ -9923,7 +9936,6 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
     for (int32_t i = 0; i < c->n_nodes; i++) {
         samba__node *n = c->nodes[i];
         for (int32_t k = 0; k < n->n_in; k++) n->in[k] = samba__final(n->in[k]);
-        if (c->program->level == SAMBA_O0) continue;
         samba__rewrite_node(c, n, false);
         samba__skip_expands(c, n);
         samba__fold_constants(c, n);
@@ -9943,7 +9955,7 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
         for (int32_t k = 0; k < n->n_in && !n->out[0]->same_as; k++)
             if (n->in[k]) c->uses[n->in[k]->id]++;
     }
-    for (int32_t i = 0; c->uses && c->program->level != SAMBA_O0 && i < c->n_nodes; i++)
+    for (int32_t i = 0; c->uses && i < c->n_nodes; i++)
         if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
     return c->uses != NULL;
 }
@@ -9962,26 +9974,38 @@ SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *fro
     return n;
 }
 
-/* Lets each value be computed where its name is stored; copies it if it has another home. */
+/* Lets the value of pair i be computed where its name is stored, or copies it if it has another
+   home. */
+SAMBA__FN bool samba__bind_pair(samba__compilation *c, int32_t i)
+{
+    samba_tensor *named = c->pairs[i].named;
+    samba_tensor *r = samba__begun_as(c, samba__final(c->pairs[i].source));
+    samba__node *n = samba__producer_of(c, r);
+    bool updates = n && samba__updated_input(n->op, r->out_index) >= 0;
+    if (r == named && (!n || updates || c->bound[r->id])) return true;
+    if (named->role == SAMBA__TEMP) named->role = SAMBA__OUTPUT;
+    if (n && !updates && !c->bound[r->id]) {
+        c->bound[r->id] = named;
+        return true;
+    }
+    named->same_as = NULL;
+    n = samba__copy_node(c, r, named, n ? n->graph : NULL);
+    if (!n) return false;
+    c->pairs[i].source = named;
+    c->bound[named->id] = named;
+    c->nodes[c->n_nodes++] = n;
+    return true;
+}
+
+/* Names whose own node stayed come first: another name of the same value, bound before, would take
+   its place, and then nothing would write to the memory of this one. */
 SAMBA__FN bool samba__bind(samba__compilation *c)
 {
-    for (int32_t i = 0; i < c->n_pairs; i++) {
-        samba_tensor *named = c->pairs[i].named;
-        samba_tensor *r = samba__begun_as(c, samba__final(c->pairs[i].source));
-        samba__node *n = samba__producer_of(c, r);
-        bool updates = n && samba__updated_input(n->op, r->out_index) >= 0;
-        if (r == named && (!n || updates || c->bound[r->id])) continue;
-        if (named->role == SAMBA__TEMP) named->role = SAMBA__OUTPUT;
-        if (n && !updates && !c->bound[r->id]) {
-            c->bound[r->id] = named;
-            continue;
+    for (int32_t own = 1; own >= 0; own--) {
+        for (int32_t i = 0; i < c->n_pairs; i++) {
+            bool stayed = c->pairs[i].named == c->pairs[i].source && !c->pairs[i].named->same_as;
+            if (stayed == (own == 1) && !samba__bind_pair(c, i)) return false;
         }
-        named->same_as = NULL;
-        n = samba__copy_node(c, r, named, n ? n->graph : NULL);
-        if (!n) return false;
-        c->pairs[i].source = named;
-        c->bound[named->id] = named;
-        c->nodes[c->n_nodes++] = n;
     }
     return true;
 }
@@ -10040,7 +10064,7 @@ SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
         for (int32_t k = 0; k < n && !done; k++) done = sorted[k]->graph == c->nodes[i]->graph;
         if (!done) n = samba__schedule_graph(c, c->nodes[i]->graph, sorted, n);
     }
-    for (int32_t i = 0; c->program->level != SAMBA_O0 && i < n; i++) samba__move_up(c, sorted, i);
+    for (int32_t i = 0; i < n; i++) samba__move_up(c, sorted, i);
     c->nodes = sorted;
     c->n_nodes = n;
     return true;

@@ -129,7 +129,7 @@ static const samba__driver_flag samba__driver_flags[] = {
     SAMBA__FLAG("mapping", "", TEXT, command, "section or spatial"),
     SAMBA__FLAG("graphamp-preset", "", TEXT, command, "mp0, mp1 or mp4: bf16 between ops"),
     SAMBA__FLAG("memory", "", INT, memory, "MiB of tensors at most, by recomputing"),
-    SAMBA__FLAG("o0", "", BOOL, command, "one op per section, no rewrites"),
+    SAMBA__FLAG("o0", "", BOOL, command, "one op per section"),
     SAMBA__FLAG("o1", "", BOOL, command, "sections by working set"),
     SAMBA__FLAG("o3", "", BOOL, command, "whole graph, the default"),
     SAMBA__FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),

@@ -1,0 +1,223 @@
+// What the compiler promises whatever a program names as outputs: each of them has its value, and
+// neither the level, nor the mapping, nor what else is an output changes a bit.
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "test.h"
+#include "session.h"
+
+enum { MOST_OUT = 16, MOST_BYTES = 4096 };
+
+// ---- Outputs that are equal, named twice, leaves, or views of each other ----
+
+typedef struct net {
+    samba_session *s;
+    samba_tensor *out[MOST_OUT], *loss;
+    int n_out;
+} net;
+
+static void name_output(net *n, samba_tensor *t)
+{
+    n->out[n->n_out++] = t;
+}
+
+// Equal expressions, leaves, constants, views: anything that may share a value with another output.
+static net traced(bool eager)
+{
+    net n = { .n_out = 0 };
+    n.s = samba_open(&(samba_desc){ .threads = 1 });
+    if (eager) samba_set_tracing(n.s, false);
+    samba_init normal = { .kind = SAMBA_INIT_NORMAL, .scale = 1 };
+    samba_tensor *x = samba_randn(n.s, "x", SAMBA_SHAPE(4, 6));
+    samba_tensor *w = samba_param(n.s, "w", SAMBA_SHAPE(4, 6), normal);
+    samba_tensor *idle = samba_param(n.s, "idle", SAMBA_SHAPE(3), normal);
+    samba_tensor *buffer = samba_buffer(n.s, "buffer", SAMBA_SHAPE(2), 5);
+    samba_tensor *h = samba_add(x, w), *a = samba_tanh(h), *b = samba_tanh(h);
+    samba_tensor *flat = samba_reshape(a, SAMBA_SHAPE(24));
+    name_output(&n, b);
+    name_output(&n, a);
+    name_output(&n, samba_tanh(h));
+    name_output(&n, samba_scale(b, 1));
+    name_output(&n, samba_reshape(flat, SAMBA_SHAPE(4, 6)));
+    name_output(&n, flat);
+    name_output(&n, samba_neg(samba_neg(flat)));
+    name_output(&n, x);
+    name_output(&n, samba_scale(x, 1));
+    name_output(&n, w);
+    name_output(&n, samba_scale(w, 1));
+    name_output(&n, samba_full(n.s, SAMBA_SHAPE(2, 3), 7));
+    name_output(&n, samba_full(n.s, SAMBA_SHAPE(2, 3), 7));
+    name_output(&n, idle);
+    name_output(&n, buffer);
+    n.loss = samba_mean(samba_mul(a, b), SAMBA_ALL_AXES, false);
+    name_output(&n, samba_mean(samba_mul(b, a), SAMBA_ALL_AXES, false));
+    return n;
+}
+
+static bool has_value_of(samba_tensor *got, samba_tensor *want)
+{
+    uint8_t a[MOST_BYTES], b[MOST_BYTES];
+    size_t size = samba_bytes(want);
+    return size <= MOST_BYTES && samba_bytes(got) == size && samba_copy_out(got, a, size)
+        && samba_copy_out(want, b, size) && !memcmp(a, b, size);
+}
+
+// Outputs `first`, `first` + stride ... of the net, in that order, have the values of eager ops.
+static void outputs_have_values(const samba_program *form, int first, int stride)
+{
+    net want = traced(true), got = traced(false);
+    samba_program p = *form;
+    for (int i = 0; i < MOST_OUT; i++) p.outputs[i] = got.out[(first + i * stride) % MOST_OUT];
+    if (!p.inference) p.loss = got.loss, p.optim.kind = SAMBA_SGD;
+    CHECK(samba_compile(got.s, &p) && samba_run(got.s, SAMBA_FWD));
+    for (int i = 0; i < MOST_OUT && !test_bad; i++) CHECK(has_value_of(got.out[i], want.out[i]));
+    if (!p.inference) CHECK(has_value_of(got.loss, want.loss));
+    if (!samba_ok(got.s)) printf("%s\n", samba_error(got.s));
+    if (test_bad) printf("level %d, from output %d by %d\n", (int)p.level, first, stride);
+    CHECK(samba_close(got.s) == 0 && samba_close(want.s) == 0);
+}
+
+static void test_outputs_have_values(void)
+{
+    static const int strides[4] = { 1, 3, 5, 15 };          // 15: from the last to the first
+    for (int level = SAMBA_O_DEFAULT; level <= SAMBA_O3; level++) {
+        for (int infers = 0; infers < 2; infers++) {
+            samba_program p = { .level = (samba_opt_level)level, .inference = infers == 1 };
+            p.mapping = level == SAMBA_O1 ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
+            for (int i = 0; i < 4; i++) outputs_have_values(&p, 5 * i, strides[i]);
+        }
+    }
+}
+
+// Two graphs of one program compute the same of the same input: both outputs have it.
+static void test_equal_in_two_graphs(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(5)), *y[4];
+    for (int i = 0; i < 4; i++) {
+        samba_begin_graph(s, i % 2 ? "second" : "first");
+        y[i] = samba_tanh(x);
+    }
+    samba_program p = { .inference = true, .outputs = { y[3], y[0], y[1], y[2] } };
+    CHECK(samba_compile(s, &p) && samba_run_graph(s, "first", 0) && samba_run_graph(s, "second", 0));
+    for (int i = 1; i < 4; i++) CHECK(has_value_of(y[i], y[0]) && samba_read(y[0])[0] != 0);
+    CHECK(samba_close(s) == 0);
+}
+
+// Losses that compute the same are two losses: the gradient is that of their sum.
+static void test_equal_losses(void)
+{
+    float grad[2][3];
+    for (int twice = 0; twice < 2; twice++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 2 });
+        samba_tensor *a = samba_sum(samba_mul(w, w), SAMBA_ALL_AXES, false);
+        samba_tensor *b = samba_sum(samba_mul(w, w), SAMBA_ALL_AXES, false);
+        samba_program p = { .outputs = { b, a }, .loss_indices = { 1, 0 }, .n_loss_indices = 1 + twice };
+        p.optim.kind = SAMBA_SGD;
+        CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+        CHECK(samba_read(a)[0] == 12 && samba_read(b)[0] == 12);
+        CHECK(samba_copy_out(samba_sn_grad(w), grad[twice], sizeof grad[twice]));
+        CHECK(samba_close(s) == 0);
+    }
+    for (int i = 0; i < 3; i++) CHECK(grad[0][i] == 4 && grad[1][i] == 8);
+}
+
+// A gradient that was traced equals part of the compiler's own: both have it, in any order.
+static void test_traced_gradient(void)
+{
+    float bits[2][64];
+    for (int also = 0; also < 2; also++) {                  // is the traced gradient an output?
+        samba_session *s = samba_open(NULL);
+        samba_init normal = { .kind = SAMBA_INIT_NORMAL, .scale = 1 };
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, 5), normal);
+        samba_tensor *u = samba_param(s, "u", SAMBA_SHAPE(5, 7), normal);
+        samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(5, 6), normal);
+        samba_tensor *a = samba_sum(samba_tanh(samba_matmul(w, v)), SAMBA_ALL_AXES, false);
+        samba_tensor *b = samba_sum(samba_tanh(samba_matmul(w, u)), SAMBA_ALL_AXES, false);
+        samba_program p = { .loss = samba_add(a, b), .outputs = { samba_grad(a, w), samba_grad(p.loss, v) } };
+        if (!also) p.outputs[0] = NULL;
+        p.optim.kind = SAMBA_SGD;
+        CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+        CHECK(samba_copy_out(samba_sn_grad(w), bits[also], 60));
+        if (also) CHECK(has_value_of(samba_sn_grad(v), p.outputs[1]));
+        CHECK(samba_close(s) == 0);
+    }
+    CHECK(!memcmp(bits[0], bits[1], 60));
+}
+
+// With microbatches the share of a scalar output may equal part of the backward pass.
+static void test_scalar_of_a_loss(void)
+{
+    for (int level = SAMBA_O0; level <= SAMBA_O3; level++) {
+        samba_session *s = samba_open(NULL);
+        float batch[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 1));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(1, 1), (samba_init){ .value = 2 });
+        samba_tensor *t = samba_mean(samba_matmul(x, w), SAMBA_ALL_AXES, false);
+        samba_program p = { .loss = samba_mul(t, t), .outputs = { t }, .microbatches = 2 };
+        p.optim.kind = SAMBA_SGD, p.level = (samba_opt_level)level;
+        CHECK(samba_compile(s, &p) && samba_write(x, batch) && samba_run(s, 0));
+        CHECK(samba_read(t)[0] == 9 && samba_read(p.loss)[0] == (25 + 169) / 2.0f);
+        CHECK(samba_read(samba_sn_grad(w))[0] == (5 * 2.5f + 13 * 6.5f));
+        if (!samba_ok(s)) printf("%s\n", samba_error(s));
+        CHECK(samba_close(s) == 0);
+    }
+}
+
+// ---- Levels ----
+
+// Gradients are sums of several products, which the compiler adds up in place: at every level.
+static void gradient_of_level(int form, samba_opt_level level, float *grad)
+{
+    samba_session *s = samba_open(NULL);
+    samba_init normal = { .kind = SAMBA_INIT_NORMAL, .scale = 1 };
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, 5), normal);
+    samba_tensor *u = samba_param(s, "u", SAMBA_SHAPE(5, 7), normal);
+    samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(5, 6), normal), *y = NULL;
+    if (form == 0) y = samba_tanh(samba_matmul(w, u));
+    if (form == 1) y = samba_exp(w);
+    if (form == 2) y = samba_sigmoid(samba_linear(w, "l", 4));
+    if (form == 3) y = samba_softmax(samba_mul(w, w), 1);
+    samba_tensor *a = samba_sum(samba_tanh(samba_matmul(w, v)), SAMBA_ALL_AXES, false);
+    samba_tensor *b = samba_sum(y, SAMBA_ALL_AXES, false);
+    samba_program p = { .loss = samba_add(a, b), .optim.kind = SAMBA_SGD, .level = level };
+    CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+    CHECK(samba_copy_out(samba_sn_grad(w), grad, 60));
+    CHECK(samba_close(s) == 0);
+}
+
+static void test_levels_sum_alike(void)
+{
+    float grad[3][15];
+    for (int form = 0; form < 4; form++) {
+        for (int i = 0; i < 3; i++) gradient_of_level(form, (samba_opt_level)(SAMBA_O0 + i), grad[i]);
+        CHECK(!memcmp(grad[0], grad[1], 60) && !memcmp(grad[0], grad[2], 60));
+    }
+}
+
+// Packed weights are read at every level.
+static void test_levels_read_packed(void)
+{
+    float y[3][8 * 5];
+    for (int i = 0; i < 3; i++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *out = samba_linear(samba_randn(s, "x", SAMBA_SHAPE(8, 32)), "l", 5);
+        samba_program p = { .outputs = { out }, .inference = true, .weights = SAMBA_WEIGHTS_INT8 };
+        p.level = (samba_opt_level)(SAMBA_O0 + i);
+        CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_copy_out(out, y[i], sizeof y[i]));
+        CHECK(samba_close(s) == 0);
+    }
+    CHECK(!memcmp(y[0], y[1], sizeof y[0]) && !memcmp(y[0], y[2], sizeof y[0]));
+}
+
+int main(void)
+{
+    RUN(test_outputs_have_values);
+    RUN(test_equal_in_two_graphs);
+    RUN(test_equal_losses);
+    RUN(test_traced_gradient);
+    RUN(test_scalar_of_a_loss);
+    RUN(test_levels_sum_alike);
+    RUN(test_levels_read_packed);
+    return test_summary();
+}
