@@ -755,8 +755,8 @@ typedef enum samba_weights {
     SAMBA_WEIGHTS_PLAIN = 0, SAMBA_WEIGHTS_F32, SAMBA_WEIGHTS_BF16, SAMBA_WEIGHTS_INT8,
     SAMBA_WEIGHTS_INT4
 } samba_weights;
-/* How the schedule is cut into sections: O0 each op, O1 where the working set outgrows sram_bytes, O3
-   (the default) not at all but by type. The ops are the same ones, and so are the bits. */
+/* How the schedule is cut into sections: O0 each op, O1 where the working set outgrows sram_bytes,
+   O3 (the default) not at all but by type. The ops are the same ones, and so are the bits. */
 typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3 } samba_opt_level;
 /* spatial: BCKWD, GRADNORM and OPT are one section, which steps each parameter as soon as its
    gradient is complete and keeps no gradient (but of microbatches). Same results, less memory. */
