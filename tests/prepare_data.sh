@@ -294,6 +294,74 @@ check 'no input at all' fails_with 2 '--input_path is missing' $samba prepare-da
 check 'an unknown command' fails_with 2 'there is no command "nonsense"' $samba nonsense
 check 'no command' fails_with 2 'usage' $samba
 
+# ---- What the tokenizer's other files say -------------------------------------------------------
+tokenizer_with() {  # tokenizer_with FILE TEXT...: $out/said is the tokenizer of bytes with these
+    rm -rf $out/said && cp -r $out/bytes $out/said
+    while [ $# -gt 0 ]; do
+        printf '%s' "$2" >"$out/said/$1"
+        shift 2
+    done
+}
+refused() {         # refused 'what it says' FILE TEXT...
+    text=$1
+    shift
+    tokenizer_with "$@"
+    check "refuses $1 $2" fails_with 1 "$text" prepare --input_path $out/a.jsonl \
+        --pretrained_tokenizer $out/said
+}
+t=tokenizer_config.json
+m=special_tokens_map.json
+refused "$t: tokenizer_class is Qwen2Tokenizer" $t '{"tokenizer_class": "Qwen2Tokenizer"}'
+refused "$t: tokenizer_class is RobertaTokenizer" $t '{"tokenizer_class": "RobertaTokenizer"}'
+refused 'config.json: model_type is llama, whose tokenizer is not' config.json \
+    '{"model_type": "llama"}'
+refused "$t: add_prefix_space is true" $t '{"add_prefix_space": true}'
+refused "$t: split_special_tokens is true" $t '{"split_special_tokens": true}'
+refused "$m: pad_token is <x>, but <y> in $t" $m '{"pad_token": "<x>"}' $t '{"pad_token": "<y>"}'
+refused "$t: add_bos_token is true, but there is no bos_token" $t \
+    '{"add_bos_token": true, "bos_token": null}'
+refused 'no eos_token is named' $t '{"eos_token": null}'
+refused 'added_tokens_decoder: "300" is no id from 0 to 257' $t \
+    '{"added_tokens_decoder": {"300": {"content": "<x>"}}}'
+check 'refuses a tokenizer.json by another name' fails_with 1 'or a tokenizer.json in one' \
+    prepare --input_path $out/a.jsonl --pretrained_tokenizer $out/bytes/vocab.json
+said() {            # said 'what' 'rows' INPUT FILE TEXT...
+    title=$1 expected=$2 name=$3
+    shift 3
+    tokenizer_with "$@"
+    rows "$title" "$expected" "$name" --pretrained_tokenizer $out/said
+}
+printf '{"prompt": "a<x>", "completion": "<y>"}\n' >$out/x.jsonl
+said 'a pad_token that the vocabulary lacks gets the next id' \
+    '64/0 220/1 65/1 256/3 257/2 257/2 257/2 257/2
+' a.jsonl $t '{"tokenizer_class": "GPT2Tokenizer", "pad_token": "<pad>"}'
+said 'added_tokens_decoder' '64/0 257/0 220/1 258/1 256/3 256/2 256/2 256/2
+' x.jsonl $t '{"added_tokens_decoder": {"257": {"content": "<x>"}, "258": {"content": "<y>"}}}'
+said 'added_tokens.json' '64/0 257/0 220/1 258/3 256/2 256/2 256/2 256/2
+' x.jsonl $m '{"mask_token": "<x>", "eos_token": "<y>", "pad_token": "<|endoftext|>"}' \
+    added_tokens.json '{"<x>": 257, "<y>": 258}'
+said 'special tokens in every form' '64/0 257/0 220/1 258/1 256/3 257/2 257/2 257/2
+' x.jsonl $t '{"pad_token": "<x>", "extra_special_tokens": ["<y>"], "added_tokens_decoder":
+    {"257": {"content": "<x>"}, "258": {"content": "<y>"}}}'
+check 'a dict over the files: runs' $samba prepare-data --pipeline --input_path $out/x.jsonl \
+    --output_path $out/dict --max_seq_length 8 --pretrained_tokenizer $out/said --silent \
+    --num_training_splits 1 --special_tokens_dict "{'pad_token': '<new>'}"
+check 'the tokenizer that it leaves says the same' sh -c "
+    $samba prepare-data --pipeline --input_path $out/x.jsonl --output_path $out/dict2 \
+    --max_seq_length 8 --pretrained_tokenizer $out/dict/tokenizer --silent \
+    --num_training_splits 1 && cmp $out/dict/train_1_of_1.hdf5 $out/dict2/train_1_of_1.hdf5 &&
+    $helper 0 $out/dict/train_1_of_1.hdf5 |
+        grep -qx '64/0 257/0 220/1 258/1 256/3 259/2 259/2 259/2'"
+check 'and so does one that no file describes' sh -c "
+    cp -r $out/bytes $out/bare && sed 's/}/, \"<x>\": 257, \"<y>\": 258}/' $out/bytes/vocab.json \
+        >$out/bare/vocab.json &&
+    $samba prepare-data --pipeline --input_path $out/x.jsonl --output_path $out/bare1 \
+    --max_seq_length 8 --pretrained_tokenizer $out/bare --silent --num_training_splits 1 &&
+    $samba prepare-data --pipeline --input_path $out/x.jsonl --output_path $out/bare2 \
+    --max_seq_length 8 --pretrained_tokenizer $out/bare1/tokenizer --silent \
+    --num_training_splits 1 && cmp $out/bare1/train_1_of_1.hdf5 $out/bare2/train_1_of_1.hdf5 &&
+    $helper 0 $out/bare1/train_1_of_1.hdf5 | grep -q '^64/0 257/0 220/1 258/1 256/3 '"
+
 # ---- Pipelines ----------------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 200; i++)
     printf "{\"prompt\": \"p%d\", \"completion\": \"c%d\"}\n", i, i }' >$out/many.jsonl

@@ -5,6 +5,7 @@
 #include "test.h"
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define SAMBA_TOKENIZER_MALLOC(size) counting_malloc(size)
 #define SAMBA_TOKENIZER_REALLOC(p, size) counting_realloc(p, size)
@@ -219,7 +220,7 @@ static void test_golden(void)
     CHECK(samba_tokenizer_id(t, "the") == 1169);
     CHECK(samba_tokenizer_id(t, "\xC3\xA9") == 2634);
     CHECK(samba_tokenizer_id(t, "no such token") == -1);
-    CHECK(t->n_special == 1);
+    CHECK(t->trie[0].n_tokens == 1);
     samba_tokenizer_close(t);
     CHECK(n_live == 0);
 }
@@ -391,7 +392,7 @@ static void test_special(void)
     CHECK(samba_tokenizer_id(t, END_TEXT "!") == 270);
     CHECK(samba_tokenizer_add_special(t, END_TEXT, why, sizeof why));          // already
     CHECK(samba_tokenizer_add_special(t, "the", why, sizeof why));             // a token, until now
-    CHECK(samba_tokenizer_size(t) == 272 && t->n_special == 4);
+    CHECK(samba_tokenizer_size(t) == 272 && t->trie[0].n_tokens == 4);
     const int32_t within[] = { 258, 258, t->byte_id['m'] };
     CHECK(encodes_to(t, "thethem", within, 3));
     CHECK(!samba_tokenizer_add_special(t, "", why, sizeof why) && strstr(why, "empty"));
@@ -399,6 +400,38 @@ static void test_special(void)
     CHECK(!samba_tokenizer_add_special(t, "ab\xFF", why, sizeof why) && strstr(why, "byte 2"));
     CHECK(!samba_tokenizer_add_special(NULL, "ab", NULL, 0));
     samba_tokenizer_close(t);
+}
+
+// Twenty thousand special tokens that begin alike: the search must not try them one by one, nor
+// entering them compare each with all. Before, this took 20 s.
+static void test_many_special(void)
+{
+    enum { MANY = 20000, SIZE = 200000 };
+    samba_tokenizer *t = small();
+    char token[2000];
+    for (int i = 0; i < MANY; i++) {
+        sprintf(token, "<a%05d>", i);
+        if (!samba_tokenizer_add_special(t, token, why, sizeof why)) CHECK(!"added");
+    }
+    clock_t start = clock();
+    memset(text_of, '<', SIZE);
+    CHECK(samba_tokenizer_encode(t, text_of, SIZE, ids_of, BIG) == SIZE);
+    for (int i = 0; i < SIZE; i++) text_of[i] = "<a0000"[i % 6];
+    CHECK(samba_tokenizer_encode(t, text_of, SIZE, ids_of, BIG) == SIZE);
+    CHECK((double)(clock() - start) / CLOCKS_PER_SEC < 2);
+    const int32_t found[] = { 270 + 19999, t->byte_id['<'], 270 };
+    CHECK(encodes_to(t, "<a19999><<a00000>", found, 3));
+    memset(token, 'x', sizeof token);
+    token[1025] = 0;
+    CHECK(!samba_tokenizer_add_special(t, token, why, sizeof why));
+    CHECK(strstr(why, "has 1025 bytes; at most 1024") != NULL);
+    token[1024] = 0;
+    samba_tokenizer_close(t);
+    t = small();
+    CHECK(samba_tokenizer_add_special(t, token, why, sizeof why));
+    CHECK(samba_tokenizer_encode(t, token, 1024, ids_of, BIG) == 1);
+    samba_tokenizer_close(t);
+    CHECK(n_live == 0);
 }
 
 // What added_tokens of a tokenizer.json can say; the ids are those of Hugging Face's tokenizers.
@@ -545,6 +578,160 @@ static void test_other_forms(void)
     CHECK(strstr(why, "added_tokens.json") != NULL);
     remove(DIR "/added_tokens.json");
     samba_tokenizer_close(t);
+    CHECK(n_live == 0);
+}
+
+// ---- What the other files of a folder say -------------------------------------------------------
+
+// The ids are those of Hugging Face's transformers 5.23; tests/tokenizer.sh asks it again.
+typedef struct folder_case {
+    const char *file[3], *json[3];          // files beside the vocabulary, and their text
+    const char *text;
+    int n;                                  // ids that follow
+    int32_t ids[8];
+    const char *says;                       // of a refusal; NULL: none
+} folder_case;
+
+#define CONFIG "tokenizer_config.json"
+#define MAP "special_tokens_map.json"
+#define ADDED "added_tokens.json"
+#define GPT2_CLASS "\"tokenizer_class\": \"GPT2Tokenizer\""
+// of the 270 tokens of small(), 258 is "the", 259 " the" and 269 <|endoftext|>
+static const folder_case folder_cases[] = {
+    { { CONFIG }, { "{" GPT2_CLASS "}" }, "the the<|endoftext|>", 3, { 258, 259, 269 }, NULL },
+    { { CONFIG }, { "{" GPT2_CLASS ", \"pad_token\": \"[PAD]\"}" }, "the[PAD]", 2, { 258, 270 },
+      NULL },
+    { { CONFIG }, { "{" GPT2_CLASS ", \"mask_token\": \"<m>\", \"pad_token\": \"<p>\"}" },
+      "<m><p><|endoftext|>", 3, { 271, 270, 269 }, NULL },      // not in the order of the file
+    { { CONFIG }, { "{" GPT2_CLASS ", \"mask_token\": \"the\"}" }, " the", 2, { 220, 258 }, NULL },
+    { { CONFIG }, { "{\"added_tokens_decoder\": {\"271\": {\"content\": \"<b>\"}, \"270\": "
+                    "{\"content\": \"<a>\", \"lstrip\": true}}}" }, "the <a> <b>", 4,
+      { 258, 270, 220, 271 }, NULL },
+    { { MAP, ADDED }, { "{\"pad_token\": \"<p>\"}", "{\"<p>\": 271, \"<q>\": 270}" },
+      "<p><q>", 2, { 271, 270 }, NULL },
+    { { CONFIG, MAP }, { "{\"pad_token\": \"<p>\"}", "{\"pad_token\": {\"content\": \"<p>\", "
+                         "\"rstrip\": true}}" }, "<p>  the", 2, { 270, 258 }, NULL },
+    { { MAP, "config.json" }, { "{\"eos_token\": \"</s>\"}", "{\"model_type\": \"opt\"}" },
+      "</s><|endoftext|>", 2, { 270, 269 }, NULL },
+    { { CONFIG }, { "{" GPT2_CLASS ", \"extra_special_tokens\": {\"image_token\": \"<i>\"}, "
+                    "\"additional_special_tokens\": [\"<j>\"]}" }, "<i><j>", 2, { 271, 270 },
+      NULL },
+    { { CONFIG }, { "{\"tokenizer_class\": \"Qwen2Tokenizer\"}" }, "", 0, { 0 },
+      CONFIG ": tokenizer_class is Qwen2Tokenizer" },
+    { { CONFIG }, { "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}" }, "", 0, { 0 },
+      "tokenizer_class is PreTrainedTokenizerFast" },           // what does it split by?
+    { { CONFIG }, { "{\"tokenizer_class\": 3}" }, "", 0, { 0 }, "tokenizer_class is no text" },
+    { { "config.json" }, { "{\"model_type\": \"roberta\"}" }, "", 0, { 0 },
+      "config.json: model_type is roberta" },
+    { { "config.json" }, { "{\"tokenizer_class\": \"BartTokenizer\"}" }, "", 0, { 0 },
+      "config.json: tokenizer_class is BartTokenizer" },
+    { { CONFIG }, { "{\"add_prefix_space\": true}" }, "", 0, { 0 }, "add_prefix_space is true" },
+    { { CONFIG }, { "{\"do_lower_case\": true}" }, "", 0, { 0 }, "do_lower_case is true" },
+    { { CONFIG }, { "{\"split_special_tokens\": true}" }, "", 0, { 0 }, "split_special_tokens is" },
+    { { CONFIG }, { "{\"auto_map\": {\"AutoTokenizer\": \"x.T\"}}" }, "", 0, { 0 },
+      "auto_map is an object" },
+    { { CONFIG }, { "{\"pad_token\": 3}" }, "", 0, { 0 }, "pad_token is neither a text" },
+    { { CONFIG }, { "{\"image_token\": \"<i>\"}" }, "", 0, { 0 }, "no other key makes \"<i>\"" },
+    { { CONFIG }, { "{\"additional_special_tokens\": \"<i>\"}" }, "", 0, { 0 },
+      "no list of tokens" },
+    { { CONFIG, MAP }, { "{\"pad_token\": \"<p>\"}", "{\"pad_token\": \"<q>\"}" }, "", 0, { 0 },
+      "pad_token is <q>, but <p> in " CONFIG },
+    { { CONFIG, MAP }, { "{\"added_tokens_decoder\": {}}", "{\"pad_token\": \"<q>\"}" }, "", 0,
+      { 0 }, "pad_token is <q>, but nothing in " CONFIG },
+    { { CONFIG, MAP }, { "{\"additional_special_tokens\": [\"<p>\"]}",
+                         "{\"additional_special_tokens\": [\"<q>\"]}" }, "", 0, { 0 },
+      "lists special tokens, too, and lacks \"<q>\"" },
+    { { CONFIG }, { "{\"eos_token\": \"<p>\", \"pad_token\": {\"content\": \"<p>\", "
+                    "\"lstrip\": true}}" }, "", 0, { 0 }, "is not what another key says" },
+    { { CONFIG }, { "{\"added_tokens_decoder\": {\"272\": {\"content\": \"<p>\"}}}" }, "", 0,
+      { 0 }, "\"272\" is no id from 0 to 270" },
+    { { CONFIG }, { "{\"added_tokens_decoder\": {\"x\": {\"content\": \"<p>\"}}}" }, "", 0,
+      { 0 }, "\"x\" is no id" },
+    { { CONFIG }, { "{\"added_tokens_decoder\": {\"270\": {\"content\": \"the\"}}}" }, "", 0,
+      { 0 }, "\"the\" has the id 270, but 258" },
+    { { CONFIG }, { "{\"added_tokens_decoder\": {\"270\": {\"content\": \"<a>\", "
+                    "\"single_word\": true}}}" }, "", 0, { 0 }, "single_word" },
+    { { CONFIG }, { "{\"added_tokens_decoder\": [1]}" }, "", 0, { 0 }, "is no object" },
+    { { CONFIG, ADDED }, { "{\"added_tokens_decoder\": {}}", "{\"<p>\": 270}" }, "", 0, { 0 },
+      "\"<p>\" is not in added_tokens_decoder" },
+    { { CONFIG }, { "[]" }, "", 0, { 0 }, CONFIG ": holds no JSON object" },
+    { { MAP }, { "{\"pad_token\": \"<p>\", \"pad_token\": \"<q>\"}" }, "", 0, { 0 },
+      "the key \"pad_token\" twice" },
+};
+
+#define SAID DIR "/said"
+static void write_said(const folder_case *c, bool write)
+{
+    char path[200];
+    for (int i = 0; i < 3 && c->file[i]; i++) {
+        snprintf(path, sizeof path, SAID "/%s", c->file[i]);
+        if (write) CHECK(put_file(path, c->json[i], strlen(c->json[i])));
+        else remove(path);
+    }
+}
+
+static void forget_said(void)
+{
+    const folder_case all = { { CONFIG, MAP, ADDED }, { "", "", "" }, "", 0, { 0 }, NULL };
+    write_said(&all, false);
+    remove(SAID "/config.json");
+    remove(SAID "/tokenizer.json");
+}
+
+static void test_folders(void)
+{
+    mkdir(SAID, 0777);
+    forget_said();
+    samba_tokenizer *t = small();
+    CHECK(samba_tokenizer_save(t, SAID, why, sizeof why));
+    samba_tokenizer_close(t);
+    for (size_t i = 0; i < sizeof folder_cases / sizeof *folder_cases; i++) {
+        const folder_case *c = &folder_cases[i];
+        write_said(c, true);
+        t = samba_tokenizer_open(SAID, why, sizeof why);
+        bool good = c->says ? !t && strstr(why, c->says) : encodes_to(t, c->text, c->ids, c->n);
+        if (!good) printf("%s: %s\n", c->json[0], t ? "accepted" : why);
+        CHECK(good);
+        samba_tokenizer_close(t);
+        write_said(c, false);
+    }
+    CHECK(n_live == 0);
+}
+
+// The same beside a tokenizer.json, whose added_tokens come first.
+static void test_folder_with_json(void)
+{
+    static const folder_case pad = {
+        { CONFIG }, { "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"pad_token\": "
+                      "\"<p>\"}" }, "", 0, { 0 }, NULL };
+    static const folder_case refused[] = {
+        { { CONFIG }, { "{\"add_prefix_space\": true}" }, "", 0, { 0 },
+          "add_prefix_space is true" },
+        { { CONFIG }, { "{\"added_tokens_decoder\": {\"269\": {\"content\": "
+                        "\"<|endoftext|>\", \"rstrip\": true}}}" }, "", 0, { 0 },
+          "is not what tokenizer.json says" },
+        { { CONFIG }, { "{\"added_tokens_decoder\": {}}" }, "", 0, { 0 },
+          "lacks some of added_tokens" },
+        { { "config.json" }, { "{\"model_type\": \"llama\"}" }, "", 0, { 0 },
+          "model_type is llama" },
+    };
+    const int32_t ids[] = { 258, 270, 269 };
+    CHECK(write_tokenizer_json(SAID "/tokenizer.json", true,
+                               "[{\"id\": 269, \"content\": \"<|endoftext|>\"}]"));
+    write_said(&pad, true);
+    samba_tokenizer *t = samba_tokenizer_open(SAID, why, sizeof why);
+    CHECK(encodes_to(t, "the<p><|endoftext|>", ids, 3));
+    samba_tokenizer_close(t);
+    t = samba_tokenizer_open(SAID "/tokenizer.json", why, sizeof why);      // the file alone
+    CHECK(samba_tokenizer_size(t) == 270);
+    samba_tokenizer_close(t);
+    write_said(&pad, false);
+    for (int i = 0; i < 4; i++) {
+        write_said(&refused[i], true);
+        CHECK(!samba_tokenizer_open(SAID, why, sizeof why) && strstr(why, refused[i].says));
+        write_said(&refused[i], false);
+    }
+    remove(SAID "/tokenizer.json");
     CHECK(n_live == 0);
 }
 
@@ -785,6 +972,7 @@ static bool all_of_it(int what)             // false: something failed, cleanly
     case 1: t = samba_tokenizer_open(DIR "/good.json", why, sizeof why); break;
     case 2: t = small(); break;
     case 3: t = samba_tokenizer_open(DIR, why, sizeof why); break;
+    case 4: t = samba_tokenizer_open(SAID, why, sizeof why); break;
     }
     if (!t && !strstr(why, "out of memory")) test_fail(why, __FILE__, __LINE__);
     if (!t) return false;
@@ -802,7 +990,9 @@ static void test_out_of_memory(void)
     cJSON_Hooks hooks = { counting_malloc, counting_free };
     cJSON_InitHooks(&hooks);
     memset(text_of, 'a', 500);
-    for (int what = 0; what < 4; what++) {
+    for (size_t i = 0; i < sizeof folder_cases / sizeof *folder_cases; i++)
+        if (folder_cases[i].file[1] && !folder_cases[i].says) write_said(&folder_cases[i], true);
+    for (int what = 0; what < 5; what++) {
         fail_at = -1;
         n_calls = 0;
         CHECK(all_of_it(what));
@@ -831,10 +1021,13 @@ int main(void)
     RUN(test_words_by_plain_code);
     RUN(test_long_word);
     RUN(test_special);
+    RUN(test_many_special);
     RUN(test_training);
     RUN(test_save);
     RUN(test_other_forms);
     RUN(test_added_tokens);
+    RUN(test_folders);
+    RUN(test_folder_with_json);
     RUN(test_broken);
     RUN(test_truncated);
     RUN(test_mutated);

@@ -2,7 +2,8 @@
 # tests/tokenizer.sh: tools/tokenizer.h against Hugging Face's tokenizers and tiktoken, from PyPI,
 # in a virtual environment in ${SAMBA_JUDGES:-$HOME/.cache/samba-judges}. A million texts, all
 # characters of Unicode, bytes that are not UTF-8, every file of the shared data, added tokens,
-# training; then how fast each is. STRINGS=n: how many texts.
+# training; then how fast each is; and folders with all that transformers can write beside a
+# vocabulary. STRINGS=n: how many texts.
 # The last line is "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 here=build/test/tokenizer-judges
@@ -349,6 +350,155 @@ for path in measured:
 print(f"{passed} passed, {failed} failed")
 END
 "$judges/bin/python" $here/compare.py $here "${STRINGS:-1000000}" >$here/out 2>$here/err
+last=$(tail -n 1 $here/out | grep -xE '[0-9]+ passed, [0-9]+ failed')
+sed '$d' $here/out
+if [ -z "$last" ]; then
+    tail -n 20 $here/err
+    failed=$((failed + 1))
+else
+    p=${last%% passed*} f=${last##*, } f=${f%% failed*}
+    passed=$((passed + p)) failed=$((failed + f))
+fi
+
+# ---- Folders: tokenizer_config.json and its like, against transformers ----
+folders=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/folders
+has_transformers() { "$folders/bin/python" -c 'import transformers' >/dev/null 2>&1; }
+if ! has_transformers; then
+    rm -rf "$folders"
+    python3 -m venv "$folders" >$here/log 2>&1 &&
+        "$folders/bin/python" -m pip install -q --disable-pip-version-check 'transformers==5.*' \
+            >>$here/log 2>&1
+fi
+if ! has_transformers; then
+    echo "skipped: folders, transformers cannot be installed: $(tail -n 1 $here/log)"
+    finish
+fi
+cat >$here/folders.py <<'END'
+import ctypes, json, os, random, shutil, sys
+os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import AutoTokenizer
+
+HERE, N = sys.argv[1], int(sys.argv[2])
+FOLDER, END = HERE + "/folder", "<|endoftext|>"
+KEYS = "bos_token eos_token unk_token sep_token pad_token cls_token mask_token".split()
+NAMES = [END, "<s>", "</s>", "<pad>", "<unk>", "<mask>", "<new>", "[PAD]", "the", " x", "ab%", "!",
+         "<", "bc"]
+CLASSES = ["GPT2Tokenizer"] * 4 + ["GPT2TokenizerFast", "CodeGenTokenizer", "Qwen2Tokenizer",
+                                   "PreTrainedTokenizerFast", "RobertaTokenizer"]
+TYPES = "gpt2 gpt2 opt llama gpt_neo codegen phi starcoder2 gptj roberta".split()
+# Not qwen2: for it, release 5 overrules the class that the file names.
+lib = ctypes.CDLL(os.path.abspath(HERE + "/tokenizer.so"))
+text, size = ctypes.c_char_p, ctypes.c_size_t
+for name, result, *arguments in (
+        ("open", ctypes.c_void_p, text, text, size), ("close", None, ctypes.c_void_p),
+        ("size", ctypes.c_int32, ctypes.c_void_p),
+        ("encode", ctypes.c_int64, ctypes.c_void_p, text, size, ctypes.c_void_p, ctypes.c_int64)):
+    function = getattr(lib, "samba_tokenizer_" + name)
+    function.restype, function.argtypes = result, arguments
+why, ids = ctypes.create_string_buffer(400), (ctypes.c_int32 * 1000)()
+r = random.Random(5)
+letters = list(range(33, 127)) + list(range(161, 173)) + list(range(174, 256))
+byte = {b: chr(b) for b in letters}
+byte.update({b: chr(256 + i) for i, b in enumerate(b for b in range(256) if b not in letters)})
+merges = ["t h", "th e", byte[32] + " the", "a t", "< p", "b c"]
+
+
+def dump(name, value):
+    with open(f"{FOLDER}/{name}", "w") as f:
+        json.dump(value, f)
+
+
+def described(content, **more):
+    return {"content": content, "single_word": False, "lstrip": r.random() < .2,
+            "rstrip": r.random() < .2, "normalized": r.random() < .4, **more}
+
+
+def named():
+    content = r.choice(NAMES)
+    return content if r.random() < .6 else described(content)
+
+
+def new_ids(vocab, n):
+    free = len(vocab)
+    for content in r.sample(NAMES, n):
+        known = vocab.get(content)
+        yield content, free if known is None else known
+        free += known is None
+
+
+def make_config(vocab):
+    config = {}
+    if r.random() < .8:
+        config["tokenizer_class"] = r.choice(CLASSES)
+    if r.random() < .15:
+        config["add_prefix_space"] = r.random() < .4
+    for key in KEYS:
+        if r.random() < .3:
+            config[key] = r.choice((None, named(), named(), named()))
+            if isinstance(config[key], dict):
+                config[key]["__type"] = "AddedToken"
+    if r.random() < .2:
+        config["additional_special_tokens"] = r.sample(NAMES, 2)
+    if r.random() < .4:
+        config["added_tokens_decoder"] = {
+            str(i + (r.random() < .04)): described(c, special=r.random() < .6)
+            for c, i in new_ids(vocab, r.randrange(1, 5))}
+    return config
+
+
+def make_folder():
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    os.makedirs(FOLDER)
+    keys = [byte[b] for b in range(256)] + [m.replace(" ", "") for m in merges]
+    keys += r.sample(NAMES[:6], r.randrange(7))
+    vocab = {key: i for i, key in enumerate(keys)}
+    config = make_config(vocab) if r.random() < .8 else {}
+    if r.random() < .3:
+        t = Tokenizer(models.BPE(vocab, [tuple(m.split()) for m in merges]))
+        t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        t.decoder = decoders.ByteLevel()
+        for content in r.sample(NAMES, r.randrange(3)):
+            t.add_tokens([AddedToken(content, normalized=r.random() < .5)])
+        t.save(FOLDER + "/tokenizer.json")
+    else:
+        dump("vocab.json", vocab)
+        with open(FOLDER + "/merges.txt", "w") as f:
+            f.write("#version: 0.2\n" + "\n".join(merges) + "\n")
+    if config:
+        dump("tokenizer_config.json", config)
+    if r.random() < .3:
+        dump("special_tokens_map.json", {key: config.get(key) or named() for key in KEYS
+                                         if r.random() < .3})
+    if r.random() < .2:
+        dump("added_tokens.json", dict(new_ids(vocab, r.randrange(1, 4))))
+    if r.random() < .5 or "tokenizer_class" not in config:  # or else AutoTokenizer gives up
+        dump("config.json", {"model_type": r.choice(TYPES)})
+
+
+pieces = NAMES + [" ", " the", "at", "a", "  ", "x", "<s", "<|", END, "\n"]
+texts = ["".join(r.choice(pieces) for _ in range(r.randrange(1, 10))) for _ in range(60)]
+taken = bad = 0
+for _ in range(N):
+    make_folder()
+    t = lib.samba_tokenizer_open(FOLDER.encode(), why, 400)
+    if not t:
+        continue
+    judge = AutoTokenizer.from_pretrained(FOLDER)
+    differs = lib.samba_tokenizer_size(t) != len(judge)
+    for one in texts:
+        data = one.encode()
+        mine = ids[:lib.samba_tokenizer_encode(t, data, len(data), ids, 1000)]
+        differs = differs or mine != judge(one, add_special_tokens=False)["input_ids"]
+    lib.samba_tokenizer_close(t)
+    taken += 1
+    bad += differs
+    if differs:
+        shutil.copytree(FOLDER, f"{HERE}/bad{bad}", dirs_exist_ok=True)
+print(f"{'FAILED ' * bool(bad)}folders that are taken, transformers: {bad} differences in {taken}")
+print(f"{int(not bad) + int(taken > N / 5)} passed, {int(bool(bad)) + int(taken <= N / 5)} failed")
+END
+"$folders/bin/python" $here/folders.py $here "$((${STRINGS:-1000000} / 500))" >$here/out 2>$here/err
 last=$(tail -n 1 $here/out | grep -xE '[0-9]+ passed, [0-9]+ failed')
 sed '$d' $here/out
 if [ -z "$last" ]; then

@@ -23,12 +23,18 @@
    Files: vocab.json with merges.txt, or a tokenizer.json that says the same. All is proved before
    use: ids are 0, 1, 2 ... without a hole, each byte has a token, merges name tokens that exist. Of
    a tokenizer.json, what changes ids is honoured or refused; post_processor, truncation and padding
-   belong to the caller and are ignored.
+   belong to the caller and are ignored. The other files of a folder are read, too:
+   tokenizer_config.json, special_tokens_map.json, added_tokens.json and config.json. A class or a
+   model with another tokenizer, add_prefix_space and the like are refused by their key;
+   added_tokens_decoder and the special tokens they name are taken, with the ids that Hugging Face's
+   transformers gives them (5; so does 4.57 unless special tokens are parts of each other).
 
    Special tokens match in the text, the longest first. In a tokenizer.json they are its
-   added_tokens. In a vocab.json (and an added_tokens.json beside it) they are the tokens that no
-   word could become: "<|endoftext|>" is no byte and no merge makes it. A special token decodes to
-   its own text, where Hugging Face's decoder takes letters such as the e acute of one for bytes.
+   added_tokens; where tokenizer_config.json or special_tokens_map.json stands beside it, or beside
+   a vocab.json, those that they name. In a vocab.json alone (and an added_tokens.json beside it)
+   they are the tokens that no word could become: "<|endoftext|>" is no byte and no merge makes it.
+   A special token decodes to its own text, where Hugging Face's decoder takes letters such as the e
+   acute of one for bytes.
 
    A tokenizer belongs to one thread at a time: encode keeps a cache in it.
 
@@ -53,8 +59,9 @@
 
 typedef struct samba_tokenizer samba_tokenizer;
 
-/* Opens a folder with tokenizer.json, or with vocab.json and merges.txt; or a tokenizer.json file.
-   NULL with the reason in why, which may be NULL. The caller closes it. */
+/* Opens a folder with tokenizer.json, or with vocab.json and merges.txt, and with what else it says
+   of the tokenizer; or a tokenizer.json file alone. NULL with the reason in why, which may be NULL.
+   The caller closes it. */
 SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_open(const char *path, char *why,
                                                           size_t why_size);
 SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_open_files(const char *vocab_json,
@@ -121,7 +128,9 @@ enum {
     SAMBA__TOK_CACHE_SLOTS = 1 << 15,       /* 2 MiB: most words of most texts */
     SAMBA__TOK_CACHE_BYTES = 31,            /* longer words are not cached */
     SAMBA__TOK_CACHE_IDS = 7,
-    SAMBA__TOK_SHORT = 64                   /* bytes of a word up to which a plain search wins */
+    SAMBA__TOK_SHORT = 64,                  /* bytes of a word up to which a plain search wins */
+    SAMBA__TOK_MAX_SPECIAL = 1024           /* bytes of a special token: what a search may cost at
+                                               each byte of a text that was made to be slow */
 };
 
 /* flags of a token */
@@ -132,7 +141,9 @@ enum {
     SAMBA__TOK_SPECIAL = 8,
     SAMBA__TOK_LSTRIP = 16,                 /* a special token that swallows whitespace before it */
     SAMBA__TOK_RSTRIP = 32,                 /* or after it */
-    SAMBA__TOK_LATE = 64                    /* sought after those that are not */
+    SAMBA__TOK_LATE = 64,                   /* sought after those that are not */
+    SAMBA__TOK_HOW = 16 | 32 | 64,
+    SAMBA__TOK_NAMED = 128                  /* a key such as pad_token has made it special */
 };
 
 typedef struct samba__tok_token {
@@ -158,6 +169,23 @@ typedef struct samba__tok_cached {
     int32_t n;
 } samba__tok_cached;
 
+/* An edge of a trie: from a node by a byte to the next one. */
+typedef struct samba__tok_edge {
+    uint64_t key;                           /* node << 8 | byte; SAMBA__TOK_EMPTY */
+    uint32_t node;
+} samba__tok_edge;
+
+/* Special tokens by their bytes. Node 0 is the root; a search costs a step for each byte that
+   agrees, however many tokens there are. */
+typedef struct samba__tok_trie {
+    samba__tok_edge *edge;                  /* hash table, half full at most */
+    size_t n_slots;
+    int32_t *id;                            /* by node; -1: no token ends there */
+    size_t n_nodes, nodes_cap;
+    size_t n_tokens;
+    bool starts[256];                       /* whether a token begins with the byte */
+} samba__tok_trie;
+
 struct samba_tokenizer {
     samba__tok_token *token;                /* by id */
     size_t n_tokens, tokens_cap;
@@ -170,10 +198,7 @@ struct samba_tokenizer {
     samba__tok_slot *slot;                  /* the same by pair, half full at most */
     size_t n_slots;
     int32_t byte_id[256];
-    int32_t *special;                       /* ids, by first byte, longest first */
-    size_t n_special, special_cap;
-    size_t special_from[257];               /* where those with a first byte begin in special */
-    size_t n_in_pass[2];
+    samba__tok_trie trie[2];                /* special tokens: those sought first, and LATE ones */
     samba__tok_cached *cache;
 };
 
@@ -626,40 +651,114 @@ static bool samba__tok_add_merge(samba_tokenizer *t, samba__tok_merge m)
 
 /* ---- Special tokens -------------------------------------------------------------------------- */
 
-/* Whether special token a comes before b in the list: by first byte, then the longest. */
-static bool samba__tok_before(const samba_tokenizer *t, int32_t a, int32_t b)
+/* The slot of an edge, or the empty one where it would be. */
+static size_t samba__tok_edge_slot(const samba__tok_trie *trie, uint64_t key)
 {
-    const samba__tok_token *x = &t->token[a], *y = &t->token[b];
-    uint8_t first = t->bytes[x->at], second = t->bytes[y->at];
-    return first != second ? first < second : x->size > y->size;
+    size_t mask = trie->n_slots - 1;
+    size_t i = (size_t)samba__tok_mix(key * UINT64_C(0xD6E8FEB86659FD93)) & mask;
+    while (trie->edge[i].key != key && trie->edge[i].key != SAMBA__TOK_EMPTY) i = (i + 1) & mask;
+    return i;
 }
 
-/* Enters an id, whose text is set, into the list of special tokens. */
-static bool samba__tok_make_special(samba_tokenizer *t, int32_t id, uint32_t flags)
+static bool samba__tok_more_edges(samba__tok_trie *trie)
 {
-    if (t->n_special == t->special_cap) {
-        int32_t *grown = (int32_t *)samba__tok_grown(t->special, &t->special_cap,
-                                                     t->n_special + 1, sizeof *grown);
+    samba__tok_trie old = *trie;
+    size_t n = old.n_slots ? 2 * old.n_slots : 256;
+    samba__tok_edge *edge = (samba__tok_edge *)SAMBA_TOKENIZER_MALLOC(n * sizeof *edge);
+    if (!edge) return false;
+    memset(edge, 0xFF, n * sizeof *edge);
+    trie->edge = edge;
+    trie->n_slots = n;
+    for (size_t i = 0; i < old.n_slots; i++)
+        if (old.edge[i].key != SAMBA__TOK_EMPTY)
+            edge[samba__tok_edge_slot(trie, old.edge[i].key)] = old.edge[i];
+    SAMBA_TOKENIZER_FREE(old.edge);
+    return true;
+}
+
+static bool samba__tok_add_node(samba__tok_trie *trie)
+{
+    if (trie->n_nodes == trie->nodes_cap) {
+        int32_t *grown = (int32_t *)samba__tok_grown(trie->id, &trie->nodes_cap,
+                                                     trie->n_nodes + 1, sizeof *grown);
         if (!grown) return false;
-        t->special = grown;
+        trie->id = grown;
     }
-    t->token[id].flags |= flags | SAMBA__TOK_SPECIAL;
-    size_t at = t->n_special++;
-    for (; at > 0 && samba__tok_before(t, id, t->special[at - 1]); at--)
-        t->special[at] = t->special[at - 1];
-    t->special[at] = id;
-    t->n_in_pass[flags & SAMBA__TOK_LATE ? 1 : 0]++;
-    for (size_t byte = t->bytes[t->token[id].at] + 1u; byte <= 256; byte++)
-        t->special_from[byte]++;
+    trie->id[trie->n_nodes++] = -1;
+    return true;
+}
+
+/* Enters a token's bytes. False: out of memory; the nodes made so far lead to no token. */
+static bool samba__tok_trie_add(samba__tok_trie *trie, const uint8_t *bytes, size_t size,
+                                int32_t id)
+{
+    uint64_t node = 0;
+    if (trie->n_nodes == 0 && !samba__tok_add_node(trie)) return false;
+    for (size_t i = 0; i < size; i++) {
+        uint64_t key = node << 8 | bytes[i];
+        if (2 * trie->n_nodes >= trie->n_slots && !samba__tok_more_edges(trie)) return false;
+        samba__tok_edge *edge = &trie->edge[samba__tok_edge_slot(trie, key)];
+        if (edge->key == SAMBA__TOK_EMPTY) {
+            if (!samba__tok_add_node(trie)) return false;
+            edge->key = key;
+            edge->node = (uint32_t)(trie->n_nodes - 1);
+        }
+        node = edge->node;
+    }
+    trie->id[node] = id;
+    trie->starts[bytes[0]] = true;
+    trie->n_tokens++;
+    return true;
+}
+
+/* The longest token that begins at p; -1: none. */
+static int32_t samba__tok_trie_longest(const samba__tok_trie *trie, const uint8_t *p,
+                                       const uint8_t *end)
+{
+    int32_t id = -1;
+    for (uint64_t node = 0; p < end; p++) {
+        const samba__tok_edge *edge = &trie->edge[samba__tok_edge_slot(trie, node << 8 | *p)];
+        if (edge->key == SAMBA__TOK_EMPTY) break;
+        node = edge->node;
+        if (trie->id[node] >= 0) id = trie->id[node];
+    }
+    return id;
+}
+
+static void samba__tok_trie_free(samba__tok_trie *trie)
+{
+    SAMBA_TOKENIZER_FREE(trie->edge);
+    SAMBA_TOKENIZER_FREE(trie->id);
+}
+
+static bool samba__tok_can_be_special(const char *text, size_t size, const samba__tok_report *r)
+{
+    samba__tok_shown shown;
+    if (size <= SAMBA__TOK_MAX_SPECIAL) return true;
+    return samba__tok_fail(r, "the special token \"%s\" has %lu bytes; at most %d are possible",
+                           samba__tok_show(&shown, text, size), (unsigned long)size,
+                           (int)SAMBA__TOK_MAX_SPECIAL);
+}
+
+/* Makes an id special, whose text is set. */
+static bool samba__tok_make_special(samba_tokenizer *t, int32_t id, uint32_t flags,
+                                    const samba__tok_report *r)
+{
+    samba__tok_token *k = &t->token[id];
+    samba__tok_trie *trie = &t->trie[flags & SAMBA__TOK_LATE ? 1 : 0];
+    if (!samba__tok_can_be_special((const char *)t->bytes + k->at, k->size, r)) return false;
+    if (!samba__tok_trie_add(trie, t->bytes + k->at, k->size, id)) return samba__tok_no_memory(r);
+    k->flags |= flags | SAMBA__TOK_SPECIAL;
     return true;
 }
 
 /* The id of a special token by its text; -1: none. */
 static int32_t samba__tok_find_special(const samba_tokenizer *t, const char *text, size_t size)
 {
-    size_t first = size ? (uint8_t)text[0] : 0;
-    for (size_t i = t->special_from[first]; i < t->special_from[first + 1]; i++)
-        if (samba__tok_is(t, t->special[i], text, size)) return t->special[i];
+    for (uint32_t raw = 0; raw <= SAMBA__TOK_RAW; raw += SAMBA__TOK_RAW) {
+        int32_t id = samba__tok_find(t, (const uint8_t *)text, size, raw);
+        if (id >= 0 && t->token[id].flags & SAMBA__TOK_SPECIAL) return id;
+    }
     return -1;
 }
 
@@ -859,18 +958,15 @@ typedef struct samba__tok_match {
 static bool samba__tok_next_special(const samba_tokenizer *t, const uint8_t *p, const uint8_t *end,
                                     int pass, samba__tok_match *match)
 {
-    uint32_t late = pass ? SAMBA__TOK_LATE : 0;
+    const samba__tok_trie *trie = &t->trie[pass];
     for (; p < end; p++) {
-        size_t to = t->special_from[*p + 1];
-        for (size_t i = t->special_from[*p]; i < to; i++) {
-            const samba__tok_token *k = &t->token[t->special[i]];
-            if (k->size > (size_t)(end - p) || (k->flags & SAMBA__TOK_LATE) != late) continue;
-            if (memcmp(p, t->bytes + k->at, k->size) != 0) continue;
-            match->start = p;
-            match->stop = p + k->size;
-            match->id = t->special[i];
-            return true;
-        }
+        if (!trie->starts[*p]) continue;
+        int32_t id = samba__tok_trie_longest(trie, p, end);
+        if (id < 0) continue;
+        match->start = p;
+        match->stop = p + t->token[id].size;
+        match->id = id;
+        return true;
     }
     return false;
 }
@@ -911,7 +1007,7 @@ static bool samba__tok_encode_words(const samba_tokenizer *t, const uint8_t *p, 
 static bool samba__tok_encode_pass(const samba_tokenizer *t, const uint8_t *p, const uint8_t *end,
                                    int pass, samba__tok_sink *sink)
 {
-    while (pass < 2 && t->n_in_pass[pass] == 0) pass++;
+    while (pass < 2 && t->trie[pass].n_tokens == 0) pass++;
     if (pass == 2) return samba__tok_encode_words(t, p, end, sink);
     samba__tok_match m;
     for (const uint8_t *from = p; samba__tok_next_special(t, from, end, pass, &m);) {
@@ -984,7 +1080,8 @@ SAMBA_TOKENIZER_API void samba_tokenizer_close(samba_tokenizer *t)
     SAMBA_TOKENIZER_FREE(t->by_text);
     SAMBA_TOKENIZER_FREE(t->merge);
     SAMBA_TOKENIZER_FREE(t->slot);
-    SAMBA_TOKENIZER_FREE(t->special);
+    samba__tok_trie_free(&t->trie[0]);
+    samba__tok_trie_free(&t->trie[1]);
     SAMBA_TOKENIZER_FREE(t->cache);
     SAMBA_TOKENIZER_FREE(t);
 }
@@ -1016,18 +1113,18 @@ SAMBA_TOKENIZER_API bool samba_tokenizer_add_special(samba_tokenizer *t, const c
         return samba__tok_fail(&r, "the special token is not UTF-8 from byte %lu on",
                                (unsigned long)(bad - text));
     if (samba__tok_find_special(t, token, size) >= 0) return true;
+    if (!samba__tok_can_be_special(token, size, &r)) return false;
     if (t->n_tokens >= SAMBA__TOK_MAX_IDS)
         return samba__tok_fail(&r, "the vocabulary has all %d ids it can have",
                                (int)SAMBA__TOK_MAX_IDS);
     int32_t id = samba__tok_find(t, text, size, 0);
     if (id < 0) id = samba__tok_find(t, text, size, SAMBA__TOK_RAW);
-    bool done = true;
     if (id < 0) {
         id = (int32_t)t->n_tokens;
-        done = samba__tok_put(t, id, text, size, samba__tok_raw(text, size));
+        if (!samba__tok_put(t, id, text, size, samba__tok_raw(text, size)))
+            return samba__tok_no_memory(&r);
     }
-    done = done && samba__tok_make_special(t, id, 0);
-    return done ? true : samba__tok_no_memory(&r);
+    return samba__tok_make_special(t, id, 0, &r);
 }
 
 /* ---- Reading files --------------------------------------------------------------------------- */
@@ -1395,7 +1492,8 @@ static const char *samba__tok_value(const cJSON *item)
     if (cJSON_IsBool(item)) return cJSON_IsTrue(item) ? "true" : "false";
     if (cJSON_IsNumber(item)) return item->valuedouble == 0 ? "zero" : "a number other than 0";
     if (cJSON_IsString(item)) return item->valuestring[0] ? item->valuestring : "empty";
-    return cJSON_IsArray(item) ? "an array" : "an object";
+    if (cJSON_IsArray(item)) return item->child ? "an array" : "an empty array";
+    return "an object";
 }
 
 static bool samba__tok_is_allowed(const char *value, const char *allowed)
@@ -1406,7 +1504,7 @@ static bool samba__tok_is_allowed(const char *value, const char *allowed)
     return false;
 }
 
-/* where: the path of the object, for the message. */
+/* where: the path of the object and a dot, for the message. */
 static bool samba__tok_obeys(const cJSON *object, const char *where, const samba__tok_rule *rule,
                              size_t n, const samba__tok_report *r)
 {
@@ -1417,7 +1515,7 @@ static bool samba__tok_obeys(const cJSON *object, const char *where, const samba
         if (!item && !rule[i].needed) continue;
         const char *value = item ? samba__tok_value(item) : "missing";
         if (!item || !samba__tok_is_allowed(value, rule[i].allowed))
-            return samba__tok_fail(r, "%s.%s is %s; GPT-2's tokenizer, the only one here, wants %s",
+            return samba__tok_fail(r, "%s%s is %s; GPT-2's tokenizer, the only one here, wants %s",
                                    where, rule[i].key,
                                    samba__tok_show(&shown, value, strlen(value)), rule[i].allowed);
     }
@@ -1440,10 +1538,10 @@ static bool samba__tok_check_parts(const cJSON *json, const samba__tok_report *r
                                "none");
     if (!words || !cJSON_IsObject(words))
         return samba__tok_fail(r, "has no pre_tokenizer; expected one of type ByteLevel");
-    if (!SAMBA__TOK_OBEYS(words, "pre_tokenizer", samba__tok_words_rules, r)) return false;
+    if (!SAMBA__TOK_OBEYS(words, "pre_tokenizer.", samba__tok_words_rules, r)) return false;
     if (!decoder || cJSON_IsNull(decoder)) return true;
     if (!cJSON_IsObject(decoder)) return samba__tok_fail(r, "decoder is not an object");
-    return SAMBA__TOK_OBEYS(decoder, "decoder", samba__tok_decoder_rules, r);
+    return SAMBA__TOK_OBEYS(decoder, "decoder.", samba__tok_decoder_rules, r);
 }
 
 /* A member that is true or false, or missing: false. */
@@ -1458,18 +1556,27 @@ static bool samba__tok_read_flag(const cJSON *object, const char *key, bool *fla
                                                          "false", key);
 }
 
+/* The id of the token that files write as this key; -1: none. False: out of memory. */
+static bool samba__tok_find_key(const samba_tokenizer *t, const char *key, int32_t *id)
+{
+    size_t size = strlen(key), n;
+    uint8_t *bytes = (uint8_t *)SAMBA_TOKENIZER_MALLOC(size + 1);
+    if (!bytes) return false;
+    *id = samba__tok_unspell(key, size, bytes, &n)
+              ? samba__tok_find(t, bytes, n, 0)
+              : samba__tok_find(t, (const uint8_t *)key, size, SAMBA__TOK_RAW);
+    SAMBA_TOKENIZER_FREE(bytes);
+    return true;
+}
+
 /* Makes the token that files write as this key, and that is its text, special. */
 static bool samba__tok_add(samba_tokenizer *t, const char *key, int32_t id, uint32_t flags,
                            const samba__tok_report *r)
 {
-    size_t size = strlen(key), n;
+    size_t size = strlen(key);
     samba__tok_shown shown;
-    uint8_t *bytes = (uint8_t *)SAMBA_TOKENIZER_MALLOC(size + 1);
-    if (!bytes) return samba__tok_no_memory(r);
-    int32_t found = samba__tok_unspell(key, size, bytes, &n)
-                        ? samba__tok_find(t, bytes, n, 0)
-                        : samba__tok_find(t, (const uint8_t *)key, size, SAMBA__TOK_RAW);
-    SAMBA_TOKENIZER_FREE(bytes);
+    int32_t found;
+    if (!samba__tok_find_key(t, key, &found)) return samba__tok_no_memory(r);
     samba__tok_show(&shown, key, size);
     if (found >= 0 && found != id)
         return samba__tok_fail(r, "the added token \"%s\" has the id %d, but %d in the vocabulary",
@@ -1479,24 +1586,22 @@ static bool samba__tok_add(samba_tokenizer *t, const char *key, int32_t id, uint
     if (found >= 0 && !samba__tok_is(t, found, key, size))
         return samba__tok_fail(r, "the added token \"%s\" is, in the vocabulary, the spelling of "
                                "other bytes; give it another text", shown.text);
+    if (!samba__tok_can_be_special(key, size, r)) return false;
     if (found < 0 && !samba__tok_id_is_free(t, id, key, r)) return false;
     if (found < 0 && !samba__tok_put(t, id, (const uint8_t *)key, size,
                                      samba__tok_raw((const uint8_t *)key, size)))
         return samba__tok_no_memory(r);
-    return samba__tok_make_special(t, id, flags) ? true : samba__tok_no_memory(r);
+    return samba__tok_make_special(t, id, flags, r);
 }
 
-/* One of added_tokens; ids are below n. */
-static bool samba__tok_read_added(samba_tokenizer *t, const cJSON *object, size_t n,
-                                  const samba__tok_report *r)
+/* An added token as files describe it: its text, and the flags LSTRIP, RSTRIP and LATE. */
+static bool samba__tok_describe(const cJSON *object, const char **text, uint32_t *flags,
+                                const samba__tok_report *r)
 {
-    const cJSON *content, *number;
+    const cJSON *content;
     bool single_word, lstrip, rstrip, normalized;
-    int32_t id;
     samba__tok_shown shown;
-    if (!cJSON_IsObject(object)) return samba__tok_fail(r, "added_tokens holds no objects");
     if (!samba__tok_member(object, "content", &content, r) ||
-        !samba__tok_member(object, "id", &number, r) ||
         !samba__tok_read_flag(object, "single_word", &single_word, r) ||
         !samba__tok_read_flag(object, "lstrip", &lstrip, r) ||
         !samba__tok_read_flag(object, "rstrip", &rstrip, r) ||
@@ -1504,15 +1609,28 @@ static bool samba__tok_read_added(samba_tokenizer *t, const cJSON *object, size_
         return false;
     if (!cJSON_IsString(content) || !content->valuestring[0])
         return samba__tok_fail(r, "added_tokens: content is missing, empty or not a string");
-    const char *text = content->valuestring;
-    if (!samba__tok_read_id(number, n, text, &id, r)) return false;
+    *text = content->valuestring;
     if (single_word)
         return samba__tok_fail(r, "the added token \"%s\" has single_word, which is not known here",
-                               samba__tok_show(&shown, text, strlen(text)));
-    return samba__tok_add(t, text, id,
-                          (uint32_t)lstrip * SAMBA__TOK_LSTRIP |
-                          (uint32_t)rstrip * SAMBA__TOK_RSTRIP |
-                          (uint32_t)normalized * SAMBA__TOK_LATE, r);
+                               samba__tok_show(&shown, *text, strlen(*text)));
+    *flags = (uint32_t)lstrip * SAMBA__TOK_LSTRIP | (uint32_t)rstrip * SAMBA__TOK_RSTRIP |
+             (uint32_t)normalized * SAMBA__TOK_LATE;
+    return true;
+}
+
+/* One of added_tokens; ids are below n. */
+static bool samba__tok_read_added(samba_tokenizer *t, const cJSON *object, size_t n,
+                                  const samba__tok_report *r)
+{
+    const cJSON *number;
+    const char *text;
+    uint32_t flags;
+    int32_t id;
+    if (!cJSON_IsObject(object)) return samba__tok_fail(r, "added_tokens holds no objects");
+    if (!samba__tok_member(object, "id", &number, r) ||
+        !samba__tok_describe(object, &text, &flags, r))
+        return false;
+    return samba__tok_read_id(number, n, text, &id, r) && samba__tok_add(t, text, id, flags, r);
 }
 
 static bool samba__tok_load_model(samba_tokenizer *t, const cJSON *json,
@@ -1521,7 +1639,7 @@ static bool samba__tok_load_model(samba_tokenizer *t, const cJSON *json,
     const cJSON *model, *vocab, *merges, *added;
     if (!samba__tok_member(json, "model", &model, r)) return false;
     if (!model || !cJSON_IsObject(model)) return samba__tok_fail(r, "has no object \"model\"");
-    if (!SAMBA__TOK_OBEYS(model, "model", samba__tok_model_rules, r) ||
+    if (!SAMBA__TOK_OBEYS(model, "model.", samba__tok_model_rules, r) ||
         !samba__tok_check_parts(json, r) || !samba__tok_member(model, "vocab", &vocab, r) ||
         !samba__tok_member(model, "merges", &merges, r) ||
         !samba__tok_member(json, "added_tokens", &added, r))
@@ -1540,7 +1658,7 @@ static bool samba__tok_load_model(samba_tokenizer *t, const cJSON *json,
         return false;
     for (const cJSON *i = added ? added->child : NULL; i; i = i->next)
         if (!samba__tok_read_added(t, i, n + n_added, r)) return false;
-    return samba__tok_has_no_hole(t, r);
+    return true;
 }
 
 /* Makes special what no word can become and what its key writes out. */
@@ -1550,36 +1668,379 @@ static bool samba__tok_find_specials(samba_tokenizer *t, const samba__tok_report
         const samba__tok_token *k = &t->token[i];
         if (!(k->flags & SAMBA__TOK_KNOWN) || k->flags & SAMBA__TOK_MADE) continue;
         if (!(k->flags & SAMBA__TOK_RAW) && samba__tok_raw(t->bytes + k->at, k->size)) continue;
-        if (!samba__tok_make_special(t, (int32_t)i, 0)) return samba__tok_no_memory(r);
+        if (!samba__tok_make_special(t, (int32_t)i, 0, r)) return false;
     }
     return true;
 }
 
-/* The vocabulary of r->file; added: of an added_tokens.json, or NULL; merges_txt: its path. */
-static bool samba__tok_load_pair(samba_tokenizer *t, samba__tok_report *r, const char *merges_txt,
-                                 const char *added_file)
+/* The vocabulary of r->file; more: how many ids other files may add; merges_txt: its path. */
+static bool samba__tok_load_pair(samba_tokenizer *t, const samba__tok_report *r,
+                                 const char *merges_txt, size_t more)
 {
-    samba__tok_report of_added = { r->why, r->size, added_file }, of_merges = of_added;
-    cJSON *vocab = samba__tok_read_json(r), *added = NULL;
-    of_merges.file = merges_txt;
-    if (vocab && added_file) added = samba__tok_read_json(&of_added);
-    bool done = vocab && (added || !added_file);
-    size_t n = 0, n_added = 0;
-    for (const cJSON *i = done ? vocab->child : NULL; i; i = i->next) n++;
-    for (const cJSON *i = done && added ? added->child : NULL; i; i = i->next) n_added++;
-    done = done && samba__tok_read_vocabulary(t, vocab, n_added, r) &&
-           samba__tok_read_merges(t, &of_merges) && samba__tok_find_specials(t, r);
-    for (const cJSON *i = done && added ? added->child : NULL; i && done; i = i->next) {
-        int32_t id;
-        if (!i->string[0]) done = samba__tok_fail(&of_added, "has a token without text (\"\")");
-        else if (!samba__tok_read_id(i, n + n_added, i->string, &id, &of_added)) done = false;
-        else if (samba__tok_find_special(t, i->string, strlen(i->string)) != id)
-            done = samba__tok_add(t, i->string, id, 0, &of_added);
-    }
-    done = done && samba__tok_has_no_hole(t, r);
+    samba__tok_report of_merges = { r->why, r->size, merges_txt };
+    cJSON *vocab = samba__tok_read_json(r);
+    bool done = vocab && samba__tok_read_vocabulary(t, vocab, more, r) &&
+                samba__tok_read_merges(t, &of_merges);
     cJSON_Delete(vocab);
-    cJSON_Delete(added);
     return done;
+}
+
+/* ---- What a model's other files say of its tokenizer --------------------------------------------
+
+   tokenizer_config.json, special_tokens_map.json, added_tokens.json and config.json, as Hugging
+   Face's transformers reads them: what is taken here gives the ids of its releases 5 and, unless
+   special tokens are parts of each other, 4.57. What this tokenizer cannot do, and what these two
+   do not agree on, is refused by its key. */
+
+enum { SAMBA__TOK_CONFIG, SAMBA__TOK_MAP, SAMBA__TOK_ADDED, SAMBA__TOK_MODEL, SAMBA__TOK_FILES };
+static const char *const samba__tok_file[SAMBA__TOK_FILES] = {
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json",
+};
+
+typedef struct samba__tok_settings {
+    cJSON *json[SAMBA__TOK_FILES];          /* NULL: there is no such file */
+    char *path[SAMBA__TOK_FILES];
+    bool has_tokenizer_json;
+    bool has_class;                         /* a file names the class, or the model */
+    bool gives_defaults;                    /* it names <|endoftext|> where nothing else does */
+} samba__tok_settings;
+
+/* Any of these is GPT-2's tokenizer; the last two only as the name of a tokenizer.json. */
+static const char *const samba__tok_classes[] = {
+    "GPT2Tokenizer", "GPT2TokenizerFast", "CodeGenTokenizer", "CodeGenTokenizerFast",
+    "PreTrainedTokenizerFast", "TokenizersBackend",
+};
+enum { SAMBA__TOK_GPT2_CLASSES = 4, SAMBA__TOK_CLASSES = 6 };
+
+/* The models for which transformers takes GPT-2's tokenizer when no class is named. */
+static const char *const samba__tok_models[] = {
+    "gpt2", "gpt_neo", "gptj", "opt", "codegen", "phi", "starcoder2", "blip-2", "instructblip",
+    "instructblipvideo", "dbrx", "emu3",
+};
+
+static const samba__tok_rule samba__tok_config_rules[] = {
+    { "add_prefix_space", "null|false", false },
+    { "do_lower_case", "null|false", false },
+    { "split_special_tokens", "null|false", false },
+    { "init_inputs", "null|an empty array", false },
+    { "auto_map", "null", false },
+};
+
+/* The keys of special tokens; those that are not in the vocabulary get ids in this order. */
+static const char *const samba__tok_keys[] = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
+};
+enum { SAMBA__TOK_KEYS = 7, SAMBA__TOK_KEYS_WITH_DEFAULT = 3 };
+static const char samba__tok_default[] = "<|endoftext|>";
+
+static bool samba__tok_is_one_of(const char *text, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(text, list[i]) == 0) return true;
+    return false;
+}
+
+static samba__tok_report samba__tok_of_file(const samba__tok_settings *s, int which,
+                                            const samba__tok_report *r)
+{
+    samba__tok_report of = { r->why, r->size, s->path[which] };
+    return of;
+}
+
+/* The text of a special token, which may be an object; NULL for null, or none. */
+static const char *samba__tok_text_of(const cJSON *item)
+{
+    if (cJSON_IsObject(item)) item = cJSON_GetObjectItemCaseSensitive(item, "content");
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+/* Whether a class that a file names is GPT-2's. *said: it names one. */
+static bool samba__tok_check_named_class(samba__tok_settings *s, int which, bool *said,
+                                         const samba__tok_report *r)
+{
+    samba__tok_report of = samba__tok_of_file(s, which, r);
+    size_t n = s->has_tokenizer_json ? SAMBA__TOK_CLASSES : SAMBA__TOK_GPT2_CLASSES;
+    const cJSON *item = NULL;
+    samba__tok_shown shown;
+    if (s->json[which] && !samba__tok_member(s->json[which], "tokenizer_class", &item, &of))
+        return false;
+    *said = item && !cJSON_IsNull(item);
+    if (!*said) return true;
+    const char *name = cJSON_IsString(item) ? item->valuestring : "no text";
+    s->has_class = true;
+    s->gives_defaults = samba__tok_is_one_of(name, samba__tok_classes, SAMBA__TOK_GPT2_CLASSES);
+    if (samba__tok_is_one_of(name, samba__tok_classes, n)) return true;
+    return samba__tok_fail(&of, "tokenizer_class is %s; only GPT2Tokenizer, and what equals it, is "
+                           "known here%s", samba__tok_show(&shown, name, strlen(name)),
+                           s->has_tokenizer_json ? " (PreTrainedTokenizerFast where tokenizer.json "
+                           "says all)" : "");
+}
+
+/* The class that transformers would take; where no file names one, by the model. */
+static bool samba__tok_check_class(samba__tok_settings *s, const samba__tok_report *r)
+{
+    samba__tok_report of = samba__tok_of_file(s, SAMBA__TOK_MODEL, r);
+    const cJSON *model = NULL;
+    samba__tok_shown shown;
+    bool said;
+    s->gives_defaults = !s->has_tokenizer_json;
+    if (!samba__tok_check_named_class(s, SAMBA__TOK_CONFIG, &said, r)) return false;
+    if (said) return true;
+    if (!samba__tok_check_named_class(s, SAMBA__TOK_MODEL, &said, r)) return false;
+    if (said || !s->json[SAMBA__TOK_MODEL]) return true;
+    if (!samba__tok_member(s->json[SAMBA__TOK_MODEL], "model_type", &model, &of)) return false;
+    if (!model || !cJSON_IsString(model)) return true;
+    s->has_class = s->gives_defaults = true;
+    if (samba__tok_is_one_of(model->valuestring, samba__tok_models,
+                             sizeof samba__tok_models / sizeof samba__tok_models[0])) return true;
+    return samba__tok_fail(&of, "model_type is %s, whose tokenizer is not GPT-2's; if this one is, "
+                           "say \"tokenizer_class\": \"%s\" in tokenizer_config.json",
+                           samba__tok_show(&shown, model->valuestring, strlen(model->valuestring)),
+                           s->has_tokenizer_json ? "PreTrainedTokenizerFast" : "GPT2Tokenizer");
+}
+
+/* Makes a text special that a key names. One that is not in the vocabulary gets the next id. */
+static bool samba__tok_add_text(samba_tokenizer *t, const char *key, const char *text,
+                                uint32_t flags, const samba__tok_report *r)
+{
+    samba__tok_shown shown;
+    int32_t id = samba__tok_find_special(t, text, strlen(text));
+    uint32_t known = id >= 0 ? t->token[id].flags : 0;
+    if (id >= 0 && (!(known & SAMBA__TOK_NAMED) || (known & SAMBA__TOK_HOW) == flags)) return true;
+    if (id >= 0)
+        return samba__tok_fail(r, "%s: lstrip, rstrip or normalized of \"%s\" is not what another "
+                               "key says; make them the same", key,
+                               samba__tok_show(&shown, text, strlen(text)));
+    if (!samba__tok_find_key(t, text, &id)) return samba__tok_no_memory(r);
+    if (id < 0 && t->n_tokens >= SAMBA__TOK_MAX_IDS)
+        return samba__tok_fail(r, "%s would be one token too many", key);
+    if (id < 0) id = (int32_t)t->n_tokens;
+    if (!samba__tok_add(t, text, id, flags, r)) return false;
+    t->token[id].flags |= SAMBA__TOK_NAMED;
+    return true;
+}
+
+/* The same of a key's value: a text, an object, or null. */
+static bool samba__tok_add_named(samba_tokenizer *t, const char *key, const cJSON *item,
+                                 const samba__tok_report *r)
+{
+    const char *text = samba__tok_text_of(item);
+    uint32_t flags = 0;
+    if (cJSON_IsNull(item)) return true;
+    if (!text || !*text)
+        return samba__tok_fail(r, "%s is neither a text nor an object with content", key);
+    if (cJSON_IsObject(item) && !samba__tok_describe(item, &text, &flags, r)) return false;
+    return samba__tok_add_text(t, key, text, flags, r);
+}
+
+/* What the two files say of a key in *item; NULL: nothing. False: they contradict each other, or
+   one says nothing though it has added_tokens_decoder: then transformers ignores the other. */
+static bool samba__tok_find_named(const samba__tok_settings *s, const char *key,
+                                  const cJSON **item, const samba__tok_report *r)
+{
+    bool has_decoder = cJSON_HasObjectItem(s->json[SAMBA__TOK_CONFIG], "added_tokens_decoder");
+    samba__tok_report of[2];
+    const cJSON *said[2] = { NULL, NULL };
+    for (int i = SAMBA__TOK_CONFIG; i <= SAMBA__TOK_MAP; i++) {
+        of[i] = samba__tok_of_file(s, i, r);
+        if (s->json[i] && !samba__tok_member(s->json[i], key, &said[i], &of[i])) return false;
+    }
+    *item = said[1] && !has_decoder ? said[1] : said[0];
+    if (!said[1] || (!said[0] && !has_decoder)) return true;
+    samba__tok_shown shown[2];
+    const char *text[2];
+    for (int i = 0; i < 2; i++) {
+        text[i] = samba__tok_text_of(said[i]);
+        if (!text[i]) text[i] = said[i] ? "null" : "nothing";
+        samba__tok_show(&shown[i], text[i], strlen(text[i]));
+    }
+    if (strcmp(text[0], text[1]) == 0) return true;
+    return samba__tok_fail(&of[1], "%s is %s, but %s in tokenizer_config.json; make them the same",
+                           key, shown[1].text, shown[0].text);
+}
+
+/* What the class takes for a key that no file has. */
+static bool samba__tok_add_default(samba_tokenizer *t, const samba__tok_settings *s,
+                                   const char *key, const samba__tok_report *r)
+{
+    int32_t id = samba__tok_find_special(t, samba__tok_default, strlen(samba__tok_default));
+    if (id >= 0 && !s->has_tokenizer_json &&
+        t->token[id].flags & (SAMBA__TOK_LSTRIP | SAMBA__TOK_RSTRIP))
+        return samba__tok_fail(r, "%s has lstrip or rstrip, but no key says that it is %s; "
+                               "releases of transformers differ in what they make of that",
+                               samba__tok_default, key);
+    return samba__tok_add_text(t, key, samba__tok_default, 0, r);
+}
+
+/* bos_token and the like, of both files. */
+static bool samba__tok_add_keys(samba_tokenizer *t, const samba__tok_settings *s,
+                                const samba__tok_report *r)
+{
+    samba__tok_report of = samba__tok_of_file(s, s->json[SAMBA__TOK_CONFIG] ? SAMBA__TOK_CONFIG
+                                                                            : SAMBA__TOK_MAP, r);
+    for (int k = 0; k < SAMBA__TOK_KEYS; k++) {
+        const char *key = samba__tok_keys[k];
+        const cJSON *item;
+        if (!samba__tok_find_named(s, key, &item, r)) return false;
+        if (item) {
+            if (!samba__tok_add_named(t, key, item, &of)) return false;
+        } else if (s->gives_defaults && k < SAMBA__TOK_KEYS_WITH_DEFAULT) {
+            if (!samba__tok_add_default(t, s, key, &of)) return false;
+        }
+    }
+    return true;
+}
+
+/* Lists of special tokens, and keys of the model's own that end in _token. */
+static bool samba__tok_add_extra(samba_tokenizer *t, const samba__tok_settings *s, int which,
+                                 const samba__tok_report *r)
+{
+    static const char *const list[2] = { "additional_special_tokens", "extra_special_tokens" };
+    samba__tok_report of = samba__tok_of_file(s, which, r);
+    samba__tok_shown shown;
+    const cJSON *config = s->json[SAMBA__TOK_CONFIG];
+    bool ignored = which == SAMBA__TOK_MAP &&
+                   (cJSON_HasObjectItem(config, "added_tokens_decoder") ||
+                    cJSON_HasObjectItem(config, list[0]) || cJSON_HasObjectItem(config, list[1]));
+    for (int k = 0; k < 2; k++) {
+        const cJSON *item;
+        if (!samba__tok_member(s->json[which], list[k], &item, &of)) return false;
+        if (!item || cJSON_IsNull(item)) continue;
+        if (!cJSON_IsArray(item) && !(k && cJSON_IsObject(item)))
+            return samba__tok_fail(&of, "%s is no list of tokens", list[k]);
+        for (const cJSON *i = item->child; i; i = i->next) {
+            const char *text = samba__tok_text_of(i);
+            if (ignored && text && samba__tok_find_special(t, text, strlen(text)) < 0)
+                return samba__tok_fail(&of, "%s: tokenizer_config.json lists special tokens, too, "
+                                       "and lacks \"%s\"; make them the same", list[k],
+                                       samba__tok_show(&shown, text, strlen(text)));
+            if (!samba__tok_add_named(t, list[k], i, &of)) return false;
+        }
+    }
+    for (const cJSON *i = s->json[which]->child; i; i = i->next) {
+        size_t n = strlen(i->string);
+        const char *text = samba__tok_text_of(i);
+        if (n < 6 || strcmp(i->string + n - 6, "_token") != 0 || !text) continue;
+        if (samba__tok_is_one_of(i->string, samba__tok_keys, SAMBA__TOK_KEYS)) continue;
+        if (samba__tok_find_special(t, text, strlen(text)) >= 0) continue;
+        return samba__tok_fail(&of, "%s: no other key makes \"%s\" a special token; name it in "
+                               "extra_special_tokens or take it out", i->string,
+                               samba__tok_show(&shown, text, strlen(text)));
+    }
+    return true;
+}
+
+/* One of added_tokens_decoder, "id": { "content": ... }; ids are below n. */
+static bool samba__tok_read_decoder_entry(samba_tokenizer *t, const cJSON *entry, size_t n,
+                                          const samba__tok_report *r)
+{
+    const char *text;
+    char *end;
+    uint32_t flags;
+    samba__tok_shown shown;
+    unsigned long id = strtoul(entry->string, &end, 10);
+    samba__tok_show(&shown, entry->string, strlen(entry->string));
+    if (entry->string[0] < '0' || entry->string[0] > '9' || *end || id >= n)
+        return samba__tok_fail(r, "added_tokens_decoder: \"%s\" is no id from 0 to %lu", shown.text,
+                               (unsigned long)(n - 1));
+    if (!cJSON_IsObject(entry))
+        return samba__tok_fail(r, "added_tokens_decoder: \"%s\" is no object", shown.text);
+    if (!samba__tok_describe(entry, &text, &flags, r)) return false;
+    int32_t found = samba__tok_find_special(t, text, strlen(text));
+    if (found < 0) return samba__tok_add(t, text, (int32_t)id, flags, r);
+    samba__tok_show(&shown, text, strlen(text));
+    if (found != (int32_t)id)
+        return samba__tok_fail(r, "added_tokens_decoder: \"%s\" has the id %lu, but %d in the "
+                               "vocabulary", shown.text, id, (int)found);
+    if ((t->token[found].flags & SAMBA__TOK_HOW) != flags)
+        return samba__tok_fail(r, "added_tokens_decoder: lstrip, rstrip or normalized of \"%s\" is "
+                               "not what tokenizer.json says", shown.text);
+    return true;
+}
+
+/* Whether tokenizer_config.json or special_tokens_map.json names this text as special, in the eyes
+   of transformers: an object in the former does not count. */
+static bool samba__tok_is_named(const samba__tok_settings *s, const char *text)
+{
+    for (int which = SAMBA__TOK_CONFIG; which <= SAMBA__TOK_MAP; which++) {
+        for (const cJSON *i = s->json[which] ? s->json[which]->child : NULL; i; i = i->next) {
+            const char *one = samba__tok_text_of(i);
+            if (which == SAMBA__TOK_CONFIG && cJSON_IsObject(i)) continue;
+            if (samba__tok_is_one_of(i->string, samba__tok_keys, SAMBA__TOK_KEYS) && one &&
+                strcmp(one, text) == 0) return true;
+            if (!strstr(i->string, "_special_tokens")) continue;
+            for (const cJSON *k = i->child; k; k = k->next)
+                if ((one = samba__tok_text_of(k)) != NULL && strcmp(one, text) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* added_tokens.json, "token": id; ids are below n. Tokens that nothing names are sought late. */
+static bool samba__tok_read_added_file(samba_tokenizer *t, const samba__tok_settings *s, bool known,
+                                       size_t n, const samba__tok_report *r)
+{
+    samba__tok_report of = samba__tok_of_file(s, SAMBA__TOK_ADDED, r);
+    const cJSON *json = s->json[SAMBA__TOK_ADDED];
+    samba__tok_shown shown;
+    for (const cJSON *i = json ? json->child : NULL; i; i = i->next) {
+        int32_t id, found;
+        if (!i->string[0]) return samba__tok_fail(&of, "has a token without text (\"\")");
+        if (!samba__tok_read_id(i, n, i->string, &id, &of)) return false;
+        found = samba__tok_find_special(t, i->string, strlen(i->string));
+        if (found == id) continue;
+        if (known && found < 0)
+            return samba__tok_fail(&of, "\"%s\" is not in added_tokens_decoder of "
+                                   "tokenizer_config.json; make them the same",
+                                   samba__tok_show(&shown, i->string, strlen(i->string)));
+        if (!samba__tok_add(t, i->string, id,
+                            samba__tok_is_named(s, i->string) ? 0 : SAMBA__TOK_LATE, &of))
+            return false;
+    }
+    return true;
+}
+
+static size_t samba__tok_count(const cJSON *json)
+{
+    size_t n = 0;
+    for (const cJSON *i = json ? json->child : NULL; i; i = i->next) n++;
+    return n;
+}
+
+/* How many ids the settings may add to the vocabulary. */
+static size_t samba__tok_count_added(const samba__tok_settings *s)
+{
+    return samba__tok_count(s->json[SAMBA__TOK_ADDED]) +
+           samba__tok_count(cJSON_GetObjectItemCaseSensitive(s->json[SAMBA__TOK_CONFIG],
+                                                             "added_tokens_decoder"));
+}
+
+/* Adds what the files name to the tokens of the vocabulary, which is read. */
+static bool samba__tok_apply(samba_tokenizer *t, const samba__tok_settings *s,
+                             const samba__tok_report *r)
+{
+    samba__tok_report of = samba__tok_of_file(s, SAMBA__TOK_CONFIG, r);
+    size_t n = t->n_tokens + samba__tok_count_added(s);
+    const cJSON *decoder = NULL;
+    bool named = s->json[SAMBA__TOK_CONFIG] || s->json[SAMBA__TOK_MAP] || s->has_class;
+    if (n > SAMBA__TOK_MAX_IDS) return samba__tok_fail(r, "has too many added tokens");
+    if (!named && !s->has_tokenizer_json && !samba__tok_find_specials(t, r)) return false;
+    if (s->json[SAMBA__TOK_CONFIG] &&
+        !samba__tok_member(s->json[SAMBA__TOK_CONFIG], "added_tokens_decoder", &decoder, &of))
+        return false;
+    if (decoder && !cJSON_IsObject(decoder))
+        return samba__tok_fail(&of, "added_tokens_decoder is no object");
+    for (const cJSON *i = decoder ? decoder->child : NULL; i; i = i->next)
+        if (!samba__tok_read_decoder_entry(t, i, n, &of)) return false;
+    if (decoder && t->trie[0].n_tokens + t->trie[1].n_tokens > samba__tok_count(decoder))
+        return samba__tok_fail(&of, "added_tokens_decoder lacks some of added_tokens in "
+                               "tokenizer.json; make them the same");
+    if (!samba__tok_read_added_file(t, s, decoder != NULL, n, r) || !samba__tok_has_no_hole(t, r))
+        return false;
+    if (named && !samba__tok_add_keys(t, s, r)) return false;
+    for (int which = SAMBA__TOK_CONFIG; which <= SAMBA__TOK_MAP; which++)
+        if (s->json[which] && !samba__tok_add_extra(t, s, which, r)) return false;
+    return true;
 }
 
 /* folder/name, to be freed; NULL: out of memory. */
@@ -1601,30 +2062,68 @@ static bool samba__tok_exists(const char *path)
     return true;
 }
 
-/* The files that a folder may have. */
-typedef struct samba__tok_paths { char *json, *vocab, *merges, *added; } samba__tok_paths;
+/* The vocabulary that a folder may have; a path that is no folder has none of them. */
+typedef struct samba__tok_paths { char *json, *vocab, *merges; } samba__tok_paths;
+
+/* The JSON files that there are beside the vocabulary. */
+static bool samba__tok_read_settings(samba__tok_settings *s, const char *folder,
+                                     const samba__tok_report *r)
+{
+    for (int i = 0; i < SAMBA__TOK_FILES; i++) {
+        s->path[i] = samba__tok_join(folder, samba__tok_file[i]);
+        if (!s->path[i]) return samba__tok_no_memory(r);
+        samba__tok_report of = samba__tok_of_file(s, i, r);
+        if (samba__tok_exists(s->path[i]) && !(s->json[i] = samba__tok_read_json(&of)))
+            return false;
+    }
+    samba__tok_report of = samba__tok_of_file(s, SAMBA__TOK_CONFIG, r);
+    return samba__tok_check_class(s, r) &&
+           (!s->json[SAMBA__TOK_CONFIG] || SAMBA__TOK_OBEYS(s->json[SAMBA__TOK_CONFIG], "",
+                                                            samba__tok_config_rules, &of));
+}
+
+static bool samba__tok_load_json(samba_tokenizer *t, const samba__tok_report *r)
+{
+    cJSON *json = samba__tok_read_json(r);
+    bool done = json && samba__tok_load_model(t, json, r);
+    cJSON_Delete(json);
+    return done;
+}
+
+/* A path without any vocabulary in it: a tokenizer.json itself, whatever its name, and alone. */
+static bool samba__tok_load_file(samba_tokenizer *t, const char *path, const samba__tok_paths *p,
+                                 samba__tok_report *r)
+{
+    r->file = path;
+    if (samba__tok_exists(p->merges))
+        return samba__tok_fail(r, "has merges.txt, but neither vocab.json nor tokenizer.json");
+    FILE *f = fopen(path, "rb");
+    int first = f ? fgetc(f) : 0;
+    if (f) fclose(f);
+    if (f && first == EOF)
+        return samba__tok_fail(r, "is a folder without tokenizer.json, and without vocab.json "
+                               "and merges.txt; or an empty file");
+    return samba__tok_load_json(t, r) && samba__tok_has_no_hole(t, r);
+}
 
 static bool samba__tok_load(samba_tokenizer *t, const char *path, const samba__tok_paths *p,
                             samba__tok_report *r)
 {
-    bool has_json = samba__tok_exists(p->json);
-    r->file = has_json ? p->json : p->vocab;
-    if (!has_json && samba__tok_exists(p->vocab))
-        return samba__tok_load_pair(t, r, p->merges, samba__tok_exists(p->added) ? p->added : NULL);
-    if (!has_json) {
-        r->file = path;
-        if (samba__tok_exists(p->merges))
-            return samba__tok_fail(r, "has merges.txt, but neither vocab.json nor tokenizer.json");
-        FILE *f = fopen(path, "rb");
-        int first = f ? fgetc(f) : 0;
-        if (f) fclose(f);
-        if (f && first == EOF)
-            return samba__tok_fail(r, "is a folder without tokenizer.json, and without vocab.json "
-                                   "and merges.txt; or an empty file");
+    samba__tok_settings s;
+    memset(&s, 0, sizeof s);
+    s.has_tokenizer_json = samba__tok_exists(p->json);
+    if (!s.has_tokenizer_json && !samba__tok_exists(p->vocab))
+        return samba__tok_load_file(t, path, p, r);
+    r->file = s.has_tokenizer_json ? p->json : p->vocab;
+    bool done = samba__tok_read_settings(&s, path, r);
+    if (done) done = s.has_tokenizer_json
+                         ? samba__tok_load_json(t, r)
+                         : samba__tok_load_pair(t, r, p->merges, samba__tok_count_added(&s));
+    done = done && samba__tok_apply(t, &s, r);
+    for (int i = 0; i < SAMBA__TOK_FILES; i++) {
+        cJSON_Delete(s.json[i]);
+        SAMBA_TOKENIZER_FREE(s.path[i]);
     }
-    cJSON *json = samba__tok_read_json(r);
-    bool done = json && samba__tok_load_model(t, json, r);
-    cJSON_Delete(json);
     return done;
 }
 
@@ -1640,13 +2139,11 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_open(const char *path, char
     p.json = samba__tok_join(path, "tokenizer.json");
     p.vocab = samba__tok_join(path, "vocab.json");
     p.merges = samba__tok_join(path, "merges.txt");
-    p.added = samba__tok_join(path, "added_tokens.json");
-    if (t && p.json && p.vocab && p.merges && p.added) done = samba__tok_load(t, path, &p, &r);
+    if (t && p.json && p.vocab && p.merges) done = samba__tok_load(t, path, &p, &r);
     else samba__tok_no_memory(&r);
     SAMBA_TOKENIZER_FREE(p.json);
     SAMBA_TOKENIZER_FREE(p.vocab);
     SAMBA_TOKENIZER_FREE(p.merges);
-    SAMBA_TOKENIZER_FREE(p.added);
     if (done) return t;
     samba_tokenizer_close(t);
     return NULL;
@@ -1666,7 +2163,9 @@ SAMBA_TOKENIZER_API samba_tokenizer *samba_tokenizer_open_files(const char *voca
     }
     samba_tokenizer *t = samba__tok_new();
     if (!t) samba__tok_no_memory(&r);
-    if (t && samba__tok_load_pair(t, &r, merges_txt, NULL)) return t;
+    if (t && samba__tok_load_pair(t, &r, merges_txt, 0) && samba__tok_find_specials(t, &r) &&
+        samba__tok_has_no_hole(t, &r))
+        return t;
     samba_tokenizer_close(t);
     return NULL;
 }
@@ -2060,7 +2559,8 @@ static bool samba__tok_can_be_written(const samba_tokenizer *t, size_t id,
     samba__tok_shown shown;
     if (special && k->flags & SAMBA__TOK_MADE) why = "is special, but words become it, too";
     else if (k->flags & (SAMBA__TOK_LSTRIP | SAMBA__TOK_RSTRIP)) why = "has lstrip or rstrip";
-    else if (special && t->n_in_pass[0] && t->n_in_pass[1]) why = "may be sought before others";
+    else if (special && t->trie[0].n_tokens && t->trie[1].n_tokens)
+        why = "may be sought before others";
     else if (raw && k->size > sizeof small) why = "is above 512 bytes";
     else if (raw && samba__tok_unspell(text, k->size, small, &n)) why = "reads as other bytes";
     else if (!special && !(k->flags & SAMBA__TOK_MADE) &&

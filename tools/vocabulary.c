@@ -59,15 +59,15 @@ static int32_t *special_id(vocabulary *v, const char *key)
     return NULL;
 }
 
-// Takes eos_token, bos_token and pad_token from special_tokens_map.json and tokenizer_config.json.
-static void take_special_tokens(vocabulary *v, const cJSON *json)
+// The id of eos_token and the like; -1 for null. Neither file has the key: that of `by_default`.
+// samba_tokenizer_open has seen to it that the files agree, and that every token has an id.
+static int32_t take_special_token(const vocabulary *v, const cJSON *map, const cJSON *config,
+                                  const char *key, const char *by_default)
 {
-    const cJSON *item;
-    cJSON_ArrayForEach(item, json) {
-        int32_t *id = item->string ? special_id(v, item->string) : NULL;
-        const char *text = token_text(item);
-        if (id && text && *id < 0) *id = samba_tokenizer_id(v->tokenizer, text);
-    }
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, key);
+    if (!item) item = cJSON_GetObjectItemCaseSensitive(config, key);
+    const char *text = item ? token_text(item) : by_default;
+    return text ? samba_tokenizer_id(v->tokenizer, text) : -1;
 }
 
 static bool is_special_key(const char *key)
@@ -173,11 +173,14 @@ static bool take_tokenizer_json(vocabulary *v, const cJSON *json, fault *why)
     return !template || take_template(v, template, why);
 }
 
-static void take_config_flags(vocabulary *v, const cJSON *config)
+static bool take_config_flags(vocabulary *v, const cJSON *config, fault *why)
 {
-    const char *key[2] = { "add_bos_token", "add_eos_token" };
-    v->adds_bos = v->bos >= 0 && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, key[0]));
-    v->adds_eos = v->eos >= 0 && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, key[1]));
+    v->adds_bos = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, "add_bos_token"));
+    v->adds_eos = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, "add_eos_token"));
+    if (v->adds_bos && v->bos < 0)
+        return fail(why, "%s/tokenizer_config.json: add_bos_token is true, but there is no "
+                    "bos_token", v->folder);
+    return true;
 }
 
 // ---- The model ----------------------------------------------------------------------------------
@@ -212,9 +215,16 @@ static bool open_tokenizer(vocabulary *v, const char *path, fault *why)
         return fail(why, "--pretrained_tokenizer %s: there is no such folder. Names of the Hugging "
                     "Face hub are not looked up here: download tokenizer.json, or vocab.json and "
                     "merges.txt, and name their folder", path);
-    if (is_folder(path) ? !make_path(v->folder, why, "%s", path)
-                        : !parent_of(v->folder, path, why)) return false;
-    v->tokenizer = samba_tokenizer_open(path, reason, sizeof reason);
+    const char *slash = strrchr(path, '/');
+    if (is_folder(path)) {
+        if (!make_path(v->folder, why, "%s", path)) return false;
+    } else {
+        if (strcmp(slash ? slash + 1 : path, "tokenizer.json") != 0)
+            return fail(why, "--pretrained_tokenizer %s: expected a folder, or a tokenizer.json in "
+                        "one", path);
+        if (!parent_of(v->folder, path, why)) return false;
+    }
+    v->tokenizer = samba_tokenizer_open(v->folder, reason, sizeof reason);
     return v->tokenizer || fail(why, "--pretrained_tokenizer: %s", reason);
 }
 
@@ -237,13 +247,12 @@ static bool read_folder(vocabulary *v, fault *why)
               read_json(v->folder, "config.json", &model, why) &&
               read_json(v->folder, "tokenizer.json", &tokenizer, why);
     if (ok) {
-        take_special_tokens(v, map);
-        take_special_tokens(v, config);
-        if (v->eos < 0)                             // GPT-2's two files say nothing more
-            v->eos = v->bos = samba_tokenizer_id(v->tokenizer, "<|endoftext|>");
-        if (!tokenizer) take_config_flags(v, config);
+        v->eos = take_special_token(v, map, config, "eos_token", "<|endoftext|>");
+        v->bos = take_special_token(v, map, config, "bos_token", "<|endoftext|>");
+        v->pad = take_special_token(v, map, config, "pad_token", NULL);
         take_model_type(v, model);
-        ok = take_vocabulary_size(v, tokenizer, why);
+        ok = (tokenizer || take_config_flags(v, config, why)) &&
+             take_vocabulary_size(v, tokenizer, why);
     }
     cJSON_Delete(map);
     cJSON_Delete(config);
@@ -287,11 +296,13 @@ static bool copy_files(const vocabulary *v, const char *folder, fault *why)
     return true;
 }
 
-// An entry of added_tokens in tokenizer.json.
-static cJSON *added_token(const char *text, int32_t id)
+// The files that name added and special tokens. tokenizer and config may be NULL.
+typedef struct token_files { cJSON *map, *tokenizer, *added, *config; } token_files;
+
+// What tokenizer.json (with an id) and tokenizer_config.json say of an added token.
+static cJSON *added_token(const char *text)
 {
     cJSON *token = cJSON_CreateObject();
-    cJSON_AddNumberToObject(token, "id", id);
     cJSON_AddStringToObject(token, "content", text);
     cJSON_AddBoolToObject(token, "single_word", false);
     cJSON_AddBoolToObject(token, "lstrip", false);
@@ -311,45 +322,73 @@ static bool has_added(const cJSON *list, const char *text)
     return false;
 }
 
-// Adds one token to the files that list added tokens: of tokenizer (if there is one) and added.
-static void save_token(const vocabulary *v, const cJSON *token, cJSON *tokenizer, cJSON *added)
+// Adds one token to the files that list added tokens.
+static void save_token(const vocabulary *v, const cJSON *token, token_files *f)
 {
     const char *text = token_text(token);
     int32_t id = samba_tokenizer_id(v->tokenizer, text);
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(tokenizer, "added_tokens");
-    if (tokenizer && !list) list = cJSON_AddArrayToObject(tokenizer, "added_tokens");
-    if (list && !has_added(list, text)) cJSON_AddItemToArray(list, added_token(text, id));
-    if (id >= v->size && !cJSON_GetObjectItemCaseSensitive(added, text))
-        cJSON_AddNumberToObject(added, text, id);
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(f->tokenizer, "added_tokens");
+    cJSON *decoder = cJSON_GetObjectItemCaseSensitive(f->config, "added_tokens_decoder");
+    if (f->tokenizer && !list) list = cJSON_AddArrayToObject(f->tokenizer, "added_tokens");
+    if (list && !has_added(list, text)) {
+        cJSON *entry = added_token(text);
+        cJSON_AddNumberToObject(entry, "id", id);
+        cJSON_AddItemToArray(list, entry);
+    }
+    if (decoder && !has_added(decoder, text)) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", (int)id);
+        cJSON_AddItemToObject(decoder, key, added_token(text));
+    }
+    if (id >= v->size && !cJSON_GetObjectItemCaseSensitive(f->added, text))
+        cJSON_AddNumberToObject(f->added, text, id);
+}
+
+static void set_item(cJSON *object, const cJSON *item)
+{
+    if (!object) return;
+    cJSON_DeleteItemFromObjectCaseSensitive(object, item->string);
+    cJSON_AddItemToObject(object, item->string, cJSON_Duplicate(item, true));
+}
+
+static void add_dict(const vocabulary *v, const cJSON *dict, token_files *f)
+{
+    const cJSON *item, *token;
+    cJSON_ArrayForEach(item, dict) {
+        if (!cJSON_IsArray(item)) save_token(v, item, f);
+        else cJSON_ArrayForEach(token, item) save_token(v, token, f);
+        set_item(f->map, item);
+        set_item(f->config, item);
+    }
 }
 
 // Puts --special_tokens_dict into the files of a folder that copy_files has filled.
 static bool save_special_tokens(const vocabulary *v, const char *folder, fault *why)
 {
-    cJSON *dict = cJSON_Parse(v->special_tokens), *map, *tokenizer = NULL, *added = NULL, *item;
-    bool ok = read_json(folder, "special_tokens_map.json", &map, why) &&
-              read_json(folder, "tokenizer.json", &tokenizer, why) &&
-              read_json(folder, "added_tokens.json", &added, why);
-    if (!map) {
-        map = cJSON_CreateObject();         // without this file, these two are understood
-        cJSON_AddStringToObject(map, "eos_token", "<|endoftext|>");
-        cJSON_AddStringToObject(map, "bos_token", "<|endoftext|>");
+    token_files f = { NULL, NULL, NULL, NULL };
+    cJSON *dict = cJSON_Parse(v->special_tokens);
+    bool ok = read_json(folder, "special_tokens_map.json", &f.map, why) &&
+              read_json(folder, "tokenizer.json", &f.tokenizer, why) &&
+              read_json(folder, "added_tokens.json", &f.added, why) &&
+              read_json(folder, "tokenizer_config.json", &f.config, why);
+    if (ok && !f.map) {
+        f.map = cJSON_CreateObject();
+        if (!f.config) {                    // without any file, these two are understood
+            cJSON_AddStringToObject(f.map, "eos_token", "<|endoftext|>");
+            cJSON_AddStringToObject(f.map, "bos_token", "<|endoftext|>");
+        }
     }
-    if (!added) added = cJSON_CreateObject();
-    cJSON_ArrayForEach(item, dict) {
-        cJSON *token;
-        if (!cJSON_IsArray(item)) save_token(v, item, tokenizer, added);
-        else cJSON_ArrayForEach(token, item) save_token(v, token, tokenizer, added);
-        cJSON_DeleteItemFromObjectCaseSensitive(map, item->string);
-        cJSON_AddItemToObject(map, item->string, cJSON_Duplicate(item, true));
-    }
-    ok = ok && write_json(map, folder, "special_tokens_map.json", why) &&
-         (!tokenizer || write_json(tokenizer, folder, "tokenizer.json", why)) &&
-         (tokenizer || write_json(added, folder, "added_tokens.json", why));
+    if (ok && !f.added) f.added = cJSON_CreateObject();
+    if (ok) add_dict(v, dict, &f);
+    ok = ok && write_json(f.map, folder, "special_tokens_map.json", why) &&
+         (!f.config || write_json(f.config, folder, "tokenizer_config.json", why)) &&
+         (!f.tokenizer || write_json(f.tokenizer, folder, "tokenizer.json", why)) &&
+         (f.tokenizer || write_json(f.added, folder, "added_tokens.json", why));
     cJSON_Delete(dict);
-    cJSON_Delete(map);
-    cJSON_Delete(tokenizer);
-    cJSON_Delete(added);
+    cJSON_Delete(f.map);
+    cJSON_Delete(f.tokenizer);
+    cJSON_Delete(f.added);
+    cJSON_Delete(f.config);
     return ok;
 }
 
@@ -366,10 +405,40 @@ static bool save_config(const vocabulary *v, const char *folder, fault *why)
     return close_file(f, path, why);
 }
 
+// In a vocab.json alone, tokens that no word can become are special. With a config.json beside it,
+// which save_config may write, only those are that a file names: so this names them.
+static bool save_unnamed_tokens(const vocabulary *v, const char *folder, fault *why)
+{
+    static const char *const said_by[] = { "tokenizer.json", "tokenizer_config.json",
+                                           "special_tokens_map.json", "config.json" };
+    char path[PATH_SIZE];
+    for (int i = 0; i < 4; i++) {
+        if (!make_path(path, why, "%s/%s", v->folder, said_by[i])) return false;
+        if (is_file(path)) return true;
+    }
+    cJSON *map = cJSON_CreateObject();
+    cJSON *list = cJSON_AddArrayToObject(map, "additional_special_tokens");
+    const samba_tokenizer *t = v->tokenizer;
+    for (int32_t id = 0; id < v->size; id++) {
+        const samba__tok_token *k = &t->token[id];
+        char text[SAMBA__TOK_MAX_SPECIAL + 1];
+        if (!(k->flags & SAMBA__TOK_SPECIAL) || k->flags & SAMBA__TOK_MADE) continue;
+        snprintf(text, sizeof text, "%.*s", (int)k->size, (const char *)t->bytes + k->at);
+        if (strcmp(text, "<|endoftext|>") != 0)
+            cJSON_AddItemToArray(list, cJSON_CreateString(text));
+        else for (int end = 0; end < 2; end++)
+            cJSON_AddStringToObject(map, end ? "eos_token" : "bos_token", text);
+    }
+    bool ok = !cJSON_GetArraySize(list) || write_json(map, folder, "special_tokens_map.json", why);
+    cJSON_Delete(map);
+    return ok;
+}
+
 bool vocabulary_save(const vocabulary *v, const char *folder, fault *why)
 {
     char inner[PATH_SIZE];
     return copy_files(v, folder, why) && save_config(v, folder, why) &&
+           save_unnamed_tokens(v, folder, why) &&
            (!v->special_tokens || save_special_tokens(v, folder, why)) &&
            make_path(inner, why, "%s/user_input_tokenizer", folder) && copy_files(v, inner, why);
 }
