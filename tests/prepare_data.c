@@ -18,6 +18,9 @@
 #include "tools/files.c"
 #include "tools/lines.c"
 #include "tests/test.h"
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 enum { P = PREP_PROMPT, C = PREP_COMPLETION, PAD = PREP_PADDING, S = PREP_SEP, L = 6 };
 static char why[1024];
@@ -701,6 +704,48 @@ static void test_rows_blocks(void)
     unlink(hdf5);
 }
 
+// Does a process that may write so many bytes end as it should: with a reason, with the next file
+// written, and without a crash at exit? It is a process of its own for the sake of that crash.
+static bool full_disk(rlim_t bytes, int n_rows)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit limit;
+        int32_t ids[512];
+        signal(SIGXFSZ, SIG_IGN);
+        getrlimit(RLIMIT_FSIZE, &limit);
+        limit.rlim_cur = bytes;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        *why = 0;
+        samba_rows *r = samba_rows_open(hdf5, SAMBA_ROWS_CREATE, 512, false, why, sizeof why);
+        bool ok = r != NULL;
+        for (int i = 0; ok && i < n_rows; i++) {
+            for (int k = 0; k < 512; k++) ids[k] = rand();
+            ok = samba_rows_append(r, 1, ids, ids, NULL, why, sizeof why);
+        }
+        if (ok) ok = samba_rows_close(r, why, sizeof why);
+        else if (r) samba_rows_abandon(r);
+        if (ok || !strstr(why, "full?")) exit(2);
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        unlink(hdf5);                           // libhdf5 still has this one open
+        exit(write_rows(7, 1, false) ? 0 : 3);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    unlink(hdf5);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void test_rows_full_disk(void)
+{
+    fflush(NULL);
+    CHECK(full_disk(1000, 10));                 // at the header, at chunks, within the first block
+    CHECK(full_disk(20000, 10));
+    CHECK(full_disk(1500000, 1200));
+    for (rlim_t bytes = 500; bytes < 9000; bytes += 1717) CHECK(full_disk(bytes, 8));
+}
+
 static bool no_rows(const char *path, samba_rows_mode mode, const char *reason)
 {
     bool good = !samba_rows_open(path, mode, 4, false, why, sizeof why) && strstr(why, reason);
@@ -848,6 +893,7 @@ int main(void)
     RUN(test_rows);
     RUN(test_rows_change);
     RUN(test_rows_blocks);
+    RUN(test_rows_full_disk);
     RUN(test_rows_misfit);
     RUN(test_rows_damaged);
     RUN(test_chunks);

@@ -487,6 +487,11 @@ fi
     "ln -sf /dev/full $out/full.hdf5.part; $samba prepare-data --input_path $out/a.jsonl \
     --output_path $out/full.hdf5 --pretrained_tokenizer $out/bytes"
 
+check 'a disk that fills up' fails_with 1 'is the disk full?' sh -c \
+    "trap '' XFSZ; ulimit -f 8; $samba prepare-data --input_path $out/huge.jsonl --silent \
+    --output_path $out/fills.hdf5 --overwrite_output_path --pretrained_tokenizer $out/bytes"
+check 'leaves no part of it' absent $out/fills.hdf5.part
+
 # ---- decode-data --------------------------------------------------------------------------------
 prepare --input_path $out/two.jsonl --attention_boundary prompt_completion_pair >/dev/null 2>&1
 cat >$out/expected <<'END'

@@ -11,7 +11,8 @@
  *     samba_rows_close(r, why, sizeof why);
  *
  * Functions that say false or NULL put a sentence into why. Not for two threads at once: libhdf5
- * is not. */
+ * is not. The first samba_rows_open turns off what libhdf5 does at exit (H5dont_atexit): what a
+ * program opens with libhdf5 itself it has to close. */
 #ifndef SAMBA_HDF5_ROWS_H
 #define SAMBA_HDF5_ROWS_H
 
@@ -223,6 +224,7 @@ samba_rows *samba_rows_open(const char *path, samba_rows_mode mode, int32_t leng
         return NULL;
     }
     memcpy(r->path, path, size);
+    H5dont_atexit();            /* at exit it would write to a file that could not be closed */
     H5open();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);      /* errors are told here, in words */
     for (int i = 0; i < SAMBA__N_DATA; i++) r->data[i] = -1;
@@ -375,14 +377,24 @@ bool samba_rows_cut(samba_rows *r, int64_t n, char *why, size_t why_size)
 
 /* ---- Closing ---- */
 
+static void samba__rows_free_blocks(samba_rows *r)
+{
+    for (int i = 0; i < SAMBA__N_DATA; i++) {
+        free(r->block[i]);
+        r->block[i] = NULL;
+    }
+}
+
+/* A file that cannot be flushed (a full disk) stays open until the process ends: after an H5Fclose
+   that fails, libhdf5 reaches into what it has freed, at the next file or at exit. */
 static bool samba__rows_end(samba_rows *r)
 {
     bool ok = true;
+    samba__rows_free_blocks(r);
     errno = 0;
-    for (int i = 0; i < SAMBA__N_DATA; i++) {
+    if (r->file >= 0 && H5Fflush(r->file, H5F_SCOPE_LOCAL) < 0) return false;
+    for (int i = 0; i < SAMBA__N_DATA; i++)
         if (r->data[i] >= 0) ok = H5Dclose(r->data[i]) >= 0 && ok;
-        free(r->block[i]);
-    }
     if (r->file >= 0) ok = H5Fclose(r->file) >= 0 && ok;
     return ok;
 }

@@ -8,6 +8,7 @@
 #include "hdf5_rows.h"
 #include "commands.h"
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +150,10 @@ bool prepare_file(run *r, const names *from, const char *output, bool tell_bad,
     if (!ok && *w.why) fail(why, "%s", w.why);          // says more than "could not be written"
     ok = close_writer(&w, ok, why);
     if (ok && rename(part, output) != 0) ok = fail_errno(why, "cannot be written", output);
-    if (!ok) unlink(part);
+    if (!ok) {
+        if (truncate(part, 0) != 0) errno = 0;      // libhdf5 may keep it open: give back its room
+        unlink(part);
+    }
     *metrics = p->metrics;
     prep_close(p);
     return ok;
