@@ -79,7 +79,7 @@ help:                           ## this list
 ready-%:
 	@tools/install.sh $*
 
-$B/%: examples/%.c samba.h | ready-run
+$B/%: examples/%.c samba.h $(wildcard tools/*.h) | ready-run
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread -lz
 

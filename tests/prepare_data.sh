@@ -410,6 +410,17 @@ check 'metadata.yaml' sh -c "head -n 11 $out/turn/metadata.yaml | sed '/^dev_[a-
 check 'the keys of metadata.yaml are sorted' sh -c "cut -d: -f1 $out/turn/metadata.yaml |
     LC_ALL=C sort -c"
 check 'writes where something is' pipeline $out/turn $rounds
+check 'logs.log is recorded with its size' sh -c "
+    size=\$(wc -c <$out/turn/logs.log) && tr '}' '\n' <$out/turn/sha256/files_metadata.json |
+    grep -q 'logs.log.*\"size\": '\$size,"
+check 'a second run with fewer files would leave some of the first' fails_with 1 \
+    'is of an earlier run and would not be replaced' \
+    pipeline $out/turn --num_training_splits 3 --num_dev_splits 2 --num_test_splits 1
+check 'and has changed nothing' says 'is whole' $samba check-data $out/turn
+check 'check-data notices a file that is not counted' fails_with 1 \
+    'train_5_of_8.hdf5: metadata.yaml does not count this file' \
+    sh -c "cp -r $out/turn $out/stray; cp $out/turn/train_1_of_4.hdf5 $out/stray/train_5_of_8.hdf5
+           $samba check-data $out/stray"
 check 'check-data notices a changed byte' fails_with 1 'train_2_of_4.hdf5: its bytes have changed' \
     sh -c "cp -r $out/turn $out/changed; printf x >>$out/changed/train_2_of_4.hdf5;
            $samba check-data $out/changed"
@@ -474,6 +485,16 @@ check 'the bad line is kept' sh -c "head -n 1 $out/few.jsonl |
     cmp - $out/few/json_load_failed_lines.log"
 check 'category_to_id.json' grep -qx '{"x": 0, "caf\\u00e9": 1}' $out/few/category_to_id.json
 check 'check-data of it' says 'is whole' $samba check-data $out/few
+printf '{"completion":"\033[31mred\302\205"\n{"completion":"y"}\n' >$out/red.jsonl
+check 'a bad line cannot colour the terminal' fails_with 1 '\x1B[31mred\xC2\x85' \
+    prepare --input_path $out/red.jsonl
+check 'one bad line is no bad lines' says '1 bad line was skipped; ' $samba prepare-data \
+    --input_path $out/red.jsonl --output_path $one --overwrite_output_path \
+    --pretrained_tokenizer $out/bytes --ignore_input_format_error
+check 'test files keep their bad lines, and that is said' says 'a bad line stays in test_files' \
+    sh -c "$samba prepare-data --pipeline --input_path $out/few.jsonl --output_path $out/kept \
+    --pretrained_tokenizer $out/bytes --num_training_splits 1 --num_dev_splits 1 \
+    --num_test_splits 1 --ignore_input_format_error --max_seq_length 4"
 check 'a damaged tokenizer, in three processes' fails_with 1 'vocab.json' sh -c \
     "cp -r $out/bytes $out/broken; head -c 1000 $out/bytes/vocab.json >$out/broken/vocab.json;
      $samba prepare-data --pipeline --num_workers 3 --input_path $out/many.jsonl --output_path \
@@ -491,6 +512,58 @@ check 'a disk that fills up' fails_with 1 'is the disk full?' sh -c \
     "trap '' XFSZ; ulimit -f 8; $samba prepare-data --input_path $out/huge.jsonl --silent \
     --output_path $out/fills.hdf5 --overwrite_output_path --pretrained_tokenizer $out/bytes"
 check 'leaves no part of it' absent $out/fills.hdf5.part
+
+# ---- Signals, and output that goes nowhere ------------------------------------------------------
+awk 'BEGIN { for (i = 0; i < 400000; i++) printf "{\"completion\": \"%d %d\"}\n", i, i * i }' \
+    >$out/slow.jsonl
+started() {         # started SIGNAL FOLDER: the pipeline in the background, told to end; its code
+    $samba prepare-data --pipeline --input_path $out/slow.jsonl --output_path "$2" \
+        --pretrained_tokenizer $out/bytes --num_training_splits 4 --num_workers 4 --silent \
+        >$out/ended 2>&1 &
+    pid=$!
+    i=0
+    until ls "$2"/*.part >/dev/null 2>&1 || [ $i = 600 ]; do sleep .1; i=$((i + 1)); done
+    kill -"$1" $pid
+    wait $pid 2>/dev/null
+}
+running() { ps -ef 2>/dev/null | grep -v grep | grep -q -e "--output_path $1 "; }
+ended() {
+    i=0
+    while running "$1" && [ $i -lt 50 ]; do sleep .1; i=$((i + 1)); done
+    ! running "$1"
+}
+started TERM $out/told
+code=$?
+check 'kill: the code of the signal' [ $code = 143 ]
+check 'kill: says so' grep -q 'stopped by signal 15' $out/ended
+check 'kill: and that the folder is not whole' grep -q 'told is not whole' $out/ended
+check 'kill: no part is left' sh -c "! ls $out/told/*.part $out/told/splits 2>/dev/null"
+check 'kill: no process is left' ended $out/told
+started KILL $out/dead
+check 'kill -9: no process is left, either' ended $out/dead
+check 'kill -9: check-data sees that it is not whole' fails_with 1 'files_metadata.json' \
+    $samba check-data $out/dead
+check 'and a new run replaces it' pipeline $out/dead --num_training_splits 4 \
+    --overwrite_output_path
+if [ -w /dev/full ]; then
+    nowhere() { check "$1 > /dev/full" fails_with 1 'not all of the output could be written' \
+        sh -c "$samba $2 >/dev/full"; }
+    nowhere help help
+    nowhere 'prepare-data --help' 'prepare-data --help'
+    nowhere 'prepare-data' "prepare-data --input_path $out/a.jsonl --output_path $one \
+        --overwrite_output_path --pretrained_tokenizer $out/bytes"
+    nowhere 'decode-data' "decode-data $one --pretrained_tokenizer $out/bytes"
+    nowhere 'check-data' "check-data $out/turn"
+    nowhere 'train-tokenizer' "train-tokenizer --vocab_size 300 --output_path $out/t $out/a.txt"
+fi
+for command in prepare-data decode-data check-data train-tokenizer; do
+    check "$command --help is on stdout" sh -c "$samba $command --help 2>/dev/null | grep -q usage"
+done
+if [ "$(id -u)" != 0 ]; then
+    check 'a folder that cannot be made' fails_with 1 'Permission denied' sh -c "
+        $samba prepare-data --input_path $out/a.jsonl --output_path $out/locked/b/a.hdf5 \
+        --pretrained_tokenizer $out/bytes"
+fi
 
 # ---- decode-data --------------------------------------------------------------------------------
 prepare --input_path $out/two.jsonl --attention_boundary prompt_completion_pair >/dev/null 2>&1
@@ -521,6 +594,20 @@ check 'decode-data to a file' sh -c "$samba decode-data --hdf5_file_path $one \
     cmp $out/decoded $out/expected"
 check 'decode-data with the tokenizer beside' says 'Padding tokens' \
     $samba decode-data $out/few/train_1_of_4.hdf5
+printf '{"prompt":"\342\202\254","completion":" a . it '"'"'s"}\n' >$out/cut.jsonl
+prepare --input_path $out/cut.jsonl --max_seq_length 2 --input_packing_config full \
+    --keep_prompt_only_sequences >/dev/null 2>&1
+check 'decode-data: a character that is cut is U+FFFD' sh -c "
+    $samba decode-data $one --pretrained_tokenizer $out/bytes |
+        sed -n 8p | grep -qx \"\$(printf '\357\277\275')\""
+prepare --input_path $out/cut.jsonl --max_seq_length 16 >/dev/null 2>&1
+check 'decode-data cleans up spaces, as the original' says " a. it's<" $samba decode-data $one \
+    --pretrained_tokenizer $out/bytes
+check 'unless told otherwise' says " a . it 's<" $samba decode-data $one --keep_spaces \
+    --pretrained_tokenizer $out/bytes
+tokenizer_with $t '{"clean_up_tokenization_spaces": false}'
+check 'or by the tokenizer' says " a . it 's<" $samba decode-data $one \
+    --pretrained_tokenizer $out/said
 check 'decode-data of something else' fails_with 1 'this is no HDF5 file' \
     $samba decode-data $out/helper.c --pretrained_tokenizer $out/bytes
 check 'decode-data of nothing' fails_with 2 'which HDF5 file' $samba decode-data

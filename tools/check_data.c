@@ -20,10 +20,12 @@ typedef struct check {
 static void problem(check *c, const char *format, ...) LIKE_PRINTF(2, 3);
 static void problem(check *c, const char *format, ...)
 {
+    char text[2 * PATH_SIZE];
     va_list args;
     va_start(args, format);
-    vprintf(format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    print_safely(stdout, text);
     putchar('\n');
     c->problems++;
 }
@@ -217,6 +219,37 @@ static void check_kind(check *c, char *text, const char *kind, const char *n_key
                        batch);
 }
 
+// ---- Files of another run -----------------------------------------------------------------------
+
+static bool is_counted(const char *name, const char *kind, int64_t n)
+{
+    char expected[256];
+    size_t size = strlen(kind);
+    if (strncmp(name, kind, size) != 0 || name[size] != '_') return false;
+    long long i = strtoll(name + size + 1, NULL, 10);
+    snprintf(expected, sizeof expected, "%s_%lld_of_%lld.hdf5", kind, i, (long long)n);
+    return i >= 1 && i <= n && strcmp(name, expected) == 0;
+}
+
+// A training takes every .hdf5 of the folder: one that metadata.yaml does not count is of another
+// run.
+static bool check_stray(check *c, char *text, fault *why)
+{
+    names there = { 0 };
+    int before = c->problems;
+    int64_t n_train = yaml_whole(c, text, "number_of_training_files");
+    int64_t n_dev = yaml_whole(c, text, "number_of_dev_files");
+    c->problems = before;                       // check_kind has told
+    bool ok = list_folder(&there, c->folder, why);
+    for (int i = 0; ok && i < there.n; i++)
+        if (ends_with(there.at[i], ".hdf5") && !is_counted(there.at[i], "train", n_train) &&
+            !is_counted(there.at[i], "dev", n_dev))
+            problem(c, "%s: metadata.yaml does not count this file; it is of another run",
+                    there.at[i]);
+    free_names(&there);
+    return ok;
+}
+
 // ---- The command --------------------------------------------------------------------------------
 
 static bool read_number(const char *name, const char *text, int64_t *value, fault *why)
@@ -261,8 +294,9 @@ static bool run_check(check *c, fault *why)
     check_fit(c, text);
     check_kind(c, text, "train", "number_of_training_files", "max_batch_size_train");
     check_kind(c, text, "dev", "number_of_dev_files", "max_batch_size_dev");
+    bool ok = check_stray(c, text, why);
     free(text);
-    return true;
+    return ok;
 }
 
 int check_data_main(int argc, char **argv)
@@ -280,9 +314,9 @@ int check_data_main(int argc, char **argv)
         ok = read_word(&c, argc, argv, &at, &why);
     }
     if (ok && !c.folder) ok = fail(&why, "which folder?");
-    if (!ok) return fprintf(stderr, "samba check-data: %s\n", why.text), 2;
-    if (!run_check(&c, &why)) return fprintf(stderr, "samba check-data: %s\n", why.text), 1;
-    if (c.problems) printf("%s: %d problems\n", c.folder, c.problems);
+    if (!ok) return report_fault("check-data", &why, 2);
+    if (!run_check(&c, &why)) return report_fault("check-data", &why, 1);
+    if (c.problems) printf("%s: %d %s\n", c.folder, c.problems, plural(c.problems, "problem"));
     else printf("%s is whole%s\n", c.folder, c.length >= 0 ? ", and fits" : "");
     return c.problems > 0;
 }

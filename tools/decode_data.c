@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "hdf5_rows.h"
 #include "packing.h"
+#include "json_line.h"
 #include "vocabulary.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 typedef struct decoder {
     vocabulary vocabulary;
     FILE *out;
+    bool cleans_up;                 // the spaces before punctuation
+    prep_bytes repaired;
     int32_t *part;                  // tokens of one type that wait to be printed
     int64_t n_part;
     char *text;
@@ -19,6 +22,27 @@ static void print_rule(FILE *out)
 {
     fprintf(out, "================================================================================"
                  "\n");
+}
+
+// What transformers calls clean_up_tokenization, in its order. In place; returns the new size.
+static size_t clean_up(char *text, size_t size)
+{
+    static const char *const pair[][2] = {
+        { " .", "." }, { " ?", "?" }, { " !", "!" }, { " ,", "," }, { " ' ", "'" },
+        { " n't", "n't" }, { " 'm", "'m" }, { " 's", "'s" }, { " 've", "'ve" }, { " 're", "'re" },
+    };
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        size_t n = strlen(pair[i][0]), m = strlen(pair[i][1]), to = 0;
+        for (size_t at = 0; at < size;) {
+            if (size - at >= n && memcmp(text + at, pair[i][0], n) == 0) {
+                memcpy(text + to, pair[i][1], m);
+                to += m;
+                at += n;
+            } else text[to++] = text[at++];
+        }
+        size = to;
+    }
+    return size;
 }
 
 // Prints the tokens that wait, under a title.
@@ -34,8 +58,13 @@ static bool print_part(decoder *d, int32_t type, fault *why)
         n = samba_tokenizer_decode(d->vocabulary.tokenizer, d->part, d->n_part, d->text, n);
     }
     if (d->n_part && n >= 0) {
+        // a row may be cut within a character: its bytes become U+FFFD
+        if (!prep_utf8_repair(d->text, (size_t)n, &d->repaired))
+            return fail(why, "no memory for the text of a row");
+        size_t size = d->repaired.size;
+        if (d->cleans_up) size = clean_up(d->repaired.at, size);
         fprintf(d->out, "----%s-----\n", type == PREP_PROMPT ? "PROMPT" : "COMPLETION");
-        fwrite(d->text, 1, (size_t)n, d->out);
+        fwrite(d->repaired.at, 1, size, d->out);
         fputc('\n', d->out);
     }
     d->n_part = 0;
@@ -98,7 +127,10 @@ static bool decode_rows(decoder *d, samba_rows *rows, fault *why)
     return ok;
 }
 
-typedef struct decode_options { const char *hdf5, *output, *tokenizer; } decode_options;
+typedef struct decode_options {
+    const char *hdf5, *output, *tokenizer;
+    bool keep_spaces;
+} decode_options;
 
 static bool read_words(decode_options *o, int argc, char **argv, fault *why)
 {
@@ -108,6 +140,10 @@ static bool read_words(decode_options *o, int argc, char **argv, fault *why)
     for (int i = 0; i < argc; i++) {
         int which = -1;
         size_t size = strcspn(argv[i], "=");
+        if (strcmp(argv[i], "--keep_spaces") == 0) {
+            o->keep_spaces = true;
+            continue;
+        }
         for (int k = 0; k < 3; k++)
             if (strlen(flags[k]) == size && strncmp(argv[i], flags[k], size) == 0) which = k;
         if (which < 0 && strncmp(argv[i], "--", 2) == 0)
@@ -131,6 +167,7 @@ static bool decode(const decode_options *o, decoder *d, fault *why)
     if (!rows) return fail(why, "%s", reason);
     bool ok = vocabulary_open(&d->vocabulary, o->tokenizer ? o->tokenizer : folder, NULL,
                               why);
+    d->cleans_up = !o->keep_spaces && d->vocabulary.cleans_up;
     d->out = stdout;
     if (ok && o->output) ok = (d->out = open_file(o->output, "wb", why));
     ok = ok && decode_rows(d, rows, why);
@@ -139,6 +176,7 @@ static bool decode(const decode_options *o, decoder *d, fault *why)
     if (d->vocabulary.tokenizer) vocabulary_close(&d->vocabulary);
     free(d->part);
     free(d->text);
+    prep_bytes_free(&d->repaired);
     return ok;
 }
 
@@ -150,11 +188,12 @@ int decode_data_main(int argc, char **argv)
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             puts("usage: tools/samba decode-data FILE.hdf5 [--output_decoded_file_path FILE]\n"
-                 "           [--pretrained_tokenizer FOLDER; default: tokenizer beside the file]");
+                 "           [--pretrained_tokenizer FOLDER; default: tokenizer beside the file]\n"
+                 "           [--keep_spaces: those before punctuation, which go unless\n"
+                 "           clean_up_tokenization_spaces is false in tokenizer_config.json]");
             return 0;
         }
     bool usage = !read_words(&o, argc, argv, &why);
     if (!usage && decode(&o, &d, &why)) return 0;
-    fprintf(stderr, "samba decode-data: %s\n", why.text);
-    return usage ? 2 : 1;
+    return report_fault("decode-data", &why, usage ? 2 : 1);
 }

@@ -2,9 +2,11 @@
 #include "files.h"
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +27,28 @@ bool fail_errno(fault *why, const char *what, const char *path)
     return fail(why, "%s: %s: %s", path, what, strerror(errno));
 }
 
+// Bytes that would move the cursor or colour the screen are shown as \\xNN; line ends stay.
+void print_safely(FILE *to, const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    for (; *p; p++) {
+        bool second = *p >= 0x80 && *p < 0xA0 && p > (const unsigned char *)text && p[-1] == 0xC2;
+        bool first = *p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0;
+        if ((*p < 32 && *p != '\n') || *p == 127 || first || second)
+            fprintf(to, "\\x%02X", (unsigned)*p);
+        else fputc(*p, to);
+    }
+}
+
+int report_fault(const char *command, const fault *why, int code)
+{
+    fflush(stdout);
+    fprintf(stderr, "samba %s: ", command);
+    print_safely(stderr, why->text);
+    fputc('\n', stderr);
+    return code;
+}
+
 bool make_path(char path[PATH_SIZE], fault *why, const char *format, ...)
 {
     va_list args;
@@ -35,22 +59,31 @@ bool make_path(char path[PATH_SIZE], fault *why, const char *format, ...)
                                              PATH_SIZE - 1, path);
 }
 
+// stat that leaves errno to the call whose failure is being explained.
+static bool look_at(const char *path, struct stat *s)
+{
+    int code = errno;
+    bool there = stat(path, s) == 0;
+    errno = code;
+    return there;
+}
+
 bool is_folder(const char *path)
 {
     struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+    return look_at(path, &s) && S_ISDIR(s.st_mode);
 }
 
 bool is_file(const char *path)
 {
     struct stat s;
-    return stat(path, &s) == 0 && !S_ISDIR(s.st_mode);
+    return look_at(path, &s) && !S_ISDIR(s.st_mode);
 }
 
 int64_t file_size(const char *path)
 {
     struct stat s;
-    return stat(path, &s) == 0 ? (int64_t)s.st_size : -1;
+    return look_at(path, &s) ? (int64_t)s.st_size : -1;
 }
 
 bool ends_with(const char *text, const char *end)
@@ -162,9 +195,14 @@ bool list_folder(names *n, const char *path, fault *why)
     DIR *dir = opendir(path);
     bool ok = true;
     if (!dir) return fail_errno(why, "the folder cannot be read", path);
-    for (struct dirent *e; ok && (e = readdir(dir)) != NULL;)
+    while (ok) {
+        errno = 0;
+        struct dirent *e = readdir(dir);
+        if (!e && errno) ok = fail_errno(why, "the folder cannot be read to its end", path);
+        if (!e) break;
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             ok = add_name(n, e->d_name, why);
+    }
     closedir(dir);
     if (n->n) qsort(n->at, (size_t)n->n, sizeof *n->at, by_name);
     return ok;
@@ -260,6 +298,7 @@ bool sha256_file(const char *path, char hex[65], fault *why)
     if (!f) return false;
     for (bool more = true; more;) {
         n = fread(block, 1, 65536, f);
+        if (stopped(why)) break;
         total += n;
         more = n == 65536;
         if (!more) {                            // the end: a bit, zeros, the length in bits
@@ -274,6 +313,7 @@ bool sha256_file(const char *path, char hex[65], fault *why)
     }
     bool good = !ferror(f);
     fclose(f);
+    if (stopped(why)) return false;
     for (int i = 0; i < 8; i++) snprintf(hex + 8 * i, 9, "%08x", (unsigned)h[i]);
     return good || fail(why, "%s: cannot be read", path);
 }
@@ -305,6 +345,39 @@ void print_json_text(FILE *to, const char *text)
     }
     fputc('"', to);
 }
+
+// ---- Signals ------------------------------------------------------------------------------------
+
+static volatile sig_atomic_t stop_signal;
+
+// A second signal ends the process at once.
+static void note_signal(int number)
+{
+    stop_signal = number;
+    signal(number, SIG_DFL);
+}
+
+void watch_signals(void)
+{
+    const int which[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction how, was;
+    memset(&how, 0, sizeof how);
+    how.sa_handler = note_signal;
+    how.sa_flags = SA_RESTART;                  // reading goes on; loops ask stopped()
+    sigemptyset(&how.sa_mask);
+    for (int i = 0; i < 3; i++)
+        if (sigaction(which[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaction(which[i], &how, NULL);
+}
+
+bool stopped(fault *why)
+{
+    if (!stop_signal) return false;
+    fail(why, "stopped by signal %d", (int)stop_signal);
+    return true;
+}
+
+int exit_code(void) { return stop_signal ? 128 + (int)stop_signal : 1; }
 
 // ---- Log and progress ---------------------------------------------------------------------------
 
@@ -341,6 +414,13 @@ void note_rule(journal *log)
     note(log, "--------------------------------------------------------------------------------");
 }
 
+const char *plural(int64_t n, const char *word)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s%s", word, n == 1 ? "" : "s");
+    return text;
+}
+
 double seconds(void)
 {
     struct timespec t;
@@ -350,7 +430,10 @@ double seconds(void)
 
 void progress_start(progress *p, const char *title, int64_t total, bool silent)
 {
-    *p = (progress){ title, total > 0 ? total : 1, seconds(), 0, !silent && isatty(2) };
+    struct winsize window;
+    *p = (progress){ title, total > 0 ? total : 1, seconds(), 0, !silent && isatty(2), 80, 0 };
+    if (p->on && ioctl(2, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        p->columns = window.ws_col;
 }
 
 void progress_show(progress *p, int64_t done, int64_t n_errors)
@@ -363,14 +446,18 @@ void progress_show(progress *p, int64_t done, int64_t n_errors)
     if (part > 1) part = 1;
     int cells = (int)(30 * part), left = part > 0 ? (int)((now - p->start) * (1 / part - 1)) : 0;
     p->shown = now;
-    fprintf(stderr, "\r%s [%.*s%.*s] %3.0f %%  ETA %d:%02d", p->title, cells, full, 30 - cells,
-            empty, 100 * part, left / 60, left % 60);
-    if (n_errors) fprintf(stderr, "  %lld bad lines", (long long)n_errors);
-    fputc(' ', stderr);
+    char line[256], errors[64] = "";
+    if (n_errors) snprintf(errors, sizeof errors, "  %lld bad %s", (long long)n_errors,
+                           plural(n_errors, "line"));
+    int n = snprintf(line, sizeof line, "%s [%.*s%.*s] %3.0f %%  ETA %d:%02d%s", p->title, cells,
+                     full, 30 - cells, empty, 100 * part, left / 60, left % 60, errors);
+    if (n > p->columns - 1) n = p->columns - 1;         // or it would run over into the next line
+    fprintf(stderr, "\r%.*s%*s\r%.*s ", n, line, p->width > n ? p->width - n : 0, "", n, line);
+    p->width = n + 1;
 }
 
 void progress_end(progress *p)
 {
-    if (p->on && p->shown > 0) fprintf(stderr, "\r%100s\r", "");
+    if (p->on && p->width > 0) fprintf(stderr, "\r%*s\r", p->width, "");
     p->on = false;
 }

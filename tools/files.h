@@ -20,6 +20,10 @@ typedef struct fault { char text[8192]; } fault;
 bool fail(fault *why, const char *format, ...) LIKE_PRINTF(2, 3);
 bool fail_errno(fault *why, const char *what, const char *path);    // "PATH: WHAT: reason"
 
+// Prints it on stderr behind "samba COMMAND: ", with control bytes made visible. Returns the code.
+int report_fault(const char *command, const fault *why, int code);
+void print_safely(FILE *to, const char *text);
+
 bool make_path(char path[PATH_SIZE], fault *why, const char *format, ...) LIKE_PRINTF(3, 4);
 bool is_folder(const char *path);
 bool is_file(const char *path);
@@ -54,12 +58,21 @@ void say(journal *log, const char *format, ...) LIKE_PRINTF(2, 3);      // both
 void note(journal *log, const char *format, ...) LIKE_PRINTF(2, 3);     // the file only
 void note_rule(journal *log);                                           // a line across
 
+// From then on, Ctrl-C and kill are asked for by stopped(), which gives the reason; a second one
+// ends the process at once. exit_code: 1, or what a shell says of the signal.
+void watch_signals(void);
+bool stopped(fault *why);
+int exit_code(void);
+
+const char *plural(int64_t n, const char *word);    // "lines" unless n is 1; until the next call
+
 // A bar on stderr with the time that is left, if stderr is a terminal.
 typedef struct progress {
     const char *title;
     int64_t total;
     double start, shown;
     bool on;
+    int columns, width;             // of the terminal, and of what is shown
 } progress;
 void progress_start(progress *p, const char *title, int64_t total, bool silent);
 void progress_show(progress *p, int64_t done, int64_t n_errors);

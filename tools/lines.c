@@ -94,6 +94,7 @@ static int give_line(lines *l, prep_text *line, fault *why)
 
 int lines_next(lines *l, prep_text *line, fault *why)
 {
+    if (stopped(why)) return -1;
     l->line.size = 0;
     while (l->at < l->files.n) {
         int more = fill_block(l, why);

@@ -38,12 +38,16 @@ bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault
     return true;
 }
 
-static void copy_all(FILE *from, FILE *to)
+// False: what was collected is not all there, or cannot be written.
+static bool copy_all(FILE *from, FILE *to)
 {
     char block[65536];
     size_t n;
+    if (fflush(from) != 0 || ferror(from)) return false;
     rewind(from);
-    while ((n = fread(block, 1, sizeof block, from)) > 0) fwrite(block, 1, n, to);
+    while ((n = fread(block, 1, sizeof block, from)) > 0)
+        if (fwrite(block, 1, n, to) != n) return false;
+    return !ferror(from);
 }
 
 bool keep_bad_lines(run *r, fault *why)
@@ -54,10 +58,16 @@ bool keep_bad_lines(run *r, fault *why)
     if (!r->n_bad) return true;
     FILE *f = open_file(path, "wb", why);
     if (!f) return false;
-    copy_all(r->bad_lines, f);
-    copy_all(r->bad_notes, r->log.file);
-    say(&r->log, "%lld bad lines were skipped; %s has them", (long long)r->n_bad, path);
-    return close_file(f, path, why);
+    bool ok = copy_all(r->bad_lines, f) ||
+              fail_errno(why, "the bad lines could not all be written", path);
+    if (!close_file(f, path, ok ? why : &(fault){ "" })) ok = false;
+    if (ok && !copy_all(r->bad_notes, r->log.file))
+        ok = fail(why, "the log could not all be written; is the disk full?");
+    say(&r->log, "%lld bad %s skipped; %s has %s", (long long)r->n_bad,
+        r->n_bad == 1 ? "line was" : "lines were", path, r->n_bad == 1 ? "it" : "them");
+    if (r->has_tests)
+        say(&r->log, "Test files are left as they are: a bad line stays in test_files.");
+    return ok;
 }
 
 // ---- One file to HDF5 ---------------------------------------------------------------------------
@@ -342,20 +352,26 @@ static bool run_all(run *r, int argc, char **argv, fault *why)
               (r->o.pipeline ? make_output_folder(r, why) : make_output_file(r, why)) &&
               open_log(r, argc, argv, why);
     ok = ok && (r->o.pipeline ? run_pipeline(r, &p, why) : run_file(r, why));
-    if (ok) say(&r->log, "%s is ready after %.1f s", r->o.output, seconds() - start);
-    else note(&r->log, "%s", why->text);
+    if (!ok) note(&r->log, "%s", why->text);
+    if (ok && !r->o.pipeline)
+        say(&r->log, "%s is ready after %.1f s", r->o.output, seconds() - start);
+    else if (ok && !r->o.silent)                // its log is closed to changes: it has been hashed
+        printf("%s is ready after %.1f s\n", r->o.output, seconds() - start);
     return ok;
 }
 
-static void end_run(run *r)
+// False: the log is not all there.
+static bool end_run(run *r, fault *why)
 {
-    FILE *file[] = { r->bad_lines, r->bad_notes, r->log.file };
-    for (int i = 0; i < 3; i++)
+    FILE *file[] = { r->bad_lines, r->bad_notes };
+    for (int i = 0; i < 2; i++)
         if (file[i]) fclose(file[i]);
+    bool ok = !r->log.file || close_file(r->log.file, "the log", why);
     if (r->vocabulary.tokenizer) vocabulary_close(&r->vocabulary);
     for (int i = 0; i < r->categories.n; i++) free(r->categories.name[i]);
     free(r->categories.name);
     free_names(&r->input);
+    return ok;
 }
 
 int prepare_data_main(int argc, char **argv)
@@ -363,9 +379,10 @@ int prepare_data_main(int argc, char **argv)
     run r = { .n_bad = 0 };
     fault why = { "" };
     if (!read_options(&r.o, argc, argv, &why)) {
-        if (*why.text) fprintf(stderr, "samba prepare-data: %s\nsamba prepare-data --help lists "
-                               "the flags\n", why.text);
-        else {
+        if (*why.text) {
+            report_fault("prepare-data", &why, 2);
+            fprintf(stderr, "samba prepare-data --help lists the flags\n");
+        } else {
             puts("usage: tools/samba prepare-data [--pipeline] --input_path PATH --output_path "
                  "PATH\n           --pretrained_tokenizer FOLDER [flags]");
             print_options();
@@ -373,8 +390,8 @@ int prepare_data_main(int argc, char **argv)
         return *why.text ? 2 : 0;
     }
     r.log.silent = r.o.silent;
+    watch_signals();
     bool ok = run_all(&r, argc, argv, &why);
-    end_run(&r);
-    if (!ok) fprintf(stderr, "samba prepare-data: %s\n", why.text);
-    return !ok;
+    ok = end_run(&r, ok ? &why : &(fault){ "" }) && ok;
+    return ok ? 0 : report_fault("prepare-data", &why, exit_code());
 }

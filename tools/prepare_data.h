@@ -35,6 +35,7 @@ typedef struct run {
     char folder[PATH_SIZE];         // of the output
     FILE *bad_lines, *bad_notes;    // skipped lines, and why; kept aside until keep_bad_lines
     int64_t n_bad;
+    bool has_tests;                 // some of the input is left as text
     progress progress;
 } run;
 

@@ -1,12 +1,17 @@
 // tools/samba prepare-data --pipeline: check, shuffle and split, tokenize, balance, describe.
 #include "prepare_data.h"
 #include "hdf5_rows.h"
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
 // ---- Checking -----------------------------------------------------------------------------------
 
@@ -128,6 +133,7 @@ static bool split_input(run *r, int64_t n_lines, const names *paths, fault *why)
 typedef struct worker { volatile int64_t done; volatile bool failed; fault why; } worker;
 typedef struct jobs {
     const names *from, *to;
+    pid_t parent;                   // of the processes; 0: there is only this one
     int n_workers;
     worker *worker;                 // these two are memory that the processes share
     prep_metrics *metrics;
@@ -142,6 +148,7 @@ static bool work(run *r, jobs *j, int w, fault *why)
         names one = { &j->from->at[i], 1 };
         for (int k = 0; k < j->n_workers; k++)
             if (j->worker[k].failed) return fail(why, "another process has failed");
+        if (j->parent && getppid() != j->parent) return fail(why, "the pipeline has ended");
         if (!prepare_file(r, &one, j->to->at[i], false, &j->metrics[i], &j->now, why)) {
             me->failed = true;
             me->why = *why;
@@ -166,16 +173,28 @@ static void show_workers(run *r, const jobs *j)
     progress_show(&r->progress, done, r->n_bad);
 }
 
+// A process that tokenizes must not outlive the one that started it, however that ends. Where
+// there is no prctl, `work` asks between two files.
+static void end_with_parent(pid_t parent)
+{
+#if defined(__linux__)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != parent) _exit(1);          // it has ended already
+}
+
 // Starts the processes; returns how many.
 static int start_workers(run *r, jobs *j, pid_t *process)
 {
     int n = 0;
+    pid_t parent = getpid();
     fflush(NULL);
     for (; n < j->n_workers; n++) {
         fault why = { "" };
         process[n] = fork();
         if (process[n] < 0) break;
         if (process[n] > 0) continue;
+        end_with_parent(parent);
         r->progress.on = false;
         _exit(work(r, j, n, &why) ? 0 : 1);
     }
@@ -184,11 +203,16 @@ static int start_workers(run *r, jobs *j, pid_t *process)
 
 static bool wait_for_workers(run *r, jobs *j, const pid_t *process, int n, fault *why)
 {
-    bool ok = true;
+    bool ok = true, told = false;
+    fault asked;
     for (int w = 0; w < n; w++) {
         int status = 0;
         pid_t ended;
         while ((ended = waitpid(process[w], &status, WNOHANG)) == 0) {
+            if (stopped(&asked) && !told) {
+                for (int k = w; k < n; k++) kill(process[k], SIGTERM);  // they remove their parts
+                told = true;
+            }
             show_workers(r, j);
             nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
         }
@@ -202,7 +226,7 @@ static bool wait_for_workers(run *r, jobs *j, const pid_t *process, int n, fault
     }
     for (int w = 0; !ok && w < n; w++)
         if (*j->worker[w].why.text) *why = j->worker[w].why;
-    return ok;
+    return !stopped(why) && ok;
 }
 
 static bool run_workers(run *r, jobs *j, fault *why)
@@ -225,10 +249,11 @@ static bool run_workers(run *r, jobs *j, fault *why)
 // Fills metrics[i] for each file.
 static bool tokenize(run *r, const names *from, const names *to, prep_metrics *metrics, fault *why)
 {
-    jobs j = { .from = from, .to = to };
+    jobs j = { .from = from, .to = to, .parent = getpid() };
     size_t metrics_size = (size_t)from->n * sizeof *metrics, worker_size;
     j.n_workers = r->o.workers < from->n ? (int)r->o.workers : from->n;
     worker_size = (size_t)j.n_workers * sizeof(worker);
+    if (j.n_workers == 1) j.parent = 0;
     j.worker = shared_memory(worker_size);
     j.metrics = shared_memory(metrics_size);
     progress_start(&r->progress, "tokenizing", r->input_size, r->o.silent);
@@ -284,6 +309,11 @@ static bool give_rows(balance *b, samba_rows *to, int64_t need)
 {
     while (need > 0) {
         if (!next_giver(b)) return false;
+        fault asked;
+        if (stopped(&asked)) {
+            snprintf(b->why, sizeof b->why, "%.200s", asked.text);
+            return false;
+        }
         int64_t n = b->give[b->giver] - b->given, first;
         if (n > need) n = need;
         if (n > b->block_rows) n = b->block_rows;
@@ -426,6 +456,49 @@ static bool finish(run *r, const prep_splits *s, const names *files, const prep_
     return keep_bad_lines(r, why) && write_metadata(&m, r->folder, why);
 }
 
+// Files of the same kind that an earlier run has left, and this one would not replace: a training
+// would take them for a part of this data.
+static bool find_stale(const run *r, const names *paths, const names *to, fault *why)
+{
+    names there = { 0 };
+    char path[PATH_SIZE], text[PATH_SIZE];
+    int n = 0;
+    bool ok = walk_folder(&there, r->folder, "", why);
+    for (int i = 0; ok && i < there.n; i++) {
+        const char *name = there.at[i];
+        bool kept = false;
+        if (strstr(name, "cache")) continue;
+        bool data = (!strchr(name, '/') && ends_with(name, ".hdf5")) ||
+                    strncmp(name, "test_files/", 11) == 0 ||
+                    (!r->categories.name && strcmp(name, "category_to_id.json") == 0);
+        if (!data) continue;
+        ok = make_path(path, why, "%s/%s", r->folder, name);
+        for (int k = 0; k < to->n && !kept; k++) kept = strcmp(to->at[k], path) == 0;
+        for (int k = 0; k < paths->n && !kept; k++) kept = strcmp(paths->at[k], path) == 0;
+        if (!kept && n++ == 0) snprintf(text, sizeof text, "%s", path);
+    }
+    free_names(&there);
+    if (ok && n)
+        return fail(why, "%s%s is of an earlier run and would not be replaced; to delete what is "
+                    "there, say --overwrite_output_path, or choose another --output_path", text,
+                    n > 1 ? ", among others," : "");
+    return ok;
+}
+
+// Without these two, check-data calls the folder whole no longer: what is written from here on is
+// not what they describe.
+static bool forget_description(const run *r, fault *why)
+{
+    static const char *const name[] = { "metadata.yaml", "sha256/files_metadata.json" };
+    char path[PATH_SIZE];
+    for (int i = 0; i < 2; i++) {
+        if (!make_path(path, why, "%s/%s", r->folder, name[i])) return false;
+        if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
+            return fail_errno(why, "cannot be deleted", path);
+    }
+    return true;
+}
+
 static bool make_inner_folders(const run *r, const prep_splits *s, fault *why)
 {
     char path[PATH_SIZE];
@@ -442,7 +515,10 @@ bool run_pipeline(run *r, const plan *p, fault *why)
     char folder[PATH_SIZE];
     prep_metrics *metrics = NULL;
     const prep_splits *s = &p->splits;
+    double start = seconds();
+    r->has_tests = s->n_test > 0;
     bool ok = list_splits(r, s, &paths, why) && list_jobs(r, s, &paths, &from, &to, why) &&
+              find_stale(r, &paths, &to, why) && forget_description(r, why) &&
               write_categories(r, why) && make_inner_folders(r, s, why);
     if (ok && !(metrics = calloc((size_t)from.n, sizeof *metrics))) ok = fail(why, "no memory");
     bool has_splits = ok;
@@ -451,7 +527,16 @@ bool run_pipeline(run *r, const plan *p, fault *why)
     if (has_splits && !r->o.keep_splits)
         ok = make_path(folder, why, "%s/splits", r->folder) &&
              remove_folder(folder, ok ? why : &(fault){ "" }) && ok;
+    if (ok) {
+        note(&r->log, "%s is ready after %.1f s", r->o.output, seconds() - start);
+        if (fflush(r->log.file) != 0) ok = fail_errno(why, "not all could be written", "the log");
+    }
     ok = ok && write_hashes(r->folder, why);
+    if (!ok && has_splits) {
+        fault first = *why;
+        fail(why, "%.4000s\n%s is not whole; --overwrite_output_path begins it anew", first.text,
+             r->o.output);
+    }
     free(metrics);
     free_names(&paths);
     free_names(&from);

@@ -1,5 +1,6 @@
 // tools/samba: the command line of samba.h's tools. The first word names the command.
 #include "commands.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,14 +29,25 @@ static void print_usage(FILE *to)
     fprintf(to, "  %-16s %s\n", "onnx-ops", "what can be imported");
 }
 
+// What was printed may have gone nowhere: into a full disk, say.
+static int end_output(int code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    fprintf(stderr, "samba: not all of the output could be written%s%s\n", errno ? ": " : "",
+            errno ? strerror(errno) : "");
+    return code ? code : 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     for (int i = 0; i < N_COMMANDS; i++)
-        if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
+        if (strcmp(name, commands[i].name) == 0)
+            return end_output(commands[i].run(argc - 2, argv + 2));
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_usage(stdout);
-        return 0;
+        return end_output(0);
     }
     if (*name) fprintf(stderr, "samba: there is no command \"%s\"\n", name);
     print_usage(stderr);

@@ -56,7 +56,7 @@ int train_tokenizer_main(int argc, char **argv)
     fault why = { 0 };
     for (int i = 0; i < argc; i++) {
         char *end = NULL;
-        if (!strcmp(argv[i], "--help")) return usage(stdout);
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return usage(stdout);
         if (!strcmp(argv[i], "--output_path") && i + 1 < argc) folder = argv[++i];
         else if (!strcmp(argv[i], "--vocab_size") && i + 1 < argc) {
             vocab_size = strtol(argv[++i], &end, 10);
@@ -69,6 +69,5 @@ int train_tokenizer_main(int argc, char **argv)
     }
     if (!folder || !vocab_size || !n) return usage(stderr);
     if (train(argv, n, (int32_t)vocab_size, folder, &why)) return 0;
-    fprintf(stderr, "samba: %s\n", why.text);
-    return 1;
+    return report_fault("train-tokenizer", &why, 1);
 }

@@ -250,6 +250,8 @@ static bool read_folder(vocabulary *v, fault *why)
         v->eos = take_special_token(v, map, config, "eos_token", "<|endoftext|>");
         v->bos = take_special_token(v, map, config, "bos_token", "<|endoftext|>");
         v->pad = take_special_token(v, map, config, "pad_token", NULL);
+        v->cleans_up = !cJSON_IsFalse(
+            cJSON_GetObjectItemCaseSensitive(config, "clean_up_tokenization_spaces"));
         take_model_type(v, model);
         ok = (tokenizer || take_config_flags(v, config, why)) &&
              take_vocabulary_size(v, tokenizer, why);

@@ -188,5 +188,9 @@ int main(int argc, char **argv)
     else if (!strcmp(command, "export-onnx")) code = export_model(&r);
     else code = usage(stderr);
     for (int i = 0; i < r.n; i++) onnx_array_free(r.array[i]);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "samba: not all of the output could be written\n");
+        if (code == 0) code = 1;
+    }
     return code;
 }
