@@ -202,7 +202,8 @@ int main(int argc, char **argv)
         { "epochs", SAMBA_FLAG_INT, &o.epochs, "passes over the training images, default 5" },
         { "lr", SAMBA_FLAG_FLOAT, &o.lr, "learning rate of the first step, default 0.05" },
     };
-    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags)) return 2;
+    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
+        return o.app.exit_code;
 
     model m;
     bool done = true;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SIDE = 28, CLASSES = 10, BATCH = 64 };
 static const double LR = 0.003;             // learning rate of the first step
@@ -47,6 +48,15 @@ static samba_loader *load(samba_session *s, samba_idx *idx, bool training)
     return samba_loader_open_dataset(s, &d, names, 2, NULL);
 }
 
+// How far an epoch is: on a terminal in one line, elsewhere a line for each quarter.
+static void show_progress(int done, int n, double loss)
+{
+    if (isatty(1)) printf("\rbatch %d/%d  loss %.4f ", done, n, loss);
+    else if (done % (n / 4 + 1) == 0) printf("batch %d/%d  loss %.4f\n", done, n, loss);
+    if (isatty(1) && done == n) printf("\r%40s\r", "");
+    fflush(stdout);
+}
+
 // One pass over the training images; returns the mean loss.
 static double train_epoch(samba_session *s, const model *m, samba_loader *images, int n,
                           double lr_first, double lr_last)
@@ -57,6 +67,7 @@ static double train_epoch(samba_session *s, const model *m, samba_loader *images
         samba_set(s, "lr", lr_first + (lr_last - lr_first) * i / n);
         samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
         loss += (double)samba_read(m->loss)[0] / n;
+        show_progress(i + 1, n, loss * n / (i + 1));
     }
     return loss;
 }

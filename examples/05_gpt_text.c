@@ -336,7 +336,8 @@ int main(int argc, char **argv)
         { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, batches and texts" },
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "run: go on from the checkpoint" },
     };
-    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags)) return 2;
+    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
+        return o.app.exit_code;
 
     model m = { 0 };
     bool done = true;

@@ -623,7 +623,8 @@ int main(int argc, char **argv)
         { "lora_targets", SAMBA_FLAG_TEXT, &o.lora.targets[0], "which layers, default c_attn" },
         { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "run: the adapters' safetensors" },
     };
-    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags)) return 2;
+    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
+        return o.app.exit_code;
     if (getenv("SAMBA_SEED")) o.seed = atoi(getenv("SAMBA_SEED"));
 
     model m = { 0 };

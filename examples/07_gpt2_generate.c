@@ -244,7 +244,7 @@ static void print_separator(void) { printf("\n--------------------\n"); }
 
 static bool generate_batch(samba_session *s, const options *o, samba_generator *g,
                            samba_tokenizer *tokenizer, char *const *prompt, int n, int32_t eos,
-                           texts *t)
+                           bool last, texts *t)
 {
     const int32_t stop[2] = { eos, samba_tokenizer_id(tokenizer, "<|endoftext|>") };
     for (int i = 0; i < n; i++)
@@ -259,10 +259,10 @@ static bool generate_batch(samba_session *s, const options *o, samba_generator *
     if (o->stream) d.on_token = print_token, d.user = tokenizer;
     if (o->stream) printf("%s", prompt[0]);
     if (!samba_generate(g, &d)) return false;
-    if (o->stream) print_separator();
-    for (int i = o->stream; i < n; i++) {
-        print_text(tokenizer, t->text[i], t->text_size[i]);
-        print_separator();
+    for (int i = 0; i < n; i++) {
+        if (i > 0 || !o->stream) print_text(tokenizer, t->text[i], t->text_size[i]);
+        if (last && i == n - 1) printf("\n");
+        else print_separator();                         // between two predictions
     }
     return true;
 }
@@ -290,7 +290,8 @@ static bool generate(samba_session *s, const options *o, const gpt2_config *c, s
     double start = samba_seconds();
     for (int at = 0; fine && at < all.n; at += B) {
         int n = all.n - at < B ? all.n - at : B;
-        fine = generate_batch(s, o, g, tokenizer, all.at + at, n, c->eos_token_id, &t);
+        fine = generate_batch(s, o, g, tokenizer, all.at + at, n, c->eos_token_id,
+                              at + n == all.n, &t);
         for (int i = 0; fine && i < n; i++) made += t.text_size[i] - t.prompt_size[i];
     }
     if (fine)
@@ -317,23 +318,28 @@ int main(int argc, char **argv)
         { "cache_dir", SAMBA_FLAG_TEXT, &o.cache_dir, "has no meaning: nothing is downloaded" },
         { "max_seq_length", SAMBA_FLAG_INT, &o.max_seq_length, "default -1: all positions" },
         { "examples_to_generate", SAMBA_FLAG_INT, &o.examples_to_generate, "at most, default 20" },
-        { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "run: .json, .jsonl or a folder of .jsonl" },
-        { "max_tokens_to_generate", SAMBA_FLAG_INT, &o.max_tokens_to_generate, "run: default 20" },
-        { "checkpoint_name", SAMBA_FLAG_TEXT, &o.checkpoint_name, "run: what training has saved" },
-        { "temperature", SAMBA_FLAG_FLOAT, &o.temperature, "default 0: the likeliest token" },
-        { "top_k", SAMBA_FLAG_INT, &o.top_k, "draw from the k likeliest only; default 0: all" },
-        { "top_p", SAMBA_FLAG_FLOAT, &o.top_p, "draw from the likeliest of this mass; default 1" },
         { "seed", SAMBA_FLAG_INT, &o.seed, "of drawing, default 256" },
-        { "weights", SAMBA_FLAG_TEXT, &o.weights, "run: how they are kept: plain, f32, bf16, int8 "
-          "or int4" },
-        { "stream", SAMBA_FLAG_BOOL, &o.stream, "print the first text of a batch as it grows" },
         { "chunk", SAMBA_FLAG_INT, &o.chunk, "tokens of a prompt read at once, default 64" },
         { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "adapters that training has saved" },
         { "lora_rank", SAMBA_FLAG_INT, &o.lora.rank, "of these adapters" },
         { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora.alpha, "default: the rank" },
         { "lora_targets", SAMBA_FLAG_TEXT, &o.lora.targets[0], "which layers, default c_attn" },
     };
-    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags)) return 2;
+    const samba_flag run_flags[] = {
+        { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, ".json, .jsonl or a folder of .jsonl" },
+        { "max_tokens_to_generate", SAMBA_FLAG_INT, &o.max_tokens_to_generate, "default 20" },
+        { "checkpoint_name", SAMBA_FLAG_TEXT, &o.checkpoint_name, "what training has saved" },
+        { "temperature", SAMBA_FLAG_FLOAT, &o.temperature, "default 0: the likeliest token" },
+        { "top_k", SAMBA_FLAG_INT, &o.top_k, "draw from the k likeliest only; default 0: all" },
+        { "top_p", SAMBA_FLAG_FLOAT, &o.top_p, "draw from the likeliest of this mass; default 1" },
+        { "weights", SAMBA_FLAG_TEXT, &o.weights, "how they are kept: plain, f32, bf16, int8 "
+          "or int4" },
+        { "stream", SAMBA_FLAG_BOOL, &o.stream, "print the first text of a batch as it grows" },
+    };
+    o.app.run_flags = run_flags;
+    o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;
+    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
+        return o.app.exit_code;
 
     gpt2_config config;
     samba_generator generator = { 0 };

@@ -165,7 +165,8 @@ int main(int argc, char **argv)
         { "weight-decay", SAMBA_FLAG_FLOAT, &o.decay, "default 3e-4; lenet 0.01" },
         { "bias", SAMBA_FLAG_BOOL, &o.bias, "logreg: with a bias" },
     };
-    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags)) return 2;
+    if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
+        return o.app.exit_code;
     o.lenet = strcmp(o.model, "lenet") == 0;
     o.report = o.lenet ? 100 : 10000;
     if (o.lr < 0) o.lr = o.lenet ? 0.1f : 0.0015f;

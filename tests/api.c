@@ -1027,6 +1027,31 @@ static void test_long_names(void)
     CHECK(memcmp(y[0], y[1], sizeof y[0]) != 0 && y[0][0] != 0);
 }
 
+// What only run takes is refused by compile, by name; help is no error.
+static void test_flags_of_run(void)
+{
+    float lr = 0;
+    int32_t steps = 0;
+    const samba_flag common[] = { { "width", SAMBA_FLAG_INT, &steps, "" } };
+    const samba_flag run[] = { { "lr", SAMBA_FLAG_FLOAT, &lr, "" } };
+    samba_app_args a = { 0 };
+    a.run_flags = run;
+    a.n_run_flags = 1;
+    CHECK(parse(&a, common, 1, "run", "--lr=0.5", "--width", "3") && lr > 0.4f && steps == 3);
+    CHECK(parse(&a, common, 1, "measure-sections", "--lr=0.5", "--num-sections=2", NULL));
+    CHECK(a.num_sections == 2);
+    CHECK(parse(&a, common, 1, "compile", "--width=4", NULL, NULL) && steps == 4);
+    CHECK(!parse(&a, common, 1, "compile", "--lr=0.25", NULL, NULL) && lr > 0.4f);
+    CHECK(a.exit_code == 2);
+    CHECK(!parse(&a, common, 1, "compile", "-n", "3", NULL));
+    CHECK(!parse(&a, common, 1, "compile", "--trace=x", NULL, NULL));
+    CHECK(parse(&a, common, 1, "compile", "-p", "app.pef", NULL));     // as the deck has it
+    CHECK(!parse(&a, common, 1, "run", "--help", NULL, NULL) && a.exit_code == 0);
+    CHECK(!parse(&a, common, 1, "--help", NULL, NULL, NULL) && a.exit_code == 0);
+    CHECK(!parse(&a, common, 1, "nonsense", NULL, NULL, NULL) && a.exit_code == 2);
+    CHECK(!parse(&a, common, 1, "run", "--nonsense", NULL, NULL) && a.exit_code == 2);
+}
+
 static void test_file_dir(void)
 {
     char dir[8];
@@ -1231,6 +1256,7 @@ int main(int argc, char **argv)
     RUN(test_log_hook);
     RUN(test_command_line);
     RUN(test_foreign_settings);
+    RUN(test_flags_of_run);
     RUN(test_file_dir);
     RUN(test_long_names);
     RUN(test_own_flags);

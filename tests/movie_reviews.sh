@@ -101,8 +101,8 @@ check 'generates' to_file $out/answers.txt $out/generate run --inference $model 
 # The review, a line with the answer and the end, a line of 20 dashes: only the answer is free.
 {
     echo "Loading Checkpoint from disk at $out/gpt.ckpt"
-    to_text <$out/held_out.jsonl | awk 'NR % 2 { print; print " LABEL<|endoftext|>"
-                                                 print "--------------------" }'
+    to_text <$out/held_out.jsonl | awk 'NR % 2 { if (NR > 1) print "--------------------"
+                                                 print; print " LABEL<|endoftext|>" }'
 } >$out/form.txt
 sed "s/^ \(positive\|negative\)<|endoftext|>\$/ LABEL<|endoftext|>/" \
     $out/answers.txt >$out/masked.txt

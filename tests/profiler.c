@@ -590,6 +590,35 @@ static void test_measure(void)
     }
 }
 
+// The same figures by function, and summed by op.
+static void test_measure_functions(void)
+{
+    enum { MANY = 64 };
+    static samba_section_time t[MANY];
+    net n = traced(NULL, 1);
+    n.program.pef = PEF;
+    n.program.level = SAMBA_O0;
+    CHECK(samba_compile(n.s, &n.program) && samba_zero_inputs(n.s));
+    samba_performance p = samba_measure_performance(n.s, B, 3);
+    CHECK(p.count == 3 && p.mean > 0 && p.best <= p.mean && p.throughput > 0);
+    CHECK(samba_measure_sections(n.s, B, 2, 3, t, MANY) == 2);
+    CHECK(t[0].mean > 0 && t[0].best <= t[0].mean && t[1].throughput > 0 && t[1].section.type);
+    int32_t all = samba_measure_sections(n.s, 0, 0, 1, t, MANY);
+    CHECK(all == n_sections(n.s, NULL) && all <= MANY && t[0].throughput == 0);
+    double before = 0, after = 0;
+    int64_t flops = 0;
+    for (int32_t i = 0; i < all; i++) before += t[i].best, flops += t[i].section.flops;
+    int32_t kinds = samba_sum_by_op(t, all);
+    CHECK(kinds > 1 && kinds < all);
+    for (int32_t i = 0; i < kinds; i++) {
+        after += t[i].best, flops -= t[i].section.flops;
+        CHECK(t[i].section.op && (i == 0 || t[i].best <= t[i - 1].best));
+        for (int32_t k = 0; k < i; k++) CHECK(strcmp(t[i].section.op, t[k].section.op) != 0);
+    }
+    CHECK(flops == 0 && fabs(after - before) < 1e-9);
+    CHECK(samba_close(n.s) == 0);
+}
+
 int main(void)
 {
     RUN(test_names_of_events);
@@ -607,5 +636,6 @@ int main(void)
     RUN(test_runtime_detailed);
     RUN(test_trace);
     RUN(test_measure);
+    RUN(test_measure_functions);
     return test_summary();
 }

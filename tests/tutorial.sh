@@ -83,7 +83,6 @@ the cast is grim and the plot stale
 --------------------
 the plot is bright and the cast funny
  positive<|endoftext|>
---------------------
 END
 check 'gives the right answers in the printed form' sh -c "
     $(echo $guess) --data_dir $here/prompts.jsonl 2>$here/rate | diff - $here/expected"

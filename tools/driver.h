@@ -5,7 +5,7 @@
    the file. C99 or C++11.
 
        samba_app_args args = { .batch_size = 64 };
-       if (!samba_parse_app_args(argc, argv, &args, NULL, 0)) return 2;
+       if (!samba_parse_app_args(argc, argv, &args, NULL, 0)) return args.exit_code;
        samba_desc desc = samba_app_desc(&args);
        samba_session *s = samba_open(&desc);
        ... trace
@@ -16,6 +16,11 @@
 #ifndef SAMBA_H
 #error "driver.h: include samba.h before"
 #endif
+
+#if defined(SAMBA_DRIVER_STATIC) && !defined(SAMBA_PROFILER_STATIC)
+#define SAMBA_PROFILER_STATIC
+#endif
+#include "profiler.h"
 
 #ifndef SAMBA_DRIVER_API
 #if defined(SAMBA_DRIVER_STATIC)
@@ -28,6 +33,17 @@
 #endif
 
 #define SAMBA_MAX_EXTRA 64
+
+/* A flag of your own: --name with a value of the kind, or a switch. */
+typedef enum samba_flag_kind {
+    SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT, SAMBA_FLAG_TEXT
+} samba_flag_kind;
+typedef struct samba_flag {
+    const char *name;                   /* without the dashes */
+    samba_flag_kind kind;
+    void *value;                        /* bool, int32_t, float or const char * to fill in */
+    const char *help;
+} samba_flag;
 
 /* What parse fills in. Set other defaults before the call; zero means the default named here. */
 typedef struct samba_app_args {
@@ -43,6 +59,7 @@ typedef struct samba_app_args {
     samba_graphamp graphamp;            /* --graphamp-preset mp0 | mp1 | mp4: for samba_desc */
     int32_t memory;                     /* --memory, MiB of tensors at most; default: no limit */
     int32_t num_iterations;             /* -n, --num-iterations, default 100 */
+    int32_t num_sections;               /* --num-sections: of measure-sections; default: all */
     bool run_graph_only;                /* --run-graph-only: do not send the inputs again */
     const char *trace;                  /* --trace: of a measurement, for chrome://tracing */
     int32_t threads;                    /* --threads; else SN_NUM_THREADS or OMP_NUM_THREADS */
@@ -54,24 +71,37 @@ typedef struct samba_app_args {
     bool allow_extra;                   /* set it, and flags that nobody knows are no error, but */
     const char *extra[SAMBA_MAX_EXTRA]; /* here, as they were given, each with its value behind */
     int32_t n_extra;
+    const samba_flag *run_flags;        /* set them: flags of your own that only run, test and the */
+    int32_t n_run_flags;                /* measurements take, not compile */
+    int exit_code;                      /* of the program, where parse says false */
 } samba_app_args;
 
-/* A flag of your own: --name with a value of the kind, or a switch. */
-typedef enum samba_flag_kind {
-    SAMBA_FLAG_BOOL, SAMBA_FLAG_INT, SAMBA_FLAG_FLOAT, SAMBA_FLAG_TEXT
-} samba_flag_kind;
-typedef struct samba_flag {
-    const char *name;                   /* without the dashes */
-    samba_flag_kind kind;
-    void *value;                        /* bool, int32_t, float or const char * to fill in */
-    const char *help;
-} samba_flag;
-
-/* Reads "program command --flag value --flag=value". False after printing what is wrong. */
+/* Reads "program command --flag value --flag=value". False after printing what is wrong, or the
+   help that was asked for: args->exit_code is then what the program returns, 2 or 0. */
 SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                            const samba_flag *flags, int32_t n_flags);
 /* What the flags say of a session: threads, seed, GraphAMP. SambaFlow's session.setup(args). */
 SAMBA_DRIVER_API samba_desc samba_app_desc(const samba_app_args *args);
+/* What a section takes, in seconds: the mean and the best of the runs. throughput: samples per
+   second by the mean, 0 without a batch size. */
+typedef struct samba_section_time {
+    samba_section section;
+    double mean, best, throughput;
+} samba_section_time;
+
+/* measure_performance: runs the loaded program n times after one that does not count. Zeros with an
+   error in s. Nothing is sent or fetched: samba_app_driver's command does that, too. */
+SAMBA_DRIVER_API samba_performance samba_measure_performance(samba_session *s, int32_t batch_size,
+                                                             int32_t n_iterations);
+/* measure_sections: the same of each of the first num_sections sections (0: of all), one after the
+   other. Fills up to cap of times; returns how many were measured, -1 with an error in s. */
+SAMBA_DRIVER_API int32_t samba_measure_sections(samba_session *s, int32_t batch_size,
+                                                int32_t num_sections, int32_t n_iterations,
+                                                samba_section_time *times, int32_t cap);
+/* Sums sections of the same op (compile with --o0: then each has one), or else of the same type,
+   the costliest first, in place: best and mean become sums, flops and bytes, too. Returns how many
+   there are. */
+SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n);
 /* The folder of a source file, such as __FILE__: "." if it names none. False if size is too small. */
 SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size);
 /* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
@@ -88,9 +118,6 @@ SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *a
 
 #if !defined(SAMBA_PROFILER_IMPLEMENTATION)
 #define SAMBA_PROFILER_IMPLEMENTATION
-#endif
-#if defined(SAMBA_DRIVER_STATIC) && !defined(SAMBA_PROFILER_STATIC)
-#define SAMBA_PROFILER_STATIC
 #endif
 #include "profiler.h"
 
@@ -116,6 +143,14 @@ typedef struct samba__driver_flag {
     size_t at;                          /* in samba_app_args; 0: a choice */
 } samba__driver_flag;
 
+/* Flags of the framework that say how to run: compile refuses them. It takes --pef, as SambaFlow's
+   own command lines give it that one. */
+static inline bool samba__driver_is_for_running(const char *name)
+{
+    return !strcmp(name, "num-iterations") || !strcmp(name, "num-sections")
+        || !strcmp(name, "run-graph-only") || !strcmp(name, "trace");
+}
+
 #define SAMBA__FLAG(name, short_name, kind, field, help) \
     { { name, SAMBA_FLAG_##kind, NULL, help }, short_name, offsetof(samba_app_args, field) }
 static const samba__driver_flag samba__driver_flags[] = {
@@ -133,6 +168,7 @@ static const samba__driver_flag samba__driver_flags[] = {
     SAMBA__FLAG("o1", "", BOOL, command, "sections by working set"),
     SAMBA__FLAG("o3", "", BOOL, command, "whole graph, the default"),
     SAMBA__FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
+    SAMBA__FLAG("num-sections", "", INT, num_sections, "measure the first ones, default all"),
     SAMBA__FLAG("run-graph-only", "", BOOL, run_graph_only, "measure without sending inputs"),
     SAMBA__FLAG("trace", "", TEXT, trace, "write what was measured for chrome://tracing"),
     SAMBA__FLAG("threads", "", INT, threads, "default: one per processor"),
@@ -155,16 +191,20 @@ static const struct { const char *name; int values; } samba__driver_ignored[] = 
     { "stage-instrumentation", 0 }, { "gen-tensorboard", 0 }, { "include-read-stall-cycles", 0 }
 };
 
-static inline void samba__driver_usage(const char *program, const samba_flag *flags, int32_t n)
+static inline void samba__driver_usage(FILE *to, const char *program, const samba_app_args *args,
+                                       const samba_flag *flags, int32_t n)
 {
-    fprintf(stderr, "usage: %s compile | run | test | measure-performance | measure-sections "
+    fprintf(to, "usage: %s compile | run | test | measure-performance | measure-sections "
             "[flags]\n", program);
     for (int32_t i = 0; i < SAMBA__N_FLAGS; i++) {
         const samba__driver_flag *f = &samba__driver_flags[i];
-        fprintf(stderr, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
+        fprintf(to, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
                 f->short_name[0] ? "; short -" : "", f->short_name);
     }
-    for (int32_t i = 0; i < n; i++) fprintf(stderr, "  --%-18s %s\n", flags[i].name, flags[i].help);
+    for (int32_t i = 0; i < n; i++) fprintf(to, "  --%-18s %s\n", flags[i].name, flags[i].help);
+    if (args->n_run_flags > 0) fprintf(to, "run and test only:\n");
+    for (int32_t i = 0; i < args->n_run_flags; i++)
+        fprintf(to, "  --%-18s %s\n", args->run_flags[i].name, args->run_flags[i].help);
 }
 
 /* Stores text as a value of the kind. False if it is no such value. */
@@ -230,11 +270,20 @@ static inline int samba__driver_keep(int argc, char **argv, int i, samba_app_arg
 static inline int samba__driver_read(int argc, char **argv, int i, samba_app_args *args,
                                      const samba_flag *flags, int32_t n)
 {
-    for (int32_t k = 0; k < SAMBA__N_FLAGS + n; k++) {
-        const samba__driver_flag *f = k < n ? NULL : &samba__driver_flags[k - n];
-        samba_flag flag = f ? f->flag : flags[k];       /* the application's own come first */
+    const int32_t own = n + args->n_run_flags;
+    for (int32_t k = 0; k < SAMBA__N_FLAGS + own; k++) {
+        const samba__driver_flag *f = k < own ? NULL : &samba__driver_flags[k - own];
+        samba_flag flag;                                /* the application's own come first */
+        if (f) flag = f->flag;
+        else flag = k < n ? flags[k] : args->run_flags[k - n];
         const char *text = NULL;
         if (!samba__driver_is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
+        bool run_only = f ? samba__driver_is_for_running(flag.name) : k >= n;
+        if (run_only && !strcmp(args->command, "compile")) {
+            fprintf(stderr, "%s: --%s says how to run; compile has no use for it, give it to run\n",
+                    argv[0], flag.name);
+            return 0;
+        }
         int used = flag.kind == SAMBA_FLAG_BOOL || text ? 1 : 2;
         if (used == 2) text = i + 1 < argc ? argv[i + 1] : NULL;
         if (used == 2 && !text) {
@@ -281,14 +330,17 @@ SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size
 SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args *args,
                                            const samba_flag *flags, int32_t n_flags)
 {
-    bool known = false;
+    bool known = false, help = false;
     args->command = argc > 1 ? argv[1] : "";
+    args->exit_code = 2;
     for (size_t k = 0; k < sizeof samba__driver_commands / sizeof *samba__driver_commands; k++)
         known = known || !strcmp(args->command, samba__driver_commands[k]);
     for (int i = 1; i < argc; i++)
-        known = known && strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0;
-    if (!known) {
-        samba__driver_usage(argc > 0 ? argv[0] : "program", flags, n_flags);
+        help = help || !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
+    if (!known || help) {
+        FILE *to = help ? stdout : stderr;
+        samba__driver_usage(to, argc > 0 ? argv[0] : "program", args, flags, n_flags);
+        if (help && fflush(to) == 0) args->exit_code = 0;
         return false;
     }
     for (int i = 2; i < argc;) {
@@ -299,7 +351,7 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
     if (!args->threads) args->threads = samba__driver_setting("SN_NUM_THREADS", "OMP_NUM_THREADS");
     if (!args->seed) args->seed = samba__driver_setting("SAMBA_SEED", NULL);
     if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
-        || args->memory < 0 || args->grad_accumulation_steps < 0 || args->world_size < 0) {
+        || args->num_sections < 0 || args->memory < 0 || args->grad_accumulation_steps < 0 || args->world_size < 0) {
         fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
         return false;
     }
@@ -613,24 +665,129 @@ static inline bool samba__driver_limits(samba_session *s, int32_t threads, doubl
     return fine;
 }
 
-/* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
-static inline bool samba__driver_sections(samba_session *s, int32_t threads, int32_t n)
+SAMBA_DRIVER_API samba_performance samba_measure_performance(samba_session *s, int32_t batch_size,
+                                                             int32_t n_iterations)
 {
+    samba_performance p;
+    memset(&p, 0, sizeof p);
+    int32_t n = n_iterations > 0 ? n_iterations : 1;
+    if (!samba__driver_time(s, -1, NULL, n, &p.mean, &p.best)) {
+        memset(&p, 0, sizeof p);
+        return p;
+    }
+    p.count = n;
+    p.throughput = batch_size > 0 ? batch_size / p.mean : 0.0;
+    return p;
+}
+
+SAMBA_DRIVER_API int32_t samba_measure_sections(samba_session *s, int32_t batch_size,
+                                                int32_t num_sections, int32_t n_iterations,
+                                                samba_section_time *times, int32_t cap)
+{
+    int32_t n = n_iterations > 0 ? n_iterations : 1, k = 0;
+    samba_section_time t;
+    memset(&t, 0, sizeof t);
+    while ((num_sections <= 0 || k < num_sections) && samba_describe_section(s, k, &t.section)) {
+        if (!samba__driver_time(s, k, NULL, n, &t.mean, &t.best)) return -1;
+        t.throughput = batch_size > 0 ? batch_size / t.mean : 0.0;
+        if (k < cap) times[k] = t;
+        k++;
+    }
+    return k;
+}
+
+/* What sections are summed by: the op, or the type where a section has several. */
+static inline const char *samba__driver_kind(const samba_section_time *t)
+{
+    return t->section.op ? t->section.op : t->section.type;
+}
+
+SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n)
+{
+    int32_t n_kinds = 0;
+    for (int32_t i = 0; i < n; i++) {
+        samba_section_time t = times[i];
+        int32_t k = 0;
+        while (k < n_kinds && strcmp(samba__driver_kind(&times[k]), samba__driver_kind(&t)) != 0) k++;
+        if (k == n_kinds) {
+            times[n_kinds++] = t;
+            continue;
+        }
+        times[k].mean += t.mean;
+        times[k].best += t.best;
+        times[k].section.flops += t.section.flops;
+        times[k].section.bytes += t.section.bytes;
+    }
+    for (int32_t i = 1; i < n_kinds; i++) {             /* the costliest first */
+        samba_section_time t = times[i];
+        int32_t at = i;
+        for (; at > 0 && times[at - 1].best < t.best; at--) times[at] = times[at - 1];
+        times[at] = t;
+    }
+    return n_kinds;
+}
+
+/* "12.3 GB/s (45 %)". Above the limit, which is that of the memory, data come from a cache. */
+static inline void samba__driver_print_rate(const char *unit, double rate, double limit)
+{
+    printf(", %.1f %s ", rate * 1e-9, unit);
+    if (rate <= limit) printf("(%.0f %%)", 100.0 * rate / limit);
+    else if (rate <= 1.2 * limit) printf("(100 %%)");
+    else printf("(cached)");
+}
+
+/* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
+static inline void samba__driver_print_time(const samba_section_time *t, double most_flops,
+                                            double most_bytes)
+{
+    printf("latency %.3f ms (best %.3f)", t->mean * 1e3, t->best * 1e3);
+    if (t->throughput > 0.0) printf(", throughput %.0f samples/s", t->throughput);
+    samba__driver_print_rate("GFLOP/s", (double)t->section.flops / t->best, most_flops);
+    samba__driver_print_rate("GB/s", (double)t->section.bytes / t->best, most_bytes);
+}
+
+/* The sections by op, if each is one op. */
+static inline void samba__driver_print_ops(samba_section_time *times, int32_t n)
+{
+    double all = 0.0;
+    for (int32_t i = 0; i < n; i++) {
+        if (!times[i].section.op) {
+            printf("for times by op, measure a program that was compiled with --o0\n");
+            return;
+        }
+        all += times[i].best;
+    }
+    n = samba_sum_by_op(times, n);
+    for (int32_t i = 0; i < n; i++)
+        printf("op %-24s best %.3f ms, %.1f %%\n", times[i].section.op, times[i].best * 1e3,
+               all > 0.0 ? 100.0 * times[i].best / all : 0.0);
+}
+
+static inline bool samba__driver_sections(samba_session *s, const samba_app_args *args, int32_t n)
+{
+    double most_flops, most_bytes;
     samba_section q;
-    double mean, best, most_flops, most_bytes;
-    if (!samba__driver_limits(s, threads, &most_flops, &most_bytes)) return false;
+    int32_t n_sections = 0;
+    if (!samba__driver_limits(s, args->threads, &most_flops, &most_bytes)) return false;
     printf("limits: products %.1f GFLOP/s, copies %.1f GB/s\n", most_flops * 1e-9,
            most_bytes * 1e-9);
-    for (int32_t k = 0; samba_describe_section(s, k, &q); k++) {
-        if (!samba__driver_time(s, k, NULL, n, &mean, &best)) return false;
-        double flops = (double)q.flops / best, bytes = (double)q.bytes / best;
-        printf("section %d %-8s latency %.3f ms (best %.3f), %.1f GFLOP/s (%.0f %%), "
-               "%.1f GB/s (%.0f %%)%s%s\n", (int)k, q.type, mean * 1e3, best * 1e3, flops * 1e-9,
-               100.0 * flops / most_flops, bytes * 1e-9, 100.0 * bytes / most_bytes,
-               q.op ? " " : "", q.op ? q.op : "");
+    while (samba_describe_section(s, n_sections, &q)) n_sections++;
+    if (args->num_sections > 0 && args->num_sections < n_sections) n_sections = args->num_sections;
+    samba_section_time *times = (samba_section_time *)malloc(((size_t)n_sections + 1)
+                                                             * sizeof *times);
+    if (!times) return samba_fail(s, SAMBA_ENOMEM, "no memory to measure sections");
+    bool fine = samba_measure_sections(s, args->batch_size, n_sections, n, times, n_sections) >= 0;
+    for (int32_t k = 0; fine && k < n_sections; k++) {
+        const samba_section *one = &times[k].section;
+        printf("section %d %-8s ", (int)k, one->type);
+        samba__driver_print_time(&times[k], most_flops, most_bytes);
+        printf("%s%s\n", one->op ? " " : "", one->op ? one->op : "");
     }
-    return true;
+    if (fine && n_sections > 0) samba__driver_print_ops(times, n_sections);
+    free(times);
+    return fine;
 }
+
 static inline bool samba__driver_performance(samba_session *s, const samba_app_args *args,
                                              int32_t n)
 {
@@ -656,7 +813,7 @@ static inline bool samba__driver_measure(samba_session *s, const samba_app_args 
     samba_profiler *p = args->trace ? samba_profiler_open(s, 0) : NULL;
     samba_start_profile(p);
     bool fine = samba_load(s, args->pef, program) && samba_zero_inputs(s)
-        && (sections ? samba__driver_sections(s, args->threads, n)
+        && (sections ? samba__driver_sections(s, args, n)
             : samba__driver_performance(s, args, n));
     if (p && fine) fine = samba_end_profile(p, NULL) && samba_profile_trace(p, args->trace);
     samba_profiler_close(p);
