@@ -122,6 +122,7 @@ SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
 #include "onnx/window.h"
 #include "onnx/resize.h"
 #include "onnx/norm.h"
+#include "onnx/transformer.h"
 #include "onnx/recurrent.h"
 #include "onnx/quantize.h"
 #include "onnx/signal.h"

@@ -213,6 +213,25 @@ static bool ox_op_pow(ox_node *k)
     samba_tensor *y = samba_pow(a, ox_to_f32(b));
     return ox_give(k, 0, type, ox_convert(k->c, y, OX_FLOAT, type));
 }
+static samba_tensor *ox_both_true(samba_tensor *a, samba_tensor *b)
+{
+    samba_tensor *y = ox_integers(ox_to_i32(a), ox_to_i32(b), OX_AND, OX_BOOL);
+    return y ? samba_cast(y, SAMBA_BOOL) : NULL;
+}
+
+/* The remainder with the sign of the divisor, from that with the sign of the dividend. */
+static samba_tensor *ox_floored(samba_tensor *rest, samba_tensor *divisor)
+{
+    if (!rest || !divisor) return NULL;
+    samba_tensor *zero = samba_number(rest->session, 0.0f);
+    samba_tensor *below = ox_both_true(samba_lt(rest, zero), samba_gt(divisor, zero));
+    samba_tensor *above = ox_both_true(samba_gt(rest, zero), samba_lt(divisor, zero));
+    samba_tensor *none = samba_eq(rest, zero), *signed_zero = ox_clamp(divisor, -1.0f, 1.0f);
+    signed_zero = samba_scale(signed_zero, 0.0f);
+    samba_tensor *y = samba_where(below, samba_add(rest, divisor), rest);
+    y = samba_where(above, samba_add(rest, divisor), y);
+    return samba_where(none, signed_zero, y);
+}
 static bool ox_op_mod(ox_node *k)
 {
     samba_tensor *in[2] = { ox_in(k, 0), ox_in(k, 1) };
@@ -221,11 +240,12 @@ static bool ox_op_mod(ox_node *k)
     if (!in[0] || !in[1]) return false;
     if (!ox_is_float(type))
         return ox_give(k, 0, type, ox_integers(in[0], in[1], c_like ? OX_FMOD : OX_MOD, type));
-    if (!c_like) return ox_refuse(k, "of floats needs fmod = 1");
+    if (!c_like && k->version < 28) return ox_refuse(k, "of floats needs fmod = 1");
     if (!ox_common(&in[0]->shape, &in[1]->shape, &y))
         return ox_refuse(k, "its inputs do not broadcast");
     for (int i = 0; i < 2; i++) in[i] = ox_stretch(in[i], &y);
-    return ox_give(k, 0, type, samba_apply(k->c->s, "onnx_fmod", in, 2, NULL, 0));
+    samba_tensor *rest = samba_apply(k->c->s, "onnx_fmod", in, 2, NULL, 0);
+    return ox_give(k, 0, type, c_like ? rest : ox_floored(rest, in[1]));
 }
 
 /* And, Or, Xor of bools. */
@@ -235,6 +255,21 @@ static bool ox_op_logic(ox_node *k)
     a = ox_to_i32(a);
     samba_tensor *y = ox_integers(a, ox_to_i32(b), k->arg, OX_BOOL);
     return ox_give(k, 0, OX_BOOL, y ? samba_cast(y, SAMBA_BOOL) : NULL);
+}
+static bool ox_op_bitwise(ox_node *k)
+{
+    int32_t type = ox_type(k, 0);
+    samba_tensor *a = ox_in(k, 0), *b = ox_in(k, 1);
+    if (a && b && (!ox_is_integer(type) || ox_type(k, 1) != type))
+        return ox_refuse(k, "needs two tensors of one integer type");
+    return ox_give(k, 0, type, ox_integers(a, b, k->arg, type));
+}
+static bool ox_op_bitwise_not(ox_node *k)
+{
+    int32_t type = ox_type(k, 0);
+    samba_tensor *a = ox_in(k, 0);
+    if (a && !ox_is_integer(type)) return ox_refuse(k, "needs integers");
+    return ox_give(k, 0, type, ox_integers(a, ox_i32_scalar(k->c, -1), OX_XOR, type));
 }
 static bool ox_op_bit_shift(ox_node *k)
 {

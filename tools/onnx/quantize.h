@@ -14,6 +14,34 @@ static samba_tensor *ox_along_axis(samba_tensor *v, const samba_tensor *x, int32
     return samba_reshape(v, s);
 }
 
+/* The same since version 21: with a block size, each entry of v along the axis is for so many of x.
+   NULL after a refusal. */
+static samba_tensor *ox_spread(ox_node *k, samba_tensor *v, const samba_tensor *x, int32_t axis)
+{
+    int64_t block = ox_int(k, "block_size", 0);
+    if (!v || !x || block == 0) return ox_along_axis(v, x, axis);
+    bool fits = block > 0 && v->shape.ndim == x->shape.ndim;
+    for (int32_t d = 0; fits && d < x->shape.ndim; d++)
+        fits = d == axis ? (x->shape.dim[d] - 1) / block + 1 == v->shape.dim[d]
+            : v->shape.dim[d] == x->shape.dim[d];
+    if (!fits || block > INT32_MAX / v->shape.dim[axis]) {
+        ox_refuse(k, "its scales do not fit x and block_size %lld", (long long)block);
+        return NULL;
+    }
+    int32_t n = v->shape.dim[axis], each = (int32_t)block;
+    samba_tensor *at = ox_steps(k->c, 1, 0, n * each, 1);
+    at = ox_integers(at, ox_i32_scalar(k->c, each), OX_DIV, OX_INT32);
+    samba_tensor *y = ox_gather_axis(v, at, axis);
+    return n * each == x->shape.dim[axis] ? y : samba_slice(y, axis, 0, x->shape.dim[axis], 1);
+}
+
+/* The axis of scales and zero points; -1 after a refusal. */
+static int32_t ox_scale_axis(ox_node *k, const samba_tensor *x, const samba_tensor *scale)
+{
+    if (samba_count(&scale->shape) == 1 && !ox_int(k, "block_size", 0)) return 0;
+    return ox_axis(k, ox_int(k, "axis", 1), x->shape.ndim);
+}
+
 /* round(x) + zero, within the type's range; a zero of NULL is 0. */
 static samba_tensor *ox_saturated(samba_tensor *x, samba_tensor *zero, int32_t type)
 {
@@ -31,27 +59,29 @@ static bool ox_is_small(int32_t type)
 static bool ox_op_quantize(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *zero = ox_has(k, 2) ? ox_in(k, 2) : NULL;
-    int32_t type = zero ? ox_type(k, 2) : OX_UINT8;
+    int32_t type = zero ? ox_type(k, 2) : (int32_t)ox_int(k, "output_dtype", 0);
+    if (type == 0) type = OX_UINT8;
     if (!x || !scale) return false;
     if (!ox_is_small(type)) return ox_refuse(k, "to %s is not offered", ox_type_name(type));
-    int32_t axis = samba_count(&scale->shape) == 1 ? 0 : ox_axis(k, ox_int(k, "axis", 1),
-                                                                 x->shape.ndim);
+    int32_t axis = ox_scale_axis(k, x, scale);
     if (axis < 0) return false;
-    scale = ox_along_axis(scale, x, axis);
+    scale = ox_spread(k, scale, x, axis);
     samba_tensor *y = samba_div(ox_to_f32(x), scale);
-    y = ox_saturated(y, zero ? ox_along_axis(zero, x, axis) : NULL, type);
+    y = ox_saturated(y, zero ? ox_spread(k, zero, x, axis) : NULL, type);
     return ox_give(k, 0, type, y);
 }
 static bool ox_op_dequantize(ox_node *k)
 {
     samba_tensor *x = ox_in(k, 0), *scale = ox_in(k, 1), *zero = ox_has(k, 2) ? ox_in(k, 2) : NULL;
     if (!x || !scale) return false;
-    int32_t axis = samba_count(&scale->shape) == 1 ? 0 : ox_axis(k, ox_int(k, "axis", 1),
-                                                                 x->shape.ndim);
+    int32_t axis = ox_scale_axis(k, x, scale);
     if (axis < 0) return false;
-    if (zero) x = ox_integers(x, ox_along_axis(zero, x, axis), OX_SUB, OX_INT32);
-    scale = ox_along_axis(scale, x, axis);
-    return ox_give(k, 0, ox_type(k, 1), samba_mul(ox_to_f32(x), scale));
+    if (zero) x = ox_integers(x, ox_spread(k, zero, x, axis), OX_SUB, OX_INT32);
+    scale = ox_spread(k, scale, x, axis);
+    int32_t type = (int32_t)ox_int(k, "output_dtype", 0);
+    if (type == 0) type = ox_type(k, 1);
+    if (!ox_is_float(type)) return ox_refuse(k, "to %s is not offered", ox_type_name(type));
+    return ox_give(k, 0, type, samba_mul(ox_to_f32(x), scale));
 }
 static bool ox_op_dynamic_quantize(ox_node *k)
 {

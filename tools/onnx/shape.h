@@ -531,6 +531,7 @@ static bool ox_op_space_to_depth(ox_node *k)
     int32_t n = x->shape.dim[0], c = x->shape.dim[1], h = x->shape.dim[2] / b,
         w = x->shape.dim[3] / b;
     samba_tensor *y = samba_reshape(x, SAMBA_SHAPE(n, c, h, b, w, b));
-    y = samba_permute(y, SAMBA_AXES(0, 3, 5, 1, 2, 4));
+    bool crd = k->version >= 28 && ox_text_is(k, "mode", "DCR", "CRD");
+    y = samba_permute(y, crd ? SAMBA_AXES(0, 1, 3, 5, 2, 4) : SAMBA_AXES(0, 3, 5, 1, 2, 4));
     return ox_give(k, 0, ox_type(k, 0), samba_reshape(y, SAMBA_SHAPE(n, c * b * b, h, w)));
 }

@@ -106,7 +106,14 @@ static bool ox_op_dft(ox_node *k)
     if (!x || !ox_floats_only(k, 1)) return false;
     if (x->shape.ndim < 2 || x->shape.dim[x->shape.ndim - 1] > 2)
         return ox_refuse(k, "needs real or complex numbers in the last dimension");
-    int32_t axis = ox_axis(k, ox_int(k, "axis", 1), x->shape.ndim - 1);
+    int32_t axis = -1;
+    if (k->version < 20) axis = ox_axis(k, ox_int(k, "axis", 1), x->shape.ndim - 1);
+    else if (!ox_has(k, 2)) axis = ox_axis(k, -2, x->shape.ndim);
+    else {                              /* counted with the last dimension, which it cannot be */
+        const onnx_array *a = ox_need(k, 2, "axis");
+        if (a) axis = ox_axis(k, a->i && a->count ? a->i[0] : INT64_MAX, x->shape.ndim);
+    }
+    if (axis == x->shape.ndim - 1) return ox_refuse(k, "its axis is that of the complex parts");
     if (axis < 0) return false;
     if (ox_has(k, 1)) {
         const onnx_array *a = ox_need(k, 1, "dft_length");
