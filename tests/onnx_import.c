@@ -390,6 +390,75 @@ static void test_small_models_stay_small(void)
     check_bounded(model_of(g, 17), "--constants MIB", 300 << 10);
 }
 
+// ---- Numbers that do not fit --------------------------------------------------------------------
+
+// x (2 floats) cast to a type.
+static traced *trace_cast(int type)
+{
+    wire g = begin_graph("x", "y"), cast = node("Cast", "x", "y");
+    put_int_attribute(&cast, "to", type);
+    put_message(&g, 1, cast);
+    return trace_with(model_of(g, 17), NULL);
+}
+
+// A float that an integer of 32 bits cannot hold ends the run, where the model means 64 bits.
+static void test_large_floats_as_integers(void)
+{
+    float fine[2] = { -5.7f, 2147483520.0f }, large[2] = { 1, 1e12f }, y[2];
+    int32_t to[2] = { 0 };
+    traced *t = trace_cast(OX_INT64);
+    CHECK(run_model(t, fine, y, 2));
+    memcpy(to, y, sizeof to);
+    CHECK(to[0] == -5 && to[1] == 2147483520);
+    CHECK(samba_write(t->g.in[0].tensor, large) && !samba_run(t->s, SAMBA_FWD));
+    CHECK(samba_error_code(t->s) == SAMBA_ERANGE);
+    done(t);
+    t = trace_cast(OX_UINT32);
+    CHECK(!run_model(t, large, y, 2) && samba_error_code(t->s) == SAMBA_ERANGE);
+    done(t);
+}
+
+// x + c, c a double.
+static traced *trace_double(double c)
+{
+    wire g = begin_graph("x", "y"), cast = node("Cast", "c", "d");
+    put_int_attribute(&cast, "to", OX_FLOAT);
+    put_message(&g, 5, tensor_of("c", OX_DOUBLE, 0, 0, &c, sizeof c));
+    put_message(&g, 1, cast);
+    put_message(&g, 1, node("Add", "x d", "y"));
+    return trace_with(model_of(g, 17), NULL);
+}
+
+static void test_large_doubles(void)
+{
+    float x[2] = { 0, 0 }, y[2];
+    traced *t = trace_double(1e300);
+    CHECK(!t->fine && says(t->s, "c has a double beyond the range of float"));
+    done(t);
+    t = trace_double(-1.7976931348623157e308);          // the lowest double, as of a mask
+    CHECK(run_model(t, x, y, 2) && y[0] == -3.402823466e38f);
+    done(t);
+    t = trace_double((double)INFINITY);
+    CHECK(run_model(t, x, y, 2) && isinf(y[0]));
+    done(t);
+}
+
+// An int64 that is known stays exact as long as it can; where it cannot, that is said.
+static void test_exact_constants(void)
+{
+    const int64_t odd = 16777217;
+    wire g = begin_graph("x", "y"), cast = node("Cast", "c", "d"), back = node("Cast", "d", "e");
+    put_int_attribute(&cast, "to", OX_DOUBLE);
+    put_int_attribute(&back, "to", OX_INT64);
+    put_message(&g, 5, tensor_of("c", OX_INT64, 0, 0, &odd, sizeof odd));
+    put_message(&g, 1, cast);
+    put_message(&g, 1, back);
+    put_message(&g, 1, node("Mul", "x e", "y"));
+    traced *t = trace_with(model_of(g, 17), NULL);
+    CHECK(!t->fine && says(t->s, "ONNX Cast (d): 16777217 is no float"));
+    done(t);
+}
+
 // ---- Names --------------------------------------------------------------------------------------
 
 // Names of any length: of inputs, initializers, nodes and outputs, through a PEF and back.
@@ -532,6 +601,9 @@ int main(void)
     RUN(test_values_get_the_models_type);
     RUN(test_long_models);
     RUN(test_small_models_stay_small);
+    RUN(test_large_floats_as_integers);
+    RUN(test_large_doubles);
+    RUN(test_exact_constants);
     RUN(test_long_names);
     RUN(test_external_files);
     return test_summary();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/onnx_opsets.sh: the cases of today's onnx (op set 28) through the importer, which Debian's
-# libonnx-testdata (op set 17) does not have: each passes, as tests/golden/onnx_cases_28.txt says, or
-# is refused by name. They come from the Python package onnx, in a virtual environment below
+# libonnx-testdata (op set 17) lacks: each passes, as tests/golden/onnx_cases_28.txt says, or is
+# refused by name. They come from the Python package onnx, in a virtual environment below
 # SAMBA_JUDGES (~/.cache/samba-judges).
 cd "$(dirname "$0")/.." || exit 1
 out=build/onnx_opsets log=build/onnx_opsets/log

@@ -346,6 +346,19 @@ static bool ox_cast_to(ox_node *k, int32_t to)
         for (int64_t n = 0; a && n < a->count; n++) a->i[n] = known->i[n];
         return ox_give_host(k, 0, a);
     }
+    if (known && known->f && to == OX_INT64) {
+        onnx_array *a = ox_host_array(k->c, to, known->ndim, known->dim);
+        for (int64_t n = 0; a && n < a->count; n++) {
+            double x = ox_number(known, n);
+            if (!(fabs(x) < 9.2e18)) return ox_refuse(k, "%g is no int64", x);
+            a->i[n] = (int64_t)x;
+        }
+        return ox_give_host(k, 0, a);
+    }
+    for (int64_t n = 0; known && known->i && to == OX_DOUBLE && n < known->count; n++)
+        if ((int64_t)(float)known->i[n] != known->i[n])
+            return ox_refuse(k, "%lld is no float, with which double is computed",
+                             (long long)known->i[n]);
     return ox_give(k, 0, to, ox_convert(k->c, ox_in(k, 0), from, to));
 }
 static bool ox_op_cast(ox_node *k)

@@ -117,6 +117,26 @@ static void ox_fmod_kernel(const samba_args *a)
     for (int64_t i = r.begin; i < r.end; i++) a->out[0][i] = fmodf(a->in[0][i], a->in[1][i]);
 }
 
+/* ---- onnx_truncate: f32 to the i32 that stands for int64, or for unsigned numbers: what does not fit
+   ends the run, as it does in arithmetic (samba_cast gives the nearest i32, for int32) ---- */
+
+static bool ox_truncate_shape(samba_call *c)
+{
+    if (!ox_expect(c, 1, 0) || !ox_expect_type(c, 0, SAMBA_F32)) return false;
+    c->out[0].dtype = SAMBA_I32;
+    return true;
+}
+static void ox_truncate_kernel(const samba_args *a)
+{
+    ox_range r = ox_elements(a);
+    for (int64_t i = r.begin; i < r.end; i++) {
+        float x = a->in[0][i];
+        bool fits = x != x || (x >= -2147483648.0f && x < 2147483648.0f);
+        if (!fits) samba_fault(a, 0, x > 0.0f ? INT32_MAX : INT32_MIN);
+        ox_out_i32(a)[i] = fits && x == x ? (int32_t)x : 0;
+    }
+}
+
 /* ---- onnx_integer: i32, of which attribute 1 says which ONNX type it stands for: results wrap as
    that type does; 32 signed bits are the widest, beyond which the run ends ---- */
 
@@ -519,6 +539,8 @@ static const samba_op ox_kernels[] = {
       .kernel = ox_top_kernel },
     { .name = "onnx_fmod", .wire = 0x900A, .shape = ox_fmod_shape, .work = ox_flat_work,
       .kernel = ox_fmod_kernel },
+    { .name = "onnx_truncate", .wire = 0x900B, .shape = ox_truncate_shape, .work = ox_flat_work,
+      .kernel = ox_truncate_kernel },
     { .name = "onnx_det", .wire = 0x9009, .shape = ox_det_shape, .work = ox_det_work,
       .kernel = ox_det_kernel },
 };

@@ -260,17 +260,34 @@ static uint8_t *ox_read_external(const Onnx__TensorProto *t, const ox_place *pla
     return bytes;
 }
 
-/* The values of a TensorProto; raw: their bytes, or NULL if they have fields of their type. */
-static onnx_array *ox_convert_tensor(const Onnx__TensorProto *t, const uint8_t *raw,
+/* A double of a model as a float; the largest of one is the largest of the other, as limits are
+   written so. False: it is beyond the range. */
+static bool ox_narrow_double(uint64_t bits, float *f)
+{
+    const double most = 1.7976931348623157e308, float_most = 3.4028234663852886e38;
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    bool limit = d == most || d == -most;
+    if (limit) d = d > 0 ? float_most : -float_most;
+    *f = (float)d;
+    return limit || d != d || d - d != 0 || (d < 3.4028235677973366e38 && d > -3.4028235677973366e38);
+}
+
+/* The values of a TensorProto; raw: their bytes, or NULL if they have fields of their type. strict:
+   no double becomes infinite. */
+static onnx_array *ox_convert_tensor(const Onnx__TensorProto *t, const uint8_t *raw, bool strict,
                                      const char **why)
 {
     onnx_array *a = ox_new_array(t->data_type, (int32_t)t->n_dims, t->dims);
     size_t size = ox_type_size(t->data_type);
     bool fits = a != NULL;
-    for (int64_t n = 0; fits && n < a->count; n++)
-        fits = ox_set_bits(a, n, raw ? ox_little(raw + (size_t)n * size, size)
-                           : ox_typed_bits(t, n));
-    *why = a ? "a uint64 above the range of int64" : "out of memory";
+    for (int64_t n = 0; fits && n < a->count; n++) {
+        uint64_t bits = raw ? ox_little(raw + (size_t)n * size, size) : ox_typed_bits(t, n);
+        fits = ox_set_bits(a, n, bits);
+        if (strict && a->type == OX_DOUBLE) fits = ox_narrow_double(bits, &a->f[n]);
+    }
+    *why = !a ? "out of memory" : t->data_type == OX_DOUBLE ? "a double beyond the range of float"
+        : "a uint64 above the range of int64";
     if (fits) return a;
     free(a);
     return NULL;
@@ -288,13 +305,13 @@ static onnx_array *ox_read_tensor(const Onnx__TensorProto *t, const ox_place *pl
     size_t size = count * ox_type_size(t->data_type);
     if (t->n_external_data || t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
         uint8_t *bytes = ox_read_external(t, place, size, why);
-        onnx_array *a = bytes ? ox_convert_tensor(t, bytes, why) : NULL;
+        onnx_array *a = bytes ? ox_convert_tensor(t, bytes, true, why) : NULL;
         free(bytes);
         return a;
     }
     *why = "a tensor whose data does not fill its shape";
     if (t->has_raw_data ? t->raw_data.len != size : ox_typed_elements(t) != count) return NULL;
-    return ox_convert_tensor(t, t->has_raw_data ? t->raw_data.data : NULL, why);
+    return ox_convert_tensor(t, t->has_raw_data ? t->raw_data.data : NULL, place != NULL, why);
 }
 
 /* ---- Parsing: protobuf-c recurses without a limit, so nesting is measured first ---- */

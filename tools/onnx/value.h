@@ -631,6 +631,9 @@ static samba_tensor *ox_convert(ox_import *c, samba_tensor *x, int32_t from, int
         return samba_cast(samba_cast(ox_to_f32(x), SAMBA_BF16), SAMBA_F32);
     if (ox_is_float(to)) return ox_to_f32(x);
     if (to == OX_BOOL) return x->dtype == SAMBA_BOOL ? x : samba_cast(x, SAMBA_BOOL);
+    bool exact = to == OX_INT64 || to == OX_UINT32 || to == OX_UINT64;
+    if (exact && x->dtype == SAMBA_F32)
+        return samba_apply(c->s, "onnx_truncate", &x, 1, NULL, 0);
     x = ox_to_i32(x);
     if (to == from || from == OX_BOOL || to >= OX_UINT32 || to == OX_INT64 || to == OX_INT32)
         return x;
