@@ -33,7 +33,7 @@ typedef struct options {
     int32_t average_from, join_prompts;
     float weight_decay, max_grad_norm_clip, learning_rate, warmup, dropout, prompt_loss_weight;
     float end_loss_weight, min_eval_acc, subsample_eval, adam_epsilon, prompt_dropout;
-    bool resume, linear_decay, bf16;
+    bool resume, linear_decay, bf16, patch;
 } options;
 
 static char why[500];                           // the reason, when a file cannot be used
@@ -64,6 +64,7 @@ static bool read_config(samba_session *s, const options *o, gpt2_config *c)
     bool folder = o->model_name_or_path != NULL;
     snprintf(path, sizeof path, folder ? "%s/config.json" : "%s", from);
     if (!gpt2_config_read(path, c, why, sizeof why)) return samba_fail(s, SAMBA_EIO, "%s", why);
+    if (o->patch) gpt2_patch(c);
     if (!folder || o->dropout >= 0) {
         double p = o->dropout >= 0 ? (double)o->dropout : 0.1;
         c->attn_pdrop = c->embd_pdrop = c->resid_pdrop = p;
@@ -585,6 +586,7 @@ int main(int argc, char **argv)
         { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json "
           "and safetensors" },
         { "config_name", SAMBA_FLAG_TEXT, &o.config_name, "config.json: random weights" },
+        { "patch", SAMBA_FLAG_BOOL, &o.patch, "exact GELU for gelu_new, as gpt2_patch_helper" },
         { "cache_dir", SAMBA_FLAG_TEXT, &o.cache_dir, "has no meaning: nothing is downloaded" },
         { "max_seq_length", SAMBA_FLAG_INT, &o.max_seq_length, "default -1: all positions" },
         { "weight_decay", SAMBA_FLAG_FLOAT, &o.weight_decay, "not of biases, norms; default 0.1" },

@@ -32,7 +32,7 @@ typedef struct options {
     int32_t top_k, seed;
     float temperature, top_p;
     samba_lora lora;
-    bool stream;
+    bool stream, patch;
 } options;
 
 static char why[500];                           // the reason, when a file cannot be used
@@ -51,6 +51,7 @@ static samba_program trace(samba_session *s, const options *o, gpt2_config *c, s
     snprintf(path, sizeof path, o->config_name ? "%s" : "%s/config.json", from);
     if (!gpt2_config_read(path, c, why, sizeof why)) samba_fail(s, SAMBA_EIO, "%s", why);
     c->attn_pdrop = c->embd_pdrop = c->resid_pdrop = 0;
+    if (o->patch) gpt2_patch(c);
     if (o->lora_name) samba_add_lora(s, &o->lora);
     int32_t length = o->max_seq_length < 0 ? c->n_positions : o->max_seq_length;
     if (samba_ok(s) && (length < 2 || length > c->n_positions))
@@ -62,10 +63,13 @@ static samba_program trace(samba_session *s, const options *o, gpt2_config *c, s
     return p;
 }
 
-// Weights of Hugging Face first; a checkpoint replaces them; adapters come last.
+// Weights of Hugging Face first, but with --config_name, which asks for a model of its own (random,
+// until a checkpoint fills it); a checkpoint replaces them; adapters come last.
 static bool load_weights(samba_session *s, const options *o, const gpt2_config *c)
 {
-    if (o->model_name_or_path && !*o->checkpoint_name &&
+    if (o->config_name && !*o->checkpoint_name)
+        fprintf(stderr, "Random weights: --config_name is given, and no --checkpoint_name\n");
+    if (o->model_name_or_path && !o->config_name && !*o->checkpoint_name &&
         !gpt2_load_folder(s, c, o->model_name_or_path, why, sizeof why))
         return samba_fail(s, SAMBA_EIO, "%s", why);
     if (*o->checkpoint_name) {
@@ -312,7 +316,9 @@ int main(int argc, char **argv)
     const samba_flag flags[] = {
         { "model_name_or_path", SAMBA_FLAG_TEXT, &o.model_name_or_path, "folder with config.json, "
           "tokenizer and safetensors" },
-        { "config_name", SAMBA_FLAG_TEXT, &o.config_name, "another config.json" },
+        { "config_name", SAMBA_FLAG_TEXT, &o.config_name, "a config.json, which goes before: the "
+          "weights are random then, or of --checkpoint_name" },
+        { "patch", SAMBA_FLAG_BOOL, &o.patch, "exact GELU for gelu_new, as gpt2_patch_helper" },
         { "tokenizer_name", SAMBA_FLAG_TEXT, &o.tokenizer_name, "another folder of vocab.json and "
           "merges.txt, or tokenizer.json" },
         { "cache_dir", SAMBA_FLAG_TEXT, &o.cache_dir, "has no meaning: nothing is downloaded" },

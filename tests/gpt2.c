@@ -348,6 +348,60 @@ static void test_positions(void)
     }
 }
 
+// As SambaFlow's tutorial gives them: int16, and rows that are padded on the right.
+static void test_short_positions_and_padding(void)
+{
+    const gpt2_config c = small_config();
+    const int16_t at[T] = { 0, 1, 2, 3, 4 };
+    float want[N_LOGITS], got[N_LOGITS];
+    int32_t padded[B * T];
+    model m = trace(&c, B, T);
+    compile_inference(&m, NULL);
+    run_small(&m, want);
+    for (int i = 0; i < B * T; i++) padded[i] = i % T < 3 ? some_ids[i] : 0;
+    samba_write(m.ids, padded);
+    samba_run(m.s, SAMBA_FWD);
+    samba_copy_out(m.logits, got, sizeof got);
+    const size_t row = N_LOGITS / B, kept = row / T * 3;
+    for (size_t b = 0; b < B; b++)
+        CHECK(!memcmp(got + b * row, want + b * row, kept * sizeof *got));
+    CHECK(memcmp(got + kept, want + kept, sizeof *got * (row - kept)) != 0);
+    close_clean(m.s);
+    m.s = samba_open(NULL);
+    m.ids = samba_input(m.s, "ids", SAMBA_I32, SAMBA_SHAPE(B, T));
+    samba_tensor *p = samba_input(m.s, "positions", SAMBA_I16, SAMBA_SHAPE(T));
+    m.logits = gpt2_logits(&c, m.ids, p);
+    compile_inference(&m, NULL);
+    samba_write(p, at);
+    run_small(&m, got);
+    CHECK(!memcmp(got, want, sizeof got));
+    close_clean(m.s);
+}
+
+// The patch makes GELU exact, and nothing else.
+static void test_patch(void)
+{
+    gpt2_config c = small_config(), relu = c, exact = c;
+    float want[N_LOGITS], got[N_LOGITS];
+    relu.activation_function = GPT2_RELU;
+    gpt2_patch(&relu);
+    CHECK(relu.activation_function == GPT2_RELU);
+    c.activation_function = GPT2_GELU_TANH;
+    exact.activation_function = GPT2_GELU;
+    gpt2_patch(&c);
+    CHECK(c.activation_function == GPT2_GELU);
+    gpt2_patch(NULL);
+    model m = trace(&c, B, T);
+    compile_inference(&m, NULL);
+    run_small(&m, want);
+    close_clean(m.s);
+    m = trace(&exact, B, T);
+    compile_inference(&m, NULL);
+    run_small(&m, got);
+    CHECK(!memcmp(got, want, sizeof got));
+    close_clean(m.s);
+}
+
 static void test_weights_go_into_a_loaded_pef(void)
 {
     golden g;
@@ -961,6 +1015,8 @@ int main(int argc, char **argv)
     RUN(test_an_unusual_model_like_pytorch);
     RUN(test_matrices_in_bf16);
     RUN(test_positions);
+    RUN(test_short_positions_and_padding);
+    RUN(test_patch);
     RUN(test_weights_go_into_a_loaded_pef);
     RUN(test_dropout);
     RUN(test_a_block_with_another_attention);

@@ -112,7 +112,15 @@ GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size)
 
 /* ---- The model, for tracing. Errors stay in the session, as those of every op. --------------- */
 
-/* ids (B,T) i32 -> logits (B,T,vocab_size). positions (T) or (B,T) i32; NULL: 0 ... T-1.
+/* SambaFlow's gpt2_patch_helper, as far as it changes results: the tanh approximation of GELU
+   becomes the exact one. Call it before tracing, for training and inference alike. What else the
+   helper does there (transposed weights, fused blocks) the compiler does here; saved weights keep
+   Hugging Face's shapes. */
+GPT2_API void gpt2_patch(gpt2_config *c);
+
+/* ids (B,T) i32 -> logits (B,T,vocab_size). positions (T) or (B,T), i32 or i16; NULL: 0 ... T-1.
+   There is no mask: attention is causal, so what pads a row on the right changes no logit before
+   it, whatever its ids are. Padding on the left is for samba_generate (generate.h).
    Parameters are made at the first use, with transformers' initial distributions. */
 GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
                                    samba_tensor *positions);
@@ -215,6 +223,11 @@ static inline bool gpt2__fail(const gpt2__why *why, const char *fmt, ...)
 }
 
 /* ---- Configuration ---- */
+
+GPT2_API void gpt2_patch(gpt2_config *c)
+{
+    if (c && c->activation_function == GPT2_GELU_TANH) c->activation_function = GPT2_GELU;
+}
 
 GPT2_API gpt2_config gpt2_config_default(void)
 {
@@ -817,6 +830,7 @@ GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
     }
     samba_tensor *wte = gpt2__use(c, s, GPT2__WTE), *wpe = gpt2__use(c, s, GPT2__WPE);
     samba_tensor *x = samba_lookup(ids, wte);
+    if (positions && positions->dtype == SAMBA_I16) positions = samba_cast(positions, SAMBA_I32);
     samba_tensor *at = positions ? samba_lookup(positions, wpe) : samba_slice(wpe, 0, 0, t, 1);
     return gpt2__dropout(samba_add(x, at), c->embd_pdrop, -1, "drop");
 }
