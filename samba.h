@@ -831,11 +831,22 @@ SAMBA_API bool samba_nonfinite(const samba_session *s, samba_culprit *culprit);
 
 typedef struct samba_value { const char *name; double value; } samba_value;
 enum { SAMBA_GROUP_BEGIN = -1, SAMBA_GROUP_END = -2 };
+/* Data for a tensor of a run, found by handle or by name. Refused before anything is sent or run if
+   the size is not samba_bytes(tensor) or the type is another one. */
+typedef struct samba_feed {
+    samba_tensor *tensor;               /* which, or */
+    const char *name;                   /* what it is called */
+    const void *data;                   /* NULL: its host copy, as of inputs */
+    size_t bytes;                       /* of data */
+    samba_dtype dtype;                  /* of data; default f32 */
+} samba_feed;
 /* samba.session.run: all zero runs the whole schedule. */
 typedef struct samba_run_desc {
     samba_tensor *const *inputs;        /* named tensors whose host copies are sent first, where
                                            they are newer than the device's: see samba_rdu */
     int32_t n_inputs;
+    const samba_feed *feeds;            /* the same by name, with sizes and the caller's data */
+    int32_t n_feeds;
     const samba_value *hyperparams;     /* persist until given again */
     int32_t n_hyperparams;
     const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence */
@@ -870,7 +881,9 @@ SAMBA_API unsigned samba_section_types(samba_session *s);
 SAMBA_API bool samba_set_train(samba_session *s, bool train);
 
 /* ---- Values ---------------------------------------------------------------------------------- */
-/* Copies samba_bytes(t) bytes to the tensor. */
+/* Copies data to the tensor; an error if it has other than samba_bytes(t) bytes. samba_write trusts
+   the caller that it has as many. */
+SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes);
 SAMBA_API bool samba_write(samba_tensor *t, const void *data);
 /* The current values, valid until the next run or write. After an error one zero, never NULL. */
 SAMBA_API const float *samba_read(samba_tensor *t);
@@ -12566,6 +12579,31 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
     return fine;
 }
 
+/* ---- Names ---- */
+/* The letters of the longer name that stand between what both begin and what both end with. */
+SAMBA__FN size_t samba__distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
+    while (a[begin] && a[begin] == b[begin]) begin++;
+    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end]) end++;
+    return (n > m ? n : m) - begin - end;
+}
+
+/* "did you mean": the named tensor nearest to name, of the given role (0: any). */
+SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *name, int32_t role)
+{
+    const char *nearest = "none";
+    size_t best = SAMBA__NO_SIZE;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (role && (t->role != role || t->symbol < 0)) continue;
+        size_t d = samba__distance(t->name, name);
+        if (d < best) best = d, nearest = t->name;
+    }
+    return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
+                      nearest);
+}
+
 /* ---- Running ---- */
 SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 {
@@ -12889,21 +12927,52 @@ SAMBA__FN bool samba__send_grads(samba_session *s, const samba_output_grad *list
     return true;
 }
 
-/* May t be among the inputs of a run? */
-SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t)
+/* May t be among the inputs of a run? fed: with data of the caller's. */
+SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool fed)
 {
     if (t->session != s)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another session",
                           t->name);
     if (t->symbol < 0)
-        return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %S: the program does not "
-                          "use it", t->name, &t->shape);
+        return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %T %S: the program does not "
+                          "use it", t->name, (int)t->dtype, &t->shape);
     if (t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s is computed by the program; "
                           "samba_rdu or samba_write give it another value", t->name);
-    if (t->data || t->has_value || t->role != SAMBA__INPUT) return true;
+    if (fed || t->data || t->has_value || t->role != SAMBA__INPUT) return true;
     return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %T %S was never given a value; "
                       "call samba_write first", t->name, (int)t->dtype, &t->shape);
+}
+
+/* The tensor of a feed; NULL without an error if there is none. */
+SAMBA__FN samba_tensor *samba__fed_tensor(samba_session *s, const samba_feed *f)
+{
+    samba_tensor *t = f->tensor || !f->name ? f->tensor : samba__named(s, f->name);
+    return t && t->removed ? NULL : t;
+}
+SAMBA__FN bool samba__check_feed(samba_session *s, const samba_feed *f, int32_t i)
+{
+    const samba_tensor *t = samba__fed_tensor(s, f);
+    if (!t && f->name && !f->tensor) return samba__fail_name(s, "tensor", f->name, 0);
+    if (!t)
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: feed %d has neither a tensor nor a "
+                          "name", i);
+    if (f->name && !samba__same_text(f->name, t->name))
+        return samba_fail(s, SAMBA_EARG, "in samba_run_with: feed %d has the tensor %s and the "
+                          "name %s; give one of them", i, t->name, f->name);
+    if (!samba__check_sent(s, t, f->data != NULL)) return false;
+    if (f->data && f->dtype != t->dtype)
+        return samba_fail(s, SAMBA_EDTYPE, "in samba_run_with: feed %d has data of type %T for %s, "
+                          "which is %T", i, (int)f->dtype, t->name, (int)t->dtype);
+    if (f->bytes == (f->data ? samba_bytes(t) : 0)) return true;
+    return samba_fail(s, SAMBA_ESHAPE, "in samba_run_with: feed %d has %l bytes for %s %T %S, "
+                      "which takes %l", i, (int64_t)f->bytes, t->name, (int)t->dtype, &t->shape,
+                      (int64_t)(f->data ? samba_bytes(t) : 0));
+}
+SAMBA__FN bool samba__send_feed(samba_session *s, const samba_feed *f)
+{
+    samba_tensor *t = samba__fed_tensor(s, f);
+    return f->data ? samba_write(t, f->data) : samba__send_newer(t);
 }
 
 /* Can the host copy of t be made when the run is over? */
@@ -12926,7 +12995,9 @@ SAMBA__FN bool samba__check_fetched(samba_session *s, const samba_tensor *t, int
 SAMBA__FN bool samba__check_lists(samba_session *s, const samba_run_desc *d)
 {
     for (int32_t i = 0; i < d->n_inputs; i++)
-        if (d->inputs[i] && !samba__check_sent(s, d->inputs[i])) return false;
+        if (d->inputs[i] && !samba__check_sent(s, d->inputs[i], false)) return false;
+    for (int32_t i = 0; i < d->n_feeds; i++)
+        if (!samba__check_feed(s, &d->feeds[i], i)) return false;
     for (int32_t i = 0; i < d->n_outputs; i++)
         if (!samba__check_fetched(s, d->outputs[i], i)) return false;
     return true;
@@ -12939,6 +13010,8 @@ SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
         if (!samba_set(s, d->hyperparams[i].name, d->hyperparams[i].value)) return false;
     for (int32_t i = 0; i < d->n_inputs; i++)
         if (d->inputs[i] && !samba__send_newer(d->inputs[i])) return false;
+    for (int32_t i = 0; i < d->n_feeds; i++)
+        if (!samba__send_feed(s, &d->feeds[i])) return false;
     return samba__send_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
 }
 
@@ -12997,7 +13070,8 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     if ((d->n_inputs && !d->inputs) || (d->n_hyperparams && !d->hyperparams)
         || (d->n_section_types && !d->section_types) || (d->n_outputs && !d->outputs)
         || (d->n_section_ids && !d->section_ids) || d->n_section_types < 0 || d->n_section_ids < 0
-        || d->n_inputs < 0 || d->n_outputs < 0 || d->n_hyperparams < 0)
+        || d->n_inputs < 0 || d->n_outputs < 0 || d->n_hyperparams < 0 || d->n_feeds < 0
+        || (d->n_feeds && !d->feeds))
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: a list that has a count is NULL, or "
                           "its count is negative");
     if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
@@ -13023,29 +13097,6 @@ SAMBA_API bool samba_set_train(samba_session *s, bool train)
 }
 
 /* ---- Hyperparameters ---- */
-/* The letters of the longer name that stand between what both begin and what both end with. */
-SAMBA__FN size_t samba__distance(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
-    while (a[begin] && a[begin] == b[begin]) begin++;
-    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end]) end++;
-    return (n > m ? n : m) - begin - end;
-}
-
-/* "did you mean": the named tensor nearest to name, of the given role (0: any). */
-SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *name, int32_t role)
-{
-    const char *nearest = "none";
-    size_t best = SAMBA__NO_SIZE;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (role && (t->role != role || t->symbol < 0)) continue;
-        size_t d = samba__distance(t->name, name);
-        if (d < best) best = d, nearest = t->name;
-    }
-    return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
-                      nearest);
-}
 SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q,
                                     const char *name, bool exact)
 {
@@ -13140,6 +13191,15 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
     t->has_value = true, t->copied = data == t->data ? s->runs + 1 : 0;
     if (t->symbol >= 0) samba__settle(t);
     return true;
+}
+SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    if (data && bytes != samba_bytes(t))
+        return samba_fail(t->session, SAMBA_ESHAPE, "in samba_write_bytes(%s): it is %T %S and "
+                          "takes %l bytes; %l were given", t->name, (int)t->dtype, &t->shape,
+                          (int64_t)samba_bytes(t), (int64_t)bytes);
+    return samba_write(t, data);
 }
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
 {

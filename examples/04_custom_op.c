@@ -54,14 +54,14 @@ static int check_gradient(double *worst)
 
     for (int i = 0; i < N; i++) x[i] = (float)(i - N / 2) / 4;      // -5 ... 5
     for (int i = 0; i < N; i++) moved[i] = x[i] + h;
-    samba_write(in, moved);
+    samba_write_bytes(in, moved, sizeof moved);
     samba_run(s, SAMBA_FWD);
     samba_copy_out(y, up, sizeof up);
     for (int i = 0; i < N; i++) moved[i] = x[i] - h;
-    samba_write(in, moved);
+    samba_write_bytes(in, moved, sizeof moved);
     samba_run(s, SAMBA_FWD);
     samba_copy_out(y, down, sizeof down);
-    samba_write(in, x);
+    samba_write_bytes(in, x, sizeof x);
     samba_run(s, SAMBA_FWD);
     samba_copy_out(dx, slope, sizeof slope);
 
@@ -94,8 +94,8 @@ static int fit_sine(float *first_loss, float *last_loss)
         x[b] = 4.0f * (float)b / (BATCH - 1) - 2.0f;
         y[b] = sinf(3 * x[b]);
     }
-    samba_write(in, x);
-    samba_write(want, y);
+    samba_write_bytes(in, x, sizeof x);
+    samba_write_bytes(want, y, sizeof y);
     for (int step = 0; step < STEPS && samba_ok(s); step++) {
         samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
         *last_loss = samba_read(loss)[0];

@@ -233,12 +233,13 @@ static double held_out_loss(samba_session *s, const options *o, model *m, const 
     static const char *const forward[] = { "fwd" };
     const samba_run_desc d = { .graph = "train", .section_types = forward, .n_section_types = 1,
                                .eval = true };
+    const size_t bytes = (size_t)o->app.batch_size * (size_t)o->length * sizeof *ids;
     double sum = 0;
     enum { BATCHES = 8 };
     for (uint64_t i = 0; i < BATCHES && samba_ok(s); i++) {
         set_batch(o, c, c->n_train, c->n - c->n_train, i, ids, labels);
-        samba_write(m->ids, ids);
-        samba_write(m->labels, labels);
+        samba_write_bytes(m->ids, ids, bytes);
+        samba_write_bytes(m->labels, labels, bytes);
         samba_run_with(s, &d);
         sum += (double)samba_read(m->loss)[0] / BATCHES;
     }
@@ -257,13 +258,14 @@ static bool train(samba_session *s, const options *o, model *m, const corpus *c)
 {
     size_t n = (size_t)o->app.batch_size * (size_t)o->length;
     int32_t *ids = (int32_t *)malloc(2 * n * sizeof *ids), *labels = ids + n;
+    size_t bytes = n * sizeof *ids;
     int step = samba_read_i32(samba_tensor_by_name(s, "optim0__step"))[0];  // of the checkpoint
     double loss = 0, start = samba_seconds(), spent = 0;
     if (!ids) return samba_fail(s, SAMBA_ENOMEM, "no memory for a batch");
     for (int first = step; step < o->steps && samba_ok(s) && !interrupted;) {
         set_batch(o, c, 0, c->n_train, (uint64_t)step, ids, labels);
-        samba_write(m->ids, ids);
-        samba_write(m->labels, labels);
+        samba_write_bytes(m->ids, ids, bytes);
+        samba_write_bytes(m->labels, labels, bytes);
         samba_set(s, "lr", rate_at(o, step));
         samba_run_graph(s, "train", SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
         double now = (double)samba_read(m->loss)[0];

@@ -353,8 +353,12 @@ static bool read_batch(samba_session *s, const options *o, const model *m, const
         if (shuffled && !vary_row(s, o, b, from->at[i].rows, number, ids, types, T)) return false;
     }
     if (!set_targets(s, o, b, T) || (m->places && !choose_places(s, o, b, T))) return false;
-    return samba_write(m->ids, b->ids) && (!m->places || samba_write(m->places, b->places)) &&
-           samba_write(m->labels, b->labels) && samba_write(m->scale, b->scale);
+    size_t ids = (size_t)B * (size_t)T * sizeof *b->ids;
+    size_t few = m->places ? (size_t)B * (size_t)o->completion_length * sizeof *b->ids : ids;
+    return samba_write_bytes(m->ids, b->ids, ids) &&
+           (!m->places || samba_write_bytes(m->places, b->places, few)) &&
+           samba_write_bytes(m->labels, b->labels, few) &&
+           samba_write_bytes(m->scale, b->scale, few);
 }
 
 static bool open_batch(samba_session *s, const options *o, const model *m, batch *b)
@@ -487,7 +491,7 @@ static bool use_averages(samba_session *s, const options *o, const model *m, int
 {
     if (!m->averages || step <= o->average_from) return true;
     for (int32_t i = 0; i < gpt2_n_params(&m->config) && samba_ok(s); i++)
-        samba_write(m->params[i], samba_cpu(m->averages[i]));
+        samba_write_bytes(m->params[i], samba_cpu(m->averages[i]), samba_bytes(m->averages[i]));
     return samba_ok(s);
 }
 

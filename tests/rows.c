@@ -155,7 +155,9 @@ static void row_must_match(void)
     CHECK(!samba_run(s, 0) && says(s, "never given a value"));
     CHECK(!samba_run_with(s, NULL) && says(s, "input x f32 (2,3)"));
     float wide[8] = { 0 };
-    CHECK(samba_write(x, wide) && samba_run(s, 0));
+    CHECK(!samba_write_bytes(x, wide, sizeof wide) && says(s, "x): it is f32 (2,3) and takes 24 bytes; 32 were given"));
+    CHECK(!samba_write_bytes(x, NULL, 24) && says(s, "data is NULL") && !samba_run(s, 0) && says(s, "never given"));
+    CHECK(samba_write_bytes(x, wide, 24) && samba_run(s, 0));
     CHECK(!samba_copy_out(x, wide, sizeof wide) && says(s, "32 bytes were offered, 24 are needed"));
     CHECK(samba_close(s) == 0);
 }
@@ -187,8 +189,10 @@ static void row_dict_inputs(void)
 {
     const int32_t ids[6] = { 1, 2, 3, 4, 5, 6 }, position[6] = { 0, 1, 2, 0, 1, 2 };
     const struct { const char *key; const void *data; } dict[2] = { { "ids", ids }, { "position", position } };
-    values got[3];
-    for (int i = 0; i < 3; i++) {
+    const samba_feed feeds[2] = { { .name = "position", .data = position, .bytes = sizeof position, .dtype = SAMBA_I32 },
+                                  { .name = "ids", .data = ids, .bytes = sizeof ids, .dtype = SAMBA_I32 } };
+    values got[4];
+    for (int i = 0; i < 4; i++) {
         samba_session *s = samba_open(NULL);
         samba_tensor *last = i ? samba_input(s, "position", SAMBA_I32, SAMBA_SHAPE(2, 3)) : NULL;
         samba_tensor *first = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2, 3));
@@ -199,12 +203,52 @@ static void row_dict_inputs(void)
         samba_tensor *sent[3] = { samba_tensor_by_name(s, "position"), NULL, samba_tensor_by_name(s, "ids") };
         CHECK(sent[0] == last && sent[2] == first);
         for (int k = 0; k < 2 && i == 2; k++) memcpy(samba_cpu(sent[2 * !k]), dict[k].data, sizeof ids);
-        CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = sent, .n_inputs = i == 2 ? 3 : 0 }));
+        CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = sent, .n_inputs = i == 2 ? 3 : 0, .feeds = feeds, .n_feeds = i == 3 ? 2 : 0 }));
         got[i] = copied(y);
         CHECK(!samba_update_tensor(s, "positions", ids) && says(s, "nearest name is position"));
         CHECK(samba_close(s) == 0);
     }
-    CHECK(same(got[0], got[1]) && same(got[0], got[2]) && got[0].at[0] != 0);
+    CHECK(same(got[0], got[1]) && same(got[0], got[2]) && same(got[0], got[3]) && got[0].at[0] != 0);
+}
+
+// Data of a run with a size and a type, for a tensor or a name. What does not fit is refused before
+// anything is sent, and what fits of the same list is not sent either.
+static void row_feeds(void)
+{
+    net n = trained(0), other = trained(0);
+    const float x[B * F] = { 1, 2 }, bias[C] = { 3, 4, 5 };
+    const int32_t label[B] = { 1, 2 };
+    samba_feed f[3] = { { .tensor = n.x, .data = x, .bytes = sizeof x }, { .name = "label", .data = label, .bytes = sizeof label, .dtype = SAMBA_I32 },
+                        { .name = "fc2__bias", .data = bias, .bytes = sizeof bias } };
+    const char *fwd = "fwd";
+    samba_run_desc d = { .feeds = f, .n_feeds = 3, .section_types = &fwd, .n_section_types = 1 };
+    const samba_feed wrong[] = { { .name = "label", .data = label, .bytes = sizeof label }, { .name = "label", .data = label, .bytes = 20, .dtype = SAMBA_I32 },
+                                 { .name = "lable", .data = label, .bytes = sizeof label }, { .data = label, .bytes = sizeof label },
+                                 { .tensor = other.label, .data = label, .bytes = sizeof label, .dtype = SAMBA_I32 },
+                                 { .tensor = n.label, .name = "x", .data = label, .bytes = sizeof label, .dtype = SAMBA_I32 },
+                                 { .tensor = n.out, .data = x, .bytes = B * C * 4 }, { .name = "label", .bytes = 24 }, { .name = "tanh_1", .data = x, .bytes = B * 7 * 4 } };
+    static const char *const why[] = { "feed 1 has data of type f32 for label, which is i32", "feed 1 has 20 bytes for label i32 (6), which takes 24",
+                                       "nearest name is label", "feed 1 has neither a tensor nor a name", "label belongs to another session",
+                                       "tensor label and the name x", "fc2 is computed by the program", "24 bytes for label", "tanh_1 f32 (6,7)" };
+    const samba_feed right = f[1];
+    values before = copied(n.x);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        f[1] = wrong[i];
+        CHECK(!samba_run_with(n.s, &d) && says(n.s, why[i]) && same(copied(n.x), before));
+    }
+    f[1] = right;
+    CHECK(samba_run_with(n.s, &d) && samba_read(n.x)[1] == 2 && samba_read_i32(n.label)[1] == 2);
+    CHECK(named(n.s, "fc2__bias").at[2] == 5);
+    CHECK(samba_write(other.x, x) && samba_write(other.label, label) && samba_update_tensor(other.s, "fc2__bias", bias));
+    CHECK(samba_run(other.s, SAMBA_FWD) && same(copied(n.out), copied(other.out)));
+    ((float *)samba_cpu(n.x))[1] = 9;                   // without data: the host copy, where it is newer
+    d.feeds = &(samba_feed){ .name = "x" }, d.n_feeds = 1;
+    CHECK(samba_run_with(n.s, &d) && samba_read(n.x)[1] == 9);
+    CHECK(samba_write(n.x, x) && samba_run_with(n.s, &d) && samba_read(n.x)[1] == 2);
+    CHECK(samba_update_tensor(n.s, "x", NULL) && !samba_run_with(n.s, &d) && says(n.s, "tensor x is unknown"));
+    d.feeds = NULL;
+    CHECK(!samba_run_with(n.s, &d) && says(n.s, "a list that has a count is NULL"));
+    CHECK(samba_close(n.s) == 0 && samba_close(other.s) == 0);
 }
 
 // Every type of storage, given as bytes and computed in f32.
@@ -1593,9 +1637,10 @@ static const row rows[] = {
     { "T3", "t.cpu(), t.rdu(), stale copies", "samba_cpu, samba_rdu, samba_is_stale", row_cpu_rdu, NULL },
     { "T6 T7", "samba.from_torch_tensor, to_torch", "samba_from_data (borrows), samba_from_data_copy, samba_read", row_from_data, NULL },
     { "T8", "samba.randn, rand, randint, zeros, ones", "samba_randn, samba_rand, samba_randint, samba_zeros, samba_ones", row_random, NULL },
-    { "T9", "dummy tensors must match at run", "samba_input; shapes are checked where they meet", row_must_match, NULL },
+    { "T9", "dummy tensors must match at run", "samba_write_bytes, samba_feed: size and type are checked before anything is sent", row_must_match, NULL },
     { "T9 TR6", "and those of the PEF", "samba_load names both sides", row_must_match_the_pef, NULL },
-    { "T11", "inputs as a dict", "a struct with designated initializers; samba_update_tensor(s, key, data), samba_run_desc.inputs in any order", row_dict_inputs, NULL },
+    { "T11", "inputs as a dict", "a struct with designated initializers; samba_run_desc.feeds by name, samba_update_tensor(s, key, data), samba_run_desc.inputs in any order", row_dict_inputs, NULL },
+    { "T9 T11 R2", "data of a run, checked", "samba_feed: a tensor or a name, data, bytes, dtype", row_feeds, NULL },
     { "T12", "dtypes", "samba_dtype: f32, bf16, f16, i32, i16, i8, u8, bool; computed in f32", row_dtypes, NULL },
     { "T12", "labels as int16", "samba_labels_from_i16 (tools/loss.h)", row_labels_of_16_bits, NULL },
     { "T13", "f32 to bf16, nearest_even or truncation", "samba_cast(t, SAMBA_BF16); samba_lazy_opts.rounding", row_rounding, NULL },

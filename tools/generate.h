@@ -273,8 +273,10 @@ static inline bool generate__feed(generate__generation *e, samba_generator_graph
             if (real) last[b] = b * T + t;
         }
     }
-    return samba_write(graph->ids, ids) && samba_write(graph->position, position)
-        && samba_write(graph->row, row) && samba_write(graph->last, last)
+    size_t each = (size_t)B * sizeof *ids, all = each * (size_t)T;
+    return samba_write_bytes(graph->ids, ids, all)
+        && samba_write_bytes(graph->position, position, all)
+        && samba_write_bytes(graph->row, row, all) && samba_write_bytes(graph->last, last, each)
         && samba_run_graph(e->g->session, graph->name, SAMBA_FWD);
 }
 

@@ -369,7 +369,7 @@ static inline bool samba__loader_note(samba_loader *l, int32_t pass, int32_t bat
 {
     const float position[2] = { (float)pass, (float)batch };
     l->pass = pass, l->batch = batch;
-    return !l->opts.position || samba_write(l->opts.position, position);
+    return !l->opts.position || samba_write_bytes(l->opts.position, position, sizeof position);
 }
 
 /* Sends a batch, whose place is free afterwards unless its data are wanted. */
