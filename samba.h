@@ -331,7 +331,8 @@ typedef struct samba_args {
     float *local;                       /* SAMBA_LOCAL_BYTES of the thread's own */
     int32_t microbatch;                 /* which one of the batch runs now */
     int32_t isa;                        /* instruction set chosen at run time */
-    bool train;                         /* false: no dropout, batch_norm by running values */
+    bool train;                         /* false: no dropout */
+    bool running_stats;                 /* batch_norm by running values, which stay */
     int32_t *fault;                     /* set through samba_fault() */
     /* For chains of ops. Elementwise ones: `rows` ranges, `pitch` apart; 0: one. Products say that
        a part of output 0 is ready, rows and columns from y on. */
@@ -506,7 +507,7 @@ SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, s
                                              float eps);
 SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps);
 /* x (N,C,*), w b mean var (C). Training: batch statistics, and mean, var <- (1-momentum) old +
-   momentum new (var unbiased). Not training or inference PEF: the running values. */
+   momentum new (var unbiased). An inference PEF and samba_use_running_stats: the running values. */
 SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                              samba_tensor *mean, samba_tensor *var, float momentum,
                                              float eps);
@@ -861,7 +862,8 @@ typedef struct samba_run_desc {
                                            program: its outputs, parameters, state, gradients */
     int32_t n_outputs;
     const char *graph;                  /* which, if the program has several */
-    bool eval;                          /* train = False: dropout rates act as 0 */
+    bool eval;                          /* train = False: dropout rates act as 0; nothing else */
+    bool running_stats;                 /* as samba_use_running_stats, for this run */
     bool norm_is_fresh;                 /* section_ids: the caller sees to it that OPT clips by the
                                            norm of its gradients, in an order of its own */
 } samba_run_desc;
@@ -878,7 +880,13 @@ SAMBA_API int32_t samba_dropout_seed_names(samba_session *s, const char **names,
 SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API unsigned samba_section_types(samba_session *s);
+/* false: dropout rates act as 0, and nothing else changes, in all runs and eager ops until true. It
+   may be said before compiling or loading. run_desc.eval says so of one run. */
 SAMBA_API bool samba_set_train(samba_session *s, bool train);
+/* true: batch_norm normalizes by its running values, which stay as they are, as in a program that
+   infers; else a test of a training program takes the statistics of its batch, and counts them in.
+   torch's model.eval() is both; for one run, .eval = true and .running_stats = true. */
+SAMBA_API bool samba_use_running_stats(samba_session *s, bool use);
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 /* Copies data to the tensor; an error if it has other than samba_bytes(t) bytes. samba_write trusts
@@ -5976,23 +5984,24 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
     float count = (float)(plane * s->dim[0]);
     const float *weight = a->in[backward ? 2 : 1], *bias = backward ? NULL : a->in[2];
     float momentum = samba_attr_float(a->attr[0]);
+    bool fresh = !a->running_stats;     /* those of this batch */
     float eps = samba_attr_float(a->attr[backward ? 0 : 1]);
     for (int64_t c = a->begin; c < a->end; c++) {
         const float *x = a->in[backward ? 1 : 0] + c * plane, *dy = a->in[0] + c * plane;
         float mean = a->in[3][c], var = a->in[4][c], first = mean, second = var, slope = 0.0f;
         float sum[2] = { 0.0f, 0.0f };
         if (backward) samba__channel_sums(s, x, dy, 0.0f, false, sum);
-        else if (a->train) samba__channel_sums(s, x, NULL, 0.0f, false, sum);
-        if (a->train) mean = sum[0] / count;
+        else if (fresh) samba__channel_sums(s, x, NULL, 0.0f, false, sum);
+        if (fresh) mean = sum[0] / count;
         if (backward) second = sum[1], samba__channel_sums(s, x, dy, mean, true, sum);   /* db */
-        else if (a->train) samba__channel_sums(s, x, NULL, mean, true, sum);
-        if (a->train) var = sum[0] / count;
+        else if (fresh) samba__channel_sums(s, x, NULL, mean, true, sum);
+        if (fresh) var = sum[0] / count;
         float rstd = samba__rsqrt(var + eps), scale = (weight ? weight[c] : 1.0f) * rstd;
         float shift = bias ? bias[c] : 0.0f;
         if (backward) {
             first = sum[1] * rstd;                              /* dw */
-            if (a->train) slope = first / count * rstd, shift = second / count;
-        } else if (a->train) {
+            if (fresh) slope = first / count * rstd, shift = second / count;
+        } else if (fresh) {
             float unbiased = var * count / (count > 1.0f ? count - 1.0f : 1.0f);
             first = samba__fma(momentum, mean - first, first);
             second = samba__fma(momentum, unbiased - second, second);
@@ -7457,7 +7466,7 @@ struct samba_runtime {
     samba__pool *pool;                  /* NULL: one thread */
     float *local;                       /* SAMBA_LOCAL_BYTES for each thread */
     int32_t isa;
-    bool inference, train;
+    bool inference, train, running_stats;
     uint32_t graph;                     /* that runs now: its name as sections have it; 0: all */
     uint32_t norm_first, norm_end;      /* from the first section of GRADNORM to after the last */
     uint32_t norm_next;                 /* those before it have run since the gradients changed */
@@ -7831,7 +7840,8 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
     a->attr = d->attr, a->n_attr = r.n_attr;
     a->scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
     a->microbatch = (int32_t)rt->microbatch;
-    a->isa = rt->isa, a->train = rt->train, a->fault = rt->fault;
+    a->isa = rt->isa, a->fault = rt->fault;
+    a->train = rt->train, a->running_stats = rt->running_stats;
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -8327,7 +8337,7 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
                                   + samba__align_size((size_t)pef->n_nodes * sizeof(samba__step)));
     rt->isa = samba__best_isa();
     rt->inference = (samba__get32(pef->base + 60) & SAMBA__PEF_INFERENCE) != 0;
-    rt->train = !rt->inference;
+    rt->train = !rt->inference, rt->running_stats = rt->inference;
     samba__find_norm(rt);
     samba__place_symbols(rt, at + regions_at, in_file);
     samba__prepare_steps(rt);
@@ -8423,7 +8433,7 @@ struct samba_session {
     samba__node **nodes;                /* stb_ds list in trace order */
     samba__entry *names;                /* stb_ds string map */
     const samba_op **user_ops;          /* stb_ds list */
-    bool tracing, train, legacy_names, has_pool;
+    bool tracing, train, running_stats, legacy_names, has_pool;
     uint32_t section;                   /* of the ops recorded now */
     const char *graph;                  /* of the ops recorded now */
     bool freezes;                       /* the parameters made now */
@@ -9108,7 +9118,7 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     a.in_spec = c->in, a.out_spec = c->out, a.n_in = n->n_in, a.n_out = n->n_out;
     a.attr = n->attr, a.n_attr = n->n_attr;
     a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa();
-    a.train = s->train, a.fault = fault;
+    a.train = s->train, a.running_stats = s->running_stats, a.fault = fault;
     void *scratch = w.scratch ? samba__take(s, (size_t)w.scratch + SAMBA__ALIGN) : NULL;
     if (w.scratch && !scratch) return false;
     a.scratch = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN)
@@ -12451,6 +12461,15 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
     return true;
 }
 
+/* What samba_set_train and samba_use_running_stats said, before or after the program was loaded; a
+   program that infers has no other way. */
+SAMBA__FN void samba__apply_mode(samba_session *s)
+{
+    if (!s->rt) return;
+    s->rt->train = s->train && !s->rt->inference;
+    s->rt->running_stats = s->running_stats || s->rt->inference;
+}
+
 /* Makes a proved PEF the session's program, which owns it from now on. */
 SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 {
@@ -12471,6 +12490,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     if (!file->stays) samba__file_close(s, file, true);
     s->file = *file;
     if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
+    samba__apply_mode(s);
     s->inputs_ready = false;
     bool fine = samba__meet_symbols(s);
     if (fine) samba__push_values(s);
@@ -12934,8 +12954,8 @@ SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool f
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another session",
                           t->name);
     if (t->symbol < 0)
-        return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %T %S: the program does not "
-                          "use it", t->name, (int)t->dtype, &t->shape);
+        return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %T %S: the program does "
+                          "not use it", t->name, (int)t->dtype, &t->shape);
     if (t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s is computed by the program; "
                           "samba_rdu or samba_write give it another value", t->name);
@@ -13079,11 +13099,14 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
                           "ids exclude each other; nothing was run");
     if (!samba__check_lists(s, d)) return false;
     bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
+    bool running_stats = s->rt->running_stats;
     if (!by_id && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
     if (d->eval) s->rt->train = false;
+    if (d->running_stats) s->rt->running_stats = true;
     samba__run_event(s, 0, d->section_types, d->n_section_types, true);
     bool fine = samba__run_described(s, d);
     s->rt->train = train, s->rt->graph = 0;
+    s->rt->running_stats = running_stats;
     for (int32_t i = 0; fine && i < d->n_outputs; i++) fine = samba_cpu(d->outputs[i]) != NULL;
     samba__run_event(s, 0, d->section_types, d->n_section_types, false);
     return fine;
@@ -13092,7 +13115,14 @@ SAMBA_API bool samba_set_train(samba_session *s, bool train)
 {
     if (!samba_ok(s)) return false;
     s->train = train;
-    if (s->rt && !s->rt->inference) s->rt->train = train;
+    samba__apply_mode(s);
+    return true;
+}
+SAMBA_API bool samba_use_running_stats(samba_session *s, bool use)
+{
+    if (!samba_ok(s)) return false;
+    s->running_stats = use;
+    samba__apply_mode(s);
     return true;
 }
 

@@ -286,10 +286,12 @@ static void test_eval(void)
     CHECK(memcmp(a, b, sizeof a) != 0);                         // each run draws anew
     eval.eval = true, eval.section_types = &fwd, eval.n_section_types = 1;
     float mean = samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0];
+    CHECK(samba_use_running_stats(m.s, true));
     CHECK(samba_run_with(m.s, &eval) && !drops(&m) && samba_copy_out(m.hidden, a, sizeof a));
     CHECK(samba_run_with(m.s, &eval) && !drops(&m) && samba_copy_out(m.hidden, b, sizeof b));
     CHECK(memcmp(a, b, sizeof a) == 0);
     CHECK(samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0] == mean);
+    CHECK(samba_use_running_stats(m.s, false));
     CHECK(samba_run(m.s, SAMBA_FWD) && drops(&m));              // as before
     CHECK(samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0] != mean);
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.hidden, a, sizeof a));
@@ -332,6 +334,7 @@ static void test_recompile_for_inference(void)
     uint64_t weights = hash_of(&m);
     eval.eval = true;
     CHECK(samba_set(m.s, "lr", 0.0));
+    eval.running_stats = true;
     const char *fwd = "FWD";
     eval.section_types = &fwd, eval.n_section_types = 1;
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.logits, want, sizeof want));
@@ -647,7 +650,7 @@ static void test_restore_for_inference(void)
     open_trained(&m, 1);
     steps(&m, 0, 5);
     CHECK(samba_save(m.s, checkpoint_path));
-    eval.eval = true, eval.section_types = &fwd, eval.n_section_types = 1;
+    eval.eval = eval.running_stats = true, eval.section_types = &fwd, eval.n_section_types = 1;
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.logits, want, sizeof want));
     end(m.s);
     trace_sized(&m, quiet(50, 1), 1, H, 0.5f);                     // one sample at a time

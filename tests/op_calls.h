@@ -381,7 +381,7 @@ static inline bool op_run_eager(op_run *run, const op_call *op, const golden_cas
     run->s = samba_open(&desc);
     if (!run->s) return false;
     samba_set_tracing(run->s, false);
-    if (op_is_eval(c)) samba_set_train(run->s, false);
+    if (op_is_eval(c)) samba_use_running_stats(run->s, true);
     for (int32_t i = 0; i < c->n_in; i++) {
         const golden_tensor *t = &c->in[i];
         if (t->dtype == GOLDEN_ABSENT) continue;
@@ -440,7 +440,7 @@ static inline bool op_run_traced(op_run *run, const op_call *op, const golden_ca
         if (!op_is_state(c, i + 2)) program.outputs[i] = run->out[i];
     }
     if (!samba_compile(run->s, &program)) return false;
-    if (op_is_eval(c)) samba_set_train(run->s, false);
+    if (op_is_eval(c)) samba_use_running_stats(run->s, true);
     for (int32_t i = 0; i < c->n_in; i++) {
         if (run->in[i]) samba_write(run->in[i], c->in[i].data);
     }

@@ -204,10 +204,11 @@ static void test_inference(const net_case *c)
     bool same = memcmp(expected, samba_read(i.net.logits), size) == 0;
     CHECK(same == !(c->dropout || c->model.channels));
     samba_run_with(n.s, &(samba_run_desc){ .section_types = &fwd, .n_section_types = 1,
-                                           .eval = true });
+                                           .eval = true, .running_stats = true });
     samba_copy_out(n.net.logits, expected, samba_bytes(n.net.logits));
     CHECK(memcmp(expected, samba_read(i.net.logits), size) == 0);
-    samba_set_train(n.s, false);            // the other way to say eval
+    samba_set_train(n.s, false);            // the other way to say both
+    samba_use_running_stats(n.s, true);
     samba_run(n.s, SAMBA_FWD);
     CHECK(memcmp(samba_read(n.net.logits), samba_read(i.net.logits), size) == 0);
     CHECK(samba_close(n.s) == 0);
@@ -225,7 +226,7 @@ static void test_evaluation(const net_case *c)
         if (step % 4 != 0) continue;
         recipe_feed(&n.net, &c->model, STEPS + step);
         samba_run_with(n.s, &(samba_run_desc){ .section_types = &fwd, .n_section_types = 1,
-                                               .eval = true });
+                                               .eval = true, .running_stats = true });
     }
     CHECK(samba_save(n.s, resumed));
     CHECK(hash_file(resumed) == hash_file(finished));

@@ -1214,6 +1214,51 @@ static void row_train_flag(void)
     CHECK(samba_close(n.s) == 0);
 }
 
+// Said before compiling or loading it holds, too; an inference program has no other way.
+static void row_train_kept(void)
+{
+    for (int how = 0; how < 4; how++) {                 // compile, again, load, and an inference program
+        samba_session *s = samba_open(NULL);
+        samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(64)), *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
+        samba_tensor *y = samba_dropout(x, "drop", 0.5f);
+        samba_program p = sgd(samba_sum(samba_mul(y, w), SAMBA_ALL_AXES, false), y);
+        p.pef = "build/rows_train.pef", p.inference = how == 3;
+        if (how == 1) CHECK(samba_compile(s, &p));
+        CHECK(samba_set_train(s, how == 3) && (how == 2 ? samba_load(s, p.pef, &p) : samba_compile(s, &p)));
+        CHECK(samba_run(s, SAMBA_FWD) && samba_read(p.loss)[0] == 64);
+        CHECK(samba_set_train(s, true) && samba_run(s, SAMBA_FWD) && (samba_read(p.loss)[0] != 64) == (how < 3));
+        CHECK(samba_close(s) == 0);
+    }
+}
+
+// train = False is about dropout; batch norm goes on as before, and goes by its running values, and
+// leaves them alone, where that is asked for, eagerly, too.
+static void row_running_stats(void)
+{
+    for (int eager = 0; eager < 2; eager++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 1)), *y = NULL;
+        if (eager) CHECK(samba_set_tracing(s, false));
+        else y = samba_batchnorm(x, "bn");
+        samba_program p = { .outputs = { y } };
+        if (!eager) p.loss = samba_mean(samba_mul(y, y), SAMBA_ALL_AXES, false);
+        CHECK(eager || samba_compile(s, &p));
+        float mean = 0, last;
+        for (int i = 0; i < 5; i++) {                   // 3 and 4: by the running values
+            if (eager) CHECK(samba_use_running_stats(s, i >= 3));
+            if (eager) y = samba_batchnorm(x, "bn");
+            if (eager) CHECK(i % 2 == 0 || samba_set_train(s, false));
+            else CHECK(samba_run_with(s, &(samba_run_desc){ .eval = i % 2 != 0, .running_stats = i >= 3 }));
+            float *v = (float *)samba_cpu(y), sum = v[0] + v[1] + v[2] + v[3];
+            CHECK((fabsf(sum) < 1e-5f) == (i < 3));
+            last = samba_read(samba_tensor_by_name(s, "bn__running_mean"))[0];
+            CHECK((last != mean) == (i < 3));
+            mean = last;
+        }
+        CHECK(samba_close(s) == 0);
+    }
+}
+
 static void row_order_of_calls(void)
 {
     samba_session *s = samba_open(NULL);
@@ -1677,7 +1722,9 @@ static const row rows[] = {
     { "R8", "section_ids, nested", "SAMBA_GROUP_BEGIN ... SAMBA_GROUP_END", row_section_groups, NULL },
     { "R10", "run(grad_of_outputs)", "samba_run_desc.grad_of_outputs", row_grad_of_outputs, NULL },
     { "R11 R12", "run_until_call_id (exclusive), run_from_call_id (inclusive)", "samba_run_desc: until_call_id, from_call_id", row_call_ids, NULL },
-    { "R16", "run(train=False)", "samba_run_desc.eval, samba_set_train", row_train_flag, NULL },
+    { "R16", "run(train=False)", "samba_run_desc.eval, samba_set_train: dropout", row_train_flag, NULL },
+    { "R16", "train=False from the start", "samba_set_train before samba_compile or samba_load", row_train_kept, NULL },
+    { "", "model.eval(): batch norm, too", "samba_run_desc.running_stats, samba_use_running_stats; an inference program", row_running_stats, NULL },
     { "R18", "trace_graph before run", "an error says what is missing", row_order_of_calls, NULL },
     { "U2", "utils.init_output_grads", "samba_init_output_grads", row_init_output_grads, NULL },
     { "R20 U2", "a last, smaller batch: is_variable_batch_size", "labels of -100 (samba_dataset.is_label fills them in), or samba_init_output_grads(..., rows)", row_variable_batch, NULL },

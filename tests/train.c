@@ -85,7 +85,8 @@ static void evaluate(const training *t, const recipe_net *net, const losses *l, 
                      worst *w)
 {
     const char *const fwd = "fwd";
-    const samba_run_desc eval = { .section_types = &fwd, .n_section_types = 1, .eval = true };
+    const samba_run_desc eval = { .section_types = &fwd, .n_section_types = 1,
+                                  .eval = true, .running_stats = true };
     recipe_feed(net, &t->model, l->n_steps);
     samba_run_with(net->loss->session, &eval);
     compare(w, l, i, (double)samba_read(net->loss)[0]);
