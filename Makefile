@@ -39,6 +39,12 @@ asan: ready-test                ## the C tests under AddressSanitizer and UBSan
 tsan: ready-test                ## the tests with threads under ThreadSanitizer
 	@tests/run.sh tsan
 
+random: $B/random               ## N random programs (10000, from FIRST) run in every way
+	@$B/random $(or $(N),10000) $(or $(FIRST),0)
+
+random-asan: $B/random_asan     ## the same under AddressSanitizer and UBSan (1000)
+	@$B/random_asan $(or $(N),1000) $(or $(FIRST),0)
+
 lint:                           ## the style of samba.h and of everything else
 	@tools/lint.sh
 
@@ -88,6 +94,15 @@ $(GPT): $B/%: examples/%.c samba.h $(wildcard tools/*.h) | ready-gpt
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) $(if $(findstring 06,$@),$(HDF5)) -lcjson -lutf8proc -lm -pthread
 
+$B/random: tests/random.c tests/random_run.h samba.h
+	@mkdir -p $B
+	$(CC) $(CFLAGS) -I. -o $@ $< $(LDFLAGS) -lm -pthread
+
+$B/random_asan: tests/random.c tests/random_run.h samba.h
+	@mkdir -p $B
+	$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I. -o $@ $< $(LDFLAGS) \
+	    -lm -pthread
+
 $B/bible.txt: | ready-gpt
 	@mkdir -p $B
 	bible -f Gen1:1-Rev22:21 | sed 's/^[^ ]* //' >$@
@@ -110,4 +125,4 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(wildcard tools/*.h) | 
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run gpt test check full asan tsan lint tools bench bench-small lenet install clean help
+.PHONY: all run gpt test check full asan tsan random random-asan lint tools bench bench-small lenet install clean help

@@ -4417,7 +4417,7 @@ SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
 {
     samba_tensor *a = g->in[0], *b = g->in[1], *dy = g->dout[0];
     bool ta = g->attr[0] != 0, tb = g->attr[1] != 0;
-    samba_tensor *da = ta ? samba_matmul_transposed(b, tb, dy, true)
+    samba_tensor *da = ta ? samba_matmul_transposed(samba_cast(b, SAMBA_F32), tb, dy, true)
         : samba_matmul_transposed(dy, false, b, !tb);
     g->din[0] = samba__to_input(g, 0, da);
     /* one product instead of a batch and its sum */
@@ -9256,6 +9256,17 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
     return samba__guarded(s, samba__push_op_body, copy);
 }
 
+/* The leaf in whose memory t lies: that which the updates that led to t overwrote; or t. */
+SAMBA__FN const samba_tensor *samba__memory_of_state(const samba_tensor *t)
+{
+    while (t->node) {
+        int32_t i = samba__updated_input(t->node->op, t->out_index);
+        if (i < 0) break;
+        t = t->node->in[i];
+    }
+    return t;
+}
+
 /* ---- Printing ---- */
 SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
 {
@@ -9503,17 +9514,25 @@ typedef struct samba__tape {
     int32_t n_tensors, n_nodes;         /* to differentiate: what comes later is gradient */
     size_t size;                        /* bytes of the two lists that follow */
     samba_tensor **grad;                /* by tensor id */
+    const samba__node **writer;         /* by id of a leaf: the last node that overwrites it */
     bool *needed;                       /* depends on something whose gradient is asked for */
 } samba__tape;
 SAMBA__FN void samba__tape_close(samba__tape *t) { samba__give(t->session, t->grad, t->size); }
 SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s)
 {
     t->session = s, t->n_tensors = samba__n_tensors(s), t->n_nodes = samba__n_nodes(s);
-    t->size = (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
+    t->size = (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->writer + sizeof *t->needed);
     t->grad = (samba_tensor **)samba__take(s, t->size);
     if (!t->grad) return false;
     memset(t->grad, 0, t->size);
-    t->needed = (bool *)(t->grad + t->n_tensors);
+    t->writer = (const samba__node **)(void *)(t->grad + t->n_tensors);
+    t->needed = (bool *)(t->writer + t->n_tensors);
+    for (int32_t i = 0; i < t->n_nodes; i++) {
+        const samba__node *n = s->nodes[i];
+        for (int32_t o = 0; o < n->n_out && !n->generated && n->graph == s->graph; o++)
+            if (samba__updated_input(n->op, o) >= 0)
+                t->writer[samba__memory_of_state(n->out[o])->id] = n;
+    }
     return true;
 }
 
@@ -9580,6 +9599,25 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
     *sum = joined ? joined : *sum ? samba_add(*sum, din) : din;
     return *sum != NULL;
 }
+/* The gradient of n, nodes from `first` on, comes after the whole forward pass: it cannot read
+   state of which n read a former value. batch_norm reads statistics only where none are updated. */
+SAMBA__FN bool samba__tape_reads_current(const samba__tape *t, const samba__node *n, int32_t first)
+{
+    for (int32_t i = first; i < samba__n_nodes(t->session); i++) {
+        const samba__node *g = t->session->nodes[i];
+        if (g->op == &samba__op_table[SAMBA__OP_batch_norm_backward]) continue;
+        for (int32_t k = 0; k < g->n_in; k++) {
+            const samba_tensor *x = g->in[k];
+            if (!x || x->id >= t->n_tensors) continue;
+            const samba__node *writer = t->writer[samba__memory_of_state(x)->id];
+            if (!writer || writer->id <= n->id) continue;
+            return samba_fail(t->session, SAMBA_ESTATE, "the gradient of %s reads %s, which %s "
+                              "overwrites before; let %s read a copy of it, samba_scale(%s, 1)",
+                              n->name, x->name, writer->name, n->name, x->name);
+        }
+    }
+    return true;
+}
 SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
 {
     samba_tensor *dout[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
@@ -9597,7 +9635,9 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     g.session = t->session;
     g.in = n->in, g.n_in = n->n_in, g.out = n->out, g.n_out = n->n_out, g.dout = dout;
     g.attr = n->attr, g.n_attr = n->n_attr;
+    int32_t first = samba__n_nodes(t->session);
     n->op->vjp(&g);
+    if (!samba__tape_reads_current(t, n, first)) return false;
     for (int32_t i = 0; i < n->n_in && samba_ok(t->session); i++) {
         bool wanted = g.din[i] && n->in[i] && t->needed[n->in[i]->id];
         if (wanted && !samba__tape_add(t, n, i, g.din[i])) return false;
@@ -9635,7 +9675,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
             || samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name,
                           x->name)) && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f))
         && samba__tape_run(&t);
-    samba_tensor *dx = fine ? t.grad[x->id] : NULL;
+    samba_tensor *dx = fine && t.grad[x->id] ? samba_cast(t.grad[x->id], x->dtype) : NULL;
     if (!dx) {                          /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);
     }
@@ -9959,7 +9999,9 @@ typedef struct samba__compilation {
     int32_t n_pairs;
     samba_tensor **bound;               /* by tensor id: the named tensor this value is stored as */
     int32_t *uses;                      /* by tensor id: by nodes and names, before fusion */
-    int32_t n_tensors;
+    bool *overwritten;                  /* by id of a leaf: is a state that traced nodes update */
+    int32_t n_tensors;                  /* ids; with room for stand-ins */
+    int32_t n_stand_ins;                /* tensors of the compilation's own, after the session's */
     int32_t first_generated;            /* id of the first node of the compiler's own */
     samba__node **nodes, **producer;    /* producer: by tensor id, among nodes */
     int32_t n_nodes;
@@ -10009,48 +10051,77 @@ SAMBA__FN samba__node *samba__own_copy(samba_session *s, const samba__node *n)
     return copy;
 }
 
-/* Marks as live the nodes that lead to an output, a gradient or an update by the compiler. */
+/* Marks as live the nodes that lead to an output, a gradient or an update by the compiler. Who
+   reads a state needs the nodes that overwrote it before, whether it reads their results or not. */
 SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes, int32_t n)
 {
-    bool *needed = (bool *)samba__temp(c->session, c->n_tensors, sizeof *needed);
+    bool *needed = (bool *)samba__temp(c->session, 2 * c->n_tensors, sizeof *needed);
+    bool *read = needed ? needed + c->n_tensors : NULL;     /* memory, by the leaf that has it */
     if (!needed) return false;
-    for (int32_t i = 0; i < c->n_pairs; i++) needed[samba__final(c->pairs[i].source)->id] = true;
+    for (int32_t i = 0; i < c->n_pairs; i++) {
+        const samba_tensor *t = samba__final(c->pairs[i].source);
+        needed[t->id] = read[samba__memory_of_state(t)->id] = true;
+    }
     for (int32_t i = n - 1; i >= 0; i--) {
         samba__node *node = nodes[i];
         bool live = node->id >= c->first_generated && node->op->flags >> 8;
         for (int32_t o = 0; o < node->n_out; o++) {
-            live = live || needed[node->out[o]->id];
+            bool updates = !node->generated && samba__updated_input(node->op, o) >= 0;
+            live = live || needed[node->out[o]->id]
+                || (updates && read[samba__memory_of_state(node->out[o])->id]);
             needed[node->out[o]->id] = false;   /* who wrote it before a copy did so in vain */
         }
         node->live = live && !node->eager && !node->out[0]->same_as;
-        for (int32_t k = 0; node->live && k < node->n_in; k++)
-            if (node->in[k]) needed[node->in[k]->id] = true;
+        for (int32_t k = 0; node->live && k < node->n_in; k++) {
+            if (!node->in[k]) continue;
+            needed[node->in[k]->id] = read[samba__memory_of_state(node->in[k])->id] = true;
+        }
     }
     return true;
 }
+/* Does what the user traced overwrite the memory of t, at one time or another? */
+SAMBA__FN bool samba__is_overwritten(const samba__compilation *c, const samba_tensor *t)
+{
+    return t && c->overwritten[samba__memory_of_state(t)->id];
+}
+SAMBA__FN bool samba__reads_overwritten(const samba__compilation *c, const samba__node *n)
+{
+    for (int32_t k = 0; k < n->n_in; k++)
+        if (samba__is_overwritten(c, n->in[k])) return true;
+    return false;
+}
+
 SAMBA__FN bool samba__collect_live(samba__compilation *c)
 {
     samba_session *s = c->session;
     int32_t n = samba__n_nodes(s);
-    c->nodes = (samba__node **)samba__temp(s, n + c->n_pairs, sizeof *c->nodes);
+    c->nodes = (samba__node **)samba__temp(s, n + c->n_pairs + c->n_params, sizeof *c->nodes);
     c->producer = (samba__node **)samba__temp(s, c->n_tensors, sizeof *c->producer);
-    for (int32_t i = 0; i < c->n_tensors; i++) s->tensors[i]->same_as = NULL;
-    if (!c->nodes || !c->producer || !samba__mark_live(c, s->nodes, n)) return false;
+    c->overwritten = (bool *)samba__temp(s, c->n_tensors, sizeof *c->overwritten);
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->same_as = NULL;
+    if (!c->nodes || !c->producer || !c->overwritten || !samba__mark_live(c, s->nodes, n))
+        return false;
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = s->nodes[i];
         if (!node->live) continue;
         samba__node *copy = samba__own_copy(s, node);
         if (!copy) return false;
         c->nodes[c->n_nodes++] = copy;
-        for (int32_t o = 0; o < copy->n_out; o++) c->producer[copy->out[o]->id] = copy;
+        for (int32_t o = 0; o < copy->n_out; o++) {
+            samba_tensor *y = copy->out[o];
+            bool updates = samba__updated_input(copy->op, o) >= 0;
+            c->producer[y->id] = copy;
+            if (updates && !copy->generated) c->overwritten[samba__memory_of_state(y)->id] = true;
+        }
     }
     return true;
 }
+/* The node of this op that makes t, if what it reads may as well be read later; or NULL. */
 SAMBA__FN samba__node *samba__made_by(const samba__compilation *c, const samba_tensor *t,
                                       int32_t op)
 {
     samba__node *n = samba__producer_of(c, t);
-    return n && n->op == &samba__op_table[op] ? n : NULL;
+    return n && n->op == &samba__op_table[op] && !samba__reads_overwritten(c, n) ? n : NULL;
 }
 
 /* The only value of a constant scalar or tensor made by full. */
@@ -10233,7 +10304,8 @@ SAMBA__FN samba_tensor *samba__sum_in_place(samba__compilation *c, samba__node *
 {
     const samba__node *m = samba__producer_of(c, part);
     const samba_op *op = m && c->uses[part->id] == 1 && m->section == n->section
-        && samba__same_shape(&part->shape, &sum->shape) ? samba__summing(m) : NULL;
+        && samba__same_shape(&part->shape, &sum->shape) && !samba__reads_overwritten(c, m)
+        ? samba__summing(m) : NULL;
     samba_tensor **in = op ? (samba_tensor **)samba__temp(c->session, 3, sizeof *in) : NULL;
     if (!in) return NULL;
     in[0] = m->in[0], in[1] = m->in[1], in[2] = sum;
@@ -10337,9 +10409,11 @@ SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
 /* Replaces a node by an equal earlier one; enters it into the table otherwise. What was traced may
    equal part of a gradient, which was recorded before it: that part then runs as early as the node
    that it replaces, which can be, since both read the same. */
-SAMBA__FN void samba__merge_equal(samba__node *n, samba__node **table, uint64_t mask)
+SAMBA__FN void samba__merge_equal(const samba__compilation *c, samba__node *n, samba__node **table,
+                                  uint64_t mask)
 {
     uint64_t i = samba__node_key(n) & mask;
+    if (samba__reads_overwritten(c, n)) return;     /* another value each time */
     while (table[i] && !samba__same_call(n, table[i])) i = (i + 1) & mask;
     if (!table[i]) {
         table[i] = n;
@@ -10355,8 +10429,58 @@ SAMBA__FN void samba__rewrite_node(samba__compilation *c, samba__node *n, bool f
         const samba__rewrite *w = &samba__rewrites[r];
         samba_tensor *y = w->fuses == fuses && n->op == &samba__op_table[w->op] ? w->apply(c, n)
             : NULL;
-        if (y && y != n->out[0]) n->out[0]->same_as = y;
+        if (y && y != n->out[0] && !samba__is_overwritten(c, y)) n->out[0]->same_as = y;
     }
+}
+
+/* A tensor of the compilation's own, of the kind of t. */
+SAMBA__FN samba_tensor *samba__stand_in(samba__compilation *c, const samba_tensor *t)
+{
+    samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
+    if (!y) return NULL;
+    *y = *t;
+    y->id = samba__n_tensors(c->session) + c->n_stand_ins++;
+    y->role = SAMBA__TEMP;
+    y->same_as = NULL;
+    return y;
+}
+
+/* A node that copies a value into the memory of a named tensor. */
+SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *from, samba_tensor *to,
+                                        const char *graph)
+{
+    samba__node *n = samba__temp_node(c->session, 1);
+    if (!n) return NULL;
+    n->op = &samba__op_table[SAMBA__OP_reshape];
+    n->name = to->name, n->graph = graph;
+    n->in[0] = from, n->out[0] = to, n->n_out = 1, n->n_attr = to->shape.ndim;
+    memcpy(n->attr, to->shape.dim, sizeof to->shape.dim);
+    n->section = to->role == SAMBA__GRADIENT ? SAMBA_BCKWD : SAMBA_FWD;
+    return n;
+}
+
+/* A gradient may be another parameter: d ab / da = b. With mapping spatial steps read gradients
+   where they are, so a step of b might come before that of a, or the other way round: it is
+   copied. */
+SAMBA__FN bool samba__copy_parameter(samba__compilation *c, samba_tensor *gradient)
+{
+    samba__node *n = samba__copy_node(c, samba__final(gradient), gradient, c->graph);
+    if (!n) return false;
+    n->section = SAMBA_BCKWD;
+    gradient->same_as = NULL;
+    c->producer[gradient->id] = n;
+    c->nodes[c->n_nodes++] = n;
+    return true;
+}
+
+/* What input k of node n was replaced by. */
+SAMBA__FN bool samba__read_final(samba__compilation *c, samba__node *n, int32_t k)
+{
+    samba_tensor *t = n->in[k], *r = samba__final(t);
+    bool moves = n->section > SAMBA_BCKWD && r && r->role == SAMBA__WEIGHT && r != t;
+    if (moves) return samba__copy_parameter(c, t);
+    n->in[k] = r;
+    return true;
 }
 
 /* Once over the nodes in order: rewrites, constant folding, common subexpressions. */
@@ -10366,13 +10490,14 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
     while (size < c->n_nodes * 2) size *= 2;
     samba__node **table = (samba__node **)samba__temp(c->session, size, sizeof *table);
     if (!table) return false;
-    for (int32_t i = 0; i < c->n_nodes; i++) {
+    for (int32_t i = 0, n_nodes = c->n_nodes; i < n_nodes; i++) {   /* copies follow these */
         samba__node *n = c->nodes[i];
-        for (int32_t k = 0; k < n->n_in; k++) n->in[k] = samba__final(n->in[k]);
+        for (int32_t k = 0; k < n->n_in; k++)
+            if (!samba__read_final(c, n, k)) return false;
         samba__rewrite_node(c, n, false);
         samba__skip_expands(c, n);
         samba__fold_constants(c, n);
-        if (!n->out[0]->same_as) samba__merge_equal(n, table, (uint64_t)size - 1);
+        if (!n->out[0]->same_as) samba__merge_equal(c, n, table, (uint64_t)size - 1);
     }
     return true;
 }
@@ -10393,18 +10518,21 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
     return c->uses != NULL;
 }
 
-/* A node that copies a value into the memory of a named tensor. */
-SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *from, samba_tensor *to,
-                                        const char *graph)
+/* What an update of state makes lies in the memory of that state; as an output it gets memory of
+   its own, which the state is copied to. So nodes read a stand-in. */
+SAMBA__FN samba_tensor *samba__apart_from_state(samba__compilation *c, samba_tensor *t)
 {
-    samba__node *n = samba__temp_node(c->session, 1);
-    if (!n) return NULL;
-    n->op = &samba__op_table[SAMBA__OP_reshape];
-    n->name = to->name, n->graph = graph;
-    n->in[0] = from, n->out[0] = to, n->n_out = 1, n->n_attr = to->shape.ndim;
-    memcpy(n->attr, to->shape.dim, sizeof to->shape.dim);
-    n->section = to->role == SAMBA__GRADIENT ? SAMBA_BCKWD : SAMBA_FWD;
-    return n;
+    samba_tensor *y = samba__stand_in(c, t);
+    for (int32_t i = 0; y && i < c->n_nodes; i++) {
+        samba__node *n = c->nodes[i];
+        for (int32_t k = 0; k < n->n_in; k++)
+            if (n->in[k] == t) n->in[k] = y;
+        for (int32_t o = 0; o < n->n_out; o++)
+            if (n->out[o] == t) n->out[o] = y;
+    }
+    if (y) c->producer[y->id] = c->producer[t->id];
+    c->producer[t->id] = NULL;
+    return y;
 }
 
 /* Lets the value of pair i be computed where its name is stored, or copies it if it has another
@@ -10415,7 +10543,9 @@ SAMBA__FN bool samba__bind_pair(samba__compilation *c, int32_t i)
     samba_tensor *r = samba__begun_as(c, samba__final(c->pairs[i].source));
     samba__node *n = samba__producer_of(c, r);
     bool updates = n && samba__updated_input(n->op, r->out_index) >= 0;
-    if (r == named && (!n || updates || c->bound[r->id])) return true;
+    if (r == named && (!n || c->bound[r->id])) return true;
+    if (r == named && updates) r = samba__apart_from_state(c, named);
+    if (!r) return false;
     if (named->role == SAMBA__TEMP) named->role = SAMBA__OUTPUT;
     if (n && !updates && !c->bound[r->id]) {
         c->bound[r->id] = named;
@@ -10476,6 +10606,7 @@ SAMBA__FN void samba__move_up(const samba__compilation *c, samba__node **nodes, 
     samba__node *n = nodes[i];
     int32_t at = i;
     if (n->op->work != samba__map_work || c->bound[n->out[0]->id]) return;
+    if (samba__reads_overwritten(c, n)) return;
     while (at > 0 && i - at < FAR && nodes[at - 1]->section == n->section
            && nodes[at - 1]->graph == n->graph && !samba__depends(n, nodes[at - 1])) at--;
     int32_t product = at - 1;
@@ -11032,7 +11163,7 @@ SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__pl
                       "of them for parameters, state and inputs, though all that can be is computed"
                       " again. Most is alive at %s; %s has %l bytes then. Use a smaller batch, or "
                       "microbatches", c->program->memory, samba__planned_bytes(p), lasting,
-                      c->nodes[p->peak]->name, top ? top->name : "nothing",
+                      c->n_nodes ? c->nodes[p->peak]->name : "no op", top ? top->name : "nothing",
                       (int64_t)(top ? top->bytes : 0));
 }
 
@@ -12215,7 +12346,7 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     for (int32_t o = 0; o < samba__n_optims(c->program) && !c->program->inference; o++)
         if (!samba__add_optimizer(c, o, clip)) return false;
     s->generating = false;
-    c->n_tensors = samba__n_tensors(s);
+    c->n_tensors = samba__n_tensors(s) + c->n_pairs + c->n_params;
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
     return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__fuse(c)
         && samba__bind(c) && samba__sweep_and_schedule(c) && samba__plan_within(c, p);

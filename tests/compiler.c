@@ -7,6 +7,11 @@
 
 enum { MOST_OUT = 16, MOST_BYTES = 4096 };
 
+static void hear_nothing(samba_log_level level, const char *text, void *user)
+{
+    (void)level, (void)text, (void)user;
+}
+
 // ---- Outputs that are equal, named twice, leaves, or views of each other ----
 
 typedef struct net {
@@ -210,8 +215,129 @@ static void test_levels_read_packed(void)
     CHECK(!memcmp(y[0], y[1], sizeof y[0]) && !memcmp(y[0], y[2], sizeof y[0]));
 }
 
+// ---- State that a program overwrites ----
+
+// y = a before, c = a after the rows of a buffer were written; nothing reads the result of writing.
+typedef struct written { samba_session *s; samba_tensor *before, *after, *twice; } written;
+static written trace_written(bool eager)
+{
+    written w = { .s = samba_open(NULL) };
+    if (eager) samba_set_tracing(w.s, false);
+    samba_tensor *cache = samba_buffer(w.s, "cache", SAMBA_SHAPE(4, 3), 1);
+    samba_tensor *x = samba_randn(w.s, "x", SAMBA_SHAPE(1, 3));
+    samba_tensor *row = samba_randint(w.s, "row", 4, SAMBA_SHAPE(1));
+    samba_tensor *sum = samba_expand(samba_sum(cache, SAMBA_AXES(0), true), SAMBA_SHAPE(2, 3));
+    w.before = samba_add(samba_tanh(cache), samba_slice(sum, 0, 0, 1, 1));
+    samba_write_rows(samba_write_rows(cache, x, row), samba_neg(x), row);
+    w.after = samba_add(samba_tanh(cache), samba_slice(sum, 0, 0, 1, 1));
+    w.twice = samba_reshape(samba_reshape(cache, SAMBA_SHAPE(12)), SAMBA_SHAPE(4, 3));
+    return w;
+}
+
+static void test_state_in_order(void)
+{
+    for (int level = SAMBA_O0; level <= SAMBA_O3; level++) {
+        written want = trace_written(true), got = trace_written(false);
+        samba_program p = { .outputs = { got.after, got.before, got.twice }, .inference = true };
+        p.level = (samba_opt_level)level;
+        CHECK(samba_compile(got.s, &p) && samba_run(got.s, 0));
+        CHECK(has_value_of(got.before, want.before) && has_value_of(got.after, want.after));
+        CHECK(has_value_of(got.twice, want.twice) && !has_value_of(got.before, got.after));
+        CHECK(samba_close(got.s) == 0 && samba_close(want.s) == 0);
+    }
+}
+
+// What an update makes may be an output, and a loss, which a program without the graph has, too.
+static void test_update_as_output(void)
+{
+    samba_session *s = samba_open(NULL);
+    float row[3] = { 5, 6, 7 };
+    samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(2, 3), 1);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 3));
+    samba_tensor *at = samba_zeros(s, "at", SAMBA_I32, SAMBA_SHAPE(1));
+    samba_tensor *y = samba_write_rows(cache, x, at);
+    samba_program p = { .loss = y, .outputs = { cache } };
+    for (int infers = 0; infers < 2; infers++) {
+        p.inference = infers == 1;
+        CHECK(samba_compile(s, &p) && samba_write(x, row) && samba_run(s, 0));
+        CHECK(has_value_of(y, cache) && samba_read(y)[2] == 7 && samba_read(y)[3] == 1);
+    }
+    CHECK(samba_close(s) == 0);
+}
+
+// A gradient that would read state as it was is refused, and a copy of it is the way out.
+static void test_gradient_of_former_state(void)
+{
+    for (int copies = 0; copies < 2; copies++) {
+        samba_session *s = samba_open(&(samba_desc){ .log = hear_nothing });
+        samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(2, 3), 2);
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2, 3), (samba_init){ .value = 3 });
+        samba_tensor *at = samba_zeros(s, "at", SAMBA_I32, SAMBA_SHAPE(1));
+        samba_tensor *x = samba_full(s, SAMBA_SHAPE(1, 3), 9);
+        samba_tensor *y = samba_mul(copies ? samba_scale(cache, 1) : cache, w);
+        samba_program p = { .loss = samba_sum(y, SAMBA_ALL_AXES, false), .optim.kind = SAMBA_SGD };
+        p.outputs[0] = samba_write_rows(cache, x, at);
+        CHECK(samba_compile(s, &p) == (copies == 1));
+        if (!copies) CHECK(said(s, "samba_scale(cache, 1)"));
+        if (copies) CHECK(samba_run(s, 0) && samba_read(samba_sn_grad(w))[0] == 2);
+        CHECK(samba_close(s) == 0);
+    }
+}
+
+// ---- Gradients ----
+
+// d ab / da = b, and the other way round: a step of one must not be part of that of the other.
+static void test_gradient_is_a_parameter(void)
+{
+    float steps[2][2];
+    for (int mapping = 0; mapping < 2; mapping++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *a = samba_param(s, "a", SAMBA_SCALAR, (samba_init){ .value = 2 });
+        samba_tensor *b = samba_param(s, "b", SAMBA_SCALAR, (samba_init){ .value = 3 });
+        samba_program p = { .loss = samba_mul(a, b), .optim = { .kind = SAMBA_SGD, .lr = 1 } };
+        p.mapping = (samba_mapping)mapping, p.optim.max_grad_norm = 100;
+        CHECK(samba_compile(s, &p) && samba_run(s, 0));
+        samba_copy_out(a, &steps[mapping][0], 4);
+        samba_copy_out(b, &steps[mapping][1], 4);
+        CHECK(samba_close(s) == 0);
+    }
+    for (int i = 0; i < 2; i++) CHECK(steps[i][0] == -1 && steps[i][1] == 1);
+}
+
+// With GraphAMP a gradient passes through bf16; it has the type of what it is the gradient of.
+static void test_type_of_gradients(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .graphamp = SAMBA_MP4 });
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(2, 3));
+    samba_tensor *y = samba_matmul(x, samba_randn(s, "w", SAMBA_SHAPE(3, 4)));
+    samba_tensor *dx = samba_grad(samba_sum(y, SAMBA_ALL_AXES, false), x);
+    CHECK(dx && dx->dtype == SAMBA_F32);
+    samba_set_param_dtype(s, SAMBA_BF16);
+    samba_tensor *w = samba_param(s, "half", SAMBA_SHAPE(2, 4), (samba_init){ .value = 1 });
+    y = samba_matmul_transposed(x, true, w, false);
+    dx = samba_grad(samba_sum(y, SAMBA_ALL_AXES, false), x);
+    CHECK(dx && dx->dtype == SAMBA_F32);
+    CHECK(samba_close(s) == 0);
+}
+
+// A program of leaves alone has nothing that a limit of memory could compute again.
+static void test_limit_without_ops(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .log = hear_nothing });
+    samba_program p = { .outputs = { samba_randn(s, "x", SAMBA_SHAPE(99)) }, .inference = true };
+    p.memory = 64;
+    CHECK(!samba_compile(s, &p) && said(s, "program.memory"));
+    CHECK(samba_close(s) == 0);
+}
+
 int main(void)
 {
+    RUN(test_state_in_order);
+    RUN(test_update_as_output);
+    RUN(test_gradient_of_former_state);
+    RUN(test_gradient_is_a_parameter);
+    RUN(test_type_of_gradients);
+    RUN(test_limit_without_ops);
     RUN(test_outputs_have_values);
     RUN(test_equal_in_two_graphs);
     RUN(test_equal_losses);
