@@ -196,12 +196,16 @@ int main(int argc, char **argv)
     options o = { .app = { .batch_size = 64 }, .data = "/usr/share/datasets/fashion-mnist",
                   .checkpoint = "res_ffn.ckpt", .epochs = 5, .lr = 0.05f };
     const samba_flag flags[] = {
-        { "data", SAMBA_FLAG_TEXT, &o.data, "folder of the IDX files" },
-        { "checkpoint", SAMBA_FLAG_TEXT, &o.checkpoint, "run writes it, test reads it" },
-        { "resume", SAMBA_FLAG_BOOL, &o.resume, "run: go on from the checkpoint" },
-        { "epochs", SAMBA_FLAG_INT, &o.epochs, "passes over the training images, default 5" },
         { "lr", SAMBA_FLAG_FLOAT, &o.lr, "learning rate of the first step, default 0.05" },
     };
+    const samba_flag run_flags[] = {
+        { "data", SAMBA_FLAG_TEXT, &o.data, "folder of the IDX files" },
+        { "checkpoint", SAMBA_FLAG_TEXT, &o.checkpoint, "run writes it, test reads it" },
+        { "resume", SAMBA_FLAG_BOOL, &o.resume, "go on from the checkpoint" },
+        { "epochs", SAMBA_FLAG_INT, &o.epochs, "passes over the training images, default 5" },
+    };
+    o.app.run_flags = run_flags;
+    o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;
     if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
         return o.app.exit_code;
 

@@ -612,23 +612,27 @@ int main(int argc, char **argv)
           "those after each step from this one on; default -1: the last ones" },
         { "completion_length", SAMBA_FLAG_INT, &o.completion_length, "predict no more tokens of a "
           "row than this, those that count: faster; default 0: all" },
-        { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "run: folder of train*.hdf5 and dev*.hdf5" },
-        { "steps", SAMBA_FLAG_INT, &o.steps, "run: default 800" },
-        { "min_eval_acc", SAMBA_FLAG_FLOAT, &o.min_eval_acc, "run: less is an error; 0: no check" },
-        { "subsample_eval", SAMBA_FLAG_FLOAT, &o.subsample_eval, "run: share of the evaluation "
-          "files, default 0.1" },
-        { "checkpoint_name", SAMBA_FLAG_TEXT, &o.checkpoint_name, "run: written at the end" },
-        { "save_every", SAMBA_FLAG_INT, &o.save_every, "run: and each so many steps" },
-        { "resume", SAMBA_FLAG_BOOL, &o.resume, "run: go on from the checkpoint, if there is one" },
         { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, dropout and order; default 256" },
-        { "save_model", SAMBA_FLAG_TEXT, &o.save_model, "run: existing folder for Hugging Face "
-          "files" },
         { "bf16", SAMBA_FLAG_BOOL, &o.bf16, "matrices are stored in bf16, in half their memory" },
         { "lora_rank", SAMBA_FLAG_INT, &o.lora.rank, "train adapters of this rank only" },
         { "lora_alpha", SAMBA_FLAG_FLOAT, &o.lora.alpha, "default: the rank" },
         { "lora_targets", SAMBA_FLAG_TEXT, &o.lora.targets[0], "which layers, default c_attn" },
-        { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "run: the adapters' safetensors" },
     };
+    const samba_flag run_flags[] = {
+        { "data_dir", SAMBA_FLAG_TEXT, &o.data_dir, "folder of train*.hdf5 and dev*.hdf5" },
+        { "steps", SAMBA_FLAG_INT, &o.steps, "default 800" },
+        { "min_eval_acc", SAMBA_FLAG_FLOAT, &o.min_eval_acc, "less is an error; 0: no check" },
+        { "subsample_eval", SAMBA_FLAG_FLOAT, &o.subsample_eval, "share of the evaluation "
+          "files, default 0.1" },
+        { "checkpoint_name", SAMBA_FLAG_TEXT, &o.checkpoint_name, "written at the end" },
+        { "save_every", SAMBA_FLAG_INT, &o.save_every, "and each so many steps" },
+        { "resume", SAMBA_FLAG_BOOL, &o.resume, "go on from the checkpoint, if there is one" },
+        { "save_model", SAMBA_FLAG_TEXT, &o.save_model, "existing folder for Hugging Face "
+          "files" },
+        { "lora_name", SAMBA_FLAG_TEXT, &o.lora_name, "the adapters' safetensors" },
+    };
+    o.app.run_flags = run_flags;
+    o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;
     if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
         return o.app.exit_code;
     if (getenv("SAMBA_SEED")) o.seed = atoi(getenv("SAMBA_SEED"));

@@ -59,6 +59,9 @@ res_ffn() {         # res_ffn PROGRAM quick|heavy
     train="$program run -p $here/t/t.pef --epochs $epochs --checkpoint $here/c --data"
     check 'refuses nonsense' fails_with 2 usage $program nonsense
     check 'refuses nonsense behind run' fails_with 2 nonsense $program run --nonsense
+    check 'helps' fails_with 0 usage $program run --help
+    check 'refuses to compile with what run is told' fails_with 2 'give it to run' \
+        $program compile --epochs 3
     check 'compiles' $program compile --output-folder $here --pef-name t
     check 'wants a PEF' fails_with 1 pef $program run
     check 'measures' fails_with 0 samples/s \
