@@ -641,7 +641,10 @@ SAMBA_API samba_tensor *samba_zeros(samba_session *s, const char *name, samba_dt
                                     samba_shape shape);
 SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dtype dtype,
                                    samba_shape shape);
-/* A named input over your data: from_data borrows it (keep it alive), from_data_copy copies. */
+/* A named input over your data: from_data borrows it (keep it alive), from_data_copy copies. While
+   tracing, a name that is taken is an error. Later these and the functions above mean the input of
+   the loaded program: of its shape and type, it gets the new data as its host copy (a pointer that
+   samba_cpu gave before ends), which the next run that lists it among its inputs sends. */
 SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
                                         samba_shape shape, void *data);
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
@@ -9340,16 +9343,46 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     return t;
 }
 
-/* t with its value in memory; NULL if there is none. */
+/* t with host memory of its own that is about to be filled; NULL if there is none. What a loaded
+   program has of t is another value from then on. */
+SAMBA__FN samba_tensor *samba__with_room(samba_tensor *t, samba_init init)
+{
+    if (!t) return NULL;
+    if (t->borrowed) t->data = NULL;    /* the caller's: not to be written */
+    t->borrowed = t->settled = false;
+    t->init = init, t->copied = 0;
+    if (!samba__own_room(t)) return NULL;
+    if (t->symbol < 0) t->has_value = true;
+    return t;
+}
+
+/* t with its first value in memory; NULL if there is none. */
 SAMBA__FN samba_tensor *samba__with_data(samba_tensor *t, samba_init init)
 {
-    if (t) t->init = init, t->has_value = samba__own_data(t);
-    return t && t->has_value ? t : NULL;
+    t = samba__with_room(t, init);
+    if (t) samba__begin_value(t, t->data);
+    return t;
+}
+
+/* After tracing, making an input of the loaded program again means the same tensor with new data:
+   applications build the inputs of each run anew. NULL: name is no such input. */
+SAMBA__FN samba_tensor *samba__input_again(samba_session *s, const char *name)
+{
+    samba_tensor *t = samba_ok(s) && !s->tracing && name ? samba__named(s, name) : NULL;
+    return t && t->role == SAMBA__INPUT && t->symbol >= 0 ? t : NULL;
 }
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape)
 {
-    return samba__new_leaf(s, name, dtype, &shape, SAMBA__INPUT);
+    samba_tensor *t = samba__input_again(s, name);
+    if (!t) return samba__new_leaf(s, name, dtype, &shape, SAMBA__INPUT);
+    if (t->dtype != dtype || !samba__same_shape(&t->shape, &shape))
+        return samba__none(samba_fail(s, SAMBA_ESHAPE, "the input %s is %T %S here, but %T %S in "
+                                      "the loaded program: data of a run has the shape and type it "
+                                      "was compiled for; for another one, compile again", name,
+                                      (int)dtype, &shape, (int)t->dtype, &t->shape));
+    t->removed = false;
+    return t;
 }
 SAMBA_API void samba_random(uint64_t seed, const char *name, uint64_t block, uint32_t words[4])
 {
@@ -9406,8 +9439,11 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
         samba_fail(s, SAMBA_EARG, "in samba_from_data(%s): data is NULL", name);
     samba_tensor *t = samba_input(s, name, dtype, shape);
     if (!t) return NULL;
-    t->data = data;
-    t->borrowed = t->has_value = true;
+    t->settled = false, t->copied = 0;
+    if (t->symbol < 0) t->has_value = true;
+    if (t->data == data) return t;      /* its own host copy, or lent again */
+    if (!t->borrowed) samba__give(s, t->data, samba__host_bytes(t));
+    t->data = data, t->borrowed = true;
     return t;
 }
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
@@ -9415,8 +9451,8 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
 {
     if (samba_ok(s) && !data)
         samba_fail(s, SAMBA_EARG, "in samba_from_data_copy(%s): data is NULL", name);
-    samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape), samba__all(0.0f));
-    if (t) memcpy(t->data, data, samba__host_bytes(t));
+    samba_tensor *t = samba__with_room(samba_input(s, name, dtype, shape), samba__all(0.0f));
+    if (t && t->data != data) memcpy(t->data, data, samba__host_bytes(t));
     return t;
 }
 SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)

@@ -392,6 +392,13 @@ static void fill_sample(void *user, int32_t sample, void *const *row)
     memcpy(row[0], samples[sample], sizeof samples[sample]);
     memcpy(row[1], &labels[sample], 4);
 }
+// Of rows beyond the names there is no memory.
+static void fill_first(void *user, int32_t sample, void *const *row)
+{
+    (void)user;
+    for (int i = 0; i < C; i++) ((float *)row[0])[i] = (float)sample;
+    for (int i = 1; i < SAMBA_MAX_ARRAYS; i++) CHECK(!row[i]);
+}
 static void test_dataset(void)
 {
     make_samples();
@@ -431,8 +438,17 @@ static void test_dataset(void)
     samba_clear_error(s);
     CHECK(!samba_loader_open_dataset(s, &(samba_dataset){ .n = 0, .batch = 1 }, names, 2, NULL));
     CHECK(samba_error_code(s) == SAMBA_EARG);
-    (void)samba_error(s);
-    samba_close(s);
+    samba_clear_error(s);
+    d = (samba_dataset){ .n = B - 1, .batch = B, .arrays = { samples, labels }, .drop_last = true };
+    CHECK(!samba_loader_open_dataset(s, &d, names, 2, NULL) && says(s, "drop_last leaves no batch"));
+    samba_clear_error(s);
+    d.n = B;                            // one batch is enough
+    samba_loader *l = samba_loader_open_dataset(s, &d, names, 2, NULL);
+    CHECK(samba_loader_next(l, NULL) == 1 && samba_loader_next(l, NULL) == 0 && samba_loader_close(l));
+    d = (samba_dataset){ .n = B, .batch = B, .fill = fill_first };
+    l = samba_loader_open_dataset(s, &d, names, 1, NULL);
+    CHECK(samba_loader_next(l, NULL) == 1 && samba_loader_close(l));
+    CHECK(samba_read(samba_tensor_by_name(s, "x"))[C] == 1 && samba_close(s) == 0);
 }
 
 // The missing samples of the last batch are labels that a loss ignores: it is the loss of the others.
@@ -581,6 +597,45 @@ static double pinned_pass(bool on, samba_loader_stats *stats)
     return sum;
 }
 
+// The loader, then the word, then the loop: pinned from the next batch on, with a remark at most once.
+static void test_pinned_late(void)
+{
+    counter c;
+    counter_open(&c, MANY);
+    n_remarks = 0;
+    samba_session *s = open_session();
+    samba_loader *l = open_loader(s, &c, &(samba_loader_opts){ .log = on_remark });
+    for (int k = 0; k < 5; k++) CHECK(take(l) == k);
+    CHECK(samba_loader_statistics(l).pinned_batches == 0 && !samba_loader_statistics(l).locked);
+    samba_enable_pinned_memory();
+    for (int k = 5; k < MANY; k++) CHECK(take(l) == k);
+    samba_disable_pinned_memory();      // what has been pinned stays so
+    CHECK(take(l) == -1 && take(l) == 0);
+    samba_loader_stats stats = samba_loader_statistics(l);
+    CHECK(stats.pinned_batches == MANY - 5 + 1 && stats.locked == (n_remarks == 0) && n_remarks <= 1);
+    CHECK(stats.pinned_seconds > 0 && samba_loader_close(l) && samba_close(s) == 0);
+}
+
+// SambaFlow's loop over a loader: what was traced with is not sent over the batch.
+static void test_run_inputs(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1 });
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(B, C)), *y = samba_scale(x, 2), *t[2];
+    samba_tensor *label = samba_randint(s, "label", 3, SAMBA_SHAPE(B)), *z = samba_cast(label, SAMBA_F32);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { y, z }, .inference = true }));
+    counter c;
+    counter_open(&c, MANY);
+    samba_loader *l = open_loader(s, &c, NULL);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int k = 0; samba_loader_next(l, t) == 1; k++) {
+            CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = t, .n_inputs = 2, .outputs = &y, .n_outputs = 1 }));
+            CHECK(((float *)y->data)[B * C - 1] == 2 * (float)k && samba_read(z)[0] == (float)k);
+            if (k % 2) ((float *)x->data)[0] = (float)-k;       // an edit that the next batch makes old
+        }
+    }
+    CHECK(samba_loader_close(l) && samba_close(s) == 0);
+}
+
 // Bytes that the system keeps in memory for this process.
 static long locked_kib(void)
 {
@@ -610,6 +665,16 @@ static void test_fast_access(void)
     CHECK(!fast || samba_set_fast_access(x, false));
     CHECK(before < 0 || locked_kib() <= before);
     CHECK(samba_close(s) == 0);
+    s = samba_open(NULL);               // gradients of outputs, too
+    samba_tensor *loss = samba_mul(samba_param(s, "w", SAMBA_SHAPE(4096), (samba_init){ .value = 1 }), samba_ones(s, "k", SAMBA_F32, SAMBA_SHAPE(4096)));
+    CHECK(samba_compile(s, &(samba_program){ .loss = loss }));
+    samba_tensor *g = samba_sn_grad(loss);
+    samba_enable_pinned_memory();
+    fast = samba_set_fast_access(g, true);
+    samba_disable_pinned_memory();
+    ((float *)samba_cpu(g))[0] = 3;
+    CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = &g, .n_inputs = 1 }) && samba_read(samba_sn_grad(samba_tensor_by_name(s, "w")))[0] == 3);
+    CHECK((!fast || samba_set_fast_access(g, false)) && samba_close(s) == 0);
 }
 static void test_pinned(void)
 {
@@ -642,6 +707,8 @@ int main(int argc, char **argv)
     (void)argc;
     snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", argv[0]);
     RUN(test_pinned);                   // first: it forks, and no thread must be there
+    RUN(test_pinned_late);
+    RUN(test_run_inputs);
     RUN(test_fast_access);
     RUN(test_order);
     RUN(test_arguments);

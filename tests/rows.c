@@ -128,6 +128,49 @@ static void row_from_data(void)
     CHECK(samba_close(s) == 0);
 }
 
+// Inputs that are built anew for each run (get_runtime_inputs): the same tensors with other data. While
+// tracing, and for what is no input, a name that is taken stays an error.
+static void row_feed_again(void)
+{
+    const samba_shape shape = SAMBA_SHAPE(2, 3);
+    for (int loaded = 0; loaded < 2; loaded++) {
+        samba_session *s = samba_open(NULL);
+        float first[6] = { 1 }, kept = 0;
+        if (!loaded) {
+            samba_tensor *x = samba_from_data(s, "x", SAMBA_F32, shape, first), *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2));
+            CHECK(!samba_from_data(s, "x", SAMBA_F32, shape, first) && says(s, "x is used twice"));
+            samba_tensor *y = samba_add(samba_scale(x, 2), samba_lookup(ids, samba_param(s, "w", SAMBA_SHAPE(4, 3), (samba_init){ 0 })));
+            CHECK(samba_compile(s, &(samba_program){ .pef = "build/rows_again.pef", .outputs = { y }, .inference = true }));
+        } else CHECK(samba_load(s, "build/rows_again.pef", NULL));
+        samba_tensor *x = samba_tensor_by_name(s, "x"), *y = samba_tensor_by_name(s, "add_3"), *in[2];
+        if (!y) samba_clear_error(s), y = samba_tensor_by_name(s, "add_2");
+        samba_run_desc d = { .inputs = in, .n_inputs = 2, .outputs = &y, .n_outputs = 1 };
+        for (int step = 1; step < 12; step++) {
+            float data[6] = { (float)step, 0, 0, 0, 0, 0.5f }, want = (float)step;
+            int32_t id[2] = { step % 4, 0 };
+            in[0] = step % 3 == 1 ? samba_from_data(s, "x", SAMBA_F32, shape, data) : step % 3 == 2 ? samba_from_data_copy(s, "x", SAMBA_F32, shape, data)
+                : samba_rand(s, "x", shape);
+            in[1] = samba_from_data(s, "ids", SAMBA_I32, SAMBA_SHAPE(2), id);
+            CHECK(in[0] == x && in[1] && in[1]->data == (void *)id && (step % 3 == 1) == (x->data == (void *)data));
+            if (step % 3 == 0) want = ((float *)x->data)[0];
+            if (step > 1) CHECK(samba_run(s, 0) && samba_read(y)[0] == 2 * kept);       // not sent yet
+            CHECK(samba_run_with(s, &d) && ((float *)y->data)[0] == 2 * want && data[0] == (float)step && data[5] == 0.5f);
+            kept = want;
+        }
+        CHECK(first[0] == 1 && samba_input(s, "x", SAMBA_F32, shape) == x);
+        float *host = (float *)samba_cpu(x);
+        host[0] = 7;                                    // its own host copy again, either way
+        CHECK(samba_from_data(s, "x", SAMBA_F32, shape, host) == x && samba_from_data_copy(s, "x", SAMBA_F32, shape, host) == x);
+        d.n_inputs = 1;
+        CHECK(samba_run_with(s, &d) && ((float *)y->data)[0] == 14);
+        CHECK(!samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 3), first) && says(s, "x is f32 (3,3) here, but f32 (2,3) in the loaded program"));
+        CHECK(!samba_zeros(s, "x", SAMBA_I32, shape) && says(s, "x is i32 (2,3) here, but f32 (2,3)"));
+        CHECK(!samba_from_data(s, "w", SAMBA_F32, SAMBA_SHAPE(4, 3), first) && says(s, "w is used twice"));
+        CHECK(samba_update_tensor(s, "x", NULL) && samba_ones(s, "x", SAMBA_F32, shape) == x && samba_tensor_by_name(s, "x") == x);
+        CHECK(samba_run_with(s, &d) && ((float *)y->data)[0] == 2 && samba_close(s) == 0);
+    }
+}
+
 static void row_random(void)
 {
     values first[3], again[3];
@@ -1681,6 +1724,7 @@ static const row rows[] = {
     { "T2", "t.sn_grad, read or assigned", "samba_sn_grad(t), samba_write", row_sn_grad, NULL },
     { "T3", "t.cpu(), t.rdu(), stale copies", "samba_cpu, samba_rdu, samba_is_stale", row_cpu_rdu, NULL },
     { "T6 T7", "samba.from_torch_tensor, to_torch", "samba_from_data (borrows), samba_from_data_copy, samba_read", row_from_data, NULL },
+    { "T1", "the inputs of the next run, made anew", "samba_from_data and its kin of a known name, after tracing", row_feed_again, NULL },
     { "T8", "samba.randn, rand, randint, zeros, ones", "samba_randn, samba_rand, samba_randint, samba_zeros, samba_ones", row_random, NULL },
     { "T9", "dummy tensors must match at run", "samba_write_bytes, samba_feed: size and type are checked before anything is sent", row_must_match, NULL },
     { "T9 TR6", "and those of the PEF", "samba_load names both sides", row_must_match_the_pef, NULL },
@@ -1771,7 +1815,7 @@ static const row rows[] = {
     { "R13 R14 R15", "run(data_parallel, reduce_on_rdu, data_parallel_mode), REDUCE", "samba_parallel_open, samba_parallel_run (tools/parallel.h); MPI with SAMBA_MPI; --data-parallel, -ws, --reduce-on-rdu", NULL, "tests/parallel.c" },
     { "E1 E2", "use_abexit, atexit_register", "samba_use_abexit, samba_atexit_register (tools/parallel.h)", NULL, "tests/parallel.c" },
     { "L1 L2", "SambaLoader(torch_loader, names)", "samba_loader_open, samba_loader_next, samba_loader_rewind (tools/loader.h)", NULL, "tests/loader.c" },
-    { "L3 N1", "enable_pinned_memory, disable_, use_pinned_memory", "samba_enable_pinned_memory, samba_disable_, samba_use_pinned_memory (tools/loader.h)", NULL, "tests/loader.c" },
+    { "L3 N1", "enable_pinned_memory, disable_, use_pinned_memory", "samba_enable_pinned_memory, samba_disable_, samba_use_pinned_memory (tools/loader.h), before or after a loader is opened; for the process", NULL, "tests/loader.c" },
     { "T5", "t.fast_access", "samba_set_fast_access (tools/loader.h); a loader's tensors do not need it", NULL, "tests/loader.c" },
     { "U1", "trace_graph of an ONNX ModelProto", "tools/onnx_import.h; tools/samba import-onnx, export-onnx", NULL, "tests/onnx.c" },
     { "A6 A8 A9", "hello_world/logreg.py, lenet.py", "examples/09_tutorials.c", NULL, "tests/run.sh" },

@@ -120,7 +120,7 @@ SAMBA_IDX_API void samba_idx_fill(void *idx, int32_t sample, void *const *row)
     float deviation = from->deviation > 0.0f ? from->deviation : 1.0f, *x = (float *)row[0];
     for (int32_t k = 0; k < from->pixels; k++)
         x[k] = ((float)pixel[k] / 255.0f - from->mean) / deviation;
-    *(int32_t *)row[1] = from->label[sample];
+    if (row[1]) *(int32_t *)row[1] = from->label[sample];       /* NULL: images alone are wanted */
 }
 SAMBA_IDX_API void samba_idx_close(samba_idx *idx)
 {

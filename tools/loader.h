@@ -103,21 +103,24 @@ typedef struct samba_loader_stats {
     int64_t batches, skipped;           /* sent; left out */
     int64_t waits;                      /* of the program for a batch */
     double wait_seconds;
-    int64_t pinned_batches;             /* that were put into pinned memory, SambaFlow's event */
+    int64_t pinned_batches;             /* that were sent from pinned memory, SambaFlow's event */
     double pinned_seconds;              /* PyRT_SET_PINNED_INPUT_TENSORS, and how long it took */
     size_t pool_bytes;
     bool locked;                        /* the system agreed to pin the pool */
 } samba_loader_stats;
 SAMBA_LOADER_API samba_loader_stats samba_loader_statistics(samba_loader *l);
 
-/* Loaders that are opened while this is on keep their batches in memory that is never paged out, if
-   the system allows; results are the same. For the whole process, as the system's limit is. */
+/* While this is on, loaders keep their batches in memory that is never paged out, if the system
+   allows: from opening on, or from the next batch on if they are open already, and until they are
+   closed; results are the same. For the whole process, as the system's limit is. */
 SAMBA_LOADER_API void samba_enable_pinned_memory(void);
 SAMBA_LOADER_API void samba_disable_pinned_memory(void);
 SAMBA_LOADER_API bool samba_use_pinned_memory(void);
 /* SambaFlow's t.fast_access: the host copy of t, which samba_cpu makes, and samba_rdu and a run's
-   inputs send, is never paged out either. A loader's tensors need no such word. True if the system
-   has agreed; false, too, while pinned memory is off. Take it back before the session closes. */
+   inputs send, is never paged out either. A loader's tensors need no such word. Gradients of outputs
+   that the host sends may have it as well: samba_set_fast_access(samba_sn_grad(loss), true). True if
+   the system has agreed; false, too, while pinned memory is off. Take it back before the session
+   closes. */
 SAMBA_LOADER_API bool samba_set_fast_access(samba_tensor *t, bool fast);
 
 /* n samples in memory. The order of a pass depends on seed and pass only, on every machine. */
@@ -126,7 +129,7 @@ typedef struct samba_dataset {
     int32_t n, batch;                   /* samples; samples of a batch */
     const void *arrays[SAMBA_MAX_ARRAYS];       /* n rows for each name; or */
     void (*fill)(void *user, int32_t sample, void *const *row);         /* writes one to row[i] of
-                                           tensor i, in the loader's thread */
+                                           tensor i, in the loader's thread; NULL beyond the names */
     void *user;
     bool shuffle;
     uint64_t seed;
@@ -181,7 +184,7 @@ struct samba_loader {
     void **pointers;                    /* of all places */
     uint8_t *pool;
     size_t pool_size;
-    bool pinned;
+    bool pinned;                        /* the program's side */
     samba__loader_place *places;        /* maxsize, and one that is being filled */
     pthread_t thread;
 
@@ -296,8 +299,6 @@ static inline void *samba__loader_main(void *argument)
         number++;
         l->stats.skipped += kind == SAMBA__LOADER_SKIPPED;
         if (kind == SAMBA__LOADER_SKIPPED) continue;
-        if (kind == SAMBA__LOADER_BATCH && l->pinned)
-            l->stats.pinned_batches++, l->stats.pinned_seconds += p->end - p->begin;
         p->kind = kind;
         stopped = kind != SAMBA__LOADER_BATCH;
         l->tail = (l->tail + 1) % (l->opts.maxsize + 1);
@@ -372,13 +373,37 @@ static inline bool samba__loader_note(samba_loader *l, int32_t pass, int32_t bat
     return !l->opts.position || samba_write_bytes(l->opts.position, position, sizeof position);
 }
 
+/* Pins the pool, once, if that is wanted by now. All that waits in the queue is in it. */
+static inline void samba__loader_pin(samba_loader *l)
+{
+    static const char *const remark = "samba: loader.h: the system does not let this process pin "
+        "%lu bytes; batches are loaded into ordinary memory\n";
+    char text[200];
+    if (l->pinned || !samba_use_pinned_memory()) return;
+    l->pinned = true;
+    bool locked = mlock(l->pool, l->pool_size) == 0;
+    pthread_mutex_lock(&l->mutex);
+    l->stats.locked = locked;
+    pthread_mutex_unlock(&l->mutex);
+    if (locked) return;
+    snprintf(text, sizeof text, remark, (unsigned long)l->pool_size);
+    if (l->opts.log) l->opts.log(text, l->opts.log_user);
+    else fputs(text, stderr);
+}
+
 /* Sends a batch, whose place is free afterwards unless its data are wanted. */
 static inline bool samba__loader_send(samba_loader *l, const samba__loader_place *p)
 {
     const samba_batch *b = &p->batch;
     bool fine = true;
-    if (l->pinned && l->opts.on_event)
-        l->opts.on_event("PyRT_SET_PINNED_INPUT_TENSORS", p->begin, p->end, l->opts.event_user);
+    if (l->pinned) {
+        pthread_mutex_lock(&l->mutex);
+        l->stats.pinned_batches++;
+        l->stats.pinned_seconds += p->end - p->begin;
+        pthread_mutex_unlock(&l->mutex);
+        if (l->opts.on_event)
+            l->opts.on_event("PyRT_SET_PINNED_INPUT_TENSORS", p->begin, p->end, l->opts.event_user);
+    }
     for (int32_t i = 0; fine && i < l->n; i++) {
         fine = samba_bytes(l->tensors[i]) == l->size[i]
             || samba_fail(l->session, SAMBA_ESTATE, "in samba_loader_next: %s has another size in "
@@ -396,6 +421,7 @@ static inline bool samba__loader_send(samba_loader *l, const samba__loader_place
 SAMBA_LOADER_API int32_t samba_loader_next(samba_loader *l, samba_tensor **tensors)
 {
     if (!l || !samba_ok(l->session)) return -1;
+    samba__loader_pin(l);
     if (l->held) samba__loader_pop(l);
     l->current.data = NULL;
     if (l->ended && !samba__loader_begin(l, l->pass, 0)) return -1;
@@ -479,8 +505,6 @@ SAMBA_LOADER_API bool samba_loader_close(samba_loader *l)
 /* One block for the data of all places, each tensor at a page of its own. */
 static inline bool samba__loader_make_pool(samba_loader *l, int32_t n_places)
 {
-    static const char *const remark = "samba: loader.h: the system does not let this process pin "
-        "%lu bytes; batches are loaded into ordinary memory\n";
     bool keeps = l->opts.return_original_batch && l->opts.function_hook;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), total = 0, copies = keeps ? 2 : 1;
     for (int32_t i = 0; i < l->n; i++) total += (l->size[i] + page - 1) / page * page;
@@ -499,13 +523,6 @@ static inline bool samba__loader_make_pool(samba_loader *l, int32_t n_places)
         l->places[k].batch.data = data;
         l->places[k].original = keeps ? data + l->n : data;
     }
-    l->pinned = samba_use_pinned_memory();
-    l->stats.locked = l->pinned && mlock(pool, l->pool_size) == 0;
-    if (!l->pinned || l->stats.locked) return true;
-    char text[200];
-    snprintf(text, sizeof text, remark, (unsigned long)l->pool_size);
-    if (l->opts.log) l->opts.log(text, l->opts.log_user);
-    else fputs(text, stderr);
     return true;
 }
 
@@ -580,7 +597,10 @@ SAMBA_LOADER_API samba_loader *samba_loader_open(samba_session *s, const samba_s
     if (opts) l->opts = *opts;
     if (!l->opts.maxsize) l->opts.maxsize = 10;
     if (!(l->opts.timeout > 0.0)) l->opts.timeout = 900.0;
-    if (samba__loader_prepare(l, names) && samba__loader_start(l)) return l;
+    if (samba__loader_prepare(l, names) && samba__loader_start(l)) {
+        samba__loader_pin(l);
+        return l;
+    }
     samba_fail(s, SAMBA_ENOMEM, "in samba_loader_open: the system gives no thread");
     samba__loader_free(l);
     return NULL;
@@ -629,7 +649,7 @@ static inline int32_t samba__dataset_next(void *user, samba_batch *b)
     samba__dataset_source *q = (samba__dataset_source *)user;
     const samba_dataset *d = &q->d;
     int64_t first = (int64_t)q->at * d->batch, left = d->n - first;
-    void *row[SAMBA_MAX_ARRAYS];
+    void *row[SAMBA_MAX_ARRAYS] = { NULL };
     if (left <= 0 || (d->drop_last && left < d->batch)) return 0;
     for (int32_t r = 0; r < d->batch; r++) {
         int32_t sample = q->order[(first + r) % d->n];
@@ -662,6 +682,9 @@ static inline bool samba__dataset_fits(samba_session *s, const samba_dataset *d,
     if (!d || d->n < 1 || d->batch < 1 || !names || n_names < 1 || n_names > SAMBA_MAX_ARRAYS)
         return samba_fail(s, SAMBA_EARG, "in samba_loader_open_dataset: at least a sample, a batch "
                           "of one, and 1 ... %d names are needed", SAMBA_MAX_ARRAYS);
+    if (d->drop_last && d->n < d->batch)
+        return samba_fail(s, SAMBA_EARG, "in samba_loader_open_dataset: drop_last leaves no batch: "
+                          "there are %d samples, and a batch takes %d", d->n, d->batch);
     for (int32_t i = 0; i < n_names; i++) {
         const samba_tensor *t = samba_tensor_by_name(s, names[i]);
         if (!t) return false;
