@@ -2278,14 +2278,15 @@ static const uint32_t samba__fma_cases[6][4] = {
 SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 {
 #if !defined(SAMBA_ALLOW_FAST_MATH) && !defined(SAMBA_ALLOW_EXCESS_PRECISION)
-    volatile float one = 1.0f, half_ulp = 5.96046448e-8f, three = 3.0f, half = 0.5f, two = 2.0f;
+    volatile float one = 1.0f, half_ulp = 5.96046448e-8f, half = 0.5f, two = 2.0f;
+    volatile float ulp_and_half = 1.78813934e-7f, two_ulps = 2.38418579e-7f;
     volatile float least_normal = 1.17549435e-38f, subnormal = samba__bits_float(0x00400000u);
     volatile uint32_t word;
     if ((one + half_ulp) - one != 0.0f)
         return "the processor does not round to nearest, or computes with more than the precision "
                "of float: call fesetround(FE_TONEAREST); on 32-bit x86 compile with -msse2 "
                "-mfpmath=sse";
-    if ((one + three * half_ulp) - one != 4.0f * half_ulp)
+    if ((one + ulp_and_half) - one != two_ulps)
         return "the processor does not round to nearest: call fesetround(FE_TONEAREST)";
     if (samba__float_bits(least_normal * half) != 0x00400000u
         || samba__float_bits(subnormal * two) != 0x00800000u)
@@ -7517,6 +7518,12 @@ typedef struct samba__chain {
 } samba__chain;
 enum { SAMBA__CHAIN = SAMBA__IS_SMALL ? 1 : 8, SAMBA__PART = 8192 };    /* tasks, and elements */
 
+/* Is op the built-in one of this number? */
+SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
+{
+    return op == &samba__op_table[number];
+}
+
 /* ---- check_finite: values are checked by the thread that made them, while in its cache ---- */
 enum { SAMBA__NAN_IN = 1, SAMBA__INF_IN = 2 };
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -7648,9 +7655,8 @@ SAMBA__FN void samba__check_elements(const samba__task *t, int32_t o, int64_t be
 /* Updates of which a unit makes one element of every output: not cut into parts by themselves. */
 SAMBA__FN bool samba__is_flat(const samba__task *t)
 {
-    return t->op->wire == samba__op_table[SAMBA__OP_sgd].wire
-        || t->op->wire == samba__op_table[SAMBA__OP_adamw].wire
-        || t->op->wire == samba__op_table[SAMBA__OP_accumulate].wire;
+    return samba__is(t->op, SAMBA__OP_sgd) || samba__is(t->op, SAMBA__OP_adamw)
+        || samba__is(t->op, SAMBA__OP_accumulate);
 }
 /* Is output o checked part by part, or is it complete only when the op is? */
 SAMBA__FN bool samba__has_parts(const samba__task *t, int32_t o)
@@ -7701,7 +7707,9 @@ SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
 {
     for (int32_t o = 0; o < t->args.n_out; o++) {
         samba__rest rest = { t, o };
-        if (samba__has_parts(t, o)) continue;
+        /* Attention notes for its gradient that a row has nothing to attend: -inf. */
+        bool note = o > 0 && samba__is(t->op, SAMBA__OP_scaled_dot_product_attention);
+        if (note || samba__has_parts(t, o)) continue;
         samba__pool_run(pool, samba__check_job, &rest, samba_count(&t->args.out_spec[o].shape),
                         1 << 16);
     }
@@ -9131,9 +9139,6 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     return fine
         || samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range", n->op->name,
                       n->in[fault[1]] ? n->in[fault[1]]->name : "an input", fault[2]);
-}SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
-{
-    return op == &samba__op_table[number];
 }
 
 /* An op that only moves values, or makes them from a number. */
@@ -12867,7 +12872,7 @@ SAMBA__FN void samba__put_number(samba__text *t, double x)
     }
     for (; x >= 9.9995; e++) x /= 10;
     for (; x > 0 && x < 0.99995; e--) x *= 10;
-    int32_t digits = (int32_t)(x * 1000 + 0.5), unit = 1000;
+    int32_t digits = (int32_t)((x + 0.0005) * 1000), unit = 1000;
     if (e > 0 && e < 4) point += e, e = 0;
     for (int32_t i = 0; i < point || digits; i++) {
         if (i == point) samba__put_char(t, '.');

@@ -228,6 +228,26 @@ static void masks(int threads)
     samba_close(s);
 }
 
+// Infinities in attributes are meant, and so is what attention notes of rows that see nothing.
+static void meant(int threads)
+{
+    samba_session *s = opened(threads);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 70, 32));
+    samba_tensor *mask = samba_zeros(s, "mask", SAMBA_BOOL, SAMBA_SHAPE(70, 70));
+    samba_tensor *q = samba_linear(x, "q", 32), *k = samba_linear(x, "k", 32), *v = samba_linear(x, "v", 32);
+    samba_tensor *y = samba_scaled_dot_product_attention(q, k, v, mask, NULL);
+    samba_tensor *padded = samba_pad(y, SAMBA_SHAPE(0, 1, 0), SAMBA_SHAPE(0, 0, 2), -INFINITY);
+    padded = samba_max(samba_shift(padded, 1.0f), SAMBA_AXES(2), false);
+    samba_program p = { .loss = samba_mean(samba_mul(y, y), SAMBA_ALL_AXES, false), .outputs = { padded } };
+    p.optim.kind = SAMBA_SGD;
+    CHECK(samba_compile(s, &p));
+    if (!samba_run(s, 0) || !samba_run(s, 0)) {
+        printf("%s\n", samba_error(s));
+        test_bad++;
+    }
+    samba_close(s);
+}
+
 // ---- Training -----------------------------------------------------------------------------------
 
 typedef struct net { samba_session *s; samba_tensor *x, *loss; } net;
@@ -401,6 +421,7 @@ int main(void)
     all_threads("data", data);
     all_threads("products", products);
     all_threads("masks", masks);
+    all_threads("what is meant", meant);
     all_threads("trainings", trainings);
     RUN(switched);
     RUN(checkpoints);

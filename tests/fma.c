@@ -150,6 +150,7 @@ static void expect_refusal(const char *word)
     samba_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.threads = 1;
+    desc.quiet = true;
     samba_session *s = samba_open(&desc);
     CHECK(samba_error_code(s) == SAMBA_ESTATE);
     CHECK(strstr(samba_error(s), word) != NULL);

@@ -584,6 +584,7 @@ static void test_round_trip(void)
     samba_safetensors_writer *w = samba_safetensors_create(path, e, 5, metadata, 2, why,
                                                            sizeof why);
     CHECK(w != NULL);
+    samba_safetensors_allow_nonfinite(w);
     for (int at = 0, n; at < LONG; at += n) {           // pieces of any size
         n = 1 + at % 977;
         if (n > LONG - at) n = LONG - at;
@@ -608,6 +609,27 @@ static void test_round_trip(void)
     const char *key = NULL, *value = NULL;
     CHECK(samba_safetensors_metadata(f, 1, &key, &value) && !strcmp(key, odd) && !*value);
     samba_safetensors_close(f);
+    CHECK(n_live == 0);
+}
+
+// Values that are not finite, in the type of the file, are refused.
+static void test_what_is_not_finite_is_refused(void)
+{
+    const struct { float value; samba_safetensors_dtype dtype; bool refused; } cases[7] = {
+        { NAN, SAMBA_SAFETENSORS_F32, true }, { -INFINITY, SAMBA_SAFETENSORS_F32, true },
+        { 3.4e38f, SAMBA_SAFETENSORS_F32, false }, { 3.4e38f, SAMBA_SAFETENSORS_BF16, true },
+        { 3.3e38f, SAMBA_SAFETENSORS_BF16, false }, { 65520, SAMBA_SAFETENSORS_F16, true },
+        { 65519, SAMBA_SAFETENSORS_F16, false },
+    };
+    for (int i = 0; i < 7; i++) {
+        samba_safetensors_entry e = entry_of("x", cases[i].dtype, 1, 3, 0);
+        const float x[3] = { 1, cases[i].value, 2 }, *data = x;
+        bool saved = samba_safetensors_save("build/nonfinite.safetensors", &e, &data, 1, why,
+                                            sizeof why);
+        CHECK(saved != cases[i].refused);
+        if (!saved) CHECK(strstr(why, "not finite") != NULL);
+        remove("build/nonfinite.safetensors");
+    }
     CHECK(n_live == 0);
 }
 
@@ -853,6 +875,7 @@ int main(int argc, char **argv)
     RUN(test_rounding);
     RUN(test_other_types_are_listed_and_refused);
     RUN(test_round_trip);
+    RUN(test_what_is_not_finite_is_refused);
     RUN(test_what_cannot_be_written);
     RUN(test_an_unfinished_file_replaces_nothing);
     RUN(test_a_full_disk);

@@ -117,9 +117,11 @@ SAMBA_SAFETENSORS_API samba_safetensors_writer *samba_safetensors_create(
     const char *path, const samba_safetensors_entry *entries, size_t n,
     const char *const *metadata, size_t n_metadata, char *why, size_t why_size);
 /* Appends the next n elements: of the first entry, then the second ... in pieces of any size.
-   Rounds to nearest even for BF16 and F16. After a failure it does nothing. */
+   Rounds to nearest even for BF16 and F16. What is not finite, or becomes so by that rounding, is
+   a failure, unless the writer allows it. After a failure put does nothing. */
 SAMBA_SAFETENSORS_API bool samba_safetensors_put(samba_safetensors_writer *w, const float *data,
                                                  uint64_t n);
+SAMBA_SAFETENSORS_API void samba_safetensors_allow_nonfinite(samba_safetensors_writer *w);
 /* Syncs, and renames path.tmp to path: until then the old file stays. Fails with the first reason,
    also if elements are missing; the temporary file is then removed. Frees w either way. */
 SAMBA_SAFETENSORS_API bool samba_safetensors_finish(samba_safetensors_writer *w, char *why,
@@ -1462,7 +1464,7 @@ struct samba_safetensors_writer {
     unsigned char *dtypes;
     size_t n, entry;                    /* entry: where the next element goes */
     uint64_t in_entry;
-    bool failed;
+    bool failed, allows_nonfinite;
     char why[SAMBA__ST_WHY];            /* the first reason */
 };
 
@@ -1522,6 +1524,15 @@ SAMBA_SAFETENSORS_API samba_safetensors_writer *samba_safetensors_create(
     return NULL;
 }
 
+/* Is what is stored for an element finite? */
+static inline bool samba__st_is_finite(uint32_t stored, samba_safetensors_dtype dtype)
+{
+    uint32_t exponent = 0x7f800000u;
+    if (dtype == SAMBA_SAFETENSORS_BF16) exponent = 0x7f80u;
+    if (dtype == SAMBA_SAFETENSORS_F16) exponent = 0x7c00u;
+    return (stored & exponent) != exponent;
+}
+
 /* Appends one element. */
 static inline bool samba__st_put_one(samba_safetensors_writer *w, float value,
                                      samba_safetensors_dtype dtype, const samba__st_why *why)
@@ -1533,6 +1544,11 @@ static inline bool samba__st_put_one(samba_safetensors_writer *w, float value,
     memcpy(&x, &value, 4);
     if (dtype == SAMBA_SAFETENSORS_BF16) x = samba__st_to_bf16(x);
     if (dtype == SAMBA_SAFETENSORS_F16) x = samba__st_to_f16(x);
+    if (!w->allows_nonfinite && !samba__st_is_finite(x, dtype))
+        return samba__st_fail(why, "tensor %llu of %llu has a value that is not finite, %g, as %s; "
+                              "see samba_safetensors_allow_nonfinite",
+                              (unsigned long long)w->entry, (unsigned long long)w->n,
+                              (double)value, samba_safetensors_dtype_name(dtype));
     for (unsigned b = 0; b < n; b++) o->buffer[o->used++] = (unsigned char)(x >> 8 * b & 255u);
     return true;
 }
@@ -1557,6 +1573,11 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_put(samba_safetensors_writer *w, co
         data += part, n -= part, w->in_entry += part;
     }
     return true;
+}
+
+SAMBA_SAFETENSORS_API void samba_safetensors_allow_nonfinite(samba_safetensors_writer *w)
+{
+    if (w) w->allows_nonfinite = true;
 }
 
 SAMBA_SAFETENSORS_API void samba_safetensors_abandon(samba_safetensors_writer *w)
