@@ -168,14 +168,14 @@ static bool compute(samba_session *s, const onnx_graph *g, const values *in,
 
 // Imports, compiles, runs and compares once. Returns 1 pass, 0 refused or wrong, -1: try again with
 // the input that g->wants made a constant.
-static int run_once(const void *model, size_t size, const values *in, onnx_known *known, int n_in,
+static int run_once(const char *model, const values *in, onnx_known *known, int n_in,
                     const values *want, int n_out, run *r)
 {
     samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
     onnx_options options = { .known = known, .n_known = n_in };
     onnx_graph g;
     int result = 0;
-    if (onnx_register_ops(s) && onnx_trace_bytes(s, model, size, &options, &g)) {
+    if (onnx_register_ops(s) && onnx_trace(s, model, &options, &g)) {
         if (compute(s, &g, in, known, n_in)) {
             result = same_outputs(&g, want, n_out, r);
             r->wrong = !result && samba_ok(s);
@@ -195,8 +195,7 @@ static int run_once(const void *model, size_t size, const values *in, onnx_known
     return result;
 }
 
-static bool run_data_set(const char *folder, const void *bytes, size_t size,
-                         const Onnx__GraphProto *g, run *r)
+static bool run_data_set(const char *folder, const char *model, const Onnx__GraphProto *g, run *r)
 {
     char path[700], why[200] = "";
     values *in = calloc(MAX_FILES, sizeof *in), *want = calloc(MAX_FILES, sizeof *want);
@@ -223,7 +222,7 @@ static bool run_data_set(const char *folder, const void *bytes, size_t size,
         readable = read_values(path, g->output[i]->type, &want[n_out], why) && readable;
     }
     for (int turn = 0; fine && again < 0 && turn <= n_in; turn++)
-        again = run_once(bytes, size, in, known, n_in, want, n_out, r);
+        again = run_once(model, in, known, n_in, want, n_out, r);
     if (!readable && again == 1) snprintf(r->why, sizeof r->why, "the test's data has %s", why);
     if (!readable && again == 1) r->wrong = true, again = 0;
     free_values(in, n_in);
@@ -236,13 +235,13 @@ static bool run_data_set(const char *folder, const void *bytes, size_t size,
 // Every test_data_set_N of a case.
 static bool run_case(const char *folder, run *r)
 {
-    char path[600];
+    char path[600], file[600];
     size_t size;
     struct stat there;
     memset(r, 0, sizeof *r);
     halves_are_loose = strstr(folder, "test_attention_") != NULL;
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
-    void *bytes = read_file(path, &size);
+    snprintf(file, sizeof file, "%s/model.onnx", folder);
+    void *bytes = read_file(file, &size);
     ProtobufCMessage *m = bytes ? ox_unpack(&onnx__model_proto__descriptor, bytes, size) : NULL;
     const Onnx__ModelProto *model = (const Onnx__ModelProto *)(const void *)m;
     bool fine = model && model->graph;
@@ -251,7 +250,7 @@ static bool run_case(const char *folder, run *r)
         snprintf(path, sizeof path, "%s/test_data_set_%d", folder, n);
         if (stat(path, &there)) break;
         r->fixed[0] = r->why[0] = 0;
-        fine = run_data_set(path, bytes, size, model->graph, r);
+        fine = run_data_set(path, file, model->graph, r);
     }
     if (m) protobuf_c_message_free_unpacked(m, NULL);
     free(bytes);

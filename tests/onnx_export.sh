@@ -1,8 +1,9 @@
 #!/bin/sh
 # tests/onnx_export.sh: every example's model as an ONNX model, and models of PyTorch as graphs of
-# samba.h. Judges: the importer of this repository; PyTorch's outputs; onnx.checker and onnxruntime,
-# Python packages that are put into a virtual environment below SAMBA_JUDGES
-# (~/.cache/samba-judges).
+# samba.h, as its old exporter writes them and as today's does (weights in a file of their own).
+# Judges: the importer of this repository; PyTorch's outputs; onnx.checker and onnxruntime, Python
+# packages that are put into a virtual environment below SAMBA_JUDGES (~/.cache/samba-judges).
+# PyTorch is that of PYTHON, or of python3; today's needs onnxscript, too.
 cd "$(dirname "$0")/.." || exit 1
 out=build/onnx_export log=build/onnx_export/log
 mkdir -p $out
