@@ -190,7 +190,10 @@ static const samba_optim_kind optim_kinds[3] = { SAMBA_SGD, SAMBA_ADAMW, SAMBA_A
 
 static void begin_settings(const description *d, net *n)
 {
-    if (d->inference) samba_set_train(n->s, false);
+    if (d->inference && n->eager) {
+        samba_set_train(n->s, false);
+        samba_use_running_stats(n->s, true);
+    }
     samba_set_graphamp(n->s, n->eager ? SAMBA_MP0 : (samba_graphamp)d->graphamp);
     if (d->param_dtype) samba_set_param_dtype(n->s, (samba_dtype)d->param_dtype);
 }
@@ -212,6 +215,7 @@ static void set_optimizers(const description *d, net *n)
             if (!n->param[i]->frozen) n->listed[o][optim->n_params++] = n->param[i];
     }
     p->optims = n->optim, p->n_optims = d->n_optims;
+    if (d->clips == 4 && d->n_optims) p->max_grad_norm = 0.5f;
 }
 
 static void end_settings(const description *d, net *n)
@@ -1059,7 +1063,7 @@ static void choose_optimizers(gen *g)
     if (d->inference) d->n_optims = 0;
     for (int o = 0; o < d->n_optims; o++) d->kind[o] = between(g, 0, 2);
     d->momentum = chance(g, 50), d->nesterov = chance(g, 40), d->decays = chance(g, 50);
-    d->clips = chance(g, 35) ? between(g, 1, 3) : 0;
+    d->clips = chance(g, 40) ? between(g, 1, 4) : 0;
 }
 
 static void generate(description *d, uint32_t seed)
@@ -1330,6 +1334,7 @@ static void print_optimizers(FILE *f, const description *d)
                 "n->listed[%d][n->optim[%d].n_params++] = n->param[i];\n", o, o);
     }
     fprintf(f, "    p->optims = n->optim, p->n_optims = %d;\n", d->n_optims);
+    if (d->clips == 4 && d->n_optims) fprintf(f, "    p->max_grad_norm = 0.5f;\n");
 }
 
 static void print_settings(FILE *f, const description *d)
@@ -1372,7 +1377,7 @@ static void print_program(FILE *f, const description *d)
     fprintf(f, "#define SAMBA_IMPLEMENTATION\n#include \"samba.h\"\n");
     print_run_header(f);
     fprintf(f, "\nstatic void build(net *n)\n{\n    samba_tensor **v = n->v;\n");
-    if (d->inference) fprintf(f, "    samba_set_train(n->s, false);\n");
+    if (d->inference) fprintf(f, "    if (n->eager) samba_set_train(n->s, false), samba_use_running_stats(n->s, true);\n");
     if (d->graphamp) fprintf(f, "    samba_set_graphamp(n->s, n->eager ? SAMBA_MP0 : SAMBA_MP%d);\n", d->graphamp);
     if (d->param_dtype) fprintf(f, "    samba_set_param_dtype(n->s, (samba_dtype)%d);\n", d->param_dtype);
     for (int i = 0; i < d->n; i++) print_record(f, d, i);

@@ -342,6 +342,12 @@ static inline void keep_state(const net *n, samba_session *s, results *r)
     }
 }
 
+// Random programs train to NaN now and then: that goes on after a checkpoint, too.
+static inline void save_any(samba_session *s, const char *path)
+{
+    samba_save_with(s, path, &(samba_save_opts){ .allow_nonfinite = true });
+}
+
 static inline bool refused(results *r, samba_session *s)
 {
     r->refused = true;
@@ -419,14 +425,14 @@ static inline void run_way(const way *w, build_fn build, int rows, int microbatc
         if (w->at[AXIS_load]) {
             bool traces = w->at[AXIS_load] == 1;
             bool restores = !traces || n.program.weights;   // packed ones are in no graph
-            if (restores) samba_save(s, checkpoint);
+            if (restores) save_any(s, checkpoint);
             way plain = *w;
             plain.at[AXIS_whole] = 0;
             s = first = go_on(&plain, &other, build, &n, pef, restores ? checkpoint : NULL, traces);
         }
         for (int step = 0; step < (w->at[AXIS_whole] ? 1 : STEPS) && samba_ok(s) && samba_ok(n.s); step++) {
             if (!one_step(&n, s, w, step, r) || step || !w->at[AXIS_resume]) continue;
-            samba_save(s, checkpoint);
+            save_any(s, checkpoint);
             way plain = *w;
             plain.at[AXIS_whole] = 0;
             if (first) samba_close(first);
