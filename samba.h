@@ -917,10 +917,12 @@ SAMBA_API void *samba_cpu(samba_tensor *t);
 SAMBA_API bool samba_rdu(samba_tensor *t);
 /* Has a run or a write changed t, or could it have, since samba_cpu copied it? */
 SAMBA_API bool samba_is_stale(const samba_tensor *t);
-/* These for all parameters and state, or for what samba_buffer made alone, compiled or loaded.
-   Of what was fetched, rdu sends what was edited since. */
+/* These for all parameters and state; without the optimizers' (to_cpu(model), optims = None); for
+   what samba_buffer made alone; compiled or loaded. rdu sends what was edited since the fetch. */
 SAMBA_API bool samba_to_cpu(samba_session *s);
 SAMBA_API bool samba_to_rdu(samba_session *s);
+SAMBA_API bool samba_model_to_cpu(samba_session *s);
+SAMBA_API bool samba_model_to_rdu(samba_session *s);
 SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s);
 SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s);
 /* update_tensor: writes data to the tensor called name; NULL takes the name from the session. */
@@ -934,6 +936,16 @@ SAMBA_API bool samba_save(samba_session *s, const char *path);
 typedef struct samba_save_opts { bool allow_nonfinite; } samba_save_opts;
 SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_save_opts *opts);
 SAMBA_API bool samba_restore(samba_session *s, const char *path);
+/* Parameters that the file lacks are an error, which names them, and those that the program has not
+   a warning. torch's strict = False is partial, strict = True exact. Another shape is an error. */
+typedef struct samba_restore_opts {
+    bool partial;                       /* parameters that the file lacks keep their values */
+    bool exact;                         /* those that the program has not are an error */
+} samba_restore_opts;
+typedef struct samba_restored { int32_t n_missing, n_unexpected; } samba_restored;
+/* opts and restored, which gets the counts, may be NULL. */
+SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
+                                  const samba_restore_opts *opts, samba_restored *restored);
 
 /* ---- Looking inside -------------------------------------------------------------------------- */
 /* Writes the traced graph through emit, a line for each op. As a picture: tools/dot_graph.h. */
@@ -13526,21 +13538,34 @@ SAMBA_API bool samba_rdu(samba_tensor *t)
     return t && samba__need_program(t->session, "samba_rdu") && samba__can_send(t, "samba_rdu")
         && samba_write(t, t->data);
 }
-SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, bool buffers)
+/* What is carried: parameters, buffers and the optimizers' state, or not all of it. */
+typedef enum samba__carried {
+    SAMBA__ALL_STATE, SAMBA__MODEL, SAMBA__BUFFERS
+} samba__carried;
+SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, samba__carried what)
 {
     if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || (t->role != SAMBA__WEIGHT && t->role != SAMBA__STATE)) continue;
-        if (buffers && (t->role == SAMBA__WEIGHT || t->generated)) continue;
+        if (what != SAMBA__ALL_STATE && t->role == SAMBA__STATE && t->generated) continue;
+        if (what == SAMBA__BUFFERS && t->role == SAMBA__WEIGHT) continue;
         if (to_cpu ? !samba_cpu(t) : !samba__send_newer(t)) return false;
     }
     return true;
 }
-SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__carry(s, true, false); }
-SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__carry(s, false, false); }
-SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s) { return samba__carry(s, true, true); }
-SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s) { return samba__carry(s, false, true); }
+SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__carry(s, true, SAMBA__ALL_STATE); }
+SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__carry(s, false, SAMBA__ALL_STATE); }
+SAMBA_API bool samba_model_to_cpu(samba_session *s) { return samba__carry(s, true, SAMBA__MODEL); }
+SAMBA_API bool samba_model_to_rdu(samba_session *s) { return samba__carry(s, false, SAMBA__MODEL); }
+SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s)
+{
+    return samba__carry(s, true, SAMBA__BUFFERS);
+}
+SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s)
+{
+    return samba__carry(s, false, SAMBA__BUFFERS);
+}
 /* ---- Checkpoints ---- */
 SAMBA__FN bool samba__is_saved(const samba__symbol *q)
 {
@@ -13607,59 +13632,155 @@ SAMBA__FN void samba__convert(uint8_t *to, samba_dtype type, const uint8_t *from
     samba__store(to, &x, type, 1);
 }
 
-/* Copies what the checkpoint has for each symbol; first looks whether every weight is there. Files
-   of one program list their symbols in one order, so each is sought where the last was found. */
-SAMBA__FN bool samba__restore_from(samba_session *s, const samba__pef *from, const char *path,
-                                   bool copy)
+/* Finds each symbol of the program in a checkpoint. Files of one program list their symbols in one
+   order, so each is sought where the last was found. */
+typedef struct samba__restoring {
+    samba_session *session;
+    const samba__pef *from;
+    const char *path;
+    samba__symbol q, r;                 /* of the program, and of the file */
+    uint32_t last;
+    bool found;                         /* the file has a value; r is it */
+} samba__restoring;
+
+/* False if symbol i of the program is none that a checkpoint gives a value. */
+SAMBA__FN bool samba__seek_saved(samba__restoring *c, uint32_t i)
 {
-    const samba__pef *to = &s->rt->pef;
-    int32_t k = 0, last = 0;
-    for (uint32_t i = 0; i < to->n_symbols; i++) {
-        samba__symbol q = samba__symbol_at(to, i), r;
-        const char *name = to->strings + q.name;
-        if (!samba__is_saved(&q) || q.role == SAMBA__CONSTANT) continue;
-        k = samba__find_symbol(from, name, (uint32_t)last);
-        if (k >= 0) r = samba__symbol_at(from, (uint32_t)k), last = k;
-        if (k < 0 || !r.data) {
-            if (q.role != SAMBA__WEIGHT) continue;
-            return samba_fail(s, SAMBA_ENAME,
-                              "%s has no value for parameter %s; nothing was changed", path, name);
-        }
-        bool floats = samba__is_float(q.spec.dtype) && samba__is_float(r.spec.dtype);
-        if (floats ? !samba__same_shape(&q.spec.shape, &r.spec.shape)
-            : !samba__same_spec(&q.spec, &r.spec))
-            return samba_fail(s, SAMBA_ESHAPE, "%s has %T %S for %s, which is %T %S here; nothing "
-                              "was changed", path, (int)r.spec.dtype, &r.spec.shape, name,
-                              (int)q.spec.dtype, &q.spec.shape);
-        if (!copy) continue;
-        const uint8_t *data = from->data + (r.data - 1);
-        uint8_t *value = (uint8_t *)s->rt->data[i];
-        size_t size = samba_dtype_size(q.spec.dtype), old = samba_dtype_size(r.spec.dtype), n = 0;
-        if (q.spec.dtype == r.spec.dtype)
-            samba__copy_data(value, data, samba__symbol_bytes(to, &q), size);
-        else for (; n < (size_t)samba_count(&q.spec.shape); n++)
-            samba__convert(value + n * size, q.spec.dtype, data + n * old, r.spec.dtype);
+    const samba__pef *to = &c->session->rt->pef;
+    c->q = samba__symbol_at(to, i);
+    if (!samba__is_saved(&c->q) || c->q.role == SAMBA__CONSTANT) return false;
+    int32_t k = samba__find_symbol(c->from, to->strings + c->q.name, c->last);
+    if (k >= 0) {
+        c->last = (uint32_t)k;
+        c->r = samba__symbol_at(c->from, (uint32_t)k);
     }
+    c->found = k >= 0 && c->r.data;
+    return c->found || c->q.role == SAMBA__WEIGHT;
+}
+SAMBA__FN bool samba__restores(const samba__restoring *c)
+{
+    bool floats = samba__is_float(c->q.spec.dtype) && samba__is_float(c->r.spec.dtype);
+    return floats ? samba__same_shape(&c->q.spec.shape, &c->r.spec.shape)
+        : samba__same_spec(&c->q.spec, &c->r.spec);
+}
+
+/* One more name of a list that is bounded: the first ones are named, the others counted. */
+enum { SAMBA__MOST_NAMES = 8 };
+SAMBA__FN void samba__list_name(samba__text *t, int32_t *n, const char *first, const char *next,
+                                const char *name)
+{
+    if (*n < SAMBA__MOST_NAMES) samba__format(t, "%s%s", *n ? next : first, name);
+    ++*n;
+}
+SAMBA__FN void samba__end_list(samba__text *t, int32_t n)
+{
+    if (n > SAMBA__MOST_NAMES) samba__format(t, " and %d more", n - SAMBA__MOST_NAMES);
+}
+
+/* Names the parameters that the file lacks, and what has another shape in it. Changes nothing. */
+SAMBA__FN bool samba__check_restore(samba__restoring *c, bool partial, int32_t *n_missing)
+{
+    const samba__pef *to = &c->session->rt->pef;
+    char lacks[440], differs[440], what[240];
+    samba__text t = samba__text_in(lacks, sizeof lacks);
+    samba__text u = samba__text_in(differs, sizeof differs);
+    int32_t missing = 0, different = 0;
+    for (uint32_t i = 0; i < to->n_symbols; i++) {
+        if (!samba__seek_saved(c, i)) continue;
+        const char *name = to->strings + c->q.name;
+        if (!c->found) {
+            samba__list_name(&t, &missing, " no value for parameter ", missing == 1 ? ", nor for "
+                             : ", ", name);
+        } else if (!samba__restores(c)) {
+            samba__print(what, sizeof what, "%T %S for %s, which is %T %S here",
+                         (int)c->r.spec.dtype, &c->r.spec.shape, name, (int)c->q.spec.dtype,
+                         &c->q.spec.shape);
+            samba__list_name(&u, &different, " ", ", ", what);
+        }
+    }
+    samba__end_list(&t, missing);
+    samba__end_list(&u, different);
+    *n_missing = missing;
+    if (partial) missing = 0;
+    if (!missing && !different) return true;
+    return samba_fail(c->session, missing ? SAMBA_ENAME : SAMBA_ESHAPE, "%s has%s%s%s; nothing was "
+                      "changed", c->path, missing ? lacks : "", missing && different ? ";" : "",
+                      different ? differs : "");
+}
+
+/* Names the parameters of the file that the program has not: a warning, or an error. */
+SAMBA__FN bool samba__check_unexpected(const samba__restoring *c, bool exact, int32_t *n_unexpected)
+{
+    char names[600];
+    samba__text t = samba__text_in(names, sizeof names);
+    int32_t n = 0, last = 0;
+    for (uint32_t i = 0; i < c->from->n_symbols; i++) {
+        samba__symbol r = samba__symbol_at(c->from, i);
+        const char *name = c->from->strings + r.name;
+        if (r.role != SAMBA__WEIGHT || !r.data) continue;
+        int32_t k = samba__find_symbol(&c->session->rt->pef, name, (uint32_t)last);
+        if (k >= 0) last = k;
+        else samba__list_name(&t, &n, "", ", ", name);
+    }
+    samba__end_list(&t, n);
+    *n_unexpected = n;
+    if (!n) return true;
+    if (exact)
+        return samba_fail(c->session, SAMBA_ENAME, "%s has parameters that the program has not: "
+                          "%s; nothing was changed", c->path, names);
+    samba__warn(c->session, "in samba_restore: %s has parameters that the program has not: %s",
+                c->path, names);
     return true;
 }
-SAMBA_API bool samba_restore(samba_session *s, const char *path)
+SAMBA__FN void samba__copy_restored(samba__restoring *c)
 {
-    samba__file file;
-    if (!samba__need_program(s, "samba_restore")) return false;
-    if (!path) return samba_fail(s, SAMBA_EARG, "in samba_restore: the path is NULL");
-    if (!samba__read_file(s, &file, true, path)) return false;
-    bool fine = samba__restore_from(s, &file.pef, path, false)
-        && samba__restore_from(s, &file.pef, path, true);
-    for (int32_t i = 0; fine && i < samba__n_tensors(s); i++)
-        if (s->tensors[i]->symbol >= 0 && samba__keeps(s->tensors[i]))
-            samba__settle(s->tensors[i]);       /* edits from before are older */
-    int64_t element = 0, bad = fine ? samba__find_nonfinite(s, &element) : -1;
+    const samba__pef *to = &c->session->rt->pef;
+    for (uint32_t i = 0; i < to->n_symbols; i++) {
+        if (!samba__seek_saved(c, i) || !c->found) continue;
+        samba_dtype type = c->q.spec.dtype, stored = c->r.spec.dtype;
+        size_t size = samba_dtype_size(type), old = samba_dtype_size(stored);
+        size_t n = type == stored ? 0 : (size_t)samba_count(&c->q.spec.shape);
+        const uint8_t *data = c->from->data + (c->r.data - 1);
+        uint8_t *value = (uint8_t *)c->session->rt->data[i];
+        if (type == stored) samba__copy_data(value, data, samba__symbol_bytes(to, &c->q), size);
+        for (size_t k = 0; k < n; k++)
+            samba__convert(value + k * size, type, data + k * old, stored);
+    }
+}
+SAMBA__FN void samba__warn_nonfinite(samba_session *s, const char *path)
+{
+    int64_t element = 0, bad = samba__find_nonfinite(s, &element);
     if (bad >= 0)
         samba__warn(s, "in samba_restore: element %l of %s in %s is not finite", element,
                     s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name, path);
+}
+SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
+                                  const samba_restore_opts *opts, samba_restored *restored)
+{
+    samba__file file;
+    samba__restoring c;
+    samba_restored counts = { 0, 0 };
+    if (restored) *restored = counts;
+    if (!samba__need_program(s, "samba_restore")) return false;
+    if (!path) return samba_fail(s, SAMBA_EARG, "in samba_restore: the path is NULL");
+    if (!samba__read_file(s, &file, true, path)) return false;
+    memset(&c, 0, sizeof c);
+    c.session = s, c.from = &file.pef, c.path = path;
+    bool fine = samba__check_restore(&c, opts && opts->partial, &counts.n_missing)
+        && samba__check_unexpected(&c, opts && opts->exact, &counts.n_unexpected);
+    if (restored) *restored = counts;
+    if (fine) samba__copy_restored(&c);
+    for (int32_t i = 0; fine && i < samba__n_tensors(s); i++)
+        if (s->tensors[i]->symbol >= 0 && samba__keeps(s->tensors[i]))
+            samba__settle(s->tensors[i]);       /* edits from before are older */
+    if (fine) samba__warn_nonfinite(s, path);
     samba__file_close(s, &file, false);
     samba__forget_norm(s->rt);          /* max_grad_norm may be another one */
     return fine;
+}
+SAMBA_API bool samba_restore(samba_session *s, const char *path)
+{
+    return samba_restore_with(s, path, NULL, NULL);
 }
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {

@@ -1376,6 +1376,20 @@ static void row_to_cpu(void)
     CHECK(samba_close(n.s) == 0);
 }
 
+// Without optimizers: parameters and buffers are carried, and what optimizers have is left alone.
+static void row_without_optims(void)
+{
+    net n = trained(0.5f);
+    CHECK(samba_run(n.s, 0) && samba_model_to_cpu(n.s));
+    samba_tensor *w = samba_tensor_by_name(n.s, "fc1__weight"), *v = samba_tensor_by_name(n.s, "fc1__weight__momentum");
+    CHECK(w->data && !samba_is_stale(w) && !v->data && !samba_tensor_by_name(n.s, "step")->data);
+    CHECK(samba_to_cpu(n.s) && v->data);
+    ((float *)v->data)[0] = 9, ((float *)w->data)[0] = 8;
+    CHECK(samba_model_to_rdu(n.s) && samba_read(w)[0] == 8 && samba_read(v)[0] != 9);
+    CHECK(samba_to_rdu(n.s) && samba_read(v)[0] == 9);
+    CHECK(samba_close(n.s) == 0);
+}
+
 // Values that were given while tracing are on the device when the program is; others are sent.
 static void row_to_device(void)
 {
@@ -1437,6 +1451,10 @@ static void row_buffers(void)
 
 // The last load wins. What a parameter lacks is named, and then nothing is changed; what the program
 // has not is left in the file, where its names can be read.
+static void keep_warning(samba_log_level level, const char *text, void *user)
+{
+    if (level == SAMBA_LOG_WARNING) snprintf((char *)user, 600, "%s", text);
+}
 static void row_load_state(void)
 {
     net n = trained(0);
@@ -1452,11 +1470,33 @@ static void row_load_state(void)
         CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
         float before = samba_read(samba_tensor_by_name(s, "fc1__weight"))[0];
         CHECK(samba_restore(s, "build/rows_b.ckpt") == (i == 2));
-        if (i == 0) CHECK(says(s, "has no value for parameter fc9__"));
+        if (i == 0) CHECK(says(s, "has no value for parameter fc9__weight, nor for fc9__bias; nothing was changed"));
         if (i == 1) CHECK(says(s, "which is f32 (8"));
         CHECK((samba_read(samba_tensor_by_name(s, "fc1__weight"))[0] == before) == (i < 2));
         if (i == 2) CHECK(samba_read(samba_tensor_by_name(s, "fc1__weight"))[0] == second.at[0]);
         CHECK(samba_close(s) == 0);
+    }
+    for (int i = 0; i < 5; i++) {       // torch's strict; all names, and what differs beside them
+        static char warning[600];
+        warning[0] = 0;
+        samba_session *s = samba_open(&(samba_desc){ .log = keep_warning, .user = warning });
+        samba_tensor *y = samba_linear(samba_zeros(s, "x", SAMBA_F32, SAMBA_SHAPE(B, F)), "fc1", i == 4 ? 8 : 7);
+        for (int k = 0; k < (i == 3 ? 12 : i != 1); k++) {
+            char name[8];
+            snprintf(name, sizeof name, "in%d", k);
+            y = samba_linear_no_bias(y, name, 4);
+        }
+        CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
+        samba_restored r = { -1, -1 };
+        const samba_restore_opts opts = { .partial = i != 3, .exact = i == 1 };
+        CHECK(samba_restore_with(s, "build/rows_b.ckpt", &opts, &r) == (i == 0 || i == 2));
+        CHECK(r.n_missing == (i == 1 ? 0 : i == 3 ? 12 : 1) && (r.n_unexpected == 2) == (i < 3));
+        if (i == 0) CHECK(strstr(warning, "parameters that the program has not: fc2__") && strstr(warning, "fc2__bias"));
+        if (i == 1) CHECK(says(s, "has parameters that the program has not: fc2__"));
+        if (i == 3) CHECK(says(s, "in0__weight, nor for in1__weight, in") && r.n_missing == 12);
+        if (i == 4) CHECK(says(s, "f32 (7,5) for fc1__weight, which is f32 (8,5) here, f32 (7) for fc1__bias"));
+        samba_tensor *w = samba_tensor_by_name(s, "fc1__weight");
+        CHECK((samba_read(w)[0] == second.at[0]) == (i == 0 || i == 2) && samba_close(s) == 0);
     }
     samba_session *file = samba_open(NULL);
     CHECK(samba_load(file, "build/rows_b.ckpt", NULL) && samba_weight_names(file, NULL, 0) == 4);
@@ -1778,6 +1818,7 @@ static const row rows[] = {
     { "Q6 Q7 Q8", "get_samba_tensor_by_name, get_tensors, get_tensors_by_name", "samba_tensor_by_name, samba_read, samba_copy_out", row_by_name, NULL },
     { "Q9", "update_tensor(name, tensor or None)", "samba_update_tensor", row_update_tensor, NULL },
     { "X2 X3 X4", "to_cpu, to_cpu_, to_rdu", "samba_to_cpu (in place), samba_copy_out (your memory), samba_to_rdu", row_to_cpu, NULL },
+    { "X2 X3 X4", "optims=None", "samba_model_to_cpu, samba_model_to_rdu", row_without_optims, NULL },
     { "X1 U1", "to_device, transfer_device=False", "compile and load send what was given while tracing; samba_input has nothing, until samba_write", row_to_device, NULL },
     { "X5 M2", "sync_buffers_to_cpu, sync_buffers_to_rdu", "samba_sync_buffers_to_cpu, samba_sync_buffers_to_rdu", row_sync_buffers, NULL },
     { "X5", "buffers: no optimizer's state", "the PEF knows them, compiled or loaded", row_buffers, NULL },
@@ -1790,7 +1831,7 @@ static const row rows[] = {
     { "C5", "deprecated: inference, init_output_grads, graph_names, graph_transform_hook, common_app_driver", "--inference, samba_init_output_grads, samba_begin_graph, samba_on_trace, samba_app_driver", row_deprecated, NULL },
     { "C11", "disable_graphamp, --graphamp-preset mp0, mp1, mp4", "samba_set_graphamp, samba_desc.graphamp; bf16 between ops, f32 parameters", NULL, "tests/graphamp.c" },
     { "C10", "PEF name and place", "samba_program.pef; --pef-name, --output-folder", NULL, "tests/api.c" },
-    { "M9", "load_state_dict: missing and unexpected names", "samba_restore names what a file lacks; samba_load(s, file, NULL) and samba_weight_names tell what it has", row_load_state, NULL },
+    { "M9", "load_state_dict: missing and unexpected names, strict", "samba_restore names them all; samba_restore_with: partial, exact", row_load_state, NULL },
     { "M9", "torch.save, and going on", "samba_save, samba_restore; tools/safetensors.h", NULL, "tests/resume.c" },
     { "O5", "ops the device has not", "samba_register_op; with SAMBA_OP_HOST in a section of their own", row_host_op, NULL },
     { "A7", "a learning rate schedule: --lr_schedule", "samba_schedule_at (tools/schedule.h), samba_set(s, \"lr\", ...)", row_schedule, NULL },
