@@ -896,7 +896,8 @@ SAMBA_API bool samba_use_running_stats(samba_session *s, bool use);
    the caller that it has as many. */
 SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes);
 SAMBA_API bool samba_write(samba_tensor *t, const void *data);
-/* The current values, valid until the next run or write. After an error one zero, never NULL. */
+/* The current values, valid until the next run or write. After an error zeros, as many as t has,
+   until samba_close (if there is no memory for them, what t holds, or NULL); NULL has 4096. */
 SAMBA_API const float *samba_read(samba_tensor *t);
 SAMBA_API const int32_t *samba_read_i32(samba_tensor *t);
 /* Copies the current values out; size must be samba_bytes(t). */
@@ -951,7 +952,7 @@ SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
 /* Writes the traced graph through emit, a line for each op. As a picture: tools/dot_graph.h. */
 typedef void (*samba_emit_fn)(const char *text, void *user);
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
-SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);         /* the op table */
+SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);     /* names, wire numbers */
 /* Bytes the compiler promised for the device; bytes the session holds now through its allocator,
    without parameters in a mapped file. */
 SAMBA_API size_t samba_device_bytes(samba_session *s);
@@ -8448,6 +8449,8 @@ struct samba_session {
     uint64_t warned[SAMBA__MAX_WARNINGS];       /* hashes of the warnings that were given */
     int32_t n_warned;
     const char *error_context;          /* in front of each error; the caller's, or NULL */
+    const void *zeros;                  /* what is read after an error */
+    size_t zeros_size;
     size_t held;                        /* bytes from desc.alloc now */
     samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
     samba__chunk *temp_chunks;          /* arena of a compilation */
@@ -9096,6 +9099,12 @@ SAMBA__FN bool samba__begins_late(const samba_tensor *t)
     return (grad || t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE) && !t->data;
 }
 
+/* Its memory, in the loaded program or on the host; NULL if it has none. */
+SAMBA__FN void *samba__place_of(const samba_tensor *t)
+{
+    const samba_session *s = t->session;
+    return s->rt && t->symbol >= 0 ? s->rt->data[t->symbol] : t->data;
+}
 /* Where the current value of t is: in the loaded program, or on the host; NULL if it has none. */
 SAMBA__FN void *samba__value_of(samba_tensor *t)
 {
@@ -9105,9 +9114,8 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
         i = samba__updated_input(t->node->op, t->out_index);
         if (i < 0) break;
     }
-    if (s->rt && t->symbol >= 0) return s->rt->data[t->symbol];
-    if (samba__begins_late(t)) samba__own_data(t);
-    return t->data;
+    if (samba__begins_late(t) && !(s->rt && t->symbol >= 0)) samba__own_data(t);
+    return samba__place_of(t);
 }
 SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
 {
@@ -9314,8 +9322,7 @@ SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
     char line[256];
     for (int32_t i = 0; emit && i < SAMBA__N_OPS; i++) {
         const samba_op *op = &samba__op_table[i];
-        emit(samba__print(line, sizeof line, "%s\t%d\t%s\n", op->name, (int32_t)op->wire,
-                          op->signature ? op->signature : "own rule"), user);
+        emit(samba__print(line, sizeof line, "%s\t%d\n", op->name, (int32_t)op->wire), user);
     }
 }
 
@@ -13415,10 +13422,25 @@ SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes
                           (int64_t)samba_bytes(t), (int64_t)bytes);
     return samba_write(t, data);
 }
+/* What a loop over the values of t may read after an error: 4 bytes for each of its elements. */
+SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
+{
+    static const float few[4096] = { 0.0f };
+    if (!t) return few;
+    samba_session *s = t->session;
+    size_t size = samba__mul_size(samba_bytes(t) / samba_dtype_size(t->dtype), sizeof *few);
+    if (size <= sizeof few) return few;
+    if (size > s->zeros_size) {         /* who has a smaller block keeps it */
+        void *more = samba__keep(s, size);
+        if (!more) return samba_dtype_size(t->dtype) < sizeof *few ? NULL : samba__place_of(t);
+        s->zeros = more, s->zeros_size = size;
+    }
+    return s->zeros;
+}
+/* The values of t; NULL with an error if they cannot be read as dtype. */
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
 {
-    static const float zero[1] = { 0.0f };
-    if (!t || !samba_ok(t->session)) return zero;
+    if (!t || !samba_ok(t->session)) return NULL;
     const void *p = samba__value_of(t);
     if (t->dtype != dtype) {
         samba_fail(t->session, SAMBA_EDTYPE, "in %s(%s): it is %T, not %T; use samba_copy_out",
@@ -13427,15 +13449,17 @@ SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const 
         samba_fail(t->session, SAMBA_ESTATE, "in %s(%s): it has no value: list it in "
                    "program.outputs before compiling, and run FWD", what, t->name);
     }
-    return p && t->dtype == dtype ? p : zero;
+    return t->dtype == dtype ? p : NULL;
 }
 SAMBA_API const float *samba_read(samba_tensor *t)
 {
-    return (const float *)samba__readable(t, SAMBA_F32, "samba_read");
+    const void *p = samba__readable(t, SAMBA_F32, "samba_read");
+    return (const float *)(p ? p : samba__zeros_for(t));
 }
 SAMBA_API const int32_t *samba_read_i32(samba_tensor *t)
 {
-    return (const int32_t *)samba__readable(t, SAMBA_I32, "samba_read_i32");
+    const void *p = samba__readable(t, SAMBA_I32, "samba_read_i32");
+    return (const int32_t *)(p ? p : samba__zeros_for(t));
 }
 SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
 {
