@@ -382,7 +382,7 @@ typedef struct samba_op {
 /* Attributes are 32-bit words; floats travel as bits. */
 SAMBA_API float samba_attr_float(int32_t word);
 SAMBA_API int32_t samba_float_attr(float value);
-/* Refuse in a shape rule: false. fmt: %s text, %d int32_t, %S const samba_shape *, %T dtype. */
+/* Refuse in a shape rule: false. fmt as that of samba_fail. */
 SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...);
 /* Report from a kernel that input `which` holds a bad value; the run ends with SAMBA_ERANGE. */
 SAMBA_API void samba_fault(const samba_args *args, int32_t which, int32_t value);
@@ -610,7 +610,7 @@ SAMBA_API const char *samba_code_text(samba_code code);
    is. Returns what it was before. */
 SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet);
 /* Report an error of your own through the session (first one wins). Returns false. fmt knows %s,
-   %d int32_t, %l int64_t, %S const samba_shape * and %T samba_dtype, nothing else. */
+   %d int32_t, %l int64_t, %g double, %S const samba_shape *, %T samba_dtype, nothing else. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
 /* Words that stand in front of every error from now on: what of the caller's the session is busy
    with, such as a node of a file. The text stays the caller's and must live until the next call;
@@ -743,7 +743,8 @@ typedef enum samba_optim_kind {
 /* SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr v. AdamW decouples
    the decay; Adam adds it to g. Zero means SambaFlow's default: lr 1e-3, betas (0.9, 0.997), eps
    1e-8, weight_decay 0. max_grad_norm > 0 clips the norm of this optimizer's gradients alone, as
-   SambaFlow's does; samba_program.max_grad_norm is the norm of all, as in PyTorch. */
+   SambaFlow's does; samba_program.max_grad_norm is the norm of all, as in PyTorch. Nothing is
+   negative or NaN, betas are below 1, dampening is 0 ... 1; samba_set checks the same. */
 typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
@@ -1314,6 +1315,11 @@ SAMBA__FN bool samba__same_text(const char *a, const char *b)
     while (*a && *a == *b) a++, b++;
     return *a == *b;
 }
+SAMBA__FN bool samba__ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !memcmp(text + n - m, end, m);
+}
 
 /* 64-bit hash of bytes. XXH64, Collet 2012 (public specification), used as the PEF's checksum. */
 SAMBA__FN uint64_t samba__rotl64(uint64_t x, int r) { return x << r | x >> (64 - r); }
@@ -1411,6 +1417,51 @@ SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
     if (value < 0) samba__put_char(t, '-');
     while (n > 0) samba__put_char(t, digits[--n]);
 }
+
+/* Seven significant digits, in the shorter of the two ways to write them: 0.25, 1e-05, NaN. */
+SAMBA__FN void samba__put_number(samba__text *t, double value)
+{
+    char digits[8];
+    int power = 0, n = 7;
+    if (value != value) {
+        samba__put_text(t, "NaN");
+        return;
+    }
+    if (value < 0.0) samba__put_char(t, '-');
+    if (value < 0.0) value = -value;
+    if (value > 1.7976931348623157e308) {
+        samba__put_text(t, "inf");
+        return;
+    }
+    if (value == 0.0) {
+        samba__put_char(t, '0');
+        return;
+    }
+    for (; value >= 10.0; value /= 10.0) power++;
+    for (; value < 1.0; value *= 10.0) power--;
+    int64_t whole = (int64_t)(value * 1e6 + 0.5);
+    if (whole >= 10000000) {            /* 9.9999999 is 10 */
+        whole /= 10;
+        power++;
+    }
+    for (int i = 6; i >= 0; i--) {
+        digits[i] = (char)('0' + whole % 10);
+        whole /= 10;
+    }
+    while (n > 1 && digits[n - 1] == '0') n--;
+    bool plain = power >= -4 && power < 10;
+    int point = plain ? power : 0;      /* the digit that the decimal point follows */
+    if (point < 0) samba__put_text(t, "0.");
+    for (int i = point; i < -1; i++) samba__put_char(t, '0');
+    for (int i = 0; i < n || i <= point; i++) {
+        samba__put_char(t, i < n ? digits[i] : '0');
+        if (i == point && i < n - 1) samba__put_char(t, '.');
+    }
+    if (plain) return;
+    samba__put_text(t, power < 0 ? "e-" : "e+");
+    if (power > -10 && power < 10) samba__put_char(t, '0');
+    samba__put_int(t, power < 0 ? -power : power);
+}
 SAMBA__FN void samba__put_shape(samba__text *t, const samba_shape *shape)
 {
     samba__put_char(t, '(');
@@ -1421,7 +1472,7 @@ SAMBA__FN void samba__put_shape(samba__text *t, const samba_shape *shape)
     samba__put_char(t, ')');
 }
 
-/* Verbs: %s text, %d int32_t, %l int64_t, %S const samba_shape *, %T int (a samba_dtype). */
+/* Verbs: %s text, %d int32_t, %l int64_t, %g double, %S const samba_shape *, %T int (a dtype). */
 SAMBA__FN void samba__vformat(samba__text *t, const char *fmt, va_list args)
 {
     for (; *fmt; fmt++) {
@@ -1433,6 +1484,7 @@ SAMBA__FN void samba__vformat(samba__text *t, const char *fmt, va_list args)
         case 's': samba__put_text(t, va_arg(args, const char *)); break;
         case 'd': samba__put_int(t, va_arg(args, int32_t)); break;
         case 'l': samba__put_int(t, va_arg(args, int64_t)); break;
+        case 'g': samba__put_number(t, va_arg(args, double)); break;
         case 'S': samba__put_shape(t, va_arg(args, const samba_shape *)); break;
         case 'T': samba__put_text(t, samba_dtype_name((samba_dtype)va_arg(args, int))); break;
         case 0: return;
@@ -4269,6 +4321,9 @@ SAMBA__GRAD1(square_sum, samba_scale(samba_mul(x, samba__with_axes(g, dy)), 2.0f
 /* mean, sum or all of (x - y)^2. */
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction)
 {
+    if ((unsigned)reduction > SAMBA_REDUCE_NONE && x)
+        SAMBA__FAIL((x->session, SAMBA_ERANGE, "in samba_mse of %s: reduction %d is not mean 0, "
+                     "sum 1, none 2", x->name, (int32_t)reduction));
     samba_tensor *d = samba_sub(x, y), *square = samba_mul(d, d);
     if (reduction == SAMBA_REDUCE_NONE) return square;
     return reduction == SAMBA_REDUCE_SUM ? samba_sum(square, samba_scalar_shape(), false)
@@ -6133,8 +6188,8 @@ SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
     int32_t n_attr = which & SAMBA__BACKWARD ? 2 : 1;
     if (!samba__expect(c, 1, 3, n_attr)) return false;
     if (!(samba_attr_float(c->attr[0]) >= 0.0f))
-        return samba_refuse(c, SAMBA_ERANGE,
-                            "eps is negative or NaN; it must be 0 or more, such as 1e-5");
+        return samba_refuse(c, SAMBA_ERANGE, "eps is %g; it must be at least 0, such as 1e-5",
+                            (double)samba_attr_float(c->attr[0]));
     if (!samba__match(signature[which], c, &b)) return false;
     if (n_attr == 2 && !c->attr[1]) c->n_out = 1;
     return true;
@@ -6293,13 +6348,14 @@ SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
     int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
     bool one = reduction != SAMBA_REDUCE_NONE;          /* loss, a scalar */
     if (reduction < SAMBA_REDUCE_MEAN || reduction > SAMBA_REDUCE_NONE)
-        return samba_refuse(c, SAMBA_EARG, "reduction %d is not mean 0, sum 1, none 2", reduction);
+        return samba_refuse(c, SAMBA_ERANGE, "reduction %d is not mean 0, sum 1, none 2",
+                            reduction);
     if (!samba__match(signature[which] + (backward && one), c, &b)) return false;
     if (!backward && one) c->out[0].shape = samba_scalar_shape();
     if (!logits) return !backward || samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
     float s = samba_attr_float(c->attr[SAMBA__LOSS_SMOOTHING]);
     return (s >= 0.0f && s <= 1.0f)
-        || samba_refuse(c, SAMBA_ERANGE, "label_smoothing is out of range; it must be from 0 to 1");
+        || samba_refuse(c, SAMBA_ERANGE, "label_smoothing is %g; it must be 0 ... 1", (double)s);
 }
 
 /* Phases: losses of rows, then their sum; or what all rows share, then rows. */
@@ -6803,6 +6859,9 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
     samba_shape score = c->in[first].shape, both;
     int32_t bad = 0;
     if (c->attr[0] < 0 || c->attr[0] > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
+    float scale = samba_attr_float(c->attr[1]);
+    if (scale - scale != 0.0f)
+        return samba_refuse(c, SAMBA_ERANGE, "scale is %g; it must be finite", (double)scale);
     if (!samba__has(c, mask)) return true;
     const samba_spec *m = &c->in[mask];
     score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
@@ -8585,6 +8644,73 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
     return false;
 }
 
+/* From least to most, and less than below: what a field or a hyperparameter may be. */
+typedef struct samba__range {
+    const char *name;
+    double least, most, below;
+    bool whole;                         /* no fractions */
+} samba__range;
+#define SAMBA__MOST 3.4028234663852886e38       /* the largest float */
+#define SAMBA__NO_LIMIT 1.7976931348623157e308  /* as most: infinity is inside, too */
+SAMBA__FN void samba__put_range(samba__text *t, const samba__range *r)
+{
+    if (r->below < SAMBA__NO_LIMIT)
+        samba__format(t, "at least %g and below %g", r->least, r->below);
+    else if (r->most == SAMBA__NO_LIMIT) samba__format(t, "at least %g", r->least);
+    else if (r->most < SAMBA__MOST) samba__format(t, "%g ... %g", r->least, r->most);
+    else if (r->least <= -SAMBA__MOST) samba__put_text(t, "finite");
+    else samba__format(t, "at least %g, and finite", r->least);
+    if (r->whole) samba__put_text(t, ", and whole");
+}
+
+/* Is the value in its range? NaN is in none. If not: an error that names where and what it is. */
+SAMBA__FN bool samba__check_range(samba_session *s, const char *where, const samba__range *r,
+                                  double value)
+{
+    char range[80];
+    bool unlimited = r->most == SAMBA__NO_LIMIT;
+    bool inside = value >= r->least && (unlimited || value <= r->most);
+    if (r->below < SAMBA__NO_LIMIT) inside = inside && (double)(float)value < r->below;
+    if (inside && r->whole) inside = value == (double)(int64_t)value;
+    if (inside) return true;
+    samba__text t = samba__text_in(range, sizeof range);
+    samba__put_range(&t, r);
+    return samba_fail(s, SAMBA_ERANGE, "in %s: %s is %g; it must be %s", where, r->name, value,
+                      range);
+}
+/* The same with both ends, for a field of a struct. */
+SAMBA__FN bool samba__in_range(samba_session *s, const char *where, const char *field, double value,
+                               double least, double most)
+{
+    const samba__range r = { field, least, most, SAMBA__NO_LIMIT, false };
+    return samba__check_range(s, where, &r, value);
+}
+
+/* What each hyperparameter may be: torch's rules. samba_set finds them by the ends of names. */
+static const samba__range samba__hyperparams[] = {
+    { "lr",            0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
+    { "weight_decay",  0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
+    { "momentum",      0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
+    { "beta1",         0.0, 1.0, 1.0, false },
+    { "beta2",         0.0, 1.0, 1.0, false },
+    { "eps",           0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
+    { "max_grad_norm", 0.0, SAMBA__NO_LIMIT, SAMBA__NO_LIMIT, false },
+    { "p",             0.0, 1.0, SAMBA__NO_LIMIT, false },
+    { "seed",          0.0, 4294967295.0, SAMBA__NO_LIMIT, true }
+};
+SAMBA__FN bool samba__check_hyperparam(samba_session *s, const char *where, const char *name,
+                                       double value)
+{
+    size_t n = sizeof samba__hyperparams / sizeof *samba__hyperparams;
+    for (size_t i = 0; i < n; i++) {
+        samba__range r = samba__hyperparams[i];
+        if (!samba__ends_with(name, r.name)) continue;
+        r.name = name;
+        return samba__check_range(s, where, &r, value);
+    }
+    return samba__in_range(s, where, name, value, -SAMBA__MOST, SAMBA__MOST);
+}
+
 /* NULL, for functions that return a tensor: return samba__none(samba_fail(...)). */
 SAMBA__FN samba_tensor *samba__none(bool failed)
 {
@@ -9503,10 +9629,20 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     bool now = role == SAMBA__ARGIN || (role == SAMBA__WEIGHT && s->eager_params);
     return now ? samba__with_data(t, init) : t;
 }
+SAMBA__FN bool samba__check_init(samba_session *s, const char *name, const samba_init *init)
+{
+    char at[64];
+    samba__print(at, sizeof at, "samba_init of %s", name);
+    return samba__in_range(s, at, "kind", (int32_t)init->kind, 0.0, SAMBA_INIT_UNIFORM)
+        && samba__in_range(s, at, "value", (double)init->value, -SAMBA__MOST, SAMBA__MOST)
+        && samba__in_range(s, at, "scale", (double)init->scale, 0.0, SAMBA__MOST);
+}
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init)
 {
     samba_dtype dtype = s && shape.ndim == 2 ? s->param_dtype : SAMBA_F32;
+    if (samba_ok(s) && name && samba__sound_shape(&shape) && !samba__check_init(s, name, &init))
+        return NULL;
     return samba__shared_leaf(s, name, dtype, &shape, SAMBA__WEIGHT, init);
 }
 SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype)
@@ -9534,6 +9670,8 @@ SAMBA__FN bool samba__choose_lazy(samba_session *s, const char *what, bool lazy,
         if (s->tensors[i]->role == SAMBA__WEIGHT)
             return samba_fail(s, SAMBA_ESTATE, "in %s: there is a parameter, %s, already; call it "
                               "before the first one is made", what, s->tensors[i]->name);
+    if (opts && !samba__in_range(s, what, "init_threads", opts->init_threads, 0.0, 65536.0))
+        return false;
     const char *rounding = opts && opts->rounding ? opts->rounding : roundings[0];
     bool cuts = samba__same_text(rounding, roundings[1]);
     if (!cuts && !samba__same_text(rounding, roundings[0]))
@@ -9898,9 +10036,11 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
     char full[256];
     if (!x || !samba_ok(x->session)) return false;
     samba_session *s = x->session;
-    if (!name || !*name || !(p >= 0.0f && p <= 1.0f))
-        return samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name, and a "
-                          "rate p in 0 ... 1", x->name);
+    if (!name || !*name)
+        return samba_fail(s, SAMBA_EARG, "in samba_dropout of %s: the layer needs a name", x->name);
+    char where[300];
+    samba__print(where, sizeof where, "samba_dropout of %s", x->name);
+    if (!samba__check_hyperparam(s, where, "p", (double)p)) return false;
     const char *part = samba__print_name(s, full, sizeof full, "%s__p", name);
     drop[0] = part ? samba__scalar(s, part, SAMBA_F32, SAMBA__ARGIN, p) : NULL;
     part = samba__print_name(s, full, sizeof full, "%s__seed", name);
@@ -9943,6 +10083,36 @@ SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen)
 }
 
 /* ==== [optim] ================================================================================= */
+/* Options of one optimizer: their ranges, and what its kind would ignore. */
+SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_t number)
+{
+    char at[40];
+    const struct { const char *name; float value; } field[] = {
+        { "lr", o->lr }, { "momentum", o->momentum }, { "weight_decay", o->weight_decay },
+        { "beta1", o->beta1 }, { "beta2", o->beta2 }, { "eps", o->eps },
+        { "max_grad_norm", o->max_grad_norm }
+    };
+    samba__print(at, sizeof at, "optimizer %d", number);
+    bool fine = (o->kind >= SAMBA_SGD && o->kind <= SAMBA_ADAM)
+        || samba_fail(s, SAMBA_ERANGE, "%s has no kind, but %d; use SAMBA_SGD, SAMBA_ADAMW or "
+                      "SAMBA_ADAM", at, (int32_t)o->kind);
+    for (size_t i = 0; fine && i < sizeof field / sizeof *field; i++)
+        fine = samba__check_hyperparam(s, at, field[i].name, (double)field[i].value);
+    fine = fine && samba__in_range(s, at, "dampening", (double)o->dampening, 0.0, 1.0)
+        && samba__in_range(s, at, "n_params", o->n_params, 0.0, 2147483647.0);
+    if (!fine) return false;
+    if (o->n_params && !o->params)
+        return samba_fail(s, SAMBA_EARG, "in %s: n_params is %d, but params is NULL", at,
+                          o->n_params);
+    if (o->nesterov && (o->momentum == 0.0f || o->dampening != 0.0f))
+        return samba_fail(s, SAMBA_EARG, "in %s: nesterov needs a momentum and no dampening", at);
+    bool sgd = o->kind == SAMBA_SGD;
+    if (sgd ? o->beta1 != 0.0f || o->beta2 != 0.0f || o->eps != 0.0f
+        : o->momentum != 0.0f || o->dampening != 0.0f)
+        samba__warn(s, "in %s: %s", at, sgd ? "SGD has no beta1, beta2, eps: they are not used"
+                    : "Adam and AdamW have no momentum, dampening: they are not used");
+    return true;
+}
 /* The argins and the step counter that all parameters of one optimizer share. */
 typedef struct samba__optimizer {
     const samba_optim *desc;
@@ -11302,11 +11472,6 @@ SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
 
 /* Which argin an ARGIN symbol is; the rest of the name says whose. */
 enum { SAMBA__ARGIN_OTHER = 0, SAMBA__ARGIN_RATE = 1, SAMBA__ARGIN_SEED = 2 };
-SAMBA__FN bool samba__ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !memcmp(text + n - m, end, m);
-}
 /* 1 + the number of the symbol that holds t. */
 SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
 {
@@ -12154,14 +12319,11 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     }
     for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++) {
         const samba_optim *d = samba__optim_at(p, o);
-        fine = samba__own_region(c, o)
+        fine = samba__own_region(c, o) && samba__check_optim(s, d, o)
             && (!(p->max_grad_norm > 0.0f) || !(d->max_grad_norm > 0.0f)
                 || samba_fail(s, SAMBA_EARG, "program.max_grad_norm clips the gradients of all "
                               "optimizers, max_grad_norm of optimizer %d its own; set one of them",
                               o))
-            && ((d->kind >= SAMBA_SGD && d->kind <= SAMBA_ADAM)
-                || samba_fail(s, SAMBA_EARG, "optimizer %d has no kind; use SAMBA_SGD, SAMBA_ADAMW "
-                              "or SAMBA_ADAM", o))
             && (d->params || rest < 0
                 || samba_fail(s, SAMBA_EARG, "optimizers %d and %d both list no parameters; each "
                               "must own its own", rest, o)) && samba__assign_listed(c, o);
@@ -12423,6 +12585,17 @@ SAMBA__FN const void *samba__initial_value(samba_session *s, uint32_t index, con
 }
 
 /* ==== [session] =============================================================================== */
+SAMBA__FN void samba__check_desc(samba_session *s, const samba_desc *desc)
+{
+    if (!desc) return;
+    samba__in_range(s, "samba_open", "threads", desc->threads, 0.0, 65536.0);
+    if (!desc->alloc != !desc->release)
+        samba_fail(s, SAMBA_EARG, "in samba_open: alloc and release come together; one of them is "
+                   "NULL");
+    if (desc->threads > SAMBA__MAX_THREADS)
+        samba__warn(s, "in samba_open: %d threads are asked for; there will be %d", desc->threads,
+                    SAMBA__MAX_THREADS);
+}
 SAMBA_API samba_session *samba_open(const samba_desc *desc)
 {
     samba_desc d = SAMBA__ZEROED;
@@ -12441,6 +12614,7 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     samba_set_graphamp(s, d.graphamp);
     const char *wrong = samba__wrong_arithmetic();
     if (wrong) samba_fail(s, SAMBA_ESTATE, "samba_open: %s", wrong);
+    samba__check_desc(s, desc);
     return s;
 }
 SAMBA__FN void samba__unload(samba_session *s)
@@ -12689,15 +12863,44 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     s->tracing = s->tracing && !fine;
     return samba__end(s, "SAMBA_INIT_RUNTIME", fine);
 }
+SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
+{
+    static const char *const limit[4] = { "mem_limit[0]", "mem_limit[1]", "mem_limit[2]",
+                                          "mem_limit[3]" };
+    const char *at = "samba_program";
+    bool fine = samba__in_range(s, at, "microbatches", p->microbatches, 0.0, 65536.0)
+        && samba__in_range(s, at, "n_loss_indices", p->n_loss_indices, 0.0, SAMBA_MAX_OUTPUTS)
+        && samba__in_range(s, at, "n_optims", p->n_optims, 0.0, 65536.0)
+        && samba__in_range(s, at, "weights", (int32_t)p->weights, 0.0, SAMBA_WEIGHTS_INT4)
+        && samba__in_range(s, at, "level", (int32_t)p->level, 0.0, SAMBA_O3)
+        && samba__in_range(s, at, "mapping", (int32_t)p->mapping, 0.0, SAMBA_MAPPING_SPATIAL)
+        && samba__in_range(s, at, "sram_bytes", (double)p->sram_bytes, 0.0, SAMBA__NO_LIMIT)
+        && samba__check_hyperparam(s, at, "max_grad_norm", (double)p->max_grad_norm)
+        && samba__in_range(s, at, "memory", (double)p->memory, 0.0, SAMBA__NO_LIMIT);
+    for (int i = 0; fine && i < 4; i++)
+        fine = samba__in_range(s, at, limit[i], (double)p->mem_limit[i], 0.0, SAMBA__NO_LIMIT);
+    if (!fine) return false;
+    if (p->n_optims && !p->optims)
+        return samba_fail(s, SAMBA_EARG, "in samba_program: n_optims is %d, but optims is NULL",
+                          p->n_optims);
+    if (p->optims && p->optim.kind)
+        return samba_fail(s, SAMBA_EARG, "in samba_program: optim and optims are both given; use "
+                          "one of them");
+    const samba_optim *o = &p->optim;
+    bool given = o->lr != 0.0f || o->momentum != 0.0f || o->weight_decay != 0.0f
+        || o->max_grad_norm != 0.0f || o->params || o->argin_region_name;
+    return o->kind || !given
+        || samba_fail(s, SAMBA_EARG, "in samba_program: optim has fields, but no kind; use "
+                      "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM");
+}
+
 SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
                                         const samba_program *program)
 {
     memset(c, 0, sizeof *c);
     c->session = s, c->program = program;
     c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
-    if (program->microbatches < 0 || program->microbatches > 65536)
-        return samba_fail(s, SAMBA_EARG, "program.microbatches is %d; use 0 ... 65536",
-                          program->microbatches);
+    if (!samba__check_program(s, program)) return false;
     if (program->inference && c->microbatches > 1)
         return samba_fail(s, SAMBA_EARG, "microbatches are for training: an inference program is "
                           "compiled for its batch");
@@ -13355,12 +13558,7 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
 {
     if (!samba__need_program(s, "samba_set")) return false;
     if (!name) return samba_fail(s, SAMBA_EARG, "in samba_set: the name is NULL");
-    bool rate = samba__same_text(name, "p") || samba__ends_with(name, "__p"),
-        seed = samba__ends_with(name, "__seed");
-    if (value != value || (rate && (value < 0.0 || value > 1.0))
-        || (seed && (value < 0.0 || value > 4294967295.0)))
-        return samba_fail(s, SAMBA_ERANGE, "in samba_set: the value for %s is out of range (a rate "
-                          "is 0 ... 1, a seed 0 ... 2^32-1, nothing is NaN)", name);
+    if (!samba__check_hyperparam(s, "samba_set", name, value)) return false;
     if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
     return samba__visit_argins(s, name, true, &value)
         || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);

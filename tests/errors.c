@@ -5,6 +5,8 @@
 #include "test.h"
 #include "hook.h"
 #include "session.h"
+#include <math.h>
+#include <stddef.h>
 
 enum { B = 64, F = 4, C = 300, MANY = 2 };
 
@@ -125,10 +127,252 @@ static void test_zeros_without_memory(void)
     CHECK(h.live == 0 && h.n_wrong == 0);
 }
 
+// ---- Ranges: an option out of its range is an error that names it, its value and the range ----
+
+typedef enum kind { KIND_FLOAT, KIND_I32, KIND_I64 } kind;
+
+typedef struct option {
+    const char *name;
+    size_t at;
+    kind kind;
+    double bad[4], good[2];         // 0 ends the list of bad ones
+} option;
+
+#define OPTION(type, field, kind, ...) { #field, offsetof(type, field), kind, __VA_ARGS__ }
+
+static const option optim_options[] = {
+    OPTION(samba_optim, kind, KIND_I32, { -1, 4 }, { 1, 3 }),
+    OPTION(samba_optim, lr, KIND_FLOAT, { NAN, -1e-3, INFINITY }, { 1e-9, 100 }),
+    OPTION(samba_optim, momentum, KIND_FLOAT, { NAN, -0.5, -INFINITY }, { 0.5, 1 }),
+    OPTION(samba_optim, dampening, KIND_FLOAT, { NAN, -0.5, 1.5 }, { 0.5, 1 }),
+    OPTION(samba_optim, weight_decay, KIND_FLOAT, { NAN, -0.1, INFINITY }, { 0.1, 2 }),
+    OPTION(samba_optim, beta1, KIND_FLOAT, { NAN, -0.1, 1, 2 }, { 0.99999, 1e-3 }),
+    OPTION(samba_optim, beta2, KIND_FLOAT, { NAN, -0.1, 1, 2 }, { 0.99999, 1e-3 }),
+    OPTION(samba_optim, eps, KIND_FLOAT, { NAN, -5, INFINITY }, { 1e-12, 1 }),
+    OPTION(samba_optim, max_grad_norm, KIND_FLOAT, { NAN, -1, -INFINITY }, { 0.1, INFINITY }),
+    OPTION(samba_optim, n_params, KIND_I32, { -1 }, { 0, 0 })
+};
+static const option program_options[] = {
+    OPTION(samba_program, microbatches, KIND_I32, { -1, 65537 }, { 1, 2 }),
+    OPTION(samba_program, n_loss_indices, KIND_I32, { -1, 65 }, { 0, 0 }),
+    OPTION(samba_program, n_optims, KIND_I32, { -2 }, { 0, 0 }),
+    OPTION(samba_program, weights, KIND_I32, { -1, 5 }, { 0, 0 }),
+    OPTION(samba_program, level, KIND_I32, { -1, 4, 9 }, { 1, 3 }),
+    OPTION(samba_program, mapping, KIND_I32, { -1, 2, 7 }, { 0, 1 }),
+    OPTION(samba_program, sram_bytes, KIND_I64, { -5 }, { 1, 1 << 20 }),
+    OPTION(samba_program, max_grad_norm, KIND_FLOAT, { NAN, -1, -INFINITY }, { 0.1, 0 }),
+    OPTION(samba_program, memory, KIND_I64, { -5 }, { 1 << 30, 0 }),
+    OPTION(samba_program, mem_limit[0], KIND_I64, { -1 }, { 0, 1 << 30 }),
+    OPTION(samba_program, mem_limit[1], KIND_I64, { -1 }, { 0, 1 << 30 }),
+    OPTION(samba_program, mem_limit[2], KIND_I64, { -1 }, { 0, 1 << 30 }),
+    OPTION(samba_program, mem_limit[3], KIND_I64, { -1 }, { 0, 1 << 30 })
+};
+static const option init_options[] = {
+    OPTION(samba_init, kind, KIND_I32, { -1, 3 }, { 1, 2 }),
+    OPTION(samba_init, value, KIND_FLOAT, { NAN, INFINITY, -INFINITY }, { -3, 3 }),
+    OPTION(samba_init, scale, KIND_FLOAT, { NAN, -1, INFINITY }, { 0, 3 })
+};
+static const option loss_options[] = {
+    OPTION(samba_loss_opts, reduction, KIND_I32, { -1, 3 }, { 1, 2 }),
+    OPTION(samba_loss_opts, label_smoothing, KIND_FLOAT, { NAN, -0.1, 1.1 }, { 0.1, 1 })
+};
+static const option attention_options[] = {
+    OPTION(samba_attention_opts, scale, KIND_FLOAT, { NAN, INFINITY }, { 0.5, -1 })
+};
+static const option lazy_options[] = {
+    OPTION(samba_lazy_opts, init_threads, KIND_I32, { -1 }, { 1, 3 })
+};
+static const option desc_options[] = {
+    OPTION(samba_desc, threads, KIND_I32, { -1, -64 }, { 1, 3 })
+};
+
+static void set_option(void *options, const option *o, double value)
+{
+    char *to = (char *)options + o->at;
+    float f = (float)value;
+    int32_t i = o->kind == KIND_I32 ? (int32_t)value : 0;
+    int64_t l = o->kind == KIND_I64 ? (int64_t)value : 0;
+    if (o->kind == KIND_FLOAT) memcpy(to, &f, sizeof f);
+    if (o->kind == KIND_I32) memcpy(to, &i, sizeof i);
+    if (o->kind == KIND_I64) memcpy(to, &l, sizeof l);
+}
+
+// Uses these options in a session of its own. What the call returned, whatever the session says.
+static bool use_optim(samba_session *s, const void *options)
+{
+    samba_program p = { .optim = *(const samba_optim *)options };
+    p.loss = samba_mse(samba_linear(samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4)), "fc", 4),
+                       samba_ones(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 4)), SAMBA_REDUCE_MEAN);
+    return samba_compile(s, &p);
+}
+static bool use_program(samba_session *s, const void *options)
+{
+    samba_program p = *(const samba_program *)options;
+    p.loss = samba_mse(samba_linear(samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4)), "fc", 4),
+                       samba_ones(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 4)), SAMBA_REDUCE_MEAN);
+    return samba_compile(s, &p);
+}
+static bool use_init(samba_session *s, const void *options)
+{
+    return samba_param(s, "w", SAMBA_SHAPE(3), *(const samba_init *)options) != NULL;
+}
+static bool use_loss(samba_session *s, const void *options)
+{
+    return samba_cross_entropy_with(samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4)),
+                                    samba_input(s, "y", SAMBA_I32, SAMBA_SHAPE(4)),
+                                    (const samba_loss_opts *)options) != NULL;
+}
+static bool use_attention(samba_session *s, const void *options)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 4, 4));
+    return samba_scaled_dot_product_attention(x, x, x, NULL, (const samba_attention_opts *)options);
+}
+static bool use_lazy(samba_session *s, const void *options)
+{
+    return samba_enable_lazy_param(s, (const samba_lazy_opts *)options);
+}
+
+typedef bool (*use_fn)(samba_session *s, const void *options);
+
+static void try_options(const option *list, size_t n, const void *from, size_t size, use_fn use)
+{
+    char options[sizeof(samba_program)], value[40];
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < 6; k++) {
+            bool bad = k < 4;
+            double x = bad ? list[i].bad[k] : list[i].good[k - 4];
+            if (bad && x == 0.0) continue;
+            memcpy(options, from, size);
+            set_option(options, &list[i], x);
+            samba_desc d = quiet_desc(NULL);
+            samba_session *s = samba_open(use ? &d : (const samba_desc *)(const void *)options);
+            bool fine = use ? use(s, options) : samba_ok(s);
+            snprintf(value, sizeof value, "%g", x);
+            if (x != x) snprintf(value, sizeof value, "NaN");
+            CHECK(fine != bad && samba_ok(s) == fine);
+            if (fine == bad) printf("    %s = %s: %s\n", list[i].name, value, samba_error(s));
+            if (bad) CHECK(samba_error_code(s) == SAMBA_ERANGE);
+            if (bad) CHECK(says(s, list[i].name) && says(s, value));
+            samba_close(s);
+        }
+    }
+}
+
+#define TRY(list, from, use) \
+    try_options(list, sizeof list / sizeof *list, from, sizeof *(from), use)
+
+static void test_ranges(void)
+{
+    samba_optim sgd = { .kind = SAMBA_SGD };
+    samba_program program = { .pef = NULL };
+    samba_init init = { SAMBA_INIT_NORMAL, 0.0f, 1.0f };
+    samba_loss_opts loss = { .reduction = SAMBA_REDUCE_SUM };
+    samba_attention_opts attention = { .causal = true };
+    samba_lazy_opts lazy = { .seed = 1 };
+    samba_desc desc = { .quiet = true };
+    TRY(optim_options, &sgd, use_optim);
+    TRY(program_options, &program, use_program);
+    TRY(init_options, &init, use_init);
+    TRY(loss_options, &loss, use_loss);
+    TRY(attention_options, &attention, use_attention);
+    TRY(lazy_options, &lazy, use_lazy);
+    TRY(desc_options, &desc, NULL);
+    samba_session *s = samba_open(&desc);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4));
+    CHECK(!samba_mse(x, x, (samba_reduction)7) && said(s, "reduction 7"));
+    CHECK(!samba_dropout(x, "drop", NAN) && said(s, "p is NaN; it must be 0 ... 1"));
+    CHECK(!samba_dropout(x, "drop", -0.5f) && said(s, "p is -0.5"));
+    CHECK(!samba_cast(x, (samba_dtype)8) && said(s, "no type has number 8"));
+    CHECK(!samba_input(s, "z", (samba_dtype)-1, SAMBA_SHAPE(2)) && said(s, "number -1"));
+    samba_close(s);
+}
+
+// samba_set and a run's hyperparameters have the same ranges, and change nothing when they refuse.
+static void test_ranges_of_set(void)
+{
+    static const struct { const char *name; double bad[4], good; } list[] = {
+        { "lr", { NAN, -1, 1e300, -INFINITY }, 0 }, { "weight_decay", { NAN, -0.1, INFINITY }, 0 },
+        { "beta1", { NAN, -0.1, 1, 0.99999999999 }, 0.5 }, { "beta2", { NAN, -0.1, 1, 7 }, 0 },
+        { "eps", { NAN, -1, INFINITY }, 0 }, { "my_max_grad_norm", { NAN, -1 }, INFINITY },
+        { "p", { NAN, -1, 1.5 }, 1 }, { "drop__p", { NAN, -1, 1.5 }, 0 },
+        { "drop__seed", { NAN, -1, 0.5, 4294967296.0 }, 4294967295.0 }
+    };
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4));
+    samba_program p = { .loss = samba_linear(samba_dropout(x, "drop", 0.5f), "fc", 1) };
+    p.optim.kind = SAMBA_ADAMW, p.optim.max_grad_norm = 1.0f, p.optim.argin_region_name = "my_";
+    CHECK(samba_compile(s, &p));
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        double before = samba_get(s, list[i].name);
+        for (int k = 0; k < 4; k++) {
+            samba_value value = { list[i].name, list[i].bad[k] };
+            if (value.value == 0.0) continue;
+            CHECK(!samba_set(s, value.name, value.value) && samba_error_code(s) == SAMBA_ERANGE);
+            CHECK(said(s, list[i].name) && samba_get(s, list[i].name) == before);
+            samba_run_desc run = { .hyperparams = &value, .n_hyperparams = 1 };
+            CHECK(!samba_run_with(s, &run));
+            CHECK(said(s, "it must be") && samba_get(s, list[i].name) == before);
+        }
+        CHECK(samba_set(s, list[i].name, list[i].good));
+        CHECK(samba_get(s, list[i].name) == list[i].good);
+    }
+    samba_close(s);
+}
+
+// Options that contradict each other, or that would be ignored.
+static void test_options_together(void)
+{
+    static const samba_optim list[1] = { { .kind = SAMBA_SGD } };
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 4));
+    samba_program p = { .loss = samba_linear(x, "fc", 1), .optim = { .lr = 0.1f } };
+    CHECK(!samba_compile(s, &p) && said(s, "optim has fields, but no kind"));
+    p.optim.kind = SAMBA_SGD, p.optims = list, p.n_optims = 1;
+    CHECK(!samba_compile(s, &p) && said(s, "optim and optims are both given"));
+    p.optims = NULL;
+    CHECK(!samba_compile(s, &p) && said(s, "n_optims is 1, but optims is NULL"));
+    p.n_optims = 0, p.optim.nesterov = true;
+    CHECK(!samba_compile(s, &p) && said(s, "nesterov needs a momentum"));
+    p.optim.momentum = 0.9f, p.optim.dampening = 0.1f;
+    CHECK(!samba_compile(s, &p) && said(s, "nesterov needs a momentum and no dampening"));
+    p.optim.dampening = 0.0f;
+    CHECK(samba_compile(s, &p) && samba_run(s, 0));
+    samba_close(s);
+    d.alloc = samba__default_alloc;
+    s = samba_open(&d);
+    CHECK(said(s, "alloc and release come together"));
+    samba_close(s);
+}
+
+// Numbers in messages.
+static void test_numbers(void)
+{
+    static const struct { double x; const char *text; } list[] = {
+        { 0, "0" }, { 0.25, "0.25" }, { (double)0.1f, "0.1" }, { 1e-5, "1e-05" }, { -2, "-2" },
+        { 1234567, "1234567" }, { 12345678, "12345680" }, { 0.000123, "0.000123" }, 
+        { 1e10, "1e+10" },
+        { 9.9999999, "10" }, { 99.5, "99.5" }, { 1.5e300, "1.5e+300" }, { -INFINITY, "-inf" },
+        { (double)1e-5f, "1e-05" }, { 5e-324, "4.940656e-324" }, { 65536, "65536" }, { NAN, "NaN" },
+        { (double)3.4028234663852886e38f, "3.402823e+38" }, { 0.05, "0.05" }, { 100, "100" }
+    };
+    char text[80];
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        samba__print(text, sizeof text, "%g", list[i].x);
+        CHECK(!strcmp(text, list[i].text));
+        if (strcmp(text, list[i].text)) printf("    %s, not %s\n", text, list[i].text);
+    }
+}
+
 int main(void)
 {
     RUN(test_zeros_after_error);
     RUN(test_zeros_of_wrong_type);
     RUN(test_zeros_without_memory);
+    RUN(test_ranges);
+    RUN(test_ranges_of_set);
+    RUN(test_options_together);
+    RUN(test_numbers);
     return test_summary();
 }

@@ -165,8 +165,16 @@ static void test_arguments(void)
     CHECK(!samba_loader_open(s, &source, names, 0, NULL) && c.n_closed == 2);
     CHECK(!samba_loader_open(s, &source, names, 2, NULL) && c.n_closed == 3);   // an error stands
     samba_clear_error(s);
-    CHECK(!samba_loader_open(s, &source, names, 2, &(samba_loader_opts){ .pass = -1 }));
-    CHECK(says(s, "-1") && c.n_closed == 4);
+    const samba_loader_opts bad[5] = { { .pass = -1 }, { .batch = -7 }, { .timeout = -0.5 },
+                                       { .maxsize = -2 }, { .timeout = (double)NAN } };
+    static const char *const why[5] = { "pass is -1", "batch is -7", "timeout is -0.5; it must be",
+                                        "maxsize is -2; it must be 0 ... 1048576", "timeout is NaN" };
+    for (int i = 0; i < 5; i++) {
+        samba_clear_error(s);
+        CHECK(!samba_loader_open(s, &source, names, 2, &bad[i]) && says(s, why[i]));
+        CHECK(samba_error_code(s) == SAMBA_ERANGE);
+    }
+    CHECK(c.n_closed == 8);
     samba_clear_error(s);
     c.n_tensors = 3;
     samba_loader *l = samba_loader_open(s, &source, names, 2, NULL);

@@ -306,6 +306,7 @@ static void compile_two_owners(fixture *f)
     optims[0].params = &w, optims[0].n_params = 1;
     optims[1] = optims[0];
     p.optims = optims, p.n_optims = 2;
+    memset(&p.optim, 0, sizeof p.optim);
     samba_compile(f->s, &p);
 }
 static void compile_not_a_parameter(fixture *f)
@@ -321,6 +322,7 @@ static void compile_no_optimizer_kind(fixture *f)
     optims[0] = p.optim;
     optims[0].kind = SAMBA_NO_OPTIM;
     p.optims = optims, p.n_optims = 1;
+    memset(&p.optim, 0, sizeof p.optim);
     samba_compile(f->s, &p);
 }
 static void compile_same_region(fixture *f)
@@ -332,6 +334,7 @@ static void compile_same_region(fixture *f)
     optims[1] = optims[0];
     optims[0].params = &w, optims[0].n_params = 1;
     p.optims = optims, p.n_optims = 2;
+    memset(&p.optim, 0, sizeof p.optim);
     samba_compile(f->s, &p);
 }
 static void compile_without_parameters(fixture *f)
@@ -688,7 +691,7 @@ static const mistake mistakes[] = {
       "conv__weight|(-2,2,3,3)" },
     { "data that is NULL", TRACING, data_null, SAMBA_EARG, "samba_from_data|data|NULL" },
     { "integers below 0", TRACING, randint_high, SAMBA_EARG, "samba_randint|draws|0|at least 1" },
-    { "dropout rate of 2", TRACING, dropout_rate, SAMBA_EARG, "samba_dropout|x|0 ... 1" },
+    { "dropout rate of 2", TRACING, dropout_rate, SAMBA_ERANGE, "samba_dropout|x|p is 2|0 ... 1" },
     { "dropout without a name", TRACING, dropout_unnamed, SAMBA_EARG, "samba_dropout|x|name" },
     { "batch dimension out of range", TRACING, batch_dim_range, SAMBA_EARG,
       "batch_dim 2|x (4,6)|-1" },
@@ -723,12 +726,12 @@ static const mistake mistakes[] = {
     { "compile without outputs", TRACING, compile_nothing, SAMBA_EARG, "loss|output" },
     { "loss index out of range", TRACING, compile_loss_index, SAMBA_ERANGE, "index 1|1 outputs" },
     { "integer loss", TRACING, compile_integer_loss, SAMBA_EDTYPE, "argmax|i32|loss" },
-    { "negative microbatches", TRACING, compile_microbatches, SAMBA_EARG, "microbatches|-3" },
+    { "negative microbatches", TRACING, compile_microbatches, SAMBA_ERANGE, "microbatches|-3" },
     { "parameter of two optimizers", TRACING, compile_two_owners, SAMBA_EARG,
       "fc__weight|0|1|one optimizer" },
     { "optimizer of an input", TRACING, compile_not_a_parameter, SAMBA_EARG,
       "optimizer 0|x|no parameter" },
-    { "optimizer without a kind", TRACING, compile_no_optimizer_kind, SAMBA_EARG,
+    { "optimizer without a kind", TRACING, compile_no_optimizer_kind, SAMBA_ERANGE,
       "optimizer 0|kind|SAMBA_SGD" },
     { "two optimizers of one region", TRACING, compile_same_region, SAMBA_ENAME, "head_|0|1" },
     { "training without parameters", TRACING, compile_without_parameters, SAMBA_EARG,

@@ -722,6 +722,13 @@ static void row_mapping(void)
     for (int spatial = 0; spatial < 2; spatial++) {
         net n = traced(0);
         samba_program p = sgd(n.loss, n.out);
+        p.mapping = (samba_mapping)(7 + spatial);
+        CHECK(!samba_compile(n.s, &p) && says(n.s, spatial ? "mapping is 8; it must be 0 ... 1" : "mapping is 7"));
+        p.mapping = SAMBA_MAPPING_SECTION, p.sram_bytes = -5;
+        CHECK(!samba_compile(n.s, &p) && says(n.s, "sram_bytes is -5; it must be at least 0"));
+        p.sram_bytes = 0, p.level = (samba_opt_level)9;
+        CHECK(!samba_compile(n.s, &p) && says(n.s, "level is 9; it must be 0 ... 3"));
+        p.level = SAMBA_O_DEFAULT;
         p.mapping = spatial ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
         CHECK(samba_compile(n.s, &p) && samba_run(n.s, 0));
         got[spatial] = named(n.s, "fc1__weight");

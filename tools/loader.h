@@ -578,16 +578,31 @@ static inline bool samba__loader_start(samba_loader *l)
     return fine && samba__loader_find_start(l)
         && !pthread_create(&l->thread, NULL, samba__loader_main, l);
 }
+static inline bool samba__loader_good_options(samba_session *s, const samba_loader_opts *o)
+{
+    const char *at = "in samba_loader_open";
+    if (!o) return true;
+    return ((o->maxsize >= 0 && o->maxsize <= 1 << 20)
+            || samba_fail(s, SAMBA_ERANGE, "%s: maxsize is %d; it must be 0 ... 1048576", at,
+                          o->maxsize))
+        && (o->timeout >= 0.0
+            || samba_fail(s, SAMBA_ERANGE, "%s: timeout is %g; it must be at least 0", at,
+                          o->timeout))
+        && (o->pass >= 0
+            || samba_fail(s, SAMBA_ERANGE, "%s: pass is %d; it must be at least 0", at, o->pass))
+        && (o->batch >= 0
+            || samba_fail(s, SAMBA_ERANGE, "%s: batch is %d; it must be at least 0", at,
+                          o->batch));
+}
 SAMBA_LOADER_API samba_loader *samba_loader_open(samba_session *s, const samba_source *source,
                                                  const char *const *names, int32_t n_names,
                                                  const samba_loader_opts *opts)
 {
     samba_loader *l = NULL;
-    if (samba_ok(s) && (!source || !source->next || !names || n_names < 1
-                        || (opts && (opts->maxsize > 1 << 20 || opts->maxsize < 0))))
-        samba_fail(s, SAMBA_EARG, "in samba_loader_open: a source with a function next, names of "
-                   "tensors and a maxsize of 1 ... 2^20 are needed");
-    else if (samba_ok(s) && !(l = (samba_loader *)calloc(1, sizeof *l)))
+    if (samba_ok(s) && (!source || !source->next || !names || n_names < 1))
+        samba_fail(s, SAMBA_EARG, "in samba_loader_open: a source with a function next, and names "
+                   "of tensors are needed");
+    else if (samba_ok(s) && samba__loader_good_options(s, opts) && !(l = (samba_loader *)calloc(1, sizeof *l)))
         samba_fail(s, SAMBA_ENOMEM, "in samba_loader_open: no memory");
     if (!l) {
         if (source && source->close) source->close(source->user);
