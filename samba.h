@@ -506,8 +506,9 @@ SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                              float eps);
 SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps);
-/* x (N,C,*), w b mean var (C). Training: batch statistics, and mean, var <- (1-momentum) old +
-   momentum new (var unbiased). An inference PEF and samba_use_running_stats: the running values. */
+/* x (N,C,*), w b mean var (C), w and b may be NULL. Training: batch statistics, and mean, var <-
+   (1-momentum) old + momentum new (var unbiased). An inference PEF and samba_use_running_stats: the
+   running values. */
 SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                              samba_tensor *mean, samba_tensor *var, float momentum,
                                              float eps);
@@ -1518,10 +1519,11 @@ SAMBA__FN const char *samba__print(char *buffer, size_t size, const char *fmt, .
 }
 SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...)
 {
-    samba__text t = samba__text_in(call->why, sizeof call->why);
     va_list args;
+    if (!call) return false;
+    samba__text t = samba__text_in(call->why, sizeof call->why);
     va_start(args, fmt);
-    samba__vformat(&t, fmt, args);
+    samba__vformat(&t, fmt ? fmt : "no reason is given", args);
     va_end(args);
     call->code = code;
     return false;
@@ -1748,7 +1750,10 @@ SAMBA__FN int64_t samba__inner(const samba_shape *x, int32_t axis)
 {
     return samba__span(x, axis + 1, x->ndim);
 }
-SAMBA_API int64_t samba_count(const samba_shape *shape) { return samba__outer(shape, shape->ndim); }
+SAMBA_API int64_t samba_count(const samba_shape *shape)
+{
+    return shape ? samba__outer(shape, shape->ndim) : 0;
+}
 #define SAMBA__MAX_COUNT ((int64_t)1 << 40)     /* elements of a tensor: byte counts stay exact */
 /* A shape is sound if its rank, every dimension and their product are in range. */
 SAMBA__FN bool samba__sound_shape(const samba_shape *shape)
@@ -3334,11 +3339,14 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 #define samba__emit(s, op, in, n_in, attr, n_attr, outs) \
     ((void)(s), (void)(op), (void)(in), (void)(attr), (void)(n_attr), (samba_tensor *)NULL)
 #define SAMBA__FAIL(list) ((void)0)
+#define SAMBA__WARN(list) ((void)0)
 #else
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
                                  int32_t n_in, const int32_t *attr, int32_t n_attr,
                                  samba_tensor **outs);
+static void samba__warn(samba_session *s, const char *fmt, ...);
 #define SAMBA__FAIL(list) samba_fail list
+#define SAMBA__WARN(list) samba__warn list
 #endif
 SAMBA__FN samba_tensor *samba__emit1(int32_t op, samba_tensor *x, const int32_t *attr,
                                      int32_t n_attr)
@@ -3514,6 +3522,7 @@ SAMBA__FINAL_OPS(X)
 #undef X
 SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
 {
+    if (!a || !a->fault) return;
 #if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
     int32_t none = 0;
     if (!__atomic_compare_exchange_n(&a->fault[0], &none, 1, false, __ATOMIC_RELAXED,
@@ -4325,6 +4334,10 @@ SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_re
         SAMBA__FAIL((x->session, SAMBA_ERANGE, "in samba_mse of %s: reduction %d is not mean 0, "
                      "sum 1, none 2", x->name, (int32_t)reduction));
     samba_tensor *d = samba_sub(x, y), *square = samba_mul(d, d);
+    if (d && !samba__same_shape(&x->shape, &y->shape))
+        SAMBA__WARN((x->session, "in samba_mse(%s %S, %s %S): the shapes differ and are broadcast "
+                     "to %S; reshape one of them if each value has one target", x->name, &x->shape,
+                     y->name, &y->shape, &d->shape));
     if (reduction == SAMBA_REDUCE_NONE) return square;
     return reduction == SAMBA_REDUCE_SUM ? samba_sum(square, samba_scalar_shape(), false)
                                          : samba_mean(square, samba_scalar_shape(), false);
@@ -4771,7 +4784,11 @@ SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis,
                                   samba_tensor **parts, int32_t max_parts)
 {
     int32_t n = 0;
-    for (int32_t i = 0; i < max_parts; i++) parts[i] = NULL;
+    if (x && !parts) {
+        SAMBA__FAIL((x->session, SAMBA_EARG, "in samba_split(%s): parts is NULL", x->name));
+        return 0;
+    }
+    for (int32_t i = 0; parts && i < max_parts; i++) parts[i] = NULL;
     if (!samba__find_axis(x, "slice", &axis, 0)) return 0;
     if (size < 1) samba_slice(x, axis, 0, size, 1);     /* reports what is wrong */
     for (int32_t begin = 0; size > 0 && begin < x->shape.dim[axis] && n < max_parts; n++) {
@@ -8595,7 +8612,7 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet)
 
 /* What is allowed, but rarely meant. A loop that warns must not flood the log or take memory: each
    text is told once, and there is an end to different ones. */
-SAMBA__FN void samba__warn(samba_session *s, const char *fmt, ...)
+static void samba__warn(samba_session *s, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -9536,7 +9553,7 @@ SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dt
 }
 SAMBA_API void samba_random(uint64_t seed, const char *name, uint64_t block, uint32_t words[4])
 {
-    samba__philox(samba__stream_key(seed, name), block, 0, words);
+    if (words) samba__philox(samba__stream_key(seed, name ? name : ""), block, 0, words);
 }
 SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape)
 {
@@ -10063,7 +10080,8 @@ SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samb
 {
     samba_tensor *drop[3];
     uint64_t key;
-    if (!samba__dropout_layer(qkv[0], name, p, drop, &key)) return NULL;
+    if (!qkv || !qkv[1] || !qkv[2] || !samba__dropout_layer(qkv[0], name, p, drop, &key))
+        return NULL;
     return samba__attend(qkv, mask, opts, drop, key, NULL);
 }
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
@@ -12248,6 +12266,18 @@ SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
                       "of a program trains", c->losses[0]->name, t->name);
 }
 
+/* SambaFlow's default suits one scalar output; of more, some were hardly meant as losses. */
+SAMBA__FN void samba__warn_of_losses(const samba__compilation *c)
+{
+    char list[600];
+    samba__text t = samba__text_in(list, sizeof list);
+    if (!samba__n_optims(c->program)) return;
+    if (c->n_losses == 1 && c->losses[0]->shape.ndim == 0) return;
+    samba__put_inputs(&t, c->losses, c->n_losses);
+    samba__warn(c->session, "no loss is named, so every output is one and is trained to be small: "
+                "%s; name the loss with program.loss or loss_indices", list);
+}
+
 /* Outputs: the loss first, as SambaFlow has (loss, out). Losses: as program says, or all. */
 SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
 {
@@ -12267,8 +12297,9 @@ SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
                 || samba_fail(s, SAMBA_ERANGE, "loss index %d is out of range; there are %d "
                               "outputs", k, n)) && samba__add_loss(c, p->outputs[k]);
     }
-    for (int32_t i = 0; fine && !p->loss && !p->n_loss_indices && i < c->n_outputs; i++)
-        fine = samba__add_loss(c, c->outputs[i]);
+    if (p->loss || p->n_loss_indices || !fine) return fine;
+    for (int32_t i = 0; fine && i < c->n_outputs; i++) fine = samba__add_loss(c, c->outputs[i]);
+    if (fine) samba__warn_of_losses(c);
     return fine;
 }
 
@@ -13694,7 +13725,8 @@ SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
 }
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
 {
-    if (!samba_ok(s) || !name) return NULL;
+    if (!samba_ok(s)) return NULL;
+    if (!name) return samba__none(samba_fail(s, SAMBA_EARG, "the name of a tensor is NULL"));
     samba_tensor *t = samba__named(s, name);
     if (t && !t->removed) return t;
     samba__fail_name(s, "tensor", name, 0);

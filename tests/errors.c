@@ -346,6 +346,65 @@ static void test_options_together(void)
     samba_close(s);
 }
 
+// ---- Warnings ----
+
+static char warned[4000];
+static void keep_warnings(samba_log_level level, const char *text, void *user)
+{
+    (void)user;
+    if (level == SAMBA_LOG_WARNING) strncat(warned, text, sizeof warned - strlen(warned) - 1);
+}
+
+static samba_session *open_listener(void)
+{
+    samba_desc d = { .log = keep_warnings, .threads = 1 };
+    warned[0] = 0;
+    return samba_open(&d);
+}
+
+// Targets of another shape than the predictions, as torch warns.
+static void test_broadcast_warning(void)
+{
+    samba_session *s = open_listener();
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(5, 1));
+    samba_tensor *y = samba_randn(s, "y", SAMBA_SHAPE(5)), *z = samba_randn(s, "z", SAMBA_SHAPE(5, 1));
+    samba_mse(x, z, SAMBA_REDUCE_MEAN);
+    CHECK(!warned[0] && samba_ok(s));
+    CHECK(samba_mse(x, y, SAMBA_REDUCE_MEAN) && samba_ok(s));
+    CHECK(strstr(warned, "x (5,1), y (5)") && strstr(warned, "broadcast to (5,5)"));
+    warned[0] = 0;
+    CHECK(samba_mse(x, y, SAMBA_REDUCE_NONE)->shape.ndim == 2 && !warned[0]);       // once
+    CHECK(!samba_mse(x, samba_randn(s, "odd", SAMBA_SHAPE(3, 3)), SAMBA_REDUCE_SUM) && !warned[0]);
+    CHECK(!samba_mse(NULL, y, SAMBA_REDUCE_MEAN) && !samba_mse(x, NULL, SAMBA_REDUCE_MEAN));
+    samba_close(s);
+}
+
+// Outputs that become losses only because no loss is named.
+static void test_losses_warning(void)
+{
+    for (int i = 0; i < 7; i++) {
+        samba_session *s = open_listener();
+        samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 3));
+        samba_tensor *out = samba_linear(x, "fc", 3), *loss = samba_mean(out, SAMBA_ALL_AXES, false);
+        samba_program p = { .optim = { .kind = SAMBA_SGD }, .outputs = { i == 1 ? loss : out } };
+        bool warns = i == 0 || i == 2;
+        if (i == 2) p.outputs[1] = loss;
+        if (i == 3) p.loss = loss;
+        if (i == 4) p.n_loss_indices = 1;               // index 0: the logits, and meant
+        if (i == 5) p.optim.kind = SAMBA_NO_OPTIM;
+        if (i == 6) p.inference = true;
+        CHECK(samba_compile(s, &p));
+        CHECK(warns == (strstr(warned, "fc f32 (4,3)") != NULL) && warns == (warned[0] != 0));
+        if (i == 2) CHECK(strstr(warned, loss->name));
+        samba_close(s);
+    }
+    samba_session *s = open_listener();                 // integers are an error still
+    samba_tensor *out = samba_linear(samba_randn(s, "x", SAMBA_SHAPE(4, 3)), "fc", 3);
+    samba_program p = { .optim = { .kind = SAMBA_SGD }, .outputs = { out, samba_argmax(out, 1, false) } };
+    CHECK(!samba_compile(s, &p) && says(s, "cannot be a loss") && !warned[0]);
+    samba_close(s);
+}
+
 // Numbers in messages.
 static void test_numbers(void)
 {
@@ -374,5 +433,7 @@ int main(void)
     RUN(test_ranges_of_set);
     RUN(test_options_together);
     RUN(test_numbers);
+    RUN(test_broadcast_warning);
+    RUN(test_losses_warning);
     return test_summary();
 }
