@@ -384,8 +384,12 @@ SAMBA_API float samba_attr_float(int32_t word);
 SAMBA_API int32_t samba_float_attr(float value);
 /* Refuse in a shape rule: false. fmt as that of samba_fail. */
 SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...);
-/* Report from a kernel that input `which` holds a bad value; the run ends with SAMBA_ERANGE. */
+/* Report from a kernel that input `which` holds a bad value; the run ends with SAMBA_ERANGE. With
+   the element that holds it and the range least ... most that it should be in, the error has them;
+   of several bad elements it has the first. */
 SAMBA_API void samba_fault(const samba_args *args, int32_t which, int32_t value);
+SAMBA_API void samba_fault_at(const samba_args *args, int32_t which, int32_t value, int64_t element,
+                              int32_t least, int32_t most);
 SAMBA_API samba_shape samba_scalar_shape(void);
 SAMBA_API int64_t samba_count(const samba_shape *shape);        /* elements; 1 for a scalar */
 SAMBA_API size_t samba_dtype_size(samba_dtype dtype);           /* bytes of one element */
@@ -1517,6 +1521,15 @@ SAMBA__FN const char *samba__print(char *buffer, size_t size, const char *fmt, .
     va_end(args);
     return buffer;
 }
+/* The letters of the longer name that stand between what both begin and what both end with. */
+SAMBA__FN size_t samba__distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
+    while (a[begin] && a[begin] == b[begin]) begin++;
+    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end]) end++;
+    return (n > m ? n : m) - begin - end;
+}
+
 SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, ...)
 {
     va_list args;
@@ -3520,18 +3533,42 @@ SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
 #define X(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
 SAMBA__FINAL_OPS(X)
 #undef X
-SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
+/* Words of samba_args.fault. An element of 2^31 or more is not told; least > most: no range. */
+enum {
+    SAMBA__FAULT_SET, SAMBA__FAULT_INPUT, SAMBA__FAULT_VALUE, SAMBA__FAULT_ELEMENT,
+    SAMBA__FAULT_LEAST, SAMBA__FAULT_MOST, SAMBA__FAULT_WORDS
+};
+/* As SET: a value that is not finite; a thread is writing the other words. */
+enum { SAMBA__FAULT_NONFINITE = 2, SAMBA__FAULT_BUSY = 3 };
+SAMBA_API void samba_fault_at(const samba_args *a, int32_t which, int32_t value, int64_t element,
+                              int32_t least, int32_t most)
 {
     if (!a || !a->fault) return;
+    int32_t *f = a->fault;
+    int32_t at = element < 0 || element > INT32_MAX ? INT32_MAX : (int32_t)element;
 #if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
-    int32_t none = 0;
-    if (!__atomic_compare_exchange_n(&a->fault[0], &none, 1, false, __ATOMIC_RELAXED,
-                                     __ATOMIC_RELAXED)) return;
+    int32_t before = __atomic_exchange_n(&f[SAMBA__FAULT_SET], SAMBA__FAULT_BUSY, __ATOMIC_ACQUIRE);
+    while (before == SAMBA__FAULT_BUSY)
+        before = __atomic_exchange_n(&f[SAMBA__FAULT_SET], SAMBA__FAULT_BUSY, __ATOMIC_ACQUIRE);
 #else
-    if (a->fault[0]) return;
-    a->fault[0] = 1;
+    int32_t before = f[SAMBA__FAULT_SET];
 #endif
-    a->fault[1] = which, a->fault[2] = value;
+    if (!before || at < f[SAMBA__FAULT_ELEMENT]) {      /* whatever thread comes first */
+        f[SAMBA__FAULT_INPUT] = which;
+        f[SAMBA__FAULT_VALUE] = value;
+        f[SAMBA__FAULT_ELEMENT] = at;
+        f[SAMBA__FAULT_LEAST] = least;
+        f[SAMBA__FAULT_MOST] = most;
+    }
+#if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
+    __atomic_store_n(&f[SAMBA__FAULT_SET], 1, __ATOMIC_RELEASE);
+#else
+    f[SAMBA__FAULT_SET] = 1;
+#endif
+}
+SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
+{
+    samba_fault_at(a, which, value, -1, 0, -1);
 }
 SAMBA__FN const int32_t *samba__in_i32(const samba_args *a, int32_t i)
 {
@@ -5007,7 +5044,7 @@ SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, co
     for (int32_t i = shape->ndim - 1; i >= 0; i--) {
         int64_t k = i == a->attr[0] ? index[e] : rest % shape->dim[i];
         if (k < 0 || k >= x->dim[i]) {
-            samba_fault(a, 1, index[e]);
+            samba_fault_at(a, 1, index[e], e, 0, x->dim[i] - 1);
             return -1;
         }
         at += k * samba__inner(x, i);
@@ -5105,7 +5142,8 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
     for (int64_t u = a->begin; u < a->end; u++) {
         const int32_t *at = samba__in_i32(a, 2) + u / per_list * T;
         for (int64_t t = 0; t < T; t++) {
-            if (at[t] < -1 || at[t] >= S) samba_fault(a, 2, at[t]);
+            if (at[t] < -1 || at[t] >= S)
+                samba_fault_at(a, 2, at[t], u / per_list * T + t, -1, (int32_t)S - 1);
             else if (at[t] >= 0)
                 memcpy(a->out[0] + (u * S + at[t]) * D, a->in[1] + (u * T + t) * D, (size_t)D * 4);
         }
@@ -6392,7 +6430,7 @@ SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t 
     int32_t id = samba__in_i32(a, which)[t];
     if (id == a->attr[SAMBA__LOSS_IGNORE]) return -1;
     if (id >= 0 && id < classes) return id;
-    samba_fault(a, which, id);
+    samba_fault_at(a, which, id, t, 0, (int32_t)classes - 1);
     return -1;
 }
 /* What a sum of losses is multiplied by. The mean is over targets that count; NaN if none does. */
@@ -6514,7 +6552,7 @@ SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
         if (!packed) samba__load(y, samba__in_bytes(a, 1, j * k), type, k);
         else samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j), samba__panel_row(type),
                                samba__scale_at(scale, k, j), type, 0, k, 1);
-        if (!good) samba_fault(a, 0, id[t]);
+        if (!good) samba_fault_at(a, 0, id[t], t, 0, (int32_t)n - 1);
     }
 }
 SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
@@ -6565,7 +6603,7 @@ SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t r
     for (int64_t v = 0; v < rows; v++) first[v] = -1;
     for (int64_t t = samba_count(&a->in_spec[1].shape) - 1; t >= 0; t--) {
         bool good = id[t] >= 0 && id[t] < rows;
-        if (!good) samba_fault(a, 1, id[t]);
+        if (!good) samba_fault_at(a, 1, id[t], t, 0, (int32_t)rows - 1);
         else next[t] = first[id[t]], first[id[t]] = (int32_t)t;
     }
 }
@@ -7564,7 +7602,7 @@ struct samba_runtime {
     uint32_t norm_first, norm_end;      /* from the first section of GRADNORM to after the last */
     uint32_t norm_next;                 /* those before it have run since the gradients changed */
     uint32_t microbatch, fault_node;
-    int32_t fault[3];                   /* set, input, value; set is 2: see culprit */
+    int32_t fault[SAMBA__FAULT_WORDS];  /* SET is NONFINITE: see culprit */
     struct samba_culprit *culprit;      /* NULL: values are not checked */
     void (*on_event)(const char *name, int32_t section, bool begins, void *user);
     void *event_user;
@@ -8044,7 +8082,7 @@ SAMBA__FN void samba__accuse(samba_runtime *rt, const samba__chain *c, int32_t n
         samba__symbol in = samba__symbol_at(&rt->pef, samba__word(&r, k) - 1);
         q->in[k].name = rt->pef.strings + in.name;
     }
-    rt->fault[0] = 2, rt->fault_node = i;
+    rt->fault[SAMBA__FAULT_SET] = SAMBA__FAULT_NONFINITE, rt->fault_node = i;
 }
 
 /* Has task n of a chain, node i, made what it did not get? */
@@ -9280,10 +9318,27 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
     return true;
 }
 
+/* "label holds 7 at [5], which is out of range 0 ... 2". */
+SAMBA__FN void samba__print_fault(char *text, size_t size, const int32_t *fault, const char *name,
+                                  const samba_shape *shape)
+{
+    samba__text t = samba__text_in(text, size);
+    int32_t element = fault[SAMBA__FAULT_ELEMENT];
+    samba__format(&t, "%s holds %d", name ? name : "an input", fault[SAMBA__FAULT_VALUE]);
+    bool told = shape && shape->ndim > 0 && element < INT32_MAX && element < samba_count(shape);
+    for (int32_t i = 0; told && i < shape->ndim; i++) {
+        int64_t inner = samba__inner(shape, i);
+        samba__format(&t, i ? ",%l" : " at [%l", element / inner % shape->dim[i]);
+    }
+    samba__put_text(&t, told ? "], which is out of range" : ", which is out of range");
+    if (fault[SAMBA__FAULT_LEAST] <= fault[SAMBA__FAULT_MOST])
+        samba__format(&t, " %d ... %d", fault[SAMBA__FAULT_LEAST], fault[SAMBA__FAULT_MOST]);
+}
+
 /* Computes a recorded node at once, through the same kernels as a compiled program. */
 SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_call *c)
 {
-    int32_t fault[3] = { 0, 0, 0 };
+    int32_t fault[SAMBA__FAULT_WORDS] = { 0, 0, 0, 0, 0, 0 };
     samba_work w;
     samba_args a = SAMBA__ZEROED;
     n->eager = true;
@@ -9299,9 +9354,12 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
         : NULL;
     bool fine = samba__run_op(n->op, &a, &w, &s->pool, s->local);
     samba__give(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
-    return fine
-        || samba_fail(s, SAMBA_ERANGE, "in %s: %s holds %d, which is out of range", n->op->name,
-                      n->in[fault[1]] ? n->in[fault[1]]->name : "an input", fault[2]);
+    if (fine) return true;
+    int32_t which = fault[SAMBA__FAULT_INPUT];
+    const samba_tensor *x = which >= 0 && which < n->n_in ? n->in[which] : NULL;
+    char what[200];
+    samba__print_fault(what, sizeof what, fault, x ? x->name : NULL, x ? &x->shape : NULL);
+    return samba_fail(s, SAMBA_ERANGE, "in %s: %s", n->op->name, what);
 }
 
 /* An op that only moves values, or makes them from a number. */
@@ -9393,6 +9451,20 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
     s->graph = samba__keep_text(s, name);
     return s->graph != NULL;
 }
+SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
+{
+    const char *dot = name ? strrchr(name, '.') : NULL, *word = dot ? dot + 1 : name;
+    const char *nearest = "";
+    size_t best = SAMBA__NO_SIZE;
+    if (!name) return samba_fail(s, SAMBA_EARG, "in samba_apply: the name of the op is NULL");
+    for (int32_t i = 0; i < SAMBA__N_OPS + samba__n_user_ops(s); i++) {
+        const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : s->user_ops[i - SAMBA__N_OPS];
+        size_t d = samba__distance(op->name, word);
+        if (d < best) best = d, nearest = op->name;
+    }
+    return samba_fail(s, SAMBA_EOP, "no op is called %s; the nearest name is %s; register your "
+                      "own with samba_register_op before its first use", name, nearest);
+}
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_tensor *const *in,
                                     int32_t n_in, const int32_t *attr, int32_t n_attr)
 {
@@ -9404,8 +9476,7 @@ SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_te
     bool fine = (given
                  || samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d attributes are "
                                "announced but not given", name, n_in, n_attr))
-        && (op || samba_fail(s, SAMBA_EOP, "no op is called %s; register yours with "
-                             "samba_register_op before its first use", name));
+        && (op || samba__fail_op(s, name));
     return fine ? samba__emit_op(s, op, in, n_in, attr, n_attr, NULL) : NULL;
 }
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
@@ -13025,15 +13096,6 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
 }
 
 /* ---- Names ---- */
-/* The letters of the longer name that stand between what both begin and what both end with. */
-SAMBA__FN size_t samba__distance(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
-    while (a[begin] && a[begin] == b[begin]) begin++;
-    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end]) end++;
-    return (n > m ? n : m) - begin - end;
-}
-
 /* "did you mean": the named tensor nearest to name, of the given role (0: any). */
 SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *name, int32_t role)
 {
@@ -13041,7 +13103,7 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
     size_t best = SAMBA__NO_SIZE;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
-        if (role && (t->role != role || t->symbol < 0)) continue;
+        if (t->removed || (role && (t->role != role || t->symbol < 0))) continue;
         size_t d = samba__distance(t->name, name);
         if (d < best) best = d, nearest = t->name;
     }
@@ -13115,7 +13177,7 @@ SAMBA__FN bool samba__check_ready(samba_session *s)
 }
 
 /* A number with four digits, such as -1.5, 1234, 3.403e38 or nan. */
-SAMBA__FN void samba__put_number(samba__text *t, double x)
+SAMBA__FN void samba__put_rounded(samba__text *t, double x)
 {
     int32_t e = 0, point = 1;
     if (x < 0) samba__put_char(t, '-'), x = -x;
@@ -13157,9 +13219,9 @@ SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
             samba__put_text(&t, "overwritten");
             continue;
         }
-        samba__put_number(&t, (double)q->in[i].min);
+        samba__put_rounded(&t, (double)q->in[i].min);
         samba__put_text(&t, " ... ");
-        samba__put_number(&t, (double)q->in[i].max);
+        samba__put_rounded(&t, (double)q->in[i].max);
     }
     return samba_fail(s, SAMBA_ERANGE, "%s. The run was stopped there, and no later section "
                       "changed a parameter", text);
@@ -13180,15 +13242,22 @@ SAMBA_API bool samba_set_check_finite(samba_session *s, bool check)
 }
 SAMBA__FN bool samba__fail_run(samba_session *s)
 {
-    if (s->rt->fault[0] == 2) return samba__fail_nonfinite(s);
+    if (s->rt->fault[SAMBA__FAULT_SET] == SAMBA__FAULT_NONFINITE) return samba__fail_nonfinite(s);
     samba__call_record r = samba__node_at(&s->rt->pef, s->rt->fault_node);
-    uint32_t word = s->rt->fault[1] >= 0 && s->rt->fault[1] < r.n_in
-        ? samba__word(&r, s->rt->fault[1]) : 0;
-    const char *name = word ? s->rt->pef.strings + samba__symbol_at(&s->rt->pef, word - 1).name
-        : "an input";
-    return samba_fail(s, SAMBA_ERANGE, "in %s (%s): %s holds %d, which is out of range; the run "
-                      "was stopped there and no parameter was changed by later sections",
-                      s->rt->pef.strings + r.name, r.op->name, name, s->rt->fault[2]);
+    const samba__pef *pef = &s->rt->pef;
+    int32_t which = s->rt->fault[SAMBA__FAULT_INPUT];
+    uint32_t word = which >= 0 && which < r.n_in ? samba__word(&r, which) : 0;
+    samba__symbol q;
+    char what[400], batch[60];
+    memset(&q, 0, sizeof q);
+    if (word) q = samba__symbol_at(pef, word - 1);
+    samba__print_fault(what, sizeof what, s->rt->fault, word ? pef->strings + q.name : NULL,
+                       word ? &q.spec.shape : NULL);
+    samba__print(batch, sizeof batch, pef->microbatches > 1 ? " (microbatch %d of %d)" : "",
+                 (int32_t)s->rt->microbatch, (int32_t)pef->microbatches);
+    return samba_fail(s, SAMBA_ERANGE, "in %s (%s): %s%s; the run was stopped there and no "
+                      "parameter was changed by later sections", pef->strings + r.name, r.op->name,
+                      what, batch);
 }
 
 SAMBA__FN bool samba__fail_norm(samba_session *s)
@@ -13729,7 +13798,9 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
     if (!name) return samba__none(samba_fail(s, SAMBA_EARG, "the name of a tensor is NULL"));
     samba_tensor *t = samba__named(s, name);
     if (t && !t->removed) return t;
-    samba__fail_name(s, "tensor", name, 0);
+    if (t) samba_fail(s, SAMBA_ENAME, "tensor %s was taken out of the session by "
+                      "samba_update_tensor; keep its handle to use it still", name);
+    else samba__fail_name(s, "tensor", name, 0);
     return NULL;
 }
 SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data)

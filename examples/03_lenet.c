@@ -125,7 +125,11 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--data")) data = value;
         else if (!strcmp(argv[i], "--epochs") && atoi(value) > 0) epochs = atoi(value);
-        else return fprintf(stderr, "usage: lenet [--epochs N] [--data FOLDER]\n"), 2;
+        else {
+            bool help = !strcmp(argv[i], "--help");
+            fprintf(help ? stdout : stderr, "usage: lenet [--epochs N] [--data FOLDER]\n");
+            return help ? 0 : 2;
+        }
     }
     samba_session *s = samba_open(NULL);
     model m;

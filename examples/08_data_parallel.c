@@ -183,7 +183,11 @@ int main(int argc, char **argv)
         else if (!strcmp(flag, "--batch-size") && atoi(value) > 0) o.parallel.batch = atoi(value);
         else if (!strcmp(flag, "--checkpoint")) o.checkpoint = value;
         else if (!strcmp(flag, "--data")) o.data = value;
-        else return fprintf(stderr, "usage: data_parallel [--replicas N] [--mode M] ...\n"), 2;
+        else {
+            bool help = !strcmp(flag, "--help");
+            fprintf(help ? stdout : stderr, "usage: data_parallel [--replicas N] [--mode M] ...\n");
+            return help ? 0 : 2;
+        }
         i++;
     }
     return samba_use_abexit(data_parallel, &o);

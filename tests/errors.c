@@ -405,6 +405,69 @@ static void test_losses_warning(void)
     samba_close(s);
 }
 
+// ---- What messages say of bad values and names ----
+
+// The first bad one of several, whichever thread meets one first, and where it is.
+static void test_bad_values_are_placed(void)
+{
+    for (int threads = 1; threads <= 4; threads += 3) {
+        samba_desc d = { .threads = threads, .quiet = true };
+        samba_session *s = samba_open(&d);
+        samba_tensor *ids = samba_zeros(s, "ids", SAMBA_I32, SAMBA_SHAPE(4096, 3));
+        samba_tensor *y = samba_embedding(ids, "table", 11, 32);
+        samba_program p = { .inference = true, .outputs = { y } };
+        CHECK(samba_compile(s, &p));
+        static int32_t id[4096 * 3];
+        for (int i = 0; i < 3; i++) id[4000 + 3 * i] = 11, id[3100 + 3 * i] = -2, id[2000 + i] = 12;
+        for (int i = 0; i < 20; i++) {
+            CHECK(samba_write(ids, id) && !samba_run(s, 0));
+            CHECK(said(s, "ids holds 12 at [666,2], which is out of range 0 ... 10"));
+        }
+        memset(id, 0, sizeof id);
+        CHECK(samba_write(ids, id) && samba_run(s, 0));
+        CHECK(samba_close(s) == 0);
+    }
+}
+
+static void test_bad_labels(void)
+{
+    for (int32_t microbatches = 1; microbatches <= MANY; microbatches++) {
+        model m = trained(NULL, microbatches);
+        run_once(&m, 300);
+        CHECK(says(m.s, "y holds 300 at [5], which is out of range 0 ... 299"));
+        CHECK(strstr(samba_error(m.s), "(microbatch 0 of 2)") != NULL == (microbatches == 2));
+        samba_clear_error(m.s);
+        run_once(&m, -100);                         // is ignored
+        CHECK(samba_ok(m.s));
+        samba_close(m.s);
+    }
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_set_tracing(s, false);
+    int32_t at[4] = { 0, 1, 2, 1 }, rows[2] = { 1, 4 };
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 2));
+    samba_tensor *i = samba_from_data(s, "i", SAMBA_I32, SAMBA_SHAPE(2, 2), at);
+    samba_tensor *r = samba_from_data(s, "r", SAMBA_I32, SAMBA_SHAPE(2), rows);
+    CHECK(!samba_gather(x, 0, i) && said(s, "in gather: i holds 2 at [1,0], which is out of range 0 ... 1"));
+    samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(4, 2), 0.0f);
+    CHECK(!samba_write_rows(cache, x, r) && said(s, "r holds 4 at [1], which is out of range -1 ... 3"));
+    samba_close(s);
+}
+
+static void test_near_names(void)
+{
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_tensor *x = samba_input(s, "weights", SAMBA_F32, SAMBA_SHAPE(2));
+    samba_input(s, "labels", SAMBA_F32, SAMBA_SHAPE(2));
+    CHECK(!samba_apply(s, "torch.nn.functional.relo", &x, 1, NULL, 0) && said(s, "nearest name is relu"));
+    CHECK(!samba_apply(s, "softmaks", &x, 1, NULL, 0) && said(s, "nearest name is softmax"));
+    CHECK(samba_update_tensor(s, "weights", NULL));
+    CHECK(!samba_tensor_by_name(s, "weights") && said(s, "was taken out of the session"));
+    CHECK(!samba_tensor_by_name(s, "weight") && said(s, "nearest name is labels"));
+    samba_close(s);
+}
+
 // Numbers in messages.
 static void test_numbers(void)
 {
@@ -433,6 +496,9 @@ int main(void)
     RUN(test_ranges_of_set);
     RUN(test_options_together);
     RUN(test_numbers);
+    RUN(test_bad_values_are_placed);
+    RUN(test_bad_labels);
+    RUN(test_near_names);
     RUN(test_broadcast_warning);
     RUN(test_losses_warning);
     return test_summary();

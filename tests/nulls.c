@@ -189,6 +189,7 @@ static void test_leaves_and_layers(void)
     CHECK(!samba_register_op(NULL, &op));
     const int32_t attr[1] = { 0 };
     REFUSES(samba_apply(s, NULL, in, 1, NULL, 0));
+    CHECK(!samba_apply(s, NULL, in, 1, NULL, 0) && said(s, "name of the op is NULL"));
     REFUSES(samba_apply(s, "add", NULL, 2, NULL, 0));
     REFUSES(samba_apply(s, "add", in, 2, NULL, 0));
     REFUSES(samba_apply(s, "cast", in, 1, NULL, 1));
@@ -281,7 +282,7 @@ static void test_device(void)
     static uint64_t pef[4], memory[512];
     char why[80];
     samba_call call = { 0 };
-    int32_t fault[3] = { 0 };
+    int32_t fault[SAMBA__FAULT_WORDS] = { 0 };
     samba_args args = { 0 };
     CHECK(!samba_runtime_open(NULL, 128, memory, sizeof memory, why, sizeof why) && why[0]);
     CHECK(!samba_runtime_open(NULL, 0, memory, sizeof memory, NULL, 0));

@@ -58,6 +58,9 @@ res_ffn() {         # res_ffn PROGRAM quick|heavy
     [ "$2" = quick ] || epochs=5 least=87.5
     train="$program run -p $here/t/t.pef --epochs $epochs --checkpoint $here/c --data"
     check 'refuses nonsense' fails_with 2 usage $program nonsense
+    check 'helps on stdout' sh -c "$program --help 2>/dev/null | grep -q '^usage:'"
+    check 'helps on stdout alone' sh -c "! $program run --help 2>&1 >/dev/null | grep -q ."
+    check 'helping is no failure' $program compile -h
     check 'refuses nonsense behind run' fails_with 2 nonsense $program run --nonsense
     check 'helps' fails_with 0 usage $program run --help
     check 'refuses to compile with what run is told' fails_with 2 'give it to run' \
