@@ -258,6 +258,14 @@ typedef struct samba_tensor {
     bool settled;                       /* data_hash is known */
     bool removed;                       /* by samba_update_tensor: its name is not found any more */
     uint64_t copied;                    /* 1 + runs when samba_cpu copied it; 0: not current */
+    bool transient;                     /* goes with the scope that it was made in */
+    uint32_t mark;                      /* of the walk that saw it last, and */
+    int32_t place;                      /* its number there */
+    int32_t n_same;                     /* how many more names were made of this one */
+    struct samba_tensor *holder;        /* the state that an op computed at once wrote into */
+    struct samba_tensor *memory;        /* the leaf that an update overwrites: t is its new value */
+    struct samba_tensor *last_write;    /* of a leaf: the latest such value, not the compiler's */
+    struct samba_tensor *write_before;  /* and the one before it */
     samba_init init;                    /* what a parameter or state is before it is anywhere */
     uint64_t data_hash;                 /* of data when the device had it or got another value: only
                                            an edit makes data the newer one again */
@@ -624,6 +632,13 @@ SAMBA_API const char *samba_error_context(samba_session *s, const char *text);
 /* Tracing, ops are recorded; else they compute at once. True from open to compile or load. */
 SAMBA_API bool samba_tracing(const samba_session *s);
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing);
+/* A scope frees, at its end, what was computed at once in it, and the inputs that were made in it
+   while not tracing: their handles and what was read of them are void then, their names free.
+   Parameters and buffers stay; so does all that was there before. A value that is to survive is
+   copied out, or written to a tensor from before. A loop that computes at once needs one in each
+   turn to hold its memory. Scopes may lie in each other. */
+SAMBA_API bool samba_scope_begin(samba_session *s);
+SAMBA_API bool samba_scope_end(samba_session *s);
 /* Ops are called by their kind and a number, not by their layer. Not for models with batchnorm. */
 SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use);
 /* For ops traced from here on; returns the former preset, to go back to. */
@@ -8517,6 +8532,7 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
 #if !defined(SAMBA_NO_STDIO)
 #include <stdio.h>
 #endif
+typedef struct samba__chunk { struct samba__chunk *next; size_t size, used; } samba__chunk;
 /* One recorded call of an op. */
 typedef struct samba__node {
     const samba_op *op;
@@ -8531,8 +8547,16 @@ typedef struct samba__node {
     bool live;                          /* some output is needed */
     bool eager;                         /* computed at once; not part of a program */
     bool generated;                     /* by the compiler, not traced from the user's calls */
+    bool transient;                     /* goes with its scope */
+    uint32_t mark;                      /* of the walk that saw it last */
 } samba__node;
-typedef struct samba__chunk { struct samba__chunk *next; size_t size, used; } samba__chunk;
+/* Where a scope began. It lies in the memory that its end takes back. */
+typedef struct samba__scope {
+    struct samba__scope *outer;
+    samba__chunk *chunk;                /* the latest one then, and how far it was used */
+    size_t used;
+    int32_t n_tensors, n_nodes, n_named;
+} samba__scope;
 typedef struct samba__block {           /* in front of every stb_ds allocation */
     struct samba__block *prev, *next;
     samba_session *session;
@@ -8568,6 +8592,10 @@ struct samba_session {
     size_t held;                        /* bytes from desc.alloc now */
     samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
     samba__chunk *temp_chunks;          /* arena of a compilation */
+    samba__chunk *scope_chunks;         /* arena of what goes with a scope */
+    samba__scope *scope;                /* the innermost one; NULL: none */
+    bool transient;                     /* what is made now goes with it */
+    uint32_t marks;                     /* walks over the graph so far */
     samba__block *blocks;               /* stb_ds */
     samba_tensor **tensors;             /* stb_ds list */
     samba__node **nodes;                /* stb_ds list in trace order */
@@ -8816,10 +8844,11 @@ SAMBA__FN void samba__drop_chunks(samba_session *s, samba__chunk **chunks)
     }
 }
 
-/* Zeroed memory until the session is closed; n zeroed elements until a compilation ends. */
+/* Zeroed memory until the session is closed, or the scope ends; n zeroed elements until a
+   compilation ends. */
 SAMBA__FN void *samba__keep(samba_session *s, size_t size)
 {
-    return samba__keep_in(s, &s->chunks, size);
+    return samba__keep_in(s, s->transient ? &s->scope_chunks : &s->chunks, size);
 }
 SAMBA__FN void *samba__temp(samba_session *s, int32_t n, size_t size)
 {
@@ -9021,6 +9050,30 @@ SAMBA__FN void samba__put_tensor_body(samba_session *s, void *argument)
     stbds_arrput(s->tensors, t);
     stbds_shputs(s->names, e);
 }
+/* Takes what goes with a scope out of the lists; the rest keeps its order. */
+SAMBA__FN void samba__drop_scope_body(samba_session *s, void *argument)
+{
+    const samba__scope *q = (const samba__scope *)argument;
+    ptrdiff_t n = q->n_tensors, n_nodes = q->n_nodes;
+    for (ptrdiff_t i = n; i < stbds_arrlen(s->tensors); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->transient) {
+            uintptr_t key = (uintptr_t)t->name;
+            (void)stbds_shdel(s->names, (char *)key);
+            continue;
+        }
+        t->id = (int32_t)n;
+        s->tensors[n++] = t;
+    }
+    stbds_arrsetlen(s->tensors, (size_t)n);
+    for (ptrdiff_t i = n_nodes; i < stbds_arrlen(s->nodes); i++) {
+        samba__node *node = s->nodes[i];
+        if (node->transient) continue;
+        node->id = (int32_t)n_nodes;
+        s->nodes[n_nodes++] = node;
+    }
+    stbds_arrsetlen(s->nodes, (size_t)n_nodes);
+}
 SAMBA__FN int32_t samba__n_tensors(const samba_session *s)
 {
     return (int32_t)stbds_arrlen(s->tensors);
@@ -9050,7 +9103,7 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
     if (!t) return NULL;
     t->session = s, t->name = name, t->role = role;
     t->dtype = spec->dtype, t->shape = spec->shape, t->batch_dim = t->symbol = -1;
-    t->id = samba__n_tensors(s);
+    t->id = samba__n_tensors(s), t->transient = s->transient;
     return samba__guarded(s, samba__put_tensor_body, t) ? t : NULL;
 }
 SAMBA__FN samba_spec samba__spec_of(const samba_tensor *t)
@@ -9069,11 +9122,14 @@ SAMBA__FN size_t samba__host_bytes(const samba_tensor *t)
 SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
 {
     char buffer[160];
-    for (int32_t n = 1; n < 1000000; n++) {
-        const char *name = samba__print_name(s, buffer, sizeof buffer, n == 1 ? "%s" : "%s_%d",
-                                             base, n);
+    samba_tensor *first = samba__named(s, base);
+    if (!first) return samba__keep_text(s, base);
+    for (int32_t n = first->n_same + 2; n < INT32_MAX; n++) {   /* where the last search ended */
+        const char *name = samba__print_name(s, buffer, sizeof buffer, "%s_%d", base, n);
         if (!name) return NULL;
-        if (!samba__named(s, name)) return samba__keep_text(s, name);
+        if (samba__named(s, name)) continue;
+        first->n_same = n - 1;
+        return samba__keep_text(s, name);
     }
     samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
     return NULL;
@@ -9118,6 +9174,33 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
     }
     return true;
 }
+/* The leaf in whose memory t lies: that which the updates that led to t overwrote; or t. */
+SAMBA__FN const samba_tensor *samba__memory_of_state(const samba_tensor *t)
+{
+    return t->memory ? t->memory : t;
+}
+
+/* Notes which leaves a new node overwrites. */
+SAMBA__FN void samba__note_updates(samba__node *n)
+{
+    for (int32_t o = 0; o < n->n_out; o++) {
+        int32_t i = samba__updated_input(n->op, o);
+        samba_tensor *y = n->out[o], *state = i < 0 ? NULL : n->in[i];
+        if (!state) continue;
+        y->memory = state->memory ? state->memory : state;
+        if (n->generated) continue;
+        y->write_before = y->memory->last_write;
+        y->memory->last_write = y;
+    }
+}
+
+/* The last node of the current graph that overwrites x; NULL: none. */
+SAMBA__FN const samba__node *samba__last_writer(const samba_session *s, const samba_tensor *x)
+{
+    const samba_tensor *y = samba__memory_of_state(x)->last_write;
+    while (y && y->node->graph != s->graph) y = y->write_before;
+    return y ? y->node : NULL;
+}
 SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
                                        samba_tensor *const *in, const samba_call *c)
 {
@@ -9137,7 +9220,7 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
     for (int32_t i = 0; i < c->n_attr; i++) n->attr[i] = c->attr[i];
     n->section = s->section, n->graph = s->graph, n->generated = s->generating;
-    n->id = samba__n_nodes(s);
+    n->id = samba__n_nodes(s), n->transient = s->transient;
     for (int32_t o = 0; o < n->n_out; o++) {
         const char *name = o ? samba__print_name(s, buffer, sizeof buffer, "%s__outputs__%d",
                                                  n->name, o) : n->name;
@@ -9146,6 +9229,7 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
         if (!n->out[o]) return NULL;
         n->out[o]->node = n, n->out[o]->out_index = o;
     }
+    samba__note_updates(n);
     return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
 }
 
@@ -9290,11 +9374,7 @@ SAMBA__FN void *samba__place_of(const samba_tensor *t)
 SAMBA__FN void *samba__value_of(samba_tensor *t)
 {
     const samba_session *s = t->session;
-    for (int32_t i; t->node
-         && t->node->eager; t = t->node->in[i]) {    /* a state that was updated */
-        i = samba__updated_input(t->node->op, t->out_index);
-        if (i < 0) break;
-    }
+    if (t->holder) t = t->holder;
     if (samba__begins_late(t) && !(s->rt && t->symbol >= 0)) samba__own_data(t);
     return samba__place_of(t);
 }
@@ -9314,6 +9394,8 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
         if (updated < 0 && !samba__own_data(n->out[o])) return false;
         a->out[o] = (float *)samba__value_of(updated < 0 ? n->out[o] : n->in[updated]);
         n->out[o]->role = SAMBA__CONSTANT;
+        samba_tensor *state = updated < 0 ? NULL : n->in[updated];
+        n->out[o]->holder = state && state->holder ? state->holder : state;
     }
     return true;
 }
@@ -9405,7 +9487,9 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
     if (!samba__infer(op, &c)) return samba__none(samba__fail_call(s, op, in, &c));
+    s->transient = s->scope && !s->tracing;
     samba__node *n = samba__new_node(s, op, in, &c);
+    s->transient = false;
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
     for (int32_t o = 0; outs && o < n->n_out; o++) outs[o] = n->out[o];
     samba_tensor *y = n->out[0];
@@ -9498,15 +9582,73 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
     return samba__guarded(s, samba__push_op_body, copy);
 }
 
-/* The leaf in whose memory t lies: that which the updates that led to t overwrote; or t. */
-SAMBA__FN const samba_tensor *samba__memory_of_state(const samba_tensor *t)
+/* ---- Scopes ---- */
+SAMBA_API bool samba_scope_begin(samba_session *s)
 {
-    while (t->node) {
-        int32_t i = samba__updated_input(t->node->op, t->out_index);
-        if (i < 0) break;
-        t = t->node->in[i];
+    if (!samba_ok(s)) return false;
+    samba__chunk *chunk = s->scope_chunks;
+    size_t used = chunk ? chunk->used : 0;
+    samba__scope *q = (samba__scope *)samba__keep_in(s, &s->scope_chunks, sizeof *q);
+    if (!q) return false;
+    q->outer = s->scope, q->chunk = chunk, q->used = used;
+    q->n_tensors = samba__n_tensors(s), q->n_nodes = samba__n_nodes(s), q->n_named = s->n_named;
+    s->scope = q;
+    return true;
+}
+
+/* What a program has, or a traced op reads, cannot go. */
+SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
+{
+    for (int32_t i = q->n_tensors; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (t->transient && s->rt && t->symbol >= 0)
+            return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: the loaded program has %s, "
+                              "which was made in the scope; nothing was freed", t->name);
     }
-    return t;
+    for (int32_t i = q->n_nodes; i < samba__n_nodes(s); i++) {
+        const samba__node *n = s->nodes[i];
+        for (int32_t k = 0; !n->transient && k < n->n_in; k++)
+            if (n->in[k] && n->in[k]->transient)
+                return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: %s, which was made in the "
+                                  "scope, is read by %s, which was traced; nothing was freed",
+                                  n->in[k]->name, n->name);
+    }
+    return true;
+}
+
+/* Chunks behind the mark go; one stays for the next scope, so that a loop takes no new ones. */
+SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
+{
+    samba__scope q = *scope;            /* it lies in what goes */
+    while (s->scope_chunks != q.chunk && (q.chunk || s->scope_chunks->next)) {
+        samba__chunk *c = s->scope_chunks;
+        s->scope_chunks = c->next;
+        samba__give(s, c, c->size);
+    }
+    samba__chunk *first = s->scope_chunks;
+    first->used = q.chunk ? q.used : (sizeof *first + 15) & ~(size_t)15;
+    s->scope = q.outer, s->n_named = q.n_named;
+}
+SAMBA_API bool samba_scope_end(samba_session *s)
+{
+    if (!s) return false;
+    if (!s->scope) return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: no scope has begun");
+    samba__scope *q = s->scope;
+    if (s->poisoned || !samba__scope_can_end(s, q)) {
+        s->scope = q->outer;            /* its memory stays until an outer one ends, or all */
+        return false;
+    }
+    for (int32_t i = samba__n_tensors(s) - 1; i >= q->n_tensors; i--) {     /* the latest first */
+        samba_tensor *t = s->tensors[i];
+        if (!t->transient) continue;
+        if (t->memory && t->memory->last_write == t) t->memory->last_write = t->write_before;
+        if (t->borrowed) continue;
+        samba__give(s, t->data, samba__host_bytes(t));
+        t->data = NULL;
+    }
+    if (!samba__guarded(s, samba__drop_scope_body, q)) return false;
+    samba__scope_rewind(s, q);
+    return samba_ok(s);
 }
 
 /* ---- Printing ---- */
@@ -9575,8 +9717,10 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     samba_spec spec;
     spec.dtype = dtype, spec.shape = *shape;
     if (!samba_ok(s) || !samba__check_leaf(s, name, dtype, shape)) return NULL;
+    s->transient = s->scope && !s->tracing && role == SAMBA__INPUT;
     char *copy = samba__keep_text(s, name);
     samba_tensor *t = copy ? samba__new_tensor(s, copy, &spec, role) : NULL;
+    s->transient = false;
     if (t && role == SAMBA__INPUT && shape->ndim > 0) t->batch_dim = 0;
     return t;
 }
@@ -9794,44 +9938,107 @@ SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 }
 
 /* ==== [autodiff] ============================================================================== */
-/* Reverse mode over the recorded graph; every gradient is made of ops, recorded like any other. */
+/* Reverse mode over the recorded graph; every gradient is made of ops, recorded like any other. It
+   walks over what the losses depend on alone: who computes at once has a long past. */
 typedef struct samba__tape {
     samba_session *session;
-    int32_t n_tensors, n_nodes;         /* to differentiate: what comes later is gradient */
-    size_t size;                        /* bytes of the two lists that follow */
-    samba_tensor **grad;                /* by tensor id */
-    const samba__node **writer;         /* by id of a leaf: the last node that overwrites it */
+    uint32_t mark;                      /* of the nodes and tensors below */
+    int32_t n_nodes, n_tensors;
+    int32_t n_before;                   /* tensors of the session: what comes later is gradient */
+    samba__node **nodes;                /* in trace order, which is topological order */
+    samba_tensor **grad;                /* by the place of a tensor */
     bool *needed;                       /* depends on something whose gradient is asked for */
+    size_t nodes_size, size;            /* bytes of the list of nodes, of the two others */
+    int32_t room;                       /* nodes that fit into their list */
 } samba__tape;
-SAMBA__FN void samba__tape_close(samba__tape *t) { samba__give(t->session, t->grad, t->size); }
-SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s)
+SAMBA__FN void samba__tape_close(samba__tape *t)
 {
-    t->session = s, t->n_tensors = samba__n_tensors(s), t->n_nodes = samba__n_nodes(s);
-    t->size = (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->writer + sizeof *t->needed);
-    t->grad = (samba_tensor **)samba__take(s, t->size);
-    if (!t->grad) return false;
-    memset(t->grad, 0, t->size);
-    t->writer = (const samba__node **)(void *)(t->grad + t->n_tensors);
-    t->needed = (bool *)(t->writer + t->n_tensors);
-    for (int32_t i = 0; i < t->n_nodes; i++) {
-        const samba__node *n = s->nodes[i];
-        for (int32_t o = 0; o < n->n_out && !n->generated && n->graph == s->graph; o++)
-            if (samba__updated_input(n->op, o) >= 0)
-                t->writer[samba__memory_of_state(n->out[o])->id] = n;
-    }
-    return true;
+    samba__give(t->session, t->nodes, t->nodes_size);
+    samba__give(t->session, t->grad, t->size);
+}
+SAMBA__FN bool samba__tape_has(const samba__tape *t, const samba_tensor *x)
+{
+    return x && x->mark == t->mark;
+}
+SAMBA__FN bool samba__tape_needs(const samba__tape *t, const samba_tensor *x)
+{
+    return samba__tape_has(t, x) && t->needed[x->place];
+}
+/* The gradient that x has so far; NULL: none. */
+SAMBA__FN samba_tensor *samba__tape_grad(const samba__tape *t, const samba_tensor *x)
+{
+    return samba__tape_has(t, x) ? t->grad[x->place] : NULL;
+}
+SAMBA__FN void samba__tape_see_tensor(samba__tape *t, samba_tensor *x)
+{
+    if (!x || x->mark == t->mark) return;
+    x->mark = t->mark, x->place = t->n_tensors++;
 }
 
-/* Marks what depends on the tensors marked so far. Trace order is topological order. */
+/* Numbers x, and appends the node that makes it. */
+SAMBA__FN bool samba__tape_see(samba__tape *t, samba_tensor *x)
+{
+    samba__node *n = x ? x->node : NULL;
+    samba__tape_see_tensor(t, x);
+    if (!n || n->mark == t->mark) return true;
+    if (t->n_nodes == t->room) {
+        int32_t room = t->room ? 2 * t->room : 64;
+        size_t size = samba__mul_size((size_t)room, sizeof *t->nodes);
+        samba__node **more = (samba__node **)samba__take(t->session, size);
+        if (!more) return false;
+        if (t->n_nodes) memcpy(more, t->nodes, (size_t)t->n_nodes * sizeof *more);
+        samba__give(t->session, t->nodes, t->nodes_size);
+        t->nodes = more, t->nodes_size = size, t->room = room;
+    }
+    n->mark = t->mark;
+    t->nodes[t->n_nodes++] = n;
+    for (int32_t o = 0; o < n->n_out; o++) samba__tape_see_tensor(t, n->out[o]);
+    return true;
+}
+SAMBA__FN int samba__by_trace(const void *a, const void *b)
+{
+    const samba__node *x = *(samba__node *const *)a, *y = *(samba__node *const *)b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Finds what the losses depend on. */
+SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *const *losses,
+                                int32_t n)
+{
+    memset(t, 0, sizeof *t);
+    t->session = s, t->mark = ++s->marks, t->n_before = samba__n_tensors(s);
+    bool fine = true;
+    for (int32_t i = 0; fine && i < n; i++) fine = samba__tape_see(t, losses[i]);
+    for (int32_t i = 0; fine && i < t->n_nodes; i++) {
+        const samba__node *node = t->nodes[i];
+        for (int32_t k = 0; fine && k < node->n_in; k++) fine = samba__tape_see(t, node->in[k]);
+    }
+    t->size = (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
+    if (fine) t->grad = (samba_tensor **)samba__take(s, t->size);
+    if (!t->grad) {
+        t->size = 0;
+        samba__tape_close(t);
+        return false;
+    }
+    memset(t->grad, 0, t->size);
+    t->needed = (bool *)(t->grad + t->n_tensors);
+    if (t->n_nodes) qsort(t->nodes, (size_t)t->n_nodes, sizeof *t->nodes, samba__by_trace);
+    return true;
+}
+SAMBA__FN void samba__tape_want(samba__tape *t, const samba_tensor *x)
+{
+    if (samba__tape_has(t, x)) t->needed[x->place] = true;
+}
+
+/* Marks what depends on the tensors that are wanted. */
 SAMBA__FN void samba__tape_spread(samba__tape *t)
 {
     for (int32_t i = 0; i < t->n_nodes; i++) {
-        const samba__node *n = t->session->nodes[i];
+        const samba__node *n = t->nodes[i];
         bool needed = false;
-        for (int32_t k = 0; k < n->n_in; k++)
-            needed = needed || (n->in[k] && t->needed[n->in[k]->id]);
+        for (int32_t k = 0; k < n->n_in; k++) needed = needed || samba__tape_needs(t, n->in[k]);
         for (int32_t o = 0; o < n->n_out; o++)
-            if (needed && samba__is_float(n->out[o]->dtype)) t->needed[n->out[o]->id] = true;
+            if (needed && samba__is_float(n->out[o]->dtype)) samba__tape_want(t, n->out[o]);
     }
 }
 
@@ -9880,7 +10087,7 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
         return samba_fail(t->session, SAMBA_ESHAPE, "the gradient rule of %s gives %S for input "
                           "%d, %s %S; it must have the input's shape", n->op->name, &din->shape, i,
                           x->name, &x->shape);
-    samba_tensor **sum = &t->grad[x->id], *joined = *sum ? samba__join_slices(din, *sum) : NULL;
+    samba_tensor **sum = &t->grad[x->place], *joined = *sum ? samba__join_slices(din, *sum) : NULL;
     if (*sum && !joined && samba_ok(t->session)) joined = samba__join_slices(*sum, din);
     *sum = joined ? joined : *sum ? samba_add(*sum, din) : din;
     return *sum != NULL;
@@ -9894,8 +10101,8 @@ SAMBA__FN bool samba__tape_reads_current(const samba__tape *t, const samba__node
         if (g->op == &samba__op_table[SAMBA__OP_batch_norm_backward]) continue;
         for (int32_t k = 0; k < g->n_in; k++) {
             const samba_tensor *x = g->in[k];
-            if (!x || x->id >= t->n_tensors) continue;
-            const samba__node *writer = t->writer[samba__memory_of_state(x)->id];
+            if (!x || x->id >= t->n_before) continue;
+            const samba__node *writer = samba__last_writer(t->session, x);
             if (!writer || writer->id <= n->id) continue;
             return samba_fail(t->session, SAMBA_ESTATE, "the gradient of %s reads %s, which %s "
                               "overwrites before; let %s read a copy of it, samba_scale(%s, 1)",
@@ -9910,8 +10117,8 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     bool flows = false, needed = false;
     samba_vjp g = SAMBA__ZEROED;
     for (int32_t o = 0; o < n->n_out; o++)
-        flows = (dout[o] = t->grad[n->out[o]->id]) != NULL || flows;
-    for (int32_t i = 0; i < n->n_in; i++) needed = needed || (n->in[i] && t->needed[n->in[i]->id]);
+        flows = (dout[o] = samba__tape_grad(t, n->out[o])) != NULL || flows;
+    for (int32_t i = 0; i < n->n_in; i++) needed = needed || samba__tape_needs(t, n->in[i]);
     if (!flows || !needed) return true;
     if (!n->op->vjp)
         return samba_fail(t->session, SAMBA_EOP, "%s has no gradient rule; give its samba_op a "
@@ -9925,7 +10132,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     n->op->vjp(&g);
     if (!samba__tape_reads_current(t, n, first)) return false;
     for (int32_t i = 0; i < n->n_in && samba_ok(t->session); i++) {
-        bool wanted = g.din[i] && n->in[i] && t->needed[n->in[i]->id];
+        bool wanted = g.din[i] && samba__tape_needs(t, n->in[i]);
         if (wanted && !samba__tape_add(t, n, i, g.din[i])) return false;
     }
     return samba_ok(t->session);
@@ -9933,14 +10140,14 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
 SAMBA__FN bool samba__tape_run(samba__tape *t)
 {
     for (int32_t i = t->n_nodes - 1; i >= 0 && samba_ok(t->session); i--)
-        if (!samba__tape_node(t, t->session->nodes[i])) break;
+        if (!samba__tape_node(t, t->nodes[i])) break;
     return samba_ok(t->session);
 }
 
 /* Where the backward pass begins: dloss = value. */
 SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, samba_tensor *grad)
 {
-    samba_tensor **sum = &t->grad[loss->id];
+    samba_tensor **sum = &t->grad[loss->place];
     *sum = *sum ? samba_add(*sum, grad) : grad;
     return *sum != NULL;
 }
@@ -9954,14 +10161,14 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
         && ((samba__is_float(loss->dtype) && samba__is_float(x->dtype))
             || samba_fail(s, SAMBA_EDTYPE, "in samba_grad: %s is %T and %s is %T; both must "
                           "be floats", loss->name, (int)loss->dtype, x->name, (int)x->dtype));
-    if (!fine || !samba__tape_open(&t, s)) return NULL;
-    t.needed[x->id] = true;
+    if (!fine || !samba__tape_open(&t, s, &loss, 1)) return NULL;
+    samba__tape_want(&t, x);
     samba__tape_spread(&t);
-    fine = (t.needed[loss->id]
+    fine = (samba__tape_needs(&t, loss)
             || samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name,
                           x->name)) && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f))
         && samba__tape_run(&t);
-    samba_tensor *dx = fine && t.grad[x->id] ? samba_cast(t.grad[x->id], x->dtype) : NULL;
+    samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), x->dtype) : NULL;
     if (!dx) {                          /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);
     }
@@ -12475,16 +12682,17 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     const int32_t onward = 0;
     samba__tape t;
     if (!c->n_params || !c->n_losses) return true;
-    if (!samba__tape_open(&t, s)) return false;
-    for (int32_t i = 0; i < c->n_params; i++) t.needed[c->params[i]->id] = true;
+    if (!samba__tape_open(&t, s, c->losses, c->n_losses)) return false;
+    for (int32_t i = 0; i < c->n_params; i++) samba__tape_want(&t, c->params[i]);
     samba__tape_spread(&t);
     s->section = SAMBA_BCKWD;
     for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++)
-        if (t.needed[c->losses[i]->id])
+        if (samba__tape_needs(&t, c->losses[i]))
             samba__tape_seed(&t, c->losses[i], samba__loss_grad(c, c->losses[i]));
     if (samba_ok(s)) samba__tape_run(&t);
     for (int32_t i = 0; i < c->n_params && samba_ok(s); i++) {
-        samba_tensor *w = c->params[i], *dw = c->grads[i] = samba_cast(t.grad[w->id], SAMBA_F32);
+        samba_tensor *w = c->params[i];
+        samba_tensor *dw = c->grads[i] = samba_cast(samba__tape_grad(&t, w), SAMBA_F32);
         if (samba__is_spatial(c) && c->optim_of[w->id] > 0) continue;
         w->grad = c->grads[i] = dw ? samba__layer_param(s, w->name, "grad", &w->shape,
                                           SAMBA__GRADIENT, samba__all(0.0f)) : NULL;
@@ -12740,6 +12948,7 @@ SAMBA_API int samba_close(samba_session *s)
     samba__give(s, s->local, samba__local_bytes(s));
     while (s->blocks) samba__ds_free(s->blocks + 1);
     samba__drop_chunks(s, &s->temp_chunks);
+    samba__drop_chunks(s, &s->scope_chunks);
     samba__drop_chunks(s, &s->chunks);
     s->desc.release(s, sizeof *s, s->desc.user);
     return failed;
@@ -13798,7 +14007,7 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
     if (!name) return samba__none(samba_fail(s, SAMBA_EARG, "the name of a tensor is NULL"));
     samba_tensor *t = samba__named(s, name);
     if (t && !t->removed) return t;
-    if (t) samba_fail(s, SAMBA_ENAME, "tensor %s was taken out of the session by "
+    if (t) samba_fail(s, SAMBA_ENAME, "tensor %s is unknown: it was taken out of the session by "
                       "samba_update_tensor; keep its handle to use it still", name);
     else samba__fail_name(s, "tensor", name, 0);
     return NULL;

@@ -468,6 +468,140 @@ static void test_near_names(void)
     samba_close(s);
 }
 
+// ---- Computing at once: scopes, and what it costs without ----
+
+// A training step on the host: a loss, its gradient, a step written back.
+static double eager_step(samba_session *s, samba_tensor *w, int i)
+{
+    float x[32], g[12], v[12];
+    int32_t y[8];
+    for (int k = 0; k < 32; k++) x[k] = (float)((k * 7 + i) % 11) * 0.1f;
+    for (int k = 0; k < 8; k++) y[k] = x[4 * k] > 0.5f ? 1 : 2;
+    samba_tensor *in = samba_from_data_copy(s, "batch", SAMBA_F32, SAMBA_SHAPE(8, 4), x);
+    samba_tensor *label = samba_from_data_copy(s, "label", SAMBA_I32, SAMBA_SHAPE(8), y);
+    samba_tensor *loss = samba_cross_entropy(samba_affine(in, w, NULL), label);
+    CHECK(samba_copy_out_f32(samba_grad(loss, w), g, 12) && samba_copy_out_f32(w, v, 12));
+    for (int k = 0; k < 12; k++) v[k] -= 0.5f * g[k];
+    CHECK(samba_write_f32(w, v, 12));
+    return (double)samba_read(loss)[0];
+}
+
+// A thousand scopes hold what ten do; parameters, and what was there before, stay and go on.
+static void test_scopes(void)
+{
+    hook h;
+    samba_desc d = quiet_desc(&h);
+    samba_session *s = samba_open(&d);
+    CHECK(!samba_scope_end(s) && said(s, "no scope has begun"));
+    CHECK(!samba_scope_begin(NULL) && !samba_scope_end(NULL));
+    samba_set_tracing(s, false);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, 4), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+    samba_tensor *early = samba_tanh(w);
+    char name[80];
+    snprintf(name, sizeof name, "%s", early->name);
+    float before[12];
+    memcpy(before, samba_read(early), sizeof before);
+    size_t held = 0;
+    double first = 0, last = 0;
+    for (int i = 0; i < 1000; i++) {
+        CHECK(samba_scope_begin(s));
+        last = eager_step(s, w, i);
+        samba_dropout(samba_buffer(s, "running", SAMBA_SHAPE(40, 500), 1.0f), "drop", 0.5f);
+        CHECK(samba_scope_begin(s));                // in the other
+        samba_tensor *big = samba_full(s, SAMBA_SHAPE(300, 300), 2.0f);
+        CHECK(big && samba_scope_end(s) && !strcmp(samba_tanh(w)->name, big->name) == 0);
+        CHECK(samba_scope_end(s));
+        if (i == 0) first = last;
+        if (i == 10) held = samba_held_bytes(s);
+    }
+    CHECK(samba_held_bytes(s) == held && h.live == held && last < 0.5 * first);
+    CHECK(samba_tensor_by_name(s, name) == early && !memcmp(samba_read(early), before, sizeof before));
+    CHECK(samba_tensor_by_name(s, "running") && samba_tensor_by_name(s, "drop__p") && samba_ok(s));
+    CHECK(!samba_tensor_by_name(s, "batch") && said(s, "unknown"));
+    samba_set_tracing(s, true);                     // the session is as good as before
+    samba_tensor *x = samba_input(s, "batch", SAMBA_F32, SAMBA_SHAPE(8, 4));
+    samba_tensor *loss = samba_mean(samba_affine(x, w, NULL), SAMBA_ALL_AXES, false);
+    samba_program p = { .loss = loss, .optim = { .kind = SAMBA_SGD } };
+    CHECK(samba_compile(s, &p) && samba_zero_inputs(s) && samba_run(s, 0));
+    held = 0;
+    for (int i = 0; i < 200; i++) {                 // a loss on the host in each turn
+        CHECK(samba_scope_begin(s) && samba_run(s, 0));
+        CHECK(samba_read(samba_exp(loss))[0] >= 0.0f && samba_scope_end(s));
+        if (i == 10) held = samba_held_bytes(s);
+    }
+    CHECK(samba_held_bytes(s) == held && samba_ok(s));
+    CHECK(samba_scope_begin(s) && samba_tanh(w) && samba_scope_begin(s) && samba_tanh(w));
+    samba_close(s);                                 // scopes that did not end
+    CHECK(h.live == 0 && h.n_wrong == 0);
+}
+
+// What is still read by a traced op, or is of the program, is not freed; an error standing frees.
+static void test_scopes_refuse(void)
+{
+    hook h;
+    samba_desc d = quiet_desc(&h);
+    samba_session *s = samba_open(&d);
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(3));
+    CHECK(samba_scope_begin(s) && samba_set_tracing(s, false));
+    samba_tensor *c = samba_scale(x, 3.0f);
+    samba_set_tracing(s, true);
+    samba_tensor *y = samba_mul(x, c);
+    CHECK(!samba_scope_end(s) && said(s, "was made in the scope, is read by"));
+    samba_program p = { .inference = true, .outputs = { y } };
+    CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(y)[0] == 3.0f);
+    CHECK(samba_scope_begin(s));
+    CHECK(!samba_add(x, samba_ones(s, "odd", SAMBA_F32, SAMBA_SHAPE(7))) && !samba_ok(s));
+    CHECK(!samba_scope_end(s));                     // false for the error, but it has ended
+    samba_clear_error(s);
+    CHECK(!samba_scope_end(s) && said(s, "no scope has begun"));
+    CHECK(samba_ones(s, "odd", SAMBA_F32, SAMBA_SHAPE(7)) && samba_ok(s));
+    CHECK(samba_close(s) == 0 && h.live == 0 && h.n_wrong == 0);
+    for (long fail = 0; fail < 60; fail++) {        // no memory, at whatever call
+        d = quiet_desc(&h);
+        s = samba_open(&d);
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, 4), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+        samba_set_tracing(s, false);
+        h.fail_at = h.n_calls + fail;
+        for (int i = 0; i < 2; i++) {
+            samba_scope_begin(s);
+            samba_tensor *z = samba_full(s, SAMBA_SHAPE(100, 100), 1.0f);
+            samba_grad(samba_sum(samba_affine(samba_slice(z, 1, 0, 4, 1), w, NULL), SAMBA_ALL_AXES,
+                                 false), w);
+            samba_scope_end(s);
+        }
+        CHECK(samba_ok(s) == (h.n_failed == 0));
+        samba_close(s);
+        CHECK(h.live == 0 && h.n_wrong == 0);
+    }
+}
+
+// Without a scope nothing is freed, but an op, a layer or a gradient takes as long as before. A
+// cache that is written row by row, too.
+static void test_time_without_scopes(void)
+{
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_set_tracing(s, false);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 4)), *cache = samba_buffer(s, "cache", SAMBA_SHAPE(9, 4), 0);
+    samba_tensor *row = samba_zeros(s, "row", SAMBA_I32, SAMBA_SHAPE(1)), *one = samba_slice(x, 0, 0, 1, 1);
+    double least[2] = { 1e9, 1e9 };
+    for (int part = 0; part < 60 && samba_ok(s); part++) {      // each of 100 turns
+        double begin = samba_seconds();
+        for (int i = 0; i < 100; i++) {
+            samba_tensor *y = samba_linear(x, "fc", 4);
+            samba_grad(samba_mse(y, x, SAMBA_REDUCE_MEAN), x);
+            cache = samba_write_rows(cache, one, row);
+        }
+        double *best = part >= 10 && part < 20 ? &least[0] : part >= 50 ? &least[1] : NULL;
+        double took = samba_seconds() - begin;
+        if (best && took < *best) *best = took;
+    }
+    CHECK(samba_ok(s) && least[1] <= 1.5 * least[0]);
+    if (least[1] > 1.5 * least[0]) printf("    %.4f s, later %.4f s\n", least[0], least[1]);
+    CHECK(samba_read(cache)[0] == samba_read(x)[0]);
+    samba_close(s);
+}
+
 // Numbers in messages.
 static void test_numbers(void)
 {
@@ -499,6 +633,9 @@ int main(void)
     RUN(test_bad_values_are_placed);
     RUN(test_bad_labels);
     RUN(test_near_names);
+    RUN(test_scopes);
+    RUN(test_scopes_refuse);
+    RUN(test_time_without_scopes);
     RUN(test_broadcast_warning);
     RUN(test_losses_warning);
     return test_summary();

@@ -331,7 +331,7 @@ static void test_frozen(void)
     samba_program p = { .loss = loss };
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.1f, .params = &w, .n_params = 1 };
     CHECK(!samba_compile(s, &p) && said(s, "a__weight, which is no parameter to train"));
-    p.optim.params = NULL;
+    p.optim.params = NULL, p.optim.n_params = 0;
     CHECK(samba_compile(s, &p));
     float before[9];
     memcpy(before, samba_read(w), sizeof before);
