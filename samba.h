@@ -9628,6 +9628,7 @@ SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
     samba__chunk *first = s->scope_chunks;
     first->used = q.chunk ? q.used : (sizeof *first + 15) & ~(size_t)15;
     s->scope = q.outer, s->n_named = q.n_named;
+    samba__drop_chunks(s, &s->temp_chunks);     /* of long names */
 }
 SAMBA_API bool samba_scope_end(samba_session *s)
 {
