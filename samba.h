@@ -559,7 +559,8 @@ SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_o
 SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h,
                                                       int32_t out_w);
 
-/* Rows of w (V,C) by ids i32 (*) -> (*,C). An id outside 0..V-1 ends the run with SAMBA_ERANGE. */
+/* Rows of w (V,C) by ids i32 or i16 (*) -> (*,C). An id outside 0..V-1 ends the run with
+   SAMBA_ERANGE. */
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
 
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
@@ -5023,11 +5024,17 @@ SAMBA__FN void samba__cat_vjp(samba_vjp *g)
     }
 }
 
+/* SambaFlow's labels and ids are int16: they are widened by an op in front. */
+SAMBA__FN samba_tensor *samba__wide_ids(samba_tensor *ids)
+{
+    return ids && ids->dtype == SAMBA_I16 ? samba_cast(ids, SAMBA_I32) : ids;
+}
+
 /* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; dx adds up dy ---- */
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index)
 {
     int32_t attr = samba__wrap_axis(x, axis);
-    return samba__emit2(SAMBA__OP_gather, x, index, &attr, 1);
+    return samba__emit2(SAMBA__OP_gather, x, samba__wide_ids(index), &attr, 1);
 }
 /* Is the index no longer than x, but along the gathered axis? */
 SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
@@ -6525,7 +6532,8 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba
                                                      const samba_loss_opts *opts)
 {
     int32_t attr[3];
-    return samba__emit2(SAMBA__OP_cross_entropy, logits, target, samba__loss_attr(opts, attr), 3);
+    return samba__emit2(SAMBA__OP_cross_entropy, logits, samba__wide_ids(target),
+                        samba__loss_attr(opts, attr), 3);
 }
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target)
 {
@@ -6537,7 +6545,8 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts)
 {
     int32_t attr[3];
-    return samba__emit2(SAMBA__OP_nll, logp, target, samba__loss_attr(opts, attr), 2);
+    return samba__emit2(SAMBA__OP_nll, logp, samba__wide_ids(target), samba__loss_attr(opts, attr),
+                        2);
 }
 SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 {
@@ -6549,7 +6558,7 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 /* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 {
-    return samba__emit2(SAMBA__OP_lookup, ids, w, NULL, 0);
+    return samba__emit2(SAMBA__OP_lookup, samba__wide_ids(ids), w, NULL, 0);
 }
 SAMBA__MATCHES(lookup, "i:*,w:vc->*c", 0)
 /* w (n,k), or packed: inputs ids, packed, scale or NULL; attributes n, k. */
@@ -10302,6 +10311,8 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
     samba_shape shape = samba__shape2(rows, n);
     samba_tensor *w = samba__layer_param(ids->session, name, "weight", &shape, SAMBA__WEIGHT,
                                          samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
+    ids = samba__wide_ids(ids);         /* before the name is given to the lookup */
+    if (!ids) return NULL;
     ids->session->next_name = name;
     return samba_lookup(ids, w);
 }

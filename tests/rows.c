@@ -342,6 +342,34 @@ static void row_labels_of_16_bits(void)
     CHECK(loss[0] == loss[1] && at_end[0] == at_end[1] && at_end[0] < -0.4f);
 }
 
+// int16 ids and labels are taken as they are; what is out of range ends the run.
+static void row_ids_of_16_bits(void)
+{
+    const int32_t ids[3] = { 4, 0, 2 }, labels[3] = { 1, -100, 3 };
+    const int16_t small_ids[3] = { 4, 0, 2 }, small_labels[3] = { 1, -100, 3 }, bad[3] = { 1, -2, 3 };
+    float got[2][4], grad[2][20];
+    for (int i = 0; i < 2; i++) {
+        samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+        samba_dtype type = i ? SAMBA_I16 : SAMBA_I32;
+        samba_tensor *id = samba_input(s, "id", type, SAMBA_SHAPE(3));
+        samba_tensor *label = samba_input(s, "label", type, SAMBA_SHAPE(3));
+        samba_tensor *x = samba_embedding(id, "words", 5, 4), *logp = samba_log_softmax(x, -1);
+        samba_tensor *column = samba_reshape(id, SAMBA_SHAPE(3, 1));
+        samba_tensor *picked = samba_gather(samba_cat((samba_tensor *[]){ x, x }, 2, 1), 1, column);
+        samba_tensor *loss = samba_add(samba_cross_entropy(x, label), samba_nll(logp, label, NULL));
+        samba_program p = sgd(samba_add(loss, samba_mean(picked, SAMBA_ALL_AXES, false)), NULL);
+        p.outputs[0] = x;
+        CHECK(!strcmp(x->name, "words") && samba_compile(s, &p));
+        CHECK(samba_write(id, i ? (const void *)small_ids : ids)
+              && samba_write(label, i ? (const void *)small_labels : labels) && samba_run(s, 0));
+        got[i][0] = samba_read(p.loss)[0];
+        memcpy(grad[i], samba_read(samba_sn_grad(samba_tensor_by_name(s, "words__weight"))), 80);
+        if (i) CHECK(samba_write(label, bad) && !samba_run(s, 0) && samba_error_code(s) == SAMBA_ERANGE);
+        samba_close(s);
+    }
+    CHECK(got[0][0] == got[1][0] && !memcmp(grad[0], grad[1], 80));
+}
+
 static void row_rounding(void)
 {
     samba_session *s = samba_open(NULL);
@@ -1778,7 +1806,8 @@ static const row rows[] = {
     { "T11", "inputs as a dict", "a struct with designated initializers; samba_run_desc.feeds by name, samba_update_tensor(s, key, data), samba_run_desc.inputs in any order", row_dict_inputs, NULL },
     { "T9 T11 R2", "data of a run, checked", "samba_feed: a tensor or a name, data, bytes, dtype", row_feeds, NULL },
     { "T12", "dtypes", "samba_dtype: f32, bf16, f16, i32, i16, i8, u8, bool; computed in f32", row_dtypes, NULL },
-    { "T12", "labels as int16", "samba_labels_from_i16 (tools/loss.h)", row_labels_of_16_bits, NULL },
+    { "T12", "ids and labels as int16", "taken as they are: samba_cross_entropy, samba_nll, samba_lookup, samba_gather", row_ids_of_16_bits, NULL },
+    { "T12", "labels as int16", "above 32767: samba_labels_from_i16 (tools/loss.h)", row_labels_of_16_bits, NULL },
     { "T13", "f32 to bf16, nearest_even or truncation", "samba_cast(t, SAMBA_BF16); samba_lazy_opts.rounding", row_rounding, NULL },
     { "O1 TR2", "torch function override, session.tracing", "ops record or compute: samba_tracing, samba_set_tracing", row_override, NULL },
     { "TR3", "use_static_functional", "samba_tracing", row_static_functional, NULL },
