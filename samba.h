@@ -94,6 +94,8 @@
      SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
      SAMBA_GEMM_KC, SAMBA_GEMM_MC, SAMBA_GEMM_NC   block sizes of [gemm]
      SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
+     SAMBA_DEFAULT_SESSION   samba_default(), a session for ported samples; define it wherever it
+                             is used, too
      SAMBA_ALLOW_FAST_MATH   compile with -ffast-math all the same; all promises on bits end
      SAMBA_ALLOW_EXCESS_PRECISION   the same for x87 arithmetic, where FLT_EVAL_METHOD is not 0
 
@@ -614,6 +616,11 @@ typedef struct samba_desc {
 SAMBA_API samba_session *samba_open(const samba_desc *desc);
 /* Frees everything the session owns. Returns 0, or 1 if an error is standing. NULL: returns 1. */
 SAMBA_API int samba_close(samba_session *s);
+#if defined(SAMBA_DEFAULT_SESSION)
+/* SambaFlow's samba.session: a session for the process, opened with all defaults by the first call,
+   and by the next one after samba_close(samba_default()). For one thread: it is global state. */
+SAMBA_API samba_session *samba_default(void);
+#endif
 /* The first error stays until cleared; later calls do nothing and return NULL or false. */
 SAMBA_API bool samba_ok(const samba_session *s);
 SAMBA_API samba_code samba_error_code(const samba_session *s);
@@ -12939,6 +12946,14 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     samba__check_desc(s, desc);
     return s;
 }
+#if defined(SAMBA_DEFAULT_SESSION)
+static samba_session *samba__default_session;
+SAMBA_API samba_session *samba_default(void)
+{
+    if (!samba__default_session) samba__default_session = samba_open(NULL);
+    return samba__default_session;
+}
+#endif
 SAMBA__FN void samba__unload(samba_session *s)
 {
     s->culprit.node = NULL;             /* its names are those of the program */
@@ -12956,6 +12971,9 @@ SAMBA_API int samba_close(samba_session *s)
         samba_tensor *t = s->tensors[i];
         if (!t->borrowed) samba__give(s, t->data, samba__host_bytes(t));
     }
+#if defined(SAMBA_DEFAULT_SESSION)
+    if (s == samba__default_session) samba__default_session = NULL;
+#endif
     if (s->has_pool) samba__pool_close(&s->pool);
     samba__give(s, s->local, samba__local_bytes(s));
     while (s->blocks) samba__ds_free(s->blocks + 1);

@@ -1862,6 +1862,7 @@ static const row rows[] = {
     { "C12 C13 U3", "add_graph(overwrite), trace_multigraph", "samba_add_graph, samba_trace_multigraph, samba_compile_multigraph (tools/multigraph.h)", row_add_graph, NULL },
     { "", "nn.Linear, LayerNorm, Conv2d, BatchNorm, Embedding, Dropout", "samba_linear, samba_layernorm, samba_conv2d, samba_batchnorm, samba_embedding, samba_dropout", NULL, "tests/ops.c" },
     { "TR9", "torch operators", "samba_print_ops lists them; samba_apply calls one by name", row_ops, NULL },
+    { "C1", "samba.session, the global object", "samba_default(), with SAMBA_DEFAULT_SESSION", NULL, "tests/default_session.c" },
     { "C1 C2 C10", "SambaSession(pef_path), reset", "samba_open, samba_load, samba_close; any number of sessions", row_sessions, NULL },
     { "C3 A1 A5", "setup(args), extra keys allowed", "samba_parse_app_args, samba_app_desc; samba_app_args.allow_extra, extra (tools/driver.h)", row_setup, NULL },
     { "C5", "deprecated: inference, init_output_grads, graph_names, graph_transform_hook, common_app_driver", "--inference, samba_init_output_grads, samba_begin_graph, samba_on_trace, samba_app_driver", row_deprecated, NULL },
