@@ -78,6 +78,13 @@
    zero, rounds in another direction, or gets any of six telling fused multiply-adds wrong. NaN is
    NaN; which NaN is not specified. Where it comes from, samba_desc.check_finite says.
 
+   Names: a leaf has the one it was given, a layer's parameters are <layer>__weight, <layer>__bias.
+   The first output of an op is called like its layer, or <kind>_<number> without one, and the
+   others <op>__outputs__1 ...; <op>__outputs__0 and <op>__outputs__0__grad find the first, too.
+   A name that is taken gets _2, _3 ... What belongs to a tensor is <tensor>__grad, __momentum,
+   __exp_avg, __exp_avg_sq. samba_name gives a tensor a name of your own. All this depends on the
+   order of tracing alone, so it is the same in every process.
+
    Trace order is schedule order; C does not fix the order of arguments, so of two op calls among
    the arguments of a third, make one before. C control flow is not in the graph: the branch that
    was taken while tracing is, and loops are unrolled.
@@ -677,6 +684,10 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
                                         samba_shape shape, void *data);
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
                                              samba_shape shape, const void *data);
+/* Gives a tensor of the graph a name of its own, before compiling: by it the PEF has an output, and
+   its log and samba_tensor_by_name any tensor. The name must be free; the old one is then. Who
+   loads the PEF with a graph must give the same names. Returns t. */
+SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name);
 /* The random words that element 4 block ... 4 block + 3 of a tensor called name are made of. */
 SAMBA_API void samba_random(uint64_t seed, const char *name, uint64_t block, uint32_t words[4]);
 /* Sets batch_dim (-1: none) before compile; returns t. */
@@ -690,6 +701,8 @@ SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_sh
    f32; gradients and optimizer state are f32; steps round bf16 at random, so that the mean is
    right. A checkpoint of either restores into the other. Returns the former one. */
 SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype);
+/* Fills up to cap parameters in the order they were made, returns how many there are. */
+SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_t cap);
 /* State that no optimizer touches (running statistics, caches). */
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value);
@@ -780,6 +793,10 @@ typedef struct samba_optim {
     const char *argin_region_name;      /* prefix of this optimizer's argins */
     samba_tensor *const *params;        /* default: all that no other optimizer has */
     int32_t n_params;
+    /* Instead of a list: is asked of each parameter to train that no list has, once. Two that say
+       true of one are an error; what all refuse is of the optimizer that has neither, if any. */
+    bool (*select)(const samba_tensor *w, void *user);
+    void *select_user;
 } samba_optim;
 
 /* How a program that infers stores what affine, linear, lookup and embedding read: as parameters
@@ -911,6 +928,9 @@ SAMBA_API int32_t samba_dropout_rate_names(samba_session *s, const char **names,
 SAMBA_API int32_t samba_dropout_seed_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_weight_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t cap);
+/* What the loaded program is fed and gives: to be found by samba_tensor_by_name. */
+SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap);
+SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API unsigned samba_section_types(samba_session *s);
 /* false: dropout rates act as 0, and nothing else changes, in all runs and eager ops until true. It
    may be said before compiling or loading. run_desc.eval says so of one run. */
@@ -9066,6 +9086,19 @@ SAMBA__FN void samba__put_tensor_body(samba_session *s, void *argument)
     stbds_arrput(s->tensors, t);
     stbds_shputs(s->names, e);
 }
+/* A tensor's next name, and the map that finds it by either. */
+typedef struct samba__renaming { samba_tensor *tensor; const char *name; } samba__renaming;
+SAMBA__FN void samba__rename_body(samba_session *s, void *argument)
+{
+    const samba__renaming *r = (const samba__renaming *)argument;
+    uintptr_t old = (uintptr_t)r->tensor->name, key = (uintptr_t)r->name;
+    samba__entry e = SAMBA__ZEROED;
+    e.key = (char *)key, e.value = r->tensor;
+    stbds_shputs(s->names, e);
+    (void)stbds_shdel(s->names, (char *)old);
+    r->tensor->name = r->name;
+}
+
 /* Takes what goes with a scope out of the lists; the rest keeps its order. */
 SAMBA__FN void samba__drop_scope_body(samba_session *s, void *argument)
 {
@@ -9502,6 +9535,9 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     }
     for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
+    if (s->legacy_names && op == &samba__op_table[SAMBA__OP_batch_norm])
+        return samba__none(samba_fail(s, SAMBA_ESTATE, "in samba_batch_norm: legacy names must be "
+                                      "off for models with batchnorm"));
     if (!samba__infer(op, &c)) return samba__none(samba__fail_call(s, op, in, &c));
     s->transient = s->scope && !s->tracing;
     samba__node *n = samba__new_node(s, op, in, &c);
@@ -9536,6 +9572,10 @@ SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp pre
 SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
 {
     if (!samba_ok(s)) return false;
+    for (int32_t i = 0; use && i < samba__n_nodes(s); i++)
+        if (s->nodes[i]->op == &samba__op_table[SAMBA__OP_batch_norm])
+            return samba_fail(s, SAMBA_ESTATE, "in samba_use_legacy_names: legacy names must be "
+                              "off for models with batchnorm, and there is %s", s->nodes[i]->name);
     s->legacy_names = use;
     return true;
 }
@@ -9853,6 +9893,34 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
     samba_tensor *t = samba__with_room(samba_input(s, name, dtype, shape), samba__all(0.0f));
     if (t && t->data != data) memcpy(t->data, data, samba__host_bytes(t));
     return t;
+}
+SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
+{
+    samba__renaming r = { t, NULL };
+    if (!t || !samba_ok(t->session)) return NULL;
+    samba_session *s = t->session;
+    if (name && samba__same_text(t->name, name)) return t;
+    if (s->rt && t->symbol >= 0)
+        return samba__none(samba_fail(s, SAMBA_ESTATE, "in samba_name: the loaded program knows %s "
+                                      "by this name; give names before compiling", t->name));
+    if (!samba__check_leaf(s, name, t->dtype, &t->shape)) return NULL;
+    s->transient = t->transient;
+    r.name = samba__keep_text(s, name);
+    s->transient = false;
+    if (!r.name || !samba__guarded(s, samba__rename_body, &r)) return NULL;
+    if (t->node && t->out_index == 0) t->node->name = r.name;
+    return t;
+}
+SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_t cap)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; s && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->role != SAMBA__WEIGHT || t->generated) continue;
+        if (list && n < cap) list[n] = t;
+        n++;
+    }
+    return n;
 }
 SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 {
@@ -10419,6 +10487,9 @@ SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_
     if (o->n_params && !o->params)
         return samba_fail(s, SAMBA_EARG, "in %s: n_params is %d, but params is NULL", at,
                           o->n_params);
+    if (o->params && o->select)
+        return samba_fail(s, SAMBA_EARG, "in %s: params and select are both given; use one of them",
+                          at);
     if (o->nesterov && (o->momentum == 0.0f || o->dampening != 0.0f))
         return samba_fail(s, SAMBA_EARG, "in %s: nesterov needs a momentum and no dampening", at);
     bool sgd = o->kind == SAMBA_SGD;
@@ -12631,6 +12702,22 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
 }
 
 /* Assigns each weight its optimizer: the one that lists it, else the one without a list. */
+/* Gives an optimizer the parameters that its select wants, of those that no list has. */
+SAMBA__FN bool samba__assign_selected(samba__compilation *c, int32_t o)
+{
+    const samba_optim *d = samba__optim_at(c->program, o);
+    for (int32_t i = 0; d->select && i < c->n_params; i++) {
+        const samba_tensor *w = c->params[i];
+        int32_t *optim = &c->optim_of[w->id], other = *optim - 1;
+        bool listed = other >= 0 && !samba__optim_at(c->program, other)->select;
+        if (listed || !d->select(w, d->select_user)) continue;
+        if (other >= 0)
+            return samba_fail(c->session, SAMBA_EARG, "%s is selected by optimizers %d and %d; a "
+                              "parameter has one optimizer", w->name, other, o);
+        *optim = o + 1;
+    }
+    return true;
+}
 SAMBA__FN bool samba__collect_params(samba__compilation *c)
 {
     samba_session *s = c->session;
@@ -12652,11 +12739,13 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
                 || samba_fail(s, SAMBA_EARG, "program.max_grad_norm clips the gradients of all "
                               "optimizers, max_grad_norm of optimizer %d its own; set one of them",
                               o))
-            && (d->params || rest < 0
+            && (d->params || d->select || rest < 0
                 || samba_fail(s, SAMBA_EARG, "optimizers %d and %d both list no parameters; each "
                               "must own its own", rest, o)) && samba__assign_listed(c, o);
-        if (!d->params) rest = o;
+        if (!d->params && !d->select) rest = o;
     }
+    for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++)
+        fine = samba__assign_selected(c, o);
     for (int32_t i = 0; i < c->n_params; i++) {
         int32_t *optim = &c->optim_of[c->params[i]->id];
         if (*optim < 0) *optim = rest + 1;
@@ -13229,7 +13318,7 @@ SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
                           "one of them");
     const samba_optim *o = &p->optim;
     bool given = o->lr != 0.0f || o->momentum != 0.0f || o->weight_decay != 0.0f
-        || o->max_grad_norm != 0.0f || o->params || o->argin_region_name;
+        || o->max_grad_norm != 0.0f || o->params || o->select || o->argin_region_name;
     return o->kind || !given
         || samba_fail(s, SAMBA_EARG, "in samba_program: optim has fields, but no kind; use "
                       "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM");
@@ -13934,6 +14023,34 @@ SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__ARGIN_RATE)
 SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
 SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
 SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
+/* Names of the session's tensors, in PEF order: those of losses are without SAMBA__MEAN. Inputs
+   that are gradients of losses have a call of their own. */
+SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char **names, int32_t cap)
+{
+    int32_t n = 0;
+    if (!s || !s->rt) return 0;
+    const samba__pef *pef = &s->rt->pef;
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(pef, i);
+        const char *name = pef->strings + q.name;
+        bool grad = false;
+        for (uint32_t k = 0; k < pef->n_symbols && q.role == role; k++)
+            grad = grad || samba__symbol_at(pef, k).grad == i + 1;
+        if (q.role != role || grad) continue;
+        const samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
+        if (names && n < cap) names[n] = t ? t->name : name;
+        n++;
+    }
+    return n;
+}
+SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__port_names(s, SAMBA__INPUT, names, cap);
+}
+SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__port_names(s, SAMBA__OUTPUT, names, cap);
+}
 /* ---- Values ---- */
 SAMBA_API bool samba_write(samba_tensor *t, const void *data)
 {
@@ -14031,11 +14148,29 @@ SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
 {
     return samba__as_f32(t, NULL, data, n);
 }
+/* SambaFlow's name of an op's first output, <op>__outputs__0, and of its gradient: here it is
+   called like the op. Leaves have no such name. NULL: it is none. */
+SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
+{
+    static const char part[] = "__outputs__0", grad[] = "__outputs__0__grad";
+    bool of_grad = samba__ends_with(name, grad);
+    size_t cut = of_grad ? sizeof grad - 1 : sizeof part - 1, n = strlen(name);
+    if (!of_grad && !samba__ends_with(name, part)) return NULL;
+    char *base = (char *)samba__take(s, n + 1);
+    if (!base) return NULL;
+    memcpy(base, name, n - cut);
+    base[n - cut] = 0;
+    samba_tensor *t = samba__named(s, base);
+    samba__give(s, base, n + 1);
+    if (!t || t->removed || (!t->node && t->role != SAMBA__OUTPUT) || t->out_index) return NULL;
+    return of_grad ? t->grad : t;
+}
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return NULL;
     if (!name) return samba__none(samba_fail(s, SAMBA_EARG, "the name of a tensor is NULL"));
     samba_tensor *t = samba__named(s, name);
+    if (!t) t = samba__first_output(s, name);
     if (t && !t->removed) return t;
     if (t) samba_fail(s, SAMBA_ENAME, "tensor %s is unknown: it was taken out of the session by "
                       "samba_update_tensor; keep its handle to use it still", name);

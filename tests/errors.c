@@ -602,6 +602,125 @@ static void test_time_without_scopes(void)
     samba_close(s);
 }
 
+// ---- Names, lists, choices ----
+
+static bool has_name(const char *const *names, int32_t n, const char *name)
+{
+    for (int32_t i = 0; i < n; i++) {
+        if (!strcmp(names[i], name)) return true;
+    }
+    return false;
+}
+
+// An output that is equal to another, or fused, has the name it was given, in the PEF, too.
+static void test_names(void)
+{
+    for (int32_t microbatches = 1; microbatches <= 2; microbatches++) {
+        samba_desc d = quiet_desc(NULL);
+        samba_session *s = samba_open(&d);
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
+        samba_tensor *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 1));
+        samba_tensor *h = samba_relu(samba_linear(x, "fc", 5));
+        samba_tensor *out = samba_linear(h, "head", 1), *twin = samba_linear(h, "head", 1);
+        samba_tensor *loss = samba_mse(out, y, SAMBA_REDUCE_MEAN);
+        char old[80];
+        snprintf(old, sizeof old, "%s", out->name);
+        CHECK(samba_name(out, "prediction") == out && !strcmp(out->name, "prediction"));
+        CHECK(samba_name(out, "prediction") == out);                // the same again
+        CHECK(samba_name(twin, "twin") && samba_name(loss, "my loss") && samba_name(h, old));
+        CHECK(!samba_name(h, "prediction") && said(s, "prediction is used twice"));
+        CHECK(!samba_name(h, "") && said(s, "needs a name"));
+        CHECK(!samba_name(h, NULL) && said(s, "needs a name") && !samba_name(NULL, "a"));
+        CHECK(!samba_name(h, "a\nb") && said(s, "control characters"));
+        CHECK(samba_tensor_by_name(s, "prediction") == out && samba_tensor_by_name(s, old) == h);
+        samba_program p = { .loss = loss, .outputs = { out, twin }, .pef = "build/errors.pef" };
+        p.optim.kind = SAMBA_SGD, p.microbatches = microbatches;
+        CHECK(samba_compile(s, &p));
+        CHECK(!samba_name(out, "late") && said(s, "before compiling"));
+        for (int loaded = 0; loaded < 2; loaded++) {
+            const char *names[8];
+            CHECK(samba_output_names(s, names, 8) == 3 && has_name(names, 3, "prediction"));
+            CHECK(has_name(names, 3, "twin") && (loaded || has_name(names, 3, "my loss")));
+            CHECK(samba_input_names(s, names, 8) == 2 && has_name(names, 2, "x"));
+            CHECK(samba_input_names(s, NULL, 8) == 2 && samba_input_names(s, names, 0) == 2);
+            samba_tensor *list[8];
+            CHECK(samba_parameters(s, list, 8) == 4 && samba_parameters(s, NULL, 0) == 4);
+            for (int i = 0; i < 4; i++) CHECK(strstr(list[i]->name, "__"));
+            CHECK(samba_zero_inputs(s) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+            samba_tensor *a = samba_tensor_by_name(s, "prediction"), *b = samba_tensor_by_name(s, "twin");
+            CHECK(a && b && !memcmp(samba_read(a), samba_read(b), samba_bytes(a)) && samba_ok(s));
+            CHECK(samba_tensor_by_name(s, "prediction__outputs__0") == a);
+            CHECK(!samba_tensor_by_name(s, "x__outputs__0") && said(s, "unknown"));
+            CHECK(!samba_tensor_by_name(s, "fc__weight__outputs__0") && said(s, "unknown"));
+            samba_close(s);
+            if (loaded) break;
+            s = samba_open(&d);                     // in a process that has no graph
+            CHECK(samba_load(s, "build/errors.pef", NULL));
+            const samba_tensor *w = samba_tensor_by_name(s, "fc__weight");
+            CHECK(w && w->shape.dim[0] == 5);
+        }
+    }
+    CHECK(samba_input_names(NULL, NULL, 0) == 0 && samba_output_names(NULL, NULL, 0) == 0);
+    CHECK(samba_parameters(NULL, NULL, 0) == 0);
+}
+
+static int n_asked;
+static bool is_matrix(const samba_tensor *w, void *user)
+{
+    (void)user;
+    n_asked++;
+    return w->shape.ndim == 2;
+}
+static bool is_vector(const samba_tensor *w, void *user)
+{
+    (void)user;
+    return w->shape.ndim == 1;
+}
+static bool is_called(const samba_tensor *w, void *user) { return strstr(w->name, (const char *)user); }
+
+// Parameters are chosen by a question: no decay for vectors, these alone; lists come first.
+static void test_select(void)
+{
+    static char b_layer[] = "b__", a_layer[] = "a__";
+    for (int way = 0; way < 8; way++) {
+        samba_desc d = quiet_desc(NULL);
+        samba_session *s = samba_open(&d);
+        samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
+        samba_tensor *out = samba_linear(samba_linear(x, "a", 3), "b", 1);
+        samba_tensor *bias = samba_tensor_by_name(s, "a__bias");
+        samba_optim o[2] = { { .kind = SAMBA_SGD, .lr = 0.5f }, { .kind = SAMBA_SGD, .lr = 1e-9f } };
+        samba_program p = { .loss = samba_sum(out, SAMBA_ALL_AXES, false), .optims = o, .n_optims = 2 };
+        const char *moved = "a__weight b__weight", *wrong = NULL;
+        o[0].select = is_matrix;
+        if (way == 0) o[1].select = is_vector;
+        if (way == 2) o[1].params = &bias, o[1].n_params = 1, moved = "a__weight b__weight";
+        if (way == 3) {                             // the list has it, whatever select would say
+            o[1].select = is_vector, o[0].select = NULL, o[0].params = &bias, o[0].n_params = 1;
+            moved = "a__bias";
+        }
+        if (way == 4) o[1].select = is_called, o[1].select_user = a_layer, wrong = "selected by optimizers 0 and 1";
+        if (way == 5) o[0].params = &bias, o[0].n_params = 1, wrong = "params and select";
+        if (way == 6) samba_set_requires_grad(samba_tensor_by_name(s, "b__weight"), false), moved = "a__weight";
+        if (way == 7) p.n_optims = 1, o[0].select = is_called, o[0].select_user = b_layer, moved = "b__weight b__bias";
+        n_asked = 0;
+        CHECK(samba_compile(s, &p) == (wrong == NULL));
+        if (wrong) CHECK(says(s, wrong));
+        if (way == 1) CHECK(n_asked == 4);          // each once
+        if (way == 6) CHECK(n_asked == 3);          // frozen ones are not asked about
+        samba_tensor *list[4];
+        CHECK(samba_parameters(s, list, 4) == 4);
+        for (int i = 0; i < 4 && !wrong; i++) {
+            float before[9], after[9];
+            int64_t n = samba_count(&list[i]->shape);
+            CHECK(samba_copy_out_f32(list[i], before, n) && samba_run(s, 0));
+            CHECK(samba_copy_out_f32(list[i], after, n));
+            double by = fabs((double)before[0] - (double)after[0]);
+            CHECK((strstr(moved, list[i]->name) != NULL) == (by > 1e-4));
+        }
+        samba_close(s);
+    }
+}
+
 // Numbers in messages.
 static void test_numbers(void)
 {
@@ -633,6 +752,8 @@ int main(void)
     RUN(test_bad_values_are_placed);
     RUN(test_bad_labels);
     RUN(test_near_names);
+    RUN(test_names);
+    RUN(test_select);
     RUN(test_scopes);
     RUN(test_scopes_refuse);
     RUN(test_time_without_scopes);

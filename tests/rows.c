@@ -797,6 +797,23 @@ static void row_mem_type(void)
     samba_close(n.s);
 }
 
+// Outputs and their gradients by SambaFlow's names: op__outputs__0, op__outputs__0__grad.
+static void row_output_names(void)
+{
+    net n = traced(0);
+    samba_tensor *rows = samba_mul(n.out, n.out);
+    samba_program p = { .outputs = { rows, n.out }, .n_loss_indices = 1, .optim = { .kind = SAMBA_SGD } };
+    char name[80];
+    CHECK(samba_compile(n.s, &p) && samba_run(n.s, 0));
+    snprintf(name, sizeof name, "%s__outputs__0", n.out->name);
+    CHECK(samba_tensor_by_name(n.s, name) == n.out);
+    snprintf(name, sizeof name, "%s__outputs__0__grad", rows->name);
+    CHECK(samba_tensor_by_name(n.s, name) == samba_sn_grad(rows) && samba_read(samba_sn_grad(rows))[0] == 1);
+    snprintf(name, sizeof name, "%s__outputs__0__grad", n.out->name);
+    CHECK(!samba_tensor_by_name(n.s, name) && says(n.s, "unknown"));             // no loss: no gradient that is kept
+    CHECK(!samba_tensor_by_name(n.s, "fc1__outputs__1") && says(n.s, "unknown"));
+    CHECK(samba_close(n.s) == 0);
+}
 static void row_legacy_names(void)
 {
     samba_session *s = samba_open(NULL);
@@ -806,7 +823,14 @@ static void row_legacy_names(void)
     CHECK(!strncmp(samba_conv2d(x, "other", 3, 3, NULL)->name, "convolution_", 12));
     CHECK(samba_tensor_by_name(s, "other__weight") != NULL);
     CHECK(!samba_batchnorm(x, "bn") && says(s, "legacy names must be off"));
+    samba_tensor *mean = samba_buffer(s, "mean", SAMBA_SHAPE(3), 0), *var = samba_buffer(s, "var", SAMBA_SHAPE(3), 1);
+    samba_tensor *in[5] = { x, NULL, NULL, mean, var };
+    const int32_t attr[2] = { samba_float_attr(0.1f), samba_float_attr(1e-5f) };
+    CHECK(!samba_batch_norm(x, NULL, NULL, mean, var, 0.1f, 1e-5f) && says(s, "legacy names must be off"));
+    CHECK(!samba_apply(s, "batch_norm", in, 5, attr, 2) && says(s, "legacy names must be off"));
     CHECK(samba_use_legacy_names(s, false) && samba_batchnorm(x, "bn"));
+    CHECK(!samba_use_legacy_names(s, true) && says(s, "there is bn"));          // in the other order, too
+    CHECK(!strcmp(samba_conv2d(x, "third", 3, 3, NULL)->name, "third") && samba_use_legacy_names(s, false));
     CHECK(samba_close(s) == 0);
 }
 
@@ -1819,6 +1843,7 @@ static const row rows[] = {
     { "TR4", "loops unroll, branches are those taken", "the same", row_control_flow, NULL },
     { "TR6 U1", "utils.trace_graph(model, inputs, optim, pef=...)", "trace again, then samba_load(s, pef, &program)", row_graph_equality, NULL },
     { "TR8 M1", "from_torch_model_: names such as gemm1__weight", "layers name their parameters", row_parameter_names, NULL },
+    { "TR8", "op__outputs__0, op__outputs__0__grad", "samba_tensor_by_name; the scheme is in [manual], samba_name gives others", row_output_names, NULL },
     { "M1", "shared parameters, from_torch_model_ again", "the same name and shape is the same parameter; another shape an error", row_tied_parameters, NULL },
     { "M3", "SGD, AdamW: rules and defaults", "samba_optim: zero is SambaFlow's default", row_optimizer_rules, NULL },
     { "M3 M4 C6", "samba.optim.SGD, AdamW; several; region names", "samba_optim in samba_program: optim or optims", row_optimizers, NULL },
