@@ -253,7 +253,8 @@ typedef struct samba_tensor {
     samba_dtype dtype;
     samba_shape shape;
     int32_t batch_dim;                  /* the dimension microbatches split; -1: none */
-    samba_mem mem_type;                 /* may be set before compiling: where it is counted */
+    samba_mem mem_type;                 /* may be set before compiling: where it is counted; what
+                                           ops pass on to each other is in the HBM */
     /* private from here: the op that makes it; NULL for a leaf */
     struct samba__node *node;
     int32_t out_index;                  /* which output of that op */
@@ -261,7 +262,7 @@ typedef struct samba_tensor {
     int32_t id;                         /* index in the session's tensor list */
     int32_t symbol;                     /* index in the loaded PEF; -1: not there */
     bool borrowed;                      /* data belongs to the caller */
-    bool has_value;                     /* an input that was given one */
+    bool has_value;                     /* an input or a parameter that was given one */
     bool frozen;                        /* a parameter that is not trained */
     bool generated;                     /* by the compiler, such as an optimizer's state */
     bool settled;                       /* data_hash is known */
@@ -419,11 +420,12 @@ enum {
 };
 
 /* ---- Device: run a PEF from one block of memory, without malloc or stdio --------------------- */
-/* Verifies the whole PEF, then lays the runtime out in memory. NULL if the PEF is refused or memory
-   is too small; why (may be NULL) gets the reason. pef must stay where it is, 8-byte aligned. */
+/* Verifies the whole PEF, then lays the runtime out in memory. NULL if the PEF is refused, has no
+   values of its parameters (samba_save writes them) or memory is too small; why (may be NULL) gets
+   the reason. pef must stay where it is, 8-byte aligned. */
 SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *memory,
                                             size_t memory_size, char *why, size_t why_size);
-/* Bytes samba_runtime_open needs; 0 if the PEF is refused. */
+/* Bytes samba_runtime_open needs; 0 if the PEF is refused. It need not have values yet. */
 SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, size_t why_size);
 /* Runs the sections whose type is in types (0: all) in schedule order; a whole step is as samba_run
    has it. False: bad index value; types has but a part of those of a section (mapping spatial); or
@@ -1022,7 +1024,8 @@ enum { SAMBA_READS = 1, SAMBA_WRITES = 2 };
 SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t);
 /* May sections a and b change places, as neither writes memory that the other one uses? */
 SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b);
-/* Inputs of the loaded program that have no value get zeros: to measure it without data. */
+/* Inputs and parameters of the loaded program that have no value are zeros: to measure it without
+   data. Such parameters cannot be saved. */
 SAMBA_API bool samba_zero_inputs(samba_session *s);
 
 /* Tells fn what begins and ends: SAMBA_SET_PEF, SAMBA_INIT_RUNTIME, SAMBA_SESSION_RUN (_FWD_BCKWD
@@ -3618,6 +3621,9 @@ SAMBA__FN const int32_t *samba__in_i32(const samba_args *a, int32_t i)
     return (const int32_t *)(const void *)a->in[i];
 }
 
+/* Reads an index, once: what was proved is what is used, even if a mapped file changes then. */
+SAMBA__INLINE int32_t samba__index(const int32_t *at) { return *(const volatile int32_t *)at; }
+
 /* Reads an absent optional input as absent. */
 SAMBA__FN bool samba__has(const samba_call *c, int32_t i)
 {
@@ -5091,9 +5097,9 @@ SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, co
     const samba_shape *shape = &a->in_spec[1].shape;
     int64_t at = 0, rest = e;
     for (int32_t i = shape->ndim - 1; i >= 0; i--) {
-        int64_t k = i == a->attr[0] ? index[e] : rest % shape->dim[i];
+        int64_t k = i == a->attr[0] ? samba__index(index + e) : rest % shape->dim[i];
         if (k < 0 || k >= x->dim[i]) {
-            samba_fault_at(a, 1, index[e], e, 0, x->dim[i] - 1);
+            samba_fault_at(a, 1, (int32_t)k, e, 0, x->dim[i] - 1);
             return -1;
         }
         at += k * samba__inner(x, i);
@@ -5191,10 +5197,11 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
     for (int64_t u = a->begin; u < a->end; u++) {
         const int32_t *at = samba__in_i32(a, 2) + u / per_list * T;
         for (int64_t t = 0; t < T; t++) {
-            if (at[t] < -1 || at[t] >= S)
-                samba_fault_at(a, 2, at[t], u / per_list * T + t, -1, (int32_t)S - 1);
-            else if (at[t] >= 0)
-                memcpy(a->out[0] + (u * S + at[t]) * D, a->in[1] + (u * T + t) * D, (size_t)D * 4);
+            int32_t to = samba__index(at + t);
+            if (to < -1 || to >= S)
+                samba_fault_at(a, 2, to, u / per_list * T + t, -1, (int32_t)S - 1);
+            else if (to >= 0)
+                memcpy(a->out[0] + (u * S + to) * D, a->in[1] + (u * T + t) * D, (size_t)D * 4);
         }
     }
 }
@@ -6476,7 +6483,7 @@ SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int which)
 /* The class of row t, or -1 where the row does not count. A class out of range is a fault. */
 SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t t, int64_t classes)
 {
-    int32_t id = samba__in_i32(a, which)[t];
+    int32_t id = samba__index(samba__in_i32(a, which) + t);
     if (id == a->attr[SAMBA__LOSS_IGNORE]) return -1;
     if (id >= 0 && id < classes) return id;
     samba_fault_at(a, which, id, t, 0, (int32_t)classes - 1);
@@ -6597,13 +6604,14 @@ SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
     samba_dtype type = a->in_spec[1].dtype;
     int64_t n = packed ? a->attr[0] : a->in_spec[1].shape.dim[0], k = samba__last_dim(a->out_spec);
     for (int64_t t = a->begin; t < a->end; t++) {
-        bool good = id[t] >= 0 && id[t] < n;
-        int64_t j = good ? id[t] : 0;
+        int32_t row = samba__index(id + t);
+        bool good = row >= 0 && row < n;
+        int64_t j = good ? row : 0;
         float *y = a->out[0] + t * k;
         if (!packed) samba__load(y, samba__in_bytes(a, 1, j * k), type, k);
         else samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j), samba__panel_row(type),
                                samba__scale_at(scale, k, j), type, 0, k, 1);
-        if (!good) samba_fault_at(a, 0, id[t], t, 0, (int32_t)n - 1);
+        if (!good) samba_fault_at(a, 0, row, t, 0, (int32_t)n - 1);
     }
 }
 SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
@@ -6653,9 +6661,13 @@ SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t r
     const int32_t *id = samba__in_i32(a, 1);
     for (int64_t v = 0; v < rows; v++) first[v] = -1;
     for (int64_t t = samba_count(&a->in_spec[1].shape) - 1; t >= 0; t--) {
-        bool good = id[t] >= 0 && id[t] < rows;
-        if (!good) samba_fault_at(a, 1, id[t], t, 0, (int32_t)rows - 1);
-        else next[t] = first[id[t]], first[id[t]] = (int32_t)t;
+        int32_t row = samba__index(id + t);
+        if (row < 0 || row >= rows) {
+            samba_fault_at(a, 1, row, t, 0, (int32_t)rows - 1);
+            continue;
+        }
+        next[t] = first[row];
+        first[row] = (int32_t)t;
     }
 }
 SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
@@ -7275,9 +7287,11 @@ SAMBA__FN uint32_t samba__word(const samba__call_record *c, int32_t i)
 {
     return samba__get32(c->words + 4 * i);
 }
+/* In 64 bits, for a file may claim more than the memory of a small device has addresses for. */
 SAMBA__FN uint64_t samba__symbol_bytes(const samba__pef *pef, const samba__symbol *s)
 {
-    return (uint64_t)samba__spec_bytes(&s->spec) * (s->windowed ? pef->microbatches : 1);
+    uint64_t count = (uint64_t)samba_count(&s->spec.shape);
+    return count * samba_dtype_size(s->spec.dtype) * (s->windowed ? pef->microbatches : 1);
 }
 
 /* The number of the symbol called name, looked for from number `start` on; -1 if there is none. */
@@ -7362,14 +7376,46 @@ SAMBA__FN bool samba__may_lie(uint8_t role, uint8_t region)
     if (region != SAMBA__REGION_READONLY) return region != SAMBA__REGION_ARENA;
     return role == SAMBA__WEIGHT || role == SAMBA__CONSTANT || role == SAMBA__STATE;
 }
-/* A view lies where its base does, and lives while its base lives. */
+
+/* A view is a temporary that lies where another one does, and lives while that one lives. */
 SAMBA__FN bool samba__is_view(const samba__pef *pef, const samba__symbol *s)
 {
     samba__symbol base = samba__symbol_at(pef, s->alias - 1);
-    return !base.alias && base.region == s->region && base.offset == s->offset
-        && base.first <= s->first && base.last >= s->last
+    return s->role == SAMBA__TEMP && base.role == SAMBA__TEMP && !base.alias
+        && base.offset == s->offset && base.first <= s->first && base.last >= s->last
         && samba__symbol_bytes(pef, &base) == samba__symbol_bytes(pef, s)
         && samba_dtype_size(base.spec.dtype) == samba_dtype_size(s->spec.dtype);
+}
+
+/* A gradient has the shape of what it belongs to, and outlives the schedule. */
+SAMBA__FN bool samba__is_gradient(const samba__pef *pef, const samba__symbol *s)
+{
+    samba__symbol grad = samba__symbol_at(pef, s->grad - 1);
+    return grad.role < SAMBA__TEMP && samba__same_shape(&grad.spec.shape, &s->spec.shape);
+}
+
+/* Hyperparameters are written as one word of 4 bytes. */
+SAMBA__FN bool samba__is_word(const samba__symbol *s)
+{
+    return samba_count(&s->spec.shape) == 1 && samba_dtype_size(s->spec.dtype) == 4;
+}
+
+/* What is wrong with where a sound symbol lies and when it lives; NULL: nothing. */
+SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__symbol *s)
+{
+    uint64_t bytes = samba__symbol_bytes(pef, s), room = pef->region[s->region], at = s->data - 1;
+    bool passing = s->region == SAMBA__REGION_ARENA;
+    if (!samba__may_lie(s->role, s->region)) return "is in the wrong region";
+    if (s->windowed && ((s->role != SAMBA__INPUT && s->role != SAMBA__OUTPUT) || !s->batch_dim
+                        || s->region != SAMBA__REGION_IO)) return "cannot hold microbatches";
+    if (s->offset % SAMBA__ALIGN || s->offset > room || bytes > room - s->offset)
+        return "lies outside its region";
+    if (bytes > SAMBA__NO_SIZE) return "is larger than the memory of this machine can be";
+    if (s->data && (passing || at % SAMBA__ALIGN || at > pef->data_size
+                    || bytes > pef->data_size - at)) return "has data outside the file";
+    if (passing ? s->first > s->last || s->last >= pef->n_nodes
+        : s->first != 0 || s->last != SAMBA__FOREVER) return "has an impossible lifetime";
+    return NULL;
 }
 SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__text *why)
 {
@@ -7385,20 +7431,28 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
                          n, name)) return false;
-    uint64_t bytes = samba__symbol_bytes(pef, &s), room = pef->region[s.region], at = s.data - 1;
-    const char *wrong = NULL;
-    if (s.windowed && ((s.role != SAMBA__INPUT && s.role != SAMBA__OUTPUT) || s.alias
-                       || s.region != SAMBA__REGION_IO)) wrong = "cannot hold microbatches";
-    if (s.offset % SAMBA__ALIGN || s.offset > room || bytes > room - s.offset)
-        wrong = "lies outside its region";
-    if (s.data && (at % SAMBA__ALIGN || at > pef->data_size || bytes > pef->data_size - at))
-        wrong = "has data outside the file";
-    if (!samba__may_lie(s.role, s.region)) wrong = "is in the wrong region";
-    if (s.region == SAMBA__REGION_ARENA ? s.first > s.last || s.last >= pef->n_nodes
-        : s.first != 0 || s.last != SAMBA__FOREVER) wrong = "has an impossible lifetime";
+    const char *wrong = samba__wrong_place(pef, &s);
+    if (wrong) return samba__prove(why, false, "symbol %d %s %s", n, name, wrong);
     if (s.grad > pef->n_symbols || s.alias > pef->n_symbols) wrong = "refers to no symbol";
     else if (s.alias && !samba__is_view(pef, &s)) wrong = "is no view of the symbol it names";
+    else if (s.grad && !samba__is_gradient(pef, &s)) wrong = "has a gradient of another shape";
+    else if (s.role == SAMBA__ARGIN && !samba__is_word(&s)) wrong = "is no hyperparameter";
     return samba__prove(why, !wrong, "symbol %d %s %s", n, name, wrong);
+}
+
+/* The symbols, and that the values in the file lie one after another, each its symbol's own. */
+SAMBA__FN bool samba__check_symbols(const samba__pef *pef, samba__text *why)
+{
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        if (!samba__check_symbol(pef, i, why)) return false;
+        samba__symbol s = samba__symbol_at(pef, i);
+        if (!s.data) continue;
+        if (!samba__prove(why, s.data > end, "symbol %d %s shares its data with another",
+                          (int32_t)i, pef->strings + s.name)) return false;
+        end = s.data - 1 + samba__symbol_bytes(pef, &s);
+    }
+    return true;
 }
 
 /* The specs of a call's inputs (absent: ndim -1) and its attributes, decoded. */
@@ -7411,6 +7465,7 @@ SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_recor
                                   samba__decoded *d)
 {
     memset(&d->call, 0, sizeof d->call);
+    memset(d->attr, 0, sizeof d->attr);         /* an op may look at more than it has */
     for (int32_t i = 0; i < r->n_in; i++) {
         uint32_t word = samba__word(r, i);
         d->in[i] = word ? samba__symbol_at(pef, word - 1).spec : samba__absent();
@@ -7432,12 +7487,33 @@ SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t
                         && (alive || s.region != SAMBA__REGION_ARENA), "node %d reads %s, which is "
                         "not alive in its graph then", (int32_t)node, pef->strings + s.name);
 }
+/* The symbol, as words have it, in whose memory that of this word lies: itself unless a view. */
+SAMBA__FN uint32_t samba__base_word(const samba__pef *pef, uint32_t word)
+{
+    uint32_t base = word ? samba__symbol_at(pef, word - 1).alias : 0;
+    return base ? base : word;
+}
+
+/* Output o, in the memory of symbol `base`, is no memory that the node has otherwise, too: as an
+   input, but the one it is a view of or updates, or as an output before. */
+SAMBA__FN bool samba__is_alone(const samba__pef *pef, const samba__call_record *r, int32_t o,
+                               uint32_t base)
+{
+    int32_t updated = samba__updated_input(r->op, o);
+    bool views = (r->op->flags & SAMBA_OP_VIEW) && o == 0
+        && samba__symbol_at(pef, samba__word(r, r->n_in) - 1).alias;
+    for (int32_t k = 0; k < r->n_in + o; k++) {
+        bool expected = k == updated || (views && k == 0);
+        if (!expected && samba__base_word(pef, samba__word(r, k)) == base) return false;
+    }
+    return true;
+}
+
 /* Is output 0 of this node a view of its input 0, whose memory is that of symbol `base`? */
 SAMBA__FN bool samba__makes_view(const samba__pef *pef, const samba__call_record *r, uint32_t base)
 {
-    uint32_t word = r->n_in > 0 ? samba__word(r, 0) : 0;
-    if (!(r->op->flags & SAMBA_OP_VIEW) || !word) return false;
-    return word == base || samba__symbol_at(pef, word - 1).alias == base;
+    return (r->op->flags & SAMBA_OP_VIEW) && r->n_in > 0
+        && samba__base_word(pef, samba__word(r, 0)) == base;
 }
 
 /* A node makes temporaries and outputs; it overwrites state only where its op says so. */
@@ -7451,12 +7527,12 @@ SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
         : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
     if (updated >= 0)
         fine = updated < r->n_in && samba__word(r, updated) == word && s.role != SAMBA__INPUT;
-    for (int32_t i = 0; i < r->n_in && updated < 0 && s.role == SAMBA__TEMP; i++)
-        fine = fine && samba__word(r, i) != word;
-    for (int32_t i = 0; i < o; i++) fine = fine && samba__word(r, r->n_in + i) != word;
-    if (s.alias) fine = fine && o == 0 && samba__makes_view(pef, r, s.alias);
+    else if (s.alias) fine = fine && o == 0 && samba__makes_view(pef, r, s.alias);
     return samba__prove(why, fine && s.region != SAMBA__REGION_READONLY, "node %d may not write %s",
-                        (int32_t)node, pef->strings + s.name);
+                        (int32_t)node, pef->strings + s.name)
+        && samba__prove(why, samba__is_alone(pef, r, o, s.alias ? s.alias : word), "node %d writes "
+                        "%s while it reads or writes it elsewhere", (int32_t)node,
+                        pef->strings + s.name);
 }
 SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
 {
@@ -7530,104 +7606,203 @@ SAMBA__FN const char *samba__type_name(uint32_t type)
     return type == (SAMBA_BCKWD | SAMBA_GRADNORM | SAMBA_OPT) ? "BCKWD_GRADNORM_OPT" : "";
 }
 
+/* Section i has nodes, begins where the one before ends, and has its type's place in its graph.
+   Names of graphs are in the order of the graphs, so that no graph comes twice. */
+SAMBA__FN bool samba__is_in_order(const samba__pef *pef, uint32_t i)
+{
+    samba__section s = samba__section_at(pef, i), before = SAMBA__ZEROED;
+    bool first = i == 0;
+    if (!first) before = samba__section_at(pef, i - 1);
+    if (s.first != before.end || s.end <= s.first || s.end > pef->n_nodes) return false;
+    if (!*samba__type_name(s.type) || s.graph > pef->strings_size) return false;
+    if (first || s.graph > before.graph) return true;
+    return s.graph == before.graph
+        && (s.type == before.type || (s.type & (0u - s.type)) > before.type);
+}
+
 /* The sections, and the nodes in each. */
 SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
 {
-    uint32_t type = 0, graph = 0, start = 0, next = 0;
+    uint32_t graph = 0, start = 0, next = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section s = samba__section_at(pef, i);
-        bool anew = i == 0 || s.graph != graph, fine = s.graph <= pef->strings_size;
-        if (anew) type = 0, start = s.first;
-        for (uint32_t k = 0; anew && k < i; k++)
-            fine = fine && samba__section_at(pef, k).graph != s.graph;
-        fine = fine && (s.type == type || (s.type & (0u - s.type)) > type) && s.first == next
-            && *samba__type_name(s.type) && s.end >= s.first && s.end <= pef->n_nodes;
-        if (!samba__prove(why, fine, "section %d is out of order", (int32_t)i)) return false;
-        type = s.type, graph = s.graph, next = s.end;
+        if (!samba__prove(why, samba__is_in_order(pef, i), "section %d is out of order",
+                          (int32_t)i)) return false;
+        if (s.graph != graph) start = s.first;
+        graph = s.graph;
+        next = s.end;
         for (uint32_t k = s.first; k < s.end; k++)
             if (!samba__check_node(pef, k, start, why)) return false;
     }
     return samba__prove(why, next == pef->n_nodes, "the sections do not cover the nodes");
 }
 
-/* May b lie over a? If the node that last reads a makes b from it, element by element. */
-SAMBA__FN bool samba__in_place(const samba__pef *pef, uint32_t ia, const samba__symbol *a,
-                               uint32_t ib, const samba__symbol *b)
+/* Whether the node with which the life of symbol i begins makes it: anew, or has it as scratch. */
+SAMBA__FN bool samba__is_made(const samba__pef *pef, uint32_t i, const samba__symbol *s)
 {
-    if (a->last != b->first || a->offset != b->offset
-        || samba__spec_bytes(&a->spec) != samba__spec_bytes(&b->spec)
-        || samba_dtype_size(a->spec.dtype) != samba_dtype_size(b->spec.dtype)) return false;
+    samba__call_record r = samba__record_at(pef, s->first);
+    if (s->role == SAMBA__SCRATCH) return r.scratch == i + 1;
+    for (int32_t o = 0; o < r.n_out; o++)
+        if (samba__word(&r, r.n_in + o) == i + 1) return true;
+    return false;
+}
+
+/* The end of the symbol in whose memory symbol b lies from the node on that reads it last: that
+   node makes b from it, element by element, and has it nowhere else. 0: there is none. */
+SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const samba__symbol *b)
+{
     samba__call_record r = samba__node_at(pef, b->first);
     int32_t place = samba__inplace_input(r.op);
     uint32_t word = place >= 0 && place < r.n_in ? samba__word(&r, place) : 0;
-    if (!word || samba__word(&r, r.n_in) != ib + 1) return false;
-    bool over = word == ia + 1 || samba__symbol_at(pef, word - 1).alias == ia + 1;
-    for (int32_t k = 0; over && k < r.n_in; k++) {  /* may no one read it while b grows over it? */
+    uint32_t base = samba__base_word(pef, word);
+    if (!word || samba__word(&r, r.n_in) != ib + 1) return 0;
+    samba__symbol a = samba__symbol_at(pef, base - 1);
+    uint64_t bytes = samba__symbol_bytes(pef, &a);
+    if (a.region != b->region || a.offset != b->offset || a.last != b->first
+        || bytes != samba__symbol_bytes(pef, b)
+        || samba_dtype_size(a.spec.dtype) != samba_dtype_size(b->spec.dtype)) return 0;
+    for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t other = samba__word(&r, k);
-        over = !other || other == word
-            || (other != ia + 1 && samba__symbol_at(pef, other - 1).alias != ia + 1);
+        if (!(k < r.n_in && other == word) && samba__base_word(pef, other) == base) return 0;
     }
-    return over;
+    return a.offset + bytes;
 }
 
-/* The last symbol that lies where symbol i does and begins no later than `first`; or i. */
-SAMBA__FN uint32_t samba__last_begun(const samba__pef *pef, uint32_t i, uint32_t first)
+/* The skyline of the arena: for each node of a range, up to which address memory is taken while it
+   runs. A binary tree in an array: vertex v is above 2 v and 2 v + 1, the nodes are the vertices
+   n ... 2 n - 1. `all` is how high everything below a vertex was raised at once, `any` how high its
+   highest node is, by what was raised there or below. */
+typedef struct samba__skyline {
+    uint64_t *any, *all;
+    uint32_t start, n;                  /* the first node, and how many */
+} samba__skyline;
+SAMBA__FN uint64_t samba__higher(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* The highest address that is taken while one of the nodes first ... last runs. */
+SAMBA__FN uint64_t samba__skyline_top(const samba__skyline *k, uint32_t first, uint32_t last)
 {
-    samba__symbol here = samba__symbol_at(pef, i);
-    for (uint32_t step = 1u << 31; step; step /= 2) {
-        if (step >= pef->n_symbols - i) continue;
-        samba__symbol s = samba__symbol_at(pef, i + step);
-        if (s.region == here.region && s.offset == here.offset && s.first <= first) i += step;
+    uint32_t low = first - k->start + k->n, high = last - k->start + k->n;
+    uint64_t top = 0;
+    for (uint32_t v = low / 2; v; v /= 2) top = samba__higher(top, k->all[v]);
+    for (uint32_t v = high / 2; v; v /= 2) top = samba__higher(top, k->all[v]);
+    for (; low <= high; low = (low + 1) / 2, high = (high - 1) / 2) {
+        top = samba__higher(top, k->any[low]);
+        top = samba__higher(top, k->any[high]);
     }
-    return i;
+    return top;
 }
 
-/* Symbol i shares no memory with later ones that live when it does, but for views and in place. As
-   all are asked, those at one offset die in order: of the ones that begin before symbol i, only the
-   last that is no view can be alive. */
-SAMBA__FN bool samba__check_apart(const samba__pef *pef, uint32_t i, samba__text *why)
+/* Raises the skyline of these nodes to `end`, which is above all of it. */
+SAMBA__FN void samba__skyline_raise(samba__skyline *k, uint32_t first, uint32_t last, uint64_t end)
 {
-    samba__symbol a = samba__symbol_at(pef, i), b;
-    uint64_t end = a.offset + samba__symbol_bytes(pef, &a);
-    for (uint32_t start = i + 1; !a.alias && start < pef->n_symbols;) {
-        uint32_t k = samba__last_begun(pef, start, a.first);
-        uint32_t last = samba__last_begun(pef, start, a.last);
-        b = samba__symbol_at(pef, start);
-        if (b.region != a.region || b.offset >= end) break;
-        while (k > start && samba__symbol_at(pef, k).alias) k--;
-        for (; k <= last; k++) {
-            b = samba__symbol_at(pef, k);
-            if (!samba__prove(why, b.alias || b.first > a.last || b.last < a.first
-                              || samba__in_place(pef, i, &a, k, &b)
-                              || samba__in_place(pef, k, &b, i, &a),
-                              "%s and %s share memory while both are alive",
-                              pef->strings + a.name, pef->strings + b.name)) return false;
-        }
-        start = samba__last_begun(pef, start, SAMBA__FOREVER) + 1;
+    uint32_t low = first - k->start + k->n, high = last - k->start + k->n;
+    for (uint32_t v = low / 2; v; v /= 2) k->any[v] = samba__higher(k->any[v], end);
+    for (uint32_t v = high / 2; v; v /= 2) k->any[v] = samba__higher(k->any[v], end);
+    for (; low <= high; low = (low + 1) / 2, high = (high - 1) / 2) {
+        if (low & 1) k->any[low] = k->all[low] = end;
+        if (!(high & 1)) k->any[high] = k->all[high] = end;
+    }
+}
+
+/* Names what symbol i shares memory with: found the slow way, for once is enough. */
+SAMBA__FN bool samba__fail_shared(const samba__pef *pef, uint32_t i, samba__text *why)
+{
+    samba__symbol b = samba__symbol_at(pef, i), a = b;
+    for (uint32_t k = 0; k < i; k++) {
+        a = samba__symbol_at(pef, k);
+        if (a.region == b.region && !a.alias && a.first <= b.last && b.first <= a.last
+            && a.offset + samba__symbol_bytes(pef, &a) > b.offset) break;
+    }
+    return samba__prove(why, false, "%s and %s share memory while both are alive",
+                        pef->strings + a.name, pef->strings + b.name);
+}
+
+/* Enters symbol i of the arena into the skyline, if it lives there and nothing is in its way. */
+SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i, samba__text *why)
+{
+    const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
+    uint32_t first = samba__get32(p + 56), last = samba__get32(p + 60), end = k->start + k->n - 1;
+    if (p[7] != SAMBA__REGION_ARENA || first > end || last < k->start || samba__get32(p + 64))
+        return true;
+    samba__symbol s = samba__symbol_at(pef, i);
+    first = first > k->start ? first : k->start;
+    last = last < end ? last : end;
+    uint64_t top = samba__skyline_top(k, first, last);
+    if (top > s.offset && first == s.first && first < last)
+        top = samba__skyline_top(k, first, first);      /* what it may take over ends there */
+    bool over = top > s.offset && first == s.first && top == samba__end_below(pef, i, &s)
+        && (first == last || samba__skyline_top(k, first + 1, last) <= s.offset);
+    if (top > s.offset && !over) return samba__fail_shared(pef, i, why);
+    samba__skyline_raise(k, first, last, s.offset + samba__symbol_bytes(pef, &s));
+    return true;
+}
+
+/* No two symbols of the arena that are alive together share memory, but for views and for what
+   takes over in place. They come in the order of their addresses, so each must lie above all that
+   came before. The skyline is that of as many nodes at a time as `room` has numbers for. */
+SAMBA__FN bool samba__check_arena(const samba__pef *pef, uint64_t *room, uint32_t n_room,
+                                  samba__text *why)
+{
+    samba__skyline k;
+    uint32_t most = n_room / 4;
+    for (k.start = 0; k.start < pef->n_nodes; k.start += k.n) {
+        k.n = most < pef->n_nodes - k.start ? most : pef->n_nodes - k.start;
+        k.any = room;
+        k.all = room + 2 * (size_t)k.n;
+        memset(room, 0, (size_t)k.n * 4 * sizeof *room);
+        for (uint32_t i = 0; i < pef->n_symbols; i++)
+            if (!samba__enter(pef, &k, i, why)) return false;
     }
     return true;
 }
-SAMBA__FN bool samba__check_overlaps(const samba__pef *pef, samba__text *why)
+
+/* Symbols are sorted; outside the arena none begins before the one before it ends; and each region
+   ends with its last symbol. */
+SAMBA__FN bool samba__check_order(const samba__pef *pef, samba__text *why)
 {
-    bool fine = true;
-    for (uint32_t i = 1; fine && i < pef->n_symbols; i++) {
-        samba__symbol a = samba__symbol_at(pef, i - 1), b = samba__symbol_at(pef, i);
-        bool same = a.region == b.region, beside = same && a.offset == b.offset;
-        fine = samba__prove(why, beside ? a.first <= b.first : same ? a.offset < b.offset
-                            : a.region < b.region, "the symbols are not sorted");
+    uint64_t end[SAMBA__N_REGIONS] = { 0, 0, 0, 0 };
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol b = samba__symbol_at(pef, i), a = b;
+        bool passing = b.region == SAMBA__REGION_ARENA;
+        if (i > 0) a = samba__symbol_at(pef, i - 1);
+        bool sorted = a.region != b.region ? a.region < b.region
+            : a.offset != b.offset ? a.offset < b.offset : a.first <= b.first;
+        if (!samba__prove(why, sorted, "the symbols are not sorted")) return false;
+        if (!passing && b.offset < end[b.region]) return samba__fail_shared(pef, i, why);
+        end[b.region] = samba__higher(end[b.region], b.offset + samba__symbol_bytes(pef, &b));
     }
-    for (uint32_t i = 0; fine && i < pef->n_symbols; i++) fine = samba__check_apart(pef, i, why);
-    return fine;
+    for (int r = 0; r < SAMBA__N_REGIONS; r++)
+        if (!samba__prove(why, pef->region[r] == samba__align_bytes(end[r]), "region %d does not "
+                          "end with its last symbol", r)) return false;
+    return true;
 }
 
-/* Everything, before first use; of the data, if they are wanted, the checksum. */
-SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, samba__text *why)
+/* Each temporary is made by the node with which its life begins. */
+SAMBA__FN bool samba__check_made(const samba__pef *pef, samba__text *why)
 {
-    bool fine = !data || samba__prove(why, samba__get64(pef->base + 104)
-                                      == samba__hash(pef->data, (size_t)pef->data_size, 0),
-                                      "the checksum of the data is wrong: the file was damaged");
-    for (uint32_t i = 0; fine && i < pef->n_symbols; i++) fine = samba__check_symbol(pef, i, why);
-    return fine && samba__check_sections(pef, why) && samba__check_overlaps(pef, why);
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(pef, i);
+        if (s.region != SAMBA__REGION_ARENA) continue;
+        if (!samba__prove(why, samba__is_made(pef, i, &s), "%s is not made by node %d, with which "
+                          "its life begins", pef->strings + s.name, (int32_t)s.first)) return false;
+    }
+    return true;
+}
+
+/* Proves what the manual lists, before first use; of the data, if they are wanted, the checksum. A
+   large file is proved sooner with more room. */
+SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *room, uint32_t n_room,
+                                 samba__text *why)
+{
+    uint64_t small[SAMBA__IS_SMALL ? 256 : 2048];
+    bool enough = n_room >= sizeof small / sizeof *small;
+    return (!data || samba__prove(why, samba__get64(pef->base + 104)
+                                  == samba__hash(pef->data, (size_t)pef->data_size, 0),
+                                  "the checksum of the data is wrong: the file was damaged"))
+        && samba__check_symbols(pef, why) && samba__check_order(pef, why)
+        && samba__check_sections(pef, why) && samba__check_made(pef, why)
+        && samba__check_arena(pef, enough ? room : small,
+                              enough ? n_room : (uint32_t)(sizeof small / sizeof *small), why);
 }
 
 /* ==== [execute] =============================================================================== */
@@ -7637,6 +7812,7 @@ typedef struct samba__step {
     samba_work work;
     bool view;                          /* output and input are the same memory: nothing to do */
     uint8_t made;                       /* SAMBA__NAN_IN, SAMBA__INF_IN: found in its outputs */
+    bool has_run;                       /* its section has: what it makes has values */
     uint32_t chain;                     /* nodes that run together from this one on */
     int64_t part, count;                /* of the chain */
 } samba__step;
@@ -8232,14 +8408,33 @@ SAMBA__FN void samba__find_norm(samba_runtime *rt)
     samba__forget_norm(rt);
 }
 
+/* Sections may run alone, and before those that make what they read. That is zero then, and never
+   what the memory held before the runtime got it. */
+SAMBA__FN void samba__clear_unmade(samba_runtime *rt, const samba__section *q)
+{
+    for (uint32_t i = q->first; i < q->end; i++) {
+        samba__call_record r = samba__record_at(&rt->pef, i);
+        for (int32_t k = 0; k < r.n_in; k++) {
+            uint32_t word = samba__base_word(&rt->pef, samba__word(&r, k));
+            if (!word) continue;
+            samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
+            bool unmade = s.region == SAMBA__REGION_ARENA && s.first < q->first
+                && !rt->steps[s.first].has_run;
+            if (unmade) memset(rt->data[word - 1], 0, (size_t)samba__symbol_bytes(&rt->pef, &s));
+        }
+    }
+}
+
 SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
-    bool fine = true, told = rt->on_event != NULL;
+    bool fine = true, told = rt->on_event != NULL, anew = !rt->steps[q.first].has_run;
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
+    if (anew) samba__clear_unmade(rt, &q);
     if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, true, rt->event_user);
     for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].chain)
         fine = samba__run_node(rt, i);
+    for (uint32_t i = q.first; fine && anew && i < q.end; i++) rt->steps[i].has_run = true;
     if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, false, rt->event_user);
     return fine;
 }
@@ -8497,6 +8692,7 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
         samba__decoded d;
         samba__decode_call(&rt->pef, &r, &d);
         samba__infer(r.op, &d.call), step->op = r.op;
+        step->has_run = false;
         samba__measure(r.op, &d.call, &step->work);
         step->view = (r.op->flags & SAMBA_OP_VIEW)
             && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
@@ -8532,12 +8728,23 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     samba__prepare_steps(rt);
     return rt;
 }
+
+/* The name of a parameter of which the file has no value; NULL: it has them all. */
+SAMBA__FN const char *samba__missing_value(const samba__pef *pef)
+{
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(pef, i);
+        if (s.role == SAMBA__WEIGHT && !s.data) return pef->strings + s.name;
+    }
+    return NULL;
+}
 SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
 {
     samba__pef pef = SAMBA__ZEROED;
     samba__text text = samba__text_in(why, why_size);
-    return samba__open_pef(&pef, bytes, size, &text) && samba__verify_pef(&pef, true, &text)
-        ? samba__runtime_size(&pef, 1, samba__in_file(&pef), NULL) : 0;
+    if (!samba__open_pef(&pef, bytes, size, &text)
+        || !samba__verify_pef(&pef, true, NULL, 0, &text)) return 0;
+    return samba__runtime_size(&pef, 1, samba__in_file(&pef), NULL);
 }
 SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
                                             size_t memory_size, char *why, size_t why_size)
@@ -8550,7 +8757,11 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
         return NULL;
     }
     if (!samba__open_pef(&pef, bytes, size, &text)
-        || !samba__verify_pef(&pef, true, &text)) return NULL;
+        || !samba__verify_pef(&pef, true, NULL, 0, &text)) return NULL;
+    const char *missing = samba__missing_value(&pef);
+    if (!samba__prove(&text, !missing, "there is no value of parameter %s: the PEF was compiled, "
+                      "but not saved; load it, restore its checkpoint, and open what samba_save "
+                      "writes then", missing)) return NULL;
     bool in_file = samba__in_file(&pef);
     size_t needed = samba__runtime_size(&pef, 1, in_file, NULL);
     if (!memory || memory_size < needed) {
@@ -8658,7 +8869,8 @@ struct samba_session {
     size_t memory_size;
     samba_runtime *rt;
     samba_culprit culprit;              /* node NULL: none */
-    bool inputs_ready;                  /* every input of the program has been given a value */
+    bool inputs_ready;                  /* inputs and parameters of the program have values */
+    bool zero_params;                   /* parameters without a value are run as zeros */
     uint64_t runs;                      /* begun so far */
     samba_graphamp graphamp;
     samba_dtype param_dtype;            /* of the matrices made now */
@@ -12237,6 +12449,13 @@ SAMBA__FN void samba__file_close(samba_session *s, samba__file *file, bool keep)
     file->mapped = false;
 }
 
+/* Numbers of room in which to prove a PEF: 64 KiB, or so many that the symbols are gone through 64
+   times, which is much less than the file has. */
+SAMBA__FN uint32_t samba__room_for(uint32_t n_nodes)
+{
+    return n_nodes / 64 > 2048 ? n_nodes / 64 * 4 : 2048 * 4;
+}
+
 /* Proves the PEF that file->bytes are, or closes the file. If most of its data are never written,
    these stay where they are; of a mapped file they are not even read, unless all are wanted. */
 SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, const char *path)
@@ -12256,7 +12475,12 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
     pef->data = file->bytes + file->n_tables;
     file->stays = fine && pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2
         && samba__in_file(pef);
-    fine = fine && samba__verify_pef(pef, all || !file->stays || !file->mapped, &text);
+    bool data = all || !file->stays || !file->mapped;
+    uint32_t n_room = fine ? samba__room_for(pef->n_nodes) : 0;
+    size_t room_size = (size_t)n_room * sizeof(uint64_t);
+    uint64_t *room = fine ? (uint64_t *)samba__take(s, room_size) : NULL;
+    fine = room && samba__verify_pef(pef, data, room, n_room, &text);
+    samba__give(s, room, room_size);
     if (!fine) samba__file_close(s, file, false);
     return fine || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
 }
@@ -12767,6 +12991,7 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
     const int32_t anew = 1;
     samba_tensor *mean = samba__layer_param(s, loss->name, SAMBA__MEAN, &loss->shape,
                                             SAMBA__OUTPUT, samba__all(0.0f));
+    if (mean) mean->mem_type = loss->mem_type;
     samba_tensor *share = samba_scale(loss, 1.0f / (float)c->microbatches);
     samba__emit2(SAMBA__OP_accumulate, mean, share, &anew, 1);
     return samba_ok(s);
@@ -12961,6 +13186,26 @@ SAMBA__FN bool samba__pack_weights(samba__compilation *c)
         if (!samba__pack_weight(w, as)) return false;
     }
     return done != NULL;
+}
+
+/* Memories exist, and what lies between ops asks for none but the one it is in. */
+SAMBA__FN bool samba__check_memories(const samba__compilation *c)
+{
+    samba_session *s = c->session;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        bool placed = !t->node || t->mem_type == SAMBA_MEM_NONE || t->mem_type == SAMBA_MEM_HBM;
+        if ((unsigned)t->mem_type > SAMBA_MEM_HOST)
+            return samba_fail(s, SAMBA_ERANGE, "%s.mem_type is %d; there are SAMBA_MEM_NONE, "
+                              "SAMBA_MEM_DDR, SAMBA_MEM_HBM and SAMBA_MEM_HOST", t->name,
+                              (int32_t)t->mem_type);
+        for (int32_t k = 0; !placed && k < c->n_outputs; k++) placed = c->outputs[k] == t;
+        if (!placed)
+            return samba_fail(s, SAMBA_ERANGE, "%s.mem_type is %d, but what ops pass on to each "
+                              "other shares memory in the HBM: leave it SAMBA_MEM_NONE, or make "
+                              "it an output", t->name, (int32_t)t->mem_type);
+    }
+    return true;
 }
 
 /* Everything before the PEF's bytes: from the program to the plan. */
@@ -13202,6 +13447,7 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
                               "parameter, state ...); compile again", t->name);
         t->symbol = (int32_t)i, t->batch_dim = (int32_t)q.batch_dim - 1;
         if (q.role == SAMBA__STATE) t->generated = q.generated != 0;
+        t->mem_type = (samba_mem)q.mem_type;
         of[i] = t;
     }
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
@@ -13227,6 +13473,7 @@ SAMBA__FN void samba__push_values(samba_session *s)
         else if (!q.data && begins && !samba__begins_zero(t))   /* the program's memory is zero */
             for (size_t at = 0; at < room; at += bytes) samba__begin_value(t, to + at);
         if (t->role == SAMBA__INPUT) t->has_value = begins || (t->data != NULL && fits);
+        else if (q.data) t->has_value = true;
         t->settled = false;             /* a copy that does not fit has not been sent */
         if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) {
             if (fits) samba__settle(t);
@@ -13286,7 +13533,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     s->file = *file;
     if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
     samba__apply_mode(s);
-    s->inputs_ready = false;
+    s->inputs_ready = s->zero_params = false;
     bool fine = samba__meet_symbols(s);
     if (fine) samba__push_values(s);
     else samba__unload(s);
@@ -13352,7 +13599,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     bool tracing = s->tracing;
     s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
-        && samba__lower(&c, &plan) && samba__write_tables(&c, &plan, &w);
+        && samba__check_memories(&c) && samba__lower(&c, &plan) && samba__write_tables(&c, &plan, &w);
     s->tracing = tracing, s->generating = false, s->section = SAMBA_FWD, s->graph = NULL;
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
@@ -13484,7 +13731,22 @@ SAMBA__FN bool samba__graph_reads(const samba_runtime *rt, uint32_t symbol)
     return false;
 }
 
-/* A run begins: every input must have been given a value. */
+/* Must symbol q have a value before it is read? Parameters need none where only speed matters. */
+SAMBA__FN bool samba__needs_value(const samba_session *s, const samba__symbol *q)
+{
+    return q->role == SAMBA__INPUT || (q->role == SAMBA__WEIGHT && !s->zero_params);
+}
+SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba_tensor *t)
+{
+    if (t->role == SAMBA__INPUT)
+        return samba_fail(s, SAMBA_ESTATE, "in %s: input %s %T %S was never given a value; call "
+                          "samba_write first", what, t->name, (int)t->dtype, &t->shape);
+    return samba_fail(s, SAMBA_ESTATE, "in %s: parameter %s %T %S has no value, for the PEF was "
+                      "compiled and not saved: call samba_restore with its checkpoint, or load "
+                      "the checkpoint itself", what, t->name, (int)t->dtype, &t->shape);
+}
+
+/* A run begins: every input and every parameter must have been given a value. */
 SAMBA__FN bool samba__check_ready(samba_session *s)
 {
     bool all = true;
@@ -13494,11 +13756,11 @@ SAMBA__FN bool samba__check_ready(samba_session *s)
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || t->has_value) continue;
-        if (samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).role != SAMBA__INPUT) continue;
+        samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
+        if (!samba__needs_value(s, &q)) continue;
         all = all && s->rt->graph == 0;
         if (!samba__graph_reads(s->rt, (uint32_t)t->symbol)) continue;
-        return samba_fail(s, SAMBA_ESTATE, "in samba_run: input %s %T %S was never given a value; "
-                          "call samba_write first", t->name, (int)t->dtype, &t->shape);
+        return samba__fail_value(s, "samba_run", t);
     }
     s->inputs_ready = all;
     return true;
@@ -14304,6 +14566,11 @@ SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_s
     int64_t element = 0;
     if (!samba__need_program(s, "samba_save")) return false;
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_save: the path is NULL");
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        bool missing = t->symbol >= 0 && t->role == SAMBA__WEIGHT && !t->has_value;
+        if (missing) return samba__fail_value(s, "samba_save", t);
+    }
     int64_t bad = opts && opts->allow_nonfinite ? -1 : samba__find_nonfinite(s, &element);
     if (bad >= 0)
         return samba_fail(s, SAMBA_ERANGE, "in samba_save: element %l of %s is not finite, so %s "
@@ -14475,6 +14742,10 @@ SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
     if (fine) samba__warn_nonfinite(s, path);
     samba__file_close(s, &file, false);
     samba__forget_norm(s->rt);          /* max_grad_norm may be another one */
+    for (int32_t i = 0; fine && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->symbol >= 0 && t->role == SAMBA__WEIGHT) t->has_value = true;
+    }
     return fine;
 }
 SAMBA_API bool samba_restore(samba_session *s, const char *path)
@@ -14535,7 +14806,9 @@ SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b)
 SAMBA_API bool samba_zero_inputs(samba_session *s)
 {
     if (!samba__need_program(s, "samba_zero_inputs")) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->has_value = true;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++)
+        if (s->tensors[i]->role == SAMBA__INPUT) s->tensors[i]->has_value = true;
+    s->zero_params = true;
     return true;
 }
 

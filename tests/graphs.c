@@ -229,7 +229,7 @@ static void test_device(void)
 {
     static unsigned char file[1 << 16], memory[1 << 22];
     char why[400];
-    FILE *f = fopen("build/graphs.pef", "rb");
+    FILE *f = fopen("build/graphs.ckpt", "rb");
     CHECK(f != NULL);
     if (!f) return;
     size_t size = fread(file, 1, sizeof file, f);

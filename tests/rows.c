@@ -1586,10 +1586,12 @@ static void row_multigraph(void)
     CHECK(fabsf(samba_read(eval)[0] - 8) < 1e-5f);              // w = 1 - 0.1 * 2
     CHECK(!samba_run(s, 0) && says(s, "eval train"));
     CHECK(!samba_run_graph(s, "test", 0) && says(s, "no graph"));
-    CHECK(samba_close(s) == 0);
+    CHECK(samba_save(s, "build/rows_graphs.ckpt") && samba_close(s) == 0);
 
     s = samba_open(NULL);                                       // the runtime alone
-    CHECK(samba_load(s, "build/rows_graphs.pef", NULL) && samba_run_graph(s, "eval", 0));
+    CHECK(samba_load(s, "build/rows_graphs.pef", NULL));
+    CHECK(!samba_run_graph(s, "eval", 0) && says(s, "parameter w f32 (2) has no value"));
+    CHECK(samba_restore(s, "build/rows_graphs.ckpt") && samba_run_graph(s, "eval", 0));
     CHECK(samba_close(s) == 0);
 }
 
