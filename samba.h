@@ -7728,11 +7728,12 @@ SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i
     first = first > k->start ? first : k->start;
     last = last < end ? last : end;
     uint64_t top = samba__skyline_top(k, first, last);
-    if (top > s.offset && first == s.first && first < last)
-        top = samba__skyline_top(k, first, first);      /* what it may take over ends there */
-    bool over = top > s.offset && first == s.first && top == samba__end_below(pef, i, &s)
-        && (first == last || samba__skyline_top(k, first + 1, last) <= s.offset);
-    if (top > s.offset && !over) return samba__fail_shared(pef, i, why);
+    bool fine = top <= s.offset;
+    if (!fine && first == s.first) {                    /* may it take over from what ends there? */
+        bool rest = first == last || samba__skyline_top(k, first + 1, last) <= s.offset;
+        fine = rest && samba__skyline_top(k, first, first) == samba__end_below(pef, i, &s);
+    }
+    if (!fine) return samba__fail_shared(pef, i, why);
     samba__skyline_raise(k, first, last, s.offset + samba__symbol_bytes(pef, &s));
     return true;
 }
