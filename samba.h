@@ -7672,6 +7672,7 @@ SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const sa
    runs. A binary tree in an array: vertex v is above 2 v and 2 v + 1, the nodes are the vertices
    n ... 2 n - 1. `all` is how high everything below a vertex was raised at once, `any` how high its
    highest node is, by what was raised there or below. */
+enum { SAMBA__SKYLINE = SAMBA__IS_SMALL ? 64 : 512 };   /* nodes at a time on the stack */
 typedef struct samba__skyline {
     uint64_t *any, *all;
     uint32_t start, n;                  /* the first node, and how many */
@@ -7795,15 +7796,14 @@ SAMBA__FN bool samba__check_made(const samba__pef *pef, samba__text *why)
 SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *room, uint32_t n_room,
                                  samba__text *why)
 {
-    uint64_t small[SAMBA__IS_SMALL ? 256 : 2048];
-    bool enough = n_room >= sizeof small / sizeof *small;
+    uint64_t own[4 * SAMBA__SKYLINE];
+    bool enough = n_room >= 4 * SAMBA__SKYLINE;
     return (!data || samba__prove(why, samba__get64(pef->base + 104)
                                   == samba__hash(pef->data, (size_t)pef->data_size, 0),
                                   "the checksum of the data is wrong: the file was damaged"))
         && samba__check_symbols(pef, why) && samba__check_order(pef, why)
         && samba__check_sections(pef, why) && samba__check_made(pef, why)
-        && samba__check_arena(pef, enough ? room : small,
-                              enough ? n_room : (uint32_t)(sizeof small / sizeof *small), why);
+        && samba__check_arena(pef, enough ? room : own, enough ? n_room : 4 * SAMBA__SKYLINE, why);
 }
 
 /* ==== [execute] =============================================================================== */
@@ -12450,11 +12450,11 @@ SAMBA__FN void samba__file_close(samba_session *s, samba__file *file, bool keep)
     file->mapped = false;
 }
 
-/* Numbers of room in which to prove a PEF: 64 KiB, or so many that the symbols are gone through 64
-   times, which is much less than the file has. */
+/* Numbers of room with which a large PEF is proved by going through its symbols 64 times. That is
+   much less than the file has; small ones need none. */
 SAMBA__FN uint32_t samba__room_for(uint32_t n_nodes)
 {
-    return n_nodes / 64 > 2048 ? n_nodes / 64 * 4 : 2048 * 4;
+    return n_nodes / 64 > SAMBA__SKYLINE ? n_nodes / 64 * 4 : 0;
 }
 
 /* Proves the PEF that file->bytes are, or closes the file. If most of its data are never written,
@@ -12479,8 +12479,8 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
     bool data = all || !file->stays || !file->mapped;
     uint32_t n_room = fine ? samba__room_for(pef->n_nodes) : 0;
     size_t room_size = (size_t)n_room * sizeof(uint64_t);
-    uint64_t *room = fine ? (uint64_t *)samba__take(s, room_size) : NULL;
-    fine = room && samba__verify_pef(pef, data, room, n_room, &text);
+    uint64_t *room = n_room ? (uint64_t *)samba__take(s, room_size) : NULL;
+    fine = fine && (room || !n_room) && samba__verify_pef(pef, data, room, n_room, &text);
     samba__give(s, room, room_size);
     if (!fine) samba__file_close(s, file, false);
     return fine || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
