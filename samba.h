@@ -146,14 +146,42 @@
    +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT; with -+
    |  mapping spatial 4 + 32 or 4 + 16 + 32),                                                    |
    |  first node, nodes, 1 + name of its graph in strings (0: the only one). The sections cover  |
-   |  the nodes in order, those of a graph together, types ascending. The number of a section is |
-   |  its id and its call id.                                                                    |
+   |  the nodes in order, none is empty, those of a graph are together, types ascending, graphs   |
+   |  by the places of their names. The number of a section is its id and its call id.           |
    +- words, 4 bytes each - strings, each ends with 0 - trace, the text that samba_load compares +
    +- data, from the next multiple of 64: values of symbols, each aligned to 64 -----------------+
 
-   A reader proves, before first use: counts and sizes, checksum, every index; shapes against the
-   op's own rule; that nodes read what lives and write what they may; that no two symbols alive
-   together share memory, but for views and elementwise ops in place. */
+   What a reader proves before first use; samba_load and samba_runtime_open refuse all else:
+
+   File      Magic, version and flags are known; tables and data fill the file. The checksum of the
+             tables is right, and that of the data, unless they stay in a mapped file.
+   Symbols   Role, type and region are known, and the role may lie there: temporaries and scratch in
+             the arena, nothing else; weights, constants and state alone among the read-only. A
+             shape has at most 8 dimensions, none below 1, and 2^40 elements. The symbol lies in its
+             region, which ends with its last symbol, and its value, if any, in the data, where no
+             other symbol's is. Only inputs and outputs with a batch dimension hold microbatches. A
+             gradient has its symbol's shape; a hyperparameter is 4 bytes. Symbols are sorted.
+   Sections  As above: they cover the nodes, and no graph comes twice.
+   Nodes     The op is known, its arguments are symbols in the table, and its own rule accepts them
+             and the attributes, and gives just the outputs that are declared. Scratch suffices.
+   Reading   An input outlives the schedule, or is a temporary that an earlier node of the same graph
+             made and that is still alive.
+   Writing   A node writes temporaries whose life begins with it, outputs and gradients; anything
+             else only if its op overwrites that input; never an input of the program, nor what is
+             read-only. What it writes it has nowhere else among its inputs, outputs and scratch,
+             nor a view of it. Each temporary and each scratch is made by the node with which its
+             life begins.
+   Memory    Symbols that are alive together share none, with two exceptions: a view lies where the
+             temporary does that its node, a view op, made it from; and a result may lie where the
+             input did that its node reads last, if the op allows it, and has it only as that input.
+
+   So a run stays in its memory, no op overwrites what it is reading, and nothing is seen that the
+   memory held before. That takes kernels that touch their operands alone, write all of their fresh
+   outputs, and check each index: samba's are tested for it, yours are trusted. Sections may still be
+   run in another order: what no section has made yet is zero then. Not proved are that names
+   differ, that values are finite, and that a program does what its trace says. The cost is n log n
+   for n symbols in samba_load; without memory of its own samba_runtime_open needs a pass over the
+   symbols for each 512 nodes (64 with SAMBA_SMALL). */
 
 /* ==== [config] ================================================================================ */
 #ifndef SAMBA_H
