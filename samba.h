@@ -146,7 +146,7 @@
    +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT; with -+
    |  mapping spatial 4 + 32 or 4 + 16 + 32),                                                    |
    |  first node, nodes, 1 + name of its graph in strings (0: the only one). The sections cover  |
-   |  the nodes in order, none is empty, those of a graph are together, types ascending, graphs   |
+   |  the nodes in order, none is empty, those of a graph are together, types ascending, graphs  |
    |  by the places of their names. The number of a section is its id and its call id.           |
    +- words, 4 bytes each - strings, each ends with 0 - trace, the text that samba_load compares +
    +- data, from the next multiple of 64: values of symbols, each aligned to 64 -----------------+
@@ -164,8 +164,8 @@
    Sections  As above: they cover the nodes, and no graph comes twice.
    Nodes     The op is known, its arguments are symbols in the table, and its own rule accepts them
              and the attributes, and gives just the outputs that are declared. Scratch suffices.
-   Reading   An input outlives the schedule, or is a temporary that an earlier node of the same graph
-             made and that is still alive.
+   Reading   An input outlives the schedule, or is a temporary that is still alive and that an
+             earlier node of the same graph made.
    Writing   A node writes temporaries whose life begins with it, outputs and gradients; anything
              else only if its op overwrites that input; never an input of the program, nor what is
              read-only. What it writes it has nowhere else among its inputs, outputs and scratch,
@@ -177,7 +177,7 @@
 
    So a run stays in its memory, no op overwrites what it is reading, and nothing is seen that the
    memory held before. That takes kernels that touch their operands alone, write all of their fresh
-   outputs, and check each index: samba's are tested for it, yours are trusted. Sections may still be
+   outputs, and check each index: samba's are tested for it, yours are trusted. Sections may still
    run in another order: what no section has made yet is zero then. Not proved are that names
    differ, that values are finite, and that a program does what its trace says. The cost is n log n
    for n symbols in samba_load; without memory of its own samba_runtime_open needs a pass over the
@@ -13628,7 +13628,8 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     bool tracing = s->tracing;
     s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
-        && samba__check_memories(&c) && samba__lower(&c, &plan) && samba__write_tables(&c, &plan, &w);
+        && samba__check_memories(&c) && samba__lower(&c, &plan)
+        && samba__write_tables(&c, &plan, &w);
     s->tracing = tracing, s->generating = false, s->section = SAMBA_FWD, s->graph = NULL;
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
