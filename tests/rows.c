@@ -141,6 +141,7 @@ static void row_feed_again(void)
             CHECK(!samba_from_data(s, "x", SAMBA_F32, shape, first) && says(s, "x is used twice"));
             samba_tensor *y = samba_add(samba_scale(x, 2), samba_lookup(ids, samba_param(s, "w", SAMBA_SHAPE(4, 3), (samba_init){ 0 })));
             CHECK(samba_compile(s, &(samba_program){ .pef = "build/rows_again.pef", .outputs = { y }, .inference = true }));
+            CHECK(samba_save(s, "build/rows_again.pef"));
         } else CHECK(samba_load(s, "build/rows_again.pef", NULL));
         samba_tensor *x = samba_tensor_by_name(s, "x"), *y = samba_tensor_by_name(s, "add_3"), *in[2];
         if (!y) samba_clear_error(s), y = samba_tensor_by_name(s, "add_2");
