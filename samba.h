@@ -39,6 +39,7 @@
      [passes]      rewrites, common subexpressions, dead code, schedule    |
      [plan]        lifetimes, memory, sections                             |
      [pef-write]   the writer, files, the log                              |
+     [microbatches] what a batch that runs in parts means                  |
      [compile]     from a program to a PEF                                 |
      [session]     the public functions                                   -+
      [end]         licence
@@ -88,6 +89,26 @@
    Trace order is schedule order; C does not fix the order of arguments, so of two op calls among
    the arguments of a third, make one before. C control flow is not in the graph: the branch that
    was taken while tracing is, and loops are unrolled.
+
+   ---- A batch in parts ----
+
+   With samba_program.microbatches = n the model is traced for a part of the batch, a microbatch.
+   Batched inputs, whose rows are the first dimension then, hold all n parts, one after another;
+   batched outputs, too. A run makes FWD, or FWD and BCKWD, n times; gradients add up, from zero in
+   a whole step. Results are those of all rows at once, but for the order of sums:
+     - A sum over rows is the sum of the parts' (as an output, and as a loss), a mean their mean.
+       What does not depend on the batch is the same in each part.
+     - A loss that is a mean over the targets that count (labels of -100 do not) divides by their
+       number in the whole batch; so do quotients by a sum or a mean that is made of inputs alone,
+       such as that of a mask. Sections of type COUNT compute these before the first part. They stay
+       in <loss>__targets, the mean of the parts, and in <tensor>__whole or __mean_part.
+     - Masks of dropout go on from part to part; its counter counts runs.
+     - What is neither rows, nor a sum, nor a mean (a maximum over rows, the square of a mean, a sum
+       plus a number) is told through the log: a scalar becomes the mean of the parts'. An output
+       that could not be put together is refused.
+     - batch_norm takes statistics of each part. State, such as a cache, sees them one by one.
+   Replicas of data parallel training (samba_program.replicas, tools/parallel.h) are parts as well.
+   By ids and call ids the sections of FWD (and BCKWD) are run as a whole, as the schedule has them.
 
    ---- Options: define before the include of the implementation ----
 
@@ -143,8 +164,8 @@
    |   0  4  op (wire number)       4  1  inputs   5  1  outputs   6  1  attributes   7  1  0    |
    |   8  4  name in strings       12  4  first word   16  4  1 + scratch symbol, or 0   20 12  0|
    |  words: inputs (1 + symbol, 0 absent), outputs (1 + symbol), attributes                     |
-   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT; with -+
-   |  mapping spatial 4 + 32 or 4 + 16 + 32),                                                    |
+   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT 64    -+
+   |  COUNT, between 1 and 2; with mapping spatial 4 + 32 or 4 + 16 + 32),                       |
    |  first node, nodes, 1 + name of its graph in strings (0: the only one). The sections cover  |
    |  the nodes in order, none is empty, those of a graph are together, types ascending, graphs  |
    |  by the places of their names. The number of a section is its id and its call id.           |
@@ -444,7 +465,10 @@ SAMBA_API const char *samba_dtype_name(samba_dtype dtype);      /* "f32" ... */
 /* Section types, in schedule order. */
 enum {
     SAMBA_ZEROGRAD = 1, SAMBA_FWD = 2, SAMBA_BCKWD = 4, SAMBA_REDUCE = 8, SAMBA_GRADNORM = 16,
-    SAMBA_OPT = 32
+    SAMBA_OPT = 32,
+    /* Between ZEROGRAD and FWD, and run by whatever runs FWD: counts what losses of a batch in
+       parts divide by. See [manual], a batch in parts. */
+    SAMBA_COUNT = 64
 };
 
 /* ---- Device: run a PEF from one block of memory, without malloc or stdio --------------------- */
@@ -800,10 +824,15 @@ SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user);
    NULL with an error if x does not influence loss. */
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
 /* The gradient of a parameter in a compiled training program, called <name>__grad; or that of a
-   loss that is no scalar: ones, until samba_write gives it others, which persist. */
+   loss: ones, until samba_write gives it others, which persist. */
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t);
-typedef struct samba_output_grad { samba_tensor *output; const void *grad; } samba_output_grad;
-/* Gradients of losses become ones, or what custom says; with rows > 0, those of later rows 0. */
+typedef struct samba_output_grad {
+    samba_tensor *output;
+    const void *grad;
+    size_t bytes;                       /* of grad, which is then compared; 0: it is not */
+} samba_output_grad;
+/* Gradients of losses become ones; with custom ones those that are listed become these, and others
+   stay. With rows > 0 those of all later rows of the batch are 0, custom ones, too. */
 SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
                                        int32_t rows);
 
@@ -820,6 +849,8 @@ typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
     bool nesterov;
+    bool momentum_state;                /* SGD: keep what momentum needs though it begins at 0, so
+                                           that it may be set later */
     const char *argin_region_name;      /* prefix of this optimizer's argins */
     samba_tensor *const *params;        /* default: all that no other optimizer has */
     int32_t n_params;
@@ -856,7 +887,10 @@ typedef struct samba_program {
     int32_t n_optims;
     float max_grad_norm;                /* > 0: all gradients that optimizers use are clipped to one
                                            norm, as torch.nn.utils.clip_grad_norm_ does */
-    int32_t microbatches;               /* n > 1: inputs hold n batches, gradients accumulate */
+    int32_t microbatches;               /* n > 1: batched inputs hold n parts as large as traced;
+                                           results are those of all rows at once: see [manual] */
+    int32_t replicas;                   /* n > 1: this session has one of n parts of the batch, and
+                                           someone makes means of the gradients: tools/parallel.h */
     bool inference;                     /* forward only */
     samba_weights weights;              /* with inference: default plain */
     bool compile_only;                  /* write the PEF, do not load it */
@@ -943,8 +977,8 @@ typedef struct samba_run_desc {
     const char *graph;                  /* which, if the program has several */
     bool eval;                          /* train = False: dropout rates act as 0; nothing else */
     bool running_stats;                 /* as samba_use_running_stats, for this run */
-    bool norm_is_fresh;                 /* section_ids: the caller sees to it that OPT clips by the
-                                           norm of its gradients, in an order of its own */
+    bool own_order;                     /* section_ids: the caller sees to it that OPT clips by the
+                                           norm of its gradients and FWD finds what COUNT makes */
 } samba_run_desc;
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *desc);
 
@@ -961,6 +995,8 @@ SAMBA_API int32_t samba_grad_names(samba_session *s, const char **names, int32_t
 /* What the loaded program is fed and gives: to be found by samba_tensor_by_name. */
 SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32_t cap);
+/* What sections of COUNT make, such as <loss>__targets: sums and means over the microbatches. */
+SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API unsigned samba_section_types(samba_session *s);
 /* false: dropout rates act as 0, and nothing else changes, in all runs and eager ops until true. It
    may be said before compiling or loading. run_desc.eval says so of one run. */
@@ -4172,13 +4208,14 @@ SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
 }
 SAMBA__GRAD1(cast, !dy || !samba__is_float(x->dtype) ? NULL
              : x->node ? samba_cast(dy, x->dtype) : dy)
-/* ---- count: n <- n + 1 at each run of its section; attribute 1: at training runs only ---- */
+/* ---- count: n <- n + 1 at each run of its section, which microbatches share; attribute 1: at
+   training runs only ---- */
 SAMBA__MATCHES(count, "i:->i:", 1)
 SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 {
     uint32_t n;
     memcpy(&n, a->in[0], sizeof n);
-    n += a->train || !a->attr[0];
+    n += a->microbatch == 0 && (a->train || !a->attr[0]);
     memcpy(a->out[0], &n, sizeof n);
 }
 
@@ -4216,15 +4253,18 @@ SAMBA__MATCHES(dropout, "*,,i:,i:->*", 2)
 /* A layer of dropout in a run: what its mask depends on, besides the element. */
 typedef struct samba__dropping {
     uint64_t key;
+    uint64_t first;                     /* elements of the microbatches before this one */
     uint32_t counter;
     float rate, scale;
 } samba__dropping;
 
-/* in: the number of the input with the rate; seed and counter follow. */
+/* in: the number of the input with the rate; seed and counter follow. count: elements of the mask,
+   which continues from microbatch to microbatch, as if they were one batch. */
 SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in,
-                                                 const int32_t *key)
+                                                 const int32_t *key, int64_t count)
 {
     samba__dropping d;
+    d.first = (uint64_t)a->microbatch * (uint64_t)count;
     d.rate = a->train && in + 2 < a->n_in && a->in[in] ? a->in[in][0] : 0.0f;
     d.scale = d.rate < 1.0f ? 1.0f / (1.0f - d.rate) : 0.0f, d.key = 0, d.counter = 0;
     if (d.rate == 0.0f) return d;
@@ -4238,13 +4278,29 @@ SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), 4), w->part = 4;
 }
+/* Elements [begin,end) where the mask begins amid a call of the generator. */
+SAMBA__INLINE void samba__dropout_shifted(const samba_args *a, const samba__dropping *d,
+                                          int64_t begin, int64_t end)
+{
+    uint32_t words[4];
+    for (int64_t i = begin; i < end; i++) {
+        uint64_t e = d->first + (uint64_t)i;
+        if (i == begin || e % 4 == 0) samba__philox(d->key, e / 4, d->counter, words);
+        a->out[0][i] = samba__unit(words[e % 4]) < d->rate ? 0.0f : a->in[0][i] * d->scale;
+    }
+}
+
 SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
 {
-    samba__dropping d = samba__dropping_of(a, 1, a->attr);
+    int64_t count = samba_count(&a->out_spec[0].shape), end = samba__min64(a->end * 4, count);
+    samba__dropping d = samba__dropping_of(a, 1, a->attr, count);
     uint32_t words[4];
-    int64_t end = samba__min64(a->end * 4, samba_count(&a->out_spec[0].shape));
+    if (d.first % 4) {
+        samba__dropout_shifted(a, &d, a->begin * 4, end);
+        return;
+    }
     for (int64_t e = a->begin * 4; e < end; e += 4) {
-        samba__philox(d.key, (uint64_t)e / 4, d.counter, words);
+        samba__philox(d.key, (d.first + (uint64_t)e) / 4, d.counter, words);
         for (int64_t i = e; i < end && i < e + 4; i++)
             a->out[0][i] = samba__unit(words[i - e]) < d.rate ? 0.0f : a->in[0][i] * d.scale;
     }
@@ -6453,7 +6509,8 @@ SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
 
 /* ---- cross_entropy of a row: with p = softmax(x) and q = (1 - s) [c = target] + s/C,
    loss = -sum(q log p); dx = dloss (p - q). nll: loss = -x[target]; dx = -dloss [c = target].
-   Attributes: reduction, id to ignore, then smoothing s (cross_entropy) or C (nll_backward).
+   Attributes: reduction, id to ignore, then smoothing s (cross_entropy) or C (nll_backward). A last
+   input that only [microbatches] adds is what a mean divides by, instead of the targets here.
    Label smoothing: Szegedy et al., CVPR 2016. ---- */
 enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
 /* Fills in the attributes and returns them. */
@@ -6478,12 +6535,12 @@ SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
 SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
 {
     static const char *const signature[4] = {           /* nll, cross_entropy; and backward */
-        "*c,i:*->*", "*,i:*->*", "*c,i:*->*", "*,*c,i:*->*c"
+        "*c,i:*,?->*", "*,i:*,?->*", "*c,i:*,?->*", "*,*c,i:*,?->*c"
     };
     bool logits = which & SAMBA__LOGITS, backward = which & SAMBA__BACKWARD;
     int32_t n_in = logits && backward ? 3 : 2;
     samba__binding b;
-    if (!samba__expect(c, n_in, n_in, logits || backward ? 3 : 2)) return false;
+    if (!samba__expect(c, n_in, n_in + 1, logits || backward ? 3 : 2)) return false;
     int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
     bool one = reduction != SAMBA_REDUCE_NONE;          /* loss, a scalar */
     if (reduction < SAMBA_REDUCE_MEAN || reduction > SAMBA_REDUCE_NONE)
@@ -6500,10 +6557,10 @@ SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
 /* Phases: losses of rows, then their sum; or what all rows share, then rows. */
 SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int which)
 {
-    bool backward = which & SAMBA__BACKWARD;
-    int64_t rows = samba_count(&c->in[c->n_in - 1].shape);
+    bool backward = which & SAMBA__BACKWARD, logits = which & SAMBA__LOGITS;
+    int64_t rows = samba_count(&c->in[logits && backward ? 2 : 1].shape);
     w->units[0] = backward ? 1 : rows;
-    if (!backward) w->flops = which & SAMBA__LOGITS ? 20 * samba_count(&c->in[0].shape) : rows;
+    if (!backward) w->flops = logits ? 20 * samba_count(&c->in[0].shape) : rows;
     if (!backward && c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
     w->n_phases = 2;
     w->units[1] = backward ? rows : 1, w->scratch = w->units[0] * 4;
@@ -6523,6 +6580,8 @@ SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
     const int32_t *id = samba__in_i32(a, which);
     int64_t n = samba_count(&a->in_spec[which].shape), counted = 0;
     if (a->attr[SAMBA__LOSS_REDUCTION] != SAMBA_REDUCE_MEAN) return 1.0f;
+    if (which + 1 < a->n_in && a->in[which + 1])
+        return a->in[which + 1][0] > 0.0f ? 1.0f / a->in[which + 1][0] : SAMBA__NAN;
     for (int64_t t = 0; t < n; t++) counted += id[t] != a->attr[SAMBA__LOSS_IGNORE];
     return counted ? 1.0f / (float)counted : SAMBA__NAN;
 }
@@ -6601,8 +6660,13 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tens
 {
     return samba_cross_entropy_with(logits, target, NULL);
 }
-SAMBA__GRAD1(cross_entropy, samba__emit3(SAMBA__OP_cross_entropy_backward, dy, x, g->in[1],
-                                         g->attr, 3))
+SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
+{
+    samba_tensor *in[4] = { g->dout[0], g->in[0], g->in[1], g->n_in > 2 ? g->in[2] : NULL };
+    g->din[0] = samba__emit(g->session, SAMBA__OP_cross_entropy_backward, in, g->n_in > 2 ? 4 : 3,
+                            g->attr, 3, NULL);
+}
+
 SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts)
 {
@@ -6614,7 +6678,9 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 {
     const samba_shape *x = &g->in[0]->shape;
     int32_t attr[3] = { g->attr[0], g->attr[1], x->dim[x->ndim - 1] };
-    g->din[0] = samba__emit2(SAMBA__OP_nll_backward, g->dout[0], g->in[1], attr, 3);
+    samba_tensor *in[3] = { g->dout[0], g->in[1], g->n_in > 2 ? g->in[2] : NULL };
+    g->din[0] = samba__emit(g->session, SAMBA__OP_nll_backward, in, g->n_in > 2 ? 3 : 2, attr, 3,
+                            NULL);
 }
 
 /* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
@@ -6785,7 +6851,8 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
 {
     const samba_shape *q = &a->in_spec[at->first].shape;
     at->args = a, at->b = b;
-    at->drop = samba__dropping_of(a, at->mask + (at->first ? 2 : 1), a->attr + 2);
+    at->drop = samba__dropping_of(a, at->mask + (at->first ? 2 : 1), a->attr + 2,
+                                  at->batch * at->T * at->S);
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
     at->ds = at->p + SAMBA__ATTEND_BLOCK, at->q = a->in[at->first] + b * at->T * at->D;
     at->k = a->in[at->first + 1] + b * at->S * at->D;
@@ -6862,7 +6929,8 @@ SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
 /* The mask of dropout for row i of the current block: 0, or what the rest is multiplied by. */
 SAMBA__INLINE void samba__attention_keep(const samba__attention *at, int64_t i, float *keep)
 {
-    uint64_t e = (uint64_t)(at->b * at->T + at->t + i) * (uint64_t)at->S + (uint64_t)at->s;
+    uint64_t e = at->drop.first + (uint64_t)(at->b * at->T + at->t + i) * (uint64_t)at->S
+                 + (uint64_t)at->s;
     uint32_t words[4];
     for (int64_t j = 0; j < at->keys; j++, e++) {
         if (j == 0 || e % 4 == 0) samba__philox(at->drop.key, e / 4, at->drop.counter, words);
@@ -7628,10 +7696,24 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
 /* The name of a section's type, or of those of mapping spatial, which run as one; else "". */
 SAMBA__FN const char *samba__type_name(uint32_t type)
 {
-    static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
-    for (uint32_t i = 0; i < 6; i++) if (type == 1u << i) return names[i];
+    static const char *const names[] = {
+        "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT", "COUNT"
+    };
+    for (uint32_t i = 0; i < 7; i++) if (type == 1u << i) return names[i];
     if (type == (SAMBA_BCKWD | SAMBA_OPT)) return "BCKWD_OPT";
     return type == (SAMBA_BCKWD | SAMBA_GRADNORM | SAMBA_OPT) ? "BCKWD_GRADNORM_OPT" : "";
+}
+
+/* In the order of these numbers types follow each other in a schedule: COUNT is before FWD. */
+SAMBA__FN uint32_t samba__type_order(uint32_t type)
+{
+    return type == SAMBA_COUNT ? SAMBA_ZEROGRAD * 2 + 1 : type * 2;
+}
+
+/* Do sections of this type come after those of the other one? */
+SAMBA__FN bool samba__is_after(uint32_t type, uint32_t other)
+{
+    return samba__type_order(type) > samba__type_order(other);
 }
 
 /* Section i has nodes, begins where the one before ends, and has its type's place in its graph.
@@ -7645,7 +7727,7 @@ SAMBA__FN bool samba__is_in_order(const samba__pef *pef, uint32_t i)
     if (!*samba__type_name(s.type) || s.graph > pef->strings_size) return false;
     if (first || s.graph > before.graph) return true;
     return s.graph == before.graph
-        && (s.type == before.type || (s.type & (0u - s.type)) > before.type);
+        && (s.type == before.type || samba__is_after(s.type & (0u - s.type), before.type));
 }
 
 /* The sections, and the nodes in each. */
@@ -7854,6 +7936,7 @@ struct samba_runtime {
     float *local;                       /* SAMBA_LOCAL_BYTES for each thread */
     int32_t isa;
     bool inference, train, running_stats;
+    bool counts;                        /* there are sections of COUNT */
     uint32_t graph;                     /* that runs now: its name as sections have it; 0: all */
     uint32_t norm_first, norm_end;      /* from the first section of GRADNORM to after the last */
     uint32_t norm_next;                 /* those before it have run since the gradients changed */
@@ -8430,6 +8513,7 @@ SAMBA__FN void samba__forget_norm(samba_runtime *rt)
 SAMBA__FN void samba__find_norm(samba_runtime *rt)
 {
     for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        rt->counts = rt->counts || samba__section_at(&rt->pef, i).type == SAMBA_COUNT;
         if (samba__section_at(&rt->pef, i).type != SAMBA_GRADNORM) continue;
         if (rt->norm_end == 0) rt->norm_first = i;
         rt->norm_end = i + 1;
@@ -8500,6 +8584,7 @@ SAMBA__FN unsigned samba__whole_step(unsigned types)
     const unsigned step = SAMBA_BCKWD | SAMBA_OPT;
     if (types == 0) return ~0u;
     if ((types & step) == step) types |= SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
+    if (types & SAMBA_FWD) types |= SAMBA_COUNT;
     return types;
 }
 
@@ -8516,7 +8601,19 @@ SAMBA__FN uint32_t samba__norm_after_types(const samba_runtime *rt, uint32_t nex
     return next;
 }
 
-/* ZEROGRAD, then forward and backward for each microbatch, then the rest. */
+/* Runs the sections of these types for each microbatch. */
+SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
+{
+    bool fine = true;
+    for (uint32_t m = 0; types && fine && m < rt->pef.microbatches; m++) {
+        rt->microbatch = m;
+        fine = samba__run_sections(rt, types);
+    }
+    rt->microbatch = 0;
+    return fine;
+}
+
+/* ZEROGRAD, then COUNT for each microbatch, forward and backward for each, then the rest. */
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
 {
     const unsigned repeated = SAMBA_FWD | SAMBA_BCKWD;
@@ -8525,14 +8622,10 @@ SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
     types = samba__whole_step(types);
     samba__norm_after_types(rt, rt->norm_next, types, &blind);
     rt->fault[0] = 0, rt->microbatch = 0;
-    if (blind || samba__split_by(rt, types) || !samba__run_sections(rt, types & SAMBA_ZEROGRAD))
-        return false;
-    for (uint32_t m = 0; (types & repeated) && m < rt->pef.microbatches; m++) {
-        rt->microbatch = m;
-        if (!samba__run_sections(rt, types & repeated)) return false;
-    }
-    rt->microbatch = 0;
-    return samba__run_sections(rt, types & ~(repeated | SAMBA_ZEROGRAD));
+    return !blind && !samba__split_by(rt, types) && samba__run_sections(rt, types & SAMBA_ZEROGRAD)
+        && (!rt->counts || samba__run_parts(rt, types & SAMBA_COUNT))
+        && samba__run_parts(rt, types & repeated)
+        && samba__run_sections(rt, types & ~(repeated | SAMBA_ZEROGRAD | SAMBA_COUNT));
 }
 
 /* Finds the graph called name; *graph is what its sections have in their records. */
@@ -8825,6 +8918,7 @@ typedef struct samba__node {
     bool generated;                     /* by the compiler, not traced from the user's calls */
     bool transient;                     /* goes with its scope */
     uint32_t mark;                      /* of the walk that saw it last */
+    bool gradient;                      /* recorded by samba_grad */
 } samba__node;
 /* Where a scope began. It lies in the memory that its end takes back. */
 typedef struct samba__scope {
@@ -8888,6 +8982,7 @@ struct samba_session {
     samba_event_fn on_event;            /* NULL: nobody is told */
     void *event_user;
     bool generating;                    /* the compiler is recording, not the user */
+    bool differentiating;               /* samba_grad is recording */
     const char *next_name;              /* a layer names the op it is about to emit */
     int32_t n_named;                    /* counts unnamed ops */
     samba_tensor *counter;              /* of forward runs: dropout draws anew each time */
@@ -9510,6 +9605,7 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
     for (int32_t i = 0; i < c->n_attr; i++) n->attr[i] = c->attr[i];
     n->section = s->section, n->graph = s->graph, n->generated = s->generating;
+    n->gradient = s->differentiating;
     n->id = samba__n_nodes(s), n->transient = s->transient;
     for (int32_t o = 0; o < n->n_out; o++) {
         const char *name = o ? samba__print_name(s, buffer, sizeof buffer, "%s__outputs__%d",
@@ -10488,6 +10584,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
             || samba_fail(s, SAMBA_EDTYPE, "in samba_grad: %s is %T and %s is %T; both must "
                           "be floats", loss->name, (int)loss->dtype, x->name, (int)x->dtype));
     if (!fine || !samba__tape_open(&t, s, &loss, 1)) return NULL;
+    s->differentiating = true;
     samba__tape_want(&t, x);
     samba__tape_spread(&t);
     fine = (samba__tape_needs(&t, loss)
@@ -10495,6 +10592,7 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
                           x->name)) && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f))
         && samba__tape_run(&t);
     samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), x->dtype) : NULL;
+    s->differentiating = false;
     if (!dx) {                          /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);
     }
@@ -10823,7 +10921,8 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
     int32_t more = w->dtype == SAMBA_F32 ? 0 : 2;
     s->section = SAMBA_OPT;
     if (d->kind == SAMBA_SGD) {
-        samba_tensor *v = d->momentum != 0.0f ? samba__optim_state(w, "momentum") : NULL;
+        bool keeps = d->momentum != 0.0f || d->momentum_state;
+        samba_tensor *v = keeps ? samba__optim_state(w, "momentum") : NULL;
         samba_tensor *in[8] = { w, g, v, o->step, o->lr, o->weight_decay, o->momentum, o->clip };
         int32_t attr[4] = { samba_float_attr(d->dampening), d->nesterov, high, low };
         samba__emit(s, SAMBA__OP_sgd, in, 8, attr, 2 + more, NULL);
@@ -10847,7 +10946,7 @@ typedef struct samba__compilation {
     const samba_program *program;
     samba_tensor *outputs[SAMBA_MAX_OUTPUTS + 1];
     samba_tensor *losses[SAMBA_MAX_OUTPUTS + 1];
-    int32_t n_outputs, n_losses, microbatches;
+    int32_t n_outputs, n_losses, microbatches, replicas;
     const char *graph;                  /* of the losses */
     samba_tensor **params, **grads;     /* trainable, with their optimizer */
     int32_t *optim_of;                  /* by tensor id: 1 + its optimizer; 0: none, -1: yet */
@@ -10863,6 +10962,8 @@ typedef struct samba__compilation {
     samba__node **nodes, **producer;    /* producer: by tensor id, among nodes */
     int32_t n_nodes;
     uint32_t joined;                    /* types of sections that are one; 0: each is its own */
+    struct samba__parts *parts;         /* how parts make the batch; NULL: it is one part */
+    struct samba__substitute *substitutes;  /* inputs that nodes have for the time being */
 } samba__compilation;
 SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
 {
@@ -11259,6 +11360,7 @@ SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
     if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || a->op->flags >> 8
         || a->graph != b->graph) return false;
     if (a->generated != b->generated && samba__summing(a)) return false;
+    if ((a->section == SAMBA_COUNT) != (b->section == SAMBA_COUNT)) return false;
     return !memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in)
         && !memcmp(a->attr, b->attr, (size_t)a->n_attr * 4);
 }
@@ -11434,10 +11536,13 @@ SAMBA__FN bool samba__bind(samba__compilation *c)
 SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph,
                                         samba__node **sorted, int32_t n)
 {
-    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
+    static const uint32_t types[] = {
+        SAMBA_ZEROGRAD, SAMBA_COUNT, SAMBA_FWD, SAMBA_BCKWD, SAMBA_REDUCE, SAMBA_GRADNORM, SAMBA_OPT
+    };
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
         for (int32_t i = 0; i < c->n_nodes; i++) {
             samba__node *node = c->nodes[i];
-            if (node->live && node->section == type && node->graph == graph) sorted[n++] = node;
+            if (node->live && node->section == types[k] && node->graph == graph) sorted[n++] = node;
         }
     }
     return n;
@@ -11504,8 +11609,8 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
     int32_t *next = at + n, *first = next + n;              /* what comes behind a node: 1 + node */
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = c->nodes[i];
-        bool moves = node->section > SAMBA_BCKWD;
-        if (node->section <= SAMBA_FWD) begin = i + 1;
+        bool moves = samba__is_after(node->section, SAMBA_BCKWD);
+        if (!samba__is_after(node->section, SAMBA_FWD)) begin = i + 1;
         else c->joined |= node->section;
         at[i] = moves ? begin : i;
         for (int32_t k = 0; k < node->n_in; k++) {
@@ -11887,13 +11992,14 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         samba__node *n = a->nodes[i];
         bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
-        for (int32_t o = 0; n->section <= SAMBA_BCKWD && o < n->n_out; o++) {
+        for (int32_t o = 0; !samba__is_after(n->section, SAMBA_BCKWD) && o < n->n_out; o++) {
             int32_t updated = samba__updated_input(n->op, o);
             if (updated >= 0) a->of[n->in[updated]->id].written++;
             if (forward) a->of[n->out[o]->id].maker = n;
         }
         for (int32_t k = 0; k < n->n_in; k++) {
-            bool reads = forward ? view && a->of[n->out[0]->id].read : n->section > SAMBA_FWD;
+            bool reads = forward ? view && a->of[n->out[0]->id].read
+                : samba__is_after(n->section, SAMBA_FWD);
             if (reads && n->in[k]) a->of[n->in[k]->id].read = true;
         }
     }
@@ -11972,7 +12078,7 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
     c->n_nodes = 0, c->n_tensors = a->n_tensors;
     for (int32_t i = 0; i < a->n_tensors; i++) a->of[i].copy = NULL;
     for (int32_t i = 0; c->nodes && i < a->n_nodes; i++) {
-        bool reads = a->nodes[i]->section > SAMBA_FWD;
+        bool reads = samba__is_after(a->nodes[i]->section, SAMBA_FWD);
         samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
         for (int32_t k = 0; reads && n && k < n->n_in; k++)
             n->in[k] = samba__tensor_again(c, a, n->in[k]);
@@ -12098,7 +12204,9 @@ SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
 }
 
 /* Which argin an ARGIN symbol is; the rest of the name says whose. */
-enum { SAMBA__ARGIN_OTHER = 0, SAMBA__ARGIN_RATE = 1, SAMBA__ARGIN_SEED = 2 };
+enum {
+    SAMBA__ARGIN_OTHER = 0, SAMBA__ARGIN_RATE = 1, SAMBA__ARGIN_SEED = 2, SAMBA__ARGIN_GRAD = 3
+};
 /* 1 + the number of the symbol that holds t. */
 SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
 {
@@ -12124,6 +12232,7 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     s.generated = q->tensor && q->role == SAMBA__STATE && q->tensor->generated;
     if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__p")) s.argin = SAMBA__ARGIN_RATE;
     if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__seed")) s.argin = SAMBA__ARGIN_SEED;
+    if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__grad")) s.argin = SAMBA__ARGIN_GRAD;
 #define X(bits, field, at) samba__put##bits(p + at, s.field);
     SAMBA__SYMBOL_FIELDS(X)
 #undef X
@@ -12166,12 +12275,14 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
         int32_t k = c->optim_of[c->params[i]->id] - 1;
         const samba_optim *o = k < 0 ? NULL : samba__optim_at(c->program, k);
         samba__format(t, "parameter %s: optimizer %d %s%s%s\n", c->params[i]->name, k,
-                      kinds[o ? o->kind : 0], o && o->momentum != 0.0f ? " momentum" : "",
+                      kinds[o ? o->kind : 0],
+                      o && (o->momentum != 0.0f || o->momentum_state) ? " momentum" : "",
                       o && o->max_grad_norm > 0.0f ? " clipped" : "");
     }
     if (c->program->max_grad_norm > 0.0f) samba__format(t, "clipped by one norm\n");
     samba__format(t, "microbatches %d%s\n", c->microbatches,
                   c->program->inference ? " inference" : "");
+    if (c->replicas > 1) samba__format(t, "replicas %d\n", c->replicas);
 }
 
 /* That in temporary memory, of *size bytes. */
@@ -12860,6 +12971,629 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 }
 #endif
 
+/* ==== [microbatches] ========================================================================== */
+/* What a batch that runs in parts means. The program is traced for one part, a microbatch; here it
+   is found out how the values of the parts make that of the whole batch:
+
+     independent   does not depend on the batch: the same in each part
+     rows          one dimension counts rows: the whole is the parts one after another
+     sum           sums over rows: the whole is the sum of the parts
+     mean          means over rows, of parts of one size: the whole is the mean of the parts
+     mixed         anything else, such as the maximum over rows or the square of a mean
+
+   Means whose divisor is not the number of rows (targets that count; the sum of a mask) take the
+   divisor of the whole batch, which sections of type COUNT compute before the first part. */
+typedef enum samba__spread_kind {
+    SAMBA__SAME = 0, SAMBA__ROWS, SAMBA__SUMS, SAMBA__MEANS, SAMBA__OTHER
+} samba__spread_kind;
+typedef struct samba__spread {
+    samba__spread_kind kind;
+    int32_t dim;                        /* the dimension that counts rows; -1: none, or not known */
+    bool given;                         /* computed from inputs alone, by ops that have no state */
+} samba__spread;
+
+/* Inputs of a node that stand in for others while gradients are recorded and nodes copied. */
+typedef struct samba__substitute {
+    samba__node *node;
+    samba_tensor **in;                  /* what the node had before */
+    int32_t n_in;
+    struct samba__substitute *next;
+} samba__substitute;
+typedef struct samba__parts {
+    samba__compilation *c;
+    samba__spread *of;                  /* by tensor id */
+    samba_tensor **copy;                /* by tensor id: the same value, in a section of COUNT */
+    samba_tensor **whole;               /* by tensor id: the value of the whole batch */
+    int32_t n_tensors, n_nodes;
+} samba__parts;
+
+SAMBA__FN samba__spread samba__spread_of(const samba__parts *p, const samba_tensor *t)
+{
+    samba__spread none = { SAMBA__SAME, -1, true };
+    return t && t->id < p->n_tensors ? p->of[t->id] : none;
+}
+
+SAMBA__FN samba__spread samba__leaf_spread(const samba_tensor *t)
+{
+    samba__spread s = { SAMBA__SAME, -1, true };
+    bool input = t->role == SAMBA__INPUT;
+    if (input && t->batch_dim >= 0) s.kind = SAMBA__ROWS, s.dim = t->batch_dim;
+    s.given = input || t->role == SAMBA__CONSTANT || t->role == SAMBA__ARGIN
+        || (t->role == SAMBA__WEIGHT && t->frozen);
+    return s;
+}
+
+/* A dimension of an operand, counted as the result of a broadcast counts it; -1: it is lost. */
+SAMBA__FN int32_t samba__aligned(const samba_shape *x, int32_t dim, const samba_shape *y)
+{
+    int32_t at = dim + y->ndim - x->ndim;
+    if (dim < 0 || at < 0 || x->dim[dim] != y->dim[at]) return -1;
+    return at;
+}
+
+/* What elementwise ops read of all operands together: how many of each kind, and where rows are. */
+typedef struct samba__operands {
+    int32_t n[SAMBA__OTHER + 1];
+    int32_t dim;                        /* of rows; -1: not known, or operands differ */
+    bool clash;                         /* operands have rows in different dimensions */
+} samba__operands;
+SAMBA__FN samba__operands samba__look_at_operands(const samba__parts *p, const samba__node *n,
+                                                  int32_t from, int32_t to)
+{
+    samba__operands o;
+    memset(&o, 0, sizeof o);
+    o.dim = -1;
+    for (int32_t k = from; k < to && k < n->n_in; k++) {
+        if (!n->in[k]) continue;
+        samba__spread s = samba__spread_of(p, n->in[k]);
+        bool first = o.n[SAMBA__ROWS] + o.n[SAMBA__OTHER] == 0;
+        o.n[s.kind]++;
+        if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
+        int32_t dim = samba__aligned(&n->in[k]->shape, s.dim, &n->out[0]->shape);
+        o.clash = o.clash || (!first && o.dim >= 0 && dim >= 0 && dim != o.dim)
+            || (s.kind == SAMBA__ROWS && s.dim >= 0 && dim < 0);
+        if (first || dim < 0) o.dim = dim;
+    }
+    if (o.clash) o.dim = -1;
+    return o;
+}
+
+/* Values of rows beside values of the part: what a row makes depends on other rows. */
+SAMBA__FN samba__spread_kind samba__kind_of_rows(const samba__operands *o)
+{
+    bool reduced = o->n[SAMBA__SUMS] || o->n[SAMBA__MEANS];
+    if (o->n[SAMBA__OTHER] || o->clash || reduced) return SAMBA__OTHER;
+    return SAMBA__ROWS;
+}
+
+/* Of a + b, a - b, the branches of where, the parts of cat: sums add to sums; what does not depend
+   on the batch is its own mean. */
+SAMBA__FN samba__spread_kind samba__kind_of_sum(const samba__operands *o)
+{
+    if (o->n[SAMBA__OTHER]) return SAMBA__OTHER;
+    if (o->n[SAMBA__SUMS] && (o->n[SAMBA__MEANS] || o->n[SAMBA__SAME])) return SAMBA__OTHER;
+    if (o->n[SAMBA__SUMS]) return SAMBA__SUMS;
+    return o->n[SAMBA__MEANS] ? SAMBA__MEANS : SAMBA__SAME;
+}
+
+/* Of products: linear in one operand that is a sum or a mean. */
+SAMBA__FN samba__spread_kind samba__kind_of_product(const samba__operands *o)
+{
+    if (o->n[SAMBA__OTHER] || o->n[SAMBA__SUMS] + o->n[SAMBA__MEANS] > 1) return SAMBA__OTHER;
+    if (o->n[SAMBA__SUMS]) return SAMBA__SUMS;
+    return o->n[SAMBA__MEANS] ? SAMBA__MEANS : SAMBA__SAME;
+}
+
+/* Of any function of values none of which is of rows. */
+SAMBA__FN samba__spread_kind samba__kind_of_function(const samba__operands *o)
+{
+    return o->n[SAMBA__OTHER] || o->n[SAMBA__SUMS] || o->n[SAMBA__MEANS] ? SAMBA__OTHER
+        : SAMBA__SAME;
+}
+
+SAMBA__FN samba__spread samba__elementwise_spread(const samba__parts *p, const samba__node *n)
+{
+    bool one = samba__is(n->op, SAMBA__OP_dropout);     /* rate, seed and counter are no operands */
+    samba__operands o = samba__look_at_operands(p, n, 0, one ? 1 : SAMBA_MAX_IN), c;
+    samba__spread s = { SAMBA__OTHER, o.dim, false };
+    bool sums = samba__is(n->op, SAMBA__OP_add) || samba__is(n->op, SAMBA__OP_sub);
+    bool whole = samba__is(n->op, SAMBA__OP_neg) || samba__is(n->op, SAMBA__OP_scale)
+        || (samba__is(n->op, SAMBA__OP_cast) && samba__is_float(n->out[0]->dtype))
+        || samba__is(n->op, SAMBA__OP_mul);
+    if (o.n[SAMBA__ROWS] || (o.n[SAMBA__OTHER] && o.dim >= 0)) s.kind = samba__kind_of_rows(&o);
+    else if (sums) s.kind = samba__kind_of_sum(&o);
+    else if (whole) s.kind = samba__kind_of_product(&o);
+    else if (samba__is(n->op, SAMBA__OP_div)) {
+        c = samba__look_at_operands(p, n, 1, 2);        /* linear in what is divided */
+        s.kind = c.n[SAMBA__SAME] ? samba__kind_of_product(&o) : SAMBA__OTHER;
+    } else if (samba__is(n->op, SAMBA__OP_where)) {
+        c = samba__look_at_operands(p, n, 0, 1);
+        o = samba__look_at_operands(p, n, 1, 3);
+        s.kind = c.n[SAMBA__SAME] ? samba__kind_of_sum(&o) : SAMBA__OTHER;
+    } else if (samba__is(n->op, SAMBA__OP_shift) && o.n[SAMBA__MEANS]) s.kind = SAMBA__MEANS;
+    else s.kind = samba__kind_of_function(&o);
+    return s;
+}
+
+/* sum, mean, max, square_sum, argmax: over rows, or within them. */
+SAMBA__FN samba__spread samba__fold_spread(const samba__node *n, samba__spread x)
+{
+    const samba_shape *shape = &n->in[0]->shape;
+    bool argmax = samba__is(n->op, SAMBA__OP_argmax);
+    bool adds = samba__is(n->op, SAMBA__OP_sum), means = samba__is(n->op, SAMBA__OP_mean);
+    bool squares = samba__is(n->op, SAMBA__OP_square_sum), kept = n->attr[1] != 0;
+    int32_t mask = argmax ? 1 << n->attr[0] : n->attr[0], dim = x.dim;
+    samba__spread y = { SAMBA__OTHER, -1, false };
+    bool all = mask == (1 << shape->ndim) - 1;
+    if (x.kind == SAMBA__SAME) y.kind = SAMBA__SAME;
+    else if (x.kind == SAMBA__SUMS || x.kind == SAMBA__MEANS)
+        y.kind = adds || means ? x.kind : SAMBA__OTHER;
+    else if (dim < 0 ? all : mask >> dim & 1) {
+        if (x.kind == SAMBA__ROWS && (adds || squares)) y.kind = SAMBA__SUMS;
+        if (x.kind == SAMBA__ROWS && means) y.kind = SAMBA__MEANS;
+    } else if (dim >= 0) {
+        y.kind = x.kind, y.dim = dim;
+        for (int32_t i = 0; i < dim && !kept; i++) y.dim -= mask >> i & 1;
+    }
+    return y;
+}
+
+/* Where reshape leaves the dimension of rows: where as many elements stand before it. */
+SAMBA__FN int32_t samba__reshaped_dim(const samba_shape *x, int32_t dim, const samba_shape *y)
+{
+    int64_t before = 1, outer = 1;
+    if (dim < 0) return -1;
+    for (int32_t i = 0; i < dim; i++) before *= x->dim[i];
+    for (int32_t i = 0; i < y->ndim; outer *= y->dim[i], i++) {
+        bool fits = y->dim[i] % x->dim[dim] == 0 || x->dim[dim] % y->dim[i] == 0;
+        if (outer == before && fits && (y->dim[i] > 1 || x->dim[dim] == 1)) return i;
+    }
+    return -1;
+}
+
+/* Ops that only move values. */
+SAMBA__FN samba__spread samba__moved_spread(const samba__parts *p, const samba__node *n,
+                                            samba__spread x)
+{
+    const samba_shape *from = &n->in[0]->shape, *to = &n->out[0]->shape;
+    samba__spread y = x;
+    y.given = false;
+    if (samba__is(n->op, SAMBA__OP_reshape)) y.dim = samba__reshaped_dim(from, x.dim, to);
+    if (samba__is(n->op, SAMBA__OP_expand)) y.dim = samba__aligned(from, x.dim, to);
+    if (samba__is(n->op, SAMBA__OP_permute) && x.dim >= 0)
+        for (int32_t i = 0; i < n->n_attr; i++) if (n->attr[i] == x.dim) y.dim = i;
+    if (samba__is(n->op, SAMBA__OP_pad) && x.kind == SAMBA__SUMS && n->attr[n->n_attr - 1])
+        y.kind = SAMBA__OTHER;          /* what is added does not add up */
+    if (samba__is(n->op, SAMBA__OP_expand) && x.kind == SAMBA__ROWS && x.dim >= 0 && y.dim < 0)
+        y.kind = SAMBA__OTHER;
+    if (samba__is(n->op, SAMBA__OP_cat)) {
+        int32_t dim = -1;
+        bool clash = false, rows = false;
+        samba__operands o;
+        memset(&o, 0, sizeof o);
+        for (int32_t k = 0; k < n->n_in; k++) {
+            samba__spread s = samba__spread_of(p, n->in[k]);
+            o.n[s.kind]++;
+            if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
+            clash = clash || (rows && s.dim != dim);
+            dim = s.dim, rows = true;
+        }
+        o.clash = clash, y.dim = clash ? -1 : dim;
+        y.kind = rows ? samba__kind_of_rows(&o) : samba__kind_of_sum(&o);
+    }
+    return y;
+}
+
+SAMBA__FN samba__spread samba__product_spread(const samba__node *n, samba__spread a,
+                                              samba__spread b)
+{
+    samba__spread y = { SAMBA__OTHER, -1, false };
+    int32_t i = n->in[0]->shape.ndim, j = n->in[1]->shape.ndim, dims = n->out[0]->shape.ndim;
+    bool rows = a.kind == SAMBA__ROWS || b.kind == SAMBA__ROWS;
+    bool pure = (a.kind == SAMBA__ROWS || a.kind == SAMBA__SAME)
+        && (b.kind == SAMBA__ROWS || b.kind == SAMBA__SAME);
+    if (!rows) {
+        samba__operands o;
+        memset(&o, 0, sizeof o);
+        o.n[a.kind]++, o.n[b.kind]++;
+        y.kind = samba__kind_of_product(&o);
+        return y;
+    }
+    bool known = (a.kind != SAMBA__ROWS || a.dim >= 0) && (b.kind != SAMBA__ROWS || b.dim >= 0);
+    if (!pure || !known || i < 2 || j < 2) return y;
+    int32_t sum_a = i - (n->attr[0] ? 2 : 1), sum_b = j - (n->attr[1] ? 1 : 2);
+    bool adds_a = a.kind == SAMBA__ROWS && a.dim == sum_a;
+    bool adds_b = b.kind == SAMBA__ROWS && b.dim == sum_b;
+    if (adds_a || adds_b) {             /* over rows, unless the other one has rows elsewhere */
+        bool both = (adds_a || a.kind != SAMBA__ROWS) && (adds_b || b.kind != SAMBA__ROWS);
+        y.kind = both ? SAMBA__SUMS : SAMBA__OTHER;
+        return y;
+    }
+    int32_t at_a = a.kind != SAMBA__ROWS ? -1 : a.dim < i - 2 ? a.dim + dims - i : dims - 2;
+    int32_t at_b = b.kind != SAMBA__ROWS ? -1 : b.dim < j - 2 ? b.dim + dims - j : dims - 1;
+    y.dim = at_a >= 0 ? at_a : at_b;
+    y.kind = at_a >= 0 && at_b >= 0 && at_a != at_b ? SAMBA__OTHER : SAMBA__ROWS;
+    return y;
+}
+
+/* Ops that work within rows, which their first input has: all dimensions before `last` may count
+   them. Other operands are the same for all rows. */
+SAMBA__FN samba__spread samba__within_spread(const samba__parts *p, const samba__node *n,
+                                             int32_t last, int32_t shift)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false };
+    samba__operands rest = samba__look_at_operands(p, n, 1, SAMBA_MAX_IN);
+    bool alone = !rest.n[SAMBA__ROWS] && !rest.n[SAMBA__SUMS] && !rest.n[SAMBA__MEANS]
+        && !rest.n[SAMBA__OTHER];
+    if (x.kind == SAMBA__ROWS && x.dim >= 0 && x.dim < last && alone)
+        y.kind = SAMBA__ROWS, y.dim = x.dim + shift;
+    if (x.kind == SAMBA__OTHER && x.dim >= 0 && x.dim < last) y.dim = x.dim + shift;
+    if (x.kind == SAMBA__SAME && alone) y.kind = SAMBA__SAME;
+    return y;
+}
+
+/* affine of what has no rows: x w^T + b is linear in x. */
+SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__operands product = samba__look_at_operands(p, n, 0, 2);
+    samba__operands sum = samba__look_at_operands(p, n, 2, 3);
+    samba__spread y = { SAMBA__OTHER, -1, false };
+    if (product.n[SAMBA__ROWS]) return y;
+    sum.n[samba__kind_of_product(&product)]++;
+    y.kind = sum.n[SAMBA__ROWS] ? SAMBA__OTHER : samba__kind_of_sum(&sum);
+    return y;
+}
+
+/* Rows of a table by ids, which may be rows of the part: then they count from its first one. */
+SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread ids = samba__spread_of(p, n->in[0]), w = samba__spread_of(p, n->in[1]);
+    samba__spread y = { SAMBA__OTHER, -1, false };
+    if (ids.kind == SAMBA__ROWS && (w.kind == SAMBA__ROWS || w.kind == SAMBA__SAME))
+        y = ids;
+    else if (ids.kind == SAMBA__SAME && w.kind != SAMBA__ROWS) y = w;
+    y.given = false;
+    return y;
+}
+
+/* Queries, keys and values of the same rows; the mask may be the same for all. */
+SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__operands o;
+    samba__spread y = { SAMBA__OTHER, -1, false };
+    memset(&o, 0, sizeof o);
+    for (int32_t k = 0; k < 4 && k < n->n_in; k++) {
+        samba__spread x = samba__spread_of(p, n->in[k]);
+        if (!n->in[k]) continue;
+        o.n[x.kind]++;
+        if (x.kind != SAMBA__ROWS) continue;
+        int32_t dims = n->in[k]->shape.ndim;
+        int32_t dim = x.dim < 0 ? -1 : x.dim + n->out[0]->shape.ndim - dims;
+        o.clash = o.clash || x.dim < 0 || x.dim >= dims - 2
+            || (o.n[SAMBA__ROWS] > 1 && dim != y.dim);
+        y.dim = dim;
+    }
+    if (o.n[SAMBA__ROWS]) y.kind = samba__kind_of_rows(&o);
+    else y.kind = samba__kind_of_function(&o);
+    if (y.kind != SAMBA__ROWS && o.clash) y.dim = -1;
+    return y;
+}
+
+/* cross_entropy and nll. */
+SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), t = samba__spread_of(p, n->in[1]);
+    samba__spread y = { SAMBA__OTHER, -1, false };
+    bool rows = (x.kind == SAMBA__ROWS || t.kind == SAMBA__ROWS)
+        && (x.kind == SAMBA__ROWS || x.kind == SAMBA__SAME)
+        && (t.kind == SAMBA__ROWS || t.kind == SAMBA__SAME)
+        && (x.kind != SAMBA__ROWS || x.dim < n->in[0]->shape.ndim - 1);
+    int32_t reduction = n->attr[SAMBA__LOSS_REDUCTION];
+    if (x.kind == SAMBA__SAME && t.kind == SAMBA__SAME) y.kind = SAMBA__SAME;
+    else if (rows && reduction == SAMBA_REDUCE_MEAN) y.kind = SAMBA__MEANS;
+    else if (rows && reduction == SAMBA_REDUCE_SUM) y.kind = SAMBA__SUMS;
+    else if (rows) y.kind = SAMBA__ROWS, y.dim = x.dim >= 0 ? x.dim : t.dim;
+    return y;
+}
+
+/* Ops of the program's own, and those of which nothing is known: they keep the rows of the first
+   dimension if they have as many. */
+SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba__node *n,
+                                              int32_t out)
+{
+    samba__spread y = { SAMBA__SAME, -1, false };
+    const samba_shape *shape = &n->out[out]->shape;
+    for (int32_t k = 0; k < n->n_in; k++) {
+        samba__spread x = samba__spread_of(p, n->in[k]);
+        if (!n->in[k] || x.kind == SAMBA__SAME) continue;
+        bool keeps = x.kind == SAMBA__ROWS && x.dim == 0 && shape->ndim > 0
+            && shape->dim[0] == n->in[k]->shape.dim[0];
+        if (y.kind == SAMBA__SAME && keeps) y.kind = SAMBA__ROWS, y.dim = 0;
+        if (!keeps) y.kind = SAMBA__OTHER;
+    }
+    if (y.kind == SAMBA__OTHER) y.dim = -1;
+    return y;
+}
+
+SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__node *n,
+                                           int32_t out)
+{
+    samba__spread none = { SAMBA__SAME, -1, false };
+    if (n->op < samba__op_table || n->op >= samba__op_table + SAMBA__N_OPS)
+        return samba__unknown_spread(p, n, out);
+    if (n->gradient) {                  /* of samba_grad: of what was a loss is not known */
+        none = samba__unknown_spread(p, n, out);
+        if (none.kind == SAMBA__ROWS) none.kind = SAMBA__OTHER;
+        return none;
+    }
+    int32_t op = (int32_t)(n->op - samba__op_table);
+    int32_t dims = n->n_in && n->in[0] ? n->in[0]->shape.ndim : 0;
+    samba__spread x = n->n_in ? samba__spread_of(p, n->in[0]) : none;
+    if (op <= SAMBA__OP_pow_backward_exponent) return samba__elementwise_spread(p, n);
+    switch (op) {
+    case SAMBA__OP_full: case SAMBA__OP_count: return none;
+    case SAMBA__OP_cast: case SAMBA__OP_dropout: return samba__elementwise_spread(p, n);
+    case SAMBA__OP_sum: case SAMBA__OP_mean: case SAMBA__OP_max: case SAMBA__OP_square_sum:
+    case SAMBA__OP_argmax: return samba__fold_spread(n, x);
+    case SAMBA__OP_reshape: case SAMBA__OP_permute: case SAMBA__OP_slice: case SAMBA__OP_pad:
+    case SAMBA__OP_cat: case SAMBA__OP_expand: return samba__moved_spread(p, n, x);
+    case SAMBA__OP_matmul: return samba__product_spread(n, x, samba__spread_of(p, n->in[1]));
+    case SAMBA__OP_affine:
+        if (x.kind == SAMBA__ROWS || x.kind == SAMBA__OTHER)
+            return samba__within_spread(p, n, dims - 1, 0);
+        return samba__affine_spread(p, n);
+    case SAMBA__OP_convolution: case SAMBA__OP_batch_norm:
+        return out ? none : samba__within_spread(p, n, 1, 0);
+    case SAMBA__OP_max_pool2d: case SAMBA__OP_avg_pool2d:
+        return samba__within_spread(p, n, dims - 2, 0);
+    case SAMBA__OP_softmax: case SAMBA__OP_log_softmax: case SAMBA__OP_layer_norm:
+    case SAMBA__OP_rms_norm: return samba__within_spread(p, n, dims - 1, 0);
+    case SAMBA__OP_cross_entropy: case SAMBA__OP_nll: return samba__loss_spread(p, n);
+    case SAMBA__OP_lookup: return samba__lookup_spread(p, n);
+    case SAMBA__OP_scaled_dot_product_attention: return samba__attention_spread(p, n);
+    default: return samba__unknown_spread(p, n, out);
+    }
+}
+
+/* Could t be computed before the first part, from inputs alone? */
+SAMBA__FN bool samba__is_given(const samba__parts *p, const samba__node *n)
+{
+    bool known = n->op >= samba__op_table && n->op < samba__op_table + SAMBA__N_OPS;
+    bool draws = samba__is(n->op, SAMBA__OP_dropout)
+        || (samba__is(n->op, SAMBA__OP_scaled_dot_product_attention) && n->n_in > 4);
+    bool given = known && !draws && !(n->op->flags >> 8) && !(n->op->flags & SAMBA_OP_HOST);
+    for (int32_t k = 0; given && k < n->n_in; k++)
+        given = !n->in[k] || (n->in[k]->id < p->n_tensors && samba__spread_of(p, n->in[k]).given);
+    return given;
+}
+
+/* Gives node n other inputs, until samba__take_back. */
+SAMBA__FN bool samba__substitute_input(samba__parts *p, samba__node *n, int32_t n_in, int32_t k,
+                                   samba_tensor *x)
+{
+    samba_session *s = p->c->session;
+    samba__substitute *other = (samba__substitute *)samba__temp(s, 1, sizeof *other);
+    samba_tensor **in = (samba_tensor **)samba__temp(s, n_in, sizeof *in);
+    if (!other || !in || !x) return false;
+    memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
+    other->node = n, other->in = n->in, other->n_in = n->n_in;
+    other->next = p->c->substitutes;
+    p->c->substitutes = other;
+    n->in = in, n->n_in = n_in;
+    in[k] = x;
+    return true;
+}
+
+/* Nodes read again what they were traced with. */
+SAMBA__FN void samba__take_back(samba__compilation *c)
+{
+    for (samba__substitute *i = c->substitutes; i; i = i->next) {
+        i->node->in = i->in;
+        i->node->n_in = i->n_in;
+    }
+    c->substitutes = NULL;
+}
+
+/* The value of t once more, in a section of COUNT: all that leads to it is computed there, too. */
+SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
+{
+    samba_session *s = p->c->session;
+    bool *wanted = (bool *)samba__temp(s, p->n_tensors, sizeof *wanted);
+    if (!wanted) return NULL;
+    wanted[t->id] = true;
+    for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
+        const samba__node *n = s->nodes[i];
+        bool leads = false;
+        for (int32_t o = 0; o < n->n_out; o++) leads = leads || wanted[n->out[o]->id];
+        for (int32_t k = 0; leads && !n->eager && k < n->n_in; k++)
+            if (n->in[k]) wanted[n->in[k]->id] = true;
+    }
+    s->section = SAMBA_COUNT;
+    for (int32_t i = 0; i < p->n_nodes && samba_ok(s); i++) {
+        const samba__node *n = s->nodes[i];
+        samba_tensor *in[SAMBA_MAX_IN], *out[SAMBA_MAX_OUT];
+        if (n->eager || !wanted[n->out[0]->id] || p->copy[n->out[0]->id]) continue;
+        for (int32_t k = 0; k < n->n_in; k++)
+            in[k] = n->in[k] && p->copy[n->in[k]->id] ? p->copy[n->in[k]->id] : n->in[k];
+        if (!samba__emit_op(s, n->op, in, n->n_in, n->attr, n->n_attr, out)) break;
+        for (int32_t o = 0; o < n->n_out; o++) p->copy[n->out[o]->id] = out[o];
+    }
+    s->section = SAMBA_FWD;
+    if (!samba_ok(s)) return NULL;
+    return p->copy[t->id] ? p->copy[t->id] : t;
+}
+
+/* The leaf owner__part, to which COUNT adds `times` value for each part of the batch. Data parallel
+   training makes it the mean of all replicas. */
+SAMBA__FN samba_tensor *samba__counted_leaf(samba__parts *p, const char *owner, const char *part,
+                                            samba_tensor *value, float times)
+{
+    samba_session *s = p->c->session;
+    const int32_t anew = 1;
+    if (!value) return NULL;
+    s->section = SAMBA_COUNT;
+    samba_tensor *leaf = samba__layer_param(s, owner, part, &value->shape, SAMBA__OUTPUT,
+                                            samba__all(0.0f));
+    if (leaf) samba__emit2(SAMBA__OP_accumulate, leaf, samba_scale(value, times), &anew, 1);
+    s->section = SAMBA_FWD;
+    return samba_ok(s) ? leaf : NULL;
+}
+
+/* A loss that is a mean over targets that count divides by their number in the whole batch: by the
+   mean of the parts' numbers, so that the mean of the parts is the loss of the batch. */
+SAMBA__FN bool samba__count_targets(samba__parts *p, samba__node *n)
+{
+    samba_session *s = p->c->session;
+    samba__spread target = samba__spread_of(p, n->in[1]);
+    if (!target.given)
+        return samba_fail(s, SAMBA_EARG, "%s is a mean over the targets %s that count. With "
+                          "microbatches or replicas these are counted before the forward pass, so "
+                          "they must be inputs or made of inputs alone: no parameters that are "
+                          "trained, no state, no dropout", n->out[0]->name, n->in[1]->name);
+    samba_tensor *ids = samba__counted(p, n->in[1]);
+    if (!ids) return false;
+    s->section = SAMBA_COUNT;
+    samba_tensor *ignored = samba_full(s, samba_scalar_shape(),
+                                       (float)n->attr[SAMBA__LOSS_IGNORE]);
+    samba_tensor *counts = samba_cast(samba_ne(ids, ignored), SAMBA_F32);
+    counts = samba_sum(counts, SAMBA_ALL_AXES, false);
+    s->section = SAMBA_FWD;
+    samba_tensor *leaf = samba__counted_leaf(p, n->out[0]->name, "targets", counts,
+                                             1.0f / (float)p->c->microbatches);
+    return leaf && samba__substitute_input(p, n, 3, 2, leaf);
+}
+
+/* Where node n is not linear in input k, a sum or a mean of given values: it may read that of the
+   whole batch. The quotient of two sums becomes one of their means, which is a mean. */
+SAMBA__FN bool samba__use_whole(samba__parts *p, samba__node *n, int32_t k, bool *is_mean)
+{
+    samba_tensor *x = n->in[k];
+    samba__spread s = samba__spread_of(p, x), first = samba__spread_of(p, n->in[0]);
+    bool reduced = s.kind == SAMBA__SUMS || s.kind == SAMBA__MEANS;
+    if (!reduced || !s.given || x->dtype != SAMBA_F32 || x->id >= p->n_tensors) return true;
+    bool quotient = samba__is(n->op, SAMBA__OP_div) && k == 1 && s.kind == SAMBA__SUMS
+        && first.kind == SAMBA__SUMS;
+    float times = 1.0f / (float)p->c->microbatches;
+    if (s.kind == SAMBA__SUMS && !quotient) times = (float)p->c->replicas;
+    samba_tensor **whole = &p->whole[2 * x->id + quotient];
+    if (!*whole) *whole = samba__counted_leaf(p, x->name, quotient ? "mean_part" : "whole",
+                                              samba__counted(p, x), times);
+    *is_mean = *is_mean || quotient;
+    return *whole && samba__substitute_input(p, n, n->n_in, k, *whole);
+}
+
+SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
+{
+    bool loss = samba__is(n->op, SAMBA__OP_cross_entropy) || samba__is(n->op, SAMBA__OP_nll);
+    bool is_mean = false, given = samba__is_given(p, n), mixed = false, fine = true;
+    samba__spread s = samba__node_spread(p, n, 0);
+    for (int32_t k = 0; k < n->n_in; k++)
+        mixed = mixed || samba__spread_of(p, n->in[k]).kind == SAMBA__OTHER;
+    if (s.kind == SAMBA__OTHER && !mixed && !n->gradient) {
+        /* in a quotient it is the divisor that must be known */
+        int32_t from = samba__is(n->op, SAMBA__OP_div) ? 1 : 0;
+        for (int32_t k = from; fine && k < n->n_in; k++) fine = samba__use_whole(p, n, k, &is_mean);
+        s = samba__node_spread(p, n, 0);
+        if (is_mean && s.kind == SAMBA__SUMS) s.kind = SAMBA__MEANS;
+    }
+    for (int32_t o = 0; o < n->n_out; o++) {
+        if (o > 0) s = samba__node_spread(p, n, o);
+        p->of[n->out[o]->id] = s;
+        p->of[n->out[o]->id].given = given && samba__is_given(p, n);
+    }
+    bool counts = loss && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN
+        && samba__spread_of(p, n->in[1]).kind != SAMBA__SAME;
+    return fine && (!counts || samba__count_targets(p, n));
+}
+
+/* An output, or a loss, of a kind that parts cannot make is told of, or refused. */
+SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
+{
+    samba_session *s = p->c->session;
+    samba__spread y = samba__spread_of(p, t);
+    int64_t before = 1;
+    for (int32_t i = 0; i < y.dim; i++) before *= t->shape.dim[i];
+    bool rows = y.kind == SAMBA__ROWS || (y.kind == SAMBA__OTHER && t->shape.ndim > 0);
+    if (y.kind == SAMBA__OTHER)
+        samba__warn(s, "%s %S is neither of rows nor a sum or a mean over rows: %s, which is not "
+                    "that of the whole batch", t->name, &t->shape, t->shape.ndim == 0
+                    ? "with microbatches or replicas it is the mean of the parts'"
+                    : "each microbatch or replica has its own");
+    if (p->c->microbatches == 1) return true;
+    if (rows && (y.dim < 0 || before > 1))
+        return samba_fail(s, SAMBA_EARG, "output %s %S: with microbatches the first dimension of "
+                          "an output must count the rows of the batch, or it must be a sum or a "
+                          "mean over all of them", t->name, &t->shape);
+    return rows || t->shape.ndim == 0 || y.kind == SAMBA__SAME || t->dtype == SAMBA_F32
+        || samba_fail(s, SAMBA_EDTYPE, "output %s is %T: with microbatches a sum or a mean over "
+                      "rows must be f32; use samba_cast", t->name, (int)t->dtype);
+}
+
+/* Rows of an input must follow each other in memory, so that a part of the batch is one piece. */
+SAMBA__FN bool samba__judge_input(const samba__parts *p, const samba_tensor *t)
+{
+    int64_t before = 1;
+    for (int32_t i = 0; i < t->batch_dim; i++) before *= t->shape.dim[i];
+    return p->c->microbatches == 1 || before == 1
+        || samba_fail(p->c->session, SAMBA_EARG, "input %s %S has its rows in dimension %d: with "
+                      "microbatches that must be the first one; permute it in the program",
+                      t->name, &t->shape, t->batch_dim);
+}
+
+/* Finds out how parts make the whole. Nothing to do for a batch that runs as one. */
+SAMBA__FN bool samba__find_parts(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    samba__parts *p = (samba__parts *)samba__temp(s, 1, sizeof *p);
+    int32_t n = samba__n_tensors(s);
+    if (c->microbatches == 1 && c->replicas == 1) return true;
+    if (!p) return false;
+    p->c = c, p->n_tensors = n, p->n_nodes = samba__n_nodes(s);
+    p->of = (samba__spread *)samba__temp(s, n, sizeof *p->of);
+    p->copy = (samba_tensor **)samba__temp(s, 3 * n, sizeof *p->copy);
+    bool *needed = (bool *)samba__temp(s, n, sizeof *needed);
+    if (!p->of || !p->copy || !needed) return false;
+    p->whole = p->copy + n;
+    for (int32_t i = 0; i < n; i++) p->of[i] = samba__leaf_spread(s->tensors[i]);
+    for (int32_t i = 0; i < c->n_outputs; i++) needed[c->outputs[i]->id] = true;
+    for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
+        const samba__node *node = s->nodes[i];
+        bool leads = false;
+        for (int32_t o = 0; o < node->n_out; o++) leads = leads || needed[node->out[o]->id];
+        for (int32_t k = 0; leads && !node->eager && k < node->n_in; k++)
+            if (node->in[k]) needed[node->in[k]->id] = true;
+        if (leads) needed[node->out[0]->id] = true;
+    }
+    bool fine = true;
+    for (int32_t i = 0; fine && i < n; i++)
+        if (needed[i] && s->tensors[i]->role == SAMBA__INPUT)
+            fine = samba__judge_input(p, s->tensors[i]);
+    for (int32_t i = 0; fine && i < p->n_nodes; i++) {
+        samba__node *node = s->nodes[i];
+        bool mine = !node->eager && !node->generated && node->graph == c->graph;
+        if (mine && needed[node->out[0]->id]) fine = samba__spread_node(p, node);
+    }
+    for (int32_t i = 0; fine && i < c->n_outputs; i++) fine = samba__judge_output(p, c->outputs[i]);
+    c->parts = p;
+    return fine;
+}
+
+/* How the parts of t make the whole; of one part, as rows. */
+SAMBA__FN samba__spread_kind samba__kind_of(const samba__compilation *c, const samba_tensor *t)
+{
+    if (!c->parts) return t->shape.ndim ? SAMBA__ROWS : SAMBA__MEANS;
+    samba__spread_kind kind = samba__spread_of(c->parts, t).kind;
+    if (kind == SAMBA__OTHER) kind = t->shape.ndim ? SAMBA__ROWS : SAMBA__MEANS;
+    return kind;
+}
+
+/* The dimension that counts the rows of an output that has rows. */
+SAMBA__FN int32_t samba__row_dim(const samba__compilation *c, const samba_tensor *t)
+{
+    int32_t dim = c->parts ? samba__spread_of(c->parts, t).dim : t->batch_dim;
+    return dim < 0 ? 0 : dim;
+}
+
 /* ==== [compile] =============================================================================== */
 SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 {
@@ -12879,6 +13613,8 @@ SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
         return samba_fail(c->session, SAMBA_EDTYPE, "%s is %T and cannot be a loss; name the "
                           "losses with program.loss or loss_indices, or compile with inference",
                           t->name, (int)t->dtype);
+    for (int32_t i = 0; i < c->n_losses; i++)
+        if (c->losses[i] == t) return true;             /* named twice, it is one loss */
     c->losses[c->n_losses++] = t;
     const samba__node *first = c->losses[0]->node, *n = t->node;
     c->graph = n ? n->graph : NULL;
@@ -13012,7 +13748,8 @@ SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba
     return named && source;
 }
 
-/* With microbatches a scalar loss is their mean, which reading the loss finds by this ending. */
+/* With microbatches a sum or a mean over rows is kept, as f32, where reading it finds it by this
+   ending. */
 #define SAMBA__MEAN "mean"
 SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
 {
@@ -13021,20 +13758,47 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
     samba_tensor *mean = samba__layer_param(s, loss->name, SAMBA__MEAN, &loss->shape,
                                             SAMBA__OUTPUT, samba__all(0.0f));
     if (mean) mean->mem_type = loss->mem_type;
-    samba_tensor *share = samba_scale(loss, 1.0f / (float)c->microbatches);
+    bool sums = samba__kind_of(c, loss) == SAMBA__SUMS;
+    samba_tensor *share = sums ? loss : samba_scale(loss, 1.0f / (float)c->microbatches);
     samba__emit2(SAMBA__OP_accumulate, mean, share, &anew, 1);
+    if (mean) mean->grad = loss->grad;
     return samba_ok(s);
 }
-/* What a loss's gradient begins with: 1, or what its own input says. With microbatches a scalar is
-   a mean, of which each one has its share. */
+/* An output: of rows, a sum or mean, or the same for all parts. */
+SAMBA__FN bool samba__keep_output(samba__compilation *c, samba_tensor *t)
+{
+    samba__spread_kind kind = samba__kind_of(c, t);
+    bool input = t->role == SAMBA__INPUT;
+    if (c->microbatches == 1 || kind == SAMBA__ROWS || kind == SAMBA__SAME) {
+        if (c->microbatches > 1 && !input) t->batch_dim = kind == SAMBA__ROWS
+            ? samba__row_dim(c, t) : -1;
+        return samba__add_pair(c, t, t);
+    }
+    return samba__accumulate_loss(c, t);
+}
+
+/* What a loss's gradient begins with: ones, or what the caller says through <loss>__grad; of a mean
+   each part has its share, and of a sum each replica all of it, as their gradients are averaged. A
+   scalar's is an argin, so that files have it and a device needs no one to write it. */
 SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *loss)
 {
+    char name[256];
     samba_session *s = c->session;
-    if (!loss->shape.ndim) return samba_full(s, loss->shape, 1.0f / (float)c->microbatches);
-    loss->grad = samba__layer_param(s, loss->name, "grad", &loss->shape, SAMBA__INPUT,
-                                    samba__all(1.0f));
-    if (loss->grad) loss->grad->batch_dim = loss->batch_dim < 0 ? 0 : loss->batch_dim;
-    return loss->dtype == SAMBA_F32 ? loss->grad : samba_cast(loss->grad, loss->dtype);
+    samba__spread_kind kind = samba__kind_of(c, loss);
+    samba__print(name, sizeof name, "%s__grad", loss->name);
+    if (loss->role == SAMBA__WEIGHT)    /* whose gradient has this name, as a parameter's */
+        return samba_full(s, loss->shape, 1.0f / (float)c->microbatches);
+    if (loss->shape.ndim) {
+        loss->grad = samba__layer_param(s, loss->name, "grad", &loss->shape, SAMBA__INPUT,
+                                        samba__all(1.0f));
+        if (loss->grad) loss->grad->batch_dim = kind == SAMBA__ROWS ? samba__row_dim(c, loss) : -1;
+    } else {
+        loss->grad = samba__scalar(s, name, SAMBA_F32, SAMBA__ARGIN, 1.0f);
+    }
+    bool adds = kind == SAMBA__ROWS || kind == SAMBA__SUMS;
+    float times = adds ? (float)c->replicas : 1.0f / (float)c->microbatches;
+    samba_tensor *grad = times == 1.0f ? loss->grad : samba_scale(loss->grad, times);
+    return loss->dtype == SAMBA_F32 ? grad : samba_cast(grad, loss->dtype);
 }
 
 /* Backward pass: gradients of the losses in every trainable parameter. */
@@ -13249,12 +14013,9 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
         if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node)
             s->tensors[i]->role = SAMBA__TEMP;
     c->first_generated = samba__n_nodes(s), s->generating = true, s->graph = c->graph;
-    if (!samba__pack_weights(c) || !samba__add_backward(c)) return false;
+    if (!samba__pack_weights(c) || !samba__find_parts(c) || !samba__add_backward(c)) return false;
     for (int32_t i = 0; i < c->n_outputs; i++) {
-        samba_tensor *t = c->outputs[i];
-        bool is_mean = c->microbatches > 1 && t->shape.ndim == 0;
-        if (is_mean ? !samba__accumulate_loss(c, t) : !samba__add_pair(c, t, t)) return false;
-        if (c->microbatches > 1 && t->shape.ndim > 0 && t->batch_dim < 0) t->batch_dim = 0;
+        if (!samba__keep_output(c, c->outputs[i])) return false;
     }
     if (!samba__add_program_clip(c, &clip)) return false;
     for (int32_t o = 0; o < samba__n_optims(c->program) && !c->program->inference; o++)
@@ -13575,6 +14336,7 @@ SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
                                           "mem_limit[3]" };
     const char *at = "samba_program";
     bool fine = samba__in_range(s, at, "microbatches", p->microbatches, 0.0, 65536.0)
+        && samba__in_range(s, at, "replicas", p->replicas, 0.0, 65536.0)
         && samba__in_range(s, at, "n_loss_indices", p->n_loss_indices, 0.0, SAMBA_MAX_OUTPUTS)
         && samba__in_range(s, at, "n_optims", p->n_optims, 0.0, 65536.0)
         && samba__in_range(s, at, "weights", (int32_t)p->weights, 0.0, SAMBA_WEIGHTS_INT4)
@@ -13606,10 +14368,8 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
     memset(c, 0, sizeof *c);
     c->session = s, c->program = program;
     c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
+    c->replicas = program->replicas > 1 ? program->replicas : 1;
     if (!samba__check_program(s, program)) return false;
-    if (program->inference && c->microbatches > 1)
-        return samba_fail(s, SAMBA_EARG, "microbatches are for training: an inference program is "
-                          "compiled for its batch");
     if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0))
         return samba_fail(s, SAMBA_EARG, "program.weights is %d; it says how a program with "
                           "inference stores its weights, 0 ... 4", (int32_t)program->weights);
@@ -13628,8 +14388,9 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     bool tracing = s->tracing;
     s->tracing = true;                  /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
-        && samba__check_memories(&c) && samba__lower(&c, &plan)
-        && samba__write_tables(&c, &plan, &w);
+        && samba__check_memories(&c) && samba__lower(&c, &plan);
+    samba__take_back(&c);
+    fine = fine && samba__write_tables(&c, &plan, &w);
     s->tracing = tracing, s->generating = false, s->section = SAMBA_FWD, s->graph = NULL;
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
@@ -13690,7 +14451,7 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_load: the path is NULL");
     samba__begin(s, "SAMBA_SET_PEF");
     if (!samba__end(s, "SAMBA_SET_PEF", samba__read_file(s, &file, false, path))) return false;
-    c.session = s, c.program = &nothing, c.microbatches = 1;
+    c.session = s, c.program = &nothing, c.microbatches = c.replicas = 1;
     bool fine = !program || samba__begin_compilation(s, &c, program);
     fine = fine && (!samba__has_traced(s)
                     || samba__same_graph(s, &c, &file.pef, path, program != NULL));
@@ -13748,12 +14509,127 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
                       "it has%s", samba__type_name(first), (int32_t)first, list);
 }
 
-/* Does a node of the graph that is to run (0: of any) read this symbol? */
-SAMBA__FN bool samba__graph_reads(const samba_runtime *rt, uint32_t symbol)
+/* ---- Hyperparameters ---- */
+SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q,
+                                    const char *name, bool exact)
+{
+    static const char *const aliases[] = { "lr", "weight_decay", "momentum", "beta1", "beta2",
+                                           "eps", "max_grad_norm" };
+    const char *text = pef->strings + q->name;
+    if (q->role != SAMBA__ARGIN) return false;
+    if (exact) return samba__same_text(text, name);
+    if (samba__same_text(name, "p")) return q->argin == SAMBA__ARGIN_RATE;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (samba__same_text(name, aliases[i])) return samba__ends_with(text, name);
+    return false;
+}
+
+/* Visits the argins that name means; returns how many. Stores *value, or reads the first one. */
+SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
+{
+    const samba__pef *pef = &s->rt->pef;
+    int32_t n = 0;
+    for (int exact = 1; exact >= 0 && n == 0; exact--) {
+        for (uint32_t i = 0; i < pef->n_symbols; i++) {
+            samba__symbol q = samba__symbol_at(pef, i);
+            if (!samba__argin_matches(pef, &q, name, exact)) continue;
+            float f = (float)*value;
+            uint32_t k = set && q.spec.dtype == SAMBA_I32 ? (uint32_t)*value : samba__float_bits(f);
+            if (set) memcpy(s->rt->data[i], &k, 4);
+            memcpy(&k, s->rt->data[i], 4);
+            f = samba__bits_float(k);
+            if (n++ == 0 && !set) *value = q.spec.dtype == SAMBA_I32 ? (double)k : (double)f;
+        }
+    }
+    return n;
+}
+
+/* Has the program a step of SGD without momentum, which this argin is meant for? */
+SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
+{
+    const samba__pef *pef = &s->rt->pef;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        for (uint32_t node = q.first; (q.type & SAMBA_OPT) && node < q.end; node++) {
+            samba__call_record r = samba__record_at(pef, node);
+            if (!samba__is(s->rt->steps[node].op, SAMBA__OP_sgd)) continue;
+            if (samba__word(&r, 6) == argin + 1 && !samba__word(&r, 2)) return true;
+        }
+    }
+    return false;
+}
+
+/* May this hyperparameter be set so? Nothing is set here. */
+SAMBA__FN bool samba__check_argin(samba_session *s, const char *name, double value)
+{
+    const samba__pef *pef = &s->rt->pef;
+    int32_t n = 0;
+    if (!name) return samba_fail(s, SAMBA_EARG, "in samba_set: the name is NULL");
+    if (!samba__check_hyperparam(s, "samba_set", name, value)) return false;
+    for (int exact = 1; exact >= 0 && n == 0; exact--) {
+        for (uint32_t i = 0; i < pef->n_symbols; i++) {
+            samba__symbol q = samba__symbol_at(pef, i);
+            if (!samba__argin_matches(pef, &q, name, exact)) continue;
+            n++;
+            if (value == 0.0 || !samba__ends_with(name, "momentum")) continue;
+            if (samba__lacks_momentum(s, i))
+                return samba_fail(s, SAMBA_ESTATE, "in samba_set: the program was compiled without "
+                                  "%s: compile with samba_optim.momentum, or with "
+                                  ".momentum_state if it begins at 0", pef->strings + q.name);
+        }
+    }
+    return n > 0 || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
+}
+
+SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
+{
+    if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, name, value))
+        return false;
+    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
+    return samba__visit_argins(s, name, true, &value) > 0;
+}
+
+/* ---- Running: what is ready ---- */
+/* What a run consists of: sections of some types, or ids one after another. */
+typedef struct samba__run_list {
+    const int32_t *ids;                 /* NULL: n sections from `from` on, or those of types */
+    int32_t n, from;
+    unsigned types;                     /* 0: by ids */
+} samba__run_list;
+
+SAMBA__FN samba__run_list samba__list_of_types(unsigned types)
+{
+    samba__run_list list = SAMBA__ZEROED;
+    list.types = types;
+    return list;
+}
+
+/* Entry i: a section, or the mark of a group, which is negative. */
+SAMBA__FN int32_t samba__listed_id(const samba__run_list *list, int32_t i)
+{
+    return list->ids ? list->ids[i] : list->from + i;
+}
+
+/* Does this section run? */
+SAMBA__FN bool samba__is_listed(const samba_runtime *rt, const samba__run_list *list, uint32_t id)
+{
+    samba__section q = samba__section_at(&rt->pef, id);
+    if (list->types) return samba__runs_now(rt, &q) && (q.type & list->types);
+    if (!list->ids)
+        return samba__runs_now(rt, &q) && (int32_t)id >= list->from
+            && (int32_t)id - list->from < list->n;
+    for (int32_t i = 0; i < list->n; i++) if (list->ids[i] == (int32_t)id) return true;
+    return false;
+}
+
+/* Does a node that is to run read this symbol? */
+SAMBA__FN bool samba__list_reads(const samba_runtime *rt, const samba__run_list *list,
+                                 uint32_t symbol)
 {
     for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
-        for (uint32_t node = q.first; samba__runs_now(rt, &q) && node < q.end; node++) {
+        if (!samba__is_listed(rt, list, i)) continue;
+        for (uint32_t node = q.first; node < q.end; node++) {
             samba__call_record r = samba__record_at(&rt->pef, node);
             for (int32_t k = 0; k < r.n_in; k++) if (samba__word(&r, k) == symbol + 1) return true;
         }
@@ -13776,20 +14652,35 @@ SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba
                       "the checkpoint itself", what, t->name, (int)t->dtype, &t->shape);
 }
 
-/* A run begins: every input and every parameter must have been given a value. */
-SAMBA__FN bool samba__check_ready(samba_session *s)
+/* Will the run send a value of t before it begins? */
+SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
+{
+    for (int32_t i = 0; d && i < d->n_inputs; i++) if (d->inputs[i] == t) return true;
+    for (int32_t i = 0; d && i < d->n_feeds; i++) {
+        const samba_feed *f = &d->feeds[i];
+        bool named = f->name && samba__same_text(f->name, t->name);
+        if (f->data && (f->tensor == t || named)) return true;
+    }
+    for (int32_t i = 0; d && i < d->n_grad_of_outputs; i++)
+        if (d->grad_of_outputs[i].output->grad == t) return true;
+    return false;
+}
+
+/* Every input and parameter that a run reads must have been given a value, before or by its
+   description. */
+SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
+                                  const samba_run_desc *d)
 {
     bool all = true;
-    s->runs++;
-    s->culprit.node = NULL;
     if (s->inputs_ready) return true;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || t->has_value) continue;
         samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
         if (!samba__needs_value(s, &q)) continue;
-        all = all && s->rt->graph == 0;
-        if (!samba__graph_reads(s->rt, (uint32_t)t->symbol)) continue;
+        all = false;
+        if (samba__will_send(d, t)) continue;
+        if (!samba__list_reads(s->rt, list, (uint32_t)t->symbol)) continue;
         return samba__fail_value(s, "samba_run", t);
     }
     s->inputs_ready = all;
@@ -13880,6 +14771,12 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
                       what, batch);
 }
 
+SAMBA__FN void samba__count_run(samba_session *s)
+{
+    s->runs++;
+    s->culprit.node = NULL;
+}
+
 SAMBA__FN bool samba__fail_norm(samba_session *s)
 {
     return samba_fail(s, SAMBA_ESTATE, "in samba_run: OPT clips by the gradients' norm, which "
@@ -13887,25 +14784,39 @@ SAMBA__FN bool samba__fail_norm(samba_session *s)
                       "in order, before OPT; nothing was run");
 }
 
-/* Runs the graph that rt->graph names. */
-SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
+/* Can these types run as one schedule? *norm is how far the norm is before and after. */
+SAMBA__FN bool samba__check_schedule(samba_session *s, unsigned types, uint32_t *norm)
 {
     const unsigned both = SAMBA_FWD | SAMBA_BCKWD;
-    unsigned wanted = types;
+    unsigned whole = samba__whole_step(types);
     bool blind = false;
-    types = samba__whole_step(types);
-    samba__norm_after_types(s->rt, s->rt->norm_next, types, &blind);
-    uint32_t split = samba__split_by(s->rt, types);
-    bool fine = samba__check_types(s, wanted) && samba__check_ready(s)
+    *norm = samba__norm_after_types(s->rt, *norm, whole, &blind);
+    uint32_t split = samba__split_by(s->rt, whole);
+    return samba__check_types(s, types)
         && (!split || samba_fail(s, SAMBA_EARG, "in samba_run: with mapping spatial %s are one "
                                  "section: run all of them, or compile with mapping section",
                                  samba__type_name(split)))
-        && (s->rt->pef.microbatches == 1 || (types & both) != SAMBA_BCKWD
+        && (s->rt->pef.microbatches == 1 || (whole & both) != SAMBA_BCKWD
             || samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
                           "together: the activations of one are gone when the next one runs"))
         && (!blind || samba__fail_norm(s));
-    return fine && samba__begin(s, "PyRT_RUN")
-        && (samba__end(s, "PyRT_RUN", samba_runtime_run(s->rt, types)) || samba__fail_run(s));
+}
+
+SAMBA__FN bool samba__run_schedule(samba_session *s, unsigned types)
+{
+    samba__count_run(s);
+    samba__begin(s, "PyRT_RUN");
+    bool fine = samba_runtime_run(s->rt, types);
+    return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
+}
+
+/* Runs the graph that rt->graph names. */
+SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
+{
+    samba__run_list list = samba__list_of_types(samba__whole_step(types));
+    uint32_t norm = s->rt->norm_next;
+    return samba__check_schedule(s, types, &norm) && samba__check_ready(s, &list, NULL)
+        && samba__run_schedule(s, types);
 }
 
 /* Sets which graph the next run means: NULL if there is only one. */
@@ -14001,62 +14912,164 @@ SAMBA__FN bool samba__check_ids(samba_session *s, const int32_t *ids, int32_t n)
     return group < 0 || samba_fail(s, SAMBA_EARG, "a group of section ids has no end");
 }
 
-/* May these sections run, one after another, as far as clipping is concerned? */
-SAMBA__FN bool samba__check_norm(samba_session *s, const int32_t *ids, int32_t n)
+/* The entry behind all sections of this type, if they stand in order from entry i on; -1: no. */
+SAMBA__FN int32_t samba__after_type(const samba_runtime *rt, const samba__run_list *list,
+                                    int32_t i, uint32_t type)
 {
-    uint32_t next = s->rt->norm_next;
-    for (int32_t i = 0; i < n; i++) {
-        if (ids[i] < 0) continue;       /* the mark of a group */
-        if (samba__clips_blindly(s->rt, next, (uint32_t)ids[i])) return samba__fail_norm(s);
-        next = samba__norm_after(s->rt, next, (uint32_t)ids[i]);
+    for (uint32_t id = 0; id < rt->pef.n_sections; id++) {
+        if (samba__section_at(&rt->pef, id).type != type) continue;
+        while (i < list->n && samba__listed_id(list, i) < 0) i++;
+        if (i == list->n || samba__listed_id(list, i) != (int32_t)id) return -1;
+        i++;
+    }
+    return i;
+}
+
+/* With microbatches: the entry behind the part of the schedule that is repeated for each of them,
+   which begins with entry i. *types: of what. -1: it is not whole. */
+SAMBA__FN int32_t samba__after_repeated(const samba_runtime *rt, const samba__run_list *list,
+                                        int32_t i, unsigned *types)
+{
+    uint32_t type = samba__section_at(&rt->pef, (uint32_t)samba__listed_id(list, i)).type;
+    *types = type;
+    int32_t end = type == SAMBA_BCKWD ? -1 : samba__after_type(rt, list, i, type), next = end;
+    if (type != SAMBA_FWD || end < 0) return end;
+    while (next < list->n && samba__listed_id(list, next) < 0) next++;
+    if (next >= list->n) return end;
+    type = samba__section_at(&rt->pef, (uint32_t)samba__listed_id(list, next)).type;
+    if (type != SAMBA_BCKWD) return end;
+    *types |= SAMBA_BCKWD;
+    return samba__after_type(rt, list, next, type);
+}
+
+/* Is entry i the first of what is repeated? */
+SAMBA__FN bool samba__begins_repeated(const samba_runtime *rt, const samba__run_list *list,
+                                      int32_t i)
+{
+    uint32_t type = samba__section_at(&rt->pef, (uint32_t)samba__listed_id(list, i)).type;
+    return rt->pef.microbatches > 1 && (type & (SAMBA_COUNT | SAMBA_FWD | SAMBA_BCKWD));
+}
+
+/* Does entry i run: is it a section, and of the graph that is meant? */
+SAMBA__FN bool samba__entry_runs(const samba_runtime *rt, const samba__run_list *list, int32_t i)
+{
+    int32_t id = samba__listed_id(list, i);
+    if (id < 0) return false;
+    samba__section q = samba__section_at(&rt->pef, (uint32_t)id);
+    return samba__runs_now(rt, &q);
+}
+
+/* Are all sections of COUNT among the entries before the i-th? */
+SAMBA__FN bool samba__has_counted(const samba_runtime *rt, const samba__run_list *list, int32_t i)
+{
+    int32_t left = 0;
+    for (uint32_t id = 0; id < rt->pef.n_sections; id++)
+        left += samba__section_at(&rt->pef, id).type == SAMBA_COUNT;
+    for (int32_t k = 0; k < i; k++) {
+        int32_t id = samba__listed_id(list, k);
+        left -= id >= 0 && samba__section_at(&rt->pef, (uint32_t)id).type == SAMBA_COUNT;
+    }
+    return left <= 0;
+}
+
+/* May these sections run, one after another? Clipping, counting and repeating must be as in the
+   schedule. */
+SAMBA__FN bool samba__check_list(samba_session *s, const samba__run_list *list, bool own_order)
+{
+    const samba_runtime *rt = s->rt;
+    uint32_t norm = rt->norm_next;
+    unsigned types;
+    for (int32_t i = 0, end; i < list->n; i = end) {
+        end = i + 1;
+        if (!samba__entry_runs(rt, list, i)) continue;
+        uint32_t id = (uint32_t)samba__listed_id(list, i);
+        bool forward = samba__section_at(&rt->pef, id).type == SAMBA_FWD;
+        if (!own_order && samba__clips_blindly(rt, norm, id)) return samba__fail_norm(s);
+        if (!own_order && rt->counts && forward && !samba__has_counted(rt, list, i))
+            return samba_fail(s, SAMBA_EARG, "in samba_run_with: section %d of FWD reads what the "
+                              "sections of COUNT make: let all of these stand before it; nothing "
+                              "was run", (int32_t)id);
+        norm = samba__norm_after(rt, norm, id);
+        if (!samba__begins_repeated(rt, list, i)) continue;
+        end = samba__after_repeated(rt, list, i, &types);
+        if (end < 0)
+            return samba_fail(s, SAMBA_EARG, "in samba_run_with: section %d is run for each of %d "
+                              "microbatches, with others: all sections of COUNT in order, all of "
+                              "FWD, or all of FWD and then of BCKWD; nothing was run", (int32_t)id,
+                              (int32_t)rt->pef.microbatches);
+        if (types & SAMBA_BCKWD) norm = rt->norm_first;
     }
     return true;
 }
 
-SAMBA__FN bool samba__run_ids(samba_session *s, const int32_t *ids, int32_t n,
-                              bool norm_is_fresh)
+SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
 {
-    if (!samba__check_ids(s, ids, n)) return false;
-    if (!norm_is_fresh && !samba__check_norm(s, ids, n)) return false;
+    samba_runtime *rt = s->rt;
     bool fine = samba__begin(s, "PyRT_RUN");
-    s->rt->fault[0] = 0;
-    for (int32_t i = 0; fine && i < n; i++)
-        if (ids[i] >= 0) fine = samba__run_section(s->rt, (uint32_t)ids[i]);
+    unsigned types;
+    samba__count_run(s);
+    rt->fault[0] = 0;
+    for (int32_t i = 0, end; fine && i < list->n; i = end) {
+        end = i + 1;
+        if (!samba__entry_runs(rt, list, i)) continue;
+        if (samba__begins_repeated(rt, list, i)) {
+            end = samba__after_repeated(rt, list, i, &types);
+            fine = samba__run_parts(rt, types);
+        } else {
+            fine = samba__run_section(rt, (uint32_t)samba__listed_id(list, i));
+        }
+    }
     return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
 }
 
-/* The schedule from a section on, up to another (0: all). */
-SAMBA__FN bool samba__run_calls(samba_session *s, int32_t from, int32_t until)
+/* Ids are of the graph that is asked for. */
+SAMBA__FN bool samba__check_graph_of_ids(samba_session *s, const samba_run_desc *d)
 {
-    int32_t n = (int32_t)s->rt->pef.n_sections, end = until ? until : n;
-    if (from < 0 || from >= end || end > n)
-        return samba_fail(s, SAMBA_ERANGE, "call ids %d up to %d are out of range or order; the "
-                          "schedule has calls 0 ... %d", from, until, n - 1);
-    if (s->rt->pef.microbatches > 1)
-        return samba_fail(s, SAMBA_EARG, "with microbatches FWD and BCKWD run together: a part of "
-                          "the schedule cannot be run");
-    for (int32_t i = from, next = (int32_t)s->rt->norm_next; i < end; i++) {
-        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)i);
-        if (!samba__runs_now(s->rt, &q)) continue;
-        if (samba__clips_blindly(s->rt, (uint32_t)next, (uint32_t)i)) return samba__fail_norm(s);
-        next = (int32_t)samba__norm_after(s->rt, (uint32_t)next, (uint32_t)i);
+    for (int32_t i = 0; d->graph && i < d->n_section_ids; i++) {
+        if (d->section_ids[i] < 0) continue;
+        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)d->section_ids[i]);
+        if (samba__runs_now(s->rt, &q)) continue;
+        return samba_fail(s, SAMBA_EARG, "section %d is not of graph %s; nothing was run",
+                          d->section_ids[i], d->graph);
     }
-    bool fine = samba__begin(s, "PyRT_RUN");
-    s->rt->fault[0] = 0;
-    for (uint32_t i = (uint32_t)from; fine && i < (uint32_t)end; i++) {
-        samba__section q = samba__section_at(&s->rt->pef, i);
-        if (samba__runs_now(s->rt, &q)) fine = samba__run_section(s->rt, i);
-    }
-    return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
+    return true;
 }
-SAMBA__FN bool samba__send_grads(samba_session *s, const samba_output_grad *list, int32_t n)
+
+/* The schedule from a section on, up to another (0: all). */
+SAMBA__FN bool samba__list_of_calls(samba_session *s, const samba_run_desc *d,
+                                    samba__run_list *list)
 {
+    int32_t n = (int32_t)s->rt->pef.n_sections, end = d->until_call_id ? d->until_call_id : n;
+    list->from = d->from_call_id, list->n = end - d->from_call_id;
+    if (d->from_call_id >= 0 && d->from_call_id < end && end <= n) return true;
+    return samba_fail(s, SAMBA_ERANGE, "call ids %d up to %d are out of range or order; the "
+                      "schedule has calls 0 ... %d", d->from_call_id, d->until_call_id, n - 1);
+}
+
+/* The gradient of an output: what a program reads as that, or NULL with an error. */
+SAMBA__FN samba_tensor *samba__output_grad(samba_session *s, const samba_output_grad *g)
+{
+    samba_tensor *grad = samba_sn_grad(g->output);
+    bool seeds = grad && grad->symbol >= 0
+        && (grad->role == SAMBA__INPUT || grad->role == SAMBA__ARGIN);
+    if (!grad) return NULL;
+    if (!seeds)
+        return samba__none(samba_fail(s, SAMBA_EARG, "%s is no loss of the program: only a loss "
+                                      "can be given a gradient", g->output->name));
+    if (!g->bytes || g->bytes == samba_bytes(grad)) return grad;
+    return samba__none(samba_fail(s, SAMBA_EARG, "the gradient of %s has %l bytes; %l are needed",
+                                  g->output->name, (int64_t)g->bytes, (int64_t)samba_bytes(grad)));
+}
+
+SAMBA__FN bool samba__check_grads(samba_session *s, const samba_output_grad *list, int32_t n)
+{
+    if (n < 0) return samba_fail(s, SAMBA_EARG, "a list of %d gradients was given", n);
     for (int32_t i = 0; i < n; i++) {
         const samba_output_grad *g = list ? &list[i] : NULL;
         if (!g || !g->output || !g->grad || g->output->session != s)
             return samba_fail(s, SAMBA_EARG, "gradient %d of %d has no values, or its output is "
                               "not one of this session", i, n);
-        if (!samba_write(samba_sn_grad(g->output), g->grad)) return false;
+        if (!samba__output_grad(s, g)) return false;
     }
     return true;
 }
@@ -14137,6 +15150,24 @@ SAMBA__FN bool samba__check_lists(samba_session *s, const samba_run_desc *d)
     return true;
 }
 
+SAMBA__FN bool samba__send_grads(samba_session *s, const samba_output_grad *list, int32_t n)
+{
+    if (!samba__check_grads(s, list, n)) return false;
+    for (int32_t i = 0; i < n; i++)
+        if (!samba_write(list[i].output->grad, list[i].grad)) return false;
+    return true;
+}
+
+/* Can these be set and sent? Nothing is, if one of it cannot. */
+SAMBA__FN bool samba__check_values(samba_session *s, const samba_run_desc *d)
+{
+    for (int32_t i = 0; i < d->n_hyperparams; i++) {
+        const samba_value *v = &d->hyperparams[i];
+        if (!samba__check_argin(s, v->name, v->value)) return false;
+    }
+    return samba__check_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
+}
+
 /* Sends hyperparameters, inputs and gradients before a run. */
 SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
 {
@@ -14163,38 +15194,49 @@ SAMBA__FN unsigned samba__next_schedule(samba_session *s, const samba_run_desc *
     return types;
 }
 
-/* Can all schedules of the sequence run? */
-SAMBA__FN bool samba__check_sequence(samba_session *s, const samba_run_desc *d)
+/* Can all schedules of the sequence run? *types becomes all that they have. */
+SAMBA__FN bool samba__check_sequence(samba_session *s, const samba_run_desc *d, unsigned *types)
 {
-    bool blind = false;
     uint32_t norm = s->rt->norm_next;
     for (int32_t i = 0; i < d->n_section_types; i++)
         if (!samba__parse_type(s, d->section_types[i])) return false;
     for (int32_t at = 0; at < d->n_section_types;) {
-        unsigned types = samba__next_schedule(s, d, &at);
-        if (!samba__check_types(s, types)) return false;
-        norm = samba__norm_after_types(s->rt, norm, samba__whole_step(types), &blind);
+        unsigned next = samba__next_schedule(s, d, &at);
+        if (!samba__check_schedule(s, next, &norm)) return false;
+        *types |= samba__whole_step(next);
     }
-    return !blind || samba__fail_norm(s);
+    return true;
 }
 
 SAMBA__FN bool samba__run_sequence(samba_session *s, const samba_run_desc *d)
 {
     for (int32_t at = 0; at < d->n_section_types;)
-        if (!samba__run_types(s, samba__next_schedule(s, d, &at))) return false;
+        if (!samba__run_schedule(s, samba__next_schedule(s, d, &at))) return false;
     return true;
 }
 
+/* First all is checked, so that what is refused changes nothing. */
 SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
 {
-    if (!samba__check_sequence(s, d)) return false;
-    if (!samba__send(s, d) || !samba__check_ready(s)) return false;
-    if (d->n_section_ids)
-        return samba__run_ids(s, d->section_ids, d->n_section_ids, d->norm_is_fresh);
-    if (d->n_section_types) return samba__run_sequence(s, d);
-    if (d->from_call_id || d->until_call_id)
-        return samba__run_calls(s, d->from_call_id, d->until_call_id);
-    return samba__run_types(s, 0);
+    samba__run_list list = SAMBA__ZEROED;
+    uint32_t norm = s->rt->norm_next;
+    bool listed = d->n_section_ids || d->from_call_id || d->until_call_id, fine;
+    if (d->n_section_ids) {
+        list.ids = d->section_ids, list.n = d->n_section_ids;
+        fine = samba__check_ids(s, list.ids, list.n) && samba__check_graph_of_ids(s, d)
+            && samba__check_list(s, &list, d->own_order);
+    } else if (listed) {
+        fine = samba__list_of_calls(s, d, &list) && samba__check_list(s, &list, false);
+    } else if (d->n_section_types) {
+        fine = samba__check_sequence(s, d, &list.types);
+    } else {
+        list.types = ~0u;
+        fine = samba__check_schedule(s, 0, &norm);
+    }
+    if (!fine || !samba__check_values(s, d) || !samba__check_ready(s, &list, d)) return false;
+    if (!samba__send(s, d)) return false;
+    if (listed) return samba__run_list_of(s, &list);
+    return d->n_section_types ? samba__run_sequence(s, d) : samba__run_schedule(s, 0);
 }
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {
@@ -14240,49 +15282,6 @@ SAMBA_API bool samba_use_running_stats(samba_session *s, bool use)
     return true;
 }
 
-/* ---- Hyperparameters ---- */
-SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q,
-                                    const char *name, bool exact)
-{
-    static const char *const aliases[] = { "lr", "weight_decay", "momentum", "beta1", "beta2",
-                                           "eps", "max_grad_norm" };
-    const char *text = pef->strings + q->name;
-    if (q->role != SAMBA__ARGIN) return false;
-    if (exact) return samba__same_text(text, name);
-    if (samba__same_text(name, "p")) return q->argin == SAMBA__ARGIN_RATE;
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (samba__same_text(name, aliases[i])) return samba__ends_with(text, name);
-    return false;
-}
-
-/* Visits the argins that name means; returns how many. Stores *value, or reads the first one. */
-SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
-{
-    const samba__pef *pef = &s->rt->pef;
-    int32_t n = 0;
-    for (int exact = 1; exact >= 0 && n == 0; exact--) {
-        for (uint32_t i = 0; i < pef->n_symbols; i++) {
-            samba__symbol q = samba__symbol_at(pef, i);
-            if (!samba__argin_matches(pef, &q, name, exact)) continue;
-            float f = (float)*value;
-            uint32_t k = set && q.spec.dtype == SAMBA_I32 ? (uint32_t)*value : samba__float_bits(f);
-            if (set) memcpy(s->rt->data[i], &k, 4);
-            memcpy(&k, s->rt->data[i], 4);
-            f = samba__bits_float(k);
-            if (n++ == 0 && !set) *value = q.spec.dtype == SAMBA_I32 ? (double)k : (double)f;
-        }
-    }
-    return n;
-}
-SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
-{
-    if (!samba__need_program(s, "samba_set")) return false;
-    if (!name) return samba_fail(s, SAMBA_EARG, "in samba_set: the name is NULL");
-    if (!samba__check_hyperparam(s, "samba_set", name, value)) return false;
-    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
-    return samba__visit_argins(s, name, true, &value)
-        || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
-}
 SAMBA_API double samba_get(samba_session *s, const char *name)
 {
     double value = 0.0;
@@ -14300,6 +15299,7 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t 
     for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_symbols; i++) {
         samba__symbol q = samba__symbol_at(&s->rt->pef, i);
         if (q.role != role || (argin && q.argin != argin)) continue;
+        if (q.argin == SAMBA__ARGIN_GRAD) continue;     /* of a loss: no hyperparameter */
         if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
         n++;
     }
@@ -14315,6 +15315,38 @@ SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__ARGIN_RATE)
 SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
 SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
 SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
+SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
+{
+    int32_t n = 0;
+    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&s->rt->pef, i);
+        for (uint32_t node = q.first; q.type == SAMBA_COUNT && node < q.end; node++) {
+            samba__call_record r = samba__record_at(&s->rt->pef, node);
+            samba__symbol out = samba__symbol_at(&s->rt->pef, samba__word(&r, r.n_in) - 1);
+            if (out.role != SAMBA__OUTPUT) continue;
+            if (n < cap && names) names[n] = s->rt->pef.strings + out.name;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Is a symbol made for the program's own use: what clips, and what COUNT makes? */
+SAMBA__FN bool samba__is_made_for_own(const samba_runtime *rt, uint32_t symbol)
+{
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        for (uint32_t node = q.first; node < q.end; node++) {
+            bool own = q.type == SAMBA_COUNT
+                || samba__is(rt->steps[node].op, SAMBA__OP_clip_factor);
+            if (!own) continue;
+            samba__call_record r = samba__record_at(&rt->pef, node);
+            if (samba__word(&r, r.n_in) == symbol + 1) return true;
+        }
+    }
+    return false;
+}
+
 /* Names of the session's tensors, in PEF order: those of losses are without SAMBA__MEAN. Inputs
    that are gradients of losses have a call of their own. */
 SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char **names, int32_t cap)
@@ -14328,7 +15360,7 @@ SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char *
         bool grad = false;
         for (uint32_t k = 0; k < pef->n_symbols && q.role == role; k++)
             grad = grad || samba__symbol_at(pef, k).grad == i + 1;
-        if (q.role != role || grad) continue;
+        if (q.role != role || grad || samba__is_made_for_own(s->rt, i)) continue;
         const samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
         if (names && n < cap) names[n] = t ? t->name : name;
         n++;
@@ -14482,21 +15514,64 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
     return samba__none(samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile for "
                                   "training a loss it influences, with mapping section", t->name));
 }
+
+/* Is t a loss whose gradient is to begin anew: listed, or all are? */
+SAMBA__FN bool samba__gets_grad(const samba_tensor *t, const samba_output_grad *list, int32_t n)
+{
+    const samba_tensor *g = t->grad;
+    bool seeds = g && g->symbol >= 0 && t->symbol >= 0 && g->dtype == SAMBA_F32
+        && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
+    bool listed = n == 0;
+    for (int32_t i = 0; i < n; i++) listed = listed || list[i].output == t;
+    return seeds && listed;
+}
+
+/* Rows of the batch that a gradient has, in all microbatches; 0: it counts none. */
+SAMBA__FN int64_t samba__rows_of_grad(const samba_tensor *g)
+{
+    if (g->batch_dim < 0 || !g->shape.ndim) return 0;
+    int64_t parts = (int64_t)(samba_bytes(g) / samba__host_bytes(g));
+    return g->shape.dim[g->batch_dim] * parts;
+}
+
+SAMBA__FN bool samba__check_rows(samba_session *s, const samba_tensor *t, int32_t rows)
+{
+    int64_t all = samba__rows_of_grad(t->grad);
+    return (rows >= 0 && (!all || rows <= all))
+        || samba_fail(s, SAMBA_ERANGE, "in samba_init_output_grads: rows is %d; the batch of %s "
+                      "has %l, and 0 means all", rows, t->name, all);
+}
+
+/* Ones, if they are wanted; zeros for rows that do not count. */
+SAMBA__FN void samba__init_grad(samba_session *s, samba_tensor *g, bool ones, int32_t rows)
+{
+    float *x = (float *)s->rt->data[g->symbol];
+    int64_t count = (int64_t)samba_bytes(g) / 4, all = samba__rows_of_grad(g);
+    int64_t inner = all ? samba__inner(&g->shape, g->batch_dim) : 1;
+    bool parts = samba_bytes(g) > samba__host_bytes(g);     /* rows are the first dimension then */
+    int64_t size = all && !parts ? g->shape.dim[g->batch_dim] : all;
+    for (int64_t k = 0; k < count; k++) {
+        bool late = rows > 0 && all && k / inner % size >= rows;
+        if (late || ones) x[k] = late ? 0.0f : 1.0f;
+    }
+    g->has_value = true;
+}
+
 SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
                                        int32_t rows)
 {
     if (!samba__need_program(s, "samba_init_output_grads")) return false;
+    if (!samba__check_grads(s, custom, n)) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i], *g = t->grad;
-        if (!g || g->role != SAMBA__INPUT || g->symbol < 0 || g->dtype != SAMBA_F32) continue;
-        float *x = (float *)s->rt->data[g->symbol];
-        int32_t batch = g->batch_dim < 0 ? 0 : g->batch_dim;
-        int64_t count = (int64_t)samba_bytes(g) / 4, size = g->shape.ndim ? g->shape.dim[batch] : 1;
-        int64_t inner = samba__inner(&g->shape, batch);
-        for (int64_t k = 0; k < count; k++)
-            x[k] = rows > 0 && k / inner % size >= rows ? 0.0f : 1.0f;
+        const samba_tensor *t = s->tensors[i];
+        if (samba__gets_grad(t, custom, n) && !samba__check_rows(s, t, rows)) return false;
     }
-    return samba__send_grads(s, custom, n);
+    if (n && !samba__send_grads(s, custom, n)) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (samba__gets_grad(t, custom, n)) samba__init_grad(s, t->grad, n == 0, rows);
+    }
+    return true;
 }
 
 /* The host copy of a tensor is made by the first transfer to it. */

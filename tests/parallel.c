@@ -296,6 +296,77 @@ static void test_parts_make_the_whole(void)
     CHECK(difference(&c, 2) < 1e-6);
 }
 
+// ---- Losses that are no means over equal parts: the step of the whole batch all the same --------
+
+enum { PART_ROWS = 16, PART_IN = 6, PART_OUT = 5 };
+typedef struct parts { int32_t batch, microbatches, loss; } parts;
+static int32_t part_label[PART_ROWS];
+static float part_x[PART_ROWS * PART_IN], part_mask[PART_ROWS];
+
+static bool trace_parts(samba_session *s, int32_t batch, samba_program *p, void *user)
+{
+    const parts *c = (const parts *)user;
+    int32_t rows = batch / c->microbatches;
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(rows, PART_IN));
+    samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows));
+    samba_tensor *mask = samba_input(s, "mask", SAMBA_F32, SAMBA_SHAPE(rows));
+    samba_tensor *y = samba_linear(samba_tanh(samba_linear(x, "a", 8)), "b", PART_OUT);
+    samba_tensor *each = samba_sum(samba_mul(y, y), SAMBA_AXES(1), false), *count;
+    p->optim.kind = SAMBA_SGD, p->optim.lr = 0.1f, p->optim.momentum = 0.9f;
+    p->max_grad_norm = 0.5f, p->microbatches = c->microbatches, p->level = SAMBA_O0;
+    if (c->loss == 0) p->loss = samba_cross_entropy(y, label);
+    if (c->loss == 1) p->loss = samba_scale(samba_sum(each, SAMBA_ALL_AXES, false), 0.05f);
+    if (c->loss == 2) p->loss = samba_scale(each, 0.05f);
+    if (c->loss >= 3) {
+        each = samba_sum(samba_mul(each, mask), SAMBA_ALL_AXES, false);
+        count = samba_sum(mask, SAMBA_ALL_AXES, false);
+        if (c->loss == 4) count = samba_shift(count, 0.5f);
+        p->loss = samba_div(each, count);
+    }
+    return samba_ok(s);
+}
+
+// Four steps; n: replicas, 0: a session with the whole batch.
+static void train_parts(parts *c, int32_t n, const char *mode, float *w, float *loss)
+{
+    samba_parallel_desc d = { .replicas = n, .batch = PART_ROWS, .mode = mode, .trace = trace_parts, .user = c };
+    samba_parallel_batch in[3] = { { "x", part_x, 0 }, { "label", part_label, 0 }, { "mask", part_mask, 0 } };
+    samba_parallel *p = samba_parallel_open(&d);
+    for (int step = 0; step < 4; step++) {
+        for (int i = 0; i < PART_ROWS; i++) {
+            part_label[i] = i < 5 || i % 4 == 3 ? -100 : (i + step) % PART_OUT;
+            part_mask[i] = (float)(i % 5 < 3 && i > 3);
+        }
+        for (int i = 0; i < PART_ROWS * PART_IN; i++) part_x[i] = (float)((i * 31 + step * 7) % 29) / 14 - 1;
+        CHECK(samba_parallel_run(p, &(samba_parallel_run_desc){ .inputs = in, .n_inputs = 3 }));
+    }
+    samba_session *s = samba_parallel_session(p, n - 1);
+    samba_copy_out(samba_tensor_by_name(s, "a__weight"), w, 8 * PART_IN * 4);
+    const char *const names[5] = { "cross_entropy_4", NULL, NULL, NULL, NULL };
+    *loss = names[c->loss] ? samba_parallel_mean(p, names[c->loss]) : 0;
+    if (!samba_parallel_ok(p)) printf("    %s\n", samba_parallel_error(p));
+    CHECK(samba_parallel_close(p) == 0);
+}
+
+static void test_unequal_parts(void)
+{
+    float want[8 * PART_IN], got[8 * PART_IN], loss[2];
+    for (int32_t kind = 0; kind < 5; kind++) {
+        parts whole = { PART_ROWS, 1, kind };
+        train_parts(&whole, 1, NULL, want, &loss[0]);
+        for (int32_t n = 1; n <= 4; n *= 2) {
+            for (int32_t m = 1; m <= 2; m++) {
+                parts c = { PART_ROWS, m, kind };
+                int before = test_bad;
+                train_parts(&c, n, modes[(n + m) % 3], got, &loss[1]);
+                CHECK_CLOSE(got, want, 8 * PART_IN, 0, 1e-6);
+                CHECK_CLOSE(&loss[1], &loss[0], 1, 1e-6, 0);
+                if (test_bad > before) printf("    loss %d, %d replicas, %d parts\n", (int)kind, (int)n, (int)m);
+            }
+        }
+    }
+}
+
 // ---- Overlap: ops that look, during the backward pass, at what happened beside it ---------------
 
 static samba_parallel *watched;             // NULL: nobody looks
@@ -946,6 +1017,7 @@ int main(int argc, char **argv)
     RUN(test_odd_numbers);
     RUN(test_one_is_plain);
     RUN(test_parts_make_the_whole);
+    RUN(test_unequal_parts);
     RUN(test_overlap);
     RUN(test_events);
     RUN(test_late_reader);

@@ -1048,7 +1048,7 @@ static void choose_outputs(gen *g)
     int want = between(g, d->inference ? 1 : 0, MOST_OUT - 2);
     for (int i = 0; i < 4 * want && d->n_outputs < want; i++) {
         int at = (int)below(g, (uint32_t)d->n);
-        bool fine = !d->clean || g->batched[at];
+        bool fine = !d->clean || (g->batched[at] && g->depends[at]);
         if (d->microbatches > 1 && !dims(g, at) && !is_f32(value(g, at))) fine = false;
         if (d->n_outputs && chance(g, 8)) at = d->output[0];
         if (fine) d->output[d->n_outputs++] = at;

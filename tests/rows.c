@@ -864,7 +864,7 @@ static void row_levels(void)
     for (int i = 0; i < 3; i++) {
         net n = traced(0);
         samba_program p = sgd(n.loss, n.out);
-        p.level = (samba_opt_level)(SAMBA_O0 + i), p.sram_bytes = 256;
+        p.level = (samba_opt_level)(SAMBA_O0 + i), p.sram_bytes = 512;
         CHECK(samba_compile(n.s, &p) && samba_run(n.s, 0));
         sections[i] = (int32_t)n.s->rt->pef.n_sections;
         got[i] = named(n.s, "fc1__weight");

@@ -19,9 +19,10 @@
    optimizer step, so that the parameters stay equal to the bit. The sum of a gradient is a tree
    over the numbers of the replicas: pairs, pairs of pairs ... So mode, place of the reduction,
    threads and ranks change no bit, only the time. Replicas with batch B/N make the step of one with
-   batch B, up to rounding, if the loss is a mean over rows that all count. Differences are:
-   dropout, whose seeds are the given ones plus the number of the replica; a mean over targets that
-   count, which each replica takes over its own; running statistics, which are each replica's own.
+   batch B, up to rounding: samba.h's [manual] says of what losses, under "A batch in parts", and
+   targets that count are counted in all replicas. Differences are: dropout, whose seeds are the
+   given ones plus the number of the replica; running statistics, which are each replica's own; a
+   PEF that is loaded without a graph is run as it was compiled.
 
    Modes, as SambaFlow's data_parallel_mode:
      normal    all replicas finish the backward pass, then gradients are reduced
@@ -238,6 +239,7 @@ typedef struct samba__replica {
     samba_session *session;
     pthread_t thread;
     uint32_t ticket;                    /* of the step it began last */
+    int32_t *ids;                       /* sections that are run in one call */
     samba_tensor **grad;
     const float **data;                 /* where they are */
     bool *ran;                          /* each tail, in this step */
@@ -264,7 +266,9 @@ struct samba_parallel {
     samba__tail *tails;
     int32_t n_tails;
     bool *conflict;                     /* tail i, earlier tail k: may not change places */
-    bool accumulates;                   /* microbatches */
+    bool accumulates;                   /* microbatches, or no gradients: passes run as a whole */
+    const char **counts;                /* what sections of COUNT make */
+    int32_t n_counts;
     bool unreduced;                     /* replicas have gradients of their own */
     bool norm_is_fresh;                 /* GRADNORM has run since gradients changed */
     const char *graph;                  /* that trains */
@@ -280,6 +284,8 @@ struct samba_parallel {
     unsigned types;
     int32_t n_step;                     /* gradients to reduce in this step */
     int32_t n_ready;                    /* gradients whose mean is known */
+    int32_t n_counted;                  /* replicas that have run COUNT */
+    bool counted;                       /* the means of what they made are in all replicas */
     uint32_t ticket;                    /* of this step */
     int32_t n_busy;                     /* replicas that have not finished it */
     bool quit, failed, printed;
@@ -502,21 +508,48 @@ static inline bool samba__replica_part(samba__replica *r, int32_t section)
     memset(&d, 0, sizeof d);
     d.section_ids = &section, d.n_section_ids = 1;
     d.graph = r->all->parts[section].graph, d.eval = r->all->run->eval;
-    d.norm_is_fresh = true;             /* samba__check_run and the order of tails see to it */
+    d.own_order = true;                 /* samba__check_run and the order of tails see to it */
     return samba_run_with(r->session, &d);
 }
 
-/* With microbatches the passes are run as a whole. */
-static inline bool samba__run_passes(samba__replica *r)
+/* A section of the passes, which come before any use of the gradients. */
+static inline bool samba__is_pass(const samba__part *q)
 {
-    static const char *const names[] = { "zerograd", "fwd", "bckwd" };
-    const char *wanted[3];
+    return q->type <= SAMBA_BCKWD || q->type == SAMBA_COUNT;
+}
+
+/* Runs all sections of these types in one call: with microbatches they are repeated as a whole. */
+static inline bool samba__run_passes(samba__replica *r, unsigned types)
+{
+    samba_parallel *p = r->all;
     samba_run_desc d;
     memset(&d, 0, sizeof d);
-    d.section_types = wanted, d.eval = r->all->run->eval;
-    for (int32_t i = 0; i < 3; i++)
-        if (r->all->types & 1u << i) wanted[d.n_section_types++] = names[i];
-    return !d.n_section_types || samba_run_with(r->session, &d);
+    for (int32_t k = 0; k < p->n_parts; k++)
+        if ((p->parts[k].type & types) && samba__in_run(p, k)) r->ids[d.n_section_ids++] = k;
+    d.section_ids = r->ids, d.own_order = true;
+    d.graph = p->run_graph, d.eval = p->run->eval;
+    return !d.n_section_ids || samba_run_with(r->session, &d);
+}
+
+/* Does this run begin with a forward pass that reads counts? */
+static inline bool samba__counts_now(const samba_parallel *p)
+{
+    return p->n_counts && (p->types & SAMBA_COUNT);
+}
+
+/* COUNT in this replica; then the calling thread makes means of all replicas. */
+static inline bool samba__replica_count(samba__replica *r)
+{
+    samba_parallel *p = r->all;
+    if (!samba__counts_now(p)) return true;
+    if (!samba__run_passes(r, SAMBA_COUNT)) return false;
+    pthread_mutex_lock(&p->mutex);
+    p->n_counted++;
+    pthread_cond_broadcast(&p->change);
+    while (!p->counted && !p->failed) pthread_cond_wait(&p->change, &p->mutex);
+    bool fine = p->counted;
+    pthread_mutex_unlock(&p->mutex);
+    return fine;
 }
 
 /* Says that the sections of the passes before `at` have run, and which gradients that completes. */
@@ -624,7 +657,8 @@ static inline bool samba__work(samba__replica *r, bool wait)
         return true;
     }
     r->ran[tail] = true;
-    return samba__take_means(r, p->tails[tail].needs) && samba__replica_part(r, p->tails[tail].section);
+    return samba__take_means(r, p->tails[tail].needs)
+        && samba__replica_part(r, p->tails[tail].section);
 }
 static inline bool samba__replica_step(samba__replica *r)
 {
@@ -635,9 +669,11 @@ static inline bool samba__replica_step(samba__replica *r)
             return false;
     for (int32_t i = 0; i < d->n_inputs; i++)
         if (!samba__send_part(r, &d->inputs[i])) return false;
-    if (p->accumulates && !samba__run_passes(r)) return false;
+    if (!samba__run_passes(r, SAMBA_ZEROGRAD) || !samba__replica_count(r)) return false;
+    if (p->accumulates && !samba__run_passes(r, SAMBA_FWD | SAMBA_BCKWD)) return false;
     for (int32_t k = 0; k < p->n_parts && !p->accumulates; k++) {
-        if (p->parts[k].type > SAMBA_BCKWD || !samba__in_run(p, k)) continue;
+        bool pass = p->parts[k].type == SAMBA_FWD || p->parts[k].type == SAMBA_BCKWD;
+        if (!pass || !samba__in_run(p, k)) continue;
         if (!samba_parallel_ok(p) || !samba__replica_part(r, k)) return false;
         samba__passed(r, k + 1);
         while (p->mode != SAMBA__NORMAL && samba__work(r, false)) continue;
@@ -700,7 +736,7 @@ static inline bool samba__makes_gradients(const samba_parallel *p)
 
 /* May GRADNORM and OPT run now: are the gradients the means of all replicas, and is the norm that
    OPT clips by theirs? */
-static inline bool samba__check_order(samba_parallel *p)
+static inline bool samba__check_turn(samba_parallel *p)
 {
     bool norm = false, uses = false, blind = false;
     bool makes = samba__makes_gradients(p), reduces = (p->types & SAMBA_REDUCE) != 0;
@@ -732,7 +768,7 @@ static inline bool samba__check_run(samba_parallel *p, const samba_parallel_run_
     if (!any || (d->types & ~there))
         return samba__parallel_fail(p, "the program%s%s has not all types of sections that are to "
                                     "run", d->graph ? ", graph " : "", d->graph ? d->graph : "");
-    if (!samba__check_order(p)) return false;
+    if (!samba__check_turn(p)) return false;
     for (int32_t i = 0; i < d->n_inputs; i++)
         if (!samba__check_batch(p, &d->inputs[i])) return false;
     return true;
@@ -749,7 +785,8 @@ static inline void samba__begin_step(samba_parallel *p)
 {
     pthread_mutex_lock(&p->mutex);
     p->n_step = samba__reduces(p) ? p->n_gradients : 0;
-    p->n_ready = 0;
+    p->n_ready = p->n_counted = 0;
+    p->counted = false;
     for (int32_t i = 0; i < p->n_replicas; i++) {
         samba__replica *r = &p->replicas[i];
         r->at = r->done = r->shared = r->taken = 0;
@@ -794,6 +831,40 @@ static inline bool samba__host_reduce(samba_parallel *p, int32_t i)
     return true;
 }
 
+/* Waits until all replicas have counted, and gives them the means. They wait meanwhile. */
+static inline bool samba__share_counts(samba_parallel *p)
+{
+    const float *in[SAMBA__MAX_REPLICAS];
+    if (!samba__counts_now(p)) return true;
+    pthread_mutex_lock(&p->mutex);
+    while (!p->failed && p->n_counted < p->n_replicas) pthread_cond_wait(&p->change, &p->mutex);
+    bool fine = !p->failed;
+    pthread_mutex_unlock(&p->mutex);
+    for (int32_t i = 0; fine && i < p->n_counts; i++) {
+        int64_t n = 0;
+        for (int32_t k = 0; k < p->n_replicas; k++) {
+            samba_tensor *t = samba_tensor_by_name(p->replicas[k].session, p->counts[i]);
+            n = t ? samba_count(&t->shape) : 0;
+            in[k] = samba_read(t);
+        }
+        float *mean = (float *)samba__parallel_room(p, n, sizeof *mean);
+        fine = n > 0 && mean;
+        if (fine) samba__reduce(p, in, mean, 0, n);
+        fine = fine && samba__exchange(p, mean, n);
+        for (int32_t k = 0; fine && k < p->n_replicas; k++) {
+            samba_session *s = p->replicas[k].session;
+            fine = samba_write(samba_tensor_by_name(s, p->counts[i]), mean);
+        }
+        free(mean);
+    }
+    if (!fine) return samba__parallel_fail(p, "what the replicas counted could not be shared");
+    pthread_mutex_lock(&p->mutex);
+    p->counted = true;
+    pthread_cond_broadcast(&p->change);
+    pthread_mutex_unlock(&p->mutex);
+    return true;
+}
+
 /* Waits for the replicas; not forever if the process is about to end. */
 static inline void samba__end_step(samba_parallel *p)
 {
@@ -829,12 +900,13 @@ SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parall
     p->run_graph = p->run->graph ? p->run->graph : p->graph;
     p->types = p->run->types ? p->run->types : ~0u;
     if (samba__is_step(p->types)) p->types |= SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
+    if (p->types & SAMBA_FWD) p->types |= SAMBA_COUNT;
     if (!samba__check_run(p, p->run)) return samba__parallel_settle(p);
     bool reduces = samba__reduces(p), makes = samba__makes_gradients(p);
     if (makes || reduces) p->norm_is_fresh = false;
     if (p->types & SAMBA_GRADNORM) p->norm_is_fresh = true;
     samba__begin_step(p);
-    bool fine = true;
+    bool fine = samba__share_counts(p);
     for (int32_t i = 0; fine && i < p->n_step; i++) fine = samba__host_reduce(p, i);
     samba__end_step(p);
     p->unreduced = (p->unreduced || makes) && !reduces;
@@ -848,6 +920,7 @@ static inline unsigned samba__type_bit(const char *type)
 {
     static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
     unsigned i = 0;
+    if (strcmp(type, "COUNT") == 0) return SAMBA_COUNT;
     while (i < 5 && strcmp(type, names[i]) != 0) i++;
     return 1u << i;
 }
@@ -866,7 +939,7 @@ static inline bool samba__look_at_sections(samba_parallel *p)
                                         "reduced: compile the replicas with mapping section");
         p->accumulates = p->accumulates || p->parts[k].type == SAMBA_ZEROGRAD;
         if (p->parts[k].type == SAMBA_BCKWD || k == 0) p->graph = q.graph;
-        if (p->parts[k].type > SAMBA_BCKWD) p->tails[p->n_tails++].section = k;
+        if (!samba__is_pass(&p->parts[k])) p->tails[p->n_tails++].section = k;
     }
     return true;
 }
@@ -889,13 +962,17 @@ static inline bool samba__look_at_gradients(samba_parallel *p)
         g->name = names[i], g->section = -1;
         g->n = t ? samba_count(&t->shape) : 0;
         for (int32_t k = 0; k < p->n_parts; k++)
-            if (p->parts[k].type <= SAMBA_BCKWD && samba_section_uses(s, k, t)) g->section = k;
+            if (samba__is_pass(&p->parts[k]) && samba_section_uses(s, k, t)) g->section = k;
         g->mean = (float *)samba__parallel_room(p, g->n, sizeof *g->mean);
         fine = t && g->mean;
     }
     free(names);
     if (fine) qsort(p->gradients, (size_t)n, sizeof *p->gradients, samba__by_section);
-    return fine;
+    p->accumulates = p->accumulates || n == 0;
+    p->n_counts = samba_count_names(s, NULL, 0);
+    p->counts = (const char **)samba__parallel_room(p, p->n_counts, sizeof *p->counts);
+    if (p->counts) samba_count_names(s, p->counts, p->n_counts);
+    return fine && p->counts;
 }
 
 /* What each tail needs, and what it may not precede. */
@@ -910,7 +987,7 @@ static inline bool samba__look_at_tails(samba_parallel *p)
             if (samba_section_uses(s, t->section, samba_tensor_by_name(s, p->gradients[g].name)))
                 t->needs = g + 1;
         if (p->mode != SAMBA__OPTIMAL || p->accumulates) continue;
-        while (t->after >= 0 && (p->parts[t->after].type > SAMBA_BCKWD
+        while (t->after >= 0 && (!samba__is_pass(&p->parts[t->after])
                                  || samba_sections_commute(s, t->after, t->section))) t->after--;
         for (int32_t k = 0; k < i; k++)
             p->conflict[i * p->n_tails + k] = !samba_sections_commute(s, p->tails[k].section,
@@ -955,6 +1032,7 @@ static inline bool samba__open_replica(samba_parallel *p, int32_t i)
     p->n_open++;
     bool fine = !d->trace || d->trace(r->session, d->batch / p->n_everywhere, &program, d->user);
     if (r->index) program.pef = NULL;           /* one writes for all */
+    program.replicas = p->n_everywhere;
     if (fine) fine = d->pef ? samba_load(r->session, d->pef, d->trace ? &program : NULL)
         : samba_compile(r->session, &program);
     if (fine && samba__spread_seeds(r)) return true;
@@ -970,7 +1048,8 @@ static inline bool samba__open_tables(samba_parallel *p)
         r->grad = (samba_tensor **)samba__parallel_room(p, p->n_gradients, sizeof *r->grad);
         r->data = (const float **)samba__parallel_room(p, p->n_gradients, sizeof *r->data);
         r->ran = (bool *)samba__parallel_room(p, p->n_tails, sizeof *r->ran);
-        if (!r->grad || !r->data || !r->ran) return false;
+        r->ids = (int32_t *)samba__parallel_room(p, p->n_parts, sizeof *r->ids);
+        if (!r->grad || !r->data || !r->ran || !r->ids) return false;
         for (int32_t g = 0; g < p->n_gradients; g++) {
             r->grad[g] = samba_tensor_by_name(r->session, p->gradients[g].name);
             if (!r->grad[g]) return samba__replica_fail(r);
@@ -1039,10 +1118,12 @@ SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
         samba__replica *r = &p->replicas[i];
         failed |= samba_close(r->session);
         free(r->grad), free(r->data), free(r->ran), free(r->part);
+        free(r->ids);
     }
     for (int32_t i = 0; i < p->n_gradients; i++) free(p->gradients[i].mean);
     free(p->replicas), free(p->parts), free(p->tails);
     free(p->gradients), free(p->conflict), free(p->inbox);
+    free(p->counts);
     if (p->n_everywhere) samba__part_from_ranks(p);
     pthread_cond_destroy(&p->change);
     pthread_mutex_destroy(&p->mutex);
