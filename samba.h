@@ -1512,7 +1512,8 @@ SAMBA__FN void samba__put_char(samba__text *t, char c)
 SAMBA__FN void samba__put_text(samba__text *t, const char *text)
 {
     if (!text) text = "NULL";
-    size_t n = t->most ? strlen(text) : 0;
+    size_t n = 0;
+    while (t->most && text[n]) n++;     /* a device may lack strlen */
     if (n > t->most) {
         for (size_t i = 0; i < t->most / 2; i++) samba__put_char(t, *text++);
         for (int i = 0; i < 3; i++) samba__put_char(t, '.');
@@ -7994,19 +7995,24 @@ SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
 enum { SAMBA__NAN_IN = 1, SAMBA__INF_IN = 2 };
 #if !defined(SAMBA_RUNTIME_ONLY)
 #define SAMBA__NOWHERE INT64_MAX
+#if defined(__GNUC__)
+typedef int64_t samba__lowest __attribute__((aligned(8)));      /* so that 32 bits have it atomic */
+#else
+typedef int64_t samba__lowest;
+#endif
 /* What is found in the outputs of an op at work. All of it but `lost` is atomic. */
 typedef struct samba__findings {
     /* of each output the lowest element that is NaN, infinity, minus infinity */
-    int64_t first[SAMBA_MAX_OUT][3] __attribute__((aligned(8)));
+    samba__lowest first[SAMBA_MAX_OUT][3];
     int32_t lost;                       /* the input that output 0 overwrites, or -1 */
     int32_t least, most;                /* of its elements but NaN, as samba__rank */
 } samba__findings;
 
 #if defined(SAMBA_NO_THREADS)
-SAMBA__FN void samba__lower64(int64_t *least, int64_t x) { *least = samba__min64(*least, x); }
+SAMBA__FN void samba__lower64(samba__lowest *least, int64_t x) { *least = samba__min64(*least, x); }
 SAMBA__FN void samba__lower32(int32_t *least, int32_t x) { *least = x < *least ? x : *least; }
 #else
-SAMBA__FN void samba__lower64(int64_t *least, int64_t x)
+SAMBA__FN void samba__lower64(samba__lowest *least, int64_t x)
 {
     int64_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
     while (x < old && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
@@ -8095,7 +8101,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__extremes_here(const uint32_t *x, int64_t
 }
 
 /* Notes which of n elements, the first of which is number `at`, are not finite. */
-SAMBA__NOINLINE void samba__note_nonfinite(int64_t first[3], const uint8_t *x, int64_t at,
+SAMBA__NOINLINE void samba__note_nonfinite(samba__lowest first[3], const uint8_t *x, int64_t at,
                                            int64_t n, samba_dtype type)
 {
     bool seen[3] = { false, false, false };
@@ -8322,7 +8328,7 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
-SAMBA__FN uint32_t samba__kinds_of(const int64_t first[3])
+SAMBA__FN uint32_t samba__kinds_of(const samba__lowest first[3])
 {
     uint32_t kinds = first[0] < SAMBA__NOWHERE ? SAMBA__NAN_IN : 0;
     if (first[1] < SAMBA__NOWHERE || first[2] < SAMBA__NOWHERE) kinds |= SAMBA__INF_IN;
@@ -8346,7 +8352,7 @@ SAMBA__FN int64_t samba__maker_of(const samba_runtime *rt, uint32_t node, uint32
 /* What input k of node i has. Of a leaf, first gets where. What the op has overwritten is not
    looked at: had it not been finite, the op before would have been found. */
 SAMBA__FN uint32_t samba__input_kinds(const samba_runtime *rt, const samba__task *t, uint32_t i,
-                                      int32_t k, int64_t first[3])
+                                      int32_t k, samba__lowest first[3])
 {
     samba__call_record r = samba__record_at(&rt->pef, i);
     uint32_t word = samba__word(&r, k);
@@ -8394,7 +8400,7 @@ SAMBA__FN samba_range samba__input_range(const samba__chain *c, int32_t n, int32
 
 /* Task n of the chain, node i, has made, or, if input leaf is not -1, read what was found first. */
 SAMBA__FN void samba__accuse(samba_runtime *rt, const samba__chain *c, int32_t n, uint32_t i,
-                             int32_t leaf, const int64_t first[3], int32_t out)
+                             int32_t leaf, const samba__lowest first[3], int32_t out)
 {
     samba_culprit *q = rt->culprit;
     samba__call_record r = samba__record_at(&rt->pef, i);
@@ -8429,7 +8435,7 @@ SAMBA__FN bool samba__is_innocent(samba_runtime *rt, const samba__chain *c, int3
 {
     const samba__task *t = &c->task[n];
     uint32_t made = 0, got = 0;
-    int64_t first[3];
+    samba__lowest first[3];
     for (int32_t o = 0; o < t->args.n_out; o++) made |= samba__kinds_of(t->found->first[o]);
     rt->steps[i].made = (uint8_t)made;
     if (!made) return true;
@@ -8447,7 +8453,7 @@ SAMBA__FN bool samba__is_innocent(samba_runtime *rt, const samba__chain *c, int3
     bool new_inf = (made & SAMBA__INF_IN) && !got && !constant;
     if (!new_nan && !new_inf) return true;
     for (int32_t o = 0; o < t->args.n_out; o++) {
-        const int64_t *found = t->found->first[o];
+        const samba__lowest *found = t->found->first[o];
         for (int k = 0; k < 3; k++) first[k] = k == 0 || new_inf ? found[k] : SAMBA__NOWHERE;
         if (!samba__kinds_of(first)) continue;
         samba__accuse(rt, c, n, i, -1, first, o);
@@ -15652,7 +15658,8 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
     const samba__pef *pef = &s->rt->pef;
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
-        int64_t n = samba_count(&q.spec.shape), first[3];
+        int64_t n = samba_count(&q.spec.shape);
+        samba__lowest first[3];
         bool weight = q.role == SAMBA__WEIGHT;
         if (!samba__is_float(q.spec.dtype) || q.alias || (!weight && q.role != SAMBA__STATE))
             continue;
