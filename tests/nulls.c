@@ -195,6 +195,11 @@ static void test_leaves_and_layers(void)
     REFUSES(samba_apply(s, "cast", in, 1, NULL, 1));
     REFUSES(samba_apply(s, "relu", in + 1, 1, NULL, 0));
     CHECK(!samba_apply(NULL, "cast", in, 1, attr, 1));
+    REFUSES(samba_apply_all(s, NULL, in, 1, NULL, 0, NULL, 4));
+    REFUSES(samba_apply_all(s, "torch.split", NULL, 1, attr, 1, NULL, 4));
+    REFUSES(samba_apply_all(s, "torch.bmm", in, 2, NULL, 0, NULL, 4));
+    TAKES(samba_apply_all(s, "torch.relu", in, 1, NULL, 0, NULL, 4) == 1);
+    CHECK(!samba_apply_all(NULL, "torch.relu", in, 1, NULL, 0, in, 2));
     CHECK(!samba_set_requires_grad(NULL, true) && !samba_set_frozen(NULL, true));
     TAKES(samba_on_trace(s, NULL, NULL));
     CHECK(!samba_on_trace(NULL, NULL, NULL));
