@@ -111,6 +111,7 @@ static void two_optimizers(samba_session *s)
     optims[0].kind = SAMBA_SGD, optims[0].momentum = 0.9f;
     optims[0].params = &head, optims[0].n_params = 1;
     optims[1] = p.optim;
+    memset(&p.optim, 0, sizeof p.optim);
     p.optims = optims, p.n_optims = 2, p.level = SAMBA_O0;
     if (head) samba_compile(s, &p);
     write_ones(m.image);
