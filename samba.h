@@ -315,6 +315,7 @@ typedef struct samba_tensor {
     bool frozen;                        /* a parameter that is not trained */
     bool generated;                     /* by the compiler, such as an optimizer's state */
     bool settled;                       /* data_hash is known */
+    bool withheld;                      /* its value has not been sent: see samba_set_transfer */
     bool removed;                       /* by samba_update_tensor: its name is not found any more */
     uint64_t copied;                    /* 1 + runs when samba_cpu copied it; 0: not current */
     bool transient;                     /* goes with the scope that it was made in */
@@ -915,6 +916,13 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program);
 /* Loads a PEF, of the traced graph if there is one: else the error names what differs. If program
    is NULL, losses and optimizers are not compared. Without a graph, tensors are found by name. */
 SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program *program);
+
+/* transfer_device = false: samba_compile and samba_load leave the values of inputs, parameters and
+   buffers on the host, but for those that the PEF brings. A run that needs one of them fails until
+   it was sent: all by to_device, which sends what is newer on the host; one by samba_rdu, a list of
+   a run, samba_write or samba_restore. Gradients of losses and optimizer state begin as always. */
+SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer);
+SAMBA_API bool samba_to_device(samba_session *s);
 
 /* Runs the sections of these types in schedule order; 0 runs the whole schedule. Types that have
    BCKWD and OPT are a whole step: what the program has of ZEROGRAD, REDUCE and GRADNORM runs with
@@ -8984,6 +8992,7 @@ struct samba_session {
     samba__entry *names;                /* stb_ds string map */
     const samba_op **user_ops;          /* stb_ds list */
     bool tracing, train, running_stats, legacy_names, has_pool;
+    bool withholds;                     /* compile and load send nothing */
     uint32_t section;                   /* of the ops recorded now */
     const char *graph;                  /* of the ops recorded now */
     bool freezes;                       /* the parameters made now */
@@ -9766,14 +9775,15 @@ SAMBA__FN bool samba__begins_late(const samba_tensor *t)
 SAMBA__FN void *samba__place_of(const samba_tensor *t)
 {
     const samba_session *s = t->session;
-    return s->rt && t->symbol >= 0 ? s->rt->data[t->symbol] : t->data;
+    return s->rt && t->symbol >= 0 && !t->withheld ? s->rt->data[t->symbol] : t->data;
 }
 /* Where the current value of t is: in the loaded program, or on the host; NULL if it has none. */
 SAMBA__FN void *samba__value_of(samba_tensor *t)
 {
     const samba_session *s = t->session;
     if (t->holder) t = t->holder;
-    if (samba__begins_late(t) && !(s->rt && t->symbol >= 0)) samba__own_data(t);
+    bool on_device = s->rt && t->symbol >= 0 && !t->withheld;
+    if (samba__begins_late(t) && !on_device) samba__own_data(t);
     return samba__place_of(t);
 }
 SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
@@ -14509,17 +14519,28 @@ SAMBA__FN bool samba__can_send(const samba_tensor *t, const char *what)
                       "use samba_write", what, t->name, (int64_t)samba_bytes(t));
 }
 
+/* Gives t the value data. */
+SAMBA__FN void samba__put_value(samba_tensor *t, const void *data)
+{
+    samba_session *s = t->session;
+    t->withheld = false;
+    samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
+    if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__forget_norm(s->rt);
+    t->has_value = true;
+    t->copied = data == t->data ? s->runs + 1 : 0;
+}
+
 /* Sends the host copy of t if it is newer than the device's value; also if nobody knows. */
 SAMBA__FN bool samba__send_newer(samba_tensor *t)
 {
+    if (t->withheld && !samba__own_data(t)) return false;
     if (!t->data) return true;
     uint64_t hash = samba__hash_data(t);
     if (t->settled && t->data_hash == hash) return true;
     if (!samba__can_send(t, "samba_run_with")) return false;
-    samba__transfer(t, t->session->rt->data[t->symbol], t->data, "PyRT_SET_TENSORS");
-    t->has_value = t->settled = true;
+    samba__put_value(t, t->data);
+    t->settled = true;
     t->data_hash = hash;
-    t->copied = t->session->runs + 1;
     return true;
 }
 
@@ -14575,6 +14596,21 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
     return true;
 }
 
+SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer)
+{
+    if (!samba_ok(s)) return false;
+    s->withholds = !transfer;
+    return true;
+}
+
+/* Is there a value on the host that could stay there? */
+SAMBA__FN bool samba__can_withhold(const samba_tensor *t)
+{
+    if (t->role == SAMBA__INPUT) return t->data != NULL;
+    return t->has_value
+        && (t->role == SAMBA__WEIGHT || (t->role == SAMBA__STATE && !t->generated));
+}
+
 /* Host values go to the device, unless the file brought its own; owned copies are then freed. */
 SAMBA__FN void samba__push_values(samba_session *s)
 {
@@ -14585,6 +14621,12 @@ SAMBA__FN void samba__push_values(samba_session *s)
         size_t bytes = samba__host_bytes(t), room = samba__device_size(t);
         bool fits = room == bytes, begins = samba__begins_late(t);
         uint8_t *to = (uint8_t *)s->rt->data[t->symbol];
+        t->withheld = s->withholds && !q.data && samba__can_withhold(t);
+        if (t->withheld) {
+            t->settled = false;
+            if (t->role == SAMBA__INPUT) t->has_value = false;
+            continue;
+        }
         if (fits && !q.data && t->data) memcpy(to, t->data, bytes);
         else if (!q.data && begins && !samba__begins_zero(t))   /* the program's memory is zero */
             for (size_t at = 0; at < room; at += bytes) samba__begin_value(t, to + at);
@@ -14612,7 +14654,7 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
     if (!samba__file_kept(s)) return false;
     for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || !samba__keeps(t) || t->borrowed) continue;
+        if (t->symbol < 0 || !samba__keeps(t) || t->borrowed || t->withheld) continue;
         if (!samba__own_room(t)) return false;
         memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
     }
@@ -14985,7 +15027,8 @@ SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
     for (int32_t i = 0; d && i < d->n_feeds; i++) {
         const samba_feed *f = &d->feeds[i];
         bool named = f->name && samba__same_text(f->name, t->name);
-        if (f->data && (f->tensor == t || named)) return true;
+        bool has = f->data || t->data || t->withheld;
+        if (has && (f->tensor == t || named)) return true;
     }
     for (int32_t i = 0; d && i < d->n_grad_of_outputs; i++)
         if (d->grad_of_outputs[i].output->grad == t) return true;
@@ -15001,12 +15044,16 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
     if (s->inputs_ready) return true;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || t->has_value) continue;
+        if (t->symbol < 0 || (t->has_value && !t->withheld)) continue;
         samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
-        if (!samba__needs_value(s, &q)) continue;
+        if (!t->withheld && !samba__needs_value(s, &q)) continue;
         all = false;
         if (samba__will_send(d, t)) continue;
         if (!samba__list_reads(s->rt, list, (uint32_t)t->symbol)) continue;
+        if (t->withheld)
+            return samba_fail(s, SAMBA_ESTATE, "in samba_run: %s %T %S was not sent to the device "
+                              "(samba_set_transfer); call samba_to_device, or send it", t->name,
+                              (int)t->dtype, &t->shape);
         return samba__fail_value(s, "samba_run", t);
     }
     s->inputs_ready = all;
@@ -15711,9 +15758,7 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
         return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot "
                           "be written", t->name, t->node->op->name);
     if (t->symbol < 0 && !samba__own_room(t)) return false;
-    samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
-    if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__forget_norm(s->rt);
-    t->has_value = true, t->copied = data == t->data ? s->runs + 1 : 0;
+    samba__put_value(t, data);
     if (t->symbol >= 0) samba__settle(t);
     return true;
 }
@@ -15905,7 +15950,7 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     samba_session *s = t->session;
-    if (!s->rt || t->symbol < 0) {
+    if (!s->rt || t->symbol < 0 || t->withheld) {
         void *value = samba__value_of(t);
         if (!value)
             samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it has no value: list it in "
@@ -15927,7 +15972,8 @@ SAMBA_API bool samba_is_stale(const samba_tensor *t)
 }
 SAMBA_API bool samba_rdu(samba_tensor *t)
 {
-    return t && samba__need_program(t->session, "samba_rdu") && samba__can_send(t, "samba_rdu")
+    return t && samba__need_program(t->session, "samba_rdu")
+        && (!t->withheld || samba__own_data(t)) && samba__can_send(t, "samba_rdu")
         && samba_write(t, t->data);
 }
 /* What is carried: parameters, buffers and the optimizers' state, or not all of it. */
@@ -15948,6 +15994,22 @@ SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, samba__carried what)
 }
 SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__carry(s, true, SAMBA__ALL_STATE); }
 SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__carry(s, false, SAMBA__ALL_STATE); }
+SAMBA_API bool samba_to_device(samba_session *s)
+{
+    if (!samba__need_program(s, "samba_to_device")) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        bool kept = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE;
+        bool frees = t->withheld && kept;
+        if (t->symbol < 0 || (!kept && t->role != SAMBA__INPUT)) continue;
+        if (samba_bytes(t) != samba__host_bytes(t)) continue;   /* dummies of one microbatch */
+        if (!samba__send_newer(t)) return false;
+        if (!frees || t->borrowed) continue;
+        samba__give(s, t->data, samba__host_bytes(t));
+        t->data = NULL;
+    }
+    return true;
+}
 SAMBA_API bool samba_model_to_cpu(samba_session *s) { return samba__carry(s, true, SAMBA__MODEL); }
 SAMBA_API bool samba_model_to_rdu(samba_session *s) { return samba__carry(s, false, SAMBA__MODEL); }
 SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s)
@@ -15992,6 +16054,18 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
     }
     return -1;
 }
+/* Does the device have all values that a checkpoint keeps? */
+SAMBA__FN bool samba__check_sent_all(samba_session *s)
+{
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (t->symbol < 0 || !t->withheld || !samba__keeps(t)) continue;
+        return samba_fail(s, SAMBA_ESTATE, "in samba_save: %s %T %S was not sent to the device "
+                          "(samba_set_transfer); call samba_to_device", t->name, (int)t->dtype,
+                          &t->shape);
+    }
+    return true;
+}
 SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_save_opts *opts)
 {
     samba__image image;
@@ -16003,6 +16077,7 @@ SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_s
         bool missing = t->symbol >= 0 && t->role == SAMBA__WEIGHT && !t->has_value;
         if (missing) return samba__fail_value(s, "samba_save", t);
     }
+    if (!samba__check_sent_all(s)) return false;
     int64_t bad = opts && opts->allow_nonfinite ? -1 : samba__find_nonfinite(s, &element);
     if (bad >= 0)
         return samba_fail(s, SAMBA_ERANGE, "in samba_save: element %l of %s is not finite, so %s "
@@ -16145,6 +16220,15 @@ SAMBA__FN void samba__copy_restored(samba__restoring *c)
             samba__convert(value + k * size, type, data + k * old, stored);
     }
 }
+/* What was restored has been sent, and edits of its host copy from before are older. */
+SAMBA__FN void samba__after_restore(samba__restoring *c, samba_tensor *t)
+{
+    if (t->symbol < 0 || !samba__keeps(t) || !samba__seek_saved(c, (uint32_t)t->symbol)) return;
+    if (!c->found) return;
+    t->has_value = true;
+    t->withheld = false;
+    samba__settle(t);
+}
 SAMBA__FN void samba__warn_nonfinite(samba_session *s, const char *path)
 {
     int64_t element = 0, bad = samba__find_nonfinite(s, &element);
@@ -16169,15 +16253,10 @@ SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
     if (restored) *restored = counts;
     if (fine) samba__copy_restored(&c);
     for (int32_t i = 0; fine && i < samba__n_tensors(s); i++)
-        if (s->tensors[i]->symbol >= 0 && samba__keeps(s->tensors[i]))
-            samba__settle(s->tensors[i]);       /* edits from before are older */
+        samba__after_restore(&c, s->tensors[i]);
     if (fine) samba__warn_nonfinite(s, path);
     samba__file_close(s, &file, false);
     samba__forget_norm(s->rt);          /* max_grad_norm may be another one */
-    for (int32_t i = 0; fine && i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
-        if (t->symbol >= 0 && t->role == SAMBA__WEIGHT) t->has_value = true;
-    }
     return fine;
 }
 SAMBA_API bool samba_restore(samba_session *s, const char *path)
@@ -16238,8 +16317,12 @@ SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b)
 SAMBA_API bool samba_zero_inputs(samba_session *s)
 {
     if (!samba__need_program(s, "samba_zero_inputs")) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++)
-        if (s->tensors[i]->role == SAMBA__INPUT) s->tensors[i]->has_value = true;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->role != SAMBA__INPUT) continue;
+        t->has_value = true;
+        t->withheld = false;
+    }
     s->zero_params = true;
     return true;
 }

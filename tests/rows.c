@@ -1551,6 +1551,37 @@ static void row_to_device(void)
     CHECK(samba_close(s) == 0);
 }
 
+// transfer_device = False: nothing is sent but what the program asks for, and nothing is lost by it.
+static void row_withheld(void)
+{
+    float want = 0;
+    for (int how = 0; how < 6; how++) {         // as always; to_device; one by one; restored; an edit; compiled again
+        samba_session *s = samba_open(NULL);
+        float mine[2] = { 1, 2 };
+        samba_tensor *x = samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(2), mine), *h = samba_linear(samba_reshape(x, SAMBA_SHAPE(1, 2)), "fc", 2);
+        samba_program p = sgd(samba_sum(samba_mul(h, h), SAMBA_ALL_AXES, false), NULL);
+        CHECK(samba_set_transfer(s, how == 0) && samba_compile(s, &p));
+        samba_tensor *w = samba_tensor_by_name(s, "fc__weight"), *b = samba_tensor_by_name(s, "fc__bias");
+        if (how > 0) {
+            CHECK(!samba_run(s, 0) && says(s, "was not sent to the device"));
+            CHECK(!samba_save(s, "build/rows_none.ckpt") && says(s, "was not sent"));
+            CHECK(samba_read(x)[1] == 2 && (how == 2 || samba_read(w)[0] != 0));        // what it has on the host
+        }
+        mine[1] = 3;
+        if (how == 0) CHECK(samba_rdu(x) && samba_save(s, "build/rows_sent.ckpt"));
+        if (how == 1) CHECK(samba_to_device(s) && samba_to_device(s) && !w->data);
+        if (how == 2) CHECK(samba_rdu(x) && samba_rdu(w) && !samba_run(s, 0) && says(s, "fc__bias f32 (2) was not sent") && samba_rdu(b));
+        if (how == 3) CHECK(samba_restore(s, "build/rows_sent.ckpt") && !samba_run(s, 0) && says(s, "x f32 (2) was not sent"));
+        if (how == 4) ((float *)samba_cpu(b))[1] = 7;
+        if (how == 4) CHECK(samba_rdu(b) && samba_read(b)[1] == 7 && samba_restore(s, "build/rows_sent.ckpt"));
+        if (how == 5) CHECK(samba_set_transfer(s, true) && samba_compile(s, &p));
+        const samba_feed feed = { .name = "x" };         // what a list sends may have been withheld until now
+        CHECK(samba_run_with(s, how % 2 ? &(samba_run_desc){ .inputs = &x, .n_inputs = 1 } : &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 }));
+        if (how == 0) want = samba_read(p.loss)[0];
+        CHECK(samba_read(p.loss)[0] == want && want != 0 && samba_close(s) == 0);
+    }
+}
+
 static void row_sync_buffers(void)
 {
     samba_session *s = samba_open(NULL);
@@ -1644,6 +1675,16 @@ static void row_load_state(void)
         samba_tensor *w = samba_tensor_by_name(s, "fc1__weight");
         CHECK((samba_read(w)[0] == second.at[0]) == (i == 0 || i == 2) && samba_close(s) == 0);
     }
+    samba_session *part = samba_open(NULL);             // what a partial restore leaves without a value is not run
+    samba_tensor *y = samba_linear(samba_linear(samba_zeros(part, "x", SAMBA_F32, SAMBA_SHAPE(B, F)), "fc1", 7), "fc9", 2);
+    CHECK(samba_compile(part, &(samba_program){ .pef = "build/rows_part.pef", .outputs = { y }, .inference = true }) && samba_close(part) == 0);
+    part = samba_open(NULL);
+    samba_restored r;
+    CHECK(samba_load(part, "build/rows_part.pef", NULL) && samba_restore_with(part, "build/rows_b.ckpt", &(samba_restore_opts){ .partial = true }, &r));
+    CHECK(r.n_missing == 2 && r.n_unexpected == 2 && samba_write(samba_tensor_by_name(part, "x"), first.at));
+    CHECK(!samba_run(part, 0) && says(part, "fc9__"));
+    for (int i = 0; i < 2; i++) CHECK(samba_write(samba_tensor_by_name(part, i ? "fc9__bias" : "fc9__weight"), first.at));
+    CHECK(samba_run(part, 0) && samba_close(part) == 0);
     samba_session *file = samba_open(NULL);
     CHECK(samba_load(file, "build/rows_b.ckpt", NULL) && samba_weight_names(file, NULL, 0) == 4);
     CHECK(same(named(file, "fc1__weight"), second) && samba_close(file) == 0 && samba_close(n.s) == 0);
@@ -1969,7 +2010,8 @@ static const row rows[] = {
     { "Q9", "update_tensor(name, tensor or None)", "samba_update_tensor", row_update_tensor, NULL },
     { "X2 X3 X4", "to_cpu, to_cpu_, to_rdu", "samba_to_cpu (in place), samba_copy_out (your memory), samba_to_rdu", row_to_cpu, NULL },
     { "X2 X3 X4", "optims=None", "samba_model_to_cpu, samba_model_to_rdu", row_without_optims, NULL },
-    { "X1 U1", "to_device, transfer_device=False", "compile and load send what was given while tracing; samba_input has nothing, until samba_write", row_to_device, NULL },
+    { "X1 U1", "values given while tracing", "compile and load send them; samba_input has nothing, until samba_write", row_to_device, NULL },
+    { "X1 U1 C14", "to_device, transfer_device=False", "samba_to_device, samba_set_transfer(s, false) before compile or load", row_withheld, NULL },
     { "X5 M2", "sync_buffers_to_cpu, sync_buffers_to_rdu", "samba_sync_buffers_to_cpu, samba_sync_buffers_to_rdu", row_sync_buffers, NULL },
     { "X5", "buffers: no optimizer's state", "the PEF knows them, compiled or loaded", row_buffers, NULL },
     { "C13 C14 C15 R17", "compile_multigraph, init_multigraph_runtime, run(graph_name)", "samba_begin_graph, samba_compile, samba_load, samba_run_graph", row_multigraph, NULL },
