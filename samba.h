@@ -438,6 +438,7 @@ typedef struct samba_op {
     void (*kernel)(const samba_args *args);
     void (*kernel_avx2)(const samba_args *args);        /* or NEON: same bits; NULL: kernel */
     void (*vjp)(samba_vjp *g);          /* NULL: no gradient, and samba says so */
+    const char *attributes;             /* names and kinds for who prints them: "slope:f axis:i" */
 } samba_op;
 #define SAMBA_OP_NONE 0u
 #define SAMBA_OP_INPLACE 1u             /* out 0 may lie where input 0 did, if that dies here */
@@ -447,7 +448,9 @@ typedef struct samba_op {
 /* State updates. Hex digit o, from the right: 1 + the input that output o overwrites; 0: fresh. */
 #define SAMBA_OP_UPDATES(digits) ((digits) << 8)
 
-/* Attributes are 32-bit words; floats travel as bits. */
+/* Attributes are 32-bit words; floats travel as bits. samba_op.attributes lists them, as NAME:K
+   where K says what it is: i number, f float, b yes or no, t dtype, m mask of axes, x bits in
+   hexadecimal. Behind K, 2 ... 9 is so many, '*' as many as there are. NULL: all are numbers. */
 SAMBA_API float samba_attr_float(int32_t word);
 SAMBA_API int32_t samba_float_attr(float value);
 /* Refuse in a shape rule: false. fmt as that of samba_fail. */
@@ -7227,7 +7230,7 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
 #endif
 #define SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, kernel_avx2) \
     { #name, wire, flags, NULL, cost, samba__##shape##_shape, samba__##work##_work, \
-      samba__##name##_##kernel, kernel_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp) },
+      samba__##name##_##kernel, kernel_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp), NULL },
 #define SAMBA__ROW_MAP(wire, name, arity, value, cost) \
     SAMBA__ROW(wire, name, cost, SAMBA_OP_INPLACE, name, map, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run))
@@ -10382,15 +10385,168 @@ SAMBA_API bool samba_scope_end(samba_session *s)
 }
 
 /* ---- Printing ---- */
+/* The attributes of samba's own ops, as samba_op.attributes has those of others. An average to a
+   given size has fewer than one over windows. */
+SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
+{
+#define SAMBA__POOL "kernel:i2 stride:i2 padding:i2 ceil_mode:b "
+    static const struct { int32_t op; const char *list; } of[] = {
+        { SAMBA__OP_leaky_relu, "slope:f" },
+        { SAMBA__OP_leaky_relu_backward, "slope:f" },
+        { SAMBA__OP_scale, "factor:f" },
+        { SAMBA__OP_shift, "term:f" },
+        { SAMBA__OP_full, "value:f shape:i*" },
+        { SAMBA__OP_cast, "type:t" },
+        { SAMBA__OP_dropout, "key:x2" },
+        { SAMBA__OP_count, "training_only:b" },
+        { SAMBA__OP_accumulate, "anew:b" },
+        { SAMBA__OP_sum, "axes:m keepdim:b" },
+        { SAMBA__OP_mean, "axes:m keepdim:b" },
+        { SAMBA__OP_max, "axes:m keepdim:b" },
+        { SAMBA__OP_square_sum, "axes:m keepdim:b" },
+        { SAMBA__OP_argmax, "axis:i keepdim:b" },
+        { SAMBA__OP_matmul, "transpose_a:b transpose_b:b" },
+        { SAMBA__OP_matmul_accumulate, "transpose_a:b transpose_b:b" },
+        { SAMBA__OP_affine_packed, "rows:i" },
+        { SAMBA__OP_reshape, "shape:i*" },
+        { SAMBA__OP_permute, "axes:i*" },
+        { SAMBA__OP_slice, "begin,end,step:i*" },
+        { SAMBA__OP_pad, "before,after,between:i* value:f" },
+        { SAMBA__OP_cat, "axis:i" },
+        { SAMBA__OP_expand, "shape:i*" },
+        { SAMBA__OP_gather, "axis:i" },
+        { SAMBA__OP_gather_backward, "axis:i shape:i*" },
+        { SAMBA__OP_sgd, "dampening:f nesterov:b key:x*" },
+        { SAMBA__OP_adamw, "decoupled:b key:x*" },
+        { SAMBA__OP_convolution, "stride:i2 padding:i2 dilation:i2 groups:i" },
+        { SAMBA__OP_convolution_backward_input,
+          "stride:i2 padding:i2 dilation:i2 groups:i size:i2" },
+        { SAMBA__OP_convolution_backward_weight,
+          "stride:i2 padding:i2 dilation:i2 groups:i size:i2" },
+        { SAMBA__OP_max_pool2d, SAMBA__POOL },
+        { SAMBA__OP_max_pool2d_backward, SAMBA__POOL "size:i*" },
+        { SAMBA__OP_avg_pool2d, SAMBA__POOL "exclude_padding:b" },
+        { SAMBA__OP_avg_pool2d_backward, SAMBA__POOL "exclude_padding:b size:i*" },
+        { SAMBA__OP_batch_norm, "momentum:f eps:f" },
+        { SAMBA__OP_batch_norm_backward, "eps:f" },
+        { SAMBA__OP_softmax, "axis:i" },
+        { SAMBA__OP_softmax_backward, "axis:i" },
+        { SAMBA__OP_log_softmax, "axis:i" },
+        { SAMBA__OP_log_softmax_backward, "axis:i" },
+        { SAMBA__OP_layer_norm, "eps:f" },
+        { SAMBA__OP_layer_norm_backward, "eps:f affine:b" },
+        { SAMBA__OP_rms_norm, "eps:f" },
+        { SAMBA__OP_rms_norm_backward, "eps:f affine:b" },
+        { SAMBA__OP_cross_entropy, "reduction:i ignore_index:i label_smoothing:f" },
+        { SAMBA__OP_cross_entropy_backward, "reduction:i ignore_index:i label_smoothing:f" },
+        { SAMBA__OP_nll, "reduction:i ignore_index:i" },
+        { SAMBA__OP_nll_backward, "reduction:i ignore_index:i classes:i" },
+        { SAMBA__OP_lookup_packed, "rows:i columns:i" },
+        { SAMBA__OP_lookup_backward, "rows:i" },
+        { SAMBA__OP_lookup_accumulate, "rows:i" },
+        { SAMBA__OP_scaled_dot_product_attention, "causal:b scale:f key:x2" },
+        { SAMBA__OP_scaled_dot_product_attention_backward, "causal:b scale:f key:x2" }
+    };
+#undef SAMBA__POOL
+    bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
+        || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
+    if (average && n_attr < SAMBA__MAX_WORDS) return "to:i2 size:i*";
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (op == &samba__op_table[of[i].op]) return of[i].list;
+    return op->attributes ? op->attributes : "";
+}
+
+/* Bits in hexadecimal, without leading zeros. */
+SAMBA__FN void samba__put_hex(samba__text *t, uint32_t word)
+{
+    bool begun = false;
+    samba__put_text(t, "0x");
+    for (int32_t shift = 28; shift >= 0; shift -= 4) {
+        uint32_t digit = word >> shift & 15u;
+        begun = begun || digit || shift == 0;
+        if (begun) samba__put_char(t, (char)(digit < 10 ? '0' + digit : 'a' + digit - 10));
+    }
+}
+SAMBA__FN void samba__put_mask(samba__text *t, uint32_t mask)
+{
+    const char *before = "(";
+    for (int32_t i = 0; i < 32; i++) {
+        if (!(mask >> i & 1)) continue;
+        samba__format(t, "%s%d", before, i);
+        before = ",";
+    }
+    samba__put_text(t, mask ? ")" : "()");
+}
+SAMBA__FN void samba__put_attribute(samba__text *t, char kind, int32_t word)
+{
+    if (kind == 'm') samba__put_mask(t, (uint32_t)word);
+    else if (kind == 'f') samba__format(t, "%g", (double)samba_attr_float(word));
+    else if (kind == 'x') samba__put_hex(t, (uint32_t)word);
+    else if (kind == 't' && word >= 0 && word < SAMBA_N_DTYPES) samba__format(t, "%T", word);
+    else if (kind == 'b' && (word == 0 || word == 1)) samba__put_text(t, word ? "yes" : "no");
+    else samba__format(t, "%d", word);
+}
+
+/* How many words the items of a list have that is not '*'. */
+SAMBA__FN int32_t samba__counted_words(const char *list)
+{
+    int32_t n = 0;
+    for (const char *p = list; *p; p++) {
+        if (*p != ':' || !p[1] || p[2] == '*') continue;
+        n += p[2] >= '2' && p[2] <= '9' ? p[2] - '0' : 1;
+    }
+    return n;
+}
+
+/* " [eps=1e-05 affine=yes]": attributes as what they are; those the list has not, as numbers. */
+SAMBA__FN void samba__put_attributes(samba__text *t, const samba__node *n)
+{
+    const char *p = samba__attributes_of(n->op, n->n_attr);
+    int32_t many = n->n_attr - samba__counted_words(p), i = 0;
+    if (n->n_attr == 0) return;
+    samba__put_text(t, " [");
+    while (i < n->n_attr) {
+        const char *colon = strchr(p, ':');
+        char kind = colon ? colon[1] : 'i', amount = kind && colon ? colon[2] : 0;
+        int32_t count = colon ? 1 : n->n_attr - i;
+        if (amount == '*') count = many;
+        else if (amount >= '2' && amount <= '9') count = amount - '0';
+        if (i && count > 0) samba__put_char(t, ' ');
+        for (const char *name = p; colon && count > 0 && name < colon; name++)
+            samba__put_char(t, *name);
+        for (int32_t k = 0; k < count && i < n->n_attr; k++, i++) {
+            if (k || colon) samba__put_char(t, k ? ' ' : '=');
+            samba__put_attribute(t, kind, n->attr[i]);
+        }
+        if (colon) p = colon + strcspn(colon, " ");
+        if (*p == ' ') p++;
+    }
+    samba__put_char(t, ']');
+}
+SAMBA__FN void samba__put_outputs(samba__text *t, const samba__node *n)
+{
+    samba__put_text(t, " ->");
+    for (int32_t o = 0; o < n->n_out; o++)
+        samba__format(t, " %T %S", (int)n->out[o]->dtype, &n->out[o]->shape);
+}
+
+/* A call for people. And one for comparing: its attributes are the words that they are. */
 SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
 {
     samba__format(t, "%s = %s(", n->name, n->op->name);
     samba__put_inputs(t, n->in, n->n_in);
     samba__put_char(t, ')');
+    samba__put_attributes(t, n);
+    samba__put_outputs(t, n);
+}
+SAMBA__FN void samba__put_exact_call(samba__text *t, const samba__node *n)
+{
+    samba__format(t, "%s = %s(", n->name, n->op->name);
+    samba__put_inputs(t, n->in, n->n_in);
+    samba__put_char(t, ')');
     for (int32_t i = 0; i < n->n_attr; i++) samba__format(t, i ? " %d" : " [%d", n->attr[i]);
-    samba__put_text(t, n->n_attr ? "] ->" : " ->");
-    for (int32_t o = 0; o < n->n_out; o++)
-        samba__format(t, " %T %S", (int)n->out[o]->dtype, &n->out[o]->shape);
+    if (n->n_attr) samba__put_char(t, ']');
+    samba__put_outputs(t, n);
 }
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
 {
@@ -12601,7 +12757,7 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
         const samba__node *n = c->session->nodes[i];
         if (n->generated || n->eager) continue;
         if (n->graph) samba__format(t, "%s: ", n->graph);
-        samba__put_call(t, n);
+        samba__put_exact_call(t, n);
         samba__put_char(t, '\n');
     }
     if (!whole) return;

@@ -7,7 +7,9 @@
 #define SAMBA_LOSS_IMPLEMENTATION
 #define SAMBA_MULTIGRAPH_IMPLEMENTATION
 #define SAMBA_SCHEDULE_IMPLEMENTATION
+#define SAMBA_DOT_GRAPH_IMPLEMENTATION
 #include "samba.h"
+#include "tools/dot_graph.h"
 #include "tools/driver.h"
 #include "tools/loss.h"
 #include "tools/multigraph.h"
@@ -587,6 +589,42 @@ static void row_ops(void)
 // Ops are nodes and tensors are edges; with dummies nothing is computed.
 typedef struct graph_seen { samba_tensor *made[8]; int32_t n_made, n_edges, n_leaves; } graph_seen;
 
+static void same_kernel(const samba_args *a)
+{
+    int64_t row = samba_count(&a->out_spec[0].shape);
+    memcpy(a->out[0], a->in[0], (size_t)row * 4);
+}
+
+// Attributes are printed as what they are: in the graph, its picture and the log.
+static void print_attributes(void)
+{
+    static printed text[2];
+    static const samba_op own = { .name = "own", .wire = 0x8123, .signature = "*->*", .kernel = same_kernel,
+                                  .attributes = "rate:f mode:x on:b" };
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(2, 4)), *h = samba_layernorm(x, "ln"), *in[1];
+    h = samba_cast(samba_cast(samba_leaky_relu(h, 0.25f), SAMBA_BF16), SAMBA_F32);
+    h = samba_slice(h, 1, 1, 4, 2);
+    const int32_t attr[4] = { samba_float_attr(-0.5f), 0x1F, 1, -7 };
+    CHECK(samba_register_op(s, &own));
+    in[0] = h;
+    h = samba_apply(s, "own", in, 1, attr, 4);
+    samba_program p = sgd(samba_mean(h, SAMBA_AXES(0, 1), false), NULL);
+    p.inference = true, p.level = SAMBA_O0, p.pef = "build/rows_attributes.pef";
+    CHECK(samba_compile(s, &p));
+    samba_print_graph(s, to_text, &text[0]);
+    samba_dot_graph(s, to_text, &text[1]);
+    const char *const want[] = { "[eps=1e-05]", "[slope=0.25]", "[type=bf16]", "[begin,end,step=0 2 1 1 4 2]",
+                                 "[rate=-0.5 mode=0x1f on=yes -7]", "[axes=(0,1) keepdim=no]" };
+    char log[4096] = { 0 };
+    FILE *f = fopen("build/rows_attributes.pef.log", "r");
+    CHECK(f && fread(log, 1, sizeof log - 1, f) > 0);
+    if (f) fclose(f);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        CHECK(strstr(text[0].text, want[i]) && strstr(text[1].text, want[i]) && strstr(log, want[i]));
+    CHECK(samba_close(s) == 0);
+}
+
 static samba_tensor *on_op(const samba_op *op, samba_tensor *const *in, int32_t n_in, samba_tensor *y, void *user)
 {
     graph_seen *g = (graph_seen *)user;
@@ -613,6 +651,7 @@ static void row_tracing(void)
     CHECK(strstr(text.text, "\ntanh_1 = tanh(fc ") && strstr(text.text, "= add(tanh_1 f32 (2,4), fc f32 (2,4))"));
     CHECK(samba_read(y)[0] == 0 && says(s, "it has no value"));
     CHECK(samba_close(s) == 0);
+    print_attributes();
 }
 
 // A forward pass may be called again: its modules are those of their names, not new ones. It returns
@@ -881,7 +920,29 @@ static void row_mem_type(void)
     CHECK(samba_compile(n.s, &p));
     samba_tensor_by_name(n.s, "fc1__weight")->mem_type = SAMBA_MEM_HOST;
     CHECK(!samba_compile(n.s, &p) && says(n.s, "mem_limit of HOST"));
+    samba_tensor_by_name(n.s, "fc1__weight")->mem_type = (samba_mem)9;
+    CHECK(!samba_compile(n.s, &p) && samba_error_code(n.s) == SAMBA_ERANGE);
+    CHECK(says(n.s, "fc1__weight.mem_type is 9"));
     samba_close(n.s);
+
+    // what lies between ops has no memory of its own; an output has, and a loss over microbatches
+    for (int microbatches = 0; microbatches < 4; microbatches += 2) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(4, 3)), *h = samba_tanh(samba_linear(x, "fc", 2));
+        p = sgd(samba_mean(h, SAMBA_ALL_AXES, false), NULL);
+        p.pef = "build/rows_memory.pef", p.microbatches = microbatches;
+        h->mem_type = SAMBA_MEM_DDR;
+        CHECK(!samba_compile(s, &p) && samba_error_code(s) == SAMBA_ERANGE && says(s, "tanh_1.mem_type is 1"));
+        h->mem_type = SAMBA_MEM_HBM;                    // where it is anyway
+        p.loss->mem_type = SAMBA_MEM_DDR, x->mem_type = SAMBA_MEM_HBM;
+        CHECK(samba_compile(s, &p));
+        samba_session *later = samba_open(NULL);        // the file alone knows it, too
+        CHECK(samba_load(later, p.pef, NULL));
+        CHECK(samba_tensor_by_name(later, "x")->mem_type == SAMBA_MEM_HBM);
+        const char *loss = microbatches ? "mean_2__mean" : "mean_2";
+        CHECK(samba_tensor_by_name(later, loss)->mem_type == SAMBA_MEM_DDR);
+        CHECK(samba_close(later) == 0 && samba_close(s) == 0);
+    }
 }
 
 // Outputs and their gradients by SambaFlow's names: op__outputs__0, op__outputs__0__grad.

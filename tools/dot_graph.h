@@ -57,7 +57,7 @@ static inline size_t samba__dot_op_of(const char *name, size_t n)
     return other ? n - digits - m : n;
 }
 
-/* One line of samba_print_graph: "name = op(x f32 (2,3), none) [1 2] -> f32 (2,3)". */
+/* One line of samba_print_graph: "name = op(x f32 (2,3), none) [axis=1] -> f32 (2,3)". */
 static inline void samba__dot_line(const char *line, void *user)
 {
     const samba__dot *dot = (const samba__dot *)user;
@@ -66,8 +66,10 @@ static inline void samba__dot_line(const char *line, void *user)
     char text[2048];
     if (!shape) return;
     int n = (int)(op - line), n_op = (int)(in - op) - 3, n_shape = (int)strcspn(shape, ")") + 1;
-    snprintf(text, sizeof text, "  \"%.*s\" [label=\"%.*s\\n%.*s %.*s\"];\n", n, line, n, line,
-             n_op, op + 3, n_shape, shape);
+    const char *attr = out;
+    for (bool more = out[-1] == ']'; more; more = *attr != '[') attr--;
+    snprintf(text, sizeof text, "  \"%.*s\" [label=\"%.*s\\n%.*s %.*s%s%.*s\"];\n", n, line, n,
+             line, n_op, op + 3, n_shape, shape, attr < out ? "\\n" : "", (int)(out - attr), attr);
     dot->emit(text, dot->user);
     for (const char *p = in + 1, *name = p; p < out; p++) {
         size_t spec = samba__dot_spec(p);
