@@ -720,6 +720,9 @@ SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp pre
    prefill and decode. They share parameters, buffers and the memory of what passes through; only
    one of them may train. Run them with samba_run_graph. */
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name);
+/* Names of ops traced from here on begin with prefix, those of parameters do not: which graph an op
+   belongs to can then be seen from its name. NULL: no prefix. */
+SAMBA_API bool samba_set_op_prefix(samba_session *s, const char *prefix);
 
 /* ---- Leaves: inputs, parameters, buffers, constants ------------------------------------------ */
 /* A named input without a value; batch_dim 0 unless it is a scalar. */
@@ -9007,6 +9010,7 @@ struct samba_session {
     void *event_user;
     bool generating;                    /* the compiler is recording, not the user */
     bool differentiating;               /* samba_grad is recording */
+    const char *op_prefix;              /* of the names of ops traced now; NULL: none */
     const char *next_name;              /* a layer names the op it is about to emit */
     int32_t n_named;                    /* counts unnamed ops */
     samba_tensor *counter;              /* of forward runs: dropout draws anew each time */
@@ -9613,7 +9617,7 @@ SAMBA__FN const samba__node *samba__last_writer(const samba_session *s, const sa
 SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
                                        samba_tensor *const *in, const samba_call *c)
 {
-    char buffer[160];
+    char buffer[160], prefixed[160];
     samba__node *n = (samba__node *)samba__keep(s, sizeof *n);
     if (!n) return NULL;
     n->op = op;
@@ -9624,6 +9628,8 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     if (!base || s->legacy_names)
         base = samba__print_name(s, buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
     s->next_name = NULL;
+    if (base && s->op_prefix && !s->generating)
+        base = samba__print_name(s, prefixed, sizeof prefixed, "%s%s", s->op_prefix, base);
     n->name = base ? samba__free_name(s, base) : NULL;
     if (!n->in || !n->attr || !n->name) return NULL;
     for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
@@ -9940,6 +9946,14 @@ SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
                               "off for models with batchnorm, and there is %s", s->nodes[i]->name);
     s->legacy_names = use;
     return true;
+}
+SAMBA_API bool samba_set_op_prefix(samba_session *s, const char *prefix)
+{
+    if (!samba_ok(s)) return false;
+    if (s->scope)                       /* whose memory the copy would be in */
+        return samba_fail(s, SAMBA_ESTATE, "in samba_set_op_prefix: call it outside of scopes");
+    s->op_prefix = prefix ? samba__keep_text(s, prefix) : NULL;
+    return !prefix || s->op_prefix;
 }
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {

@@ -1802,17 +1802,18 @@ static void row_add_graph(void)
     static float two = 2, three = 3;
     samba_session *s = samba_open(NULL);
     samba_graphs graphs = { .n = 0 };
-    samba_graph a = { "A", scaled, &two }, b = { "B", squared, NULL }, a3 = { "A", scaled, &three };
+    samba_graph a = { "A", scaled, &two }, b = { "B", squared, NULL }, a3 = { "A", scaled, &three, "eval__" };
     CHECK(!samba_compile_multigraph(s, &graphs, NULL) && says(s, "no graph was added"));
     CHECK(samba_add_graph(s, &graphs, &a, false) && samba_add_graph(s, &graphs, &b, false));
     CHECK(!samba_add_graph(s, &graphs, &a3, false) && says(s, "there is a graph A already") && graphs.n == 2);
-    CHECK(samba_add_graph(s, &graphs, &a3, true) && graphs.n == 2);
+    CHECK(samba_add_graph(s, &graphs, &a3, true) && graphs.n == 2);     // with a prefix for its ops
     CHECK(!strcmp(graphs.list[0].name, "B") && !strcmp(graphs.list[1].name, "A"));      // A went to the end
     samba_program p = sgd(NULL, NULL);
     CHECK(samba_trace_multigraph(s, &graphs, &p) && p.loss && p.outputs[0] && !p.outputs[1]);
     CHECK(!samba_trace_multigraph(s, &graphs, &p) && says(s, "traces a graph once"));
     CHECK(!samba_add_graph(s, &graphs, &a, true) && says(s, "traced already"));
-    CHECK(samba_compile(s, &p));
+    CHECK(!strncmp(p.outputs[0]->name, "eval__scale_", 12) && !strncmp(p.loss->name, "sum_", 4));
+    CHECK(samba_compile(s, &p) && samba_tensor_by_name(s, "w") && samba_tensor_by_name(s, "w__grad"));
     samba_section q;
     CHECK(samba_describe_section(s, 0, &q) && !strcmp(q.graph, "B"));
     CHECK(samba_run_graph(s, "A", 0) && samba_read(p.outputs[0])[1] == 3);              // the new A
@@ -2076,7 +2077,7 @@ static const row rows[] = {
     { "X5 M2", "sync_buffers_to_cpu, sync_buffers_to_rdu", "samba_sync_buffers_to_cpu, samba_sync_buffers_to_rdu", row_sync_buffers, NULL },
     { "X5", "buffers: no optimizer's state", "the PEF knows them, compiled or loaded", row_buffers, NULL },
     { "C13 C14 C15 R17", "compile_multigraph, init_multigraph_runtime, run(graph_name)", "samba_begin_graph, samba_compile, samba_load, samba_run_graph", row_multigraph, NULL },
-    { "C12 C13 U3", "add_graph(overwrite), trace_multigraph", "samba_add_graph, samba_trace_multigraph, samba_compile_multigraph (tools/multigraph.h)", row_add_graph, NULL },
+    { "C12 C13 U3", "add_graph(overwrite), trace_multigraph(trace_prefix)", "samba_add_graph, samba_trace_multigraph, samba_compile_multigraph, trace_prefix (tools/multigraph.h, which says why one graph trains)", row_add_graph, NULL },
     { "", "nn.Linear, LayerNorm, Conv2d, BatchNorm, Embedding, Dropout", "samba_linear, samba_layernorm, samba_conv2d, samba_batchnorm, samba_embedding, samba_dropout", NULL, "tests/ops.c" },
     { "TR9", "torch operators", "samba_print_ops lists them; samba_apply calls one by name", row_ops, NULL },
     { "C1", "samba.session, the global object", "samba_default(), with SAMBA_DEFAULT_SESSION", NULL, "tests/default_session.c" },

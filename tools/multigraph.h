@@ -10,7 +10,9 @@
        samba_compile_multigraph(s, &graphs, &(samba_program){ .pef = "net.pef" });
        samba_run_graph(s, "train", 0);
 
-   The graphs share what has the same name: parameters, buffers, inputs. */
+   The graphs share what has the same name: parameters, buffers, inputs. One of them trains: gradients
+   and optimizer state have one place each in a program. Several losses over the same parameters are
+   losses of one graph; models that train by turns are sessions of their own. */
 #ifndef SAMBA_MULTIGRAPH_H
 #define SAMBA_MULTIGRAPH_H
 
@@ -36,6 +38,7 @@ typedef struct samba_graph {
     const char *name;
     bool (*trace)(samba_session *s, samba_program *program, void *user);
     void *user;
+    const char *trace_prefix;           /* names of its ops begin so; NULL: no prefix */
 } samba_graph;
 
 /* An ordered collection; all zero is empty. */
@@ -119,7 +122,9 @@ SAMBA_MULTIGRAPH_API bool samba_trace_multigraph(samba_session *s, samba_graphs 
     for (int32_t i = 0; i < graphs->n; i++) {
         const samba_graph *g = &graphs->list[i];
         if (!samba_begin_graph(s, g->name)) return false;
-        if (!g->trace(s, program, g->user) || !samba_ok(s))
+        bool traced = samba_set_op_prefix(s, g->trace_prefix) && g->trace(s, program, g->user);
+        samba_set_op_prefix(s, NULL);
+        if (!traced || !samba_ok(s))
             return samba_fail(s, SAMBA_ESTATE, "tracing graph %s failed", g->name);
     }
     return true;
