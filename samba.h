@@ -12245,12 +12245,15 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
         if (over < 0 || over >= n->n_in || !n->in[over]) continue;
         int32_t in = p->place_of[n->in[over]->id], base = samba__base_of(p, in);
         samba__place *x = &p->places[base], *y = &p->places[p->place_of[n->out[0]->id]];
+        /* f(x, x) may take over x if it reads element i for element i alone */
+        bool elementwise = n->op->work == samba__map_work;
         bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
             && y->first == i && x->bytes == y->bytes
             && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
         for (int32_t k = 0; fits && k < n->n_in; k++) {
-            int32_t other = n->in[k] ? p->place_of[n->in[k]->id] : in;
-            fits = other == in || samba__base_of(p, other) != base;
+            if (k == over || !n->in[k]) continue;
+            int32_t other = p->place_of[n->in[k]->id];
+            fits = (other == in && elementwise) || samba__base_of(p, other) != base;
         }
         if (fits) y->storage = x->storage;
     }

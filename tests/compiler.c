@@ -284,6 +284,33 @@ static void test_gradient_of_former_state(void)
     }
 }
 
+// ---- Memory ----
+
+// A norm in place of x must not overwrite its weight, if that is x, too; nor softmax's gradient.
+static void test_in_place_of_two(void)
+{
+    samba_tensor *y[2][4];
+    samba_session *s[2];
+    for (int eager = 0; eager < 2; eager++) {
+        s[eager] = samba_open(NULL);
+        if (eager) samba_set_tracing(s[eager], false);
+        samba_tensor *x = samba_randn(s[eager], "x", SAMBA_SHAPE(300)), *t[4];
+        for (int i = 0; i < 4; i++) t[i] = samba_shift(samba_tanh(x), 1.5f + (float)i);
+        y[eager][0] = samba_rms_norm(t[0], t[0], 1e-5f);
+        y[eager][1] = samba_layer_norm(t[1], t[1], t[1], 1e-5f);
+        y[eager][2] = samba_layer_norm(t[2], NULL, t[2], 1e-5f);
+        y[eager][3] = samba_mul(t[3], t[3]);
+    }
+    samba_program p = { .outputs = { y[0][0], y[0][1], y[0][2], y[0][3] }, .inference = true };
+    for (int i = 0; i < 4; i++) p.outputs[i] = samba_shift(y[0][i], 0);     // t dies in the norm
+    CHECK(samba_compile(s[0], &p) && samba_run(s[0], 0));
+    for (int i = 0; i < 4; i++) {
+        samba_tensor *want = samba_shift(y[1][i], 0);
+        CHECK(has_value_of(p.outputs[i], want));
+    }
+    CHECK(samba_close(s[0]) == 0 && samba_close(s[1]) == 0);
+}
+
 // ---- Gradients ----
 
 // d ab / da = b, and the other way round: a step of one must not be part of that of the other.
@@ -335,6 +362,7 @@ int main(void)
     RUN(test_state_in_order);
     RUN(test_update_as_output);
     RUN(test_gradient_of_former_state);
+    RUN(test_in_place_of_two);
     RUN(test_gradient_is_a_parameter);
     RUN(test_type_of_gradients);
     RUN(test_limit_without_ops);

@@ -119,7 +119,7 @@ typedef struct gen gen;
     X(attention, attention, samba_scaled_dot_product_attention(x, y, z, u, \
         &(samba_attention_opts){ a[0], f })) \
     X(attention_dropout, attention, samba_attention_dropout( \
-        (samba_tensor *const[3]){ x, y, z }, u, &(samba_attention_opts){ a[0], f }, name, 0.5f)) \
+        (samba_tensor *const[3]){ x, y, z }, u, &(samba_attention_opts){ a[0], f }, name, a[1] * 0.5f)) \
     X(dropout, dropout, samba_dropout(x, name, f)) \
     X(linear, layer, samba_linear(x, name, a[0])) \
     X(linear_no_bias, layer, samba_linear_no_bias(x, name, a[0])) \
@@ -250,6 +250,8 @@ struct gen {
     bool batched[MOST_VALUES], depends[MOST_VALUES];
     uint32_t state;
     int ids;                            // names given out
+    record again;                       // what reads a state before it is written: once more then
+    bool has_again;
 };
 
 static uint32_t below(gen *g, uint32_t n)
@@ -280,6 +282,7 @@ static bool keeps_rows_apart(const gen *g, const record *r)
     switch (r->op) {
     case OP_softmax: case OP_log_softmax: case OP_argmax: case OP_gather: return !first;
     case OP_layer_norm: case OP_rms_norm: case OP_layernorm: case OP_rmsnorm: return n > 1;
+    case OP_linear: case OP_linear_no_bias: return n > 1;
     case OP_attention: return n > 2;
     case OP_write_rows: case OP_batch_norm: case OP_batchnorm: case OP_dropout:
     case OP_attention_dropout: return false;
@@ -293,6 +296,7 @@ static bool shape_is_clean(gen *g, int i, bool last)
     const samba_shape *s = &g->n[0].v[i]->shape, *t = &g->n[1].v[i]->shape;
     const record *r = &g->d->r[i];
     g->depends[i] = r->op == OP_input || r->op == OP_ids ? r->a[2] != 0 : false;
+    if (r->op == OP_full && r->a[0] && r->a[1] == ROWS) g->depends[i] = true;
     for (int k = 0; k < r->n_in; k++)
         g->depends[i] = g->depends[i] || (r->in[k] >= 0 && g->depends[r->in[k]]);
     if (s->ndim != t->ndim) return false;
@@ -529,6 +533,14 @@ static int partner(gen *g, int x)
         if (i == 0) batched = false;
     }
     if (kind == 3) s.ndim = 0, batched = false;
+    if (kind == 4 && !batched && s.ndim < 4) {          // a view of the same memory
+        record view = record_of(g, OP_reshape);
+        memmove(s.dim + 1, s.dim, (size_t)s.ndim * sizeof *s.dim);
+        s.dim[0] = 1, s.ndim++;
+        put_shape(view.a, &s, false);
+        view.in[0] = x, view.n_in = 1;
+        return add_record(g, &view, false);
+    }
     return operand(g, s, batched);
 }
 
@@ -764,6 +776,11 @@ static bool propose_write_rows(gen *g, record *r)
     if (cache < 0) cache = new_buffer(g, SAMBA_SHAPE(keys, d), 0.25f);
     if (cache < 0) return false;
     keys = dim(g, cache, 0), d = dim(g, cache, 1);
+    g->again = record_of(g, chance(g, 50) ? OP_tanh : OP_reshape);
+    g->again.in[0] = cache, g->again.n_in = 1;
+    put_shape(g->again.a, &value(g, cache)->shape, false);
+    if (g->again.op == OP_reshape) g->again.a[1] = d, g->again.a[2] = keys;
+    g->has_again = chance(g, 70) && add_record(g, &g->again, false) >= 0;
     r->in[0] = cache, r->n_in = 3;
     r->in[1] = operand(g, SAMBA_SHAPE(rows, d), false);
     r->in[2] = new_input(g, OP_ids, SAMBA_I32, SAMBA_SHAPE(rows), keys, false);
@@ -826,7 +843,7 @@ static int image(gen *g, int n)         // (N,C,H,W) or (N,C,L), small
     samba_shape s = n == 4 ? SAMBA_SHAPE(2, 2, between(g, 2, 6), between(g, 2, 6))
         : SAMBA_SHAPE(2, 4, between(g, 3, 9));
     if (g->d->clean) s.dim[0] = g->n[0].rows;
-    return new_input(g, OP_input, SAMBA_F32, s, 0, g->d->clean);
+    return operand(g, s, g->d->clean);
 }
 
 static bool propose_convolution(gen *g, record *r)
@@ -895,6 +912,7 @@ static bool propose_attention(gen *g, record *r)
     if (mask == 1) r->in[3] = new_input(g, OP_input, SAMBA_BOOL, SAMBA_SHAPE(t, keys), 2, false);
     if (mask == 2) r->in[3] = operand(g, SAMBA_SHAPE(t, keys), false);
     r->a[0] = chance(g, 40);
+    r->a[1] = 1;                        // drops half, if it drops at all
     r->f = chance(g, 70) ? 0.0f : 0.25f;
     return r->in[1] >= 0 && r->in[2] >= 0;
 }
@@ -976,6 +994,127 @@ static void begin_gen(gen *g, description *d, uint32_t seed)
     }
 }
 
+// ---- What rewrites look for: several records that fit together ----
+
+static int add_unary(gen *g, int op, int x)
+{
+    record r = record_of(g, op);
+    r.in[0] = x, r.n_in = 1, r.f = 1.0f;
+    return x < 0 ? -1 : add_record(g, &r, false);
+}
+
+static int add_binary(gen *g, int op, int x, int y)
+{
+    record r = record_of(g, op);
+    r.in[0] = x, r.in[1] = y, r.n_in = 2;
+    return x < 0 || y < 0 ? -1 : add_record(g, &r, false);
+}
+
+// x + x W + tanh(x) V: the gradient of x is a sum of products, and of what is passed on.
+static void add_residual(gen *g)
+{
+    int x = pick(g, 2, 3);
+    if (x < 0) return;
+    int k = dim(g, x, -1);
+    int a = add_binary(g, OP_matmul, x, new_param(g, SAMBA_SHAPE(k, k)));
+    int b = add_binary(g, OP_matmul, add_unary(g, OP_tanh, x), new_param(g, SAMBA_SHAPE(k, k)));
+    int sum = add_binary(g, OP_add, add_binary(g, OP_add, x, a), b);
+    if (chance(g, 50)) add_binary(g, OP_mul, sum, x);
+    if (chance(g, 50)) add_binary(g, OP_matmul, add_unary(g, OP_tanh, sum), new_param(g, SAMBA_SHAPE(k, 3)));
+}
+
+// Two permutations, and a product behind them.
+static void add_permutations(gen *g)
+{
+    record r = record_of(g, OP_permute), again = record_of(g, OP_permute);
+    int x = pick(g, 3, 4);
+    if (x < 0) return;
+    r.in[0] = x, r.n_in = again.n_in = 1;
+    int n = dims(g, x), first = g->batched[x], turn = between(g, 1, 2);
+    r.a[0] = again.a[0] = n;
+    for (int i = 0; i < n; i++) {
+        int span = n - first, rotated = first + (i - first + turn) % span;
+        bool swapped = i >= n - 2;
+        r.a[1 + i] = i < first ? i : rotated;
+        again.a[1 + i] = i < first ? i : swapped ? 2 * n - 3 - i : i;
+    }
+    again.in[0] = add_record(g, &r, false);
+    int y = again.in[0] < 0 ? -1 : add_record(g, &again, false);
+    if (y >= 0) add_binary(g, OP_matmul, y, new_param(g, SAMBA_SHAPE(dim(g, y, -1), 2)));
+    if (again.in[0] >= 0 && chance(g, 50)) add_binary(g, OP_mul, again.in[0], again.in[0]);
+}
+
+// What a constant of ones, or another, stretches; and what cancels.
+static void add_identities(gen *g)
+{
+    int x = pick(g, 1, 3);
+    if (x < 0) return;
+    record ones = record_of(g, OP_full);
+    samba_shape s = value(g, x)->shape;
+    if (s.dim[s.ndim - 1] == 1) s.dim[s.ndim - 1] = 3;
+    if (chance(g, 50) && s.ndim < 4 && !g->batched[x]) {
+        memmove(s.dim + 1, s.dim, (size_t)s.ndim * sizeof *s.dim);
+        s.dim[0] = 2, s.ndim++;
+    }
+    put_shape(ones.a, &s, g->batched[x]);
+    ones.f = chance(g, 60) ? 1.0f : 0.5f;
+    int one = add_record(g, &ones, false), y = add_binary(g, OP_mul, one, x);
+    if (chance(g, 50)) y = add_binary(g, OP_mul, x, one);
+    y = add_unary(g, OP_neg, add_unary(g, OP_neg, add_unary(g, OP_scale, y)));
+    if (y >= 0 && chance(g, 50)) add_unary(g, OP_tanh, y);
+}
+
+// Slices of one value side by side: their gradients are joined; and a gap between them.
+static void add_slices(gen *g)
+{
+    int x = pick(g, 1, 3), y[3];
+    if (x < 0 || dim(g, x, -1) < 4) return;
+    int n = dim(g, x, -1), gap = chance(g, 40);
+    for (int i = 0; i < 3; i++) {
+        record r = record_of(g, OP_slice);
+        r.in[0] = x, r.n_in = 1;
+        r.a[0] = -1, r.a[1] = i + (i == 2 ? gap : 0), r.a[2] = i == 2 ? n : i + 1, r.a[3] = 1;
+        y[i] = add_record(g, &r, false);
+    }
+    add_binary(g, OP_mul, add_binary(g, OP_mul, y[0], y[1]), y[2]);
+}
+
+// What a buffer gives before it is written is read afterwards, and kept for the backward pass.
+static void add_former_state(gen *g)
+{
+    int cache = new_buffer(g, SAMBA_SHAPE(4, 6), 0.5f);
+    if (cache < 0 || g->d->clean) return;
+    record flat = record_of(g, OP_reshape), write = record_of(g, OP_write_rows);
+    flat.in[0] = cache, flat.n_in = 1, flat.a[0] = 2, flat.a[1] = 6, flat.a[2] = 4;
+    int before = add_record(g, &flat, false), kept = add_unary(g, OP_tanh, cache);
+    write.in[0] = cache, write.n_in = 3;
+    write.in[1] = operand(g, SAMBA_SHAPE(2, 6), false);
+    write.in[2] = new_input(g, OP_ids, SAMBA_I32, SAMBA_SHAPE(2), 4, false);
+    if (before < 0 || write.in[1] < 0 || write.in[2] < 0 || add_record(g, &write, false) < 0) return;
+    record shaped = record_of(g, OP_reshape);
+    shaped.in[0] = before, shaped.n_in = 1, shaped.a[0] = 2, shaped.a[1] = 4, shaped.a[2] = 6;
+    int again = add_record(g, &shaped, false);
+    add_binary(g, OP_mul, again, new_param(g, SAMBA_SHAPE(4, 6)));
+    add_binary(g, OP_mul, kept, new_param(g, SAMBA_SHAPE(4, 6)));
+    add_unary(g, OP_tanh, cache);
+}
+
+// The gradient of each parameter is the other one.
+static void add_parameters(gen *g)
+{
+    int a = new_param(g, SAMBA_SHAPE(3)), b = new_param(g, SAMBA_SHAPE(3));
+    int product = add_binary(g, OP_mul, a, b);
+    if (chance(g, 70)) add_unary(g, g->d->clean ? OP_average : OP_total, product);
+}
+
+static void add_pattern(gen *g)
+{
+    static void (*const patterns[6])(gen *g) = { add_residual, add_permutations, add_identities,
+                                                 add_slices, add_former_state, add_parameters };
+    if (g->d->n < MOST_VALUES - 44) patterns[below(g, 6)](g);
+    for (int k = 0; k <= g->d->clean; k++) samba_clear_error(g->n[k].s);
+}
+
 // An op, or now and then one that is there already, once more: an equal expression.
 static bool add_op(gen *g, int op)
 {
@@ -983,6 +1122,8 @@ static bool add_op(gen *g, int op)
     const record *old = g->d->n && chance(g, 12) ? &g->d->r[below(g, (uint32_t)g->d->n)] : NULL;
     if (old && old->n_in) return add_record(g, old, false) >= 0;
     bool fine = g->d->n < MOST_VALUES - 24 && proposals[op](g, &r) && add_record(g, &r, false) >= 0;
+    if (fine && g->has_again) add_record(g, &g->again, false);
+    g->has_again = false;
     for (int k = 0; k <= g->d->clean; k++) samba_clear_error(g->n[k].s);
     return fine;
 }
@@ -992,7 +1133,11 @@ static void add_ops(gen *g)
     int want = between(g, 4, 26), first = (int)(g->d->seed % N_OPS);
     add_op(g, OP_input);
     add_op(g, OP_param);
-    for (int tries = 0; tries < 8 * want && g->d->n < want; tries++) add_op(g, (int)below(g, N_OPS));
+    for (int tries = 0; tries < 10 && !add_op(g, first); tries++) continue;
+    for (int tries = 0; tries < 8 * want && g->d->n < want; tries++) {
+        if (chance(g, 7)) add_pattern(g);
+        else add_op(g, (int)below(g, N_OPS));
+    }
     for (int tries = 0; tries < 20 && !add_op(g, first); tries++) continue;
     for (int tries = 0; tries < 3; tries++) add_op(g, (int)below(g, N_OPS));
 }
@@ -1173,6 +1318,8 @@ static bool still_clean(const description *next)
         bool last = next->r[i].op == OP_average || next->r[i].op == OP_add || next->r[i].op == OP_tanh;
         fine = add_record(&g, &next->r[i], last) == i;
     }
+    for (int i = 0; i < next->n_losses && fine; i++) fine = dims(&g, next->loss[i]) == 0;
+    for (int i = 0; i < next->n_outputs && fine; i++) fine = g.batched[next->output[i]];
     for (int i = 0; i < 2; i++) samba_close(g.n[i].s);
     return fine;
 }
@@ -1437,12 +1584,6 @@ static way any_way(uint32_t *state)
     return w;
 }
 
-static bool has_op(const description *d, int op)
-{
-    for (int i = 0; i < d->n; i++) if (d->r[i].op == op) return true;
-    return false;
-}
-
 static void try_way(const description *d, const results *base, way w)
 {
     static results got;
@@ -1457,6 +1598,35 @@ static void try_way(const description *d, const results *base, way w)
         building = d;
     }
     results_free(&got);
+}
+
+// The program without what eager ops do not do - GraphAMP, microbatches, packed weights, dropout
+// that counts its runs - against eager ops: they know nothing of what the compiler rewrites.
+static void against_eager(const description *d)
+{
+    static description plain;
+    static results base;
+    way w = { { 0 } };
+    plain = *d;
+    plain.graphamp = 0, plain.microbatches = 1, plain.weights = 0;
+    for (int i = 0; i < plain.n; i++) {
+        if (plain.r[i].op == OP_dropout) plain.r[i].f = 0;
+        if (plain.r[i].op == OP_attention_dropout) plain.r[i].a[1] = 0;
+    }
+    building = &plain;
+    run_way(&w, build_description, plain.rows, plain.microbatches, files, &base);
+    w.at[AXIS_eager] = 1;
+    if (!base.refused) try_way(&plain, &base, w);
+    results_free(&base);
+}
+
+// What a random graph cannot know: all else that is refused is a fault of the compiler.
+static bool may_be_refused(const char *why)
+{
+    static const char *const reasons[3] = { "a second derivative through this op is not offered",
+                                            "overwrites before", "has no parameter that influences" };
+    for (int i = 0; i < 3; i++) if (strstr(why, reasons[i])) return true;
+    return false;
 }
 
 static void one_graph(uint32_t seed)
@@ -1475,18 +1645,15 @@ static void one_graph(uint32_t seed)
     if (verbose) printf("graph %u: %d values%s%s\n", seed, d.n, base.refused ? ", refused: " : "", base.refused ? base.why : "");
     if (prints) print_program(stdout, &d);
     n_refused += base.refused;
-    bool invalid = base.refused && (strstr(base.why, "SAMBA_EPEF") || strstr(base.why, "SAMBA_EGRAPH"));
-    if (invalid) printf("graph %u: %s\n", seed, base.why), test_bad++;
-    for (int i = 0; i < 4; i++) try_way(&d, &base, any_way(&state));
-    bool draws = !d.inference && (has_op(&d, OP_dropout) || has_op(&d, OP_attention_dropout));
-    if (d.microbatches == 1 && !d.graphamp && !draws && !base.refused) {
-        w.at[AXIS_eager] = 1;
-        if (d.weights <= 1) try_way(&d, &base, w);
-        w.at[AXIS_eager] = 0;
+    if (base.refused && !may_be_refused(base.why)) {
+        printf("graph %u: %s\n", seed, base.why);
+        test_bad++;
     }
+    for (int i = 0; i < 4; i++) try_way(&d, &base, any_way(&state));
     w.at[AXIS_whole] = 1;
     if (d.clean) try_way(&d, &base, w);
     results_free(&base);
+    against_eager(&d);
 }
 
 static uint32_t n_graphs = 300, first_graph;
