@@ -998,7 +998,8 @@ typedef struct samba_run_desc {
     bool eval;                          /* train = False: dropout rates act as 0; nothing else */
     bool running_stats;                 /* as samba_use_running_stats, for this run */
     bool own_order;                     /* section_ids: the caller sees to it that OPT clips by the
-                                           norm of its gradients and FWD finds what COUNT makes */
+                                           norm of its gradients and FWD finds what COUNT makes;
+                                           less than what microbatches repeat runs for the first */
 } samba_run_desc;
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *desc);
 
@@ -15538,6 +15539,7 @@ SAMBA__FN bool samba__check_list(samba_session *s, const samba__run_list *list, 
         norm = samba__norm_after(rt, norm, id);
         if (!samba__begins_repeated(rt, list, i)) continue;
         end = samba__after_repeated(rt, list, i, &types);
+        if (end < 0 && own_order) end = i + 1;
         if (end < 0)
             return samba_fail(s, SAMBA_EARG, "in samba_run_with: section %d is run for each of %d "
                               "microbatches, with others: all sections of COUNT in order, all of "
@@ -15558,9 +15560,11 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
     for (int32_t i = 0, end; fine && i < list->n; i = end) {
         end = i + 1;
         if (!samba__entry_runs(rt, list, i)) continue;
-        if (samba__begins_repeated(rt, list, i)) {
-            end = samba__after_repeated(rt, list, i, &types);
+        int32_t next = samba__begins_repeated(rt, list, i)
+            ? samba__after_repeated(rt, list, i, &types) : -1;
+        if (next > 0) {
             fine = samba__run_parts(rt, types);
+            end = next;
         } else {
             fine = samba__run_section(rt, (uint32_t)samba__listed_id(list, i));
         }

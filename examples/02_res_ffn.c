@@ -47,12 +47,14 @@ static samba_tensor *res_ffn(samba_tensor *x)
 // Compiling and loading both begin here: a PEF is loaded only for the graph it was compiled from.
 static samba_program trace(samba_session *s, const options *o, model *m)
 {
-    m->image  = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(o->app.batch_size, PIXELS));
-    m->label  = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(o->app.batch_size));
+    int32_t rows = samba_app_rows(&o->app);     // of a batch, or of a part of it: -mb
+    m->image  = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(rows, PIXELS));
+    m->label  = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows));
     m->logits = res_ffn(m->image);
     m->loss   = samba_cross_entropy(m->logits, m->label);
     samba_program p = { .name = "res_ffn", .outputs = { m->logits } };
     p.inference = o->app.inference;
+    p.microbatches = samba_app_parts(&o->app);
     if (!p.inference) {
         p.loss  = m->loss;
         p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = o->lr, .momentum = 0.9f };
@@ -218,7 +220,7 @@ int main(int argc, char **argv)
         samba_app_driver(s, &o.app, &program);      // compile, measure-performance ...
     else if (!o.app.pef || o.epochs < 1)
         samba_fail(s, SAMBA_EARG, "%s needs --pef FILE and at least one epoch", o.app.command);
-    else if (samba_load(s, o.app.pef, &program))
+    else if (samba_app_load(s, &o.app, &program))
         done = run_or_test(s, &o, &m, argv[0]);
     int failed = samba_close(s);            // prints the first error, if there is one
     return failed ? failed : done ? 0 : 130;

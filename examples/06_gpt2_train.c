@@ -125,7 +125,8 @@ static samba_tensor *predict(samba_session *s, const options *o, model *m, int32
 static samba_program trace(samba_session *s, const options *o, model *m)
 {
     samba_program p = { .name = "hf_transformer", .inference = o->app.inference };
-    int32_t B = o->app.batch_size, T = o->max_seq_length;
+    int32_t B = samba_app_rows(&o->app), T = o->max_seq_length;    // of a batch, or a part: -mb
+    p.microbatches = samba_app_parts(&o->app);
     if (!read_config(s, o, &m->config)) return p;
     if (T < 0) T = m->config.n_positions;
     if (T < 2 || T > m->config.n_positions)
@@ -252,23 +253,24 @@ static bool set_targets(samba_session *s, const options *o, batch *b, int32_t T)
     return true;
 }
 
-// Keeps of each row the K predictions that count, side by side, and notes their places.
+// Keeps of each row the K predictions that count, side by side, and notes their places, which count
+// from the first row of their part of the batch.
 static bool choose_places(samba_session *s, const options *o, batch *b, int32_t T)
 {
     int32_t B = o->app.batch_size, K = o->completion_length;
     for (int32_t row = 0; row < B; row++) {
-        int32_t to = row * K, end = to + K;
+        int32_t to = row * K, end = to + K, first = row - row % samba_app_rows(&o->app);
         for (int32_t from = row * T; from < (row + 1) * T; from++) {
             if (b->scale[from] <= 0) continue;
             if (to == end)
                 return samba_fail(s, SAMBA_ERANGE, "a row of %s has more than %d tokens that "
                                   "count; say a larger --completion_length", o->data_dir, K);
             b->labels[to] = b->labels[from], b->target_types[to] = b->target_types[from];
-            b->scale[to] = b->scale[from], b->places[to++] = from;
+            b->scale[to] = b->scale[from], b->places[to++] = from - first * T;
         }
         for (; to < end; to++) {
             b->labels[to] = IGNORE, b->target_types[to] = PADDING;
-            b->scale[to] = 0, b->places[to] = row * T;
+            b->scale[to] = 0, b->places[to] = (row - first) * T;
         }
     }
     return true;
@@ -658,7 +660,7 @@ int main(int argc, char **argv)
     if (!runs) samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.steps < 1 || o.app.inference)
         samba_fail(s, SAMBA_EARG, "run trains: it needs --pef FILE, --data_dir FOLDER and steps");
-    else if (samba_load(s, o.app.pef, &program))
+    else if (samba_app_load(s, &o.app, &program))
         done = run(s, &o, &m, argv[0]);
     free(m.params);
     free(m.averages);

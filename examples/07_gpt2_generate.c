@@ -352,7 +352,9 @@ int main(int argc, char **argv)
     samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads });
     samba_program program = trace(s, &o, &config, &generator);
     if (o.cache_dir) printf("--cache_dir has no meaning here: nothing is downloaded\n");
-    if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)
+    if (samba_app_parts(&o.app) > 1)
+        samba_fail(s, SAMBA_EARG, "the texts of a batch are written together, without -mb");
+    else if (strcmp(o.app.command, "run") != 0 && strcmp(o.app.command, "test") != 0)
         samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || !o.data_dir || o.examples_to_generate < 1)
         samba_fail(s, SAMBA_EARG, "run needs --pef FILE, --data_dir PROMPTS, 1 example or more");

@@ -63,12 +63,14 @@ static samba_tensor *lenet(samba_tensor *x)
 
 static samba_program trace(samba_session *s, const options *o, model *m)
 {
-    m->image  = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(o->app.batch_size, PIXELS));
-    m->label  = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(o->app.batch_size));
+    int32_t rows = samba_app_rows(&o->app);     // of a batch, or of a part of it: -mb
+    m->image  = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(rows, PIXELS));
+    m->label  = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(rows));
     m->logits = o->lenet ? lenet(m->image) : logreg(m->image, o->bias);
     m->loss   = samba_cross_entropy(m->logits, m->label);
     samba_program p = { .name = o->model, .loss = m->loss, .outputs = { m->logits } };
     p.inference = o->app.inference;
+    p.microbatches = samba_app_parts(&o->app);
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = o->lr, .momentum = o->momentum,
                              .weight_decay = o->decay };
     return p;
@@ -183,7 +185,7 @@ int main(int argc, char **argv)
         samba_app_driver(s, &o.app, &program);
     else if (!o.app.pef || o.epochs < 1)
         samba_fail(s, SAMBA_EARG, "%s needs --pef FILE and at least one epoch", o.app.command);
-    else if (samba_load(s, o.app.pef, &program))
+    else if (samba_app_load(s, &o.app, &program))
         run_or_test(s, &o, &m);
     return samba_close(s);
 }

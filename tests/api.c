@@ -1158,6 +1158,11 @@ static void test_driver(void)
         a.batch_size = 8, a.microbatch_size = 2, a.num_iterations = 3, a.pef = path;
         if (i) p.microbatches = 4;
         CHECK(samba_app_driver(m.s, &a, &p));
+        if (i == 2) {                   // a run with another batch, or other parts, is told so
+            a.microbatch_size = 4;
+            CHECK(!samba_app_load(m.s, &a, &p) && strstr(samba_error(m.s), "-b 8 -mb 2; the command line says -b 8 -mb 4"));
+            samba_clear_error(m.s);
+        }
         if (i) CHECK(samba_bytes(m.x) == 8 * F * 4);
         end(m.s);
     }

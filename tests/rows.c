@@ -1857,6 +1857,7 @@ static void row_setup(void)
         samba_app_args a = { 0 };
         CHECK(parsed(&a, lines[i]) && !strcmp(a.command, i ? "run" : "compile"));
         CHECK(a.batch_size == 64 && a.microbatch_size == 4 && a.inference && !strcmp(a.pef, "app.pef"));
+        CHECK(samba_app_rows(&a) == 4 && samba_app_parts(&a) == 16);
     }
     char line[] = "app run --seed 7 --colour red --threads 2 --quick --shape=3 -ws 2 --data-parallel --reduce-on-rdu --graphamp-preset mp1";
     static const char *const extra[4] = { "--colour", "red", "--quick", "--shape=3" };
@@ -1865,12 +1866,14 @@ static void row_setup(void)
     for (int i = 0; i < a.n_extra && i < 4; i++) CHECK(!strcmp(a.extra[i], extra[i]));
     samba_desc d = samba_app_desc(&a);
     CHECK(d.seed == 7 && d.threads == 2 && d.graphamp == SAMBA_MP1);
-    char unknown[] = "app run --colour red", word[] = "app run red", steps[] = "app compile -b 12 -mb 6 --grad-accumulation-steps 3";
+    char unknown[] = "app run --colour red", word[] = "app run red", steps[] = "app compile -b 12 --grad-accumulation-steps 3";
+    char both[] = "app compile -b 12 -mb 6 --grad-accumulation-steps 3", uneven[] = "app run -b 12 --grad-accumulation-steps 5";
     a = (samba_app_args){ 0 };
     CHECK(!parsed(&a, unknown));
     a.allow_extra = true;
     CHECK(!parsed(&a, word));
-    CHECK(parsed(&a, steps) && a.grad_accumulation_steps == 3);
+    CHECK(parsed(&a, steps) && a.grad_accumulation_steps == 3 && samba_app_rows(&a) == 4 && samba_app_parts(&a) == 3);
+    CHECK(!parsed(&a, both) && !parsed(&a, uneven));
     d = samba_app_desc(&(samba_app_args){ 0 });
     samba_session *s = samba_open(&d);
     CHECK(d.seed == 0 && d.threads == 0 && samba_close(s) == 0);

@@ -67,6 +67,10 @@ res_ffn() {         # res_ffn PROGRAM quick|heavy
         $program compile --epochs 3
     check 'compiles' $program compile --output-folder $here --pef-name t
     check 'wants a PEF' fails_with 1 pef $program run
+    check 'compiles for parts of a batch' $program compile -b=64 -mb=4 --inference -p app.pef \
+        --output-folder $here --pef-name parts
+    check 'knows the parts of its PEF' fails_with 1 '-b 64 -mb 4; the command line says' \
+        $program test --inference -p $here/parts/parts.pef
     check 'measures' fails_with 0 samples/s \
         $program measure-performance -p $here/t/t.pef -b 64 -n 3
     check 'measures sections' fails_with 0 'limits: products' \

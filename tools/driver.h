@@ -8,7 +8,7 @@
        if (!samba_parse_app_args(argc, argv, &args, NULL, 0)) return args.exit_code;
        samba_desc desc = samba_app_desc(&args);
        samba_session *s = samba_open(&desc);
-       ... trace
+       ... trace for samba_app_rows(&args) rows, program.microbatches = samba_app_parts(&args)
        run and test are the application's own; samba_app_driver(s, &args, &program) does the rest */
 #ifndef SAMBA_DRIVER_H
 #define SAMBA_DRIVER_H
@@ -64,7 +64,7 @@ typedef struct samba_app_args {
     const char *trace;                  /* --trace: of a measurement, for chrome://tracing */
     int32_t threads;                    /* --threads; else SN_NUM_THREADS or OMP_NUM_THREADS */
     int32_t seed;                       /* --seed; else SAMBA_SEED; for samba_desc */
-    int32_t grad_accumulation_steps;    /* --grad-accumulation-steps: so many batches a step */
+    int32_t grad_accumulation_steps;    /* --grad-accumulation-steps: see samba_app_parts */
     bool data_parallel;                 /* --data-parallel, */
     int32_t world_size;                 /* -ws, --world-size: replicas, and */
     bool reduce_on_rdu;                 /* --reduce-on-rdu: for samba_parallel_desc */
@@ -82,6 +82,13 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
                                            const samba_flag *flags, int32_t n_flags);
 /* What the flags say of a session: threads, seed, GraphAMP. SambaFlow's session.setup(args). */
 SAMBA_DRIVER_API samba_desc samba_app_desc(const samba_app_args *args);
+/* A batch of -b rows runs in parts: of -mb rows each, or as many as --grad-accumulation-steps says.
+   rows: of a part, for which the model is traced; parts: for samba_program.microbatches. */
+SAMBA_DRIVER_API int32_t samba_app_rows(const samba_app_args *args);
+SAMBA_DRIVER_API int32_t samba_app_parts(const samba_app_args *args);
+/* samba_load of args->pef. If it was compiled with another -b or -mb, the error says so. */
+SAMBA_DRIVER_API bool samba_app_load(samba_session *s, const samba_app_args *args,
+                                     const samba_program *program);
 /* What a section takes, in seconds: the mean and the best of the runs. throughput: samples per
    second by the mean, 0 without a batch size. */
 typedef struct samba_section_time {
@@ -173,7 +180,7 @@ static const samba__driver_flag samba__driver_flags[] = {
     SAMBA__FLAG("trace", "", TEXT, trace, "write what was measured for chrome://tracing"),
     SAMBA__FLAG("threads", "", INT, threads, "default: one per processor"),
     SAMBA__FLAG("grad-accumulation-steps", "", INT, grad_accumulation_steps,
-                "batches whose gradients make one step"),
+                "parts of the batch whose gradients make one step"),
     SAMBA__FLAG("data-parallel", "", BOOL, data_parallel, "train with replicas"),
     SAMBA__FLAG("world-size", "ws", INT, world_size, "how many"),
     SAMBA__FLAG("reduce-on-rdu", "", BOOL, reduce_on_rdu, "replicas reduce, not the caller"),
@@ -351,7 +358,8 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
     if (!args->threads) args->threads = samba__driver_setting("SN_NUM_THREADS", "OMP_NUM_THREADS");
     if (!args->seed) args->seed = samba__driver_setting("SAMBA_SEED", NULL);
     if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
-        || args->num_sections < 0 || args->memory < 0 || args->grad_accumulation_steps < 0 || args->world_size < 0) {
+        || args->num_sections < 0 || args->memory < 0 || args->grad_accumulation_steps < 0
+        || args->world_size < 0) {
         fprintf(stderr, "%s: sizes and counts must not be negative\n", argv[0]);
         return false;
     }
@@ -360,7 +368,31 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
                 (int)args->batch_size, (int)args->microbatch_size);
         return false;
     }
+    int32_t steps = args->grad_accumulation_steps;
+    if (steps > 1 && args->batch_size % steps) {
+        fprintf(stderr, "%s: the batch size %d cannot be split into --grad-accumulation-steps %d\n",
+                argv[0], (int)args->batch_size, (int)steps);
+        return false;
+    }
+    if (steps > 1 && args->microbatch_size && args->batch_size / args->microbatch_size != steps) {
+        fprintf(stderr, "%s: -b %d with -mb %d makes %d parts, --grad-accumulation-steps says %d\n",
+                argv[0], (int)args->batch_size, (int)args->microbatch_size,
+                (int)(args->batch_size / args->microbatch_size), (int)steps);
+        return false;
+    }
     return true;
+}
+
+SAMBA_DRIVER_API int32_t samba_app_parts(const samba_app_args *args)
+{
+    if (args->microbatch_size > 0 && args->batch_size > 0)
+        return args->batch_size / args->microbatch_size;
+    return args->grad_accumulation_steps > 1 ? args->grad_accumulation_steps : 1;
+}
+
+SAMBA_DRIVER_API int32_t samba_app_rows(const samba_app_args *args)
+{
+    return args->batch_size / samba_app_parts(args);
 }
 
 SAMBA_DRIVER_API samba_desc samba_app_desc(const samba_app_args *args)
@@ -517,6 +549,37 @@ static inline bool samba__driver_warn(samba_session *s, const char *path)
     free(bytes);
     return true;
 }
+/* Is a PEF of the batch and its parts that the command line names? Looks at its inputs' records
+   alone; what is wrong with a file is left to samba_load. */
+static inline bool samba__driver_fits(samba_session *s, const samba_app_args *args)
+{
+    enum { INPUT = 1 };
+    uint8_t head[128], q[80];
+    int32_t rows = 0;
+    bool same = false;
+    FILE *f = args->pef ? fopen(args->pef, "rb") : NULL;
+    bool read = f && fread(head, sizeof head, 1, f) == 1 && memcmp(head, "SAMBAPEF", 8) == 0;
+    uint64_t n = read ? samba__driver_number(head + 32, 4) : 0;
+    for (uint64_t i = 0; i < n && fread(q, sizeof q, 1, f) == 1; i++) {
+        if (q[4] != INPUT || !q[72] || q[72] > q[6] || q[6] > 8) continue;
+        int32_t dim = (int32_t)samba__driver_number(q + 8 + 4 * (q[72] - 1), 4);
+        same = same || dim == samba_app_rows(args);
+        if (!rows || dim < rows) rows = dim;
+    }
+    if (f) fclose(f);
+    int32_t parts = read ? (int32_t)samba__driver_number(head + 56, 4) : 1;
+    if (rows < 1 || (same && parts == samba_app_parts(args))) return true;
+    return samba_fail(s, SAMBA_EGRAPH, "%s was compiled with -b %d -mb %d; the command line says "
+                      "-b %d -mb %d", args->pef, rows * parts, rows, args->batch_size,
+                      samba_app_rows(args));
+}
+
+SAMBA_DRIVER_API bool samba_app_load(samba_session *s, const samba_app_args *args,
+                                     const samba_program *program)
+{
+    return samba_ok(s) && samba__driver_fits(s, args) && samba_load(s, args->pef, program);
+}
+
 static inline bool samba__driver_compile(samba_session *s, const samba_app_args *args,
                                          const samba_program *program)
 {
@@ -539,9 +602,7 @@ static inline bool samba__driver_compile(samba_session *s, const samba_app_args 
     if (args->level) p.level = args->level;
     if (args->mapping) p.mapping = args->mapping;
     if (args->memory) p.memory = (int64_t)args->memory << 20;
-    if (args->microbatch_size) p.microbatches = args->batch_size / args->microbatch_size;
-    if (args->grad_accumulation_steps > 1)
-        p.microbatches = args->grad_accumulation_steps * (p.microbatches ? p.microbatches : 1);
+    if (samba_app_parts(args) > 1) p.microbatches = samba_app_parts(args);
     double start = samba_seconds();
     if (!samba_compile(s, &p)) return false;
     printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
@@ -619,7 +680,7 @@ static inline bool samba__driver_time(samba_session *s, int32_t section,
     double total = 0.0;
     samba_run_desc one;
     memset(&one, 0, sizeof one);
-    if (section >= 0) one.section_ids = &section, one.n_section_ids = 1;
+    if (section >= 0) one.section_ids = &section, one.n_section_ids = 1, one.own_order = true;
     *best = 1e30;
     for (int32_t i = -1; i < n; i++) {
         double start = samba_seconds();
