@@ -104,8 +104,11 @@
        in <loss>__targets, the mean of the parts, and in <tensor>__whole or __mean_part.
      - Masks of dropout go on from part to part; its counter counts runs.
      - What is neither rows, nor a sum, nor a mean (a maximum over rows, the square of a mean, a sum
-       plus a number) is told through the log: a scalar becomes the mean of the parts'. An output
-       that could not be put together is refused.
+       plus a number; some rows that slice takes of a part, unless slices take all of them) is told
+       through the log: a scalar becomes the mean of the parts'. An output that could not be put
+       together is refused.
+     - lookup and gather count rows that they take of the batch from the first one of the part, and
+       dropout draws a mask for each part unless the first dimension counts rows; both are told.
      - batch_norm takes statistics of each part. State, such as a cache, sees them one by one.
    Replicas of data parallel training (samba_program.replicas, tools/parallel.h) are parts as well.
    By ids and call ids the sections of FWD (and BCKWD) are run as a whole, as the schedule has them.
@@ -13500,6 +13503,9 @@ typedef struct samba__spread {
     samba__spread_kind kind;
     int32_t dim;                        /* the dimension that counts rows; -1: none, or not known */
     bool given;                         /* computed from inputs alone, by ops that have no state */
+    const samba__node *joined;          /* the cat or slice behind which rows in dim are those of
+                                           several tensors, one after another, or some of each part;
+                                           NULL: all rows, in the batch's order */
 } samba__spread;
 
 /* Inputs of a node that stand in for others while gradients are recorded and nodes copied. */
@@ -13519,13 +13525,13 @@ typedef struct samba__parts {
 
 SAMBA__FN samba__spread samba__spread_of(const samba__parts *p, const samba_tensor *t)
 {
-    samba__spread none = { SAMBA__SAME, -1, true };
+    samba__spread none = { SAMBA__SAME, -1, true, NULL };
     return t && t->id < p->n_tensors ? p->of[t->id] : none;
 }
 
 SAMBA__FN samba__spread samba__leaf_spread(const samba_tensor *t)
 {
-    samba__spread s = { SAMBA__SAME, -1, true };
+    samba__spread s = { SAMBA__SAME, -1, true, NULL };
     bool input = t->role == SAMBA__INPUT;
     if (input && t->batch_dim >= 0) s.kind = SAMBA__ROWS, s.dim = t->batch_dim;
     s.given = input || t->role == SAMBA__CONSTANT || t->role == SAMBA__ARGIN
@@ -13541,11 +13547,33 @@ SAMBA__FN int32_t samba__aligned(const samba_shape *x, int32_t dim, const samba_
     return at;
 }
 
+/* Do rows follow each other in the same order? They do behind two cats of equally many rows, and
+   behind two slices that take as much from tensors of one order. */
+SAMBA__FN bool samba__same_order(const samba__parts *p, const samba__node *a, const samba__node *b)
+{
+    if (!a || !b || a == b) return a == b;
+    if (a->op != b->op || a->n_in != b->n_in) return false;
+    if (samba__is(a->op, SAMBA__OP_slice)) {
+        samba__spread x = samba__spread_of(p, a->in[0]), y = samba__spread_of(p, b->in[0]);
+        const int32_t *c = a->attr + 3 * x.dim, *d = b->attr + 3 * y.dim;
+        int64_t n = a->in[0]->shape.dim[x.dim], m = b->in[0]->shape.dim[y.dim];
+        return samba__same_order(p, x.joined, y.joined) && c[0] * m == d[0] * n
+            && c[1] * m == d[1] * n;
+    }
+    for (int32_t k = 0; k < a->n_in; k++) {
+        samba__spread x = samba__spread_of(p, a->in[k]), y = samba__spread_of(p, b->in[k]);
+        if (x.kind != SAMBA__ROWS || y.kind != SAMBA__ROWS || x.joined != y.joined) return false;
+        if (a->in[k]->shape.dim[x.dim] != b->in[k]->shape.dim[y.dim]) return false;
+    }
+    return true;
+}
+
 /* What elementwise ops read of all operands together: how many of each kind, and where rows are. */
 typedef struct samba__operands {
     int32_t n[SAMBA__OTHER + 1];
     int32_t dim;                        /* of rows; -1: not known, or operands differ */
-    bool clash;                         /* operands have rows in different dimensions */
+    bool clash;                         /* operands have rows in different dimensions, or orders */
+    const samba__node *joined;          /* of the rows */
 } samba__operands;
 SAMBA__FN samba__operands samba__look_at_operands(const samba__parts *p, const samba__node *n,
                                                   int32_t from, int32_t to)
@@ -13561,8 +13589,10 @@ SAMBA__FN samba__operands samba__look_at_operands(const samba__parts *p, const s
         if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
         int32_t dim = samba__aligned(&n->in[k]->shape, s.dim, &n->out[0]->shape);
         o.clash = o.clash || (!first && o.dim >= 0 && dim >= 0 && dim != o.dim)
-            || (s.kind == SAMBA__ROWS && s.dim >= 0 && dim < 0);
+            || (s.kind == SAMBA__ROWS && s.dim >= 0 && dim < 0)
+            || (!first && !samba__same_order(p, s.joined, o.joined));
         if (first || dim < 0) o.dim = dim;
+        if (first) o.joined = s.joined;
     }
     if (o.clash) o.dim = -1;
     return o;
@@ -13605,7 +13635,7 @@ SAMBA__FN samba__spread samba__elementwise_spread(const samba__parts *p, const s
 {
     bool one = samba__is(n->op, SAMBA__OP_dropout);     /* rate, seed and counter are no operands */
     samba__operands o = samba__look_at_operands(p, n, 0, one ? 1 : SAMBA_MAX_IN), c;
-    samba__spread s = { SAMBA__OTHER, o.dim, false };
+    samba__spread s = { SAMBA__OTHER, o.dim, false, o.joined };
     bool sums = samba__is(n->op, SAMBA__OP_add) || samba__is(n->op, SAMBA__OP_sub);
     bool whole = samba__is(n->op, SAMBA__OP_neg) || samba__is(n->op, SAMBA__OP_scale)
         || (samba__is(n->op, SAMBA__OP_cast) && samba__is_float(n->out[0]->dtype))
@@ -13633,7 +13663,7 @@ SAMBA__FN samba__spread samba__fold_spread(const samba__node *n, samba__spread x
     bool adds = samba__is(n->op, SAMBA__OP_sum), means = samba__is(n->op, SAMBA__OP_mean);
     bool squares = samba__is(n->op, SAMBA__OP_square_sum), kept = n->attr[1] != 0;
     int32_t mask = argmax ? 1 << n->attr[0] : n->attr[0], dim = x.dim;
-    samba__spread y = { SAMBA__OTHER, -1, false };
+    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     bool all = mask == (1 << shape->ndim) - 1;
     if (x.kind == SAMBA__SAME) y.kind = SAMBA__SAME;
     else if (x.kind == SAMBA__SUMS || x.kind == SAMBA__MEANS)
@@ -13642,7 +13672,7 @@ SAMBA__FN samba__spread samba__fold_spread(const samba__node *n, samba__spread x
         if (x.kind == SAMBA__ROWS && (adds || squares)) y.kind = SAMBA__SUMS;
         if (x.kind == SAMBA__ROWS && means) y.kind = SAMBA__MEANS;
     } else if (dim >= 0) {
-        y.kind = x.kind, y.dim = dim;
+        y.kind = x.kind, y.dim = dim, y.joined = x.joined;
         for (int32_t i = 0; i < dim && !kept; i++) y.dim -= mask >> i & 1;
     }
     return y;
@@ -13661,43 +13691,144 @@ SAMBA__FN int32_t samba__reshaped_dim(const samba_shape *x, int32_t dim, const s
     return -1;
 }
 
+/* Does cat n put together again what slices took apart? Then rows have the order from before. */
+SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
+                                    const samba__node **order)
+{
+    int64_t at = 0, at_of = 1;          /* where the next slice begins: at / at_of of the rows */
+    for (int32_t k = 0; k < n->n_in; k++) {
+        const samba__node *slice = samba__spread_of(p, n->in[k]).joined;
+        if (!slice || !samba__is(slice->op, SAMBA__OP_slice)) return false;
+        samba__spread x = samba__spread_of(p, slice->in[0]);
+        int64_t size = slice->in[0]->shape.dim[x.dim];
+        const int32_t *attr = slice->attr + 3 * x.dim;
+        if (attr[0] * at_of != at * size) return false;
+        if (k > 0 && !samba__same_order(p, x.joined, *order)) return false;
+        *order = x.joined;
+        at = attr[1], at_of = size;
+    }
+    return at == at_of;
+}
+
+/* Do slices of one tensor, n among them, together take each of its rows once? */
+SAMBA__FN bool samba__one_of_all(const samba__parts *p, const samba__node *n, int32_t dim)
+{
+    int32_t size = n->in[0]->shape.dim[dim], at = 0;
+    bool met = false;
+    while (at < size) {
+        const samba__node *next = NULL;
+        for (int32_t i = 0; i < p->n_nodes; i++) {
+            const samba__node *m = p->c->session->nodes[i];
+            bool sibling = samba__is(m->op, SAMBA__OP_slice) && m->in[0] == n->in[0];
+            if (!sibling || m->attr[3 * dim] != at || m->attr[3 * dim + 2] != 1) continue;
+            if (!next || m == n) next = m;
+        }
+        if (!next) return false;
+        met = met || next == n;
+        at = next->attr[3 * dim + 1];
+    }
+    return met;
+}
+
+/* cat: in another dimension than that of the rows, or of rows, which then have an order of their
+   own. */
+SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__node *n)
+{
+    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
+    bool rows = false;
+    samba__operands o;
+    memset(&o, 0, sizeof o);
+    for (int32_t k = 0; k < n->n_in; k++) {
+        samba__spread s = samba__spread_of(p, n->in[k]);
+        o.n[s.kind]++;
+        if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
+        bool joins = s.dim == n->attr[0];
+        o.clash = o.clash || (rows && s.dim != y.dim)
+            || (rows && !joins && !samba__same_order(p, s.joined, y.joined));
+        y.dim = s.dim, y.joined = s.joined;
+        rows = true;
+    }
+    if (o.clash) y.dim = -1, y.joined = NULL;
+    y.kind = rows ? samba__kind_of_rows(&o) : samba__kind_of_sum(&o);
+    bool joined = y.dim >= 0 && y.dim == n->attr[0] && n->n_in > 1;
+    if (!joined) return y;
+    y.joined = n;
+    if (samba__puts_together(p, n, &y.joined)) return y;
+    if (o.n[SAMBA__SAME]) y.kind = SAMBA__OTHER;        /* each part has them once */
+    return y;
+}
+
+/* Of the rows in dimension x.dim, slice may take all, every k-th of the batch, what one tensor gave
+   to a cat, or, with other slices, each of them once: so each part is worked on in pieces. Which
+   the first ten are, say, differs from part to part. */
+SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__node *n,
+                                            samba__spread x)
+{
+    const samba_shape *shape = &n->in[0]->shape, *out = &n->out[0]->shape;
+    samba__spread y = x;
+    y.given = false;
+    if (x.kind != SAMBA__ROWS && x.kind != SAMBA__OTHER) return y;
+    if (x.dim < 0) {
+        if (!samba__same_shape(shape, out)) y.kind = SAMBA__OTHER;
+        return y;
+    }
+    const int32_t *attr = n->attr + 3 * x.dim;
+    int32_t begin = attr[0], end = attr[1], step = attr[2], size = shape->dim[x.dim];
+    if (begin == 0 && end == size && step == 1) return y;
+    if (!x.joined || samba__is(x.joined->op, SAMBA__OP_slice)) {
+        bool every = size % step == 0 && begin < step && out->dim[x.dim] == size / step;
+        if (every) return y;
+        y.joined = n;
+        if (step != 1 || !samba__one_of_all(p, n, x.dim)) y.kind = SAMBA__OTHER;
+        return y;
+    }
+    const samba__node *cat = x.joined;
+    int64_t total = cat->out[0]->shape.dim[cat->attr[0]], from = 0;
+    y.kind = SAMBA__OTHER;
+    for (int32_t k = 0; k < cat->n_in && step == 1; k++) {
+        int64_t to = from + cat->in[k]->shape.dim[cat->attr[0]];
+        if (begin * total == from * size && end * total == to * size) {
+            y.kind = x.kind;
+            y.joined = samba__spread_of(p, cat->in[k]).joined;
+        }
+        from = to;
+    }
+    return y;
+}
+
 /* Ops that only move values. */
 SAMBA__FN samba__spread samba__moved_spread(const samba__parts *p, const samba__node *n,
                                             samba__spread x)
 {
     const samba_shape *from = &n->in[0]->shape, *to = &n->out[0]->shape;
+    bool rows = x.kind == SAMBA__ROWS && x.dim >= 0;
     samba__spread y = x;
+    if (samba__is(n->op, SAMBA__OP_cat)) return samba__cat_spread(p, n);
+    if (samba__is(n->op, SAMBA__OP_slice)) return samba__slice_spread(p, n, x);
     y.given = false;
-    if (samba__is(n->op, SAMBA__OP_reshape)) y.dim = samba__reshaped_dim(from, x.dim, to);
+    if (samba__is(n->op, SAMBA__OP_reshape)) {
+        y.dim = samba__reshaped_dim(from, x.dim, to);
+        bool split = y.dim >= 0 && to->dim[y.dim] < from->dim[x.dim];
+        bool several = x.joined && samba__is(x.joined->op, SAMBA__OP_cat);
+        if (several && split) y.kind = SAMBA__OTHER;
+    }
     if (samba__is(n->op, SAMBA__OP_expand)) y.dim = samba__aligned(from, x.dim, to);
     if (samba__is(n->op, SAMBA__OP_permute) && x.dim >= 0)
         for (int32_t i = 0; i < n->n_attr; i++) if (n->attr[i] == x.dim) y.dim = i;
-    if (samba__is(n->op, SAMBA__OP_pad) && x.kind == SAMBA__SUMS && n->attr[n->n_attr - 1])
-        y.kind = SAMBA__OTHER;          /* what is added does not add up */
-    if (samba__is(n->op, SAMBA__OP_expand) && x.kind == SAMBA__ROWS && x.dim >= 0 && y.dim < 0)
-        y.kind = SAMBA__OTHER;
-    if (samba__is(n->op, SAMBA__OP_cat)) {
-        int32_t dim = -1;
-        bool clash = false, rows = false;
-        samba__operands o;
-        memset(&o, 0, sizeof o);
-        for (int32_t k = 0; k < n->n_in; k++) {
-            samba__spread s = samba__spread_of(p, n->in[k]);
-            o.n[s.kind]++;
-            if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
-            clash = clash || (rows && s.dim != dim);
-            dim = s.dim, rows = true;
-        }
-        o.clash = clash, y.dim = clash ? -1 : dim;
-        y.kind = rows ? samba__kind_of_rows(&o) : samba__kind_of_sum(&o);
+    if (samba__is(n->op, SAMBA__OP_pad)) {
+        if (x.kind == SAMBA__SUMS && n->attr[n->n_attr - 1])
+            y.kind = SAMBA__OTHER;      /* what is added does not add up */
+        if (rows && from->dim[x.dim] != to->dim[x.dim])
+            y.kind = SAMBA__OTHER;      /* each part has what is added */
     }
+    if (samba__is(n->op, SAMBA__OP_expand) && rows && y.dim < 0) y.kind = SAMBA__OTHER;
     return y;
 }
 
-SAMBA__FN samba__spread samba__product_spread(const samba__node *n, samba__spread a,
-                                              samba__spread b)
+SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba__node *n)
 {
-    samba__spread y = { SAMBA__OTHER, -1, false };
+    samba__spread a = samba__spread_of(p, n->in[0]), b = samba__spread_of(p, n->in[1]);
+    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     int32_t i = n->in[0]->shape.ndim, j = n->in[1]->shape.ndim, dims = n->out[0]->shape.ndim;
     bool rows = a.kind == SAMBA__ROWS || b.kind == SAMBA__ROWS;
     bool pure = (a.kind == SAMBA__ROWS || a.kind == SAMBA__SAME)
@@ -13711,6 +13842,7 @@ SAMBA__FN samba__spread samba__product_spread(const samba__node *n, samba__sprea
     }
     bool known = (a.kind != SAMBA__ROWS || a.dim >= 0) && (b.kind != SAMBA__ROWS || b.dim >= 0);
     if (!pure || !known || i < 2 || j < 2) return y;
+    if (a.kind == b.kind && !samba__same_order(p, a.joined, b.joined)) return y;
     int32_t sum_a = i - (n->attr[0] ? 2 : 1), sum_b = j - (n->attr[1] ? 1 : 2);
     bool adds_a = a.kind == SAMBA__ROWS && a.dim == sum_a;
     bool adds_b = b.kind == SAMBA__ROWS && b.dim == sum_b;
@@ -13722,6 +13854,7 @@ SAMBA__FN samba__spread samba__product_spread(const samba__node *n, samba__sprea
     int32_t at_a = a.kind != SAMBA__ROWS ? -1 : a.dim < i - 2 ? a.dim + dims - i : dims - 2;
     int32_t at_b = b.kind != SAMBA__ROWS ? -1 : b.dim < j - 2 ? b.dim + dims - j : dims - 1;
     y.dim = at_a >= 0 ? at_a : at_b;
+    y.joined = at_a >= 0 ? a.joined : b.joined;
     y.kind = at_a >= 0 && at_b >= 0 && at_a != at_b ? SAMBA__OTHER : SAMBA__ROWS;
     return y;
 }
@@ -13731,12 +13864,12 @@ SAMBA__FN samba__spread samba__product_spread(const samba__node *n, samba__sprea
 SAMBA__FN samba__spread samba__within_spread(const samba__parts *p, const samba__node *n,
                                              int32_t last, int32_t shift)
 {
-    samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false };
+    samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
     samba__operands rest = samba__look_at_operands(p, n, 1, SAMBA_MAX_IN);
     bool alone = !rest.n[SAMBA__ROWS] && !rest.n[SAMBA__SUMS] && !rest.n[SAMBA__MEANS]
         && !rest.n[SAMBA__OTHER];
     if (x.kind == SAMBA__ROWS && x.dim >= 0 && x.dim < last && alone)
-        y.kind = SAMBA__ROWS, y.dim = x.dim + shift;
+        y.kind = SAMBA__ROWS, y.dim = x.dim + shift, y.joined = x.joined;
     if (x.kind == SAMBA__OTHER && x.dim >= 0 && x.dim < last) y.dim = x.dim + shift;
     if (x.kind == SAMBA__SAME && alone) y.kind = SAMBA__SAME;
     return y;
@@ -13747,7 +13880,7 @@ SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba_
 {
     samba__operands product = samba__look_at_operands(p, n, 0, 2);
     samba__operands sum = samba__look_at_operands(p, n, 2, 3);
-    samba__spread y = { SAMBA__OTHER, -1, false };
+    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     if (product.n[SAMBA__ROWS]) return y;
     sum.n[samba__kind_of_product(&product)]++;
     y.kind = sum.n[SAMBA__ROWS] ? SAMBA__OTHER : samba__kind_of_sum(&sum);
@@ -13758,7 +13891,7 @@ SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba_
 SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba__node *n)
 {
     samba__spread ids = samba__spread_of(p, n->in[0]), w = samba__spread_of(p, n->in[1]);
-    samba__spread y = { SAMBA__OTHER, -1, false };
+    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     if (ids.kind == SAMBA__ROWS && (w.kind == SAMBA__ROWS || w.kind == SAMBA__SAME))
         y = ids;
     else if (ids.kind == SAMBA__SAME && w.kind != SAMBA__ROWS) y = w;
@@ -13770,7 +13903,7 @@ SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba_
 SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const samba__node *n)
 {
     samba__operands o;
-    samba__spread y = { SAMBA__OTHER, -1, false };
+    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     memset(&o, 0, sizeof o);
     for (int32_t k = 0; k < 4 && k < n->n_in; k++) {
         samba__spread x = samba__spread_of(p, n->in[k]);
@@ -13780,8 +13913,9 @@ SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const sam
         int32_t dims = n->in[k]->shape.ndim;
         int32_t dim = x.dim < 0 ? -1 : x.dim + n->out[0]->shape.ndim - dims;
         o.clash = o.clash || x.dim < 0 || x.dim >= dims - 2
-            || (o.n[SAMBA__ROWS] > 1 && dim != y.dim);
-        y.dim = dim;
+            || (o.n[SAMBA__ROWS] > 1 && dim != y.dim)
+            || (o.n[SAMBA__ROWS] > 1 && !samba__same_order(p, x.joined, y.joined));
+        y.dim = dim, y.joined = x.joined;
     }
     if (o.n[SAMBA__ROWS]) y.kind = samba__kind_of_rows(&o);
     else y.kind = samba__kind_of_function(&o);
@@ -13793,16 +13927,18 @@ SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const sam
 SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__node *n)
 {
     samba__spread x = samba__spread_of(p, n->in[0]), t = samba__spread_of(p, n->in[1]);
-    samba__spread y = { SAMBA__OTHER, -1, false };
+    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     bool rows = (x.kind == SAMBA__ROWS || t.kind == SAMBA__ROWS)
         && (x.kind == SAMBA__ROWS || x.kind == SAMBA__SAME)
         && (t.kind == SAMBA__ROWS || t.kind == SAMBA__SAME)
-        && (x.kind != SAMBA__ROWS || x.dim < n->in[0]->shape.ndim - 1);
+        && (x.kind != SAMBA__ROWS || x.dim < n->in[0]->shape.ndim - 1)
+        && (x.kind != t.kind || samba__same_order(p, x.joined, t.joined));
     int32_t reduction = n->attr[SAMBA__LOSS_REDUCTION];
     if (x.kind == SAMBA__SAME && t.kind == SAMBA__SAME) y.kind = SAMBA__SAME;
     else if (rows && reduction == SAMBA_REDUCE_MEAN) y.kind = SAMBA__MEANS;
     else if (rows && reduction == SAMBA_REDUCE_SUM) y.kind = SAMBA__SUMS;
     else if (rows) y.kind = SAMBA__ROWS, y.dim = x.dim >= 0 ? x.dim : t.dim;
+    if (y.kind == SAMBA__ROWS) y.joined = x.kind == SAMBA__ROWS ? x.joined : t.joined;
     return y;
 }
 
@@ -13811,15 +13947,15 @@ SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__n
 SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba__node *n,
                                               int32_t out)
 {
-    samba__spread y = { SAMBA__SAME, -1, false };
+    samba__spread y = { SAMBA__SAME, -1, false, NULL };
     const samba_shape *shape = &n->out[out]->shape;
     for (int32_t k = 0; k < n->n_in; k++) {
         samba__spread x = samba__spread_of(p, n->in[k]);
         if (!n->in[k] || x.kind == SAMBA__SAME) continue;
         bool keeps = x.kind == SAMBA__ROWS && x.dim == 0 && shape->ndim > 0
             && shape->dim[0] == n->in[k]->shape.dim[0];
-        if (y.kind == SAMBA__SAME && keeps) y.kind = SAMBA__ROWS, y.dim = 0;
-        if (!keeps) y.kind = SAMBA__OTHER;
+        if (y.kind == SAMBA__SAME && keeps) y.kind = SAMBA__ROWS, y.dim = 0, y.joined = x.joined;
+        if (!keeps || !samba__same_order(p, x.joined, y.joined)) y.kind = SAMBA__OTHER;
     }
     if (y.kind == SAMBA__OTHER) y.dim = -1;
     return y;
@@ -13828,7 +13964,7 @@ SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba
 SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__node *n,
                                            int32_t out)
 {
-    samba__spread none = { SAMBA__SAME, -1, false };
+    samba__spread none = { SAMBA__SAME, -1, false, NULL };
     if (n->op < samba__op_table || n->op >= samba__op_table + SAMBA__N_OPS)
         return samba__unknown_spread(p, n, out);
     if (n->gradient) {                  /* of samba_grad: of what was a loss is not known */
@@ -13847,7 +13983,7 @@ SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__n
     case SAMBA__OP_argmax: return samba__fold_spread(n, x);
     case SAMBA__OP_reshape: case SAMBA__OP_permute: case SAMBA__OP_slice: case SAMBA__OP_pad:
     case SAMBA__OP_cat: case SAMBA__OP_expand: return samba__moved_spread(p, n, x);
-    case SAMBA__OP_matmul: return samba__product_spread(n, x, samba__spread_of(p, n->in[1]));
+    case SAMBA__OP_matmul: return samba__product_spread(p, n);
     case SAMBA__OP_affine:
         if (x.kind == SAMBA__ROWS || x.kind == SAMBA__OTHER)
             return samba__within_spread(p, n, dims - 1, 0);
@@ -13992,6 +14128,30 @@ SAMBA__FN bool samba__use_whole(samba__parts *p, samba__node *n, int32_t k, bool
     return *whole && samba__substitute_input(p, n, n->n_in, k, *whole);
 }
 
+/* What an op does in each part anew, though its result is of a kind that can be put together. */
+SAMBA__FN void samba__tell_of_part(const samba__parts *p, const samba__node *n)
+{
+    samba_session *s = p->c->session;
+    samba__spread x = samba__spread_of(p, n->in[0]);
+    const samba_shape *shape = &n->in[0]->shape;
+    bool drops = samba__is(n->op, SAMBA__OP_dropout);
+    int64_t before = 1;
+    for (int32_t i = 0; i < x.dim; i++) before *= shape->dim[i];
+    bool in_order = x.kind == SAMBA__ROWS && x.dim >= 0 && before == 1 && !x.joined;
+    if (drops && !in_order)
+        samba__warn(s, "dropout of %s %S, whose first dimension does not count the rows of the "
+                    "batch in their order: with microbatches or replicas its mask is drawn for "
+                    "each part, and is not that of the whole batch", n->in[0]->name, shape);
+    samba__spread table = x, ids = x;
+    if (samba__is(n->op, SAMBA__OP_lookup)) table = samba__spread_of(p, n->in[1]);
+    else if (samba__is(n->op, SAMBA__OP_gather) && x.dim == n->attr[0])
+        ids = samba__spread_of(p, n->in[1]);
+    else return;
+    if (table.kind == SAMBA__ROWS && ids.kind == SAMBA__ROWS)
+        samba__warn(s, "%s takes rows of the batch by their numbers: with microbatches or replicas "
+                    "these count from the first row of the part", n->out[0]->name);
+}
+
 SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
 {
     bool loss = samba__is(n->op, SAMBA__OP_cross_entropy) || samba__is(n->op, SAMBA__OP_nll);
@@ -14011,6 +14171,7 @@ SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
         p->of[n->out[o]->id] = s;
         p->of[n->out[o]->id].given = given && samba__is_given(p, n);
     }
+    if (n->n_in && n->in[0] && !n->gradient) samba__tell_of_part(p, n);
     bool counts = loss && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN
         && samba__spread_of(p, n->in[1]).kind != SAMBA__SAME;
     return fine && (!counts || samba__count_targets(p, n));
@@ -14022,6 +14183,8 @@ SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
     samba_session *s = p->c->session;
     samba__spread y = samba__spread_of(p, t);
     int64_t before = 1;
+    if (y.kind == SAMBA__ROWS && y.joined && samba__is(y.joined->op, SAMBA__OP_slice))
+        y.kind = SAMBA__OTHER;          /* some rows of each part */
     for (int32_t i = 0; i < y.dim; i++) before *= t->shape.dim[i];
     bool rows = y.kind == SAMBA__ROWS || (y.kind == SAMBA__OTHER && t->shape.ndim > 0);
     if (y.kind == SAMBA__OTHER)
@@ -14034,6 +14197,11 @@ SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
         return samba_fail(s, SAMBA_EARG, "output %s %S: with microbatches the first dimension of "
                           "an output must count the rows of the batch, or it must be a sum or a "
                           "mean over all of them", t->name, &t->shape);
+    if (y.kind == SAMBA__ROWS && y.joined)
+        return samba_fail(s, SAMBA_EARG, "output %s %S: %s joins rows, which so lie one tensor "
+                          "after another in each part; with microbatches a slice of one of them is "
+                          "an output, or cat in another dimension", t->name, &t->shape,
+                          y.joined->out[0]->name);
     return rows || t->shape.ndim == 0 || y.kind == SAMBA__SAME || t->dtype == SAMBA_F32
         || samba_fail(s, SAMBA_EDTYPE, "output %s is %T: with microbatches a sum or a mean over "
                       "rows must be f32; use samba_cast", t->name, (int)t->dtype);

@@ -383,6 +383,46 @@ static void test_told(void)
     close_clean(s);
 }
 
+// Rows in another order than the batch's, and some rows of each part.
+static void test_order_of_rows(void)
+{
+    for (int k = 0; k < 15; k++) {
+        samba_session *s = session();
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
+        samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(4, 1));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(4, 3), (samba_init){ .value = 1 });
+        samba_tensor *y = samba_linear(x, "fc", 3), *two[2] = { x, y }, *both = samba_cat(two, 2, 0);
+        samba_tensor *z = samba_linear(both, "fc2", 3), *loss = NULL, *out = NULL;
+        const char *told = "", *refused = "";
+        two[0] = y, two[1] = x;
+        if (k == 0) loss = all_of(squares(z), true), out = samba_slice(z, 0, 4, 8, 1);
+        if (k == 1) loss = all_of(samba_sub(samba_slice(z, 0, 0, 4, 1), samba_slice(both, 0, 4, 8, 1)), true);
+        if (k == 2) loss = all_of(samba_mul(z, both), true), out = samba_slice(y, 0, 1, 4, 2);
+        if (k == 3) loss = all_of(samba_mul(z, samba_cat(two, 2, 0)), true);
+        if (k == 4) loss = all_of(y, true), out = z, refused = z->name;
+        if (k == 5) loss = all_of(samba_slice(y, 0, 0, 3, 1), true), told = loss->name;
+        if (k == 6) loss = all_of(samba_slice(z, 0, 2, 6, 1), true), told = loss->name;
+        if (k == 7) loss = all_of(samba_pad(y, SAMBA_SHAPE(1, 0), SAMBA_SHAPE(0, 0), 1), true), told = loss->name;
+        if (k == 8) loss = all_of(samba_sub(z, samba_reshape(samba_cat(two, 2, 1), SAMBA_SHAPE(8, 3))), true), told = loss->name;
+        if (k == 9) loss = all_of(out = samba_gather(y, 0, ids), true), told = out->name;
+        if (k == 10) loss = all_of(samba_lookup(ids, y), true), told = "lookup";
+        if (k >= 12) {                  // in pieces
+            two[0] = samba_scale(samba_slice(y, 0, 0, 1, 1), 2), two[1] = samba_scale(samba_slice(y, 0, 1, 4, 1), 2);
+            loss = samba_add(all_of(two[0], false), all_of(two[1], false));
+        }
+        if (k == 12) out = samba_cat(two, 2, 0);
+        if (k == 13) loss = all_of(samba_add(two[0], two[1]), true), told = loss->name;
+        if (k == 14) out = two[0], told = out->name;
+        if (k == 11) loss = all_of(samba_add(y, samba_dropout(w, "drop", 0.5f)), true), told = "dropout of w";
+        samba_program p = { .loss = loss, .outputs = { out }, .microbatches = 2, .optim.kind = SAMBA_SGD };
+        CHECK(samba_compile(s, &p) == !*refused);
+        if (*refused) CHECK(said(s, SAMBA_EARG, "joins rows"));
+        CHECK(*told ? strstr(warned, told) != NULL : !warned[0]);
+        samba_clear_error(s);
+        close_clean(s);
+    }
+}
+
 // `compile -b=64 -mb=4 --inference`: outputs hold all rows.
 static void test_inference(void)
 {
@@ -582,6 +622,7 @@ int main(void)
     RUN(test_parts_make_the_batch);
     RUN(test_masks);
     RUN(test_told);
+    RUN(test_order_of_rows);
     RUN(test_inference);
     RUN(test_ids);
     RUN(test_output_grads);
