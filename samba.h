@@ -9591,6 +9591,7 @@ SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_t
     }
     return true;
 }
+
 /* The leaf in whose memory t lies: that which the updates that led to t overwrote; or t. */
 SAMBA__FN const samba_tensor *samba__memory_of_state(const samba_tensor *t)
 {
@@ -9888,6 +9889,20 @@ static samba_tensor *samba__rounded(samba_tensor *x)
     if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return x;
     return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
 }
+/* Does op overwrite the state that its input k, another one, lies in? */
+SAMBA__FN bool samba__overwrites_input(const samba_op *op, samba_tensor *const *in, int32_t n_in,
+                                       int32_t k)
+{
+    bool other = false;
+    for (int32_t o = 0; in[k] && o < SAMBA_MAX_OUT; o++) {
+        int32_t u = samba__updated_input(op, o);
+        if (u == k) return false;
+        if (u < 0 || u >= n_in || !in[u]) continue;
+        other = other || samba__memory_of_state(in[u]) == samba__memory_of_state(in[k]);
+    }
+    return other;
+}
+
 SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
                                        samba_tensor *const *in, int32_t n_in,
                                        const int32_t *attr, int32_t n_attr, samba_tensor **outs)
@@ -9905,8 +9920,13 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
         if (i == 0) memcpy(read, in, (size_t)n_in * sizeof *read), in = read;
         read[i] = samba__rounded(in[i]);
     }
-    for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
+    for (int32_t i = 0; i < n_in && !s->generating; i++) {      /* it is read as it was: a copy */
+        if (!samba__overwrites_input(op, in, n_in, i)) continue;
+        if (in != read) memcpy(read, in, (size_t)n_in * sizeof *read), in = read;
+        read[i] = samba__emit1(SAMBA__OP_reshape, in[i], in[i]->shape.dim, in[i]->shape.ndim);
+    }
+    for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
     if (s->legacy_names && op == &samba__op_table[SAMBA__OP_batch_norm])
         return samba__none(samba_fail(s, SAMBA_ESTATE, "in samba_batch_norm: legacy names must be "
                                       "off for models with batchnorm"));
@@ -11889,7 +11909,7 @@ SAMBA__FN void samba__merge_equal(const samba__compilation *c, samba__node *n, s
         return;
     }
     for (int32_t o = 0; o < n->n_out; o++) n->out[o]->same_as = table[i]->out[o];
-    if (n->section < table[i]->section) table[i]->section = n->section;
+    if (samba__is_after(table[i]->section, n->section)) table[i]->section = n->section;
 }
 
 SAMBA__FN void samba__rewrite_node(samba__compilation *c, samba__node *n, bool fuses)
@@ -11946,8 +11966,8 @@ SAMBA__FN bool samba__copy_parameter(samba__compilation *c, samba_tensor *gradie
 SAMBA__FN bool samba__read_final(samba__compilation *c, samba__node *n, int32_t k)
 {
     samba_tensor *t = n->in[k], *r = samba__final(t);
-    bool moves = n->section > SAMBA_BCKWD && r && r->role == SAMBA__WEIGHT && r != t;
-    if (moves) return samba__copy_parameter(c, t);
+    bool moved = r && r != t && r->role == SAMBA__WEIGHT;
+    if (moved && samba__is_after(n->section, SAMBA_BCKWD)) return samba__copy_parameter(c, t);
     n->in[k] = r;
     return true;
 }
@@ -12121,7 +12141,7 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
         const samba__node *node = c->nodes[i];
         bool moves = samba__is_after(node->section, SAMBA_BCKWD);
         if (!samba__is_after(node->section, SAMBA_FWD)) begin = i + 1;
-        else c->joined |= node->section;
+        else c->joined |= node->section | SAMBA_BCKWD;      /* even if no gradient needs an op */
         at[i] = moves ? begin : i;
         for (int32_t k = 0; k < node->n_in; k++) {
             int32_t *last = node->in[k] ? &behind[node->in[k]->id] : NULL;

@@ -247,6 +247,27 @@ static void test_state_in_order(void)
     }
 }
 
+// A buffer is written with rows of its own: those that it had before.
+static void test_state_written_with_itself(void)
+{
+    int32_t rows[3] = { 2, 0, 1 };
+    samba_tensor *y[2];
+    samba_session *s[2];
+    for (int eager = 0; eager < 2; eager++) {
+        s[eager] = samba_open(NULL);
+        if (eager) samba_set_tracing(s[eager], false);
+        samba_tensor *cache = samba_buffer(s[eager], "cache", SAMBA_SHAPE(3, 2), 0);
+        samba_tensor *at = samba_from_data_copy(s[eager], "at", SAMBA_I32, SAMBA_SHAPE(3), rows);
+        samba_tensor *x = samba_randn(s[eager], "x", SAMBA_SHAPE(3, 2));
+        y[eager] = samba_write_rows(samba_write_rows(cache, x, at), cache, at);
+    }
+    samba_program p = { .outputs = { y[0] }, .inference = true };
+    CHECK(samba_compile(s[0], &p) && samba_run(s[0], 0) && has_value_of(y[0], y[1]));
+    const float *got = samba_read(y[0]), *x = samba_read(samba_tensor_by_name(s[0], "x"));
+    CHECK(got[0] == x[4] && got[2] == x[0] && got[4] == x[2]);     // turned twice
+    CHECK(samba_close(s[0]) == 0 && samba_close(s[1]) == 0);
+}
+
 // What an update makes may be an output, and a loss, which a program without the graph has, too.
 static void test_update_as_output(void)
 {
@@ -331,6 +352,22 @@ static void test_gradient_is_a_parameter(void)
     for (int i = 0; i < 2; i++) CHECK(steps[i][0] == -1 && steps[i][1] == 1);
 }
 
+// d e^w / dw = e^w: there is nothing to compute in BCKWD, and the norm is all that OPT joins.
+static void test_gradient_without_ops(void)
+{
+    float step[2];
+    for (int mapping = 0; mapping < 2; mapping++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
+        samba_program p = { .loss = samba_exp(w), .optim = { .kind = SAMBA_SGD, .lr = 1 } };
+        p.mapping = (samba_mapping)mapping, p.optim.max_grad_norm = 0.5f;
+        CHECK(samba_compile(s, &p) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
+        CHECK(samba_copy_out(w, &step[mapping], 4));
+        CHECK(samba_close(s) == 0);
+    }
+    CHECK(step[0] == step[1] && step[0] > 0.4999f && step[0] < 0.5001f);
+}
+
 // With GraphAMP a gradient passes through bf16; it has the type of what it is the gradient of.
 static void test_type_of_gradients(void)
 {
@@ -360,10 +397,12 @@ static void test_limit_without_ops(void)
 int main(void)
 {
     RUN(test_state_in_order);
+    RUN(test_state_written_with_itself);
     RUN(test_update_as_output);
     RUN(test_gradient_of_former_state);
     RUN(test_in_place_of_two);
     RUN(test_gradient_is_a_parameter);
+    RUN(test_gradient_without_ops);
     RUN(test_type_of_gradients);
     RUN(test_limit_without_ops);
     RUN(test_outputs_have_values);
