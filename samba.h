@@ -11121,7 +11121,8 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
             || samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name,
                           x->name)) && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f))
         && samba__tape_run(&t);
-    samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), x->dtype) : NULL;
+    samba_dtype dtype = x->role == SAMBA__WEIGHT ? SAMBA_F32 : x->dtype;    /* as optimizers read */
+    samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), dtype) : NULL;
     s->differentiating = false;
     if (!dx) {                          /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);

@@ -1,6 +1,7 @@
 // samba_desc.check_finite: the op that made the first NaN or infinity is named, whatever fuses it,
 // and infinities that are meant pass. Each case with 1, 2 and 3 threads: the same culprit.
 // run: threads
+// session.h hashes weights with samba__hash, so samba.h is compiled here.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "session.h"

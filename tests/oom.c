@@ -82,7 +82,7 @@ static void train_and_load(samba_session *s)
 
 static void load_by_names(samba_session *s)
 {
-    samba_load(s, program_file, NULL);
+    samba_load(s, checkpoint, NULL);
     write_ones(samba_tensor_by_name(s, "image"));
     write_labels(samba_tensor_by_name(s, "label"));
     samba_run(s, SAMBA_FWD);
@@ -264,7 +264,16 @@ static void every_allocation(scenario run)
 }
 
 static void test_training(void) { every_allocation(train_and_load); }
-static void test_load_by_names(void) { every_allocation(load_by_names); }
+static void test_load_by_names(void)
+{
+    samba_session *s = samba_open(NULL);
+    model m = trace(s);
+    samba_program p = training(&m);
+    CHECK(samba_compile(s, &p) && samba_save(s, checkpoint));
+    CHECK(samba_close(s) == 0);
+    every_allocation(load_by_names);
+}
+
 static void test_microbatches(void) { every_allocation(microbatches); }
 static void test_two_optimizers(void) { every_allocation(two_optimizers); }
 static void test_inference(void) { every_allocation(train_then_infer); }
