@@ -986,7 +986,8 @@ typedef struct samba_run_desc {
     int32_t n_feeds;
     const samba_value *hyperparams;     /* persist until given again */
     int32_t n_hyperparams;
-    const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence */
+    const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence; with BCKWD and
+                                           OPT, gradients add up from zero between two OPTs */
     int32_t n_section_types;
     const int32_t *section_ids;         /* instead of types: ids of the .pef.log, in any order. */
     int32_t n_section_ids;              /* SAMBA_GROUP_BEGIN, ids, SAMBA_GROUP_END: independent */
@@ -8644,18 +8645,21 @@ SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
 }
 
 /* ZEROGRAD, then COUNT for each microbatch, forward and backward for each, then the rest. */
-SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
+SAMBA__FN bool samba__run_exactly(samba_runtime *rt, unsigned types)
 {
     const unsigned repeated = SAMBA_FWD | SAMBA_BCKWD;
     bool blind = false;
-    if (!rt) return false;
-    types = samba__whole_step(types);
     samba__norm_after_types(rt, rt->norm_next, types, &blind);
     rt->fault[0] = 0, rt->microbatch = 0;
     return !blind && !samba__split_by(rt, types) && samba__run_sections(rt, types & SAMBA_ZEROGRAD)
         && (!rt->counts || samba__run_parts(rt, types & SAMBA_COUNT))
         && samba__run_parts(rt, types & repeated)
         && samba__run_sections(rt, types & ~(repeated | SAMBA_ZEROGRAD | SAMBA_COUNT));
+}
+
+SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
+{
+    return rt && samba__run_exactly(rt, samba__whole_step(types));
 }
 
 /* Finds the graph called name; *graph is what its sections have in their records. */
@@ -15542,7 +15546,7 @@ SAMBA__FN bool samba__run_schedule(samba_session *s, unsigned types)
 {
     samba__count_run(s);
     samba__begin(s, "PyRT_RUN");
-    bool fine = samba_runtime_run(s->rt, types);
+    bool fine = samba__run_exactly(s->rt, types);
     return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
 }
 
@@ -15552,7 +15556,7 @@ SAMBA__FN bool samba__run_types(samba_session *s, unsigned types)
     samba__run_list list = samba__list_of_types(samba__whole_step(types));
     uint32_t norm = s->rt->norm_next;
     return samba__check_schedule(s, types, &norm) && samba__check_ready(s, &list, NULL)
-        && samba__run_schedule(s, types);
+        && samba__run_schedule(s, samba__whole_step(types));
 }
 
 /* Sets which graph the next run means: NULL if there is only one. */
@@ -15947,10 +15951,24 @@ SAMBA__FN bool samba__check_sequence(samba_session *s, const samba_run_desc *d, 
     return true;
 }
 
+/* A sequence that has BCKWD and OPT is a whole step, or several: ZEROGRAD runs before the first
+   backward pass and before that which follows an OPT. Of those between, the gradients add up. */
 SAMBA__FN bool samba__run_sequence(samba_session *s, const samba_run_desc *d)
 {
-    for (int32_t at = 0; at < d->n_section_types;)
-        if (!samba__run_schedule(s, samba__next_schedule(s, d, &at))) return false;
+    bool steps = false;
+    for (int32_t i = 0; i < d->n_section_types; i++)
+        steps = steps || samba__parse_type(s, d->section_types[i]) == SAMBA_OPT;
+    bool anew = steps;
+    for (int32_t at = 0; at < d->n_section_types;) {
+        unsigned named = samba__next_schedule(s, d, &at), types = samba__whole_step(named);
+        if (named & SAMBA_BCKWD) {
+            types = (types & ~(unsigned)SAMBA_ZEROGRAD) | (named & SAMBA_ZEROGRAD);
+            if (anew) types |= SAMBA_ZEROGRAD;
+            anew = false;
+        }
+        anew = anew || (steps && (named & SAMBA_OPT));
+        if (!samba__run_schedule(s, types)) return false;
+    }
     return true;
 }
 
@@ -15975,7 +15993,8 @@ SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
     if (!fine || !samba__check_values(s, d) || !samba__check_ready(s, &list, d)) return false;
     if (!samba__send(s, d)) return false;
     if (listed) return samba__run_list_of(s, &list);
-    return d->n_section_types ? samba__run_sequence(s, d) : samba__run_schedule(s, 0);
+    if (d->n_section_types) return samba__run_sequence(s, d);
+    return samba__run_schedule(s, samba__whole_step(0));
 }
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {

@@ -480,6 +480,29 @@ static void test_ids(void)
     close_clean(s);
 }
 
+// In a sequence of types gradients add up between two steps, and begin at zero after each.
+static void test_sequences(void)
+{
+    const char *const sequence[4][6] = {
+        { "zerograd", "fwd", "bckwd", "fwd", "bckwd", "opt" }, { "fwd", "bckwd", "fwd", "bckwd", "opt" },
+        { "opt", "fwd", "bckwd" }, { "fwd", "bckwd", "opt", "fwd", "bckwd", "opt" }
+    };
+    const int n[4] = { 6, 5, 3, 6 };
+    const float w_after[4] = { 1 - 8, 1 - 8, 1 - 4, 1 - 8 }, grad_after[4] = { 8, 8, 4, 4 };
+    for (int k = 0; k < 4; k++) {
+        samba_session *s = session();
+        const float ones[4] = { 1, 1, 1, 1 };
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
+        samba_program p = { .loss = all_of(samba_mul(x, w), false), .microbatches = 2 };
+        p.optim.kind = SAMBA_SGD, p.optim.lr = 1;
+        CHECK(samba_compile(s, &p) && samba_write(x, ones) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+        CHECK(samba_run_with(s, &(samba_run_desc){ .section_types = sequence[k], .n_section_types = n[k] }));
+        CHECK(samba_read(w)[0] == w_after[k] && samba_read(samba_sn_grad(w))[0] == grad_after[k]);
+        close_clean(s);
+    }
+}
+
 // The gradient of a loss can be read and given, of a scalar and of rows; rows count in the batch.
 static void test_output_grads(void)
 {
@@ -625,6 +648,7 @@ int main(void)
     RUN(test_order_of_rows);
     RUN(test_inference);
     RUN(test_ids);
+    RUN(test_sequences);
     RUN(test_output_grads);
     RUN(test_named_twice);
     RUN(test_hyperparameters);
