@@ -186,6 +186,8 @@
              other symbol's is. Only inputs and outputs with a batch dimension hold microbatches. A
              gradient has its symbol's shape; a hyperparameter is 4 bytes. Symbols are sorted.
    Sections  As above: they cover the nodes, and no graph comes twice.
+   Names     Those of symbols, nodes and graphs lie in the table of strings, and have together no
+             more letters than it: a name that two share is there twice.
    Nodes     The op is known, its arguments are symbols in the table, and its own rule accepts them
              and the attributes, and gives just the outputs that are declared. Scratch suffices.
    Reading   An input outlives the schedule, or is a temporary that is still alive and that an
@@ -7773,6 +7775,36 @@ SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
     return samba__prove(why, next == pef->n_nodes, "the sections do not cover the nodes");
 }
 
+/* Takes the letters of the name at this place from those that are left; false: so many are not. */
+SAMBA__FN bool samba__take_name(const samba__pef *pef, uint32_t at, uint32_t *left)
+{
+    const char *name = pef->strings + at;
+    uint32_t n = 0;
+    while (n <= *left && name[n]) n++;
+    if (n > *left) return false;
+    *left -= n;
+    return true;
+}
+
+/* The names of symbols, nodes and graphs have, together, no more letters than the table of strings.
+   If they lay in each other, a file could make a reader copy the table as often as it has names. */
+SAMBA__FN bool samba__check_names(const samba__pef *pef, samba__text *why)
+{
+    uint32_t left = pef->strings_size, before = 0;
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < pef->n_symbols; i++)
+        fine = samba__take_name(pef, samba__symbol_at(pef, i).name, &left);
+    for (uint32_t i = 0; fine && i < pef->n_nodes; i++)
+        fine = samba__take_name(pef, samba__record_at(pef, i).name, &left);
+    for (uint32_t i = 0; fine && i < pef->n_sections; i++) {
+        uint32_t graph = samba__section_at(pef, i).graph;
+        if (graph && graph != before) fine = samba__take_name(pef, graph - 1, &left);
+        before = graph;
+    }
+    return samba__prove(why, fine, "names share letters: together they are longer than the table "
+                        "of strings");
+}
+
 /* Whether the node with which the life of symbol i begins makes it: anew, or has it as scratch. */
 SAMBA__FN bool samba__is_made(const samba__pef *pef, uint32_t i, const samba__symbol *s)
 {
@@ -7938,7 +7970,8 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *roo
                                   == samba__hash(pef->data, (size_t)pef->data_size, 0),
                                   "the checksum of the data is wrong: the file was damaged"))
         && samba__check_symbols(pef, why) && samba__check_order(pef, why)
-        && samba__check_sections(pef, why) && samba__check_made(pef, why)
+        && samba__check_sections(pef, why) && samba__check_names(pef, why)
+        && samba__check_made(pef, why)
         && samba__check_arena(pef, enough ? room : own, enough ? n_room : 4 * SAMBA__SKYLINE, why);
 }
 

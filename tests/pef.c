@@ -1250,6 +1250,32 @@ static bytes costly_weights(void)
     return b;
 }
 
+// Weights whose names are long, and lie in each other; or graphs with such names. A reader that
+// copies names would need 24 GB.
+static bytes costly_names(void)
+{
+    const uint32_t n = 30000, letters = 1600000;
+    bytes b = draft(n, 0, 0, 0, letters);
+    if (!b.at) return b;
+    memset(b.at + word_at(&b, 0), 'a', letters - 1);
+    for (uint32_t i = 0; i < n; i++) {
+        set_lasting(&b, i, KEPT, N, 64 * (uint64_t)i);
+        put32(&b, symbol_at(i), i);
+    }
+    return b;
+}
+static bytes costly_graph_names(void)
+{
+    const uint32_t n = 50000, letters = 1500000;
+    bytes b = draft(2, n, n, 2, letters);
+    if (!b.at) return b;
+    memset(b.at + word_at(&b, 2), 'a', letters - 1);
+    set_lasting(&b, 0, INPUT, N, 0), set_lasting(&b, 1, OUTPUT, N, 64);
+    set_words(&b, 0, 1, 2, 0, 0);
+    for (uint32_t i = 0; i < n; i++) set_node(&b, i, NEG, 1, 1, 0, 0), set_section(&b, i, i, 1, i + 1);
+    return b;
+}
+
 static void test_costly_files(void)
 {
     static const struct { const char *name; bytes (*make)(void); bool sound; } all[] = {
@@ -1257,7 +1283,8 @@ static void test_costly_files(void)
         { "views", costly_views, true }, { "nodes", costly_plain, true },
         { "cats", costly_cats, true }, { "graphs", costly_graphs, true },
         { "sections", costly_sections, false }, { "crowd", costly_crowd, false },
-        { "weights", costly_weights, false }
+        { "weights", costly_weights, false }, { "names", costly_names, false },
+        { "names of graphs", costly_graph_names, false }
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char why[WHY] = { 0 };
