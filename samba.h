@@ -321,6 +321,7 @@ typedef struct samba_tensor {
     bool generated;                     /* by the compiler, such as an optimizer's state */
     bool settled;                       /* data_hash is known */
     bool withheld;                      /* its value has not been sent: see samba_set_transfer */
+    bool outdated;                      /* data is older than the value of the program that goes */
     bool removed;                       /* by samba_update_tensor: its name is not found any more */
     uint64_t copied;                    /* 1 + runs when samba_cpu copied it; 0: not current */
     bool transient;                     /* goes with the scope that it was made in */
@@ -15027,6 +15028,10 @@ SAMBA__FN void samba__push_values(samba_session *s)
             if (t->role == SAMBA__INPUT) t->has_value = false;
             continue;
         }
+        if (t->outdated) {
+            t->outdated = t->has_value = false;
+            continue;
+        }
         if (fits && !q.data && t->data) memcpy(to, t->data, bytes);
         else if (!q.data && begins && !samba__begins_zero(t))   /* the program's memory is zero */
             for (size_t at = 0; at < room; at += bytes) samba__begin_value(t, to + at);
@@ -15048,13 +15053,33 @@ SAMBA__FN bool samba__keeps(const samba_tensor *t)
     return t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE || t->role == SAMBA__ARGIN;
 }
 
+/* An input that began with a value and was given another one since keeps the newer. The caller's
+   own memory is not written into: such an input is to be given a value again. */
+SAMBA__FN bool samba__pull_input(samba_tensor *t)
+{
+    const void *value = t->session->rt->data[t->symbol];
+    size_t size = samba__host_bytes(t);
+    bool began = t->data || samba__begins_late(t);
+    bool edited = t->data && (!t->settled || samba__hash_data(t) != t->data_hash);
+    if (!began || edited || !t->has_value || samba__device_size(t) != size) return true;
+    if (t->borrowed) {
+        t->outdated = memcmp(t->data, value, size) != 0;
+        return true;
+    }
+    if (!samba__own_room(t)) return false;
+    memcpy(t->data, value, size);
+    return true;
+}
+
 /* Brings parameters, state and argins back to the host before the program that holds them goes. */
 SAMBA__FN bool samba__pull_values(samba_session *s)
 {
     if (!samba__file_kept(s)) return false;
     for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || !samba__keeps(t) || t->borrowed || t->withheld) continue;
+        if (t->symbol < 0 || t->withheld) continue;
+        if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
+        if (!samba__keeps(t) || t->borrowed) continue;
         if (!samba__own_room(t)) return false;
         memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
     }

@@ -188,6 +188,31 @@ static void test_threads_agree(void)
 
 // ---- Hyperparameters ----
 
+// Compiling again keeps what inputs were given last, or asks for it.
+static void test_inputs_of_the_next_program(void)
+{
+    float mine[2] = { 1, 2 };
+    const float newer[2] = { 5, 6 };
+    samba_session *s = quiet(1, 1);
+    samba_tensor *drawn = samba_randn(s, "drawn", SAMBA_SHAPE(2));
+    samba_tensor *copied = samba_from_data_copy(s, "copied", SAMBA_F32, SAMBA_SHAPE(2), mine);
+    samba_tensor *borrowed = samba_from_data(s, "borrowed", SAMBA_F32, SAMBA_SHAPE(2), mine);
+    samba_tensor *y = samba_add(samba_add(drawn, copied), borrowed);
+    samba_program p = { .outputs = { y }, .inference = true };
+    CHECK(samba_compile(s, &p));
+    CHECK(samba_write(drawn, newer) && samba_write(copied, newer));
+    CHECK(samba_run(s, 0) && samba_read(y)[0] == 11 && samba_read(y)[1] == 14);
+    CHECK(samba_compile(s, &p) && samba_run(s, 0));
+    CHECK(samba_read(y)[0] == 11 && samba_read(y)[1] == 14);
+    CHECK(samba_write(borrowed, newer) && samba_compile(s, &p));
+    CHECK(!samba_run(s, 0) && strstr(samba_error(s), "borrowed"));
+    samba_clear_error(s);
+    CHECK(samba_write(borrowed, newer) && samba_run(s, 0) && samba_read(y)[0] == 15);
+    mine[0] = 7;                                            // an edit is newer than a write
+    CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(y)[0] == 17);
+    end(s);
+}
+
 static void test_hyperparameters(void)
 {
     model m;
@@ -1239,6 +1264,7 @@ int main(int argc, char **argv)
     RUN(test_ways_to_run);
     RUN(test_parts_of_a_step);
     RUN(test_threads_agree);
+    RUN(test_inputs_of_the_next_program);
     RUN(test_hyperparameters);
     RUN(test_regions);
     RUN(test_eval);
