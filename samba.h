@@ -199,7 +199,8 @@
              life begins.
    Memory    Symbols that are alive together share none, with two exceptions: a view lies where the
              temporary does that its node, a view op, made it from; and a result may lie where the
-             input did that its node reads last, if the op allows it, and has it only as that input.
+             input did that its node reads last, if the op allows it, and has it only as that input
+             (an elementwise op may have it as several).
 
    So a run stays in its memory, no op overwrites what it is reading, and nothing is seen that the
    memory held before. That takes kernels that touch their operands alone, write all of their fresh
@@ -7817,7 +7818,8 @@ SAMBA__FN bool samba__is_made(const samba__pef *pef, uint32_t i, const samba__sy
 }
 
 /* The end of the symbol in whose memory symbol b lies from the node on that reads it last: that
-   node makes b from it, element by element, and has it nowhere else. 0: there is none. */
+   node makes b from it, and has it nowhere else. Elementwise ops alone may have it as several
+   inputs: f(x, x) reads element i for element i. 0: there is no such symbol. */
 SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const samba__symbol *b)
 {
     samba__call_record r = samba__node_at(pef, b->first);
@@ -7832,7 +7834,8 @@ SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const sa
         || samba_dtype_size(a.spec.dtype) != samba_dtype_size(b->spec.dtype)) return 0;
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t other = samba__word(&r, k);
-        if (!(k < r.n_in && other == word) && samba__base_word(pef, other) == base) return 0;
+        bool again = k < r.n_in && other == word && r.op->work == samba__map_work;
+        if (k != place && !again && samba__base_word(pef, other) == base) return 0;
     }
     return a.offset + bytes;
 }

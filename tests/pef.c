@@ -923,7 +923,7 @@ static void test_outputs_made_once(void)
 
 enum { STATE = 0, ARENA = 1, IO = 2 };              // regions
 enum { NEG = 0x0120, ADD = 0x0101, ACCUMULATE = 0x0185, RESHAPE = 0x0601, CAT = 0x0605,
-       GATHER = 0x0607 };                           // ops
+       GATHER = 0x0607, LAYER_NORM = 0x0510 };                           // ops
 enum { INPUT = 1, OUTPUT = 2, KEPT = 4, TEMPORARY = 8, SCRATCH = 9 };       // roles
 #define FOREVER 0xFFFFFFFFu
 
@@ -1018,6 +1018,19 @@ static const char *small_in_place_other(bytes *b)   // the same, made from somet
     set_words(b, 4, 3, 2, 0, 0);
     return "share memory";
 }
+static const char *small_in_place_twice(bytes *b)   // u = t + t, over t
+{
+    small_in_place(b);
+    set_node(b, 1, ADD, 2, 1, 0, 4), set_words(b, 4, 1, 1, 2, 0);
+    return NULL;
+}
+static const char *small_in_place_norm(bytes *b)    // of t, whose weight and bias are t, over t
+{
+    small_in_place(b);
+    set_node(b, 1, LAYER_NORM, 3, 1, 1, 3);
+    put32(b, word_at(b, 3), 1), set_words(b, 4, 1, 1, 2, 0x3727C5AC);
+    return "share memory";
+}
 static const char *small_view(bytes *b)             // u is a view of t
 {
     put64(b, symbol_at(1) + 40, 0), put32(b, symbol_at(1) + 64, 1), put64(b, 64 + 8, 64);
@@ -1105,7 +1118,8 @@ static const char *small_hole_at_end(bytes *b)
 static void test_small_lies(void)
 {
     static const char *(*const changes[])(bytes *) = {
-        small_honest, small_in_place, small_in_place_late, small_in_place_other, small_view,
+        small_honest, small_in_place, small_in_place_late, small_in_place_other,
+        small_in_place_twice, small_in_place_norm, small_view,
         small_view_of_other, small_view_by_other_op, small_view_added, small_view_of_output,
         small_output_read, small_output_gathered, small_added_to_itself, small_updated,
         small_not_made, small_made_late, small_made_by_update, small_idle_scratch, small_gap,
