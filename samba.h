@@ -13336,7 +13336,7 @@ SAMBA__FN void samba__temporary_close(samba__temporary *t, bool named)
 
 /* Makes and locks a file of a new name. Whoever sweeps between open and lock may have removed it:
    then it has no name any more. */
-SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name)
+SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name, mode_t mode)
 {
     struct timeval now;
     struct stat about;
@@ -13349,7 +13349,7 @@ SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name)
         for (int i = 0; i < 16; i++) hex[i] = "0123456789abcdef"[hash >> 4 * i & 15];
         hex[16] = 0;
         samba__print(base, room, "samba-%s.tmp", hex);
-        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST && errno != EINTR) return -1;
         if (fd < 0) continue;
         flock(fd, LOCK_EX);             /* where there are no locks, nobody sweeps */
@@ -13371,14 +13371,17 @@ SAMBA__FN bool samba__temporary_open(samba_session *s, samba__temporary *t, cons
     t->fd = -1;
     t->name_size = folder_size + NAME;
     t->name = NULL;
-    if (!stat(path, &about) && !S_ISREG(about.st_mode))
+    bool replaces = !stat(path, &about);
+    if (replaces && !S_ISREG(about.st_mode))
         return samba_fail(s, SAMBA_EIO, "cannot write %s: what has this name is no regular file",
                           path);
     t->name = (char *)samba__take(s, t->name_size);
     if (!t->name) return false;
     memcpy(t->name, path, folder_size);
     samba__sweep_temporaries(t->name, t->name_size, folder_size);
-    t->fd = samba__create_temporary(t->name + folder_size, NAME, t->name);
+    /* whoever may not read the old file may not read the new one */
+    mode_t mode = replaces ? about.st_mode & 0666 : 0666;
+    t->fd = samba__create_temporary(t->name + folder_size, NAME, t->name, mode | S_IWUSR);
     if (t->fd >= 0) return true;
     samba__fail_io(s, "write", path);
     samba__temporary_close(t, false);
@@ -15173,7 +15176,7 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
 }
 SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
 {
-    samba__compilation c;
+    samba__compilation c = SAMBA__ZEROED;       /* even if values cannot be fetched first */
     samba__plan plan;
     samba__writer w;
     samba__pef pef;
@@ -16195,6 +16198,15 @@ SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32
     return samba__port_names(s, SAMBA__OUTPUT, names, cap);
 }
 /* ---- Values ---- */
+/* May the memory of t be touched? Not if it lies in a mapped file that somebody cut. */
+SAMBA__FN bool samba__in_reach(const samba_tensor *t)
+{
+    samba_session *s = t->session;
+    const samba__file *file = &s->file;
+    const uint8_t *at = (const uint8_t *)samba__place_of(t->holder ? t->holder : t);
+    bool mapped = file->mapped && at >= file->bytes && at < file->bytes + file->size;
+    return !mapped || samba__file_kept(s);
+}
 SAMBA_API bool samba_write(samba_tensor *t, const void *data)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -16204,6 +16216,7 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
         return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot "
                           "be written", t->name, t->node->op->name);
     if (t->symbol < 0 && !samba__own_room(t)) return false;
+    if (!samba__in_reach(t)) return false;
     samba__put_value(t, data);
     if (t->symbol >= 0) samba__settle(t);
     return true;
@@ -16235,7 +16248,7 @@ SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
 /* The values of t; NULL with an error if they cannot be read as dtype. */
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
 {
-    if (!t || !samba_ok(t->session)) return NULL;
+    if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
     const void *p = samba__value_of(t);
     if (t->dtype != dtype) {
         samba_fail(t->session, SAMBA_EDTYPE, "in %s(%s): it is %T, not %T; use samba_copy_out",
@@ -16394,7 +16407,7 @@ SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad
 /* The host copy of a tensor is made by the first transfer to it. */
 SAMBA_API void *samba_cpu(samba_tensor *t)
 {
-    if (!t || !samba_ok(t->session)) return NULL;
+    if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
     samba_session *s = t->session;
     if (!s->rt || t->symbol < 0 || t->withheld) {
         void *value = samba__value_of(t);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,11 @@ static int faulty_open(const char *path, int flags, ...)
         errno = EINTR;
         return -1;
     }
-    return open(path, flags, 0666);
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = (mode_t)(flags & O_CREAT ? va_arg(args, unsigned) : 0);
+    va_end(args);
+    return open(path, flags, mode);
 }
 #define read faulty_read
 #define write faulty_write
@@ -234,6 +239,18 @@ static void test_links(void)
     CHECK(!lstat(path, &about) && S_ISREG(about.st_mode));
 }
 
+// A file that others may not read is replaced by one that they may not read.
+static void test_private(void)
+{
+    const char *path = in_folder("private.pef");
+    struct stat about;
+    save_model(1.0f, path);
+    CHECK(chmod(path, 0600) == 0);
+    save_model(2.0f, path);
+    CHECK(stat(path, &about) == 0 && (about.st_mode & 0777) == 0600);
+    remove(path);
+}
+
 // ---- Signals and full disks ----
 static void test_interrupted(void)
 {
@@ -403,6 +420,7 @@ int main(int argc, char **argv)
     RUN(test_stale_temporaries);
     RUN(test_killed_saver);
     RUN(test_links);
+    RUN(test_private);
     RUN(test_interrupted);
     RUN(test_full_disk);
     RUN(test_full_log);

@@ -219,6 +219,33 @@ static void test_written_while_in_use(void)
     }
 }
 
+// What reads or writes a parameter outside a run looks first, too: memory behind the end of a file
+// that was cut is none.
+static void test_cut_while_in_use(void)
+{
+    static float values[WIDTH * WIDTH];
+    make_checkpoint(true);
+    for (int how = 0; how < 6; how++) {
+        model m;
+        make_old();
+        CHECK(load(&m, true, false) && m.s->file.mapped);
+        samba_tensor *t = samba_tensor_by_name(m.s, "two__weight");
+        CHECK(t && samba_bytes(t) == sizeof values);
+        CHECK(samba_copy_out(t, values, sizeof values));
+        CHECK(truncate(path, 4096) == 0);
+        if (how == 0) CHECK(samba_read(t)[WIDTH * WIDTH - 1] == 0.0f);
+        if (how == 1) CHECK(!samba_cpu(t));
+        if (how == 2) CHECK(!samba_copy_out(t, values, sizeof values));
+        if (how == 3) CHECK(!samba_write(t, values));
+        if (how == 4) CHECK(!samba_to_cpu(m.s));
+        if (how == 5) CHECK(!samba_restore(m.s, path));
+        CHECK(samba_error_code(m.s) == SAMBA_EIO);
+        CHECK(strstr(samba_error(m.s), "wrote into the PEF"));
+        close_model(&m);
+        make_checkpoint(true);
+    }
+}
+
 // Every allocation of loading and restoring fails once; the session stays usable.
 static void test_no_memory(void)
 {
@@ -248,6 +275,7 @@ int main(int argc, char **argv)
     RUN(test_restore_takes_no_memory);
     RUN(test_damaged_data);
     RUN(test_written_while_in_use);
+    RUN(test_cut_while_in_use);
     RUN(test_no_memory);
     remove(path), remove(other_path);
     return test_summary();
