@@ -4095,7 +4095,7 @@ SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_ten
         int32_t d = k < lead ? 1 : x->shape.dim[k - lead];
         if (k < lead || d != dy->shape.dim[k]) axes.dim[axes.ndim++] = k;
     }
-    if (axes.ndim) dy = samba_sum(dy, axes, true);
+    if (axes.ndim) dy = samba_sum(samba_cast(dy, SAMBA_F32), axes, true);
     if (lead) dy = samba_reshape(dy, x->shape);
     return x->dtype == SAMBA_F32 || !x->node ? dy : samba_cast(dy, x->dtype);
 }
@@ -14258,6 +14258,9 @@ SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
                     ? "with microbatches or replicas it is the mean of the parts'"
                     : "each microbatch or replica has its own");
     if (p->c->microbatches == 1) return true;
+    if (t->shape.ndim == 0 && t->dtype != SAMBA_F32)
+        return samba_fail(s, SAMBA_EDTYPE, "output %s is %T: with microbatches a scalar is made of "
+                          "those of the parts, as f32; use samba_cast", t->name, (int)t->dtype);
     if (rows && (y.dim < 0 || before > 1))
         return samba_fail(s, SAMBA_EARG, "output %s %S: with microbatches the first dimension of "
                           "an output must count the rows of the batch, or it must be a sum or a "

@@ -169,6 +169,19 @@ static void test_scalar_of_a_loss(void)
     }
 }
 
+// One that is no f32 has no mean: an error says what to do.
+static void test_scalar_of_another_type(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .log = hear_nothing });
+    samba_tensor *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 2 });
+    samba_tensor *is_small = samba_lt(w, samba_number(s, 3));
+    samba_program p = { .loss = samba_mul(w, w), .outputs = { is_small }, .microbatches = 2 };
+    CHECK(!samba_compile(s, &p) && said(s, "use samba_cast"));
+    p.outputs[0] = samba_cast(is_small, SAMBA_F32);
+    CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(p.outputs[0])[0] == 1);
+    CHECK(samba_close(s) == 0);
+}
+
 // ---- Levels ----
 
 // Gradients are sums of several products, which the compiler adds up in place: at every level.
@@ -381,6 +394,11 @@ static void test_type_of_gradients(void)
     y = samba_matmul_transposed(x, true, w, false);
     dx = samba_grad(samba_sum(y, SAMBA_ALL_AXES, false), x);
     CHECK(dx && dx->dtype == SAMBA_F32);
+    samba_tensor *half = samba_cast(samba_randn(s, "halves", SAMBA_SHAPE(1, 3)), SAMBA_BF16);
+    y = samba_mul(half, samba_cast(x, SAMBA_BF16));         // stretched: its gradient is a sum
+    y = samba_sum(samba_cast(y, SAMBA_F32), SAMBA_ALL_AXES, false);
+    dx = samba_grad(y, half);
+    CHECK(dx && dx->dtype == SAMBA_BF16);
     CHECK(samba_close(s) == 0);
 }
 
@@ -410,6 +428,7 @@ int main(void)
     RUN(test_equal_losses);
     RUN(test_traced_gradient);
     RUN(test_scalar_of_a_loss);
+    RUN(test_scalar_of_another_type);
     RUN(test_levels_sum_alike);
     RUN(test_levels_read_packed);
     return test_summary();

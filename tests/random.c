@@ -274,6 +274,16 @@ static bool is_float(const samba_tensor *t) { return t->dtype <= SAMBA_F16; }
 static bool is_f32(const samba_tensor *t) { return t->dtype == SAMBA_F32; }
 static bool is_any(const samba_tensor *t) { return t != NULL; }
 
+// Does value i of a clean graph have the rows of an input? A constant is one of each part.
+static bool has_rows(const description *d, int i)
+{
+    const record *r = &d->r[i];
+    if (r->op == OP_gradient) return false;         // may be a constant
+    if (r->op == OP_input || r->op == OP_ids) return r->a[2] != 0;
+    for (int k = 0; k < r->n_in; k++) if (r->in[k] >= 0 && has_rows(d, r->in[k])) return true;
+    return false;
+}
+
 // May this record stand in a clean graph? What is left are rules about shapes.
 static bool keeps_rows_apart(const gen *g, const record *r)
 {
@@ -1193,7 +1203,7 @@ static void choose_outputs(gen *g)
     int want = between(g, d->inference ? 1 : 0, MOST_OUT - 2);
     for (int i = 0; i < 4 * want && d->n_outputs < want; i++) {
         int at = (int)below(g, (uint32_t)d->n);
-        bool fine = !d->clean || (g->batched[at] && g->depends[at]);
+        bool fine = !d->clean || (g->batched[at] && has_rows(d, at));
         if (d->n_outputs && chance(g, 8)) at = d->output[0];
         if (fine) d->output[d->n_outputs++] = at;
     }
@@ -1318,7 +1328,7 @@ static bool still_clean(const description *next)
         fine = add_record(&g, &next->r[i], last) == i;
     }
     for (int i = 0; i < next->n_losses && fine; i++) fine = dims(&g, next->loss[i]) == 0;
-    for (int i = 0; i < next->n_outputs && fine; i++) fine = g.batched[next->output[i]];
+    for (int i = 0; i < next->n_outputs && fine; i++) fine = g.batched[next->output[i]] && has_rows(next, next->output[i]);
     for (int i = 0; i < 2; i++) samba_close(g.n[i].s);
     return fine;
 }
@@ -1622,7 +1632,8 @@ static void against_eager(const description *d)
 // Takes out of a graph what a program must not ask for, if that is why it was refused.
 static bool make_acceptable(description *d, const char *why)
 {
-    bool no_rows = strstr(why, "must count the rows") != NULL;      // an output of microbatches
+    bool no_rows = strstr(why, "must count the rows") || strstr(why, "is made of those of the parts")
+        || strstr(why, "joins rows");                               // an output of microbatches
     if (strstr(why, "has no parameter that influences") && d->n_optims) d->n_optims--;
     else if (no_rows && d->n_outputs) d->n_outputs--;
     else if (no_rows && d->n_losses > 1) d->n_losses--;

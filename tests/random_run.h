@@ -186,7 +186,7 @@ static inline int64_t first_difference(const entry *a, const entry *b, double lo
     for (int64_t i = 0; i < a->n; i++) {
         double d = (double)a->x[i] - (double)b->x[i];
         if (same_value(a->x[i], b->x[i])) continue;
-        if (loose > 0 && (d < 0 ? -d : d) <= 1e-6 + loose * largest) continue;
+        if (loose > 0 && (d < 0 ? -d : d) <= 1e-4 + loose * largest) continue;
         return i;
     }
     return -1;
@@ -292,18 +292,23 @@ static inline bool run_types(samba_session *s, bool parts)
     return true;
 }
 
+// Is t a parameter? The optimizer has stepped it, of which eager ops know nothing.
+static inline bool is_param(const net *n, const samba_tensor *t)
+{
+    for (int i = 0; i < n->n_params; i++) if (n->param[i] == t) return true;
+    return false;
+}
+
 static inline void keep_outputs(const net *n, samba_session *s, int step, results *r)
 {
     char name[32];
+    samba_tensor *loss = n->program.loss;
     for (int i = 0; n->program.outputs[i]; i++) {
         samba_tensor *t = in_session(s, n->program.outputs[i], "");
         snprintf(name, sizeof name, "output %d", i);
-        bool stepped = false;           // by the optimizer: eager ops have none
-        for (int k = 0; k < n->n_params; k++) stepped = stepped || n->param[k] == n->program.outputs[i];
-        if (!stepped && t) keep_value(r, t, name, step, false);
+        if (t && !is_param(n, n->program.outputs[i])) keep_value(r, t, name, step, false);
     }
-    if (n->program.loss)
-        keep_value(r, in_session(s, n->program.loss, ""), "output loss", step, false);
+    if (loss && !is_param(n, loss)) keep_value(r, in_session(s, loss, ""), "output loss", step, false);
 }
 
 static inline bool one_step(const net *n, samba_session *s, const way *w, int step, results *r)
