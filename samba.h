@@ -927,7 +927,8 @@ typedef struct samba_program {
 /* Compiles what was traced, writes the PEF, loads it. Weights keep their values. */
 SAMBA_API bool samba_compile(samba_session *s, const samba_program *program);
 /* Loads a PEF, of the traced graph if there is one: else the error names what differs. If program
-   is NULL, losses and optimizers are not compared. Without a graph, tensors are found by name. */
+   is NULL, losses and optimizers are not compared. Without a graph, tensors are found by name.
+   Hyperparameters, such as lr, are those of the file and not those of program: see samba_set. */
 SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program *program);
 
 /* transfer_device = false: samba_compile and samba_load leave the values of inputs, parameters and
@@ -9841,11 +9842,23 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
     if (samba__begins_late(t) && !on_device) samba__own_data(t);
     return samba__place_of(t);
 }
+/* Does t hold the rows of all microbatches? Its shape is that of one. */
+SAMBA__FN bool samba__holds_parts(const samba_tensor *t)
+{
+    const samba_session *s = t->session;
+    bool loaded = s->rt && t->symbol >= 0 && !t->withheld;
+    return loaded && samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).windowed;
+}
+
 SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
 {
     samba_session *s = n->out[0]->session;
     for (int32_t i = 0; i < n->n_in; i++) {
         samba_tensor *x = n->in[i];
+        if (x && samba__holds_parts(x))
+            return samba_fail(s, SAMBA_ESTATE, "in %s: %s %S holds the rows of all microbatches; "
+                              "to compute with them, copy them to a tensor of as many rows: "
+                              "samba_copy_out, samba_from_data", n->op->name, x->name, &x->shape);
         a->in[i] = x ? (const float *)samba__value_of(x) : NULL;
         if (!x || a->in[i]) continue;
         return samba_fail(s, SAMBA_ESTATE, "in %s: %s has no value to compute with; give it one "

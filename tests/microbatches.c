@@ -621,6 +621,26 @@ static void test_device(void)
     close_clean(s);
 }
 
+// What is computed at once would see the first part alone of what holds all of them.
+static void test_computed_at_once(void)
+{
+    for (int32_t parts = 1; parts <= 2; parts++) {
+        samba_session *s = session();
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4 / parts));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SCALAR, (samba_init){ .value = 1 });
+        samba_tensor *y = samba_mul(x, w), *loss = all_of(y, false);
+        const float in[4] = { 1, 2, 3, 4 };
+        samba_program p = { .loss = loss, .outputs = { y }, .microbatches = parts, .optim.kind = SAMBA_SGD };
+        CHECK(samba_compile(s, &p) && samba_write(x, in) && samba_run(s, SAMBA_FWD));
+        CHECK(samba_read(samba_scale(loss, 2))[0] == 20.0f);
+        samba_tensor *sum = all_of(y, false);
+        CHECK(parts == 1 ? samba_read(sum)[0] == 10.0f : said(s, SAMBA_ESTATE, "all microbatches"));
+        sum = all_of(x, true);
+        CHECK(parts == 1 ? sum != NULL : said(s, SAMBA_ESTATE, "all microbatches"));
+        close_clean(s);
+    }
+}
+
 // Compiled again in other parts, and as one.
 static void test_compiled_again(void)
 {
@@ -653,6 +673,7 @@ int main(void)
     RUN(test_named_twice);
     RUN(test_hyperparameters);
     RUN(test_device);
+    RUN(test_computed_at_once);
     RUN(test_compiled_again);
     return test_summary();
 }
