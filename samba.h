@@ -13668,6 +13668,7 @@ SAMBA__FN samba__operands samba__look_at_operands(const samba__parts *p, const s
         int32_t dim = samba__aligned(&n->in[k]->shape, s.dim, &n->out[0]->shape);
         o.clash = o.clash || (!first && o.dim >= 0 && dim >= 0 && dim != o.dim)
             || (s.kind == SAMBA__ROWS && s.dim >= 0 && dim < 0)
+            || (!first && s.kind == SAMBA__ROWS && (dim < 0) != (o.dim < 0))
             || (!first && !samba__same_order(p, s.joined, o.joined));
         if (first || dim < 0) o.dim = dim;
         if (first) o.joined = s.joined;
@@ -14010,7 +14011,8 @@ SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__n
         && (x.kind == SAMBA__ROWS || x.kind == SAMBA__SAME)
         && (t.kind == SAMBA__ROWS || t.kind == SAMBA__SAME)
         && (x.kind != SAMBA__ROWS || x.dim < n->in[0]->shape.ndim - 1)
-        && (x.kind != t.kind || samba__same_order(p, x.joined, t.joined));
+        && (x.kind != t.kind || ((x.dim < 0) == (t.dim < 0)
+                                 && samba__same_order(p, x.joined, t.joined)));
     int32_t reduction = n->attr[SAMBA__LOSS_REDUCTION];
     if (x.kind == SAMBA__SAME && t.kind == SAMBA__SAME) y.kind = SAMBA__SAME;
     else if (rows && reduction == SAMBA_REDUCE_MEAN) y.kind = SAMBA__MEANS;
@@ -14283,7 +14285,7 @@ SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
                           "after another in each part; with microbatches a slice of one of them is "
                           "an output, or cat in another dimension", t->name, &t->shape,
                           y.joined->out[0]->name);
-    return rows || t->shape.ndim == 0 || y.kind == SAMBA__SAME || t->dtype == SAMBA_F32
+    return rows || y.kind == SAMBA__SAME || t->dtype == SAMBA_F32
         || samba_fail(s, SAMBA_EDTYPE, "output %s is %T: with microbatches a sum or a mean over "
                       "rows must be f32; use samba_cast", t->name, (int)t->dtype);
 }

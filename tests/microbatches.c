@@ -386,7 +386,7 @@ static void test_told(void)
 // Rows in another order than the batch's, and some rows of each part.
 static void test_order_of_rows(void)
 {
-    for (int k = 0; k < 15; k++) {
+    for (int k = 0; k < 18; k++) {
         samba_session *s = session();
         samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3));
         samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(4, 1));
@@ -406,7 +406,11 @@ static void test_order_of_rows(void)
         if (k == 8) loss = all_of(samba_sub(z, samba_reshape(samba_cat(two, 2, 1), SAMBA_SHAPE(8, 3))), true), told = loss->name;
         if (k == 9) loss = all_of(out = samba_gather(y, 0, ids), true), told = out->name;
         if (k == 10) loss = all_of(samba_lookup(ids, y), true), told = "lookup";
-        if (k >= 12) {                  // in pieces
+        samba_tensor *turned = samba_reshape(samba_transpose(y, 0, 1), SAMBA_SHAPE(4, 3));
+        if (k == 15) loss = all_of(samba_mul(turned, y), true), told = loss->name;
+        if (k == 16) loss = all_of(samba_mul(turned, turned), true);
+        if (k == 17) loss = all_of(y, false), out = samba_cast(loss, SAMBA_I32), told = refused = out->name;
+        if (k >= 12 && k < 15) {        // in pieces
             two[0] = samba_scale(samba_slice(y, 0, 0, 1, 1), 2), two[1] = samba_scale(samba_slice(y, 0, 1, 4, 1), 2);
             loss = samba_add(all_of(two[0], false), all_of(two[1], false));
         }
@@ -416,7 +420,7 @@ static void test_order_of_rows(void)
         if (k == 11) loss = all_of(samba_add(y, samba_dropout(w, "drop", 0.5f)), true), told = "dropout of w";
         samba_program p = { .loss = loss, .outputs = { out }, .microbatches = 2, .optim.kind = SAMBA_SGD };
         CHECK(samba_compile(s, &p) == !*refused);
-        if (*refused) CHECK(said(s, SAMBA_EARG, "joins rows"));
+        if (*refused) CHECK(said(s, k == 4 ? SAMBA_EARG : SAMBA_EDTYPE, k == 4 ? "joins rows" : out->name));
         CHECK(*told ? strstr(warned, told) != NULL : !warned[0]);
         samba_clear_error(s);
         close_clean(s);
