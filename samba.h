@@ -4011,6 +4011,7 @@ SAMBA__INLINE void samba__map_run(const samba_args *a, samba__loop_fn loop)
     float p[SAMBA_MAX_ATTR];
     samba__walk w;
     samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
+    memset(p, 0, sizeof p);             /* a file may give an op fewer attributes than it reads */
     for (int32_t i = 0; i < a->n_attr; i++) p[i] = samba_attr_float(a->attr[i]);
     for (int64_t row = 0; row == 0 || row < a->rows; row++)
         samba__map_range(a, loop, &w, p, a->begin + row * a->pitch, a->end + row * a->pitch);
