@@ -5237,8 +5237,10 @@ SAMBA__FN void samba__gather_vjp(samba_vjp *g)
     int32_t attr[1 + SAMBA_MAX_DIMS];
     attr[0] = g->attr[0];
     for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) attr[1 + i] = g->in[0]->shape.dim[i];
-    g->din[0] = samba__emit2(SAMBA__OP_gather_backward, g->dout[0], g->in[1], attr,
-                             1 + g->in[0]->shape.ndim);
+    samba_tensor *dy = samba_cast(g->dout[0], SAMBA_F32);   /* rows that meet are summed as f32 */
+    samba_tensor *dx = samba__emit2(SAMBA__OP_gather_backward, dy, g->in[1], attr,
+                                    1 + g->in[0]->shape.ndim);
+    g->din[0] = samba__to_input(g, 0, dx);
 }
 
 /* gather_backward: attributes axis, then the shape of x. One unit is everything below one index of

@@ -399,6 +399,9 @@ static void test_type_of_gradients(void)
     y = samba_sum(samba_cast(y, SAMBA_F32), SAMBA_ALL_AXES, false);
     dx = samba_grad(y, half);
     CHECK(dx && dx->dtype == SAMBA_BF16);
+    y = samba_gather(half, 1, samba_randint(s, "at", 3, SAMBA_SHAPE(1, 4)));
+    dx = samba_grad(samba_sum(samba_cast(y, SAMBA_F32), SAMBA_ALL_AXES, false), half);
+    CHECK(dx && dx->dtype == SAMBA_BF16);
     CHECK(samba_close(s) == 0);
 }
 

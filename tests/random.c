@@ -7,6 +7,7 @@
 #include "samba.h"
 #include "test.h"
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void count_ops(samba_session *s);
 #define RANDOM_COMPILED(s) count_ops(s)
@@ -1703,6 +1704,16 @@ static void print_counts(void)
     for (int i = 0; i < SAMBA__N_OPS; i++) printf("%-40s %ld\n", samba__op_table[i].name, (long)op_met[i]);
 }
 
+static void remove_files(void)
+{
+    static const char *const endings[3] = { ".pef", ".pef.log", ".ckpt" };
+    char path[96];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s%s", files, endings[i]);
+        remove(path);
+    }
+}
+
 int main(int argc, char **argv)
 {
     uint32_t *const numbers[2] = { &n_graphs, &first_graph };
@@ -1712,10 +1723,11 @@ int main(int argc, char **argv)
         else if (k < 2) *numbers[k++] = (uint32_t)strtoul(argv[i], NULL, 10);
     }
     mkdir("build", 0777);
-    snprintf(files, sizeof files, "build/random_%u", first_graph);
+    snprintf(files, sizeof files, "build/random_%ld", (long)getpid());
     printf("graphs %u to %u\n", first_graph, first_graph + n_graphs - 1);
     RUN(test_random_programs);
     RUN(test_every_op_and_axis);
     print_counts();
+    remove_files();
     return test_summary();
 }
