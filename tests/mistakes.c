@@ -1178,5 +1178,6 @@ int main(int argc, char **argv)
     remove(log);
     snprintf(log, sizeof log, "%s.log", file_path[0]);
     remove(log);
+    fflush(stderr);                         // freopen left it with a buffer; the summary is last
     return test_summary();
 }
