@@ -58,7 +58,8 @@
    arises, once, unless samba_desc has a log or quiet. Nothing aborts or exits.
    A session belongs to one thread at a time; sessions know nothing of each other.
 
-   Memory is allocated by open, tracing, compile, load, eager ops and samba_cpu; never by run.
+   Memory is allocated by open, tracing, compile, load, eager ops, save and restore, and by
+   samba_cpu, once for each tensor, also of those that a run lists as outputs; never by run else.
    samba_load maps large files where it can. Parameters that no node writes then stay in the file:
    their pages come when they are used, and only samba_restore proves their checksum. Replace such
    a file by renaming (samba_save, mv): who changes its bytes (cp) makes the session's next run
@@ -10201,13 +10202,14 @@ SAMBA__FN samba_tensor *samba__call_layer_norm(samba__named_call *c)
 SAMBA__FN samba_tensor *samba__call_masked_fill(samba__named_call *c)
 {
     float value = samba_attr_float(samba__argument(c, 0, 0));
-    return samba_where(c->in[1], samba_number(c->session, value), c->in[0]);
+    samba_tensor *filler = samba_full(c->session, samba_scalar_shape(), value);
+    return samba_where(c->in[1], filler, c->in[0]);
 }
 
 SAMBA__FN samba_tensor *samba__call_logical_not(samba__named_call *c)
 {
     samba_tensor *x = samba__truth(c->in[0]);
-    return samba_eq(x, samba_number(c->session, 0.0f));
+    return samba_eq(x, samba_full(c->session, samba_scalar_shape(), 0.0f));
 }
 
 SAMBA__FN samba_tensor *samba__call_sdpa(samba__named_call *c)
