@@ -12705,21 +12705,39 @@ SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__again *a
     return any;
 }
 
-/* Says what is largest where most is alive. */
-SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__plan *p)
+/* The smallest plan that was tried. */
+typedef struct samba__smallest {
+    int64_t bytes;                      /* -1: none yet */
+    samba__plan plan;
+    const char *peak;                   /* the node at which most is alive */
+} samba__smallest;
+
+SAMBA__FN void samba__keep_smallest(const samba__compilation *c, const samba__plan *p,
+                                    samba__smallest *least)
 {
+    int64_t bytes = samba__planned_bytes(p);
+    if (least->bytes >= 0 && bytes >= least->bytes) return;
+    least->bytes = bytes;
+    least->plan = *p;
+    least->peak = c->n_nodes ? c->nodes[p->peak]->name : "no op";
+}
+
+/* Says what is largest where most is alive. */
+SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__smallest *least)
+{
+    const samba__plan *p = &least->plan;
     const samba__place *top = NULL;
     for (int32_t i = 0; i < p->n_places; i++) {
         const samba__place *q = &p->places[i];
         bool alive = q->region == SAMBA__REGION_ARENA && q->first <= p->peak && q->last >= p->peak;
         if (alive && (!top || q->bytes > top->bytes)) top = q;
     }
-    int64_t lasting = samba__planned_bytes(p) - (int64_t)p->region[SAMBA__REGION_ARENA];
-    return samba_fail(c->session, SAMBA_ERANGE, "program.memory is %l bytes, but %l are needed, %l "
-                      "of them for parameters, state and inputs, though all that can be is computed"
-                      " again. Most is alive at %s; %s has %l bytes then. Use a smaller batch, or "
-                      "microbatches", c->program->memory, samba__planned_bytes(p), lasting,
-                      c->n_nodes ? c->nodes[p->peak]->name : "no op", top ? top->name : "nothing",
+    int64_t lasting = least->bytes - (int64_t)p->region[SAMBA__REGION_ARENA];
+    return samba_fail(c->session, SAMBA_ERANGE, "program.memory is %l bytes, but no plan was found "
+                      "that takes less than %l, %l of them for parameters, state and inputs, "
+                      "whatever of the forward pass is computed again. Most is alive at %s; %s has "
+                      "%l bytes then. Use a smaller batch, or microbatches", c->program->memory,
+                      least->bytes, lasting, least->peak, top ? top->name : "nothing",
                       (int64_t)(top ? top->bytes : 0));
 }
 
@@ -12755,22 +12773,51 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
     return true;
 }
 
-/* The plan, with as much computed again as the limit asks for. */
-SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
+/* Nothing is computed again but what samba__choose_narrow says. */
+SAMBA__FN bool samba__begin_again(samba__compilation *c, samba__again *a, samba__plan *p)
 {
-    int64_t limit = c->program->memory, price = 0;
-    samba__again a;
-    if (!samba__again_open(c, &a)) return false;
-    if (samba__choose_narrow(c, &a) && !samba__repeat_chosen(c, &a)) return false;
-    if (!samba__make_plan(c, p)) return false;
-    while (limit > 0 && samba__planned_bytes(p) > limit) {
-        int64_t excess = samba__planned_bytes(p) - limit;
-        while (!samba__choose_again(c, &a, price, excess)) {
-            if (price > 1 << 20) return samba__refuse_memory(c, p);
+    for (int32_t i = 0; i < a->n_tensors; i++) a->of[i].chain = 0;
+    if (samba__choose_narrow(c, a) && !samba__repeat_chosen(c, a)) return false;
+    return samba__make_plan(c, p);
+}
+
+/* Plans with more and more computed again, until one is within the limit, or all is chosen: what is
+   chosen each time has `step` bytes, or 0: as many as the plan has too many. */
+SAMBA__FN bool samba__repeat_more(samba__compilation *c, samba__again *a, samba__plan *p,
+                                  int64_t step, samba__smallest *least)
+{
+    const int64_t limit = c->program->memory;
+    int64_t price = 0;
+    while (samba__planned_bytes(p) > limit) {
+        int64_t wanted = step > 0 ? step : samba__planned_bytes(p) - limit;
+        while (!samba__choose_again(c, a, price, wanted)) {
+            if (price > 1 << 20) return true;
             price = price ? price * 4 : 1;
         }
-        if (!samba__repeat_chosen(c, &a) || !samba__make_plan(c, p)) return false;
+        if (!samba__repeat_chosen(c, a) || !samba__make_plan(c, p)) return false;
+        samba__keep_smallest(c, p, least);
     }
+    return true;
+}
+
+/* The plan, with as much computed again as the limit asks for. First with few plans. More of them,
+   in small steps, find smaller ones: a copy, too, takes memory from its making to its last use. */
+SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
+{
+    const int64_t limit = c->program->memory;
+    samba__smallest least;
+    samba__again a;
+    if (!samba__again_open(c, &a) || !samba__begin_again(c, &a, p)) return false;
+    if (limit <= 0) return samba__keep_limits(c, p);
+    least.bytes = -1;
+    samba__keep_smallest(c, p, &least);
+    if (!samba__repeat_more(c, &a, p, 0, &least)) return false;
+    if (samba__planned_bytes(p) > limit) {
+        if (!samba__begin_again(c, &a, p)) return false;
+        int64_t step = (int64_t)(p->region[SAMBA__REGION_ARENA] / 32) + 1;
+        if (!samba__repeat_more(c, &a, p, step, &least)) return false;
+    }
+    if (samba__planned_bytes(p) > limit) return samba__refuse_memory(c, &least);
     return samba__keep_limits(c, p);
 }
 

@@ -715,6 +715,27 @@ static void test_memory_limit(void)
     }
 }
 
+// A limit that cannot be kept is refused with the smallest plan there was, which can be had.
+static void test_memory_refused(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_program p = { .optim.kind = SAMBA_ADAMW };
+    long long found = 0;
+    p.loss = deep_loss(s, BATCH, false);
+    CHECK(samba_compile(s, &p));
+    size_t all = samba_device_bytes(s);
+    p.memory = 1;
+    CHECK(!samba_compile(s, &p) && samba_error_code(s) == SAMBA_ERANGE);
+    const char *figure = strstr(samba_error(s), "less than ");
+    CHECK(figure && sscanf(figure, "less than %lld", &found) == 1);
+    printf("%zu bytes, or %lld: %s\n", all, found, samba_error(s));
+    samba_clear_error(s);
+    CHECK(found > 0 && (size_t)found < all - all / 20);
+    p.memory = found;
+    CHECK(samba_compile(s, &p) && samba_device_bytes(s) < all);
+    CHECK(samba_close(s) == 0);
+}
+
 // Mapping spatial steps a parameter when its gradient is there, and nothing reads it any more: the
 // same bits, without the memory of the gradients, however much is computed again meanwhile.
 static void test_spatial(void)
@@ -815,6 +836,7 @@ int main(int argc, char **argv)
     RUN(test_odd_outputs);
     RUN(test_random_graphs);
     RUN(test_memory_limit);
+    RUN(test_memory_refused);
     RUN(test_memory_limit_and_state);
     RUN(test_spatial);
     RUN(test_spatial_checkpoint);
