@@ -123,6 +123,7 @@
      SAMBA_NO_STDIO          no files and no printing; programs live in memory
      SAMBA_NO_SIMD           portable kernels only (the same bits)
      SAMBA_SMALL             block sizes for a few KiB of fast memory; implied by SAMBA_RUNTIME_ONLY
+                             without SAMBA_LOCAL_BYTES
      SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
      SAMBA_GEMM_KC, SAMBA_GEMM_MC, SAMBA_GEMM_NC   block sizes of [gemm]
      SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
@@ -1072,7 +1073,8 @@ SAMBA_API bool samba_model_to_cpu(samba_session *s);
 SAMBA_API bool samba_model_to_rdu(samba_session *s);
 SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s);
 SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s);
-/* update_tensor: writes data to the tensor called name; NULL takes the name from the session. */
+/* update_tensor: writes data to the tensor called name. NULL: the name is unknown from then on, and
+   not free for another tensor. */
 SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data);
 
 /* A checkpoint is the PEF with its state filled in; the old file stays until the new one is safe.
