@@ -24,5 +24,5 @@ int main(void)
     samba_run(s, SAMBA_FWD);
     printf("f = x y + tanh(x) = %.6f at x = 0.5, y = -2\n", (double)samba_read(f)[0]);
     printf("df/dx = %.6f, df/dy = %.6f\n", (double)samba_read(fx)[0], (double)samba_read(fy)[0]);
-    return samba_close(s);                  // 0, or 1 after printing the first error
+    return samba_close(s);                  // 0, or 1 if an error stands: it was printed
 }

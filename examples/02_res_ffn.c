@@ -222,6 +222,6 @@ int main(int argc, char **argv)
         samba_fail(s, SAMBA_EARG, "%s needs --pef FILE and at least one epoch", o.app.command);
     else if (samba_app_load(s, &o.app, &program))
         done = run_or_test(s, &o, &m, argv[0]);
-    int failed = samba_close(s);            // prints the first error, if there is one
+    int failed = samba_close(s);            // 1 if an error stands: it was printed
     return failed ? failed : done ? 0 : 130;
 }

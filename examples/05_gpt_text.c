@@ -356,6 +356,6 @@ int main(int argc, char **argv)
     else if (samba_load(s, o.app.pef, &program))
         done = run_or_test(s, &o, &m, argv[0]);
     free(m.params);
-    int failed = samba_close(s);                // prints the first error, if there is one
+    int failed = samba_close(s);                // 1 if an error stands: it was printed
     return failed ? failed : done ? 0 : 130;
 }

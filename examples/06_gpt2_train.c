@@ -664,6 +664,6 @@ int main(int argc, char **argv)
         done = run(s, &o, &m, argv[0]);
     free(m.params);
     free(m.averages);
-    int failed = samba_close(s);                // prints the first error, if there is one
+    int failed = samba_close(s);                // 1 if an error stands: it was printed
     return failed ? failed : done ? 0 : 130;
 }

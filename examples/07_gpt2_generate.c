@@ -360,5 +360,5 @@ int main(int argc, char **argv)
         samba_fail(s, SAMBA_EARG, "run needs --pef FILE, --data_dir PROMPTS, 1 example or more");
     else if (samba_load(s, o.app.pef, &program))
         generate(s, &o, &config, &generator, program);
-    return samba_close(s);                      // prints the first error, if there is one
+    return samba_close(s);                      // 1 if an error stands: it was printed
 }
