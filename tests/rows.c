@@ -1982,6 +1982,17 @@ static void row_advice(void)
             p.optim.params = &trained_one, p.optim.n_params = 1;
             text = said(compile_named, s);
             CHECK(strstr(text, "no optimizer has the parameter fc1__bias") && !strstr(text, "fc1__weight"));
+            CHECK(!strstr(text, "gets no gradient"));
+            for (int way = 0; way < 3; way++) {     // of two, the loss needs one; at o0 and with spatial, too
+                if (!way) samba_set_requires_grad(samba_param(s, "still", SAMBA_SHAPE(2), (samba_init){ 0 }), false);
+                if (!way) samba_param(s, "idle", SAMBA_SHAPE(2), (samba_init){ 0 });
+                p.level = way == 1 ? SAMBA_O0 : SAMBA_O3;
+                p.mapping = way == 2 ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
+                text = said(compile_named, s);
+                CHECK(strstr(text, "the parameter idle gets no gradient") && strstr(text, "gets no gradient") == strstr(strstr(text, "idle"), "gets"));
+                CHECK(!strstr(text, "still") && !strstr(text, "fc1__weight gets"));
+            }
+            p.level = SAMBA_O3, p.mapping = SAMBA_MAPPING_SECTION;
             float before = samba_read(free)[0];
             CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_read(free)[0] == before);
         }

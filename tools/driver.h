@@ -113,8 +113,9 @@ SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n);
 SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size);
 /* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
    measure-sections; run and test are the application's own. False with an error in s. compile says
-   what a run takes, and warns of parameters no optimizer has and ops that cut the graph in parts.
-   measure-performance writes all inputs and reads all outputs each time, but for run_graph_only. */
+   what a run takes, and warns of parameters without gradient or optimizer and of ops that cut the
+   graph in parts. measure-performance writes all inputs and reads all outputs each time, but for
+   run_graph_only. */
 SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *args,
                                        const samba_program *program);
 
@@ -511,13 +512,42 @@ static inline bool samba__driver_stepped(const samba__driver_pef *p, uint64_t sy
     return false;
 }
 
-/* Parameters that have a gradient and no optimizer, in a program that has one. */
-static inline void samba__driver_warn_of_parameters(const samba__driver_pef *p)
+static inline bool samba__driver_trains(const samba__driver_pef *p)
 {
     bool trains = false;
     for (int32_t i = 0; i < p->n_sections; i++)
         trains = trains || (samba__driver_number(p->sections + 16 * i, 4) & SAMBA_OPT);
-    for (int32_t i = 0; trains && i < p->n_symbols; i++) {
+    return trains;
+}
+
+/* Is there a gradient of the parameter called name, or (mapping spatial) a step without one? */
+static inline bool samba__driver_is_reached(const samba__driver_pef *p, const char *name)
+{
+    for (int32_t i = 0; i < p->n_symbols; i++) {
+        const uint8_t *q = p->bytes + 128 + 80 * i;
+        if (q[4] == 3 && !strcmp(samba__driver_text(p, q), name))
+            return samba__driver_number(q + 68, 4) || samba__driver_stepped(p, (uint64_t)i);
+    }
+    return false;
+}
+
+/* Parameters that are to be trained, but the loss does not depend on them. */
+static inline void samba__driver_warn_of_gradients(samba_session *s, const samba__driver_pef *p)
+{
+    int32_t n = samba_parameters(s, NULL, 0);
+    samba_tensor **list = (samba_tensor **)malloc(((size_t)n + 1) * sizeof *list);
+    if (list) samba_parameters(s, list, n);
+    for (int32_t i = 0; list && i < n; i++)
+        if (!list[i]->frozen && !samba__driver_is_reached(p, list[i]->name))
+            printf("[warning samba] the parameter %s gets no gradient: no loss depends on it\n",
+                   list[i]->name);
+    free(list);
+}
+
+/* Parameters that have a gradient and no optimizer, in a program that has one. */
+static inline void samba__driver_warn_of_parameters(const samba__driver_pef *p)
+{
+    for (int32_t i = 0; i < p->n_symbols; i++) {
         const uint8_t *q = p->bytes + 128 + 80 * i;
         if (q[4] == 3 && samba__driver_number(q + 68, 4) && !samba__driver_stepped(p, (uint64_t)i))
             printf("[warning samba] no optimizer has the parameter %s: it keeps its values\n",
@@ -538,14 +568,19 @@ static inline void samba__driver_warn_of_cuts(const samba__driver_pef *p)
                    (int)i);
     }
 }
-static inline bool samba__driver_warn(samba_session *s, const char *path)
+
+/* cuts: level O0 makes each op a section anyway. */
+static inline bool samba__driver_warn(samba_session *s, const char *path, bool cuts)
 {
     size_t size = 0;
     uint8_t *bytes = samba__driver_file(s, path, &size);
     if (!bytes) return false;
     samba__driver_pef p = samba__driver_open(bytes);
-    samba__driver_warn_of_parameters(&p);
-    samba__driver_warn_of_cuts(&p);
+    if (samba__driver_trains(&p)) {
+        samba__driver_warn_of_gradients(s, &p);
+        samba__driver_warn_of_parameters(&p);
+    }
+    if (cuts) samba__driver_warn_of_cuts(&p);
     free(bytes);
     return true;
 }
@@ -606,7 +641,7 @@ static inline bool samba__driver_compile(samba_session *s, const samba_app_args 
     double start = samba_seconds();
     if (!samba_compile(s, &p)) return false;
     printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
-    return samba__driver_memory(s, path) && (p.level == SAMBA_O0 || samba__driver_warn(s, path));
+    return samba__driver_memory(s, path) && samba__driver_warn(s, path, p.level != SAMBA_O0);
 }
 
 /* What is sent before each run of a measurement, and fetched behind it. */
