@@ -99,8 +99,10 @@ static bool choose_optimizers(samba_session *s, const options *o, model *m, samb
     samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = o->learning_rate, .beta2 = 0.997f,
                           .eps = o->adam_epsilon, .weight_decay = o->weight_decay };
     p->max_grad_norm = o->max_grad_norm_clip;
-    p->optim = adamw;                           // the adapters', which no list names
-    if (o->lora.rank) return true;
+    if (o->lora.rank) {
+        p->optim = adamw;
+        return samba_ok(s);
+    }
     m->params = (samba_tensor **)malloc((size_t)gpt2_n_params(&m->config) * sizeof *m->params);
     if (!m->params) return samba_fail(s, SAMBA_ENOMEM, "no memory for a list of parameters");
     if (!gpt2_optims(s, &m->config, &adamw, m->params, m->optims, why, sizeof why))
