@@ -169,6 +169,17 @@ data_parallel() {   # data_parallel PROGRAM: replicas, in every mode the same
     check 'to the same checkpoint' cmp $here/normal $here/c
 }
 
+gpt2() {            # gpt2 PROGRAM: that of 06 trains, that of 07 infers
+    tiny='--config_name tests/golden/gpt2_tiny/config.json --max_seq_length 4 --output-folder'
+    check 'refuses nonsense' fails_with 2 usage $1 nonsense
+    case $1 in
+    */06_*)
+        check 'compiles' $1 compile $tiny $1.d --pef-name t
+        check 'compiles adapters' $1 compile $tiny $1.d --pef-name lora --lora_rank 2 ;;
+    *) check 'compiles' $1 compile --inference $tiny $1.d --pef-name t ;;
+    esac
+}
+
 example() {         # example NAME COMPILER quick|heavy
     log=$out/$1-$2.check
     program=$out/$1-$2
@@ -184,7 +195,7 @@ example() {         # example NAME COMPILER quick|heavy
         08_*-clang-quick | 09_*-clang-quick) ;;
         08_*) data_parallel $program ;;
         09_*) tutorials $program ;;
-        06_* | 07_*) check 'refuses nonsense' fails_with 2 usage $program nonsense ;;
+        06_* | 07_*) gpt2 $program ;;
         02_*) res_ffn $program "$3" ;;
         03_*-heavy)
             check 'trains' to_file $program.text $program --data "$data"
