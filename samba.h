@@ -110,6 +110,8 @@
        together is refused.
      - lookup and gather count rows that they take of the batch from the first one of the part, and
        dropout draws a mask for each part unless the first dimension counts rows; both are told.
+     - So is what slices do that take the rows apart, unless the same is done with all of them: each
+       part is taken apart, so the first half of the rows is not that of the batch.
      - batch_norm takes statistics of each part. State, such as a cache, sees them one by one.
    Replicas of data parallel training (samba_program.replicas, tools/parallel.h) are parts as well.
    By ids and call ids the sections of FWD (and BCKWD) are run as a whole, as the schedule has them.
@@ -797,7 +799,8 @@ SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
 /* Your own ops; apply calls an op by name and returns its first output. Behind a dot stand the
    names of torch and NumPy with their plain arguments: "torch.bmm", "np.multiply", "F.softmax" with
    the attribute -1, "Tensor.view" with a shape, floats as samba_float_attr; what stands before it
-   says nothing. Without a dot the op's own words are meant. */
+   says nothing. Arguments with the same default in torch and NumPy may be left out: all axes for
+   "sum", 0 for "cat". Without a dot the op's own words are meant, all of them. */
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op);
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *op, samba_tensor *const *in,
                                     int32_t n_in, const int32_t *attr, int32_t n_attr);
@@ -4014,10 +4017,20 @@ SAMBA__INLINE void samba__map_run(const samba_args *a, samba__loop_fn loop)
     float p[SAMBA_MAX_ATTR];
     samba__walk w;
     samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
-    memset(p, 0, sizeof p);             /* a file may give an op fewer attributes than it reads */
+    p[0] = 0.0f;
     for (int32_t i = 0; i < a->n_attr; i++) p[i] = samba_attr_float(a->attr[i]);
     for (int64_t row = 0; row == 0 || row < a->rows; row++)
         samba__map_range(a, loop, &w, p, a->begin + row * a->pitch, a->end + row * a->pitch);
+}
+
+/* How many attributes p[] the value of an elementwise op reads. */
+SAMBA__FN int32_t samba__map_attributes(int32_t op)
+{
+    switch (op) {
+    case SAMBA__OP_leaky_relu: case SAMBA__OP_leaky_relu_backward:
+    case SAMBA__OP_scale: case SAMBA__OP_shift: return 1;
+    default: return 0;
+    }
 }
 
 /* Any types in; f32 out, or the inputs' one half type if all have it; comparisons give bool. */
@@ -4025,8 +4038,7 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
 {
     bool compares = op >= SAMBA__OP_eq && op <= SAMBA__OP_ge;
     int32_t bad = 0, first = arity == 3 && c->n_in > 0 && c->in[0].dtype == SAMBA_BOOL ? 1 : 0;
-    if (!samba__expect(c, arity, arity, c->n_attr)) return false;
-    if (c->n_attr > 4) return samba_refuse(c, SAMBA_EARG, "%d attributes are too many", c->n_attr);
+    if (!samba__expect(c, arity, arity, samba__map_attributes(op))) return false;
     samba_shape y = c->in[0].shape;
     samba_dtype type = c->in[first].dtype;
     for (int32_t i = 1; i < arity; i++)
@@ -10261,56 +10273,62 @@ SAMBA__FN samba_tensor *samba__call_split(samba__named_call *c)
     return c->n_out ? c->out[0] : first;
 }
 
-/* A name, and the op that is called like that here; or the call that takes its plain arguments and
-   at least, at most so many inputs. */
+/* A name, and the op that is called like that here; or the call that takes its plain arguments, and
+   how many inputs and arguments it takes. An argument may be left out if its default is the one of
+   torch and of NumPy: softmax without an axis, argmax or squeeze mean something else there. */
 typedef struct samba__alias {
     const char *name, *op;
     samba_tensor *(*call)(samba__named_call *c);
-    int32_t least, most, n_attr;        /* n_attr: at most */
+    int32_t least, most, least_attr, most_attr;
 } samba__alias;
 static const samba__alias samba__aliases[] = {
-    { "multiply", "mul", NULL, 0, 0, 0 }, { "subtract", "sub", NULL, 0, 0, 0 },
-    { "divide", "div", NULL, 0, 0, 0 }, { "true_divide", "div", NULL, 0, 0, 0 },
-    { "negative", "neg", NULL, 0, 0, 0 }, { "absolute", "abs", NULL, 0, 0, 0 },
-    { "power", "pow", NULL, 0, 0, 0 }, { "equal", "eq", NULL, 0, 0, 0 },
-    { "not_equal", "ne", NULL, 0, 0, 0 }, { "less", "lt", NULL, 0, 0, 0 },
-    { "less_equal", "le", NULL, 0, 0, 0 }, { "greater", "gt", NULL, 0, 0, 0 },
-    { "greater_equal", "ge", NULL, 0, 0, 0 }, { "embedding", "lookup", NULL, 0, 0, 0 },
-    { "bmm", NULL, samba__call_matmul, 2, 2, 0 }, { "mm", NULL, samba__call_matmul, 2, 2, 0 },
-    { "matmul", NULL, samba__call_matmul, 2, 2, 0 }, { "dot", NULL, samba__call_matmul, 2, 2, 0 },
-    { "softmax", NULL, samba__call_softmax, 1, 1, 1 },
-    { "log_softmax", NULL, samba__call_log_softmax, 1, 1, 1 },
-    { "sum", NULL, samba__call_sum, 1, 1, SAMBA_MAX_DIMS },
-    { "mean", NULL, samba__call_mean, 1, 1, SAMBA_MAX_DIMS },
-    { "amax", NULL, samba__call_amax, 1, 1, SAMBA_MAX_DIMS },
-    { "argmax", NULL, samba__call_argmax, 1, 1, 1 },
-    { "reshape", NULL, samba__call_reshape, 1, 1, SAMBA_MAX_DIMS },
-    { "view", NULL, samba__call_reshape, 1, 1, SAMBA_MAX_DIMS },
-    { "expand", NULL, samba__call_expand, 1, 1, SAMBA_MAX_DIMS },
-    { "broadcast_to", NULL, samba__call_expand, 1, 1, SAMBA_MAX_DIMS },
-    { "permute", NULL, samba__call_permute, 1, 1, SAMBA_MAX_DIMS },
-    { "transpose", NULL, samba__call_transpose, 1, 1, 2 },
-    { "squeeze", NULL, samba__call_squeeze, 1, 1, 1 },
-    { "unsqueeze", NULL, samba__call_unsqueeze, 1, 1, 1 },
-    { "flatten", NULL, samba__call_flatten, 1, 1, 1 },
-    { "cat", NULL, samba__call_cat, 1, INT32_MAX, 1 },
-    { "concat", NULL, samba__call_cat, 1, INT32_MAX, 1 },
-    { "concatenate", NULL, samba__call_cat, 1, INT32_MAX, 1 },
-    { "stack", NULL, samba__call_stack, 1, INT32_MAX, 1 },
-    { "split", NULL, samba__call_split, 1, 1, 2 },
-    { "gather", NULL, samba__call_gather, 2, 2, 1 },
-    { "index_select", NULL, samba__call_index_select, 2, 2, 1 },
-    { "cross_entropy", NULL, samba__call_cross_entropy, 2, 2, 0 },
-    { "nll_loss", NULL, samba__call_nll, 2, 2, 0 }, { "mse_loss", NULL, samba__call_mse, 2, 2, 0 },
-    { "linear", NULL, samba__call_linear, 2, 3, 0 }, { "addmm", NULL, samba__call_addmm, 3, 3, 0 },
-    { "rsub", NULL, samba__call_rsub, 2, 2, 0 }, { "square", NULL, samba__call_square, 1, 1, 0 },
-    { "layer_norm", NULL, samba__call_layer_norm, 1, 3, 0 },
-    { "masked_fill", NULL, samba__call_masked_fill, 2, 2, 1 },
-    { "logical_or", NULL, samba__call_logical_or, 2, 2, 0 },
-    { "logical_and", NULL, samba__call_logical_and, 2, 2, 0 },
-    { "logical_not", NULL, samba__call_logical_not, 1, 1, 0 },
-    { "bitwise_not", NULL, samba__call_logical_not, 1, 1, 0 },
-    { "scaled_dot_product_attention", NULL, samba__call_sdpa, 3, 4, 0 }
+    { "multiply", "mul", NULL, 0, 0, 0, 0 }, { "subtract", "sub", NULL, 0, 0, 0, 0 },
+    { "divide", "div", NULL, 0, 0, 0, 0 }, { "true_divide", "div", NULL, 0, 0, 0, 0 },
+    { "negative", "neg", NULL, 0, 0, 0, 0 }, { "absolute", "abs", NULL, 0, 0, 0, 0 },
+    { "power", "pow", NULL, 0, 0, 0, 0 }, { "equal", "eq", NULL, 0, 0, 0, 0 },
+    { "not_equal", "ne", NULL, 0, 0, 0, 0 }, { "less", "lt", NULL, 0, 0, 0, 0 },
+    { "less_equal", "le", NULL, 0, 0, 0, 0 }, { "greater", "gt", NULL, 0, 0, 0, 0 },
+    { "greater_equal", "ge", NULL, 0, 0, 0, 0 }, { "embedding", "lookup", NULL, 0, 0, 0, 0 },
+    { "bmm", NULL, samba__call_matmul, 2, 2, 0, 0 },
+    { "mm", NULL, samba__call_matmul, 2, 2, 0, 0 },
+    { "matmul", NULL, samba__call_matmul, 2, 2, 0, 0 },
+    { "dot", NULL, samba__call_matmul, 2, 2, 0, 0 },
+    { "softmax", NULL, samba__call_softmax, 1, 1, 1, 1 },
+    { "log_softmax", NULL, samba__call_log_softmax, 1, 1, 1, 1 },
+    { "sum", NULL, samba__call_sum, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "mean", NULL, samba__call_mean, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "amax", NULL, samba__call_amax, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "argmax", NULL, samba__call_argmax, 1, 1, 1, 1 },
+    { "reshape", NULL, samba__call_reshape, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "view", NULL, samba__call_reshape, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "expand", NULL, samba__call_expand, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "broadcast_to", NULL, samba__call_expand, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "permute", NULL, samba__call_permute, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "transpose", NULL, samba__call_transpose, 1, 1, 2, 2 },
+    { "squeeze", NULL, samba__call_squeeze, 1, 1, 1, 1 },
+    { "unsqueeze", NULL, samba__call_unsqueeze, 1, 1, 1, 1 },
+    { "flatten", NULL, samba__call_flatten, 1, 1, 0, 1 },
+    { "cat", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
+    { "concat", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
+    { "concatenate", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
+    { "stack", NULL, samba__call_stack, 1, INT32_MAX, 0, 1 },
+    { "split", NULL, samba__call_split, 1, 1, 1, 2 },
+    { "gather", NULL, samba__call_gather, 2, 2, 1, 1 },
+    { "index_select", NULL, samba__call_index_select, 2, 2, 1, 1 },
+    { "cross_entropy", NULL, samba__call_cross_entropy, 2, 2, 0, 0 },
+    { "nll_loss", NULL, samba__call_nll, 2, 2, 0, 0 },
+    { "mse_loss", NULL, samba__call_mse, 2, 2, 0, 0 },
+    { "linear", NULL, samba__call_linear, 2, 3, 0, 0 },
+    { "addmm", NULL, samba__call_addmm, 3, 3, 0, 0 },
+    { "rsub", NULL, samba__call_rsub, 2, 2, 0, 0 },
+    { "square", NULL, samba__call_square, 1, 1, 0, 0 },
+    { "layer_norm", NULL, samba__call_layer_norm, 1, 3, 0, 0 },
+    { "masked_fill", NULL, samba__call_masked_fill, 2, 2, 1, 1 },
+    { "logical_or", NULL, samba__call_logical_or, 2, 2, 0, 0 },
+    { "logical_and", NULL, samba__call_logical_and, 2, 2, 0, 0 },
+    { "logical_not", NULL, samba__call_logical_not, 1, 1, 0, 0 },
+    { "bitwise_not", NULL, samba__call_logical_not, 1, 1, 0, 0 },
+    { "scaled_dot_product_attention", NULL, samba__call_sdpa, 3, 4, 0, 0 }
 };
 SAMBA__FN const samba__alias *samba__find_alias(const char *name)
 {
@@ -10320,12 +10338,13 @@ SAMBA__FN const samba__alias *samba__find_alias(const char *name)
 }
 SAMBA__FN samba_tensor *samba__call_alias(samba__named_call *c, const samba__alias *a)
 {
-    bool fits = c->n_in >= a->least && c->n_in <= a->most && c->n_attr <= a->n_attr;
+    bool fits = c->n_in >= a->least && c->n_in <= a->most && c->n_attr >= a->least_attr
+        && c->n_attr <= a->most_attr;
     if (!fits)
         return samba__none(samba_fail(c->session, SAMBA_EARG, "in samba_apply(%s): %d inputs and "
-                                      "%d arguments are given; it takes %d inputs or more, and up "
-                                      "to %d arguments", a->name, c->n_in, c->n_attr, a->least,
-                                      a->n_attr));
+                                      "%d arguments are given; it takes %d inputs or more, and %d "
+                                      "up to %d arguments", a->name, c->n_in, c->n_attr, a->least,
+                                      a->least_attr, a->most_attr));
     for (int32_t i = 0; i < c->n_in; i++)
         if (!c->in[i] && i < a->least)
             return samba__none(samba_fail(c->session, SAMBA_EARG, "in samba_apply(%s): input %d is "
@@ -13652,6 +13671,7 @@ typedef struct samba__parts {
     samba__spread *of;                  /* by tensor id */
     samba_tensor **copy;                /* by tensor id: the same value, in a section of COUNT */
     samba_tensor **whole;               /* by tensor id: the value of the whole batch */
+    samba_tensor ***traced;             /* by node: the inputs that it was traced with */
     int32_t n_tensors, n_nodes;
 } samba__parts;
 
@@ -14311,6 +14331,170 @@ SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
     return fine && (!counts || samba__count_targets(p, n));
 }
 
+/* ---- Slices that together take all rows: each part is cut like the batch, so that they take other
+   rows of it. That changes nothing if the same is done with each of them. Of each tensor two hashes
+   say what is done: how it is computed, and what is computed with it up to the outputs; in both,
+   slices of one tensor look alike whatever rows they take. ---- */
+typedef struct samba__pieces {
+    const samba__parts *parts;
+    uint64_t *made;                     /* by tensor id: how it is computed */
+    uint64_t *used;                     /* by tensor id: a sum over its uses */
+} samba__pieces;
+
+SAMBA__FN uint64_t samba__mixed(uint64_t h, uint64_t word) { return samba__hash(&word, 8, h); }
+
+/* Does n take some rows, of which other slices take the rest? */
+SAMBA__FN bool samba__is_piece(const samba__parts *p, const samba__node *n)
+{
+    if (!samba__is(n->op, SAMBA__OP_slice)) return false;
+    samba__spread y = samba__spread_of(p, n->out[0]);
+    return y.kind == SAMBA__ROWS && y.joined == n;
+}
+
+/* The op and its attributes, without the number of rows and which of them a slice takes: pieces may
+   have different sizes. A mean gives the rows of a larger piece less weight, so there it counts. */
+SAMBA__FN uint64_t samba__hash_of_call(const samba__pieces *q, const samba__node *n)
+{
+    const samba__parts *p = q->parts;
+    const samba_tensor *first = n->n_in ? p->traced[n->id][0] : NULL;
+    samba__spread x = samba__spread_of(p, first), y = samba__spread_of(p, n->out[0]);
+    uint64_t h = samba__mixed((uint64_t)n->op->wire, (uint64_t)n->n_in);
+    if (samba__is(n->op, SAMBA__OP_reshape) || samba__is(n->op, SAMBA__OP_expand)) {
+        const samba_shape *shape = &n->out[0]->shape;
+        for (int32_t i = 0; i < shape->ndim; i++)
+            h = samba__mixed(h, i == y.dim ? 0 : (uint64_t)shape->dim[i]);
+        return h;
+    }
+    if (samba__is(n->op, SAMBA__OP_slice)) {
+        for (int32_t i = 0; i < n->n_attr; i++) {
+            bool rows = i / 3 == x.dim && n->out[0]->shape.dim[i / 3] == first->shape.dim[i / 3];
+            bool hidden = rows || (i / 3 == x.dim && samba__is_piece(p, n));
+            h = samba__mixed(h, hidden ? 0 : (uint64_t)n->attr[i]);
+        }
+        return h;
+    }
+    bool loss = samba__is(n->op, SAMBA__OP_cross_entropy) || samba__is(n->op, SAMBA__OP_nll);
+    bool mean = samba__is(n->op, SAMBA__OP_mean)
+        || (loss && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN);
+    if (mean && x.dim >= 0) h = samba__mixed(h, (uint64_t)first->shape.dim[x.dim]);
+    return samba__hash(n->attr, (size_t)n->n_attr * sizeof *n->attr, h);
+}
+
+SAMBA__FN void samba__hash_how_made(const samba__pieces *q, const samba__node *n)
+{
+    samba_tensor **in = q->parts->traced[n->id];
+    uint64_t h = samba__hash_of_call(q, n);
+    for (int32_t k = 0; k < n->n_in; k++) h = samba__mixed(h, in[k] ? q->made[in[k]->id] : 0);
+    for (int32_t o = 0; o < n->n_out; o++)
+        q->made[n->out[o]->id] = samba__mixed(h, (uint64_t)o);
+}
+
+/* Does only a sum or a mean over its axis read what cat makes? Then the order does not matter. */
+SAMBA__FN bool samba__is_summed(const samba__parts *p, const samba__node *cat)
+{
+    bool any = false;
+    for (int32_t i = 0; i < p->n_nodes; i++) {
+        const samba__node *n = p->c->session->nodes[i];
+        for (int32_t k = 0; k < n->n_in; k++) {
+            if (p->traced[i][k] != cat->out[0]) continue;
+            bool sums = samba__is(n->op, SAMBA__OP_sum) || samba__is(n->op, SAMBA__OP_mean);
+            if (!sums || !(n->attr[0] >> cat->attr[0] & 1)) return false;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* What node n does with its inputs is added to what is known of their uses. */
+SAMBA__FN void samba__hash_uses(const samba__pieces *q, const samba__node *n)
+{
+    const samba__parts *p = q->parts;
+    samba_tensor **in = p->traced[n->id];
+    samba__spread y = samba__spread_of(p, n->out[0]);
+    bool cats = samba__is(n->op, SAMBA__OP_cat);
+    bool unordered = cats && (y.kind == SAMBA__ROWS ? y.dim == n->attr[0] && y.joined != n
+                              : samba__is_summed(p, n));
+    uint64_t call = samba__hash_of_call(q, n), then = 0;
+    for (int32_t o = 0; o < n->n_out; o++) then = samba__mixed(then, q->used[n->out[o]->id]);
+    for (int32_t k = 0; k < n->n_in; k++) {
+        bool adds = samba__is(n->op, SAMBA__OP_add) || (samba__is(n->op, SAMBA__OP_sub) && k == 0);
+        uint64_t h = samba__mixed(call, then);
+        if (!in[k]) continue;
+        if (adds && y.kind != SAMBA__ROWS) {        /* sums of pieces may be added in any order */
+            q->used[in[k]->id] += q->used[n->out[0]->id];
+            continue;
+        }
+        if (!unordered) h = samba__mixed(h, (uint64_t)k);
+        for (int32_t j = 0; j < n->n_in && !unordered; j++)
+            h = samba__mixed(h, j != k && in[j] ? q->made[in[j]->id] : 0);
+        q->used[in[k]->id] += h;
+    }
+}
+
+/* What is done with the rows that piece n takes, by whatever slices. */
+SAMBA__FN uint64_t samba__use_of_piece(const samba__pieces *q, samba__node *const *piece, int32_t n,
+                                       const samba__node *of)
+{
+    uint64_t used = 0;
+    for (int32_t i = 0; i < n; i++) {
+        bool same = piece[i]->in[0] == of->in[0]
+            && !memcmp(piece[i]->attr, of->attr, (size_t)of->n_attr * sizeof *of->attr);
+        if (same) used += q->used[piece[i]->out[0]->id];
+    }
+    return used;
+}
+
+SAMBA__FN void samba__compare_pieces(const samba__pieces *q, samba__node *const *piece, int32_t n)
+{
+    for (int32_t i = 1; i < n; i++) {
+        int32_t k = i - 1;
+        while (k >= 0 && piece[k]->in[0] != piece[i]->in[0]) k--;
+        if (k < 0) continue;
+        uint64_t one = samba__use_of_piece(q, piece, n, piece[k]);
+        uint64_t other = samba__use_of_piece(q, piece, n, piece[i]);
+        if (one == other) continue;
+        samba__warn(q->parts->c->session, "%s and %s take rows of %s apart, which are then not "
+                    "treated alike: with microbatches or replicas they take such rows of each "
+                    "part, which are others than those of the whole batch", piece[k]->out[0]->name,
+                    piece[i]->out[0]->name, piece[i]->in[0]->name);
+        return;
+    }
+}
+
+/* Tells of pieces of the rows with which different things are done. */
+SAMBA__FN bool samba__judge_pieces(const samba__parts *p, const bool *needed)
+{
+    samba_session *s = p->c->session;
+    samba__pieces q = { p, NULL, NULL };
+    samba__node **piece = (samba__node **)samba__temp(s, p->n_nodes, sizeof *piece);
+    int32_t n = 0;
+    if (!piece) return false;
+    for (int32_t i = 0; i < p->n_nodes; i++)
+        if (needed[s->nodes[i]->out[0]->id] && samba__is_piece(p, s->nodes[i]))
+            piece[n++] = s->nodes[i];
+    if (n == 0) return true;
+    q.made = (uint64_t *)samba__temp(s, 2 * p->n_tensors, sizeof *q.made);
+    if (!q.made) return false;
+    q.used = q.made + p->n_tensors;
+    for (int32_t i = 0; i < p->n_tensors; i++) q.made[i] = samba__mixed(1, (uint64_t)i);
+    for (int32_t i = 0; i < p->c->n_outputs; i++) {
+        const samba_tensor *t = p->c->outputs[i];
+        const samba__node *joined = samba__spread_of(p, t).joined;
+        bool told = joined && samba__is(joined->op, SAMBA__OP_slice);   /* samba__judge_output */
+        if (!told) q.used[t->id] += samba__mixed(2, (uint64_t)i);
+    }
+    for (int32_t i = 0; i < p->n_nodes; i++) {
+        const samba__node *node = s->nodes[i];
+        if (needed[node->out[0]->id] && !node->eager) samba__hash_how_made(&q, node);
+    }
+    for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
+        const samba__node *node = s->nodes[i];
+        if (needed[node->out[0]->id] && !node->eager) samba__hash_uses(&q, node);
+    }
+    samba__compare_pieces(&q, piece, n);
+    return true;
+}
+
 /* An output, or a loss, of a kind that parts cannot make is told of, or refused. */
 SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
 {
@@ -14367,7 +14551,9 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
     p->of = (samba__spread *)samba__temp(s, n, sizeof *p->of);
     p->copy = (samba_tensor **)samba__temp(s, 3 * n, sizeof *p->copy);
     bool *needed = (bool *)samba__temp(s, n, sizeof *needed);
-    if (!p->of || !p->copy || !needed) return false;
+    p->traced = (samba_tensor ***)samba__temp(s, p->n_nodes, sizeof *p->traced);
+    if (!p->of || !p->copy || !needed || !p->traced) return false;
+    for (int32_t i = 0; i < p->n_nodes; i++) p->traced[i] = s->nodes[i]->in;
     p->whole = p->copy + n;
     for (int32_t i = 0; i < n; i++) p->of[i] = samba__leaf_spread(s->tensors[i]);
     for (int32_t i = 0; i < c->n_outputs; i++) needed[c->outputs[i]->id] = true;
@@ -14389,6 +14575,7 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
         if (mine && needed[node->out[0]->id]) fine = samba__spread_node(p, node);
     }
     for (int32_t i = 0; fine && i < c->n_outputs; i++) fine = samba__judge_output(p, c->outputs[i]);
+    fine = fine && samba__judge_pieces(p, needed);
     c->parts = p;
     return fine;
 }

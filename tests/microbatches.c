@@ -6,6 +6,7 @@
 #include "samba.h"
 #include "tools/loss.h"
 #include "test.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -427,6 +428,86 @@ static void test_order_of_rows(void)
     }
 }
 
+// Slices that take the rows apart: the same with each piece gives what the batch gives; if they are treated
+// differently, parts give something else, and it is said.
+enum { PIECE_CASES = 18, FIRST_TOLD = 9 };
+static samba_tensor *pieces_loss(samba_session *s, int k, int32_t rows, samba_tensor **out)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(rows, 3));
+    samba_tensor *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(rows, 3));
+    samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(3), (samba_init){ .value = 0.5f });
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 2 });
+    int32_t cut = k == 2 || k == 14 ? rows / 4 : rows / 2;
+    samba_tensor *a = samba_slice(x, 0, 0, cut, 1), *b = samba_slice(x, 0, cut, rows, 1);
+    samba_tensor *c = samba_slice(y, 0, 0, cut, 1), *d = samba_slice(y, 0, cut, rows, 1);
+    samba_tensor *av = samba_mul(a, v), *bv = samba_mul(b, v), *two[4] = { NULL };
+    switch (k) {
+    case 0: return samba_add(all_of(samba_tanh(av), false), all_of(samba_tanh(bv), false));
+    case 1:                             // stacked, and their mean
+        samba_split(squares(samba_mul(x, v)), rows / 4, 0, two, 4);
+        for (int i = 0; i < 4; i++) two[i] = all_of(two[i], true);
+        return all_of(samba_stack(two, 4, 0), true);
+    case 2:                             // pieces of different sizes
+        a = samba_reshape(av, SAMBA_SHAPE(-1)), b = samba_reshape(bv, SAMBA_SHAPE(-1));
+        return samba_add(all_of(squares(b), false), all_of(squares(a), false));
+    case 3:                             // both are done with both
+        c = samba_mul(samba_slice(x, 0, 0, cut, 1), w), d = samba_mul(samba_slice(x, 0, cut, rows, 1), w);
+        a = samba_add(all_of(samba_tanh(av), false), all_of(squares(c), false));
+        return samba_add(samba_add(a, all_of(squares(d), false)), all_of(samba_tanh(bv), false));
+    case 4:                             // put together again
+        two[0] = samba_tanh(av), two[1] = samba_tanh(bv), *out = samba_cat(two, 2, 0);
+        return all_of(*out, false);
+    case 5: return samba_add(samba_mse(av, c, SAMBA_REDUCE_MEAN), samba_mse(bv, d, SAMBA_REDUCE_MEAN));
+    case 6:                             // pieces of pieces
+        two[0] = samba_slice(av, 0, 0, cut / 2, 1), two[1] = samba_slice(av, 0, cut / 2, cut, 1);
+        two[2] = samba_slice(bv, 0, 0, cut / 2, 1), two[3] = samba_slice(bv, 0, cut / 2, cut, 1);
+        a = samba_add(all_of(squares(two[0]), false), all_of(squares(two[1]), false));
+        return samba_add(samba_add(a, all_of(squares(two[2]), false)), all_of(squares(two[3]), false));
+    case 7: return samba_neg(samba_scale(samba_add(all_of(bv, false), all_of(av, false)), 3));
+    case 8:                             // layers that share their parameters
+        a = samba_layernorm(samba_linear(a, "fc", 3), "norm"), b = samba_layernorm(samba_linear(b, "fc", 3), "norm");
+        return samba_add(all_of(samba_mul(a, c), true), all_of(samba_mul(b, d), true));
+    case 9: return samba_add(all_of(samba_tanh(av), false), all_of(squares(bv), false));
+    case 10: return samba_sub(all_of(av, false), all_of(bv, false));
+    case 11:
+        two[0] = samba_tanh(av), two[1] = squares(bv);
+        return all_of(samba_cat(two, 2, 0), false);
+    case 12: return samba_add(samba_scale(all_of(av, false), 3), all_of(bv, false));
+    case 13: *out = all_of(samba_tanh(av), false); return all_of(samba_tanh(bv), false);
+    case 14: return samba_add(all_of(av, true), all_of(bv, true));             // fewer rows weigh more
+    case 15: return samba_add(all_of(av, false), all_of(samba_mul(b, w), false));
+    case 16: return samba_add(all_of(samba_mul(av, c), false), all_of(samba_mul(d, samba_tanh(bv)), false));
+    default:                            // one of them, once more
+        a = samba_add(all_of(av, false), all_of(bv, false));
+        return samba_add(a, all_of(squares(samba_slice(x, 0, cut, rows, 1)), false));
+    }
+}
+
+static void test_pieces(void)
+{
+    float x[8 * 3], y[8 * 3], got[2], piece[2];
+    for (int i = 0; i < 24; i++) x[i] = (float)(i * 7 % 11) / 5 - 1, y[i] = (float)(i * 5 % 13) / 6 - 1;
+    for (int k = 0; k < PIECE_CASES; k++) {
+        int before = test_bad;
+        for (int32_t parts = 1; parts <= 2; parts++) {
+            samba_session *s = session();
+            samba_tensor *out = NULL, *loss = pieces_loss(s, k, 8 / parts, &out);
+            samba_program p = { .loss = loss, .outputs = { out }, .microbatches = parts, .optim.kind = SAMBA_SGD };
+            CHECK(samba_compile(s, &p));
+            CHECK(samba_write(samba_tensor_by_name(s, "x"), x));
+            if (samba_tensor_by_name(s, "y")->symbol >= 0) CHECK(samba_write(samba_tensor_by_name(s, "y"), y));
+            CHECK(samba_run(s, SAMBA_FWD));
+            got[parts - 1] = samba_read(loss)[0];
+            piece[parts - 1] = k == 13 ? samba_read(out)[0] : 0;
+            bool told = strstr(warned, "not treated alike") != NULL;
+            CHECK(told == (parts == 2 && k >= FIRST_TOLD) && (told || !warned[0]));
+            if (parts == 2) CHECK((fabsf(got[0] - got[1]) < 1e-4f && fabsf(piece[0] - piece[1]) < 1e-4f) == (k < FIRST_TOLD));
+            close_clean(s);
+        }
+        if (test_bad > before) printf("    case %d: %g %g %s\n", k, (double)got[0], (double)got[1], warned);
+    }
+}
+
 // `compile -b=64 -mb=4 --inference`: outputs hold all rows.
 static void test_inference(void)
 {
@@ -670,6 +751,7 @@ int main(void)
     RUN(test_masks);
     RUN(test_told);
     RUN(test_order_of_rows);
+    RUN(test_pieces);
     RUN(test_inference);
     RUN(test_ids);
     RUN(test_sequences);

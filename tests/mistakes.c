@@ -217,6 +217,15 @@ static void apply_too_many(fixture *f)
     for (int i = 0; i < 20; i++) in[i] = f->x;
     samba_apply(f->s, "cat", in, 20, NULL, 0);
 }
+static void apply_without_factor(fixture *f) { samba_apply(f->s, "scale", &f->x, 1, NULL, 0); }
+static void apply_without_slope(fixture *f) { samba_apply(f->s, "F.leaky_relu", &f->x, 1, NULL, 0); }
+static void apply_without_axis(fixture *f) { samba_apply(f->s, "F.softmax", &f->x, 1, NULL, 0); }
+static void apply_without_eps(fixture *f) { samba_apply(f->s, "layer_norm", &f->x, 1, NULL, 0); }
+static void apply_more_attributes(fixture *f)
+{
+    const int32_t one = 1;
+    samba_apply(f->s, "relu", &f->x, 1, &one, 1);
+}
 static void half_kernel(const samba_args *a)
 {
     for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 0.5f * a->in[0][i];
@@ -710,6 +719,11 @@ static const mistake mistakes[] = {
     { "matmul with one input", TRACING, apply_too_few, SAMBA_EARG, "matmul|x f32 (4,6)|1 inputs" },
     { "inputs that are NULL", TRACING, apply_null, SAMBA_EARG, "samba_apply|tanh|1 inputs" },
     { "-1 inputs", TRACING, apply_negative, SAMBA_EARG, "tanh|-1 inputs" },
+    { "scale without its factor", TRACING, apply_without_factor, SAMBA_EARG, "scale|0 attributes given, 1 needed" },
+    { "leaky_relu without its slope", TRACING, apply_without_slope, SAMBA_EARG, "leaky_relu|0 attributes given, 1 needed" },
+    { "softmax by its torch name without an axis", TRACING, apply_without_axis, SAMBA_EARG, "softmax|0 arguments are given" },
+    { "layer_norm without eps", TRACING, apply_without_eps, SAMBA_EARG, "layer_norm|0 attributes given, 1 needed" },
+    { "relu with an attribute", TRACING, apply_more_attributes, SAMBA_EARG, "relu|1 attributes given, 0 needed" },
     { "20 inputs", TRACING, apply_too_many, SAMBA_EARG, "cat|20 inputs" },
     { "register nothing", TRACING, register_null, SAMBA_EARG, "samba_register_op|name|kernel" },
     { "register without a kernel", TRACING, register_kernel, SAMBA_EARG,

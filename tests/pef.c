@@ -646,6 +646,14 @@ static void lie_many_inputs(bytes *b) { b->at[node_at(b, 0) + 4] = 17; }
 static void lie_no_outputs(bytes *b) { b->at[node_at(b, 0) + 5] = 0; }
 static void lie_many_outputs(bytes *b) { b->at[node_at(b, 0) + 5] = 200; }
 static void lie_many_attributes(bytes *b) { b->at[node_at(b, 0) + 6] = 255; }
+static void lie_attributes(bytes *b, uint8_t n)     // of scale, which reads one
+{
+    uint32_t i = 0;
+    while (i < n_nodes(b) && get32(b, node_at(b, i)) != 0x012E) i++;
+    if (i < n_nodes(b)) b->at[node_at(b, i) + 6] = n;
+}
+static void lie_few_attributes(bytes *b) { lie_attributes(b, 0); }
+static void lie_more_attributes(bytes *b) { lie_attributes(b, 2); }
 static void lie_words_outside(bytes *b) { put32(b, node_at(b, 0) + 12, n_words(b)); }
 static void lie_words_far(bytes *b) { put32(b, node_at(b, 0) + 12, 0xFFFFFFFFu); }
 static void lie_input(bytes *b) { put32(b, word_at(b, 0), n_symbols(b) + 1); }
@@ -758,6 +766,8 @@ static const lie lies[] = {
     { "no outputs", lie_no_outputs, "node 0" },
     { "200 outputs", lie_many_outputs, "node 0" },
     { "255 attributes", lie_many_attributes, "node 0" },
+    { "scale without its factor", lie_few_attributes, "0 attributes given, 1 needed" },
+    { "scale with two factors", lie_more_attributes, "2 attributes given, 1 needed" },
     { "arguments beyond the words", lie_words_outside, "node 0" },
     { "arguments far beyond", lie_words_far, "node 0" },
     { "an input that is no symbol", lie_input, "node 0" },

@@ -550,7 +550,7 @@ static void check_composed(void)
     expect(samba_apply(s, "Tensor.masked_fill", fill, 2, &nine, 1), (float[]){ 9, -2, 3, 9, 5, 9 }, 6);
     expect(samba_apply(s, "torch.index_select", sel, 2, (int32_t[]){ 1 }, 1), (float[]){ 3, 1, -6, 0 }, 4);
     expect(samba_apply(s, "torch.index_select", sel, 2, &minus, 1), (float[]){ 3, 1, -6, 0 }, 4);
-    CHECK(!samba_apply(s, "torch.index_select", sel, 2, NULL, 0) && says(s, "holds 2 at [0,0], which is out of range 0 ... 1"));
+    CHECK(!samba_apply(s, "torch.index_select", sel, 2, (int32_t[]){ 0 }, 1) && says(s, "holds 2 at [0,0], which is out of range 0 ... 1"));
     expect(samba_apply(s, "Tensor.view", &x, 1, shape, 2), data, 6);
     expect(samba_apply(s, "Tensor.split", &x, 1, cut, 2), (float[]){ 1, -2, 0, 5 }, 4);
     CHECK(samba_apply_all(s, "Tensor.split", &x, 1, cut, 2, parts, 4) == 2);
@@ -561,6 +561,12 @@ static void check_composed(void)
     samba_clear_error(s);
     CHECK(!samba_apply(s, "torch.bmm", two, 1, NULL, 0) && says(s, "it takes 2 inputs"));
     CHECK(!samba_apply(s, "F.softmax", &x, 1, axes, 2) && says(s, "up to 1 arguments"));
+    static const char *const with_arguments[] = { "F.softmax", "F.log_softmax", "torch.argmax", "np.transpose", "torch.squeeze",
+                                                  "torch.unsqueeze", "torch.split", "torch.gather", "torch.index_select", "Tensor.masked_fill" };
+    for (size_t k = 0; k < sizeof with_arguments / sizeof *with_arguments; k++) {
+        int n_in = k < 7 ? 1 : 2;
+        CHECK(!samba_apply(s, with_arguments[k], k < 9 ? sel : fill, n_in, NULL, 0) && says(s, "0 arguments are given"));
+    }
     const float *p = samba_read(samba_apply(s, "F.softmax", &x, 1, &minus, 1));
     CHECK(fabsf(p[0] + p[1] + p[2] - 1) < 1e-6f && p[2] > p[0] && p[0] > p[1]);
     expect(samba_apply(s, "torch.sum", &x, 1, &minus, 1), (float[]){ 2, -1 }, 2);
