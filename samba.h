@@ -83,9 +83,12 @@
    Names: a leaf has the one it was given, a layer's parameters are <layer>__weight, <layer>__bias.
    The first output of an op is called like its layer, or <kind>_<number> without one, and the
    others <op>__outputs__1 ...; <op>__outputs__0 and <op>__outputs__0__grad find the first, too.
-   A name that is taken gets _2, _3 ... What belongs to a tensor is <tensor>__grad, __momentum,
-   __exp_avg, __exp_avg_sq. samba_name gives a tensor a name of your own. All this depends on the
-   order of tracing alone, so it is the same in every process.
+   An op whose name is taken gets _2, _3 ... A leaf's name must be free, or its own: a parameter or
+   buffer that is asked for again is the same one. samba_name gives a tensor a name of your own. All
+   this depends on the order of tracing alone, so it is the same in every process.
+   What the compiler adds is called after the tensor it belongs to: <tensor>__grad, __momentum,
+   __exp_avg, __exp_avg_sq; with microbatches <loss>__mean, __targets and what stands below. If one
+   of your tensors has such a name, compiling is refused, and the message says which to rename.
 
    Trace order is schedule order; C does not fix the order of arguments, so of two op calls among
    the arguments of a third, make one before. C control flow is not in the graph: the branch that
@@ -10695,6 +10698,20 @@ SAMBA__FN bool samba__good_name(const char *name)
     return true;
 }
 
+/* The name of a new leaf is taken. What the compiler makes has no other name: the user's tensor is to
+   get one. */
+SAMBA__FN bool samba__fail_taken(samba_session *s, const samba_tensor *other, samba_dtype dtype,
+                                 const samba_shape *shape)
+{
+    if (s->generating)
+        return samba_fail(s, SAMBA_ENAME, "the compiled program has a tensor %T %S of its own that "
+                          "is called %s, and so is your tensor %T %S: give yours another name",
+                          (int)dtype, shape, other->name, (int)other->dtype, &other->shape);
+    return samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it already; choose "
+                      "another for %T %S", other->name, (int)other->dtype, &other->shape,
+                      (int)dtype, shape);
+}
+
 /* Can there be a new leaf so called? A name that is taken is an error that says by what. */
 SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                  const samba_shape *shape)
@@ -10711,9 +10728,7 @@ SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype
         && (samba__sound_shape(shape)
             || samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to %d "
                           "dimensions of at least 1", name, shape, SAMBA_MAX_DIMS))
-        && (!other || samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it already; "
-                                 "choose another for %T %S", name, (int)other->dtype, &other->shape,
-                                 (int)dtype, shape));
+        && (!other || samba__fail_taken(s, other, dtype, shape));
 }
 SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                         const samba_shape *shape, int32_t role)
@@ -10879,13 +10894,16 @@ SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
     return t;
 }
 
-/* The leaf of this role, name and shape, new or known; init is used when it is new. */
+/* The leaf of this role, name and shape, new or known; init is used when it is new. What the user
+   made is never taken for something of the compiler's, nor the other way round; but a packed form is
+   known by its shape, whoever loaded it. */
 SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                            const samba_shape *shape, int32_t role, samba_init init)
 {
     samba_tensor *t = s && name ? samba__named(s, name) : NULL;
     if (!samba_ok(s)) return NULL;
-    if (t && t->role == role && t->dtype == dtype && samba__same_shape(&t->shape, shape)) return t;
+    bool known = t && t->role == role && t->dtype == dtype && samba__same_shape(&t->shape, shape);
+    if (known && (role == SAMBA__WEIGHT || t->generated == s->generating)) return t;
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
     t->frozen = s->freezes && role == SAMBA__WEIGHT, t->generated = s->generating;
@@ -11347,7 +11365,9 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
     const int32_t training = 1;
     if (s->tracing && s->counter) return s->counter;
-    samba_tensor *runs = samba__scalar(s, SAMBA__COUNTER, SAMBA_I32, SAMBA__STATE, 0.0f);
+    samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
+    bool known = runs && runs->generated && runs->role == SAMBA__STATE && runs->dtype == SAMBA_I32;
+    if (!known) runs = samba__scalar(s, SAMBA__COUNTER, SAMBA_I32, SAMBA__STATE, 0.0f);
     if (runs) runs->generated = true;   /* it is no buffer of the user's */
     samba_tensor *count = samba__emit1(SAMBA__OP_count, runs, &training, 1);
     if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
@@ -14784,10 +14804,11 @@ SAMBA__FN bool samba__keep_output(samba__compilation *c, samba_tensor *t)
    scalar's is an argin, so that files have it and a device needs no one to write it. */
 SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *loss)
 {
-    char name[256];
+    char buffer[256];
     samba_session *s = c->session;
     samba__spread_kind kind = samba__kind_of(c, loss);
-    samba__print(name, sizeof name, "%s__grad", loss->name);
+    const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__grad", loss->name);
+    if (!name) return NULL;
     if (loss->role == SAMBA__WEIGHT)    /* whose gradient has this name, as a parameter's */
         return samba_full(s, loss->shape, 1.0f / (float)c->microbatches);
     if (loss->shape.ndim) {
@@ -14840,11 +14861,11 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
 SAMBA__FN samba_tensor *samba__add_clip(samba__compilation *c, samba_tensor *const *grads,
                                         int32_t n, const char *prefix, samba_tensor *max_norm)
 {
-    char name[160];
+    char buffer[160];
     samba_session *s = c->session;
     samba_tensor *clip = max_norm ? samba__clip_factor(s, grads, n, max_norm) : NULL;
-    if (!clip) return NULL;
-    samba__print(name, sizeof name, "%sclip_factor", prefix);
+    const char *name = samba__print_name(s, buffer, sizeof buffer, "%sclip_factor", prefix);
+    if (!clip || !name) return NULL;
     samba_tensor *kept = samba__scalar(s, name, SAMBA_F32, SAMBA__OUTPUT, 0.0f);
     return samba__add_pair(c, kept, clip) ? clip : NULL;
 }
@@ -15211,23 +15232,27 @@ SAMBA__FN bool samba__send_newer(samba_tensor *t)
 }
 
 /* ---- Loading: symbols meet the session's tensors by name ---- */
-/* The tensor of a symbol: known, or a new handle so that it can be found by name. */
+/* The tensor of a symbol: known, or a new handle so that it can be found by name. What microbatches
+   made of an output is called <output>__mean; an output that the user called so is itself. */
 SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__pef *pef,
                                                 const samba__symbol *q)
 {
     const char *text = pef->strings + q->name;
     size_t n = strlen(text), cut = sizeof "__" SAMBA__MEAN - 1;
-    samba_tensor *t = NULL;
-    if (q->role == SAMBA__OUTPUT && samba__ends_with(text, "__" SAMBA__MEAN)) {
+    samba_tensor *t = samba__named(s, text);
+    if (q->role == SAMBA__OUTPUT && pef->microbatches > 1 && !(t && t->node)
+        && samba__ends_with(text, "__" SAMBA__MEAN)) {
         char *name = (char *)samba__temp(s, 1, n + 1);
         if (!name) return NULL;
         memcpy(name, text, n - cut);    /* the rest is zero */
-        t = samba__named(s, name);
+        samba_tensor *output = samba__named(s, name);
+        if (output) return output;
     }
-    if (!t) t = samba__named(s, text);
     if (t) return t;
     char *copy = samba__keep_text(s, text);
-    return copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
+    t = copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
+    if (t) t->generated = q->role != SAMBA__WEIGHT;     /* of a state the PEF knows better */
+    return t;
 }
 SAMBA__FN bool samba__meet_symbols(samba_session *s)
 {

@@ -415,6 +415,74 @@ static void test_limit_without_ops(void)
     CHECK(samba_close(s) == 0);
 }
 
+// What the compiler makes has the name of its tensor and an ending. A tensor of the user's that is called so
+// is never taken for it: compiling is refused, and goes on when it has another name.
+static void test_names_of_the_compiler(void)
+{
+    enum { N = 7 };
+    static const char *const names[N] = { "w__grad", "w__momentum", "total__grad", "total__mean", "total__targets", "each__grad", "step" };
+    static const float values[24];
+    static const int32_t labels[8];
+    const samba_shape shape = SAMBA_SHAPE(4, 3);
+    for (int k = 0; k < N; k++) {
+        samba_session *s = samba_open(&(samba_desc){ .log = hear_nothing });
+        samba_tensor *x = samba_randn(s, "x", shape), *label = samba_randint(s, "label", 3, SAMBA_SHAPE(4));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 }), *mine = NULL;
+        samba_tensor *y = samba_mul(x, w), *loss = samba_name(samba_cross_entropy(y, label), "total");
+        samba_tensor *each = samba_name(samba_sum(y, SAMBA_AXES(1), false), "each");
+        samba_program p = { .loss = k == 5 ? each : loss, .microbatches = k < 5 ? 2 : 1 };
+        p.optim.kind = SAMBA_SGD, p.optim.momentum = 0.5f;
+        if (k == 0 || k == 2) mine = samba_name(samba_tanh(w), names[k]), p.outputs[0] = mine;
+        else if (k == 5) mine = samba_ones(s, names[k], SAMBA_F32, SAMBA_SHAPE(4));     // as the compiler would make it
+        else mine = samba_buffer(s, names[k], k == 1 ? SAMBA_SHAPE(3) : SAMBA_SCALAR, 7);
+        CHECK(mine && !samba_compile(s, &p) && samba_error_code(s) == SAMBA_ENAME);
+        CHECK(said(s, names[k]));
+        CHECK(samba_name(mine, "mine") && samba_compile(s, &p));
+        CHECK(samba_write(x, values) && (k == 5 || samba_write(label, labels)) && samba_run(s, 0));
+        CHECK(samba_tensor_by_name(s, names[k]) != mine);
+        CHECK(!samba_buffer(s, "w__momentum", SAMBA_SHAPE(3), 0) && said(s, "used twice"));     // nor the other way round
+        CHECK(samba_compile(s, &p) && samba_close(s) == 0);
+    }
+}
+
+// Without microbatches nothing is made of an output that could be called like another one.
+static void test_output_called_mean(void)
+{
+    static const char *const path = "build/test_called_mean.pef";
+    const float in[3] = { 1, 2, 6 };
+    for (int loaded = 0; loaded < 2; loaded++) {
+        samba_session *s = samba_open(NULL);
+        samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(3), in);
+        samba_tensor *sum = samba_name(samba_sum(x, SAMBA_ALL_AXES, false), "y");
+        samba_tensor *mean = samba_name(samba_mean(x, SAMBA_ALL_AXES, false), "y__mean");
+        samba_program p = { .outputs = { sum, mean }, .inference = true };
+        CHECK(loaded ? samba_load(s, path, &p) : samba_compile(s, &p) && samba_save(s, path));
+        CHECK(samba_write(x, in) && samba_run(s, 0));
+        CHECK(samba_read(sum)[0] == 9.0f && samba_read(mean)[0] == 3.0f);
+        CHECK(samba_close(s) == 0);
+    }
+    remove(path);
+}
+
+// Two losses whose names differ behind their 300th letter have two gradients.
+static void test_gradients_of_long_names(void)
+{
+    char name[2][330];
+    samba_session *s = samba_open(NULL);
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 }), *loss[2];
+    for (int i = 0; i < 2; i++) {
+        memset(name[i], 'a', sizeof name[i] - 1);
+        name[i][sizeof name[i] - 2] = (char)('b' + i), name[i][sizeof name[i] - 1] = 0;
+        loss[i] = samba_name(samba_sum(i ? w : samba_mul(w, w), SAMBA_ALL_AXES, false), name[i]);
+    }
+    samba_program p = { .outputs = { loss[0], loss[1] }, .n_loss_indices = 2, .loss_indices = { 0, 1 }, .optim.kind = SAMBA_SGD };
+    const float none = 0;
+    CHECK(samba_compile(s, &p) && samba_sn_grad(loss[0]) != samba_sn_grad(loss[1]));
+    CHECK(samba_write(samba_sn_grad(loss[0]), &none) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+    CHECK(samba_read(samba_sn_grad(w))[0] == 1.0f);
+    CHECK(samba_close(s) == 0);
+}
+
 int main(void)
 {
     RUN(test_state_in_order);
@@ -434,5 +502,8 @@ int main(void)
     RUN(test_scalar_of_another_type);
     RUN(test_levels_sum_alike);
     RUN(test_levels_read_packed);
+    RUN(test_names_of_the_compiler);
+    RUN(test_output_called_mean);
+    RUN(test_gradients_of_long_names);
     return test_summary();
 }
