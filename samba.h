@@ -62,9 +62,9 @@
    samba_cpu, once for each tensor, also of those that a run lists as outputs; never by run else.
    samba_load maps large files where it can. Parameters that no node writes then stay in the file:
    their pages come when they are used, and only samba_restore proves their checksum. Replace such
-   a file by renaming (samba_save, mv): who changes its bytes (cp) makes the session's next run
-   fail, also within one tick of the clock or with the old time put back; who cuts it during a run
-   ends the process (SIGBUS). samba_desc.no_map reads all of it at once.
+   a file by renaming (samba_save, mv): who changes its bytes (cp) makes the session's next run, or
+   op that is computed at once, fail, also within one tick of the clock or with the old time put
+   back; who cuts it while one computes ends the process (SIGBUS). samba_desc.no_map reads all of it at once.
 
    Files that are written replace those of their name when they are whole and on disk; until then
    they are samba-<16 hex digits>.tmp in the same folder. What killed programs left of these, the
@@ -9035,6 +9035,7 @@ typedef struct samba__file {
     int fd;
     int64_t modified, changed;          /* nanoseconds: its bytes, its inode. See [pef-write] */
     bool stays;                         /* read-only parameters are used where they are */
+    bool (*kept)(samba_session *s);     /* of a mapped file: samba__file_kept, a chapter below */
     samba__pef pef;
 } samba__file;
 
@@ -9528,6 +9529,7 @@ SAMBA__FN void samba__rename_body(samba_session *s, void *argument)
     stbds_shputs(s->names, e);
     (void)stbds_shdel(s->names, (char *)old);
     r->tensor->name = r->name;
+    r->tensor->n_same = 0;              /* of the name it had */
 }
 
 /* Takes what goes with a scope out of the lists; the rest keeps its order. */
@@ -9863,6 +9865,16 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
     if (samba__begins_late(t) && !on_device) samba__own_data(t);
     return samba__place_of(t);
 }
+/* May the memory of t be touched? Not if it lies in a mapped file that somebody cut. */
+SAMBA__FN bool samba__in_reach(const samba_tensor *t)
+{
+    samba_session *s = t->session;
+    const samba__file *file = &s->file;
+    const uint8_t *at = (const uint8_t *)samba__place_of(t->holder ? t->holder : t);
+    bool mapped = file->mapped && at >= file->bytes && at < file->bytes + file->size;
+    return !mapped || file->kept(s);
+}
+
 /* Does t hold the rows of all microbatches? Its shape is that of one. */
 SAMBA__FN bool samba__holds_parts(const samba_tensor *t)
 {
@@ -9880,6 +9892,7 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
             return samba_fail(s, SAMBA_ESTATE, "in %s: %s %S holds the rows of all microbatches; "
                               "to compute with them, copy them to a tensor of as many rows: "
                               "samba_copy_out, samba_from_data", n->op->name, x->name, &x->shape);
+        if (x && !samba__in_reach(x)) return false;
         a->in[i] = x ? (const float *)samba__value_of(x) : NULL;
         if (!x || a->in[i]) continue;
         return samba_fail(s, SAMBA_ESTATE, "in %s: %s has no value to compute with; give it one "
@@ -13362,6 +13375,7 @@ SAMBA__FN bool samba__map_file(samba_session *s, samba__file *file, int fd, stru
     file->bytes = (uint8_t *)map;
     file->fd = fd;
     file->mapped = true;
+    file->kept = samba__file_kept;
     return true;
 }
 
@@ -15775,41 +15789,20 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
     return true;
 }
 
-/* A number with four digits, such as -1.5, 1234, 3.403e38 or nan. */
-SAMBA__FN void samba__put_rounded(samba__text *t, double x)
-{
-    int32_t e = 0, point = 1;
-    if (x < 0) samba__put_char(t, '-'), x = -x;
-    if (x != x || x - x != 0) {
-        samba__put_text(t, x != x ? "nan" : "inf");
-        return;
-    }
-    for (; x >= 9.9995; e++) x /= 10;
-    for (; x > 0 && x < 0.99995; e--) x *= 10;
-    int32_t digits = (int32_t)((x + 0.0005) * 1000), unit = 1000;
-    if (e > 0 && e < 4) point += e, e = 0;
-    for (int32_t i = 0; i < point || digits; i++) {
-        if (i == point) samba__put_char(t, '.');
-        samba__put_int(t, digits / unit);
-        digits %= unit, unit = unit > 1 ? unit / 10 : 1;
-    }
-    if (e) samba__format(t, "e%d", e);
-}
-
 /* The run was ended by samba_desc.check_finite. */
 SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
 {
     const samba_culprit *q = &s->culprit;
-    const char *value = q->value != q->value ? "nan" : q->value > 0 ? "inf" : "-inf";
+    double value = (double)q->value;
     char text[640];
     samba__text t = samba__text_in(text, sizeof text);
     s->culprit.run = s->runs;
     samba__format(&t, "in run %l, section %d (%s)", (int64_t)s->runs, q->section, q->section_type);
     if (s->rt->pef.microbatches > 1) samba__format(&t, ", microbatch %d", q->microbatch);
     if (q->leaf)
-        samba__format(&t, ": %s holds %s at element %l, and %s (%s) passes it on", q->tensor, value,
+        samba__format(&t, ": %s holds %g at element %l, and %s (%s) passes it on", q->tensor, value,
                       q->element, q->node, q->op);
-    else samba__format(&t, ": %s (%s) makes %s at element %l of %s", q->node, q->op, value,
+    else samba__format(&t, ": %s (%s) makes %g at element %l of %s", q->node, q->op, value,
                        q->element, q->tensor);
     for (int32_t i = 0; i < q->n_in; i++) {
         if (!q->in[i].name) continue;
@@ -15818,9 +15811,7 @@ SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
             samba__put_text(&t, "overwritten");
             continue;
         }
-        samba__put_rounded(&t, (double)q->in[i].min);
-        samba__put_text(&t, " ... ");
-        samba__put_rounded(&t, (double)q->in[i].max);
+        samba__format(&t, "%g ... %g", (double)q->in[i].min, (double)q->in[i].max);
     }
     return samba_fail(s, SAMBA_ERANGE, "%s. The run was stopped there, and no later section "
                       "changed a parameter", text);
@@ -16437,20 +16428,24 @@ SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_
     return n;
 }
 
-/* Is a symbol made for the program's own use: what clips, and what COUNT makes? */
-SAMBA__FN bool samba__is_made_for_own(const samba_runtime *rt, uint32_t symbol)
+/* Marks what is no port of the program: gradients, which have calls of their own, what clips, and what
+   COUNT makes. */
+SAMBA__FN void samba__mark_own(const samba_runtime *rt, bool *own)
 {
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&rt->pef, i);
+    const samba__pef *pef = &rt->pef;
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        uint32_t grad = samba__symbol_at(pef, i).grad;
+        if (grad) own[grad - 1] = true;
+    }
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
         for (uint32_t node = q.first; node < q.end; node++) {
-            bool own = q.type == SAMBA_COUNT
-                || samba__is(rt->steps[node].op, SAMBA__OP_clip_factor);
-            if (!own) continue;
-            samba__call_record r = samba__record_at(&rt->pef, node);
-            if (samba__word(&r, r.n_in) == symbol + 1) return true;
+            bool counts = q.type == SAMBA_COUNT;
+            if (!counts && !samba__is(rt->steps[node].op, SAMBA__OP_clip_factor)) continue;
+            samba__call_record r = samba__record_at(pef, node);
+            own[samba__word(&r, r.n_in) - 1] = true;
         }
     }
-    return false;
 }
 
 /* Names of the session's tensors, in PEF order: those of losses are without SAMBA__MEAN. Inputs
@@ -16460,17 +16455,18 @@ SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char *
     int32_t n = 0;
     if (!s || !s->rt) return 0;
     const samba__pef *pef = &s->rt->pef;
+    bool *own = (bool *)samba__take(s, pef->n_symbols * sizeof *own);
+    if (!own) return 0;
+    memset(own, 0, pef->n_symbols * sizeof *own);
+    samba__mark_own(s->rt, own);
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
-        const char *name = pef->strings + q.name;
-        bool grad = false;
-        for (uint32_t k = 0; k < pef->n_symbols && q.role == role; k++)
-            grad = grad || samba__symbol_at(pef, k).grad == i + 1;
-        if (q.role != role || grad || samba__is_made_for_own(s->rt, i)) continue;
+        if (q.role != role || own[i]) continue;
         const samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
-        if (names && n < cap) names[n] = t ? t->name : name;
+        if (names && n < cap) names[n] = t ? t->name : pef->strings + q.name;
         n++;
     }
+    samba__give(s, own, pef->n_symbols * sizeof *own);
     return n;
 }
 SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap)
@@ -16482,15 +16478,6 @@ SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32
     return samba__port_names(s, SAMBA__OUTPUT, names, cap);
 }
 /* ---- Values ---- */
-/* May the memory of t be touched? Not if it lies in a mapped file that somebody cut. */
-SAMBA__FN bool samba__in_reach(const samba_tensor *t)
-{
-    samba_session *s = t->session;
-    const samba__file *file = &s->file;
-    const uint8_t *at = (const uint8_t *)samba__place_of(t->holder ? t->holder : t);
-    bool mapped = file->mapped && at >= file->bytes && at < file->bytes + file->size;
-    return !mapped || samba__file_kept(s);
-}
 SAMBA_API bool samba_write(samba_tensor *t, const void *data)
 {
     if (!t || !samba_ok(t->session)) return false;

@@ -740,6 +740,49 @@ static void test_numbers(void)
     }
 }
 
+// 20,000 layers of one name get names at once; and a program lists its inputs in one pass.
+static void test_many_names(void)
+{
+    enum { N = 20000 };
+    static const char *names[N + 1];
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_tensor *sum = NULL;
+    char name[32];
+    double begin = samba_seconds();
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "x%d", i);
+        samba_tensor *y = samba_linear(samba_input(s, name, SAMBA_F32, SAMBA_SHAPE(1, 1)), "fc", 1);
+        sum = i ? samba_add(sum, y) : y;
+        snprintf(name, sizeof name, i ? "fc_%d" : "fc", i + 1);
+        CHECK(y && !strcmp(y->name, name));
+    }
+    CHECK(samba_seconds() - begin < 2);
+    samba_program p = { .outputs = { sum }, .inference = true, .level = SAMBA_O0 };
+    CHECK(samba_compile(s, &p));
+    begin = samba_seconds();
+    CHECK(samba_input_names(s, names, N + 1) == N && samba_output_names(s, names + N, 1) == 1);
+    double took = samba_seconds() - begin;
+    CHECK(took < 0.2);
+    if (took >= 0.2) printf("    %.3f s\n", took);
+    samba_close(s);
+}
+
+// The next name of a kind is that of the tensors which have the name now.
+static void test_next_name(void)
+{
+    samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(2, 3)), *y[3];
+    for (int i = 0; i < 3; i++) y[i] = samba_linear(x, "fc", 2);
+    CHECK(!strcmp(y[2]->name, "fc_3") && samba_name(y[0], "head"));
+    y[0] = samba_linear(x, "head", 2);
+    y[1] = samba_linear(x, "fc", 2);
+    CHECK(!strcmp(y[0]->name, "head_2") && !strcmp(y[1]->name, "fc"));
+    CHECK(!strcmp(samba_linear(x, "fc", 2)->name, "fc_4"));
+    samba_close(s);
+}
+
 int main(void)
 {
     RUN(test_zeros_after_error);
@@ -754,6 +797,8 @@ int main(void)
     RUN(test_near_names);
     RUN(test_names);
     RUN(test_select);
+    RUN(test_many_names);
+    RUN(test_next_name);
     RUN(test_scopes);
     RUN(test_scopes_refuse);
     RUN(test_time_without_scopes);

@@ -156,7 +156,7 @@ static void data(int threads)
         CHECK(samba_compile(s, &p));
         feed(x, NAN);
         expect(s, threads, samba_run(s, 0), (expected){ op, "x", "FWD", BAD, NAN, true });
-        CHECK(says(s, "x holds nan at element"));
+        CHECK(says(s, "x holds NaN at element"));
         samba_clear_error(s);
         feed(x, 0.25f);
         CHECK(samba_run(s, 0));
@@ -371,7 +371,7 @@ static void switched(void)
     samba_culprit q;
     CHECK(!samba_nonfinite(s, &q));
     CHECK(samba_set_check_finite(s, true));
-    CHECK(!samba_run(s, 0) && said(s, "(log) makes nan"));
+    CHECK(!samba_run(s, 0) && said(s, "(log) makes NaN"));
     CHECK(samba_set_check_finite(s, false));
     CHECK(samba_run(s, 0) && !samba_nonfinite(s, &q));
     samba_close(s);

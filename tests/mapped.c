@@ -225,7 +225,7 @@ static void test_cut_while_in_use(void)
 {
     static float values[WIDTH * WIDTH];
     make_checkpoint(true);
-    for (int how = 0; how < 6; how++) {
+    for (int how = 0; how < 8; how++) {
         model m;
         make_old();
         CHECK(load(&m, true, false) && m.s->file.mapped);
@@ -239,6 +239,15 @@ static void test_cut_while_in_use(void)
         if (how == 3) CHECK(!samba_write(t, values));
         if (how == 4) CHECK(!samba_to_cpu(m.s));
         if (how == 5) CHECK(!samba_restore(m.s, path));
+        if (how == 6) {                 // ops that are computed at once
+            samba_set_tracing(m.s, false);
+            CHECK(!samba_sum(t, SAMBA_ALL_AXES, false));
+        }
+        if (how == 7) {
+            samba_set_tracing(m.s, false);
+            CHECK(!samba_write_rows(t, samba_ones(m.s, "row", SAMBA_F32, SAMBA_SHAPE(1, WIDTH)),
+                                    samba_zeros(m.s, "at", SAMBA_I32, SAMBA_SHAPE(1))));
+        }
         CHECK(samba_error_code(m.s) == SAMBA_EIO);
         CHECK(strstr(samba_error(m.s), "wrote into the PEF"));
         close_model(&m);
