@@ -712,6 +712,9 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet);
 /* Report an error of your own through the session (first one wins). Returns false. fmt knows %s,
    %d int32_t, %l int64_t, %g double, %S const samba_shape *, %T samba_dtype, nothing else. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
+/* Tell of what is allowed but rarely meant, as samba.h itself does: through the log, each text once;
+   nothing while an error is standing. fmt as that of samba_fail. */
+SAMBA_API void samba_warn(samba_session *s, const char *fmt, ...);
 /* Words that stand in front of every error from now on: what of the caller's the session is busy
    with, such as a node of a file. The text stays the caller's and must live until the next call;
    NULL: none. Returns what stood there before, to be put back. */
@@ -9146,15 +9149,12 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet)
 
 /* What is allowed, but rarely meant. A loop that warns must not flood the log or take memory: each
    text is told once, and there is an end to different ones. */
-static void samba__warn(samba_session *s, const char *fmt, ...)
+SAMBA__FN void samba__vwarn(samba_session *s, const char *fmt, va_list args)
 {
     char text[1024];
-    va_list args;
-    if (!samba_ok(s) || s->n_warned == SAMBA__MAX_WARNINGS) return;
+    if (!samba_ok(s) || !fmt || s->n_warned == SAMBA__MAX_WARNINGS) return;
     samba__text t = samba__text_in(text, sizeof text);
-    va_start(args, fmt);
     samba__vformat(&t, fmt, args);
-    va_end(args);
     uint64_t hash = samba__hash(text, strlen(text), 0);
     for (int32_t i = 0; i < s->n_warned; i++) {
         if (s->warned[i] == hash) return;
@@ -9163,6 +9163,20 @@ static void samba__warn(samba_session *s, const char *fmt, ...)
     samba__tell_warning(s, text);
     if (s->n_warned == SAMBA__MAX_WARNINGS)
         samba__tell_warning(s, "this session gives no more warnings");
+}
+static void samba__warn(samba_session *s, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    samba__vwarn(s, fmt, args);
+    va_end(args);
+}
+SAMBA_API void samba_warn(samba_session *s, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    samba__vwarn(s, fmt, args);
+    va_end(args);
 }
 
 SAMBA_API const char *samba_error_context(samba_session *s, const char *text)

@@ -851,6 +851,41 @@ static void test_files_of_weights(void)
     remove(path);
 }
 
+static char told[600];
+static int n_told;
+static void hear(samba_log_level level, const char *text, void *user)
+{
+    (void)user, (void)level;
+    snprintf(told, sizeof told, "%s", text);
+    n_told++;
+}
+
+// NaN and infinities in a file are taken, and told in one sentence.
+static void test_files_that_are_not_finite(void)
+{
+    const gpt2_config c = small_config();
+    const float bad[2] = { NAN, INFINITY };
+    for (int kinds = 0; kinds < 3; kinds++) {
+        uint64_t header = 0;
+        write_weights(&c, &twists[0]);
+        FILE *f = fopen(path, "r+b");
+        CHECK(f && fread(&header, sizeof header, 1, f) == 1);
+        if (f && kinds > 0) CHECK(!fseek(f, 8 + (long)header, SEEK_SET) && fwrite(bad, 4, 2, f) == 2);
+        if (f && kinds > 1) CHECK(!fseek(f, -4, SEEK_END) && fwrite(bad, 4, 1, f) == 1);
+        if (f) fclose(f);
+        n_told = 0;
+        samba_session *s = samba_open(&(samba_desc){ .log = hear });
+        samba_safetensors *file = open_file(path);
+        gpt2_logits(&c, samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(B, T)), NULL);
+        CHECK(gpt2_load(s, &c, file, why, sizeof why) && n_told == (kinds > 0));
+        if (kinds) CHECK(strstr(told, "transformer.wte.weight holds NaN or infinities in 2 of its values"));
+        if (kinds) CHECK(strstr(told, kinds == 1 ? "so do 0 other" : "so do 1 other"));
+        samba_safetensors_close(file);
+        close_clean(s);
+    }
+    remove(path);
+}
+
 // A last matrix of its own is honored when the configuration says so.
 static void test_an_untied_head(void)
 {
@@ -1027,6 +1062,7 @@ int main(int argc, char **argv)
     test_configs();
     RUN(test_config_files);
     test_files_of_weights();
+    RUN(test_files_that_are_not_finite);
     RUN(test_an_untied_head);
     RUN(test_weights_of_a_wrong_type);
     RUN(test_sessions_that_cannot_load_or_save);

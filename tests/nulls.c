@@ -217,6 +217,8 @@ static void test_session(void)
     s = open_quiet();
     REFUSES(samba_fail(s, SAMBA_EIO, NULL));
     CHECK(!samba_fail(NULL, SAMBA_EIO, NULL));
+    samba_warn(NULL, "nobody hears it");
+    samba_warn(s, NULL);
     REFUSES(samba_compile(s, NULL));
     samba_program nothing = { 0 };
     REFUSES(samba_compile(s, &nothing));

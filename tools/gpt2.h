@@ -151,7 +151,8 @@ GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph);
 
 /* Fills all parameters of the session; before compiling, after compiling, or after loading a PEF.
    Everything is checked before the first parameter is changed; buffers (attn.bias) are ignored. A
-   last matrix that should be tied must be absent, or equal to wte. */
+   last matrix that should be tied must be absent, or equal to wte. Values that are NaN or infinite
+   are taken, and told through the log. */
 GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
                         char *why, size_t why_size);
 /* The same from folder/model.safetensors, or from all of folder/model-*.safetensors. */
@@ -1056,6 +1057,40 @@ static inline bool gpt2__read(const samba_safetensors *f, const samba_safetensor
     return true;
 }
 
+/* What was read of files that hold NaN or infinities: which tensor first, and in how many more. */
+typedef struct gpt2__nonfinite {
+    char name[GPT2_MAX_NAME + 32];
+    int64_t values;
+    int32_t others;
+} gpt2__nonfinite;
+
+static inline void gpt2__count_nonfinite(gpt2__nonfinite *bad, const char *name, const float *x,
+                                         int64_t n)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        found += (bits & 0x7F800000u) == 0x7F800000u;
+    }
+    if (!found) return;
+    if (bad->values) {
+        bad->others++;
+        return;
+    }
+    snprintf(bad->name, sizeof bad->name, "%s", name);
+    bad->values = found;
+}
+
+/* Such weights are loaded, and told: a run that uses them makes nothing but NaN. */
+static inline void gpt2__tell_nonfinite(samba_session *s, const gpt2__nonfinite *bad)
+{
+    if (!bad->values) return;
+    samba_warn(s, "the file's tensor %s holds NaN or infinities in %l of its values; so do %d other "
+               "tensors. Did the training that saved them diverge?", bad->name,
+               bad->values, bad->others);
+}
+
 static inline size_t gpt2__largest(const gpt2_config *c)
 {
     size_t most = 0;
@@ -1081,6 +1116,8 @@ GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safe
     gpt2_param p;
     if (!f) return gpt2__fail(&w, "the safetensors are NULL");
     if (!gpt2__ready(s, c, &w)) return false;
+    gpt2__nonfinite bad;
+    memset(&bad, 0, sizeof bad);
     const samba_safetensors_tensor **of = (const samba_safetensors_tensor **)GPT2_MALLOC(
         (size_t)gpt2_n_params(c) * sizeof *of);
     float *buffer = (float *)GPT2_MALLOC(gpt2__largest(c) * sizeof *buffer), *rows = gpt2__rows(c);
@@ -1091,10 +1128,12 @@ GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safe
     for (int32_t i = 0; fine && gpt2_param_at(c, i, &p); i++) {
         fine = gpt2__read(f, of[i], &p, buffer, rows, &w);
         samba_tensor *t = gpt2__tensor(s, c, i, &w);
+        if (fine) gpt2__count_nonfinite(&bad, of[i]->name, buffer, samba_count(&t->shape));
         if (fine && !samba_write_f32(t, buffer, samba_count(&t->shape))) {
             fine = gpt2__fail(&w, "%s", samba_error(s));
         }
     }
+    if (fine) gpt2__tell_nonfinite(s, &bad);
     GPT2_FREE(of);
     GPT2_FREE(buffer);
     GPT2_FREE(rows);
@@ -1332,6 +1371,8 @@ static inline bool gpt2__read_adapters(const gpt2__adapter *list, int32_t n,
                                        const samba_safetensors *f, bool write, float *buffer,
                                        const gpt2__why *why)
 {
+    gpt2__nonfinite bad;
+    memset(&bad, 0, sizeof bad);
     for (int32_t i = 0; i < n; i++) {
         const samba_safetensors_tensor *t = samba_safetensors_find(f, list[i].name);
         const int32_t *dim = list[i].tensor->shape.dim;
@@ -1345,10 +1386,12 @@ static inline bool gpt2__read_adapters(const gpt2__adapter *list, int32_t n,
         if (!samba_safetensors_read_f32(f, t, 0, t->count, buffer, why->text, why->size)) {
             return false;
         }
+        gpt2__count_nonfinite(&bad, list[i].name, buffer, samba_count(&list[i].tensor->shape));
         if (!samba_write_f32(list[i].tensor, buffer, samba_count(&list[i].tensor->shape))) {
             return gpt2__fail(why, "%s", samba_error(list[i].tensor->session));
         }
     }
+    gpt2__tell_nonfinite(list[0].tensor->session, &bad);
     return true;
 }
 
