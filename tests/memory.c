@@ -825,6 +825,54 @@ static void test_memory_limit_and_state(void)
     CHECK(sizes >= 5);
 }
 
+// A net whose backward pass reads sums through a view alone, or, in `turned` ones, tanh and not what it is
+// made of. The hash of its parameters after a step; 0: the limit is refused.
+static uint64_t views_within(bool turned, int64_t memory, size_t *device)
+{
+    enum { R = 64, W = 64 };
+    char name[2][20];
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(R, W)), *h = samba_linear(x, "in", W);
+    for (int i = 0; i < 6; i++) {
+        snprintf(name[0], sizeof name[0], "fc%d", i);
+        snprintf(name[1], sizeof name[1], "view%d", i);
+        samba_tensor *y = samba_tanh(samba_linear(h, name[0], W));
+        if (turned) {
+            y = samba_transpose(samba_gelu(y), 0, 1);
+            h = samba_add(h, samba_reshape(y, SAMBA_SHAPE(R, W)));
+            continue;
+        }
+        y = samba_reshape(samba_add(y, h), SAMBA_SHAPE(R / 4, 4 * W));
+        h = samba_reshape(samba_linear(y, name[1], 4 * W), SAMBA_SHAPE(R, W));
+    }
+    samba_program p = { .loss = samba_sum(samba_mul(h, h), SAMBA_ALL_AXES, false), .memory = memory };
+    p.optim.kind = SAMBA_SGD;
+    uint64_t hash = 0;
+    if (samba_compile(s, &p)) {
+        *device = samba_device_bytes(s);
+        CHECK(samba_run(s, 0));
+        hash = hash_weights(s, 1);
+    } else {
+        CHECK(samba_error_code(s) == SAMBA_ERANGE);
+        samba_clear_error(s);
+    }
+    CHECK(samba_close(s) == 0);
+    return hash;
+}
+
+// What is read through a view is computed again like what is read itself; what the backward pass does not
+// read is not kept for it.
+static void test_memory_limit_and_views(void)
+{
+    const int64_t limit[2] = { 3660000, 471000 };
+    for (int turned = 0; turned < 2; turned++) {
+        size_t all = 0, within = 0;
+        uint64_t want = views_within(turned, 0, &all);
+        uint64_t got = views_within(turned, limit[turned], &within);
+        CHECK(want && got == want && within < all);
+    }
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
@@ -838,6 +886,7 @@ int main(int argc, char **argv)
     RUN(test_memory_limit);
     RUN(test_memory_refused);
     RUN(test_memory_limit_and_state);
+    RUN(test_memory_limit_and_views);
     RUN(test_spatial);
     RUN(test_spatial_checkpoint);
     return test_summary();
