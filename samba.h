@@ -64,7 +64,8 @@
    their pages come when they are used, and only samba_restore proves their checksum. Replace such
    a file by renaming (samba_save, mv): who changes its bytes (cp) makes the session's next run, or
    op that is computed at once, fail, also within one tick of the clock or with the old time put
-   back; who cuts it while one computes ends the process (SIGBUS). samba_desc.no_map reads all of it at once.
+   back; who cuts it while one computes ends the process (SIGBUS). samba_desc.no_map reads all of
+   it at once.
 
    Files that are written replace those of their name when they are whole and on disk; until then
    they are samba-<16 hex digits>.tmp in the same folder. What killed programs left of these, the
@@ -712,8 +713,8 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet);
 /* Report an error of your own through the session (first one wins). Returns false. fmt knows %s,
    %d int32_t, %l int64_t, %g double, %S const samba_shape *, %T samba_dtype, nothing else. */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...);
-/* Tell of what is allowed but rarely meant, as samba.h itself does: through the log, each text once;
-   nothing while an error is standing. fmt as that of samba_fail. */
+/* Tell of what is allowed but rarely meant, as samba.h itself does: through the log, each text
+   once; nothing while an error is standing. fmt as that of samba_fail. */
 SAMBA_API void samba_warn(samba_session *s, const char *fmt, ...);
 /* Words that stand in front of every error from now on: what of the caller's the session is busy
    with, such as a node of a file. The text stays the caller's and must live until the next call;
@@ -10725,8 +10726,8 @@ SAMBA__FN bool samba__good_name(const char *name)
     return true;
 }
 
-/* The name of a new leaf is taken. What the compiler makes has no other name: the user's tensor is to
-   get one. */
+/* The name of a new leaf is taken. What the compiler makes has no other name: the user's tensor is
+   to get one. */
 SAMBA__FN bool samba__fail_taken(samba_session *s, const samba_tensor *other, samba_dtype dtype,
                                  const samba_shape *shape)
 {
@@ -10922,8 +10923,8 @@ SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 }
 
 /* The leaf of this role, name and shape, new or known; init is used when it is new. What the user
-   made is never taken for something of the compiler's, nor the other way round; but a packed form is
-   known by its shape, whoever loaded it. */
+   made is never taken for something of the compiler's, nor the other way round; but a packed form
+   is known by its shape, whoever loaded it. */
 SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                            const samba_shape *shape, int32_t role, samba_init init)
 {
@@ -16442,8 +16443,8 @@ SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_
     return n;
 }
 
-/* Marks what is no port of the program: gradients, which have calls of their own, what clips, and what
-   COUNT makes. */
+/* Marks what is no port of the program: gradients, which have calls of their own, what clips, and
+   what COUNT makes. */
 SAMBA__FN void samba__mark_own(const samba_runtime *rt, bool *own)
 {
     const samba__pef *pef = &rt->pef;
