@@ -986,7 +986,8 @@ static int train_command(void *user)
     if (!strcmp(word, "resume") && samba_parallel_restore(p, path)) step = when;
     for (; step < steps && samba_parallel_ok(p); step++) {
         const char *now = step == when ? word : "";
-        if (*now && p->rank == 0) mark_time(path);
+        // Who goes says when: another rank may not be there yet.
+        if (*now && (p->rank == number || !strcmp(now, "spoil"))) mark_time(path);
         if (!strcmp(now, "kill") && p->rank == number) raise(SIGKILL);
         if (!strcmp(now, "leave") && p->rank == number) return 4;
         bool spoiled = !strcmp(now, "spoil");
