@@ -320,24 +320,28 @@ int main(int argc, char **argv)
                   .steps = 500, .sample_every = 50, .tokens = 60, .top_k = 50, .lr = 2e-3f,
                   .temperature = 0.8f, .seed = 256 };
     const samba_flag flags[] = {
-        { "text", SAMBA_FLAG_TEXT, &o.text, "what it reads: a UTF-8 file" },
-        { "folder", SAMBA_FLAG_TEXT, &o.folder, "of tokenizer and checkpoint, default "
-          "out/gpt_text" },
-        { "prompt", SAMBA_FLAG_TEXT, &o.prompt, "what its own texts begin with" },
         { "length", SAMBA_FLAG_INT, &o.length, "tokens it sees at once, default 128" },
         { "layers", SAMBA_FLAG_INT, &o.layers, "default 4" },
         { "heads", SAMBA_FLAG_INT, &o.heads, "default 6" },
         { "width", SAMBA_FLAG_INT, &o.width, "default 192" },
         { "vocab-size", SAMBA_FLAG_INT, &o.vocab_size, "kinds of tokens, default 1024" },
+        { "lr", SAMBA_FLAG_FLOAT, &o.lr, "highest learning rate, default 0.002" },
+        { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, batches and texts" },
+    };
+    const samba_flag run_flags[] = {
+        { "text", SAMBA_FLAG_TEXT, &o.text, "what it reads: a UTF-8 file" },
+        { "folder", SAMBA_FLAG_TEXT, &o.folder, "of tokenizer and checkpoint, default "
+          "out/gpt_text" },
+        { "prompt", SAMBA_FLAG_TEXT, &o.prompt, "what its own texts begin with" },
         { "steps", SAMBA_FLAG_INT, &o.steps, "of training, default 500" },
         { "sample-every", SAMBA_FLAG_INT, &o.sample_every, "steps, default 50" },
         { "tokens", SAMBA_FLAG_INT, &o.tokens, "length of its texts, default 60" },
         { "temperature", SAMBA_FLAG_FLOAT, &o.temperature, "0: always the likeliest; default 0.8" },
         { "top-k", SAMBA_FLAG_INT, &o.top_k, "draws from the k likeliest, default 50" },
-        { "lr", SAMBA_FLAG_FLOAT, &o.lr, "highest learning rate, default 0.002" },
-        { "seed", SAMBA_FLAG_INT, &o.seed, "of weights, batches and texts" },
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "run: go on from the checkpoint" },
     };
+    o.app.run_flags = run_flags;
+    o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;
     if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
         return o.app.exit_code;
 

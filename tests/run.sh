@@ -110,6 +110,11 @@ gpt_text() {        # gpt_text PROGRAM: learns from a text of this repository, w
     size='--vocab-size 320 --width 32 --layers 2 --heads 2 --length 32 -b 8'
     run="$program run -p $here/t/t.pef $size --folder $here/f --steps 60 --sample-every 30"
     check 'compiles' $program compile $size --output-folder $here --pef-name t
+    for flag in text=x folder=x prompt=x steps=2 sample-every=1 tokens=4 temperature=0 top-k=2 \
+        resume; do
+        check "compile takes no --${flag%=*}" fails_with 2 "--${flag%=*} says how to run" \
+            $program compile $size --output-folder $here --pef-name none --$flag
+    done
     check 'wants a text' fails_with 1 '--text FILE' $run
     check 'names a missing text' fails_with 1 nowhere.txt $run --text nowhere.txt
     check 'wants a prompt before it trains' fails_with 1 'the prompt has 0 tokens' \
@@ -133,6 +138,10 @@ tutorials() {       # tutorials PROGRAM: what SambaFlow's small tutorials do
     for model in logreg lenet; do
         check "compiles $model" $program compile --model $model --pef-name $model \
             --output-folder $here
+    done
+    for flag in data=x checkpoint=x predictions=x num-epochs=2; do
+        check "compile takes no --${flag%=*}" fails_with 2 "--${flag%=*} says how to run" \
+            $program compile --pef-name none --output-folder $here --$flag
     done
     if ! [ -e "$data/train-images-idx3-ubyte.gz" ]; then
         echo "skipped: no data in $data"
