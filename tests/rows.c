@@ -1829,6 +1829,76 @@ static void row_add_graph(void)
     CHECK(samba_close(s) == 0);
 }
 
+// Optimizers are given for the graph that trains; for another one, or in two places, they are refused.
+static bool two_squares(samba_session *s, samba_program *p, void *user)
+{
+    samba_tensor *v = samba_param(s, "v", SAMBA_SHAPE(2), (samba_init){ .value = 1 });
+    (void)user;
+    return squared(s, p, NULL) && (p->loss = samba_add(p->loss, samba_sum(samba_mul(v, v), SAMBA_ALL_AXES, false)));
+}
+static bool is_v(const samba_tensor *w, void *user)
+{
+    (void)user;
+    return !strcmp(w->name, "v");
+}
+static void row_graph_optims(void)
+{
+    static float two = 2;
+    const samba_optim optims[2] = { { .kind = SAMBA_SGD, .lr = 0.25f }, { .kind = SAMBA_SGD, .lr = 0.125f, .select = is_v, .argin_region_name = "v_" } };
+    const samba_graph train = { .name = "train", .trace = two_squares, .optims = optims, .n_optims = 2 }, eval = { "eval", scaled, &two };
+    for (int order = 0; order < 2; order++) {
+        samba_session *s = samba_open(NULL);
+        samba_graphs graphs = { .n = 0 };
+        CHECK(samba_add_graph(s, &graphs, order ? &train : &eval, false) && samba_add_graph(s, &graphs, order ? &eval : &train, false));
+        CHECK(samba_compile_multigraph(s, &graphs, NULL));
+        CHECK(samba_run_graph(s, "train", SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
+        CHECK(samba_read(samba_tensor_by_name(s, "w"))[0] == 0.5f && samba_read(samba_tensor_by_name(s, "v"))[0] == 0.75f);
+        CHECK(samba_run_graph(s, "eval", 0) && samba_close(s) == 0);
+    }
+    static const char *const error[5] = { "graph eval is given optimizers, but its function sets no loss", "but program has some, too",
+                                          "has n_optims 0 and a list of", "graph again sets a loss", "has n_optims 1 and no list of" };
+    for (int bad = 0; bad < 5; bad++) {
+        samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+        samba_graphs graphs = { .n = 0 };
+        samba_graph e = eval, t = train, again = { .name = "again", .trace = squared };
+        samba_program p = { .optim = { .kind = bad == 1 ? SAMBA_SGD : SAMBA_NO_OPTIM } };
+        if (bad == 0) e.optims = optims, e.n_optims = 1;
+        if (bad == 2) t.n_optims = 0;
+        if (bad == 4) e.n_optims = 1;
+        bool fine = samba_add_graph(s, &graphs, &t, false) && samba_add_graph(s, &graphs, &e, false);
+        if (bad == 3) fine = fine && samba_add_graph(s, &graphs, &again, false);
+        CHECK(!(fine && samba_compile_multigraph(s, &graphs, &p)) && says(s, error[bad]));
+        samba_close(s);
+    }
+    samba_session *s = samba_open(NULL);                // optimizers mean nothing where nothing trains
+    samba_graphs graphs = { .n = 0 };
+    samba_graph e = eval;
+    e.optims = optims, e.n_optims = 1;
+    CHECK(samba_add_graph(s, &graphs, &e, false) && samba_compile_multigraph(s, &graphs, &(samba_program){ .inference = true }));
+    CHECK(samba_run(s, 0) && samba_close(s) == 0);
+}
+
+// A graph is traced once, whatever becomes of the others.
+static void row_graph_once(void)
+{
+    static float two = 2, three = 3;
+    samba_session *s = samba_open(NULL);
+    samba_graphs graphs = { .n = 0 };
+    const samba_graph a = { "A", scaled, &two }, b = { "B", squared, NULL }, c = { "C", scaled, &three };
+    samba_program p = sgd(NULL, NULL);
+    CHECK(samba_add_graph(s, &graphs, &a, false) && samba_add_graph(s, &graphs, &b, false));
+    CHECK(!samba_trace_one_graph(s, &graphs, "C", &p) && says(s, "no graph C was added"));
+    CHECK(samba_trace_one_graph(s, &graphs, "A", &p) && p.outputs[0] && !p.loss);
+    CHECK(!samba_trace_one_graph(s, &graphs, "A", &p) && says(s, "graph A was traced already"));
+    CHECK(!samba_add_graph(s, &graphs, &a, true) && says(s, "graph A was traced already"));
+    CHECK(samba_add_graph(s, &graphs, &b, true) && samba_add_graph(s, &graphs, &c, false));     // these were not
+    CHECK(samba_trace_multigraph(s, &graphs, &p) && p.loss && p.outputs[1] && !p.outputs[2]);
+    CHECK(!samba_trace_multigraph(s, &graphs, &p) && says(s, "traces a graph once"));
+    CHECK(!samba_trace_one_graph(s, &graphs, "C", &p) && says(s, "graph C was traced already"));
+    CHECK(samba_compile(s, &p) && samba_run_graph(s, "A", 0) && samba_run_graph(s, "C", 0) && samba_run_graph(s, "B", 0));
+    CHECK(samba_read(p.outputs[0])[0] == 2 && samba_read(p.outputs[1])[0] == 3 && samba_close(s) == 0);
+}
+
 // ---- Sessions, the command line, the loop ----
 
 // A session has its own tensors, program and hyperparameters; a new one has none of the old one's.
@@ -2098,6 +2168,8 @@ static const row rows[] = {
     { "X5", "buffers: no optimizer's state", "the PEF knows them, compiled or loaded", row_buffers, NULL },
     { "C13 C14 C15 R17", "compile_multigraph, init_multigraph_runtime, run(graph_name)", "samba_begin_graph, samba_compile, samba_load, samba_run_graph", row_multigraph, NULL },
     { "C12 C13 U3", "add_graph(overwrite), trace_multigraph(trace_prefix)", "samba_add_graph, samba_trace_multigraph, samba_compile_multigraph, trace_prefix (tools/multigraph.h, which says why one graph trains)", row_add_graph, NULL },
+    { "U3", "trace_multigraph(graph, optimizers)", "samba_graph.optims, n_optims: of the graph that trains; refused for another", row_graph_optims, NULL },
+    { "U3", "trace_multigraph: once per graph", "samba_trace_one_graph: a graph's second time is an error, others stay open", row_graph_once, NULL },
     { "", "nn.Linear, LayerNorm, Conv2d, BatchNorm, Embedding, Dropout", "samba_linear, samba_layernorm, samba_conv2d, samba_batchnorm, samba_embedding, samba_dropout", NULL, "tests/ops.c" },
     { "TR9", "torch operators", "samba_print_ops lists them; samba_apply calls one by name", row_ops, NULL },
     { "C1", "samba.session, the global object", "samba_default(), with SAMBA_DEFAULT_SESSION", NULL, "tests/default_session.c" },

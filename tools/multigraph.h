@@ -10,9 +10,11 @@
        samba_compile_multigraph(s, &graphs, &(samba_program){ .pef = "net.pef" });
        samba_run_graph(s, "train", 0);
 
-   The graphs share what has the same name: parameters, buffers, inputs. One of them trains: gradients
-   and optimizer state have one place each in a program. Several losses over the same parameters are
-   losses of one graph; models that train by turns are sessions of their own. */
+   The graphs share what has the same name: parameters, buffers, inputs. One of them trains, the one
+   whose function sets a loss: gradients and optimizer state have one place each in a program. So
+   optimizers are given for this graph (samba_graph.optims) or in the program, which says the same;
+   for another graph they are an error. Several losses over the same parameters are losses of one
+   graph; models that train by turns are sessions of their own. */
 #ifndef SAMBA_MULTIGRAPH_H
 #define SAMBA_MULTIGRAPH_H
 
@@ -39,21 +41,28 @@ typedef struct samba_graph {
     bool (*trace)(samba_session *s, samba_program *program, void *user);
     void *user;
     const char *trace_prefix;           /* names of its ops begin so; NULL: no prefix */
+    const samba_optim *optims;          /* of the graph that trains: its optimizers, if program has */
+    int32_t n_optims;                   /* none; they are read when the program is compiled */
+    bool traced;                        /* set by the functions below */
 } samba_graph;
 
 /* An ordered collection; all zero is empty. */
 typedef struct samba_graphs {
     samba_graph list[SAMBA_MAX_GRAPHS];
     int32_t n;
-    bool traced;                        /* graphs that were added later begin another collection */
 } samba_graphs;
 
 /* Adds a graph behind the others: this is the order in which they are traced and compiled. One of
-   the same name is an error, or with overwrite goes, and the new one is the last. */
+   the same name is an error, or with overwrite goes, and the new one is the last; but not if it was
+   traced, for its ops are recorded. */
 SAMBA_MULTIGRAPH_API bool samba_add_graph(samba_session *s, samba_graphs *graphs,
                                           const samba_graph *graph, bool overwrite);
-/* Traces all graphs, in this order, and completes program, which may hold more: how to compile, a
-   path, optimizers. Once for a collection; another session takes another one. */
+/* Traces one graph, and completes program: with its loss, if it trains, its outputs and its
+   optimizers. program may hold more: how to compile, a path, optimizers. Each graph is traced once;
+   another session takes another collection. */
+SAMBA_MULTIGRAPH_API bool samba_trace_one_graph(samba_session *s, samba_graphs *graphs,
+                                                const char *name, samba_program *program);
+/* The same for all graphs that were not traced yet, in their order; an error if there is none. */
 SAMBA_MULTIGRAPH_API bool samba_trace_multigraph(samba_session *s, samba_graphs *graphs,
                                                  samba_program *program);
 /* Puts y behind the outputs of program. False, with an error in y's session, if that is full. */
@@ -70,19 +79,29 @@ SAMBA_MULTIGRAPH_API bool samba_compile_multigraph(samba_session *s, samba_graph
 
 #include <string.h>
 
+static inline samba_graph *samba__graph_named(samba_graphs *graphs, const char *name)
+{
+    for (int32_t i = 0; i < graphs->n; i++)
+        if (!strcmp(graphs->list[i].name, name)) return &graphs->list[i];
+    return NULL;
+}
+
 SAMBA_MULTIGRAPH_API bool samba_add_graph(samba_session *s, samba_graphs *graphs,
                                           const samba_graph *graph, bool overwrite)
 {
     int32_t n = 0;
-    bool there = false;
     if (!samba_ok(s)) return false;
     if (!graphs) return samba_fail(s, SAMBA_EARG, "in samba_add_graph: graphs is NULL");
-    if (graphs->traced)
-        return samba_fail(s, SAMBA_ESTATE, "in samba_add_graph: the graphs were traced already; "
-                          "begin another collection");
     if (!graph || !graph->name || !*graph->name || !graph->trace)
         return samba_fail(s, SAMBA_EARG, "in samba_add_graph: a name and a function are needed");
-    for (int32_t i = 0; i < graphs->n; i++) there |= !strcmp(graphs->list[i].name, graph->name);
+    if (graph->n_optims < 0 || (graph->n_optims > 0) != (graph->optims != NULL))
+        return samba_fail(s, SAMBA_EARG, "in samba_add_graph: graph %s has n_optims %d and %s "
+                          "optims", graph->name, graph->n_optims, graph->optims ? "a list of"
+                          : "no list of");
+    const samba_graph *there = samba__graph_named(graphs, graph->name);
+    if (there && there->traced)
+        return samba_fail(s, SAMBA_ESTATE, "in samba_add_graph: graph %s was traced already; "
+                          "begin another collection and session", graph->name);
     if (there && !overwrite)
         return samba_fail(s, SAMBA_ENAME, "in samba_add_graph: there is a graph %s already; choose "
                           "another name, or overwrite it", graph->name);
@@ -91,8 +110,9 @@ SAMBA_MULTIGRAPH_API bool samba_add_graph(samba_session *s, samba_graphs *graphs
                           SAMBA_MAX_GRAPHS);
     for (int32_t i = 0; i < graphs->n; i++)
         if (strcmp(graphs->list[i].name, graph->name) != 0) graphs->list[n++] = graphs->list[i];
-    graphs->list[n++] = *graph;
-    graphs->n = n;
+    graphs->list[n] = *graph;
+    graphs->list[n].traced = false;
+    graphs->n = n + 1;
     return true;
 }
 
@@ -108,27 +128,74 @@ SAMBA_MULTIGRAPH_API bool samba_add_output(samba_program *program, samba_tensor 
     return true;
 }
 
+/* Gives program the optimizers of g, which has been traced; begun is what program was before. */
+static inline bool samba__take_optims(samba_session *s, const samba_graph *g,
+                                      const samba_program *begun, samba_program *program)
+{
+    bool had_loss = begun->loss || begun->n_loss_indices > 0;
+    bool trains = program->loss != begun->loss || program->n_loss_indices != begun->n_loss_indices;
+    if (had_loss && trains)
+        return samba_fail(s, SAMBA_EARG, "graph %s sets a loss, but program has one of another "
+                          "graph already; one graph of a program trains", g->name);
+    if (!g->n_optims || program->inference) return true;
+    if (!trains)
+        return samba_fail(s, SAMBA_EARG, "graph %s is given optimizers, but its function sets no "
+                          "loss; one graph of a program trains, and optimizers are given for that "
+                          "one", g->name);
+    if (program->optim.kind || program->optims || program->n_optims)
+        return samba_fail(s, SAMBA_EARG, "graph %s is given optimizers, but program has some, too; "
+                          "give them in one of the two places", g->name);
+    program->optims = g->optims;
+    program->n_optims = g->n_optims;
+    return true;
+}
+
+static inline bool samba__trace_graph(samba_session *s, samba_graph *g, samba_program *program)
+{
+    if (g->traced)
+        return samba_fail(s, SAMBA_ESTATE, "graph %s was traced already; a session traces a graph "
+                          "once", g->name);
+    if (!samba_begin_graph(s, g->name)) return false;
+    const samba_program begun = *program;
+    g->traced = true;
+    bool traced = samba_set_op_prefix(s, g->trace_prefix) && g->trace(s, program, g->user);
+    samba_set_op_prefix(s, NULL);
+    if (!traced || !samba_ok(s))
+        return samba_fail(s, SAMBA_ESTATE, "tracing graph %s failed", g->name);
+    return samba__take_optims(s, g, &begun, program);
+}
+
+SAMBA_MULTIGRAPH_API bool samba_trace_one_graph(samba_session *s, samba_graphs *graphs,
+                                                const char *name, samba_program *program)
+{
+    if (!samba_ok(s)) return false;
+    if (!graphs || !name || !program)
+        return samba_fail(s, SAMBA_EARG, "in samba_trace_one_graph: graphs, name or program is "
+                          "NULL");
+    samba_graph *g = samba__graph_named(graphs, name);
+    if (!g)
+        return samba_fail(s, SAMBA_ENAME, "in samba_trace_one_graph: no graph %s was added", name);
+    return samba__trace_graph(s, g, program);
+}
+
 SAMBA_MULTIGRAPH_API bool samba_trace_multigraph(samba_session *s, samba_graphs *graphs,
                                                  samba_program *program)
 {
+    int32_t n = 0;
     if (!samba_ok(s)) return false;
     if (!graphs || !graphs->n)
         return samba_fail(s, SAMBA_EARG, "in samba_trace_multigraph: no graph was added");
-    if (graphs->traced)
-        return samba_fail(s, SAMBA_ESTATE, "in samba_trace_multigraph: graph %s and the others "
-                          "were traced already; a session traces a graph once",
-                          graphs->list[0].name);
-    graphs->traced = true;
+    if (!program) return samba_fail(s, SAMBA_EARG, "in samba_trace_multigraph: program is NULL");
     for (int32_t i = 0; i < graphs->n; i++) {
-        const samba_graph *g = &graphs->list[i];
-        if (!samba_begin_graph(s, g->name)) return false;
-        bool traced = samba_set_op_prefix(s, g->trace_prefix) && g->trace(s, program, g->user);
-        samba_set_op_prefix(s, NULL);
-        if (!traced || !samba_ok(s))
-            return samba_fail(s, SAMBA_ESTATE, "tracing graph %s failed", g->name);
+        if (graphs->list[i].traced) continue;
+        if (!samba__trace_graph(s, &graphs->list[i], program)) return false;
+        n++;
     }
-    return true;
+    if (n) return true;
+    return samba_fail(s, SAMBA_ESTATE, "in samba_trace_multigraph: graph %s and the others were "
+                      "traced already; a session traces a graph once", graphs->list[0].name);
 }
+
 SAMBA_MULTIGRAPH_API bool samba_compile_multigraph(samba_session *s, samba_graphs *graphs,
                                                    const samba_program *program)
 {
