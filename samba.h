@@ -263,12 +263,16 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
 
 /* ==== [api] =================================================================================== */
 /* ---- Types ----------------------------------------------------------------------------------- */
-/* Storage types. Arithmetic is done in f32; ids and labels are i32; bool is one byte, 0 or 1. */
+/* Storage types. Arithmetic is done in f32; bool is one byte, 0 or 1. Ids and labels are i32, and
+   what takes them takes i16, i64, u16 and u32, too. These last three are for ids, labels and token
+   files as others store them: they are moved (reshape, slice, cat ...) and cast, and every other op
+   refuses them, for f32 would silently round them. */
 typedef enum samba_dtype {
     SAMBA_F32 = 0, SAMBA_BF16 = 1, SAMBA_F16 = 2,
-    SAMBA_I32 = 3, SAMBA_I16 = 4, SAMBA_I8 = 5, SAMBA_U8 = 6, SAMBA_BOOL = 7
+    SAMBA_I32 = 3, SAMBA_I16 = 4, SAMBA_I8 = 5, SAMBA_U8 = 6, SAMBA_BOOL = 7,
+    SAMBA_I64 = 8, SAMBA_U16 = 9, SAMBA_U32 = 10
 } samba_dtype;
-#define SAMBA_N_DTYPES 8
+#define SAMBA_N_DTYPES 11
 
 /* A shape, and equally a list of axes. Row-major; a scalar has ndim 0.
    Write SAMBA_SHAPE(64, 784), SAMBA_SCALAR, SAMBA_AXES(1, 2), SAMBA_ALL_AXES. */
@@ -330,6 +334,7 @@ typedef struct samba_tensor {
     bool generated;                     /* by the compiler, such as an optimizer's state */
     bool settled;                       /* data_hash is known */
     bool withheld;                      /* its value has not been sent: see samba_set_transfer */
+    bool not_given;                     /* a loss's gradient: see samba_set_output_grads */
     bool outdated;                      /* data is older than the value of the program that goes */
     bool removed;                       /* by samba_update_tensor: its name is not found any more */
     uint64_t copied;                    /* 1 + runs when samba_cpu copied it; 0: not current */
@@ -553,7 +558,9 @@ SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                        
 SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                    /* log(1 + e^x) */
 SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor);         /* x * factor */
 SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);           /* x + term */
-/* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. */
+/* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. Between two
+   integers, one of them i64, u16 or u32, it is exact: what does not fit ends the run with
+   SAMBA_ERANGE. */
 SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype);
 
 /* Reductions over axes (negative count from the end; SAMBA_ALL_AXES), f32; keepdim keeps them as 1.
@@ -607,7 +614,8 @@ SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, s
                                              samba_tensor *mean, samba_tensor *var, float momentum,
                                              float eps);
 
-/* logits (*,C), target (*) of i32 ids -> (), or (*) with reduction none. mse: mean (x - y)^2. */
+/* logits (*,C), target (*) of ids as for lookup -> (), or (*) with reduction none. mse: mean
+   (x - y)^2. */
 typedef enum samba_reduction {
     SAMBA_REDUCE_MEAN = 0, SAMBA_REDUCE_SUM = 1, SAMBA_REDUCE_NONE = 2
 } samba_reduction;
@@ -641,8 +649,8 @@ SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_o
 SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h,
                                                       int32_t out_w);
 
-/* Rows of w (V,C) by ids i32 or i16 (*) -> (*,C). An id outside 0..V-1 ends the run with
-   SAMBA_ERANGE. */
+/* Rows of w (V,C) by ids i32, i16, i64, u16 or u32 (*) -> (*,C). An id outside 0..V-1 ends the run
+   with SAMBA_ERANGE. */
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
 
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
@@ -949,6 +957,10 @@ SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program
    a run, samba_write or samba_restore. Gradients of losses and optimizer state begin as always. */
 SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer);
 SAMBA_API bool samba_to_device(samba_session *s);
+/* init_output_grads = false: after samba_compile and samba_load the gradients of losses have no
+   value, instead of ones. A run that reads one fails until it was given: by grad_of_outputs,
+   samba_init_output_grads or samba_write(samba_sn_grad(loss), ...). */
+SAMBA_API bool samba_set_output_grads(samba_session *s, bool init);
 
 /* Runs the sections of these types in schedule order; 0 runs the whole schedule. Types that have
    BCKWD and OPT are a whole step: what the program has of ZEROGRAD, REDUCE and GRADNORM runs with
@@ -986,7 +998,8 @@ SAMBA_API bool samba_nonfinite(const samba_session *s, samba_culprit *culprit);
 typedef struct samba_value { const char *name; double value; } samba_value;
 enum { SAMBA_GROUP_BEGIN = -1, SAMBA_GROUP_END = -2 };
 /* Data for a tensor of a run, found by handle or by name. Refused before anything is sent or run if
-   the size is not samba_bytes(tensor) or the type is another one. */
+   the size or the type is another one than the tensor's. Integers are converted, if all of them
+   fit: token ids that are int64 or uint16 are fed to an i32 input as they are. */
 typedef struct samba_feed {
     samba_tensor *tensor;               /* which, or */
     const char *name;                   /* what it is called */
@@ -1539,7 +1552,7 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
 SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
 {
     static const char *const names[SAMBA_N_DTYPES] = { "f32", "bf16", "f16", "i32", "i16", "i8",
-                                                       "u8", "bool" };
+                                                       "u8", "bool", "i64", "u16", "u32" };
     return (unsigned)dtype < SAMBA_N_DTYPES ? names[dtype] : "?";
 }
 
@@ -1898,7 +1911,7 @@ SAMBA_API samba_shape samba_scalar_shape(void)
 }
 SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
 {
-    static const uint8_t sizes[SAMBA_N_DTYPES] = { 4, 2, 2, 4, 2, 1, 1, 1 };
+    static const uint8_t sizes[SAMBA_N_DTYPES] = { 4, 2, 2, 4, 2, 1, 1, 1, 8, 2, 4 };
     return (unsigned)dtype < SAMBA_N_DTYPES ? sizes[dtype] : 0;
 }
 
@@ -1946,6 +1959,60 @@ SAMBA__FN size_t samba__spec_bytes(const samba_spec *spec)
 SAMBA__FN bool samba__is_float(samba_dtype d)
 {
     return d == SAMBA_F32 || d == SAMBA_BF16 || d == SAMBA_F16;
+}
+
+/* Is d a type for storing ids and labels, with which nothing is computed? */
+SAMBA__FN bool samba__is_stored_only(samba_dtype d)
+{
+    return d == SAMBA_I64 || d == SAMBA_U16 || d == SAMBA_U32;
+}
+
+/* The values of an integer type; false if d is none. bool is none: it holds no numbers. */
+SAMBA__FN bool samba__integer_range(samba_dtype d, int64_t *least, int64_t *most)
+{
+    *least = *most = 0;
+    switch (d) {
+    case SAMBA_F32: case SAMBA_BF16: case SAMBA_F16: case SAMBA_BOOL: return false;
+    case SAMBA_I64: *least = INT64_MIN, *most = INT64_MAX; break;
+    case SAMBA_I32: *least = INT32_MIN, *most = INT32_MAX; break;
+    case SAMBA_I16: *least = INT16_MIN, *most = INT16_MAX; break;
+    case SAMBA_I8: *least = INT8_MIN, *most = INT8_MAX; break;
+    case SAMBA_U32: *most = UINT32_MAX; break;
+    case SAMBA_U16: *most = UINT16_MAX; break;
+    case SAMBA_U8: *most = UINT8_MAX; break;
+    }
+    return true;
+}
+
+/* Element i of x, which is of an integer type. */
+SAMBA__FN int64_t samba__integer_at(const void *x, samba_dtype d, int64_t i)
+{
+    switch (d) {
+    case SAMBA_I64: return ((const int64_t *)x)[i];
+    case SAMBA_I32: return ((const int32_t *)x)[i];
+    case SAMBA_I16: return ((const int16_t *)x)[i];
+    case SAMBA_I8: return ((const int8_t *)x)[i];
+    case SAMBA_U32: return ((const uint32_t *)x)[i];
+    case SAMBA_U16: return ((const uint16_t *)x)[i];
+    case SAMBA_U8: return ((const uint8_t *)x)[i];
+    case SAMBA_F32: case SAMBA_BF16: case SAMBA_F16: case SAMBA_BOOL: break;
+    }
+    return 0;
+}
+
+/* Stores value, which fits, as element i of y. */
+SAMBA__FN void samba__put_integer(void *y, samba_dtype d, int64_t i, int64_t value)
+{
+    switch (d) {
+    case SAMBA_I64: ((int64_t *)y)[i] = value; break;
+    case SAMBA_I32: ((int32_t *)y)[i] = (int32_t)value; break;
+    case SAMBA_I16: ((int16_t *)y)[i] = (int16_t)value; break;
+    case SAMBA_I8: ((int8_t *)y)[i] = (int8_t)value; break;
+    case SAMBA_U32: ((uint32_t *)y)[i] = (uint32_t)value; break;
+    case SAMBA_U16: ((uint16_t *)y)[i] = (uint16_t)value; break;
+    case SAMBA_U8: ((uint8_t *)y)[i] = (uint8_t)value; break;
+    case SAMBA_F32: case SAMBA_BF16: case SAMBA_F16: case SAMBA_BOOL: break;
+    }
 }
 
 /* What stands for an optional input that is not given. */
@@ -2035,12 +2102,26 @@ SAMBA__INLINE void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dt
     case SAMBA_I8: SAMBA__EACH(y[i] = (float)((const int8_t *)x)[i]);
     case SAMBA_U8: SAMBA__EACH(y[i] = (float)((const uint8_t *)x)[i]);
     case SAMBA_BOOL: SAMBA__EACH(y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
+    case SAMBA_I64: SAMBA__EACH(y[i] = (float)((const int64_t *)x)[i]);
+    case SAMBA_U16: SAMBA__EACH(y[i] = (float)h[i]);
+    case SAMBA_U32: SAMBA__EACH(y[i] = (float)((const uint32_t *)x)[i]);
     }
 }
 SAMBA__INLINE int32_t samba__saturate(float f, int32_t low, int32_t high)
 {
     if (f != f) return 0;
     return f <= (float)low ? low : f >= (float)high ? high : (int32_t)f;
+}
+SAMBA__INLINE int64_t samba__saturate_i64(float f)
+{
+    if (f != f) return 0;
+    if (f <= -9223372036854775808.0f) return INT64_MIN;
+    return f >= 9223372036854775808.0f ? INT64_MAX : (int64_t)f;
+}
+SAMBA__INLINE uint32_t samba__saturate_u32(float f)
+{
+    if (!(f > 0.0f)) return 0;
+    return f >= 4294967296.0f ? UINT32_MAX : (uint32_t)f;
 }
 SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_dtype dtype,
                                 int64_t n)
@@ -2055,6 +2136,9 @@ SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_d
     case SAMBA_I8: SAMBA__EACH(((int8_t *)y)[i] = (int8_t)samba__saturate(x[i], -128, 127));
     case SAMBA_U8: SAMBA__EACH(((uint8_t *)y)[i] = (uint8_t)samba__saturate(x[i], 0, 255));
     case SAMBA_BOOL: SAMBA__EACH(((uint8_t *)y)[i] = x[i] != 0.0f);
+    case SAMBA_I64: SAMBA__EACH(((int64_t *)y)[i] = samba__saturate_i64(x[i]));
+    case SAMBA_U16: SAMBA__EACH(h[i] = (uint16_t)samba__saturate(x[i], 0, UINT16_MAX));
+    case SAMBA_U32: SAMBA__EACH(((uint32_t *)y)[i] = samba__saturate_u32(x[i]));
     }
 }
 #undef SAMBA__EACH
@@ -3687,15 +3771,27 @@ SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
 #define X(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
 SAMBA__FINAL_OPS(X)
 #undef X
-/* Words of samba_args.fault. An element of 2^31 or more is not told; least > most: no range. */
+/* Words of samba_args.fault. An element of 2^31 or more is not told; least > most: no range. The
+   value and the range take two words each, the lower half first. */
 enum {
-    SAMBA__FAULT_SET, SAMBA__FAULT_INPUT, SAMBA__FAULT_VALUE, SAMBA__FAULT_ELEMENT,
-    SAMBA__FAULT_LEAST, SAMBA__FAULT_MOST, SAMBA__FAULT_WORDS
+    SAMBA__FAULT_SET, SAMBA__FAULT_INPUT, SAMBA__FAULT_ELEMENT, SAMBA__FAULT_VALUE,
+    SAMBA__FAULT_LEAST = SAMBA__FAULT_VALUE + 2, SAMBA__FAULT_MOST = SAMBA__FAULT_LEAST + 2,
+    SAMBA__FAULT_WORDS = SAMBA__FAULT_MOST + 2
 };
 /* As SET: a value that is not finite; a thread is writing the other words. */
 enum { SAMBA__FAULT_NONFINITE = 2, SAMBA__FAULT_BUSY = 3 };
-SAMBA_API void samba_fault_at(const samba_args *a, int32_t which, int32_t value, int64_t element,
-                              int32_t least, int32_t most)
+SAMBA__FN void samba__put_fault_number(int32_t *word, int64_t value)
+{
+    memcpy(word, &value, sizeof value);
+}
+SAMBA__FN int64_t samba__fault_number(const int32_t *word)
+{
+    int64_t value;
+    memcpy(&value, word, sizeof value);
+    return value;
+}
+SAMBA__FN void samba__fault_with(const samba_args *a, int32_t which, int64_t value, int64_t element,
+                                 int64_t least, int64_t most)
 {
     if (!a || !a->fault) return;
     int32_t *f = a->fault;
@@ -3709,16 +3805,21 @@ SAMBA_API void samba_fault_at(const samba_args *a, int32_t which, int32_t value,
 #endif
     if (!before || at < f[SAMBA__FAULT_ELEMENT]) {      /* whatever thread comes first */
         f[SAMBA__FAULT_INPUT] = which;
-        f[SAMBA__FAULT_VALUE] = value;
         f[SAMBA__FAULT_ELEMENT] = at;
-        f[SAMBA__FAULT_LEAST] = least;
-        f[SAMBA__FAULT_MOST] = most;
+        samba__put_fault_number(f + SAMBA__FAULT_VALUE, value);
+        samba__put_fault_number(f + SAMBA__FAULT_LEAST, least);
+        samba__put_fault_number(f + SAMBA__FAULT_MOST, most);
     }
 #if defined(__GNUC__) && !defined(SAMBA_NO_THREADS)
     __atomic_store_n(&f[SAMBA__FAULT_SET], 1, __ATOMIC_RELEASE);
 #else
     f[SAMBA__FAULT_SET] = 1;
 #endif
+}
+SAMBA_API void samba_fault_at(const samba_args *a, int32_t which, int32_t value, int64_t element,
+                              int32_t least, int32_t most)
+{
+    samba__fault_with(a, which, value, element, least, most);
 }
 SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
 {
@@ -4250,10 +4351,36 @@ SAMBA__FN void samba__cast_work(samba_work *w, const samba_call *c)
 {
     w->part = 16, w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), w->part);
 }
+/* Between integers, not all of which f32 holds: exact, or the run ends. */
+SAMBA__FN void samba__cast_integers(const samba_args *a, int64_t begin, int64_t end)
+{
+    samba_dtype from = a->in_spec[0].dtype, to = a->out_spec[0].dtype;
+    int64_t least, most;
+    samba__integer_range(to, &least, &most);
+    for (int64_t e = begin; e < end; e++) {
+        int64_t value = samba__integer_at(a->in[0], from, e);
+        if (value < least || value > most) {
+            samba__fault_with(a, 0, value, e, least, most);
+            value = 0;
+        }
+        samba__put_integer(a->out[0], to, e, value);
+    }
+}
+/* Is a cast from one of these types to the other to be exact? */
+SAMBA__FN bool samba__casts_exactly(samba_dtype from, samba_dtype to)
+{
+    int64_t least, most;
+    return (samba__is_stored_only(from) || samba__is_stored_only(to))
+        && samba__integer_range(from, &least, &most) && samba__integer_range(to, &least, &most);
+}
 SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
     int64_t end = samba__min64(a->end * 16, samba_count(&a->out_spec[0].shape));
+    if (samba__casts_exactly(a->in_spec[0].dtype, a->out_spec[0].dtype)) {
+        samba__cast_integers(a, a->begin * 16, end);
+        return;
+    }
     for (int64_t e = a->begin * 16, n; e < end; e += n) {
         n = samba__min64(SAMBA__RUN, end - e);
         samba__load(run, samba__in_bytes(a, 0, e), a->in_spec[0].dtype, n);
@@ -5195,17 +5322,19 @@ SAMBA__FN void samba__cat_vjp(samba_vjp *g)
     }
 }
 
-/* SambaFlow's labels and ids are int16: they are widened by an op in front. */
-SAMBA__FN samba_tensor *samba__wide_ids(samba_tensor *ids)
+/* SambaFlow's labels and ids are int16, PyTorch's and ONNX's int64, those of token files uint16 or
+   uint32: an op in front makes them i32, which ends the run if one does not fit. */
+SAMBA__FN samba_tensor *samba__ids_as_i32(samba_tensor *ids)
 {
-    return ids && ids->dtype == SAMBA_I16 ? samba_cast(ids, SAMBA_I32) : ids;
+    bool other = ids && (ids->dtype == SAMBA_I16 || samba__is_stored_only(ids->dtype));
+    return other ? samba_cast(ids, SAMBA_I32) : ids;
 }
 
 /* ---- gather: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; dx adds up dy ---- */
 SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_tensor *index)
 {
     int32_t attr = samba__wrap_axis(x, axis);
-    return samba__emit2(SAMBA__OP_gather, x, samba__wide_ids(index), &attr, 1);
+    return samba__emit2(SAMBA__OP_gather, x, samba__ids_as_i32(index), &attr, 1);
 }
 /* Is the index no longer than x, but along the gathered axis? */
 SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
@@ -6709,7 +6838,7 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba
                                                      const samba_loss_opts *opts)
 {
     int32_t attr[3];
-    return samba__emit2(SAMBA__OP_cross_entropy, logits, samba__wide_ids(target),
+    return samba__emit2(SAMBA__OP_cross_entropy, logits, samba__ids_as_i32(target),
                         samba__loss_attr(opts, attr), 3);
 }
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target)
@@ -6727,8 +6856,8 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
                                       const samba_loss_opts *opts)
 {
     int32_t attr[3];
-    return samba__emit2(SAMBA__OP_nll, logp, samba__wide_ids(target), samba__loss_attr(opts, attr),
-                        2);
+    return samba__emit2(SAMBA__OP_nll, logp, samba__ids_as_i32(target),
+                        samba__loss_attr(opts, attr), 2);
 }
 SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 {
@@ -6742,7 +6871,7 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 /* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 {
-    return samba__emit2(SAMBA__OP_lookup, samba__wide_ids(ids), w, NULL, 0);
+    return samba__emit2(SAMBA__OP_lookup, samba__ids_as_i32(ids), w, NULL, 0);
 }
 SAMBA__MATCHES(lookup, "i:*,w:vc->*c", 0)
 /* w (n,k), or packed: inputs ids, packed, scale or NULL; attributes n, k. */
@@ -7283,6 +7412,20 @@ static const samba_op samba__op_table[SAMBA__N_OPS] = {
     SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_KIN)
 };
 
+/* Types that are only stored are read by ops that move values, by cast, and by users' own ops. */
+SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
+{
+    if (op->wire >= 0x8000 || op->wire >> 8 == 6 || op == &samba__op_table[SAMBA__OP_cast])
+        return true;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        if (!samba__has(c, i) || !samba__is_stored_only(c->in[i].dtype)) continue;
+        return samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, with which nothing is computed; use "
+                            "samba_cast: to i32 for ids, to f32 for numbers", i,
+                            (int)c->in[i].dtype);
+    }
+    return true;
+}
+
 /* Outputs and work of a call, from the op's own rules or from its signature. The result is checked,
    so that a careless shape rule of a user's op cannot make a tensor that does not exist. */
 SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
@@ -7290,6 +7433,7 @@ SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
     samba__binding b;
     c->code = SAMBA_OK, c->why[0] = 0, c->n_out = 0;
     memset(c->out, 0, sizeof c->out);
+    if (!samba__reads_types(op, c)) return false;
     if (!(op->shape ? op->shape(c) : samba__match(op->signature, c, &b))) {
         if (c->code == SAMBA_OK)
             samba_refuse(c, SAMBA_EARG, "the op's shape rule refuses this call");
@@ -9071,6 +9215,7 @@ struct samba_session {
     const samba_op **user_ops;          /* stb_ds list */
     bool tracing, train, running_stats, legacy_names, has_pool;
     bool withholds;                     /* compile and load send nothing */
+    bool lacks_grads;                   /* and gradients of losses do not begin with ones */
     uint32_t section;                   /* of the ops recorded now */
     const char *graph;                  /* of the ops recorded now */
     bool freezes;                       /* the parameters made now */
@@ -9931,21 +10076,23 @@ SAMBA__FN void samba__print_fault(char *text, size_t size, const int32_t *fault,
 {
     samba__text t = samba__text_in(text, size);
     int32_t element = fault[SAMBA__FAULT_ELEMENT];
-    samba__format(&t, "%s holds %d", name ? name : "an input", fault[SAMBA__FAULT_VALUE]);
+    samba__format(&t, "%s holds %l", name ? name : "an input",
+                  samba__fault_number(fault + SAMBA__FAULT_VALUE));
     bool told = shape && shape->ndim > 0 && element < INT32_MAX && element < samba_count(shape);
     for (int32_t i = 0; told && i < shape->ndim; i++) {
         int64_t inner = samba__inner(shape, i);
         samba__format(&t, i ? ",%l" : " at [%l", element / inner % shape->dim[i]);
     }
     samba__put_text(&t, told ? "], which is out of range" : ", which is out of range");
-    if (fault[SAMBA__FAULT_LEAST] <= fault[SAMBA__FAULT_MOST])
-        samba__format(&t, " %d ... %d", fault[SAMBA__FAULT_LEAST], fault[SAMBA__FAULT_MOST]);
+    int64_t least = samba__fault_number(fault + SAMBA__FAULT_LEAST);
+    int64_t most = samba__fault_number(fault + SAMBA__FAULT_MOST);
+    if (least <= most) samba__format(&t, " %l ... %l", least, most);
 }
 
 /* Computes a recorded node at once, through the same kernels as a compiled program. */
 SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_call *c)
 {
-    int32_t fault[SAMBA__FAULT_WORDS] = { 0, 0, 0, 0, 0, 0 };
+    int32_t fault[SAMBA__FAULT_WORDS] = { 0 };
     samba_work w;
     samba_args a = SAMBA__ZEROED;
     n->eager = true;
@@ -11382,7 +11529,7 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
     samba_shape shape = samba__shape2(rows, n);
     samba_tensor *w = samba__layer_param(ids->session, name, "weight", &shape, SAMBA__WEIGHT,
                                          samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
-    ids = samba__wide_ids(ids);         /* before the name is given to the lookup */
+    ids = samba__ids_as_i32(ids);         /* before the name is given to the lookup */
     if (!ids) return NULL;
     ids->session->next_name = name;
     return samba_lookup(ids, w);
@@ -14838,6 +14985,11 @@ SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *lo
     samba__spread_kind kind = samba__kind_of(c, loss);
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__grad", loss->name);
     if (!name) return NULL;
+    if (loss->role == SAMBA__WEIGHT && s->lacks_grads)
+        return samba__none(samba_fail(s, SAMBA_EARG, "%s is a parameter and a loss: its gradient "
+                                      "as a loss is 1 and cannot be given: "
+                                      "samba_set_output_grads(s, true), or another loss",
+                                      loss->name));
     if (loss->role == SAMBA__WEIGHT)    /* whose gradient has this name, as a parameter's */
         return samba_full(s, loss->shape, 1.0f / (float)c->microbatches);
     if (loss->shape.ndim) {
@@ -15239,7 +15391,7 @@ SAMBA__FN bool samba__can_send(const samba_tensor *t, const char *what)
 SAMBA__FN void samba__put_value(samba_tensor *t, const void *data)
 {
     samba_session *s = t->session;
-    t->withheld = false;
+    t->withheld = t->not_given = false;
     samba__transfer(t, samba__value_of(t), data, "PyRT_SET_TENSORS");
     if (s->rt && t->symbol >= 0 && t->role == SAMBA__GRADIENT) samba__forget_norm(s->rt);
     t->has_value = true;
@@ -15321,6 +15473,30 @@ SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer)
     if (!samba_ok(s)) return false;
     s->withholds = !transfer;
     return true;
+}
+
+SAMBA_API bool samba_set_output_grads(samba_session *s, bool init)
+{
+    if (!samba_ok(s)) return false;
+    s->lacks_grads = !init;
+    return true;
+}
+
+/* Is t a loss that has a gradient which can be given? */
+SAMBA__FN bool samba__seeds(const samba_tensor *t)
+{
+    const samba_tensor *g = t->grad;
+    return g && g->symbol >= 0 && t->symbol >= 0 && g->dtype == SAMBA_F32
+        && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
+}
+
+/* The gradients of losses begin with a value, or without one. */
+SAMBA__FN void samba__begin_output_grads(samba_session *s)
+{
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (samba__seeds(t)) t->grad->not_given = s->lacks_grads;
+    }
 }
 
 /* Is there a value on the host that could stay there? */
@@ -15437,8 +15613,10 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     samba__apply_mode(s);
     s->inputs_ready = s->zero_params = false;
     bool fine = samba__meet_symbols(s);
-    if (fine) samba__push_values(s);
-    else samba__unload(s);
+    if (fine) {
+        samba__push_values(s);
+        samba__begin_output_grads(s);
+    } else samba__unload(s);
     s->tracing = s->tracing && !fine;
     return samba__end(s, "SAMBA_INIT_RUNTIME", fine);
 }
@@ -15698,6 +15876,8 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
     if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, name, value))
         return false;
     if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
+    samba_tensor *grad = samba__named(s, name);         /* of a scalar loss */
+    if (grad) grad->not_given = false;
     return samba__visit_argins(s, name, true, &value) > 0;
 }
 
@@ -15764,6 +15944,14 @@ SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba
                       "the checkpoint itself", what, t->name, (int)t->dtype, &t->shape);
 }
 
+SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
+{
+    return samba_fail(t->session, SAMBA_ESTATE, "in %s: %s %T %S, the gradient of a loss, was not "
+                      "given a value (samba_set_output_grads): give it with grad_of_outputs, "
+                      "samba_init_output_grads or samba_write", what, t->name, (int)t->dtype,
+                      &t->shape);
+}
+
 /* Will the run send a value of t before it begins? */
 SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
 {
@@ -15788,12 +15976,13 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
     if (s->inputs_ready) return true;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || (t->has_value && !t->withheld)) continue;
+        if (t->symbol < 0 || (t->has_value && !t->withheld && !t->not_given)) continue;
         samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
-        if (!t->withheld && !samba__needs_value(s, &q)) continue;
+        if (!t->withheld && !t->not_given && !samba__needs_value(s, &q)) continue;
         all = false;
         if (samba__will_send(d, t)) continue;
         if (!samba__list_reads(s->rt, list, (uint32_t)t->symbol)) continue;
+        if (t->not_given) return samba__fail_not_given(t, "samba_run");
         if (t->withheld)
             return samba_fail(s, SAMBA_ESTATE, "in samba_run: %s %T %S was not sent to the device "
                               "(samba_set_transfer); call samba_to_device, or send it", t->name,
@@ -16183,6 +16372,7 @@ SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool f
     if (t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT)
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s is computed by the program; "
                           "samba_rdu or samba_write give it another value", t->name);
+    if (t->not_given && !fed && !t->data) return samba__fail_not_given(t, "samba_run_with");
     if (fed || t->data || t->has_value || t->role != SAMBA__INPUT) return true;
     return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %T %S was never given a value; "
                       "call samba_write first", t->name, (int)t->dtype, &t->shape);
@@ -16194,6 +16384,45 @@ SAMBA__FN samba_tensor *samba__fed_tensor(samba_session *s, const samba_feed *f)
     samba_tensor *t = f->tensor || !f->name ? f->tensor : samba__named(s, f->name);
     return t && t->removed ? NULL : t;
 }
+SAMBA__FN size_t samba__fed_bytes(const samba_feed *f, const samba_tensor *t)
+{
+    return samba_bytes(t) / samba_dtype_size(t->dtype) * samba_dtype_size(f->dtype);
+}
+
+/* Does t, of another integer type, hold all the integers of feed i? */
+SAMBA__FN bool samba__check_fed_integers(samba_session *s, const samba_feed *f,
+                                         const samba_tensor *t, int32_t i)
+{
+    int64_t least, most, n = (int64_t)(f->bytes / samba_dtype_size(f->dtype));
+    samba__integer_range(t->dtype, &least, &most);
+    for (int64_t e = 0; e < n; e++) {
+        int64_t value = samba__integer_at(f->data, f->dtype, e);
+        if (value >= least && value <= most) continue;
+        return samba_fail(s, SAMBA_ERANGE, "in samba_run_with: feed %d has %l as element %l for %s "
+                          "%T %S, which holds %l ... %l", i, value, e, t->name, (int)t->dtype,
+                          &t->shape, least, most);
+    }
+    return true;
+}
+
+/* Gives t, which the program has, integers of another type, all of which it holds. */
+SAMBA__FN bool samba__write_integers(samba_tensor *t, const samba_feed *f)
+{
+    samba_session *s = t->session;
+    int64_t n = (int64_t)(f->bytes / samba_dtype_size(f->dtype));
+    if (!samba_ok(s) || !samba__in_reach(t)) return false;
+    t->withheld = t->not_given = false;
+    samba__begin(s, "PyRT_SET_TENSORS");
+    for (int64_t e = 0; e < n; e++)
+        samba__put_integer(samba__value_of(t), t->dtype, e,
+                           samba__integer_at(f->data, f->dtype, e));
+    samba__end(s, "PyRT_SET_TENSORS", true);
+    t->has_value = true;
+    t->copied = 0;
+    samba__settle(t);
+    return true;
+}
+
 SAMBA__FN bool samba__check_feed(samba_session *s, const samba_feed *f, int32_t i)
 {
     const samba_tensor *t = samba__fed_tensor(s, f);
@@ -16205,17 +16434,23 @@ SAMBA__FN bool samba__check_feed(samba_session *s, const samba_feed *f, int32_t 
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: feed %d has the tensor %s and the "
                           "name %s; give one of them", i, t->name, f->name);
     if (!samba__check_sent(s, t, f->data != NULL)) return false;
-    if (f->data && f->dtype != t->dtype)
+    bool other = f->data && f->dtype != t->dtype;
+    int64_t least, most;
+    if (other && !(samba__integer_range(f->dtype, &least, &most)
+                   && samba__integer_range(t->dtype, &least, &most)))
         return samba_fail(s, SAMBA_EDTYPE, "in samba_run_with: feed %d has data of type %T for %s, "
                           "which is %T", i, (int)f->dtype, t->name, (int)t->dtype);
-    if (f->bytes == (f->data ? samba_bytes(t) : 0)) return true;
-    return samba_fail(s, SAMBA_ESHAPE, "in samba_run_with: feed %d has %l bytes for %s %T %S, "
-                      "which takes %l", i, (int64_t)f->bytes, t->name, (int)t->dtype, &t->shape,
-                      (int64_t)(f->data ? samba_bytes(t) : 0));
+    size_t bytes = f->data ? samba__fed_bytes(f, t) : 0;
+    if (f->bytes != bytes)
+        return samba_fail(s, SAMBA_ESHAPE, "in samba_run_with: feed %d has %l bytes for %s %T %S, "
+                          "which takes %l", i, (int64_t)f->bytes, t->name, (int)t->dtype, &t->shape,
+                          (int64_t)bytes);
+    return !other || samba__check_fed_integers(s, f, t, i);
 }
 SAMBA__FN bool samba__send_feed(samba_session *s, const samba_feed *f)
 {
     samba_tensor *t = samba__fed_tensor(s, f);
+    if (f->data && f->dtype != t->dtype) return samba__write_integers(t, f);
     return f->data ? samba_write(t, f->data) : samba__send_newer(t);
 }
 
@@ -16535,6 +16770,7 @@ SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
 {
     if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
+    if (t->not_given) return samba__none(samba__fail_not_given(t, what));
     const void *p = samba__value_of(t);
     if (t->dtype != dtype) {
         samba_fail(t->session, SAMBA_EDTYPE, "in %s(%s): it is %T, not %T; use samba_copy_out",
@@ -16634,12 +16870,9 @@ SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
 /* Is t a loss whose gradient is to begin anew: listed, or all are? */
 SAMBA__FN bool samba__gets_grad(const samba_tensor *t, const samba_output_grad *list, int32_t n)
 {
-    const samba_tensor *g = t->grad;
-    bool seeds = g && g->symbol >= 0 && t->symbol >= 0 && g->dtype == SAMBA_F32
-        && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
     bool listed = n == 0;
     for (int32_t i = 0; i < n; i++) listed = listed || list[i].output == t;
-    return seeds && listed;
+    return listed && samba__seeds(t);
 }
 
 /* Rows of the batch that a gradient has, in all microbatches; 0: it counts none. */
@@ -16671,6 +16904,7 @@ SAMBA__FN void samba__init_grad(samba_session *s, samba_tensor *g, bool ones, in
         if (late || ones) x[k] = late ? 0.0f : 1.0f;
     }
     g->has_value = true;
+    g->not_given = false;
 }
 
 SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
@@ -16694,6 +16928,7 @@ SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad
 SAMBA_API void *samba_cpu(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
+    if (t->not_given) return samba__none(samba__fail_not_given(t, "samba_cpu"));
     samba_session *s = t->session;
     if (!s->rt || t->symbol < 0 || t->withheld) {
         void *value = samba__value_of(t);
@@ -16844,7 +17079,8 @@ SAMBA_API bool samba_save(samba_session *s, const char *path)
 SAMBA__FN void samba__convert(uint8_t *to, samba_dtype type, const uint8_t *from,
                               samba_dtype stored)
 {
-    float raw, x;
+    int64_t raw = 0;                    /* as large as any element */
+    float x;
     samba__copy_data(&raw, from, samba_dtype_size(stored), samba_dtype_size(stored));
     samba__load(&x, &raw, stored, 1);
     samba__store(to, &x, type, 1);

@@ -215,7 +215,7 @@ static inline void golden_free(golden_file *f)
 // "f32(7,3)! i32()" and attributes: enough to find the case in make_ops.py. '!' marks a gradient.
 static inline void golden_print(const golden_case *c)
 {
-    static const char *const names[8] = { "f32", "bf16", "f16", "i32", "i16", "i8", "u8", "bool" };
+    static const char *const names[SAMBA_N_DTYPES] = { "f32", "bf16", "f16", "i32", "i16", "i8", "u8", "bool", "i64", "u16", "u32" };
     for (int32_t i = 0; i < c->n_in; i++) {
         const golden_tensor *t = &c->in[i];
         if (t->dtype == GOLDEN_ABSENT) {

@@ -63,6 +63,9 @@ static double golden_value(const golden_tensor *t, size_t i)
     case SAMBA_I8: return ((const int8_t *)t->data)[i];
     case SAMBA_U8: return ((const uint8_t *)t->data)[i];
     case SAMBA_BOOL: return ((const uint8_t *)t->data)[i];
+    case SAMBA_I64: return (double)((const int64_t *)t->data)[i];
+    case SAMBA_U16: return ((const uint16_t *)t->data)[i];
+    case SAMBA_U32: return ((const uint32_t *)t->data)[i];
     }
     return 0;
 }

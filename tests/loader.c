@@ -489,6 +489,20 @@ static void test_missing_labels(void)
     d.is_label[0] = true;
     CHECK(!samba_loader_open_dataset(s, &d, names, 2, NULL) && says(s, "x is f32 and cannot have labels"));
     samba_close(s);
+    s = samba_open(NULL);                               // as int64, PyTorch's type of labels
+    const int64_t wide[3] = { 2, 1, (int64_t)1 << 40 };
+    samba_input(s, "label", SAMBA_I64, SAMBA_SHAPE(2));
+    samba_input(s, "token", SAMBA_U16, SAMBA_SHAPE(2));
+    samba_dataset q = { .n = 3, .batch = 2, .arrays = { wide }, .is_label = { true } };
+    const char *const wide_names[2] = { "label", "token" };
+    samba_loader *l = samba_loader_open_dataset(s, &q, wide_names, 1, NULL);
+    samba_tensor *t = NULL;
+    int64_t got[2];
+    CHECK(samba_loader_next(l, &t) == 1 && samba_copy_out(t, got, 16) && got[0] == 2 && got[1] == 1);
+    CHECK(samba_loader_next(l, &t) == 1 && samba_copy_out(t, got, 16) && got[0] == wide[2] && got[1] == -100);
+    CHECK(samba_loader_close(l));
+    CHECK(!samba_loader_open_dataset(s, &q, wide_names + 1, 1, NULL) && says(s, "token is u16 and cannot have labels of -100"));
+    samba_close(s);
 }
 
 // ---- A training that is stopped inside a pass, saved, and resumed -------------------------------

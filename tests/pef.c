@@ -573,7 +573,8 @@ static void lie_shape(bytes *b) { put32(b, named_symbol(b, "a__weight") + 8, 3);
 static void lie_large_shape(bytes *b) { put32(b, named_symbol(b, "x") + 8, 0x7FFFFFFF); }
 static void lie_zero_shape(bytes *b) { put32(b, named_symbol(b, "x") + 8, 0); }
 static void lie_rank(bytes *b) { b->at[named_symbol(b, "x") + 6] = 9; }
-static void lie_type(bytes *b) { b->at[named_symbol(b, "x") + 5] = 8; }
+static void lie_type(bytes *b) { b->at[named_symbol(b, "x") + 5] = SAMBA_N_DTYPES; }
+static void lie_int64(bytes *b) { b->at[named_symbol(b, "x") + 5] = SAMBA_I64; }
 static void lie_other_type(bytes *b) { b->at[named_symbol(b, "label") + 5] = 0; }
 static void lie_role(bytes *b) { b->at[named_symbol(b, "x") + 4] = 10; }
 static void lie_region(bytes *b) { b->at[named_symbol(b, "x") + 7] = 4; }
@@ -722,6 +723,7 @@ static const lie lies[] = {
     { "a dimension of 0", lie_zero_shape, "shape" },
     { "9 dimensions", lie_rank, "x" },
     { "an unknown type", lie_type, "type" },
+    { "a type with which nothing is computed", lie_int64, "" },
     { "another type", lie_other_type, "" },
     { "an unknown role", lie_role, "role" },
     { "an unknown region", lie_region, "region" },

@@ -306,16 +306,21 @@ static void row_dtypes(void)
     static const int16_t i16[4] = { 0, 1, -2, 30000 };
     static const int8_t i8[4] = { 0, 1, -2, 100 };
     static const uint8_t u8[4] = { 0, 1, 200, 255 }, truth[4] = { 0, 1, 1, 0 };
+    static const int64_t i64[4] = { 0, 1, -2, (int64_t)1 << 40 };
+    static const uint16_t u16[4] = { 0, 1, 50256, 65535 };
+    static const uint32_t u32[4] = { 0, 1, 100000, (uint32_t)1 << 31 };
     static const struct { samba_dtype dtype; size_t size; const void *data; float want[4]; } cases[SAMBA_N_DTYPES] = {
         { SAMBA_F32, 4, f32, { 0, 1, -2, 100 } }, { SAMBA_BF16, 2, bf16, { 0, 1, -2, 100 } },
         { SAMBA_F16, 2, f16, { 0, 1, -2, 100 } }, { SAMBA_I32, 4, i32, { 0, 1, -2, 100000 } },
         { SAMBA_I16, 2, i16, { 0, 1, -2, 30000 } }, { SAMBA_I8, 1, i8, { 0, 1, -2, 100 } },
-        { SAMBA_U8, 1, u8, { 0, 1, 200, 255 } }, { SAMBA_BOOL, 1, truth, { 0, 1, 1, 0 } } };
+        { SAMBA_U8, 1, u8, { 0, 1, 200, 255 } }, { SAMBA_BOOL, 1, truth, { 0, 1, 1, 0 } },
+        { SAMBA_I64, 8, i64, { 0, 1, -2, 1099511627776.0f } }, { SAMBA_U16, 2, u16, { 0, 1, 50256, 65535 } },
+        { SAMBA_U32, 4, u32, { 0, 1, 100000, 2147483648.0f } } };
     for (int i = 0; i < SAMBA_N_DTYPES; i++) {
         samba_session *s = samba_open(NULL);
         samba_tensor *x = samba_input(s, "x", cases[i].dtype, SAMBA_SHAPE(4));
-        samba_tensor *y = samba_shift(samba_cast(x, SAMBA_F32), 1), *back = samba_cast(samba_shift(y, -1), cases[i].dtype);
-        uint8_t bytes[16] = { 0 };
+        samba_tensor *z = samba_cast(x, SAMBA_F32), *y = samba_shift(z, 1), *back = samba_cast(samba_neg(samba_neg(z)), cases[i].dtype);
+        uint8_t bytes[32] = { 0 };
         CHECK(samba_compile(s, &(samba_program){ .outputs = { y, back }, .inference = true }));
         CHECK(samba_dtype_size(x->dtype) == cases[i].size && samba_bytes(x) == 4 * cases[i].size);
         CHECK(samba_write(x, cases[i].data) && samba_run(s, 0));
@@ -371,6 +376,159 @@ static void row_ids_of_16_bits(void)
         samba_close(s);
     }
     CHECK(got[0][0] == got[1][0] && !memcmp(grad[0], grad[1], 80));
+}
+
+// PyTorch's and ONNX's int64, token files' uint16 and uint32: ids, labels and indices as they are, in the
+// PEF, too. A number that does not fit ends the run, and is not wrapped into one that does.
+static void row_ids_of_other_types(void)
+{
+    static const samba_dtype types[4] = { SAMBA_I32, SAMBA_I64, SAMBA_U16, SAMBA_U32 };
+    static const int32_t ids[8] = { 4, 0, 2, 1, 3, 3, 0, 4 };
+    int64_t i64[8], i64_labels[6] = { 1, -100, 3, 0, 2, 2 };
+    uint16_t u16[8];
+    uint32_t u32[8];
+    int32_t labels[6];
+    float got[4], grad[4][20];
+    for (int k = 0; k < 8; k++) i64[k] = ids[k], u16[k] = (uint16_t)ids[k], u32[k] = (uint32_t)ids[k];
+    for (int k = 0; k < 6; k++) labels[k] = (int32_t)i64_labels[k];
+    const void *data[4] = { ids, i64, u16, u32 };
+    for (int i = 0; i < 4; i++) {
+        samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+        char loss_name[64] = "";
+        for (int loaded = 0; loaded < 2; loaded++) {
+            if (loaded) {
+                CHECK(samba_close(s) == 0);
+                s = samba_open(&(samba_desc){ .quiet = true });
+                CHECK(samba_load(s, "build/rows_ids.pef", NULL));
+            }
+            samba_tensor *row = samba_input(s, "row", types[i], SAMBA_SHAPE(2, 4));       // ids and, one later, labels
+            samba_tensor *label = samba_input(s, "label", i == 1 ? SAMBA_I64 : SAMBA_I32, SAMBA_SHAPE(2, 3));
+            samba_program p = { .loss = NULL };
+            if (!loaded) {
+                samba_tensor *id = samba_slice(row, 1, 0, 3, 1), *next = samba_slice(row, 1, 1, 4, 1);
+                samba_tensor *x = samba_embedding(id, "words", 5, 5);
+                samba_tensor *flat = samba_reshape(x, SAMBA_SHAPE(6, 5)), *column = samba_reshape(next, SAMBA_SHAPE(6, 1));
+                samba_tensor *sum = samba_add(samba_cross_entropy(x, next), samba_nll(samba_log_softmax(x, -1), label, NULL));
+                p = sgd(samba_add(sum, samba_mean(samba_gather(flat, 1, column), SAMBA_ALL_AXES, false)), samba_cat((samba_tensor *[]){ id, next }, 2, 1));
+                p.pef = "build/rows_ids.pef";
+                CHECK(samba_compile(s, &p) && samba_save(s, p.pef));
+            }
+            CHECK(row->dtype == types[i] && samba_write_bytes(row, data[i], 8 * samba_dtype_size(types[i])));
+            CHECK(samba_write_bytes(label, i == 1 ? (const void *)i64_labels : labels, samba_bytes(label)) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
+            if (loaded) CHECK(samba_read(samba_tensor_by_name(s, loss_name))[0] == got[i]);
+            if (loaded) continue;
+            got[i] = samba_read(p.loss)[0];
+            snprintf(loss_name, sizeof loss_name, "%s", p.loss->name);
+            memcpy(grad[i], samba_read(samba_sn_grad(samba_tensor_by_name(s, "words__weight"))), 80);
+            uint8_t moved[96];
+            const uint8_t *from = (const uint8_t *)data[i];
+            size_t one = samba_dtype_size(types[i]);
+            CHECK(samba_copy_out(p.outputs[0], moved, 12 * one) && !memcmp(moved, from, 3 * one) && !memcmp(moved + 3 * one, from + one, 3 * one));
+        }
+        samba_tensor *row = samba_tensor_by_name(s, "row");
+        i64[1] = ((int64_t)1 << 32) + 1, u32[1] = 0x80000001u, u16[1] = 65535;
+        if (i) CHECK(samba_write(row, data[i]) && !samba_run(s, 0) && samba_error_code(s) == SAMBA_ERANGE);
+        if (i == 1) CHECK(strstr(samba_error(s), " 4294967297 at [0,1], which is out of range -2147483648 ... 2147483647"));
+        if (i == 2) CHECK(strstr(samba_error(s), " 65535 at [0,1], which is out of range 0 ... 4"));
+        if (i == 3) CHECK(strstr(samba_error(s), " 2147483649 at [0,1], which is out of range -2147483648 ... 2147483647"));
+        i64[1] = u32[1] = u16[1] = 0;
+        samba_close(s);
+        CHECK(got[i] == got[0] && !memcmp(grad[i], grad[0], 80));
+    }
+}
+
+// In parts of a batch, too: each loss by the labels that count, which only the host's type hides.
+static void row_int64_labels_in_parts(void)
+{
+    const int64_t labels[8] = { 1, -100, -100, 2, 0, 1, 2, 0 };
+    int32_t narrow[8];
+    float loss[4], grad[4][9];
+    for (int k = 0; k < 8; k++) narrow[k] = (int32_t)labels[k];
+    for (int i = 0; i < 4; i++) {
+        bool wide = i % 2;
+        int32_t parts = i < 2 ? 1 : 4;
+        samba_session *s = samba_open(NULL);
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(8 / parts, 3));
+        samba_tensor *label = samba_input(s, "label", wide ? SAMBA_I64 : SAMBA_I32, SAMBA_SHAPE(8 / parts));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3, 3), (samba_init){ SAMBA_INIT_NORMAL, 0, 1 });
+        samba_program p = sgd(i < 2 ? samba_cross_entropy(samba_affine(x, w, NULL), label) : samba_linear_cross_entropy(x, w, label, 0, NULL), NULL);
+        p.microbatches = parts;
+        float data[24];
+        for (int k = 0; k < 24; k++) data[k] = (float)(k * k % 7) / 4;
+        CHECK(samba_compile(s, &p) && samba_write_bytes(x, data, sizeof data));
+        CHECK(samba_write_bytes(label, wide ? (const void *)labels : narrow, wide ? 64 : 32) && samba_run(s, 0));
+        loss[i] = samba_read(p.loss)[0];
+        memcpy(grad[i], samba_read(samba_sn_grad(w)), 36);
+        CHECK(samba_close(s) == 0);
+    }
+    CHECK(loss[0] == loss[1] && loss[2] == loss[3] && fabsf(loss[0] - loss[2]) < 1e-6f);
+    CHECK(!memcmp(grad[0], grad[1], 36) && !memcmp(grad[2], grad[3], 36) && fabsf(grad[0][4] - grad[2][4]) < 1e-6f);
+}
+
+// Between integers nothing is rounded and nothing wraps; nothing but ids, moves and casts takes them.
+static void row_exact_casts(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_set_tracing(s, false);
+    int64_t big[4] = { 16777217, -16777217, INT32_MAX, INT32_MIN };
+    uint32_t high[2] = { UINT32_MAX, 0 };
+    int32_t small[2] = { 65536, 5 };
+    float odd[6] = { 3e9f, -7.9f, 1e30f, -1e30f, NAN, 70000 };
+    int64_t wide[6];
+    uint32_t words[6];
+    uint16_t shorts[6];
+    samba_tensor *a = samba_from_data(s, "a", SAMBA_I64, SAMBA_SHAPE(4), big), *b = samba_cast(a, SAMBA_I32);
+    for (int k = 0; k < 4; k++) CHECK(samba_read_i32(b)[k] == (int32_t)big[k]);
+    CHECK(samba_copy_out(samba_cast(b, SAMBA_I64), wide, 32) && !memcmp(wide, big, 32));
+    samba_tensor *u = samba_from_data(s, "u", SAMBA_U32, SAMBA_SHAPE(2), high);
+    CHECK(samba_copy_out(samba_cast(u, SAMBA_I64), wide, 16) && wide[0] == 4294967295 && wide[1] == 0);
+    CHECK(samba_read(samba_cast(u, SAMBA_F32))[0] == 4294967296.0f && samba_read(samba_cast(a, SAMBA_F32))[0] == 16777216.0f);
+    samba_tensor *f = samba_from_data(s, "f", SAMBA_F32, SAMBA_SHAPE(6), odd);           // as to other integers: truncated, saturated
+    CHECK(samba_copy_out(samba_cast(f, SAMBA_I64), wide, 48) && wide[0] == 3000000000 && wide[1] == -7);
+    CHECK(wide[2] == INT64_MAX && wide[3] == INT64_MIN && wide[4] == 0);
+    CHECK(samba_copy_out(samba_cast(f, SAMBA_U32), words, 24) && words[0] == 3000000000u && words[1] == 0 && words[2] == UINT32_MAX && words[4] == 0);
+    CHECK(samba_copy_out(samba_cast(f, SAMBA_U16), shorts, 12) && shorts[5] == 65535 && shorts[3] == 0);
+    samba_tensor *c = samba_from_data(s, "c", SAMBA_I32, SAMBA_SHAPE(2), small);
+    CHECK(!samba_cast(c, SAMBA_U16) && says(s, "c holds 65536 at [0], which is out of range 0 ... 65535"));
+    CHECK(!samba_cast(samba_from_data(s, "d", SAMBA_I32, SAMBA_SHAPE(1), (int32_t[]){ -1 }), SAMBA_U32) && says(s, "holds -1 at [0]"));
+    CHECK(!samba_cast(u, SAMBA_I32) && says(s, "u holds 4294967295 at [0]"));
+    CHECK(!samba_add(a, a) && says(s, "add") && !samba_eq(u, u) && says(s, "input 0 is u32") && !samba_scale(a, 2) && says(s, "samba_cast"));
+    CHECK(!samba_sum(a, SAMBA_ALL_AXES, false) && says(s, "input 0 is i64, with which nothing is computed; use samba_cast"));
+    CHECK(!samba_argmax(a, 0, false) && says(s, "i64") && !samba_softmax(u, 0) && says(s, "u32"));
+    CHECK(!samba_apply(s, "torch.add", (samba_tensor *[]){ a, b }, 2, NULL, 0) && says(s, "i64"));
+    CHECK(samba_close(s) == 0);
+    s = samba_open(&(samba_desc){ .quiet = true });     // no loss, no parameter
+    samba_tensor *y = samba_cast(samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ 0 }), SAMBA_I64);
+    CHECK(!samba_compile(s, &(samba_program){ .loss = y, .optim = { .kind = SAMBA_SGD } }) && says(s, "is i64 and cannot be a loss"));
+    CHECK(samba_set_param_dtype(s, SAMBA_U16) == SAMBA_F32 && says(s, "parameters are f32, bf16 or f16, not u16"));
+    samba_close(s);
+}
+
+// Ids that a program wants as i32 are fed to it in the type in which they come.
+static void row_feeds_of_other_integers(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_tensor *id = samba_input(s, "id", SAMBA_I32, SAMBA_SHAPE(3)), *small = samba_input(s, "small", SAMBA_I16, SAMBA_SHAPE(1));
+    samba_tensor *y = samba_embedding(id, "words", 5, 1), *z = samba_cast(small, SAMBA_F32);
+    CHECK(samba_compile(s, &(samba_program){ .outputs = { y, z }, .inference = true }));
+    int64_t wide[3] = { 4, 0, 2 }, one = -7;
+    const uint16_t tokens[3] = { 1, 1, 3 };
+    samba_feed f[2] = { { .tensor = id, .data = wide, .bytes = sizeof wide, .dtype = SAMBA_I64 }, { .name = "small", .data = &one, .bytes = 8, .dtype = SAMBA_I64 } };
+    samba_run_desc d = { .feeds = f, .n_feeds = 2 };
+    CHECK(samba_run_with(s, &d) && samba_read_i32(id)[0] == 4 && samba_read_i32(id)[2] == 2 && samba_read(z)[0] == -7);
+    float *w = (float *)samba_cpu(samba_tensor_by_name(s, "words__weight"));
+    CHECK(samba_read(y)[0] == w[4] && samba_read(y)[2] == w[2]);
+    wide[2] = ((int64_t)1 << 32) + 2;                   // would wrap to 2
+    CHECK(!samba_run_with(s, &d) && says(s, "feed 0 has 4294967298 as element 2 for id i32 (3), which holds -2147483648 ... 2147483647"));
+    wide[2] = 1, one = 40000;
+    CHECK(!samba_run_with(s, &d) && says(s, "feed 1 has 40000 as element 0 for small i16 (1)") && samba_read_i32(id)[2] == 2);
+    d.n_feeds = 1, f[0].bytes = 12;
+    CHECK(!samba_run_with(s, &d) && says(s, "feed 0 has 12 bytes for id i32 (3), which takes 24"));
+    f[0] = (samba_feed){ .tensor = id, .data = tokens, .bytes = sizeof tokens, .dtype = SAMBA_U16 };
+    CHECK(samba_run_with(s, &d) && samba_read(y)[2] == w[3] && samba_copy_out(id, (int32_t[3]){ 0 }, 12) && samba_read_i32(id)[1] == 1);
+    f[0].dtype = SAMBA_BF16;
+    CHECK(!samba_run_with(s, &d) && says(s, "feed 0 has data of type bf16 for id, which is i32"));
+    samba_close(s);
 }
 
 static void row_rounding(void)
@@ -1978,6 +2136,50 @@ static bool compile_named(samba_session *s)
 }
 
 // compile's deprecated parameters, and what does their work: the command line decides on inference,
+// init_output_grads = False: a loss has no gradient until it is given one, whichever way.
+static void row_no_output_grads(void)
+{
+    for (int how = 0; how < 8; how++) {
+        bool vector = how % 2, loaded = how >= 6;
+        samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 }), *y = samba_scale(w, 10);
+        samba_program p = sgd(vector ? y : samba_sum(y, SAMBA_ALL_AXES, false), NULL);
+        p.optim.momentum = 0;
+        if (loaded) {
+            CHECK(samba_compile(s, &p) && samba_save(s, "build/rows_grads.pef") && samba_close(s) == 0);
+            s = samba_open(&(samba_desc){ .quiet = true });
+        }
+        CHECK(samba_set_output_grads(s, false));
+        CHECK(loaded ? samba_load(s, "build/rows_grads.pef", NULL) : samba_compile(s, &p));
+        w = samba_tensor_by_name(s, "w");
+        samba_tensor *loss = loaded ? samba_tensor_by_name(s, vector ? "scale_1" : "sum_2") : p.loss, *g = samba_sn_grad(loss);
+        CHECK(loss && g && samba_run(s, SAMBA_FWD));                                    // which reads no gradient
+        CHECK(!samba_run(s, 0) && says(s, "the gradient of a loss, was not given a value (samba_set_output_grads)") && samba_read(w)[0] == 1);
+        CHECK(!samba_run_with(s, &(samba_run_desc){ .inputs = &g, .n_inputs = 1 }) && says(s, "was not given a value"));
+        (void)samba_read(g);
+        CHECK(says(s, "in samba_read") && !samba_cpu(g) && says(s, "in samba_cpu") && samba_to_device(s) && !samba_run(s, 0) && says(s, "not given"));
+        const float two[3] = { 2, 2, 2 };
+        const samba_output_grad grad = { loss, two, vector ? 12 : 4 };
+        if (how < 2) CHECK(samba_run_with(s, &(samba_run_desc){ .grad_of_outputs = &grad, .n_grad_of_outputs = 1 }));
+        else if (how < 4) CHECK(samba_init_output_grads(s, &grad, 1, 0) && samba_run(s, 0));
+        else CHECK(samba_write(g, two) && samba_run(s, 0));
+        CHECK(samba_read(w)[2] == 1 - 0.1f * 20 && samba_read(g)[0] == 2);
+        CHECK(samba_run(s, 0) && samba_read(samba_sn_grad(w))[1] == 20);                // it stays
+        if (!loaded) {
+            CHECK(samba_compile(s, &p) && !samba_run(s, 0) && says(s, "not given"));    // compiled again: not given again
+            CHECK(samba_init_output_grads(s, NULL, 0, 0) && samba_run(s, 0) && samba_read(samba_sn_grad(w))[0] == 10);
+            CHECK(samba_compile(s, &p) && samba_set_output_grads(s, true) && samba_compile(s, &p));
+            CHECK(samba_run(s, 0) && samba_read(samba_sn_grad(w))[0] == 10);            // and ones, as always
+        }
+        CHECK(samba_close(s) == 0);
+    }
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ 0 });
+    samba_program p = sgd(w, NULL);
+    CHECK(samba_set_output_grads(s, false) && !samba_compile(s, &p) && says(s, "w is a parameter and a loss"));
+    samba_close(s);
+}
+
 // init_output_grads is a call of its own, a hook of the tracer transforms the graph.
 static samba_tensor *no_relu(const samba_op *op, samba_tensor *const *in, int32_t n_in, samba_tensor *y, void *user)
 {
@@ -2111,8 +2313,12 @@ static const row rows[] = {
     { "T9 TR6", "and those of the PEF", "samba_load names both sides", row_must_match_the_pef, NULL },
     { "T11", "inputs as a dict", "a struct with designated initializers; samba_run_desc.feeds by name, samba_update_tensor(s, key, data), samba_run_desc.inputs in any order", row_dict_inputs, NULL },
     { "T9 T11 R2", "data of a run, checked", "samba_feed: a tensor or a name, data, bytes, dtype", row_feeds, NULL },
-    { "T12", "dtypes", "samba_dtype: f32, bf16, f16, i32, i16, i8, u8, bool; computed in f32", row_dtypes, NULL },
+    { "T12", "dtypes", "samba_dtype: f32, bf16, f16, i32, i16, i8, u8, bool; computed in f32. i64, u16, u32: stored, moved, cast", row_dtypes, NULL },
     { "T12", "ids and labels as int16", "taken as they are: samba_cross_entropy, samba_nll, samba_lookup, samba_gather", row_ids_of_16_bits, NULL },
+    { "T12", "and as int64, uint16, uint32", "the same; an id that does not fit ends the run", row_ids_of_other_types, NULL },
+    { "T12 R20", "int64 labels of microbatches", "the same: -100 is no label", row_int64_labels_in_parts, NULL },
+    { "T12", "casts between integers, arithmetic on them", "exact, or an error; arithmetic is refused and says samba_cast", row_exact_casts, NULL },
+    { "T12 T9", "int64 data of an i32 input", "samba_feed converts integers, if they fit", row_feeds_of_other_integers, NULL },
     { "T12", "labels as int16", "above 32767: samba_labels_from_i16 (tools/loss.h)", row_labels_of_16_bits, NULL },
     { "T13", "f32 to bf16, nearest_even or truncation", "samba_cast(t, SAMBA_BF16); samba_lazy_opts.rounding", row_rounding, NULL },
     { "O1 TR2", "torch function override, session.tracing", "ops record or compute: samba_tracing, samba_set_tracing", row_override, NULL },
@@ -2154,6 +2360,7 @@ static const row rows[] = {
     { "", "model.eval(): batch norm, too", "samba_run_desc.running_stats, samba_use_running_stats; an inference program", row_running_stats, NULL },
     { "R18", "trace_graph before run", "an error says what is missing", row_order_of_calls, NULL },
     { "U2", "utils.init_output_grads", "samba_init_output_grads", row_init_output_grads, NULL },
+    { "U1", "trace_graph(init_output_grads=False)", "samba_set_output_grads(s, false) before compile or load: no gradient until one is given", row_no_output_grads, NULL },
     { "R20 U2", "a last, smaller batch: is_variable_batch_size", "labels of -100 (samba_dataset.is_label fills them in), or samba_init_output_grads(..., rows)", row_variable_batch, NULL },
     { "Q1 Q2 Q3", "get_argin_names, get_dropout_rate_, _seed_argin_names", "samba_argin_names, samba_dropout_rate_names, samba_dropout_seed_names", row_argin_names, NULL },
     { "Q3", "dropout seeds: one mask in both passes", "the same seed and count of runs draw the same", row_dropout_mask, NULL },

@@ -831,7 +831,6 @@ GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
     }
     samba_tensor *wte = gpt2__use(c, s, GPT2__WTE), *wpe = gpt2__use(c, s, GPT2__WPE);
     samba_tensor *x = samba_lookup(ids, wte);
-    if (positions && positions->dtype == SAMBA_I16) positions = samba_cast(positions, SAMBA_I32);
     samba_tensor *at = positions ? samba_lookup(positions, wpe) : samba_slice(wpe, 0, 0, t, 1);
     return gpt2__dropout(samba_add(x, at), c->embd_pdrop, -1, "drop");
 }

@@ -135,8 +135,9 @@ typedef struct samba_dataset {
     uint64_t seed;
     bool drop_last;                     /* else the last batch of a pass, if there are too few
                                            samples, is filled up with first ones: see rows */
-    bool is_label[SAMBA_MAX_ARRAYS];    /* i32: is filled up with -100 instead, which losses ignore:
-                                           the last batch's loss is that of its own samples */
+    bool is_label[SAMBA_MAX_ARRAYS];    /* i32 or i64: is filled up with -100 instead, which losses
+                                           ignore: the last batch's loss is that of its own
+                                           samples */
 } samba_dataset;
 /* The arrays, or user, must stay until close. */
 SAMBA_LOADER_API samba_loader *samba_loader_open_dataset(samba_session *s,
@@ -631,6 +632,7 @@ typedef struct samba__dataset_source {
     samba_dataset d;
     int32_t *order;
     int32_t at;                         /* batch of the pass */
+    size_t label_size[SAMBA_MAX_ARRAYS];        /* bytes of an element */
 } samba__dataset_source;
 
 SAMBA_LOADER_API void samba_dataset_order(const samba_dataset *d, int32_t pass, int32_t *order)
@@ -653,11 +655,13 @@ static inline bool samba__dataset_rewind(void *user, int32_t pass, int32_t batch
     q->at = batch;
     return true;
 }
-/* A missing row: of labels that count nothing. */
-static inline void samba__dataset_leave_out(void *row, size_t size)
+/* A missing row: of labels that count nothing. each: bytes of a label, i32 or i64. */
+static inline void samba__dataset_leave_out(void *row, size_t size, size_t each)
 {
     const int32_t ignored = -100;
-    for (size_t k = 0; k + 4 <= size; k += 4) memcpy((uint8_t *)row + k, &ignored, 4);
+    const int64_t ignored_wide = -100;
+    const void *from = each == 8 ? (const void *)&ignored_wide : &ignored;
+    for (size_t k = 0; k + each <= size; k += each) memcpy((uint8_t *)row + k, from, each);
 }
 static inline int32_t samba__dataset_next(void *user, samba_batch *b)
 {
@@ -677,7 +681,7 @@ static inline int32_t samba__dataset_next(void *user, samba_batch *b)
         if (d->fill) d->fill(d->user, sample, row);
         for (int32_t i = 0; i < b->n && r >= left; i++)
             if (d->is_label[i])
-                samba__dataset_leave_out(row[i], b->size[i] / (size_t)d->batch);
+                samba__dataset_leave_out(row[i], b->size[i] / (size_t)d->batch, q->label_size[i]);
     }
     b->rows = left < d->batch ? (int32_t)left : d->batch;
     q->at++;
@@ -706,9 +710,10 @@ static inline bool samba__dataset_fits(samba_session *s, const samba_dataset *d,
         if (!d->fill && !d->arrays[i])
             return samba_fail(s, SAMBA_EARG, "in samba_loader_open_dataset: there is no array for "
                               "%s, and no function fill", names[i]);
-        if (d->is_label[i] && t->dtype != SAMBA_I32)
+        if (d->is_label[i] && t->dtype != SAMBA_I32 && t->dtype != SAMBA_I64)
             return samba_fail(s, SAMBA_EDTYPE, "in samba_loader_open_dataset: %s is %T and cannot "
-                              "have labels of -100, which are i32", names[i], (int)t->dtype);
+                              "have labels of -100, which are i32 or i64", names[i],
+                              (int)t->dtype);
         if (samba_bytes(t) % (size_t)d->batch)
             return samba_fail(s, SAMBA_ESHAPE, "in samba_loader_open_dataset: %s %S does not "
                               "consist of %d rows", names[i], &t->shape, d->batch);
@@ -731,6 +736,8 @@ SAMBA_LOADER_API samba_loader *samba_loader_open_dataset(samba_session *s,
         return NULL;
     }
     q->d = *dataset, q->order = order;
+    for (int32_t i = 0; i < n_names; i++)
+        q->label_size[i] = samba_dtype_size(samba_tensor_by_name(s, names[i])->dtype);
     memset(&source, 0, sizeof source);
     source.next = samba__dataset_next, source.rewind = samba__dataset_rewind;
     source.close = samba__dataset_close, source.user = q;

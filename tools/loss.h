@@ -19,7 +19,7 @@
 #endif
 #endif
 
-/* cross_entropy of affine(x, w, NULL), x (*,k), w (n,k), target i32 (*), in pieces of at most
+/* cross_entropy of affine(x, w, NULL), x (*,k), w (n,k), target ids (*), in pieces of at most
    `rows` rows (0: 256), mean or sum: with samba_program.memory the logits of one piece are there
    at a time. The compiler sums the pieces' gradients where they are stored. */
 SAMBA_LOSS_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_tensor *w,
@@ -47,6 +47,9 @@ SAMBA_LOSS_API samba_tensor *samba_linear_cross_entropy(samba_tensor *x, samba_t
                    "sum; for none, use samba_cross_entropy_with");
         return NULL;
     }
+    bool is_other = target->dtype == SAMBA_I16 || target->dtype == SAMBA_I64
+        || target->dtype == SAMBA_U16 || target->dtype == SAMBA_U32;
+    if (is_other) target = samba_cast(target, SAMBA_I32);
     bool mean = sum.reduction == SAMBA_REDUCE_MEAN;
     int32_t ignored = sum.use_ignore_index ? sum.ignore_index : -100;
     sum.reduction = SAMBA_REDUCE_SUM;

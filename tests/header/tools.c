@@ -52,7 +52,7 @@ int main(void)
     samba_clear_error(s);
     const samba_schedule rate = { NULL, 0.5, 0, 0, 0, 0 };
     samba_graphs graphs;
-    graphs.n = 0, graphs.traced = false;
+    graphs.n = 0;
     if (samba_schedule_at(&rate, 7) != 0.5) return 10;
     if (samba_compile_multigraph(s, &graphs, NULL)) return 11;
     samba_clear_error(s);

@@ -96,7 +96,7 @@ static bool ex_push(ex_export *e, void ***list, int32_t *n, int32_t *room, void 
 
 static int32_t ex_type(samba_dtype dtype)
 {
-    static const int32_t type[SAMBA_N_DTYPES] = { 1, 16, 10, 6, 5, 3, 2, 9 };
+    static const int32_t type[SAMBA_N_DTYPES] = { 1, 16, 10, 6, 5, 3, 2, 9, 7, 4, 12 };
     return type[dtype];
 }
 static const char *ex_fresh(ex_export *e) { return ex_text(e, "samba.%d", e->n_names++); }
