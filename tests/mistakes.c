@@ -162,7 +162,7 @@ static void long_name_twice(fixture *f)
     samba_input(f->s, name, SAMBA_F32, SAMBA_SHAPE(C));
 }
 static void shape_negative(fixture *f) { samba_input(f->s, "empty", SAMBA_F32, SAMBA_SHAPE(B, 0)); }
-static void type_unknown(fixture *f) { samba_input(f->s, "odd", (samba_dtype)9, SAMBA_SHAPE(B)); }
+static void type_unknown(fixture *f) { samba_input(f->s, "odd", (samba_dtype)19, SAMBA_SHAPE(B)); }
 static void layer_of_none(fixture *f) { samba_linear(f->x, "none", 0); }
 static void layer_negative(fixture *f) { samba_conv2d(f->image, "conv", -2, 3, NULL); }
 static void data_null(fixture *f)
@@ -694,7 +694,7 @@ static const mistake mistakes[] = {
     { "name of two lines", TRACING, name_with_newline, SAMBA_ENAME, "name|(4)|control" },
     { "name of 4999 letters", TRACING, long_name_twice, SAMBA_ENAME, "twice|(4)|choose another" },
     { "dimension of 0", TRACING, shape_negative, SAMBA_ESHAPE, "empty|(4,0)|at least 1" },
-    { "unknown type", TRACING, type_unknown, SAMBA_EDTYPE, "odd|9" },
+    { "unknown type", TRACING, type_unknown, SAMBA_EDTYPE, "odd|19" },
     { "layer of 0 columns", TRACING, layer_of_none, SAMBA_ESHAPE, "none__weight|(0,6)|at least 1" },
     { "convolution with -2 filters", TRACING, layer_negative, SAMBA_ESHAPE,
       "conv__weight|(-2,2,3,3)" },
