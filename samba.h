@@ -231,7 +231,7 @@
 #include <stdint.h>
 
 #if (defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) \
-    || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)) \
+     || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)) \
     && !defined(SAMBA_ALLOW_FAST_MATH)
 #error "samba.h: -ffast-math (or -Ofast, or a part of it) changes results and breaks NaN checks. \
 Compile without it."
@@ -255,11 +255,11 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
 #endif
 #endif
 
-#define SAMBA_MAX_DIMS 8                /* dimensions of a tensor */
-#define SAMBA_MAX_IN 16                 /* inputs of one op; cat and stack chain for more */
-#define SAMBA_MAX_OUT 4                 /* outputs of one op */
-#define SAMBA_MAX_ATTR 32               /* integer or float attributes of one op */
-#define SAMBA_MAX_OUTPUTS 64            /* outputs and losses of a program */
+#define SAMBA_MAX_DIMS 8     /* dimensions of a tensor */
+#define SAMBA_MAX_IN 16      /* inputs of one op; cat and stack chain for more */
+#define SAMBA_MAX_OUT 4      /* outputs of one op */
+#define SAMBA_MAX_ATTR 32    /* integer or float attributes of one op */
+#define SAMBA_MAX_OUTPUTS 64 /* outputs and losses of a program */
 
 /* ==== [api] =================================================================================== */
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -268,10 +268,19 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
    files as others store them: they are moved (reshape, slice, cat ...) and cast, and every other op
    refuses them, for f32 would silently round them. */
 typedef enum samba_dtype {
-    SAMBA_F32 = 0, SAMBA_BF16 = 1, SAMBA_F16 = 2,
-    SAMBA_I32 = 3, SAMBA_I16 = 4, SAMBA_I8 = 5, SAMBA_U8 = 6, SAMBA_BOOL = 7,
-    SAMBA_I64 = 8, SAMBA_U16 = 9, SAMBA_U32 = 10
+    SAMBA_F32 = 0,
+    SAMBA_BF16 = 1,
+    SAMBA_F16 = 2,
+    SAMBA_I32 = 3,
+    SAMBA_I16 = 4,
+    SAMBA_I8 = 5,
+    SAMBA_U8 = 6,
+    SAMBA_BOOL = 7,
+    SAMBA_I64 = 8,
+    SAMBA_U16 = 9,
+    SAMBA_U32 = 10
 } samba_dtype;
+
 #define SAMBA_N_DTYPES 11
 
 /* A shape, and equally a list of axes. Row-major; a scalar has ndim 0.
@@ -280,6 +289,7 @@ typedef struct samba_shape {
     int32_t ndim;
     int32_t dim[SAMBA_MAX_DIMS];
 } samba_shape;
+
 #define SAMBA__COUNT(a, b, c, d, e, f, g, h, n, ...) n
 #define SAMBA__NDIM(...) SAMBA__COUNT(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #if defined(__cplusplus)
@@ -302,16 +312,23 @@ typedef struct samba_runtime samba_runtime;
 
 /* Where a symbol lives (accounting on a CPU; NONE lets the compiler choose). */
 typedef enum samba_mem {
-    SAMBA_MEM_NONE = 0, SAMBA_MEM_DDR = 1, SAMBA_MEM_HBM = 2, SAMBA_MEM_HOST = 3
+    SAMBA_MEM_NONE = 0,
+    SAMBA_MEM_DDR = 1,
+    SAMBA_MEM_HBM = 2,
+    SAMBA_MEM_HOST = 3
 } samba_mem;
 
 /* How a parameter starts. All zero: zeros. Values depend on seed, name and element only. */
 typedef enum samba_init_kind {
-    SAMBA_INIT_CONSTANT = 0,            /* value */
-    SAMBA_INIT_NORMAL,                  /* mean value, standard deviation scale */
-    SAMBA_INIT_UNIFORM                  /* value - scale ... value + scale */
+    SAMBA_INIT_CONSTANT = 0, /* value */
+    SAMBA_INIT_NORMAL,       /* mean value, standard deviation scale */
+    SAMBA_INIT_UNIFORM       /* value - scale ... value + scale */
 } samba_init_kind;
-typedef struct samba_init { samba_init_kind kind; float value, scale; } samba_init;
+
+typedef struct samba_init {
+    samba_init_kind kind;
+    float value, scale;
+} samba_init;
 
 /* A named tensor of a session. Read every field, write none. Lives until samba_close. */
 typedef struct samba_tensor {
@@ -319,43 +336,44 @@ typedef struct samba_tensor {
     const char *name;
     samba_dtype dtype;
     samba_shape shape;
-    int32_t batch_dim;                  /* the dimension microbatches split; -1: none */
-    samba_mem mem_type;                 /* may be set before compiling: where it is counted; what
-                                           ops pass on to each other is in the HBM */
+    int32_t batch_dim;  /* the dimension microbatches split; -1: none */
+    samba_mem mem_type; /* may be set before compiling: where it is counted; what
+                           ops pass on to each other is in the HBM */
     /* private from here: the op that makes it; NULL for a leaf */
     struct samba__node *node;
-    int32_t out_index;                  /* which output of that op */
-    int32_t role;                       /* SAMBA__INPUT, SAMBA__WEIGHT, ... */
-    int32_t id;                         /* index in the session's tensor list */
-    int32_t symbol;                     /* index in the loaded PEF; -1: not there */
-    bool borrowed;                      /* data belongs to the caller */
-    bool has_value;                     /* an input or a parameter that was given one */
-    bool frozen;                        /* a parameter that is not trained */
-    bool generated;                     /* by the compiler, such as an optimizer's state */
-    bool settled;                       /* data_hash is known */
-    bool withheld;                      /* its value has not been sent: see samba_set_transfer */
-    bool not_given;                     /* a loss's gradient: see samba_set_output_grads */
-    bool outdated;                      /* data is older than the value of the program that goes */
-    bool removed;                       /* by samba_update_tensor: its name is not found any more */
-    uint64_t copied;                    /* 1 + runs when samba_cpu copied it; 0: not current */
-    bool transient;                     /* goes with the scope that it was made in */
-    uint32_t mark;                      /* of the walk that saw it last, and */
-    int32_t place;                      /* its number there */
-    int32_t n_same;                     /* how many more names were made of this one */
-    struct samba_tensor *holder;        /* the state that an op computed at once wrote into */
-    struct samba_tensor *memory;        /* the leaf that an update overwrites: t is its new value */
-    struct samba_tensor *last_write;    /* of a leaf: the latest such value, not the compiler's */
-    struct samba_tensor *write_before;  /* and the one before it */
-    samba_init init;                    /* what a parameter or state is before it is anywhere */
-    uint64_t data_hash;                 /* of data when the device had it or got another value: only
-                                           an edit makes data the newer one again */
-    void *data;                         /* host value: initial, eager, or copied by samba_cpu */
-    struct samba_tensor *grad;          /* set once a gradient has been asked for */
-    struct samba_tensor *same_as;       /* what the compiler replaced it by */
+    int32_t out_index;                 /* which output of that op */
+    int32_t role;                      /* SAMBA__INPUT, SAMBA__WEIGHT, ... */
+    int32_t id;                        /* index in the session's tensor list */
+    int32_t symbol;                    /* index in the loaded PEF; -1: not there */
+    bool borrowed;                     /* data belongs to the caller */
+    bool has_value;                    /* an input or a parameter that was given one */
+    bool frozen;                       /* a parameter that is not trained */
+    bool generated;                    /* by the compiler, such as an optimizer's state */
+    bool settled;                      /* data_hash is known */
+    bool withheld;                     /* its value has not been sent: see samba_set_transfer */
+    bool not_given;                    /* a loss's gradient: see samba_set_output_grads */
+    bool outdated;                     /* data is older than the value of the program that goes */
+    bool removed;                      /* by samba_update_tensor: its name is not found any more */
+    uint64_t copied;                   /* 1 + runs when samba_cpu copied it; 0: not current */
+    bool transient;                    /* goes with the scope that it was made in */
+    uint32_t mark;                     /* of the walk that saw it last, and */
+    int32_t place;                     /* its number there */
+    int32_t n_same;                    /* how many more names were made of this one */
+    struct samba_tensor *holder;       /* the state that an op computed at once wrote into */
+    struct samba_tensor *memory;       /* the leaf that an update overwrites: t is its new value */
+    struct samba_tensor *last_write;   /* of a leaf: the latest such value, not the compiler's */
+    struct samba_tensor *write_before; /* and the one before it */
+    samba_init init;                   /* what a parameter or state is before it is anywhere */
+    uint64_t data_hash;                /* of data when the device had it or got another value: only
+                                          an edit makes data the newer one again */
+    void *data;                        /* host value: initial, eager, or copied by samba_cpu */
+    struct samba_tensor *grad;         /* set once a gradient has been asked for */
+    struct samba_tensor *same_as;      /* what the compiler replaced it by */
 } samba_tensor;
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 /* Every failure has one of these codes; samba_error() has the sentence. */
+/* clang-format off */
 #define SAMBA__CODES(X) \
     X(OK,         "no error") \
     X(ENOMEM,     "out of memory") \
@@ -376,6 +394,8 @@ typedef enum samba_code {
     SAMBA_N_CODES
 } samba_code;
 
+/* clang-format on */
+
 /* ---- Ops: what a kernel, a shape rule and a gradient rule see -------------------------------- */
 /* Argument of a shape rule: reads in, n_in, attr, n_attr; fills out and n_out.
    A rule that refuses calls samba_refuse() with the reason and the remedy. */
@@ -393,20 +413,21 @@ typedef struct samba_call {
 /* How an op is cut into units of work. The executor runs phases one after another; the units of a
    phase run in any order on any thread, so a unit's result must not depend on the others. */
 #define SAMBA_MAX_PHASES 3
+
 typedef struct samba_work {
-    int64_t units[SAMBA_MAX_PHASES];    /* phase 0 from the '*' of the signature unless set */
-    int32_t n_phases;                   /* 1 unless set */
-    int64_t scratch;                    /* bytes shared by all units of this op */
-    int64_t part;                       /* elements of output 0 a unit of phase 0 makes, reading the
-                                           same ones of inputs as large; 0: not so; -1: a product,
-                                           which calls samba_args.finish. Ops may then run together:
-                                           a samba_fault is reported of the first of them */
-    int64_t flops;                      /* arithmetic of the whole op; for reports and scheduling */
+    int64_t units[SAMBA_MAX_PHASES]; /* phase 0 from the '*' of the signature unless set */
+    int32_t n_phases;                /* 1 unless set */
+    int64_t scratch;                 /* bytes shared by all units of this op */
+    int64_t part;                    /* elements of output 0 a unit of phase 0 makes, reading the
+                                        same ones of inputs as large; 0: not so; -1: a product,
+                                        which calls samba_args.finish. Ops may then run together:
+                                        a samba_fault is reported of the first of them */
+    int64_t flops;                   /* arithmetic of the whole op; for reports and scheduling */
 } samba_work;
 
 /* Argument of a kernel: compute units [begin,end) of the given phase. */
 typedef struct samba_args {
-    const float *in[SAMBA_MAX_IN];      /* NULL for an absent optional input */
+    const float *in[SAMBA_MAX_IN]; /* NULL for an absent optional input */
     float *out[SAMBA_MAX_OUT];
     const samba_spec *in_spec;
     const samba_spec *out_spec;
@@ -415,13 +436,13 @@ typedef struct samba_args {
     int32_t n_attr;
     int32_t phase;
     int64_t begin, end;
-    void *scratch;                      /* samba_work.scratch bytes, 64-byte aligned */
-    float *local;                       /* SAMBA_LOCAL_BYTES of the thread's own */
-    int32_t microbatch;                 /* which one of the batch runs now */
-    int32_t isa;                        /* instruction set chosen at run time */
-    bool train;                         /* false: no dropout */
-    bool running_stats;                 /* batch_norm by running values, which stay */
-    int32_t *fault;                     /* set through samba_fault() */
+    void *scratch;      /* samba_work.scratch bytes, 64-byte aligned */
+    float *local;       /* SAMBA_LOCAL_BYTES of the thread's own */
+    int32_t microbatch; /* which one of the batch runs now */
+    int32_t isa;        /* instruction set chosen at run time */
+    bool train;         /* false: no dropout */
+    bool running_stats; /* batch_norm by running values, which stay */
+    int32_t *fault;     /* set through samba_fault() */
     /* For chains of ops. Elementwise ones: `rows` ranges, `pitch` apart; 0: one. Products say that
        a part of output 0 is ready, rows and columns from y on. */
     int64_t rows, pitch;
@@ -440,7 +461,7 @@ typedef struct samba_vjp {
     int32_t n_out;
     const int32_t *attr;
     int32_t n_attr;
-    samba_tensor *din[SAMBA_MAX_IN];    /* leave NULL where the op has no gradient */
+    samba_tensor *din[SAMBA_MAX_IN]; /* leave NULL where the op has no gradient */
 } samba_vjp;
 
 /* One op. The built-in ones are rows of a table; yours go through samba_register_op().
@@ -449,22 +470,23 @@ typedef struct samba_vjp {
    Or NULL: shape decides. Without work, units are elements of '*': rows begin ... end-1. */
 typedef struct samba_op {
     const char *name;
-    uint32_t wire;                      /* number in PEF files: 0x8000 and up for users' ops */
-    uint32_t flags;                     /* SAMBA_OP_... */
+    uint32_t wire;  /* number in PEF files: 0x8000 and up for users' ops */
+    uint32_t flags; /* SAMBA_OP_... */
     const char *signature;
-    int32_t cost;                       /* flops per output element, if work does not say */
-    bool (*shape)(samba_call *call);    /* needed if signature is NULL */
+    int32_t cost;                    /* flops per output element, if work does not say */
+    bool (*shape)(samba_call *call); /* needed if signature is NULL */
     void (*work)(samba_work *work, const samba_call *call);
     void (*kernel)(const samba_args *args);
-    void (*kernel_avx2)(const samba_args *args);        /* or NEON: same bits; NULL: kernel */
-    void (*vjp)(samba_vjp *g);          /* NULL: no gradient, and samba says so */
-    const char *attributes;             /* names and kinds for who prints them: "slope:f axis:i" */
+    void (*kernel_avx2)(const samba_args *args); /* or NEON: same bits; NULL: kernel */
+    void (*vjp)(samba_vjp *g);                   /* NULL: no gradient, and samba says so */
+    const char *attributes; /* names and kinds for who prints them: "slope:f axis:i" */
 } samba_op;
+
 #define SAMBA_OP_NONE 0u
-#define SAMBA_OP_INPLACE 1u             /* out 0 may lie where input 0 did, if that dies here */
-#define SAMBA_OP_VIEW 2u                /* out 0 is input 0 in another shape: one memory may do */
-#define SAMBA_OP_INPLACE_1 4u           /* as INPLACE, of input 1 */
-#define SAMBA_OP_HOST 8u                /* a section of its own, between those of the device */
+#define SAMBA_OP_INPLACE 1u   /* out 0 may lie where input 0 did, if that dies here */
+#define SAMBA_OP_VIEW 2u      /* out 0 is input 0 in another shape: one memory may do */
+#define SAMBA_OP_INPLACE_1 4u /* as INPLACE, of input 1 */
+#define SAMBA_OP_HOST 8u      /* a section of its own, between those of the device */
 /* State updates. Hex digit o, from the right: 1 + the input that output o overwrites; 0: fresh. */
 #define SAMBA_OP_UPDATES(digits) ((digits) << 8)
 
@@ -482,13 +504,17 @@ SAMBA_API void samba_fault(const samba_args *args, int32_t which, int32_t value)
 SAMBA_API void samba_fault_at(const samba_args *args, int32_t which, int32_t value, int64_t element,
                               int32_t least, int32_t most);
 SAMBA_API samba_shape samba_scalar_shape(void);
-SAMBA_API int64_t samba_count(const samba_shape *shape);        /* elements; 1 for a scalar */
-SAMBA_API size_t samba_dtype_size(samba_dtype dtype);           /* bytes of one element */
-SAMBA_API const char *samba_dtype_name(samba_dtype dtype);      /* "f32" ... */
+SAMBA_API int64_t samba_count(const samba_shape *shape);   /* elements; 1 for a scalar */
+SAMBA_API size_t samba_dtype_size(samba_dtype dtype);      /* bytes of one element */
+SAMBA_API const char *samba_dtype_name(samba_dtype dtype); /* "f32" ... */
 
 /* Section types, in schedule order. */
 enum {
-    SAMBA_ZEROGRAD = 1, SAMBA_FWD = 2, SAMBA_BCKWD = 4, SAMBA_REDUCE = 8, SAMBA_GRADNORM = 16,
+    SAMBA_ZEROGRAD = 1,
+    SAMBA_FWD = 2,
+    SAMBA_BCKWD = 4,
+    SAMBA_REDUCE = 8,
+    SAMBA_GRADNORM = 16,
     SAMBA_OPT = 32,
     /* Between ZEROGRAD and FWD, and run by whatever runs FWD: counts what losses of a batch in
        parts divide by. See [manual], a batch in parts. */
@@ -514,7 +540,7 @@ SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, uns
 SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name);
 
 #if !defined(SAMBA_RUNTIME_ONLY) || defined(SAMBA_IMPLEMENTATION)
-#if defined(SAMBA_RUNTIME_ONLY)         /* no tracer: the compiler drops the builders of ops */
+#if defined(SAMBA_RUNTIME_ONLY) /* no tracer: the compiler drops the builders of ops */
 #define SAMBA__OP_API static inline
 #else
 #define SAMBA__OP_API SAMBA_API
@@ -527,37 +553,37 @@ SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, floa
 /* Elementwise, f32 out (or the type of the operands if it is bf16/f16). The gradient of pow in b
    needs a > 0. In minimum and maximum NaN wins, and ties share the gradient. Comparisons give bool;
    i32 is compared as f32, exact to 2^24. */
-SAMBA__OP_API samba_tensor *samba_add(samba_tensor *a, samba_tensor *b);        /* a + b */
-SAMBA__OP_API samba_tensor *samba_sub(samba_tensor *a, samba_tensor *b);        /* a - b */
-SAMBA__OP_API samba_tensor *samba_mul(samba_tensor *a, samba_tensor *b);        /* a b */
-SAMBA__OP_API samba_tensor *samba_div(samba_tensor *a, samba_tensor *b);        /* a / b */
-SAMBA__OP_API samba_tensor *samba_pow(samba_tensor *a, samba_tensor *b);        /* a^b */
+SAMBA__OP_API samba_tensor *samba_add(samba_tensor *a, samba_tensor *b); /* a + b */
+SAMBA__OP_API samba_tensor *samba_sub(samba_tensor *a, samba_tensor *b); /* a - b */
+SAMBA__OP_API samba_tensor *samba_mul(samba_tensor *a, samba_tensor *b); /* a b */
+SAMBA__OP_API samba_tensor *samba_div(samba_tensor *a, samba_tensor *b); /* a / b */
+SAMBA__OP_API samba_tensor *samba_pow(samba_tensor *a, samba_tensor *b); /* a^b */
 SAMBA__OP_API samba_tensor *samba_minimum(samba_tensor *a, samba_tensor *b);
 SAMBA__OP_API samba_tensor *samba_maximum(samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_eq(samba_tensor *a, samba_tensor *b);         /* a == b */
-SAMBA__OP_API samba_tensor *samba_ne(samba_tensor *a, samba_tensor *b);         /* a != b */
-SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b);         /* a < b */
-SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b);         /* a <= b */
-SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b);         /* a > b */
-SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b);         /* a >= b */
+SAMBA__OP_API samba_tensor *samba_eq(samba_tensor *a, samba_tensor *b); /* a == b */
+SAMBA__OP_API samba_tensor *samba_ne(samba_tensor *a, samba_tensor *b); /* a != b */
+SAMBA__OP_API samba_tensor *samba_lt(samba_tensor *a, samba_tensor *b); /* a < b */
+SAMBA__OP_API samba_tensor *samba_le(samba_tensor *a, samba_tensor *b); /* a <= b */
+SAMBA__OP_API samba_tensor *samba_gt(samba_tensor *a, samba_tensor *b); /* a > b */
+SAMBA__OP_API samba_tensor *samba_ge(samba_tensor *a, samba_tensor *b); /* a >= b */
 /* Element by element: cond (bool) ? a : b. And functions of one x. */
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b);
-SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x);                         /* -x */
-SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x);                         /* e^x */
-SAMBA__OP_API samba_tensor *samba_log(samba_tensor *x);                         /* to base e */
+SAMBA__OP_API samba_tensor *samba_neg(samba_tensor *x); /* -x */
+SAMBA__OP_API samba_tensor *samba_exp(samba_tensor *x); /* e^x */
+SAMBA__OP_API samba_tensor *samba_log(samba_tensor *x); /* to base e */
 SAMBA__OP_API samba_tensor *samba_sqrt(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                       /* 1 / sqrt(x) */
-SAMBA__OP_API samba_tensor *samba_abs(samba_tensor *x);                 /* gradient 0 at 0 */
-SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);                        /* max(x, 0) */
-SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope);     /* x < 0: slope x */
-SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);                     /* 1 / (1 + e^-x) */
+SAMBA__OP_API samba_tensor *samba_rsqrt(samba_tensor *x);                   /* 1 / sqrt(x) */
+SAMBA__OP_API samba_tensor *samba_abs(samba_tensor *x);                     /* gradient 0 at 0 */
+SAMBA__OP_API samba_tensor *samba_relu(samba_tensor *x);                    /* max(x, 0) */
+SAMBA__OP_API samba_tensor *samba_leaky_relu(samba_tensor *x, float slope); /* x < 0: slope x */
+SAMBA__OP_API samba_tensor *samba_sigmoid(samba_tensor *x);                 /* 1 / (1 + e^-x) */
 SAMBA__OP_API samba_tensor *samba_tanh(samba_tensor *x);
-SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);                        /* x Phi(x): erf */
-SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);                   /* "gelu_new" */
-SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                        /* x sigmoid(x) */
-SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);                    /* log(1 + e^x) */
-SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor);         /* x * factor */
-SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);           /* x + term */
+SAMBA__OP_API samba_tensor *samba_gelu(samba_tensor *x);                /* x Phi(x): erf */
+SAMBA__OP_API samba_tensor *samba_gelu_tanh(samba_tensor *x);           /* "gelu_new" */
+SAMBA__OP_API samba_tensor *samba_silu(samba_tensor *x);                /* x sigmoid(x) */
+SAMBA__OP_API samba_tensor *samba_softplus(samba_tensor *x);            /* log(1 + e^x) */
+SAMBA__OP_API samba_tensor *samba_scale(samba_tensor *x, float factor); /* x * factor */
+SAMBA__OP_API samba_tensor *samba_shift(samba_tensor *x, float term);   /* x + term */
 /* Conversion; f32 to integer truncates and saturates, NaN gives 0; to bool: x != 0. Between two
    integers, one of them i64, u16 or u32, it is exact: what does not fit ends the run with
    SAMBA_ERANGE. */
@@ -617,14 +643,18 @@ SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, s
 /* logits (*,C), target (*) of ids as for lookup -> (), or (*) with reduction none. mse: mean
    (x - y)^2. */
 typedef enum samba_reduction {
-    SAMBA_REDUCE_MEAN = 0, SAMBA_REDUCE_SUM = 1, SAMBA_REDUCE_NONE = 2
+    SAMBA_REDUCE_MEAN = 0,
+    SAMBA_REDUCE_SUM = 1,
+    SAMBA_REDUCE_NONE = 2
 } samba_reduction;
+
 typedef struct samba_loss_opts {
-    samba_reduction reduction;          /* default mean (over the targets that count) */
-    bool use_ignore_index;              /* false: -100, as torch */
-    int32_t ignore_index;               /* targets with this id count nothing */
-    float label_smoothing;              /* cross_entropy only; 0 ... 1 */
+    samba_reduction reduction; /* default mean (over the targets that count) */
+    bool use_ignore_index;     /* false: -100, as torch */
+    int32_t ignore_index;      /* targets with this id count nothing */
+    float label_smoothing;     /* cross_entropy only; 0 ... 1 */
 } samba_loss_opts;
+
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target);
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
                                                      const samba_loss_opts *opts);
@@ -637,13 +667,16 @@ SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_re
 typedef struct samba_conv_opts {
     int32_t stride[2], padding[2], dilation[2], groups;
 } samba_conv_opts;
+
 SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                               const samba_conv_opts *opts);
+
 /* Pooling over the last two axes of (N,C,H,W). stride 0 means the kernel size. */
 typedef struct samba_pool_opts {
     int32_t kernel[2], stride[2], padding[2];
-    bool ceil_mode, exclude_padding;    /* exclude_padding: torch's count_include_pad = false */
+    bool ceil_mode, exclude_padding; /* exclude_padding: torch's count_include_pad = false */
 } samba_pool_opts;
+
 SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_opts *opts);
 SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts);
 SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h,
@@ -656,10 +689,14 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
    attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D). A row with
    nothing to attend is 0. Blocks of 64 keys that a bool mask hides from the first rows are free. */
-typedef struct samba_attention_opts { bool causal; float scale; } samba_attention_opts;
-SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(
-    samba_tensor *q, samba_tensor *k, samba_tensor *v, samba_tensor *mask,
-    const samba_attention_opts *opts);
+typedef struct samba_attention_opts {
+    bool causal;
+    float scale;
+} samba_attention_opts;
+
+SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
+                                                               samba_tensor *v, samba_tensor *mask,
+                                                               const samba_attention_opts *opts);
 
 /* ---- What gradient rules are written with; samba_apply makes other gradients ----------------- */
 /* op(a) op(b): the product with either factor read as its transpose, (*,m,k) (*,k,n) -> (*,m,n). */
@@ -667,10 +704,12 @@ SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transp
                                                     samba_tensor *b, bool transpose_b);
 /* The adjoints of convolution in x and in w: dy (N,O,*), w -> dx of x_shape; x, dy -> dw of
    w_shape. Each is linear in both inputs, and its gradients are again these three ops. */
-SAMBA__OP_API samba_tensor *samba_convolution_backward_input(
-    samba_tensor *dy, samba_tensor *w, samba_shape x_shape, const samba_conv_opts *opts);
-SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(
-    samba_tensor *x, samba_tensor *dy, samba_shape w_shape, const samba_conv_opts *opts);
+SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
+                                                             samba_shape x_shape,
+                                                             const samba_conv_opts *opts);
+SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
+                                                              samba_shape w_shape,
+                                                              const samba_conv_opts *opts);
 #endif
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -686,18 +725,18 @@ typedef enum samba_graphamp { SAMBA_MP0 = 0, SAMBA_MP1 = 1, SAMBA_MP4 = 4 } samb
 
 /* How to open a session. All zero is a good session. */
 typedef struct samba_desc {
-    uint64_t seed;                      /* of weights, dropout, samba_randn ...; default 256 */
-    samba_graphamp graphamp;            /* preset that tracing begins with; default MP0 */
-    int32_t threads;                    /* default: one per processor, at most 64 */
-    bool portable;                      /* use no SIMD kernels; the results are the same bits */
-    bool no_map;                        /* samba_load reads what it would map: see [manual] */
-    void *(*alloc)(size_t size, void *user);            /* default malloc */
+    uint64_t seed;           /* of weights, dropout, samba_randn ...; default 256 */
+    samba_graphamp graphamp; /* preset that tracing begins with; default MP0 */
+    int32_t threads;         /* default: one per processor, at most 64 */
+    bool portable;           /* use no SIMD kernels; the results are the same bits */
+    bool no_map;             /* samba_load reads what it would map: see [manual] */
+    void *(*alloc)(size_t size, void *user); /* default malloc */
     void (*release)(void *ptr, size_t size, void *user);
-    void (*log)(samba_log_level level, const char *text, void *user);   /* gets errors, warnings */
-    void *user;                         /* is passed to these three */
-    bool check_finite;                  /* see samba_set_check_finite */
-    bool quiet;                         /* without log, errors and warnings are printed on stderr
-                                           when they arise; quiet: they are not */
+    void (*log)(samba_log_level level, const char *text, void *user); /* gets errors, warnings */
+    void *user;                                                       /* is passed to these three */
+    bool check_finite; /* see samba_set_check_finite */
+    bool quiet;        /* without log, errors and warnings are printed on stderr
+                          when they arise; quiet: they are not */
 } samba_desc;
 
 /* Opens a session in tracing mode. NULL only when there is no memory for the session itself. */
@@ -712,7 +751,7 @@ SAMBA_API samba_session *samba_default(void);
 /* The first error stays until cleared; later calls do nothing and return NULL or false. */
 SAMBA_API bool samba_ok(const samba_session *s);
 SAMBA_API samba_code samba_error_code(const samba_session *s);
-SAMBA_API const char *samba_error(samba_session *s);            /* what, where, what to do */
+SAMBA_API const char *samba_error(samba_session *s); /* what, where, what to do */
 SAMBA_API void samba_clear_error(samba_session *s);
 SAMBA_API const char *samba_code_text(samba_code code);
 /* For calls that may fail: while quiet no error is printed; afterwards the one that still stands
@@ -793,15 +832,17 @@ SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_
 /* State that no optimizer touches (running statistics, caches). */
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value);
+
 /* Parameters are lazy: placeholders until something needs their values, so that compiling alone
    takes no memory for them. How they are drawn, whatever else draws; before the first one. */
 typedef struct samba_lazy_opts {
-    uint64_t seed;                      /* of parameters; default: the session's */
-    int32_t init_threads;               /* default 8; at most those of the session; the same bits */
-    bool inverse_transform_sampling;    /* normal ones, by the inverse of their distribution */
-    const char *rounding;               /* of parameters packed, or begun, as bf16: "nearest_even",
-                                           the default, or "truncation" */
+    uint64_t seed;                   /* of parameters; default: the session's */
+    int32_t init_threads;            /* default 8; at most those of the session; the same bits */
+    bool inverse_transform_sampling; /* normal ones, by the inverse of their distribution */
+    const char *rounding;            /* of parameters packed, or begun, as bf16: "nearest_even",
+                                        the default, or "truncation" */
 } samba_lazy_opts;
+
 SAMBA_API bool samba_enable_lazy_param(samba_session *s, const samba_lazy_opts *opts);
 /* Each parameter is drawn when it is made. */
 SAMBA_API bool samba_disable_lazy_param(samba_session *s);
@@ -846,8 +887,8 @@ SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p
 /* samba_scaled_dot_product_attention in which the dropout called name zeroes weights of the
    softmax: the same bits of the mask as samba_dropout would draw, and no (T,S) tensor. */
 SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samba_tensor *mask,
-                                                const samba_attention_opts *opts,
-                                                const char *name, float p);
+                                                const samba_attention_opts *opts, const char *name,
+                                                float p);
 
 /* Frozen parameters get no gradient, no optimizer: one, or all made from here on; then compile. */
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad);
@@ -866,11 +907,13 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
 /* The gradient of a parameter in a compiled training program, called <name>__grad; or that of a
    loss: ones, until samba_write gives it others, which persist. */
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t);
+
 typedef struct samba_output_grad {
     samba_tensor *output;
     const void *grad;
-    size_t bytes;                       /* of grad, which is then compared; 0: it is not */
+    size_t bytes; /* of grad, which is then compared; 0: it is not */
 } samba_output_grad;
+
 /* Gradients of losses become ones; with custom ones those that are listed become these, and others
    stay. With rows > 0 those of all later rows of the batch are 0, custom ones, too. */
 SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
@@ -878,8 +921,12 @@ SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad
 
 /* ---- Compile, load, run ---------------------------------------------------------------------- */
 typedef enum samba_optim_kind {
-    SAMBA_NO_OPTIM = 0, SAMBA_SGD, SAMBA_ADAMW, SAMBA_ADAM
+    SAMBA_NO_OPTIM = 0,
+    SAMBA_SGD,
+    SAMBA_ADAMW,
+    SAMBA_ADAM
 } samba_optim_kind;
+
 /* SGD as torch: g += weight_decay w; v = momentum v + (1-dampening) g; w -= lr v. AdamW decouples
    the decay; Adam adds it to g. Zero means SambaFlow's default: lr 1e-3, betas (0.9, 0.997), eps
    1e-8, weight_decay 0. max_grad_norm > 0 clips the norm of this optimizer's gradients alone, as
@@ -889,10 +936,10 @@ typedef struct samba_optim {
     samba_optim_kind kind;
     float lr, momentum, dampening, weight_decay, beta1, beta2, eps, max_grad_norm;
     bool nesterov;
-    bool momentum_state;                /* SGD: keep what momentum needs though it begins at 0, so
-                                           that it may be set later */
-    const char *argin_region_name;      /* prefix of this optimizer's argins */
-    samba_tensor *const *params;        /* default: all that no other optimizer has */
+    bool momentum_state;           /* SGD: keep what momentum needs though it begins at 0, so
+                                      that it may be set later */
+    const char *argin_region_name; /* prefix of this optimizer's argins */
+    samba_tensor *const *params;   /* default: all that no other optimizer has */
     int32_t n_params;
     /* Instead of a list: is asked of each parameter to train that no list has, once. Two that say
        true of one are an error; what all refuse is of the optimizer that has neither, if any. */
@@ -904,44 +951,49 @@ typedef struct samba_optim {
    (n,k), or those in f32 packed from the values they have when it is compiled, as name__f32 ...
    name__int4. Packed f32 gives the same bits sooner; int8, int4 need k % 32 = 0, else bf16. */
 typedef enum samba_weights {
-    SAMBA_WEIGHTS_PLAIN = 0, SAMBA_WEIGHTS_F32, SAMBA_WEIGHTS_BF16, SAMBA_WEIGHTS_INT8,
+    SAMBA_WEIGHTS_PLAIN = 0,
+    SAMBA_WEIGHTS_F32,
+    SAMBA_WEIGHTS_BF16,
+    SAMBA_WEIGHTS_INT8,
     SAMBA_WEIGHTS_INT4
 } samba_weights;
+
 /* How the schedule is cut into sections: O0 each op, O1 where the working set outgrows sram_bytes,
    O3 (the default) not at all but by type. The ops are the same ones, and so are the bits. */
 typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3 } samba_opt_level;
+
 /* spatial: BCKWD, GRADNORM and OPT are one section, which steps each parameter as soon as its
    gradient is complete and keeps no gradient (but of microbatches). Same results, less memory. */
 typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } samba_mapping;
 
 /* What to compile. */
 typedef struct samba_program {
-    const char *pef;                    /* file to write, <pef>.log beside it; NULL: none */
-    const char *name;                   /* internal name; default "samba" */
-    samba_tensor *loss;                 /* an output that is a loss */
+    const char *pef;    /* file to write, <pef>.log beside it; NULL: none */
+    const char *name;   /* internal name; default "samba" */
+    samba_tensor *loss; /* an output that is a loss */
     samba_tensor *outputs[SAMBA_MAX_OUTPUTS];
-    int32_t loss_indices[SAMBA_MAX_OUTPUTS];    /* into outputs; without loss and indices */
-    int32_t n_loss_indices;             /* every output is a loss, as SambaFlow does */
-    samba_optim optim;                  /* one optimizer, or */
-    const samba_optim *optims;          /* several */
+    int32_t loss_indices[SAMBA_MAX_OUTPUTS]; /* into outputs; without loss and indices */
+    int32_t n_loss_indices;                  /* every output is a loss, as SambaFlow does */
+    samba_optim optim;                       /* one optimizer, or */
+    const samba_optim *optims;               /* several */
     int32_t n_optims;
-    float max_grad_norm;                /* > 0: all gradients that optimizers use are clipped to one
-                                           norm, as torch.nn.utils.clip_grad_norm_ does */
-    int32_t microbatches;               /* n > 1: batched inputs hold n parts as large as traced;
-                                           results are those of all rows at once: see [manual] */
-    int32_t replicas;                   /* n > 1: this session has one of n parts of the batch, and
-                                           someone makes means of the gradients: tools/parallel.h */
-    bool inference;                     /* forward only */
-    samba_weights weights;              /* with inference: default plain */
-    bool compile_only;                  /* write the PEF, do not load it */
+    float max_grad_norm;   /* > 0: all gradients that optimizers use are clipped to one
+                              norm, as torch.nn.utils.clip_grad_norm_ does */
+    int32_t microbatches;  /* n > 1: batched inputs hold n parts as large as traced;
+                              results are those of all rows at once: see [manual] */
+    int32_t replicas;      /* n > 1: this session has one of n parts of the batch, and
+                              someone makes means of the gradients: tools/parallel.h */
+    bool inference;        /* forward only */
+    samba_weights weights; /* with inference: default plain */
+    bool compile_only;     /* write the PEF, do not load it */
     samba_opt_level level;
     samba_mapping mapping;
-    int64_t sram_bytes;                 /* working set of a section; default 1 MiB */
-    int64_t mem_limit[4];               /* by samba_mem: bytes of DDR (parameters, state), HBM (what
-                                           passes between ops), HOST (inputs, outputs), or of what
-                                           has this mem_type; 0: no limit */
-    int64_t memory;                     /* bytes of tensors at most: parts of the forward pass are
-                                           computed again, as far as that takes; 0: no limit */
+    int64_t sram_bytes;   /* working set of a section; default 1 MiB */
+    int64_t mem_limit[4]; /* by samba_mem: bytes of DDR (parameters, state), HBM (what
+                             passes between ops), HOST (inputs, outputs), or of what
+                             has this mem_type; 0: no limit */
+    int64_t memory;       /* bytes of tensors at most: parts of the forward pass are
+                             computed again, as far as that takes; 0: no limit */
 } samba_program;
 
 /* Compiles what was traced, writes the PEF, loads it. Weights keep their values. */
@@ -978,63 +1030,77 @@ SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned typ
    optimizer's step that overflows is found, too, but has then written. Costs 2 to 3 % of a training
    step of GPT-2; nothing while it is off. Ops that compute at once are not checked. */
 SAMBA_API bool samba_set_check_finite(samba_session *s, bool check);
+
 /* What was found, in the run that check_finite ended. Names are those of the loaded program. */
-typedef struct samba_range { const char *name; float min, max; bool known; } samba_range;
+typedef struct samba_range {
+    const char *name;
+    float min, max;
+    bool known;
+} samba_range;
+
 typedef struct samba_culprit {
-    const char *tensor;                 /* holds the value */
-    int64_t element;                    /* where: the lowest such, in its microbatch */
-    float value;                        /* NaN, infinity, or minus infinity */
-    const char *node, *op;              /* which op made it, or read it if leaf: name, kind */
-    bool leaf;                          /* it came with an input, parameter, constant or buffer */
-    uint64_t run;                       /* which run of the session, from 1 */
+    const char *tensor;    /* holds the value */
+    int64_t element;       /* where: the lowest such, in its microbatch */
+    float value;           /* NaN, infinity, or minus infinity */
+    const char *node, *op; /* which op made it, or read it if leaf: name, kind */
+    bool leaf;             /* it came with an input, parameter, constant or buffer */
+    uint64_t run;          /* which run of the session, from 1 */
     int32_t section, microbatch;
     const char *section_type;
     int32_t n_in;
-    samba_range in[SAMBA_MAX_IN];       /* the op's inputs without NaN; not known: the op itself */
-} samba_culprit;                        /* has overwritten it, or it has no values */
+    samba_range in[SAMBA_MAX_IN]; /* the op's inputs without NaN; not known: the op itself */
+} samba_culprit;                  /* has overwritten it, or it has no values */
+
 /* False if no run was ended so. */
 SAMBA_API bool samba_nonfinite(const samba_session *s, samba_culprit *culprit);
 
-typedef struct samba_value { const char *name; double value; } samba_value;
+typedef struct samba_value {
+    const char *name;
+    double value;
+} samba_value;
+
 enum { SAMBA_GROUP_BEGIN = -1, SAMBA_GROUP_END = -2 };
+
 /* Data for a tensor of a run, found by handle or by name. Refused before anything is sent or run if
    the size or the type is another one than the tensor's. Integers are converted, if all of them
    fit: token ids that are int64 or uint16 are fed to an i32 input as they are. */
 typedef struct samba_feed {
-    samba_tensor *tensor;               /* which, or */
-    const char *name;                   /* what it is called */
-    const void *data;                   /* NULL: its host copy, as of inputs */
-    size_t bytes;                       /* of data */
-    samba_dtype dtype;                  /* of data; default f32 */
+    samba_tensor *tensor; /* which, or */
+    const char *name;     /* what it is called */
+    const void *data;     /* NULL: its host copy, as of inputs */
+    size_t bytes;         /* of data */
+    samba_dtype dtype;    /* of data; default f32 */
 } samba_feed;
+
 /* samba.session.run: all zero runs the whole schedule. */
 typedef struct samba_run_desc {
-    samba_tensor *const *inputs;        /* named tensors whose host copies are sent first, where
-                                           they are newer than the device's: see samba_rdu */
+    samba_tensor *const *inputs; /* named tensors whose host copies are sent first, where
+                                    they are newer than the device's: see samba_rdu */
     int32_t n_inputs;
-    const samba_feed *feeds;            /* the same by name, with sizes and the caller's data */
+    const samba_feed *feeds; /* the same by name, with sizes and the caller's data */
     int32_t n_feeds;
-    const samba_value *hyperparams;     /* persist until given again */
+    const samba_value *hyperparams; /* persist until given again */
     int32_t n_hyperparams;
-    const char *const *section_types;   /* "fwd", "BCKWD" ...: run in this sequence; with BCKWD and
-                                           OPT, gradients add up from zero between two OPTs */
+    const char *const *section_types; /* "fwd", "BCKWD" ...: run in this sequence; with BCKWD and
+                                         OPT, gradients add up from zero between two OPTs */
     int32_t n_section_types;
-    const int32_t *section_ids;         /* instead of types: ids of the .pef.log, in any order. */
-    int32_t n_section_ids;              /* SAMBA_GROUP_BEGIN, ids, SAMBA_GROUP_END: independent */
-    int32_t from_call_id;               /* instead: the schedule from this section on */
-    int32_t until_call_id;              /* and before this one; 0: to the end */
-    const samba_output_grad *grad_of_outputs;   /* sent first: gradients of losses */
+    const int32_t *section_ids; /* instead of types: ids of the .pef.log, in any order. */
+    int32_t n_section_ids;      /* SAMBA_GROUP_BEGIN, ids, SAMBA_GROUP_END: independent */
+    int32_t from_call_id;       /* instead: the schedule from this section on */
+    int32_t until_call_id;      /* and before this one; 0: to the end */
+    const samba_output_grad *grad_of_outputs; /* sent first: gradients of losses */
     int32_t n_grad_of_outputs;
-    samba_tensor *const *outputs;       /* their host copies are made afterwards: samba_cpu. Of the
-                                           program: its outputs, parameters, state, gradients */
+    samba_tensor *const *outputs; /* their host copies are made afterwards: samba_cpu. Of the
+                                     program: its outputs, parameters, state, gradients */
     int32_t n_outputs;
-    const char *graph;                  /* which, if the program has several */
-    bool eval;                          /* train = False: dropout rates act as 0; nothing else */
-    bool running_stats;                 /* as samba_use_running_stats, for this run */
-    bool own_order;                     /* section_ids: the caller sees to it that OPT clips by the
-                                           norm of its gradients and FWD finds what COUNT makes;
-                                           less than what microbatches repeat runs for the first */
+    const char *graph;  /* which, if the program has several */
+    bool eval;          /* train = False: dropout rates act as 0; nothing else */
+    bool running_stats; /* as samba_use_running_stats, for this run */
+    bool own_order;     /* section_ids: the caller sees to it that OPT clips by the
+                           norm of its gradients and FWD finds what COUNT makes;
+                           less than what microbatches repeat runs for the first */
 } samba_run_desc;
+
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *desc);
 
 /* Hyperparameters (argins) by name: "lr", "weight_decay", "momentum" set every optimizer, "p" every
@@ -1103,18 +1169,27 @@ SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const voi
 /* A checkpoint is the PEF with its state filled in; the old file stays until the new one is safe.
    restore reads weights, and optimizer state, counters, argins as far as the program has them. */
 SAMBA_API bool samba_save(samba_session *s, const char *path);
+
 /* samba_save refuses parameters that are not finite, and other state that is NaN; this does not if
    told so. samba_restore takes them, with a warning. */
-typedef struct samba_save_opts { bool allow_nonfinite; } samba_save_opts;
+typedef struct samba_save_opts {
+    bool allow_nonfinite;
+} samba_save_opts;
+
 SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_save_opts *opts);
 SAMBA_API bool samba_restore(samba_session *s, const char *path);
+
 /* Parameters that the file lacks are an error, which names them, and those that the program has not
    a warning. torch's strict = False is partial, strict = True exact. Another shape is an error. */
 typedef struct samba_restore_opts {
-    bool partial;                       /* parameters that the file lacks keep their values */
-    bool exact;                         /* those that the program has not are an error */
+    bool partial; /* parameters that the file lacks keep their values */
+    bool exact;   /* those that the program has not are an error */
 } samba_restore_opts;
-typedef struct samba_restored { int32_t n_missing, n_unexpected; } samba_restored;
+
+typedef struct samba_restored {
+    int32_t n_missing, n_unexpected;
+} samba_restored;
+
 /* opts and restored, which gets the counts, may be NULL. */
 SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
                                   const samba_restore_opts *opts, samba_restored *restored);
@@ -1123,24 +1198,27 @@ SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
 /* Writes the traced graph through emit, a line for each op. As a picture: tools/dot_graph.h. */
 typedef void (*samba_emit_fn)(const char *text, void *user);
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
-SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user);     /* names, wire numbers */
+SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user); /* names, wire numbers */
 /* Bytes the compiler promised for the device; bytes the session holds now through its allocator,
    without parameters in a mapped file. */
 SAMBA_API size_t samba_device_bytes(samba_session *s);
 SAMBA_API size_t samba_held_bytes(const samba_session *s);
-SAMBA_API double samba_seconds(void);           /* wall clock */
+SAMBA_API double samba_seconds(void); /* wall clock */
 
 /* A section of the loaded program: what it is, and what one run of it does. */
 typedef struct samba_section {
-    const char *type;                   /* "FWD" ... */
-    const char *graph;                  /* NULL: the program has one graph */
-    const char *op;                     /* of a section of one op; else NULL */
-    int64_t flops, bytes;               /* arithmetic; bytes that its ops read and write */
+    const char *type;     /* "FWD" ... */
+    const char *graph;    /* NULL: the program has one graph */
+    const char *op;       /* of a section of one op; else NULL */
+    int64_t flops, bytes; /* arithmetic; bytes that its ops read and write */
 } samba_section;
+
 /* Fills in section number id, as the .pef.log counts them; false if there is none. */
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section);
+
 /* What section id does with the memory of t: SAMBA_READS, SAMBA_WRITES, both, or 0. */
 enum { SAMBA_READS = 1, SAMBA_WRITES = 2 };
+
 SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t);
 /* May sections a and b change places, as neither writes memory that the other one uses? */
 SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b);
@@ -1169,11 +1247,11 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #if defined(__GNUC__)
 #define SAMBA__FN static __attribute__((unused))
 #define SAMBA__RESTRICT __restrict__
-#define SAMBA__ASK(x) __builtin_prefetch(x, 0, 2)           /* to be read soon */
+#define SAMBA__ASK(x) __builtin_prefetch(x, 0, 2) /* to be read soon */
 #define SAMBA__NOINLINE static __attribute__((noinline, unused))
 #if defined(__clang__)
 #define SAMBA__INLINE static inline __attribute__((always_inline))
-#else                                   /* gcc does not vectorize what might trap */
+#else /* gcc does not vectorize what might trap */
 #define SAMBA__INLINE static inline __attribute__((always_inline, optimize("no-trapping-math")))
 #endif
 #else
@@ -1184,11 +1262,16 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__ASK(x) ((void)0)
 #endif
 #if defined(__cplusplus)
-#define SAMBA__ZEROED {}                /* what a struct begins as */
+#define SAMBA__ZEROED \
+    { \
+    } /* what a struct begins as */
 #else
-#define SAMBA__ZEROED { 0 }
+#define SAMBA__ZEROED \
+    { \
+        0 \
+    }
 #endif
-#define SAMBA__KERNEL SAMBA__INLINE     /* a body that is instantiated once per instruction set */
+#define SAMBA__KERNEL SAMBA__INLINE /* a body that is instantiated once per instruction set */
 /* Instruction sets are chosen at run time: a kernel is compiled again under this attribute. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #include <immintrin.h>
@@ -1211,8 +1294,9 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__SIMD (SAMBA__X86 || SAMBA__NEON)
 #if SAMBA__SIMD && !defined(__clang__)
 /* The rest of -O3 takes long and makes layer norm half as fast. */
-#define SAMBA__VECTORS "O2", "tree-vectorize", "vect-cost-model=dynamic", "peel-loops", \
-    "no-trapping-math", "no-tree-loop-distribute-patterns"
+#define SAMBA__VECTORS \
+    "O2", "tree-vectorize", "vect-cost-model=dynamic", "peel-loops", "no-trapping-math", \
+        "no-tree-loop-distribute-patterns"
 #define SAMBA__VECTORIZED __attribute__((optimize(SAMBA__VECTORS)))
 #define SAMBA__MIXED __attribute__((optimize(SAMBA__VECTORS, "schedule-insns", "sched-pressure")))
 #else
@@ -1221,7 +1305,9 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #endif
 #define SAMBA__AVX2_FN SAMBA__AVX2 SAMBA__VECTORIZED
 #define SAMBA__AVX512_FN SAMBA__AVX512 SAMBA__VECTORIZED
+
 enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA__ISA_AVX512 = 2 };
+
 /* How samba__fma, a b + c rounded once, is made. Where the compiler has an instruction for it, that
    is the whole story. Elsewhere it would call the C library, and libraries round twice (newlib), or
    add to a rounded product (picolibc), or err otherwise (mingw-w64). So there samba.h has its own:
@@ -1230,15 +1316,16 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #define SAMBA__FMA_INTEGER 0
 #define SAMBA__FMA_DOUBLE 1
 #define SAMBA__FMA_INSTRUCTION 2
-#define SAMBA__FMA_ASSEMBLER 3          /* an instruction that the compiler has to be told of */
-#define SAMBA__FMA_CALL 4               /* an instruction in kernels for AVX2, else a call */
+#define SAMBA__FMA_ASSEMBLER 3 /* an instruction that the compiler has to be told of */
+#define SAMBA__FMA_CALL 4      /* an instruction in kernels for AVX2, else a call */
 #if defined(__clang__) && !defined(__gnu_linux__) && !defined(__APPLE__) && !defined(_WIN32) \
     && (defined(__ARM_FEATURE_FMA) || defined(__riscv_flen))
 /* Here clang thinks that fmaf may set errno, and calls it. */
 #define SAMBA__FMA SAMBA__FMA_ASSEMBLER
-#elif defined(__FP_FAST_FMAF) || (defined(__GNUC__) && (defined(__FMA__) \
-    || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen) || defined(__s390x__) \
-    || defined(__powerpc64__)))
+#elif defined(__FP_FAST_FMAF) \
+    || (defined(__GNUC__) \
+        && (defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen) \
+            || defined(__s390x__) || defined(__powerpc64__)))
 #define SAMBA__FMA SAMBA__FMA_INSTRUCTION
 #elif SAMBA__X86
 #define SAMBA__FMA SAMBA__FMA_CALL
@@ -1253,7 +1340,7 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
     && (SAMBA__FMA == SAMBA__FMA_INSTRUCTION || SAMBA__FMA == SAMBA__FMA_CALL)
 #define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
 #define SAMBA__FOUR_IN_PLACE _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
-#define SAMBA__EIGHT _Pragma("clang loop unroll_count(8)")  /* turns in one: less to decode */
+#define SAMBA__EIGHT _Pragma("clang loop unroll_count(8)") /* turns in one: less to decode */
 #elif defined(__GNUC__) && !defined(__clang__)
 #define SAMBA__IN_PLACE _Pragma("GCC ivdep")
 #define SAMBA__FOUR_IN_PLACE SAMBA__IN_PLACE _Pragma("GCC unroll 4")
@@ -1265,7 +1352,7 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #endif
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
-#define SAMBA_SMALL                     /* block sizes for a few KiB of fast memory */
+#define SAMBA_SMALL /* block sizes for a few KiB of fast memory */
 #endif
 #if defined(SAMBA_SMALL)
 #define SAMBA__IS_SMALL 1
@@ -1275,29 +1362,46 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #if !defined(SAMBA_LOCAL_BYTES)
 #define SAMBA_LOCAL_BYTES ((SAMBA__IS_SMALL ? 16 : 1536) * 1024)
 #endif
-#define SAMBA__ALIGN 64                 /* of every symbol: a cache line, and any vector */
+#define SAMBA__ALIGN 64 /* of every symbol: a cache line, and any vector */
 #define SAMBA__NO_SIZE ((size_t)-1)
+
 /* a + b and a * b in size_t; SAMBA__NO_SIZE, which nothing can allocate, if they do not fit. */
 SAMBA__FN size_t samba__add_size(size_t a, size_t b)
 {
     return a > SAMBA__NO_SIZE - b ? SAMBA__NO_SIZE : a + b;
 }
+
 SAMBA__FN size_t samba__mul_size(size_t a, size_t b)
 {
     return b && a > SAMBA__NO_SIZE / b ? SAMBA__NO_SIZE : a * b;
 }
+
 SAMBA__FN size_t samba__align_size(size_t a)
 {
     size_t up = samba__add_size(a, SAMBA__ALIGN - 1);
     return up == SAMBA__NO_SIZE ? up : up & ~(size_t)(SAMBA__ALIGN - 1);
 }
+
 SAMBA__FN uint64_t samba__align_bytes(uint64_t a)
 {
     return (a + SAMBA__ALIGN - 1) / SAMBA__ALIGN * SAMBA__ALIGN;
 }
-SAMBA__FN int64_t samba__min64(int64_t a, int64_t b) { return a < b ? a : b; }
-SAMBA__FN int64_t samba__max64(int64_t a, int64_t b) { return a > b ? a : b; }
-SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+SAMBA__FN int64_t samba__min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+SAMBA__FN int64_t samba__max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
 /* Every product that feeds a sum goes through samba__fma below, so that no compiler contracts on
    its own. First our own ones.
 
@@ -1312,8 +1416,10 @@ SAMBA__NOINLINE double samba__sum_to_odd(double a, double b, double sum)
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
     if ((bits & 1u) == 0 && (error < 0 || error > 0)) {
-        if ((error > 0) == (sum > 0)) bits++;
-        else bits--;
+        if ((error > 0) == (sum > 0))
+            bits++;
+        else
+            bits--;
     }
     memcpy(&sum, &bits, sizeof sum);
     return sum;
@@ -1324,13 +1430,13 @@ SAMBA__NOINLINE double samba__sum_to_odd(double a, double b, double sum)
    are 1000...; or where the float is subnormal, so that the middle lies elsewhere. */
 SAMBA__INLINE float samba__fma_double(float a, float b, float c)
 {
-    const uint64_t least_normal = (uint64_t)(1023 - 126) << 53;     /* 2^-126, without a sign */
+    const uint64_t least_normal = (uint64_t)(1023 - 126) << 53; /* 2^-126, without a sign */
     double product = (double)a * (double)b;
     double sum = product + (double)c;
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
     bool middle = (bits & 0x1fffffffu) == 0x10000000u;
-    bool subnormal = (bits << 1) - 1u < least_normal - 1u;          /* zero is exact: not meant */
+    bool subnormal = (bits << 1) - 1u < least_normal - 1u; /* zero is exact: not meant */
     if (middle | subnormal) sum = samba__sum_to_odd(product, (double)c, sum);
     return (float)sum;
 }
@@ -1342,15 +1448,18 @@ SAMBA__FN int samba__leading_zeros(uint32_t x)
     return __builtin_clz(x);
 #else
     int n = 0;
-    for (; x < 0x80000000u; x <<= 1) n++;
+    for (; x < 0x80000000u; x <<= 1)
+        n++;
     return n;
 #endif
 }
+
 SAMBA__FN int samba__leading_zeros64(uint64_t x)
 {
     uint32_t high = (uint32_t)(x >> 32);
     return high ? samba__leading_zeros(high) : 32 + samba__leading_zeros((uint32_t)x);
 }
+
 /* x >> n, with a last bit that says whether anything was lost. */
 SAMBA__FN uint64_t samba__shift_sticky(uint64_t x, int n)
 {
@@ -1366,14 +1475,15 @@ SAMBA__FN uint32_t samba__split_float(uint32_t magnitude, int *e)
     *e = (exponent ? exponent : 1) - 150;
     return exponent ? m | 0x800000u : m;
 }
+
 /* The bits of m 2^e, 2^62 <= m < 2^63, rounded to the nearest float, ties to even. */
 SAMBA__FN uint32_t samba__join_float(uint64_t m, int e)
 {
     int exponent = e + 62 + 127, shift = 39;
-    if (exponent < 1) {                 /* subnormal: fewer bits stay */
+    if (exponent < 1) { /* subnormal: fewer bits stay */
         shift += 1 - exponent;
         exponent = 1;
-        if (shift > 63) return 0;       /* below half of the smallest */
+        if (shift > 63) return 0; /* below half of the smallest */
     }
     uint64_t half = (uint64_t)1 << (shift - 1);
     uint64_t lost = m & (2u * half - 1u);
@@ -1394,7 +1504,9 @@ SAMBA__NOINLINE float samba__fma_integer(float a, float b, float c)
     memcpy(&y, &b, sizeof y);
     memcpy(&z, &c, sizeof z);
     uint32_t sign = (x ^ y) & 0x80000000u, sign_z = z & 0x80000000u;
-    x &= 0x7fffffffu, y &= 0x7fffffffu, z &= 0x7fffffffu;
+    x &= 0x7fffffffu;
+    y &= 0x7fffffffu;
+    z &= 0x7fffffffu;
     if (x >= 0x7f800000u || y >= 0x7f800000u || x == 0 || y == 0) return a * b + c;
     if (z >= 0x7f800000u) return c + c;
     uint64_t product = (uint64_t)samba__split_float(x, &ex) * samba__split_float(y, &ey);
@@ -1402,13 +1514,22 @@ SAMBA__NOINLINE float samba__fma_integer(float a, float b, float c)
     product <<= shift;
     if (z) {
         uint64_t addend = samba__split_float(z, &ez);
-        shift = samba__leading_zeros64(addend) - 2, ez -= shift;
+        shift = samba__leading_zeros64(addend) - 2;
+        ez -= shift;
         addend <<= shift;
-        if (e < ez) product = samba__shift_sticky(product, ez - e), e = ez;
-        else addend = samba__shift_sticky(addend, e - ez);
-        if (sign == sign_z) product += addend;
-        else if (product >= addend) product -= addend;
-        else product = addend - product, sign = sign_z;
+        if (e < ez) {
+            product = samba__shift_sticky(product, ez - e);
+            e = ez;
+        } else
+            addend = samba__shift_sticky(addend, e - ez);
+        if (sign == sign_z)
+            product += addend;
+        else if (product >= addend)
+            product -= addend;
+        else {
+            product = addend - product;
+            sign = sign_z;
+        }
         if (!product) return 0.0f;
     }
     shift = samba__leading_zeros64(product) - 1;
@@ -1422,7 +1543,12 @@ SAMBA__NOINLINE float samba__fma_integer(float a, float b, float c)
    object file that is the one above, whatever the C library has. */
 static float samba__fmaf(float a, float b, float c) __asm__("samba__fmaf")
     __attribute__((used, noinline));
-static float samba__fmaf(float a, float b, float c) { return samba__fma_double(a, b, c); }
+
+static float samba__fmaf(float a, float b, float c)
+{
+    return samba__fma_double(a, b, c);
+}
+
 __asm__(".set fmaf, samba__fmaf");
 #endif
 SAMBA__INLINE float samba__fma(float a, float b, float c)
@@ -1446,46 +1572,75 @@ SAMBA__INLINE float samba__fma(float a, float b, float c)
     return samba__fma_integer(a, b, c);
 #endif
 }
+
 SAMBA__INLINE float samba__bits_float(uint32_t bits)
 {
     float f;
     memcpy(&f, &bits, sizeof f);
     return f;
 }
+
 SAMBA__INLINE uint32_t samba__float_bits(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
 }
-SAMBA_API float samba_attr_float(int32_t word) { return samba__bits_float((uint32_t)word); }
-SAMBA_API int32_t samba_float_attr(float value) { return (int32_t)samba__float_bits(value); }
+
+SAMBA_API float samba_attr_float(int32_t word)
+{
+    return samba__bits_float((uint32_t)word);
+}
+
+SAMBA_API int32_t samba_float_attr(float value)
+{
+    return (int32_t)samba__float_bits(value);
+}
+
 /* PEF files are little-endian whatever the machine is. */
-SAMBA__FN uint8_t samba__get8(const uint8_t *p) { return *p; }
+SAMBA__FN uint8_t samba__get8(const uint8_t *p)
+{
+    return *p;
+}
+
 SAMBA__FN uint32_t samba__get32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
+
 SAMBA__FN uint64_t samba__get64(const uint8_t *p)
 {
     return (uint64_t)samba__get32(p) | (uint64_t)samba__get32(p + 4) << 32;
 }
-SAMBA__FN void samba__put8(uint8_t *p, uint8_t v) { *p = v; }
+
+SAMBA__FN void samba__put8(uint8_t *p, uint8_t v)
+{
+    *p = v;
+}
+
 SAMBA__FN void samba__put32(uint8_t *p, uint32_t v)
 {
-    p[0] = (uint8_t)v, p[1] = (uint8_t)(v >> 8);
-    p[2] = (uint8_t)(v >> 16), p[3] = (uint8_t)(v >> 24);
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
 }
+
 SAMBA__FN void samba__put64(uint8_t *p, uint64_t v)
 {
     samba__put32(p, (uint32_t)v);
     samba__put32(p + 4, (uint32_t)(v >> 32));
 }
+
 SAMBA__FN bool samba__same_text(const char *a, const char *b)
 {
-    while (*a && *a == *b) a++, b++;
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
     return *a == *b;
 }
+
 SAMBA__FN bool samba__ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
@@ -1493,25 +1648,33 @@ SAMBA__FN bool samba__ends_with(const char *text, const char *end)
 }
 
 /* 64-bit hash of bytes. XXH64, Collet 2012 (public specification), used as the PEF's checksum. */
-SAMBA__FN uint64_t samba__rotl64(uint64_t x, int r) { return x << r | x >> (64 - r); }
+SAMBA__FN uint64_t samba__rotl64(uint64_t x, int r)
+{
+    return x << r | x >> (64 - r);
+}
+
 #define SAMBA__P1 0x9E3779B185EBCA87u
 #define SAMBA__P2 0xC2B2AE3D27D4EB4Fu
 #define SAMBA__P3 0x165667B19E3779F9u
 #define SAMBA__P4 0x85EBCA77C2B2AE63u
 #define SAMBA__P5 0x27D4EB2F165667C5u
+
 SAMBA__FN uint64_t samba__hash_round(uint64_t acc, uint64_t input)
 {
     return samba__rotl64(acc + input * SAMBA__P2, 31) * SAMBA__P1;
 }
+
 SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
 {
     for (; n >= 8; p += 8, n -= 8)
         h = samba__rotl64(h ^ samba__hash_round(0, samba__get64(p)), 27) * SAMBA__P1 + SAMBA__P4;
     if (n >= 4) {
         h = samba__rotl64(h ^ samba__get32(p) * SAMBA__P1, 23) * SAMBA__P2 + SAMBA__P3;
-        p += 4, n -= 4;
+        p += 4;
+        n -= 4;
     }
-    for (; n > 0; p++, n--) h = samba__rotl64(h ^ *p * SAMBA__P5, 11) * SAMBA__P1;
+    for (; n > 0; p++, n--)
+        h = samba__rotl64(h ^ *p * SAMBA__P5, 11) * SAMBA__P1;
     h = (h ^ h >> 33) * SAMBA__P2;
     h = (h ^ h >> 29) * SAMBA__P3;
     return h ^ h >> 32;
@@ -1520,21 +1683,28 @@ SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
 /* Whole blocks of 32 bytes, of a hash that samba__hash_begin began. */
 SAMBA__FN void samba__hash_begin(uint64_t v[4], uint64_t seed)
 {
-    v[0] = seed + SAMBA__P1 + SAMBA__P2, v[1] = seed + SAMBA__P2, v[2] = seed;
+    v[0] = seed + SAMBA__P1 + SAMBA__P2;
+    v[1] = seed + SAMBA__P2;
+    v[2] = seed;
     v[3] = seed - SAMBA__P1;
 }
+
 SAMBA__FN void samba__hash_blocks(uint64_t v[4], const uint8_t *p, size_t n)
 {
     for (; n >= 32; n -= 32)
-        for (int i = 0; i < 4; i++, p += 8) v[i] = samba__hash_round(v[i], samba__get64(p));
+        for (int i = 0; i < 4; i++, p += 8)
+            v[i] = samba__hash_round(v[i], samba__get64(p));
 }
+
 SAMBA__FN uint64_t samba__hash_join(const uint64_t v[4])
 {
     uint64_t h = samba__rotl64(v[0], 1) + samba__rotl64(v[1], 7) + samba__rotl64(v[2], 12)
-                 + samba__rotl64(v[3], 18);
-    for (int i = 0; i < 4; i++) h = (h ^ samba__hash_round(0, v[i])) * SAMBA__P1 + SAMBA__P4;
+        + samba__rotl64(v[3], 18);
+    for (int i = 0; i < 4; i++)
+        h = (h ^ samba__hash_round(0, v[i])) * SAMBA__P1 + SAMBA__P4;
     return h;
 }
+
 SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
 {
     const uint8_t *p = (const uint8_t *)data;
@@ -1542,8 +1712,9 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
     uint64_t h = seed + SAMBA__P5, v[4];
     if (size >= 32) {
         samba__hash_begin(v, seed);
-        samba__hash_blocks(v, p, size), h = samba__hash_join(v);
-        p += size - tail;               /* data may be NULL if it is empty */
+        samba__hash_blocks(v, p, size);
+        h = samba__hash_join(v);
+        p += size - tail; /* data may be NULL if it is empty */
     }
     return samba__hash_finish(h + (uint64_t)size, p, tail);
 }
@@ -1551,32 +1722,42 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
 /* ==== [report] ================================================================================ */
 SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
 {
-    static const char *const names[SAMBA_N_DTYPES] = { "f32", "bf16", "f16", "i32", "i16", "i8",
-                                                       "u8", "bool", "i64", "u16", "u32" };
+    static const char *const names[SAMBA_N_DTYPES]
+        = { "f32", "bf16", "f16", "i32", "i16", "i8", "u8", "bool", "i64", "u16", "u32" };
     return (unsigned)dtype < SAMBA_N_DTYPES ? names[dtype] : "?";
 }
 
 /* A text, written piece by piece into a buffer of fixed size, terminated; all of it is counted.
    Of a piece longer than `most` letters (0: any length is kept) the middle is left out. */
-typedef struct samba__text { char *at; size_t cap, len, most; } samba__text;
+typedef struct samba__text {
+    char *at;
+    size_t cap, len, most;
+} samba__text;
+
 SAMBA__FN void samba__put_char(samba__text *t, char c)
 {
     if (++t->len >= t->cap) return;
     t->at[t->len - 1] = c;
     t->at[t->len] = 0;
 }
+
 SAMBA__FN void samba__put_text(samba__text *t, const char *text)
 {
     if (!text) text = "NULL";
     size_t n = 0;
-    while (t->most && text[n]) n++;     /* a device may lack strlen */
+    while (t->most && text[n])
+        n++; /* a device may lack strlen */
     if (n > t->most) {
-        for (size_t i = 0; i < t->most / 2; i++) samba__put_char(t, *text++);
-        for (int i = 0; i < 3; i++) samba__put_char(t, '.');
+        for (size_t i = 0; i < t->most / 2; i++)
+            samba__put_char(t, *text++);
+        for (int i = 0; i < 3; i++)
+            samba__put_char(t, '.');
         text += n - 2 * (t->most / 2);
     }
-    for (; *text; text++) samba__put_char(t, *text);
+    for (; *text; text++)
+        samba__put_char(t, *text);
 }
+
 SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
 {
     char digits[24];
@@ -1587,7 +1768,8 @@ SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
         rest /= 10;
     } while (rest);
     if (value < 0) samba__put_char(t, '-');
-    while (n > 0) samba__put_char(t, digits[--n]);
+    while (n > 0)
+        samba__put_char(t, digits[--n]);
 }
 
 /* Seven significant digits, in the shorter of the two ways to write them: 0.25, 1e-05, NaN. */
@@ -1609,10 +1791,12 @@ SAMBA__FN void samba__put_number(samba__text *t, double value)
         samba__put_char(t, '0');
         return;
     }
-    for (; value >= 10.0; value /= 10.0) power++;
-    for (; value < 1.0; value *= 10.0) power--;
+    for (; value >= 10.0; value /= 10.0)
+        power++;
+    for (; value < 1.0; value *= 10.0)
+        power--;
     int64_t whole = (int64_t)(value * 1e6 + 0.5);
-    if (whole >= 10000000) {            /* 9.9999999 is 10 */
+    if (whole >= 10000000) { /* 9.9999999 is 10 */
         whole /= 10;
         power++;
     }
@@ -1620,11 +1804,13 @@ SAMBA__FN void samba__put_number(samba__text *t, double value)
         digits[i] = (char)('0' + whole % 10);
         whole /= 10;
     }
-    while (n > 1 && digits[n - 1] == '0') n--;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
     bool plain = power >= -4 && power < 10;
-    int point = plain ? power : 0;      /* the digit that the decimal point follows */
+    int point = plain ? power : 0; /* the digit that the decimal point follows */
     if (point < 0) samba__put_text(t, "0.");
-    for (int i = point; i < -1; i++) samba__put_char(t, '0');
+    for (int i = point; i < -1; i++)
+        samba__put_char(t, '0');
     for (int i = 0; i < n || i <= point; i++) {
         samba__put_char(t, i < n ? digits[i] : '0');
         if (i == point && i < n - 1) samba__put_char(t, '.');
@@ -1634,6 +1820,7 @@ SAMBA__FN void samba__put_number(samba__text *t, double value)
     if (power > -10 && power < 10) samba__put_char(t, '0');
     samba__put_int(t, power < 0 ? -power : power);
 }
+
 SAMBA__FN void samba__put_shape(samba__text *t, const samba_shape *shape)
 {
     samba__put_char(t, '(');
@@ -1653,17 +1840,33 @@ SAMBA__FN void samba__vformat(samba__text *t, const char *fmt, va_list args)
             continue;
         }
         switch (*++fmt) {
-        case 's': samba__put_text(t, va_arg(args, const char *)); break;
-        case 'd': samba__put_int(t, va_arg(args, int32_t)); break;
-        case 'l': samba__put_int(t, va_arg(args, int64_t)); break;
-        case 'g': samba__put_number(t, va_arg(args, double)); break;
-        case 'S': samba__put_shape(t, va_arg(args, const samba_shape *)); break;
-        case 'T': samba__put_text(t, samba_dtype_name((samba_dtype)va_arg(args, int))); break;
-        case 0: return;
-        default: samba__put_char(t, *fmt); break;
+        case 's':
+            samba__put_text(t, va_arg(args, const char *));
+            break;
+        case 'd':
+            samba__put_int(t, va_arg(args, int32_t));
+            break;
+        case 'l':
+            samba__put_int(t, va_arg(args, int64_t));
+            break;
+        case 'g':
+            samba__put_number(t, va_arg(args, double));
+            break;
+        case 'S':
+            samba__put_shape(t, va_arg(args, const samba_shape *));
+            break;
+        case 'T':
+            samba__put_text(t, samba_dtype_name((samba_dtype)va_arg(args, int)));
+            break;
+        case 0:
+            return;
+        default:
+            samba__put_char(t, *fmt);
+            break;
         }
     }
 }
+
 SAMBA__FN void samba__format(samba__text *t, const char *fmt, ...)
 {
     va_list args;
@@ -1671,6 +1874,7 @@ SAMBA__FN void samba__format(samba__text *t, const char *fmt, ...)
     samba__vformat(t, fmt, args);
     va_end(args);
 }
+
 SAMBA__FN samba__text samba__text_in(char *buffer, size_t size)
 {
     samba__text t = { buffer, buffer ? size : 0, 0, 0 };
@@ -1688,12 +1892,15 @@ SAMBA__FN const char *samba__print(char *buffer, size_t size, const char *fmt, .
     va_end(args);
     return buffer;
 }
+
 /* The letters of the longer name that stand between what both begin and what both end with. */
 SAMBA__FN size_t samba__distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
-    while (a[begin] && a[begin] == b[begin]) begin++;
-    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end]) end++;
+    while (a[begin] && a[begin] == b[begin])
+        begin++;
+    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end])
+        end++;
     return (n > m ? n : m) - begin - end;
 }
 
@@ -1725,7 +1932,10 @@ SAMBA__INLINE void samba__philox(uint64_t key, uint64_t block, uint32_t stream, 
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
 }
 
 /* 24 bits of a word to [0,1); and to (0,1), for logarithms. Both exact. */
@@ -1733,6 +1943,7 @@ SAMBA__INLINE float samba__unit(uint32_t word)
 {
     return (float)(word >> 8) * 5.9604644775390625e-08f;
 }
+
 SAMBA__INLINE float samba__open_unit(uint32_t word)
 {
     return samba__fma((float)(word >> 9), 1.1920928955078125e-07f, 5.9604644775390625e-08f);
@@ -1747,38 +1958,42 @@ SAMBA__FN uint64_t samba__stream_key(uint64_t seed, const char *name)
 /* ==== [threads] =============================================================================== */
 typedef void (*samba__job_fn)(void *context, int64_t begin, int64_t end, int32_t thread);
 #if (defined(SAMBA_RUNTIME_ONLY) || !defined(__GNUC__)) && !defined(SAMBA_NO_THREADS)
-#define SAMBA_NO_THREADS                /* the pool needs the atomic built-ins of gcc and clang */
+#define SAMBA_NO_THREADS /* the pool needs the atomic built-ins of gcc and clang */
 #endif
 #define SAMBA__MAX_THREADS 64
 #if !defined(SAMBA_NO_THREADS)
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
+
 /* Threads take pieces from one counter until it runs out: each time a fair share of what is left,
    so that pieces are large first and even out at the end, in multiples of `grain` units. A thread
    that comes late finds the job closed and goes back to sleep: nobody waits for idle threads. */
 typedef struct samba__pool {
-    int32_t n_threads;                  /* the caller counts */
+    int32_t n_threads; /* the caller counts */
     int32_t n_started;
-    uint32_t ticket;                    /* atomic; odd while a job is open */
-    int32_t active;                     /* atomic; helpers inside the open job */
-    int32_t sleepers;                   /* atomic */
-    int64_t next __attribute__((aligned(8)));   /* atomic; first unit nobody has taken */
+    uint32_t ticket;                          /* atomic; odd while a job is open */
+    int32_t active;                           /* atomic; helpers inside the open job */
+    int32_t sleepers;                         /* atomic */
+    int64_t next __attribute__((aligned(8))); /* atomic; first unit nobody has taken */
     samba__job_fn job;
     void *context;
     int64_t units, grain;
-    bool quit;                          /* read and written under the mutex */
+    bool quit; /* read and written under the mutex */
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     pthread_t thread[SAMBA__MAX_THREADS];
 } samba__pool;
-#define SAMBA__SPINS 4000               /* about 50 microseconds: longer than between two ops */
+
+#define SAMBA__SPINS 4000 /* about 50 microseconds: longer than between two ops */
+
 SAMBA__FN void samba__relax(void)
 {
 #if SAMBA__X86
     _mm_pause();
 #endif
 }
+
 SAMBA__FN void samba__pool_work(samba__pool *p, int32_t thread)
 {
     int64_t begin = __atomic_load_n(&p->next, __ATOMIC_RELAXED), end;
@@ -1786,7 +2001,8 @@ SAMBA__FN void samba__pool_work(samba__pool *p, int32_t thread)
         int64_t grains = samba__ceil_div(p->units - begin, p->grain);
         end = begin + samba__ceil_div(grains, p->n_threads) * p->grain;
         if (!__atomic_compare_exchange_n(&p->next, &begin, end, false, __ATOMIC_RELAXED,
-                                         __ATOMIC_RELAXED)) continue;
+                                         __ATOMIC_RELAXED))
+            continue;
         p->job(p->context, begin, samba__min64(end, p->units), thread);
         begin = __atomic_load_n(&p->next, __ATOMIC_RELAXED);
     }
@@ -1813,6 +2029,7 @@ SAMBA__FN uint32_t samba__pool_wait(samba__pool *p, uint32_t seen)
     pthread_mutex_unlock(&p->mutex);
     return ticket;
 }
+
 SAMBA__FN void *samba__helper_main(void *argument)
 {
     samba__pool *p = (samba__pool *)argument;
@@ -1850,13 +2067,16 @@ SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
     }
     return true;
 }
+
 SAMBA__FN void samba__pool_close(samba__pool *p)
 {
     samba__pool_wake(p, true);
-    for (int32_t i = 1; i < p->n_threads; i++) pthread_join(p->thread[i], NULL);
+    for (int32_t i = 1; i < p->n_threads; i++)
+        pthread_join(p->thread[i], NULL);
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->mutex);
 }
+
 SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context, int64_t units,
                                int64_t grain)
 {
@@ -1864,17 +2084,23 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
         if (units > 0) job(context, 0, units, 0);
         return;
     }
-    p->job = job, p->context = context, p->units = units, p->grain = grain;
+    p->job = job;
+    p->context = context;
+    p->units = units;
+    p->grain = grain;
     __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) > 0) samba__pool_wake(p, false);
     samba__pool_work(p, 0);
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     for (int spin = 0; __atomic_load_n(&p->active, __ATOMIC_SEQ_CST) > 0; spin++) {
-        if (spin < SAMBA__SPINS) samba__relax();
-        else sched_yield();
+        if (spin < SAMBA__SPINS)
+            samba__relax();
+        else
+            sched_yield();
     }
 }
+
 SAMBA__FN int32_t samba__processors(void)
 {
 #if defined(_WIN32)
@@ -1886,21 +2112,34 @@ SAMBA__FN int32_t samba__processors(void)
 }
 
 #else /* one thread: the same calls */
-typedef struct samba__pool { int32_t n_threads; } samba__pool;
+typedef struct samba__pool {
+    int32_t n_threads;
+} samba__pool;
+
 SAMBA__FN bool samba__pool_open(samba__pool *p, int32_t n)
 {
     (void)n;
     p->n_threads = 1;
     return true;
 }
-SAMBA__FN void samba__pool_close(samba__pool *p) { (void)p; }
+
+SAMBA__FN void samba__pool_close(samba__pool *p)
+{
+    (void)p;
+}
+
 SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context, int64_t units,
                                int64_t grain)
 {
-    (void)p, (void)grain;
+    (void)p;
+    (void)grain;
     if (units > 0) job(context, 0, units, 0);
 }
-SAMBA__FN int32_t samba__processors(void) { return 1; }
+
+SAMBA__FN int32_t samba__processors(void)
+{
+    return 1;
+}
 #endif
 
 /* ==== [tensor] ================================================================================ */
@@ -1909,6 +2148,7 @@ SAMBA_API samba_shape samba_scalar_shape(void)
     samba_shape shape = SAMBA__ZEROED;
     return shape;
 }
+
 SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
 {
     static const uint8_t sizes[SAMBA_N_DTYPES] = { 4, 2, 2, 4, 2, 1, 1, 1, 8, 2, 4 };
@@ -1919,22 +2159,28 @@ SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
 SAMBA__FN int64_t samba__span(const samba_shape *shape, int32_t begin, int32_t end)
 {
     int64_t n = 1;
-    for (int32_t i = begin; i < end; i++) n *= shape->dim[i];
+    for (int32_t i = begin; i < end; i++)
+        n *= shape->dim[i];
     return n;
 }
+
 SAMBA__FN int64_t samba__outer(const samba_shape *x, int32_t axis)
 {
     return samba__span(x, 0, axis);
 }
+
 SAMBA__FN int64_t samba__inner(const samba_shape *x, int32_t axis)
 {
     return samba__span(x, axis + 1, x->ndim);
 }
+
 SAMBA_API int64_t samba_count(const samba_shape *shape)
 {
     return shape ? samba__outer(shape, shape->ndim) : 0;
 }
-#define SAMBA__MAX_COUNT ((int64_t)1 << 40)     /* elements of a tensor: byte counts stay exact */
+
+#define SAMBA__MAX_COUNT ((int64_t)1 << 40) /* elements of a tensor: byte counts stay exact */
+
 /* A shape is sound if its rank, every dimension and their product are in range. */
 SAMBA__FN bool samba__sound_shape(const samba_shape *shape)
 {
@@ -1946,16 +2192,20 @@ SAMBA__FN bool samba__sound_shape(const samba_shape *shape)
     }
     return true;
 }
+
 SAMBA__FN bool samba__same_shape(const samba_shape *a, const samba_shape *b)
 {
     if (a->ndim != b->ndim) return false;
-    for (int32_t i = 0; i < a->ndim; i++) if (a->dim[i] != b->dim[i]) return false;
+    for (int32_t i = 0; i < a->ndim; i++)
+        if (a->dim[i] != b->dim[i]) return false;
     return true;
 }
+
 SAMBA__FN size_t samba__spec_bytes(const samba_spec *spec)
 {
     return (size_t)samba_count(&spec->shape) * samba_dtype_size(spec->dtype);
 }
+
 SAMBA__FN bool samba__is_float(samba_dtype d)
 {
     return d == SAMBA_F32 || d == SAMBA_BF16 || d == SAMBA_F16;
@@ -1972,14 +2222,36 @@ SAMBA__FN bool samba__integer_range(samba_dtype d, int64_t *least, int64_t *most
 {
     *least = *most = 0;
     switch (d) {
-    case SAMBA_F32: case SAMBA_BF16: case SAMBA_F16: case SAMBA_BOOL: return false;
-    case SAMBA_I64: *least = INT64_MIN, *most = INT64_MAX; break;
-    case SAMBA_I32: *least = INT32_MIN, *most = INT32_MAX; break;
-    case SAMBA_I16: *least = INT16_MIN, *most = INT16_MAX; break;
-    case SAMBA_I8: *least = INT8_MIN, *most = INT8_MAX; break;
-    case SAMBA_U32: *most = UINT32_MAX; break;
-    case SAMBA_U16: *most = UINT16_MAX; break;
-    case SAMBA_U8: *most = UINT8_MAX; break;
+    case SAMBA_F32:
+    case SAMBA_BF16:
+    case SAMBA_F16:
+    case SAMBA_BOOL:
+        return false;
+    case SAMBA_I64:
+        *least = INT64_MIN;
+        *most = INT64_MAX;
+        break;
+    case SAMBA_I32:
+        *least = INT32_MIN;
+        *most = INT32_MAX;
+        break;
+    case SAMBA_I16:
+        *least = INT16_MIN;
+        *most = INT16_MAX;
+        break;
+    case SAMBA_I8:
+        *least = INT8_MIN;
+        *most = INT8_MAX;
+        break;
+    case SAMBA_U32:
+        *most = UINT32_MAX;
+        break;
+    case SAMBA_U16:
+        *most = UINT16_MAX;
+        break;
+    case SAMBA_U8:
+        *most = UINT8_MAX;
+        break;
     }
     return true;
 }
@@ -1988,14 +2260,25 @@ SAMBA__FN bool samba__integer_range(samba_dtype d, int64_t *least, int64_t *most
 SAMBA__FN int64_t samba__integer_at(const void *x, samba_dtype d, int64_t i)
 {
     switch (d) {
-    case SAMBA_I64: return ((const int64_t *)x)[i];
-    case SAMBA_I32: return ((const int32_t *)x)[i];
-    case SAMBA_I16: return ((const int16_t *)x)[i];
-    case SAMBA_I8: return ((const int8_t *)x)[i];
-    case SAMBA_U32: return ((const uint32_t *)x)[i];
-    case SAMBA_U16: return ((const uint16_t *)x)[i];
-    case SAMBA_U8: return ((const uint8_t *)x)[i];
-    case SAMBA_F32: case SAMBA_BF16: case SAMBA_F16: case SAMBA_BOOL: break;
+    case SAMBA_I64:
+        return ((const int64_t *)x)[i];
+    case SAMBA_I32:
+        return ((const int32_t *)x)[i];
+    case SAMBA_I16:
+        return ((const int16_t *)x)[i];
+    case SAMBA_I8:
+        return ((const int8_t *)x)[i];
+    case SAMBA_U32:
+        return ((const uint32_t *)x)[i];
+    case SAMBA_U16:
+        return ((const uint16_t *)x)[i];
+    case SAMBA_U8:
+        return ((const uint8_t *)x)[i];
+    case SAMBA_F32:
+    case SAMBA_BF16:
+    case SAMBA_F16:
+    case SAMBA_BOOL:
+        break;
     }
     return 0;
 }
@@ -2004,14 +2287,32 @@ SAMBA__FN int64_t samba__integer_at(const void *x, samba_dtype d, int64_t i)
 SAMBA__FN void samba__put_integer(void *y, samba_dtype d, int64_t i, int64_t value)
 {
     switch (d) {
-    case SAMBA_I64: ((int64_t *)y)[i] = value; break;
-    case SAMBA_I32: ((int32_t *)y)[i] = (int32_t)value; break;
-    case SAMBA_I16: ((int16_t *)y)[i] = (int16_t)value; break;
-    case SAMBA_I8: ((int8_t *)y)[i] = (int8_t)value; break;
-    case SAMBA_U32: ((uint32_t *)y)[i] = (uint32_t)value; break;
-    case SAMBA_U16: ((uint16_t *)y)[i] = (uint16_t)value; break;
-    case SAMBA_U8: ((uint8_t *)y)[i] = (uint8_t)value; break;
-    case SAMBA_F32: case SAMBA_BF16: case SAMBA_F16: case SAMBA_BOOL: break;
+    case SAMBA_I64:
+        ((int64_t *)y)[i] = value;
+        break;
+    case SAMBA_I32:
+        ((int32_t *)y)[i] = (int32_t)value;
+        break;
+    case SAMBA_I16:
+        ((int16_t *)y)[i] = (int16_t)value;
+        break;
+    case SAMBA_I8:
+        ((int8_t *)y)[i] = (int8_t)value;
+        break;
+    case SAMBA_U32:
+        ((uint32_t *)y)[i] = (uint32_t)value;
+        break;
+    case SAMBA_U16:
+        ((uint16_t *)y)[i] = (uint16_t)value;
+        break;
+    case SAMBA_U8:
+        ((uint8_t *)y)[i] = (uint8_t)value;
+        break;
+    case SAMBA_F32:
+    case SAMBA_BF16:
+    case SAMBA_F16:
+    case SAMBA_BOOL:
+        break;
     }
 }
 
@@ -2043,7 +2344,11 @@ SAMBA__FN bool samba__broadcast(const samba_shape *a, const samba_shape *b, samb
 }
 
 /* ---- bf16 and f16 storage ---- */
-SAMBA__INLINE float samba__from_bf16(uint16_t h) { return samba__bits_float((uint32_t)h << 16); }
+SAMBA__INLINE float samba__from_bf16(uint16_t h)
+{
+    return samba__bits_float((uint32_t)h << 16);
+}
+
 /* Round to nearest even; a NaN stays a quiet NaN. */
 SAMBA__INLINE uint16_t samba__to_bf16(float f)
 {
@@ -2080,76 +2385,111 @@ SAMBA__INLINE uint16_t samba__to_f16(float f)
 {
     uint32_t u = samba__float_bits(f), sign = (u >> 16) & 0x8000u, a = u & 0x7FFFFFFFu;
     uint32_t nan = a > 0x7F800000u ? 0x7E00u : 0x7C00u;
-    uint32_t tiny = samba__float_bits(samba__bits_float(a < 0x38800000u ? a : 0)
-                                      + 0.5f) - 0x3F000000u;
+    uint32_t tiny
+        = samba__float_bits(samba__bits_float(a < 0x38800000u ? a : 0) + 0.5f) - 0x3F000000u;
     uint32_t normal = (a - 0x38000000u + 0xFFFu + ((a >> 13) & 1u)) >> 13;
     uint32_t h = a < 0x38800000u ? tiny : a >= 0x477FF000u ? nan : normal;
     return (uint16_t)(sign | h);
 }
 
 /* n elements of any type to f32, and back. Integers saturate, NaN gives 0. */
-#define SAMBA__EACH(statement) for (int64_t i = 0; i < n; i++) statement; break
+#define SAMBA__EACH(statement) \
+    for (int64_t i = 0; i < n; i++) \
+        statement; \
+    break
+
 SAMBA__INLINE void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype,
                                int64_t n)
 {
     const uint16_t *h = (const uint16_t *)x;
     switch (dtype) {
-    case SAMBA_F32: memcpy(y, x, (size_t)n * 4); break;
-    case SAMBA_BF16: SAMBA__EACH(y[i] = samba__from_bf16(h[i]));
-    case SAMBA_F16: SAMBA__EACH(y[i] = samba__from_f16(h[i]));
-    case SAMBA_I32: SAMBA__EACH(y[i] = (float)((const int32_t *)x)[i]);
-    case SAMBA_I16: SAMBA__EACH(y[i] = (float)((const int16_t *)x)[i]);
-    case SAMBA_I8: SAMBA__EACH(y[i] = (float)((const int8_t *)x)[i]);
-    case SAMBA_U8: SAMBA__EACH(y[i] = (float)((const uint8_t *)x)[i]);
-    case SAMBA_BOOL: SAMBA__EACH(y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
-    case SAMBA_I64: SAMBA__EACH(y[i] = (float)((const int64_t *)x)[i]);
-    case SAMBA_U16: SAMBA__EACH(y[i] = (float)h[i]);
-    case SAMBA_U32: SAMBA__EACH(y[i] = (float)((const uint32_t *)x)[i]);
+    case SAMBA_F32:
+        memcpy(y, x, (size_t)n * 4);
+        break;
+    case SAMBA_BF16:
+        SAMBA__EACH(y[i] = samba__from_bf16(h[i]));
+    case SAMBA_F16:
+        SAMBA__EACH(y[i] = samba__from_f16(h[i]));
+    case SAMBA_I32:
+        SAMBA__EACH(y[i] = (float)((const int32_t *)x)[i]);
+    case SAMBA_I16:
+        SAMBA__EACH(y[i] = (float)((const int16_t *)x)[i]);
+    case SAMBA_I8:
+        SAMBA__EACH(y[i] = (float)((const int8_t *)x)[i]);
+    case SAMBA_U8:
+        SAMBA__EACH(y[i] = (float)((const uint8_t *)x)[i]);
+    case SAMBA_BOOL:
+        SAMBA__EACH(y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
+    case SAMBA_I64:
+        SAMBA__EACH(y[i] = (float)((const int64_t *)x)[i]);
+    case SAMBA_U16:
+        SAMBA__EACH(y[i] = (float)h[i]);
+    case SAMBA_U32:
+        SAMBA__EACH(y[i] = (float)((const uint32_t *)x)[i]);
     }
 }
+
 SAMBA__INLINE int32_t samba__saturate(float f, int32_t low, int32_t high)
 {
     if (f != f) return 0;
     return f <= (float)low ? low : f >= (float)high ? high : (int32_t)f;
 }
+
 SAMBA__INLINE int64_t samba__saturate_i64(float f)
 {
     if (f != f) return 0;
     if (f <= -9223372036854775808.0f) return INT64_MIN;
     return f >= 9223372036854775808.0f ? INT64_MAX : (int64_t)f;
 }
+
 SAMBA__INLINE uint32_t samba__saturate_u32(float f)
 {
     if (!(f > 0.0f)) return 0;
     return f >= 4294967296.0f ? UINT32_MAX : (uint32_t)f;
 }
+
 SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_dtype dtype,
                                 int64_t n)
 {
     uint16_t *h = (uint16_t *)y;
     switch (dtype) {
-    case SAMBA_F32: memcpy(y, x, (size_t)n * 4); break;
-    case SAMBA_BF16: SAMBA__EACH(h[i] = samba__to_bf16(x[i]));
-    case SAMBA_F16: SAMBA__EACH(h[i] = samba__to_f16(x[i]));
-    case SAMBA_I32: SAMBA__EACH(((int32_t *)y)[i] = samba__saturate(x[i], INT32_MIN, INT32_MAX));
-    case SAMBA_I16: SAMBA__EACH(((int16_t *)y)[i] = (int16_t)samba__saturate(x[i], -32768, 32767));
-    case SAMBA_I8: SAMBA__EACH(((int8_t *)y)[i] = (int8_t)samba__saturate(x[i], -128, 127));
-    case SAMBA_U8: SAMBA__EACH(((uint8_t *)y)[i] = (uint8_t)samba__saturate(x[i], 0, 255));
-    case SAMBA_BOOL: SAMBA__EACH(((uint8_t *)y)[i] = x[i] != 0.0f);
-    case SAMBA_I64: SAMBA__EACH(((int64_t *)y)[i] = samba__saturate_i64(x[i]));
-    case SAMBA_U16: SAMBA__EACH(h[i] = (uint16_t)samba__saturate(x[i], 0, UINT16_MAX));
-    case SAMBA_U32: SAMBA__EACH(((uint32_t *)y)[i] = samba__saturate_u32(x[i]));
+    case SAMBA_F32:
+        memcpy(y, x, (size_t)n * 4);
+        break;
+    case SAMBA_BF16:
+        SAMBA__EACH(h[i] = samba__to_bf16(x[i]));
+    case SAMBA_F16:
+        SAMBA__EACH(h[i] = samba__to_f16(x[i]));
+    case SAMBA_I32:
+        SAMBA__EACH(((int32_t *)y)[i] = samba__saturate(x[i], INT32_MIN, INT32_MAX));
+    case SAMBA_I16:
+        SAMBA__EACH(((int16_t *)y)[i] = (int16_t)samba__saturate(x[i], -32768, 32767));
+    case SAMBA_I8:
+        SAMBA__EACH(((int8_t *)y)[i] = (int8_t)samba__saturate(x[i], -128, 127));
+    case SAMBA_U8:
+        SAMBA__EACH(((uint8_t *)y)[i] = (uint8_t)samba__saturate(x[i], 0, 255));
+    case SAMBA_BOOL:
+        SAMBA__EACH(((uint8_t *)y)[i] = x[i] != 0.0f);
+    case SAMBA_I64:
+        SAMBA__EACH(((int64_t *)y)[i] = samba__saturate_i64(x[i]));
+    case SAMBA_U16:
+        SAMBA__EACH(h[i] = (uint16_t)samba__saturate(x[i], 0, UINT16_MAX));
+    case SAMBA_U32:
+        SAMBA__EACH(((uint32_t *)y)[i] = samba__saturate_u32(x[i]));
     }
 }
+
 #undef SAMBA__EACH
+
 /* ---- Signatures: "*n,n?,n->*n". One letter is one dimension, '*' any leading ones (equal in all
    terms), '?' after a term makes it optional, "i:", "b:", "f:" before it i32, bool, f32, and "w:" a
    weight, in f32, bf16 or f16. ---- */
 typedef struct samba__binding {
-    int32_t letter[26];                 /* 0: not bound yet */
+    int32_t letter[26]; /* 0: not bound yet */
     samba_shape star;
     bool star_bound;
 } samba__binding;
+
 typedef struct samba__term {
     samba_dtype dtype;
     bool star, optional, weights;
@@ -2167,8 +2507,10 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
         p += 2;
     }
     for (; *p && *p != ',' && *p != '-'; p++) {
-        if (*p == '*') t->star = true;
-        else if (*p == '?') t->optional = true;
+        if (*p == '*')
+            t->star = true;
+        else if (*p == '?')
+            t->optional = true;
         else if (*p >= 'a' && *p <= 'z' && t->n_letters < SAMBA_MAX_DIMS) {
             t->letters[t->n_letters++] = *p;
         }
@@ -2176,6 +2518,7 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
     if (*p == ',') return p + 1;
     return p[0] == '-' && p[1] == '>' ? p + 2 : p;
 }
+
 SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *t,
                                 samba__binding *b)
 {
@@ -2202,7 +2545,8 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
     if (b->star_bound && !samba__same_shape(&star, &b->star))
         return samba_refuse(call, SAMBA_ESHAPE, "leading dimensions %S of input %d must be %S",
                             &star, i, &b->star);
-    b->star = star, b->star_bound = true;
+    b->star = star;
+    b->star_bound = true;
     return true;
 }
 
@@ -2215,18 +2559,20 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
     bool inputs = true;
     memset(b, 0, sizeof *b);
     for (; inputs; i++) {
-        p = samba__read_term(p, &t), inputs = p[-1] == ',';
+        p = samba__read_term(p, &t);
+        inputs = p[-1] == ',';
         bool absent = i >= call->n_in || call->in[i].shape.ndim < 0;
         if (absent && t.optional) continue;
         if (absent) return samba_refuse(call, SAMBA_EARG, "input %d is missing (%s)", i, signature);
         if (!samba__bind_term(call, i, &t, b)) return false;
     }
     if (call->n_in > i)
-        return samba_refuse(call, SAMBA_EARG, "%d inputs given, at most %d fit (%s)", call->n_in,
-                            i, signature);
+        return samba_refuse(call, SAMBA_EARG, "%d inputs given, at most %d fit (%s)", call->n_in, i,
+                            signature);
     for (call->n_out = 0; *p && call->n_out < SAMBA_MAX_OUT; call->n_out++) {
         samba_spec *y = &call->out[call->n_out];
-        p = samba__read_term(p, &t), y->dtype = t.dtype;
+        p = samba__read_term(p, &t);
+        y->dtype = t.dtype;
         y->shape = t.star ? b->star : samba_scalar_shape();
         if (y->shape.ndim + t.n_letters > SAMBA_MAX_DIMS)
             return samba_refuse(call, SAMBA_ESHAPE, "the result would have more than %d dimensions",
@@ -2260,25 +2606,37 @@ SAMBA__FN bool samba__match(const char *signature, samba_call *call, samba__bind
    The three _grad functions: 1.3 10^-7 absolute; 10 ulp beyond 1/4 from their only zero. */
 #define SAMBA__INF samba__bits_float(0x7f800000u)
 #define SAMBA__NAN samba__bits_float(0x7fc00000u)
+
 /* a*b, rounded, out of reach of fusion. (-0 becomes +0.) */
-SAMBA__INLINE float samba__mul(float a, float b) { return samba__fma(a, b, 0.0f); }
+SAMBA__INLINE float samba__mul(float a, float b)
+{
+    return samba__fma(a, b, 0.0f);
+}
+
 SAMBA__INLINE float samba__abs(float x)
 {
     return samba__bits_float(samba__float_bits(x) & 0x7fffffffu);
 }
+
 /* |x|, at most limit, even for NaN: unused arms stay finite. Vectors have minima of integers. */
 SAMBA__INLINE float samba__abs_upto(float x, float limit)
 {
     uint32_t a = samba__float_bits(x) & 0x7fffffffu, most = samba__float_bits(limit);
     return samba__bits_float(a < most ? a : most);
 }
+
 /* The magnitude y >= 0 with the sign of x. */
 SAMBA__INLINE float samba__with_sign(float y, float x)
 {
     return samba__bits_float(samba__float_bits(y) | (samba__float_bits(x) & 0x80000000u));
 }
+
 /* y = f(x), or the one NaN if x is any NaN. */
-SAMBA__INLINE float samba__unless_nan(float x, float y) { return x == x ? y : SAMBA__NAN; }
+SAMBA__INLINE float samba__unless_nan(float x, float y)
+{
+    return x == x ? y : SAMBA__NAN;
+}
+
 /* c0 + c1 x + c2 x^2 + c3 x^3 by Horner's rule; to go on, c3 is itself a polynomial in x. */
 SAMBA__INLINE float samba__poly(float x, float c0, float c1, float c2, float c3)
 {
@@ -2297,9 +2655,11 @@ SAMBA__INLINE float samba__round_product(float a, float b, uint32_t *n)
 /* e^r, |r| <= 0.347 */
 SAMBA__INLINE float samba__exp_poly(float r)
 {
-    return samba__poly(r, 1.0f, 1.0f, 0.4999999404f, samba__poly(r,
-        0.1666651517f, 0.04166808724f, 0.008369296789f, 0.001383823925f));
+    return samba__poly(
+        r, 1.0f, 1.0f, 0.4999999404f,
+        samba__poly(r, 0.1666651517f, 0.04166808724f, 0.008369296789f, 0.001383823925f));
 }
+
 /* m e^(x + low), low a small correction to x, -170 <= x <= 126. With n = round(x / ln 2) and
    r = x - n ln 2, e^x = 2^n e^r, |r| <= 0.347. ln 2 comes in two parts (Cody and Waite 1980); the
    first fma is exact. 2^n is applied in two halves: results overflow to infinity and underflow
@@ -2316,12 +2676,14 @@ SAMBA__INLINE float samba__exp_scaled(float m, float x, float low)
     y *= samba__bits_float((half - 23u) << 23); /* m comes after: two calls may share this */
     return samba__mul(m * y, samba__bits_float((n - half - 23u) << 23));
 }
+
 /* e^x: e^126 is infinity, and e^-126 is 0. */
 SAMBA__INLINE float samba__exp(float x)
 {
     float limited = samba__with_sign(samba__abs_upto(x, 126.0f), x);
     return samba__unless_nan(x, samba__exp_scaled(1.0f, limited, 0.0f));
 }
+
 /* e^x for x <= 0, as rows need it: 0 below -87, where n would leave the exponent, and for NaN. The
    low bits of the sum that rounds are n; shifted, they add to the exponent. */
 SAMBA__INLINE float samba__exp_below(float x)
@@ -2344,13 +2706,16 @@ SAMBA__INLINE float samba__log_split(float x, float *e)
     *e = (float)(int32_t)(u >> 23) - (tiny ? 150.0f : 127.0f);
     return samba__bits_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
 }
+
 /* (log(1 + f) - f + f^2 / 2) / f^3 for f from log_split. */
 SAMBA__INLINE float samba__log_poly(float f)
 {
-    return samba__poly(f, 0.3333331347f, -0.2500016689f, 0.2000222355f, samba__poly(f,
-        -0.1665936708f, 0.1420955509f, -0.1254966706f, samba__fma(f,
-        samba__fma(f, 0.05339729786f, -0.1091737822f), 0.1210910156f)));
+    return samba__poly(
+        f, 0.3333331347f, -0.2500016689f, 0.2000222355f,
+        samba__poly(f, -0.1665936708f, 0.1420955509f, -0.1254966706f,
+                    samba__fma(f, samba__fma(f, 0.05339729786f, -0.1091737822f), 0.1210910156f)));
 }
+
 /* e ln 2 + log(1 + f), smallest terms first. */
 SAMBA__INLINE float samba__log_join(float e, float f)
 {
@@ -2358,6 +2723,7 @@ SAMBA__INLINE float samba__log_join(float e, float f)
     tail = samba__fma(f * f, tail, e * -1.904654212e-9f);
     return samba__fma(e, 0.6931471825f, f + tail);
 }
+
 /* log x */
 SAMBA__INLINE float samba__log(float x)
 {
@@ -2366,6 +2732,7 @@ SAMBA__INLINE float samba__log(float x)
     y = x == 0.0f ? -SAMBA__INF : y;
     return x >= 0.0f ? y : SAMBA__NAN;
 }
+
 /* log(1 + x). 1 + x loses bits of x, so it only chooses e; f = (1 + x) 2^-e - 1 = x s + (s - 1)
    with s = 2^-e is rounded once, and is x itself near 0. From 2^24 on, the 1 no longer matters. */
 SAMBA__INLINE float samba__log1p(float x)
@@ -2400,14 +2767,19 @@ SAMBA__INLINE float samba__sqrt(float x)
     s = x == SAMBA__INF ? x : s;
     return x >= 0.0f ? s : SAMBA__NAN;
 }
+
 /* 1 / sqrt x, as two correctly rounded operations. */
-SAMBA__INLINE float samba__rsqrt(float x) { return samba__unless_nan(x, 1.0f / samba__sqrt(x)); }
+SAMBA__INLINE float samba__rsqrt(float x)
+{
+    return samba__unless_nan(x, 1.0f / samba__sqrt(x));
+}
+
 /* tanh x = x + x^3 P(x^2) near 0, else 1 - 2 / (e^2x + 1) with the sign put back. */
 SAMBA__INLINE float samba__tanh(float x)
 {
     float a = samba__abs_upto(x, 63.0f), s = a * a;
     float p = samba__poly(s, -0.3333329856f, 0.133319363f, -0.05378471687f,
-        samba__fma(s, -0.005897966214f, 0.02079862542f));
+                          samba__fma(s, -0.005897966214f, 0.02079862542f));
     float inner = samba__fma(a * s, p, a);
     float outer = 1.0f - 2.0f / (samba__exp_scaled(1.0f, 2.0f * a, 0.0f) + 1.0f);
     return samba__unless_nan(x, samba__with_sign(a < 0.6f ? inner : outer, x));
@@ -2429,6 +2801,7 @@ SAMBA__INLINE float samba__softplus(float x)
     float t = samba__exp_scaled(1.0f, -samba__abs_upto(x, 126.0f), 0.0f);
     return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) + samba__log1p(t));
 }
+
 /* The three smooth ReLUs are x S(x) for a step S with S(x) + S(-x) = 1. Hence, with a = |x|,
        x S(x) = max(x, 0) - a S(-a),        d/dx (x S(x)) = D if x < 0, 1 - D otherwise,
    where D is the derivative at -a: only the left tail is computed, and nothing cancels. */
@@ -2436,6 +2809,7 @@ SAMBA__INLINE float samba__smooth_relu(float x, float tail)
 {
     return samba__unless_nan(x, (x > 0.0f ? x : 0.0f) - tail);
 }
+
 SAMBA__INLINE float samba__smooth_relu_grad(float x, float d)
 {
     return samba__unless_nan(x, x < 0.0f ? d : 1.0f - d);
@@ -2447,6 +2821,7 @@ SAMBA__INLINE float samba__silu(float x)
     float a = samba__abs_upto(x, 126.0f), t = samba__exp_scaled(1.0f, -a, 0.0f);
     return samba__smooth_relu(x, samba__exp_scaled(a / (1.0f + t), -a, 0.0f));
 }
+
 /* D = S (1 - a (1 - S)) at -a, where 1 - S = i = 1 / (1 + t) and S = t i. */
 SAMBA__INLINE float samba__silu_grad(float x)
 {
@@ -2468,9 +2843,10 @@ SAMBA__INLINE float samba__normal_tail(float a)
 {
     float i = 1.0f / (a + 4.0f), q = (a - 4.0f) * i, p;
     q = samba__fma(i, samba__fma(-q, a, samba__fma(-4.0f, q + 1.0f, a)), q);
-    p = samba__poly(q, 0.09441064299f, -0.0759870708f, 0.04839203134f, samba__poly(q,
-        -0.02331547067f, 0.007551398594f, -0.0009402878932f, samba__poly(q,
-        -0.0004423804639f, 0.0001944094984f, 2.619799852e-5f, -1.369322763e-5f)));
+    p = samba__poly(q, 0.09441064299f, -0.0759870708f, 0.04839203134f,
+                    samba__poly(q, -0.02331547067f, 0.007551398594f, -0.0009402878932f,
+                                samba__poly(q, -0.0004423804639f, 0.0001944094984f, 2.619799852e-5f,
+                                            -1.369322763e-5f)));
     return samba__fma(-q, p, p);
 }
 
@@ -2480,6 +2856,7 @@ SAMBA__INLINE float samba__gelu(float x)
     float a = samba__abs_upto(x, 15.0f);
     return samba__smooth_relu(x, samba__gauss(a * samba__normal_tail(a), a));
 }
+
 /* D = Q(a) - a e^(-a^2 / 2) / sqrt(2 pi) */
 SAMBA__INLINE float samba__gelu_grad(float x)
 {
@@ -2487,6 +2864,7 @@ SAMBA__INLINE float samba__gelu_grad(float x)
     float d = samba__gauss(samba__fma(a, -0.3989422917f, samba__normal_tail(a)), a);
     return samba__smooth_relu_grad(x, d);
 }
+
 /* GELU's tanh form, x (1 + tanh u) / 2 = x sigmoid(2u), 2u = sqrt(8 / pi) (x + 0.044715 x^3) =
    x (c + d x^2). An error of 2u makes one many times as large in the result, so this returns 2u
    at -a, a <= 12, with what rounding lost in low. c has 20 bits behind the point, so that c - w is
@@ -2500,6 +2878,7 @@ SAMBA__INLINE float samba__gelu_tanh_arg(float a, float *low)
     *low = samba__fma(-a, wl, samba__fma(-a, w, -y));
     return y;
 }
+
 SAMBA__INLINE float samba__gelu_tanh(float x)
 {
     float low, a = samba__abs_upto(x, 12.0f), y = samba__gelu_tanh_arg(a, &low);
@@ -2527,12 +2906,15 @@ SAMBA__INLINE float samba__log_pair(float x, float *low)
     float lost = samba__fma(-s, f, f - two_s) * i; /* of s: the quotient's residual, divided */
     float el = samba__mul(e, 0.693145752f), a = el + two_s, rest, y;
     rest = samba__fma(e, 1.428606765e-6f, 2.0f * lost);
-    rest = samba__fma(two_s * z, samba__poly(z,
-        0.3333333135f, 0.2000048608f, 0.1424940675f, 0.1213891879f), rest);
+    rest = samba__fma(two_s * z,
+                      samba__poly(z, 0.3333333135f, 0.2000048608f, 0.1424940675f, 0.1213891879f),
+                      rest);
     rest += (el - a) + two_s;
-    y = a + rest, *low = (a - y) + rest;
+    y = a + rest;
+    *low = (a - y) + rest;
     return y;
 }
+
 /* Is a >= 0 an integer? Adding 2^23 rounds to one; above that, every float is. */
 SAMBA__INLINE int samba__is_whole(float a)
 {
@@ -2567,13 +2949,15 @@ SAMBA__INLINE float samba__pow(float x, float y)
 SAMBA__INLINE float samba__sin_quadrant(float r, uint32_t n)
 {
     float s = r * r;
-    float sine = samba__fma(r * s, samba__poly(s,
-        -0.1666666716f, 0.008333379403f, -0.000198530659f, 2.832548716e-6f), r);
+    float sine = samba__fma(
+        r * s, samba__poly(s, -0.1666666716f, 0.008333379403f, -0.000198530659f, 2.832548716e-6f),
+        r);
     float cosine = samba__poly(s, 1.0f, -0.5f, 0.04166664556f,
-        samba__fma(s, 2.443232734e-5f, -0.001388730947f));
+                               samba__fma(s, 2.443232734e-5f, -0.001388730947f));
     float y = (n & 1u) ? cosine : sine;
     return samba__bits_float(samba__float_bits(y) ^ ((n & 2u) << 30));
 }
+
 /* sin(2 pi u + turn pi/2), u in [0, 1): the reduction u - n/4 is exact. */
 SAMBA__INLINE float samba__sin_2pi(float u, uint32_t turn)
 {
@@ -2595,6 +2979,7 @@ static const uint32_t samba__fma_cases[6][4] = {
     { 0x71800000u, 0x71800000u, 0xff800000u, 0xff800000u },
     { 0x3f800000u, 0x80000000u, 0x80000000u, 0x80000000u },
 };
+
 /* NULL, or why results would not be those of other machines. Costs less than a microsecond. */
 SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 {
@@ -2662,15 +3047,17 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 #ifndef SAMBA_GEMM_NC
 #define SAMBA_GEMM_NC 512
 #endif
-typedef char samba__gemm_blocks_are_whole[
-    SAMBA_GEMM_KC % 16 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
+typedef char samba__gemm_blocks_are_whole
+    [SAMBA_GEMM_KC % 16 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
 
 /* The panels of all but AVX-512 are half as wide: blocks have fewer rows. */
 #define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
+
 /* With few rows the time goes into bringing B. Then a block is one panel wide and this many steps
    long, and the next one is on its way while this one is computed. With many rows panels of B are
    kept in the second cache: AVX-512 is as quick with these, and its blocks have more steps. */
 enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64, SAMBA__KEEP_ROWS = 96 };
+
 /* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
    of a tile between blocks, which are neighbours there: rows of a wide C evict each other. */
 #define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
@@ -2682,20 +3069,20 @@ enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64, SAMBA__KEEP_ROWS = 96 };
 /* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
 typedef struct samba__gemm {
     int64_t m, n, k;
-    const float *a;             /* A(i,p) = a[i * a_row + p * a_col] */
+    const float *a; /* A(i,p) = a[i * a_row + p * a_col] */
     int64_t a_row, a_col;
-    const float *b;             /* B(p,j) = b[p * b_row + j * b_col], of b_type: f32, bf16 or f16 */
+    const float *b; /* B(p,j) = b[p * b_row + j * b_col], of b_type: f32, bf16 or f16 */
     int64_t b_row, b_col;
-    float *c;                   /* C(i,j) = c[i * c_row + j]; overlaps no operand */
+    float *c; /* C(i,j) = c[i * c_row + j]; overlaps no operand */
     int64_t c_row;
-    const float *bias;          /* NULL, or n values: one per column */
-    const float *row_bias;      /* NULL, or m values: one per row */
-    bool accumulate;            /* add to C instead of overwriting it */
-    bool turned;                /* C(i,j) = c[j * c_row + i] instead */
+    const float *bias;     /* NULL, or n values: one per column */
+    const float *row_bias; /* NULL, or m values: one per row */
+    bool accumulate;       /* add to C instead of overwriting it */
+    bool turned;           /* C(i,j) = c[j * c_row + i] instead */
     samba_dtype b_type;
-    const void *packed;         /* B as packed weights, which may be of more types; NULL: b */
-    const uint16_t *scale;      /* of int8 and int4 */
-    const samba_args *args;     /* whose finish, unless NULL, is told of each part that is ready */
+    const void *packed;     /* B as packed weights, which may be of more types; NULL: b */
+    const uint16_t *scale;  /* of int8 and int4 */
+    const samba_args *args; /* whose finish, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
 /* ---- the sweep: one panel of B against the rows of a block --------------------------------- */
@@ -2703,41 +3090,44 @@ typedef struct samba__gemm {
    vectors, the halves of a panel, of width / 2 columns, need not be beside each other. */
 typedef struct samba__sweep {
     int64_t rows, cols, kc;
-    int64_t cols_hi, b_hi, c_hi;/* columns of the second half, and where it is in B and C */
-    const float *a;             /* row r of the strip that begins with row i, at step p, is */
-    int64_t a_next, a_row, a_col;       /* a[i * a_next + r * a_row + p * a_col]; a_col is 0 if a
-                                   step is as long as the strip is high */
-    const float *b;             /* B(p,j) = b[p * b_row + j]; width readable values at every p */
-    int64_t b_row, b_next;      /* b_next: from here to what is read next; 0: not known */
-    const float *from;          /* NULL: the chains start from zero; or where they are up to now */
+    int64_t cols_hi, b_hi, c_hi;  /* columns of the second half, and where it is in B and C */
+    const float *a;               /* row r of the strip that begins with row i, at step p, is */
+    int64_t a_next, a_row, a_col; /* a[i * a_next + r * a_row + p * a_col]; a_col is 0 if a
+                             step is as long as the strip is high */
+    const float *b;               /* B(p,j) = b[p * b_row + j]; width readable values at every p */
+    int64_t b_row, b_next;        /* b_next: from here to what is read next; 0: not known */
+    const float *from; /* NULL: the chains start from zero; or where they are up to now */
     float *c;
     int64_t from_row, c_row;
-    const float *bias;          /* NULL except in the last block of k */
+    const float *bias; /* NULL except in the last block of k */
     const float *row_bias;
-    const int32_t *b_at;        /* NULL, or B(p,j) = b[b_at[p] + j]: for vectors, too */
-    bool turned;                /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
-    bool asks;                  /* A comes from afar: each strip asks for the next one */
+    const int32_t *b_at; /* NULL, or B(p,j) = b[b_at[p] + j]: for vectors, too */
+    bool turned;         /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
+    bool asks;           /* A comes from afar: each strip asks for the next one */
 } samba__sweep;
 
 /* What an instruction set does in its own way; NULL: as the portable loops do it. */
 typedef struct samba__gemm_set {
-    int32_t height, width;      /* of a strip and of a panel */
-    int32_t rows, steps;        /* the most that a block has, of steps where panels are kept */
+    int32_t height, width; /* of a strip and of a panel */
+    int32_t rows, steps;   /* the most that a block has, of steps where panels are kept */
     void (*sweep)(const samba__sweep *s);
-    void (*thin_sweep)(const samba__sweep *s);              /* where B is turned */
+    void (*thin_sweep)(const samba__sweep *s); /* where B is turned */
     void (*turn_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
                        int64_t dst_row, int64_t ahead);
     void (*unpack)(float *dst, const uint8_t *q, int64_t row, const uint16_t *scale,
                    samba_dtype type, int64_t p, int64_t pc);
     void (*packed_row)(const samba__gemm *g, int64_t j0, int64_t j1);
 } samba__gemm_set;
-enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 };           /* of all but AVX-512 */
+
+enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 }; /* of all but AVX-512 */
+
 /* How many of the rows that are left the next strip takes. */
 SAMBA__INLINE int64_t samba__strip_rows(bool high, int64_t left)
 {
     if (high && left >= 12 && left != 16) return 12;
     return high && left >= 8 ? 8 : samba__min64(left, SAMBA__HEIGHT);
 }
+
 SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 {
     for (int64_t i = 0; i < s->rows; i++) {
@@ -2748,9 +3138,12 @@ SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
         float acc[SAMBA__WIDTH] = { 0.0f };
         if (s->from) memcpy(acc, s->from + i * s->from_row, (size_t)s->cols * sizeof(float));
         for (int64_t p = 0; p < s->kc; p++, a += a_col, b += s->b_row)
-            for (int j = 0; j < SAMBA__WIDTH; j++) acc[j] = samba__fma(*a, b[j], acc[j]);
-        for (int64_t j = 0; s->bias && j < s->cols; j++) acc[j] += s->bias[j];
-        for (int64_t j = 0; s->row_bias && j < s->cols; j++) acc[j] += s->row_bias[i];
+            for (int j = 0; j < SAMBA__WIDTH; j++)
+                acc[j] = samba__fma(*a, b[j], acc[j]);
+        for (int64_t j = 0; s->bias && j < s->cols; j++)
+            acc[j] += s->bias[j];
+        for (int64_t j = 0; s->row_bias && j < s->cols; j++)
+            acc[j] += s->row_bias[i];
         memcpy(c, acc, (size_t)s->cols * sizeof(float));
     }
 }
@@ -2761,33 +3154,42 @@ SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
 #if SAMBA__X86
 #define SAMBA__SET8(DO) DO(SAMBA__AVX2, __m256, __m256i, _mm256, 8)
 #define SAMBA__SET16(DO) DO(SAMBA__AVX512, __m512, __mmask16, _mm512, 16)
+
 /* Lanes 0..7 of the result are switched on where their number is below count. */
 SAMBA__AVX2 SAMBA__KERNEL __m256i samba__mask8(int64_t count)
 {
     __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lane);
 }
+
 SAMBA__AVX512 SAMBA__KERNEL __mmask16 samba__mask16(int64_t count)
 {
     return (__mmask16)((1u << samba__min64(samba__max64(count, 0), 16)) - 1u);
 }
+
 /* Masked accesses neither read nor write the lanes that are off; with AVX2 some chips are slow. */
 SAMBA__AVX2 SAMBA__KERNEL __m256 samba__load8(const float *x, bool whole, __m256i mask)
 {
     return whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask);
 }
+
 SAMBA__AVX512 SAMBA__KERNEL __m512 samba__load16(const float *x, bool whole, __mmask16 mask)
 {
     return (void)whole, _mm512_maskz_loadu_ps(mask, x);
 }
+
 SAMBA__AVX2 SAMBA__KERNEL void samba__store8(float *x, bool whole, __m256i mask, __m256 v)
 {
-    if (whole) _mm256_storeu_ps(x, v);
-    else _mm256_maskstore_ps(x, mask, v);
+    if (whole)
+        _mm256_storeu_ps(x, v);
+    else
+        _mm256_maskstore_ps(x, mask, v);
 }
+
 SAMBA__AVX512 SAMBA__KERNEL void samba__store16(float *x, bool whole, __mmask16 mask, __m512 v)
 {
-    (void)whole, _mm512_mask_storeu_ps(x, mask, v);
+    (void)whole;
+    _mm512_mask_storeu_ps(x, mask, v);
 }
 
 /* v_p(j) = src[j * src_row + p] for 4 steps p and 8 columns j: a register holds 4 steps of columns
@@ -2801,8 +3203,10 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, _
     __m256 x0 = SAMBA__PAIR(0), x1 = SAMBA__PAIR(1), x2 = SAMBA__PAIR(2), x3 = SAMBA__PAIR(3);
     __m256 low01 = _mm256_unpacklo_ps(x0, x1), high01 = _mm256_unpackhi_ps(x0, x1);
     __m256 low23 = _mm256_unpacklo_ps(x2, x3), high23 = _mm256_unpackhi_ps(x2, x3);
-    *v0 = _mm256_shuffle_ps(low01, low23, 0x44), *v1 = _mm256_shuffle_ps(low01, low23, 0xee);
-    *v2 = _mm256_shuffle_ps(high01, high23, 0x44), *v3 = _mm256_shuffle_ps(high01, high23, 0xee);
+    *v0 = _mm256_shuffle_ps(low01, low23, 0x44);
+    *v1 = _mm256_shuffle_ps(low01, low23, 0xee);
+    *v2 = _mm256_shuffle_ps(high01, high23, 0x44);
+    *v3 = _mm256_shuffle_ps(high01, high23, 0xee);
 }
 
 /* The same for 16 columns: i, i + 4, i + 8 and i + 12 share a register. Without a mask, g++ warns
@@ -2815,12 +3219,16 @@ SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, _
     y1 = SAMBA__MIX(shuffle_ps, low01, low23, 0xee); \
     y2 = SAMBA__MIX(shuffle_ps, high01, high23, 0x44); \
     y3 = SAMBA__MIX(shuffle_ps, high01, high23, 0xee);
+
 SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row, __m512 *v0,
                                                __m512 *v1, __m512 *v2, __m512 *v3)
 {
 #define SAMBA__PUT(x, i, k) _mm512_insertf32x4(x, _mm_loadu_ps(src + (i + 4 * k) * src_row), k)
-#define SAMBA__FOUR(i) SAMBA__PUT(SAMBA__PUT(SAMBA__PUT( \
-    _mm512_castps128_ps512(_mm_loadu_ps(src + i * src_row)), i, 1), i, 2), i, 3)
+#define SAMBA__FOUR(i) \
+    SAMBA__PUT( \
+        SAMBA__PUT(SAMBA__PUT(_mm512_castps128_ps512(_mm_loadu_ps(src + i * src_row)), i, 1), i, \
+                   2), \
+        i, 3)
     __m512 x0 = SAMBA__FOUR(0), x1 = SAMBA__FOUR(1), x2 = SAMBA__FOUR(2), x3 = SAMBA__FOUR(3);
     __m512 low01, high01, low23, high23;
     SAMBA__TURNED(*v0, *v1, *v2, *v3)
@@ -2842,13 +3250,19 @@ SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row
     _mm512_storeu_ps(dst + (p + 4) * dst_row, SAMBA__MIX(shuffle_f32x4, x0, x1, 0xdd)); \
     _mm512_storeu_ps(dst + (p + 8) * dst_row, SAMBA__MIX(shuffle_f32x4, x2, x3, 0x88)); \
     _mm512_storeu_ps(dst + (p + 12) * dst_row, SAMBA__MIX(shuffle_f32x4, x2, x3, 0xdd));
+
 SAMBA__AVX512 SAMBA__KERNEL void samba__square16(const float *src, int64_t src_row, float *dst,
                                                  int64_t dst_row)
 {
     __m512 x0, x1, x2, x3, low01, high01, low23, high23;
-    SAMBA__FOUR_COLUMNS(z0, 0) SAMBA__FOUR_COLUMNS(z1, 4) SAMBA__FOUR_COLUMNS(z2, 8)
+    SAMBA__FOUR_COLUMNS(z0, 0)
+    SAMBA__FOUR_COLUMNS(z1, 4)
+    SAMBA__FOUR_COLUMNS(z2, 8)
     SAMBA__FOUR_COLUMNS(z3, 12)
-    SAMBA__FOUR_STEPS(0) SAMBA__FOUR_STEPS(1) SAMBA__FOUR_STEPS(2) SAMBA__FOUR_STEPS(3)
+    SAMBA__FOUR_STEPS(0)
+    SAMBA__FOUR_STEPS(1)
+    SAMBA__FOUR_STEPS(2)
+    SAMBA__FOUR_STEPS(3)
 }
 
 /* n weights of a packed row of f32 or bf16; or, times d, of i8 or u8's halves less 8. All exact. */
@@ -2867,6 +3281,7 @@ SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype t
     n = high ? _mm256_srli_epi32(n, 4) : _mm256_and_si256(n, _mm256_set1_epi32(15));
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(n), d, _mm256_mul_ps(d, _mm256_set1_ps(-8)));
 }
+
 SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtype type, bool high,
                                                     __m512 d)
 {
@@ -2878,7 +3293,7 @@ SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtyp
     __m128i b = _mm_loadu_si128((const __m128i *)(const void *)q);
     if (type == SAMBA_I8)
         return _mm512_mul_ps(SAMBA__MIX(cvtepi32_ps, SAMBA__MIX(cvtepi8_epi32, b)), d);
-    __m512i number = SAMBA__MIX(cvtepu8_epi32, b);          /* its last 4 bits count */
+    __m512i number = SAMBA__MIX(cvtepu8_epi32, b); /* its last 4 bits count */
     if (high) number = SAMBA__MIX(srli_epi32, number, 4);
     const __m512 less8 = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
     return _mm512_mul_ps(SAMBA__MIX(permutexvar_ps, number, less8), d);
@@ -2888,52 +3303,71 @@ SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtyp
 #define SAMBA__SET16(DO)
 #if defined(__clang__)
 #define SAMBA__NEON_FN
-#else                                   /* gcc would load so early that sums lose their registers */
+#else /* gcc would load so early that sums lose their registers */
 #define SAMBA__NEON_FN __attribute__((optimize("no-schedule-insns")))
 #endif
-typedef struct samba__v8 { float32x4_t lo, hi; } samba__v8;
+typedef struct samba__v8 {
+    float32x4_t lo, hi;
+} samba__v8;
+
 SAMBA__KERNEL samba__v8 samba__v8_of(float32x4_t lo, float32x4_t hi)
 {
     samba__v8 v = { lo, hi };
     return v;
 }
+
 SAMBA__KERNEL samba__v8 samba__v8_set1_ps(float x)
 {
     return samba__v8_of(vdupq_n_f32(x), vdupq_n_f32(x));
 }
-SAMBA__KERNEL samba__v8 samba__v8_setzero_ps(void) { return samba__v8_set1_ps(0.0f); }
+
+SAMBA__KERNEL samba__v8 samba__v8_setzero_ps(void)
+{
+    return samba__v8_set1_ps(0.0f);
+}
+
 SAMBA__KERNEL samba__v8 samba__v8_loadu_ps(const float *x)
 {
     return samba__v8_of(vld1q_f32(x), vld1q_f32(x + 4));
 }
+
 SAMBA__KERNEL void samba__v8_storeu_ps(float *y, samba__v8 v)
 {
     vst1q_f32(y, v.lo);
     vst1q_f32(y + 4, v.hi);
 }
+
 SAMBA__KERNEL samba__v8 samba__v8_add_ps(samba__v8 a, samba__v8 b)
 {
     return samba__v8_of(vaddq_f32(a.lo, b.lo), vaddq_f32(a.hi, b.hi));
 }
+
 SAMBA__KERNEL samba__v8 samba__v8_fmadd_ps(samba__v8 a, samba__v8 b, samba__v8 c)
 {
     return samba__v8_of(vfmaq_f32(c.lo, a.lo, b.lo), vfmaq_f32(c.hi, a.hi, b.hi));
 }
 
 /* The first `count` values, or all. */
-SAMBA__KERNEL int64_t samba__mask8(int64_t count) { return count; }
+SAMBA__KERNEL int64_t samba__mask8(int64_t count)
+{
+    return count;
+}
+
 SAMBA__KERNEL samba__v8 samba__load8(const float *x, bool whole, int64_t count)
 {
     float part[8] = { 0.0f };
     if (whole) return samba__v8_loadu_ps(x);
-    for (int j = 0; j < 8; j++) if (j < count) part[j] = x[j];
+    for (int j = 0; j < 8; j++)
+        if (j < count) part[j] = x[j];
     return samba__v8_loadu_ps(part);
 }
+
 SAMBA__KERNEL void samba__store8(float *y, bool whole, int64_t count, samba__v8 v)
 {
     float part[8];
     samba__v8_storeu_ps(whole ? y : part, v);
-    for (int j = 0; !whole && j < 8; j++) if (j < count) y[j] = part[j];
+    for (int j = 0; !whole && j < 8; j++)
+        if (j < count) y[j] = part[j];
 }
 
 /* v_p(j) = src[j * src_row + p] for 4 steps p and 8 columns j, as two 4 x 4 squares. */
@@ -2956,6 +3390,7 @@ SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0
     src += 4 * src_row;
     SAMBA__SQUARE(hi)
 }
+
 SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool high, samba__v8 d)
 {
     uint8x8_t b = vld1_u8(q);
@@ -2975,18 +3410,28 @@ SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool
 /* Ask for a line of each of some rows, to be read soon. */
 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
 {
-    for (int64_t j = 0; j < rows; j++) SAMBA__ASK(src + j * src_row);
+    for (int64_t j = 0; j < rows; j++)
+        SAMBA__ASK(src + j * src_row);
 }
 #if SAMBA__SIMD
 #define SAMBA__SETS(DO) SAMBA__SET8(DO) SAMBA__SET16(DO)
-#define samba__square8(src, src_row, dst, dst_row) ((void)0)    /* 8 columns do without */
+#define samba__square8(src, src_row, dst, dst_row) ((void)0) /* 8 columns do without */
 /* Strip times panel. The sums must live in registers, and compilers keep only named variables
    there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
    and the rows a short strip lacks vanish from its code. The next part of C is asked for early. */
 #define SAMBA__UNROLL(DO, V, mm, n) \
-    DO(0, V, mm, n) DO(1, V, mm, n) DO(2, V, mm, n) DO(3, V, mm, n) DO(4, V, mm, n) \
-    DO(5, V, mm, n) DO(6, V, mm, n) DO(7, V, mm, n) DO(8, V, mm, n) DO(9, V, mm, n) \
-    DO(10, V, mm, n) DO(11, V, mm, n)
+    DO(0, V, mm, n) \
+    DO(1, V, mm, n) \
+    DO(2, V, mm, n) \
+    DO(3, V, mm, n) \
+    DO(4, V, mm, n) \
+    DO(5, V, mm, n) \
+    DO(6, V, mm, n) \
+    DO(7, V, mm, n) \
+    DO(8, V, mm, n) \
+    DO(9, V, mm, n) \
+    DO(10, V, mm, n) \
+    DO(11, V, mm, n)
 #define SAMBA__ROW_BEGIN(r, V, mm, n) \
     V lo##r = mm##_setzero_ps(), hi##r = mm##_setzero_ps(); \
     if (r < rows && from) { \
@@ -2998,7 +3443,8 @@ SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t ro
         __builtin_prefetch(next + r * s->c_row, 1, 2); \
         if (n > 8) __builtin_prefetch(next + r * s->c_row + c_hi, 1, 2); \
     }
-#define SAMBA__ROW_ASK(r, V, mm, n) if (r < rows) SAMBA__ASK(a + next_a + r * a_row);
+#define SAMBA__ROW_ASK(r, V, mm, n) \
+    if (r < rows) SAMBA__ASK(a + next_a + r * a_row);
 #define SAMBA__ROW_STEP(r, V, mm, n) \
     if (r < rows) { \
         V x = mm##_set1_ps((r < 6 ? a : a6)[r % 6 * a_row]); \
@@ -3021,8 +3467,10 @@ SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t ro
 #define SAMBA__STEPS(SEEK, V, mm, n) \
     SAMBA__EIGHT \
     for (int64_t left = s->kc; left > 0; left--, a += a_col, a6 += a_col, b += b_row) { \
-        SEEK \
-        if (asks && left % 16 == 0) { SAMBA__UNROLL(SAMBA__ROW_ASK, V, mm, n) } \
+        SEEK if (asks && left % 16 == 0) \
+        { \
+            SAMBA__UNROLL(SAMBA__ROW_ASK, V, mm, n) \
+        } \
         V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + half); \
         SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
     }
@@ -3033,105 +3481,122 @@ SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t ro
         SAMBA__UNROLL(SAMBA__ROW_BIAS, V, mm, n) \
     } \
     SAMBA__UNROLL(SAMBA__ROW_END, V, mm, n)
-#define SAMBA__OF(n, has, rows) if (has && high == rows) samba__strip##n(s, a, i, rows, false);
+#define SAMBA__OF(n, has, rows) \
+    if (has && high == rows) samba__strip##n(s, a, i, rows, false);
 #define SAMBA__SWEEP(TARGET, V, M, mm, n) \
-TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a, int64_t i, \
-                                          int rows, bool asks) \
-{ \
-    const float *b = s->b, *a6 = a + 6 * s->a_row; \
-    const float *from = s->from ? s->from + i * s->from_row : NULL; \
-    float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c; \
-    int64_t a_row = s->a_row, a_col = s->a_col ? s->a_col : rows, b_row = s->b_row; \
-    int64_t half = s->b_hi, c_hi = s->c_hi, next_a = rows * s->a_next; \
-    const int32_t *at = s->b_at; \
-    bool whole = s->cols == 2 * n; \
-    M mask_lo = samba__mask##n(s->cols - s->cols_hi), mask_hi = samba__mask##n(s->cols_hi); \
-    SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
-    SAMBA__UNROLL(SAMBA__ROW_FETCH, V, mm, n) \
-    if (at) SAMBA__STEPS(b = s->b + *at++;, V, mm, n) \
-    else SAMBA__STEPS(, V, mm, n) \
-    SAMBA__ROWS_END(V, mm, n) \
-} \
-TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
-{ \
-    for (int64_t i = 0, high; i < s->rows; i += high) { \
-        const float *a = s->a + i * s->a_next; \
-        high = samba__strip_rows(n > 8, s->rows - i); \
-        if (n == 8 && s->asks && high == 6) { \
-            samba__strip##n(s, a, i, 6, true); \
-            continue; \
-        } \
-        SAMBA__OF(n, n > 8, 12) SAMBA__OF(n, n > 8, 8) SAMBA__OF(n, true, 6) SAMBA__OF(n, true, 5) \
-        SAMBA__OF(n, true, 4) SAMBA__OF(n, true, 3) SAMBA__OF(n, true, 2) SAMBA__OF(n, true, 1) \
+    TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a, int64_t i, \
+                                              int rows, bool asks) \
+    { \
+        const float *b = s->b, *a6 = a + 6 * s->a_row; \
+        const float *from = s->from ? s->from + i * s->from_row : NULL; \
+        float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c; \
+        int64_t a_row = s->a_row, a_col = s->a_col ? s->a_col : rows, b_row = s->b_row; \
+        int64_t half = s->b_hi, c_hi = s->c_hi, next_a = rows * s->a_next; \
+        const int32_t *at = s->b_at; \
+        bool whole = s->cols == 2 * n; \
+        M mask_lo = samba__mask##n(s->cols - s->cols_hi), mask_hi = samba__mask##n(s->cols_hi); \
+        SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
+        SAMBA__UNROLL(SAMBA__ROW_FETCH, V, mm, n) \
+        if (at) \
+            SAMBA__STEPS(b = s->b + *at++;, V, mm, n) \
+        else \
+            SAMBA__STEPS(, V, mm, n) \
+        SAMBA__ROWS_END(V, mm, n) \
     } \
-}
+    TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
+    { \
+        for (int64_t i = 0, high; i < s->rows; i += high) { \
+            const float *a = s->a + i * s->a_next; \
+            high = samba__strip_rows(n > 8, s->rows - i); \
+            if (n == 8 && s->asks && high == 6) { \
+                samba__strip##n(s, a, i, 6, true); \
+                continue; \
+            } \
+            SAMBA__OF(n, n > 8, 12) \
+            SAMBA__OF(n, n > 8, 8) \
+            SAMBA__OF(n, true, 6) \
+            SAMBA__OF(n, true, 5) \
+            SAMBA__OF(n, true, 4) \
+            SAMBA__OF(n, true, 3) \
+            SAMBA__OF(n, true, 2) \
+            SAMBA__OF(n, true, 1) \
+        } \
+    }
 SAMBA__SETS(SAMBA__SWEEP)
 
 /* Turn jc stored rows of pc values into panel columns, in whole groups of 4 steps and n columns. A
    line of each row is taken at once, as rows far apart evict each other from the first cache; what
    lies `ahead` is asked for early, to be turned next. */
 #define SAMBA__FILL_PANEL(TARGET, V, M, mm, n) \
-TARGET SAMBA__KERNEL void samba__turn_line##n(const float *src, int64_t src_row, int64_t some, \
-                                              float *dst, int64_t dst_row) \
-{ \
-    V v0, v1, v2, v3; \
-    bool whole = n > 8 && some == n; \
-    if (whole) samba__square##n(src, src_row, dst, dst_row); \
-    for (int64_t q = 0; !whole && q < some; q += 4, dst += 4 * dst_row) { \
-        samba__turn##n(src + q, src_row, &v0, &v1, &v2, &v3); \
-        mm##_storeu_ps(dst, v0); \
-        mm##_storeu_ps(dst + dst_row, v1); \
-        mm##_storeu_ps(dst + 2 * dst_row, v2); \
-        mm##_storeu_ps(dst + 3 * dst_row, v3); \
-    } \
-} \
-TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
-                                           int64_t jc, float *dst, int64_t dst_row, int64_t ahead) \
-{ \
-    for (int64_t p = 0, some; p + 4 <= pc; p += some) { \
-        some = samba__min64(SAMBA__LINE, pc - pc % 4 - p); \
-        for (int64_t j = 0; j + n <= jc; j += n) { \
-            const float *from = src + j * src_row + p; \
-            samba__ask_rows(from + ahead, src_row, n); \
-            float *to = dst + p * dst_row + j; \
-            if (some == SAMBA__LINE) samba__turn_line##n(from, src_row, SAMBA__LINE, to, dst_row); \
-            else samba__turn_line##n(from, src_row, some, to, dst_row); \
+    TARGET SAMBA__KERNEL void samba__turn_line##n(const float *src, int64_t src_row, int64_t some, \
+                                                  float *dst, int64_t dst_row) \
+    { \
+        V v0, v1, v2, v3; \
+        bool whole = n > 8 && some == n; \
+        if (whole) samba__square##n(src, src_row, dst, dst_row); \
+        for (int64_t q = 0; !whole && q < some; q += 4, dst += 4 * dst_row) { \
+            samba__turn##n(src + q, src_row, &v0, &v1, &v2, &v3); \
+            mm##_storeu_ps(dst, v0); \
+            mm##_storeu_ps(dst + dst_row, v1); \
+            mm##_storeu_ps(dst + 2 * dst_row, v2); \
+            mm##_storeu_ps(dst + 3 * dst_row, v3); \
         } \
     } \
-}
-enum { SAMBA__LINE = 16, SAMBA__AHEAD = 64 };   /* floats: a line of the cache, 4 of them */
+    TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
+                                               int64_t jc, float *dst, int64_t dst_row, \
+                                               int64_t ahead) \
+    { \
+        for (int64_t p = 0, some; p + 4 <= pc; p += some) { \
+            some = samba__min64(SAMBA__LINE, pc - pc % 4 - p); \
+            for (int64_t j = 0; j + n <= jc; j += n) { \
+                const float *from = src + j * src_row + p; \
+                samba__ask_rows(from + ahead, src_row, n); \
+                float *to = dst + p * dst_row + j; \
+                if (some == SAMBA__LINE) \
+                    samba__turn_line##n(from, src_row, SAMBA__LINE, to, dst_row); \
+                else \
+                    samba__turn_line##n(from, src_row, some, to, dst_row); \
+            } \
+        } \
+    }
+
+enum { SAMBA__LINE = 16, SAMBA__AHEAD = 64 }; /* floats: a line of the cache, 4 of them */
 SAMBA__SETS(SAMBA__FILL_PANEL)
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
    values are used once, so a line of each column is turned at a time, to a piece of a panel. */
 #define SAMBA__THIN(TARGET, V, M, mm, n) \
-TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
-{ \
-    const float *a = s->a, *b = s->b, *from = s->from; \
-    float *c = s->c, piece[SAMBA__LINE * 2 * n]; \
-    const bool whole = true; \
-    const M mask_lo = samba__mask##n(n), mask_hi = mask_lo; \
-    int64_t i = 0, c_hi = n, a_row = s->a_row, far = samba__min64(SAMBA__AHEAD, s->kc); \
-    int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0;     /* in the next panel */ \
-    SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
-    for (int64_t p = 0; p < s->kc; p += SAMBA__LINE, b += SAMBA__LINE) { \
-        int64_t some = samba__min64(SAMBA__LINE, s->kc - p); \
-        samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
-        samba__turn_line##n(b, s->b_row, some, piece, 2 * n); \
-        samba__turn_line##n(b + n * s->b_row, s->b_row, some, piece + n, 2 * n); \
-        for (const float *at = piece, *a6 = a; at < piece + some * 2 * n; at += 2 * n, a++) { \
-            V b_lo = mm##_loadu_ps(at), b_hi = mm##_loadu_ps(at + n); \
-            SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
+    TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
+    { \
+        const float *a = s->a, *b = s->b, *from = s->from; \
+        float *c = s->c, piece[SAMBA__LINE * 2 * n]; \
+        const bool whole = true; \
+        const M mask_lo = samba__mask##n(n), mask_hi = mask_lo; \
+        int64_t i = 0, c_hi = n, a_row = s->a_row, far = samba__min64(SAMBA__AHEAD, s->kc); \
+        int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0; /* in the next panel */ \
+        SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
+        for (int64_t p = 0; p < s->kc; p += SAMBA__LINE, b += SAMBA__LINE) { \
+            int64_t some = samba__min64(SAMBA__LINE, s->kc - p); \
+            samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
+            samba__turn_line##n(b, s->b_row, some, piece, 2 * n); \
+            samba__turn_line##n(b + n * s->b_row, s->b_row, some, piece + n, 2 * n); \
+            for (const float *at = piece, *a6 = a; at < piece + some * 2 * n; at += 2 * n, a++) { \
+                V b_lo = mm##_loadu_ps(at), b_hi = mm##_loadu_ps(at + n); \
+                SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
+            } \
         } \
+        SAMBA__ROWS_END(V, mm, n) \
     } \
-    SAMBA__ROWS_END(V, mm, n) \
-} \
-TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
-{ \
-    if (s->rows == 1) samba__thin##n(s, 1); \
-    else if (s->rows == 2) samba__thin##n(s, 2); \
-    else if (s->rows == 3) samba__thin##n(s, 3); \
-    else samba__thin##n(s, 4); \
-}
+    TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
+    { \
+        if (s->rows == 1) \
+            samba__thin##n(s, 1); \
+        else if (s->rows == 2) \
+            samba__thin##n(s, 2); \
+        else if (s->rows == 3) \
+            samba__thin##n(s, 3); \
+        else \
+            samba__thin##n(s, 4); \
+    }
 SAMBA__SETS(SAMBA__THIN)
 #endif /* SAMBA__SIMD */
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -3139,10 +3604,11 @@ SAMBA__SETS(SAMBA__THIN)
 SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t src_row,
                            int64_t pc, int64_t jc, float *dst, int64_t dst_row, int64_t ahead)
 {
-    int64_t p_done = 0, j_done = 0;                         /* this corner was filled by vectors */
+    int64_t p_done = 0, j_done = 0; /* this corner was filled by vectors */
     if (set->turn_panel) {
         set->turn_panel(src, src_row, pc, jc, dst, dst_row, ahead);
-        p_done = pc - pc % 4, j_done = jc - jc % (set->width / 2);
+        p_done = pc - pc % 4;
+        j_done = jc - jc % (set->width / 2);
     }
     for (int64_t u = j_done < jc ? 0 : p_done; u < pc; u++)
         for (int64_t v = u < p_done ? j_done : 0; v < jc; v++)
@@ -3155,16 +3621,21 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, bool high, int64_t i, in
                                   int64_t pc, float *dst)
 {
     for (int64_t first = 0, end = 0; first < ic; first = end) {
-        for (int q = 0; q < 8; q++) end += samba__strip_rows(high, ic - end);
+        for (int q = 0; q < 8; q++)
+            end += samba__strip_rows(high, ic - end);
         for (int64_t u = 0; u < pc; u++) {
             const float *src = g->a + i + (p + u) * g->a_col;
-            for (int64_t r = first; r < end; r += 16) SAMBA__ASK(src + 8 * g->a_col + r);
+            for (int64_t r = first; r < end; r += 16)
+                SAMBA__ASK(src + 8 * g->a_col + r);
             for (int64_t r = first, h; r < end; r += h) {
                 h = samba__strip_rows(high, ic - r);
                 float *to = dst + r * pc + u * h;
-                if (h == 12) memcpy(to, src + r, 12 * sizeof(float));
-                else if (h == 6) memcpy(to, src + r, 6 * sizeof(float));
-                else memcpy(to, src + r, (size_t)h * sizeof(float));
+                if (h == 12)
+                    memcpy(to, src + r, 12 * sizeof(float));
+                else if (h == 6)
+                    memcpy(to, src + r, 6 * sizeof(float));
+                else
+                    memcpy(to, src + r, (size_t)h * sizeof(float));
             }
         }
     }
@@ -3175,6 +3646,7 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, bool high, int64_t i, in
    [j % 32]. Types: f32; bf16; i8; and u8, two steps of k in a byte, the first one low, as 8 more
    than -8 ... 7. Integers are multiples of a bf16 scale [j / 32][p / 32][j % 32]. */
 enum { SAMBA__PANEL = 32, SAMBA__GROUP = 32 };
+
 /* Bytes between the steps of a panel, or the pairs of steps. */
 SAMBA__FN int64_t samba__panel_row(samba_dtype type)
 {
@@ -3212,6 +3684,7 @@ SAMBA__INLINE const uint8_t *samba__packed_at(const void *packed, samba_dtype ty
     return (const uint8_t *)packed + (j / SAMBA__PANEL * steps) * samba__panel_row(type)
         + j % SAMBA__PANEL * (int64_t)samba_dtype_size(type);
 }
+
 SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, int64_t j)
 {
     int64_t row = j / SAMBA__PANEL * (k / SAMBA__GROUP);
@@ -3220,85 +3693,107 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
 #if SAMBA__SIMD
 /* The same for width = 2 n. And a product with one row, of two panels in y: weights go from memory
    into sums. Without prefetches Zen 3 streams two panels of floats at 31 GB/s, with them at 25. */
-enum { SAMBA__FAR = 4096 };             /* bytes ahead of integers; fewer of what is read sooner */
+enum { SAMBA__FAR = 4096 }; /* bytes ahead of integers; fewer of what is read sooner */
+
 #define SAMBA__VECTOR_OF(r, n, panel0, panel1, size) \
     (const uint8_t *)((r < 32 / n ? panel0 : panel1) + r % (32 / n) * n * size)
 #define SAMBA__PACKED_BEGIN(r, V, mm, n) V s##r = mm##_setzero_ps(), d##r = s##r;
 #define SAMBA__PACKED_SCALE(r, V, mm, n) \
-    if (r < 64 / n) d##r = samba__weights##n( \
-        SAMBA__VECTOR_OF(r, n, scale0 + at, scale1 + at, 1), SAMBA_BF16, false, d##r);
+    if (r < 64 / n) \
+        d##r = samba__weights##n(SAMBA__VECTOR_OF(r, n, scale0 + at, scale1 + at, 1), SAMBA_BF16, \
+                                 false, d##r);
 #define SAMBA__PACKED_STEP(r, V, mm, n) \
     if (r < 64 / n) { \
         const uint8_t *q = SAMBA__VECTOR_OF(r, n, q0, q1, size); \
         s##r = mm##_fmadd_ps(x, samba__weights##n(q, type, false, d##r), s##r); \
         if (step == 2) s##r = mm##_fmadd_ps(z, samba__weights##n(q, type, true, d##r), s##r); \
     }
-#define SAMBA__PACKED_END(r, V, mm, n) if (r < 64 / n) mm##_storeu_ps(y + r * n, s##r);
+#define SAMBA__PACKED_END(r, V, mm, n) \
+    if (r < 64 / n) mm##_storeu_ps(y + r * n, s##r);
 #define SAMBA__PACKED(TARGET, V, M, mm, n) \
-TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, int64_t j0, \
-                                                int64_t j1, samba_dtype type) \
-{ \
-    const bool scaled = type == SAMBA_I8 || type == SAMBA_U8; \
-    const int64_t size = scaled ? 1 : type == SAMBA_F32 ? 4 : 2, step = type == SAMBA_U8 ? 2 : 1; \
-    const int64_t far = SAMBA__FAR / size, k = g->k, row = SAMBA__PANEL * size / step; \
-    const uint8_t *q0 = samba__packed_at(g->packed, type, k, j0); \
-    const uint8_t *q1 = samba__packed_at(g->packed, type, k, j1); \
-    const uint16_t *scale0 = samba__scale_at(g->scale, k, j0); \
-    const uint16_t *scale1 = samba__scale_at(g->scale, k, j1); \
-    SAMBA__UNROLL(SAMBA__PACKED_BEGIN, V, mm, n) \
-    for (int64_t p = 0; p < k; ) { \
-        int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k); \
-        int64_t ahead = p * row + far < k * row ? far : far + k * row;      /* in the next pair */ \
-        if (scaled) { \
-            SAMBA__UNROLL(SAMBA__PACKED_SCALE, V, mm, n) \
-            __builtin_prefetch(scale0 + at + 2 * k), __builtin_prefetch(scale1 + at + 2 * k); \
+    TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, int64_t j0, \
+                                                    int64_t j1, samba_dtype type) \
+    { \
+        const bool scaled = type == SAMBA_I8 || type == SAMBA_U8; \
+        const int64_t size = scaled ? 1 \
+            : type == SAMBA_F32     ? 4 \
+                                    : 2, \
+                      step = type == SAMBA_U8 ? 2 : 1; \
+        const int64_t far = SAMBA__FAR / size, k = g->k, row = SAMBA__PANEL * size / step; \
+        const uint8_t *q0 = samba__packed_at(g->packed, type, k, j0); \
+        const uint8_t *q1 = samba__packed_at(g->packed, type, k, j1); \
+        const uint16_t *scale0 = samba__scale_at(g->scale, k, j0); \
+        const uint16_t *scale1 = samba__scale_at(g->scale, k, j1); \
+        SAMBA__UNROLL(SAMBA__PACKED_BEGIN, V, mm, n) \
+        for (int64_t p = 0; p < k;) { \
+            int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k); \
+            int64_t ahead = p * row + far < k * row ? far : far + k * row; /* in the next pair */ \
+            if (scaled) { \
+                SAMBA__UNROLL(SAMBA__PACKED_SCALE, V, mm, n) \
+                __builtin_prefetch(scale0 + at + 2 * k), __builtin_prefetch(scale1 + at + 2 * k); \
+            } \
+            for (; p < end; p += step, q0 += SAMBA__PANEL * size, q1 += SAMBA__PANEL * size) { \
+                V x = mm##_set1_ps(g->a[p]), z = step == 2 ? mm##_set1_ps(g->a[p + 1]) : x; \
+                if (n > 8 || scaled) \
+                    __builtin_prefetch(q0 + ahead), __builtin_prefetch(q1 + ahead); \
+                if (n > 8 && size == 4) SAMBA__ASK(q0 + ahead + 64), SAMBA__ASK(q1 + ahead + 64); \
+                SAMBA__UNROLL(SAMBA__PACKED_STEP, V, mm, n) \
+            } \
         } \
-        for (; p < end; p += step, q0 += SAMBA__PANEL * size, q1 += SAMBA__PANEL * size) { \
-            V x = mm##_set1_ps(g->a[p]), z = step == 2 ? mm##_set1_ps(g->a[p + 1]) : x; \
-            if (n > 8 || scaled) __builtin_prefetch(q0 + ahead), __builtin_prefetch(q1 + ahead); \
-            if (n > 8 && size == 4) SAMBA__ASK(q0 + ahead + 64), SAMBA__ASK(q1 + ahead + 64); \
-            SAMBA__UNROLL(SAMBA__PACKED_STEP, V, mm, n) \
+        SAMBA__UNROLL(SAMBA__PACKED_END, V, mm, n) \
+    } \
+    TARGET SAMBA__VECTORIZED SAMBA__FN void samba__unpack##n( \
+        float *dst, const uint8_t *q, int64_t row, const uint16_t *scale, samba_dtype type, \
+        int64_t p, int64_t pc) \
+    { \
+        if (type == SAMBA_F32) \
+            samba__unpack_any(dst, q, row, NULL, SAMBA_F32, p, pc, 2 * n); \
+        else if (type == SAMBA_BF16) \
+            samba__unpack_any(dst, q, row, NULL, SAMBA_BF16, p, pc, 2 * n); \
+        else if (type == SAMBA_F16) \
+            samba__unpack_any(dst, q, row, NULL, SAMBA_F16, p, pc, 2 * n); \
+        else if (type == SAMBA_I8) \
+            samba__unpack_any(dst, q, row, scale, SAMBA_I8, p, pc, 2 * n); \
+        else \
+            samba__unpack_any(dst, q, row, scale, SAMBA_U8, p, pc, 2 * n); \
+    } \
+    TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int64_t j1) \
+    { \
+        float y[2 * SAMBA__PANEL]; \
+        for (int64_t j = j0; j < j1; j += 2 * SAMBA__PANEL) { \
+            int64_t other = j + SAMBA__PANEL < j1 ? j + SAMBA__PANEL : j; /* any, past the last */ \
+            if (g->b_type == SAMBA_F32) \
+                samba__packed_type##n(g, y, j, other, SAMBA_F32); \
+            else if (g->b_type == SAMBA_BF16) \
+                samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
+            else if (g->b_type == SAMBA_I8) \
+                samba__packed_type##n(g, y, j, other, SAMBA_I8); \
+            else \
+                samba__packed_type##n(g, y, j, other, SAMBA_U8); \
+            for (int64_t l = 0; l < 2 * SAMBA__PANEL && j + l < j1; l++) \
+                g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l]; \
         } \
-    } \
-    SAMBA__UNROLL(SAMBA__PACKED_END, V, mm, n) \
-} \
-TARGET SAMBA__VECTORIZED SAMBA__FN void samba__unpack##n( \
-    float *dst, const uint8_t *q, int64_t row, const uint16_t *scale, samba_dtype type, int64_t p, \
-    int64_t pc) \
-{ \
-    if (type == SAMBA_F32) samba__unpack_any(dst, q, row, NULL, SAMBA_F32, p, pc, 2 * n); \
-    else if (type == SAMBA_BF16) samba__unpack_any(dst, q, row, NULL, SAMBA_BF16, p, pc, 2 * n); \
-    else if (type == SAMBA_F16) samba__unpack_any(dst, q, row, NULL, SAMBA_F16, p, pc, 2 * n); \
-    else if (type == SAMBA_I8) samba__unpack_any(dst, q, row, scale, SAMBA_I8, p, pc, 2 * n); \
-    else samba__unpack_any(dst, q, row, scale, SAMBA_U8, p, pc, 2 * n); \
-} \
-TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int64_t j1) \
-{ \
-    float y[2 * SAMBA__PANEL]; \
-    for (int64_t j = j0; j < j1; j += 2 * SAMBA__PANEL) { \
-        int64_t other = j + SAMBA__PANEL < j1 ? j + SAMBA__PANEL : j;   /* any, past the last */ \
-        if (g->b_type == SAMBA_F32) samba__packed_type##n(g, y, j, other, SAMBA_F32); \
-        else if (g->b_type == SAMBA_BF16) samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
-        else if (g->b_type == SAMBA_I8) samba__packed_type##n(g, y, j, other, SAMBA_I8); \
-        else samba__packed_type##n(g, y, j, other, SAMBA_U8); \
-        for (int64_t l = 0; l < 2 * SAMBA__PANEL && j + l < j1; l++) \
-            g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l]; \
-    } \
-}
+    }
 SAMBA__SETS(SAMBA__PACKED)
 #endif
 /* By the number of an instruction set. */
-static const samba__gemm_set samba__gemm_sets[] = {
-    { SAMBA__HEIGHT, SAMBA__WIDTH, SAMBA__GEMM_LOW, SAMBA_GEMM_KC, samba__sweep_portable, NULL,
-      NULL, NULL, NULL },
+static const samba__gemm_set samba__gemm_sets[]
+    = { { SAMBA__HEIGHT, SAMBA__WIDTH, SAMBA__GEMM_LOW, SAMBA_GEMM_KC, samba__sweep_portable, NULL,
+          NULL, NULL, NULL },
 #if SAMBA__SIMD
 #define SAMBA__SET(TARGET, V, M, mm, n) \
-    { n > 8 ? 12 : 6, 2 * n, n > 8 ? SAMBA_GEMM_MC : SAMBA__GEMM_LOW, \
-      n > 8 ? 4 * SAMBA_GEMM_KC : SAMBA_GEMM_KC, samba__sweep##n, samba__thin_sweep##n, \
-      samba__turn_panel##n, samba__unpack##n, samba__packed_row##n },
-    SAMBA__SETS(SAMBA__SET)
+    { n > 8 ? 12 : 6, \
+      2 * n, \
+      n > 8 ? SAMBA_GEMM_MC : SAMBA__GEMM_LOW, \
+      n > 8 ? 4 * SAMBA_GEMM_KC : SAMBA_GEMM_KC, \
+      samba__sweep##n, \
+      samba__thin_sweep##n, \
+      samba__turn_panel##n, \
+      samba__unpack##n, \
+      samba__packed_row##n },
+        SAMBA__SETS(SAMBA__SET)
 #endif
-};
+      };
 SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
 {
     return &samba__gemm_sets[SAMBA__IS_SMALL && isa ? 1 : isa];
@@ -3312,13 +3807,15 @@ SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *
     const uint8_t *q = samba__packed_at(g->packed, g->b_type, g->k, j);
     const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
     int64_t row = samba__panel_row(g->b_type);
-    bool plain = g->b_type == SAMBA_F32
-        && (set->width == SAMBA__PANEL || s->rows <= SAMBA__THIN_ROWS);
+    bool plain
+        = g->b_type == SAMBA_F32 && (set->width == SAMBA__PANEL || s->rows <= SAMBA__THIN_ROWS);
     s->b = plain ? (const float *)(const void *)q + p * SAMBA__PANEL : panel;
     s->b_row = plain ? SAMBA__PANEL : set->width;
     if (plain || there) return;
-    if (set->unpack) set->unpack(panel, q, row, scale, g->b_type, p, s->kc);
-    else samba__unpack_any(panel, q, row, scale, g->b_type, p, s->kc, set->width);
+    if (set->unpack)
+        set->unpack(panel, q, row, scale, g->b_type, p, s->kc);
+    else
+        samba__unpack_any(panel, q, row, scale, g->b_type, p, s->kc, set->width);
 }
 
 /* Rows of n <= width values of a half type, `row` values apart, become rows of width floats. */
@@ -3329,10 +3826,13 @@ SAMBA__FN void samba__widen(const samba__gemm_set *set, const uint16_t *src, int
     bool wide = set->unpack && n == set->width;
     for (int64_t r = 0, some; r < rows; r += some, dst += some * set->width) {
         some = samba__min64(rows - r, 8);
-        for (int64_t k = r; k < r + some; k++) SAMBA__ASK(src + k * row + ahead);
-        if (wide) set->unpack(dst, q + 2 * r * row, 2 * row, NULL, type, 0, some);
-        else for (int64_t k = 0; k < some; k++)
-            samba__load(dst + k * set->width, src + (r + k) * row, type, n);
+        for (int64_t k = r; k < r + some; k++)
+            SAMBA__ASK(src + k * row + ahead);
+        if (wide)
+            set->unpack(dst, q + 2 * r * row, 2 * row, NULL, type, 0, some);
+        else
+            for (int64_t k = 0; k < some; k++)
+                samba__load(dst + k * set->width, src + (r + k) * row, type, n);
     }
 }
 
@@ -3342,7 +3842,7 @@ SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *
 {
     int64_t at = p * g->b_row + j * g->b_col, width = set->width;
     float piece[SAMBA__GEMM_COLS * SAMBA__GEMM_COLS];
-    bool halves = g->b_type != SAMBA_F32, turned = g->b_row == 1;       /* [out, in] */
+    bool halves = g->b_type != SAMBA_F32, turned = g->b_row == 1; /* [out, in] */
     const float *src = halves ? NULL : g->b + at;
     if (jc < width) memset(dst, 0, (size_t)(pc * width) * sizeof(float));
     if (halves) {
@@ -3358,19 +3858,26 @@ SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *
         samba__turn(set, src, g->b_col, pc, jc, dst, width, ahead);
     } else if (g->b_col == 1 && jc == width) {
         for (int64_t u = 0; u < pc; u++, src += g->b_row, dst += width) {
-            SAMBA__ASK(src + ahead), SAMBA__ASK(src + ahead + width / 2);
-            if (width == 16) memcpy(dst, src, 16 * sizeof(float));
-            else memcpy(dst, src, SAMBA__GEMM_COLS * sizeof(float));
+            SAMBA__ASK(src + ahead);
+            SAMBA__ASK(src + ahead + width / 2);
+            if (width == 16)
+                memcpy(dst, src, 16 * sizeof(float));
+            else
+                memcpy(dst, src, SAMBA__GEMM_COLS * sizeof(float));
         }
     } else {
         for (int64_t u = 0; u < pc; u++)
-            for (int64_t v = 0; v < jc; v++) dst[u * width + v] = src[u * g->b_row + v * g->b_col];
+            for (int64_t v = 0; v < jc; v++)
+                dst[u * width + v] = src[u * g->b_row + v * g->b_col];
     }
 }
 
 /* ---- tiles --------------------------------------------------------------------------------- */
 /* How C is cut: `down` bands of strips by `across` bands of panels. */
-typedef struct samba__grid { int64_t strips, panels, down, across; } samba__grid;
+typedef struct samba__grid {
+    int64_t strips, panels, down, across;
+} samba__grid;
+
 /* Few tiles mean little repeated packing, many mean that threads finish together. Eight tiles of
    equal size, or a multiple of eight, suit 2, 4 and 8 threads; but a tile of fewer than 2^17
    multiply-adds is hardly worth handing to a thread. Only the shape decides, never the threads. */
@@ -3378,17 +3885,23 @@ SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
 {
     int64_t worth = m * n / ((1 << 17) / (k + 1) + 1), wanted = 1;
     samba__grid t;
-    while (wanted < 8 && wanted * 2 <= worth) wanted *= 2;
+    while (wanted < 8 && wanted * 2 <= worth)
+        wanted *= 2;
     t.strips = samba__ceil_div(m, SAMBA__GEMM_ROWS);
     t.panels = samba__ceil_div(n, SAMBA__GEMM_COLS);
-    t.down = samba__ceil_div(m, SAMBA_GEMM_MC), t.across = samba__ceil_div(n, SAMBA_GEMM_NC);
+    t.down = samba__ceil_div(m, SAMBA_GEMM_MC);
+    t.across = samba__ceil_div(n, SAMBA_GEMM_NC);
     while (t.down * t.across < wanted && m > 0 && n > 0) {
-        bool wide = n * t.down >= m * t.across;         /* the longer side of a tile is halved */
-        if (wide && t.across * 2 <= t.panels) t.across *= 2;
-        else if (t.down * 2 <= t.strips) t.down *= 2;
-        else break;
+        bool wide = n * t.down >= m * t.across; /* the longer side of a tile is halved */
+        if (wide && t.across * 2 <= t.panels)
+            t.across *= 2;
+        else if (t.down * 2 <= t.strips)
+            t.down *= 2;
+        else
+            break;
     }
-    while (t.down * t.across % wanted != 0 && t.across < t.panels) t.across++;
+    while (t.down * t.across % wanted != 0 && t.across < t.panels)
+        t.across++;
     return t;
 }
 
@@ -3398,11 +3911,13 @@ SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
     samba__grid t = samba__gemm_grid(m, n, k);
     return t.down * t.across;
 }
+
 /* How many tiles a thread takes at least: runs of them pack less; but each thread gets some. */
 SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
 {
     return pool ? samba__min64(4, samba__ceil_div(tiles, pool->n_threads)) : tiles;
 }
+
 /* How much further on in B the next panel lies; 0 if that is not known. Panels follow each other,
    or, where a block is one panel wide, its steps do. */
 SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc, int64_t j,
@@ -3413,6 +3928,7 @@ SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc,
     if (single && p + 2 * kc <= g->k) return kc * g->b_row;
     return single && j + 2 * width <= g->n ? width * g->b_col - p * g->b_row : 0;
 }
+
 /* Whether a block does without a panel. */
 SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__gemm *g, int64_t cols,
                                      int64_t kc)
@@ -3425,8 +3941,9 @@ SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__ge
    kept: then blocks of A are low, so that they stay in the second cache. */
 typedef struct samba__gemm_part {
     int64_t i0, i1, j0, j1, p, kc;
-    bool keeps, kept;           /* panels, packed here or by an earlier block */
+    bool keeps, kept; /* panels, packed here or by an earlier block */
 } samba__gemm_part;
+
 /* Panel by panel. Sums rest until the last steps, or go to C, if panels are kept. A is read where
    it is, unless many columns repay a copy and caches cannot keep up: steps of a transposed one are
    on many pages (but AVX-512 reads most of a line in each), rows 4 KiB apart share few lines of a
@@ -3446,20 +3963,25 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     bool last = p + kc >= g->k, buffer = SAMBA__GEMM_SUMS && !q->keeps;
     bool rests = buffer && (!last || g->turned);
     bool pack_b = g->b_col != 1 || g->b_type != SAMBA_F32
-        || rows > 2 * SAMBA__GEMM_ROWS;                     /* pays by several strips */
+        || rows > 2 * SAMBA__GEMM_ROWS; /* pays by several strips */
     samba__sweep s;
-    s.rows = rows, s.kc = kc, s.b_at = NULL, s.b_hi = s.c_hi = set->width / 2;
+    s.rows = rows;
+    s.kc = kc;
+    s.b_at = NULL;
+    s.b_hi = s.c_hi = set->width / 2;
     s.turned = samba__turned_at_once(set, g, q->j1 - q->j0, kc);
     s.asks = g->turned && g->n <= SAMBA__THIN_ROWS && g->a_row % 1024 != 0;
     s.a = pack_a || copy_a ? local : a;
     s.a_next = pack_a || copy_a ? kc : g->a_row;
-    s.a_row = copy_a ? kc : g->a_row, s.a_col = pack_a ? 0 : g->a_col;
+    s.a_row = copy_a ? kc : g->a_row;
+    s.a_col = pack_a ? 0 : g->a_col;
     if (pack_a) samba__pack_strips(g, !low, q->i0, rows, p, kc, local);
     for (int64_t i = 0; copy_a && i < rows; i++) {
         if (i + 2 < rows) samba__ask_rows(a + (i + 2) * g->a_row, 16, kc / 16);
         memcpy(local + i * kc, a + i * g->a_row, (size_t)kc * sizeof(float));
     }
-    s.c_row = rests ? set->width : g->c_row, s.from_row = buffer && p > 0 ? set->width : g->c_row;
+    s.c_row = rests ? set->width : g->c_row;
+    s.from_row = buffer && p > 0 ? set->width : g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + q->i0 : NULL;
     for (int64_t j = q->j0; j < q->j1; j += set->width) {
         s.cols = samba__min64(q->j1 - j, set->width);
@@ -3470,19 +3992,24 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
         s.from = p > 0 ? buffer ? sum : c : g->accumulate ? c : NULL;
         s.bias = last && g->bias ? g->bias + j : NULL;
         s.b_next = samba__next_panel(g, p, kc, j, q->j1, set->width);
-        s.b = panel, s.b_row = set->width;
+        s.b = panel;
+        s.b_row = set->width;
         if (g->packed) {
             samba__open_panel(set, g, p, j, panel, q->kept, &s);
         } else if (s.turned) {
-            s.b = g->b + j * g->b_col + p, s.b_row = g->b_col;
+            s.b = g->b + j * g->b_col + p;
+            s.b_row = g->b_col;
         } else if (pack_b || q->keeps || s.cols < set->width) {
             if (!q->kept) samba__pack_panel(set, g, p, kc, j, s.cols, panel, s.b_next);
         } else {
-            s.b = g->b + p * g->b_row + j, s.b_row = g->b_row;
+            s.b = g->b + p * g->b_row + j;
+            s.b_row = g->b_row;
         }
         if (q->keeps) panel += kc * set->width;
-        if (s.turned) set->thin_sweep(&s);
-        else set->sweep(&s);
+        if (s.turned)
+            set->thin_sweep(&s);
+        else
+            set->sweep(&s);
         if (last && g->turned) samba__turn(set, sum, set->width, s.cols, rows, c, g->c_row, 0);
     }
 }
@@ -3496,6 +4023,7 @@ SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, 
     int64_t m = i1 - i0, n = j1 - j0;
     g->args->finish(g->args, c, g->turned ? n : m, g->turned ? m : n, g->c_row);
 }
+
 /* Can rows of A be the columns of panels? x w^T with few x: then x is packed, w read as it lies. */
 SAMBA__FN bool samba__turns_well(const samba__gemm_set *set, const samba__gemm *g, int64_t rows,
                                  int64_t cols)
@@ -3503,7 +4031,7 @@ SAMBA__FN bool samba__turns_well(const samba__gemm_set *set, const samba__gemm *
     int64_t filled = samba__ceil_div(rows, set->width) * set->width / 8 * 7;
     bool plain = !g->packed && g->b_type == SAMBA_F32 && !g->accumulate && !g->turned && g->k > 0;
     return SAMBA__GEMM_SUMS && plain && g->a_col == 1 && g->b_row == 1 && !(g->bias && g->row_bias)
-        && rows >= filled && rows <= 128 && 2 * rows <= cols            /* little of x is padding */
+        && rows >= filled && rows <= 128 && 2 * rows <= cols /* little of x is padding */
         && (g->m <= SAMBA__THIN_ROWS || g->n * g->k <= 1 << 22);
 }
 
@@ -3513,12 +4041,12 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
 {
     bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
-    bool whole = thin && g->packed && g->b_type == SAMBA_F32;      /* read as it lies */
-    int64_t k = g->k > 0 ? g->k : 1;        /* an empty sum still writes its start and biases */
+    bool whole = thin && g->packed && g->b_type == SAMBA_F32; /* read as it lies */
+    int64_t k = g->k > 0 ? g->k : 1; /* an empty sum still writes its start and biases */
     int64_t rows = i1 - i0, room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
     bool keeps = room / set->steps >= SAMBA__KEEP_ROWS + set->width && !thin && !g->turned
         && rows > (k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->rows);
-    int64_t half = samba__max64(set->steps / 2, SAMBA_GEMM_KC);    /* if A is copied or far apart */
+    int64_t half = samba__max64(set->steps / 2, SAMBA_GEMM_KC); /* if A is copied or far apart */
     int64_t steps = g->a_row > 1 && g->a_row % 1024 ? set->steps : half;
     int64_t most = samba__min64(keeps ? steps : SAMBA_GEMM_KC, thin ? (int64_t)SAMBA__THIN_KC : k);
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
@@ -3530,8 +4058,15 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     }
     if (samba__turns_well(set, g, rows, j1 - j0)) {
         samba__gemm t = *g;
-        t.m = g->n, t.a = g->b, t.a_row = g->b_col, t.row_bias = g->bias, t.turned = true;
-        t.n = g->m, t.b = g->a, t.b_col = g->a_row, t.bias = g->row_bias;
+        t.m = g->n;
+        t.a = g->b;
+        t.a_row = g->b_col;
+        t.row_bias = g->bias;
+        t.turned = true;
+        t.n = g->m;
+        t.b = g->a;
+        t.b_col = g->a_row;
+        t.bias = g->row_bias;
         samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local);
         return;
     }
@@ -3550,8 +4085,8 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
             for (int64_t p = 0; p < k; p += step)
                 for (int64_t u = i, u_end; u < i_end; u = u_end) {
                     u_end = samba__min64(u + each, i_end);
-                    samba__gemm_part q = { u, u_end, j, j_end, p, samba__min64(step, g->k - p),
-                                           keeps, u > i };
+                    samba__gemm_part q
+                        = { u, u_end, j, j_end, p, samba__min64(step, g->k - p), keeps, u > i };
                     samba__gemm_block(set, g, &q, local);
                     if (p + step >= k) samba__gemm_finish(g, u, u_end, j, j_end);
                 }
@@ -3568,7 +4103,7 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     const samba__gemm_set *set = samba__gemm_set_of(isa);
     samba__grid t = samba__gemm_grid(g->m, g->n, g->k);
     bool wide = g->m < g->n;
-    int64_t each = wide ? t.down : t.across;            /* tiles of a column, or of a band */
+    int64_t each = wide ? t.down : t.across; /* tiles of a column, or of a band */
     for (int64_t next; begin < end; begin = next) {
         int64_t line = begin / each, first = begin % each, lines = 1, last;
         if (first == 0 && end - begin >= each) lines = (end - begin) / each;
@@ -3604,12 +4139,14 @@ SAMBA__FN samba_tensor *samba__emit1(int32_t op, samba_tensor *x, const int32_t 
 {
     return x ? samba__emit(x->session, op, &x, 1, attr, n_attr, NULL) : NULL;
 }
+
 SAMBA__FN samba_tensor *samba__emit2(int32_t op, samba_tensor *a, samba_tensor *b,
                                      const int32_t *attr, int32_t n_attr)
 {
     samba_tensor *in[2] = { a, b };
     return a ? samba__emit(a->session, op, in, 2, attr, n_attr, NULL) : NULL;
 }
+
 SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *b, samba_tensor *c,
                                      const int32_t *attr, int32_t n_attr)
 {
@@ -3624,6 +4161,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
      KIN  the same for ops that differ in little: they share the functions NAME_rule, NAME_work and
           NAME_run, compiled once, which are told at run time which of the kin is meant
    A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
+/* clang-format off */
 #define SAMBA__OPS(MAP, OP, FAST, KIN) \
     MAP(0x0101, add,          2, a + b,                                                  1) \
     MAP(0x0102, sub,          2, a - b,                                                  1) \
@@ -3727,10 +4265,17 @@ enum {
     SAMBA__N_OPS
 };
 
+/* clang-format on */
+
 /* Which of a kin: bit 0 in the gradient ops, bit 1 in the first of two kinds. */
 enum {
-    SAMBA__BACKWARD = 1, SAMBA__LOGS = 2, SAMBA__LOGS_BACKWARD, SAMBA__CENTERED = 2,
-    SAMBA__CENTERED_BACKWARD, SAMBA__LOGITS = 2, SAMBA__LOGITS_BACKWARD
+    SAMBA__BACKWARD = 1,
+    SAMBA__LOGS = 2,
+    SAMBA__LOGS_BACKWARD,
+    SAMBA__CENTERED = 2,
+    SAMBA__CENTERED_BACKWARD,
+    SAMBA__LOGITS = 2,
+    SAMBA__LOGITS_BACKWARD
 };
 
 /* Counts an axis of an op from the front: one of the dimensions of x and `more`. False after a
@@ -3742,54 +4287,106 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
     if (given < 0) *axis += n;
     if (*axis >= 0 && *axis < n && n <= SAMBA_MAX_DIMS) return true;
     (void)op;
-    SAMBA__FAIL((x->session, SAMBA_EARG, "in %s(%s %T %S): axis %d is out of range; axes are -%d "
-                 "... %d", op, x->name, (int)x->dtype, &x->shape, given, n, n - 1));
+    SAMBA__FAIL((x->session, SAMBA_EARG,
+                 "in %s(%s %T %S): axis %d is out of range; axes are -%d "
+                 "... %d",
+                 op, x->name, (int)x->dtype, &x->shape, given, n, n - 1));
     return false;
 }
 
 /* Ops that let no gradient through: they are piecewise constant or have no float input. */
 #define SAMBA__CONSTANT_OPS(X) \
-    X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(full) X(count) X(zero) X(accumulate) X(argmax) \
-    X(write_rows) X(sgd) X(adamw) X(clip_factor)
-#define X(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { (void)g; }
+    X(eq) \
+    X(ne) \
+    X(lt) \
+    X(le) \
+    X(gt) \
+    X(ge) \
+    X(full) \
+    X(count) \
+    X(zero) \
+    X(accumulate) \
+    X(argmax) \
+    X(write_rows) \
+    X(sgd) \
+    X(adamw) \
+    X(clip_factor)
+#define X(name) \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
+    { \
+        (void)g; \
+    }
 SAMBA__CONSTANT_OPS(X)
 #undef X
 /* Ops that have no gradient of their own, most of them because they are gradients. */
 #define SAMBA__FINAL_OPS(X) \
-    X(pow_backward) X(pow_backward_exponent) X(maximum_backward) X(abs_backward) X(gelu_backward) \
-    X(gelu_tanh_backward) X(silu_backward) X(matmul_accumulate) X(affine_packed) \
-    X(max_pool2d_backward) X(batch_norm_backward) X(softmax_backward) X(log_softmax_backward) \
-    X(layer_norm_backward) X(rms_norm_backward) X(cross_entropy_backward) X(nll_backward) \
-    X(lookup_packed) X(lookup_accumulate) X(scaled_dot_product_attention_backward)
+    X(pow_backward) \
+    X(pow_backward_exponent) \
+    X(maximum_backward) \
+    X(abs_backward) \
+    X(gelu_backward) \
+    X(gelu_tanh_backward) \
+    X(silu_backward) \
+    X(matmul_accumulate) \
+    X(affine_packed) \
+    X(max_pool2d_backward) \
+    X(batch_norm_backward) \
+    X(softmax_backward) \
+    X(log_softmax_backward) \
+    X(layer_norm_backward) \
+    X(rms_norm_backward) \
+    X(cross_entropy_backward) \
+    X(nll_backward) \
+    X(lookup_packed) \
+    X(lookup_accumulate) \
+    X(scaled_dot_product_attention_backward)
+
 SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
 {
-    (void)g, (void)name;
-    SAMBA__FAIL((g->session, SAMBA_EOP, "%s has no gradient: a second derivative through this op "
+    (void)g;
+    (void)name;
+    SAMBA__FAIL((g->session, SAMBA_EOP,
+                 "%s has no gradient: a second derivative through this op "
                  "is not offered; build the expression from elementwise ops, matmul and sums "
-                 "instead", name));
+                 "instead",
+                 name));
 }
-#define X(name) SAMBA__FN void samba__##name##_vjp(samba_vjp *g) { samba__no_second(g, #name); }
+
+#define X(name) \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
+    { \
+        samba__no_second(g, #name); \
+    }
 SAMBA__FINAL_OPS(X)
 #undef X
+
 /* Words of samba_args.fault. An element of 2^31 or more is not told; least > most: no range. The
    value and the range take two words each, the lower half first. */
 enum {
-    SAMBA__FAULT_SET, SAMBA__FAULT_INPUT, SAMBA__FAULT_ELEMENT, SAMBA__FAULT_VALUE,
-    SAMBA__FAULT_LEAST = SAMBA__FAULT_VALUE + 2, SAMBA__FAULT_MOST = SAMBA__FAULT_LEAST + 2,
+    SAMBA__FAULT_SET,
+    SAMBA__FAULT_INPUT,
+    SAMBA__FAULT_ELEMENT,
+    SAMBA__FAULT_VALUE,
+    SAMBA__FAULT_LEAST = SAMBA__FAULT_VALUE + 2,
+    SAMBA__FAULT_MOST = SAMBA__FAULT_LEAST + 2,
     SAMBA__FAULT_WORDS = SAMBA__FAULT_MOST + 2
 };
+
 /* As SET: a value that is not finite; a thread is writing the other words. */
 enum { SAMBA__FAULT_NONFINITE = 2, SAMBA__FAULT_BUSY = 3 };
+
 SAMBA__FN void samba__put_fault_number(int32_t *word, int64_t value)
 {
     memcpy(word, &value, sizeof value);
 }
+
 SAMBA__FN int64_t samba__fault_number(const int32_t *word)
 {
     int64_t value;
     memcpy(&value, word, sizeof value);
     return value;
 }
+
 SAMBA__FN void samba__fault_with(const samba_args *a, int32_t which, int64_t value, int64_t element,
                                  int64_t least, int64_t most)
 {
@@ -3803,7 +4400,7 @@ SAMBA__FN void samba__fault_with(const samba_args *a, int32_t which, int64_t val
 #else
     int32_t before = f[SAMBA__FAULT_SET];
 #endif
-    if (!before || at < f[SAMBA__FAULT_ELEMENT]) {      /* whatever thread comes first */
+    if (!before || at < f[SAMBA__FAULT_ELEMENT]) { /* whatever thread comes first */
         f[SAMBA__FAULT_INPUT] = which;
         f[SAMBA__FAULT_ELEMENT] = at;
         samba__put_fault_number(f + SAMBA__FAULT_VALUE, value);
@@ -3816,28 +4413,35 @@ SAMBA__FN void samba__fault_with(const samba_args *a, int32_t which, int64_t val
     f[SAMBA__FAULT_SET] = 1;
 #endif
 }
+
 SAMBA_API void samba_fault_at(const samba_args *a, int32_t which, int32_t value, int64_t element,
                               int32_t least, int32_t most)
 {
     samba__fault_with(a, which, value, element, least, most);
 }
+
 SAMBA_API void samba_fault(const samba_args *a, int32_t which, int32_t value)
 {
     samba_fault_at(a, which, value, -1, 0, -1);
 }
+
 SAMBA__FN const int32_t *samba__in_i32(const samba_args *a, int32_t i)
 {
     return (const int32_t *)(const void *)a->in[i];
 }
 
 /* Reads an index, once: what was proved is what is used, even if a mapped file changes then. */
-SAMBA__INLINE int32_t samba__index(const int32_t *at) { return *(const volatile int32_t *)at; }
+SAMBA__INLINE int32_t samba__index(const int32_t *at)
+{
+    return *(const volatile int32_t *)at;
+}
 
 /* Reads an absent optional input as absent. */
 SAMBA__FN bool samba__has(const samba_call *c, int32_t i)
 {
     return i < c->n_in && c->in[i].shape.ndim >= 0;
 }
+
 /* Expects `least` to `most` inputs, the first `least` of them present, and n_attr attributes. */
 SAMBA__FN bool samba__expect(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
 {
@@ -3851,12 +4455,14 @@ SAMBA__FN bool samba__expect(samba_call *c, int32_t least, int32_t most, int32_t
     c->n_out = 1;
     return true;
 }
+
 SAMBA__FN bool samba__expect_f32(samba_call *c, int32_t i)
 {
     if (!samba__has(c, i) || c->in[i].dtype == SAMBA_F32) return true;
     return samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, but must be f32; use samba_cast", i,
                         (int)c->in[i].dtype);
 }
+
 SAMBA__FN bool samba__expect_float(samba_call *c, int32_t i)
 {
     return samba__is_float(c->in[i].dtype) || samba__expect_f32(c, i);
@@ -3866,30 +4472,46 @@ SAMBA__FN bool samba__expect_float(samba_call *c, int32_t i)
 SAMBA__FN bool samba__expect_all_f32(samba_call *c, int32_t least, int32_t most, int32_t n_attr)
 {
     if (!samba__expect(c, least, most, n_attr)) return false;
-    for (int32_t i = 0; i < most; i++) if (!samba__expect_f32(c, i)) return false;
+    for (int32_t i = 0; i < most; i++)
+        if (!samba__expect_f32(c, i)) return false;
     c->out[0].dtype = SAMBA_F32;
     return true;
 }
+
 SAMBA__FN int32_t samba__wrap_axis(const samba_tensor *x, int32_t axis)
 {
     return x && axis < 0 ? axis + x->shape.ndim : axis;
 }
+
 SAMBA__FN bool samba__expect_axis(samba_call *c, int32_t axis)
 {
     int32_t n = c->in[0].shape.ndim;
     if (axis >= 0 && axis < n) return true;
-    return samba_refuse(c, SAMBA_EARG, "axis %d is out of range; input 0 %S has %d dimensions, so "
-                        "-%d ... %d", axis, &c->in[0].shape, n, n, n - 1);
+    return samba_refuse(c, SAMBA_EARG,
+                        "axis %d is out of range; input 0 %S has %d dimensions, so "
+                        "-%d ... %d",
+                        axis, &c->in[0].shape, n, n, n - 1);
 }
-SAMBA__FN void samba__push_dim(samba_shape *s, int32_t dim) { s->dim[s->ndim++] = dim; }
+
+SAMBA__FN void samba__push_dim(samba_shape *s, int32_t dim)
+{
+    s->dim[s->ndim++] = dim;
+}
+
 /* n <= SAMBA_MAX_DIMS dimensions as a shape. */
 SAMBA__FN samba_shape samba__shape_of(const int32_t *dim, int32_t n)
 {
     samba_shape s = samba_scalar_shape();
-    for (int32_t i = 0; i < n; i++) samba__push_dim(&s, dim[i]);
+    for (int32_t i = 0; i < n; i++)
+        samba__push_dim(&s, dim[i]);
     return s;
 }
-SAMBA__FN int64_t samba__last_dim(const samba_spec *x) { return x->shape.dim[x->shape.ndim - 1]; }
+
+SAMBA__FN int64_t samba__last_dim(const samba_spec *x)
+{
+    return x->shape.dim[x->shape.ndim - 1];
+}
+
 /* x with the axes of the mask dropped, or 1 if they are kept. */
 SAMBA__FN samba_shape samba__reduced(const samba_shape *x, int32_t mask, bool keep)
 {
@@ -3900,12 +4522,14 @@ SAMBA__FN samba_shape samba__reduced(const samba_shape *x, int32_t mask, bool ke
     }
     return s;
 }
+
 /* Expects one input and, as attributes, one number per dimension or axis. */
 SAMBA__FN bool samba__expect_dims(samba_call *c)
 {
     if (c->n_attr <= SAMBA_MAX_DIMS) return samba__expect(c, 1, 1, c->n_attr);
     return samba_refuse(c, SAMBA_ESHAPE, "more than %d dimensions", SAMBA_MAX_DIMS);
 }
+
 /* Expects what the signature says, and n_attr attributes. */
 SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t n_attr)
 {
@@ -3924,11 +4548,15 @@ SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t
 /* ---- Reductions of a row: lane l of 32 takes elements l, l + 32, ... in order, then lanes are
    combined in pairs, l with l + 16, + 8, ... + 1: vectors of sums, the same bits everywhere ---- */
 #define SAMBA__LANES 32
+
 SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
 {
-    for (int l = 0; l < 16; l++) lane[l] += lane[l + 16];
-    for (int l = 0; l < 8; l++) lane[l] += lane[l + 8];
-    for (int l = 0; l < 4; l++) lane[l] += lane[l + 4];
+    for (int l = 0; l < 16; l++)
+        lane[l] += lane[l + 16];
+    for (int l = 0; l < 8; l++)
+        lane[l] += lane[l + 8];
+    for (int l = 0; l < 4; l++)
+        lane[l] += lane[l + 4];
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
@@ -3938,7 +4566,8 @@ SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
     { \
         float lane[SAMBA__LANES]; \
         int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1); \
-        for (int l = 0; l < SAMBA__LANES; l++) lane[l] = 0.0f; \
+        for (int l = 0; l < SAMBA__LANES; l++) \
+            lane[l] = 0.0f; \
         for (int64_t at = 0; at < whole; at += SAMBA__LANES) { \
             SAMBA__IN_PLACE \
             for (int l = 0; l < SAMBA__LANES; l++) { \
@@ -3960,25 +4589,37 @@ SAMBA__ROW_SUM(samba__row_dot3, (const float *x, const float *y, const float *z,
                samba__fma(x[i] * y[i], z[i], s))
 SAMBA__ROW_SUM(samba__row_squares, (const float *x, float mean, int64_t n),
                samba__fma(x[i] - mean, x[i] - mean, s))
+
 /* What a sum that is never 0 says by being 0. */
-SAMBA__INLINE float samba__unless_zero(float sum) { return sum != 0.0f ? sum : SAMBA__NAN; }
+SAMBA__INLINE float samba__unless_zero(float sum)
+{
+    return sum != 0.0f ? sum : SAMBA__NAN;
+}
+
 /* The larger number; the NaN if one is NaN. The select alone is an instruction for maxima. */
 SAMBA__INLINE float samba__larger(float s, float x)
 {
     return samba__unless_nan(x, x > s ? x : s);
 }
+
 SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
 {
     float top[SAMBA__LANES], most = -SAMBA__INF;
     int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = whole; i < n; i++) most = samba__larger(most, x[i]);
+    for (int64_t i = whole; i < n; i++)
+        most = samba__larger(most, x[i]);
     if (whole == 0) return most;
-    for (int l = 0; l < SAMBA__LANES; l++) top[l] = most;
+    for (int l = 0; l < SAMBA__LANES; l++)
+        top[l] = most;
     for (int64_t at = 0; at < whole; at += SAMBA__LANES)
-        for (int l = 0; l < SAMBA__LANES; l++) top[l] = samba__larger(top[l], x[at + l]);
-    for (int l = 0; l < 16; l++) top[l] = samba__larger(top[l], top[l + 16]);
-    for (int l = 0; l < 8; l++) top[l] = samba__larger(top[l], top[l + 8]);
-    for (int l = 0; l < 4; l++) top[l] = samba__larger(top[l], top[l + 4]);
+        for (int l = 0; l < SAMBA__LANES; l++)
+            top[l] = samba__larger(top[l], x[at + l]);
+    for (int l = 0; l < 16; l++)
+        top[l] = samba__larger(top[l], top[l + 16]);
+    for (int l = 0; l < 8; l++)
+        top[l] = samba__larger(top[l], top[l + 8]);
+    for (int l = 0; l < 4; l++)
+        top[l] = samba__larger(top[l], top[l + 4]);
     return samba__larger(samba__larger(top[0], top[2]), samba__larger(top[1], top[3]));
 }
 
@@ -3987,26 +4628,32 @@ SAMBA__INLINE float samba__row_exp(float *y, const float *x, float top, int64_t 
 {
     for (int64_t at = 0, end; at < n; at = end) {
         end = samba__min64(at + 256, n);
-        if (n > 1024) samba__ask_rows(x + n + at, 16, (end - at) / 16);     /* the next row */
+        if (n > 1024) samba__ask_rows(x + n + at, 16, (end - at) / 16); /* the next row */
         SAMBA__IN_PLACE
-        for (int64_t i = at; i < end; i++) y[i] = samba__exp_below(x[i] - top);
+        for (int64_t i = at; i < end; i++)
+            y[i] = samba__exp_below(x[i] - top);
     }
     return samba__row_sum(y, n);
 }
+
 /* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
    larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
    normalizer calculation for softmax", 2018. */
 SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
 {
     enum { BLOCK = 256 };
+
     float sum = 0.0f, old = *top = -SAMBA__INF, e[BLOCK];
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t m = samba__min64(BLOCK, n - at);
         *top = samba__row_max(x + at, m);
-        if (*top <= old) *top = old;
-        else sum = samba__mul(sum, samba__exp(old - *top));
-        samba__ask_rows(x + at + 2 * BLOCK, 16, BLOCK / 16);   /* memory would rest meanwhile */
-        sum += samba__row_exp(e, x + at, *top, m), old = *top;
+        if (*top <= old)
+            *top = old;
+        else
+            sum = samba__mul(sum, samba__exp(old - *top));
+        samba__ask_rows(x + at + 2 * BLOCK, 16, BLOCK / 16); /* memory would rest meanwhile */
+        sum += samba__row_exp(e, x + at, *top, m);
+        old = *top;
     }
     return samba__unless_zero(sum);
 }
@@ -4014,34 +4661,40 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
 /* ---- Elementwise ops: one driver walks the broadcast, one loop for each row computes ---- */
 /* elements per call of a loop: three such buffers stay in L1 */
 #define SAMBA__RUN 256
+
 /* Where element `at` of an input, or of output 0, lies: any type. */
 SAMBA__INLINE const uint8_t *samba__in_bytes(const samba_args *a, int32_t i, int64_t at)
 {
     size_t offset = (size_t)at * samba_dtype_size(a->in_spec[i].dtype);
     return (const uint8_t *)(const void *)a->in[i] + offset;
 }
+
 SAMBA__INLINE uint8_t *samba__out_bytes(const samba_args *a, int64_t at)
 {
     return (uint8_t *)(void *)a->out[0] + (size_t)at * samba_dtype_size(a->out_spec[0].dtype);
 }
-typedef void (*samba__loop_fn)(float *y, const float *a, const float *b,
-                               const float *c, const float *p, int64_t n);
+
+typedef void (*samba__loop_fn)(float *y, const float *a, const float *b, const float *c,
+                               const float *p, int64_t n);
 
 /* The output's dimensions with the step of each input along them, mergeable ones merged. */
 typedef struct samba__walk {
     int32_t ndim, n_in;
     int64_t dim[SAMBA_MAX_DIMS];
-    int64_t step[3][SAMBA_MAX_DIMS];    /* in elements; 0 where an input is stretched */
+    int64_t step[3][SAMBA_MAX_DIMS]; /* in elements; 0 where an input is stretched */
 } samba__walk;
+
 SAMBA__FN void samba__walk_push(samba__walk *w, int64_t dim, const int64_t *step)
 {
     bool merge = w->ndim > 0;
     int32_t last = w->ndim - 1;
     if (dim == 1) return;
-    for (int32_t k = 0; merge && k < w->n_in; k++) merge = w->step[k][last] == step[k] * dim;
+    for (int32_t k = 0; merge && k < w->n_in; k++)
+        merge = w->step[k][last] == step[k] * dim;
     if (!merge) last = w->ndim++;
     w->dim[last] = merge ? w->dim[last] * dim : dim;
-    for (int32_t k = 0; k < w->n_in; k++) w->step[k][last] = step[k];
+    for (int32_t k = 0; k < w->n_in; k++)
+        w->step[k][last] = step[k];
 }
 
 /* The step of x along dimension i of a result of n dimensions; 0 where x is stretched. */
@@ -4050,6 +4703,7 @@ SAMBA__FN int64_t samba__stretched_step(const samba_shape *x, int32_t n, int32_t
     int32_t own = i - (n - x->ndim);
     return own < 0 || x->dim[own] == 1 ? 0 : samba__inner(x, own);
 }
+
 /* Where x is at element `index` of the first n dimensions of y, which x is stretched to. */
 SAMBA__FN int64_t samba__stretched_at(const samba_shape *x, const samba_shape *y, int32_t n,
                                       int64_t index)
@@ -4059,6 +4713,7 @@ SAMBA__FN int64_t samba__stretched_at(const samba_shape *x, const samba_shape *y
         at += index % y->dim[i] * samba__stretched_step(x, y->ndim, i);
     return at;
 }
+
 SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const samba_spec *in,
                                 int32_t n_in)
 {
@@ -4080,12 +4735,15 @@ SAMBA__FN int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offse
     for (int32_t i = w->ndim - 1; i >= 0; i--) {
         int64_t rest = i ? e / w->dim[i] : 0, at = e - rest * w->dim[i];
         if (i == w->ndim - 1) left = w->dim[i] - at;
-        for (int32_t k = 0; k < w->n_in; k++) sum[k] += at * w->step[k][i];
+        for (int32_t k = 0; k < w->n_in; k++)
+            sum[k] += at * w->step[k][i];
         e = rest;
     }
-    for (int32_t k = 0; k < w->n_in; k++) offset[k] = sum[k];
+    for (int32_t k = 0; k < w->n_in; k++)
+        offset[k] = sum[k];
     return left;
 }
+
 /* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
 SAMBA__INLINE const float *samba__map_input(const samba_args *a, int32_t k, int64_t at,
                                             int64_t step, int64_t n, float *buffer)
@@ -4095,7 +4753,8 @@ SAMBA__INLINE const float *samba__map_input(const samba_args *a, int32_t k, int6
     if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
     samba__load(buffer, x, dtype, step ? n : 1);
     float first = buffer[0];
-    for (int64_t i = 1; !step && i < n; i++) buffer[i] = first;
+    for (int64_t i = 1; !step && i < n; i++)
+        buffer[i] = first;
     return buffer;
 }
 
@@ -4106,7 +4765,7 @@ SAMBA__INLINE void samba__map_range(const samba_args *a, samba__loop_fn loop, co
     float buffer[4][SAMBA__RUN];
     const float *x[3] = { NULL, NULL, NULL };
     samba_dtype type = a->out_spec[0].dtype;
-    bool direct = type == SAMBA_F32;    /* no buffer is needed: runs may be long */
+    bool direct = type == SAMBA_F32; /* no buffer is needed: runs may be long */
     for (int32_t k = 0; k < a->n_in; k++)
         direct = direct && a->in_spec[k].dtype == SAMBA_F32 && w->step[k][w->ndim - 1];
     for (int64_t e = begin, at[3], n; e < end; e += n) {
@@ -4120,13 +4779,15 @@ SAMBA__INLINE void samba__map_range(const samba_args *a, samba__loop_fn loop, co
         if (type != SAMBA_F32) samba__store(y, value, type, n);
     }
 }
+
 SAMBA__INLINE void samba__map_run(const samba_args *a, samba__loop_fn loop)
 {
     float p[SAMBA_MAX_ATTR];
     samba__walk w;
     samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
     p[0] = 0.0f;
-    for (int32_t i = 0; i < a->n_attr; i++) p[i] = samba_attr_float(a->attr[i]);
+    for (int32_t i = 0; i < a->n_attr; i++)
+        p[i] = samba_attr_float(a->attr[i]);
     for (int64_t row = 0; row == 0 || row < a->rows; row++)
         samba__map_range(a, loop, &w, p, a->begin + row * a->pitch, a->end + row * a->pitch);
 }
@@ -4135,9 +4796,13 @@ SAMBA__INLINE void samba__map_run(const samba_args *a, samba__loop_fn loop)
 SAMBA__FN int32_t samba__map_attributes(int32_t op)
 {
     switch (op) {
-    case SAMBA__OP_leaky_relu: case SAMBA__OP_leaky_relu_backward:
-    case SAMBA__OP_scale: case SAMBA__OP_shift: return 1;
-    default: return 0;
+    case SAMBA__OP_leaky_relu:
+    case SAMBA__OP_leaky_relu_backward:
+    case SAMBA__OP_scale:
+    case SAMBA__OP_shift:
+        return 1;
+    default:
+        return 0;
     }
 }
 
@@ -4151,16 +4816,21 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
     samba_dtype type = c->in[first].dtype;
     for (int32_t i = 1; i < arity; i++)
         if (!samba__broadcast(&y, &c->in[i].shape, &y, &bad))
-            return samba_refuse(c, SAMBA_ESHAPE, "the shapes differ in dimension %d of the result; "
-                                "make them equal, or 1 to broadcast", bad);
-    for (int32_t i = first; i < arity; i++) type = c->in[i].dtype == type ? type : SAMBA_F32;
+            return samba_refuse(c, SAMBA_ESHAPE,
+                                "the shapes differ in dimension %d of the result; "
+                                "make them equal, or 1 to broadcast",
+                                bad);
+    for (int32_t i = first; i < arity; i++)
+        type = c->in[i].dtype == type ? type : SAMBA_F32;
     c->out[0].dtype = compares ? SAMBA_BOOL : samba__is_float(type) ? type : SAMBA_F32;
     c->out[0].shape = y;
     return true;
 }
+
 SAMBA__FN void samba__map_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba_count(&c->out[0].shape), w->part = 1;
+    w->units[0] = samba_count(&c->out[0].shape);
+    w->part = 1;
 }
 
 /* A unit is an element here too, but inputs as large may be read elsewhere. */
@@ -4168,7 +4838,13 @@ SAMBA__FN void samba__flat_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->out[0].shape);
 }
-SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c, w->units[0] = 1; }
+
+SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c)
+{
+    (void)c;
+    w->units[0] = 1;
+}
+
 /* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
    it is a stand-in that nothing calls, so that compilers drop it. Costly ones wait for themselves,
    each operation for the one before: so the operations of four vectors are mixed. */
@@ -4181,18 +4857,21 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c,
         for (int64_t at = 0; at < whole; at += 32) { \
             float four[32]; \
             SAMBA__FOUR_IN_PLACE \
-            for (int64_t i = at; i < at + 32; i++) four[i - at] = value; \
-            for (int64_t i = at; i < at + 32; i++) y[i] = four[i - at]; \
+            for (int64_t i = at; i < at + 32; i++) \
+                four[i - at] = value; \
+            for (int64_t i = at; i < at + 32; i++) \
+                y[i] = four[i - at]; \
         } \
         SAMBA__IN_PLACE \
-        for (int64_t i = whole; i < n; i++) y[i] = value; \
+        for (int64_t i = whole; i < n; i++) \
+            y[i] = value; \
     }
 #if SAMBA__SIMD
 #define SAMBA__LOOPS(name, value, cost) \
     SAMBA__LOOP(name##_loop, value, 0) \
     SAMBA__AVX2 SAMBA__MIXED SAMBA__LOOP(name##_loop_avx2, value, cost) \
-    SAMBA__AVX512 SAMBA__MIXED \
-    SAMBA__LOOP(name##_loop_avx512, SAMBA__X86 && SAMBA__IS_COSTLY(cost) ? value : a[i], cost)
+    SAMBA__AVX512 SAMBA__MIXED SAMBA__LOOP( \
+        name##_loop_avx512, SAMBA__X86 &&SAMBA__IS_COSTLY(cost) ? value : a[i], cost)
 #else
 #define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value, 0)
 #endif
@@ -4209,6 +4888,7 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c) { (void)c,
     }
 #define SAMBA__DEFINE_NONE(wire, name, ...)
 SAMBA__OPS(SAMBA__DEFINE_MAP, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE)
+
 /* Sums a gradient over the dimensions along which input i was stretched; a leaf's stays f32. */
 SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_tensor *dy)
 {
@@ -4258,11 +4938,14 @@ SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_ten
         g->din[0] = samba__to_input(g, 0, da); \
         g->din[1] = samba__to_input(g, 1, db); \
     }
-#define SAMBA__UNARY(name, dx) SAMBA__BUILD1(name) SAMBA__GRAD1(name, dx)
-#define SAMBA__BINARY(name, da, db) SAMBA__BUILD2(name) SAMBA__GRAD2(name, da, db)
+#define SAMBA__UNARY(name, dx) \
+    SAMBA__BUILD1(name) \
+    SAMBA__GRAD1(name, dx)
+#define SAMBA__BINARY(name, da, db) \
+    SAMBA__BUILD2(name) \
+    SAMBA__GRAD2(name, da, db)
 /* dx of ops that have a gradient op, which needs dy and x or y; or dy and two more. */
-#define SAMBA__BY_OP(name, x) \
-    samba__emit2(SAMBA__OP_##name##_backward, dy, x, g->attr, g->n_attr)
+#define SAMBA__BY_OP(name, x) samba__emit2(SAMBA__OP_##name##_backward, dy, x, g->attr, g->n_attr)
 #define SAMBA__BY_OP3(name, x, y) samba__emit3(SAMBA__OP_##name, dy, x, y, NULL, 0)
 SAMBA__BINARY(add, dy, dy)
 SAMBA__BINARY(sub, dy, samba_neg(dy))
@@ -4273,29 +4956,41 @@ SAMBA__BINARY(pow, SAMBA__BY_OP3(pow_backward, a, b), SAMBA__BY_OP3(pow_backward
 /* The larger operand takes the gradient; equal ones take half each. */
 SAMBA__BINARY(maximum, SAMBA__BY_OP3(maximum_backward, a, b), SAMBA__BY_OP3(maximum_backward, b, a))
 SAMBA__BINARY(minimum, SAMBA__BY_OP3(maximum_backward, b, a), SAMBA__BY_OP3(maximum_backward, a, b))
-SAMBA__BUILD2(eq) SAMBA__BUILD2(ne) SAMBA__BUILD2(lt) SAMBA__BUILD2(le) SAMBA__BUILD2(gt)
+SAMBA__BUILD2(eq)
+SAMBA__BUILD2(ne)
+SAMBA__BUILD2(lt)
+SAMBA__BUILD2(le)
+SAMBA__BUILD2(gt)
 SAMBA__BUILD2(ge)
+
 SAMBA__OP_API samba_tensor *samba_where(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
 {
     return samba__emit3(SAMBA__OP_where, cond, a, b, NULL, 0);
 }
+
 SAMBA__FN void samba__where_vjp(samba_vjp *g)
 {
     samba_tensor *zero = samba_full(g->session, samba_scalar_shape(), 0.0f), *dy = g->dout[0];
     g->din[1] = samba__to_input(g, 1, samba_where(g->in[0], dy, zero));
     g->din[2] = samba__to_input(g, 2, samba_where(g->in[0], zero, dy));
 }
-SAMBA__UNARY(neg, samba_neg(dy)) SAMBA__UNARY(exp, samba_mul(dy, y))
-SAMBA__UNARY(log, samba_div(dy, x)) SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
+SAMBA__UNARY(neg, samba_neg(dy))
+SAMBA__UNARY(exp, samba_mul(dy, y))
+SAMBA__UNARY(log, samba_div(dy, x))
+SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
 SAMBA__UNARY(rsqrt, samba_scale(samba_mul(dy, samba_mul(y, samba_mul(y, y))), -0.5f))
 SAMBA__UNARY(softplus, samba_mul(dy, samba_sigmoid(x)))
 SAMBA__BUILD1F(scale, factor)
 SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[0])))
-SAMBA__BUILD1F(shift, term) SAMBA__GRAD1(shift, dy)
-SAMBA__UNARY(abs, SAMBA__BY_OP(abs, x)) SAMBA__UNARY(relu, SAMBA__BY_OP(relu, y))
-SAMBA__UNARY(sigmoid, SAMBA__BY_OP(sigmoid, y)) SAMBA__UNARY(tanh, SAMBA__BY_OP(tanh, y))
+SAMBA__BUILD1F(shift, term)
+SAMBA__GRAD1(shift, dy)
+SAMBA__UNARY(abs, SAMBA__BY_OP(abs, x))
+SAMBA__UNARY(relu, SAMBA__BY_OP(relu, y))
+SAMBA__UNARY(sigmoid, SAMBA__BY_OP(sigmoid, y))
+SAMBA__UNARY(tanh, SAMBA__BY_OP(tanh, y))
 SAMBA__UNARY(gelu, SAMBA__BY_OP(gelu, x)) /* Hendrycks, Gimpel, "Gaussian error linear units" */
-SAMBA__UNARY(gelu_tanh, SAMBA__BY_OP(gelu_tanh, x)) SAMBA__UNARY(silu, SAMBA__BY_OP(silu, x))
+SAMBA__UNARY(gelu_tanh, SAMBA__BY_OP(gelu_tanh, x))
+SAMBA__UNARY(silu, SAMBA__BY_OP(silu, x))
 SAMBA__BUILD1F(leaky_relu, slope)
 SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
 /* Second derivatives: the gradients of dx = dy f'(v). That of dy is made as dx is. */
@@ -4307,17 +5002,21 @@ SAMBA__GRAD1(leaky_relu, SAMBA__BY_OP(leaky_relu, x))
         g->din[0] = samba__emit2(SAMBA__OP_##name##_backward, dx, v, g->attr, g->n_attr); \
         g->din[1] = dv; \
     }
-SAMBA__SECOND(relu, NULL) SAMBA__SECOND(leaky_relu, NULL)
+SAMBA__SECOND(relu, NULL)
+SAMBA__SECOND(leaky_relu, NULL)
 SAMBA__SECOND(tanh, samba_scale(samba_mul(samba_mul(dx, dy), v), -2.0f))
 SAMBA__SECOND(sigmoid, samba_mul(samba_mul(dx, dy), samba_shift(samba_scale(v, -2.0f), 1.0f)))
+
 /* ---- full: a tensor of one value. Attributes: the value, then the shape. ---- */
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value)
 {
     int32_t attr[1 + SAMBA_MAX_DIMS], n = 1;
     attr[0] = samba_float_attr(value);
-    for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++) attr[n++] = shape.dim[i];
+    for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++)
+        attr[n++] = shape.dim[i];
     return samba__emit(s, SAMBA__OP_full, NULL, 0, attr, n, NULL);
 }
+
 SAMBA__FN bool samba__full_shape(samba_call *c)
 {
     if (c->n_attr < 1 || c->n_attr > 1 + SAMBA_MAX_DIMS)
@@ -4327,10 +5026,12 @@ SAMBA__FN bool samba__full_shape(samba_call *c)
     c->out[0].shape = samba__shape_of(c->attr + 1, c->n_attr - 1);
     return true;
 }
+
 SAMBA__KERNEL void samba__full_kernel(const samba_args *a)
 {
     float value = samba_attr_float(a->attr[0]);
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = value;
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = value;
 }
 
 /* ---- cast: dx = cast dy back; through an integer or bool nothing flows ---- */
@@ -4339,18 +5040,23 @@ SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype)
     int32_t attr = (int32_t)dtype;
     return x && x->dtype == dtype ? x : samba__emit1(SAMBA__OP_cast, x, &attr, 1);
 }
+
 SAMBA__FN bool samba__cast_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, 1, 1)) return false;
     if (c->attr[0] < 0 || c->attr[0] >= SAMBA_N_DTYPES)
         return samba_refuse(c, SAMBA_EDTYPE, "no type has number %d", c->attr[0]);
-    c->out[0].dtype = (samba_dtype)c->attr[0], c->out[0].shape = c->in[0].shape;
+    c->out[0].dtype = (samba_dtype)c->attr[0];
+    c->out[0].shape = c->in[0].shape;
     return true;
 }
+
 SAMBA__FN void samba__cast_work(samba_work *w, const samba_call *c)
 {
-    w->part = 16, w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), w->part);
+    w->part = 16;
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), w->part);
 }
+
 /* Between integers, not all of which f32 holds: exact, or the run ends. */
 SAMBA__FN void samba__cast_integers(const samba_args *a, int64_t begin, int64_t end)
 {
@@ -4366,6 +5072,7 @@ SAMBA__FN void samba__cast_integers(const samba_args *a, int64_t begin, int64_t 
         samba__put_integer(a->out[0], to, e, value);
     }
 }
+
 /* Is a cast from one of these types to the other to be exact? */
 SAMBA__FN bool samba__casts_exactly(samba_dtype from, samba_dtype to)
 {
@@ -4373,6 +5080,7 @@ SAMBA__FN bool samba__casts_exactly(samba_dtype from, samba_dtype to)
     return (samba__is_stored_only(from) || samba__is_stored_only(to))
         && samba__integer_range(from, &least, &most) && samba__integer_range(to, &least, &most);
 }
+
 SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
@@ -4387,11 +5095,14 @@ SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
         samba__store(samba__out_bytes(a, e), run, a->out_spec[0].dtype, n);
     }
 }
-SAMBA__GRAD1(cast, !dy || !samba__is_float(x->dtype) ? NULL
-             : x->node ? samba_cast(dy, x->dtype) : dy)
+SAMBA__GRAD1(cast,
+             !dy || !samba__is_float(x->dtype) ? NULL
+                 : x->node                     ? samba_cast(dy, x->dtype)
+                                               : dy)
 /* ---- count: n <- n + 1 at each run of its section, which microbatches share; attribute 1: at
    training runs only ---- */
 SAMBA__MATCHES(count, "i:->i:", 1)
+
 SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 {
     uint32_t n;
@@ -4403,18 +5114,23 @@ SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 /* ---- zero: x <- 0, and accumulate: x <- x + y, for gradients and losses of microbatches;
    attribute of accumulate, 1: begin anew with the first microbatch ---- */
 SAMBA__MATCHES(zero, "*->*", 0)
+
 SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
 {
-    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = 0.0f;
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = 0.0f;
 }
 SAMBA__MATCHES(accumulate, "*,*->*", 1)
+
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
     bool anew = a->attr[0] && a->microbatch == 0;
     const float *x = a->in[1];
     float *y = a->out[0];
-    for (int64_t i = a->begin; anew && i < a->end; i++) y[i] = x[i];
-    for (int64_t i = a->begin; !anew && i < a->end; i++) y[i] += x[i];
+    for (int64_t i = a->begin; anew && i < a->end; i++)
+        y[i] = x[i];
+    for (int64_t i = a->begin; !anew && i < a->end; i++)
+        y[i] += x[i];
 }
 
 /* ---- dropout: y = x mask/(1-p), mask from (seed, layer, counter, element): Srivastava et al.,
@@ -4425,16 +5141,19 @@ SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
     for (int32_t i = in; samba__has(c, in) && i < in + 3; i++) {
         samba_dtype dtype = i == in ? SAMBA_F32 : SAMBA_I32;
         if (samba__has(c, i) && c->in[i].dtype == dtype && c->in[i].shape.ndim == 0) continue;
-        return samba_refuse(c, SAMBA_ESHAPE, "dropout has a rate, a seed and a counter: input %d "
-                            "must be a %T scalar", i, (int)dtype);
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "dropout has a rate, a seed and a counter: input %d "
+                            "must be a %T scalar",
+                            i, (int)dtype);
     }
     return true;
 }
 SAMBA__MATCHES(dropout, "*,,i:,i:->*", 2)
+
 /* A layer of dropout in a run: what its mask depends on, besides the element. */
 typedef struct samba__dropping {
     uint64_t key;
-    uint64_t first;                     /* elements of the microbatches before this one */
+    uint64_t first; /* elements of the microbatches before this one */
     uint32_t counter;
     float rate, scale;
 } samba__dropping;
@@ -4447,18 +5166,23 @@ SAMBA__INLINE samba__dropping samba__dropping_of(const samba_args *a, int32_t in
     samba__dropping d;
     d.first = (uint64_t)a->microbatch * (uint64_t)count;
     d.rate = a->train && in + 2 < a->n_in && a->in[in] ? a->in[in][0] : 0.0f;
-    d.scale = d.rate < 1.0f ? 1.0f / (1.0f - d.rate) : 0.0f, d.key = 0, d.counter = 0;
+    d.scale = d.rate < 1.0f ? 1.0f / (1.0f - d.rate) : 0.0f;
+    d.key = 0;
+    d.counter = 0;
     if (d.rate == 0.0f) return d;
     d.key = ((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1])
-            + (uint32_t)samba__in_i32(a, in + 1)[0] * SAMBA__P1;
+        + (uint32_t)samba__in_i32(a, in + 1)[0] * SAMBA__P1;
     d.counter = (uint32_t)samba__in_i32(a, in + 2)[0];
     return d;
 }
+
 /* A unit is what one call of the generator decides. */
 SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), 4), w->part = 4;
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), 4);
+    w->part = 4;
 }
+
 /* Elements [begin,end) where the mask begins amid a call of the generator. */
 SAMBA__INLINE void samba__dropout_shifted(const samba_args *a, const samba__dropping *d,
                                           int64_t begin, int64_t end)
@@ -4486,6 +5210,7 @@ SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
             a->out[0][i] = samba__unit(words[i - e]) < d.rate ? 0.0f : a->in[0][i] * d.scale;
     }
 }
+
 SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
 {
     samba_tensor *in[4] = { g->dout[0], g->in[1], g->in[2], g->in[3] };
@@ -4497,29 +5222,37 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
    piece (into scratch, if there is more than one), phase 1 folds the pieces in order. */
 
 typedef enum samba__fold {
-    SAMBA__FOLD_SUM, SAMBA__FOLD_MEAN, SAMBA__FOLD_MAX, SAMBA__FOLD_SQUARES
+    SAMBA__FOLD_SUM,
+    SAMBA__FOLD_MEAN,
+    SAMBA__FOLD_MAX,
+    SAMBA__FOLD_SQUARES
 } samba__fold;
-#define SAMBA__FOLD_PIECE 8192          /* elements of a piece when the innermost axis is reduced */
-#define SAMBA__FOLD_ROWS 512            /* rows of a piece when it is kept */
-#define SAMBA__FOLD_COLUMNS 64          /* columns per unit when it is kept */
+
+#define SAMBA__FOLD_PIECE 8192 /* elements of a piece when the innermost axis is reduced */
+#define SAMBA__FOLD_ROWS 512   /* rows of a piece when it is kept */
+#define SAMBA__FOLD_COLUMNS 64 /* columns per unit when it is kept */
+
 /* The walk of a reduction: kept dimensions make the outputs, reduced ones the runs. */
 typedef struct samba__folding {
-    bool rows;                          /* the innermost axis is reduced: a run is `inner` long */
-    bool cut;                           /* the only run is cut into runs of SAMBA__FOLD_PIECE */
-    int64_t inner;                      /* merged length of the innermost group of axes */
-    int64_t n_out, n_kept;              /* outputs; outputs without the innermost group */
-    int64_t runs;                       /* runs (or rows) that make one output */
-    int64_t piece, n_pieces;            /* runs per piece */
-    samba__walk kept, reduced;          /* the other axes */
+    bool rows;                 /* the innermost axis is reduced: a run is `inner` long */
+    bool cut;                  /* the only run is cut into runs of SAMBA__FOLD_PIECE */
+    int64_t inner;             /* merged length of the innermost group of axes */
+    int64_t n_out, n_kept;     /* outputs; outputs without the innermost group */
+    int64_t runs;              /* runs (or rows) that make one output */
+    int64_t piece, n_pieces;   /* runs per piece */
+    samba__walk kept, reduced; /* the other axes */
 } samba__folding;
+
 SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int32_t mask)
 {
     const int64_t piece = SAMBA__FOLD_PIECE;
     int32_t last = x->ndim - 1;
     memset(f, 0, sizeof *f);
-    f->kept.n_in = f->reduced.n_in = 1, f->rows = last < 0 || (mask >> last & 1);
+    f->kept.n_in = f->reduced.n_in = 1;
+    f->rows = last < 0 || (mask >> last & 1);
     f->inner = f->n_kept = f->runs = 1;
-    for (; last >= 0 && (mask >> last & 1) == (int32_t)f->rows; last--) f->inner *= x->dim[last];
+    for (; last >= 0 && (mask >> last & 1) == (int32_t)f->rows; last--)
+        f->inner *= x->dim[last];
     for (int32_t i = 0; i <= last; i++) {
         int64_t step = samba__inner(x, i);
         bool gone = mask >> i & 1;
@@ -4535,6 +5268,7 @@ SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int3
     f->piece = f->rows ? samba__max64(1, piece / f->inner) : SAMBA__FOLD_ROWS;
     f->n_pieces = samba__ceil_div(f->runs, f->piece);
 }
+
 SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
 {
     (void)kind;
@@ -4542,11 +5276,14 @@ SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
     const samba_shape *x = &c->in[0].shape;
     int32_t mask = c->attr[0], keep = c->attr[1];
     if (mask < 0 || mask >> x->ndim || keep < 0 || keep > 1)
-        return samba_refuse(c, SAMBA_EARG, "an axis is out of range or named twice; input 0 %S has "
-                            "axes -%d ... %d", x, x->ndim, x->ndim - 1);
+        return samba_refuse(c, SAMBA_EARG,
+                            "an axis is out of range or named twice; input 0 %S has "
+                            "axes -%d ... %d",
+                            x, x->ndim, x->ndim - 1);
     c->out[0].shape = samba__reduced(x, mask, keep);
     return true;
 }
+
 SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold kind)
 {
     samba__folding f;
@@ -4556,13 +5293,17 @@ SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold 
     w->units[0] = f.n_kept * f.n_pieces * blocks;
     w->flops = samba_count(&c->in[0].shape);
     if (f.n_pieces == 1) return;
-    w->n_phases = 2, w->units[1] = f.n_out, w->scratch = f.n_out * f.n_pieces * 4;
+    w->n_phases = 2;
+    w->units[1] = f.n_out;
+    w->scratch = f.n_out * f.n_pieces * 4;
 }
+
 SAMBA__INLINE float samba__fold_two(samba__fold kind, float a, float b)
 {
     if (kind != SAMBA__FOLD_MAX) return a + b;
     return a != a ? a : b != b ? b : a > b ? a : b;
 }
+
 SAMBA__INLINE float samba__fold_one(samba__fold kind, const float *x, int64_t n)
 {
     if (kind == SAMBA__FOLD_MAX) return samba__row_max(x, n);
@@ -4598,15 +5339,23 @@ SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind
     bool max = kind == SAMBA__FOLD_MAX, squares = kind == SAMBA__FOLD_SQUARES;
     float acc[SAMBA__FOLD_COLUMNS];
     const float *v = x + samba__fold_at(&f->reduced, begin);
-    for (int64_t j = 0; j < n; j++) acc[j] = squares ? v[j] * v[j] : v[j];
+    for (int64_t j = 0; j < n; j++)
+        acc[j] = squares ? v[j] * v[j] : v[j];
     for (int64_t r = begin + 1; r < end; r++) {
         v = x + samba__fold_at(&f->reduced, r);
-        if (max) for (int64_t j = 0; j < n; j++) acc[j] = samba__fold_two(kind, acc[j], v[j]);
-        else if (squares) for (int64_t j = 0; j < n; j++) acc[j] = samba__fma(v[j], v[j], acc[j]);
-        else for (int64_t j = 0; j < n; j++) acc[j] += v[j];
+        if (max)
+            for (int64_t j = 0; j < n; j++)
+                acc[j] = samba__fold_two(kind, acc[j], v[j]);
+        else if (squares)
+            for (int64_t j = 0; j < n; j++)
+                acc[j] = samba__fma(v[j], v[j], acc[j]);
+        else
+            for (int64_t j = 0; j < n; j++)
+                acc[j] += v[j];
     }
     memcpy(y, acc, (size_t)n * sizeof *y);
 }
+
 SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding *f,
                                       samba__fold kind, float *y, float count)
 {
@@ -4618,9 +5367,12 @@ SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding 
         const float *x = a->in[0] + samba__fold_at(&f->kept, kept) + j;
         float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
         if (!f->rows) n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
-        if (f->rows) *to = samba__fold_rows(f, kind, x, first, last);
-        else samba__fold_columns(f, kind, x, first, last, to, n);
-        for (int64_t i = 0; count != 1.0f && i < n; i++) to[i] /= count;
+        if (f->rows)
+            *to = samba__fold_rows(f, kind, x, first, last);
+        else
+            samba__fold_columns(f, kind, x, first, last, to, n);
+        for (int64_t i = 0; count != 1.0f && i < n; i++)
+            to[i] /= count;
     }
 }
 
@@ -4652,21 +5404,28 @@ SAMBA__FN int32_t samba__axis_mask(const samba_tensor *x, const samba_shape *axe
     }
     return axes->ndim ? mask : (1 << x->shape.ndim) - 1;
 }
+
 /* Gives dy, from which axes were dropped, the rank of input 0 again, with 1 in their place. */
 SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
 {
     return samba_reshape(dy, samba__reduced(&g->in[0]->shape, g->attr[0], true));
 }
+
 #define SAMBA__BUILD_FOLD(name) \
     SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, samba_shape axes, bool keepdim) \
     { \
         int32_t attr[2] = { x ? samba__axis_mask(x, &axes) : 0, keepdim }; \
         return samba__emit1(SAMBA__OP_##name, x, attr, 2); \
     }
-SAMBA__BUILD_FOLD(sum) SAMBA__BUILD_FOLD(mean) SAMBA__BUILD_FOLD(max)
+SAMBA__BUILD_FOLD(sum)
+SAMBA__BUILD_FOLD(mean)
+SAMBA__BUILD_FOLD(max)
 SAMBA__GRAD1(sum, samba_expand(samba__with_axes(g, dy), x->shape))
-SAMBA__GRAD1(mean, samba_expand(samba_scale(samba__with_axes(g, dy), 1.0f
-    / (float)(samba_count(&x->shape) / samba_count(&y->shape))), x->shape))
+SAMBA__GRAD1(
+    mean,
+    samba_expand(samba_scale(samba__with_axes(g, dy),
+                             1.0f / (float)(samba_count(&x->shape) / samba_count(&y->shape))),
+                 x->shape))
 
 /* Each of the k elements that equal the maximum gets dy/k. */
 SAMBA__FN void samba__max_vjp(samba_vjp *g)
@@ -4678,17 +5437,21 @@ SAMBA__FN void samba__max_vjp(samba_vjp *g)
 }
 /* Sum of squares of everything; the gradient norm is made of these. dx = 2 x dy */
 SAMBA__GRAD1(square_sum, samba_scale(samba_mul(x, samba__with_axes(g, dy)), 2.0f))
+
 /* mean, sum or all of (x - y)^2. */
 SAMBA__OP_API samba_tensor *samba_mse(samba_tensor *x, samba_tensor *y, samba_reduction reduction)
 {
     if ((unsigned)reduction > SAMBA_REDUCE_NONE && x)
-        SAMBA__FAIL((x->session, SAMBA_ERANGE, "in samba_mse of %s: reduction %d is not mean 0, "
-                     "sum 1, none 2", x->name, (int32_t)reduction));
+        SAMBA__FAIL((x->session, SAMBA_ERANGE,
+                     "in samba_mse of %s: reduction %d is not mean 0, "
+                     "sum 1, none 2",
+                     x->name, (int32_t)reduction));
     samba_tensor *d = samba_sub(x, y), *square = samba_mul(d, d);
     if (d && !samba__same_shape(&x->shape, &y->shape))
-        SAMBA__WARN((x->session, "in samba_mse(%s %S, %s %S): the shapes differ and are broadcast "
-                     "to %S; reshape one of them if each value has one target", x->name, &x->shape,
-                     y->name, &y->shape, &d->shape));
+        SAMBA__WARN((x->session,
+                     "in samba_mse(%s %S, %s %S): the shapes differ and are broadcast "
+                     "to %S; reshape one of them if each value has one target",
+                     x->name, &x->shape, y->name, &y->shape, &d->shape));
     if (reduction == SAMBA_REDUCE_NONE) return square;
     return reduction == SAMBA_REDUCE_SUM ? samba_sum(square, samba_scalar_shape(), false)
                                          : samba_mean(square, samba_scalar_shape(), false);
@@ -4700,6 +5463,7 @@ SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool kee
     int32_t attr[2] = { samba__wrap_axis(x, axis), keepdim };
     return samba__emit1(SAMBA__OP_argmax, x, attr, 2);
 }
+
 SAMBA__FN bool samba__argmax_shape(samba_call *c)
 {
     if (!samba__expect_all_f32(c, 1, 1, 2) || !samba__expect_axis(c, c->attr[0])) return false;
@@ -4707,10 +5471,13 @@ SAMBA__FN bool samba__argmax_shape(samba_call *c)
     c->out[0].shape = samba__reduced(&c->in[0].shape, 1 << c->attr[0], c->attr[1] != 0);
     return true;
 }
+
 SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba_count(&c->out[0].shape), w->flops = samba_count(&c->in[0].shape);
+    w->units[0] = samba_count(&c->out[0].shape);
+    w->flops = samba_count(&c->in[0].shape);
 }
+
 SAMBA__KERNEL void samba__argmax_kernel(const samba_args *a)
 {
     const samba_shape *shape = &a->in_spec[0].shape;
@@ -4735,6 +5502,7 @@ SAMBA__OP_API samba_tensor *samba_matmul_transposed(samba_tensor *a, bool transp
     int32_t attr[2] = { transpose_a, transpose_b };
     return samba__emit2(SAMBA__OP_matmul, a, b, attr, 2);
 }
+
 /* As torch: a vector on the left is a row, on the right a column, which the result lacks again. */
 SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b)
 {
@@ -4753,22 +5521,29 @@ typedef struct samba__product {
     int64_t m, n, k;
     bool ta, tb;
 } samba__product;
+
 SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *attr)
 {
     samba__product p;
     const samba_shape *a = &in[0].shape, *b = &in[1].shape;
     int32_t bad = 0;
-    p.ta = attr[0] != 0, p.tb = attr[1] != 0;
-    p.m = a->dim[a->ndim - (p.ta ? 1 : 2)], p.k = a->dim[a->ndim - (p.ta ? 2 : 1)];
-    p.n = b->dim[b->ndim - (p.tb ? 2 : 1)], p.a_batch = *a, p.b_batch = *b;
-    p.a_batch.ndim -= 2, p.b_batch.ndim -= 2;
+    p.ta = attr[0] != 0;
+    p.tb = attr[1] != 0;
+    p.m = a->dim[a->ndim - (p.ta ? 1 : 2)];
+    p.k = a->dim[a->ndim - (p.ta ? 2 : 1)];
+    p.n = b->dim[b->ndim - (p.tb ? 2 : 1)];
+    p.a_batch = *a;
+    p.b_batch = *b;
+    p.a_batch.ndim -= 2;
+    p.b_batch.ndim -= 2;
     if (!samba__broadcast(&p.a_batch, &p.b_batch, &p.batch, &bad)) p.batch = samba_scalar_shape();
-    if (p.b_batch.ndim == 0 && !p.ta) {             /* one b for all: the batch is only more rows */
+    if (p.b_batch.ndim == 0 && !p.ta) { /* one b for all: the batch is only more rows */
         p.m *= samba_count(&p.a_batch);
         p.batch = p.a_batch = samba_scalar_shape();
     }
     return p;
 }
+
 SAMBA__FN bool samba__matmul_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, 2, 2) || !samba__expect_f32(c, 0) || !samba__expect_float(c, 1))
@@ -4779,10 +5554,12 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
     if (a.ndim < 2 || b.ndim < 2)
         return samba_refuse(c, SAMBA_ESHAPE, "both inputs need at least 2 dimensions");
     if (ta < 0 || ta > 1 || tb < 0 || tb > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
-    a.ndim -= 2, b.ndim -= 2;
-    const int32_t *last_a = a.dim + a.ndim, *last_b = b.dim + b.ndim;      /* rows and columns */
+    a.ndim -= 2;
+    b.ndim -= 2;
+    const int32_t *last_a = a.dim + a.ndim, *last_b = b.dim + b.ndim; /* rows and columns */
     bool fine = (last_a[!ta] == last_b[tb]
-                 || samba_refuse(c, SAMBA_ESHAPE, "the inner dimensions differ: %d of input 0 "
+                 || samba_refuse(c, SAMBA_ESHAPE,
+                                 "the inner dimensions differ: %d of input 0 "
                                  "against %d of input 1; one of them may need samba_transpose",
                                  last_a[!ta], last_b[tb]))
         && (samba__broadcast(&a, &b, y, &bad)
@@ -4804,30 +5581,42 @@ SAMBA__FN bool samba__sum_into(samba_call *c, bool (*rule)(samba_call *))
     c->n_in = n - 1;
     bool fits = rule(c);
     c->n_in = n;
-    return fits && ((c->in[2].dtype == SAMBA_F32
-                     && samba__same_shape(&c->in[2].shape, &c->out[0].shape))
-                    || samba_refuse(c, SAMBA_ESHAPE, "input 2 must be f32 %S, as what is added to "
-                                    "it", &c->out[0].shape));
+    return fits
+        && ((c->in[2].dtype == SAMBA_F32 && samba__same_shape(&c->in[2].shape, &c->out[0].shape))
+            || samba_refuse(c, SAMBA_ESHAPE,
+                            "input 2 must be f32 %S, as what is added to "
+                            "it",
+                            &c->out[0].shape));
 }
+
 SAMBA__FN bool samba__matmul_accumulate_shape(samba_call *c)
 {
     return samba__sum_into(c, samba__matmul_shape);
 }
+
 SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
 {
     samba__product p = samba__product_of(c->in, c->attr);
     w->units[0] = samba_count(&p.batch) * samba__gemm_tiles(p.m, p.n, p.k);
-    w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k, w->part = -1;
+    w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
+    w->part = -1;
 }
+
 SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec, a->attr);
     int64_t tiles = samba__gemm_tiles(p.m, p.n, p.k);
     samba__gemm g = SAMBA__ZEROED;
-    g.m = p.m, g.n = g.c_row = p.n, g.k = p.k, g.args = a;
-    g.a_row = p.ta ? 1 : p.k, g.a_col = p.ta ? p.m : 1;
-    g.b_row = p.tb ? 1 : p.n, g.b_col = p.tb ? p.k : 1;
-    g.accumulate = a->n_in > 2, g.b_type = a->in_spec[1].dtype;
+    g.m = p.m;
+    g.n = g.c_row = p.n;
+    g.k = p.k;
+    g.args = a;
+    g.a_row = p.ta ? 1 : p.k;
+    g.a_col = p.ta ? p.m : 1;
+    g.b_row = p.tb ? 1 : p.n;
+    g.b_col = p.tb ? p.k : 1;
+    g.accumulate = a->n_in > 2;
+    g.b_type = a->in_spec[1].dtype;
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
@@ -4840,7 +5629,11 @@ SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 }
 
 /* c <- c + op(a) op(b): gradients are summed where they are stored. */
-SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a) { samba__matmul_kernel(a); }
+SAMBA__KERNEL void samba__matmul_accumulate_kernel(const samba_args *a)
+{
+    samba__matmul_kernel(a);
+}
+
 /* x (*,k) as one matrix (rows,k). */
 SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
 {
@@ -4849,18 +5642,21 @@ SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
     dim[1] = x->shape.dim[x->shape.ndim - 1];
     return samba_reshape(x, samba__shape_of(dim, 2));
 }
+
 SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
 {
     samba_tensor *a = g->in[0], *b = g->in[1], *dy = g->dout[0];
     bool ta = g->attr[0] != 0, tb = g->attr[1] != 0;
     samba_tensor *da = ta ? samba_matmul_transposed(samba_cast(b, SAMBA_F32), tb, dy, true)
-        : samba_matmul_transposed(dy, false, b, !tb);
+                          : samba_matmul_transposed(dy, false, b, !tb);
     g->din[0] = samba__to_input(g, 0, da);
     /* one product instead of a batch and its sum */
-    if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta)
-        a = samba__as_matrix(a), dy = samba__as_matrix(dy);
+    if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta) {
+        a = samba__as_matrix(a);
+        dy = samba__as_matrix(dy);
+    }
     samba_tensor *db = tb ? samba_matmul_transposed(dy, true, a, ta)
-        : samba_matmul_transposed(a, !ta, dy, false);
+                          : samba_matmul_transposed(a, !ta, dy, false);
     g->din[1] = samba__to_input(g, 1, db);
 }
 
@@ -4870,20 +5666,24 @@ SAMBA__OP_API samba_tensor *samba_affine(samba_tensor *x, samba_tensor *w, samba
     return samba__emit3(SAMBA__OP_affine, x, w, b, NULL, 0);
 }
 SAMBA__MATCHES(affine, "*k,w:nk,n?->*n", 0)
+
 /* The product for x (*,k) and y (*,n). */
 SAMBA__FN samba__gemm samba__affine_gemm(const samba_spec *x, const samba_spec *y)
 {
     samba__gemm g = SAMBA__ZEROED;
     g.n = g.c_row = samba__last_dim(y);
-    g.k = g.a_row = g.b_col = samba__last_dim(x), g.m = samba_count(&x->shape) / g.k;
+    g.k = g.a_row = g.b_col = samba__last_dim(x);
+    g.m = samba_count(&x->shape) / g.k;
     g.a_col = g.b_row = 1;
     return g;
 }
+
 SAMBA__FN void samba__affine_work(samba_work *w, const samba_call *c)
 {
     samba__gemm g = samba__affine_gemm(c->in, c->out);
     w->units[0] = samba__gemm_tiles(g.m, g.n, g.k);
-    w->flops = 2 * g.m * g.n * g.k, w->part = -1;
+    w->flops = 2 * g.m * g.n * g.k;
+    w->part = -1;
 }
 
 /* w (n,k), or packed, with attribute n: then its scales stand before the bias. */
@@ -4892,13 +5692,19 @@ SAMBA__KERNEL void samba__affine_kernel(const samba_args *a)
     samba__gemm g = samba__affine_gemm(a->in_spec, a->out_spec);
     bool packed = a->n_attr > 0;
     int32_t bias = packed ? 3 : 2;
-    g.a = a->in[0], g.c = a->out[0], g.bias = a->n_in > bias ? a->in[bias] : NULL;
-    if (packed) g.packed = a->in[1], g.scale = (const uint16_t *)(const void *)a->in[2];
-    else g.b = a->in[1];
+    g.a = a->in[0];
+    g.c = a->out[0];
+    g.bias = a->n_in > bias ? a->in[bias] : NULL;
+    if (packed) {
+        g.packed = a->in[1];
+        g.scale = (const uint16_t *)(const void *)a->in[2];
+    } else
+        g.b = a->in[1];
     g.b_type = a->in_spec[1].dtype;
     g.args = a;
     samba__gemm_run(&g, a->begin, a->end, a->local, a->isa);
 }
+
 SAMBA__FN void samba__affine_vjp(samba_vjp *g)
 {
     samba_tensor *dy = samba__as_matrix(g->dout[0]), *x = samba__as_matrix(g->in[0]);
@@ -4925,9 +5731,13 @@ SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
     bool fits = known && k > 0 && panels > 0 && samba__same_shape(&q->shape, &want)
         && integer == scaled && (!integer || k % SAMBA__GROUP == 0);
     if (fits && scaled) fits = d->dtype == SAMBA_BF16 && samba__same_shape(&d->shape, &scales);
-    return fits || samba_refuse(c, SAMBA_ESHAPE, "input 1, %T %S, is no matrix %d x %d of packed "
-                                "weights with its scales", (int)q->dtype, &q->shape, n, k);
+    return fits
+        || samba_refuse(c, SAMBA_ESHAPE,
+                        "input 1, %T %S, is no matrix %d x %d of packed "
+                        "weights with its scales",
+                        (int)q->dtype, &q->shape, n, k);
 }
+
 SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, 4, 1) || !samba__expect_f32(c, 0)) return false;
@@ -4941,7 +5751,12 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
     if (fine) c->out[0].shape.dim[x->shape.ndim - 1] = c->attr[0];
     return fine;
 }
-SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a) { samba__affine_kernel(a); }
+
+SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a)
+{
+    samba__affine_kernel(a);
+}
+
 /* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
 {
@@ -4950,13 +5765,17 @@ SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
     if (!x) return NULL;
     for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++) {
         int32_t d = shape.dim[i];
-        if (d == -1 && unknown < 0) unknown = i;
-        else known = d > 0 && known <= SAMBA__MAX_COUNT / d ? known * d : 0;    /* 0: refused */
+        if (d == -1 && unknown < 0)
+            unknown = i;
+        else
+            known = d > 0 && known <= SAMBA__MAX_COUNT / d ? known * d : 0; /* 0: refused */
     }
     if (unknown >= 0 && known > 0) shape.dim[unknown] = (int32_t)(samba_count(&x->shape) / known);
-    return samba__same_shape(&x->shape, &shape) ? x
+    return samba__same_shape(&x->shape, &shape)
+        ? x
         : samba__emit1(SAMBA__OP_reshape, x, shape.dim, shape.ndim);
 }
+
 SAMBA__FN bool samba__reshape_shape(samba_call *c)
 {
     if (!samba__expect_dims(c)) return false;
@@ -4965,9 +5784,12 @@ SAMBA__FN bool samba__reshape_shape(samba_call *c)
     c->out[0].dtype = c->in[0].dtype;
     *y = samba__shape_of(c->attr, c->n_attr);
     return (samba__sound_shape(y) && samba_count(y) == count)
-        || samba_refuse(c, SAMBA_ESHAPE, "%l elements do not fill the new shape %S; the products "
-                        "must be equal (one dimension may be -1)", count, y);
+        || samba_refuse(c, SAMBA_ESHAPE,
+                        "%l elements do not fill the new shape %S; the products "
+                        "must be equal (one dimension may be -1)",
+                        count, y);
 }
+
 SAMBA__KERNEL void samba__reshape_kernel(const samba_args *a)
 {
     const uint8_t *x = samba__in_bytes(a, 0, a->begin);
@@ -4975,11 +5797,13 @@ SAMBA__KERNEL void samba__reshape_kernel(const samba_args *a)
     if (x != y) memcpy(y, x, (size_t)(samba__out_bytes(a, a->end) - y));
 }
 SAMBA__GRAD1(reshape, samba_reshape(dy, x->shape))
+
 SAMBA__OP_API samba_tensor *samba_flatten(samba_tensor *x, int32_t from_axis)
 {
     if (!samba__find_axis(x, "flatten", &from_axis, 0)) return NULL;
     samba_shape shape = x->shape;
-    shape.ndim = from_axis + 1, shape.dim[from_axis] = -1;
+    shape.ndim = from_axis + 1;
+    shape.dim[from_axis] = -1;
     return samba_reshape(x, shape);
 }
 
@@ -4992,6 +5816,7 @@ SAMBA__OP_API samba_tensor *samba_squeeze(samba_tensor *x, int32_t axis)
         if (i != axis) samba__push_dim(&shape, x->shape.dim[i]);
     return samba_reshape(x, shape);
 }
+
 SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis)
 {
     samba_shape shape = samba_scalar_shape();
@@ -5005,12 +5830,17 @@ SAMBA__OP_API samba_tensor *samba_unsqueeze(samba_tensor *x, int32_t axis)
 
 /* ---- Copies with steps: permute, slice and expand read with them, pad writes with them ---- */
 SAMBA__INLINE void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x, int64_t x_step,
-                               int64_t n, size_t size)
+                                   int64_t n, size_t size)
 {
     int64_t y_bytes = y_step * (int64_t)size, x_bytes = x_step * (int64_t)size;
-    if (x_step == 1 && y_step == 1) memcpy(y, x, (size_t)n * size);
-    else if (size == 4) for (int64_t i = 0; i < n; i++) memcpy(y + i * y_bytes, x + i * x_bytes, 4);
-    else for (int64_t i = 0; i < n; i++) memcpy(y + i * y_bytes, x + i * x_bytes, size);
+    if (x_step == 1 && y_step == 1)
+        memcpy(y, x, (size_t)n * size);
+    else if (size == 4)
+        for (int64_t i = 0; i < n; i++)
+            memcpy(y + i * y_bytes, x + i * x_bytes, 4);
+    else
+        for (int64_t i = 0; i < n; i++)
+            memcpy(y + i * y_bytes, x + i * x_bytes, size);
 }
 
 /* out[i0,i1,...] = x[start + sum of i_d step_d]: one unit is one run along the last dimension. */
@@ -5021,13 +5851,15 @@ SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64
     int64_t at, n = out->ndim ? out->dim[last] : 1;
     samba__walk w = SAMBA__ZEROED;
     w.n_in = 1;
-    for (int32_t i = 0; i < last; i++) samba__walk_push(&w, out->dim[i], &step[i]);
+    for (int32_t i = 0; i < last; i++)
+        samba__walk_push(&w, out->dim[i], &step[i]);
     for (int64_t u = a->begin; u < a->end; u++) {
         samba__walk_to(&w, u, &at);
         samba__copy_run(samba__out_bytes(a, u * n), 1, samba__in_bytes(a, 0, start + at),
                         out->ndim ? step[last] : 1, n, samba_dtype_size(a->out_spec[0].dtype));
     }
 }
+
 SAMBA__FN void samba__rows_work(samba_work *w, const samba_call *c)
 {
     const samba_shape *y = &c->out[0].shape;
@@ -5038,20 +5870,25 @@ SAMBA__FN void samba__rows_work(samba_work *w, const samba_call *c)
 SAMBA__OP_API samba_tensor *samba_permute(samba_tensor *x, samba_shape axes)
 {
     bool same = x && axes.ndim == x->shape.ndim;
-    for (int32_t i = 0; i < axes.ndim && i < SAMBA_MAX_DIMS; i++)
-        axes.dim[i] = samba__wrap_axis(x, axes.dim[i]), same = same && axes.dim[i] == i;
+    for (int32_t i = 0; i < axes.ndim && i < SAMBA_MAX_DIMS; i++) {
+        axes.dim[i] = samba__wrap_axis(x, axes.dim[i]);
+        same = same && axes.dim[i] == i;
+    }
     return same ? x : samba__emit1(SAMBA__OP_permute, x, axes.dim, axes.ndim);
 }
+
 SAMBA__OP_API samba_tensor *samba_transpose(samba_tensor *x, int32_t axis0, int32_t axis1)
 {
     if (!samba__find_axis(x, "transpose", &axis0, 0)) return NULL;
     if (!samba__find_axis(x, "transpose", &axis1, 0)) return NULL;
     samba_shape axes = x->shape;
-    for (int32_t k = 0; k < axes.ndim; k++) axes.dim[k] = k;
+    for (int32_t k = 0; k < axes.ndim; k++)
+        axes.dim[k] = k;
     axes.dim[axis0] = axis1;
     axes.dim[axis1] = axis0;
     return samba_permute(x, axes);
 }
+
 SAMBA__FN bool samba__permute_shape(samba_call *c)
 {
     if (!samba__expect_dims(c)) return false;
@@ -5066,6 +5903,7 @@ SAMBA__FN bool samba__permute_shape(samba_call *c)
     return (c->n_attr == x->ndim && seen == (1 << x->ndim) - 1)
         || samba_refuse(c, SAMBA_EARG, "the axes must name all %d axes of %S once", x->ndim, x);
 }
+
 SAMBA__KERNEL void samba__permute_kernel(const samba_args *a)
 {
     int64_t step[SAMBA_MAX_DIMS];
@@ -5073,10 +5911,12 @@ SAMBA__KERNEL void samba__permute_kernel(const samba_args *a)
         step[i] = samba__inner(&a->in_spec[0].shape, a->attr[i]);
     samba__copy_steps(a, 0, step);
 }
+
 SAMBA__FN void samba__permute_vjp(samba_vjp *g)
 {
     samba_shape inverse = g->in[0]->shape;
-    for (int32_t i = 0; i < g->n_attr; i++) inverse.dim[g->attr[i]] = i;
+    for (int32_t i = 0; i < g->n_attr; i++)
+        inverse.dim[g->attr[i]] = i;
     g->din[0] = samba_permute(g->dout[0], inverse);
 }
 
@@ -5094,6 +5934,7 @@ SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t b
     }
     return samba__emit1(SAMBA__OP_slice, x, attr, 3 * x->shape.ndim);
 }
+
 SAMBA__FN bool samba__slice_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, 1, c->n_in == 1 ? 3 * c->in[0].shape.ndim : 0)) return false;
@@ -5102,13 +5943,15 @@ SAMBA__FN bool samba__slice_shape(samba_call *c)
         int32_t begin = c->attr[3 * i], end = c->attr[3 * i + 1], step = c->attr[3 * i + 2];
         int32_t d = c->in[0].shape.dim[i];
         if (begin < 0 || begin >= end || end > d || step < 1)
-            return samba_refuse(c, SAMBA_ERANGE, "%d:%d:%d takes nothing of axis %d, which has %d "
+            return samba_refuse(c, SAMBA_ERANGE,
+                                "%d:%d:%d takes nothing of axis %d, which has %d "
                                 "elements; begin must be below end and step at least 1",
                                 begin, end, step, i, d);
         c->out[0].shape.dim[i] = (end - begin - 1) / step + 1;
     }
     return true;
 }
+
 SAMBA__KERNEL void samba__slice_kernel(const samba_args *a)
 {
     int64_t step[SAMBA_MAX_DIMS], start = 0;
@@ -5119,6 +5962,7 @@ SAMBA__KERNEL void samba__slice_kernel(const samba_args *a)
     }
     samba__copy_steps(a, start, step);
 }
+
 SAMBA__FN void samba__slice_vjp(samba_vjp *g)
 {
     int32_t attr[3 * SAMBA_MAX_DIMS + 1], n = 0;
@@ -5131,20 +5975,23 @@ SAMBA__FN void samba__slice_vjp(samba_vjp *g)
     attr[n++] = 0;
     g->din[0] = samba__emit1(SAMBA__OP_pad, g->dout[0], attr, n);
 }
-SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis,
-                                  samba_tensor **parts, int32_t max_parts)
+
+SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis, samba_tensor **parts,
+                                  int32_t max_parts)
 {
     int32_t n = 0;
     if (x && !parts) {
         SAMBA__FAIL((x->session, SAMBA_EARG, "in samba_split(%s): parts is NULL", x->name));
         return 0;
     }
-    for (int32_t i = 0; parts && i < max_parts; i++) parts[i] = NULL;
+    for (int32_t i = 0; parts && i < max_parts; i++)
+        parts[i] = NULL;
     if (!samba__find_axis(x, "slice", &axis, 0)) return 0;
-    if (size < 1) samba_slice(x, axis, 0, size, 1);     /* reports what is wrong */
+    if (size < 1) samba_slice(x, axis, 0, size, 1); /* reports what is wrong */
     for (int32_t begin = 0; size > 0 && begin < x->shape.dim[axis] && n < max_parts; n++) {
         int32_t left = x->shape.dim[axis] - begin, end = begin + (left < size ? left : size);
-        parts[n] = samba_slice(x, axis, begin, end, 1), begin = end;
+        parts[n] = samba_slice(x, axis, begin, end, 1);
+        begin = end;
     }
     return n;
 }
@@ -5157,20 +6004,26 @@ SAMBA__OP_API samba_tensor *samba_expand(samba_tensor *x, samba_shape shape)
         int32_t from = i - (shape.ndim - x->shape.ndim);
         if (shape.dim[i] == -1 && from >= 0) shape.dim[i] = x->shape.dim[from];
     }
-    return samba__same_shape(&x->shape, &shape) ? x
+    return samba__same_shape(&x->shape, &shape)
+        ? x
         : samba__emit1(SAMBA__OP_expand, x, shape.dim, shape.ndim);
 }
+
 SAMBA__FN bool samba__expand_shape(samba_call *c)
 {
     if (!samba__expect_dims(c)) return false;
     samba_shape to = samba__shape_of(c->attr, c->n_attr), both;
     int32_t bad = 0;
-    c->out[0].dtype = c->in[0].dtype, c->out[0].shape = to;
+    c->out[0].dtype = c->in[0].dtype;
+    c->out[0].shape = to;
     return (samba__sound_shape(&to) && samba__broadcast(&c->in[0].shape, &to, &both, &bad)
             && samba__same_shape(&both, &to))
-        || samba_refuse(c, SAMBA_ESHAPE, "%S cannot be expanded to %S; only dimensions of 1 "
-                        "stretch", &c->in[0].shape, &to);
+        || samba_refuse(c, SAMBA_ESHAPE,
+                        "%S cannot be expanded to %S; only dimensions of 1 "
+                        "stretch",
+                        &c->in[0].shape, &to);
 }
+
 SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
 {
     int64_t step[SAMBA_MAX_DIMS];
@@ -5178,7 +6031,12 @@ SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
         step[i] = samba__stretched_step(&a->in_spec[0].shape, a->n_attr, i);
     samba__copy_steps(a, 0, step);
 }
-SAMBA__FN void samba__expand_vjp(samba_vjp *g) { g->din[0] = samba__to_input(g, 0, g->dout[0]); }
+
+SAMBA__FN void samba__expand_vjp(samba_vjp *g)
+{
+    g->din[0] = samba__to_input(g, 0, g->dout[0]);
+}
+
 /* pad: attributes before, after, between (elements) for each axis, the value; dx = slice of dy */
 SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
                                       float value)
@@ -5192,11 +6050,13 @@ SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba
     attr[n++] = samba_float_attr(value);
     return samba__emit1(SAMBA__OP_pad, x, attr, n);
 }
+
 SAMBA__FN bool samba__pad_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, 1, c->n_attr)) return false;
     if (c->n_attr != 3 * c->in[0].shape.ndim + 1)
-        return samba_refuse(c, SAMBA_EARG, "before and after must each have one count per axis of "
+        return samba_refuse(c, SAMBA_EARG,
+                            "before and after must each have one count per axis of "
                             "input 0");
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
@@ -5215,6 +6075,7 @@ SAMBA__FN int64_t samba__pad_source(const int32_t *attr, int64_t i, int32_t dim)
     int64_t at = i - attr[0], step = (int64_t)attr[2] + 1;
     return at < 0 || at % step || at / step >= dim ? -1 : at / step;
 }
+
 SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
 {
     static const int32_t none[3] = { 0, 0, 0 };
@@ -5222,7 +6083,7 @@ SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
     size_t size = samba_dtype_size(a->out_spec[0].dtype);
     float value = samba_attr_float(a->attr[a->n_attr - 1]);
     int32_t last = y->ndim - 1;
-    const int32_t *run = last < 0 ? none : a->attr + 3 * last;          /* before, after, between */
+    const int32_t *run = last < 0 ? none : a->attr + 3 * last; /* before, after, between */
     int64_t n = last < 0 ? 1 : y->dim[last], n_x = last < 0 ? 1 : x->dim[last];
     for (int64_t u = a->begin; u < a->end; u++) {
         uint8_t *row = samba__out_bytes(a, u * n);
@@ -5239,6 +6100,7 @@ SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
                         size);
     }
 }
+
 SAMBA__FN void samba__pad_vjp(samba_vjp *g)
 {
     int32_t attr[3 * SAMBA_MAX_DIMS], n = 0;
@@ -5264,16 +6126,19 @@ SAMBA__FN samba_tensor *samba__join(samba_tensor *const *xs, int32_t n, int32_t 
     }
     return in[0];
 }
+
 SAMBA__OP_API samba_tensor *samba_cat(samba_tensor *const *xs, int32_t n, int32_t axis)
 {
     if (n < 1 || !xs || !xs[0]) return NULL;
     return samba__join(xs, n, samba__wrap_axis(xs[0], axis), false);
 }
+
 SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int32_t axis)
 {
     if (n < 1 || !xs || !xs[0]) return NULL;
     return samba__join(xs, n, axis < 0 ? axis + xs[0]->shape.ndim + 1 : axis, true);
 }
+
 SAMBA__FN bool samba__cat_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, SAMBA_MAX_IN, 1) || !samba__expect_axis(c, c->attr[0])) return false;
@@ -5283,19 +6148,22 @@ SAMBA__FN bool samba__cat_shape(samba_call *c)
         samba_shape want = c->in[0].shape, got = c->in[i].shape;
         want.dim[c->attr[0]] = got.ndim == want.ndim ? got.dim[c->attr[0]] : 0;
         if (!samba__same_shape(&want, &got) || c->in[i].dtype != c->in[0].dtype)
-            return samba_refuse(c, SAMBA_ESHAPE, "input %d is %T %S, which cannot join input 0: "
-                                "only axis %d may differ", i, (int)c->in[i].dtype, &got,
-                                c->attr[0]);
+            return samba_refuse(c, SAMBA_ESHAPE,
+                                "input %d is %T %S, which cannot join input 0: "
+                                "only axis %d may differ",
+                                i, (int)c->in[i].dtype, &got, c->attr[0]);
         total += got.dim[c->attr[0]];
     }
     c->out[0] = c->in[0];
     c->out[0].shape.dim[c->attr[0]] = (int32_t)samba__min64(total, INT32_MAX);
     return total <= INT32_MAX || samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
 }
+
 SAMBA__FN void samba__cat_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba__outer(&c->out[0].shape, c->attr[0]);
 }
+
 SAMBA__KERNEL void samba__cat_kernel(const samba_args *a)
 {
     const samba_shape *out = &a->out_spec[0].shape;
@@ -5311,6 +6179,7 @@ SAMBA__KERNEL void samba__cat_kernel(const samba_args *a)
         }
     }
 }
+
 SAMBA__FN void samba__cat_vjp(samba_vjp *g)
 {
     int32_t at = 0;
@@ -5336,6 +6205,7 @@ SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_te
     int32_t attr = samba__wrap_axis(x, axis);
     return samba__emit2(SAMBA__OP_gather, x, samba__ids_as_i32(index), &attr, 1);
 }
+
 /* Is the index no longer than x, but along the gathered axis? */
 SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
 {
@@ -5345,6 +6215,7 @@ SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
         fits = i == c->attr[0] || index->dim[i] <= x->dim[i];
     return fits;
 }
+
 SAMBA__FN bool samba__gather_shape(samba_call *c)
 {
     if (!samba__expect(c, 2, 2, 1) || !samba__expect_axis(c, c->attr[0])) return false;
@@ -5353,8 +6224,10 @@ SAMBA__FN bool samba__gather_shape(samba_call *c)
     if (c->in[1].dtype != SAMBA_I32)
         return samba_refuse(c, SAMBA_EDTYPE, "the index must be i32; use samba_cast");
     return samba__gather_fits(c, &c->in[0].shape)
-        || samba_refuse(c, SAMBA_ESHAPE, "the index must have input 0's rank and, except along "
-                        "axis %d, at most its dimensions", c->attr[0]);
+        || samba_refuse(c, SAMBA_ESHAPE,
+                        "the index must have input 0's rank and, except along "
+                        "axis %d, at most its dimensions",
+                        c->attr[0]);
 }
 
 /* Offset in x of element e of the index, whose value is the gathered axis; -1 if out of range. */
@@ -5374,23 +6247,28 @@ SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, co
     }
     return at;
 }
+
 SAMBA__KERNEL void samba__gather_kernel(const samba_args *a)
 {
     size_t size = samba_dtype_size(a->out_spec[0].dtype);
     for (int64_t e = a->begin; e < a->end; e++) {
         int64_t at = samba__gather_at(a, &a->in_spec[0].shape, samba__in_i32(a, 1), e);
-        if (at < 0) memset(samba__out_bytes(a, e), 0, size);
-        else memcpy(samba__out_bytes(a, e), samba__in_bytes(a, 0, at), size);
+        if (at < 0)
+            memset(samba__out_bytes(a, e), 0, size);
+        else
+            memcpy(samba__out_bytes(a, e), samba__in_bytes(a, 0, at), size);
     }
 }
+
 SAMBA__FN void samba__gather_vjp(samba_vjp *g)
 {
     int32_t attr[1 + SAMBA_MAX_DIMS];
     attr[0] = g->attr[0];
-    for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) attr[1 + i] = g->in[0]->shape.dim[i];
-    samba_tensor *dy = samba_cast(g->dout[0], SAMBA_F32);   /* rows that meet are summed as f32 */
-    samba_tensor *dx = samba__emit2(SAMBA__OP_gather_backward, dy, g->in[1], attr,
-                                    1 + g->in[0]->shape.ndim);
+    for (int32_t i = 0; i < g->in[0]->shape.ndim; i++)
+        attr[1 + i] = g->in[0]->shape.dim[i];
+    samba_tensor *dy = samba_cast(g->dout[0], SAMBA_F32); /* rows that meet are summed as f32 */
+    samba_tensor *dx
+        = samba__emit2(SAMBA__OP_gather_backward, dy, g->in[1], attr, 1 + g->in[0]->shape.ndim);
     g->din[0] = samba__to_input(g, 0, dx);
 }
 
@@ -5403,16 +6281,19 @@ SAMBA__FN bool samba__gather_backward_shape(samba_call *c)
         return samba_refuse(c, SAMBA_EARG, "malformed call");
     if (!samba__expect_f32(c, 0) || !samba__expect_axis(c, c->attr[0])) return false;
     samba_shape *x = &c->out[0].shape;
-    c->out[0].dtype = SAMBA_F32, *x = samba__shape_of(c->attr + 1, c->n_attr - 1);
+    c->out[0].dtype = SAMBA_F32;
+    *x = samba__shape_of(c->attr + 1, c->n_attr - 1);
     return (samba__same_shape(&c->in[0].shape, &c->in[1].shape) && samba__gather_fits(c, x)
             && samba__sound_shape(x))
         || samba_refuse(c, SAMBA_ESHAPE, "gradient and index do not fit %S", x);
 }
+
 SAMBA__FN void samba__gather_backward_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = c->attr[0] == 0 ? 1 : c->out[0].shape.dim[0];
     w->flops = samba_count(&c->in[0].shape);
 }
+
 SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->out_spec[0].shape;
@@ -5428,12 +6309,14 @@ SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
     }
 }
 SAMBA__GRAD1(gather_backward, samba_gather(dy, g->attr[0], g->in[1]))
+
 /* ---- write_rows: cache[..][row[b][t]] <- x[..][t], t in order ---- */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row)
 {
     return samba__emit3(SAMBA__OP_write_rows, cache, x, row, NULL, 0);
 }
+
 SAMBA__FN bool samba__write_rows_shape(samba_call *c)
 {
     if (!samba__expect(c, 3, 3, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1))
@@ -5443,21 +6326,28 @@ SAMBA__FN bool samba__write_rows_shape(samba_call *c)
     int32_t T = y->ndim >= 2 && x.ndim == y->ndim ? x.dim[x.ndim - 2] : 0;
     if (T) x.dim[x.ndim - 2] = y->dim[y->ndim - 2];
     if (!T || !samba__same_shape(&x, y))
-        return samba_refuse(c, SAMBA_ESHAPE, "rows %S do not go into a buffer %S: only the last "
-                            "dimension but one may differ", &c->in[1].shape, y);
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "rows %S do not go into a buffer %S: only the last "
+                            "dimension but one may differ",
+                            &c->in[1].shape, y);
     bool fits = row->ndim >= 1 && row->ndim <= 2 && row->dim[row->ndim - 1] == T
         && (row->ndim == 1 || (y->ndim > 2 && row->dim[0] == y->dim[0]));
     if (c->in[2].dtype != SAMBA_I32 || !fits)
-        return samba_refuse(c, SAMBA_ESHAPE, "input 2 says which row each of the %d goes to: i32 "
-                            "(%d), or with the first dimension before it", T, T);
-    c->out[0] = c->in[0], c->n_out = 1;
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "input 2 says which row each of the %d goes to: i32 "
+                            "(%d), or with the first dimension before it",
+                            T, T);
+    c->out[0] = c->in[0];
+    c->n_out = 1;
     return true;
 }
+
 SAMBA__FN void samba__write_rows_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba__outer(&c->in[0].shape, c->in[0].shape.ndim - 2);
     w->flops = samba_count(&c->in[1].shape);
 }
+
 SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
 {
     const samba_shape *y = &a->out_spec[0].shape, *row = &a->in_spec[2].shape;
@@ -5489,20 +6379,24 @@ SAMBA__FN bool samba__step_rule(samba_call *c, bool adam)
     return type != SAMBA_F16
         || samba_refuse(c, SAMBA_EDTYPE, "a parameter in f16 cannot be trained; store it as bf16");
 }
+
 SAMBA__FN void samba__step_work(samba_work *w, const samba_call *c, bool adam)
 {
-    (void)adam, w->units[0] = samba_count(&c->out[0].shape);
+    (void)adam;
+    w->units[0] = samba_count(&c->out[0].shape);
 }
 
 /* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
    at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
 enum { SAMBA__STEP_RUN = 128 };
+
 SAMBA__INLINE float *samba__open_weights(const samba_args *a, int64_t i, int64_t n, float *block)
 {
     if (a->out_spec[0].dtype == SAMBA_F32) return a->out[0] + i;
     samba__load(block, samba__out_bytes(a, i), SAMBA_BF16, n);
     return block;
 }
+
 SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t n, const float *w,
                                         int32_t t)
 {
@@ -5517,10 +6411,12 @@ SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t 
         x = (x ^ x >> 16) * 0x85EBCA6Bu;
         x = (x ^ x >> 13) * 0xC2B2AE35u;
         x ^= x >> 16 ^ seed[1];
-        bits[k] = x & 0xFFFFu, bits[k + SAMBA__STEP_RUN / 2] = x >> 16;
+        bits[k] = x & 0xFFFFu;
+        bits[k + SAMBA__STEP_RUN / 2] = x >> 16;
     }
     const uint32_t *random = bits + i % SAMBA__STEP_RUN;
-    for (int64_t k = 0; k < n; k++) to[k] = samba__dither_bf16(w[k], random[k]);
+    for (int64_t k = 0; k < n; k++)
+        to[k] = samba__dither_bf16(w[k], random[k]);
 }
 
 /* torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or absent);
@@ -5555,9 +6451,11 @@ SAMBA__INLINE void samba__run_sgd(const samba_args *a)
 SAMBA__NOINLINE double samba__power(double base, int32_t n)
 {
     double r = 1.0;
-    for (; n > 0; n >>= 1, base *= base) r *= n & 1 ? base : 1.0;
+    for (; n > 0; n >>= 1, base *= base)
+        r *= n & 1 ? base : 1.0;
     return r;
 }
+
 /* The square roots of a run. The processor has them, but gcc makes no vectors of sqrtf. */
 #if SAMBA__X86
 SAMBA__AVX2 SAMBA__FN void samba__roots_avx2(float *x)
@@ -5570,9 +6468,13 @@ SAMBA__AVX2 SAMBA__FN void samba__roots_avx2(float *x)
 #endif
 SAMBA__INLINE void samba__roots(float *x, int isa)
 {
-    if (SAMBA__X86 && isa != SAMBA__ISA_PORTABLE) samba__roots_avx2(x);
-    else for (int k = 0; k < SAMBA__STEP_RUN; k++) x[k] = samba__sqrt(x[k]);
+    if (SAMBA__X86 && isa != SAMBA__ISA_PORTABLE)
+        samba__roots_avx2(x);
+    else
+        for (int k = 0; k < SAMBA__STEP_RUN; k++)
+            x[k] = samba__sqrt(x[k]);
 }
+
 /* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
    torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
    attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
@@ -5589,11 +6491,13 @@ SAMBA__INLINE void samba__run_adamw(const samba_args *a)
     float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
     float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
-    for (int64_t i = a->begin, n; i < a->end; i += n) {     /* memory is what takes the time */
+    for (int64_t i = a->begin, n; i < a->end; i += n) { /* memory is what takes the time */
         n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
         for (int64_t l = i + 512; l < i + n + 512; l += 16) {
-            SAMBA__ASK(samba__out_bytes(a, l)), SAMBA__ASK(g + l);
-            SAMBA__ASK(m + l), SAMBA__ASK(v + l);
+            SAMBA__ASK(samba__out_bytes(a, l));
+            SAMBA__ASK(g + l);
+            SAMBA__ASK(m + l);
+            SAMBA__ASK(v + l);
         }
         float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
         for (int64_t k = 0; k < n; k++) {
@@ -5607,14 +6511,18 @@ SAMBA__INLINE void samba__run_adamw(const samba_args *a)
         samba__close_weights(a, i, n, w, step);
     }
 }
+
 SAMBA__INLINE void samba__step_run(const samba_args *a, bool adam)
 {
-    if (adam) samba__run_adamw(a);
-    else samba__run_sgd(a);
+    if (adam)
+        samba__run_adamw(a);
+    else
+        samba__run_sgd(a);
 }
 
 /* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
 SAMBA__MATCHES(clip_factor, "f:,f:->f:", 0)
+
 SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 {
     float factor = a->in[1][0] / (samba__sqrt(a->in[0][0]) + 1e-6f);
@@ -5633,7 +6541,9 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
    Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
    its rows and columns. A 1-D convolution has one row. ---- */
 enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
+
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
+
 /* Target t, an element of y or dx, meets positions t stride + start + 0 ... span of a source, tap k
    of it number first + k step. Sides are (rows, columns). A row of the copy has all positions of a
    phase, 0, phases, 2 phases ..., before those of the next: columns of a product are runs. Targets
@@ -5642,21 +6552,23 @@ typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } sa
 typedef struct samba__conv {
     int64_t source[2], target[2], kernel[2], stride[2], start[2], span[2], first[2], step[2];
     int64_t phases, shifts[2], every[2], r[2], most[2], all_targets[2], all_taps[2], before;
-    int64_t images, groups, rows, channels, taps;   /* rows: of the product for a group */
+    int64_t images, groups, rows, channels, taps; /* rows: of the product for a group */
     int64_t band, bands, box, boxes, sets, parts, units;
-    int64_t scratch, sums;              /* floats of turned weights or parts of dw; of a shift */
-    bool shifted, far;                  /* far: copies are too large for a thread, so in scratch */
+    int64_t scratch, sums; /* floats of turned weights or parts of dw; of a shift */
+    bool shifted, far;     /* far: copies are too large for a thread, so in scratch */
 } samba__conv;
 
 /* What a band, some rows of targets, meets in a box of channels: cells from position `first` on. */
 typedef struct samba__region {
-    int64_t channel, channels, width;   /* width: of a phase of a row */
+    int64_t channel, channels, width; /* width: of a phase of a row */
     int64_t at, band[2], first[2], cells[2];
 } samba__region;
+
 SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band, int64_t box)
 {
     samba__region b;
-    b.channel = box * v->box, b.channels = samba__min64(v->box, v->channels - b.channel);
+    b.channel = box * v->box;
+    b.channels = samba__min64(v->box, v->channels - b.channel);
     b.at = band * v->band;
     for (int i = 0; i < 2; i++) {
         b.band[i] = i == 0 ? samba__min64(v->band, v->target[0] - b.at) : v->target[1];
@@ -5671,7 +6583,9 @@ SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band,
 /* What a thread's own memory has room for besides a product's buffers, but no more than stays in
    the cache, and what vectors read or write too much. Blocks of steps leave room for that, too. */
 enum { SAMBA__CACHED_BLOCK = 65536, SAMBA__OVERRUN = 40, SAMBA__STEPS = SAMBA_GEMM_KC - 8 };
+
 #define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
+
 /* In double, which a file that nobody has checked cannot overflow. */
 SAMBA__FN double samba__copy_size(const samba__conv *v)
 {
@@ -5680,9 +6594,11 @@ SAMBA__FN double samba__copy_size(const samba__conv *v)
     double sums = (double)v->rows * (double)v->band * (double)v->most[1] * (double)v->shifts[1];
     return copy + (double)SAMBA__OVERRUN + (v->shifted ? sums : 0.0);
 }
+
 SAMBA__FN int64_t samba__gcd(int64_t a, int64_t b)
 {
-    for (int64_t rest; b; a = b, b = rest) rest = a % b;
+    for (int64_t rest; b; a = b, b = rest)
+        rest = a % b;
     return a;
 }
 
@@ -5705,8 +6621,10 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     int64_t few = samba__min64(samba__min64(x->dim[0], 8), (1 << 18) / samba_count(w));
     int64_t og = w->dim[0] / attr[6];
     samba__conv v;
-    v.images = x->dim[0], v.groups = attr[6];
-    v.rows = makes_dx ? w->dim[1] : og, v.channels = v.box = makes_dx ? og : w->dim[1];
+    v.images = x->dim[0];
+    v.groups = attr[6];
+    v.rows = makes_dx ? w->dim[1] : og;
+    v.channels = v.box = makes_dx ? og : w->dim[1];
     v.shifted = makes_dx && (attr[0] > 1 || attr[1] > 1);
     v.sets = makes_dw ? samba__max64(few, 1) : v.images;
     v.scratch = samba_count(w) * (makes_dw ? v.sets : makes_dx);
@@ -5718,16 +6636,19 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
         v.shifts[i] = makes_dx ? samba__min64(stride, v.all_targets[i]) : 1;
         v.every[i] = makes_dx ? stride / samba__gcd(stride, dilation) : 1;
         v.target[i] = v.most[i] = samba__ceil_div(v.all_targets[i], makes_dx ? stride : 1);
-        v.kernel[i] = samba__ceil_div(v.all_taps[i], v.every[i]);       /* at most */
+        v.kernel[i] = samba__ceil_div(v.all_taps[i], v.every[i]); /* at most */
         v.stride[i] = makes_dx ? 1 : stride;
-        v.span[i] = (v.all_taps[i] - 1) * dilation, v.start[i] = -padding, v.first[i] = v.r[i] = 0;
+        v.span[i] = (v.all_taps[i] - 1) * dilation;
+        v.start[i] = -padding;
+        v.first[i] = v.r[i] = 0;
         if (makes_dx) v.start[i] = (padding - v.span[i]) / stride;
         if (makes_dx) v.span[i] = (stride - 1 + padding) / stride - v.start[i];
         v.step[i] = makes_dx ? -(dilation * v.every[i] / stride) : dilation;
         v.phases = makes_dw ? dilation : v.stride[i];
     }
-    v.taps = v.kernel[0] * v.kernel[1], v.before = 0;
-    int64_t parts = samba__ceil_div(8, v.sets * v.groups);      /* at least, of box or band */
+    v.taps = v.kernel[0] * v.kernel[1];
+    v.before = 0;
+    int64_t parts = samba__ceil_div(8, v.sets * v.groups); /* at least, of box or band */
     int64_t *cut = makes_dw ? &v.box : v.target[0] * v.target[1] < 64 * parts ? &parts : &v.band;
     v.band = v.target[0];
     *cut = samba__ceil_div(*cut, samba__min64(parts, *cut));
@@ -5742,7 +6663,8 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     v.bands = samba__ceil_div(v.target[0], v.band);
     v.boxes = samba__ceil_div(v.channels, v.box);
     v.sums = v.shifted ? v.rows * v.band * v.most[1] : 0;
-    v.parts = makes_dw ? v.boxes : v.bands, v.units = v.sets * v.groups * v.parts;
+    v.parts = makes_dw ? v.boxes : v.bands;
+    v.units = v.sets * v.groups * v.parts;
     return v;
 }
 
@@ -5766,7 +6688,8 @@ SAMBA__INLINE void samba__conv_shift(samba__conv *v, const int32_t *attr, int64_
     for (int i = 0; i < 2; i++) {
         int64_t stride = attr[i], dilation = attr[4 + i], n = v->all_taps[i];
         int64_t r = i ? shift % v->shifts[1] : shift / v->shifts[1], at = r + attr[2 + i];
-        for (k[i] = 0; k[i] < n && (at - k[i] * dilation) % stride; k[i]++) { }
+        for (k[i] = 0; k[i] < n && (at - k[i] * dilation) % stride; k[i]++) {
+        }
         v->r[i] = r;
         v->target[i] = samba__ceil_div(v->all_targets[i] - r, stride);
         v->first[i] = (at - k[i] * dilation) / stride - v->start[i];
@@ -5781,21 +6704,28 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
     const int32_t *attr = c->attr;
     int32_t n = x->ndim, groups = attr[6];
     if ((n != 3 && n != 4) || w->ndim != n || !samba__sound_shape(x) || !samba__sound_shape(w)
-        || (n == 3 && (attr[0] != 1 || attr[2] != 0 || attr[4] != 1
-                       || (c->n_attr == SAMBA__CONV_BACKWARD_WORDS && attr[7] != 1))))
-        return samba_refuse(c, SAMBA_ESHAPE, "x must be (N,C,H,W) with w (O,C/groups,KH,KW), or "
+        || (n == 3
+            && (attr[0] != 1 || attr[2] != 0 || attr[4] != 1
+                || (c->n_attr == SAMBA__CONV_BACKWARD_WORDS && attr[7] != 1))))
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "x must be (N,C,H,W) with w (O,C/groups,KH,KW), or "
                             "(N,C,L) with w (O,C/groups,K) and no stride, padding or dilation of "
-                            "rows; x is %S, w %S", x, w);
+                            "rows; x is %S, w %S",
+                            x, w);
     if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups || x->dim[1] / groups != w->dim[1])
-        return samba_refuse(c, SAMBA_ESHAPE, "with groups %d, x %S needs a w of (O,C/groups,...) "
-                            "with O a multiple of groups; w is %S", groups, x, w);
-    *y = *x, y->dim[1] = w->dim[0];
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "with groups %d, x %S needs a w of (O,C/groups,...) "
+                            "with O a multiple of groups; w is %S",
+                            groups, x, w);
+    *y = *x;
+    y->dim[1] = w->dim[0];
     for (int32_t d = 2; d < n; d++) {
         const int32_t *side = attr + 2 - n + d;
         int64_t stride = side[0], padding = side[2], dilation = side[4];
         int64_t reach = dilation * (w->dim[d] - 1) + 1, room = x->dim[d] + 2 * padding;
         if (stride < 1 || padding < 0 || dilation < 1 || reach > room)
-            return samba_refuse(c, SAMBA_ESHAPE, "stride %d, padding %d, dilation %d: the kernel "
+            return samba_refuse(c, SAMBA_ESHAPE,
+                                "stride %d, padding %d, dilation %d: the kernel "
                                 "spans %l of the %l that x and padding have along dimension %d; "
                                 "it must fit, stride and dilation be 1 or more, padding 0 or more",
                                 side[0], side[2], side[4], reach, room, d);
@@ -5818,7 +6748,8 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     if (makes_dx) x.dim[1] = channels < 1 || channels > INT32_MAX ? 0 : (int32_t)channels;
     if (made == SAMBA__MAKES_DW) w.dim[0] = dy->dim[1];
     if (made == SAMBA__MAKES_DW) w.dim[1] = c->attr[6] < 1 ? 0 : x.dim[1] / c->attr[6];
-    for (int32_t d = 2; !forward && n <= 4 && d < n; d++) s->dim[d] = c->attr[words - n + d];
+    for (int32_t d = 2; !forward && n <= 4 && d < n; d++)
+        s->dim[d] = c->attr[words - n + d];
     if (!samba__conv_shape(c, &x, &w, &y)) return false;
     c->out[0].shape = forward ? y : *s;
     if (!forward && !samba__same_shape(&y, dy))
@@ -5827,15 +6758,18 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     if (v.far && samba__copy_size(&v) * (double)v.units > (double)INT32_MAX)
         return samba_refuse(c, SAMBA_ESHAPE, "the kernel of w %S spans too much of x %S", &w, &x);
     return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
-        || samba_refuse(c, SAMBA_ESHAPE, "the bias %S must have one value for each of the %d "
-                        "output channels", b, w.dim[0]);
+        || samba_refuse(c, SAMBA_ESHAPE,
+                        "the bias %S must have one value for each of the %d "
+                        "output channels",
+                        b, w.dim[0]);
 }
+
 SAMBA__FN void samba__conv_words(const samba_conv_opts *opts, int32_t ndim, int32_t *attr)
 {
     static const samba_conv_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, 0 };
     const samba_conv_opts *o = opts ? opts : &none;
     for (int32_t i = 0; i < 2; i++) {
-        bool row = i == 0 && ndim == 3;         /* 1-D: entry 0 of the options is for the columns */
+        bool row = i == 0 && ndim == 3; /* 1-D: entry 0 of the options is for the columns */
         int32_t k = ndim == 3 ? 0 : i;
         attr[i] = row || o->stride[k] == 0 ? 1 : o->stride[k];
         attr[2 + i] = row ? 0 : o->padding[k];
@@ -5852,14 +6786,17 @@ SAMBA__FN samba_tensor *samba__conv_backward(samba__made made, samba_tensor *a, 
     if (made == SAMBA__MAKES_DW) op = SAMBA__OP_convolution_backward_weight;
     if (!a || !b || s->ndim < 3 || s->ndim > SAMBA_MAX_DIMS) return NULL;
     memcpy(words, attr, SAMBA__CONV_WORDS * sizeof *words);
-    for (int32_t i = 0; i < 2; i++) words[SAMBA__CONV_WORDS + i] = samba__side(s, s->ndim - 2, i);
+    for (int32_t i = 0; i < 2; i++)
+        words[SAMBA__CONV_WORDS + i] = samba__side(s, s->ndim - 2, i);
     return samba__emit2(op, a, b, words, SAMBA__CONV_BACKWARD_WORDS);
 }
+
 /* 2 a b, or the largest number there is. */
 SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
 {
     return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
 }
+
 /* dx first turns w, dw last adds the sums of its sets. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
@@ -5890,21 +6827,31 @@ SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b
         for (int64_t r = 0, row = b->first[0]; r < b->cells[0]; r++, row++) {
             const float *from = x + i / phases * plane + row * v->source[1] + begin;
             float *to = copy + ((i / phases * b->cells[0] + r) * phases + i % phases) * width;
-            if (unmet || (v->span[0] == 0 && r % v->stride[0])) continue;   /* no tap meets it */
+            if (unmet || (v->span[0] == 0 && r % v->stride[0])) continue; /* no tap meets it */
             memset(to, 0, (size_t)width * sizeof *to);
             if (n <= 0 || row < 0 || row >= v->source[0]) continue;
             to += left * deep;
-            if (set && phases == 1) samba__turn(set, from, plane, n, deep, to, deep, v->source[1]);
-            else if (!set && phases == 1) memcpy(to, from, (size_t)n * sizeof *to);
-            else if (!set && phases == 2) for (int64_t q = 0; q < n; q++) to[q] = from[2 * q];
-            else for (int64_t c = 0; c < deep; c++, to++, from += plane)
-                for (int64_t q = 0; q < n; q++) to[q * deep] = from[q * phases];
+            if (set && phases == 1)
+                samba__turn(set, from, plane, n, deep, to, deep, v->source[1]);
+            else if (!set && phases == 1)
+                memcpy(to, from, (size_t)n * sizeof *to);
+            else if (!set && phases == 2)
+                for (int64_t q = 0; q < n; q++)
+                    to[q] = from[2 * q];
+            else
+                for (int64_t c = 0; c < deep; c++, to++, from += plane)
+                    for (int64_t q = 0; q < n; q++)
+                        to[q * deep] = from[q * phases];
         }
     }
 }
 
 /* Runs of an image, each `step` behind the one before: column j is at j / run * step + j % run. */
-typedef struct samba__runs { const float *image; int64_t n, run, step; } samba__runs;
+typedef struct samba__runs {
+    const float *image;
+    int64_t n, run, step;
+} samba__runs;
+
 /* Columns j ... of B(p,j) = image[at[p] + column j], as a panel: pieces of 8, of which what is too
    much is overwritten by the next. */
 SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs *q,
@@ -5913,13 +6860,19 @@ SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs 
     int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
     for (int64_t next = 0, x = j % q->run, base = j / q->run * q->step; next < s->cols; n++) {
         int64_t left = q->run - x;
-        from[n] = (int32_t)(base + x), k[n] = (int32_t)next;
-        next += samba__min64(left, 8), x += 8;
-        if (left <= 8) x = 0, base += q->step;
+        from[n] = (int32_t)(base + x);
+        k[n] = (int32_t)next;
+        next += samba__min64(left, 8);
+        x += 8;
+        if (left <= 8) {
+            x = 0;
+            base += q->step;
+        }
     }
     for (int64_t p = 0; p < s->kc; p++, to += s->b_row) {
         const float *x = q->image + at[p];
-        for (int32_t i = 0; i < n; i++) memcpy(to + k[i], x + from[i], 8 * sizeof *to);
+        for (int32_t i = 0; i < n; i++)
+            memcpy(to + k[i], x + from[i], 8 * sizeof *to);
     }
 }
 
@@ -5933,21 +6886,32 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
     int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     float *c = s->c, *panel = a->local;
     if (a->isa == 0 || direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
-    s->a = rows, s->a_row = a_row, s->a_col = 1, s->a_next = a_row;
-    s->b = panel, s->b_row = width, s->b_at = direct ? at : NULL, s->b_hi = s->c_hi = half;
-    s->bias = NULL, s->turned = false;
+    s->a = rows;
+    s->a_row = a_row;
+    s->a_col = 1;
+    s->a_next = a_row;
+    s->b = panel;
+    s->b_row = width;
+    s->b_at = direct ? at : NULL;
+    s->b_hi = s->c_hi = half;
+    s->bias = NULL;
+    s->turned = false;
     for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
         x = j % q->run;
         s->cols = samba__min64(direct ? samba__min64(half, q->run - x) : width, q->n - j);
         s->cols_hi = samba__max64(s->cols - half, 0);
-        s->c = c + j, s->from = s->from ? s->c : NULL;
+        s->c = c + j;
+        s->from = s->from ? s->c : NULL;
         if (direct) {
             s->b = q->image + j / q->run * q->step + x;
-            hi = j + s->cols, s->c_hi = s->cols, x = hi % q->run;
+            hi = j + s->cols;
+            s->c_hi = s->cols;
+            x = hi % q->run;
             if (hi < q->n) s->cols_hi = samba__min64(half, q->run - x);
             s->b_hi = hi < q->n ? q->image + hi / q->run * q->step + x - s->b : 0;
             s->cols += s->cols_hi;
-        } else samba__gather_panel(s, q, at, j, panel);
+        } else
+            samba__gather_panel(s, q, at, j, panel);
         set->sweep(s);
     }
 }
@@ -5966,7 +6930,10 @@ SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b
             if (phases > 1) cell = cell % phases * b->width + cell / phases;
             at[u] = (int32_t)((line + cell) * deep);
         }
-        if (++row == sides[0]) row = 0, c++;
+        if (++row == sides[0]) {
+            row = 0;
+            c++;
+        }
     }
 }
 
@@ -5981,10 +6948,14 @@ SAMBA__INLINE void samba__place_shifts(const samba_args *a, const samba__conv *v
         int64_t at = i / rows * v->band + i % rows, row = (first + i % rows) * a->attr[0] + v->r[0];
         float *dx = a->out[0] + ((set * v->rows + i / rows) * v->all_targets[0] + row) * wide;
         const float *even = sums + at * (wide - pairs), *odd = sums + size + at * pairs;
-        for (int64_t j = 0; j < pairs; j++) dx[2 * j] = even[j], dx[2 * j + 1] = odd[j];
+        for (int64_t j = 0; j < pairs; j++) {
+            dx[2 * j] = even[j];
+            dx[2 * j + 1] = odd[j];
+        }
         for (int64_t r = 0; r < v->shifts[1]; r++) {
             int64_t n = samba__ceil_div(wide - r, by);
-            for (int64_t j = pairs; j < n; j++) dx[j * by + r] = sums[r * size + at * n + j];
+            for (int64_t j = pairs; j < n; j++)
+                dx[j * by + r] = sums[r * size + at * n + j];
         }
     }
 }
@@ -5998,17 +6969,23 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
     int64_t plane = v->target[0] * v->target[1], k = v->channels * v->taps, set = u / v->parts;
     int64_t part = u % v->parts, row = set % v->groups * v->rows, steps = v->boxes;
     float *scratch = (float *)a->scratch;
-    const float *w = made == SAMBA__MAKES_Y ? a->in[1]
+    const float *w = made == SAMBA__MAKES_Y
+        ? a->in[1]
         : scratch + v->before * v->channels * v->rows * v->groups;
     const float *bias = made == SAMBA__MAKES_Y && a->n_in > 2 ? a->in[2] : NULL;
     int32_t at[SAMBA__STEPS];
     samba__sweep s;
     s.c_row = makes_dw ? k : v->shifted ? v->band * v->target[1] : plane;
-    s.rows = v->rows, s.from_row = s.c_row, s.asks = false;
+    s.rows = v->rows;
+    s.from_row = s.c_row;
+    s.asks = false;
     if (makes_dw) steps = samba__ceil_div(v->images - set / v->groups, v->sets) * v->bands;
     if (v->shifted && part * v->band >= v->target[0]) return;
     float *to = sums + v->r[1] * v->sums;
-    if (v->taps == 0) memset(to, 0, (size_t)(v->rows * s.c_row) * sizeof *to), steps = 0;
+    if (v->taps == 0) {
+        memset(to, 0, (size_t)(v->rows * s.c_row) * sizeof *to);
+        steps = 0;
+    }
     for (int64_t i = 0; i < steps; i++) {
         int64_t image = makes_dw ? set + i / v->bands * v->sets * v->groups : set;
         samba__region b = samba__region_of(v, makes_dw ? i % v->bands : part, makes_dw ? part : i);
@@ -6026,8 +7003,9 @@ SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, s
         *copied = true;
         for (int64_t p = 0; p < end; p += s.kc) {
             s.kc = samba__min64(each, end - p);
-            s.c = makes_dw ? scratch + set * v->rows * k + first
-                : v->shifted ? to : a->out[0] + targets;
+            s.c = makes_dw   ? scratch + set * v->rows * k + first
+                : v->shifted ? to
+                             : a->out[0] + targets;
             s.from = i > 0 || p > 0 ? s.c : NULL;
             s.row_bias = bias && i == steps - 1 && p + s.kc == end ? bias + row : NULL;
             samba__list_rows(v, &b, makes_dw, p, s.kc, at);
@@ -6067,9 +7045,11 @@ SAMBA__INLINE void samba__turn_weights(const samba_args *a, samba__conv *v, int6
             float *to = (float *)a->scratch + (v->before * rows + row * v->taps) * v->channels;
             for (int64_t o = 0; o < v->channels; o++)
                 for (int64_t y = k[0]; y < n; y += down)
-                    for (int64_t x = k[1]; x < m; x += by) *to++ = w[(o * v->rows * n + y) * m + x];
+                    for (int64_t x = k[1]; x < m; x += by)
+                        *to++ = w[(o * v->rows * n + y) * m + x];
         }
 }
+
 SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
     samba__conv all = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
@@ -6080,8 +7060,10 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
         if (v.far) sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__copy_size(&all);
         float *copy = sums + v.sums * v.shifts[1];
         bool copied = false;
-        if (made == SAMBA__MAKES_DX && a->phase == 0) samba__turn_weights(a, &v, u);
-        else if (made == SAMBA__MAKES_DW && a->phase == 1) samba__add_sets(a, &v, u);
+        if (made == SAMBA__MAKES_DX && a->phase == 0)
+            samba__turn_weights(a, &v, u);
+        else if (made == SAMBA__MAKES_DW && a->phase == 1)
+            samba__add_sets(a, &v, u);
         else
             for (int64_t k = 0; k < shifts; k++) {
                 if (made == SAMBA__MAKES_DX) samba__conv_shift(&v, a->attr, k);
@@ -6101,11 +7083,13 @@ SAMBA__OP_API samba_tensor *samba_convolution(samba_tensor *x, samba_tensor *w, 
     return samba__emit(x->session, SAMBA__OP_convolution, in, b ? 3 : 2, attr, SAMBA__CONV_WORDS,
                        NULL);
 }
+
 SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
 {
     samba_tensor *x = g->in[0], *w = g->in[1], *dy = g->dout[0];
     samba_shape axes = samba_scalar_shape();
-    for (int32_t d = 0; d < x->shape.ndim; d++) if (d != 1) axes.dim[axes.ndim++] = d;
+    for (int32_t d = 0; d < x->shape.ndim; d++)
+        if (d != 1) axes.dim[axes.ndim++] = d;
     g->din[0] = samba__conv_backward(SAMBA__MAKES_DX, dy, w, g->attr, &x->shape);
     g->din[1] = samba__conv_backward(SAMBA__MAKES_DW, x, dy, g->attr, &w->shape);
     if (g->n_in > 2 && g->in[2]) g->din[2] = samba_sum(dy, axes, false);
@@ -6113,25 +7097,27 @@ SAMBA__FN void samba__convolution_vjp(samba_vjp *g)
 
 /* Inputs dy, w: a and b in the gradient. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_input(samba_tensor *dy, samba_tensor *w,
-    samba_shape x_shape, const samba_conv_opts *opts)
+                                                             samba_shape x_shape,
+                                                             const samba_conv_opts *opts)
 {
     int32_t attr[SAMBA__CONV_WORDS];
     samba__conv_words(opts, x_shape.ndim, attr);
     return samba__conv_backward(SAMBA__MAKES_DX, dy, w, attr, &x_shape);
 }
-SAMBA__GRAD2(convolution_backward_input,        /* dy is that of dx */
+SAMBA__GRAD2(convolution_backward_input, /* dy is that of dx */
              samba__emit2(SAMBA__OP_convolution, dy, b, g->attr, SAMBA__CONV_WORDS),
              samba__conv_backward(SAMBA__MAKES_DW, dy, a, g->attr, &b->shape))
 
 /* Inputs x, dy: a and b in the gradient. */
 SAMBA__OP_API samba_tensor *samba_convolution_backward_weight(samba_tensor *x, samba_tensor *dy,
-    samba_shape w_shape, const samba_conv_opts *opts)
+                                                              samba_shape w_shape,
+                                                              const samba_conv_opts *opts)
 {
     int32_t attr[SAMBA__CONV_WORDS];
     samba__conv_words(opts, w_shape.ndim, attr);
     return samba__conv_backward(SAMBA__MAKES_DW, x, dy, attr, &w_shape);
 }
-SAMBA__GRAD2(convolution_backward_weight,       /* dy is that of dw */
+SAMBA__GRAD2(convolution_backward_weight, /* dy is that of dw */
              samba__conv_backward(SAMBA__MAKES_DX, b, dy, g->attr, &a->shape),
              samba__emit2(SAMBA__OP_convolution, a, dy, g->attr, SAMBA__CONV_WORDS))
 
@@ -6140,8 +7126,12 @@ SAMBA__GRAD2(convolution_backward_weight,       /* dy is that of dw */
    avg_pool2d_backward appends the rows and columns of x. Padding is at most half the kernel and no
    window starts behind x, so that each window holds an element. Units are planes. ---- */
 enum { SAMBA__MAX_WORDS = 7, SAMBA__AVG_WORDS = 8, SAMBA__ADAPTIVE_WORDS = 2 };
+
 typedef enum samba__pooling {
-    SAMBA__MAX_FORWARD, SAMBA__AVG_FORWARD, SAMBA__MAX_BACKWARD, SAMBA__AVG_BACKWARD
+    SAMBA__MAX_FORWARD,
+    SAMBA__AVG_FORWARD,
+    SAMBA__MAX_BACKWARD,
+    SAMBA__AVG_BACKWARD
 } samba__pooling;
 
 /* Outputs along one axis of n inputs; 0 after a refusal. */
@@ -6151,12 +7141,14 @@ SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *a
     if (kernel >= 1 && stride >= 1 && padding >= 0 && padding <= kernel / 2) {
         int64_t room = n + 2 * padding - kernel + up * (stride - 1);
         int64_t out = room < 0 ? 0 : room / stride + 1;
-        if (up && out > 0 && (out - 1) * stride >= n + padding) out--;      /* starts behind x */
+        if (up && out > 0 && (out - 1) * stride >= n + padding) out--; /* starts behind x */
         if (out >= 1 && out <= INT32_MAX) return (int32_t)out;
     }
-    samba_refuse(c, SAMBA_ESHAPE, "kernel %d, stride %d, padding %d do not fit %d elements: "
+    samba_refuse(c, SAMBA_ESHAPE,
+                 "kernel %d, stride %d, padding %d do not fit %d elements: "
                  "kernel and stride must be at least 1, padding at most half the kernel, and the "
-                 "kernel at most the elements with padding", attr[0], attr[2], attr[4], n);
+                 "kernel at most the elements with padding",
+                 attr[0], attr[2], attr[4], n);
     return 0;
 }
 
@@ -6177,12 +7169,15 @@ SAMBA__FN bool samba__pooling_rule(samba_call *c, samba__pooling op)
         if (c->code) return false;
     }
     if (x.ndim < 2 || !samba__sound_shape(&x) || !samba__sound_shape(&y))
-        return samba_refuse(c, SAMBA_ESHAPE, "x %S must end in rows and columns; neither it nor y "
-                            "%S may be empty or too large", &x, &y);
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "x %S must end in rows and columns; neither it nor y "
+                            "%S may be empty or too large",
+                            &x, &y);
     c->out[0].shape = op <= SAMBA__AVG_FORWARD ? y : x;
     return op <= SAMBA__AVG_FORWARD || samba__same_shape(&y, dy)
         || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but pooling %S makes %S", dy, &x, &y);
 }
+
 SAMBA__FN void samba__pooling_words(const samba_pool_opts *opts, int32_t *attr)
 {
     static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
@@ -6192,7 +7187,8 @@ SAMBA__FN void samba__pooling_words(const samba_pool_opts *opts, int32_t *attr)
         attr[2 + i] = o->stride[i] ? o->stride[i] : attr[i];
         attr[4 + i] = o->padding[i];
     }
-    attr[6] = o->ceil_mode, attr[7] = o->exclude_padding;
+    attr[6] = o->ceil_mode;
+    attr[7] = o->exclude_padding;
 }
 
 /* An adaptive window takes all of x once, any other a kernel for each y. */
@@ -6205,21 +7201,26 @@ SAMBA__FN void samba__pooling_work(samba_work *w, const samba_call *c, samba__po
     if (c->n_attr < SAMBA__MAX_WORDS) return;
     w->flops = samba__flops(n, (int64_t)c->attr[0] * c->attr[1]) / 2;
 }
+
 typedef struct samba__pool_sides {
-    int64_t in[2], out[2], kernel[2], stride[2], padding[2];    /* rows, columns */
+    int64_t in[2], out[2], kernel[2], stride[2], padding[2]; /* rows, columns */
     bool adaptive, exclude_padding;
 } samba__pool_sides;
 
 /* Inputs begin ... end-1 of output o along an axis; size counts padding, unless it is excluded.
    Adaptive: window o of m over n inputs is floor(o n/m) ... ceil((o+1) n/m) - 1. */
-typedef struct samba__window { int64_t begin, end, size; } samba__window;
+typedef struct samba__window {
+    int64_t begin, end, size;
+} samba__window;
+
 SAMBA__INLINE samba__window samba__window_of(const samba__pool_sides *v, int axis, int64_t o)
 {
     samba__window w;
     int64_t n = v->in[axis], m = v->out[axis];
     int64_t begin = v->adaptive ? o * n / m : o * v->stride[axis] - v->padding[axis];
     int64_t end = v->adaptive ? samba__ceil_div((o + 1) * n, m) : begin + v->kernel[axis];
-    w.begin = samba__max64(begin, 0), w.end = samba__min64(end, n);
+    w.begin = samba__max64(begin, 0);
+    w.end = samba__min64(end, n);
     w.size = v->exclude_padding ? w.end - w.begin : samba__min64(end, n + v->padding[axis]) - begin;
     return w;
 }
@@ -6230,6 +7231,7 @@ SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, co
                                     const float *dy, float *to)
 {
     enum { COLUMNS = 64 };
+
     float most[COLUMNS];
     int64_t best[COLUMNS], by = v->stride[1], width = v->in[1];
     for (int64_t o = 0, n; o < v->out[0] * v->out[1]; o += n) {
@@ -6252,8 +7254,10 @@ SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, co
                 if (!forward) best[i] += (at + i * by - best[i]) & -(int64_t)more;
             }
         }
-        for (int64_t i = 0; forward && i < n; i++) to[o + i] = most[i];
-        for (int64_t i = 0; !forward && i < n; i++) to[best[i]] += dy[o + i];
+        for (int64_t i = 0; forward && i < n; i++)
+            to[o + i] = most[i];
+        for (int64_t i = 0; !forward && i < n; i++)
+            to[best[i]] += dy[o + i];
     }
 }
 
@@ -6264,6 +7268,7 @@ SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, co
     most = more ? g : most, best += (tap - best) & -more;
 #define SAMBA__PUT_TAP(k) \
     to[2 * i + k / 2 * width + k % 2] = samba__bits_float(bits & (0u - (uint32_t)(best == k)));
+
 SAMBA__INLINE void samba__max_squares(const samba__pool_sides *v, bool forward, const float *x,
                                       const float *dy, float *SAMBA__RESTRICT to)
 {
@@ -6273,8 +7278,7 @@ SAMBA__INLINE void samba__max_squares(const samba__pool_sides *v, bool forward, 
         for (int64_t i = 0; i < n; i++) {
             float most = x[2 * i], g;
             int32_t best = 0, more;
-            SAMBA__TAP(1) SAMBA__TAP(2) SAMBA__TAP(3)
-            if (forward) to[i] = most;
+            SAMBA__TAP(1) SAMBA__TAP(2) SAMBA__TAP(3) if (forward) to[i] = most;
             if (forward) continue;
             uint32_t bits = samba__float_bits(d[i]);
             SAMBA__PUT_TAP(0) SAMBA__PUT_TAP(1) SAMBA__PUT_TAP(2) SAMBA__PUT_TAP(3)
@@ -6296,14 +7300,20 @@ SAMBA__INLINE void samba__avg_plane(const samba__pool_sides *v, bool forward, co
             float share = forward ? 0.0f : *from++ / size;
             for (int64_t y = rows.begin; y < rows.end; y += step) {
                 int64_t at = y * width + columns.begin, end = at + n * step;
-                if (forward && end - at >= SAMBA__LANES) sum += samba__row_sum(from + at, end - at);
-                else if (forward) for (; at < end; at++) sum += from[at];
-                else for (; at < end; at++) to[at] += share;
+                if (forward && end - at >= SAMBA__LANES)
+                    sum += samba__row_sum(from + at, end - at);
+                else if (forward)
+                    for (; at < end; at++)
+                        sum += from[at];
+                else
+                    for (; at < end; at++)
+                        to[at] += share;
             }
             if (forward) *to = sum / size;
         }
     }
 }
+
 SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
 {
     bool forward = op <= SAMBA__AVG_FORWARD;
@@ -6313,26 +7323,35 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
     v.adaptive = a->n_attr < SAMBA__MAX_WORDS;
     v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[7];
     for (int32_t i = 0; i < 2; i++) {
-        v.in[i] = x->dim[x->ndim - 2 + i], v.out[i] = y->dim[y->ndim - 2 + i];
+        v.in[i] = x->dim[x->ndim - 2 + i];
+        v.out[i] = y->dim[y->ndim - 2 + i];
         if (v.adaptive) continue;
         v.kernel[i] = a->attr[i];
-        v.stride[i] = a->attr[2 + i], v.padding[i] = a->attr[4 + i];
+        v.stride[i] = a->attr[2 + i];
+        v.padding[i] = a->attr[4 + i];
     }
     int64_t in_plane = v.in[0] * v.in[1], out_plane = v.out[0] * v.out[1];
     bool squares = op == SAMBA__MAX_FORWARD || op == SAMBA__MAX_BACKWARD;
-    for (int32_t i = 0; i < 2; i++)     /* then there is no padding either */
+    for (int32_t i = 0; i < 2; i++) /* then there is no padding either */
         squares = squares && v.kernel[i] == 2 && v.stride[i] == 2 && v.in[i] == 2 * v.out[i];
     for (int64_t u = a->begin; u < a->end; u++) {
         const float *from = a->in[0] + u * (op == SAMBA__AVG_BACKWARD ? out_plane : in_plane);
         float *to = a->out[0] + u * (forward ? out_plane : in_plane);
         const float *dy = a->in[a->n_in - 1] + u * out_plane;
-        for (int64_t i = 0; !forward && !squares && i < in_plane; i++) to[i] = 0.0f;
-        if (squares && forward) samba__max_squares(&v, true, from, NULL, to);
-        else if (squares) samba__max_squares(&v, false, from, dy, to);
-        else if (op == SAMBA__MAX_FORWARD) samba__max_plane(&v, true, from, NULL, to);
-        else if (op == SAMBA__AVG_FORWARD) samba__avg_plane(&v, true, from, to);
-        else if (op == SAMBA__AVG_BACKWARD) samba__avg_plane(&v, false, from, to);
-        else samba__max_plane(&v, false, from, dy, to);
+        for (int64_t i = 0; !forward && !squares && i < in_plane; i++)
+            to[i] = 0.0f;
+        if (squares && forward)
+            samba__max_squares(&v, true, from, NULL, to);
+        else if (squares)
+            samba__max_squares(&v, false, from, dy, to);
+        else if (op == SAMBA__MAX_FORWARD)
+            samba__max_plane(&v, true, from, NULL, to);
+        else if (op == SAMBA__AVG_FORWARD)
+            samba__avg_plane(&v, true, from, to);
+        else if (op == SAMBA__AVG_BACKWARD)
+            samba__avg_plane(&v, false, from, to);
+        else
+            samba__max_plane(&v, false, from, dy, to);
     }
 }
 
@@ -6344,6 +7363,7 @@ SAMBA__OP_API samba_tensor *samba_max_pool2d(samba_tensor *x, const samba_pool_o
     return samba__emit1(SAMBA__OP_max_pool2d, x, attr, SAMBA__MAX_WORDS);
 }
 SAMBA__GRAD1(max_pool2d, samba__emit2(SAMBA__OP_max_pool2d_backward, x, dy, g->attr, g->n_attr))
+
 /* ---- avg_pool2d: the mean of a window; backward dy / size goes to each of its elements ---- */
 SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_opts *opts)
 {
@@ -6351,11 +7371,13 @@ SAMBA__OP_API samba_tensor *samba_avg_pool2d(samba_tensor *x, const samba_pool_o
     samba__pooling_words(opts, attr);
     return samba__emit1(SAMBA__OP_avg_pool2d, x, attr, SAMBA__AVG_WORDS);
 }
+
 SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t out_h, int32_t out_w)
 {
     int32_t attr[SAMBA__ADAPTIVE_WORDS] = { out_h, out_w };
     return samba__emit1(SAMBA__OP_avg_pool2d, x, attr, SAMBA__ADAPTIVE_WORDS);
 }
+
 /* Emits avg_pool2d_backward: the attributes of the pooling, then the rows and columns of x. */
 SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape *x,
                                             const int32_t *attr, int32_t n_attr)
@@ -6367,6 +7389,7 @@ SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape 
 }
 SAMBA__GRAD1(avg_pool2d, samba__avg_backward(dy, &x->shape, g->attr, g->n_attr))
 SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr, g->n_attr - 2))
+
 /* ---- batch_norm: y = w h + b with h = (x - mean) rstd, rstd = 1/sqrt(var + eps) for each channel.
    Training takes mean and var of the batch, and the running ones follow. Inputs x, w or none, b or
    none, running mean and var; outputs y and the two that overwrite the running ones. Attributes:
@@ -6395,13 +7418,14 @@ SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, con
     for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy = dy ? dy + next : NULL) {
         const float *e = dy;
         for (i = 0; i + SAMBA__LANES <= plane; i += SAMBA__LANES, e = dy ? dy + i : NULL) {
-            samba__ask_rows(x + i + next, 16, SAMBA__LANES / 16);       /* the next image */
+            samba__ask_rows(x + i + next, 16, SAMBA__LANES / 16); /* the next image */
             if (dy) samba__ask_rows(e + next, 16, SAMBA__LANES / 16);
             samba__add_lanes(x + i, e, mean, products, SAMBA__LANES, first, second);
         }
         samba__add_lanes(x + i, e, mean, products, plane - i, first, second);
     }
-    sum[0] = samba__lanes_sum(first), sum[1] = samba__lanes_sum(second);
+    sum[0] = samba__lanes_sum(first);
+    sum[1] = samba__lanes_sum(second);
 }
 
 /* The rule of both ops: what comes after x, if it is there, has one value per channel of x. */
@@ -6412,17 +7436,24 @@ SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
     const samba_shape *x = &c->in[first].shape;
     if (x->ndim < 2 || !samba__same_shape(x, &c->in[0].shape) || !samba__has(c, 3)
         || !samba__has(c, 4))
-        return samba_refuse(c, SAMBA_ESHAPE, "x %S must be (N,C,...), dy %S the same, and the "
-                            "running mean and variance be given", x, &c->in[0].shape);
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "x %S must be (N,C,...), dy %S the same, and the "
+                            "running mean and variance be given",
+                            x, &c->in[0].shape);
     for (int32_t i = first + 1; i < 5; i++) {
         const samba_shape *s = &c->in[i].shape;
         if (!samba__has(c, i) || (s->ndim == 1 && s->dim[0] == x->dim[1])) continue;
-        return samba_refuse(c, SAMBA_ESHAPE, "input %d is %S, but must have one value for each of "
-                            "the %d channels of %S", i, s, x->dim[1], x);
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "input %d is %S, but must have one value for each of "
+                            "the %d channels of %S",
+                            i, s, x->dim[1], x);
     }
-    c->n_out = 3, c->out[0] = c->in[0], c->out[1] = c->out[2] = c->in[3];
+    c->n_out = 3;
+    c->out[0] = c->in[0];
+    c->out[1] = c->out[2] = c->in[3];
     return true;
 }
+
 SAMBA__FN void samba__batch_work(samba_work *w, const samba_call *c, bool backward)
 {
     w->units[0] = c->in[backward ? 1 : 0].shape.dim[1];
@@ -6436,29 +7467,39 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
     float count = (float)(plane * s->dim[0]);
     const float *weight = a->in[backward ? 2 : 1], *bias = backward ? NULL : a->in[2];
     float momentum = samba_attr_float(a->attr[0]);
-    bool fresh = !a->running_stats;     /* those of this batch */
+    bool fresh = !a->running_stats; /* those of this batch */
     float eps = samba_attr_float(a->attr[backward ? 0 : 1]);
     for (int64_t c = a->begin; c < a->end; c++) {
         const float *x = a->in[backward ? 1 : 0] + c * plane, *dy = a->in[0] + c * plane;
         float mean = a->in[3][c], var = a->in[4][c], first = mean, second = var, slope = 0.0f;
         float sum[2] = { 0.0f, 0.0f };
-        if (backward) samba__channel_sums(s, x, dy, 0.0f, false, sum);
-        else if (fresh) samba__channel_sums(s, x, NULL, 0.0f, false, sum);
+        if (backward)
+            samba__channel_sums(s, x, dy, 0.0f, false, sum);
+        else if (fresh)
+            samba__channel_sums(s, x, NULL, 0.0f, false, sum);
         if (fresh) mean = sum[0] / count;
-        if (backward) second = sum[1], samba__channel_sums(s, x, dy, mean, true, sum);   /* db */
-        else if (fresh) samba__channel_sums(s, x, NULL, mean, true, sum);
+        if (backward) {
+            second = sum[1];
+            samba__channel_sums(s, x, dy, mean, true, sum);
+        } /* db */
+        else if (fresh)
+            samba__channel_sums(s, x, NULL, mean, true, sum);
         if (fresh) var = sum[0] / count;
         float rstd = samba__rsqrt(var + eps), scale = (weight ? weight[c] : 1.0f) * rstd;
         float shift = bias ? bias[c] : 0.0f;
         if (backward) {
-            first = sum[1] * rstd;                              /* dw */
-            if (fresh) slope = first / count * rstd, shift = second / count;
+            first = sum[1] * rstd; /* dw */
+            if (fresh) {
+                slope = first / count * rstd;
+                shift = second / count;
+            }
         } else if (fresh) {
             float unbiased = var * count / (count > 1.0f ? count - 1.0f : 1.0f);
             first = samba__fma(momentum, mean - first, first);
             second = samba__fma(momentum, unbiased - second, second);
         }
-        a->out[1][c] = first, a->out[2][c] = second;
+        a->out[1][c] = first;
+        a->out[2][c] = second;
         for (int64_t n = 0, at = 0; n < s->dim[0]; n++, at += step) {
             float *SAMBA__RESTRICT to = a->out[0] + c * plane + at;
             for (int64_t i = at; !backward && i < at + plane; i++)
@@ -6468,14 +7509,17 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
         }
     }
 }
+
 SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-    samba_tensor *mean, samba_tensor *var, float momentum, float eps)
+                                             samba_tensor *mean, samba_tensor *var, float momentum,
+                                             float eps)
 {
     samba_tensor *in[5] = { x, w, b, mean, var };
     int32_t attr[2] = { samba_float_attr(momentum), samba_float_attr(eps) };
     if (!x || !mean || !var) return NULL;
     return samba__emit(x->session, SAMBA__OP_batch_norm, in, 5, attr, 2, NULL);
 }
+
 SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 {
     samba_tensor *in[5] = { g->dout[0], g->in[0], g->in[1], g->in[3], g->in[4] };
@@ -6493,40 +7537,51 @@ SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 SAMBA__FN bool samba__soft_rule(samba_call *c, int which)
 {
     bool fits = samba__expect_match(c, which & SAMBA__BACKWARD ? "*n,*n->*n" : "*n->*n", 1);
-    return fits && (c->attr[0] == c->in[0].shape.ndim - 1
-                    || samba_refuse(c, SAMBA_EARG, "axis %d is not the last one of %S; transpose "
-                                    "it to there", c->attr[0], &c->in[0].shape));
+    return fits
+        && (c->attr[0] == c->in[0].shape.ndim - 1
+            || samba_refuse(c, SAMBA_EARG,
+                            "axis %d is not the last one of %S; transpose "
+                            "it to there",
+                            c->attr[0], &c->in[0].shape));
 }
+
 SAMBA__FN void samba__soft_work(samba_work *w, const samba_call *c, int which)
 {
     (void)which;
     w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]);
 }
+
 SAMBA__INLINE void samba__softmax_row(float *y, const float *x, int64_t n, bool logs)
 {
     float top, sum;
     if (logs) {
         sum = samba__log(samba__row_exp_sum(x, n, &top));
         SAMBA__IN_PLACE
-        for (int64_t i = 0; i < n; i++) y[i] = (x[i] - top) - sum;
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (x[i] - top) - sum;
         return;
     }
     top = samba__row_max(x, n);
     sum = 1.0f / samba__unless_zero(samba__row_exp(y, x, top, n));
-    for (int64_t i = 0; i < n; i++) y[i] *= sum;
+    for (int64_t i = 0; i < n; i++)
+        y[i] *= sum;
 }
+
 SAMBA__INLINE void samba__softmax_row_backward(float *dx, const float *dy, const float *y,
                                                int64_t n, bool logs)
 {
     float sum = logs ? samba__row_sum(dy, n) : samba__row_dot(dy, y, n);
     if (logs) {
         SAMBA__IN_PLACE
-        for (int64_t i = 0; i < n; i++) dx[i] = samba__fma(-samba__exp(y[i]), sum, dy[i]);
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = samba__fma(-samba__exp(y[i]), sum, dy[i]);
         return;
     }
     SAMBA__IN_PLACE
-    for (int64_t i = 0; i < n; i++) dx[i] = y[i] * (dy[i] - sum);
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = y[i] * (dy[i] - sum);
 }
+
 SAMBA__INLINE void samba__soft_run(const samba_args *a, int which)
 {
     int64_t n = samba__last_dim(a->in_spec);
@@ -6535,7 +7590,8 @@ SAMBA__INLINE void samba__soft_run(const samba_args *a, int which)
         float *y = a->out[0] + at;
         if (which & SAMBA__BACKWARD)
             samba__softmax_row_backward(y, x, a->in[1] + at, n, which & SAMBA__LOGS);
-        else samba__softmax_row(y, x, n, which & SAMBA__LOGS);
+        else
+            samba__softmax_row(y, x, n, which & SAMBA__LOGS);
     }
 }
 
@@ -6556,14 +7612,16 @@ SAMBA__ALONG_AXIS(log_softmax)
    Ba, Kiros, Hinton, "Layer normalization", 2016.
    rms_norm is the same without means: h = x r, y = h w, dx = r (g - h mean(g h)).
    Zhang, Sennrich, "Root mean square layer normalization", NeurIPS 2019. ---- */
-#define SAMBA__NORM_ROWS 32             /* rows whose share of dw, db is one partial sum */
-#define SAMBA__COLUMNS 64               /* of a unit that sums columns */
+#define SAMBA__NORM_ROWS 32 /* rows whose share of dw, db is one partial sum */
+#define SAMBA__COLUMNS 64   /* of a unit that sums columns */
+
 /* Attributes: eps, and for gradients whether those of the weights are wanted. */
 SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
 {
-    static const char *const signature[4] = {           /* rms_norm, layer_norm; and backward */
-        "*n,n?->*n", "*n,*n,n?->*n,n", "*n,n?,n?->*n", "*n,*n,n?->*n,n,n"
-    };
+    static const char *const signature[4]
+        = { /* rms_norm, layer_norm; and backward */
+            "*n,n?->*n", "*n,*n,n?->*n,n", "*n,n?,n?->*n", "*n,*n,n?->*n,n,n"
+          };
     samba__binding b;
     int32_t n_attr = which & SAMBA__BACKWARD ? 2 : 1;
     if (!samba__expect(c, 1, 3, n_attr)) return false;
@@ -6574,10 +7632,12 @@ SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
     if (n_attr == 2 && !c->attr[1]) c->n_out = 1;
     return true;
 }
+
 SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
 {
     int64_t n = samba__last_dim(c->in);
-    w->units[0] = samba_count(&c->in[0].shape) / n, w->part = n;
+    w->units[0] = samba_count(&c->in[0].shape) / n;
+    w->part = n;
     if (!(which & SAMBA__BACKWARD)) return;
     w->units[0] = samba__ceil_div(w->units[0], SAMBA__NORM_ROWS);
     w->part = n * SAMBA__NORM_ROWS;
@@ -6595,11 +7655,14 @@ SAMBA__INLINE float samba__norm_row(float *h, const float *x, const float *w, co
     float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n + samba_attr_float(attr[0]));
     int64_t plain = w && b ? 0 : n;
     SAMBA__IN_PLACE
-    for (int64_t i = 0; i < plain; i++) h[i] = samba__mul(x[i] - mean, r);
+    for (int64_t i = 0; i < plain; i++)
+        h[i] = samba__mul(x[i] - mean, r);
     SAMBA__IN_PLACE
-    for (int64_t i = plain; i < n; i++) h[i] = samba__fma(samba__mul(x[i] - mean, r), w[i], b[i]);
+    for (int64_t i = plain; i < n; i++)
+        h[i] = samba__fma(samba__mul(x[i] - mean, r), w[i], b[i]);
     return r;
 }
+
 /* y of row t */
 SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n, bool centered)
 {
@@ -6607,9 +7670,12 @@ SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
     float *SAMBA__RESTRICT y = a->out[0] + t * n;
     samba__norm_row(y, a->in[0] + t * n, w, b, n, a->attr, centered);
-    for (int64_t i = 0; w && !b && i < n; i++) y[i] *= w[i];
-    for (int64_t i = 0; !w && b && i < n; i++) y[i] += b[i];
+    for (int64_t i = 0; w && !b && i < n; i++)
+        y[i] *= w[i];
+    for (int64_t i = 0; !w && b && i < n; i++)
+        y[i] += b[i];
 }
+
 /* A row: dx holds h and becomes the gradient. */
 SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy,
                                             const float *w, int64_t n, float r, bool centered)
@@ -6619,7 +7685,8 @@ SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const flo
     float mean_g = sum_g / (float)n;
     for (int64_t i = 0; w && i < n; i++)
         dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
-    for (int64_t i = 0; !w && i < n; i++) dx[i] = r * (samba__fma(-dx[i], mean_gh, dy[i]) - mean_g);
+    for (int64_t i = 0; !w && i < n; i++)
+        dx[i] = r * (samba__fma(-dx[i], mean_gh, dy[i]) - mean_g);
 }
 
 /* Phase 0: a block of rows of dx, with the block's partial sums of dw and db. */
@@ -6635,9 +7702,12 @@ SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block,
         const float *dy = a->in[0] + t * n;
         float *SAMBA__RESTRICT h = a->out[0] + t * n, r;
         r = samba__norm_row(h, a->in[1] + t * n, NULL, NULL, n, a->attr, centered);
-        for (int64_t i = 0; dw && !db && i < n; i++) dw[i] = samba__fma(dy[i], h[i], dw[i]);
-        for (int64_t i = 0; db && i < n; i++)
-            dw[i] = samba__fma(dy[i], h[i], dw[i]), db[i] += dy[i];
+        for (int64_t i = 0; dw && !db && i < n; i++)
+            dw[i] = samba__fma(dy[i], h[i], dw[i]);
+        for (int64_t i = 0; db && i < n; i++) {
+            dw[i] = samba__fma(dy[i], h[i], dw[i]);
+            db[i] += dy[i];
+        }
         samba__norm_row_backward(h, dy, a->n_in > 2 ? a->in[2] : NULL, n, r, centered);
     }
 }
@@ -6650,17 +7720,22 @@ SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t fro
     for (int64_t p = 0; p < n_blocks * parts; p++) {
         const float *SAMBA__RESTRICT part = (const float *)a->scratch + p * n;
         float *SAMBA__RESTRICT d = a->out[1 + p % parts];
-        for (int64_t j = from; j < to; j++) d[j] = p < parts ? part[j] : d[j] + part[j];
+        for (int64_t j = from; j < to; j++)
+            d[j] = p < parts ? part[j] : d[j] + part[j];
     }
 }
+
 SAMBA__INLINE void samba__norm_run(const samba_args *a, int which)
 {
     int64_t n = samba__last_dim(a->in_spec);
     bool centered = which & SAMBA__CENTERED;
     for (int64_t u = a->begin; u < a->end; u++) {
-        if (!(which & SAMBA__BACKWARD)) samba__norm_forward(a, u, n, centered);
-        else if (a->phase == 0) samba__norm_backward_rows(a, u, n, centered);
-        else samba__norm_backward_columns(a, u * SAMBA__COLUMNS, n);
+        if (!(which & SAMBA__BACKWARD))
+            samba__norm_forward(a, u, n, centered);
+        else if (a->phase == 0)
+            samba__norm_backward_rows(a, u, n, centered);
+        else
+            samba__norm_backward_columns(a, u * SAMBA__COLUMNS, n);
     }
 }
 
@@ -6672,21 +7747,25 @@ SAMBA__FN void samba__norm_vjp(samba_vjp *g, int32_t op)
     int32_t attr[2] = { g->attr[0], w || b };
     g->din[0] = samba__emit(g->session, op, in, 3, attr, 2, g->din);
 }
+
 SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                              float eps)
 {
     int32_t attr = samba_float_attr(eps);
     return samba__emit3(SAMBA__OP_layer_norm, x, w, b, &attr, 1);
 }
+
 SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
 {
     samba__norm_vjp(g, SAMBA__OP_layer_norm_backward);
 }
+
 SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps)
 {
     int32_t attr = samba_float_attr(eps);
     return samba__emit2(SAMBA__OP_rms_norm, x, w, &attr, 1);
 }
+
 SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
 {
     samba__norm_vjp(g, SAMBA__OP_rms_norm_backward);
@@ -6698,6 +7777,7 @@ SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
    input that only [microbatches] adds is what a mean divides by, instead of the targets here.
    Label smoothing: Szegedy et al., CVPR 2016. ---- */
 enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
+
 /* Fills in the attributes and returns them. */
 SAMBA__FN int32_t *samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3])
 {
@@ -6706,28 +7786,34 @@ SAMBA__FN int32_t *samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3]
     attr[SAMBA__LOSS_SMOOTHING] = samba_float_attr(opts ? opts->label_smoothing : 0.0f);
     return attr;
 }
+
 /* Appends a dimension of n to output 0. */
 SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
 {
     samba_shape *y = &c->out[0].shape;
-    bool fine = (n > 0 || samba_refuse(c, SAMBA_EARG, "a dimension of %d is asked for; make it 1 "
-                                       "or more", n))
+    bool fine = (n > 0
+                 || samba_refuse(c, SAMBA_EARG,
+                                 "a dimension of %d is asked for; make it 1 "
+                                 "or more",
+                                 n))
         && (y->ndim < SAMBA_MAX_DIMS
             || samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y));
     if (fine) samba__push_dim(y, n);
     return fine;
 }
+
 SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
 {
-    static const char *const signature[4] = {           /* nll, cross_entropy; and backward */
-        "*c,i:*,?->*", "*,i:*,?->*", "*c,i:*,?->*", "*,*c,i:*,?->*c"
-    };
+    static const char *const signature[4]
+        = { /* nll, cross_entropy; and backward */
+            "*c,i:*,?->*", "*,i:*,?->*", "*c,i:*,?->*", "*,*c,i:*,?->*c"
+          };
     bool logits = which & SAMBA__LOGITS, backward = which & SAMBA__BACKWARD;
     int32_t n_in = logits && backward ? 3 : 2;
     samba__binding b;
     if (!samba__expect(c, n_in, n_in + 1, logits || backward ? 3 : 2)) return false;
     int32_t reduction = c->attr[SAMBA__LOSS_REDUCTION];
-    bool one = reduction != SAMBA_REDUCE_NONE;          /* loss, a scalar */
+    bool one = reduction != SAMBA_REDUCE_NONE; /* loss, a scalar */
     if (reduction < SAMBA_REDUCE_MEAN || reduction > SAMBA_REDUCE_NONE)
         return samba_refuse(c, SAMBA_ERANGE, "reduction %d is not mean 0, sum 1, none 2",
                             reduction);
@@ -6748,8 +7834,10 @@ SAMBA__FN void samba__loss_work(samba_work *w, const samba_call *c, int which)
     if (!backward) w->flops = logits ? 20 * samba_count(&c->in[0].shape) : rows;
     if (!backward && c->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE) return;
     w->n_phases = 2;
-    w->units[1] = backward ? rows : 1, w->scratch = w->units[0] * 4;
+    w->units[1] = backward ? rows : 1;
+    w->scratch = w->units[0] * 4;
 }
+
 /* The class of row t, or -1 where the row does not count. A class out of range is a fault. */
 SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t t, int64_t classes)
 {
@@ -6759,6 +7847,7 @@ SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t 
     samba_fault_at(a, which, id, t, 0, (int32_t)classes - 1);
     return -1;
 }
+
 /* What a sum of losses is multiplied by. The mean is over targets that count; NaN if none does. */
 SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
 {
@@ -6767,9 +7856,11 @@ SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
     if (a->attr[SAMBA__LOSS_REDUCTION] != SAMBA_REDUCE_MEAN) return 1.0f;
     if (which + 1 < a->n_in && a->in[which + 1])
         return a->in[which + 1][0] > 0.0f ? 1.0f / a->in[which + 1][0] : SAMBA__NAN;
-    for (int64_t t = 0; t < n; t++) counted += id[t] != a->attr[SAMBA__LOSS_IGNORE];
+    for (int64_t t = 0; t < n; t++)
+        counted += id[t] != a->attr[SAMBA__LOSS_IGNORE];
     return counted ? 1.0f / (float)counted : SAMBA__NAN;
 }
+
 SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t target,
                                              float smoothing)
 {
@@ -6795,10 +7886,13 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
     for (int64_t t = a->begin; t < a->end; t++) {
         const float *x = a->in[0] + t * n;
         int32_t target = samba__target(a, 1, t, n);
-        if (target < 0) loss[t] = 0.0f;
-        else loss[t] = logits ? samba__cross_entropy_row(x, n, target, smoothing) : -x[target];
+        if (target < 0)
+            loss[t] = 0.0f;
+        else
+            loss[t] = logits ? samba__cross_entropy_row(x, n, target, smoothing) : -x[target];
     }
 }
+
 SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, const float *x, int64_t n,
                                                      float smoothing, float dloss)
 {
@@ -6806,7 +7900,8 @@ SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, const float *x, 
     float scale = dloss / samba__unless_zero(samba__row_exp(dx, x, top, n));
     float share = samba__mul(-dloss, smoothing / (float)n);
     SAMBA__IN_PLACE
-    for (int64_t i = 0; i < n; i++) dx[i] = samba__fma(scale, dx[i], share);
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = samba__fma(scale, dx[i], share);
 }
 
 /* Phase 0: the gradient of a row's loss where all rows share it, into scratch. Phase 1: rows. */
@@ -6824,16 +7919,22 @@ SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
     for (int64_t t = a->begin; t < a->end; t++) {
         float *dx = a->out[0] + t * n, dloss = none ? a->in[0][t] : *shared;
         int32_t target = samba__target(a, which, t, n);
-        if (target < 0 || !logits) memset(dx, 0, (size_t)n * 4);
-        else samba__cross_entropy_row_backward(dx, a->in[1] + t * n, n, smoothing, dloss);
+        if (target < 0 || !logits)
+            memset(dx, 0, (size_t)n * 4);
+        else
+            samba__cross_entropy_row_backward(dx, a->in[1] + t * n, n, smoothing, dloss);
         if (target >= 0) dx[target] = samba__fma(-dloss, 1.0f - smoothing, dx[target]);
     }
 }
+
 SAMBA__INLINE void samba__loss_run(const samba_args *a, int which)
 {
-    if (which & SAMBA__BACKWARD) samba__loss_backward_units(a, which & SAMBA__LOGITS);
-    else samba__loss_units(a, which & SAMBA__LOGITS);
+    if (which & SAMBA__BACKWARD)
+        samba__loss_backward_units(a, which & SAMBA__LOGITS);
+    else
+        samba__loss_units(a, which & SAMBA__LOGITS);
 }
+
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
                                                      const samba_loss_opts *opts)
 {
@@ -6841,10 +7942,12 @@ SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba
     return samba__emit2(SAMBA__OP_cross_entropy, logits, samba__ids_as_i32(target),
                         samba__loss_attr(opts, attr), 3);
 }
+
 SAMBA__OP_API samba_tensor *samba_cross_entropy(samba_tensor *logits, samba_tensor *target)
 {
     return samba_cross_entropy_with(logits, target, NULL);
 }
+
 SAMBA__FN void samba__cross_entropy_vjp(samba_vjp *g)
 {
     samba_tensor *in[4] = { g->dout[0], g->in[0], g->in[1], g->n_in > 2 ? g->in[2] : NULL };
@@ -6859,13 +7962,14 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
     return samba__emit2(SAMBA__OP_nll, logp, samba__ids_as_i32(target),
                         samba__loss_attr(opts, attr), 2);
 }
+
 SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 {
     const samba_shape *x = &g->in[0]->shape;
     int32_t attr[3] = { g->attr[0], g->attr[1], x->dim[x->ndim - 1] };
     samba_tensor *in[3] = { g->dout[0], g->in[1], g->n_in > 2 ? g->in[2] : NULL };
-    g->din[0] = samba__emit(g->session, SAMBA__OP_nll_backward, in, g->n_in > 2 ? 3 : 2, attr, 3,
-                            NULL);
+    g->din[0]
+        = samba__emit(g->session, SAMBA__OP_nll_backward, in, g->n_in > 2 ? 3 : 2, attr, 3, NULL);
 }
 
 /* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
@@ -6874,6 +7978,7 @@ SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
     return samba__emit2(SAMBA__OP_lookup, samba__ids_as_i32(ids), w, NULL, 0);
 }
 SAMBA__MATCHES(lookup, "i:*,w:vc->*c", 0)
+
 /* w (n,k), or packed: inputs ids, packed, scale or NULL; attributes n, k. */
 SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
 {
@@ -6887,17 +7992,21 @@ SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
         bool good = row >= 0 && row < n;
         int64_t j = good ? row : 0;
         float *y = a->out[0] + t * k;
-        if (!packed) samba__load(y, samba__in_bytes(a, 1, j * k), type, k);
-        else samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j), samba__panel_row(type),
-                               samba__scale_at(scale, k, j), type, 0, k, 1);
+        if (!packed)
+            samba__load(y, samba__in_bytes(a, 1, j * k), type, k);
+        else
+            samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j), samba__panel_row(type),
+                              samba__scale_at(scale, k, j), type, 0, k, 1);
         if (!good) samba_fault_at(a, 0, row, t, 0, (int32_t)n - 1);
     }
 }
+
 SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
 {
     const int32_t *rows = g->in[1]->shape.dim;
     g->din[1] = samba__emit2(SAMBA__OP_lookup_backward, g->dout[0], g->in[0], rows, 1);
 }
+
 SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
 {
     bool fits = samba__expect(c, 2, 3, 2) && samba__expect_packed(c, c->attr[0], c->attr[1]);
@@ -6907,7 +8016,12 @@ SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
     return (c->in[0].dtype == SAMBA_I32 || samba_refuse(c, SAMBA_EDTYPE, "ids must be i32"))
         && samba__append_dim(c, c->attr[1]);
 }
-SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a) { samba__lookup_kernel(a); }
+
+SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a)
+{
+    samba__lookup_kernel(a);
+}
+
 /* lookup_backward: attribute rows. */
 SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
 {
@@ -6916,6 +8030,7 @@ SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
     c->out[0].shape = samba_scalar_shape();
     return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
 }
+
 /* Zeros past the cache, if they are many: memory need not be read for them. */
 SAMBA__FN void samba__clear(float *y, int64_t n)
 {
@@ -6926,19 +8041,24 @@ SAMBA__FN void samba__clear(float *y, int64_t n)
 #endif
     memset(y, 0, (size_t)n * sizeof *y);
 }
+
 /* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
-enum { SAMBA__LOOKUP_ROWS = 64 };       /* of a unit */
+enum { SAMBA__LOOKUP_ROWS = 64 }; /* of a unit */
+
 SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
 {
-    w->n_phases = 2, w->units[0] = 1;
+    w->n_phases = 2;
+    w->units[0] = 1;
     w->units[1] = samba__ceil_div(c->out[0].shape.dim[0], SAMBA__LOOKUP_ROWS);
     w->scratch = 4 * (samba_count(&c->in[1].shape) + c->out[0].shape.dim[0]);
     w->flops = samba_count(&c->in[0].shape) + samba_count(&c->out[0].shape);
 }
+
 SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t rows, int32_t *next)
 {
     const int32_t *id = samba__in_i32(a, 1);
-    for (int64_t v = 0; v < rows; v++) first[v] = -1;
+    for (int64_t v = 0; v < rows; v++)
+        first[v] = -1;
     for (int64_t t = samba_count(&a->in_spec[1].shape) - 1; t >= 0; t--) {
         int32_t row = samba__index(id + t);
         if (row < 0 || row >= rows) {
@@ -6949,11 +8069,12 @@ SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t r
         first[row] = (int32_t)t;
     }
 }
+
 SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
 {
     int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1];
     int32_t *first = (int32_t *)a->scratch, *next = first + rows;
-    bool adds = a->n_in > 2;            /* to what is there */
+    bool adds = a->n_in > 2; /* to what is there */
     if (a->phase == 0) {
         samba__link_tokens(a, first, rows, next);
         return;
@@ -6968,18 +8089,22 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
             float sum[SAMBA__COLUMNS] = { 0.0f };
             for (int32_t t = first[v]; t >= 0; t = next[t]) {
                 const float *dy = a->in[0] + t * n + at;
-                for (int64_t j = 0; j < width; j++) sum[j] += dy[j];
+                for (int64_t j = 0; j < width; j++)
+                    sum[j] += dy[j];
             }
-            for (int64_t j = 0; j < width; j++) dw[at + j] += sum[j];
+            for (int64_t j = 0; j < width; j++)
+                dw[at + j] += sum[j];
         }
     }
 }
 SAMBA__GRAD1(lookup_backward, samba_lookup(g->in[1], dy))
+
 /* The same, added to what is there: most rows stay untouched. */
 SAMBA__FN bool samba__lookup_accumulate_shape(samba_call *c)
 {
     return samba__sum_into(c, samba__lookup_backward_shape);
 }
+
 SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
 {
     samba__lookup_backward_kernel(a);
@@ -6996,25 +8121,26 @@ SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
    Attributes: causal, scale, the key of the dropout layer. ---- */
 #define SAMBA__ATTEND_KEYS 64
 #define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 192)
-#define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS)     /* floats of a block */
+#define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS) /* floats of a block */
 /* What a thread needs: the buffers of a product, two blocks of scores. */
 #define SAMBA__ATTEND_LOCAL (SAMBA__GEMM_LOCAL + 2 * SAMBA__ATTEND_BLOCK * sizeof(float))
 typedef char samba__attend_fits[SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
+
 /* One element of the leading dimensions, and the current block of its scores. */
 typedef struct samba__attention {
     const samba_args *args;
     int64_t T, S, D, E, batch;
-    int64_t b;                          /* the element */
+    int64_t b; /* the element */
     samba__dropping drop;
     float scale;
     bool causal;
-    int32_t first, mask;                /* inputs: q, then k and v; the mask */
-    const float *q, *k, *v;             /* (T,D) (S,D) (S,E) */
-    const float *mask_f32;              /* at most one; (t,s) is at t * t_step + s * s_step */
+    int32_t first, mask;    /* inputs: q, then k and v; the mask */
+    const float *q, *k, *v; /* (T,D) (S,D) (S,E) */
+    const float *mask_f32;  /* at most one; (t,s) is at t * t_step + s * s_step */
     const uint8_t *mask_bool;
     int64_t t_step, s_step;
-    int64_t t, rows, s, keys;           /* the current block */
-    float *p, *ds;                      /* scores of a block: the thread's buffers */
+    int64_t t, rows, s, keys; /* the current block */
+    float *p, *ds;            /* scores of a block: the thread's buffers */
 } samba__attention;
 
 /* Shapes only. */
@@ -7022,11 +8148,15 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
                                                bool backward)
 {
     samba__attention at = SAMBA__ZEROED;
-    at.first = backward ? 1 : 0, at.mask = backward ? 6 : 3;
+    at.first = backward ? 1 : 0;
+    at.mask = backward ? 6 : 3;
     const samba_shape *q = &in[at.first].shape, *v = &in[at.first + 2].shape;
-    at.T = q->dim[q->ndim - 2], at.D = q->dim[q->ndim - 1];
-    at.S = v->dim[v->ndim - 2], at.E = v->dim[v->ndim - 1];
-    at.batch = samba__outer(q, q->ndim - 2), at.causal = attr[0] != 0;
+    at.T = q->dim[q->ndim - 2];
+    at.D = q->dim[q->ndim - 1];
+    at.S = v->dim[v->ndim - 2];
+    at.E = v->dim[v->ndim - 1];
+    at.batch = samba__outer(q, q->ndim - 2);
+    at.causal = attr[0] != 0;
     at.scale = samba_attr_float(attr[1]);
     return at;
 }
@@ -7035,11 +8165,13 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
     const samba_shape *q = &a->in_spec[at->first].shape;
-    at->args = a, at->b = b;
+    at->args = a;
+    at->b = b;
     at->drop = samba__dropping_of(a, at->mask + (at->first ? 2 : 1), a->attr + 2,
                                   at->batch * at->T * at->S);
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-    at->ds = at->p + SAMBA__ATTEND_BLOCK, at->q = a->in[at->first] + b * at->T * at->D;
+    at->ds = at->p + SAMBA__ATTEND_BLOCK;
+    at->q = a->in[at->first] + b * at->T * at->D;
     at->k = a->in[at->first + 1] + b * at->S * at->D;
     at->v = a->in[at->first + 2] + b * at->S * at->E;
     if (at->mask >= a->n_in || !a->in[at->mask]) return;
@@ -7047,8 +8179,10 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     int64_t offset = samba__stretched_at(m, q, q->ndim - 2, b);
     at->t_step = samba__stretched_step(m, q->ndim, q->ndim - 2);
     at->s_step = samba__stretched_step(m, q->ndim, q->ndim - 1);
-    if (a->in_spec[at->mask].dtype == SAMBA_F32) at->mask_f32 = a->in[at->mask] + offset;
-    else at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
+    if (a->in_spec[at->mask].dtype == SAMBA_F32)
+        at->mask_f32 = a->in[at->mask] + offset;
+    else
+        at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
 
 /* To the block of rows t ..., keys s ..., from the first row that sees a key. False: none does. */
@@ -7056,25 +8190,36 @@ SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64
 {
     const uint8_t *may = at->mask_bool;
     int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
-    at->t = at->causal ? samba__max64(t, s) : t, at->rows = end - at->t, at->s = s;
+    at->t = at->causal ? samba__max64(t, s) : t;
+    at->rows = end - at->t;
+    at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
     for (int64_t j; may && at->rows > 0; at->t++, at->rows--) {
         const uint8_t *row = may + at->t * at->t_step + s * at->s_step;
         bool alike = at->s_step == 1 && !memcmp(row, row + 1, (size_t)at->keys - 1);
-        for (j = alike ? at->keys - 1 : 0; j < at->keys && !row[j * at->s_step]; j++) { }
+        for (j = alike ? at->keys - 1 : 0; j < at->keys && !row[j * at->s_step]; j++) {
+        }
         if (j < at->keys) break;
     }
     return at->rows > 0;
 }
+
 /* The current block of x y^T, x (T,n), y (S,n). */
 SAMBA__FN void samba__attention_product(const samba__attention *at, float *block, const float *x,
                                         const float *y, int64_t n)
 {
     samba__gemm g = SAMBA__ZEROED;
-    g.m = at->rows, g.n = at->keys, g.k = n;
-    g.a = x + at->t * n, g.a_row = n, g.a_col = 1;
-    g.b = y + at->s * n, g.b_row = 1, g.b_col = n;
-    g.c = block, g.c_row = SAMBA__ATTEND_KEYS;
+    g.m = at->rows;
+    g.n = at->keys;
+    g.k = n;
+    g.a = x + at->t * n;
+    g.a_row = n;
+    g.a_col = 1;
+    g.b = y + at->s * n;
+    g.b_row = 1;
+    g.b_col = n;
+    g.c = block;
+    g.c_row = SAMBA__ATTEND_KEYS;
     samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
 }
 
@@ -7083,11 +8228,18 @@ SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const
                                     const float *x, int64_t n, bool by_keys)
 {
     samba__gemm g = SAMBA__ZEROED;
-    g.m = by_keys ? at->keys : at->rows, g.n = n, g.k = by_keys ? at->rows : at->keys;
-    g.a = block, g.a_row = by_keys ? 1 : SAMBA__ATTEND_KEYS;
+    g.m = by_keys ? at->keys : at->rows;
+    g.n = n;
+    g.k = by_keys ? at->rows : at->keys;
+    g.a = block;
+    g.a_row = by_keys ? 1 : SAMBA__ATTEND_KEYS;
     g.a_col = by_keys ? SAMBA__ATTEND_KEYS : 1;
-    g.b = x + (by_keys ? at->t : at->s) * n, g.b_row = n, g.b_col = 1;
-    g.c = to + (by_keys ? at->s : at->t) * n, g.c_row = n, g.accumulate = true;
+    g.b = x + (by_keys ? at->t : at->s) * n;
+    g.b_row = n;
+    g.b_col = 1;
+    g.c = to + (by_keys ? at->s : at->t) * n;
+    g.c_row = n;
+    g.accumulate = true;
     samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
 }
 
@@ -7101,11 +8253,16 @@ SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
         int64_t t = at->t + i, m = t * at->t_step + at->s * step;
         const float *SAMBA__RESTRICT term = at->mask_f32;
         const uint8_t *SAMBA__RESTRICT may = at->mask_bool ? at->mask_bool + m : NULL;
-        for (int64_t j = 0; !term && j < n; j++) x[j] *= at->scale;
+        for (int64_t j = 0; !term && j < n; j++)
+            x[j] *= at->scale;
         for (int64_t j = 0; term && j < n; j++)
             x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
-        if (may && step == 1) for (int64_t j = 0; j < n; j++) x[j] = may[j] ? x[j] : -SAMBA__INF;
-        else for (int64_t j = 0; may && j < n; j++) x[j] = may[j * step] ? x[j] : -SAMBA__INF;
+        if (may && step == 1)
+            for (int64_t j = 0; j < n; j++)
+                x[j] = may[j] ? x[j] : -SAMBA__INF;
+        else
+            for (int64_t j = 0; may && j < n; j++)
+                x[j] = may[j * step] ? x[j] : -SAMBA__INF;
         for (int64_t j = samba__max64(0, t + 1 - at->s); at->causal && j < n; j++)
             x[j] = -SAMBA__INF;
     }
@@ -7115,7 +8272,7 @@ SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
 SAMBA__INLINE void samba__attention_keep(const samba__attention *at, int64_t i, float *keep)
 {
     uint64_t e = at->drop.first + (uint64_t)(at->b * at->T + at->t + i) * (uint64_t)at->S
-                 + (uint64_t)at->s;
+        + (uint64_t)at->s;
     uint32_t words[4];
     for (int64_t j = 0; j < at->keys; j++, e++) {
         if (j == 0 || e % 4 == 0) samba__philox(at->drop.key, e / 4, at->drop.counter, words);
@@ -7130,21 +8287,24 @@ SAMBA__INLINE void samba__attention_soften(samba__attention *at, float *y, float
     float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
     for (int64_t i = 0; i < at->rows; i++) {
         float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, at->keys);
-        shrink[i] = top[i], top[i] = top[i] >= most ? top[i] : most;
+        shrink[i] = top[i];
+        top[i] = top[i] >= most ? top[i] : most;
     }
     SAMBA__IN_PLACE
     for (int64_t i = 0; i < at->rows; i++)
         shrink[i] = top[i] < SAMBA__INF ? samba__exp(shrink[i] - top[i]) : SAMBA__NAN;
     for (int64_t i = 0; i < at->rows; i++, y += at->E) {
         float *x = at->p + i * SAMBA__ATTEND_KEYS;
-        if (top[i] == -SAMBA__INF) {    /* nothing to attend yet */
+        if (top[i] == -SAMBA__INF) { /* nothing to attend yet */
             memset(x, 0, (size_t)at->keys * 4);
             continue;
         }
-        for (int64_t e = 0; shrink[i] != 1.0f && e < at->E; e++) y[e] *= shrink[i];
+        for (int64_t e = 0; shrink[i] != 1.0f && e < at->E; e++)
+            y[e] *= shrink[i];
         sum[i] = samba__fma(sum[i], shrink[i], samba__row_exp(x, x, top[i], at->keys));
         if (at->drop.rate != 0.0f) samba__attention_keep(at, i, keep);
-        for (int64_t j = 0; at->drop.rate != 0.0f && j < at->keys; j++) x[j] *= keep[j];
+        for (int64_t j = 0; at->drop.rate != 0.0f && j < at->keys; j++)
+            x[j] *= keep[j];
     }
 }
 
@@ -7153,9 +8313,12 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
 {
     int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
     float *top = at->ds, *sum = top + SAMBA__ATTEND_ROWS;
-    bool few = rows <= 4;               /* then most of the time goes into reading: ask early */
+    bool few = rows <= 4; /* then most of the time goes into reading: ask early */
     memset(y + t * E, 0, (size_t)(rows * E) * 4);
-    for (int64_t i = 0; i < rows; i++) top[i] = -SAMBA__INF, sum[i] = 0.0f;
+    for (int64_t i = 0; i < rows; i++) {
+        top[i] = -SAMBA__INF;
+        sum[i] = 0.0f;
+    }
     for (int64_t s = 0; s < at->S; s += SAMBA__ATTEND_KEYS) {
         if (!samba__attention_block(at, t, s)) continue;
         if (few) samba__ask_rows(at->v + s * E, 16, at->keys * E / 16);
@@ -7166,7 +8329,8 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
     }
     for (int64_t i = 0; i < rows; i++) {
         float share = sum[i] > 0.0f || sum[i] != sum[i] ? sum[i] : 1.0f;
-        for (int64_t e = (t + i) * E; e < (t + i + 1) * E; e++) y[e] /= share;
+        for (int64_t e = (t + i) * E; e < (t + i + 1) * E; e++)
+            y[e] /= share;
         lse[t + i] = top[i] + samba__log(sum[i]);
     }
 }
@@ -7180,7 +8344,7 @@ SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *del
     int64_t from = first + t, to = first + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
     for (int64_t i = from; i < to; i++)
         delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E)
-                   - (dlse ? dlse[i] : 0.0f);
+            - (dlse ? dlse[i] : 0.0f);
 }
 
 /* The current block once more: p = P, ds = dS, from lse and delta of each row. */
@@ -7198,19 +8362,25 @@ SAMBA__INLINE void samba__attention_again(const samba__attention *at)
         float keep[SAMBA__ATTEND_KEYS];
         bool drops = at->drop.rate != 0.0f;
         if (drops) samba__attention_keep(at, i, keep);
-        for (int64_t j = 0; drops && j < at->keys; j++) d[j] *= keep[j];
+        for (int64_t j = 0; drops && j < at->keys; j++)
+            d[j] *= keep[j];
         for (int64_t j = 0; j < at->keys; j++) {
-            x[j] = samba__exp_below(x[j] - top) + zero;     /* or NaN */
+            x[j] = samba__exp_below(x[j] - top) + zero; /* or NaN */
             d[j] = x[j] * (d[j] - sum) * at->scale;
         }
-        for (int64_t j = 0; drops && j < at->keys; j++) x[j] *= keep[j];
+        for (int64_t j = 0; drops && j < at->keys; j++)
+            x[j] *= keep[j];
     }
 }
 
 /* Many elements keep all threads busy: then phase 1 takes whole ones and computes P and dS once.
    Few are cut into blocks of keys, for dk and dv, and once more into blocks of rows, for dq. All
    sums have the same order either way. */
-SAMBA__FN bool samba__attention_whole(const samba__attention *at) { return at->batch >= 8; }
+SAMBA__FN bool samba__attention_whole(const samba__attention *at)
+{
+    return at->batch >= 8;
+}
+
 /* By keys: dk and dv of the keys from ..., from all rows in order, and their part of dq if at once.
    Else: dq of the rows from ..., from all keys in order. */
 SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from, bool by_keys)
@@ -7236,19 +8406,23 @@ SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from,
         if (!by_keys || at_once) samba__attention_add(at, dq, at->ds, at->k, at->D, false);
     }
 }
+
 SAMBA__INLINE void samba__attention_run(const samba_args *a, bool backward)
 {
     samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
     int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
     int64_t blocks = samba__ceil_div(a->phase == 1 ? at.S : at.T, step);
-    int64_t each = a->phase == 1 && samba__attention_whole(&at) ? blocks : 1;   /* of a unit */
+    int64_t each = a->phase == 1 && samba__attention_whole(&at) ? blocks : 1; /* of a unit */
     for (int64_t u = a->begin * each; u < a->end * each; u++) {
         int64_t b = u / blocks, i = u % blocks * step;
         float *y = a->out[0] + b * at.T * at.E;
         samba__attention_seek(&at, a, b);
-        if (!backward) samba__attention_rows(&at, y, a->out[1] + b * at.T, i);
-        else if (a->phase == 0) samba__attention_delta(&at, (float *)a->scratch, i);
-        else samba__attention_backward(&at, i, a->phase == 1);
+        if (!backward)
+            samba__attention_rows(&at, y, a->out[1] + b * at.T, i);
+        else if (a->phase == 0)
+            samba__attention_delta(&at, (float *)a->scratch, i);
+        else
+            samba__attention_backward(&at, i, a->phase == 1);
     }
 }
 
@@ -7265,21 +8439,26 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
     const samba_spec *m = &c->in[mask];
     score.dim[score.ndim - 1] = c->in[first + 1].shape.dim[score.ndim - 2];
     return (m->dtype == SAMBA_F32 || m->dtype == SAMBA_BOOL
-            || samba_refuse(c, SAMBA_EDTYPE, "the mask is %T, but must be bool or f32; use "
-                            "samba_cast", (int)m->dtype))
+            || samba_refuse(c, SAMBA_EDTYPE,
+                            "the mask is %T, but must be bool or f32; use "
+                            "samba_cast",
+                            (int)m->dtype))
         && ((samba__broadcast(&score, &m->shape, &both, &bad) && samba__same_shape(&score, &both))
-            || samba_refuse(c, SAMBA_ESHAPE, "mask %S does not fit the scores %S; make dimensions "
-                            "equal, or 1 to broadcast", &m->shape, &score));
+            || samba_refuse(c, SAMBA_ESHAPE,
+                            "mask %S does not fit the scores %S; make dimensions "
+                            "equal, or 1 to broadcast",
+                            &m->shape, &score));
 }
+
 SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
 {
     int32_t n_in = c->n_in, first = backward ? 1 : 0, mask = backward ? 6 : 3;
     int32_t drop = mask + (backward ? 2 : 1);
     samba__binding b;
     if (!samba__expect(c, mask, drop + 3, 4)) return false;
-    c->n_in = mask;                     /* the optional inputs behind have rules of their own */
-    bool fits = samba__match(backward ? "*te,*td,*sd,*se,*te,*t->*td,*sd,*se"
-                                      : "*td,*sd,*se->*te,*t", c, &b);
+    c->n_in = mask; /* the optional inputs behind have rules of their own */
+    bool fits = samba__match(
+        backward ? "*te,*td,*sd,*se,*te,*t->*td,*sd,*se" : "*td,*sd,*se->*te,*t", c, &b);
     c->n_in = n_in;
     if (!fits || !samba__expect_mask(c, first, mask)) return false;
     if (!samba__expect_dropping(c, drop)) return false;
@@ -7287,6 +8466,7 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
         || (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
         || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
 }
+
 SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
 {
     samba__attention at = samba__attention_of(c->in, c->attr, backward);
@@ -7299,26 +8479,30 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
     if (!backward) return;
     w->n_phases = whole ? 2 : 3;
     w->units[1] = at.batch * (whole ? 1 : samba__ceil_div(at.S, SAMBA__ATTEND_KEYS));
-    w->units[2] = w->units[0], w->scratch = at.batch * at.T * 4;
+    w->units[2] = w->units[0];
+    w->scratch = at.batch * at.T * 4;
 }
 
 /* drop: rate, seed and counter of a dropout layer with this key, or NULL. */
 SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *mask,
-                                      const samba_attention_opts *opts,
-                                      samba_tensor *const *drop, uint64_t key, samba_tensor **out)
+                                      const samba_attention_opts *opts, samba_tensor *const *drop,
+                                      uint64_t key, samba_tensor **out)
 {
     samba_tensor *in[7] = { qkv[0], qkv[1], qkv[2], mask, NULL, NULL, NULL };
     if (!qkv[0]) return NULL;
     const samba_shape *q = &qkv[0]->shape;
-    float scale = opts && opts->scale != 0.0f ? opts->scale
+    float scale = opts && opts->scale != 0.0f
+        ? opts->scale
         : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
     const int32_t attr[4] = { opts && opts->causal, samba_float_attr(scale),
                               (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
-    for (int i = 0; drop && i < 3; i++) in[4 + i] = drop[i];
-    (void)out;                          /* the device half does not trace */
+    for (int i = 0; drop && i < 3; i++)
+        in[4 + i] = drop[i];
+    (void)out; /* the device half does not trace */
     return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, drop ? 7 : 4,
                        attr, 4, out);
 }
+
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
                                                                samba_tensor *v, samba_tensor *mask,
                                                                const samba_attention_opts *opts)
@@ -7326,13 +8510,15 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
     samba_tensor *qkv[3] = { q, k, v };
     return samba__attend(qkv, mask, opts, NULL, 0, NULL);
 }
+
 SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 {
     samba_tensor *dy = g->dout[0], *mask = g->n_in > 3 ? g->in[3] : NULL;
     if (!dy) dy = samba_full(g->session, g->out[0]->shape, 0.0f);
-    samba_tensor *in[11] = { dy,        g->in[0],  g->in[1], g->in[2],
-                             g->out[0], g->out[1], mask,     g->dout[1] };
-    for (int32_t i = 4; i < g->n_in; i++) in[4 + i] = g->in[i];
+    samba_tensor *in[11]
+        = { dy, g->in[0], g->in[1], g->in[2], g->out[0], g->out[1], mask, g->dout[1] };
+    for (int32_t i = 4; i < g->n_in; i++)
+        in[4 + i] = g->in[i];
     g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in,
                             g->n_in > 4 ? 11 : 8, g->attr, 4, g->din);
 }
@@ -7340,7 +8526,11 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 /* ---- The table itself ---- */
 /* NAME_run is a function that makes the call; NAME_avx2_run the same for AVX2 or NEON, if any. Kin
    share NAME_kin, compiled once, which is told at run time which of them is meant. */
-#define SAMBA__RUNS(name, call) SAMBA__FN void samba__##name##_run(const samba_args *a) { call; }
+#define SAMBA__RUNS(name, call) \
+    SAMBA__FN void samba__##name##_run(const samba_args *a) \
+    { \
+        call; \
+    }
 #define SAMBA__KIN(name, kin, type) \
     SAMBA__NOINLINE void samba__##name##_kin(const samba_args *a, type which) \
     { \
@@ -7363,26 +8553,39 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
     SAMBA__AVX512_FN SAMBA__KIN(kin##_avx512, kin, type) \
     SAMBA__AVX2_FN SAMBA__NOINLINE void samba__##kin##_avx2_kin(const samba_args *a, type which) \
     { \
-        if (a->isa == SAMBA__ISA_AVX512) samba__##kin##_avx512_kin(a, which); \
-        else samba__##kin##_run(a, which); \
+        if (a->isa == SAMBA__ISA_AVX512) \
+            samba__##kin##_avx512_kin(a, which); \
+        else \
+            samba__##kin##_run(a, which); \
     }
 #else
 #define SAMBA__EACH_COSTLY_KIN SAMBA__EACH_KIN
 #endif
-SAMBA__EACH_KIN(map, samba__loop_fn) SAMBA__EACH_KIN(fold, samba__fold)
-SAMBA__EACH_KIN(conv, samba__made) SAMBA__EACH_KIN(pooling, samba__pooling)
-SAMBA__EACH_KIN(batch, bool) SAMBA__EACH_KIN(step, bool)
-SAMBA__EACH_COSTLY_KIN(soft, int) SAMBA__EACH_COSTLY_KIN(norm, int)
-SAMBA__EACH_COSTLY_KIN(loss, int) SAMBA__EACH_COSTLY_KIN(attention, bool)
+SAMBA__EACH_KIN(map, samba__loop_fn)
+SAMBA__EACH_KIN(fold, samba__fold)
+SAMBA__EACH_KIN(conv, samba__made)
+SAMBA__EACH_KIN(pooling, samba__pooling)
+SAMBA__EACH_KIN(batch, bool)
+SAMBA__EACH_KIN(step, bool)
+SAMBA__EACH_COSTLY_KIN(soft, int)
+SAMBA__EACH_COSTLY_KIN(norm, int)
+SAMBA__EACH_COSTLY_KIN(loss, int)
+SAMBA__EACH_COSTLY_KIN(attention, bool)
 #define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
     SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
-    SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__map_avx2_kin(a, \
-        SAMBA__IS_COSTLY(cost) && a->isa == SAMBA__ISA_AVX512 ? samba__##name##_loop_avx512 \
-            : samba__##name##_loop_avx2)))
+    SAMBA__ALSO_AVX2( \
+        SAMBA__RUNS(name##_avx2, \
+                    samba__map_avx2_kin(a, \
+                                        SAMBA__IS_COSTLY(cost) && a->isa == SAMBA__ISA_AVX512 \
+                                            ? samba__##name##_loop_avx512 \
+                                            : samba__##name##_loop_avx2)))
 #define SAMBA__RUN_FAST(wire, name, ...) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##name##_kernel(a)))
 #define SAMBA__RUN_KIN(wire, name, cost, flags, kin, which) \
-    SAMBA__FN bool samba__##name##_shape(samba_call *c) { return samba__##kin##_rule(c, which); } \
+    SAMBA__FN bool samba__##name##_shape(samba_call *c) \
+    { \
+        return samba__##kin##_rule(c, which); \
+    } \
     SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
     { \
         samba__##kin##_work(w, c, which); \
@@ -7396,8 +8599,17 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
 #define SAMBA__HOST_COLUMN(f) f
 #endif
 #define SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, kernel_avx2) \
-    { #name, wire, flags, NULL, cost, samba__##shape##_shape, samba__##work##_work, \
-      samba__##name##_##kernel, kernel_avx2, SAMBA__HOST_COLUMN(samba__##name##_vjp), NULL },
+    { #name, \
+      wire, \
+      flags, \
+      NULL, \
+      cost, \
+      samba__##shape##_shape, \
+      samba__##work##_work, \
+      samba__##name##_##kernel, \
+      kernel_avx2, \
+      SAMBA__HOST_COLUMN(samba__##name##_vjp), \
+      NULL },
 #define SAMBA__ROW_MAP(wire, name, arity, value, cost) \
     SAMBA__ROW(wire, name, cost, SAMBA_OP_INPLACE, name, map, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run))
@@ -7408,9 +8620,8 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
                SAMBA__OR_NULL(samba__##name##_avx2_run))
 #define SAMBA__ROW_KIN(wire, name, cost, flags, kin, which) \
     SAMBA__ROW(wire, name, cost, flags, name, name, run, SAMBA__OR_NULL(samba__##name##_avx2_run))
-static const samba_op samba__op_table[SAMBA__N_OPS] = {
-    SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_KIN)
-};
+static const samba_op samba__op_table[SAMBA__N_OPS]
+    = { SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_KIN) };
 
 /* Types that are only stored are read by ops that move values, by cast, and by users' own ops. */
 SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
@@ -7419,9 +8630,10 @@ SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
         return true;
     for (int32_t i = 0; i < c->n_in; i++) {
         if (!samba__has(c, i) || !samba__is_stored_only(c->in[i].dtype)) continue;
-        return samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, with which nothing is computed; use "
-                            "samba_cast: to i32 for ids, to f32 for numbers", i,
-                            (int)c->in[i].dtype);
+        return samba_refuse(c, SAMBA_EDTYPE,
+                            "input %d is %T, with which nothing is computed; use "
+                            "samba_cast: to i32 for ids, to f32 for numbers",
+                            i, (int)c->in[i].dtype);
     }
     return true;
 }
@@ -7431,7 +8643,9 @@ SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
 SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
 {
     samba__binding b;
-    c->code = SAMBA_OK, c->why[0] = 0, c->n_out = 0;
+    c->code = SAMBA_OK;
+    c->why[0] = 0;
+    c->n_out = 0;
     memset(c->out, 0, sizeof c->out);
     if (!samba__reads_types(op, c)) return false;
     if (!(op->shape ? op->shape(c) : samba__match(op->signature, c, &b))) {
@@ -7449,6 +8663,7 @@ SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
     }
     return true;
 }
+
 SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_work *w)
 {
     samba__binding b;
@@ -7471,6 +8686,7 @@ SAMBA__FN int32_t samba__inplace_input(const samba_op *op)
 {
     return op->flags & SAMBA_OP_INPLACE ? 0 : op->flags & SAMBA_OP_INPLACE_1 ? 1 : -1;
 }
+
 /* The input that output o overwrites; -1 if o is fresh. */
 SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 {
@@ -7480,23 +8696,36 @@ SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 /* ==== [pef-read] ============================================================================== */
 /* Roles of symbols. */
 enum {
-    SAMBA__INPUT = 1, SAMBA__OUTPUT, SAMBA__WEIGHT, SAMBA__STATE, SAMBA__ARGIN, SAMBA__GRADIENT,
-    SAMBA__CONSTANT, SAMBA__TEMP, SAMBA__SCRATCH, SAMBA__N_ROLES
+    SAMBA__INPUT = 1,
+    SAMBA__OUTPUT,
+    SAMBA__WEIGHT,
+    SAMBA__STATE,
+    SAMBA__ARGIN,
+    SAMBA__GRADIENT,
+    SAMBA__CONSTANT,
+    SAMBA__TEMP,
+    SAMBA__SCRATCH,
+    SAMBA__N_ROLES
 };
 
 /* Regions of memory. Read-only parameters can stay in the PEF itself (in flash). */
 enum {
-    SAMBA__REGION_STATE = 0, SAMBA__REGION_ARENA, SAMBA__REGION_IO, SAMBA__REGION_READONLY,
+    SAMBA__REGION_STATE = 0,
+    SAMBA__REGION_ARENA,
+    SAMBA__REGION_IO,
+    SAMBA__REGION_READONLY,
     SAMBA__N_REGIONS
 };
-#define SAMBA__PEF_MAGIC 0x46455041424D4153u    /* the bytes "SAMBAPEF" */
+
+#define SAMBA__PEF_MAGIC 0x46455041424D4153u /* the bytes "SAMBAPEF" */
 #define SAMBA__PEF_VERSION 2u
-#define SAMBA__PEF_INFERENCE 1u         /* flag: forward only, running statistics, no dropout */
+#define SAMBA__PEF_INFERENCE 1u /* flag: forward only, running statistics, no dropout */
 #define SAMBA__PEF_HEADER 128u
 #define SAMBA__PEF_SYMBOL 80u
 #define SAMBA__PEF_NODE 32u
 #define SAMBA__PEF_SECTION 16u
-#define SAMBA__FOREVER 0xFFFFFFFFu      /* last use of a symbol that outlives the schedule */
+#define SAMBA__FOREVER 0xFFFFFFFFu /* last use of a symbol that outlives the schedule */
+
 /* A PEF in memory: the counts of its header and where its tables begin. Nothing is copied. */
 typedef struct samba__pef {
     const uint8_t *base;
@@ -7514,16 +8743,21 @@ typedef struct samba__pef {
 typedef struct samba__symbol {
     samba_spec spec;
     uint32_t name, first, last, alias, grad, argin;
-    uint64_t offset, data;              /* data: 1 + offset in the data chunk, or 0 */
+    uint64_t offset, data; /* data: 1 + offset in the data chunk, or 0 */
     uint8_t role, region, batch_dim, windowed, mem_type, generated;
 } samba__symbol;
+
 typedef struct samba__call_record {
     const samba_op *op;
     uint32_t wire, name, scratch;
     int32_t n_in, n_out, n_attr;
-    const uint8_t *words;               /* as the manual has them */
+    const uint8_t *words; /* as the manual has them */
 } samba__call_record;
-typedef struct samba__section { uint32_t type, first, end, graph; } samba__section;
+
+typedef struct samba__section {
+    uint32_t type, first, end, graph;
+} samba__section;
+
 /* The op of this wire number (0: none has it) or name (NULL: none). */
 SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
                                          const samba_op *const *user, int32_t n_user)
@@ -7537,9 +8771,21 @@ SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
 
 /* Where the record of a symbol has its fields, and how many bits. */
 #define SAMBA__SYMBOL_FIELDS(X) \
-    X(32, name, 0) X(8, role, 4) X(8, region, 7) X(64, offset, 40) X(64, data, 48) \
-    X(32, first, 56) X(32, last, 60) X(32, alias, 64) X(32, grad, 68) X(8, batch_dim, 72) \
-    X(8, windowed, 73) X(8, mem_type, 74) X(8, generated, 75) X(32, argin, 76)
+    X(32, name, 0) \
+    X(8, role, 4) \
+    X(8, region, 7) \
+    X(64, offset, 40) \
+    X(64, data, 48) \
+    X(32, first, 56) \
+    X(32, last, 60) \
+    X(32, alias, 64) \
+    X(32, grad, 68) \
+    X(8, batch_dim, 72) \
+    X(8, windowed, 73) \
+    X(8, mem_type, 74) \
+    X(8, generated, 75) \
+    X(32, argin, 76)
+
 SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
@@ -7553,12 +8799,15 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
         s.spec.shape.dim[d] = (int32_t)samba__get32(p + 8 + 4 * d);
     return s;
 }
+
 SAMBA__FN samba__section samba__section_at(const samba__pef *pef, uint32_t i)
 {
     const uint8_t *p = pef->sections + (size_t)i * SAMBA__PEF_SECTION;
     samba__section s;
-    s.type = samba__get32(p), s.graph = samba__get32(p + 12);
-    s.first = samba__get32(p + 4), s.end = s.first + samba__get32(p + 8);
+    s.type = samba__get32(p);
+    s.graph = samba__get32(p + 12);
+    s.first = samba__get32(p + 4);
+    s.end = s.first + samba__get32(p + 8);
     return s;
 }
 
@@ -7568,21 +8817,28 @@ SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
     const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
     samba__call_record c;
     c.op = NULL;
-    c.wire = samba__get32(p), c.name = samba__get32(p + 8), c.scratch = samba__get32(p + 16);
-    c.n_in = p[4], c.n_out = p[5], c.n_attr = p[6];
+    c.wire = samba__get32(p);
+    c.name = samba__get32(p + 8);
+    c.scratch = samba__get32(p + 16);
+    c.n_in = p[4];
+    c.n_out = p[5];
+    c.n_attr = p[6];
     c.words = pef->words + (size_t)samba__get32(p + 12) * 4;
     return c;
 }
+
 SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
 {
     samba__call_record c = samba__record_at(pef, i);
     c.op = samba__find_op(c.wire, NULL, pef->user_ops, pef->n_user_ops);
     return c;
 }
+
 SAMBA__FN uint32_t samba__word(const samba__call_record *c, int32_t i)
 {
     return samba__get32(c->words + 4 * i);
 }
+
 /* In 64 bits, for a file may claim more than the memory of a small device has addresses for. */
 SAMBA__FN uint64_t samba__symbol_bytes(const samba__pef *pef, const samba__symbol *s)
 {
@@ -7601,6 +8857,7 @@ SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name, ui
     }
     return -1;
 }
+
 /* Passes a fact on; says why the PEF is refused if it does not hold. */
 SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
 {
@@ -7610,16 +8867,19 @@ SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
     va_end(args);
     return holds;
 }
+
 SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *why)
 {
     return samba__prove(why, p && size >= SAMBA__PEF_HEADER,
                         "the file is shorter than a PEF header")
         && samba__prove(why, samba__get64(p) == SAMBA__PEF_MAGIC,
                         "this is not a PEF: the magic number is missing")
-        && samba__prove(why, samba__get32(p + 8) == SAMBA__PEF_VERSION, "PEF version %d, but this "
-                        "samba.h reads version 2; compile it again", (int32_t)samba__get32(p + 8))
-        && samba__prove(why, !samba__get32(p + 12)
-                        && !(samba__get32(p + 60) & ~SAMBA__PEF_INFERENCE),
+        && samba__prove(why, samba__get32(p + 8) == SAMBA__PEF_VERSION,
+                        "PEF version %d, but this "
+                        "samba.h reads version 2; compile it again",
+                        (int32_t)samba__get32(p + 8))
+        && samba__prove(why,
+                        !samba__get32(p + 12) && !(samba__get32(p + 60) & ~SAMBA__PEF_INFERENCE),
                         "the header has an unknown flag; a newer samba.h may have written it")
         && samba__prove(why, samba__get64(p + 16) == size,
                         "the file has %l bytes but its header says %l: it was cut or extended",
@@ -7634,11 +8894,16 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
 {
     const uint8_t *p = (const uint8_t *)bytes;
     if (!samba__check_header(p, size, why)) return false;
-    pef->base = p, pef->size = size;
-    pef->n_symbols = samba__get32(p + 32), pef->n_nodes = samba__get32(p + 36);
-    pef->n_sections = samba__get32(p + 40), pef->n_words = samba__get32(p + 44);
-    pef->strings_size = samba__get32(p + 48), pef->trace_size = samba__get32(p + 52);
-    pef->microbatches = samba__get32(p + 56), pef->data_size = samba__get64(p + 96);
+    pef->base = p;
+    pef->size = size;
+    pef->n_symbols = samba__get32(p + 32);
+    pef->n_nodes = samba__get32(p + 36);
+    pef->n_sections = samba__get32(p + 40);
+    pef->n_words = samba__get32(p + 44);
+    pef->strings_size = samba__get32(p + 48);
+    pef->trace_size = samba__get32(p + 52);
+    pef->microbatches = samba__get32(p + 56);
+    pef->data_size = samba__get64(p + 96);
     uint64_t nodes_at = SAMBA__PEF_HEADER + (uint64_t)pef->n_symbols * SAMBA__PEF_SYMBOL;
     uint64_t sections_at = nodes_at + (uint64_t)pef->n_nodes * SAMBA__PEF_NODE;
     uint64_t words_at = sections_at + (uint64_t)pef->n_sections * SAMBA__PEF_SECTION;
@@ -7648,19 +8913,26 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
     if (!samba__prove(why, data_at == size - pef->data_size,
                       "the tables and the data do not fill the file")
         || !samba__prove(why, samba__get64(p + 24) == samba__hash(p + 32, (size_t)data_at - 32, 0),
-                         "the checksum is wrong: the file was damaged")) return false;
-    pef->symbols = p + SAMBA__PEF_HEADER, pef->nodes = p + nodes_at;
-    pef->sections = p + sections_at, pef->words = p + words_at, pef->data = p + data_at;
-    pef->strings = (const char *)(p + strings_at), pef->trace = (const char *)(p + trace_at);
-    bool fine = samba__prove(why, pef->strings_size && !pef->strings[pef->strings_size - 1]
-                             && pef->trace_size && !pef->trace[pef->trace_size - 1],
+                         "the checksum is wrong: the file was damaged"))
+        return false;
+    pef->symbols = p + SAMBA__PEF_HEADER;
+    pef->nodes = p + nodes_at;
+    pef->sections = p + sections_at;
+    pef->words = p + words_at;
+    pef->data = p + data_at;
+    pef->strings = (const char *)(p + strings_at);
+    pef->trace = (const char *)(p + trace_at);
+    bool fine = samba__prove(why,
+                             pef->strings_size && !pef->strings[pef->strings_size - 1]
+                                 && pef->trace_size && !pef->trace[pef->trace_size - 1],
                              "a table of strings does not end")
         && samba__prove(why, pef->microbatches >= 1 && pef->microbatches <= 65536,
                         "the number of microbatches is absurd");
     for (int i = 0; fine && i < SAMBA__N_REGIONS; i++) {
         uint64_t bytes_there = pef->region[i] = samba__get64(p + 64 + 8 * i);
-        fine = samba__prove(why, bytes_there <= (uint64_t)1 << 46
-                            && bytes_there % SAMBA__ALIGN == 0, "region %d has an absurd size", i);
+        fine
+            = samba__prove(why, bytes_there <= (uint64_t)1 << 46 && bytes_there % SAMBA__ALIGN == 0,
+                           "region %d has an absurd size", i);
     }
     return fine;
 }
@@ -7702,17 +8974,22 @@ SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__sym
     uint64_t bytes = samba__symbol_bytes(pef, s), room = pef->region[s->region], at = s->data - 1;
     bool passing = s->region == SAMBA__REGION_ARENA;
     if (!samba__may_lie(s->role, s->region)) return "is in the wrong region";
-    if (s->windowed && ((s->role != SAMBA__INPUT && s->role != SAMBA__OUTPUT) || !s->batch_dim
-                        || s->region != SAMBA__REGION_IO)) return "cannot hold microbatches";
+    if (s->windowed
+        && ((s->role != SAMBA__INPUT && s->role != SAMBA__OUTPUT) || !s->batch_dim
+            || s->region != SAMBA__REGION_IO))
+        return "cannot hold microbatches";
     if (s->offset % SAMBA__ALIGN || s->offset > room || bytes > room - s->offset)
         return "lies outside its region";
     if (bytes > SAMBA__NO_SIZE) return "is larger than the memory of this machine can be";
-    if (s->data && (passing || at % SAMBA__ALIGN || at > pef->data_size
-                    || bytes > pef->data_size - at)) return "has data outside the file";
+    if (s->data
+        && (passing || at % SAMBA__ALIGN || at > pef->data_size || bytes > pef->data_size - at))
+        return "has data outside the file";
     if (passing ? s->first > s->last || s->last >= pef->n_nodes
-        : s->first != 0 || s->last != SAMBA__FOREVER) return "has an impossible lifetime";
+                : s->first != 0 || s->last != SAMBA__FOREVER)
+        return "has an impossible lifetime";
     return NULL;
 }
+
 SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__text *why)
 {
     const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
@@ -7726,13 +9003,18 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
         && s.generated <= (s.role == SAMBA__STATE);
     if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
-                         n, name)) return false;
+                         n, name))
+        return false;
     const char *wrong = samba__wrong_place(pef, &s);
     if (wrong) return samba__prove(why, false, "symbol %d %s %s", n, name, wrong);
-    if (s.grad > pef->n_symbols || s.alias > pef->n_symbols) wrong = "refers to no symbol";
-    else if (s.alias && !samba__is_view(pef, &s)) wrong = "is no view of the symbol it names";
-    else if (s.grad && !samba__is_gradient(pef, &s)) wrong = "has a gradient of another shape";
-    else if (s.role == SAMBA__ARGIN && !samba__is_word(&s)) wrong = "is no hyperparameter";
+    if (s.grad > pef->n_symbols || s.alias > pef->n_symbols)
+        wrong = "refers to no symbol";
+    else if (s.alias && !samba__is_view(pef, &s))
+        wrong = "is no view of the symbol it names";
+    else if (s.grad && !samba__is_gradient(pef, &s))
+        wrong = "has a gradient of another shape";
+    else if (s.role == SAMBA__ARGIN && !samba__is_word(&s))
+        wrong = "is no hyperparameter";
     return samba__prove(why, !wrong, "symbol %d %s %s", n, name, wrong);
 }
 
@@ -7745,7 +9027,8 @@ SAMBA__FN bool samba__check_symbols(const samba__pef *pef, samba__text *why)
         samba__symbol s = samba__symbol_at(pef, i);
         if (!s.data) continue;
         if (!samba__prove(why, s.data > end, "symbol %d %s shares its data with another",
-                          (int32_t)i, pef->strings + s.name)) return false;
+                          (int32_t)i, pef->strings + s.name))
+            return false;
         end = s.data - 1 + samba__symbol_bytes(pef, &s);
     }
     return true;
@@ -7757,19 +9040,22 @@ typedef struct samba__decoded {
     int32_t attr[SAMBA_MAX_ATTR];
     samba_call call;
 } samba__decoded;
+
 SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_record *r,
                                   samba__decoded *d)
 {
     memset(&d->call, 0, sizeof d->call);
-    memset(d->attr, 0, sizeof d->attr);         /* an op may look at more than it has */
+    memset(d->attr, 0, sizeof d->attr); /* an op may look at more than it has */
     for (int32_t i = 0; i < r->n_in; i++) {
         uint32_t word = samba__word(r, i);
         d->in[i] = word ? samba__symbol_at(pef, word - 1).spec : samba__absent();
     }
     for (int32_t i = 0; i < r->n_attr && i < SAMBA_MAX_ATTR; i++)
         d->attr[i] = (int32_t)samba__word(r, r->n_in + r->n_out + i);
-    d->call.in = d->in, d->call.n_in = r->n_in;
-    d->call.attr = d->attr, d->call.n_attr = r->n_attr;
+    d->call.in = d->in;
+    d->call.n_in = r->n_in;
+    d->call.attr = d->attr;
+    d->call.n_attr = r->n_attr;
 }
 
 /* A node reads what lives then and was made before it, from the first node of its graph on. */
@@ -7779,10 +9065,12 @@ SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t
     if (word == 0) return true;
     samba__symbol s = samba__symbol_at(pef, word - 1);
     bool alive = s.first >= first && s.first < node && s.last >= node;
-    return samba__prove(why, s.role != SAMBA__SCRATCH
-                        && (alive || s.region != SAMBA__REGION_ARENA), "node %d reads %s, which is "
-                        "not alive in its graph then", (int32_t)node, pef->strings + s.name);
+    return samba__prove(why, s.role != SAMBA__SCRATCH && (alive || s.region != SAMBA__REGION_ARENA),
+                        "node %d reads %s, which is "
+                        "not alive in its graph then",
+                        (int32_t)node, pef->strings + s.name);
 }
+
 /* The symbol, as words have it, in whose memory that of this word lies: itself unless a view. */
 SAMBA__FN uint32_t samba__base_word(const samba__pef *pef, uint32_t word)
 {
@@ -7820,20 +9108,24 @@ SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
     samba__symbol s = samba__symbol_at(pef, word - 1);
     int32_t updated = samba__updated_input(r->op, o);
     bool fine = s.role == SAMBA__TEMP ? s.first == node
-        : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
+                                      : s.role == SAMBA__OUTPUT || s.role == SAMBA__GRADIENT;
     if (updated >= 0)
         fine = updated < r->n_in && samba__word(r, updated) == word && s.role != SAMBA__INPUT;
-    else if (s.alias) fine = fine && o == 0 && samba__makes_view(pef, r, s.alias);
+    else if (s.alias)
+        fine = fine && o == 0 && samba__makes_view(pef, r, s.alias);
     return samba__prove(why, fine && s.region != SAMBA__REGION_READONLY, "node %d may not write %s",
                         (int32_t)node, pef->strings + s.name)
-        && samba__prove(why, samba__is_alone(pef, r, o, s.alias ? s.alias : word), "node %d writes "
-                        "%s while it reads or writes it elsewhere", (int32_t)node,
-                        pef->strings + s.name);
+        && samba__prove(why, samba__is_alone(pef, r, o, s.alias ? s.alias : word),
+                        "node %d writes "
+                        "%s while it reads or writes it elsewhere",
+                        (int32_t)node, pef->strings + s.name);
 }
+
 SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
 {
     return a->dtype == b->dtype && samba__same_shape(&a->shape, &b->shape);
 }
+
 SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
                                     const samba__call_record *r, const samba_work *w,
                                     samba__text *why)
@@ -7853,12 +9145,16 @@ SAMBA__FN bool samba__check_arguments(const samba__pef *pef, uint32_t i, samba__
     const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
     uint64_t n_words = (uint64_t)p[4] + p[5] + p[6], first = samba__get32(p + 12);
     if (!samba__prove(why, first + n_words <= pef->n_words,
-                      "the arguments of node %d lie outside the file", (int32_t)i)) return false;
+                      "the arguments of node %d lie outside the file", (int32_t)i))
+        return false;
     samba__call_record r = samba__node_at(pef, i);
-    bool fine = samba__prove(why, r.op != NULL, "node %d uses op number %d, which is not known "
-                             "here; register it before loading", (int32_t)i, (int32_t)r.wire)
-        && samba__prove(why, r.n_in <= SAMBA_MAX_IN && r.n_out >= 1 && r.n_out <= SAMBA_MAX_OUT
-                        && r.n_attr <= SAMBA_MAX_ATTR && r.name < pef->strings_size,
+    bool fine = samba__prove(why, r.op != NULL,
+                             "node %d uses op number %d, which is not known "
+                             "here; register it before loading",
+                             (int32_t)i, (int32_t)r.wire)
+        && samba__prove(why,
+                        r.n_in <= SAMBA_MAX_IN && r.n_out >= 1 && r.n_out <= SAMBA_MAX_OUT
+                            && r.n_attr <= SAMBA_MAX_ATTR && r.name < pef->strings_size,
                         "node %d has too many arguments", (int32_t)i);
     for (int32_t k = 0; fine && k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
@@ -7878,7 +9174,8 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
     samba__call_record r = samba__node_at(pef, i);
     samba__decode_call(pef, &r, &d);
     if (!samba__prove(why, samba__infer(r.op, &d.call), "node %d %s: %s", (int32_t)i, r.op->name,
-                      d.call.why)) return false;
+                      d.call.why))
+        return false;
     bool same = d.call.n_out == r.n_out;
     for (int32_t k = 0; same && k < r.n_out; k++) {
         samba__symbol s = samba__symbol_at(pef, samba__word(&r, r.n_in + k) - 1);
@@ -7888,7 +9185,8 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
                              (int32_t)i, r.op->name);
     for (int32_t k = 0; fine && k < r.n_in; k++)
         fine = samba__check_input(pef, i, first, samba__word(&r, k), why);
-    for (int32_t k = 0; fine && k < r.n_out; k++) fine = samba__check_output(pef, i, &r, k, why);
+    for (int32_t k = 0; fine && k < r.n_out; k++)
+        fine = samba__check_output(pef, i, &r, k, why);
     if (fine) samba__measure(r.op, &d.call, &w);
     return fine && samba__check_scratch(pef, i, &r, &w, why);
 }
@@ -7896,10 +9194,10 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
 /* The name of a section's type, or of those of mapping spatial, which run as one; else "". */
 SAMBA__FN const char *samba__type_name(uint32_t type)
 {
-    static const char *const names[] = {
-        "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT", "COUNT"
-    };
-    for (uint32_t i = 0; i < 7; i++) if (type == 1u << i) return names[i];
+    static const char *const names[]
+        = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT", "COUNT" };
+    for (uint32_t i = 0; i < 7; i++)
+        if (type == 1u << i) return names[i];
     if (type == (SAMBA_BCKWD | SAMBA_OPT)) return "BCKWD_OPT";
     return type == (SAMBA_BCKWD | SAMBA_GRADNORM | SAMBA_OPT) ? "BCKWD_GRADNORM_OPT" : "";
 }
@@ -7937,7 +9235,8 @@ SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section s = samba__section_at(pef, i);
         if (!samba__prove(why, samba__is_in_order(pef, i), "section %d is out of order",
-                          (int32_t)i)) return false;
+                          (int32_t)i))
+            return false;
         if (s.graph != graph) start = s.first;
         graph = s.graph;
         next = s.end;
@@ -7952,7 +9251,8 @@ SAMBA__FN bool samba__take_name(const samba__pef *pef, uint32_t at, uint32_t *le
 {
     const char *name = pef->strings + at;
     uint32_t n = 0;
-    while (n <= *left && name[n]) n++;
+    while (n <= *left && name[n])
+        n++;
     if (n > *left) return false;
     *left -= n;
     return true;
@@ -7973,7 +9273,8 @@ SAMBA__FN bool samba__check_names(const samba__pef *pef, samba__text *why)
         if (graph && graph != before) fine = samba__take_name(pef, graph - 1, &left);
         before = graph;
     }
-    return samba__prove(why, fine, "names share letters: together they are longer than the table "
+    return samba__prove(why, fine,
+                        "names share letters: together they are longer than the table "
                         "of strings");
 }
 
@@ -8001,7 +9302,8 @@ SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const sa
     uint64_t bytes = samba__symbol_bytes(pef, &a);
     if (a.region != b->region || a.offset != b->offset || a.last != b->first
         || bytes != samba__symbol_bytes(pef, b)
-        || samba_dtype_size(a.spec.dtype) != samba_dtype_size(b->spec.dtype)) return 0;
+        || samba_dtype_size(a.spec.dtype) != samba_dtype_size(b->spec.dtype))
+        return 0;
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t other = samba__word(&r, k);
         bool again = k < r.n_in && other == word && r.op->work == samba__map_work;
@@ -8014,20 +9316,27 @@ SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const sa
    runs. A binary tree in an array: vertex v is above 2 v and 2 v + 1, the nodes are the vertices
    n ... 2 n - 1. `all` is how high everything below a vertex was raised at once, `any` how high its
    highest node is, by what was raised there or below. */
-enum { SAMBA__SKYLINE = SAMBA__IS_SMALL ? 64 : 512 };   /* nodes at a time on the stack */
+enum { SAMBA__SKYLINE = SAMBA__IS_SMALL ? 64 : 512 }; /* nodes at a time on the stack */
+
 typedef struct samba__skyline {
     uint64_t *any, *all;
-    uint32_t start, n;                  /* the first node, and how many */
+    uint32_t start, n; /* the first node, and how many */
 } samba__skyline;
-SAMBA__FN uint64_t samba__higher(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+SAMBA__FN uint64_t samba__higher(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* The highest address that is taken while one of the nodes first ... last runs. */
 SAMBA__FN uint64_t samba__skyline_top(const samba__skyline *k, uint32_t first, uint32_t last)
 {
     uint32_t low = first - k->start + k->n, high = last - k->start + k->n;
     uint64_t top = 0;
-    for (uint32_t v = low / 2; v; v /= 2) top = samba__higher(top, k->all[v]);
-    for (uint32_t v = high / 2; v; v /= 2) top = samba__higher(top, k->all[v]);
+    for (uint32_t v = low / 2; v; v /= 2)
+        top = samba__higher(top, k->all[v]);
+    for (uint32_t v = high / 2; v; v /= 2)
+        top = samba__higher(top, k->all[v]);
     for (; low <= high; low = (low + 1) / 2, high = (high - 1) / 2) {
         top = samba__higher(top, k->any[low]);
         top = samba__higher(top, k->any[high]);
@@ -8039,8 +9348,10 @@ SAMBA__FN uint64_t samba__skyline_top(const samba__skyline *k, uint32_t first, u
 SAMBA__FN void samba__skyline_raise(samba__skyline *k, uint32_t first, uint32_t last, uint64_t end)
 {
     uint32_t low = first - k->start + k->n, high = last - k->start + k->n;
-    for (uint32_t v = low / 2; v; v /= 2) k->any[v] = samba__higher(k->any[v], end);
-    for (uint32_t v = high / 2; v; v /= 2) k->any[v] = samba__higher(k->any[v], end);
+    for (uint32_t v = low / 2; v; v /= 2)
+        k->any[v] = samba__higher(k->any[v], end);
+    for (uint32_t v = high / 2; v; v /= 2)
+        k->any[v] = samba__higher(k->any[v], end);
     for (; low <= high; low = (low + 1) / 2, high = (high - 1) / 2) {
         if (low & 1) k->any[low] = k->all[low] = end;
         if (!(high & 1)) k->any[high] = k->all[high] = end;
@@ -8054,7 +9365,8 @@ SAMBA__FN bool samba__fail_shared(const samba__pef *pef, uint32_t i, samba__text
     for (uint32_t k = 0; k < i; k++) {
         a = samba__symbol_at(pef, k);
         if (a.region == b.region && !a.alias && a.first <= b.last && b.first <= a.last
-            && a.offset + samba__symbol_bytes(pef, &a) > b.offset) break;
+            && a.offset + samba__symbol_bytes(pef, &a) > b.offset)
+            break;
     }
     return samba__prove(why, false, "%s and %s share memory while both are alive",
                         pef->strings + a.name, pef->strings + b.name);
@@ -8072,7 +9384,7 @@ SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i
     last = last < end ? last : end;
     uint64_t top = samba__skyline_top(k, first, last);
     bool fine = top <= s.offset;
-    if (!fine && first == s.first) {                    /* may it take over from what ends there? */
+    if (!fine && first == s.first) { /* may it take over from what ends there? */
         bool rest = first == last || samba__skyline_top(k, first + 1, last) <= s.offset;
         fine = rest && samba__skyline_top(k, first, first) == samba__end_below(pef, i, &s);
     }
@@ -8110,14 +9422,18 @@ SAMBA__FN bool samba__check_order(const samba__pef *pef, samba__text *why)
         bool passing = b.region == SAMBA__REGION_ARENA;
         if (i > 0) a = samba__symbol_at(pef, i - 1);
         bool sorted = a.region != b.region ? a.region < b.region
-            : a.offset != b.offset ? a.offset < b.offset : a.first <= b.first;
+            : a.offset != b.offset         ? a.offset < b.offset
+                                           : a.first <= b.first;
         if (!samba__prove(why, sorted, "the symbols are not sorted")) return false;
         if (!passing && b.offset < end[b.region]) return samba__fail_shared(pef, i, why);
         end[b.region] = samba__higher(end[b.region], b.offset + samba__symbol_bytes(pef, &b));
     }
     for (int r = 0; r < SAMBA__N_REGIONS; r++)
-        if (!samba__prove(why, pef->region[r] == samba__align_bytes(end[r]), "region %d does not "
-                          "end with its last symbol", r)) return false;
+        if (!samba__prove(why, pef->region[r] == samba__align_bytes(end[r]),
+                          "region %d does not "
+                          "end with its last symbol",
+                          r))
+            return false;
     return true;
 }
 
@@ -8127,8 +9443,11 @@ SAMBA__FN bool samba__check_made(const samba__pef *pef, samba__text *why)
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol s = samba__symbol_at(pef, i);
         if (s.region != SAMBA__REGION_ARENA) continue;
-        if (!samba__prove(why, samba__is_made(pef, i, &s), "%s is not made by node %d, with which "
-                          "its life begins", pef->strings + s.name, (int32_t)s.first)) return false;
+        if (!samba__prove(why, samba__is_made(pef, i, &s),
+                          "%s is not made by node %d, with which "
+                          "its life begins",
+                          pef->strings + s.name, (int32_t)s.first))
+            return false;
     }
     return true;
 }
@@ -8140,9 +9459,11 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *roo
 {
     uint64_t own[4 * SAMBA__SKYLINE];
     bool enough = n_room >= 4 * SAMBA__SKYLINE;
-    return (!data || samba__prove(why, samba__get64(pef->base + 104)
-                                  == samba__hash(pef->data, (size_t)pef->data_size, 0),
-                                  "the checksum of the data is wrong: the file was damaged"))
+    return (!data
+            || samba__prove(why,
+                            samba__get64(pef->base + 104)
+                                == samba__hash(pef->data, (size_t)pef->data_size, 0),
+                            "the checksum of the data is wrong: the file was damaged"))
         && samba__check_symbols(pef, why) && samba__check_order(pef, why)
         && samba__check_sections(pef, why) && samba__check_names(pef, why)
         && samba__check_made(pef, why)
@@ -8154,32 +9475,34 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *roo
 typedef struct samba__step {
     const samba_op *op;
     samba_work work;
-    bool view;                          /* output and input are the same memory: nothing to do */
-    uint8_t made;                       /* SAMBA__NAN_IN, SAMBA__INF_IN: found in its outputs */
-    bool has_run;                       /* its section has: what it makes has values */
-    uint32_t chain;                     /* nodes that run together from this one on */
-    int64_t part, count;                /* of the chain */
+    bool view;           /* output and input are the same memory: nothing to do */
+    uint8_t made;        /* SAMBA__NAN_IN, SAMBA__INF_IN: found in its outputs */
+    bool has_run;        /* its section has: what it makes has values */
+    uint32_t chain;      /* nodes that run together from this one on */
+    int64_t part, count; /* of the chain */
 } samba__step;
 
 struct samba_runtime {
     samba__pef pef;
-    void **data;                        /* of each symbol */
-    samba__step *steps;                 /* of each node */
-    samba__pool *pool;                  /* NULL: one thread */
-    float *local;                       /* SAMBA_LOCAL_BYTES for each thread */
+    void **data;        /* of each symbol */
+    samba__step *steps; /* of each node */
+    samba__pool *pool;  /* NULL: one thread */
+    float *local;       /* SAMBA_LOCAL_BYTES for each thread */
     int32_t isa;
     bool inference, train, running_stats;
-    bool counts;                        /* there are sections of COUNT */
-    uint32_t graph;                     /* that runs now: its name as sections have it; 0: all */
-    uint32_t norm_first, norm_end;      /* from the first section of GRADNORM to after the last */
-    uint32_t norm_next;                 /* those before it have run since the gradients changed */
+    bool counts;                   /* there are sections of COUNT */
+    uint32_t graph;                /* that runs now: its name as sections have it; 0: all */
+    uint32_t norm_first, norm_end; /* from the first section of GRADNORM to after the last */
+    uint32_t norm_next;            /* those before it have run since the gradients changed */
     uint32_t microbatch, fault_node;
-    int32_t fault[SAMBA__FAULT_WORDS];  /* SET is NONFINITE: see culprit */
-    struct samba_culprit *culprit;      /* NULL: values are not checked */
+    int32_t fault[SAMBA__FAULT_WORDS]; /* SET is NONFINITE: see culprit */
+    struct samba_culprit *culprit;     /* NULL: values are not checked */
     void (*on_event)(const char *name, int32_t section, bool begins, void *user);
     void *event_user;
 };
-#define SAMBA__PIECE_FLOPS 16384        /* about 5 microseconds: worth a thread from here on */
+
+#define SAMBA__PIECE_FLOPS 16384 /* about 5 microseconds: worth a thread from here on */
+
 SAMBA__FN int32_t samba__best_isa(void)
 {
 #if SAMBA__X86
@@ -8193,16 +9516,21 @@ SAMBA__FN int32_t samba__best_isa(void)
 /* 256-bit code must not leave its upper halves behind: SSE code after it would crawl. Compilers
    see to it, but one return out of a thousand they forget. */
 #if SAMBA__X86
-SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void) { _mm256_zeroupper(); }
+SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void)
+{
+    _mm256_zeroupper();
+}
 #else
-SAMBA__FN void samba__leave_avx(void) { }
+SAMBA__FN void samba__leave_avx(void)
+{
+}
 #endif
 /* An op at work. */
 typedef struct samba__task {
     const samba_op *op;
     const samba_work *work;
     samba_args args;
-    struct samba__findings *found;      /* NULL: values are not checked */
+    struct samba__findings *found; /* NULL: values are not checked */
 } samba__task;
 
 /* Tasks that follow each other, run part by part while a part is in the cache: each reads of the
@@ -8212,10 +9540,11 @@ typedef struct samba__task {
 typedef struct samba__chain {
     samba__task *task;
     int32_t n;
-    int64_t part, count;                /* elements of a unit, and of each task's output 0 */
+    int64_t part, count; /* elements of a unit, and of each task's output 0 */
     float *local;
 } samba__chain;
-enum { SAMBA__CHAIN = SAMBA__IS_SMALL ? 1 : 8, SAMBA__PART = 8192 };    /* tasks, and elements */
+
+enum { SAMBA__CHAIN = SAMBA__IS_SMALL ? 1 : 8, SAMBA__PART = 8192 }; /* tasks, and elements */
 
 /* Is op the built-in one of this number? */
 SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
@@ -8228,7 +9557,7 @@ enum { SAMBA__NAN_IN = 1, SAMBA__INF_IN = 2 };
 #if !defined(SAMBA_RUNTIME_ONLY)
 #define SAMBA__NOWHERE INT64_MAX
 #if defined(__GNUC__)
-typedef int64_t samba__lowest __attribute__((aligned(8)));      /* so that 32 bits have it atomic */
+typedef int64_t samba__lowest __attribute__((aligned(8))); /* so that 32 bits have it atomic */
 #else
 typedef int64_t samba__lowest;
 #endif
@@ -8236,25 +9565,37 @@ typedef int64_t samba__lowest;
 typedef struct samba__findings {
     /* of each output the lowest element that is NaN, infinity, minus infinity */
     samba__lowest first[SAMBA_MAX_OUT][3];
-    int32_t lost;                       /* the input that output 0 overwrites, or -1 */
-    int32_t least, most;                /* of its elements but NaN, as samba__rank */
+    int32_t lost;        /* the input that output 0 overwrites, or -1 */
+    int32_t least, most; /* of its elements but NaN, as samba__rank */
 } samba__findings;
 
 #if defined(SAMBA_NO_THREADS)
-SAMBA__FN void samba__lower64(samba__lowest *least, int64_t x) { *least = samba__min64(*least, x); }
-SAMBA__FN void samba__lower32(int32_t *least, int32_t x) { *least = x < *least ? x : *least; }
+SAMBA__FN void samba__lower64(samba__lowest *least, int64_t x)
+{
+    *least = samba__min64(*least, x);
+}
+
+SAMBA__FN void samba__lower32(int32_t *least, int32_t x)
+{
+    *least = x < *least ? x : *least;
+}
 #else
 SAMBA__FN void samba__lower64(samba__lowest *least, int64_t x)
 {
     int64_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
-    while (x < old && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
-                                                   __ATOMIC_RELAXED)) { }
+    while (x < old
+           && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED)) {
+    }
 }
+
 SAMBA__FN void samba__lower32(int32_t *least, int32_t x)
 {
     int32_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
-    while (x < old && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
-                                                   __ATOMIC_RELAXED)) { }
+    while (x < old
+           && !__atomic_compare_exchange_n(least, &old, x, false, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED)) {
+    }
 }
 #endif
 
@@ -8263,6 +9604,7 @@ SAMBA__INLINE int32_t samba__rank(uint32_t bits)
 {
     return (int32_t)(bits ^ (bits >> 31 ? 0x7fffffffu : 0u));
 }
+
 SAMBA__FN float samba__ranked(int32_t rank)
 {
     uint32_t bits = (uint32_t)rank;
@@ -8290,6 +9632,7 @@ SAMBA__KERNEL bool samba__reaches(const void *x, int64_t n, samba_dtype type)
     }
     return most >= 0x7f800000u;
 }
+
 SAMBA__KERNEL void samba__extremes(const uint32_t *x, int64_t n, int32_t span[2])
 {
     int32_t least = span[0], most = span[1];
@@ -8298,13 +9641,15 @@ SAMBA__KERNEL void samba__extremes(const uint32_t *x, int64_t n, int32_t span[2]
         least = rank < least ? rank : least;
         most = rank > most ? rank : most;
     }
-    span[0] = least, span[1] = most;
+    span[0] = least;
+    span[1] = most;
 }
 #if SAMBA__X86
 SAMBA__AVX2_FN SAMBA__FN bool samba__reaches_avx2(const void *x, int64_t n, samba_dtype type)
 {
     return samba__reaches(x, n, type);
 }
+
 SAMBA__AVX2_FN SAMBA__FN void samba__extremes_avx2(const uint32_t *x, int64_t n, int32_t span[2])
 {
     samba__extremes(x, n, span);
@@ -8319,8 +9664,9 @@ SAMBA__VECTORIZED SAMBA__FN bool samba__reaches_here(const void *x, int64_t n, s
     (void)isa;
     return samba__reaches(x, n, type);
 }
+
 SAMBA__VECTORIZED SAMBA__FN void samba__extremes_here(const uint32_t *x, int64_t n, int32_t isa,
-                                                  int32_t span[2])
+                                                      int32_t span[2])
 {
 #if SAMBA__X86
     if (isa != SAMBA__ISA_PORTABLE) {
@@ -8347,6 +9693,7 @@ SAMBA__NOINLINE void samba__note_nonfinite(samba__lowest first[3], const uint8_t
         seen[which] = true;
     }
 }
+
 SAMBA__FN void samba__check_elements(const samba__task *t, int32_t o, int64_t begin, int64_t end)
 {
     samba_dtype type = t->args.out_spec[o].dtype;
@@ -8362,6 +9709,7 @@ SAMBA__FN bool samba__is_flat(const samba__task *t)
     return samba__is(t->op, SAMBA__OP_sgd) || samba__is(t->op, SAMBA__OP_adamw)
         || samba__is(t->op, SAMBA__OP_accumulate);
 }
+
 /* Is output o checked part by part, or is it complete only when the op is? */
 SAMBA__FN bool samba__has_parts(const samba__task *t, int32_t o)
 {
@@ -8391,21 +9739,28 @@ SAMBA__FN void samba__note_lost(const samba__task *t, int64_t begin, int64_t end
         int32_t span[2] = { INT32_MAX, INT32_MIN };
         samba__extremes_here(bits, end - begin, t->args.isa, span);
         if (span[0] < low || span[1] > high) {
-            span[0] = INT32_MAX, span[1] = INT32_MIN;
+            span[0] = INT32_MAX;
+            span[1] = INT32_MIN;
             for (int64_t i = 0; i < end - begin; i++)
                 if (x[i] == x[i]) samba__extremes(bits + i, 1, span);
         }
         samba__lower32(&t->found->least, span[0]);
-        samba__lower32(&t->found->most, -1 - span[1]);  /* upside down: the order of ~rank */
+        samba__lower32(&t->found->most, -1 - span[1]); /* upside down: the order of ~rank */
     }
 }
-typedef struct samba__rest { const samba__task *task; int32_t out; } samba__rest;
+
+typedef struct samba__rest {
+    const samba__task *task;
+    int32_t out;
+} samba__rest;
+
 SAMBA__FN void samba__check_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     const samba__rest *rest = (const samba__rest *)context;
     (void)thread;
     samba__check_elements(rest->task, rest->out, begin, end);
 }
+
 /* What was not checked part by part. */
 SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
 {
@@ -8418,36 +9773,60 @@ SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
                         1 << 16);
     }
 }
+
 SAMBA__FN void samba__begin_findings(samba__findings *f, const samba_args *a, int64_t part)
 {
     for (int32_t o = 0; o < SAMBA_MAX_OUT; o++)
-        for (int32_t k = 0; k < 3; k++) f->first[o][k] = SAMBA__NOWHERE;
-    f->least = f->most = INT32_MAX, f->lost = -1;
+        for (int32_t k = 0; k < 3; k++)
+            f->first[o][k] = SAMBA__NOWHERE;
+    f->least = f->most = INT32_MAX;
+    f->lost = -1;
     for (int32_t k = 0; k < a->n_in && part > 0; k++)
         if (a->in[k] == a->out[0] && a->in_spec[k].dtype == SAMBA_F32
-            && samba_count(&a->in_spec[k].shape) == samba_count(&a->out_spec[0].shape)) f->lost = k;
+            && samba_count(&a->in_spec[k].shape) == samba_count(&a->out_spec[0].shape))
+            f->lost = k;
 }
 #else /* a device does not check */
-SAMBA__FN bool samba__is_flat(const samba__task *t) { return (void)t, false; }
+SAMBA__FN bool samba__is_flat(const samba__task *t)
+{
+    return (void)t, false;
+}
+
 SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
                                  int64_t pitch)
 {
-    (void)t, (void)begin, (void)end, (void)rows, (void)pitch;
+    (void)t;
+    (void)begin;
+    (void)end;
+    (void)rows;
+    (void)pitch;
 }
+
 SAMBA__FN void samba__note_lost(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
                                 int64_t pitch)
 {
-    (void)t, (void)begin, (void)end, (void)rows, (void)pitch;
+    (void)t;
+    (void)begin;
+    (void)end;
+    (void)rows;
+    (void)pitch;
 }
-SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool) { (void)t, (void)pool; }
+
+SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
+{
+    (void)t;
+    (void)pool;
+}
 #endif
 
 SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
 {
     bool wide = a->isa != SAMBA__ISA_PORTABLE;
-    if (wide && op->kernel_avx2) op->kernel_avx2(a);
-    else op->kernel(a);
-    if (wide) samba__leave_avx();       /* a portable kernel may have called a product */
+    if (wide && op->kernel_avx2)
+        op->kernel_avx2(a);
+    else
+        op->kernel(a);
+    if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
 }
 
 /* Elements [begin,end) of all but the first `from` tasks, in `rows` ranges. */
@@ -8457,13 +9836,17 @@ SAMBA__FN void samba__run_part(const samba__chain *c, int32_t from, int64_t begi
     for (int32_t k = from; k < c->n; k++) {
         samba_args a = c->task[k].args;
         int64_t part = samba__max64(1, c->task[k].work->part);
-        a.begin = begin / part, a.end = samba__ceil_div(end, part);
-        a.rows = rows, a.pitch = pitch, a.local = local;
+        a.begin = begin / part;
+        a.end = samba__ceil_div(end, part);
+        a.rows = rows;
+        a.pitch = pitch;
+        a.local = local;
         if (c->task[k].found) samba__note_lost(&c->task[k], begin, end, rows, pitch);
         samba__run_kernel(c->task[k].op, &a);
         if (c->task[k].found) samba__check_part(&c->task[k], begin, end, rows, pitch);
     }
 }
+
 /* What follows a product runs on a part of it that is ready. */
 SAMBA__FN void samba__finish_part(const samba_args *a, const float *y, int64_t rows, int64_t cols,
                                   int64_t pitch)
@@ -8473,6 +9856,7 @@ SAMBA__FN void samba__finish_part(const samba_args *a, const float *y, int64_t r
     if (c->task->found) samba__check_part(c->task, at, at + cols, rows, pitch);
     samba__run_part(c, 1, at, at + cols, rows, pitch, a->local);
 }
+
 SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     const samba__chain *c = (const samba__chain *)context;
@@ -8488,7 +9872,9 @@ SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32
         return;
     }
     samba_args a = c->task->args;
-    a.begin = begin, a.end = end, a.local = local;
+    a.begin = begin;
+    a.end = end;
+    a.local = local;
     samba__run_kernel(c->task->op, &a);
 }
 
@@ -8503,17 +9889,19 @@ SAMBA__FN int64_t samba__grain_of(int64_t flops, int64_t units)
 SAMBA__FN bool samba__run_chain(samba__chain *c, samba__pool *pool)
 {
     int64_t flops = 0, units = c->task->work->units[0];
-    for (int32_t k = 0; k < c->n; k++) flops += c->task[k].work->flops;
+    for (int32_t k = 0; k < c->n; k++)
+        flops += c->task[k].work->flops;
     if (c->n > 1 && c->part > 0) units = samba__ceil_div(c->count, c->part);
     if ((c->n > 1 || c->task->found) && c->part < 0) c->task->args.finish = samba__finish_part;
     c->task->args.chain = c;
     int64_t grain = samba__grain_of(flops, units);
     if (c->task->work->part < 0) grain = samba__max64(grain, samba__tiles_at_once(units, pool));
     samba__pool_run(pool, samba__run_piece, c, units, grain);
-    for (int32_t k = 0; k < c->n; k++) {        /* what later phases gather from all parts */
+    for (int32_t k = 0; k < c->n; k++) { /* what later phases gather from all parts */
         samba__task *t = &c->task[k];
         samba__chain alone = *c;
-        alone.task = t, alone.n = 1;
+        alone.task = t;
+        alone.n = 1;
         for (t->args.phase = 1; t->args.phase < t->work->n_phases && !t->args.fault[0];
              t->args.phase++) {
             units = t->work->units[t->args.phase];
@@ -8524,13 +9912,20 @@ SAMBA__FN bool samba__run_chain(samba__chain *c, samba__pool *pool)
     }
     return !c->task->args.fault[0];
 }
+
 SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samba_work *w,
                              samba__pool *pool, float *local)
 {
     samba__task t;
     samba__chain c;
-    t.op = op, t.work = w, t.args = *a, t.found = NULL;
-    c.task = &t, c.n = 1, c.part = c.count = 0, c.local = local;
+    t.op = op;
+    t.work = w;
+    t.args = *a;
+    t.found = NULL;
+    c.task = &t;
+    c.n = 1;
+    c.part = c.count = 0;
+    c.local = local;
     return samba__run_chain(&c, pool);
 }
 
@@ -8540,7 +9935,9 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
     samba__call_record r = samba__record_at(&rt->pef, i);
     samba_args *a = &t->args;
     memset(a, 0, sizeof *a);
-    t->op = rt->steps[i].op, t->work = &rt->steps[i].work, t->found = NULL;
+    t->op = rt->steps[i].op;
+    t->work = &rt->steps[i].work;
+    t->found = NULL;
     samba__decode_call(&rt->pef, &r, d);
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
@@ -8548,15 +9945,25 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
         samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
         size_t window = s.windowed ? rt->microbatch * samba__spec_bytes(&s.spec) : 0;
         float *data = (float *)(void *)((uint8_t *)rt->data[word - 1] + window);
-        if (k < r.n_in) a->in[k] = data;
-        else a->out[k - r.n_in] = data, d->call.out[k - r.n_in] = s.spec;
+        if (k < r.n_in)
+            a->in[k] = data;
+        else {
+            a->out[k - r.n_in] = data;
+            d->call.out[k - r.n_in] = s.spec;
+        }
     }
-    a->in_spec = d->in, a->out_spec = d->call.out, a->n_in = r.n_in, a->n_out = r.n_out;
-    a->attr = d->attr, a->n_attr = r.n_attr;
+    a->in_spec = d->in;
+    a->out_spec = d->call.out;
+    a->n_in = r.n_in;
+    a->n_out = r.n_out;
+    a->attr = d->attr;
+    a->n_attr = r.n_attr;
     a->scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
     a->microbatch = (int32_t)rt->microbatch;
-    a->isa = rt->isa, a->fault = rt->fault;
-    a->train = rt->train, a->running_stats = rt->running_stats;
+    a->isa = rt->isa;
+    a->fault = rt->fault;
+    a->train = rt->train;
+    a->running_stats = rt->running_stats;
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -8573,7 +9980,8 @@ SAMBA__FN int64_t samba__maker_of(const samba_runtime *rt, uint32_t node, uint32
     for (uint32_t i = node; i-- > 0;) {
         samba__call_record r = samba__record_at(&rt->pef, i);
         bool makes = false;
-        for (int32_t o = 0; o < r.n_out; o++) makes = makes || samba__word(&r, r.n_in + o) == *word;
+        for (int32_t o = 0; o < r.n_out; o++)
+            makes = makes || samba__word(&r, r.n_in + o) == *word;
         if (!makes) continue;
         if (!rt->steps[i].view) return i;
         *word = samba__word(&r, 0);
@@ -8611,7 +10019,8 @@ SAMBA__FN samba_range samba__input_range(const samba__chain *c, int32_t n, int32
     for (int32_t j = n; j < c->n; j++) {
         const samba__findings *f = c->task[j].found;
         if (f->lost >= 0 && c->task[j].args.in[f->lost] == a->in[k]) {
-            range.min = samba__ranked(f->least), range.max = samba__ranked(-1 - f->most);
+            range.min = samba__ranked(f->least);
+            range.max = samba__ranked(-1 - f->most);
             range.known = range.min <= range.max;
             return range;
         }
@@ -8645,12 +10054,15 @@ SAMBA__FN void samba__accuse(samba_runtime *rt, const samba__chain *c, int32_t n
     q->tensor = rt->pef.strings + samba__symbol_at(&rt->pef, word - 1).name;
     q->element = first[which];
     q->value = which == 0 ? SAMBA__NAN : which == 1 ? SAMBA__INF : -SAMBA__INF;
-    q->node = rt->pef.strings + r.name, q->op = rt->steps[i].op->name, q->leaf = leaf >= 0;
+    q->node = rt->pef.strings + r.name;
+    q->op = rt->steps[i].op->name;
+    q->leaf = leaf >= 0;
     q->microbatch = (int32_t)rt->microbatch;
     for (uint32_t id = 0; id < rt->pef.n_sections; id++) {
         samba__section section = samba__section_at(&rt->pef, id);
         if (i < section.first || i >= section.end) continue;
-        q->section = (int32_t)id, q->section_type = samba__type_name(section.type);
+        q->section = (int32_t)id;
+        q->section_type = samba__type_name(section.type);
     }
     q->n_in = r.n_in;
     for (int32_t k = 0; k < r.n_in; k++) {
@@ -8659,7 +10071,8 @@ SAMBA__FN void samba__accuse(samba_runtime *rt, const samba__chain *c, int32_t n
         samba__symbol in = samba__symbol_at(&rt->pef, samba__word(&r, k) - 1);
         q->in[k].name = rt->pef.strings + in.name;
     }
-    rt->fault[SAMBA__FAULT_SET] = SAMBA__FAULT_NONFINITE, rt->fault_node = i;
+    rt->fault[SAMBA__FAULT_SET] = SAMBA__FAULT_NONFINITE;
+    rt->fault_node = i;
 }
 
 /* Has task n of a chain, node i, made what it did not get? */
@@ -8668,7 +10081,8 @@ SAMBA__FN bool samba__is_innocent(samba_runtime *rt, const samba__chain *c, int3
     const samba__task *t = &c->task[n];
     uint32_t made = 0, got = 0;
     samba__lowest first[3];
-    for (int32_t o = 0; o < t->args.n_out; o++) made |= samba__kinds_of(t->found->first[o]);
+    for (int32_t o = 0; o < t->args.n_out; o++)
+        made |= samba__kinds_of(t->found->first[o]);
     rt->steps[i].made = (uint8_t)made;
     if (!made) return true;
     for (int32_t k = 0; k < t->args.n_in; k++) {
@@ -8679,20 +10093,22 @@ SAMBA__FN bool samba__is_innocent(samba_runtime *rt, const samba__chain *c, int3
         return false;
     }
     bool new_nan = (made & SAMBA__NAN_IN) && !(got & SAMBA__NAN_IN);
-    bool constant = t->args.n_in == 0;          /* samba_full: as asked for */
+    bool constant = t->args.n_in == 0; /* samba_full: as asked for */
     for (int32_t k = 0; k < t->args.n_attr; k++)
         constant = constant || samba__abs(samba_attr_float(t->args.attr[k])) == SAMBA__INF;
     bool new_inf = (made & SAMBA__INF_IN) && !got && !constant;
     if (!new_nan && !new_inf) return true;
     for (int32_t o = 0; o < t->args.n_out; o++) {
         const samba__lowest *found = t->found->first[o];
-        for (int k = 0; k < 3; k++) first[k] = k == 0 || new_inf ? found[k] : SAMBA__NOWHERE;
+        for (int k = 0; k < 3; k++)
+            first[k] = k == 0 || new_inf ? found[k] : SAMBA__NOWHERE;
         if (!samba__kinds_of(first)) continue;
         samba__accuse(rt, c, n, i, -1, first, o);
         return false;
     }
     return true;
 }
+
 /* Runs the open chain of node i, and checks what it made. */
 SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__chain *c, uint32_t i)
 {
@@ -8703,7 +10119,10 @@ SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__chain *c, uint
     }
     bool fine = samba__run_chain(c, rt->pool);
     for (int32_t k = 0; fine && k < c->n; i++)
-        if (!rt->steps[i].view) fine = samba__is_innocent(rt, c, k, i), k++;
+        if (!rt->steps[i].view) {
+            fine = samba__is_innocent(rt, c, k, i);
+            k++;
+        }
     return fine;
 }
 #else
@@ -8720,10 +10139,16 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     samba__task task[SAMBA__CHAIN];
     samba__decoded decoded[SAMBA__CHAIN];
     samba__chain c;
-    c.task = task, c.n = 0, c.local = rt->local;
-    c.part = rt->steps[i].part, c.count = rt->steps[i].count;
+    c.task = task;
+    c.n = 0;
+    c.local = rt->local;
+    c.part = rt->steps[i].part;
+    c.count = rt->steps[i].count;
     for (uint32_t k = i; k < i + rt->steps[i].chain; k++)
-        if (!rt->steps[k].view) samba__open_task(rt, k, &task[c.n], &decoded[c.n]), c.n++;
+        if (!rt->steps[k].view) {
+            samba__open_task(rt, k, &task[c.n], &decoded[c.n]);
+            c.n++;
+        }
     rt->fault_node = i;
     if (c.n == 0) return true;
     return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_chain(&c, rt->pool);
@@ -8785,7 +10210,8 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
     if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, true, rt->event_user);
     for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].chain)
         fine = samba__run_node(rt, i);
-    for (uint32_t i = q.first; fine && anew && i < q.end; i++) rt->steps[i].has_run = true;
+    for (uint32_t i = q.first; fine && anew && i < q.end; i++)
+        rt->steps[i].has_run = true;
     if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, false, rt->event_user);
     return fine;
 }
@@ -8795,12 +10221,13 @@ SAMBA__FN bool samba__runs_now(const samba_runtime *rt, const samba__section *q)
 {
     return !rt->graph || rt->graph == q->graph;
 }
+
 SAMBA__FN bool samba__run_sections(samba_runtime *rt, unsigned types)
 {
     bool fine = true;
     for (uint32_t i = 0; fine && i < rt->pef.n_sections; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
-        uint32_t first = q.type & (0u - q.type);            /* of several, which run as one */
+        uint32_t first = q.type & (0u - q.type); /* of several, which run as one */
         if ((first & types) && samba__runs_now(rt, &q)) fine = samba__run_section(rt, i);
     }
     return fine;
@@ -8857,7 +10284,8 @@ SAMBA__FN bool samba__run_exactly(samba_runtime *rt, unsigned types)
     const unsigned repeated = SAMBA_FWD | SAMBA_BCKWD;
     bool blind = false;
     samba__norm_after_types(rt, rt->norm_next, types, &blind);
-    rt->fault[0] = 0, rt->microbatch = 0;
+    rt->fault[0] = 0;
+    rt->microbatch = 0;
     return !blind && !samba__split_by(rt, types) && samba__run_sections(rt, types & SAMBA_ZEROGRAD)
         && (!rt->counts || samba__run_parts(rt, types & SAMBA_COUNT))
         && samba__run_parts(rt, types & repeated)
@@ -8878,6 +10306,7 @@ SAMBA__FN bool samba__find_graph(const samba__pef *pef, const char *name, uint32
     }
     return false;
 }
+
 SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, unsigned types)
 {
     if (!rt || !graph || !samba__find_graph(&rt->pef, graph, &rt->graph)) return false;
@@ -8885,11 +10314,13 @@ SAMBA_API bool samba_runtime_run_graph(samba_runtime *rt, const char *graph, uns
     rt->graph = 0;
     return fine;
 }
+
 SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name)
 {
     int32_t i = rt && name ? samba__find_symbol(&rt->pef, name, 0) : -1;
     return i < 0 ? NULL : rt->data[i];
 }
+
 SAMBA__FN bool samba__is_little_endian(void)
 {
     const uint32_t one = 1;
@@ -8907,8 +10338,10 @@ SAMBA__FN void samba__copy_data(void *to, const void *from, uint64_t bytes, size
         memcpy(y, x, (size_t)bytes);
         return;
     }
-    for (uint64_t i = 0; i < bytes; i++) y[i] = x[i ^ (size - 1)];
+    for (uint64_t i = 0; i < bytes; i++)
+        y[i] = x[i ^ (size - 1)];
 }
+
 /* Can read-only parameters stay where they are in the file? */
 SAMBA__FN bool samba__in_file(const samba__pef *pef)
 {
@@ -8933,8 +10366,9 @@ SAMBA__FN size_t samba__runtime_size(const samba__pef *pef, int32_t n_threads, b
         if (pef->region[r] > SAMBA__NO_SIZE) return SAMBA__NO_SIZE;
         size = samba__add_size(size, (size_t)pef->region[r]);
     }
-    return samba__add_size(size, SAMBA__ALIGN);         /* memory may begin anywhere */
+    return samba__add_size(size, SAMBA__ALIGN); /* memory may begin anywhere */
 }
+
 SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     (void)thread;
@@ -8954,8 +10388,8 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
     samba__pool_run(rt->pool, samba__zero_job, base[SAMBA__REGION_STATE],
                     (int64_t)rt->pef.region[SAMBA__REGION_STATE], 1 << 20);
     for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
-        samba__symbol s = samba__symbol_at(&rt->pef, i), home = s.alias
-            ? samba__symbol_at(&rt->pef, s.alias - 1) : s;
+        samba__symbol s = samba__symbol_at(&rt->pef, i),
+                      home = s.alias ? samba__symbol_at(&rt->pef, s.alias - 1) : s;
         const uint8_t *stored = home.data ? rt->pef.data + (home.data - 1) : NULL;
         if (s.region == SAMBA__REGION_READONLY && in_file) {
             /* nodes never write here: the verifier proved it */
@@ -8966,15 +10400,17 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
         rt->data[i] = base[s.region] + s.offset;
         uint64_t bytes = samba__symbol_bytes(&rt->pef, &s);
         if (s.alias || s.region == SAMBA__REGION_ARENA) continue;
-        if (stored) samba__copy_data(rt->data[i], stored, bytes, samba_dtype_size(s.spec.dtype));
-        else if (s.region != SAMBA__REGION_STATE) memset(rt->data[i], 0, (size_t)bytes);
+        if (stored)
+            samba__copy_data(rt->data[i], stored, bytes, samba_dtype_size(s.spec.dtype));
+        else if (s.region != SAMBA__REGION_STATE)
+            memset(rt->data[i], 0, (size_t)bytes);
     }
 }
 
 /* What a node reads or writes. */
 typedef struct samba__operand {
     const uint8_t *begin, *end;
-    size_t size;                        /* of an element, if parts are read or made of it; else 0 */
+    size_t size; /* of an element, if parts are read or made of it; else 0 */
     bool written;
 } samba__operand;
 
@@ -8995,6 +10431,7 @@ SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, 
     o.written = k >= r.n_in;
     return o;
 }
+
 SAMBA__FN samba__operand samba__output_at(const samba_runtime *rt, uint32_t i, int64_t count)
 {
     return samba__operand_at(rt, i, samba__record_at(&rt->pef, i).n_in, count);
@@ -9041,12 +10478,15 @@ SAMBA__FN void samba__find_chains(samba_runtime *rt, const samba__section *q)
         samba__step *head = &rt->steps[i];
         samba__call_record r = samba__record_at(&rt->pef, i);
         samba__symbol y = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
-        head->part = head->work.part, head->count = samba_count(&y.spec.shape);
+        head->part = head->work.part;
+        head->count = samba_count(&y.spec.shape);
         head->chain = 1;
         while (!head->view && head->chain < SAMBA__CHAIN && i + head->chain < q->end
-               && samba__may_follow(rt, i, i + head->chain)) head->chain++;
+               && samba__may_follow(rt, i, i + head->chain))
+            head->chain++;
     }
 }
+
 SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 {
     for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
@@ -9054,7 +10494,8 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
         samba__step *step = &rt->steps[i];
         samba__decoded d;
         samba__decode_call(&rt->pef, &r, &d);
-        samba__infer(r.op, &d.call), step->op = r.op;
+        samba__infer(r.op, &d.call);
+        step->op = r.op;
         step->has_run = false;
         samba__measure(r.op, &d.call, &step->work);
         step->view = (r.op->flags & SAMBA_OP_VIEW)
@@ -9077,15 +10518,18 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     samba_runtime *rt = (samba_runtime *)(void *)at;
     samba__runtime_size(pef, n_threads, in_file, &regions_at);
     memset(rt, 0, sizeof *rt);
-    rt->pef = *pef, rt->pool = pool;
+    rt->pef = *pef;
+    rt->pool = pool;
     rt->data = (void **)(void *)(at + samba__align_size(sizeof *rt));
-    rt->steps = (samba__step *)(void *)((uint8_t *)rt->data
-                            + samba__align_size((size_t)pef->n_symbols * sizeof(void *)));
+    rt->steps
+        = (samba__step *)(void *)((uint8_t *)rt->data
+                                  + samba__align_size((size_t)pef->n_symbols * sizeof(void *)));
     rt->local = (float *)(void *)((uint8_t *)rt->steps
                                   + samba__align_size((size_t)pef->n_nodes * sizeof(samba__step)));
     rt->isa = samba__best_isa();
     rt->inference = (samba__get32(pef->base + 60) & SAMBA__PEF_INFERENCE) != 0;
-    rt->train = !rt->inference, rt->running_stats = rt->inference;
+    rt->train = !rt->inference;
+    rt->running_stats = rt->inference;
     samba__find_norm(rt);
     samba__place_symbols(rt, at + regions_at, in_file);
     samba__prepare_steps(rt);
@@ -9101,14 +10545,17 @@ SAMBA__FN const char *samba__missing_value(const samba__pef *pef)
     }
     return NULL;
 }
+
 SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
 {
     samba__pef pef = SAMBA__ZEROED;
     samba__text text = samba__text_in(why, why_size);
     if (!samba__open_pef(&pef, bytes, size, &text)
-        || !samba__verify_pef(&pef, true, NULL, 0, &text)) return 0;
+        || !samba__verify_pef(&pef, true, NULL, 0, &text))
+        return 0;
     return samba__runtime_size(&pef, 1, samba__in_file(&pef), NULL);
 }
+
 SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
                                             size_t memory_size, char *why, size_t why_size)
 {
@@ -9120,11 +10567,15 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
         return NULL;
     }
     if (!samba__open_pef(&pef, bytes, size, &text)
-        || !samba__verify_pef(&pef, true, NULL, 0, &text)) return NULL;
+        || !samba__verify_pef(&pef, true, NULL, 0, &text))
+        return NULL;
     const char *missing = samba__missing_value(&pef);
-    if (!samba__prove(&text, !missing, "there is no value of parameter %s: the PEF was compiled, "
+    if (!samba__prove(&text, !missing,
+                      "there is no value of parameter %s: the PEF was compiled, "
                       "but not saved; load it, restore its checkpoint, and open what samba_save "
-                      "writes then", missing)) return NULL;
+                      "writes then",
+                      missing))
+        return NULL;
     bool in_file = samba__in_file(&pef);
     size_t needed = samba__runtime_size(&pef, 1, in_file, NULL);
     if (!memory || memory_size < needed) {
@@ -9142,107 +10593,118 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
 #if !defined(SAMBA_NO_STDIO)
 #include <stdio.h>
 #endif
-typedef struct samba__chunk { struct samba__chunk *next; size_t size, used; } samba__chunk;
+typedef struct samba__chunk {
+    struct samba__chunk *next;
+    size_t size, used;
+} samba__chunk;
+
 /* One recorded call of an op. */
 typedef struct samba__node {
     const samba_op *op;
     const char *name;
     int32_t n_in, n_out, n_attr;
-    samba_tensor **in;                  /* NULL where an optional input is absent */
+    samba_tensor **in; /* NULL where an optional input is absent */
     samba_tensor *out[SAMBA_MAX_OUT];
     int32_t *attr;
-    uint32_t section;                   /* SAMBA_FWD, ... */
-    const char *graph;                  /* name, the same pointer for all its nodes; NULL: none */
-    int32_t id;                         /* place in trace order */
-    bool live;                          /* some output is needed */
-    bool eager;                         /* computed at once; not part of a program */
-    bool generated;                     /* by the compiler, not traced from the user's calls */
-    bool transient;                     /* goes with its scope */
-    uint32_t mark;                      /* of the walk that saw it last */
-    bool gradient;                      /* recorded by samba_grad */
+    uint32_t section;  /* SAMBA_FWD, ... */
+    const char *graph; /* name, the same pointer for all its nodes; NULL: none */
+    int32_t id;        /* place in trace order */
+    bool live;         /* some output is needed */
+    bool eager;        /* computed at once; not part of a program */
+    bool generated;    /* by the compiler, not traced from the user's calls */
+    bool transient;    /* goes with its scope */
+    uint32_t mark;     /* of the walk that saw it last */
+    bool gradient;     /* recorded by samba_grad */
 } samba__node;
+
 /* Where a scope began. It lies in the memory that its end takes back. */
 typedef struct samba__scope {
     struct samba__scope *outer;
-    samba__chunk *chunk;                /* the latest one then, and how far it was used */
+    samba__chunk *chunk; /* the latest one then, and how far it was used */
     size_t used;
     int32_t n_tensors, n_nodes, n_named;
 } samba__scope;
-typedef struct samba__block {           /* in front of every stb_ds allocation */
+
+typedef struct samba__block { /* in front of every stb_ds allocation */
     struct samba__block *prev, *next;
     samba_session *session;
     size_t size;
 } samba__block;
-typedef struct samba__entry { char *key; samba_tensor *value; } samba__entry;
+
+typedef struct samba__entry {
+    char *key;
+    samba_tensor *value;
+} samba__entry;
+
 /* A proved PEF: all of it, in memory or mapped, and a copy of its tables: what was proved of them
    stays true, whoever writes into the file. */
 typedef struct samba__file {
     uint8_t *bytes, *tables;
     size_t size, n_tables;
-    bool mapped;                        /* bytes are the mapped file fd */
+    bool mapped; /* bytes are the mapped file fd */
     int fd;
-    int64_t modified, changed;          /* nanoseconds: its bytes, its inode. See [pef-write] */
-    bool stays;                         /* read-only parameters are used where they are */
-    bool (*kept)(samba_session *s);     /* of a mapped file: samba__file_kept, a chapter below */
+    int64_t modified, changed;      /* nanoseconds: its bytes, its inode. See [pef-write] */
+    bool stays;                     /* read-only parameters are used where they are */
+    bool (*kept)(samba_session *s); /* of a mapped file: samba__file_kept, a chapter below */
     samba__pef pef;
 } samba__file;
 
-#define SAMBA__MAX_WARNINGS 64          /* of a session; after these it gives no more */
+#define SAMBA__MAX_WARNINGS 64 /* of a session; after these it gives no more */
 
 struct samba_session {
     samba_desc desc;
     uint64_t seed;
     samba_code code;
     char error[1024];
-    bool poisoned;                      /* no memory for a container: for good */
-    bool quiet, untold;                 /* errors are held back; one has been */
-    uint64_t warned[SAMBA__MAX_WARNINGS];       /* hashes of the warnings that were given */
+    bool poisoned;                        /* no memory for a container: for good */
+    bool quiet, untold;                   /* errors are held back; one has been */
+    uint64_t warned[SAMBA__MAX_WARNINGS]; /* hashes of the warnings that were given */
     int32_t n_warned;
-    const char *error_context;          /* in front of each error; the caller's, or NULL */
-    const void *zeros;                  /* what is read after an error */
+    const char *error_context; /* in front of each error; the caller's, or NULL */
+    const void *zeros;         /* what is read after an error */
     size_t zeros_size;
-    size_t held;                        /* bytes from desc.alloc now */
-    samba__chunk *chunks;               /* arena: names, tensors, nodes; freed at close */
-    samba__chunk *temp_chunks;          /* arena of a compilation */
-    samba__chunk *scope_chunks;         /* arena of what goes with a scope */
-    samba__scope *scope;                /* the innermost one; NULL: none */
-    bool transient;                     /* what is made now goes with it */
-    uint32_t marks;                     /* walks over the graph so far */
-    samba__block *blocks;               /* stb_ds */
-    samba_tensor **tensors;             /* stb_ds list */
-    samba__node **nodes;                /* stb_ds list in trace order */
-    samba__entry *names;                /* stb_ds string map */
-    const samba_op **user_ops;          /* stb_ds list */
+    size_t held;                /* bytes from desc.alloc now */
+    samba__chunk *chunks;       /* arena: names, tensors, nodes; freed at close */
+    samba__chunk *temp_chunks;  /* arena of a compilation */
+    samba__chunk *scope_chunks; /* arena of what goes with a scope */
+    samba__scope *scope;        /* the innermost one; NULL: none */
+    bool transient;             /* what is made now goes with it */
+    uint32_t marks;             /* walks over the graph so far */
+    samba__block *blocks;       /* stb_ds */
+    samba_tensor **tensors;     /* stb_ds list */
+    samba__node **nodes;        /* stb_ds list in trace order */
+    samba__entry *names;        /* stb_ds string map */
+    const samba_op **user_ops;  /* stb_ds list */
     bool tracing, train, running_stats, legacy_names, has_pool;
-    bool withholds;                     /* compile and load send nothing */
-    bool lacks_grads;                   /* and gradients of losses do not begin with ones */
-    uint32_t section;                   /* of the ops recorded now */
-    const char *graph;                  /* of the ops recorded now */
-    bool freezes;                       /* the parameters made now */
-    samba_lazy_opts lazy;               /* how parameters begin */
-    bool eager_params, cuts_bf16;       /* drawn when they are made; packed by truncation */
-    samba_trace_fn on_trace;            /* NULL: nobody looks */
+    bool withholds;               /* compile and load send nothing */
+    bool lacks_grads;             /* and gradients of losses do not begin with ones */
+    uint32_t section;             /* of the ops recorded now */
+    const char *graph;            /* of the ops recorded now */
+    bool freezes;                 /* the parameters made now */
+    samba_lazy_opts lazy;         /* how parameters begin */
+    bool eager_params, cuts_bf16; /* drawn when they are made; packed by truncation */
+    samba_trace_fn on_trace;      /* NULL: nobody looks */
     void *on_trace_user;
-    samba_event_fn on_event;            /* NULL: nobody is told */
+    samba_event_fn on_event; /* NULL: nobody is told */
     void *event_user;
-    bool generating;                    /* the compiler is recording, not the user */
-    bool differentiating;               /* samba_grad is recording */
-    const char *op_prefix;              /* of the names of ops traced now; NULL: none */
-    const char *next_name;              /* a layer names the op it is about to emit */
-    int32_t n_named;                    /* counts unnamed ops */
-    samba_tensor *counter;              /* of forward runs: dropout draws anew each time */
+    bool generating;       /* the compiler is recording, not the user */
+    bool differentiating;  /* samba_grad is recording */
+    const char *op_prefix; /* of the names of ops traced now; NULL: none */
+    const char *next_name; /* a layer names the op it is about to emit */
+    int32_t n_named;       /* counts unnamed ops */
+    samba_tensor *counter; /* of forward runs: dropout draws anew each time */
     samba__pool pool;
-    float *local;                       /* scratch of the threads when ops run eagerly */
-    samba__file file;                   /* the loaded program; bytes if values stay there */
-    void *memory;                       /* of the runtime */
+    float *local;     /* scratch of the threads when ops run eagerly */
+    samba__file file; /* the loaded program; bytes if values stay there */
+    void *memory;     /* of the runtime */
     size_t memory_size;
     samba_runtime *rt;
-    samba_culprit culprit;              /* node NULL: none */
-    bool inputs_ready;                  /* inputs and parameters of the program have values */
-    bool zero_params;                   /* parameters without a value are run as zeros */
-    uint64_t runs;                      /* begun so far */
+    samba_culprit culprit; /* node NULL: none */
+    bool inputs_ready;     /* inputs and parameters of the program have values */
+    bool zero_params;      /* parameters without a value are run as zeros */
+    uint64_t runs;         /* begun so far */
     samba_graphamp graphamp;
-    samba_dtype param_dtype;            /* of the matrices made now */
+    samba_dtype param_dtype; /* of the matrices made now */
 };
 
 /* The name and the text of each code, then of all others. */
@@ -9250,24 +10712,41 @@ static const char *const samba__codes[SAMBA_N_CODES + 1][2] = {
 #define X(name, text) { "SAMBA_" #name, text },
     SAMBA__CODES(X)
 #undef X
-    { "?", "unknown error" }
+        { "?", "unknown error" }
 };
+
 SAMBA__FN const char *samba__code_text(samba_code code, int column)
 {
     return samba__codes[(unsigned)code < SAMBA_N_CODES ? code : SAMBA_N_CODES][column];
 }
-SAMBA_API const char *samba_code_text(samba_code code) { return samba__code_text(code, 1); }
-SAMBA_API bool samba_ok(const samba_session *s) { return s && s->code == SAMBA_OK; }
-SAMBA_API samba_code samba_error_code(const samba_session *s) { return s ? s->code : SAMBA_ENOMEM; }
+
+SAMBA_API const char *samba_code_text(samba_code code)
+{
+    return samba__code_text(code, 1);
+}
+
+SAMBA_API bool samba_ok(const samba_session *s)
+{
+    return s && s->code == SAMBA_OK;
+}
+
+SAMBA_API samba_code samba_error_code(const samba_session *s)
+{
+    return s ? s->code : SAMBA_ENOMEM;
+}
+
 SAMBA_API const char *samba_error(samba_session *s)
 {
     return s ? s->error : "SAMBA_ENOMEM: there is no session: samba_open() found no memory";
 }
+
 SAMBA_API void samba_clear_error(samba_session *s)
 {
     if (!s || s->poisoned) return;
-    s->next_name = NULL;                /* of the layer that failed: the text is the caller's */
-    s->code = SAMBA_OK, s->error[0] = 0, s->untold = false;
+    s->next_name = NULL; /* of the layer that failed: the text is the caller's */
+    s->code = SAMBA_OK;
+    s->error[0] = 0;
+    s->untold = false;
 }
 
 SAMBA__FN void samba__print_error(samba_session *s)
@@ -9277,13 +10756,16 @@ SAMBA__FN void samba__print_error(samba_session *s)
     if (!s->quiet) fprintf(stderr, "samba: %s\n", s->error);
 #endif
 }
+
 SAMBA__FN void samba__tell_warning(const samba_session *s, const char *text)
 {
     if (s->desc.log) s->desc.log(SAMBA_LOG_WARNING, text, s->desc.user);
 #if !defined(SAMBA_NO_STDIO)
-    else if (!s->desc.quiet) fprintf(stderr, "samba: warning: %s\n", text);
+    else if (!s->desc.quiet)
+        fprintf(stderr, "samba: warning: %s\n", text);
 #endif
 }
+
 SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet)
 {
     bool former = s && s->quiet;
@@ -9310,6 +10792,7 @@ SAMBA__FN void samba__vwarn(samba_session *s, const char *fmt, va_list args)
     if (s->n_warned == SAMBA__MAX_WARNINGS)
         samba__tell_warning(s, "this session gives no more warnings");
 }
+
 static void samba__warn(samba_session *s, const char *fmt, ...)
 {
     va_list args;
@@ -9317,6 +10800,7 @@ static void samba__warn(samba_session *s, const char *fmt, ...)
     samba__vwarn(s, fmt, args);
     va_end(args);
 }
+
 SAMBA_API void samba_warn(samba_session *s, const char *fmt, ...)
 {
     va_list args;
@@ -9337,7 +10821,7 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
 {
     va_list args;
     if (!s || s->code != SAMBA_OK) return false;
-    if (code <= SAMBA_OK || code >= SAMBA_N_CODES) code = SAMBA_EARG;   /* it is an error */
+    if (code <= SAMBA_OK || code >= SAMBA_N_CODES) code = SAMBA_EARG; /* it is an error */
     samba__text t = samba__text_in(s->error, sizeof s->error);
     for (int turn = 0; turn < 2; turn++) {
         samba__format(&t, "%s ", samba__code_text(code, 0));
@@ -9347,11 +10831,14 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
         va_end(args);
         if (t.len < t.cap) break;
         t = samba__text_in(s->error, sizeof s->error);
-        t.most = 200;                   /* long names are shortened, so that the remedy is read */
+        t.most = 200; /* long names are shortened, so that the remedy is read */
     }
-    s->code = code, s->next_name = NULL;
-    if (s->desc.log) s->desc.log(SAMBA_LOG_ERROR, s->error, s->desc.user);
-    else samba__print_error(s);
+    s->code = code;
+    s->next_name = NULL;
+    if (s->desc.log)
+        s->desc.log(SAMBA_LOG_ERROR, s->error, s->desc.user);
+    else
+        samba__print_error(s);
     return false;
 }
 
@@ -9359,18 +10846,24 @@ SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ..
 typedef struct samba__range {
     const char *name;
     double least, most, below;
-    bool whole;                         /* no fractions */
+    bool whole; /* no fractions */
 } samba__range;
-#define SAMBA__MOST 3.4028234663852886e38       /* the largest float */
-#define SAMBA__NO_LIMIT 1.7976931348623157e308  /* as most: infinity is inside, too */
+
+#define SAMBA__MOST 3.4028234663852886e38      /* the largest float */
+#define SAMBA__NO_LIMIT 1.7976931348623157e308 /* as most: infinity is inside, too */
+
 SAMBA__FN void samba__put_range(samba__text *t, const samba__range *r)
 {
     if (r->below < SAMBA__NO_LIMIT)
         samba__format(t, "at least %g and below %g", r->least, r->below);
-    else if (r->most == SAMBA__NO_LIMIT) samba__format(t, "at least %g", r->least);
-    else if (r->most < SAMBA__MOST) samba__format(t, "%g ... %g", r->least, r->most);
-    else if (r->least <= -SAMBA__MOST) samba__put_text(t, "finite");
-    else samba__format(t, "at least %g, and finite", r->least);
+    else if (r->most == SAMBA__NO_LIMIT)
+        samba__format(t, "at least %g", r->least);
+    else if (r->most < SAMBA__MOST)
+        samba__format(t, "%g ... %g", r->least, r->most);
+    else if (r->least <= -SAMBA__MOST)
+        samba__put_text(t, "finite");
+    else
+        samba__format(t, "at least %g, and finite", r->least);
     if (r->whole) samba__put_text(t, ", and whole");
 }
 
@@ -9389,6 +10882,7 @@ SAMBA__FN bool samba__check_range(samba_session *s, const char *where, const sam
     return samba_fail(s, SAMBA_ERANGE, "in %s: %s is %g; it must be %s", where, r->name, value,
                       range);
 }
+
 /* The same with both ends, for a field of a struct. */
 SAMBA__FN bool samba__in_range(samba_session *s, const char *where, const char *field, double value,
                                double least, double most)
@@ -9398,17 +10892,17 @@ SAMBA__FN bool samba__in_range(samba_session *s, const char *where, const char *
 }
 
 /* What each hyperparameter may be: torch's rules. samba_set finds them by the ends of names. */
-static const samba__range samba__hyperparams[] = {
-    { "lr",            0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
-    { "weight_decay",  0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
-    { "momentum",      0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
-    { "beta1",         0.0, 1.0, 1.0, false },
-    { "beta2",         0.0, 1.0, 1.0, false },
-    { "eps",           0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
-    { "max_grad_norm", 0.0, SAMBA__NO_LIMIT, SAMBA__NO_LIMIT, false },
-    { "p",             0.0, 1.0, SAMBA__NO_LIMIT, false },
-    { "seed",          0.0, 4294967295.0, SAMBA__NO_LIMIT, true }
-};
+static const samba__range samba__hyperparams[]
+    = { { "lr", 0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
+        { "weight_decay", 0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
+        { "momentum", 0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
+        { "beta1", 0.0, 1.0, 1.0, false },
+        { "beta2", 0.0, 1.0, 1.0, false },
+        { "eps", 0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
+        { "max_grad_norm", 0.0, SAMBA__NO_LIMIT, SAMBA__NO_LIMIT, false },
+        { "p", 0.0, 1.0, SAMBA__NO_LIMIT, false },
+        { "seed", 0.0, 4294967295.0, SAMBA__NO_LIMIT, true } };
+
 SAMBA__FN bool samba__check_hyperparam(samba_session *s, const char *where, const char *name,
                                        double value)
 {
@@ -9428,6 +10922,7 @@ SAMBA__FN samba_tensor *samba__none(bool failed)
     (void)failed;
     return NULL;
 }
+
 SAMBA__FN void *samba__take(samba_session *s, size_t size)
 {
     void *p = size == SAMBA__NO_SIZE ? NULL : s->desc.alloc(size, s->desc.user);
@@ -9439,13 +10934,16 @@ SAMBA__FN void *samba__take(samba_session *s, size_t size)
     s->held += size;
     return p;
 }
+
 SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
 {
     if (!p) return;
     s->held -= size;
     s->desc.release(p, size, s->desc.user);
 }
+
 #define SAMBA__CHUNK ((size_t)32 * 1024)
+
 SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t size)
 {
     size_t need = samba__add_size(size, 15) & ~(size_t)15;
@@ -9456,13 +10954,15 @@ SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t s
         if (!c) return NULL;
         c->size = chunk;
         c->used = (sizeof *c + 15) & ~(size_t)15;
-        c->next = *chunks, *chunks = c;
+        c->next = *chunks;
+        *chunks = c;
     }
     uint8_t *p = (uint8_t *)c + c->used;
     c->used += need;
     memset(p, 0, need);
     return p;
 }
+
 SAMBA__FN void samba__drop_chunks(samba_session *s, samba__chunk **chunks)
 {
     while (*chunks) {
@@ -9478,10 +10978,12 @@ SAMBA__FN void *samba__keep(samba_session *s, size_t size)
 {
     return samba__keep_in(s, s->transient ? &s->scope_chunks : &s->chunks, size);
 }
+
 SAMBA__FN void *samba__temp(samba_session *s, int32_t n, size_t size)
 {
     return samba__keep_in(s, &s->temp_chunks, samba__mul_size((size_t)n, size));
 }
+
 SAMBA__FN char *samba__keep_text(samba_session *s, const char *text)
 {
     size_t n = strlen(text) + 1;
@@ -9510,6 +11012,7 @@ SAMBA__FN const char *samba__print_name(samba_session *s, char *buffer, size_t s
     va_end(args);
     return name;
 }
+
 SAMBA__FN size_t samba__local_bytes(const samba_session *s)
 {
     return (size_t)s->pool.n_threads * SAMBA_LOCAL_BYTES;
@@ -9530,9 +11033,11 @@ SAMBA__FN void *samba__default_alloc(size_t size, void *user)
     (void)user;
     return p;
 }
+
 SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 {
-    (void)size, (void)user;
+    (void)size;
+    (void)user;
     free(p);
 }
 
@@ -9540,7 +11045,7 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define SAMBA__QUICK 1
 #pragma GCC push_options
-#pragma GCC optimize ("Og", "strict-aliasing")
+#pragma GCC optimize("Og", "strict-aliasing")
 #else
 #define SAMBA__QUICK 0
 #endif
@@ -9561,24 +11066,35 @@ SAMBA__FN void samba__default_release(void *p, size_t size, void *user)
 #else
 #define SAMBA__THREAD_LOCAL
 #endif
-typedef struct samba__guard { jmp_buf env; samba_session *session; } samba__guard;
+typedef struct samba__guard {
+    jmp_buf env;
+    samba_session *session;
+} samba__guard;
+
 static SAMBA__THREAD_LOCAL samba__guard *samba__current_guard;
+
 SAMBA__FN void samba__ds_free(void *p)
 {
     samba__block *b = p ? (samba__block *)p - 1 : NULL;
     if (!b) return;
-    if (b->prev) b->prev->next = b->next;
-    else b->session->blocks = b->next;
+    if (b->prev)
+        b->prev->next = b->next;
+    else
+        b->session->blocks = b->next;
     if (b->next) b->next->prev = b->prev;
     samba__give(b->session, b, b->size);
 }
+
 SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
 {
     samba_session *s = samba__current_guard->session;
     size_t total = samba__add_size(size, sizeof(samba__block));
     samba__block *b = (samba__block *)samba__take(s, total);
     if (!b) longjmp(samba__current_guard->env, 1);
-    b->session = s, b->size = total, b->prev = NULL, b->next = s->blocks;
+    b->session = s;
+    b->size = total;
+    b->prev = NULL;
+    b->next = s->blocks;
     if (s->blocks) s->blocks->prev = b;
     s->blocks = b;
     if (old) {
@@ -9588,6 +11104,7 @@ SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
     }
     return b + 1;
 }
+
 #define STBDS_REALLOC(context, p, size) samba__ds_realloc(p, size)
 #define STBDS_FREE(context, p) samba__ds_free(p)
 #define STBDS_NO_SHORT_NAMES
@@ -9635,14 +11152,22 @@ static void *stbds_shmode_func(size_t, int);
 #undef STB_DS_IMPLEMENTATION
 /* stb_ds draws the seed of a new map from a variable that all sessions share: one at a time. */
 #if defined(SAMBA_NO_THREADS)
-SAMBA__FN void samba__lock_maps(void) {}
-SAMBA__FN void samba__unlock_maps(void) {}
-#else
-static int32_t samba__maps_locked;
 SAMBA__FN void samba__lock_maps(void)
 {
-    while (__atomic_exchange_n(&samba__maps_locked, 1, __ATOMIC_ACQUIRE)) sched_yield();
 }
+
+SAMBA__FN void samba__unlock_maps(void)
+{
+}
+#else
+static int32_t samba__maps_locked;
+
+SAMBA__FN void samba__lock_maps(void)
+{
+    while (__atomic_exchange_n(&samba__maps_locked, 1, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
 SAMBA__FN void samba__unlock_maps(void)
 {
     __atomic_store_n(&samba__maps_locked, 0, __ATOMIC_RELEASE);
@@ -9653,43 +11178,56 @@ SAMBA__FN bool samba__guarded(samba_session *s, void (*body)(samba_session *s, v
                               void *argument)
 {
     samba__guard guard, *outer = samba__current_guard;
-    guard.session = s, samba__current_guard = &guard;
+    guard.session = s;
+    samba__current_guard = &guard;
     samba__lock_maps();
-    if (setjmp(guard.env) == 0) body(s, argument);
-    else s->poisoned = true;
+    if (setjmp(guard.env) == 0)
+        body(s, argument);
+    else
+        s->poisoned = true;
     samba__unlock_maps();
     samba__current_guard = outer;
     return !s->poisoned;
 }
+
 SAMBA__FN void samba__push_node_body(samba_session *s, void *n)
 {
     stbds_arrput(s->nodes, (samba__node *)n);
 }
+
 SAMBA__FN void samba__push_op_body(samba_session *s, void *op)
 {
     stbds_arrput(s->user_ops, (const samba_op *)op);
 }
+
 SAMBA__FN void samba__put_tensor_body(samba_session *s, void *argument)
 {
     samba_tensor *t = (samba_tensor *)argument;
     samba__entry e = SAMBA__ZEROED;
     uintptr_t key = (uintptr_t)t->name;
-    e.key = (char *)key, e.value = t;
+    e.key = (char *)key;
+    e.value = t;
     stbds_arrput(s->tensors, t);
     stbds_shputs(s->names, e);
 }
+
 /* A tensor's next name, and the map that finds it by either. */
-typedef struct samba__renaming { samba_tensor *tensor; const char *name; } samba__renaming;
+typedef struct samba__renaming {
+    samba_tensor *tensor;
+    const char *name;
+} samba__renaming;
+
 SAMBA__FN void samba__rename_body(samba_session *s, void *argument)
 {
     const samba__renaming *r = (const samba__renaming *)argument;
     uintptr_t old = (uintptr_t)r->tensor->name, key = (uintptr_t)r->name;
     samba__entry e = SAMBA__ZEROED;
-    e.key = (char *)key, e.value = r->tensor;
+    e.key = (char *)key;
+    e.value = r->tensor;
     stbds_shputs(s->names, e);
     (void)stbds_shdel(s->names, (char *)old);
     r->tensor->name = r->name;
-    r->tensor->n_same = 0;              /* of the name it had */
+    r->tensor->n_same = 0; /* of the name it had */
 }
 
 /* Takes what goes with a scope out of the lists; the rest keeps its order. */
@@ -9716,11 +11254,17 @@ SAMBA__FN void samba__drop_scope_body(samba_session *s, void *argument)
     }
     stbds_arrsetlen(s->nodes, (size_t)n_nodes);
 }
+
 SAMBA__FN int32_t samba__n_tensors(const samba_session *s)
 {
     return (int32_t)stbds_arrlen(s->tensors);
 }
-SAMBA__FN int32_t samba__n_nodes(const samba_session *s) { return (int32_t)stbds_arrlen(s->nodes); }
+
+SAMBA__FN int32_t samba__n_nodes(const samba_session *s)
+{
+    return (int32_t)stbds_arrlen(s->nodes);
+}
+
 SAMBA__FN int32_t samba__n_user_ops(const samba_session *s)
 {
     return (int32_t)stbds_arrlen(s->user_ops);
@@ -9743,17 +11287,27 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
 {
     samba_tensor *t = (samba_tensor *)samba__keep(s, sizeof *t);
     if (!t) return NULL;
-    t->session = s, t->name = name, t->role = role;
-    t->dtype = spec->dtype, t->shape = spec->shape, t->batch_dim = t->symbol = -1;
-    t->id = samba__n_tensors(s), t->transient = s->transient;
+    t->session = s;
+    t->name = name;
+    t->role = role;
+    t->dtype = spec->dtype;
+    t->shape = spec->shape;
+    t->batch_dim = t->symbol = -1;
+    t->id = samba__n_tensors(s);
+    t->transient = s->transient;
     return samba__guarded(s, samba__put_tensor_body, t) ? t : NULL;
 }
+
 SAMBA__FN samba_spec samba__spec_of(const samba_tensor *t)
 {
     samba_spec spec = samba__absent();
-    if (t) spec.dtype = t->dtype, spec.shape = t->shape;
+    if (t) {
+        spec.dtype = t->dtype;
+        spec.shape = t->shape;
+    }
     return spec;
 }
+
 SAMBA__FN size_t samba__host_bytes(const samba_tensor *t)
 {
     samba_spec spec = samba__spec_of(t);
@@ -9766,7 +11320,7 @@ SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
     char buffer[160];
     samba_tensor *first = samba__named(s, base);
     if (!first) return samba__keep_text(s, base);
-    for (int32_t n = first->n_same + 2; n < INT32_MAX; n++) {   /* where the last search ended */
+    for (int32_t n = first->n_same + 2; n < INT32_MAX; n++) { /* where the last search ended */
         const char *name = samba__print_name(s, buffer, sizeof buffer, "%s_%d", base, n);
         if (!name) return NULL;
         if (samba__named(s, name)) continue;
@@ -9776,15 +11330,19 @@ SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
     samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
     return NULL;
 }
+
 /* "x f32 (2,3), y f32 (3)": the inputs of a failed call. */
 SAMBA__FN void samba__put_inputs(samba__text *t, samba_tensor *const *in, int32_t n_in)
 {
     for (int32_t i = 0; i < n_in; i++) {
         if (i) samba__put_text(t, ", ");
-        if (in[i]) samba__format(t, "%s %T %S", in[i]->name, (int)in[i]->dtype, &in[i]->shape);
-        else samba__put_text(t, "none");
+        if (in[i])
+            samba__format(t, "%s %T %S", in[i]->name, (int)in[i]->dtype, &in[i]->shape);
+        else
+            samba__put_text(t, "none");
     }
 }
+
 SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tensor *const *in,
                                 const samba_call *c)
 {
@@ -9799,20 +11357,23 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
     return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name : "",
                       s->next_name ? ": " : "", op->name, inputs, c->why);
 }
+
 SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_tensor *const *in,
                                    int32_t n_in)
 {
     for (int32_t i = 0; i < n_in; i++) {
         const samba__node *n = in[i] && in[i]->session == s ? in[i]->node : NULL;
         if (n && s->tracing && !n->eager && n->graph != s->graph)
-            return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, is computed in graph %s, but "
+            return samba_fail(s, SAMBA_EARG,
+                              "in %s: input %d, %s, is computed in graph %s, but "
                               "this is graph %s; graphs share parameters, buffers and inputs only",
                               op->name, i, in[i]->name, n->graph ? n->graph : "(none)",
                               s->graph ? s->graph : "(none)");
         if (!in[i] || in[i]->session == s) continue;
-        return samba_fail(s, SAMBA_EARG, "in %s: input %d, %s, belongs to another session; copy "
-                          "its values with samba_copy_out and samba_from_data_copy", op->name, i,
-                          in[i]->name);
+        return samba_fail(s, SAMBA_EARG,
+                          "in %s: input %d, %s, belongs to another session; copy "
+                          "its values with samba_copy_out and samba_from_data_copy",
+                          op->name, i, in[i]->name);
     }
     return true;
 }
@@ -9841,9 +11402,11 @@ SAMBA__FN void samba__note_updates(samba__node *n)
 SAMBA__FN const samba__node *samba__last_writer(const samba_session *s, const samba_tensor *x)
 {
     const samba_tensor *y = samba__memory_of_state(x)->last_write;
-    while (y && y->node->graph != s->graph) y = y->write_before;
+    while (y && y->node->graph != s->graph)
+        y = y->write_before;
     return y ? y->node : NULL;
 }
+
 SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
                                        samba_tensor *const *in, const samba_call *c)
 {
@@ -9851,7 +11414,9 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     samba__node *n = (samba__node *)samba__keep(s, sizeof *n);
     if (!n) return NULL;
     n->op = op;
-    n->n_in = c->n_in, n->n_out = c->n_out, n->n_attr = c->n_attr;
+    n->n_in = c->n_in;
+    n->n_out = c->n_out;
+    n->n_attr = c->n_attr;
     n->in = (samba_tensor **)samba__keep(s, sizeof *n->in * (size_t)(c->n_in + 1));
     n->attr = (int32_t *)samba__keep(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
     const char *base = s->next_name;
@@ -9862,18 +11427,25 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
         base = samba__print_name(s, prefixed, sizeof prefixed, "%s%s", s->op_prefix, base);
     n->name = base ? samba__free_name(s, base) : NULL;
     if (!n->in || !n->attr || !n->name) return NULL;
-    for (int32_t i = 0; i < c->n_in; i++) n->in[i] = in[i];
-    for (int32_t i = 0; i < c->n_attr; i++) n->attr[i] = c->attr[i];
-    n->section = s->section, n->graph = s->graph, n->generated = s->generating;
+    for (int32_t i = 0; i < c->n_in; i++)
+        n->in[i] = in[i];
+    for (int32_t i = 0; i < c->n_attr; i++)
+        n->attr[i] = c->attr[i];
+    n->section = s->section;
+    n->graph = s->graph;
+    n->generated = s->generating;
     n->gradient = s->differentiating;
-    n->id = samba__n_nodes(s), n->transient = s->transient;
+    n->id = samba__n_nodes(s);
+    n->transient = s->transient;
     for (int32_t o = 0; o < n->n_out; o++) {
-        const char *name = o ? samba__print_name(s, buffer, sizeof buffer, "%s__outputs__%d",
-                                                 n->name, o) : n->name;
+        const char *name = o
+            ? samba__print_name(s, buffer, sizeof buffer, "%s__outputs__%d", n->name, o)
+            : n->name;
         if (o && name) name = samba__free_name(s, name);
         n->out[o] = name ? samba__new_tensor(s, name, &c->out[o], SAMBA__TEMP) : NULL;
         if (!n->out[o]) return NULL;
-        n->out[o]->node = n, n->out[o]->out_index = o;
+        n->out[o]->node = n;
+        n->out[o]->out_index = o;
     }
     samba__note_updates(n);
     return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
@@ -9899,13 +11471,14 @@ typedef struct samba__filling {
     samba_dtype dtype;
     int64_t n;
     samba_init init;
-    bool inverse, cut;                  /* transform sampling of normal values; bf16 is cut */
+    bool inverse, cut; /* transform sampling of normal values; bf16 is cut */
     uint64_t key;
 } samba__filling;
 
 /* Values of an initial distribution, four for each block of the generator, whose number and key
    decide alone. Normal: Box, Muller 1958. Many blocks beside each other suit vectors. */
 enum { SAMBA__DRAWN = 64 };
+
 SAMBA__INLINE void samba__draw(const samba__filling *f, int64_t block, int64_t n,
                                float (*v)[SAMBA__DRAWN])
 {
@@ -9913,21 +11486,24 @@ SAMBA__INLINE void samba__draw(const samba__filling *f, int64_t block, int64_t n
     bool uniform = f->init.kind != SAMBA_INIT_NORMAL, inverse = f->inverse;
     for (int64_t b = 0; b < n; b++) {
         samba__philox(f->key, (uint64_t)(block + b), 0, out);
-        for (int i = 0; i < 4; i++) w[i][b] = out[i];
+        for (int i = 0; i < 4; i++)
+            w[i][b] = out[i];
     }
     for (int i = 0; i < 4 && (uniform || inverse); i++) {
         for (int64_t b = 0; uniform && b < n; b++)
             v[i][b] = samba__fma(samba__unit(w[i][b]), 2.0f, -1.0f);
-        for (int64_t b = 0; inverse && b < n; b++) v[i][b] = samba__normal_quantile(w[i][b]);
+        for (int64_t b = 0; inverse && b < n; b++)
+            v[i][b] = samba__normal_quantile(w[i][b]);
     }
     for (int i = 0; i < 4 && !uniform && !inverse; i += 2)
         for (int64_t b = 0; b < n; b++) {
             float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i][b])));
             float u = samba__unit(w[i + 1][b]);
-            v[i][b] = r * samba__sin_2pi(u, 1);         /* cos */
+            v[i][b] = r * samba__sin_2pi(u, 1); /* cos */
             v[i + 1][b] = r * samba__sin_2pi(u, 0);
         }
 }
+
 SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, int64_t end)
 {
     float v[4][SAMBA__DRAWN], x[4 * SAMBA__DRAWN];
@@ -9942,28 +11518,37 @@ SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, in
                      samba__min64(4 * n, f->n - 4 * block));
     }
 }
+
 SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int64_t begin,
                                                    int64_t end)
 {
     samba__fill_kernel(f, begin, end);
 }
+
 SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     const samba__filling *f = (const samba__filling *)context;
     (void)thread;
-    if (samba__best_isa() == SAMBA__ISA_PORTABLE) samba__fill_kernel(f, begin, end);
-    else samba__fill_run_avx2(f, begin, end);
+    if (samba__best_isa() == SAMBA__ISA_PORTABLE)
+        samba__fill_kernel(f, begin, end);
+    else
+        samba__fill_run_avx2(f, begin, end);
 }
+
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
 {
     samba_init init;
-    init.kind = kind, init.value = value, init.scale = scale;
+    init.kind = kind;
+    init.value = value;
+    init.scale = scale;
     return init;
 }
+
 SAMBA__FN samba_init samba__all(float value)
 {
     return samba__init_of(SAMBA_INIT_CONSTANT, value, 0.0f);
 }
+
 SAMBA__FN bool samba__begins_zero(const samba_tensor *t)
 {
     return !samba__is_float(t->dtype)
@@ -9980,7 +11565,10 @@ SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
         memset(to, 0, samba__host_bytes(t));
         return;
     }
-    f.y = (uint8_t *)to, f.dtype = t->dtype, f.n = samba_count(&t->shape), f.init = t->init;
+    f.y = (uint8_t *)to;
+    f.dtype = t->dtype;
+    f.n = samba_count(&t->shape);
+    f.init = t->init;
     f.cut = t->dtype == SAMBA_BF16 && s->cuts_bf16;
     f.inverse = param && s->lazy.inverse_transform_sampling && f.init.kind == SAMBA_INIT_NORMAL;
     f.key = samba__stream_key(param && s->lazy.seed ? s->lazy.seed : s->seed, t->name);
@@ -9996,6 +11584,7 @@ SAMBA__FN bool samba__own_room(samba_tensor *t)
     if (!t->data) t->data = samba__take(t->session, samba__host_bytes(t));
     return t->data != NULL;
 }
+
 /* Host memory with the value a tensor begins with, unless it has another already. */
 SAMBA__FN bool samba__own_data(samba_tensor *t)
 {
@@ -10003,10 +11592,11 @@ SAMBA__FN bool samba__own_data(samba_tensor *t)
     if (samba__own_room(t)) samba__begin_value(t, t->data);
     return t->data != NULL;
 }
+
 /* Parameters, state and gradients of losses begin where they are needed, most in a program. */
 SAMBA__FN bool samba__begins_late(const samba_tensor *t)
 {
-    bool grad = t->role == SAMBA__INPUT && t->init.value != 0.0f;       /* of a loss */
+    bool grad = t->role == SAMBA__INPUT && t->init.value != 0.0f; /* of a loss */
     return (grad || t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE) && !t->data;
 }
 
@@ -10016,6 +11606,7 @@ SAMBA__FN void *samba__place_of(const samba_tensor *t)
     const samba_session *s = t->session;
     return s->rt && t->symbol >= 0 && !t->withheld ? s->rt->data[t->symbol] : t->data;
 }
+
 /* Where the current value of t is: in the loaded program, or on the host; NULL if it has none. */
 SAMBA__FN void *samba__value_of(samba_tensor *t)
 {
@@ -10025,6 +11616,7 @@ SAMBA__FN void *samba__value_of(samba_tensor *t)
     if (samba__begins_late(t) && !on_device) samba__own_data(t);
     return samba__place_of(t);
 }
+
 /* May the memory of t be touched? Not if it lies in a mapped file that somebody cut. */
 SAMBA__FN bool samba__in_reach(const samba_tensor *t)
 {
@@ -10049,13 +11641,16 @@ SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
     for (int32_t i = 0; i < n->n_in; i++) {
         samba_tensor *x = n->in[i];
         if (x && samba__holds_parts(x))
-            return samba_fail(s, SAMBA_ESTATE, "in %s: %s %S holds the rows of all microbatches; "
+            return samba_fail(s, SAMBA_ESTATE,
+                              "in %s: %s %S holds the rows of all microbatches; "
                               "to compute with them, copy them to a tensor of as many rows: "
-                              "samba_copy_out, samba_from_data", n->op->name, x->name, &x->shape);
+                              "samba_copy_out, samba_from_data",
+                              n->op->name, x->name, &x->shape);
         if (x && !samba__in_reach(x)) return false;
         a->in[i] = x ? (const float *)samba__value_of(x) : NULL;
         if (!x || a->in[i]) continue;
-        return samba_fail(s, SAMBA_ESTATE, "in %s: %s has no value to compute with; give it one "
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in %s: %s has no value to compute with; give it one "
                           "with samba_write, or record the op with samba_set_tracing(s, true)",
                           n->op->name, x->name);
     }
@@ -10098,14 +11693,20 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     n->eager = true;
     if (!samba__eager_pointers(n, &a)) return false;
     samba__measure(n->op, c, &w);
-    a.in_spec = c->in, a.out_spec = c->out, a.n_in = n->n_in, a.n_out = n->n_out;
-    a.attr = n->attr, a.n_attr = n->n_attr;
+    a.in_spec = c->in;
+    a.out_spec = c->out;
+    a.n_in = n->n_in;
+    a.n_out = n->n_out;
+    a.attr = n->attr;
+    a.n_attr = n->n_attr;
     a.isa = s->desc.portable ? SAMBA__ISA_PORTABLE : samba__best_isa();
-    a.train = s->train, a.running_stats = s->running_stats, a.fault = fault;
+    a.train = s->train;
+    a.running_stats = s->running_stats;
+    a.fault = fault;
     void *scratch = w.scratch ? samba__take(s, (size_t)w.scratch + SAMBA__ALIGN) : NULL;
     if (w.scratch && !scratch) return false;
-    a.scratch = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN)
-        : NULL;
+    a.scratch
+        = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN) : NULL;
     bool fine = samba__run_op(n->op, &a, &w, &s->pool, s->local);
     samba__give(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
     if (fine) return true;
@@ -10117,7 +11718,11 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
 }
 
 /* An op that only moves values, or makes them from a number. */
-SAMBA__FN bool samba__moves(const samba_op *op) { return op->wire >> 8 == 6; }
+SAMBA__FN bool samba__moves(const samba_op *op)
+{
+    return op->wire >> 8 == 6;
+}
+
 /* Do the results of op become bf16? Sums and losses do not. */
 SAMBA__FN bool samba__is_rounded(const samba_op *op, const samba_tensor *y)
 {
@@ -10125,12 +11730,14 @@ SAMBA__FN bool samba__is_rounded(const samba_op *op, const samba_tensor *y)
         || op->wire >> 8 == 2 || op->wire >> 4 == 0x52 || op->flags >> 8;
     return !kept && y->dtype == SAMBA_F32 && y->shape.ndim > 0;
 }
+
 SAMBA__FN bool samba__is_product(const samba_op *op)
 {
     return samba__is(op, SAMBA__OP_affine) || samba__is(op, SAMBA__OP_matmul)
         || samba__is(op, SAMBA__OP_convolution)
         || samba__is(op, SAMBA__OP_scaled_dot_product_attention);
 }
+
 static samba_tensor *samba__rounded(samba_tensor *x)
 {
     const int32_t half = SAMBA_BF16, full = SAMBA_F32;
@@ -10139,6 +11746,7 @@ static samba_tensor *samba__rounded(samba_tensor *x)
     if (n && samba__is(n->op, SAMBA__OP_cast) && n->in[0]->dtype == SAMBA_BF16) return x;
     return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
 }
+
 /* Does op overwrite the state that its input k, another one, lies in? */
 SAMBA__FN bool samba__overwrites_input(const samba_op *op, samba_tensor *const *in, int32_t n_in,
                                        int32_t k)
@@ -10154,86 +11762,113 @@ SAMBA__FN bool samba__overwrites_input(const samba_op *op, samba_tensor *const *
 }
 
 SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
-                                       samba_tensor *const *in, int32_t n_in,
-                                       const int32_t *attr, int32_t n_attr, samba_tensor **outs)
+                                       samba_tensor *const *in, int32_t n_in, const int32_t *attr,
+                                       int32_t n_attr, samba_tensor **outs)
 {
     samba_spec spec[SAMBA_MAX_IN];
     samba_call c = SAMBA__ZEROED;
     if (!samba_ok(s)) return NULL;
-    c.in = spec, c.attr = attr, c.n_in = n_in, c.n_attr = n_attr;
+    c.in = spec;
+    c.attr = attr;
+    c.n_in = n_in;
+    c.n_attr = n_attr;
     if (n_in > SAMBA_MAX_IN || n_attr > SAMBA_MAX_ATTR)
-        return samba__none(samba_fail(s, SAMBA_EARG, "in %s: %d inputs and %d attributes are "
-                                      "too many", op->name, n_in, n_attr));
+        return samba__none(samba_fail(s, SAMBA_EARG,
+                                      "in %s: %d inputs and %d attributes are "
+                                      "too many",
+                                      op->name, n_in, n_attr));
     bool user = s->tracing && !s->generating;
     samba_tensor *read[SAMBA_MAX_IN];
     for (int32_t i = 0; user && s->graphamp && i < n_in && samba__is_product(op); i++) {
-        if (i == 0) memcpy(read, in, (size_t)n_in * sizeof *read), in = read;
+        if (i == 0) {
+            memcpy(read, in, (size_t)n_in * sizeof *read);
+            in = read;
+        }
         read[i] = samba__rounded(in[i]);
     }
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
-    for (int32_t i = 0; i < n_in && !s->generating; i++) {      /* it is read as it was: a copy */
+    for (int32_t i = 0; i < n_in && !s->generating; i++) { /* it is read as it was: a copy */
         if (!samba__overwrites_input(op, in, n_in, i)) continue;
-        if (in != read) memcpy(read, in, (size_t)n_in * sizeof *read), in = read;
+        if (in != read) {
+            memcpy(read, in, (size_t)n_in * sizeof *read);
+            in = read;
+        }
         read[i] = samba__emit1(SAMBA__OP_reshape, in[i], in[i]->shape.dim, in[i]->shape.ndim);
     }
-    for (int32_t i = 0; i < n_in; i++) spec[i] = samba__spec_of(in[i]);
+    for (int32_t i = 0; i < n_in; i++)
+        spec[i] = samba__spec_of(in[i]);
     if (s->legacy_names && op == &samba__op_table[SAMBA__OP_batch_norm])
-        return samba__none(samba_fail(s, SAMBA_ESTATE, "in samba_batch_norm: legacy names must be "
+        return samba__none(samba_fail(s, SAMBA_ESTATE,
+                                      "in samba_batch_norm: legacy names must be "
                                       "off for models with batchnorm"));
     if (!samba__infer(op, &c)) return samba__none(samba__fail_call(s, op, in, &c));
     s->transient = s->scope && !s->tracing;
     samba__node *n = samba__new_node(s, op, in, &c);
     s->transient = false;
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
-    for (int32_t o = 0; outs && o < n->n_out; o++) outs[o] = n->out[o];
+    for (int32_t o = 0; outs && o < n->n_out; o++)
+        outs[o] = n->out[o];
     samba_tensor *y = n->out[0];
     if (user && s->graphamp == SAMBA_MP4 && samba__is_rounded(op, y)) y = samba__rounded(y);
     return user && s->on_trace ? s->on_trace(op, n->in, n_in, y, s->on_trace_user) : y;
 }
+
 static samba_tensor *samba__emit(samba_session *s, int32_t op, samba_tensor *const *in,
                                  int32_t n_in, const int32_t *attr, int32_t n_attr,
                                  samba_tensor **outs)
 {
     return samba__emit_op(s, &samba__op_table[op], in, n_in, attr, n_attr, outs);
 }
+
 SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user)
 {
     if (!samba_ok(s)) return false;
-    s->on_trace = fn, s->on_trace_user = user;
+    s->on_trace = fn;
+    s->on_trace_user = user;
     return true;
 }
+
 SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp preset)
 {
     samba_graphamp former = s ? s->graphamp : SAMBA_MP0;
     if (!samba_ok(s)) return former;
-    if (preset == SAMBA_MP0 || preset == SAMBA_MP1 || preset == SAMBA_MP4) s->graphamp = preset;
-    else samba_fail(s, SAMBA_EARG, "in samba_set_graphamp: there is no preset mp%d; there are mp0, "
-                    "mp1 and mp4", (int32_t)preset);
+    if (preset == SAMBA_MP0 || preset == SAMBA_MP1 || preset == SAMBA_MP4)
+        s->graphamp = preset;
+    else
+        samba_fail(s, SAMBA_EARG,
+                   "in samba_set_graphamp: there is no preset mp%d; there are mp0, "
+                   "mp1 and mp4",
+                   (int32_t)preset);
     return former;
 }
+
 SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
 {
     if (!samba_ok(s)) return false;
     for (int32_t i = 0; use && i < samba__n_nodes(s); i++)
         if (s->nodes[i]->op == &samba__op_table[SAMBA__OP_batch_norm])
-            return samba_fail(s, SAMBA_ESTATE, "in samba_use_legacy_names: legacy names must be "
-                              "off for models with batchnorm, and there is %s", s->nodes[i]->name);
+            return samba_fail(s, SAMBA_ESTATE,
+                              "in samba_use_legacy_names: legacy names must be "
+                              "off for models with batchnorm, and there is %s",
+                              s->nodes[i]->name);
     s->legacy_names = use;
     return true;
 }
+
 SAMBA_API bool samba_set_op_prefix(samba_session *s, const char *prefix)
 {
     if (!samba_ok(s)) return false;
-    if (s->scope)                       /* whose memory the copy would be in */
+    if (s->scope) /* whose memory the copy would be in */
         return samba_fail(s, SAMBA_ESTATE, "in samba_set_op_prefix: call it outside of scopes");
     s->op_prefix = prefix ? samba__keep_text(s, prefix) : NULL;
     return !prefix || s->op_prefix;
 }
+
 SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return false;
     if (!name || !*name) return samba_fail(s, SAMBA_EARG, "in samba_begin_graph: a name is needed");
-    s->counter = NULL;                  /* each graph counts its own runs */
+    s->counter = NULL; /* each graph counts its own runs */
     for (int32_t i = 0; i < samba__n_nodes(s); i++) {
         s->graph = s->nodes[i]->graph;
         if (s->graph && samba__same_text(s->graph, name)) return true;
@@ -10241,6 +11876,7 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
     s->graph = samba__keep_text(s, name);
     return s->graph != NULL;
 }
+
 /* ---- Ops by torch's and NumPy's names ---- */
 typedef struct samba__named_call {
     samba_session *session;
@@ -10248,23 +11884,27 @@ typedef struct samba__named_call {
     int32_t n_in;
     const int32_t *attr;
     int32_t n_attr;
-    samba_tensor **out;                 /* of all outputs, if there are several */
+    samba_tensor **out; /* of all outputs, if there are several */
     int32_t cap, n_out;
 } samba__named_call;
+
 /* Argument i of a call; otherwise, if there is none. */
 SAMBA__FN int32_t samba__argument(const samba__named_call *c, int32_t i, int32_t otherwise)
 {
     return i < c->n_attr ? c->attr[i] : otherwise;
 }
+
 SAMBA__FN samba_shape samba__arguments(const samba__named_call *c)
 {
     int32_t n = c->n_attr < SAMBA_MAX_DIMS ? c->n_attr : SAMBA_MAX_DIMS;
     return samba__shape_of(c->attr, n);
 }
-SAMBA__FN samba_tensor *samba__truth(samba_tensor *x)           /* 1 where x is not 0 */
+
+SAMBA__FN samba_tensor *samba__truth(samba_tensor *x) /* 1 where x is not 0 */
 {
     return samba_cast(samba_cast(x, SAMBA_BOOL), SAMBA_F32);
 }
+
 SAMBA__FN samba_tensor *samba__call_matmul(samba__named_call *c)
 {
     return samba_matmul(c->in[0], c->in[1]);
@@ -10416,6 +12056,7 @@ SAMBA__FN samba_tensor *samba__call_logical_or(samba__named_call *c)
     samba_tensor *a = samba__truth(c->in[0]), *b = samba__truth(c->in[1]);
     return samba_cast(samba_add(a, b), SAMBA_BOOL);
 }
+
 SAMBA__FN samba_tensor *samba__call_logical_and(samba__named_call *c)
 {
     samba_tensor *a = samba__truth(c->in[0]), *b = samba__truth(c->in[1]);
@@ -10429,21 +12070,25 @@ SAMBA__FN samba_tensor *samba__call_index_select(samba__named_call *c)
     int32_t axis = samba__argument(c, 0, 0), n = x->shape.ndim;
     if (axis < 0) axis += n;
     if (axis < 0 || axis >= n || index->shape.ndim != 1)
-        return samba__none(samba_fail(c->session, SAMBA_ESHAPE, "in index_select(%s %S, %s %S): an "
-                                      "axis of the first and a list of numbers are needed", x->name,
-                                      &x->shape, index->name, &index->shape));
+        return samba__none(samba_fail(c->session, SAMBA_ESHAPE,
+                                      "in index_select(%s %S, %s %S): an "
+                                      "axis of the first and a list of numbers are needed",
+                                      x->name, &x->shape, index->name, &index->shape));
     samba_shape thin = x->shape, whole = x->shape;
-    for (int32_t i = 0; i < n; i++) thin.dim[i] = 1;
+    for (int32_t i = 0; i < n; i++)
+        thin.dim[i] = 1;
     thin.dim[axis] = whole.dim[axis] = index->shape.dim[0];
     return samba_gather(x, axis, samba_expand(samba_reshape(index, thin), whole));
 }
+
 SAMBA__FN samba_tensor *samba__call_split(samba__named_call *c)
 {
     samba_tensor *first = NULL;
     int32_t size = samba__argument(c, 0, 0), axis = samba__argument(c, 1, 0);
-    if (c->cap > 0) c->n_out = samba_split(c->in[0], size, axis, c->out, c->cap);
+    if (c->cap > 0)
+        c->n_out = samba_split(c->in[0], size, axis, c->out, c->cap);
     else if (axis < -c->in[0]->shape.ndim || axis >= c->in[0]->shape.ndim)
-        samba_split(c->in[0], size, axis, &first, 1);           /* reports what is wrong */
+        samba_split(c->in[0], size, axis, &first, 1); /* reports what is wrong */
     else {
         int32_t at = axis < 0 ? axis + c->in[0]->shape.ndim : axis, n = c->in[0]->shape.dim[at];
         first = samba_slice(c->in[0], axis, 0, size < n ? size : n, 1);
@@ -10459,76 +12104,90 @@ typedef struct samba__alias {
     samba_tensor *(*call)(samba__named_call *c);
     int32_t least, most, least_attr, most_attr;
 } samba__alias;
-static const samba__alias samba__aliases[] = {
-    { "multiply", "mul", NULL, 0, 0, 0, 0 }, { "subtract", "sub", NULL, 0, 0, 0, 0 },
-    { "divide", "div", NULL, 0, 0, 0, 0 }, { "true_divide", "div", NULL, 0, 0, 0, 0 },
-    { "negative", "neg", NULL, 0, 0, 0, 0 }, { "absolute", "abs", NULL, 0, 0, 0, 0 },
-    { "power", "pow", NULL, 0, 0, 0, 0 }, { "equal", "eq", NULL, 0, 0, 0, 0 },
-    { "not_equal", "ne", NULL, 0, 0, 0, 0 }, { "less", "lt", NULL, 0, 0, 0, 0 },
-    { "less_equal", "le", NULL, 0, 0, 0, 0 }, { "greater", "gt", NULL, 0, 0, 0, 0 },
-    { "greater_equal", "ge", NULL, 0, 0, 0, 0 }, { "embedding", "lookup", NULL, 0, 0, 0, 0 },
-    { "bmm", NULL, samba__call_matmul, 2, 2, 0, 0 },
-    { "mm", NULL, samba__call_matmul, 2, 2, 0, 0 },
-    { "matmul", NULL, samba__call_matmul, 2, 2, 0, 0 },
-    { "dot", NULL, samba__call_matmul, 2, 2, 0, 0 },
-    { "softmax", NULL, samba__call_softmax, 1, 1, 1, 1 },
-    { "log_softmax", NULL, samba__call_log_softmax, 1, 1, 1, 1 },
-    { "sum", NULL, samba__call_sum, 1, 1, 0, SAMBA_MAX_DIMS },
-    { "mean", NULL, samba__call_mean, 1, 1, 0, SAMBA_MAX_DIMS },
-    { "amax", NULL, samba__call_amax, 1, 1, 0, SAMBA_MAX_DIMS },
-    { "argmax", NULL, samba__call_argmax, 1, 1, 1, 1 },
-    { "reshape", NULL, samba__call_reshape, 1, 1, 0, SAMBA_MAX_DIMS },
-    { "view", NULL, samba__call_reshape, 1, 1, 0, SAMBA_MAX_DIMS },
-    { "expand", NULL, samba__call_expand, 1, 1, 0, SAMBA_MAX_DIMS },
-    { "broadcast_to", NULL, samba__call_expand, 1, 1, 0, SAMBA_MAX_DIMS },
-    { "permute", NULL, samba__call_permute, 1, 1, 0, SAMBA_MAX_DIMS },
-    { "transpose", NULL, samba__call_transpose, 1, 1, 2, 2 },
-    { "squeeze", NULL, samba__call_squeeze, 1, 1, 1, 1 },
-    { "unsqueeze", NULL, samba__call_unsqueeze, 1, 1, 1, 1 },
-    { "flatten", NULL, samba__call_flatten, 1, 1, 0, 1 },
-    { "cat", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
-    { "concat", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
-    { "concatenate", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
-    { "stack", NULL, samba__call_stack, 1, INT32_MAX, 0, 1 },
-    { "split", NULL, samba__call_split, 1, 1, 1, 2 },
-    { "gather", NULL, samba__call_gather, 2, 2, 1, 1 },
-    { "index_select", NULL, samba__call_index_select, 2, 2, 1, 1 },
-    { "cross_entropy", NULL, samba__call_cross_entropy, 2, 2, 0, 0 },
-    { "nll_loss", NULL, samba__call_nll, 2, 2, 0, 0 },
-    { "mse_loss", NULL, samba__call_mse, 2, 2, 0, 0 },
-    { "linear", NULL, samba__call_linear, 2, 3, 0, 0 },
-    { "addmm", NULL, samba__call_addmm, 3, 3, 0, 0 },
-    { "rsub", NULL, samba__call_rsub, 2, 2, 0, 0 },
-    { "square", NULL, samba__call_square, 1, 1, 0, 0 },
-    { "layer_norm", NULL, samba__call_layer_norm, 1, 3, 0, 0 },
-    { "masked_fill", NULL, samba__call_masked_fill, 2, 2, 1, 1 },
-    { "logical_or", NULL, samba__call_logical_or, 2, 2, 0, 0 },
-    { "logical_and", NULL, samba__call_logical_and, 2, 2, 0, 0 },
-    { "logical_not", NULL, samba__call_logical_not, 1, 1, 0, 0 },
-    { "bitwise_not", NULL, samba__call_logical_not, 1, 1, 0, 0 },
-    { "scaled_dot_product_attention", NULL, samba__call_sdpa, 3, 4, 0, 0 }
-};
+
+static const samba__alias samba__aliases[]
+    = { { "multiply", "mul", NULL, 0, 0, 0, 0 },
+        { "subtract", "sub", NULL, 0, 0, 0, 0 },
+        { "divide", "div", NULL, 0, 0, 0, 0 },
+        { "true_divide", "div", NULL, 0, 0, 0, 0 },
+        { "negative", "neg", NULL, 0, 0, 0, 0 },
+        { "absolute", "abs", NULL, 0, 0, 0, 0 },
+        { "power", "pow", NULL, 0, 0, 0, 0 },
+        { "equal", "eq", NULL, 0, 0, 0, 0 },
+        { "not_equal", "ne", NULL, 0, 0, 0, 0 },
+        { "less", "lt", NULL, 0, 0, 0, 0 },
+        { "less_equal", "le", NULL, 0, 0, 0, 0 },
+        { "greater", "gt", NULL, 0, 0, 0, 0 },
+        { "greater_equal", "ge", NULL, 0, 0, 0, 0 },
+        { "embedding", "lookup", NULL, 0, 0, 0, 0 },
+        { "bmm", NULL, samba__call_matmul, 2, 2, 0, 0 },
+        { "mm", NULL, samba__call_matmul, 2, 2, 0, 0 },
+        { "matmul", NULL, samba__call_matmul, 2, 2, 0, 0 },
+        { "dot", NULL, samba__call_matmul, 2, 2, 0, 0 },
+        { "softmax", NULL, samba__call_softmax, 1, 1, 1, 1 },
+        { "log_softmax", NULL, samba__call_log_softmax, 1, 1, 1, 1 },
+        { "sum", NULL, samba__call_sum, 1, 1, 0, SAMBA_MAX_DIMS },
+        { "mean", NULL, samba__call_mean, 1, 1, 0, SAMBA_MAX_DIMS },
+        { "amax", NULL, samba__call_amax, 1, 1, 0, SAMBA_MAX_DIMS },
+        { "argmax", NULL, samba__call_argmax, 1, 1, 1, 1 },
+        { "reshape", NULL, samba__call_reshape, 1, 1, 0, SAMBA_MAX_DIMS },
+        { "view", NULL, samba__call_reshape, 1, 1, 0, SAMBA_MAX_DIMS },
+        { "expand", NULL, samba__call_expand, 1, 1, 0, SAMBA_MAX_DIMS },
+        { "broadcast_to", NULL, samba__call_expand, 1, 1, 0, SAMBA_MAX_DIMS },
+        { "permute", NULL, samba__call_permute, 1, 1, 0, SAMBA_MAX_DIMS },
+        { "transpose", NULL, samba__call_transpose, 1, 1, 2, 2 },
+        { "squeeze", NULL, samba__call_squeeze, 1, 1, 1, 1 },
+        { "unsqueeze", NULL, samba__call_unsqueeze, 1, 1, 1, 1 },
+        { "flatten", NULL, samba__call_flatten, 1, 1, 0, 1 },
+        { "cat", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
+        { "concat", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
+        { "concatenate", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
+        { "stack", NULL, samba__call_stack, 1, INT32_MAX, 0, 1 },
+        { "split", NULL, samba__call_split, 1, 1, 1, 2 },
+        { "gather", NULL, samba__call_gather, 2, 2, 1, 1 },
+        { "index_select", NULL, samba__call_index_select, 2, 2, 1, 1 },
+        { "cross_entropy", NULL, samba__call_cross_entropy, 2, 2, 0, 0 },
+        { "nll_loss", NULL, samba__call_nll, 2, 2, 0, 0 },
+        { "mse_loss", NULL, samba__call_mse, 2, 2, 0, 0 },
+        { "linear", NULL, samba__call_linear, 2, 3, 0, 0 },
+        { "addmm", NULL, samba__call_addmm, 3, 3, 0, 0 },
+        { "rsub", NULL, samba__call_rsub, 2, 2, 0, 0 },
+        { "square", NULL, samba__call_square, 1, 1, 0, 0 },
+        { "layer_norm", NULL, samba__call_layer_norm, 1, 3, 0, 0 },
+        { "masked_fill", NULL, samba__call_masked_fill, 2, 2, 1, 1 },
+        { "logical_or", NULL, samba__call_logical_or, 2, 2, 0, 0 },
+        { "logical_and", NULL, samba__call_logical_and, 2, 2, 0, 0 },
+        { "logical_not", NULL, samba__call_logical_not, 1, 1, 0, 0 },
+        { "bitwise_not", NULL, samba__call_logical_not, 1, 1, 0, 0 },
+        { "scaled_dot_product_attention", NULL, samba__call_sdpa, 3, 4, 0, 0 } };
+
 SAMBA__FN const samba__alias *samba__find_alias(const char *name)
 {
     for (size_t i = 0; i < sizeof samba__aliases / sizeof *samba__aliases; i++)
         if (samba__same_text(samba__aliases[i].name, name)) return &samba__aliases[i];
     return NULL;
 }
+
 SAMBA__FN samba_tensor *samba__call_alias(samba__named_call *c, const samba__alias *a)
 {
     bool fits = c->n_in >= a->least && c->n_in <= a->most && c->n_attr >= a->least_attr
         && c->n_attr <= a->most_attr;
     if (!fits)
-        return samba__none(samba_fail(c->session, SAMBA_EARG, "in samba_apply(%s): %d inputs and "
+        return samba__none(samba_fail(c->session, SAMBA_EARG,
+                                      "in samba_apply(%s): %d inputs and "
                                       "%d arguments are given; it takes %d inputs or more, and %d "
-                                      "up to %d arguments", a->name, c->n_in, c->n_attr, a->least,
-                                      a->least_attr, a->most_attr));
+                                      "up to %d arguments",
+                                      a->name, c->n_in, c->n_attr, a->least, a->least_attr,
+                                      a->most_attr));
     for (int32_t i = 0; i < c->n_in; i++)
         if (!c->in[i] && i < a->least)
-            return samba__none(samba_fail(c->session, SAMBA_EARG, "in samba_apply(%s): input %d is "
-                                          "NULL", a->name, i));
+            return samba__none(samba_fail(c->session, SAMBA_EARG,
+                                          "in samba_apply(%s): input %d is "
+                                          "NULL",
+                                          a->name, i));
     return a->call(c);
 }
+
 SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
 {
     const char *dot = name ? strrchr(name, '.') : NULL, *word = dot ? dot + 1 : name;
@@ -10538,15 +12197,24 @@ SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
     for (int32_t i = 0; i < SAMBA__N_OPS + samba__n_user_ops(s); i++) {
         const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : s->user_ops[i - SAMBA__N_OPS];
         size_t d = samba__distance(op->name, word);
-        if (d < best) best = d, nearest = op->name;
+        if (d < best) {
+            best = d;
+            nearest = op->name;
+        }
     }
     for (size_t i = 0; dot && i < sizeof samba__aliases / sizeof *samba__aliases; i++) {
         size_t d = samba__distance(samba__aliases[i].name, word);
-        if (d < best) best = d, nearest = samba__aliases[i].name;
+        if (d < best) {
+            best = d;
+            nearest = samba__aliases[i].name;
+        }
     }
-    return samba_fail(s, SAMBA_EOP, "no op is called %s; the nearest name is %s; register your "
-                      "own with samba_register_op before its first use", name, nearest);
+    return samba_fail(s, SAMBA_EOP,
+                      "no op is called %s; the nearest name is %s; register your "
+                      "own with samba_register_op before its first use",
+                      name, nearest);
 }
+
 /* Makes the call; its first output, and all of them in out. */
 SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *name, samba__named_call *c)
 {
@@ -10554,13 +12222,16 @@ SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *name, samba__
     const samba_op *op = samba__find_op(0, name, s->user_ops, samba__n_user_ops(s));
     const char *dot = op || !name ? NULL : strrchr(name, '.');
     const samba__alias *alias = dot ? samba__find_alias(dot + 1) : NULL;
-    if (alias && !alias->call) op = samba__find_op(0, alias->op, NULL, 0);
-    else if (dot && !alias) op = samba__find_op(0, dot + 1, s->user_ops, samba__n_user_ops(s));
+    if (alias && !alias->call)
+        op = samba__find_op(0, alias->op, NULL, 0);
+    else if (dot && !alias)
+        op = samba__find_op(0, dot + 1, s->user_ops, samba__n_user_ops(s));
     bool given = c->n_in >= 0 && (!c->n_in || c->in) && c->n_attr >= 0 && (!c->n_attr || c->attr);
     if (!given)
-        return samba__none(samba_fail(s, SAMBA_EARG, "in samba_apply(%s): %d inputs and %d "
-                                      "attributes are announced but not given", name, c->n_in,
-                                      c->n_attr));
+        return samba__none(samba_fail(s, SAMBA_EARG,
+                                      "in samba_apply(%s): %d inputs and %d "
+                                      "attributes are announced but not given",
+                                      name, c->n_in, c->n_attr));
     if (!op && !alias) return samba__none(samba__fail_op(s, name));
     if (!op) {
         samba_tensor *y = samba__call_alias(c, alias);
@@ -10571,19 +12242,21 @@ SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *name, samba__
     }
     samba_tensor *outs[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
     samba_tensor *y = samba__emit_op(s, op, c->in, c->n_in, c->attr, c->n_attr, outs);
-    outs[0] = y;                        /* samba_on_trace may have put another one in its place */
+    outs[0] = y; /* samba_on_trace may have put another one in its place */
     for (int32_t i = 0; y && i < SAMBA_MAX_OUT && outs[i]; i++) {
         c->n_out++;
         if (i < c->cap) c->out[i] = outs[i];
     }
     return y;
 }
+
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_tensor *const *in,
                                     int32_t n_in, const int32_t *attr, int32_t n_attr)
 {
     samba__named_call c = { s, in, n_in, attr, n_attr, NULL, 0, 0 };
     return samba__apply(s, name, &c);
 }
+
 SAMBA_API int32_t samba_apply_all(samba_session *s, const char *name, samba_tensor *const *in,
                                   int32_t n_in, const int32_t *attr, int32_t n_attr,
                                   samba_tensor **out, int32_t cap)
@@ -10591,18 +12264,25 @@ SAMBA_API int32_t samba_apply_all(samba_session *s, const char *name, samba_tens
     samba__named_call c = { s, in, n_in, attr, n_attr, out, out ? cap : 0, 0 };
     return samba__apply(s, name, &c) ? c.n_out : 0;
 }
+
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
 {
     if (!samba_ok(s)) return false;
     bool complete = op && op->name && op->kernel && (op->shape || op->signature);
-    bool fine = (complete || samba_fail(s, SAMBA_EARG, "in samba_register_op: an op needs a name, "
-                                        "a kernel, and a signature or a shape rule"))
+    bool fine = (complete
+                 || samba_fail(s, SAMBA_EARG,
+                               "in samba_register_op: an op needs a name, "
+                               "a kernel, and a signature or a shape rule"))
         && (op->wire >= 0x8000
-            || samba_fail(s, SAMBA_EARG, "in samba_register_op: %s has wire number %d; numbers "
-                          "below 32768 belong to samba.h", op->name, (int32_t)op->wire))
+            || samba_fail(s, SAMBA_EARG,
+                          "in samba_register_op: %s has wire number %d; numbers "
+                          "below 32768 belong to samba.h",
+                          op->name, (int32_t)op->wire))
         && (!samba__find_op(op->wire, op->name, s->user_ops, samba__n_user_ops(s))
-            || samba_fail(s, SAMBA_ENAME, "in samba_register_op: the name %s or the number %d "
-                          "is taken", op->name, (int32_t)op->wire));
+            || samba_fail(s, SAMBA_ENAME,
+                          "in samba_register_op: the name %s or the number %d "
+                          "is taken",
+                          op->name, (int32_t)op->wire));
     if (!fine) return false;
     samba_op *copy = (samba_op *)samba__keep(s, sizeof *copy);
     if (!copy) return false;
@@ -10618,8 +12298,12 @@ SAMBA_API bool samba_scope_begin(samba_session *s)
     size_t used = chunk ? chunk->used : 0;
     samba__scope *q = (samba__scope *)samba__keep_in(s, &s->scope_chunks, sizeof *q);
     if (!q) return false;
-    q->outer = s->scope, q->chunk = chunk, q->used = used;
-    q->n_tensors = samba__n_tensors(s), q->n_nodes = samba__n_nodes(s), q->n_named = s->n_named;
+    q->outer = s->scope;
+    q->chunk = chunk;
+    q->used = used;
+    q->n_tensors = samba__n_tensors(s);
+    q->n_nodes = samba__n_nodes(s);
+    q->n_named = s->n_named;
     s->scope = q;
     return true;
 }
@@ -10630,14 +12314,17 @@ SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
     for (int32_t i = q->n_tensors; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (t->transient && s->rt && t->symbol >= 0)
-            return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: the loaded program has %s, "
-                              "which was made in the scope; nothing was freed", t->name);
+            return samba_fail(s, SAMBA_ESTATE,
+                              "in samba_scope_end: the loaded program has %s, "
+                              "which was made in the scope; nothing was freed",
+                              t->name);
     }
     for (int32_t i = q->n_nodes; i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
         for (int32_t k = 0; !n->transient && k < n->n_in; k++)
             if (n->in[k] && n->in[k]->transient)
-                return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: %s, which was made in the "
+                return samba_fail(s, SAMBA_ESTATE,
+                                  "in samba_scope_end: %s, which was made in the "
                                   "scope, is read by %s, which was traced; nothing was freed",
                                   n->in[k]->name, n->name);
     }
@@ -10647,7 +12334,7 @@ SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
 /* Chunks behind the mark go; one stays for the next scope, so that a loop takes no new ones. */
 SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
 {
-    samba__scope q = *scope;            /* it lies in what goes */
+    samba__scope q = *scope; /* it lies in what goes */
     while (s->scope_chunks != q.chunk && (q.chunk || s->scope_chunks->next)) {
         samba__chunk *c = s->scope_chunks;
         s->scope_chunks = c->next;
@@ -10655,19 +12342,21 @@ SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
     }
     samba__chunk *first = s->scope_chunks;
     first->used = q.chunk ? q.used : (sizeof *first + 15) & ~(size_t)15;
-    s->scope = q.outer, s->n_named = q.n_named;
-    samba__drop_chunks(s, &s->temp_chunks);     /* of long names */
+    s->scope = q.outer;
+    s->n_named = q.n_named;
+    samba__drop_chunks(s, &s->temp_chunks); /* of long names */
 }
+
 SAMBA_API bool samba_scope_end(samba_session *s)
 {
     if (!s) return false;
     if (!s->scope) return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: no scope has begun");
     samba__scope *q = s->scope;
     if (s->poisoned || !samba__scope_can_end(s, q)) {
-        s->scope = q->outer;            /* its memory stays until an outer one ends, or all */
+        s->scope = q->outer; /* its memory stays until an outer one ends, or all */
         return false;
     }
-    for (int32_t i = samba__n_tensors(s) - 1; i >= q->n_tensors; i--) {     /* the latest first */
+    for (int32_t i = samba__n_tensors(s) - 1; i >= q->n_tensors; i--) { /* the latest first */
         samba_tensor *t = s->tensors[i];
         if (!t->transient) continue;
         if (t->memory && t->memory->last_write == t) t->memory->last_write = t->write_before;
@@ -10686,63 +12375,66 @@ SAMBA_API bool samba_scope_end(samba_session *s)
 SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
 {
 #define SAMBA__POOL "kernel:i2 stride:i2 padding:i2 ceil_mode:b "
-    static const struct { int32_t op; const char *list; } of[] = {
-        { SAMBA__OP_leaky_relu, "slope:f" },
-        { SAMBA__OP_leaky_relu_backward, "slope:f" },
-        { SAMBA__OP_scale, "factor:f" },
-        { SAMBA__OP_shift, "term:f" },
-        { SAMBA__OP_full, "value:f shape:i*" },
-        { SAMBA__OP_cast, "type:t" },
-        { SAMBA__OP_dropout, "key:x2" },
-        { SAMBA__OP_count, "training_only:b" },
-        { SAMBA__OP_accumulate, "anew:b" },
-        { SAMBA__OP_sum, "axes:m keepdim:b" },
-        { SAMBA__OP_mean, "axes:m keepdim:b" },
-        { SAMBA__OP_max, "axes:m keepdim:b" },
-        { SAMBA__OP_square_sum, "axes:m keepdim:b" },
-        { SAMBA__OP_argmax, "axis:i keepdim:b" },
-        { SAMBA__OP_matmul, "transpose_a:b transpose_b:b" },
-        { SAMBA__OP_matmul_accumulate, "transpose_a:b transpose_b:b" },
-        { SAMBA__OP_affine_packed, "rows:i" },
-        { SAMBA__OP_reshape, "shape:i*" },
-        { SAMBA__OP_permute, "axes:i*" },
-        { SAMBA__OP_slice, "begin,end,step:i*" },
-        { SAMBA__OP_pad, "before,after,between:i* value:f" },
-        { SAMBA__OP_cat, "axis:i" },
-        { SAMBA__OP_expand, "shape:i*" },
-        { SAMBA__OP_gather, "axis:i" },
-        { SAMBA__OP_gather_backward, "axis:i shape:i*" },
-        { SAMBA__OP_sgd, "dampening:f nesterov:b key:x*" },
-        { SAMBA__OP_adamw, "decoupled:b key:x*" },
-        { SAMBA__OP_convolution, "stride:i2 padding:i2 dilation:i2 groups:i" },
-        { SAMBA__OP_convolution_backward_input,
-          "stride:i2 padding:i2 dilation:i2 groups:i size:i2" },
-        { SAMBA__OP_convolution_backward_weight,
-          "stride:i2 padding:i2 dilation:i2 groups:i size:i2" },
-        { SAMBA__OP_max_pool2d, SAMBA__POOL },
-        { SAMBA__OP_max_pool2d_backward, SAMBA__POOL "size:i*" },
-        { SAMBA__OP_avg_pool2d, SAMBA__POOL "exclude_padding:b" },
-        { SAMBA__OP_avg_pool2d_backward, SAMBA__POOL "exclude_padding:b size:i*" },
-        { SAMBA__OP_batch_norm, "momentum:f eps:f" },
-        { SAMBA__OP_batch_norm_backward, "eps:f" },
-        { SAMBA__OP_softmax, "axis:i" },
-        { SAMBA__OP_softmax_backward, "axis:i" },
-        { SAMBA__OP_log_softmax, "axis:i" },
-        { SAMBA__OP_log_softmax_backward, "axis:i" },
-        { SAMBA__OP_layer_norm, "eps:f" },
-        { SAMBA__OP_layer_norm_backward, "eps:f affine:b" },
-        { SAMBA__OP_rms_norm, "eps:f" },
-        { SAMBA__OP_rms_norm_backward, "eps:f affine:b" },
-        { SAMBA__OP_cross_entropy, "reduction:i ignore_index:i label_smoothing:f" },
-        { SAMBA__OP_cross_entropy_backward, "reduction:i ignore_index:i label_smoothing:f" },
-        { SAMBA__OP_nll, "reduction:i ignore_index:i" },
-        { SAMBA__OP_nll_backward, "reduction:i ignore_index:i classes:i" },
-        { SAMBA__OP_lookup_packed, "rows:i columns:i" },
-        { SAMBA__OP_lookup_backward, "rows:i" },
-        { SAMBA__OP_lookup_accumulate, "rows:i" },
-        { SAMBA__OP_scaled_dot_product_attention, "causal:b scale:f key:x2" },
-        { SAMBA__OP_scaled_dot_product_attention_backward, "causal:b scale:f key:x2" }
-    };
+
+    static const struct {
+        int32_t op;
+        const char *list;
+    } of[] = { { SAMBA__OP_leaky_relu, "slope:f" },
+               { SAMBA__OP_leaky_relu_backward, "slope:f" },
+               { SAMBA__OP_scale, "factor:f" },
+               { SAMBA__OP_shift, "term:f" },
+               { SAMBA__OP_full, "value:f shape:i*" },
+               { SAMBA__OP_cast, "type:t" },
+               { SAMBA__OP_dropout, "key:x2" },
+               { SAMBA__OP_count, "training_only:b" },
+               { SAMBA__OP_accumulate, "anew:b" },
+               { SAMBA__OP_sum, "axes:m keepdim:b" },
+               { SAMBA__OP_mean, "axes:m keepdim:b" },
+               { SAMBA__OP_max, "axes:m keepdim:b" },
+               { SAMBA__OP_square_sum, "axes:m keepdim:b" },
+               { SAMBA__OP_argmax, "axis:i keepdim:b" },
+               { SAMBA__OP_matmul, "transpose_a:b transpose_b:b" },
+               { SAMBA__OP_matmul_accumulate, "transpose_a:b transpose_b:b" },
+               { SAMBA__OP_affine_packed, "rows:i" },
+               { SAMBA__OP_reshape, "shape:i*" },
+               { SAMBA__OP_permute, "axes:i*" },
+               { SAMBA__OP_slice, "begin,end,step:i*" },
+               { SAMBA__OP_pad, "before,after,between:i* value:f" },
+               { SAMBA__OP_cat, "axis:i" },
+               { SAMBA__OP_expand, "shape:i*" },
+               { SAMBA__OP_gather, "axis:i" },
+               { SAMBA__OP_gather_backward, "axis:i shape:i*" },
+               { SAMBA__OP_sgd, "dampening:f nesterov:b key:x*" },
+               { SAMBA__OP_adamw, "decoupled:b key:x*" },
+               { SAMBA__OP_convolution, "stride:i2 padding:i2 dilation:i2 groups:i" },
+               { SAMBA__OP_convolution_backward_input,
+                 "stride:i2 padding:i2 dilation:i2 groups:i size:i2" },
+               { SAMBA__OP_convolution_backward_weight,
+                 "stride:i2 padding:i2 dilation:i2 groups:i size:i2" },
+               { SAMBA__OP_max_pool2d, SAMBA__POOL },
+               { SAMBA__OP_max_pool2d_backward, SAMBA__POOL "size:i*" },
+               { SAMBA__OP_avg_pool2d, SAMBA__POOL "exclude_padding:b" },
+               { SAMBA__OP_avg_pool2d_backward, SAMBA__POOL "exclude_padding:b size:i*" },
+               { SAMBA__OP_batch_norm, "momentum:f eps:f" },
+               { SAMBA__OP_batch_norm_backward, "eps:f" },
+               { SAMBA__OP_softmax, "axis:i" },
+               { SAMBA__OP_softmax_backward, "axis:i" },
+               { SAMBA__OP_log_softmax, "axis:i" },
+               { SAMBA__OP_log_softmax_backward, "axis:i" },
+               { SAMBA__OP_layer_norm, "eps:f" },
+               { SAMBA__OP_layer_norm_backward, "eps:f affine:b" },
+               { SAMBA__OP_rms_norm, "eps:f" },
+               { SAMBA__OP_rms_norm_backward, "eps:f affine:b" },
+               { SAMBA__OP_cross_entropy, "reduction:i ignore_index:i label_smoothing:f" },
+               { SAMBA__OP_cross_entropy_backward, "reduction:i ignore_index:i label_smoothing:f" },
+               { SAMBA__OP_nll, "reduction:i ignore_index:i" },
+               { SAMBA__OP_nll_backward, "reduction:i ignore_index:i classes:i" },
+               { SAMBA__OP_lookup_packed, "rows:i columns:i" },
+               { SAMBA__OP_lookup_backward, "rows:i" },
+               { SAMBA__OP_lookup_accumulate, "rows:i" },
+               { SAMBA__OP_scaled_dot_product_attention, "causal:b scale:f key:x2" },
+               { SAMBA__OP_scaled_dot_product_attention_backward, "causal:b scale:f key:x2" } };
+
 #undef SAMBA__POOL
     bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
         || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
@@ -10763,6 +12455,7 @@ SAMBA__FN void samba__put_hex(samba__text *t, uint32_t word)
         if (begun) samba__put_char(t, (char)(digit < 10 ? '0' + digit : 'a' + digit - 10));
     }
 }
+
 SAMBA__FN void samba__put_mask(samba__text *t, uint32_t mask)
 {
     const char *before = "(";
@@ -10773,14 +12466,21 @@ SAMBA__FN void samba__put_mask(samba__text *t, uint32_t mask)
     }
     samba__put_text(t, mask ? ")" : "()");
 }
+
 SAMBA__FN void samba__put_attribute(samba__text *t, char kind, int32_t word)
 {
-    if (kind == 'm') samba__put_mask(t, (uint32_t)word);
-    else if (kind == 'f') samba__format(t, "%g", (double)samba_attr_float(word));
-    else if (kind == 'x') samba__put_hex(t, (uint32_t)word);
-    else if (kind == 't' && word >= 0 && word < SAMBA_N_DTYPES) samba__format(t, "%T", word);
-    else if (kind == 'b' && (word == 0 || word == 1)) samba__put_text(t, word ? "yes" : "no");
-    else samba__format(t, "%d", word);
+    if (kind == 'm')
+        samba__put_mask(t, (uint32_t)word);
+    else if (kind == 'f')
+        samba__format(t, "%g", (double)samba_attr_float(word));
+    else if (kind == 'x')
+        samba__put_hex(t, (uint32_t)word);
+    else if (kind == 't' && word >= 0 && word < SAMBA_N_DTYPES)
+        samba__format(t, "%T", word);
+    else if (kind == 'b' && (word == 0 || word == 1))
+        samba__put_text(t, word ? "yes" : "no");
+    else
+        samba__format(t, "%d", word);
 }
 
 /* How many words the items of a list have that is not '*'. */
@@ -10805,8 +12505,10 @@ SAMBA__FN void samba__put_attributes(samba__text *t, const samba__node *n)
         const char *colon = strchr(p, ':');
         char kind = colon ? colon[1] : 'i', amount = kind && colon ? colon[2] : 0;
         int32_t count = colon ? 1 : n->n_attr - i;
-        if (amount == '*') count = many;
-        else if (amount >= '2' && amount <= '9') count = amount - '0';
+        if (amount == '*')
+            count = many;
+        else if (amount >= '2' && amount <= '9')
+            count = amount - '0';
         if (i && count > 0) samba__put_char(t, ' ');
         for (const char *name = p; colon && count > 0 && name < colon; name++)
             samba__put_char(t, *name);
@@ -10819,6 +12521,7 @@ SAMBA__FN void samba__put_attributes(samba__text *t, const samba__node *n)
     }
     samba__put_char(t, ']');
 }
+
 SAMBA__FN void samba__put_outputs(samba__text *t, const samba__node *n)
 {
     samba__put_text(t, " ->");
@@ -10835,15 +12538,18 @@ SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
     samba__put_attributes(t, n);
     samba__put_outputs(t, n);
 }
+
 SAMBA__FN void samba__put_exact_call(samba__text *t, const samba__node *n)
 {
     samba__format(t, "%s = %s(", n->name, n->op->name);
     samba__put_inputs(t, n->in, n->n_in);
     samba__put_char(t, ')');
-    for (int32_t i = 0; i < n->n_attr; i++) samba__format(t, i ? " %d" : " [%d", n->attr[i]);
+    for (int32_t i = 0; i < n->n_attr; i++)
+        samba__format(t, i ? " %d" : " [%d", n->attr[i]);
     if (n->n_attr) samba__put_char(t, ']');
     samba__put_outputs(t, n);
 }
+
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
 {
     char line[2048];
@@ -10855,6 +12561,7 @@ SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *use
         emit(line, user);
     }
 }
+
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 {
     char line[256];
@@ -10879,12 +12586,14 @@ SAMBA__FN bool samba__fail_taken(samba_session *s, const samba_tensor *other, sa
                                  const samba_shape *shape)
 {
     if (s->generating)
-        return samba_fail(s, SAMBA_ENAME, "the compiled program has a tensor %T %S of its own that "
+        return samba_fail(s, SAMBA_ENAME,
+                          "the compiled program has a tensor %T %S of its own that "
                           "is called %s, and so is your tensor %T %S: give yours another name",
                           (int)dtype, shape, other->name, (int)other->dtype, &other->shape);
-    return samba_fail(s, SAMBA_ENAME, "the name %s is used twice: %T %S has it already; choose "
-                      "another for %T %S", other->name, (int)other->dtype, &other->shape,
-                      (int)dtype, shape);
+    return samba_fail(s, SAMBA_ENAME,
+                      "the name %s is used twice: %T %S has it already; choose "
+                      "another for %T %S",
+                      other->name, (int)other->dtype, &other->shape, (int)dtype, shape);
 }
 
 /* Can there be a new leaf so called? A name that is taken is an error that says by what. */
@@ -10895,21 +12604,26 @@ SAMBA__FN bool samba__check_leaf(samba_session *s, const char *name, samba_dtype
         return samba_fail(s, SAMBA_ENAME, "a tensor %S needs a name that is not empty", shape);
     const samba_tensor *other = samba__named(s, name);
     return (samba__good_name(name)
-            || samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters",
-                          shape))
+            || samba_fail(s, SAMBA_ENAME, "the name of a tensor %S has control characters", shape))
         && ((unsigned)dtype < SAMBA_N_DTYPES
-            || samba_fail(s, SAMBA_EDTYPE, "%s: no type has the number %d; use SAMBA_F32, "
-                          "SAMBA_I32 ...", name, (int32_t)dtype))
+            || samba_fail(s, SAMBA_EDTYPE,
+                          "%s: no type has the number %d; use SAMBA_F32, "
+                          "SAMBA_I32 ...",
+                          name, (int32_t)dtype))
         && (samba__sound_shape(shape)
-            || samba_fail(s, SAMBA_ESHAPE, "%s: the shape %S cannot be made; use 0 to %d "
-                          "dimensions of at least 1", name, shape, SAMBA_MAX_DIMS))
+            || samba_fail(s, SAMBA_ESHAPE,
+                          "%s: the shape %S cannot be made; use 0 to %d "
+                          "dimensions of at least 1",
+                          name, shape, SAMBA_MAX_DIMS))
         && (!other || samba__fail_taken(s, other, dtype, shape));
 }
+
 SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samba_dtype dtype,
                                         const samba_shape *shape, int32_t role)
 {
     samba_spec spec;
-    spec.dtype = dtype, spec.shape = *shape;
+    spec.dtype = dtype;
+    spec.shape = *shape;
     if (!samba_ok(s) || !samba__check_leaf(s, name, dtype, shape)) return NULL;
     s->transient = s->scope && !s->tracing && role == SAMBA__INPUT;
     char *copy = samba__keep_text(s, name);
@@ -10924,9 +12638,10 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
 SAMBA__FN samba_tensor *samba__with_room(samba_tensor *t, samba_init init)
 {
     if (!t) return NULL;
-    if (t->borrowed) t->data = NULL;    /* the caller's: not to be written */
+    if (t->borrowed) t->data = NULL; /* the caller's: not to be written */
     t->borrowed = t->settled = false;
-    t->init = init, t->copied = 0;
+    t->init = init;
+    t->copied = 0;
     if (!samba__own_room(t)) return NULL;
     if (t->symbol < 0) t->has_value = true;
     return t;
@@ -10947,33 +12662,39 @@ SAMBA__FN samba_tensor *samba__input_again(samba_session *s, const char *name)
     samba_tensor *t = samba_ok(s) && !s->tracing && name ? samba__named(s, name) : NULL;
     return t && t->role == SAMBA__INPUT && t->symbol >= 0 ? t : NULL;
 }
+
 SAMBA_API samba_tensor *samba_input(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape)
 {
     samba_tensor *t = samba__input_again(s, name);
     if (!t) return samba__new_leaf(s, name, dtype, &shape, SAMBA__INPUT);
     if (t->dtype != dtype || !samba__same_shape(&t->shape, &shape))
-        return samba__none(samba_fail(s, SAMBA_ESHAPE, "the input %s is %T %S here, but %T %S in "
+        return samba__none(samba_fail(s, SAMBA_ESHAPE,
+                                      "the input %s is %T %S here, but %T %S in "
                                       "the loaded program: data of a run has the shape and type it "
-                                      "was compiled for; for another one, compile again", name,
-                                      (int)dtype, &shape, (int)t->dtype, &t->shape));
+                                      "was compiled for; for another one, compile again",
+                                      name, (int)dtype, &shape, (int)t->dtype, &t->shape));
     t->removed = false;
     return t;
 }
+
 SAMBA_API void samba_random(uint64_t seed, const char *name, uint64_t block, uint32_t words[4])
 {
     if (words) samba__philox(samba__stream_key(seed, name ? name : ""), block, 0, words);
 }
+
 SAMBA_API samba_tensor *samba_randn(samba_session *s, const char *name, samba_shape shape)
 {
     return samba__with_data(samba_input(s, name, SAMBA_F32, shape),
                             samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
 }
+
 SAMBA_API samba_tensor *samba_rand(samba_session *s, const char *name, samba_shape shape)
 {
     return samba__with_data(samba_input(s, name, SAMBA_F32, shape),
                             samba__init_of(SAMBA_INIT_UNIFORM, 0.5f, 0.5f));
 }
+
 SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_t high,
                                       samba_shape shape)
 {
@@ -10990,24 +12711,27 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
 }
 
 /* A named input of one value, whatever its type. */
-SAMBA__FN samba_tensor *samba__constant_input(samba_session *s, const char *name,
-                                              samba_dtype dtype, samba_shape shape, float value)
+SAMBA__FN samba_tensor *samba__constant_input(samba_session *s, const char *name, samba_dtype dtype,
+                                              samba_shape shape, float value)
 {
     samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape), samba__all(0.0f));
     for (int64_t i = 0; t && i < samba_count(&shape); i++)
         samba__store((uint8_t *)t->data + (size_t)i * samba_dtype_size(dtype), &value, dtype, 1);
     return t;
 }
+
 SAMBA_API samba_tensor *samba_zeros(samba_session *s, const char *name, samba_dtype dtype,
                                     samba_shape shape)
 {
     return samba__constant_input(s, name, dtype, shape, 0.0f);
 }
+
 SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dtype dtype,
                                    samba_shape shape)
 {
     return samba__constant_input(s, name, dtype, shape, 1.0f);
 }
+
 SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
                                         samba_shape shape, void *data)
 {
@@ -11015,13 +12739,16 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
         samba_fail(s, SAMBA_EARG, "in samba_from_data(%s): data is NULL", name);
     samba_tensor *t = samba_input(s, name, dtype, shape);
     if (!t) return NULL;
-    t->settled = false, t->copied = 0;
+    t->settled = false;
+    t->copied = 0;
     if (t->symbol < 0) t->has_value = true;
-    if (t->data == data) return t;      /* its own host copy, or lent again */
+    if (t->data == data) return t; /* its own host copy, or lent again */
     if (!t->borrowed) samba__give(s, t->data, samba__host_bytes(t));
-    t->data = data, t->borrowed = true;
+    t->data = data;
+    t->borrowed = true;
     return t;
 }
+
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
                                              samba_shape shape, const void *data)
 {
@@ -11031,6 +12758,7 @@ SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name,
     if (t && t->data != data) memcpy(t->data, data, samba__host_bytes(t));
     return t;
 }
+
 SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
 {
     samba__renaming r = { t, NULL };
@@ -11038,8 +12766,10 @@ SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
     samba_session *s = t->session;
     if (name && samba__same_text(t->name, name)) return t;
     if (s->rt && t->symbol >= 0)
-        return samba__none(samba_fail(s, SAMBA_ESTATE, "in samba_name: the loaded program knows %s "
-                                      "by this name; give names before compiling", t->name));
+        return samba__none(samba_fail(s, SAMBA_ESTATE,
+                                      "in samba_name: the loaded program knows %s "
+                                      "by this name; give names before compiling",
+                                      t->name));
     if (!samba__check_leaf(s, name, t->dtype, &t->shape)) return NULL;
     s->transient = t->transient;
     r.name = samba__keep_text(s, name);
@@ -11048,6 +12778,7 @@ SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
     if (t->node && t->out_index == 0) t->node->name = r.name;
     return t;
 }
+
 SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_t cap)
 {
     int32_t n = 0;
@@ -11059,12 +12790,15 @@ SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_
     }
     return n;
 }
+
 SAMBA_API samba_tensor *samba_set_batch_dim(samba_tensor *t, int32_t batch_dim)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     if (batch_dim < -1 || batch_dim >= t->shape.ndim)
-        return samba__none(samba_fail(t->session, SAMBA_EARG, "batch_dim %d of %s %S is out of "
-                                      "range; -1 means none", batch_dim, t->name, &t->shape));
+        return samba__none(samba_fail(t->session, SAMBA_EARG,
+                                      "batch_dim %d of %s %S is out of "
+                                      "range; -1 means none",
+                                      batch_dim, t->name, &t->shape));
     t->batch_dim = batch_dim;
     return t;
 }
@@ -11081,11 +12815,14 @@ SAMBA__FN samba_tensor *samba__shared_leaf(samba_session *s, const char *name, s
     if (known && (role == SAMBA__WEIGHT || t->generated == s->generating)) return t;
     t = samba__new_leaf(s, name, dtype, shape, role);
     if (!t) return NULL;
-    t->frozen = s->freezes && role == SAMBA__WEIGHT, t->generated = s->generating;
-    t->init = init, t->has_value = true;
+    t->frozen = s->freezes && role == SAMBA__WEIGHT;
+    t->generated = s->generating;
+    t->init = init;
+    t->has_value = true;
     bool now = role == SAMBA__ARGIN || (role == SAMBA__WEIGHT && s->eager_params);
     return now ? samba__with_data(t, init) : t;
 }
+
 SAMBA__FN bool samba__check_init(samba_session *s, const char *name, const samba_init *init)
 {
     char at[64];
@@ -11094,6 +12831,7 @@ SAMBA__FN bool samba__check_init(samba_session *s, const char *name, const samba
         && samba__in_range(s, at, "value", (double)init->value, -SAMBA__MOST, SAMBA__MOST)
         && samba__in_range(s, at, "scale", (double)init->scale, 0.0, SAMBA__MOST);
 }
+
 SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_shape shape,
                                     samba_init init)
 {
@@ -11102,15 +12840,20 @@ SAMBA_API samba_tensor *samba_param(samba_session *s, const char *name, samba_sh
         return NULL;
     return samba__shared_leaf(s, name, dtype, &shape, SAMBA__WEIGHT, init);
 }
+
 SAMBA_API samba_dtype samba_set_param_dtype(samba_session *s, samba_dtype dtype)
 {
     samba_dtype former = s ? s->param_dtype : SAMBA_F32;
     if (samba_ok(s) && !samba__is_float(dtype))
-        samba_fail(s, SAMBA_EDTYPE, "in samba_set_param_dtype: parameters are f32, bf16 or f16, "
-                   "not %T", (int)dtype);
-    else if (samba_ok(s)) s->param_dtype = dtype;
+        samba_fail(s, SAMBA_EDTYPE,
+                   "in samba_set_param_dtype: parameters are f32, bf16 or f16, "
+                   "not %T",
+                   (int)dtype);
+    else if (samba_ok(s))
+        s->param_dtype = dtype;
     return former;
 }
+
 SAMBA_API samba_tensor *samba_buffer(samba_session *s, const char *name, samba_shape shape,
                                      float value)
 {
@@ -11125,8 +12868,10 @@ SAMBA__FN bool samba__choose_lazy(samba_session *s, const char *what, bool lazy,
     if (!samba_ok(s)) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
         if (s->tensors[i]->role == SAMBA__WEIGHT)
-            return samba_fail(s, SAMBA_ESTATE, "in %s: there is a parameter, %s, already; call it "
-                              "before the first one is made", what, s->tensors[i]->name);
+            return samba_fail(s, SAMBA_ESTATE,
+                              "in %s: there is a parameter, %s, already; call it "
+                              "before the first one is made",
+                              what, s->tensors[i]->name);
     if (opts && !samba__in_range(s, what, "init_threads", opts->init_threads, 0.0, 65536.0))
         return false;
     const char *rounding = opts && opts->rounding ? opts->rounding : roundings[0];
@@ -11136,20 +12881,28 @@ SAMBA__FN bool samba__choose_lazy(samba_session *s, const char *what, bool lazy,
                           rounding, roundings[0], roundings[1]);
     memset(&s->lazy, 0, sizeof s->lazy);
     if (opts) s->lazy = *opts;
-    s->lazy.rounding = NULL;            /* the text is the caller's */
+    s->lazy.rounding = NULL; /* the text is the caller's */
     if (lazy && s->lazy.init_threads < 1) s->lazy.init_threads = 8;
-    s->eager_params = !lazy, s->cuts_bf16 = cuts;
+    s->eager_params = !lazy;
+    s->cuts_bf16 = cuts;
     return true;
 }
+
 SAMBA_API bool samba_enable_lazy_param(samba_session *s, const samba_lazy_opts *opts)
 {
     return samba__choose_lazy(s, "samba_enable_lazy_param", true, opts);
 }
+
 SAMBA_API bool samba_disable_lazy_param(samba_session *s)
 {
     return samba__choose_lazy(s, "samba_disable_lazy_param", false, NULL);
 }
-SAMBA_API bool samba_use_lazy_param(const samba_session *s) { return s && !s->eager_params; }
+
+SAMBA_API bool samba_use_lazy_param(const samba_session *s)
+{
+    return s && !s->eager_params;
+}
+
 /* An argin; or an i32 state that counts. */
 SAMBA__FN samba_tensor *samba__scalar(samba_session *s, const char *name, samba_dtype dtype,
                                       int32_t role, float value)
@@ -11157,6 +12910,7 @@ SAMBA__FN samba_tensor *samba__scalar(samba_session *s, const char *name, samba_
     samba_shape scalar = samba_scalar_shape();
     return samba__shared_leaf(s, name, dtype, &scalar, role, samba__all(value));
 }
+
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 {
     return samba_full(s, samba_scalar_shape(), value);
@@ -11167,37 +12921,43 @@ SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
    walks over what the losses depend on alone: who computes at once has a long past. */
 typedef struct samba__tape {
     samba_session *session;
-    uint32_t mark;                      /* of the nodes and tensors below */
+    uint32_t mark; /* of the nodes and tensors below */
     int32_t n_nodes, n_tensors;
-    int32_t n_before;                   /* tensors of the session: what comes later is gradient */
-    samba__node **nodes;                /* in trace order, which is topological order */
-    samba_tensor **grad;                /* by the place of a tensor */
-    bool *needed;                       /* depends on something whose gradient is asked for */
-    size_t nodes_size, size;            /* bytes of the list of nodes, of the two others */
-    int32_t room;                       /* nodes that fit into their list */
+    int32_t n_before;        /* tensors of the session: what comes later is gradient */
+    samba__node **nodes;     /* in trace order, which is topological order */
+    samba_tensor **grad;     /* by the place of a tensor */
+    bool *needed;            /* depends on something whose gradient is asked for */
+    size_t nodes_size, size; /* bytes of the list of nodes, of the two others */
+    int32_t room;            /* nodes that fit into their list */
 } samba__tape;
+
 SAMBA__FN void samba__tape_close(samba__tape *t)
 {
     samba__give(t->session, t->nodes, t->nodes_size);
     samba__give(t->session, t->grad, t->size);
 }
+
 SAMBA__FN bool samba__tape_has(const samba__tape *t, const samba_tensor *x)
 {
     return x && x->mark == t->mark;
 }
+
 SAMBA__FN bool samba__tape_needs(const samba__tape *t, const samba_tensor *x)
 {
     return samba__tape_has(t, x) && t->needed[x->place];
 }
+
 /* The gradient that x has so far; NULL: none. */
 SAMBA__FN samba_tensor *samba__tape_grad(const samba__tape *t, const samba_tensor *x)
 {
     return samba__tape_has(t, x) ? t->grad[x->place] : NULL;
 }
+
 SAMBA__FN void samba__tape_see_tensor(samba__tape *t, samba_tensor *x)
 {
     if (!x || x->mark == t->mark) return;
-    x->mark = t->mark, x->place = t->n_tensors++;
+    x->mark = t->mark;
+    x->place = t->n_tensors++;
 }
 
 /* Numbers x, and appends the node that makes it. */
@@ -11213,13 +12973,17 @@ SAMBA__FN bool samba__tape_see(samba__tape *t, samba_tensor *x)
         if (!more) return false;
         if (t->n_nodes) memcpy(more, t->nodes, (size_t)t->n_nodes * sizeof *more);
         samba__give(t->session, t->nodes, t->nodes_size);
-        t->nodes = more, t->nodes_size = size, t->room = room;
+        t->nodes = more;
+        t->nodes_size = size;
+        t->room = room;
     }
     n->mark = t->mark;
     t->nodes[t->n_nodes++] = n;
-    for (int32_t o = 0; o < n->n_out; o++) samba__tape_see_tensor(t, n->out[o]);
+    for (int32_t o = 0; o < n->n_out; o++)
+        samba__tape_see_tensor(t, n->out[o]);
     return true;
 }
+
 SAMBA__FN int samba__by_trace(const void *a, const void *b)
 {
     const samba__node *x = *(samba__node *const *)a, *y = *(samba__node *const *)b;
@@ -11231,12 +12995,16 @@ SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *
                                 int32_t n)
 {
     memset(t, 0, sizeof *t);
-    t->session = s, t->mark = ++s->marks, t->n_before = samba__n_tensors(s);
+    t->session = s;
+    t->mark = ++s->marks;
+    t->n_before = samba__n_tensors(s);
     bool fine = true;
-    for (int32_t i = 0; fine && i < n; i++) fine = samba__tape_see(t, losses[i]);
+    for (int32_t i = 0; fine && i < n; i++)
+        fine = samba__tape_see(t, losses[i]);
     for (int32_t i = 0; fine && i < t->n_nodes; i++) {
         const samba__node *node = t->nodes[i];
-        for (int32_t k = 0; fine && k < node->n_in; k++) fine = samba__tape_see(t, node->in[k]);
+        for (int32_t k = 0; fine && k < node->n_in; k++)
+            fine = samba__tape_see(t, node->in[k]);
     }
     t->size = (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
     if (fine) t->grad = (samba_tensor **)samba__take(s, t->size);
@@ -11250,6 +13018,7 @@ SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *
     if (t->n_nodes) qsort(t->nodes, (size_t)t->n_nodes, sizeof *t->nodes, samba__by_trace);
     return true;
 }
+
 SAMBA__FN void samba__tape_want(samba__tape *t, const samba_tensor *x)
 {
     if (samba__tape_has(t, x)) t->needed[x->place] = true;
@@ -11261,7 +13030,8 @@ SAMBA__FN void samba__tape_spread(samba__tape *t)
     for (int32_t i = 0; i < t->n_nodes; i++) {
         const samba__node *n = t->nodes[i];
         bool needed = false;
-        for (int32_t k = 0; k < n->n_in; k++) needed = needed || samba__tape_needs(t, n->in[k]);
+        for (int32_t k = 0; k < n->n_in; k++)
+            needed = needed || samba__tape_needs(t, n->in[k]);
         for (int32_t o = 0; o < n->n_out; o++)
             if (needed && samba__is_float(n->out[o]->dtype)) samba__tape_want(t, n->out[o]);
     }
@@ -11292,11 +13062,12 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
     int32_t attr[3 * SAMBA_MAX_DIMS + 1], count = 0, n_attr = m ? m->n_attr : 0;
     if (!m || !n || m->op != pad || n->op != pad) return NULL;
     int32_t axis = samba__side_by_side(m, n);
-    const samba__node *rest = n->in[0]->node;       /* b may have been joined before */
+    const samba__node *rest = n->in[0]->node; /* b may have been joined before */
     bool more = rest && rest->op == cat && rest->attr[0] == axis && rest->n_in < SAMBA_MAX_IN;
     if (axis < 0) return NULL;
     part[count++] = m->in[0];
-    for (int32_t i = 0; more && i < rest->n_in; i++) part[count++] = rest->in[i];
+    for (int32_t i = 0; more && i < rest->n_in; i++)
+        part[count++] = rest->in[i];
     if (!more) part[count++] = n->in[0];
     samba_tensor *joined = samba_cat(part, count, axis);
     memcpy(attr, m->attr, (size_t)n_attr * sizeof *attr);
@@ -11305,18 +13076,21 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
         if (attr[i]) return samba__emit1(SAMBA__OP_pad, joined, attr, n_attr);
     return joined;
 }
+
 SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, samba_tensor *din)
 {
     samba_tensor *x = n->in[i];
     if (!samba__same_shape(&din->shape, &x->shape))
-        return samba_fail(t->session, SAMBA_ESHAPE, "the gradient rule of %s gives %S for input "
-                          "%d, %s %S; it must have the input's shape", n->op->name, &din->shape, i,
-                          x->name, &x->shape);
+        return samba_fail(t->session, SAMBA_ESHAPE,
+                          "the gradient rule of %s gives %S for input "
+                          "%d, %s %S; it must have the input's shape",
+                          n->op->name, &din->shape, i, x->name, &x->shape);
     samba_tensor **sum = &t->grad[x->place], *joined = *sum ? samba__join_slices(din, *sum) : NULL;
     if (*sum && !joined && samba_ok(t->session)) joined = samba__join_slices(*sum, din);
     *sum = joined ? joined : *sum ? samba_add(*sum, din) : din;
     return *sum != NULL;
 }
+
 /* The gradient of n, nodes from `first` on, comes after the whole forward pass: it cannot read
    state of which n read a former value. batch_norm reads statistics only where none are updated. */
 SAMBA__FN bool samba__tape_reads_current(const samba__tape *t, const samba__node *n, int32_t first)
@@ -11329,13 +13103,15 @@ SAMBA__FN bool samba__tape_reads_current(const samba__tape *t, const samba__node
             if (!x || x->id >= t->n_before) continue;
             const samba__node *writer = samba__last_writer(t->session, x);
             if (!writer || writer->id <= n->id) continue;
-            return samba_fail(t->session, SAMBA_ESTATE, "the gradient of %s reads %s, which %s "
+            return samba_fail(t->session, SAMBA_ESTATE,
+                              "the gradient of %s reads %s, which %s "
                               "overwrites before; let %s read a copy of it, samba_scale(%s, 1)",
                               n->name, x->name, writer->name, n->name, x->name);
         }
     }
     return true;
 }
+
 SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
 {
     samba_tensor *dout[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
@@ -11343,16 +13119,23 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     samba_vjp g = SAMBA__ZEROED;
     for (int32_t o = 0; o < n->n_out; o++)
         flows = (dout[o] = samba__tape_grad(t, n->out[o])) != NULL || flows;
-    for (int32_t i = 0; i < n->n_in; i++) needed = needed || samba__tape_needs(t, n->in[i]);
+    for (int32_t i = 0; i < n->n_in; i++)
+        needed = needed || samba__tape_needs(t, n->in[i]);
     if (!flows || !needed) return true;
     if (!n->op->vjp)
-        return samba_fail(t->session, SAMBA_EOP, "%s has no gradient rule; give its samba_op a "
+        return samba_fail(t->session, SAMBA_EOP,
+                          "%s has no gradient rule; give its samba_op a "
                           "vjp, or keep it out of what leads from a parameter to the loss",
                           n->op->name);
-    if (!dout[0]) return true;          /* side outputs alone are not differentiable */
+    if (!dout[0]) return true; /* side outputs alone are not differentiable */
     g.session = t->session;
-    g.in = n->in, g.n_in = n->n_in, g.out = n->out, g.n_out = n->n_out, g.dout = dout;
-    g.attr = n->attr, g.n_attr = n->n_attr;
+    g.in = n->in;
+    g.n_in = n->n_in;
+    g.out = n->out;
+    g.n_out = n->n_out;
+    g.dout = dout;
+    g.attr = n->attr;
+    g.n_attr = n->n_attr;
     int32_t first = samba__n_nodes(t->session);
     n->op->vjp(&g);
     if (!samba__tape_reads_current(t, n, first)) return false;
@@ -11362,6 +13145,7 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     }
     return samba_ok(t->session);
 }
+
 SAMBA__FN bool samba__tape_run(samba__tape *t)
 {
     for (int32_t i = t->n_nodes - 1; i >= 0 && samba_ok(t->session); i--)
@@ -11376,28 +13160,34 @@ SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, samba_tensor
     *sum = *sum ? samba_add(*sum, grad) : grad;
     return *sum != NULL;
 }
+
 SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x)
 {
     samba__tape t;
     if (!loss || !x || !samba_ok(loss->session)) return NULL;
     samba_session *s = loss->session;
-    bool fine = (x->session == s || samba_fail(s, SAMBA_EARG, "in samba_grad: %s and %s belong to "
-                                               "different sessions", loss->name, x->name))
+    bool fine = (x->session == s
+                 || samba_fail(s, SAMBA_EARG,
+                               "in samba_grad: %s and %s belong to "
+                               "different sessions",
+                               loss->name, x->name))
         && ((samba__is_float(loss->dtype) && samba__is_float(x->dtype))
-            || samba_fail(s, SAMBA_EDTYPE, "in samba_grad: %s is %T and %s is %T; both must "
-                          "be floats", loss->name, (int)loss->dtype, x->name, (int)x->dtype));
+            || samba_fail(s, SAMBA_EDTYPE,
+                          "in samba_grad: %s is %T and %s is %T; both must "
+                          "be floats",
+                          loss->name, (int)loss->dtype, x->name, (int)x->dtype));
     if (!fine || !samba__tape_open(&t, s, &loss, 1)) return NULL;
     s->differentiating = true;
     samba__tape_want(&t, x);
     samba__tape_spread(&t);
     fine = (samba__tape_needs(&t, loss)
             || samba_fail(s, SAMBA_EARG, "in samba_grad: %s does not depend on %s", loss->name,
-                          x->name)) && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f))
-        && samba__tape_run(&t);
-    samba_dtype dtype = x->role == SAMBA__WEIGHT ? SAMBA_F32 : x->dtype;    /* as optimizers read */
+                          x->name))
+        && samba__tape_seed(&t, loss, samba_full(s, loss->shape, 1.0f)) && samba__tape_run(&t);
+    samba_dtype dtype = x->role == SAMBA__WEIGHT ? SAMBA_F32 : x->dtype; /* as optimizers read */
     samba_tensor *dx = fine ? samba_cast(samba__tape_grad(&t, x), dtype) : NULL;
     s->differentiating = false;
-    if (!dx) {                          /* the first error stays */
+    if (!dx) { /* the first error stays */
         samba_fail(s, SAMBA_EOP, "in samba_grad: no gradient from %s to %s", loss->name, x->name);
     }
     samba__tape_close(&t);
@@ -11416,8 +13206,9 @@ SAMBA__FN samba_tensor *samba__layer_param(samba_session *s, const char *layer, 
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__%s", layer, part);
     if (!name) return NULL;
     return role == SAMBA__WEIGHT ? samba_param(s, name, *shape, init)
-        : samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
+                                 : samba__shared_leaf(s, name, SAMBA_F32, shape, role, init);
 }
+
 SAMBA__FN samba_shape samba__shape2(int32_t a, int32_t b)
 {
     const int32_t dim[2] = { a, b };
@@ -11433,6 +13224,7 @@ SAMBA__FN int32_t samba__layer_size(samba_tensor *x, const char *layer, int32_t 
                x->name, &x->shape);
     return 0;
 }
+
 SAMBA__FN samba_tensor *samba__linear_layer(samba_tensor *x, const char *name, int32_t n, bool bias)
 {
     int32_t k = x ? samba__layer_size(x, name, -1) : 0;
@@ -11440,15 +13232,17 @@ SAMBA__FN samba_tensor *samba__linear_layer(samba_tensor *x, const char *name, i
     samba_shape w_shape = samba__shape2(n, k), b_shape = samba__shape_of(&n, 1);
     samba_init init = samba__init_of(SAMBA_INIT_UNIFORM, 0.0f, 1.0f / samba__sqrt((float)k));
     samba_tensor *w = samba__layer_param(x->session, name, "weight", &w_shape, SAMBA__WEIGHT, init);
-    samba_tensor *b = bias
-        ? samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init) : NULL;
+    samba_tensor *b
+        = bias ? samba__layer_param(x->session, name, "bias", &b_shape, SAMBA__WEIGHT, init) : NULL;
     x->session->next_name = name;
     return samba_affine(x, w, b);
 }
+
 SAMBA_API samba_tensor *samba_linear(samba_tensor *x, const char *name, int32_t n)
 {
     return samba__linear_layer(x, name, n, true);
 }
+
 SAMBA_API samba_tensor *samba_linear_no_bias(samba_tensor *x, const char *name, int32_t n)
 {
     return samba__linear_layer(x, name, n, false);
@@ -11461,6 +13255,7 @@ SAMBA__FN samba_tensor *samba__layer_vector(samba_tensor *x, const char *layer, 
     samba_shape shape = samba__shape_of(&n, 1);
     return samba__layer_param(x->session, layer, part, &shape, role, samba__all(value));
 }
+
 SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
@@ -11470,6 +13265,7 @@ SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
     x->session->next_name = name;
     return samba_layer_norm(x, w, b, 1e-5f);
 }
+
 SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, -1) : 0;
@@ -11478,13 +13274,16 @@ SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
     x->session->next_name = name;
     return samba_rms_norm(x, w, 1e-5f);
 }
+
 SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
 {
     int32_t n = x ? samba__layer_size(x, name, 1) : 0;
     if (!n) return NULL;
     if (x->session->legacy_names)
-        return samba__none(samba_fail(x->session, SAMBA_ESTATE, "in samba_batchnorm of %s: legacy "
-                                      "names must be off for models with batchnorm", name));
+        return samba__none(samba_fail(x->session, SAMBA_ESTATE,
+                                      "in samba_batchnorm of %s: legacy "
+                                      "names must be off for models with batchnorm",
+                                      name));
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
     samba_tensor *mean = samba__layer_vector(x, name, "running_mean", n, SAMBA__STATE, 0.0f);
@@ -11492,6 +13291,7 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
     x->session->next_name = name;
     return samba_batch_norm(x, w, b, mean, var, 0.1f, 1e-5f);
 }
+
 SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int32_t o,
                                           int32_t kernel, int32_t spatial,
                                           const samba_conv_opts *opts)
@@ -11500,9 +13300,10 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
     int32_t groups = opts && opts->groups > 0 ? opts->groups : 1;
     if (!c) return NULL;
     if (c % groups)
-        return samba__none(samba_fail(x->session, SAMBA_ESHAPE, "in layer %s: the %d channels of "
-                                      "%s %S cannot be split into groups %d", name, c, x->name,
-                                      &x->shape, groups));
+        return samba__none(samba_fail(x->session, SAMBA_ESHAPE,
+                                      "in layer %s: the %d channels of "
+                                      "%s %S cannot be split into groups %d",
+                                      name, c, x->name, &x->shape, groups));
     const int32_t dim[4] = { o, c / groups, kernel, kernel };
     samba_shape w_shape = samba__shape_of(dim, 2 + spatial), b_shape = samba__shape_of(&o, 1);
     double taps = spatial == 2 ? (double)kernel * kernel : kernel, fan_in = c / groups * taps;
@@ -11512,16 +13313,19 @@ SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int
     x->session->next_name = name;
     return samba_convolution(x, w, b, opts);
 }
+
 SAMBA_API samba_tensor *samba_conv2d(samba_tensor *x, const char *name, int32_t o, int32_t kernel,
                                      const samba_conv_opts *opts)
 {
     return samba__conv_layer(x, name, o, kernel, 2, opts);
 }
+
 SAMBA_API samba_tensor *samba_conv1d(samba_tensor *x, const char *name, int32_t o, int32_t kernel,
                                      const samba_conv_opts *opts)
 {
     return samba__conv_layer(x, name, o, kernel, 1, opts);
 }
+
 SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int32_t rows,
                                         int32_t n)
 {
@@ -11529,12 +13333,14 @@ SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int
     samba_shape shape = samba__shape2(rows, n);
     samba_tensor *w = samba__layer_param(ids->session, name, "weight", &shape, SAMBA__WEIGHT,
                                          samba__init_of(SAMBA_INIT_NORMAL, 0.0f, 1.0f));
-    ids = samba__ids_as_i32(ids);         /* before the name is given to the lookup */
+    ids = samba__ids_as_i32(ids); /* before the name is given to the lookup */
     if (!ids) return NULL;
     ids->session->next_name = name;
     return samba_lookup(ids, w);
 }
+
 #define SAMBA__COUNTER "forward_runs"
+
 /* The counter of training runs, which every dropout layer of the session shares. */
 SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
 {
@@ -11543,11 +13349,12 @@ SAMBA__FN samba_tensor *samba__forward_counter(samba_session *s)
     samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
     bool known = runs && runs->generated && runs->role == SAMBA__STATE && runs->dtype == SAMBA_I32;
     if (!known) runs = samba__scalar(s, SAMBA__COUNTER, SAMBA_I32, SAMBA__STATE, 0.0f);
-    if (runs) runs->generated = true;   /* it is no buffer of the user's */
+    if (runs) runs->generated = true; /* it is no buffer of the user's */
     samba_tensor *count = samba__emit1(SAMBA__OP_count, runs, &training, 1);
     if (s->tracing) s->counter = count; /* a program counts once a run, eager ops at every call */
     return count;
 }
+
 SAMBA_API bool samba_reset_random_generator(samba_session *s)
 {
     samba_tensor *runs = samba_ok(s) ? samba__named(s, SAMBA__COUNTER) : NULL;
@@ -11573,9 +13380,11 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
     part = samba__print_name(s, full, sizeof full, "%s__seed", name);
     drop[1] = part ? samba__scalar(s, part, SAMBA_I32, SAMBA__ARGIN, 0.0f) : NULL;
     drop[2] = samba__forward_counter(s);
-    *key = samba__stream_key(s->seed, name), s->next_name = name;
+    *key = samba__stream_key(s->seed, name);
+    s->next_name = name;
     return drop[0] && drop[1] && drop[2];
 }
+
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
 {
     samba_tensor *in[4] = { x, NULL, NULL, NULL };
@@ -11584,9 +13393,10 @@ SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p
     const int32_t attr[2] = { (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
     return samba__emit(x->session, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
 }
+
 SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samba_tensor *mask,
-                                                const samba_attention_opts *opts,
-                                                const char *name, float p)
+                                                const samba_attention_opts *opts, const char *name,
+                                                float p)
 {
     samba_tensor *drop[3];
     uint64_t key;
@@ -11594,6 +13404,7 @@ SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samb
         return NULL;
     return samba__attend(qkv, mask, opts, drop, key, NULL);
 }
+
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -11603,6 +13414,7 @@ SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
     t->frozen = !requires_grad;
     return true;
 }
+
 SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen)
 {
     if (!samba_ok(s)) return false;
@@ -11615,15 +13427,24 @@ SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen)
 SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_t number)
 {
     char at[40];
-    const struct { const char *name; float value; } field[] = {
-        { "lr", o->lr }, { "momentum", o->momentum }, { "weight_decay", o->weight_decay },
-        { "beta1", o->beta1 }, { "beta2", o->beta2 }, { "eps", o->eps },
-        { "max_grad_norm", o->max_grad_norm }
-    };
+
+    const struct {
+        const char *name;
+        float value;
+    } field[] = { { "lr", o->lr },
+                  { "momentum", o->momentum },
+                  { "weight_decay", o->weight_decay },
+                  { "beta1", o->beta1 },
+                  { "beta2", o->beta2 },
+                  { "eps", o->eps },
+                  { "max_grad_norm", o->max_grad_norm } };
+
     samba__print(at, sizeof at, "optimizer %d", number);
     bool fine = (o->kind >= SAMBA_SGD && o->kind <= SAMBA_ADAM)
-        || samba_fail(s, SAMBA_ERANGE, "%s has no kind, but %d; use SAMBA_SGD, SAMBA_ADAMW or "
-                      "SAMBA_ADAM", at, (int32_t)o->kind);
+        || samba_fail(s, SAMBA_ERANGE,
+                      "%s has no kind, but %d; use SAMBA_SGD, SAMBA_ADAMW or "
+                      "SAMBA_ADAM",
+                      at, (int32_t)o->kind);
     for (size_t i = 0; fine && i < sizeof field / sizeof *field; i++)
         fine = samba__check_hyperparam(s, at, field[i].name, (double)field[i].value);
     fine = fine && samba__in_range(s, at, "dampening", (double)o->dampening, 0.0, 1.0)
@@ -11639,21 +13460,25 @@ SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_
         return samba_fail(s, SAMBA_EARG, "in %s: nesterov needs a momentum and no dampening", at);
     bool sgd = o->kind == SAMBA_SGD;
     if (sgd ? o->beta1 != 0.0f || o->beta2 != 0.0f || o->eps != 0.0f
-        : o->momentum != 0.0f || o->dampening != 0.0f)
-        samba__warn(s, "in %s: %s", at, sgd ? "SGD has no beta1, beta2, eps: they are not used"
-                    : "Adam and AdamW have no momentum, dampening: they are not used");
+            : o->momentum != 0.0f || o->dampening != 0.0f)
+        samba__warn(s, "in %s: %s", at,
+                    sgd ? "SGD has no beta1, beta2, eps: they are not used"
+                        : "Adam and AdamW have no momentum, dampening: they are not used");
     return true;
 }
+
 /* The argins and the step counter that all parameters of one optimizer share. */
 typedef struct samba__optimizer {
     const samba_optim *desc;
     const char *prefix;
     samba_tensor *lr, *weight_decay, *momentum, *beta1, *beta2, *eps, *max_norm, *step, *clip;
 } samba__optimizer;
+
 SAMBA__FN float samba__or(float value, float otherwise)
 {
     return value != 0.0f ? value : otherwise;
 }
+
 SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimizer *o,
                                            const char *name, float value)
 {
@@ -11664,26 +13489,28 @@ SAMBA__FN samba_tensor *samba__optim_argin(samba_session *s, const samba__optimi
     if (other && other->role != SAMBA__ARGIN)
         return samba__none(samba_fail(s, SAMBA_ENAME,
                                       "the optimizer's argin %s and the tensor %s %T %S have one "
-                                      "name; rename the tensor or set argin_region_name", full,
-                                      other->name, (int)other->dtype, &other->shape));
+                                      "name; rename the tensor or set argin_region_name",
+                                      full, other->name, (int)other->dtype, &other->shape));
     samba_tensor *argin = samba__scalar(s, full, SAMBA_F32, SAMBA__ARGIN, value);
-    if (argin && argin->data) memcpy(argin->data, &value, 4);   /* a new program, new defaults */
+    if (argin && argin->data) memcpy(argin->data, &value, 4); /* a new program, new defaults */
     return argin;
 }
+
 /* clip: what all optimizers multiply their gradients by, or NULL. */
-SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o,
-                                     const samba_optim *desc, const char *prefix,
-                                     samba_tensor *clip)
+SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o, const samba_optim *desc,
+                                     const char *prefix, samba_tensor *clip)
 {
     char buffer[160];
     const int32_t always = 0;
     memset(o, 0, sizeof *o);
-    o->desc = desc, o->prefix = prefix, o->clip = clip;
+    o->desc = desc;
+    o->prefix = prefix;
+    o->clip = clip;
     o->lr = samba__optim_argin(s, o, "lr", samba__or(desc->lr, 1e-3f));
     o->weight_decay = samba__optim_argin(s, o, "weight_decay", desc->weight_decay);
     if (desc->kind == SAMBA_SGD) {
         o->momentum = samba__optim_argin(s, o, "momentum", desc->momentum);
-    } else {                            /* AdamW and Adam */
+    } else { /* AdamW and Adam */
         o->beta1 = samba__optim_argin(s, o, "beta1", samba__or(desc->beta1, 0.9f));
         o->beta2 = samba__optim_argin(s, o, "beta2", samba__or(desc->beta2, 0.997f));
         o->eps = samba__optim_argin(s, o, "eps", samba__or(desc->eps, 1e-8f));
@@ -11718,11 +13545,12 @@ SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
 {
     return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE, samba__all(0.0f));
 }
+
 SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w, samba_tensor *g)
 {
     samba_session *s = w->session;
     const samba_optim *d = o->desc;
-    uint64_t key = samba__stream_key(s->seed, w->name);     /* of the rounding of bf16 */
+    uint64_t key = samba__stream_key(s->seed, w->name); /* of the rounding of bf16 */
     int32_t high = (int32_t)(uint32_t)(key >> 32), low = (int32_t)(uint32_t)key;
     int32_t more = w->dtype == SAMBA_F32 ? 0 : 2;
     s->section = SAMBA_OPT;
@@ -11733,9 +13561,17 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
         int32_t attr[4] = { samba_float_attr(d->dampening), d->nesterov, high, low };
         samba__emit(s, SAMBA__OP_sgd, in, 8, attr, 2 + more, NULL);
     } else {
-        samba_tensor *in[11] = { w, g, samba__optim_state(w, "exp_avg"),
-                                 samba__optim_state(w, "exp_avg_sq"), o->step,
-                                 o->lr, o->weight_decay, o->beta1, o->beta2, o->eps, o->clip };
+        samba_tensor *in[11] = { w,
+                                 g,
+                                 samba__optim_state(w, "exp_avg"),
+                                 samba__optim_state(w, "exp_avg_sq"),
+                                 o->step,
+                                 o->lr,
+                                 o->weight_decay,
+                                 o->beta1,
+                                 o->beta2,
+                                 o->eps,
+                                 o->clip };
         int32_t attr[3] = { d->kind == SAMBA_ADAMW, high, low };
         samba__emit(s, SAMBA__OP_adamw, in, 11, attr, 1 + more, NULL);
     }
@@ -11745,7 +13581,10 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
 
 /* ==== [passes] ================================================================================ */
 /* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
-typedef struct samba__binding_pair { samba_tensor *named, *source; } samba__binding_pair;
+typedef struct samba__binding_pair {
+    samba_tensor *named, *source;
+} samba__binding_pair;
+
 /* One compilation: the program, then copies of the nodes it needs, rewritten and scheduled. */
 typedef struct samba__compilation {
     samba_session *session;
@@ -11753,28 +13592,30 @@ typedef struct samba__compilation {
     samba_tensor *outputs[SAMBA_MAX_OUTPUTS + 1];
     samba_tensor *losses[SAMBA_MAX_OUTPUTS + 1];
     int32_t n_outputs, n_losses, microbatches, replicas;
-    const char *graph;                  /* of the losses */
-    samba_tensor **params, **grads;     /* trainable, with their optimizer */
-    int32_t *optim_of;                  /* by tensor id: 1 + its optimizer; 0: none, -1: yet */
+    const char *graph;              /* of the losses */
+    samba_tensor **params, **grads; /* trainable, with their optimizer */
+    int32_t *optim_of;              /* by tensor id: 1 + its optimizer; 0: none, -1: yet */
     int32_t n_params;
-    samba__binding_pair *pairs;         /* named tensors and the values they are to hold */
+    samba__binding_pair *pairs; /* named tensors and the values they are to hold */
     int32_t n_pairs;
-    samba_tensor **bound;               /* by tensor id: the named tensor this value is stored as */
-    int32_t *uses;                      /* by tensor id: by nodes and names, before fusion */
-    bool *overwritten;                  /* by id of a leaf: is a state that traced nodes update */
-    int32_t n_tensors;                  /* ids; with room for stand-ins */
-    int32_t n_stand_ins;                /* tensors of the compilation's own, after the session's */
-    int32_t first_generated;            /* id of the first node of the compiler's own */
-    samba__node **nodes, **producer;    /* producer: by tensor id, among nodes */
+    samba_tensor **bound;            /* by tensor id: the named tensor this value is stored as */
+    int32_t *uses;                   /* by tensor id: by nodes and names, before fusion */
+    bool *overwritten;               /* by id of a leaf: is a state that traced nodes update */
+    int32_t n_tensors;               /* ids; with room for stand-ins */
+    int32_t n_stand_ins;             /* tensors of the compilation's own, after the session's */
+    int32_t first_generated;         /* id of the first node of the compiler's own */
+    samba__node **nodes, **producer; /* producer: by tensor id, among nodes */
     int32_t n_nodes;
-    uint32_t joined;                    /* types of sections that are one; 0: each is its own */
-    struct samba__parts *parts;         /* how parts make the batch; NULL: it is one part */
-    struct samba__substitute *substitutes;  /* inputs that nodes have for the time being */
+    uint32_t joined;                       /* types of sections that are one; 0: each is its own */
+    struct samba__parts *parts;            /* how parts make the batch; NULL: it is one part */
+    struct samba__substitute *substitutes; /* inputs that nodes have for the time being */
 } samba__compilation;
+
 SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
 {
     return p->optims ? &p->optims[i] : &p->optim;
 }
+
 SAMBA__FN int32_t samba__n_optims(const samba_program *p)
 {
     return p->optims ? p->n_optims : p->optim.kind ? 1 : 0;
@@ -11785,16 +13626,20 @@ SAMBA__FN bool samba__is_spatial(const samba__compilation *c)
 {
     return c->program->mapping == SAMBA_MAPPING_SPATIAL && c->microbatches == 1;
 }
+
 /* What a tensor was replaced by. */
 SAMBA__FN samba_tensor *samba__final(samba_tensor *t)
 {
-    while (t && t->same_as) t = t->same_as;
+    while (t && t->same_as)
+        t = t->same_as;
     return t;
 }
+
 SAMBA__FN samba__node *samba__producer_of(const samba__compilation *c, const samba_tensor *t)
 {
     return t && t->id < c->n_tensors ? c->producer[t->id] : NULL;
 }
+
 /* A node of the compilation's own, with n_in inputs. */
 SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
 {
@@ -11805,11 +13650,15 @@ SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
     n->attr = (int32_t *)samba__temp(s, SAMBA_MAX_ATTR, sizeof *n->attr);
     return n->in && n->attr ? n : NULL;
 }
+
 SAMBA__FN samba__node *samba__own_copy(samba_session *s, const samba__node *n)
 {
     samba__node *copy = samba__temp_node(s, n->n_in), own;
     if (!copy) return NULL;
-    own = *copy, *copy = *n, copy->in = own.in, copy->attr = own.attr;
+    own = *copy;
+    *copy = *n;
+    copy->in = own.in;
+    copy->attr = own.attr;
     memcpy(copy->in, n->in, (size_t)n->n_in * sizeof *copy->in);
     memcpy(copy->attr, n->attr, (size_t)n->n_attr * sizeof *copy->attr);
     return copy;
@@ -11820,7 +13669,7 @@ SAMBA__FN samba__node *samba__own_copy(samba_session *s, const samba__node *n)
 SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes, int32_t n)
 {
     bool *needed = (bool *)samba__temp(c->session, 2 * c->n_tensors, sizeof *needed);
-    bool *read = needed ? needed + c->n_tensors : NULL;     /* memory, by the leaf that has it */
+    bool *read = needed ? needed + c->n_tensors : NULL; /* memory, by the leaf that has it */
     if (!needed) return false;
     for (int32_t i = 0; i < c->n_pairs; i++) {
         const samba_tensor *t = samba__final(c->pairs[i].source);
@@ -11833,7 +13682,7 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
             bool updates = !node->generated && samba__updated_input(node->op, o) >= 0;
             live = live || needed[node->out[o]->id]
                 || (updates && read[samba__memory_of_state(node->out[o])->id]);
-            needed[node->out[o]->id] = false;   /* who wrote it before a copy did so in vain */
+            needed[node->out[o]->id] = false; /* who wrote it before a copy did so in vain */
         }
         node->live = live && !node->eager && !node->out[0]->same_as;
         for (int32_t k = 0; node->live && k < node->n_in; k++) {
@@ -11843,11 +13692,13 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
     }
     return true;
 }
+
 /* Does what the user traced overwrite the memory of t, at one time or another? */
 SAMBA__FN bool samba__is_overwritten(const samba__compilation *c, const samba_tensor *t)
 {
     return t && c->overwritten[samba__memory_of_state(t)->id];
 }
+
 SAMBA__FN bool samba__reads_overwritten(const samba__compilation *c, const samba__node *n)
 {
     for (int32_t k = 0; k < n->n_in; k++)
@@ -11862,7 +13713,8 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
     c->nodes = (samba__node **)samba__temp(s, n + c->n_pairs + c->n_params, sizeof *c->nodes);
     c->producer = (samba__node **)samba__temp(s, c->n_tensors, sizeof *c->producer);
     c->overwritten = (bool *)samba__temp(s, c->n_tensors, sizeof *c->overwritten);
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->same_as = NULL;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++)
+        s->tensors[i]->same_as = NULL;
     if (!c->nodes || !c->producer || !c->overwritten || !samba__mark_live(c, s->nodes, n))
         return false;
     for (int32_t i = 0; i < n; i++) {
@@ -11880,6 +13732,7 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
     }
     return true;
 }
+
 /* The node of this op that makes t, if what it reads may as well be read later; or NULL. */
 SAMBA__FN samba__node *samba__made_by(const samba__compilation *c, const samba_tensor *t,
                                       int32_t op)
@@ -11898,15 +13751,20 @@ SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t
     if (full) *value = samba_attr_float(n->attr[0]);
     return full;
 }
+
 /* What a node reads and makes, by its op's own rules. */
 SAMBA__FN bool samba__infer_node(const samba__node *n, samba__decoded *d)
 {
     memset(&d->call, 0, sizeof d->call);
-    for (int32_t i = 0; i < n->n_in; i++) d->in[i] = samba__spec_of(n->in[i]);
-    d->call.in = d->in, d->call.n_in = n->n_in;
-    d->call.attr = n->attr, d->call.n_attr = n->n_attr;
+    for (int32_t i = 0; i < n->n_in; i++)
+        d->in[i] = samba__spec_of(n->in[i]);
+    d->call.in = d->in;
+    d->call.n_in = n->n_in;
+    d->call.attr = n->attr;
+    d->call.n_attr = n->n_attr;
     return samba__infer(n->op, &d->call);
 }
+
 /* And what it costs. */
 SAMBA__FN bool samba__cost_of(const samba__node *n, samba__decoded *d, samba_work *w)
 {
@@ -11914,12 +13772,15 @@ SAMBA__FN bool samba__cost_of(const samba__node *n, samba__decoded *d, samba_wor
     if (fine) samba__measure(n->op, &d->call, w);
     return fine;
 }
+
 /* What a node reads and writes, in bytes. */
 SAMBA__FN int64_t samba__bytes_moved(const samba__node *n)
 {
     size_t bytes = 0;
-    for (int32_t k = 0; k < n->n_in; k++) bytes += n->in[k] ? samba__host_bytes(n->in[k]) : 0;
-    for (int32_t o = 0; o < n->n_out; o++) bytes += samba__host_bytes(n->out[o]);
+    for (int32_t k = 0; k < n->n_in; k++)
+        bytes += n->in[k] ? samba__host_bytes(n->in[k]) : 0;
+    for (int32_t o = 0; o < n->n_out; o++)
+        bytes += samba__host_bytes(n->out[o]);
     return (int64_t)bytes;
 }
 
@@ -11932,18 +13793,21 @@ SAMBA__FN samba_tensor *samba__attend_without(samba__compilation *c, samba__node
     n->n_in = 4;
     return n->out[0];
 }
+
 SAMBA__FN samba_tensor *samba__drop_dropout(samba__compilation *c, samba__node *n)
 {
     return c->program->inference ? n->in[0] : NULL;
 }
+
 /* A packed tensor of a parameter: name__int8 and the like, or its scales. NULL: not there yet. */
 SAMBA__FN samba_tensor *samba__packed_of(const samba_tensor *w, const char *kind)
 {
     char buffer[256];
-    const char *name = samba__print_name(w->session, buffer, sizeof buffer, "%s__%s", w->name,
-                                         kind);
+    const char *name
+        = samba__print_name(w->session, buffer, sizeof buffer, "%s__%s", w->name, kind);
     return name ? samba__named(w->session, name) : NULL;
 }
+
 /* The type that w (n,k) is packed as. */
 SAMBA__FN samba_weights samba__packs_as(const samba_tensor *w, samba_weights weights)
 {
@@ -11952,10 +13816,15 @@ SAMBA__FN samba_weights samba__packs_as(const samba_tensor *w, samba_weights wei
     bool groups = w->shape.dim[1] % SAMBA__GROUP == 0;
     return weights >= SAMBA_WEIGHTS_INT8 && !groups ? SAMBA_WEIGHTS_BF16 : weights;
 }
-static const struct { const char *name, *scale; samba_dtype type; } samba__packing[] = {
-    { NULL, NULL, SAMBA_F32 }, { "f32", NULL, SAMBA_F32 }, { "bf16", NULL, SAMBA_BF16 },
-    { "int8", "int8_scale", SAMBA_I8 }, { "int4", "int4_scale", SAMBA_U8 }
-};
+
+static const struct {
+    const char *name, *scale;
+    samba_dtype type;
+} samba__packing[] = { { NULL, NULL, SAMBA_F32 },
+                       { "f32", NULL, SAMBA_F32 },
+                       { "bf16", NULL, SAMBA_BF16 },
+                       { "int8", "int8_scale", SAMBA_I8 },
+                       { "int4", "int4_scale", SAMBA_U8 } };
 
 /* Products and lookups read parameters that were packed: samba__pack_weights made them. */
 SAMBA__FN samba_tensor *samba__read_packed(samba__compilation *c, samba__node *n)
@@ -11965,11 +13834,13 @@ SAMBA__FN samba_tensor *samba__read_packed(samba__compilation *c, samba__node *n
     samba_tensor **in = as ? (samba_tensor **)samba__temp(c->session, 4, sizeof *in) : NULL;
     if (!in) return NULL;
     bool product = n->op == &samba__op_table[SAMBA__OP_affine];
-    in[0] = n->in[0], in[1] = samba__packed_of(w, samba__packing[as].name);
+    in[0] = n->in[0];
+    in[1] = samba__packed_of(w, samba__packing[as].name);
     if (samba__packing[as].scale) in[2] = samba__packed_of(w, samba__packing[as].scale);
     in[3] = n->n_in > 2 ? n->in[2] : NULL;
     n->op = &samba__op_table[product ? SAMBA__OP_affine_packed : SAMBA__OP_lookup_packed];
-    n->in = in, n->n_in = product ? 4 : 3;
+    n->in = in;
+    n->n_in = product ? 4 : 3;
     for (n->n_attr = 0; n->n_attr < (product ? 1 : 2); n->n_attr++)
         n->attr[n->n_attr] = w->shape.dim[n->n_attr];
     return n->out[0];
@@ -12004,6 +13875,7 @@ SAMBA__FN samba_tensor *samba__drop_scale(samba__compilation *c, samba__node *n)
     (void)c;
     return samba_attr_float(n->attr[0]) == 1.0f ? n->in[0] : NULL;
 }
+
 SAMBA__FN samba_tensor *samba__drop_negs(samba__compilation *c, samba__node *n)
 {
     samba__node *inner = samba__made_by(c, n->in[0], SAMBA__OP_neg);
@@ -12017,10 +13889,14 @@ SAMBA__FN samba_tensor *samba__mul_to_scale(samba__compilation *c, samba__node *
     for (int32_t i = 0; i < 2; i++) {
         samba_tensor *x = n->in[1 - i];
         if (!samba__is_full(c, n->in[i], &value) || !samba__same_shape(&x->shape, &n->out[0]->shape)
-            || x->dtype != n->out[0]->dtype) continue;
+            || x->dtype != n->out[0]->dtype)
+            continue;
         if (value == 1.0f) return x;
         n->op = &samba__op_table[SAMBA__OP_scale];
-        n->in[0] = x, n->n_in = 1, n->attr[0] = samba_float_attr(value), n->n_attr = 1;
+        n->in[0] = x;
+        n->n_in = 1;
+        n->attr[0] = samba_float_attr(value);
+        n->n_attr = 1;
         return n->out[0];
     }
     return NULL;
@@ -12034,10 +13910,12 @@ SAMBA__FN samba_tensor *samba__matmul_permuted(samba__compilation *c, samba__nod
         samba__node *p = samba__made_by(c, n->in[i], SAMBA__OP_permute);
         int32_t d = p ? p->n_attr : 0;
         bool swaps = d >= 2 && p->attr[d - 1] == d - 2 && p->attr[d - 2] == d - 1;
-        for (int32_t k = 0; swaps && k < d - 2; k++) swaps = p->attr[k] == k;
+        for (int32_t k = 0; swaps && k < d - 2; k++)
+            swaps = p->attr[k] == k;
         if (!swaps) continue;
         n->in[i] = p->in[0];
-        n->attr[i] = !n->attr[i], changed = true;
+        n->attr[i] = !n->attr[i];
+        changed = true;
     }
     return changed ? n->out[0] : NULL;
 }
@@ -12048,18 +13926,21 @@ SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tenso
     const samba__node *n = samba__producer_of(c, r);
     int32_t k = n ? samba__updated_input(n->op, r->out_index) : -1;
     for (samba_tensor *x = r; k >= 0; k = samba__updated_input(n->op, x->out_index)) {
-        x = n->in[k], n = samba__producer_of(c, x);
+        x = n->in[k];
+        n = samba__producer_of(c, x);
         if (!n) return r;
         if (samba__updated_input(n->op, x->out_index) < 0) return x;
     }
     return r;
 }
+
 /* The op that adds up what m makes; NULL if there is none. */
 SAMBA__FN const samba_op *samba__summing(const samba__node *m)
 {
     const samba_op *op = samba__op_table;
-    return m->op == op + SAMBA__OP_matmul ? op + SAMBA__OP_matmul_accumulate
-        : m->op == op + SAMBA__OP_lookup_backward ? op + SAMBA__OP_lookup_accumulate : NULL;
+    return m->op == op + SAMBA__OP_matmul         ? op + SAMBA__OP_matmul_accumulate
+        : m->op == op + SAMBA__OP_lookup_backward ? op + SAMBA__OP_lookup_accumulate
+                                                  : NULL;
 }
 
 /* Makes n add to `sum` what the node of `part` makes, which nothing else reads. */
@@ -12068,14 +13949,22 @@ SAMBA__FN samba_tensor *samba__sum_in_place(samba__compilation *c, samba__node *
 {
     const samba__node *m = samba__producer_of(c, part);
     const samba_op *op = m && c->uses[part->id] == 1 && m->section == n->section
-        && samba__same_shape(&part->shape, &sum->shape) && !samba__reads_overwritten(c, m)
-        ? samba__summing(m) : NULL;
+            && samba__same_shape(&part->shape, &sum->shape) && !samba__reads_overwritten(c, m)
+        ? samba__summing(m)
+        : NULL;
     samba_tensor **in = op ? (samba_tensor **)samba__temp(c->session, 3, sizeof *in) : NULL;
     if (!in) return NULL;
-    in[0] = m->in[0], in[1] = m->in[1], in[2] = sum;
-    n->op = op, n->in = in, n->n_in = 3, n->attr = m->attr, n->n_attr = m->n_attr;
+    in[0] = m->in[0];
+    in[1] = m->in[1];
+    in[2] = sum;
+    n->op = op;
+    n->in = in;
+    n->n_in = 3;
+    n->attr = m->attr;
+    n->n_attr = m->n_attr;
     return n->out[0];
 }
+
 SAMBA__FN samba_tensor *samba__accumulate_in_place(samba__compilation *c, samba__node *n)
 {
     return n->attr[0] ? NULL : samba__sum_in_place(c, n, n->in[0], n->in[1]);
@@ -12102,20 +13991,20 @@ typedef struct samba__rewrite {
     bool fuses;
     samba_tensor *(*apply)(samba__compilation *c, samba__node *n);
 } samba__rewrite;
-static const samba__rewrite samba__rewrites[] = {
-    { SAMBA__OP_dropout, false, samba__drop_dropout },
-    { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without },
-    { SAMBA__OP_affine, false, samba__read_packed },
-    { SAMBA__OP_lookup, false, samba__read_packed },
-    { SAMBA__OP_reshape, false, samba__join_reshapes },
-    { SAMBA__OP_permute, false, samba__join_permutes },
-    { SAMBA__OP_scale, false, samba__drop_scale },
-    { SAMBA__OP_neg, false, samba__drop_negs },
-    { SAMBA__OP_mul, false, samba__mul_to_scale },
-    { SAMBA__OP_matmul, false, samba__matmul_permuted },
-    { SAMBA__OP_accumulate, true, samba__accumulate_in_place },
-    { SAMBA__OP_add, true, samba__add_in_place }
-};
+
+static const samba__rewrite samba__rewrites[]
+    = { { SAMBA__OP_dropout, false, samba__drop_dropout },
+        { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without },
+        { SAMBA__OP_affine, false, samba__read_packed },
+        { SAMBA__OP_lookup, false, samba__read_packed },
+        { SAMBA__OP_reshape, false, samba__join_reshapes },
+        { SAMBA__OP_permute, false, samba__join_permutes },
+        { SAMBA__OP_scale, false, samba__drop_scale },
+        { SAMBA__OP_neg, false, samba__drop_negs },
+        { SAMBA__OP_mul, false, samba__mul_to_scale },
+        { SAMBA__OP_matmul, false, samba__matmul_permuted },
+        { SAMBA__OP_accumulate, true, samba__accumulate_in_place },
+        { SAMBA__OP_add, true, samba__add_in_place } };
 
 /* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
 SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
@@ -12127,7 +14016,8 @@ SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
         if (!e) continue;
         n->in[i] = e->in[0];
         if (!samba__infer_node(n, &d)
-            || !samba__same_shape(&d.call.out[0].shape, &n->out[0]->shape)) n->in[i] = before;
+            || !samba__same_shape(&d.call.out[0].shape, &n->out[0]->shape))
+            n->in[i] = before;
     }
 }
 
@@ -12138,19 +14028,29 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     samba_spec spec[SAMBA_MAX_IN], out;
     samba_args a = SAMBA__ZEROED;
     if (n->op->work != samba__map_work || n->n_in > 3 || n->out[0]->dtype != SAMBA_F32
-        || n->out[0]->shape.ndim) return;
+        || n->out[0]->shape.ndim)
+        return;
     for (int32_t i = 0; i < n->n_in; i++) {
         if (!n->in[i] || n->in[i]->shape.ndim || !samba__is_full(c, n->in[i], &value[i])) return;
         spec[i] = samba__spec_of(n->in[i]);
         a.in[i] = &value[i];
     }
     out = samba__spec_of(n->out[0]);
-    a.in_spec = spec, a.out_spec = &out, a.n_in = n->n_in, a.n_out = 1;
-    a.attr = n->attr, a.n_attr = n->n_attr, a.out[0] = &result, a.end = 1;
+    a.in_spec = spec;
+    a.out_spec = &out;
+    a.n_in = n->n_in;
+    a.n_out = 1;
+    a.attr = n->attr;
+    a.n_attr = n->n_attr;
+    a.out[0] = &result;
+    a.end = 1;
     n->op->kernel(&a);
-    n->op = &samba__op_table[SAMBA__OP_full], n->n_in = 0;
-    n->attr[0] = samba_float_attr(result), n->n_attr = 1;
+    n->op = &samba__op_table[SAMBA__OP_full];
+    n->n_in = 0;
+    n->attr[0] = samba_float_attr(result);
+    n->n_attr = 1;
 }
+
 SAMBA__FN uint64_t samba__node_key(const samba__node *n)
 {
     uint64_t h = samba__hash(n->attr, (size_t)n->n_attr * 4, n->op->wire);
@@ -12164,7 +14064,8 @@ SAMBA__FN uint64_t samba__node_key(const samba__node *n)
 SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
 {
     if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || a->op->flags >> 8
-        || a->graph != b->graph) return false;
+        || a->graph != b->graph)
+        return false;
     if (a->generated != b->generated && samba__summing(a)) return false;
     if ((a->section == SAMBA_COUNT) != (b->section == SAMBA_COUNT)) return false;
     return !memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in)
@@ -12178,13 +14079,15 @@ SAMBA__FN void samba__merge_equal(const samba__compilation *c, samba__node *n, s
                                   uint64_t mask)
 {
     uint64_t i = samba__node_key(n) & mask;
-    if (samba__reads_overwritten(c, n)) return;     /* another value each time */
-    while (table[i] && !samba__same_call(n, table[i])) i = (i + 1) & mask;
+    if (samba__reads_overwritten(c, n)) return; /* another value each time */
+    while (table[i] && !samba__same_call(n, table[i]))
+        i = (i + 1) & mask;
     if (!table[i]) {
         table[i] = n;
         return;
     }
-    for (int32_t o = 0; o < n->n_out; o++) n->out[o]->same_as = table[i]->out[o];
+    for (int32_t o = 0; o < n->n_out; o++)
+        n->out[o]->same_as = table[i]->out[o];
     if (samba__is_after(table[i]->section, n->section)) table[i]->section = n->section;
 }
 
@@ -12192,8 +14095,8 @@ SAMBA__FN void samba__rewrite_node(samba__compilation *c, samba__node *n, bool f
 {
     for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
         const samba__rewrite *w = &samba__rewrites[r];
-        samba_tensor *y = w->fuses == fuses && n->op == &samba__op_table[w->op] ? w->apply(c, n)
-            : NULL;
+        samba_tensor *y
+            = w->fuses == fuses && n->op == &samba__op_table[w->op] ? w->apply(c, n) : NULL;
         if (y && y != n->out[0] && !samba__is_overwritten(c, y)) n->out[0]->same_as = y;
     }
 }
@@ -12217,8 +14120,12 @@ SAMBA__FN samba__node *samba__copy_node(samba__compilation *c, samba_tensor *fro
     samba__node *n = samba__temp_node(c->session, 1);
     if (!n) return NULL;
     n->op = &samba__op_table[SAMBA__OP_reshape];
-    n->name = to->name, n->graph = graph;
-    n->in[0] = from, n->out[0] = to, n->n_out = 1, n->n_attr = to->shape.ndim;
+    n->name = to->name;
+    n->graph = graph;
+    n->in[0] = from;
+    n->out[0] = to;
+    n->n_out = 1;
+    n->n_attr = to->shape.ndim;
     memcpy(n->attr, to->shape.dim, sizeof to->shape.dim);
     n->section = to->role == SAMBA__GRADIENT ? SAMBA_BCKWD : SAMBA_FWD;
     return n;
@@ -12252,10 +14159,11 @@ SAMBA__FN bool samba__read_final(samba__compilation *c, samba__node *n, int32_t 
 SAMBA__FN bool samba__simplify(samba__compilation *c)
 {
     int32_t size = 1;
-    while (size < c->n_nodes * 2) size *= 2;
+    while (size < c->n_nodes * 2)
+        size *= 2;
     samba__node **table = (samba__node **)samba__temp(c->session, size, sizeof *table);
     if (!table) return false;
-    for (int32_t i = 0, n_nodes = c->n_nodes; i < n_nodes; i++) {   /* copies follow these */
+    for (int32_t i = 0, n_nodes = c->n_nodes; i < n_nodes; i++) { /* copies follow these */
         samba__node *n = c->nodes[i];
         for (int32_t k = 0; k < n->n_in; k++)
             if (!samba__read_final(c, n, k)) return false;
@@ -12342,9 +14250,8 @@ SAMBA__FN bool samba__bind(samba__compilation *c)
 SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph,
                                         samba__node **sorted, int32_t n)
 {
-    static const uint32_t types[] = {
-        SAMBA_ZEROGRAD, SAMBA_COUNT, SAMBA_FWD, SAMBA_BCKWD, SAMBA_REDUCE, SAMBA_GRADNORM, SAMBA_OPT
-    };
+    static const uint32_t types[] = { SAMBA_ZEROGRAD, SAMBA_COUNT,    SAMBA_FWD, SAMBA_BCKWD,
+                                      SAMBA_REDUCE,   SAMBA_GRADNORM, SAMBA_OPT };
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
         for (int32_t i = 0; i < c->n_nodes; i++) {
             samba__node *node = c->nodes[i];
@@ -12353,6 +14260,7 @@ SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph
     }
     return n;
 }
+
 /* Does node n read what `before` makes or overwrites? */
 SAMBA__FN bool samba__depends(const samba__node *n, const samba__node *before)
 {
@@ -12371,16 +14279,20 @@ SAMBA__FN bool samba__depends(const samba__node *n, const samba__node *before)
 SAMBA__FN void samba__move_up(const samba__compilation *c, samba__node **nodes, int32_t i)
 {
     enum { FAR = 8 };
+
     samba__node *n = nodes[i];
     int32_t at = i;
     if (n->op->work != samba__map_work || c->bound[n->out[0]->id]) return;
     if (samba__reads_overwritten(c, n)) return;
     while (at > 0 && i - at < FAR && nodes[at - 1]->section == n->section
-           && nodes[at - 1]->graph == n->graph && !samba__depends(n, nodes[at - 1])) at--;
+           && nodes[at - 1]->graph == n->graph && !samba__depends(n, nodes[at - 1]))
+        at--;
     int32_t product = at - 1;
-    while (product > 0 && nodes[product]->op->flags & SAMBA_OP_VIEW) product--;
+    while (product > 0 && nodes[product]->op->flags & SAMBA_OP_VIEW)
+        product--;
     if (at == 0 || !samba__depends(n, nodes[at - 1])
-        || nodes[product]->op->work != samba__op_table[SAMBA__OP_matmul].work) return;
+        || nodes[product]->op->work != samba__op_table[SAMBA__OP_matmul].work)
+        return;
     memmove(nodes + at + 1, nodes + at, (size_t)(i - at) * sizeof *nodes);
     nodes[at] = n;
 }
@@ -12391,12 +14303,14 @@ SAMBA__FN bool samba__sweep_and_schedule(samba__compilation *c)
     samba__node **sorted = (samba__node **)samba__temp(c->session, c->n_nodes, sizeof *sorted);
     int32_t n = 0;
     if (!sorted || !samba__mark_live(c, c->nodes, c->n_nodes)) return false;
-    for (int32_t i = 0; i < c->n_nodes; i++) {      /* graphs in the order of their first nodes */
+    for (int32_t i = 0; i < c->n_nodes; i++) { /* graphs in the order of their first nodes */
         bool done = !c->nodes[i]->live;
-        for (int32_t k = 0; k < n && !done; k++) done = sorted[k]->graph == c->nodes[i]->graph;
+        for (int32_t k = 0; k < n && !done; k++)
+            done = sorted[k]->graph == c->nodes[i]->graph;
         if (!done) n = samba__schedule_graph(c, c->nodes[i]->graph, sorted, n);
     }
-    for (int32_t i = 0; i < n; i++) samba__move_up(c, sorted, i);
+    for (int32_t i = 0; i < n; i++)
+        samba__move_up(c, sorted, i);
     c->nodes = sorted;
     c->n_nodes = n;
     return true;
@@ -12412,28 +14326,37 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
     int32_t *at = (int32_t *)samba__temp(c->session, 3 * n, sizeof *at);
     samba__node **sorted = (samba__node **)samba__temp(c->session, n, sizeof *sorted);
     if (!behind || !at || !sorted) return false;
-    int32_t *next = at + n, *first = next + n;              /* what comes behind a node: 1 + node */
+    int32_t *next = at + n, *first = next + n; /* what comes behind a node: 1 + node */
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = c->nodes[i];
         bool moves = samba__is_after(node->section, SAMBA_BCKWD);
-        if (!samba__is_after(node->section, SAMBA_FWD)) begin = i + 1;
-        else c->joined |= node->section | SAMBA_BCKWD;      /* even if no gradient needs an op */
+        if (!samba__is_after(node->section, SAMBA_FWD))
+            begin = i + 1;
+        else
+            c->joined |= node->section | SAMBA_BCKWD; /* even if no gradient needs an op */
         at[i] = moves ? begin : i;
         for (int32_t k = 0; k < node->n_in; k++) {
             int32_t *last = node->in[k] ? &behind[node->in[k]->id] : NULL;
-            if (moves && last && at[i] < *last) at[i] = *last;
-            else if (!moves && last) *last = i;
+            if (moves && last && at[i] < *last)
+                at[i] = *last;
+            else if (!moves && last)
+                *last = i;
         }
-        while (moves && at[i] + 1 < i && c->nodes[at[i] + 1]->op->work == samba__map_work) at[i]++;
-        for (int32_t o = 0; o < node->n_out; o++) {     /* moved ones overwrite what they read */
+        while (moves && at[i] + 1 < i && c->nodes[at[i] + 1]->op->work == samba__map_work)
+            at[i]++;
+        for (int32_t o = 0; o < node->n_out; o++) { /* moved ones overwrite what they read */
             int32_t updated = samba__updated_input(node->op, o);
             behind[node->out[o]->id] = at[i];
             if (updated >= 0) behind[node->in[updated]->id] = at[i];
         }
     }
-    for (int32_t i = n - 1; i >= 0; i--) next[i] = first[at[i]], first[at[i]] = i + 1;
+    for (int32_t i = n - 1; i >= 0; i--) {
+        next[i] = first[at[i]];
+        first[at[i]] = i + 1;
+    }
     for (int32_t i = 0; i < n; i++)
-        for (int32_t k = first[i]; k; k = next[k - 1]) sorted[done++] = c->nodes[k - 1];
+        for (int32_t k = first[i]; k; k = next[k - 1])
+            sorted[done++] = c->nodes[k - 1];
     c->nodes = sorted;
     return true;
 }
@@ -12441,29 +14364,31 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
 /* ==== [plan] ================================================================================== */
 /* A symbol to be: what it stands for, how long it lives, where it lies. */
 typedef struct samba__place {
-    samba_tensor *tensor;               /* NULL for scratch */
+    samba_tensor *tensor; /* NULL for scratch */
     const char *name;
     samba_spec spec;
     int32_t role, region, first, last;
-    int32_t alias;                      /* place whose memory this one views; -1: its own */
-    int32_t storage;                    /* place it shares memory with (in place), or itself */
+    int32_t alias;   /* place whose memory this one views; -1: its own */
+    int32_t storage; /* place it shares memory with (in place), or itself */
     bool windowed, updated;
     uint64_t bytes, offset;
-    int32_t index;                      /* number in the PEF, after sorting */
+    int32_t index; /* number in the PEF, after sorting */
 } samba__place;
+
 typedef struct samba__section_plan {
     uint32_t type;
     int32_t first, n;
     const char *graph;
 } samba__section_plan;
+
 typedef struct samba__plan {
     samba__place *places;
     int32_t n_places, n_sections;
-    int32_t *place_of;                  /* by tensor id; -1: none */
-    int32_t *scratch_of;                /* by node; -1: none */
+    int32_t *place_of;   /* by tensor id; -1: none */
+    int32_t *scratch_of; /* by node; -1: none */
     samba__section_plan *sections;
     uint64_t region[SAMBA__N_REGIONS], lower_bound;
-    int32_t peak;                       /* the node at which most is alive */
+    int32_t peak; /* the node at which most is alive */
 } samba__plan;
 
 /* Of a tensor; of scratch, if it is NULL. */
@@ -12472,11 +14397,17 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, samba_spec s
     samba__place *q = &p->places[p->n_places];
     int32_t role = t ? t->role : SAMBA__SCRATCH;
     memset(q, 0, sizeof *q);
-    q->tensor = t, q->name = t ? t->name : "scratch", q->spec = spec, q->role = role;
-    q->alias = -1, q->storage = p->n_places, q->bytes = samba__spec_bytes(&spec);
+    q->tensor = t;
+    q->name = t ? t->name : "scratch";
+    q->spec = spec;
+    q->role = role;
+    q->alias = -1;
+    q->storage = p->n_places;
+    q->bytes = samba__spec_bytes(&spec);
     q->first = q->last = -1;
     q->region = role == SAMBA__TEMP || role == SAMBA__SCRATCH ? SAMBA__REGION_ARENA
-        : role == SAMBA__INPUT || role == SAMBA__OUTPUT ? SAMBA__REGION_IO : SAMBA__REGION_STATE;
+        : role == SAMBA__INPUT || role == SAMBA__OUTPUT       ? SAMBA__REGION_IO
+                                                              : SAMBA__REGION_STATE;
     return p->n_places++;
 }
 
@@ -12489,11 +14420,13 @@ SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, 
         p->place_of[named->id] = samba__add_place(p, named, samba__spec_of(named));
     return p->place_of[t->id] = p->place_of[named->id];
 }
+
 /* The place whose memory place i is: that of which it is a view, or itself. */
 SAMBA__FN int32_t samba__base_of(const samba__plan *p, int32_t i)
 {
     return p->places[i].alias >= 0 ? p->places[i].alias : i;
 }
+
 SAMBA__FN void samba__use_place(samba__plan *p, int32_t i, int32_t node)
 {
     samba__place *q = &p->places[i];
@@ -12531,7 +14464,7 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
         p->scratch_of[i] = samba__add_place(p, NULL, scratch);
         samba__use_place(p, p->scratch_of[i], i);
     }
-    for (int32_t i = 0; i < c->n_outputs; i++)          /* a leaf that no node reads */
+    for (int32_t i = 0; i < c->n_outputs; i++) /* a leaf that no node reads */
         if (!c->outputs[i]->node) samba__place_for(c, p, c->outputs[i]);
     return true;
 }
@@ -12560,7 +14493,11 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
 }
 
 /* A block of arena memory: a chain of places that take over from each other. */
-typedef struct samba__storage { int32_t id, first, last; uint64_t bytes, offset; } samba__storage;
+typedef struct samba__storage {
+    int32_t id, first, last;
+    uint64_t bytes, offset;
+} samba__storage;
+
 SAMBA__FN int samba__by_size(const void *a, const void *b)
 {
     const samba__storage *x = (const samba__storage *)a, *y = (const samba__storage *)b;
@@ -12570,21 +14507,29 @@ SAMBA__FN int samba__by_size(const void *a, const void *b)
 }
 
 /* Addresses that are taken: extents in order, which neither overlap nor touch. */
-typedef struct samba__extent { uint64_t begin, end; struct samba__extent *next; } samba__extent;
+typedef struct samba__extent {
+    uint64_t begin, end;
+    struct samba__extent *next;
+} samba__extent;
+
 /* Which addresses are taken when: a binary tree of times, in which vertex 1 is the whole schedule,
    2 v and 2 v + 1 are the halves of v. A vertex knows what is taken sometimes, what throughout. */
 typedef struct samba__taken {
     samba_session *session;
-    samba__extent **at, *beside;        /* of vertex v: 2 v at some time, 2 v + 1 throughout */
+    samba__extent **at, *beside; /* of vertex v: 2 v at some time, 2 v + 1 throughout */
 } samba__taken;
+
 SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t begin, uint64_t end)
 {
-    while (*at && (*at)->end < begin) at = &(*at)->next;
+    while (*at && (*at)->end < begin)
+        at = &(*at)->next;
     samba__extent *r = *at;
     if (!r || r->begin > end) {
         r = (samba__extent *)samba__temp(t->session, 1, sizeof *r);
         if (!r) return false;
-        r->begin = begin, r->end = end, r->next = *at;
+        r->begin = begin;
+        r->end = end;
+        r->next = *at;
         *at = r;
     }
     if (begin < r->begin) r->begin = begin;
@@ -12605,9 +14550,11 @@ SAMBA__FN bool samba__visit(samba__taken *t, const samba__storage *b, bool enter
     for (int32_t k = 0; enter && fine && k <= whole; k++)
         fine = samba__take_extent(t, &t->at[2 * v + k], b->offset, b->offset + b->bytes);
     const samba__extent *r = enter ? NULL : t->at[2 * v + !whole];
-    for (; fine && r; r = r->next) fine = samba__take_extent(t, &t->beside, r->begin, r->end);
-    return whole || !fine ? fine : samba__visit(t, b, enter, 2 * v, from, middle)
-        && samba__visit(t, b, enter, 2 * v + 1, middle + 1, to);
+    for (; fine && r; r = r->next)
+        fine = samba__take_extent(t, &t->beside, r->begin, r->end);
+    return whole || !fine ? fine
+                          : samba__visit(t, b, enter, 2 * v, from, middle)
+            && samba__visit(t, b, enter, 2 * v + 1, middle + 1, to);
 }
 
 /* Largest first, each into the smallest gap among the ones it lives together with. Greedy by size:
@@ -12619,23 +14566,31 @@ SAMBA__FN bool samba__place_block(samba__taken *t, samba__storage *b, int32_t n_
     if (!samba__visit(t, b, false, 1, 0, n_nodes - 1)) return false;
     for (samba__extent *r = t->beside; r; end = r->end, r = r->next) {
         uint64_t gap = r->begin - end;
-        if (gap >= b->bytes && gap < best_size) b->offset = end, best_size = gap;
+        if (gap >= b->bytes && gap < best_size) {
+            b->offset = end;
+            best_size = gap;
+        }
     }
     if (best_size == ~(uint64_t)0) b->offset = end;
     return samba__visit(t, b, true, 1, 0, n_nodes - 1);
 }
+
 SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_nodes)
 {
     samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
     int32_t n = 0;
     samba__taken t = SAMBA__ZEROED;
-    t.session = s, t.at = (samba__extent **)samba__temp(s, 8 * n_nodes, sizeof *t.at);
+    t.session = s;
+    t.at = (samba__extent **)samba__temp(s, 8 * n_nodes, sizeof *t.at);
     if (!all || !t.at) return false;
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
         if (q->region != SAMBA__REGION_ARENA || q->alias >= 0) continue;
         if (q->storage == i) {
-            q->index = n, all[n].id = i, all[n].first = q->first, all[n].last = q->last;
+            q->index = n;
+            all[n].id = i;
+            all[n].first = q->first;
+            all[n].last = q->last;
             all[n++].bytes = samba__align_bytes(q->bytes);
         } else if (all[p->places[q->storage].index].last < q->last) {
             all[p->places[q->storage].index].last = q->last;
@@ -12650,8 +14605,10 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
     }
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i], *base = &p->places[samba__base_of(p, i)];
-        if (base->region == SAMBA__REGION_ARENA) q->offset = p->places[base->storage].offset;
-        else q->offset = base->offset;
+        if (base->region == SAMBA__REGION_ARENA)
+            q->offset = p->places[base->storage].offset;
+        else
+            q->offset = base->offset;
     }
     return true;
 }
@@ -12670,8 +14627,8 @@ SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan 
         if (q->region == SAMBA__REGION_ARENA) continue;
         if (!q->updated && (q->role == SAMBA__WEIGHT || q->role == SAMBA__CONSTANT))
             q->region = SAMBA__REGION_READONLY;
-        q->windowed = q->region == SAMBA__REGION_IO && c->microbatches > 1
-            && q->tensor->batch_dim >= 0;
+        q->windowed
+            = q->region == SAMBA__REGION_IO && c->microbatches > 1 && q->tensor->batch_dim >= 0;
         q->offset = p->region[q->region];
         uint64_t bytes = q->bytes * (q->windowed ? (uint64_t)c->microbatches : 1);
         p->region[q->region] += samba__align_bytes(bytes);
@@ -12683,7 +14640,7 @@ SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan 
 SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
 {
     uint64_t *change = (uint64_t *)samba__temp(c->session, c->n_nodes + 1, sizeof *change),
-        live = 0;
+             live = 0;
     for (int32_t k = 0; change && k < p->n_places; k++) {
         const samba__place *q = &p->places[k];
         int32_t from = q->storage == k ? q->first : q->first + 1;
@@ -12693,7 +14650,10 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
     }
     for (int32_t i = 0; change && i < c->n_nodes; i++) {
         live += change[i];
-        if (live > p->lower_bound) p->lower_bound = live, p->peak = i;
+        if (live > p->lower_bound) {
+            p->lower_bound = live;
+            p->peak = i;
+        }
     }
     return change != NULL;
 }
@@ -12712,18 +14672,23 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
         int64_t bytes = samba__bytes_moved(n);
         bool host = n->op->flags & SAMBA_OP_HOST, alone = host || after_host;
         uint32_t type = n->section & c->joined ? c->joined : n->section;
-        used += bytes, after_host = host;
-        if (last && !alone && last->type == type && last->graph == n->graph
-            && level != SAMBA_O0 && (level != SAMBA_O1 || used <= budget)) {
+        used += bytes;
+        after_host = host;
+        if (last && !alone && last->type == type && last->graph == n->graph && level != SAMBA_O0
+            && (level != SAMBA_O1 || used <= budget)) {
             last->n++;
             continue;
         }
         last = &p->sections[p->n_sections++];
-        last->type = type, last->first = i, last->n = 1, last->graph = n->graph;
+        last->type = type;
+        last->first = i;
+        last->n = 1;
+        last->graph = n->graph;
         used = bytes;
     }
     return true;
 }
+
 SAMBA__FN int samba__by_address(const void *a, const void *b)
 {
     const samba__place *x = *(samba__place *const *)a, *y = *(samba__place *const *)b;
@@ -12738,17 +14703,24 @@ SAMBA__FN samba__place **samba__sort_places(samba_session *s, samba__plan *p)
 {
     samba__place **sorted = (samba__place **)samba__temp(s, p->n_places, sizeof *sorted);
     if (!sorted) return NULL;
-    for (int32_t i = 0; i < p->n_places; i++) sorted[i] = &p->places[i], sorted[i]->index = i;
+    for (int32_t i = 0; i < p->n_places; i++) {
+        sorted[i] = &p->places[i];
+        sorted[i]->index = i;
+    }
     qsort(sorted, (size_t)p->n_places, sizeof *sorted, samba__by_address);
-    for (int32_t i = 0; i < p->n_places; i++) sorted[i]->index = i;
+    for (int32_t i = 0; i < p->n_places; i++)
+        sorted[i]->index = i;
     return sorted;
 }
+
 SAMBA__FN int64_t samba__planned_bytes(const samba__plan *p)
 {
     uint64_t bytes = 0;
-    for (int32_t r = 0; r < SAMBA__N_REGIONS; r++) bytes += p->region[r];
+    for (int32_t r = 0; r < SAMBA__N_REGIONS; r++)
+        bytes += p->region[r];
     return (int64_t)bytes;
 }
+
 SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
@@ -12758,7 +14730,8 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
     p->place_of = (int32_t *)samba__temp(s, c->n_tensors, sizeof *p->place_of);
     p->scratch_of = (int32_t *)samba__temp(s, c->n_nodes, sizeof *p->scratch_of);
     if (!p->places || !p->place_of || !p->scratch_of) return false;
-    for (int32_t i = 0; i < c->n_tensors; i++) p->place_of[i] = -1;
+    for (int32_t i = 0; i < c->n_tensors; i++)
+        p->place_of[i] = -1;
     if (!samba__find_places(c, p)) return false;
     samba__share_in_place(c, p);
     samba__place_persistent(c, p);
@@ -12767,7 +14740,8 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
     bool limited = c->program->mapping == SAMBA_MAPPING_SPATIAL && c->program->sram_bytes;
     if (!fine || !limited) return fine;
     return samba__planned_bytes(p) <= c->program->sram_bytes
-        || samba_fail(s, SAMBA_ERANGE, "mapping spatial keeps everything on chip: %l bytes are "
+        || samba_fail(s, SAMBA_ERANGE,
+                      "mapping spatial keeps everything on chip: %l bytes are "
                       "needed, sram_bytes is %l; use mapping section or a smaller batch",
                       samba__planned_bytes(p), c->program->sram_bytes);
 }
@@ -12775,29 +14749,34 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 /* ---- A limit of memory: what the backward pass reads of the forward pass is kept, or computed
    once more just before it is read, from values of which the same holds. Cheap ones come first.
    Chen et al., "Training deep nets with sublinear memory cost", 2016. ---- */
-enum { SAMBA__MOST_AGAIN = 100 };       /* values computed again one from the other */
+enum { SAMBA__MOST_AGAIN = 100 }; /* values computed again one from the other */
+
 typedef struct samba__reuse {
-    samba__node *maker;                 /* its node, if of the forward pass */
-    bool read;                          /* by the backward pass, or a view of it is */
-    bool narrow;                        /* it is, or was moved from, what bf16 or f16 was cast to */
-    int32_t written;                    /* how often the two passes overwrite it */
-    int32_t chain;                      /* values computed again for it, with it */
-    samba_tensor *copy;                 /* what the backward pass reads instead */
+    samba__node *maker; /* its node, if of the forward pass */
+    bool read;          /* by the backward pass, or a view of it is */
+    bool narrow;        /* it is, or was moved from, what bf16 or f16 was cast to */
+    int32_t written;    /* how often the two passes overwrite it */
+    int32_t chain;      /* values computed again for it, with it */
+    samba_tensor *copy; /* what the backward pass reads instead */
 } samba__reuse;
+
 typedef struct samba__again {
-    samba__node **nodes;                /* the schedule without repetitions */
+    samba__node **nodes; /* the schedule without repetitions */
     int32_t n_nodes, n_tensors;
-    samba__reuse *of;                   /* by tensor id */
+    samba__reuse *of; /* by tensor id */
 } samba__again;
+
 SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
 {
     samba_session *s = c->session;
-    a->nodes = c->nodes, a->n_nodes = c->n_nodes, a->n_tensors = c->n_tensors;
+    a->nodes = c->nodes;
+    a->n_nodes = c->n_nodes;
+    a->n_tensors = c->n_tensors;
     a->of = (samba__reuse *)samba__temp(s, c->n_tensors, sizeof *a->of);
     samba_tensor **bound = (samba_tensor **)samba__temp(s, 2 * c->n_tensors, sizeof *bound);
     if (!a->of || !bound) return false;
     memcpy(bound, c->bound, (size_t)c->n_tensors * sizeof *bound);
-    c->bound = bound;                   /* with room for copies */
+    c->bound = bound; /* with room for copies */
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         samba__node *n = a->nodes[i];
         bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
@@ -12808,7 +14787,7 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
         }
         for (int32_t k = 0; k < n->n_in; k++) {
             bool reads = forward ? view && a->of[n->out[0]->id].read
-                : samba__is_after(n->section, SAMBA_FWD);
+                                 : samba__is_after(n->section, SAMBA_FWD);
             if (reads && n->in[k]) a->of[n->in[k]->id].read = true;
         }
     }
@@ -12855,7 +14834,8 @@ SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a,
         }
         int32_t chain = needed ? samba__chain_of(c, a, n) : 0;
         if (!chain || !samba__cost_of(n, &d, &w) || w.flops > price * bytes) continue;
-        for (int32_t o = 0; o < n->n_out; o++) a->of[n->out[o]->id].chain = chain;
+        for (int32_t o = 0; o < n->n_out; o++)
+            a->of[n->out[o]->id].chain = chain;
         wanted -= bytes;
         any = true;
     }
@@ -12868,11 +14848,13 @@ SAMBA__FN samba_tensor *samba__tensor_again(samba__compilation *c, samba__again 
     if (!t || t->id >= a->n_tensors || !a->of[t->id].chain) return t;
     samba__node *m = a->of[t->id].copy ? NULL : samba__own_copy(c->session, a->of[t->id].maker);
     if (!m) return a->of[t->id].copy;
-    for (int32_t k = 0; k < m->n_in; k++) m->in[k] = samba__tensor_again(c, a, m->in[k]);
+    for (int32_t k = 0; k < m->n_in; k++)
+        m->in[k] = samba__tensor_again(c, a, m->in[k]);
     for (int32_t o = 0; o < m->n_out; o++) {
         samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
         if (!y) return NULL;
-        *y = *m->out[o], y->id = c->n_tensors++;
+        *y = *m->out[o];
+        y->id = c->n_tensors++;
         m->out[o] = a->of[a->of[t->id].maker->out[o]->id].copy = y;
     }
     m->section = SAMBA_BCKWD;
@@ -12884,8 +14866,10 @@ SAMBA__FN samba_tensor *samba__tensor_again(samba__compilation *c, samba__again 
 SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
 {
     c->nodes = (samba__node **)samba__temp(c->session, 2 * a->n_nodes, sizeof *c->nodes);
-    c->n_nodes = 0, c->n_tensors = a->n_tensors;
-    for (int32_t i = 0; i < a->n_tensors; i++) a->of[i].copy = NULL;
+    c->n_nodes = 0;
+    c->n_tensors = a->n_tensors;
+    for (int32_t i = 0; i < a->n_tensors; i++)
+        a->of[i].copy = NULL;
     for (int32_t i = 0; c->nodes && i < a->n_nodes; i++) {
         bool reads = samba__is_after(a->nodes[i]->section, SAMBA_FWD);
         samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
@@ -12923,9 +14907,9 @@ SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__again *a
 
 /* The smallest plan that was tried. */
 typedef struct samba__smallest {
-    int64_t bytes;                      /* -1: none yet */
+    int64_t bytes; /* -1: none yet */
     samba__plan plan;
-    const char *peak;                   /* the node at which most is alive */
+    const char *peak; /* the node at which most is alive */
 } samba__smallest;
 
 SAMBA__FN void samba__keep_smallest(const samba__compilation *c, const samba__plan *p,
@@ -12949,19 +14933,20 @@ SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__sm
         if (alive && (!top || q->bytes > top->bytes)) top = q;
     }
     int64_t lasting = least->bytes - (int64_t)p->region[SAMBA__REGION_ARENA];
-    return samba_fail(c->session, SAMBA_ERANGE, "program.memory is %l bytes, but no plan was found "
+    return samba_fail(c->session, SAMBA_ERANGE,
+                      "program.memory is %l bytes, but no plan was found "
                       "that takes less than %l, %l of them for parameters, state and inputs, "
                       "whatever of the forward pass is computed again. Most is alive at %s; %s has "
-                      "%l bytes then. Use a smaller batch, or microbatches", c->program->memory,
-                      least->bytes, lasting, least->peak, top ? top->name : "nothing",
-                      (int64_t)(top ? top->bytes : 0));
+                      "%l bytes then. Use a smaller batch, or microbatches",
+                      c->program->memory, least->bytes, lasting, least->peak,
+                      top ? top->name : "nothing", (int64_t)(top ? top->bytes : 0));
 }
 
 /* The memory a place counts for: as its tensor asks, or by its region. */
 SAMBA__FN samba_mem samba__memory_of(const samba__place *q)
 {
-    static const samba_mem home[SAMBA__N_REGIONS] = { SAMBA_MEM_DDR, SAMBA_MEM_HBM, SAMBA_MEM_HOST,
-                                                      SAMBA_MEM_DDR };
+    static const samba_mem home[SAMBA__N_REGIONS]
+        = { SAMBA_MEM_DDR, SAMBA_MEM_HBM, SAMBA_MEM_HOST, SAMBA_MEM_DDR };
     bool asks = q->tensor && q->tensor->mem_type && q->region != SAMBA__REGION_ARENA;
     return asks ? q->tensor->mem_type : home[q->region];
 }
@@ -12981,9 +14966,11 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
         }
         if (m == SAMBA_MEM_HBM) used += (int64_t)p->region[SAMBA__REGION_ARENA];
         if (limit > 0 && used > limit)
-            return samba_fail(c->session, SAMBA_ERANGE, "program.mem_limit of %s is %l bytes, but "
-                              "%l are needed; the largest there is %s with %l", names[m], limit,
-                              used, top && top->tensor ? top->tensor->name : "scratch",
+            return samba_fail(c->session, SAMBA_ERANGE,
+                              "program.mem_limit of %s is %l bytes, but "
+                              "%l are needed; the largest there is %s with %l",
+                              names[m], limit, used,
+                              top && top->tensor ? top->tensor->name : "scratch",
                               (int64_t)(top ? top->bytes : 0));
     }
     return true;
@@ -12992,7 +14979,8 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
 /* Nothing is computed again but what samba__choose_narrow says. */
 SAMBA__FN bool samba__begin_again(samba__compilation *c, samba__again *a, samba__plan *p)
 {
-    for (int32_t i = 0; i < a->n_tensors; i++) a->of[i].chain = 0;
+    for (int32_t i = 0; i < a->n_tensors; i++)
+        a->of[i].chain = 0;
     if (samba__choose_narrow(c, a) && !samba__repeat_chosen(c, a)) return false;
     return samba__make_plan(c, p);
 }
@@ -13046,6 +15034,7 @@ typedef struct samba__writer {
     uint8_t *words;
     char *strings;
 } samba__writer;
+
 SAMBA__FN uint32_t samba__write_string(samba__writer *w, const char *text)
 {
     uint32_t at = w->strings_at;
@@ -13054,6 +15043,7 @@ SAMBA__FN uint32_t samba__write_string(samba__writer *w, const char *text)
     w->strings_at += (uint32_t)n;
     return at;
 }
+
 SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
 {
     samba__put32(w->words + 4 * w->n_words++, word);
@@ -13061,8 +15051,12 @@ SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
 
 /* Which argin an ARGIN symbol is; the rest of the name says whose. */
 enum {
-    SAMBA__ARGIN_OTHER = 0, SAMBA__ARGIN_RATE = 1, SAMBA__ARGIN_SEED = 2, SAMBA__ARGIN_GRAD = 3
+    SAMBA__ARGIN_OTHER = 0,
+    SAMBA__ARGIN_RATE = 1,
+    SAMBA__ARGIN_SEED = 2,
+    SAMBA__ARGIN_GRAD = 3
 };
+
 /* 1 + the number of the symbol that holds t. */
 SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
 {
@@ -13077,7 +15071,9 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     const samba_tensor *g = q->tensor ? q->tensor->grad : NULL;
     samba__symbol s = SAMBA__ZEROED;
     s.name = samba__write_string(w, q->name);
-    s.role = (uint8_t)q->role, s.region = (uint8_t)q->region, s.offset = q->offset;
+    s.role = (uint8_t)q->role;
+    s.region = (uint8_t)q->region;
+    s.offset = q->offset;
     s.first = forever ? 0 : (uint32_t)q->first;
     s.last = forever ? SAMBA__FOREVER : (uint32_t)q->last;
     s.alias = q->alias < 0 ? 0 : (uint32_t)plan->places[q->alias].index + 1;
@@ -13092,24 +15088,30 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
 #define X(bits, field, at) samba__put##bits(p + at, s.field);
     SAMBA__SYMBOL_FIELDS(X)
 #undef X
-    p[5] = (uint8_t)q->spec.dtype, p[6] = (uint8_t)q->spec.shape.ndim;
+    p[5] = (uint8_t)q->spec.dtype;
+    p[6] = (uint8_t)q->spec.shape.ndim;
     for (int32_t d = 0; d < q->spec.shape.ndim; d++)
         samba__put32(p + 8 + 4 * d, (uint32_t)q->spec.shape.dim[d]);
 }
+
 SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
                                  const samba__plan *p, uint8_t *r, int32_t i)
 {
     const samba__node *n = c->nodes[i];
     int32_t scratch = p->scratch_of[i];
     samba__put32(r, n->op->wire);
-    r[4] = (uint8_t)n->n_in, r[5] = (uint8_t)n->n_out, r[6] = (uint8_t)n->n_attr;
+    r[4] = (uint8_t)n->n_in;
+    r[5] = (uint8_t)n->n_out;
+    r[6] = (uint8_t)n->n_attr;
     samba__put32(r + 8, samba__write_string(w, n->name));
     samba__put32(r + 12, w->n_words);
     samba__put32(r + 16, scratch < 0 ? 0 : (uint32_t)p->places[scratch].index + 1);
     for (int32_t k = 0; k < n->n_in; k++)
         samba__write_word(w, n->in[k] ? samba__symbol_of(p, n->in[k]) : 0);
-    for (int32_t o = 0; o < n->n_out; o++) samba__write_word(w, samba__symbol_of(p, n->out[o]));
-    for (int32_t k = 0; k < n->n_attr; k++) samba__write_word(w, (uint32_t)n->attr[k]);
+    for (int32_t o = 0; o < n->n_out; o++)
+        samba__write_word(w, samba__symbol_of(p, n->out[o]));
+    for (int32_t k = 0; k < n->n_attr; k++)
+        samba__write_word(w, (uint32_t)n->attr[k]);
 }
 
 /* The description that a later load compares: traced calls; if it is whole, then outputs, losses,
@@ -13125,8 +15127,10 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
         samba__put_char(t, '\n');
     }
     if (!whole) return;
-    for (int32_t i = 0; i < c->n_outputs; i++) samba__format(t, "output %s\n", c->outputs[i]->name);
-    for (int32_t i = 0; i < c->n_losses; i++) samba__format(t, "loss %s\n", c->losses[i]->name);
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        samba__format(t, "output %s\n", c->outputs[i]->name);
+    for (int32_t i = 0; i < c->n_losses; i++)
+        samba__format(t, "loss %s\n", c->losses[i]->name);
     for (int32_t i = 0; i < c->n_params; i++) {
         int32_t k = c->optim_of[c->params[i]->id] - 1;
         const samba_optim *o = k < 0 ? NULL : samba__optim_at(c->program, k);
@@ -13145,17 +15149,20 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
 SAMBA__FN const char *samba__trace_of(const samba__compilation *c, bool whole, size_t *size)
 {
     samba__text t = samba__text_in(NULL, 0);
-    samba__put_trace(&t, c, whole), *size = t.len + 1;
+    samba__put_trace(&t, c, whole);
+    *size = t.len + 1;
     char *text = (char *)samba__temp(c->session, 1, *size);
     t = samba__text_in(text, *size);
     samba__put_trace(&t, c, whole);
     return text;
 }
+
 SAMBA__FN void samba__seal(uint8_t *tables, size_t n_tables, size_t size)
 {
     samba__put64(tables + 16, size);
     samba__put64(tables + 24, samba__hash(tables + 32, n_tables - 32, 0));
 }
+
 SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p, uint8_t *r)
 {
     uint32_t name = 0;
@@ -13177,7 +15184,8 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     samba__place **sorted = samba__sort_places(s, p);
     size_t strings = 0, words = 0, trace_size;
     const char *trace = samba__trace_of(c, true, &trace_size);
-    for (int32_t i = 0; i < p->n_places; i++) strings += strlen(p->places[i].name) + 1;
+    for (int32_t i = 0; i < p->n_places; i++)
+        strings += strlen(p->places[i].name) + 1;
     for (int32_t i = 0; i < c->n_nodes; i++) {
         strings += strlen(c->nodes[i]->name) + 1;
         words += (size_t)(c->nodes[i]->n_in + c->nodes[i]->n_out + c->nodes[i]->n_attr);
@@ -13195,16 +15203,21 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
     w->size = samba__align_size(strings_at + strings + trace_size);
     w->bytes = (uint8_t *)samba__temp(s, 1, w->size);
     if (!w->bytes || !sorted || !trace) return false;
-    w->words = w->bytes + words_at, w->strings = (char *)w->bytes + strings_at;
-    const uint32_t counts[8] = {        /* from byte 32 on */
-        (uint32_t)p->n_places, (uint32_t)c->n_nodes, (uint32_t)p->n_sections, (uint32_t)words,
-        (uint32_t)strings, (uint32_t)trace_size, (uint32_t)c->microbatches,
-        c->program->inference ? SAMBA__PEF_INFERENCE : 0
-    };
+    w->words = w->bytes + words_at;
+    w->strings = (char *)w->bytes + strings_at;
+    const uint32_t counts[8]
+        = { /* from byte 32 on */
+            (uint32_t)p->n_places,     (uint32_t)c->n_nodes,
+            (uint32_t)p->n_sections,   (uint32_t)words,
+            (uint32_t)strings,         (uint32_t)trace_size,
+            (uint32_t)c->microbatches, c->program->inference ? SAMBA__PEF_INFERENCE : 0
+          };
     samba__put64(w->bytes, SAMBA__PEF_MAGIC);
     samba__put32(w->bytes + 8, SAMBA__PEF_VERSION);
-    for (int i = 0; i < 8; i++) samba__put32(w->bytes + 32 + 4 * i, counts[i]);
-    for (int i = 0; i < SAMBA__N_REGIONS; i++) samba__put64(w->bytes + 64 + 8 * i, p->region[i]);
+    for (int i = 0; i < 8; i++)
+        samba__put32(w->bytes + 32 + 4 * i, counts[i]);
+    for (int i = 0; i < SAMBA__N_REGIONS; i++)
+        samba__put64(w->bytes + 64 + 8 * i, p->region[i]);
     for (int32_t i = 0; i < p->n_places; i++)
         samba__write_symbol(w, p, w->bytes + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL,
                             sorted[i]);
@@ -13223,15 +15236,17 @@ typedef const void *(*samba__value_fn)(samba_session *s, uint32_t index, const c
 /* A PEF with the values that value_of gives, which are read from front to back and not copied
    before they are wanted. Everything in it begins at a multiple of 64 bytes. */
 enum { SAMBA__WINDOW = 1 << 16 };
+
 typedef struct samba__image {
     samba_session *session;
     const samba__pef *pef;
     samba__value_fn value_of;
-    uint8_t *tables, *window;           /* what stands before the values; SAMBA__WINDOW bytes */
+    uint8_t *tables, *window; /* what stands before the values; SAMBA__WINDOW bytes */
     size_t n_tables, size;
-    uint32_t symbol;                    /* whose value is being read */
-    size_t within;                      /* and so much of it has been */
+    uint32_t symbol; /* whose value is being read */
+    size_t within;   /* and so much of it has been */
 } samba__image;
+
 SAMBA__FN void samba__image_close(samba__image *m)
 {
     samba__give(m->session, m->tables, m->n_tables + SAMBA__WINDOW);
@@ -13262,7 +15277,9 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
 {
     uint64_t v[4];
     memset(m, 0, sizeof *m);
-    m->session = s, m->pef = pef, m->value_of = value_of;
+    m->session = s;
+    m->pef = pef;
+    m->value_of = value_of;
     m->n_tables = m->size = (size_t)(pef->size - pef->data_size);
     m->tables = (uint8_t *)samba__take(s, m->n_tables + SAMBA__WINDOW);
     if (!m->tables) return false;
@@ -13281,16 +15298,22 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
     for (size_t n; (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
         samba__hash_blocks(v, m->window, n);
     samba__put64(m->tables + 96, n_data);
-    samba__put64(m->tables + 104, n_data ? samba__hash_finish(samba__hash_join(v) + n_data, NULL, 0)
-                 : samba__hash(NULL, 0, 0));
+    samba__put64(m->tables + 104,
+                 n_data ? samba__hash_finish(samba__hash_join(v) + n_data, NULL, 0)
+                        : samba__hash(NULL, 0, 0));
     samba__seal(m->tables, m->n_tables, m->size);
     return true;
 }
+
 SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
 {
     uint8_t *to = file->bytes = (uint8_t *)samba__take(m->session, file->size = m->size);
-    if (to) memcpy(to, m->tables, m->n_tables), to += m->n_tables;
-    for (size_t n; to && (n = samba__image_read(m, to, SAMBA__WINDOW)) > 0;) to += n;
+    if (to) {
+        memcpy(to, m->tables, m->n_tables);
+        to += m->n_tables;
+    }
+    for (size_t n; to && (n = samba__image_read(m, to, SAMBA__WINDOW)) > 0;)
+        to += n;
     return to != NULL;
 }
 
@@ -13306,7 +15329,7 @@ SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
 #include <sys/time.h>
 #include <unistd.h>
 #define SAMBA__POSIX_FILES 1
-#if !defined(__cplusplus)               /* strict -std=c99 hides these */
+#if !defined(__cplusplus) /* strict -std=c99 hides these */
 extern int fsync(int fd);
 extern FILE *fdopen(int fd, const char *mode);
 #endif
@@ -13337,19 +15360,18 @@ SAMBA__FN bool samba__fail_io(samba_session *s, const char *what, const char *pa
 SAMBA__FN void samba__stamp_file(samba__file *file, const struct stat *about)
 {
     const int64_t second = 1000000000;
-    file->modified = (int64_t)about->st_mtime * second
-        + (int64_t)SAMBA__NANOSECONDS(about, m);
+    file->modified = (int64_t)about->st_mtime * second + (int64_t)SAMBA__NANOSECONDS(about, m);
     file->changed = (int64_t)about->st_ctime * second + (int64_t)SAMBA__NANOSECONDS(about, c);
 }
 
 /* Reads n bytes from where the file stands. Signals do not end it. */
 SAMBA__FN bool samba__read_bytes(int fd, uint8_t *to, size_t n)
 {
-    const size_t most = (size_t)1 << 30;        /* some systems read no more at once */
+    const size_t most = (size_t)1 << 30; /* some systems read no more at once */
     while (n > 0) {
         ssize_t got = read(fd, to, n < most ? n : most);
         if (got < 0 && errno == EINTR) continue;
-        if (got == 0) errno = EIO;              /* it has become shorter */
+        if (got == 0) errno = EIO; /* it has become shorter */
         if (got <= 0) return false;
         to += got;
         n -= (size_t)got;
@@ -13374,7 +15396,8 @@ SAMBA__FN bool samba__write_bytes(int fd, const uint8_t *from, size_t n)
 SAMBA__FN bool samba__sync_file(int fd)
 {
     int failed;
-    do failed = fsync(fd);
+    do
+        failed = fsync(fd);
     while (failed && errno == EINTR);
     return !failed;
 }
@@ -13390,13 +15413,13 @@ SAMBA__FN bool samba__same_data(samba_session *s)
     uint64_t v[4];
     if (lseek(file->fd, (off_t)file->n_tables, SEEK_SET) < 0) return false;
     samba__hash_begin(v, 0);
-    for (; left > 0; left -= part) {            /* data are padded to whole blocks */
+    for (; left > 0; left -= part) { /* data are padded to whole blocks */
         part = left < room ? left : room;
         if (!samba__read_bytes(file->fd, window, part)) return false;
         samba__hash_blocks(v, window, part);
     }
-    uint64_t hash = size ? samba__hash_finish(samba__hash_join(v) + size, NULL, 0)
-        : samba__hash(NULL, 0, 0);
+    uint64_t hash
+        = size ? samba__hash_finish(samba__hash_join(v) + size, NULL, 0) : samba__hash(NULL, 0, 0);
     return hash == samba__get64(file->tables + 104);
 }
 #endif
@@ -13418,8 +15441,9 @@ SAMBA__FN bool samba__file_kept(samba_session *s)
         samba__stamp_file(file, &about);
     }
     if (!kept) {
-        file->changed = -1;                     /* the next run is to look again */
-        samba_fail(s, SAMBA_EIO, "somebody wrote into the PEF whose parameters are in use: they "
+        file->changed = -1; /* the next run is to look again */
+        samba_fail(s, SAMBA_EIO,
+                   "somebody wrote into the PEF whose parameters are in use: they "
                    "are lost. Load it in a new session; replace files by renaming (mv) or set "
                    "samba_desc.no_map");
     }
@@ -13463,14 +15487,15 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
     file->n_tables = fine ? file->size - (size_t)samba__get64(file->bytes + 96) : 0;
     file->tables = fine ? (uint8_t *)samba__take(s, file->n_tables) : NULL;
     if (file->tables) memcpy(file->tables, file->bytes, file->n_tables);
-    pef->user_ops = s->user_ops, pef->n_user_ops = samba__n_user_ops(s);
+    pef->user_ops = s->user_ops;
+    pef->n_user_ops = samba__n_user_ops(s);
     fine = file->tables
         && samba__prove(&text, samba__get64(file->tables + 96) == file->size - file->n_tables,
                         "somebody writes into it")
         && samba__open_pef(pef, file->tables, file->size, &text);
     pef->data = file->bytes + file->n_tables;
-    file->stays = fine && pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2
-        && samba__in_file(pef);
+    file->stays
+        = fine && pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2 && samba__in_file(pef);
     bool data = all || !file->stays || !file->mapped;
     uint32_t n_room = fine ? samba__room_for(pef->n_nodes) : 0;
     size_t room_size = (size_t)n_room * sizeof(uint64_t);
@@ -13487,7 +15512,8 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
 SAMBA__FN int samba__open_regular(samba_session *s, const char *path, struct stat *about)
 {
     int fd;
-    do fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    do
+        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     if (fd < 0) {
         samba__fail_io(s, "read", path);
@@ -13570,7 +15596,7 @@ typedef struct samba__temporary {
     samba_session *session;
     char *name;
     size_t name_size;
-    int fd;                             /* -1: none */
+    int fd; /* -1: none */
 } samba__temporary;
 
 /* "samba-<16 hex digits>.tmp" */
@@ -13628,13 +15654,14 @@ SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name,
                             (uint64_t)(uintptr_t)base + attempt };
         uint64_t hash = samba__hash(key, sizeof key, 0);
         char hex[17];
-        for (int i = 0; i < 16; i++) hex[i] = "0123456789abcdef"[hash >> 4 * i & 15];
+        for (int i = 0; i < 16; i++)
+            hex[i] = "0123456789abcdef"[hash >> 4 * i & 15];
         hex[16] = 0;
         samba__print(base, room, "samba-%s.tmp", hex);
         int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST && errno != EINTR) return -1;
         if (fd < 0) continue;
-        flock(fd, LOCK_EX);             /* where there are no locks, nobody sweeps */
+        flock(fd, LOCK_EX); /* where there are no locks, nobody sweeps */
         if (!fstat(fd, &about) && about.st_nlink > 0) return fd;
         close(fd);
     }
@@ -13646,6 +15673,7 @@ SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name,
 SAMBA__FN bool samba__temporary_open(samba_session *s, samba__temporary *t, const char *path)
 {
     enum { NAME = sizeof "samba-0123456789abcdef.tmp" };
+
     const char *slash = strrchr(path, '/');
     size_t folder_size = slash ? (size_t)(slash - path) + 1 : 0;
     struct stat about;
@@ -13709,8 +15737,8 @@ SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, c
     FILE *f = fopen(path, "rb");
     long n = -1;
     memset(file, 0, sizeof *file);
-    bool fine = f && fgetc(f) != EOF
-        && !fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET);
+    bool fine = f && fgetc(f) != EOF && !fseek(f, 0, SEEK_END) && (n = ftell(f)) > 0
+        && !fseek(f, 0, SEEK_SET);
     if (f && feof(f)) samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
     file->size = fine ? (size_t)n : 0;
     if (fine) file->bytes = (uint8_t *)samba__take(s, file->size);
@@ -13740,7 +15768,7 @@ SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__im
     if (!temporary) return false;
     samba__print(temporary, n, "%s.tmp", path);
     bool fine = samba__write_image(temporary, m) || samba__fail_io(s, "write", temporary);
-    if (fine) remove(path);             /* here, rename does not replace */
+    if (fine) remove(path); /* here, rename does not replace */
     fine = fine && (!rename(temporary, path) || samba__fail_io(s, "replace", path));
     if (!fine) remove(temporary);
     samba__give(s, temporary, n);
@@ -13766,13 +15794,15 @@ SAMBA__FN void samba__log_node(FILE *f, const samba__compilation *c, int32_t i, 
     *flops += w.flops;
     *bytes += moved;
 }
+
 SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba__plan *p,
                               size_t pef_size)
 {
     fprintf(f, "%s: %d nodes in %d sections, %d symbols, PEF %lld bytes\n",
             c->program->name ? c->program->name : "samba", c->n_nodes, p->n_sections, p->n_places,
             (long long)pef_size);
-    fprintf(f, "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), "
+    fprintf(f,
+            "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), "
             "input and output (HOST) %lld, read-only parameters %lld bytes\n",
             (long long)p->region[0], (long long)p->region[1], (long long)p->lower_bound,
             (long long)p->region[2], (long long)p->region[3]);
@@ -13803,8 +15833,10 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
     bool fine = f && !fflush(f) && !ferror(f) && !rename(t.name, path);
     if (!fine) samba__fail_io(s, "write", path);
     if (!fine) unlink(t.name);
-    if (f) fclose(f);                   /* and t.fd with it */
-    else close(t.fd);
+    if (f)
+        fclose(f); /* and t.fd with it */
+    else
+        close(t.fd);
     t.fd = -1;
     samba__temporary_close(&t, true);
 #else
@@ -13822,11 +15854,15 @@ SAMBA__FN bool samba__no_files(samba_session *s, const char *path)
 {
     return samba_fail(s, SAMBA_EIO, "%s: this build has no files (SAMBA_NO_STDIO)", path);
 }
+
 #define samba__read_file(s, file, all, path) ((void)(file), samba__no_files(s, path))
 #define samba__replace_file(s, path, image) ((void)(image), samba__no_files(s, path))
+
 SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
 {
-    (void)c, (void)p, (void)pef_size;
+    (void)c;
+    (void)p;
+    (void)pef_size;
     return true;
 }
 #endif
@@ -13844,30 +15880,36 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
    Means whose divisor is not the number of rows (targets that count; the sum of a mask) take the
    divisor of the whole batch, which sections of type COUNT compute before the first part. */
 typedef enum samba__spread_kind {
-    SAMBA__SAME = 0, SAMBA__ROWS, SAMBA__SUMS, SAMBA__MEANS, SAMBA__OTHER
+    SAMBA__SAME = 0,
+    SAMBA__ROWS,
+    SAMBA__SUMS,
+    SAMBA__MEANS,
+    SAMBA__OTHER
 } samba__spread_kind;
+
 typedef struct samba__spread {
     samba__spread_kind kind;
-    int32_t dim;                        /* the dimension that counts rows; -1: none, or not known */
-    bool given;                         /* computed from inputs alone, by ops that have no state */
-    const samba__node *joined;          /* the cat or slice behind which rows in dim are those of
-                                           several tensors, one after another, or some of each part;
-                                           NULL: all rows, in the batch's order */
+    int32_t dim;               /* the dimension that counts rows; -1: none, or not known */
+    bool given;                /* computed from inputs alone, by ops that have no state */
+    const samba__node *joined; /* the cat or slice behind which rows in dim are those of
+                                  several tensors, one after another, or some of each part;
+                                  NULL: all rows, in the batch's order */
 } samba__spread;
 
 /* Inputs of a node that stand in for others while gradients are recorded and nodes copied. */
 typedef struct samba__substitute {
     samba__node *node;
-    samba_tensor **in;                  /* what the node had before */
+    samba_tensor **in; /* what the node had before */
     int32_t n_in;
     struct samba__substitute *next;
 } samba__substitute;
+
 typedef struct samba__parts {
     samba__compilation *c;
-    samba__spread *of;                  /* by tensor id */
-    samba_tensor **copy;                /* by tensor id: the same value, in a section of COUNT */
-    samba_tensor **whole;               /* by tensor id: the value of the whole batch */
-    samba_tensor ***traced;             /* by node: the inputs that it was traced with */
+    samba__spread *of;      /* by tensor id */
+    samba_tensor **copy;    /* by tensor id: the same value, in a section of COUNT */
+    samba_tensor **whole;   /* by tensor id: the value of the whole batch */
+    samba_tensor ***traced; /* by node: the inputs that it was traced with */
     int32_t n_tensors, n_nodes;
 } samba__parts;
 
@@ -13881,7 +15923,10 @@ SAMBA__FN samba__spread samba__leaf_spread(const samba_tensor *t)
 {
     samba__spread s = { SAMBA__SAME, -1, true, NULL };
     bool input = t->role == SAMBA__INPUT;
-    if (input && t->batch_dim >= 0) s.kind = SAMBA__ROWS, s.dim = t->batch_dim;
+    if (input && t->batch_dim >= 0) {
+        s.kind = SAMBA__ROWS;
+        s.dim = t->batch_dim;
+    }
     s.given = input || t->role == SAMBA__CONSTANT || t->role == SAMBA__ARGIN
         || (t->role == SAMBA__WEIGHT && t->frozen);
     return s;
@@ -13919,10 +15964,11 @@ SAMBA__FN bool samba__same_order(const samba__parts *p, const samba__node *a, co
 /* What elementwise ops read of all operands together: how many of each kind, and where rows are. */
 typedef struct samba__operands {
     int32_t n[SAMBA__OTHER + 1];
-    int32_t dim;                        /* of rows; -1: not known, or operands differ */
-    bool clash;                         /* operands have rows in different dimensions, or orders */
-    const samba__node *joined;          /* of the rows */
+    int32_t dim;               /* of rows; -1: not known, or operands differ */
+    bool clash;                /* operands have rows in different dimensions, or orders */
+    const samba__node *joined; /* of the rows */
 } samba__operands;
+
 SAMBA__FN samba__operands samba__look_at_operands(const samba__parts *p, const samba__node *n,
                                                   int32_t from, int32_t to)
 {
@@ -13977,30 +16023,35 @@ SAMBA__FN samba__spread_kind samba__kind_of_product(const samba__operands *o)
 SAMBA__FN samba__spread_kind samba__kind_of_function(const samba__operands *o)
 {
     return o->n[SAMBA__OTHER] || o->n[SAMBA__SUMS] || o->n[SAMBA__MEANS] ? SAMBA__OTHER
-        : SAMBA__SAME;
+                                                                         : SAMBA__SAME;
 }
 
 SAMBA__FN samba__spread samba__elementwise_spread(const samba__parts *p, const samba__node *n)
 {
-    bool one = samba__is(n->op, SAMBA__OP_dropout);     /* rate, seed and counter are no operands */
+    bool one = samba__is(n->op, SAMBA__OP_dropout); /* rate, seed and counter are no operands */
     samba__operands o = samba__look_at_operands(p, n, 0, one ? 1 : SAMBA_MAX_IN), c;
     samba__spread s = { SAMBA__OTHER, o.dim, false, o.joined };
     bool sums = samba__is(n->op, SAMBA__OP_add) || samba__is(n->op, SAMBA__OP_sub);
     bool whole = samba__is(n->op, SAMBA__OP_neg) || samba__is(n->op, SAMBA__OP_scale)
         || (samba__is(n->op, SAMBA__OP_cast) && samba__is_float(n->out[0]->dtype))
         || samba__is(n->op, SAMBA__OP_mul);
-    if (o.n[SAMBA__ROWS] || (o.n[SAMBA__OTHER] && o.dim >= 0)) s.kind = samba__kind_of_rows(&o);
-    else if (sums) s.kind = samba__kind_of_sum(&o);
-    else if (whole) s.kind = samba__kind_of_product(&o);
+    if (o.n[SAMBA__ROWS] || (o.n[SAMBA__OTHER] && o.dim >= 0))
+        s.kind = samba__kind_of_rows(&o);
+    else if (sums)
+        s.kind = samba__kind_of_sum(&o);
+    else if (whole)
+        s.kind = samba__kind_of_product(&o);
     else if (samba__is(n->op, SAMBA__OP_div)) {
-        c = samba__look_at_operands(p, n, 1, 2);        /* linear in what is divided */
+        c = samba__look_at_operands(p, n, 1, 2); /* linear in what is divided */
         s.kind = c.n[SAMBA__SAME] ? samba__kind_of_product(&o) : SAMBA__OTHER;
     } else if (samba__is(n->op, SAMBA__OP_where)) {
         c = samba__look_at_operands(p, n, 0, 1);
         o = samba__look_at_operands(p, n, 1, 3);
         s.kind = c.n[SAMBA__SAME] ? samba__kind_of_sum(&o) : SAMBA__OTHER;
-    } else if (samba__is(n->op, SAMBA__OP_shift) && o.n[SAMBA__MEANS]) s.kind = SAMBA__MEANS;
-    else s.kind = samba__kind_of_function(&o);
+    } else if (samba__is(n->op, SAMBA__OP_shift) && o.n[SAMBA__MEANS])
+        s.kind = SAMBA__MEANS;
+    else
+        s.kind = samba__kind_of_function(&o);
     return s;
 }
 
@@ -14014,15 +16065,19 @@ SAMBA__FN samba__spread samba__fold_spread(const samba__node *n, samba__spread x
     int32_t mask = argmax ? 1 << n->attr[0] : n->attr[0], dim = x.dim;
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     bool all = mask == (1 << shape->ndim) - 1;
-    if (x.kind == SAMBA__SAME) y.kind = SAMBA__SAME;
+    if (x.kind == SAMBA__SAME)
+        y.kind = SAMBA__SAME;
     else if (x.kind == SAMBA__SUMS || x.kind == SAMBA__MEANS)
         y.kind = adds || means ? x.kind : SAMBA__OTHER;
     else if (dim < 0 ? all : mask >> dim & 1) {
         if (x.kind == SAMBA__ROWS && (adds || squares)) y.kind = SAMBA__SUMS;
         if (x.kind == SAMBA__ROWS && means) y.kind = SAMBA__MEANS;
     } else if (dim >= 0) {
-        y.kind = x.kind, y.dim = dim, y.joined = x.joined;
-        for (int32_t i = 0; i < dim && !kept; i++) y.dim -= mask >> i & 1;
+        y.kind = x.kind;
+        y.dim = dim;
+        y.joined = x.joined;
+        for (int32_t i = 0; i < dim && !kept; i++)
+            y.dim -= mask >> i & 1;
     }
     return y;
 }
@@ -14032,7 +16087,8 @@ SAMBA__FN int32_t samba__reshaped_dim(const samba_shape *x, int32_t dim, const s
 {
     int64_t before = 1, outer = 1;
     if (dim < 0) return -1;
-    for (int32_t i = 0; i < dim; i++) before *= x->dim[i];
+    for (int32_t i = 0; i < dim; i++)
+        before *= x->dim[i];
     for (int32_t i = 0; i < y->ndim; outer *= y->dim[i], i++) {
         bool fits = y->dim[i] % x->dim[dim] == 0 || x->dim[dim] % y->dim[i] == 0;
         if (outer == before && fits && (y->dim[i] > 1 || x->dim[dim] == 1)) return i;
@@ -14044,7 +16100,7 @@ SAMBA__FN int32_t samba__reshaped_dim(const samba_shape *x, int32_t dim, const s
 SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
                                     const samba__node **order)
 {
-    int64_t at = 0, at_of = 1;          /* where the next slice begins: at / at_of of the rows */
+    int64_t at = 0, at_of = 1; /* where the next slice begins: at / at_of of the rows */
     for (int32_t k = 0; k < n->n_in; k++) {
         const samba__node *slice = samba__spread_of(p, n->in[k]).joined;
         if (!slice || !samba__is(slice->op, SAMBA__OP_slice)) return false;
@@ -14054,7 +16110,8 @@ SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
         if (attr[0] * at_of != at * size) return false;
         if (k > 0 && !samba__same_order(p, x.joined, *order)) return false;
         *order = x.joined;
-        at = attr[1], at_of = size;
+        at = attr[1];
+        at_of = size;
     }
     return at == at_of;
 }
@@ -14094,16 +16151,20 @@ SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__no
         bool joins = s.dim == n->attr[0];
         o.clash = o.clash || (rows && s.dim != y.dim)
             || (rows && !joins && !samba__same_order(p, s.joined, y.joined));
-        y.dim = s.dim, y.joined = s.joined;
+        y.dim = s.dim;
+        y.joined = s.joined;
         rows = true;
     }
-    if (o.clash) y.dim = -1, y.joined = NULL;
+    if (o.clash) {
+        y.dim = -1;
+        y.joined = NULL;
+    }
     y.kind = rows ? samba__kind_of_rows(&o) : samba__kind_of_sum(&o);
     bool joined = y.dim >= 0 && y.dim == n->attr[0] && n->n_in > 1;
     if (!joined) return y;
     y.joined = n;
     if (samba__puts_together(p, n, &y.joined)) return y;
-    if (o.n[SAMBA__SAME]) y.kind = SAMBA__OTHER;        /* each part has them once */
+    if (o.n[SAMBA__SAME]) y.kind = SAMBA__OTHER; /* each part has them once */
     return y;
 }
 
@@ -14163,12 +16224,13 @@ SAMBA__FN samba__spread samba__moved_spread(const samba__parts *p, const samba__
     }
     if (samba__is(n->op, SAMBA__OP_expand)) y.dim = samba__aligned(from, x.dim, to);
     if (samba__is(n->op, SAMBA__OP_permute) && x.dim >= 0)
-        for (int32_t i = 0; i < n->n_attr; i++) if (n->attr[i] == x.dim) y.dim = i;
+        for (int32_t i = 0; i < n->n_attr; i++)
+            if (n->attr[i] == x.dim) y.dim = i;
     if (samba__is(n->op, SAMBA__OP_pad)) {
         if (x.kind == SAMBA__SUMS && n->attr[n->n_attr - 1])
-            y.kind = SAMBA__OTHER;      /* what is added does not add up */
+            y.kind = SAMBA__OTHER; /* what is added does not add up */
         if (rows && from->dim[x.dim] != to->dim[x.dim])
-            y.kind = SAMBA__OTHER;      /* each part has what is added */
+            y.kind = SAMBA__OTHER; /* each part has what is added */
     }
     if (samba__is(n->op, SAMBA__OP_expand) && rows && y.dim < 0) y.kind = SAMBA__OTHER;
     return y;
@@ -14185,7 +16247,8 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
     if (!rows) {
         samba__operands o;
         memset(&o, 0, sizeof o);
-        o.n[a.kind]++, o.n[b.kind]++;
+        o.n[a.kind]++;
+        o.n[b.kind]++;
         y.kind = samba__kind_of_product(&o);
         return y;
     }
@@ -14195,7 +16258,7 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
     int32_t sum_a = i - (n->attr[0] ? 2 : 1), sum_b = j - (n->attr[1] ? 1 : 2);
     bool adds_a = a.kind == SAMBA__ROWS && a.dim == sum_a;
     bool adds_b = b.kind == SAMBA__ROWS && b.dim == sum_b;
-    if (adds_a || adds_b) {             /* over rows, unless the other one has rows elsewhere */
+    if (adds_a || adds_b) { /* over rows, unless the other one has rows elsewhere */
         bool both = (adds_a || a.kind != SAMBA__ROWS) && (adds_b || b.kind != SAMBA__ROWS);
         y.kind = both ? SAMBA__SUMS : SAMBA__OTHER;
         return y;
@@ -14217,8 +16280,11 @@ SAMBA__FN samba__spread samba__within_spread(const samba__parts *p, const samba_
     samba__operands rest = samba__look_at_operands(p, n, 1, SAMBA_MAX_IN);
     bool alone = !rest.n[SAMBA__ROWS] && !rest.n[SAMBA__SUMS] && !rest.n[SAMBA__MEANS]
         && !rest.n[SAMBA__OTHER];
-    if (x.kind == SAMBA__ROWS && x.dim >= 0 && x.dim < last && alone)
-        y.kind = SAMBA__ROWS, y.dim = x.dim + shift, y.joined = x.joined;
+    if (x.kind == SAMBA__ROWS && x.dim >= 0 && x.dim < last && alone) {
+        y.kind = SAMBA__ROWS;
+        y.dim = x.dim + shift;
+        y.joined = x.joined;
+    }
     if (x.kind == SAMBA__OTHER && x.dim >= 0 && x.dim < last) y.dim = x.dim + shift;
     if (x.kind == SAMBA__SAME && alone) y.kind = SAMBA__SAME;
     return y;
@@ -14243,7 +16309,8 @@ SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba_
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     if (ids.kind == SAMBA__ROWS && (w.kind == SAMBA__ROWS || w.kind == SAMBA__SAME))
         y = ids;
-    else if (ids.kind == SAMBA__SAME && w.kind != SAMBA__ROWS) y = w;
+    else if (ids.kind == SAMBA__SAME && w.kind != SAMBA__ROWS)
+        y = w;
     y.given = false;
     return y;
 }
@@ -14264,10 +16331,13 @@ SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const sam
         o.clash = o.clash || x.dim < 0 || x.dim >= dims - 2
             || (o.n[SAMBA__ROWS] > 1 && dim != y.dim)
             || (o.n[SAMBA__ROWS] > 1 && !samba__same_order(p, x.joined, y.joined));
-        y.dim = dim, y.joined = x.joined;
+        y.dim = dim;
+        y.joined = x.joined;
     }
-    if (o.n[SAMBA__ROWS]) y.kind = samba__kind_of_rows(&o);
-    else y.kind = samba__kind_of_function(&o);
+    if (o.n[SAMBA__ROWS])
+        y.kind = samba__kind_of_rows(&o);
+    else
+        y.kind = samba__kind_of_function(&o);
     if (y.kind != SAMBA__ROWS && o.clash) y.dim = -1;
     return y;
 }
@@ -14281,13 +16351,19 @@ SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__n
         && (x.kind == SAMBA__ROWS || x.kind == SAMBA__SAME)
         && (t.kind == SAMBA__ROWS || t.kind == SAMBA__SAME)
         && (x.kind != SAMBA__ROWS || x.dim < n->in[0]->shape.ndim - 1)
-        && (x.kind != t.kind || ((x.dim < 0) == (t.dim < 0)
-                                 && samba__same_order(p, x.joined, t.joined)));
+        && (x.kind != t.kind
+            || ((x.dim < 0) == (t.dim < 0) && samba__same_order(p, x.joined, t.joined)));
     int32_t reduction = n->attr[SAMBA__LOSS_REDUCTION];
-    if (x.kind == SAMBA__SAME && t.kind == SAMBA__SAME) y.kind = SAMBA__SAME;
-    else if (rows && reduction == SAMBA_REDUCE_MEAN) y.kind = SAMBA__MEANS;
-    else if (rows && reduction == SAMBA_REDUCE_SUM) y.kind = SAMBA__SUMS;
-    else if (rows) y.kind = SAMBA__ROWS, y.dim = x.dim >= 0 ? x.dim : t.dim;
+    if (x.kind == SAMBA__SAME && t.kind == SAMBA__SAME)
+        y.kind = SAMBA__SAME;
+    else if (rows && reduction == SAMBA_REDUCE_MEAN)
+        y.kind = SAMBA__MEANS;
+    else if (rows && reduction == SAMBA_REDUCE_SUM)
+        y.kind = SAMBA__SUMS;
+    else if (rows) {
+        y.kind = SAMBA__ROWS;
+        y.dim = x.dim >= 0 ? x.dim : t.dim;
+    }
     if (y.kind == SAMBA__ROWS) y.joined = x.kind == SAMBA__ROWS ? x.joined : t.joined;
     return y;
 }
@@ -14304,20 +16380,23 @@ SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba
         if (!n->in[k] || x.kind == SAMBA__SAME) continue;
         bool keeps = x.kind == SAMBA__ROWS && x.dim == 0 && shape->ndim > 0
             && shape->dim[0] == n->in[k]->shape.dim[0];
-        if (y.kind == SAMBA__SAME && keeps) y.kind = SAMBA__ROWS, y.dim = 0, y.joined = x.joined;
+        if (y.kind == SAMBA__SAME && keeps) {
+            y.kind = SAMBA__ROWS;
+            y.dim = 0;
+            y.joined = x.joined;
+        }
         if (!keeps || !samba__same_order(p, x.joined, y.joined)) y.kind = SAMBA__OTHER;
     }
     if (y.kind == SAMBA__OTHER) y.dim = -1;
     return y;
 }
 
-SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__node *n,
-                                           int32_t out)
+SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__node *n, int32_t out)
 {
     samba__spread none = { SAMBA__SAME, -1, false, NULL };
     if (n->op < samba__op_table || n->op >= samba__op_table + SAMBA__N_OPS)
         return samba__unknown_spread(p, n, out);
-    if (n->gradient) {                  /* of samba_grad: of what was a loss is not known */
+    if (n->gradient) { /* of samba_grad: of what was a loss is not known */
         none = samba__unknown_spread(p, n, out);
         if (none.kind == SAMBA__ROWS) none.kind = SAMBA__OTHER;
         return none;
@@ -14327,27 +16406,51 @@ SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__n
     samba__spread x = n->n_in ? samba__spread_of(p, n->in[0]) : none;
     if (op <= SAMBA__OP_pow_backward_exponent) return samba__elementwise_spread(p, n);
     switch (op) {
-    case SAMBA__OP_full: case SAMBA__OP_count: return none;
-    case SAMBA__OP_cast: case SAMBA__OP_dropout: return samba__elementwise_spread(p, n);
-    case SAMBA__OP_sum: case SAMBA__OP_mean: case SAMBA__OP_max: case SAMBA__OP_square_sum:
-    case SAMBA__OP_argmax: return samba__fold_spread(n, x);
-    case SAMBA__OP_reshape: case SAMBA__OP_permute: case SAMBA__OP_slice: case SAMBA__OP_pad:
-    case SAMBA__OP_cat: case SAMBA__OP_expand: return samba__moved_spread(p, n, x);
-    case SAMBA__OP_matmul: return samba__product_spread(p, n);
+    case SAMBA__OP_full:
+    case SAMBA__OP_count:
+        return none;
+    case SAMBA__OP_cast:
+    case SAMBA__OP_dropout:
+        return samba__elementwise_spread(p, n);
+    case SAMBA__OP_sum:
+    case SAMBA__OP_mean:
+    case SAMBA__OP_max:
+    case SAMBA__OP_square_sum:
+    case SAMBA__OP_argmax:
+        return samba__fold_spread(n, x);
+    case SAMBA__OP_reshape:
+    case SAMBA__OP_permute:
+    case SAMBA__OP_slice:
+    case SAMBA__OP_pad:
+    case SAMBA__OP_cat:
+    case SAMBA__OP_expand:
+        return samba__moved_spread(p, n, x);
+    case SAMBA__OP_matmul:
+        return samba__product_spread(p, n);
     case SAMBA__OP_affine:
         if (x.kind == SAMBA__ROWS || x.kind == SAMBA__OTHER)
             return samba__within_spread(p, n, dims - 1, 0);
         return samba__affine_spread(p, n);
-    case SAMBA__OP_convolution: case SAMBA__OP_batch_norm:
+    case SAMBA__OP_convolution:
+    case SAMBA__OP_batch_norm:
         return out ? none : samba__within_spread(p, n, 1, 0);
-    case SAMBA__OP_max_pool2d: case SAMBA__OP_avg_pool2d:
+    case SAMBA__OP_max_pool2d:
+    case SAMBA__OP_avg_pool2d:
         return samba__within_spread(p, n, dims - 2, 0);
-    case SAMBA__OP_softmax: case SAMBA__OP_log_softmax: case SAMBA__OP_layer_norm:
-    case SAMBA__OP_rms_norm: return samba__within_spread(p, n, dims - 1, 0);
-    case SAMBA__OP_cross_entropy: case SAMBA__OP_nll: return samba__loss_spread(p, n);
-    case SAMBA__OP_lookup: return samba__lookup_spread(p, n);
-    case SAMBA__OP_scaled_dot_product_attention: return samba__attention_spread(p, n);
-    default: return samba__unknown_spread(p, n, out);
+    case SAMBA__OP_softmax:
+    case SAMBA__OP_log_softmax:
+    case SAMBA__OP_layer_norm:
+    case SAMBA__OP_rms_norm:
+        return samba__within_spread(p, n, dims - 1, 0);
+    case SAMBA__OP_cross_entropy:
+    case SAMBA__OP_nll:
+        return samba__loss_spread(p, n);
+    case SAMBA__OP_lookup:
+        return samba__lookup_spread(p, n);
+    case SAMBA__OP_scaled_dot_product_attention:
+        return samba__attention_spread(p, n);
+    default:
+        return samba__unknown_spread(p, n, out);
     }
 }
 
@@ -14365,17 +16468,20 @@ SAMBA__FN bool samba__is_given(const samba__parts *p, const samba__node *n)
 
 /* Gives node n other inputs, until samba__take_back. */
 SAMBA__FN bool samba__substitute_input(samba__parts *p, samba__node *n, int32_t n_in, int32_t k,
-                                   samba_tensor *x)
+                                       samba_tensor *x)
 {
     samba_session *s = p->c->session;
     samba__substitute *other = (samba__substitute *)samba__temp(s, 1, sizeof *other);
     samba_tensor **in = (samba_tensor **)samba__temp(s, n_in, sizeof *in);
     if (!other || !in || !x) return false;
     memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
-    other->node = n, other->in = n->in, other->n_in = n->n_in;
+    other->node = n;
+    other->in = n->in;
+    other->n_in = n->n_in;
     other->next = p->c->substitutes;
     p->c->substitutes = other;
-    n->in = in, n->n_in = n_in;
+    n->in = in;
+    n->n_in = n_in;
     in[k] = x;
     return true;
 }
@@ -14400,7 +16506,8 @@ SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
     for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
         const samba__node *n = s->nodes[i];
         bool leads = false;
-        for (int32_t o = 0; o < n->n_out; o++) leads = leads || wanted[n->out[o]->id];
+        for (int32_t o = 0; o < n->n_out; o++)
+            leads = leads || wanted[n->out[o]->id];
         for (int32_t k = 0; leads && !n->eager && k < n->n_in; k++)
             if (n->in[k]) wanted[n->in[k]->id] = true;
     }
@@ -14412,7 +16519,8 @@ SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
         for (int32_t k = 0; k < n->n_in; k++)
             in[k] = n->in[k] && p->copy[n->in[k]->id] ? p->copy[n->in[k]->id] : n->in[k];
         if (!samba__emit_op(s, n->op, in, n->n_in, n->attr, n->n_attr, out)) break;
-        for (int32_t o = 0; o < n->n_out; o++) p->copy[n->out[o]->id] = out[o];
+        for (int32_t o = 0; o < n->n_out; o++)
+            p->copy[n->out[o]->id] = out[o];
     }
     s->section = SAMBA_FWD;
     if (!samba_ok(s)) return NULL;
@@ -14428,8 +16536,8 @@ SAMBA__FN samba_tensor *samba__counted_leaf(samba__parts *p, const char *owner, 
     const int32_t anew = 1;
     if (!value) return NULL;
     s->section = SAMBA_COUNT;
-    samba_tensor *leaf = samba__layer_param(s, owner, part, &value->shape, SAMBA__OUTPUT,
-                                            samba__all(0.0f));
+    samba_tensor *leaf
+        = samba__layer_param(s, owner, part, &value->shape, SAMBA__OUTPUT, samba__all(0.0f));
     if (leaf) samba__emit2(SAMBA__OP_accumulate, leaf, samba_scale(value, times), &anew, 1);
     s->section = SAMBA_FWD;
     return samba_ok(s) ? leaf : NULL;
@@ -14442,15 +16550,16 @@ SAMBA__FN bool samba__count_targets(samba__parts *p, samba__node *n)
     samba_session *s = p->c->session;
     samba__spread target = samba__spread_of(p, n->in[1]);
     if (!target.given)
-        return samba_fail(s, SAMBA_EARG, "%s is a mean over the targets %s that count. With "
+        return samba_fail(s, SAMBA_EARG,
+                          "%s is a mean over the targets %s that count. With "
                           "microbatches or replicas these are counted before the forward pass, so "
                           "they must be inputs or made of inputs alone: no parameters that are "
-                          "trained, no state, no dropout", n->out[0]->name, n->in[1]->name);
+                          "trained, no state, no dropout",
+                          n->out[0]->name, n->in[1]->name);
     samba_tensor *ids = samba__counted(p, n->in[1]);
     if (!ids) return false;
     s->section = SAMBA_COUNT;
-    samba_tensor *ignored = samba_full(s, samba_scalar_shape(),
-                                       (float)n->attr[SAMBA__LOSS_IGNORE]);
+    samba_tensor *ignored = samba_full(s, samba_scalar_shape(), (float)n->attr[SAMBA__LOSS_IGNORE]);
     samba_tensor *counts = samba_cast(samba_ne(ids, ignored), SAMBA_F32);
     counts = samba_sum(counts, SAMBA_ALL_AXES, false);
     s->section = SAMBA_FWD;
@@ -14472,8 +16581,9 @@ SAMBA__FN bool samba__use_whole(samba__parts *p, samba__node *n, int32_t k, bool
     float times = 1.0f / (float)p->c->microbatches;
     if (s.kind == SAMBA__SUMS && !quotient) times = (float)p->c->replicas;
     samba_tensor **whole = &p->whole[2 * x->id + quotient];
-    if (!*whole) *whole = samba__counted_leaf(p, x->name, quotient ? "mean_part" : "whole",
-                                              samba__counted(p, x), times);
+    if (!*whole)
+        *whole = samba__counted_leaf(p, x->name, quotient ? "mean_part" : "whole",
+                                     samba__counted(p, x), times);
     *is_mean = *is_mean || quotient;
     return *whole && samba__substitute_input(p, n, n->n_in, k, *whole);
 }
@@ -14486,20 +16596,27 @@ SAMBA__FN void samba__tell_of_part(const samba__parts *p, const samba__node *n)
     const samba_shape *shape = &n->in[0]->shape;
     bool drops = samba__is(n->op, SAMBA__OP_dropout);
     int64_t before = 1;
-    for (int32_t i = 0; i < x.dim; i++) before *= shape->dim[i];
+    for (int32_t i = 0; i < x.dim; i++)
+        before *= shape->dim[i];
     bool in_order = x.kind == SAMBA__ROWS && x.dim >= 0 && before == 1 && !x.joined;
     if (drops && !in_order)
-        samba__warn(s, "dropout of %s %S, whose first dimension does not count the rows of the "
+        samba__warn(s,
+                    "dropout of %s %S, whose first dimension does not count the rows of the "
                     "batch in their order: with microbatches or replicas its mask is drawn for "
-                    "each part, and is not that of the whole batch", n->in[0]->name, shape);
+                    "each part, and is not that of the whole batch",
+                    n->in[0]->name, shape);
     samba__spread table = x, ids = x;
-    if (samba__is(n->op, SAMBA__OP_lookup)) table = samba__spread_of(p, n->in[1]);
+    if (samba__is(n->op, SAMBA__OP_lookup))
+        table = samba__spread_of(p, n->in[1]);
     else if (samba__is(n->op, SAMBA__OP_gather) && x.dim == n->attr[0])
         ids = samba__spread_of(p, n->in[1]);
-    else return;
+    else
+        return;
     if (table.kind == SAMBA__ROWS && ids.kind == SAMBA__ROWS)
-        samba__warn(s, "%s takes rows of the batch by their numbers: with microbatches or replicas "
-                    "these count from the first row of the part", n->out[0]->name);
+        samba__warn(s,
+                    "%s takes rows of the batch by their numbers: with microbatches or replicas "
+                    "these count from the first row of the part",
+                    n->out[0]->name);
 }
 
 SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
@@ -14512,7 +16629,8 @@ SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
     if (s.kind == SAMBA__OTHER && !mixed && !n->gradient) {
         /* in a quotient it is the divisor that must be known */
         int32_t from = samba__is(n->op, SAMBA__OP_div) ? 1 : 0;
-        for (int32_t k = from; fine && k < n->n_in; k++) fine = samba__use_whole(p, n, k, &is_mean);
+        for (int32_t k = from; fine && k < n->n_in; k++)
+            fine = samba__use_whole(p, n, k, &is_mean);
         s = samba__node_spread(p, n, 0);
         if (is_mean && s.kind == SAMBA__SUMS) s.kind = SAMBA__MEANS;
     }
@@ -14533,11 +16651,14 @@ SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
    slices of one tensor look alike whatever rows they take. ---- */
 typedef struct samba__pieces {
     const samba__parts *parts;
-    uint64_t *made;                     /* by tensor id: how it is computed */
-    uint64_t *used;                     /* by tensor id: a sum over its uses */
+    uint64_t *made; /* by tensor id: how it is computed */
+    uint64_t *used; /* by tensor id: a sum over its uses */
 } samba__pieces;
 
-SAMBA__FN uint64_t samba__mixed(uint64_t h, uint64_t word) { return samba__hash(&word, 8, h); }
+SAMBA__FN uint64_t samba__mixed(uint64_t h, uint64_t word)
+{
+    return samba__hash(&word, 8, h);
+}
 
 /* Does n take some rows, of which other slices take the rest? */
 SAMBA__FN bool samba__is_piece(const samba__parts *p, const samba__node *n)
@@ -14580,7 +16701,8 @@ SAMBA__FN void samba__hash_how_made(const samba__pieces *q, const samba__node *n
 {
     samba_tensor **in = q->parts->traced[n->id];
     uint64_t h = samba__hash_of_call(q, n);
-    for (int32_t k = 0; k < n->n_in; k++) h = samba__mixed(h, in[k] ? q->made[in[k]->id] : 0);
+    for (int32_t k = 0; k < n->n_in; k++)
+        h = samba__mixed(h, in[k] ? q->made[in[k]->id] : 0);
     for (int32_t o = 0; o < n->n_out; o++)
         q->made[n->out[o]->id] = samba__mixed(h, (uint64_t)o);
 }
@@ -14608,15 +16730,16 @@ SAMBA__FN void samba__hash_uses(const samba__pieces *q, const samba__node *n)
     samba_tensor **in = p->traced[n->id];
     samba__spread y = samba__spread_of(p, n->out[0]);
     bool cats = samba__is(n->op, SAMBA__OP_cat);
-    bool unordered = cats && (y.kind == SAMBA__ROWS ? y.dim == n->attr[0] && y.joined != n
-                              : samba__is_summed(p, n));
+    bool unordered = cats
+        && (y.kind == SAMBA__ROWS ? y.dim == n->attr[0] && y.joined != n : samba__is_summed(p, n));
     uint64_t call = samba__hash_of_call(q, n), then = 0;
-    for (int32_t o = 0; o < n->n_out; o++) then = samba__mixed(then, q->used[n->out[o]->id]);
+    for (int32_t o = 0; o < n->n_out; o++)
+        then = samba__mixed(then, q->used[n->out[o]->id]);
     for (int32_t k = 0; k < n->n_in; k++) {
         bool adds = samba__is(n->op, SAMBA__OP_add) || (samba__is(n->op, SAMBA__OP_sub) && k == 0);
         uint64_t h = samba__mixed(call, then);
         if (!in[k]) continue;
-        if (adds && y.kind != SAMBA__ROWS) {        /* sums of pieces may be added in any order */
+        if (adds && y.kind != SAMBA__ROWS) { /* sums of pieces may be added in any order */
             q->used[in[k]->id] += q->used[n->out[0]->id];
             continue;
         }
@@ -14644,15 +16767,17 @@ SAMBA__FN void samba__compare_pieces(const samba__pieces *q, samba__node *const 
 {
     for (int32_t i = 1; i < n; i++) {
         int32_t k = i - 1;
-        while (k >= 0 && piece[k]->in[0] != piece[i]->in[0]) k--;
+        while (k >= 0 && piece[k]->in[0] != piece[i]->in[0])
+            k--;
         if (k < 0) continue;
         uint64_t one = samba__use_of_piece(q, piece, n, piece[k]);
         uint64_t other = samba__use_of_piece(q, piece, n, piece[i]);
         if (one == other) continue;
-        samba__warn(q->parts->c->session, "%s and %s take rows of %s apart, which are then not "
+        samba__warn(q->parts->c->session,
+                    "%s and %s take rows of %s apart, which are then not "
                     "treated alike: with microbatches or replicas they take such rows of each "
-                    "part, which are others than those of the whole batch", piece[k]->out[0]->name,
-                    piece[i]->out[0]->name, piece[i]->in[0]->name);
+                    "part, which are others than those of the whole batch",
+                    piece[k]->out[0]->name, piece[i]->out[0]->name, piece[i]->in[0]->name);
         return;
     }
 }
@@ -14672,11 +16797,12 @@ SAMBA__FN bool samba__judge_pieces(const samba__parts *p, const bool *needed)
     q.made = (uint64_t *)samba__temp(s, 2 * p->n_tensors, sizeof *q.made);
     if (!q.made) return false;
     q.used = q.made + p->n_tensors;
-    for (int32_t i = 0; i < p->n_tensors; i++) q.made[i] = samba__mixed(1, (uint64_t)i);
+    for (int32_t i = 0; i < p->n_tensors; i++)
+        q.made[i] = samba__mixed(1, (uint64_t)i);
     for (int32_t i = 0; i < p->c->n_outputs; i++) {
         const samba_tensor *t = p->c->outputs[i];
         const samba__node *joined = samba__spread_of(p, t).joined;
-        bool told = joined && samba__is(joined->op, SAMBA__OP_slice);   /* samba__judge_output */
+        bool told = joined && samba__is(joined->op, SAMBA__OP_slice); /* samba__judge_output */
         if (!told) q.used[t->id] += samba__mixed(2, (uint64_t)i);
     }
     for (int32_t i = 0; i < p->n_nodes; i++) {
@@ -14698,39 +16824,52 @@ SAMBA__FN bool samba__judge_output(const samba__parts *p, const samba_tensor *t)
     samba__spread y = samba__spread_of(p, t);
     int64_t before = 1;
     if (y.kind == SAMBA__ROWS && y.joined && samba__is(y.joined->op, SAMBA__OP_slice))
-        y.kind = SAMBA__OTHER;          /* some rows of each part */
-    for (int32_t i = 0; i < y.dim; i++) before *= t->shape.dim[i];
+        y.kind = SAMBA__OTHER; /* some rows of each part */
+    for (int32_t i = 0; i < y.dim; i++)
+        before *= t->shape.dim[i];
     bool rows = y.kind == SAMBA__ROWS || (y.kind == SAMBA__OTHER && t->shape.ndim > 0);
     if (y.kind == SAMBA__OTHER)
-        samba__warn(s, "%s %S is neither of rows nor a sum or a mean over rows: %s, which is not "
-                    "that of the whole batch", t->name, &t->shape, t->shape.ndim == 0
-                    ? "with microbatches or replicas it is the mean of the parts'"
-                    : "each microbatch or replica has its own");
+        samba__warn(s,
+                    "%s %S is neither of rows nor a sum or a mean over rows: %s, which is not "
+                    "that of the whole batch",
+                    t->name, &t->shape,
+                    t->shape.ndim == 0
+                        ? "with microbatches or replicas it is the mean of the parts'"
+                        : "each microbatch or replica has its own");
     if (p->c->microbatches == 1) return true;
     if (t->shape.ndim == 0 && t->dtype != SAMBA_F32)
-        return samba_fail(s, SAMBA_EDTYPE, "output %s is %T: with microbatches a scalar is made of "
-                          "those of the parts, as f32; use samba_cast", t->name, (int)t->dtype);
+        return samba_fail(s, SAMBA_EDTYPE,
+                          "output %s is %T: with microbatches a scalar is made of "
+                          "those of the parts, as f32; use samba_cast",
+                          t->name, (int)t->dtype);
     if (rows && (y.dim < 0 || before > 1))
-        return samba_fail(s, SAMBA_EARG, "output %s %S: with microbatches the first dimension of "
+        return samba_fail(s, SAMBA_EARG,
+                          "output %s %S: with microbatches the first dimension of "
                           "an output must count the rows of the batch, or it must be a sum or a "
-                          "mean over all of them", t->name, &t->shape);
+                          "mean over all of them",
+                          t->name, &t->shape);
     if (y.kind == SAMBA__ROWS && y.joined)
-        return samba_fail(s, SAMBA_EARG, "output %s %S: %s joins rows, which so lie one tensor "
+        return samba_fail(s, SAMBA_EARG,
+                          "output %s %S: %s joins rows, which so lie one tensor "
                           "after another in each part; with microbatches a slice of one of them is "
-                          "an output, or cat in another dimension", t->name, &t->shape,
-                          y.joined->out[0]->name);
+                          "an output, or cat in another dimension",
+                          t->name, &t->shape, y.joined->out[0]->name);
     return rows || y.kind == SAMBA__SAME || t->dtype == SAMBA_F32
-        || samba_fail(s, SAMBA_EDTYPE, "output %s is %T: with microbatches a sum or a mean over "
-                      "rows must be f32; use samba_cast", t->name, (int)t->dtype);
+        || samba_fail(s, SAMBA_EDTYPE,
+                      "output %s is %T: with microbatches a sum or a mean over "
+                      "rows must be f32; use samba_cast",
+                      t->name, (int)t->dtype);
 }
 
 /* Rows of an input must follow each other in memory, so that a part of the batch is one piece. */
 SAMBA__FN bool samba__judge_input(const samba__parts *p, const samba_tensor *t)
 {
     int64_t before = 1;
-    for (int32_t i = 0; i < t->batch_dim; i++) before *= t->shape.dim[i];
+    for (int32_t i = 0; i < t->batch_dim; i++)
+        before *= t->shape.dim[i];
     return p->c->microbatches == 1 || before == 1
-        || samba_fail(p->c->session, SAMBA_EARG, "input %s %S has its rows in dimension %d: with "
+        || samba_fail(p->c->session, SAMBA_EARG,
+                      "input %s %S has its rows in dimension %d: with "
                       "microbatches that must be the first one; permute it in the program",
                       t->name, &t->shape, t->batch_dim);
 }
@@ -14743,20 +16882,26 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
     int32_t n = samba__n_tensors(s);
     if (c->microbatches == 1 && c->replicas == 1) return true;
     if (!p) return false;
-    p->c = c, p->n_tensors = n, p->n_nodes = samba__n_nodes(s);
+    p->c = c;
+    p->n_tensors = n;
+    p->n_nodes = samba__n_nodes(s);
     p->of = (samba__spread *)samba__temp(s, n, sizeof *p->of);
     p->copy = (samba_tensor **)samba__temp(s, 3 * n, sizeof *p->copy);
     bool *needed = (bool *)samba__temp(s, n, sizeof *needed);
     p->traced = (samba_tensor ***)samba__temp(s, p->n_nodes, sizeof *p->traced);
     if (!p->of || !p->copy || !needed || !p->traced) return false;
-    for (int32_t i = 0; i < p->n_nodes; i++) p->traced[i] = s->nodes[i]->in;
+    for (int32_t i = 0; i < p->n_nodes; i++)
+        p->traced[i] = s->nodes[i]->in;
     p->whole = p->copy + n;
-    for (int32_t i = 0; i < n; i++) p->of[i] = samba__leaf_spread(s->tensors[i]);
-    for (int32_t i = 0; i < c->n_outputs; i++) needed[c->outputs[i]->id] = true;
+    for (int32_t i = 0; i < n; i++)
+        p->of[i] = samba__leaf_spread(s->tensors[i]);
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        needed[c->outputs[i]->id] = true;
     for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
         const samba__node *node = s->nodes[i];
         bool leads = false;
-        for (int32_t o = 0; o < node->n_out; o++) leads = leads || needed[node->out[o]->id];
+        for (int32_t o = 0; o < node->n_out; o++)
+            leads = leads || needed[node->out[o]->id];
         for (int32_t k = 0; leads && !node->eager && k < node->n_in; k++)
             if (node->in[k]) needed[node->in[k]->id] = true;
         if (leads) needed[node->out[0]->id] = true;
@@ -14770,7 +16915,8 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
         bool mine = !node->eager && !node->generated && node->graph == c->graph;
         if (mine && needed[node->out[0]->id]) fine = samba__spread_node(p, node);
     }
-    for (int32_t i = 0; fine && i < c->n_outputs; i++) fine = samba__judge_output(p, c->outputs[i]);
+    for (int32_t i = 0; fine && i < c->n_outputs; i++)
+        fine = samba__judge_output(p, c->outputs[i]);
     fine = fine && samba__judge_pieces(p, needed);
     c->parts = p;
     return fine;
@@ -14795,30 +16941,40 @@ SAMBA__FN int32_t samba__row_dim(const samba__compilation *c, const samba_tensor
 /* ==== [compile] =============================================================================== */
 SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 {
-    for (int32_t i = 0; i < c->n_outputs; i++) if (c->outputs[i] == t) return true;
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        if (c->outputs[i] == t) return true;
     const char *graph = t->node ? t->node->graph : NULL;
-    bool fine = (t->session == c->session || samba_fail(c->session, SAMBA_EARG, "output %s belongs "
-                                                        "to another session", t->name))
+    bool fine = (t->session == c->session
+                 || samba_fail(c->session, SAMBA_EARG,
+                               "output %s belongs "
+                               "to another session",
+                               t->name))
         && (!graph || c->microbatches == 1
-            || samba_fail(c->session, SAMBA_EARG, "%s is of graph %s: microbatches are for "
-                          "programs without named graphs", t->name, graph));
+            || samba_fail(c->session, SAMBA_EARG,
+                          "%s is of graph %s: microbatches are for "
+                          "programs without named graphs",
+                          t->name, graph));
     if (fine) c->outputs[c->n_outputs++] = t;
     return fine;
 }
+
 SAMBA__FN bool samba__add_loss(samba__compilation *c, samba_tensor *t)
 {
     if (!samba__is_float(t->dtype))
-        return samba_fail(c->session, SAMBA_EDTYPE, "%s is %T and cannot be a loss; name the "
+        return samba_fail(c->session, SAMBA_EDTYPE,
+                          "%s is %T and cannot be a loss; name the "
                           "losses with program.loss or loss_indices, or compile with inference",
                           t->name, (int)t->dtype);
     for (int32_t i = 0; i < c->n_losses; i++)
-        if (c->losses[i] == t) return true;             /* named twice, it is one loss */
+        if (c->losses[i] == t) return true; /* named twice, it is one loss */
     c->losses[c->n_losses++] = t;
     const samba__node *first = c->losses[0]->node, *n = t->node;
     c->graph = n ? n->graph : NULL;
     if (!first || !n || first->graph == n->graph) return true;
-    return samba_fail(c->session, SAMBA_EARG, "losses %s and %s are of different graphs; one graph "
-                      "of a program trains", c->losses[0]->name, t->name);
+    return samba_fail(c->session, SAMBA_EARG,
+                      "losses %s and %s are of different graphs; one graph "
+                      "of a program trains",
+                      c->losses[0]->name, t->name);
 }
 
 /* SambaFlow's default suits one scalar output; of more, some were hardly meant as losses. */
@@ -14829,8 +16985,10 @@ SAMBA__FN void samba__warn_of_losses(const samba__compilation *c)
     if (!samba__n_optims(c->program)) return;
     if (c->n_losses == 1 && c->losses[0]->shape.ndim == 0) return;
     samba__put_inputs(&t, c->losses, c->n_losses);
-    samba__warn(c->session, "no loss is named, so every output is one and is trained to be small: "
-                "%s; name the loss with program.loss or loss_indices", list);
+    samba__warn(c->session,
+                "no loss is named, so every output is one and is trained to be small: "
+                "%s; name the loss with program.loss or loss_indices",
+                list);
 }
 
 /* Outputs: the loss first, as SambaFlow has (loss, out). Losses: as program says, or all. */
@@ -14849,11 +17007,15 @@ SAMBA__FN bool samba__collect_outputs(samba__compilation *c)
     for (int32_t i = 0; fine && i < p->n_loss_indices && i < SAMBA_MAX_OUTPUTS; i++) {
         int32_t k = p->loss_indices[i];
         fine = ((k >= 0 && k < n)
-                || samba_fail(s, SAMBA_ERANGE, "loss index %d is out of range; there are %d "
-                              "outputs", k, n)) && samba__add_loss(c, p->outputs[k]);
+                || samba_fail(s, SAMBA_ERANGE,
+                              "loss index %d is out of range; there are %d "
+                              "outputs",
+                              k, n))
+            && samba__add_loss(c, p->outputs[k]);
     }
     if (p->loss || p->n_loss_indices || !fine) return fine;
-    for (int32_t i = 0; fine && i < c->n_outputs; i++) fine = samba__add_loss(c, c->outputs[i]);
+    for (int32_t i = 0; fine && i < c->n_outputs; i++)
+        fine = samba__add_loss(c, c->outputs[i]);
     if (fine) samba__warn_of_losses(c);
     return fine;
 }
@@ -14865,11 +17027,14 @@ SAMBA__FN bool samba__own_region(const samba__compilation *c, int32_t o)
     for (int32_t i = 0; mine && i < o; i++) {
         const char *other = samba__optim_at(c->program, i)->argin_region_name;
         if (!other || !samba__same_text(mine, other)) continue;
-        return samba_fail(c->session, SAMBA_ENAME, "optimizers %d and %d have the same "
-                          "argin_region_name %s; give each its own", i, o, mine);
+        return samba_fail(c->session, SAMBA_ENAME,
+                          "optimizers %d and %d have the same "
+                          "argin_region_name %s; give each its own",
+                          i, o, mine);
     }
     return true;
 }
+
 SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
 {
     samba_session *s = c->session;
@@ -14878,11 +17043,16 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
     for (int32_t i = 0; fine && d->params && i < d->n_params; i++) {
         const samba_tensor *w = d->params[i];
         int32_t other = w && w->session == s ? c->optim_of[w->id] : 0;
-        fine = (other || samba_fail(s, SAMBA_EARG, "optimizer %d lists %s, which is no parameter "
-                                    "to train of this session", o, w ? w->name : "NULL"))
+        fine = (other
+                || samba_fail(s, SAMBA_EARG,
+                              "optimizer %d lists %s, which is no parameter "
+                              "to train of this session",
+                              o, w ? w->name : "NULL"))
             && (other < 0
-                || samba_fail(s, SAMBA_EARG, "%s is listed by optimizers %d and %d; a parameter "
-                              "has one optimizer", w->name, other - 1, o));
+                || samba_fail(s, SAMBA_EARG,
+                              "%s is listed by optimizers %d and %d; a parameter "
+                              "has one optimizer",
+                              w->name, other - 1, o));
         if (fine) c->optim_of[w->id] = o + 1;
     }
     return fine;
@@ -14899,12 +17069,15 @@ SAMBA__FN bool samba__assign_selected(samba__compilation *c, int32_t o)
         bool listed = other >= 0 && !samba__optim_at(c->program, other)->select;
         if (listed || !d->select(w, d->select_user)) continue;
         if (other >= 0)
-            return samba_fail(c->session, SAMBA_EARG, "%s is selected by optimizers %d and %d; a "
-                              "parameter has one optimizer", w->name, other, o);
+            return samba_fail(c->session, SAMBA_EARG,
+                              "%s is selected by optimizers %d and %d; a "
+                              "parameter has one optimizer",
+                              w->name, other, o);
         *optim = o + 1;
     }
     return true;
 }
+
 SAMBA__FN bool samba__collect_params(samba__compilation *c)
 {
     samba_session *s = c->session;
@@ -14923,12 +17096,16 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
         const samba_optim *d = samba__optim_at(p, o);
         fine = samba__own_region(c, o) && samba__check_optim(s, d, o)
             && (!(p->max_grad_norm > 0.0f) || !(d->max_grad_norm > 0.0f)
-                || samba_fail(s, SAMBA_EARG, "program.max_grad_norm clips the gradients of all "
+                || samba_fail(s, SAMBA_EARG,
+                              "program.max_grad_norm clips the gradients of all "
                               "optimizers, max_grad_norm of optimizer %d its own; set one of them",
                               o))
             && (d->params || d->select || rest < 0
-                || samba_fail(s, SAMBA_EARG, "optimizers %d and %d both list no parameters; each "
-                              "must own its own", rest, o)) && samba__assign_listed(c, o);
+                || samba_fail(s, SAMBA_EARG,
+                              "optimizers %d and %d both list no parameters; each "
+                              "must own its own",
+                              rest, o))
+            && samba__assign_listed(c, o);
         if (!d->params && !d->select) rest = o;
     }
     for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++)
@@ -14939,6 +17116,7 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     }
     return fine;
 }
+
 SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba_tensor *source)
 {
     c->pairs[c->n_pairs].named = named;
@@ -14949,12 +17127,13 @@ SAMBA__FN bool samba__add_pair(samba__compilation *c, samba_tensor *named, samba
 /* With microbatches a sum or a mean over rows is kept, as f32, where reading it finds it by this
    ending. */
 #define SAMBA__MEAN "mean"
+
 SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
 {
     samba_session *s = c->session;
     const int32_t anew = 1;
-    samba_tensor *mean = samba__layer_param(s, loss->name, SAMBA__MEAN, &loss->shape,
-                                            SAMBA__OUTPUT, samba__all(0.0f));
+    samba_tensor *mean = samba__layer_param(s, loss->name, SAMBA__MEAN, &loss->shape, SAMBA__OUTPUT,
+                                            samba__all(0.0f));
     if (mean) mean->mem_type = loss->mem_type;
     bool sums = samba__kind_of(c, loss) == SAMBA__SUMS;
     samba_tensor *share = sums ? loss : samba_scale(loss, 1.0f / (float)c->microbatches);
@@ -14962,14 +17141,15 @@ SAMBA__FN bool samba__accumulate_loss(samba__compilation *c, samba_tensor *loss)
     if (mean) mean->grad = loss->grad;
     return samba_ok(s);
 }
+
 /* An output: of rows, a sum or mean, or the same for all parts. */
 SAMBA__FN bool samba__keep_output(samba__compilation *c, samba_tensor *t)
 {
     samba__spread_kind kind = samba__kind_of(c, t);
     bool input = t->role == SAMBA__INPUT;
     if (c->microbatches == 1 || kind == SAMBA__ROWS || kind == SAMBA__SAME) {
-        if (c->microbatches > 1 && !input) t->batch_dim = kind == SAMBA__ROWS
-            ? samba__row_dim(c, t) : -1;
+        if (c->microbatches > 1 && !input)
+            t->batch_dim = kind == SAMBA__ROWS ? samba__row_dim(c, t) : -1;
         return samba__add_pair(c, t, t);
     }
     return samba__accumulate_loss(c, t);
@@ -14986,11 +17166,12 @@ SAMBA__FN samba_tensor *samba__loss_grad(samba__compilation *c, samba_tensor *lo
     const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__grad", loss->name);
     if (!name) return NULL;
     if (loss->role == SAMBA__WEIGHT && s->lacks_grads)
-        return samba__none(samba_fail(s, SAMBA_EARG, "%s is a parameter and a loss: its gradient "
+        return samba__none(samba_fail(s, SAMBA_EARG,
+                                      "%s is a parameter and a loss: its gradient "
                                       "as a loss is 1 and cannot be given: "
                                       "samba_set_output_grads(s, true), or another loss",
                                       loss->name));
-    if (loss->role == SAMBA__WEIGHT)    /* whose gradient has this name, as a parameter's */
+    if (loss->role == SAMBA__WEIGHT) /* whose gradient has this name, as a parameter's */
         return samba_full(s, loss->shape, 1.0f / (float)c->microbatches);
     if (loss->shape.ndim) {
         loss->grad = samba__layer_param(s, loss->name, "grad", &loss->shape, SAMBA__INPUT,
@@ -15013,7 +17194,8 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
     samba__tape t;
     if (!c->n_params || !c->n_losses) return true;
     if (!samba__tape_open(&t, s, c->losses, c->n_losses)) return false;
-    for (int32_t i = 0; i < c->n_params; i++) samba__tape_want(&t, c->params[i]);
+    for (int32_t i = 0; i < c->n_params; i++)
+        samba__tape_want(&t, c->params[i]);
     samba__tape_spread(&t);
     s->section = SAMBA_BCKWD;
     for (int32_t i = 0; i < c->n_losses && samba_ok(s); i++)
@@ -15024,8 +17206,9 @@ SAMBA__FN bool samba__add_backward(samba__compilation *c)
         samba_tensor *w = c->params[i];
         samba_tensor *dw = c->grads[i] = samba_cast(samba__tape_grad(&t, w), SAMBA_F32);
         if (samba__is_spatial(c) && c->optim_of[w->id] > 0) continue;
-        w->grad = c->grads[i] = dw ? samba__layer_param(s, w->name, "grad", &w->shape,
-                                          SAMBA__GRADIENT, samba__all(0.0f)) : NULL;
+        w->grad = c->grads[i] = dw
+            ? samba__layer_param(s, w->name, "grad", &w->shape, SAMBA__GRADIENT, samba__all(0.0f))
+            : NULL;
         if (w->grad && c->microbatches == 1) samba__add_pair(c, w->grad, dw);
         if (!w->grad || c->microbatches == 1) continue;
         s->section = SAMBA_ZEROGRAD;
@@ -15064,7 +17247,7 @@ SAMBA__FN bool samba__add_program_clip(samba__compilation *c, samba_tensor **cli
     if (!grads) return false;
     for (int32_t i = 0; i < c->n_params; i++)
         if (c->optim_of[c->params[i]->id] > 0 && c->grads[i]) grads[n++] = c->grads[i];
-    if (!n) return true;                /* which the first optimizer reports, if there is one */
+    if (!n) return true; /* which the first optimizer reports, if there is one */
     no_region.prefix = "";
     samba_tensor *max_norm = samba__optim_argin(s, &no_region, "max_grad_norm", p->max_grad_norm);
     *clip = max_norm ? samba__add_clip(c, grads, n, "", max_norm) : NULL;
@@ -15086,7 +17269,10 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o, samba_tens
     samba__print(region, sizeof region, samba__n_optims(c->program) > 1 ? "optim%d__" : "", o);
     for (int32_t i = 0; i < c->n_params; i++) {
         samba_tensor *w = c->params[i];
-        if (c->optim_of[w->id] == o + 1 && c->grads[i]) grads[n] = c->grads[i], mine[n++] = w;
+        if (c->optim_of[w->id] == o + 1 && c->grads[i]) {
+            grads[n] = c->grads[i];
+            mine[n++] = w;
+        }
     }
     if (!n)
         return samba_fail(s, SAMBA_EARG, "optimizer %d has no parameter that influences a loss", o);
@@ -15094,7 +17280,8 @@ SAMBA__FN bool samba__add_optimizer(samba__compilation *c, int32_t o, samba_tens
     if (!samba__optimizer_open(s, &opt, d, prefix, clip)) return false;
     if (opt.max_norm) opt.clip = samba__add_clip(c, grads, n, prefix, opt.max_norm);
     bool fine = samba_ok(s);
-    for (int32_t i = 0; fine && i < n; i++) fine = samba__optimizer_step(&opt, mine[i], grads[i]);
+    for (int32_t i = 0; fine && i < n; i++)
+        fine = samba__optimizer_step(&opt, mine[i], grads[i]);
     return fine;
 }
 
@@ -15106,6 +17293,7 @@ SAMBA__FN uint16_t samba__group_scale(const float *x, bool four)
         most = samba__abs(x[i]) > samba__abs(most) ? x[i] : most;
     return samba__to_bf16(four ? most / -8.0f : samba__abs(most) / 127.0f);
 }
+
 SAMBA__FN int32_t samba__quantized(float x, uint16_t scale, int32_t least, int32_t most)
 {
     float d = samba__from_bf16(scale), q = d != 0.0f ? x / d : 0.0f;
@@ -15125,11 +17313,15 @@ SAMBA__FN void samba__pack_weight_row(uint8_t *packed, uint16_t *scales, samba_d
         uint8_t *to = q + (four ? p / 2 : p) * row;
         uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL, h;
         if (d && p % SAMBA__GROUP == 0) *d = samba__group_scale(x + p, four);
-        if (type == SAMBA_F32) memcpy(to, x + p, 4);
-        else if (type == SAMBA_BF16)
-            h = cut ? samba__cut_bf16(x[p]) : samba__to_bf16(x[p]), memcpy(to, &h, 2);
-        else if (!four) *to = (uint8_t)samba__quantized(x[p], *d, -127, 127);
-        else *to |= (uint8_t)((samba__quantized(x[p], *d, -8, 7) + 8) << p % 2 * 4);
+        if (type == SAMBA_F32)
+            memcpy(to, x + p, 4);
+        else if (type == SAMBA_BF16) {
+            h = cut ? samba__cut_bf16(x[p]) : samba__to_bf16(x[p]);
+            memcpy(to, &h, 2);
+        } else if (!four)
+            *to = (uint8_t)samba__quantized(x[p], *d, -127, 127);
+        else
+            *to |= (uint8_t)((samba__quantized(x[p], *d, -8, 7) + 8) << p % 2 * 4);
     }
 }
 
@@ -15140,12 +17332,14 @@ SAMBA__FN samba_tensor *samba__packed_leaf(samba_tensor *w, const char *kind, sa
     char buffer[256];
     int32_t dim[3] = { (w->shape.dim[0] - 1) / SAMBA__PANEL + 1, rows, SAMBA__PANEL };
     samba_shape shape = samba__shape_of(dim, 3);
-    const char *name = samba__print_name(w->session, buffer, sizeof buffer, "%s__%s", w->name,
-                                         kind);
-    samba_tensor *t = name ? samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT,
-                                                samba__all(0.0f)) : NULL;
+    const char *name
+        = samba__print_name(w->session, buffer, sizeof buffer, "%s__%s", w->name, kind);
+    samba_tensor *t = name
+        ? samba__shared_leaf(w->session, name, type, &shape, SAMBA__WEIGHT, samba__all(0.0f))
+        : NULL;
     if (!t || !samba__own_data(t)) return NULL;
-    t->frozen = true, t->symbol = -1;   /* what a program has of it is out of date */
+    t->frozen = true;
+    t->symbol = -1; /* what a program has of it is out of date */
     return t;
 }
 
@@ -15154,8 +17348,9 @@ SAMBA__FN bool samba__pack_weight(samba_tensor *w, samba_weights as)
 {
     int32_t n = w->shape.dim[0], k = w->shape.dim[1];
     const char *kind = samba__packing[as].scale;
-    samba_tensor *scale = NULL, *packed = samba__packed_leaf(w, samba__packing[as].name,
-        samba__packing[as].type, as == SAMBA_WEIGHTS_INT4 ? k / 2 : k);
+    samba_tensor *scale = NULL,
+                 *packed = samba__packed_leaf(w, samba__packing[as].name, samba__packing[as].type,
+                                              as == SAMBA_WEIGHTS_INT4 ? k / 2 : k);
     if (packed && kind) scale = samba__packed_leaf(w, kind, SAMBA_BF16, k / SAMBA__GROUP);
     if (!packed || (kind && !scale) || !samba__own_data(w)) return false;
     memset(packed->data, 0, samba__host_bytes(packed));
@@ -15193,14 +17388,18 @@ SAMBA__FN bool samba__check_memories(const samba__compilation *c)
         const samba_tensor *t = s->tensors[i];
         bool placed = !t->node || t->mem_type == SAMBA_MEM_NONE || t->mem_type == SAMBA_MEM_HBM;
         if ((unsigned)t->mem_type > SAMBA_MEM_HOST)
-            return samba_fail(s, SAMBA_ERANGE, "%s.mem_type is %d; there are SAMBA_MEM_NONE, "
-                              "SAMBA_MEM_DDR, SAMBA_MEM_HBM and SAMBA_MEM_HOST", t->name,
-                              (int32_t)t->mem_type);
-        for (int32_t k = 0; !placed && k < c->n_outputs; k++) placed = c->outputs[k] == t;
+            return samba_fail(s, SAMBA_ERANGE,
+                              "%s.mem_type is %d; there are SAMBA_MEM_NONE, "
+                              "SAMBA_MEM_DDR, SAMBA_MEM_HBM and SAMBA_MEM_HOST",
+                              t->name, (int32_t)t->mem_type);
+        for (int32_t k = 0; !placed && k < c->n_outputs; k++)
+            placed = c->outputs[k] == t;
         if (!placed)
-            return samba_fail(s, SAMBA_ERANGE, "%s.mem_type is %d, but what ops pass on to each "
+            return samba_fail(s, SAMBA_ERANGE,
+                              "%s.mem_type is %d, but what ops pass on to each "
                               "other shares memory in the HBM: leave it SAMBA_MEM_NONE, or make "
-                              "it an output", t->name, (int32_t)t->mem_type);
+                              "it an output",
+                              t->name, (int32_t)t->mem_type);
     }
     return true;
 }
@@ -15216,7 +17415,9 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     for (int32_t i = 0; i < samba__n_tensors(s); i++)
         if (s->tensors[i]->role == SAMBA__OUTPUT && s->tensors[i]->node)
             s->tensors[i]->role = SAMBA__TEMP;
-    c->first_generated = samba__n_nodes(s), s->generating = true, s->graph = c->graph;
+    c->first_generated = samba__n_nodes(s);
+    s->generating = true;
+    s->graph = c->graph;
     if (!samba__pack_weights(c) || !samba__find_parts(c) || !samba__add_backward(c)) return false;
     for (int32_t i = 0; i < c->n_outputs; i++) {
         if (!samba__keep_output(c, c->outputs[i])) return false;
@@ -15235,8 +17436,8 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
 SAMBA__FN const void *samba__initial_value(samba_session *s, uint32_t index, const char *name,
                                            const samba__symbol *q)
 {
-    samba_tensor *t = q->role == SAMBA__CONSTANT || q->role == SAMBA__ARGIN ? samba__named(s, name)
-        : NULL;
+    samba_tensor *t
+        = q->role == SAMBA__CONSTANT || q->role == SAMBA__ARGIN ? samba__named(s, name) : NULL;
     (void)index;
     return t ? t->data : NULL;
 }
@@ -15247,27 +17448,34 @@ SAMBA__FN void samba__check_desc(samba_session *s, const samba_desc *desc)
     if (!desc) return;
     samba__in_range(s, "samba_open", "threads", desc->threads, 0.0, 65536.0);
     if (!desc->alloc != !desc->release)
-        samba_fail(s, SAMBA_EARG, "in samba_open: alloc and release come together; one of them is "
+        samba_fail(s, SAMBA_EARG,
+                   "in samba_open: alloc and release come together; one of them is "
                    "NULL");
     if (desc->threads > SAMBA__MAX_THREADS)
         samba__warn(s, "in samba_open: %d threads are asked for; there will be %d", desc->threads,
                     SAMBA__MAX_THREADS);
 }
+
 SAMBA_API samba_session *samba_open(const samba_desc *desc)
 {
     samba_desc d = SAMBA__ZEROED;
     if (desc) d = *desc;
-    if (!d.alloc || !d.release) d.alloc = samba__default_alloc, d.release = samba__default_release;
+    if (!d.alloc || !d.release) {
+        d.alloc = samba__default_alloc;
+        d.release = samba__default_release;
+    }
     samba_session *s = (samba_session *)d.alloc(sizeof *s, d.user);
     if (!s) return NULL;
     memset(s, 0, sizeof *s);
-    s->desc = d, s->held = sizeof *s;
-    s->seed = d.seed ? d.seed : 256, s->tracing = s->train = true;
+    s->desc = d;
+    s->held = sizeof *s;
+    s->seed = d.seed ? d.seed : 256;
+    s->tracing = s->train = true;
     s->section = SAMBA_FWD;
     s->quiet = d.quiet;
     s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());
     s->local = (float *)samba__take(s, samba__local_bytes(s));
-    s->poisoned = !s->local;            /* no op can run: this error stays */
+    s->poisoned = !s->local; /* no op can run: this error stays */
     samba_set_graphamp(s, d.graphamp);
     const char *wrong = samba__wrong_arithmetic();
     if (wrong) samba_fail(s, SAMBA_ESTATE, "samba_open: %s", wrong);
@@ -15276,6 +17484,7 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
 }
 #if defined(SAMBA_DEFAULT_SESSION)
 static samba_session *samba__default_session;
+
 SAMBA_API samba_session *samba_default(void)
 {
     if (!samba__default_session) samba__default_session = samba_open(NULL);
@@ -15284,12 +17493,15 @@ SAMBA_API samba_session *samba_default(void)
 #endif
 SAMBA__FN void samba__unload(samba_session *s)
 {
-    s->culprit.node = NULL;             /* its names are those of the program */
+    s->culprit.node = NULL; /* its names are those of the program */
     samba__give(s, s->memory, s->memory_size);
     samba__file_close(s, &s->file, false);
-    s->memory = NULL, s->rt = NULL;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) s->tensors[i]->symbol = -1;
+    s->memory = NULL;
+    s->rt = NULL;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++)
+        s->tensors[i]->symbol = -1;
 }
+
 SAMBA_API int samba_close(samba_session *s)
 {
     if (!s) return 1;
@@ -15304,24 +17516,37 @@ SAMBA_API int samba_close(samba_session *s)
 #endif
     if (s->has_pool) samba__pool_close(&s->pool);
     samba__give(s, s->local, samba__local_bytes(s));
-    while (s->blocks) samba__ds_free(s->blocks + 1);
+    while (s->blocks)
+        samba__ds_free(s->blocks + 1);
     samba__drop_chunks(s, &s->temp_chunks);
     samba__drop_chunks(s, &s->scope_chunks);
     samba__drop_chunks(s, &s->chunks);
     s->desc.release(s, sizeof *s, s->desc.user);
     return failed;
 }
-SAMBA_API bool samba_tracing(const samba_session *s) { return s && s->tracing; }
+
+SAMBA_API bool samba_tracing(const samba_session *s)
+{
+    return s && s->tracing;
+}
+
 SAMBA_API bool samba_set_tracing(samba_session *s, bool tracing)
 {
     if (!s) return false;
-    s->tracing = tracing;               /* after a failure, too: it can be switched back */
+    s->tracing = tracing; /* after a failure, too: it can be switched back */
     return samba_ok(s);
 }
+
 SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user)
 {
-    if (s) s->on_event = fn, s->event_user = user;
-    if (s && s->rt) s->rt->on_event = fn, s->rt->event_user = user;
+    if (s) {
+        s->on_event = fn;
+        s->event_user = user;
+    }
+    if (s && s->rt) {
+        s->rt->on_event = fn;
+        s->rt->event_user = user;
+    }
 }
 
 /* What is called name begins; ends, and how. Both are for expressions. */
@@ -15330,6 +17555,7 @@ SAMBA__FN bool samba__begin(const samba_session *s, const char *name)
     if (s->on_event) s->on_event(name, -1, true, s->event_user);
     return true;
 }
+
 SAMBA__FN bool samba__end(const samba_session *s, const char *name, bool fine)
 {
     if (s->on_event) s->on_event(name, -1, false, s->event_user);
@@ -15380,11 +17606,15 @@ SAMBA__FN bool samba__can_send(const samba_tensor *t, const char *what)
     if (t->symbol < 0)
         return samba_fail(s, SAMBA_ESTATE, "in %s(%s): the program does not use it", what, t->name);
     if (!t->data)
-        return samba_fail(s, SAMBA_ESTATE, "in %s(%s): it has no host copy; call samba_cpu or make "
-                          "it with data", what, t->name);
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in %s(%s): it has no host copy; call samba_cpu or make "
+                          "it with data",
+                          what, t->name);
     if (samba_bytes(t) == samba__host_bytes(t)) return true;
-    return samba_fail(s, SAMBA_ESTATE, "in %s(%s): the program wants all microbatches, %l bytes; "
-                      "use samba_write", what, t->name, (int64_t)samba_bytes(t));
+    return samba_fail(s, SAMBA_ESTATE,
+                      "in %s(%s): the program wants all microbatches, %l bytes; "
+                      "use samba_write",
+                      what, t->name, (int64_t)samba_bytes(t));
 }
 
 /* Gives t the value data. */
@@ -15425,16 +17655,17 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
         && samba__ends_with(text, "__" SAMBA__MEAN)) {
         char *name = (char *)samba__temp(s, 1, n + 1);
         if (!name) return NULL;
-        memcpy(name, text, n - cut);    /* the rest is zero */
+        memcpy(name, text, n - cut); /* the rest is zero */
         samba_tensor *output = samba__named(s, name);
         if (output) return output;
     }
     if (t) return t;
     char *copy = samba__keep_text(s, text);
     t = copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
-    if (t) t->generated = q->role != SAMBA__WEIGHT;     /* of a state the PEF knows better */
+    if (t) t->generated = q->role != SAMBA__WEIGHT; /* of a state the PEF knows better */
     return t;
 }
+
 SAMBA__FN bool samba__meet_symbols(samba_session *s)
 {
     const samba__pef *pef = &s->rt->pef;
@@ -15449,12 +17680,15 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
             return samba_fail(s, SAMBA_EGRAPH,
                               "%s is %T %S here but %T %S in the PEF; compile again", t->name,
                               (int)t->dtype, &t->shape, (int)q.spec.dtype, &q.spec.shape);
-        bool made = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP
-            || t->role == SAMBA__CONSTANT;
+        bool made
+            = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT;
         if (t->role != (int32_t)q.role && q.role != SAMBA__OUTPUT && !made)
-            return samba_fail(s, SAMBA_EGRAPH, "%s has another role in the PEF than here (input, "
-                              "parameter, state ...); compile again", t->name);
-        t->symbol = (int32_t)i, t->batch_dim = (int32_t)q.batch_dim - 1;
+            return samba_fail(s, SAMBA_EGRAPH,
+                              "%s has another role in the PEF than here (input, "
+                              "parameter, state ...); compile again",
+                              t->name);
+        t->symbol = (int32_t)i;
+        t->batch_dim = (int32_t)q.batch_dim - 1;
         if (q.role == SAMBA__STATE) t->generated = q.generated != 0;
         t->mem_type = (samba_mem)q.mem_type;
         of[i] = t;
@@ -15503,8 +17737,7 @@ SAMBA__FN void samba__begin_output_grads(samba_session *s)
 SAMBA__FN bool samba__can_withhold(const samba_tensor *t)
 {
     if (t->role == SAMBA__INPUT) return t->data != NULL;
-    return t->has_value
-        && (t->role == SAMBA__WEIGHT || (t->role == SAMBA__STATE && !t->generated));
+    return t->has_value && (t->role == SAMBA__WEIGHT || (t->role == SAMBA__STATE && !t->generated));
 }
 
 /* Host values go to the device, unless the file brought its own; owned copies are then freed. */
@@ -15527,12 +17760,16 @@ SAMBA__FN void samba__push_values(samba_session *s)
             t->outdated = t->has_value = false;
             continue;
         }
-        if (fits && !q.data && t->data) memcpy(to, t->data, bytes);
-        else if (!q.data && begins && !samba__begins_zero(t))   /* the program's memory is zero */
-            for (size_t at = 0; at < room; at += bytes) samba__begin_value(t, to + at);
-        if (t->role == SAMBA__INPUT) t->has_value = begins || (t->data != NULL && fits);
-        else if (q.data) t->has_value = true;
-        t->settled = false;             /* a copy that does not fit has not been sent */
+        if (fits && !q.data && t->data)
+            memcpy(to, t->data, bytes);
+        else if (!q.data && begins && !samba__begins_zero(t)) /* the program's memory is zero */
+            for (size_t at = 0; at < room; at += bytes)
+                samba__begin_value(t, to + at);
+        if (t->role == SAMBA__INPUT)
+            t->has_value = begins || (t->data != NULL && fits);
+        else if (q.data)
+            t->has_value = true;
+        t->settled = false; /* a copy that does not fit has not been sent */
         if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) {
             if (fits) samba__settle(t);
             continue;
@@ -15601,7 +17838,8 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
         return false;
     }
     samba__unload(s);
-    s->memory = memory, s->memory_size = need;
+    s->memory = memory;
+    s->memory_size = need;
     samba__begin(s, "SAMBA_INIT_RUNTIME");
     s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, 0, file->stays);
     samba_on_event(s, s->on_event, s->event_user);
@@ -15616,14 +17854,16 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     if (fine) {
         samba__push_values(s);
         samba__begin_output_grads(s);
-    } else samba__unload(s);
+    } else
+        samba__unload(s);
     s->tracing = s->tracing && !fine;
     return samba__end(s, "SAMBA_INIT_RUNTIME", fine);
 }
+
 SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
 {
-    static const char *const limit[4] = { "mem_limit[0]", "mem_limit[1]", "mem_limit[2]",
-                                          "mem_limit[3]" };
+    static const char *const limit[4]
+        = { "mem_limit[0]", "mem_limit[1]", "mem_limit[2]", "mem_limit[3]" };
     const char *at = "samba_program";
     bool fine = samba__in_range(s, at, "microbatches", p->microbatches, 0.0, 65536.0)
         && samba__in_range(s, at, "replicas", p->replicas, 0.0, 65536.0)
@@ -15642,13 +17882,15 @@ SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
         return samba_fail(s, SAMBA_EARG, "in samba_program: n_optims is %d, but optims is NULL",
                           p->n_optims);
     if (p->optims && p->optim.kind)
-        return samba_fail(s, SAMBA_EARG, "in samba_program: optim and optims are both given; use "
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_program: optim and optims are both given; use "
                           "one of them");
     const samba_optim *o = &p->optim;
     bool given = o->lr != 0.0f || o->momentum != 0.0f || o->weight_decay != 0.0f
         || o->max_grad_norm != 0.0f || o->params || o->select || o->argin_region_name;
     return o->kind || !given
-        || samba_fail(s, SAMBA_EARG, "in samba_program: optim has fields, but no kind; use "
+        || samba_fail(s, SAMBA_EARG,
+                      "in samba_program: optim has fields, but no kind; use "
                       "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM");
 }
 
@@ -15656,18 +17898,22 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
                                         const samba_program *program)
 {
     memset(c, 0, sizeof *c);
-    c->session = s, c->program = program;
+    c->session = s;
+    c->program = program;
     c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
     c->replicas = program->replicas > 1 ? program->replicas : 1;
     if (!samba__check_program(s, program)) return false;
     if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0))
-        return samba_fail(s, SAMBA_EARG, "program.weights is %d; it says how a program with "
-                          "inference stores its weights, 0 ... 4", (int32_t)program->weights);
+        return samba_fail(s, SAMBA_EARG,
+                          "program.weights is %d; it says how a program with "
+                          "inference stores its weights, 0 ... 4",
+                          (int32_t)program->weights);
     return samba__collect_outputs(c) && samba__collect_params(c);
 }
+
 SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
 {
-    samba__compilation c = SAMBA__ZEROED;       /* even if values cannot be fetched first */
+    samba__compilation c = SAMBA__ZEROED; /* even if values cannot be fetched first */
     samba__plan plan;
     samba__writer w;
     samba__pef pef;
@@ -15676,12 +17922,15 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     if (!samba_ok(s)) return false;
     if (!program) return samba_fail(s, SAMBA_EARG, "in samba_compile: program is NULL");
     bool tracing = s->tracing;
-    s->tracing = true;                  /* gradients and optimizer steps are recorded */
+    s->tracing = true; /* gradients and optimizer steps are recorded */
     bool fine = samba__pull_values(s) && samba__begin_compilation(s, &c, program)
         && samba__check_memories(&c) && samba__lower(&c, &plan);
     samba__take_back(&c);
     fine = fine && samba__write_tables(&c, &plan, &w);
-    s->tracing = tracing, s->generating = false, s->section = SAMBA_FWD, s->graph = NULL;
+    s->tracing = tracing;
+    s->generating = false;
+    s->section = SAMBA_FWD;
+    s->graph = NULL;
     if (fine) {
         samba__text no_text = samba__text_in(NULL, 0);
         memset(&pef, 0, sizeof pef);
@@ -15691,11 +17940,12 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
     if (fine) {
         const char *path = program->pef, *name = path ? path : "the compiled program";
         memset(&file, 0, sizeof file);
-        fine = !path || (samba__replace_file(s, path, &image)
-                         && samba__write_log(&c, &plan, image.size));
+        fine = !path
+            || (samba__replace_file(s, path, &image) && samba__write_log(&c, &plan, image.size));
         if (fine && !program->compile_only) fine = samba__image_whole(&image, &file);
         samba__image_close(&image);
-        if (file.bytes) fine = samba__begin(s, "SAMBA_SET_PEF")
+        if (file.bytes)
+            fine = samba__begin(s, "SAMBA_SET_PEF")
                 && samba__end(s, "SAMBA_SET_PEF", samba__file_prove(s, &file, true, name))
                 && samba__attach(s, &file);
     }
@@ -15707,7 +17957,8 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
 SAMBA__FN const char *samba__first_line(char *line, size_t size, const char *text)
 {
     samba__text t = samba__text_in(line, size);
-    for (; *text && *text != '\n'; text++) samba__put_char(&t, *text);
+    for (; *text && *text != '\n'; text++)
+        samba__put_char(&t, *text);
     return t.len ? line : "nothing more";
 }
 
@@ -15716,22 +17967,26 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
                                  const samba__pef *pef, const char *path, bool whole)
 {
     char line[2][512];
-    size_t size, at = 0, begin = 0;     /* begin: of the line that differs */
+    size_t size, at = 0, begin = 0; /* begin: of the line that differs */
     const char *mine = samba__trace_of(c, whole, &size), *theirs = pef->trace;
-    for (; mine && mine[at] && mine[at] == theirs[at]; at++) if (mine[at] == '\n') begin = at + 1;
+    for (; mine && mine[at] && mine[at] == theirs[at]; at++)
+        if (mine[at] == '\n') begin = at + 1;
     if (!mine || (!mine[at] && (!whole || !theirs[at]))) return mine != NULL;
-    return samba_fail(s, SAMBA_EGRAPH, "%s was compiled from another graph. First difference: the "
+    return samba_fail(s, SAMBA_EGRAPH,
+                      "%s was compiled from another graph. First difference: the "
                       "PEF has \"%s\", this program has \"%s\". Compile again, or restore the "
-                      "model it was compiled from", path,
-                      samba__first_line(line[0], sizeof line[0], theirs + begin),
+                      "model it was compiled from",
+                      path, samba__first_line(line[0], sizeof line[0], theirs + begin),
                       samba__first_line(line[1], sizeof line[1], mine + begin));
 }
+
 SAMBA__FN bool samba__has_traced(const samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_nodes(s); i++)
         if (!s->nodes[i]->eager && !s->nodes[i]->generated) return true;
     return false;
 }
+
 SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_program *program)
 {
     samba__compilation c = SAMBA__ZEROED;
@@ -15741,12 +17996,16 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_load: the path is NULL");
     samba__begin(s, "SAMBA_SET_PEF");
     if (!samba__end(s, "SAMBA_SET_PEF", samba__read_file(s, &file, false, path))) return false;
-    c.session = s, c.program = &nothing, c.microbatches = c.replicas = 1;
+    c.session = s;
+    c.program = &nothing;
+    c.microbatches = c.replicas = 1;
     bool fine = !program || samba__begin_compilation(s, &c, program);
-    fine = fine && (!samba__has_traced(s)
-                    || samba__same_graph(s, &c, &file.pef, path, program != NULL));
-    if (fine) fine = samba__attach(s, &file);
-    else samba__file_close(s, &file, false);
+    fine = fine
+        && (!samba__has_traced(s) || samba__same_graph(s, &c, &file.pef, path, program != NULL));
+    if (fine)
+        fine = samba__attach(s, &file);
+    else
+        samba__file_close(s, &file, false);
     samba__drop_chunks(s, &s->temp_chunks);
     return fine;
 }
@@ -15761,7 +18020,10 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
         const samba_tensor *t = s->tensors[i];
         if (t->removed || (role && (t->role != role || t->symbol < 0))) continue;
         size_t d = samba__distance(t->name, name);
-        if (d < best) best = d, nearest = t->name;
+        if (d < best) {
+            best = d;
+            nearest = t->name;
+        }
     }
     return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
                       nearest);
@@ -15771,9 +18033,13 @@ SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *
 SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 {
     return samba_ok(s) && samba__file_kept(s)
-        && (s->rt || samba_fail(s, SAMBA_ESTATE, "in %s: no program is loaded; call samba_compile "
-                                "or samba_load first", what));
+        && (s->rt
+            || samba_fail(s, SAMBA_ESTATE,
+                          "in %s: no program is loaded; call samba_compile "
+                          "or samba_load first",
+                          what));
 }
+
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
     unsigned types = 0;
@@ -15783,28 +18049,31 @@ SAMBA_API unsigned samba_section_types(samba_session *s)
     }
     return types;
 }
+
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 {
     const unsigned step = SAMBA_BCKWD | SAMBA_OPT;
     const unsigned optional = SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
     unsigned there = samba_section_types(s), missing = types & ~there;
-    if ((types & step) == step) missing &= ~optional;   /* a whole step has them if there are any */
-    uint32_t first = missing & (0u - missing);          /* its lowest bit */
+    if ((types & step) == step) missing &= ~optional; /* a whole step has them if there are any */
+    uint32_t first = missing & (0u - missing);        /* its lowest bit */
     char list[80];
     samba__text t = samba__text_in(list, sizeof list);
     if (!missing) return true;
     for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2)
         if (there & type) samba__format(&t, " %s", samba__type_name(type));
-    return samba_fail(s, SAMBA_EARG, "in samba_run: the program has no section of type %s (%d); "
-                      "it has%s", samba__type_name(first), (int32_t)first, list);
+    return samba_fail(s, SAMBA_EARG,
+                      "in samba_run: the program has no section of type %s (%d); "
+                      "it has%s",
+                      samba__type_name(first), (int32_t)first, list);
 }
 
 /* ---- Hyperparameters ---- */
-SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q,
-                                    const char *name, bool exact)
+SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q, const char *name,
+                                    bool exact)
 {
-    static const char *const aliases[] = { "lr", "weight_decay", "momentum", "beta1", "beta2",
-                                           "eps", "max_grad_norm" };
+    static const char *const aliases[]
+        = { "lr", "weight_decay", "momentum", "beta1", "beta2", "eps", "max_grad_norm" };
     const char *text = pef->strings + q->name;
     if (q->role != SAMBA__ARGIN) return false;
     if (exact) return samba__same_text(text, name);
@@ -15863,9 +18132,11 @@ SAMBA__FN bool samba__check_argin(samba_session *s, const char *name, double val
             n++;
             if (value == 0.0 || !samba__ends_with(name, "momentum")) continue;
             if (samba__lacks_momentum(s, i))
-                return samba_fail(s, SAMBA_ESTATE, "in samba_set: the program was compiled without "
+                return samba_fail(s, SAMBA_ESTATE,
+                                  "in samba_set: the program was compiled without "
                                   "%s: compile with samba_optim.momentum, or with "
-                                  ".momentum_state if it begins at 0", pef->strings + q.name);
+                                  ".momentum_state if it begins at 0",
+                                  pef->strings + q.name);
         }
     }
     return n > 0 || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
@@ -15873,10 +18144,9 @@ SAMBA__FN bool samba__check_argin(samba_session *s, const char *name, double val
 
 SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
 {
-    if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, name, value))
-        return false;
+    if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, name, value)) return false;
     if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
-    samba_tensor *grad = samba__named(s, name);         /* of a scalar loss */
+    samba_tensor *grad = samba__named(s, name); /* of a scalar loss */
     if (grad) grad->not_given = false;
     return samba__visit_argins(s, name, true, &value) > 0;
 }
@@ -15884,9 +18154,9 @@ SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
 /* ---- Running: what is ready ---- */
 /* What a run consists of: sections of some types, or ids one after another. */
 typedef struct samba__run_list {
-    const int32_t *ids;                 /* NULL: n sections from `from` on, or those of types */
+    const int32_t *ids; /* NULL: n sections from `from` on, or those of types */
     int32_t n, from;
-    unsigned types;                     /* 0: by ids */
+    unsigned types; /* 0: by ids */
 } samba__run_list;
 
 SAMBA__FN samba__run_list samba__list_of_types(unsigned types)
@@ -15910,7 +18180,8 @@ SAMBA__FN bool samba__is_listed(const samba_runtime *rt, const samba__run_list *
     if (!list->ids)
         return samba__runs_now(rt, &q) && (int32_t)id >= list->from
             && (int32_t)id - list->from < list->n;
-    for (int32_t i = 0; i < list->n; i++) if (list->ids[i] == (int32_t)id) return true;
+    for (int32_t i = 0; i < list->n; i++)
+        if (list->ids[i] == (int32_t)id) return true;
     return false;
 }
 
@@ -15923,7 +18194,8 @@ SAMBA__FN bool samba__list_reads(const samba_runtime *rt, const samba__run_list 
         if (!samba__is_listed(rt, list, i)) continue;
         for (uint32_t node = q.first; node < q.end; node++) {
             samba__call_record r = samba__record_at(&rt->pef, node);
-            for (int32_t k = 0; k < r.n_in; k++) if (samba__word(&r, k) == symbol + 1) return true;
+            for (int32_t k = 0; k < r.n_in; k++)
+                if (samba__word(&r, k) == symbol + 1) return true;
         }
     }
     return false;
@@ -15934,28 +18206,35 @@ SAMBA__FN bool samba__needs_value(const samba_session *s, const samba__symbol *q
 {
     return q->role == SAMBA__INPUT || (q->role == SAMBA__WEIGHT && !s->zero_params);
 }
+
 SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba_tensor *t)
 {
     if (t->role == SAMBA__INPUT)
-        return samba_fail(s, SAMBA_ESTATE, "in %s: input %s %T %S was never given a value; call "
-                          "samba_write first", what, t->name, (int)t->dtype, &t->shape);
-    return samba_fail(s, SAMBA_ESTATE, "in %s: parameter %s %T %S has no value, for the PEF was "
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in %s: input %s %T %S was never given a value; call "
+                          "samba_write first",
+                          what, t->name, (int)t->dtype, &t->shape);
+    return samba_fail(s, SAMBA_ESTATE,
+                      "in %s: parameter %s %T %S has no value, for the PEF was "
                       "compiled and not saved: call samba_restore with its checkpoint, or load "
-                      "the checkpoint itself", what, t->name, (int)t->dtype, &t->shape);
+                      "the checkpoint itself",
+                      what, t->name, (int)t->dtype, &t->shape);
 }
 
 SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
 {
-    return samba_fail(t->session, SAMBA_ESTATE, "in %s: %s %T %S, the gradient of a loss, was not "
+    return samba_fail(t->session, SAMBA_ESTATE,
+                      "in %s: %s %T %S, the gradient of a loss, was not "
                       "given a value (samba_set_output_grads): give it with grad_of_outputs, "
-                      "samba_init_output_grads or samba_write", what, t->name, (int)t->dtype,
-                      &t->shape);
+                      "samba_init_output_grads or samba_write",
+                      what, t->name, (int)t->dtype, &t->shape);
 }
 
 /* Will the run send a value of t before it begins? */
 SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
 {
-    for (int32_t i = 0; d && i < d->n_inputs; i++) if (d->inputs[i] == t) return true;
+    for (int32_t i = 0; d && i < d->n_inputs; i++)
+        if (d->inputs[i] == t) return true;
     for (int32_t i = 0; d && i < d->n_feeds; i++) {
         const samba_feed *f = &d->feeds[i];
         bool named = f->name && samba__same_text(f->name, t->name);
@@ -15984,9 +18263,10 @@ SAMBA__FN bool samba__check_ready(samba_session *s, const samba__run_list *list,
         if (!samba__list_reads(s->rt, list, (uint32_t)t->symbol)) continue;
         if (t->not_given) return samba__fail_not_given(t, "samba_run");
         if (t->withheld)
-            return samba_fail(s, SAMBA_ESTATE, "in samba_run: %s %T %S was not sent to the device "
-                              "(samba_set_transfer); call samba_to_device, or send it", t->name,
-                              (int)t->dtype, &t->shape);
+            return samba_fail(s, SAMBA_ESTATE,
+                              "in samba_run: %s %T %S was not sent to the device "
+                              "(samba_set_transfer); call samba_to_device, or send it",
+                              t->name, (int)t->dtype, &t->shape);
         return samba__fail_value(s, "samba_run", t);
     }
     s->inputs_ready = all;
@@ -16006,8 +18286,9 @@ SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
     if (q->leaf)
         samba__format(&t, ": %s holds %g at element %l, and %s (%s) passes it on", q->tensor, value,
                       q->element, q->node, q->op);
-    else samba__format(&t, ": %s (%s) makes %g at element %l of %s", q->node, q->op, value,
-                       q->element, q->tensor);
+    else
+        samba__format(&t, ": %s (%s) makes %g at element %l of %s", q->node, q->op, value,
+                      q->element, q->tensor);
     for (int32_t i = 0; i < q->n_in; i++) {
         if (!q->in[i].name) continue;
         samba__format(&t, "; %s is ", q->in[i].name);
@@ -16017,23 +18298,29 @@ SAMBA__FN bool samba__fail_nonfinite(samba_session *s)
         }
         samba__format(&t, "%g ... %g", (double)q->in[i].min, (double)q->in[i].max);
     }
-    return samba_fail(s, SAMBA_ERANGE, "%s. The run was stopped there, and no later section "
-                      "changed a parameter", text);
+    return samba_fail(s, SAMBA_ERANGE,
+                      "%s. The run was stopped there, and no later section "
+                      "changed a parameter",
+                      text);
 }
+
 SAMBA_API bool samba_nonfinite(const samba_session *s, samba_culprit *culprit)
 {
     if (!s || !culprit || !s->culprit.node) return false;
     *culprit = s->culprit;
     return true;
 }
+
 SAMBA_API bool samba_set_check_finite(samba_session *s, bool check)
 {
     if (!s) return false;
     s->desc.check_finite = check;
-    for (uint32_t i = 0; s->rt && i < s->rt->pef.n_nodes; i++) s->rt->steps[i].made = 0;
+    for (uint32_t i = 0; s->rt && i < s->rt->pef.n_nodes; i++)
+        s->rt->steps[i].made = 0;
     if (s->rt) s->rt->culprit = check ? &s->culprit : NULL;
     return true;
 }
+
 SAMBA__FN bool samba__fail_run(samba_session *s)
 {
     if (s->rt->fault[SAMBA__FAULT_SET] == SAMBA__FAULT_NONFINITE) return samba__fail_nonfinite(s);
@@ -16049,9 +18336,10 @@ SAMBA__FN bool samba__fail_run(samba_session *s)
                        word ? &q.spec.shape : NULL);
     samba__print(batch, sizeof batch, pef->microbatches > 1 ? " (microbatch %d of %d)" : "",
                  (int32_t)s->rt->microbatch, (int32_t)pef->microbatches);
-    return samba_fail(s, SAMBA_ERANGE, "in %s (%s): %s%s; the run was stopped there and no "
-                      "parameter was changed by later sections", pef->strings + r.name, r.op->name,
-                      what, batch);
+    return samba_fail(s, SAMBA_ERANGE,
+                      "in %s (%s): %s%s; the run was stopped there and no "
+                      "parameter was changed by later sections",
+                      pef->strings + r.name, r.op->name, what, batch);
 }
 
 SAMBA__FN void samba__count_run(samba_session *s)
@@ -16062,7 +18350,8 @@ SAMBA__FN void samba__count_run(samba_session *s)
 
 SAMBA__FN bool samba__fail_norm(samba_session *s)
 {
-    return samba_fail(s, SAMBA_ESTATE, "in samba_run: OPT clips by the gradients' norm, which "
+    return samba_fail(s, SAMBA_ESTATE,
+                      "in samba_run: OPT clips by the gradients' norm, which "
                       "GRADNORM has not computed since they changed: run all sections of GRADNORM, "
                       "in order, before OPT; nothing was run");
 }
@@ -16076,11 +18365,14 @@ SAMBA__FN bool samba__check_schedule(samba_session *s, unsigned types, uint32_t 
     *norm = samba__norm_after_types(s->rt, *norm, whole, &blind);
     uint32_t split = samba__split_by(s->rt, whole);
     return samba__check_types(s, types)
-        && (!split || samba_fail(s, SAMBA_EARG, "in samba_run: with mapping spatial %s are one "
-                                 "section: run all of them, or compile with mapping section",
-                                 samba__type_name(split)))
+        && (!split
+            || samba_fail(s, SAMBA_EARG,
+                          "in samba_run: with mapping spatial %s are one "
+                          "section: run all of them, or compile with mapping section",
+                          samba__type_name(split)))
         && (s->rt->pef.microbatches == 1 || (whole & both) != SAMBA_BCKWD
-            || samba_fail(s, SAMBA_EARG, "in samba_run: with microbatches FWD and BCKWD run "
+            || samba_fail(s, SAMBA_EARG,
+                          "in samba_run: with microbatches FWD and BCKWD run "
                           "together: the activations of one are gone when the next one runs"))
         && (!blind || samba__fail_norm(s));
 }
@@ -16112,7 +18404,7 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
     if (graph && samba__find_graph(pef, graph, &s->rt->graph)) return true;
     s->rt->graph = 0;
     if (!graph && (!n || samba__section_at(pef, 0).graph == last)) return true;
-    for (uint32_t i = 0; i < n; i++) {          /* the sections of a graph stand together */
+    for (uint32_t i = 0; i < n; i++) { /* the sections of a graph stand together */
         uint32_t g = samba__section_at(pef, i).graph;
         if (i == 0 || g != last) samba__format(&t, " %s", g ? pef->strings + g - 1 : "(unnamed)");
         last = g;
@@ -16127,11 +18419,16 @@ SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
 {
     for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
         const char *a = text ? text : "", *b = samba__type_name(type);
-        while (*a && (*a == *b || *a == *b + ('a' - 'A'))) a++, b++;
+        while (*a && (*a == *b || *a == *b + ('a' - 'A'))) {
+            a++;
+            b++;
+        }
         if (!*a && !*b) return type;
     }
-    samba_fail(s, SAMBA_EARG, "%s is no section type; the types are zerograd, fwd, bckwd, reduce, "
-               "gradnorm, opt", text);
+    samba_fail(s, SAMBA_EARG,
+               "%s is no section type; the types are zerograd, fwd, bckwd, reduce, "
+               "gradnorm, opt",
+               text);
     return 0;
 }
 
@@ -16149,6 +18446,7 @@ SAMBA__FN void samba__run_event(samba_session *s, unsigned types, const char *co
         samba__format(&t, "_%s", samba__type_name(samba__parse_type(s, names[i])));
     s->on_event(name, -1, begins, s->event_user);
 }
+
 SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned types)
 {
     const char *what = graph ? "samba_run_graph" : "samba_run";
@@ -16159,6 +18457,7 @@ SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned typ
     samba__run_event(s, types, NULL, 0, false);
     return fine;
 }
+
 SAMBA_API bool samba_run(samba_session *s, unsigned types)
 {
     return samba_run_graph(s, NULL, types);
@@ -16179,29 +18478,33 @@ SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
 /* Ids are sections; groups end before they begin again, and what they hold is independent. */
 SAMBA__FN bool samba__check_ids(samba_session *s, const int32_t *ids, int32_t n)
 {
-    int32_t group = -1;                 /* where the group began */
+    int32_t group = -1; /* where the group began */
     for (int32_t i = 0; i < n; i++) {
         int32_t id = ids[i], mark = id == (group < 0 ? SAMBA_GROUP_BEGIN : SAMBA_GROUP_END);
         if (mark) group = group < 0 ? i : -1;
         if (mark ? group >= 0 && i == n - 1 : id < 0 || (uint32_t)id >= s->rt->pef.n_sections)
-            return samba_fail(s, SAMBA_ERANGE, "section id %d is out of range; the program has "
-                              "sections 0 ... %d, and groups that begin must end", id,
-                              (int32_t)s->rt->pef.n_sections - 1);
+            return samba_fail(s, SAMBA_ERANGE,
+                              "section id %d is out of range; the program has "
+                              "sections 0 ... %d, and groups that begin must end",
+                              id, (int32_t)s->rt->pef.n_sections - 1);
         for (int32_t k = group + 1; !mark && group >= 0 && k < i; k++)
             if (ids[k] == id || !samba__independent(s->rt, ids[k], id))
-                return samba_fail(s, SAMBA_EARG, "sections %d and %d depend on each other and "
-                                  "cannot be in one group; nothing was run", ids[k], id);
+                return samba_fail(s, SAMBA_EARG,
+                                  "sections %d and %d depend on each other and "
+                                  "cannot be in one group; nothing was run",
+                                  ids[k], id);
     }
     return group < 0 || samba_fail(s, SAMBA_EARG, "a group of section ids has no end");
 }
 
 /* The entry behind all sections of this type, if they stand in order from entry i on; -1: no. */
-SAMBA__FN int32_t samba__after_type(const samba_runtime *rt, const samba__run_list *list,
-                                    int32_t i, uint32_t type)
+SAMBA__FN int32_t samba__after_type(const samba_runtime *rt, const samba__run_list *list, int32_t i,
+                                    uint32_t type)
 {
     for (uint32_t id = 0; id < rt->pef.n_sections; id++) {
         if (samba__section_at(&rt->pef, id).type != type) continue;
-        while (i < list->n && samba__listed_id(list, i) < 0) i++;
+        while (i < list->n && samba__listed_id(list, i) < 0)
+            i++;
         if (i == list->n || samba__listed_id(list, i) != (int32_t)id) return -1;
         i++;
     }
@@ -16217,7 +18520,8 @@ SAMBA__FN int32_t samba__after_repeated(const samba_runtime *rt, const samba__ru
     *types = type;
     int32_t end = type == SAMBA_BCKWD ? -1 : samba__after_type(rt, list, i, type), next = end;
     if (type != SAMBA_FWD || end < 0) return end;
-    while (next < list->n && samba__listed_id(list, next) < 0) next++;
+    while (next < list->n && samba__listed_id(list, next) < 0)
+        next++;
     if (next >= list->n) return end;
     type = samba__section_at(&rt->pef, (uint32_t)samba__listed_id(list, next)).type;
     if (type != SAMBA_BCKWD) return end;
@@ -16269,18 +18573,21 @@ SAMBA__FN bool samba__check_list(samba_session *s, const samba__run_list *list, 
         bool forward = samba__section_at(&rt->pef, id).type == SAMBA_FWD;
         if (!own_order && samba__clips_blindly(rt, norm, id)) return samba__fail_norm(s);
         if (!own_order && rt->counts && forward && !samba__has_counted(rt, list, i))
-            return samba_fail(s, SAMBA_EARG, "in samba_run_with: section %d of FWD reads what the "
+            return samba_fail(s, SAMBA_EARG,
+                              "in samba_run_with: section %d of FWD reads what the "
                               "sections of COUNT make: let all of these stand before it; nothing "
-                              "was run", (int32_t)id);
+                              "was run",
+                              (int32_t)id);
         norm = samba__norm_after(rt, norm, id);
         if (!samba__begins_repeated(rt, list, i)) continue;
         end = samba__after_repeated(rt, list, i, &types);
         if (end < 0 && own_order) end = i + 1;
         if (end < 0)
-            return samba_fail(s, SAMBA_EARG, "in samba_run_with: section %d is run for each of %d "
+            return samba_fail(s, SAMBA_EARG,
+                              "in samba_run_with: section %d is run for each of %d "
                               "microbatches, with others: all sections of COUNT in order, all of "
-                              "FWD, or all of FWD and then of BCKWD; nothing was run", (int32_t)id,
-                              (int32_t)rt->pef.microbatches);
+                              "FWD, or all of FWD and then of BCKWD; nothing was run",
+                              (int32_t)id, (int32_t)rt->pef.microbatches);
         if (types & SAMBA_BCKWD) norm = rt->norm_first;
     }
     return true;
@@ -16296,8 +18603,8 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
     for (int32_t i = 0, end; fine && i < list->n; i = end) {
         end = i + 1;
         if (!samba__entry_runs(rt, list, i)) continue;
-        int32_t next = samba__begins_repeated(rt, list, i)
-            ? samba__after_repeated(rt, list, i, &types) : -1;
+        int32_t next
+            = samba__begins_repeated(rt, list, i) ? samba__after_repeated(rt, list, i, &types) : -1;
         if (next > 0) {
             fine = samba__run_parts(rt, types);
             end = next;
@@ -16326,22 +18633,27 @@ SAMBA__FN bool samba__list_of_calls(samba_session *s, const samba_run_desc *d,
                                     samba__run_list *list)
 {
     int32_t n = (int32_t)s->rt->pef.n_sections, end = d->until_call_id ? d->until_call_id : n;
-    list->from = d->from_call_id, list->n = end - d->from_call_id;
+    list->from = d->from_call_id;
+    list->n = end - d->from_call_id;
     if (d->from_call_id >= 0 && d->from_call_id < end && end <= n) return true;
-    return samba_fail(s, SAMBA_ERANGE, "call ids %d up to %d are out of range or order; the "
-                      "schedule has calls 0 ... %d", d->from_call_id, d->until_call_id, n - 1);
+    return samba_fail(s, SAMBA_ERANGE,
+                      "call ids %d up to %d are out of range or order; the "
+                      "schedule has calls 0 ... %d",
+                      d->from_call_id, d->until_call_id, n - 1);
 }
 
 /* The gradient of an output: what a program reads as that, or NULL with an error. */
 SAMBA__FN samba_tensor *samba__output_grad(samba_session *s, const samba_output_grad *g)
 {
     samba_tensor *grad = samba_sn_grad(g->output);
-    bool seeds = grad && grad->symbol >= 0
-        && (grad->role == SAMBA__INPUT || grad->role == SAMBA__ARGIN);
+    bool seeds
+        = grad && grad->symbol >= 0 && (grad->role == SAMBA__INPUT || grad->role == SAMBA__ARGIN);
     if (!grad) return NULL;
     if (!seeds)
-        return samba__none(samba_fail(s, SAMBA_EARG, "%s is no loss of the program: only a loss "
-                                      "can be given a gradient", g->output->name));
+        return samba__none(samba_fail(s, SAMBA_EARG,
+                                      "%s is no loss of the program: only a loss "
+                                      "can be given a gradient",
+                                      g->output->name));
     if (!g->bytes || g->bytes == samba_bytes(grad)) return grad;
     return samba__none(samba_fail(s, SAMBA_EARG, "the gradient of %s has %l bytes; %l are needed",
                                   g->output->name, (int64_t)g->bytes, (int64_t)samba_bytes(grad)));
@@ -16353,8 +18665,10 @@ SAMBA__FN bool samba__check_grads(samba_session *s, const samba_output_grad *lis
     for (int32_t i = 0; i < n; i++) {
         const samba_output_grad *g = list ? &list[i] : NULL;
         if (!g || !g->output || !g->grad || g->output->session != s)
-            return samba_fail(s, SAMBA_EARG, "gradient %d of %d has no values, or its output is "
-                              "not one of this session", i, n);
+            return samba_fail(s, SAMBA_EARG,
+                              "gradient %d of %d has no values, or its output is "
+                              "not one of this session",
+                              i, n);
         if (!samba__output_grad(s, g)) return false;
     }
     return true;
@@ -16367,15 +18681,21 @@ SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool f
         return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s belongs to another session",
                           t->name);
     if (t->symbol < 0)
-        return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %T %S: the program does "
-                          "not use it", t->name, (int)t->dtype, &t->shape);
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in samba_run_with: input %s %T %S: the program does "
+                          "not use it",
+                          t->name, (int)t->dtype, &t->shape);
     if (t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT)
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: input %s is computed by the program; "
-                          "samba_rdu or samba_write give it another value", t->name);
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run_with: input %s is computed by the program; "
+                          "samba_rdu or samba_write give it another value",
+                          t->name);
     if (t->not_given && !fed && !t->data) return samba__fail_not_given(t, "samba_run_with");
     if (fed || t->data || t->has_value || t->role != SAMBA__INPUT) return true;
-    return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: input %s %T %S was never given a value; "
-                      "call samba_write first", t->name, (int)t->dtype, &t->shape);
+    return samba_fail(s, SAMBA_ESTATE,
+                      "in samba_run_with: input %s %T %S was never given a value; "
+                      "call samba_write first",
+                      t->name, (int)t->dtype, &t->shape);
 }
 
 /* The tensor of a feed; NULL without an error if there is none. */
@@ -16384,6 +18704,7 @@ SAMBA__FN samba_tensor *samba__fed_tensor(samba_session *s, const samba_feed *f)
     samba_tensor *t = f->tensor || !f->name ? f->tensor : samba__named(s, f->name);
     return t && t->removed ? NULL : t;
 }
+
 SAMBA__FN size_t samba__fed_bytes(const samba_feed *f, const samba_tensor *t)
 {
     return samba_bytes(t) / samba_dtype_size(t->dtype) * samba_dtype_size(f->dtype);
@@ -16398,9 +18719,10 @@ SAMBA__FN bool samba__check_fed_integers(samba_session *s, const samba_feed *f,
     for (int64_t e = 0; e < n; e++) {
         int64_t value = samba__integer_at(f->data, f->dtype, e);
         if (value >= least && value <= most) continue;
-        return samba_fail(s, SAMBA_ERANGE, "in samba_run_with: feed %d has %l as element %l for %s "
-                          "%T %S, which holds %l ... %l", i, value, e, t->name, (int)t->dtype,
-                          &t->shape, least, most);
+        return samba_fail(s, SAMBA_ERANGE,
+                          "in samba_run_with: feed %d has %l as element %l for %s "
+                          "%T %S, which holds %l ... %l",
+                          i, value, e, t->name, (int)t->dtype, &t->shape, least, most);
     }
     return true;
 }
@@ -16428,25 +18750,34 @@ SAMBA__FN bool samba__check_feed(samba_session *s, const samba_feed *f, int32_t 
     const samba_tensor *t = samba__fed_tensor(s, f);
     if (!t && f->name && !f->tensor) return samba__fail_name(s, "tensor", f->name, 0);
     if (!t)
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: feed %d has neither a tensor nor a "
-                          "name", i);
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run_with: feed %d has neither a tensor nor a "
+                          "name",
+                          i);
     if (f->name && !samba__same_text(f->name, t->name))
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: feed %d has the tensor %s and the "
-                          "name %s; give one of them", i, t->name, f->name);
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run_with: feed %d has the tensor %s and the "
+                          "name %s; give one of them",
+                          i, t->name, f->name);
     if (!samba__check_sent(s, t, f->data != NULL)) return false;
     bool other = f->data && f->dtype != t->dtype;
     int64_t least, most;
-    if (other && !(samba__integer_range(f->dtype, &least, &most)
-                   && samba__integer_range(t->dtype, &least, &most)))
-        return samba_fail(s, SAMBA_EDTYPE, "in samba_run_with: feed %d has data of type %T for %s, "
-                          "which is %T", i, (int)f->dtype, t->name, (int)t->dtype);
+    if (other
+        && !(samba__integer_range(f->dtype, &least, &most)
+             && samba__integer_range(t->dtype, &least, &most)))
+        return samba_fail(s, SAMBA_EDTYPE,
+                          "in samba_run_with: feed %d has data of type %T for %s, "
+                          "which is %T",
+                          i, (int)f->dtype, t->name, (int)t->dtype);
     size_t bytes = f->data ? samba__fed_bytes(f, t) : 0;
     if (f->bytes != bytes)
-        return samba_fail(s, SAMBA_ESHAPE, "in samba_run_with: feed %d has %l bytes for %s %T %S, "
-                          "which takes %l", i, (int64_t)f->bytes, t->name, (int)t->dtype, &t->shape,
-                          (int64_t)bytes);
+        return samba_fail(s, SAMBA_ESHAPE,
+                          "in samba_run_with: feed %d has %l bytes for %s %T %S, "
+                          "which takes %l",
+                          i, (int64_t)f->bytes, t->name, (int)t->dtype, &t->shape, (int64_t)bytes);
     return !other || samba__check_fed_integers(s, f, t, i);
 }
+
 SAMBA__FN bool samba__send_feed(samba_session *s, const samba_feed *f)
 {
     samba_tensor *t = samba__fed_tensor(s, f);
@@ -16459,15 +18790,20 @@ SAMBA__FN bool samba__check_fetched(samba_session *s, const samba_tensor *t, int
 {
     if (!t) return samba_fail(s, SAMBA_EARG, "in samba_run_with: output %d is NULL", i);
     if (t->session != s)
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: output %d, %s, belongs to another "
-                          "session", i, t->name);
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run_with: output %d, %s, belongs to another "
+                          "session",
+                          i, t->name);
     if (t->symbol < 0)
-        return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: output %d, %s %T %S, is not kept by "
-                          "the program: list it in program.outputs before compiling", i, t->name,
-                          (int)t->dtype, &t->shape);
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in samba_run_with: output %d, %s %T %S, is not kept by "
+                          "the program: list it in program.outputs before compiling",
+                          i, t->name, (int)t->dtype, &t->shape);
     if (samba_bytes(t) == samba__host_bytes(t)) return true;
-    return samba_fail(s, SAMBA_ESTATE, "in samba_run_with: output %d, %s, holds several "
-                      "microbatches; use samba_copy_out after the run", i, t->name);
+    return samba_fail(s, SAMBA_ESTATE,
+                      "in samba_run_with: output %d, %s, holds several "
+                      "microbatches; use samba_copy_out after the run",
+                      i, t->name);
 }
 
 /* Refuses the lists of tensors before anything is sent or run. */
@@ -16568,7 +18904,8 @@ SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
     uint32_t norm = s->rt->norm_next;
     bool listed = d->n_section_ids || d->from_call_id || d->until_call_id, fine;
     if (d->n_section_ids) {
-        list.ids = d->section_ids, list.n = d->n_section_ids;
+        list.ids = d->section_ids;
+        list.n = d->n_section_ids;
         fine = samba__check_ids(s, list.ids, list.n) && samba__check_graph_of_ids(s, d)
             && samba__check_list(s, &list, d->own_order);
     } else if (listed) {
@@ -16585,6 +18922,7 @@ SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
     if (d->n_section_types) return samba__run_sequence(s, d);
     return samba__run_schedule(s, samba__whole_step(0));
 }
+
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {
     if (!samba__need_program(s, "samba_run_with")) return false;
@@ -16595,10 +18933,12 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
         || (d->n_section_ids && !d->section_ids) || d->n_section_types < 0 || d->n_section_ids < 0
         || d->n_inputs < 0 || d->n_outputs < 0 || d->n_hyperparams < 0 || d->n_feeds < 0
         || (d->n_feeds && !d->feeds))
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: a list that has a count is NULL, or "
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run_with: a list that has a count is NULL, or "
                           "its count is negative");
     if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
-        return samba_fail(s, SAMBA_EARG, "in samba_run_with: section_types, section_ids and call "
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run_with: section_types, section_ids and call "
                           "ids exclude each other; nothing was run");
     if (!samba__check_lists(s, d)) return false;
     bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
@@ -16608,12 +18948,15 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     if (d->running_stats) s->rt->running_stats = true;
     samba__run_event(s, 0, d->section_types, d->n_section_types, true);
     bool fine = samba__run_described(s, d);
-    s->rt->train = train, s->rt->graph = 0;
+    s->rt->train = train;
+    s->rt->graph = 0;
     s->rt->running_stats = running_stats;
-    for (int32_t i = 0; fine && i < d->n_outputs; i++) fine = samba_cpu(d->outputs[i]) != NULL;
+    for (int32_t i = 0; fine && i < d->n_outputs; i++)
+        fine = samba_cpu(d->outputs[i]) != NULL;
     samba__run_event(s, 0, d->section_types, d->n_section_types, false);
     return fine;
 }
+
 SAMBA_API bool samba_set_train(samba_session *s, bool train)
 {
     if (!samba_ok(s)) return false;
@@ -16621,6 +18964,7 @@ SAMBA_API bool samba_set_train(samba_session *s, bool train)
     samba__apply_mode(s);
     return true;
 }
+
 SAMBA_API bool samba_use_running_stats(samba_session *s, bool use)
 {
     if (!samba_ok(s)) return false;
@@ -16646,12 +18990,13 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t 
     for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_symbols; i++) {
         samba__symbol q = samba__symbol_at(&s->rt->pef, i);
         if (q.role != role || (argin && q.argin != argin)) continue;
-        if (q.argin == SAMBA__ARGIN_GRAD) continue;     /* of a loss: no hyperparameter */
+        if (q.argin == SAMBA__ARGIN_GRAD) continue; /* of a loss: no hyperparameter */
         if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
         n++;
     }
     return n;
 }
+
 #define SAMBA__NAMES(of, role, argin) \
     SAMBA_API int32_t samba_##of##_names(samba_session *s, const char **names, int32_t cap) \
     { \
@@ -16662,6 +19007,7 @@ SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__ARGIN_RATE)
 SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
 SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
 SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
+
 SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
 {
     int32_t n = 0;
@@ -16719,14 +19065,17 @@ SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char *
     samba__give(s, own, pef->n_symbols * sizeof *own);
     return n;
 }
+
 SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap)
 {
     return samba__port_names(s, SAMBA__INPUT, names, cap);
 }
+
 SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32_t cap)
 {
     return samba__port_names(s, SAMBA__OUTPUT, names, cap);
 }
+
 /* ---- Values ---- */
 SAMBA_API bool samba_write(samba_tensor *t, const void *data)
 {
@@ -16734,23 +19083,29 @@ SAMBA_API bool samba_write(samba_tensor *t, const void *data)
     samba_session *s = t->session;
     if (!data) return samba_fail(s, SAMBA_EARG, "in samba_write(%s): data is NULL", t->name);
     if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP)
-        return samba_fail(s, SAMBA_ESTATE, "in samba_write(%s): it is computed by %s and cannot "
-                          "be written", t->name, t->node->op->name);
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in samba_write(%s): it is computed by %s and cannot "
+                          "be written",
+                          t->name, t->node->op->name);
     if (t->symbol < 0 && !samba__own_room(t)) return false;
     if (!samba__in_reach(t)) return false;
     samba__put_value(t, data);
     if (t->symbol >= 0) samba__settle(t);
     return true;
 }
+
 SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes)
 {
     if (!t || !samba_ok(t->session)) return false;
     if (data && bytes != samba_bytes(t))
-        return samba_fail(t->session, SAMBA_ESHAPE, "in samba_write_bytes(%s): it is %T %S and "
-                          "takes %l bytes; %l were given", t->name, (int)t->dtype, &t->shape,
-                          (int64_t)samba_bytes(t), (int64_t)bytes);
+        return samba_fail(t->session, SAMBA_ESHAPE,
+                          "in samba_write_bytes(%s): it is %T %S and "
+                          "takes %l bytes; %l were given",
+                          t->name, (int)t->dtype, &t->shape, (int64_t)samba_bytes(t),
+                          (int64_t)bytes);
     return samba_write(t, data);
 }
+
 /* What a loop over the values of t may read after an error: 4 bytes for each of its elements. */
 SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
 {
@@ -16759,13 +19114,15 @@ SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
     samba_session *s = t->session;
     size_t size = samba__mul_size(samba_bytes(t) / samba_dtype_size(t->dtype), sizeof *few);
     if (size <= sizeof few) return few;
-    if (size > s->zeros_size) {         /* who has a smaller block keeps it */
+    if (size > s->zeros_size) { /* who has a smaller block keeps it */
         void *more = samba__keep(s, size);
         if (!more) return samba_dtype_size(t->dtype) < sizeof *few ? NULL : samba__place_of(t);
-        s->zeros = more, s->zeros_size = size;
+        s->zeros = more;
+        s->zeros_size = size;
     }
     return s->zeros;
 }
+
 /* The values of t; NULL with an error if they cannot be read as dtype. */
 SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
 {
@@ -16776,31 +19133,39 @@ SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const 
         samba_fail(t->session, SAMBA_EDTYPE, "in %s(%s): it is %T, not %T; use samba_copy_out",
                    what, t->name, (int)t->dtype, (int)dtype);
     } else if (!p) {
-        samba_fail(t->session, SAMBA_ESTATE, "in %s(%s): it has no value: list it in "
-                   "program.outputs before compiling, and run FWD", what, t->name);
+        samba_fail(t->session, SAMBA_ESTATE,
+                   "in %s(%s): it has no value: list it in "
+                   "program.outputs before compiling, and run FWD",
+                   what, t->name);
     }
     return t->dtype == dtype ? p : NULL;
 }
+
 SAMBA_API const float *samba_read(samba_tensor *t)
 {
     const void *p = samba__readable(t, SAMBA_F32, "samba_read");
     return (const float *)(p ? p : samba__zeros_for(t));
 }
+
 SAMBA_API const int32_t *samba_read_i32(samba_tensor *t)
 {
     const void *p = samba__readable(t, SAMBA_I32, "samba_read_i32");
     return (const int32_t *)(p ? p : samba__zeros_for(t));
 }
+
 SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
 {
     if (!t || !samba_ok(t->session)) return false;
     bool fits = (data && size == samba_bytes(t))
-        || samba_fail(t->session, SAMBA_EARG, "in samba_copy_out(%s): %l bytes were offered, %l "
-                      "are needed", t->name, (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
+        || samba_fail(t->session, SAMBA_EARG,
+                      "in samba_copy_out(%s): %l bytes were offered, %l "
+                      "are needed",
+                      t->name, (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
     const void *p = samba__readable(t, t->dtype, "samba_copy_out");
     if (fits && samba_ok(t->session)) samba__transfer(t, data, p, "PyRT_GET_TENSORS");
     return samba_ok(t->session);
 }
+
 SAMBA__FN bool samba__as_f32(samba_tensor *t, const float *from, float *to, int64_t n)
 {
     if (!t || !samba_ok(t->session)) return false;
@@ -16816,14 +19181,17 @@ SAMBA__FN bool samba__as_f32(samba_tensor *t, const float *from, float *to, int6
     samba__give(t->session, raw, bytes);
     return fine;
 }
+
 SAMBA_API bool samba_write_f32(samba_tensor *t, const float *data, int64_t n)
 {
     return samba__as_f32(t, data, NULL, n);
 }
+
 SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
 {
     return samba__as_f32(t, NULL, data, n);
 }
+
 /* SambaFlow's name of an op's first output, <op>__outputs__0, and of its gradient: here it is
    called like the op. Leaves have no such name. NULL: it is none. */
 SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
@@ -16841,6 +19209,7 @@ SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
     if (!t || t->removed || (!t->node && t->role != SAMBA__OUTPUT) || t->out_index) return NULL;
     return of_grad ? t->grad : t;
 }
+
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
 {
     if (!samba_ok(s)) return NULL;
@@ -16848,30 +19217,39 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
     samba_tensor *t = samba__named(s, name);
     if (!t) t = samba__first_output(s, name);
     if (t && !t->removed) return t;
-    if (t) samba_fail(s, SAMBA_ENAME, "tensor %s is unknown: it was taken out of the session by "
-                      "samba_update_tensor; keep its handle to use it still", name);
-    else samba__fail_name(s, "tensor", name, 0);
+    if (t)
+        samba_fail(s, SAMBA_ENAME,
+                   "tensor %s is unknown: it was taken out of the session by "
+                   "samba_update_tensor; keep its handle to use it still",
+                   name);
+    else
+        samba__fail_name(s, "tensor", name, 0);
     return NULL;
 }
+
 SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data)
 {
     samba_tensor *t = samba_tensor_by_name(s, name);
-    if (t && !data) t->removed = true;  /* for who looks for it; programs may have it still */
+    if (t && !data) t->removed = true; /* for who looks for it; programs may have it still */
     return t && (!data || samba_write(t, data));
 }
+
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
 {
     if (!t || !samba_ok(t->session)) return NULL;
     if (t->grad) return t->grad;
-    return samba__none(samba_fail(t->session, SAMBA_ESTATE, "%s has no gradient: compile for "
-                                  "training a loss it influences, with mapping section", t->name));
+    return samba__none(samba_fail(t->session, SAMBA_ESTATE,
+                                  "%s has no gradient: compile for "
+                                  "training a loss it influences, with mapping section",
+                                  t->name));
 }
 
 /* Is t a loss whose gradient is to begin anew: listed, or all are? */
 SAMBA__FN bool samba__gets_grad(const samba_tensor *t, const samba_output_grad *list, int32_t n)
 {
     bool listed = n == 0;
-    for (int32_t i = 0; i < n; i++) listed = listed || list[i].output == t;
+    for (int32_t i = 0; i < n; i++)
+        listed = listed || list[i].output == t;
     return listed && samba__seeds(t);
 }
 
@@ -16887,8 +19265,10 @@ SAMBA__FN bool samba__check_rows(samba_session *s, const samba_tensor *t, int32_
 {
     int64_t all = samba__rows_of_grad(t->grad);
     return (rows >= 0 && (!all || rows <= all))
-        || samba_fail(s, SAMBA_ERANGE, "in samba_init_output_grads: rows is %d; the batch of %s "
-                      "has %l, and 0 means all", rows, t->name, all);
+        || samba_fail(s, SAMBA_ERANGE,
+                      "in samba_init_output_grads: rows is %d; the batch of %s "
+                      "has %l, and 0 means all",
+                      rows, t->name, all);
 }
 
 /* Ones, if they are wanted; zeros for rows that do not count. */
@@ -16897,7 +19277,7 @@ SAMBA__FN void samba__init_grad(samba_session *s, samba_tensor *g, bool ones, in
     float *x = (float *)s->rt->data[g->symbol];
     int64_t count = (int64_t)samba_bytes(g) / 4, all = samba__rows_of_grad(g);
     int64_t inner = all ? samba__inner(&g->shape, g->batch_dim) : 1;
-    bool parts = samba_bytes(g) > samba__host_bytes(g);     /* rows are the first dimension then */
+    bool parts = samba_bytes(g) > samba__host_bytes(g); /* rows are the first dimension then */
     int64_t size = all && !parts ? g->shape.dim[g->batch_dim] : all;
     for (int64_t k = 0; k < count; k++) {
         bool late = rows > 0 && all && k / inner % size >= rows;
@@ -16933,33 +19313,38 @@ SAMBA_API void *samba_cpu(samba_tensor *t)
     if (!s->rt || t->symbol < 0 || t->withheld) {
         void *value = samba__value_of(t);
         if (!value)
-            samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it has no value: list it in "
-                       "program.outputs before compiling", t->name);
+            samba_fail(s, SAMBA_ESTATE,
+                       "in samba_cpu(%s): it has no value: list it in "
+                       "program.outputs before compiling",
+                       t->name);
         return value;
     }
     bool fits = samba_bytes(t) == samba__host_bytes(t)
-        || samba_fail(s, SAMBA_ESTATE, "in samba_cpu(%s): it holds several microbatches; use "
-                      "samba_copy_out", t->name);
+        || samba_fail(s, SAMBA_ESTATE,
+                      "in samba_cpu(%s): it holds several microbatches; use "
+                      "samba_copy_out",
+                      t->name);
     if (!fits || !samba__own_room(t)) return NULL;
     samba__transfer(t, t->data, s->rt->data[t->symbol], "PyRT_GET_TENSORS");
     t->copied = s->runs + 1;
     samba__settle(t);
     return t->data;
 }
+
 SAMBA_API bool samba_is_stale(const samba_tensor *t)
 {
     return t && t->session->rt && t->symbol >= 0 && t->copied != t->session->runs + 1;
 }
+
 SAMBA_API bool samba_rdu(samba_tensor *t)
 {
-    return t && samba__need_program(t->session, "samba_rdu")
-        && (!t->withheld || samba__own_data(t)) && samba__can_send(t, "samba_rdu")
-        && samba_write(t, t->data);
+    return t && samba__need_program(t->session, "samba_rdu") && (!t->withheld || samba__own_data(t))
+        && samba__can_send(t, "samba_rdu") && samba_write(t, t->data);
 }
+
 /* What is carried: parameters, buffers and the optimizers' state, or not all of it. */
-typedef enum samba__carried {
-    SAMBA__ALL_STATE, SAMBA__MODEL, SAMBA__BUFFERS
-} samba__carried;
+typedef enum samba__carried { SAMBA__ALL_STATE, SAMBA__MODEL, SAMBA__BUFFERS } samba__carried;
+
 SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, samba__carried what)
 {
     if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
@@ -16972,8 +19357,17 @@ SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, samba__carried what)
     }
     return true;
 }
-SAMBA_API bool samba_to_cpu(samba_session *s) { return samba__carry(s, true, SAMBA__ALL_STATE); }
-SAMBA_API bool samba_to_rdu(samba_session *s) { return samba__carry(s, false, SAMBA__ALL_STATE); }
+
+SAMBA_API bool samba_to_cpu(samba_session *s)
+{
+    return samba__carry(s, true, SAMBA__ALL_STATE);
+}
+
+SAMBA_API bool samba_to_rdu(samba_session *s)
+{
+    return samba__carry(s, false, SAMBA__ALL_STATE);
+}
+
 SAMBA_API bool samba_to_device(samba_session *s)
 {
     if (!samba__need_program(s, "samba_to_device")) return false;
@@ -16982,7 +19376,7 @@ SAMBA_API bool samba_to_device(samba_session *s)
         bool kept = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE;
         bool frees = t->withheld && kept;
         if (t->symbol < 0 || (!kept && t->role != SAMBA__INPUT)) continue;
-        if (samba_bytes(t) != samba__host_bytes(t)) continue;   /* dummies of one microbatch */
+        if (samba_bytes(t) != samba__host_bytes(t)) continue; /* dummies of one microbatch */
         if (!samba__send_newer(t)) return false;
         if (!frees || t->borrowed) continue;
         samba__give(s, t->data, samba__host_bytes(t));
@@ -16990,16 +19384,27 @@ SAMBA_API bool samba_to_device(samba_session *s)
     }
     return true;
 }
-SAMBA_API bool samba_model_to_cpu(samba_session *s) { return samba__carry(s, true, SAMBA__MODEL); }
-SAMBA_API bool samba_model_to_rdu(samba_session *s) { return samba__carry(s, false, SAMBA__MODEL); }
+
+SAMBA_API bool samba_model_to_cpu(samba_session *s)
+{
+    return samba__carry(s, true, SAMBA__MODEL);
+}
+
+SAMBA_API bool samba_model_to_rdu(samba_session *s)
+{
+    return samba__carry(s, false, SAMBA__MODEL);
+}
+
 SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s)
 {
     return samba__carry(s, true, SAMBA__BUFFERS);
 }
+
 SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s)
 {
     return samba__carry(s, false, SAMBA__BUFFERS);
 }
+
 /* ---- Checkpoints ---- */
 SAMBA__FN bool samba__is_saved(const samba__symbol *q)
 {
@@ -17007,6 +19412,7 @@ SAMBA__FN bool samba__is_saved(const samba__symbol *q)
         || q->role == SAMBA__CONSTANT;
     return kept && !q->alias;
 }
+
 SAMBA__FN const void *samba__current_value(samba_session *s, uint32_t index, const char *name,
                                            const samba__symbol *q)
 {
@@ -17028,24 +19434,28 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
         if (!samba__reaches_here(s->rt->data[i], n, q.spec.dtype, s->rt->isa)) continue;
         first[0] = first[1] = first[2] = SAMBA__NOWHERE;
         samba__note_nonfinite(first, (const uint8_t *)s->rt->data[i], 0, n, q.spec.dtype);
-        for (int k = 1; k < 3 && weight; k++) first[0] = samba__min64(first[0], first[k]);
+        for (int k = 1; k < 3 && weight; k++)
+            first[0] = samba__min64(first[0], first[k]);
         *element = first[0];
         if (*element < SAMBA__NOWHERE) return i;
     }
     return -1;
 }
+
 /* Does the device have all values that a checkpoint keeps? */
 SAMBA__FN bool samba__check_sent_all(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         const samba_tensor *t = s->tensors[i];
         if (t->symbol < 0 || !t->withheld || !samba__keeps(t)) continue;
-        return samba_fail(s, SAMBA_ESTATE, "in samba_save: %s %T %S was not sent to the device "
-                          "(samba_set_transfer); call samba_to_device", t->name, (int)t->dtype,
-                          &t->shape);
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in samba_save: %s %T %S was not sent to the device "
+                          "(samba_set_transfer); call samba_to_device",
+                          t->name, (int)t->dtype, &t->shape);
     }
     return true;
 }
+
 SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_save_opts *opts)
 {
     samba__image image;
@@ -17060,16 +19470,18 @@ SAMBA_API bool samba_save_with(samba_session *s, const char *path, const samba_s
     if (!samba__check_sent_all(s)) return false;
     int64_t bad = opts && opts->allow_nonfinite ? -1 : samba__find_nonfinite(s, &element);
     if (bad >= 0)
-        return samba_fail(s, SAMBA_ERANGE, "in samba_save: element %l of %s is not finite, so %s "
-                          "was not written; go back to an earlier checkpoint, look for the cause "
-                          "with samba_set_check_finite, or save with allow_nonfinite", element,
-                          s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name,
-                          path);
+        return samba_fail(
+            s, SAMBA_ERANGE,
+            "in samba_save: element %l of %s is not finite, so %s "
+            "was not written; go back to an earlier checkpoint, look for the cause "
+            "with samba_set_check_finite, or save with allow_nonfinite",
+            element, s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name, path);
     if (!samba__image_open(&image, s, &s->rt->pef, samba__current_value)) return false;
     bool fine = samba__replace_file(s, path, &image);
     samba__image_close(&image);
     return fine;
 }
+
 SAMBA_API bool samba_save(samba_session *s, const char *path)
 {
     return samba_save_with(s, path, NULL);
@@ -17079,7 +19491,7 @@ SAMBA_API bool samba_save(samba_session *s, const char *path)
 SAMBA__FN void samba__convert(uint8_t *to, samba_dtype type, const uint8_t *from,
                               samba_dtype stored)
 {
-    int64_t raw = 0;                    /* as large as any element */
+    int64_t raw = 0; /* as large as any element */
     float x;
     samba__copy_data(&raw, from, samba_dtype_size(stored), samba_dtype_size(stored));
     samba__load(&x, &raw, stored, 1);
@@ -17092,9 +19504,9 @@ typedef struct samba__restoring {
     samba_session *session;
     const samba__pef *from;
     const char *path;
-    samba__symbol q, r;                 /* of the program, and of the file */
+    samba__symbol q, r; /* of the program, and of the file */
     uint32_t last;
-    bool found;                         /* the file has a value; r is it */
+    bool found; /* the file has a value; r is it */
 } samba__restoring;
 
 /* False if symbol i of the program is none that a checkpoint gives a value. */
@@ -17111,21 +19523,24 @@ SAMBA__FN bool samba__seek_saved(samba__restoring *c, uint32_t i)
     c->found = k >= 0 && c->r.data;
     return c->found || c->q.role == SAMBA__WEIGHT;
 }
+
 SAMBA__FN bool samba__restores(const samba__restoring *c)
 {
     bool floats = samba__is_float(c->q.spec.dtype) && samba__is_float(c->r.spec.dtype);
     return floats ? samba__same_shape(&c->q.spec.shape, &c->r.spec.shape)
-        : samba__same_spec(&c->q.spec, &c->r.spec);
+                  : samba__same_spec(&c->q.spec, &c->r.spec);
 }
 
 /* One more name of a list that is bounded: the first ones are named, the others counted. */
 enum { SAMBA__MOST_NAMES = 8 };
+
 SAMBA__FN void samba__list_name(samba__text *t, int32_t *n, const char *first, const char *next,
                                 const char *name)
 {
     if (*n < SAMBA__MOST_NAMES) samba__format(t, "%s%s", *n ? next : first, name);
     ++*n;
 }
+
 SAMBA__FN void samba__end_list(samba__text *t, int32_t n)
 {
     if (n > SAMBA__MOST_NAMES) samba__format(t, " and %d more", n - SAMBA__MOST_NAMES);
@@ -17143,8 +19558,8 @@ SAMBA__FN bool samba__check_restore(samba__restoring *c, bool partial, int32_t *
         if (!samba__seek_saved(c, i)) continue;
         const char *name = to->strings + c->q.name;
         if (!c->found) {
-            samba__list_name(&t, &missing, " no value for parameter ", missing == 1 ? ", nor for "
-                             : ", ", name);
+            samba__list_name(&t, &missing, " no value for parameter ",
+                             missing == 1 ? ", nor for " : ", ", name);
         } else if (!samba__restores(c)) {
             samba__print(what, sizeof what, "%T %S for %s, which is %T %S here",
                          (int)c->r.spec.dtype, &c->r.spec.shape, name, (int)c->q.spec.dtype,
@@ -17157,8 +19572,10 @@ SAMBA__FN bool samba__check_restore(samba__restoring *c, bool partial, int32_t *
     *n_missing = missing;
     if (partial) missing = 0;
     if (!missing && !different) return true;
-    return samba_fail(c->session, missing ? SAMBA_ENAME : SAMBA_ESHAPE, "%s has%s%s%s; nothing was "
-                      "changed", c->path, missing ? lacks : "", missing && different ? ";" : "",
+    return samba_fail(c->session, missing ? SAMBA_ENAME : SAMBA_ESHAPE,
+                      "%s has%s%s%s; nothing was "
+                      "changed",
+                      c->path, missing ? lacks : "", missing && different ? ";" : "",
                       different ? differs : "");
 }
 
@@ -17173,19 +19590,24 @@ SAMBA__FN bool samba__check_unexpected(const samba__restoring *c, bool exact, in
         const char *name = c->from->strings + r.name;
         if (r.role != SAMBA__WEIGHT || !r.data) continue;
         int32_t k = samba__find_symbol(&c->session->rt->pef, name, (uint32_t)last);
-        if (k >= 0) last = k;
-        else samba__list_name(&t, &n, "", ", ", name);
+        if (k >= 0)
+            last = k;
+        else
+            samba__list_name(&t, &n, "", ", ", name);
     }
     samba__end_list(&t, n);
     *n_unexpected = n;
     if (!n) return true;
     if (exact)
-        return samba_fail(c->session, SAMBA_ENAME, "%s has parameters that the program has not: "
-                          "%s; nothing was changed", c->path, names);
+        return samba_fail(c->session, SAMBA_ENAME,
+                          "%s has parameters that the program has not: "
+                          "%s; nothing was changed",
+                          c->path, names);
     samba__warn(c->session, "in samba_restore: %s has parameters that the program has not: %s",
                 c->path, names);
     return true;
 }
+
 SAMBA__FN void samba__copy_restored(samba__restoring *c)
 {
     const samba__pef *to = &c->session->rt->pef;
@@ -17201,6 +19623,7 @@ SAMBA__FN void samba__copy_restored(samba__restoring *c)
             samba__convert(value + k * size, type, data + k * old, stored);
     }
 }
+
 /* What was restored has been sent, and edits of its host copy from before are older. */
 SAMBA__FN void samba__after_restore(samba__restoring *c, samba_tensor *t)
 {
@@ -17210,6 +19633,7 @@ SAMBA__FN void samba__after_restore(samba__restoring *c, samba_tensor *t)
     t->withheld = false;
     samba__settle(t);
 }
+
 SAMBA__FN void samba__warn_nonfinite(samba_session *s, const char *path)
 {
     int64_t element = 0, bad = samba__find_nonfinite(s, &element);
@@ -17217,6 +19641,7 @@ SAMBA__FN void samba__warn_nonfinite(samba_session *s, const char *path)
         samba__warn(s, "in samba_restore: element %l of %s in %s is not finite", element,
                     s->rt->pef.strings + samba__symbol_at(&s->rt->pef, (uint32_t)bad).name, path);
 }
+
 SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
                                   const samba_restore_opts *opts, samba_restored *restored)
 {
@@ -17228,7 +19653,9 @@ SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
     if (!path) return samba_fail(s, SAMBA_EARG, "in samba_restore: the path is NULL");
     if (!samba__read_file(s, &file, true, path)) return false;
     memset(&c, 0, sizeof c);
-    c.session = s, c.from = &file.pef, c.path = path;
+    c.session = s;
+    c.from = &file.pef;
+    c.path = path;
     bool fine = samba__check_restore(&c, opts && opts->partial, &counts.n_missing)
         && samba__check_unexpected(&c, opts && opts->exact, &counts.n_unexpected);
     if (restored) *restored = counts;
@@ -17237,18 +19664,25 @@ SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
         samba__after_restore(&c, s->tensors[i]);
     if (fine) samba__warn_nonfinite(s, path);
     samba__file_close(s, &file, false);
-    samba__forget_norm(s->rt);          /* max_grad_norm may be another one */
+    samba__forget_norm(s->rt); /* max_grad_norm may be another one */
     return fine;
 }
+
 SAMBA_API bool samba_restore(samba_session *s, const char *path)
 {
     return samba_restore_with(s, path, NULL, NULL);
 }
+
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {
     return s && s->rt ? samba__runtime_size(&s->rt->pef, 0, false, NULL) : 0;
 }
-SAMBA_API size_t samba_held_bytes(const samba_session *s) { return s ? s->held : 0; }
+
+SAMBA_API size_t samba_held_bytes(const samba_session *s)
+{
+    return s ? s->held : 0;
+}
+
 /* ---- Measuring ---- */
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section)
 {
@@ -17271,10 +19705,12 @@ SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_sectio
     }
     return true;
 }
+
 SAMBA__FN bool samba__has_section(const samba_session *s, int32_t id)
 {
     return s && s->rt && id >= 0 && (uint32_t)id < s->rt->pef.n_sections;
 }
+
 SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t)
 {
     unsigned use = 0;
@@ -17291,10 +19727,12 @@ SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_
     }
     return use;
 }
+
 SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b)
 {
     return samba__has_section(s, a) && samba__has_section(s, b) && samba__independent(s->rt, a, b);
 }
+
 SAMBA_API bool samba_zero_inputs(samba_session *s)
 {
     if (!samba__need_program(s, "samba_zero_inputs")) return false;
@@ -17311,12 +19749,12 @@ SAMBA_API bool samba_zero_inputs(samba_session *s)
 #if !defined(SAMBA_NO_STDIO)
 #include <time.h>
 #if defined(_WIN32) || (defined(SAMBA_NO_THREADS) && !defined(CLOCK_MONOTONIC))
-SAMBA_API double samba_seconds(void)    /* strict -std=c99 hides the better clock */
+SAMBA_API double samba_seconds(void) /* strict -std=c99 hides the better clock */
 {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 #else
-#if !defined(CLOCK_MONOTONIC)           /* hidden, too, but its types are known from pthread.h */
+#if !defined(CLOCK_MONOTONIC) /* hidden, too, but its types are known from pthread.h */
 #define CLOCK_MONOTONIC 1
 extern int clock_gettime(int clock, struct timespec *t);
 #endif
