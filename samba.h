@@ -10274,7 +10274,7 @@ SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
         rt->microbatch = m;
         fine = samba__run_sections(rt, types);
     }
-    rt->microbatch = 0;
+    if (fine) rt->microbatch = 0;       /* else the error tells which one it was */
     return fine;
 }
 
@@ -18600,6 +18600,7 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
     unsigned types;
     samba__count_run(s);
     rt->fault[0] = 0;
+    rt->microbatch = 0;
     for (int32_t i = 0, end; fine && i < list->n; i = end) {
         end = i + 1;
         if (!samba__entry_runs(rt, list, i)) continue;

@@ -429,6 +429,30 @@ static void test_bad_values_are_placed(void)
     }
 }
 
+// The error says which part of the batch it was; the next run begins with the first one.
+static void test_bad_microbatch(void)
+{
+    const samba_desc d = quiet_desc(NULL);
+    samba_session *s = samba_open(&d);
+    samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(4));
+    samba_tensor *y = samba_embedding(ids, "table", 11, 3);
+    samba_program p = { .loss = samba_mean(y, SAMBA_ALL_AXES, false), .optim = { .kind = SAMBA_SGD }, .microbatches = 4 };
+    CHECK(samba_compile(s, &p));
+    for (int i = 0; i < 2; i++) {
+        int32_t id[16] = { 0 };
+        const char *fwd = "fwd";
+        const samba_run_desc forward = { .section_types = &fwd, .n_section_types = 1 };
+        id[9] = 99;
+        CHECK(samba_write(ids, id) && !(i ? samba_run_with(s, &forward) : samba_run(s, 0)));
+        CHECK(said(s, "ids holds 99 at [1], which is out of range 0 ... 10 (microbatch 2 of 4)"));
+        id[9] = 5;
+        CHECK(samba_write(ids, id) && (i ? samba_run_with(s, &forward) : samba_run(s, 0)));
+        samba_tensor *table = samba_tensor_by_name(s, "table__weight");
+        if (!i) CHECK(fabsf(samba_read(samba_sn_grad(table))[0] * 16 * 3 - 15) < 1e-4f && fabsf(samba_read(samba_sn_grad(table))[15] * 16 * 3 - 1) < 1e-4f);
+    }
+    CHECK(samba_close(s) == 0);
+}
+
 static void test_bad_labels(void)
 {
     for (int32_t microbatches = 1; microbatches <= MANY; microbatches++) {
@@ -793,6 +817,7 @@ int main(void)
     RUN(test_options_together);
     RUN(test_numbers);
     RUN(test_bad_values_are_placed);
+    RUN(test_bad_microbatch);
     RUN(test_bad_labels);
     RUN(test_near_names);
     RUN(test_names);

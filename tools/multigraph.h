@@ -14,7 +14,9 @@
    whose function sets a loss: gradients and optimizer state have one place each in a program. So
    optimizers are given for this graph (samba_graph.optims) or in the program, which says the same;
    for another graph they are an error. Several losses over the same parameters are losses of one
-   graph; models that train by turns are sessions of their own. */
+   graph; models that train by turns are sessions of their own. SambaFlow's trace_multigraph also
+   takes a mapping and init_output_grads: here they are the program's and the session's (see
+   samba_program.mapping, samba_set_output_grads), for all graphs are in one PEF. */
 #ifndef SAMBA_MULTIGRAPH_H
 #define SAMBA_MULTIGRAPH_H
 
