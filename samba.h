@@ -9148,14 +9148,14 @@ SAMBA__FN bool samba__check_arguments(const samba__pef *pef, uint32_t i, samba__
                       "the arguments of node %d lie outside the file", (int32_t)i))
         return false;
     samba__call_record r = samba__node_at(pef, i);
-    bool fine = samba__prove(why, r.op != NULL,
-                             "node %d uses op number %d, which is not known "
-                             "here; register it before loading",
-                             (int32_t)i, (int32_t)r.wire)
-        && samba__prove(why,
-                        r.n_in <= SAMBA_MAX_IN && r.n_out >= 1 && r.n_out <= SAMBA_MAX_OUT
-                            && r.n_attr <= SAMBA_MAX_ATTR && r.name < pef->strings_size,
-                        "node %d has too many arguments", (int32_t)i);
+    bool fine = samba__prove(why,
+                             r.n_in <= SAMBA_MAX_IN && r.n_out >= 1 && r.n_out <= SAMBA_MAX_OUT
+                                 && r.n_attr <= SAMBA_MAX_ATTR && r.name < pef->strings_size,
+                             "node %d has too many arguments", (int32_t)i)
+        && samba__prove(why, r.op != NULL,
+                        "%s uses op number %d, which is not known here; "
+                        "register it before loading",
+                        pef->strings + r.name, (int32_t)r.wire);
     for (int32_t k = 0; fine && k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
         fine = samba__prove(why, word <= pef->n_symbols && (k < r.n_in || word),

@@ -762,7 +762,7 @@ static const lie lies[] = {
     { "strings without an end", lie_strings_end, "end" },
     { "a trace without an end", lie_trace_end, "end" },
     { "no symbols", lie_no_symbols, "" },
-    { "an unknown op", lie_op, "register" },
+    { "an unknown op", lie_op, "a uses op number 30583" },
     { "another op", lie_other_op, "" },
     { "17 inputs", lie_many_inputs, "node 0" },
     { "no outputs", lie_no_outputs, "node 0" },

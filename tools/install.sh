@@ -121,8 +121,6 @@ check() {
     need may python3-h5py 'h5py: judges HDF5 files' 'h5py (optional)' has_module h5py
     need must g++ 'samba.h is C++, too' 'a C++ compiler as g++' has_command g++
     need must clang 'the second compiler' 'clang and clang++' has_command clang++
-    need may clang-format 'checks the format of samba.h' 'clang-format 14' \
-        has_command clang-format
     need must "$clang_rt" 'sanitizers of clang' 'the compiler-rt of clang' has_clang_runtime
     [ "$(uname -m)" != x86_64 ] || need may "gcc-${gcc_major:-12}-multilib" \
         'the same tests in 32 bits' 'a gcc that knows -m32 (optional)' has_m32
