@@ -10274,7 +10274,7 @@ SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
         rt->microbatch = m;
         fine = samba__run_sections(rt, types);
     }
-    if (fine) rt->microbatch = 0;       /* else the error tells which one it was */
+    if (fine) rt->microbatch = 0; /* else the error tells which one it was */
     return fine;
 }
 
