@@ -1652,6 +1652,21 @@ static bool may_be_refused(const char *why)
     return false;
 }
 
+// One number for all values of all graphs as compiled: versions of samba.h that print the same one
+// compute the same bits.
+static uint64_t hash_of_values = 1469598103934665603u;
+
+static void hash_results(const results *r)
+{
+    for (int k = 0; k < r->n; k++) {
+        for (int64_t i = 0; i < r->e[k].n; i++) {
+            uint32_t bits = 0x7fc00000u;                    // all NaNs are one
+            if (r->e[k].x[i] == r->e[k].x[i]) memcpy(&bits, &r->e[k].x[i], sizeof bits);
+            hash_of_values = (hash_of_values ^ bits) * 1099511628211u;
+        }
+    }
+}
+
 static void one_graph(uint32_t seed)
 {
     static description d;
@@ -1665,6 +1680,7 @@ static void one_graph(uint32_t seed)
     if (verbose) printf("graph %u: %d values%s%s\n", seed, d.n, base.refused ? ", refused: " : "", base.refused ? base.why : "");
     if (prints) print_program(stdout, &d);
     n_refused += base.refused;
+    hash_results(&base);
     if (base.refused && !may_be_refused(base.why)) {
         printf("graph %u: %s\n", seed, base.why);
         test_bad++;
@@ -1697,6 +1713,7 @@ static void test_every_op_and_axis(void)
 static void print_counts(void)
 {
     printf("%u graphs, %ld runs, %ld refused, %ld differ\n", n_graphs, (long)n_runs, (long)n_refused, (long)n_different);
+    printf("the hash of all values is %016llx\n", (unsigned long long)hash_of_values);
 #define X(name, n) printf("%-10s met %ld, differs %ld\n", #name, (long)(n_runs - axis_met[AXIS_##name][0]), (long)axis_differs[AXIS_##name]);
     AXES(X)
 #undef X
