@@ -26,7 +26,16 @@
      [tensor]      shapes, types, signatures of ops                        | the device half:
      [math]        exp, log, tanh ... with the same bits everywhere        | no malloc, no stdio
      [gemm]        matrix product                                          |
-     [ops]         the table of ops, and one block for each                |
+     [op-table]    the list of ops; what their rules share                 |
+     [elementwise] maps, cast, dropout, and how they walk a broadcast      |
+     [reduce]      sum, mean, max, argmax                                  |
+     [matmul]      matmul, affine                                          |
+     [shape-ops]   reshape ... cat, gather, lookup: ops that move values   |
+     [conv]        convolution, pooling                                    |
+     [norm-loss]   batch, layer and rms norm, softmax, losses              |
+     [attention]   scaled dot product attention                            |
+     [optim-ops]   SGD, AdamW, clipping: one step                          |
+     [op-rows]     kernels of each instruction set, the table itself       |
      [pef-read]    the PEF, proved before use                              |
      [execute]     runs sections                                          -+
      [memory]      the session, its allocator                             -+
@@ -142,10 +151,10 @@
 
    ---- Add an op ----
 
-   In this file: a prototype in [api], a row in the table of [ops], a block below it: builder, shape
-   rule, work, kernel, gradient rule; leaving one out does not compile. In your program: fill in a
-   samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole rows and a
-   range of units; the executor makes the threads. A gradient rule calls public ops.
+   In this file: a prototype in [api], a row in [op-table], and a block in a chapter below: builder,
+   shape rule, work, kernel, gradient rule; leaving one out does not compile. In your program: fill
+   in a samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole rows
+   and a range of units; the executor makes the threads. A gradient rule calls public ops.
 
    ---- The PEF file, version 2 ----
 
@@ -4119,7 +4128,7 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     }
 }
 
-/* ==== [ops] =================================================================================== */
+/* ==== [op-table] ============================================================================== */
 /* Builders record or compute through this seam, which [graph] defines; the device half has none. */
 #if defined(SAMBA_RUNTIME_ONLY)
 #define samba__emit(s, op, in, n_in, attr, n_attr, outs) \
@@ -4512,6 +4521,21 @@ SAMBA__FN int64_t samba__last_dim(const samba_spec *x)
     return x->shape.dim[x->shape.ndim - 1];
 }
 
+/* Appends a dimension of n to output 0. */
+SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
+{
+    samba_shape *y = &c->out[0].shape;
+    bool fine = (n > 0
+                 || samba_refuse(c, SAMBA_EARG,
+                                 "a dimension of %d is asked for; make it 1 "
+                                 "or more",
+                                 n))
+        && (y->ndim < SAMBA_MAX_DIMS
+            || samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y));
+    if (fine) samba__push_dim(y, n);
+    return fine;
+}
+
 /* x with the axes of the mask dropped, or 1 if they are kept. */
 SAMBA__FN samba_shape samba__reduced(const samba_shape *x, int32_t mask, bool keep)
 {
@@ -4545,119 +4569,7 @@ SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t
         return samba__expect_match(c, signature, n_attr); \
     }
 
-/* ---- Reductions of a row: lane l of 32 takes elements l, l + 32, ... in order, then lanes are
-   combined in pairs, l with l + 16, + 8, ... + 1: vectors of sums, the same bits everywhere ---- */
-#define SAMBA__LANES 32
-
-SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
-{
-    for (int l = 0; l < 16; l++)
-        lane[l] += lane[l + 16];
-    for (int l = 0; l < 8; l++)
-        lane[l] += lane[l + 8];
-    for (int l = 0; l < 4; l++)
-        lane[l] += lane[l + 4];
-    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
-}
-
-/* The function that sums a row: `next` is the sum s of a lane with its next element, number i. */
-#define SAMBA__ROW_SUM(name, parameters, next) \
-    SAMBA__INLINE float name parameters \
-    { \
-        float lane[SAMBA__LANES]; \
-        int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1); \
-        for (int l = 0; l < SAMBA__LANES; l++) \
-            lane[l] = 0.0f; \
-        for (int64_t at = 0; at < whole; at += SAMBA__LANES) { \
-            SAMBA__IN_PLACE \
-            for (int l = 0; l < SAMBA__LANES; l++) { \
-                int64_t i = at + l; \
-                float s = lane[l]; \
-                lane[l] = next; \
-            } \
-        } \
-        for (int64_t i = whole; i < n; i++) { \
-            float s = lane[i - whole]; \
-            lane[i - whole] = next; \
-        } \
-        return samba__lanes_sum(lane); \
-    }
-SAMBA__ROW_SUM(samba__row_sum, (const float *x, int64_t n), s + x[i])
-SAMBA__ROW_SUM(samba__row_dot, (const float *x, const float *y, int64_t n),
-               samba__fma(x[i], y[i], s))
-SAMBA__ROW_SUM(samba__row_dot3, (const float *x, const float *y, const float *z, int64_t n),
-               samba__fma(x[i] * y[i], z[i], s))
-SAMBA__ROW_SUM(samba__row_squares, (const float *x, float mean, int64_t n),
-               samba__fma(x[i] - mean, x[i] - mean, s))
-
-/* What a sum that is never 0 says by being 0. */
-SAMBA__INLINE float samba__unless_zero(float sum)
-{
-    return sum != 0.0f ? sum : SAMBA__NAN;
-}
-
-/* The larger number; the NaN if one is NaN. The select alone is an instruction for maxima. */
-SAMBA__INLINE float samba__larger(float s, float x)
-{
-    return samba__unless_nan(x, x > s ? x : s);
-}
-
-SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
-{
-    float top[SAMBA__LANES], most = -SAMBA__INF;
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t i = whole; i < n; i++)
-        most = samba__larger(most, x[i]);
-    if (whole == 0) return most;
-    for (int l = 0; l < SAMBA__LANES; l++)
-        top[l] = most;
-    for (int64_t at = 0; at < whole; at += SAMBA__LANES)
-        for (int l = 0; l < SAMBA__LANES; l++)
-            top[l] = samba__larger(top[l], x[at + l]);
-    for (int l = 0; l < 16; l++)
-        top[l] = samba__larger(top[l], top[l + 16]);
-    for (int l = 0; l < 8; l++)
-        top[l] = samba__larger(top[l], top[l + 8]);
-    for (int l = 0; l < 4; l++)
-        top[l] = samba__larger(top[l], top[l + 4]);
-    return samba__larger(samba__larger(top[0], top[2]), samba__larger(top[1], top[3]));
-}
-
-/* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
-SAMBA__INLINE float samba__row_exp(float *y, const float *x, float top, int64_t n)
-{
-    for (int64_t at = 0, end; at < n; at = end) {
-        end = samba__min64(at + 256, n);
-        if (n > 1024) samba__ask_rows(x + n + at, 16, (end - at) / 16); /* the next row */
-        SAMBA__IN_PLACE
-        for (int64_t i = at; i < end; i++)
-            y[i] = samba__exp_below(x[i] - top);
-    }
-    return samba__row_sum(y, n);
-}
-
-/* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
-   larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
-   normalizer calculation for softmax", 2018. */
-SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
-{
-    enum { BLOCK = 256 };
-
-    float sum = 0.0f, old = *top = -SAMBA__INF, e[BLOCK];
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t m = samba__min64(BLOCK, n - at);
-        *top = samba__row_max(x + at, m);
-        if (*top <= old)
-            *top = old;
-        else
-            sum = samba__mul(sum, samba__exp(old - *top));
-        samba__ask_rows(x + at + 2 * BLOCK, 16, BLOCK / 16); /* memory would rest meanwhile */
-        sum += samba__row_exp(e, x + at, *top, m);
-        old = *top;
-    }
-    return samba__unless_zero(sum);
-}
-
+/* ==== [elementwise] =========================================================================== */
 /* ---- Elementwise ops: one driver walks the broadcast, one loop for each row computes ---- */
 /* elements per call of a loop: three such buffers stay in L1 */
 #define SAMBA__RUN 256
@@ -5217,6 +5129,120 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
     g->din[0] = samba__emit(g->session, SAMBA__OP_dropout, in, 4, g->attr, g->n_attr, NULL);
 }
 
+/* ==== [reduce] ================================================================================ */
+/* ---- Reductions of a row: lane l of 32 takes elements l, l + 32, ... in order, then lanes are
+   combined in pairs, l with l + 16, + 8, ... + 1: vectors of sums, the same bits everywhere ---- */
+#define SAMBA__LANES 32
+
+SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
+{
+    for (int l = 0; l < 16; l++)
+        lane[l] += lane[l + 16];
+    for (int l = 0; l < 8; l++)
+        lane[l] += lane[l + 8];
+    for (int l = 0; l < 4; l++)
+        lane[l] += lane[l + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+
+/* The function that sums a row: `next` is the sum s of a lane with its next element, number i. */
+#define SAMBA__ROW_SUM(name, parameters, next) \
+    SAMBA__INLINE float name parameters \
+    { \
+        float lane[SAMBA__LANES]; \
+        int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1); \
+        for (int l = 0; l < SAMBA__LANES; l++) \
+            lane[l] = 0.0f; \
+        for (int64_t at = 0; at < whole; at += SAMBA__LANES) { \
+            SAMBA__IN_PLACE \
+            for (int l = 0; l < SAMBA__LANES; l++) { \
+                int64_t i = at + l; \
+                float s = lane[l]; \
+                lane[l] = next; \
+            } \
+        } \
+        for (int64_t i = whole; i < n; i++) { \
+            float s = lane[i - whole]; \
+            lane[i - whole] = next; \
+        } \
+        return samba__lanes_sum(lane); \
+    }
+SAMBA__ROW_SUM(samba__row_sum, (const float *x, int64_t n), s + x[i])
+SAMBA__ROW_SUM(samba__row_dot, (const float *x, const float *y, int64_t n),
+               samba__fma(x[i], y[i], s))
+SAMBA__ROW_SUM(samba__row_dot3, (const float *x, const float *y, const float *z, int64_t n),
+               samba__fma(x[i] * y[i], z[i], s))
+SAMBA__ROW_SUM(samba__row_squares, (const float *x, float mean, int64_t n),
+               samba__fma(x[i] - mean, x[i] - mean, s))
+
+/* What a sum that is never 0 says by being 0. */
+SAMBA__INLINE float samba__unless_zero(float sum)
+{
+    return sum != 0.0f ? sum : SAMBA__NAN;
+}
+
+/* The larger number; the NaN if one is NaN. The select alone is an instruction for maxima. */
+SAMBA__INLINE float samba__larger(float s, float x)
+{
+    return samba__unless_nan(x, x > s ? x : s);
+}
+
+SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
+{
+    float top[SAMBA__LANES], most = -SAMBA__INF;
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t i = whole; i < n; i++)
+        most = samba__larger(most, x[i]);
+    if (whole == 0) return most;
+    for (int l = 0; l < SAMBA__LANES; l++)
+        top[l] = most;
+    for (int64_t at = 0; at < whole; at += SAMBA__LANES)
+        for (int l = 0; l < SAMBA__LANES; l++)
+            top[l] = samba__larger(top[l], x[at + l]);
+    for (int l = 0; l < 16; l++)
+        top[l] = samba__larger(top[l], top[l + 16]);
+    for (int l = 0; l < 8; l++)
+        top[l] = samba__larger(top[l], top[l + 8]);
+    for (int l = 0; l < 4; l++)
+        top[l] = samba__larger(top[l], top[l + 4]);
+    return samba__larger(samba__larger(top[0], top[2]), samba__larger(top[1], top[3]));
+}
+
+/* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
+SAMBA__INLINE float samba__row_exp(float *y, const float *x, float top, int64_t n)
+{
+    for (int64_t at = 0, end; at < n; at = end) {
+        end = samba__min64(at + 256, n);
+        if (n > 1024) samba__ask_rows(x + n + at, 16, (end - at) / 16); /* the next row */
+        SAMBA__IN_PLACE
+        for (int64_t i = at; i < end; i++)
+            y[i] = samba__exp_below(x[i] - top);
+    }
+    return samba__row_sum(y, n);
+}
+
+/* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
+   larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
+   normalizer calculation for softmax", 2018. */
+SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
+{
+    enum { BLOCK = 256 };
+
+    float sum = 0.0f, old = *top = -SAMBA__INF, e[BLOCK];
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t m = samba__min64(BLOCK, n - at);
+        *top = samba__row_max(x + at, m);
+        if (*top <= old)
+            *top = old;
+        else
+            sum = samba__mul(sum, samba__exp(old - *top));
+        samba__ask_rows(x + at + 2 * BLOCK, 16, BLOCK / 16); /* memory would rest meanwhile */
+        sum += samba__row_exp(e, x + at, *top, m);
+        old = *top;
+    }
+    return samba__unless_zero(sum);
+}
+
 /* ---- sum, mean, max, square_sum: attributes are a bit mask of axes and keepdim ----
    The reduced elements of one output are cut into pieces, by the shape alone; phase 0 reduces each
    piece (into scratch, if there is more than one), phase 1 folds the pieces in order. */
@@ -5493,6 +5519,7 @@ SAMBA__KERNEL void samba__argmax_kernel(const samba_args *a)
     }
 }
 
+/* ==== [matmul] ================================================================================ */
 /* ---- matmul: c = op(a) op(b), batched over leading dimensions; attributes: transpose a, transpose
    b ---- da = dy op(b)^T and db = op(a)^T dy, written with the transposes that avoid a copy. */
 
@@ -5757,6 +5784,7 @@ SAMBA__KERNEL void samba__affine_packed_kernel(const samba_args *a)
     samba__affine_kernel(a);
 }
 
+/* ==== [shape-ops] ============================================================================= */
 /* ---- reshape: the same elements in order, in place. Attributes: the shape ---- */
 SAMBA__OP_API samba_tensor *samba_reshape(samba_tensor *x, samba_shape shape)
 {
@@ -6365,170 +6393,145 @@ SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
     }
 }
 
-/* ---- Optimizer steps: they overwrite the parameter and its state. A parameter in bf16 is rounded
-   at random, or else steps below half its last bit would all be lost: Gupta et al., "Deep learning
-   with limited numerical precision", 2015. Two more attributes are the key of its numbers. ---- */
-SAMBA__FN bool samba__step_rule(samba_call *c, bool adam)
+/* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
+SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
 {
-    samba_dtype type = c->n_in > 0 ? c->in[0].dtype : SAMBA_F32;
-    int32_t n_attr = (adam ? 1 : 2) + (type == SAMBA_F32 ? 0 : 2);
-    const char *signature = adam ? "w:*,*,*,*,i:,,,,,,?->*,*,*" : "w:*,*,*?,i:,,,,?->*,*";
-    if (!samba__expect_match(c, signature, n_attr)) return false;
-    c->out[0].dtype = type;
-    if (!adam && !samba__has(c, 2)) c->n_out = 1;
-    return type != SAMBA_F16
-        || samba_refuse(c, SAMBA_EDTYPE, "a parameter in f16 cannot be trained; store it as bf16");
+    return samba__emit2(SAMBA__OP_lookup, samba__ids_as_i32(ids), w, NULL, 0);
 }
+SAMBA__MATCHES(lookup, "i:*,w:vc->*c", 0)
 
-SAMBA__FN void samba__step_work(samba_work *w, const samba_call *c, bool adam)
+/* w (n,k), or packed: inputs ids, packed, scale or NULL; attributes n, k. */
+SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
 {
-    (void)adam;
-    w->units[0] = samba_count(&c->out[0].shape);
-}
-
-/* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
-   at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
-enum { SAMBA__STEP_RUN = 128 };
-
-SAMBA__INLINE float *samba__open_weights(const samba_args *a, int64_t i, int64_t n, float *block)
-{
-    if (a->out_spec[0].dtype == SAMBA_F32) return a->out[0] + i;
-    samba__load(block, samba__out_bytes(a, i), SAMBA_BF16, n);
-    return block;
-}
-
-SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t n, const float *w,
-                                        int32_t t)
-{
-    uint32_t bits[SAMBA__STEP_RUN], seed[4];
-    uint16_t *to = (uint16_t *)(void *)samba__out_bytes(a, i);
-    if (a->out_spec[0].dtype == SAMBA_F32) return;
-    const int32_t *key = a->attr + a->n_attr - 2;
-    samba__philox((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1],
-                  (uint64_t)i / SAMBA__STEP_RUN, (uint32_t)t, seed);
-    for (uint32_t k = 0; k < SAMBA__STEP_RUN / 2; k++) {
-        uint32_t x = seed[0] + k * 0x9E3779B9u;
-        x = (x ^ x >> 16) * 0x85EBCA6Bu;
-        x = (x ^ x >> 13) * 0xC2B2AE35u;
-        x ^= x >> 16 ^ seed[1];
-        bits[k] = x & 0xFFFFu;
-        bits[k + SAMBA__STEP_RUN / 2] = x >> 16;
-    }
-    const uint32_t *random = bits + i % SAMBA__STEP_RUN;
-    for (int64_t k = 0; k < n; k++)
-        to[k] = samba__dither_bf16(w[k], random[k]);
-}
-
-/* torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or absent);
-   attributes dampening, nesterov. g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
-SAMBA__INLINE void samba__run_sgd(const samba_args *a)
-{
-    const float *g = a->in[1];
-    float *v = a->n_out > 1 ? a->out[1] : NULL, block[SAMBA__STEP_RUN];
-    float lr = a->in[4][0], decay = a->in[5][0], momentum = a->in[6][0];
-    float clip = a->n_in > 7 && a->in[7] ? a->in[7][0] : 1.0f;
-    bool first = samba__in_i32(a, 3)[0] <= 1, nesterov = a->attr[1] != 0;
-    float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]);
-    float kept = first ? 0.0f : momentum;
-    for (int64_t i = a->begin, n; i < a->end; i += n) {
-        n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
-        float *w = samba__open_weights(a, i, n, block);
-        for (int64_t k = 0; k < n && !v; k++)
-            w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
-        for (int64_t k = 0; k < n && v; k++) {
-            float d = samba__fma(decay, w[k], g[i + k] * clip);
-            float moved = samba__fma(kept, v[i + k], d * fresh);
-            float step = nesterov ? samba__fma(momentum, moved, d) : moved;
-            v[i + k] = moved;
-            w[k] = samba__fma(-lr, step, w[k]);
-        }
-        samba__close_weights(a, i, n, w, samba__in_i32(a, 3)[0]);
+    const int32_t *id = samba__in_i32(a, 0);
+    const uint16_t *scale = (const uint16_t *)(const void *)a->in[2];
+    bool packed = a->n_attr > 0;
+    samba_dtype type = a->in_spec[1].dtype;
+    int64_t n = packed ? a->attr[0] : a->in_spec[1].shape.dim[0], k = samba__last_dim(a->out_spec);
+    for (int64_t t = a->begin; t < a->end; t++) {
+        int32_t row = samba__index(id + t);
+        bool good = row >= 0 && row < n;
+        int64_t j = good ? row : 0;
+        float *y = a->out[0] + t * k;
+        if (!packed)
+            samba__load(y, samba__in_bytes(a, 1, j * k), type, k);
+        else
+            samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j), samba__panel_row(type),
+                              samba__scale_at(scale, k, j), type, 0, k, 1);
+        if (!good) samba_fault_at(a, 0, row, t, 0, (int32_t)n - 1);
     }
 }
 
-/* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. Not
-   inlined, so that no compiler joins its last product and the caller's subtraction. */
-SAMBA__NOINLINE double samba__power(double base, int32_t n)
+SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
 {
-    double r = 1.0;
-    for (; n > 0; n >>= 1, base *= base)
-        r *= n & 1 ? base : 1.0;
-    return r;
+    const int32_t *rows = g->in[1]->shape.dim;
+    g->din[1] = samba__emit2(SAMBA__OP_lookup_backward, g->dout[0], g->in[0], rows, 1);
 }
 
-/* The square roots of a run. The processor has them, but gcc makes no vectors of sqrtf. */
+SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
+{
+    bool fits = samba__expect(c, 2, 3, 2) && samba__expect_packed(c, c->attr[0], c->attr[1]);
+    if (!fits) return false;
+    c->out[0].dtype = SAMBA_F32;
+    c->out[0].shape = c->in[0].shape;
+    return (c->in[0].dtype == SAMBA_I32 || samba_refuse(c, SAMBA_EDTYPE, "ids must be i32"))
+        && samba__append_dim(c, c->attr[1]);
+}
+
+SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a)
+{
+    samba__lookup_kernel(a);
+}
+
+/* lookup_backward: attribute rows. */
+SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
+{
+    samba__binding b;
+    if (!samba__expect(c, 2, 2, 1) || !samba__match("*c,i:*->*c", c, &b)) return false;
+    c->out[0].shape = samba_scalar_shape();
+    return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
+}
+
+/* Zeros past the cache, if they are many: memory need not be read for them. */
+SAMBA__FN void samba__clear(float *y, int64_t n)
+{
 #if SAMBA__X86
-SAMBA__AVX2 SAMBA__FN void samba__roots_avx2(float *x)
-{
-    for (int k = 0; k < SAMBA__STEP_RUN; k += 8)
-        _mm256_storeu_ps(x + k, _mm256_sqrt_ps(_mm256_loadu_ps(x + k)));
-}
-#else
-#define samba__roots_avx2(x) ((void)0)
+    for (bool many = n >= 1 << 20; many && n >= 4 && (uintptr_t)y % 16 == 0; n -= 4, y += 4)
+        _mm_stream_ps(y, _mm_setzero_ps());
+    _mm_sfence();
 #endif
-SAMBA__INLINE void samba__roots(float *x, int isa)
-{
-    if (SAMBA__X86 && isa != SAMBA__ISA_PORTABLE)
-        samba__roots_avx2(x);
-    else
-        for (int k = 0; k < SAMBA__STEP_RUN; k++)
-            x[k] = samba__sqrt(x[k]);
+    memset(y, 0, (size_t)n * sizeof *y);
 }
 
-/* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
-   torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
-   attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
-   (sqrt(v)/sqrt(1-b2^t) + eps) */
-SAMBA__INLINE void samba__run_adamw(const samba_args *a)
+/* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
+enum { SAMBA__LOOKUP_ROWS = 64, SAMBA__LOOKUP_COLUMNS = 64 }; /* of a unit; summed at a time */
+
+SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
 {
-    float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
-    float block[SAMBA__STEP_RUN], size[SAMBA__STEP_RUN] = { 0.0f };
-    const float *g = a->in[1], lr = a->in[5][0], decay = a->in[6][0];
-    float b1 = a->in[7][0], b2 = a->in[8][0], eps = a->in[9][0];
-    float clip = a->n_in > 10 && a->in[10] ? a->in[10][0] : 1.0f;
-    int32_t step = samba__in_i32(a, 4)[0];
-    float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
-    float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
-    float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
-    float c1 = 1.0f - b1, c2 = 1.0f - b2;
-    for (int64_t i = a->begin, n; i < a->end; i += n) { /* memory is what takes the time */
-        n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
-        for (int64_t l = i + 512; l < i + n + 512; l += 16) {
-            SAMBA__ASK(samba__out_bytes(a, l));
-            SAMBA__ASK(g + l);
-            SAMBA__ASK(m + l);
-            SAMBA__ASK(v + l);
+    w->n_phases = 2;
+    w->units[0] = 1;
+    w->units[1] = samba__ceil_div(c->out[0].shape.dim[0], SAMBA__LOOKUP_ROWS);
+    w->scratch = 4 * (samba_count(&c->in[1].shape) + c->out[0].shape.dim[0]);
+    w->flops = samba_count(&c->in[0].shape) + samba_count(&c->out[0].shape);
+}
+
+SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t rows, int32_t *next)
+{
+    const int32_t *id = samba__in_i32(a, 1);
+    for (int64_t v = 0; v < rows; v++)
+        first[v] = -1;
+    for (int64_t t = samba_count(&a->in_spec[1].shape) - 1; t >= 0; t--) {
+        int32_t row = samba__index(id + t);
+        if (row < 0 || row >= rows) {
+            samba_fault_at(a, 1, row, t, 0, (int32_t)rows - 1);
+            continue;
         }
-        float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
-        for (int64_t k = 0; k < n; k++) {
-            float d = samba__fma(l2, w[k], g[i + k] * clip);
-            m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
-            size[k] = v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
-        }
-        samba__roots(size, a->isa);
-        for (int64_t k = 0; k < n; k++)
-            w[k] = samba__fma(-rate, m[i + k] / samba__fma(size[k], root, eps), w[k] * shrink);
-        samba__close_weights(a, i, n, w, step);
+        next[t] = first[row];
+        first[row] = (int32_t)t;
     }
 }
 
-SAMBA__INLINE void samba__step_run(const samba_args *a, bool adam)
+SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
 {
-    if (adam)
-        samba__run_adamw(a);
-    else
-        samba__run_sgd(a);
+    int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1];
+    int32_t *first = (int32_t *)a->scratch, *next = first + rows;
+    bool adds = a->n_in > 2; /* to what is there */
+    if (a->phase == 0) {
+        samba__link_tokens(a, first, rows, next);
+        return;
+    }
+    int64_t begin = a->begin * SAMBA__LOOKUP_ROWS, end = a->end * SAMBA__LOOKUP_ROWS;
+    end = samba__min64(end, rows);
+    if (!adds) samba__clear(a->out[0] + begin * n, (end - begin) * n);
+    for (int64_t v = begin; v < end; v++) {
+        float *SAMBA__RESTRICT dw = a->out[0] + v * n;
+        for (int64_t at = 0; first[v] >= 0 && at < n; at += SAMBA__LOOKUP_COLUMNS) {
+            int64_t width = samba__min64(SAMBA__LOOKUP_COLUMNS, n - at);
+            float sum[SAMBA__LOOKUP_COLUMNS] = { 0.0f };
+            for (int32_t t = first[v]; t >= 0; t = next[t]) {
+                const float *dy = a->in[0] + t * n + at;
+                for (int64_t j = 0; j < width; j++)
+                    sum[j] += dy[j];
+            }
+            for (int64_t j = 0; j < width; j++)
+                dw[at + j] += sum[j];
+        }
+    }
+}
+SAMBA__GRAD1(lookup_backward, samba_lookup(g->in[1], dy))
+
+/* The same, added to what is there: most rows stay untouched. */
+SAMBA__FN bool samba__lookup_accumulate_shape(samba_call *c)
+{
+    return samba__sum_into(c, samba__lookup_backward_shape);
 }
 
-/* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
-SAMBA__MATCHES(clip_factor, "f:,f:->f:", 0)
-
-SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
+SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
 {
-    float factor = a->in[1][0] / (samba__sqrt(a->in[0][0]) + 1e-6f);
-    a->out[0][0] = factor < 1.0f ? factor : 1.0f;
+    samba__lookup_backward_kernel(a);
 }
 
+/* ==== [conv] ================================================================================== */
 /* ---- Convolution: y(n,o,oy,ox) = b(o) + sum of w(o,c,ky,kx) times the x(n,c) that it meets, or 0
    outside. The three ops are products of matrices for each image and group of channels:
        y = w P     dx = v Q     dw = sum over images of dy R
@@ -7390,6 +7393,7 @@ SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape 
 SAMBA__GRAD1(avg_pool2d, samba__avg_backward(dy, &x->shape, g->attr, g->n_attr))
 SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr, g->n_attr - 2))
 
+/* ==== [norm-loss] ============================================================================= */
 /* ---- batch_norm: y = w h + b with h = (x - mean) rstd, rstd = 1/sqrt(var + eps) for each channel.
    Training takes mean and var of the batch, and the running ones follow. Inputs x, w or none, b or
    none, running mean and var; outputs y and the two that overwrite the running ones. Attributes:
@@ -7787,21 +7791,6 @@ SAMBA__FN int32_t *samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3]
     return attr;
 }
 
-/* Appends a dimension of n to output 0. */
-SAMBA__FN bool samba__append_dim(samba_call *c, int32_t n)
-{
-    samba_shape *y = &c->out[0].shape;
-    bool fine = (n > 0
-                 || samba_refuse(c, SAMBA_EARG,
-                                 "a dimension of %d is asked for; make it 1 "
-                                 "or more",
-                                 n))
-        && (y->ndim < SAMBA_MAX_DIMS
-            || samba_refuse(c, SAMBA_ESHAPE, "%S and one more dimension are too many", y));
-    if (fine) samba__push_dim(y, n);
-    return fine;
-}
-
 SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
 {
     static const char *const signature[4]
@@ -7972,144 +7961,7 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
         = samba__emit(g->session, SAMBA__OP_nll_backward, in, g->n_in > 2 ? 3 : 2, attr, 3, NULL);
 }
 
-/* ---- lookup: y[t] = w[id[t]]; dw[v] = sum of dy[t] over all t with id[t] = v, in order ---- */
-SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w)
-{
-    return samba__emit2(SAMBA__OP_lookup, samba__ids_as_i32(ids), w, NULL, 0);
-}
-SAMBA__MATCHES(lookup, "i:*,w:vc->*c", 0)
-
-/* w (n,k), or packed: inputs ids, packed, scale or NULL; attributes n, k. */
-SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
-{
-    const int32_t *id = samba__in_i32(a, 0);
-    const uint16_t *scale = (const uint16_t *)(const void *)a->in[2];
-    bool packed = a->n_attr > 0;
-    samba_dtype type = a->in_spec[1].dtype;
-    int64_t n = packed ? a->attr[0] : a->in_spec[1].shape.dim[0], k = samba__last_dim(a->out_spec);
-    for (int64_t t = a->begin; t < a->end; t++) {
-        int32_t row = samba__index(id + t);
-        bool good = row >= 0 && row < n;
-        int64_t j = good ? row : 0;
-        float *y = a->out[0] + t * k;
-        if (!packed)
-            samba__load(y, samba__in_bytes(a, 1, j * k), type, k);
-        else
-            samba__unpack_any(y, samba__packed_at(a->in[1], type, k, j), samba__panel_row(type),
-                              samba__scale_at(scale, k, j), type, 0, k, 1);
-        if (!good) samba_fault_at(a, 0, row, t, 0, (int32_t)n - 1);
-    }
-}
-
-SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
-{
-    const int32_t *rows = g->in[1]->shape.dim;
-    g->din[1] = samba__emit2(SAMBA__OP_lookup_backward, g->dout[0], g->in[0], rows, 1);
-}
-
-SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
-{
-    bool fits = samba__expect(c, 2, 3, 2) && samba__expect_packed(c, c->attr[0], c->attr[1]);
-    if (!fits) return false;
-    c->out[0].dtype = SAMBA_F32;
-    c->out[0].shape = c->in[0].shape;
-    return (c->in[0].dtype == SAMBA_I32 || samba_refuse(c, SAMBA_EDTYPE, "ids must be i32"))
-        && samba__append_dim(c, c->attr[1]);
-}
-
-SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a)
-{
-    samba__lookup_kernel(a);
-}
-
-/* lookup_backward: attribute rows. */
-SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
-{
-    samba__binding b;
-    if (!samba__expect(c, 2, 2, 1) || !samba__match("*c,i:*->*c", c, &b)) return false;
-    c->out[0].shape = samba_scalar_shape();
-    return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
-}
-
-/* Zeros past the cache, if they are many: memory need not be read for them. */
-SAMBA__FN void samba__clear(float *y, int64_t n)
-{
-#if SAMBA__X86
-    for (bool many = n >= 1 << 20; many && n >= 4 && (uintptr_t)y % 16 == 0; n -= 4, y += 4)
-        _mm_stream_ps(y, _mm_setzero_ps());
-    _mm_sfence();
-#endif
-    memset(y, 0, (size_t)n * sizeof *y);
-}
-
-/* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
-enum { SAMBA__LOOKUP_ROWS = 64 }; /* of a unit */
-
-SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
-{
-    w->n_phases = 2;
-    w->units[0] = 1;
-    w->units[1] = samba__ceil_div(c->out[0].shape.dim[0], SAMBA__LOOKUP_ROWS);
-    w->scratch = 4 * (samba_count(&c->in[1].shape) + c->out[0].shape.dim[0]);
-    w->flops = samba_count(&c->in[0].shape) + samba_count(&c->out[0].shape);
-}
-
-SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t rows, int32_t *next)
-{
-    const int32_t *id = samba__in_i32(a, 1);
-    for (int64_t v = 0; v < rows; v++)
-        first[v] = -1;
-    for (int64_t t = samba_count(&a->in_spec[1].shape) - 1; t >= 0; t--) {
-        int32_t row = samba__index(id + t);
-        if (row < 0 || row >= rows) {
-            samba_fault_at(a, 1, row, t, 0, (int32_t)rows - 1);
-            continue;
-        }
-        next[t] = first[row];
-        first[row] = (int32_t)t;
-    }
-}
-
-SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
-{
-    int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1];
-    int32_t *first = (int32_t *)a->scratch, *next = first + rows;
-    bool adds = a->n_in > 2; /* to what is there */
-    if (a->phase == 0) {
-        samba__link_tokens(a, first, rows, next);
-        return;
-    }
-    int64_t begin = a->begin * SAMBA__LOOKUP_ROWS, end = a->end * SAMBA__LOOKUP_ROWS;
-    end = samba__min64(end, rows);
-    if (!adds) samba__clear(a->out[0] + begin * n, (end - begin) * n);
-    for (int64_t v = begin; v < end; v++) {
-        float *SAMBA__RESTRICT dw = a->out[0] + v * n;
-        for (int64_t at = 0; first[v] >= 0 && at < n; at += SAMBA__COLUMNS) {
-            int64_t width = samba__min64(SAMBA__COLUMNS, n - at);
-            float sum[SAMBA__COLUMNS] = { 0.0f };
-            for (int32_t t = first[v]; t >= 0; t = next[t]) {
-                const float *dy = a->in[0] + t * n + at;
-                for (int64_t j = 0; j < width; j++)
-                    sum[j] += dy[j];
-            }
-            for (int64_t j = 0; j < width; j++)
-                dw[at + j] += sum[j];
-        }
-    }
-}
-SAMBA__GRAD1(lookup_backward, samba_lookup(g->in[1], dy))
-
-/* The same, added to what is there: most rows stay untouched. */
-SAMBA__FN bool samba__lookup_accumulate_shape(samba_call *c)
-{
-    return samba__sum_into(c, samba__lookup_backward_shape);
-}
-
-SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
-{
-    samba__lookup_backward_kernel(a);
-}
-
+/* ==== [attention] ============================================================================= */
 /* ---- scaled_dot_product_attention: P = softmax(q k^T scale + mask), y = P v, over blocks of keys.
    A row keeps its largest score so far and the sum of e^(score - largest), as samba__row_exp_sum
    does: Rabe, Staats, "Self-attention does not need O(n^2) memory", 2021. The second output is
@@ -8523,6 +8375,172 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
                             g->n_in > 4 ? 11 : 8, g->attr, 4, g->din);
 }
 
+/* ==== [optim-ops] ============================================================================= */
+/* ---- Optimizer steps: they overwrite the parameter and its state. A parameter in bf16 is rounded
+   at random, or else steps below half its last bit would all be lost: Gupta et al., "Deep learning
+   with limited numerical precision", 2015. Two more attributes are the key of its numbers. ---- */
+SAMBA__FN bool samba__step_rule(samba_call *c, bool adam)
+{
+    samba_dtype type = c->n_in > 0 ? c->in[0].dtype : SAMBA_F32;
+    int32_t n_attr = (adam ? 1 : 2) + (type == SAMBA_F32 ? 0 : 2);
+    const char *signature = adam ? "w:*,*,*,*,i:,,,,,,?->*,*,*" : "w:*,*,*?,i:,,,,?->*,*";
+    if (!samba__expect_match(c, signature, n_attr)) return false;
+    c->out[0].dtype = type;
+    if (!adam && !samba__has(c, 2)) c->n_out = 1;
+    return type != SAMBA_F16
+        || samba_refuse(c, SAMBA_EDTYPE, "a parameter in f16 cannot be trained; store it as bf16");
+}
+
+SAMBA__FN void samba__step_work(samba_work *w, const samba_call *c, bool adam)
+{
+    (void)adam;
+    w->units[0] = samba_count(&c->out[0].shape);
+}
+
+/* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
+   at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
+enum { SAMBA__STEP_RUN = 128 };
+
+SAMBA__INLINE float *samba__open_weights(const samba_args *a, int64_t i, int64_t n, float *block)
+{
+    if (a->out_spec[0].dtype == SAMBA_F32) return a->out[0] + i;
+    samba__load(block, samba__out_bytes(a, i), SAMBA_BF16, n);
+    return block;
+}
+
+SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t n, const float *w,
+                                        int32_t t)
+{
+    uint32_t bits[SAMBA__STEP_RUN], seed[4];
+    uint16_t *to = (uint16_t *)(void *)samba__out_bytes(a, i);
+    if (a->out_spec[0].dtype == SAMBA_F32) return;
+    const int32_t *key = a->attr + a->n_attr - 2;
+    samba__philox((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1],
+                  (uint64_t)i / SAMBA__STEP_RUN, (uint32_t)t, seed);
+    for (uint32_t k = 0; k < SAMBA__STEP_RUN / 2; k++) {
+        uint32_t x = seed[0] + k * 0x9E3779B9u;
+        x = (x ^ x >> 16) * 0x85EBCA6Bu;
+        x = (x ^ x >> 13) * 0xC2B2AE35u;
+        x ^= x >> 16 ^ seed[1];
+        bits[k] = x & 0xFFFFu;
+        bits[k + SAMBA__STEP_RUN / 2] = x >> 16;
+    }
+    const uint32_t *random = bits + i % SAMBA__STEP_RUN;
+    for (int64_t k = 0; k < n; k++)
+        to[k] = samba__dither_bf16(w[k], random[k]);
+}
+
+/* torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or absent);
+   attributes dampening, nesterov. g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
+SAMBA__INLINE void samba__run_sgd(const samba_args *a)
+{
+    const float *g = a->in[1];
+    float *v = a->n_out > 1 ? a->out[1] : NULL, block[SAMBA__STEP_RUN];
+    float lr = a->in[4][0], decay = a->in[5][0], momentum = a->in[6][0];
+    float clip = a->n_in > 7 && a->in[7] ? a->in[7][0] : 1.0f;
+    bool first = samba__in_i32(a, 3)[0] <= 1, nesterov = a->attr[1] != 0;
+    float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]);
+    float kept = first ? 0.0f : momentum;
+    for (int64_t i = a->begin, n; i < a->end; i += n) {
+        n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
+        float *w = samba__open_weights(a, i, n, block);
+        for (int64_t k = 0; k < n && !v; k++)
+            w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
+        for (int64_t k = 0; k < n && v; k++) {
+            float d = samba__fma(decay, w[k], g[i + k] * clip);
+            float moved = samba__fma(kept, v[i + k], d * fresh);
+            float step = nesterov ? samba__fma(momentum, moved, d) : moved;
+            v[i + k] = moved;
+            w[k] = samba__fma(-lr, step, w[k]);
+        }
+        samba__close_weights(a, i, n, w, samba__in_i32(a, 3)[0]);
+    }
+}
+
+/* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. Not
+   inlined, so that no compiler joins its last product and the caller's subtraction. */
+SAMBA__NOINLINE double samba__power(double base, int32_t n)
+{
+    double r = 1.0;
+    for (; n > 0; n >>= 1, base *= base)
+        r *= n & 1 ? base : 1.0;
+    return r;
+}
+
+/* The square roots of a run. The processor has them, but gcc makes no vectors of sqrtf. */
+#if SAMBA__X86
+SAMBA__AVX2 SAMBA__FN void samba__roots_avx2(float *x)
+{
+    for (int k = 0; k < SAMBA__STEP_RUN; k += 8)
+        _mm256_storeu_ps(x + k, _mm256_sqrt_ps(_mm256_loadu_ps(x + k)));
+}
+#else
+#define samba__roots_avx2(x) ((void)0)
+#endif
+SAMBA__INLINE void samba__roots(float *x, int isa)
+{
+    if (SAMBA__X86 && isa != SAMBA__ISA_PORTABLE)
+        samba__roots_avx2(x);
+    else
+        for (int k = 0; k < SAMBA__STEP_RUN; k++)
+            x[k] = samba__sqrt(x[k]);
+}
+
+/* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
+   torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
+   attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
+   (sqrt(v)/sqrt(1-b2^t) + eps) */
+SAMBA__INLINE void samba__run_adamw(const samba_args *a)
+{
+    float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
+    float block[SAMBA__STEP_RUN], size[SAMBA__STEP_RUN] = { 0.0f };
+    const float *g = a->in[1], lr = a->in[5][0], decay = a->in[6][0];
+    float b1 = a->in[7][0], b2 = a->in[8][0], eps = a->in[9][0];
+    float clip = a->n_in > 10 && a->in[10] ? a->in[10][0] : 1.0f;
+    int32_t step = samba__in_i32(a, 4)[0];
+    float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
+    float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
+    float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
+    float c1 = 1.0f - b1, c2 = 1.0f - b2;
+    for (int64_t i = a->begin, n; i < a->end; i += n) { /* memory is what takes the time */
+        n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
+        for (int64_t l = i + 512; l < i + n + 512; l += 16) {
+            SAMBA__ASK(samba__out_bytes(a, l));
+            SAMBA__ASK(g + l);
+            SAMBA__ASK(m + l);
+            SAMBA__ASK(v + l);
+        }
+        float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
+        for (int64_t k = 0; k < n; k++) {
+            float d = samba__fma(l2, w[k], g[i + k] * clip);
+            m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
+            size[k] = v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
+        }
+        samba__roots(size, a->isa);
+        for (int64_t k = 0; k < n; k++)
+            w[k] = samba__fma(-rate, m[i + k] / samba__fma(size[k], root, eps), w[k] * shrink);
+        samba__close_weights(a, i, n, w, step);
+    }
+}
+
+SAMBA__INLINE void samba__step_run(const samba_args *a, bool adam)
+{
+    if (adam)
+        samba__run_adamw(a);
+    else
+        samba__run_sgd(a);
+}
+
+/* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
+SAMBA__MATCHES(clip_factor, "f:,f:->f:", 0)
+
+SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
+{
+    float factor = a->in[1][0] / (samba__sqrt(a->in[0][0]) + 1e-6f);
+    a->out[0][0] = factor < 1.0f ? factor : 1.0f;
+}
+
+/* ==== [op-rows] =============================================================================== */
 /* ---- The table itself ---- */
 /* NAME_run is a function that makes the call; NAME_avx2_run the same for AVX2 or NEON, if any. Kin
    share NAME_kin, compiled once, which is told at run time which of them is meant. */
