@@ -74,7 +74,7 @@ static samba_loader *load(samba_session *s, const options *o, samba_idx *idx, bo
     static const char *const names[] = { "image", "label" };
     int batch = o->app.batch_size, per_epoch = idx->n / batch;
     samba_dataset d = { .n = idx->n, .batch = batch, .fill = samba_idx_fill, .user = idx,
-                        .shuffle = training, .drop_last = training };
+                        .writes = idx->row, .shuffle = training, .drop_last = training };
     samba_loader_opts opts = { 0 };
     if (training) opts.pass = steps / per_epoch, opts.batch = steps % per_epoch;
     return samba_loader_open_dataset(s, &d, names, 2, &opts);

@@ -44,7 +44,7 @@ static samba_loader *load(samba_session *s, samba_idx *idx, bool training)
 {
     static const char *const names[] = { "image", "label" };
     samba_dataset d = { .n = idx->n, .batch = BATCH, .fill = samba_idx_fill, .user = idx,
-                        .shuffle = training, .drop_last = training };
+                        .writes = idx->row, .shuffle = training, .drop_last = training };
     return samba_loader_open_dataset(s, &d, names, 2, NULL);
 }
 

@@ -84,7 +84,8 @@ static samba_loader *load(samba_session *s, const options *o, samba_idx *idx, bo
 {
     static const char *const names[] = { "image", "label" };
     samba_dataset d = { .n = idx->n, .batch = o->app.batch_size, .fill = samba_idx_fill,
-                        .user = idx, .shuffle = training, .drop_last = training };
+                        .user = idx, .writes = idx->row, .shuffle = training,
+                        .drop_last = training };
     return samba_loader_open_dataset(s, &d, names, 2, NULL);
 }
 

@@ -1,11 +1,13 @@
 // The loader: every batch once, in order, whoever is slow; errors, timeouts, early ends; shuffling
 // that is the same everywhere; a training that is resumed inside a pass.
 //     cc -O2 -I. tests/loader.c -lm -pthread -o loader && ./loader
-// run: threads
+// run: threads needs:zlib.h -lz
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_PROFILER_IMPLEMENTATION
+#define SAMBA_IDX_IMPLEMENTATION
 #include "samba.h"
+#include "tools/idx.h"
 #include "tools/loader.h"
 #include "tools/profiler.h"
 #include "test.h"
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -459,6 +462,67 @@ static void test_dataset(void)
     CHECK(samba_read(samba_tensor_by_name(s, "x"))[C] == 1 && samba_close(s) == 0);
 }
 
+// An IDX file of bytes, which zlib reads as it is.
+static void write_idx(const char *path, int32_t side, int32_t n)
+{
+    FILE *f = fopen(path, "wb");
+    CHECK(f != NULL);
+    if (!f) return;
+    const unsigned char head[16] = { 0, 0, 8, side ? 3 : 1, 0, 0, 0, (unsigned char)n, 0, 0, 0,
+                                     (unsigned char)side, 0, 0, 0, (unsigned char)side };
+    fwrite(head, 1, side ? 16 : 8, f);
+    for (int32_t i = 0; i < n * (side ? side * side : 1); i++) fputc(side ? i * 7 % 256 : i % 10, f);
+    CHECK(fclose(f) == 0);
+}
+
+// Labels are i32, whatever the tensor is: other tensors are refused by name, and a function that
+// does not say what it writes is stopped when it writes behind its row.
+static void test_rows_that_fill_does_not_write(void)
+{
+    enum { N = 6, SIDE = 4 };
+    static const struct { samba_dtype dtype; int32_t side; bool fits, behind; } tries[] = {
+        { SAMBA_I32, SIDE, true, false }, { SAMBA_I16, SIDE, false, true },
+        { SAMBA_U16, SIDE, false, true }, { SAMBA_U8, SIDE, false, true },
+        { SAMBA_I64, SIDE, false, false }, { SAMBA_F32, SIDE, false, false },
+        { SAMBA_I32, SIDE - 1, false, true }, { SAMBA_I32, SIDE + 1, false, false }
+    };
+    static const char *const both[] = { "image", "kind" };
+    char folder[320], images[400], kinds[400];
+    snprintf(folder, sizeof folder, "%s-idx", checkpoint);
+    snprintf(images, sizeof images, "%s/train-images-idx3-ubyte", folder);
+    snprintf(kinds, sizeof kinds, "%s/train-labels-idx1-ubyte", folder);
+    mkdir(folder, 0777);
+    write_idx(images, SIDE, N);
+    write_idx(kinds, 0, N);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        for (int said = 0; said < 2; said++) {
+            samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+            samba_idx idx = { .mean = 0.5f };
+            CHECK(samba_idx_open(s, &idx, folder, "train", SIDE, 10));
+            int32_t side = tries[i].side;
+            samba_tensor *image = samba_input(s, "image", SAMBA_F32, SAMBA_SHAPE(3, side * side));
+            samba_tensor *kind = samba_input(s, "kind", tries[i].dtype, SAMBA_SHAPE(3));
+            samba_tensor *a = samba_relu(image), *b = samba_cast(kind, SAMBA_F32);
+            CHECK(samba_compile(s, &(samba_program){ .outputs = { a, b }, .inference = true }));
+            samba_dataset d = { .n = N, .batch = 3, .fill = samba_idx_fill, .user = &idx };
+            if (said) d.writes = idx.row;
+            samba_loader *l = samba_loader_open_dataset(s, &d, both, 2, NULL);
+            bool refused = said && !tries[i].fits;
+            CHECK(refused == !l);
+            if (refused) CHECK(says(s, side == SIDE ? "fill writes i32 for kind" : "fill writes (4,4)"));
+            if (l) CHECK((samba_loader_next(l, NULL) == 1) == !tries[i].behind);
+            if (l && tries[i].behind) CHECK(says(s, "fill wrote more than the"));
+            if (tries[i].fits) CHECK(samba_read_i32(kind)[2] == 2);
+            samba_loader_close(l);
+            samba_idx_close(&idx);
+            CHECK(samba_close(s) == (tries[i].fits || !(refused || tries[i].behind) ? 0 : 1));
+        }
+    }
+    remove(images);
+    remove(kinds);
+    rmdir(folder);
+}
+
 // The missing samples of the last batch are labels that a loss ignores: it is the loss of the others.
 static void test_missing_labels(void)
 {
@@ -741,6 +805,7 @@ int main(int argc, char **argv)
     RUN(test_hook);
     RUN(test_shuffle);
     RUN(test_dataset);
+    RUN(test_rows_that_fill_does_not_write);
     RUN(test_missing_labels);
     RUN(test_resume);
     return test_summary();

@@ -25,6 +25,7 @@ typedef struct samba_idx {
     int32_t pixels;                     /* of an image: side * side */
     unsigned char *image;               /* (n, side, side) */
     unsigned char *label;               /* (n), each below classes */
+    samba_spec row[2];                  /* what samba_idx_fill writes: samba_dataset.writes */
 } samba_idx;
 
 /* Reads FOLDER/WHICH-images-idx3-ubyte and FOLDER/WHICH-labels-idx1-ubyte, or these names with .gz;
@@ -33,7 +34,8 @@ typedef struct samba_idx {
 SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *folder,
                                   const char *which, int32_t side, int32_t classes);
 /* A sample as samba_dataset.fill of loader.h wants it, with the samba_idx as its user: the image as
-   (pixel / 255 - mean) / deviation in row[0], f32, the label in row[1], i32. */
+   (pixel / 255 - mean) / deviation in row[0], f32, the label in row[1], i32. With
+   samba_dataset.writes = idx->row tensors of other types and sizes are refused. */
 SAMBA_IDX_API void samba_idx_fill(void *idx, int32_t sample, void *const *row);
 SAMBA_IDX_API void samba_idx_close(samba_idx *idx);
 
@@ -99,6 +101,10 @@ SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *
     int32_t n_labels = 0;
     idx->n = 0, idx->pixels = (int32_t)((uint32_t)side * (uint32_t)side);
     idx->image = idx->label = NULL;
+    memset(idx->row, 0, sizeof idx->row);
+    idx->row[0].dtype = SAMBA_F32;
+    idx->row[0].shape = SAMBA_SHAPE(side, side);
+    idx->row[1].dtype = SAMBA_I32;
     if (!samba_ok(s)) return false;
     snprintf(name, sizeof name, "%s-images-idx3-ubyte", which);
     idx->image = samba__idx_read(s, folder, name, side, &idx->n);

@@ -129,8 +129,12 @@ typedef struct samba_dataset {
     int32_t n, batch;                   /* samples; samples of a batch */
     const void *arrays[SAMBA_MAX_ARRAYS];       /* n rows for each name; or */
     void (*fill)(void *user, int32_t sample, void *const *row);         /* writes one to row[i] of
-                                           tensor i, in the loader's thread; NULL beyond the names */
+                                           tensor i, in the loader's thread; NULL beyond the names.
+                                           What it leaves out is 0 */
     void *user;
+    const samba_spec *writes;           /* what fill writes to each row: type, and as many elements
+                                           as this shape has. Another tensor is refused; NULL: only
+                                           a fill that writes behind its row is an error */
     bool shuffle;
     uint64_t seed;
     bool drop_last;                     /* else the last batch of a pass, if there are too few
@@ -633,7 +637,13 @@ typedef struct samba__dataset_source {
     int32_t *order;
     int32_t at;                         /* batch of the pass */
     size_t label_size[SAMBA_MAX_ARRAYS];        /* bytes of an element */
+    uint8_t *room[SAMBA_MAX_ARRAYS];    /* of fill: a row of each tensor, and its guard */
+    const char *names;                  /* of the tensors, each ends with 0 */
 } samba__dataset_source;
+
+/* Bytes behind a row that fill must leave as they are. A function that writes i32 into rows of i16
+   would otherwise spoil what lies behind the last row of a batch. */
+enum { SAMBA__DATASET_GUARD = 4096, SAMBA__DATASET_MARK = 0xA5 };
 
 SAMBA_LOADER_API void samba_dataset_order(const samba_dataset *d, int32_t pass, int32_t *order)
 {
@@ -663,25 +673,52 @@ static inline void samba__dataset_leave_out(void *row, size_t size, size_t each)
     const void *from = each == 8 ? (const void *)&ignored_wide : &ignored;
     for (size_t k = 0; k + each <= size; k += each) memcpy((uint8_t *)row + k, from, each);
 }
+/* Is the guard behind the row that fill wrote as it was? */
+static inline bool samba__dataset_is_kept(const uint8_t *guard)
+{
+    return guard[0] == SAMBA__DATASET_MARK && !memcmp(guard, guard + 1, SAMBA__DATASET_GUARD - 1);
+}
+
+/* Row r of the batch, made by the user's function. It gets memory of its own, so that an error of
+   its author is told and does no harm. */
+static inline bool samba__dataset_fill(samba__dataset_source *q, samba_batch *b, int32_t r,
+                                       int32_t sample)
+{
+    void *row[SAMBA_MAX_ARRAYS] = { NULL };
+    const char *name = q->names;
+    for (int32_t i = 0; i < b->n; i++) {
+        row[i] = q->room[i];
+        memset(row[i], 0, b->size[i] / (size_t)q->d.batch);
+    }
+    q->d.fill(q->d.user, sample, row);
+    for (int32_t i = 0; i < b->n; i++, name += strlen(name) + 1) {
+        size_t size = b->size[i] / (size_t)q->d.batch;
+        if (!samba__dataset_is_kept(q->room[i] + size)) {
+            snprintf(b->why, sizeof b->why, "fill wrote more than the %lu bytes of a row of %s: its "
+                     "type or shape is not the one that fill writes", (unsigned long)size, name);
+            return false;
+        }
+        memcpy((uint8_t *)b->data[i] + size * (size_t)r, q->room[i], size);
+    }
+    return true;
+}
 static inline int32_t samba__dataset_next(void *user, samba_batch *b)
 {
     samba__dataset_source *q = (samba__dataset_source *)user;
     const samba_dataset *d = &q->d;
     int64_t first = (int64_t)q->at * d->batch, left = d->n - first;
-    void *row[SAMBA_MAX_ARRAYS] = { NULL };
     if (left <= 0 || (d->drop_last && left < d->batch)) return 0;
     for (int32_t r = 0; r < d->batch; r++) {
         int32_t sample = q->order[(first + r) % d->n];
+        if (d->fill && !samba__dataset_fill(q, b, r, sample)) return -1;
         for (int32_t i = 0; i < b->n; i++) {
             size_t size = b->size[i] / (size_t)d->batch;
-            row[i] = (uint8_t *)b->data[i] + size * (size_t)r;
+            uint8_t *row = (uint8_t *)b->data[i] + size * (size_t)r;
             if (!d->fill)
-                memcpy(row[i], (const uint8_t *)d->arrays[i] + size * (size_t)sample, size);
+                memcpy(row, (const uint8_t *)d->arrays[i] + size * (size_t)sample, size);
+            if (d->is_label[i] && r >= left)
+                samba__dataset_leave_out(row, size, q->label_size[i]);
         }
-        if (d->fill) d->fill(d->user, sample, row);
-        for (int32_t i = 0; i < b->n && r >= left; i++)
-            if (d->is_label[i])
-                samba__dataset_leave_out(row[i], b->size[i] / (size_t)d->batch, q->label_size[i]);
     }
     b->rows = left < d->batch ? (int32_t)left : d->batch;
     q->at++;
@@ -691,7 +728,51 @@ static inline void samba__dataset_close(void *user)
 {
     samba__dataset_source *q = (samba__dataset_source *)user;
     free(q->order);
+    free(q->room[0]);
     free(q);
+}
+
+/* Memory for a row of each tensor, with guards, and for the names. */
+static inline bool samba__dataset_make_room(samba_session *s, samba__dataset_source *q,
+                                            const char *const *names, int32_t n_names)
+{
+    size_t at[SAMBA_MAX_ARRAYS], total = 0, letters = 0;
+    for (int32_t i = 0; i < n_names; i++) {
+        size_t row = samba_bytes(samba_tensor_by_name(s, names[i])) / (size_t)q->d.batch;
+        at[i] = total;
+        total += (row + SAMBA__DATASET_GUARD + 63) / 64 * 64;
+        letters += strlen(names[i]) + 1;
+    }
+    uint8_t *room = (uint8_t *)malloc(total + letters);
+    if (!room) return false;
+    memset(room, SAMBA__DATASET_MARK, total);
+    for (int32_t i = 0; i < n_names; i++) q->room[i] = room + at[i];
+    char *text = (char *)room + total;
+    q->names = text;
+    for (int32_t i = 0; i < n_names; i++) {
+        size_t size = strlen(names[i]) + 1;
+        memcpy(text, names[i], size);
+        text += size;
+    }
+    return true;
+}
+
+/* Has the tensor rows of what fill says it writes? */
+static inline bool samba__dataset_takes(samba_session *s, const samba_dataset *d, int32_t i,
+                                        const samba_tensor *t)
+{
+    if (!d->fill || !d->writes) return true;
+    const samba_spec *w = &d->writes[i];
+    size_t row = samba_bytes(t) / (size_t)d->batch;
+    if (w->dtype != t->dtype)
+        return samba_fail(s, SAMBA_EDTYPE, "in samba_loader_open_dataset: fill writes %T for %s, "
+                          "which is %T: make it an input of %T", (int)w->dtype, t->name,
+                          (int)t->dtype, (int)w->dtype);
+    if ((size_t)samba_count(&w->shape) * samba_dtype_size(w->dtype) != row)
+        return samba_fail(s, SAMBA_ESHAPE, "in samba_loader_open_dataset: fill writes %S for each "
+                          "of %d samples, which %s %S has no room for, or more", &w->shape,
+                          d->batch, t->name, &t->shape);
+    return true;
 }
 
 /* Does each tensor consist of as many rows as a batch has samples? */
@@ -717,6 +798,7 @@ static inline bool samba__dataset_fits(samba_session *s, const samba_dataset *d,
         if (samba_bytes(t) % (size_t)d->batch)
             return samba_fail(s, SAMBA_ESHAPE, "in samba_loader_open_dataset: %s %S does not "
                               "consist of %d rows", names[i], &t->shape, d->batch);
+        if (!samba__dataset_takes(s, d, i, t)) return false;
     }
     return true;
 }
@@ -729,13 +811,16 @@ SAMBA_LOADER_API samba_loader *samba_loader_open_dataset(samba_session *s,
     if (!samba_ok(s) || !samba__dataset_fits(s, dataset, names, n_names)) return NULL;
     samba__dataset_source *q = (samba__dataset_source *)calloc(1, sizeof *q);
     int32_t *order = (int32_t *)malloc((size_t)dataset->n * sizeof *order);
-    if (!q || !order) {
+    bool fine = q && order;
+    if (fine) q->d = *dataset;
+    fine = fine && (!dataset->fill || samba__dataset_make_room(s, q, names, n_names));
+    if (!fine) {
         free(order);
         free(q);
         samba_fail(s, SAMBA_ENOMEM, "no memory for the order of %d samples", dataset->n);
         return NULL;
     }
-    q->d = *dataset, q->order = order;
+    q->order = order;
     for (int32_t i = 0; i < n_names; i++)
         q->label_size[i] = samba_dtype_size(samba_tensor_by_name(s, names[i])->dtype);
     memset(&source, 0, sizeof source);
