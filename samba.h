@@ -4220,11 +4220,11 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     FAST(0x0184, zero,                         0, SAMBA_OP_UPDATES(0x1u), zero, flat) \
     FAST(0x0185, accumulate,                   1, SAMBA_OP_UPDATES(0x1u), accumulate, flat) \
     OP(0x0186, write_rows,      1, SAMBA_OP_UPDATES(0x1u), write_rows, write_rows) \
-    KIN(0x0201, sum,                           1, SAMBA_OP_NONE, fold, SAMBA__FOLD_SUM) \
-    KIN(0x0202, mean,                          1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MEAN) \
-    KIN(0x0203, max,                           1, SAMBA_OP_NONE, fold, SAMBA__FOLD_MAX) \
+    KIN(0x0201, sum,                           1, SAMBA_OP_NONE, reduce, SAMBA__REDUCER_SUM) \
+    KIN(0x0202, mean,                          1, SAMBA_OP_NONE, reduce, SAMBA__REDUCER_MEAN) \
+    KIN(0x0203, max,                           1, SAMBA_OP_NONE, reduce, SAMBA__REDUCER_MAX) \
     FAST(0x0204, argmax,                       1, SAMBA_OP_NONE, argmax, argmax) \
-    KIN(0x0205, square_sum,                    2, SAMBA_OP_NONE, fold, SAMBA__FOLD_SQUARES) \
+    KIN(0x0205, square_sum,                    2, SAMBA_OP_NONE, reduce, SAMBA__REDUCER_SQUARES) \
     OP(0x0301, matmul,                         0, SAMBA_OP_NONE, matmul, matmul) \
     OP(0x0302, affine,                         0, SAMBA_OP_NONE, affine, affine) \
     OP(0x0304, affine_packed,                  0, SAMBA_OP_NONE, affine_packed, affine) \
@@ -4664,8 +4664,9 @@ SAMBA__INLINE const float *samba__map_input(const samba_args *a, int32_t k, int6
     const uint8_t *x = samba__in_bytes(a, k, at);
     if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
     samba__load(buffer, x, dtype, step ? n : 1);
+    if (step) return buffer;
     float first = buffer[0];
-    for (int64_t i = 1; !step && i < n; i++)
+    for (int64_t i = 1; i < n; i++)
         buffer[i] = first;
     return buffer;
 }
@@ -4734,7 +4735,8 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
                                 bad);
     for (int32_t i = first; i < arity; i++)
         type = c->in[i].dtype == type ? type : SAMBA_F32;
-    c->out[0].dtype = compares ? SAMBA_BOOL : samba__is_float(type) ? type : SAMBA_F32;
+    if (!samba__is_float(type)) type = SAMBA_F32;
+    c->out[0].dtype = compares ? SAMBA_BOOL : type;
     c->out[0].shape = y;
     return true;
 }
@@ -5007,10 +5009,16 @@ SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
         samba__store(samba__out_bytes(a, e), run, a->out_spec[0].dtype, n);
     }
 }
-SAMBA__GRAD1(cast,
-             !dy || !samba__is_float(x->dtype) ? NULL
-                 : x->node                     ? samba_cast(dy, x->dtype)
-                                               : dy)
+
+/* A leaf's gradient stays f32. */
+SAMBA__FN void samba__cast_vjp(samba_vjp *g)
+{
+    samba_tensor *dy = g->dout[0];
+    const samba_tensor *x = g->in[0];
+    if (!dy || !samba__is_float(x->dtype)) return;
+    g->din[0] = x->node ? samba_cast(dy, x->dtype) : dy;
+}
+
 /* ---- count: n <- n + 1 at each run of its section, which microbatches share; attribute 1: at
    training runs only ---- */
 SAMBA__MATCHES(count, "i:->i:", 1)
@@ -5039,10 +5047,12 @@ SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
     bool anew = a->attr[0] && a->microbatch == 0;
     const float *x = a->in[1];
     float *y = a->out[0];
-    for (int64_t i = a->begin; anew && i < a->end; i++)
-        y[i] = x[i];
-    for (int64_t i = a->begin; !anew && i < a->end; i++)
-        y[i] += x[i];
+    if (anew)
+        for (int64_t i = a->begin; i < a->end; i++)
+            y[i] = x[i];
+    else
+        for (int64_t i = a->begin; i < a->end; i++)
+            y[i] += x[i];
 }
 
 /* ---- dropout: y = x mask/(1-p), mask from (seed, layer, counter, element): Srivastava et al.,
@@ -5050,7 +5060,8 @@ SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 /* Input `in` is a rate of dropout, which seed and counter follow; or it is absent. */
 SAMBA__FN bool samba__expect_dropping(samba_call *c, int32_t in)
 {
-    for (int32_t i = in; samba__has(c, in) && i < in + 3; i++) {
+    if (!samba__has(c, in)) return true;
+    for (int32_t i = in; i < in + 3; i++) {
         samba_dtype dtype = i == in ? SAMBA_F32 : SAMBA_I32;
         if (samba__has(c, i) && c->in[i].dtype == dtype && c->in[i].shape.ndim == 0) continue;
         return samba_refuse(c, SAMBA_ESHAPE,
@@ -5130,8 +5141,9 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
 }
 
 /* ==== [reduce] ================================================================================ */
-/* ---- Reductions of a row: lane l of 32 takes elements l, l + 32, ... in order, then lanes are
-   combined in pairs, l with l + 16, + 8, ... + 1: vectors of sums, the same bits everywhere ---- */
+/* ---- Reductions of a row. Lane l of 32 takes elements l, l + 32, ... in order; then lanes are
+   combined in pairs: l with l + 16, l + 8, ... l + 1. The lanes fill the vectors of every
+   instruction set, so the order of a sum, and with it its bits, is the same on all. ---- */
 #define SAMBA__LANES 32
 
 SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
@@ -5145,37 +5157,71 @@ SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
-/* The function that sums a row: `next` is the sum s of a lane with its next element, number i. */
-#define SAMBA__ROW_SUM(name, parameters, next) \
-    SAMBA__INLINE float name parameters \
-    { \
-        float lane[SAMBA__LANES]; \
-        int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1); \
-        for (int l = 0; l < SAMBA__LANES; l++) \
-            lane[l] = 0.0f; \
-        for (int64_t at = 0; at < whole; at += SAMBA__LANES) { \
-            SAMBA__IN_PLACE \
-            for (int l = 0; l < SAMBA__LANES; l++) { \
-                int64_t i = at + l; \
-                float s = lane[l]; \
-                lane[l] = next; \
-            } \
-        } \
-        for (int64_t i = whole; i < n; i++) { \
-            float s = lane[i - whole]; \
-            lane[i - whole] = next; \
-        } \
-        return samba__lanes_sum(lane); \
+/* sum of x[i] */
+SAMBA__INLINE float samba__row_sum(const float *x, int64_t n)
+{
+    float lane[SAMBA__LANES] = { 0.0f };
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
+        SAMBA__IN_PLACE
+        for (int l = 0; l < SAMBA__LANES; l++)
+            lane[l] += x[at + l];
     }
-SAMBA__ROW_SUM(samba__row_sum, (const float *x, int64_t n), s + x[i])
-SAMBA__ROW_SUM(samba__row_dot, (const float *x, const float *y, int64_t n),
-               samba__fma(x[i], y[i], s))
-SAMBA__ROW_SUM(samba__row_dot3, (const float *x, const float *y, const float *z, int64_t n),
-               samba__fma(x[i] * y[i], z[i], s))
-SAMBA__ROW_SUM(samba__row_squares, (const float *x, float mean, int64_t n),
-               samba__fma(x[i] - mean, x[i] - mean, s))
+    for (int64_t i = whole; i < n; i++)
+        lane[i - whole] += x[i];
+    return samba__lanes_sum(lane);
+}
 
-/* What a sum that is never 0 says by being 0. */
+/* sum of x[i] y[i] */
+SAMBA__INLINE float samba__row_dot(const float *x, const float *y, int64_t n)
+{
+    float lane[SAMBA__LANES] = { 0.0f };
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
+        SAMBA__IN_PLACE
+        for (int l = 0; l < SAMBA__LANES; l++)
+            lane[l] = samba__fma(x[at + l], y[at + l], lane[l]);
+    }
+    for (int64_t i = whole; i < n; i++)
+        lane[i - whole] = samba__fma(x[i], y[i], lane[i - whole]);
+    return samba__lanes_sum(lane);
+}
+
+/* sum of x[i] y[i] z[i] */
+SAMBA__INLINE float samba__row_dot3(const float *x, const float *y, const float *z, int64_t n)
+{
+    float lane[SAMBA__LANES] = { 0.0f };
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
+        SAMBA__IN_PLACE
+        for (int l = 0; l < SAMBA__LANES; l++)
+            lane[l] = samba__fma(x[at + l] * y[at + l], z[at + l], lane[l]);
+    }
+    for (int64_t i = whole; i < n; i++)
+        lane[i - whole] = samba__fma(x[i] * y[i], z[i], lane[i - whole]);
+    return samba__lanes_sum(lane);
+}
+
+/* sum of (x[i] - mean)^2 */
+SAMBA__INLINE float samba__row_squares(const float *x, float mean, int64_t n)
+{
+    float lane[SAMBA__LANES] = { 0.0f };
+    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
+        SAMBA__IN_PLACE
+        for (int l = 0; l < SAMBA__LANES; l++) {
+            float d = x[at + l] - mean;
+            lane[l] = samba__fma(d, d, lane[l]);
+        }
+    }
+    for (int64_t i = whole; i < n; i++) {
+        float d = x[i] - mean;
+        lane[i - whole] = samba__fma(d, d, lane[i - whole]);
+    }
+    return samba__lanes_sum(lane);
+}
+
+/* A sum of exponentials is 1 or more; 0 stands for a row whose maximum is not finite. */
 SAMBA__INLINE float samba__unless_zero(float sum)
 {
     return sum != 0.0f ? sum : SAMBA__NAN;
@@ -5244,34 +5290,35 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
 }
 
 /* ---- sum, mean, max, square_sum: attributes are a bit mask of axes and keepdim ----
-   The reduced elements of one output are cut into pieces, by the shape alone; phase 0 reduces each
-   piece (into scratch, if there is more than one), phase 1 folds the pieces in order. */
+   The reduced elements of one output are cut into pieces, by the shape alone, so that the result
+   does not depend on threads. Phase 0 reduces each piece (into scratch, if there is more than
+   one), phase 1 combines the pieces in order. */
 
-typedef enum samba__fold {
-    SAMBA__FOLD_SUM,
-    SAMBA__FOLD_MEAN,
-    SAMBA__FOLD_MAX,
-    SAMBA__FOLD_SQUARES
-} samba__fold;
+typedef enum samba__reducer {
+    SAMBA__REDUCER_SUM,
+    SAMBA__REDUCER_MEAN,
+    SAMBA__REDUCER_MAX,
+    SAMBA__REDUCER_SQUARES
+} samba__reducer;
 
-#define SAMBA__FOLD_PIECE 8192 /* elements of a piece when the innermost axis is reduced */
-#define SAMBA__FOLD_ROWS 512   /* rows of a piece when it is kept */
-#define SAMBA__FOLD_COLUMNS 64 /* columns per unit when it is kept */
+#define SAMBA__REDUCE_PIECE 8192 /* elements of a piece if the innermost axis is reduced */
+#define SAMBA__REDUCE_ROWS 512   /* rows of a piece if it is kept */
+#define SAMBA__REDUCE_COLUMNS 64 /* columns of a unit if it is kept */
 
 /* The walk of a reduction: kept dimensions make the outputs, reduced ones the runs. */
-typedef struct samba__folding {
+typedef struct samba__reduce_plan {
     bool rows;                 /* the innermost axis is reduced: a run is `inner` long */
-    bool cut;                  /* the only run is cut into runs of SAMBA__FOLD_PIECE */
+    bool cut;                  /* the only run is cut into runs of SAMBA__REDUCE_PIECE */
     int64_t inner;             /* merged length of the innermost group of axes */
     int64_t n_out, n_kept;     /* outputs; outputs without the innermost group */
     int64_t runs;              /* runs (or rows) that make one output */
     int64_t piece, n_pieces;   /* runs per piece */
     samba__walk kept, reduced; /* the other axes */
-} samba__folding;
+} samba__reduce_plan;
 
-SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int32_t mask)
+SAMBA__FN void samba__reduce_plan_of(samba__reduce_plan *f, const samba_shape *x, int32_t mask)
 {
-    const int64_t piece = SAMBA__FOLD_PIECE;
+    const int64_t piece = SAMBA__REDUCE_PIECE;
     int32_t last = x->ndim - 1;
     memset(f, 0, sizeof *f);
     f->kept.n_in = f->reduced.n_in = 1;
@@ -5291,11 +5338,11 @@ SAMBA__FN void samba__folding_open(samba__folding *f, const samba_shape *x, int3
         samba__walk_push(&f->reduced, f->runs, &piece);
     }
     f->n_out = f->rows ? f->n_kept : f->n_kept * f->inner;
-    f->piece = f->rows ? samba__max64(1, piece / f->inner) : SAMBA__FOLD_ROWS;
+    f->piece = f->rows ? samba__max64(1, piece / f->inner) : SAMBA__REDUCE_ROWS;
     f->n_pieces = samba__ceil_div(f->runs, f->piece);
 }
 
-SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
+SAMBA__FN bool samba__reduce_rule(samba_call *c, samba__reducer kind)
 {
     (void)kind;
     if (!samba__expect_all_f32(c, 1, 1, 2)) return false;
@@ -5310,12 +5357,12 @@ SAMBA__FN bool samba__fold_rule(samba_call *c, samba__fold kind)
     return true;
 }
 
-SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold kind)
+SAMBA__FN void samba__reduce_work(samba_work *w, const samba_call *c, samba__reducer kind)
 {
-    samba__folding f;
+    samba__reduce_plan f;
     (void)kind;
-    samba__folding_open(&f, &c->in[0].shape, c->attr[0]);
-    int64_t blocks = f.rows ? 1 : samba__ceil_div(f.inner, SAMBA__FOLD_COLUMNS);
+    samba__reduce_plan_of(&f, &c->in[0].shape, c->attr[0]);
+    int64_t blocks = f.rows ? 1 : samba__ceil_div(f.inner, SAMBA__REDUCE_COLUMNS);
     w->units[0] = f.n_kept * f.n_pieces * blocks;
     w->flops = samba_count(&c->in[0].shape);
     if (f.n_pieces == 1) return;
@@ -5324,20 +5371,21 @@ SAMBA__FN void samba__fold_work(samba_work *w, const samba_call *c, samba__fold 
     w->scratch = f.n_out * f.n_pieces * 4;
 }
 
-SAMBA__INLINE float samba__fold_two(samba__fold kind, float a, float b)
+SAMBA__INLINE float samba__combine(samba__reducer kind, float a, float b)
 {
-    if (kind != SAMBA__FOLD_MAX) return a + b;
-    return a != a ? a : b != b ? b : a > b ? a : b;
+    if (kind != SAMBA__REDUCER_MAX) return a + b;
+    if (a != a || b != b) return a != a ? a : b;
+    return a > b ? a : b;
 }
 
-SAMBA__INLINE float samba__fold_one(samba__fold kind, const float *x, int64_t n)
+SAMBA__INLINE float samba__reduce_row(samba__reducer kind, const float *x, int64_t n)
 {
-    if (kind == SAMBA__FOLD_MAX) return samba__row_max(x, n);
-    return kind == SAMBA__FOLD_SQUARES ? samba__row_dot(x, x, n) : samba__row_sum(x, n);
+    if (kind == SAMBA__REDUCER_MAX) return samba__row_max(x, n);
+    return kind == SAMBA__REDUCER_SQUARES ? samba__row_dot(x, x, n) : samba__row_sum(x, n);
 }
 
 /* Where run (or row) number i of a walk begins. */
-SAMBA__INLINE int64_t samba__fold_at(const samba__walk *w, int64_t i)
+SAMBA__INLINE int64_t samba__run_start(const samba__walk *w, int64_t i)
 {
     int64_t at = i * w->step[0][0];
     if (w->ndim > 1) samba__walk_to(w, i, &at);
@@ -5345,33 +5393,34 @@ SAMBA__INLINE int64_t samba__fold_at(const samba__walk *w, int64_t i)
 }
 
 /* One piece of one output whose innermost axis is reduced. */
-SAMBA__INLINE float samba__fold_rows(const samba__folding *f, samba__fold kind, const float *x,
-                                     int64_t begin, int64_t end)
+SAMBA__INLINE float samba__reduce_rows(const samba__reduce_plan *f, samba__reducer kind,
+                                       const float *x, int64_t begin, int64_t end)
 {
     float value = 0.0f;
     for (int64_t r = begin; r < end; r++) {
         int64_t n = f->inner;
-        if (f->cut) n = samba__min64(SAMBA__FOLD_PIECE, n - r * SAMBA__FOLD_PIECE);
-        float run = samba__fold_one(kind, x + samba__fold_at(&f->reduced, r), n);
-        value = r == begin ? run : samba__fold_two(kind, value, run);
+        if (f->cut) n = samba__min64(SAMBA__REDUCE_PIECE, n - r * SAMBA__REDUCE_PIECE);
+        float run = samba__reduce_row(kind, x + samba__run_start(&f->reduced, r), n);
+        value = r == begin ? run : samba__combine(kind, value, run);
     }
     return value;
 }
 
 /* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
-SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind, const float *x,
-                                       int64_t begin, int64_t end, float *y, int64_t n)
+SAMBA__INLINE void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer kind,
+                                         const float *x, int64_t begin, int64_t end, float *y,
+                                         int64_t n)
 {
-    bool max = kind == SAMBA__FOLD_MAX, squares = kind == SAMBA__FOLD_SQUARES;
-    float acc[SAMBA__FOLD_COLUMNS];
-    const float *v = x + samba__fold_at(&f->reduced, begin);
+    bool max = kind == SAMBA__REDUCER_MAX, squares = kind == SAMBA__REDUCER_SQUARES;
+    float acc[SAMBA__REDUCE_COLUMNS];
+    const float *v = x + samba__run_start(&f->reduced, begin);
     for (int64_t j = 0; j < n; j++)
         acc[j] = squares ? v[j] * v[j] : v[j];
     for (int64_t r = begin + 1; r < end; r++) {
-        v = x + samba__fold_at(&f->reduced, r);
+        v = x + samba__run_start(&f->reduced, r);
         if (max)
             for (int64_t j = 0; j < n; j++)
-                acc[j] = samba__fold_two(kind, acc[j], v[j]);
+                acc[j] = samba__combine(kind, acc[j], v[j]);
         else if (squares)
             for (int64_t j = 0; j < n; j++)
                 acc[j] = samba__fma(v[j], v[j], acc[j]);
@@ -5382,39 +5431,43 @@ SAMBA__INLINE void samba__fold_columns(const samba__folding *f, samba__fold kind
     memcpy(y, acc, (size_t)n * sizeof *y);
 }
 
-SAMBA__KERNEL void samba__fold_pieces(const samba_args *a, const samba__folding *f,
-                                      samba__fold kind, float *y, float count)
+SAMBA__KERNEL void samba__reduce_pieces(const samba_args *a, const samba__reduce_plan *f,
+                                        samba__reducer kind, float *y, float count)
 {
-    int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__FOLD_COLUMNS);
+    int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__REDUCE_COLUMNS);
     for (int64_t u = a->begin; u < a->end; u++) {
         int64_t p = u / blocks % f->n_pieces, kept = u / blocks / f->n_pieces, first = p * f->piece;
         int64_t last = samba__min64(first + f->piece, f->runs);
-        int64_t j = u % blocks * SAMBA__FOLD_COLUMNS, n = 1;
-        const float *x = a->in[0] + samba__fold_at(&f->kept, kept) + j;
+        int64_t j = u % blocks * SAMBA__REDUCE_COLUMNS, n = 1;
+        const float *x = a->in[0] + samba__run_start(&f->kept, kept) + j;
         float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
-        if (!f->rows) n = samba__min64(SAMBA__FOLD_COLUMNS, f->inner - j);
+        if (!f->rows) n = samba__min64(SAMBA__REDUCE_COLUMNS, f->inner - j);
         if (f->rows)
-            *to = samba__fold_rows(f, kind, x, first, last);
+            *to = samba__reduce_rows(f, kind, x, first, last);
         else
-            samba__fold_columns(f, kind, x, first, last, to, n);
-        for (int64_t i = 0; count != 1.0f && i < n; i++)
+            samba__reduce_columns(f, kind, x, first, last, to, n);
+        if (count == 1.0f) continue;
+        for (int64_t i = 0; i < n; i++)
             to[i] /= count;
     }
 }
 
-/* Only a mean has a count other than 1, by which its last sum is divided. */
-SAMBA__KERNEL void samba__fold_run(const samba_args *a, samba__fold kind)
+/* Only a mean has a count other than 1; its sums are divided by it at the end. */
+SAMBA__KERNEL void samba__reduce_run(const samba_args *a, samba__reducer kind)
 {
-    samba__folding f;
-    samba__folding_open(&f, &a->in_spec[0].shape, a->attr[0]);
+    samba__reduce_plan f;
+    samba__reduce_plan_of(&f, &a->in_spec[0].shape, a->attr[0]);
     bool once = f.n_pieces == 1;
     float *sums = once ? a->out[0] : (float *)a->scratch, count = 1.0f;
-    if (kind == SAMBA__FOLD_MEAN) count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
-    if (a->phase == 0) samba__fold_pieces(a, &f, kind, sums, once ? count : 1.0f);
-    for (int64_t o = a->begin; a->phase == 1 && o < a->end; o++) {
+    if (kind == SAMBA__REDUCER_MEAN) count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
+    if (a->phase == 0) {
+        samba__reduce_pieces(a, &f, kind, sums, once ? count : 1.0f);
+        return;
+    }
+    for (int64_t o = a->begin; o < a->end; o++) {
         float value = sums[o];
         for (int64_t p = 1; p < f.n_pieces; p++)
-            value = samba__fold_two(kind, value, sums[p * f.n_out + o]);
+            value = samba__combine(kind, value, sums[p * f.n_out + o]);
         a->out[0][o] = value / count;
     }
 }
@@ -5437,15 +5490,15 @@ SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
     return samba_reshape(dy, samba__reduced(&g->in[0]->shape, g->attr[0], true));
 }
 
-#define SAMBA__BUILD_FOLD(name) \
+#define SAMBA__BUILD_REDUCTION(name) \
     SAMBA__OP_API samba_tensor *samba_##name(samba_tensor *x, samba_shape axes, bool keepdim) \
     { \
         int32_t attr[2] = { x ? samba__axis_mask(x, &axes) : 0, keepdim }; \
         return samba__emit1(SAMBA__OP_##name, x, attr, 2); \
     }
-SAMBA__BUILD_FOLD(sum)
-SAMBA__BUILD_FOLD(mean)
-SAMBA__BUILD_FOLD(max)
+SAMBA__BUILD_REDUCTION(sum)
+SAMBA__BUILD_REDUCTION(mean)
+SAMBA__BUILD_REDUCTION(max)
 SAMBA__GRAD1(sum, samba_expand(samba__with_axes(g, dy), x->shape))
 SAMBA__GRAD1(
     mean,
@@ -5923,8 +5976,9 @@ SAMBA__FN bool samba__permute_shape(samba_call *c)
     const samba_shape *x = &c->in[0].shape;
     int32_t seen = 0;
     c->out[0] = c->in[0];
-    for (int32_t i = 0; i < c->n_attr && c->n_attr == x->ndim; i++) {
-        if (c->attr[i] < 0 || c->attr[i] >= c->n_attr) break;
+    int32_t named = c->n_attr == x->ndim ? x->ndim : 0;
+    for (int32_t i = 0; i < named; i++) {
+        if (c->attr[i] < 0 || c->attr[i] >= named) break;
         seen |= 1 << c->attr[i];
         c->out[0].shape.dim[i] = x->dim[c->attr[i]];
     }
@@ -5955,10 +6009,14 @@ SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t b
     int32_t attr[3 * SAMBA_MAX_DIMS];
     if (!samba__find_axis(x, "slice", &axis, 0)) return NULL;
     for (int32_t i = 0; i < x->shape.ndim; i++) {
-        int32_t d = x->shape.dim[i];
-        attr[3 * i] = i != axis ? 0 : begin < 0 ? begin + d : begin;
-        attr[3 * i + 1] = i != axis ? d : end < 0 ? end + d : end > d ? d : end;
-        attr[3 * i + 2] = i != axis ? 1 : step;
+        int32_t d = x->shape.dim[i], last = end < 0 ? end + d : end;
+        attr[3 * i] = 0;
+        attr[3 * i + 1] = d;
+        attr[3 * i + 2] = 1;
+        if (i != axis) continue;
+        attr[3 * i] = begin < 0 ? begin + d : begin;
+        attr[3 * i + 1] = last > d ? d : last;
+        attr[3 * i + 2] = step;
     }
     return samba__emit1(SAMBA__OP_slice, x, attr, 3 * x->shape.ndim);
 }
@@ -6012,11 +6070,15 @@ SAMBA__OP_API int32_t samba_split(samba_tensor *x, int32_t size, int32_t axis, s
         SAMBA__FAIL((x->session, SAMBA_EARG, "in samba_split(%s): parts is NULL", x->name));
         return 0;
     }
-    for (int32_t i = 0; parts && i < max_parts; i++)
-        parts[i] = NULL;
+    if (parts)
+        for (int32_t i = 0; i < max_parts; i++)
+            parts[i] = NULL;
     if (!samba__find_axis(x, "slice", &axis, 0)) return 0;
-    if (size < 1) samba_slice(x, axis, 0, size, 1); /* reports what is wrong */
-    for (int32_t begin = 0; size > 0 && begin < x->shape.dim[axis] && n < max_parts; n++) {
+    if (size < 1) {
+        samba_slice(x, axis, 0, size, 1); /* reports what is wrong */
+        return 0;
+    }
+    for (int32_t begin = 0; begin < x->shape.dim[axis] && n < max_parts; n++) {
         int32_t left = x->shape.dim[axis] - begin, end = begin + (left < size ? left : size);
         parts[n] = samba_slice(x, axis, begin, end, 1);
         begin = end;
@@ -6330,7 +6392,8 @@ SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
     int64_t n = samba_count(&a->in_spec[0].shape) / from;
     for (int64_t u = a->begin; u < a->end; u++) {
         memset(a->out[0] + u * size, 0, (size_t)size * 4);
-        for (int64_t e = u * n; u < from && e < (u + 1) * n; e++) {
+        if (u >= from) continue; /* no index names this part of x */
+        for (int64_t e = u * n; e < (u + 1) * n; e++) {
             int64_t at = samba__gather_at(a, x, samba__in_i32(a, 1), e);
             if (at >= 0) a->out[0][at] += a->in[0][e];
         }
@@ -6452,13 +6515,15 @@ SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
     return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
 }
 
-/* Zeros past the cache, if they are many: memory need not be read for them. */
+/* Zeros. Many of them are written past the cache, so that memory is not read first. */
 SAMBA__FN void samba__clear(float *y, int64_t n)
 {
 #if SAMBA__X86
-    for (bool many = n >= 1 << 20; many && n >= 4 && (uintptr_t)y % 16 == 0; n -= 4, y += 4)
-        _mm_stream_ps(y, _mm_setzero_ps());
-    _mm_sfence();
+    if (n >= 1 << 20 && (uintptr_t)y % 16 == 0) {
+        for (; n >= 4; n -= 4, y += 4)
+            _mm_stream_ps(y, _mm_setzero_ps());
+        _mm_sfence();
+    }
 #endif
     memset(y, 0, (size_t)n * sizeof *y);
 }
@@ -6505,7 +6570,8 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
     if (!adds) samba__clear(a->out[0] + begin * n, (end - begin) * n);
     for (int64_t v = begin; v < end; v++) {
         float *SAMBA__RESTRICT dw = a->out[0] + v * n;
-        for (int64_t at = 0; first[v] >= 0 && at < n; at += SAMBA__LOOKUP_COLUMNS) {
+        if (first[v] < 0) continue;
+        for (int64_t at = 0; at < n; at += SAMBA__LOOKUP_COLUMNS) {
             int64_t width = samba__min64(SAMBA__LOOKUP_COLUMNS, n - at);
             float sum[SAMBA__LOOKUP_COLUMNS] = { 0.0f };
             for (int32_t t = first[v]; t >= 0; t = next[t]) {
@@ -7257,10 +7323,11 @@ SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, co
                 if (!forward) best[i] += (at + i * by - best[i]) & -(int64_t)more;
             }
         }
-        for (int64_t i = 0; forward && i < n; i++)
-            to[o + i] = most[i];
-        for (int64_t i = 0; !forward && i < n; i++)
-            to[best[i]] += dy[o + i];
+        if (forward)
+            memcpy(to + o, most, (size_t)n * sizeof *to);
+        else
+            for (int64_t i = 0; i < n; i++)
+                to[best[i]] += dy[o + i];
     }
 }
 
@@ -7341,8 +7408,7 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
         const float *from = a->in[0] + u * (op == SAMBA__AVG_BACKWARD ? out_plane : in_plane);
         float *to = a->out[0] + u * (forward ? out_plane : in_plane);
         const float *dy = a->in[a->n_in - 1] + u * out_plane;
-        for (int64_t i = 0; !forward && !squares && i < in_plane; i++)
-            to[i] = 0.0f;
+        if (!forward && !squares) memset(to, 0, (size_t)in_plane * sizeof *to);
         if (squares && forward)
             samba__max_squares(&v, true, from, NULL, to);
         else if (squares)
@@ -7409,7 +7475,8 @@ SAMBA__INLINE void samba__add_lanes(const float *x, const float *dy, float mean,
         float d = x[l] - mean;
         first[l] = products ? samba__fma(d, d, first[l]) : first[l] + d;
     }
-    for (int64_t l = 0; dy && l < n; l++)
+    if (!dy) return;
+    for (int64_t l = 0; l < n; l++)
         second[l] = products ? samba__fma(x[l] - mean, dy[l], second[l]) : second[l] + dy[l];
 }
 
@@ -7674,10 +7741,12 @@ SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
     float *SAMBA__RESTRICT y = a->out[0] + t * n;
     samba__norm_row(y, a->in[0] + t * n, w, b, n, a->attr, centered);
-    for (int64_t i = 0; w && !b && i < n; i++)
-        y[i] *= w[i];
-    for (int64_t i = 0; !w && b && i < n; i++)
-        y[i] += b[i];
+    if (w && !b)
+        for (int64_t i = 0; i < n; i++)
+            y[i] *= w[i];
+    if (!w && b)
+        for (int64_t i = 0; i < n; i++)
+            y[i] += b[i];
 }
 
 /* A row: dx holds h and becomes the gradient. */
@@ -7685,12 +7754,14 @@ SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const flo
                                             const float *w, int64_t n, float r, bool centered)
 {
     float mean_gh = (w ? samba__row_dot3(dy, w, dx, n) : samba__row_dot(dy, dx, n)) / (float)n;
-    float sum_g = !centered ? 0.0f : w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n);
-    float mean_g = sum_g / (float)n;
-    for (int64_t i = 0; w && i < n; i++)
-        dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
-    for (int64_t i = 0; !w && i < n; i++)
-        dx[i] = r * (samba__fma(-dx[i], mean_gh, dy[i]) - mean_g);
+    float mean_g = 0.0f;
+    if (centered) mean_g = (w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n)) / (float)n;
+    if (w)
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
+    else
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = r * (samba__fma(-dx[i], mean_gh, dy[i]) - mean_g);
 }
 
 /* Phase 0: a block of rows of dx, with the block's partial sums of dw and db. */
@@ -7706,12 +7777,12 @@ SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block,
         const float *dy = a->in[0] + t * n;
         float *SAMBA__RESTRICT h = a->out[0] + t * n, r;
         r = samba__norm_row(h, a->in[1] + t * n, NULL, NULL, n, a->attr, centered);
-        for (int64_t i = 0; dw && !db && i < n; i++)
-            dw[i] = samba__fma(dy[i], h[i], dw[i]);
-        for (int64_t i = 0; db && i < n; i++) {
-            dw[i] = samba__fma(dy[i], h[i], dw[i]);
-            db[i] += dy[i];
-        }
+        if (dw)
+            for (int64_t i = 0; i < n; i++)
+                dw[i] = samba__fma(dy[i], h[i], dw[i]);
+        if (db)
+            for (int64_t i = 0; i < n; i++)
+                db[i] += dy[i];
         samba__norm_row_backward(h, dy, a->n_in > 2 ? a->in[2] : NULL, n, r, centered);
     }
 }
@@ -8037,22 +8108,30 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
         at->mask_bool = (const uint8_t *)(const void *)a->in[at->mask] + offset;
 }
 
-/* To the block of rows t ..., keys s ..., from the first row that sees a key. False: none does. */
+/* Does the mask let row t of the current block see one of its keys? */
+SAMBA__INLINE bool samba__attention_sees(const samba__attention *at)
+{
+    const uint8_t *row = at->mask_bool + at->t * at->t_step + at->s * at->s_step;
+    /* Bytes that are all alike, as in most blocks of a mask, are found out faster by memcmp. */
+    bool alike = at->s_step == 1 && !memcmp(row, row + 1, (size_t)at->keys - 1);
+    if (alike) return row[0] != 0;
+    for (int64_t j = 0; j < at->keys; j++)
+        if (row[j * at->s_step]) return true;
+    return false;
+}
+
+/* Moves to the block of rows t ... and keys s ..., from the first row that sees a key of it. False:
+   no row does. */
 SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
-    const uint8_t *may = at->mask_bool;
     int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
     at->t = at->causal ? samba__max64(t, s) : t;
-    at->rows = end - at->t;
     at->s = s;
     at->keys = samba__min64(SAMBA__ATTEND_KEYS, at->S - s);
-    for (int64_t j; may && at->rows > 0; at->t++, at->rows--) {
-        const uint8_t *row = may + at->t * at->t_step + s * at->s_step;
-        bool alike = at->s_step == 1 && !memcmp(row, row + 1, (size_t)at->keys - 1);
-        for (j = alike ? at->keys - 1 : 0; j < at->keys && !row[j * at->s_step]; j++) {
-        }
-        if (j < at->keys) break;
-    }
+    if (at->mask_bool)
+        while (at->t < end && !samba__attention_sees(at))
+            at->t++;
+    at->rows = end - at->t;
     return at->rows > 0;
 }
 
@@ -8105,18 +8184,21 @@ SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
         int64_t t = at->t + i, m = t * at->t_step + at->s * step;
         const float *SAMBA__RESTRICT term = at->mask_f32;
         const uint8_t *SAMBA__RESTRICT may = at->mask_bool ? at->mask_bool + m : NULL;
-        for (int64_t j = 0; !term && j < n; j++)
-            x[j] *= at->scale;
-        for (int64_t j = 0; term && j < n; j++)
-            x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
+        if (term)
+            for (int64_t j = 0; j < n; j++)
+                x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
+        else
+            for (int64_t j = 0; j < n; j++)
+                x[j] *= at->scale;
         if (may && step == 1)
             for (int64_t j = 0; j < n; j++)
                 x[j] = may[j] ? x[j] : -SAMBA__INF;
-        else
-            for (int64_t j = 0; may && j < n; j++)
+        else if (may)
+            for (int64_t j = 0; j < n; j++)
                 x[j] = may[j * step] ? x[j] : -SAMBA__INF;
-        for (int64_t j = samba__max64(0, t + 1 - at->s); at->causal && j < n; j++)
-            x[j] = -SAMBA__INF;
+        if (at->causal)
+            for (int64_t j = samba__max64(0, t + 1 - at->s); j < n; j++)
+                x[j] = -SAMBA__INF;
     }
 }
 
@@ -8132,10 +8214,14 @@ SAMBA__INLINE void samba__attention_keep(const samba__attention *at, int64_t i, 
     }
 }
 
-/* The block's scores x become e^(x - top), top and sum those of its rows so far. Where top grows,
-   sum and output y shrink. Three passes: no row waits for another's exponential. */
-SAMBA__INLINE void samba__attention_soften(samba__attention *at, float *y, float *top, float *sum)
+/* The update of an online softmax by one block: its scores x become e^(x - top), where top is the
+   largest score of the row so far; where that grows, the sum and the output y of former blocks
+   shrink by e^(old top - top). In three passes over the rows, so that their exponentials are
+   computed as vectors. */
+SAMBA__INLINE void samba__online_softmax_update(samba__attention *at, float *y, float *top,
+                                                float *sum)
 {
+    bool drops = at->drop.rate != 0.0f;
     float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
     for (int64_t i = 0; i < at->rows; i++) {
         float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, at->keys);
@@ -8151,11 +8237,13 @@ SAMBA__INLINE void samba__attention_soften(samba__attention *at, float *y, float
             memset(x, 0, (size_t)at->keys * 4);
             continue;
         }
-        for (int64_t e = 0; shrink[i] != 1.0f && e < at->E; e++)
-            y[e] *= shrink[i];
+        if (shrink[i] != 1.0f)
+            for (int64_t e = 0; e < at->E; e++)
+                y[e] *= shrink[i];
         sum[i] = samba__fma(sum[i], shrink[i], samba__row_exp(x, x, top[i], at->keys));
-        if (at->drop.rate != 0.0f) samba__attention_keep(at, i, keep);
-        for (int64_t j = 0; at->drop.rate != 0.0f && j < at->keys; j++)
+        if (!drops) continue;
+        samba__attention_keep(at, i, keep);
+        for (int64_t j = 0; j < at->keys; j++)
             x[j] *= keep[j];
     }
 }
@@ -8165,7 +8253,7 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
 {
     int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
     float *top = at->ds, *sum = top + SAMBA__ATTEND_ROWS;
-    bool few = rows <= 4; /* then most of the time goes into reading: ask early */
+    bool few = rows <= 4; /* then most of the time goes into reading: prefetch */
     memset(y + t * E, 0, (size_t)(rows * E) * 4);
     for (int64_t i = 0; i < rows; i++) {
         top[i] = -SAMBA__INF;
@@ -8176,7 +8264,7 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
         if (few) samba__ask_rows(at->v + s * E, 16, at->keys * E / 16);
         samba__attention_scores(at);
         if (few) samba__ask_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
-        samba__attention_soften(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
+        samba__online_softmax_update(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
         samba__attention_add(at, y, at->p, at->v, E, false);
     }
     for (int64_t i = 0; i < rows; i++) {
@@ -8199,8 +8287,8 @@ SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *del
             - (dlse ? dlse[i] : 0.0f);
 }
 
-/* The current block once more: p = P, ds = dS, from lse and delta of each row. */
-SAMBA__INLINE void samba__attention_again(const samba__attention *at)
+/* Recomputes the current block from lse and delta of each row: p = P, ds = dS. */
+SAMBA__INLINE void samba__attention_recompute(const samba__attention *at)
 {
     int64_t b = at->b;
     const float *lse = at->args->in[5] + b * at->T + at->t;
@@ -8213,15 +8301,18 @@ SAMBA__INLINE void samba__attention_again(const samba__attention *at)
         float top = lse[i] == -SAMBA__INF ? 0.0f : lse[i], sum = delta[i], zero = top - top;
         float keep[SAMBA__ATTEND_KEYS];
         bool drops = at->drop.rate != 0.0f;
-        if (drops) samba__attention_keep(at, i, keep);
-        for (int64_t j = 0; drops && j < at->keys; j++)
-            d[j] *= keep[j];
+        if (drops) {
+            samba__attention_keep(at, i, keep);
+            for (int64_t j = 0; j < at->keys; j++)
+                d[j] *= keep[j];
+        }
         for (int64_t j = 0; j < at->keys; j++) {
             x[j] = samba__exp_below(x[j] - top) + zero; /* or NaN */
             d[j] = x[j] * (d[j] - sum) * at->scale;
         }
-        for (int64_t j = 0; drops && j < at->keys; j++)
-            x[j] *= keep[j];
+        if (drops)
+            for (int64_t j = 0; j < at->keys; j++)
+                x[j] *= keep[j];
     }
 }
 
@@ -8250,7 +8341,7 @@ SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from,
     if (at_once && from == 0) memset(dq, 0, (size_t)(at->T * at->D) * 4);
     for (int64_t i = 0, end = by_keys ? at->T : at->S; i < end; i += step) {
         if (!samba__attention_block(at, by_keys ? i : from, by_keys ? from : i)) continue;
-        samba__attention_again(at);
+        samba__attention_recompute(at);
         if (by_keys) {
             samba__attention_add(at, dv, at->p, dy, at->E, true);
             samba__attention_add(at, dk, at->ds, at->q, at->D, true);
@@ -8326,7 +8417,9 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
     bool whole = samba__attention_whole(&at);
     /* In floating point, as T S may be more than any tensor's count. */
     double pairs = (double)(at.batch * at.T) * (double)at.S * (at.causal ? 0.5 : 1.0);
-    double flops = pairs * ((double)(at.D + at.E) * (!backward ? 2 : whole ? 6 : 8) + 20.0);
+    int products = 2; /* multiply-adds for each element of a row of q, k, v, y */
+    if (backward) products = whole ? 6 : 8;
+    double flops = pairs * ((double)(at.D + at.E) * products + 20.0);
     w->flops = flops < 1e18 ? (int64_t)flops : 1000000000000000000;
     if (!backward) return;
     w->n_phases = whole ? 2 : 3;
@@ -8348,8 +8441,7 @@ SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *
         : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
     const int32_t attr[4] = { opts && opts->causal, samba_float_attr(scale),
                               (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
-    for (int i = 0; drop && i < 3; i++)
-        in[4 + i] = drop[i];
+    if (drop) memcpy(in + 4, drop, 3 * sizeof *in);
     (void)out; /* the device half does not trace */
     return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, drop ? 7 : 4,
                        attr, 4, out);
@@ -8444,15 +8536,17 @@ SAMBA__INLINE void samba__run_sgd(const samba_args *a)
     for (int64_t i = a->begin, n; i < a->end; i += n) {
         n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
         float *w = samba__open_weights(a, i, n, block);
-        for (int64_t k = 0; k < n && !v; k++)
-            w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
-        for (int64_t k = 0; k < n && v; k++) {
-            float d = samba__fma(decay, w[k], g[i + k] * clip);
-            float moved = samba__fma(kept, v[i + k], d * fresh);
-            float step = nesterov ? samba__fma(momentum, moved, d) : moved;
-            v[i + k] = moved;
-            w[k] = samba__fma(-lr, step, w[k]);
-        }
+        if (v)
+            for (int64_t k = 0; k < n; k++) {
+                float d = samba__fma(decay, w[k], g[i + k] * clip);
+                float moved = samba__fma(kept, v[i + k], d * fresh);
+                float step = nesterov ? samba__fma(momentum, moved, d) : moved;
+                v[i + k] = moved;
+                w[k] = samba__fma(-lr, step, w[k]);
+            }
+        else
+            for (int64_t k = 0; k < n; k++)
+                w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
         samba__close_weights(a, i, n, w, samba__in_i32(a, 3)[0]);
     }
 }
@@ -8500,7 +8594,9 @@ SAMBA__INLINE void samba__run_adamw(const samba_args *a)
     int32_t step = samba__in_i32(a, 4)[0];
     float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
     float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
-    float shrink = a->attr[0] ? samba__fma(-lr, decay, 1.0f) : 1.0f, l2 = a->attr[0] ? 0.0f : decay;
+    bool decoupled = a->attr[0] != 0; /* AdamW; else Adam, where decay is part of the gradient */
+    float shrink = decoupled ? samba__fma(-lr, decay, 1.0f) : 1.0f;
+    float l2 = decoupled ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
     for (int64_t i = a->begin, n; i < a->end; i += n) { /* memory is what takes the time */
         n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
@@ -8580,7 +8676,7 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 #define SAMBA__EACH_COSTLY_KIN SAMBA__EACH_KIN
 #endif
 SAMBA__EACH_KIN(map, samba__loop_fn)
-SAMBA__EACH_KIN(fold, samba__fold)
+SAMBA__EACH_KIN(reduce, samba__reducer)
 SAMBA__EACH_KIN(conv, samba__made)
 SAMBA__EACH_KIN(pooling, samba__pooling)
 SAMBA__EACH_KIN(batch, bool)
@@ -8702,7 +8798,8 @@ SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_wor
 /* The input in whose place output 0 may lie, if nothing reads that later; -1 if none. */
 SAMBA__FN int32_t samba__inplace_input(const samba_op *op)
 {
-    return op->flags & SAMBA_OP_INPLACE ? 0 : op->flags & SAMBA_OP_INPLACE_1 ? 1 : -1;
+    if (op->flags & SAMBA_OP_INPLACE) return 0;
+    return op->flags & SAMBA_OP_INPLACE_1 ? 1 : -1;
 }
 
 /* The input that output o overwrites; -1 if o is fresh. */
