@@ -14566,8 +14566,7 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
             if (updated >= 0) p->place_of[n->out[o]->id] = samba__place_for(c, p, n->in[updated]);
             int32_t at = samba__place_for(c, p, n->out[o]);
             samba__place *q = &p->places[at];
-            bool view = (n->op->flags & SAMBA_OP_VIEW) && o == 0 && q->role == SAMBA__TEMP
-                && q->first < 0;
+            bool view = (n->op->flags & SAMBA_OP_VIEW) && o == 0 && q->role == SAMBA__TEMP;
             int32_t base = view ? samba__base_of(p, p->place_of[n->in[0]->id]) : at;
             if (view && p->places[base].region == SAMBA__REGION_ARENA) q->alias = base;
             samba__use_place(p, at, i);
@@ -14596,7 +14595,7 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
         /* f(x, x) may take over x if it reads element i for element i alone */
         bool elementwise = n->op->work == samba__map_work;
         bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
-            && y->first == i && x->bytes == y->bytes
+            && x->bytes == y->bytes
             && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
         for (int32_t k = 0; fits && k < n->n_in; k++) {
             if (k == over || !n->in[k]) continue;
@@ -16025,6 +16024,7 @@ typedef struct samba__parts {
     samba_tensor **copy;    /* by tensor id: the same value, in a section of COUNT */
     samba_tensor **whole;   /* by tensor id: the value of the whole batch */
     samba_tensor ***traced; /* by node: the inputs that it was traced with */
+    bool *needed;           /* by tensor id: does it, or its node, lead to an output? */
     int32_t n_tensors, n_nodes;
 } samba__parts;
 
@@ -16231,7 +16231,7 @@ SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
     return at == at_of;
 }
 
-/* Do slices of one tensor, n among them, together take each of its rows once? */
+/* Do slices of one tensor that are used, n among them, together take each of its rows once? */
 SAMBA__FN bool samba__one_of_all(const samba__parts *p, const samba__node *n, int32_t dim)
 {
     int32_t size = n->in[0]->shape.dim[dim], at = 0;
@@ -16240,7 +16240,8 @@ SAMBA__FN bool samba__one_of_all(const samba__parts *p, const samba__node *n, in
         const samba__node *next = NULL;
         for (int32_t i = 0; i < p->n_nodes; i++) {
             const samba__node *m = p->c->session->nodes[i];
-            bool sibling = samba__is(m->op, SAMBA__OP_slice) && m->in[0] == n->in[0];
+            bool sibling = samba__is(m->op, SAMBA__OP_slice) && m->in[0] == n->in[0]
+                && p->needed[m->out[0]->id];
             if (!sibling || m->attr[3 * dim] != at || m->attr[3 * dim + 2] != 1) continue;
             if (!next || m == n) next = m;
         }
@@ -16898,9 +16899,10 @@ SAMBA__FN void samba__compare_pieces(const samba__pieces *q, samba__node *const 
 }
 
 /* Tells of pieces of the rows with which different things are done. */
-SAMBA__FN bool samba__judge_pieces(const samba__parts *p, const bool *needed)
+SAMBA__FN bool samba__judge_pieces(const samba__parts *p)
 {
     samba_session *s = p->c->session;
+    const bool *needed = p->needed;
     samba__pieces q = { p, NULL, NULL };
     samba__node **piece = (samba__node **)samba__temp(s, p->n_nodes, sizeof *piece);
     int32_t n = 0;
@@ -17003,6 +17005,7 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
     p->of = (samba__spread *)samba__temp(s, n, sizeof *p->of);
     p->copy = (samba_tensor **)samba__temp(s, 3 * n, sizeof *p->copy);
     bool *needed = (bool *)samba__temp(s, n, sizeof *needed);
+    p->needed = needed;
     p->traced = (samba_tensor ***)samba__temp(s, p->n_nodes, sizeof *p->traced);
     if (!p->of || !p->copy || !needed || !p->traced) return false;
     for (int32_t i = 0; i < p->n_nodes; i++)
@@ -17032,7 +17035,7 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
     }
     for (int32_t i = 0; fine && i < c->n_outputs; i++)
         fine = samba__judge_output(p, c->outputs[i]);
-    fine = fine && samba__judge_pieces(p, needed);
+    fine = fine && samba__judge_pieces(p);
     c->parts = p;
     return fine;
 }

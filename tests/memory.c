@@ -814,6 +814,41 @@ static bool gradient_before_write(int64_t memory, float *grad)
     return fits;
 }
 
+// The same of a cache that is written four times, by the handle of the write before or by its own: what was
+// taken of it between is not taken again.
+static bool gradient_between_writes(bool chained, int64_t memory, float *grad)
+{
+    int32_t rows[64];
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true, .threads = 1 });
+    samba_tensor *x = samba_ones(s, "x", SAMBA_F32, SAMBA_SHAPE(64, 64));
+    samba_tensor *row = samba_input(s, "row", SAMBA_I32, SAMBA_SHAPE(64));
+    samba_tensor *cache = samba_buffer(s, "cache", SAMBA_SHAPE(64, 64), 0.5f), *between[4];
+    samba_tensor *loss = NULL, *state = cache;
+    for (int i = 0; i < 4; i++) {
+        samba_tensor *now = samba_write_rows(chained ? cache : state, samba_scale(x, 1 + (float)i), row);
+        between[i] = samba_reshape(now, SAMBA_SHAPE(64 * 64));
+        cache = now;
+    }
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(64 * 64), (samba_init){ .value = 0.1f });
+    for (int i = 0; i < 4; i++) {
+        samba_tensor *y = samba_tanh(samba_mul(between[i], w));
+        y = samba_sum(samba_mul(y, y), SAMBA_ALL_AXES, false);
+        loss = loss ? samba_add(loss, y) : y;
+    }
+    for (int32_t i = 0; i < 64; i++) rows[i] = 63 - i;
+    samba_program p = { .loss = loss, .outputs = { cache }, .optim.kind = SAMBA_SGD, .memory = memory };
+    bool fits = samba_compile(s, &p);
+    if (fits) {
+        CHECK(samba_write(row, rows) && samba_run(s, 0));
+        CHECK(samba_copy_out(samba_sn_grad(w), grad, 4 * 64 * 64));
+    } else {
+        CHECK(samba_error_code(s) == SAMBA_ERANGE);
+        samba_clear_error(s);
+    }
+    CHECK(samba_close(s) == 0);
+    return fits;
+}
+
 // What was computed from state is not computed again once the state has changed.
 static void test_memory_limit_and_state(void)
 {
@@ -823,6 +858,13 @@ static void test_memory_limit_and_state(void)
     for (int64_t memory = 250000; gradient_before_write(memory, got); memory -= 2000, sizes++)
         CHECK(!memcmp(want, got, sizeof want));
     CHECK(sizes >= 5);
+    for (int chained = 0; chained < 2; chained++) {
+        CHECK(gradient_between_writes(chained, 0, want));
+        sizes = 0;
+        for (int64_t memory = 400000; gradient_between_writes(chained, memory, got); memory -= 4000, sizes++)
+            CHECK(!memcmp(want, got, sizeof want));
+        CHECK(sizes >= 5);
+    }
 }
 
 // A net whose backward pass reads sums through a view alone, or, in `turned` ones, tanh and not what it is

@@ -508,6 +508,39 @@ static void test_pieces(void)
     }
 }
 
+// Rows that no op reads are not taken, whatever slices were traced: what reads the others is told.
+static void test_unused_piece(void)
+{
+    for (int used = 0; used < 3; used++) {
+        samba_session *s = session();
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3)), *half[2];
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 });
+        CHECK(samba_split(x, 2, 0, half, 2) == 2);
+        samba_tensor *loss = all_of(samba_mul(half[used % 2], w), true);
+        if (used == 2) loss = samba_add(loss, all_of(samba_mul(half[1], w), true));
+        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .microbatches = 2, .optim.kind = SAMBA_SGD }));
+        CHECK(used == 2 ? !warned[0] : strstr(warned, "neither of rows nor a sum") != NULL);
+        close_clean(s);
+    }
+}
+
+// Two cats of as many rows have one order only if what they join has.
+static void test_order_within_cats(void)
+{
+    for (int same = 0; same < 2; same++) {
+        samba_session *s = session();
+        samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 3)), *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(4, 3));
+        samba_tensor *a = samba_input(s, "a", SAMBA_F32, SAMBA_SHAPE(2, 3)), *b = samba_input(s, "b", SAMBA_F32, SAMBA_SHAPE(2, 3));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 });
+        samba_tensor *ab = samba_cat((samba_tensor *[2]){ a, b }, 2, 0);
+        samba_tensor *one = samba_cat((samba_tensor *[2]){ same ? y : ab, y }, 2, 0);
+        samba_tensor *loss = all_of(samba_mul(samba_mul(samba_cat((samba_tensor *[2]){ x, y }, 2, 0), one), w), true);
+        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .microbatches = 2, .optim.kind = SAMBA_SGD }));
+        CHECK(same ? !warned[0] : strstr(warned, "neither of rows nor a sum") != NULL);
+        close_clean(s);
+    }
+}
+
 // `compile -b=64 -mb=4 --inference`: outputs hold all rows.
 static void test_inference(void)
 {
@@ -752,6 +785,8 @@ int main(void)
     RUN(test_told);
     RUN(test_order_of_rows);
     RUN(test_pieces);
+    RUN(test_unused_piece);
+    RUN(test_order_within_cats);
     RUN(test_inference);
     RUN(test_ids);
     RUN(test_sequences);
