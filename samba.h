@@ -1785,7 +1785,7 @@ SAMBA__FN void samba__put_int(samba__text *t, int64_t value)
 SAMBA__FN void samba__put_number(samba__text *t, double value)
 {
     char digits[8];
-    int power = 0, n = 7;
+    int power = 6, n = 7;
     if (value != value) {
         samba__put_text(t, "NaN");
         return;
@@ -1800,11 +1800,12 @@ SAMBA__FN void samba__put_number(samba__text *t, double value)
         samba__put_char(t, '0');
         return;
     }
-    for (; value >= 10.0; value /= 10.0)
+    /* To 7 digits before the point, by a loop: a product next to the sum could be fused with it. */
+    for (; value >= 1e7; value /= 10.0)
         power++;
-    for (; value < 1.0; value *= 10.0)
+    for (; value < 1e6; value *= 10.0)
         power--;
-    int64_t whole = (int64_t)(value * 1e6 + 0.5);
+    int64_t whole = (int64_t)(value + 0.5);
     if (whole >= 10000000) { /* 9.9999999 is 10 */
         whole /= 10;
         power++;
