@@ -6,6 +6,7 @@ export CC CFLAGS DATA JOBS
 
 B = build
 EXAMPLES = $(patsubst examples/%.c,$B/%,$(wildcard examples/*.c))
+COMPANIONS = $(wildcard tools/include/samba/*.h)
 FFN = $B/02_res_ffn
 FFN_FLAGS = --checkpoint $B/res_ffn.ckpt --data $(DATA)
 
@@ -46,7 +47,7 @@ random-asan: $B/random_asan     ## the same under AddressSanitizer and UBSan (10
 	@$B/random_asan $(or $(N),1000) $(or $(FIRST),0)
 
 lint:                           ## the style of samba.h and of everything else
-	@tools/lint.sh
+	@tools/dev/lint.sh
 
 tools: $B/samba                 ## build what tools/samba runs: prepare-data and others
 
@@ -54,7 +55,7 @@ BENCH = gemm gpt2 nets ops start
 bench: $(BENCH:%=$B/bench_%)    ## speed and memory against what else is installed, half an hour
 	@for area in $(BENCH); do $B/bench_$$area json $B/bench_$$area.json || touch $B/bench.failed; done
 	@cat $(BENCH:%=$B/bench_%.json) >$B/bench.json
-	@tools/chart_bench.sh $B/bench.json >$B/bench.svg
+	@tools/dev/chart_bench.sh $B/bench.json >$B/bench.svg
 	@echo "rows in $B/bench.json, a picture of them in $B/bench.svg"
 	@! rm $B/bench.failed 2>/dev/null || { echo "a program failed"; exit 1; }
 
@@ -64,17 +65,14 @@ bench-small: $(BENCH:%=$B/bench_%) ## a selection: a minute, once compiled
 lenet: $B/03_lenet              ## train LeNet, with convolutions
 	$B/03_lenet --data $(DATA)
 
+INCLUDED = samba samba/onnx samba/onnx/import samba/onnx/export
 install:                        ## copy the headers to PREFIX/include (below DESTDIR)
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 samba.h $(DESTDIR)$(PREFIX)/include/samba.h
-	install -d $(DESTDIR)$(PREFIX)/include/samba
-	install -m 644 tools/driver.h tools/profiler.h tools/dot_graph.h tools/lora.h tools/loss.h \
-	    tools/multigraph.h tools/schedule.h \
-	    tools/parallel.h tools/loader.h tools/idx.h tools/tokenizer.h tools/safetensors.h \
-	    tools/generate.h tools/gpt2.h tools/onnx_import.h tools/onnx_export.h \
-	    $(DESTDIR)$(PREFIX)/include/samba
-	install -d $(DESTDIR)$(PREFIX)/include/samba/onnx
-	install -m 644 tools/onnx/*.h $(DESTDIR)$(PREFIX)/include/samba/onnx
+	for folder in $(INCLUDED); do \
+	    install -d $(DESTDIR)$(PREFIX)/include/$$folder && \
+	    install -m 644 tools/include/$$folder/*.h $(DESTDIR)$(PREFIX)/include/$$folder || exit 1; \
+	done
 
 clean:                          ## remove build/
 	rm -rf $B
@@ -83,22 +81,22 @@ help:                           ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
 ready-%:
-	@tools/install.sh $*
+	@tools/dev/install.sh $*
 
-$B/%: examples/%.c samba.h $(wildcard tools/*.h) | ready-run
+$B/%: examples/%.c samba.h $(COMPANIONS) | ready-run
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread -lz
 
 GPT = $B/05_gpt_text $B/06_gpt2_train $B/07_gpt2_generate
-$(GPT): $B/%: examples/%.c samba.h $(wildcard tools/*.h) | ready-gpt
+$(GPT): $B/%: examples/%.c samba.h $(COMPANIONS) | ready-gpt
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) $(if $(findstring 06,$@),$(HDF5)) -lcjson -lutf8proc -lm -pthread
 
-$B/random: tests/random.c tests/random_run.h samba.h
+$B/random: tests/core/random.c tests/lib/random_run.h samba.h
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -o $@ $< $(LDFLAGS) -lm -pthread
 
-$B/random_asan: tests/random.c tests/random_run.h samba.h
+$B/random_asan: tests/core/random.c tests/lib/random_run.h samba.h
 	@mkdir -p $B
 	$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I. -o $@ $< $(LDFLAGS) \
 	    -lm -pthread
@@ -108,12 +106,14 @@ $B/bible.txt: | ready-gpt
 	bible -f Gen1:1-Rev22:21 | sed 's/^[^ ]* //' >$@
 
 HDF5 = $(shell pkg-config --cflags --libs hdf5 2>/dev/null || echo -lhdf5)
-$B/samba: $(wildcard tools/*.c tools/*.h) | ready-tools
+CLI = tools/cli/samba.c $(wildcard tools/cli/data/*.c tools/cli/util/*.c)
+$B/samba: $(CLI) $(wildcard tools/cli/*.h tools/cli/*/*.h) $(COMPANIONS) | ready-tools
 	@mkdir -p $B
-	$(CC) $(CFLAGS) -o $@ $(filter %.c,$^) $(LDFLAGS) $(HDF5) -lcjson -lutf8proc -lm
+	$(CC) $(CFLAGS) -I. -o $@ $(CLI) $(LDFLAGS) $(HDF5) -lcjson -lutf8proc -lm
 
-$B/samba-onnx: $(wildcard tools/onnx/* tools/onnx_*.h) samba.h $B/onnx/onnx.pb-c.c | ready-onnx
-	$(CC) $(CFLAGS) -I$B/onnx -o $@ tools/onnx/command.c $B/onnx/onnx.pb-c.c $(LDFLAGS) \
+$B/samba-onnx: tools/cli/onnx.c $(COMPANIONS) $(wildcard tools/include/samba/onnx/*.h) \
+    $(wildcard tools/include/samba/onnx/*/*.h) samba.h $B/onnx/onnx.pb-c.c | ready-onnx
+	$(CC) $(CFLAGS) -I. -I$B/onnx -o $@ tools/cli/onnx.c $B/onnx/onnx.pb-c.c $(LDFLAGS) \
 	    -lprotobuf-c -lm -pthread
 
 ONNX_PROTO = $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto)
@@ -121,7 +121,7 @@ $B/onnx/onnx.pb-c.c: $(ONNX_PROTO) | ready-onnx
 	@mkdir -p $B/onnx
 	protoc-c -I$(dir $(firstword $^ /usr/include/onnx/)) --c_out=$B/onnx onnx.proto
 
-$B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(wildcard tools/*.h) | ready-bench
+$B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-bench
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 

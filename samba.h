@@ -126,7 +126,7 @@
      - So is what slices do that take the rows apart, unless the same is done with all of them: each
        part is taken apart, so the first half of the rows is not that of the batch.
      - batch_norm takes statistics of each part. State, such as a cache, sees them one by one.
-   Replicas of data parallel training (samba_program.replicas, tools/parallel.h) are parts as well.
+   Replicas of data parallel training (samba_program.replicas, samba/parallel.h) are parts as well.
    By ids and call ids the sections of FWD (and BCKWD) are run as a whole, as the schedule has them.
 
    ---- Options: define before the include of the implementation ----
@@ -904,7 +904,7 @@ SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad);
 SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen);
 
 /* Shows fn each op when it has been traced: what fn returns takes the place of its first output y,
-   and may be made of y by more ops, which fn is shown too (see tools/lora.h). NULL: no more. */
+   and may be made of y by more ops, which fn is shown too (see samba/lora.h). NULL: no more. */
 typedef samba_tensor *(*samba_trace_fn)(const samba_op *op, samba_tensor *const *in, int32_t n_in,
                                         samba_tensor *y, void *user);
 SAMBA_API bool samba_on_trace(samba_session *s, samba_trace_fn fn, void *user);
@@ -991,7 +991,7 @@ typedef struct samba_program {
     int32_t microbatches;  /* n > 1: batched inputs hold n parts as large as traced;
                               results are those of all rows at once: see [manual] */
     int32_t replicas;      /* n > 1: this session has one of n parts of the batch, and
-                              someone makes means of the gradients: tools/parallel.h */
+                              someone makes means of the gradients: samba/parallel.h */
     bool inference;        /* forward only */
     samba_weights weights; /* with inference: default plain */
     bool compile_only;     /* write the PEF, do not load it */
@@ -1204,7 +1204,7 @@ SAMBA_API bool samba_restore_with(samba_session *s, const char *path,
                                   const samba_restore_opts *opts, samba_restored *restored);
 
 /* ---- Looking inside -------------------------------------------------------------------------- */
-/* Writes the traced graph through emit, a line for each op. As a picture: tools/dot_graph.h. */
+/* Writes the traced graph through emit, a line for each op. As a picture: samba/dot_graph.h. */
 typedef void (*samba_emit_fn)(const char *text, void *user);
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user);
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user); /* names, wire numbers */
@@ -1238,7 +1238,7 @@ SAMBA_API bool samba_zero_inputs(samba_session *s);
 /* Tells fn what begins and ends: SAMBA_SET_PEF, SAMBA_INIT_RUNTIME, SAMBA_SESSION_RUN (_FWD_BCKWD
    ..., if called with types) and in it PyRT_RUN, its sections alone, each of them by its type and
    with its id (others: -1), PyRT_GET_TENSORS and PyRT_SET_TENSORS, copies to host and device. name
-   is gone after the call; fn must not use the session. NULL: no more. See tools/profiler.h. */
+   is gone after the call; fn must not use the session. NULL: no more. See samba/profiler.h. */
 typedef void (*samba_event_fn)(const char *name, int32_t section, bool begins, void *user);
 SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 

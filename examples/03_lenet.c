@@ -5,8 +5,8 @@
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
 #include "../samba.h"
-#include "../tools/loader.h"
-#include "../tools/idx.h"
+#include "../tools/include/samba/loader.h"
+#include "../tools/include/samba/idx.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,10 @@
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
 #include "../samba.h"
-#include "../tools/driver.h"
-#include "../tools/tokenizer.h"
-#include "../tools/generate.h"
-#include "../tools/gpt2.h"
+#include "../tools/include/samba/driver.h"
+#include "../tools/include/samba/tokenizer.h"
+#include "../tools/include/samba/generate.h"
+#include "../tools/include/samba/gpt2.h"
 #include <errno.h>
 #include <math.h>
 #include <signal.h>

@@ -13,10 +13,10 @@
 #define GPT2_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
 #include "../samba.h"
-#include "../tools/driver.h"
-#include "../tools/gpt2.h"
-#include "../tools/lora.h"
-#include "../tools/hdf5_rows.h"
+#include "../tools/include/samba/driver.h"
+#include "../tools/include/samba/gpt2.h"
+#include "../tools/include/samba/lora.h"
+#include "../tools/include/samba/hdf5_rows.h"
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

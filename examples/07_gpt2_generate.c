@@ -12,10 +12,10 @@
 #define GPT2_IMPLEMENTATION
 #define SAMBA_LORA_IMPLEMENTATION
 #include "../samba.h"
-#include "../tools/driver.h"
-#include "../tools/tokenizer.h"
-#include "../tools/gpt2.h"
-#include "../tools/lora.h"
+#include "../tools/include/samba/driver.h"
+#include "../tools/include/samba/tokenizer.h"
+#include "../tools/include/samba/gpt2.h"
+#include "../tools/include/samba/lora.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>

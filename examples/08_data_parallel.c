@@ -8,7 +8,7 @@
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_PARALLEL_IMPLEMENTATION
 #include "../samba.h"
-#include "../tools/parallel.h"
+#include "../tools/include/samba/parallel.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

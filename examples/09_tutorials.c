@@ -10,9 +10,9 @@
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
 #include "../samba.h"
-#include "../tools/driver.h"
-#include "../tools/loader.h"
-#include "../tools/idx.h"
+#include "../tools/include/samba/driver.h"
+#include "../tools/include/samba/loader.h"
+#include "../tools/include/samba/idx.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

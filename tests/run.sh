@@ -6,11 +6,13 @@
 #   asan, tsan, c, header, lint, examples: that part alone
 # CC, CFLAGS and JOBS (programs at a time) are respected.
 #
-# Every tests/*.c is a program that ends with "N passed, N failed"; so does every tests/*.sh but
-# this one and test.sh, and these are heavy, but for those with a line "# run: quick". A line
-# "// run: WORDS" among the first ten of a C file may say: -lz and the like (flags to build with),
-# needs:HEADER (skipped where that is missing), threads (under TSan, too), slow (not in quick),
-# onnx (reads the code that protoc-c makes).
+# tests/core has the tests of samba.h, tests/tools those of what stands in tools, tests/sambaflow
+# those of SambaFlow's rows and tutorials. Each *.c there is a program that ends with "N passed, N
+# failed"; so does each *.sh, and these are heavy, but for those with a line "# run: quick". All
+# are run from the root of the repository, and include by paths from there (-I.): tests/lib is what
+# they share. A line "// run: WORDS" among the first ten of a C file may say: -lz and the like
+# (flags to build with), needs:HEADER (skipped where that is missing), threads (under TSan, too),
+# slow (not in quick), onnx (reads the code that protoc-c makes).
 cd "$(dirname "$0")/.." || exit 1
 CC=${CC:-cc}
 CFLAGS=${CFLAGS:--O2}
@@ -21,7 +23,7 @@ out=build/test
 data=${DATA:-/usr/share/datasets/fashion-mnist}
 strict="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef \
 -Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror"
-. tests/test.sh
+. tests/lib/test.sh
 
 # ---- One job: run.sh job N runs line N of the list, "name|command", prints one line about it ----
 job() {
@@ -251,6 +253,7 @@ if [ -z "${PYTHON:-}" ]; then
 fi
 export PYTHON
 
+tests_of() { ls tests/core/*."$1" tests/tools/*."$1" tests/sambaflow/*."$1"; }
 quick_script() { sed -n 1,10p "$1" | grep -qx '# run: quick'; }
 words() { sed -n '1,10s|^// run: *||p' "$1"; }
 # A test that uses nothing but the public API is linked with a samba.h that is compiled once.
@@ -262,8 +265,7 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads
     printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' |
         $2 $3 -I. -c -o "$out/samba$6.o" -x c - >"$out/samba$6.log" 2>&1 ||
         { cat "$out/samba$6.log"; exit 1; }
-    for file in tests/*.c; do
-        [ -e "$file" ] || { echo 'skipped: there is no tests/*.c'; return; }
+    for file in $(tests_of c); do
         name=$(basename "$file" .c) flags='' slow='' threads='' needs=''
         case $name in *thread* | same_bits) threads=yes ;; esac
         for word in $(words "$file"); do
@@ -286,7 +288,7 @@ c_tests() {         # c_tests TITLE COMPILER FLAGS RUNNER all|quick|slow|threads
         [ "$5" = slow ] && [ -z "$slow" ] && continue
         build="$2 $3 -I. -o $out/$name$6 $file"
         public "$file" && build="sh tests/run.sh linked $file | \
-$2 $3 -I. -iquote tests -o $out/$name$6 -x c - -x none $out/samba$6.o"
+$2 $3 -I. -o $out/$name$6 -x c - -x none $out/samba$6.o"
         add "$name$1" "$build -lm -pthread $flags && $4 $out/$name$6"
     done
 }
@@ -304,14 +306,13 @@ sanitizer() {       # sanitizer FLAG: prints a compiler with which a program und
 
 if wants quick full header; then add 'header' 'sh tests/header/run.sh quick'; fi
 if wants heavy; then add 'header, whole matrix' 'sh tests/header/run.sh full'; fi
-for file in tests/*.sh; do          # other drivers of tests, with a closing line of their own
-    case $file in tests/run.sh | tests/test.sh) continue ;; esac
+for file in $(tests_of sh); do          # other drivers of tests, with a closing line of their own
     quick_script $file && continue
     if wants heavy full; then add "$file" "sh $file"; fi
 done
 n_alone=$(wc -l <$out/jobs)         # these use all processors themselves
-wants quick full lint && add lint 'sh tools/lint.sh'
-for file in tests/*.sh; do
+wants quick full lint && add lint 'sh tools/dev/lint.sh'
+for file in $(tests_of sh); do
     if wants quick full && quick_script "$file"; then add "$file" "sh $file"; fi
 done
 wants quick && c_tests '' "$CC" "$CFLAGS" '' quick ''

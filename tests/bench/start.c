@@ -5,7 +5,7 @@
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
 #define GPT2_IMPLEMENTATION
 #include "bench.h"
-#include "../../tools/gpt2.h"
+#include "../../tools/include/samba/gpt2.h"
 #include <sys/stat.h>
 
 // ---- A process of its own, from start to first trained step ------------------------------------------

@@ -1,9 +1,9 @@
-"""Writes what tests/gpt2.c compares GPT-2 with, by PyTorch.
+"""Writes what tests/tools/gpt2.c compares GPT-2 with, by PyTorch.
 
     python3 tests/golden/make_gpt2.py            writes tests/golden/gpt2_*
     python3 tests/golden/make_gpt2.py --check    computes them again from the weights in them
     ... --124m DIR      the 124M configuration with random weights, into DIR; minutes, 5 GB
-    ... --judge DIR     loads what tests/gpt2.c saved into DIR/saved and compares its logits
+    ... --judge DIR     loads what tests/tools/gpt2.c saved into DIR/saved and compares its logits
 
 A golden is three files: config.json; model.safetensors, the weights at the start;
 golden.safetensors, all of it F32: ids_0, ids_1 (B,T) and their logits_0, logits_1 (B,T,V); tokens

@@ -7,7 +7,7 @@
 Inputs are rounded to f32 first; outputs and gradients are computed in float64 and stored as f32, so
 they are better than any f32 library. What PyTorch lacks or leaves open (attention, the first of
 equal maxima, saturating casts) is computed from its formula. Each case is computed in f32 as well,
-and refused if that misses half of the tolerance of tests/ops.c: a golden must not ask for luck.
+and refused if that misses half of the tolerance of tests/core/ops.c: a golden must not ask for luck.
 
 File, little-endian, fields of 4 bytes unless said otherwise:
 
@@ -56,7 +56,7 @@ NUMPY_OF = {F32: "<f4", BF16: "<u2", F16: "<u2", I32: "<i4", I16: "<i2", I8: "<i
 MEAN, SUM, NONE = 0, 1, 2
 REDUCTION = ["mean", "sum", "none"]
 TIE = 1                                  # the flag
-OUT_RTOL, GRAD_RTOL = 1e-5, 1e-4         # of tests/ops.c
+OUT_RTOL, GRAD_RTOL = 1e-5, 1e-4         # of tests/core/ops.c
 EPS = float(np.float32(1e-5))
 
 
@@ -99,7 +99,7 @@ def f32(x):
 
 
 def error(got, want):
-    """The measure of tests/ops.c: relative, for small elements to a tenth of the largest."""
+    """The measure of tests/core/ops.c: relative, for small elements to a tenth of the largest."""
     want = np.asarray(want, np.float64)
     got = np.asarray(got, np.float64)
     same = (got == want) | (np.isnan(got) & np.isnan(want))

@@ -4,7 +4,7 @@
     python3 tests/golden/make_train.py            write the files beside this script
     python3 tests/golden/make_train.py --check    train again and compare with the files
 
-Data and initial weights come from an integer recipe (class Recipe; in C: tests/recipe.h), exact in
+Data and initial weights come from an integer recipe (class Recipe; in C: tests/lib/recipe.h), exact in
 f32, so a file holds losses alone: of a run in float32 and of one in float64, which tells how far
 rounding alone may carry a run. A case whose float32 run strays too far is refused: a golden must
 not ask for luck.
@@ -44,7 +44,7 @@ def words(stream, first, count):
 
 
 class Recipe:
-    """The same as tests/recipe.h, word for word."""
+    """The same as tests/lib/recipe.h, word for word."""
     PIXEL, CLASS, LABEL, PATTERN, TOKEN, WEIGHT = 1, 2, 3, 4, 5, 100
 
     @staticmethod

@@ -132,7 +132,7 @@ if have g++; then
         $(object "$gcc" other other_c2) && $(program main_cpp other_c2)"
 
     if printf '#include <%s>\n' cjson/cJSON.h utf8proc.h zlib.h | gcc -E -x c - >/dev/null 2>&1
-    then add 'headers of tools/, C implements, C++ uses' \
+    then add 'companion headers, C implements, C++ uses' \
         "$(object "$gcc -D_GNU_SOURCE -DIMPLEMENT" tools tools_c) &&
         $(object "$gpp" tools tools_cpp) && $(program tools_c tools_cpp '-lcjson -lutf8proc -lz')"
     else skip 'there is no <cjson/cJSON.h>, <utf8proc.h> or <zlib.h>'; fi

@@ -1,4 +1,4 @@
-// The headers of tools/ in a program of two files: the one with IMPLEMENT implements them, the
+// The headers of tools/include/samba in a program of two files: the one with IMPLEMENT implements them, the
 // other one uses them.
 #ifdef IMPLEMENT
 #define SAMBA_IMPLEMENTATION
@@ -18,17 +18,17 @@
 #define SAMBA_IDX_IMPLEMENTATION
 #endif
 #include "../../samba.h"
-#include "../../tools/driver.h"
-#include "../../tools/profiler.h"
-#include "../../tools/dot_graph.h"
-#include "../../tools/tokenizer.h"
-#include "../../tools/gpt2.h"
-#include "../../tools/lora.h"
-#include "../../tools/multigraph.h"
-#include "../../tools/schedule.h"
-#include "../../tools/parallel.h"
-#include "../../tools/loader.h"
-#include "../../tools/idx.h"
+#include "../../tools/include/samba/driver.h"
+#include "../../tools/include/samba/profiler.h"
+#include "../../tools/include/samba/dot_graph.h"
+#include "../../tools/include/samba/tokenizer.h"
+#include "../../tools/include/samba/gpt2.h"
+#include "../../tools/include/samba/lora.h"
+#include "../../tools/include/samba/multigraph.h"
+#include "../../tools/include/samba/schedule.h"
+#include "../../tools/include/samba/parallel.h"
+#include "../../tools/include/samba/loader.h"
+#include "../../tools/include/samba/idx.h"
 
 #ifndef IMPLEMENT
 int main(void)

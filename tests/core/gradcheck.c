@@ -1,0 +1,956 @@
+// Every gradient against central differences of a second implementation: each op once more, in
+// double, straight from its formula. Judges the goldens, too, so that neither is taken on trust.
+//     cc -O2 -I. tests/core/gradcheck.c -lm -pthread -o gradcheck && ./gradcheck [GOLDEN_DIR [op]]
+// With GRADCHECK_GOLDENS_ONLY defined the library's gradients are left out.
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "tests/lib/op_calls.h"
+#include "tests/lib/test.h"
+#include <math.h>
+
+static const double step = 1e-5;                // of the difference quotients
+static const double value_rtol = 1.2e-7;        // goldens are rounded to f32
+static const double golden_rtol = 1e-6, library_rtol = 1e-4;
+enum { N_DIRECTIONS = 3 };
+
+// ---- Tensors in double --------------------------------------------------------------------------
+
+typedef struct ref_tensor {
+    int ndim, dim[GOLDEN_MAX_DIMS];
+    int64_t n;
+    double *v;                                  // NULL: absent
+} ref_tensor;
+
+typedef struct ref_case {
+    int n_in, n_out, n_attr;
+    const double *attr;
+    ref_tensor in[GOLDEN_MAX_IN], out[GOLDEN_MAX_OUT];
+} ref_case;
+
+// x to p significant bits with exponents from low up, to nearest even; infinite above max.
+static double round_bits(double x, int p, int low, double max)
+{
+    if (x - x != 0 || x == 0) return x;
+    int e = ilogb(x) < low ? low : ilogb(x);
+    double unit = ldexp(1, e - (p - 1)), y = nearbyint(x / unit) * unit;
+    return y > max ? (double)INFINITY : y < -max ? -(double)INFINITY : y;
+}
+
+static double to_f32(double x) { return round_bits(x, 24, -126, 3.4028234663852886e38); }
+static double to_bf16(double x) { return round_bits(x, 8, -126, 3.3895313892515355e38); }
+static double to_f16(double x) { return round_bits(x, 11, -14, 65504); }
+
+// Sign, exponent and fraction of a 16-bit float.
+static double from_half(unsigned h, int fraction_bits, int bias)
+{
+    unsigned scale = 1u << fraction_bits, top = (1u << (15 - fraction_bits)) - 1;
+    unsigned fraction = h % scale;
+    unsigned exponent = h / scale & top;
+    double sign = h & 0x8000u ? -1.0 : 1.0;
+    if (exponent == top) return fraction ? (double)NAN : sign * (double)INFINITY;
+    if (!exponent) return sign * ldexp(fraction, 1 - bias - fraction_bits);
+    return sign * ldexp(fraction + scale, (int)exponent - bias - fraction_bits);
+}
+
+static double golden_value(const golden_tensor *t, size_t i)
+{
+    switch ((samba_dtype)t->dtype) {
+    case SAMBA_F32: return (double)((const float *)t->data)[i];
+    case SAMBA_BF16: return from_half(((const uint16_t *)t->data)[i], 7, 127);
+    case SAMBA_F16: return from_half(((const uint16_t *)t->data)[i], 10, 15);
+    case SAMBA_I32: return ((const int32_t *)t->data)[i];
+    case SAMBA_I16: return ((const int16_t *)t->data)[i];
+    case SAMBA_I8: return ((const int8_t *)t->data)[i];
+    case SAMBA_U8: return ((const uint8_t *)t->data)[i];
+    case SAMBA_BOOL: return ((const uint8_t *)t->data)[i];
+    case SAMBA_I64: return (double)((const int64_t *)t->data)[i];
+    case SAMBA_U16: return ((const uint16_t *)t->data)[i];
+    case SAMBA_U32: return ((const uint32_t *)t->data)[i];
+    }
+    return 0;
+}
+
+static bool ref_alloc(ref_tensor *t, const golden_tensor *g)
+{
+    t->ndim = g->ndim;
+    for (int i = 0; i < g->ndim; i++) t->dim[i] = g->dim[i];
+    t->n = (int64_t)g->count;
+    t->v = (double *)calloc(g->count, sizeof *t->v);
+    return t->v != NULL;
+}
+
+static void ref_free(ref_case *c)
+{
+    for (int i = 0; i < c->n_in; i++) free(c->in[i].v);
+    for (int i = 0; i < c->n_out; i++) free(c->out[i].v);
+    memset(c, 0, sizeof *c);
+}
+
+static bool ref_load(ref_case *c, const golden_case *g)
+{
+    bool fine = true;
+    memset(c, 0, sizeof *c);
+    c->n_in = g->n_in;
+    c->n_out = g->n_out;
+    c->n_attr = g->n_attr;
+    c->attr = g->attr;
+    for (int i = 0; i < c->n_in; i++) {
+        if (g->in[i].dtype == GOLDEN_ABSENT) continue;
+        fine = fine && ref_alloc(&c->in[i], &g->in[i]);
+        for (size_t k = 0; fine && k < g->in[i].count; k++)
+            c->in[i].v[k] = golden_value(&g->in[i], k);
+    }
+    for (int i = 0; i < c->n_out; i++) fine = fine && ref_alloc(&c->out[i], &g->out[i]);
+    return fine;
+}
+
+// Flat index <-> one index per dimension.
+static void unravel(const ref_tensor *t, int64_t flat, int *at)
+{
+    for (int i = t->ndim - 1; i >= 0; i--) {
+        at[i] = (int)(flat % t->dim[i]);
+        flat /= t->dim[i];
+    }
+}
+
+static int64_t ravel(const ref_tensor *t, const int *at)
+{
+    int64_t flat = 0;
+    for (int i = 0; i < t->ndim; i++) flat = flat * t->dim[i] + at[i];
+    return flat;
+}
+
+// The element of t that broadcasting puts at position `at` of a tensor of n dimensions.
+static double broadcast(const ref_tensor *t, const int *at, int n)
+{
+    int64_t flat = 0;
+    for (int i = 0; i < t->ndim; i++)
+        flat = flat * t->dim[i] + (t->dim[i] == 1 ? 0 : at[n - t->ndim + i]);
+    return t->v[flat];
+}
+
+static int attr_int(const ref_case *c, int i) { return (int)c->attr[i]; }
+
+static int attr_axis(const ref_case *c, int i, int ndim)
+{
+    int axis = attr_int(c, i);
+    return axis < 0 ? axis + ndim : axis;
+}
+
+// Vectors along an axis: element k of vector v lies at first(v) + k * stride.
+typedef struct lines { int64_t n, stride; int len; } lines;
+
+static lines lines_of(const ref_tensor *t, int axis)
+{
+    lines l = { 1, 1, t->dim[axis] };
+    for (int i = axis + 1; i < t->ndim; i++) l.stride *= t->dim[i];
+    l.n = t->n / l.len;
+    return l;
+}
+
+static int64_t line_at(const lines *l, int64_t line, int k)
+{
+    return (line / l->stride * l->len + k) * l->stride + line % l->stride;
+}
+
+// ---- Elementwise: one formula each --------------------------------------------------------------
+
+static double f_add(double a, double b) { return a + b; }
+static double f_sub(double a, double b) { return a - b; }
+static double f_mul(double a, double b) { return a * b; }
+static double f_div(double a, double b) { return a / b; }
+static double f_pow(double a, double b) { return pow(a, b); }
+static double f_minimum(double a, double b) { return isnan(a) ? a : isnan(b) ? b : a < b ? a : b; }
+static double f_maximum(double a, double b) { return isnan(a) ? a : isnan(b) ? b : a > b ? a : b; }
+static double f_eq(double a, double b) { return a == b; }
+static double f_ne(double a, double b) { return a != b; }
+static double f_lt(double a, double b) { return a < b; }
+static double f_le(double a, double b) { return a <= b; }
+static double f_gt(double a, double b) { return a > b; }
+static double f_ge(double a, double b) { return a >= b; }
+
+static double f_neg(double x, double p) { (void)p; return -x; }
+static double f_exp(double x, double p) { (void)p; return exp(x); }
+static double f_log(double x, double p) { (void)p; return log(x); }
+static double f_sqrt(double x, double p) { (void)p; return sqrt(x); }
+static double f_rsqrt(double x, double p) { (void)p; return 1 / sqrt(x); }
+static double f_abs(double x, double p) { (void)p; return fabs(x); }
+static double f_relu(double x, double p) { (void)p; return x > 0 ? x : 0; }
+static double f_leaky_relu(double x, double p) { return x > 0 ? x : p * x; }
+static double f_sigmoid(double x, double p) { (void)p; return 1 / (1 + exp(-x)); }
+static double f_tanh(double x, double p) { (void)p; return tanh(x); }
+static double f_gelu(double x, double p) { (void)p; return 0.5 * x * erfc(-x / sqrt(2)); }
+static double f_silu(double x, double p) { (void)p; return x / (1 + exp(-x)); }
+static double f_softplus(double x, double p)
+{
+    (void)p;
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+static double f_scale(double x, double p) { return x * p; }
+static double f_shift(double x, double p) { return x + p; }
+static double f_gelu_tanh(double x, double p)
+{
+    (void)p;
+    return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+}
+
+static double cast_to(double x, samba_dtype dtype)
+{
+    int bits = dtype == SAMBA_I32 ? 32 : dtype == SAMBA_I16 ? 16 : 8;
+    double low = dtype == SAMBA_U8 ? 0 : -ldexp(1, bits - 1);
+    double high = dtype == SAMBA_U8 ? 255 : ldexp(1, bits - 1) - 1;
+    if (dtype == SAMBA_F32) return to_f32(x);
+    if (dtype == SAMBA_BF16) return to_bf16(x);
+    if (dtype == SAMBA_F16) return to_f16(x);
+    if (dtype == SAMBA_BOOL) return x != 0;
+    if (isnan(x)) return 0;
+    return x <= low ? low : x >= high ? high : trunc(x);
+}
+
+// f32 to f32 stays in double: the quotients need it smooth.
+static void r_cast(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        double x = c->in[0].v[i];
+        for (int k = 0; k < c->n_attr; k++) {
+            if (c->n_attr > 1 || c->attr[k] > 0) x = cast_to(x, (samba_dtype)attr_int(c, k));
+        }
+        c->out[0].v[i] = x;
+    }
+}
+
+static void r_where(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], n = c->out[0].ndim;
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        c->out[0].v[i] = broadcast(&c->in[broadcast(&c->in[0], at, n) > 0 ? 1 : 2], at, n);
+    }
+}
+
+// ---- Reductions and products --------------------------------------------------------------------
+
+static bool is_reduced(const ref_case *c, int axis)
+{
+    for (int i = 1; i < c->n_attr; i++) {
+        if (attr_axis(c, i, c->in[0].ndim) == axis) return true;
+    }
+    return c->n_attr == 1;
+}
+
+// Where element i of the input goes: its index without the reduced axes.
+static int64_t reduced_index(const ref_case *c, int64_t i)
+{
+    int at[GOLDEN_MAX_DIMS];
+    int64_t flat = 0;
+    unravel(&c->in[0], i, at);
+    for (int k = 0; k < c->in[0].ndim; k++) {
+        if (!is_reduced(c, k)) flat = flat * c->in[0].dim[k] + at[k];
+    }
+    return flat;
+}
+
+static void r_sum(ref_case *c)
+{
+    for (int64_t i = 0; i < c->in[0].n; i++) c->out[0].v[reduced_index(c, i)] += c->in[0].v[i];
+}
+
+static void r_mean(ref_case *c)
+{
+    r_sum(c);
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] *= (double)c->out[0].n / (double)c->in[0].n;
+}
+
+static void r_max(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++) c->out[0].v[i] = -(double)INFINITY;
+    for (int64_t i = 0; i < c->in[0].n; i++) {
+        double *y = &c->out[0].v[reduced_index(c, i)];
+        if (c->in[0].v[i] > *y) *y = c->in[0].v[i];
+    }
+}
+
+static void r_argmax(ref_case *c)
+{
+    lines l = lines_of(&c->in[0], attr_axis(c, 0, c->in[0].ndim));
+    for (int64_t i = 0; i < l.n; i++) {
+        int best = 0;
+        for (int k = 1; k < l.len; k++) {
+            if (c->in[0].v[line_at(&l, i, k)] > c->in[0].v[line_at(&l, i, best)]) best = k;
+        }
+        c->out[0].v[i] = best;
+    }
+}
+
+static ref_tensor with_dim(ref_tensor t, int axis)
+{
+    for (int i = t.ndim++; i > axis; i--) t.dim[i] = t.dim[i - 1];
+    t.dim[axis] = 1;
+    return t;
+}
+
+// A vector is a row on the left, a column on the right; that dimension is not in the result.
+static void r_matmul(ref_case *c)
+{
+    bool row_only = c->in[0].ndim == 1, column_only = c->in[1].ndim == 1;
+    ref_tensor a = row_only ? with_dim(c->in[0], 0) : c->in[0];
+    ref_tensor b = column_only ? with_dim(c->in[1], 1) : c->in[1];
+    ref_tensor y = column_only ? with_dim(c->out[0], c->out[0].ndim) : c->out[0];
+    if (row_only) y = with_dim(y, y.ndim - 1);
+    int at[GOLDEN_MAX_DIMS], n = y.ndim;
+    for (int64_t i = 0; i < y.n; i++) {
+        unravel(&y, i, at);
+        int row = at[n - 2], column = at[n - 1];
+        for (int k = 0; k < a.dim[a.ndim - 1]; k++) {
+            at[n - 2] = row, at[n - 1] = k;
+            double left = broadcast(&a, at, n);
+            at[n - 2] = k, at[n - 1] = column;
+            y.v[i] += left * broadcast(&b, at, n);
+        }
+    }
+}
+
+static void r_affine(ref_case *c)
+{
+    int n = c->in[1].dim[0], depth = c->in[1].dim[1];
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        double sum = c->in[2].v ? c->in[2].v[i % n] : 0;
+        for (int k = 0; k < depth; k++)
+            sum += c->in[0].v[i / n * depth + k] * c->in[1].v[i % n * depth + k];
+        c->out[0].v[i] = sum;
+    }
+}
+
+// ---- Shape --------------------------------------------------------------------------------------
+
+// reshape, flatten, squeeze, unsqueeze: the elements stay where they are.
+static void r_same(ref_case *c)
+{
+    for (int64_t i = 0; i < c->out[0].n; i++) c->out[0].v[i] = c->in[0].v[i];
+}
+
+static void r_transpose(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], a = attr_axis(c, 0, c->in[0].ndim), b = attr_axis(c, 1, c->in[0].ndim);
+    for (int64_t i = 0; i < c->in[0].n; i++) {
+        unravel(&c->in[0], i, at);
+        int swap = at[a];
+        at[a] = at[b];
+        at[b] = swap;
+        c->out[0].v[ravel(&c->out[0], at)] = c->in[0].v[i];
+    }
+}
+
+static void r_permute(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], to[GOLDEN_MAX_DIMS] = { 0 };
+    for (int64_t i = 0; i < c->in[0].n; i++) {
+        unravel(&c->in[0], i, at);
+        for (int k = 0; k < c->in[0].ndim; k++) to[k] = at[attr_axis(c, k, c->in[0].ndim)];
+        c->out[0].v[ravel(&c->out[0], to)] = c->in[0].v[i];
+    }
+}
+
+static void r_slice(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], axis = attr_axis(c, 0, c->in[0].ndim);
+    int begin = attr_axis(c, 1, c->in[0].dim[axis]);            // negative: from the end, too
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        at[axis] = begin + at[axis] * attr_int(c, 3);
+        c->out[0].v[i] = c->in[0].v[ravel(&c->in[0], at)];
+    }
+}
+
+static void r_split(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], axis = attr_axis(c, 1, c->in[0].ndim);
+    for (int64_t i = 0; i < c->in[0].n; i++) {
+        unravel(&c->in[0], i, at);
+        ref_tensor *part = &c->out[at[axis] / attr_int(c, 0)];
+        at[axis] %= attr_int(c, 0);
+        part->v[ravel(part, at)] = c->in[0].v[i];
+    }
+}
+
+static void r_cat(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], axis = attr_axis(c, 0, c->in[0].ndim), begin = 0;
+    for (int k = 0; k < c->n_in; begin += c->in[k++].dim[axis]) {
+        for (int64_t i = 0; i < c->in[k].n; i++) {
+            unravel(&c->in[k], i, at);
+            at[axis] += begin;
+            c->out[0].v[ravel(&c->out[0], at)] = c->in[k].v[i];
+        }
+    }
+}
+
+static void r_stack(ref_case *c)
+{
+    lines l = lines_of(&c->out[0], attr_axis(c, 0, c->out[0].ndim));
+    for (int64_t i = 0; i < l.n; i++) {
+        for (int k = 0; k < l.len; k++) c->out[0].v[line_at(&l, i, k)] = c->in[k].v[i];
+    }
+}
+
+static void r_expand(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS];
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        c->out[0].v[i] = broadcast(&c->in[0], at, c->out[0].ndim);
+    }
+}
+
+static void r_gather(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], axis = attr_axis(c, 0, c->in[0].ndim);
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        at[axis] = (int)c->in[1].v[i];
+        c->out[0].v[i] = c->in[0].v[ravel(&c->in[0], at)];
+    }
+}
+
+static void r_pad(ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS];
+    for (int64_t i = 0; i < c->out[0].n; i++) c->out[0].v[i] = c->attr[c->n_attr - 1];
+    for (int64_t i = 0; i < c->in[0].n; i++) {
+        unravel(&c->in[0], i, at);
+        for (int k = 0; k < c->in[0].ndim; k++) at[k] += attr_int(c, k);
+        c->out[0].v[ravel(&c->out[0], at)] = c->in[0].v[i];
+    }
+}
+
+// ---- Normalization and losses -------------------------------------------------------------------
+
+static void r_log_softmax(ref_case *c)
+{
+    lines l = lines_of(&c->in[0], attr_axis(c, 0, c->in[0].ndim));
+    for (int64_t i = 0; i < l.n; i++) {
+        double max = -(double)INFINITY, sum = 0;
+        for (int k = 0; k < l.len; k++) max = fmax(max, c->in[0].v[line_at(&l, i, k)]);
+        for (int k = 0; k < l.len; k++) sum += exp(c->in[0].v[line_at(&l, i, k)] - max);
+        for (int k = 0; k < l.len; k++) {
+            int64_t at = line_at(&l, i, k);
+            c->out[0].v[at] = c->in[0].v[at] - max - log(sum);
+        }
+    }
+}
+
+static void r_softmax(ref_case *c)
+{
+    r_log_softmax(c);
+    for (int64_t i = 0; i < c->out[0].n; i++) c->out[0].v[i] = exp(c->out[0].v[i]);
+}
+
+static void r_layer_norm(ref_case *c)
+{
+    int n = c->in[0].dim[c->in[0].ndim - 1];
+    for (int64_t row = 0; row < c->in[0].n; row += n) {
+        const double *x = c->in[0].v + row;
+        double mean = 0, var = 0;
+        for (int k = 0; k < n; k++) mean += x[k] / n;
+        for (int k = 0; k < n; k++) var += (x[k] - mean) * (x[k] - mean) / n;
+        for (int k = 0; k < n; k++) {
+            double w = c->in[1].v ? c->in[1].v[k] : 1, b = c->in[2].v ? c->in[2].v[k] : 0;
+            c->out[0].v[row + k] = (x[k] - mean) / sqrt(var + c->attr[0]) * w + b;
+        }
+    }
+}
+
+static void r_rms_norm(ref_case *c)
+{
+    int n = c->in[0].dim[c->in[0].ndim - 1];
+    for (int64_t row = 0; row < c->in[0].n; row += n) {
+        const double *x = c->in[0].v + row;
+        const double *w = c->in[1].v;
+        double square = 0;
+        for (int k = 0; k < n; k++) square += x[k] * x[k] / n;
+        for (int k = 0; k < n; k++)
+            c->out[0].v[row + k] = x[k] / sqrt(square + c->attr[0]) * (w ? w[k] : 1);
+    }
+}
+
+static void r_batch_norm(ref_case *c)
+{
+    lines l = lines_of(&c->in[0], 1);
+    int64_t count = l.n;                        // values of a channel
+    for (int k = 0; k < l.len; k++) {
+        double mean = 0, var = 0, momentum = c->attr[0];
+        double old_mean = c->in[3].v[k], old_var = c->in[4].v[k];
+        for (int64_t i = 0; i < l.n; i++) mean += c->in[0].v[line_at(&l, i, k)] / (double)count;
+        for (int64_t i = 0; i < l.n; i++)
+            var += pow(c->in[0].v[line_at(&l, i, k)] - mean, 2) / (double)count;
+        bool train = c->attr[2] > 0;
+        if (!train) momentum = 0;
+        double unbiased = train ? var * (double)count / (double)(count - 1) : 0;
+        c->out[1].v[k] = (1 - momentum) * old_mean + momentum * mean;
+        c->out[2].v[k] = (1 - momentum) * old_var + momentum * unbiased;
+        if (!train) mean = old_mean, var = old_var;
+        for (int64_t i = 0; i < l.n; i++) {
+            int64_t at = line_at(&l, i, k);
+            double z = (c->in[0].v[at] - mean) / sqrt(var + c->attr[1]);
+            c->out[0].v[at] = z * c->in[1].v[k] + c->in[2].v[k];
+        }
+    }
+}
+
+// value() of all rows, reduced; ignored rows are 0 and do not count in the mean.
+static void reduce_loss(ref_case *c,
+                        double (*value)(const ref_case *c, int64_t row, int n, int target))
+{
+    int n = c->in[0].dim[c->in[0].ndim - 1], reduction = attr_int(c, 0);
+    int ignored = c->attr[1] > 0 ? attr_int(c, 2) : -100;
+    double sum = 0, count = 0;
+    for (int64_t i = 0; i < c->in[1].n; i++) {
+        int target = (int)c->in[1].v[i];
+        double loss = target == ignored ? 0 : value(c, i, n, target);
+        if (target != ignored) count += 1;
+        sum += loss;
+        if (reduction == SAMBA_REDUCE_NONE) c->out[0].v[i] = loss;
+    }
+    if (reduction != SAMBA_REDUCE_NONE)
+        c->out[0].v[0] = reduction == SAMBA_REDUCE_MEAN ? sum / count : sum;
+}
+
+static double smoothed_loss(const ref_case *c, int64_t row, int n, int target)
+{
+    const double *x = c->in[0].v + row * n;
+    double max = x[0], sum = 0, uniform = 0, smoothing = c->attr[3];
+    for (int k = 1; k < n; k++) max = fmax(max, x[k]);
+    for (int k = 0; k < n; k++) sum += exp(x[k] - max);
+    for (int k = 0; k < n; k++) uniform -= (x[k] - max - log(sum)) / n;
+    return (1 - smoothing) * (max + log(sum) - x[target]) + smoothing * uniform;
+}
+
+static double picked_loss(const ref_case *c, int64_t row, int n, int target)
+{
+    return -c->in[0].v[row * n + target];
+}
+static void r_cross_entropy(ref_case *c) { reduce_loss(c, smoothed_loss); }
+static void r_nll(ref_case *c) { reduce_loss(c, picked_loss); }
+
+static void r_mse(ref_case *c)
+{
+    int reduction = attr_int(c, 0);
+    for (int64_t i = 0; i < c->in[0].n; i++) {
+        double square = pow(c->in[0].v[i] - c->in[1].v[i], 2);
+        if (reduction == SAMBA_REDUCE_MEAN) square /= (double)c->in[0].n;
+        c->out[0].v[reduction == SAMBA_REDUCE_NONE ? i : 0] += square;
+    }
+}
+
+// ---- Images, tables, attention ------------------------------------------------------------------
+
+// (N,C,L) is (N,C,L,1), and its options those of the first of two axes.
+static ref_tensor as_image(ref_tensor t)
+{
+    if (t.ndim == 3) t.dim[t.ndim++] = 1;
+    return t;
+}
+
+static double conv_element(const ref_case *c, const ref_tensor *x, const ref_tensor *w,
+                           const int *at)
+{
+    int groups = attr_int(c, 6) ? attr_int(c, 6) : 1, group = at[1] / (w->dim[0] / groups);
+    double sum = c->in[2].v ? c->in[2].v[at[1]] : 0;
+    for (int64_t i = 0; i < w->n / w->dim[0]; i++) {
+        int k[4], from[4];
+        unravel(w, at[1] * (w->n / w->dim[0]) + i, k);
+        from[0] = at[0];
+        from[1] = group * w->dim[1] + k[1];
+        bool inside = true;
+        for (int d = 0; d < 2; d++) {
+            int stride = attr_int(c, d) ? attr_int(c, d) : 1;
+            int dilation = attr_int(c, 4 + d) ? attr_int(c, 4 + d) : 1;
+            from[2 + d] = at[2 + d] * stride - attr_int(c, 2 + d) + k[2 + d] * dilation;
+            inside = inside && from[2 + d] >= 0 && from[2 + d] < x->dim[2 + d];
+        }
+        if (inside) sum += x->v[ravel(x, from)] * w->v[ravel(w, k)];
+    }
+    return sum;
+}
+
+static void r_convolution(ref_case *c)
+{
+    ref_tensor x = as_image(c->in[0]), w = as_image(c->in[1]), y = as_image(c->out[0]);
+    int at[4];
+    for (int64_t i = 0; i < y.n; i++) {
+        unravel(&y, i, at);
+        y.v[i] = conv_element(c, &x, &w, at);
+    }
+}
+
+// What one window sees: sum, maximum and number of the elements inside; area counts padding, too.
+typedef struct window { double sum, max; int inside, area; } window;
+
+static window look(const ref_tensor *x, const int *at, const int *begin, const int *end,
+                   const int *padding)
+{
+    window s = { 0, -(double)INFINITY, 0, 0 };
+    for (int h = begin[0]; h < end[0]; h++) {
+        for (int w = begin[1]; w < end[1]; w++) {
+            int from[4] = { at[0], at[1], h, w };
+            if (h < x->dim[2] + padding[0] && w < x->dim[3] + padding[1]) s.area++;
+            if (h < 0 || w < 0 || h >= x->dim[2] || w >= x->dim[3]) continue;
+            double v = x->v[ravel(x, from)];
+            s.inside++;
+            s.sum += v;
+            s.max = fmax(s.max, v);
+        }
+    }
+    return s;
+}
+
+static void pool(ref_case *c, bool average)
+{
+    int at[4], begin[2], end[2], padding[2] = { attr_int(c, 4), attr_int(c, 5) };
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        for (int d = 0; d < 2; d++) {
+            int kernel = attr_int(c, d), stride = attr_int(c, 2 + d) ? attr_int(c, 2 + d) : kernel;
+            begin[d] = at[2 + d] * stride - padding[d];
+            end[d] = begin[d] + kernel;
+        }
+        window s = look(&c->in[0], at, begin, end, padding);
+        c->out[0].v[i] = !average ? s.max : s.sum / (c->attr[7] > 0 ? s.inside : s.area);
+    }
+}
+
+static void r_max_pool2d(ref_case *c) { pool(c, false); }
+static void r_avg_pool2d(ref_case *c) { pool(c, true); }
+
+static void r_adaptive_avg_pool2d(ref_case *c)
+{
+    static const int padding[2] = { 0, 0 };
+    int at[4], begin[2], end[2];
+    for (int64_t i = 0; i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        for (int d = 0; d < 2; d++) {
+            int size = c->in[0].dim[2 + d], parts = c->out[0].dim[2 + d];
+            begin[d] = at[2 + d] * size / parts;
+            end[d] = ((at[2 + d] + 1) * size + parts - 1) / parts;
+        }
+        window s = look(&c->in[0], at, begin, end, padding);
+        c->out[0].v[i] = s.sum / s.inside;
+    }
+}
+
+static void r_lookup(ref_case *c)
+{
+    int n = c->in[1].dim[1];
+    for (int64_t i = 0; i < c->out[0].n; i++)
+        c->out[0].v[i] = c->in[1].v[(int64_t)c->in[0].v[i / n] * n + i % n];
+}
+
+// Row t of one head: the weights of all keys, which stay 0 where the mask forbids.
+static void attention_row(const ref_case *c, bool mask_is_bool, const int *at, double *p)
+{
+    const ref_tensor *q = &c->in[0], *k = &c->in[1], *mask = &c->in[3];
+    int n = c->out[0].ndim, s_len = k->dim[n - 2], depth = q->dim[n - 1], to[GOLDEN_MAX_DIMS];
+    double scale = c->attr[1] > 0 ? c->attr[1] : 1 / sqrt(depth), sum = 0, max = -(double)INFINITY;
+    memcpy(to, at, sizeof to);
+    for (int s = 0; s < s_len; s++) {
+        int a[GOLDEN_MAX_DIMS], b[GOLDEN_MAX_DIMS];
+        memcpy(a, at, sizeof a);
+        memcpy(b, at, sizeof b);
+        b[n - 2] = to[n - 1] = s;
+        p[s] = 0;
+        for (int d = 0; d < depth; d++) {
+            a[n - 1] = b[n - 1] = d;
+            p[s] += q->v[ravel(q, a)] * k->v[ravel(k, b)] * scale;
+        }
+        if (mask->v && !mask_is_bool) p[s] += broadcast(mask, to, n);
+        if (mask->v && mask_is_bool && !(broadcast(mask, to, n) > 0)) p[s] = -(double)INFINITY;
+        if (c->attr[0] > 0 && s > at[n - 2]) p[s] = -(double)INFINITY;
+        max = fmax(max, p[s]);
+    }
+    for (int s = 0; s < s_len; s++) sum += p[s] = isinf(max) ? 0 : exp(p[s] - max);
+    for (int s = 0; s < s_len; s++) p[s] = sum > 0 ? p[s] / sum : 0;
+}
+
+static void attention(ref_case *c, bool mask_is_bool)
+{
+    int at[GOLDEN_MAX_DIMS] = { 0 }, n = c->out[0].ndim, s_len = c->in[1].dim[n - 2];
+    double *p = (double *)calloc((size_t)s_len, sizeof *p);
+    for (int64_t i = 0; p && i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        if (at[n - 1] == 0) attention_row(c, mask_is_bool, at, p);
+        for (int s = 0; s < s_len; s++) {
+            int from[GOLDEN_MAX_DIMS];
+            memcpy(from, at, sizeof from);
+            from[n - 2] = s;
+            c->out[0].v[i] += p[s] * c->in[2].v[ravel(&c->in[2], from)];
+        }
+    }
+    free(p);
+}
+
+static void r_attention(ref_case *c) { attention(c, false); }
+static void r_attention_bool(ref_case *c) { attention(c, true); }
+
+// ---- The table ----------------------------------------------------------------------------------
+
+typedef struct reference {
+    const char *op;
+    double (*one)(double x, double p);          // p: the first attribute
+    double (*two)(double a, double b);
+    void (*any)(ref_case *c);                   // outputs come zeroed
+} reference;
+
+static const reference references[] = {
+    { "add", NULL, f_add, NULL }, { "sub", NULL, f_sub, NULL }, { "mul", NULL, f_mul, NULL },
+    { "div", NULL, f_div, NULL }, { "pow", NULL, f_pow, NULL },
+    { "minimum", NULL, f_minimum, NULL }, { "maximum", NULL, f_maximum, NULL },
+    { "eq", NULL, f_eq, NULL }, { "ne", NULL, f_ne, NULL }, { "lt", NULL, f_lt, NULL },
+    { "le", NULL, f_le, NULL }, { "gt", NULL, f_gt, NULL }, { "ge", NULL, f_ge, NULL },
+    { "where", NULL, NULL, r_where }, { "neg", f_neg, NULL, NULL }, { "exp", f_exp, NULL, NULL },
+    { "log", f_log, NULL, NULL }, { "sqrt", f_sqrt, NULL, NULL }, { "rsqrt", f_rsqrt, NULL, NULL },
+    { "abs", f_abs, NULL, NULL }, { "relu", f_relu, NULL, NULL },
+    { "leaky_relu", f_leaky_relu, NULL, NULL }, { "sigmoid", f_sigmoid, NULL, NULL },
+    { "tanh", f_tanh, NULL, NULL }, { "gelu", f_gelu, NULL, NULL },
+    { "gelu_tanh", f_gelu_tanh, NULL, NULL }, { "silu", f_silu, NULL, NULL },
+    { "softplus", f_softplus, NULL, NULL }, { "scale", f_scale, NULL, NULL },
+    { "shift", f_shift, NULL, NULL }, { "cast", NULL, NULL, r_cast }, { "sum", NULL, NULL, r_sum },
+    { "mean", NULL, NULL, r_mean }, { "max", NULL, NULL, r_max },
+    { "argmax", NULL, NULL, r_argmax }, { "matmul", NULL, NULL, r_matmul },
+    { "affine", NULL, NULL, r_affine }, { "reshape", NULL, NULL, r_same },
+    { "flatten", NULL, NULL, r_same }, { "squeeze", NULL, NULL, r_same },
+    { "unsqueeze", NULL, NULL, r_same }, { "transpose", NULL, NULL, r_transpose },
+    { "permute", NULL, NULL, r_permute }, { "slice", NULL, NULL, r_slice },
+    { "split", NULL, NULL, r_split }, { "cat", NULL, NULL, r_cat },
+    { "stack", NULL, NULL, r_stack }, { "expand", NULL, NULL, r_expand },
+    { "gather", NULL, NULL, r_gather }, { "pad", NULL, NULL, r_pad },
+    { "softmax", NULL, NULL, r_softmax }, { "log_softmax", NULL, NULL, r_log_softmax },
+    { "layer_norm", NULL, NULL, r_layer_norm }, { "rms_norm", NULL, NULL, r_rms_norm },
+    { "batch_norm", NULL, NULL, r_batch_norm }, { "cross_entropy", NULL, NULL, r_cross_entropy },
+    { "nll", NULL, NULL, r_nll }, { "mse", NULL, NULL, r_mse },
+    { "convolution", NULL, NULL, r_convolution }, { "max_pool2d", NULL, NULL, r_max_pool2d },
+    { "avg_pool2d", NULL, NULL, r_avg_pool2d },
+    { "adaptive_avg_pool2d", NULL, NULL, r_adaptive_avg_pool2d },
+    { "lookup", NULL, NULL, r_lookup },
+    { "scaled_dot_product_attention", NULL, NULL, r_attention },
+};
+enum { N_REFERENCES = sizeof references / sizeof references[0] };
+
+static void compute(const reference *ref, const golden_case *g, ref_case *c)
+{
+    int at[GOLDEN_MAX_DIMS], n = c->out[0].ndim;
+    for (int i = 0; i < c->n_out; i++)
+        memset(c->out[i].v, 0, (size_t)c->out[i].n * sizeof *c->out[i].v);
+    for (int64_t i = 0; ref->one && i < c->out[0].n; i++)
+        c->out[0].v[i] = ref->one(c->in[0].v[i], c->n_attr ? c->attr[0] : 0);
+    for (int64_t i = 0; ref->two && i < c->out[0].n; i++) {
+        unravel(&c->out[0], i, at);
+        c->out[0].v[i] = ref->two(broadcast(&c->in[0], at, n), broadcast(&c->in[1], at, n));
+    }
+    if (ref->any == r_attention && g->in[3].dtype == SAMBA_BOOL) r_attention_bool(c);
+    else if (ref->any) ref->any(c);
+}
+
+// ---- The judge ----------------------------------------------------------------------------------
+
+// Worst errors of: the goldens' values, their gradients, the library's gradients.
+typedef struct verdicts { double value, golden, library; int32_t quotients; } verdicts;
+
+typedef struct judge {
+    const reference *ref;
+    const golden_case *golden;
+    ref_case up, down;                          // the case twice: the two sides of a quotient
+    verdicts *worst;
+} judge;
+
+static void keep_worst(double *worst, double error, double limit, const char *what, int32_t index)
+{
+    if (!(error <= 1e300)) error = 1e300;
+    if (error > *worst) *worst = error;
+    if (error <= limit) return;
+    printf("    %s %d is off by %.2e, more than %.1e\n", what, (int)index, error, limit);
+    test_bad++;
+}
+
+static void judge_values(judge *j)
+{
+    compute(j->ref, j->golden, &j->up);
+    for (int32_t k = 0; k < j->up.n_out; k++) {
+        const golden_tensor *y = &j->golden->out[k];
+        bool is_f32 = y->dtype == SAMBA_F32;
+        double scale = is_f32 ? golden_scale((const float *)y->data, y->count) : 0, worst = 0;
+        for (size_t i = 0; i < y->count; i++) {
+            double want = j->up.out[k].v[i], got = golden_value(y, i);
+            if (got == want || (isnan(got) && isnan(want))) continue;
+            double error = fabs(got - want) / (is_f32 ? fabs(want) + 0.1 * scale : 0);
+            if (!(error <= worst)) worst = error;
+        }
+        keep_worst(&j->worst->value, worst, value_rtol, "the golden value of output", k);
+    }
+}
+
+// d sum(out r) / d input along d. Element by element, so that large outputs hide no small ones.
+static double quotient(judge *j, int32_t input, const double *x, const double *d)
+{
+    double difference = 0;
+    for (int64_t i = 0; i < j->up.in[input].n; i++) {
+        j->up.in[input].v[i] = x[i] + step * d[i];
+        j->down.in[input].v[i] = x[i] - step * d[i];
+    }
+    compute(j->ref, j->golden, &j->up);
+    compute(j->ref, j->golden, &j->down);
+    for (int k = 0; k < j->up.n_out; k++) {
+        const float *r = j->golden->out[k].mate;
+        for (int64_t i = 0; r && i < j->up.out[k].n; i++) {
+            difference += (j->up.out[k].v[i] - j->down.out[k].v[i]) * (double)r[i];
+        }
+    }
+    return difference / (2 * step);
+}
+
+// Uniform in [0,1): xorshift64*, Vigna 2016.
+static double next_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (double)((*state * 0x2545F4914F6CDD1Du) >> 11) / 9007199254740992.0;
+}
+
+// Either sign, half to all of the size of x (but at least of 1): large elements take large steps.
+static void random_direction(double *d, const double *x, int64_t n, uint64_t *state)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double sign = next_random(state) < 0.5 ? -1 : 1;
+        d[i] = sign * (0.5 + 0.5 * next_random(state)) * fmax(1, fabs(x[i]));
+    }
+}
+
+// |gradient d - quotient| against the size such a sum has: sqrt(sum (gradient_i d_i)^2).
+static double slope_error(const float *gradient, const golden_tensor *golden, const double *d,
+                          double quotient)
+{
+    double slope = 0, norm = 0;
+    for (size_t i = 0; i < golden->count; i++) {
+        slope += (double)gradient[i] * d[i];
+        norm += pow((double)golden->mate[i] * d[i], 2);
+    }
+    return fabs(slope - quotient) / (fabs(quotient) + sqrt(norm) + 1e-3);
+}
+
+static void judge_gradient(judge *j, int32_t input, const float *library)
+{
+    const golden_tensor *t = &j->golden->in[input];
+    uint64_t state = 0x9E3779B97F4A7C15u + (uint64_t)input;
+    double *d = (double *)calloc(t->count, sizeof *d), *x = (double *)calloc(t->count, sizeof *x);
+    CHECK(d && x);
+    for (int k = 0; d && x && k < N_DIRECTIONS; k++) {
+        for (size_t i = 0; i < t->count; i++) x[i] = golden_value(t, i);
+        random_direction(d, x, (int64_t)t->count, &state);
+        double q = quotient(j, input, x, d);
+        keep_worst(&j->worst->golden, slope_error(t->mate, t, d, q), golden_rtol,
+                   "the golden gradient of input", input);
+        if (library) {
+            keep_worst(&j->worst->library, slope_error(library, t, d, q), library_rtol,
+                       "the gradient of input", input);
+        }
+        j->worst->quotients++;
+    }
+    for (size_t i = 0; d && x && i < t->count; i++)
+        j->up.in[input].v[i] = j->down.in[input].v[i] = x[i];
+    free(d);
+    free(x);
+}
+
+static void judge_gradients(judge *j, op_run *run)
+{
+    for (int32_t i = 0; i < j->golden->n_in; i++) {
+        if (!j->golden->in[i].marked) continue;
+        samba_tensor *grad = run ? samba_sn_grad(run->in[i]) : NULL;
+        bool fits = grad && samba_bytes(grad) == j->golden->in[i].size;
+        CHECK(fits || !run);
+        judge_gradient(j, i, fits ? samba_read(grad) : NULL);
+    }
+}
+
+static bool has_smooth_gradient(const golden_case *c)
+{
+    bool marked = false;
+    for (int32_t i = 0; i < c->n_in; i++) marked = marked || c->in[i].marked;
+    return marked && !(c->flags & GOLDEN_TIE);
+}
+
+static void judge_case(judge *j, const op_call *op)
+{
+    op_run run;
+    bool loaded = ref_load(&j->up, j->golden), ran = false;
+    loaded = ref_load(&j->down, j->golden) && loaded;
+    memset(&run, 0, sizeof run);
+    CHECK(loaded);
+    if (loaded) judge_values(j);
+    if (loaded && has_smooth_gradient(j->golden)) {
+#if defined(GRADCHECK_GOLDENS_ONLY)
+        (void)op;
+#else
+        ran = op_run_traced(&run, op, j->golden);
+        CHECK(ran);
+        op_complain(&run, j->golden);
+#endif
+        judge_gradients(j, ran ? &run : NULL);
+    }
+    op_close(&run);
+    ref_free(&j->up);
+    ref_free(&j->down);
+}
+
+static const reference *reference_of(const char *op)
+{
+    for (int i = 0; i < N_REFERENCES; i++) {
+        if (!strcmp(references[i].op, op)) return &references[i];
+    }
+    return NULL;
+}
+
+static void judge_op(const op_call *op, const char *dir)
+{
+    golden_file file;
+    judge j;
+    verdicts worst = { 0, 0, 0, 0 };
+    int failed = test_failed;
+    memset(&j, 0, sizeof j);
+    j.ref = reference_of(op->name);
+    j.worst = &worst;
+    test_bad = !golden_read(&file, dir, op->name) || !j.ref;
+    if (test_bad) {
+        printf("%s: %s\n", op->name, file.why ? file.why : "no reference");
+        test_end(op->name);
+        golden_free(&file);
+        return;
+    }
+    for (uint32_t i = 0; i < file.n_cases; i++) {
+        test_bad = 0;
+        j.golden = &file.cases[i];
+        judge_case(&j, op);
+        if (test_bad) {
+            printf("    %s case %u:", op->name, (unsigned)i);
+            golden_print(j.golden);
+        }
+        test_end(op->name);
+    }
+    printf("%-30s %5u %9.1e %9d %9.1e %9.1e %s\n", op->name, (unsigned)file.n_cases, worst.value,
+           (int)worst.quotients, worst.golden, worst.library, test_failed > failed ? "FAILED" : "");
+    golden_free(&file);
+}
+
+int main(int argc, char **argv)
+{
+    const char *dir = argc > 1 ? argv[1] : GOLDEN_DIR;
+    printf("%-30s %5s %9s %9s %9s %9s   worst relative errors of the goldens' values,\n", "", "",
+           "golden", "", "golden", "");
+    printf("%-30s %5s %9s %9s %9s %9s   their gradients, and the library's\n", "op", "cases",
+           "value", "quotients", "gradient", "gradient");
+    for (int i = 0; i < N_OP_CALLS; i++) {
+        if (argc < 3 || !strcmp(argv[2], op_calls[i].name)) judge_op(&op_calls[i], dir);
+    }
+    return test_summary();
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# tests/lib/test.sh: the harness of test scripts, as test.h is that of C programs. They read it
+# with `. tests/lib/test.sh`, after log=FILE, which gets what the last command printed.
+passed=0 failed=0
+have() { command -v "$1" >/dev/null 2>&1; }
+check() {           # check 'what holds' command...
+    what=$1
+    shift
+    if "$@" >"$log" 2>&1; then passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $what"
+        tail -n 20 "$log"
+    fi
+}
+fails_with() {      # fails_with CODE TEXT command...: exit code and a part of what it prints
+    code=$1 text=$2
+    shift 2
+    "$@" >"$log.said" 2>&1
+    got=$?
+    cat "$log.said"
+    [ $got = "$code" ] && grep -qF -- "$text" "$log.said"
+}
+to_file() { file=$1; shift; "$@" >"$file"; code=$?; cat "$file"; return $code; }
+finish() {          # the last line, and the exit code
+    echo "$passed passed, $failed failed"
+    [ $failed = 0 ]
+    exit
+}
+skip_all() { echo "skipped: $1"; finish; }      # nothing to test is no failure

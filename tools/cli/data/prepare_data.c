@@ -1,0 +1,397 @@
+// tools/samba prepare-data: text to rows of tokens in HDF5, as SambaNova's generative_data_prep.
+// This file: what one file and --pipeline have in common, and one file.
+#define SAMBA_PACKING_IMPLEMENTATION
+#include "prepare_data.h"
+#define SAMBA_JSON_LINE_IMPLEMENTATION
+#include "json_line.h"
+#define SAMBA_HDF5_ROWS_IMPLEMENTATION
+#include "tools/include/samba/hdf5_rows.h"
+#include "tools/cli/commands.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+// ---- Bad lines ----------------------------------------------------------------------------------
+
+bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why)
+{
+    size_t size = line.size;
+    while (size && line.at[size - 1] == '\n') size--;
+    int shown = size > 1000 ? 1000 : (int)size;
+    r->n_bad++;
+    if (!r->o.ignore_errors)
+        return fail(why, "%s line %lld: %s\n    %.*s%s\nCorrect it, or skip such lines with "
+                    "--ignore_input_format_error", lines_file(in), (long long)in->number, reason,
+                    shown, line.at, shown < (int)size ? "..." : "");
+    if (!r->bad_lines) r->bad_lines = tmpfile();
+    if (!r->bad_notes) r->bad_notes = tmpfile();
+    if (!r->bad_lines || !r->bad_notes)
+        return fail_errno(why, "no place to collect bad lines", "a temporary file");
+    fwrite(line.at, 1, size, r->bad_lines);
+    fputc('\n', r->bad_lines);
+    fprintf(r->bad_notes, "skipped: %s line %lld: %s\n", lines_file(in), (long long)in->number,
+            reason);
+    return true;
+}
+
+// False: what was collected is not all there, or cannot be written.
+static bool copy_all(FILE *from, FILE *to)
+{
+    char block[65536];
+    size_t n;
+    if (fflush(from) != 0 || ferror(from)) return false;
+    rewind(from);
+    while ((n = fread(block, 1, sizeof block, from)) > 0)
+        if (fwrite(block, 1, n, to) != n) return false;
+    return !ferror(from);
+}
+
+bool keep_bad_lines(run *r, fault *why)
+{
+    char path[PATH_SIZE];
+    if (!make_path(path, why, "%s/json_load_failed_lines.log", r->folder)) return false;
+    unlink(path);                               // of an earlier run
+    if (!r->n_bad) return true;
+    FILE *f = open_file(path, "wb", why);
+    if (!f) return false;
+    bool ok = copy_all(r->bad_lines, f) ||
+              fail_errno(why, "the bad lines could not all be written", path);
+    if (!close_file(f, path, ok ? why : &(fault){ "" })) ok = false;
+    if (ok && !copy_all(r->bad_notes, r->log.file))
+        ok = fail(why, "the log could not all be written; is the disk full?");
+    say(&r->log, "%lld bad %s skipped; %s has %s", (long long)r->n_bad,
+        r->n_bad == 1 ? "line was" : "lines were", path, r->n_bad == 1 ? "it" : "them");
+    if (r->has_tests)
+        say(&r->log, "Test files are left as they are: a bad line stays in test_files.");
+    return ok;
+}
+
+// ---- One file to HDF5 ---------------------------------------------------------------------------
+
+// Rows on their way into a file.
+typedef struct writer {
+    samba_rows *rows;
+    int32_t *ids, *types, *categories;
+    char why[1024];
+} writer;
+
+static bool take_row(void *taker, const prep_token *row, int32_t length)
+{
+    writer *w = taker;
+    for (int32_t i = 0; i < length; i++) {
+        w->ids[i] = row[i].id;
+        w->types[i] = row[i].type;
+        w->categories[i] = row[i].category;
+    }
+    return samba_rows_append(w->rows, 1, w->ids, w->types, w->categories, w->why, sizeof w->why);
+}
+
+static bool open_writer(writer *w, const run *r, const char *path, fault *why)
+{
+    size_t size = (size_t)r->rules.length * sizeof(int32_t);
+    *w = (writer){ .ids = malloc(size), .types = malloc(size), .categories = malloc(size) };
+    if (!w->ids || !w->types || !w->categories) return fail(why, "no memory for a row");
+    w->rows = samba_rows_open(path, SAMBA_ROWS_CREATE, r->rules.length, r->categories.name != NULL,
+                              w->why, sizeof w->why);
+    return w->rows || fail(why, "%s", w->why);
+}
+
+// keep: the file is to stay.
+static bool close_writer(writer *w, bool keep, fault *why)
+{
+    bool ok = keep;
+    if (!keep) samba_rows_abandon(w->rows);
+    else if (!samba_rows_close(w->rows, w->why, sizeof w->why)) ok = fail(why, "%s", w->why);
+    free(w->ids);
+    free(w->types);
+    free(w->categories);
+    return ok;
+}
+
+static bool prepare_line(run *r, prep *p, const lines *in, prep_text line, prep_pairs *pairs,
+                         bool tell_bad, fault *why)
+{
+    char reason[1024];
+    bool fatal;
+    p->metrics.articles++;
+    if (r->is_text) return prep_line(p, line) || fail(why, "%s", p->why);
+    if (prep_parse_line(&r->json, line.at, line.size, pairs, &fatal, reason, sizeof reason))
+        return prep_article(p, pairs->at, pairs->n) || fail(why, "%s", p->why);
+    if (fatal)
+        return fail(why, "%s line %lld: %s", lines_file(in), (long long)in->number, reason);
+    return !tell_bad || bad_line(r, in, line, reason, why);
+}
+
+static bool prepare_lines(run *r, prep *p, const names *from, bool tell_bad,
+                          volatile int64_t *done, fault *why)
+{
+    prep_pairs pairs = { 0 };
+    prep_text line;
+    lines in;
+    int got = 0;
+    if (!lines_open(&in, from, why)) return false;
+    bool ok = true;
+    while (ok && (got = lines_next(&in, &line, why)) > 0) {
+        ok = prepare_line(r, p, &in, line, &pairs, tell_bad, why);
+        *done = in.done;
+        progress_show(&r->progress, in.done, r->n_bad);
+    }
+    lines_close(&in);
+    prep_pairs_free(&pairs);
+    return ok && got == 0 && (prep_end(p) || fail(why, "%s", p->why));
+}
+
+// Under another name until it is complete.
+bool prepare_file(run *r, const names *from, const char *output, bool tell_bad,
+                  prep_metrics *metrics, volatile int64_t *done, fault *why)
+{
+    char part[PATH_SIZE], reason[512];
+    writer w = { 0 };
+    prep_rules rules = r->rules;
+    rules.taker = &w;
+    if (!make_path(part, why, "%s.part", output)) return false;
+    prep *p = prep_open(&rules, reason, sizeof reason);
+    if (!p) return fail(why, "%s", reason);
+    bool ok = open_writer(&w, r, part, why) && prepare_lines(r, p, from, tell_bad, done, why);
+    if (!ok && *w.why) fail(why, "%s", w.why);          // says more than "could not be written"
+    ok = close_writer(&w, ok, why);
+    if (ok && rename(part, output) != 0) ok = fail_errno(why, "cannot be written", output);
+    if (!ok) {
+        if (truncate(part, 0) != 0) errno = 0;      // libhdf5 may keep it open: give back its room
+        unlink(part);
+    }
+    *metrics = p->metrics;
+    prep_close(p);
+    return ok;
+}
+
+// ---- Input --------------------------------------------------------------------------------------
+
+static bool add_input(run *r, const char *path, fault *why)
+{
+    FILE *f = open_file(path, "rb", why);
+    if (!f) return false;
+    fclose(f);
+    r->input_size += file_size(path);
+    return add_name(&r->input, path, why);
+}
+
+// The files of a folder with one ending, in order of their names.
+static bool add_folder(run *r, const names *all, const char *ending, fault *why)
+{
+    char path[PATH_SIZE];
+    for (int i = 0; i < all->n; i++) {
+        if (!ends_with(all->at[i], ending) || strstr(all->at[i], "combined_output_")) continue;
+        if (!make_path(path, why, "%s/%s", r->o.input, all->at[i])) return false;
+        if (!is_folder(path) && !add_input(r, path, why)) return false;
+    }
+    return true;
+}
+
+static bool find_input(run *r, fault *why)
+{
+    const char *path = r->o.input;
+    if (is_folder(path)) {
+        names all = { 0 };
+        bool ok = list_folder(&all, path, why) && add_folder(r, &all, ".jsonl", why);
+        r->is_text = ok && !r->input.n;
+        ok = ok && (!r->is_text || add_folder(r, &all, ".txt", why));
+        free_names(&all);
+        if (!ok) return false;
+        if (!r->input.n) return fail(why, "%s: there is no .jsonl and no .txt file in it", path);
+    } else {
+        r->is_text = ends_with(path, ".txt");
+        if (!r->is_text && !ends_with(path, ".jsonl"))
+            return fail(why, "the input file is not a jsonl or txt file: %s", path);
+        if (!add_input(r, path, why)) return false;
+    }
+    return r->input_size > 1 || fail(why, "your input %s is empty", path);
+}
+
+static bool add_category(run *r, const cJSON *item, fault *why)
+{
+    prep_categories *c = &r->categories;
+    if (!cJSON_IsString(item))
+        return fail(why, "%s: entry %d of the list is no text", r->o.categories, c->n);
+    if (!(c->name[c->n] = strdup(item->valuestring))) return fail(why, "no memory");
+    c->n++;
+    return true;
+}
+
+static bool read_categories(run *r, fault *why)
+{
+    const char *path = r->o.categories;
+    size_t size;
+    if (!path) return true;
+    if (!ends_with(path, ".json"))
+        return fail(why, "--categories_path must name a .json file, not %s", path);
+    char *text = read_file(path, &size, why);
+    if (!text) return false;
+    cJSON *list = cJSON_ParseWithLength(text, size), *item;
+    bool ok = cJSON_IsArray(list) || fail(why, "%s: expected a JSON list of names", path);
+    free(text);
+    if (ok) r->categories.name = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(char *));
+    if (ok && !r->categories.name) ok = fail(why, "no memory for the categories");
+    if (ok) cJSON_ArrayForEach(item, list) {
+        ok = ok && add_category(r, item, why);
+    }
+    cJSON_Delete(list);
+    r->json.categories = &r->categories;
+    return ok;
+}
+
+static int64_t encode(void *tokenizer, const char *text, size_t size, int32_t *ids, int64_t cap)
+{
+    return samba_tokenizer_encode(tokenizer, text, size, ids, cap);
+}
+
+static bool set_rules(run *r, fault *why)
+{
+    const options *o = &r->o;
+    const vocabulary *v = &r->vocabulary;
+    char reason[512];
+    r->rules = (prep_rules){
+        .length = (int32_t)o->length, .eos = v->eos, .pad = v->pad, .bos = v->bos,
+        .adds_bos = v->adds_bos, .adds_eos = v->adds_eos, .no_space = o->no_space,
+        .keep_prompt_only = o->keep_prompt_only,
+        .pair_packing = strcmp(o->packing_boundary, "jsonl") != 0,
+        .pair_attention = strcmp(o->attention_boundary, "jsonl") != 0,
+        .prefix = { o->prefix, strlen(o->prefix) }, .postfix = { o->postfix, strlen(o->postfix) },
+        .encode = encode, .tokenizer = v->tokenizer, .take_row = take_row };
+    r->json.prompt = o->prompt_key;
+    r->json.completion = o->completion_key;
+    r->json.keep_prompt_only = o->keep_prompt_only;
+    return prep_packing_parse(o->packing, &r->rules.packing, reason, sizeof reason) ||
+           fail(why, "%s", reason);
+}
+
+// ---- Output -------------------------------------------------------------------------------------
+
+// Is `inner` the folder, or something in it? Both exist.
+static bool is_within(const char *inner, const char *folder)
+{
+    char a[PATH_MAX], b[PATH_MAX];
+    size_t n;
+    if (!realpath(inner, a) || !realpath(folder, b)) return false;
+    n = strlen(b);
+    return strncmp(a, b, n) == 0 && (a[n] == 0 || a[n] == '/' || strcmp(b, "/") == 0);
+}
+
+// Empties the folder of a pipeline if that was asked for, unless it holds what must not go.
+static bool make_output_folder(run *r, fault *why)
+{
+    const char *out = r->o.output;
+    const char *kept[] = { r->o.input, r->o.tokenizer, r->o.categories, "." };
+    if (is_file(out)) return fail(why, "--output_path %s: this is a file, not a folder", out);
+    if (!make_path(r->folder, why, "%s", out)) return false;
+    for (int i = 0; r->o.overwrite && i < 4; i++)
+        if (kept[i] && is_folder(out) && is_within(kept[i], out))
+            return fail(why, "--overwrite_output_path would delete %s, which is in %s; choose "
+                        "another --output_path", i < 3 ? kept[i] : "the current folder", out);
+    if (r->o.overwrite && is_folder(out)) return empty_folder(out, "cache", why);
+    return make_folders(out, why);
+}
+
+static bool make_output_file(run *r, fault *why)
+{
+    const char *out = r->o.output;
+    if (!ends_with(out, ".hdf5"))
+        return fail(why, "the output path %s does not end with .hdf5 (--pipeline makes a folder)",
+                    out);
+    if (is_folder(out)) return fail(why, "--output_path %s: this is a folder", out);
+    if (is_file(out) && !r->o.overwrite)
+        return fail(why, "%s exists; to replace it, say --overwrite_output_path", out);
+    return parent_of(r->folder, out, why) && make_folders(r->folder, why);
+}
+
+static bool open_log(run *r, int argc, char **argv, fault *why)
+{
+    char path[PATH_SIZE], parent[PATH_SIZE], when[64];
+    time_t now = time(NULL);
+    if (!(r->o.log ? make_path(path, why, "%s", r->o.log)
+                   : make_path(path, why, "%s/logs.log", r->folder))) return false;
+    if (!parent_of(parent, path, why) || !make_folders(parent, why)) return false;
+    if (!(r->log.file = open_file(path, "ab", why))) return false;
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S %z", localtime(&now));
+    note_rule(&r->log);
+    note(&r->log, "tools/samba prepare-data of samba.h\nTime of execution: %s\nArguments:", when);
+    for (int i = 0; i < argc; i++) note(&r->log, "    %s", argv[i]);
+    note(&r->log, "Packing %s, %d tokens a row, vocabulary of %d, ids of EOS %d, BOS %d, padding "
+         "%d", prep_packing_name(r->rules.packing), (int)r->rules.length,
+         (int)r->vocabulary.size, (int)r->rules.eos, (int)r->rules.bos, (int)r->rules.pad);
+    note_rule(&r->log);
+    return true;
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+static bool run_file(run *r, fault *why)
+{
+    prep_metrics m = { 0 };
+    volatile int64_t done = 0;
+    progress_start(&r->progress, "tokenizing", r->input_size, r->o.silent);
+    bool ok = prepare_file(r, &r->input, r->o.output, true, &m, &done, why);
+    progress_end(&r->progress);
+    if (!ok) return false;
+    print_metrics(&r->log, "Metrics", &m);
+    if (!m.sequences) say(&r->log, "There is no row: %s holds no datasets.", r->o.output);
+    return keep_bad_lines(r, why);
+}
+
+static bool run_all(run *r, int argc, char **argv, fault *why)
+{
+    double start = seconds();
+    plan p = { 0 };
+    bool ok = find_input(r, why) && read_categories(r, why) &&
+              vocabulary_open(&r->vocabulary, r->o.tokenizer, r->o.special_tokens, why) &&
+              set_rules(r, why) && (!r->o.pipeline || check_pipeline(r, &p, why)) &&
+              (r->o.pipeline ? make_output_folder(r, why) : make_output_file(r, why)) &&
+              open_log(r, argc, argv, why);
+    ok = ok && (r->o.pipeline ? run_pipeline(r, &p, why) : run_file(r, why));
+    if (!ok) note(&r->log, "%s", why->text);
+    if (ok && !r->o.pipeline)
+        say(&r->log, "%s is ready after %.1f s", r->o.output, seconds() - start);
+    else if (ok && !r->o.silent)                // its log is closed to changes: it has been hashed
+        printf("%s is ready after %.1f s\n", r->o.output, seconds() - start);
+    return ok;
+}
+
+// False: the log is not all there.
+static bool end_run(run *r, fault *why)
+{
+    FILE *file[] = { r->bad_lines, r->bad_notes };
+    for (int i = 0; i < 2; i++)
+        if (file[i]) fclose(file[i]);
+    bool ok = !r->log.file || close_file(r->log.file, "the log", why);
+    if (r->vocabulary.tokenizer) vocabulary_close(&r->vocabulary);
+    for (int i = 0; i < r->categories.n; i++) free(r->categories.name[i]);
+    free(r->categories.name);
+    free_names(&r->input);
+    return ok;
+}
+
+int prepare_data_main(int argc, char **argv)
+{
+    run r = { .n_bad = 0 };
+    fault why = { "" };
+    if (!read_options(&r.o, argc, argv, &why)) {
+        if (*why.text) {
+            report_fault("prepare-data", &why, 2);
+            fprintf(stderr, "samba prepare-data --help lists the flags\n");
+        } else {
+            puts("usage: tools/samba prepare-data [--pipeline] --input_path PATH --output_path "
+                 "PATH\n           --pretrained_tokenizer FOLDER [flags]");
+            print_options();
+        }
+        return *why.text ? 2 : 0;
+    }
+    r.log.silent = r.o.silent;
+    watch_signals();
+    bool ok = run_all(&r, argc, argv, &why);
+    ok = end_run(&r, ok ? &why : &(fault){ "" }) && ok;
+    return ok ? 0 : report_fault("prepare-data", &why, exit_code());
+}

@@ -1,0 +1,135 @@
+/* onnx_import.h - ONNX models as graphs of samba.h.
+
+   Needs samba.h before it, libprotobuf-c, and onnx.pb-c.[ch], which protoc-c makes of the
+   onnx.proto of Debian's libonnx-dev (make build/onnx/onnx.pb-c.c).
+   `#define SAMBA_ONNX_IMPLEMENTATION` in one file enables the code:
+       cc -O2 -Ibuild/onnx program.c build/onnx/onnx.pb-c.c -lprotobuf-c -lm -pthread
+
+   onnx_trace records a model in a session, like a forward pass written by hand: its inputs are
+   samba_input of the same names, its f32 initializers samba_param, so that it can be compiled for
+   inference or trained.
+
+       samba_session *s = samba_open(NULL);
+       onnx_graph g;
+       if (!onnx_register_ops(s) || !onnx_trace(s, "model.onnx", NULL, &g)) ... samba_error(s)
+       samba_program p = { .pef = "model.pef", .inference = true };
+       onnx_set_outputs(&g, &p);
+       samba_compile(s, &p);
+
+   Types: double, float16 and bfloat16 are computed as f32 (casts and outputs round to them);
+   integers of all widths as i32, where a value that does not fit ends the run with SAMBA_ERANGE;
+   int64 values that are known while tracing (shapes, axes) stay exact. No strings, no complex
+   numbers, no tensors without elements, but for constants of the tracer.
+
+   Shapes are static. An input whose value decides a shape (a Reshape's target, a Range's limit, the
+   data of NonZero) can be given as a constant: onnx_known.fixed. onnx_graph.wants names the one
+   that was missing.
+
+   Some ops are the importer's own, registered under numbers from 0x9000: a program that loads a PEF
+   made here calls onnx_register_ops first. Their kernels use the C library's functions, so that
+   their last bits are those of the machine's libm. */
+#ifndef SAMBA_ONNX_IMPORT_H
+#define SAMBA_ONNX_IMPORT_H
+
+#include "onnx/api.h"               /* needs samba.h before it */
+
+/* Values on the host, as a TensorProto has them: floats of all widths are f, integers and bools
+   are i. */
+typedef struct onnx_array {
+    int32_t type;                       /* TensorProto.DataType: 1 float, 7 int64, 9 bool ... */
+    int32_t ndim;
+    int64_t dim[SAMBA_MAX_DIMS];
+    int64_t count;
+    float *f;
+    int64_t *i;
+} onnx_array;
+
+/* What is known of an input before tracing. */
+typedef struct onnx_known {
+    const char *name;
+    const onnx_array *array;            /* its shape, for inputs of symbolic dimensions */
+    bool fixed;                         /* and its values: it becomes a constant */
+    bool none;                          /* an optional that is absent */
+    const onnx_array *const *items;     /* instead, for a sequence: one array for each element */
+    int32_t n_items;
+} onnx_known;
+typedef struct onnx_options {
+    const onnx_known *known;
+    int32_t n_known;
+    uint64_t max_constant_bytes;        /* that values known while tracing may take, but for the
+                                           initializers; default 256 MiB + 16 times the model */
+} onnx_options;
+
+/* An input or output. Of a sequence, each element is one. */
+typedef struct onnx_port {
+    const char *name;                   /* in the model */
+    int32_t type;                       /* TensorProto.DataType */
+    int32_t item;                       /* place in the sequence; -1: no sequence */
+    samba_tensor *tensor;               /* NULL: nothing is there (optional, empty sequence) or */
+    const onnx_array *constant;         /* an output that does not depend on inputs */
+} onnx_port;
+
+#ifndef ONNX_MAX_PORTS
+#define ONNX_MAX_PORTS 256              /* inputs of a model, and outputs */
+#endif
+typedef struct onnx_graph {
+    onnx_port in[ONNX_MAX_PORTS], out[ONNX_MAX_PORTS];
+    int32_t n_in, n_out;
+    char wants[1024];                   /* after a refusal: the input whose value is needed, */
+    char wants_value[40];               /* and a value that the model compares it with, or "" */
+    void *memory;                       /* private: onnx_release frees it */
+} onnx_graph;
+
+/* The importer's own ops, once per session. */
+SAMBA_ONNX_API bool onnx_register_ops(samba_session *s);
+/* Records the model of a file, or of bytes. False with an error in s that names the op. Weights in
+   files of their own (external_data) are read from the folder of the model's file, or below. */
+SAMBA_ONNX_API bool onnx_trace(samba_session *s, const char *path, const onnx_options *options,
+                               onnx_graph *g);
+SAMBA_ONNX_API bool onnx_trace_bytes(samba_session *s, const void *bytes, size_t size,
+                                     const onnx_options *options, onnx_graph *g);
+/* Names the outputs that have to be computed in a program. False, with an error in their session:
+   more than SAMBA_MAX_OUTPUTS. */
+SAMBA_ONNX_API bool onnx_set_outputs(const onnx_graph *g, samba_program *p);
+/* Sends values to an input; fetches those of an output, to be freed with onnx_array_free. */
+SAMBA_ONNX_API bool onnx_send(const onnx_port *port, const onnx_array *a);
+SAMBA_ONNX_API onnx_array *onnx_fetch(const onnx_port *port);
+/* A serialized TensorProto, or the elements of a SequenceProto or OptionalProto: up to max arrays.
+   Returns how many, -1 if it cannot be read (why). */
+SAMBA_ONNX_API int32_t onnx_read_arrays(const void *bytes, size_t size, int32_t kind,
+                                        onnx_array **to, int32_t max, char *why, size_t why_size);
+enum { ONNX_KIND_TENSOR, ONNX_KIND_SEQUENCE, ONNX_KIND_OPTIONAL, ONNX_KIND_OPTIONAL_SEQUENCE };
+SAMBA_ONNX_API void onnx_array_free(onnx_array *a);
+/* What onnx_trace keeps for g; ports are void then, tensors are not. */
+SAMBA_ONNX_API void onnx_release(onnx_graph *g);
+/* Writes the table of what can be imported: "op first-version". */
+SAMBA_ONNX_API void onnx_print_ops(samba_emit_fn emit, void *user);
+#endif
+
+#if defined(SAMBA_ONNX_IMPLEMENTATION) && !defined(SAMBA_ONNX_IMPLEMENTED)
+#define SAMBA_ONNX_IMPLEMENTED
+#include "onnx.pb-c.h"
+#include "onnx/file.h"
+#include "onnx/import/model.h"                 /* protobuf to host arrays; attributes */
+#include "onnx/import/kernels.h"               /* the ops of our own */
+#include "onnx/import/value.h"                 /* values while tracing: known, or tensors */
+#include "onnx/import/elementwise.h"
+#include "onnx/import/shape.h"
+#include "onnx/import/index.h"
+#include "onnx/import/select.h"
+#include "onnx/import/reduce.h"
+#include "onnx/import/product.h"
+#include "onnx/import/window.h"
+#include "onnx/import/resize.h"
+#include "onnx/import/norm.h"
+#include "onnx/import/transformer.h"
+#include "onnx/import/recurrent.h"
+#include "onnx/import/quantize.h"
+#include "onnx/import/signal.h"
+#include "onnx/import/training.h"
+#include "onnx/import/sequence.h"
+#include "onnx/import/control.h"
+#include "onnx/import/table.h"
+#include "onnx/import/inputs.h"
+#include "onnx/import/trace.h"
+#endif
