@@ -4164,110 +4164,266 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     return a ? samba__emit(a->session, op, in, 3, attr, n_attr, NULL) : NULL;
 }
 
+/* Attributes of ops: families of them, which rows of the table name. Each attribute has a name, how
+   many words it takes, 0 for as many as there are, and how it is printed, as samba_op.attributes
+   says. An op that has fewer words than its family has the first ones; those of slice, and of pad
+   without its value, come once for each dimension. */
+/* clang-format off */
+#define SAMBA__ATTRIBUTES_NONE(A)
+#define SAMBA__ATTRIBUTES_SLOPE(A) \
+    A(SLOPE_VALUE,           1, "slope:f")
+#define SAMBA__ATTRIBUTES_SCALE(A) \
+    A(SCALE_FACTOR,          1, "factor:f")
+#define SAMBA__ATTRIBUTES_SHIFT(A) \
+    A(SHIFT_TERM,            1, "term:f")
+#define SAMBA__ATTRIBUTES_FULL(A) \
+    A(FULL_VALUE,            1, "value:f") \
+    A(FULL_SHAPE,            0, " shape:i*")
+#define SAMBA__ATTRIBUTES_CAST(A) \
+    A(CAST_TYPE,             1, "type:t")
+#define SAMBA__ATTRIBUTES_DROPOUT(A) \
+    A(DROPOUT_KEY,           2, "key:x2")
+#define SAMBA__ATTRIBUTES_COUNT(A) \
+    A(COUNT_TRAINING_ONLY,   1, "training_only:b")
+#define SAMBA__ATTRIBUTES_ACCUMULATE(A) \
+    A(ACCUMULATE_ANEW,       1, "anew:b")
+#define SAMBA__ATTRIBUTES_REDUCE(A) \
+    A(REDUCE_AXES,             1, "axes:m") \
+    A(REDUCE_KEEPDIM,          1, " keepdim:b")
+#define SAMBA__ATTRIBUTES_ARGMAX(A) \
+    A(ARGMAX_AXIS,           1, "axis:i") \
+    A(ARGMAX_KEEPDIM,        1, " keepdim:b")
+#define SAMBA__ATTRIBUTES_MATMUL(A) \
+    A(MATMUL_TRANSPOSE_A,    1, "transpose_a:b") \
+    A(MATMUL_TRANSPOSE_B,    1, " transpose_b:b")
+#define SAMBA__ATTRIBUTES_PACKED(A) \
+    A(PACKED_ROWS,           1, "rows:i") \
+    A(PACKED_COLUMNS,        1, " columns:i")
+#define SAMBA__ATTRIBUTES_SHAPE(A) \
+    A(SHAPE_DIMS,            0, "shape:i*")
+#define SAMBA__ATTRIBUTES_PERMUTE(A) \
+    A(PERMUTE_AXES,          0, "axes:i*")
+#define SAMBA__ATTRIBUTES_SLICE(A) \
+    A(SLICE_BEGIN,           1, "begin,") \
+    A(SLICE_STOP,            1, "end,") \
+    A(SLICE_STEP,            1, "step:i*")
+#define SAMBA__ATTRIBUTES_PAD(A) \
+    A(PAD_BEFORE,            1, "before,") \
+    A(PAD_AFTER,             1, "after,") \
+    A(PAD_BETWEEN,           1, "between:i*") \
+    A(PAD_VALUE,             1, " value:f")
+#define SAMBA__ATTRIBUTES_AXIS(A) \
+    A(AXIS_NUMBER,           1, "axis:i")
+#define SAMBA__ATTRIBUTES_GATHER(A) \
+    A(GATHER_AXIS,           1, "axis:i") \
+    A(GATHER_SHAPE,          0, " shape:i*")
+#define SAMBA__ATTRIBUTES_SGD(A) \
+    A(SGD_DAMPENING,         1, "dampening:f") \
+    A(SGD_NESTEROV,          1, " nesterov:b") \
+    A(SGD_KEY,               0, " key:x*")
+#define SAMBA__ATTRIBUTES_ADAMW(A) \
+    A(ADAMW_DECOUPLED,       1, "decoupled:b") \
+    A(ADAMW_KEY,             0, " key:x*")
+#define SAMBA__ATTRIBUTES_CONV(A) \
+    A(CONV_STRIDE,           2, "stride:i2") \
+    A(CONV_PADDING,          2, " padding:i2") \
+    A(CONV_DILATION,         2, " dilation:i2") \
+    A(CONV_GROUPS,           1, " groups:i") \
+    A(CONV_SIZE,             2, " size:i2")
+#define SAMBA__ATTRIBUTES_MAX_POOL(A) \
+    A(POOL_KERNEL,           2, "kernel:i2") \
+    A(POOL_STRIDE,           2, " stride:i2") \
+    A(POOL_PADDING,          2, " padding:i2") \
+    A(POOL_CEIL_MODE,        1, " ceil_mode:b") \
+    A(POOL_SIZE,             0, " size:i*")
+#define SAMBA__ATTRIBUTES_AVG_POOL(A) \
+    A(AVG_KERNEL,             2, "kernel:i2") \
+    A(AVG_STRIDE,             2, " stride:i2") \
+    A(AVG_PADDING,            2, " padding:i2") \
+    A(AVG_CEIL_MODE,          1, " ceil_mode:b") \
+    A(AVG_EXCLUDE_PADDING,    1, " exclude_padding:b") \
+    A(AVG_SIZE,               0, " size:i*")
+#define SAMBA__ATTRIBUTES_AVG_TO(A) \
+    A(AVG_TO,                 2, "to:i2") \
+    A(AVG_TO_SIZE,            0, " size:i*")
+#define SAMBA__ATTRIBUTES_BATCH_NORM(A) \
+    A(BATCH_NORM_MOMENTUM,   1, "momentum:f") \
+    A(BATCH_NORM_EPS,        1, " eps:f")
+#define SAMBA__ATTRIBUTES_NORM(A) \
+    A(NORM_EPS,              1, "eps:f") \
+    A(NORM_AFFINE,           1, " affine:b")
+#define SAMBA__ATTRIBUTES_LOSS(A) \
+    A(LOSS_REDUCTION,        1, "reduction:i") \
+    A(LOSS_IGNORE,           1, " ignore_index:i") \
+    A(LOSS_SMOOTHING,        1, " label_smoothing:f")
+#define SAMBA__ATTRIBUTES_NLL(A) \
+    A(NLL_REDUCTION,         1, "reduction:i") \
+    A(NLL_IGNORE,            1, " ignore_index:i") \
+    A(NLL_CLASSES,           1, " classes:i")
+#define SAMBA__ATTRIBUTES_TABLE(A) \
+    A(TABLE_ROWS,            1, "rows:i")
+#define SAMBA__ATTRIBUTES_ATTENTION(A) \
+    A(ATTENTION_CAUSAL,      1, "causal:b") \
+    A(ATTENTION_SCALE,       1, " scale:f") \
+    A(ATTENTION_KEY,         2, " key:x2")
+/* clang-format on */
+
+/* Where an attribute begins: SAMBA__CONV_STRIDE ...; SAMBA__CONV_END is behind the last one. */
+#define SAMBA__ATTRIBUTE_AT(name, words, text) \
+    SAMBA__##name, SAMBA__##name##_LAST = SAMBA__##name + (words)-1,
+#define SAMBA__ATTRIBUTE_TEXT(name, words, text) text
+#define SAMBA__ATTRIBUTES_AT(family) \
+    enum { SAMBA__ATTRIBUTES_##family(SAMBA__ATTRIBUTE_AT) SAMBA__##family##_END };
+SAMBA__ATTRIBUTES_AT(SLOPE)
+SAMBA__ATTRIBUTES_AT(SCALE)
+SAMBA__ATTRIBUTES_AT(SHIFT)
+SAMBA__ATTRIBUTES_AT(FULL)
+SAMBA__ATTRIBUTES_AT(CAST)
+SAMBA__ATTRIBUTES_AT(DROPOUT)
+SAMBA__ATTRIBUTES_AT(COUNT)
+SAMBA__ATTRIBUTES_AT(ACCUMULATE)
+SAMBA__ATTRIBUTES_AT(REDUCE)
+SAMBA__ATTRIBUTES_AT(ARGMAX)
+SAMBA__ATTRIBUTES_AT(MATMUL)
+SAMBA__ATTRIBUTES_AT(PACKED)
+SAMBA__ATTRIBUTES_AT(SHAPE)
+SAMBA__ATTRIBUTES_AT(PERMUTE)
+SAMBA__ATTRIBUTES_AT(SLICE)
+SAMBA__ATTRIBUTES_AT(PAD)
+SAMBA__ATTRIBUTES_AT(AXIS)
+SAMBA__ATTRIBUTES_AT(GATHER)
+SAMBA__ATTRIBUTES_AT(SGD)
+SAMBA__ATTRIBUTES_AT(ADAMW)
+SAMBA__ATTRIBUTES_AT(CONV)
+SAMBA__ATTRIBUTES_AT(MAX_POOL)
+SAMBA__ATTRIBUTES_AT(AVG_POOL)
+SAMBA__ATTRIBUTES_AT(AVG_TO)
+SAMBA__ATTRIBUTES_AT(BATCH_NORM)
+SAMBA__ATTRIBUTES_AT(NORM)
+SAMBA__ATTRIBUTES_AT(LOSS)
+SAMBA__ATTRIBUTES_AT(NLL)
+SAMBA__ATTRIBUTES_AT(TABLE)
+SAMBA__ATTRIBUTES_AT(ATTENTION)
+
+/* What an op is to the parts that treat kinds of ops alike. */
+typedef enum samba__class {
+    SAMBA__IS_OTHER,       /* and ops of users */
+    SAMBA__IS_ELEMENTWISE, /* a row MAP: a link of fused chains */
+    SAMBA__IS_MOVES,       /* moves values as they are, makes or converts them; any type */
+    SAMBA__IS_REDUCTION,
+    SAMBA__IS_PRODUCT, /* its inputs are rounded by GraphAMP */
+    SAMBA__IS_LOSS,
+    SAMBA__IS_UPDATE, /* overwrites an input */
+    SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */
+} samba__class;
+
 /* The table of ops. Wire numbers are written into PEF files: never change or reuse one.
-     MAP  elementwise: arity, the value, of a, b, c and attributes p[], flops of an element
-     OP   flops per output element, flags, whose shape rule and work it has; the rest is its own
+     MAP  elementwise: arity, the value, of a, b, c and attributes p[], flops of an element, family
+          of attributes
+     OP   samba__class, family of attributes, flops per output element, flags, whose shape rule and
+          work it has; the rest is its own
      FAST the same, with a kernel for each instruction set: its loops gain by wide vectors
      KIN  the same for ops that differ in little: they share the functions NAME_rule, NAME_work and
           NAME_run, compiled once, which are told at run time which of the kin is meant
    A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
 /* clang-format off */
 #define SAMBA__OPS(MAP, OP, FAST, KIN) \
-    MAP(0x0101, add,          2, a + b,                                                  1) \
-    MAP(0x0102, sub,          2, a - b,                                                  1) \
-    MAP(0x0103, mul,          2, a * b,                                                  1) \
-    MAP(0x0104, div,          2, a / b,                                                  4) \
-    MAP(0x0105, pow,          2, samba__pow(a, b),                                      40) \
-    MAP(0x0106, minimum,      2, a != a ? a : b != b ? b : a < b ? a : b,                1) \
-    MAP(0x0107, maximum,      2, a != a ? a : b != b ? b : a > b ? a : b,                1) \
-    MAP(0x0108, eq,           2, a == b ? 1.0f : 0.0f,                                   1) \
-    MAP(0x0109, ne,           2, a != b ? 1.0f : 0.0f,                                   1) \
-    MAP(0x010A, lt,           2, a < b ? 1.0f : 0.0f,                                    1) \
-    MAP(0x010B, le,           2, a <= b ? 1.0f : 0.0f,                                   1) \
-    MAP(0x010C, gt,           2, a > b ? 1.0f : 0.0f,                                    1) \
-    MAP(0x010D, ge,           2, a >= b ? 1.0f : 0.0f,                                   1) \
-    MAP(0x010E, where,        3, a != 0.0f ? b : c,                                      1) \
-    MAP(0x0120, neg,          1, -a,                                                     1) \
-    MAP(0x0121, exp,          1, samba__exp(a),                                         15) \
-    MAP(0x0122, log,          1, samba__log(a),                                         15) \
-    MAP(0x0123, sqrt,         1, samba__sqrt(a),                                         5) \
-    MAP(0x0124, rsqrt,        1, samba__rsqrt(a),                                       10) \
-    MAP(0x0125, abs,          1, samba__abs(a),                                          1) \
-    MAP(0x0126, relu,         1, a < 0.0f ? 0.0f : a,                                    1) \
-    MAP(0x0127, leaky_relu,   1, a > 0.0f ? a : a * p[0],                                2) \
-    MAP(0x0128, sigmoid,      1, samba__sigmoid(a),                                     20) \
-    MAP(0x0129, tanh,         1, samba__tanh(a),                                        20) \
-    MAP(0x012A, gelu,         1, samba__gelu(a),                                        30) \
-    MAP(0x012B, gelu_tanh,    1, samba__gelu_tanh(a),                                   25) \
-    MAP(0x012C, silu,         1, samba__silu(a),                                        20) \
-    MAP(0x012D, softplus,     1, samba__softplus(a),                                    30) \
-    MAP(0x012E, scale,        1, a * p[0],                                               1) \
-    MAP(0x012F, shift,        1, a + p[0],                                               1) \
-    MAP(0x0140, tanh_backward,       2, a * samba__fma(-b, b, 1.0f),                     3) \
-    MAP(0x0141, sigmoid_backward,    2, a * (b * (1.0f - b)),                            3) \
-    MAP(0x0142, relu_backward,       2, b > 0.0f ? a : 0.0f,                             1) \
-    MAP(0x0143, leaky_relu_backward, 2, b > 0.0f ? a : a * p[0],                         2) \
-    MAP(0x0144, gelu_backward,       2, a * samba__gelu_grad(b),                        40) \
-    MAP(0x0145, gelu_tanh_backward,  2, a * samba__gelu_tanh_grad(b),                   35) \
-    MAP(0x0146, silu_backward,       2, a * samba__silu_grad(b),                        25) \
-    MAP(0x0147, abs_backward,        2, b > 0.0f ? a : b < 0.0f ? -a : 0.0f,             1) \
-    MAP(0x0148, maximum_backward,    3, b > c ? a : b == c ? a * 0.5f : 0.0f,            2) \
-    MAP(0x0149, pow_backward,        3, c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45) \
-    MAP(0x014A, pow_backward_exponent, 3, b == 0.0f ? 0.0f : a * (c * samba__log(b)),   20) \
-    FAST(0x0180, full,                         0, SAMBA_OP_NONE, full, flat) \
-    FAST(0x0181, cast,                         1, SAMBA_OP_NONE, cast, cast) \
-    FAST(0x0182, dropout,                     12, SAMBA_OP_INPLACE, dropout, dropout) \
-    OP(0x0183, count,                          1, SAMBA_OP_UPDATES(0x1u), count, single) \
-    FAST(0x0184, zero,                         0, SAMBA_OP_UPDATES(0x1u), zero, flat) \
-    FAST(0x0185, accumulate,                   1, SAMBA_OP_UPDATES(0x1u), accumulate, flat) \
-    OP(0x0186, write_rows,      1, SAMBA_OP_UPDATES(0x1u), write_rows, write_rows) \
-    KIN(0x0201, sum,                           1, SAMBA_OP_NONE, reduce, SAMBA__REDUCER_SUM) \
-    KIN(0x0202, mean,                          1, SAMBA_OP_NONE, reduce, SAMBA__REDUCER_MEAN) \
-    KIN(0x0203, max,                           1, SAMBA_OP_NONE, reduce, SAMBA__REDUCER_MAX) \
-    FAST(0x0204, argmax,                       1, SAMBA_OP_NONE, argmax, argmax) \
-    KIN(0x0205, square_sum,                    2, SAMBA_OP_NONE, reduce, SAMBA__REDUCER_SQUARES) \
-    OP(0x0301, matmul,                         0, SAMBA_OP_NONE, matmul, matmul) \
-    OP(0x0302, affine,                         0, SAMBA_OP_NONE, affine, affine) \
-    OP(0x0304, affine_packed,                  0, SAMBA_OP_NONE, affine_packed, affine) \
-    OP(0x0303, matmul_accumulate,     0, SAMBA_OP_UPDATES(0x3u), matmul_accumulate, matmul) \
-    OP(0x0601, reshape,                        0, SAMBA_OP_VIEW, reshape, flat) \
-    OP(0x0602, permute,                        1, SAMBA_OP_NONE, permute, rows) \
-    OP(0x0603, slice,                          1, SAMBA_OP_NONE, slice, rows) \
-    OP(0x0604, pad,                            1, SAMBA_OP_NONE, pad, rows) \
-    OP(0x0605, cat,                            1, SAMBA_OP_NONE, cat, cat) \
-    OP(0x0606, expand,                         1, SAMBA_OP_NONE, expand, rows) \
-    OP(0x0607, gather,                         0, SAMBA_OP_NONE, gather, flat) \
-    OP(0x0608, gather_backward,                0, SAMBA_OP_NONE, gather_backward, gather_backward) \
-    KIN(0x0701, sgd,                           6, SAMBA_OP_UPDATES(0x31u), step, false) \
-    KIN(0x0702, adamw,                        20, SAMBA_OP_UPDATES(0x431u), step, true) \
-    OP(0x0703, clip_factor,                   10, SAMBA_OP_NONE, clip_factor, single) \
-    KIN(0x0401, convolution,                   0, SAMBA_OP_NONE, conv, SAMBA__MAKES_Y) \
-    KIN(0x0402, convolution_backward_input,    0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DX) \
-    KIN(0x0403, convolution_backward_weight,   0, SAMBA_OP_NONE, conv, SAMBA__MAKES_DW) \
-    KIN(0x0410, max_pool2d,                    0, SAMBA_OP_NONE, pooling, SAMBA__MAX_FORWARD) \
-    KIN(0x0411, max_pool2d_backward,           0, SAMBA_OP_NONE, pooling, SAMBA__MAX_BACKWARD) \
-    KIN(0x0412, avg_pool2d,                    0, SAMBA_OP_NONE, pooling, SAMBA__AVG_FORWARD) \
-    KIN(0x0413, avg_pool2d_backward,           0, SAMBA_OP_NONE, pooling, SAMBA__AVG_BACKWARD) \
-    KIN(0x0420, batch_norm,                   10, SAMBA_OP_UPDATES(0x540u), batch, false) \
-    KIN(0x0421, batch_norm_backward,          14, SAMBA_OP_NONE, batch, true) \
-    KIN(0x0501, softmax,                      20, SAMBA_OP_INPLACE, soft, 0) \
-    KIN(0x0502, softmax_backward,              4, SAMBA_OP_INPLACE, soft, SAMBA__BACKWARD) \
-    KIN(0x0503, log_softmax,                  20, SAMBA_OP_INPLACE, soft, SAMBA__LOGS) \
-    KIN(0x0504, log_softmax_backward,         18, SAMBA_OP_INPLACE, soft, SAMBA__LOGS_BACKWARD) \
-    KIN(0x0510, layer_norm,                    8, SAMBA_OP_INPLACE, norm, SAMBA__CENTERED) \
-    KIN(0x0511, layer_norm_backward,          16, SAMBA_OP_NONE, norm, SAMBA__CENTERED_BACKWARD) \
-    KIN(0x0512, rms_norm,                      5, SAMBA_OP_INPLACE, norm, 0) \
-    KIN(0x0513, rms_norm_backward,            12, SAMBA_OP_NONE, norm, SAMBA__BACKWARD) \
-    KIN(0x0520, cross_entropy,                 0, SAMBA_OP_NONE, loss, SAMBA__LOGITS) \
-    KIN(0x0521, cross_entropy_backward,  20, SAMBA_OP_INPLACE_1, loss, SAMBA__LOGITS_BACKWARD) \
-    KIN(0x0522, nll,                           0, SAMBA_OP_NONE, loss, 0) \
-    KIN(0x0523, nll_backward,                  1, SAMBA_OP_NONE, loss, SAMBA__BACKWARD) \
-    OP(0x0530, lookup,                         1, SAMBA_OP_NONE, lookup, rows) \
-    OP(0x0533, lookup_packed,                  1, SAMBA_OP_NONE, lookup_packed, rows) \
-    FAST(0x0531, lookup_backward,              1, SAMBA_OP_NONE, lookup_backward, lookup_backward) \
-    FAST(0x0532, lookup_accumulate, 1, SAMBA_OP_UPDATES(0x3u), lookup_accumulate, lookup_backward) \
-    KIN(0x0540, scaled_dot_product_attention,  0, SAMBA_OP_NONE, attention, false) \
-    KIN(0x0541, scaled_dot_product_attention_backward,  0, SAMBA_OP_NONE, attention, true)
+    MAP(0x0101, add,         2, a + b,                                    1, NONE) \
+    MAP(0x0102, sub,         2, a - b,                                    1, NONE) \
+    MAP(0x0103, mul,         2, a * b,                                    1, NONE) \
+    MAP(0x0104, div,         2, a / b,                                    4, NONE) \
+    MAP(0x0105, pow,         2, samba__pow(a, b),                         40, NONE) \
+    MAP(0x0106, minimum,     2, a != a ? a : b != b ? b : a < b ? a : b,  1, NONE) \
+    MAP(0x0107, maximum,     2, a != a ? a : b != b ? b : a > b ? a : b,  1, NONE) \
+    MAP(0x0108, eq,          2, a == b ? 1.0f : 0.0f,                     1, NONE) \
+    MAP(0x0109, ne,          2, a != b ? 1.0f : 0.0f,                     1, NONE) \
+    MAP(0x010A, lt,          2, a < b ? 1.0f : 0.0f,                      1, NONE) \
+    MAP(0x010B, le,          2, a <= b ? 1.0f : 0.0f,                     1, NONE) \
+    MAP(0x010C, gt,          2, a > b ? 1.0f : 0.0f,                      1, NONE) \
+    MAP(0x010D, ge,          2, a >= b ? 1.0f : 0.0f,                     1, NONE) \
+    MAP(0x010E, where,       3, a != 0.0f ? b : c,                        1, NONE) \
+    MAP(0x0120, neg,         1, -a,                                       1, NONE) \
+    MAP(0x0121, exp,         1, samba__exp(a),                            15, NONE) \
+    MAP(0x0122, log,         1, samba__log(a),                            15, NONE) \
+    MAP(0x0123, sqrt,        1, samba__sqrt(a),                           5, NONE) \
+    MAP(0x0124, rsqrt,       1, samba__rsqrt(a),                          10, NONE) \
+    MAP(0x0125, abs,         1, samba__abs(a),                            1, NONE) \
+    MAP(0x0126, relu,        1, a < 0.0f ? 0.0f : a,                      1, NONE) \
+    MAP(0x0127, leaky_relu,  1, a > 0.0f ? a : a * p[0],                  2, SLOPE) \
+    MAP(0x0128, sigmoid,     1, samba__sigmoid(a),                        20, NONE) \
+    MAP(0x0129, tanh,        1, samba__tanh(a),                           20, NONE) \
+    MAP(0x012A, gelu,        1, samba__gelu(a),                           30, NONE) \
+    MAP(0x012B, gelu_tanh,   1, samba__gelu_tanh(a),                      25, NONE) \
+    MAP(0x012C, silu,        1, samba__silu(a),                           20, NONE) \
+    MAP(0x012D, softplus,    1, samba__softplus(a),                       30, NONE) \
+    MAP(0x012E, scale,       1, a * p[0],                                 1, SCALE) \
+    MAP(0x012F, shift,       1, a + p[0],                                 1, SHIFT) \
+    MAP(0x0140, tanh_backward, 2, a * samba__fma(-b, b, 1.0f),            3, NONE) \
+    MAP(0x0141, sigmoid_backward, 2, a * (b * (1.0f - b)),                3, NONE) \
+    MAP(0x0142, relu_backward, 2, b > 0.0f ? a : 0.0f,                    1, NONE) \
+    MAP(0x0143, leaky_relu_backward, 2, b > 0.0f ? a : a * p[0],          2, SLOPE) \
+    MAP(0x0144, gelu_backward, 2, a * samba__gelu_grad(b),                40, NONE) \
+    MAP(0x0145, gelu_tanh_backward, 2, a * samba__gelu_tanh_grad(b),      35, NONE) \
+    MAP(0x0146, silu_backward, 2, a * samba__silu_grad(b),                25, NONE) \
+    MAP(0x0147, abs_backward, 2, b > 0.0f ? a : b < 0.0f ? -a : 0.0f,     1, NONE) \
+    MAP(0x0148, maximum_backward, 3, b > c ? a : b == c ? a * 0.5f : 0.0f, 2, NONE) \
+    MAP(0x0149, pow_backward, 3, c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE) \
+    MAP(0x014A, pow_backward_exponent, 3, b == 0.0f ? 0.0f : a * (c * samba__log(b)), 20, NONE) \
+    FAST(0x0180, full,                   MOVES, FULL, 0, NONE, full, flat) \
+    FAST(0x0181, cast,                   MOVES, CAST, 1, NONE, cast, cast) \
+    FAST(0x0182, dropout,                OTHER, DROPOUT, 12, INPLACE, dropout, dropout) \
+    OP(0x0183, count,                    UPDATE, COUNT, 1, UPDATES(0x1u), count, single) \
+    FAST(0x0184, zero,                   STEP, NONE, 0, UPDATES(0x1u), zero, flat) \
+    FAST(0x0185, accumulate,             STEP, ACCUMULATE, 1, UPDATES(0x1u), accumulate, flat) \
+    OP(0x0186, write_rows,               UPDATE, NONE, 1, UPDATES(0x1u), write_rows, write_rows) \
+    KIN(0x0201, sum,                     REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_SUM) \
+    KIN(0x0202, mean,                    REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MEAN) \
+    KIN(0x0203, max,                     REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MAX) \
+    FAST(0x0204, argmax,                 REDUCTION, ARGMAX, 1, NONE, argmax, argmax) \
+    KIN(0x0205, square_sum,            REDUCTION, REDUCE, 2, NONE, reduce, SAMBA__REDUCER_SQUARES) \
+    OP(0x0301, matmul,                   PRODUCT, MATMUL, 0, NONE, matmul, matmul) \
+    OP(0x0302, affine,                   PRODUCT, NONE, 0, NONE, affine, affine) \
+    OP(0x0304, affine_packed,            OTHER, PACKED, 0, NONE, affine_packed, affine) \
+    OP(0x0303, matmul_accumulate, UPDATE, MATMUL, 0, UPDATES(0x3u), matmul_accumulate, matmul) \
+    OP(0x0601, reshape,                  MOVES, SHAPE, 0, VIEW, reshape, flat) \
+    OP(0x0602, permute,                  MOVES, PERMUTE, 1, NONE, permute, rows) \
+    OP(0x0603, slice,                    MOVES, SLICE, 1, NONE, slice, rows) \
+    OP(0x0604, pad,                      MOVES, PAD, 1, NONE, pad, rows) \
+    OP(0x0605, cat,                      MOVES, AXIS, 1, NONE, cat, cat) \
+    OP(0x0606, expand,                   MOVES, SHAPE, 1, NONE, expand, rows) \
+    OP(0x0607, gather,                   MOVES, GATHER, 0, NONE, gather, flat) \
+    OP(0x0608, gather_backward,          MOVES, GATHER, 0, NONE, gather_backward, gather_backward) \
+    KIN(0x0701, sgd,                     STEP, SGD, 6, UPDATES(0x31u), step, false) \
+    KIN(0x0702, adamw,                   STEP, ADAMW, 20, UPDATES(0x431u), step, true) \
+    OP(0x0703, clip_factor,              OTHER, NONE, 10, NONE, clip_factor, single) \
+    KIN(0x0401, convolution,             PRODUCT, CONV, 0, NONE, conv, SAMBA__MAKES_Y) \
+    KIN(0x0402, convolution_backward_input, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DX) \
+    KIN(0x0403, convolution_backward_weight, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DW) \
+    KIN(0x0410, max_pool2d,              OTHER, MAX_POOL, 0, NONE, pooling, SAMBA__MAX_FORWARD) \
+    KIN(0x0411, max_pool2d_backward,     OTHER, MAX_POOL, 0, NONE, pooling, SAMBA__MAX_BACKWARD) \
+    KIN(0x0412, avg_pool2d,              OTHER, AVG_POOL, 0, NONE, pooling, SAMBA__AVG_FORWARD) \
+    KIN(0x0413, avg_pool2d_backward,     OTHER, AVG_POOL, 0, NONE, pooling, SAMBA__AVG_BACKWARD) \
+    KIN(0x0420, batch_norm,              OTHER, BATCH_NORM, 10, UPDATES(0x540u), batch, false) \
+    KIN(0x0421, batch_norm_backward,     OTHER, NORM, 14, NONE, batch, true) \
+    KIN(0x0501, softmax,                 OTHER, AXIS, 20, INPLACE, soft, 0) \
+    KIN(0x0502, softmax_backward,        OTHER, AXIS, 4, INPLACE, soft, SAMBA__BACKWARD) \
+    KIN(0x0503, log_softmax,             OTHER, AXIS, 20, INPLACE, soft, SAMBA__LOGS) \
+    KIN(0x0504, log_softmax_backward,    OTHER, AXIS, 18, INPLACE, soft, SAMBA__LOGS_BACKWARD) \
+    KIN(0x0510, layer_norm,              OTHER, NORM, 8, INPLACE, norm, SAMBA__CENTERED) \
+    KIN(0x0511, layer_norm_backward,     OTHER, NORM, 16, NONE, norm, SAMBA__CENTERED_BACKWARD) \
+    KIN(0x0512, rms_norm,                OTHER, NORM, 5, INPLACE, norm, 0) \
+    KIN(0x0513, rms_norm_backward,       OTHER, NORM, 12, NONE, norm, SAMBA__BACKWARD) \
+    KIN(0x0520, cross_entropy,           LOSS, LOSS, 0, NONE, loss, SAMBA__LOGITS) \
+    KIN(0x0521, cross_entropy_backward,  LOSS, LOSS, 20, INPLACE_1, loss, SAMBA__LOGITS_BACKWARD) \
+    KIN(0x0522, nll,                     LOSS, NLL, 0, NONE, loss, 0) \
+    KIN(0x0523, nll_backward,            LOSS, NLL, 1, NONE, loss, SAMBA__BACKWARD) \
+    OP(0x0530, lookup,                   OTHER, NONE, 1, NONE, lookup, rows) \
+    OP(0x0533, lookup_packed,            OTHER, PACKED, 1, NONE, lookup_packed, rows) \
+    FAST(0x0531, lookup_backward,        OTHER, TABLE, 1, NONE, lookup_backward, lookup_backward) \
+    FAST(0x0532, lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), lookup_accumulate, \
+                                        lookup_backward) \
+    KIN(0x0540, scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, attention, false) \
+    KIN(0x0541, scaled_dot_product_attention_backward, OTHER, ATTENTION, 0, NONE, attention, true)
 enum {
 #define X(wire, name, ...) SAMBA__OP_##name,
     SAMBA__OPS(X, X, X, X)
@@ -4790,7 +4946,7 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c)
 #else
 #define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value, 0)
 #endif
-#define SAMBA__DEFINE_MAP(wire, name, arity, value, cost) \
+#define SAMBA__DEFINE_MAP(wire, name, arity, value, cost, attributes) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
     { \
         (void)a, (void)b, (void)c, (void)p; \
@@ -6610,7 +6766,7 @@ SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
    their own, "shifts". Sums are chains over (c,ky,kx), (o,ky,kx), or outputs of a set of images.
    Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
    its rows and columns. A 1-D convolution has one row. ---- */
-enum { SAMBA__CONV_WORDS = 7, SAMBA__CONV_BACKWARD_WORDS = 9 };
+enum { SAMBA__CONV_WORDS = SAMBA__CONV_SIZE, SAMBA__CONV_BACKWARD_WORDS = SAMBA__CONV_END };
 
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
 
@@ -7195,7 +7351,11 @@ SAMBA__GRAD2(convolution_backward_weight, /* dy is that of dw */
    columns), ceil_mode; of avg also exclude_padding; of adaptive avg only the rows and columns of y.
    avg_pool2d_backward appends the rows and columns of x. Padding is at most half the kernel and no
    window starts behind x, so that each window holds an element. Units are planes. ---- */
-enum { SAMBA__MAX_WORDS = 7, SAMBA__AVG_WORDS = 8, SAMBA__ADAPTIVE_WORDS = 2 };
+enum {
+    SAMBA__MAX_WORDS = SAMBA__POOL_SIZE,
+    SAMBA__AVG_WORDS = SAMBA__AVG_SIZE,
+    SAMBA__ADAPTIVE_WORDS = SAMBA__AVG_TO_SIZE
+};
 
 typedef enum samba__pooling {
     SAMBA__MAX_FORWARD,
@@ -7852,7 +8012,6 @@ SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
    Attributes: reduction, id to ignore, then smoothing s (cross_entropy) or C (nll_backward). A last
    input that only [microbatches] adds is what a mean divides by, instead of the targets here.
    Label smoothing: Szegedy et al., CVPR 2016. ---- */
-enum { SAMBA__LOSS_REDUCTION, SAMBA__LOSS_IGNORE, SAMBA__LOSS_SMOOTHING, SAMBA__LOSS_CLASSES = 2 };
 
 /* Fills in the attributes and returns them. */
 SAMBA__FN int32_t *samba__loss_attr(const samba_loss_opts *opts, int32_t attr[3])
@@ -7880,7 +8039,7 @@ SAMBA__FN bool samba__loss_rule(samba_call *c, int which)
                             reduction);
     if (!samba__match(signature[which] + (backward && one), c, &b)) return false;
     if (!backward && one) c->out[0].shape = samba_scalar_shape();
-    if (!logits) return !backward || samba__append_dim(c, c->attr[SAMBA__LOSS_CLASSES]);
+    if (!logits) return !backward || samba__append_dim(c, c->attr[SAMBA__NLL_CLASSES]);
     float s = samba_attr_float(c->attr[SAMBA__LOSS_SMOOTHING]);
     return (s >= 0.0f && s <= 1.0f)
         || samba_refuse(c, SAMBA_ERANGE, "label_smoothing is %g; it must be 0 ... 1", (double)s);
@@ -8686,7 +8845,7 @@ SAMBA__EACH_COSTLY_KIN(soft, int)
 SAMBA__EACH_COSTLY_KIN(norm, int)
 SAMBA__EACH_COSTLY_KIN(loss, int)
 SAMBA__EACH_COSTLY_KIN(attention, bool)
-#define SAMBA__RUN_MAP(wire, name, arity, value, cost) \
+#define SAMBA__RUN_MAP(wire, name, arity, value, cost, attributes) \
     SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
     SAMBA__ALSO_AVX2( \
         SAMBA__RUNS(name##_avx2, \
@@ -8696,7 +8855,7 @@ SAMBA__EACH_COSTLY_KIN(attention, bool)
                                             : samba__##name##_loop_avx2)))
 #define SAMBA__RUN_FAST(wire, name, ...) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##name##_kernel(a)))
-#define SAMBA__RUN_KIN(wire, name, cost, flags, kin, which) \
+#define SAMBA__RUN_KIN(wire, name, class, attributes, cost, flags, kin, which) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__##kin##_rule(c, which); \
@@ -8713,7 +8872,7 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
 #else
 #define SAMBA__HOST_COLUMN(f) f
 #endif
-#define SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, kernel_avx2) \
+#define SAMBA__ROW(wire, name, flags, cost, shape, work, kernel, kernel_avx2, attributes) \
     { #name, \
       wire, \
       flags, \
@@ -8724,25 +8883,39 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
       samba__##name##_##kernel, \
       kernel_avx2, \
       SAMBA__HOST_COLUMN(samba__##name##_vjp), \
-      NULL },
-#define SAMBA__ROW_MAP(wire, name, arity, value, cost) \
-    SAMBA__ROW(wire, name, cost, SAMBA_OP_INPLACE, name, map, run, \
-               SAMBA__OR_NULL(samba__##name##_avx2_run))
-#define SAMBA__ROW_OP(wire, name, cost, flags, shape, work) \
-    SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, NULL)
-#define SAMBA__ROW_FAST(wire, name, cost, flags, shape, work) \
-    SAMBA__ROW(wire, name, cost, flags, shape, work, kernel, \
-               SAMBA__OR_NULL(samba__##name##_avx2_run))
-#define SAMBA__ROW_KIN(wire, name, cost, flags, kin, which) \
-    SAMBA__ROW(wire, name, cost, flags, name, name, run, SAMBA__OR_NULL(samba__##name##_avx2_run))
+      SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },
+#define SAMBA__ROW_MAP(wire, name, arity, value, cost, attributes) \
+    SAMBA__ROW(wire, name, SAMBA_OP_INPLACE, cost, name, map, run, \
+               SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
+#define SAMBA__ROW_OP(wire, name, class, attributes, cost, flags, shape, work) \
+    SAMBA__ROW(wire, name, SAMBA_OP_##flags, cost, shape, work, kernel, NULL, \
+               SAMBA__ATTRIBUTES_##attributes)
+#define SAMBA__ROW_FAST(wire, name, class, attributes, cost, flags, shape, work) \
+    SAMBA__ROW(wire, name, SAMBA_OP_##flags, cost, shape, work, kernel, \
+               SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
+#define SAMBA__ROW_KIN(wire, name, class, attributes, cost, flags, kin, which) \
+    SAMBA__ROW(wire, name, SAMBA_OP_##flags, cost, name, name, run, \
+               SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
 static const samba_op samba__op_table[SAMBA__N_OPS]
     = { SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_KIN) };
+
+#define SAMBA__CLASS_MAP(wire, name, ...) SAMBA__IS_ELEMENTWISE,
+#define SAMBA__CLASS_OP(wire, name, class, ...) SAMBA__IS_##class,
+
+/* The class of a built-in op; those of users have none. */
+SAMBA__FN samba__class samba__class_of(const samba_op *op)
+{
+    static const uint8_t of[SAMBA__N_OPS]
+        = { SAMBA__OPS(SAMBA__CLASS_MAP, SAMBA__CLASS_OP, SAMBA__CLASS_OP, SAMBA__CLASS_OP) };
+
+    bool known = op >= samba__op_table && op < samba__op_table + SAMBA__N_OPS;
+    return known ? (samba__class)of[op - samba__op_table] : SAMBA__IS_OTHER;
+}
 
 /* Types that are only stored are read by ops that move values, by cast, and by users' own ops. */
 SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
 {
-    if (op->wire >= 0x8000 || op->wire >> 8 == 6 || op == &samba__op_table[SAMBA__OP_cast])
-        return true;
+    if (op->wire >= 0x8000 || samba__class_of(op) == SAMBA__IS_MOVES) return true;
     for (int32_t i = 0; i < c->n_in; i++) {
         if (!samba__has(c, i) || !samba__is_stored_only(c->in[i].dtype)) continue;
         return samba_refuse(c, SAMBA_EDTYPE,
@@ -9422,7 +9595,7 @@ SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const sa
         return 0;
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t other = samba__word(&r, k);
-        bool again = k < r.n_in && other == word && r.op->work == samba__map_work;
+        bool again = k < r.n_in && other == word && samba__class_of(r.op) == SAMBA__IS_ELEMENTWISE;
         if (k != place && !again && samba__base_word(pef, other) == base) return 0;
     }
     return a.offset + bytes;
@@ -9822,8 +9995,7 @@ SAMBA__FN void samba__check_elements(const samba__task *t, int32_t o, int64_t be
 /* Updates of which a unit makes one element of every output: not cut into parts by themselves. */
 SAMBA__FN bool samba__is_flat(const samba__task *t)
 {
-    return samba__is(t->op, SAMBA__OP_sgd) || samba__is(t->op, SAMBA__OP_adamw)
-        || samba__is(t->op, SAMBA__OP_accumulate);
+    return samba__class_of(t->op) == SAMBA__IS_STEP;
 }
 
 /* Is output o checked part by part, or is it complete only when the op is? */
@@ -11833,25 +12005,13 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     return samba_fail(s, SAMBA_ERANGE, "in %s: %s", n->op->name, what);
 }
 
-/* An op that only moves values, or makes them from a number. */
-SAMBA__FN bool samba__moves(const samba_op *op)
-{
-    return op->wire >> 8 == 6;
-}
-
 /* Do the results of op become bf16? Sums and losses do not. */
 SAMBA__FN bool samba__is_rounded(const samba_op *op, const samba_tensor *y)
 {
-    bool kept = samba__is(op, SAMBA__OP_cast) || samba__is(op, SAMBA__OP_full) || samba__moves(op)
-        || op->wire >> 8 == 2 || op->wire >> 4 == 0x52 || op->flags >> 8;
+    samba__class is = samba__class_of(op);
+    bool kept = is == SAMBA__IS_MOVES || is == SAMBA__IS_REDUCTION || is == SAMBA__IS_LOSS
+        || op->flags >> 8;
     return !kept && y->dtype == SAMBA_F32 && y->shape.ndim > 0;
-}
-
-SAMBA__FN bool samba__is_product(const samba_op *op)
-{
-    return samba__is(op, SAMBA__OP_affine) || samba__is(op, SAMBA__OP_matmul)
-        || samba__is(op, SAMBA__OP_convolution)
-        || samba__is(op, SAMBA__OP_scaled_dot_product_attention);
 }
 
 static samba_tensor *samba__rounded(samba_tensor *x)
@@ -11895,12 +12055,10 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
                                       op->name, n_in, n_attr));
     bool user = s->tracing && !s->generating;
     samba_tensor *read[SAMBA_MAX_IN];
-    for (int32_t i = 0; user && s->graphamp && i < n_in && samba__is_product(op); i++) {
-        if (i == 0) {
-            memcpy(read, in, (size_t)n_in * sizeof *read);
-            in = read;
-        }
-        read[i] = samba__rounded(in[i]);
+    if (user && s->graphamp && samba__class_of(op) == SAMBA__IS_PRODUCT) {
+        for (int32_t i = 0; i < n_in; i++)
+            read[i] = samba__rounded(in[i]);
+        in = read;
     }
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
     for (int32_t i = 0; i < n_in && !s->generating; i++) { /* it is read as it was: a copy */
@@ -12486,77 +12644,12 @@ SAMBA_API bool samba_scope_end(samba_session *s)
 }
 
 /* ---- Printing ---- */
-/* The attributes of samba's own ops, as samba_op.attributes has those of others. An average to a
-   given size has fewer than one over windows. */
+/* The attributes of a call. An average to a given size has fewer than one over windows. */
 SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
 {
-#define SAMBA__POOL "kernel:i2 stride:i2 padding:i2 ceil_mode:b "
-
-    static const struct {
-        int32_t op;
-        const char *list;
-    } of[] = { { SAMBA__OP_leaky_relu, "slope:f" },
-               { SAMBA__OP_leaky_relu_backward, "slope:f" },
-               { SAMBA__OP_scale, "factor:f" },
-               { SAMBA__OP_shift, "term:f" },
-               { SAMBA__OP_full, "value:f shape:i*" },
-               { SAMBA__OP_cast, "type:t" },
-               { SAMBA__OP_dropout, "key:x2" },
-               { SAMBA__OP_count, "training_only:b" },
-               { SAMBA__OP_accumulate, "anew:b" },
-               { SAMBA__OP_sum, "axes:m keepdim:b" },
-               { SAMBA__OP_mean, "axes:m keepdim:b" },
-               { SAMBA__OP_max, "axes:m keepdim:b" },
-               { SAMBA__OP_square_sum, "axes:m keepdim:b" },
-               { SAMBA__OP_argmax, "axis:i keepdim:b" },
-               { SAMBA__OP_matmul, "transpose_a:b transpose_b:b" },
-               { SAMBA__OP_matmul_accumulate, "transpose_a:b transpose_b:b" },
-               { SAMBA__OP_affine_packed, "rows:i" },
-               { SAMBA__OP_reshape, "shape:i*" },
-               { SAMBA__OP_permute, "axes:i*" },
-               { SAMBA__OP_slice, "begin,end,step:i*" },
-               { SAMBA__OP_pad, "before,after,between:i* value:f" },
-               { SAMBA__OP_cat, "axis:i" },
-               { SAMBA__OP_expand, "shape:i*" },
-               { SAMBA__OP_gather, "axis:i" },
-               { SAMBA__OP_gather_backward, "axis:i shape:i*" },
-               { SAMBA__OP_sgd, "dampening:f nesterov:b key:x*" },
-               { SAMBA__OP_adamw, "decoupled:b key:x*" },
-               { SAMBA__OP_convolution, "stride:i2 padding:i2 dilation:i2 groups:i" },
-               { SAMBA__OP_convolution_backward_input,
-                 "stride:i2 padding:i2 dilation:i2 groups:i size:i2" },
-               { SAMBA__OP_convolution_backward_weight,
-                 "stride:i2 padding:i2 dilation:i2 groups:i size:i2" },
-               { SAMBA__OP_max_pool2d, SAMBA__POOL },
-               { SAMBA__OP_max_pool2d_backward, SAMBA__POOL "size:i*" },
-               { SAMBA__OP_avg_pool2d, SAMBA__POOL "exclude_padding:b" },
-               { SAMBA__OP_avg_pool2d_backward, SAMBA__POOL "exclude_padding:b size:i*" },
-               { SAMBA__OP_batch_norm, "momentum:f eps:f" },
-               { SAMBA__OP_batch_norm_backward, "eps:f" },
-               { SAMBA__OP_softmax, "axis:i" },
-               { SAMBA__OP_softmax_backward, "axis:i" },
-               { SAMBA__OP_log_softmax, "axis:i" },
-               { SAMBA__OP_log_softmax_backward, "axis:i" },
-               { SAMBA__OP_layer_norm, "eps:f" },
-               { SAMBA__OP_layer_norm_backward, "eps:f affine:b" },
-               { SAMBA__OP_rms_norm, "eps:f" },
-               { SAMBA__OP_rms_norm_backward, "eps:f affine:b" },
-               { SAMBA__OP_cross_entropy, "reduction:i ignore_index:i label_smoothing:f" },
-               { SAMBA__OP_cross_entropy_backward, "reduction:i ignore_index:i label_smoothing:f" },
-               { SAMBA__OP_nll, "reduction:i ignore_index:i" },
-               { SAMBA__OP_nll_backward, "reduction:i ignore_index:i classes:i" },
-               { SAMBA__OP_lookup_packed, "rows:i columns:i" },
-               { SAMBA__OP_lookup_backward, "rows:i" },
-               { SAMBA__OP_lookup_accumulate, "rows:i" },
-               { SAMBA__OP_scaled_dot_product_attention, "causal:b scale:f key:x2" },
-               { SAMBA__OP_scaled_dot_product_attention_backward, "causal:b scale:f key:x2" } };
-
-#undef SAMBA__POOL
     bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
         || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
-    if (average && n_attr < SAMBA__MAX_WORDS) return "to:i2 size:i*";
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (op == &samba__op_table[of[i].op]) return of[i].list;
+    if (average && n_attr < SAMBA__AVG_SIZE) return SAMBA__ATTRIBUTES_AVG_TO(SAMBA__ATTRIBUTE_TEXT);
     return op->attributes ? op->attributes : "";
 }
 
@@ -14125,7 +14218,8 @@ static const samba__rewrite samba__rewrites[]
 /* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
 SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
 {
-    for (int32_t i = 0; i < n->n_in && n->op->work == samba__map_work; i++) {
+    if (samba__class_of(n->op) != SAMBA__IS_ELEMENTWISE) return;
+    for (int32_t i = 0; i < n->n_in; i++) {
         samba__node *e = samba__made_by(c, n->in[i], SAMBA__OP_expand);
         samba_tensor *before = n->in[i];
         samba__decoded d;
@@ -14143,8 +14237,8 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     float value[3] = { 0.0f, 0.0f, 0.0f }, result = 0.0f;
     samba_spec spec[SAMBA_MAX_IN], out;
     samba_args a = SAMBA__ZEROED;
-    if (n->op->work != samba__map_work || n->n_in > 3 || n->out[0]->dtype != SAMBA_F32
-        || n->out[0]->shape.ndim)
+    if (samba__class_of(n->op) != SAMBA__IS_ELEMENTWISE || n->n_in > 3
+        || n->out[0]->dtype != SAMBA_F32 || n->out[0]->shape.ndim)
         return;
     for (int32_t i = 0; i < n->n_in; i++) {
         if (!n->in[i] || n->in[i]->shape.ndim || !samba__is_full(c, n->in[i], &value[i])) return;
@@ -14398,7 +14492,7 @@ SAMBA__FN void samba__move_up(const samba__compilation *c, samba__node **nodes, 
 
     samba__node *n = nodes[i];
     int32_t at = i;
-    if (n->op->work != samba__map_work || c->bound[n->out[0]->id]) return;
+    if (samba__class_of(n->op) != SAMBA__IS_ELEMENTWISE || c->bound[n->out[0]->id]) return;
     if (samba__reads_overwritten(c, n)) return;
     while (at > 0 && i - at < FAR && nodes[at - 1]->section == n->section
            && nodes[at - 1]->graph == n->graph && !samba__depends(n, nodes[at - 1]))
@@ -14458,7 +14552,8 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
             else if (!moves && last)
                 *last = i;
         }
-        while (moves && at[i] + 1 < i && c->nodes[at[i] + 1]->op->work == samba__map_work)
+        while (moves && at[i] + 1 < i
+               && samba__class_of(c->nodes[at[i] + 1]->op) == SAMBA__IS_ELEMENTWISE)
             at[i]++;
         for (int32_t o = 0; o < node->n_out; o++) { /* moved ones overwrite what they read */
             int32_t updated = samba__updated_input(node->op, o);
@@ -14594,7 +14689,7 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
         int32_t in = p->place_of[n->in[over]->id], base = samba__base_of(p, in);
         samba__place *x = &p->places[base], *y = &p->places[p->place_of[n->out[0]->id]];
         /* f(x, x) may take over x if it reads element i for element i alone */
-        bool elementwise = n->op->work == samba__map_work;
+        bool elementwise = samba__class_of(n->op) == SAMBA__IS_ELEMENTWISE;
         bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
             && x->bytes == y->bytes
             && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
@@ -15005,7 +15100,8 @@ SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__again *a
         const samba_tensor *x = n->n_in ? n->in[0] : NULL, *y = n->out[0];
         bool widens = samba__is(n->op, SAMBA__OP_cast) && samba_dtype_size(x->dtype) == 2;
         if (n->section == SAMBA_FWD && y->dtype == SAMBA_F32)
-            a->of[y->id].narrow = widens || (samba__moves(n->op) && x && a->of[x->id].narrow);
+            a->of[y->id].narrow
+                = widens || (samba__class_of(n->op) == SAMBA__IS_MOVES && x && a->of[x->id].narrow);
     }
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         const samba__node *n = a->nodes[i];
@@ -16521,7 +16617,7 @@ SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__n
     int32_t op = (int32_t)(n->op - samba__op_table);
     int32_t dims = n->n_in && n->in[0] ? n->in[0]->shape.ndim : 0;
     samba__spread x = n->n_in ? samba__spread_of(p, n->in[0]) : none;
-    if (op <= SAMBA__OP_pow_backward_exponent) return samba__elementwise_spread(p, n);
+    if (samba__class_of(n->op) == SAMBA__IS_ELEMENTWISE) return samba__elementwise_spread(p, n);
     switch (op) {
     case SAMBA__OP_full:
     case SAMBA__OP_count:
