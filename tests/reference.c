@@ -1,0 +1,1209 @@
+// Every op of the table against its reference in reference.h, on several shapes, with the portable kernels
+// and with those of this processor. An op that has no trial here fails.
+//     cc -O2 -I. -iquote tests tests/reference.c -lm -pthread -o reference && ./reference [OP]
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "test.h"
+#include "reference.h"
+#include <stdlib.h>
+
+// ---- One call of an op: inputs, attributes, outputs; all memory goes with the session ----
+
+enum { ROUNDS = 6, MOST_BLOCKS = 64 };
+
+// Of sums of up to some thousand f32, against double: 16 roundings in a row at their end and as many
+// before, of 2^-24 each. Sums of terms of both signs get an absolute bound of the terms' size, too.
+#define SUM_ERROR 2e-6
+#define EXACT 0.0
+
+typedef struct call {
+    samba_session *s;
+    const char *op;
+    int round;                          // 0 ... ROUNDS - 1: which shapes
+    samba_tensor *in[SAMBA_MAX_IN], *out[SAMBA_MAX_OUT];
+    int32_t attr[SAMBA_MAX_ATTR], n_in, n_attr, n_out;
+    void *block[MOST_BLOCKS];
+    int n_blocks;
+} call;
+
+static uint64_t n_drawn;
+
+static uint32_t draw(uint32_t n)        // 0 ... n - 1
+{
+    uint32_t word[4];
+    ref_philox(2026, n_drawn++, 0, word);
+    return word[0] % n;
+}
+
+static void *room(call *c, int64_t n, size_t size)
+{
+    void *p = calloc((size_t)n + 1, size);
+    CHECK(p && c->n_blocks < MOST_BLOCKS);
+    if (!p) exit(1);
+    c->block[c->n_blocks++] = p;
+    return p;
+}
+
+static double *doubles(call *c, int64_t n)
+{
+    return (double *)room(c, n, sizeof(double));
+}
+
+// Numbers between low and high, of 24 bits.
+static float *numbers(call *c, int64_t n, double low, double high)
+{
+    float *x = (float *)room(c, n, sizeof *x);
+    for (int64_t i = 0; i < n; i++) x[i] = (float)(low + (high - low) * ldexp(draw(1u << 24), -24));
+    return x;
+}
+
+static int32_t *indices(call *c, int64_t n, int32_t most)
+{
+    int32_t *x = (int32_t *)room(c, n, sizeof *x);
+    for (int64_t i = 0; i < n; i++) x[i] = (int32_t)draw((uint32_t)most);
+    return x;
+}
+
+static void give(call *c, samba_dtype type, samba_shape shape, const void *data)
+{
+    char name[16];
+    snprintf(name, sizeof name, "x%d", (int)c->n_in);
+    c->in[c->n_in++] = data ? samba_from_data_copy(c->s, name, type, shape, data) : NULL;
+}
+
+static void give_f32(call *c, samba_shape shape, const float *data)
+{
+    give(c, SAMBA_F32, shape, data);
+}
+
+static void give_i32(call *c, samba_shape shape, const int32_t *data)
+{
+    give(c, SAMBA_I32, shape, data);
+}
+
+static void give_float(call *c, float value)
+{
+    give_f32(c, samba_scalar_shape(), &value);
+}
+
+static void give_int(call *c, int32_t value)
+{
+    give_i32(c, samba_scalar_shape(), &value);
+}
+
+static void attribute(call *c, int32_t value)
+{
+    c->attr[c->n_attr++] = value;
+}
+
+static void run(call *c)
+{
+    c->n_out = samba_apply_all(c->s, c->op, c->in, c->n_in, c->attr, c->n_attr, c->out, SAMBA_MAX_OUT);
+    CHECK(c->n_out > 0);
+    if (!samba_ok(c->s)) printf("    %s\n", samba_error(c->s));
+}
+
+// Output o is want (n), but for rtol of each element and atol. EXACT: it is want, rounded to f32 once.
+static void expect(call *c, int o, const double *want, int64_t n, double rtol, double atol)
+{
+    float *got = (float *)room(c, n, sizeof *got);
+    bool whole = o < c->n_out && samba_count(&c->out[o]->shape) == n && samba_copy_out_f32(c->out[o], got, n);
+    CHECK(whole);
+    for (int64_t i = 0; whole && i < n; i++) {
+        double g = (double)got[i], w = (double)(float)want[i], limit = rtol * fabs(w) + atol;
+        if (g == w || (isnan(g) && isnan(w)) || fabs(g - w) <= limit) continue;
+        printf("%s, round %d: element %d of %d of output %d is %.9g, not %.9g\n", c->op, c->round, (int)i,
+               (int)n, o, g, w);
+        test_bad++;
+        return;
+    }
+}
+
+// A shape that makes blocks, and what is left, of every vector width: 1, 3 x 7, 33 ...
+static samba_shape some_shape(const call *c)
+{
+    const samba_shape shapes[ROUNDS] = { SAMBA_SHAPE(1), SAMBA_SHAPE(3, 7), SAMBA_SHAPE(2, 33, 5),
+                                         SAMBA_SHAPE(130), SAMBA_SHAPE(4, 1, 64), SAMBA_SHAPE(700) };
+    return shapes[c->round];
+}
+
+static int pick(const call *c, int a, int b, int d, int e, int f, int g)
+{
+    const int value[ROUNDS] = { a, b, d, e, f, g };
+    return value[c->round];
+}
+
+// Is name one of the words, which single blanks separate?
+static bool one_of(const char *words, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = words; (at = strstr(at, name)) != NULL; at++)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+// ---- Elementwise ops ----
+
+typedef struct elementwise {
+    const char *name;
+    int inputs;
+    double (*f)(double a, double b, double c, double p);
+    double error;                       // in units in the last place
+} elementwise;
+
+#define ROW(name, inputs, y, error) { #name, inputs, ref_##name, error },
+static const elementwise elementwise_ops[] = { REF_ELEMENTWISE(ROW) };
+enum { N_ELEMENTWISE = sizeof elementwise_ops / sizeof *elementwise_ops };
+
+// The last input is stretched along the first axis in odd rounds; some elements are equal, some 0.
+static void try_elementwise(call *c, const elementwise *op)
+{
+    bool positive = one_of("pow log sqrt rsqrt pow_backward pow_backward_exponent", op->name);
+    bool with_attribute = one_of("leaky_relu leaky_relu_backward scale shift", op->name);
+    samba_shape shape[3] = { some_shape(c), some_shape(c), some_shape(c) };
+    samba_shape y = shape[0], *last = &shape[op->inputs - 1];
+    float *x[3] = { NULL, NULL, NULL };
+    double p = with_attribute ? 0.25 : 0, *want = doubles(c, samba_count(&y));
+    if (op->inputs > 1 && c->round % 2) last->dim[0] = 1;
+    for (int i = 0; i < op->inputs; i++) {
+        int64_t n = samba_count(&shape[i]);
+        x[i] = numbers(c, n, positive ? 0.01 : -4, 4);
+        for (int64_t e = 0; i > 0 && !positive && e < n; e += 3) x[i][e] = e % 2 ? 0.0f : 1.0f;
+        for (int64_t e = 0; !positive && e < n; e += 5) x[i][e] = 1.0f;
+        give_f32(c, shape[i], x[i]);
+    }
+    if (with_attribute) attribute(c, samba_float_attr((float)p));
+    run(c);
+    for (int64_t e = 0; e < samba_count(&y); e++) {
+        double v[3] = { 0, 0, 0 };
+        for (int i = 0; i < op->inputs; i++) v[i] = (double)x[i][ref_broadcast_at(&shape[i], &y, e)];
+        want[e] = op->f(v[0], v[1], v[2], p);
+    }
+    bool exact = op->error <= 0.5;
+    double rtol = exact ? EXACT : op->error * ldexp(1, -23);
+    // A slope near its zero is as good as its largest term, at most 4 |a|.
+    bool slope = one_of("gelu_backward gelu_tanh_backward silu_backward", op->name);
+    expect(c, 0, want, samba_count(&y), rtol, slope ? 1e-6 : exact ? EXACT : 1e-37);
+}
+
+static void try_full(call *c)
+{
+    samba_shape shape = some_shape(c);
+    int64_t n = samba_count(&shape);
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) want[e] = 1.25;
+    attribute(c, samba_float_attr(1.25f));
+    for (int32_t i = 0; i < shape.ndim; i++) attribute(c, shape.dim[i]);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_cast(call *c)
+{
+    const samba_dtype types[ROUNDS] = { SAMBA_BF16, SAMBA_F16, SAMBA_I32, SAMBA_I16, SAMBA_BOOL, SAMBA_U8 };
+    int64_t n = 500;
+    float *x = numbers(c, n, -2, 2);
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) {
+        if (e % 7) x[e] = (float)ldexp((double)x[e], (int)(e % 40) - 20);
+        if (e % 11 == 0) x[e] = 0.0f;
+        want[e] = ref_cast((double)x[e], types[c->round]);
+    }
+    give_f32(c, SAMBA_SHAPE((int32_t)n), x);
+    attribute(c, (int32_t)types[c->round]);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_dropout(call *c)
+{
+    const uint64_t key = 0x0123456789ABCDEFull;
+    samba_shape shape = some_shape(c);
+    int64_t n = samba_count(&shape);
+    float *x = numbers(c, n, -2, 2), rate = 0.1f * (float)c->round;
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) want[e] = (double)x[e] * ref_keep(key, 77, 5, rate, e);
+    samba_set_train(c->s, true);
+    give_f32(c, shape, x);
+    give_float(c, rate);
+    give_int(c, 77);
+    give_int(c, 5);
+    attribute(c, (int32_t)(key >> 32));
+    attribute(c, (int32_t)(uint32_t)key);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+// At a training run only, if the attribute says so.
+static void try_count(call *c)
+{
+    bool train = c->round % 2, only = c->round > 2;
+    double want = train || !only ? 42 : 41;
+    samba_set_train(c->s, train);
+    give_int(c, 41);
+    attribute(c, only);
+    run(c);
+    expect(c, 0, &want, 1, EXACT, EXACT);
+}
+
+static void try_zero(call *c)
+{
+    samba_shape shape = some_shape(c);
+    give_f32(c, shape, numbers(c, samba_count(&shape), -2, 2));
+    run(c);
+    expect(c, 0, doubles(c, samba_count(&shape)), samba_count(&shape), EXACT, EXACT);
+}
+
+// x + y, or y alone with the first microbatch if the attribute says so.
+static void try_accumulate(call *c)
+{
+    samba_shape shape = some_shape(c);
+    int64_t n = samba_count(&shape);
+    float *x = numbers(c, n, -2, 2), *y = numbers(c, n, -2, 2);
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) want[e] = c->round % 2 ? (double)y[e] : (double)x[e] + (double)y[e];
+    give_f32(c, shape, x);
+    give_f32(c, shape, y);
+    attribute(c, c->round % 2);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+// ---- Reductions ----
+
+// Some axes of a tensor that is cut into pieces in one way or another.
+static void try_reduction(call *c, void (*reference)(double *y, int64_t n_out, const float *x,
+                                                     const samba_shape *shape, int32_t mask), bool exact)
+{
+    const samba_shape shapes[ROUNDS] = { SAMBA_SHAPE(7), SAMBA_SHAPE(20000), SAMBA_SHAPE(5, 70),
+                                         SAMBA_SHAPE(1100, 3), SAMBA_SHAPE(3, 40, 5), SAMBA_SHAPE(4, 3, 100) };
+    samba_shape x = shapes[c->round], y = samba_scalar_shape();
+    int32_t mask = pick(c, 1, 1, 2, 1, 5, 3);
+    int64_t n = samba_count(&x);
+    float *data = numbers(c, n, -1, 1);
+    for (int32_t i = 0; i < x.ndim; i++)
+        if (!(mask >> i & 1)) y.dim[y.ndim++] = x.dim[i];
+    int64_t n_out = samba_count(&y);
+    double *want = doubles(c, n_out);
+    reference(want, n_out, data, &x, mask);
+    give_f32(c, x, data);
+    attribute(c, mask);
+    attribute(c, false);
+    run(c);
+    expect(c, 0, want, n_out, exact ? EXACT : SUM_ERROR, exact ? EXACT : SUM_ERROR * (double)(n / n_out) / 16);
+}
+
+static void try_sum(call *c) { try_reduction(c, ref_sum, false); }
+static void try_mean(call *c) { try_reduction(c, ref_mean, false); }
+static void try_max(call *c) { try_reduction(c, ref_max_of, true); }
+static void try_square_sum(call *c) { try_reduction(c, ref_square_sum, false); }
+
+static void try_argmax(call *c)
+{
+    int outer = 3, n = pick(c, 1, 4, 33, 64, 100, 7), inner = pick(c, 1, 1, 5, 1, 2, 40);
+    float *x = numbers(c, outer * n * inner, -1, 1);
+    double *want = doubles(c, outer * inner);
+    for (int i = 0; i < outer * n * inner; i += 3) x[i] = 0.5f; // ties
+    if (c->round == 3) x[17] = NAN;
+    for (int i = 0; i < outer * inner; i++)
+        want[i] = (double)ref_argmax(x + i / inner * n * inner + i % inner, n, inner);
+    give_f32(c, SAMBA_SHAPE(outer, n, inner), x);
+    attribute(c, 1);
+    attribute(c, false);
+    run(c);
+    expect(c, 0, want, outer * inner, EXACT, EXACT);
+}
+
+// ---- Products ----
+
+// A batch of two a's with as many b's, or with one for both.
+static void product(call *c, bool accumulate)
+{
+    int M = pick(c, 1, 3, 17, 64, 5, 70), N = pick(c, 1, 5, 33, 16, 100, 70), K = pick(c, 1, 4, 20, 300, 64, 70);
+    bool ta = c->round % 2, tb = c->round / 2 % 2, one = c->round % 3 == 0;
+    float *a = numbers(c, 2 * M * K, -1, 1), *b = numbers(c, 2 * K * N, -1, 1), *sum = numbers(c, 2 * M * N, -1, 1);
+    double *want = doubles(c, 2 * M * N);
+    for (int i = 0; i < 2 * M * N; i++) want[i] = (double)sum[i];
+    for (int i = 0; i < 2; i++)
+        ref_matmul(want + i * M * N, a + i * M * K, ta, b + (one ? 0 : i * K * N), tb, M, N, K, accumulate);
+    give_f32(c, ta ? SAMBA_SHAPE(2, K, M) : SAMBA_SHAPE(2, M, K), a);
+    samba_shape many = tb ? SAMBA_SHAPE(2, N, K) : SAMBA_SHAPE(2, K, N);
+    give_f32(c, one ? SAMBA_SHAPE(many.dim[1], many.dim[2]) : many, b);
+    if (accumulate) give_f32(c, SAMBA_SHAPE(2, M, N), sum);
+    attribute(c, ta);
+    attribute(c, tb);
+    run(c);
+    expect(c, 0, want, 2 * M * N, EXACT, EXACT);
+}
+
+static void try_matmul(call *c) { product(c, false); }
+static void try_matmul_accumulate(call *c) { product(c, true); }
+
+static void try_affine(call *c)
+{
+    int T = pick(c, 1, 3, 17, 64, 5, 70), C = pick(c, 1, 5, 33, 300, 64, 70), N = pick(c, 1, 7, 20, 48, 100, 70);
+    float *x = numbers(c, T * C, -1, 1), *w = numbers(c, N * C, -1, 1);
+    float *b = c->round % 2 ? numbers(c, N, -1, 1) : NULL;
+    double *want = doubles(c, T * N);
+    ref_affine(want, x, w, b, T, C, N);
+    give_f32(c, SAMBA_SHAPE(T, C), x);
+    give_f32(c, SAMBA_SHAPE(N, C), w);
+    give_f32(c, SAMBA_SHAPE(N), b);
+    run(c);
+    expect(c, 0, want, T * N, EXACT, EXACT);
+}
+
+// Packed weights (N,K) in f32, bytes or half bytes, as inputs; and in w what they stand for.
+static void give_packed(call *c, float *w, int N, int K)
+{
+    const samba_dtype types[3] = { SAMBA_F32, SAMBA_I8, SAMBA_U8 };
+    samba_dtype type = types[c->round % 3];
+    int panels = (N + 31) / 32, steps = type == SAMBA_U8 ? K / 2 : K;
+    uint16_t *scale = (uint16_t *)room(c, panels * K, sizeof *scale);
+    uint8_t *packed = (uint8_t *)numbers(c, panels * K * 32, -1, 1);
+    for (int i = 0; i < panels * K; i++) scale[i] = (uint16_t)(0x3C00 + draw(128)); // about 1/100
+    if (type != SAMBA_F32)
+        for (int i = 0; i < panels * steps * 32; i++) packed[i] = (uint8_t)draw(256);
+    ref_unpack(w, packed, type, type == SAMBA_F32 ? NULL : scale, N, K);
+    give(c, type, SAMBA_SHAPE(panels, steps, 32), packed);
+    give(c, SAMBA_BF16, SAMBA_SHAPE(panels, K / 32, 32), type == SAMBA_F32 ? NULL : scale);
+}
+
+static void try_affine_packed(call *c)
+{
+    int T = pick(c, 1, 3, 17, 64, 5, 2), K = pick(c, 32, 64, 32, 96, 320, 64), N = pick(c, 1, 40, 32, 48, 100, 70);
+    float *x = numbers(c, T * K, -1, 1), *w = numbers(c, N * K, 0, 0), *b = numbers(c, N, -1, 1);
+    double *want = doubles(c, T * N);
+    give_f32(c, SAMBA_SHAPE(T, K), x);
+    give_packed(c, w, N, K);
+    ref_affine(want, x, w, b, T, K, N);
+    give_f32(c, SAMBA_SHAPE(N), b);
+    attribute(c, N);
+    run(c);
+    expect(c, 0, want, T * N, EXACT, EXACT);
+}
+
+// ---- Ops that move values: exact ----
+
+static samba_shape a_box(const call *c) // four axes
+{
+    return SAMBA_SHAPE(pick(c, 1, 2, 3, 1, 4, 2), pick(c, 1, 3, 1, 5, 2, 7), pick(c, 2, 4, 5, 1, 3, 4),
+                       pick(c, 1, 5, 3, 40, 33, 8));
+}
+
+static void try_reshape(call *c)
+{
+    samba_shape x = a_box(c);
+    int64_t n = samba_count(&x);
+    float *data = numbers(c, n, -1, 1);
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) want[e] = (double)data[e];
+    give_f32(c, x, data);
+    attribute(c, x.dim[0] * x.dim[1]);
+    attribute(c, x.dim[2] * x.dim[3]);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_permute(call *c)
+{
+    const int32_t axes[ROUNDS][4] = { { 3, 2, 1, 0 }, { 0, 2, 1, 3 }, { 1, 0, 3, 2 }, { 2, 3, 0, 1 },
+                                      { 0, 1, 3, 2 }, { 3, 0, 1, 2 } };
+    samba_shape x = a_box(c);
+    int64_t n = samba_count(&x);
+    float *data = numbers(c, n, -1, 1);
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) want[e] = (double)data[ref_permuted_at(&x, axes[c->round], e)];
+    give_f32(c, x, data);
+    for (int i = 0; i < 4; i++) attribute(c, axes[c->round][i]);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_slice(call *c)
+{
+    samba_shape x = a_box(c);
+    float *data = numbers(c, samba_count(&x), -1, 1);
+    int64_t n = 1;
+    give_f32(c, x, data);
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t begin = x.dim[i] / 4, end = x.dim[i] - x.dim[i] / 5, step = 1 + (c->round + i) % 3;
+        attribute(c, begin);
+        attribute(c, end);
+        attribute(c, step);
+        n *= (end - begin - 1) / step + 1;
+    }
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) want[e] = (double)data[ref_sliced_at(&x, c->attr, e)];
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_pad(call *c)
+{
+    samba_shape x = a_box(c);
+    float *data = numbers(c, samba_count(&x), -1, 1);
+    int64_t n = 1;
+    give_f32(c, x, data);
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t before = (c->round + i) % 3, after = i % 2, between = (c->round + i) % 2;
+        attribute(c, before);
+        attribute(c, after);
+        attribute(c, between);
+        n *= before + after + (x.dim[i] - 1) * (between + 1) + 1;
+    }
+    attribute(c, samba_float_attr(-0.75f));
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) {
+        int64_t from = ref_padded_at(&x, c->attr, e);
+        want[e] = from < 0 ? -0.75 : (double)data[from];
+    }
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+// Two tensors whose axis 1 differs.
+static void try_cat(call *c)
+{
+    samba_shape a = a_box(c), b = a;
+    b.dim[1] = a.dim[1] + 2;
+    float *x = numbers(c, samba_count(&a), -1, 1), *y = numbers(c, samba_count(&b), -1, 1);
+    int64_t n = samba_count(&a) + samba_count(&b), of_a = samba_count(&a) / a.dim[0], row = n / a.dim[0];
+    double *want = doubles(c, n);
+    for (int64_t e = 0; e < n; e++) {
+        int64_t at = e % row;
+        want[e] = (double)(at < of_a ? x[e / row * of_a + at] : y[e / row * (row - of_a) + at - of_a]);
+    }
+    give_f32(c, a, x);
+    give_f32(c, b, y);
+    attribute(c, 1);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_expand(call *c)
+{
+    samba_shape y = a_box(c), x = y;
+    x.dim[c->round % 4] = 1;
+    x.dim[(c->round + 2) % 4] = 1;
+    float *data = numbers(c, samba_count(&x), -1, 1);
+    double *want = doubles(c, samba_count(&y));
+    for (int64_t e = 0; e < samba_count(&y); e++) want[e] = (double)data[ref_broadcast_at(&x, &y, e)];
+    give_f32(c, x, data);
+    for (int i = 0; i < 4; i++) attribute(c, y.dim[i]);
+    run(c);
+    expect(c, 0, want, samba_count(&y), EXACT, EXACT);
+}
+
+// Forward y = x[index], backward dx += dy at the index, in order.
+static void gathering(call *c, bool backward)
+{
+    samba_shape x = a_box(c), y = x;
+    int32_t axis = c->round % 4;
+    y.dim[axis] = x.dim[axis] + 1;
+    int64_t n = samba_count(&x), m = samba_count(&y);
+    int32_t *index = indices(c, m, x.dim[axis]);
+    float *data = numbers(c, backward ? m : n, -1, 1);
+    double *want = doubles(c, backward ? n : m);
+    for (int64_t e = 0; e < m; e++) {
+        int64_t at = ref_gathered_at(&x, &y, axis, index, e);
+        if (backward) want[at] = (double)((float)want[at] + data[e]);
+        else want[e] = (double)data[at];
+    }
+    give_f32(c, backward ? y : x, data);
+    give_i32(c, y, index);
+    attribute(c, axis);
+    for (int32_t i = 0; backward && i < 4; i++) attribute(c, x.dim[i]);
+    run(c);
+    expect(c, 0, want, backward ? n : m, EXACT, EXACT);
+}
+
+static void try_gather(call *c) { gathering(c, false); }
+static void try_gather_backward(call *c) { gathering(c, true); }
+
+// Row t of x (B,T,D) goes to row[t] of the cache (B,S,D), -1 nowhere.
+static void try_write_rows(call *c)
+{
+    int B = pick(c, 1, 2, 3, 1, 4, 2), S = 9, T = pick(c, 1, 3, 4, 9, 2, 1), D = pick(c, 1, 4, 33, 5, 8, 64);
+    float *cache = numbers(c, B * S * D, -1, 1), *x = numbers(c, B * T * D, -1, 1);
+    int32_t *row = indices(c, T, S);
+    double *want = doubles(c, B * S * D);
+    if (T > 1) row[1] = -1;
+    for (int i = 0; i < B * S * D; i++) want[i] = (double)cache[i];
+    for (int i = 0; i < B * T * D; i++) { // a later row overwrites an earlier one
+        int b = i / D / T, t = i / D % T;
+        if (row[t] >= 0) want[(b * S + row[t]) * D + i % D] = (double)x[i];
+    }
+    give_f32(c, SAMBA_SHAPE(B, S, D), cache);
+    give_f32(c, SAMBA_SHAPE(B, T, D), x);
+    give_i32(c, SAMBA_SHAPE(T), row);
+    run(c);
+    expect(c, 0, want, B * S * D, EXACT, EXACT);
+}
+
+static void try_lookup(call *c)
+{
+    int T = pick(c, 1, 5, 100, 64, 7, 3), V = pick(c, 1, 9, 20, 300, 70, 4), C = pick(c, 1, 7, 64, 33, 130, 16);
+    int32_t *id = indices(c, T, V);
+    float *w = numbers(c, V * C, -1, 1);
+    double *want = doubles(c, T * C);
+    ref_lookup(want, id, w, T, C);
+    give_i32(c, SAMBA_SHAPE(T), id);
+    give_f32(c, SAMBA_SHAPE(V, C), w);
+    run(c);
+    expect(c, 0, want, T * C, EXACT, EXACT);
+}
+
+static void try_lookup_packed(call *c)
+{
+    int T = pick(c, 1, 5, 100, 64, 7, 3), V = pick(c, 1, 9, 20, 300, 70, 4), C = pick(c, 32, 64, 32, 96, 320, 64);
+    int32_t *id = indices(c, T, V);
+    float *w = numbers(c, V * C, 0, 0);
+    double *want = doubles(c, T * C);
+    give_i32(c, SAMBA_SHAPE(T), id);
+    give_packed(c, w, V, C);
+    ref_lookup(want, id, w, T, C);
+    attribute(c, V);
+    attribute(c, C);
+    run(c);
+    expect(c, 0, want, T * C, EXACT, EXACT);
+}
+
+static void lookup_gradient(call *c, bool accumulate)
+{
+    int T = pick(c, 1, 5, 100, 64, 7, 300), V = pick(c, 1, 9, 20, 300, 70, 4), C = pick(c, 1, 7, 64, 33, 130, 16);
+    int32_t *id = indices(c, T, V);
+    float *dy = numbers(c, T * C, -1, 1), *sum = numbers(c, V * C, -1, 1);
+    double *want = doubles(c, V * C);
+    for (int i = 0; accumulate && i < V * C; i++) want[i] = (double)sum[i];
+    ref_lookup_backward(want, id, dy, V, T, C);
+    give_f32(c, SAMBA_SHAPE(T, C), dy);
+    give_i32(c, SAMBA_SHAPE(T), id);
+    if (accumulate) give_f32(c, SAMBA_SHAPE(V, C), sum);
+    attribute(c, V);
+    run(c);
+    expect(c, 0, want, V * C, EXACT, EXACT);
+}
+
+static void try_lookup_backward(call *c) { lookup_gradient(c, false); }
+static void try_lookup_accumulate(call *c) { lookup_gradient(c, true); }
+
+// ---- Convolution and pooling ----
+
+static ref_conv a_conv(const call *c)
+{
+    const ref_conv geometry[ROUNDS] = {
+        { 1, 1, 3, 3, 1, 1, 1, 1, { 1, 1 }, { 0, 0 }, { 1, 1 } },
+        { 2, 3, 9, 11, 5, 3, 3, 1, { 1, 1 }, { 1, 1 }, { 1, 1 } },
+        { 3, 4, 12, 10, 6, 3, 2, 2, { 2, 1 }, { 1, 0 }, { 1, 2 } },
+        { 1, 8, 20, 21, 8, 5, 5, 8, { 2, 2 }, { 2, 2 }, { 1, 1 } },
+        { 9, 3, 16, 16, 16, 4, 4, 1, { 4, 4 }, { 0, 0 }, { 1, 1 } },
+        { 2, 40, 7, 30, 20, 3, 3, 1, { 1, 3 }, { 2, 3 }, { 2, 3 } },
+    };
+    return geometry[c->round];
+}
+
+static void conv_attributes(call *c, const ref_conv *g)
+{
+    for (int i = 0; i < 2; i++) attribute(c, g->stride[i]);
+    for (int i = 0; i < 2; i++) attribute(c, g->padding[i]);
+    for (int i = 0; i < 2; i++) attribute(c, g->dilation[i]);
+    attribute(c, g->groups);
+}
+
+static samba_shape conv_x(const ref_conv *g) { return SAMBA_SHAPE(g->N, g->C, g->H, g->W); }
+static samba_shape conv_w(const ref_conv *g) { return SAMBA_SHAPE(g->O, g->C / g->groups, g->KH, g->KW); }
+
+static samba_shape conv_y(const ref_conv *g)
+{
+    return SAMBA_SHAPE(g->N, g->O, ref_conv_side(g, 0), ref_conv_side(g, 1));
+}
+
+// The bias comes last, with a rounding of its own.
+static void try_convolution(call *c)
+{
+    ref_conv g = a_conv(c);
+    samba_shape xs = conv_x(&g), ws = conv_w(&g), ys = conv_y(&g);
+    int64_t n = samba_count(&ys), plane = n / g.N / g.O;
+    float *x = numbers(c, samba_count(&xs), -1, 1), *w = numbers(c, samba_count(&ws), -1, 1);
+    float *b = c->round % 2 ? numbers(c, g.O, -1, 1) : NULL;
+    ref_conv_operands p = { doubles(c, n), x, w, NULL };
+    ref_conv_each(&g, ref_conv_y, &p);
+    for (int64_t i = 0; b && i < n; i++) p.sum[i] = (double)((float)p.sum[i] + b[i / plane % g.O]);
+    give_f32(c, xs, x);
+    give_f32(c, ws, w);
+    give_f32(c, SAMBA_SHAPE(g.O), b);
+    conv_attributes(c, &g);
+    run(c);
+    expect(c, 0, p.sum, n, EXACT, EXACT);
+}
+
+static void try_convolution_backward_input(call *c)
+{
+    ref_conv g = a_conv(c);
+    samba_shape xs = conv_x(&g), ws = conv_w(&g), ys = conv_y(&g);
+    float *dy = numbers(c, samba_count(&ys), -1, 1), *w = numbers(c, samba_count(&ws), -1, 1);
+    ref_conv_operands p = { doubles(c, samba_count(&xs)), NULL, w, dy };
+    ref_conv_each(&g, ref_conv_dx, &p);
+    give_f32(c, ys, dy);
+    give_f32(c, ws, w);
+    conv_attributes(c, &g);
+    attribute(c, g.H);
+    attribute(c, g.W);
+    run(c);
+    expect(c, 0, p.sum, samba_count(&xs), SUM_ERROR, SUM_ERROR * 4);
+}
+
+static void try_convolution_backward_weight(call *c)
+{
+    ref_conv g = a_conv(c);
+    samba_shape xs = conv_x(&g), ws = conv_w(&g), ys = conv_y(&g);
+    float *x = numbers(c, samba_count(&xs), -1, 1), *dy = numbers(c, samba_count(&ys), -1, 1);
+    ref_conv_operands p = { doubles(c, samba_count(&ws)), x, NULL, dy };
+    ref_conv_each(&g, ref_conv_dw, &p);
+    give_f32(c, xs, x);
+    give_f32(c, ys, dy);
+    conv_attributes(c, &g);
+    attribute(c, g.KH);
+    attribute(c, g.KW);
+    run(c);
+    expect(c, 0, p.sum, samba_count(&ws), SUM_ERROR, SUM_ERROR * 10);
+}
+
+// Windows that overlap, that do not, that reach into padding; squares of 2; adaptive ones in rounds 4, 5.
+static ref_pool a_pool(call *c, bool adapts)
+{
+    const ref_pool pools[ROUNDS] = {
+        { 2, 4, 6, 0, 0, { 2, 2 }, { 2, 2 }, { 0, 0 }, false, false },
+        { 3, 9, 11, 0, 0, { 3, 3 }, { 2, 2 }, { 1, 1 }, false, false },
+        { 1, 5, 70, 0, 0, { 3, 2 }, { 1, 1 }, { 0, 1 }, false, true },
+        { 2, 8, 200, 0, 0, { 2, 5 }, { 3, 2 }, { 1, 2 }, false, true },
+        { 3, 7, 10, 3, 4, { 7, 3 }, { 7, 2 }, { 0, 0 }, true, false },
+        { 2, 6, 6, 1, 1, { 1, 1 }, { 1, 1 }, { 0, 0 }, true, false },
+    };
+    ref_pool g = pools[c->round];
+    if (!adapts) g.adaptive = false;
+    if (!g.adaptive) {
+        g.OH = (g.H + 2 * g.padding[0] - g.kernel[0]) / g.stride[0] + 1;
+        g.OW = (g.W + 2 * g.padding[1] - g.kernel[1]) / g.stride[1] + 1;
+    }
+    return g;
+}
+
+static void pool_attributes(call *c, const ref_pool *g, bool avg)
+{
+    if (g->adaptive) {
+        attribute(c, g->OH);
+        attribute(c, g->OW);
+        return;
+    }
+    for (int i = 0; i < 2; i++) attribute(c, g->kernel[i]);
+    for (int i = 0; i < 2; i++) attribute(c, g->stride[i]);
+    for (int i = 0; i < 2; i++) attribute(c, g->padding[i]);
+    attribute(c, false);
+    if (avg) attribute(c, g->exclude_padding);
+}
+
+static void try_max_pool2d(call *c)
+{
+    ref_pool g = a_pool(c, false);
+    float *x = numbers(c, g.P * g.H * g.W, -1, 1);
+    if (c->round == 1) x[40] = NAN;
+    double *want = doubles(c, g.P * g.OH * g.OW);
+    ref_max_pool(&g, x, want, NULL, NULL);
+    give_f32(c, SAMBA_SHAPE(g.P, g.H, g.W), x);
+    pool_attributes(c, &g, false);
+    run(c);
+    expect(c, 0, want, g.P * g.OH * g.OW, EXACT, EXACT);
+}
+
+static void try_max_pool2d_backward(call *c)
+{
+    ref_pool g = a_pool(c, false);
+    float *x = numbers(c, g.P * g.H * g.W, -1, 1), *dy = numbers(c, g.P * g.OH * g.OW, -1, 1);
+    for (int i = 0; i < g.P * g.H * g.W; i += 3) x[i] = 0.75f; // ties
+    double *want = doubles(c, g.P * g.H * g.W);
+    ref_max_pool(&g, x, NULL, dy, want);
+    give_f32(c, SAMBA_SHAPE(g.P, g.H, g.W), x);
+    give_f32(c, SAMBA_SHAPE(g.P, g.OH, g.OW), dy);
+    pool_attributes(c, &g, false);
+    run(c);
+    expect(c, 0, want, g.P * g.H * g.W, SUM_ERROR, SUM_ERROR);
+}
+
+static void try_avg_pool2d(call *c)
+{
+    ref_pool g = a_pool(c, true);
+    float *x = numbers(c, g.P * g.H * g.W, -1, 1);
+    double *want = doubles(c, g.P * g.OH * g.OW);
+    ref_avg_pool(&g, x, want, NULL, NULL);
+    give_f32(c, SAMBA_SHAPE(g.P, g.H, g.W), x);
+    pool_attributes(c, &g, true);
+    run(c);
+    expect(c, 0, want, g.P * g.OH * g.OW, SUM_ERROR, SUM_ERROR);
+}
+
+static void try_avg_pool2d_backward(call *c)
+{
+    ref_pool g = a_pool(c, true);
+    float *dy = numbers(c, g.P * g.OH * g.OW, -1, 1);
+    double *want = doubles(c, g.P * g.H * g.W);
+    ref_avg_pool(&g, NULL, NULL, dy, want);
+    give_f32(c, SAMBA_SHAPE(g.P, g.OH, g.OW), dy);
+    pool_attributes(c, &g, true);
+    attribute(c, g.H);
+    attribute(c, g.W);
+    run(c);
+    expect(c, 0, want, g.P * g.H * g.W, SUM_ERROR, SUM_ERROR);
+}
+
+// ---- Norms ----
+
+// Inputs around 3: means that are not subtracted first would show.
+static void norm(call *c, bool centered)
+{
+    int T = pick(c, 1, 3, 40, 5, 33, 2), C = pick(c, 1, 7, 33, 64, 130, 700);
+    float *x = numbers(c, T * C, 1, 5), *w = c->round % 2 ? numbers(c, C, -1, 1) : NULL;
+    float *b = centered && c->round % 3 ? numbers(c, C, -1, 1) : NULL;
+    double *want = doubles(c, T * C);
+    ref_norm(want, x, w, b, T, C, 1e-5, centered);
+    give_f32(c, SAMBA_SHAPE(T, C), x);
+    give_f32(c, SAMBA_SHAPE(C), w);
+    if (centered) give_f32(c, SAMBA_SHAPE(C), b);
+    attribute(c, samba_float_attr(1e-5f));
+    run(c);
+    expect(c, 0, want, T * C, SUM_ERROR * 2, SUM_ERROR * 2);
+}
+
+static void norm_backward(call *c, bool centered)
+{
+    int T = pick(c, 2, 3, 40, 5, 70, 2), C = pick(c, 3, 7, 33, 64, 130, 700);
+    float *dy = numbers(c, T * C, -1, 1), *x = numbers(c, T * C, 1, 5);
+    float *w = c->round % 2 ? numbers(c, C, -1, 1) : NULL;
+    double *dx = doubles(c, T * C), *dw = doubles(c, C), *db = doubles(c, C);
+    ref_norm_backward(dx, dw, db, dy, x, w, T, C, 1e-5, centered);
+    give_f32(c, SAMBA_SHAPE(T, C), dy);
+    give_f32(c, SAMBA_SHAPE(T, C), x);
+    give_f32(c, SAMBA_SHAPE(C), w);
+    attribute(c, samba_float_attr(1e-5f));
+    attribute(c, true);
+    run(c);
+    expect(c, 0, dx, T * C, SUM_ERROR * 10, SUM_ERROR * 10);
+    expect(c, 1, dw, C, SUM_ERROR * 10, SUM_ERROR * 10);
+    if (centered) expect(c, 2, db, C, SUM_ERROR, SUM_ERROR * 10);
+}
+
+static void try_layer_norm(call *c) { norm(c, true); }
+static void try_rms_norm(call *c) { norm(c, false); }
+static void try_layer_norm_backward(call *c) { norm_backward(c, true); }
+static void try_rms_norm_backward(call *c) { norm_backward(c, false); }
+
+static void try_batch_norm(call *c)
+{
+    int N = pick(c, 2, 3, 4, 9, 2, 5), C = pick(c, 1, 3, 5, 2, 7, 4), L = pick(c, 2, 7, 33, 64, 100, 1);
+    float *x = numbers(c, N * C * L, 1, 5), *w = numbers(c, C, -1, 1), *b = numbers(c, C, -1, 1);
+    float *mean = numbers(c, C, -1, 1), *var = numbers(c, C, 0.5, 2);
+    double *y = doubles(c, N * C * L), *new_mean = doubles(c, C), *new_var = doubles(c, C);
+    for (int i = 0; i < C; i++) {
+        new_mean[i] = (double)mean[i];
+        new_var[i] = (double)var[i];
+    }
+    ref_batch_norm(y, new_mean, new_var, x, w, b, N, C, L, 0.1, 1e-5);
+    give_f32(c, SAMBA_SHAPE(N, C, L), x);
+    give_f32(c, SAMBA_SHAPE(C), w);
+    give_f32(c, SAMBA_SHAPE(C), b);
+    give_f32(c, SAMBA_SHAPE(C), mean);
+    give_f32(c, SAMBA_SHAPE(C), var);
+    attribute(c, samba_float_attr(0.1f));
+    attribute(c, samba_float_attr(1e-5f));
+    run(c);
+    expect(c, 0, y, N * C * L, SUM_ERROR * 2, SUM_ERROR * 2);
+    expect(c, 1, new_mean, C, SUM_ERROR, SUM_ERROR);
+    expect(c, 2, new_var, C, SUM_ERROR, SUM_ERROR);
+}
+
+static void try_batch_norm_backward(call *c)
+{
+    int N = pick(c, 3, 3, 4, 9, 2, 5), C = pick(c, 1, 3, 5, 2, 7, 4), L = pick(c, 2, 7, 33, 64, 100, 1);
+    float *dy = numbers(c, N * C * L, -1, 1), *x = numbers(c, N * C * L, 1, 5), *w = numbers(c, C, -1, 1);
+    double *dx = doubles(c, N * C * L), *dw = doubles(c, C), *db = doubles(c, C);
+    ref_batch_norm_backward(dx, dw, db, dy, x, w, N, C, L, 1e-5);
+    give_f32(c, SAMBA_SHAPE(N, C, L), dy);
+    give_f32(c, SAMBA_SHAPE(N, C, L), x);
+    give_f32(c, SAMBA_SHAPE(C), w);
+    give_f32(c, SAMBA_SHAPE(C), numbers(c, C, -1, 1)); // running values, which training does not read
+    give_f32(c, SAMBA_SHAPE(C), numbers(c, C, 0.5, 2));
+    attribute(c, samba_float_attr(1e-5f));
+    run(c);
+    expect(c, 0, dx, N * C * L, SUM_ERROR * 10, SUM_ERROR * 10);
+    expect(c, 1, dw, C, SUM_ERROR * 10, SUM_ERROR * 10);
+    expect(c, 2, db, C, SUM_ERROR, SUM_ERROR * 10);
+}
+
+// ---- Softmax and losses ----
+
+static void softmax(call *c, bool logs)
+{
+    int T = pick(c, 1, 3, 40, 5, 33, 2), C = pick(c, 1, 7, 33, 64, 300, 1500);
+    float *x = numbers(c, T * C, -20, 20);
+    double *want = doubles(c, T * C);
+    if (c->round == 1) x[2] = -INFINITY;
+    ref_softmax_rows(want, x, T, C, logs);
+    give_f32(c, SAMBA_SHAPE(T, C), x);
+    attribute(c, 1);
+    run(c);
+    // x - max, down to -40, is rounded before the exponential: a relative error of 40 / 2^24.
+    expect(c, 0, want, T * C, SUM_ERROR * 2, logs ? SUM_ERROR * 2 : 1e-37);
+}
+
+static void softmax_backward(call *c, bool logs)
+{
+    int T = pick(c, 1, 3, 40, 5, 33, 2), C = pick(c, 1, 7, 33, 64, 300, 1500);
+    float *dy = numbers(c, T * C, -1, 1), *y = numbers(c, T * C, logs ? -8 : 0, logs ? 0 : 0.1);
+    double *want = doubles(c, T * C);
+    ref_softmax_backward(want, dy, y, T, C, logs);
+    give_f32(c, SAMBA_SHAPE(T, C), dy);
+    give_f32(c, SAMBA_SHAPE(T, C), y);
+    attribute(c, 1);
+    run(c);
+    expect(c, 0, want, T * C, SUM_ERROR, SUM_ERROR * 10);
+}
+
+static void try_softmax(call *c) { softmax(c, false); }
+static void try_log_softmax(call *c) { softmax(c, true); }
+static void try_softmax_backward(call *c) { softmax_backward(c, false); }
+static void try_log_softmax_backward(call *c) { softmax_backward(c, true); }
+
+// Labels (T) of rows of C; every third is to be ignored, but for the first rounds. The attributes.
+typedef struct loss_case {
+    int T, C;
+    int32_t ignore, *label;
+    samba_reduction reduction;
+    double smoothing;
+} loss_case;
+
+static loss_case a_loss(call *c, bool logits)
+{
+    loss_case l;
+    l.T = pick(c, 1, 5, 40, 5, 33, 7);
+    l.C = pick(c, 3, 7, 33, 64, 300, 1500);
+    l.ignore = c->round > 1 ? 2 : -100;
+    l.label = indices(c, l.T, l.C);
+    for (int t = 1; t < l.T; t += 3) l.label[t] = c->round > 1 ? 2 : 0;
+    l.reduction = (samba_reduction)(c->round % 3);
+    l.smoothing = logits && c->round % 2 ? 0.25 : 0;
+    attribute(c, (int32_t)l.reduction);
+    attribute(c, l.ignore);
+    return l;
+}
+
+// Of logits x, or of x = log(p).
+static void loss(call *c, bool logits)
+{
+    loss_case l = a_loss(c, logits);
+    float *x = numbers(c, l.T * l.C, -5, 5);
+    double *logp = doubles(c, l.T * l.C), *row = doubles(c, l.T), *want = doubles(c, l.T);
+    for (int i = 0; i < l.T * l.C; i++) logp[i] = (double)x[i];
+    if (logits) ref_softmax_rows(logp, x, l.T, l.C, true);
+    ref_losses(row, logp, l.label, l.T, l.C, l.ignore, l.smoothing);
+    ref_reduce_losses(want, row, l.label, l.T, l.ignore, l.reduction);
+    give_f32(c, SAMBA_SHAPE(l.T, l.C), x);
+    give_i32(c, SAMBA_SHAPE(l.T), l.label);
+    if (logits) attribute(c, samba_float_attr((float)l.smoothing));
+    run(c);
+    expect(c, 0, want, l.reduction == SAMBA_REDUCE_NONE ? l.T : 1, SUM_ERROR, SUM_ERROR * 4);
+}
+
+static void loss_backward(call *c, bool logits)
+{
+    loss_case l = a_loss(c, logits);
+    bool none = l.reduction == SAMBA_REDUCE_NONE;
+    float *x = numbers(c, l.T * l.C, -5, 5), *dloss = numbers(c, none ? l.T : 1, 0.5, 2);
+    double *p = doubles(c, l.T * l.C), *of_row = doubles(c, l.T), *want = doubles(c, l.T * l.C);
+    for (int t = 0; t < l.T; t++)
+        of_row[t] = (double)dloss[none ? t : 0] * ref_loss_share(l.label, l.T, l.ignore, l.reduction);
+    ref_softmax_rows(p, x, l.T, l.C, false);
+    ref_losses_backward(want, of_row, logits ? p : NULL, l.label, l.T, l.C, l.ignore, l.smoothing);
+    give_f32(c, none ? SAMBA_SHAPE(l.T) : samba_scalar_shape(), dloss);
+    if (logits) give_f32(c, SAMBA_SHAPE(l.T, l.C), x);
+    give_i32(c, SAMBA_SHAPE(l.T), l.label);
+    attribute(c, logits ? samba_float_attr((float)l.smoothing) : l.C);
+    run(c);
+    expect(c, 0, want, l.T * l.C, SUM_ERROR, 4e-7);
+}
+
+static void try_cross_entropy(call *c) { loss(c, true); }
+static void try_nll(call *c) { loss(c, false); }
+static void try_cross_entropy_backward(call *c) { loss_backward(c, true); }
+static void try_nll_backward(call *c) { loss_backward(c, false); }
+
+// ---- Attention: two heads; with a mask in odd rounds, causal in some, with dropout in the last two ----
+
+typedef struct heads {
+    ref_attention a; // of both heads: pointers to the first
+    double *p, *lse, *y;
+} heads;
+
+static const uint64_t attention_key = 0x0123456789ABCDEFull;
+
+static heads some_heads(call *c)
+{
+    heads h;
+    memset(&h, 0, sizeof h);
+    ref_attention *a = &h.a;
+    a->T = pick(c, 1, 5, 70, 200, 64, 33);
+    a->S = pick(c, 1, 9, 70, 200, 130, 40);
+    a->D = pick(c, 1, 4, 16, 8, 33, 8);
+    a->E = pick(c, 1, 3, 16, 8, 17, 8);
+    a->causal = c->round == 2 || c->round == 3 || c->round == 5;
+    a->scale = (double)0.375f;
+    a->q = numbers(c, 2 * a->T * a->D, -2, 2);
+    a->k = numbers(c, 2 * a->S * a->D, -2, 2);
+    a->v = numbers(c, 2 * a->S * a->E, -2, 2);
+    if (c->round % 2) a->mask = numbers(c, a->T * a->S, -3, 3); // of both heads
+    if (c->round >= 4) {
+        double *keep = doubles(c, 2 * a->T * a->S);
+        for (int64_t i = 0; i < 2 * a->T * a->S; i++) keep[i] = ref_keep(attention_key, 77, 5, 0.25f, i);
+        a->keep = keep;
+    }
+    h.p = doubles(c, 2 * a->T * a->S);
+    h.lse = doubles(c, 2 * a->T);
+    h.y = doubles(c, 2 * a->T * a->E);
+    return h;
+}
+
+static ref_attention head_of(const heads *h, int i)
+{
+    ref_attention a = h->a;
+    a.q += i * a.T * a.D;
+    a.k += i * a.S * a.D;
+    a.v += i * a.S * a.E;
+    if (a.keep) a.keep += i * a.T * a.S;
+    return a;
+}
+
+static void compute_heads(heads *h)
+{
+    for (int i = 0; i < 2; i++) {
+        ref_attention a = head_of(h, i);
+        ref_attention_p(&a, h->p + i * a.T * a.S, h->lse + i * a.T);
+        ref_attention_y(&a, h->p + i * a.T * a.S, h->y + i * a.T * a.E);
+    }
+}
+
+static void give_qkv(call *c, const ref_attention *a)
+{
+    give_f32(c, SAMBA_SHAPE(2, a->T, a->D), a->q);
+    give_f32(c, SAMBA_SHAPE(2, a->S, a->D), a->k);
+    give_f32(c, SAMBA_SHAPE(2, a->S, a->E), a->v);
+}
+
+static void give_dropout(call *c, const ref_attention *a)
+{
+    attribute(c, a->causal);
+    attribute(c, samba_float_attr((float)a->scale));
+    attribute(c, (int32_t)(attention_key >> 32));
+    attribute(c, (int32_t)(uint32_t)attention_key);
+    if (!a->keep) return;
+    samba_set_train(c->s, true);
+    give_float(c, 0.25f);
+    give_int(c, 77);
+    give_int(c, 5);
+}
+
+static void try_scaled_dot_product_attention(call *c)
+{
+    heads h = some_heads(c);
+    const ref_attention *a = &h.a;
+    compute_heads(&h);
+    give_qkv(c, a);
+    give_f32(c, SAMBA_SHAPE(a->T, a->S), a->mask);
+    give_dropout(c, a);
+    run(c);
+    expect(c, 0, h.y, 2 * a->T * a->E, SUM_ERROR * 4, SUM_ERROR * 4);
+    expect(c, 1, h.lse, 2 * a->T, SUM_ERROR, SUM_ERROR * 2);
+}
+
+static float *as_floats(call *c, const double *x, int64_t n)
+{
+    float *y = (float *)room(c, n, sizeof *y);
+    for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
+    return y;
+}
+
+static void try_scaled_dot_product_attention_backward(call *c)
+{
+    heads h = some_heads(c);
+    const ref_attention *all = &h.a;
+    int T = all->T, S = all->S, D = all->D, E = all->E;
+    float *dy = numbers(c, 2 * T * E, -1, 1), *dlse = c->round % 3 ? numbers(c, 2 * T, -1, 1) : NULL;
+    double *dq = doubles(c, 2 * T * D), *dk = doubles(c, 2 * S * D), *dv = doubles(c, 2 * S * E);
+    compute_heads(&h);
+    for (int i = 0; i < 2; i++) {
+        ref_attention a = head_of(&h, i);
+        ref_attention_backward(&a, h.p + i * T * S, dy + i * T * E, dlse ? dlse + i * T : NULL, dq + i * T * D,
+                               dk + i * S * D, dv + i * S * E);
+    }
+    give_f32(c, SAMBA_SHAPE(2, T, E), dy);
+    give_qkv(c, all);
+    give_f32(c, SAMBA_SHAPE(2, T, E), as_floats(c, h.y, 2 * T * E));
+    give_f32(c, SAMBA_SHAPE(2, T), as_floats(c, h.lse, 2 * T));
+    give_f32(c, SAMBA_SHAPE(T, S), all->mask);
+    give_f32(c, SAMBA_SHAPE(2, T), dlse);
+    give_dropout(c, all);
+    run(c);
+    expect(c, 0, dq, 2 * T * D, SUM_ERROR * 10, SUM_ERROR * 10);
+    expect(c, 1, dk, 2 * S * D, SUM_ERROR * 10, SUM_ERROR * 10);
+    expect(c, 2, dv, 2 * S * E, SUM_ERROR * 10, SUM_ERROR * 10);
+}
+
+// ---- Optimizers ----
+
+static double *as_doubles(call *c, const float *x, int64_t n)
+{
+    double *y = doubles(c, n);
+    for (int64_t i = 0; i < n; i++) y[i] = (double)x[i];
+    return y;
+}
+
+// Without momentum in round 1, without clipping in round 2.
+static void try_sgd(call *c)
+{
+    int n = pick(c, 1, 7, 33, 130, 700, 64);
+    ref_sgd o = { 1 + c->round, (double)0.125f, (double)0.5f, (double)0.75f, (double)0.25f, 0.25, c->round % 2 == 0 };
+    float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1), *v = c->round == 1 ? NULL : numbers(c, n, -1, 1);
+    if (o.nesterov) o.dampening = 0;
+    if (c->round == 2) o.clip = 1;
+    double *new_w = as_doubles(c, w, n), *new_v = v ? as_doubles(c, v, n) : NULL;
+    ref_sgd_step(&o, new_w, new_v, g, n);
+    give_f32(c, SAMBA_SHAPE(n), w);
+    give_f32(c, SAMBA_SHAPE(n), g);
+    give_f32(c, SAMBA_SHAPE(n), v);
+    give_int(c, o.step);
+    give_float(c, (float)o.lr);
+    give_float(c, (float)o.decay);
+    give_float(c, (float)o.momentum);
+    if (c->round != 2) give_float(c, (float)o.clip);
+    attribute(c, samba_float_attr((float)o.dampening));
+    attribute(c, o.nesterov);
+    run(c);
+    expect(c, 0, new_w, n, 3e-7, 3e-7);
+    if (v) expect(c, 1, new_v, n, 3e-7, 3e-7);
+}
+
+static void try_adamw(call *c)
+{
+    int n = pick(c, 1, 7, 33, 130, 700, 64);
+    ref_adamw o = { 1 + c->round * c->round, (double)0.01f, (double)0.125f, (double)0.9f, (double)0.999f,
+                    (double)1e-8f, (double)0.25f, c->round % 2 == 0 };
+    float *w = numbers(c, n, -1, 1), *g = numbers(c, n, -1, 1);
+    float *m = numbers(c, n, -0.1, 0.1), *v = numbers(c, n, 0.01, 0.1);
+    double *new_w = as_doubles(c, w, n), *new_m = as_doubles(c, m, n), *new_v = as_doubles(c, v, n);
+    ref_adamw_step(&o, new_w, new_m, new_v, g, n);
+    give_f32(c, SAMBA_SHAPE(n), w);
+    give_f32(c, SAMBA_SHAPE(n), g);
+    give_f32(c, SAMBA_SHAPE(n), m);
+    give_f32(c, SAMBA_SHAPE(n), v);
+    give_int(c, o.step);
+    give_float(c, (float)o.lr);
+    give_float(c, (float)o.decay);
+    give_float(c, (float)o.b1);
+    give_float(c, (float)o.b2);
+    give_float(c, (float)o.eps);
+    give_float(c, (float)o.clip);
+    attribute(c, o.decoupled);
+    run(c);
+    expect(c, 0, new_w, n, 1e-6, 1e-6);
+    expect(c, 1, new_m, n, 3e-7, 3e-8);
+    expect(c, 2, new_v, n, 3e-7, 3e-8);
+}
+
+static void try_clip_factor(call *c)
+{
+    float square_sum = (float)pick(c, 0, 1, 2, 9, 100, 4), most = 2;
+    double want = ref_clip_factor((double)square_sum, (double)most);
+    give_float(c, square_sum);
+    give_float(c, most);
+    run(c);
+    expect(c, 0, &want, 1, 3e-7, EXACT);
+}
+
+// ---- All ops ----
+
+#define TRIALS(X) \
+    X(full) X(cast) X(dropout) X(count) X(zero) X(accumulate) X(write_rows) \
+    X(sum) X(mean) X(max) X(argmax) X(square_sum) \
+    X(matmul) X(affine) X(affine_packed) X(matmul_accumulate) \
+    X(reshape) X(permute) X(slice) X(pad) X(cat) X(expand) X(gather) X(gather_backward) \
+    X(sgd) X(adamw) X(clip_factor) \
+    X(convolution) X(convolution_backward_input) X(convolution_backward_weight) \
+    X(max_pool2d) X(max_pool2d_backward) X(avg_pool2d) X(avg_pool2d_backward) \
+    X(batch_norm) X(batch_norm_backward) X(softmax) X(softmax_backward) \
+    X(log_softmax) X(log_softmax_backward) X(layer_norm) X(layer_norm_backward) \
+    X(rms_norm) X(rms_norm_backward) \
+    X(cross_entropy) X(cross_entropy_backward) X(nll) X(nll_backward) \
+    X(lookup) X(lookup_packed) X(lookup_backward) X(lookup_accumulate) \
+    X(scaled_dot_product_attention) X(scaled_dot_product_attention_backward)
+
+typedef struct trial {
+    const char *name;
+    void (*run)(call *c);
+} trial;
+
+#define TRIAL(name) { #name, try_##name },
+static const trial trials[] = { TRIALS(TRIAL) };
+enum { N_TRIALS = sizeof trials / sizeof *trials };
+
+static const elementwise *find_elementwise(const char *name)
+{
+    for (int i = 0; i < N_ELEMENTWISE; i++)
+        if (!strcmp(elementwise_ops[i].name, name)) return &elementwise_ops[i];
+    return NULL;
+}
+
+static const trial *find_trial(const char *name)
+{
+    for (int i = 0; i < N_TRIALS; i++)
+        if (!strcmp(trials[i].name, name)) return &trials[i];
+    return NULL;
+}
+
+static void try_op(const char *name, int round, bool portable)
+{
+    const elementwise *plain = find_elementwise(name);
+    const trial *own = find_trial(name);
+    samba_desc desc;
+    call c;
+    memset(&desc, 0, sizeof desc);
+    memset(&c, 0, sizeof c);
+    desc.portable = portable;
+    desc.threads = 1 + round % 3;
+    c.s = samba_open(&desc);
+    c.op = name;
+    c.round = round;
+    CHECK(c.s);
+    samba_set_tracing(c.s, false);
+    if (plain) try_elementwise(&c, plain);
+    else if (own) own->run(&c);
+    samba_close(c.s);
+    for (int i = 0; i < c.n_blocks; i++) free(c.block[i]);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 0; i < SAMBA__N_OPS; i++) {
+        const char *name = samba__op_table[i].name;
+        if (argc > 1 && strcmp(argv[1], name)) continue;
+        test_bad = 0;
+        if (!find_elementwise(name) && !find_trial(name)) {
+            printf("%s has no reference: write one in reference.h, and its trial here\n", name);
+            test_bad++;
+        }
+        for (int round = 0; round < 2 * ROUNDS && !test_bad; round++) {
+            try_op(name, round % ROUNDS, round >= ROUNDS);
+            if (test_bad) printf("    with the %s kernels\n", round >= ROUNDS ? "portable" : "fast");
+        }
+        test_end(name);
+    }
+    return test_summary();
+}
