@@ -12704,16 +12704,17 @@ SAMBA__FN int32_t samba__counted_words(const char *list)
 }
 
 /* " [eps=1e-05 affine=yes]": attributes as what they are; those the list has not, as numbers. */
-SAMBA__FN void samba__put_attributes(samba__text *t, const samba__node *n)
+SAMBA__FN void samba__put_attributes(samba__text *t, const samba_op *op, const int32_t *attr,
+                                     int32_t n_attr)
 {
-    const char *p = samba__attributes_of(n->op, n->n_attr);
-    int32_t many = n->n_attr - samba__counted_words(p), i = 0;
-    if (n->n_attr == 0) return;
+    const char *p = samba__attributes_of(op, n_attr);
+    int32_t many = n_attr - samba__counted_words(p), i = 0;
+    if (n_attr == 0) return;
     samba__put_text(t, " [");
-    while (i < n->n_attr) {
+    while (i < n_attr) {
         const char *colon = strchr(p, ':');
         char kind = colon ? colon[1] : 'i', amount = kind && colon ? colon[2] : 0;
-        int32_t count = colon ? 1 : n->n_attr - i;
+        int32_t count = colon ? 1 : n_attr - i;
         if (amount == '*')
             count = many;
         else if (amount >= '2' && amount <= '9')
@@ -12721,9 +12722,9 @@ SAMBA__FN void samba__put_attributes(samba__text *t, const samba__node *n)
         if (i && count > 0) samba__put_char(t, ' ');
         for (const char *name = p; colon && count > 0 && name < colon; name++)
             samba__put_char(t, *name);
-        for (int32_t k = 0; k < count && i < n->n_attr; k++, i++) {
+        for (int32_t k = 0; k < count && i < n_attr; k++, i++) {
             if (k || colon) samba__put_char(t, k ? ' ' : '=');
-            samba__put_attribute(t, kind, n->attr[i]);
+            samba__put_attribute(t, kind, attr[i]);
         }
         if (colon) p = colon + strcspn(colon, " ");
         if (*p == ' ') p++;
@@ -12744,7 +12745,7 @@ SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
     samba__format(t, "%s = %s(", n->name, n->op->name);
     samba__put_inputs(t, n->in, n->n_in);
     samba__put_char(t, ')');
-    samba__put_attributes(t, n);
+    samba__put_attributes(t, n->op, n->attr, n->n_attr);
     samba__put_outputs(t, n);
 }
 
@@ -18174,7 +18175,55 @@ SAMBA__FN const char *samba__first_line(char *line, size_t size, const char *tex
     samba__text t = samba__text_in(line, size);
     for (; *text && *text != '\n'; text++)
         samba__put_char(&t, *text);
-    return t.len ? line : "nothing more";
+    if (!t.len) samba__put_text(&t, "nothing more");
+    return line;
+}
+
+/* The op of a line "y = op(x) ..."; NULL if it is none. */
+SAMBA__FN const samba_op *samba__op_of_line(const samba_session *s, const char *line)
+{
+    const char *name = strstr(line, " = ");
+    if (!name) return NULL;
+    name += 3;
+    size_t n = strcspn(name, "(");
+    for (int32_t i = 0; i < SAMBA__N_OPS + samba__n_user_ops(s); i++) {
+        const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : s->user_ops[i - SAMBA__N_OPS];
+        if (strlen(op->name) == n && memcmp(op->name, name, n) == 0) return op;
+    }
+    return NULL;
+}
+
+/* Reads the words of "[1 -2 3]"; -1 if the text is something else. */
+SAMBA__FN int32_t samba__read_words(const char *text, int32_t *attr)
+{
+    for (int32_t n = 0; n < SAMBA_MAX_ATTR; n++) {
+        text++;
+        int64_t value = 0, sign = *text == '-' ? -1 : 1;
+        if (*text == '-') text++;
+        if (*text < '0' || *text > '9') return -1;
+        for (; *text >= '0' && *text <= '9' && value < INT32_MAX; text++)
+            value = value * 10 + (*text - '0');
+        attr[n] = (int32_t)(sign * value);
+        if (*text == ']') return n + 1;
+        if (*text != ' ') return -1;
+    }
+    return -1;
+}
+
+/* The first line for people: a PEF has attributes as words, so that they can be compared. */
+SAMBA__FN void samba__spell_line(const samba_session *s, char *line, size_t size, const char *text)
+{
+    char exact[512];
+    int32_t attr[SAMBA_MAX_ATTR], n = -1;
+    const char *first = samba__first_line(exact, sizeof exact, text), *at = strstr(first, ") [");
+    const samba_op *op = at ? samba__op_of_line(s, first) : NULL;
+    if (op) n = samba__read_words(at + 2, attr);
+    samba__text t = samba__text_in(line, size);
+    for (const char *p = first; *p && (n < 0 || p <= at); p++)
+        samba__put_char(&t, *p);
+    if (n < 0) return;
+    samba__put_attributes(&t, op, attr, n);
+    samba__put_text(&t, strchr(at, ']') + 1);
 }
 
 /* Compares the PEF's description with this session's: whole, or the calls alone. */
@@ -18187,12 +18236,17 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
     for (; mine && mine[at] && mine[at] == theirs[at]; at++)
         if (mine[at] == '\n') begin = at + 1;
     if (!mine || (!mine[at] && (!whole || !theirs[at]))) return mine != NULL;
+    samba__spell_line(s, line[0], sizeof line[0], theirs + begin);
+    samba__spell_line(s, line[1], sizeof line[1], mine + begin);
+    if (samba__same_text(line[0], line[1])) { /* floats that differ in digits which are not shown */
+        samba__first_line(line[0], sizeof line[0], theirs + begin);
+        samba__first_line(line[1], sizeof line[1], mine + begin);
+    }
     return samba_fail(s, SAMBA_EGRAPH,
                       "%s was compiled from another graph. First difference: the "
                       "PEF has \"%s\", this program has \"%s\". Compile again, or restore the "
                       "model it was compiled from",
-                      path, samba__first_line(line[0], sizeof line[0], theirs + begin),
-                      samba__first_line(line[1], sizeof line[1], mine + begin));
+                      path, line[0], line[1]);
 }
 
 SAMBA__FN bool samba__has_traced(const samba_session *s)
