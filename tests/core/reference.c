@@ -1,4 +1,4 @@
-// Every op of the table against its reference in reference.h, on several shapes, with the portable kernels
+// Every op of the table against its reference in tests/lib/reference.h, on several shapes, with the portable kernels
 // and with those of this processor. An op that has no trial here fails.
 //     cc -O2 -I. tests/core/reference.c -lm -pthread -o reference && ./reference [OP]
 #define SAMBA_IMPLEMENTATION

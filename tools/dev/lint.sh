@@ -161,7 +161,7 @@ check 'companions are modules of one style' "$(
             /^[a-z].*\(.*[,;]$/ && !/^(typedef|static inline) / { print f ":" NR ": without " api }
         ' "$file"
     done)"
-check 'tests stand in folders' "$(
+check 'tests stand in tests/core, tests/tools or tests/sambaflow, what they share in tests/lib' "$(
     ls tests/*.[ch] tests/*.sh 2>/dev/null | grep -vxF -e tests/run.sh -e tests/graphs.c \
         -e tests/mistakes.c -e tests/rows.c -e tests/same_bits.c)"
 
