@@ -1728,6 +1728,17 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
     return samba__hash_finish(h + (uint64_t)size, p, tail);
 }
 
+/* The same of two pieces, one behind the other. n is a multiple of 32, and not 0. */
+SAMBA__FN uint64_t samba__hash_two(const uint8_t *p, size_t n, const uint8_t *q, size_t m)
+{
+    size_t tail = m % 32;
+    uint64_t v[4];
+    samba__hash_begin(v, 0);
+    samba__hash_blocks(v, p, n);
+    samba__hash_blocks(v, q, m);
+    return samba__hash_finish(samba__hash_join(v) + n + m, m ? q + (m - tail) : q, tail);
+}
+
 /* ==== [report] ================================================================================ */
 SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
 {
@@ -9007,45 +9018,183 @@ enum {
 };
 
 #define SAMBA__PEF_MAGIC 0x46455041424D4153u /* the bytes "SAMBAPEF" */
-#define SAMBA__PEF_VERSION 2u
-#define SAMBA__PEF_INFERENCE 1u /* flag: forward only, running statistics, no dropout */
-#define SAMBA__PEF_HEADER 128u
-#define SAMBA__PEF_SYMBOL 80u
-#define SAMBA__PEF_NODE 32u
-#define SAMBA__PEF_SECTION 16u
+#define SAMBA__PEF_VERSION 2u                /* what is written */
+#define SAMBA__PEF_OLDEST 1u                 /* what is still read */
+#define SAMBA__PEF_INFERENCE 1u    /* flag: forward only, running statistics, no dropout */
 #define SAMBA__FOREVER 0xFFFFFFFFu /* last use of a symbol that outlives the schedule */
 
-/* A PEF in memory: the counts of its header and where its tables begin. Nothing is copied. */
-typedef struct samba__pef {
-    const uint8_t *base;
-    uint64_t size;
-    uint32_t n_symbols, n_nodes, n_sections, n_words, strings_size, trace_size, microbatches;
-    const uint8_t *symbols, *nodes, *sections, *words;
-    const char *strings, *trace;
-    const uint8_t *data;
-    uint64_t data_size, region[SAMBA__N_REGIONS];
-    const samba_op *const *user_ops;
-    int32_t n_user_ops;
-} samba__pef;
+/* ---- The records of the file ----
+
+   One row for each field, in the order of the file: X(bits, name, since), A(bits, name, n, since)
+   for n numbers of so many bits, Z(bytes, since) for bytes that are 0. `since` is the first version
+   whose records have these bytes. Offsets, sizes, structs, readers and writers follow from the
+   rows.
+
+   A new version appends rows at the end of a record, or names bytes that were 0; nothing moves.
+   What an older file does not have is read as 0, so 0 has to mean what older programs did. Raise
+   SAMBA__PEF_VERSION and SAMBA__PEF_OLDEST with it: the version before is read, older ones are not.
+
+   Version 1 (until November 2026) has no checksum of the data and no `generated`; its tables_hash
+   goes to the end of the file. */
+/* clang-format off */
+#define SAMBA__HEADER_FIELDS(X, A, Z) \
+    X(64, magic, 1)             /* "SAMBAPEF" */ \
+    X(32, version, 1) \
+    Z(4, 1) \
+    X(64, file_size, 1)         /* bytes of the file */ \
+    X(64, tables_hash, 1)       /* XXH64, seed 0, of what follows, up to the data */ \
+    X(32, n_symbols, 1) \
+    X(32, n_nodes, 1) \
+    X(32, n_sections, 1) \
+    X(32, n_words, 1) \
+    X(32, strings_size, 1) \
+    X(32, trace_size, 1) \
+    X(32, microbatches, 1) \
+    X(32, flags, 1)             /* SAMBA__PEF_INFERENCE */ \
+    A(64, region, 4, 1)         /* bytes of state (DDR), arena (HBM), in/out (HOST), read-only */ \
+    X(64, data_size, 1) \
+    X(64, data_hash, 1)         /* XXH64, seed 0, of the data */ \
+    Z(16, 1)
+
+/* Sorted by region, offset and first node. */
+#define SAMBA__SYMBOL_FIELDS(X, A, Z) \
+    X(32, name, 1)              /* place in the strings */ \
+    X(8, role, 1) \
+    X(8, dtype, 1) \
+    X(8, ndim, 1) \
+    X(8, region, 1) \
+    A(32, dim, 8, 1)            /* the shape; 0 behind ndim */ \
+    X(64, offset, 1)            /* in the region */ \
+    X(64, data, 1)              /* 1 + offset of its value in the data, or 0 */ \
+    X(32, first, 1)             /* node that uses it first; 0 if it outlives the schedule */ \
+    X(32, last, 1)              /* and last; SAMBA__FOREVER then */ \
+    X(32, alias, 1)             /* 1 + symbol it is a view of, or 0 */ \
+    X(32, grad, 1)              /* 1 + symbol of its gradient, or 0 */ \
+    X(8, batch_dim, 1)          /* 1 + batch dimension, or 0 */ \
+    X(8, windowed, 1)           /* 1: holds all microbatches */ \
+    X(8, mem_type, 1)           /* memory type asked for */ \
+    X(8, generated, 1)          /* 1: state of an optimizer, or of dropout */ \
+    X(32, argin, 1)             /* kind of argin */
+
+/* In schedule order. */
+#define SAMBA__NODE_FIELDS(X, A, Z) \
+    X(32, wire, 1)              /* number of the op */ \
+    X(8, n_in, 1) \
+    X(8, n_out, 1) \
+    X(8, n_attr, 1) \
+    Z(1, 1) \
+    X(32, name, 1)              /* place in the strings */ \
+    X(32, first_word, 1)        /* words: inputs (1 + symbol, 0 absent), outputs, attributes */ \
+    X(32, scratch, 1)           /* 1 + symbol of its scratch, or 0 */ \
+    Z(12, 1)
+
+#define SAMBA__SECTION_FIELDS(X, A, Z) \
+    X(32, type, 1)              /* SAMBA_FWD ..., or a sum of them with mapping spatial */ \
+    X(32, first, 1)             /* node */ \
+    X(32, n, 1)                 /* nodes */ \
+    X(32, graph, 1)             /* 1 + name of its graph in the strings; 0: the only one */
+/* clang-format on */
+
+/* The bytes of the records: offsetof says where a field is, for nothing is padded. */
+#define X(bits, field, since) uint8_t field[bits / 8];
+#define A(bits, field, n, since) uint8_t field[n * (bits / 8)];
+#define Z(bytes, since) uint8_t zero##bytes[bytes];
+
+typedef struct samba__header_layout {
+    SAMBA__HEADER_FIELDS(X, A, Z)
+} samba__header_layout;
+
+typedef struct samba__symbol_layout {
+    SAMBA__SYMBOL_FIELDS(X, A, Z)
+} samba__symbol_layout;
+
+typedef struct samba__node_layout {
+    SAMBA__NODE_FIELDS(X, A, Z)
+} samba__node_layout;
+
+typedef struct samba__section_layout {
+    SAMBA__SECTION_FIELDS(X, A, Z)
+} samba__section_layout;
+
+#undef X
+#undef A
+#undef Z
 
 /* The records as plain structs. */
-typedef struct samba__symbol {
-    samba_spec spec;
-    uint32_t name, first, last, alias, grad, argin;
-    uint64_t offset, data; /* data: 1 + offset in the data chunk, or 0 */
-    uint8_t role, region, batch_dim, windowed, mem_type, generated;
-} samba__symbol;
+#define X(bits, field, since) uint##bits##_t field;
+#define A(bits, field, n, since) uint##bits##_t field[n];
+#define Z(bytes, since)
+
+typedef struct samba__header {
+    SAMBA__HEADER_FIELDS(X, A, Z)
+} samba__header;
 
 typedef struct samba__call_record {
+    SAMBA__NODE_FIELDS(X, A, Z)
     const samba_op *op;
-    uint32_t wire, name, scratch;
-    int32_t n_in, n_out, n_attr;
-    const uint8_t *words; /* as the manual has them */
+    const uint8_t *words; /* from first_word on */
 } samba__call_record;
 
 typedef struct samba__section {
-    uint32_t type, first, end, graph;
+    SAMBA__SECTION_FIELDS(X, A, Z)
+    uint32_t end; /* the node behind its last one */
 } samba__section;
+
+#undef A
+#define A(bits, field, n, since) /* the shape: in spec */
+
+typedef struct samba__symbol {
+    SAMBA__SYMBOL_FIELDS(X, A, Z)
+    samba_spec spec; /* dtype, ndim and the shape; sound if these are */
+} samba__symbol;
+
+#undef X
+#undef A
+#undef Z
+
+/* Bytes of a record in a file of this version. */
+#define X(bits, field, since) +(since <= version ? bits / 8u : 0u)
+#define A(bits, field, n, since) +(since <= version ? n * (bits / 8u) : 0u)
+#define Z(bytes, since) +(since <= version ? bytes##u : 0u)
+
+SAMBA__FN uint32_t samba__header_size(uint32_t version)
+{
+    return 0u SAMBA__HEADER_FIELDS(X, A, Z);
+}
+
+SAMBA__FN uint32_t samba__symbol_size(uint32_t version)
+{
+    return 0u SAMBA__SYMBOL_FIELDS(X, A, Z);
+}
+
+SAMBA__FN uint32_t samba__node_size(uint32_t version)
+{
+    return 0u SAMBA__NODE_FIELDS(X, A, Z);
+}
+
+SAMBA__FN uint32_t samba__section_size(uint32_t version)
+{
+    return 0u SAMBA__SECTION_FIELDS(X, A, Z);
+}
+
+#undef X
+#undef A
+#undef Z
+
+/* A PEF in memory: its header and where its tables begin. Nothing is copied. */
+typedef struct samba__pef {
+    const uint8_t *base;
+    uint64_t size;
+    uint32_t version, flags;
+    uint32_t n_symbols, n_nodes, n_sections, n_words, strings_size, trace_size, microbatches;
+    uint32_t symbol_size, node_size, section_size; /* bytes of a record */
+    const uint8_t *symbols, *nodes, *sections, *words;
+    const char *strings, *trace;
+    const uint8_t *data;
+    uint64_t data_size, data_hash, region[SAMBA__N_REGIONS];
+    const samba_op *const *user_ops;
+    int32_t n_user_ops;
+} samba__pef;
 
 /* The op of this wire number (0: none has it) or name (NULL: none). */
 SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
@@ -9058,63 +9207,84 @@ SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
     return NULL;
 }
 
-/* Where the record of a symbol has its fields, and how many bits. */
-#define SAMBA__SYMBOL_FIELDS(X) \
-    X(32, name, 0) \
-    X(8, role, 4) \
-    X(8, region, 7) \
-    X(64, offset, 40) \
-    X(64, data, 48) \
-    X(32, first, 56) \
-    X(32, last, 60) \
-    X(32, alias, 64) \
-    X(32, grad, 68) \
-    X(8, batch_dim, 72) \
-    X(8, windowed, 73) \
-    X(8, mem_type, 74) \
-    X(8, generated, 75) \
-    X(32, argin, 76)
+/* Readers of one record. What this version of the file does not have is 0. */
+#define X(bits, field, since) \
+    r.field = since <= SAMBA__PEF_OLDEST || since <= version \
+        ? samba__get##bits(p + offsetof(SAMBA__RECORD, field)) \
+        : (uint##bits##_t)0;
+#define A(bits, field, n, since) \
+    for (size_t i = 0; i < n; i++) \
+        r.field[i] = since <= SAMBA__PEF_OLDEST || since <= version \
+            ? samba__get##bits(p + offsetof(SAMBA__RECORD, field) + i * (bits / 8)) \
+            : (uint##bits##_t)0;
+#define Z(bytes, since)
+#define SAMBA__RECORD samba__header_layout
 
-SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
+SAMBA__FN samba__header samba__read_header(const uint8_t *p, uint32_t version)
 {
-    const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
-    samba__symbol s;
-#define X(bits, field, at) s.field = samba__get##bits(p + at);
-    SAMBA__SYMBOL_FIELDS(X)
-#undef X
-    s.spec.dtype = (samba_dtype)(p[5] < SAMBA_N_DTYPES ? p[5] : 0);
-    s.spec.shape.ndim = p[6] <= SAMBA_MAX_DIMS ? p[6] : 0;
-    for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++)
-        s.spec.shape.dim[d] = (int32_t)samba__get32(p + 8 + 4 * d);
-    return s;
+    samba__header r;
+    SAMBA__HEADER_FIELDS(X, A, Z)
+    (void)version;
+    return r;
 }
+
+#undef SAMBA__RECORD
+
+#define SAMBA__RECORD samba__section_layout
 
 SAMBA__FN samba__section samba__section_at(const samba__pef *pef, uint32_t i)
 {
-    const uint8_t *p = pef->sections + (size_t)i * SAMBA__PEF_SECTION;
-    samba__section s;
-    s.type = samba__get32(p);
-    s.graph = samba__get32(p + 12);
-    s.first = samba__get32(p + 4);
-    s.end = s.first + samba__get32(p + 8);
-    return s;
+    const uint8_t *p = pef->sections + (size_t)i * pef->section_size;
+    const uint32_t version = pef->version;
+    samba__section r;
+    SAMBA__SECTION_FIELDS(X, A, Z)
+    (void)version;
+    r.end = r.first + r.n;
+    return r;
 }
 
+#undef SAMBA__RECORD
+
 /* A node; its op is found only where the op itself is wanted. */
+#define SAMBA__RECORD samba__node_layout
+
 SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
 {
-    const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
-    samba__call_record c;
-    c.op = NULL;
-    c.wire = samba__get32(p);
-    c.name = samba__get32(p + 8);
-    c.scratch = samba__get32(p + 16);
-    c.n_in = p[4];
-    c.n_out = p[5];
-    c.n_attr = p[6];
-    c.words = pef->words + (size_t)samba__get32(p + 12) * 4;
-    return c;
+    const uint8_t *p = pef->nodes + (size_t)i * pef->node_size;
+    const uint32_t version = pef->version;
+    samba__call_record r;
+    SAMBA__NODE_FIELDS(X, A, Z)
+    (void)version;
+    r.op = NULL;
+    r.words = pef->words + (size_t)(r.first_word < pef->n_words ? r.first_word : 0) * 4;
+    return r;
 }
+
+#undef SAMBA__RECORD
+
+#undef A
+#define A(bits, field, n, since) /* the shape */
+#define SAMBA__RECORD samba__symbol_layout
+
+SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
+{
+    const uint8_t *p = pef->symbols + (size_t)i * pef->symbol_size;
+    const uint32_t version = pef->version;
+    samba__symbol r;
+    SAMBA__SYMBOL_FIELDS(X, A, Z)
+    (void)version;
+    r.spec.dtype = (samba_dtype)(r.dtype < SAMBA_N_DTYPES ? r.dtype : 0);
+    r.spec.shape.ndim = r.ndim <= SAMBA_MAX_DIMS ? r.ndim : 0;
+    for (size_t d = 0; d < SAMBA_MAX_DIMS; d++)
+        r.spec.shape.dim[d]
+            = (int32_t)samba__get32(p + offsetof(samba__symbol_layout, dim) + 4 * d);
+    return r;
+}
+
+#undef SAMBA__RECORD
+#undef X
+#undef A
+#undef Z
 
 SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
 {
@@ -9140,8 +9310,8 @@ SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name, ui
 {
     for (uint32_t k = 0; k < pef->n_symbols; k++) {
         uint32_t i = (start + k) % pef->n_symbols;
-        const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
-        if (p[4] < SAMBA__TEMP && samba__same_text(pef->strings + samba__get32(p), name))
+        samba__symbol s = samba__symbol_at(pef, i);
+        if (s.role < SAMBA__TEMP && samba__same_text(pef->strings + s.name, name))
             return (int32_t)i;
     }
     return -1;
@@ -9157,73 +9327,124 @@ SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
     return holds;
 }
 
+/* Magic, version and flags are known, and the file is as long as it says. */
 SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *why)
 {
-    return samba__prove(why, p && size >= SAMBA__PEF_HEADER,
-                        "the file is shorter than a PEF header")
-        && samba__prove(why, samba__get64(p) == SAMBA__PEF_MAGIC,
-                        "this is not a PEF: the magic number is missing")
-        && samba__prove(why, samba__get32(p + 8) == SAMBA__PEF_VERSION,
-                        "PEF version %d, but this "
-                        "samba.h reads version 2; compile it again",
-                        (int32_t)samba__get32(p + 8))
-        && samba__prove(why,
-                        !samba__get32(p + 12) && !(samba__get32(p + 60) & ~SAMBA__PEF_INFERENCE),
-                        "the header has an unknown flag; a newer samba.h may have written it")
-        && samba__prove(why, samba__get64(p + 16) == size,
-                        "the file has %l bytes but its header says %l: it was cut or extended",
-                        (int64_t)size, (int64_t)samba__get64(p + 16))
-        && samba__prove(why, samba__get64(p + 96) <= size - SAMBA__PEF_HEADER,
+    const uint32_t oldest = samba__header_size(SAMBA__PEF_OLDEST);
+    if (!samba__prove(why, p && size >= oldest, "the file is shorter than a PEF header"))
+        return false;
+    samba__header h = samba__read_header(p, SAMBA__PEF_OLDEST);
+    if (!samba__prove(why, h.magic == SAMBA__PEF_MAGIC,
+                      "this is not a PEF: the magic number is missing"))
+        return false;
+    if (!samba__prove(why, h.version >= SAMBA__PEF_OLDEST && h.version <= SAMBA__PEF_VERSION,
+                      "PEF version %d, but this samba.h reads versions %d and %d; compile it again",
+                      (int32_t)h.version, (int32_t)SAMBA__PEF_OLDEST, (int32_t)SAMBA__PEF_VERSION))
+        return false;
+    const uint8_t *zero = p + offsetof(samba__header_layout, zero4);
+    if (!samba__prove(why, !samba__get32(zero) && !(h.flags & ~SAMBA__PEF_INFERENCE),
+                      "the header has an unknown flag; a newer samba.h may have written it"))
+        return false;
+    if (!samba__prove(why, h.file_size == size,
+                      "the file has %l bytes but its header says %l: it was cut or extended",
+                      (int64_t)size, (int64_t)h.file_size))
+        return false;
+    uint32_t header = samba__header_size(h.version);
+    return samba__prove(why, size >= header && h.data_size <= size - header,
                         "the tables and the data do not fill the file");
 }
 
-/* Reads the header; the tables follow each other, so their places follow from the counts. The data
-   are neither read nor proved. pef is zero but for the user's ops. */
+/* Where each table begins, counted from the start of the file: they follow each other. */
+typedef struct samba__tables_at {
+    uint64_t symbols, nodes, sections, words, strings, trace, data;
+} samba__tables_at;
+
+SAMBA__FN samba__tables_at samba__lay_tables(const samba__header *h)
+{
+    samba__tables_at at;
+    at.symbols = samba__header_size(h->version);
+    at.nodes = at.symbols + (uint64_t)h->n_symbols * samba__symbol_size(h->version);
+    at.sections = at.nodes + (uint64_t)h->n_nodes * samba__node_size(h->version);
+    at.words = at.sections + (uint64_t)h->n_sections * samba__section_size(h->version);
+    at.strings = at.words + (uint64_t)h->n_words * 4;
+    at.trace = at.strings + h->strings_size;
+    at.data = samba__align_bytes(at.trace + h->trace_size);
+    return at;
+}
+
+/* Finds the tables of a header. Do they and the data fill the file? */
+SAMBA__FN bool samba__find_tables(samba__pef *pef, const samba__header *h)
+{
+    samba__tables_at at = samba__lay_tables(h);
+    if (at.data != pef->size - pef->data_size) return false;
+    pef->symbols = pef->base + at.symbols;
+    pef->nodes = pef->base + at.nodes;
+    pef->sections = pef->base + at.sections;
+    pef->words = pef->base + at.words;
+    pef->strings = (const char *)(pef->base + at.strings);
+    pef->trace = (const char *)(pef->base + at.trace);
+    pef->data = pef->base + at.data;
+    pef->symbol_size = samba__symbol_size(h->version);
+    pef->node_size = samba__node_size(h->version);
+    pef->section_size = samba__section_size(h->version);
+    return true;
+}
+
+/* What tables_hash says of a file: of the tables; in version 1 of the data behind them, too. */
+SAMBA__FN bool samba__check_tables_hash(const samba__pef *pef, samba__text *why)
+{
+    const size_t begin = offsetof(samba__header_layout, tables_hash) + 8;
+    const uint8_t *tables = pef->base + begin;
+    size_t n = (size_t)(pef->size - pef->data_size) - begin, n_data = 0;
+    if (pef->version == 1) n_data = (size_t)pef->data_size;
+    uint64_t hash = samba__read_header(pef->base, pef->version).tables_hash;
+    return samba__prove(why, hash == samba__hash_two(tables, n, pef->data, n_data),
+                        "the checksum is wrong: the file was damaged");
+}
+
+SAMBA__FN bool samba__check_data_hash(const samba__pef *pef, samba__text *why)
+{
+    return samba__prove(why, pef->data_hash == samba__hash(pef->data, (size_t)pef->data_size, 0),
+                        "the checksum of the data is wrong: the file was damaged");
+}
+
+/* Reads the header and finds the tables. The data are neither read nor proved; in version 1, whose
+   checksum is that of both, nor are the tables. pef is zero but for the user's ops. */
 SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
 {
     const uint8_t *p = (const uint8_t *)bytes;
     if (!samba__check_header(p, size, why)) return false;
+    uint32_t version = samba__read_header(p, SAMBA__PEF_OLDEST).version;
+    samba__header h = samba__read_header(p, version);
     pef->base = p;
     pef->size = size;
-    pef->n_symbols = samba__get32(p + 32);
-    pef->n_nodes = samba__get32(p + 36);
-    pef->n_sections = samba__get32(p + 40);
-    pef->n_words = samba__get32(p + 44);
-    pef->strings_size = samba__get32(p + 48);
-    pef->trace_size = samba__get32(p + 52);
-    pef->microbatches = samba__get32(p + 56);
-    pef->data_size = samba__get64(p + 96);
-    uint64_t nodes_at = SAMBA__PEF_HEADER + (uint64_t)pef->n_symbols * SAMBA__PEF_SYMBOL;
-    uint64_t sections_at = nodes_at + (uint64_t)pef->n_nodes * SAMBA__PEF_NODE;
-    uint64_t words_at = sections_at + (uint64_t)pef->n_sections * SAMBA__PEF_SECTION;
-    uint64_t strings_at = words_at + (uint64_t)pef->n_words * 4;
-    uint64_t trace_at = strings_at + pef->strings_size, end = trace_at + pef->trace_size;
-    uint64_t data_at = samba__align_bytes(end);
-    if (!samba__prove(why, data_at == size - pef->data_size,
+    pef->version = version;
+    pef->flags = h.flags;
+    pef->n_symbols = h.n_symbols;
+    pef->n_nodes = h.n_nodes;
+    pef->n_sections = h.n_sections;
+    pef->n_words = h.n_words;
+    pef->strings_size = h.strings_size;
+    pef->trace_size = h.trace_size;
+    pef->microbatches = h.microbatches;
+    pef->data_size = h.data_size;
+    pef->data_hash = h.data_hash;
+    if (!samba__prove(why, samba__find_tables(pef, &h),
                       "the tables and the data do not fill the file")
-        || !samba__prove(why, samba__get64(p + 24) == samba__hash(p + 32, (size_t)data_at - 32, 0),
-                         "the checksum is wrong: the file was damaged"))
+        || (version > 1 && !samba__check_tables_hash(pef, why)))
         return false;
-    pef->symbols = p + SAMBA__PEF_HEADER;
-    pef->nodes = p + nodes_at;
-    pef->sections = p + sections_at;
-    pef->words = p + words_at;
-    pef->data = p + data_at;
-    pef->strings = (const char *)(p + strings_at);
-    pef->trace = (const char *)(p + trace_at);
-    bool fine = samba__prove(why,
-                             pef->strings_size && !pef->strings[pef->strings_size - 1]
-                                 && pef->trace_size && !pef->trace[pef->trace_size - 1],
-                             "a table of strings does not end")
-        && samba__prove(why, pef->microbatches >= 1 && pef->microbatches <= 65536,
-                        "the number of microbatches is absurd");
-    for (int i = 0; fine && i < SAMBA__N_REGIONS; i++) {
-        uint64_t bytes_there = pef->region[i] = samba__get64(p + 64 + 8 * i);
-        fine
-            = samba__prove(why, bytes_there <= (uint64_t)1 << 46 && bytes_there % SAMBA__ALIGN == 0,
-                           "region %d has an absurd size", i);
+    bool ends = pef->strings_size && !pef->strings[pef->strings_size - 1] && pef->trace_size
+        && !pef->trace[pef->trace_size - 1];
+    if (!samba__prove(why, ends, "a table of strings does not end")
+        || !samba__prove(why, pef->microbatches >= 1 && pef->microbatches <= 65536,
+                         "the number of microbatches is absurd"))
+        return false;
+    for (int i = 0; i < SAMBA__N_REGIONS; i++) {
+        pef->region[i] = h.region[i];
+        bool sound = h.region[i] <= (uint64_t)1 << 46 && h.region[i] % SAMBA__ALIGN == 0;
+        if (!samba__prove(why, sound, "region %d has an absurd size", i)) return false;
     }
-    return fine;
+    return true;
 }
 
 /* May a symbol of this role lie in this region? */
@@ -9281,13 +9502,12 @@ SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__sym
 
 SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__text *why)
 {
-    const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
     samba__symbol s = samba__symbol_at(pef, i);
     int32_t n = (int32_t)i;
     if (!samba__prove(why, s.name < pef->strings_size, "symbol %d has no name", n)) return false;
     const char *name = pef->strings + s.name;
-    bool known = s.role >= 1 && s.role < SAMBA__N_ROLES && p[5] < SAMBA_N_DTYPES
-        && p[6] <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= p[6]
+    bool known = s.role >= 1 && s.role < SAMBA__N_ROLES && s.dtype < SAMBA_N_DTYPES
+        && s.ndim <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= s.ndim
         && s.windowed <= 1 && s.mem_type <= SAMBA_MEM_HOST
         && s.generated <= (s.role == SAMBA__STATE);
     if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
@@ -9428,29 +9648,33 @@ SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
     return samba__prove(why, enough, "node %d has too little scratch", (int32_t)node);
 }
 
-/* The op is known, and its arguments are where the node says. */
-SAMBA__FN bool samba__check_arguments(const samba__pef *pef, uint32_t i, samba__text *why)
+/* The arguments of a node are where it says, and are symbols. */
+SAMBA__FN bool samba__check_words(const samba__pef *pef, uint32_t i, samba__text *why)
 {
-    const uint8_t *p = pef->nodes + (size_t)i * SAMBA__PEF_NODE;
-    uint64_t n_words = (uint64_t)p[4] + p[5] + p[6], first = samba__get32(p + 12);
-    if (!samba__prove(why, first + n_words <= pef->n_words,
-                      "the arguments of node %d lie outside the file", (int32_t)i))
+    samba__call_record r = samba__record_at(pef, i);
+    uint64_t n_words = (uint64_t)r.n_in + r.n_out + r.n_attr;
+    if (!samba__prove(why, r.first_word + n_words <= pef->n_words,
+                      "the arguments of node %d lie outside the file", (int32_t)i)
+        || !samba__prove(why,
+                         r.n_in <= SAMBA_MAX_IN && r.n_out >= 1 && r.n_out <= SAMBA_MAX_OUT
+                             && r.n_attr <= SAMBA_MAX_ATTR && r.name < pef->strings_size,
+                         "node %d has too many arguments", (int32_t)i))
         return false;
-    samba__call_record r = samba__node_at(pef, i);
-    bool fine = samba__prove(why,
-                             r.n_in <= SAMBA_MAX_IN && r.n_out >= 1 && r.n_out <= SAMBA_MAX_OUT
-                                 && r.n_attr <= SAMBA_MAX_ATTR && r.name < pef->strings_size,
-                             "node %d has too many arguments", (int32_t)i)
-        && samba__prove(why, r.op != NULL,
-                        "%s uses op number %d, which is not known here; "
-                        "register it before loading",
-                        pef->strings + r.name, (int32_t)r.wire);
-    for (int32_t k = 0; fine && k < r.n_in + r.n_out; k++) {
+    for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
-        fine = samba__prove(why, word <= pef->n_symbols && (k < r.n_in || word),
-                            "node %d refers to no symbol", (int32_t)i);
+        bool sound = word <= pef->n_symbols && (k < r.n_in || word);
+        if (!samba__prove(why, sound, "node %d refers to no symbol", (int32_t)i)) return false;
     }
-    return fine;
+    return true;
+}
+
+SAMBA__FN bool samba__check_op(const samba__pef *pef, uint32_t i, samba__text *why)
+{
+    samba__call_record r = samba__node_at(pef, i);
+    return samba__prove(why, r.op != NULL,
+                        "node %d uses op number %d, which is not known here; register it before "
+                        "loading",
+                        (int32_t)i, (int32_t)r.wire);
 }
 
 /* The op's own rule must give exactly the outputs that are declared. Its graph begins at first. */
@@ -9459,7 +9683,7 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
 {
     samba__decoded d;
     samba_work w;
-    if (!samba__check_arguments(pef, i, why)) return false;
+    if (!samba__check_words(pef, i, why) || !samba__check_op(pef, i, why)) return false;
     samba__call_record r = samba__node_at(pef, i);
     samba__decode_call(pef, &r, &d);
     if (!samba__prove(why, samba__infer(r.op, &d.call), "node %d %s: %s", (int32_t)i, r.op->name,
@@ -9664,11 +9888,14 @@ SAMBA__FN bool samba__fail_shared(const samba__pef *pef, uint32_t i, samba__text
 /* Enters symbol i of the arena into the skyline, if it lives there and nothing is in its way. */
 SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i, samba__text *why)
 {
-    const uint8_t *p = pef->symbols + (size_t)i * SAMBA__PEF_SYMBOL;
-    uint32_t first = samba__get32(p + 56), last = samba__get32(p + 60), end = k->start + k->n - 1;
-    if (p[7] != SAMBA__REGION_ARENA || first > end || last < k->start || samba__get32(p + 64))
-        return true;
+    /* This many symbols at this many times: most are passed by without decoding the record. */
+    const uint8_t *p = pef->symbols + (size_t)i * pef->symbol_size;
+    uint32_t first = samba__get32(p + offsetof(samba__symbol_layout, first));
+    uint32_t last = samba__get32(p + offsetof(samba__symbol_layout, last));
+    uint32_t end = k->start + k->n - 1;
+    if (first > end || last < k->start) return true;
     samba__symbol s = samba__symbol_at(pef, i);
+    if (s.region != SAMBA__REGION_ARENA || s.alias) return true;
     first = first > k->start ? first : k->start;
     last = last < end ? last : end;
     uint64_t top = samba__skyline_top(k, first, last);
@@ -9748,12 +9975,9 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *roo
 {
     uint64_t own[4 * SAMBA__SKYLINE];
     bool enough = n_room >= 4 * SAMBA__SKYLINE;
-    return (!data
-            || samba__prove(why,
-                            samba__get64(pef->base + 104)
-                                == samba__hash(pef->data, (size_t)pef->data_size, 0),
-                            "the checksum of the data is wrong: the file was damaged"))
-        && samba__check_symbols(pef, why) && samba__check_order(pef, why)
+    if (pef->version == 1 && !samba__check_tables_hash(pef, why)) return false;
+    if (pef->version > 1 && data && !samba__check_data_hash(pef, why)) return false;
+    return samba__check_symbols(pef, why) && samba__check_order(pef, why)
         && samba__check_sections(pef, why) && samba__check_names(pef, why)
         && samba__check_made(pef, why)
         && samba__check_arena(pef, enough ? room : own, enough ? n_room : 4 * SAMBA__SKYLINE, why);
@@ -10817,7 +11041,7 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     rt->local = (float *)(void *)((uint8_t *)rt->steps
                                   + samba__align_size((size_t)pef->n_nodes * sizeof(samba__step)));
     rt->isa = samba__best_isa();
-    rt->inference = (samba__get32(pef->base + 60) & SAMBA__PEF_INFERENCE) != 0;
+    rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
     rt->running_stats = rt->inference;
     samba__find_norm(rt);
@@ -15282,14 +15506,87 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 }
 
 /* ==== [pef-write] ============================================================================= */
-/* Bytes that grow by known amounts: every table's size is counted before it is written. */
+/* Writers of one record, of the newest version, into bytes that are 0: the readers' inverse. */
+#define X(bits, field, since) samba__put##bits(p + offsetof(SAMBA__RECORD, field), r->field);
+#define A(bits, field, n, since) \
+    for (size_t i = 0; i < n; i++) \
+        samba__put##bits(p + offsetof(SAMBA__RECORD, field) + i * (bits / 8), r->field[i]);
+#define Z(bytes, since)
+#define SAMBA__RECORD samba__header_layout
+
+SAMBA__FN void samba__put_header(uint8_t *p, const samba__header *r)
+{
+    SAMBA__HEADER_FIELDS(X, A, Z)
+}
+
+#undef SAMBA__RECORD
+
+#define SAMBA__RECORD samba__node_layout
+
+SAMBA__FN void samba__put_node(uint8_t *p, const samba__call_record *r)
+{
+    SAMBA__NODE_FIELDS(X, A, Z)
+}
+
+#undef SAMBA__RECORD
+
+#define SAMBA__RECORD samba__section_layout
+
+SAMBA__FN void samba__put_section(uint8_t *p, const samba__section *r)
+{
+    SAMBA__SECTION_FIELDS(X, A, Z)
+}
+
+#undef SAMBA__RECORD
+
+#undef A
+#define A(bits, field, n, since) /* the shape */
+#define SAMBA__RECORD samba__symbol_layout
+
+SAMBA__FN void samba__put_symbol(uint8_t *p, const samba__symbol *r)
+{
+    uint8_t *dim = p + offsetof(samba__symbol_layout, dim);
+    SAMBA__SYMBOL_FIELDS(X, A, Z)
+    for (int32_t d = 0; d < r->spec.shape.ndim; d++)
+        samba__put32(dim + 4 * d, (uint32_t)r->spec.shape.dim[d]);
+}
+
+#undef SAMBA__RECORD
+#undef X
+#undef A
+#undef Z
+
+/* Tables that are being written. How large each is was counted before. */
 typedef struct samba__writer {
-    uint8_t *bytes;
+    samba__header header;
+    uint8_t *bytes, *symbols, *nodes, *sections, *words;
+    char *strings, *trace;
     size_t size;
-    uint32_t n_words, strings_at;
-    uint8_t *words;
-    char *strings;
+    uint32_t n_words, strings_at; /* so much of the words and strings is written */
 } samba__writer;
+
+/* Places the tables that w->header counts, of the newest version; returns how many bytes they take,
+   which samba__writer_begin wants. */
+SAMBA__FN size_t samba__writer_size(samba__writer *w)
+{
+    w->header.magic = SAMBA__PEF_MAGIC;
+    w->header.version = SAMBA__PEF_VERSION;
+    return (size_t)samba__lay_tables(&w->header).data;
+}
+
+/* bytes are zero. */
+SAMBA__FN void samba__writer_begin(samba__writer *w, uint8_t *bytes)
+{
+    samba__tables_at at = samba__lay_tables(&w->header);
+    w->bytes = bytes;
+    w->size = (size_t)at.data;
+    w->symbols = bytes + at.symbols;
+    w->nodes = bytes + at.nodes;
+    w->sections = bytes + at.sections;
+    w->words = bytes + at.words;
+    w->strings = (char *)bytes + at.strings;
+    w->trace = (char *)bytes + at.trace;
+}
 
 SAMBA__FN uint32_t samba__write_string(samba__writer *w, const char *text)
 {
@@ -15319,8 +15616,16 @@ SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
     return (uint32_t)p->places[p->place_of[t->id]].index + 1;
 }
 
-/* The record p of the symbol that place q becomes: the inverse of samba__symbol_at. */
-SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, uint8_t *p,
+/* Which argin the name of an ARGIN symbol says it is. */
+SAMBA__FN uint32_t samba__argin_kind(const char *name)
+{
+    if (samba__ends_with(name, "__p")) return SAMBA__ARGIN_RATE;
+    if (samba__ends_with(name, "__seed")) return SAMBA__ARGIN_SEED;
+    return samba__ends_with(name, "__grad") ? SAMBA__ARGIN_GRAD : SAMBA__ARGIN_OTHER;
+}
+
+/* The symbol that place q becomes. */
+SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, int32_t i,
                                    const samba__place *q)
 {
     bool forever = q->region != SAMBA__REGION_ARENA;
@@ -15328,6 +15633,9 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     samba__symbol s = SAMBA__ZEROED;
     s.name = samba__write_string(w, q->name);
     s.role = (uint8_t)q->role;
+    s.spec = q->spec;
+    s.dtype = (uint8_t)q->spec.dtype;
+    s.ndim = (uint8_t)q->spec.shape.ndim;
     s.region = (uint8_t)q->region;
     s.offset = q->offset;
     s.first = forever ? 0 : (uint32_t)q->first;
@@ -15338,30 +15646,24 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, ui
     s.windowed = q->windowed;
     s.mem_type = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
     s.generated = q->tensor && q->role == SAMBA__STATE && q->tensor->generated;
-    if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__p")) s.argin = SAMBA__ARGIN_RATE;
-    if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__seed")) s.argin = SAMBA__ARGIN_SEED;
-    if (q->role == SAMBA__ARGIN && samba__ends_with(q->name, "__grad")) s.argin = SAMBA__ARGIN_GRAD;
-#define X(bits, field, at) samba__put##bits(p + at, s.field);
-    SAMBA__SYMBOL_FIELDS(X)
-#undef X
-    p[5] = (uint8_t)q->spec.dtype;
-    p[6] = (uint8_t)q->spec.shape.ndim;
-    for (int32_t d = 0; d < q->spec.shape.ndim; d++)
-        samba__put32(p + 8 + 4 * d, (uint32_t)q->spec.shape.dim[d]);
+    if (q->role == SAMBA__ARGIN) s.argin = samba__argin_kind(q->name);
+    samba__put_symbol(w->symbols + (size_t)i * sizeof(samba__symbol_layout), &s);
 }
 
 SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
-                                 const samba__plan *p, uint8_t *r, int32_t i)
+                                 const samba__plan *p, int32_t i)
 {
     const samba__node *n = c->nodes[i];
     int32_t scratch = p->scratch_of[i];
-    samba__put32(r, n->op->wire);
-    r[4] = (uint8_t)n->n_in;
-    r[5] = (uint8_t)n->n_out;
-    r[6] = (uint8_t)n->n_attr;
-    samba__put32(r + 8, samba__write_string(w, n->name));
-    samba__put32(r + 12, w->n_words);
-    samba__put32(r + 16, scratch < 0 ? 0 : (uint32_t)p->places[scratch].index + 1);
+    samba__call_record r = SAMBA__ZEROED;
+    r.wire = n->op->wire;
+    r.n_in = (uint8_t)n->n_in;
+    r.n_out = (uint8_t)n->n_out;
+    r.n_attr = (uint8_t)n->n_attr;
+    r.name = samba__write_string(w, n->name);
+    r.first_word = w->n_words;
+    r.scratch = scratch < 0 ? 0 : (uint32_t)p->places[scratch].index + 1;
+    samba__put_node(w->nodes + (size_t)i * sizeof(samba__node_layout), &r);
     for (int32_t k = 0; k < n->n_in; k++)
         samba__write_word(w, n->in[k] ? samba__symbol_of(p, n->in[k]) : 0);
     for (int32_t o = 0; o < n->n_out; o++)
@@ -15413,33 +15715,38 @@ SAMBA__FN const char *samba__trace_of(const samba__compilation *c, bool whole, s
     return text;
 }
 
-SAMBA__FN void samba__seal(uint8_t *tables, size_t n_tables, size_t size)
+/* Completes the header: how long the file is, and the checksum of the tables. */
+SAMBA__FN void samba__seal(uint8_t *tables, size_t n_tables, size_t file_size)
 {
-    samba__put64(tables + 16, size);
-    samba__put64(tables + 24, samba__hash(tables + 32, n_tables - 32, 0));
+    const size_t begin = offsetof(samba__header_layout, tables_hash) + 8;
+    samba__header h = samba__read_header(tables, SAMBA__PEF_VERSION);
+    h.file_size = file_size;
+    samba__put_header(tables, &h);
+    h.tables_hash = samba__hash(tables + begin, n_tables - begin, 0);
+    samba__put_header(tables, &h);
 }
 
-SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p, uint8_t *r)
+SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p)
 {
     uint32_t name = 0;
-    for (int32_t i = 0; i < p->n_sections; i++, r += SAMBA__PEF_SECTION) {
+    for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
+        samba__section r = SAMBA__ZEROED;
         if (i == 0 || q->graph != q[-1].graph)
             name = q->graph ? samba__write_string(w, q->graph) + 1 : 0;
-        samba__put32(r, q->type);
-        samba__put32(r + 4, (uint32_t)q->first);
-        samba__put32(r + 8, (uint32_t)q->n);
-        samba__put32(r + 12, name);
+        r.type = q->type;
+        r.first = (uint32_t)q->first;
+        r.n = (uint32_t)q->n;
+        r.graph = name;
+        samba__put_section(w->sections + (size_t)i * sizeof(samba__section_layout), &r);
     }
 }
 
-/* The PEF without data, in temporary memory. */
-SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, samba__writer *w)
+/* What the header says of a program, and how large its tables become. */
+SAMBA__FN void samba__count_tables(const samba__compilation *c, const samba__plan *p,
+                                   size_t trace_size, samba__header *h)
 {
-    samba_session *s = c->session;
-    samba__place **sorted = samba__sort_places(s, p);
-    size_t strings = 0, words = 0, trace_size;
-    const char *trace = samba__trace_of(c, true, &trace_size);
+    size_t strings = 0, words = 0;
     for (int32_t i = 0; i < p->n_places; i++)
         strings += strlen(p->places[i].name) + 1;
     for (int32_t i = 0; i < c->n_nodes; i++) {
@@ -15450,37 +15757,37 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
         const char *graph = p->sections[i].graph;
         if (graph && (i == 0 || p->sections[i - 1].graph != graph)) strings += strlen(graph) + 1;
     }
-    if (!strings) strings = 1;
-    size_t nodes_at = SAMBA__PEF_HEADER + (size_t)p->n_places * SAMBA__PEF_SYMBOL;
-    size_t sections_at = nodes_at + (size_t)c->n_nodes * SAMBA__PEF_NODE;
-    size_t words_at = sections_at + (size_t)p->n_sections * SAMBA__PEF_SECTION;
-    size_t strings_at = words_at + words * 4;
-    memset(w, 0, sizeof *w);
-    w->size = samba__align_size(strings_at + strings + trace_size);
-    w->bytes = (uint8_t *)samba__temp(s, 1, w->size);
-    if (!w->bytes || !sorted || !trace) return false;
-    w->words = w->bytes + words_at;
-    w->strings = (char *)w->bytes + strings_at;
-    const uint32_t counts[8]
-        = { /* from byte 32 on */
-            (uint32_t)p->n_places,     (uint32_t)c->n_nodes,
-            (uint32_t)p->n_sections,   (uint32_t)words,
-            (uint32_t)strings,         (uint32_t)trace_size,
-            (uint32_t)c->microbatches, c->program->inference ? SAMBA__PEF_INFERENCE : 0
-          };
-    samba__put64(w->bytes, SAMBA__PEF_MAGIC);
-    samba__put32(w->bytes + 8, SAMBA__PEF_VERSION);
-    for (int i = 0; i < 8; i++)
-        samba__put32(w->bytes + 32 + 4 * i, counts[i]);
+    h->n_symbols = (uint32_t)p->n_places;
+    h->n_nodes = (uint32_t)c->n_nodes;
+    h->n_sections = (uint32_t)p->n_sections;
+    h->n_words = (uint32_t)words;
+    h->strings_size = strings ? (uint32_t)strings : 1;
+    h->trace_size = (uint32_t)trace_size;
+    h->microbatches = (uint32_t)c->microbatches;
+    h->flags = c->program->inference ? SAMBA__PEF_INFERENCE : 0;
     for (int i = 0; i < SAMBA__N_REGIONS; i++)
-        samba__put64(w->bytes + 64 + 8 * i, p->region[i]);
+        h->region[i] = p->region[i];
+}
+
+/* The PEF without data, in temporary memory. */
+SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, samba__writer *w)
+{
+    samba_session *s = c->session;
+    samba__place **sorted = samba__sort_places(s, p);
+    size_t trace_size;
+    const char *trace = samba__trace_of(c, true, &trace_size);
+    memset(w, 0, sizeof *w);
+    samba__count_tables(c, p, trace_size, &w->header);
+    uint8_t *bytes = (uint8_t *)samba__temp(s, 1, samba__writer_size(w));
+    if (!bytes || !sorted || !trace) return false;
+    samba__writer_begin(w, bytes);
+    samba__put_header(bytes, &w->header);
     for (int32_t i = 0; i < p->n_places; i++)
-        samba__write_symbol(w, p, w->bytes + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL,
-                            sorted[i]);
+        samba__write_symbol(w, p, i, sorted[i]);
     for (int32_t i = 0; i < c->n_nodes; i++)
-        samba__write_node(w, c, p, w->bytes + nodes_at + (size_t)i * SAMBA__PEF_NODE, i);
-    samba__write_sections(w, p, w->bytes + sections_at);
-    memcpy(w->bytes + strings_at + strings, trace, trace_size);
+        samba__write_node(w, c, p, i);
+    samba__write_sections(w, p);
+    memcpy(w->trace, trace, trace_size);
     samba__seal(w->bytes, w->size, w->size);
     return true;
 }
@@ -15544,8 +15851,9 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol q = samba__symbol_at(pef, i);
         bool has = value_of(s, i, pef->strings + q.name, &q) != NULL;
-        samba__put64(m->tables + SAMBA__PEF_HEADER + (size_t)i * SAMBA__PEF_SYMBOL + 48,
-                     has ? m->size - m->n_tables + 1 : 0);
+        uint8_t *record = m->tables + (pef->symbols - pef->base) + (size_t)i * pef->symbol_size;
+        q.data = has ? m->size - m->n_tables + 1 : 0;
+        samba__put_symbol(record, &q);
         if (!has) continue;
         m->size = samba__add_size(m->size, samba__align_size((size_t)samba__symbol_bytes(pef, &q)));
     }
@@ -15553,10 +15861,11 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
     samba__hash_begin(v, 0);
     for (size_t n; (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
         samba__hash_blocks(v, m->window, n);
-    samba__put64(m->tables + 96, n_data);
-    samba__put64(m->tables + 104,
-                 n_data ? samba__hash_finish(samba__hash_join(v) + n_data, NULL, 0)
-                        : samba__hash(NULL, 0, 0));
+    samba__header h = samba__read_header(m->tables, SAMBA__PEF_VERSION);
+    h.data_size = n_data;
+    h.data_hash = n_data ? samba__hash_finish(samba__hash_join(v) + n_data, NULL, 0)
+                         : samba__hash(NULL, 0, 0);
+    samba__put_header(m->tables, &h);
     samba__seal(m->tables, m->n_tables, m->size);
     return true;
 }
@@ -15676,7 +15985,7 @@ SAMBA__FN bool samba__same_data(samba_session *s)
     }
     uint64_t hash
         = size ? samba__hash_finish(samba__hash_join(v) + size, NULL, 0) : samba__hash(NULL, 0, 0);
-    return hash == samba__get64(file->tables + 104);
+    return hash == file->pef.data_hash;
 }
 #endif
 
@@ -15732,6 +16041,91 @@ SAMBA__FN uint32_t samba__room_for(uint32_t n_nodes)
     return n_nodes / 64 > SAMBA__SKYLINE ? n_nodes / 64 * 4 : 0;
 }
 
+/* ---- Files of the version before ---- */
+/* Version 1 does not say which state the compiler made: what optimizers step, and the counter that
+   dropout reads. Marks it in the tables that become of the file. */
+SAMBA__FN void samba__mark_generated(const samba__pef *old, samba__writer *w)
+{
+    const size_t size = sizeof(samba__symbol_layout);
+    uint8_t *generated = w->symbols + offsetof(samba__symbol_layout, generated);
+    for (uint32_t i = 0; i < old->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(old, i);
+        bool counts = samba__same_text(old->strings + q.name, SAMBA__COUNTER);
+        if (q.role == SAMBA__STATE && q.spec.dtype == SAMBA_I32 && counts) generated[i * size] = 1;
+    }
+    for (uint32_t i = 0; i < old->n_sections; i++) {
+        samba__section section = samba__section_at(old, i);
+        if (!(section.type & SAMBA_OPT)) continue;
+        for (uint32_t node = section.first; node < section.end; node++) {
+            samba__call_record r = samba__record_at(old, node);
+            for (int32_t o = 0; o < r.n_out; o++) {
+                uint32_t symbol = samba__word(&r, r.n_in + o) - 1;
+                bool state = samba__symbol_at(old, symbol).role == SAMBA__STATE;
+                if (state) generated[symbol * size] = 1;
+            }
+        }
+    }
+}
+
+/* The tables of a proved file of an older version as this one has them, in *size bytes of the
+   session; NULL without memory. */
+SAMBA__FN uint8_t *samba__upgrade_tables(samba_session *s, const samba__pef *old, size_t *size)
+{
+    samba__writer w;
+    memset(&w, 0, sizeof w);
+    w.header = samba__read_header(old->base, old->version);
+    *size = samba__writer_size(&w);
+    uint8_t *bytes = (uint8_t *)samba__take(s, *size);
+    if (!bytes) return NULL;
+    memset(bytes, 0, *size);
+    samba__writer_begin(&w, bytes);
+    w.header.data_hash = samba__hash(old->data, (size_t)old->data_size, 0);
+    samba__put_header(bytes, &w.header);
+    for (uint32_t i = 0; i < old->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(old, i);
+        samba__put_symbol(w.symbols + i * sizeof(samba__symbol_layout), &q);
+    }
+    for (uint32_t i = 0; i < old->n_nodes; i++) {
+        samba__call_record r = samba__record_at(old, i);
+        samba__put_node(w.nodes + i * sizeof(samba__node_layout), &r);
+    }
+    for (uint32_t i = 0; i < old->n_sections; i++) {
+        samba__section q = samba__section_at(old, i);
+        samba__put_section(w.sections + i * sizeof(samba__section_layout), &q);
+    }
+    memcpy(w.words, old->words, (size_t)old->n_words * 4);
+    memcpy(w.strings, old->strings, old->strings_size);
+    memcpy(w.trace, old->trace, old->trace_size);
+    if (old->version == 1) samba__mark_generated(old, &w);
+    samba__seal(bytes, *size, *size + (size_t)old->data_size);
+    return bytes;
+}
+
+/* From here on the session knows no version but its own. The values are copied out of the file:
+   its own tables do not have what samba__same_data would compare with. */
+SAMBA__FN bool samba__file_upgrade(samba_session *s, samba__file *file, samba__text *why)
+{
+    samba__pef *pef = &file->pef;
+    const uint8_t *data = pef->data;
+    if (pef->version == SAMBA__PEF_VERSION) return true;
+    size_t n_tables;
+    uint8_t *tables = samba__upgrade_tables(s, pef, &n_tables);
+    if (!samba__prove(why, tables != NULL, "no memory for its tables")) return false;
+    samba__give(s, file->tables, file->n_tables);
+    file->tables = tables;
+    file->n_tables = n_tables;
+    file->stays = false;
+    bool fine = samba__open_pef(pef, tables, n_tables + (size_t)pef->data_size, why);
+    pef->data = data;
+    return fine;
+}
+
+/* The bytes of a file that are not data, by its header. */
+SAMBA__FN size_t samba__n_tables(const uint8_t *header, size_t file_size)
+{
+    return file_size - (size_t)samba__read_header(header, SAMBA__PEF_OLDEST).data_size;
+}
+
 /* Proves the PEF that file->bytes are, or closes the file. If most of its data are never written,
    these stay where they are; of a mapped file they are not even read, unless all are wanted. */
 SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, const char *path)
@@ -15740,24 +16134,25 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
     samba__text text = samba__text_in(why, sizeof why);
     samba__pef *pef = &file->pef;
     bool fine = samba__check_header(file->bytes, file->size, &text);
-    file->n_tables = fine ? file->size - (size_t)samba__get64(file->bytes + 96) : 0;
+    file->n_tables = fine ? samba__n_tables(file->bytes, file->size) : 0;
     file->tables = fine ? (uint8_t *)samba__take(s, file->n_tables) : NULL;
     if (file->tables) memcpy(file->tables, file->bytes, file->n_tables);
     pef->user_ops = s->user_ops;
     pef->n_user_ops = samba__n_user_ops(s);
     fine = file->tables
-        && samba__prove(&text, samba__get64(file->tables + 96) == file->size - file->n_tables,
+        && samba__prove(&text, samba__n_tables(file->tables, file->size) == file->n_tables,
                         "somebody writes into it")
         && samba__open_pef(pef, file->tables, file->size, &text);
     pef->data = file->bytes + file->n_tables;
-    file->stays
-        = fine && pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2 && samba__in_file(pef);
+    bool mostly_read = pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2;
+    file->stays = fine && mostly_read && samba__in_file(pef);
     bool data = all || !file->stays || !file->mapped;
     uint32_t n_room = fine ? samba__room_for(pef->n_nodes) : 0;
     size_t room_size = (size_t)n_room * sizeof(uint64_t);
     uint64_t *room = n_room ? (uint64_t *)samba__take(s, room_size) : NULL;
     fine = fine && (room || !n_room) && samba__verify_pef(pef, data, room, n_room, &text);
     samba__give(s, room, room_size);
+    fine = fine && samba__file_upgrade(s, file, &text);
     if (!fine) samba__file_close(s, file, false);
     return fine || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
 }

@@ -710,7 +710,8 @@ static void lie_windows_of_nothing(bytes *b)
 }
 static void lie_temporary_data(bytes *b) { put64(b, symbol_at(symbol_of_role(b, 8)) + 48, 1); }
 static void lie_flags(bytes *b) { put32(b, 12, 0x80000000u); }
-static void lie_version(bytes *b) { put32(b, 8, 1); }
+static void lie_version(bytes *b) { put32(b, 8, 3); }
+static void lie_old_version(bytes *b) { put32(b, 8, 0); }
 static void lie_magic(bytes *b) { b->at[0] = 's'; }
 static void lie_size(bytes *b) { put64(b, 16, get64(b, 16) + 1); }
 
@@ -794,7 +795,8 @@ static const lie lies[] = {
     { "a node in no section", lie_section_short, "section" },
     { "symbols out of order", lie_unsorted, "" },
     { "an unknown flag", lie_flags, "" },
-    { "another version", lie_version, "version" },
+    { "a version to come", lie_version, "reads versions 1 and 2" },
+    { "a version that is too old", lie_old_version, "reads versions 1 and 2" },
     { "another magic number", lie_magic, "magic" },
     { "another size", lie_size, "bytes" }
 };
@@ -813,6 +815,80 @@ static void test_lies(void)
         load_and_run(&b);
         if (test_bad > before) printf("    %s: \"%s\"\n", lies[i].name, why);
         free(b.at);
+    }
+}
+
+// ---- Files of version 1, which had one checksum for all and did not mark the compiler's state ----
+
+static void test_record_sizes(void)
+{
+    for (uint32_t version = 1; version <= 2; version++) {
+        CHECK(samba__header_size(version) == HEADER && samba__symbol_size(version) == SYMBOL);
+        CHECK(samba__node_size(version) == NODE && samba__section_size(version) == SECTION);
+    }
+    CHECK(sizeof(samba__header_layout) == HEADER && sizeof(samba__symbol_layout) == SYMBOL);
+    CHECK(sizeof(samba__node_layout) == NODE && sizeof(samba__section_layout) == SECTION);
+}
+
+static void seal_version_1(bytes *b)
+{
+    put64(b, 104, 0);
+    put64(b, 24, xxh64(b->at + 32, b->size - 32, 0));
+}
+
+static bytes as_version_1(const bytes *b)
+{
+    bytes old = copy_of(b);
+    if (!old.at) return old;
+    put32(&old, 8, 1);
+    for (uint32_t i = 0; i < n_symbols(&old); i++) old.at[symbol_at(i) + 75] = 0;
+    seal_version_1(&old);
+    return old;
+}
+
+static void write_file(const char *name, const bytes *b)
+{
+    FILE *f = fopen(name, "wb");
+    CHECK(f && fwrite(b->at, 1, b->size, f) == b->size);
+    if (f) fclose(f);
+}
+
+// Loads these bytes from a file, runs them, and saves what becomes of them.
+static bytes loaded_and_saved(const bytes *b)
+{
+    samba_session *s = quiet_session();
+    write_file(path, b);
+    CHECK(samba_load(s, path, NULL) && samba_run(s, 0) && samba_save(s, other_path));
+    CHECK(samba_close(s) == 0);
+    return read_file(other_path);
+}
+
+static void test_version_1(void)
+{
+    const bytes *all[] = { &training_pef, &checkpoint_pef, &inference_pef };
+    for (size_t i = 0; i < 3; i++) {
+        char why[WHY] = { 0 };
+        bytes old = as_version_1(all[i]);
+        if (!old.at) return;
+        size_t size = samba_runtime_bytes(old.at, old.size, why, sizeof why);
+        CHECK(size > 0 && size == samba_runtime_bytes(all[i]->at, all[i]->size, NULL, 0));
+        CHECK(run_painted(&old, size, 0x5A) == run_painted(all[i], size, 0));
+
+        bytes a = loaded_and_saved(&old), b = loaded_and_saved(all[i]);     // and now of version 2
+        CHECK(a.at && b.at && a.size == b.size && !memcmp(a.at, b.at, b.size));
+        CHECK(a.at && get32(&a, 8) == 2);
+        free(a.at);
+        free(b.at);
+
+        for (size_t at = 32; at < old.size; at += old.size / 16) {          // tables and data
+            old.at[at] ^= 1;
+            CHECK(samba_runtime_bytes(old.at, old.size, why, sizeof why) == 0);
+            old.at[at] ^= 1;
+        }
+        put32(&old, named_symbol(&old, "x") + 8, 0);                        // sealed well, and wrong
+        seal_version_1(&old);
+        CHECK(samba_runtime_bytes(old.at, old.size, why, sizeof why) == 0 && strstr(why, "shape"));
+        free(old.at);
     }
 }
 
@@ -884,6 +960,7 @@ static void test_apart(void)
             samba__put32(p + 64, a[i].alias);
         }
         pef.symbols = symbols, pef.n_symbols = (uint32_t)n, pef.microbatches = 1;
+        pef.version = 2, pef.symbol_size = SYMBOL, pef.node_size = NODE;
         pef.nodes = nodes, pef.n_nodes = 2 * TIMES, pef.words = no_words, pef.strings = "";
         bool sound = all_apart(a, n);
         CHECK(samba__check_arena(&pef, room, 4 * (1 + random_word() % ROOM), &why) == sound);
@@ -1446,8 +1523,10 @@ int main(int argc, char **argv)
     snprintf(other_path, sizeof other_path, "%.500s.ckpt", program);
     snprintf(log, sizeof log, "%s.log", path);
     RUN(test_xxh64);
+    RUN(test_record_sizes);
     RUN(test_make);
     if (!test_failed) {
+        RUN(test_version_1);
         RUN(test_lies);
         RUN(test_apart);
         RUN(test_false_view);
