@@ -9672,9 +9672,9 @@ SAMBA__FN bool samba__check_op(const samba__pef *pef, uint32_t i, samba__text *w
 {
     samba__call_record r = samba__node_at(pef, i);
     return samba__prove(why, r.op != NULL,
-                        "node %d uses op number %d, which is not known here; register it before "
+                        "%s uses op number %d, which is not known here; register it before "
                         "loading",
-                        (int32_t)i, (int32_t)r.wire);
+                        pef->strings + r.name, (int32_t)r.wire);
 }
 
 /* The op's own rule must give exactly the outputs that are declared. Its graph begins at first. */

@@ -846,19 +846,12 @@ static bytes as_version_1(const bytes *b)
     return old;
 }
 
-static void write_file(const char *name, const bytes *b)
-{
-    FILE *f = fopen(name, "wb");
-    CHECK(f && fwrite(b->at, 1, b->size, f) == b->size);
-    if (f) fclose(f);
-}
-
-// Loads these bytes from a file, runs them, and saves what becomes of them.
+// Loads these bytes from a file and saves what becomes of them.
 static bytes loaded_and_saved(const bytes *b)
 {
     samba_session *s = quiet_session();
     write_file(path, b);
-    CHECK(samba_load(s, path, NULL) && samba_run(s, 0) && samba_save(s, other_path));
+    CHECK(samba_load(s, path, NULL) && samba_save(s, other_path));
     CHECK(samba_close(s) == 0);
     return read_file(other_path);
 }
@@ -874,20 +867,21 @@ static void test_version_1(void)
         CHECK(size > 0 && size == samba_runtime_bytes(all[i]->at, all[i]->size, NULL, 0));
         CHECK(run_painted(&old, size, 0x5A) == run_painted(all[i], size, 0));
 
-        bytes a = loaded_and_saved(&old), b = loaded_and_saved(all[i]);     // and now of version 2
-        CHECK(a.at && b.at && a.size == b.size && !memcmp(a.at, b.at, b.size));
-        CHECK(a.at && get32(&a, 8) == 2);
-        free(a.at);
-        free(b.at);
-
+        if (all[i] == &checkpoint_pef) {
+            bytes a = loaded_and_saved(&old), b = loaded_and_saved(all[i]);
+            CHECK(a.at && b.at && a.size == b.size && !memcmp(a.at, b.at, b.size));
+            CHECK(a.at && get32(&a, 8) == 2);                               // as if it were new
+            free(a.at);
+            free(b.at);
+        }
         for (size_t at = 32; at < old.size; at += old.size / 16) {          // tables and data
             old.at[at] ^= 1;
             CHECK(samba_runtime_bytes(old.at, old.size, why, sizeof why) == 0);
             old.at[at] ^= 1;
         }
-        put32(&old, named_symbol(&old, "x") + 8, 0);                        // sealed well, and wrong
+        old.at[symbol_at(0) + 4] = 77;                                      // sealed well, and wrong
         seal_version_1(&old);
-        CHECK(samba_runtime_bytes(old.at, old.size, why, sizeof why) == 0 && strstr(why, "shape"));
+        CHECK(samba_runtime_bytes(old.at, old.size, why, sizeof why) == 0 && strstr(why, "role"));
         free(old.at);
     }
 }
