@@ -25,6 +25,7 @@
      [threads]     the pool                                                |
      [tensor]      shapes, types, signatures of ops                        | the device half:
      [math]        exp, log, tanh ... with the same bits everywhere        | no malloc, no stdio
+     [simd]        vectors, and templates for all instruction sets         |
      [gemm]        matrix product                                          |
      [op-table]    the list of ops; what their rules share                 |
      [elementwise] maps, cast, dropout, and how they walk a broadcast      |
@@ -137,6 +138,9 @@
      SAMBA_NO_THREADS        one thread; implied by SAMBA_RUNTIME_ONLY
      SAMBA_NO_STDIO          no files and no printing; programs live in memory
      SAMBA_NO_SIMD           portable kernels only (the same bits)
+     SAMBA_SIMD              kernels of vectors also without optimization (-O0), where they are left
+                             out, as they take long to compile (the same bits)
+     SAMBA_SELF              how samba.h finds itself, if it has another name; "samba.h"
      SAMBA_SMALL             block sizes for a few KiB of fast memory; implied by SAMBA_RUNTIME_ONLY
                              without SAMBA_LOCAL_BYTES
      SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
@@ -1245,8 +1249,16 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #endif /* !SAMBA_RUNTIME_ONLY */
 #endif /* SAMBA_H */
 
+/* What of the rest is read now: the implementation, all but templates (0); nothing (-1); or, when
+   this file includes itself, a template: see [simd]. */
 #if defined(SAMBA_IMPLEMENTATION) && !defined(SAMBA__IMPLEMENTED)
 #define SAMBA__IMPLEMENTED
+#define SAMBA__TEMPLATE 0
+#elif !defined(SAMBA__TEMPLATE)
+#define SAMBA__TEMPLATE (-1)
+#endif
+#define SAMBA__TEMPLATE_GEMM 1
+#if SAMBA__TEMPLATE == 0
 
 /* ==== [base] ================================================================================== */
 #include <math.h>
@@ -1281,8 +1293,15 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
     }
 #endif
 #define SAMBA__KERNEL SAMBA__INLINE /* a body that is instantiated once per instruction set */
+/* Without optimization kernels of vectors would take long to compile and be slow: then only the
+   portable ones are there, unless SAMBA_SIMD is defined. */
+#if defined(__GNUC__) && !defined(SAMBA_NO_SIMD) && (defined(__OPTIMIZE__) || defined(SAMBA_SIMD))
+#define SAMBA__VECTORS_WANTED 1
+#else
+#define SAMBA__VECTORS_WANTED 0
+#endif
 /* Instruction sets are chosen at run time: a kernel is compiled again under this attribute. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
+#if defined(__x86_64__) && SAMBA__VECTORS_WANTED
 #include <immintrin.h>
 #define SAMBA__X86 1
 #define SAMBA__NEON 0
@@ -1293,7 +1312,7 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__AVX2
 #define SAMBA__AVX512
 /* Every AArch64 has NEON with fma: what is chosen there is whether kernels are made of vectors. */
-#if defined(__aarch64__) && defined(__ARM_NEON) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
+#if defined(__aarch64__) && defined(__ARM_NEON) && SAMBA__VECTORS_WANTED
 #include <arm_neon.h>
 #define SAMBA__NEON 1
 #else
@@ -1336,7 +1355,7 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
         && (defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen) \
             || defined(__s390x__) || defined(__powerpc64__)))
 #define SAMBA__FMA SAMBA__FMA_INSTRUCTION
-#elif SAMBA__X86
+#elif defined(__x86_64__) && defined(__GNUC__) && !defined(SAMBA_NO_SIMD)
 #define SAMBA__FMA SAMBA__FMA_CALL
 #elif defined(__x86_64__) || defined(_M_X64) || defined(__SSE2_MATH__) || defined(__wasm__)
 #define SAMBA__FMA SAMBA__FMA_DOUBLE
@@ -1358,6 +1377,13 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #define SAMBA__IN_PLACE
 #define SAMBA__FOUR_IN_PLACE
 #define SAMBA__EIGHT
+#endif
+/* Before a loop of constant length, whose turns become straight code, so that an array that it
+   indexes can stay in registers. */
+#if defined(__GNUC__)
+#define SAMBA__UNROLLED _Pragma("GCC unroll 16")
+#else
+#define SAMBA__UNROLLED
 #endif
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
 #if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
@@ -3034,6 +3060,652 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
     return NULL;
 }
 
+/* ==== [simd] ================================================================================== */
+/* Kernels are plain C, compiled once for each instruction set. How that works:
+
+   A set is a block of small functions over one vector, samba__vec: load, store, fma and so on. A
+   template is a stretch of this file that computes by these functions alone; otherwise it is
+   ordinary C, which a debugger steps through. To compile it for all sets, this file includes
+   itself. Where a template stands, SAMBA__TEMPLATE is set to its number, and #include SAMBA_SELF
+   reads the file again from the top; this time all but the blocks of the sets is skipped. Each
+   block allows the compiler the instructions of its set (#pragma GCC target), says how long its
+   vectors are, and includes the file once more; now all but the template is skipped. As C has no
+   overloading, the functions of a template are named after the set: macros (SAMBA__OF_SET) make
+   samba__micro_kernel into samba__micro_kernel_avx2 and so on, which is what debuggers show. All
+   sets that the compiler knows are in the program, and samba__best_isa asks the processor which of
+   them it has. All give the same bits: lanes are different elements of a result, never parts of
+   one sum, and vec_fma rounds once in each of them.
+
+   A new template: its number in [base], SAMBA__OF_SET for its names, its text between
+   "#if SAMBA__TEMPLATE == number && defined(SAMBA__SUFFIX)" and "#endif", outside of every other
+   #if, and after it the include. A new set: a block, its name in SAMBA__EACH_SET (ascending), and
+   samba__works_NAME. */
+/* The name that the file is included by; in quotes, it is looked for beside itself. */
+#ifndef SAMBA_SELF
+#define SAMBA_SELF "samba.h"
+#endif
+
+/* All sets of this processor, the plainest first. Their number is samba_args.isa. With buffers for
+   small memory there is no room for the tiles of AVX-512. */
+#if SAMBA__X86 && !SAMBA__IS_SMALL
+#define SAMBA__EACH_SET(DO) \
+    DO(portable) \
+    DO(avx2) \
+    DO(avx512)
+#elif SAMBA__X86
+#define SAMBA__EACH_SET(DO) \
+    DO(portable) \
+    DO(avx2)
+#elif SAMBA__NEON
+#define SAMBA__EACH_SET(DO) \
+    DO(portable) \
+    DO(neon)
+#else
+#define SAMBA__EACH_SET(DO) DO(portable)
+#endif
+
+#define SAMBA__JOIN_(a, b) a##b
+#define SAMBA__JOIN(a, b) SAMBA__JOIN_(a, b)
+#define SAMBA__OF_SET(name) SAMBA__JOIN(name, SAMBA__SUFFIX)
+
+/* What a set consists of. */
+#define samba__vec SAMBA__OF_SET(samba__vec)           /* SAMBA__VEC_LANES floats */
+#define samba__vec_set SAMBA__OF_SET(samba__vec_set)   /* all lanes alike */
+#define samba__vec_load SAMBA__OF_SET(samba__vec_load) /* from any address */
+#define samba__vec_store SAMBA__OF_SET(samba__vec_store)
+#define samba__vec_add SAMBA__OF_SET(samba__vec_add)
+#define samba__vec_mul SAMBA__OF_SET(samba__vec_mul)
+#define samba__vec_fma SAMBA__OF_SET(samba__vec_fma)       /* a b + c, rounded once */
+#define samba__mask SAMBA__OF_SET(samba__mask)             /* switches lanes on or off */
+#define samba__mask_first SAMBA__OF_SET(samba__mask_first) /* the first n lanes */
+/* Lanes that are off are zero, neither read nor written. `whole` says that all lanes are on: some
+   sets have a faster way then. */
+#define samba__vec_load_some SAMBA__OF_SET(samba__vec_load_some)
+#define samba__vec_store_some SAMBA__OF_SET(samba__vec_store_some)
+/* These sets of more than one lane have besides. Values of packed weights, without rounding: bf16;
+   int8 times d; the low or the high halves of bytes, less 8, times d. And v[q] lane j = x[j * row +
+   q], q < 4; square: y[q * y_row + j] = x[j * x_row + q], q < 16, where there are 16 lanes. */
+#define samba__vec_of_bf16 SAMBA__OF_SET(samba__vec_of_bf16)
+#define samba__vec_of_int8 SAMBA__OF_SET(samba__vec_of_int8)
+#define samba__vec_of_int4 SAMBA__OF_SET(samba__vec_of_int4)
+#define samba__vec_transpose SAMBA__OF_SET(samba__vec_transpose)
+#define samba__square_transpose SAMBA__OF_SET(samba__square_transpose)
+#endif /* SAMBA__TEMPLATE == 0 */
+
+/* ---- The sets: first their functions; when a template is read, the template ------------------ */
+#if SAMBA__TEMPLATE == 0 || (SAMBA__TEMPLATE > 0 && !defined(SAMBA__SUFFIX))
+
+/* -- portable: a vector is a float -- */
+#define SAMBA__SUFFIX _portable
+#define SAMBA__VEC_LANES 1
+#define SAMBA__MR 6
+#define SAMBA__NR 16
+#define SAMBA__MC SAMBA__GEMM_LOW
+#define SAMBA__KC SAMBA_GEMM_KC
+#if SAMBA__TEMPLATE > 0
+#include SAMBA_SELF
+#else
+typedef float samba__vec;
+typedef bool samba__mask;
+
+SAMBA__KERNEL samba__vec samba__vec_set(float x)
+{
+    return x;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load(const float *x)
+{
+    return *x;
+}
+
+SAMBA__KERNEL void samba__vec_store(float *y, samba__vec v)
+{
+    *y = v;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
+{
+    return a + b;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
+{
+    return samba__mul(a, b);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
+{
+    return samba__fma(a, b, c);
+}
+
+SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
+{
+    return n > 0;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load_some(const float *x, bool whole, samba__mask mask)
+{
+    return whole || mask ? *x : 0.0f;
+}
+
+SAMBA__KERNEL void samba__vec_store_some(float *y, bool whole, samba__mask mask, samba__vec v)
+{
+    if (whole || mask) *y = v;
+}
+#endif
+#undef SAMBA__SUFFIX
+#undef SAMBA__VEC_LANES
+#undef SAMBA__MR
+#undef SAMBA__NR
+#undef SAMBA__MC
+#undef SAMBA__KC
+
+#if SAMBA__X86
+/* -- AVX2 -- */
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define SAMBA__SUFFIX _avx2
+#define SAMBA__VEC_LANES 8
+#define SAMBA__MR 6
+#define SAMBA__NR 16
+#define SAMBA__MC SAMBA__GEMM_LOW
+#define SAMBA__KC SAMBA_GEMM_KC
+#if SAMBA__TEMPLATE > 0
+#include SAMBA_SELF
+#else
+typedef __m256 samba__vec;
+typedef __m256i samba__mask;
+
+SAMBA__KERNEL samba__vec samba__vec_set(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load(const float *x)
+{
+    return _mm256_loadu_ps(x);
+}
+
+SAMBA__KERNEL void samba__vec_store(float *y, samba__vec v)
+{
+    _mm256_storeu_ps(y, v);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
+{
+    __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
+}
+
+/* Masked accesses are slow on some chips. */
+SAMBA__KERNEL samba__vec samba__vec_load_some(const float *x, bool whole, samba__mask mask)
+{
+    return whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask);
+}
+
+SAMBA__KERNEL void samba__vec_store_some(float *y, bool whole, samba__mask mask, samba__vec v)
+{
+    if (whole)
+        _mm256_storeu_ps(y, v);
+    else
+        _mm256_maskstore_ps(y, mask, v);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_bf16(const uint8_t *x)
+{
+    __m256i h = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)x));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(h, 16));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_int8(const uint8_t *x, samba__vec d)
+{
+    __m256i n = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x));
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(n), d);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_int4(const uint8_t *x, bool high, samba__vec d)
+{
+    __m256i n = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x));
+    n = high ? _mm256_srli_epi32(n, 4) : _mm256_and_si256(n, _mm256_set1_epi32(15));
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(n), d, _mm256_mul_ps(d, _mm256_set1_ps(-8)));
+}
+
+/* Rows i and i + 4 share a register; both halves are transposed as 4 x 4 squares. */
+SAMBA__KERNEL __m256 samba__two_rows_avx2(const float *x, int64_t row)
+{
+    __m256 low = _mm256_castps128_ps256(_mm_loadu_ps(x));
+    return _mm256_insertf128_ps(low, _mm_loadu_ps(x + 4 * row), 1);
+}
+
+SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec v[4])
+{
+    __m256 x0 = samba__two_rows_avx2(x, row);
+    __m256 x1 = samba__two_rows_avx2(x + row, row);
+    __m256 x2 = samba__two_rows_avx2(x + 2 * row, row);
+    __m256 x3 = samba__two_rows_avx2(x + 3 * row, row);
+    __m256 low01 = _mm256_unpacklo_ps(x0, x1);
+    __m256 low23 = _mm256_unpacklo_ps(x2, x3);
+    __m256 high01 = _mm256_unpackhi_ps(x0, x1);
+    __m256 high23 = _mm256_unpackhi_ps(x2, x3);
+    v[0] = _mm256_shuffle_ps(low01, low23, 0x44);
+    v[1] = _mm256_shuffle_ps(low01, low23, 0xee);
+    v[2] = _mm256_shuffle_ps(high01, high23, 0x44);
+    v[3] = _mm256_shuffle_ps(high01, high23, 0xee);
+}
+#endif
+#undef SAMBA__SUFFIX
+#undef SAMBA__VEC_LANES
+#undef SAMBA__MR
+#undef SAMBA__NR
+#undef SAMBA__MC
+#undef SAMBA__KC
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+
+#if SAMBA__X86 && !SAMBA__IS_SMALL
+/* -- AVX-512: its foundation -- */
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx2,fma")
+#endif
+#define SAMBA__SUFFIX _avx512
+#define SAMBA__VEC_LANES 16
+#define SAMBA__MR 12
+#define SAMBA__NR 32
+#define SAMBA__MC SAMBA_GEMM_MC
+#define SAMBA__KC (4 * SAMBA_GEMM_KC)
+#if SAMBA__TEMPLATE > 0
+#include SAMBA_SELF
+#else
+typedef __m512 samba__vec;
+typedef __mmask16 samba__mask;
+
+SAMBA__KERNEL samba__vec samba__vec_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load(const float *x)
+{
+    return _mm512_loadu_ps(x);
+}
+
+SAMBA__KERNEL void samba__vec_store(float *y, samba__vec v)
+{
+    _mm512_storeu_ps(y, v);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
+{
+    return (__mmask16)((1u << samba__min64(samba__max64(n, 0), 16)) - 1u);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load_some(const float *x, bool whole, samba__mask mask)
+{
+    (void)whole;
+    return _mm512_maskz_loadu_ps(mask, x);
+}
+
+SAMBA__KERNEL void samba__vec_store_some(float *y, bool whole, samba__mask mask, samba__vec v)
+{
+    (void)whole;
+    _mm512_mask_storeu_ps(y, mask, v);
+}
+
+/* Instructions are asked for in their masked form, all lanes on, which compiles to the plain one:
+   the plain functions of g++ warn of a value that is never set. */
+#define SAMBA__ALL(kind, ...) _mm512_maskz_##kind(0xffff, __VA_ARGS__)
+
+SAMBA__KERNEL samba__vec samba__vec_of_bf16(const uint8_t *x)
+{
+    __m256i h = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    return _mm512_castsi512_ps(SAMBA__ALL(slli_epi32, SAMBA__ALL(cvtepu16_epi32, h), 16));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_int8(const uint8_t *x, samba__vec d)
+{
+    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)x);
+    return _mm512_mul_ps(SAMBA__ALL(cvtepi32_ps, SAMBA__ALL(cvtepi8_epi32, b)), d);
+}
+
+/* permutexvar looks the value up by the last 4 bits of each lane. */
+SAMBA__KERNEL samba__vec samba__vec_of_int4(const uint8_t *x, bool high, samba__vec d)
+{
+    const __m512 less8 = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)x);
+    __m512i n = SAMBA__ALL(cvtepu8_epi32, b);
+    if (high) n = SAMBA__ALL(srli_epi32, n, 4);
+    return _mm512_mul_ps(SAMBA__ALL(permutexvar_ps, n, less8), d);
+}
+
+typedef struct samba__four_avx512 {
+    __m512 a, b, c, d;
+} samba__four_avx512;
+
+/* Each quarter of x0 ... x3 is a 4 x 4 square, and is transposed. */
+SAMBA__KERNEL samba__four_avx512 samba__quarters_avx512(__m512 x0, __m512 x1, __m512 x2, __m512 x3)
+{
+    __m512 low01 = SAMBA__ALL(unpacklo_ps, x0, x1);
+    __m512 high01 = SAMBA__ALL(unpackhi_ps, x0, x1);
+    __m512 low23 = SAMBA__ALL(unpacklo_ps, x2, x3);
+    __m512 high23 = SAMBA__ALL(unpackhi_ps, x2, x3);
+    samba__four_avx512 y;
+    y.a = SAMBA__ALL(shuffle_ps, low01, low23, 0x44);
+    y.b = SAMBA__ALL(shuffle_ps, low01, low23, 0xee);
+    y.c = SAMBA__ALL(shuffle_ps, high01, high23, 0x44);
+    y.d = SAMBA__ALL(shuffle_ps, high01, high23, 0xee);
+    return y;
+}
+
+/* Rows i, i + 4, i + 8 and i + 12 share a register. */
+SAMBA__KERNEL __m512 samba__rows_avx512(const float *x, int64_t row)
+{
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(x));
+    v = _mm512_insertf32x4(v, _mm_loadu_ps(x + 4 * row), 1);
+    v = _mm512_insertf32x4(v, _mm_loadu_ps(x + 8 * row), 2);
+    return _mm512_insertf32x4(v, _mm_loadu_ps(x + 12 * row), 3);
+}
+
+SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec v[4])
+{
+    samba__four_avx512 y = samba__quarters_avx512(
+        samba__rows_avx512(x, row), samba__rows_avx512(x + row, row),
+        samba__rows_avx512(x + 2 * row, row), samba__rows_avx512(x + 3 * row, row));
+    v[0] = y.a;
+    v[1] = y.b;
+    v[2] = y.c;
+    v[3] = y.d;
+}
+
+/* Four whole rows: then quarter p of a, b, c, d is step 4 p, 4 p + 1, 4 p + 2, 4 p + 3 of them. */
+SAMBA__KERNEL samba__four_avx512 samba__columns_avx512(const float *x, int64_t row)
+{
+    return samba__quarters_avx512(_mm512_loadu_ps(x), _mm512_loadu_ps(x + row),
+                                  _mm512_loadu_ps(x + 2 * row), _mm512_loadu_ps(x + 3 * row));
+}
+
+/* Steps 0, 4, 8 and 12, of which x0 ... x3 have the quarters. */
+SAMBA__KERNEL void samba__store_steps_avx512(float *y, int64_t row, __m512 x0, __m512 x1, __m512 x2,
+                                             __m512 x3)
+{
+    __m512 low01 = SAMBA__ALL(shuffle_f32x4, x0, x1, 0x44);
+    __m512 low23 = SAMBA__ALL(shuffle_f32x4, x2, x3, 0x44);
+    __m512 high01 = SAMBA__ALL(shuffle_f32x4, x0, x1, 0xee);
+    __m512 high23 = SAMBA__ALL(shuffle_f32x4, x2, x3, 0xee);
+    _mm512_storeu_ps(y, SAMBA__ALL(shuffle_f32x4, low01, low23, 0x88));
+    _mm512_storeu_ps(y + 4 * row, SAMBA__ALL(shuffle_f32x4, low01, low23, 0xdd));
+    _mm512_storeu_ps(y + 8 * row, SAMBA__ALL(shuffle_f32x4, high01, high23, 0x88));
+    _mm512_storeu_ps(y + 12 * row, SAMBA__ALL(shuffle_f32x4, high01, high23, 0xdd));
+}
+
+/* Each line of x is read once, as rows far apart evict each other from the cache. */
+SAMBA__NOINLINE void samba__square_transpose(const float *x, int64_t x_row, float *y, int64_t y_row)
+{
+    samba__four_avx512 z0 = samba__columns_avx512(x, x_row);
+    samba__four_avx512 z1 = samba__columns_avx512(x + 4 * x_row, x_row);
+    samba__four_avx512 z2 = samba__columns_avx512(x + 8 * x_row, x_row);
+    samba__four_avx512 z3 = samba__columns_avx512(x + 12 * x_row, x_row);
+    samba__store_steps_avx512(y, y_row, z0.a, z1.a, z2.a, z3.a);
+    samba__store_steps_avx512(y + y_row, y_row, z0.b, z1.b, z2.b, z3.b);
+    samba__store_steps_avx512(y + 2 * y_row, y_row, z0.c, z1.c, z2.c, z3.c);
+    samba__store_steps_avx512(y + 3 * y_row, y_row, z0.d, z1.d, z2.d, z3.d);
+}
+#endif
+#undef SAMBA__SUFFIX
+#undef SAMBA__VEC_LANES
+#undef SAMBA__MR
+#undef SAMBA__NR
+#undef SAMBA__MC
+#undef SAMBA__KC
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+
+#if SAMBA__NEON
+/* -- NEON: a register has 4 floats, a vector is two of them. gcc would load values so early that
+   sums lose their registers: it must not reorder. -- */
+#if !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("no-schedule-insns")
+#endif
+#define SAMBA__SUFFIX _neon
+#define SAMBA__VEC_LANES 8
+#define SAMBA__MR 6
+#define SAMBA__NR 16
+#define SAMBA__MC SAMBA__GEMM_LOW
+#define SAMBA__KC SAMBA_GEMM_KC
+#if SAMBA__TEMPLATE > 0
+#include SAMBA_SELF
+#else
+typedef struct samba__vec {
+    float32x4_t lo, hi;
+} samba__vec;
+
+typedef int64_t samba__mask; /* how many lanes are on */
+
+SAMBA__KERNEL samba__vec samba__pair_neon(float32x4_t lo, float32x4_t hi)
+{
+    samba__vec v = { lo, hi };
+    return v;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_set(float x)
+{
+    return samba__pair_neon(vdupq_n_f32(x), vdupq_n_f32(x));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load(const float *x)
+{
+    return samba__pair_neon(vld1q_f32(x), vld1q_f32(x + 4));
+}
+
+SAMBA__KERNEL void samba__vec_store(float *y, samba__vec v)
+{
+    vst1q_f32(y, v.lo);
+    vst1q_f32(y + 4, v.hi);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
+{
+    return samba__pair_neon(vaddq_f32(a.lo, b.lo), vaddq_f32(a.hi, b.hi));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
+{
+    return samba__pair_neon(vmulq_f32(a.lo, b.lo), vmulq_f32(a.hi, b.hi));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
+{
+    return samba__pair_neon(vfmaq_f32(c.lo, a.lo, b.lo), vfmaq_f32(c.hi, a.hi, b.hi));
+}
+
+SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
+{
+    return n;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load_some(const float *x, bool whole, samba__mask mask)
+{
+    float part[8] = { 0.0f };
+    if (whole) return samba__vec_load(x);
+    for (int j = 0; j < 8; j++)
+        if (j < mask) part[j] = x[j];
+    return samba__vec_load(part);
+}
+
+SAMBA__KERNEL void samba__vec_store_some(float *y, bool whole, samba__mask mask, samba__vec v)
+{
+    float part[8];
+    if (whole) {
+        samba__vec_store(y, v);
+        return;
+    }
+    samba__vec_store(part, v);
+    for (int j = 0; j < 8; j++)
+        if (j < mask) y[j] = part[j];
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_bf16(const uint8_t *x)
+{
+    uint16x8_t h = vreinterpretq_u16_u8(vld1q_u8(x));
+    return samba__pair_neon(vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(h), 16)),
+                            vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(h), 16)));
+}
+
+SAMBA__KERNEL samba__vec samba__scaled_neon(uint8x8_t x, samba__vec d)
+{
+    int16x8_t n = vmovl_s8(vreinterpret_s8_u8(x));
+    return samba__pair_neon(vmulq_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(n))), d.lo),
+                            vmulq_f32(vcvtq_f32_s32(vmovl_s16(vget_high_s16(n))), d.hi));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_int8(const uint8_t *x, samba__vec d)
+{
+    return samba__scaled_neon(vld1_u8(x), d);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_int4(const uint8_t *x, bool high, samba__vec d)
+{
+    uint8x8_t b = vld1_u8(x);
+    b = high ? vshr_n_u8(b, 4) : vand_u8(b, vdup_n_u8(15));
+    return samba__scaled_neon(vsub_u8(b, vdup_n_u8(8)), d);
+}
+
+/* Two floats of a and two of b, of places 0 and 1, or 2 and 3. */
+SAMBA__KERNEL float32x4_t samba__firsts_neon(float32x4_t a, float32x4_t b)
+{
+    return vreinterpretq_f32_f64(vzip1q_f64(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)));
+}
+
+SAMBA__KERNEL float32x4_t samba__seconds_neon(float32x4_t a, float32x4_t b)
+{
+    return vreinterpretq_f32_f64(vzip2q_f64(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)));
+}
+
+SAMBA__KERNEL void samba__square4_neon(const float *x, int64_t row, float32x4_t v[4])
+{
+    float32x4_t x0 = vld1q_f32(x), x1 = vld1q_f32(x + row);
+    float32x4_t x2 = vld1q_f32(x + 2 * row), x3 = vld1q_f32(x + 3 * row);
+    float32x4_t even01 = vtrn1q_f32(x0, x1), odd01 = vtrn2q_f32(x0, x1);
+    float32x4_t even23 = vtrn1q_f32(x2, x3), odd23 = vtrn2q_f32(x2, x3);
+    v[0] = samba__firsts_neon(even01, even23);
+    v[1] = samba__firsts_neon(odd01, odd23);
+    v[2] = samba__seconds_neon(even01, even23);
+    v[3] = samba__seconds_neon(odd01, odd23);
+}
+
+SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec v[4])
+{
+    float32x4_t lo[4], hi[4];
+    samba__square4_neon(x, row, lo);
+    samba__square4_neon(x + 4 * row, row, hi);
+    for (int q = 0; q < 4; q++)
+        v[q] = samba__pair_neon(lo[q], hi[q]);
+}
+#endif
+#undef SAMBA__SUFFIX
+#undef SAMBA__VEC_LANES
+#undef SAMBA__MR
+#undef SAMBA__NR
+#undef SAMBA__MC
+#undef SAMBA__KC
+#if !defined(__clang__)
+#pragma GCC pop_options
+#endif
+#endif
+#endif /* the sets */
+#if SAMBA__TEMPLATE == 0
+
+/* Whether this processor has a set. No function of a set may run before that is known, so these
+   are compiled for none. */
+SAMBA__FN bool samba__works_portable(void)
+{
+    return true;
+}
+
+#if SAMBA__X86
+SAMBA__FN bool samba__works_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+SAMBA__FN bool samba__works_avx512(void)
+{
+    return samba__works_avx2() && __builtin_cpu_supports("avx512f");
+}
+#elif SAMBA__NEON
+SAMBA__FN bool samba__works_neon(void)
+{
+    return true; /* every AArch64 has NEON with fma */
+}
+#endif
+
+typedef struct samba__set {
+    const char *name;
+    bool (*works)(void);
+} samba__set;
+
+static const samba__set samba__sets[] = {
+#define SAMBA__SET_ROW(set) { #set, samba__works_##set },
+    SAMBA__EACH_SET(SAMBA__SET_ROW)
+};
+
+/* The number of the last set that works here. */
+SAMBA__FN int32_t samba__best_isa(void)
+{
+    int32_t set = (int32_t)(sizeof samba__sets / sizeof *samba__sets) - 1;
+#if SAMBA__X86
+    __builtin_cpu_init();
+#endif
+    while (!samba__sets[set].works())
+        set--;
+    return set;
+}
+
 /* ==== [gemm] ================================================================================ */
 /* Every dense layer, every attention score and every convolution ends here, so this chapter is
    fast; and every run must be repeatable, so it is exact about its arithmetic:
@@ -3129,537 +3801,34 @@ typedef struct samba__sweep {
 
 /* What an instruction set does in its own way; NULL: as the portable loops do it. */
 typedef struct samba__gemm_set {
-    int32_t height, width; /* of a strip and of a panel */
-    int32_t rows, steps;   /* the most that a block has, of steps where panels are kept */
+    int32_t mr, nr; /* of a strip and of a panel */
+    int32_t mc, kc; /* the most that a block has, of steps where panels are kept */
     void (*sweep)(const samba__sweep *s);
     void (*thin_sweep)(const samba__sweep *s); /* where B is turned */
-    void (*turn_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
-                       int64_t dst_row, int64_t ahead);
+    void (*transpose_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
+                            int64_t dst_row, int64_t ahead);
     void (*unpack)(float *dst, const uint8_t *q, int64_t row, const uint16_t *scale,
                    samba_dtype type, int64_t p, int64_t pc);
     void (*packed_row)(const samba__gemm *g, int64_t j0, int64_t j1);
 } samba__gemm_set;
 
-enum { SAMBA__HEIGHT = 6, SAMBA__WIDTH = 16 }; /* of all but AVX-512 */
+#define SAMBA__LINE_FLOATS 16 /* of a line of the cache */
+
+enum { SAMBA__LINE = SAMBA__LINE_FLOATS, SAMBA__AHEAD = 4 * SAMBA__LINE };
 
 /* How many of the rows that are left the next strip takes. */
-SAMBA__INLINE int64_t samba__strip_rows(bool high, int64_t left)
+SAMBA__INLINE int64_t samba__strip_rows(int mr, int64_t left)
 {
-    if (high && left >= 12 && left != 16) return 12;
-    return high && left >= 8 ? 8 : samba__min64(left, SAMBA__HEIGHT);
+    if (mr == 12 && left >= 12 && left != 16) return 12;
+    if (mr == 12 && left >= 8) return 8;
+    return samba__min64(left, 6);
 }
 
-SAMBA__FN void samba__sweep_portable(const samba__sweep *s)
-{
-    for (int64_t i = 0; i < s->rows; i++) {
-        int64_t r = i % SAMBA__HEIGHT, high = samba__strip_rows(false, s->rows - i + r);
-        int64_t a_col = s->a_col ? s->a_col : high;
-        const float *a = s->a + (i - r) * s->a_next + r * s->a_row, *b = s->b;
-        float *c = s->c + i * s->c_row;
-        float acc[SAMBA__WIDTH] = { 0.0f };
-        if (s->from) memcpy(acc, s->from + i * s->from_row, (size_t)s->cols * sizeof(float));
-        for (int64_t p = 0; p < s->kc; p++, a += a_col, b += s->b_row)
-            for (int j = 0; j < SAMBA__WIDTH; j++)
-                acc[j] = samba__fma(*a, b[j], acc[j]);
-        for (int64_t j = 0; s->bias && j < s->cols; j++)
-            acc[j] += s->bias[j];
-        for (int64_t j = 0; s->row_bias && j < s->cols; j++)
-            acc[j] += s->row_bias[i];
-        memcpy(c, acc, (size_t)s->cols * sizeof(float));
-    }
-}
-
-/* One text serves all instruction sets. It is told the attribute of their functions, a register of
-   n floats, what masks one, how the names of its functions begin, and n. A register of NEON has 4
-   floats: a pair of them gets the functions of AVX2. */
-#if SAMBA__X86
-#define SAMBA__SET8(DO) DO(SAMBA__AVX2, __m256, __m256i, _mm256, 8)
-#define SAMBA__SET16(DO) DO(SAMBA__AVX512, __m512, __mmask16, _mm512, 16)
-
-/* Lanes 0..7 of the result are switched on where their number is below count. */
-SAMBA__AVX2 SAMBA__KERNEL __m256i samba__mask8(int64_t count)
-{
-    __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lane);
-}
-
-SAMBA__AVX512 SAMBA__KERNEL __mmask16 samba__mask16(int64_t count)
-{
-    return (__mmask16)((1u << samba__min64(samba__max64(count, 0), 16)) - 1u);
-}
-
-/* Masked accesses neither read nor write the lanes that are off; with AVX2 some chips are slow. */
-SAMBA__AVX2 SAMBA__KERNEL __m256 samba__load8(const float *x, bool whole, __m256i mask)
-{
-    return whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, mask);
-}
-
-SAMBA__AVX512 SAMBA__KERNEL __m512 samba__load16(const float *x, bool whole, __mmask16 mask)
-{
-    return (void)whole, _mm512_maskz_loadu_ps(mask, x);
-}
-
-SAMBA__AVX2 SAMBA__KERNEL void samba__store8(float *x, bool whole, __m256i mask, __m256 v)
-{
-    if (whole)
-        _mm256_storeu_ps(x, v);
-    else
-        _mm256_maskstore_ps(x, mask, v);
-}
-
-SAMBA__AVX512 SAMBA__KERNEL void samba__store16(float *x, bool whole, __mmask16 mask, __m512 v)
-{
-    (void)whole;
-    _mm512_mask_storeu_ps(x, mask, v);
-}
-
-/* v_p(j) = src[j * src_row + p] for 4 steps p and 8 columns j: a register holds 4 steps of columns
-   i and i + 4, and both halves are transposed as 4 x 4 squares. */
-SAMBA__AVX2 SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, __m256 *v0,
-                                            __m256 *v1, __m256 *v2, __m256 *v3)
-{
-#define SAMBA__PAIR(i) \
-    _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + i * src_row)), \
-                         _mm_loadu_ps(src + (i + 4) * src_row), 1)
-    __m256 x0 = SAMBA__PAIR(0), x1 = SAMBA__PAIR(1), x2 = SAMBA__PAIR(2), x3 = SAMBA__PAIR(3);
-    __m256 low01 = _mm256_unpacklo_ps(x0, x1), high01 = _mm256_unpackhi_ps(x0, x1);
-    __m256 low23 = _mm256_unpacklo_ps(x2, x3), high23 = _mm256_unpackhi_ps(x2, x3);
-    *v0 = _mm256_shuffle_ps(low01, low23, 0x44);
-    *v1 = _mm256_shuffle_ps(low01, low23, 0xee);
-    *v2 = _mm256_shuffle_ps(high01, high23, 0x44);
-    *v3 = _mm256_shuffle_ps(high01, high23, 0xee);
-}
-
-/* The same for 16 columns: i, i + 4, i + 8 and i + 12 share a register. Without a mask, g++ warns
-   of what nobody reads. */
-#define SAMBA__MIX(kind, ...) _mm512_maskz_##kind(0xffff, __VA_ARGS__)
-#define SAMBA__TURNED(y0, y1, y2, y3) \
-    low01 = SAMBA__MIX(unpacklo_ps, x0, x1), high01 = SAMBA__MIX(unpackhi_ps, x0, x1); \
-    low23 = SAMBA__MIX(unpacklo_ps, x2, x3), high23 = SAMBA__MIX(unpackhi_ps, x2, x3); \
-    y0 = SAMBA__MIX(shuffle_ps, low01, low23, 0x44); \
-    y1 = SAMBA__MIX(shuffle_ps, low01, low23, 0xee); \
-    y2 = SAMBA__MIX(shuffle_ps, high01, high23, 0x44); \
-    y3 = SAMBA__MIX(shuffle_ps, high01, high23, 0xee);
-
-SAMBA__AVX512 SAMBA__KERNEL void samba__turn16(const float *src, int64_t src_row, __m512 *v0,
-                                               __m512 *v1, __m512 *v2, __m512 *v3)
-{
-#define SAMBA__PUT(x, i, k) _mm512_insertf32x4(x, _mm_loadu_ps(src + (i + 4 * k) * src_row), k)
-#define SAMBA__FOUR(i) \
-    SAMBA__PUT( \
-        SAMBA__PUT(SAMBA__PUT(_mm512_castps128_ps512(_mm_loadu_ps(src + i * src_row)), i, 1), i, \
-                   2), \
-        i, 3)
-    __m512 x0 = SAMBA__FOUR(0), x1 = SAMBA__FOUR(1), x2 = SAMBA__FOUR(2), x3 = SAMBA__FOUR(3);
-    __m512 low01, high01, low23, high23;
-    SAMBA__TURNED(*v0, *v1, *v2, *v3)
-}
-
-/* dst[p][j] = src[j][p] for 16 steps and columns: z of c and p has columns 4 c ... 4 c + 3 at steps
-   p, p + 4, p + 8, p + 12. Each line of src is read once: columns far apart evict each other. */
-#define SAMBA__FOUR_COLUMNS(z, i) \
-    x0 = _mm512_loadu_ps(src + i * src_row), x1 = _mm512_loadu_ps(src + (i + 1) * src_row); \
-    x2 = _mm512_loadu_ps(src + (i + 2) * src_row), x3 = _mm512_loadu_ps(src + (i + 3) * src_row); \
-    __m512 z##0, z##1, z##2, z##3; \
-    SAMBA__TURNED(z##0, z##1, z##2, z##3)
-#define SAMBA__FOUR_STEPS(p) \
-    x0 = SAMBA__MIX(shuffle_f32x4, z0##p, z1##p, 0x44); \
-    x1 = SAMBA__MIX(shuffle_f32x4, z2##p, z3##p, 0x44); \
-    x2 = SAMBA__MIX(shuffle_f32x4, z0##p, z1##p, 0xee); \
-    x3 = SAMBA__MIX(shuffle_f32x4, z2##p, z3##p, 0xee); \
-    _mm512_storeu_ps(dst + p * dst_row, SAMBA__MIX(shuffle_f32x4, x0, x1, 0x88)); \
-    _mm512_storeu_ps(dst + (p + 4) * dst_row, SAMBA__MIX(shuffle_f32x4, x0, x1, 0xdd)); \
-    _mm512_storeu_ps(dst + (p + 8) * dst_row, SAMBA__MIX(shuffle_f32x4, x2, x3, 0x88)); \
-    _mm512_storeu_ps(dst + (p + 12) * dst_row, SAMBA__MIX(shuffle_f32x4, x2, x3, 0xdd));
-
-SAMBA__AVX512 SAMBA__KERNEL void samba__square16(const float *src, int64_t src_row, float *dst,
-                                                 int64_t dst_row)
-{
-    __m512 x0, x1, x2, x3, low01, high01, low23, high23;
-    SAMBA__FOUR_COLUMNS(z0, 0)
-    SAMBA__FOUR_COLUMNS(z1, 4)
-    SAMBA__FOUR_COLUMNS(z2, 8)
-    SAMBA__FOUR_COLUMNS(z3, 12)
-    SAMBA__FOUR_STEPS(0)
-    SAMBA__FOUR_STEPS(1)
-    SAMBA__FOUR_STEPS(2)
-    SAMBA__FOUR_STEPS(3)
-}
-
-/* n weights of a packed row of f32 or bf16; or, times d, of i8 or u8's halves less 8. All exact. */
-SAMBA__AVX2 SAMBA__KERNEL __m256 samba__weights8(const uint8_t *q, samba_dtype type, bool high,
-                                                 __m256 d)
-{
-    const __m128i *x = (const __m128i *)(const void *)q;
-    if (type == SAMBA_F32) return _mm256_loadu_ps((const float *)(const void *)q);
-    if (type == SAMBA_BF16) {
-        __m256i h = _mm256_cvtepu16_epi32(_mm_loadu_si128(x));
-        return _mm256_castsi256_ps(_mm256_slli_epi32(h, 16));
-    }
-    __m128i b = _mm_loadl_epi64(x);
-    if (type == SAMBA_I8) return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b)), d);
-    __m256i n = _mm256_cvtepu8_epi32(b);
-    n = high ? _mm256_srli_epi32(n, 4) : _mm256_and_si256(n, _mm256_set1_epi32(15));
-    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(n), d, _mm256_mul_ps(d, _mm256_set1_ps(-8)));
-}
-
-SAMBA__AVX512 SAMBA__KERNEL __m512 samba__weights16(const uint8_t *q, samba_dtype type, bool high,
-                                                    __m512 d)
-{
-    if (type == SAMBA_F32) return _mm512_loadu_ps((const float *)(const void *)q);
-    if (type == SAMBA_BF16) {
-        __m256i h = _mm256_loadu_si256((const __m256i *)(const void *)q);
-        return _mm512_castsi512_ps(SAMBA__MIX(slli_epi32, SAMBA__MIX(cvtepu16_epi32, h), 16));
-    }
-    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)q);
-    if (type == SAMBA_I8)
-        return _mm512_mul_ps(SAMBA__MIX(cvtepi32_ps, SAMBA__MIX(cvtepi8_epi32, b)), d);
-    __m512i number = SAMBA__MIX(cvtepu8_epi32, b); /* its last 4 bits count */
-    if (high) number = SAMBA__MIX(srli_epi32, number, 4);
-    const __m512 less8 = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm512_mul_ps(SAMBA__MIX(permutexvar_ps, number, less8), d);
-}
-#elif SAMBA__NEON
-#define SAMBA__SET8(DO) DO(SAMBA__NEON_FN, samba__v8, int64_t, samba__v8, 8)
-#define SAMBA__SET16(DO)
-#if defined(__clang__)
-#define SAMBA__NEON_FN
-#else /* gcc would load so early that sums lose their registers */
-#define SAMBA__NEON_FN __attribute__((optimize("no-schedule-insns")))
-#endif
-typedef struct samba__v8 {
-    float32x4_t lo, hi;
-} samba__v8;
-
-SAMBA__KERNEL samba__v8 samba__v8_of(float32x4_t lo, float32x4_t hi)
-{
-    samba__v8 v = { lo, hi };
-    return v;
-}
-
-SAMBA__KERNEL samba__v8 samba__v8_set1_ps(float x)
-{
-    return samba__v8_of(vdupq_n_f32(x), vdupq_n_f32(x));
-}
-
-SAMBA__KERNEL samba__v8 samba__v8_setzero_ps(void)
-{
-    return samba__v8_set1_ps(0.0f);
-}
-
-SAMBA__KERNEL samba__v8 samba__v8_loadu_ps(const float *x)
-{
-    return samba__v8_of(vld1q_f32(x), vld1q_f32(x + 4));
-}
-
-SAMBA__KERNEL void samba__v8_storeu_ps(float *y, samba__v8 v)
-{
-    vst1q_f32(y, v.lo);
-    vst1q_f32(y + 4, v.hi);
-}
-
-SAMBA__KERNEL samba__v8 samba__v8_add_ps(samba__v8 a, samba__v8 b)
-{
-    return samba__v8_of(vaddq_f32(a.lo, b.lo), vaddq_f32(a.hi, b.hi));
-}
-
-SAMBA__KERNEL samba__v8 samba__v8_fmadd_ps(samba__v8 a, samba__v8 b, samba__v8 c)
-{
-    return samba__v8_of(vfmaq_f32(c.lo, a.lo, b.lo), vfmaq_f32(c.hi, a.hi, b.hi));
-}
-
-/* The first `count` values, or all. */
-SAMBA__KERNEL int64_t samba__mask8(int64_t count)
-{
-    return count;
-}
-
-SAMBA__KERNEL samba__v8 samba__load8(const float *x, bool whole, int64_t count)
-{
-    float part[8] = { 0.0f };
-    if (whole) return samba__v8_loadu_ps(x);
-    for (int j = 0; j < 8; j++)
-        if (j < count) part[j] = x[j];
-    return samba__v8_loadu_ps(part);
-}
-
-SAMBA__KERNEL void samba__store8(float *y, bool whole, int64_t count, samba__v8 v)
-{
-    float part[8];
-    samba__v8_storeu_ps(whole ? y : part, v);
-    for (int j = 0; !whole && j < 8; j++)
-        if (j < count) y[j] = part[j];
-}
-
-/* v_p(j) = src[j * src_row + p] for 4 steps p and 8 columns j, as two 4 x 4 squares. */
-SAMBA__KERNEL void samba__turn8(const float *src, int64_t src_row, samba__v8 *v0, samba__v8 *v1,
-                                samba__v8 *v2, samba__v8 *v3)
-{
-#define SAMBA__ZIP(zip, a, b) \
-    vreinterpretq_f32_f64(zip(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)))
-#define SAMBA__SQUARE(half) \
-    x0 = vld1q_f32(src), x1 = vld1q_f32(src + src_row); \
-    x2 = vld1q_f32(src + 2 * src_row), x3 = vld1q_f32(src + 3 * src_row); \
-    even01 = vtrn1q_f32(x0, x1), odd01 = vtrn2q_f32(x0, x1); \
-    even23 = vtrn1q_f32(x2, x3), odd23 = vtrn2q_f32(x2, x3); \
-    v0->half = SAMBA__ZIP(vzip1q_f64, even01, even23); \
-    v1->half = SAMBA__ZIP(vzip1q_f64, odd01, odd23); \
-    v2->half = SAMBA__ZIP(vzip2q_f64, even01, even23); \
-    v3->half = SAMBA__ZIP(vzip2q_f64, odd01, odd23);
-    float32x4_t x0, x1, x2, x3, even01, even23, odd01, odd23;
-    SAMBA__SQUARE(lo)
-    src += 4 * src_row;
-    SAMBA__SQUARE(hi)
-}
-
-SAMBA__KERNEL samba__v8 samba__weights8(const uint8_t *q, samba_dtype type, bool high, samba__v8 d)
-{
-    uint8x8_t b = vld1_u8(q);
-    if (type == SAMBA_F32) return samba__v8_loadu_ps((const float *)(const void *)q);
-    if (type == SAMBA_BF16) {
-        uint16x8_t h = vreinterpretq_u16_u8(vld1q_u8(q));
-        return samba__v8_of(vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(h), 16)),
-                            vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(h), 16)));
-    }
-    if (type == SAMBA_U8)
-        b = vsub_u8(high ? vshr_n_u8(b, 4) : vand_u8(b, vdup_n_u8(15)), vdup_n_u8(8));
-    int16x8_t w = vmovl_s8(vreinterpret_s8_u8(b));
-    return samba__v8_of(vmulq_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(w))), d.lo),
-                        vmulq_f32(vcvtq_f32_s32(vmovl_s16(vget_high_s16(w))), d.hi));
-}
-#endif
 /* Ask for a line of each of some rows, to be read soon. */
 SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
 {
     for (int64_t j = 0; j < rows; j++)
         SAMBA__ASK(src + j * src_row);
-}
-#if SAMBA__SIMD
-#define SAMBA__SETS(DO) SAMBA__SET8(DO) SAMBA__SET16(DO)
-#define samba__square8(src, src_row, dst, dst_row) ((void)0) /* 8 columns do without */
-/* Strip times panel. The sums must live in registers, and compilers keep only named variables
-   there reliably, so macros spell out the twelve rows. `rows` is a constant in each instantiation
-   and the rows a short strip lacks vanish from its code. The next part of C is asked for early. */
-#define SAMBA__UNROLL(DO, V, mm, n) \
-    DO(0, V, mm, n) \
-    DO(1, V, mm, n) \
-    DO(2, V, mm, n) \
-    DO(3, V, mm, n) \
-    DO(4, V, mm, n) \
-    DO(5, V, mm, n) \
-    DO(6, V, mm, n) \
-    DO(7, V, mm, n) \
-    DO(8, V, mm, n) \
-    DO(9, V, mm, n) \
-    DO(10, V, mm, n) \
-    DO(11, V, mm, n)
-#define SAMBA__ROW_BEGIN(r, V, mm, n) \
-    V lo##r = mm##_setzero_ps(), hi##r = mm##_setzero_ps(); \
-    if (r < rows && from) { \
-        lo##r = samba__load##n(from + r * s->from_row, whole, mask_lo); \
-        hi##r = samba__load##n(from + r * s->from_row + c_hi, whole, mask_hi); \
-    }
-#define SAMBA__ROW_FETCH(r, V, mm, n) \
-    if (r < rows) { \
-        __builtin_prefetch(next + r * s->c_row, 1, 2); \
-        if (n > 8) __builtin_prefetch(next + r * s->c_row + c_hi, 1, 2); \
-    }
-#define SAMBA__ROW_ASK(r, V, mm, n) \
-    if (r < rows) SAMBA__ASK(a + next_a + r * a_row);
-#define SAMBA__ROW_STEP(r, V, mm, n) \
-    if (r < rows) { \
-        V x = mm##_set1_ps((r < 6 ? a : a6)[r % 6 * a_row]); \
-        lo##r = mm##_fmadd_ps(x, b_lo, lo##r); \
-        hi##r = mm##_fmadd_ps(x, b_hi, hi##r); \
-    }
-#define SAMBA__ROW_ADD(r, mm, x_lo, x_hi) \
-    lo##r = mm##_add_ps(lo##r, x_lo); \
-    hi##r = mm##_add_ps(hi##r, x_hi);
-#define SAMBA__ROW_BIAS(r, V, mm, n) SAMBA__ROW_ADD(r, mm, b_lo, b_hi)
-#define SAMBA__ROW_END(r, V, mm, n) \
-    if (r < rows) { \
-        if (s->row_bias) { \
-            V x = mm##_set1_ps(s->row_bias[i + r]); \
-            SAMBA__ROW_ADD(r, mm, x, x) \
-        } \
-        samba__store##n(c + r * s->c_row, whole, mask_lo, lo##r); \
-        samba__store##n(c + r * s->c_row + c_hi, whole, mask_hi, hi##r); \
-    }
-#define SAMBA__STEPS(SEEK, V, mm, n) \
-    SAMBA__EIGHT \
-    for (int64_t left = s->kc; left > 0; left--, a += a_col, a6 += a_col, b += b_row) { \
-        SEEK if (asks && left % 16 == 0) \
-        { \
-            SAMBA__UNROLL(SAMBA__ROW_ASK, V, mm, n) \
-        } \
-        V b_lo = mm##_loadu_ps(b), b_hi = mm##_loadu_ps(b + half); \
-        SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
-    }
-#define SAMBA__ROWS_END(V, mm, n) \
-    if (s->bias) { \
-        V b_lo = samba__load##n(s->bias, whole, mask_lo); \
-        V b_hi = samba__load##n(s->bias + n, whole, mask_hi); \
-        SAMBA__UNROLL(SAMBA__ROW_BIAS, V, mm, n) \
-    } \
-    SAMBA__UNROLL(SAMBA__ROW_END, V, mm, n)
-#define SAMBA__OF(n, has, rows) \
-    if (has && high == rows) samba__strip##n(s, a, i, rows, false);
-#define SAMBA__SWEEP(TARGET, V, M, mm, n) \
-    TARGET SAMBA__KERNEL void samba__strip##n(const samba__sweep *s, const float *a, int64_t i, \
-                                              int rows, bool asks) \
-    { \
-        const float *b = s->b, *a6 = a + 6 * s->a_row; \
-        const float *from = s->from ? s->from + i * s->from_row : NULL; \
-        float *c = s->c + i * s->c_row, *next = i + 2 * rows <= s->rows ? c + rows * s->c_row : c; \
-        int64_t a_row = s->a_row, a_col = s->a_col ? s->a_col : rows, b_row = s->b_row; \
-        int64_t half = s->b_hi, c_hi = s->c_hi, next_a = rows * s->a_next; \
-        const int32_t *at = s->b_at; \
-        bool whole = s->cols == 2 * n; \
-        M mask_lo = samba__mask##n(s->cols - s->cols_hi), mask_hi = samba__mask##n(s->cols_hi); \
-        SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
-        SAMBA__UNROLL(SAMBA__ROW_FETCH, V, mm, n) \
-        if (at) \
-            SAMBA__STEPS(b = s->b + *at++;, V, mm, n) \
-        else \
-            SAMBA__STEPS(, V, mm, n) \
-        SAMBA__ROWS_END(V, mm, n) \
-    } \
-    TARGET SAMBA__FN void samba__sweep##n(const samba__sweep *s) \
-    { \
-        for (int64_t i = 0, high; i < s->rows; i += high) { \
-            const float *a = s->a + i * s->a_next; \
-            high = samba__strip_rows(n > 8, s->rows - i); \
-            if (n == 8 && s->asks && high == 6) { \
-                samba__strip##n(s, a, i, 6, true); \
-                continue; \
-            } \
-            SAMBA__OF(n, n > 8, 12) \
-            SAMBA__OF(n, n > 8, 8) \
-            SAMBA__OF(n, true, 6) \
-            SAMBA__OF(n, true, 5) \
-            SAMBA__OF(n, true, 4) \
-            SAMBA__OF(n, true, 3) \
-            SAMBA__OF(n, true, 2) \
-            SAMBA__OF(n, true, 1) \
-        } \
-    }
-SAMBA__SETS(SAMBA__SWEEP)
-
-/* Turn jc stored rows of pc values into panel columns, in whole groups of 4 steps and n columns. A
-   line of each row is taken at once, as rows far apart evict each other from the first cache; what
-   lies `ahead` is asked for early, to be turned next. */
-#define SAMBA__FILL_PANEL(TARGET, V, M, mm, n) \
-    TARGET SAMBA__KERNEL void samba__turn_line##n(const float *src, int64_t src_row, int64_t some, \
-                                                  float *dst, int64_t dst_row) \
-    { \
-        V v0, v1, v2, v3; \
-        bool whole = n > 8 && some == n; \
-        if (whole) samba__square##n(src, src_row, dst, dst_row); \
-        for (int64_t q = 0; !whole && q < some; q += 4, dst += 4 * dst_row) { \
-            samba__turn##n(src + q, src_row, &v0, &v1, &v2, &v3); \
-            mm##_storeu_ps(dst, v0); \
-            mm##_storeu_ps(dst + dst_row, v1); \
-            mm##_storeu_ps(dst + 2 * dst_row, v2); \
-            mm##_storeu_ps(dst + 3 * dst_row, v3); \
-        } \
-    } \
-    TARGET SAMBA__FN void samba__turn_panel##n(const float *src, int64_t src_row, int64_t pc, \
-                                               int64_t jc, float *dst, int64_t dst_row, \
-                                               int64_t ahead) \
-    { \
-        for (int64_t p = 0, some; p + 4 <= pc; p += some) { \
-            some = samba__min64(SAMBA__LINE, pc - pc % 4 - p); \
-            for (int64_t j = 0; j + n <= jc; j += n) { \
-                const float *from = src + j * src_row + p; \
-                samba__ask_rows(from + ahead, src_row, n); \
-                float *to = dst + p * dst_row + j; \
-                if (some == SAMBA__LINE) \
-                    samba__turn_line##n(from, src_row, SAMBA__LINE, to, dst_row); \
-                else \
-                    samba__turn_line##n(from, src_row, some, to, dst_row); \
-            } \
-        } \
-    }
-
-enum { SAMBA__LINE = 16, SAMBA__AHEAD = 64 }; /* floats: a line of the cache, 4 of them */
-SAMBA__SETS(SAMBA__FILL_PANEL)
-/* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
-   values are used once, so a line of each column is turned at a time, to a piece of a panel. */
-#define SAMBA__THIN(TARGET, V, M, mm, n) \
-    TARGET SAMBA__KERNEL void samba__thin##n(const samba__sweep *s, int rows) \
-    { \
-        const float *a = s->a, *b = s->b, *from = s->from; \
-        float *c = s->c, piece[SAMBA__LINE * 2 * n]; \
-        const bool whole = true; \
-        const M mask_lo = samba__mask##n(n), mask_hi = mask_lo; \
-        int64_t i = 0, c_hi = n, a_row = s->a_row, far = samba__min64(SAMBA__AHEAD, s->kc); \
-        int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0; /* in the next panel */ \
-        SAMBA__UNROLL(SAMBA__ROW_BEGIN, V, mm, n) \
-        for (int64_t p = 0; p < s->kc; p += SAMBA__LINE, b += SAMBA__LINE) { \
-            int64_t some = samba__min64(SAMBA__LINE, s->kc - p); \
-            samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * n); \
-            samba__turn_line##n(b, s->b_row, some, piece, 2 * n); \
-            samba__turn_line##n(b + n * s->b_row, s->b_row, some, piece + n, 2 * n); \
-            for (const float *at = piece, *a6 = a; at < piece + some * 2 * n; at += 2 * n, a++) { \
-                V b_lo = mm##_loadu_ps(at), b_hi = mm##_loadu_ps(at + n); \
-                SAMBA__UNROLL(SAMBA__ROW_STEP, V, mm, n) \
-            } \
-        } \
-        SAMBA__ROWS_END(V, mm, n) \
-    } \
-    TARGET SAMBA__FN void samba__thin_sweep##n(const samba__sweep *s) \
-    { \
-        if (s->rows == 1) \
-            samba__thin##n(s, 1); \
-        else if (s->rows == 2) \
-            samba__thin##n(s, 2); \
-        else if (s->rows == 3) \
-            samba__thin##n(s, 3); \
-        else \
-            samba__thin##n(s, 4); \
-    }
-SAMBA__SETS(SAMBA__THIN)
-#endif /* SAMBA__SIMD */
-/* ---- packing ------------------------------------------------------------------------------- */
-/* dst[p][j] = src[j][p] for p < pc and j < jc. What lies `ahead` of src is wanted next. */
-SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t src_row,
-                           int64_t pc, int64_t jc, float *dst, int64_t dst_row, int64_t ahead)
-{
-    int64_t p_done = 0, j_done = 0; /* this corner was filled by vectors */
-    if (set->turn_panel) {
-        set->turn_panel(src, src_row, pc, jc, dst, dst_row, ahead);
-        p_done = pc - pc % 4;
-        j_done = jc - jc % (set->width / 2);
-    }
-    for (int64_t u = j_done < jc ? 0 : p_done; u < pc; u++)
-        for (int64_t v = u < p_done ? j_done : 0; v < jc; v++)
-            dst[u * dst_row + v] = src[v * src_row + u];
-}
-
-/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips.
-   Eight of them advance together, to use what a step brings into the cache. */
-SAMBA__FN void samba__pack_strips(const samba__gemm *g, bool high, int64_t i, int64_t ic, int64_t p,
-                                  int64_t pc, float *dst)
-{
-    for (int64_t first = 0, end = 0; first < ic; first = end) {
-        for (int q = 0; q < 8; q++)
-            end += samba__strip_rows(high, ic - end);
-        for (int64_t u = 0; u < pc; u++) {
-            const float *src = g->a + i + (p + u) * g->a_col;
-            for (int64_t r = first; r < end; r += 16)
-                SAMBA__ASK(src + 8 * g->a_col + r);
-            for (int64_t r = first, h; r < end; r += h) {
-                h = samba__strip_rows(high, ic - r);
-                float *to = dst + r * pc + u * h;
-                if (h == 12)
-                    memcpy(to, src + r, 12 * sizeof(float));
-                else if (h == 6)
-                    memcpy(to, src + r, 6 * sizeof(float));
-                else
-                    memcpy(to, src + r, (size_t)h * sizeof(float));
-            }
-        }
-    }
 }
 
 /* ---- packed weights ------------------------------------------------------------------------ */
@@ -3711,113 +3880,502 @@ SAMBA__INLINE const uint16_t *samba__scale_at(const uint16_t *scale, int64_t k, 
     int64_t row = j / SAMBA__PANEL * (k / SAMBA__GROUP);
     return scale ? scale + row * SAMBA__PANEL + j % SAMBA__PANEL : NULL;
 }
-#if SAMBA__SIMD
-/* The same for width = 2 n. And a product with one row, of two panels in y: weights go from memory
-   into sums. Without prefetches Zen 3 streams two panels of floats at 31 GB/s, with them at 25. */
-enum { SAMBA__FAR = 4096 }; /* bytes ahead of integers; fewer of what is read sooner */
 
-#define SAMBA__VECTOR_OF(r, n, panel0, panel1, size) \
-    (const uint8_t *)((r < 32 / n ? panel0 : panel1) + r % (32 / n) * n * size)
-#define SAMBA__PACKED_BEGIN(r, V, mm, n) V s##r = mm##_setzero_ps(), d##r = s##r;
-#define SAMBA__PACKED_SCALE(r, V, mm, n) \
-    if (r < 64 / n) \
-        d##r = samba__weights##n(SAMBA__VECTOR_OF(r, n, scale0 + at, scale1 + at, 1), SAMBA_BF16, \
-                                 false, d##r);
-#define SAMBA__PACKED_STEP(r, V, mm, n) \
-    if (r < 64 / n) { \
-        const uint8_t *q = SAMBA__VECTOR_OF(r, n, q0, q1, size); \
-        s##r = mm##_fmadd_ps(x, samba__weights##n(q, type, false, d##r), s##r); \
-        if (step == 2) s##r = mm##_fmadd_ps(z, samba__weights##n(q, type, true, d##r), s##r); \
+enum { SAMBA__FAR = 4096 }; /* bytes ahead of integers; fewer of what is read sooner */
+#endif                      /* SAMBA__TEMPLATE == 0 */
+
+/* ---- A template: the kernels of each set ------------------------------------------------------
+ */
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_GEMM && defined(SAMBA__SUFFIX)
+#define samba__sweep_rows SAMBA__OF_SET(samba__sweep_rows)
+#define samba__unpack SAMBA__OF_SET(samba__unpack)
+#define samba__gemm_kernels SAMBA__OF_SET(samba__gemm_kernels)
+
+#if SAMBA__VEC_LANES == 1
+/* The portable one is the definition, 16 columns at a time. */
+SAMBA__FN void samba__sweep_rows(const samba__sweep *s)
+{
+    for (int64_t i = 0; i < s->rows; i++) {
+        int64_t r = i % SAMBA__MR, high = samba__strip_rows(SAMBA__MR, s->rows - i + r);
+        int64_t a_col = s->a_col ? s->a_col : high;
+        const float *a = s->a + (i - r) * s->a_next + r * s->a_row;
+        const float *b = s->b;
+        float *c = s->c + i * s->c_row;
+        float acc[SAMBA__NR] = { 0.0f };
+        if (s->from) memcpy(acc, s->from + i * s->from_row, (size_t)s->cols * sizeof(float));
+        for (int64_t p = 0; p < s->kc; p++) {
+            for (int j = 0; j < SAMBA__NR; j++)
+                acc[j] = samba__fma(*a, b[j], acc[j]);
+            a += a_col;
+            b += s->b_row;
+        }
+        if (s->bias) {
+            for (int64_t j = 0; j < s->cols; j++)
+                acc[j] += s->bias[j];
+        }
+        if (s->row_bias) {
+            for (int64_t j = 0; j < s->cols; j++)
+                acc[j] += s->row_bias[i];
+        }
+        memcpy(c, acc, (size_t)s->cols * sizeof(float));
     }
-#define SAMBA__PACKED_END(r, V, mm, n) \
-    if (r < 64 / n) mm##_storeu_ps(y + r * n, s##r);
-#define SAMBA__PACKED(TARGET, V, M, mm, n) \
-    TARGET SAMBA__KERNEL void samba__packed_type##n(const samba__gemm *g, float *y, int64_t j0, \
-                                                    int64_t j1, samba_dtype type) \
-    { \
-        const bool scaled = type == SAMBA_I8 || type == SAMBA_U8; \
-        const int64_t size = scaled ? 1 \
-            : type == SAMBA_F32     ? 4 \
-                                    : 2, \
-                      step = type == SAMBA_U8 ? 2 : 1; \
-        const int64_t far = SAMBA__FAR / size, k = g->k, row = SAMBA__PANEL * size / step; \
-        const uint8_t *q0 = samba__packed_at(g->packed, type, k, j0); \
-        const uint8_t *q1 = samba__packed_at(g->packed, type, k, j1); \
-        const uint16_t *scale0 = samba__scale_at(g->scale, k, j0); \
-        const uint16_t *scale1 = samba__scale_at(g->scale, k, j1); \
-        SAMBA__UNROLL(SAMBA__PACKED_BEGIN, V, mm, n) \
-        for (int64_t p = 0; p < k;) { \
-            int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k); \
-            int64_t ahead = p * row + far < k * row ? far : far + k * row; /* in the next pair */ \
-            if (scaled) { \
-                SAMBA__UNROLL(SAMBA__PACKED_SCALE, V, mm, n) \
-                __builtin_prefetch(scale0 + at + 2 * k), __builtin_prefetch(scale1 + at + 2 * k); \
-            } \
-            for (; p < end; p += step, q0 += SAMBA__PANEL * size, q1 += SAMBA__PANEL * size) { \
-                V x = mm##_set1_ps(g->a[p]), z = step == 2 ? mm##_set1_ps(g->a[p + 1]) : x; \
-                if (n > 8 || scaled) \
-                    __builtin_prefetch(q0 + ahead), __builtin_prefetch(q1 + ahead); \
-                if (n > 8 && size == 4) SAMBA__ASK(q0 + ahead + 64), SAMBA__ASK(q1 + ahead + 64); \
-                SAMBA__UNROLL(SAMBA__PACKED_STEP, V, mm, n) \
-            } \
-        } \
-        SAMBA__UNROLL(SAMBA__PACKED_END, V, mm, n) \
-    } \
-    TARGET SAMBA__VECTORIZED SAMBA__FN void samba__unpack##n( \
-        float *dst, const uint8_t *q, int64_t row, const uint16_t *scale, samba_dtype type, \
-        int64_t p, int64_t pc) \
-    { \
-        if (type == SAMBA_F32) \
-            samba__unpack_any(dst, q, row, NULL, SAMBA_F32, p, pc, 2 * n); \
-        else if (type == SAMBA_BF16) \
-            samba__unpack_any(dst, q, row, NULL, SAMBA_BF16, p, pc, 2 * n); \
-        else if (type == SAMBA_F16) \
-            samba__unpack_any(dst, q, row, NULL, SAMBA_F16, p, pc, 2 * n); \
-        else if (type == SAMBA_I8) \
-            samba__unpack_any(dst, q, row, scale, SAMBA_I8, p, pc, 2 * n); \
-        else \
-            samba__unpack_any(dst, q, row, scale, SAMBA_U8, p, pc, 2 * n); \
-    } \
-    TARGET SAMBA__FN void samba__packed_row##n(const samba__gemm *g, int64_t j0, int64_t j1) \
-    { \
-        float y[2 * SAMBA__PANEL]; \
-        for (int64_t j = j0; j < j1; j += 2 * SAMBA__PANEL) { \
-            int64_t other = j + SAMBA__PANEL < j1 ? j + SAMBA__PANEL : j; /* any, past the last */ \
-            if (g->b_type == SAMBA_F32) \
-                samba__packed_type##n(g, y, j, other, SAMBA_F32); \
-            else if (g->b_type == SAMBA_BF16) \
-                samba__packed_type##n(g, y, j, other, SAMBA_BF16); \
-            else if (g->b_type == SAMBA_I8) \
-                samba__packed_type##n(g, y, j, other, SAMBA_I8); \
-            else \
-                samba__packed_type##n(g, y, j, other, SAMBA_U8); \
-            for (int64_t l = 0; l < 2 * SAMBA__PANEL && j + l < j1; l++) \
-                g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l]; \
-        } \
+}
+#else
+#define samba__edge SAMBA__OF_SET(samba__edge)
+#define samba__sums_begin SAMBA__OF_SET(samba__sums_begin)
+#define samba__sums_step SAMBA__OF_SET(samba__sums_step)
+#define samba__sums_end SAMBA__OF_SET(samba__sums_end)
+#define samba__micro_kernel SAMBA__OF_SET(samba__micro_kernel)
+#define samba__transpose_line SAMBA__OF_SET(samba__transpose_line)
+#define samba__transpose_panel SAMBA__OF_SET(samba__transpose_panel)
+#define samba__thin SAMBA__OF_SET(samba__thin)
+#define samba__thin_sweep SAMBA__OF_SET(samba__thin_sweep)
+
+/* Which columns of the two vectors of a micro-tile exist, and how far the second is from the first
+   in C. */
+typedef struct samba__edge {
+    bool whole;
+    samba__mask lo, hi;
+    int64_t c_hi;
+} samba__edge;
+
+/* The functions below are copied into the kernels, where `rows` is a constant and `acc` is in
+   registers, as long as the loops over rows are unrolled. */
+SAMBA__KERNEL void samba__sums_begin(samba__vec acc[][2], int rows, const float *from,
+                                     int64_t from_row, const samba__edge *e)
+{
+    SAMBA__UNROLLED
+    for (int r = 0; r < rows; r++) {
+        acc[r][0] = samba__vec_set(0.0f);
+        acc[r][1] = samba__vec_set(0.0f);
+        if (from) {
+            const float *x = from + r * from_row;
+            acc[r][0] = samba__vec_load_some(x, e->whole, e->lo);
+            acc[r][1] = samba__vec_load_some(x + e->c_hi, e->whole, e->hi);
+        }
     }
-SAMBA__SETS(SAMBA__PACKED)
+}
+
+/* One step of k: a column of A times a row of B. a6 is 6 rows after a: with it, addresses of x86
+   need one register for three rows. */
+SAMBA__KERNEL void samba__sums_step(samba__vec acc[][2], int rows, const float *a, const float *a6,
+                                    int64_t a_row, const float *b, int64_t b_hi)
+{
+    samba__vec b_lo = samba__vec_load(b);
+    samba__vec b_up = samba__vec_load(b + b_hi);
+    SAMBA__UNROLLED
+    for (int r = 0; r < rows; r++) {
+        samba__vec x = samba__vec_set((r < 6 ? a : a6)[r % 6 * a_row]);
+        acc[r][0] = samba__vec_fma(x, b_lo, acc[r][0]);
+        acc[r][1] = samba__vec_fma(x, b_up, acc[r][1]);
+    }
+}
+
+SAMBA__KERNEL void samba__sums_end(samba__vec acc[][2], int rows, const samba__sweep *s, int64_t i,
+                                   const samba__edge *e)
+{
+    float *c = s->c + i * s->c_row;
+    if (s->bias) {
+        samba__vec lo = samba__vec_load_some(s->bias, e->whole, e->lo);
+        samba__vec hi = samba__vec_load_some(s->bias + SAMBA__VEC_LANES, e->whole, e->hi);
+        SAMBA__UNROLLED
+        for (int r = 0; r < rows; r++) {
+            acc[r][0] = samba__vec_add(acc[r][0], lo);
+            acc[r][1] = samba__vec_add(acc[r][1], hi);
+        }
+    }
+    SAMBA__UNROLLED
+    for (int r = 0; r < rows; r++) {
+        if (s->row_bias) {
+            samba__vec x = samba__vec_set(s->row_bias[i + r]);
+            acc[r][0] = samba__vec_add(acc[r][0], x);
+            acc[r][1] = samba__vec_add(acc[r][1], x);
+        }
+        samba__vec_store_some(c + r * s->c_row, e->whole, e->lo, acc[r][0]);
+        samba__vec_store_some(c + r * s->c_row + e->c_hi, e->whole, e->hi, acc[r][1]);
+    }
+}
+
+/* The micro-kernel: rows x 2 vectors of C, from row i on, (+)= a micro-panel of A times one of B.
+   The next part of C is prefetched, and, if it comes from afar, the next micro-panel of A. */
+SAMBA__KERNEL void samba__micro_kernel(const samba__sweep *s, const float *a, int64_t i, int rows,
+                                       bool prefetch_a)
+{
+    const float *b = s->b, *a6 = a + 6 * s->a_row;
+    const float *from = s->from ? s->from + i * s->from_row : NULL;
+    const float *next = s->c + (i + 2 * rows <= s->rows ? i + rows : i) * s->c_row;
+    const int32_t *at = s->b_at;
+    const int64_t a_row = s->a_row, a_col = s->a_col ? s->a_col : rows, b_row = s->b_row;
+    const int64_t b_hi = s->b_hi, next_a = rows * s->a_next;
+    samba__vec acc[SAMBA__MR][2];
+    samba__edge e;
+    e.whole = s->cols == 2 * SAMBA__VEC_LANES;
+    e.lo = samba__mask_first(s->cols - s->cols_hi);
+    e.hi = samba__mask_first(s->cols_hi);
+    e.c_hi = s->c_hi;
+    samba__sums_begin(acc, rows, from, s->from_row, &e);
+    SAMBA__UNROLLED
+    for (int r = 0; r < rows; r++) {
+        __builtin_prefetch(next + r * s->c_row, 1, 2);
+        if (SAMBA__VEC_LANES > 8) __builtin_prefetch(next + r * s->c_row + e.c_hi, 1, 2);
+    }
+    if (at) {
+        SAMBA__EIGHT
+        for (int64_t left = s->kc; left > 0; left--) {
+            samba__sums_step(acc, rows, a, a6, a_row, s->b + *at, b_hi);
+            a += a_col;
+            a6 += a_col;
+            at++;
+        }
+    } else {
+        SAMBA__EIGHT
+        for (int64_t left = s->kc; left > 0; left--) {
+            if (prefetch_a && left % 16 == 0) {
+                SAMBA__UNROLLED
+                for (int r = 0; r < rows; r++)
+                    SAMBA__ASK(a + next_a + r * a_row);
+            }
+            samba__sums_step(acc, rows, a, a6, a_row, b, b_hi);
+            a += a_col;
+            a6 += a_col;
+            b += b_row;
+        }
+    }
+    samba__sums_end(acc, rows, s, i, &e);
+}
+
+/* C (+)= A B, panel by panel of A. A case is a copy of the micro-kernel. */
+SAMBA__FN void samba__sweep_rows(const samba__sweep *s)
+{
+    int64_t high;
+    for (int64_t i = 0; i < s->rows; i += high) {
+        const float *a = s->a + i * s->a_next;
+        high = samba__strip_rows(SAMBA__MR, s->rows - i);
+        switch (high) {
+#if SAMBA__MR == 12
+        case 12:
+            samba__micro_kernel(s, a, i, 12, false);
+            break;
+        case 8:
+            samba__micro_kernel(s, a, i, 8, false);
+            break;
+        case 6:
+            samba__micro_kernel(s, a, i, 6, false);
+            break;
+#else
+        case 6:
+            if (s->asks)
+                samba__micro_kernel(s, a, i, 6, true);
+            else
+                samba__micro_kernel(s, a, i, 6, false);
+            break;
 #endif
+        case 5:
+            samba__micro_kernel(s, a, i, 5, false);
+            break;
+        case 4:
+            samba__micro_kernel(s, a, i, 4, false);
+            break;
+        case 3:
+            samba__micro_kernel(s, a, i, 3, false);
+            break;
+        case 2:
+            samba__micro_kernel(s, a, i, 2, false);
+            break;
+        default:
+            samba__micro_kernel(s, a, i, 1, false);
+            break;
+        }
+    }
+}
+
+/* Transpose `some` steps (4, 8, 12 or 16) of as many columns as a vector has lanes. */
+SAMBA__KERNEL void samba__transpose_line(const float *src, int64_t src_row, int64_t some,
+                                         float *dst, int64_t dst_row)
+{
+#if SAMBA__VEC_LANES == SAMBA__LINE_FLOATS
+    if (some == SAMBA__VEC_LANES) {
+        samba__square_transpose(src, src_row, dst, dst_row);
+        return;
+    }
+#endif
+    for (int64_t q = 0; q < some; q += 4) {
+        samba__vec v[4];
+        samba__vec_transpose(src + q, src_row, v);
+        samba__vec_store(dst + q * dst_row, v[0]);
+        samba__vec_store(dst + (q + 1) * dst_row, v[1]);
+        samba__vec_store(dst + (q + 2) * dst_row, v[2]);
+        samba__vec_store(dst + (q + 3) * dst_row, v[3]);
+    }
+}
+
+/* Pack jc stored rows of pc values as columns of a panel, whole groups of 4 steps and of a vector's
+   columns. A line of the cache is taken of each row at once, as rows far apart evict each other
+   from the first cache; what lies `ahead`, to be packed next, is prefetched. */
+SAMBA__FN void samba__transpose_panel(const float *src, int64_t src_row, int64_t pc, int64_t jc,
+                                      float *dst, int64_t dst_row, int64_t ahead)
+{
+    const int lanes = SAMBA__VEC_LANES;
+    int64_t some;
+    for (int64_t p = 0; p + 4 <= pc; p += some) {
+        some = samba__min64(SAMBA__LINE, pc - pc % 4 - p);
+        for (int64_t j = 0; j + lanes <= jc; j += lanes) {
+            const float *from = src + j * src_row + p;
+            float *to = dst + p * dst_row + j;
+            samba__ask_rows(from + ahead, src_row, lanes);
+            if (some == SAMBA__LINE)
+                samba__transpose_line(from, src_row, SAMBA__LINE, to, dst_row);
+            else
+                samba__transpose_line(from, src_row, some, to, dst_row);
+        }
+    }
+}
+
+/* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
+   values are used once, so a line of each column is transposed at a time, to a piece of a panel. */
+SAMBA__KERNEL void samba__thin(const samba__sweep *s, int rows)
+{
+    enum { N = SAMBA__VEC_LANES };
+
+    const float *a = s->a, *b = s->b;
+    const int64_t far = samba__min64(SAMBA__AHEAD, s->kc);
+    const int64_t over = s->b_next > 0 ? s->b_next + far - s->kc : 0; /* in the next panel */
+    float piece[SAMBA__LINE * 2 * N];
+    samba__vec acc[4][2];
+    samba__edge e;
+    e.whole = true;
+    e.lo = samba__mask_first(N);
+    e.hi = e.lo;
+    e.c_hi = N;
+    samba__sums_begin(acc, rows, s->from, s->from_row, &e);
+    for (int64_t p = 0; p < s->kc; p += SAMBA__LINE) {
+        int64_t some = samba__min64(SAMBA__LINE, s->kc - p);
+        samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * N);
+        samba__transpose_line(b, s->b_row, some, piece, 2 * N);
+        samba__transpose_line(b + N * s->b_row, s->b_row, some, piece + N, 2 * N);
+        for (const float *at = piece; at < piece + some * 2 * N; at += 2 * N) {
+            samba__sums_step(acc, rows, a, a, s->a_row, at, N);
+            a++;
+        }
+        b += SAMBA__LINE;
+    }
+    samba__sums_end(acc, rows, s, 0, &e);
+}
+
+SAMBA__FN void samba__thin_sweep(const samba__sweep *s)
+{
+    switch (s->rows) {
+    case 1:
+        samba__thin(s, 1);
+        break;
+    case 2:
+        samba__thin(s, 2);
+        break;
+    case 3:
+        samba__thin(s, 3);
+        break;
+    default:
+        samba__thin(s, 4);
+        break;
+    }
+}
+
+/* Unpack for panels of this set. */
+SAMBA__VECTORIZED SAMBA__FN void samba__unpack(float *dst, const uint8_t *q, int64_t row,
+                                               const uint16_t *scale, samba_dtype type, int64_t p,
+                                               int64_t pc)
+{
+    switch (type) {
+    case SAMBA_F32:
+        samba__unpack_any(dst, q, row, NULL, SAMBA_F32, p, pc, SAMBA__NR);
+        break;
+    case SAMBA_BF16:
+        samba__unpack_any(dst, q, row, NULL, SAMBA_BF16, p, pc, SAMBA__NR);
+        break;
+    case SAMBA_F16:
+        samba__unpack_any(dst, q, row, NULL, SAMBA_F16, p, pc, SAMBA__NR);
+        break;
+    case SAMBA_I8:
+        samba__unpack_any(dst, q, row, scale, SAMBA_I8, p, pc, SAMBA__NR);
+        break;
+    default:
+        samba__unpack_any(dst, q, row, scale, SAMBA_U8, p, pc, SAMBA__NR);
+        break;
+    }
+}
+
+#define samba__packed_vec SAMBA__OF_SET(samba__packed_vec)
+#define samba__packed_panels SAMBA__OF_SET(samba__packed_panels)
+#define samba__packed_row SAMBA__OF_SET(samba__packed_row)
+
+/* A vector of weights of a type; d is the scale of integers. */
+SAMBA__KERNEL samba__vec samba__packed_vec(const uint8_t *w, samba_dtype type, bool high,
+                                           samba__vec d)
+{
+    if (type == SAMBA_F32) return samba__vec_load((const float *)(const void *)w);
+    if (type == SAMBA_BF16) return samba__vec_of_bf16(w);
+    if (type == SAMBA_I8) return samba__vec_of_int8(w, d);
+    return samba__vec_of_int4(w, high, d);
+}
+
+/* One row of A times two panels of packed weights: they go from memory into sums, in y. Integers
+   are prefetched, with AVX-512 all: without prefetches Zen 3 streams two panels of floats at 31
+   GB/s, with them at 25. */
+SAMBA__KERNEL void samba__packed_panels(const samba__gemm *g, float *y, int64_t j0, int64_t j1,
+                                        samba_dtype type)
+{
+    enum { VECS = 2 * SAMBA__PANEL / SAMBA__VEC_LANES, HALF = VECS / 2 };
+
+    const bool scaled = type == SAMBA_I8 || type == SAMBA_U8;
+    const int64_t size = type == SAMBA_F32 ? 4 : scaled ? 1 : 2;
+    const int64_t step = type == SAMBA_U8 ? 2 : 1;
+    const int64_t far = SAMBA__FAR / size, k = g->k, row = SAMBA__PANEL * size / step;
+    const uint8_t *q0 = samba__packed_at(g->packed, type, k, j0);
+    const uint8_t *q1 = samba__packed_at(g->packed, type, k, j1);
+    const uint16_t *scale0 = samba__scale_at(g->scale, k, j0);
+    const uint16_t *scale1 = samba__scale_at(g->scale, k, j1);
+    samba__vec sum[VECS], d[VECS];
+    SAMBA__UNROLLED
+    for (int v = 0; v < VECS; v++) {
+        sum[v] = samba__vec_set(0.0f);
+        d[v] = sum[v];
+    }
+    for (int64_t p = 0; p < k;) {
+        int64_t at = p / SAMBA__GROUP * SAMBA__PANEL, end = samba__min64(p + SAMBA__GROUP, k);
+        int64_t ahead = p * row + far < k * row ? far : far + k * row; /* in the next pair */
+        if (scaled) {
+            SAMBA__UNROLLED
+            for (int v = 0; v < VECS; v++) {
+                const uint16_t *x = (v < HALF ? scale0 : scale1) + at + v % HALF * SAMBA__VEC_LANES;
+                d[v] = samba__vec_of_bf16((const uint8_t *)x);
+            }
+            __builtin_prefetch(scale0 + at + 2 * k);
+            __builtin_prefetch(scale1 + at + 2 * k);
+        }
+        for (; p < end; p += step) {
+            samba__vec x = samba__vec_set(g->a[p]);
+            samba__vec z = step == 2 ? samba__vec_set(g->a[p + 1]) : x;
+            if (SAMBA__VEC_LANES > 8 || scaled) {
+                __builtin_prefetch(q0 + ahead);
+                __builtin_prefetch(q1 + ahead);
+            }
+            if (SAMBA__VEC_LANES > 8 && size == 4) {
+                SAMBA__ASK(q0 + ahead + 64);
+                SAMBA__ASK(q1 + ahead + 64);
+            }
+            SAMBA__UNROLLED
+            for (int v = 0; v < VECS; v++) {
+                const uint8_t *w = (v < HALF ? q0 : q1) + v % HALF * SAMBA__VEC_LANES * size;
+                sum[v] = samba__vec_fma(x, samba__packed_vec(w, type, false, d[v]), sum[v]);
+                if (step == 2)
+                    sum[v] = samba__vec_fma(z, samba__packed_vec(w, type, true, d[v]), sum[v]);
+            }
+            q0 += SAMBA__PANEL * size;
+            q1 += SAMBA__PANEL * size;
+        }
+    }
+    SAMBA__UNROLLED
+    for (int v = 0; v < VECS; v++)
+        samba__vec_store(y + v * SAMBA__VEC_LANES, sum[v]);
+}
+
+/* C = A B, where A has one row, for columns [j0,j1) of packed weights. */
+SAMBA__FN void samba__packed_row(const samba__gemm *g, int64_t j0, int64_t j1)
+{
+    float y[2 * SAMBA__PANEL];
+    for (int64_t j = j0; j < j1; j += 2 * SAMBA__PANEL) {
+        int64_t other = j + SAMBA__PANEL < j1 ? j + SAMBA__PANEL : j; /* any, past the last */
+        int64_t n = samba__min64(2 * SAMBA__PANEL, j1 - j);
+        if (g->b_type == SAMBA_F32)
+            samba__packed_panels(g, y, j, other, SAMBA_F32);
+        else if (g->b_type == SAMBA_BF16)
+            samba__packed_panels(g, y, j, other, SAMBA_BF16);
+        else if (g->b_type == SAMBA_I8)
+            samba__packed_panels(g, y, j, other, SAMBA_I8);
+        else
+            samba__packed_panels(g, y, j, other, SAMBA_U8);
+        for (int64_t l = 0; l < n; l++)
+            g->c[j + l] = g->bias ? y[l] + g->bias[j + l] : y[l];
+    }
+}
+#endif
+
+/* What [gemm] knows of the set. */
+static const samba__gemm_set samba__gemm_kernels = {
+#if SAMBA__VEC_LANES > 1
+    SAMBA__MR,
+    SAMBA__NR,
+    SAMBA__MC,
+    SAMBA__KC,
+    samba__sweep_rows,
+    samba__thin_sweep,
+    samba__transpose_panel,
+    samba__unpack,
+    samba__packed_row,
+#else
+    SAMBA__MR, SAMBA__NR, SAMBA__MC, SAMBA__KC, samba__sweep_rows, NULL, NULL, NULL, NULL,
+#endif
+};
+#endif /* the template */
+
+#if SAMBA__TEMPLATE == 0
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE SAMBA__TEMPLATE_GEMM
+#include SAMBA_SELF
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE 0
+
 /* By the number of an instruction set. */
-static const samba__gemm_set samba__gemm_sets[]
-    = { { SAMBA__HEIGHT, SAMBA__WIDTH, SAMBA__GEMM_LOW, SAMBA_GEMM_KC, samba__sweep_portable, NULL,
-          NULL, NULL, NULL },
-#if SAMBA__SIMD
-#define SAMBA__SET(TARGET, V, M, mm, n) \
-    { n > 8 ? 12 : 6, \
-      2 * n, \
-      n > 8 ? SAMBA_GEMM_MC : SAMBA__GEMM_LOW, \
-      n > 8 ? 4 * SAMBA_GEMM_KC : SAMBA_GEMM_KC, \
-      samba__sweep##n, \
-      samba__thin_sweep##n, \
-      samba__turn_panel##n, \
-      samba__unpack##n, \
-      samba__packed_row##n },
-        SAMBA__SETS(SAMBA__SET)
-#endif
-      };
+static const samba__gemm_set *const samba__gemm_sets[] = {
+#define SAMBA__GEMM_ROW(set) &samba__gemm_kernels_##set,
+    SAMBA__EACH_SET(SAMBA__GEMM_ROW)
+};
+
 SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
 {
-    return &samba__gemm_sets[SAMBA__IS_SMALL && isa ? 1 : isa];
+    return samba__gemm_sets[isa];
+}
+
+/* ---- packing ------------------------------------------------------------------------------- */
+/* dst[p][j] = src[j][p] for p < pc and j < jc. What lies `ahead` of src is wanted next. */
+SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t src_row,
+                           int64_t pc, int64_t jc, float *dst, int64_t dst_row, int64_t ahead)
+{
+    int64_t p_done = 0, j_done = 0; /* this corner was filled by vectors */
+    if (set->transpose_panel) {
+        set->transpose_panel(src, src_row, pc, jc, dst, dst_row, ahead);
+        p_done = pc - pc % 4;
+        j_done = jc - jc % (set->nr / 2);
+    }
+    for (int64_t u = j_done < jc ? 0 : p_done; u < pc; u++)
+        for (int64_t v = u < p_done ? j_done : 0; v < jc; v++)
+            dst[u * dst_row + v] = src[v * src_row + u];
+}
+
+/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips.
+   Eight of them advance together, to use what a step brings into the cache. */
+SAMBA__FN void samba__pack_strips(const samba__gemm *g, int mr, int64_t i, int64_t ic, int64_t p,
+                                  int64_t pc, float *dst)
+{
+    for (int64_t first = 0, end = 0; first < ic; first = end) {
+        for (int q = 0; q < 8; q++)
+            end += samba__strip_rows(mr, ic - end);
+        for (int64_t u = 0; u < pc; u++) {
+            const float *src = g->a + i + (p + u) * g->a_col;
+            for (int64_t r = first; r < end; r += 16)
+                SAMBA__ASK(src + 8 * g->a_col + r);
+            for (int64_t r = first, h; r < end; r += h) {
+                h = samba__strip_rows(mr, ic - r);
+                float *to = dst + r * pc + u * h;
+                if (h == 12)
+                    memcpy(to, src + r, 12 * sizeof(float));
+                else if (h == 6)
+                    memcpy(to, src + r, 6 * sizeof(float));
+                else
+                    memcpy(to, src + r, (size_t)h * sizeof(float));
+            }
+        }
+    }
 }
 
 /* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, if the strips are as wide or
@@ -3828,15 +4386,14 @@ SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *
     const uint8_t *q = samba__packed_at(g->packed, g->b_type, g->k, j);
     const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
     int64_t row = samba__panel_row(g->b_type);
-    bool plain
-        = g->b_type == SAMBA_F32 && (set->width == SAMBA__PANEL || s->rows <= SAMBA__THIN_ROWS);
+    bool plain = g->b_type == SAMBA_F32 && (set->nr == SAMBA__PANEL || s->rows <= SAMBA__THIN_ROWS);
     s->b = plain ? (const float *)(const void *)q + p * SAMBA__PANEL : panel;
-    s->b_row = plain ? SAMBA__PANEL : set->width;
+    s->b_row = plain ? SAMBA__PANEL : set->nr;
     if (plain || there) return;
     if (set->unpack)
         set->unpack(panel, q, row, scale, g->b_type, p, s->kc);
     else
-        samba__unpack_any(panel, q, row, scale, g->b_type, p, s->kc, set->width);
+        samba__unpack_any(panel, q, row, scale, g->b_type, p, s->kc, set->nr);
 }
 
 /* Rows of n <= width values of a half type, `row` values apart, become rows of width floats. */
@@ -3844,8 +4401,8 @@ SAMBA__FN void samba__widen(const samba__gemm_set *set, const uint16_t *src, int
                             int64_t rows, int64_t n, samba_dtype type, float *dst, int64_t ahead)
 {
     const uint8_t *q = (const uint8_t *)src;
-    bool wide = set->unpack && n == set->width;
-    for (int64_t r = 0, some; r < rows; r += some, dst += some * set->width) {
+    bool wide = set->unpack && n == set->nr;
+    for (int64_t r = 0, some; r < rows; r += some, dst += some * set->nr) {
         some = samba__min64(rows - r, 8);
         for (int64_t k = r; k < r + some; k++)
             SAMBA__ASK(src + k * row + ahead);
@@ -3853,7 +4410,7 @@ SAMBA__FN void samba__widen(const samba__gemm_set *set, const uint16_t *src, int
             set->unpack(dst, q + 2 * r * row, 2 * row, NULL, type, 0, some);
         else
             for (int64_t k = 0; k < some; k++)
-                samba__load(dst + k * set->width, src + (r + k) * row, type, n);
+                samba__load(dst + k * set->nr, src + (r + k) * row, type, n);
     }
 }
 
@@ -3861,7 +4418,7 @@ SAMBA__FN void samba__widen(const samba__gemm_set *set, const uint16_t *src, int
 SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
                                  int64_t pc, int64_t j, int64_t jc, float *dst, int64_t ahead)
 {
-    int64_t at = p * g->b_row + j * g->b_col, width = set->width;
+    int64_t at = p * g->b_row + j * g->b_col, width = set->nr;
     float piece[SAMBA__GEMM_COLS * SAMBA__GEMM_COLS];
     bool halves = g->b_type != SAMBA_F32, turned = g->b_row == 1; /* [out, in] */
     const float *src = halves ? NULL : g->b + at;
@@ -3976,11 +4533,11 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     float *panel = local + (q->keeps ? (size_t)(SAMBA__KEEP_ROWS * kc) : SAMBA__GEMM_STRIPS);
     float *sums = panel + SAMBA__GEMM_PANEL;
     const float *a = g->a + q->i0 * g->a_row + p * g->a_col;
-    bool few = (q->j1 - q->j0) * g->a_col <= 1 << 16, several = q->j1 - q->j0 >= 4 * set->width;
-    bool low = set->height == SAMBA__HEIGHT;
+    bool few = (q->j1 - q->j0) * g->a_col <= 1 << 16, several = q->j1 - q->j0 >= 4 * set->nr;
+    bool low = set->mr == 6;
     bool pack_a = g->a_row == 1 && g->a_col != 1 && !few && (low || g->a_col % 1024 == 0);
     bool far_a = g->a_row % 1024 == 0 || (low && q->keeps && g->a_row > 2 * kc);
-    bool copy_a = g->a_col == 1 && far_a && several && rows > set->height;
+    bool copy_a = g->a_col == 1 && far_a && several && rows > set->mr;
     bool last = p + kc >= g->k, buffer = SAMBA__GEMM_SUMS && !q->keeps;
     bool rests = buffer && (!last || g->turned);
     bool pack_b = g->b_col != 1 || g->b_type != SAMBA_F32
@@ -3989,49 +4546,49 @@ SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *
     s.rows = rows;
     s.kc = kc;
     s.b_at = NULL;
-    s.b_hi = s.c_hi = set->width / 2;
+    s.b_hi = s.c_hi = set->nr / 2;
     s.turned = samba__turned_at_once(set, g, q->j1 - q->j0, kc);
     s.asks = g->turned && g->n <= SAMBA__THIN_ROWS && g->a_row % 1024 != 0;
     s.a = pack_a || copy_a ? local : a;
     s.a_next = pack_a || copy_a ? kc : g->a_row;
     s.a_row = copy_a ? kc : g->a_row;
     s.a_col = pack_a ? 0 : g->a_col;
-    if (pack_a) samba__pack_strips(g, !low, q->i0, rows, p, kc, local);
+    if (pack_a) samba__pack_strips(g, set->mr, q->i0, rows, p, kc, local);
     for (int64_t i = 0; copy_a && i < rows; i++) {
         if (i + 2 < rows) samba__ask_rows(a + (i + 2) * g->a_row, 16, kc / 16);
         memcpy(local + i * kc, a + i * g->a_row, (size_t)kc * sizeof(float));
     }
-    s.c_row = rests ? set->width : g->c_row;
-    s.from_row = buffer && p > 0 ? set->width : g->c_row;
+    s.c_row = rests ? set->nr : g->c_row;
+    s.from_row = buffer && p > 0 ? set->nr : g->c_row;
     s.row_bias = last && g->row_bias ? g->row_bias + q->i0 : NULL;
-    for (int64_t j = q->j0; j < q->j1; j += set->width) {
-        s.cols = samba__min64(q->j1 - j, set->width);
-        s.cols_hi = samba__max64(s.cols - set->width / 2, 0);
+    for (int64_t j = q->j0; j < q->j1; j += set->nr) {
+        s.cols = samba__min64(q->j1 - j, set->nr);
+        s.cols_hi = samba__max64(s.cols - set->nr / 2, 0);
         float *c = g->c + (g->turned ? j * g->c_row + q->i0 : q->i0 * g->c_row + j);
         float *sum = sums + (j - q->j0) * rows;
         s.c = rests ? sum : c;
         s.from = p > 0 ? buffer ? sum : c : g->accumulate ? c : NULL;
         s.bias = last && g->bias ? g->bias + j : NULL;
-        s.b_next = samba__next_panel(g, p, kc, j, q->j1, set->width);
+        s.b_next = samba__next_panel(g, p, kc, j, q->j1, set->nr);
         s.b = panel;
-        s.b_row = set->width;
+        s.b_row = set->nr;
         if (g->packed) {
             samba__open_panel(set, g, p, j, panel, q->kept, &s);
         } else if (s.turned) {
             s.b = g->b + j * g->b_col + p;
             s.b_row = g->b_col;
-        } else if (pack_b || q->keeps || s.cols < set->width) {
+        } else if (pack_b || q->keeps || s.cols < set->nr) {
             if (!q->kept) samba__pack_panel(set, g, p, kc, j, s.cols, panel, s.b_next);
         } else {
             s.b = g->b + p * g->b_row + j;
             s.b_row = g->b_row;
         }
-        if (q->keeps) panel += kc * set->width;
+        if (q->keeps) panel += kc * set->nr;
         if (s.turned)
             set->thin_sweep(&s);
         else
             set->sweep(&s);
-        if (last && g->turned) samba__turn(set, sum, set->width, s.cols, rows, c, g->c_row, 0);
+        if (last && g->turned) samba__turn(set, sum, set->nr, s.cols, rows, c, g->c_row, 0);
     }
 }
 
@@ -4049,7 +4606,7 @@ SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, 
 SAMBA__FN bool samba__turns_well(const samba__gemm_set *set, const samba__gemm *g, int64_t rows,
                                  int64_t cols)
 {
-    int64_t filled = samba__ceil_div(rows, set->width) * set->width / 8 * 7;
+    int64_t filled = samba__ceil_div(rows, set->nr) * set->nr / 8 * 7;
     bool plain = !g->packed && g->b_type == SAMBA_F32 && !g->accumulate && !g->turned && g->k > 0;
     return SAMBA__GEMM_SUMS && plain && g->a_col == 1 && g->b_row == 1 && !(g->bias && g->row_bias)
         && rows >= filled && rows <= 128 && 2 * rows <= cols /* little of x is padding */
@@ -4065,10 +4622,10 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
     bool whole = thin && g->packed && g->b_type == SAMBA_F32; /* read as it lies */
     int64_t k = g->k > 0 ? g->k : 1; /* an empty sum still writes its start and biases */
     int64_t rows = i1 - i0, room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
-    bool keeps = room / set->steps >= SAMBA__KEEP_ROWS + set->width && !thin && !g->turned
-        && rows > (k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->rows);
-    int64_t half = samba__max64(set->steps / 2, SAMBA_GEMM_KC); /* if A is copied or far apart */
-    int64_t steps = g->a_row > 1 && g->a_row % 1024 ? set->steps : half;
+    bool keeps = room / set->kc >= SAMBA__KEEP_ROWS + set->nr && !thin && !g->turned
+        && rows > (k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->mc);
+    int64_t half = samba__max64(set->kc / 2, SAMBA_GEMM_KC); /* if A is copied or far apart */
+    int64_t steps = g->a_row > 1 && g->a_row % 1024 ? set->kc : half;
     int64_t most = samba__min64(keeps ? steps : SAMBA_GEMM_KC, thin ? (int64_t)SAMBA__THIN_KC : k);
     int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
     int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
@@ -4091,11 +4648,11 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
         samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local);
         return;
     }
-    int64_t band = keeps ? rows : set->rows, each = keeps ? (int64_t)SAMBA__KEEP_ROWS : band;
+    int64_t band = keeps ? rows : set->mc, each = keeps ? (int64_t)SAMBA__KEEP_ROWS : band;
     if (keeps) {
-        int64_t panels = samba__ceil_div(j1 - j0, set->width);
-        int64_t most_panels = (room / kc - SAMBA__KEEP_ROWS) / set->width;
-        nc = samba__ceil_div(panels, samba__ceil_div(panels, most_panels)) * set->width;
+        int64_t panels = samba__ceil_div(j1 - j0, set->nr);
+        int64_t most_panels = (room / kc - SAMBA__KEEP_ROWS) / set->nr;
+        nc = samba__ceil_div(panels, samba__ceil_div(panels, most_panels)) * set->nr;
     }
     for (int64_t i = i0, i_end; i < i1; i = i_end) {
         i_end = samba__min64(i + band, i1);
@@ -7119,7 +7676,7 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
                                        const int32_t *at, const float *rows, int64_t a_row)
 {
     const samba__gemm_set *set = samba__gemm_set_of(a->isa);
-    int64_t width = set->width, half = width / 2;
+    int64_t width = set->nr, half = width / 2;
     int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
     float *c = s->c, *panel = a->local;
     if (a->isa == 0 || direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
@@ -10016,16 +10573,6 @@ struct samba_runtime {
 
 #define SAMBA__PIECE_FLOPS 16384 /* about 5 microseconds: worth a thread from here on */
 
-SAMBA__FN int32_t samba__best_isa(void)
-{
-#if SAMBA__X86
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return __builtin_cpu_supports("avx512f") ? SAMBA__ISA_AVX512 : SAMBA__ISA_AVX2;
-#endif
-    return SAMBA__NEON ? SAMBA__ISA_NEON : SAMBA__ISA_PORTABLE;
-}
-
 /* 256-bit code must not leave its upper halves behind: SSE code after it would crawl. Compilers
    see to it, but one return out of a thousand they forget. */
 #if SAMBA__X86
@@ -10782,11 +11329,9 @@ SAMBA__FN uint32_t samba__norm_after_types(const samba_runtime *rt, uint32_t nex
 SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
 {
     bool fine = true;
-    if (types) {
-        for (uint32_t m = 0; fine && m < rt->pef.microbatches; m++) {
-            rt->microbatch = m;
-            fine = samba__run_sections(rt, types);
-        }
+    for (uint32_t m = 0; types && fine && m < rt->pef.microbatches; m++) {
+        rt->microbatch = m;
+        fine = samba__run_sections(rt, types);
     }
     if (fine) rt->microbatch = 0; /* else the error tells which one it was */
     return fine;
@@ -12003,27 +12548,19 @@ SAMBA__INLINE void samba__draw(const samba__filling *f, int64_t block, int64_t n
         for (int i = 0; i < 4; i++)
             w[i][b] = out[i];
     }
-    if (uniform || inverse) {
-        for (int i = 0; i < 4; i++) {
-            if (uniform) {
-                for (int64_t b = 0; b < n; b++)
-                    v[i][b] = samba__fma(samba__unit(w[i][b]), 2.0f, -1.0f);
-            }
-            if (inverse) {
-                for (int64_t b = 0; b < n; b++)
-                    v[i][b] = samba__normal_quantile(w[i][b]);
-            }
+    for (int i = 0; i < 4 && (uniform || inverse); i++) {
+        for (int64_t b = 0; uniform && b < n; b++)
+            v[i][b] = samba__fma(samba__unit(w[i][b]), 2.0f, -1.0f);
+        for (int64_t b = 0; inverse && b < n; b++)
+            v[i][b] = samba__normal_quantile(w[i][b]);
+    }
+    for (int i = 0; i < 4 && !uniform && !inverse; i += 2)
+        for (int64_t b = 0; b < n; b++) {
+            float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i][b])));
+            float u = samba__unit(w[i + 1][b]);
+            v[i][b] = r * samba__sin_2pi(u, 1); /* cos */
+            v[i + 1][b] = r * samba__sin_2pi(u, 0);
         }
-    }
-    if (!uniform && !inverse) {
-        for (int i = 0; i < 4; i += 2)
-            for (int64_t b = 0; b < n; b++) {
-                float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i][b])));
-                float u = samba__unit(w[i + 1][b]);
-                v[i][b] = r * samba__sin_2pi(u, 1); /* cos */
-                v[i + 1][b] = r * samba__sin_2pi(u, 0);
-            }
-    }
 }
 
 SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, int64_t end)
@@ -12034,10 +12571,8 @@ SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, in
         samba__draw(f, block, n, v);
         for (int64_t i = 0; i < 4 * n; i++)
             x[i] = samba__fma(f->init.scale, v[i % 4][i / 4], f->init.value);
-        if (f->cut) {
-            for (int64_t i = 0; i < 4 * n; i++)
-                x[i] = samba__from_bf16(samba__cut_bf16(x[i]));
-        }
+        for (int64_t i = 0; f->cut && i < 4 * n; i++)
+            x[i] = samba__from_bf16(samba__cut_bf16(x[i]));
         samba__store(f->y + 4 * block * (int64_t)samba_dtype_size(f->dtype), x, f->dtype,
                      samba__min64(4 * n, f->n - 4 * block));
     }
@@ -12297,15 +12832,13 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
         in = read;
     }
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
-    if (!s->generating) {
-        for (int32_t i = 0; i < n_in; i++) { /* it is read as it was: a copy */
-            if (!samba__overwrites_input(op, in, n_in, i)) continue;
-            if (in != read) {
-                memcpy(read, in, (size_t)n_in * sizeof *read);
-                in = read;
-            }
-            read[i] = samba__emit1(SAMBA__OP_reshape, in[i], in[i]->shape.dim, in[i]->shape.ndim);
+    for (int32_t i = 0; i < n_in && !s->generating; i++) { /* it is read as it was: a copy */
+        if (!samba__overwrites_input(op, in, n_in, i)) continue;
+        if (in != read) {
+            memcpy(read, in, (size_t)n_in * sizeof *read);
+            in = read;
         }
+        read[i] = samba__emit1(SAMBA__OP_reshape, in[i], in[i]->shape.dim, in[i]->shape.ndim);
     }
     for (int32_t i = 0; i < n_in; i++)
         spec[i] = samba__spec_of(in[i]);
@@ -12318,10 +12851,8 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     samba__node *n = samba__new_node(s, op, in, &c);
     s->transient = false;
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
-    if (outs) {
-        for (int32_t o = 0; o < n->n_out; o++)
-            outs[o] = n->out[o];
-    }
+    for (int32_t o = 0; outs && o < n->n_out; o++)
+        outs[o] = n->out[o];
     samba_tensor *y = n->out[0];
     if (user && s->graphamp == SAMBA_MP4 && samba__is_rounded(op, y)) y = samba__rounded(y);
     return user && s->on_trace ? s->on_trace(op, n->in, n_in, y, s->on_trace_user) : y;
@@ -12359,14 +12890,12 @@ SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp pre
 SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
 {
     if (!samba_ok(s)) return false;
-    if (use) {
-        for (int32_t i = 0; i < samba__n_nodes(s); i++)
-            if (s->nodes[i]->op == &samba__op_table[SAMBA__OP_batch_norm])
-                return samba_fail(s, SAMBA_ESTATE,
-                                  "in samba_use_legacy_names: legacy names must be "
-                                  "off for models with batchnorm, and there is %s",
-                                  s->nodes[i]->name);
-    }
+    for (int32_t i = 0; use && i < samba__n_nodes(s); i++)
+        if (s->nodes[i]->op == &samba__op_table[SAMBA__OP_batch_norm])
+            return samba_fail(s, SAMBA_ESTATE,
+                              "in samba_use_legacy_names: legacy names must be "
+                              "off for models with batchnorm, and there is %s",
+                              s->nodes[i]->name);
     s->legacy_names = use;
     return true;
 }
@@ -12718,13 +13247,11 @@ SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
             nearest = op->name;
         }
     }
-    if (dot) {
-        for (size_t i = 0; i < sizeof samba__aliases / sizeof *samba__aliases; i++) {
-            size_t d = samba__distance(samba__aliases[i].name, word);
-            if (d < best) {
-                best = d;
-                nearest = samba__aliases[i].name;
-            }
+    for (size_t i = 0; dot && i < sizeof samba__aliases / sizeof *samba__aliases; i++) {
+        size_t d = samba__distance(samba__aliases[i].name, word);
+        if (d < best) {
+            best = d;
+            nearest = samba__aliases[i].name;
         }
     }
     return samba_fail(s, SAMBA_EOP,
@@ -12761,11 +13288,9 @@ SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *name, samba__
     samba_tensor *outs[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
     samba_tensor *y = samba__emit_op(s, op, c->in, c->n_in, c->attr, c->n_attr, outs);
     outs[0] = y; /* samba_on_trace may have put another one in its place */
-    if (y) {
-        for (int32_t i = 0; i < SAMBA_MAX_OUT && outs[i]; i++) {
-            c->n_out++;
-            if (i < c->cap) c->out[i] = outs[i];
-        }
+    for (int32_t i = 0; y && i < SAMBA_MAX_OUT && outs[i]; i++) {
+        c->n_out++;
+        if (i < c->cap) c->out[i] = outs[i];
     }
     return y;
 }
@@ -12841,14 +13366,12 @@ SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
     }
     for (int32_t i = q->n_nodes; i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
-        if (!n->transient) {
-            for (int32_t k = 0; k < n->n_in; k++)
-                if (n->in[k] && n->in[k]->transient)
-                    return samba_fail(s, SAMBA_ESTATE,
-                                      "in samba_scope_end: %s, which was made in the "
-                                      "scope, is read by %s, which was traced; nothing was freed",
-                                      n->in[k]->name, n->name);
-        }
+        for (int32_t k = 0; !n->transient && k < n->n_in; k++)
+            if (n->in[k] && n->in[k]->transient)
+                return samba_fail(s, SAMBA_ESTATE,
+                                  "in samba_scope_end: %s, which was made in the "
+                                  "scope, is read by %s, which was traced; nothing was freed",
+                                  n->in[k]->name, n->name);
     }
     return true;
 }
@@ -12952,29 +13475,26 @@ SAMBA__FN int32_t samba__counted_words(const char *list)
 }
 
 /* " [eps=1e-05 affine=yes]": attributes as what they are; those the list has not, as numbers. */
-SAMBA__FN void samba__put_attributes(samba__text *t, const samba_op *op, const int32_t *attr,
-                                     int32_t n_attr)
+SAMBA__FN void samba__put_attributes(samba__text *t, const samba__node *n)
 {
-    const char *p = samba__attributes_of(op, n_attr);
-    int32_t many = n_attr - samba__counted_words(p), i = 0;
-    if (n_attr == 0) return;
+    const char *p = samba__attributes_of(n->op, n->n_attr);
+    int32_t many = n->n_attr - samba__counted_words(p), i = 0;
+    if (n->n_attr == 0) return;
     samba__put_text(t, " [");
-    while (i < n_attr) {
+    while (i < n->n_attr) {
         const char *colon = strchr(p, ':');
         char kind = colon ? colon[1] : 'i', amount = kind && colon ? colon[2] : 0;
-        int32_t count = colon ? 1 : n_attr - i;
+        int32_t count = colon ? 1 : n->n_attr - i;
         if (amount == '*')
             count = many;
         else if (amount >= '2' && amount <= '9')
             count = amount - '0';
         if (i && count > 0) samba__put_char(t, ' ');
-        if (colon) {
-            for (const char *name = p; count > 0 && name < colon; name++)
-                samba__put_char(t, *name);
-        }
-        for (int32_t k = 0; k < count && i < n_attr; k++, i++) {
+        for (const char *name = p; colon && count > 0 && name < colon; name++)
+            samba__put_char(t, *name);
+        for (int32_t k = 0; k < count && i < n->n_attr; k++, i++) {
             if (k || colon) samba__put_char(t, k ? ' ' : '=');
-            samba__put_attribute(t, kind, attr[i]);
+            samba__put_attribute(t, kind, n->attr[i]);
         }
         if (colon) p = colon + strcspn(colon, " ");
         if (*p == ' ') p++;
@@ -12995,7 +13515,7 @@ SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
     samba__format(t, "%s = %s(", n->name, n->op->name);
     samba__put_inputs(t, n->in, n->n_in);
     samba__put_char(t, ')');
-    samba__put_attributes(t, n->op, n->attr, n->n_attr);
+    samba__put_attributes(t, n);
     samba__put_outputs(t, n);
 }
 
@@ -13013,25 +13533,21 @@ SAMBA__FN void samba__put_exact_call(samba__text *t, const samba__node *n)
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
 {
     char line[2048];
-    if (s && emit) {
-        for (int32_t i = 0; i < samba__n_nodes(s); i++) {
-            samba__text t = samba__text_in(line, sizeof line);
-            samba__put_call(&t, s->nodes[i]);
-            samba__put_char(&t, '\n');
-            if (t.len >= t.cap) memcpy(line + sizeof line - 5, "...\n", 5);
-            emit(line, user);
-        }
+    for (int32_t i = 0; s && emit && i < samba__n_nodes(s); i++) {
+        samba__text t = samba__text_in(line, sizeof line);
+        samba__put_call(&t, s->nodes[i]);
+        samba__put_char(&t, '\n');
+        if (t.len >= t.cap) memcpy(line + sizeof line - 5, "...\n", 5);
+        emit(line, user);
     }
 }
 
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 {
     char line[256];
-    if (emit) {
-        for (int32_t i = 0; i < SAMBA__N_OPS; i++) {
-            const samba_op *op = &samba__op_table[i];
-            emit(samba__print(line, sizeof line, "%s\t%d\n", op->name, (int32_t)op->wire), user);
-        }
+    for (int32_t i = 0; emit && i < SAMBA__N_OPS; i++) {
+        const samba_op *op = &samba__op_table[i];
+        emit(samba__print(line, sizeof line, "%s\t%d\n", op->name, (int32_t)op->wire), user);
     }
 }
 
@@ -14149,11 +14665,9 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
             needed[node->out[o]->id] = false; /* who wrote it before a copy did so in vain */
         }
         node->live = live && !node->eager && !node->out[0]->same_as;
-        if (node->live) {
-            for (int32_t k = 0; k < node->n_in; k++) {
-                if (!node->in[k]) continue;
-                needed[node->in[k]->id] = read[samba__memory_of_state(node->in[k])->id] = true;
-            }
+        for (int32_t k = 0; node->live && k < node->n_in; k++) {
+            if (!node->in[k]) continue;
+            needed[node->in[k]->id] = read[samba__memory_of_state(node->in[k])->id] = true;
         }
     }
     return true;
@@ -14646,19 +15160,15 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
 SAMBA__FN bool samba__fuse(samba__compilation *c)
 {
     c->uses = (int32_t *)samba__temp(c->session, c->n_tensors, sizeof *c->uses);
-    if (c->uses) {
-        for (int32_t i = 0; i < c->n_pairs; i++)
-            c->uses[samba__final(c->pairs[i].source)->id]++;
-        for (int32_t i = 0; i < c->n_nodes; i++) {
-            const samba__node *n = c->nodes[i];
-            if (!n->out[0]->same_as) {
-                for (int32_t k = 0; k < n->n_in; k++)
-                    if (n->in[k]) c->uses[n->in[k]->id]++;
-            }
-        }
-        for (int32_t i = 0; i < c->n_nodes; i++)
-            if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
+    for (int32_t i = 0; c->uses && i < c->n_pairs; i++)
+        c->uses[samba__final(c->pairs[i].source)->id]++;
+    for (int32_t i = 0; c->uses && i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        for (int32_t k = 0; k < n->n_in && !n->out[0]->same_as; k++)
+            if (n->in[k]) c->uses[n->in[k]->id]++;
     }
+    for (int32_t i = 0; c->uses && i < c->n_nodes; i++)
+        if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
     return c->uses != NULL;
 }
 
@@ -14667,14 +15177,12 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
 SAMBA__FN samba_tensor *samba__apart_from_state(samba__compilation *c, samba_tensor *t)
 {
     samba_tensor *y = samba__stand_in(c, t);
-    if (y) {
-        for (int32_t i = 0; i < c->n_nodes; i++) {
-            samba__node *n = c->nodes[i];
-            for (int32_t k = 0; k < n->n_in; k++)
-                if (n->in[k] == t) n->in[k] = y;
-            for (int32_t o = 0; o < n->n_out; o++)
-                if (n->out[o] == t) n->out[o] = y;
-        }
+    for (int32_t i = 0; y && i < c->n_nodes; i++) {
+        samba__node *n = c->nodes[i];
+        for (int32_t k = 0; k < n->n_in; k++)
+            if (n->in[k] == t) n->in[k] = y;
+        for (int32_t o = 0; o < n->n_out; o++)
+            if (n->out[o] == t) n->out[o] = y;
     }
     if (y) c->producer[y->id] = c->producer[t->id];
     c->producer[t->id] = NULL;
@@ -15253,12 +15761,10 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         samba__node *n = a->nodes[i];
         bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
-        if (!samba__is_after(n->section, SAMBA_BCKWD)) {
-            for (int32_t o = 0; o < n->n_out; o++) {
-                int32_t updated = samba__updated_input(n->op, o);
-                if (updated >= 0) a->of[n->in[updated]->id].written++;
-                if (forward) a->of[n->out[o]->id].maker = n;
-            }
+        for (int32_t o = 0; !samba__is_after(n->section, SAMBA_BCKWD) && o < n->n_out; o++) {
+            int32_t updated = samba__updated_input(n->op, o);
+            if (updated >= 0) a->of[n->in[updated]->id].written++;
+            if (forward) a->of[n->out[o]->id].maker = n;
         }
         for (int32_t k = 0; k < n->n_in; k++) {
             bool reads = forward ? view && a->of[n->out[0]->id].read
@@ -15345,15 +15851,13 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
     c->n_tensors = a->n_tensors;
     for (int32_t i = 0; i < a->n_tensors; i++)
         a->of[i].copy = NULL;
-    if (c->nodes) {
-        for (int32_t i = 0; i < a->n_nodes; i++) {
-            bool reads = samba__is_after(a->nodes[i]->section, SAMBA_FWD);
-            samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
-            for (int32_t k = 0; reads && n && k < n->n_in; k++)
-                n->in[k] = samba__tensor_again(c, a, n->in[k]);
-            if (!n || !samba_ok(c->session)) return false;
-            c->nodes[c->n_nodes++] = n;
-        }
+    for (int32_t i = 0; c->nodes && i < a->n_nodes; i++) {
+        bool reads = samba__is_after(a->nodes[i]->section, SAMBA_FWD);
+        samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
+        for (int32_t k = 0; reads && n && k < n->n_in; k++)
+            n->in[k] = samba__tensor_again(c, a, n->in[k]);
+        if (!n || !samba_ok(c->session)) return false;
+        c->nodes[c->n_nodes++] = n;
     }
     return c->nodes != NULL;
 }
@@ -15436,13 +15940,11 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
         static const char *const names[] = { "", "DDR", "HBM", "HOST" };
         int64_t limit = c->program->mem_limit[m], used = 0;
         const samba__place *top = NULL;
-        if (limit > 0) {
-            for (int32_t i = 0; i < p->n_places; i++) {
-                const samba__place *q = &p->places[i];
-                if (q->alias >= 0 || (int32_t)samba__memory_of(q) != m) continue;
-                if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
-                if (!top || q->bytes > top->bytes) top = q;
-            }
+        for (int32_t i = 0; limit > 0 && i < p->n_places; i++) {
+            const samba__place *q = &p->places[i];
+            if (q->alias >= 0 || (int32_t)samba__memory_of(q) != m) continue;
+            if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
+            if (!top || q->bytes > top->bytes) top = q;
         }
         if (m == SAMBA_MEM_HBM) used += (int64_t)p->region[SAMBA__REGION_ARENA];
         if (limit > 0 && used > limit)
@@ -17161,10 +17663,8 @@ SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
         bool leads = false;
         for (int32_t o = 0; o < n->n_out; o++)
             leads = leads || wanted[n->out[o]->id];
-        if (leads && !n->eager) {
-            for (int32_t k = 0; k < n->n_in; k++)
-                if (n->in[k]) wanted[n->in[k]->id] = true;
-        }
+        for (int32_t k = 0; leads && !n->eager && k < n->n_in; k++)
+            if (n->in[k]) wanted[n->in[k]->id] = true;
     }
     s->section = SAMBA_COUNT;
     for (int32_t i = 0; i < p->n_nodes && samba_ok(s); i++) {
@@ -17559,10 +18059,8 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
         bool leads = false;
         for (int32_t o = 0; o < node->n_out; o++)
             leads = leads || needed[node->out[o]->id];
-        if (leads && !node->eager) {
-            for (int32_t k = 0; k < node->n_in; k++)
-                if (node->in[k]) needed[node->in[k]->id] = true;
-        }
+        for (int32_t k = 0; leads && !node->eager && k < node->n_in; k++)
+            if (node->in[k]) needed[node->in[k]->id] = true;
         if (leads) needed[node->out[0]->id] = true;
     }
     bool fine = true;
@@ -17699,22 +18197,20 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
     samba_session *s = c->session;
     const samba_optim *d = samba__optim_at(c->program, o);
     bool fine = true;
-    if (d->params) {
-        for (int32_t i = 0; fine && i < d->n_params; i++) {
-            const samba_tensor *w = d->params[i];
-            int32_t other = w && w->session == s ? c->optim_of[w->id] : 0;
-            fine = (other
-                    || samba_fail(s, SAMBA_EARG,
-                                  "optimizer %d lists %s, which is no parameter "
-                                  "to train of this session",
-                                  o, w ? w->name : "NULL"))
-                && (other < 0
-                    || samba_fail(s, SAMBA_EARG,
-                                  "%s is listed by optimizers %d and %d; a parameter "
-                                  "has one optimizer",
-                                  w->name, other - 1, o));
-            if (fine) c->optim_of[w->id] = o + 1;
-        }
+    for (int32_t i = 0; fine && d->params && i < d->n_params; i++) {
+        const samba_tensor *w = d->params[i];
+        int32_t other = w && w->session == s ? c->optim_of[w->id] : 0;
+        fine = (other
+                || samba_fail(s, SAMBA_EARG,
+                              "optimizer %d lists %s, which is no parameter "
+                              "to train of this session",
+                              o, w ? w->name : "NULL"))
+            && (other < 0
+                || samba_fail(s, SAMBA_EARG,
+                              "%s is listed by optimizers %d and %d; a parameter "
+                              "has one optimizer",
+                              w->name, other - 1, o));
+        if (fine) c->optim_of[w->id] = o + 1;
     }
     return fine;
 }
@@ -17724,19 +18220,17 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
 SAMBA__FN bool samba__assign_selected(samba__compilation *c, int32_t o)
 {
     const samba_optim *d = samba__optim_at(c->program, o);
-    if (d->select) {
-        for (int32_t i = 0; i < c->n_params; i++) {
-            const samba_tensor *w = c->params[i];
-            int32_t *optim = &c->optim_of[w->id], other = *optim - 1;
-            bool listed = other >= 0 && !samba__optim_at(c->program, other)->select;
-            if (listed || !d->select(w, d->select_user)) continue;
-            if (other >= 0)
-                return samba_fail(c->session, SAMBA_EARG,
-                                  "%s is selected by optimizers %d and %d; a "
-                                  "parameter has one optimizer",
-                                  w->name, other, o);
-            *optim = o + 1;
-        }
+    for (int32_t i = 0; d->select && i < c->n_params; i++) {
+        const samba_tensor *w = c->params[i];
+        int32_t *optim = &c->optim_of[w->id], other = *optim - 1;
+        bool listed = other >= 0 && !samba__optim_at(c->program, other)->select;
+        if (listed || !d->select(w, d->select_user)) continue;
+        if (other >= 0)
+            return samba_fail(c->session, SAMBA_EARG,
+                              "%s is selected by optimizers %d and %d; a "
+                              "parameter has one optimizer",
+                              w->name, other, o);
+        *optim = o + 1;
     }
     return true;
 }
@@ -17750,32 +18244,29 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     c->grads = c->params ? c->params + n : NULL;
     c->optim_of = (int32_t *)samba__temp(s, n, sizeof *c->optim_of);
     bool fine = c->params && c->optim_of;
-    if (!p->inference) {
-        for (int32_t i = 0; fine && i < n; i++) {
-            if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
-            c->optim_of[i] = -1;
-            c->params[c->n_params++] = s->tensors[i];
-        }
-        for (int32_t o = 0; fine && o < samba__n_optims(p); o++) {
-            const samba_optim *d = samba__optim_at(p, o);
-            fine = samba__own_region(c, o) && samba__check_optim(s, d, o)
-                && (!(p->max_grad_norm > 0.0f) || !(d->max_grad_norm > 0.0f)
-                    || samba_fail(
-                        s, SAMBA_EARG,
-                        "program.max_grad_norm clips the gradients of all "
-                        "optimizers, max_grad_norm of optimizer %d its own; set one of them",
-                        o))
-                && (d->params || d->select || rest < 0
-                    || samba_fail(s, SAMBA_EARG,
-                                  "optimizers %d and %d both list no parameters; each "
-                                  "must own its own",
-                                  rest, o))
-                && samba__assign_listed(c, o);
-            if (!d->params && !d->select) rest = o;
-        }
-        for (int32_t o = 0; fine && o < samba__n_optims(p); o++)
-            fine = samba__assign_selected(c, o);
+    for (int32_t i = 0; fine && i < n && !p->inference; i++) {
+        if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
+        c->optim_of[i] = -1;
+        c->params[c->n_params++] = s->tensors[i];
     }
+    for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++) {
+        const samba_optim *d = samba__optim_at(p, o);
+        fine = samba__own_region(c, o) && samba__check_optim(s, d, o)
+            && (!(p->max_grad_norm > 0.0f) || !(d->max_grad_norm > 0.0f)
+                || samba_fail(s, SAMBA_EARG,
+                              "program.max_grad_norm clips the gradients of all "
+                              "optimizers, max_grad_norm of optimizer %d its own; set one of them",
+                              o))
+            && (d->params || d->select || rest < 0
+                || samba_fail(s, SAMBA_EARG,
+                              "optimizers %d and %d both list no parameters; each "
+                              "must own its own",
+                              rest, o))
+            && samba__assign_listed(c, o);
+        if (!d->params && !d->select) rest = o;
+    }
+    for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++)
+        fine = samba__assign_selected(c, o);
     for (int32_t i = 0; i < c->n_params; i++) {
         int32_t *optim = &c->optim_of[c->params[i]->id];
         if (*optim < 0) *optim = rest + 1;
@@ -18089,10 +18580,8 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
         if (!samba__keep_output(c, c->outputs[i])) return false;
     }
     if (!samba__add_program_clip(c, &clip)) return false;
-    if (!c->program->inference) {
-        for (int32_t o = 0; o < samba__n_optims(c->program); o++)
-            if (!samba__add_optimizer(c, o, clip)) return false;
-    }
+    for (int32_t o = 0; o < samba__n_optims(c->program) && !c->program->inference; o++)
+        if (!samba__add_optimizer(c, o, clip)) return false;
     s->generating = false;
     c->n_tensors = samba__n_tensors(s) + c->n_pairs + c->n_params;
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
@@ -18475,15 +18964,13 @@ SAMBA__FN bool samba__pull_input(samba_tensor *t)
 SAMBA__FN bool samba__pull_values(samba_session *s)
 {
     if (!samba__file_kept(s)) return false;
-    if (s->rt) {
-        for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-            samba_tensor *t = s->tensors[i];
-            if (t->symbol < 0 || t->withheld) continue;
-            if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
-            if (!samba__keeps(t) || t->borrowed) continue;
-            if (!samba__own_room(t)) return false;
-            memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
-        }
+    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->symbol < 0 || t->withheld) continue;
+        if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
+        if (!samba__keeps(t) || t->borrowed) continue;
+        if (!samba__own_room(t)) return false;
+        memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
     }
     return true;
 }
@@ -18629,55 +19116,7 @@ SAMBA__FN const char *samba__first_line(char *line, size_t size, const char *tex
     samba__text t = samba__text_in(line, size);
     for (; *text && *text != '\n'; text++)
         samba__put_char(&t, *text);
-    if (!t.len) samba__put_text(&t, "nothing more");
-    return line;
-}
-
-/* The op of a line "y = op(x) ..."; NULL if it is none. */
-SAMBA__FN const samba_op *samba__op_of_line(const samba_session *s, const char *line)
-{
-    const char *name = strstr(line, " = ");
-    if (!name) return NULL;
-    name += 3;
-    size_t n = strcspn(name, "(");
-    for (int32_t i = 0; i < SAMBA__N_OPS + samba__n_user_ops(s); i++) {
-        const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : s->user_ops[i - SAMBA__N_OPS];
-        if (strlen(op->name) == n && memcmp(op->name, name, n) == 0) return op;
-    }
-    return NULL;
-}
-
-/* Reads the words of "[1 -2 3]"; -1 if the text is something else. */
-SAMBA__FN int32_t samba__read_words(const char *text, int32_t *attr)
-{
-    for (int32_t n = 0; n < SAMBA_MAX_ATTR; n++) {
-        text++;
-        int64_t value = 0, sign = *text == '-' ? -1 : 1;
-        if (*text == '-') text++;
-        if (*text < '0' || *text > '9') return -1;
-        for (; *text >= '0' && *text <= '9' && value < INT32_MAX; text++)
-            value = value * 10 + (*text - '0');
-        attr[n] = (int32_t)(sign * value);
-        if (*text == ']') return n + 1;
-        if (*text != ' ') return -1;
-    }
-    return -1;
-}
-
-/* The first line for people: a PEF has attributes as words, so that they can be compared. */
-SAMBA__FN void samba__spell_line(const samba_session *s, char *line, size_t size, const char *text)
-{
-    char exact[512];
-    int32_t attr[SAMBA_MAX_ATTR], n = -1;
-    const char *first = samba__first_line(exact, sizeof exact, text), *at = strstr(first, ") [");
-    const samba_op *op = at ? samba__op_of_line(s, first) : NULL;
-    if (op) n = samba__read_words(at + 2, attr);
-    samba__text t = samba__text_in(line, size);
-    for (const char *p = first; *p && (n < 0 || p <= at); p++)
-        samba__put_char(&t, *p);
-    if (n < 0) return;
-    samba__put_attributes(&t, op, attr, n);
-    samba__put_text(&t, strchr(at, ']') + 1);
+    return t.len ? line : "nothing more";
 }
 
 /* Compares the PEF's description with this session's: whole, or the calls alone. */
@@ -18690,17 +19129,12 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
     for (; mine && mine[at] && mine[at] == theirs[at]; at++)
         if (mine[at] == '\n') begin = at + 1;
     if (!mine || (!mine[at] && (!whole || !theirs[at]))) return mine != NULL;
-    samba__spell_line(s, line[0], sizeof line[0], theirs + begin);
-    samba__spell_line(s, line[1], sizeof line[1], mine + begin);
-    if (samba__same_text(line[0], line[1])) { /* floats that differ in digits which are not shown */
-        samba__first_line(line[0], sizeof line[0], theirs + begin);
-        samba__first_line(line[1], sizeof line[1], mine + begin);
-    }
     return samba_fail(s, SAMBA_EGRAPH,
                       "%s was compiled from another graph. First difference: the "
                       "PEF has \"%s\", this program has \"%s\". Compile again, or restore the "
                       "model it was compiled from",
-                      path, line[0], line[1]);
+                      path, samba__first_line(line[0], sizeof line[0], theirs + begin),
+                      samba__first_line(line[1], sizeof line[1], mine + begin));
 }
 
 SAMBA__FN bool samba__has_traced(const samba_session *s)
@@ -18766,11 +19200,9 @@ SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
     unsigned types = 0;
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
-            samba__section q = samba__section_at(&s->rt->pef, i);
-            if (samba__runs_now(s->rt, &q)) types |= q.type;
-        }
+    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&s->rt->pef, i);
+        if (samba__runs_now(s->rt, &q)) types |= q.type;
     }
     return types;
 }
@@ -18834,12 +19266,10 @@ SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
     const samba__pef *pef = &s->rt->pef;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section q = samba__section_at(pef, i);
-        if (q.type & SAMBA_OPT) {
-            for (uint32_t node = q.first; node < q.end; node++) {
-                samba__call_record r = samba__record_at(pef, node);
-                if (!samba__is(s->rt->steps[node].op, SAMBA__OP_sgd)) continue;
-                if (samba__word(&r, 6) == argin + 1 && !samba__word(&r, 2)) return true;
-            }
+        for (uint32_t node = q.first; (q.type & SAMBA_OPT) && node < q.end; node++) {
+            samba__call_record r = samba__record_at(pef, node);
+            if (!samba__is(s->rt->steps[node].op, SAMBA__OP_sgd)) continue;
+            if (samba__word(&r, 6) == argin + 1 && !samba__word(&r, 2)) return true;
         }
     }
     return false;
@@ -18960,18 +19390,16 @@ SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
 /* Will the run send a value of t before it begins? */
 SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
 {
-    if (d) {
-        for (int32_t i = 0; i < d->n_inputs; i++)
-            if (d->inputs[i] == t) return true;
-        for (int32_t i = 0; i < d->n_feeds; i++) {
-            const samba_feed *f = &d->feeds[i];
-            bool named = f->name && samba__same_text(f->name, t->name);
-            bool has = f->data || t->data || t->withheld;
-            if (has && (f->tensor == t || named)) return true;
-        }
-        for (int32_t i = 0; i < d->n_grad_of_outputs; i++)
-            if (d->grad_of_outputs[i].output->grad == t) return true;
+    for (int32_t i = 0; d && i < d->n_inputs; i++)
+        if (d->inputs[i] == t) return true;
+    for (int32_t i = 0; d && i < d->n_feeds; i++) {
+        const samba_feed *f = &d->feeds[i];
+        bool named = f->name && samba__same_text(f->name, t->name);
+        bool has = f->data || t->data || t->withheld;
+        if (has && (f->tensor == t || named)) return true;
     }
+    for (int32_t i = 0; d && i < d->n_grad_of_outputs; i++)
+        if (d->grad_of_outputs[i].output->grad == t) return true;
     return false;
 }
 
@@ -19044,10 +19472,8 @@ SAMBA_API bool samba_set_check_finite(samba_session *s, bool check)
 {
     if (!s) return false;
     s->desc.check_finite = check;
-    if (s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++)
-            s->rt->steps[i].made = 0;
-    }
+    for (uint32_t i = 0; s->rt && i < s->rt->pef.n_nodes; i++)
+        s->rt->steps[i].made = 0;
     if (s->rt) s->rt->culprit = check ? &s->culprit : NULL;
     return true;
 }
@@ -19350,14 +19776,12 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
 /* Ids are of the graph that is asked for. */
 SAMBA__FN bool samba__check_graph_of_ids(samba_session *s, const samba_run_desc *d)
 {
-    if (d->graph) {
-        for (int32_t i = 0; i < d->n_section_ids; i++) {
-            if (d->section_ids[i] < 0) continue;
-            samba__section q = samba__section_at(&s->rt->pef, (uint32_t)d->section_ids[i]);
-            if (samba__runs_now(s->rt, &q)) continue;
-            return samba_fail(s, SAMBA_EARG, "section %d is not of graph %s; nothing was run",
-                              d->section_ids[i], d->graph);
-        }
+    for (int32_t i = 0; d->graph && i < d->n_section_ids; i++) {
+        if (d->section_ids[i] < 0) continue;
+        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)d->section_ids[i]);
+        if (samba__runs_now(s->rt, &q)) continue;
+        return samba_fail(s, SAMBA_EARG, "section %d is not of graph %s; nothing was run",
+                          d->section_ids[i], d->graph);
     }
     return true;
 }
@@ -19721,14 +20145,12 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t 
                                        const char **names, int32_t cap)
 {
     int32_t n = 0;
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_symbols; i++) {
-            samba__symbol q = samba__symbol_at(&s->rt->pef, i);
-            if (q.role != role || (argin && q.argin != argin)) continue;
-            if (q.argin == SAMBA__ARGIN_GRAD) continue; /* of a loss: no hyperparameter */
-            if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
-            n++;
-        }
+    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(&s->rt->pef, i);
+        if (q.role != role || (argin && q.argin != argin)) continue;
+        if (q.argin == SAMBA__ARGIN_GRAD) continue; /* of a loss: no hyperparameter */
+        if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
+        n++;
     }
     return n;
 }
@@ -19747,18 +20169,14 @@ SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
 SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
 {
     int32_t n = 0;
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
-            samba__section q = samba__section_at(&s->rt->pef, i);
-            if (q.type == SAMBA_COUNT) {
-                for (uint32_t node = q.first; node < q.end; node++) {
-                    samba__call_record r = samba__record_at(&s->rt->pef, node);
-                    samba__symbol out = samba__symbol_at(&s->rt->pef, samba__word(&r, r.n_in) - 1);
-                    if (out.role != SAMBA__OUTPUT) continue;
-                    if (n < cap && names) names[n] = s->rt->pef.strings + out.name;
-                    n++;
-                }
-            }
+    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&s->rt->pef, i);
+        for (uint32_t node = q.first; q.type == SAMBA_COUNT && node < q.end; node++) {
+            samba__call_record r = samba__record_at(&s->rt->pef, node);
+            samba__symbol out = samba__symbol_at(&s->rt->pef, samba__word(&r, r.n_in) - 1);
+            if (out.role != SAMBA__OUTPUT) continue;
+            if (n < cap && names) names[n] = s->rt->pef.strings + out.name;
+            n++;
         }
     }
     return n;
@@ -20460,11 +20878,9 @@ SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_
     samba__section q = samba__section_at(&s->rt->pef, (uint32_t)id);
     for (uint32_t i = q.first; i < q.end; i++) {
         samba__call_record r = samba__record_at(&s->rt->pef, i);
-        if (!s->rt->steps[i].view) {
-            for (int32_t k = 0; k <= r.n_in + r.n_out; k++) {
-                samba__operand o = samba__operand_at(s->rt, i, k, 0);
-                if (o.begin < end && begin < o.end) use |= o.written ? SAMBA_WRITES : SAMBA_READS;
-            }
+        for (int32_t k = 0; !s->rt->steps[i].view && k <= r.n_in + r.n_out; k++) {
+            samba__operand o = samba__operand_at(s->rt, i, k, 0);
+            if (o.begin < end && begin < o.end) use |= o.written ? SAMBA_WRITES : SAMBA_READS;
         }
     }
     return use;
@@ -20512,7 +20928,10 @@ SAMBA_API double samba_seconds(void)
 #pragma GCC pop_options
 #endif
 #endif /* !SAMBA_RUNTIME_ONLY: host half */
-#endif /* SAMBA_IMPLEMENTATION */
+#endif /* SAMBA__TEMPLATE == 0 */
+#if SAMBA__TEMPLATE <= 0
+#undef SAMBA__TEMPLATE
+#endif
 /* ==== [end] =================================================================================== */
 /* MIT License. Copyright (c) 2026 the samba.h contributors.  Permission is hereby granted, free of
    charge, to any person obtaining a copy of this software and associated documentation files (the

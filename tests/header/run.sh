@@ -189,6 +189,25 @@ for option in SAMBA_DEFAULT SAMBA_NO_THREADS SAMBA_NO_STDIO SAMBA_NO_SIMD SAMBA_
     set +f
 done
 
+# ---- 9. samba.h includes itself: under any name, from any folder ----
+mkdir -p "$out/some folder"
+cp samba.h "$out/some folder/samba.h"
+cp samba.h "$out/some folder/renamed.h"
+self='#define SAMBA_IMPLEMENTATION\n#include'
+printf "$self <samba.h>\n" >$out/self_angle.c
+printf "$self \"some folder/samba.h\"\n" >$out/self_folder.c
+printf '#define SAMBA_SELF "renamed.h"\n%b "some folder/renamed.h"\n' "$self" >$out/self_renamed.c
+fast="gcc -std=c99 -O1 -fsyntax-only $c_warnings"
+add 'included as <samba.h> from another folder' "top=\$PWD && cd $out/'some folder' &&
+    $fast -I\$top \$top/$out/self_angle.c"
+add 'included as "some folder/samba.h" from another folder' "top=\$PWD && cd / &&
+    $fast \$top/$out/self_folder.c"
+add 'included by another name, with SAMBA_SELF' "cd / && $fast $PWD/$out/self_renamed.c"
+add '-O0 has portable kernels only, with SAMBA_SIMD all' "
+    gcc -std=c99 -c $here/impl.c -o $out/plain.o && ! nm $out/plain.o | grep -q sweep_rows_avx &&
+    gcc -std=c99 -DSAMBA_SIMD -c $here/impl.c -o $out/simd.o &&
+    case \$(uname -m) in x86_64) nm $out/simd.o | grep -q sweep_rows_avx512 ;; esac"
+
 # ---- Run them all ----
 n_cases=$(wc -l <$out/cases)
 awk '{ print NR }' $out/cases | xargs -P "$jobs" -n 1 sh $here/run.sh case

@@ -38,8 +38,7 @@
 
    A tokenizer belongs to one thread at a time: encode keeps a cache in it.
 
-   Options, defined before the include of the implementation: SAMBA_TOKENIZER_STATIC makes all
-   functions private to the file, SAMBA_TOKENIZER_API is your own linkage;
+   Options, defined before the include of the implementation: SAMBA_TOKENIZER_API, your own linkage;
    SAMBA_TOKENIZER_MALLOC(size), SAMBA_TOKENIZER_REALLOC(p, size) and SAMBA_TOKENIZER_FREE(p), all
    three or none. cJSON has an allocator of its own: cJSON_InitHooks. */
 
@@ -51,9 +50,7 @@
 #include <stdint.h>
 
 #ifndef SAMBA_TOKENIZER_API
-#if defined(SAMBA_TOKENIZER_STATIC)
-#define SAMBA_TOKENIZER_API static inline
-#elif defined(__cplusplus)
+#if defined(__cplusplus)
 #define SAMBA_TOKENIZER_API extern "C"
 #else
 #define SAMBA_TOKENIZER_API extern
@@ -108,8 +105,8 @@ SAMBA_TOKENIZER_API bool samba_tokenizer_save(const samba_tokenizer *t, const ch
 #endif
 
 /* ==== Implementation ========================================================================== */
-#if defined(SAMBA_TOKENIZER_IMPLEMENTATION) && !defined(SAMBA_TOKENIZER__IMPLEMENTED)
-#define SAMBA_TOKENIZER__IMPLEMENTED
+#if defined(SAMBA_TOKENIZER_IMPLEMENTATION) && !defined(SAMBA__TOK_IMPLEMENTED)
+#define SAMBA__TOK_IMPLEMENTED
 
 #include <cjson/cJSON.h>
 #include <errno.h>
