@@ -11329,9 +11329,11 @@ SAMBA__FN uint32_t samba__norm_after_types(const samba_runtime *rt, uint32_t nex
 SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
 {
     bool fine = true;
-    for (uint32_t m = 0; types && fine && m < rt->pef.microbatches; m++) {
-        rt->microbatch = m;
-        fine = samba__run_sections(rt, types);
+    if (types) {
+        for (uint32_t m = 0; fine && m < rt->pef.microbatches; m++) {
+            rt->microbatch = m;
+            fine = samba__run_sections(rt, types);
+        }
     }
     if (fine) rt->microbatch = 0; /* else the error tells which one it was */
     return fine;
@@ -12548,19 +12550,27 @@ SAMBA__INLINE void samba__draw(const samba__filling *f, int64_t block, int64_t n
         for (int i = 0; i < 4; i++)
             w[i][b] = out[i];
     }
-    for (int i = 0; i < 4 && (uniform || inverse); i++) {
-        for (int64_t b = 0; uniform && b < n; b++)
-            v[i][b] = samba__fma(samba__unit(w[i][b]), 2.0f, -1.0f);
-        for (int64_t b = 0; inverse && b < n; b++)
-            v[i][b] = samba__normal_quantile(w[i][b]);
-    }
-    for (int i = 0; i < 4 && !uniform && !inverse; i += 2)
-        for (int64_t b = 0; b < n; b++) {
-            float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i][b])));
-            float u = samba__unit(w[i + 1][b]);
-            v[i][b] = r * samba__sin_2pi(u, 1); /* cos */
-            v[i + 1][b] = r * samba__sin_2pi(u, 0);
+    if (uniform || inverse) {
+        for (int i = 0; i < 4; i++) {
+            if (uniform) {
+                for (int64_t b = 0; b < n; b++)
+                    v[i][b] = samba__fma(samba__unit(w[i][b]), 2.0f, -1.0f);
+            }
+            if (inverse) {
+                for (int64_t b = 0; b < n; b++)
+                    v[i][b] = samba__normal_quantile(w[i][b]);
+            }
         }
+    }
+    if (!uniform && !inverse) {
+        for (int i = 0; i < 4; i += 2)
+            for (int64_t b = 0; b < n; b++) {
+                float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i][b])));
+                float u = samba__unit(w[i + 1][b]);
+                v[i][b] = r * samba__sin_2pi(u, 1); /* cos */
+                v[i + 1][b] = r * samba__sin_2pi(u, 0);
+            }
+    }
 }
 
 SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, int64_t end)
@@ -12571,8 +12581,10 @@ SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, in
         samba__draw(f, block, n, v);
         for (int64_t i = 0; i < 4 * n; i++)
             x[i] = samba__fma(f->init.scale, v[i % 4][i / 4], f->init.value);
-        for (int64_t i = 0; f->cut && i < 4 * n; i++)
-            x[i] = samba__from_bf16(samba__cut_bf16(x[i]));
+        if (f->cut) {
+            for (int64_t i = 0; i < 4 * n; i++)
+                x[i] = samba__from_bf16(samba__cut_bf16(x[i]));
+        }
         samba__store(f->y + 4 * block * (int64_t)samba_dtype_size(f->dtype), x, f->dtype,
                      samba__min64(4 * n, f->n - 4 * block));
     }
@@ -12832,13 +12844,15 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
         in = read;
     }
     if (!samba__check_inputs(s, op, in, n_in)) return NULL;
-    for (int32_t i = 0; i < n_in && !s->generating; i++) { /* it is read as it was: a copy */
-        if (!samba__overwrites_input(op, in, n_in, i)) continue;
-        if (in != read) {
-            memcpy(read, in, (size_t)n_in * sizeof *read);
-            in = read;
+    if (!s->generating) {
+        for (int32_t i = 0; i < n_in; i++) { /* it is read as it was: a copy */
+            if (!samba__overwrites_input(op, in, n_in, i)) continue;
+            if (in != read) {
+                memcpy(read, in, (size_t)n_in * sizeof *read);
+                in = read;
+            }
+            read[i] = samba__emit1(SAMBA__OP_reshape, in[i], in[i]->shape.dim, in[i]->shape.ndim);
         }
-        read[i] = samba__emit1(SAMBA__OP_reshape, in[i], in[i]->shape.dim, in[i]->shape.ndim);
     }
     for (int32_t i = 0; i < n_in; i++)
         spec[i] = samba__spec_of(in[i]);
@@ -12851,8 +12865,10 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     samba__node *n = samba__new_node(s, op, in, &c);
     s->transient = false;
     if (!n || (!s->tracing && !samba__run_eager(s, n, &c))) return NULL;
-    for (int32_t o = 0; outs && o < n->n_out; o++)
-        outs[o] = n->out[o];
+    if (outs) {
+        for (int32_t o = 0; o < n->n_out; o++)
+            outs[o] = n->out[o];
+    }
     samba_tensor *y = n->out[0];
     if (user && s->graphamp == SAMBA_MP4 && samba__is_rounded(op, y)) y = samba__rounded(y);
     return user && s->on_trace ? s->on_trace(op, n->in, n_in, y, s->on_trace_user) : y;
@@ -12890,12 +12906,14 @@ SAMBA_API samba_graphamp samba_set_graphamp(samba_session *s, samba_graphamp pre
 SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
 {
     if (!samba_ok(s)) return false;
-    for (int32_t i = 0; use && i < samba__n_nodes(s); i++)
-        if (s->nodes[i]->op == &samba__op_table[SAMBA__OP_batch_norm])
-            return samba_fail(s, SAMBA_ESTATE,
-                              "in samba_use_legacy_names: legacy names must be "
-                              "off for models with batchnorm, and there is %s",
-                              s->nodes[i]->name);
+    if (use) {
+        for (int32_t i = 0; i < samba__n_nodes(s); i++)
+            if (s->nodes[i]->op == &samba__op_table[SAMBA__OP_batch_norm])
+                return samba_fail(s, SAMBA_ESTATE,
+                                  "in samba_use_legacy_names: legacy names must be "
+                                  "off for models with batchnorm, and there is %s",
+                                  s->nodes[i]->name);
+    }
     s->legacy_names = use;
     return true;
 }
@@ -13247,11 +13265,13 @@ SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
             nearest = op->name;
         }
     }
-    for (size_t i = 0; dot && i < sizeof samba__aliases / sizeof *samba__aliases; i++) {
-        size_t d = samba__distance(samba__aliases[i].name, word);
-        if (d < best) {
-            best = d;
-            nearest = samba__aliases[i].name;
+    if (dot) {
+        for (size_t i = 0; i < sizeof samba__aliases / sizeof *samba__aliases; i++) {
+            size_t d = samba__distance(samba__aliases[i].name, word);
+            if (d < best) {
+                best = d;
+                nearest = samba__aliases[i].name;
+            }
         }
     }
     return samba_fail(s, SAMBA_EOP,
@@ -13288,9 +13308,11 @@ SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *name, samba__
     samba_tensor *outs[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
     samba_tensor *y = samba__emit_op(s, op, c->in, c->n_in, c->attr, c->n_attr, outs);
     outs[0] = y; /* samba_on_trace may have put another one in its place */
-    for (int32_t i = 0; y && i < SAMBA_MAX_OUT && outs[i]; i++) {
-        c->n_out++;
-        if (i < c->cap) c->out[i] = outs[i];
+    if (y) {
+        for (int32_t i = 0; i < SAMBA_MAX_OUT && outs[i]; i++) {
+            c->n_out++;
+            if (i < c->cap) c->out[i] = outs[i];
+        }
     }
     return y;
 }
@@ -13366,12 +13388,14 @@ SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
     }
     for (int32_t i = q->n_nodes; i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
-        for (int32_t k = 0; !n->transient && k < n->n_in; k++)
-            if (n->in[k] && n->in[k]->transient)
-                return samba_fail(s, SAMBA_ESTATE,
-                                  "in samba_scope_end: %s, which was made in the "
-                                  "scope, is read by %s, which was traced; nothing was freed",
-                                  n->in[k]->name, n->name);
+        if (!n->transient) {
+            for (int32_t k = 0; k < n->n_in; k++)
+                if (n->in[k] && n->in[k]->transient)
+                    return samba_fail(s, SAMBA_ESTATE,
+                                      "in samba_scope_end: %s, which was made in the "
+                                      "scope, is read by %s, which was traced; nothing was freed",
+                                      n->in[k]->name, n->name);
+        }
     }
     return true;
 }
@@ -13475,26 +13499,29 @@ SAMBA__FN int32_t samba__counted_words(const char *list)
 }
 
 /* " [eps=1e-05 affine=yes]": attributes as what they are; those the list has not, as numbers. */
-SAMBA__FN void samba__put_attributes(samba__text *t, const samba__node *n)
+SAMBA__FN void samba__put_attributes(samba__text *t, const samba_op *op, const int32_t *attr,
+                                     int32_t n_attr)
 {
-    const char *p = samba__attributes_of(n->op, n->n_attr);
-    int32_t many = n->n_attr - samba__counted_words(p), i = 0;
-    if (n->n_attr == 0) return;
+    const char *p = samba__attributes_of(op, n_attr);
+    int32_t many = n_attr - samba__counted_words(p), i = 0;
+    if (n_attr == 0) return;
     samba__put_text(t, " [");
-    while (i < n->n_attr) {
+    while (i < n_attr) {
         const char *colon = strchr(p, ':');
         char kind = colon ? colon[1] : 'i', amount = kind && colon ? colon[2] : 0;
-        int32_t count = colon ? 1 : n->n_attr - i;
+        int32_t count = colon ? 1 : n_attr - i;
         if (amount == '*')
             count = many;
         else if (amount >= '2' && amount <= '9')
             count = amount - '0';
         if (i && count > 0) samba__put_char(t, ' ');
-        for (const char *name = p; colon && count > 0 && name < colon; name++)
-            samba__put_char(t, *name);
-        for (int32_t k = 0; k < count && i < n->n_attr; k++, i++) {
+        if (colon) {
+            for (const char *name = p; count > 0 && name < colon; name++)
+                samba__put_char(t, *name);
+        }
+        for (int32_t k = 0; k < count && i < n_attr; k++, i++) {
             if (k || colon) samba__put_char(t, k ? ' ' : '=');
-            samba__put_attribute(t, kind, n->attr[i]);
+            samba__put_attribute(t, kind, attr[i]);
         }
         if (colon) p = colon + strcspn(colon, " ");
         if (*p == ' ') p++;
@@ -13515,7 +13542,7 @@ SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
     samba__format(t, "%s = %s(", n->name, n->op->name);
     samba__put_inputs(t, n->in, n->n_in);
     samba__put_char(t, ')');
-    samba__put_attributes(t, n);
+    samba__put_attributes(t, n->op, n->attr, n->n_attr);
     samba__put_outputs(t, n);
 }
 
@@ -13533,21 +13560,25 @@ SAMBA__FN void samba__put_exact_call(samba__text *t, const samba__node *n)
 SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
 {
     char line[2048];
-    for (int32_t i = 0; s && emit && i < samba__n_nodes(s); i++) {
-        samba__text t = samba__text_in(line, sizeof line);
-        samba__put_call(&t, s->nodes[i]);
-        samba__put_char(&t, '\n');
-        if (t.len >= t.cap) memcpy(line + sizeof line - 5, "...\n", 5);
-        emit(line, user);
+    if (s && emit) {
+        for (int32_t i = 0; i < samba__n_nodes(s); i++) {
+            samba__text t = samba__text_in(line, sizeof line);
+            samba__put_call(&t, s->nodes[i]);
+            samba__put_char(&t, '\n');
+            if (t.len >= t.cap) memcpy(line + sizeof line - 5, "...\n", 5);
+            emit(line, user);
+        }
     }
 }
 
 SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
 {
     char line[256];
-    for (int32_t i = 0; emit && i < SAMBA__N_OPS; i++) {
-        const samba_op *op = &samba__op_table[i];
-        emit(samba__print(line, sizeof line, "%s\t%d\n", op->name, (int32_t)op->wire), user);
+    if (emit) {
+        for (int32_t i = 0; i < SAMBA__N_OPS; i++) {
+            const samba_op *op = &samba__op_table[i];
+            emit(samba__print(line, sizeof line, "%s\t%d\n", op->name, (int32_t)op->wire), user);
+        }
     }
 }
 
@@ -14665,9 +14696,11 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
             needed[node->out[o]->id] = false; /* who wrote it before a copy did so in vain */
         }
         node->live = live && !node->eager && !node->out[0]->same_as;
-        for (int32_t k = 0; node->live && k < node->n_in; k++) {
-            if (!node->in[k]) continue;
-            needed[node->in[k]->id] = read[samba__memory_of_state(node->in[k])->id] = true;
+        if (node->live) {
+            for (int32_t k = 0; k < node->n_in; k++) {
+                if (!node->in[k]) continue;
+                needed[node->in[k]->id] = read[samba__memory_of_state(node->in[k])->id] = true;
+            }
         }
     }
     return true;
@@ -15160,15 +15193,19 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
 SAMBA__FN bool samba__fuse(samba__compilation *c)
 {
     c->uses = (int32_t *)samba__temp(c->session, c->n_tensors, sizeof *c->uses);
-    for (int32_t i = 0; c->uses && i < c->n_pairs; i++)
-        c->uses[samba__final(c->pairs[i].source)->id]++;
-    for (int32_t i = 0; c->uses && i < c->n_nodes; i++) {
-        const samba__node *n = c->nodes[i];
-        for (int32_t k = 0; k < n->n_in && !n->out[0]->same_as; k++)
-            if (n->in[k]) c->uses[n->in[k]->id]++;
+    if (c->uses) {
+        for (int32_t i = 0; i < c->n_pairs; i++)
+            c->uses[samba__final(c->pairs[i].source)->id]++;
+        for (int32_t i = 0; i < c->n_nodes; i++) {
+            const samba__node *n = c->nodes[i];
+            if (!n->out[0]->same_as) {
+                for (int32_t k = 0; k < n->n_in; k++)
+                    if (n->in[k]) c->uses[n->in[k]->id]++;
+            }
+        }
+        for (int32_t i = 0; i < c->n_nodes; i++)
+            if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
     }
-    for (int32_t i = 0; c->uses && i < c->n_nodes; i++)
-        if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
     return c->uses != NULL;
 }
 
@@ -15177,12 +15214,14 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
 SAMBA__FN samba_tensor *samba__apart_from_state(samba__compilation *c, samba_tensor *t)
 {
     samba_tensor *y = samba__stand_in(c, t);
-    for (int32_t i = 0; y && i < c->n_nodes; i++) {
-        samba__node *n = c->nodes[i];
-        for (int32_t k = 0; k < n->n_in; k++)
-            if (n->in[k] == t) n->in[k] = y;
-        for (int32_t o = 0; o < n->n_out; o++)
-            if (n->out[o] == t) n->out[o] = y;
+    if (y) {
+        for (int32_t i = 0; i < c->n_nodes; i++) {
+            samba__node *n = c->nodes[i];
+            for (int32_t k = 0; k < n->n_in; k++)
+                if (n->in[k] == t) n->in[k] = y;
+            for (int32_t o = 0; o < n->n_out; o++)
+                if (n->out[o] == t) n->out[o] = y;
+        }
     }
     if (y) c->producer[y->id] = c->producer[t->id];
     c->producer[t->id] = NULL;
@@ -15761,10 +15800,12 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         samba__node *n = a->nodes[i];
         bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
-        for (int32_t o = 0; !samba__is_after(n->section, SAMBA_BCKWD) && o < n->n_out; o++) {
-            int32_t updated = samba__updated_input(n->op, o);
-            if (updated >= 0) a->of[n->in[updated]->id].written++;
-            if (forward) a->of[n->out[o]->id].maker = n;
+        if (!samba__is_after(n->section, SAMBA_BCKWD)) {
+            for (int32_t o = 0; o < n->n_out; o++) {
+                int32_t updated = samba__updated_input(n->op, o);
+                if (updated >= 0) a->of[n->in[updated]->id].written++;
+                if (forward) a->of[n->out[o]->id].maker = n;
+            }
         }
         for (int32_t k = 0; k < n->n_in; k++) {
             bool reads = forward ? view && a->of[n->out[0]->id].read
@@ -15851,13 +15892,15 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
     c->n_tensors = a->n_tensors;
     for (int32_t i = 0; i < a->n_tensors; i++)
         a->of[i].copy = NULL;
-    for (int32_t i = 0; c->nodes && i < a->n_nodes; i++) {
-        bool reads = samba__is_after(a->nodes[i]->section, SAMBA_FWD);
-        samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
-        for (int32_t k = 0; reads && n && k < n->n_in; k++)
-            n->in[k] = samba__tensor_again(c, a, n->in[k]);
-        if (!n || !samba_ok(c->session)) return false;
-        c->nodes[c->n_nodes++] = n;
+    if (c->nodes) {
+        for (int32_t i = 0; i < a->n_nodes; i++) {
+            bool reads = samba__is_after(a->nodes[i]->section, SAMBA_FWD);
+            samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
+            for (int32_t k = 0; reads && n && k < n->n_in; k++)
+                n->in[k] = samba__tensor_again(c, a, n->in[k]);
+            if (!n || !samba_ok(c->session)) return false;
+            c->nodes[c->n_nodes++] = n;
+        }
     }
     return c->nodes != NULL;
 }
@@ -15940,11 +15983,13 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
         static const char *const names[] = { "", "DDR", "HBM", "HOST" };
         int64_t limit = c->program->mem_limit[m], used = 0;
         const samba__place *top = NULL;
-        for (int32_t i = 0; limit > 0 && i < p->n_places; i++) {
-            const samba__place *q = &p->places[i];
-            if (q->alias >= 0 || (int32_t)samba__memory_of(q) != m) continue;
-            if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
-            if (!top || q->bytes > top->bytes) top = q;
+        if (limit > 0) {
+            for (int32_t i = 0; i < p->n_places; i++) {
+                const samba__place *q = &p->places[i];
+                if (q->alias >= 0 || (int32_t)samba__memory_of(q) != m) continue;
+                if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
+                if (!top || q->bytes > top->bytes) top = q;
+            }
         }
         if (m == SAMBA_MEM_HBM) used += (int64_t)p->region[SAMBA__REGION_ARENA];
         if (limit > 0 && used > limit)
@@ -17663,8 +17708,10 @@ SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
         bool leads = false;
         for (int32_t o = 0; o < n->n_out; o++)
             leads = leads || wanted[n->out[o]->id];
-        for (int32_t k = 0; leads && !n->eager && k < n->n_in; k++)
-            if (n->in[k]) wanted[n->in[k]->id] = true;
+        if (leads && !n->eager) {
+            for (int32_t k = 0; k < n->n_in; k++)
+                if (n->in[k]) wanted[n->in[k]->id] = true;
+        }
     }
     s->section = SAMBA_COUNT;
     for (int32_t i = 0; i < p->n_nodes && samba_ok(s); i++) {
@@ -18059,8 +18106,10 @@ SAMBA__FN bool samba__find_parts(samba__compilation *c)
         bool leads = false;
         for (int32_t o = 0; o < node->n_out; o++)
             leads = leads || needed[node->out[o]->id];
-        for (int32_t k = 0; leads && !node->eager && k < node->n_in; k++)
-            if (node->in[k]) needed[node->in[k]->id] = true;
+        if (leads && !node->eager) {
+            for (int32_t k = 0; k < node->n_in; k++)
+                if (node->in[k]) needed[node->in[k]->id] = true;
+        }
         if (leads) needed[node->out[0]->id] = true;
     }
     bool fine = true;
@@ -18197,20 +18246,22 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
     samba_session *s = c->session;
     const samba_optim *d = samba__optim_at(c->program, o);
     bool fine = true;
-    for (int32_t i = 0; fine && d->params && i < d->n_params; i++) {
-        const samba_tensor *w = d->params[i];
-        int32_t other = w && w->session == s ? c->optim_of[w->id] : 0;
-        fine = (other
-                || samba_fail(s, SAMBA_EARG,
-                              "optimizer %d lists %s, which is no parameter "
-                              "to train of this session",
-                              o, w ? w->name : "NULL"))
-            && (other < 0
-                || samba_fail(s, SAMBA_EARG,
-                              "%s is listed by optimizers %d and %d; a parameter "
-                              "has one optimizer",
-                              w->name, other - 1, o));
-        if (fine) c->optim_of[w->id] = o + 1;
+    if (d->params) {
+        for (int32_t i = 0; fine && i < d->n_params; i++) {
+            const samba_tensor *w = d->params[i];
+            int32_t other = w && w->session == s ? c->optim_of[w->id] : 0;
+            fine = (other
+                    || samba_fail(s, SAMBA_EARG,
+                                  "optimizer %d lists %s, which is no parameter "
+                                  "to train of this session",
+                                  o, w ? w->name : "NULL"))
+                && (other < 0
+                    || samba_fail(s, SAMBA_EARG,
+                                  "%s is listed by optimizers %d and %d; a parameter "
+                                  "has one optimizer",
+                                  w->name, other - 1, o));
+            if (fine) c->optim_of[w->id] = o + 1;
+        }
     }
     return fine;
 }
@@ -18220,17 +18271,19 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
 SAMBA__FN bool samba__assign_selected(samba__compilation *c, int32_t o)
 {
     const samba_optim *d = samba__optim_at(c->program, o);
-    for (int32_t i = 0; d->select && i < c->n_params; i++) {
-        const samba_tensor *w = c->params[i];
-        int32_t *optim = &c->optim_of[w->id], other = *optim - 1;
-        bool listed = other >= 0 && !samba__optim_at(c->program, other)->select;
-        if (listed || !d->select(w, d->select_user)) continue;
-        if (other >= 0)
-            return samba_fail(c->session, SAMBA_EARG,
-                              "%s is selected by optimizers %d and %d; a "
-                              "parameter has one optimizer",
-                              w->name, other, o);
-        *optim = o + 1;
+    if (d->select) {
+        for (int32_t i = 0; i < c->n_params; i++) {
+            const samba_tensor *w = c->params[i];
+            int32_t *optim = &c->optim_of[w->id], other = *optim - 1;
+            bool listed = other >= 0 && !samba__optim_at(c->program, other)->select;
+            if (listed || !d->select(w, d->select_user)) continue;
+            if (other >= 0)
+                return samba_fail(c->session, SAMBA_EARG,
+                                  "%s is selected by optimizers %d and %d; a "
+                                  "parameter has one optimizer",
+                                  w->name, other, o);
+            *optim = o + 1;
+        }
     }
     return true;
 }
@@ -18244,29 +18297,32 @@ SAMBA__FN bool samba__collect_params(samba__compilation *c)
     c->grads = c->params ? c->params + n : NULL;
     c->optim_of = (int32_t *)samba__temp(s, n, sizeof *c->optim_of);
     bool fine = c->params && c->optim_of;
-    for (int32_t i = 0; fine && i < n && !p->inference; i++) {
-        if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
-        c->optim_of[i] = -1;
-        c->params[c->n_params++] = s->tensors[i];
+    if (!p->inference) {
+        for (int32_t i = 0; fine && i < n; i++) {
+            if (s->tensors[i]->role != SAMBA__WEIGHT || s->tensors[i]->frozen) continue;
+            c->optim_of[i] = -1;
+            c->params[c->n_params++] = s->tensors[i];
+        }
+        for (int32_t o = 0; fine && o < samba__n_optims(p); o++) {
+            const samba_optim *d = samba__optim_at(p, o);
+            fine = samba__own_region(c, o) && samba__check_optim(s, d, o)
+                && (!(p->max_grad_norm > 0.0f) || !(d->max_grad_norm > 0.0f)
+                    || samba_fail(
+                        s, SAMBA_EARG,
+                        "program.max_grad_norm clips the gradients of all "
+                        "optimizers, max_grad_norm of optimizer %d its own; set one of them",
+                        o))
+                && (d->params || d->select || rest < 0
+                    || samba_fail(s, SAMBA_EARG,
+                                  "optimizers %d and %d both list no parameters; each "
+                                  "must own its own",
+                                  rest, o))
+                && samba__assign_listed(c, o);
+            if (!d->params && !d->select) rest = o;
+        }
+        for (int32_t o = 0; fine && o < samba__n_optims(p); o++)
+            fine = samba__assign_selected(c, o);
     }
-    for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++) {
-        const samba_optim *d = samba__optim_at(p, o);
-        fine = samba__own_region(c, o) && samba__check_optim(s, d, o)
-            && (!(p->max_grad_norm > 0.0f) || !(d->max_grad_norm > 0.0f)
-                || samba_fail(s, SAMBA_EARG,
-                              "program.max_grad_norm clips the gradients of all "
-                              "optimizers, max_grad_norm of optimizer %d its own; set one of them",
-                              o))
-            && (d->params || d->select || rest < 0
-                || samba_fail(s, SAMBA_EARG,
-                              "optimizers %d and %d both list no parameters; each "
-                              "must own its own",
-                              rest, o))
-            && samba__assign_listed(c, o);
-        if (!d->params && !d->select) rest = o;
-    }
-    for (int32_t o = 0; fine && o < samba__n_optims(p) && !p->inference; o++)
-        fine = samba__assign_selected(c, o);
     for (int32_t i = 0; i < c->n_params; i++) {
         int32_t *optim = &c->optim_of[c->params[i]->id];
         if (*optim < 0) *optim = rest + 1;
@@ -18580,8 +18636,10 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
         if (!samba__keep_output(c, c->outputs[i])) return false;
     }
     if (!samba__add_program_clip(c, &clip)) return false;
-    for (int32_t o = 0; o < samba__n_optims(c->program) && !c->program->inference; o++)
-        if (!samba__add_optimizer(c, o, clip)) return false;
+    if (!c->program->inference) {
+        for (int32_t o = 0; o < samba__n_optims(c->program); o++)
+            if (!samba__add_optimizer(c, o, clip)) return false;
+    }
     s->generating = false;
     c->n_tensors = samba__n_tensors(s) + c->n_pairs + c->n_params;
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
@@ -18964,13 +19022,15 @@ SAMBA__FN bool samba__pull_input(samba_tensor *t)
 SAMBA__FN bool samba__pull_values(samba_session *s)
 {
     if (!samba__file_kept(s)) return false;
-    for (int32_t i = 0; s->rt && i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || t->withheld) continue;
-        if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
-        if (!samba__keeps(t) || t->borrowed) continue;
-        if (!samba__own_room(t)) return false;
-        memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
+    if (s->rt) {
+        for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+            samba_tensor *t = s->tensors[i];
+            if (t->symbol < 0 || t->withheld) continue;
+            if (t->role == SAMBA__INPUT && !samba__pull_input(t)) return false;
+            if (!samba__keeps(t) || t->borrowed) continue;
+            if (!samba__own_room(t)) return false;
+            memcpy(t->data, s->rt->data[t->symbol], samba__device_size(t));
+        }
     }
     return true;
 }
@@ -19116,7 +19176,55 @@ SAMBA__FN const char *samba__first_line(char *line, size_t size, const char *tex
     samba__text t = samba__text_in(line, size);
     for (; *text && *text != '\n'; text++)
         samba__put_char(&t, *text);
-    return t.len ? line : "nothing more";
+    if (!t.len) samba__put_text(&t, "nothing more");
+    return line;
+}
+
+/* The op of a line "y = op(x) ..."; NULL if it is none. */
+SAMBA__FN const samba_op *samba__op_of_line(const samba_session *s, const char *line)
+{
+    const char *name = strstr(line, " = ");
+    if (!name) return NULL;
+    name += 3;
+    size_t n = strcspn(name, "(");
+    for (int32_t i = 0; i < SAMBA__N_OPS + samba__n_user_ops(s); i++) {
+        const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : s->user_ops[i - SAMBA__N_OPS];
+        if (strlen(op->name) == n && memcmp(op->name, name, n) == 0) return op;
+    }
+    return NULL;
+}
+
+/* Reads the words of "[1 -2 3]"; -1 if the text is something else. */
+SAMBA__FN int32_t samba__read_words(const char *text, int32_t *attr)
+{
+    for (int32_t n = 0; n < SAMBA_MAX_ATTR; n++) {
+        text++;
+        int64_t value = 0, sign = *text == '-' ? -1 : 1;
+        if (*text == '-') text++;
+        if (*text < '0' || *text > '9') return -1;
+        for (; *text >= '0' && *text <= '9' && value < INT32_MAX; text++)
+            value = value * 10 + (*text - '0');
+        attr[n] = (int32_t)(sign * value);
+        if (*text == ']') return n + 1;
+        if (*text != ' ') return -1;
+    }
+    return -1;
+}
+
+/* The first line for people: a PEF has attributes as words, so that they can be compared. */
+SAMBA__FN void samba__spell_line(const samba_session *s, char *line, size_t size, const char *text)
+{
+    char exact[512];
+    int32_t attr[SAMBA_MAX_ATTR], n = -1;
+    const char *first = samba__first_line(exact, sizeof exact, text), *at = strstr(first, ") [");
+    const samba_op *op = at ? samba__op_of_line(s, first) : NULL;
+    if (op) n = samba__read_words(at + 2, attr);
+    samba__text t = samba__text_in(line, size);
+    for (const char *p = first; *p && (n < 0 || p <= at); p++)
+        samba__put_char(&t, *p);
+    if (n < 0) return;
+    samba__put_attributes(&t, op, attr, n);
+    samba__put_text(&t, strchr(at, ']') + 1);
 }
 
 /* Compares the PEF's description with this session's: whole, or the calls alone. */
@@ -19129,12 +19237,17 @@ SAMBA__FN bool samba__same_graph(samba_session *s, const samba__compilation *c,
     for (; mine && mine[at] && mine[at] == theirs[at]; at++)
         if (mine[at] == '\n') begin = at + 1;
     if (!mine || (!mine[at] && (!whole || !theirs[at]))) return mine != NULL;
+    samba__spell_line(s, line[0], sizeof line[0], theirs + begin);
+    samba__spell_line(s, line[1], sizeof line[1], mine + begin);
+    if (samba__same_text(line[0], line[1])) { /* floats that differ in digits which are not shown */
+        samba__first_line(line[0], sizeof line[0], theirs + begin);
+        samba__first_line(line[1], sizeof line[1], mine + begin);
+    }
     return samba_fail(s, SAMBA_EGRAPH,
                       "%s was compiled from another graph. First difference: the "
                       "PEF has \"%s\", this program has \"%s\". Compile again, or restore the "
                       "model it was compiled from",
-                      path, samba__first_line(line[0], sizeof line[0], theirs + begin),
-                      samba__first_line(line[1], sizeof line[1], mine + begin));
+                      path, line[0], line[1]);
 }
 
 SAMBA__FN bool samba__has_traced(const samba_session *s)
@@ -19200,9 +19313,11 @@ SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
     unsigned types = 0;
-    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&s->rt->pef, i);
-        if (samba__runs_now(s->rt, &q)) types |= q.type;
+    if (s && s->rt) {
+        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
+            samba__section q = samba__section_at(&s->rt->pef, i);
+            if (samba__runs_now(s->rt, &q)) types |= q.type;
+        }
     }
     return types;
 }
@@ -19266,10 +19381,12 @@ SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
     const samba__pef *pef = &s->rt->pef;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section q = samba__section_at(pef, i);
-        for (uint32_t node = q.first; (q.type & SAMBA_OPT) && node < q.end; node++) {
-            samba__call_record r = samba__record_at(pef, node);
-            if (!samba__is(s->rt->steps[node].op, SAMBA__OP_sgd)) continue;
-            if (samba__word(&r, 6) == argin + 1 && !samba__word(&r, 2)) return true;
+        if (q.type & SAMBA_OPT) {
+            for (uint32_t node = q.first; node < q.end; node++) {
+                samba__call_record r = samba__record_at(pef, node);
+                if (!samba__is(s->rt->steps[node].op, SAMBA__OP_sgd)) continue;
+                if (samba__word(&r, 6) == argin + 1 && !samba__word(&r, 2)) return true;
+            }
         }
     }
     return false;
@@ -19390,16 +19507,18 @@ SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
 /* Will the run send a value of t before it begins? */
 SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
 {
-    for (int32_t i = 0; d && i < d->n_inputs; i++)
-        if (d->inputs[i] == t) return true;
-    for (int32_t i = 0; d && i < d->n_feeds; i++) {
-        const samba_feed *f = &d->feeds[i];
-        bool named = f->name && samba__same_text(f->name, t->name);
-        bool has = f->data || t->data || t->withheld;
-        if (has && (f->tensor == t || named)) return true;
+    if (d) {
+        for (int32_t i = 0; i < d->n_inputs; i++)
+            if (d->inputs[i] == t) return true;
+        for (int32_t i = 0; i < d->n_feeds; i++) {
+            const samba_feed *f = &d->feeds[i];
+            bool named = f->name && samba__same_text(f->name, t->name);
+            bool has = f->data || t->data || t->withheld;
+            if (has && (f->tensor == t || named)) return true;
+        }
+        for (int32_t i = 0; i < d->n_grad_of_outputs; i++)
+            if (d->grad_of_outputs[i].output->grad == t) return true;
     }
-    for (int32_t i = 0; d && i < d->n_grad_of_outputs; i++)
-        if (d->grad_of_outputs[i].output->grad == t) return true;
     return false;
 }
 
@@ -19472,8 +19591,10 @@ SAMBA_API bool samba_set_check_finite(samba_session *s, bool check)
 {
     if (!s) return false;
     s->desc.check_finite = check;
-    for (uint32_t i = 0; s->rt && i < s->rt->pef.n_nodes; i++)
-        s->rt->steps[i].made = 0;
+    if (s->rt) {
+        for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++)
+            s->rt->steps[i].made = 0;
+    }
     if (s->rt) s->rt->culprit = check ? &s->culprit : NULL;
     return true;
 }
@@ -19776,12 +19897,14 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
 /* Ids are of the graph that is asked for. */
 SAMBA__FN bool samba__check_graph_of_ids(samba_session *s, const samba_run_desc *d)
 {
-    for (int32_t i = 0; d->graph && i < d->n_section_ids; i++) {
-        if (d->section_ids[i] < 0) continue;
-        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)d->section_ids[i]);
-        if (samba__runs_now(s->rt, &q)) continue;
-        return samba_fail(s, SAMBA_EARG, "section %d is not of graph %s; nothing was run",
-                          d->section_ids[i], d->graph);
+    if (d->graph) {
+        for (int32_t i = 0; i < d->n_section_ids; i++) {
+            if (d->section_ids[i] < 0) continue;
+            samba__section q = samba__section_at(&s->rt->pef, (uint32_t)d->section_ids[i]);
+            if (samba__runs_now(s->rt, &q)) continue;
+            return samba_fail(s, SAMBA_EARG, "section %d is not of graph %s; nothing was run",
+                              d->section_ids[i], d->graph);
+        }
     }
     return true;
 }
@@ -20145,12 +20268,14 @@ SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t 
                                        const char **names, int32_t cap)
 {
     int32_t n = 0;
-    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_symbols; i++) {
-        samba__symbol q = samba__symbol_at(&s->rt->pef, i);
-        if (q.role != role || (argin && q.argin != argin)) continue;
-        if (q.argin == SAMBA__ARGIN_GRAD) continue; /* of a loss: no hyperparameter */
-        if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
-        n++;
+    if (s && s->rt) {
+        for (uint32_t i = 0; i < s->rt->pef.n_symbols; i++) {
+            samba__symbol q = samba__symbol_at(&s->rt->pef, i);
+            if (q.role != role || (argin && q.argin != argin)) continue;
+            if (q.argin == SAMBA__ARGIN_GRAD) continue; /* of a loss: no hyperparameter */
+            if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
+            n++;
+        }
     }
     return n;
 }
@@ -20169,14 +20294,18 @@ SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
 SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
 {
     int32_t n = 0;
-    for (uint32_t i = 0; s && s->rt && i < s->rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&s->rt->pef, i);
-        for (uint32_t node = q.first; q.type == SAMBA_COUNT && node < q.end; node++) {
-            samba__call_record r = samba__record_at(&s->rt->pef, node);
-            samba__symbol out = samba__symbol_at(&s->rt->pef, samba__word(&r, r.n_in) - 1);
-            if (out.role != SAMBA__OUTPUT) continue;
-            if (n < cap && names) names[n] = s->rt->pef.strings + out.name;
-            n++;
+    if (s && s->rt) {
+        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
+            samba__section q = samba__section_at(&s->rt->pef, i);
+            if (q.type == SAMBA_COUNT) {
+                for (uint32_t node = q.first; node < q.end; node++) {
+                    samba__call_record r = samba__record_at(&s->rt->pef, node);
+                    samba__symbol out = samba__symbol_at(&s->rt->pef, samba__word(&r, r.n_in) - 1);
+                    if (out.role != SAMBA__OUTPUT) continue;
+                    if (n < cap && names) names[n] = s->rt->pef.strings + out.name;
+                    n++;
+                }
+            }
         }
     }
     return n;
@@ -20878,9 +21007,11 @@ SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_
     samba__section q = samba__section_at(&s->rt->pef, (uint32_t)id);
     for (uint32_t i = q.first; i < q.end; i++) {
         samba__call_record r = samba__record_at(&s->rt->pef, i);
-        for (int32_t k = 0; !s->rt->steps[i].view && k <= r.n_in + r.n_out; k++) {
-            samba__operand o = samba__operand_at(s->rt, i, k, 0);
-            if (o.begin < end && begin < o.end) use |= o.written ? SAMBA_WRITES : SAMBA_READS;
+        if (!s->rt->steps[i].view) {
+            for (int32_t k = 0; k <= r.n_in + r.n_out; k++) {
+                samba__operand o = samba__operand_at(s->rt, i, k, 0);
+                if (o.begin < end && begin < o.end) use |= o.written ? SAMBA_WRITES : SAMBA_READS;
+            }
         }
     }
     return use;

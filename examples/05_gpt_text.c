@@ -8,7 +8,7 @@
 #define SAMBA_TOKENIZER_IMPLEMENTATION
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
-#define GPT2_IMPLEMENTATION
+#define SAMBA_GPT2_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/include/samba/driver.h"
 #include "../tools/include/samba/tokenizer.h"

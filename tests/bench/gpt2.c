@@ -3,7 +3,7 @@
 // samba and PyTorch each have processes of their own, which begin with the same weights and tokens.
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
-#define GPT2_IMPLEMENTATION
+#define SAMBA_GPT2_IMPLEMENTATION
 #include "bench.h"
 #include "../../tools/include/samba/gpt2.h"
 #include <sys/stat.h>

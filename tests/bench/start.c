@@ -3,7 +3,7 @@
 //     cc -O2 -o bench_start tests/bench/start.c -lcjson -lm -pthread -ldl && ./bench_start [small]
 #define SAMBA_GENERATE_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
-#define GPT2_IMPLEMENTATION
+#define SAMBA_GPT2_IMPLEMENTATION
 #include "bench.h"
 #include "../../tools/include/samba/gpt2.h"
 #include <sys/stat.h>

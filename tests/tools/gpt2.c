@@ -3,13 +3,13 @@
 //     ./gpt2 DIR         the golden in DIR, of any size; saves DIR/saved and DIR/ours.safetensors
 // run: -lcjson needs:cjson/cJSON.h
 #include "tests/lib/counting.h"
-#define GPT2_MALLOC counting_malloc
-#define GPT2_FREE counting_free
+#define SAMBA_GPT2_MALLOC counting_malloc
+#define SAMBA_GPT2_FREE counting_free
 #define SAMBA_SAFETENSORS_MALLOC counting_malloc
 #define SAMBA_SAFETENSORS_FREE counting_free
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_SAFETENSORS_IMPLEMENTATION
-#define GPT2_IMPLEMENTATION
+#define SAMBA_GPT2_IMPLEMENTATION
 #include "samba.h"
 #include "tools/include/samba/gpt2.h"
 #include "tests/lib/test.h"

@@ -6,7 +6,7 @@
 //     the cases that pass, as the golden file has them.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
-#define SAMBA_ONNX_IMPLEMENTATION
+#define SAMBA_ONNX_IMPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_import.h"
 #define SAMBA_ONNX_EXPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_export.h"

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
-#define SAMBA_ONNX_IMPLEMENTATION
+#define SAMBA_ONNX_IMPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_import.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"

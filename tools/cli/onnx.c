@@ -1,7 +1,7 @@
 // The ONNX commands of tools/samba, a program of their own: they need samba.h and protobuf-c.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
-#define SAMBA_ONNX_IMPLEMENTATION
+#define SAMBA_ONNX_IMPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_import.h"
 #define SAMBA_ONNX_EXPORT_IMPLEMENTATION
 #include "tools/include/samba/onnx_export.h"

@@ -142,6 +142,29 @@ check 'every option macro is in [manual]' "$(
         manual | grep -qw "$macro" || echo "$macro"
     done)"
 
+# ---- Companions and folders ----
+# NAME.h has the guard SAMBA_NAME_H, is implemented by SAMBA_NAME_IMPLEMENTATION, once, and declares
+# its functions with SAMBA_NAME_API, which SAMBA_NAME_STATIC makes private to a file.
+check 'companions are modules of one style' "$(
+    for file in tools/include/samba/*.h; do
+        name=$(basename "$file" .h | tr a-z A-Z)
+        api=SAMBA_${name}_API static=SAMBA_${name}_STATIC
+        case $name in ONNX_*) api=SAMBA_ONNX_API static='' ;; esac      # both have one of theirs
+        has() { grep -qxF -- "$1" "$file" || echo "$file lacks: $1"; }
+        has "#ifndef SAMBA_${name}_H"
+        has "#define SAMBA_${name}_H"
+        has "#if defined(SAMBA_${name}_IMPLEMENTATION) && !defined(SAMBA_${name}__IMPLEMENTED)"
+        has "#define SAMBA_${name}__IMPLEMENTED"
+        [ -z "$static" ] || has "#if defined($static)"
+        awk -v f="$file" -v api="$api" '
+            /_IMPLEMENTATION\) && !defined\(SAMBA_[A-Z0-9_]*__IMPLEMENTED/ { exit }
+            /^[a-z].*\(.*[,;]$/ && !/^(typedef|static inline) / { print f ":" NR ": without " api }
+        ' "$file"
+    done)"
+check 'tests stand in tests/core, tests/tools or tests/sambaflow, what they share in tests/lib' "$(
+    ls tests/*.[ch] tests/*.sh 2>/dev/null | grep -vxF -e tests/run.sh -e tests/graphs.c \
+        -e tests/mistakes.c -e tests/rows.c -e tests/same_bits.c)"
+
 # ---- Examples and scripts ----
 check 'the second line of an example is how to build it' "$(
     for file in examples/*.c; do

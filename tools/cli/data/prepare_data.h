@@ -39,6 +39,8 @@ typedef struct run {
     progress progress;
 } run;
 
+// ---- prepare_file.c: what the command and --pipeline are built on ----
+
 // A line that is no pair: stops (false, with the line in why), or is collected and counted.
 bool bad_line(run *r, const lines *in, prep_text line, const char *reason, fault *why);
 // Writes them to json_load_failed_lines.log beside the output, and the reasons to the log.
@@ -48,7 +50,9 @@ bool keep_bad_lines(run *r, fault *why);
 bool prepare_file(run *r, const names *from, const char *output, bool tell_bad,
                   prep_metrics *metrics, volatile int64_t *done, fault *why);
 
-// --pipeline. Checking reads the input and writes nothing; running shuffles, splits, tokenizes and
+// ---- prepare_pipeline.c ----
+
+// Checking reads the input and writes nothing; running shuffles, splits, tokenizes and
 // balances.
 typedef struct plan { int64_t n_lines; prep_splits splits; } plan;
 bool check_pipeline(run *r, plan *p, fault *why);

@@ -86,8 +86,8 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
 
 #endif
 
-#if defined(SAMBA_GENERATE_IMPLEMENTATION) && !defined(SAMBA__GENERATE_IMPLEMENTED)
-#define SAMBA__GENERATE_IMPLEMENTED
+#if defined(SAMBA_GENERATE_IMPLEMENTATION) && !defined(SAMBA_GENERATE__IMPLEMENTED)
+#define SAMBA_GENERATE__IMPLEMENTED
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
    Do this:
        #define SAMBA_IMPLEMENTATION, SAMBA_SAFETENSORS_IMPLEMENTATION,
-               SAMBA_GENERATE_IMPLEMENTATION, GPT2_IMPLEMENTATION
+               SAMBA_GENERATE_IMPLEMENTATION, SAMBA_GPT2_IMPLEMENTATION
        in exactly ONE file, before
        #include <samba.h>
        #include <samba/gpt2.h>         (it includes safetensors.h and generate.h beside it)
@@ -23,28 +23,35 @@
    transformer.h.0.attn.c_attn.weight is transformer__h__0__attn__c_attn__weight. The files hold
    the matrices of a block as (in, out), samba_affine wants (out, in): load and save transpose.
 
-   GPT2_STATIC makes all functions private to the file. Define both GPT2_MALLOC(size) and
-   GPT2_FREE(p) to allocate elsewhere. Letters: B batch, T time, C n_embd, H n_head, D = C / H. */
-#ifndef GPT2_H
-#define GPT2_H
+   SAMBA_GPT2_STATIC makes all functions private to the file. Define both SAMBA_GPT2_MALLOC(size)
+   and SAMBA_GPT2_FREE(p) to allocate elsewhere. The old names of these options, without SAMBA_,
+   still work. Letters: B batch, T time, C n_embd, H n_head, D = C / H. */
+#ifndef SAMBA_GPT2_H
+#define SAMBA_GPT2_H
 
 #ifndef SAMBA_H
 #error "gpt2.h: include samba.h before"
 #endif
-#if defined(GPT2_IMPLEMENTATION) && !defined(SAMBA_LOSS_IMPLEMENTATION)
+#if defined(GPT2_STATIC) && !defined(SAMBA_GPT2_STATIC)
+#define SAMBA_GPT2_STATIC
+#endif
+#if defined(GPT2_IMPLEMENTATION) && !defined(SAMBA_GPT2_IMPLEMENTATION)
+#define SAMBA_GPT2_IMPLEMENTATION
+#endif
+#if defined(SAMBA_GPT2_IMPLEMENTATION) && !defined(SAMBA_LOSS_IMPLEMENTATION)
 #define SAMBA_LOSS_IMPLEMENTATION       /* is part of it */
 #endif
 #include "generate.h"
 #include "loss.h"
 #include "safetensors.h"
 
-#ifndef GPT2_API
-#if defined(GPT2_STATIC)
-#define GPT2_API static inline
+#ifndef SAMBA_GPT2_API
+#if defined(SAMBA_GPT2_STATIC)
+#define SAMBA_GPT2_API static inline
 #elif defined(__cplusplus)
-#define GPT2_API extern "C"
+#define SAMBA_GPT2_API extern "C"
 #else
-#define GPT2_API extern
+#define SAMBA_GPT2_API extern
 #endif
 #endif
 
@@ -76,16 +83,16 @@ typedef struct gpt2_config {
 } gpt2_config;
 
 /* The smallest GPT-2, 124,439,808 parameters. */
-GPT2_API gpt2_config gpt2_config_default(void);
+SAMBA_GPT2_API gpt2_config gpt2_config_default(void);
 /* False with a reason, if a value is absurd or the sizes would overflow. */
-GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t why_size);
+SAMBA_GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t why_size);
 /* Reads config.json. n_layer, n_head, n_embd, vocab_size and n_positions (or n_ctx) must be there;
    the others default to transformers' values; unknown keys are ignored. */
-GPT2_API bool gpt2_config_read(const char *path, gpt2_config *c, char *why, size_t why_size);
-GPT2_API bool gpt2_config_parse(const char *text, size_t size, gpt2_config *c, char *why,
-                                size_t why_size);
-GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, char *why,
-                                size_t why_size);
+SAMBA_GPT2_API bool gpt2_config_read(const char *path, gpt2_config *c, char *why, size_t why_size);
+SAMBA_GPT2_API bool gpt2_config_parse(const char *text, size_t size, gpt2_config *c, char *why,
+                                      size_t why_size);
+SAMBA_GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, char *why,
+                                      size_t why_size);
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
@@ -101,14 +108,14 @@ typedef struct gpt2_param {
     samba_init init;
 } gpt2_param;
 
-GPT2_API int32_t gpt2_n_params(const gpt2_config *c);
+SAMBA_GPT2_API int32_t gpt2_n_params(const gpt2_config *c);
 /* Number i, in the order of transformers' state_dict. False if there is none. */
-GPT2_API bool gpt2_param_at(const gpt2_config *c, int32_t i, gpt2_param *p);
+SAMBA_GPT2_API bool gpt2_param_at(const gpt2_config *c, int32_t i, gpt2_param *p);
 /* The number of a name in a file, with or without "transformer."; -1 if it is no parameter. */
-GPT2_API int32_t gpt2_param_find(const gpt2_config *c, const char *name);
+SAMBA_GPT2_API int32_t gpt2_param_find(const gpt2_config *c, const char *name);
 /* Translates a name, "." to "__" and back. False if out is too small. */
-GPT2_API bool gpt2_samba_name(const char *name, char *out, size_t out_size);
-GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size);
+SAMBA_GPT2_API bool gpt2_samba_name(const char *name, char *out, size_t out_size);
+SAMBA_GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size);
 
 /* ---- The model, for tracing. Errors stay in the session, as those of every op. --------------- */
 
@@ -116,36 +123,38 @@ GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size)
    becomes the exact one. Call it before tracing, for training and inference alike. What else the
    helper does there (transposed weights, fused blocks) the compiler does here; saved weights keep
    Hugging Face's shapes. */
-GPT2_API void gpt2_patch(gpt2_config *c);
+SAMBA_GPT2_API void gpt2_patch(gpt2_config *c);
 
 /* ids (B,T) i32 -> logits (B,T,vocab_size). positions (T) or (B,T), i32 or i16; NULL: 0 ... T-1.
    There is no mask: attention is causal, so what pads a row on the right changes no logit before
    it, whatever its ids are. Padding on the left is for samba_generate (generate.h).
    Parameters are made at the first use, with transformers' initial distributions. */
-GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
-                                   samba_tensor *positions);
+SAMBA_GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
+                                         samba_tensor *positions);
 /* Its parts: ids -> x (B,T,C); blocks x -> x; x -> logits. */
-GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
-                                  samba_tensor *positions);
+SAMBA_GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
+                                        samba_tensor *positions);
 /* Attention of one layer: q (B,H,T,D), k and v (B,H,S,D) -> (B,H,T,D). */
 typedef samba_tensor *(*gpt2_attention)(const gpt2_config *c, int32_t layer, samba_tensor *q,
                                         samba_tensor *k, samba_tensor *v, void *user);
 /* attend NULL: gpt2_attend_causal. */
-GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, samba_tensor *x,
-                                  gpt2_attention attend, void *user);
-GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x);
+SAMBA_GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, samba_tensor *x,
+                                        gpt2_attention attend, void *user);
+SAMBA_GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x);
 /* The cross-entropy of gpt2_logits and labels i32 (B,T), mean or sum, by
    samba_linear_cross_entropy: no tensor (B,T,vocab_size), if samba_program.memory asks for that. */
-GPT2_API samba_tensor *gpt2_loss(const gpt2_config *c, samba_tensor *ids, samba_tensor *positions,
-                                 samba_tensor *labels, const samba_loss_opts *opts);
+SAMBA_GPT2_API samba_tensor *gpt2_loss(const gpt2_config *c, samba_tensor *ids,
+                                       samba_tensor *positions, samba_tensor *labels,
+                                       const samba_loss_opts *opts);
 /* Each position attends to itself and the past. One fused op, with attn_pdrop too. user is not
    used. */
-GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, samba_tensor *q,
-                                          samba_tensor *k, samba_tensor *v, void *user);
+SAMBA_GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer,
+                                                samba_tensor *q, samba_tensor *k, samba_tensor *v,
+                                                void *user);
 
 /* Records one graph of a generator, for samba_generator_trace: B rows of T tokens that attend to
    what the caches transformer__h__<layer>__attn__k and v (B,H,length,D) hold. */
-GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph);
+SAMBA_GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph);
 
 /* ---- Weights and training -------------------------------------------------------------------- */
 
@@ -153,31 +162,31 @@ GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph);
    Everything is checked before the first parameter is changed; buffers (attn.bias) are ignored. A
    last matrix that should be tied must be absent, or equal to wte. Values that are NaN or infinite
    are taken, and told through the log. */
-GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
-                        char *why, size_t why_size);
+SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
+                              char *why, size_t why_size);
 /* The same from folder/model.safetensors, or from all of folder/model-*.safetensors. */
-GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
-                               char *why, size_t why_size);
+SAMBA_GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
+                                     char *why, size_t why_size);
 /* The adapters that samba_add_lora made, of a program that is loaded, in one file with PEFT's
    names: base_model.model.transformer.h.0.attn.c_attn.lora_A.weight (rank,in) and lora_B
    (out,rank). load wants exactly those of the program. */
-GPT2_API bool gpt2_save_lora(samba_session *s, const char *path, samba_safetensors_dtype dtype,
-                             char *why, size_t why_size);
-GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size_t why_size);
+SAMBA_GPT2_API bool gpt2_save_lora(samba_session *s, const char *path,
+                                   samba_safetensors_dtype dtype, char *why, size_t why_size);
+SAMBA_GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size_t why_size);
 /* Writes folder/config.json and folder/model.safetensors for transformers' from_pretrained, each
    replaced only when it is complete. dtype: SAMBA_SAFETENSORS_F32 (which is 0), BF16 or F16. */
-GPT2_API bool gpt2_save(samba_session *s, const gpt2_config *c, const char *folder,
-                        samba_safetensors_dtype dtype, char *why, size_t why_size);
+SAMBA_GPT2_API bool gpt2_save(samba_session *s, const gpt2_config *c, const char *folder,
+                              samba_safetensors_dtype dtype, char *why, size_t why_size);
 /* SambaFlow's three optimizers: embeddings; other matrices; biases and norms, without decay. base
    says the rest. params has room for gpt2_n_params(c) and must live until compile and load. */
-GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const samba_optim *base,
-                          samba_tensor **params, samba_optim optims[3], char *why,
-                          size_t why_size);
-#endif /* GPT2_H */
+SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const samba_optim *base,
+                                samba_tensor **params, samba_optim optims[3], char *why,
+                                size_t why_size);
+#endif /* SAMBA_GPT2_H */
 
 /* ============================================================================================== */
-#if defined(GPT2_IMPLEMENTATION) && !defined(GPT2_IMPLEMENTED)
-#define GPT2_IMPLEMENTED
+#if defined(SAMBA_GPT2_IMPLEMENTATION) && !defined(SAMBA_GPT2__IMPLEMENTED)
+#define SAMBA_GPT2__IMPLEMENTED
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -186,9 +195,14 @@ GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const samba_op
 #include <stdlib.h>
 #include <string.h>
 
-#if !defined(GPT2_MALLOC)
-#define GPT2_MALLOC(size) malloc(size)
-#define GPT2_FREE(p) free(p)
+#if !defined(SAMBA_GPT2_MALLOC)
+#if defined(GPT2_MALLOC)
+#define SAMBA_GPT2_MALLOC(size) GPT2_MALLOC(size)
+#define SAMBA_GPT2_FREE(p) GPT2_FREE(p)
+#else
+#define SAMBA_GPT2_MALLOC(size) malloc(size)
+#define SAMBA_GPT2_FREE(p) free(p)
+#endif
 #endif
 
 enum { GPT2__CONFIG_DEPTH = 16, GPT2__ROWS = 16 };      /* 16 floats: a cache line at a time */
@@ -225,12 +239,12 @@ static inline bool gpt2__fail(const gpt2__why *why, const char *fmt, ...)
 
 /* ---- Configuration ---- */
 
-GPT2_API void gpt2_patch(gpt2_config *c)
+SAMBA_GPT2_API void gpt2_patch(gpt2_config *c)
 {
     if (c && c->activation_function == GPT2_GELU_TANH) c->activation_function = GPT2_GELU;
 }
 
-GPT2_API gpt2_config gpt2_config_default(void)
+SAMBA_GPT2_API gpt2_config gpt2_config_default(void)
 {
     gpt2_config c;
     memset(&c, 0, sizeof c);
@@ -276,7 +290,7 @@ static inline bool gpt2__sizes(const gpt2_config *c, const gpt2__why *why)
                      (long long)rows, (long long)embd);
 }
 
-GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t why_size)
+SAMBA_GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t why_size)
 {
     gpt2__why w = gpt2__why_of(why, why_size);
     if (!c) return gpt2__fail(&w, "the configuration is NULL");
@@ -425,8 +439,8 @@ static inline bool gpt2__config_from(const cJSON *json, gpt2_config *out, char *
     return true;
 }
 
-GPT2_API bool gpt2_config_parse(const char *text, size_t size, gpt2_config *c, char *why,
-                                size_t why_size)
+SAMBA_GPT2_API bool gpt2_config_parse(const char *text, size_t size, gpt2_config *c, char *why,
+                                      size_t why_size)
 {
     gpt2__why w = gpt2__why_of(why, why_size);
     if (!text || !c) return gpt2__fail(&w, "the text or the configuration is NULL");
@@ -437,7 +451,7 @@ GPT2_API bool gpt2_config_parse(const char *text, size_t size, gpt2_config *c, c
     return fine;
 }
 
-GPT2_API bool gpt2_config_read(const char *path, gpt2_config *c, char *why, size_t why_size)
+SAMBA_GPT2_API bool gpt2_config_read(const char *path, gpt2_config *c, char *why, size_t why_size)
 {
     gpt2__why w = gpt2__why_of(why, why_size);
     char reason[300];
@@ -491,8 +505,8 @@ static inline cJSON *gpt2__config_json(const gpt2_config *c)
     return NULL;
 }
 
-GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, char *why,
-                                size_t why_size)
+SAMBA_GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, char *why,
+                                      size_t why_size)
 {
     gpt2__why w = gpt2__why_of(why, why_size);
     if (!gpt2_config_check(c, why, why_size)) return false;
@@ -532,7 +546,7 @@ static inline int32_t gpt2__ln_f(const gpt2_config *c)
     return gpt2__block_param(c->n_layer, 0);
 }
 
-GPT2_API int32_t gpt2_n_params(const gpt2_config *c)
+SAMBA_GPT2_API int32_t gpt2_n_params(const gpt2_config *c)
 {
     return c ? gpt2__ln_f(c) + 2 + !c->tie_word_embeddings : 0;
 }
@@ -554,11 +568,11 @@ static inline bool gpt2__translate(const char *name, const char *from, const cha
     out[n] = 0;
     return true;
 }
-GPT2_API bool gpt2_samba_name(const char *name, char *out, size_t out_size)
+SAMBA_GPT2_API bool gpt2_samba_name(const char *name, char *out, size_t out_size)
 {
     return gpt2__translate(name, ".", "__", out, out_size);
 }
-GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size)
+SAMBA_GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size)
 {
     return gpt2__translate(samba_name, "__", ".", out, out_size);
 }
@@ -602,7 +616,7 @@ static inline void gpt2__part(const gpt2_config *c, int32_t part, bool bias, gpt
     }
 }
 
-GPT2_API bool gpt2_param_at(const gpt2_config *c, int32_t i, gpt2_param *p)
+SAMBA_GPT2_API bool gpt2_param_at(const gpt2_config *c, int32_t i, gpt2_param *p)
 {
     if (!c || !p || i < 0 || i >= gpt2_n_params(c)) return false;
     memset(p, 0, sizeof *p);
@@ -651,7 +665,7 @@ static inline const char *gpt2__in_block(const gpt2_config *c, const char *name,
     return *p == '.' ? p + 1 : NULL;
 }
 
-GPT2_API int32_t gpt2_param_find(const gpt2_config *c, const char *name)
+SAMBA_GPT2_API int32_t gpt2_param_find(const gpt2_config *c, const char *name)
 {
     gpt2_param p;
     int32_t layer = 0;
@@ -747,8 +761,9 @@ static inline float gpt2__scale(const gpt2_config *c, int32_t layer)
     return (float)(c->scale_attn_by_inverse_layer_idx ? scale / (layer + 1) : scale);
 }
 
-GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer, samba_tensor *q,
-                                          samba_tensor *k, samba_tensor *v, void *user)
+SAMBA_GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t layer,
+                                                samba_tensor *q, samba_tensor *k, samba_tensor *v,
+                                                void *user)
 {
     samba_attention_opts opts;
     (void)user;
@@ -794,8 +809,8 @@ static inline bool gpt2__traceable(const gpt2_config *c, samba_tensor *x, const 
 }
 
 /* x += attention(norm(x)); x += mlp(norm(x)) */
-GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, samba_tensor *x,
-                                  gpt2_attention attend, void *user)
+SAMBA_GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, samba_tensor *x,
+                                        gpt2_attention attend, void *user)
 {
     samba_tensor *qkv[3] = { NULL, NULL, NULL };
     if (!gpt2__traceable(c, x, "gpt2_block", 3)) return NULL;
@@ -818,8 +833,8 @@ GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, samba_ten
     return samba_add(x, gpt2__dropout(h, c->resid_pdrop, layer, "mlp__dropout"));
 }
 
-GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
-                                  samba_tensor *positions)
+SAMBA_GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
+                                        samba_tensor *positions)
 {
     if (!gpt2__traceable(c, ids, "gpt2_embed", 2)) return NULL;
     samba_session *s = ids->session;
@@ -840,7 +855,7 @@ static inline samba_tensor *gpt2__head_weight(const gpt2_config *c, samba_sessio
     return gpt2__use(c, s, c->tie_word_embeddings ? (int32_t)GPT2__WTE : gpt2_n_params(c) - 1);
 }
 
-GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x)
+SAMBA_GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x)
 {
     if (!gpt2__traceable(c, x, "gpt2_head", 3)) return NULL;
     samba_tensor *h = gpt2__layer_norm(c, x, gpt2__ln_f(c));
@@ -875,7 +890,7 @@ static inline samba_tensor *gpt2__attend_cached(const gpt2_config *c, int32_t la
     return samba_scaled_dot_product_attention(q, k, v, samba_le(graph->key, position), &opts);
 }
 
-GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph)
+SAMBA_GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *graph)
 {
     const gpt2_config *c = (const gpt2_config *)config;
     samba_tensor *x = gpt2_embed(c, graph->ids, graph->position);
@@ -896,14 +911,15 @@ static inline samba_tensor *gpt2__hidden(const gpt2_config *c, samba_tensor *ids
     return x;
 }
 
-GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
-                                   samba_tensor *positions)
+SAMBA_GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
+                                         samba_tensor *positions)
 {
     return gpt2_head(c, gpt2__hidden(c, ids, positions));
 }
 
-GPT2_API samba_tensor *gpt2_loss(const gpt2_config *c, samba_tensor *ids, samba_tensor *positions,
-                                 samba_tensor *labels, const samba_loss_opts *opts)
+SAMBA_GPT2_API samba_tensor *gpt2_loss(const gpt2_config *c, samba_tensor *ids,
+                                       samba_tensor *positions, samba_tensor *labels,
+                                       const samba_loss_opts *opts)
 {
     samba_tensor *x = gpt2__hidden(c, ids, positions);
     if (!gpt2__traceable(c, x, "gpt2_loss", 3)) return NULL;
@@ -1105,11 +1121,12 @@ static inline size_t gpt2__largest(const gpt2_config *c)
 static inline float *gpt2__rows(const gpt2_config *c)
 {
     size_t widest = 3 * (size_t)c->n_embd, inner = (size_t)gpt2__inner(c);
-    return (float *)GPT2_MALLOC(GPT2__ROWS * (inner > widest ? inner : widest) * sizeof(float));
+    return (float *)SAMBA_GPT2_MALLOC(GPT2__ROWS * (inner > widest ? inner : widest)
+                                      * sizeof(float));
 }
 
-GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
-                        char *why, size_t why_size)
+SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
+                              char *why, size_t why_size)
 {
     gpt2__why w = gpt2__why_of(why, why_size);
     gpt2_param p;
@@ -1117,9 +1134,10 @@ GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safe
     if (!gpt2__ready(s, c, &w)) return false;
     gpt2__nonfinite bad;
     memset(&bad, 0, sizeof bad);
-    const samba_safetensors_tensor **of = (const samba_safetensors_tensor **)GPT2_MALLOC(
+    const samba_safetensors_tensor **of = (const samba_safetensors_tensor **)SAMBA_GPT2_MALLOC(
         (size_t)gpt2_n_params(c) * sizeof *of);
-    float *buffer = (float *)GPT2_MALLOC(gpt2__largest(c) * sizeof *buffer), *rows = gpt2__rows(c);
+    float *buffer = (float *)SAMBA_GPT2_MALLOC(gpt2__largest(c) * sizeof *buffer),
+          *rows = gpt2__rows(c);
     bool fine = of && buffer && rows;
     if (!fine) gpt2__fail(&w, "there is no memory for %llu elements",
                           (unsigned long long)gpt2__largest(c));
@@ -1133,9 +1151,9 @@ GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safe
         }
     }
     if (fine) gpt2__tell_nonfinite(s, &bad);
-    GPT2_FREE(of);
-    GPT2_FREE(buffer);
-    GPT2_FREE(rows);
+    SAMBA_GPT2_FREE(of);
+    SAMBA_GPT2_FREE(buffer);
+    SAMBA_GPT2_FREE(rows);
     return fine;
 }
 
@@ -1161,10 +1179,11 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     const char *const metadata[2] = { "format", "pt" };     /* transformers asks for it */
     const int32_t n = gpt2_n_params(c);
     samba_safetensors_writer *w = NULL;
-    gpt2_param *params = (gpt2_param *)GPT2_MALLOC((size_t)n * sizeof *params);
+    gpt2_param *params = (gpt2_param *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *params);
     samba_safetensors_entry *entries =
-        (samba_safetensors_entry *)GPT2_MALLOC((size_t)n * sizeof *entries);
-    float *rows = gpt2__rows(c), *values = (float *)GPT2_MALLOC(gpt2__largest(c) * sizeof *values);
+        (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
+    float *rows = gpt2__rows(c),
+          *values = (float *)SAMBA_GPT2_MALLOC(gpt2__largest(c) * sizeof *values);
     bool fine = params && entries && rows && values;
     if (!fine) gpt2__fail(why, "there is no memory for a list of %d parameters", (int)n);
     if (fine) memset(entries, 0, (size_t)n * sizeof *entries);
@@ -1184,35 +1203,35 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     }
     if (w && fine) fine = samba_safetensors_finish(w, why->text, why->size);
     else if (w) samba_safetensors_abandon(w), gpt2__fail(why, "%s", samba_error(s));
-    GPT2_FREE(params);
-    GPT2_FREE(entries);
-    GPT2_FREE(rows);
-    GPT2_FREE(values);
+    SAMBA_GPT2_FREE(params);
+    SAMBA_GPT2_FREE(entries);
+    SAMBA_GPT2_FREE(rows);
+    SAMBA_GPT2_FREE(values);
     return fine && w;
 }
 
-GPT2_API bool gpt2_save(samba_session *s, const gpt2_config *c, const char *folder,
-                        samba_safetensors_dtype dtype, char *why, size_t why_size)
+SAMBA_GPT2_API bool gpt2_save(samba_session *s, const gpt2_config *c, const char *folder,
+                              samba_safetensors_dtype dtype, char *why, size_t why_size)
 {
     static const char config[] = "/config.json", weights[] = "/model.safetensors";
     gpt2__why w = gpt2__why_of(why, why_size);
     if (!folder) return gpt2__fail(&w, "the folder is NULL");
     if (!gpt2__ready(s, c, &w)) return false;
     size_t n = strlen(folder);
-    char *path = (char *)GPT2_MALLOC(n + sizeof weights);
+    char *path = (char *)SAMBA_GPT2_MALLOC(n + sizeof weights);
     if (!path) return gpt2__fail(&w, "there is no memory for a path");
     memcpy(path, folder, n);
     memcpy(path + n, config, sizeof config);
     bool fine = gpt2_config_write(path, c, why, why_size);
     memcpy(path + n, weights, sizeof weights);
     fine = fine && gpt2__save_weights(s, c, path, dtype, &w);
-    GPT2_FREE(path);
+    SAMBA_GPT2_FREE(path);
     return fine;
 }
 
-GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const samba_optim *base,
-                          samba_tensor **params, samba_optim optims[3], char *why,
-                          size_t why_size)
+SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const samba_optim *base,
+                                samba_tensor **params, samba_optim optims[3], char *why,
+                                size_t why_size)
 {
     gpt2__why w = gpt2__why_of(why, why_size);
     gpt2_param p;
@@ -1245,7 +1264,7 @@ enum { GPT2__MAX_SHARDS = 64 };
 static inline char *gpt2__join_path(const char *folder, const char *name)
 {
     size_t n = strlen(folder), m = strlen(name) + 1;
-    char *path = (char *)GPT2_MALLOC(n + 1 + m);
+    char *path = (char *)SAMBA_GPT2_MALLOC(n + 1 + m);
     if (!path) return NULL;
     memcpy(path, folder, n);
     path[n] = '/';
@@ -1264,7 +1283,7 @@ static inline size_t gpt2__find_weights(const char *folder, char *paths[GPT2__MA
         paths[0] = single;
         return 1;
     }
-    GPT2_FREE(single);
+    SAMBA_GPT2_FREE(single);
 #if defined(__unix__) || defined(__APPLE__)
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d)) && n < GPT2__MAX_SHARDS;) {
@@ -1279,8 +1298,8 @@ static inline size_t gpt2__find_weights(const char *folder, char *paths[GPT2__MA
     return n;
 }
 
-GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
-                               char *why, size_t why_size)
+SAMBA_GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
+                                     char *why, size_t why_size)
 {
     gpt2__why w = gpt2__why_of(why, why_size);
     char *paths[GPT2__MAX_SHARDS];
@@ -1291,7 +1310,7 @@ GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const cha
     samba_safetensors *f = samba_safetensors_open((const char *const *)paths, n, why, why_size);
     bool fine = f && gpt2_load(s, c, f, why, why_size);
     samba_safetensors_close(f);
-    for (size_t i = 0; i < n; i++) GPT2_FREE(paths[i]);
+    for (size_t i = 0; i < n; i++) SAMBA_GPT2_FREE(paths[i]);
     return fine;
 }
 
@@ -1307,8 +1326,8 @@ typedef struct gpt2__adapter {
 static inline int32_t gpt2__adapters(samba_session *s, gpt2__adapter **list, const gpt2__why *why)
 {
     int32_t all = samba_weight_names(s, NULL, 0), n = 0;
-    const char **names = (const char **)GPT2_MALLOC((size_t)(all + 1) * sizeof *names);
-    *list = (gpt2__adapter *)GPT2_MALLOC((size_t)(all + 1) * sizeof **list);
+    const char **names = (const char **)SAMBA_GPT2_MALLOC((size_t)(all + 1) * sizeof *names);
+    *list = (gpt2__adapter *)SAMBA_GPT2_MALLOC((size_t)(all + 1) * sizeof **list);
     if (names && *list) samba_weight_names(s, names, all);
     for (int32_t i = 0; names && *list && i < all; i++) {
         gpt2__adapter *a = &(*list)[n];
@@ -1321,15 +1340,15 @@ static inline int32_t gpt2__adapters(samba_session *s, gpt2__adapter **list, con
     if (!names || !*list) gpt2__fail(why, "there is no memory for a list of adapters");
     else if (!n) gpt2__fail(why, "the program has no adapters: call samba_add_lora before tracing, "
                             "and compile or load");
-    GPT2_FREE(names);
+    SAMBA_GPT2_FREE(names);
     if (n) return n;
-    GPT2_FREE(*list);
+    SAMBA_GPT2_FREE(*list);
     *list = NULL;
     return -1;
 }
 
-GPT2_API bool gpt2_save_lora(samba_session *s, const char *path, samba_safetensors_dtype dtype,
-                             char *why, size_t why_size)
+SAMBA_GPT2_API bool gpt2_save_lora(samba_session *s, const char *path,
+                                   samba_safetensors_dtype dtype, char *why, size_t why_size)
 {
     const char *const metadata[2] = { "format", "pt" };
     gpt2__why w = gpt2__why_of(why, why_size);
@@ -1337,12 +1356,12 @@ GPT2_API bool gpt2_save_lora(samba_session *s, const char *path, samba_safetenso
     int32_t n = gpt2__adapters(s, &list, &w);
     if (n < 0) return false;
     samba_safetensors_entry *entries =
-        (samba_safetensors_entry *)GPT2_MALLOC((size_t)n * sizeof *entries);
+        (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
     samba_safetensors_writer *writer = NULL;
     int64_t most = 0;
     for (int32_t i = 0; i < n; i++)
         if (samba_count(&list[i].tensor->shape) > most) most = samba_count(&list[i].tensor->shape);
-    float *values = (float *)GPT2_MALLOC((size_t)(most + 1) * sizeof *values);
+    float *values = (float *)SAMBA_GPT2_MALLOC((size_t)(most + 1) * sizeof *values);
     if (entries) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; entries && i < n; i++) {
         entries[i].name = list[i].name, entries[i].dtype = dtype, entries[i].ndim = 2;
@@ -1359,9 +1378,9 @@ GPT2_API bool gpt2_save_lora(samba_session *s, const char *path, samba_safetenso
     }
     if (fine) fine = samba_safetensors_finish(writer, why, why_size);
     else if (writer) samba_safetensors_abandon(writer);
-    GPT2_FREE(entries);
-    GPT2_FREE(values);
-    GPT2_FREE(list);
+    SAMBA_GPT2_FREE(entries);
+    SAMBA_GPT2_FREE(values);
+    SAMBA_GPT2_FREE(list);
     return fine;
 }
 
@@ -1394,7 +1413,7 @@ static inline bool gpt2__read_adapters(const gpt2__adapter *list, int32_t n,
     return true;
 }
 
-GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size_t why_size)
+SAMBA_GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size_t why_size)
 {
     gpt2__why w = gpt2__why_of(why, why_size);
     gpt2__adapter *list;
@@ -1406,7 +1425,7 @@ GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size
         if (count > most) most = count;
     }
     samba_safetensors *f = samba_safetensors_open(&path, 1, why, why_size);
-    float *buffer = (float *)GPT2_MALLOC((size_t)most * sizeof *buffer);
+    float *buffer = (float *)SAMBA_GPT2_MALLOC((size_t)most * sizeof *buffer);
     bool fine = f && (buffer || gpt2__fail(&w, "there is no memory for an adapter"));
     if (fine && samba_safetensors_count(f) != (size_t)n) {
         fine = gpt2__fail(&w, "%s has %d tensors, the program %d of adapters", path,
@@ -1415,9 +1434,9 @@ GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size
     fine = fine && gpt2__read_adapters(list, n, f, false, buffer, &w)
         && gpt2__read_adapters(list, n, f, true, buffer, &w);
     samba_safetensors_close(f);
-    GPT2_FREE(buffer);
-    GPT2_FREE(list);
+    SAMBA_GPT2_FREE(buffer);
+    SAMBA_GPT2_FREE(list);
     return fine;
 }
-#endif /* GPT2_IMPLEMENTATION */
+#endif /* SAMBA_GPT2_IMPLEMENTATION */
 /* MIT license, as samba.h. */

@@ -20,8 +20,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
+#ifndef SAMBA_HDF5_ROWS_API
+#if defined(SAMBA_HDF5_ROWS_STATIC)
+#define SAMBA_HDF5_ROWS_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_HDF5_ROWS_API extern "C"
+#else
+#define SAMBA_HDF5_ROWS_API extern
+#endif
 #endif
 
 typedef struct samba_rows samba_rows;
@@ -30,33 +36,36 @@ typedef enum samba_rows_mode {
 } samba_rows_mode;
 
 /* length: tokens of a row; 0 accepts what the file has. categories: for a file without rows. */
-samba_rows *samba_rows_open(const char *path, samba_rows_mode mode, int32_t length,
-                            bool categories, char *why, size_t why_size);
-int64_t samba_rows_count(const samba_rows *r);
-int32_t samba_rows_length(const samba_rows *r);             /* 0: there are no rows */
-bool samba_rows_has_categories(const samba_rows *r);
+SAMBA_HDF5_ROWS_API samba_rows *samba_rows_open(const char *path, samba_rows_mode mode,
+                                                int32_t length, bool categories, char *why,
+                                                size_t why_size);
+SAMBA_HDF5_ROWS_API int64_t samba_rows_count(const samba_rows *r);
+/* Tokens of a row; 0: there are no rows. */
+SAMBA_HDF5_ROWS_API int32_t samba_rows_length(const samba_rows *r);
+SAMBA_HDF5_ROWS_API bool samba_rows_has_categories(const samba_rows *r);
 /* Each of ids, types, categories (n,length) may be NULL. */
-bool samba_rows_read(samba_rows *r, int64_t first, int64_t n, int32_t *ids, int32_t *types,
-                     int32_t *categories, char *why, size_t why_size);
+SAMBA_HDF5_ROWS_API bool samba_rows_read(samba_rows *r, int64_t first, int64_t n, int32_t *ids,
+                                         int32_t *types, int32_t *categories, char *why,
+                                         size_t why_size);
 /* categories may be NULL: -1 each. Rows are written a MiB at a time, the last ones by close. */
-bool samba_rows_append(samba_rows *r, int64_t n, const int32_t *ids, const int32_t *types,
-                       const int32_t *categories, char *why, size_t why_size);
-bool samba_rows_cut(samba_rows *r, int64_t n, char *why, size_t why_size);  /* keeps the first n */
-bool samba_rows_close(samba_rows *r, char *why, size_t why_size);
-void samba_rows_abandon(samba_rows *r);                     /* closes without the last rows */
+SAMBA_HDF5_ROWS_API bool samba_rows_append(samba_rows *r, int64_t n, const int32_t *ids,
+                                           const int32_t *types, const int32_t *categories,
+                                           char *why, size_t why_size);
+/* Keeps the first n. */
+SAMBA_HDF5_ROWS_API bool samba_rows_cut(samba_rows *r, int64_t n, char *why, size_t why_size);
+SAMBA_HDF5_ROWS_API bool samba_rows_close(samba_rows *r, char *why, size_t why_size);
+/* Closes without the last rows. */
+SAMBA_HDF5_ROWS_API void samba_rows_abandon(samba_rows *r);
 
 /* The chunk shape that h5py guesses for int32 (rows,length). */
-void samba_rows_chunk(int64_t rows, int32_t length, int64_t chunk[2]);
+SAMBA_HDF5_ROWS_API void samba_rows_chunk(int64_t rows, int32_t length, int64_t chunk[2]);
 /* How many rows are written at a time. */
-int64_t samba_rows_block(int32_t length);
+SAMBA_HDF5_ROWS_API int64_t samba_rows_block(int32_t length);
 
-#ifdef __cplusplus
-}
-#endif
 #endif /* SAMBA_HDF5_ROWS_H */
 
-#ifdef SAMBA_HDF5_ROWS_IMPLEMENTATION
-#undef SAMBA_HDF5_ROWS_IMPLEMENTATION
+#if defined(SAMBA_HDF5_ROWS_IMPLEMENTATION) && !defined(SAMBA_HDF5_ROWS__IMPLEMENTED)
+#define SAMBA_HDF5_ROWS__IMPLEMENTED
 
 #include <errno.h>
 #include <math.h>

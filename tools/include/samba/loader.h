@@ -242,6 +242,15 @@ static inline void samba__loader_free(samba_loader *l)
     free(l);
 }
 
+/* Frees it when nobody waits any more: neither its thread nor the program. */
+static inline void samba__loader_destroy(samba_loader *l)
+{
+    pthread_cond_destroy(&l->freed);
+    pthread_cond_destroy(&l->filled);
+    pthread_mutex_destroy(&l->mutex);
+    samba__loader_free(l);
+}
+
 /* ---- The loader's thread ---- */
 
 /* Fills a place without the mutex: nobody else looks at it. */
@@ -315,10 +324,7 @@ static inline void *samba__loader_main(void *argument)
     pthread_cond_signal(&l->filled);
     pthread_mutex_unlock(&l->mutex);
     if (orphan) {
-        pthread_cond_destroy(&l->freed);
-        pthread_cond_destroy(&l->filled);
-        pthread_mutex_destroy(&l->mutex);
-        samba__loader_free(l);
+        samba__loader_destroy(l);
     }
     return NULL;
 }
@@ -498,10 +504,7 @@ SAMBA_LOADER_API bool samba_loader_close(samba_loader *l)
         return false;
     }
     pthread_join(thread, NULL);
-    pthread_cond_destroy(&l->freed);
-    pthread_cond_destroy(&l->filled);
-    pthread_mutex_destroy(&l->mutex);
-    samba__loader_free(l);
+    samba__loader_destroy(l);
     return true;
 }
 

@@ -27,8 +27,8 @@ SAMBA_ONNX_API bool onnx_export_file(const char *pef, const char *path, const ch
                                      char *why, size_t why_size);
 #endif
 
-#if defined(SAMBA_ONNX_EXPORT_IMPLEMENTATION) && !defined(SAMBA_ONNX_EXPORT_IMPLEMENTED)
-#define SAMBA_ONNX_EXPORT_IMPLEMENTED
+#if defined(SAMBA_ONNX_EXPORT_IMPLEMENTATION) && !defined(SAMBA_ONNX_EXPORT__IMPLEMENTED)
+#define SAMBA_ONNX_EXPORT__IMPLEMENTED
 #include "onnx.pb-c.h"
 #include "onnx/file.h"
 #include "onnx/export/base.h"           /* the PEF read; the model written */

@@ -153,8 +153,8 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
 #endif /* SAMBA_SAFETENSORS_H */
 
 /* ============================================================================================== */
-#if defined(SAMBA_SAFETENSORS_IMPLEMENTATION) && !defined(SAMBA_SAFETENSORS_IMPLEMENTED)
-#define SAMBA_SAFETENSORS_IMPLEMENTED
+#if defined(SAMBA_SAFETENSORS_IMPLEMENTATION) && !defined(SAMBA_SAFETENSORS__IMPLEMENTED)
+#define SAMBA_SAFETENSORS__IMPLEMENTED
 
 #include <cjson/cJSON.h>
 #include <errno.h>

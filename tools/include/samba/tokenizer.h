@@ -38,7 +38,8 @@
 
    A tokenizer belongs to one thread at a time: encode keeps a cache in it.
 
-   Options, defined before the include of the implementation: SAMBA_TOKENIZER_API, your own linkage;
+   Options, defined before the include of the implementation: SAMBA_TOKENIZER_STATIC makes all
+   functions private to the file, SAMBA_TOKENIZER_API is your own linkage;
    SAMBA_TOKENIZER_MALLOC(size), SAMBA_TOKENIZER_REALLOC(p, size) and SAMBA_TOKENIZER_FREE(p), all
    three or none. cJSON has an allocator of its own: cJSON_InitHooks. */
 
@@ -50,7 +51,9 @@
 #include <stdint.h>
 
 #ifndef SAMBA_TOKENIZER_API
-#if defined(__cplusplus)
+#if defined(SAMBA_TOKENIZER_STATIC)
+#define SAMBA_TOKENIZER_API static inline
+#elif defined(__cplusplus)
 #define SAMBA_TOKENIZER_API extern "C"
 #else
 #define SAMBA_TOKENIZER_API extern
@@ -105,8 +108,8 @@ SAMBA_TOKENIZER_API bool samba_tokenizer_save(const samba_tokenizer *t, const ch
 #endif
 
 /* ==== Implementation ========================================================================== */
-#if defined(SAMBA_TOKENIZER_IMPLEMENTATION) && !defined(SAMBA__TOK_IMPLEMENTED)
-#define SAMBA__TOK_IMPLEMENTED
+#if defined(SAMBA_TOKENIZER_IMPLEMENTATION) && !defined(SAMBA_TOKENIZER__IMPLEMENTED)
+#define SAMBA_TOKENIZER__IMPLEMENTED
 
 #include <cjson/cJSON.h>
 #include <errno.h>

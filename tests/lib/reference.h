@@ -1,4 +1,4 @@
-// What each op of samba.h computes, in a few lines: the specification, and the oracle of reference.c.
+// What each op of samba.h computes, in a few lines: the specification, and the oracle of tests/core/reference.c.
 //
 // Loops are naive, one output after the other. Sums are in double and in index order, so kernels, whose
 // sums are f32 with a fixed tree, come close to them. Where samba.h promises a chain of fused

@@ -1,10 +1,10 @@
-// Every op of the table against its reference in reference.h, on several shapes, with the portable kernels
+// Every op of the table against its reference in tests/lib/reference.h, on several shapes, with the portable kernels
 // and with those of this processor. An op that has no trial here fails.
-//     cc -O2 -I. -iquote tests tests/reference.c -lm -pthread -o reference && ./reference [OP]
+//     cc -O2 -I. tests/core/reference.c -lm -pthread -o reference && ./reference [OP]
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
-#include "test.h"
-#include "reference.h"
+#include "tests/lib/test.h"
+#include "tests/lib/reference.h"
 #include <stdlib.h>
 
 // ---- One call of an op: inputs, attributes, outputs; all memory goes with the session ----
