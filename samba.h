@@ -4961,8 +4961,8 @@ typedef enum samba__class {
     OP(0x0606, expand,                   MOVES, SHAPE, 1, NONE, expand, rows) \
     OP(0x0607, gather,                   MOVES, GATHER, 0, NONE, gather, flat) \
     OP(0x0608, gather_backward,          MOVES, GATHER, 0, NONE, gather_backward, gather_backward) \
-    KIN(0x0701, sgd,                     STEP, SGD, 6, UPDATES(0x31u), step, false) \
-    KIN(0x0702, adamw,                   STEP, ADAMW, 20, UPDATES(0x431u), step, true) \
+    FAST(0x0701, sgd,                    STEP, SGD, 6, UPDATES(0x31u), sgd, flat) \
+    FAST(0x0702, adamw,                  STEP, ADAMW, 20, UPDATES(0x431u), adamw, flat) \
     OP(0x0703, clip_factor,              OTHER, NONE, 10, NONE, clip_factor, single) \
     KIN(0x0401, convolution,             PRODUCT, CONV, 0, NONE, conv, SAMBA__MAKES_Y) \
     KIN(0x0402, convolution_backward_input, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DX) \
@@ -9199,23 +9199,142 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 /* ---- Optimizer steps: they overwrite the parameter and its state. A parameter in bf16 is rounded
    at random, or else steps below half its last bit would all be lost: Gupta et al., "Deep learning
    with limited numerical precision", 2015. Two more attributes are the key of its numbers. ---- */
-SAMBA__FN bool samba__step_rule(samba_call *c, bool adam)
+/* What optimizers read from argins: a field of samba_optim each, and its range (see samba__range).
+ */
+/* clang-format off */
+#define SAMBA__OPTIM_ARGINS(X) \
+    X(LR,            lr,            SAMBA__MOST,     SAMBA__NO_LIMIT) \
+    X(WEIGHT_DECAY,  weight_decay,  SAMBA__MOST,     SAMBA__NO_LIMIT) \
+    X(MOMENTUM,      momentum,      SAMBA__MOST,     SAMBA__NO_LIMIT) \
+    X(BETA1,         beta1,         1.0,             1.0) \
+    X(BETA2,         beta2,         1.0,             1.0) \
+    X(EPS,           eps,           SAMBA__MOST,     SAMBA__NO_LIMIT) \
+    X(MAX_GRAD_NORM, max_grad_norm, SAMBA__NO_LIMIT, SAMBA__NO_LIMIT)
+
+/* What the op of an optimizer reads besides w and g. First S, states: a name, the end of the
+   tensor's name, "?" if it may be absent. Then A, argins: a name, which one, what 0 means. */
+#define SAMBA__SGD_INPUTS(S, A) \
+    S(SGD_V,             "momentum", "?") \
+    A(SGD_LR,            LR,           1e-3f) \
+    A(SGD_WEIGHT_DECAY,  WEIGHT_DECAY, 0.0f) \
+    A(SGD_MOMENTUM,      MOMENTUM,     0.0f)
+#define SAMBA__ADAMW_INPUTS(S, A) \
+    S(ADAMW_M,            "exp_avg",    "") \
+    S(ADAMW_V,            "exp_avg_sq", "") \
+    A(ADAMW_LR,           LR,           1e-3f) \
+    A(ADAMW_WEIGHT_DECAY, WEIGHT_DECAY, 0.0f) \
+    A(ADAMW_BETA1,        BETA1,        0.9f) \
+    A(ADAMW_BETA2,        BETA2,        0.997f) \
+    A(ADAMW_EPS,          EPS,          1e-8f)
+/* clang-format on */
+
+#define SAMBA__ARGIN_AT(name, field, most, below) SAMBA__ARGIN_##name,
+
+enum { SAMBA__OPTIM_ARGINS(SAMBA__ARGIN_AT) SAMBA__N_OPTIM_ARGINS, SAMBA__NO_ARGIN = -1 };
+
+#define SAMBA__INPUT_AT(name, ...) SAMBA__##name,
+#define SAMBA__INPUT_NONE(name, ...)
+#define SAMBA__STEP_INPUTS(op) \
+    enum { \
+        SAMBA__##op##_W, \
+        SAMBA__##op##_G, \
+        SAMBA__##op##_INPUTS(SAMBA__INPUT_AT, SAMBA__INPUT_NONE) SAMBA__##op##_STEP, \
+        SAMBA__##op##_INPUTS(SAMBA__INPUT_NONE, SAMBA__INPUT_AT) SAMBA__##op##_CLIP \
+    };
+SAMBA__STEP_INPUTS(SGD)
+SAMBA__STEP_INPUTS(ADAMW)
+
+enum { SAMBA__MOST_STATES = 3, SAMBA__MOST_ARGINS = 7, SAMBA__MOST_OPTIONS = 3 };
+
+/* An attribute of an optimizer's op: 'f' a float and 'b' a bool of samba_optim, 'c' the number. */
+typedef struct samba__option {
+    char kind;
+    int32_t at;
+} samba__option;
+
+/* One optimizer. The inputs of its op are w, g, states, the step counter, argins, clip (or absent);
+   it overwrites w and the states. Attributes are the options and, for a parameter in bf16, the two
+   words of the key of its rounding. */
+typedef struct samba__optimizer_row {
+    int32_t kind;               /* samba_optim_kind */
+    const char *name, *written; /* for messages: "Adam", "SAMBA_ADAM" */
+    int32_t op;
+    const char *signature;
+    const char *state[SAMBA__MOST_STATES];
+    int32_t
+        kept_for; /* states are kept if this argin may be other than 0; SAMBA__NO_ARGIN: always */
+
+    struct {
+        int32_t argin; /* SAMBA__ARGIN_..., beginning with LR */
+        float initial;
+    } argin[SAMBA__MOST_ARGINS];
+
+    int32_t n_argins, n_options;
+    samba__option option[SAMBA__MOST_OPTIONS];
+} samba__optimizer_row;
+
+/* clang-format off */
+#if defined(SAMBA_RUNTIME_ONLY) /* it has no samba_optim */
+#define SAMBA__KIND(kind) 0
+#define SAMBA__OPTION(letter, field) { letter, 0 }
+#else
+#define SAMBA__KIND(kind) SAMBA_##kind
+#define SAMBA__OPTION(letter, field) { letter, (int32_t)offsetof(samba_optim, field) }
+#endif
+#define SAMBA__STATE_NAME(name, text, optional) text,
+#define SAMBA__STATE_TERM(name, text, optional) ",*" optional
+#define SAMBA__STATE_RESULT(name, text, optional) ",*"
+#define SAMBA__ARGIN_VALUE(name, argin, initial) { SAMBA__ARGIN_##argin, initial },
+#define SAMBA__ARGIN_TERM(name, argin, initial) ","
+#define SAMBA__ARGIN_ONE(name, argin, initial) +1
+#define SAMBA__STEP_SIGNATURE(inputs) \
+    "w:*,*" inputs(SAMBA__STATE_TERM, SAMBA__INPUT_NONE) ",i:" \
+    inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_TERM) ",?->*" \
+    inputs(SAMBA__STATE_RESULT, SAMBA__INPUT_NONE)
+#define SAMBA__OPTIMIZER(kind, name, op, inputs, kept_for, n_options, ...) \
+    { SAMBA__KIND(kind), name, "SAMBA_" #kind, SAMBA__OP_##op, SAMBA__STEP_SIGNATURE(inputs), \
+      { inputs(SAMBA__STATE_NAME, SAMBA__INPUT_NONE) NULL }, SAMBA__##kept_for, \
+      { inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_VALUE) }, \
+      0 inputs(SAMBA__INPUT_NONE, SAMBA__ARGIN_ONE), n_options, { __VA_ARGS__ } },
+
+static const samba__optimizer_row samba__optimizers[] = {
+    SAMBA__OPTIMIZER(SGD, "SGD", sgd, SAMBA__SGD_INPUTS, ARGIN_MOMENTUM, 2,
+                     SAMBA__OPTION('f', dampening), SAMBA__OPTION('b', nesterov))
+    SAMBA__OPTIMIZER(ADAMW, "AdamW", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, 1, { 'c', 1 })
+    SAMBA__OPTIMIZER(ADAM, "Adam", adamw, SAMBA__ADAMW_INPUTS, NO_ARGIN, 1, { 'c', 0 })
+};
+
+/* clang-format on */
+enum { SAMBA__N_OPTIMIZERS = sizeof samba__optimizers / sizeof *samba__optimizers };
+
+/* The first row with this op; NULL if it is no optimizer's. */
+SAMBA__FN const samba__optimizer_row *samba__optimizer_with(int32_t op)
 {
+    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++)
+        if (samba__optimizers[i].op == op) return &samba__optimizers[i];
+    return NULL;
+}
+
+SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
+{
+    const samba__optimizer_row *row = samba__optimizer_with(op);
     samba_dtype type = c->n_in > 0 ? c->in[0].dtype : SAMBA_F32;
-    int32_t n_attr = (adam ? 1 : 2) + (type == SAMBA_F32 ? 0 : 2);
-    const char *signature = adam ? "w:*,*,*,*,i:,,,,,,?->*,*,*" : "w:*,*,*?,i:,,,,?->*,*";
-    if (!samba__expect_match(c, signature, n_attr)) return false;
+    if (!row) return samba_refuse(c, SAMBA_EOP, "no optimizer has this op");
+    int32_t n_attr = row->n_options + (type == SAMBA_F32 ? 0 : 2);
+    if (!samba__expect_match(c, row->signature, n_attr)) return false;
     c->out[0].dtype = type;
-    if (!adam && !samba__has(c, 2)) c->n_out = 1;
+    if (row->state[0] && !samba__has(c, 2)) c->n_out = 1; /* the states follow w and g */
     return type != SAMBA_F16
         || samba_refuse(c, SAMBA_EDTYPE, "a parameter in f16 cannot be trained; store it as bf16");
 }
 
-SAMBA__FN void samba__step_work(samba_work *w, const samba_call *c, bool adam)
-{
-    (void)adam;
-    w->units[0] = samba_count(&c->out[0].shape);
-}
+#define SAMBA__STEP_SHAPE(name) \
+    SAMBA__FN bool samba__##name##_shape(samba_call *c) \
+    { \
+        return samba__step_rule(c, SAMBA__OP_##name); \
+    }
+SAMBA__STEP_SHAPE(sgd)
+SAMBA__STEP_SHAPE(adamw)
 
 /* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
    at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
@@ -9250,16 +9369,22 @@ SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t 
         to[k] = samba__dither_bf16(w[k], random[k]);
 }
 
-/* torch.optim.SGD. Inputs w, g, v (or absent), step, lr, weight_decay, momentum, clip (or absent);
-   attributes dampening, nesterov. g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
-SAMBA__INLINE void samba__run_sgd(const samba_args *a)
+/* The factor of the gradients; 1 if the op has no such input. */
+SAMBA__INLINE float samba__clip_of(const samba_args *a, int32_t input)
 {
-    const float *g = a->in[1];
+    return a->n_in > input && a->in[input] ? a->in[input][0] : 1.0f;
+}
+
+/* torch.optim.SGD: g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
+SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
+{
+    const float *g = a->in[SAMBA__SGD_G];
     float *v = a->n_out > 1 ? a->out[1] : NULL, block[SAMBA__STEP_RUN];
-    float lr = a->in[4][0], decay = a->in[5][0], momentum = a->in[6][0];
-    float clip = a->n_in > 7 && a->in[7] ? a->in[7][0] : 1.0f;
-    bool first = samba__in_i32(a, 3)[0] <= 1, nesterov = a->attr[1] != 0;
-    float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[0]);
+    float lr = a->in[SAMBA__SGD_LR][0], decay = a->in[SAMBA__SGD_WEIGHT_DECAY][0];
+    float momentum = a->in[SAMBA__SGD_MOMENTUM][0], clip = samba__clip_of(a, SAMBA__SGD_CLIP);
+    int32_t t = samba__in_i32(a, SAMBA__SGD_STEP)[0];
+    bool first = t <= 1, nesterov = a->attr[SAMBA__SGD_NESTEROV] != 0;
+    float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[SAMBA__SGD_DAMPENING]);
     float kept = first ? 0.0f : momentum;
     for (int64_t i = a->begin, n; i < a->end; i += n) {
         n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
@@ -9275,7 +9400,7 @@ SAMBA__INLINE void samba__run_sgd(const samba_args *a)
         else
             for (int64_t k = 0; k < n; k++)
                 w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
-        samba__close_weights(a, i, n, w, samba__in_i32(a, 3)[0]);
+        samba__close_weights(a, i, n, w, t);
     }
 }
 
@@ -9309,20 +9434,21 @@ SAMBA__INLINE void samba__roots(float *x, int isa)
 }
 
 /* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
-   torch.optim. Inputs w, g, m, v, step, lr, weight_decay, beta1, beta2, eps, clip (or absent);
-   attribute: decoupled. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr/(1-b1^t) m /
-   (sqrt(v)/sqrt(1-b2^t) + eps) */
-SAMBA__INLINE void samba__run_adamw(const samba_args *a)
+   torch.optim. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
+   w -= lr/(1-b1^t) m / (sqrt(v)/sqrt(1-b2^t) + eps) */
+SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
 {
     float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
     float block[SAMBA__STEP_RUN], size[SAMBA__STEP_RUN] = { 0.0f };
-    const float *g = a->in[1], lr = a->in[5][0], decay = a->in[6][0];
-    float b1 = a->in[7][0], b2 = a->in[8][0], eps = a->in[9][0];
-    float clip = a->n_in > 10 && a->in[10] ? a->in[10][0] : 1.0f;
-    int32_t step = samba__in_i32(a, 4)[0];
+    const float *g = a->in[SAMBA__ADAMW_G], lr = a->in[SAMBA__ADAMW_LR][0];
+    float decay = a->in[SAMBA__ADAMW_WEIGHT_DECAY][0], clip = samba__clip_of(a, SAMBA__ADAMW_CLIP);
+    float b1 = a->in[SAMBA__ADAMW_BETA1][0], b2 = a->in[SAMBA__ADAMW_BETA2][0];
+    float eps = a->in[SAMBA__ADAMW_EPS][0];
+    int32_t step = samba__in_i32(a, SAMBA__ADAMW_STEP)[0];
     float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
     float root = 1.0f / samba__sqrt((float)(1.0 - samba__power((double)b2, step)));
-    bool decoupled = a->attr[0] != 0; /* AdamW; else Adam, where decay is part of the gradient */
+    bool decoupled = a->attr[SAMBA__ADAMW_DECOUPLED]
+        != 0; /* AdamW; else Adam, where decay is part of the gradient */
     float shrink = decoupled ? samba__fma(-lr, decay, 1.0f) : 1.0f;
     float l2 = decoupled ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
@@ -9345,14 +9471,6 @@ SAMBA__INLINE void samba__run_adamw(const samba_args *a)
             w[k] = samba__fma(-rate, m[i + k] / samba__fma(size[k], root, eps), w[k] * shrink);
         samba__close_weights(a, i, n, w, step);
     }
-}
-
-SAMBA__INLINE void samba__step_run(const samba_args *a, bool adam)
-{
-    if (adam)
-        samba__run_adamw(a);
-    else
-        samba__run_sgd(a);
 }
 
 /* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
@@ -9408,7 +9526,6 @@ SAMBA__EACH_KIN(reduce, samba__reducer)
 SAMBA__EACH_KIN(conv, samba__made)
 SAMBA__EACH_KIN(pooling, samba__pooling)
 SAMBA__EACH_KIN(batch, bool)
-SAMBA__EACH_KIN(step, bool)
 SAMBA__EACH_COSTLY_KIN(soft, int)
 SAMBA__EACH_COSTLY_KIN(norm, int)
 SAMBA__EACH_COSTLY_KIN(loss, int)
@@ -11952,15 +12069,11 @@ SAMBA__FN bool samba__in_range(samba_session *s, const char *where, const char *
     return samba__check_range(s, where, &r, value);
 }
 
-/* What each hyperparameter may be: torch's rules. samba_set finds them by the ends of names. */
+/* What each hyperparameter may be: torch's rules, those of optimizers first. samba_set finds them
+   by the ends of names. */
+#define SAMBA__ARGIN_RANGE(name, field, most, below) { #field, 0.0, most, below, false },
 static const samba__range samba__hyperparams[]
-    = { { "lr", 0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
-        { "weight_decay", 0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
-        { "momentum", 0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
-        { "beta1", 0.0, 1.0, 1.0, false },
-        { "beta2", 0.0, 1.0, 1.0, false },
-        { "eps", 0.0, SAMBA__MOST, SAMBA__NO_LIMIT, false },
-        { "max_grad_norm", 0.0, SAMBA__NO_LIMIT, SAMBA__NO_LIMIT, false },
+    = { SAMBA__OPTIM_ARGINS(SAMBA__ARGIN_RANGE) /**/
         { "p", 0.0, 1.0, SAMBA__NO_LIMIT, false },
         { "seed", 0.0, 4294967295.0, SAMBA__NO_LIMIT, true } };
 
@@ -14434,30 +14547,79 @@ SAMBA_API bool samba_set_frozen(samba_session *s, bool frozen)
 }
 
 /* ==== [optim] ================================================================================= */
+SAMBA__FN const samba__optimizer_row *samba__optimizer_of(const samba_optim *o)
+{
+    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++)
+        if (samba__optimizers[i].kind == (int32_t)o->kind) return &samba__optimizers[i];
+    return NULL;
+}
+
+/* "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", in a buffer */
+SAMBA__FN const char *samba__optimizer_names(char *buffer, size_t size)
+{
+    samba__text t = samba__text_in(buffer, size);
+    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
+        if (i > 0) samba__put_text(&t, i < SAMBA__N_OPTIMIZERS - 1 ? ", " : " or ");
+        samba__put_text(&t, samba__optimizers[i].written);
+    }
+    return buffer;
+}
+
+/* The field of samba_optim that gives the first value of an argin. */
+SAMBA__FN float samba__optim_value(const samba_optim *o, int32_t argin)
+{
+#define X(name, field, most, below) o->field,
+    const float value[] = { SAMBA__OPTIM_ARGINS(X) };
+#undef X
+    return value[argin];
+}
+
+/* Does the optimizer read what this field of samba_optim says? */
+SAMBA__FN bool samba__reads_argin(const samba__optimizer_row *row, int32_t argin)
+{
+    bool reads = argin == SAMBA__ARGIN_MAX_GRAD_NORM;
+    for (int32_t i = 0; i < row->n_argins; i++)
+        reads = reads || row->argin[i].argin == argin;
+    return reads;
+}
+
+SAMBA__FN bool samba__reads_option(const samba__optimizer_row *row, char kind, size_t at)
+{
+    bool reads = false;
+    for (int32_t i = 0; i < row->n_options; i++)
+        reads = reads || (row->option[i].kind == kind && row->option[i].at == (int32_t)at);
+    return reads;
+}
+
+/* Tells what is given, but not read. */
+SAMBA__FN void samba__warn_ignored(samba_session *s, const samba__optimizer_row *row,
+                                   const samba_optim *o, const char *at)
+{
+    char list[120];
+    samba__text t = samba__text_in(list, sizeof list);
+    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++) {
+        if (samba__optim_value(o, i) == 0.0f || samba__reads_argin(row, i)) continue;
+        samba__format(&t, "%s%s", t.len ? ", " : "", samba__hyperparams[i].name);
+    }
+    if (o->dampening != 0.0f && !samba__reads_option(row, 'f', offsetof(samba_optim, dampening)))
+        samba__format(&t, "%sdampening", t.len ? ", " : "");
+    if (t.len) samba__warn(s, "in %s: %s does not use %s", at, row->name, list);
+}
+
 /* Options of one optimizer: their ranges, and what its kind would ignore. */
 SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_t number)
 {
-    char at[40];
-
-    const struct {
-        const char *name;
-        float value;
-    } field[] = { { "lr", o->lr },
-                  { "momentum", o->momentum },
-                  { "weight_decay", o->weight_decay },
-                  { "beta1", o->beta1 },
-                  { "beta2", o->beta2 },
-                  { "eps", o->eps },
-                  { "max_grad_norm", o->max_grad_norm } };
-
+    const samba__optimizer_row *row = samba__optimizer_of(o);
+    char at[40], names[120];
     samba__print(at, sizeof at, "optimizer %d", number);
-    bool fine = (o->kind >= SAMBA_SGD && o->kind <= SAMBA_ADAM)
-        || samba_fail(s, SAMBA_ERANGE,
-                      "%s has no kind, but %d; use SAMBA_SGD, SAMBA_ADAMW or "
-                      "SAMBA_ADAM",
-                      at, (int32_t)o->kind);
-    for (size_t i = 0; fine && i < sizeof field / sizeof *field; i++)
-        fine = samba__check_hyperparam(s, at, field[i].name, (double)field[i].value);
+    if (!row)
+        return samba_fail(s, SAMBA_ERANGE, "%s has no kind, but %d; use %s", at, (int32_t)o->kind,
+                          samba__optimizer_names(names, sizeof names));
+    bool fine = true;
+    for (int32_t i = 0; fine && i < SAMBA__N_OPTIM_ARGINS; i++) {
+        double value = (double)samba__optim_value(o, i);
+        fine = samba__check_hyperparam(s, at, samba__hyperparams[i].name, value);
+    }
     fine = fine && samba__in_range(s, at, "dampening", (double)o->dampening, 0.0, 1.0)
         && samba__in_range(s, at, "n_params", o->n_params, 0.0, 2147483647.0);
     if (!fine) return false;
@@ -14469,20 +14631,17 @@ SAMBA__FN bool samba__check_optim(samba_session *s, const samba_optim *o, int32_
                           at);
     if (o->nesterov && (o->momentum == 0.0f || o->dampening != 0.0f))
         return samba_fail(s, SAMBA_EARG, "in %s: nesterov needs a momentum and no dampening", at);
-    bool sgd = o->kind == SAMBA_SGD;
-    if (sgd ? o->beta1 != 0.0f || o->beta2 != 0.0f || o->eps != 0.0f
-            : o->momentum != 0.0f || o->dampening != 0.0f)
-        samba__warn(s, "in %s: %s", at,
-                    sgd ? "SGD has no beta1, beta2, eps: they are not used"
-                        : "Adam and AdamW have no momentum, dampening: they are not used");
+    samba__warn_ignored(s, row, o, at);
     return true;
 }
 
 /* The argins and the step counter that all parameters of one optimizer share. */
 typedef struct samba__optimizer {
     const samba_optim *desc;
+    const samba__optimizer_row *row;
     const char *prefix;
-    samba_tensor *lr, *weight_decay, *momentum, *beta1, *beta2, *eps, *max_norm, *step, *clip;
+    samba_tensor *argin[SAMBA__MOST_ARGINS]; /* in the order of the row */
+    samba_tensor *max_norm, *step, *clip;
 } samba__optimizer;
 
 SAMBA__FN float samba__or(float value, float otherwise)
@@ -14517,14 +14676,11 @@ SAMBA__FN bool samba__optimizer_open(samba_session *s, samba__optimizer *o, cons
     o->desc = desc;
     o->prefix = prefix;
     o->clip = clip;
-    o->lr = samba__optim_argin(s, o, "lr", samba__or(desc->lr, 1e-3f));
-    o->weight_decay = samba__optim_argin(s, o, "weight_decay", desc->weight_decay);
-    if (desc->kind == SAMBA_SGD) {
-        o->momentum = samba__optim_argin(s, o, "momentum", desc->momentum);
-    } else { /* AdamW and Adam */
-        o->beta1 = samba__optim_argin(s, o, "beta1", samba__or(desc->beta1, 0.9f));
-        o->beta2 = samba__optim_argin(s, o, "beta2", samba__or(desc->beta2, 0.997f));
-        o->eps = samba__optim_argin(s, o, "eps", samba__or(desc->eps, 1e-8f));
+    o->row = samba__optimizer_of(desc);
+    for (int32_t i = 0; i < o->row->n_argins; i++) {
+        int32_t argin = o->row->argin[i].argin;
+        float value = samba__or(samba__optim_value(desc, argin), o->row->argin[i].initial);
+        o->argin[i] = samba__optim_argin(s, o, samba__hyperparams[argin].name, value);
     }
     if (desc->max_grad_norm > 0.0f)
         o->max_norm = samba__optim_argin(s, o, "max_grad_norm", desc->max_grad_norm);
@@ -14557,35 +14713,50 @@ SAMBA__FN samba_tensor *samba__optim_state(samba_tensor *w, const char *part)
     return samba__layer_param(w->session, w->name, part, &w->shape, SAMBA__STATE, samba__all(0.0f));
 }
 
+/* The attributes of the op that makes a step of w; returns how many. */
+SAMBA__FN int32_t samba__step_options(const samba__optimizer *o, const samba_tensor *w,
+                                      int32_t *attr)
+{
+    const uint8_t *desc = (const uint8_t *)(const void *)o->desc;
+    int32_t n = 0;
+    for (; n < o->row->n_options; n++) {
+        const samba__option *option = &o->row->option[n];
+        float value;
+        bool set;
+        if (option->kind == 'c') attr[n] = option->at;
+        if (option->kind == 'f') {
+            memcpy(&value, desc + option->at, sizeof value);
+            attr[n] = samba_float_attr(value);
+        }
+        if (option->kind == 'b') {
+            memcpy(&set, desc + option->at, sizeof set);
+            attr[n] = set;
+        }
+    }
+    if (w->dtype == SAMBA_F32) return n;
+    uint64_t key = samba__stream_key(w->session->seed, w->name); /* of the rounding of bf16 */
+    attr[n++] = (int32_t)(uint32_t)(key >> 32);
+    attr[n++] = (int32_t)(uint32_t)key;
+    return n;
+}
+
 SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w, samba_tensor *g)
 {
     samba_session *s = w->session;
-    const samba_optim *d = o->desc;
-    uint64_t key = samba__stream_key(s->seed, w->name); /* of the rounding of bf16 */
-    int32_t high = (int32_t)(uint32_t)(key >> 32), low = (int32_t)(uint32_t)key;
-    int32_t more = w->dtype == SAMBA_F32 ? 0 : 2;
+    const samba__optimizer_row *row = o->row;
+    samba_tensor *in[4 + SAMBA__MOST_STATES + SAMBA__MOST_ARGINS] = { w, g };
+    int32_t attr[SAMBA__MOST_OPTIONS + 2], n = 2;
+    bool keeps = row->kept_for < 0 || samba__optim_value(o->desc, row->kept_for) != 0.0f
+        || o->desc->momentum_state;
     s->section = SAMBA_OPT;
-    if (d->kind == SAMBA_SGD) {
-        bool keeps = d->momentum != 0.0f || d->momentum_state;
-        samba_tensor *v = keeps ? samba__optim_state(w, "momentum") : NULL;
-        samba_tensor *in[8] = { w, g, v, o->step, o->lr, o->weight_decay, o->momentum, o->clip };
-        int32_t attr[4] = { samba_float_attr(d->dampening), d->nesterov, high, low };
-        samba__emit(s, SAMBA__OP_sgd, in, 8, attr, 2 + more, NULL);
-    } else {
-        samba_tensor *in[11] = { w,
-                                 g,
-                                 samba__optim_state(w, "exp_avg"),
-                                 samba__optim_state(w, "exp_avg_sq"),
-                                 o->step,
-                                 o->lr,
-                                 o->weight_decay,
-                                 o->beta1,
-                                 o->beta2,
-                                 o->eps,
-                                 o->clip };
-        int32_t attr[3] = { d->kind == SAMBA_ADAMW, high, low };
-        samba__emit(s, SAMBA__OP_adamw, in, 11, attr, 1 + more, NULL);
-    }
+    for (int32_t i = 0; row->state[i]; i++)
+        in[n++] = keeps ? samba__optim_state(w, row->state[i]) : NULL;
+    in[n++] = o->step;
+    for (int32_t i = 0; i < row->n_argins; i++)
+        in[n++] = o->argin[i];
+    in[n++] = o->clip;
+    int32_t n_attr = samba__step_options(o, w, attr);
+    samba__emit(s, row->op, in, n, attr, n_attr, NULL);
     s->section = SAMBA_FWD;
     return samba_ok(s);
 }
@@ -16223,7 +16394,6 @@ SAMBA__FN void samba__write_node(samba__writer *w, const samba__compilation *c,
    parameters with their optimizers, microbatches. */
 SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, bool whole)
 {
-    static const char *const kinds[] = { "none", "SGD", "AdamW", "Adam" };
     for (int32_t i = 0; i < samba__n_nodes(c->session); i++) {
         const samba__node *n = c->session->nodes[i];
         if (n->generated || n->eager) continue;
@@ -16240,7 +16410,7 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
         int32_t k = c->optim_of[c->params[i]->id] - 1;
         const samba_optim *o = k < 0 ? NULL : samba__optim_at(c->program, k);
         samba__format(t, "parameter %s: optimizer %d %s%s%s\n", c->params[i]->name, k,
-                      kinds[o ? o->kind : 0],
+                      o && o->kind ? samba__optimizer_of(o)->name : "none",
                       o && (o->momentum != 0.0f || o->momentum_state) ? " momentum" : "",
                       o && o->max_grad_norm > 0.0f ? " clipped" : "");
     }
@@ -19103,12 +19273,13 @@ SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
                           "in samba_program: optim and optims are both given; use "
                           "one of them");
     const samba_optim *o = &p->optim;
-    bool given = o->lr != 0.0f || o->momentum != 0.0f || o->weight_decay != 0.0f
-        || o->max_grad_norm != 0.0f || o->params || o->select || o->argin_region_name;
-    return o->kind || !given
-        || samba_fail(s, SAMBA_EARG,
-                      "in samba_program: optim has fields, but no kind; use "
-                      "SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM");
+    bool given = o->params || o->select || o->argin_region_name;
+    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
+        given = given || samba__optim_value(o, i) != 0.0f;
+    if (o->kind || !given) return true;
+    char names[120];
+    return samba_fail(s, SAMBA_EARG, "in samba_program: optim has fields, but no kind; use %s",
+                      samba__optimizer_names(names, sizeof names));
 }
 
 SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
@@ -19344,14 +19515,12 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q, const char *name,
                                     bool exact)
 {
-    static const char *const aliases[]
-        = { "lr", "weight_decay", "momentum", "beta1", "beta2", "eps", "max_grad_norm" };
     const char *text = pef->strings + q->name;
     if (q->role != SAMBA__ARGIN) return false;
     if (exact) return samba__same_text(text, name);
     if (samba__same_text(name, "p")) return q->argin == SAMBA__ARGIN_RATE;
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (samba__same_text(name, aliases[i])) return samba__ends_with(text, name);
+    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
+        if (samba__same_text(name, samba__hyperparams[i].name)) return samba__ends_with(text, name);
     return false;
 }
 
@@ -19375,18 +19544,32 @@ SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool s
     return n;
 }
 
-/* Has the program a step of SGD without momentum, which this argin is meant for? */
+/* Is this the step of an optimizer without the state that this argin needs? */
+SAMBA__FN bool samba__lacks_state(const samba_op *op, const samba__call_record *r, uint32_t argin)
+{
+    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
+        const samba__optimizer_row *row = &samba__optimizers[i];
+        int32_t at = 2; /* behind w and g */
+        if (!samba__is(op, row->op) || row->kept_for < 0 || samba__word(r, at)) continue;
+        while (row->state[at - 2])
+            at++;
+        for (int32_t k = 0; k < row->n_argins; k++)
+            if (row->argin[k].argin == row->kept_for)
+                return samba__word(r, at + 1 + k) == argin + 1;
+    }
+    return false;
+}
+
+/* Has the program such a step? The argin was 0 when it was compiled. */
 SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
 {
     const samba__pef *pef = &s->rt->pef;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
         samba__section q = samba__section_at(pef, i);
-        if (q.type & SAMBA_OPT) {
-            for (uint32_t node = q.first; node < q.end; node++) {
-                samba__call_record r = samba__record_at(pef, node);
-                if (!samba__is(s->rt->steps[node].op, SAMBA__OP_sgd)) continue;
-                if (samba__word(&r, 6) == argin + 1 && !samba__word(&r, 2)) return true;
-            }
+        if (!(q.type & SAMBA_OPT)) continue;
+        for (uint32_t node = q.first; node < q.end; node++) {
+            samba__call_record r = samba__record_at(pef, node);
+            if (samba__lacks_state(s->rt->steps[node].op, &r, argin)) return true;
         }
     }
     return false;
