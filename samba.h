@@ -10378,27 +10378,64 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
     return fine && samba__check_scratch(pef, i, &r, &w, why);
 }
 
+/* Section types, in schedule order. A run goes through the schedule in passes, those that repeat
+   once for each microbatch. */
+typedef struct samba__section_type {
+    const char *name;
+    uint32_t bit;
+    uint32_t runs_with; /* it runs whenever all of these do; 0: if it is asked for alone */
+    int32_t pass;
+    bool repeats, named; /* in each microbatch; by callers */
+    bool changes_gradients;
+} samba__section_type;
+
+/* clang-format off */
+#define SAMBA__TYPE(name) #name, SAMBA_##name
+#define SAMBA__STEP_TYPES (SAMBA_BCKWD | SAMBA_OPT)
+static const samba__section_type samba__section_types[] = {
+    /*                         runs with          pass repeats named  changes gradients */
+    { SAMBA__TYPE(ZEROGRAD),   SAMBA__STEP_TYPES, 0,   false,  true,  true  },
+    { SAMBA__TYPE(COUNT),      SAMBA_FWD,         1,   true,   false, false },
+    { SAMBA__TYPE(FWD),        0,                 2,   true,   true,  false },
+    { SAMBA__TYPE(BCKWD),      0,                 2,   true,   true,  true  },
+    { SAMBA__TYPE(REDUCE),     SAMBA__STEP_TYPES, 3,   false,  true,  true  },
+    { SAMBA__TYPE(GRADNORM),   SAMBA__STEP_TYPES, 3,   false,  true,  false },
+    { SAMBA__TYPE(OPT),        0,                 3,   false,  true,  false }
+};
+
+/* clang-format on */
+enum { SAMBA__N_TYPES = sizeof samba__section_types / sizeof *samba__section_types };
+
 /* The name of a section's type, or of those of mapping spatial, which run as one; else "". */
 SAMBA__FN const char *samba__type_name(uint32_t type)
 {
-    static const char *const names[]
-        = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT", "COUNT" };
-    for (uint32_t i = 0; i < 7; i++)
-        if (type == 1u << i) return names[i];
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++)
+        if (type == samba__section_types[i].bit) return samba__section_types[i].name;
     if (type == (SAMBA_BCKWD | SAMBA_OPT)) return "BCKWD_OPT";
     return type == (SAMBA_BCKWD | SAMBA_GRADNORM | SAMBA_OPT) ? "BCKWD_GRADNORM_OPT" : "";
-}
-
-/* In the order of these numbers types follow each other in a schedule: COUNT is before FWD. */
-SAMBA__FN uint32_t samba__type_order(uint32_t type)
-{
-    return type == SAMBA_COUNT ? SAMBA_ZEROGRAD * 2 + 1 : type * 2;
 }
 
 /* Do sections of this type come after those of the other one? */
 SAMBA__FN bool samba__is_after(uint32_t type, uint32_t other)
 {
-    return samba__type_order(type) > samba__type_order(other);
+    int32_t first = SAMBA__N_TYPES, last = -1;
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        if (samba__section_types[i].bit & other) last = i;
+        if (samba__section_types[i].bit & type && first == SAMBA__N_TYPES) first = i;
+    }
+    return first > last;
+}
+
+/* The types which a run of `types` has besides: COUNT with FWD, all of a step with BCKWD and OPT.
+ */
+SAMBA__FN unsigned samba__implied_types(unsigned types)
+{
+    unsigned implied = 0;
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        unsigned with = samba__section_types[i].runs_with;
+        if (with && (types & with) == with) implied |= samba__section_types[i].bit;
+    }
+    return implied;
 }
 
 /* Section i has nodes, begins where the one before ends, and has its type's place in its graph.
@@ -10677,7 +10714,7 @@ struct samba_runtime {
     float *local;       /* SAMBA_LOCAL_BYTES for each thread */
     int32_t isa;
     bool inference, train, running_stats;
-    bool counts;                   /* there are sections of COUNT */
+    uint32_t types;                /* of all sections */
     uint32_t graph;                /* that runs now: its name as sections have it; 0: all */
     uint32_t norm_first, norm_end; /* from the first section of GRADNORM to after the last */
     uint32_t norm_next;            /* those before it have run since the gradients changed */
@@ -11334,7 +11371,10 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
 SAMBA__FN uint32_t samba__norm_after(const samba_runtime *rt, uint32_t next, uint32_t id)
 {
     uint32_t type = samba__section_at(&rt->pef, id).type;
-    if (type & (SAMBA_ZEROGRAD | SAMBA_BCKWD | SAMBA_REDUCE)) return rt->norm_first;
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        const samba__section_type *t = &samba__section_types[i];
+        if (t->changes_gradients && (type & t->bit)) return rt->norm_first;
+    }
     return type == SAMBA_GRADNORM && id == next ? next + 1 : next;
 }
 
@@ -11352,7 +11392,7 @@ SAMBA__FN void samba__forget_norm(samba_runtime *rt)
 SAMBA__FN void samba__find_norm(samba_runtime *rt)
 {
     for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        rt->counts = rt->counts || samba__section_at(&rt->pef, i).type == SAMBA_COUNT;
+        rt->types |= samba__section_at(&rt->pef, i).type;
         if (samba__section_at(&rt->pef, i).type != SAMBA_GRADNORM) continue;
         if (rt->norm_end == 0) rt->norm_first = i;
         rt->norm_end = i + 1;
@@ -11422,11 +11462,7 @@ SAMBA__FN uint32_t samba__split_by(const samba_runtime *rt, unsigned types)
 /* The types that run: all of them for 0, and a whole step has what belongs to it. */
 SAMBA__FN unsigned samba__whole_step(unsigned types)
 {
-    const unsigned step = SAMBA_BCKWD | SAMBA_OPT;
-    if (types == 0) return ~0u;
-    if ((types & step) == step) types |= SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
-    if (types & SAMBA_FWD) types |= SAMBA_COUNT;
-    return types;
+    return types == 0 ? ~0u : types | samba__implied_types(types);
 }
 
 /* How far the norm is after a run of these types; *blind: OPT would clip by an old one. */
@@ -11456,18 +11492,23 @@ SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
     return fine;
 }
 
-/* ZEROGRAD, then COUNT for each microbatch, forward and backward for each, then the rest. */
+/* Pass after pass: ZEROGRAD, then COUNT for each microbatch, forward and backward for each, then
+   the rest. */
 SAMBA__FN bool samba__run_exactly(samba_runtime *rt, unsigned types)
 {
-    const unsigned repeated = SAMBA_FWD | SAMBA_BCKWD;
-    bool blind = false;
+    bool fine = true, blind = false;
     samba__norm_after_types(rt, rt->norm_next, types, &blind);
     rt->fault[0] = 0;
     rt->microbatch = 0;
-    return !blind && !samba__split_by(rt, types) && samba__run_sections(rt, types & SAMBA_ZEROGRAD)
-        && (!rt->counts || samba__run_parts(rt, types & SAMBA_COUNT))
-        && samba__run_parts(rt, types & repeated)
-        && samba__run_sections(rt, types & ~(repeated | SAMBA_ZEROGRAD | SAMBA_COUNT));
+    if (blind || samba__split_by(rt, types)) return false;
+    for (int32_t i = 0; fine && i < SAMBA__N_TYPES;) {
+        const samba__section_type *first = &samba__section_types[i];
+        unsigned pass = 0;
+        for (; i < SAMBA__N_TYPES && samba__section_types[i].pass == first->pass; i++)
+            pass |= samba__section_types[i].bit & types & rt->types;
+        fine = first->repeats ? samba__run_parts(rt, pass) : samba__run_sections(rt, pass);
+    }
+    return fine;
 }
 
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
@@ -15441,12 +15482,11 @@ SAMBA__FN bool samba__bind(samba__compilation *c)
 SAMBA__FN int32_t samba__schedule_graph(samba__compilation *c, const char *graph,
                                         samba__node **sorted, int32_t n)
 {
-    static const uint32_t types[] = { SAMBA_ZEROGRAD, SAMBA_COUNT,    SAMBA_FWD, SAMBA_BCKWD,
-                                      SAMBA_REDUCE,   SAMBA_GRADNORM, SAMBA_OPT };
-    for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+    for (int32_t k = 0; k < SAMBA__N_TYPES; k++) {
+        uint32_t type = samba__section_types[k].bit;
         for (int32_t i = 0; i < c->n_nodes; i++) {
             samba__node *node = c->nodes[i];
-            if (node->live && node->section == types[k] && node->graph == graph) sorted[n++] = node;
+            if (node->live && node->section == type && node->graph == graph) sorted[n++] = node;
         }
     }
     return n;
@@ -19495,16 +19535,16 @@ SAMBA_API unsigned samba_section_types(samba_session *s)
 
 SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 {
-    const unsigned step = SAMBA_BCKWD | SAMBA_OPT;
-    const unsigned optional = SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
     unsigned there = samba_section_types(s), missing = types & ~there;
-    if ((types & step) == step) missing &= ~optional; /* a whole step has them if there are any */
-    uint32_t first = missing & (0u - missing);        /* its lowest bit */
+    missing &= ~samba__implied_types(types);   /* what runs anyhow, if there is any, is no error */
+    uint32_t first = missing & (0u - missing); /* its lowest bit */
     char list[80];
     samba__text t = samba__text_in(list, sizeof list);
     if (!missing) return true;
-    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2)
-        if (there & type) samba__format(&t, " %s", samba__type_name(type));
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        const samba__section_type *type = &samba__section_types[i];
+        if (type->named && (there & type->bit)) samba__format(&t, " %s", type->name);
+    }
     return samba_fail(s, SAMBA_EARG,
                       "in samba_run: the program has no section of type %s (%d); "
                       "it has%s",
@@ -19878,18 +19918,21 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
 /* The type called text, in any case; 0 with an error if there is none. */
 SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
 {
-    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2) {
-        const char *a = text ? text : "", *b = samba__type_name(type);
+    char list[80];
+    samba__text names = samba__text_in(list, sizeof list);
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        const char *a = text ? text : "", *b = samba__section_types[i].name;
+        if (!samba__section_types[i].named) continue;
+        if (names.len) samba__put_text(&names, ", ");
+        for (const char *p = b; *p; p++)
+            samba__put_char(&names, (char)(*p + ('a' - 'A')));
         while (*a && (*a == *b || *a == *b + ('a' - 'A'))) {
             a++;
             b++;
         }
-        if (!*a && !*b) return type;
+        if (!*a && !*b) return samba__section_types[i].bit;
     }
-    samba_fail(s, SAMBA_EARG,
-               "%s is no section type; the types are zerograd, fwd, bckwd, reduce, "
-               "gradnorm, opt",
-               text);
+    samba_fail(s, SAMBA_EARG, "%s is no section type; the types are %s", text, list);
     return 0;
 }
 
@@ -19901,8 +19944,10 @@ SAMBA__FN void samba__run_event(samba_session *s, unsigned types, const char *co
     samba__text t = samba__text_in(name, sizeof name);
     if (!s->on_event) return;
     samba__format(&t, "SAMBA_SESSION_RUN");
-    for (uint32_t type = SAMBA_ZEROGRAD; type <= SAMBA_OPT; type *= 2)
-        if (types & type) samba__format(&t, "_%s", samba__type_name(type));
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        const samba__section_type *type = &samba__section_types[i];
+        if (type->named && (types & type->bit)) samba__format(&t, "_%s", type->name);
+    }
     for (int32_t i = 0; i < n; i++)
         samba__format(&t, "_%s", samba__type_name(samba__parse_type(s, names[i])));
     s->on_event(name, -1, begins, s->event_user);
@@ -19995,7 +20040,12 @@ SAMBA__FN bool samba__begins_repeated(const samba_runtime *rt, const samba__run_
                                       int32_t i)
 {
     uint32_t type = samba__section_at(&rt->pef, (uint32_t)samba__listed_id(list, i)).type;
-    return rt->pef.microbatches > 1 && (type & (SAMBA_COUNT | SAMBA_FWD | SAMBA_BCKWD));
+    bool repeats = false;
+    for (int32_t k = 0; k < SAMBA__N_TYPES; k++) {
+        const samba__section_type *t = &samba__section_types[k];
+        repeats = repeats || (t->repeats && (type & t->bit));
+    }
+    return repeats && rt->pef.microbatches > 1;
 }
 
 /* Does entry i run: is it a section, and of the graph that is meant? */
@@ -20033,7 +20083,7 @@ SAMBA__FN bool samba__check_list(samba_session *s, const samba__run_list *list, 
         uint32_t id = (uint32_t)samba__listed_id(list, i);
         bool forward = samba__section_at(&rt->pef, id).type == SAMBA_FWD;
         if (!own_order && samba__clips_blindly(rt, norm, id)) return samba__fail_norm(s);
-        if (!own_order && rt->counts && forward && !samba__has_counted(rt, list, i))
+        if (!own_order && (rt->types & SAMBA_COUNT) && forward && !samba__has_counted(rt, list, i))
             return samba_fail(s, SAMBA_EARG,
                               "in samba_run_with: section %d of FWD reads what the "
                               "sections of COUNT make: let all of these stand before it; nothing "
