@@ -7323,70 +7323,110 @@ SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
 }
 
 /* ==== [conv] ================================================================================== */
-/* ---- Convolution: y(n,o,oy,ox) = b(o) + sum of w(o,c,ky,kx) times the x(n,c) that it meets, or 0
-   outside. The three ops are products of matrices for each image and group of channels:
-       y = w P     dx = v Q     dw = sum over images of dy R
-   where element ((c,ky,kx), (oy,ox)) of P is the x that a tap of w meets at an output, v is w
-   turned to (c,o,ky,kx), Q has the dy that a tap of it meets, and R is P transposed. None of them
-   exists: some channels of an image are copied with zeros around them, and then a row of P or Q is
-   made of pieces of rows of this copy. So is one of R if the channel comes last. With a stride, a
-   tap meets a dy at every stride-th element of dx alone: those that share taps are products of
-   their own, "shifts". Sums are chains over (c,ky,kx), (o,ky,kx), or outputs of a set of images.
+/* ---- Convolution, as an implicit GEMM:
+       y(n,o,oy,ox) = b(o) + sum over (c,ky,kx) of w(o,c,ky,kx) x(n,c,iy,ix),
+       iy = oy stride - padding + ky dilation, ix likewise; outside x there are zeros.
+   (ky,kx) is a tap of the kernel. For each image and group of channels the three ops are products
+   C += A B, where C, B have a column for each target, and im2col(x) is the matrix whose element
+   ((c,ky,kx), (oy,ox)) is the x that a tap meets at an output:
+       op   rows of C        columns of C   A                        B
+       y    output channels  (oy,ox)        w                        im2col(x)
+       dx   input channels   (iy,ix)        w as (c, (o,ky,kx))      im2col(dy), taps backwards
+       dw   output channels  (c,ky,kx)      dy of an image           im2col(x), transposed
+   Chetlur et al., "cuDNN: efficient primitives for deep learning", 2014.
+   B is never stored, as it is `taps` times as large as the image. A tile of the image, with its
+   halo and the zeros around, is packed; then each row of B consists of pieces of rows of the tile,
+   and so it does for dw if the tile has channels last. Panels of B are gathered from there, or read
+   where they are.
+   With a stride, a tap meets a dy only at every stride-th element of dx: the elements of dx whose
+   coordinates have one residue modulo the stride share their taps, and are a product of their own.
+   Sums are chains over (c,ky,kx) for y, (o,ky,kx) for dx, the outputs of a set of images for dw.
    Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
    its rows and columns. A 1-D convolution has one row. ---- */
 enum { SAMBA__CONV_WORDS = SAMBA__CONV_SIZE, SAMBA__CONV_BACKWARD_WORDS = SAMBA__CONV_END };
 
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
 
-/* Target t, an element of y or dx, meets positions t stride + start + 0 ... span of a source, tap k
-   of it number first + k step. Sides are (rows, columns). A row of the copy has all positions of a
-   phase, 0, phases, 2 phases ..., before those of the next: columns of a product are runs. Targets
-   of dx are r, r + stride ... of all, at `most` so many, taps each `every`-th, with `before` in
-   former shifts. */
+/* What shapes and attributes say, for all three ops. Sides are (rows, columns). */
+typedef struct samba__conv_geometry {
+    int64_t images, groups;
+    int64_t in_channels, out_channels; /* of a group */
+    int64_t input[2], kernel[2], output[2];
+    int64_t stride[2], padding[2], dilation[2];
+} samba__conv_geometry;
+
+/* The product that makes one of y, dx, dw. Along each axis (rows, columns), target t of y or dx
+   meets positions t stride + start + 0 ... span of the source, tap k of it number first + k step;
+   start may be negative, where the zeros are. For dw, targets are those of y, and they are what is
+   summed over. */
 typedef struct samba__conv {
-    int64_t source[2], target[2], kernel[2], stride[2], start[2], span[2], first[2], step[2];
-    int64_t phases, shifts[2], every[2], r[2], most[2], all_targets[2], all_taps[2], before;
-    int64_t images, groups, rows, channels, taps; /* rows: of the product for a group */
-    int64_t band, bands, box, boxes, sets, parts, units;
-    int64_t scratch, sums; /* floats of turned weights or parts of dw; of a shift */
-    bool shifted, far;     /* far: copies are too large for a thread, so in scratch */
+    samba__conv_geometry g;
+    /* C is rows x targets, and channels x taps terms are summed; of a group. */
+    int64_t rows;     /* output channels; for dx input channels */
+    int64_t channels; /* of the source: input channels; for dx output channels */
+    int64_t taps;     /* of the kernel, or those that a residue has */
+    int64_t source[2], target[2], kernel[2];
+    int64_t stride[2], start[2], span[2], first[2], step[2];
+    /* A row of a packed tile has all positions of a phase, 0, phases, 2 phases ..., before those of
+       the next. So neighboring targets read neighboring cells, whatever the stride. */
+    int64_t phases;
+    /* dx with a stride: targets are residue, residue + stride ... of all. Every every-th tap meets
+       them, and the weights of `before` taps lie before those. */
+    bool strided_dx;
+    int64_t residues[2], residue[2], all_targets[2], most_targets[2], every[2], before;
+    /* Tiles: some rows of targets, and of the source some channels. A unit of work is an image and
+       group with a tile of rows; for dw a set of images and group with a tile of channels. */
+    int64_t tile_rows, row_tiles, tile_channels, channel_tiles;
+    int64_t sets, tiles, units;
+    int64_t scratch;      /* floats: transposed weights for dx, the sums of sets for dw */
+    int64_t residue_sums; /* floats: the products of one residue of columns */
+    bool tile_in_scratch; /* it is too large for a thread's own memory */
 } samba__conv;
 
-/* What a band, some rows of targets, meets in a box of channels: cells from position `first` on. */
-typedef struct samba__region {
-    int64_t channel, channels, width; /* width: of a phase of a row */
-    int64_t at, band[2], first[2], cells[2];
-} samba__region;
+/* The tile of the source that some rows of targets meet in some channels: cells from position
+   first on. */
+typedef struct samba__tile {
+    int64_t channel, channels;
+    int64_t row, target[2]; /* the first row of targets, and how many rows and columns */
+    int64_t first[2], cells[2];
+    int64_t width; /* cells of a phase in a row */
+} samba__tile;
 
-SAMBA__INLINE samba__region samba__region_of(const samba__conv *v, int64_t band, int64_t box)
+SAMBA__INLINE samba__tile samba__tile_of(const samba__conv *v, int64_t row_tile,
+                                         int64_t channel_tile)
 {
-    samba__region b;
-    b.channel = box * v->box;
-    b.channels = samba__min64(v->box, v->channels - b.channel);
-    b.at = band * v->band;
-    for (int i = 0; i < 2; i++) {
-        b.band[i] = i == 0 ? samba__min64(v->band, v->target[0] - b.at) : v->target[1];
-        int64_t most = i == 0 ? samba__min64(v->band, v->most[0] - b.at) : v->most[1];
-        b.first[i] = v->start[i] + (i == 0 ? b.at * v->stride[0] : 0);
-        b.cells[i] = (most - 1) * v->stride[i] + v->span[i] + 1;
-    }
+    samba__tile b;
+    b.channel = channel_tile * v->tile_channels;
+    b.channels = samba__min64(v->tile_channels, v->channels - b.channel);
+    b.row = row_tile * v->tile_rows;
+    b.target[0] = samba__min64(v->tile_rows, v->target[0] - b.row);
+    b.target[1] = v->target[1];
+    /* One tile serves all residues, so it has room for the one with most targets. */
+    int64_t most[2]
+        = { samba__min64(v->tile_rows, v->most_targets[0] - b.row), v->most_targets[1] };
+    b.first[0] = v->start[0] + b.row * v->stride[0];
+    b.first[1] = v->start[1];
+    for (int i = 0; i < 2; i++)
+        b.cells[i] = (most[i] - 1) * v->stride[i] + v->span[i] + 1;
     b.width = samba__ceil_div(b.cells[1], v->phases);
     return b;
 }
 
-/* What a thread's own memory has room for besides a product's buffers, but no more than stays in
-   the cache, and what vectors read or write too much. Blocks of steps leave room for that, too. */
-enum { SAMBA__CACHED_BLOCK = 65536, SAMBA__OVERRUN = 40, SAMBA__STEPS = SAMBA_GEMM_KC - 8 };
+/* Floats of a tile that stay in the cache, floats that vectors read or write past its end, and the
+   terms that are summed at a time: with them a row of A and its offsets fit as well. */
+enum { SAMBA__TILE_CACHED = 65536, SAMBA__TILE_OVERRUN = 40, SAMBA__CONV_KC = SAMBA_GEMM_KC - 8 };
 
-#define SAMBA__SPARE (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
+/* Floats that a thread's own memory has besides the buffers of a product. */
+#define SAMBA__TILE_ROOM (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
 
 /* In double, which a file that nobody has checked cannot overflow. */
-SAMBA__FN double samba__copy_size(const samba__conv *v)
+SAMBA__FN double samba__tile_floats(const samba__conv *v)
 {
-    samba__region b = samba__region_of(v, 0, 0);
-    double copy = (double)b.width * (double)v->phases * (double)b.channels * (double)b.cells[0];
-    double sums = (double)v->rows * (double)v->band * (double)v->most[1] * (double)v->shifts[1];
-    return copy + (double)SAMBA__OVERRUN + (v->shifted ? sums : 0.0);
+    samba__tile b = samba__tile_of(v, 0, 0);
+    double cells = (double)b.width * (double)v->phases * (double)b.channels * (double)b.cells[0];
+    double sums = (double)v->rows * (double)v->tile_rows * (double)v->most_targets[1]
+        * (double)v->residues[1];
+    return cells + (double)SAMBA__TILE_OVERRUN + (v->strided_dx ? sums : 0.0);
 }
 
 SAMBA__FN int64_t samba__gcd(int64_t a, int64_t b)
@@ -7402,93 +7442,150 @@ SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t sides, int32_t i)
     return i + sides < 2 ? 1 : s->dim[s->ndim - 2 + i];
 }
 
-/* The geometry, with bands and boxes of channels that fit. Units of y and dx are bands of images;
-   one of dw is a box and a set of images: up to 8 sets share them, but not if partial sums of a
-   large w would cost more than they help. */
-SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
-                                     const int32_t *attr)
+SAMBA__FN samba__conv_geometry samba__conv_geometry_of(samba__made made, const samba_spec *in,
+                                                       const samba_spec *out, const int32_t *attr)
 {
     const samba_shape *x = made == SAMBA__MAKES_DX ? &out->shape : &in[0].shape;
     const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
     const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
-    bool makes_dx = made == SAMBA__MAKES_DX, makes_dw = made == SAMBA__MAKES_DW;
-    int64_t few = samba__min64(samba__min64(x->dim[0], 8), (1 << 18) / samba_count(w));
-    int64_t og = w->dim[0] / attr[6];
-    samba__conv v;
-    v.images = x->dim[0];
-    v.groups = attr[6];
-    v.rows = makes_dx ? w->dim[1] : og;
-    v.channels = v.box = makes_dx ? og : w->dim[1];
-    v.shifted = makes_dx && (attr[0] > 1 || attr[1] > 1);
-    v.sets = makes_dw ? samba__max64(few, 1) : v.images;
-    v.scratch = samba_count(w) * (makes_dw ? v.sets : makes_dx);
+    samba__conv_geometry g;
+    g.images = x->dim[0];
+    g.groups = attr[SAMBA__CONV_GROUPS];
+    g.in_channels = w->dim[1];
+    g.out_channels = w->dim[0] / g.groups;
     for (int32_t i = 0; i < 2; i++) {
-        int64_t stride = attr[i], padding = attr[2 + i], dilation = attr[4 + i];
-        v.source[i] = samba__side(makes_dx ? y : x, x->ndim - 2, i);
-        v.all_targets[i] = samba__side(makes_dx ? x : y, x->ndim - 2, i);
-        v.all_taps[i] = samba__side(w, x->ndim - 2, i);
-        v.shifts[i] = makes_dx ? samba__min64(stride, v.all_targets[i]) : 1;
-        v.every[i] = makes_dx ? stride / samba__gcd(stride, dilation) : 1;
-        v.target[i] = v.most[i] = samba__ceil_div(v.all_targets[i], makes_dx ? stride : 1);
-        v.kernel[i] = samba__ceil_div(v.all_taps[i], v.every[i]); /* at most */
-        v.stride[i] = makes_dx ? 1 : stride;
-        v.span[i] = (v.all_taps[i] - 1) * dilation;
-        v.start[i] = -padding;
-        v.first[i] = v.r[i] = 0;
-        if (makes_dx) v.start[i] = (padding - v.span[i]) / stride;
-        if (makes_dx) v.span[i] = (stride - 1 + padding) / stride - v.start[i];
-        v.step[i] = makes_dx ? -(dilation * v.every[i] / stride) : dilation;
-        v.phases = makes_dw ? dilation : v.stride[i];
+        g.input[i] = samba__side(x, x->ndim - 2, i);
+        g.kernel[i] = samba__side(w, x->ndim - 2, i);
+        g.output[i] = samba__side(y, x->ndim - 2, i);
+        g.stride[i] = attr[SAMBA__CONV_STRIDE + i];
+        g.padding[i] = attr[SAMBA__CONV_PADDING + i];
+        g.dilation[i] = attr[SAMBA__CONV_DILATION + i];
     }
-    v.taps = v.kernel[0] * v.kernel[1];
-    v.before = 0;
-    int64_t parts = samba__ceil_div(8, v.sets * v.groups); /* at least, of box or band */
-    int64_t *cut = makes_dw ? &v.box : v.target[0] * v.target[1] < 64 * parts ? &parts : &v.band;
-    v.band = v.target[0];
-    *cut = samba__ceil_div(*cut, samba__min64(parts, *cut));
-    while (samba__copy_size(&v) > (double)samba__min64(SAMBA__SPARE, SAMBA__CACHED_BLOCK)) {
-        bool deep = v.box * v.taps > 2 * SAMBA__STEPS;
-        cut = v.box > 1 && (deep || v.band == 1) ? &v.box : &v.band;
+    return g;
+}
+
+/* y and dw along axis i: output t meets inputs t stride - padding + k dilation. */
+SAMBA__FN void samba__conv_axis(samba__conv *v, int i)
+{
+    const samba__conv_geometry *g = &v->g;
+    v->source[i] = g->input[i];
+    v->target[i] = g->output[i];
+    v->kernel[i] = g->kernel[i];
+    v->stride[i] = g->stride[i];
+    v->start[i] = -g->padding[i];
+    v->span[i] = (g->kernel[i] - 1) * g->dilation[i];
+    v->step[i] = g->dilation[i];
+    v->residues[i] = v->every[i] = 1;
+    v->all_targets[i] = v->most_targets[i] = v->target[i];
+}
+
+/* dx along axis i: input u meets output (u + padding - k dilation) / stride, if stride divides
+   that. With u = t stride + residue this is t plus a number; taps whose number differs by stride /
+   gcd(stride, dilation) meet the same residue. */
+SAMBA__FN void samba__conv_dx_axis(samba__conv *v, int i)
+{
+    const samba__conv_geometry *g = &v->g;
+    int64_t stride = g->stride[i], reach = (g->kernel[i] - 1) * g->dilation[i];
+    v->source[i] = g->output[i];
+    v->all_targets[i] = g->input[i];
+    v->residues[i] = samba__min64(stride, g->input[i]);
+    v->every[i] = stride / samba__gcd(stride, g->dilation[i]);
+    v->target[i] = v->most_targets[i] = samba__ceil_div(g->input[i], stride);
+    v->kernel[i] = samba__ceil_div(g->kernel[i], v->every[i]); /* at most */
+    v->stride[i] = 1;
+    v->start[i] = (g->padding[i] - reach) / stride;
+    v->span[i] = (stride - 1 + g->padding[i]) / stride - v->start[i];
+    v->step[i] = -(g->dilation[i] * v->every[i] / stride);
+}
+
+/* Cuts the work of v into tiles that fit into the cache, and into 8 units at least. */
+SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
+{
+    int64_t least = samba__ceil_div(8, v->sets * v->g.groups), one = 1; /* tiles of a set */
+    int64_t *cut = &v->tile_rows;
+    v->tile_rows = v->target[0];
+    v->tile_channels = v->channels;
+    if (makes_dw)
+        cut = &v->tile_channels;
+    else if (v->target[0] * v->target[1] < 64 * least) /* too few targets to be shared */
+        cut = &one;
+    *cut = samba__ceil_div(*cut, samba__min64(least, *cut));
+    double most = (double)samba__min64(SAMBA__TILE_ROOM, SAMBA__TILE_CACHED);
+    while (samba__tile_floats(v) > most) {
+        bool deep = v->tile_channels * v->taps > 2 * SAMBA__CONV_KC || v->tile_rows == 1;
+        cut = v->tile_channels > 1 && deep ? &v->tile_channels : &v->tile_rows;
         if (*cut == 1) break;
         *cut = samba__ceil_div(*cut, 2);
     }
-    v.far = samba__copy_size(&v) > (double)SAMBA__SPARE;
-    if (v.far) v.band = v.target[0];
-    v.bands = samba__ceil_div(v.target[0], v.band);
-    v.boxes = samba__ceil_div(v.channels, v.box);
-    v.sums = v.shifted ? v.rows * v.band * v.most[1] : 0;
-    v.parts = makes_dw ? v.boxes : v.bands;
-    v.units = v.sets * v.groups * v.parts;
+    v->tile_in_scratch = samba__tile_floats(v) > (double)SAMBA__TILE_ROOM;
+    if (v->tile_in_scratch) v->tile_rows = v->target[0];
+    v->row_tiles = samba__ceil_div(v->target[0], v->tile_rows);
+    v->channel_tiles = samba__ceil_div(v->channels, v->tile_channels);
+    v->tiles = makes_dw ? v->channel_tiles : v->row_tiles;
+    v->units = v->sets * v->g.groups * v->tiles;
+}
+
+/* For dw, up to 8 sets share the images, as each makes a dw of its own that is added at the end;
+   fewer if those of a large w would cost more than they help. */
+SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
+                                     const int32_t *attr)
+{
+    bool makes_dx = made == SAMBA__MAKES_DX, makes_dw = made == SAMBA__MAKES_DW;
+    samba__conv v = SAMBA__ZEROED;
+    v.g = samba__conv_geometry_of(made, in, out, attr);
+    const samba__conv_geometry *g = &v.g;
+    int64_t weights = samba_count(makes_dw ? &out->shape : &in[1].shape);
+    v.rows = makes_dx ? g->in_channels : g->out_channels;
+    v.channels = makes_dx ? g->out_channels : g->in_channels;
+    v.strided_dx = makes_dx && (g->stride[0] > 1 || g->stride[1] > 1);
+    for (int i = 0; i < 2; i++)
+        if (makes_dx)
+            samba__conv_dx_axis(&v, i);
+        else
+            samba__conv_axis(&v, i);
+    v.taps = v.kernel[0] * v.kernel[1];
+    v.phases = makes_dw ? g->dilation[1] : v.stride[1];
+    v.sets = g->images;
+    if (makes_dw) {
+        int64_t few = samba__min64(samba__min64(g->images, 8), (1 << 18) / weights);
+        v.sets = samba__max64(few, 1);
+    }
+    if (makes_dx) v.scratch = weights;
+    if (makes_dw) v.scratch = weights * v.sets;
+    samba__conv_cut(&v, makes_dw);
+    if (v.strided_dx) v.residue_sums = v.rows * v.tile_rows * v.most_targets[1];
     return v;
 }
 
-/* Makes the taps of v those of the shift whose first one this is. */
-SAMBA__INLINE void samba__shift_taps(samba__conv *v, const int64_t *first)
+/* Gives v the taps of a residue, the first of which are these, and tells how many lie before. */
+SAMBA__INLINE void samba__residue_taps(samba__conv *v, const int64_t *first)
 {
     int64_t before[2];
     for (int i = 0; i < 2; i++) {
-        int64_t n = v->all_taps[i], every = v->every[i], k = first[i];
+        int64_t n = v->g.kernel[i], every = v->every[i], k = first[i];
         v->kernel[i] = k < n ? samba__ceil_div(n - k, every) : 0;
         before[i] = k * (n / every) + samba__min64(k, n % every);
     }
     v->taps = v->kernel[0] * v->kernel[1];
-    v->before = before[0] * v->all_taps[1] + v->kernel[0] * before[1];
+    v->before = before[0] * v->g.kernel[1] + v->kernel[0] * before[1];
 }
 
-/* Makes v a shift of dx: its targets, their first tap k, and where that meets the source. */
-SAMBA__INLINE void samba__conv_shift(samba__conv *v, const int32_t *attr, int64_t shift)
+/* Makes v the product of one residue of dx: its targets, its first tap, and where that meets dy. */
+SAMBA__INLINE void samba__conv_residue(samba__conv *v, int64_t number)
 {
-    int64_t k[2];
+    int64_t tap[2];
+    v->residue[0] = number / v->residues[1];
+    v->residue[1] = number % v->residues[1];
     for (int i = 0; i < 2; i++) {
-        int64_t stride = attr[i], dilation = attr[4 + i], n = v->all_taps[i];
-        int64_t r = i ? shift % v->shifts[1] : shift / v->shifts[1], at = r + attr[2 + i];
-        for (k[i] = 0; k[i] < n && (at - k[i] * dilation) % stride; k[i]++) {
-        }
-        v->r[i] = r;
-        v->target[i] = samba__ceil_div(v->all_targets[i] - r, stride);
-        v->first[i] = (at - k[i] * dilation) / stride - v->start[i];
+        int64_t stride = v->g.stride[i], dilation = v->g.dilation[i], n = v->g.kernel[i], k = 0;
+        int64_t at = v->residue[i] + v->g.padding[i];
+        while (k < n && (at - k * dilation) % stride)
+            k++;
+        v->target[i] = samba__ceil_div(v->all_targets[i] - v->residue[i], stride);
+        v->first[i] = (at - k * dilation) / stride - v->start[i];
+        tap[i] = k;
     }
-    samba__shift_taps(v, k);
+    samba__residue_taps(v, tap);
 }
 
 /* The one rule behind the three ops: y is the shape that x and w make. */
@@ -7496,11 +7593,12 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
                                  samba_shape *y)
 {
     const int32_t *attr = c->attr;
-    int32_t n = x->ndim, groups = attr[6];
+    int32_t n = x->ndim, groups = attr[SAMBA__CONV_GROUPS];
+    bool one_row = attr[SAMBA__CONV_STRIDE] == 1 && attr[SAMBA__CONV_PADDING] == 0
+        && attr[SAMBA__CONV_DILATION] == 1
+        && (c->n_attr < SAMBA__CONV_BACKWARD_WORDS || attr[SAMBA__CONV_SIZE] == 1);
     if ((n != 3 && n != 4) || w->ndim != n || !samba__sound_shape(x) || !samba__sound_shape(w)
-        || (n == 3
-            && (attr[0] != 1 || attr[2] != 0 || attr[4] != 1
-                || (c->n_attr == SAMBA__CONV_BACKWARD_WORDS && attr[7] != 1))))
+        || (n == 3 && !one_row))
         return samba_refuse(c, SAMBA_ESHAPE,
                             "x must be (N,C,H,W) with w (O,C/groups,KH,KW), or "
                             "(N,C,L) with w (O,C/groups,K) and no stride, padding or dilation of "
@@ -7514,15 +7612,17 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
     *y = *x;
     y->dim[1] = w->dim[0];
     for (int32_t d = 2; d < n; d++) {
-        const int32_t *side = attr + 2 - n + d;
-        int64_t stride = side[0], padding = side[2], dilation = side[4];
+        int32_t i = 2 - n + d; /* row or column */
+        int64_t stride = attr[SAMBA__CONV_STRIDE + i], padding = attr[SAMBA__CONV_PADDING + i];
+        int64_t dilation = attr[SAMBA__CONV_DILATION + i];
         int64_t reach = dilation * (w->dim[d] - 1) + 1, room = x->dim[d] + 2 * padding;
         if (stride < 1 || padding < 0 || dilation < 1 || reach > room)
             return samba_refuse(c, SAMBA_ESHAPE,
                                 "stride %d, padding %d, dilation %d: the kernel "
                                 "spans %l of the %l that x and padding have along dimension %d; "
                                 "it must fit, stride and dilation be 1 or more, padding 0 or more",
-                                side[0], side[2], side[4], reach, room, d);
+                                (int32_t)stride, (int32_t)padding, (int32_t)dilation, reach, room,
+                                d);
         y->dim[d] = (int32_t)samba__min64((room - reach) / stride + 1, INT32_MAX);
     }
     return samba__sound_shape(y)
@@ -7537,19 +7637,21 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     if (!samba__expect_all_f32(c, 2, forward ? 3 : 2, words)) return false;
     samba_shape x = c->in[0].shape, w = c->in[1].shape, y, *s = makes_dx ? &x : &w;
     const samba_shape *dy = &c->in[makes_dx ? 0 : 1].shape, *b = &c->in[2].shape;
-    int64_t channels = (int64_t)w.dim[1] * c->attr[6];
+    int32_t groups = c->attr[SAMBA__CONV_GROUPS];
+    int64_t channels = (int64_t)w.dim[1] * groups;
     int32_t n = s->ndim;
     if (makes_dx) x.dim[1] = channels < 1 || channels > INT32_MAX ? 0 : (int32_t)channels;
     if (made == SAMBA__MAKES_DW) w.dim[0] = dy->dim[1];
-    if (made == SAMBA__MAKES_DW) w.dim[1] = c->attr[6] < 1 ? 0 : x.dim[1] / c->attr[6];
-    for (int32_t d = 2; !forward && n <= 4 && d < n; d++)
-        s->dim[d] = c->attr[words - n + d];
+    if (made == SAMBA__MAKES_DW) w.dim[1] = groups < 1 ? 0 : x.dim[1] / groups;
+    if (!forward && n <= 4)
+        for (int32_t d = 2; d < n; d++)
+            s->dim[d] = c->attr[words - n + d];
     if (!samba__conv_shape(c, &x, &w, &y)) return false;
     c->out[0].shape = forward ? y : *s;
     if (!forward && !samba__same_shape(&y, dy))
         return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
     samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
-    if (v.far && samba__copy_size(&v) * (double)v.units > (double)INT32_MAX)
+    if (v.tile_in_scratch && samba__tile_floats(&v) * (double)v.units > (double)INT32_MAX)
         return samba_refuse(c, SAMBA_ESHAPE, "the kernel of w %S spans too much of x %S", &w, &x);
     return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
         || samba_refuse(c, SAMBA_ESHAPE,
@@ -7565,11 +7667,11 @@ SAMBA__FN void samba__conv_words(const samba_conv_opts *opts, int32_t ndim, int3
     for (int32_t i = 0; i < 2; i++) {
         bool row = i == 0 && ndim == 3; /* 1-D: entry 0 of the options is for the columns */
         int32_t k = ndim == 3 ? 0 : i;
-        attr[i] = row || o->stride[k] == 0 ? 1 : o->stride[k];
-        attr[2 + i] = row ? 0 : o->padding[k];
-        attr[4 + i] = row || o->dilation[k] == 0 ? 1 : o->dilation[k];
+        attr[SAMBA__CONV_STRIDE + i] = row || o->stride[k] == 0 ? 1 : o->stride[k];
+        attr[SAMBA__CONV_PADDING + i] = row ? 0 : o->padding[k];
+        attr[SAMBA__CONV_DILATION + i] = row || o->dilation[k] == 0 ? 1 : o->dilation[k];
     }
-    attr[6] = o->groups ? o->groups : 1;
+    attr[SAMBA__CONV_GROUPS] = o->groups ? o->groups : 1;
 }
 
 /* Emits one of the backward ops, for an x or w of this shape. */
@@ -7591,64 +7693,75 @@ SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
     return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
 }
 
-/* dx first turns w, dw last adds the sums of its sets. */
+/* dx first transposes w, dw at last adds the sums of its sets. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
     samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
-    int64_t rows = v.groups * v.rows;
-    w->flops = samba__flops(v.images * rows * v.target[0] * v.target[1] * v.shifts[0] * v.shifts[1],
+    int64_t rows = v.g.groups * v.rows, residues = v.residues[0] * v.residues[1];
+    w->flops = samba__flops(v.g.images * rows * v.target[0] * v.target[1] * residues,
                             v.channels * v.taps);
     w->n_phases = made == SAMBA__MAKES_Y ? 1 : 2;
     w->units[0] = made == SAMBA__MAKES_DX ? rows : v.units;
     w->units[1] = made == SAMBA__MAKES_DX ? v.units : rows;
-    w->scratch = (v.scratch + (v.far ? v.units * (int64_t)samba__copy_size(&v) : 0)) * 4;
+    w->scratch = v.scratch * 4;
+    if (v.tile_in_scratch) w->scratch += v.units * (int64_t)samba__tile_floats(&v) * 4;
 }
 
-/* Copies channels from x on as (channel, row, phase, column), or, if there is a set to turn them,
-   as (row, phase, column, channel). */
-SAMBA__INLINE void samba__conv_copy(const samba__conv *v, const samba__region *b, const float *x,
-                                    const samba__gemm_set *set, float *copy)
+/* n cells of a phase of one row, `deep` channels of it: from[0], from[phases] ... to to[0],
+   to[deep] ...; channels are a plane apart in the source. */
+SAMBA__INLINE void samba__pack_cells(const samba__conv *v, const samba__gemm_set *set,
+                                     const float *from, int64_t n, int64_t deep, float *to)
+{
+    int64_t plane = v->source[0] * v->source[1], phases = v->phases;
+    if (set && phases == 1)
+        samba__turn(set, from, plane, n, deep, to, deep, v->source[1]);
+    else if (!set && phases == 1)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    else if (!set && phases == 2)
+        for (int64_t q = 0; q < n; q++)
+            to[q] = from[2 * q];
+    else
+        for (int64_t c = 0; c < deep; c++, to++, from += plane)
+            for (int64_t q = 0; q < n; q++)
+                to[q * deep] = from[q * phases];
+}
+
+/* Packs a tile whose channels begin at x as (channel, row, phase, column), or, if there is a set to
+   transpose them, as (row, phase, column, channel). */
+SAMBA__INLINE void samba__pack_tile(const samba__conv *v, const samba__tile *b, const float *x,
+                                    const samba__gemm_set *set, float *tile)
 {
     int64_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
     int64_t plane = v->source[0] * v->source[1];
     for (int64_t i = 0; i < b->channels / deep * phases; i++) {
         /* Elements begin, begin + phases ... of a row go to cells left, left + 1 ... */
-        int64_t first = b->first[1] + i % phases;
+        int64_t channel = i / phases, phase = i % phases, first = b->first[1] + phase;
         int64_t left = samba__ceil_div(samba__max64(-first, 0), phases);
         int64_t begin = first + left * phases;
-        bool unmet = v->span[1] == 0 && phases == v->stride[1] && i % phases;
         int64_t n = samba__min64(samba__ceil_div(v->source[1] - begin, phases), b->width - left);
-        for (int64_t r = 0, row = b->first[0]; r < b->cells[0]; r++, row++) {
-            const float *from = x + i / phases * plane + row * v->source[1] + begin;
-            float *to = copy + ((i / phases * b->cells[0] + r) * phases + i % phases) * width;
-            if (unmet || (v->span[0] == 0 && r % v->stride[0])) continue; /* no tap meets it */
-            memset(to, 0, (size_t)width * sizeof *to);
+        /* A kernel of one column or row leaves out what a stride skips. */
+        if (v->span[1] == 0 && phases == v->stride[1] && phase) continue;
+        for (int64_t r = 0; r < b->cells[0]; r++) {
+            int64_t row = b->first[0] + r;
+            float *to = tile + ((channel * b->cells[0] + r) * phases + phase) * width;
+            if (v->span[0] == 0 && r % v->stride[0]) continue;
+            memset(to, 0, (size_t)width * sizeof *to); /* what lies outside the image */
             if (n <= 0 || row < 0 || row >= v->source[0]) continue;
-            to += left * deep;
-            if (set && phases == 1)
-                samba__turn(set, from, plane, n, deep, to, deep, v->source[1]);
-            else if (!set && phases == 1)
-                memcpy(to, from, (size_t)n * sizeof *to);
-            else if (!set && phases == 2)
-                for (int64_t q = 0; q < n; q++)
-                    to[q] = from[2 * q];
-            else
-                for (int64_t c = 0; c < deep; c++, to++, from += plane)
-                    for (int64_t q = 0; q < n; q++)
-                        to[q * deep] = from[q * phases];
+            const float *from = x + channel * plane + row * v->source[1] + begin;
+            samba__pack_cells(v, set, from, n, deep, to + left * deep);
         }
     }
 }
 
-/* Runs of an image, each `step` behind the one before: column j is at j / run * step + j % run. */
+/* The columns of B in a tile: column j is j / run * step + j % run behind the first one. */
 typedef struct samba__runs {
-    const float *image;
+    const float *tile;
     int64_t n, run, step;
 } samba__runs;
 
-/* Columns j ... of B(p,j) = image[at[p] + column j], as a panel: pieces of 8, of which what is too
-   much is overwritten by the next. */
-SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs *q,
+/* Packs columns j ... of B as a panel, where B(p,j) = tile[at[p] + column j]: pieces of 8, of which
+   what is too much is overwritten by the next. */
+SAMBA__INLINE void samba__im2col_panel(const samba__sweep *s, const samba__runs *q,
                                        const int32_t *at, int64_t j, float *to)
 {
     int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
@@ -7664,14 +7777,14 @@ SAMBA__INLINE void samba__gather_panel(const samba__sweep *s, const samba__runs 
         }
     }
     for (int64_t p = 0; p < s->kc; p++, to += s->b_row) {
-        const float *x = q->image + at[p];
+        const float *x = q->tile + at[p];
         for (int32_t i = 0; i < n; i++)
             memcpy(to + k[i], x + from[i], 8 * sizeof *to);
     }
 }
 
-/* C (+)= A B. Runs that fill halves of panels well are read where they are, others gathered: that
-   costs as much as some rows of C. */
+/* C (+)= A B for the rows of B that begin at at[]. Runs that fill halves of panels well are read
+   where they are; others are packed, which costs as much as some rows of C. */
 SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, const samba__runs *q,
                                        const int32_t *at, const float *rows, int64_t a_row)
 {
@@ -7697,24 +7810,25 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
         s->c = c + j;
         s->from = s->from ? s->c : NULL;
         if (direct) {
-            s->b = q->image + j / q->run * q->step + x;
+            s->b = q->tile + j / q->run * q->step + x;
             hi = j + s->cols;
             s->c_hi = s->cols;
             x = hi % q->run;
             if (hi < q->n) s->cols_hi = samba__min64(half, q->run - x);
-            s->b_hi = hi < q->n ? q->image + hi / q->run * q->step + x - s->b : 0;
+            s->b_hi = hi < q->n ? q->tile + hi / q->run * q->step + x - s->b : 0;
             s->cols += s->cols_hi;
         } else
-            samba__gather_panel(s, q, at, j, panel);
+            samba__im2col_panel(s, q, at, j, panel);
         set->sweep(s);
     }
 }
 
-/* Where rows p ... p + n - 1 of B are in the copy: taps of its channels, or for dw outputs. */
-SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b, bool makes_dw,
-                                    int64_t p, int64_t n, int32_t *at)
+/* Where rows p ... p + n - 1 of B begin in the tile: taps of its channels, or, for dw, outputs. */
+SAMBA__INLINE void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bool makes_dw,
+                                      int64_t p, int64_t n, int32_t *at)
 {
-    const int64_t *sides = makes_dw ? b->band : v->kernel, *by = makes_dw ? v->stride : v->step;
+    const int64_t *sides = makes_dw ? b->target : v->kernel;
+    const int64_t *by = makes_dw ? v->stride : v->step;
     int64_t deep = makes_dw ? b->channels : 1, phases = v->phases;
     int64_t c = p / sides[1] / sides[0], row = p / sides[1] % sides[0], x = p % sides[1];
     for (int64_t u = 0; u < n; x = 0) {
@@ -7731,22 +7845,23 @@ SAMBA__INLINE void samba__list_rows(const samba__conv *v, const samba__region *b
     }
 }
 
-/* Sums of the shifts that share their rows, of all channels of a group, to their places in dx: of
-   two shifts as pairs, which vectors can write. */
-SAMBA__INLINE void samba__place_shifts(const samba_args *a, const samba__conv *v, int64_t set,
-                                       int64_t first, const float *sums)
+/* The sums of residues in one row of dx, of all channels of a group, go to their places: of two
+   residues as pairs, which vectors can write. */
+SAMBA__INLINE void samba__place_residues(const samba_args *a, const samba__conv *v, int64_t image,
+                                         int64_t first, const float *sums)
 {
-    int64_t rows = samba__min64(v->band, v->target[0] - first), wide = v->all_targets[1];
-    int64_t by = a->attr[1], size = v->sums, pairs = by == 2 ? wide / 2 : 0;
+    int64_t rows = samba__min64(v->tile_rows, v->target[0] - first), wide = v->all_targets[1];
+    int64_t by = v->g.stride[1], size = v->residue_sums, pairs = by == 2 ? wide / 2 : 0;
     for (int64_t i = 0; i < v->rows * rows; i++) {
-        int64_t at = i / rows * v->band + i % rows, row = (first + i % rows) * a->attr[0] + v->r[0];
-        float *dx = a->out[0] + ((set * v->rows + i / rows) * v->all_targets[0] + row) * wide;
+        int64_t at = i / rows * v->tile_rows + i % rows;
+        int64_t row = (first + i % rows) * v->g.stride[0] + v->residue[0];
+        float *dx = a->out[0] + ((image * v->rows + i / rows) * v->all_targets[0] + row) * wide;
         const float *even = sums + at * (wide - pairs), *odd = sums + size + at * pairs;
         for (int64_t j = 0; j < pairs; j++) {
             dx[2 * j] = even[j];
             dx[2 * j + 1] = odd[j];
         }
-        for (int64_t r = 0; r < v->shifts[1]; r++) {
+        for (int64_t r = 0; r < v->residues[1]; r++) {
             int64_t n = samba__ceil_div(wide - r, by);
             for (int64_t j = pairs; j < n; j++)
                 dx[j * by + r] = sums[r * size + at * n + j];
@@ -7754,60 +7869,112 @@ SAMBA__INLINE void samba__place_shifts(const samba_args *a, const samba__conv *v
     }
 }
 
-/* A unit: a band of y or dx, boxes of channels after each other; or a box of dw, bands of all
-   images of a set after each other. Columns of dw are in the order (box, row, column, channel). */
-SAMBA__INLINE void samba__conv_unit(const samba_args *a, const samba__conv *v, samba__made made,
-                                    int64_t u, float *sums, float *copy, bool *copied)
+/* C (+)= A B with B from one packed tile: what a unit of work gives samba__conv_tile. */
+typedef struct samba__conv_term {
+    float *c;
+    int64_t c_row;
+    const float *a; /* its terms are beside each other */
+    int64_t a_row;
+    bool first;        /* C begins with this term */
+    const float *bias; /* of rows, added behind the last term; or NULL */
+} samba__conv_term;
+
+SAMBA__INLINE void samba__conv_tile(const samba_args *a, const samba__conv *v, bool makes_dw,
+                                    const samba__tile *b, const float *tile,
+                                    const samba__conv_term *t)
 {
-    bool makes_dw = made == SAMBA__MAKES_DW;
-    int64_t plane = v->target[0] * v->target[1], k = v->channels * v->taps, set = u / v->parts;
-    int64_t part = u % v->parts, row = set % v->groups * v->rows, steps = v->boxes;
-    float *scratch = (float *)a->scratch;
-    const float *w = made == SAMBA__MAKES_Y
-        ? a->in[1]
-        : scratch + v->before * v->channels * v->rows * v->groups;
-    const float *bias = made == SAMBA__MAKES_Y && a->n_in > 2 ? a->in[2] : NULL;
-    int32_t at[SAMBA__STEPS];
+    /* Rows of B are taps and columns outputs; for dw it is the other way round. */
+    const int64_t *sides = makes_dw ? v->kernel : b->target;
+    const int64_t *by = makes_dw ? v->step : v->stride;
+    int64_t deep = makes_dw ? b->channels : 1, run = sides[1] * deep;
+    int64_t terms = makes_dw ? b->target[0] * b->target[1] : b->channels * v->taps;
+    int64_t kc = samba__ceil_div(terms, samba__ceil_div(terms, SAMBA__CONV_KC));
+    samba__runs q = { tile, sides[0] * run, run, by[0] * v->phases * b->width * deep };
+    int32_t at[SAMBA__CONV_KC];
     samba__sweep s;
-    s.c_row = makes_dw ? k : v->shifted ? v->band * v->target[1] : plane;
+    s.c_row = t->c_row;
     s.rows = v->rows;
     s.from_row = s.c_row;
     s.asks = false;
-    if (makes_dw) steps = samba__ceil_div(v->images - set / v->groups, v->sets) * v->bands;
-    if (v->shifted && part * v->band >= v->target[0]) return;
-    float *to = sums + v->r[1] * v->sums;
-    if (v->taps == 0) {
-        memset(to, 0, (size_t)(v->rows * s.c_row) * sizeof *to);
-        steps = 0;
+    for (int64_t p = 0; p < terms; p += s.kc) {
+        s.kc = samba__min64(kc, terms - p);
+        s.c = t->c;
+        s.from = t->first && p == 0 ? NULL : s.c;
+        s.row_bias = p + s.kc == terms ? t->bias : NULL;
+        samba__im2col_rows(v, b, makes_dw, p, s.kc, at);
+        samba__conv_product(a, &s, &q, at, t->a + p, t->a_row);
     }
-    for (int64_t i = 0; i < steps; i++) {
-        int64_t image = makes_dw ? set + i / v->bands * v->sets * v->groups : set;
-        samba__region b = samba__region_of(v, makes_dw ? i % v->bands : part, makes_dw ? part : i);
-        const int64_t *n = makes_dw ? v->kernel : b.band, *by = makes_dw ? v->step : v->stride;
-        int64_t deep = makes_dw ? b.channels : 1, first = b.channel * v->taps;
-        int64_t end = makes_dw ? b.band[0] * b.band[1] : b.channels * v->taps;
-        int64_t each = samba__ceil_div(end, samba__ceil_div(end, SAMBA__STEPS));
-        int64_t targets = image * v->rows * plane + b.at * v->target[1];
-        const float *rows = makes_dw ? a->in[1] + targets : w + row * k + first;
-        int64_t run = n[1] * deep, line = v->phases * b.width * deep;
-        samba__runs q = { copy, n[0] * run, run, by[0] * line };
-        const float *x = a->in[0] + (image * v->channels + b.channel) * v->source[0] * v->source[1];
-        if (steps > 1 || !*copied)
-            samba__conv_copy(v, &b, x, makes_dw ? samba__gemm_set_of(a->isa) : NULL, copy);
-        *copied = true;
-        for (int64_t p = 0; p < end; p += s.kc) {
-            s.kc = samba__min64(each, end - p);
-            s.c = makes_dw   ? scratch + set * v->rows * k + first
-                : v->shifted ? to
-                             : a->out[0] + targets;
-            s.from = i > 0 || p > 0 ? s.c : NULL;
-            s.row_bias = bias && i == steps - 1 && p + s.kc == end ? bias + row : NULL;
-            samba__list_rows(v, &b, makes_dw, p, s.kc, at);
-            samba__conv_product(a, &s, &q, at, rows + p, makes_dw ? plane : k);
-        }
+}
+
+/* Memory of a thread for its units: sums of residues, then the tile. */
+typedef struct samba__conv_memory {
+    float *sums, *tile;
+    bool packed; /* the tile serves all residues */
+} samba__conv_memory;
+
+SAMBA__INLINE const float *samba__conv_channels(const samba_args *a, const samba__conv *v,
+                                                const samba__tile *b, int64_t image)
+{
+    int64_t plane = v->source[0] * v->source[1];
+    return a->in[0] + (image * v->channels + b->channel) * plane;
+}
+
+/* A unit of y or dx: rows of targets of an image and group, from all tiles of channels in order.
+   Weights of dx are transposed ones, in scratch, taps of former residues before. */
+SAMBA__INLINE void samba__conv_targets(const samba_args *a, const samba__conv *v, bool makes_y,
+                                       int64_t unit, samba__conv_memory *m)
+{
+    int64_t image = unit / v->tiles, row_tile = unit % v->tiles, k = v->channels * v->taps;
+    int64_t row = image % v->g.groups * v->rows, first_row = row_tile * v->tile_rows;
+    const float *w = a->in[1], *bias = makes_y && a->n_in > 2 ? a->in[2] : NULL;
+    if (!makes_y) w = (float *)a->scratch + v->before * v->channels * v->rows * v->g.groups;
+    samba__conv_term t;
+    t.c = a->out[0] + (image * v->rows * v->target[0] + first_row) * v->target[1];
+    t.c_row = v->target[0] * v->target[1];
+    t.a_row = k;
+    if (v->strided_dx) {
+        if (first_row >= v->target[0]) return;
+        t.c = m->sums + v->residue[1] * v->residue_sums;
+        t.c_row = v->tile_rows * v->target[1];
     }
-    if (v->shifted && v->r[1] == v->shifts[1] - 1)
-        samba__place_shifts(a, v, set, part * v->band, sums);
+    if (v->taps == 0) /* of this residue: no tap meets it */
+        memset(t.c, 0, (size_t)(v->rows * t.c_row) * sizeof *t.c);
+    for (int64_t i = 0; v->taps > 0 && i < v->channel_tiles; i++) {
+        samba__tile b = samba__tile_of(v, row_tile, i);
+        if (v->channel_tiles > 1 || !m->packed)
+            samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), NULL, m->tile);
+        m->packed = true;
+        t.a = w + row * k + b.channel * v->taps;
+        t.first = i == 0;
+        t.bias = bias && i == v->channel_tiles - 1 ? bias + row : NULL;
+        samba__conv_tile(a, v, false, &b, m->tile, &t);
+    }
+    if (v->strided_dx && v->residue[1] == v->residues[1] - 1)
+        samba__place_residues(a, v, image, first_row, m->sums);
+}
+
+/* A unit of dw: some channels of a group's inputs, from all tiles of rows of a set of images, set,
+   set + sets ... Its columns are in the order (tile of channels, row, column, channel). */
+SAMBA__INLINE void samba__conv_weights(const samba_args *a, const samba__conv *v, int64_t unit,
+                                       const samba__conv_memory *m)
+{
+    int64_t set = unit / v->tiles, channel_tile = unit % v->tiles, groups = v->g.groups;
+    int64_t images = samba__ceil_div(v->g.images - set / groups, v->sets);
+    int64_t plane = v->target[0] * v->target[1];
+    for (int64_t i = 0; i < images * v->row_tiles; i++) {
+        int64_t image = set + i / v->row_tiles * v->sets * groups;
+        samba__tile b = samba__tile_of(v, i % v->row_tiles, channel_tile);
+        samba__conv_term t;
+        t.c_row = v->channels * v->taps;
+        t.c = (float *)a->scratch + set * v->rows * t.c_row + b.channel * v->taps;
+        t.a = a->in[1] + image * v->rows * plane + b.row * v->target[1];
+        t.a_row = plane;
+        t.first = i == 0;
+        t.bias = NULL;
+        samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), samba__gemm_set_of(a->isa),
+                         m->tile);
+        samba__conv_tile(a, v, true, &b, m->tile, &t);
+    }
 }
 
 /* A row of dw: the sum of its sets, back in the order (channel, row, column). */
@@ -7815,9 +7982,9 @@ SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__conv *v, in
 {
     int64_t k = v->channels * v->taps;
     for (int64_t set = 0; set < v->sets; set++) {
-        const float *from = (float *)a->scratch + (set * v->groups * v->rows + o) * k;
+        const float *from = (float *)a->scratch + (set * v->g.groups * v->rows + o) * k;
         for (int64_t channel = 0, next; channel < v->channels; channel = next) {
-            next = samba__min64(channel + v->box, v->channels);
+            next = samba__min64(channel + v->tile_channels, v->channels);
             for (int64_t tap = 0; tap < v->taps; tap++) {
                 float *sum = a->out[0] + o * k + tap;
                 for (int64_t c = channel; c < next; c++, from++)
@@ -7827,41 +7994,45 @@ SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__conv *v, in
     }
 }
 
-/* Row c of the turned weights of a group, for each shift that has taps. */
-SAMBA__INLINE void samba__turn_weights(const samba_args *a, samba__conv *v, int64_t row)
+/* Row c of the transposed weights of a group, for each residue that has taps. */
+SAMBA__INLINE void samba__transpose_weights(const samba_args *a, samba__conv *v, int64_t row)
 {
-    int64_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->groups;
-    int64_t down = v->every[0], by = v->every[1], n = v->all_taps[0], m = v->all_taps[1];
+    int64_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->g.groups;
+    int64_t down = v->every[0], by = v->every[1], n = v->g.kernel[0], m = v->g.kernel[1];
     const float *w = a->in[1] + (group * v->channels * v->rows + c) * n * m;
-    for (int64_t k[2] = { 0, 0 }; k[0] < n && k[0] < down; k[0]++)
-        for (k[1] = 0; k[1] < m && k[1] < by; k[1]++) {
-            samba__shift_taps(v, k);
-            float *to = (float *)a->scratch + (v->before * rows + row * v->taps) * v->channels;
-            for (int64_t o = 0; o < v->channels; o++)
-                for (int64_t y = k[0]; y < n; y += down)
-                    for (int64_t x = k[1]; x < m; x += by)
-                        *to++ = w[(o * v->rows * n + y) * m + x];
-        }
+    int64_t residues[2] = { samba__min64(n, down), samba__min64(m, by) }; /* that have taps */
+    for (int64_t i = 0; i < residues[0] * residues[1]; i++) {
+        int64_t k[2] = { i / residues[1], i % residues[1] };
+        samba__residue_taps(v, k);
+        float *to = (float *)a->scratch + (v->before * rows + row * v->taps) * v->channels;
+        for (int64_t o = 0; o < v->channels; o++)
+            for (int64_t y = k[0]; y < n; y += down)
+                for (int64_t x = k[1]; x < m; x += by)
+                    *to++ = w[(o * v->rows * n + y) * m + x];
+    }
 }
 
 SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
 {
     samba__conv all = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
-    int64_t shifts = all.shifts[0] * all.shifts[1];
     for (int64_t u = a->begin; u < a->end; u++) {
         samba__conv v = all;
-        float *sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
-        if (v.far) sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__copy_size(&all);
-        float *copy = sums + v.sums * v.shifts[1];
-        bool copied = false;
+        samba__conv_memory m;
+        m.sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+        if (v.tile_in_scratch)
+            m.sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__tile_floats(&all);
+        m.tile = m.sums + v.residue_sums * v.residues[1];
+        m.packed = false;
         if (made == SAMBA__MAKES_DX && a->phase == 0)
-            samba__turn_weights(a, &v, u);
-        else if (made == SAMBA__MAKES_DW && a->phase == 1)
+            samba__transpose_weights(a, &v, u);
+        else if (made == SAMBA__MAKES_DW && a->phase == 0)
+            samba__conv_weights(a, &v, u, &m);
+        else if (made == SAMBA__MAKES_DW)
             samba__add_sets(a, &v, u);
         else
-            for (int64_t k = 0; k < shifts; k++) {
-                if (made == SAMBA__MAKES_DX) samba__conv_shift(&v, a->attr, k);
-                samba__conv_unit(a, &v, made, u, sums, copy, &copied);
+            for (int64_t i = 0; i < v.residues[0] * v.residues[1]; i++) {
+                if (made == SAMBA__MAKES_DX) samba__conv_residue(&v, i);
+                samba__conv_targets(a, &v, made == SAMBA__MAKES_Y, u, &m);
             }
     }
 }
