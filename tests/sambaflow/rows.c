@@ -1,6 +1,6 @@
 // One test for each row of SambaFlow's programming model, each of which proves the meaning.
 // run: threads
-//     rows          runs them, and looks whether README.md has the table
+//     rows          runs them, and looks whether ROWS.md has the table
 //     rows table    prints the table
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
@@ -2469,18 +2469,19 @@ static void line_of(const row *r, char *text, size_t size)
     snprintf(text, size, "| %s | %s | %s | %s |", r->id, r->sambaflow, r->samba, r->test ? "tests/sambaflow/rows.c" : r->elsewhere);
 }
 
-static void test_readme(void)
+static void test_table_is_written_down(void)
 {
-    static char readme[1 << 17];
-    FILE *f = fopen("README.md", "rb");
+    static const char path[] = "tests/sambaflow/ROWS.md";
+    static char text[1 << 17];
+    FILE *f = fopen(path, "rb");
     CHECK(f != NULL);
     if (!f) return;
-    readme[fread(readme, 1, sizeof readme - 1, f)] = 0;
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char line[600];
         line_of(&rows[i], line, sizeof line);
-        if (!strstr(readme, line)) test_fail(line, "README.md", 0);
+        if (!strstr(text, line)) test_fail(line, path, 0);
         f = rows[i].test ? NULL : fopen(rows[i].elsewhere, "rb");
         if (!rows[i].test && !f) test_fail(rows[i].elsewhere, "no such file", 0);
         if (f) fclose(f);
@@ -2498,6 +2499,6 @@ int main(int argc, char **argv)
     }
     if (prints) return 0;
     RUN(test_all_rows);
-    RUN(test_readme);
+    RUN(test_table_is_written_down);
     return test_summary();
 }

@@ -26,6 +26,14 @@
    data of NonZero) can be given as a constant: onnx_known.fixed. onnx_graph.wants names the one
    that was missing.
 
+   Judged by the backend test set of ONNX 1.12 (Debian's libonnx-testdata): 1,040 of its 1,072 cases
+   pass (tests/golden/onnx_cases.txt, a list that only grows); of the other 32, all refused with the
+   op's name and the reason, 18 are about strings, 10 draw random numbers, and 4 expect what the
+   model does not say (named in tests/tools/onnx.c). Of the 1,884 cases of onnx 1.23, 1,551 pass
+   (tests/tools/onnx_opsets.sh). Op sets 6 to 28; 185 ops. Recurrent layers and loops are unrolled.
+   A line of the list with "fixed:" names inputs whose values must be known when the model is
+   imported, because they decide shapes, such as the target of a Reshape: --value NAME=2,3.
+
    Some ops are the importer's own, registered under numbers from 0x9000: a program that loads a PEF
    made here calls onnx_register_ops first. Their kernels use the C library's functions, so that
    their last bits are those of the machine's libm. */
