@@ -56,6 +56,28 @@
 
    A chapter uses only chapters above it.
 
+   ---- Words: SambaFlow's, and ours ----
+
+     RDU          SambaNova's chip. Here the pool of threads takes its place, and is "the device"
+     trace        to call ops that are recorded, not computed; what was recorded is a graph
+     eager op     one that is computed at once, because its session does not trace
+     leaf         a tensor that no op makes: an input, a parameter, a buffer, a constant
+     buffer       state that the forward pass writes: running statistics, a cache of keys
+     PEF          the compiled program, a file: nodes (ops), symbols and sections
+     symbol       a tensor as the PEF knows it: name, type, shape, role, place
+     region       one of the four memories in which symbols lie: state (DDR), arena (HBM), inputs
+                  and outputs (HOST), and what nothing writes
+     arena        the region of temporaries; those that are never alive together share bytes
+     view         a symbol that lies in the memory of another: the result of a reshape
+     argin        a scalar that a run may change without compiling: learning rate, dropout's rate
+     section      a run of nodes of one type: FWD computes outputs, BCKWD gradients, ZEROGRAD,
+                  REDUCE and GRADNORM prepare the step, OPT makes it
+     section id   its number in the schedule; its call id, the same, since each is called once
+     mapping      whether gradients are kept between sections (section), or not (spatial)
+     GraphAMP     bf16 in place of f32 for what waits between ops
+     microbatch   a part of the batch that runs by itself; a replica is one with its own thread
+     unit         what a kernel can do alone, such as a row; tasks of the pool are ranges of units
+
    A program traces a forward pass once, compiles it, and runs it in a loop of its own:
    examples/01_autograd.c is the shortest, examples/02_res_ffn.c a whole one.
 
