@@ -37,7 +37,7 @@
      [attention]   scaled dot product attention                            |
      [optim-ops]   SGD, AdamW, clipping: one step                          |
      [op-rows]     kernels of each instruction set, the table itself       |
-     [pef-read]    the PEF, proved before use                              |
+     [pef-read]    the PEF's records, proved before use                    |
      [execute]     runs sections                                          -+
      [memory]      the session, its allocator                             -+
      [containers]  stb_ds, private and safe                                |
@@ -48,7 +48,8 @@
      [optim]       SGD, AdamW, Adam, clipping                              | SAMBA_RUNTIME_ONLY
      [passes]      rewrites, common subexpressions, dead code, schedule    |
      [plan]        lifetimes, memory, sections                             |
-     [pef-write]   the writer, files, the log                              |
+     [pef-write]   from a plan to the bytes of a PEF                       |
+     [files]       reading, mapping and replacing files; the log           |
      [microbatches] what a batch that runs in parts means                  |
      [compile]     from a program to a PEF                                 |
      [session]     the public functions                                   -+
@@ -185,38 +186,34 @@
    ---- The PEF file, version 2 ----
 
    Little-endian; fixed-width records; the tables follow each other, so there are no offsets to get
-   wrong, and the file is used where it lies. A checkpoint is the same file with data filled in.
+   wrong, and the file is used where it lies. A checkpoint is the same file with data filled in. In
+   this order:
 
-   +- header, 128 bytes -------------------------------------------------------------------------+
-   |   0  8  "SAMBAPEF"            32  4  symbols        56  4  microbatches                     |
-   |   8  4  version, 2            36  4  nodes          60  4  flags: 1 inference               |
-   |  12  4  0                     40  4  sections       64  8  bytes of region 0, state (DDR)   |
-   |  16  8  bytes of the file     44  4  words          72  8  bytes of region 1, arena (HBM)   |
-   |  24  8  XXH64 of bytes 32     48  4  string bytes   80  8  bytes of region 2, in/out (HOST) |
-   |         to the data, seed 0   52  4  trace bytes    88  8  bytes of region 3, read-only     |
-   |                               96  8  data bytes    104  8  XXH64 of the data; 112 16 zero   |
-   +- symbols, 80 bytes each, sorted by region, offset and first node ---------------------------+
-   |   0  4  name in strings       56  4  first node that uses it (0 if it outlives the schedule)|
-   |   4  1  role                  60  4  last node (0xFFFFFFFF then)                            |
-   |   5  1  type                  64  4  1 + symbol it is a view of, or 0                       |
-   |   6  1  dimensions            68  4  1 + symbol of its gradient, or 0                       |
-   |   7  1  region                72  1  1 + batch dimension, or 0                              |
-   |   8 32  shape                 73  1  1: holds all microbatches                              |
-   |  40  8  offset in the region  74  1  memory type asked for                                  |
-   |                               75  1  1: state of an optimizer, or of dropout                |
-   |  48  8  1 + offset in data, or 0                    76  4  kind of argin                    |
-   |  roles: 1 input 2 output 3 weight 4 state 5 argin 6 gradient 7 constant 8 temporary 9 scratch|
-   +- nodes, 32 bytes each, in schedule order ---------------------------------------------------+
-   |   0  4  op (wire number)       4  1  inputs   5  1  outputs   6  1  attributes   7  1  0    |
-   |   8  4  name in strings       12  4  first word   16  4  1 + scratch symbol, or 0   20 12  0|
-   |  words: inputs (1 + symbol, 0 absent), outputs (1 + symbol), attributes                     |
-   +- sections, 16 bytes each: type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT 64    -+
-   |  COUNT, between 1 and 2; with mapping spatial 4 + 32 or 4 + 16 + 32),                       |
-   |  first node, nodes, 1 + name of its graph in strings (0: the only one). The sections cover  |
-   |  the nodes in order, none is empty, those of a graph are together, types ascending, graphs  |
-   |  by the places of their names. The number of a section is its id and its call id.           |
-   +- words, 4 bytes each - strings, each ends with 0 - trace, the text that samba_load compares +
-   +- data, from the next multiple of 64: values of symbols, each aligned to 64 -----------------+
+     header     128 bytes    magic, version, counts, sizes of the memory regions, checksums
+     symbols    80 each      what has memory: roles 1 input 2 output 3 weight 4 state 5 argin
+                             6 gradient 7 constant 8 temporary 9 scratch; regions 0 state (DDR),
+                             1 arena (HBM), 2 in/out (HOST), 3 read-only. Sorted by region, offset
+                             and first node
+     nodes      32 each      calls of ops, in schedule order
+     sections   16 each      type (1 ZEROGRAD 2 FWD 4 BCKWD 8 REDUCE 16 GRADNORM 32 OPT 64 COUNT,
+                             between 1 and 2; with mapping spatial 4 + 32 or 4 + 16 + 32), nodes and
+                             graph. They cover the nodes in order, none is empty, those of a graph
+                             are together, types ascending, graphs by the places of their names.
+                             The number of a section is its id and its call id
+     words      4 each       arguments of the nodes
+     strings                 names, each ends with 0
+     trace                   the text that samba_load compares
+     data                    from the next multiple of 64: values of symbols, each aligned to 64
+
+   Each field of the records is one row of a table in [pef-read], from which reader and writer are
+   made. tests/pef.c has the offsets once more, as numbers.
+
+   Files of the version before are read as well, older ones are refused: compile and save again with
+   the samba.h before this one. A version appends fields to records, or gives zero bytes a meaning;
+   an older file has 0 there. Loading makes a file of the newest version of it, so samba_save writes
+   that one; samba_runtime_open runs it where it lies. Of version 1: it has one checksum, so opening
+   reads the data, too, and parameters do not stay in the mapped file; dropout in microbatches draws
+   other masks than the samba.h that wrote it.
 
    What a reader proves before first use; samba_load and samba_runtime_open refuse all else:
 
@@ -555,6 +552,19 @@ enum {
        parts divide by. See [manual], a batch in parts. */
     SAMBA_COUNT = 64
 };
+
+/* What a symbol of a PEF is. */
+typedef enum samba_role {
+    SAMBA_ROLE_INPUT = 1,
+    SAMBA_ROLE_OUTPUT,
+    SAMBA_ROLE_WEIGHT,
+    SAMBA_ROLE_STATE,
+    SAMBA_ROLE_ARGIN,
+    SAMBA_ROLE_GRADIENT,
+    SAMBA_ROLE_CONSTANT,
+    SAMBA_ROLE_TEMPORARY,
+    SAMBA_ROLE_SCRATCH
+} samba_role;
 
 /* ---- Device: run a PEF from one block of memory, without malloc or stdio --------------------- */
 /* Verifies the whole PEF, then lays the runtime out in memory. NULL if the PEF is refused, has no
@@ -1250,6 +1260,60 @@ typedef struct samba_section {
 
 /* Fills in section number id, as the .pef.log counts them; false if there is none. */
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section);
+
+/* ---- The records of a PEF, for tools ---- */
+
+/* A PEF in the caller's memory, of which nothing is copied. */
+typedef struct samba_pef {
+    int32_t version, n_symbols, n_nodes, n_sections, microbatches;
+    bool inference;
+    uint64_t state_bytes, arena_bytes, io_bytes, readonly_bytes; /* of the regions of memory */
+    const char *trace;
+    size_t tables_size; /* bytes of the file before the values */
+    const void *bytes;  /* private from here */
+    size_t size;
+} samba_pef;
+
+typedef struct samba_pef_symbol {
+    const char *name;
+    samba_role role;
+    samba_spec spec;           /* of a microbatch */
+    int32_t batch_dim;         /* -1: none */
+    int32_t view_of, gradient; /* symbols; -1: none */
+    bool holds_microbatches;   /* memory for all of them */
+    bool generated;            /* state of an optimizer, or of dropout; version 1 does not say */
+    uint64_t size;             /* bytes of its memory */
+    const void *value;         /* little-endian, in the file; NULL: it has none */
+} samba_pef_symbol;
+
+typedef struct samba_pef_node {
+    const char *name;
+    const char *op; /* NULL: one of the program's own */
+    int32_t wire;   /* its number in files */
+    int32_t n_in, n_out, n_attr;
+    int32_t in[SAMBA_MAX_IN], out[SAMBA_MAX_OUT]; /* symbols; -1: absent */
+    int32_t attr[SAMBA_MAX_ATTR];
+} samba_pef_node;
+
+typedef struct samba_pef_section {
+    unsigned type;     /* SAMBA_FWD ..., a sum of them with mapping spatial */
+    int32_t first, n;  /* nodes */
+    const char *graph; /* NULL: the only one */
+} samba_pef_section;
+
+/* Opens a PEF of any version that samba_load reads; bytes stay where they are. size: of the whole
+   file, of which memory needs to have no more than tables_size unless values are looked at. False
+   with the reason in why. Proved is that every record is sound by itself, so that what the
+   functions below return can be used; not that the program can run, for which its ops must be known
+   (samba_runtime_bytes proves all), nor the checksum of the values. */
+SAMBA_API bool samba_pef_open(samba_pef *pef, const void *bytes, size_t size, char *why,
+                              size_t why_size);
+/* How many bytes samba_pef_open needs of a file that begins with these 128 bytes; 0: no PEF. */
+SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size);
+/* Record i; all zero if there is none. */
+SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *pef, int32_t i);
+SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *pef, int32_t i);
+SAMBA_API samba_pef_section samba_pef_section_at(const samba_pef *pef, int32_t i);
 
 /* What section id does with the memory of t: SAMBA_READS, SAMBA_WRITES, both, or 0. */
 enum { SAMBA_READS = 1, SAMBA_WRITES = 2 };
@@ -9863,15 +9927,15 @@ SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 /* ==== [pef-read] ============================================================================== */
 /* Roles of symbols. */
 enum {
-    SAMBA__INPUT = 1,
-    SAMBA__OUTPUT,
-    SAMBA__WEIGHT,
-    SAMBA__STATE,
-    SAMBA__ARGIN,
-    SAMBA__GRADIENT,
-    SAMBA__CONSTANT,
-    SAMBA__TEMP,
-    SAMBA__SCRATCH,
+    SAMBA__INPUT = SAMBA_ROLE_INPUT,
+    SAMBA__OUTPUT = SAMBA_ROLE_OUTPUT,
+    SAMBA__WEIGHT = SAMBA_ROLE_WEIGHT,
+    SAMBA__STATE = SAMBA_ROLE_STATE,
+    SAMBA__ARGIN = SAMBA_ROLE_ARGIN,
+    SAMBA__GRADIENT = SAMBA_ROLE_GRADIENT,
+    SAMBA__CONSTANT = SAMBA_ROLE_CONSTANT,
+    SAMBA__TEMP = SAMBA_ROLE_TEMPORARY,
+    SAMBA__SCRATCH = SAMBA_ROLE_SCRATCH,
     SAMBA__N_ROLES
 };
 
@@ -10275,9 +10339,8 @@ SAMBA__FN bool samba__check_data_hash(const samba__pef *pef, samba__text *why)
                         "the checksum of the data is wrong: the file was damaged");
 }
 
-/* Reads the header and finds the tables. The data are neither read nor proved; in version 1, whose
-   checksum is that of both, nor are the tables. pef is zero but for the user's ops. */
-SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
+/* Reads the header and finds the tables. */
+SAMBA__FN bool samba__read_counts(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
 {
     const uint8_t *p = (const uint8_t *)bytes;
     if (!samba__check_header(p, size, why)) return false;
@@ -10296,10 +10359,18 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
     pef->microbatches = h.microbatches;
     pef->data_size = h.data_size;
     pef->data_hash = h.data_hash;
-    if (!samba__prove(why, samba__find_tables(pef, &h),
-                      "the tables and the data do not fill the file")
-        || (version > 1 && !samba__check_tables_hash(pef, why)))
-        return false;
+    for (int i = 0; i < SAMBA__N_REGIONS; i++)
+        pef->region[i] = h.region[i];
+    return samba__prove(why, samba__find_tables(pef, &h),
+                        "the tables and the data do not fill the file");
+}
+
+/* Opens a PEF; pef is zero but for the user's ops. The data are neither read nor proved; in version
+   1, whose checksum is that of both, nor is that of the tables. */
+SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
+{
+    if (!samba__read_counts(pef, bytes, size, why)) return false;
+    if (pef->version > 1 && !samba__check_tables_hash(pef, why)) return false;
     bool ends = pef->strings_size && !pef->strings[pef->strings_size - 1] && pef->trace_size
         && !pef->trace[pef->trace_size - 1];
     if (!samba__prove(why, ends, "a table of strings does not end")
@@ -10307,8 +10378,7 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
                          "the number of microbatches is absurd"))
         return false;
     for (int i = 0; i < SAMBA__N_REGIONS; i++) {
-        pef->region[i] = h.region[i];
-        bool sound = h.region[i] <= (uint64_t)1 << 46 && h.region[i] % SAMBA__ALIGN == 0;
+        bool sound = pef->region[i] <= (uint64_t)1 << 46 && pef->region[i] % SAMBA__ALIGN == 0;
         if (!samba__prove(why, sound, "region %d has an absurd size", i)) return false;
     }
     return true;
@@ -10886,6 +10956,122 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *roo
         && samba__check_made(pef, why)
         && samba__check_arena(pef, enough ? room : own, enough ? n_room : 4 * SAMBA__SKYLINE, why);
 }
+
+#if !defined(SAMBA_RUNTIME_ONLY)
+/* ---- The records, for tools ---- */
+/* The tables of an open file again: the caller's struct keeps no pointers into them. */
+SAMBA__FN samba__pef samba__reopen(const samba_pef *file)
+{
+    samba__pef pef = SAMBA__ZEROED;
+    samba__text nobody = samba__text_in(NULL, 0);
+    samba__read_counts(&pef, file->bytes, file->size, &nobody);
+    return pef;
+}
+
+/* Each record is sound, whatever the ops do with it. */
+SAMBA__FN bool samba__check_records(const samba__pef *pef, samba__text *why)
+{
+    const uint32_t most = INT32_MAX;
+    bool countable = pef->n_symbols < most && pef->n_nodes < most && pef->n_sections < most;
+    if (!samba__prove(why, countable, "it has too many records")) return false;
+    if (!samba__check_symbols(pef, why)) return false;
+    for (uint32_t i = 0; i < pef->n_nodes; i++)
+        if (!samba__check_words(pef, i, why)) return false;
+    for (uint32_t i = 0; i < pef->n_sections; i++)
+        if (!samba__prove(why, samba__is_in_order(pef, i), "section %d is out of order",
+                          (int32_t)i))
+            return false;
+    return true;
+}
+
+SAMBA_API bool samba_pef_open(samba_pef *file, const void *bytes, size_t size, char *why,
+                              size_t why_size)
+{
+    samba__pef pef = SAMBA__ZEROED;
+    samba__text text = samba__text_in(why, why_size);
+    if (!file) return samba__prove(&text, false, "in samba_pef_open: pef is missing");
+    memset(file, 0, sizeof *file);
+    if (!samba__open_pef(&pef, bytes, size, &text) || !samba__check_records(&pef, &text))
+        return false;
+    file->version = (int32_t)pef.version;
+    file->n_symbols = (int32_t)pef.n_symbols;
+    file->n_nodes = (int32_t)pef.n_nodes;
+    file->n_sections = (int32_t)pef.n_sections;
+    file->microbatches = (int32_t)pef.microbatches;
+    file->inference = (pef.flags & SAMBA__PEF_INFERENCE) != 0;
+    file->state_bytes = pef.region[SAMBA__REGION_STATE];
+    file->arena_bytes = pef.region[SAMBA__REGION_ARENA];
+    file->io_bytes = pef.region[SAMBA__REGION_IO];
+    file->readonly_bytes = pef.region[SAMBA__REGION_READONLY];
+    file->trace = pef.trace;
+    file->tables_size = (size_t)(pef.size - pef.data_size);
+    file->bytes = bytes;
+    file->size = size;
+    return true;
+}
+
+SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size)
+{
+    samba__text nobody = samba__text_in(NULL, 0);
+    const uint8_t *p = (const uint8_t *)header;
+    if (!samba__check_header(p, file_size, &nobody)) return 0; /* looks at the header alone */
+    return file_size - (size_t)samba__read_header(p, SAMBA__PEF_OLDEST).data_size;
+}
+
+SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
+{
+    samba_pef_symbol symbol = SAMBA__ZEROED;
+    if (!file || i < 0 || i >= file->n_symbols) return symbol;
+    samba__pef pef = samba__reopen(file);
+    samba__symbol s = samba__symbol_at(&pef, (uint32_t)i);
+    symbol.name = pef.strings + s.name;
+    symbol.role = (samba_role)s.role;
+    symbol.spec = s.spec;
+    symbol.batch_dim = (int32_t)s.batch_dim - 1;
+    symbol.view_of = (int32_t)s.alias - 1;
+    symbol.gradient = (int32_t)s.grad - 1;
+    symbol.holds_microbatches = s.windowed != 0;
+    symbol.generated = s.generated != 0;
+    symbol.size = samba__symbol_bytes(&pef, &s);
+    symbol.value = s.data ? pef.data + (s.data - 1) : NULL;
+    return symbol;
+}
+
+SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
+{
+    samba_pef_node node = SAMBA__ZEROED;
+    if (!file || i < 0 || i >= file->n_nodes) return node;
+    samba__pef pef = samba__reopen(file);
+    samba__call_record r = samba__node_at(&pef, (uint32_t)i);
+    int32_t word = 0;
+    node.name = pef.strings + r.name;
+    node.op = r.op ? r.op->name : NULL;
+    node.wire = (int32_t)r.wire;
+    node.n_in = r.n_in;
+    node.n_out = r.n_out;
+    node.n_attr = r.n_attr;
+    for (int32_t k = 0; k < node.n_in; k++)
+        node.in[k] = (int32_t)samba__word(&r, word++) - 1;
+    for (int32_t k = 0; k < node.n_out; k++)
+        node.out[k] = (int32_t)samba__word(&r, word++) - 1;
+    for (int32_t k = 0; k < node.n_attr; k++)
+        node.attr[k] = (int32_t)samba__word(&r, word++);
+    return node;
+}
+
+SAMBA_API samba_pef_section samba_pef_section_at(const samba_pef *file, int32_t i)
+{
+    samba_pef_section section = SAMBA__ZEROED;
+    if (!file || i < 0 || i >= file->n_sections) return section;
+    samba__pef pef = samba__reopen(file);
+    samba__section s = samba__section_at(&pef, (uint32_t)i);
+    section.type = s.type;
+    section.first = (int32_t)s.first;
+    section.n = (int32_t)s.n;
+    section.graph = s.graph ? pef.strings + s.graph - 1 : NULL;
+    return section;
+}
+#endif
 
 /* ==== [execute] =============================================================================== */
 /* What the executor keeps of a node. */
@@ -12055,7 +12241,7 @@ typedef struct samba__file {
     size_t size, n_tables;
     bool mapped; /* bytes are the mapped file fd */
     int fd;
-    int64_t modified, changed;      /* nanoseconds: its bytes, its inode. See [pef-write] */
+    int64_t modified, changed;      /* nanoseconds: its bytes, its inode. See [files] */
     bool stays;                     /* read-only parameters are used where they are */
     bool (*kept)(samba_session *s); /* of a mapped file: samba__file_kept, a chapter below */
     samba__pef pef;
@@ -16832,7 +17018,8 @@ SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
     return to != NULL;
 }
 
-/* ---- Files: regular ones alone, replaced only when the new one is safely on disk ---- */
+/* ==== [files] ================================================================================= */
+/* Regular files alone; they are replaced only when the new one is safely on disk. */
 #include <errno.h>
 #if !defined(SAMBA_NO_STDIO) && (defined(__unix__) || defined(__APPLE__))
 #include <dirent.h>

@@ -886,6 +886,107 @@ static void test_version_1(void)
     }
 }
 
+// ---- The records as tools read them ----
+
+// What the public reader says of a sound PEF is what the library's own says.
+static void test_reader(void)
+{
+    const bytes *all[] = { &training_pef, &checkpoint_pef, &inference_pef, &ops_pef };
+    for (size_t i = 0; i < 4; i++) {
+        char why[WHY] = { 0 };
+        samba_pef f;
+        samba__pef pef = SAMBA__ZEROED;
+        samba__text text = samba__text_in(NULL, 0);
+        const bytes *b = all[i];
+        CHECK(samba_pef_open(&f, b->at, b->size, why, sizeof why) && !why[0]);
+        CHECK(samba__open_pef(&pef, b->at, b->size, &text));
+        CHECK(f.tables_size == samba_pef_tables_size(b->at, b->size));
+        CHECK(f.n_symbols == (int32_t)n_symbols(b) && f.n_nodes == (int32_t)n_nodes(b));
+        CHECK(f.n_sections == (int32_t)n_sections(b) && f.version == 2);
+        int32_t used = 0;
+        for (int32_t k = 0; k < f.n_symbols; k++) {
+            samba_pef_symbol q = samba_pef_symbol_at(&f, k);
+            samba__symbol s = samba__symbol_at(&pef, (uint32_t)k);
+            CHECK(!strcmp(q.name, symbol_name(b, (uint32_t)k)) && (int)q.role == (int)s.role);
+            CHECK(q.size == samba__symbol_bytes(&pef, &s) && !q.value == !s.data);
+            CHECK(!q.value || (const uint8_t *)q.value == b->at + f.tables_size + s.data - 1);
+            CHECK(q.gradient == (int32_t)s.grad - 1 && q.view_of == (int32_t)s.alias - 1);
+        }
+        for (int32_t k = 0; k < f.n_nodes; k++) {
+            samba_pef_node q = samba_pef_node_at(&f, k);
+            samba__call_record r = samba__node_at(&pef, (uint32_t)k);
+            CHECK(q.op && r.op && !strcmp(q.op, r.op->name) && q.n_out >= 1);
+            for (int32_t o = 0; o < q.n_in; o++)
+                CHECK(q.in[o] == (int32_t)samba__word(&r, o) - 1);
+            for (int32_t o = 0; o < q.n_out; o++)
+                CHECK(q.out[o] == (int32_t)samba__word(&r, q.n_in + o) - 1);
+            for (int32_t o = 0; o < q.n_attr; o++)
+                CHECK((uint32_t)q.attr[o] == samba__word(&r, q.n_in + q.n_out + o));
+        }
+        for (int32_t k = 0; k < f.n_sections; k++) {
+            samba_pef_section q = samba_pef_section_at(&f, k);
+            CHECK(q.first == used && q.n > 0 && q.type == get32(b, section_at(b, (uint32_t)k)));
+            CHECK(!q.graph == !get32(b, section_at(b, (uint32_t)k) + 12));
+            used = q.first + q.n;
+        }
+        CHECK(used == f.n_nodes);
+        CHECK(!samba_pef_symbol_at(&f, -1).name && !samba_pef_node_at(&f, f.n_nodes).name);
+        CHECK(!samba_pef_section_at(&f, f.n_sections).n && !samba_pef_symbol_at(NULL, 0).name);
+
+        // the tables alone are enough
+        bytes tables = copy_of(b);
+        if (!tables.at) return;
+        tables.at = (uint8_t *)realloc(tables.at, f.tables_size);
+        CHECK(samba_pef_open(&f, tables.at, b->size, why, sizeof why));
+        CHECK(f.n_symbols == (int32_t)n_symbols(b));
+        free(tables.at);
+        bytes old = as_version_1(b);
+        CHECK(samba_pef_open(&f, old.at, old.size, why, sizeof why) && f.version == 1);
+        free(old.at);
+    }
+    samba_pef f;
+    char why[WHY] = { 0 };
+    CHECK(!samba_pef_open(&f, NULL, 0, why, sizeof why) && why[0]);
+    CHECK(!samba_pef_open(NULL, training_pef.at, training_pef.size, why, sizeof why));
+    CHECK(!samba_pef_tables_size(NULL, 1000) && !samba_pef_tables_size(training_pef.at, 127));
+}
+
+// Every lie that a record tells by itself is found without knowing the ops, and nothing is read
+// beyond the file: all records of what is accepted are looked at.
+static void test_reader_of_damage(void)
+{
+    for (int round = 0; round < 20000; round++) {
+        const bytes *from = round % 2 ? &ops_pef : &checkpoint_pef;
+        bytes b = copy_of(from);
+        samba_pef f;
+        uint64_t sum = 0;
+        if (!b.at) return;
+        size_t tables = b.size - (size_t)get64(&b, 96), at = 32 + random_word() % (tables - 32);
+        if (random_word() % 2) b.at[at] = (uint8_t)random_word();
+        else put32(&b, at & ~(size_t)3, random_word() % 5 ? random_word() % 64 : random_word());
+        seal(&b);
+        if (!samba_pef_open(&f, b.at, b.size, NULL, 0)) f.n_symbols = f.n_nodes = f.n_sections = 0;
+        for (int32_t k = 0; k < f.n_symbols; k++) {
+            samba_pef_symbol q = samba_pef_symbol_at(&f, k);
+            sum += strlen(q.name);
+            for (uint64_t n = 0; q.value && n < q.size; n++) sum += ((const uint8_t *)q.value)[n];
+        }
+        for (int32_t k = 0; k < f.n_nodes; k++) {
+            samba_pef_node q = samba_pef_node_at(&f, k);
+            sum += strlen(q.name);
+            for (int32_t o = 0; o < q.n_out; o++) CHECK(q.out[o] >= 0 && q.out[o] < f.n_symbols);
+            for (int32_t o = 0; o < q.n_in; o++) CHECK(q.in[o] >= -1 && q.in[o] < f.n_symbols);
+        }
+        for (int32_t k = 0; k < f.n_sections; k++) {
+            samba_pef_section q = samba_pef_section_at(&f, k);
+            CHECK(q.first >= 0 && q.n > 0 && q.first + q.n <= f.n_nodes);
+            if (q.graph) sum += strlen(q.graph);
+        }
+        CHECK(sum < UINT64_MAX);
+        free(b.at);
+    }
+}
+
 // ---- Which symbols share memory: the fast way says what comparing all with all says ----
 
 enum { MOST_BLOCKS = 12, TIMES = 10, ROOM = 25 };
@@ -1521,6 +1622,8 @@ int main(int argc, char **argv)
     RUN(test_make);
     if (!test_failed) {
         RUN(test_version_1);
+        RUN(test_reader);
+        RUN(test_reader_of_damage);
         RUN(test_lies);
         RUN(test_apart);
         RUN(test_false_view);

@@ -419,71 +419,47 @@ static inline uint8_t *samba__driver_file(samba_session *s, const char *path, si
     samba_fail(s, SAMBA_EIO, "cannot read %s", path);
     return NULL;
 }
-static inline uint64_t samba__driver_number(const uint8_t *p, int n)
+/* The PEF of a file, in memory that is to be freed; NULL with an error. */
+static inline uint8_t *samba__driver_open(samba_session *s, const char *path, samba_pef *pef)
 {
-    uint64_t value = 0;
-    while (n-- > 0) value = value << 8 | p[n];
-    return value;
-}
-
-/* The tables of a PEF, as [manual] has them. */
-typedef struct samba__driver_pef {
-    const uint8_t *bytes, *nodes, *sections, *words;
-    const char *strings;
-    int32_t n_symbols, n_sections;
-} samba__driver_pef;
-
-static inline samba__driver_pef samba__driver_open(const uint8_t *bytes)
-{
-    samba__driver_pef p;
-    p.bytes = bytes;
-    p.n_symbols = (int32_t)samba__driver_number(bytes + 32, 4);
-    p.n_sections = (int32_t)samba__driver_number(bytes + 40, 4);
-    p.nodes = bytes + 128 + 80 * (size_t)p.n_symbols;
-    p.sections = p.nodes + 32 * samba__driver_number(bytes + 36, 4);
-    p.words = p.sections + 16 * (size_t)p.n_sections;
-    p.strings = (const char *)p.words + 4 * samba__driver_number(bytes + 44, 4);
-    return p;
-}
-static inline const char *samba__driver_text(const samba__driver_pef *p, const uint8_t *at)
-{
-    return p->strings + samba__driver_number(at, 4);
+    size_t size = 0;
+    char why[300];
+    uint8_t *bytes = samba__driver_file(s, path, &size);
+    if (!bytes || samba_pef_open(pef, bytes, size, why, sizeof why)) return bytes;
+    samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
+    free(bytes);
+    return NULL;
 }
 
 /* Then the device half alone, which does not know them, cannot say what a run takes. */
-static inline bool samba__driver_has_own_ops(const uint8_t *bytes)
+static inline bool samba__driver_has_own_ops(const samba_pef *pef)
 {
     bool own = false;
-    samba__driver_pef p = samba__driver_open(bytes);
-    for (const uint8_t *node = p.nodes; node < p.sections; node += 32)
-        own = own || samba__driver_number(node, 4) >= 0x8000;
+    for (int32_t i = 0; i < pef->n_nodes; i++) own = own || !samba_pef_node_at(pef, i).op;
     return own;
 }
 
-/* Prints what a run of the PEF takes, to the byte. Where its numbers are is in samba.h, [manual]. */
+/* Prints what a run of the PEF takes, to the byte. */
 static inline bool samba__driver_memory(samba_session *s, const char *path)
 {
-    enum { WEIGHT = 3, STATE = 4, ARGIN = 5, GRADIENT = 6, ROLES = 10 };
     static const char *const parts[6] = {
         "parameters", "gradients", "state", "arena", "inputs and outputs",
         "tables, constants and scratch of a thread"
     };
-    uint64_t of_role[ROLES] = { 0 };
-    size_t size = 0;
-    uint8_t *pef = samba__driver_file(s, path, &size);
-    uint64_t total = pef ? samba_runtime_bytes(pef, size, NULL, 0) : 0;
-    bool own = pef && samba__driver_has_own_ops(pef);
+    uint64_t of_role[SAMBA_ROLE_SCRATCH + 1] = { 0 };
+    samba_pef pef;
+    uint8_t *bytes = samba__driver_open(s, path, &pef);
+    uint64_t total = bytes ? samba_runtime_bytes(bytes, pef.size, NULL, 0) : 0;
+    bool own = bytes && samba__driver_has_own_ops(&pef);
     if (own) printf("it has ops of your own: what a run needs is known when it is loaded\n");
-    for (uint64_t i = 0; total && i < samba__driver_number(pef + 32, 4); i++) {
-        const uint8_t *symbol = pef + 128 + 80 * i;
-        uint64_t bytes = samba_dtype_size((samba_dtype)symbol[5]);
-        for (int d = 0; d < symbol[6]; d++) bytes *= samba__driver_number(symbol + 8 + 4 * d, 4);
-        if (!samba__driver_number(symbol + 64, 4)) of_role[symbol[4]] += bytes;
+    for (int32_t i = 0; total && i < pef.n_symbols; i++) {
+        samba_pef_symbol q = samba_pef_symbol_at(&pef, i);
+        if (q.view_of < 0) of_role[q.role] += q.size;
     }
     if (total) {
-        uint64_t part[6] = { of_role[WEIGHT], of_role[GRADIENT], of_role[STATE] + of_role[ARGIN],
-                             samba__driver_number(pef + 72, 8), samba__driver_number(pef + 80, 8),
-                             total };
+        uint64_t part[6] = { of_role[SAMBA_ROLE_WEIGHT], of_role[SAMBA_ROLE_GRADIENT],
+                             of_role[SAMBA_ROLE_STATE] + of_role[SAMBA_ROLE_ARGIN],
+                             pef.arena_bytes, pef.io_bytes, total };
         for (int i = 0; i < 5; i++) part[5] -= part[i];
         printf("a run needs %llu bytes (%.1f MiB)", (unsigned long long)total,
                (double)total / 1048576);
@@ -491,48 +467,47 @@ static inline bool samba__driver_memory(samba_session *s, const char *path)
             printf("%s%s %llu", i ? ", " : ": ", parts[i], (unsigned long long)part[i]);
         printf("\n");
     }
-    free(pef);
+    free(bytes);
     return total || own || !samba_ok(s)
         || samba_fail(s, SAMBA_EPEF, "%s cannot be read again", path);
 }
 
 /* Does a node of a section that steps parameters write this symbol? */
-static inline bool samba__driver_stepped(const samba__driver_pef *p, uint64_t symbol)
+static inline bool samba__driver_stepped(const samba_pef *pef, int32_t symbol)
 {
-    for (int32_t i = 0; i < p->n_sections; i++) {
-        const uint8_t *q = p->sections + 16 * i;
-        const uint8_t *node = p->nodes + 32 * samba__driver_number(q + 4, 4);
-        uint64_t n = samba__driver_number(q, 4) & SAMBA_OPT ? samba__driver_number(q + 8, 4) : 0;
-        for (; n > 0; n--, node += 32)
-            for (int k = node[4]; k < node[4] + node[5]; k++)
-                if (samba__driver_number(p->words + 4 * (samba__driver_number(node + 12, 4)
-                                                         + (uint64_t)k), 4) == symbol + 1)
-                    return true;
+    for (int32_t i = 0; i < pef->n_sections; i++) {
+        samba_pef_section q = samba_pef_section_at(pef, i);
+        if (!(q.type & SAMBA_OPT)) continue;
+        for (int32_t k = q.first; k < q.first + q.n; k++) {
+            samba_pef_node node = samba_pef_node_at(pef, k);
+            for (int32_t o = 0; o < node.n_out; o++)
+                if (node.out[o] == symbol) return true;
+        }
     }
     return false;
 }
 
-static inline bool samba__driver_trains(const samba__driver_pef *p)
+static inline bool samba__driver_trains(const samba_pef *pef)
 {
     bool trains = false;
-    for (int32_t i = 0; i < p->n_sections; i++)
-        trains = trains || (samba__driver_number(p->sections + 16 * i, 4) & SAMBA_OPT);
+    for (int32_t i = 0; i < pef->n_sections; i++)
+        trains = trains || (samba_pef_section_at(pef, i).type & SAMBA_OPT);
     return trains;
 }
 
 /* Is there a gradient of the parameter called name, or (mapping spatial) a step without one? */
-static inline bool samba__driver_is_reached(const samba__driver_pef *p, const char *name)
+static inline bool samba__driver_is_reached(const samba_pef *pef, const char *name)
 {
-    for (int32_t i = 0; i < p->n_symbols; i++) {
-        const uint8_t *q = p->bytes + 128 + 80 * i;
-        if (q[4] == 3 && !strcmp(samba__driver_text(p, q), name))
-            return samba__driver_number(q + 68, 4) || samba__driver_stepped(p, (uint64_t)i);
+    for (int32_t i = 0; i < pef->n_symbols; i++) {
+        samba_pef_symbol q = samba_pef_symbol_at(pef, i);
+        if (q.role == SAMBA_ROLE_WEIGHT && !strcmp(q.name, name))
+            return q.gradient >= 0 || samba__driver_stepped(pef, i);
     }
     return false;
 }
 
 /* Parameters that are to be trained, but the loss does not depend on them. */
-static inline void samba__driver_warn_of_gradients(samba_session *s, const samba__driver_pef *p)
+static inline void samba__driver_warn_of_gradients(samba_session *s, const samba_pef *p)
 {
     int32_t n = samba_parameters(s, NULL, 0);
     samba_tensor **list = (samba_tensor **)malloc(((size_t)n + 1) * sizeof *list);
@@ -545,37 +520,36 @@ static inline void samba__driver_warn_of_gradients(samba_session *s, const samba
 }
 
 /* Parameters that have a gradient and no optimizer, in a program that has one. */
-static inline void samba__driver_warn_of_parameters(const samba__driver_pef *p)
+static inline void samba__driver_warn_of_parameters(const samba_pef *p)
 {
     for (int32_t i = 0; i < p->n_symbols; i++) {
-        const uint8_t *q = p->bytes + 128 + 80 * i;
-        if (q[4] == 3 && samba__driver_number(q + 68, 4) && !samba__driver_stepped(p, (uint64_t)i))
+        samba_pef_symbol q = samba_pef_symbol_at(p, i);
+        if (q.role == SAMBA_ROLE_WEIGHT && q.gradient >= 0 && !samba__driver_stepped(p, i))
             printf("[warning samba] no optimizer has the parameter %s: it keeps its values\n",
-                   samba__driver_text(p, q));
+                   q.name);
     }
 }
 
 /* Ops of the program's own that are a section, between two of their type. */
-static inline void samba__driver_warn_of_cuts(const samba__driver_pef *p)
+static inline void samba__driver_warn_of_cuts(const samba_pef *p)
 {
     for (int32_t i = 1; i + 1 < p->n_sections; i++) {
-        const uint8_t *q = p->sections + 16 * i;
-        const uint8_t *node = p->nodes + 32 * samba__driver_number(q + 4, 4);
-        bool own = samba__driver_number(q + 8, 4) == 1 && samba__driver_number(node, 4) >= 0x8000;
-        if (own && !memcmp(q - 16, q, 4) && !memcmp(q + 16, q, 4))
+        samba_pef_section q = samba_pef_section_at(p, i);
+        samba_pef_node node = samba_pef_node_at(p, q.first);
+        bool inside = samba_pef_section_at(p, i - 1).type == q.type
+            && samba_pef_section_at(p, i + 1).type == q.type;
+        if (q.n == 1 && !node.op && inside)
             printf("[warning samba] %s is a section of its own (call %d) and cuts the graph: ops "
-                   "before and after it cannot be joined\n", samba__driver_text(p, node + 8),
-                   (int)i);
+                   "before and after it cannot be joined\n", node.name, (int)i);
     }
 }
 
 /* cuts: level O0 makes each op a section anyway. */
 static inline bool samba__driver_warn(samba_session *s, const char *path, bool cuts)
 {
-    size_t size = 0;
-    uint8_t *bytes = samba__driver_file(s, path, &size);
+    samba_pef p;
+    uint8_t *bytes = samba__driver_open(s, path, &p);
     if (!bytes) return false;
-    samba__driver_pef p = samba__driver_open(bytes);
     if (samba__driver_trains(&p)) {
         samba__driver_warn_of_gradients(s, &p);
         samba__driver_warn_of_parameters(&p);
@@ -584,25 +558,42 @@ static inline bool samba__driver_warn(samba_session *s, const char *path, bool c
     free(bytes);
     return true;
 }
+/* The tables of a PEF, of whose values there may be much, in memory that is to be freed. NULL: it
+   is none, or cannot be read. */
+static inline uint8_t *samba__driver_tables(const char *path, samba_pef *pef)
+{
+    uint8_t head[128], *bytes = NULL;
+    FILE *f = fopen(path, "rb");
+    long size = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
+    bool fine = size >= 128 && !fseek(f, 0, SEEK_SET) && fread(head, sizeof head, 1, f) == 1;
+    size_t n = fine ? samba_pef_tables_size(head, (size_t)size) : 0;
+    if (n) bytes = (uint8_t *)malloc(n);
+    fine = bytes && !fseek(f, 0, SEEK_SET) && fread(bytes, n, 1, f) == 1
+        && samba_pef_tables_size(bytes, (size_t)size) == n
+        && samba_pef_open(pef, bytes, (size_t)size, NULL, 0);
+    if (f) fclose(f);
+    if (fine) return bytes;
+    free(bytes);
+    return NULL;
+}
+
 /* Is a PEF of the batch and its parts that the command line names? Looks at its inputs' records
    alone; what is wrong with a file is left to samba_load. */
 static inline bool samba__driver_fits(samba_session *s, const samba_app_args *args)
 {
-    enum { INPUT = 1 };
-    uint8_t head[128], q[80];
     int32_t rows = 0;
     bool same = false;
-    FILE *f = args->pef ? fopen(args->pef, "rb") : NULL;
-    bool read = f && fread(head, sizeof head, 1, f) == 1 && memcmp(head, "SAMBAPEF", 8) == 0;
-    uint64_t n = read ? samba__driver_number(head + 32, 4) : 0;
-    for (uint64_t i = 0; i < n && fread(q, sizeof q, 1, f) == 1; i++) {
-        if (q[4] != INPUT || !q[72] || q[72] > q[6] || q[6] > 8) continue;
-        int32_t dim = (int32_t)samba__driver_number(q + 8 + 4 * (q[72] - 1), 4);
+    samba_pef pef;
+    uint8_t *bytes = args->pef ? samba__driver_tables(args->pef, &pef) : NULL;
+    for (int32_t i = 0; bytes && i < pef.n_symbols; i++) {
+        samba_pef_symbol q = samba_pef_symbol_at(&pef, i);
+        if (q.role != SAMBA_ROLE_INPUT || q.batch_dim < 0) continue;
+        int32_t dim = q.spec.shape.dim[q.batch_dim];
         same = same || dim == samba_app_rows(args);
         if (!rows || dim < rows) rows = dim;
     }
-    if (f) fclose(f);
-    int32_t parts = read ? (int32_t)samba__driver_number(head + 56, 4) : 1;
+    int32_t parts = bytes ? pef.microbatches : 1;
+    free(bytes);
     if (rows < 1 || (same && parts == samba_app_parts(args))) return true;
     return samba_fail(s, SAMBA_EGRAPH, "%s was compiled with -b %d -mb %d; the command line says "
                       "-b %d -mb %d", args->pef, rows * parts, rows, args->batch_size,
@@ -671,18 +662,17 @@ static inline samba_tensor *samba__driver_tensor(samba_session *s, const char *s
 static inline bool samba__driver_find_traffic(samba_session *s, const char *path,
                                               samba__driver_traffic *t)
 {
-    enum { INPUT = 1, OUTPUT = 2 };
-    size_t size = 0, largest = 1;
-    uint8_t *bytes = samba__driver_file(s, path, &size);
+    size_t largest = 1;
+    samba_pef p;
+    uint8_t *bytes = samba__driver_open(s, path, &p);
     if (!bytes) return false;
-    samba__driver_pef p = samba__driver_open(bytes);
     t->inputs = (samba_tensor **)malloc(2 * (size_t)(p.n_symbols + 1) * sizeof *t->inputs);
     t->outputs = t->inputs ? t->inputs + p.n_symbols + 1 : NULL;
     for (int32_t i = 0; t->inputs && i < p.n_symbols; i++) {
-        const uint8_t *q = bytes + 128 + 80 * i;
-        if (q[4] != INPUT && q[4] != OUTPUT) continue;
-        samba_tensor *x = samba__driver_tensor(s, samba__driver_text(&p, q));
-        if (q[4] == INPUT) t->inputs[t->n_inputs++] = x;
+        samba_pef_symbol q = samba_pef_symbol_at(&p, i);
+        if (q.role != SAMBA_ROLE_INPUT && q.role != SAMBA_ROLE_OUTPUT) continue;
+        samba_tensor *x = samba__driver_tensor(s, q.name);
+        if (q.role == SAMBA_ROLE_INPUT) t->inputs[t->n_inputs++] = x;
         else t->outputs[t->n_outputs++] = x;
         if (samba_bytes(x) > largest) largest = samba_bytes(x);
     }

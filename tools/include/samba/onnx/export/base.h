@@ -1,19 +1,18 @@
-/* export_base.h - of onnx_export.h: a PEF, as [manual] of samba.h describes it, and the parts of a
-   ModelProto. The PEF was proved by samba_runtime_bytes before anything here reads it. */
+/* export_base.h - of onnx_export.h: what of a PEF is exported, and the parts of a ModelProto. The
+   PEF was proved by samba_runtime_bytes before anything here reads it. */
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EX_INPUT = 1, EX_OUTPUT, EX_WEIGHT, EX_STATE, EX_ARGIN, EX_GRADIENT, EX_CONSTANT };
 enum { EX_FLOAT = 1, EX_INT32 = 6, EX_INT64 = 7, EX_BOOL = 9 };         /* TensorProto.DataType */
 
 /* What the PEF says of a tensor. name: what it is called in the model at the moment. */
 typedef struct ex_symbol {
     const char *name;
     samba_spec spec;
-    uint32_t role;
+    samba_role role;
     const void *data;                   /* its values in the file, or NULL */
     bool needed;                        /* by a call behind the one that is looked at */
     bool result, declared, written;     /* an output; a buffer that the pass writes */
@@ -31,8 +30,6 @@ typedef struct ex_export {
     ex_symbol *symbol;
     ex_call *call;                      /* of the forward sections of the graph */
     int32_t n_symbols, n_calls;
-    char *ops;                          /* the table of samba_print_ops */
-    size_t ops_size;
     Onnx__NodeProto **node;
     Onnx__TensorProto **constant;
     int32_t n_nodes, n_constants, room_nodes, room_constants, n_names;

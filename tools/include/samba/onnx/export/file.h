@@ -1,105 +1,50 @@
 /* export_file.h - of onnx_export.h: reading the PEF, writing the file. */
 
-enum { EX_OPSET = 17, EX_IR = 8, EX_FORWARD = 2, EX_OPS_TEXT = 1 << 16 };
+enum { EX_OPSET = 17, EX_IR = 8 };
 
-static uint32_t ex_u32(const uint8_t *p)
+static bool ex_read_symbols(ex_export *e, const samba_pef *pef)
 {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-static uint64_t ex_u64(const uint8_t *p)
-{
-    return (uint64_t)ex_u32(p) | (uint64_t)ex_u32(p + 4) << 32;
-}
-
-/* Where the tables of a PEF begin: they follow each other. */
-typedef struct ex_pef {
-    const uint8_t *base, *symbols, *nodes, *sections, *words, *strings, *data;
-    uint32_t n_symbols, n_nodes, n_sections;
-} ex_pef;
-static ex_pef ex_open_pef(const uint8_t *p)
-{
-    ex_pef f;
-    f.base = p;
-    f.n_symbols = ex_u32(p + 32), f.n_nodes = ex_u32(p + 36), f.n_sections = ex_u32(p + 40);
-    f.symbols = p + 128;
-    f.nodes = f.symbols + (size_t)f.n_symbols * 80;
-    f.sections = f.nodes + (size_t)f.n_nodes * 32;
-    f.words = f.sections + (size_t)f.n_sections * 16;
-    f.strings = f.words + (size_t)ex_u32(p + 44) * 4;
-    size_t end = (size_t)(f.strings - p) + ex_u32(p + 48) + ex_u32(p + 52);
-    f.data = p + (end + 63) / 64 * 64;
-    return f;
-}
-static bool ex_read_symbols(ex_export *e, const ex_pef *f)
-{
-    e->n_symbols = (int32_t)f->n_symbols;
-    e->symbol = (ex_symbol *)ex_new(e, f->n_symbols, sizeof *e->symbol);
+    e->n_symbols = pef->n_symbols;
+    e->symbol = (ex_symbol *)ex_new(e, (size_t)pef->n_symbols, sizeof *e->symbol);
     for (int32_t i = 0; e->symbol && i < e->n_symbols; i++) {
-        const uint8_t *p = f->symbols + (size_t)i * 80;
+        samba_pef_symbol q = samba_pef_symbol_at(pef, i);
         ex_symbol *s = &e->symbol[i];
-        uint64_t data = ex_u64(p + 48);
-        s->role = p[4];
-        s->spec.dtype = (samba_dtype)p[5];
-        s->spec.shape.ndim = p[6];
-        for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++)
-            s->spec.shape.dim[d] = (int32_t)ex_u32(p + 8 + 4 * d);
-        s->data = data ? f->data + data - 1 : NULL;
-        if (s->role <= EX_STATE) s->name = (const char *)f->strings + ex_u32(p);
+        s->role = q.role;
+        s->spec = q.spec;
+        s->data = q.value;
+        if (s->role <= SAMBA_ROLE_STATE) s->name = q.name;
     }
     return e->symbol != NULL;
 }
-
-/* The table of ops as text "name, tab, number, tab ...". */
-static void ex_gather_ops(const char *text, void *user)
+static bool ex_read_call(ex_export *e, const samba_pef *pef, int32_t node, ex_call *c)
 {
-    ex_export *e = (ex_export *)user;
-    size_t n = strlen(text);
-    if (!e->ops || e->ops_size + n + 1 >= EX_OPS_TEXT) return;
-    memcpy(e->ops + e->ops_size, text, n + 1);
-    e->ops_size += n;
-}
-static const char *ex_op_name(ex_export *e, uint32_t wire)
-{
-    char *name = (char *)ex_new(e, 64, 1);
-    const char *line = name ? e->ops : NULL;
-    while (line && *line) {
-        unsigned number = 0;
-        if (sscanf(line, "%63[^\t]\t%u", name, &number) == 2 && number == wire) return name;
-        line = strchr(line, '\n');
-        if (line) line++;
-    }
-    return ex_text(e, "number %u, an op of the user's own", (unsigned)wire);
-}
-static bool ex_read_call(ex_export *e, const ex_pef *f, uint32_t node, ex_call *c)
-{
-    const uint8_t *p = f->nodes + (size_t)node * 32, *w = f->words + 4 * (size_t)ex_u32(p + 12);
-    c->op = ex_op_name(e, ex_u32(p));
-    c->name = (const char *)f->strings + ex_u32(p + 8);
-    c->n_in = p[4], c->n_out = p[5], c->n_attr = p[6];
-    if (c->n_in > SAMBA_MAX_IN || c->n_out > SAMBA_MAX_OUT || c->n_attr > SAMBA_MAX_ATTR)
-        return ex_fail(e, "%s has too many inputs", c->name);
-    for (int32_t i = 0; i < c->n_in; i++, w += 4) c->in[i] = (int32_t)ex_u32(w) - 1;
-    for (int32_t i = 0; i < c->n_out; i++, w += 4) c->out[i] = (int32_t)ex_u32(w) - 1;
-    for (int32_t i = 0; i < c->n_attr; i++, w += 4) c->attr[i] = (int32_t)ex_u32(w);
+    samba_pef_node n = samba_pef_node_at(pef, node);
+    c->op = n.op ? n.op : ex_text(e, "number %u, an op of the user's own", (unsigned)n.wire);
+    c->name = n.name;
+    c->n_in = n.n_in;
+    c->n_out = n.n_out;
+    c->n_attr = n.n_attr;
+    memcpy(c->in, n.in, sizeof c->in);
+    memcpy(c->out, n.out, sizeof c->out);
+    memcpy(c->attr, n.attr, sizeof c->attr);
     return !e->failed;
 }
 
 /* The calls of the forward sections of a graph. */
-static bool ex_read_calls(ex_export *e, const ex_pef *f, const char *graph)
+static bool ex_read_calls(ex_export *e, const samba_pef *pef, const char *graph)
 {
     bool found = false;
-    uint32_t chosen = 0;
-    e->call = (ex_call *)ex_new(e, f->n_nodes, sizeof *e->call);
-    for (uint32_t i = 0; e->call && i < f->n_sections; i++) {
-        const uint8_t *p = f->sections + (size_t)i * 16;
-        uint32_t name = ex_u32(p + 12);
-        bool mine = graph ? name && !strcmp(graph, (const char *)f->strings + name - 1)
-            : !found || name == chosen;
+    const char *chosen = NULL;
+    e->call = (ex_call *)ex_new(e, (size_t)pef->n_nodes, sizeof *e->call);
+    for (int32_t i = 0; e->call && i < pef->n_sections; i++) {
+        samba_pef_section q = samba_pef_section_at(pef, i);
+        bool mine = graph ? q.graph && !strcmp(graph, q.graph) : !found || q.graph == chosen;
         if (!mine) continue;
-        found = true, chosen = name;
-        if (ex_u32(p) != EX_FORWARD) continue;
-        for (uint32_t n = 0; n < ex_u32(p + 8); n++)
-            if (!ex_read_call(e, f, ex_u32(p + 4) + n, &e->call[e->n_calls++])) return false;
+        found = true;
+        chosen = q.graph;
+        if (q.type != SAMBA_FWD) continue;
+        for (int32_t n = 0; n < q.n; n++)
+            if (!ex_read_call(e, pef, q.first + n, &e->call[e->n_calls++])) return false;
     }
     return found || ex_fail(e, "there is no graph %s", graph ? graph : "in this file");
 }
@@ -119,7 +64,7 @@ static void ex_mark_needed(ex_export *e)
         const ex_call *c = &e->call[i];
         ex_symbol *first = c->n_out && c->out[0] >= 0 ? &e->symbol[c->out[0]] : NULL;
         bool rows = !strcmp(c->op, "write_rows");
-        if (first && (first->role == EX_OUTPUT || rows)) first->needed = first->result = true;
+        if (first && (first->role == SAMBA_ROLE_OUTPUT || rows)) first->needed = first->result = true;
         if (first && rows) first->written = true;
     }
     for (int32_t i = e->n_calls - 1; i >= 0; i--) {
@@ -170,11 +115,11 @@ static Onnx__ValueInfoProto *ex_info(ex_export *e, const char *name, const samba
 static bool ex_declare(ex_export *e, Onnx__GraphProto *g, ex_symbol *s)
 {
     int64_t dim[SAMBA_MAX_DIMS];
-    if (s->declared || (s->role != EX_INPUT && s->role != EX_WEIGHT && s->role != EX_STATE
-                        && s->role != EX_CONSTANT)) return true;
+    if (s->declared || (s->role != SAMBA_ROLE_INPUT && s->role != SAMBA_ROLE_WEIGHT && s->role != SAMBA_ROLE_STATE
+                        && s->role != SAMBA_ROLE_CONSTANT)) return true;
     s->declared = true;
     if (!s->name) s->name = ex_fresh(e);
-    if (s->role == EX_INPUT || s->written) {
+    if (s->role == SAMBA_ROLE_INPUT || s->written) {
         Onnx__ValueInfoProto *v = ex_info(e, s->name, &s->spec);
         if (v) g->input[g->n_input++] = v;
         return v != NULL;
@@ -256,13 +201,12 @@ SAMBA_ONNX_API bool onnx_export(const void *pef, size_t size, const char *path, 
     memset(&e, 0, sizeof e);
     onnx__graph_proto__init(&g);
     g.name = (char *)(uintptr_t)(graph ? graph : "samba");
-    bool fine = samba_runtime_bytes(pef, size, e.why, sizeof e.why) > 0;
+    samba_pef f;
+    bool fine = samba_runtime_bytes(pef, size, e.why, sizeof e.why) > 0
+        && samba_pef_open(&f, pef, size, e.why, sizeof e.why);
     e.failed = !fine;
     if (fine) {
-        ex_pef f = ex_open_pef((const uint8_t *)pef);
-        e.ops = (char *)ex_new(&e, EX_OPS_TEXT, 1);
-        samba_print_ops(ex_gather_ops, &e);
-        if (ex_u32(f.base + 56) > 1) ex_fail(&e, "a program with microbatches has no pass "
+        if (f.microbatches > 1) ex_fail(&e, "a program with microbatches has no pass "
                                          "over a whole batch: compile it without");
         fine = !e.failed && ex_read_symbols(&e, &f) && ex_read_calls(&e, &f, graph);
     }
