@@ -132,8 +132,9 @@
 
    With samba_program.microbatches = n the model is traced for a part of the batch, a microbatch.
    Batched inputs, whose rows are the first dimension then, hold all n parts, one after another;
-   batched outputs, too. A run makes FWD, or FWD and BCKWD, n times; gradients add up, from zero in
-   a whole step. Results are those of all rows at once, but for the order of sums:
+   batched outputs, too; a value that an input was traced with is that of one part, and not used. A
+   run makes FWD, or FWD and BCKWD, n times; gradients add up, from zero in a whole step. Results
+   are those of all rows at once, but for the order of sums:
      - A sum over rows is the sum of the parts' (as an output, and as a loss), a mean their mean.
        What does not depend on the batch is the same in each part.
      - A loss that is a mean over the targets that count (labels of -100 do not) divides by their
@@ -20086,6 +20087,15 @@ SAMBA__FN bool samba__needs_value(const samba_session *s, const samba__symbol *q
 
 SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba_tensor *t)
 {
+    bool part = t->role == SAMBA__INPUT && t->data && samba__device_size(t) > samba__host_bytes(t);
+    if (part)
+        return samba_fail(
+            s, SAMBA_ESTATE,
+            "in %s: input %s %T %S was given a value for one "
+            "microbatch, but a run reads all %d at once: give it their rows, one part "
+            "after another, by samba_write or as a feed; if each part is to read the "
+            "same, call samba_set_batch_dim(%s, -1) before compiling",
+            what, t->name, (int)t->dtype, &t->shape, (int32_t)s->rt->pef.microbatches, t->name);
     if (t->role == SAMBA__INPUT)
         return samba_fail(s, SAMBA_ESTATE,
                           "in %s: input %s %T %S was never given a value; call "

@@ -778,6 +778,25 @@ static void test_compiled_again(void)
     close_clean(s);
 }
 
+// A value an input was traced with is one part's: which rows a run lacks is said, and what to do.
+static void test_traced_value(void)
+{
+    float rows[6] = { 1, 2, 3, 4, 5, 6 };
+    for (int how = 0; how < 4; how++) {
+        samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+        samba_tensor *x = how == 1 ? samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3), rows)
+            : how == 2 ? samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3)) : samba_randn(s, "x", SAMBA_SHAPE(2, 3));
+        if (how == 3) samba_set_batch_dim(x, -1);
+        samba_tensor *loss = samba_mean(samba_linear(x, "fc", 2), SAMBA_ALL_AXES, false);
+        CHECK(samba_compile(s, &(samba_program){ .loss = loss, .microbatches = 3, .optim = { .kind = SAMBA_SGD } }));
+        CHECK(samba_run(s, 0) == (how == 3));
+        const char *const said = how < 2 ? "given a value for one microbatch" : how == 2 ? "never given a value" : "";
+        CHECK(strstr(samba_error(s), said));
+        if (how < 2) CHECK(strstr(samba_error(s), "all 3") && strstr(samba_error(s), "samba_set_batch_dim(x, -1)"));
+        samba_close(s);
+    }
+}
+
 int main(void)
 {
     RUN(test_parts_make_the_batch);
@@ -796,5 +815,6 @@ int main(void)
     RUN(test_device);
     RUN(test_computed_at_once);
     RUN(test_compiled_again);
+    RUN(test_traced_value);
     return test_summary();
 }
