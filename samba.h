@@ -4960,6 +4960,41 @@ SAMBA__ATTRIBUTES_AT(NLL)
 SAMBA__ATTRIBUTES_AT(TABLE)
 SAMBA__ATTRIBUTES_AT(ATTENTION)
 
+/* Inputs of ops that have many. The last ones may be absent, those of dropout together. */
+enum {
+    SAMBA__DROPOUT_X,
+    SAMBA__DROPOUT_RATE, /* then seed and counter */
+    SAMBA__DROPOUT_SEED,
+    SAMBA__DROPOUT_COUNTER
+};
+
+enum {
+    SAMBA__BATCH_NORM_X,
+    SAMBA__BATCH_NORM_WEIGHT,
+    SAMBA__BATCH_NORM_BIAS,
+    SAMBA__BATCH_NORM_MEAN,
+    SAMBA__BATCH_NORM_VARIANCE,
+    SAMBA__BATCH_NORM_INPUTS,
+    SAMBA__BATCH_BACKWARD_DY = 0,
+    SAMBA__BATCH_BACKWARD_X,
+    SAMBA__BATCH_BACKWARD_WEIGHT
+};
+
+enum {
+    SAMBA__ATTENTION_Q, /* then k and v */
+    SAMBA__ATTENTION_MASK = 3,
+    SAMBA__ATTENTION_RATE, /* as of dropout */
+    SAMBA__ATTENTION_INPUTS = 7,
+    SAMBA__ATTENTION_BACKWARD_DY = 0,
+    SAMBA__ATTENTION_BACKWARD_Q, /* then k and v */
+    SAMBA__ATTENTION_BACKWARD_Y = 4,
+    SAMBA__ATTENTION_BACKWARD_LSE,
+    SAMBA__ATTENTION_BACKWARD_MASK,
+    SAMBA__ATTENTION_BACKWARD_DLSE,
+    SAMBA__ATTENTION_BACKWARD_RATE,
+    SAMBA__ATTENTION_BACKWARD_INPUTS = 11
+};
+
 /* What an op is to the parts that treat kinds of ops alike. */
 typedef enum samba__class {
     SAMBA__IS_OTHER,       /* and ops of users */
@@ -5707,7 +5742,7 @@ SAMBA__UNARY(sqrt, samba_div(samba_scale(dy, 0.5f), y))
 SAMBA__UNARY(rsqrt, samba_scale(samba_mul(dy, samba_mul(y, samba_mul(y, y))), -0.5f))
 SAMBA__UNARY(softplus, samba_mul(dy, samba_sigmoid(x)))
 SAMBA__BUILD1F(scale, factor)
-SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[0])))
+SAMBA__GRAD1(scale, samba_scale(dy, samba_attr_float(g->attr[SAMBA__SCALE_FACTOR])))
 SAMBA__BUILD1F(shift, term)
 SAMBA__GRAD1(shift, dy)
 SAMBA__UNARY(abs, SAMBA__BY_OP(abs, x))
@@ -5737,7 +5772,7 @@ SAMBA__SECOND(sigmoid, samba_mul(samba_mul(dx, dy), samba_shift(samba_scale(v, -
 SAMBA__OP_API samba_tensor *samba_full(samba_session *s, samba_shape shape, float value)
 {
     int32_t attr[1 + SAMBA_MAX_DIMS], n = 1;
-    attr[0] = samba_float_attr(value);
+    attr[SAMBA__FULL_VALUE] = samba_float_attr(value);
     for (int32_t i = 0; i < shape.ndim && i < SAMBA_MAX_DIMS; i++)
         attr[n++] = shape.dim[i];
     return samba__emit(s, SAMBA__OP_full, NULL, 0, attr, n, NULL);
@@ -5749,13 +5784,13 @@ SAMBA__FN bool samba__full_shape(samba_call *c)
         return samba_refuse(c, SAMBA_EARG, "malformed call");
     if (!samba__expect(c, 0, 0, c->n_attr)) return false;
     c->out[0].dtype = SAMBA_F32;
-    c->out[0].shape = samba__shape_of(c->attr + 1, c->n_attr - 1);
+    c->out[0].shape = samba__shape_of(c->attr + SAMBA__FULL_SHAPE, c->n_attr - SAMBA__FULL_SHAPE);
     return true;
 }
 
 SAMBA__KERNEL void samba__full_kernel(const samba_args *a)
 {
-    float value = samba_attr_float(a->attr[0]);
+    float value = samba_attr_float(a->attr[SAMBA__FULL_VALUE]);
     for (int64_t i = a->begin; i < a->end; i++)
         a->out[0][i] = value;
 }
@@ -5770,9 +5805,9 @@ SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype)
 SAMBA__FN bool samba__cast_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, 1, 1)) return false;
-    if (c->attr[0] < 0 || c->attr[0] >= SAMBA_N_DTYPES)
-        return samba_refuse(c, SAMBA_EDTYPE, "no type has number %d", c->attr[0]);
-    c->out[0].dtype = (samba_dtype)c->attr[0];
+    if (c->attr[SAMBA__CAST_TYPE] < 0 || c->attr[SAMBA__CAST_TYPE] >= SAMBA_N_DTYPES)
+        return samba_refuse(c, SAMBA_EDTYPE, "no type has number %d", c->attr[SAMBA__CAST_TYPE]);
+    c->out[0].dtype = (samba_dtype)c->attr[SAMBA__CAST_TYPE];
     c->out[0].shape = c->in[0].shape;
     return true;
 }
@@ -5839,7 +5874,7 @@ SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
 {
     uint32_t n;
     memcpy(&n, a->in[0], sizeof n);
-    n += a->microbatch == 0 && (a->train || !a->attr[0]);
+    n += a->microbatch == 0 && (a->train || !a->attr[SAMBA__COUNT_TRAINING_ONLY]);
     memcpy(a->out[0], &n, sizeof n);
 }
 
@@ -5856,7 +5891,7 @@ SAMBA__MATCHES(accumulate, "*,*->*", 1)
 
 SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
 {
-    bool anew = a->attr[0] && a->microbatch == 0;
+    bool anew = a->attr[SAMBA__ACCUMULATE_ANEW] && a->microbatch == 0;
     const float *x = a->in[1];
     float *y = a->out[0];
     if (anew)
@@ -6159,7 +6194,7 @@ SAMBA__FN bool samba__reduce_rule(samba_call *c, samba__reducer kind)
     (void)kind;
     if (!samba__expect_all_f32(c, 1, 1, 2)) return false;
     const samba_shape *x = &c->in[0].shape;
-    int32_t mask = c->attr[0], keep = c->attr[1];
+    int32_t mask = c->attr[SAMBA__REDUCE_AXES], keep = c->attr[SAMBA__REDUCE_KEEPDIM];
     if (mask < 0 || mask >> x->ndim || keep < 0 || keep > 1)
         return samba_refuse(c, SAMBA_EARG,
                             "an axis is out of range or named twice; input 0 %S has "
@@ -6173,7 +6208,7 @@ SAMBA__FN void samba__reduce_work(samba_work *w, const samba_call *c, samba__red
 {
     samba__reduce_plan f;
     (void)kind;
-    samba__reduce_plan_of(&f, &c->in[0].shape, c->attr[0]);
+    samba__reduce_plan_of(&f, &c->in[0].shape, c->attr[SAMBA__REDUCE_AXES]);
     int64_t blocks = f.rows ? 1 : samba__ceil_div(f.inner, SAMBA__REDUCE_COLUMNS);
     w->units[0] = f.n_kept * f.n_pieces * blocks;
     w->flops = samba_count(&c->in[0].shape);
@@ -6268,7 +6303,7 @@ SAMBA__KERNEL void samba__reduce_pieces(const samba_args *a, const samba__reduce
 SAMBA__KERNEL void samba__reduce_run(const samba_args *a, samba__reducer kind)
 {
     samba__reduce_plan f;
-    samba__reduce_plan_of(&f, &a->in_spec[0].shape, a->attr[0]);
+    samba__reduce_plan_of(&f, &a->in_spec[0].shape, a->attr[SAMBA__REDUCE_AXES]);
     bool once = f.n_pieces == 1;
     float *sums = once ? a->out[0] : (float *)a->scratch, count = 1.0f;
     if (kind == SAMBA__REDUCER_MEAN) count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
@@ -6299,7 +6334,7 @@ SAMBA__FN int32_t samba__axis_mask(const samba_tensor *x, const samba_shape *axe
 /* Gives dy, from which axes were dropped, the rank of input 0 again, with 1 in their place. */
 SAMBA__FN samba_tensor *samba__with_axes(const samba_vjp *g, samba_tensor *dy)
 {
-    return samba_reshape(dy, samba__reduced(&g->in[0]->shape, g->attr[0], true));
+    return samba_reshape(dy, samba__reduced(&g->in[0]->shape, g->attr[SAMBA__REDUCE_AXES], true));
 }
 
 #define SAMBA__BUILD_REDUCTION(name) \
@@ -6357,9 +6392,11 @@ SAMBA__OP_API samba_tensor *samba_argmax(samba_tensor *x, int32_t axis, bool kee
 
 SAMBA__FN bool samba__argmax_shape(samba_call *c)
 {
-    if (!samba__expect_all_f32(c, 1, 1, 2) || !samba__expect_axis(c, c->attr[0])) return false;
+    if (!samba__expect_all_f32(c, 1, 1, 2) || !samba__expect_axis(c, c->attr[SAMBA__ARGMAX_AXIS]))
+        return false;
     c->out[0].dtype = SAMBA_I32;
-    c->out[0].shape = samba__reduced(&c->in[0].shape, 1 << c->attr[0], c->attr[1] != 0);
+    c->out[0].shape = samba__reduced(&c->in[0].shape, 1 << c->attr[SAMBA__ARGMAX_AXIS],
+                                     c->attr[SAMBA__ARGMAX_KEEPDIM] != 0);
     return true;
 }
 
@@ -6372,7 +6409,8 @@ SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
 SAMBA__KERNEL void samba__argmax_kernel(const samba_args *a)
 {
     const samba_shape *shape = &a->in_spec[0].shape;
-    int64_t n = shape->dim[a->attr[0]], inner = samba__inner(shape, a->attr[0]);
+    int64_t n = shape->dim[a->attr[SAMBA__ARGMAX_AXIS]],
+            inner = samba__inner(shape, a->attr[SAMBA__ARGMAX_AXIS]);
     for (int64_t u = a->begin; u < a->end; u++) {
         const float *x = a->in[0] + u / inner * n * inner + u % inner;
         int32_t best = 0;
@@ -6419,8 +6457,8 @@ SAMBA__FN samba__product samba__product_of(const samba_spec *in, const int32_t *
     samba__product p;
     const samba_shape *a = &in[0].shape, *b = &in[1].shape;
     int32_t bad = 0;
-    p.ta = attr[0] != 0;
-    p.tb = attr[1] != 0;
+    p.ta = attr[SAMBA__MATMUL_TRANSPOSE_A] != 0;
+    p.tb = attr[SAMBA__MATMUL_TRANSPOSE_B] != 0;
     p.m = a->dim[a->ndim - (p.ta ? 1 : 2)];
     p.k = a->dim[a->ndim - (p.ta ? 2 : 1)];
     p.n = b->dim[b->ndim - (p.tb ? 2 : 1)];
@@ -6442,7 +6480,8 @@ SAMBA__FN bool samba__matmul_shape(samba_call *c)
         return false;
     samba_shape a = c->in[0].shape, b = c->in[1].shape, *y = &c->out[0].shape;
     c->out[0].dtype = SAMBA_F32;
-    int32_t ta = c->attr[0], tb = c->attr[1], bad = 0;
+    int32_t ta = c->attr[SAMBA__MATMUL_TRANSPOSE_A], tb = c->attr[SAMBA__MATMUL_TRANSPOSE_B],
+            bad = 0;
     if (a.ndim < 2 || b.ndim < 2)
         return samba_refuse(c, SAMBA_ESHAPE, "both inputs need at least 2 dimensions");
     if (ta < 0 || ta > 1 || tb < 0 || tb > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
@@ -6538,7 +6577,7 @@ SAMBA__FN samba_tensor *samba__as_matrix(samba_tensor *x)
 SAMBA__FN void samba__matmul_vjp(samba_vjp *g)
 {
     samba_tensor *a = g->in[0], *b = g->in[1], *dy = g->dout[0];
-    bool ta = g->attr[0] != 0, tb = g->attr[1] != 0;
+    bool ta = g->attr[SAMBA__MATMUL_TRANSPOSE_A] != 0, tb = g->attr[SAMBA__MATMUL_TRANSPOSE_B] != 0;
     samba_tensor *da = ta ? samba_matmul_transposed(samba_cast(b, SAMBA_F32), tb, dy, true)
                           : samba_matmul_transposed(dy, false, b, !tb);
     g->din[0] = samba__to_input(g, 0, da);
@@ -6635,12 +6674,14 @@ SAMBA__FN bool samba__affine_packed_shape(samba_call *c)
     if (!samba__expect(c, 2, 4, 1) || !samba__expect_f32(c, 0)) return false;
     const samba_spec *x = &c->in[0], *b = &c->in[3];
     bool fine = (x->shape.ndim > 0 || samba_refuse(c, SAMBA_ESHAPE, "input 0 needs a dimension"))
-        && samba__expect_packed(c, c->attr[0], (int32_t)samba__last_dim(x))
+        && samba__expect_packed(c, c->attr[SAMBA__PACKED_ROWS], (int32_t)samba__last_dim(x))
         && (!samba__has(c, 3)
-            || (b->dtype == SAMBA_F32 && b->shape.ndim == 1 && b->shape.dim[0] == c->attr[0])
-            || samba_refuse(c, SAMBA_ESHAPE, "the bias must have %d values in f32", c->attr[0]));
+            || (b->dtype == SAMBA_F32 && b->shape.ndim == 1
+                && b->shape.dim[0] == c->attr[SAMBA__PACKED_ROWS])
+            || samba_refuse(c, SAMBA_ESHAPE, "the bias must have %d values in f32",
+                            c->attr[SAMBA__PACKED_ROWS]));
     c->out[0] = *x;
-    if (fine) c->out[0].shape.dim[x->shape.ndim - 1] = c->attr[0];
+    if (fine) c->out[0].shape.dim[x->shape.ndim - 1] = c->attr[SAMBA__PACKED_ROWS];
     return fine;
 }
 
@@ -6822,13 +6863,13 @@ SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t b
     if (!samba__find_axis(x, "slice", &axis, 0)) return NULL;
     for (int32_t i = 0; i < x->shape.ndim; i++) {
         int32_t d = x->shape.dim[i], last = end < 0 ? end + d : end;
-        attr[3 * i] = 0;
-        attr[3 * i + 1] = d;
-        attr[3 * i + 2] = 1;
+        attr[3 * i + SAMBA__SLICE_BEGIN] = 0;
+        attr[3 * i + SAMBA__SLICE_STOP] = d;
+        attr[3 * i + SAMBA__SLICE_STEP] = 1;
         if (i != axis) continue;
-        attr[3 * i] = begin < 0 ? begin + d : begin;
-        attr[3 * i + 1] = last > d ? d : last;
-        attr[3 * i + 2] = step;
+        attr[3 * i + SAMBA__SLICE_BEGIN] = begin < 0 ? begin + d : begin;
+        attr[3 * i + SAMBA__SLICE_STOP] = last > d ? d : last;
+        attr[3 * i + SAMBA__SLICE_STEP] = step;
     }
     return samba__emit1(SAMBA__OP_slice, x, attr, 3 * x->shape.ndim);
 }
@@ -6838,7 +6879,8 @@ SAMBA__FN bool samba__slice_shape(samba_call *c)
     if (!samba__expect(c, 1, 1, c->n_in == 1 ? 3 * c->in[0].shape.ndim : 0)) return false;
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
-        int32_t begin = c->attr[3 * i], end = c->attr[3 * i + 1], step = c->attr[3 * i + 2];
+        int32_t begin = c->attr[3 * i + SAMBA__SLICE_BEGIN],
+                end = c->attr[3 * i + SAMBA__SLICE_STOP], step = c->attr[3 * i + SAMBA__SLICE_STEP];
         int32_t d = c->in[0].shape.dim[i];
         if (begin < 0 || begin >= end || end > d || step < 1)
             return samba_refuse(c, SAMBA_ERANGE,
@@ -6855,8 +6897,8 @@ SAMBA__KERNEL void samba__slice_kernel(const samba_args *a)
     int64_t step[SAMBA_MAX_DIMS], start = 0;
     for (int32_t i = 0; i < a->in_spec[0].shape.ndim; i++) {
         int64_t inner = samba__inner(&a->in_spec[0].shape, i);
-        start += a->attr[3 * i] * inner;
-        step[i] = a->attr[3 * i + 2] * inner;
+        start += a->attr[3 * i + SAMBA__SLICE_BEGIN] * inner;
+        step[i] = a->attr[3 * i + SAMBA__SLICE_STEP] * inner;
     }
     samba__copy_steps(a, start, step);
 }
@@ -6865,7 +6907,8 @@ SAMBA__FN void samba__slice_vjp(samba_vjp *g)
 {
     int32_t attr[3 * SAMBA_MAX_DIMS + 1], n = 0;
     for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) {
-        int32_t begin = g->attr[3 * i], step = g->attr[3 * i + 2], count = g->out[0]->shape.dim[i];
+        int32_t begin = g->attr[3 * i + SAMBA__SLICE_BEGIN],
+                step = g->attr[3 * i + SAMBA__SLICE_STEP], count = g->out[0]->shape.dim[i];
         attr[n++] = begin;
         attr[n++] = g->in[0]->shape.dim[i] - begin - ((count - 1) * step + 1);
         attr[n++] = step - 1;
@@ -6962,7 +7005,9 @@ SAMBA__FN bool samba__pad_shape(samba_call *c)
                             "input 0");
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
-        int64_t before = c->attr[3 * i], after = c->attr[3 * i + 1], between = c->attr[3 * i + 2];
+        int64_t before = c->attr[3 * i + SAMBA__PAD_BEFORE],
+                after = c->attr[3 * i + SAMBA__PAD_AFTER],
+                between = c->attr[3 * i + SAMBA__PAD_BETWEEN];
         int64_t d = before + after + (c->in[0].shape.dim[i] - 1) * (between + 1) + 1;
         if (before < 0 || after < 0 || between < 0 || d > 0x7FFFFFFF)
             return samba_refuse(c, SAMBA_ERANGE, "padding of axis %d is negative or too large", i);
@@ -6974,7 +7019,7 @@ SAMBA__FN bool samba__pad_shape(samba_call *c)
 /* Where output coordinate i of a padded axis comes from; -1: from the padding. */
 SAMBA__FN int64_t samba__pad_source(const int32_t *attr, int64_t i, int32_t dim)
 {
-    int64_t at = i - attr[0], step = (int64_t)attr[2] + 1;
+    int64_t at = i - attr[SAMBA__PAD_BEFORE], step = (int64_t)attr[SAMBA__PAD_BETWEEN] + 1;
     return at < 0 || at % step || at / step >= dim ? -1 : at / step;
 }
 
@@ -7007,7 +7052,8 @@ SAMBA__FN void samba__pad_vjp(samba_vjp *g)
 {
     int32_t attr[3 * SAMBA_MAX_DIMS], n = 0;
     for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) {
-        int32_t before = g->attr[3 * i], step = g->attr[3 * i + 2] + 1;
+        int32_t before = g->attr[3 * i + SAMBA__PAD_BEFORE],
+                step = g->attr[3 * i + SAMBA__PAD_BETWEEN] + 1;
         attr[n++] = before;
         attr[n++] = before + (g->in[0]->shape.dim[i] - 1) * step + 1;
         attr[n++] = step;
@@ -7043,38 +7089,42 @@ SAMBA__OP_API samba_tensor *samba_stack(samba_tensor *const *xs, int32_t n, int3
 
 SAMBA__FN bool samba__cat_shape(samba_call *c)
 {
-    if (!samba__expect(c, 1, SAMBA_MAX_IN, 1) || !samba__expect_axis(c, c->attr[0])) return false;
+    if (!samba__expect(c, 1, SAMBA_MAX_IN, 1)
+        || !samba__expect_axis(c, c->attr[SAMBA__AXIS_NUMBER]))
+        return false;
     int64_t total = 0;
     for (int32_t i = 0; i < c->n_in; i++) {
         if (!samba__has(c, i)) return samba_refuse(c, SAMBA_EARG, "input %d is missing", i);
         samba_shape want = c->in[0].shape, got = c->in[i].shape;
-        want.dim[c->attr[0]] = got.ndim == want.ndim ? got.dim[c->attr[0]] : 0;
+        want.dim[c->attr[SAMBA__AXIS_NUMBER]]
+            = got.ndim == want.ndim ? got.dim[c->attr[SAMBA__AXIS_NUMBER]] : 0;
         if (!samba__same_shape(&want, &got) || c->in[i].dtype != c->in[0].dtype)
             return samba_refuse(c, SAMBA_ESHAPE,
                                 "input %d is %T %S, which cannot join input 0: "
                                 "only axis %d may differ",
-                                i, (int)c->in[i].dtype, &got, c->attr[0]);
-        total += got.dim[c->attr[0]];
+                                i, (int)c->in[i].dtype, &got, c->attr[SAMBA__AXIS_NUMBER]);
+        total += got.dim[c->attr[SAMBA__AXIS_NUMBER]];
     }
     c->out[0] = c->in[0];
-    c->out[0].shape.dim[c->attr[0]] = (int32_t)samba__min64(total, INT32_MAX);
+    c->out[0].shape.dim[c->attr[SAMBA__AXIS_NUMBER]] = (int32_t)samba__min64(total, INT32_MAX);
     return total <= INT32_MAX || samba_refuse(c, SAMBA_ERANGE, "the result has too many elements");
 }
 
 SAMBA__FN void samba__cat_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = samba__outer(&c->out[0].shape, c->attr[0]);
+    w->units[0] = samba__outer(&c->out[0].shape, c->attr[SAMBA__AXIS_NUMBER]);
 }
 
 SAMBA__KERNEL void samba__cat_kernel(const samba_args *a)
 {
     const samba_shape *out = &a->out_spec[0].shape;
-    int64_t row = samba_count(out) / samba__outer(out, a->attr[0]);
+    int64_t row = samba_count(out) / samba__outer(out, a->attr[SAMBA__AXIS_NUMBER]);
     for (int64_t u = a->begin; u < a->end; u++) {
         int64_t at = u * row;
         for (int32_t i = 0; i < a->n_in; i++) {
             const samba_shape *x = &a->in_spec[i].shape;
-            int64_t n = x->dim[a->attr[0]] * samba__inner(x, a->attr[0]);
+            int64_t n = x->dim[a->attr[SAMBA__AXIS_NUMBER]]
+                * samba__inner(x, a->attr[SAMBA__AXIS_NUMBER]);
             memcpy(samba__out_bytes(a, at), samba__in_bytes(a, i, u * n),
                    (size_t)n * samba_dtype_size(a->out_spec[0].dtype));
             at += n;
@@ -7086,9 +7136,9 @@ SAMBA__FN void samba__cat_vjp(samba_vjp *g)
 {
     int32_t at = 0;
     for (int32_t i = 0; i < g->n_in; i++) {
-        int32_t n = g->in[i]->shape.dim[g->attr[0]];
+        int32_t n = g->in[i]->shape.dim[g->attr[SAMBA__AXIS_NUMBER]];
         if (samba__is_float(g->in[i]->dtype))
-            g->din[i] = samba_slice(g->dout[0], g->attr[0], at, at + n, 1);
+            g->din[i] = samba_slice(g->dout[0], g->attr[SAMBA__AXIS_NUMBER], at, at + n, 1);
         at += n;
     }
 }
@@ -7114,13 +7164,14 @@ SAMBA__FN bool samba__gather_fits(const samba_call *c, const samba_shape *x)
     const samba_shape *index = &c->in[1].shape;
     bool fits = x->ndim == index->ndim && c->in[1].dtype == SAMBA_I32;
     for (int32_t i = 0; fits && i < x->ndim; i++)
-        fits = i == c->attr[0] || index->dim[i] <= x->dim[i];
+        fits = i == c->attr[SAMBA__GATHER_AXIS] || index->dim[i] <= x->dim[i];
     return fits;
 }
 
 SAMBA__FN bool samba__gather_shape(samba_call *c)
 {
-    if (!samba__expect(c, 2, 2, 1) || !samba__expect_axis(c, c->attr[0])) return false;
+    if (!samba__expect(c, 2, 2, 1) || !samba__expect_axis(c, c->attr[SAMBA__GATHER_AXIS]))
+        return false;
     c->out[0].dtype = c->in[0].dtype;
     c->out[0].shape = c->in[1].shape;
     if (c->in[1].dtype != SAMBA_I32)
@@ -7129,7 +7180,7 @@ SAMBA__FN bool samba__gather_shape(samba_call *c)
         || samba_refuse(c, SAMBA_ESHAPE,
                         "the index must have input 0's rank and, except along "
                         "axis %d, at most its dimensions",
-                        c->attr[0]);
+                        c->attr[SAMBA__GATHER_AXIS]);
 }
 
 /* Offset in x of element e of the index, whose value is the gathered axis; -1 if out of range. */
@@ -7139,7 +7190,8 @@ SAMBA__FN int64_t samba__gather_at(const samba_args *a, const samba_shape *x, co
     const samba_shape *shape = &a->in_spec[1].shape;
     int64_t at = 0, rest = e;
     for (int32_t i = shape->ndim - 1; i >= 0; i--) {
-        int64_t k = i == a->attr[0] ? samba__index(index + e) : rest % shape->dim[i];
+        int64_t k
+            = i == a->attr[SAMBA__GATHER_AXIS] ? samba__index(index + e) : rest % shape->dim[i];
         if (k < 0 || k >= x->dim[i]) {
             samba_fault_at(a, 1, (int32_t)k, e, 0, x->dim[i] - 1);
             return -1;
@@ -7165,9 +7217,9 @@ SAMBA__KERNEL void samba__gather_kernel(const samba_args *a)
 SAMBA__FN void samba__gather_vjp(samba_vjp *g)
 {
     int32_t attr[1 + SAMBA_MAX_DIMS];
-    attr[0] = g->attr[0];
+    attr[SAMBA__GATHER_AXIS] = g->attr[SAMBA__GATHER_AXIS];
     for (int32_t i = 0; i < g->in[0]->shape.ndim; i++)
-        attr[1 + i] = g->in[0]->shape.dim[i];
+        attr[SAMBA__GATHER_SHAPE + i] = g->in[0]->shape.dim[i];
     samba_tensor *dy = samba_cast(g->dout[0], SAMBA_F32); /* rows that meet are summed as f32 */
     samba_tensor *dx
         = samba__emit2(SAMBA__OP_gather_backward, dy, g->in[1], attr, 1 + g->in[0]->shape.ndim);
@@ -7181,10 +7233,11 @@ SAMBA__FN bool samba__gather_backward_shape(samba_call *c)
     if (!samba__expect(c, 2, 2, c->n_attr)) return false;
     if (c->n_attr != 1 + c->in[0].shape.ndim || c->n_attr < 2)
         return samba_refuse(c, SAMBA_EARG, "malformed call");
-    if (!samba__expect_f32(c, 0) || !samba__expect_axis(c, c->attr[0])) return false;
+    if (!samba__expect_f32(c, 0) || !samba__expect_axis(c, c->attr[SAMBA__GATHER_AXIS]))
+        return false;
     samba_shape *x = &c->out[0].shape;
     c->out[0].dtype = SAMBA_F32;
-    *x = samba__shape_of(c->attr + 1, c->n_attr - 1);
+    *x = samba__shape_of(c->attr + SAMBA__GATHER_SHAPE, c->n_attr - SAMBA__GATHER_SHAPE);
     return (samba__same_shape(&c->in[0].shape, &c->in[1].shape) && samba__gather_fits(c, x)
             && samba__sound_shape(x))
         || samba_refuse(c, SAMBA_ESHAPE, "gradient and index do not fit %S", x);
@@ -7192,15 +7245,15 @@ SAMBA__FN bool samba__gather_backward_shape(samba_call *c)
 
 SAMBA__FN void samba__gather_backward_work(samba_work *w, const samba_call *c)
 {
-    w->units[0] = c->attr[0] == 0 ? 1 : c->out[0].shape.dim[0];
+    w->units[0] = c->attr[SAMBA__GATHER_AXIS] == 0 ? 1 : c->out[0].shape.dim[0];
     w->flops = samba_count(&c->in[0].shape);
 }
 
 SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->out_spec[0].shape;
-    int64_t units = a->attr[0] == 0 ? 1 : x->dim[0], size = samba_count(x) / units;
-    int64_t from = a->attr[0] == 0 ? 1 : a->in_spec[0].shape.dim[0];
+    int64_t units = a->attr[SAMBA__GATHER_AXIS] == 0 ? 1 : x->dim[0], size = samba_count(x) / units;
+    int64_t from = a->attr[SAMBA__GATHER_AXIS] == 0 ? 1 : a->in_spec[0].shape.dim[0];
     int64_t n = samba_count(&a->in_spec[0].shape) / from;
     for (int64_t u = a->begin; u < a->end; u++) {
         memset(a->out[0] + u * size, 0, (size_t)size * 4);
@@ -7211,7 +7264,7 @@ SAMBA__KERNEL void samba__gather_backward_kernel(const samba_args *a)
         }
     }
 }
-SAMBA__GRAD1(gather_backward, samba_gather(dy, g->attr[0], g->in[1]))
+SAMBA__GRAD1(gather_backward, samba_gather(dy, g->attr[SAMBA__GATHER_AXIS], g->in[1]))
 
 /* ---- write_rows: cache[..][row[b][t]] <- x[..][t], t in order ---- */
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
@@ -7282,7 +7335,8 @@ SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
     const uint16_t *scale = (const uint16_t *)(const void *)a->in[2];
     bool packed = a->n_attr > 0;
     samba_dtype type = a->in_spec[1].dtype;
-    int64_t n = packed ? a->attr[0] : a->in_spec[1].shape.dim[0], k = samba__last_dim(a->out_spec);
+    int64_t n = packed ? a->attr[SAMBA__PACKED_ROWS] : a->in_spec[1].shape.dim[0],
+            k = samba__last_dim(a->out_spec);
     for (int64_t t = a->begin; t < a->end; t++) {
         int32_t row = samba__index(id + t);
         bool good = row >= 0 && row < n;
@@ -7305,12 +7359,13 @@ SAMBA__FN void samba__lookup_vjp(samba_vjp *g)
 
 SAMBA__FN bool samba__lookup_packed_shape(samba_call *c)
 {
-    bool fits = samba__expect(c, 2, 3, 2) && samba__expect_packed(c, c->attr[0], c->attr[1]);
+    bool fits = samba__expect(c, 2, 3, 2)
+        && samba__expect_packed(c, c->attr[SAMBA__PACKED_ROWS], c->attr[SAMBA__PACKED_COLUMNS]);
     if (!fits) return false;
     c->out[0].dtype = SAMBA_F32;
     c->out[0].shape = c->in[0].shape;
     return (c->in[0].dtype == SAMBA_I32 || samba_refuse(c, SAMBA_EDTYPE, "ids must be i32"))
-        && samba__append_dim(c, c->attr[1]);
+        && samba__append_dim(c, c->attr[SAMBA__PACKED_COLUMNS]);
 }
 
 SAMBA__KERNEL void samba__lookup_packed_kernel(const samba_args *a)
@@ -7324,7 +7379,8 @@ SAMBA__FN bool samba__lookup_backward_shape(samba_call *c)
     samba__binding b;
     if (!samba__expect(c, 2, 2, 1) || !samba__match("*c,i:*->*c", c, &b)) return false;
     c->out[0].shape = samba_scalar_shape();
-    return samba__append_dim(c, c->attr[0]) && samba__append_dim(c, b.letter['c' - 'a']);
+    return samba__append_dim(c, c->attr[SAMBA__TABLE_ROWS])
+        && samba__append_dim(c, b.letter['c' - 'a']);
 }
 
 /* Zeros. Many of them are written past the cache, so that memory is not read first. */
@@ -8193,7 +8249,8 @@ typedef enum samba__pooling {
 /* Outputs along one axis of n inputs; 0 after a refusal. */
 SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *attr)
 {
-    int64_t kernel = attr[0], stride = attr[2], padding = attr[4], up = c->attr[6] != 0;
+    int64_t kernel = attr[SAMBA__POOL_KERNEL], stride = attr[SAMBA__POOL_STRIDE],
+            padding = attr[SAMBA__POOL_PADDING], up = c->attr[SAMBA__POOL_CEIL_MODE] != 0;
     if (kernel >= 1 && stride >= 1 && padding >= 0 && padding <= kernel / 2) {
         int64_t room = n + 2 * padding - kernel + up * (stride - 1);
         int64_t out = room < 0 ? 0 : room / stride + 1;
@@ -8204,7 +8261,7 @@ SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *a
                  "kernel %d, stride %d, padding %d do not fit %d elements: "
                  "kernel and stride must be at least 1, padding at most half the kernel, and the "
                  "kernel at most the elements with padding",
-                 attr[0], attr[2], attr[4], n);
+                 attr[SAMBA__POOL_KERNEL], attr[SAMBA__POOL_STRIDE], attr[SAMBA__POOL_PADDING], n);
     return 0;
 }
 
@@ -8239,12 +8296,12 @@ SAMBA__FN void samba__pooling_words(const samba_pool_opts *opts, int32_t *attr)
     static const samba_pool_opts none = { { 0, 0 }, { 0, 0 }, { 0, 0 }, false, false };
     const samba_pool_opts *o = opts ? opts : &none;
     for (int32_t i = 0; i < 2; i++) {
-        attr[i] = o->kernel[i] ? o->kernel[i] : o->kernel[0];
-        attr[2 + i] = o->stride[i] ? o->stride[i] : attr[i];
-        attr[4 + i] = o->padding[i];
+        attr[SAMBA__POOL_KERNEL + i] = o->kernel[i] ? o->kernel[i] : o->kernel[0];
+        attr[SAMBA__POOL_STRIDE + i] = o->stride[i] ? o->stride[i] : attr[SAMBA__POOL_KERNEL + i];
+        attr[SAMBA__POOL_PADDING + i] = o->padding[i];
     }
-    attr[6] = o->ceil_mode;
-    attr[7] = o->exclude_padding;
+    attr[SAMBA__POOL_CEIL_MODE] = o->ceil_mode;
+    attr[SAMBA__AVG_EXCLUDE_PADDING] = o->exclude_padding;
 }
 
 /* An adaptive window takes all of x once, any other a kernel for each y. */
@@ -8255,7 +8312,9 @@ SAMBA__FN void samba__pooling_work(samba_work *w, const samba_call *c, samba__po
     w->units[0] = samba__outer(&y->shape, y->shape.ndim - 2);
     w->flops = n + samba_count(&c->in[0].shape);
     if (c->n_attr < SAMBA__MAX_WORDS) return;
-    w->flops = samba__flops(n, (int64_t)c->attr[0] * c->attr[1]) / 2;
+    w->flops
+        = samba__flops(n, (int64_t)c->attr[SAMBA__POOL_KERNEL] * c->attr[SAMBA__POOL_KERNEL + 1])
+        / 2;
 }
 
 typedef struct samba__pool_sides {
@@ -8378,14 +8437,14 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
     const samba_shape *y = forward ? &a->out_spec->shape : &a->in_spec[a->n_in - 1].shape;
     samba__pool_sides v = SAMBA__ZEROED;
     v.adaptive = a->n_attr < SAMBA__MAX_WORDS;
-    v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[7];
+    v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[SAMBA__AVG_EXCLUDE_PADDING];
     for (int32_t i = 0; i < 2; i++) {
         v.in[i] = x->dim[x->ndim - 2 + i];
         v.out[i] = y->dim[y->ndim - 2 + i];
         if (v.adaptive) continue;
-        v.kernel[i] = a->attr[i];
-        v.stride[i] = a->attr[2 + i];
-        v.padding[i] = a->attr[4 + i];
+        v.kernel[i] = a->attr[SAMBA__POOL_KERNEL + i];
+        v.stride[i] = a->attr[SAMBA__POOL_STRIDE + i];
+        v.padding[i] = a->attr[SAMBA__POOL_PADDING + i];
     }
     int64_t in_plane = v.in[0] * v.in[1], out_plane = v.out[0] * v.out[1];
     bool squares = op == SAMBA__MAX_FORWARD || op == SAMBA__MAX_BACKWARD;
@@ -8490,15 +8549,15 @@ SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, con
 SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
 {
     int32_t first = backward ? 1 : 0;
-    if (!samba__expect_all_f32(c, 1 + first, 5, 2 - first)) return false;
+    if (!samba__expect_all_f32(c, 1 + first, SAMBA__BATCH_NORM_INPUTS, 2 - first)) return false;
     const samba_shape *x = &c->in[first].shape;
-    if (x->ndim < 2 || !samba__same_shape(x, &c->in[0].shape) || !samba__has(c, 3)
-        || !samba__has(c, 4))
+    if (x->ndim < 2 || !samba__same_shape(x, &c->in[0].shape)
+        || !samba__has(c, SAMBA__BATCH_NORM_MEAN) || !samba__has(c, SAMBA__BATCH_NORM_VARIANCE))
         return samba_refuse(c, SAMBA_ESHAPE,
                             "x %S must be (N,C,...), dy %S the same, and the "
                             "running mean and variance be given",
                             x, &c->in[0].shape);
-    for (int32_t i = first + 1; i < 5; i++) {
+    for (int32_t i = first + 1; i < SAMBA__BATCH_NORM_INPUTS; i++) {
         const samba_shape *s = &c->in[i].shape;
         if (!samba__has(c, i) || (s->ndim == 1 && s->dim[0] == x->dim[1])) continue;
         return samba_refuse(c, SAMBA_ESHAPE,
@@ -8508,7 +8567,7 @@ SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
     }
     c->n_out = 3;
     c->out[0] = c->in[0];
-    c->out[1] = c->out[2] = c->in[3];
+    c->out[1] = c->out[2] = c->in[SAMBA__BATCH_NORM_MEAN];
     return true;
 }
 
@@ -8523,13 +8582,19 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
     const samba_shape *s = &a->in_spec[0].shape;
     int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
     float count = (float)(plane * s->dim[0]);
-    const float *weight = a->in[backward ? 2 : 1], *bias = backward ? NULL : a->in[2];
-    float momentum = samba_attr_float(a->attr[0]);
+    const float *weight
+        = a->in[backward ? (int)SAMBA__BATCH_BACKWARD_WEIGHT : (int)SAMBA__BATCH_NORM_WEIGHT];
+    const float *bias = backward ? NULL : a->in[SAMBA__BATCH_NORM_BIAS];
+    float momentum = samba_attr_float(a->attr[SAMBA__BATCH_NORM_MOMENTUM]);
     bool fresh = !a->running_stats; /* those of this batch */
-    float eps = samba_attr_float(a->attr[backward ? 0 : 1]);
+    float eps
+        = samba_attr_float(a->attr[backward ? (int)SAMBA__NORM_EPS : (int)SAMBA__BATCH_NORM_EPS]);
     for (int64_t c = a->begin; c < a->end; c++) {
-        const float *x = a->in[backward ? 1 : 0] + c * plane, *dy = a->in[0] + c * plane;
-        float mean = a->in[3][c], var = a->in[4][c], first = mean, second = var, slope = 0.0f;
+        const float *x
+            = a->in[backward ? (int)SAMBA__BATCH_BACKWARD_X : (int)SAMBA__BATCH_NORM_X] + c * plane,
+            *dy = a->in[SAMBA__BATCH_BACKWARD_DY] + c * plane;
+        float mean = a->in[SAMBA__BATCH_NORM_MEAN][c], var = a->in[SAMBA__BATCH_NORM_VARIANCE][c],
+              first = mean, second = var, slope = 0.0f;
         float sum[2] = { 0.0f, 0.0f };
         if (backward)
             samba__channel_sums(s, x, dy, 0.0f, false, sum);
@@ -8572,17 +8637,20 @@ SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, s
                                              samba_tensor *mean, samba_tensor *var, float momentum,
                                              float eps)
 {
-    samba_tensor *in[5] = { x, w, b, mean, var };
+    samba_tensor *in[SAMBA__BATCH_NORM_INPUTS] = { x, w, b, mean, var };
     int32_t attr[2] = { samba_float_attr(momentum), samba_float_attr(eps) };
     if (!x || !mean || !var) return NULL;
-    return samba__emit(x->session, SAMBA__OP_batch_norm, in, 5, attr, 2, NULL);
+    return samba__emit(x->session, SAMBA__OP_batch_norm, in, SAMBA__BATCH_NORM_INPUTS, attr, 2,
+                       NULL);
 }
 
 SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
 {
-    samba_tensor *in[5] = { g->dout[0], g->in[0], g->in[1], g->in[3], g->in[4] };
+    samba_tensor *in[5] = { g->dout[0], g->in[SAMBA__BATCH_NORM_X], g->in[SAMBA__BATCH_NORM_WEIGHT],
+                            g->in[SAMBA__BATCH_NORM_MEAN], g->in[SAMBA__BATCH_NORM_VARIANCE] };
     samba_tensor *out[SAMBA_MAX_OUT] = { NULL };
-    g->din[0] = samba__emit(g->session, SAMBA__OP_batch_norm_backward, in, 5, g->attr + 1, 1, out);
+    g->din[0] = samba__emit(g->session, SAMBA__OP_batch_norm_backward, in, 5,
+                            g->attr + SAMBA__BATCH_NORM_EPS, 1, out);
     if (g->in[1]) g->din[1] = out[1];
     if (g->in[2]) g->din[2] = out[2];
 }
@@ -8596,17 +8664,17 @@ SAMBA__FN bool samba__soft_rule(samba_call *c, int which)
 {
     bool fits = samba__expect_match(c, which & SAMBA__BACKWARD ? "*n,*n->*n" : "*n->*n", 1);
     return fits
-        && (c->attr[0] == c->in[0].shape.ndim - 1
+        && (c->attr[SAMBA__AXIS_NUMBER] == c->in[0].shape.ndim - 1
             || samba_refuse(c, SAMBA_EARG,
                             "axis %d is not the last one of %S; transpose "
                             "it to there",
-                            c->attr[0], &c->in[0].shape));
+                            c->attr[SAMBA__AXIS_NUMBER], &c->in[0].shape));
 }
 
 SAMBA__FN void samba__soft_work(samba_work *w, const samba_call *c, int which)
 {
     (void)which;
-    w->units[0] = samba__outer(&c->in[0].shape, c->attr[0]);
+    w->units[0] = samba__outer(&c->in[0].shape, c->attr[SAMBA__AXIS_NUMBER]);
 }
 
 SAMBA__INLINE void samba__softmax_row(float *y, const float *x, int64_t n, bool logs)
@@ -8683,11 +8751,11 @@ SAMBA__FN bool samba__norm_rule(samba_call *c, int which)
     samba__binding b;
     int32_t n_attr = which & SAMBA__BACKWARD ? 2 : 1;
     if (!samba__expect(c, 1, 3, n_attr)) return false;
-    if (!(samba_attr_float(c->attr[0]) >= 0.0f))
+    if (!(samba_attr_float(c->attr[SAMBA__NORM_EPS]) >= 0.0f))
         return samba_refuse(c, SAMBA_ERANGE, "eps is %g; it must be at least 0, such as 1e-5",
-                            (double)samba_attr_float(c->attr[0]));
+                            (double)samba_attr_float(c->attr[SAMBA__NORM_EPS]));
     if (!samba__match(signature[which], c, &b)) return false;
-    if (n_attr == 2 && !c->attr[1]) c->n_out = 1;
+    if (n_attr == 2 && !c->attr[SAMBA__NORM_AFFINE]) c->n_out = 1;
     return true;
 }
 
@@ -8710,7 +8778,8 @@ SAMBA__INLINE float samba__norm_row(float *h, const float *x, const float *w, co
                                     int64_t n, const int32_t *attr, bool centered)
 {
     float mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f;
-    float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n + samba_attr_float(attr[0]));
+    float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n
+                           + samba_attr_float(attr[SAMBA__NORM_EPS]));
     int64_t plain = w && b ? 0 : n;
     SAMBA__IN_PLACE
     for (int64_t i = 0; i < plain; i++)
@@ -8806,7 +8875,7 @@ SAMBA__FN void samba__norm_vjp(samba_vjp *g, int32_t op)
 {
     samba_tensor *w = g->n_in > 1 ? g->in[1] : NULL, *b = g->n_in > 2 ? g->in[2] : NULL;
     samba_tensor *in[3] = { g->dout[0], g->in[0], w };
-    int32_t attr[2] = { g->attr[0], w || b };
+    int32_t attr[2] = { g->attr[SAMBA__NORM_EPS], w || b };
     g->din[0] = samba__emit(g->session, op, in, 3, attr, 2, g->din);
 }
 
@@ -9012,7 +9081,8 @@ SAMBA__OP_API samba_tensor *samba_nll(samba_tensor *logp, samba_tensor *target,
 SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 {
     const samba_shape *x = &g->in[0]->shape;
-    int32_t attr[3] = { g->attr[0], g->attr[1], x->dim[x->ndim - 1] };
+    int32_t attr[3]
+        = { g->attr[SAMBA__NLL_REDUCTION], g->attr[SAMBA__NLL_IGNORE], x->dim[x->ndim - 1] };
     samba_tensor *in[3] = { g->dout[0], g->in[1], g->n_in > 2 ? g->in[2] : NULL };
     g->din[0]
         = samba__emit(g->session, SAMBA__OP_nll_backward, in, g->n_in > 2 ? 3 : 2, attr, 3, NULL);
@@ -9057,16 +9127,16 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
                                                bool backward)
 {
     samba__attention at = SAMBA__ZEROED;
-    at.first = backward ? 1 : 0;
-    at.mask = backward ? 6 : 3;
+    at.first = backward ? (int)SAMBA__ATTENTION_BACKWARD_Q : (int)SAMBA__ATTENTION_Q;
+    at.mask = backward ? (int)SAMBA__ATTENTION_BACKWARD_MASK : (int)SAMBA__ATTENTION_MASK;
     const samba_shape *q = &in[at.first].shape, *v = &in[at.first + 2].shape;
     at.T = q->dim[q->ndim - 2];
     at.D = q->dim[q->ndim - 1];
     at.S = v->dim[v->ndim - 2];
     at.E = v->dim[v->ndim - 1];
     at.batch = samba__outer(q, q->ndim - 2);
-    at.causal = attr[0] != 0;
-    at.scale = samba_attr_float(attr[1]);
+    at.causal = attr[SAMBA__ATTENTION_CAUSAL] != 0;
+    at.scale = samba_attr_float(attr[SAMBA__ATTENTION_SCALE]);
     return at;
 }
 
@@ -9076,8 +9146,9 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
     const samba_shape *q = &a->in_spec[at->first].shape;
     at->args = a;
     at->b = b;
-    at->drop = samba__dropping_of(a, at->mask + (at->first ? 2 : 1), a->attr + 2,
-                                  at->batch * at->T * at->S);
+    at->drop = samba__dropping_of(
+        a, at->first ? (int)SAMBA__ATTENTION_BACKWARD_RATE : (int)SAMBA__ATTENTION_RATE,
+        a->attr + SAMBA__ATTENTION_KEY, at->batch * at->T * at->S);
     at->p = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
     at->ds = at->p + SAMBA__ATTEND_BLOCK;
     at->q = a->in[at->first] + b * at->T * at->D;
@@ -9265,11 +9336,13 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
 SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *delta, int64_t t)
 {
     const samba_args *a = at->args;
-    const float *dlse = a->n_in > 7 ? a->in[7] : NULL;
+    const float *dlse
+        = a->n_in > SAMBA__ATTENTION_BACKWARD_DLSE ? a->in[SAMBA__ATTENTION_BACKWARD_DLSE] : NULL;
     int64_t first = at->b * at->T;
     int64_t from = first + t, to = first + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
     for (int64_t i = from; i < to; i++)
-        delta[i] = samba__row_dot(a->in[0] + i * at->E, a->in[4] + i * at->E, at->E)
+        delta[i] = samba__row_dot(a->in[SAMBA__ATTENTION_BACKWARD_DY] + i * at->E,
+                                  a->in[SAMBA__ATTENTION_BACKWARD_Y] + i * at->E, at->E)
             - (dlse ? dlse[i] : 0.0f);
 }
 
@@ -9277,10 +9350,11 @@ SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *del
 SAMBA__INLINE void samba__attention_recompute(const samba__attention *at)
 {
     int64_t b = at->b;
-    const float *lse = at->args->in[5] + b * at->T + at->t;
+    const float *lse = at->args->in[SAMBA__ATTENTION_BACKWARD_LSE] + b * at->T + at->t;
     const float *delta = (const float *)at->args->scratch + b * at->T + at->t;
     samba__attention_scores(at);
-    samba__attention_product(at, at->ds, at->args->in[0] + b * at->T * at->E, at->v, at->E);
+    samba__attention_product(
+        at, at->ds, at->args->in[SAMBA__ATTENTION_BACKWARD_DY] + b * at->T * at->E, at->v, at->E);
     for (int64_t i = 0; i < at->rows; i++) {
         float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
         float *SAMBA__RESTRICT d = at->ds + i * SAMBA__ATTEND_KEYS;
@@ -9316,7 +9390,7 @@ SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from,
 {
     bool at_once = by_keys && samba__attention_whole(at);
     int64_t b = at->b;
-    const float *dy = at->args->in[0] + b * at->T * at->E;
+    const float *dy = at->args->in[SAMBA__ATTENTION_BACKWARD_DY] + b * at->T * at->E;
     float *dq = at->args->out[0] + b * at->T * at->D, *dk = at->args->out[1] + b * at->S * at->D;
     float *dv = at->args->out[2] + b * at->S * at->E;
     int64_t size = by_keys ? samba__min64(SAMBA__ATTEND_KEYS, at->S - from)
@@ -9360,8 +9434,9 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
 {
     samba_shape score = c->in[first].shape, both;
     int32_t bad = 0;
-    if (c->attr[0] < 0 || c->attr[0] > 1) return samba_refuse(c, SAMBA_EARG, "malformed call");
-    float scale = samba_attr_float(c->attr[1]);
+    if (c->attr[SAMBA__ATTENTION_CAUSAL] < 0 || c->attr[SAMBA__ATTENTION_CAUSAL] > 1)
+        return samba_refuse(c, SAMBA_EARG, "malformed call");
+    float scale = samba_attr_float(c->attr[SAMBA__ATTENTION_SCALE]);
     if (scale - scale != 0.0f)
         return samba_refuse(c, SAMBA_ERANGE, "scale is %g; it must be finite", (double)scale);
     if (!samba__has(c, mask)) return true;
@@ -9381,8 +9456,10 @@ SAMBA__FN bool samba__expect_mask(samba_call *c, int32_t first, int32_t mask)
 
 SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
 {
-    int32_t n_in = c->n_in, first = backward ? 1 : 0, mask = backward ? 6 : 3;
-    int32_t drop = mask + (backward ? 2 : 1);
+    int32_t n_in = c->n_in,
+            first = backward ? (int)SAMBA__ATTENTION_BACKWARD_Q : (int)SAMBA__ATTENTION_Q;
+    int32_t mask = backward ? (int)SAMBA__ATTENTION_BACKWARD_MASK : (int)SAMBA__ATTENTION_MASK;
+    int32_t drop = backward ? (int)SAMBA__ATTENTION_BACKWARD_RATE : (int)SAMBA__ATTENTION_RATE;
     samba__binding b;
     if (!samba__expect(c, mask, drop + 3, 4)) return false;
     c->n_in = mask; /* the optional inputs behind have rules of their own */
@@ -9391,9 +9468,11 @@ SAMBA__FN bool samba__attention_rule(samba_call *c, bool backward)
     c->n_in = n_in;
     if (!fits || !samba__expect_mask(c, first, mask)) return false;
     if (!samba__expect_dropping(c, drop)) return false;
-    return !backward || !samba__has(c, 7)
-        || (c->in[7].dtype == SAMBA_F32 && samba__same_shape(&c->in[7].shape, &c->in[5].shape))
-        || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &c->in[5].shape);
+    const samba_spec *lse = &c->in[SAMBA__ATTENTION_BACKWARD_LSE],
+                     *dlse = &c->in[SAMBA__ATTENTION_BACKWARD_DLSE];
+    return !backward || !samba__has(c, SAMBA__ATTENTION_BACKWARD_DLSE)
+        || (dlse->dtype == SAMBA_F32 && samba__same_shape(&dlse->shape, &lse->shape))
+        || samba_refuse(c, SAMBA_ESHAPE, "the gradient of lse must be f32 %S", &lse->shape);
 }
 
 SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool backward)
@@ -9419,7 +9498,7 @@ SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *
                                       const samba_attention_opts *opts, samba_tensor *const *drop,
                                       uint64_t key, samba_tensor **out)
 {
-    samba_tensor *in[7] = { qkv[0], qkv[1], qkv[2], mask, NULL, NULL, NULL };
+    samba_tensor *in[SAMBA__ATTENTION_INPUTS] = { qkv[0], qkv[1], qkv[2], mask, NULL, NULL, NULL };
     if (!qkv[0]) return NULL;
     const samba_shape *q = &qkv[0]->shape;
     float scale = opts && opts->scale != 0.0f
@@ -9427,10 +9506,11 @@ SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *
         : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
     const int32_t attr[4] = { opts && opts->causal, samba_float_attr(scale),
                               (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
-    if (drop) memcpy(in + 4, drop, 3 * sizeof *in);
+    if (drop) memcpy(in + SAMBA__ATTENTION_RATE, drop, 3 * sizeof *in);
     (void)out; /* the device half does not trace */
-    return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in, drop ? 7 : 4,
-                       attr, 4, out);
+    return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in,
+                       drop ? (int)SAMBA__ATTENTION_INPUTS : (int)SAMBA__ATTENTION_RATE, attr, 4,
+                       out);
 }
 
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
@@ -9443,14 +9523,17 @@ SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, 
 
 SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 {
-    samba_tensor *dy = g->dout[0], *mask = g->n_in > 3 ? g->in[3] : NULL;
+    samba_tensor *dy = g->dout[0],
+                 *mask = g->n_in > SAMBA__ATTENTION_MASK ? g->in[SAMBA__ATTENTION_MASK] : NULL;
     if (!dy) dy = samba_full(g->session, g->out[0]->shape, 0.0f);
-    samba_tensor *in[11]
+    samba_tensor *in[SAMBA__ATTENTION_BACKWARD_INPUTS]
         = { dy, g->in[0], g->in[1], g->in[2], g->out[0], g->out[1], mask, g->dout[1] };
-    for (int32_t i = 4; i < g->n_in; i++)
-        in[4 + i] = g->in[i];
+    for (int32_t i = SAMBA__ATTENTION_RATE; i < g->n_in; i++)
+        in[SAMBA__ATTENTION_BACKWARD_RATE - SAMBA__ATTENTION_RATE + i] = g->in[i];
     g->din[0] = samba__emit(g->session, SAMBA__OP_scaled_dot_product_attention_backward, in,
-                            g->n_in > 4 ? 11 : 8, g->attr, 4, g->din);
+                            g->n_in > SAMBA__ATTENTION_RATE ? (int)SAMBA__ATTENTION_BACKWARD_INPUTS
+                                                            : (int)SAMBA__ATTENTION_BACKWARD_RATE,
+                            g->attr, 4, g->din);
 }
 
 /* ==== [optim-ops] ============================================================================= */
@@ -14608,7 +14691,8 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
     if (!m || !n || m->op != pad || n->op != pad) return NULL;
     int32_t axis = samba__side_by_side(m, n);
     const samba__node *rest = n->in[0]->node; /* b may have been joined before */
-    bool more = rest && rest->op == cat && rest->attr[0] == axis && rest->n_in < SAMBA_MAX_IN;
+    bool more = rest && rest->op == cat && rest->attr[SAMBA__AXIS_NUMBER] == axis
+        && rest->n_in < SAMBA_MAX_IN;
     if (axis < 0) return NULL;
     part[count++] = m->in[0];
     for (int32_t i = 0; more && i < rest->n_in; i++)
@@ -14616,7 +14700,7 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
     if (!more) part[count++] = n->in[0];
     samba_tensor *joined = samba_cat(part, count, axis);
     memcpy(attr, m->attr, (size_t)n_attr * sizeof *attr);
-    attr[3 * axis + 1] = n->attr[3 * axis + 1];
+    attr[3 * axis + SAMBA__SLICE_STOP] = n->attr[3 * axis + SAMBA__SLICE_STOP];
     for (int32_t i = 0; i < n_attr; i++)
         if (attr[i]) return samba__emit1(SAMBA__OP_pad, joined, attr, n_attr);
     return joined;
@@ -15353,7 +15437,7 @@ SAMBA__FN bool samba__is_full(const samba__compilation *c, const samba_tensor *t
     while (n && (samba__is(n->op, SAMBA__OP_expand) || samba__is(n->op, SAMBA__OP_reshape)))
         n = samba__producer_of(c, n->in[0]);
     bool full = n && samba__is(n->op, SAMBA__OP_full);
-    if (full) *value = samba_attr_float(n->attr[0]);
+    if (full) *value = samba_attr_float(n->attr[SAMBA__FULL_VALUE]);
     return full;
 }
 
@@ -15478,7 +15562,7 @@ SAMBA__FN samba_tensor *samba__join_permutes(samba__compilation *c, samba__node 
 SAMBA__FN samba_tensor *samba__drop_scale(samba__compilation *c, samba__node *n)
 {
     (void)c;
-    return samba_attr_float(n->attr[0]) == 1.0f ? n->in[0] : NULL;
+    return samba_attr_float(n->attr[SAMBA__SCALE_FACTOR]) == 1.0f ? n->in[0] : NULL;
 }
 
 SAMBA__FN samba_tensor *samba__drop_negs(samba__compilation *c, samba__node *n)
@@ -15500,7 +15584,7 @@ SAMBA__FN samba_tensor *samba__mul_to_scale(samba__compilation *c, samba__node *
         n->op = &samba__op_table[SAMBA__OP_scale];
         n->in[0] = x;
         n->n_in = 1;
-        n->attr[0] = samba_float_attr(value);
+        n->attr[SAMBA__SCALE_FACTOR] = samba_float_attr(value);
         n->n_attr = 1;
         return n->out[0];
     }
@@ -15572,7 +15656,7 @@ SAMBA__FN samba_tensor *samba__sum_in_place(samba__compilation *c, samba__node *
 
 SAMBA__FN samba_tensor *samba__accumulate_in_place(samba__compilation *c, samba__node *n)
 {
-    return n->attr[0] ? NULL : samba__sum_in_place(c, n, n->in[0], n->in[1]);
+    return n->attr[SAMBA__ACCUMULATE_ANEW] ? NULL : samba__sum_in_place(c, n, n->in[0], n->in[1]);
 }
 
 /* In gradients, x + a later product goes on summing in x; x + the gradient of an embedding changes
@@ -15653,7 +15737,7 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     n->op->kernel(&a);
     n->op = &samba__op_table[SAMBA__OP_full];
     n->n_in = 0;
-    n->attr[0] = samba_float_attr(result);
+    n->attr[SAMBA__FULL_VALUE] = samba_float_attr(result);
     n->n_attr = 1;
 }
 
@@ -17851,8 +17935,10 @@ SAMBA__FN samba__spread samba__fold_spread(const samba__node *n, samba__spread x
     const samba_shape *shape = &n->in[0]->shape;
     bool argmax = samba__is(n->op, SAMBA__OP_argmax);
     bool adds = samba__is(n->op, SAMBA__OP_sum), means = samba__is(n->op, SAMBA__OP_mean);
-    bool squares = samba__is(n->op, SAMBA__OP_square_sum), kept = n->attr[1] != 0;
-    int32_t mask = argmax ? 1 << n->attr[0] : n->attr[0], dim = x.dim;
+    bool squares = samba__is(n->op, SAMBA__OP_square_sum), kept;
+    int32_t mask = n->attr[SAMBA__REDUCE_AXES], dim = x.dim;
+    kept = n->attr[argmax ? (int)SAMBA__ARGMAX_KEEPDIM : (int)SAMBA__REDUCE_KEEPDIM] != 0;
+    if (argmax) mask = 1 << n->attr[SAMBA__ARGMAX_AXIS];
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     bool all = mask == (1 << shape->ndim) - 1;
     if (x.kind == SAMBA__SAME)
@@ -17897,10 +17983,10 @@ SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
         samba__spread x = samba__spread_of(p, slice->in[0]);
         int64_t size = slice->in[0]->shape.dim[x.dim];
         const int32_t *attr = slice->attr + 3 * x.dim;
-        if (attr[0] * at_of != at * size) return false;
+        if (attr[SAMBA__SLICE_BEGIN] * at_of != at * size) return false;
         if (k > 0 && !samba__same_order(p, x.joined, *order)) return false;
         *order = x.joined;
-        at = attr[1];
+        at = attr[SAMBA__SLICE_STOP];
         at_of = size;
     }
     return at == at_of;
@@ -17917,12 +18003,14 @@ SAMBA__FN bool samba__one_of_all(const samba__parts *p, const samba__node *n, in
             const samba__node *m = p->c->session->nodes[i];
             bool sibling = samba__is(m->op, SAMBA__OP_slice) && m->in[0] == n->in[0]
                 && p->needed[m->out[0]->id];
-            if (!sibling || m->attr[3 * dim] != at || m->attr[3 * dim + 2] != 1) continue;
+            if (!sibling || m->attr[3 * dim + SAMBA__SLICE_BEGIN] != at
+                || m->attr[3 * dim + SAMBA__SLICE_STEP] != 1)
+                continue;
             if (!next || m == n) next = m;
         }
         if (!next) return false;
         met = met || next == n;
-        at = next->attr[3 * dim + 1];
+        at = next->attr[3 * dim + SAMBA__SLICE_STOP];
     }
     return met;
 }
@@ -17939,7 +18027,7 @@ SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__no
         samba__spread s = samba__spread_of(p, n->in[k]);
         o.n[s.kind]++;
         if (s.kind != SAMBA__ROWS && s.kind != SAMBA__OTHER) continue;
-        bool joins = s.dim == n->attr[0];
+        bool joins = s.dim == n->attr[SAMBA__AXIS_NUMBER];
         o.clash = o.clash || (rows && s.dim != y.dim)
             || (rows && !joins && !samba__same_order(p, s.joined, y.joined));
         y.dim = s.dim;
@@ -17951,7 +18039,7 @@ SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__no
         y.joined = NULL;
     }
     y.kind = rows ? samba__kind_of_rows(&o) : samba__kind_of_sum(&o);
-    bool joined = y.dim >= 0 && y.dim == n->attr[0] && n->n_in > 1;
+    bool joined = y.dim >= 0 && y.dim == n->attr[SAMBA__AXIS_NUMBER] && n->n_in > 1;
     if (!joined) return y;
     y.joined = n;
     if (samba__puts_together(p, n, &y.joined)) return y;
@@ -17974,7 +18062,8 @@ SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__
         return y;
     }
     const int32_t *attr = n->attr + 3 * x.dim;
-    int32_t begin = attr[0], end = attr[1], step = attr[2], size = shape->dim[x.dim];
+    int32_t begin = attr[SAMBA__SLICE_BEGIN], end = attr[SAMBA__SLICE_STOP],
+            step = attr[SAMBA__SLICE_STEP], size = shape->dim[x.dim];
     if (begin == 0 && end == size && step == 1) return y;
     if (!x.joined || samba__is(x.joined->op, SAMBA__OP_slice)) {
         bool every = size % step == 0 && begin < step && out->dim[x.dim] == size / step;
@@ -17984,10 +18073,10 @@ SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__
         return y;
     }
     const samba__node *cat = x.joined;
-    int64_t total = cat->out[0]->shape.dim[cat->attr[0]], from = 0;
+    int64_t total = cat->out[0]->shape.dim[cat->attr[SAMBA__SLICE_BEGIN]], from = 0;
     y.kind = SAMBA__OTHER;
     for (int32_t k = 0; k < cat->n_in && step == 1; k++) {
-        int64_t to = from + cat->in[k]->shape.dim[cat->attr[0]];
+        int64_t to = from + cat->in[k]->shape.dim[cat->attr[SAMBA__SLICE_BEGIN]];
         if (begin * total == from * size && end * total == to * size) {
             y.kind = x.kind;
             y.joined = samba__spread_of(p, cat->in[k]).joined;
@@ -18046,7 +18135,8 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
     bool known = (a.kind != SAMBA__ROWS || a.dim >= 0) && (b.kind != SAMBA__ROWS || b.dim >= 0);
     if (!pure || !known || i < 2 || j < 2) return y;
     if (a.kind == b.kind && !samba__same_order(p, a.joined, b.joined)) return y;
-    int32_t sum_a = i - (n->attr[0] ? 2 : 1), sum_b = j - (n->attr[1] ? 1 : 2);
+    int32_t sum_a = i - (n->attr[SAMBA__MATMUL_TRANSPOSE_A] ? 2 : 1),
+            sum_b = j - (n->attr[SAMBA__MATMUL_TRANSPOSE_B] ? 1 : 2);
     bool adds_a = a.kind == SAMBA__ROWS && a.dim == sum_a;
     bool adds_b = b.kind == SAMBA__ROWS && b.dim == sum_b;
     if (adds_a || adds_b) { /* over rows, unless the other one has rows elsewhere */
@@ -18250,7 +18340,8 @@ SAMBA__FN bool samba__is_given(const samba__parts *p, const samba__node *n)
 {
     bool known = n->op >= samba__op_table && n->op < samba__op_table + SAMBA__N_OPS;
     bool draws = samba__is(n->op, SAMBA__OP_dropout)
-        || (samba__is(n->op, SAMBA__OP_scaled_dot_product_attention) && n->n_in > 4);
+        || (samba__is(n->op, SAMBA__OP_scaled_dot_product_attention)
+            && n->n_in > SAMBA__ATTENTION_RATE);
     bool given = known && !draws && !(n->op->flags >> 8) && !(n->op->flags & SAMBA_OP_HOST);
     for (int32_t k = 0; given && k < n->n_in; k++)
         given = !n->in[k] || (n->in[k]->id < p->n_tensors && samba__spread_of(p, n->in[k]).given);
@@ -18401,7 +18492,7 @@ SAMBA__FN void samba__tell_of_part(const samba__parts *p, const samba__node *n)
     samba__spread table = x, ids = x;
     if (samba__is(n->op, SAMBA__OP_lookup))
         table = samba__spread_of(p, n->in[1]);
-    else if (samba__is(n->op, SAMBA__OP_gather) && x.dim == n->attr[0])
+    else if (samba__is(n->op, SAMBA__OP_gather) && x.dim == n->attr[SAMBA__GATHER_AXIS])
         ids = samba__spread_of(p, n->in[1]);
     else
         return;
@@ -18509,7 +18600,8 @@ SAMBA__FN bool samba__is_summed(const samba__parts *p, const samba__node *cat)
         for (int32_t k = 0; k < n->n_in; k++) {
             if (p->traced[i][k] != cat->out[0]) continue;
             bool sums = samba__is(n->op, SAMBA__OP_sum) || samba__is(n->op, SAMBA__OP_mean);
-            if (!sums || !(n->attr[0] >> cat->attr[0] & 1)) return false;
+            if (!sums || !(n->attr[SAMBA__REDUCE_AXES] >> cat->attr[SAMBA__AXIS_NUMBER] & 1))
+                return false;
             any = true;
         }
     }
@@ -18524,7 +18616,8 @@ SAMBA__FN void samba__hash_uses(const samba__pieces *q, const samba__node *n)
     samba__spread y = samba__spread_of(p, n->out[0]);
     bool cats = samba__is(n->op, SAMBA__OP_cat);
     bool unordered = cats
-        && (y.kind == SAMBA__ROWS ? y.dim == n->attr[0] && y.joined != n : samba__is_summed(p, n));
+        && (y.kind == SAMBA__ROWS ? y.dim == n->attr[SAMBA__AXIS_NUMBER] && y.joined != n
+                                  : samba__is_summed(p, n));
     uint64_t call = samba__hash_of_call(q, n), then = 0;
     for (int32_t o = 0; o < n->n_out; o++)
         then = samba__mixed(then, q->used[n->out[o]->id]);
