@@ -4929,6 +4929,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
 #define SAMBA__ATTRIBUTE_TEXT(name, words, text) text
 #define SAMBA__ATTRIBUTES_AT(family) \
     enum { SAMBA__ATTRIBUTES_##family(SAMBA__ATTRIBUTE_AT) SAMBA__##family##_END };
+SAMBA__ATTRIBUTES_AT(NONE)
 SAMBA__ATTRIBUTES_AT(SLOPE)
 SAMBA__ATTRIBUTES_AT(SCALE)
 SAMBA__ATTRIBUTES_AT(SHIFT)
@@ -5009,7 +5010,7 @@ typedef enum samba__class {
 
 /* The table of ops. Wire numbers are written into PEF files: never change or reuse one.
      MAP  elementwise: arity, the value, of a, b, c and attributes p[], flops of an element, family
-          of attributes
+          of attributes; BOOL if the value is a truth, else F32
      OP   samba__class, family of attributes, flops per output element, flags, whose shape rule and
           work it has; the rest is its own
      FAST the same, with a kernel for each instruction set: its loops gain by wide vectors
@@ -5018,47 +5019,49 @@ typedef enum samba__class {
    A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
 /* clang-format off */
 #define SAMBA__OPS(MAP, OP, FAST, KIN) \
-    MAP(0x0101, add,         2, a + b,                                    1, NONE) \
-    MAP(0x0102, sub,         2, a - b,                                    1, NONE) \
-    MAP(0x0103, mul,         2, a * b,                                    1, NONE) \
-    MAP(0x0104, div,         2, a / b,                                    4, NONE) \
-    MAP(0x0105, pow,         2, samba__pow(a, b),                         40, NONE) \
-    MAP(0x0106, minimum,     2, a != a ? a : b != b ? b : a < b ? a : b,  1, NONE) \
-    MAP(0x0107, maximum,     2, a != a ? a : b != b ? b : a > b ? a : b,  1, NONE) \
-    MAP(0x0108, eq,          2, a == b ? 1.0f : 0.0f,                     1, NONE) \
-    MAP(0x0109, ne,          2, a != b ? 1.0f : 0.0f,                     1, NONE) \
-    MAP(0x010A, lt,          2, a < b ? 1.0f : 0.0f,                      1, NONE) \
-    MAP(0x010B, le,          2, a <= b ? 1.0f : 0.0f,                     1, NONE) \
-    MAP(0x010C, gt,          2, a > b ? 1.0f : 0.0f,                      1, NONE) \
-    MAP(0x010D, ge,          2, a >= b ? 1.0f : 0.0f,                     1, NONE) \
-    MAP(0x010E, where,       3, a != 0.0f ? b : c,                        1, NONE) \
-    MAP(0x0120, neg,         1, -a,                                       1, NONE) \
-    MAP(0x0121, exp,         1, samba__exp(a),                            15, NONE) \
-    MAP(0x0122, log,         1, samba__log(a),                            15, NONE) \
-    MAP(0x0123, sqrt,        1, samba__sqrt(a),                           5, NONE) \
-    MAP(0x0124, rsqrt,       1, samba__rsqrt(a),                          10, NONE) \
-    MAP(0x0125, abs,         1, samba__abs(a),                            1, NONE) \
-    MAP(0x0126, relu,        1, a < 0.0f ? 0.0f : a,                      1, NONE) \
-    MAP(0x0127, leaky_relu,  1, a > 0.0f ? a : a * p[0],                  2, SLOPE) \
-    MAP(0x0128, sigmoid,     1, samba__sigmoid(a),                        20, NONE) \
-    MAP(0x0129, tanh,        1, samba__tanh(a),                           20, NONE) \
-    MAP(0x012A, gelu,        1, samba__gelu(a),                           30, NONE) \
-    MAP(0x012B, gelu_tanh,   1, samba__gelu_tanh(a),                      25, NONE) \
-    MAP(0x012C, silu,        1, samba__silu(a),                           20, NONE) \
-    MAP(0x012D, softplus,    1, samba__softplus(a),                       30, NONE) \
-    MAP(0x012E, scale,       1, a * p[0],                                 1, SCALE) \
-    MAP(0x012F, shift,       1, a + p[0],                                 1, SHIFT) \
-    MAP(0x0140, tanh_backward, 2, a * samba__fma(-b, b, 1.0f),            3, NONE) \
-    MAP(0x0141, sigmoid_backward, 2, a * (b * (1.0f - b)),                3, NONE) \
-    MAP(0x0142, relu_backward, 2, b > 0.0f ? a : 0.0f,                    1, NONE) \
-    MAP(0x0143, leaky_relu_backward, 2, b > 0.0f ? a : a * p[0],          2, SLOPE) \
-    MAP(0x0144, gelu_backward, 2, a * samba__gelu_grad(b),                40, NONE) \
-    MAP(0x0145, gelu_tanh_backward, 2, a * samba__gelu_tanh_grad(b),      35, NONE) \
-    MAP(0x0146, silu_backward, 2, a * samba__silu_grad(b),                25, NONE) \
-    MAP(0x0147, abs_backward, 2, b > 0.0f ? a : b < 0.0f ? -a : 0.0f,     1, NONE) \
-    MAP(0x0148, maximum_backward, 3, b > c ? a : b == c ? a * 0.5f : 0.0f, 2, NONE) \
-    MAP(0x0149, pow_backward, 3, c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE) \
-    MAP(0x014A, pow_backward_exponent, 3, b == 0.0f ? 0.0f : a * (c * samba__log(b)), 20, NONE) \
+    MAP(0x0101, add,         2, a + b,                                    1, NONE, F32) \
+    MAP(0x0102, sub,         2, a - b,                                    1, NONE, F32) \
+    MAP(0x0103, mul,         2, a * b,                                    1, NONE, F32) \
+    MAP(0x0104, div,         2, a / b,                                    4, NONE, F32) \
+    MAP(0x0105, pow,         2, samba__pow(a, b),                         40, NONE, F32) \
+    MAP(0x0106, minimum,     2, a != a ? a : b != b ? b : a < b ? a : b,  1, NONE, F32) \
+    MAP(0x0107, maximum,     2, a != a ? a : b != b ? b : a > b ? a : b,  1, NONE, F32) \
+    MAP(0x0108, eq,          2, a == b ? 1.0f : 0.0f,                     1, NONE, BOOL) \
+    MAP(0x0109, ne,          2, a != b ? 1.0f : 0.0f,                     1, NONE, BOOL) \
+    MAP(0x010A, lt,          2, a < b ? 1.0f : 0.0f,                      1, NONE, BOOL) \
+    MAP(0x010B, le,          2, a <= b ? 1.0f : 0.0f,                     1, NONE, BOOL) \
+    MAP(0x010C, gt,          2, a > b ? 1.0f : 0.0f,                      1, NONE, BOOL) \
+    MAP(0x010D, ge,          2, a >= b ? 1.0f : 0.0f,                     1, NONE, BOOL) \
+    MAP(0x010E, where,       3, a != 0.0f ? b : c,                        1, NONE, F32) \
+    MAP(0x0120, neg,         1, -a,                                       1, NONE, F32) \
+    MAP(0x0121, exp,         1, samba__exp(a),                            15, NONE, F32) \
+    MAP(0x0122, log,         1, samba__log(a),                            15, NONE, F32) \
+    MAP(0x0123, sqrt,        1, samba__sqrt(a),                           5, NONE, F32) \
+    MAP(0x0124, rsqrt,       1, samba__rsqrt(a),                          10, NONE, F32) \
+    MAP(0x0125, abs,         1, samba__abs(a),                            1, NONE, F32) \
+    MAP(0x0126, relu,        1, a < 0.0f ? 0.0f : a,                      1, NONE, F32) \
+    MAP(0x0127, leaky_relu,  1, a > 0.0f ? a : a * p[0],                  2, SLOPE, F32) \
+    MAP(0x0128, sigmoid,     1, samba__sigmoid(a),                        20, NONE, F32) \
+    MAP(0x0129, tanh,        1, samba__tanh(a),                           20, NONE, F32) \
+    MAP(0x012A, gelu,        1, samba__gelu(a),                           30, NONE, F32) \
+    MAP(0x012B, gelu_tanh,   1, samba__gelu_tanh(a),                      25, NONE, F32) \
+    MAP(0x012C, silu,        1, samba__silu(a),                           20, NONE, F32) \
+    MAP(0x012D, softplus,    1, samba__softplus(a),                       30, NONE, F32) \
+    MAP(0x012E, scale,       1, a * p[0],                                 1, SCALE, F32) \
+    MAP(0x012F, shift,       1, a + p[0],                                 1, SHIFT, F32) \
+    MAP(0x0140, tanh_backward, 2, a * samba__fma(-b, b, 1.0f),            3, NONE, F32) \
+    MAP(0x0141, sigmoid_backward, 2, a * (b * (1.0f - b)),                3, NONE, F32) \
+    MAP(0x0142, relu_backward, 2, b > 0.0f ? a : 0.0f,                    1, NONE, F32) \
+    MAP(0x0143, leaky_relu_backward, 2, b > 0.0f ? a : a * p[0],          2, SLOPE, F32) \
+    MAP(0x0144, gelu_backward, 2, a * samba__gelu_grad(b),                40, NONE, F32) \
+    MAP(0x0145, gelu_tanh_backward, 2, a * samba__gelu_tanh_grad(b),      35, NONE, F32) \
+    MAP(0x0146, silu_backward, 2, a * samba__silu_grad(b),                25, NONE, F32) \
+    MAP(0x0147, abs_backward, 2, b > 0.0f ? a : b < 0.0f ? -a : 0.0f,     1, NONE, F32) \
+    MAP(0x0148, maximum_backward, 3, b > c ? a : b == c ? a * 0.5f : 0.0f, 2, NONE, F32) \
+    MAP(0x0149, pow_backward, 3, \
+                             c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE, F32) \
+    MAP(0x014A, pow_backward_exponent, 3, \
+                             b == 0.0f ? 0.0f : a * (c * samba__log(b)), 20, NONE, F32) \
     FAST(0x0180, full,                   MOVES, FULL, 0, NONE, full, flat) \
     FAST(0x0181, cast,                   MOVES, CAST, 1, NONE, cast, cast) \
     FAST(0x0182, dropout,                OTHER, DROPOUT, 12, INPLACE, dropout, dropout) \
@@ -5552,26 +5555,11 @@ SAMBA__INLINE void samba__map_run(const samba_args *a, samba__loop_fn loop)
         samba__map_range(a, loop, &w, p, a->begin + row * a->pitch, a->end + row * a->pitch);
 }
 
-/* How many attributes p[] the value of an elementwise op reads. */
-SAMBA__FN int32_t samba__map_attributes(int32_t op)
-{
-    switch (op) {
-    case SAMBA__OP_leaky_relu:
-    case SAMBA__OP_leaky_relu_backward:
-    case SAMBA__OP_scale:
-    case SAMBA__OP_shift:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 /* Any types in; f32 out, or the inputs' one half type if all have it; comparisons give bool. */
-SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
+SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t n_attr, samba_dtype result)
 {
-    bool compares = op >= SAMBA__OP_eq && op <= SAMBA__OP_ge;
     int32_t bad = 0, first = arity == 3 && c->n_in > 0 && c->in[0].dtype == SAMBA_BOOL ? 1 : 0;
-    if (!samba__expect(c, arity, arity, samba__map_attributes(op))) return false;
+    if (!samba__expect(c, arity, arity, n_attr)) return false;
     samba_shape y = c->in[0].shape;
     samba_dtype type = c->in[first].dtype;
     for (int32_t i = 1; i < arity; i++)
@@ -5583,7 +5571,7 @@ SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t op)
     for (int32_t i = first; i < arity; i++)
         type = c->in[i].dtype == type ? type : SAMBA_F32;
     if (!samba__is_float(type)) type = SAMBA_F32;
-    c->out[0].dtype = compares ? SAMBA_BOOL : type;
+    c->out[0].dtype = result == SAMBA_BOOL ? SAMBA_BOOL : type;
     c->out[0].shape = y;
     return true;
 }
@@ -5636,7 +5624,7 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c)
 #else
 #define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value, 0)
 #endif
-#define SAMBA__DEFINE_MAP(wire, name, arity, value, cost, attributes) \
+#define SAMBA__DEFINE_MAP(wire, name, arity, value, cost, attributes, type) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
     { \
         (void)a, (void)b, (void)c, (void)p; \
@@ -5645,7 +5633,7 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c)
     SAMBA__LOOPS(name, samba__##name##_value(a[i], b[i], c[i], p), cost) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
-        return samba__map_shape(c, arity, SAMBA__OP_##name); \
+        return samba__map_shape(c, arity, SAMBA__##attributes##_END, SAMBA_##type); \
     }
 #define SAMBA__DEFINE_NONE(wire, name, ...)
 SAMBA__OPS(SAMBA__DEFINE_MAP, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE)
@@ -9871,7 +9859,7 @@ SAMBA__EACH_COSTLY_KIN(soft, int)
 SAMBA__EACH_COSTLY_KIN(norm, int)
 SAMBA__EACH_COSTLY_KIN(loss, int)
 SAMBA__EACH_COSTLY_KIN(attention, bool)
-#define SAMBA__RUN_MAP(wire, name, arity, value, cost, attributes) \
+#define SAMBA__RUN_MAP(wire, name, arity, value, cost, attributes, type) \
     SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
     SAMBA__ALSO_AVX2( \
         SAMBA__RUNS(name##_avx2, \
@@ -9910,7 +9898,7 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
       kernel_avx2, \
       SAMBA__HOST_COLUMN(samba__##name##_vjp), \
       SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },
-#define SAMBA__ROW_MAP(wire, name, arity, value, cost, attributes) \
+#define SAMBA__ROW_MAP(wire, name, arity, value, cost, attributes, type) \
     SAMBA__ROW(wire, name, SAMBA_OP_INPLACE, cost, name, map, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_OP(wire, name, class, attributes, cost, flags, shape, work) \
@@ -15985,9 +15973,9 @@ SAMBA__FN void samba__move_up(const samba__compilation *c, samba__node **nodes, 
     int32_t product = at - 1;
     while (product > 0 && nodes[product]->op->flags & SAMBA_OP_VIEW)
         product--;
-    if (at == 0 || !samba__depends(n, nodes[at - 1])
-        || nodes[product]->op->work != samba__op_table[SAMBA__OP_matmul].work)
-        return;
+    if (at == 0 || !samba__depends(n, nodes[at - 1])) return;
+    const samba_op *op = nodes[product]->op;
+    if (!samba__is(op, SAMBA__OP_matmul) && !samba__is(op, SAMBA__OP_matmul_accumulate)) return;
     memmove(nodes + at + 1, nodes + at, (size_t)(i - at) * sizeof *nodes);
     nodes[at] = n;
 }
