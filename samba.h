@@ -3805,14 +3805,30 @@ SAMBA__FN int32_t samba__best_isa(void)
    doing many elements side by side, which cannot change a bit: the naive loop, the portable
    path and those of NEON, AVX2 and AVX-512 agree exactly, whatever the tiling and the threads.
 
-   How the work is cut, from the outside in:
+   How the work is cut, from the outside in, with the names that BLIS gives to the parts (F. Van
+   Zee, R. van de Geijn: BLIS, 2015):
 
-       tile    a rectangle of C, the unit that threads share; tiles know nothing of each other
-       block   a run of 256 or up to 1024 steps of k; between blocks sums rest in a buffer or in C
-       panel   some columns of a block of B, copied so that the values of a step are adjacent;
-               it stays in a cache while it sweeps down the rows of a tile
-       strip   some rows of A; the sums of strip times panel fill the vector registers:
-               6 x 16 of them with NEON and AVX2, 12 x 32 with AVX-512 */
+       tile         a rectangle of C, the unit that threads share; tiles know nothing of each other
+       block        KC steps of k, of MC rows of A and NC columns of B; between blocks, sums rest in
+                    a buffer or in C
+       micro-panel  of B: NR columns of a block, packed so that the values of a step are adjacent:
+                    a step is one or two cache lines, and the panel stays in the first-level cache
+                    while it goes down the rows of a block; of A: MR rows, packed or where they are
+       micro-tile   MR x NR sums in the vector registers: what the micro-kernel computes. 6 x 16 of
+                    them with NEON and AVX2, 12 x 32 with AVX-512; fewer rows at the end of a block
+
+                        NR columns                      micro-panel of B, as it is packed:
+                         <------>
+          B  k  +---+---+--------+---+        p = 0     | b(0,j) b(0,j+1) ... b(0,j+NR-1) |
+             |  |   |   | step p |   |        p = 1     | b(1,j) b(1,j+1) ... b(1,j+NR-1) |
+             v  +---+---+--------+---+        ...                one step after the other
+                                              p = KC-1  | b(KC-1,j)     ...               |
+          A  k ->        C
+          +--------+    +---+--------+---+    micro-panel of A, where it is packed:
+       MR | step p |    |   |MR x NR |   |    a(i,0) ... a(i+MR-1,0) | a(i,1) ... a(i+MR-1,1) | ...
+          +--------+    +---+--------+---+
+          |        |    |   |        |   |    A step of the micro-kernel: two loads of B, and MR
+          +--------+    +---+--------+---+    values of A, each times both: 2 MR fma's. */
 /* The largest strip and panel. */
 #define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
@@ -3833,9 +3849,7 @@ typedef char samba__gemm_blocks_are_whole
 /* The panels of all but AVX-512 are half as wide: blocks have fewer rows. */
 #define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
 
-/* With few rows the time goes into bringing B. Then a block is one panel wide and this many steps
-   long, and the next one is on its way while this one is computed. With many rows panels of B are
-   kept in the second cache: AVX-512 is as quick with these, and its blocks have more steps. */
+/* See samba__gemm_plan. */
 enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64, SAMBA__KEEP_ROWS = 96 };
 
 /* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
@@ -3882,7 +3896,6 @@ typedef struct samba__sweep {
     const float *bias; /* NULL except in the last block of k */
     const float *row_bias;
     const int32_t *b_at; /* NULL, or B(p,j) = b[b_at[p] + j]: for vectors, too */
-    bool turned;         /* B(p,j) = b[j * b_row + p] instead; at most 4 rows */
     bool asks;           /* A comes from afar: each strip asks for the next one */
 } samba__sweep;
 
@@ -4602,84 +4615,243 @@ SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__ge
         && g->b_type == SAMBA_F32 && kc % 4 == 0 && cols == SAMBA__GEMM_COLS;
 }
 
-/* Rows [i0,i1), columns [j0,j1) and steps [p, p + kc) of C. Panels of B that are wanted again are
-   kept: then blocks of A are low, so that they stay in the second cache. */
+/* ---- the plan ------------------------------------------------------------------------------ */
+/* How a rectangle of C, any number of tiles, is computed. The plan follows from set, shapes and
+   strides alone, so it is the same for any number of threads, and no plan changes a bit. */
+typedef struct samba__gemm_plan {
+    int64_t mc, nc, kc; /* most rows, columns and steps of a block */
+    int64_t band;       /* rows after which panels of B are packed again */
+    bool keeps;         /* panels of B are kept for all blocks of rows of a band; else a panel is
+                           packed for each block anew, and sums rest in the buffer */
+    bool thin;          /* few rows: blocks are one panel wide, of few steps */
+} samba__gemm_plan;
+
+/* With at most this many rows of A the time goes into bringing B: blocks are one panel wide and
+   SAMBA__THIN_KC steps long, and the next one is on its way while this one is computed. That made
+   products of up to 24 rows twice as fast with AVX-512.
+   With more, panels of B are kept in the second cache, beside SAMBA__KEEP_ROWS rows of A: products
+   of 64 rows became 12 % faster with AVX2, large ones 4 %. */
+
+/* Steps of k in a block. */
+SAMBA__FN int64_t samba__plan_kc(const samba__gemm_set *set, const samba__gemm *g,
+                                 const samba__gemm_plan *plan)
+{
+    int64_t k = samba__max64(g->k, 1); /* an empty sum still writes its start and biases */
+    if (plan->thin && g->packed && g->b_type == SAMBA_F32) return k; /* read as it lies */
+    /* Long blocks are for rows of A that are read where they are and do not share lines of a cache:
+       half as many steps if A is transposed, or if its rows are a multiple of 4 KiB apart. */
+    int64_t most = SAMBA_GEMM_KC;
+    if (plan->keeps) {
+        bool near = g->a_row > 1 && g->a_row % 1024;
+        most = near ? set->kc : samba__max64(set->kc / 2, SAMBA_GEMM_KC);
+    }
+    most = samba__min64(most, plan->thin ? (int64_t)SAMBA__THIN_KC : k);
+    /* Blocks of equal length, a multiple of 8: the micro-kernel takes eight steps at once. */
+    return samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
+}
+
+/* The plan of rows x cols of C. */
+SAMBA__FN samba__gemm_plan samba__plan_gemm(const samba__gemm_set *set, const samba__gemm *g,
+                                            int64_t rows, int64_t cols)
+{
+    const int64_t room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
+    samba__gemm_plan plan;
+    plan.thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
+    /* Kept panels need room, at least for one, and pay if a second block of rows uses them. Where
+       C is transposed, sums need the buffer that they would take. */
+    bool fits = room / set->kc >= SAMBA__KEEP_ROWS + set->nr;
+    bool again = rows > (g->k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->mc);
+    plan.keeps = fits && again && !plan.thin && !g->turned;
+    plan.kc = samba__plan_kc(set, g, &plan);
+    plan.mc = plan.keeps ? (int64_t)SAMBA__KEEP_ROWS : set->mc;
+    plan.band = plan.keeps ? rows : set->mc;
+    plan.nc = plan.thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC;
+    if (plan.keeps) { /* as many as there is room for, in parts of equal width */
+        int64_t panels = samba__ceil_div(cols, set->nr);
+        int64_t most = (room / plan.kc - SAMBA__KEEP_ROWS) / set->nr;
+        plan.nc = samba__ceil_div(panels, samba__ceil_div(panels, most)) * set->nr;
+    }
+    return plan;
+}
+
+/* A block: rows [i0,i1), columns [j0,j1) and steps [p, p + kc). */
 typedef struct samba__gemm_part {
     int64_t i0, i1, j0, j1, p, kc;
-    bool keeps, kept; /* panels, packed here or by an earlier block */
+    bool kept; /* an earlier block has packed the panels of B */
 } samba__gemm_part;
 
-/* Panel by panel. Sums rest until the last steps, or go to C, if panels are kept. A is read where
-   it is, unless many columns repay a copy and caches cannot keep up: steps of a transposed one are
-   on many pages (but AVX-512 reads most of a line in each), rows 4 KiB apart share few lines of a
-   cache, parts of long rows are short. */
-SAMBA__FN void samba__gemm_block(const samba__gemm_set *set, const samba__gemm *g,
-                                 const samba__gemm_part *q, float *local)
+/* How a block gets at A and B. */
+typedef enum samba__gemm_operand {
+    SAMBA__OPERAND_DIRECT,     /* read where it is */
+    SAMBA__OPERAND_PACKED,     /* packed into micro-panels */
+    SAMBA__OPERAND_COPIED,     /* A: copied row by row, so that its rows are beside each other */
+    SAMBA__OPERAND_WEIGHTS,    /* B: packed weights, unpacked unless floats of the right width */
+    SAMBA__OPERAND_TRANSPOSED, /* B: lines of its columns are transposed while it is used */
+} samba__gemm_operand;
+
+/* How a block is computed. */
+typedef struct samba__block_plan {
+    samba__gemm_operand a, b;
+    bool last;       /* of the steps: biases are added now */
+    bool from_sums;  /* earlier blocks of steps left their sums in the buffer */
+    bool to_sums;    /* this one does */
+    bool prefetch_a; /* the next micro-panel of A is prefetched */
+} samba__block_plan;
+
+/* A is read where it is, unless many columns repay a copy and caches cannot keep up. */
+SAMBA__FN samba__gemm_operand samba__plan_a(const samba__gemm_set *set, const samba__gemm *g,
+                                            const samba__gemm_plan *plan, const samba__gemm_part *q)
 {
-    const int64_t rows = q->i1 - q->i0, p = q->p, kc = q->kc;
-    float *panel = local + (q->keeps ? (size_t)(SAMBA__KEEP_ROWS * kc) : SAMBA__GEMM_STRIPS);
-    float *sums = panel + SAMBA__GEMM_PANEL;
-    const float *a = g->a + q->i0 * g->a_row + p * g->a_col;
-    bool few = (q->j1 - q->j0) * g->a_col <= 1 << 16, several = q->j1 - q->j0 >= 4 * set->nr;
-    bool low = set->mr == 6;
-    bool pack_a = g->a_row == 1 && g->a_col != 1 && !few && (low || g->a_col % 1024 == 0);
-    bool far_a = g->a_row % 1024 == 0 || (low && q->keeps && g->a_row > 2 * kc);
-    bool copy_a = g->a_col == 1 && far_a && several && rows > set->mr;
-    bool last = p + kc >= g->k, buffer = SAMBA__GEMM_SUMS && !q->keeps;
-    bool rests = buffer && (!last || g->turned);
-    bool pack_b = g->b_col != 1 || g->b_type != SAMBA_F32
-        || rows > 2 * SAMBA__GEMM_ROWS; /* pays by several strips */
-    samba__sweep s;
-    s.rows = rows;
-    s.kc = kc;
-    s.b_at = NULL;
-    s.b_hi = s.c_hi = set->nr / 2;
-    s.turned = samba__turned_at_once(set, g, q->j1 - q->j0, kc);
-    s.asks = g->turned && g->n <= SAMBA__THIN_ROWS && g->a_row % 1024 != 0;
-    s.a = pack_a || copy_a ? local : a;
-    s.a_next = pack_a || copy_a ? kc : g->a_row;
-    s.a_row = copy_a ? kc : g->a_row;
-    s.a_col = pack_a ? 0 : g->a_col;
-    if (pack_a) samba__pack_strips(g, set->mr, q->i0, rows, p, kc, local);
-    for (int64_t i = 0; copy_a && i < rows; i++) {
-        if (i + 2 < rows) samba__ask_rows(a + (i + 2) * g->a_row, 16, kc / 16);
-        memcpy(local + i * kc, a + i * g->a_row, (size_t)kc * sizeof(float));
+    enum { PAGE = 1024 }; /* floats: rows so far apart share few lines of a cache */
+
+    int64_t rows = q->i1 - q->i0, cols = q->j1 - q->j0;
+    bool small = set->mr == 6;
+    if (g->a_row == 1 && g->a_col != 1) {
+        /* Transposed: each of its steps is on another page. With few columns, as in attention, a
+           sixth of the time was packing; AVX-512 reads most of a line in each step, and minds only
+           steps that evict each other. */
+        bool few = cols * g->a_col <= 1 << 16;
+        return !few && (small || g->a_col % PAGE == 0) ? SAMBA__OPERAND_PACKED
+                                                       : SAMBA__OPERAND_DIRECT;
     }
-    s.c_row = rests ? set->nr : g->c_row;
-    s.from_row = buffer && p > 0 ? set->nr : g->c_row;
-    s.row_bias = last && g->row_bias ? g->row_bias + q->i0 : NULL;
-    for (int64_t j = q->j0; j < q->j1; j += set->nr) {
-        s.cols = samba__min64(q->j1 - j, set->nr);
-        s.cols_hi = samba__max64(s.cols - set->nr / 2, 0);
-        float *c = g->c + (g->turned ? j * g->c_row + q->i0 : q->i0 * g->c_row + j);
-        float *sum = sums + (j - q->j0) * rows;
-        s.c = rests ? sum : c;
-        s.from = p > 0 ? buffer ? sum : c : g->accumulate ? c : NULL;
-        s.bias = last && g->bias ? g->bias + j : NULL;
-        s.b_next = samba__next_panel(g, p, kc, j, q->j1, set->nr);
-        s.b = panel;
-        s.b_row = set->nr;
-        if (g->packed) {
-            samba__open_panel(set, g, p, j, panel, q->kept, &s);
-        } else if (s.turned) {
-            s.b = g->b + j * g->b_col + p;
-            s.b_row = g->b_col;
-        } else if (pack_b || q->keeps || s.cols < set->nr) {
-            if (!q->kept) samba__pack_panel(set, g, p, kc, j, s.cols, panel, s.b_next);
-        } else {
-            s.b = g->b + p * g->b_row + j;
-            s.b_row = g->b_row;
-        }
-        if (q->keeps) panel += kc * set->nr;
-        if (s.turned)
-            set->thin_sweep(&s);
-        else
-            set->sweep(&s);
-        if (last && g->turned) samba__turn(set, sum, set->nr, s.cols, rows, c, g->c_row, 0);
+    /* Row by row: rows that evict each other, and short parts of long rows, of which AVX2 reads
+       but 6 at once, are copied if four panels and two micro-panels use them. */
+    bool far = g->a_row % PAGE == 0 || (small && plan->keeps && g->a_row > 2 * q->kc);
+    bool again = cols >= 4 * set->nr && rows > set->mr;
+    return g->a_col == 1 && far && again ? SAMBA__OPERAND_COPIED : SAMBA__OPERAND_DIRECT;
+}
+
+SAMBA__FN samba__gemm_operand samba__plan_b(const samba__gemm_set *set, const samba__gemm *g,
+                                            const samba__gemm_plan *plan, const samba__gemm_part *q)
+{
+    int64_t cols = q->j1 - q->j0;
+    if (g->packed) return SAMBA__OPERAND_WEIGHTS;
+    if (samba__turned_at_once(set, g, cols, q->kc)) return SAMBA__OPERAND_TRANSPOSED;
+    bool adjacent = g->b_col == 1 && g->b_type == SAMBA_F32;
+    bool few
+        = q->i1 - q->i0 <= 2 * SAMBA__GEMM_ROWS; /* packing pays by several micro-panels of A */
+    return adjacent && few && !plan->keeps ? SAMBA__OPERAND_DIRECT : SAMBA__OPERAND_PACKED;
+}
+
+SAMBA__FN samba__block_plan samba__plan_block(const samba__gemm_set *set, const samba__gemm *g,
+                                              const samba__gemm_plan *plan,
+                                              const samba__gemm_part *q)
+{
+    bool buffer = SAMBA__GEMM_SUMS > 0 && !plan->keeps;
+    samba__block_plan block;
+    block.a = samba__plan_a(set, g, plan, q);
+    block.b = samba__plan_b(set, g, plan, q);
+    block.last = q->p + q->kc >= g->k;
+    block.from_sums = buffer && q->p > 0;
+    block.to_sums = buffer && (!block.last || g->turned);
+    /* Rows of A are those of weights, then, and come from memory. */
+    block.prefetch_a = g->turned && g->n <= SAMBA__THIN_ROWS && g->a_row % 1024 != 0;
+    return block;
+}
+
+/* ---- running it ---------------------------------------------------------------------------- */
+/* Points s at the rows of A, or at a copy of them in `packed`. */
+SAMBA__FN void samba__open_a(const samba__gemm_set *set, const samba__gemm *g,
+                             const samba__gemm_part *q, samba__gemm_operand how, float *packed,
+                             samba__sweep *s)
+{
+    const int64_t rows = q->i1 - q->i0, kc = q->kc;
+    const float *a = g->a + q->i0 * g->a_row + q->p * g->a_col;
+    s->a = a;
+    s->a_next = g->a_row;
+    s->a_row = g->a_row;
+    s->a_col = g->a_col;
+    if (how == SAMBA__OPERAND_DIRECT) return;
+    s->a = packed;
+    s->a_next = kc;
+    if (how == SAMBA__OPERAND_PACKED) {
+        s->a_col = 0; /* as the micro-panel is high */
+        samba__pack_strips(g, set->mr, q->i0, rows, q->p, kc, packed);
+        return;
+    }
+    s->a_row = kc;
+    for (int64_t i = 0; i < rows; i++) {
+        if (i + 2 < rows) samba__ask_rows(a + (i + 2) * g->a_row, 16, kc / 16);
+        memcpy(packed + i * kc, a + i * g->a_row, (size_t)kc * sizeof(float));
     }
 }
 
-/* What follows on a part of C finds it in the cache. */
+/* Points s at columns j ... of B, or at a copy of them in `panel`, unless they are in it. */
+SAMBA__FN void samba__open_b(const samba__gemm_set *set, const samba__gemm *g,
+                             const samba__gemm_part *q, samba__gemm_operand how, int64_t j,
+                             float *panel, samba__sweep *s)
+{
+    s->b_next = samba__next_panel(g, q->p, q->kc, j, q->j1, set->nr);
+    s->b = panel;
+    s->b_row = set->nr;
+    if (how == SAMBA__OPERAND_WEIGHTS) {
+        samba__open_panel(set, g, q->p, j, panel, q->kept, s);
+    } else if (how == SAMBA__OPERAND_TRANSPOSED) {
+        s->b = g->b + j * g->b_col + q->p;
+        s->b_row = g->b_col;
+    } else if (how == SAMBA__OPERAND_DIRECT && s->cols == set->nr) { /* vectors read whole panels */
+        s->b = g->b + q->p * g->b_row + j;
+        s->b_row = g->b_row;
+    } else if (!q->kept) {
+        samba__pack_panel(set, g, q->p, q->kc, j, s->cols, panel, s->b_next);
+    }
+}
+
+/* Where the sums of a panel begin and end. */
+SAMBA__FN void samba__open_c(const samba__gemm_set *set, const samba__gemm *g,
+                             const samba__gemm_part *q, const samba__block_plan *plan, float *c,
+                             float *sums, samba__sweep *s)
+{
+    s->c = plan->to_sums ? sums : c;
+    s->c_row = plan->to_sums ? set->nr : g->c_row;
+    s->from = c;
+    s->from_row = g->c_row;
+    if (plan->from_sums) {
+        s->from = sums;
+        s->from_row = set->nr;
+    } else if (q->p == 0 && !g->accumulate) {
+        s->from = NULL;
+    }
+}
+
+/* Panel by panel. In local: packed A; the panel, or all kept ones; sums. */
+SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g,
+                                const samba__gemm_plan *plan, const samba__gemm_part *q,
+                                float *local)
+{
+    const samba__block_plan block = samba__plan_block(set, g, plan, q);
+    const int64_t rows = q->i1 - q->i0;
+    float *panel = local + (plan->keeps ? (size_t)(plan->mc * q->kc) : SAMBA__GEMM_STRIPS);
+    float *sums = panel + SAMBA__GEMM_PANEL; /* unless panels are kept */
+    samba__sweep s;
+    s.rows = rows;
+    s.kc = q->kc;
+    s.b_at = NULL;
+    s.b_hi = set->nr / 2;
+    s.c_hi = set->nr / 2;
+    s.asks = block.prefetch_a;
+    s.row_bias = block.last && g->row_bias ? g->row_bias + q->i0 : NULL;
+    samba__open_a(set, g, q, block.a, local, &s);
+    for (int64_t j = q->j0; j < q->j1; j += set->nr) {
+        float *c = g->c + (g->turned ? j * g->c_row + q->i0 : q->i0 * g->c_row + j);
+        s.cols = samba__min64(q->j1 - j, set->nr);
+        s.cols_hi = samba__max64(s.cols - set->nr / 2, 0);
+        s.bias = block.last && g->bias ? g->bias + j : NULL;
+        samba__open_b(set, g, q, block.b, j, panel, &s);
+        samba__open_c(set, g, q, &block, c, sums, &s);
+        if (block.b == SAMBA__OPERAND_TRANSPOSED)
+            set->thin_sweep(&s);
+        else
+            set->sweep(&s);
+        if (block.last && g->turned) samba__turn(set, sums, set->nr, s.cols, rows, c, g->c_row, 0);
+        if (plan->keeps)
+            panel += q->kc * set->nr;
+        else
+            sums += set->nr * rows;
+    }
+}
+
+/* Run the fused consumer of this part of C now, while it is in the cache. */
 SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
                                   int64_t j1)
 {
@@ -4689,73 +4861,78 @@ SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, 
     g->args->finish(g->args, c, g->turned ? n : m, g->turned ? m : n, g->c_row);
 }
 
-/* Can rows of A be the columns of panels? x w^T with few x: then x is packed, w read as it lies. */
+/* Should C^T = B^T A^T be computed? x w^T with few x: then x is packed, and w read as it lies,
+   which made linear layers of 28 to 128 rows 10 % faster. Not if a panel would be more than an
+   eighth empty; not if w, beyond THIN_ROWS, is larger than caches: there its rows want to be
+   packed. */
 SAMBA__FN bool samba__turns_well(const samba__gemm_set *set, const samba__gemm *g, int64_t rows,
                                  int64_t cols)
 {
     int64_t filled = samba__ceil_div(rows, set->nr) * set->nr / 8 * 7;
     bool plain = !g->packed && g->b_type == SAMBA_F32 && !g->accumulate && !g->turned && g->k > 0;
-    return SAMBA__GEMM_SUMS && plain && g->a_col == 1 && g->b_row == 1 && !(g->bias && g->row_bias)
-        && rows >= filled && rows <= 128 && 2 * rows <= cols /* little of x is padding */
+    bool linear = g->a_col == 1 && g->b_row == 1 && !(g->bias && g->row_bias);
+    bool few = rows >= filled && rows <= 128 && 2 * rows <= cols;
+    return SAMBA__GEMM_SUMS && plain && linear && few
         && (g->m <= SAMBA__THIN_ROWS || g->n * g->k <= 1 << 22);
 }
 
-/* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles, cut so that a block of A fits; where
-   panels are kept, they are those of all rows, and as many as there is room for. */
+/* C^T = B^T A^T */
+SAMBA__FN samba__gemm samba__gemm_transposed(const samba__gemm *g)
+{
+    samba__gemm t = *g;
+    t.m = g->n;
+    t.a = g->b;
+    t.a_row = g->b_col;
+    t.row_bias = g->bias;
+    t.turned = true;
+    t.n = g->m;
+    t.b = g->a;
+    t.b_col = g->a_row;
+    t.bias = g->row_bias;
+    return t;
+}
+
+/* Rows [i,i_end) and columns [j,j_end), which have the panels of B in common. */
+SAMBA__FN void samba__run_band(const samba__gemm_set *set, const samba__gemm *g,
+                               const samba__gemm_plan *plan, int64_t i, int64_t i_end, int64_t j,
+                               int64_t j_end, float *local)
+{
+    const int64_t k = samba__max64(g->k, 1), fours = k - k % 4;
+    int64_t step = plan->kc;
+    /* Where B is transposed on the way, all steps are one block but the last ones, if 4 do not
+       divide k. */
+    if (fours > 0 && samba__turned_at_once(set, g, j_end - j, fours)) step = fours;
+    for (int64_t p = 0; p < k; p += step) {
+        int64_t u_end;
+        for (int64_t u = i; u < i_end; u = u_end) {
+            u_end = samba__min64(u + plan->mc, i_end);
+            samba__gemm_part q = { u, u_end, j, j_end, p, samba__min64(step, g->k - p), false };
+            q.kept = plan->keeps && u > i;
+            samba__run_block(set, g, plan, &q, local);
+            if (p + step >= k) samba__gemm_finish(g, u, u_end, j, j_end);
+        }
+    }
+}
+
+/* Rows [i0,i1) and columns [j0,j1) of C, any number of tiles. */
 SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
 {
-    bool thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
-    bool whole = thin && g->packed && g->b_type == SAMBA_F32; /* read as it lies */
-    int64_t k = g->k > 0 ? g->k : 1; /* an empty sum still writes its start and biases */
-    int64_t rows = i1 - i0, room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
-    bool keeps = room / set->kc >= SAMBA__KEEP_ROWS + set->nr && !thin && !g->turned
-        && rows > (k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->mc);
-    int64_t half = samba__max64(set->kc / 2, SAMBA_GEMM_KC); /* if A is copied or far apart */
-    int64_t steps = g->a_row > 1 && g->a_row % 1024 ? set->kc : half;
-    int64_t most = samba__min64(keeps ? steps : SAMBA_GEMM_KC, thin ? (int64_t)SAMBA__THIN_KC : k);
-    int64_t kc = samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
-    int64_t nc = thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC, at_once = k - k % 4;
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         set->packed_row(g, j0, j1);
         samba__gemm_finish(g, 0, 1, j0, j1);
         return;
     }
-    if (samba__turns_well(set, g, rows, j1 - j0)) {
-        samba__gemm t = *g;
-        t.m = g->n;
-        t.a = g->b;
-        t.a_row = g->b_col;
-        t.row_bias = g->bias;
-        t.turned = true;
-        t.n = g->m;
-        t.b = g->a;
-        t.b_col = g->a_row;
-        t.bias = g->row_bias;
-        samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local);
+    if (samba__turns_well(set, g, i1 - i0, j1 - j0)) {
+        samba__gemm t = samba__gemm_transposed(g);
+        samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local); /* once: t is turned */
         return;
     }
-    int64_t band = keeps ? rows : set->mc, each = keeps ? (int64_t)SAMBA__KEEP_ROWS : band;
-    if (keeps) {
-        int64_t panels = samba__ceil_div(j1 - j0, set->nr);
-        int64_t most_panels = (room / kc - SAMBA__KEEP_ROWS) / set->nr;
-        nc = samba__ceil_div(panels, samba__ceil_div(panels, most_panels)) * set->nr;
-    }
-    for (int64_t i = i0, i_end; i < i1; i = i_end) {
-        i_end = samba__min64(i + band, i1);
-        for (int64_t j = j0, j_end; j < j1; j = j_end) {
-            j_end = samba__min64(j + nc, j1);
-            bool turned = at_once > 0 && samba__turned_at_once(set, g, j_end - j, at_once);
-            int64_t step = whole ? k : turned ? at_once : kc;
-            for (int64_t p = 0; p < k; p += step)
-                for (int64_t u = i, u_end; u < i_end; u = u_end) {
-                    u_end = samba__min64(u + each, i_end);
-                    samba__gemm_part q
-                        = { u, u_end, j, j_end, p, samba__min64(step, g->k - p), keeps, u > i };
-                    samba__gemm_block(set, g, &q, local);
-                    if (p + step >= k) samba__gemm_finish(g, u, u_end, j, j_end);
-                }
-        }
+    const samba__gemm_plan plan = samba__plan_gemm(set, g, i1 - i0, j1 - j0);
+    for (int64_t i = i0; i < i1; i += plan.band) {
+        int64_t i_end = samba__min64(i + plan.band, i1);
+        for (int64_t j = j0; j < j1; j += plan.nc)
+            samba__run_band(set, g, &plan, i, i_end, j, samba__min64(j + plan.nc, j1), local);
     }
 }
 
@@ -7933,7 +8110,6 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
     s->b_at = direct ? at : NULL;
     s->b_hi = s->c_hi = half;
     s->bias = NULL;
-    s->turned = false;
     for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
         x = j % q->run;
         s->cols = samba__min64(direct ? samba__min64(half, q->run - x) : width, q->n - j);
