@@ -3829,7 +3829,7 @@ SAMBA__FN int32_t samba__best_isa(void)
           +--------+    +---+--------+---+
           |        |    |   |        |   |    A step of the micro-kernel: two loads of B, and MR
           +--------+    +---+--------+---+    values of A, each times both: 2 MR fma's. */
-/* The largest strip and panel. */
+/* The largest micro-tile. */
 #define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
 /* Steps of k in a block (of 16; AVX-512 takes up to 4 times as many), most rows (of 12) and columns
@@ -3849,16 +3849,22 @@ typedef char samba__gemm_blocks_are_whole
 /* The panels of all but AVX-512 are half as wide: blocks have fewer rows. */
 #define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
 
-/* See samba__gemm_plan. */
-enum { SAMBA__THIN_ROWS = 24, SAMBA__THIN_KC = 64, SAMBA__KEEP_ROWS = 96 };
+/* With at most so many rows of A the time goes into bringing B. Then blocks are one panel wide and
+   so many steps long, and the next one is on its way while this one is computed: that made products
+   of up to 24 rows twice as fast with AVX-512. */
+enum { SAMBA__FEW_ROWS = 24, SAMBA__FEW_ROWS_KC = 64 };
+
+/* With more, panels of B are kept in the second-level cache, beside so many rows of A: products of
+   64 rows became 12 % faster with AVX2, large ones 4 %. */
+enum { SAMBA__KEEP_ROWS = 96 };
 
 /* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
    of a tile between blocks, which are neighbours there: rows of a wide C evict each other. */
 #define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
 #define SAMBA__GEMM_SUMS (SAMBA__IS_SMALL ? 0 : (size_t)SAMBA_GEMM_MC * SAMBA_GEMM_NC)
-#define SAMBA__GEMM_STRIPS ((size_t)SAMBA_GEMM_MC * SAMBA_GEMM_KC)
+#define SAMBA__GEMM_BLOCK ((size_t)SAMBA_GEMM_MC * SAMBA_GEMM_KC)
 #define SAMBA__GEMM_LOCAL \
-    ((SAMBA__GEMM_PANEL + SAMBA__GEMM_SUMS + SAMBA__GEMM_STRIPS) * sizeof(float))
+    ((SAMBA__GEMM_PANEL + SAMBA__GEMM_SUMS + SAMBA__GEMM_BLOCK) * sizeof(float))
 
 /* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
 typedef struct samba__gemm {
@@ -3872,39 +3878,45 @@ typedef struct samba__gemm {
     const float *bias;     /* NULL, or n values: one per column */
     const float *row_bias; /* NULL, or m values: one per row */
     bool accumulate;       /* add to C instead of overwriting it */
-    bool turned;           /* C(i,j) = c[j * c_row + i] instead */
+    bool transposed;       /* C(i,j) = c[j * c_row + i] instead */
     samba_dtype b_type;
     const void *packed;     /* B as packed weights, which may be of more types; NULL: b */
     const uint16_t *scale;  /* of int8 and int4 */
     const samba_args *args; /* whose finish, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
-/* ---- the sweep: one panel of B against the rows of a block --------------------------------- */
-/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= width and everything placed. For
-   vectors, the halves of a panel, of width / 2 columns, need not be beside each other. */
-typedef struct samba__sweep {
+/* ---- A block of A times a micro-panel of B ------------------------------------------------- */
+/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= NR and everything placed. The halves
+   of a panel, of NR / 2 columns, need not be beside each other, except for the portable set: so a
+   convolution reads two rows of an image. */
+typedef struct samba__panel_product {
     int64_t rows, cols, kc;
-    int64_t cols_hi, b_hi, c_hi;  /* columns of the second half, and where it is in B and C */
-    const float *a;               /* row r of the strip that begins with row i, at step p, is */
-    int64_t a_next, a_row, a_col; /* a[i * a_next + r * a_row + p * a_col]; a_col is 0 if a
-                             step is as long as the strip is high */
-    const float *b;               /* B(p,j) = b[p * b_row + j]; width readable values at every p */
-    int64_t b_row, b_next;        /* b_next: from here to what is read next; 0: not known */
-    const float *from; /* NULL: the chains start from zero; or where they are up to now */
+    int64_t cols_hi, b_hi, c_hi; /* columns of the second half, and where it is in B and C */
+    /* Row r of the micro-panel that begins with row i, at step p, is a[i * a_next + r * a_row +
+       p * a_col]; if a_col is 0, it is packed, and a step is as long as it has rows. */
+    const float *a;
+    int64_t a_next, a_row, a_col;
+    const float *b; /* B(p,j) = b[p * b_row + j]; NR readable values at every p */
+    int64_t b_row;
+    int64_t b_next;      /* from here to what is read next; 0: not known */
+    const int32_t *b_at; /* NULL, or B(p,j) = b[b_at[p] + j]; not for the portable set */
+    const float *from;   /* NULL: the sums start from zero; or where they are up to now */
     float *c;
     int64_t from_row, c_row;
     const float *bias; /* NULL except in the last block of k */
     const float *row_bias;
-    const int32_t *b_at; /* NULL, or B(p,j) = b[b_at[p] + j]: for vectors, too */
-    bool asks;           /* A comes from afar: each strip asks for the next one */
-} samba__sweep;
+    bool prefetch_a; /* A comes from memory: prefetch the next micro-panel */
+} samba__panel_product;
 
-/* What an instruction set does in its own way; NULL: as the portable loops do it. */
+/* What an instruction set does in its own way; NULL: there are no vectors for it. */
 typedef struct samba__gemm_set {
-    int32_t mr, nr; /* of a strip and of a panel */
-    int32_t mc, kc; /* the most that a block has, of steps where panels are kept */
-    void (*sweep)(const samba__sweep *s);
-    void (*thin_sweep)(const samba__sweep *s); /* where B is turned */
+    int32_t mr, nr; /* a micro-tile */
+    int32_t mc, kc; /* most rows and steps of a block; kc where panels are kept */
+    void (*multiply_panel)(const samba__panel_product *s);
+    /* At most 4 rows, and B(p,j) = b[j * b_row + p]. */
+    void (*multiply_skinny)(const samba__panel_product *s);
+    /* dst[p * dst_row + j] = src[j * src_row + p] for whole vectors of j < jc, groups of 4 p < pc.
+     */
     void (*transpose_panel)(const float *src, int64_t src_row, int64_t pc, int64_t jc, float *dst,
                             int64_t dst_row, int64_t ahead);
     void (*unpack)(float *dst, const uint8_t *q, int64_t row, const uint16_t *scale,
@@ -3916,8 +3928,8 @@ typedef struct samba__gemm_set {
 
 enum { SAMBA__LINE = SAMBA__LINE_FLOATS, SAMBA__AHEAD = 4 * SAMBA__LINE };
 
-/* How many of the rows that are left the next strip takes. */
-SAMBA__INLINE int64_t samba__strip_rows(int mr, int64_t left)
+/* How many of the rows that are left the next micro-tile takes: of 16 it takes 8 and 8. */
+SAMBA__INLINE int64_t samba__micro_rows(int mr, int64_t left)
 {
     if (mr == 12 && left >= 12 && left != 16) return 12;
     if (mr == 12 && left >= 8) return 8;
@@ -3925,7 +3937,7 @@ SAMBA__INLINE int64_t samba__strip_rows(int mr, int64_t left)
 }
 
 /* Ask for a line of each of some rows, to be read soon. */
-SAMBA__KERNEL void samba__ask_rows(const float *src, int64_t src_row, int64_t rows)
+SAMBA__KERNEL void samba__prefetch_rows(const float *src, int64_t src_row, int64_t rows)
 {
     for (int64_t j = 0; j < rows; j++)
         SAMBA__ASK(src + j * src_row);
@@ -3954,15 +3966,21 @@ SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *
         const uint16_t *d = scale ? scale + p / SAMBA__GROUP * SAMBA__PANEL : NULL;
         const uint8_t *x = q + p / step * row;
         unsigned shift = p % step ? 4 : 0;
-        if (type == SAMBA_F32) memcpy(dst, x, (size_t)width * 4);
-        for (int64_t l = 0; type == SAMBA_BF16 && l < width; l++)
-            dst[l] = samba__from_bf16(((const uint16_t *)(const void *)x)[l]);
-        for (int64_t l = 0; type == SAMBA_F16 && l < width; l++)
-            dst[l] = samba__from_f16(((const uint16_t *)(const void *)x)[l]);
-        for (int64_t l = 0; type == SAMBA_I8 && l < width; l++)
-            dst[l] = (float)((const int8_t *)x)[l] * samba__from_bf16(d[l]);
-        for (int64_t l = 0; type == SAMBA_U8 && l < width; l++)
-            dst[l] = (float)((int32_t)(x[l] >> shift & 15u) - 8) * samba__from_bf16(d[l]);
+        if (type == SAMBA_F32) {
+            memcpy(dst, x, (size_t)width * 4);
+        } else if (type == SAMBA_BF16) {
+            for (int64_t l = 0; l < width; l++)
+                dst[l] = samba__from_bf16(((const uint16_t *)(const void *)x)[l]);
+        } else if (type == SAMBA_F16) {
+            for (int64_t l = 0; l < width; l++)
+                dst[l] = samba__from_f16(((const uint16_t *)(const void *)x)[l]);
+        } else if (type == SAMBA_I8) {
+            for (int64_t l = 0; l < width; l++)
+                dst[l] = (float)((const int8_t *)x)[l] * samba__from_bf16(d[l]);
+        } else {
+            for (int64_t l = 0; l < width; l++)
+                dst[l] = (float)((int32_t)(x[l] >> shift & 15u) - 8) * samba__from_bf16(d[l]);
+        }
     }
 }
 
@@ -3987,16 +4005,16 @@ enum { SAMBA__FAR = 4096 }; /* bytes ahead of integers; fewer of what is read so
 /* ---- A template: the kernels of each set ------------------------------------------------------
  */
 #if SAMBA__TEMPLATE == SAMBA__TEMPLATE_GEMM && defined(SAMBA__SUFFIX)
-#define samba__sweep_rows SAMBA__OF_SET(samba__sweep_rows)
+#define samba__multiply_panel SAMBA__OF_SET(samba__multiply_panel)
 #define samba__unpack SAMBA__OF_SET(samba__unpack)
 #define samba__gemm_kernels SAMBA__OF_SET(samba__gemm_kernels)
 
 #if SAMBA__VEC_LANES == 1
 /* The portable one is the definition, 16 columns at a time. */
-SAMBA__FN void samba__sweep_rows(const samba__sweep *s)
+SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
 {
     for (int64_t i = 0; i < s->rows; i++) {
-        int64_t r = i % SAMBA__MR, high = samba__strip_rows(SAMBA__MR, s->rows - i + r);
+        int64_t r = i % SAMBA__MR, high = samba__micro_rows(SAMBA__MR, s->rows - i + r);
         int64_t a_col = s->a_col ? s->a_col : high;
         const float *a = s->a + (i - r) * s->a_next + r * s->a_row;
         const float *b = s->b;
@@ -4028,8 +4046,8 @@ SAMBA__FN void samba__sweep_rows(const samba__sweep *s)
 #define samba__micro_kernel SAMBA__OF_SET(samba__micro_kernel)
 #define samba__transpose_line SAMBA__OF_SET(samba__transpose_line)
 #define samba__transpose_panel SAMBA__OF_SET(samba__transpose_panel)
-#define samba__thin SAMBA__OF_SET(samba__thin)
-#define samba__thin_sweep SAMBA__OF_SET(samba__thin_sweep)
+#define samba__skinny_kernel SAMBA__OF_SET(samba__skinny_kernel)
+#define samba__multiply_skinny SAMBA__OF_SET(samba__multiply_skinny)
 
 /* Which columns of the two vectors of a micro-tile exist, and how far the second is from the first
    in C. */
@@ -4071,8 +4089,8 @@ SAMBA__KERNEL void samba__sums_step(samba__vec acc[][2], int rows, const float *
     }
 }
 
-SAMBA__KERNEL void samba__sums_end(samba__vec acc[][2], int rows, const samba__sweep *s, int64_t i,
-                                   const samba__edge *e)
+SAMBA__KERNEL void samba__sums_end(samba__vec acc[][2], int rows, const samba__panel_product *s,
+                                   int64_t i, const samba__edge *e)
 {
     float *c = s->c + i * s->c_row;
     if (s->bias) {
@@ -4098,8 +4116,8 @@ SAMBA__KERNEL void samba__sums_end(samba__vec acc[][2], int rows, const samba__s
 
 /* The micro-kernel: rows x 2 vectors of C, from row i on, (+)= a micro-panel of A times one of B.
    The next part of C is prefetched, and, if it comes from afar, the next micro-panel of A. */
-SAMBA__KERNEL void samba__micro_kernel(const samba__sweep *s, const float *a, int64_t i, int rows,
-                                       bool prefetch_a)
+SAMBA__KERNEL void samba__micro_kernel(const samba__panel_product *s, const float *a, int64_t i,
+                                       int rows, bool prefetch_a)
 {
     const float *b = s->b, *a6 = a + 6 * s->a_row;
     const float *from = s->from ? s->from + i * s->from_row : NULL;
@@ -4145,12 +4163,12 @@ SAMBA__KERNEL void samba__micro_kernel(const samba__sweep *s, const float *a, in
 }
 
 /* C (+)= A B, panel by panel of A. A case is a copy of the micro-kernel. */
-SAMBA__FN void samba__sweep_rows(const samba__sweep *s)
+SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
 {
     int64_t high;
     for (int64_t i = 0; i < s->rows; i += high) {
         const float *a = s->a + i * s->a_next;
-        high = samba__strip_rows(SAMBA__MR, s->rows - i);
+        high = samba__micro_rows(SAMBA__MR, s->rows - i);
         switch (high) {
 #if SAMBA__MR == 12
         case 12:
@@ -4164,7 +4182,7 @@ SAMBA__FN void samba__sweep_rows(const samba__sweep *s)
             break;
 #else
         case 6:
-            if (s->asks)
+            if (s->prefetch_a)
                 samba__micro_kernel(s, a, i, 6, true);
             else
                 samba__micro_kernel(s, a, i, 6, false);
@@ -4222,7 +4240,7 @@ SAMBA__FN void samba__transpose_panel(const float *src, int64_t src_row, int64_t
         for (int64_t j = 0; j + lanes <= jc; j += lanes) {
             const float *from = src + j * src_row + p;
             float *to = dst + p * dst_row + j;
-            samba__ask_rows(from + ahead, src_row, lanes);
+            samba__prefetch_rows(from + ahead, src_row, lanes);
             if (some == SAMBA__LINE)
                 samba__transpose_line(from, src_row, SAMBA__LINE, to, dst_row);
             else
@@ -4233,7 +4251,7 @@ SAMBA__FN void samba__transpose_panel(const float *src, int64_t src_row, int64_t
 
 /* Up to 4 rows by whole panels of a B whose columns are contiguous, b(p,j) = b[j * b_row + p]: its
    values are used once, so a line of each column is transposed at a time, to a piece of a panel. */
-SAMBA__KERNEL void samba__thin(const samba__sweep *s, int rows)
+SAMBA__KERNEL void samba__skinny_kernel(const samba__panel_product *s, int rows)
 {
     enum { N = SAMBA__VEC_LANES };
 
@@ -4250,7 +4268,7 @@ SAMBA__KERNEL void samba__thin(const samba__sweep *s, int rows)
     samba__sums_begin(acc, rows, s->from, s->from_row, &e);
     for (int64_t p = 0; p < s->kc; p += SAMBA__LINE) {
         int64_t some = samba__min64(SAMBA__LINE, s->kc - p);
-        samba__ask_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * N);
+        samba__prefetch_rows(b + (p + far < s->kc ? far : over), s->b_row, 2 * N);
         samba__transpose_line(b, s->b_row, some, piece, 2 * N);
         samba__transpose_line(b + N * s->b_row, s->b_row, some, piece + N, 2 * N);
         for (const float *at = piece; at < piece + some * 2 * N; at += 2 * N) {
@@ -4262,20 +4280,20 @@ SAMBA__KERNEL void samba__thin(const samba__sweep *s, int rows)
     samba__sums_end(acc, rows, s, 0, &e);
 }
 
-SAMBA__FN void samba__thin_sweep(const samba__sweep *s)
+SAMBA__FN void samba__multiply_skinny(const samba__panel_product *s)
 {
     switch (s->rows) {
     case 1:
-        samba__thin(s, 1);
+        samba__skinny_kernel(s, 1);
         break;
     case 2:
-        samba__thin(s, 2);
+        samba__skinny_kernel(s, 2);
         break;
     case 3:
-        samba__thin(s, 3);
+        samba__skinny_kernel(s, 3);
         break;
     default:
-        samba__thin(s, 4);
+        samba__skinny_kernel(s, 4);
         break;
     }
 }
@@ -4407,13 +4425,13 @@ static const samba__gemm_set samba__gemm_kernels = {
     SAMBA__NR,
     SAMBA__MC,
     SAMBA__KC,
-    samba__sweep_rows,
-    samba__thin_sweep,
+    samba__multiply_panel,
+    samba__multiply_skinny,
     samba__transpose_panel,
     samba__unpack,
     samba__packed_row,
 #else
-    SAMBA__MR, SAMBA__NR, SAMBA__MC, SAMBA__KC, samba__sweep_rows, NULL, NULL, NULL, NULL,
+    SAMBA__MR, SAMBA__NR, SAMBA__MC, SAMBA__KC, samba__multiply_panel, NULL, NULL, NULL, NULL,
 #endif
 };
 #endif /* the template */
@@ -4438,8 +4456,8 @@ SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
 
 /* ---- packing ------------------------------------------------------------------------------- */
 /* dst[p][j] = src[j][p] for p < pc and j < jc. What lies `ahead` of src is wanted next. */
-SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t src_row,
-                           int64_t pc, int64_t jc, float *dst, int64_t dst_row, int64_t ahead)
+SAMBA__FN void samba__transpose(const samba__gemm_set *set, const float *src, int64_t src_row,
+                                int64_t pc, int64_t jc, float *dst, int64_t dst_row, int64_t ahead)
 {
     int64_t p_done = 0, j_done = 0; /* this corner was filled by vectors */
     if (set->transpose_panel) {
@@ -4452,20 +4470,20 @@ SAMBA__FN void samba__turn(const samba__gemm_set *set, const float *src, int64_t
             dst[u * dst_row + v] = src[v * src_row + u];
 }
 
-/* Copy rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into strips.
-   Eight of them advance together, to use what a step brings into the cache. */
-SAMBA__FN void samba__pack_strips(const samba__gemm *g, int mr, int64_t i, int64_t ic, int64_t p,
-                                  int64_t pc, float *dst)
+/* Pack rows [i, i + ic) and steps [p, p + pc) of an A whose columns are contiguous into
+   micro-panels. Eight of them advance together, to use what a step brings into the cache. */
+SAMBA__FN void samba__pack_a(const samba__gemm *g, int mr, int64_t i, int64_t ic, int64_t p,
+                             int64_t pc, float *dst)
 {
     for (int64_t first = 0, end = 0; first < ic; first = end) {
         for (int q = 0; q < 8; q++)
-            end += samba__strip_rows(mr, ic - end);
+            end += samba__micro_rows(mr, ic - end);
         for (int64_t u = 0; u < pc; u++) {
             const float *src = g->a + i + (p + u) * g->a_col;
             for (int64_t r = first; r < end; r += 16)
                 SAMBA__ASK(src + 8 * g->a_col + r);
             for (int64_t r = first, h; r < end; r += h) {
-                h = samba__strip_rows(mr, ic - r);
+                h = samba__micro_rows(mr, ic - r);
                 float *to = dst + r * pc + u * h;
                 if (h == 12)
                     memcpy(to, src + r, 12 * sizeof(float));
@@ -4478,15 +4496,15 @@ SAMBA__FN void samba__pack_strips(const samba__gemm *g, int mr, int64_t i, int64
     }
 }
 
-/* Points the sweep at B(p.., j..) of packed weights: f32 as they lie, if the strips are as wide or
-   few; others unpacked in panel, unless they are there. */
-SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
-                                 int64_t j, float *panel, bool there, samba__sweep *s)
+/* Points s at B(p.., j..) of packed weights: f32 as they lie, if panels of this set are as wide or
+   rows are few; others unpacked in panel, unless they are there. */
+SAMBA__FN void samba__open_packed(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
+                                  int64_t j, float *panel, bool there, samba__panel_product *s)
 {
     const uint8_t *q = samba__packed_at(g->packed, g->b_type, g->k, j);
     const uint16_t *scale = samba__scale_at(g->scale, g->k, j);
     int64_t row = samba__panel_row(g->b_type);
-    bool plain = g->b_type == SAMBA_F32 && (set->nr == SAMBA__PANEL || s->rows <= SAMBA__THIN_ROWS);
+    bool plain = g->b_type == SAMBA_F32 && (set->nr == SAMBA__PANEL || s->rows <= SAMBA__FEW_ROWS);
     s->b = plain ? (const float *)(const void *)q + p * SAMBA__PANEL : panel;
     s->b_row = plain ? SAMBA__PANEL : set->nr;
     if (plain || there) return;
@@ -4496,64 +4514,83 @@ SAMBA__FN void samba__open_panel(const samba__gemm_set *set, const samba__gemm *
         samba__unpack_any(panel, q, row, scale, g->b_type, p, s->kc, set->nr);
 }
 
-/* Rows of n <= width values of a half type, `row` values apart, become rows of width floats. */
+/* Rows of n <= NR values of a half type, `row` values apart, become rows of NR floats. */
 SAMBA__FN void samba__widen(const samba__gemm_set *set, const uint16_t *src, int64_t row,
                             int64_t rows, int64_t n, samba_dtype type, float *dst, int64_t ahead)
 {
     const uint8_t *q = (const uint8_t *)src;
-    bool wide = set->unpack && n == set->nr;
-    for (int64_t r = 0, some; r < rows; r += some, dst += some * set->nr) {
+    bool vectors = set->unpack && n == set->nr;
+    int64_t some;
+    for (int64_t r = 0; r < rows; r += some) {
         some = samba__min64(rows - r, 8);
         for (int64_t k = r; k < r + some; k++)
             SAMBA__ASK(src + k * row + ahead);
-        if (wide)
+        if (vectors) {
             set->unpack(dst, q + 2 * r * row, 2 * row, NULL, type, 0, some);
-        else
+        } else {
             for (int64_t k = 0; k < some; k++)
                 samba__load(dst + k * set->nr, src + (r + k) * row, type, n);
+        }
+        dst += some * set->nr;
     }
 }
 
-/* Copy B(p.., j..) into a panel of pc rows, columns beyond jc zero. */
-SAMBA__FN void samba__pack_panel(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
-                                 int64_t pc, int64_t j, int64_t jc, float *dst, int64_t ahead)
+/* Pack columns of a B of a half type, whose element (0, 0) is src[0]. */
+SAMBA__FN void samba__pack_halves(const samba__gemm_set *set, const samba__gemm *g,
+                                  const uint16_t *src, int64_t pc, int64_t jc, float *dst,
+                                  int64_t ahead)
 {
-    int64_t at = p * g->b_row + j * g->b_col, width = set->nr;
+    const int64_t nr = set->nr;
     float piece[SAMBA__GEMM_COLS * SAMBA__GEMM_COLS];
-    bool halves = g->b_type != SAMBA_F32, turned = g->b_row == 1; /* [out, in] */
-    const float *src = halves ? NULL : g->b + at;
-    if (jc < width) memset(dst, 0, (size_t)(pc * width) * sizeof(float));
-    if (halves) {
-        const uint16_t *half = (const uint16_t *)(const void *)g->b + at;
-        if (!turned) samba__widen(set, half, g->b_row, pc, jc, g->b_type, dst, ahead);
-        for (int64_t u = 0, n; turned && u < pc; u += n) {
-            n = samba__min64(width, pc - u);
-            samba__widen(set, half + u, g->b_col, jc, n, g->b_type, piece,
-                         u + n < pc ? n : ahead - u);
-            samba__turn(set, piece, width, n, jc, dst + u * width, width, 0);
-        }
-    } else if (turned) {
-        samba__turn(set, src, g->b_col, pc, jc, dst, width, ahead);
-    } else if (g->b_col == 1 && jc == width) {
-        for (int64_t u = 0; u < pc; u++, src += g->b_row, dst += width) {
+    int64_t n;
+    if (g->b_row != 1) {
+        samba__widen(set, src, g->b_row, pc, jc, g->b_type, dst, ahead);
+        return;
+    }
+    for (int64_t u = 0; u < pc; u += n) {
+        n = samba__min64(nr, pc - u);
+        samba__widen(set, src + u, g->b_col, jc, n, g->b_type, piece, u + n < pc ? n : ahead - u);
+        samba__transpose(set, piece, nr, n, jc, dst + u * nr, nr, 0);
+    }
+}
+
+/* Pack B(p.., j..) into a micro-panel of pc steps, columns beyond jc zero. What lies `ahead` in B
+   is prefetched. */
+SAMBA__FN void samba__pack_b(const samba__gemm_set *set, const samba__gemm *g, int64_t p,
+                             int64_t pc, int64_t j, int64_t jc, float *dst, int64_t ahead)
+{
+    const int64_t at = p * g->b_row + j * g->b_col, nr = set->nr;
+    if (jc < nr) memset(dst, 0, (size_t)(pc * nr) * sizeof(float));
+    if (g->b_type != SAMBA_F32) {
+        samba__pack_halves(set, g, (const uint16_t *)(const void *)g->b + at, pc, jc, dst, ahead);
+        return;
+    }
+    const float *src = g->b + at;
+    if (g->b_row == 1) { /* as weights are stored, [out, in] */
+        samba__transpose(set, src, g->b_col, pc, jc, dst, nr, ahead);
+    } else if (g->b_col == 1 && jc == nr) {
+        for (int64_t u = 0; u < pc; u++) {
             SAMBA__ASK(src + ahead);
-            SAMBA__ASK(src + ahead + width / 2);
-            if (width == 16)
+            SAMBA__ASK(src + ahead + nr / 2);
+            if (nr == 16)
                 memcpy(dst, src, 16 * sizeof(float));
             else
                 memcpy(dst, src, SAMBA__GEMM_COLS * sizeof(float));
+            src += g->b_row;
+            dst += nr;
         }
     } else {
         for (int64_t u = 0; u < pc; u++)
             for (int64_t v = 0; v < jc; v++)
-                dst[u * width + v] = src[u * g->b_row + v * g->b_col];
+                dst[u * nr + v] = src[u * g->b_row + v * g->b_col];
     }
 }
 
 /* ---- tiles --------------------------------------------------------------------------------- */
-/* How C is cut: `down` bands of strips by `across` bands of panels. */
+/* How C is cut: into `down` x `across` tiles, each a whole number of the largest micro-tiles. */
 typedef struct samba__grid {
-    int64_t strips, panels, down, across;
+    int64_t tall, wide; /* C in largest micro-tiles */
+    int64_t down, across;
 } samba__grid;
 
 /* Few tiles mean little repeated packing, many mean that threads finish together. Eight tiles of
@@ -4565,20 +4602,20 @@ SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
     samba__grid t;
     while (wanted < 8 && wanted * 2 <= worth)
         wanted *= 2;
-    t.strips = samba__ceil_div(m, SAMBA__GEMM_ROWS);
-    t.panels = samba__ceil_div(n, SAMBA__GEMM_COLS);
+    t.tall = samba__ceil_div(m, SAMBA__GEMM_ROWS);
+    t.wide = samba__ceil_div(n, SAMBA__GEMM_COLS);
     t.down = samba__ceil_div(m, SAMBA_GEMM_MC);
     t.across = samba__ceil_div(n, SAMBA_GEMM_NC);
     while (t.down * t.across < wanted && m > 0 && n > 0) {
         bool wide = n * t.down >= m * t.across; /* the longer side of a tile is halved */
-        if (wide && t.across * 2 <= t.panels)
+        if (wide && t.across * 2 <= t.wide)
             t.across *= 2;
-        else if (t.down * 2 <= t.strips)
+        else if (t.down * 2 <= t.tall)
             t.down *= 2;
         else
             break;
     }
-    while (t.down * t.across % wanted != 0 && t.across < t.panels)
+    while (t.down * t.across % wanted != 0 && t.across < t.wide)
         t.across++;
     return t;
 }
@@ -4598,8 +4635,8 @@ SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
 
 /* How much further on in B the next panel lies; 0 if that is not known. Panels follow each other,
    or, where a block is one panel wide, its steps do. */
-SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc, int64_t j,
-                                    int64_t j1, int64_t width)
+SAMBA__INLINE int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc, int64_t j,
+                                        int64_t j1, int64_t width)
 {
     bool single = j1 - j <= width;
     if (j + 2 * width <= j1) return width * g->b_col;
@@ -4607,11 +4644,12 @@ SAMBA__FN int64_t samba__next_panel(const samba__gemm *g, int64_t p, int64_t kc,
     return single && j + 2 * width <= g->n ? width * g->b_col - p * g->b_row : 0;
 }
 
-/* Whether a block does without a panel. */
-SAMBA__FN bool samba__turned_at_once(const samba__gemm_set *set, const samba__gemm *g, int64_t cols,
-                                     int64_t kc)
+/* Whether B is transposed on the fly: up to 4 rows use its values once, so a panel is not worth
+   writing. 10 to 50 % faster with AVX-512, 3 to 15 % with AVX2. */
+SAMBA__INLINE bool samba__transposes_on_the_fly(const samba__gemm_set *set, const samba__gemm *g,
+                                                int64_t cols, int64_t kc)
 {
-    return set->thin_sweep && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && !g->packed
+    return set->multiply_skinny && g->m <= 4 && g->a_col == 1 && g->b_row == 1 && !g->packed
         && g->b_type == SAMBA_F32 && kc % 4 == 0 && cols == SAMBA__GEMM_COLS;
 }
 
@@ -4623,21 +4661,15 @@ typedef struct samba__gemm_plan {
     int64_t band;       /* rows after which panels of B are packed again */
     bool keeps;         /* panels of B are kept for all blocks of rows of a band; else a panel is
                            packed for each block anew, and sums rest in the buffer */
-    bool thin;          /* few rows: blocks are one panel wide, of few steps */
+    bool few_rows;      /* blocks are one panel wide, of few steps */
 } samba__gemm_plan;
-
-/* With at most this many rows of A the time goes into bringing B: blocks are one panel wide and
-   SAMBA__THIN_KC steps long, and the next one is on its way while this one is computed. That made
-   products of up to 24 rows twice as fast with AVX-512.
-   With more, panels of B are kept in the second cache, beside SAMBA__KEEP_ROWS rows of A: products
-   of 64 rows became 12 % faster with AVX2, large ones 4 %. */
 
 /* Steps of k in a block. */
 SAMBA__FN int64_t samba__plan_kc(const samba__gemm_set *set, const samba__gemm *g,
                                  const samba__gemm_plan *plan)
 {
     int64_t k = samba__max64(g->k, 1); /* an empty sum still writes its start and biases */
-    if (plan->thin && g->packed && g->b_type == SAMBA_F32) return k; /* read as it lies */
+    if (plan->few_rows && g->packed && g->b_type == SAMBA_F32) return k; /* read as it lies */
     /* Long blocks are for rows of A that are read where they are and do not share lines of a cache:
        half as many steps if A is transposed, or if its rows are a multiple of 4 KiB apart. */
     int64_t most = SAMBA_GEMM_KC;
@@ -4645,7 +4677,7 @@ SAMBA__FN int64_t samba__plan_kc(const samba__gemm_set *set, const samba__gemm *
         bool near = g->a_row > 1 && g->a_row % 1024;
         most = near ? set->kc : samba__max64(set->kc / 2, SAMBA_GEMM_KC);
     }
-    most = samba__min64(most, plan->thin ? (int64_t)SAMBA__THIN_KC : k);
+    most = samba__min64(most, plan->few_rows ? (int64_t)SAMBA__FEW_ROWS_KC : k);
     /* Blocks of equal length, a multiple of 8: the micro-kernel takes eight steps at once. */
     return samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
 }
@@ -4656,16 +4688,16 @@ SAMBA__FN samba__gemm_plan samba__plan_gemm(const samba__gemm_set *set, const sa
 {
     const int64_t room = (int64_t)(SAMBA__GEMM_LOCAL / sizeof(float));
     samba__gemm_plan plan;
-    plan.thin = g->a_col == 1 && g->m <= SAMBA__THIN_ROWS;
+    plan.few_rows = g->a_col == 1 && g->m <= SAMBA__FEW_ROWS;
     /* Kept panels need room, at least for one, and pay if a second block of rows uses them. Where
        C is transposed, sums need the buffer that they would take. */
     bool fits = room / set->kc >= SAMBA__KEEP_ROWS + set->nr;
     bool again = rows > (g->k > SAMBA_GEMM_KC ? (int64_t)SAMBA__KEEP_ROWS : set->mc);
-    plan.keeps = fits && again && !plan.thin && !g->turned;
+    plan.keeps = fits && again && !plan.few_rows && !g->transposed;
     plan.kc = samba__plan_kc(set, g, &plan);
     plan.mc = plan.keeps ? (int64_t)SAMBA__KEEP_ROWS : set->mc;
     plan.band = plan.keeps ? rows : set->mc;
-    plan.nc = plan.thin ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC;
+    plan.nc = plan.few_rows ? SAMBA__GEMM_COLS : SAMBA_GEMM_NC;
     if (plan.keeps) { /* as many as there is room for, in parts of equal width */
         int64_t panels = samba__ceil_div(cols, set->nr);
         int64_t most = (room / plan.kc - SAMBA__KEEP_ROWS) / set->nr;
@@ -4686,7 +4718,7 @@ typedef enum samba__gemm_operand {
     SAMBA__OPERAND_PACKED,     /* packed into micro-panels */
     SAMBA__OPERAND_COPIED,     /* A: copied row by row, so that its rows are beside each other */
     SAMBA__OPERAND_WEIGHTS,    /* B: packed weights, unpacked unless floats of the right width */
-    SAMBA__OPERAND_TRANSPOSED, /* B: lines of its columns are transposed while it is used */
+    SAMBA__OPERAND_ON_THE_FLY, /* B: lines of its columns are transposed while it is used */
 } samba__gemm_operand;
 
 /* How a block is computed. */
@@ -4698,9 +4730,12 @@ typedef struct samba__block_plan {
     bool prefetch_a; /* the next micro-panel of A is prefetched */
 } samba__block_plan;
 
-/* A is read where it is, unless many columns repay a copy and caches cannot keep up. */
-SAMBA__FN samba__gemm_operand samba__plan_a(const samba__gemm_set *set, const samba__gemm *g,
-                                            const samba__gemm_plan *plan, const samba__gemm_part *q)
+/* A is read where it is, unless many columns repay a copy and caches cannot keep up. (What is done
+   for each block is inline: blocks of few rows take half a microsecond, of which calls were 4 %.)
+ */
+SAMBA__INLINE samba__gemm_operand samba__plan_a(const samba__gemm_set *set, const samba__gemm *g,
+                                                const samba__gemm_plan *plan,
+                                                const samba__gemm_part *q)
 {
     enum { PAGE = 1024 }; /* floats: rows so far apart share few lines of a cache */
 
@@ -4721,21 +4756,21 @@ SAMBA__FN samba__gemm_operand samba__plan_a(const samba__gemm_set *set, const sa
     return g->a_col == 1 && far && again ? SAMBA__OPERAND_COPIED : SAMBA__OPERAND_DIRECT;
 }
 
-SAMBA__FN samba__gemm_operand samba__plan_b(const samba__gemm_set *set, const samba__gemm *g,
-                                            const samba__gemm_plan *plan, const samba__gemm_part *q)
+SAMBA__INLINE samba__gemm_operand samba__plan_b(const samba__gemm_set *set, const samba__gemm *g,
+                                                const samba__gemm_plan *plan,
+                                                const samba__gemm_part *q)
 {
     int64_t cols = q->j1 - q->j0;
     if (g->packed) return SAMBA__OPERAND_WEIGHTS;
-    if (samba__turned_at_once(set, g, cols, q->kc)) return SAMBA__OPERAND_TRANSPOSED;
+    if (samba__transposes_on_the_fly(set, g, cols, q->kc)) return SAMBA__OPERAND_ON_THE_FLY;
     bool adjacent = g->b_col == 1 && g->b_type == SAMBA_F32;
-    bool few
-        = q->i1 - q->i0 <= 2 * SAMBA__GEMM_ROWS; /* packing pays by several micro-panels of A */
+    bool few = q->i1 - q->i0 <= 2 * SAMBA__GEMM_ROWS; /* micro-tiles, too few to repay packing */
     return adjacent && few && !plan->keeps ? SAMBA__OPERAND_DIRECT : SAMBA__OPERAND_PACKED;
 }
 
-SAMBA__FN samba__block_plan samba__plan_block(const samba__gemm_set *set, const samba__gemm *g,
-                                              const samba__gemm_plan *plan,
-                                              const samba__gemm_part *q)
+SAMBA__INLINE samba__block_plan samba__plan_block(const samba__gemm_set *set, const samba__gemm *g,
+                                                  const samba__gemm_plan *plan,
+                                                  const samba__gemm_part *q)
 {
     bool buffer = SAMBA__GEMM_SUMS > 0 && !plan->keeps;
     samba__block_plan block;
@@ -4743,17 +4778,17 @@ SAMBA__FN samba__block_plan samba__plan_block(const samba__gemm_set *set, const 
     block.b = samba__plan_b(set, g, plan, q);
     block.last = q->p + q->kc >= g->k;
     block.from_sums = buffer && q->p > 0;
-    block.to_sums = buffer && (!block.last || g->turned);
+    block.to_sums = buffer && (!block.last || g->transposed);
     /* Rows of A are those of weights, then, and come from memory. */
-    block.prefetch_a = g->turned && g->n <= SAMBA__THIN_ROWS && g->a_row % 1024 != 0;
+    block.prefetch_a = g->transposed && g->n <= SAMBA__FEW_ROWS && g->a_row % 1024 != 0;
     return block;
 }
 
 /* ---- running it ---------------------------------------------------------------------------- */
 /* Points s at the rows of A, or at a copy of them in `packed`. */
-SAMBA__FN void samba__open_a(const samba__gemm_set *set, const samba__gemm *g,
-                             const samba__gemm_part *q, samba__gemm_operand how, float *packed,
-                             samba__sweep *s)
+SAMBA__INLINE void samba__open_a(const samba__gemm_set *set, const samba__gemm *g,
+                                 const samba__gemm_part *q, samba__gemm_operand how, float *packed,
+                                 samba__panel_product *s)
 {
     const int64_t rows = q->i1 - q->i0, kc = q->kc;
     const float *a = g->a + q->i0 * g->a_row + q->p * g->a_col;
@@ -4766,41 +4801,41 @@ SAMBA__FN void samba__open_a(const samba__gemm_set *set, const samba__gemm *g,
     s->a_next = kc;
     if (how == SAMBA__OPERAND_PACKED) {
         s->a_col = 0; /* as the micro-panel is high */
-        samba__pack_strips(g, set->mr, q->i0, rows, q->p, kc, packed);
+        samba__pack_a(g, set->mr, q->i0, rows, q->p, kc, packed);
         return;
     }
     s->a_row = kc;
     for (int64_t i = 0; i < rows; i++) {
-        if (i + 2 < rows) samba__ask_rows(a + (i + 2) * g->a_row, 16, kc / 16);
+        if (i + 2 < rows) samba__prefetch_rows(a + (i + 2) * g->a_row, 16, kc / 16);
         memcpy(packed + i * kc, a + i * g->a_row, (size_t)kc * sizeof(float));
     }
 }
 
-/* Points s at columns j ... of B, or at a copy of them in `panel`, unless they are in it. */
-SAMBA__FN void samba__open_b(const samba__gemm_set *set, const samba__gemm *g,
-                             const samba__gemm_part *q, samba__gemm_operand how, int64_t j,
-                             float *panel, samba__sweep *s)
+/* Points s at columns j ... of B, or at their panel, which is packed unless it was kept. */
+SAMBA__INLINE void samba__open_b(const samba__gemm_set *set, const samba__gemm *g,
+                                 const samba__gemm_part *q, samba__gemm_operand how, int64_t j,
+                                 float *panel, samba__panel_product *s)
 {
     s->b_next = samba__next_panel(g, q->p, q->kc, j, q->j1, set->nr);
     s->b = panel;
     s->b_row = set->nr;
     if (how == SAMBA__OPERAND_WEIGHTS) {
-        samba__open_panel(set, g, q->p, j, panel, q->kept, s);
-    } else if (how == SAMBA__OPERAND_TRANSPOSED) {
+        samba__open_packed(set, g, q->p, j, panel, q->kept, s);
+    } else if (how == SAMBA__OPERAND_ON_THE_FLY) {
         s->b = g->b + j * g->b_col + q->p;
         s->b_row = g->b_col;
     } else if (how == SAMBA__OPERAND_DIRECT && s->cols == set->nr) { /* vectors read whole panels */
         s->b = g->b + q->p * g->b_row + j;
         s->b_row = g->b_row;
     } else if (!q->kept) {
-        samba__pack_panel(set, g, q->p, q->kc, j, s->cols, panel, s->b_next);
+        samba__pack_b(set, g, q->p, q->kc, j, s->cols, panel, s->b_next);
     }
 }
 
 /* Where the sums of a panel begin and end. */
-SAMBA__FN void samba__open_c(const samba__gemm_set *set, const samba__gemm *g,
-                             const samba__gemm_part *q, const samba__block_plan *plan, float *c,
-                             float *sums, samba__sweep *s)
+SAMBA__INLINE void samba__open_c(const samba__gemm_set *set, const samba__gemm *g,
+                                 const samba__gemm_part *q, const samba__block_plan *plan, float *c,
+                                 float *sums, samba__panel_product *s)
 {
     s->c = plan->to_sums ? sums : c;
     s->c_row = plan->to_sums ? set->nr : g->c_row;
@@ -4821,29 +4856,30 @@ SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g
 {
     const samba__block_plan block = samba__plan_block(set, g, plan, q);
     const int64_t rows = q->i1 - q->i0;
-    float *panel = local + (plan->keeps ? (size_t)(plan->mc * q->kc) : SAMBA__GEMM_STRIPS);
+    float *panel = local + (plan->keeps ? (size_t)(plan->mc * q->kc) : SAMBA__GEMM_BLOCK);
     float *sums = panel + SAMBA__GEMM_PANEL; /* unless panels are kept */
-    samba__sweep s;
+    samba__panel_product s;
     s.rows = rows;
     s.kc = q->kc;
     s.b_at = NULL;
     s.b_hi = set->nr / 2;
     s.c_hi = set->nr / 2;
-    s.asks = block.prefetch_a;
+    s.prefetch_a = block.prefetch_a;
     s.row_bias = block.last && g->row_bias ? g->row_bias + q->i0 : NULL;
     samba__open_a(set, g, q, block.a, local, &s);
     for (int64_t j = q->j0; j < q->j1; j += set->nr) {
-        float *c = g->c + (g->turned ? j * g->c_row + q->i0 : q->i0 * g->c_row + j);
+        float *c = g->c + (g->transposed ? j * g->c_row + q->i0 : q->i0 * g->c_row + j);
         s.cols = samba__min64(q->j1 - j, set->nr);
         s.cols_hi = samba__max64(s.cols - set->nr / 2, 0);
         s.bias = block.last && g->bias ? g->bias + j : NULL;
         samba__open_b(set, g, q, block.b, j, panel, &s);
         samba__open_c(set, g, q, &block, c, sums, &s);
-        if (block.b == SAMBA__OPERAND_TRANSPOSED)
-            set->thin_sweep(&s);
+        if (block.b == SAMBA__OPERAND_ON_THE_FLY)
+            set->multiply_skinny(&s);
         else
-            set->sweep(&s);
-        if (block.last && g->turned) samba__turn(set, sums, set->nr, s.cols, rows, c, g->c_row, 0);
+            set->multiply_panel(&s);
+        if (block.last && g->transposed)
+            samba__transpose(set, sums, set->nr, s.cols, rows, c, g->c_row, 0);
         if (plan->keeps)
             panel += q->kc * set->nr;
         else
@@ -4856,24 +4892,25 @@ SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, 
                                   int64_t j1)
 {
     if (!g->args || !g->args->finish) return;
-    const float *c = g->c + (g->turned ? j0 * g->c_row + i0 : i0 * g->c_row + j0);
+    const float *c = g->c + (g->transposed ? j0 * g->c_row + i0 : i0 * g->c_row + j0);
     int64_t m = i1 - i0, n = j1 - j0;
-    g->args->finish(g->args, c, g->turned ? n : m, g->turned ? m : n, g->c_row);
+    g->args->finish(g->args, c, g->transposed ? n : m, g->transposed ? m : n, g->c_row);
 }
 
 /* Should C^T = B^T A^T be computed? x w^T with few x: then x is packed, and w read as it lies,
    which made linear layers of 28 to 128 rows 10 % faster. Not if a panel would be more than an
-   eighth empty; not if w, beyond THIN_ROWS, is larger than caches: there its rows want to be
+   eighth empty; not if w, beyond FEW_ROWS, is larger than caches: there its rows want to be
    packed. */
-SAMBA__FN bool samba__turns_well(const samba__gemm_set *set, const samba__gemm *g, int64_t rows,
-                                 int64_t cols)
+SAMBA__FN bool samba__better_transposed(const samba__gemm_set *set, const samba__gemm *g,
+                                        int64_t rows, int64_t cols)
 {
     int64_t filled = samba__ceil_div(rows, set->nr) * set->nr / 8 * 7;
-    bool plain = !g->packed && g->b_type == SAMBA_F32 && !g->accumulate && !g->turned && g->k > 0;
+    bool plain
+        = !g->packed && g->b_type == SAMBA_F32 && !g->accumulate && !g->transposed && g->k > 0;
     bool linear = g->a_col == 1 && g->b_row == 1 && !(g->bias && g->row_bias);
     bool few = rows >= filled && rows <= 128 && 2 * rows <= cols;
     return SAMBA__GEMM_SUMS && plain && linear && few
-        && (g->m <= SAMBA__THIN_ROWS || g->n * g->k <= 1 << 22);
+        && (g->m <= SAMBA__FEW_ROWS || g->n * g->k <= 1 << 22);
 }
 
 /* C^T = B^T A^T */
@@ -4884,7 +4921,7 @@ SAMBA__FN samba__gemm samba__gemm_transposed(const samba__gemm *g)
     t.a = g->b;
     t.a_row = g->b_col;
     t.row_bias = g->bias;
-    t.turned = true;
+    t.transposed = true;
     t.n = g->m;
     t.b = g->a;
     t.b_col = g->a_row;
@@ -4901,7 +4938,7 @@ SAMBA__FN void samba__run_band(const samba__gemm_set *set, const samba__gemm *g,
     int64_t step = plan->kc;
     /* Where B is transposed on the way, all steps are one block but the last ones, if 4 do not
        divide k. */
-    if (fours > 0 && samba__turned_at_once(set, g, j_end - j, fours)) step = fours;
+    if (fours > 0 && samba__transposes_on_the_fly(set, g, j_end - j, fours)) step = fours;
     for (int64_t p = 0; p < k; p += step) {
         int64_t u_end;
         for (int64_t u = i; u < i_end; u = u_end) {
@@ -4923,9 +4960,9 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
         samba__gemm_finish(g, 0, 1, j0, j1);
         return;
     }
-    if (samba__turns_well(set, g, i1 - i0, j1 - j0)) {
+    if (samba__better_transposed(set, g, i1 - i0, j1 - j0)) {
         samba__gemm t = samba__gemm_transposed(g);
-        samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local); /* once: t is turned */
+        samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local); /* once: t is transposed */
         return;
     }
     const samba__gemm_plan plan = samba__plan_gemm(set, g, i1 - i0, j1 - j0);
@@ -4953,10 +4990,10 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         next = begin + (lines > 1 ? lines * each : last - first);
         int64_t down0 = wide ? first : line, down1 = wide ? last : line + lines;
         int64_t across0 = wide ? line : first, across1 = wide ? line + lines : last;
-        int64_t i0 = t.strips * down0 / t.down * SAMBA__GEMM_ROWS;
-        int64_t i1 = samba__min64(t.strips * down1 / t.down * SAMBA__GEMM_ROWS, g->m);
-        int64_t j0 = t.panels * across0 / t.across * SAMBA__GEMM_COLS;
-        int64_t j1 = samba__min64(t.panels * across1 / t.across * SAMBA__GEMM_COLS, g->n);
+        int64_t i0 = t.tall * down0 / t.down * SAMBA__GEMM_ROWS;
+        int64_t i1 = samba__min64(t.tall * down1 / t.down * SAMBA__GEMM_ROWS, g->m);
+        int64_t j0 = t.wide * across0 / t.across * SAMBA__GEMM_COLS;
+        int64_t j1 = samba__min64(t.wide * across1 / t.across * SAMBA__GEMM_COLS, g->n);
         samba__gemm_rectangle(set, g, i0, i1, j0, j1, local);
     }
 }
@@ -6271,7 +6308,7 @@ SAMBA__INLINE float samba__row_exp(float *y, const float *x, float top, int64_t 
 {
     for (int64_t at = 0, end; at < n; at = end) {
         end = samba__min64(at + 256, n);
-        if (n > 1024) samba__ask_rows(x + n + at, 16, (end - at) / 16); /* the next row */
+        if (n > 1024) samba__prefetch_rows(x + n + at, 16, (end - at) / 16); /* the next row */
         SAMBA__IN_PLACE
         for (int64_t i = at; i < end; i++)
             y[i] = samba__exp_below(x[i] - top);
@@ -6294,7 +6331,7 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
             *top = old;
         else
             sum = samba__mul(sum, samba__exp(old - *top));
-        samba__ask_rows(x + at + 2 * BLOCK, 16, BLOCK / 16); /* memory would rest meanwhile */
+        samba__prefetch_rows(x + at + 2 * BLOCK, 16, BLOCK / 16); /* memory would rest meanwhile */
         sum += samba__row_exp(e, x + at, *top, m);
         old = *top;
     }
@@ -8022,7 +8059,7 @@ SAMBA__INLINE void samba__pack_cells(const samba__conv *v, const samba__gemm_set
 {
     int64_t plane = v->source[0] * v->source[1], phases = v->phases;
     if (set && phases == 1)
-        samba__turn(set, from, plane, n, deep, to, deep, v->source[1]);
+        samba__transpose(set, from, plane, n, deep, to, deep, v->source[1]);
     else if (!set && phases == 1)
         memcpy(to, from, (size_t)n * sizeof *to);
     else if (!set && phases == 2)
@@ -8069,7 +8106,7 @@ typedef struct samba__runs {
 
 /* Packs columns j ... of B as a panel, where B(p,j) = tile[at[p] + column j]: pieces of 8, of which
    what is too much is overwritten by the next. */
-SAMBA__INLINE void samba__im2col_panel(const samba__sweep *s, const samba__runs *q,
+SAMBA__INLINE void samba__im2col_panel(const samba__panel_product *s, const samba__runs *q,
                                        const int32_t *at, int64_t j, float *to)
 {
     int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
@@ -8093,8 +8130,9 @@ SAMBA__INLINE void samba__im2col_panel(const samba__sweep *s, const samba__runs 
 
 /* C (+)= A B for the rows of B that begin at at[]. Runs that fill halves of panels well are read
    where they are; others are packed, which costs as much as some rows of C. */
-SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, const samba__runs *q,
-                                       const int32_t *at, const float *rows, int64_t a_row)
+SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__panel_product *s,
+                                       const samba__runs *q, const int32_t *at, const float *rows,
+                                       int64_t a_row)
 {
     const samba__gemm_set *set = samba__gemm_set_of(a->isa);
     int64_t width = set->nr, half = width / 2;
@@ -8126,7 +8164,7 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__sweep *s, con
             s->cols += s->cols_hi;
         } else
             samba__im2col_panel(s, q, at, j, panel);
-        set->sweep(s);
+        set->multiply_panel(s);
     }
 }
 
@@ -8198,11 +8236,11 @@ SAMBA__INLINE void samba__conv_tile(const samba_args *a, const samba__conv *v, b
     int64_t kc = samba__ceil_div(terms, samba__ceil_div(terms, SAMBA__CONV_KC));
     samba__runs q = { tile, sides[0] * run, run, by[0] * v->phases * b->width * deep };
     int32_t at[SAMBA__CONV_KC];
-    samba__sweep s;
+    samba__panel_product s;
     s.c_row = t->c_row;
     s.rows = v->rows;
     s.from_row = s.c_row;
-    s.asks = false;
+    s.prefetch_a = false;
     for (int64_t p = 0; p < terms; p += s.kc) {
         s.kc = samba__min64(kc, terms - p);
         s.c = t->c;
@@ -8699,8 +8737,8 @@ SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, con
     for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy = dy ? dy + next : NULL) {
         const float *e = dy;
         for (i = 0; i + SAMBA__LANES <= plane; i += SAMBA__LANES, e = dy ? dy + i : NULL) {
-            samba__ask_rows(x + i + next, 16, SAMBA__LANES / 16); /* the next image */
-            if (dy) samba__ask_rows(e + next, 16, SAMBA__LANES / 16);
+            samba__prefetch_rows(x + i + next, 16, SAMBA__LANES / 16); /* the next image */
+            if (dy) samba__prefetch_rows(e + next, 16, SAMBA__LANES / 16);
             samba__add_lanes(x + i, e, mean, products, SAMBA__LANES, first, second);
         }
         samba__add_lanes(x + i, e, mean, products, plane - i, first, second);
@@ -9482,9 +9520,9 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
     }
     for (int64_t s = 0; s < at->S; s += SAMBA__ATTEND_KEYS) {
         if (!samba__attention_block(at, t, s)) continue;
-        if (few) samba__ask_rows(at->v + s * E, 16, at->keys * E / 16);
+        if (few) samba__prefetch_rows(at->v + s * E, 16, at->keys * E / 16);
         samba__attention_scores(at);
-        if (few) samba__ask_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
+        if (few) samba__prefetch_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
         samba__online_softmax_update(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
         samba__attention_add(at, y, at->p, at->v, E, false);
     }

@@ -129,7 +129,7 @@ static void check_kind(int64_t m, int64_t n, int64_t k, enum kind kind)
         if (x_wT && isa >= 0) {         // 14 to 16 rows fill a panel of 16 columns
             const samba__gemm_set *set = samba__gemm_set_of(isa);
             bool filled = m >= 28 || (set->nr == 16 && m >= 14 && m <= 16);
-            CHECK(samba__turns_well(set, &g, m, n) == filled);
+            CHECK(samba__better_transposed(set, &g, m, n) == filled);
         }
         if (isa >= 0) CHECK(same_bits(got, want, &g, isa));
     }
