@@ -108,7 +108,7 @@ res_ffn() {         # res_ffn PROGRAM quick|heavy
 }
 
 gpt_text() {        # gpt_text PROGRAM: learns from a text of this repository, writes, goes on
-    program=$1 here=$1.d text=tests/sambaflow/ROWS.md
+    program=$1 here=$1.d learned=tests/sambaflow/ROWS.md
     size='--vocab-size 320 --width 32 --layers 2 --heads 2 --length 32 -b 8'
     run="$program run -p $here/t/t.pef $size --folder $here/f --steps 60 --sample-every 30"
     check 'compiles' $program compile $size --output-folder $here --pef-name t
@@ -120,15 +120,15 @@ gpt_text() {        # gpt_text PROGRAM: learns from a text of this repository, w
     check 'wants a text' fails_with 1 '--text FILE' $run
     check 'names a missing text' fails_with 1 nowhere.txt $run --text nowhere.txt
     check 'wants a prompt before it trains' fails_with 1 'the prompt has 0 tokens' \
-        $run --text $text --prompt=
+        $run --text $learned --prompt=
     check 'wants texts of tokens' fails_with 1 '--tokens begins at 1' \
-        $run --text $text --tokens 0
-    check 'trains and writes' to_file $here/trained $run --text $text
+        $run --text $learned --tokens 0
+    check 'trains and writes' to_file $here/trained $run --text $learned
     check 'learns' awk '/^step/ { last = $4; if (!first) first = last }
         END { exit !(last + 0.05 < first) }' $here/trained
     check 'writes with what it learned' to_file $here/first \
         $program test -p $here/t/t.pef $size --folder $here/f --prompt samba
-    check 'goes on from there' $run --text $text --resume --steps 70
+    check 'goes on from there' $run --text $learned --resume --steps 70
     check 'knows its PEF' fails_with 1 'another graph' $program test -p $here/t/t.pef \
         --folder $here/f ${size#--vocab-size 320}
 }
