@@ -165,6 +165,17 @@ check 'tests stand in tests/core, tests/tools or tests/sambaflow, what they shar
     ls tests/*.[ch] tests/*.sh 2>/dev/null | grep -vxF -e tests/run.sh -e tests/graphs.c \
         -e tests/mistakes.c -e tests/rows.c -e tests/same_bits.c)"
 
+check 'README.md is a front page of at most 200 lines' "$(
+    awk 'END { if (NR > 200) print NR " lines" }' README.md)"
+# NAME stands for any name.
+named='(tests|tools|examples|samba)/[A-Za-z0-9_/]+\.[a-z]+'
+check 'files that texts name are there' "$(
+    sources | xargs grep -noE "(^|[^A-Za-z0-9_./-])$named" /dev/null |
+        sed 's/:\([0-9]*\):[^A-Za-z]*/:\1:/' | sort -u | grep -v '/NAME\.' |
+        while IFS=: read -r file line path; do
+            [ -e "$path" ] || [ -e "tools/include/$path" ] || echo "$file:$line: $path"
+        done)"
+
 # ---- Examples and scripts ----
 check 'the second line of an example is how to build it' "$(
     for file in examples/*.c; do
