@@ -207,7 +207,7 @@
      data                    from the next multiple of 64: values of symbols, each aligned to 64
 
    Each field of the records is one row of a table in [pef-read], from which reader and writer are
-   made. tests/pef.c has the offsets once more, as numbers.
+   made. tests/core/pef.c has the offsets once more, as numbers.
 
    Files of the version before are read as well, older ones are refused: compile and save again with
    the samba.h before this one. A version appends fields to records, or gives zero bytes a meaning;
