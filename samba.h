@@ -9742,8 +9742,7 @@ SAMBA__FN void samba__scaled_dot_product_attention_vjp(samba_vjp *g)
 /* ---- Optimizer steps: they overwrite the parameter and its state. A parameter in bf16 is rounded
    at random, or else steps below half its last bit would all be lost: Gupta et al., "Deep learning
    with limited numerical precision", 2015. Two more attributes are the key of its numbers. ---- */
-/* What optimizers read from argins: a field of samba_optim each, and its range (see samba__range).
- */
+/* What optimizers read from argins: a field of samba_optim each, and the ends of its range. */
 /* clang-format off */
 #define SAMBA__OPTIM_ARGINS(X) \
     X(LR,            lr,            SAMBA__MOST,     SAMBA__NO_LIMIT) \
@@ -9804,8 +9803,7 @@ typedef struct samba__optimizer_row {
     int32_t op;
     const char *signature;
     const char *state[SAMBA__MOST_STATES];
-    int32_t
-        kept_for; /* states are kept if this argin may be other than 0; SAMBA__NO_ARGIN: always */
+    int32_t kept_for; /* states exist only if this argin may be other than 0; NO_ARGIN: always */
 
     struct {
         int32_t argin; /* SAMBA__ARGIN_..., beginning with LR */

@@ -187,7 +187,6 @@ static samba_tensor *build_record(net *n, const record *r)
 
 // ---- The settings of a program ----
 
-static const samba_optim_kind optim_kinds[3] = { SAMBA_SGD, SAMBA_ADAMW, SAMBA_ADAM };
 
 static void begin_settings(const description *d, net *n)
 {
@@ -204,7 +203,7 @@ static void set_optimizers(const description *d, net *n)
     samba_program *p = &n->program;
     for (int o = 0; o < d->n_optims; o++) {
         samba_optim *optim = &n->optim[o];
-        optim->kind = optim_kinds[d->kind[o]];
+        optim->kind = (samba_optim_kind)samba__optimizers[d->kind[o]].kind;
         optim->lr = 0.0625f;
         if (optim->kind == SAMBA_SGD && d->momentum) optim->momentum = 0.5f;
         if (optim->kind == SAMBA_SGD && d->momentum) optim->nesterov = d->nesterov;
@@ -1216,7 +1215,7 @@ static void choose_optimizers(gen *g)
     description *d = g->d;
     d->n_optims = chance(g, 15) ? 0 : chance(g, 75) ? 1 : 2;
     if (d->inference) d->n_optims = 0;
-    for (int o = 0; o < d->n_optims; o++) d->kind[o] = between(g, 0, 2);
+    for (int o = 0; o < d->n_optims; o++) d->kind[o] = between(g, 0, SAMBA__N_OPTIMIZERS - 1);
     d->momentum = chance(g, 50), d->nesterov = chance(g, 40), d->decays = chance(g, 50);
     d->clips = chance(g, 40) ? between(g, 1, 4) : 0;
 }
@@ -1478,9 +1477,9 @@ static void print_record(FILE *f, const description *d, int i)
 
 static void print_optimizers(FILE *f, const description *d)
 {
-    static const char *const kinds[3] = { "SAMBA_SGD", "SAMBA_ADAMW", "SAMBA_ADAM" };
     for (int o = 0; o < d->n_optims; o++) {
-        fprintf(f, "    n->optim[%d].kind = %s;\n    n->optim[%d].lr = 0.0625f;\n", o, kinds[d->kind[o]], o);
+        fprintf(f, "    n->optim[%d].kind = %s;\n", o, samba__optimizers[d->kind[o]].written);
+        fprintf(f, "    n->optim[%d].lr = 0.0625f;\n", o);
         if (d->kind[o] == 0 && d->momentum) fprintf(f, "    n->optim[%d].momentum = 0.5f;\n", o);
         if (d->kind[o] == 0 && d->momentum && d->nesterov) fprintf(f, "    n->optim[%d].nesterov = true;\n", o);
         if (d->decays) fprintf(f, "    n->optim[%d].weight_decay = 0.125f;\n", o);

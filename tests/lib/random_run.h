@@ -327,18 +327,26 @@ static inline bool one_step(const net *n, samba_session *s, const way *w, int st
     return samba_ok(s);
 }
 
+// A parameter, or what an optimizer keeps for it.
+static inline void keep_part(samba_session *s, results *r, const char *parameter, const char *state)
+{
+    char name[256], end[64];
+    snprintf(end, sizeof end, "%s%s", *state ? "__" : "", state);
+    snprintf(name, sizeof name, "%s%s", parameter, end);
+    samba_tensor *t = in_session(s, samba_tensor_by_name(s, parameter), end);
+    if (t) keep_value(r, t, name, STEPS, false);
+}
+
 static inline void keep_state(const net *n, samba_session *s, results *r)
 {
-    static const char *const parts[5] = { "", "__momentum", "__exp_avg", "__exp_avg_sq", NULL };
     const char *names[MOST_LEAVES];
     int32_t count = samba_weight_names(s, names, MOST_LEAVES);
     for (int32_t i = 0; i < count && i < MOST_LEAVES; i++) {
-        samba_tensor *w = samba_tensor_by_name(s, names[i]);
-        for (int k = 0; parts[k]; k++) {
-            char name[256];
-            samba_tensor *t = in_session(s, w, parts[k]);
-            snprintf(name, sizeof name, "%s%s", names[i], parts[k]);
-            if (t) keep_value(r, t, name, STEPS, false);
+        keep_part(s, r, names[i], "");
+        for (int k = 0; k < SAMBA__N_OPTIMIZERS; k++) {     // one of each op: Adam has AdamW's
+            const samba__optimizer_row *row = &samba__optimizers[k];
+            for (int j = 0; row == samba__optimizer_with(row->op) && row->state[j]; j++)
+                keep_part(s, r, names[i], row->state[j]);
         }
     }
     for (int i = 0; i < n->n_buffers; i++) {
