@@ -5381,8 +5381,6 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
     X(accumulate) \
     X(argmax) \
     X(write_rows) \
-    X(sgd) \
-    X(adamw) \
     X(clip_factor)
 #define X(name) \
     SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
@@ -9776,15 +9774,6 @@ enum { SAMBA__OPTIM_ARGINS(SAMBA__ARGIN_AT) SAMBA__N_OPTIM_ARGINS, SAMBA__NO_ARG
 
 #define SAMBA__INPUT_AT(name, ...) SAMBA__##name,
 #define SAMBA__INPUT_NONE(name, ...)
-#define SAMBA__STEP_INPUTS(op) \
-    enum { \
-        SAMBA__##op##_W, \
-        SAMBA__##op##_G, \
-        SAMBA__##op##_INPUTS(SAMBA__INPUT_AT, SAMBA__INPUT_NONE) SAMBA__##op##_STEP, \
-        SAMBA__##op##_INPUTS(SAMBA__INPUT_NONE, SAMBA__INPUT_AT) SAMBA__##op##_CLIP \
-    };
-SAMBA__STEP_INPUTS(SGD)
-SAMBA__STEP_INPUTS(ADAMW)
 
 enum { SAMBA__MOST_STATES = 3, SAMBA__MOST_ARGINS = 7, SAMBA__MOST_OPTIONS = 3 };
 
@@ -9869,13 +9858,25 @@ SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
         || samba_refuse(c, SAMBA_EDTYPE, "a parameter in f16 cannot be trained; store it as bf16");
 }
 
-#define SAMBA__STEP_SHAPE(name) \
+/* What the op of an optimizer has by its row: its inputs by name, SAMBA__SGD_W ..., its shape rule,
+   and no gradient. It needs a kernel besides. */
+#define SAMBA__STEP_OP(name, NAME) \
+    enum { \
+        SAMBA__##NAME##_W, \
+        SAMBA__##NAME##_G, \
+        SAMBA__##NAME##_INPUTS(SAMBA__INPUT_AT, SAMBA__INPUT_NONE) SAMBA__##NAME##_STEP, \
+        SAMBA__##NAME##_INPUTS(SAMBA__INPUT_NONE, SAMBA__INPUT_AT) SAMBA__##NAME##_CLIP \
+    }; \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__step_rule(c, SAMBA__OP_##name); \
+    } \
+    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
+    { \
+        (void)g; \
     }
-SAMBA__STEP_SHAPE(sgd)
-SAMBA__STEP_SHAPE(adamw)
+SAMBA__STEP_OP(sgd, SGD)
+SAMBA__STEP_OP(adamw, ADAMW)
 
 /* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
    at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
