@@ -5033,7 +5033,7 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     return a ? samba__emit(a->session, op, in, 3, attr, n_attr, NULL) : NULL;
 }
 
-/* Attributes of ops: families of them, which rows of the table name. Each attribute has a name, how
+/* Attributes of ops: lists of them, which rows of the table name. Each attribute has a name, how
    many words it takes, 0 for as many as there are, and how it is printed, as samba_op.attributes
    says. An op that has fewer words than its family has the first ones; those of slice, and of pad
    without its value, come once for each dimension. */
@@ -5223,16 +5223,16 @@ typedef enum samba__class {
 } samba__class;
 
 /* The table of ops. Wire numbers are written into PEF files: never change or reuse one.
-     MAP  elementwise: arity, the value, of a, b, c and attributes p[], flops of an element, family
-          of attributes; BOOL if the value is a truth, else F32
-     OP   samba__class, family of attributes, flops per output element, flags, whose shape rule and
-          work it has; the rest is its own
-     FAST the same, with a kernel for each instruction set: its loops gain by wide vectors
-     KIN  the same for ops that differ in little: they share the functions NAME_rule, NAME_work and
-          NAME_run, compiled once, which are told at run time which of the kin is meant
+     MAP    elementwise: number of inputs, the value (of a, b, c and attributes p[]), flops per
+            element, list of attributes; BOOL if the value is a truth, else F32
+     OP     samba__class, list of attributes, flops per output element, flags, and whose shape rule
+            and work it has; everything else is its own
+     FAST   the same, with a kernel for each instruction set, as its loops gain by wide vectors
+     FAMILY the same for ops that differ in little: an op family shares the functions NAME_rule,
+            NAME_work and NAME_run, compiled once, and a run-time argument says which op is meant
    A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
 /* clang-format off */
-#define SAMBA__OPS(MAP, OP, FAST, KIN) \
+#define SAMBA__OPS(MAP, OP, FAST, FAMILY) \
     MAP(0x0101, add,         2, a + b,                                    1, NONE, F32) \
     MAP(0x0102, sub,         2, a - b,                                    1, NONE, F32) \
     MAP(0x0103, mul,         2, a * b,                                    1, NONE, F32) \
@@ -5283,11 +5283,11 @@ typedef enum samba__class {
     FAST(0x0184, zero,                   STEP, NONE, 0, UPDATES(0x1u), zero, flat) \
     FAST(0x0185, accumulate,             STEP, ACCUMULATE, 1, UPDATES(0x1u), accumulate, flat) \
     OP(0x0186, write_rows,               UPDATE, NONE, 1, UPDATES(0x1u), write_rows, write_rows) \
-    KIN(0x0201, sum,                     REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_SUM) \
-    KIN(0x0202, mean,                    REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MEAN) \
-    KIN(0x0203, max,                     REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MAX) \
+    FAMILY(0x0201, sum,                  REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_SUM) \
+    FAMILY(0x0202, mean,                 REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MEAN) \
+    FAMILY(0x0203, max,                  REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MAX) \
     FAST(0x0204, argmax,                 REDUCTION, ARGMAX, 1, NONE, argmax, argmax) \
-    KIN(0x0205, square_sum,            REDUCTION, REDUCE, 2, NONE, reduce, SAMBA__REDUCER_SQUARES) \
+    FAMILY(0x0205, square_sum, REDUCTION, REDUCE, 2, NONE, reduce, SAMBA__REDUCER_SQUARES) \
     OP(0x0301, matmul,                   PRODUCT, MATMUL, 0, NONE, matmul, matmul) \
     OP(0x0302, affine,                   PRODUCT, NONE, 0, NONE, affine, affine) \
     OP(0x0304, affine_packed,            OTHER, PACKED, 0, NONE, affine_packed, affine) \
@@ -5303,34 +5303,36 @@ typedef enum samba__class {
     FAST(0x0701, sgd,                    STEP, SGD, 6, UPDATES(0x31u), sgd, flat) \
     FAST(0x0702, adamw,                  STEP, ADAMW, 20, UPDATES(0x431u), adamw, flat) \
     OP(0x0703, clip_factor,              OTHER, NONE, 10, NONE, clip_factor, single) \
-    KIN(0x0401, convolution,             PRODUCT, CONV, 0, NONE, conv, SAMBA__MAKES_Y) \
-    KIN(0x0402, convolution_backward_input, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DX) \
-    KIN(0x0403, convolution_backward_weight, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DW) \
-    KIN(0x0410, max_pool2d,              OTHER, MAX_POOL, 0, NONE, pooling, SAMBA__MAX_FORWARD) \
-    KIN(0x0411, max_pool2d_backward,     OTHER, MAX_POOL, 0, NONE, pooling, SAMBA__MAX_BACKWARD) \
-    KIN(0x0412, avg_pool2d,              OTHER, AVG_POOL, 0, NONE, pooling, SAMBA__AVG_FORWARD) \
-    KIN(0x0413, avg_pool2d_backward,     OTHER, AVG_POOL, 0, NONE, pooling, SAMBA__AVG_BACKWARD) \
-    KIN(0x0420, batch_norm,              OTHER, BATCH_NORM, 10, UPDATES(0x540u), batch, false) \
-    KIN(0x0421, batch_norm_backward,     OTHER, NORM, 14, NONE, batch, true) \
-    KIN(0x0501, softmax,                 OTHER, AXIS, 20, INPLACE, soft, 0) \
-    KIN(0x0502, softmax_backward,        OTHER, AXIS, 4, INPLACE, soft, SAMBA__BACKWARD) \
-    KIN(0x0503, log_softmax,             OTHER, AXIS, 20, INPLACE, soft, SAMBA__LOGS) \
-    KIN(0x0504, log_softmax_backward,    OTHER, AXIS, 18, INPLACE, soft, SAMBA__LOGS_BACKWARD) \
-    KIN(0x0510, layer_norm,              OTHER, NORM, 8, INPLACE, norm, SAMBA__CENTERED) \
-    KIN(0x0511, layer_norm_backward,     OTHER, NORM, 16, NONE, norm, SAMBA__CENTERED_BACKWARD) \
-    KIN(0x0512, rms_norm,                OTHER, NORM, 5, INPLACE, norm, 0) \
-    KIN(0x0513, rms_norm_backward,       OTHER, NORM, 12, NONE, norm, SAMBA__BACKWARD) \
-    KIN(0x0520, cross_entropy,           LOSS, LOSS, 0, NONE, loss, SAMBA__LOGITS) \
-    KIN(0x0521, cross_entropy_backward,  LOSS, LOSS, 20, INPLACE_1, loss, SAMBA__LOGITS_BACKWARD) \
-    KIN(0x0522, nll,                     LOSS, NLL, 0, NONE, loss, 0) \
-    KIN(0x0523, nll_backward,            LOSS, NLL, 1, NONE, loss, SAMBA__BACKWARD) \
+    FAMILY(0x0401, convolution,          PRODUCT, CONV, 0, NONE, conv, SAMBA__MAKES_Y) \
+    FAMILY(0x0402, convolution_backward_input, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DX) \
+    FAMILY(0x0403, convolution_backward_weight, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DW) \
+    FAMILY(0x0410, max_pool2d,           OTHER, MAX_POOL, 0, NONE, pooling, SAMBA__MAX_FORWARD) \
+    FAMILY(0x0411, max_pool2d_backward,  OTHER, MAX_POOL, 0, NONE, pooling, SAMBA__MAX_BACKWARD) \
+    FAMILY(0x0412, avg_pool2d,           OTHER, AVG_POOL, 0, NONE, pooling, SAMBA__AVG_FORWARD) \
+    FAMILY(0x0413, avg_pool2d_backward,  OTHER, AVG_POOL, 0, NONE, pooling, SAMBA__AVG_BACKWARD) \
+    FAMILY(0x0420, batch_norm,           OTHER, BATCH_NORM, 10, UPDATES(0x540u), batch, false) \
+    FAMILY(0x0421, batch_norm_backward,  OTHER, NORM, 14, NONE, batch, true) \
+    FAMILY(0x0501, softmax,              OTHER, AXIS, 20, INPLACE, soft, 0) \
+    FAMILY(0x0502, softmax_backward,     OTHER, AXIS, 4, INPLACE, soft, SAMBA__BACKWARD) \
+    FAMILY(0x0503, log_softmax,          OTHER, AXIS, 20, INPLACE, soft, SAMBA__LOGS) \
+    FAMILY(0x0504, log_softmax_backward, OTHER, AXIS, 18, INPLACE, soft, SAMBA__LOGS_BACKWARD) \
+    FAMILY(0x0510, layer_norm,           OTHER, NORM, 8, INPLACE, norm, SAMBA__CENTERED) \
+    FAMILY(0x0511, layer_norm_backward,  OTHER, NORM, 16, NONE, norm, SAMBA__CENTERED_BACKWARD) \
+    FAMILY(0x0512, rms_norm,             OTHER, NORM, 5, INPLACE, norm, 0) \
+    FAMILY(0x0513, rms_norm_backward,    OTHER, NORM, 12, NONE, norm, SAMBA__BACKWARD) \
+    FAMILY(0x0520, cross_entropy,        LOSS, LOSS, 0, NONE, loss, SAMBA__LOGITS) \
+    FAMILY(0x0521, cross_entropy_backward, LOSS, LOSS, 20, INPLACE_1, loss, \
+           SAMBA__LOGITS_BACKWARD) \
+    FAMILY(0x0522, nll,                  LOSS, NLL, 0, NONE, loss, 0) \
+    FAMILY(0x0523, nll_backward,         LOSS, NLL, 1, NONE, loss, SAMBA__BACKWARD) \
     OP(0x0530, lookup,                   OTHER, NONE, 1, NONE, lookup, rows) \
     OP(0x0533, lookup_packed,            OTHER, PACKED, 1, NONE, lookup_packed, rows) \
     FAST(0x0531, lookup_backward,        OTHER, TABLE, 1, NONE, lookup_backward, lookup_backward) \
     FAST(0x0532, lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), lookup_accumulate, \
                                         lookup_backward) \
-    KIN(0x0540, scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, attention, false) \
-    KIN(0x0541, scaled_dot_product_attention_backward, OTHER, ATTENTION, 0, NONE, attention, true)
+    FAMILY(0x0540, scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, attention, false) \
+    FAMILY(0x0541, scaled_dot_product_attention_backward, OTHER, ATTENTION, 0, NONE, attention, \
+           true)
 enum {
 #define X(wire, name, ...) SAMBA__OP_##name,
     SAMBA__OPS(X, X, X, X)
@@ -5340,7 +5342,7 @@ enum {
 
 /* clang-format on */
 
-/* Which of a kin: bit 0 in the gradient ops, bit 1 in the first of two kinds. */
+/* Which op of a family: bit 0 is set in the gradient ops, bit 1 in the first of two kinds. */
 enum {
     SAMBA__BACKWARD = 1,
     SAMBA__LOGS = 2,
@@ -8579,27 +8581,52 @@ SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, co
 
 /* The same if windows of 2 x 2 fill x without overlap: every element of dx is written once. Masks
    instead of choices, which compilers would turn into branches. */
-#define SAMBA__TAP(tap) \
-    g = x[2 * i + tap / 2 * width + tap % 2], more = (g > most) | (g != g); \
-    most = more ? g : most, best += (tap - best) & -more;
-#define SAMBA__PUT_TAP(k) \
-    to[2 * i + k / 2 * width + k % 2] = samba__bits_float(bits & (0u - (uint32_t)(best == k)));
+SAMBA__INLINE void samba__max_tap(float g, int32_t tap, float *most, int32_t *best)
+{
+    int32_t more = (g > *most) | (g != g);
+    *most = more ? g : *most;
+    *best += (tap - *best) & -more;
+}
 
-SAMBA__INLINE void samba__max_squares(const samba__pool_sides *v, bool forward, const float *x,
-                                      const float *dy, float *SAMBA__RESTRICT to)
+SAMBA__INLINE void samba__max_squares(const samba__pool_sides *v, const float *x,
+                                      float *SAMBA__RESTRICT y)
 {
     int64_t n = v->out[1], width = 2 * n;
-    for (int64_t row = 0; row < v->out[0]; row++, x += 2 * width, to += forward ? n : 2 * width) {
-        const float *SAMBA__RESTRICT d = forward ? x : dy + row * n;
+    for (int64_t row = 0; row < v->out[0]; row++, x += 2 * width, y += n)
         for (int64_t i = 0; i < n; i++) {
-            float most = x[2 * i], g;
-            int32_t best = 0, more;
-            SAMBA__TAP(1) SAMBA__TAP(2) SAMBA__TAP(3) if (forward) to[i] = most;
-            if (forward) continue;
-            uint32_t bits = samba__float_bits(d[i]);
-            SAMBA__PUT_TAP(0) SAMBA__PUT_TAP(1) SAMBA__PUT_TAP(2) SAMBA__PUT_TAP(3)
+            float most = x[2 * i];
+            int32_t best = 0;
+            samba__max_tap(x[2 * i + 1], 1, &most, &best);
+            samba__max_tap(x[2 * i + width], 2, &most, &best);
+            samba__max_tap(x[2 * i + width + 1], 3, &most, &best);
+            y[i] = most;
         }
-    }
+}
+
+/* The bits of dy at the tap that was largest, else those of 0. */
+SAMBA__INLINE float samba__if_best(uint32_t bits, int32_t best, int32_t tap)
+{
+    return samba__bits_float(bits & (0u - (uint32_t)(best == tap)));
+}
+
+SAMBA__INLINE void samba__max_squares_backward(const samba__pool_sides *v, const float *x,
+                                               const float *SAMBA__RESTRICT dy,
+                                               float *SAMBA__RESTRICT dx)
+{
+    int64_t n = v->out[1], width = 2 * n;
+    for (int64_t row = 0; row < v->out[0]; row++, x += 2 * width, dx += 2 * width, dy += n)
+        for (int64_t i = 0; i < n; i++) {
+            float most = x[2 * i];
+            int32_t best = 0;
+            samba__max_tap(x[2 * i + 1], 1, &most, &best);
+            samba__max_tap(x[2 * i + width], 2, &most, &best);
+            samba__max_tap(x[2 * i + width + 1], 3, &most, &best);
+            uint32_t bits = samba__float_bits(dy[i]);
+            dx[2 * i] = samba__if_best(bits, best, 0);
+            dx[2 * i + 1] = samba__if_best(bits, best, 1);
+            dx[2 * i + width] = samba__if_best(bits, best, 2);
+            dx[2 * i + width + 1] = samba__if_best(bits, best, 3);
+        }
 }
 
 /* A plane of means, window by window. Whole rows of x are one long row. */
@@ -8630,11 +8657,11 @@ SAMBA__INLINE void samba__avg_plane(const samba__pool_sides *v, bool forward, co
     }
 }
 
-SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
+SAMBA__INLINE samba__pool_sides samba__pool_sides_of(const samba_args *a, samba__pooling op)
 {
-    bool forward = op <= SAMBA__AVG_FORWARD;
     const samba_shape *x = op == SAMBA__AVG_BACKWARD ? &a->out_spec->shape : &a->in_spec->shape;
-    const samba_shape *y = forward ? &a->out_spec->shape : &a->in_spec[a->n_in - 1].shape;
+    const samba_shape *y = &a->out_spec->shape; /* or dy, the last input */
+    if (op > SAMBA__AVG_FORWARD) y = &a->in_spec[a->n_in - 1].shape;
     samba__pool_sides v = SAMBA__ZEROED;
     v.adaptive = a->n_attr < SAMBA__MAX_WORDS;
     v.exclude_padding = a->n_attr >= SAMBA__AVG_WORDS && a->attr[SAMBA__AVG_EXCLUDE_PADDING];
@@ -8646,27 +8673,41 @@ SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
         v.stride[i] = a->attr[SAMBA__POOL_STRIDE + i];
         v.padding[i] = a->attr[SAMBA__POOL_PADDING + i];
     }
-    int64_t in_plane = v.in[0] * v.in[1], out_plane = v.out[0] * v.out[1];
-    bool squares = op == SAMBA__MAX_FORWARD || op == SAMBA__MAX_BACKWARD;
-    for (int32_t i = 0; i < 2; i++) /* then there is no padding either */
-        squares = squares && v.kernel[i] == 2 && v.stride[i] == 2 && v.in[i] == 2 * v.out[i];
+    return v;
+}
+
+/* Do windows of 2 x 2 fill x without overlap? Then there is no padding either. */
+SAMBA__INLINE bool samba__has_squares(const samba__pool_sides *v)
+{
+    bool squares = true;
+    for (int32_t i = 0; i < 2; i++)
+        squares = squares && v->kernel[i] == 2 && v->stride[i] == 2 && v->in[i] == 2 * v->out[i];
+    return squares;
+}
+
+SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
+{
+    samba__pool_sides v = samba__pool_sides_of(a, op);
+    int64_t x_plane = v.in[0] * v.in[1], y_plane = v.out[0] * v.out[1];
+    bool squares = samba__has_squares(&v);
     for (int64_t u = a->begin; u < a->end; u++) {
-        const float *from = a->in[0] + u * (op == SAMBA__AVG_BACKWARD ? out_plane : in_plane);
-        float *to = a->out[0] + u * (forward ? out_plane : in_plane);
-        const float *dy = a->in[a->n_in - 1] + u * out_plane;
-        if (!forward && !squares) memset(to, 0, (size_t)in_plane * sizeof *to);
-        if (squares && forward)
-            samba__max_squares(&v, true, from, NULL, to);
-        else if (squares)
-            samba__max_squares(&v, false, from, dy, to);
+        const float *x = a->in[0] + u * x_plane, *dy = a->in[a->n_in - 1] + u * y_plane;
+        float *y = a->out[0] + u * y_plane, *dx = a->out[0] + u * x_plane;
+        if (op == SAMBA__MAX_FORWARD && squares)
+            samba__max_squares(&v, x, y);
         else if (op == SAMBA__MAX_FORWARD)
-            samba__max_plane(&v, true, from, NULL, to);
+            samba__max_plane(&v, true, x, NULL, y);
         else if (op == SAMBA__AVG_FORWARD)
-            samba__avg_plane(&v, true, from, to);
-        else if (op == SAMBA__AVG_BACKWARD)
-            samba__avg_plane(&v, false, from, to);
-        else
-            samba__max_plane(&v, false, from, dy, to);
+            samba__avg_plane(&v, true, x, y);
+        else if (op == SAMBA__MAX_BACKWARD && squares)
+            samba__max_squares_backward(&v, x, dy, dx);
+        else {
+            memset(dx, 0, (size_t)x_plane * sizeof *dx);
+            if (op == SAMBA__MAX_BACKWARD)
+                samba__max_plane(&v, false, x, dy, dx);
+            else
+                samba__avg_plane(&v, false, dy, dx);
+        }
     }
 }
 
@@ -8776,61 +8817,78 @@ SAMBA__FN void samba__batch_work(samba_work *w, const samba_call *c, bool backwa
     w->units[0] = c->in[backward ? 1 : 0].shape.dim[1];
 }
 
-/* y, or dx from dy, channel after channel. var count / (count - 1) is the unbiased variance. */
-SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
+/* y of channel c, and its running mean and variance: of the batch the unbiased one, var count /
+   (count - 1), goes into that. */
+SAMBA__INLINE void samba__batch_forward(const samba_args *a, int64_t c)
 {
     const samba_shape *s = &a->in_spec[0].shape;
     int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
     float count = (float)(plane * s->dim[0]);
-    const float *weight
-        = a->in[backward ? (int)SAMBA__BATCH_BACKWARD_WEIGHT : (int)SAMBA__BATCH_NORM_WEIGHT];
-    const float *bias = backward ? NULL : a->in[SAMBA__BATCH_NORM_BIAS];
-    float momentum = samba_attr_float(a->attr[SAMBA__BATCH_NORM_MOMENTUM]);
-    bool fresh = !a->running_stats; /* those of this batch */
-    float eps
-        = samba_attr_float(a->attr[backward ? (int)SAMBA__NORM_EPS : (int)SAMBA__BATCH_NORM_EPS]);
-    for (int64_t c = a->begin; c < a->end; c++) {
-        const float *x
-            = a->in[backward ? (int)SAMBA__BATCH_BACKWARD_X : (int)SAMBA__BATCH_NORM_X] + c * plane,
-            *dy = a->in[SAMBA__BATCH_BACKWARD_DY] + c * plane;
-        float mean = a->in[SAMBA__BATCH_NORM_MEAN][c], var = a->in[SAMBA__BATCH_NORM_VARIANCE][c],
-              first = mean, second = var, slope = 0.0f;
-        float sum[2] = { 0.0f, 0.0f };
-        if (backward)
-            samba__channel_sums(s, x, dy, 0.0f, false, sum);
-        else if (fresh)
-            samba__channel_sums(s, x, NULL, 0.0f, false, sum);
-        if (fresh) mean = sum[0] / count;
-        if (backward) {
-            second = sum[1];
-            samba__channel_sums(s, x, dy, mean, true, sum);
-        } /* db */
-        else if (fresh)
-            samba__channel_sums(s, x, NULL, mean, true, sum);
-        if (fresh) var = sum[0] / count;
-        float rstd = samba__rsqrt(var + eps), scale = (weight ? weight[c] : 1.0f) * rstd;
-        float shift = bias ? bias[c] : 0.0f;
-        if (backward) {
-            first = sum[1] * rstd; /* dw */
-            if (fresh) {
-                slope = first / count * rstd;
-                shift = second / count;
-            }
-        } else if (fresh) {
-            float unbiased = var * count / (count > 1.0f ? count - 1.0f : 1.0f);
-            first = samba__fma(momentum, mean - first, first);
-            second = samba__fma(momentum, unbiased - second, second);
-        }
-        a->out[1][c] = first;
-        a->out[2][c] = second;
-        for (int64_t n = 0, at = 0; n < s->dim[0]; n++, at += step) {
-            float *SAMBA__RESTRICT to = a->out[0] + c * plane + at;
-            for (int64_t i = at; !backward && i < at + plane; i++)
-                *to++ = samba__fma(x[i] - mean, scale, shift);
-            for (int64_t i = at; backward && i < at + plane; i++)
-                *to++ = scale * samba__fma(mean - x[i], slope, dy[i] - shift);
-        }
+    const float *x = a->in[SAMBA__BATCH_NORM_X] + c * plane;
+    float mean = a->in[SAMBA__BATCH_NORM_MEAN][c], new_mean = mean;
+    float var = a->in[SAMBA__BATCH_NORM_VARIANCE][c], new_var = var;
+    if (!a->running_stats) {
+        float momentum = samba_attr_float(a->attr[SAMBA__BATCH_NORM_MOMENTUM]), sum[2];
+        samba__channel_sums(s, x, NULL, 0.0f, false, sum);
+        mean = sum[0] / count;
+        samba__channel_sums(s, x, NULL, mean, true, sum);
+        var = sum[0] / count;
+        float unbiased = var * count / (count > 1.0f ? count - 1.0f : 1.0f);
+        new_mean = samba__fma(momentum, mean - new_mean, new_mean);
+        new_var = samba__fma(momentum, unbiased - new_var, new_var);
     }
+    float rstd = samba__rsqrt(var + samba_attr_float(a->attr[SAMBA__BATCH_NORM_EPS]));
+    const float *w = a->in[SAMBA__BATCH_NORM_WEIGHT], *b = a->in[SAMBA__BATCH_NORM_BIAS];
+    float scale = (w ? w[c] : 1.0f) * rstd, shift = b ? b[c] : 0.0f;
+    a->out[1][c] = new_mean;
+    a->out[2][c] = new_var;
+    for (int64_t n = 0; n < s->dim[0]; n++) {
+        const float *from = x + n * step;
+        float *SAMBA__RESTRICT y = a->out[0] + c * plane + n * step;
+        for (int64_t i = 0; i < plane; i++)
+            y[i] = samba__fma(from[i] - mean, scale, shift);
+    }
+}
+
+/* dx, dw and db of channel c. By running values, mean and variance are constants. */
+SAMBA__INLINE void samba__batch_backward(const samba_args *a, int64_t c)
+{
+    const samba_shape *s = &a->in_spec[0].shape;
+    int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
+    float count = (float)(plane * s->dim[0]), sum[2];
+    const float *dy = a->in[SAMBA__BATCH_BACKWARD_DY] + c * plane;
+    const float *x = a->in[SAMBA__BATCH_BACKWARD_X] + c * plane;
+    float mean = a->in[SAMBA__BATCH_NORM_MEAN][c], var = a->in[SAMBA__BATCH_NORM_VARIANCE][c];
+    float slope = 0.0f, shift = 0.0f;
+    samba__channel_sums(s, x, dy, 0.0f, false, sum);
+    float db = sum[1];
+    if (!a->running_stats) mean = sum[0] / count;
+    samba__channel_sums(s, x, dy, mean, true, sum);
+    if (!a->running_stats) var = sum[0] / count;
+    float rstd = samba__rsqrt(var + samba_attr_float(a->attr[SAMBA__NORM_EPS]));
+    const float *w = a->in[SAMBA__BATCH_BACKWARD_WEIGHT];
+    float scale = (w ? w[c] : 1.0f) * rstd, dw = sum[1] * rstd;
+    if (!a->running_stats) {
+        slope = dw / count * rstd;
+        shift = db / count;
+    }
+    a->out[1][c] = dw;
+    a->out[2][c] = db;
+    for (int64_t n = 0; n < s->dim[0]; n++) {
+        const float *from = x + n * step, *d = dy + n * step;
+        float *SAMBA__RESTRICT dx = a->out[0] + c * plane + n * step;
+        for (int64_t i = 0; i < plane; i++)
+            dx[i] = scale * samba__fma(mean - from[i], slope, d[i] - shift);
+    }
+}
+
+SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
+{
+    for (int64_t c = a->begin; c < a->end; c++)
+        if (backward)
+            samba__batch_backward(a, c);
+        else
+            samba__batch_forward(a, c);
 }
 
 SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
@@ -10026,17 +10084,17 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 
 /* ==== [op-rows] =============================================================================== */
 /* ---- The table itself ---- */
-/* NAME_run is a function that makes the call; NAME_avx2_run the same for AVX2 or NEON, if any. Kin
-   share NAME_kin, compiled once, which is told at run time which of them is meant. */
+/* NAME_run is a function that makes the call; NAME_avx2_run the same for AVX2 or NEON, if any. The
+   ops of a family share NAME_family, compiled once for each instruction set. */
 #define SAMBA__RUNS(name, call) \
     SAMBA__FN void samba__##name##_run(const samba_args *a) \
     { \
         call; \
     }
-#define SAMBA__KIN(name, kin, type) \
-    SAMBA__NOINLINE void samba__##name##_kin(const samba_args *a, type which) \
+#define SAMBA__FAMILY(name, family, type) \
+    SAMBA__NOINLINE void samba__##name##_family(const samba_args *a, type which) \
     { \
-        samba__##kin##_run(a, which); \
+        samba__##family##_run(a, which); \
     }
 #if SAMBA__SIMD
 #define SAMBA__ALSO_AVX2(function) SAMBA__AVX2_FN function
@@ -10045,55 +10103,56 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 #define SAMBA__ALSO_AVX2(function)
 #define SAMBA__OR_NULL(function) NULL
 #endif
-#define SAMBA__EACH_KIN(kin, type) \
-    SAMBA__KIN(kin, kin, type) \
-    SAMBA__ALSO_AVX2(SAMBA__KIN(kin##_avx2, kin, type))
-/* Kin that compute much: the one for AVX2 passes on to one for AVX-512. */
+#define SAMBA__EACH_FAMILY(family, type) \
+    SAMBA__FAMILY(family, family, type) \
+    SAMBA__ALSO_AVX2(SAMBA__FAMILY(family##_avx2, family, type))
+/* Families that compute much: the function for AVX2 passes on to one for AVX-512. */
 #if SAMBA__X86
-#define SAMBA__EACH_COSTLY_KIN(kin, type) \
-    SAMBA__KIN(kin, kin, type) \
-    SAMBA__AVX512_FN SAMBA__KIN(kin##_avx512, kin, type) \
-    SAMBA__AVX2_FN SAMBA__NOINLINE void samba__##kin##_avx2_kin(const samba_args *a, type which) \
+#define SAMBA__EACH_COSTLY_FAMILY(family, type) \
+    SAMBA__FAMILY(family, family, type) \
+    SAMBA__AVX512_FN SAMBA__FAMILY(family##_avx512, family, type) \
+    SAMBA__AVX2_FN SAMBA__NOINLINE void samba__##family##_avx2_family(const samba_args *a, \
+                                                                      type which) \
     { \
         if (a->isa == SAMBA__ISA_AVX512) \
-            samba__##kin##_avx512_kin(a, which); \
+            samba__##family##_avx512_family(a, which); \
         else \
-            samba__##kin##_run(a, which); \
+            samba__##family##_run(a, which); \
     }
 #else
-#define SAMBA__EACH_COSTLY_KIN SAMBA__EACH_KIN
+#define SAMBA__EACH_COSTLY_FAMILY SAMBA__EACH_FAMILY
 #endif
-SAMBA__EACH_KIN(map, samba__loop_fn)
-SAMBA__EACH_KIN(reduce, samba__reducer)
-SAMBA__EACH_KIN(conv, samba__made)
-SAMBA__EACH_KIN(pooling, samba__pooling)
-SAMBA__EACH_KIN(batch, bool)
-SAMBA__EACH_COSTLY_KIN(soft, int)
-SAMBA__EACH_COSTLY_KIN(norm, int)
-SAMBA__EACH_COSTLY_KIN(loss, int)
-SAMBA__EACH_COSTLY_KIN(attention, bool)
+SAMBA__EACH_FAMILY(map, samba__loop_fn)
+SAMBA__EACH_FAMILY(reduce, samba__reducer)
+SAMBA__EACH_FAMILY(conv, samba__made)
+SAMBA__EACH_FAMILY(pooling, samba__pooling)
+SAMBA__EACH_FAMILY(batch, bool)
+SAMBA__EACH_COSTLY_FAMILY(soft, int)
+SAMBA__EACH_COSTLY_FAMILY(norm, int)
+SAMBA__EACH_COSTLY_FAMILY(loss, int)
+SAMBA__EACH_COSTLY_FAMILY(attention, bool)
 #define SAMBA__RUN_MAP(wire, name, arity, value, cost, attributes, type) \
-    SAMBA__RUNS(name, samba__map_kin(a, samba__##name##_loop)) \
+    SAMBA__RUNS(name, samba__map_family(a, samba__##name##_loop)) \
     SAMBA__ALSO_AVX2( \
         SAMBA__RUNS(name##_avx2, \
-                    samba__map_avx2_kin(a, \
-                                        SAMBA__IS_COSTLY(cost) && a->isa == SAMBA__ISA_AVX512 \
-                                            ? samba__##name##_loop_avx512 \
-                                            : samba__##name##_loop_avx2)))
+                    samba__map_avx2_family(a, \
+                                           SAMBA__IS_COSTLY(cost) && a->isa == SAMBA__ISA_AVX512 \
+                                               ? samba__##name##_loop_avx512 \
+                                               : samba__##name##_loop_avx2)))
 #define SAMBA__RUN_FAST(wire, name, ...) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##name##_kernel(a)))
-#define SAMBA__RUN_KIN(wire, name, class, attributes, cost, flags, kin, which) \
+#define SAMBA__RUN_FAMILY(wire, name, class, attributes, cost, flags, family, which) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
-        return samba__##kin##_rule(c, which); \
+        return samba__##family##_rule(c, which); \
     } \
     SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
     { \
-        samba__##kin##_work(w, c, which); \
+        samba__##family##_work(w, c, which); \
     } \
-    SAMBA__RUNS(name, samba__##kin##_kin(a, which)) \
-    SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##kin##_avx2_kin(a, which)))
-SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
+    SAMBA__RUNS(name, samba__##family##_family(a, which)) \
+    SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##family##_avx2_family(a, which)))
+SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_FAMILY)
 #if defined(SAMBA_RUNTIME_ONLY)
 #define SAMBA__HOST_COLUMN(f) NULL
 #else
@@ -10120,11 +10179,11 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_KIN)
 #define SAMBA__ROW_FAST(wire, name, class, attributes, cost, flags, shape, work) \
     SAMBA__ROW(wire, name, SAMBA_OP_##flags, cost, shape, work, kernel, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
-#define SAMBA__ROW_KIN(wire, name, class, attributes, cost, flags, kin, which) \
+#define SAMBA__ROW_FAMILY(wire, name, class, attributes, cost, flags, family, which) \
     SAMBA__ROW(wire, name, SAMBA_OP_##flags, cost, name, name, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
 static const samba_op samba__op_table[SAMBA__N_OPS]
-    = { SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_KIN) };
+    = { SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_FAMILY) };
 
 #define SAMBA__CLASS_MAP(wire, name, ...) SAMBA__IS_ELEMENTWISE,
 #define SAMBA__CLASS_OP(wire, name, class, ...) SAMBA__IS_##class,
