@@ -37,7 +37,8 @@
      [attention]   scaled dot product attention                            |
      [optim-ops]   SGD, AdamW, clipping: one step                          |
      [op-rows]     kernels of each instruction set, the table itself       |
-     [pef-read]    the PEF's records, proved before use                    |
+     [pef-read]    the records of a PEF, and how they are read             |
+     [pef-verify]  the PEF, proved before use                              |
      [execute]     runs sections                                          -+
      [memory]      the session, its allocator                             -+
      [containers]  stb_ds, private and safe                                |
@@ -207,7 +208,7 @@
      data                    from the next multiple of 64: values of symbols, each aligned to 64
 
    Each field of the records is one row of a table in [pef-read], from which reader and writer are
-   made. tests/core/pef.c has the offsets once more, as numbers.
+   made. tests/core/pef.c has the offsets once more, as numbers. Tools read through samba_pef_open.
 
    Files of the version before are read as well, older ones are refused: compile and save again with
    the samba.h before this one. A version appends fields to records, or gives zero bytes a meaning;
@@ -10269,7 +10270,7 @@ SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 }
 
 /* ==== [pef-read] ============================================================================== */
-/* Roles of symbols. */
+/* Roles of symbols: short names of samba_role. */
 enum {
     SAMBA__INPUT = SAMBA_ROLE_INPUT,
     SAMBA__OUTPUT = SAMBA_ROLE_OUTPUT,
@@ -10370,7 +10371,8 @@ enum {
     X(32, graph, 1)             /* 1 + name of its graph in the strings; 0: the only one */
 /* clang-format on */
 
-/* The bytes of the records: offsetof says where a field is, for nothing is padded. */
+/* The records as they lie in the file. All members are bytes, so there is no padding, and offsetof
+   gives the place of a field. */
 #define X(bits, field, since) uint8_t field[bits / 8];
 #define A(bits, field, n, since) uint8_t field[n * (bits / 8)];
 #define Z(bytes, since) uint8_t zero##bytes[bytes];
@@ -10482,7 +10484,8 @@ SAMBA__FN const samba_op *samba__find_op(uint32_t wire, const char *name,
     return NULL;
 }
 
-/* Readers of one record. What this version of the file does not have is 0. */
+/* Readers of one record each. Fields that this version of the file does not have are 0; the
+   compiler drops the question for fields that every readable version has. */
 #define X(bits, field, since) \
     r.field = since <= SAMBA__PEF_OLDEST || since <= version \
         ? samba__get##bits(p + offsetof(SAMBA__RECORD, field)) \
@@ -10573,14 +10576,15 @@ SAMBA__FN uint32_t samba__word(const samba__call_record *c, int32_t i)
     return samba__get32(c->words + 4 * i);
 }
 
-/* In 64 bits, for a file may claim more than the memory of a small device has addresses for. */
+/* In 64 bits: a file may claim more memory than a small device has addresses for. */
 SAMBA__FN uint64_t samba__symbol_bytes(const samba__pef *pef, const samba__symbol *s)
 {
     uint64_t count = (uint64_t)samba_count(&s->spec.shape);
     return count * samba_dtype_size(s->spec.dtype) * (s->windowed ? pef->microbatches : 1);
 }
 
-/* The number of the symbol called name, looked for from number `start` on; -1 if there is none. */
+/* The number of the symbol called name, or -1. The search begins at number `start`, because callers
+   usually look symbols up in the order of the file. */
 SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name, uint32_t start)
 {
     for (uint32_t k = 0; k < pef->n_symbols; k++) {
@@ -10592,7 +10596,7 @@ SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name, ui
     return -1;
 }
 
-/* Passes a fact on; says why the PEF is refused if it does not hold. */
+/* Returns `holds`; if it is false, writes the reason for which the PEF is refused. */
 SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
 {
     va_list args;
@@ -10728,7 +10732,11 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
     return true;
 }
 
-/* May a symbol of this role lie in this region? */
+/* ==== [pef-verify] ============================================================================ */
+/* Proves what [manual] lists of a file before anything of it is used. Nothing here trusts a number
+   that it has not checked: the file may be damaged, or made to do harm. */
+
+/* May a symbol of this role live in this region? */
 SAMBA__FN bool samba__may_lie(uint8_t role, uint8_t region)
 {
     if (role == SAMBA__TEMP || role == SAMBA__SCRATCH) return region == SAMBA__REGION_ARENA;
@@ -10736,7 +10744,7 @@ SAMBA__FN bool samba__may_lie(uint8_t role, uint8_t region)
     return role == SAMBA__WEIGHT || role == SAMBA__CONSTANT || role == SAMBA__STATE;
 }
 
-/* A view is a temporary that lies where another one does, and lives while that one lives. */
+/* A view is a temporary that shares the memory of another one and does not outlive it. */
 SAMBA__FN bool samba__is_view(const samba__pef *pef, const samba__symbol *s)
 {
     samba__symbol base = samba__symbol_at(pef, s->alias - 1);
@@ -10746,7 +10754,7 @@ SAMBA__FN bool samba__is_view(const samba__pef *pef, const samba__symbol *s)
         && samba_dtype_size(base.spec.dtype) == samba_dtype_size(s->spec.dtype);
 }
 
-/* A gradient has the shape of what it belongs to, and outlives the schedule. */
+/* A gradient has the shape of its symbol and outlives the schedule. */
 SAMBA__FN bool samba__is_gradient(const samba__pef *pef, const samba__symbol *s)
 {
     samba__symbol grad = samba__symbol_at(pef, s->grad - 1);
@@ -10759,7 +10767,8 @@ SAMBA__FN bool samba__is_word(const samba__symbol *s)
     return samba_count(&s->spec.shape) == 1 && samba_dtype_size(s->spec.dtype) == 4;
 }
 
-/* What is wrong with where a sound symbol lies and when it lives; NULL: nothing. */
+/* What is wrong with the memory or the lifetime of a symbol whose other fields are sound; NULL if
+   nothing is. */
 SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__symbol *s)
 {
     uint64_t bytes = samba__symbol_bytes(pef, s), room = pef->region[s->region], at = s->data - 1;
@@ -10808,7 +10817,7 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     return samba__prove(why, !wrong, "symbol %d %s %s", n, name, wrong);
 }
 
-/* The symbols, and that the values in the file lie one after another, each its symbol's own. */
+/* Checks each symbol, and that values do not overlap in the file: they come in symbol order. */
 SAMBA__FN bool samba__check_symbols(const samba__pef *pef, samba__text *why)
 {
     uint64_t end = 0;
@@ -10848,7 +10857,8 @@ SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_recor
     d->call.n_attr = r->n_attr;
 }
 
-/* A node reads what lives then and was made before it, from the first node of its graph on. */
+/* A node reads what is alive at that point and was made by an earlier node of its graph, whose
+   nodes begin at `first`. */
 SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t first,
                                   uint32_t word, samba__text *why)
 {
@@ -10861,15 +10871,16 @@ SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t
                         (int32_t)node, pef->strings + s.name);
 }
 
-/* The symbol, as words have it, in whose memory that of this word lies: itself unless a view. */
+/* The symbol that owns the memory of this one, both as words have them: the base of a view, else
+   the symbol itself. */
 SAMBA__FN uint32_t samba__base_word(const samba__pef *pef, uint32_t word)
 {
     uint32_t base = word ? samba__symbol_at(pef, word - 1).alias : 0;
     return base ? base : word;
 }
 
-/* Output o, in the memory of symbol `base`, is no memory that the node has otherwise, too: as an
-   input, but the one it is a view of or updates, or as an output before. */
+/* Output o writes to the memory of symbol `base`. The node may not have that memory as another
+   output or as an input, except the input that the output updates or is a view of. */
 SAMBA__FN bool samba__is_alone(const samba__pef *pef, const samba__call_record *r, int32_t o,
                                uint32_t base)
 {
@@ -10883,14 +10894,15 @@ SAMBA__FN bool samba__is_alone(const samba__pef *pef, const samba__call_record *
     return true;
 }
 
-/* Is output 0 of this node a view of its input 0, whose memory is that of symbol `base`? */
+/* Is output 0 of this node a view of its input 0, and does that live in the memory of `base`? */
 SAMBA__FN bool samba__makes_view(const samba__pef *pef, const samba__call_record *r, uint32_t base)
 {
     return (r->op->flags & SAMBA_OP_VIEW) && r->n_in > 0
         && samba__base_word(pef, samba__word(r, 0)) == base;
 }
 
-/* A node makes temporaries and outputs; it overwrites state only where its op says so. */
+/* A node writes temporaries whose life begins with it, outputs and gradients; it overwrites
+   anything else only where its op says that it updates that input. */
 SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
                                    const samba__call_record *r, int32_t o, samba__text *why)
 {
@@ -10929,7 +10941,7 @@ SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
     return samba__prove(why, enough, "node %d has too little scratch", (int32_t)node);
 }
 
-/* The arguments of a node are where it says, and are symbols. */
+/* The arguments of a node lie within the words, and name symbols that exist. */
 SAMBA__FN bool samba__check_words(const samba__pef *pef, uint32_t i, samba__text *why)
 {
     samba__call_record r = samba__record_at(pef, i);
@@ -10958,7 +10970,8 @@ SAMBA__FN bool samba__check_op(const samba__pef *pef, uint32_t i, samba__text *w
                         pef->strings + r.name, (int32_t)r.wire);
 }
 
-/* The op's own rule must give exactly the outputs that are declared. Its graph begins at first. */
+/* The op's own shape rule has to accept the arguments and give exactly the declared outputs.
+   `first` is the first node of its graph. */
 SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t first,
                                  samba__text *why)
 {
@@ -10975,14 +10988,15 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
         samba__symbol s = samba__symbol_at(pef, samba__word(&r, r.n_in + k) - 1);
         same = samba__same_spec(&s.spec, &d.call.out[k]);
     }
-    bool fine = samba__prove(why, same, "node %d %s declares other outputs than the op makes",
-                             (int32_t)i, r.op->name);
-    for (int32_t k = 0; fine && k < r.n_in; k++)
-        fine = samba__check_input(pef, i, first, samba__word(&r, k), why);
-    for (int32_t k = 0; fine && k < r.n_out; k++)
-        fine = samba__check_output(pef, i, &r, k, why);
-    if (fine) samba__measure(r.op, &d.call, &w);
-    return fine && samba__check_scratch(pef, i, &r, &w, why);
+    if (!samba__prove(why, same, "node %d %s declares other outputs than the op makes", (int32_t)i,
+                      r.op->name))
+        return false;
+    for (int32_t k = 0; k < r.n_in; k++)
+        if (!samba__check_input(pef, i, first, samba__word(&r, k), why)) return false;
+    for (int32_t k = 0; k < r.n_out; k++)
+        if (!samba__check_output(pef, i, &r, k, why)) return false;
+    samba__measure(r.op, &d.call, &w);
+    return samba__check_scratch(pef, i, &r, &w, why);
 }
 
 /* Section types, in schedule order. A run goes through the schedule in passes, those that repeat
@@ -11013,7 +11027,7 @@ static const samba__section_type samba__section_types[] = {
 /* clang-format on */
 enum { SAMBA__N_TYPES = sizeof samba__section_types / sizeof *samba__section_types };
 
-/* The name of a section's type, or of those of mapping spatial, which run as one; else "". */
+/* The name of a section's type; "" for what is none. A section of mapping spatial has several. */
 SAMBA__FN const char *samba__type_name(uint32_t type)
 {
     for (int32_t i = 0; i < SAMBA__N_TYPES; i++)
@@ -11045,8 +11059,8 @@ SAMBA__FN unsigned samba__implied_types(unsigned types)
     return implied;
 }
 
-/* Section i has nodes, begins where the one before ends, and has its type's place in its graph.
-   Names of graphs are in the order of the graphs, so that no graph comes twice. */
+/* Section i is not empty, begins where the previous one ends, and its type comes in schedule order.
+   The places of graph names ascend, so no graph can come twice. */
 SAMBA__FN bool samba__is_in_order(const samba__pef *pef, uint32_t i)
 {
     samba__section s = samba__section_at(pef, i), before = SAMBA__ZEROED;
@@ -11077,7 +11091,7 @@ SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
     return samba__prove(why, next == pef->n_nodes, "the sections do not cover the nodes");
 }
 
-/* Takes the letters of the name at this place from those that are left; false: so many are not. */
+/* Charges the letters of the name at this place to a budget; false if they exceed what is left. */
 SAMBA__FN bool samba__take_name(const samba__pef *pef, uint32_t at, uint32_t *left)
 {
     const char *name = pef->strings + at;
@@ -11089,27 +11103,31 @@ SAMBA__FN bool samba__take_name(const samba__pef *pef, uint32_t at, uint32_t *le
     return true;
 }
 
-/* The names of symbols, nodes and graphs have, together, no more letters than the table of strings.
-   If they lay in each other, a file could make a reader copy the table as often as it has names. */
-SAMBA__FN bool samba__check_names(const samba__pef *pef, samba__text *why)
+/* All names together have no more letters than the table of strings. If names could overlap, a
+   small file could make a reader copy the whole table once for each name. */
+SAMBA__FN bool samba__names_fit(const samba__pef *pef)
 {
     uint32_t left = pef->strings_size, before = 0;
-    bool fine = true;
-    for (uint32_t i = 0; fine && i < pef->n_symbols; i++)
-        fine = samba__take_name(pef, samba__symbol_at(pef, i).name, &left);
-    for (uint32_t i = 0; fine && i < pef->n_nodes; i++)
-        fine = samba__take_name(pef, samba__record_at(pef, i).name, &left);
-    for (uint32_t i = 0; fine && i < pef->n_sections; i++) {
+    for (uint32_t i = 0; i < pef->n_symbols; i++)
+        if (!samba__take_name(pef, samba__symbol_at(pef, i).name, &left)) return false;
+    for (uint32_t i = 0; i < pef->n_nodes; i++)
+        if (!samba__take_name(pef, samba__record_at(pef, i).name, &left)) return false;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
         uint32_t graph = samba__section_at(pef, i).graph;
-        if (graph && graph != before) fine = samba__take_name(pef, graph - 1, &left);
+        bool named = graph && graph != before;
+        if (named && !samba__take_name(pef, graph - 1, &left)) return false;
         before = graph;
     }
-    return samba__prove(why, fine,
-                        "names share letters: together they are longer than the table "
-                        "of strings");
+    return true;
 }
 
-/* Whether the node with which the life of symbol i begins makes it: anew, or has it as scratch. */
+SAMBA__FN bool samba__check_names(const samba__pef *pef, samba__text *why)
+{
+    return samba__prove(why, samba__names_fit(pef),
+                        "names share letters: together they are longer than the table of strings");
+}
+
+/* Does the node with which the life of temporary i begins make it, or have it as its scratch? */
 SAMBA__FN bool samba__is_made(const samba__pef *pef, uint32_t i, const samba__symbol *s)
 {
     samba__call_record r = samba__record_at(pef, s->first);
@@ -11119,9 +11137,9 @@ SAMBA__FN bool samba__is_made(const samba__pef *pef, uint32_t i, const samba__sy
     return false;
 }
 
-/* The end of the symbol in whose memory symbol b lies from the node on that reads it last: that
-   node makes b from it, and has it nowhere else. Elementwise ops alone may have it as several
-   inputs: f(x, x) reads element i for element i. 0: there is no such symbol. */
+/* An op may compute in place: symbol b takes over the memory of an input that its node reads last.
+   Returns the end of that input's memory; 0 if b takes over from nobody. The node may not use the
+   input anywhere else, but for elementwise ops: f(x, x) reads element i before it writes it. */
 SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const samba__symbol *b)
 {
     samba__call_record r = samba__node_at(pef, b->first);
@@ -11143,10 +11161,10 @@ SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const sa
     return a.offset + bytes;
 }
 
-/* The skyline of the arena: for each node of a range, up to which address memory is taken while it
-   runs. A binary tree in an array: vertex v is above 2 v and 2 v + 1, the nodes are the vertices
-   n ... 2 n - 1. `all` is how high everything below a vertex was raised at once, `any` how high its
-   highest node is, by what was raised there or below. */
+/* The skyline of the arena: for each node of a range, the end of the memory in use while it runs. A
+   segment tree in an array: vertex v has the children 2 v and 2 v + 1, the nodes are the leaves
+   n ... 2 n - 1. `all` is the height to which a whole subtree was raised at once, `any` the highest
+   leaf below a vertex. */
 enum { SAMBA__SKYLINE = SAMBA__IS_SMALL ? 64 : 512 }; /* nodes at a time on the stack */
 
 typedef struct samba__skyline {
@@ -11189,7 +11207,8 @@ SAMBA__FN void samba__skyline_raise(samba__skyline *k, uint32_t first, uint32_t 
     }
 }
 
-/* Names what symbol i shares memory with: found the slow way, for once is enough. */
+/* Names the symbol that symbol i shares memory with. A linear search: it runs once, for the error.
+ */
 SAMBA__FN bool samba__fail_shared(const samba__pef *pef, uint32_t i, samba__text *why)
 {
     samba__symbol b = samba__symbol_at(pef, i), a = b;
@@ -11203,10 +11222,12 @@ SAMBA__FN bool samba__fail_shared(const samba__pef *pef, uint32_t i, samba__text
                         pef->strings + a.name, pef->strings + b.name);
 }
 
-/* Enters symbol i of the arena into the skyline, if it lives there and nothing is in its way. */
+/* Adds symbol i to the skyline if it lives in the arena and in this range of nodes; false if memory
+   that it needs is in use. */
 SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i, samba__text *why)
 {
-    /* This many symbols at this many times: most are passed by without decoding the record. */
+    /* Each range of nodes looks at every symbol, and most do not live in it: two fields tell that
+       without decoding the record. */
     const uint8_t *p = pef->symbols + (size_t)i * pef->symbol_size;
     uint32_t first = samba__get32(p + offsetof(samba__symbol_layout, first));
     uint32_t last = samba__get32(p + offsetof(samba__symbol_layout, last));
@@ -11227,9 +11248,9 @@ SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i
     return true;
 }
 
-/* No two symbols of the arena that are alive together share memory, but for views and for what
-   takes over in place. They come in the order of their addresses, so each must lie above all that
-   came before. The skyline is that of as many nodes at a time as `room` has numbers for. */
+/* No two symbols of the arena that are alive together share memory, except views and results that
+   take over in place. Symbols come in the order of their addresses, so each has to lie above all
+   that came before it. `room` limits how many nodes the skyline has at a time. */
 SAMBA__FN bool samba__check_arena(const samba__pef *pef, uint64_t *room, uint32_t n_room,
                                   samba__text *why)
 {
@@ -11246,8 +11267,8 @@ SAMBA__FN bool samba__check_arena(const samba__pef *pef, uint64_t *room, uint32_
     return true;
 }
 
-/* Symbols are sorted; outside the arena none begins before the one before it ends; and each region
-   ends with its last symbol. */
+/* Symbols are sorted, those outside the arena do not overlap, and each region ends with its last
+   symbol. */
 SAMBA__FN bool samba__check_order(const samba__pef *pef, samba__text *why)
 {
     uint64_t end[SAMBA__N_REGIONS] = { 0, 0, 0, 0 };
@@ -11286,8 +11307,8 @@ SAMBA__FN bool samba__check_made(const samba__pef *pef, samba__text *why)
     return true;
 }
 
-/* Proves what the manual lists, before first use; of the data, if they are wanted, the checksum. A
-   large file is proved sooner with more room. */
+/* Proves all of it; the checksum of the data only if they are wanted. `room` is optional memory
+   with which a large file is proved faster. */
 SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *room, uint32_t n_room,
                                  samba__text *why)
 {
@@ -11303,7 +11324,7 @@ SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *roo
 
 #if !defined(SAMBA_RUNTIME_ONLY)
 /* ---- The records, for tools ---- */
-/* The tables of an open file again: the caller's struct keeps no pointers into them. */
+/* Finds the tables again: samba_pef keeps no pointers to them. Its file was proved. */
 SAMBA__FN samba__pef samba__reopen(const samba_pef *file)
 {
     samba__pef pef = SAMBA__ZEROED;
@@ -11450,8 +11471,8 @@ struct samba_runtime {
 
 #define SAMBA__PIECE_FLOPS 16384 /* about 5 microseconds: worth a thread from here on */
 
-/* 256-bit code must not leave its upper halves behind: SSE code after it would crawl. Compilers
-   see to it, but one return out of a thousand they forget. */
+/* Clears the upper halves of the vector registers after 256-bit code: SSE code that follows would
+   be slow. Compilers insert vzeroupper themselves, but miss a rare return. */
 #if SAMBA__X86
 SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void)
 {
@@ -11472,8 +11493,8 @@ typedef struct samba__task {
 
 /* Tasks that follow each other, run part by part while a part is in the cache: each reads of the
    others' outputs only the elements that it makes. Elementwise ones, and those that make whole rows
-   of whole rows, follow each other so; elementwise ones also follow the parts of a product. Bits do
-   not see it, nor does the PEF: chains are found when it is laid out. */
+   of whole rows, follow each other so; elementwise ones also follow the parts of a product. Results
+   do not change. The PEF does not have chains: they are found when it is laid out. */
 typedef struct samba__chain {
     samba__task *task;
     int32_t n;
@@ -11814,7 +11835,8 @@ SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32
     samba__run_kernel(c->task->op, &a);
 }
 
-/* Pieces are large enough to be worth a thread, small enough to balance; bits do not see them. */
+/* Pieces are large enough to be worth a thread and small enough to balance. Results do not depend
+   on their size. */
 SAMBA__FN int64_t samba__grain_of(int64_t flops, int64_t units)
 {
     int64_t per_unit = flops / samba__max64(1, units);
@@ -16988,7 +17010,8 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 }
 
 /* ==== [pef-write] ============================================================================= */
-/* Writers of one record, of the newest version, into bytes that are 0: the readers' inverse. */
+/* Writers of one record each, the inverse of the readers: of the newest version, into zeroed bytes.
+ */
 #define X(bits, field, since) samba__put##bits(p + offsetof(SAMBA__RECORD, field), r->field);
 #define A(bits, field, n, since) \
     for (size_t i = 0; i < n; i++) \
@@ -17038,17 +17061,16 @@ SAMBA__FN void samba__put_symbol(uint8_t *p, const samba__symbol *r)
 #undef A
 #undef Z
 
-/* Tables that are being written. How large each is was counted before. */
+/* Tables that are being written. Their sizes were counted first, so nothing grows. */
 typedef struct samba__writer {
     samba__header header;
     uint8_t *bytes, *symbols, *nodes, *sections, *words;
     char *strings, *trace;
     size_t size;
-    uint32_t n_words, strings_at; /* so much of the words and strings is written */
+    uint32_t n_words, strings_at; /* words and bytes of strings written so far */
 } samba__writer;
 
-/* Places the tables that w->header counts, of the newest version; returns how many bytes they take,
-   which samba__writer_begin wants. */
+/* Bytes of the tables that w->header counts. samba__writer_begin wants so many. */
 SAMBA__FN size_t samba__writer_size(samba__writer *w)
 {
     w->header.magic = SAMBA__PEF_MAGIC;
@@ -17056,7 +17078,7 @@ SAMBA__FN size_t samba__writer_size(samba__writer *w)
     return (size_t)samba__lay_tables(&w->header).data;
 }
 
-/* bytes are zero. */
+/* Lays the tables out in these bytes, which are zero. */
 SAMBA__FN void samba__writer_begin(samba__writer *w, uint8_t *bytes)
 {
     samba__tables_at at = samba__lay_tables(&w->header);
@@ -17184,7 +17206,7 @@ SAMBA__FN void samba__put_trace(samba__text *t, const samba__compilation *c, boo
     if (c->replicas > 1) samba__format(t, "replicas %d\n", c->replicas);
 }
 
-/* That in temporary memory, of *size bytes. */
+/* The same text in temporary memory of *size bytes. */
 SAMBA__FN const char *samba__trace_of(const samba__compilation *c, bool whole, size_t *size)
 {
     samba__text t = samba__text_in(NULL, 0);
@@ -17277,18 +17299,18 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
 typedef const void *(*samba__value_fn)(samba_session *s, uint32_t index, const char *name,
                                        const samba__symbol *symbol);
 
-/* A PEF with the values that value_of gives, which are read from front to back and not copied
-   before they are wanted. Everything in it begins at a multiple of 64 bytes. */
+/* A PEF with the values that value_of gives. They are streamed from front to back, so a checkpoint
+   is never held in memory twice. Everything in it begins at a multiple of 64 bytes. */
 enum { SAMBA__WINDOW = 1 << 16 };
 
 typedef struct samba__image {
     samba_session *session;
     const samba__pef *pef;
     samba__value_fn value_of;
-    uint8_t *tables, *window; /* what stands before the values; SAMBA__WINDOW bytes */
+    uint8_t *tables, *window; /* all before the values; a buffer of SAMBA__WINDOW bytes */
     size_t n_tables, size;
-    uint32_t symbol; /* whose value is being read */
-    size_t within;   /* and so much of it has been */
+    uint32_t symbol; /* whose value is being streamed */
+    size_t within;   /* bytes of it that are done */
 } samba__image;
 
 SAMBA__FN void samba__image_close(samba__image *m)
@@ -17296,7 +17318,8 @@ SAMBA__FN void samba__image_close(samba__image *m)
     samba__give(m->session, m->tables, m->n_tables + SAMBA__WINDOW);
 }
 
-/* Reads at most n bytes of the values, a multiple of 64; 0 at the end, and then begins anew. */
+/* Streams the next at most n bytes of the values, n a multiple of 64. Returns 0 at the end, and
+   then starts over. */
 SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
 {
     for (; m->symbol < m->pef->n_symbols; m->symbol++, m->within = 0) {
@@ -17315,7 +17338,7 @@ SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
     return m->symbol = 0;
 }
 
-/* Where each value will be, and the checksums. */
+/* Assigns each value its place in the file, and computes the checksums. */
 SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba__pef *pef,
                                  samba__value_fn value_of)
 {
@@ -17354,17 +17377,17 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
 SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
 {
     uint8_t *to = file->bytes = (uint8_t *)samba__take(m->session, file->size = m->size);
-    if (to) {
-        memcpy(to, m->tables, m->n_tables);
-        to += m->n_tables;
-    }
-    for (size_t n; to && (n = samba__image_read(m, to, SAMBA__WINDOW)) > 0;)
+    if (!to) return false;
+    memcpy(to, m->tables, m->n_tables);
+    to += m->n_tables;
+    for (size_t n; (n = samba__image_read(m, to, SAMBA__WINDOW)) > 0;)
         to += n;
-    return to != NULL;
+    return true;
 }
 
 /* ==== [files] ================================================================================= */
-/* Regular files alone; they are replaced only when the new one is safely on disk. */
+/* Only regular files are read and written, and a file is replaced only when the new one is safely
+   on disk. */
 #include <errno.h>
 #if !defined(SAMBA_NO_STDIO) && (defined(__unix__) || defined(__APPLE__))
 #include <dirent.h>
@@ -17411,14 +17434,14 @@ SAMBA__FN void samba__stamp_file(samba__file *file, const struct stat *about)
     file->changed = (int64_t)about->st_ctime * second + (int64_t)SAMBA__NANOSECONDS(about, c);
 }
 
-/* Reads n bytes from where the file stands. Signals do not end it. */
+/* Reads the next n bytes of the file; goes on after a signal. */
 SAMBA__FN bool samba__read_bytes(int fd, uint8_t *to, size_t n)
 {
     const size_t most = (size_t)1 << 30; /* some systems read no more at once */
     while (n > 0) {
         ssize_t got = read(fd, to, n < most ? n : most);
         if (got < 0 && errno == EINTR) continue;
-        if (got == 0) errno = EIO; /* it has become shorter */
+        if (got == 0) errno = EIO; /* the file has been truncated */
         if (got <= 0) return false;
         to += got;
         n -= (size_t)got;
@@ -17449,8 +17472,8 @@ SAMBA__FN bool samba__sync_file(int fd)
     return !failed;
 }
 
-/* Does the file still hold the values whose checksum its tables have? Reads it by way of the
-   threads' scratch, because a run allocates nothing. */
+/* Does the file still hold the values whose checksum its tables have? The buffer is the workers'
+   scratch, because a run allocates nothing. */
 SAMBA__FN bool samba__same_data(samba_session *s)
 {
     const samba__file *file = &s->file;
@@ -17498,7 +17521,7 @@ SAMBA__FN bool samba__file_kept(samba_session *s)
     return s->code == SAMBA_OK;
 }
 
-/* Gives back the bytes, and the tables unless these are kept. */
+/* Frees the bytes, and the tables unless `keep`. */
 SAMBA__FN void samba__file_close(samba_session *s, samba__file *file, bool keep)
 {
 #if SAMBA__POSIX_FILES
@@ -17516,8 +17539,8 @@ SAMBA__FN void samba__file_close(samba_session *s, samba__file *file, bool keep)
     file->mapped = false;
 }
 
-/* Numbers of room with which a large PEF is proved by going through its symbols 64 times. That is
-   much less than the file has; small ones need none. */
+/* How much room samba__verify_pef gets: enough for a large PEF to be proved in 64 passes over its
+   symbols, which is far less memory than the file takes. Small files need none. */
 SAMBA__FN uint32_t samba__room_for(uint32_t n_nodes)
 {
     return n_nodes / 64 > SAMBA__SKYLINE ? n_nodes / 64 * 4 : 0;
@@ -17583,8 +17606,9 @@ SAMBA__FN uint8_t *samba__upgrade_tables(samba_session *s, const samba__pef *old
     return bytes;
 }
 
-/* From here on the session knows no version but its own. The values are copied out of the file:
-   its own tables do not have what samba__same_data would compare with. */
+/* Replaces the tables of an older file by those of this version, so that the rest of the session
+   knows one version alone. The values do not stay in a mapped file then: its own tables lack the
+   checksum that samba__same_data compares with. */
 SAMBA__FN bool samba__file_upgrade(samba_session *s, samba__file *file, samba__text *why)
 {
     samba__pef *pef = &file->pef;
@@ -17723,8 +17747,8 @@ SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, c
     return fine && samba__file_prove(s, file, all, path);
 }
 
-/* A file beside the one it is going to replace, under a name that no other has. It is locked as
-   long as somebody writes it. */
+/* A file next to the one it will replace, under a unique name. It stays locked while it is being
+   written, which tells others that it is not a leftover. */
 typedef struct samba__temporary {
     samba_session *session;
     char *name;
@@ -17745,7 +17769,7 @@ SAMBA__FN bool samba__is_temporary_name(const char *name)
     return samba__same_text(name + n + 16, ".tmp");
 }
 
-/* Removes temporary files of the folder that nobody writes any more: their programs were killed.
+/* Removes temporary files that killed programs left in the folder: nobody holds their locks.
    name begins with the folder, folder_size characters, and has room for a temporary name. */
 SAMBA__FN void samba__sweep_temporaries(char *name, size_t name_size, size_t folder_size)
 {
@@ -17766,7 +17790,7 @@ SAMBA__FN void samba__sweep_temporaries(char *name, size_t name_size, size_t fol
     closedir(folder);
 }
 
-/* Removes the temporary file, unless it has got its last name. */
+/* Removes the temporary file, unless it was renamed to its final name. */
 SAMBA__FN void samba__temporary_close(samba__temporary *t, bool named)
 {
     if (t->fd >= 0 && !named) unlink(t->name);
@@ -17775,8 +17799,8 @@ SAMBA__FN void samba__temporary_close(samba__temporary *t, bool named)
     samba__give(t->session, t->name, t->name_size);
 }
 
-/* Makes and locks a file of a new name. Whoever sweeps between open and lock may have removed it:
-   then it has no name any more. */
+/* Creates and locks a file under a new name. Another process may sweep it away between open and
+   lock; it has no link then, and the next name is tried. */
 SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name, mode_t mode)
 {
     struct timeval now;
@@ -17794,7 +17818,7 @@ SAMBA__FN int samba__create_temporary(char *base, size_t room, const char *name,
         int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST && errno != EINTR) return -1;
         if (fd < 0) continue;
-        flock(fd, LOCK_EX); /* where there are no locks, nobody sweeps */
+        flock(fd, LOCK_EX); /* file systems without locks have no sweepers either */
         if (!fstat(fd, &about) && about.st_nlink > 0) return fd;
         close(fd);
     }
@@ -17831,7 +17855,8 @@ SAMBA__FN bool samba__temporary_open(samba_session *s, samba__temporary *t, cons
     return false;
 }
 
-/* The directory entry must be on disk too, or a power cut may bring the old file back. */
+/* The directory entry has to reach the disk as well, or a power cut could bring the old file back.
+ */
 SAMBA__FN void samba__sync_directory(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -17893,7 +17918,7 @@ SAMBA__FN bool samba__write_image(const char *path, samba__image *m)
     return f && !fclose(f) && fine;
 }
 
-/* By way of a temporary file: if the program ends early, either file is whole. */
+/* Writes a temporary file first: if the program dies on the way, one of the two files is whole. */
 SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__image *m)
 {
     size_t n = strlen(path) + 5;
@@ -17950,7 +17975,7 @@ SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba_
     }
 }
 
-/* As the PEF itself: whole, or not at all. */
+/* Like the PEF itself, the log is written whole or not at all. */
 SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *p, size_t pef_size)
 {
     samba_session *s = c->session;
