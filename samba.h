@@ -1258,6 +1258,7 @@ typedef struct samba_section {
     const char *graph;    /* NULL: the program has one graph */
     const char *op;       /* of a section of one op; else NULL */
     int64_t flops, bytes; /* arithmetic; bytes that its ops read and write */
+    unsigned types;       /* SAMBA_FWD ...; several with mapping spatial */
 } samba_section;
 
 /* Fills in section number id, as the .pef.log counts them; false if there is none. */
@@ -21979,6 +21980,7 @@ SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_sectio
     memset(section, 0, sizeof *section);
     samba__section q = samba__section_at(&rt->pef, (uint32_t)id);
     section->type = samba__type_name(q.type);
+    section->types = q.type;
     section->graph = q.graph ? rt->pef.strings + q.graph - 1 : NULL;
     section->op = q.end == q.first + 1 ? rt->steps[q.first].op->name : NULL;
     for (uint32_t i = q.first; i < q.end; i++) {

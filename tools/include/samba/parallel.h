@@ -916,14 +916,6 @@ SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parall
 
 /* ---- Opening: what the sections do with the gradients ---- */
 
-static inline unsigned samba__type_bit(const char *type)
-{
-    static const char *const names[] = { "ZEROGRAD", "FWD", "BCKWD", "REDUCE", "GRADNORM", "OPT" };
-    unsigned i = 0;
-    if (strcmp(type, "COUNT") == 0) return SAMBA_COUNT;
-    while (i < 5 && strcmp(type, names[i]) != 0) i++;
-    return 1u << i;
-}
 static inline bool samba__look_at_sections(samba_parallel *p)
 {
     samba_session *s = p->replicas[0].session;
@@ -933,7 +925,7 @@ static inline bool samba__look_at_sections(samba_parallel *p)
     p->tails = (samba__tail *)samba__parallel_room(p, p->n_parts, sizeof *p->tails);
     if (!p->parts || !p->tails) return false;
     for (int32_t k = 0; samba_describe_section(s, k, &q); k++) {
-        p->parts[k].type = samba__type_bit(q.type), p->parts[k].graph = q.graph;
+        p->parts[k].type = q.types, p->parts[k].graph = q.graph;
         if (strchr(q.type, '_'))
             return samba__parallel_fail(p, "mapping spatial keeps no gradients that could be "
                                         "reduced: compile the replicas with mapping section");
