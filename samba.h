@@ -184,6 +184,10 @@
    shape rule, work, kernel, gradient rule; leaving one out does not compile. In your program: fill
    in a samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole rows
    and a range of units; the executor makes the threads. A gradient rule calls public ops.
+   An elementwise op needs no more than its row, made of a function in [math], and one line that has
+   its gradient (SAMBA__UNARY). An optimizer is a samba_optim_kind, the row of its op, a row of
+   samba__optimizers with its inputs, a line SAMBA__STEP_OP, and a kernel, all in [optim-ops]. A
+   type of section is its bit in [api] and a row of samba__section_types.
 
    ---- The PEF file, version 2 ----
 

@@ -427,6 +427,34 @@ static void test_clip_on_device(void)
     CHECK(samba_close(n.s) == 0);
 }
 
+// Options that an optimizer does not read are told, those that were given alone; so are its kinds.
+static char told[512];
+static void keep_told(samba_log_level level, const char *text, void *user)
+{
+    (void)level, (void)user;
+    snprintf(told, sizeof told, "%s", text);
+}
+static void test_optimizer_options(void)
+{
+    static const struct { samba_optim optim; const char *said; bool fine; } cases[] = {
+        { { .kind = SAMBA_SGD, .momentum = 0.5f, .dampening = 0.25f, .max_grad_norm = 1 }, "", true },
+        { { .kind = SAMBA_SGD, .beta2 = 0.5f, .eps = 1e-5f }, "SGD does not use beta2, eps", true },
+        { { .kind = SAMBA_ADAM, .momentum = 0.5f }, "Adam does not use momentum", true },
+        { { .kind = SAMBA_ADAMW, .beta1 = 0.5f, .dampening = 0.5f }, "AdamW does not use dampening", true },
+        { { .kind = (samba_optim_kind)77 }, "has no kind, but 77; use SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", false },
+        { { .beta1 = 0.5f }, "no kind; use SAMBA_SGD, SAMBA_ADAMW or SAMBA_ADAM", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        samba_session *s = samba_open(&(samba_desc){ .log = keep_told });
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(3), (samba_init){ .value = 1 });
+        samba_program p = { .loss = samba_sum(w, SAMBA_ALL_AXES, false), .optim = cases[i].optim };
+        told[0] = 0;
+        CHECK(samba_compile(s, &p) == cases[i].fine);
+        CHECK(*cases[i].said ? strstr(told, cases[i].said) != NULL : told[0] == 0);
+        samba_close(s);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const recipe_model large = recipe_res_ffn(64, 784, 512), small = recipe_res_ffn(64, 196, 128);
@@ -478,5 +506,6 @@ int main(int argc, char **argv)
     RUN(test_whole_steps);
     RUN(test_norm_is_fresh);
     RUN(test_clip_on_device);
+    RUN(test_optimizer_options);
     return test_summary();
 }
