@@ -10966,15 +10966,6 @@ SAMBA__FN bool samba__check_words(const samba__pef *pef, uint32_t i, samba__text
     return true;
 }
 
-SAMBA__FN bool samba__check_op(const samba__pef *pef, uint32_t i, samba__text *why)
-{
-    samba__call_record r = samba__node_at(pef, i);
-    return samba__prove(why, r.op != NULL,
-                        "%s uses op number %d, which is not known here; register it before "
-                        "loading",
-                        pef->strings + r.name, (int32_t)r.wire);
-}
-
 /* The op's own shape rule has to accept the arguments and give exactly the declared outputs.
    `first` is the first node of its graph. */
 SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t first,
@@ -10982,8 +10973,12 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
 {
     samba__decoded d;
     samba_work w;
-    if (!samba__check_words(pef, i, why) || !samba__check_op(pef, i, why)) return false;
+    if (!samba__check_words(pef, i, why)) return false;
     samba__call_record r = samba__node_at(pef, i);
+    if (!samba__prove(why, r.op != NULL,
+                      "%s uses op number %d, which is not known here; register it before loading",
+                      pef->strings + r.name, (int32_t)r.wire))
+        return false;
     samba__decode_call(pef, &r, &d);
     if (!samba__prove(why, samba__infer(r.op, &d.call), "node %d %s: %s", (int32_t)i, r.op->name,
                       d.call.why))
@@ -11231,15 +11226,16 @@ SAMBA__FN bool samba__fail_shared(const samba__pef *pef, uint32_t i, samba__text
    that it needs is in use. */
 SAMBA__FN bool samba__enter(const samba__pef *pef, samba__skyline *k, uint32_t i, samba__text *why)
 {
-    /* Each range of nodes looks at every symbol, and most do not live in it: two fields tell that
-       without decoding the record. */
+    /* Each range of nodes looks at every symbol, and few concern it: these fields tell that without
+       decoding the record. */
     const uint8_t *p = pef->symbols + (size_t)i * pef->symbol_size;
     uint32_t first = samba__get32(p + offsetof(samba__symbol_layout, first));
     uint32_t last = samba__get32(p + offsetof(samba__symbol_layout, last));
     uint32_t end = k->start + k->n - 1;
     if (first > end || last < k->start) return true;
+    if (samba__get8(p + offsetof(samba__symbol_layout, region)) != SAMBA__REGION_ARENA) return true;
+    if (samba__get32(p + offsetof(samba__symbol_layout, alias))) return true;
     samba__symbol s = samba__symbol_at(pef, i);
-    if (s.region != SAMBA__REGION_ARENA || s.alias) return true;
     first = first > k->start ? first : k->start;
     last = last < end ? last : end;
     uint64_t top = samba__skyline_top(k, first, last);
