@@ -5816,33 +5816,55 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c)
 
 /* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
    it is a stand-in that nothing calls, so that compilers drop it. Costly ones wait for themselves,
-   each operation for the one before: so the operations of four vectors are mixed. */
+   each operation for the one before: so the operations of four vectors are interleaved. */
 #define SAMBA__IS_COSTLY(cost) ((cost) >= 12)
-#define SAMBA__LOOP(name, value, cost) \
+
+typedef float (*samba__map_fn)(float a, float b, float c, const float *p);
+
+/* y = value(a, b, c) of whole runs of 32 elements, four vectors at once; returns how many these
+   are. The function is known where this is inlined, and so is inlined itself. */
+SAMBA__INLINE int64_t samba__map_interleaved(samba__map_fn value, float *y, const float *a,
+                                             const float *b, const float *c, const float *p,
+                                             int64_t n)
+{
+    int64_t whole = n - n % 32;
+    for (int64_t at = 0; at < whole; at += 32) {
+        float four[32];
+        SAMBA__FOUR_IN_PLACE
+        for (int64_t i = at; i < at + 32; i++)
+            four[i - at] = value(a[i], b[i], c[i], p);
+        for (int64_t i = at; i < at + 32; i++)
+            y[i] = four[i - at];
+    }
+    return whole;
+}
+
+/* The stand-in. */
+SAMBA__INLINE float samba__first_value(float a, float b, float c, const float *p)
+{
+    (void)b;
+    (void)c;
+    (void)p;
+    return a;
+}
+
+#define SAMBA__LOOP(name, value, interleave) \
     SAMBA__FN void samba__##name(float *y, const float *a, const float *b, const float *c, \
                                  const float *p, int64_t n) \
     { \
-        int64_t whole = SAMBA__IS_COSTLY(cost) ? n - n % 32 : 0; \
-        for (int64_t at = 0; at < whole; at += 32) { \
-            float four[32]; \
-            SAMBA__FOUR_IN_PLACE \
-            for (int64_t i = at; i < at + 32; i++) \
-                four[i - at] = value; \
-            for (int64_t i = at; i < at + 32; i++) \
-                y[i] = four[i - at]; \
-        } \
+        int64_t done = interleave ? samba__map_interleaved(value, y, a, b, c, p, n) : 0; \
         SAMBA__IN_PLACE \
-        for (int64_t i = whole; i < n; i++) \
-            y[i] = value; \
+        for (int64_t i = done; i < n; i++) \
+            y[i] = value(a[i], b[i], c[i], p); \
     }
 #if SAMBA__SIMD
-#define SAMBA__LOOPS(name, value, cost) \
-    SAMBA__LOOP(name##_loop, value, 0) \
-    SAMBA__AVX2 SAMBA__MIXED SAMBA__LOOP(name##_loop_avx2, value, cost) \
+#define SAMBA__LOOPS(name, value, costly) \
+    SAMBA__LOOP(name##_loop, value, false) \
+    SAMBA__AVX2 SAMBA__MIXED SAMBA__LOOP(name##_loop_avx2, value, costly) \
     SAMBA__AVX512 SAMBA__MIXED SAMBA__LOOP( \
-        name##_loop_avx512, SAMBA__X86 &&SAMBA__IS_COSTLY(cost) ? value : a[i], cost)
+        name##_loop_avx512, (SAMBA__X86 && (costly) ? value : samba__first_value), costly)
 #else
-#define SAMBA__LOOPS(name, value, cost) SAMBA__LOOP(name##_loop, value, 0)
+#define SAMBA__LOOPS(name, value, costly) SAMBA__LOOP(name##_loop, value, false)
 #endif
 #define SAMBA__DEFINE_MAP(wire, name, arity, value, cost, attributes, type) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
@@ -5850,7 +5872,7 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c)
         (void)a, (void)b, (void)c, (void)p; \
         return value; \
     } \
-    SAMBA__LOOPS(name, samba__##name##_value(a[i], b[i], c[i], p), cost) \
+    SAMBA__LOOPS(name, samba__##name##_value, SAMBA__IS_COSTLY(cost)) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__map_shape(c, arity, SAMBA__##attributes##_END, SAMBA_##type); \
