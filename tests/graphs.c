@@ -1,2 +1,0 @@
-// The old path of tests/core/graphs.c.
-#include "core/graphs.c"

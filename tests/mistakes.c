@@ -1,2 +1,0 @@
-// The old path of tests/core/mistakes.c.
-#include "core/mistakes.c"

@@ -1,2 +1,0 @@
-// The old path of tests/sambaflow/rows.c.
-#include "sambaflow/rows.c"

@@ -1,2 +1,0 @@
-// The old path of tests/core/same_bits.c.
-#include "core/same_bits.c"
