@@ -305,7 +305,8 @@ static void test_device(void)
     samba_fault(&args, 0, 0);                   // no place to report to
     args.fault = fault;
     samba_fault(&args, 1, 7);
-    CHECK(fault[0] && fault[1] == 1 && fault[2] == 7);
+    CHECK(fault[SAMBA__FAULT_SET] && fault[SAMBA__FAULT_INPUT] == 1);
+    CHECK(samba__fault_number(fault + SAMBA__FAULT_VALUE) == 7);
     CHECK(samba_count(NULL) == 0);
 }
 
