@@ -5390,13 +5390,12 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
     X(argmax) \
     X(write_rows) \
     X(clip_factor)
-#define X(name) \
+#define SAMBA__CONSTANT_OP(name) \
     SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
     { \
         (void)g; \
     }
-SAMBA__CONSTANT_OPS(X)
-#undef X
+SAMBA__CONSTANT_OPS(SAMBA__CONSTANT_OP)
 /* Ops that have no gradient of their own, most of them because they are gradients. */
 #define SAMBA__FINAL_OPS(X) \
     X(pow_backward) \
@@ -9946,21 +9945,20 @@ SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
 
 /* What the op of an optimizer has by its row: its inputs by name, SAMBA__SGD_W ..., its shape rule,
    and no gradient. It needs a kernel besides. */
-#define SAMBA__STEP_OP(name, NAME) \
+#define SAMBA__STEP_INPUTS(NAME) \
     enum { \
         SAMBA__##NAME##_W, \
         SAMBA__##NAME##_G, \
         SAMBA__##NAME##_INPUTS(SAMBA__INPUT_AT, SAMBA__INPUT_NONE) SAMBA__##NAME##_STEP, \
         SAMBA__##NAME##_INPUTS(SAMBA__INPUT_NONE, SAMBA__INPUT_AT) SAMBA__##NAME##_CLIP \
-    }; \
+    };
+#define SAMBA__STEP_OP(name, NAME) \
+    SAMBA__STEP_INPUTS(NAME) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__step_rule(c, SAMBA__OP_##name); \
     } \
-    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
-    { \
-        (void)g; \
-    }
+    SAMBA__CONSTANT_OP(name)
 SAMBA__STEP_OP(sgd, SGD)
 SAMBA__STEP_OP(adamw, ADAMW)
 
@@ -15931,10 +15929,10 @@ SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tenso
 /* The op that adds up what m makes; NULL if there is none. */
 SAMBA__FN const samba_op *samba__summing(const samba__node *m)
 {
-    const samba_op *op = samba__op_table;
-    return m->op == op + SAMBA__OP_matmul         ? op + SAMBA__OP_matmul_accumulate
-        : m->op == op + SAMBA__OP_lookup_backward ? op + SAMBA__OP_lookup_accumulate
-                                                  : NULL;
+    if (samba__is(m->op, SAMBA__OP_matmul)) return &samba__op_table[SAMBA__OP_matmul_accumulate];
+    if (samba__is(m->op, SAMBA__OP_lookup_backward))
+        return &samba__op_table[SAMBA__OP_lookup_accumulate];
+    return NULL;
 }
 
 /* Makes n add to `sum` what the node of `part` makes, which nothing else reads. */
