@@ -1361,7 +1361,7 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #if defined(__GNUC__)
 #define SAMBA__FN static __attribute__((unused))
 #define SAMBA__RESTRICT __restrict__
-#define SAMBA__ASK(x) __builtin_prefetch(x, 0, 2) /* to be read soon */
+#define SAMBA__PREFETCH(x) __builtin_prefetch(x, 0, 2) /* to be read soon */
 #define SAMBA__NOINLINE static __attribute__((noinline, unused))
 #if defined(__clang__)
 #define SAMBA__INLINE static inline __attribute__((always_inline))
@@ -1373,7 +1373,7 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__INLINE static inline
 #define SAMBA__NOINLINE static inline
 #define SAMBA__RESTRICT
-#define SAMBA__ASK(x) ((void)0)
+#define SAMBA__PREFETCH(x) ((void)0)
 #endif
 #if defined(__cplusplus)
 #define SAMBA__ZEROED \
@@ -3942,11 +3942,11 @@ SAMBA__INLINE int64_t samba__micro_rows(int mr, int64_t left)
     return samba__min64(left, 6);
 }
 
-/* Ask for a line of each of some rows, to be read soon. */
+/* Prefetch a cache line of each of some rows. */
 SAMBA__KERNEL void samba__prefetch_rows(const float *src, int64_t src_row, int64_t rows)
 {
     for (int64_t j = 0; j < rows; j++)
-        SAMBA__ASK(src + j * src_row);
+        SAMBA__PREFETCH(src + j * src_row);
 }
 
 /* ---- packed weights ------------------------------------------------------------------------ */
@@ -4157,7 +4157,7 @@ SAMBA__KERNEL void samba__micro_kernel(const samba__panel_product *s, const floa
             if (prefetch_a && left % 16 == 0) {
                 SAMBA__UNROLLED
                 for (int r = 0; r < rows; r++)
-                    SAMBA__ASK(a + next_a + r * a_row);
+                    SAMBA__PREFETCH(a + next_a + r * a_row);
             }
             samba__sums_step(acc, rows, a, a6, a_row, b, b_hi);
             a += a_col;
@@ -4384,8 +4384,8 @@ SAMBA__KERNEL void samba__packed_panels(const samba__gemm *g, float *y, int64_t 
                 __builtin_prefetch(q1 + ahead);
             }
             if (SAMBA__VEC_LANES > 8 && size == 4) {
-                SAMBA__ASK(q0 + ahead + 64);
-                SAMBA__ASK(q1 + ahead + 64);
+                SAMBA__PREFETCH(q0 + ahead + 64);
+                SAMBA__PREFETCH(q1 + ahead + 64);
             }
             SAMBA__UNROLLED
             for (int v = 0; v < VECS; v++) {
@@ -4487,7 +4487,7 @@ SAMBA__FN void samba__pack_a(const samba__gemm *g, int mr, int64_t i, int64_t ic
         for (int64_t u = 0; u < pc; u++) {
             const float *src = g->a + i + (p + u) * g->a_col;
             for (int64_t r = first; r < end; r += 16)
-                SAMBA__ASK(src + 8 * g->a_col + r);
+                SAMBA__PREFETCH(src + 8 * g->a_col + r);
             for (int64_t r = first, h; r < end; r += h) {
                 h = samba__micro_rows(mr, ic - r);
                 float *to = dst + r * pc + u * h;
@@ -4530,7 +4530,7 @@ SAMBA__FN void samba__widen(const samba__gemm_set *set, const uint16_t *src, int
     for (int64_t r = 0; r < rows; r += some) {
         some = samba__min64(rows - r, 8);
         for (int64_t k = r; k < r + some; k++)
-            SAMBA__ASK(src + k * row + ahead);
+            SAMBA__PREFETCH(src + k * row + ahead);
         if (vectors) {
             set->unpack(dst, q + 2 * r * row, 2 * row, NULL, type, 0, some);
         } else {
@@ -4576,8 +4576,8 @@ SAMBA__FN void samba__pack_b(const samba__gemm_set *set, const samba__gemm *g, i
         samba__transpose(set, src, g->b_col, pc, jc, dst, nr, ahead);
     } else if (g->b_col == 1 && jc == nr) {
         for (int64_t u = 0; u < pc; u++) {
-            SAMBA__ASK(src + ahead);
-            SAMBA__ASK(src + ahead + nr / 2);
+            SAMBA__PREFETCH(src + ahead);
+            SAMBA__PREFETCH(src + ahead + nr / 2);
             if (nr == 16)
                 memcpy(dst, src, 16 * sizeof(float));
             else
@@ -10081,10 +10081,10 @@ SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
     for (int64_t i = a->begin, n; i < a->end; i += n) { /* memory is what takes the time */
         n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
         for (int64_t l = i + 512; l < i + n + 512; l += 16) {
-            SAMBA__ASK(samba__out_bytes(a, l));
-            SAMBA__ASK(g + l);
-            SAMBA__ASK(m + l);
-            SAMBA__ASK(v + l);
+            SAMBA__PREFETCH(samba__out_bytes(a, l));
+            SAMBA__PREFETCH(g + l);
+            SAMBA__PREFETCH(m + l);
+            SAMBA__PREFETCH(v + l);
         }
         float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
         for (int64_t k = 0; k < n; k++) {

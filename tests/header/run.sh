@@ -204,9 +204,10 @@ add 'included as "some folder/samba.h" from another folder' "top=\$PWD && cd / &
     $fast \$top/$out/self_folder.c"
 add 'included by another name, with SAMBA_SELF' "cd / && $fast $PWD/$out/self_renamed.c"
 add '-O0 has portable kernels only, with SAMBA_SIMD all' "
-    gcc -std=c99 -c $here/impl.c -o $out/plain.o && ! nm $out/plain.o | grep -q sweep_rows_avx &&
+    gcc -std=c99 -c $here/impl.c -o $out/plain.o &&
+    ! nm $out/plain.o | grep -q multiply_panel_avx &&
     gcc -std=c99 -DSAMBA_SIMD -c $here/impl.c -o $out/simd.o &&
-    case \$(uname -m) in x86_64) nm $out/simd.o | grep -q sweep_rows_avx512 ;; esac"
+    case \$(uname -m) in x86_64) nm $out/simd.o | grep -q multiply_panel_avx512 ;; esac"
 
 # ---- Run them all ----
 n_cases=$(wc -l <$out/cases)
