@@ -32,7 +32,8 @@
      [reduce]      sum, mean, max, argmax                                  |
      [matmul]      matmul, affine                                          |
      [shape-ops]   reshape ... cat, gather, lookup: ops that move values   |
-     [conv]        convolution, pooling                                    |
+     [conv]        convolution, as an implicit GEMM                        |
+     [pool]        pooling                                                 |
      [norm-loss]   batch, layer and rms norm, softmax, losses              |
      [attention]   scaled dot product attention                            |
      [optim-ops]   SGD, AdamW, clipping: one step                          |
@@ -8309,9 +8310,12 @@ SAMBA__INLINE void samba__conv_targets(const samba_args *a, const samba__conv *v
         t.c = m->sums + v->residue[1] * v->residue_sums;
         t.c_row = v->tile_rows * v->target[1];
     }
-    if (v->taps == 0) /* of this residue: no tap meets it */
+    int64_t terms = v->channel_tiles;
+    if (v->taps == 0) { /* no tap meets this residue */
         memset(t.c, 0, (size_t)(v->rows * t.c_row) * sizeof *t.c);
-    for (int64_t i = 0; v->taps > 0 && i < v->channel_tiles; i++) {
+        terms = 0;
+    }
+    for (int64_t i = 0; i < terms; i++) {
         samba__tile b = samba__tile_of(v, row_tile, i);
         if (v->channel_tiles > 1 || !m->packed)
             samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), NULL, m->tile);
@@ -8458,6 +8462,7 @@ SAMBA__GRAD2(convolution_backward_weight, /* dy is that of dw */
              samba__conv_backward(SAMBA__MAKES_DX, b, dy, g->attr, &a->shape),
              samba__emit2(SAMBA__OP_convolution, a, dy, g->attr, SAMBA__CONV_WORDS))
 
+/* ==== [pool] ================================================================================== */
 /* ---- Pooling over the last two axes. Attributes of max: kernel, stride, padding as (rows,
    columns), ceil_mode; of avg also exclude_padding; of adaptive avg only the rows and columns of y.
    avg_pool2d_backward appends the rows and columns of x. Padding is at most half the kernel and no
@@ -8500,7 +8505,8 @@ SAMBA__FN bool samba__pooling_rule(samba_call *c, samba__pooling op)
     int32_t n_in = op == SAMBA__MAX_BACKWARD ? 2 : 1, more = op == SAMBA__AVG_BACKWARD ? 2 : 0;
     bool max = op == SAMBA__MAX_FORWARD || op == SAMBA__MAX_BACKWARD;
     bool adaptive = !max && c->n_attr < SAMBA__MAX_WORDS;
-    int32_t words = max ? SAMBA__MAX_WORDS : adaptive ? SAMBA__ADAPTIVE_WORDS : SAMBA__AVG_WORDS;
+    int32_t words = max ? SAMBA__MAX_WORDS : SAMBA__AVG_WORDS;
+    if (adaptive) words = SAMBA__ADAPTIVE_WORDS;
     if (!samba__expect_all_f32(c, n_in, n_in, words + more)) return false;
     samba_shape x = c->in[0].shape, y = x;
     const samba_shape *dy = &c->in[n_in - 1].shape;
