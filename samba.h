@@ -5817,7 +5817,11 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c)
 /* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
    it is a stand-in that nothing calls, so that compilers drop it. Costly ones wait for themselves,
    each operation for the one before: so the operations of four vectors are interleaved. */
+#if defined(__OPTIMIZE__)
 #define SAMBA__IS_COSTLY(cost) ((cost) >= 12)
+#else /* gcc cannot inline a function that is handed over: none counts as costly */
+#define SAMBA__IS_COSTLY(cost) ((cost) < 0)
+#endif
 
 typedef float (*samba__map_fn)(float a, float b, float c, const float *p);
 
