@@ -25,7 +25,7 @@ gpt: $B/05_gpt_text $B/bible.txt  ## a small GPT learns to write from the King J
 	$< compile --output-folder $B --pef-name gpt
 	$< run -p $B/gpt/gpt.pef --text $B/bible.txt --folder $B/gpt
 
-test: ready-test                ## all tests, about eight minutes
+test: ready-test                ## all tests, about ten minutes
 	@tests/run.sh
 
 check:                          ## the same, with what is installed
