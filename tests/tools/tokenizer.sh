@@ -14,6 +14,19 @@ mkdir -p $here || exit 1
 log=$here/log
 . tests/lib/test.sh
 
+# add_judged: the counts of a judge, whose closing line is the last of $here/out. None: it failed.
+add_judged() {
+    last=$(tail -n 1 $here/out | grep -xE '[0-9]+ passed, [0-9]+ failed')
+    sed '$d' $here/out
+    if [ -z "$last" ]; then
+        tail -n 20 $here/err
+        failed=$((failed + 1))
+    else
+        p=${last%% passed*} f=${last##*, } f=${f%% failed*}
+        passed=$((passed + p)) failed=$((failed + f))
+    fi
+}
+
 for header in cjson/cJSON.h utf8proc.h; do
     echo "#include <$header>" | ${CC:-cc} -E -x c - >/dev/null 2>&1 && continue
     skip_all "the tokenizer, there is no <$header>"
@@ -350,15 +363,7 @@ for path in measured:
 print(f"{passed} passed, {failed} failed")
 END
 "$judges/bin/python" $here/compare.py $here "${STRINGS:-1000000}" >$here/out 2>$here/err
-last=$(tail -n 1 $here/out | grep -xE '[0-9]+ passed, [0-9]+ failed')
-sed '$d' $here/out
-if [ -z "$last" ]; then
-    tail -n 20 $here/err
-    failed=$((failed + 1))
-else
-    p=${last%% passed*} f=${last##*, } f=${f%% failed*}
-    passed=$((passed + p)) failed=$((failed + f))
-fi
+add_judged
 
 # ---- Folders: tokenizer_config.json and its like, against transformers ----
 folders=${SAMBA_JUDGES:-$HOME/.cache/samba-judges}/folders
@@ -499,13 +504,5 @@ print(f"{'FAILED ' * bool(bad)}folders that are taken, transformers: {bad} diffe
 print(f"{int(not bad) + int(taken > N / 5)} passed, {int(bool(bad)) + int(taken <= N / 5)} failed")
 END
 "$folders/bin/python" $here/folders.py $here "$((${STRINGS:-1000000} / 500))" >$here/out 2>$here/err
-last=$(tail -n 1 $here/out | grep -xE '[0-9]+ passed, [0-9]+ failed')
-sed '$d' $here/out
-if [ -z "$last" ]; then
-    tail -n 20 $here/err
-    failed=$((failed + 1))
-else
-    p=${last%% passed*} f=${last##*, } f=${f%% failed*}
-    passed=$((passed + p)) failed=$((failed + f))
-fi
+add_judged
 finish
