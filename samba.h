@@ -678,16 +678,25 @@ SAMBA__OP_API samba_tensor *samba_gather(samba_tensor *x, int32_t axis, samba_te
 SAMBA__OP_API samba_tensor *samba_write_rows(samba_tensor *cache, samba_tensor *x,
                                              samba_tensor *row);
 
-/* Normalization. layer_norm: (x - mean) / sqrt(var + eps) w + b over the last axis, rms_norm:
-   x / sqrt(mean(x^2) + eps) w; w and b may be NULL. */
+/* Normalization. layer_normalize: (x - mean) / sqrt(var + eps) w + b over the last axis,
+   rms_normalize: x / sqrt(mean(x^2) + eps) w; w and b may be NULL. Ops say normalize, layers, which
+   have parameters of their own, norm: samba_layernorm. */
 SAMBA__OP_API samba_tensor *samba_softmax(samba_tensor *x, int32_t axis);
 SAMBA__OP_API samba_tensor *samba_log_softmax(samba_tensor *x, int32_t axis);
-SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                             float eps);
-SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps);
+SAMBA__OP_API samba_tensor *samba_layer_normalize(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                                  float eps);
+SAMBA__OP_API samba_tensor *samba_rms_normalize(samba_tensor *x, samba_tensor *w, float eps);
 /* x (N,C,*), w b mean var (C), w and b may be NULL. Training: batch statistics, and mean, var <-
    (1-momentum) old + momentum new (var unbiased). An inference PEF and samba_use_running_stats: the
    running values. */
+SAMBA__OP_API samba_tensor *samba_batch_normalize(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                                  samba_tensor *mean, samba_tensor *var,
+                                                  float momentum, float eps);
+
+/* Their former names, an underscore away from those of the layers: they stay, and do the same. */
+SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                             float eps);
+SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps);
 SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                              samba_tensor *mean, samba_tensor *var, float momentum,
                                              float eps);
@@ -8928,15 +8937,22 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
             samba__batch_forward(a, c);
 }
 
-SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                             samba_tensor *mean, samba_tensor *var, float momentum,
-                                             float eps)
+SAMBA__OP_API samba_tensor *samba_batch_normalize(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                                  samba_tensor *mean, samba_tensor *var,
+                                                  float momentum, float eps)
 {
     samba_tensor *in[SAMBA__BATCH_NORM_INPUTS] = { x, w, b, mean, var };
     int32_t attr[2] = { samba_float_attr(momentum), samba_float_attr(eps) };
     if (!x || !mean || !var) return NULL;
     return samba__emit(x->session, SAMBA__OP_batch_norm, in, SAMBA__BATCH_NORM_INPUTS, attr, 2,
                        NULL);
+}
+
+SAMBA__OP_API samba_tensor *samba_batch_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                             samba_tensor *mean, samba_tensor *var, float momentum,
+                                             float eps)
+{
+    return samba_batch_normalize(x, w, b, mean, var, momentum, eps);
 }
 
 SAMBA__FN void samba__batch_norm_vjp(samba_vjp *g)
@@ -9174,11 +9190,17 @@ SAMBA__FN void samba__norm_vjp(samba_vjp *g, int32_t op)
     g->din[0] = samba__emit(g->session, op, in, 3, attr, 2, g->din);
 }
 
-SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
-                                             float eps)
+SAMBA__OP_API samba_tensor *samba_layer_normalize(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                                  float eps)
 {
     int32_t attr = samba_float_attr(eps);
     return samba__emit3(SAMBA__OP_layer_norm, x, w, b, &attr, 1);
+}
+
+SAMBA__OP_API samba_tensor *samba_layer_norm(samba_tensor *x, samba_tensor *w, samba_tensor *b,
+                                             float eps)
+{
+    return samba_layer_normalize(x, w, b, eps);
 }
 
 SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
@@ -9186,10 +9208,15 @@ SAMBA__FN void samba__layer_norm_vjp(samba_vjp *g)
     samba__norm_vjp(g, SAMBA__OP_layer_norm_backward);
 }
 
-SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps)
+SAMBA__OP_API samba_tensor *samba_rms_normalize(samba_tensor *x, samba_tensor *w, float eps)
 {
     int32_t attr = samba_float_attr(eps);
     return samba__emit2(SAMBA__OP_rms_norm, x, w, &attr, 1);
+}
+
+SAMBA__OP_API samba_tensor *samba_rms_norm(samba_tensor *x, samba_tensor *w, float eps)
+{
+    return samba_rms_normalize(x, w, eps);
 }
 
 SAMBA__FN void samba__rms_norm_vjp(samba_vjp *g)
@@ -13788,8 +13815,8 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
         spec[i] = samba__spec_of(in[i]);
     if (s->legacy_names && op == &samba__op_table[SAMBA__OP_batch_norm])
         return samba__none(samba_fail(s, SAMBA_ESTATE,
-                                      "in samba_batch_norm: legacy names must be "
-                                      "off for models with batchnorm"));
+                                      "in samba_batch_normalize: legacy names must "
+                                      "be off for models with batchnorm"));
     if (!samba__infer(op, &c)) return samba__none(samba__fail_call(s, op, in, &c));
     s->transient = s->scope && !s->tracing;
     samba__node *n = samba__new_node(s, op, in, &c);
@@ -14021,7 +14048,7 @@ SAMBA__FN samba_tensor *samba__call_square(samba__named_call *c)
 SAMBA__FN samba_tensor *samba__call_layer_norm(samba__named_call *c)
 {
     samba_tensor *w = c->n_in > 1 ? c->in[1] : NULL, *b = c->n_in > 2 ? c->in[2] : NULL;
-    return samba_layer_norm(c->in[0], w, b, 1e-5f);
+    return samba_layer_normalize(c->in[0], w, b, 1e-5f);
 }
 
 SAMBA__FN samba_tensor *samba__call_masked_fill(samba__named_call *c)
@@ -15205,7 +15232,7 @@ SAMBA_API samba_tensor *samba_layernorm(samba_tensor *x, const char *name)
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     samba_tensor *b = samba__layer_vector(x, name, "bias", n, SAMBA__WEIGHT, 0.0f);
     x->session->next_name = name;
-    return samba_layer_norm(x, w, b, 1e-5f);
+    return samba_layer_normalize(x, w, b, 1e-5f);
 }
 
 SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
@@ -15214,7 +15241,7 @@ SAMBA_API samba_tensor *samba_rmsnorm(samba_tensor *x, const char *name)
     if (!n) return NULL;
     samba_tensor *w = samba__layer_vector(x, name, "weight", n, SAMBA__WEIGHT, 1.0f);
     x->session->next_name = name;
-    return samba_rms_norm(x, w, 1e-5f);
+    return samba_rms_normalize(x, w, 1e-5f);
 }
 
 SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
@@ -15231,7 +15258,7 @@ SAMBA_API samba_tensor *samba_batchnorm(samba_tensor *x, const char *name)
     samba_tensor *mean = samba__layer_vector(x, name, "running_mean", n, SAMBA__STATE, 0.0f);
     samba_tensor *var = samba__layer_vector(x, name, "running_var", n, SAMBA__STATE, 1.0f);
     x->session->next_name = name;
-    return samba_batch_norm(x, w, b, mean, var, 0.1f, 1e-5f);
+    return samba_batch_normalize(x, w, b, mean, var, 0.1f, 1e-5f);
 }
 
 SAMBA__FN samba_tensor *samba__conv_layer(samba_tensor *x, const char *name, int32_t o,

@@ -68,7 +68,7 @@ static void layer_norm(graph *g, int rows)
     samba_shape shape = SAMBA_SHAPE(rows, 768);
     samba_tensor *x = input(g, "x", 1, shape), *w = input(g, "w", 2, SAMBA_SHAPE(768)), *b = input(g, "b", 3, SAMBA_SHAPE(768));
     const int32_t attr[2] = { samba_float_attr(1e-5f), true };   // with the gradients of w and b
-    result(g, samba_layer_norm(x, w, b, 1e-5f));
+    result(g, samba_layer_normalize(x, w, b, 1e-5f));
     if (!g->backward) return;
     samba_tensor *in[3] = { input(g, "dy", 9, shape), x, w };
     results(g, samba_apply(g->s, "layer_norm_backward", in, 3, attr, 2));

@@ -330,9 +330,9 @@ static void test_in_place_of_two(void)
         if (eager) samba_set_tracing(s[eager], false);
         samba_tensor *x = samba_randn(s[eager], "x", SAMBA_SHAPE(300)), *t[4];
         for (int i = 0; i < 4; i++) t[i] = samba_shift(samba_tanh(x), 1.5f + (float)i);
-        y[eager][0] = samba_rms_norm(t[0], t[0], 1e-5f);
-        y[eager][1] = samba_layer_norm(t[1], t[1], t[1], 1e-5f);
-        y[eager][2] = samba_layer_norm(t[2], NULL, t[2], 1e-5f);
+        y[eager][0] = samba_rms_normalize(t[0], t[0], 1e-5f);
+        y[eager][1] = samba_layer_normalize(t[1], t[1], t[1], 1e-5f);
+        y[eager][2] = samba_layer_normalize(t[2], NULL, t[2], 1e-5f);
         y[eager][3] = samba_mul(t[3], t[3]);
     }
     samba_program p = { .outputs = { y[0][0], y[0][1], y[0][2], y[0][3] }, .inference = true };

@@ -130,7 +130,7 @@ static void norm_channels(fixture *f)
 {
     samba_init one = { SAMBA_INIT_CONSTANT, 1.0f, 0.0f };
     samba_tensor *g = samba_param(f->s, "gain", SAMBA_SHAPE(F + 1), one);
-    samba_layer_norm(f->x, g, NULL, 1e-5f);
+    samba_layer_normalize(f->x, g, NULL, 1e-5f);
 }
 static void attention_widths(fixture *f)
 {
@@ -986,16 +986,16 @@ static void test_null(void)
     CHECK(!samba_squeeze(NULL, 0));
     CHECK(!samba_unsqueeze(NULL, 0) && !samba_gather(NULL, 0, NULL));
     CHECK(!samba_pad(NULL, shape, shape, 0.0f) && !samba_flatten(NULL, 1));
-    CHECK(!samba_softmax(NULL, 0) && !samba_layer_norm(NULL, NULL, NULL, 0.0f));
+    CHECK(!samba_softmax(NULL, 0) && !samba_layer_normalize(NULL, NULL, NULL, 0.0f));
     CHECK(!samba_argmax(NULL, 0, false) && !samba_mean(NULL, shape, true));
-    CHECK(!samba_batch_norm(NULL, NULL, NULL, NULL, NULL, 0.1f, 0.0f));
+    CHECK(!samba_batch_normalize(NULL, NULL, NULL, NULL, NULL, 0.1f, 0.0f));
     CHECK(!samba_cross_entropy(NULL, NULL) && !samba_max(NULL, shape, true));
     CHECK(!samba_mse(NULL, NULL, SAMBA_REDUCE_MEAN) && !samba_nll(NULL, NULL, NULL));
     CHECK(!samba_convolution(NULL, NULL, NULL, NULL));
     CHECK(!samba_max_pool2d(NULL, NULL) && !samba_avg_pool2d(NULL, NULL));
     CHECK(!samba_adaptive_avg_pool2d(NULL, 1, 1) && !samba_lookup(NULL, NULL));
     CHECK(!samba_scaled_dot_product_attention(NULL, NULL, NULL, NULL, NULL));
-    CHECK(!samba_rms_norm(NULL, NULL, 0.0f));
+    CHECK(!samba_rms_normalize(NULL, NULL, 0.0f));
     CHECK(!samba_linear(NULL, "x", 2) && !samba_layernorm(NULL, "x"));
     CHECK(!samba_batchnorm(NULL, "x") && !samba_dropout(NULL, "x", 0.1f));
     CHECK(!samba_conv2d(NULL, "x", 2, 2, NULL) && !samba_conv1d(NULL, "x", 2, 2, NULL));

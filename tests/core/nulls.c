@@ -89,15 +89,19 @@ static void test_ops(void)
     samba_clear_error(s);
     CHECK(!samba_write_rows(no, x, id) && !samba_write_rows(x, no, id) && !samba_write_rows(x, x, no));
     samba_clear_error(s);
-    CHECK(!samba_softmax(no, 0) && !samba_log_softmax(no, 0) && !samba_layer_norm(no, v, v, 1e-5f));
-    TAKES(samba_layer_norm(x, no, v, 1e-5f));
-    TAKES(samba_layer_norm(x, v, no, 1e-5f));
+    CHECK(!samba_softmax(no, 0) && !samba_log_softmax(no, 0));
+    CHECK(!samba_layer_normalize(no, v, v, 1e-5f));
+    TAKES(samba_layer_normalize(x, no, v, 1e-5f));
+    TAKES(samba_layer_normalize(x, v, no, 1e-5f));
+    TAKES(samba_rms_normalize(x, no, 1e-5f));
+    CHECK(!samba_rms_normalize(no, v, 1e-5f));
+    TAKES(samba_layer_norm(x, no, v, 1e-5f)); // the former names
     TAKES(samba_rms_norm(x, no, 1e-5f));
-    CHECK(!samba_rms_norm(no, v, 1e-5f));
+    TAKES(samba_batch_norm(image, v, v, v, v, 0.1f, 1e-5f));
     for (int i = 0; i < 5; i++) {
         samba_tensor *in[5] = { image, v, v, v, v };
         in[i] = NULL;
-        samba_tensor *y = samba_batch_norm(in[0], in[1], in[2], in[3], in[4], 0.1f, 1e-5f);
+        samba_tensor *y = samba_batch_normalize(in[0], in[1], in[2], in[3], in[4], 0.1f, 1e-5f);
         CHECK((y != NULL) == (i == 1 || i == 2));
         samba_clear_error(s);
     }

@@ -438,8 +438,8 @@ static samba_tensor *random_reduction(samba_tensor *x)
     case 2: return samba_max(x, SAMBA_AXES(axis_of(x)), random_below(2));
     case 3: return samba_softmax(x, axis_of(x));
     case 4: return samba_log_softmax(samba_tanh(x), -1);
-    case 5: return samba_layer_norm(x, NULL, NULL, 1e-5f);
-    default: return samba_rms_norm(x, NULL, 1e-5f);
+    case 5: return samba_layer_normalize(x, NULL, NULL, 1e-5f);
+    default: return samba_rms_normalize(x, NULL, 1e-5f);
     }
 }
 

@@ -102,9 +102,9 @@ typedef struct gen gen;
     X(write_rows, write_rows, samba_write_rows(x, y, z)) \
     X(softmax, axis, samba_softmax(x, a[0])) \
     X(log_softmax, axis, samba_log_softmax(x, a[0])) \
-    X(layer_norm, norm, samba_layer_norm(x, y, z, 1e-5f)) \
-    X(rms_norm, rms_norm, samba_rms_norm(x, y, 1e-5f)) \
-    X(batch_norm, batch_norm, samba_batch_norm(x, y, z, u, p, 0.25f, 1e-5f)) \
+    X(layer_norm, norm, samba_layer_normalize(x, y, z, 1e-5f)) \
+    X(rms_norm, rms_norm, samba_rms_normalize(x, y, 1e-5f)) \
+    X(batch_norm, batch_norm, samba_batch_normalize(x, y, z, u, p, 0.25f, 1e-5f)) \
     X(cross_entropy, labels, samba_cross_entropy_with(x, y, \
         &(samba_loss_opts){ .reduction = (samba_reduction)a[0], .label_smoothing = f })) \
     X(nll, labels, samba_nll(x, y, &(samba_loss_opts){ .reduction = (samba_reduction)a[0] })) \

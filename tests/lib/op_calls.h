@@ -158,19 +158,19 @@ static samba_tensor *call_log_softmax(const golden_case *c, samba_tensor **in)
 
 static samba_tensor *call_layer_norm(const golden_case *c, samba_tensor **in)
 {
-    return samba_layer_norm(in[0], in[1], in[2], call_float(c, 0));
+    return samba_layer_normalize(in[0], in[1], in[2], call_float(c, 0));
 }
 
 static samba_tensor *call_rms_norm(const golden_case *c, samba_tensor **in)
 {
-    return samba_rms_norm(in[0], in[1], call_float(c, 0));
+    return samba_rms_normalize(in[0], in[1], call_float(c, 0));
 }
 
 // Outputs 1 and 2 are the running values: the inputs themselves, overwritten.
 static int32_t call_batch_norm(const golden_case *c, samba_tensor **in, samba_tensor **out)
 {
     float momentum = call_float(c, 0), eps = call_float(c, 1);
-    out[0] = samba_batch_norm(in[0], in[1], in[2], in[3], in[4], momentum, eps);
+    out[0] = samba_batch_normalize(in[0], in[1], in[2], in[3], in[4], momentum, eps);
     out[1] = in[3];
     out[2] = in[4];
     return out[0] ? 3 : 0;

@@ -1152,7 +1152,7 @@ static void row_legacy_names(void)
     samba_tensor *mean = samba_buffer(s, "mean", SAMBA_SHAPE(3), 0), *var = samba_buffer(s, "var", SAMBA_SHAPE(3), 1);
     samba_tensor *in[5] = { x, NULL, NULL, mean, var };
     const int32_t attr[2] = { samba_float_attr(0.1f), samba_float_attr(1e-5f) };
-    CHECK(!samba_batch_norm(x, NULL, NULL, mean, var, 0.1f, 1e-5f) && says(s, "legacy names must be off"));
+    CHECK(!samba_batch_normalize(x, NULL, NULL, mean, var, 0.1f, 1e-5f) && says(s, "legacy names must be off"));
     CHECK(!samba_apply(s, "batch_norm", in, 5, attr, 2) && says(s, "legacy names must be off"));
     CHECK(samba_use_legacy_names(s, false) && samba_batchnorm(x, "bn"));
     CHECK(!samba_use_legacy_names(s, true) && says(s, "there is bn"));          // in the other order, too

@@ -715,7 +715,7 @@ static inline samba_tensor *gpt2__layer_norm(const gpt2_config *c, samba_tensor 
     if (!x) return NULL;
     samba_tensor *w = gpt2__use(c, x->session, i);
     samba_tensor *b = gpt2__use(c, x->session, i + 1);
-    return samba_layer_norm(x, w, b, (float)c->layer_norm_epsilon);
+    return samba_layer_normalize(x, w, b, (float)c->layer_norm_epsilon);
 }
 
 /* transformer__h__<layer>__<part>; without a layer, transformer__<part>. */

@@ -109,7 +109,7 @@ static bool ox_op_layer_norm(ox_node *k)
     int64_t n = rows ? rows->shape.dim[1] : 0;
     bool whole = samba_count(&w->shape) == n && (!b || samba_count(&b->shape) == n);
     samba_tensor *flat_w = whole ? ox_flat(w) : NULL, *flat_b = whole && b ? ox_flat(b) : NULL;
-    samba_tensor *y = samba_layer_norm(rows, flat_w, flat_b, eps);
+    samba_tensor *y = samba_layer_normalize(rows, flat_w, flat_b, eps);
     y = y ? samba_reshape(y, x->shape) : NULL;
     if (!whole) y = samba_mul(y, w);
     if (!whole && b) y = samba_add(y, b);
