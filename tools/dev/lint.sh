@@ -146,7 +146,9 @@ check 'every option macro is in [manual]' "$(
 check 'no two public functions differ by an underscore alone' "$(
     code | grep -oE '^SAMBA_(API|_OP_API) [^(]*\(' | grep -oE 'samba_[a-z0-9_]+\(' | sort -u |
         grep -vE '^samba_(layer|rms|batch)_norm\(' |
-        awk '{ key = $1; gsub("_", "", key) } key in seen { print seen[key], $1 } { seen[key] = $1 }')"
+        awk '{ key = $1; gsub("_", "", key) }
+             key in seen { print seen[key], $1 }
+             { seen[key] = $1 }')"
 
 # ---- Companions and folders ----
 # NAME.h has the guard SAMBA_NAME_H, is implemented by SAMBA_NAME_IMPLEMENTATION, once, and declares
