@@ -1374,9 +1374,10 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #define SAMBA__PREFETCH(x) __builtin_prefetch(x, 0, 2) /* to be read soon */
 #define SAMBA__NOINLINE static __attribute__((noinline, unused))
 #if defined(__clang__)
-#define SAMBA__INLINE static inline __attribute__((always_inline))
+#define SAMBA__INLINE static inline __attribute__((always_inline, unused))
 #else /* gcc does not vectorize what might trap */
-#define SAMBA__INLINE static inline __attribute__((always_inline, optimize("no-trapping-math")))
+#define SAMBA__INLINE \
+    static inline __attribute__((always_inline, unused, optimize("no-trapping-math")))
 #endif
 #else
 #define SAMBA__FN static inline
