@@ -40,10 +40,17 @@
      [op-rows]     kernels of each instruction set, the table itself       |
      [pef-read]    the records of a PEF, and how they are read             |
      [pef-verify]  the PEF, proved before use                              |
+     [check-finite] finds values that are not finite where they are made   |
+     [fused-groups] runs ops, and several on one part after another        |
+     [layout]      a PEF laid out in memory; which of its ops are fused    |
      [execute]     runs sections                                          -+
      [memory]      the session, its allocator                             -+
      [containers]  stb_ds, private and safe                                |
-     [graph]       recording ops, and computing them at once               |
+     [graph]       tensors and nodes, and how they are printed             |
+     [initial-values] what tensors begin with; where their values are      |
+     [eager]       ops that are computed at once                           |
+     [record]      where each op arrives: recorded, or computed            |
+     [ops-by-name] samba_apply, and the names of torch and NumPy           |
      [leaves]      inputs, parameters, constants                           |
      [autodiff]    gradients as more graph                                 |
      [layers]      ops with parameters                                     | the host half: not in
@@ -79,7 +86,10 @@
      mapping      whether gradients are kept between sections (section), or not (spatial)
      GraphAMP     bf16 in place of f32 for what waits between ops
      microbatch   a part of the batch that runs by itself; a replica is one with its own thread
-     unit         what a kernel can do alone, such as a row; tasks of the pool are ranges of units
+     unit         what a kernel can do alone, such as a row; a worker of the pool takes a range of
+                  them, its grain
+     fused group  ops that run together on a part of their elements, then on the next one
+     epilogue     what follows a product in its fused group: it runs on each tile that is complete
 
    A program traces a forward pass once, compiles it, and runs it in a loop of its own:
    examples/01_autograd.c is the shortest, examples/02_res_ffn.c a whole one.
@@ -459,7 +469,7 @@ typedef struct samba_work {
     int64_t scratch;                 /* bytes shared by all units of this op */
     int64_t part;                    /* elements of output 0 a unit of phase 0 makes, reading the
                                         same ones of inputs as large; 0: not so; -1: a product,
-                                        which calls samba_args.finish. Ops may then run together:
+                                        which calls samba_args.epilogue. Ops may then run together:
                                         a samba_fault is reported of the first of them */
     int64_t flops;                   /* arithmetic of the whole op; for reports and scheduling */
 } samba_work;
@@ -482,12 +492,13 @@ typedef struct samba_args {
     bool train;         /* false: no dropout */
     bool running_stats; /* batch_norm by running values, which stay */
     int32_t *fault;     /* set through samba_fault() */
-    /* For chains of ops. Elementwise ones: `rows` ranges, `pitch` apart; 0: one. Products say that
-       a part of output 0 is ready, rows and columns from y on. */
+    /* For fused groups. Elementwise ops compute `rows` ranges, `pitch` apart; 0: one. Products
+       call epilogue, unless it is NULL, when a part of output 0 is ready: rows and columns from y
+       on. */
     int64_t rows, pitch;
-    void (*finish)(const struct samba_args *args, const float *y, int64_t rows, int64_t cols,
-                   int64_t pitch);
-    const void *chain;
+    void (*epilogue)(const struct samba_args *args, const float *y, int64_t rows, int64_t cols,
+                     int64_t pitch);
+    const void *group; /* the fused group, for its epilogue */
 } samba_args;
 
 /* Argument of a gradient rule: given out, dout (NULL where nothing flows), set din. */
@@ -3899,7 +3910,7 @@ typedef struct samba__gemm {
     samba_dtype b_type;
     const void *packed;     /* B as packed weights, which may be of more types; NULL: b */
     const uint16_t *scale;  /* of int8 and int4 */
-    const samba_args *args; /* whose finish, unless NULL, is told of each part that is ready */
+    const samba_args *args; /* whose epilogue, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
 /* ---- A block of A times a micro-panel of B ------------------------------------------------- */
@@ -4905,13 +4916,13 @@ SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g
 }
 
 /* Run the fused consumer of this part of C now, while it is in the cache. */
-SAMBA__FN void samba__gemm_finish(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
-                                  int64_t j1)
+SAMBA__FN void samba__gemm_epilogue(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
+                                    int64_t j1)
 {
-    if (!g->args || !g->args->finish) return;
+    if (!g->args || !g->args->epilogue) return;
     const float *c = g->c + (g->transposed ? j0 * g->c_row + i0 : i0 * g->c_row + j0);
     int64_t m = i1 - i0, n = j1 - j0;
-    g->args->finish(g->args, c, g->transposed ? n : m, g->transposed ? m : n, g->c_row);
+    g->args->epilogue(g->args, c, g->transposed ? n : m, g->transposed ? m : n, g->c_row);
 }
 
 /* Should C^T = B^T A^T be computed? x w^T with few x: then x is packed, and w read as it lies,
@@ -4963,7 +4974,7 @@ SAMBA__FN void samba__run_band(const samba__gemm_set *set, const samba__gemm *g,
             samba__gemm_part q = { u, u_end, j, j_end, p, samba__min64(step, g->k - p), false };
             q.kept = plan->keeps && u > i;
             samba__run_block(set, g, plan, &q, local);
-            if (p + step >= k) samba__gemm_finish(g, u, u_end, j, j_end);
+            if (p + step >= k) samba__gemm_epilogue(g, u, u_end, j, j_end);
         }
     }
 }
@@ -4974,7 +4985,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
 {
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         set->packed_row(g, j0, j1);
-        samba__gemm_finish(g, 0, 1, j0, j1);
+        samba__gemm_epilogue(g, 0, 1, j0, j1);
         return;
     }
     if (samba__better_transposed(set, g, i1 - i0, j1 - j0)) {
@@ -5016,7 +5027,8 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 }
 
 /* ==== [op-table] ============================================================================== */
-/* Builders record or compute through this seam, which [graph] defines; the device half has none. */
+/* Builders record or compute through this seam, which [record] defines; the device half has none.
+ */
 #if defined(SAMBA_RUNTIME_ONLY)
 #define samba__emit(s, op, in, n_in, attr, n_attr, outs) \
     ((void)(s), (void)(op), (void)(in), (void)(attr), (void)(n_attr), (samba_tensor *)NULL)
@@ -5230,7 +5242,7 @@ enum {
 /* What an op is to the parts that treat kinds of ops alike. */
 typedef enum samba__class {
     SAMBA__IS_OTHER,       /* and ops of users */
-    SAMBA__IS_ELEMENTWISE, /* a row MAP: a link of fused chains */
+    SAMBA__IS_ELEMENTWISE, /* a row MAP: may be fused with others */
     SAMBA__IS_MOVES,       /* moves values as they are, makes or converts them; any type */
     SAMBA__IS_REDUCTION,
     SAMBA__IS_PRODUCT, /* its inputs are rounded by GraphAMP */
@@ -10262,6 +10274,12 @@ SAMBA__FN samba__class samba__class_of(const samba_op *op)
     return known ? (samba__class)of[op - samba__op_table] : SAMBA__IS_OTHER;
 }
 
+/* Is op the built-in one of this number? */
+SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
+{
+    return op == &samba__op_table[number];
+}
+
 /* Types that are only stored are read by ops that move values, by cast, and by users' own ops. */
 SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
 {
@@ -11497,52 +11515,11 @@ SAMBA_API samba_pef_section samba_pef_section_at(const samba_pef *file, int32_t 
 }
 #endif
 
-/* ==== [execute] =============================================================================== */
-/* What the executor keeps of a node. */
-typedef struct samba__step {
-    const samba_op *op;
-    samba_work work;
-    bool view;           /* output and input are the same memory: nothing to do */
-    uint8_t made;        /* SAMBA__NAN_IN, SAMBA__INF_IN: found in its outputs */
-    bool has_run;        /* its section has: what it makes has values */
-    uint32_t chain;      /* nodes that run together from this one on */
-    int64_t part, count; /* of the chain */
-} samba__step;
+/* ==== [check-finite] ========================================================================== */
+/* samba_desc.check_finite: the thread that makes values checks them while they are in its cache.
+   What was found there lets [execute] name the op that made the first value that is not finite. */
 
-struct samba_runtime {
-    samba__pef pef;
-    void **data;        /* of each symbol */
-    samba__step *steps; /* of each node */
-    samba__pool *pool;  /* NULL: one thread */
-    float *local;       /* SAMBA_LOCAL_BYTES for each thread */
-    int32_t isa;
-    bool inference, train, running_stats;
-    uint32_t types;                /* of all sections */
-    uint32_t graph;                /* that runs now: its name as sections have it; 0: all */
-    uint32_t norm_first, norm_end; /* from the first section of GRADNORM to after the last */
-    uint32_t norm_next;            /* those before it have run since the gradients changed */
-    uint32_t microbatch, fault_node;
-    int32_t fault[SAMBA__FAULT_WORDS]; /* SET is NONFINITE: see culprit */
-    struct samba_culprit *culprit;     /* NULL: values are not checked */
-    void (*on_event)(const char *name, int32_t section, bool begins, void *user);
-    void *event_user;
-};
-
-#define SAMBA__PIECE_FLOPS 16384 /* about 5 microseconds: worth a thread from here on */
-
-/* Clears the upper halves of the vector registers after 256-bit code: SSE code that follows would
-   be slow. Compilers insert vzeroupper themselves, but miss a rare return. */
-#if SAMBA__X86
-SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void)
-{
-    _mm256_zeroupper();
-}
-#else
-SAMBA__FN void samba__leave_avx(void)
-{
-}
-#endif
-/* An op at work. */
+/* A call of an op that is about to run. */
 typedef struct samba__task {
     const samba_op *op;
     const samba_work *work;
@@ -11550,26 +11527,6 @@ typedef struct samba__task {
     struct samba__findings *found; /* NULL: values are not checked */
 } samba__task;
 
-/* Tasks that follow each other, run part by part while a part is in the cache: each reads of the
-   others' outputs only the elements that it makes. Elementwise ones, and those that make whole rows
-   of whole rows, follow each other so; elementwise ones also follow the parts of a product. Results
-   do not change. The PEF does not have chains: they are found when it is laid out. */
-typedef struct samba__chain {
-    samba__task *task;
-    int32_t n;
-    int64_t part, count; /* elements of a unit, and of each task's output 0 */
-    float *local;
-} samba__chain;
-
-enum { SAMBA__CHAIN = SAMBA__IS_SMALL ? 1 : 8, SAMBA__PART = 8192 }; /* tasks, and elements */
-
-/* Is op the built-in one of this number? */
-SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
-{
-    return op == &samba__op_table[number];
-}
-
-/* ---- check_finite: values are checked by the thread that made them, while in its cache ---- */
 enum { SAMBA__NAN_IN = 1, SAMBA__INF_IN = 2 };
 #if !defined(SAMBA_RUNTIME_ONLY)
 #define SAMBA__NOWHERE INT64_MAX
@@ -11578,26 +11535,26 @@ typedef int64_t samba__lowest __attribute__((aligned(8))); /* so that 32 bits ha
 #else
 typedef int64_t samba__lowest;
 #endif
-/* What is found in the outputs of an op at work. All of it but `lost` is atomic. */
+/* What is found in the outputs of an op at work. All of it but `overwritten` is atomic. */
 typedef struct samba__findings {
     /* of each output the lowest element that is NaN, infinity, minus infinity */
     samba__lowest first[SAMBA_MAX_OUT][3];
-    int32_t lost;        /* the input that output 0 overwrites, or -1 */
+    int32_t overwritten; /* the input that output 0 overwrites, or -1 */
     int32_t least, most; /* of its elements but NaN, as samba__rank */
 } samba__findings;
 
 #if defined(SAMBA_NO_THREADS)
-SAMBA__FN void samba__lower64(samba__lowest *least, int64_t x)
+SAMBA__FN void samba__atomic_min64(samba__lowest *least, int64_t x)
 {
     *least = samba__min64(*least, x);
 }
 
-SAMBA__FN void samba__lower32(int32_t *least, int32_t x)
+SAMBA__FN void samba__atomic_min32(int32_t *least, int32_t x)
 {
     *least = x < *least ? x : *least;
 }
 #else
-SAMBA__FN void samba__lower64(samba__lowest *least, int64_t x)
+SAMBA__FN void samba__atomic_min64(samba__lowest *least, int64_t x)
 {
     int64_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
     while (x < old
@@ -11606,7 +11563,7 @@ SAMBA__FN void samba__lower64(samba__lowest *least, int64_t x)
     }
 }
 
-SAMBA__FN void samba__lower32(int32_t *least, int32_t x)
+SAMBA__FN void samba__atomic_min32(int32_t *least, int32_t x)
 {
     int32_t old = __atomic_load_n(least, __ATOMIC_RELAXED);
     while (x < old
@@ -11630,7 +11587,7 @@ SAMBA__FN float samba__ranked(int32_t rank)
 
 /* Is one of n elements not finite? Their exponent bits are then all ones, or more with a fraction.
    Maxima of integers are vectorized as they stand. */
-SAMBA__KERNEL bool samba__reaches(const void *x, int64_t n, samba_dtype type)
+SAMBA__KERNEL bool samba__has_nonfinite(const void *x, int64_t n, samba_dtype type)
 {
     if (type != SAMBA_F32) {
         const uint16_t *h = (const uint16_t *)x;
@@ -11650,6 +11607,7 @@ SAMBA__KERNEL bool samba__reaches(const void *x, int64_t n, samba_dtype type)
     return most >= 0x7f800000u;
 }
 
+/* Widens span to the least and the largest samba__rank of x (n). */
 SAMBA__KERNEL void samba__extremes(const uint32_t *x, int64_t n, int32_t span[2])
 {
     int32_t least = span[0], most = span[1];
@@ -11662,9 +11620,9 @@ SAMBA__KERNEL void samba__extremes(const uint32_t *x, int64_t n, int32_t span[2]
     span[1] = most;
 }
 #if SAMBA__X86
-SAMBA__AVX2_FN SAMBA__FN bool samba__reaches_avx2(const void *x, int64_t n, samba_dtype type)
+SAMBA__AVX2_FN SAMBA__FN bool samba__has_nonfinite_avx2(const void *x, int64_t n, samba_dtype type)
 {
-    return samba__reaches(x, n, type);
+    return samba__has_nonfinite(x, n, type);
 }
 
 SAMBA__AVX2_FN SAMBA__FN void samba__extremes_avx2(const uint32_t *x, int64_t n, int32_t span[2])
@@ -11672,14 +11630,14 @@ SAMBA__AVX2_FN SAMBA__FN void samba__extremes_avx2(const uint32_t *x, int64_t n,
     samba__extremes(x, n, span);
 }
 #endif
-SAMBA__VECTORIZED SAMBA__FN bool samba__reaches_here(const void *x, int64_t n, samba_dtype type,
-                                                     int32_t isa)
+SAMBA__VECTORIZED SAMBA__FN bool samba__has_nonfinite_here(const void *x, int64_t n,
+                                                           samba_dtype type, int32_t isa)
 {
 #if SAMBA__X86
-    if (isa != SAMBA__ISA_PORTABLE) return samba__reaches_avx2(x, n, type);
+    if (isa != SAMBA__ISA_PORTABLE) return samba__has_nonfinite_avx2(x, n, type);
 #endif
     (void)isa;
-    return samba__reaches(x, n, type);
+    return samba__has_nonfinite(x, n, type);
 }
 
 SAMBA__VECTORIZED SAMBA__FN void samba__extremes_here(const uint32_t *x, int64_t n, int32_t isa,
@@ -11706,7 +11664,7 @@ SAMBA__NOINLINE void samba__note_nonfinite(samba__lowest first[3], const uint8_t
         if (value - value == 0.0f) continue;
         int which = 0;
         if (value == value) which = value > 0.0f ? 1 : 2;
-        if (!seen[which]) samba__lower64(&first[which], at + i);
+        if (!seen[which]) samba__atomic_min64(&first[which], at + i);
         seen[which] = true;
     }
 }
@@ -11716,11 +11674,12 @@ SAMBA__FN void samba__check_elements(const samba__task *t, int32_t o, int64_t be
     samba_dtype type = t->args.out_spec[o].dtype;
     if (!t->args.out[o] || !samba__is_float(type) || begin >= end) return;
     const uint8_t *x = (const uint8_t *)t->args.out[o] + (size_t)begin * samba_dtype_size(type);
-    if (samba__reaches_here(x, end - begin, type, t->args.isa))
+    if (samba__has_nonfinite_here(x, end - begin, type, t->args.isa))
         samba__note_nonfinite(t->found->first[o], x, begin, end - begin, type);
 }
 
-/* Updates of which a unit makes one element of every output: not cut into parts by themselves. */
+/* Is it an update of which a unit makes one element of every output? Its samba_work.part is 0, but
+   it may be run, and checked, in parts. */
 SAMBA__FN bool samba__is_flat(const samba__task *t)
 {
     return samba__class_of(t->op) == SAMBA__IS_STEP;
@@ -11734,23 +11693,26 @@ SAMBA__FN bool samba__has_parts(const samba__task *t, int32_t o)
     return t->work->part != 0 && o == 0;
 }
 
-/* `rows` ranges of elements of output 0, the first one [begin,end), are there. */
+/* Checks `rows` ranges of elements that were just made. The first one is [begin,end). */
 SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
                                  int64_t pitch)
 {
-    for (int32_t o = 0; o < t->args.n_out; o++)
-        for (int64_t r = 0; samba__has_parts(t, o) && r < rows; r++)
+    for (int32_t o = 0; o < t->args.n_out; o++) {
+        if (!samba__has_parts(t, o)) continue;
+        for (int64_t r = 0; r < rows; r++)
             samba__check_elements(t, o, begin + r * pitch, end + r * pitch);
+    }
 }
 
-/* They are about to be overwritten. NaN has ranks beyond those of the infinities. */
-SAMBA__FN void samba__note_lost(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
-                                int64_t pitch)
+/* Notes the range of the same elements of an input that is about to be overwritten in place. NaN
+   has ranks beyond those of the infinities: where there is one, it is left out, slowly. */
+SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int64_t end,
+                                       int64_t rows, int64_t pitch)
 {
     const int32_t low = samba__rank(0xff800000u), high = samba__rank(0x7f800000u);
-    if (t->found->lost < 0) return;
+    if (t->found->overwritten < 0) return;
     for (int64_t r = 0; r < rows; r++) {
-        const float *x = t->args.in[t->found->lost] + begin + r * pitch;
+        const float *x = t->args.in[t->found->overwritten] + begin + r * pitch;
         const uint32_t *bits = (const uint32_t *)(const void *)x;
         int32_t span[2] = { INT32_MAX, INT32_MIN };
         samba__extremes_here(bits, end - begin, t->args.isa, span);
@@ -11760,11 +11722,12 @@ SAMBA__FN void samba__note_lost(const samba__task *t, int64_t begin, int64_t end
             for (int64_t i = 0; i < end - begin; i++)
                 if (x[i] == x[i]) samba__extremes(bits + i, 1, span);
         }
-        samba__lower32(&t->found->least, span[0]);
-        samba__lower32(&t->found->most, -1 - span[1]); /* upside down: the order of ~rank */
+        samba__atomic_min32(&t->found->least, span[0]);
+        samba__atomic_min32(&t->found->most, -1 - span[1]); /* upside down: the order of ~rank */
     }
 }
 
+/* An output that is checked as a whole. */
 typedef struct samba__rest {
     const samba__task *task;
     int32_t out;
@@ -11777,7 +11740,7 @@ SAMBA__FN void samba__check_job(void *context, int64_t begin, int64_t end, int32
     samba__check_elements(rest->task, rest->out, begin, end);
 }
 
-/* What was not checked part by part. */
+/* Checks the outputs that were not checked part by part. */
 SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
 {
     for (int32_t o = 0; o < t->args.n_out; o++) {
@@ -11796,16 +11759,19 @@ SAMBA__FN void samba__begin_findings(samba__findings *f, const samba_args *a, in
         for (int32_t k = 0; k < 3; k++)
             f->first[o][k] = SAMBA__NOWHERE;
     f->least = f->most = INT32_MAX;
-    f->lost = -1;
-    for (int32_t k = 0; k < a->n_in && part > 0; k++)
-        if (a->in[k] == a->out[0] && a->in_spec[k].dtype == SAMBA_F32
-            && samba_count(&a->in_spec[k].shape) == samba_count(&a->out_spec[0].shape))
-            f->lost = k;
+    f->overwritten = -1;
+    if (part <= 0) return;
+    for (int32_t k = 0; k < a->n_in; k++) {
+        bool as_large = samba_count(&a->in_spec[k].shape) == samba_count(&a->out_spec[0].shape);
+        bool overwritten = a->in[k] == a->out[0] && a->in_spec[k].dtype == SAMBA_F32 && as_large;
+        if (overwritten) f->overwritten = k;
+    }
 }
 #else /* a device does not check */
 SAMBA__FN bool samba__is_flat(const samba__task *t)
 {
-    return (void)t, false;
+    (void)t;
+    return false;
 }
 
 SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
@@ -11818,8 +11784,8 @@ SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t en
     (void)pitch;
 }
 
-SAMBA__FN void samba__note_lost(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
-                                int64_t pitch)
+SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int64_t end,
+                                       int64_t rows, int64_t pitch)
 {
     (void)t;
     (void)begin;
@@ -11835,6 +11801,43 @@ SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
 }
 #endif
 
+/* ==== [fused-groups] ========================================================================== */
+/* Runs ops: one by itself, or several on a part of their elements at a time. */
+
+#define SAMBA__GRAIN_FLOPS 16384 /* about 5 microseconds: worth a thread from here on */
+
+/* Clears the upper halves of the vector registers after 256-bit code: SSE code that follows would
+   be slow. Compilers insert vzeroupper themselves, but miss a rare return. */
+#if SAMBA__X86
+SAMBA__AVX2 SAMBA__FN void samba__leave_avx(void)
+{
+    _mm256_zeroupper();
+}
+#else
+SAMBA__FN void samba__leave_avx(void)
+{
+}
+#endif
+
+/* A fused group: tasks that run one after another on a part of their elements, before any of them
+   goes on to the next part. So a consumer reads what its producer has just left in the cache. That
+   is right where each task reads, of what the others make, only the elements with the numbers of
+   those it makes itself. Elementwise ops and ops from whole rows to whole rows are fused with each
+   other; elementwise ops are also the epilogue of a product and run on each tile that is complete.
+   Results do not change. A PEF does not say what is fused: [layout] decides when it is loaded. */
+typedef struct samba__group {
+    samba__task *task;
+    int32_t n;
+    int64_t part;  /* elements of output 0 that a unit makes, as samba_work.part */
+    int64_t count; /* elements of each task's output 0 */
+    float *local;
+} samba__group;
+
+enum {
+    SAMBA__GROUP_TASKS = SAMBA__IS_SMALL ? 1 : 8, /* at most */
+    SAMBA__PART = 8192                            /* elements that a task makes at a time */
+};
+
 SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
 {
     bool wide = a->isa != SAMBA__ISA_PORTABLE;
@@ -11845,8 +11848,9 @@ SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
     if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
 }
 
-/* Elements [begin,end) of all but the first `from` tasks, in `rows` ranges. */
-SAMBA__FN void samba__run_part(const samba__chain *c, int32_t from, int64_t begin, int64_t end,
+/* Computes elements [begin,end) with all tasks but the first `from`. They are the first of `rows`
+   ranges, whose beginnings are `pitch` elements apart. */
+SAMBA__FN void samba__run_part(const samba__group *c, int32_t from, int64_t begin, int64_t end,
                                int64_t rows, int64_t pitch, float *local)
 {
     for (int32_t k = from; k < c->n; k++) {
@@ -11857,33 +11861,35 @@ SAMBA__FN void samba__run_part(const samba__chain *c, int32_t from, int64_t begi
         a.rows = rows;
         a.pitch = pitch;
         a.local = local;
-        if (c->task[k].found) samba__note_lost(&c->task[k], begin, end, rows, pitch);
+        if (c->task[k].found) samba__note_overwritten(&c->task[k], begin, end, rows, pitch);
         samba__run_kernel(c->task[k].op, &a);
         if (c->task[k].found) samba__check_part(&c->task[k], begin, end, rows, pitch);
     }
 }
 
-/* What follows a product runs on a part of it that is ready. */
-SAMBA__FN void samba__finish_part(const samba_args *a, const float *y, int64_t rows, int64_t cols,
-                                  int64_t pitch)
+/* Runs the fused consumers of a product on a tile y that is complete, while it is in the cache. */
+SAMBA__FN void samba__run_epilogue(const samba_args *a, const float *y, int64_t rows, int64_t cols,
+                                   int64_t pitch)
 {
-    const samba__chain *c = (const samba__chain *)a->chain;
+    const samba__group *c = (const samba__group *)a->group;
     int64_t at = y - a->out[0];
     if (c->task->found) samba__check_part(c->task, at, at + cols, rows, pitch);
     samba__run_part(c, 1, at, at + cols, rows, pitch, a->local);
 }
 
-SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32_t thread)
+/* Units [begin,end) of a group, for one thread of the pool. */
+SAMBA__FN void samba__run_units(void *context, int64_t begin, int64_t end, int32_t thread)
 {
-    const samba__chain *c = (const samba__chain *)context;
+    const samba__group *c = (const samba__group *)context;
     float *local = c->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
     bool checked = c->task->found && c->task->args.phase == 0;
     int64_t part = checked && samba__is_flat(c->task) ? 1 : c->part;
-    int64_t step = part > 0 ? samba__max64(1, SAMBA__PART / part) : 0;
-    if ((c->n > 1 || checked) && step) {
-        for (int64_t next; begin < end; begin = next) {
-            next = samba__min64(begin + step, end);
-            samba__run_part(c, 0, begin * part, samba__min64(next * part, c->count), 1, 0, local);
+    bool by_parts = (c->n > 1 || checked) && part > 0;
+    if (by_parts) {
+        int64_t step = samba__max64(1, SAMBA__PART / part);
+        for (int64_t at = begin; at < end; at += step) {
+            int64_t next = samba__min64(at + step, end);
+            samba__run_part(c, 0, at * part, samba__min64(next * part, c->count), 1, 0, local);
         }
         return;
     }
@@ -11894,47 +11900,62 @@ SAMBA__FN void samba__run_piece(void *context, int64_t begin, int64_t end, int32
     samba__run_kernel(c->task->op, &a);
 }
 
-/* Pieces are large enough to be worth a thread and small enough to balance. Results do not depend
-   on their size. */
+/* How many units a worker takes at a time: enough to be worth waking a thread, few enough to share
+   the work evenly. Results do not depend on it. */
 SAMBA__FN int64_t samba__grain_of(int64_t flops, int64_t units)
 {
     int64_t per_unit = flops / samba__max64(1, units);
-    return samba__max64(1, samba__ceil_div(SAMBA__PIECE_FLOPS, samba__max64(1, per_unit)));
+    return samba__max64(1, samba__ceil_div(SAMBA__GRAIN_FLOPS, samba__max64(1, per_unit)));
 }
 
-/* Runs a chain, such as one op: nodes of a PEF and eager calls alike. */
-SAMBA__FN bool samba__run_chain(samba__chain *c, samba__pool *pool)
+/* Phase 0 of all tasks. */
+SAMBA__FN void samba__run_first_phase(samba__group *c, samba__pool *pool)
 {
     int64_t flops = 0, units = c->task->work->units[0];
     for (int32_t k = 0; k < c->n; k++)
         flops += c->task[k].work->flops;
-    if (c->n > 1 && c->part > 0) units = samba__ceil_div(c->count, c->part);
-    if ((c->n > 1 || c->task->found) && c->part < 0) c->task->args.finish = samba__finish_part;
-    c->task->args.chain = c;
+    bool fused = c->n > 1;
+    if (fused && c->part > 0) units = samba__ceil_div(c->count, c->part);
+    if ((fused || c->task->found) && c->part < 0) c->task->args.epilogue = samba__run_epilogue;
+    c->task->args.group = c;
     int64_t grain = samba__grain_of(flops, units);
     if (c->task->work->part < 0) grain = samba__max64(grain, samba__tiles_at_once(units, pool));
-    samba__pool_run(pool, samba__run_piece, c, units, grain);
-    for (int32_t k = 0; k < c->n; k++) { /* what later phases gather from all parts */
-        samba__task *t = &c->task[k];
-        samba__chain alone = *c;
-        alone.task = t;
-        alone.n = 1;
-        for (t->args.phase = 1; t->args.phase < t->work->n_phases && !t->args.fault[0];
-             t->args.phase++) {
-            units = t->work->units[t->args.phase];
-            samba__pool_run(pool, samba__run_piece, &alone, units,
-                            samba__grain_of(t->work->flops, units));
-        }
-        if (t->found && !t->args.fault[0]) samba__check_rest(t, pool);
-    }
-    return !c->task->args.fault[0];
+    samba__pool_run(pool, samba__run_units, c, units, grain);
 }
 
+/* The phases of one task after its first: they read what all units of the phase before made. */
+SAMBA__FN void samba__run_later_phases(const samba__group *c, samba__task *t, samba__pool *pool)
+{
+    const int32_t *fault = &t->args.fault[SAMBA__FAULT_SET];
+    samba__group alone = *c;
+    alone.task = t;
+    alone.n = 1;
+    for (int32_t phase = 1; phase < t->work->n_phases && !*fault; phase++) {
+        int64_t units = t->work->units[phase];
+        t->args.phase = phase;
+        samba__pool_run(pool, samba__run_units, &alone, units,
+                        samba__grain_of(t->work->flops, units));
+    }
+}
+
+/* Runs a fused group, or a single op: nodes of a PEF and eager calls alike. False: a fault. */
+SAMBA__FN bool samba__run_group(samba__group *c, samba__pool *pool)
+{
+    const int32_t *fault = &c->task->args.fault[SAMBA__FAULT_SET];
+    samba__run_first_phase(c, pool);
+    for (int32_t k = 0; k < c->n; k++) {
+        samba__run_later_phases(c, &c->task[k], pool);
+        if (c->task[k].found && !*fault) samba__check_rest(&c->task[k], pool);
+    }
+    return !*fault;
+}
+
+/* Runs one op by itself. */
 SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samba_work *w,
                              samba__pool *pool, float *local)
 {
     samba__task t;
-    samba__chain c;
+    samba__group c;
     t.op = op;
     t.work = w;
     t.args = *a;
@@ -11943,10 +11964,335 @@ SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samb
     c.n = 1;
     c.part = c.count = 0;
     c.local = local;
-    return samba__run_chain(&c, pool);
+    return samba__run_group(&c, pool);
 }
 
-/* d: what the arguments of the node point to. */
+/* ==== [layout] ================================================================================ */
+/* Lays a PEF that was proved out in memory, and prepares its nodes: what each needs of threads and
+   scratch, and which are fused. From here on nothing is allocated. */
+
+/* What the executor keeps of a node. */
+typedef struct samba__step {
+    const samba_op *op;
+    samba_work work;
+    bool view;           /* output and input are the same memory: nothing to do */
+    uint8_t made;        /* SAMBA__NAN_IN, SAMBA__INF_IN: found in its outputs */
+    bool has_run;        /* its section has: what it makes has values */
+    uint32_t group;      /* how many nodes run together, this one first */
+    int64_t part, count; /* of the fused group */
+} samba__step;
+
+struct samba_runtime {
+    samba__pef pef;
+    void **data;        /* of each symbol */
+    samba__step *steps; /* of each node */
+    samba__pool *pool;  /* NULL: one thread */
+    float *local;       /* SAMBA_LOCAL_BYTES for each thread */
+    int32_t isa;
+    bool inference, train, running_stats;
+    uint32_t types;                /* of all sections */
+    uint32_t graph;                /* that runs now: its name as sections have it; 0: all */
+    uint32_t norm_first, norm_end; /* from the first section of GRADNORM to after the last */
+    uint32_t norm_next;            /* those before it have run since the gradients changed */
+    uint32_t microbatch, fault_node;
+    int32_t fault[SAMBA__FAULT_WORDS]; /* SET is NONFINITE: see culprit */
+    struct samba_culprit *culprit;     /* NULL: values are not checked */
+    void (*on_event)(const char *name, int32_t section, bool begins, void *user);
+    void *event_user;
+};
+
+SAMBA__FN void samba__forget_norm(samba_runtime *rt)
+{
+    rt->norm_next = rt->norm_first;
+}
+
+SAMBA__FN void samba__find_norm(samba_runtime *rt)
+{
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        rt->types |= samba__section_at(&rt->pef, i).type;
+        if (samba__section_at(&rt->pef, i).type != SAMBA_GRADNORM) continue;
+        if (rt->norm_end == 0) rt->norm_first = i;
+        rt->norm_end = i + 1;
+    }
+    samba__forget_norm(rt);
+}
+
+SAMBA__FN bool samba__is_little_endian(void)
+{
+    const uint32_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+/* n elements of the file, which is little-endian, to or from memory. */
+SAMBA__FN void samba__copy_data(void *to, const void *from, uint64_t bytes, size_t size)
+{
+    uint8_t *y = (uint8_t *)to;
+    const uint8_t *x = (const uint8_t *)from;
+    if (size == 1 || samba__is_little_endian()) {
+        memcpy(y, x, (size_t)bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < bytes; i++)
+        y[i] = x[i ^ (size - 1)];
+}
+
+/* Can read-only parameters stay where they are in the file? */
+SAMBA__FN bool samba__in_file(const samba__pef *pef)
+{
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(pef, i);
+        if (s.region == SAMBA__REGION_READONLY && !s.data && !s.alias) return false;
+    }
+    return samba__is_little_endian() && ((uintptr_t)pef->data & 3u) == 0;
+}
+
+/* Where the parts of a runtime lie behind its struct, which is the first. A size that does not fit
+   size_t is SAMBA__NO_SIZE. */
+typedef struct samba__layout {
+    size_t data, steps, local, regions;
+    size_t size; /* of all, with room to align the beginning */
+} samba__layout;
+
+SAMBA__FN samba__layout samba__layout_of(const samba__pef *pef, int32_t n_threads, bool in_file)
+{
+    samba__layout at;
+    size_t data_bytes = samba__align_size((size_t)pef->n_symbols * sizeof(void *));
+    size_t steps_bytes = samba__align_size((size_t)pef->n_nodes * sizeof(samba__step));
+    at.data = samba__align_size(sizeof(samba_runtime));
+    at.steps = samba__add_size(at.data, data_bytes);
+    at.local = samba__add_size(at.steps, steps_bytes);
+    at.regions = samba__add_size(at.local, (size_t)n_threads * SAMBA_LOCAL_BYTES);
+    at.size = at.regions;
+    for (int r = 0; r < SAMBA__N_REGIONS; r++) {
+        if (r == SAMBA__REGION_READONLY && in_file) continue;
+        uint64_t bytes = pef->region[r];
+        at.size = samba__add_size(at.size, bytes > SAMBA__NO_SIZE ? SAMBA__NO_SIZE : (size_t)bytes);
+    }
+    at.size = samba__add_size(at.size, SAMBA__ALIGN); /* memory may begin anywhere */
+    return at;
+}
+
+SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_t thread)
+{
+    (void)thread;
+    memset((uint8_t *)context + begin, 0, (size_t)(end - begin));
+}
+
+/* Points each symbol at its place and fills in the data the file has, or zeros. Threads share the
+   first writes to the state: it is then that the system clears pages, which takes longer. */
+SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file)
+{
+    uint8_t *base[SAMBA__N_REGIONS];
+    size_t at = 0;
+    for (int r = 0; r < SAMBA__N_REGIONS; r++) {
+        base[r] = regions + at;
+        if (r != SAMBA__REGION_READONLY || !in_file) at += (size_t)rt->pef.region[r];
+    }
+    samba__pool_run(rt->pool, samba__zero_job, base[SAMBA__REGION_STATE],
+                    (int64_t)rt->pef.region[SAMBA__REGION_STATE], 1 << 20);
+    for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(&rt->pef, i),
+                      home = s.alias ? samba__symbol_at(&rt->pef, s.alias - 1) : s;
+        const uint8_t *stored = home.data ? rt->pef.data + (home.data - 1) : NULL;
+        if (s.region == SAMBA__REGION_READONLY && in_file) {
+            /* nodes never write here: the verifier proved it */
+            uintptr_t constant = (uintptr_t)stored;
+            rt->data[i] = (void *)constant;
+            continue;
+        }
+        rt->data[i] = base[s.region] + s.offset;
+        uint64_t bytes = samba__symbol_bytes(&rt->pef, &s);
+        if (s.alias || s.region == SAMBA__REGION_ARENA) continue;
+        if (stored)
+            samba__copy_data(rt->data[i], stored, bytes, samba_dtype_size(s.spec.dtype));
+        else if (s.region != SAMBA__REGION_STATE)
+            memset(rt->data[i], 0, (size_t)bytes);
+    }
+}
+
+/* What a node reads or writes. */
+typedef struct samba__operand {
+    const uint8_t *begin, *end;
+    size_t size; /* of an element, if parts are read or made of it; else 0 */
+    bool written;
+} samba__operand;
+
+/* Operand k of node i: inputs, outputs, scratch. */
+SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, int32_t k,
+                                           int64_t count)
+{
+    samba__operand o = { NULL, NULL, 0, false };
+    samba__call_record r = samba__record_at(&rt->pef, i);
+    uint32_t word = k < r.n_in + r.n_out ? samba__word(&r, k) : r.scratch;
+    if (!word) return o;
+    samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
+    bool parts = k == r.n_in || (k < r.n_in && rt->steps[i].work.part > 0);
+    o.begin = (const uint8_t *)rt->data[word - 1];
+    o.end = o.begin + samba__symbol_bytes(&rt->pef, &s);
+    if (parts && !s.windowed && samba_count(&s.spec.shape) == count)
+        o.size = samba_dtype_size(s.spec.dtype);
+    o.written = k >= r.n_in;
+    return o;
+}
+
+SAMBA__FN samba__operand samba__output_at(const samba_runtime *rt, uint32_t i, int64_t count)
+{
+    return samba__operand_at(rt, i, samba__record_at(&rt->pef, i).n_in, count);
+}
+
+/* Two nodes may be fused if each operand of one that the other writes, or writes itself, either is
+   the same memory, gone through element by element, or does not overlap. */
+SAMBA__FN bool samba__share_safely(const samba_runtime *rt, uint32_t i, uint32_t j, int64_t count)
+{
+    samba__call_record a = samba__record_at(&rt->pef, i), b = samba__record_at(&rt->pef, j);
+    for (int32_t k = 0; k <= a.n_in + a.n_out; k++) {
+        samba__operand x = samba__operand_at(rt, i, k, count);
+        for (int32_t l = 0; l <= b.n_in + b.n_out; l++) {
+            samba__operand y = samba__operand_at(rt, j, l, count);
+            bool apart = x.end <= y.begin || y.end <= x.begin || !(x.written || y.written);
+            bool same = x.begin == y.begin && x.size == y.size && x.size > 0;
+            if (!apart && !same) return false;
+        }
+    }
+    return true;
+}
+
+/* Can node i join the fused group of the nodes from `first` on? The epilogue of a product must work
+   in its place: the rows of a tile are far apart, and a second output beside them would drive the
+   operands of the product from the cache. */
+SAMBA__FN bool samba__can_fuse(samba_runtime *rt, uint32_t first, uint32_t i)
+{
+    samba__step *head = &rt->steps[first];
+    int64_t part = rt->steps[i].work.part, whole = samba__max64(part, head->part);
+    if (rt->steps[i].view) return true;
+    if (part < 1 || head->part == 0 || whole % part || whole % head->part) return false;
+    samba__operand x = samba__output_at(rt, first, head->count);
+    samba__operand y = samba__output_at(rt, i, head->count);
+    bool behind = head->part > 0 || (part == 1 && y.begin == x.begin);
+    if (!behind || !y.size) return false;
+    for (uint32_t j = first; j < i; j++)
+        if (!rt->steps[j].view && !samba__share_safely(rt, j, i, head->count)) return false;
+    if (head->part > 0) head->part = whole;
+    return true;
+}
+
+/* Fuses the nodes of a section that follow each other. */
+SAMBA__FN void samba__find_groups(samba_runtime *rt, const samba__section *q)
+{
+    for (uint32_t i = q->first; i < q->end; i += rt->steps[i].group) {
+        samba__step *head = &rt->steps[i];
+        samba__call_record r = samba__record_at(&rt->pef, i);
+        samba__symbol y = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
+        head->part = head->work.part;
+        head->count = samba_count(&y.spec.shape);
+        head->group = 1;
+        while (!head->view && head->group < SAMBA__GROUP_TASKS && i + head->group < q->end
+               && samba__can_fuse(rt, i, i + head->group))
+            head->group++;
+    }
+}
+
+SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
+{
+    for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
+        samba__call_record r = samba__node_at(&rt->pef, i);
+        samba__step *step = &rt->steps[i];
+        samba__decoded d;
+        samba__decode_call(&rt->pef, &r, &d);
+        samba__infer(r.op, &d.call);
+        step->op = r.op;
+        step->has_run = false;
+        samba__measure(r.op, &d.call, &step->work);
+        step->view = (r.op->flags & SAMBA_OP_VIEW)
+            && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
+            && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
+    }
+    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
+        samba__section q = samba__section_at(&rt->pef, i);
+        samba__find_groups(rt, &q);
+    }
+}
+
+/* Lays a verified PEF out in memory of samba__layout_of().size bytes. The threads may be NULL. */
+SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
+                                               samba__pool *pool, int32_t n_threads, bool in_file)
+{
+    uintptr_t start = ((uintptr_t)memory + SAMBA__ALIGN - 1) & ~(uintptr_t)(SAMBA__ALIGN - 1);
+    uint8_t *base = (uint8_t *)memory + (start - (uintptr_t)memory);
+    samba__layout at = samba__layout_of(pef, n_threads, in_file);
+    samba_runtime *rt = (samba_runtime *)(void *)base;
+    memset(rt, 0, sizeof *rt);
+    rt->pef = *pef;
+    rt->pool = pool;
+    rt->data = (void **)(void *)(base + at.data);
+    rt->steps = (samba__step *)(void *)(base + at.steps);
+    rt->local = (float *)(void *)(base + at.local);
+    rt->isa = samba__best_isa();
+    rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
+    rt->train = !rt->inference;
+    rt->running_stats = rt->inference;
+    samba__find_norm(rt);
+    samba__place_symbols(rt, base + at.regions, in_file);
+    samba__prepare_steps(rt);
+    return rt;
+}
+
+/* The name of a parameter of which the file has no value; NULL: it has them all. */
+SAMBA__FN const char *samba__missing_value(const samba__pef *pef)
+{
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(pef, i);
+        if (s.role == SAMBA__WEIGHT && !s.data) return pef->strings + s.name;
+    }
+    return NULL;
+}
+
+SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
+{
+    samba__pef pef = SAMBA__ZEROED;
+    samba__text text = samba__text_in(why, why_size);
+    if (!samba__open_pef(&pef, bytes, size, &text)
+        || !samba__verify_pef(&pef, true, NULL, 0, &text))
+        return 0;
+    return samba__layout_of(&pef, 1, samba__in_file(&pef)).size;
+}
+
+SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
+                                            size_t memory_size, char *why, size_t why_size)
+{
+    samba__pef pef = SAMBA__ZEROED;
+    samba__text text = samba__text_in(why, why_size);
+    const char *wrong = samba__wrong_arithmetic();
+    if (wrong) {
+        samba__put_text(&text, wrong);
+        return NULL;
+    }
+    if (!samba__open_pef(&pef, bytes, size, &text)
+        || !samba__verify_pef(&pef, true, NULL, 0, &text))
+        return NULL;
+    const char *missing = samba__missing_value(&pef);
+    if (!samba__prove(&text, !missing,
+                      "there is no value of parameter %s: the PEF was compiled, "
+                      "but not saved; load it, restore its checkpoint, and open what samba_save "
+                      "writes then",
+                      missing))
+        return NULL;
+    bool in_file = samba__in_file(&pef);
+    size_t needed = samba__layout_of(&pef, 1, in_file).size;
+    if (!memory || memory_size < needed) {
+        samba__format(&text, "%l bytes of memory are needed, %l were given", (int64_t)needed,
+                      (int64_t)memory_size);
+        return NULL;
+    }
+    return samba__runtime_layout(&pef, memory, NULL, 1, in_file);
+}
+
+/* ==== [execute] =============================================================================== */
+/* Runs the nodes of sections, and sections in the order of the schedule. */
+
+/* Opens node i as a task; its arguments point into d. */
 SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba__decoded *d)
 {
     samba__call_record r = samba__record_at(&rt->pef, i);
@@ -11984,6 +12330,8 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
+/* Which values that are not finite were found: their lowest elements are NaN, infinity, minus
+   infinity. */
 SAMBA__FN uint32_t samba__kinds_of(const samba__lowest first[3])
 {
     uint32_t kinds = first[0] < SAMBA__NOWHERE ? SAMBA__NAN_IN : 0;
@@ -12027,15 +12375,16 @@ SAMBA__FN uint32_t samba__input_kinds(const samba_runtime *rt, const samba__task
     return samba__kinds_of(first) & (meant ? ~0u : (uint32_t)~SAMBA__INF_IN);
 }
 
-/* The range of input k of task number n of a chain; it may have been overwritten since. */
-SAMBA__FN samba_range samba__input_range(const samba__chain *c, int32_t n, int32_t k)
+/* The range of input k of task n of a fused group. A later task may have overwritten the input;
+   then the range is what it noted before. */
+SAMBA__FN samba_range samba__input_range(const samba__group *c, int32_t n, int32_t k)
 {
     const samba_args *a = &c->task[n].args;
     samba_range range = { NULL, SAMBA__INF, -SAMBA__INF, false };
     if (!a->in[k]) return range;
     for (int32_t j = n; j < c->n; j++) {
         const samba__findings *f = c->task[j].found;
-        if (f->lost >= 0 && c->task[j].args.in[f->lost] == a->in[k]) {
+        if (f->overwritten >= 0 && c->task[j].args.in[f->overwritten] == a->in[k]) {
             range.min = samba__ranked(f->least);
             range.max = samba__ranked(-1 - f->most);
             range.known = range.min <= range.max;
@@ -12056,13 +12405,16 @@ SAMBA__FN samba_range samba__input_range(const samba__chain *c, int32_t n, int32
     return range;
 }
 
-/* Task n of the chain, node i, has made, or, if input leaf is not -1, read what was found first. */
-SAMBA__FN void samba__accuse(samba_runtime *rt, const samba__chain *c, int32_t n, uint32_t i,
-                             int32_t leaf, const samba__lowest first[3], int32_t out)
+/* Names the culprit: task n of the group, which is node i. It made the first value that is not
+   finite, in output `out`; or, if leaf is not -1, read it in that input, which no op makes. */
+SAMBA__FN void samba__record_culprit(samba_runtime *rt, const samba__group *c, int32_t n,
+                                     uint32_t i, int32_t leaf, const samba__lowest first[3],
+                                     int32_t out)
 {
     samba_culprit *q = rt->culprit;
     samba__call_record r = samba__record_at(&rt->pef, i);
     uint32_t word = samba__word(&r, leaf >= 0 ? leaf : r.n_in + out);
+    const float value[3] = { SAMBA__NAN, SAMBA__INF, -SAMBA__INF };
     int which = 0;
     memset(q, 0, sizeof *q);
     for (int k = 1; k < 3 && leaf < 0; k++)
@@ -12070,7 +12422,7 @@ SAMBA__FN void samba__accuse(samba_runtime *rt, const samba__chain *c, int32_t n
     if (leaf >= 0) (void)samba__maker_of(rt, i, &word);
     q->tensor = rt->pef.strings + samba__symbol_at(&rt->pef, word - 1).name;
     q->element = first[which];
-    q->value = which == 0 ? SAMBA__NAN : which == 1 ? SAMBA__INF : -SAMBA__INF;
+    q->value = value[which];
     q->node = rt->pef.strings + r.name;
     q->op = rt->steps[i].op->name;
     q->leaf = leaf >= 0;
@@ -12092,8 +12444,8 @@ SAMBA__FN void samba__accuse(samba_runtime *rt, const samba__chain *c, int32_t n
     rt->fault_node = i;
 }
 
-/* Has task n of a chain, node i, made what it did not get? */
-SAMBA__FN bool samba__is_innocent(samba_runtime *rt, const samba__chain *c, int32_t n, uint32_t i)
+/* Are all values that task n of a group, node i, made finite, or not its doing? */
+SAMBA__FN bool samba__check_task(samba_runtime *rt, const samba__group *c, int32_t n, uint32_t i)
 {
     const samba__task *t = &c->task[n];
     uint32_t made = 0, got = 0;
@@ -12106,7 +12458,7 @@ SAMBA__FN bool samba__is_innocent(samba_runtime *rt, const samba__chain *c, int3
         uint32_t kinds = samba__input_kinds(rt, t, i, k, first);
         got |= kinds;
         if (!(kinds & SAMBA__NAN_IN) || first[0] == SAMBA__NOWHERE) continue;
-        samba__accuse(rt, c, n, i, k, first, 0);
+        samba__record_culprit(rt, c, n, i, k, first, 0);
         return false;
     }
     bool new_nan = (made & SAMBA__NAN_IN) && !(got & SAMBA__NAN_IN);
@@ -12120,55 +12472,55 @@ SAMBA__FN bool samba__is_innocent(samba_runtime *rt, const samba__chain *c, int3
         for (int k = 0; k < 3; k++)
             first[k] = k == 0 || new_inf ? found[k] : SAMBA__NOWHERE;
         if (!samba__kinds_of(first)) continue;
-        samba__accuse(rt, c, n, i, -1, first, o);
+        samba__record_culprit(rt, c, n, i, -1, first, o);
         return false;
     }
     return true;
 }
 
-/* Runs the open chain of node i, and checks what it made. */
-SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__chain *c, uint32_t i)
+/* Runs the group that begins with node i, and checks what it made. */
+SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__group *c, uint32_t i)
 {
-    samba__findings found[SAMBA__CHAIN];
+    samba__findings found[SAMBA__GROUP_TASKS];
     for (int32_t k = 0; k < c->n; k++) {
         c->task[k].found = &found[k];
         samba__begin_findings(&found[k], &c->task[k].args, c->task[k].work->part);
     }
-    bool fine = samba__run_chain(c, rt->pool);
-    for (int32_t k = 0; fine && k < c->n; i++)
-        if (!rt->steps[i].view) {
-            fine = samba__is_innocent(rt, c, k, i);
-            k++;
-        }
+    bool fine = samba__run_group(c, rt->pool);
+    for (int32_t k = 0; fine && k < c->n; i++) {
+        if (rt->steps[i].view) continue;
+        fine = samba__check_task(rt, c, k, i);
+        k++;
+    }
     return fine;
 }
 #else
-SAMBA__FN bool samba__run_checked(samba_runtime *rt, samba__chain *c, uint32_t i)
+SAMBA__FN bool samba__run_checked(samba_runtime *rt, samba__group *c, uint32_t i)
 {
     (void)i;
-    return samba__run_chain(c, rt->pool);
+    return samba__run_group(c, rt->pool);
 }
 #endif
 
-/* Runs node i and those of its chain. */
+/* Runs the fused group that begins with node i. */
 SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
 {
-    samba__task task[SAMBA__CHAIN];
-    samba__decoded decoded[SAMBA__CHAIN];
-    samba__chain c;
+    samba__task task[SAMBA__GROUP_TASKS];
+    samba__decoded decoded[SAMBA__GROUP_TASKS];
+    samba__group c;
     c.task = task;
     c.n = 0;
     c.local = rt->local;
     c.part = rt->steps[i].part;
     c.count = rt->steps[i].count;
-    for (uint32_t k = i; k < i + rt->steps[i].chain; k++)
-        if (!rt->steps[k].view) {
-            samba__open_task(rt, k, &task[c.n], &decoded[c.n]);
-            c.n++;
-        }
+    for (uint32_t k = i; k < i + rt->steps[i].group; k++) {
+        if (rt->steps[k].view) continue;
+        samba__open_task(rt, k, &task[c.n], &decoded[c.n]);
+        c.n++;
+    }
     rt->fault_node = i;
     if (c.n == 0) return true;
-    return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_chain(&c, rt->pool);
+    return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
 }
 
 /* How far the norm is (see samba_runtime.norm_next) once section id has run. */
@@ -12188,25 +12540,9 @@ SAMBA__FN bool samba__clips_blindly(const samba_runtime *rt, uint32_t next, uint
     return samba__section_at(&rt->pef, id).type == SAMBA_OPT && next != rt->norm_end;
 }
 
-SAMBA__FN void samba__forget_norm(samba_runtime *rt)
-{
-    rt->norm_next = rt->norm_first;
-}
-
-SAMBA__FN void samba__find_norm(samba_runtime *rt)
-{
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        rt->types |= samba__section_at(&rt->pef, i).type;
-        if (samba__section_at(&rt->pef, i).type != SAMBA_GRADNORM) continue;
-        if (rt->norm_end == 0) rt->norm_first = i;
-        rt->norm_end = i + 1;
-    }
-    samba__forget_norm(rt);
-}
-
 /* Sections may run alone, and before those that make what they read. That is zero then, and never
    what the memory held before the runtime got it. */
-SAMBA__FN void samba__clear_unmade(samba_runtime *rt, const samba__section *q)
+SAMBA__FN void samba__clear_unwritten(samba_runtime *rt, const samba__section *q)
 {
     for (uint32_t i = q->first; i < q->end; i++) {
         samba__call_record r = samba__record_at(&rt->pef, i);
@@ -12226,9 +12562,9 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
     samba__section q = samba__section_at(&rt->pef, id);
     bool fine = true, told = rt->on_event != NULL, anew = !rt->steps[q.first].has_run;
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
-    if (anew) samba__clear_unmade(rt, &q);
+    if (anew) samba__clear_unwritten(rt, &q);
     if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, true, rt->event_user);
-    for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].chain)
+    for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].group)
         fine = samba__run_node(rt, i);
     for (uint32_t i = q.first; fine && anew && i < q.end; i++)
         rt->steps[i].has_run = true;
@@ -12342,271 +12678,6 @@ SAMBA_API void *samba_runtime_data(samba_runtime *rt, const char *name)
 {
     int32_t i = rt && name ? samba__find_symbol(&rt->pef, name, 0) : -1;
     return i < 0 ? NULL : rt->data[i];
-}
-
-SAMBA__FN bool samba__is_little_endian(void)
-{
-    const uint32_t one = 1;
-    uint8_t first;
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
-/* n elements of the file, which is little-endian, to or from memory. */
-SAMBA__FN void samba__copy_data(void *to, const void *from, uint64_t bytes, size_t size)
-{
-    uint8_t *y = (uint8_t *)to;
-    const uint8_t *x = (const uint8_t *)from;
-    if (size == 1 || samba__is_little_endian()) {
-        memcpy(y, x, (size_t)bytes);
-        return;
-    }
-    for (uint64_t i = 0; i < bytes; i++)
-        y[i] = x[i ^ (size - 1)];
-}
-
-/* Can read-only parameters stay where they are in the file? */
-SAMBA__FN bool samba__in_file(const samba__pef *pef)
-{
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol s = samba__symbol_at(pef, i);
-        if (s.region == SAMBA__REGION_READONLY && !s.data && !s.alias) return false;
-    }
-    return samba__is_little_endian() && ((uintptr_t)pef->data & 3u) == 0;
-}
-
-/* The runtime struct, its tables, the threads' scratch and the regions, in this order. */
-SAMBA__FN size_t samba__runtime_size(const samba__pef *pef, int32_t n_threads, bool in_file,
-                                     size_t *regions_at)
-{
-    size_t size = samba__align_size(sizeof(samba_runtime));
-    size = samba__add_size(size, samba__align_size((size_t)pef->n_symbols * sizeof(void *)));
-    size = samba__add_size(size, samba__align_size((size_t)pef->n_nodes * sizeof(samba__step)));
-    size = samba__add_size(size, (size_t)n_threads * SAMBA_LOCAL_BYTES);
-    if (regions_at) *regions_at = size;
-    for (int r = 0; r < SAMBA__N_REGIONS; r++) {
-        if (r == SAMBA__REGION_READONLY && in_file) continue;
-        if (pef->region[r] > SAMBA__NO_SIZE) return SAMBA__NO_SIZE;
-        size = samba__add_size(size, (size_t)pef->region[r]);
-    }
-    return samba__add_size(size, SAMBA__ALIGN); /* memory may begin anywhere */
-}
-
-SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_t thread)
-{
-    (void)thread;
-    memset((uint8_t *)context + begin, 0, (size_t)(end - begin));
-}
-
-/* Points each symbol at its place and fills in the data the file has, or zeros. Threads share the
-   first writes to the state: it is then that the system clears pages, which takes longer. */
-SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file)
-{
-    uint8_t *base[SAMBA__N_REGIONS];
-    size_t at = 0;
-    for (int r = 0; r < SAMBA__N_REGIONS; r++) {
-        base[r] = regions + at;
-        if (r != SAMBA__REGION_READONLY || !in_file) at += (size_t)rt->pef.region[r];
-    }
-    samba__pool_run(rt->pool, samba__zero_job, base[SAMBA__REGION_STATE],
-                    (int64_t)rt->pef.region[SAMBA__REGION_STATE], 1 << 20);
-    for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
-        samba__symbol s = samba__symbol_at(&rt->pef, i),
-                      home = s.alias ? samba__symbol_at(&rt->pef, s.alias - 1) : s;
-        const uint8_t *stored = home.data ? rt->pef.data + (home.data - 1) : NULL;
-        if (s.region == SAMBA__REGION_READONLY && in_file) {
-            /* nodes never write here: the verifier proved it */
-            uintptr_t constant = (uintptr_t)stored;
-            rt->data[i] = (void *)constant;
-            continue;
-        }
-        rt->data[i] = base[s.region] + s.offset;
-        uint64_t bytes = samba__symbol_bytes(&rt->pef, &s);
-        if (s.alias || s.region == SAMBA__REGION_ARENA) continue;
-        if (stored)
-            samba__copy_data(rt->data[i], stored, bytes, samba_dtype_size(s.spec.dtype));
-        else if (s.region != SAMBA__REGION_STATE)
-            memset(rt->data[i], 0, (size_t)bytes);
-    }
-}
-
-/* What a node reads or writes. */
-typedef struct samba__operand {
-    const uint8_t *begin, *end;
-    size_t size; /* of an element, if parts are read or made of it; else 0 */
-    bool written;
-} samba__operand;
-
-/* Operand k of node i: inputs, outputs, scratch. */
-SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, int32_t k,
-                                           int64_t count)
-{
-    samba__operand o = { NULL, NULL, 0, false };
-    samba__call_record r = samba__record_at(&rt->pef, i);
-    uint32_t word = k < r.n_in + r.n_out ? samba__word(&r, k) : r.scratch;
-    if (!word) return o;
-    samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
-    bool parts = k == r.n_in || (k < r.n_in && rt->steps[i].work.part > 0);
-    o.begin = (const uint8_t *)rt->data[word - 1];
-    o.end = o.begin + samba__symbol_bytes(&rt->pef, &s);
-    if (parts && !s.windowed && samba_count(&s.spec.shape) == count)
-        o.size = samba_dtype_size(s.spec.dtype);
-    o.written = k >= r.n_in;
-    return o;
-}
-
-SAMBA__FN samba__operand samba__output_at(const samba_runtime *rt, uint32_t i, int64_t count)
-{
-    return samba__operand_at(rt, i, samba__record_at(&rt->pef, i).n_in, count);
-}
-
-/* Two nodes of a chain, where one of them writes, go through the same elements or keep apart. */
-SAMBA__FN bool samba__keep_apart(const samba_runtime *rt, uint32_t i, uint32_t j, int64_t count)
-{
-    samba__call_record a = samba__record_at(&rt->pef, i), b = samba__record_at(&rt->pef, j);
-    for (int32_t k = 0; k <= a.n_in + a.n_out; k++) {
-        samba__operand x = samba__operand_at(rt, i, k, count);
-        for (int32_t l = 0; l <= b.n_in + b.n_out; l++) {
-            samba__operand y = samba__operand_at(rt, j, l, count);
-            bool apart = x.end <= y.begin || y.end <= x.begin || !(x.written || y.written);
-            bool same = x.begin == y.begin && x.size == y.size && x.size > 0;
-            if (!apart && !same) return false;
-        }
-    }
-    return true;
-}
-
-/* Can node i follow those from `first` on? What follows a product works in its place: the rows of a
-   part are far apart, and a second output beside them would drive the operands from the cache. */
-SAMBA__FN bool samba__may_follow(samba_runtime *rt, uint32_t first, uint32_t i)
-{
-    samba__step *head = &rt->steps[first];
-    int64_t part = rt->steps[i].work.part, whole = samba__max64(part, head->part);
-    if (rt->steps[i].view) return true;
-    if (part < 1 || head->part == 0 || whole % part || whole % head->part) return false;
-    samba__operand x = samba__output_at(rt, first, head->count);
-    samba__operand y = samba__output_at(rt, i, head->count);
-    bool behind = head->part > 0 || (part == 1 && y.begin == x.begin);
-    if (!behind || !y.size) return false;
-    for (uint32_t j = first; j < i; j++)
-        if (!rt->steps[j].view && !samba__keep_apart(rt, j, i, head->count)) return false;
-    if (head->part > 0) head->part = whole;
-    return true;
-}
-
-/* Joins the nodes of a section to chains. */
-SAMBA__FN void samba__find_chains(samba_runtime *rt, const samba__section *q)
-{
-    for (uint32_t i = q->first; i < q->end; i += rt->steps[i].chain) {
-        samba__step *head = &rt->steps[i];
-        samba__call_record r = samba__record_at(&rt->pef, i);
-        samba__symbol y = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
-        head->part = head->work.part;
-        head->count = samba_count(&y.spec.shape);
-        head->chain = 1;
-        while (!head->view && head->chain < SAMBA__CHAIN && i + head->chain < q->end
-               && samba__may_follow(rt, i, i + head->chain))
-            head->chain++;
-    }
-}
-
-SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
-{
-    for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
-        samba__call_record r = samba__node_at(&rt->pef, i);
-        samba__step *step = &rt->steps[i];
-        samba__decoded d;
-        samba__decode_call(&rt->pef, &r, &d);
-        samba__infer(r.op, &d.call);
-        step->op = r.op;
-        step->has_run = false;
-        samba__measure(r.op, &d.call, &step->work);
-        step->view = (r.op->flags & SAMBA_OP_VIEW)
-            && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
-            && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
-    }
-    for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
-        samba__section q = samba__section_at(&rt->pef, i);
-        samba__find_chains(rt, &q);
-    }
-}
-
-/* Lays a verified PEF out in memory of samba__runtime_size bytes. The threads may be NULL. */
-SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
-                                               samba__pool *pool, int32_t n_threads, bool in_file)
-{
-    uintptr_t start = ((uintptr_t)memory + SAMBA__ALIGN - 1) & ~(uintptr_t)(SAMBA__ALIGN - 1);
-    uint8_t *at = (uint8_t *)memory + (start - (uintptr_t)memory);
-    size_t regions_at;
-    samba_runtime *rt = (samba_runtime *)(void *)at;
-    samba__runtime_size(pef, n_threads, in_file, &regions_at);
-    memset(rt, 0, sizeof *rt);
-    rt->pef = *pef;
-    rt->pool = pool;
-    rt->data = (void **)(void *)(at + samba__align_size(sizeof *rt));
-    rt->steps
-        = (samba__step *)(void *)((uint8_t *)rt->data
-                                  + samba__align_size((size_t)pef->n_symbols * sizeof(void *)));
-    rt->local = (float *)(void *)((uint8_t *)rt->steps
-                                  + samba__align_size((size_t)pef->n_nodes * sizeof(samba__step)));
-    rt->isa = samba__best_isa();
-    rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
-    rt->train = !rt->inference;
-    rt->running_stats = rt->inference;
-    samba__find_norm(rt);
-    samba__place_symbols(rt, at + regions_at, in_file);
-    samba__prepare_steps(rt);
-    return rt;
-}
-
-/* The name of a parameter of which the file has no value; NULL: it has them all. */
-SAMBA__FN const char *samba__missing_value(const samba__pef *pef)
-{
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol s = samba__symbol_at(pef, i);
-        if (s.role == SAMBA__WEIGHT && !s.data) return pef->strings + s.name;
-    }
-    return NULL;
-}
-
-SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
-{
-    samba__pef pef = SAMBA__ZEROED;
-    samba__text text = samba__text_in(why, why_size);
-    if (!samba__open_pef(&pef, bytes, size, &text)
-        || !samba__verify_pef(&pef, true, NULL, 0, &text))
-        return 0;
-    return samba__runtime_size(&pef, 1, samba__in_file(&pef), NULL);
-}
-
-SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
-                                            size_t memory_size, char *why, size_t why_size)
-{
-    samba__pef pef = SAMBA__ZEROED;
-    samba__text text = samba__text_in(why, why_size);
-    const char *wrong = samba__wrong_arithmetic();
-    if (wrong) {
-        samba__put_text(&text, wrong);
-        return NULL;
-    }
-    if (!samba__open_pef(&pef, bytes, size, &text)
-        || !samba__verify_pef(&pef, true, NULL, 0, &text))
-        return NULL;
-    const char *missing = samba__missing_value(&pef);
-    if (!samba__prove(&text, !missing,
-                      "there is no value of parameter %s: the PEF was compiled, "
-                      "but not saved; load it, restore its checkpoint, and open what samba_save "
-                      "writes then",
-                      missing))
-        return NULL;
-    bool in_file = samba__in_file(&pef);
-    size_t needed = samba__runtime_size(&pef, 1, in_file, NULL);
-    if (!memory || memory_size < needed) {
-        samba__format(&text, "%l bytes of memory are needed, %l were given", (int64_t)needed,
-                      (int64_t)memory_size);
-        return NULL;
-    }
-    return samba__runtime_layout(&pef, memory, NULL, 1, in_file);
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -13301,6 +13372,7 @@ SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
 #endif
 
 /* ==== [graph] ================================================================================= */
+/* The graph: tensors, and the nodes that made them. */
 SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
                                           const samba_spec *spec, int32_t role)
 {
@@ -13470,6 +13542,152 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     return samba__guarded(s, samba__push_node_body, n) ? n : NULL;
 }
 
+/* ---- Printing ---- */
+/* The attributes of a call. An average to a given size has fewer than one over windows. */
+SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
+{
+    bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
+        || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
+    if (average && n_attr < SAMBA__AVG_SIZE) return SAMBA__ATTRIBUTES_AVG_TO(SAMBA__ATTRIBUTE_TEXT);
+    return op->attributes ? op->attributes : "";
+}
+
+/* Bits in hexadecimal, without leading zeros. */
+SAMBA__FN void samba__put_hex(samba__text *t, uint32_t word)
+{
+    bool begun = false;
+    samba__put_text(t, "0x");
+    for (int32_t shift = 28; shift >= 0; shift -= 4) {
+        uint32_t digit = word >> shift & 15u;
+        begun = begun || digit || shift == 0;
+        if (begun) samba__put_char(t, (char)(digit < 10 ? '0' + digit : 'a' + digit - 10));
+    }
+}
+
+SAMBA__FN void samba__put_mask(samba__text *t, uint32_t mask)
+{
+    const char *before = "(";
+    for (int32_t i = 0; i < 32; i++) {
+        if (!(mask >> i & 1)) continue;
+        samba__format(t, "%s%d", before, i);
+        before = ",";
+    }
+    samba__put_text(t, mask ? ")" : "()");
+}
+
+SAMBA__FN void samba__put_attribute(samba__text *t, char kind, int32_t word)
+{
+    if (kind == 'm')
+        samba__put_mask(t, (uint32_t)word);
+    else if (kind == 'f')
+        samba__format(t, "%g", (double)samba_attr_float(word));
+    else if (kind == 'x')
+        samba__put_hex(t, (uint32_t)word);
+    else if (kind == 't' && word >= 0 && word < SAMBA_N_DTYPES)
+        samba__format(t, "%T", word);
+    else if (kind == 'b' && (word == 0 || word == 1))
+        samba__put_text(t, word ? "yes" : "no");
+    else
+        samba__format(t, "%d", word);
+}
+
+/* How many words the items of a list have that is not '*'. */
+SAMBA__FN int32_t samba__counted_words(const char *list)
+{
+    int32_t n = 0;
+    for (const char *p = list; *p; p++) {
+        if (*p != ':' || !p[1] || p[2] == '*') continue;
+        n += p[2] >= '2' && p[2] <= '9' ? p[2] - '0' : 1;
+    }
+    return n;
+}
+
+/* " [eps=1e-05 affine=yes]": attributes as what they are; those the list has not, as numbers. */
+SAMBA__FN void samba__put_attributes(samba__text *t, const samba_op *op, const int32_t *attr,
+                                     int32_t n_attr)
+{
+    const char *p = samba__attributes_of(op, n_attr);
+    int32_t many = n_attr - samba__counted_words(p), i = 0;
+    if (n_attr == 0) return;
+    samba__put_text(t, " [");
+    while (i < n_attr) {
+        const char *colon = strchr(p, ':');
+        char kind = colon ? colon[1] : 'i', amount = kind && colon ? colon[2] : 0;
+        int32_t count = colon ? 1 : n_attr - i;
+        if (amount == '*')
+            count = many;
+        else if (amount >= '2' && amount <= '9')
+            count = amount - '0';
+        if (i && count > 0) samba__put_char(t, ' ');
+        if (colon) {
+            for (const char *name = p; count > 0 && name < colon; name++)
+                samba__put_char(t, *name);
+        }
+        for (int32_t k = 0; k < count && i < n_attr; k++, i++) {
+            if (k || colon) samba__put_char(t, k ? ' ' : '=');
+            samba__put_attribute(t, kind, attr[i]);
+        }
+        if (colon) p = colon + strcspn(colon, " ");
+        if (*p == ' ') p++;
+    }
+    samba__put_char(t, ']');
+}
+
+SAMBA__FN void samba__put_outputs(samba__text *t, const samba__node *n)
+{
+    samba__put_text(t, " ->");
+    for (int32_t o = 0; o < n->n_out; o++)
+        samba__format(t, " %T %S", (int)n->out[o]->dtype, &n->out[o]->shape);
+}
+
+/* A call for people. And one for comparing: its attributes are the words that they are. */
+SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
+{
+    samba__format(t, "%s = %s(", n->name, n->op->name);
+    samba__put_inputs(t, n->in, n->n_in);
+    samba__put_char(t, ')');
+    samba__put_attributes(t, n->op, n->attr, n->n_attr);
+    samba__put_outputs(t, n);
+}
+
+SAMBA__FN void samba__put_exact_call(samba__text *t, const samba__node *n)
+{
+    samba__format(t, "%s = %s(", n->name, n->op->name);
+    samba__put_inputs(t, n->in, n->n_in);
+    samba__put_char(t, ')');
+    for (int32_t i = 0; i < n->n_attr; i++)
+        samba__format(t, i ? " %d" : " [%d", n->attr[i]);
+    if (n->n_attr) samba__put_char(t, ']');
+    samba__put_outputs(t, n);
+}
+
+SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
+{
+    char line[2048];
+    if (s && emit) {
+        for (int32_t i = 0; i < samba__n_nodes(s); i++) {
+            samba__text t = samba__text_in(line, sizeof line);
+            samba__put_call(&t, s->nodes[i]);
+            samba__put_char(&t, '\n');
+            if (t.len >= t.cap) memcpy(line + sizeof line - 5, "...\n", 5);
+            emit(line, user);
+        }
+    }
+}
+
+SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
+{
+    char line[256];
+    if (emit) {
+        for (int32_t i = 0; i < SAMBA__N_OPS; i++) {
+            const samba_op *op = &samba__op_table[i];
+            emit(samba__print(line, sizeof line, "%s\t%d\n", op->name, (int32_t)op->wire), user);
+        }
+    }
+}
+
+/* ==== [initial-values] ======================================================================== */
+/* The values that tensors begin with, and where their current ones are. */
 /* The x below which the normal distribution has the mass u = (k + 1/2) / 2^32. On the side with
    less than half of it, p: x = t - N(t) / D(t) with t = sqrt(-2 log p), fitted to 3.3 10^-5 (the
    form is Hastings', 1955), and one step of Newton's to Q(x) = p. Absolute error 2.7 10^-7. */
@@ -13664,6 +13882,8 @@ SAMBA__FN bool samba__holds_parts(const samba_tensor *t)
     return loaded && samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).windowed;
 }
 
+/* ==== [eager] ================================================================================= */
+/* Ops that are computed at once, and the scopes that free what they made. */
 SAMBA__FN bool samba__eager_pointers(samba__node *n, samba_args *a)
 {
     samba_session *s = n->out[0]->session;
@@ -13746,6 +13966,90 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     return samba_fail(s, SAMBA_ERANGE, "in %s: %s", n->op->name, what);
 }
 
+/* ---- Scopes ---- */
+SAMBA_API bool samba_scope_begin(samba_session *s)
+{
+    if (!samba_ok(s)) return false;
+    samba__chunk *chunk = s->scope_chunks;
+    size_t used = chunk ? chunk->used : 0;
+    samba__scope *q = (samba__scope *)samba__keep_in(s, &s->scope_chunks, sizeof *q);
+    if (!q) return false;
+    q->outer = s->scope;
+    q->chunk = chunk;
+    q->used = used;
+    q->n_tensors = samba__n_tensors(s);
+    q->n_nodes = samba__n_nodes(s);
+    q->n_named = s->n_named;
+    s->scope = q;
+    return true;
+}
+
+/* What a program has, or a traced op reads, cannot go. */
+SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
+{
+    for (int32_t i = q->n_tensors; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (t->transient && s->rt && t->symbol >= 0)
+            return samba_fail(s, SAMBA_ESTATE,
+                              "in samba_scope_end: the loaded program has %s, "
+                              "which was made in the scope; nothing was freed",
+                              t->name);
+    }
+    for (int32_t i = q->n_nodes; i < samba__n_nodes(s); i++) {
+        const samba__node *n = s->nodes[i];
+        if (!n->transient) {
+            for (int32_t k = 0; k < n->n_in; k++)
+                if (n->in[k] && n->in[k]->transient)
+                    return samba_fail(s, SAMBA_ESTATE,
+                                      "in samba_scope_end: %s, which was made in the "
+                                      "scope, is read by %s, which was traced; nothing was freed",
+                                      n->in[k]->name, n->name);
+        }
+    }
+    return true;
+}
+
+/* Chunks behind the mark go; one stays for the next scope, so that a loop takes no new ones. */
+SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
+{
+    samba__scope q = *scope; /* it lies in what goes */
+    while (s->scope_chunks != q.chunk && (q.chunk || s->scope_chunks->next)) {
+        samba__chunk *c = s->scope_chunks;
+        s->scope_chunks = c->next;
+        samba__give(s, c, c->size);
+    }
+    samba__chunk *first = s->scope_chunks;
+    first->used = q.chunk ? q.used : (sizeof *first + 15) & ~(size_t)15;
+    s->scope = q.outer;
+    s->n_named = q.n_named;
+    samba__drop_chunks(s, &s->temp_chunks); /* of long names */
+}
+
+SAMBA_API bool samba_scope_end(samba_session *s)
+{
+    if (!s) return false;
+    if (!s->scope) return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: no scope has begun");
+    samba__scope *q = s->scope;
+    if (s->poisoned || !samba__scope_can_end(s, q)) {
+        s->scope = q->outer; /* its memory stays until an outer one ends, or all */
+        return false;
+    }
+    for (int32_t i = samba__n_tensors(s) - 1; i >= q->n_tensors; i--) { /* the latest first */
+        samba_tensor *t = s->tensors[i];
+        if (!t->transient) continue;
+        if (t->memory && t->memory->last_write == t) t->memory->last_write = t->write_before;
+        if (t->borrowed) continue;
+        samba__give(s, t->data, samba__host_bytes(t));
+        t->data = NULL;
+    }
+    if (!samba__guarded(s, samba__drop_scope_body, q)) return false;
+    samba__scope_rewind(s, q);
+    return samba_ok(s);
+}
+
+/* ==== [record] ================================================================================ */
+/* Where every op arrives: it is recorded as a node, and computed at once unless the session
+   traces. */
 /* Do the results of op become bf16? Sums and losses do not. */
 SAMBA__FN bool samba__is_rounded(const samba_op *op, const samba_tensor *y)
 {
@@ -13898,7 +14202,8 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
     return s->graph != NULL;
 }
 
-/* ---- Ops by torch's and NumPy's names ---- */
+/* ==== [ops-by-name] =========================================================================== */
+/* samba_apply: ops by samba's names, and by those of torch and NumPy. */
 typedef struct samba__named_call {
     samba_session *session;
     samba_tensor *const *in;
@@ -14313,231 +14618,6 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
     if (!copy) return false;
     *copy = *op;
     return samba__guarded(s, samba__push_op_body, copy);
-}
-
-/* ---- Scopes ---- */
-SAMBA_API bool samba_scope_begin(samba_session *s)
-{
-    if (!samba_ok(s)) return false;
-    samba__chunk *chunk = s->scope_chunks;
-    size_t used = chunk ? chunk->used : 0;
-    samba__scope *q = (samba__scope *)samba__keep_in(s, &s->scope_chunks, sizeof *q);
-    if (!q) return false;
-    q->outer = s->scope;
-    q->chunk = chunk;
-    q->used = used;
-    q->n_tensors = samba__n_tensors(s);
-    q->n_nodes = samba__n_nodes(s);
-    q->n_named = s->n_named;
-    s->scope = q;
-    return true;
-}
-
-/* What a program has, or a traced op reads, cannot go. */
-SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
-{
-    for (int32_t i = q->n_tensors; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (t->transient && s->rt && t->symbol >= 0)
-            return samba_fail(s, SAMBA_ESTATE,
-                              "in samba_scope_end: the loaded program has %s, "
-                              "which was made in the scope; nothing was freed",
-                              t->name);
-    }
-    for (int32_t i = q->n_nodes; i < samba__n_nodes(s); i++) {
-        const samba__node *n = s->nodes[i];
-        if (!n->transient) {
-            for (int32_t k = 0; k < n->n_in; k++)
-                if (n->in[k] && n->in[k]->transient)
-                    return samba_fail(s, SAMBA_ESTATE,
-                                      "in samba_scope_end: %s, which was made in the "
-                                      "scope, is read by %s, which was traced; nothing was freed",
-                                      n->in[k]->name, n->name);
-        }
-    }
-    return true;
-}
-
-/* Chunks behind the mark go; one stays for the next scope, so that a loop takes no new ones. */
-SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
-{
-    samba__scope q = *scope; /* it lies in what goes */
-    while (s->scope_chunks != q.chunk && (q.chunk || s->scope_chunks->next)) {
-        samba__chunk *c = s->scope_chunks;
-        s->scope_chunks = c->next;
-        samba__give(s, c, c->size);
-    }
-    samba__chunk *first = s->scope_chunks;
-    first->used = q.chunk ? q.used : (sizeof *first + 15) & ~(size_t)15;
-    s->scope = q.outer;
-    s->n_named = q.n_named;
-    samba__drop_chunks(s, &s->temp_chunks); /* of long names */
-}
-
-SAMBA_API bool samba_scope_end(samba_session *s)
-{
-    if (!s) return false;
-    if (!s->scope) return samba_fail(s, SAMBA_ESTATE, "in samba_scope_end: no scope has begun");
-    samba__scope *q = s->scope;
-    if (s->poisoned || !samba__scope_can_end(s, q)) {
-        s->scope = q->outer; /* its memory stays until an outer one ends, or all */
-        return false;
-    }
-    for (int32_t i = samba__n_tensors(s) - 1; i >= q->n_tensors; i--) { /* the latest first */
-        samba_tensor *t = s->tensors[i];
-        if (!t->transient) continue;
-        if (t->memory && t->memory->last_write == t) t->memory->last_write = t->write_before;
-        if (t->borrowed) continue;
-        samba__give(s, t->data, samba__host_bytes(t));
-        t->data = NULL;
-    }
-    if (!samba__guarded(s, samba__drop_scope_body, q)) return false;
-    samba__scope_rewind(s, q);
-    return samba_ok(s);
-}
-
-/* ---- Printing ---- */
-/* The attributes of a call. An average to a given size has fewer than one over windows. */
-SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
-{
-    bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
-        || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
-    if (average && n_attr < SAMBA__AVG_SIZE) return SAMBA__ATTRIBUTES_AVG_TO(SAMBA__ATTRIBUTE_TEXT);
-    return op->attributes ? op->attributes : "";
-}
-
-/* Bits in hexadecimal, without leading zeros. */
-SAMBA__FN void samba__put_hex(samba__text *t, uint32_t word)
-{
-    bool begun = false;
-    samba__put_text(t, "0x");
-    for (int32_t shift = 28; shift >= 0; shift -= 4) {
-        uint32_t digit = word >> shift & 15u;
-        begun = begun || digit || shift == 0;
-        if (begun) samba__put_char(t, (char)(digit < 10 ? '0' + digit : 'a' + digit - 10));
-    }
-}
-
-SAMBA__FN void samba__put_mask(samba__text *t, uint32_t mask)
-{
-    const char *before = "(";
-    for (int32_t i = 0; i < 32; i++) {
-        if (!(mask >> i & 1)) continue;
-        samba__format(t, "%s%d", before, i);
-        before = ",";
-    }
-    samba__put_text(t, mask ? ")" : "()");
-}
-
-SAMBA__FN void samba__put_attribute(samba__text *t, char kind, int32_t word)
-{
-    if (kind == 'm')
-        samba__put_mask(t, (uint32_t)word);
-    else if (kind == 'f')
-        samba__format(t, "%g", (double)samba_attr_float(word));
-    else if (kind == 'x')
-        samba__put_hex(t, (uint32_t)word);
-    else if (kind == 't' && word >= 0 && word < SAMBA_N_DTYPES)
-        samba__format(t, "%T", word);
-    else if (kind == 'b' && (word == 0 || word == 1))
-        samba__put_text(t, word ? "yes" : "no");
-    else
-        samba__format(t, "%d", word);
-}
-
-/* How many words the items of a list have that is not '*'. */
-SAMBA__FN int32_t samba__counted_words(const char *list)
-{
-    int32_t n = 0;
-    for (const char *p = list; *p; p++) {
-        if (*p != ':' || !p[1] || p[2] == '*') continue;
-        n += p[2] >= '2' && p[2] <= '9' ? p[2] - '0' : 1;
-    }
-    return n;
-}
-
-/* " [eps=1e-05 affine=yes]": attributes as what they are; those the list has not, as numbers. */
-SAMBA__FN void samba__put_attributes(samba__text *t, const samba_op *op, const int32_t *attr,
-                                     int32_t n_attr)
-{
-    const char *p = samba__attributes_of(op, n_attr);
-    int32_t many = n_attr - samba__counted_words(p), i = 0;
-    if (n_attr == 0) return;
-    samba__put_text(t, " [");
-    while (i < n_attr) {
-        const char *colon = strchr(p, ':');
-        char kind = colon ? colon[1] : 'i', amount = kind && colon ? colon[2] : 0;
-        int32_t count = colon ? 1 : n_attr - i;
-        if (amount == '*')
-            count = many;
-        else if (amount >= '2' && amount <= '9')
-            count = amount - '0';
-        if (i && count > 0) samba__put_char(t, ' ');
-        if (colon) {
-            for (const char *name = p; count > 0 && name < colon; name++)
-                samba__put_char(t, *name);
-        }
-        for (int32_t k = 0; k < count && i < n_attr; k++, i++) {
-            if (k || colon) samba__put_char(t, k ? ' ' : '=');
-            samba__put_attribute(t, kind, attr[i]);
-        }
-        if (colon) p = colon + strcspn(colon, " ");
-        if (*p == ' ') p++;
-    }
-    samba__put_char(t, ']');
-}
-
-SAMBA__FN void samba__put_outputs(samba__text *t, const samba__node *n)
-{
-    samba__put_text(t, " ->");
-    for (int32_t o = 0; o < n->n_out; o++)
-        samba__format(t, " %T %S", (int)n->out[o]->dtype, &n->out[o]->shape);
-}
-
-/* A call for people. And one for comparing: its attributes are the words that they are. */
-SAMBA__FN void samba__put_call(samba__text *t, const samba__node *n)
-{
-    samba__format(t, "%s = %s(", n->name, n->op->name);
-    samba__put_inputs(t, n->in, n->n_in);
-    samba__put_char(t, ')');
-    samba__put_attributes(t, n->op, n->attr, n->n_attr);
-    samba__put_outputs(t, n);
-}
-
-SAMBA__FN void samba__put_exact_call(samba__text *t, const samba__node *n)
-{
-    samba__format(t, "%s = %s(", n->name, n->op->name);
-    samba__put_inputs(t, n->in, n->n_in);
-    samba__put_char(t, ')');
-    for (int32_t i = 0; i < n->n_attr; i++)
-        samba__format(t, i ? " %d" : " [%d", n->attr[i]);
-    if (n->n_attr) samba__put_char(t, ']');
-    samba__put_outputs(t, n);
-}
-
-SAMBA_API void samba_print_graph(samba_session *s, samba_emit_fn emit, void *user)
-{
-    char line[2048];
-    if (s && emit) {
-        for (int32_t i = 0; i < samba__n_nodes(s); i++) {
-            samba__text t = samba__text_in(line, sizeof line);
-            samba__put_call(&t, s->nodes[i]);
-            samba__put_char(&t, '\n');
-            if (t.len >= t.cap) memcpy(line + sizeof line - 5, "...\n", 5);
-            emit(line, user);
-        }
-    }
-}
-
-SAMBA_API void samba_print_ops(samba_emit_fn emit, void *user)
-{
-    char line[256];
-    if (emit) {
-        for (int32_t i = 0; i < SAMBA__N_OPS; i++) {
-            const samba_op *op = &samba__op_table[i];
-            emit(samba__print(line, sizeof line, "%s\t%d\n", op->name, (int32_t)op->wire), user);
-        }
-    }
 }
 
 /* ==== [leaves] ================================================================================ */
@@ -20075,7 +20155,7 @@ SAMBA__FN void samba__apply_mode(samba_session *s)
 /* Makes a proved PEF the session's program, which owns it from now on. */
 SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 {
-    size_t need = samba__runtime_size(&file->pef, 0, file->stays, NULL);
+    size_t need = samba__layout_of(&file->pef, 0, file->stays).size;
     void *memory = samba__take(s, need);
     if (!memory || !samba__pull_values(s)) {
         samba__give(s, memory, need);
@@ -20803,7 +20883,7 @@ SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
     samba__section y = samba__section_at(&rt->pef, (uint32_t)b);
     for (uint32_t i = x.first; i < x.end; i++)
         for (uint32_t k = y.first; k < y.end; k++)
-            if (!rt->steps[i].view && !rt->steps[k].view && !samba__keep_apart(rt, i, k, 0))
+            if (!rt->steps[i].view && !rt->steps[k].view && !samba__share_safely(rt, i, k, 0))
                 return false;
     return true;
 }
@@ -21778,7 +21858,7 @@ SAMBA__FN int64_t samba__find_nonfinite(const samba_session *s, int64_t *element
         bool weight = q.role == SAMBA__WEIGHT;
         if (!samba__is_float(q.spec.dtype) || q.alias || (!weight && q.role != SAMBA__STATE))
             continue;
-        if (!samba__reaches_here(s->rt->data[i], n, q.spec.dtype, s->rt->isa)) continue;
+        if (!samba__has_nonfinite_here(s->rt->data[i], n, q.spec.dtype, s->rt->isa)) continue;
         first[0] = first[1] = first[2] = SAMBA__NOWHERE;
         samba__note_nonfinite(first, (const uint8_t *)s->rt->data[i], 0, n, q.spec.dtype);
         for (int k = 1; k < 3 && weight; k++)
@@ -22022,7 +22102,7 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path)
 
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {
-    return s && s->rt ? samba__runtime_size(&s->rt->pef, 0, false, NULL) : 0;
+    return s && s->rt ? samba__layout_of(&s->rt->pef, 0, false).size : 0;
 }
 
 SAMBA_API size_t samba_held_bytes(const samba_session *s)

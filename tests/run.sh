@@ -265,7 +265,7 @@ public() {
 # SIMD, but with the processor's fma, if there is one.
 tests_kernels() {
     case $1 in
-    attention | chains | convolution | fma | gemm | graphamp | packed_weights) ;;
+    attention | convolution | fma | fused_groups | gemm | graphamp | packed_weights) ;;
     param_dtype | random | reference | same_bits) ;;
     *) false ;;
     esac

@@ -1,5 +1,5 @@
-// Chains: ops that the executor runs part by part, one behind the other, give the bits that they
-// give one at a time; and the chains that matter are found.
+// Fused groups: ops that the executor runs part by part, one behind the other, give the bits that
+// they give one at a time; and the groups that matter are found.
 // run: threads
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
@@ -7,26 +7,26 @@
 #include "tests/lib/session.h"
 #include <string.h>
 
-// ---- Which chains a program has ----
+// ---- Which fused groups a program has ----
 
-// The ops of the chain that begins with node i, such as "add+layer_norm"; returns its nodes.
-static uint32_t chain_at(const samba_runtime *rt, uint32_t i, char *text, size_t size)
+// The ops of the group that begins with node i, such as "add+layer_norm"; returns its nodes.
+static uint32_t group_at(const samba_runtime *rt, uint32_t i, char *text, size_t size)
 {
     text[0] = 0;
-    for (uint32_t k = i; k < i + rt->steps[i].chain; k++) {
+    for (uint32_t k = i; k < i + rt->steps[i].group; k++) {
         if (rt->steps[k].view) continue;
         snprintf(text + strlen(text), size - strlen(text), "%s%s", text[0] ? "+" : "",
                  rt->steps[k].op->name);
     }
-    return rt->steps[i].chain;
+    return rt->steps[i].group;
 }
 
-static int chains_called(const samba_session *s, const char *want)
+static int groups_called(const samba_session *s, const char *want)
 {
     char text[400];
     int n = 0;
     for (uint32_t i = 0; i < s->rt->pef.n_nodes; ) {
-        i += chain_at(s->rt, i, text, sizeof text);
+        i += group_at(s->rt, i, text, sizeof text);
         n += strcmp(text, want) == 0;
     }
     return n;
@@ -35,8 +35,8 @@ static int chains_called(const samba_session *s, const char *want)
 static int ops_behind_others(const samba_session *s)
 {
     int n = 0;
-    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i += s->rt->steps[i].chain)
-        n += (int)s->rt->steps[i].chain - 1;
+    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i += s->rt->steps[i].group)
+        n += (int)s->rt->steps[i].group - 1;
     return n;
 }
 
@@ -52,16 +52,16 @@ static void test_found(void)
     samba_program p = { .loss = loss };
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.1f };
     CHECK(samba_compile(s, &p));
-    CHECK(chains_called(s, "add+layer_norm") == 1);
-    CHECK(chains_called(s, "matmul+gelu_tanh_backward") == 1);
-    CHECK(chains_called(s, "add+tanh+scale+silu+mul") == 1);
+    CHECK(groups_called(s, "add+layer_norm") == 1);
+    CHECK(groups_called(s, "matmul+gelu_tanh_backward") == 1);
+    CHECK(groups_called(s, "add+tanh+scale+silu+mul") == 1);
     CHECK(samba_close(s) == 0);
 
     s = samba_open(NULL);
     x = samba_randn(s, "x", SAMBA_SHAPE(40, 16));
     y = samba_linear(samba_gelu(samba_linear(x, "up", 70)), "down", 16);
     CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
-    CHECK(chains_called(s, "affine+gelu") == 1);
+    CHECK(groups_called(s, "affine+gelu") == 1);
     p = (samba_program){ .outputs = { y }, .inference = true, .level = SAMBA_O0 };
     CHECK(samba_compile(s, &p) && ops_behind_others(s) == 0);
     CHECK(samba_close(s) == 0);
@@ -118,7 +118,7 @@ static uint64_t trained(uint32_t seed, int threads, bool portable, int *behind)
     p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.01f };
     CHECK(samba_compile(s, &p));
     *behind = ops_behind_others(s);
-    for (uint32_t i = 0; threads == 0 && i < s->rt->pef.n_nodes; i++) s->rt->steps[i].chain = 1;
+    for (uint32_t i = 0; threads == 0 && i < s->rt->pef.n_nodes; i++) s->rt->steps[i].group = 1;
     CHECK(samba_run(s, 0) && samba_run(s, 0));
     if (!samba_ok(s)) return printf("%s\n", samba_error(s)), samba_close(s), 0;
     uint64_t hash = samba__hash(samba_read(p.loss), 4, 0);
@@ -140,7 +140,7 @@ static void test_same_bits(void)
         }
         with += behind > 0;
     }
-    printf("%d of 150 random programs have chains\n", with);
+    printf("%d of 150 random programs have fused groups\n", with);
     CHECK(with > 100);
 }
 
