@@ -5205,6 +5205,8 @@ SAMBA__ATTRIBUTES_AT(TABLE)
 SAMBA__ATTRIBUTES_AT(ATTENTION)
 
 /* Inputs of ops that have many. The last ones may be absent, those of dropout together. */
+enum { SAMBA__AFFINE_X, SAMBA__AFFINE_WEIGHT, SAMBA__AFFINE_BIAS, SAMBA__AFFINE_INPUTS };
+
 enum {
     SAMBA__DROPOUT_X,
     SAMBA__DROPOUT_RATE, /* then seed and counter */
@@ -5251,7 +5253,56 @@ typedef enum samba__class {
     SAMBA__IS_STEP    /* the same, and a unit makes one element of every output */
 } samba__class;
 
-/* The table of ops. Wire numbers are written into PEF files: never change or reuse one.
+/* What happens to the gradient of an op in the backward pass. A RULE is a function of the op's
+   block, samba__NAME_vjp. ZERO: the op is piecewise constant or has no float input, so nothing
+   flows through it. NONE: it is not offered, mostly because the op is itself a gradient. */
+#define SAMBA__GRADIENT_RULE(name) samba__##name##_vjp
+#define SAMBA__GRADIENT_ZERO(name) samba__zero_vjp
+#define SAMBA__GRADIENT_NONE(name) NULL
+
+/* What an op does to the rows of a batch, and in which function of [microbatches] that is worked
+   out: where a batch runs in parts, its result has to be put together from those of the parts. */
+/* clang-format off */
+#define SAMBA__SPREAD_RULES(X) \
+    X(UNKNOWN, unknown)        /* rows if they seem to be in the first dimension */ \
+    X(SAME, same)              /* the same for every part */ \
+    X(FUNCTION, elementwise)   /* elementwise: any function of its operands */ \
+    X(ADDS, elementwise)       /* ... linear in all operands together */ \
+    X(MULTIPLIES, elementwise) /* ... linear in each operand */ \
+    X(DIVIDES, elementwise)    /* ... linear in the first operand */ \
+    X(CHOOSES, elementwise)    /* ... one of two operands, as the first says */ \
+    X(SHIFTS, elementwise)     /* ... adds a number */ \
+    X(CASTS, elementwise)      /* ... converts; linear between floats */ \
+    X(DROPS, elementwise)      /* ... of the first operand only */ \
+    X(SUM, reduced)            /* reductions: over rows, or within them */ \
+    X(MEAN, reduced) \
+    X(SQUARES, reduced) \
+    X(REDUCE, reduced) \
+    X(ARGMAX, reduced) \
+    X(RESHAPE, reshaped) \
+    X(PERMUTE, permuted) \
+    X(EXPAND, expanded) \
+    X(PAD, padded) \
+    X(SLICE, slice) \
+    X(CAT, cat) \
+    X(MATMUL, product) \
+    X(AFFINE, affine) \
+    X(IMAGES, images)   /* works on images: only the first dimension counts rows */ \
+    X(PLANES, planes)   /* works on planes: all dimensions but the last two may */ \
+    X(VECTORS, vectors) /* works on vectors: all but the last may */ \
+    X(LOSS, loss) \
+    X(LOOKUP, lookup) \
+    X(ATTENTION, attention)
+
+typedef enum samba__spread_rule {
+#define X(rule, function) SAMBA__SPREAD_##rule,
+    SAMBA__SPREAD_RULES(X)
+#undef X
+    SAMBA__N_SPREAD_RULES
+} samba__spread_rule;
+
+/* The table of ops. Wire numbers are written into PEF files: never change or reuse one. Each row
+   has the wire number, what happens to the gradient, the SAMBA__SPREAD_RULES, the name, and
      MAP    elementwise: number of inputs, the value (of a, b, c and attributes p[]), flops per
             element, list of attributes; BOOL if the value is a truth, else F32
      OP     samba__class, list of attributes, flops per output element, flags, and whose shape rule
@@ -5260,110 +5311,134 @@ typedef enum samba__class {
      FAMILY the same for ops that differ in little: an op family shares the functions NAME_rule,
             NAME_work and NAME_run, compiled once, and a run-time argument says which op is meant
    A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
-/* clang-format off */
 #define SAMBA__OPS(MAP, OP, FAST, FAMILY) \
-    MAP(0x0101, add,         2, a + b,                                    1, NONE, F32) \
-    MAP(0x0102, sub,         2, a - b,                                    1, NONE, F32) \
-    MAP(0x0103, mul,         2, a * b,                                    1, NONE, F32) \
-    MAP(0x0104, div,         2, a / b,                                    4, NONE, F32) \
-    MAP(0x0105, pow,         2, samba__pow(a, b),                         40, NONE, F32) \
-    MAP(0x0106, minimum,     2, a != a ? a : b != b ? b : a < b ? a : b,  1, NONE, F32) \
-    MAP(0x0107, maximum,     2, a != a ? a : b != b ? b : a > b ? a : b,  1, NONE, F32) \
-    MAP(0x0108, eq,          2, a == b ? 1.0f : 0.0f,                     1, NONE, BOOL) \
-    MAP(0x0109, ne,          2, a != b ? 1.0f : 0.0f,                     1, NONE, BOOL) \
-    MAP(0x010A, lt,          2, a < b ? 1.0f : 0.0f,                      1, NONE, BOOL) \
-    MAP(0x010B, le,          2, a <= b ? 1.0f : 0.0f,                     1, NONE, BOOL) \
-    MAP(0x010C, gt,          2, a > b ? 1.0f : 0.0f,                      1, NONE, BOOL) \
-    MAP(0x010D, ge,          2, a >= b ? 1.0f : 0.0f,                     1, NONE, BOOL) \
-    MAP(0x010E, where,       3, a != 0.0f ? b : c,                        1, NONE, F32) \
-    MAP(0x0120, neg,         1, -a,                                       1, NONE, F32) \
-    MAP(0x0121, exp,         1, samba__exp(a),                            15, NONE, F32) \
-    MAP(0x0122, log,         1, samba__log(a),                            15, NONE, F32) \
-    MAP(0x0123, sqrt,        1, samba__sqrt(a),                           5, NONE, F32) \
-    MAP(0x0124, rsqrt,       1, samba__rsqrt(a),                          10, NONE, F32) \
-    MAP(0x0125, abs,         1, samba__abs(a),                            1, NONE, F32) \
-    MAP(0x0126, relu,        1, a < 0.0f ? 0.0f : a,                      1, NONE, F32) \
-    MAP(0x0127, leaky_relu,  1, a > 0.0f ? a : a * p[0],                  2, SLOPE, F32) \
-    MAP(0x0128, sigmoid,     1, samba__sigmoid(a),                        20, NONE, F32) \
-    MAP(0x0129, tanh,        1, samba__tanh(a),                           20, NONE, F32) \
-    MAP(0x012A, gelu,        1, samba__gelu(a),                           30, NONE, F32) \
-    MAP(0x012B, gelu_tanh,   1, samba__gelu_tanh(a),                      25, NONE, F32) \
-    MAP(0x012C, silu,        1, samba__silu(a),                           20, NONE, F32) \
-    MAP(0x012D, softplus,    1, samba__softplus(a),                       30, NONE, F32) \
-    MAP(0x012E, scale,       1, a * p[0],                                 1, SCALE, F32) \
-    MAP(0x012F, shift,       1, a + p[0],                                 1, SHIFT, F32) \
-    MAP(0x0140, tanh_backward, 2, a * samba__fma(-b, b, 1.0f),            3, NONE, F32) \
-    MAP(0x0141, sigmoid_backward, 2, a * (b * (1.0f - b)),                3, NONE, F32) \
-    MAP(0x0142, relu_backward, 2, b > 0.0f ? a : 0.0f,                    1, NONE, F32) \
-    MAP(0x0143, leaky_relu_backward, 2, b > 0.0f ? a : a * p[0],          2, SLOPE, F32) \
-    MAP(0x0144, gelu_backward, 2, a * samba__gelu_grad(b),                40, NONE, F32) \
-    MAP(0x0145, gelu_tanh_backward, 2, a * samba__gelu_tanh_grad(b),      35, NONE, F32) \
-    MAP(0x0146, silu_backward, 2, a * samba__silu_grad(b),                25, NONE, F32) \
-    MAP(0x0147, abs_backward, 2, b > 0.0f ? a : b < 0.0f ? -a : 0.0f,     1, NONE, F32) \
-    MAP(0x0148, maximum_backward, 3, b > c ? a : b == c ? a * 0.5f : 0.0f, 2, NONE, F32) \
-    MAP(0x0149, pow_backward, 3, \
-                             c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE, F32) \
-    MAP(0x014A, pow_backward_exponent, 3, \
-                             b == 0.0f ? 0.0f : a * (c * samba__log(b)), 20, NONE, F32) \
-    FAST(0x0180, full,                   MOVES, FULL, 0, NONE, full, flat) \
-    FAST(0x0181, cast,                   MOVES, CAST, 1, NONE, cast, cast) \
-    FAST(0x0182, dropout,                OTHER, DROPOUT, 12, INPLACE, dropout, dropout) \
-    OP(0x0183, count,                    UPDATE, COUNT, 1, UPDATES(0x1u), count, single) \
-    FAST(0x0184, zero,                   STEP, NONE, 0, UPDATES(0x1u), zero, flat) \
-    FAST(0x0185, accumulate,             STEP, ACCUMULATE, 1, UPDATES(0x1u), accumulate, flat) \
-    OP(0x0186, write_rows,               UPDATE, NONE, 1, UPDATES(0x1u), write_rows, write_rows) \
-    FAMILY(0x0201, sum,                  REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_SUM) \
-    FAMILY(0x0202, mean,                 REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MEAN) \
-    FAMILY(0x0203, max,                  REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MAX) \
-    FAST(0x0204, argmax,                 REDUCTION, ARGMAX, 1, NONE, argmax, argmax) \
-    FAMILY(0x0205, square_sum, REDUCTION, REDUCE, 2, NONE, reduce, SAMBA__REDUCER_SQUARES) \
-    OP(0x0301, matmul,                   PRODUCT, MATMUL, 0, NONE, matmul, matmul) \
-    OP(0x0302, affine,                   PRODUCT, NONE, 0, NONE, affine, affine) \
-    OP(0x0304, affine_packed,            OTHER, PACKED, 0, NONE, affine_packed, affine) \
-    OP(0x0303, matmul_accumulate, UPDATE, MATMUL, 0, UPDATES(0x3u), matmul_accumulate, matmul) \
-    OP(0x0601, reshape,                  MOVES, SHAPE, 0, VIEW, reshape, flat) \
-    OP(0x0602, permute,                  MOVES, PERMUTE, 1, NONE, permute, rows) \
-    OP(0x0603, slice,                    MOVES, SLICE, 1, NONE, slice, rows) \
-    OP(0x0604, pad,                      MOVES, PAD, 1, NONE, pad, rows) \
-    OP(0x0605, cat,                      MOVES, AXIS, 1, NONE, cat, cat) \
-    OP(0x0606, expand,                   MOVES, SHAPE, 1, NONE, expand, rows) \
-    OP(0x0607, gather,                   MOVES, GATHER, 0, NONE, gather, flat) \
-    OP(0x0608, gather_backward,          MOVES, GATHER, 0, NONE, gather_backward, gather_backward) \
-    FAST(0x0701, sgd,                    STEP, SGD, 6, UPDATES(0x31u), sgd, flat) \
-    FAST(0x0702, adamw,                  STEP, ADAMW, 20, UPDATES(0x431u), adamw, flat) \
-    OP(0x0703, clip_factor,              OTHER, NONE, 10, NONE, clip_factor, single) \
-    FAMILY(0x0401, convolution,          PRODUCT, CONV, 0, NONE, conv, SAMBA__MAKES_Y) \
-    FAMILY(0x0402, convolution_backward_input, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DX) \
-    FAMILY(0x0403, convolution_backward_weight, OTHER, CONV, 0, NONE, conv, SAMBA__MAKES_DW) \
-    FAMILY(0x0410, max_pool2d,           OTHER, MAX_POOL, 0, NONE, pooling, SAMBA__MAX_FORWARD) \
-    FAMILY(0x0411, max_pool2d_backward,  OTHER, MAX_POOL, 0, NONE, pooling, SAMBA__MAX_BACKWARD) \
-    FAMILY(0x0412, avg_pool2d,           OTHER, AVG_POOL, 0, NONE, pooling, SAMBA__AVG_FORWARD) \
-    FAMILY(0x0413, avg_pool2d_backward,  OTHER, AVG_POOL, 0, NONE, pooling, SAMBA__AVG_BACKWARD) \
-    FAMILY(0x0420, batch_norm,           OTHER, BATCH_NORM, 10, UPDATES(0x540u), batch, false) \
-    FAMILY(0x0421, batch_norm_backward,  OTHER, NORM, 14, NONE, batch, true) \
-    FAMILY(0x0501, softmax,              OTHER, AXIS, 20, INPLACE, soft, 0) \
-    FAMILY(0x0502, softmax_backward,     OTHER, AXIS, 4, INPLACE, soft, SAMBA__BACKWARD) \
-    FAMILY(0x0503, log_softmax,          OTHER, AXIS, 20, INPLACE, soft, SAMBA__LOGS) \
-    FAMILY(0x0504, log_softmax_backward, OTHER, AXIS, 18, INPLACE, soft, SAMBA__LOGS_BACKWARD) \
-    FAMILY(0x0510, layer_norm,           OTHER, NORM, 8, INPLACE, norm, SAMBA__CENTERED) \
-    FAMILY(0x0511, layer_norm_backward,  OTHER, NORM, 16, NONE, norm, SAMBA__CENTERED_BACKWARD) \
-    FAMILY(0x0512, rms_norm,             OTHER, NORM, 5, INPLACE, norm, 0) \
-    FAMILY(0x0513, rms_norm_backward,    OTHER, NORM, 12, NONE, norm, SAMBA__BACKWARD) \
-    FAMILY(0x0520, cross_entropy,        LOSS, LOSS, 0, NONE, loss, SAMBA__LOGITS) \
-    FAMILY(0x0521, cross_entropy_backward, LOSS, LOSS, 20, INPLACE_1, loss, \
-           SAMBA__LOGITS_BACKWARD) \
-    FAMILY(0x0522, nll,                  LOSS, NLL, 0, NONE, loss, 0) \
-    FAMILY(0x0523, nll_backward,         LOSS, NLL, 1, NONE, loss, SAMBA__BACKWARD) \
-    OP(0x0530, lookup,                   OTHER, NONE, 1, NONE, lookup, rows) \
-    OP(0x0533, lookup_packed,            OTHER, PACKED, 1, NONE, lookup_packed, rows) \
-    FAST(0x0531, lookup_backward,        OTHER, TABLE, 1, NONE, lookup_backward, lookup_backward) \
-    FAST(0x0532, lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), lookup_accumulate, \
-                                        lookup_backward) \
-    FAMILY(0x0540, scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, attention, false) \
-    FAMILY(0x0541, scaled_dot_product_attention_backward, OTHER, ATTENTION, 0, NONE, attention, \
-           true)
+    MAP(0x0101, RULE, ADDS,       add,        2, a + b,                     1, NONE, F32) \
+    MAP(0x0102, RULE, ADDS,       sub,        2, a - b,                     1, NONE, F32) \
+    MAP(0x0103, RULE, MULTIPLIES, mul,        2, a * b,                     1, NONE, F32) \
+    MAP(0x0104, RULE, DIVIDES,    div,        2, a / b,                     4, NONE, F32) \
+    MAP(0x0105, RULE, FUNCTION,   pow,        2, samba__pow(a, b),          40, NONE, F32) \
+    MAP(0x0106, RULE, FUNCTION,   minimum, 2, \
+                                  a != a ? a : b != b ? b : a < b ? a : b, 1, NONE, F32) \
+    MAP(0x0107, RULE, FUNCTION,   maximum, 2, \
+                                  a != a ? a : b != b ? b : a > b ? a : b, 1, NONE, F32) \
+    MAP(0x0108, ZERO, FUNCTION,   eq,         2, a == b ? 1.0f : 0.0f,      1, NONE, BOOL) \
+    MAP(0x0109, ZERO, FUNCTION,   ne,         2, a != b ? 1.0f : 0.0f,      1, NONE, BOOL) \
+    MAP(0x010A, ZERO, FUNCTION,   lt,         2, a < b ? 1.0f : 0.0f,       1, NONE, BOOL) \
+    MAP(0x010B, ZERO, FUNCTION,   le,         2, a <= b ? 1.0f : 0.0f,      1, NONE, BOOL) \
+    MAP(0x010C, ZERO, FUNCTION,   gt,         2, a > b ? 1.0f : 0.0f,       1, NONE, BOOL) \
+    MAP(0x010D, ZERO, FUNCTION,   ge,         2, a >= b ? 1.0f : 0.0f,      1, NONE, BOOL) \
+    MAP(0x010E, RULE, CHOOSES,    where,      3, a != 0.0f ? b : c,         1, NONE, F32) \
+    MAP(0x0120, RULE, MULTIPLIES, neg,        1, -a,                        1, NONE, F32) \
+    MAP(0x0121, RULE, FUNCTION,   exp,        1, samba__exp(a),             15, NONE, F32) \
+    MAP(0x0122, RULE, FUNCTION,   log,        1, samba__log(a),             15, NONE, F32) \
+    MAP(0x0123, RULE, FUNCTION,   sqrt,       1, samba__sqrt(a),            5, NONE, F32) \
+    MAP(0x0124, RULE, FUNCTION,   rsqrt,      1, samba__rsqrt(a),           10, NONE, F32) \
+    MAP(0x0125, RULE, FUNCTION,   abs,        1, samba__abs(a),             1, NONE, F32) \
+    MAP(0x0126, RULE, FUNCTION,   relu,       1, a < 0.0f ? 0.0f : a,       1, NONE, F32) \
+    MAP(0x0127, RULE, FUNCTION,   leaky_relu, 1, a > 0.0f ? a : a * p[0],   2, SLOPE, F32) \
+    MAP(0x0128, RULE, FUNCTION,   sigmoid,    1, samba__sigmoid(a),         20, NONE, F32) \
+    MAP(0x0129, RULE, FUNCTION,   tanh,       1, samba__tanh(a),            20, NONE, F32) \
+    MAP(0x012A, RULE, FUNCTION,   gelu,       1, samba__gelu(a),            30, NONE, F32) \
+    MAP(0x012B, RULE, FUNCTION,   gelu_tanh,  1, samba__gelu_tanh(a),       25, NONE, F32) \
+    MAP(0x012C, RULE, FUNCTION,   silu,       1, samba__silu(a),            20, NONE, F32) \
+    MAP(0x012D, RULE, FUNCTION,   softplus,   1, samba__softplus(a),        30, NONE, F32) \
+    MAP(0x012E, RULE, MULTIPLIES, scale,      1, a * p[0],                  1, SCALE, F32) \
+    MAP(0x012F, RULE, SHIFTS,     shift,      1, a + p[0],                  1, SHIFT, F32) \
+    MAP(0x0140, RULE, FUNCTION,   tanh_backward, 2, a * samba__fma(-b, b, 1.0f), 3, NONE, F32) \
+    MAP(0x0141, RULE, FUNCTION,   sigmoid_backward, 2, a * (b * (1.0f - b)), 3, NONE, F32) \
+    MAP(0x0142, RULE, FUNCTION,   relu_backward, 2, b > 0.0f ? a : 0.0f, 1, NONE, F32) \
+    MAP(0x0143, RULE, FUNCTION,   leaky_relu_backward, 2, b > 0.0f ? a : a * p[0], 2, SLOPE, F32) \
+    MAP(0x0144, NONE, FUNCTION,   gelu_backward, 2, a * samba__gelu_grad(b), 40, NONE, F32) \
+    MAP(0x0145, NONE, FUNCTION,   gelu_tanh_backward, 2, \
+                                  a * samba__gelu_tanh_grad(b), 35, NONE, F32) \
+    MAP(0x0146, NONE, FUNCTION,   silu_backward, 2, a * samba__silu_grad(b), 25, NONE, F32) \
+    MAP(0x0147, NONE, FUNCTION,   abs_backward, 2, \
+                                  b > 0.0f ? a : b < 0.0f ? -a : 0.0f, 1, NONE, F32) \
+    MAP(0x0148, NONE, FUNCTION,   maximum_backward, 3, \
+                                  b > c ? a : b == c ? a * 0.5f : 0.0f, 2, NONE, F32) \
+    MAP(0x0149, NONE, FUNCTION,   pow_backward, 3, \
+           c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE, F32) \
+    MAP(0x014A, NONE, FUNCTION,   pow_backward_exponent, 3, \
+                                  b == 0.0f ? 0.0f : a * (c * samba__log(b)), 20, NONE, F32) \
+    FAST(0x0180,   ZERO, SAME,       full,        MOVES, FULL, 0, NONE, full, flat) \
+    FAST(0x0181,   RULE, CASTS,      cast,        MOVES, CAST, 1, NONE, cast, cast) \
+    FAST(0x0182,   RULE, DROPS,      dropout,     OTHER, DROPOUT, 12, INPLACE, dropout, dropout) \
+    OP(0x0183,     ZERO, SAME,       count,       UPDATE, COUNT, 1, UPDATES(0x1u), count, single) \
+    FAST(0x0184,   ZERO, UNKNOWN,    zero,        STEP, NONE, 0, UPDATES(0x1u), zero, flat) \
+    FAST(0x0185,   ZERO, UNKNOWN,    accumulate, STEP, ACCUMULATE, 1, UPDATES(0x1u), \
+                                     accumulate, flat) \
+    OP(0x0186,     ZERO, UNKNOWN,    write_rows, UPDATE, NONE, 1, UPDATES(0x1u), \
+                                     write_rows, write_rows) \
+    FAMILY(0x0201, RULE, SUM,        sum, REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_SUM) \
+    FAMILY(0x0202, RULE, MEAN,       mean, REDUCTION, REDUCE, 1, NONE, \
+                                     reduce, SAMBA__REDUCER_MEAN) \
+    FAMILY(0x0203, RULE, REDUCE,     max, REDUCTION, REDUCE, 1, NONE, reduce, SAMBA__REDUCER_MAX) \
+    FAST(0x0204,   ZERO, ARGMAX,     argmax,      REDUCTION, ARGMAX, 1, NONE, argmax, argmax) \
+    FAMILY(0x0205, RULE, SQUARES,    square_sum, REDUCTION, REDUCE, 2, NONE, \
+                                     reduce, SAMBA__REDUCER_SQUARES) \
+    OP(0x0301,     RULE, MATMUL,     matmul,      PRODUCT, MATMUL, 0, NONE, matmul, matmul) \
+    OP(0x0302,     RULE, AFFINE,     affine,      PRODUCT, NONE, 0, NONE, affine, affine) \
+    OP(0x0304,     NONE, UNKNOWN,    affine_packed, OTHER, PACKED, 0, NONE, \
+                                     affine_packed, affine) \
+    OP(0x0303,     NONE, UNKNOWN,    matmul_accumulate, UPDATE, MATMUL, 0, UPDATES(0x3u), \
+                                     matmul_accumulate, matmul) \
+    OP(0x0601,     RULE, RESHAPE,    reshape,     MOVES, SHAPE, 0, VIEW, reshape, flat) \
+    OP(0x0602,     RULE, PERMUTE,    permute,     MOVES, PERMUTE, 1, NONE, permute, rows) \
+    OP(0x0603,     RULE, SLICE,      slice,       MOVES, SLICE, 1, NONE, slice, rows) \
+    OP(0x0604,     RULE, PAD,        pad,         MOVES, PAD, 1, NONE, pad, rows) \
+    OP(0x0605,     RULE, CAT,        cat,         MOVES, AXIS, 1, NONE, cat, cat) \
+    OP(0x0606,     RULE, EXPAND,     expand,      MOVES, SHAPE, 1, NONE, expand, rows) \
+    OP(0x0607,     RULE, UNKNOWN,    gather,      MOVES, GATHER, 0, NONE, gather, flat) \
+    OP(0x0608,     RULE, UNKNOWN,    gather_backward, MOVES, GATHER, 0, NONE, \
+                                     gather_backward, gather_backward) \
+    FAST(0x0701,   ZERO, UNKNOWN,    sgd,         STEP, SGD, 6, UPDATES(0x31u), sgd, flat) \
+    FAST(0x0702,   ZERO, UNKNOWN,    adamw,       STEP, ADAMW, 20, UPDATES(0x431u), adamw, flat) \
+    OP(0x0703,     ZERO, UNKNOWN,    clip_factor, OTHER, NONE, 10, NONE, clip_factor, single) \
+    FAMILY(0x0401, RULE, IMAGES,     convolution, PRODUCT, CONV, 0, NONE, conv, SAMBA__MAKES_Y) \
+    FAMILY(0x0402, RULE, UNKNOWN,    convolution_backward_input, OTHER, CONV, 0, NONE, \
+                                     conv, SAMBA__MAKES_DX) \
+    FAMILY(0x0403, RULE, UNKNOWN,    convolution_backward_weight, OTHER, CONV, 0, NONE, \
+                                     conv, SAMBA__MAKES_DW) \
+    FAMILY(0x0410, RULE, PLANES,     max_pool2d, OTHER, MAX_POOL, 0, NONE, \
+                                     pooling, SAMBA__MAX_FORWARD) \
+    FAMILY(0x0411, NONE, UNKNOWN,    max_pool2d_backward, OTHER, MAX_POOL, 0, NONE, \
+                                     pooling, SAMBA__MAX_BACKWARD) \
+    FAMILY(0x0412, RULE, PLANES,     avg_pool2d, OTHER, AVG_POOL, 0, NONE, \
+                                     pooling, SAMBA__AVG_FORWARD) \
+    FAMILY(0x0413, RULE, UNKNOWN,    avg_pool2d_backward, OTHER, AVG_POOL, 0, NONE, \
+                                     pooling, SAMBA__AVG_BACKWARD) \
+    FAMILY(0x0420, RULE, IMAGES,     batch_norm, OTHER, BATCH_NORM, 10, UPDATES(0x540u), \
+                                     batch, false) \
+    FAMILY(0x0421, NONE, UNKNOWN,    batch_norm_backward, OTHER, NORM, 14, NONE, batch, true) \
+    FAMILY(0x0501, RULE, VECTORS,    softmax,     OTHER, AXIS, 20, INPLACE, soft, 0) \
+    FAMILY(0x0502, NONE, UNKNOWN,    softmax_backward, OTHER, AXIS, 4, INPLACE, \
+                                     soft, SAMBA__BACKWARD) \
+    FAMILY(0x0503, RULE, VECTORS,    log_softmax, OTHER, AXIS, 20, INPLACE, soft, SAMBA__LOGS) \
+    FAMILY(0x0504, NONE, UNKNOWN,    log_softmax_backward, OTHER, AXIS, 18, INPLACE, \
+                                     soft, SAMBA__LOGS_BACKWARD) \
+    FAMILY(0x0510, RULE, VECTORS,    layer_norm,  OTHER, NORM, 8, INPLACE, norm, SAMBA__CENTERED) \
+    FAMILY(0x0511, NONE, UNKNOWN,    layer_norm_backward, OTHER, NORM, 16, NONE, \
+                                     norm, SAMBA__CENTERED_BACKWARD) \
+    FAMILY(0x0512, RULE, VECTORS,    rms_norm,    OTHER, NORM, 5, INPLACE, norm, 0) \
+    FAMILY(0x0513, NONE, UNKNOWN,    rms_norm_backward, OTHER, NORM, 12, NONE, \
+                                     norm, SAMBA__BACKWARD) \
+    FAMILY(0x0520, RULE, LOSS,       cross_entropy, LOSS, LOSS, 0, NONE, loss, SAMBA__LOGITS) \
+    FAMILY(0x0521, NONE, UNKNOWN,    cross_entropy_backward, LOSS, LOSS, 20, INPLACE_1, \
+                                     loss, SAMBA__LOGITS_BACKWARD) \
+    FAMILY(0x0522, RULE, LOSS,       nll,         LOSS, NLL, 0, NONE, loss, 0) \
+    FAMILY(0x0523, NONE, UNKNOWN,    nll_backward, LOSS, NLL, 1, NONE, loss, SAMBA__BACKWARD) \
+    OP(0x0530,     RULE, LOOKUP,     lookup,      OTHER, NONE, 1, NONE, lookup, rows) \
+    OP(0x0533,     NONE, UNKNOWN,    lookup_packed, OTHER, PACKED, 1, NONE, lookup_packed, rows) \
+    FAST(0x0531,   RULE, UNKNOWN,    lookup_backward, OTHER, TABLE, 1, NONE, \
+                                     lookup_backward, lookup_backward) \
+    FAST(0x0532,   NONE, UNKNOWN,    lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), \
+                                     lookup_accumulate, lookup_backward) \
+    FAMILY(0x0540, RULE, ATTENTION,  scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, \
+                                     attention, false) \
+    FAMILY(0x0541, NONE, UNKNOWN,    scaled_dot_product_attention_backward, \
+                                     OTHER, ATTENTION, 0, NONE, attention, true)
 enum {
-#define X(wire, name, ...) SAMBA__OP_##name,
+#define X(wire, gradient, spread, name, ...) SAMBA__OP_##name,
     SAMBA__OPS(X, X, X, X)
 #undef X
     SAMBA__N_OPS
@@ -5397,69 +5472,6 @@ SAMBA__FN bool samba__find_axis(const samba_tensor *x, const char *op, int32_t *
                  op, x->name, (int)x->dtype, &x->shape, given, n, n - 1));
     return false;
 }
-
-/* Ops that let no gradient through: they are piecewise constant or have no float input. */
-#define SAMBA__CONSTANT_OPS(X) \
-    X(eq) \
-    X(ne) \
-    X(lt) \
-    X(le) \
-    X(gt) \
-    X(ge) \
-    X(full) \
-    X(count) \
-    X(zero) \
-    X(accumulate) \
-    X(argmax) \
-    X(write_rows) \
-    X(clip_factor)
-#define SAMBA__CONSTANT_OP(name) \
-    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
-    { \
-        (void)g; \
-    }
-SAMBA__CONSTANT_OPS(SAMBA__CONSTANT_OP)
-/* Ops that have no gradient of their own, most of them because they are gradients. */
-#define SAMBA__FINAL_OPS(X) \
-    X(pow_backward) \
-    X(pow_backward_exponent) \
-    X(maximum_backward) \
-    X(abs_backward) \
-    X(gelu_backward) \
-    X(gelu_tanh_backward) \
-    X(silu_backward) \
-    X(matmul_accumulate) \
-    X(affine_packed) \
-    X(max_pool2d_backward) \
-    X(batch_norm_backward) \
-    X(softmax_backward) \
-    X(log_softmax_backward) \
-    X(layer_norm_backward) \
-    X(rms_norm_backward) \
-    X(cross_entropy_backward) \
-    X(nll_backward) \
-    X(lookup_packed) \
-    X(lookup_accumulate) \
-    X(scaled_dot_product_attention_backward)
-
-SAMBA__FN void samba__no_second(samba_vjp *g, const char *name)
-{
-    (void)g;
-    (void)name;
-    SAMBA__FAIL((g->session, SAMBA_EOP,
-                 "%s has no gradient: a second derivative through this op "
-                 "is not offered; build the expression from elementwise ops, matmul and sums "
-                 "instead",
-                 name));
-}
-
-#define X(name) \
-    SAMBA__FN void samba__##name##_vjp(samba_vjp *g) \
-    { \
-        samba__no_second(g, #name); \
-    }
-SAMBA__FINAL_OPS(X)
-#undef X
 
 /* Words of samba_args.fault. An element of 2^31 or more is not told; least > most: no range. The
    value and the range take two words each, the lower half first. */
@@ -5892,7 +5904,7 @@ SAMBA__INLINE float samba__first_value(float a, float b, float c, const float *p
 #else
 #define SAMBA__LOOPS(name, value, costly) SAMBA__LOOP(name##_loop, value, false)
 #endif
-#define SAMBA__DEFINE_MAP(wire, name, arity, value, cost, attributes, type) \
+#define SAMBA__DEFINE_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
     { \
         (void)a, (void)b, (void)c, (void)p; \
@@ -5903,7 +5915,7 @@ SAMBA__INLINE float samba__first_value(float a, float b, float c, const float *p
     { \
         return samba__map_shape(c, arity, SAMBA__##attributes##_END, SAMBA_##type); \
     }
-#define SAMBA__DEFINE_NONE(wire, name, ...)
+#define SAMBA__DEFINE_NONE(wire, gradient, spread, name, ...)
 SAMBA__OPS(SAMBA__DEFINE_MAP, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE)
 
 /* Sums a gradient over the dimensions along which input i was stretched; a leaf's stays f32. */
@@ -10007,8 +10019,7 @@ SAMBA__FN bool samba__step_rule(samba_call *c, int32_t op)
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__step_rule(c, SAMBA__OP_##name); \
-    } \
-    SAMBA__CONSTANT_OP(name)
+    }
 SAMBA__STEP_OP(sgd, SGD)
 SAMBA__STEP_OP(adamw, ADAMW)
 
@@ -10207,7 +10218,7 @@ SAMBA__EACH_COSTLY_FAMILY(soft, int)
 SAMBA__EACH_COSTLY_FAMILY(norm, int)
 SAMBA__EACH_COSTLY_FAMILY(loss, int)
 SAMBA__EACH_COSTLY_FAMILY(attention, bool)
-#define SAMBA__RUN_MAP(wire, name, arity, value, cost, attributes, type) \
+#define SAMBA__RUN_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
     SAMBA__RUNS(name, samba__map_family(a, samba__##name##_loop)) \
     SAMBA__ALSO_AVX2( \
         SAMBA__RUNS(name##_avx2, \
@@ -10215,9 +10226,10 @@ SAMBA__EACH_COSTLY_FAMILY(attention, bool)
                                            SAMBA__IS_COSTLY(cost) && a->isa == SAMBA__ISA_AVX512 \
                                                ? samba__##name##_loop_avx512 \
                                                : samba__##name##_loop_avx2)))
-#define SAMBA__RUN_FAST(wire, name, ...) \
+#define SAMBA__RUN_FAST(wire, gradient, spread, name, ...) \
     SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##name##_kernel(a)))
-#define SAMBA__RUN_FAMILY(wire, name, class, attributes, cost, flags, family, which) \
+#define SAMBA__RUN_FAMILY(wire, gradient, spread, name, class, attributes, cost, flags, family, \
+                          which) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__##family##_rule(c, which); \
@@ -10234,7 +10246,14 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_FAMIL
 #else
 #define SAMBA__HOST_COLUMN(f) f
 #endif
-#define SAMBA__ROW(wire, name, flags, cost, shape, work, kernel, kernel_avx2, attributes) \
+/* The gradient of ops that let none through. */
+SAMBA__FN void samba__zero_vjp(samba_vjp *g)
+{
+    (void)g;
+}
+
+#define SAMBA__ROW(wire, gradient, spread, name, flags, cost, shape, work, kernel, kernel_avx2, \
+                   attributes) \
     { #name, \
       wire, \
       flags, \
@@ -10244,25 +10263,35 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_FAMIL
       samba__##work##_work, \
       samba__##name##_##kernel, \
       kernel_avx2, \
-      SAMBA__HOST_COLUMN(samba__##name##_vjp), \
+      SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
       SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },
-#define SAMBA__ROW_MAP(wire, name, arity, value, cost, attributes, type) \
-    SAMBA__ROW(wire, name, SAMBA_OP_INPLACE, cost, name, map, run, \
+#define SAMBA__ROW_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
+    SAMBA__ROW(wire, gradient, spread, name, SAMBA_OP_INPLACE, cost, name, map, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
-#define SAMBA__ROW_OP(wire, name, class, attributes, cost, flags, shape, work) \
-    SAMBA__ROW(wire, name, SAMBA_OP_##flags, cost, shape, work, kernel, NULL, \
+#define SAMBA__ROW_OP(wire, gradient, spread, name, class, attributes, cost, flags, shape, work) \
+    SAMBA__ROW(wire, gradient, spread, name, SAMBA_OP_##flags, cost, shape, work, kernel, NULL, \
                SAMBA__ATTRIBUTES_##attributes)
-#define SAMBA__ROW_FAST(wire, name, class, attributes, cost, flags, shape, work) \
-    SAMBA__ROW(wire, name, SAMBA_OP_##flags, cost, shape, work, kernel, \
+#define SAMBA__ROW_FAST(wire, gradient, spread, name, class, attributes, cost, flags, shape, work) \
+    SAMBA__ROW(wire, gradient, spread, name, SAMBA_OP_##flags, cost, shape, work, kernel, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
-#define SAMBA__ROW_FAMILY(wire, name, class, attributes, cost, flags, family, which) \
-    SAMBA__ROW(wire, name, SAMBA_OP_##flags, cost, name, name, run, \
+#define SAMBA__ROW_FAMILY(wire, gradient, spread, name, class, attributes, cost, flags, family, \
+                          which) \
+    SAMBA__ROW(wire, gradient, spread, name, SAMBA_OP_##flags, cost, name, name, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
 static const samba_op samba__op_table[SAMBA__N_OPS]
     = { SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_FAMILY) };
 
-#define SAMBA__CLASS_MAP(wire, name, ...) SAMBA__IS_ELEMENTWISE,
-#define SAMBA__CLASS_OP(wire, name, class, ...) SAMBA__IS_##class,
+/* Is op one of samba's own? Otherwise the program registered it, or it is not known here. */
+SAMBA__FN bool samba__is_builtin(const samba_op *op)
+{
+    return op >= samba__op_table && op < samba__op_table + SAMBA__N_OPS;
+}
+
+/* Wire numbers from here on belong to the ops of programs. */
+enum { SAMBA__FIRST_USER_WIRE = 0x8000 };
+
+#define SAMBA__CLASS_MAP(wire, gradient, spread, name, ...) SAMBA__IS_ELEMENTWISE,
+#define SAMBA__CLASS_OP(wire, gradient, spread, name, class, ...) SAMBA__IS_##class,
 
 /* The class of a built-in op; those of users have none. */
 SAMBA__FN samba__class samba__class_of(const samba_op *op)
@@ -10270,9 +10299,23 @@ SAMBA__FN samba__class samba__class_of(const samba_op *op)
     static const uint8_t of[SAMBA__N_OPS]
         = { SAMBA__OPS(SAMBA__CLASS_MAP, SAMBA__CLASS_OP, SAMBA__CLASS_OP, SAMBA__CLASS_OP) };
 
-    bool known = op >= samba__op_table && op < samba__op_table + SAMBA__N_OPS;
-    return known ? (samba__class)of[op - samba__op_table] : SAMBA__IS_OTHER;
+    return samba__is_builtin(op) ? (samba__class)of[op - samba__op_table] : SAMBA__IS_OTHER;
 }
+
+#if !defined(SAMBA_RUNTIME_ONLY)
+/* What a built-in op does to the rows of a batch; of those of users it is not known. */
+SAMBA__FN samba__spread_rule samba__spread_rule_of(const samba_op *op)
+{
+    static const uint8_t of[SAMBA__N_OPS] = {
+#define X(wire, gradient, spread, ...) SAMBA__SPREAD_##spread,
+        SAMBA__OPS(X, X, X, X)
+#undef X
+    };
+
+    bool known = samba__is_builtin(op);
+    return known ? (samba__spread_rule)of[op - samba__op_table] : SAMBA__SPREAD_UNKNOWN;
+}
+#endif
 
 /* Is op the built-in one of this number? */
 SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
@@ -10283,7 +10326,7 @@ SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
 /* Types that are only stored are read by ops that move values, by cast, and by users' own ops. */
 SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
 {
-    if (op->wire >= 0x8000 || samba__class_of(op) == SAMBA__IS_MOVES) return true;
+    if (!samba__is_builtin(op) || samba__class_of(op) == SAMBA__IS_MOVES) return true;
     for (int32_t i = 0; i < c->n_in; i++) {
         if (!samba__has(c, i) || !samba__is_stored_only(c->in[i].dtype)) continue;
         return samba_refuse(c, SAMBA_EDTYPE,
@@ -10333,7 +10376,7 @@ SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_wor
         w->units[0] = samba__match(op->signature, &copy, &b) ? samba_count(&b.star) : 1;
     }
     if (w->n_phases < 1 || w->n_phases > SAMBA_MAX_PHASES) w->n_phases = 1;
-    if (w->part < 0 && op->wire >= 0x8000) w->part = 0;
+    if (w->part < 0 && !samba__is_builtin(op)) w->part = 0; /* samba's products only */
     if (!w->flops) w->flops = op->cost * samba_count(&c->out[0].shape);
 }
 
@@ -10344,10 +10387,16 @@ SAMBA__FN int32_t samba__inplace_input(const samba_op *op)
     return op->flags & SAMBA_OP_INPLACE_1 ? 1 : -1;
 }
 
-/* The input that output o overwrites; -1 if o is fresh. */
+/* The input that output o overwrites; -1 if o is fresh. SAMBA_OP_UPDATES has four bits for each. */
 SAMBA__FN int32_t samba__updated_input(const samba_op *op, int32_t o)
 {
     return (int32_t)(op->flags >> (8 + 4 * o) & 15u) - 1;
+}
+
+/* Does op overwrite an input? */
+SAMBA__FN bool samba__updates(const samba_op *op)
+{
+    return op->flags >> 8 != 0;
 }
 
 /* ==== [pef-read] ============================================================================== */
@@ -13546,8 +13595,8 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
 /* The attributes of a call. An average to a given size has fewer than one over windows. */
 SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
 {
-    bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
-        || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
+    bool average
+        = samba__is(op, SAMBA__OP_avg_pool2d) || samba__is(op, SAMBA__OP_avg_pool2d_backward);
     if (average && n_attr < SAMBA__AVG_SIZE) return SAMBA__ATTRIBUTES_AVG_TO(SAMBA__ATTRIBUTE_TEXT);
     return op->attributes ? op->attributes : "";
 }
@@ -14055,7 +14104,7 @@ SAMBA__FN bool samba__is_rounded(const samba_op *op, const samba_tensor *y)
 {
     samba__class is = samba__class_of(op);
     bool kept = is == SAMBA__IS_MOVES || is == SAMBA__IS_REDUCTION || is == SAMBA__IS_LOSS
-        || op->flags >> 8;
+        || samba__updates(op);
     return !kept && y->dtype == SAMBA_F32 && y->shape.ndim > 0;
 }
 
@@ -14118,7 +14167,7 @@ SAMBA__FN samba_tensor *samba__emit_op(samba_session *s, const samba_op *op,
     }
     for (int32_t i = 0; i < n_in; i++)
         spec[i] = samba__spec_of(in[i]);
-    if (s->legacy_names && op == &samba__op_table[SAMBA__OP_batch_norm])
+    if (s->legacy_names && samba__is(op, SAMBA__OP_batch_norm))
         return samba__none(samba_fail(s, SAMBA_ESTATE,
                                       "in samba_batch_normalize: legacy names must "
                                       "be off for models with batchnorm"));
@@ -14170,7 +14219,7 @@ SAMBA_API bool samba_use_legacy_names(samba_session *s, bool use)
     if (!samba_ok(s)) return false;
     if (use) {
         for (int32_t i = 0; i < samba__n_nodes(s); i++)
-            if (s->nodes[i]->op == &samba__op_table[SAMBA__OP_batch_norm])
+            if (samba__is(s->nodes[i]->op, SAMBA__OP_batch_norm))
                 return samba_fail(s, SAMBA_ESTATE,
                                   "in samba_use_legacy_names: legacy names must be "
                                   "off for models with batchnorm, and there is %s",
@@ -14603,7 +14652,7 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
                  || samba_fail(s, SAMBA_EARG,
                                "in samba_register_op: an op needs a name, "
                                "a kernel, and a signature or a shape rule"))
-        && (op->wire >= 0x8000
+        && (op->wire >= SAMBA__FIRST_USER_WIRE
             || samba_fail(s, SAMBA_EARG,
                           "in samba_register_op: %s has wire number %d; numbers "
                           "below 32768 belong to samba.h",
@@ -15147,7 +15196,7 @@ SAMBA__FN bool samba__tape_reads_current(const samba__tape *t, const samba__node
 {
     for (int32_t i = first; i < samba__n_nodes(t->session); i++) {
         const samba__node *g = t->session->nodes[i];
-        if (g->op == &samba__op_table[SAMBA__OP_batch_norm_backward]) continue;
+        if (samba__is(g->op, SAMBA__OP_batch_norm_backward)) continue;
         for (int32_t k = 0; k < g->n_in; k++) {
             const samba_tensor *x = g->in[k];
             if (!x || x->id >= t->n_before) continue;
@@ -15172,12 +15221,17 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     for (int32_t i = 0; i < n->n_in; i++)
         needed = needed || samba__tape_needs(t, n->in[i]);
     if (!flows || !needed) return true;
-    if (!n->op->vjp)
+    if (!n->op->vjp && !samba__is_builtin(n->op))
         return samba_fail(t->session, SAMBA_EOP,
                           "%s has no gradient rule; give its samba_op a "
                           "vjp, or keep it out of what leads from a parameter to the loss",
                           n->op->name);
     if (!dout[0]) return true; /* side outputs alone are not differentiable */
+    if (!n->op->vjp)
+        return samba_fail(t->session, SAMBA_EOP,
+                          "%s has no gradient: a second derivative through this op is not offered; "
+                          "build the expression from elementwise ops, matmul and sums instead",
+                          n->op->name);
     g.session = t->session;
     g.in = n->in;
     g.n_in = n->n_in;
@@ -15785,7 +15839,7 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
     }
     for (int32_t i = n - 1; i >= 0; i--) {
         samba__node *node = nodes[i];
-        bool live = node->id >= c->first_generated && node->op->flags >> 8;
+        bool live = node->id >= c->first_generated && samba__updates(node->op);
         for (int32_t o = 0; o < node->n_out; o++) {
             bool updates = !node->generated && samba__updated_input(node->op, o) >= 0;
             live = live || needed[node->out[o]->id]
@@ -15848,7 +15902,7 @@ SAMBA__FN samba__node *samba__made_by(const samba__compilation *c, const samba_t
                                       int32_t op)
 {
     samba__node *n = samba__producer_of(c, t);
-    return n && n->op == &samba__op_table[op] && !samba__reads_overwritten(c, n) ? n : NULL;
+    return n && samba__is(n->op, op) && !samba__reads_overwritten(c, n) ? n : NULL;
 }
 
 /* The only value of a constant scalar or tensor made by full. */
@@ -15943,7 +15997,7 @@ SAMBA__FN samba_tensor *samba__read_packed(samba__compilation *c, samba__node *n
     samba_weights as = samba__packs_as(w, c->program->weights);
     samba_tensor **in = as ? (samba_tensor **)samba__temp(c->session, 4, sizeof *in) : NULL;
     if (!in) return NULL;
-    bool product = n->op == &samba__op_table[SAMBA__OP_affine];
+    bool product = samba__is(n->op, SAMBA__OP_affine);
     in[0] = n->in[0];
     in[1] = samba__packed_of(w, samba__packing[as].name);
     if (samba__packing[as].scale) in[2] = samba__packed_of(w, samba__packing[as].scale);
@@ -16174,7 +16228,7 @@ SAMBA__FN uint64_t samba__node_key(const samba__node *n)
    traced: else the bits of a gradient would depend on which traced values are outputs. */
 SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
 {
-    if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || a->op->flags >> 8
+    if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || samba__updates(a->op)
         || a->graph != b->graph)
         return false;
     if (a->generated != b->generated && samba__summing(a)) return false;
@@ -16206,8 +16260,7 @@ SAMBA__FN void samba__rewrite_node(samba__compilation *c, samba__node *n, bool f
 {
     for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
         const samba__rewrite *w = &samba__rewrites[r];
-        samba_tensor *y
-            = w->fuses == fuses && n->op == &samba__op_table[w->op] ? w->apply(c, n) : NULL;
+        samba_tensor *y = w->fuses == fuses && samba__is(n->op, w->op) ? w->apply(c, n) : NULL;
         if (y && y != n->out[0] && !samba__is_overwritten(c, y)) n->out[0]->same_as = y;
     }
 }
@@ -16916,7 +16969,7 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
 SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__again *a,
                                   const samba__node *n)
 {
-    bool fine = n->section == SAMBA_FWD && n->op->flags >> 8 == 0;
+    bool fine = n->section == SAMBA_FWD && !samba__updates(n->op);
     int32_t chain = 1;
     for (int32_t k = 0; k < n->n_in; k++) {
         const samba_tensor *t = n->in[k];
@@ -18324,61 +18377,88 @@ SAMBA__FN samba__spread_kind samba__kind_of_function(const samba__operands *o)
                                                                          : SAMBA__SAME;
 }
 
-SAMBA__FN samba__spread samba__elementwise_spread(const samba__parts *p, const samba__node *n)
+/* Of elementwise ops, if no operand has rows. */
+SAMBA__FN samba__spread_kind samba__kind_without_rows(const samba__parts *p, const samba__node *n,
+                                                      const samba__operands *o)
 {
-    bool one = samba__is(n->op, SAMBA__OP_dropout); /* rate, seed and counter are no operands */
-    samba__operands o = samba__look_at_operands(p, n, 0, one ? 1 : SAMBA_MAX_IN), c;
+    samba__operands first = samba__look_at_operands(p, n, 0, 1);
+    samba__operands second = samba__look_at_operands(p, n, 1, 2);
+    samba__operands others = samba__look_at_operands(p, n, 1, 3);
+    switch (samba__spread_rule_of(n->op)) {
+    case SAMBA__SPREAD_ADDS:
+        return samba__kind_of_sum(o);
+    case SAMBA__SPREAD_MULTIPLIES:
+        return samba__kind_of_product(o);
+    case SAMBA__SPREAD_CASTS:
+        if (samba__is_float(n->out[0]->dtype)) return samba__kind_of_product(o);
+        return samba__kind_of_function(o);
+    case SAMBA__SPREAD_DIVIDES: /* linear in what is divided */
+        return second.n[SAMBA__SAME] ? samba__kind_of_product(o) : SAMBA__OTHER;
+    case SAMBA__SPREAD_CHOOSES:
+        return first.n[SAMBA__SAME] ? samba__kind_of_sum(&others) : SAMBA__OTHER;
+    case SAMBA__SPREAD_SHIFTS:
+        return o->n[SAMBA__MEANS] ? SAMBA__MEANS : samba__kind_of_function(o);
+    default:
+        return samba__kind_of_function(o);
+    }
+}
+
+SAMBA__FN samba__spread samba__elementwise_spread(const samba__parts *p, const samba__node *n,
+                                                  int32_t out)
+{
+    /* rate, seed and counter of dropout are no operands */
+    bool first_only = samba__spread_rule_of(n->op) == SAMBA__SPREAD_DROPS;
+    samba__operands o = samba__look_at_operands(p, n, 0, first_only ? 1 : SAMBA_MAX_IN);
     samba__spread s = { SAMBA__OTHER, o.dim, false, o.joined };
-    bool sums = samba__is(n->op, SAMBA__OP_add) || samba__is(n->op, SAMBA__OP_sub);
-    bool whole = samba__is(n->op, SAMBA__OP_neg) || samba__is(n->op, SAMBA__OP_scale)
-        || (samba__is(n->op, SAMBA__OP_cast) && samba__is_float(n->out[0]->dtype))
-        || samba__is(n->op, SAMBA__OP_mul);
+    (void)out;
     if (o.n[SAMBA__ROWS] || (o.n[SAMBA__OTHER] && o.dim >= 0))
         s.kind = samba__kind_of_rows(&o);
-    else if (sums)
-        s.kind = samba__kind_of_sum(&o);
-    else if (whole)
-        s.kind = samba__kind_of_product(&o);
-    else if (samba__is(n->op, SAMBA__OP_div)) {
-        c = samba__look_at_operands(p, n, 1, 2); /* linear in what is divided */
-        s.kind = c.n[SAMBA__SAME] ? samba__kind_of_product(&o) : SAMBA__OTHER;
-    } else if (samba__is(n->op, SAMBA__OP_where)) {
-        c = samba__look_at_operands(p, n, 0, 1);
-        o = samba__look_at_operands(p, n, 1, 3);
-        s.kind = c.n[SAMBA__SAME] ? samba__kind_of_sum(&o) : SAMBA__OTHER;
-    } else if (samba__is(n->op, SAMBA__OP_shift) && o.n[SAMBA__MEANS])
-        s.kind = SAMBA__MEANS;
     else
-        s.kind = samba__kind_of_function(&o);
+        s.kind = samba__kind_without_rows(p, n, &o);
     return s;
 }
 
-/* sum, mean, max, square_sum, argmax: over rows, or within them. */
-SAMBA__FN samba__spread samba__fold_spread(const samba__node *n, samba__spread x)
+/* Of a reduction over rows. */
+SAMBA__FN samba__spread_kind samba__kind_over_rows(samba__spread_rule rule)
 {
-    const samba_shape *shape = &n->in[0]->shape;
-    bool argmax = samba__is(n->op, SAMBA__OP_argmax);
-    bool adds = samba__is(n->op, SAMBA__OP_sum), means = samba__is(n->op, SAMBA__OP_mean);
-    bool squares = samba__is(n->op, SAMBA__OP_square_sum), kept;
-    int32_t mask = n->attr[SAMBA__REDUCE_AXES], dim = x.dim;
-    kept = n->attr[argmax ? (int)SAMBA__ARGMAX_KEEPDIM : (int)SAMBA__REDUCE_KEEPDIM] != 0;
-    if (argmax) mask = 1 << n->attr[SAMBA__ARGMAX_AXIS];
-    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
-    bool all = mask == (1 << shape->ndim) - 1;
-    if (x.kind == SAMBA__SAME)
-        y.kind = SAMBA__SAME;
-    else if (x.kind == SAMBA__SUMS || x.kind == SAMBA__MEANS)
-        y.kind = adds || means ? x.kind : SAMBA__OTHER;
-    else if (dim < 0 ? all : mask >> dim & 1) {
-        if (x.kind == SAMBA__ROWS && (adds || squares)) y.kind = SAMBA__SUMS;
-        if (x.kind == SAMBA__ROWS && means) y.kind = SAMBA__MEANS;
-    } else if (dim >= 0) {
-        y.kind = x.kind;
-        y.dim = dim;
-        y.joined = x.joined;
-        for (int32_t i = 0; i < dim && !kept; i++)
-            y.dim -= mask >> i & 1;
+    if (rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_SQUARES) return SAMBA__SUMS;
+    return rule == SAMBA__SPREAD_MEAN ? SAMBA__MEANS : SAMBA__OTHER;
+}
+
+/* sum, mean, max, square_sum, argmax: over rows, or within them. */
+SAMBA__FN samba__spread samba__reduced_spread(const samba__parts *p, const samba__node *n,
+                                              int32_t out)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
+    samba__spread_rule rule = samba__spread_rule_of(n->op);
+    bool linear = rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_MEAN;
+    int32_t mask = n->attr[SAMBA__REDUCE_AXES];
+    bool kept = n->attr[SAMBA__REDUCE_KEEPDIM] != 0;
+    (void)out;
+    if (rule == SAMBA__SPREAD_ARGMAX) {
+        mask = 1 << n->attr[SAMBA__ARGMAX_AXIS];
+        kept = n->attr[SAMBA__ARGMAX_KEEPDIM] != 0;
     }
+    if (x.kind == SAMBA__SAME) {
+        y.kind = SAMBA__SAME;
+        return y;
+    }
+    if (x.kind == SAMBA__SUMS || x.kind == SAMBA__MEANS) {
+        y.kind = linear ? x.kind : SAMBA__OTHER;
+        return y;
+    }
+    bool all = mask == (1 << n->in[0]->shape.ndim) - 1;
+    bool over_rows = x.dim < 0 ? all : mask >> x.dim & 1;
+    if (over_rows) {
+        if (x.kind == SAMBA__ROWS) y.kind = samba__kind_over_rows(rule);
+        return y;
+    }
+    if (x.dim < 0) return y;
+    y.kind = x.kind;
+    y.dim = x.dim;
+    y.joined = x.joined;
+    for (int32_t i = 0; i < x.dim && !kept; i++)
+        y.dim -= mask >> i & 1;
     return y;
 }
 
@@ -18441,8 +18521,9 @@ SAMBA__FN bool samba__one_of_all(const samba__parts *p, const samba__node *n, in
 
 /* cat: in another dimension than that of the rows, or of rows, which then have an order of their
    own. */
-SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__node *n)
+SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__node *n, int32_t out)
 {
+    (void)out;
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     bool rows = false;
     samba__operands o;
@@ -18474,11 +18555,11 @@ SAMBA__FN samba__spread samba__cat_spread(const samba__parts *p, const samba__no
 /* Of the rows in dimension x.dim, slice may take all, every k-th of the batch, what one tensor gave
    to a cat, or, with other slices, each of them once: so each part is worked on in pieces. Which
    the first ten are, say, differs from part to part. */
-SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__node *n,
-                                            samba__spread x)
+SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__node *n, int32_t o)
 {
     const samba_shape *shape = &n->in[0]->shape, *out = &n->out[0]->shape;
-    samba__spread y = x;
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    (void)o;
     y.given = false;
     if (x.kind != SAMBA__ROWS && x.kind != SAMBA__OTHER) return y;
     if (x.dim < 0) {
@@ -18497,10 +18578,11 @@ SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__
         return y;
     }
     const samba__node *cat = x.joined;
-    int64_t total = cat->out[0]->shape.dim[cat->attr[SAMBA__SLICE_BEGIN]], from = 0;
+    int32_t axis = cat->attr[SAMBA__AXIS_NUMBER];
+    int64_t total = cat->out[0]->shape.dim[axis], from = 0;
     y.kind = SAMBA__OTHER;
     for (int32_t k = 0; k < cat->n_in && step == 1; k++) {
-        int64_t to = from + cat->in[k]->shape.dim[cat->attr[SAMBA__SLICE_BEGIN]];
+        int64_t to = from + cat->in[k]->shape.dim[axis];
         if (begin * total == from * size && end * total == to * size) {
             y.kind = x.kind;
             y.joined = samba__spread_of(p, cat->in[k]).joined;
@@ -18510,38 +18592,64 @@ SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__
     return y;
 }
 
-/* Ops that only move values. */
-SAMBA__FN samba__spread samba__moved_spread(const samba__parts *p, const samba__node *n,
-                                            samba__spread x)
+/* Rows that several tensors had, one after another, are in no order once a dimension of them is
+   split. */
+SAMBA__FN samba__spread samba__reshaped_spread(const samba__parts *p, const samba__node *n,
+                                               int32_t out)
 {
     const samba_shape *from = &n->in[0]->shape, *to = &n->out[0]->shape;
-    bool rows = x.kind == SAMBA__ROWS && x.dim >= 0;
-    samba__spread y = x;
-    if (samba__is(n->op, SAMBA__OP_cat)) return samba__cat_spread(p, n);
-    if (samba__is(n->op, SAMBA__OP_slice)) return samba__slice_spread(p, n, x);
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    (void)out;
     y.given = false;
-    if (samba__is(n->op, SAMBA__OP_reshape)) {
-        y.dim = samba__reshaped_dim(from, x.dim, to);
-        bool split = y.dim >= 0 && to->dim[y.dim] < from->dim[x.dim];
-        bool several = x.joined && samba__is(x.joined->op, SAMBA__OP_cat);
-        if (several && split) y.kind = SAMBA__OTHER;
-    }
-    if (samba__is(n->op, SAMBA__OP_expand)) y.dim = samba__aligned(from, x.dim, to);
-    if (samba__is(n->op, SAMBA__OP_permute) && x.dim >= 0)
-        for (int32_t i = 0; i < n->n_attr; i++)
-            if (n->attr[i] == x.dim) y.dim = i;
-    if (samba__is(n->op, SAMBA__OP_pad)) {
-        if (x.kind == SAMBA__SUMS && n->attr[n->n_attr - 1])
-            y.kind = SAMBA__OTHER; /* what is added does not add up */
-        if (rows && from->dim[x.dim] != to->dim[x.dim])
-            y.kind = SAMBA__OTHER; /* each part has what is added */
-    }
-    if (samba__is(n->op, SAMBA__OP_expand) && rows && y.dim < 0) y.kind = SAMBA__OTHER;
+    y.dim = samba__reshaped_dim(from, x.dim, to);
+    bool split = y.dim >= 0 && to->dim[y.dim] < from->dim[x.dim];
+    bool several = x.joined && samba__is(x.joined->op, SAMBA__OP_cat);
+    if (several && split) y.kind = SAMBA__OTHER;
     return y;
 }
 
-SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba__node *n)
+SAMBA__FN samba__spread samba__permuted_spread(const samba__parts *p, const samba__node *n,
+                                               int32_t out)
 {
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    (void)out;
+    y.given = false;
+    if (x.dim < 0) return y;
+    for (int32_t i = 0; i < n->n_attr; i++)
+        if (n->attr[i] == x.dim) y.dim = i;
+    return y;
+}
+
+SAMBA__FN samba__spread samba__expanded_spread(const samba__parts *p, const samba__node *n,
+                                               int32_t out)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    bool rows = x.kind == SAMBA__ROWS && x.dim >= 0;
+    (void)out;
+    y.given = false;
+    y.dim = samba__aligned(&n->in[0]->shape, x.dim, &n->out[0]->shape);
+    if (rows && y.dim < 0) y.kind = SAMBA__OTHER;
+    return y;
+}
+
+/* Each part has what is added: it does not add up, and rows are no longer one after another. */
+SAMBA__FN samba__spread samba__padded_spread(const samba__parts *p, const samba__node *n,
+                                             int32_t out)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = x;
+    bool rows = x.kind == SAMBA__ROWS && x.dim >= 0;
+    bool zeros = n->attr[n->n_attr - 1] == 0;
+    (void)out;
+    y.given = false;
+    if (x.kind == SAMBA__SUMS && !zeros) y.kind = SAMBA__OTHER;
+    if (rows && n->in[0]->shape.dim[x.dim] != n->out[0]->shape.dim[x.dim]) y.kind = SAMBA__OTHER;
+    return y;
+}
+
+SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba__node *n,
+                                              int32_t out)
+{
+    (void)out;
     samba__spread a = samba__spread_of(p, n->in[0]), b = samba__spread_of(p, n->in[1]);
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     int32_t i = n->in[0]->shape.ndim, j = n->in[1]->shape.ndim, dims = n->out[0]->shape.ndim;
@@ -18568,8 +18676,9 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
         y.kind = both ? SAMBA__SUMS : SAMBA__OTHER;
         return y;
     }
-    int32_t at_a = a.kind != SAMBA__ROWS ? -1 : a.dim < i - 2 ? a.dim + dims - i : dims - 2;
-    int32_t at_b = b.kind != SAMBA__ROWS ? -1 : b.dim < j - 2 ? b.dim + dims - j : dims - 1;
+    int32_t at_a = -1, at_b = -1; /* where the result has the rows of each */
+    if (a.kind == SAMBA__ROWS) at_a = a.dim < i - 2 ? a.dim + dims - i : dims - 2;
+    if (b.kind == SAMBA__ROWS) at_b = b.dim < j - 2 ? b.dim + dims - j : dims - 1;
     y.dim = at_a >= 0 ? at_a : at_b;
     y.joined = at_a >= 0 ? a.joined : b.joined;
     y.kind = at_a >= 0 && at_b >= 0 && at_a != at_b ? SAMBA__OTHER : SAMBA__ROWS;
@@ -18579,7 +18688,7 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
 /* Ops that work within rows, which their first input has: all dimensions before `last` may count
    them. Other operands are the same for all rows. */
 SAMBA__FN samba__spread samba__within_spread(const samba__parts *p, const samba__node *n,
-                                             int32_t last, int32_t shift)
+                                             int32_t last)
 {
     samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
     samba__operands rest = samba__look_at_operands(p, n, 1, SAMBA_MAX_IN);
@@ -18587,20 +18696,44 @@ SAMBA__FN samba__spread samba__within_spread(const samba__parts *p, const samba_
         && !rest.n[SAMBA__OTHER];
     if (x.kind == SAMBA__ROWS && x.dim >= 0 && x.dim < last && alone) {
         y.kind = SAMBA__ROWS;
-        y.dim = x.dim + shift;
+        y.dim = x.dim;
         y.joined = x.joined;
     }
-    if (x.kind == SAMBA__OTHER && x.dim >= 0 && x.dim < last) y.dim = x.dim + shift;
+    if (x.kind == SAMBA__OTHER && x.dim >= 0 && x.dim < last) y.dim = x.dim;
     if (x.kind == SAMBA__SAME && alone) y.kind = SAMBA__SAME;
     return y;
 }
 
-/* affine of what has no rows: x w^T + b is linear in x. */
-SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba__node *n)
+/* Ops that work on whole images, (N,...); batch_norm has statistics as further outputs. */
+SAMBA__FN samba__spread samba__images_spread(const samba__parts *p, const samba__node *n,
+                                             int32_t out)
 {
-    samba__operands product = samba__look_at_operands(p, n, 0, 2);
-    samba__operands sum = samba__look_at_operands(p, n, 2, 3);
-    samba__spread y = { SAMBA__OTHER, -1, false, NULL };
+    samba__spread none = { SAMBA__SAME, -1, false, NULL };
+    return out ? none : samba__within_spread(p, n, 1);
+}
+
+SAMBA__FN samba__spread samba__planes_spread(const samba__parts *p, const samba__node *n,
+                                             int32_t out)
+{
+    (void)out;
+    return samba__within_spread(p, n, n->in[0]->shape.ndim - 2);
+}
+
+SAMBA__FN samba__spread samba__vectors_spread(const samba__parts *p, const samba__node *n,
+                                              int32_t out)
+{
+    (void)out;
+    return samba__within_spread(p, n, n->in[0]->shape.ndim - 1);
+}
+
+/* x w^T + b works on vectors, and is linear in x if that has no rows. */
+SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba__node *n,
+                                             int32_t out)
+{
+    samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
+    if (x.kind == SAMBA__ROWS || x.kind == SAMBA__OTHER) return samba__vectors_spread(p, n, out);
+    samba__operands product = samba__look_at_operands(p, n, SAMBA__AFFINE_X, SAMBA__AFFINE_BIAS);
+    samba__operands sum = samba__look_at_operands(p, n, SAMBA__AFFINE_BIAS, SAMBA__AFFINE_INPUTS);
     if (product.n[SAMBA__ROWS]) return y;
     sum.n[samba__kind_of_product(&product)]++;
     y.kind = sum.n[SAMBA__ROWS] ? SAMBA__OTHER : samba__kind_of_sum(&sum);
@@ -18608,8 +18741,10 @@ SAMBA__FN samba__spread samba__affine_spread(const samba__parts *p, const samba_
 }
 
 /* Rows of a table by ids, which may be rows of the part: then they count from its first one. */
-SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba__node *n)
+SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba__node *n,
+                                             int32_t out)
 {
+    (void)out;
     samba__spread ids = samba__spread_of(p, n->in[0]), w = samba__spread_of(p, n->in[1]);
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     if (ids.kind == SAMBA__ROWS && (w.kind == SAMBA__ROWS || w.kind == SAMBA__SAME))
@@ -18621,8 +18756,10 @@ SAMBA__FN samba__spread samba__lookup_spread(const samba__parts *p, const samba_
 }
 
 /* Queries, keys and values of the same rows; the mask may be the same for all. */
-SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const samba__node *n)
+SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const samba__node *n,
+                                                int32_t out)
 {
+    (void)out;
     samba__operands o;
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     memset(&o, 0, sizeof o);
@@ -18648,8 +18785,9 @@ SAMBA__FN samba__spread samba__attention_spread(const samba__parts *p, const sam
 }
 
 /* cross_entropy and nll. */
-SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__node *n)
+SAMBA__FN samba__spread samba__loss_spread(const samba__parts *p, const samba__node *n, int32_t out)
 {
+    (void)out;
     samba__spread x = samba__spread_of(p, n->in[0]), t = samba__spread_of(p, n->in[1]);
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     bool rows = (x.kind == SAMBA__ROWS || t.kind == SAMBA__ROWS)
@@ -18696,77 +18834,40 @@ SAMBA__FN samba__spread samba__unknown_spread(const samba__parts *p, const samba
     return y;
 }
 
+SAMBA__FN samba__spread samba__same_spread(const samba__parts *p, const samba__node *n, int32_t out)
+{
+    samba__spread same = { SAMBA__SAME, -1, false, NULL };
+    (void)p;
+    (void)n;
+    (void)out;
+    return same;
+}
+
+typedef samba__spread (*samba__spread_fn)(const samba__parts *p, const samba__node *n, int32_t out);
+
 SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__node *n, int32_t out)
 {
-    samba__spread none = { SAMBA__SAME, -1, false, NULL };
-    if (n->op < samba__op_table || n->op >= samba__op_table + SAMBA__N_OPS)
-        return samba__unknown_spread(p, n, out);
-    if (n->gradient) { /* of samba_grad: of what was a loss is not known */
-        none = samba__unknown_spread(p, n, out);
-        if (none.kind == SAMBA__ROWS) none.kind = SAMBA__OTHER;
-        return none;
-    }
-    int32_t op = (int32_t)(n->op - samba__op_table);
-    int32_t dims = n->n_in && n->in[0] ? n->in[0]->shape.ndim : 0;
-    samba__spread x = n->n_in ? samba__spread_of(p, n->in[0]) : none;
-    if (samba__class_of(n->op) == SAMBA__IS_ELEMENTWISE) return samba__elementwise_spread(p, n);
-    switch (op) {
-    case SAMBA__OP_full:
-    case SAMBA__OP_count:
-        return none;
-    case SAMBA__OP_cast:
-    case SAMBA__OP_dropout:
-        return samba__elementwise_spread(p, n);
-    case SAMBA__OP_sum:
-    case SAMBA__OP_mean:
-    case SAMBA__OP_max:
-    case SAMBA__OP_square_sum:
-    case SAMBA__OP_argmax:
-        return samba__fold_spread(n, x);
-    case SAMBA__OP_reshape:
-    case SAMBA__OP_permute:
-    case SAMBA__OP_slice:
-    case SAMBA__OP_pad:
-    case SAMBA__OP_cat:
-    case SAMBA__OP_expand:
-        return samba__moved_spread(p, n, x);
-    case SAMBA__OP_matmul:
-        return samba__product_spread(p, n);
-    case SAMBA__OP_affine:
-        if (x.kind == SAMBA__ROWS || x.kind == SAMBA__OTHER)
-            return samba__within_spread(p, n, dims - 1, 0);
-        return samba__affine_spread(p, n);
-    case SAMBA__OP_convolution:
-    case SAMBA__OP_batch_norm:
-        return out ? none : samba__within_spread(p, n, 1, 0);
-    case SAMBA__OP_max_pool2d:
-    case SAMBA__OP_avg_pool2d:
-        return samba__within_spread(p, n, dims - 2, 0);
-    case SAMBA__OP_softmax:
-    case SAMBA__OP_log_softmax:
-    case SAMBA__OP_layer_norm:
-    case SAMBA__OP_rms_norm:
-        return samba__within_spread(p, n, dims - 1, 0);
-    case SAMBA__OP_cross_entropy:
-    case SAMBA__OP_nll:
-        return samba__loss_spread(p, n);
-    case SAMBA__OP_lookup:
-        return samba__lookup_spread(p, n);
-    case SAMBA__OP_scaled_dot_product_attention:
-        return samba__attention_spread(p, n);
-    default:
-        return samba__unknown_spread(p, n, out);
-    }
+    static const samba__spread_fn by_rule[SAMBA__N_SPREAD_RULES] = {
+#define X(rule, function) samba__##function##_spread,
+        SAMBA__SPREAD_RULES(X)
+#undef X
+    };
+
+    bool unknown_loss = n->gradient && samba__is_builtin(n->op); /* of samba_grad */
+    if (!unknown_loss) return by_rule[samba__spread_rule_of(n->op)](p, n, out);
+    samba__spread s = samba__unknown_spread(p, n, out);
+    if (s.kind == SAMBA__ROWS) s.kind = SAMBA__OTHER;
+    return s;
 }
 
 /* Could t be computed before the first part, from inputs alone? */
 SAMBA__FN bool samba__is_given(const samba__parts *p, const samba__node *n)
 {
-    bool known = n->op >= samba__op_table && n->op < samba__op_table + SAMBA__N_OPS;
+    bool known = samba__is_builtin(n->op);
     bool draws = samba__is(n->op, SAMBA__OP_dropout)
         || (samba__is(n->op, SAMBA__OP_scaled_dot_product_attention)
             && n->n_in > SAMBA__ATTENTION_RATE);
-    bool given = known && !draws && !(n->op->flags >> 8) && !(n->op->flags & SAMBA_OP_HOST);
+    bool given = known && !draws && !samba__updates(n->op) && !(n->op->flags & SAMBA_OP_HOST);
     for (int32_t k = 0; given && k < n->n_in; k++)
         given = !n->in[k] || (n->in[k]->id < p->n_tensors && samba__spread_of(p, n->in[k]).given);
     return given;
@@ -18929,7 +19030,7 @@ SAMBA__FN void samba__tell_of_part(const samba__parts *p, const samba__node *n)
 
 SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
 {
-    bool loss = samba__is(n->op, SAMBA__OP_cross_entropy) || samba__is(n->op, SAMBA__OP_nll);
+    bool loss = samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS;
     bool is_mean = false, given = samba__is_given(p, n), mixed = false, fine = true;
     samba__spread s = samba__node_spread(p, n, 0);
     for (int32_t k = 0; k < n->n_in; k++)
@@ -18998,7 +19099,7 @@ SAMBA__FN uint64_t samba__hash_of_call(const samba__pieces *q, const samba__node
         }
         return h;
     }
-    bool loss = samba__is(n->op, SAMBA__OP_cross_entropy) || samba__is(n->op, SAMBA__OP_nll);
+    bool loss = samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS;
     bool mean = samba__is(n->op, SAMBA__OP_mean)
         || (loss && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN);
     if (mean && x.dim >= 0) h = samba__mixed(h, (uint64_t)first->shape.dim[x.dim]);
@@ -19690,8 +19791,7 @@ SAMBA__FN bool samba__pack_weights(samba__compilation *c)
     bool *done = (bool *)samba__temp(s, samba__n_tensors(s), sizeof *done);
     for (int32_t i = 0; done && i < samba__n_nodes(s); i++) {
         const samba__node *n = s->nodes[i];
-        bool reads = n->op == &samba__op_table[SAMBA__OP_affine]
-            || n->op == &samba__op_table[SAMBA__OP_lookup];
+        bool reads = samba__is(n->op, SAMBA__OP_affine) || samba__is(n->op, SAMBA__OP_lookup);
         samba_tensor *w = reads ? n->in[1] : NULL;
         samba_weights as = w ? samba__packs_as(w, c->program->weights) : SAMBA_WEIGHTS_PLAIN;
         if (!as || done[w->id]) continue;
