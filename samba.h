@@ -1485,15 +1485,15 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
     && (SAMBA__FMA == SAMBA__FMA_INSTRUCTION || SAMBA__FMA == SAMBA__FMA_CALL)
 #define SAMBA__IN_PLACE _Pragma("clang loop vectorize(assume_safety)")
 #define SAMBA__FOUR_IN_PLACE _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
-#define SAMBA__EIGHT _Pragma("clang loop unroll_count(8)") /* turns in one: less to decode */
+#define SAMBA__FOUR _Pragma("clang loop unroll_count(4)") /* turns in one */
 #elif defined(__GNUC__) && !defined(__clang__)
 #define SAMBA__IN_PLACE _Pragma("GCC ivdep")
 #define SAMBA__FOUR_IN_PLACE SAMBA__IN_PLACE _Pragma("GCC unroll 4")
-#define SAMBA__EIGHT _Pragma("GCC unroll 8")
+#define SAMBA__FOUR _Pragma("GCC unroll 4")
 #else
 #define SAMBA__IN_PLACE
 #define SAMBA__FOUR_IN_PLACE
-#define SAMBA__EIGHT
+#define SAMBA__FOUR
 #endif
 /* Before a loop of constant length, whose turns become straight code, so that an array that it
    indexes can stay in registers. */
@@ -4325,15 +4325,13 @@ SAMBA__KERNEL void samba__micro_kernel(const samba__panel_product *s, const floa
         if (SAMBA__VEC_LANES > 8) __builtin_prefetch(next + r * s->c_row + e.c_hi, 1, 2);
     }
     if (at) {
-        SAMBA__EIGHT
-        for (int64_t left = s->kc; left > 0; left--) {
-            samba__sums_step(acc, rows, a, a6, a_row, s->b + *at, b_hi);
+        for (int64_t p = 0; p < s->kc; p++) {
+            samba__sums_step(acc, rows, a, a6, a_row, b + at[p], b_hi);
             a += a_col;
             a6 += a_col;
-            at++;
         }
     } else {
-        SAMBA__EIGHT
+        SAMBA__FOUR
         for (int64_t left = s->kc; left > 0; left--) {
             if (prefetch_a && left % 16 == 0) {
                 SAMBA__UNROLLED
@@ -4747,7 +4745,7 @@ SAMBA__FN int64_t samba__plan_kc(const samba__gemm_set *set, const samba__gemm *
         most = near ? set->kc : samba__max64(set->kc / 2, SAMBA_GEMM_KC);
     }
     most = samba__min64(most, plan->few_rows ? (int64_t)SAMBA__FEW_ROWS_KC : k);
-    /* Blocks of equal length, a multiple of 8: the micro-kernel takes eight steps at once. */
+    /* Blocks of equal length, a multiple of 8: the micro-kernel is unrolled. */
     return samba__ceil_div(samba__ceil_div(k, samba__ceil_div(k, most)), 8) * 8;
 }
 
