@@ -2272,7 +2272,8 @@ SAMBA__FN int32_t samba__processors(void)
 #else
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 #endif
-    return n < 1 ? 1 : n > SAMBA__MAX_THREADS ? SAMBA__MAX_THREADS : (int32_t)n;
+    if (n < 1) return 1;
+    return n > SAMBA__MAX_THREADS ? SAMBA__MAX_THREADS : (int32_t)n;
 }
 
 #else /* one thread: the same calls */
@@ -2552,8 +2553,9 @@ SAMBA__INLINE uint16_t samba__to_f16(float f)
     uint32_t tiny
         = samba__float_bits(samba__bits_float(a < 0x38800000u ? a : 0) + 0.5f) - 0x3F000000u;
     uint32_t normal = (a - 0x38000000u + 0xFFFu + ((a >> 13) & 1u)) >> 13;
-    uint32_t h = a < 0x38800000u ? tiny : a >= 0x477FF000u ? nan : normal;
-    return (uint16_t)(sign | h);
+    uint32_t large = a >= 0x477FF000u ? nan : normal;
+    uint32_t magnitude = a < 0x38800000u ? tiny : large;
+    return (uint16_t)(sign | magnitude);
 }
 
 /* n elements of any type to f32, and back. Integers saturate, NaN gives 0. */
@@ -2596,7 +2598,8 @@ SAMBA__INLINE void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dt
 SAMBA__INLINE int32_t samba__saturate(float f, int32_t low, int32_t high)
 {
     if (f != f) return 0;
-    return f <= (float)low ? low : f >= (float)high ? high : (int32_t)f;
+    if (f <= (float)low) return low;
+    return f >= (float)high ? high : (int32_t)f;
 }
 
 SAMBA__INLINE int64_t samba__saturate_i64(float f)
@@ -2666,7 +2669,8 @@ SAMBA__FN const char *samba__read_term(const char *p, samba__term *t)
 {
     memset(t, 0, sizeof *t);
     if ((*p == 'i' || *p == 'b' || *p == 'f' || *p == 'w') && p[1] == ':') {
-        t->dtype = *p == 'i' ? SAMBA_I32 : *p == 'b' ? SAMBA_BOOL : SAMBA_F32;
+        if (*p == 'i') t->dtype = SAMBA_I32;
+        if (*p == 'b') t->dtype = SAMBA_BOOL;
         t->weights = *p == 'w';
         p += 2;
     }
@@ -5251,14 +5255,47 @@ SAMBA__ATTRIBUTES_AT(NLL)
 SAMBA__ATTRIBUTES_AT(TABLE)
 SAMBA__ATTRIBUTES_AT(ATTENTION)
 
+/* The key of a stream of random numbers as two words. */
+enum { SAMBA__KEY_WORDS = 2 };
+
+SAMBA__FN void samba__put_key(int32_t *word, uint64_t key)
+{
+    word[0] = (int32_t)(uint32_t)(key >> 32);
+    word[1] = (int32_t)(uint32_t)key;
+}
+
+/* Words that slice and pad have for each dimension. */
+enum { SAMBA__SLICE_WORDS = SAMBA__SLICE_END, SAMBA__PAD_WORDS = SAMBA__PAD_VALUE };
+
 /* Inputs of ops that have many. The last ones may be absent, those of dropout together. */
 enum { SAMBA__AFFINE_X, SAMBA__AFFINE_WEIGHT, SAMBA__AFFINE_BIAS, SAMBA__AFFINE_INPUTS };
+
+enum {
+    SAMBA__AFFINE_PACKED_X,
+    SAMBA__AFFINE_PACKED_WEIGHT,
+    SAMBA__AFFINE_PACKED_SCALE, /* of groups of weights */
+    SAMBA__AFFINE_PACKED_BIAS,
+    SAMBA__AFFINE_PACKED_INPUTS
+};
+
+enum {
+    SAMBA__LOOKUP_IDS,
+    SAMBA__LOOKUP_WEIGHT,
+    SAMBA__LOOKUP_PACKED_SCALE,
+    SAMBA__LOOKUP_PACKED_INPUTS
+};
+
+enum { SAMBA__WRITE_ROWS_CACHE, SAMBA__WRITE_ROWS_X, SAMBA__WRITE_ROWS_ROW };
+
+/* The sum that is added to follows the inputs of the op that makes the addend. */
+enum { SAMBA__ACCUMULATE_SUM = 2, SAMBA__ACCUMULATE_INPUTS };
 
 enum {
     SAMBA__DROPOUT_X,
     SAMBA__DROPOUT_RATE, /* then seed and counter */
     SAMBA__DROPOUT_SEED,
-    SAMBA__DROPOUT_COUNTER
+    SAMBA__DROPOUT_COUNTER,
+    SAMBA__DROPOUT_INPUTS
 };
 
 enum {
@@ -7174,28 +7211,30 @@ SAMBA__FN void samba__permute_vjp(samba_vjp *g)
 SAMBA__OP_API samba_tensor *samba_slice(samba_tensor *x, int32_t axis, int32_t begin, int32_t end,
                                         int32_t step)
 {
-    int32_t attr[3 * SAMBA_MAX_DIMS];
+    int32_t attr[SAMBA__SLICE_WORDS * SAMBA_MAX_DIMS];
     if (!samba__find_axis(x, "slice", &axis, 0)) return NULL;
     for (int32_t i = 0; i < x->shape.ndim; i++) {
         int32_t d = x->shape.dim[i], last = end < 0 ? end + d : end;
-        attr[3 * i + SAMBA__SLICE_BEGIN] = 0;
-        attr[3 * i + SAMBA__SLICE_STOP] = d;
-        attr[3 * i + SAMBA__SLICE_STEP] = 1;
+        attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN] = 0;
+        attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STOP] = d;
+        attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP] = 1;
         if (i != axis) continue;
-        attr[3 * i + SAMBA__SLICE_BEGIN] = begin < 0 ? begin + d : begin;
-        attr[3 * i + SAMBA__SLICE_STOP] = last > d ? d : last;
-        attr[3 * i + SAMBA__SLICE_STEP] = step;
+        attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN] = begin < 0 ? begin + d : begin;
+        attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STOP] = last > d ? d : last;
+        attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP] = step;
     }
-    return samba__emit1(SAMBA__OP_slice, x, attr, 3 * x->shape.ndim);
+    return samba__emit1(SAMBA__OP_slice, x, attr, SAMBA__SLICE_WORDS * x->shape.ndim);
 }
 
 SAMBA__FN bool samba__slice_shape(samba_call *c)
 {
-    if (!samba__expect(c, 1, 1, c->n_in == 1 ? 3 * c->in[0].shape.ndim : 0)) return false;
+    if (!samba__expect(c, 1, 1, c->n_in == 1 ? SAMBA__SLICE_WORDS * c->in[0].shape.ndim : 0))
+        return false;
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
-        int32_t begin = c->attr[3 * i + SAMBA__SLICE_BEGIN],
-                end = c->attr[3 * i + SAMBA__SLICE_STOP], step = c->attr[3 * i + SAMBA__SLICE_STEP];
+        int32_t begin = c->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN],
+                end = c->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STOP],
+                step = c->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP];
         int32_t d = c->in[0].shape.dim[i];
         if (begin < 0 || begin >= end || end > d || step < 1)
             return samba_refuse(c, SAMBA_ERANGE,
@@ -7212,18 +7251,19 @@ SAMBA__KERNEL void samba__slice_kernel(const samba_args *a)
     int64_t step[SAMBA_MAX_DIMS], start = 0;
     for (int32_t i = 0; i < a->in_spec[0].shape.ndim; i++) {
         int64_t inner = samba__inner(&a->in_spec[0].shape, i);
-        start += a->attr[3 * i + SAMBA__SLICE_BEGIN] * inner;
-        step[i] = a->attr[3 * i + SAMBA__SLICE_STEP] * inner;
+        start += a->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN] * inner;
+        step[i] = a->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP] * inner;
     }
     samba__copy_steps(a, start, step);
 }
 
 SAMBA__FN void samba__slice_vjp(samba_vjp *g)
 {
-    int32_t attr[3 * SAMBA_MAX_DIMS + 1], n = 0;
+    int32_t attr[SAMBA__PAD_WORDS * SAMBA_MAX_DIMS + 1], n = 0;
     for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) {
-        int32_t begin = g->attr[3 * i + SAMBA__SLICE_BEGIN],
-                step = g->attr[3 * i + SAMBA__SLICE_STEP], count = g->out[0]->shape.dim[i];
+        int32_t begin = g->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN],
+                step = g->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP],
+                count = g->out[0]->shape.dim[i];
         attr[n++] = begin;
         attr[n++] = g->in[0]->shape.dim[i] - begin - ((count - 1) * step + 1);
         attr[n++] = step - 1;
@@ -7301,7 +7341,7 @@ SAMBA__FN void samba__expand_vjp(samba_vjp *g)
 SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba_shape after,
                                       float value)
 {
-    int32_t attr[3 * SAMBA_MAX_DIMS + 1], n = 0;
+    int32_t attr[SAMBA__PAD_WORDS * SAMBA_MAX_DIMS + 1], n = 0;
     for (int32_t i = 0; i < before.ndim && i < SAMBA_MAX_DIMS; i++) {
         attr[n++] = before.dim[i];
         attr[n++] = i < after.ndim ? after.dim[i] : -1;
@@ -7314,15 +7354,15 @@ SAMBA__OP_API samba_tensor *samba_pad(samba_tensor *x, samba_shape before, samba
 SAMBA__FN bool samba__pad_shape(samba_call *c)
 {
     if (!samba__expect(c, 1, 1, c->n_attr)) return false;
-    if (c->n_attr != 3 * c->in[0].shape.ndim + 1)
+    if (c->n_attr != SAMBA__PAD_WORDS * c->in[0].shape.ndim + 1)
         return samba_refuse(c, SAMBA_EARG,
                             "before and after must each have one count per axis of "
                             "input 0");
     c->out[0] = c->in[0];
     for (int32_t i = 0; i < c->in[0].shape.ndim; i++) {
-        int64_t before = c->attr[3 * i + SAMBA__PAD_BEFORE],
-                after = c->attr[3 * i + SAMBA__PAD_AFTER],
-                between = c->attr[3 * i + SAMBA__PAD_BETWEEN];
+        int64_t before = c->attr[SAMBA__PAD_WORDS * i + SAMBA__PAD_BEFORE],
+                after = c->attr[SAMBA__PAD_WORDS * i + SAMBA__PAD_AFTER],
+                between = c->attr[SAMBA__PAD_WORDS * i + SAMBA__PAD_BETWEEN];
         int64_t d = before + after + (c->in[0].shape.dim[i] - 1) * (between + 1) + 1;
         if (before < 0 || after < 0 || between < 0 || d > 0x7FFFFFFF)
             return samba_refuse(c, SAMBA_ERANGE, "padding of axis %d is negative or too large", i);
@@ -7340,18 +7380,20 @@ SAMBA__FN int64_t samba__pad_source(const int32_t *attr, int64_t i, int32_t dim)
 
 SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
 {
-    static const int32_t none[3] = { 0, 0, 0 };
+    static const int32_t none[SAMBA__PAD_WORDS] = { 0, 0, 0 };
     const samba_shape *x = &a->in_spec[0].shape, *y = &a->out_spec[0].shape;
     size_t size = samba_dtype_size(a->out_spec[0].dtype);
     float value = samba_attr_float(a->attr[a->n_attr - 1]);
     int32_t last = y->ndim - 1;
-    const int32_t *run = last < 0 ? none : a->attr + 3 * last; /* before, after, between */
+    const int32_t *run
+        = last < 0 ? none : a->attr + SAMBA__PAD_WORDS * last; /* before, after, between */
     int64_t n = last < 0 ? 1 : y->dim[last], n_x = last < 0 ? 1 : x->dim[last];
     for (int64_t u = a->begin; u < a->end; u++) {
         uint8_t *row = samba__out_bytes(a, u * n);
         int64_t rest = u, at = 0;
         for (int32_t i = last - 1; i >= 0; i--) {
-            int64_t from = samba__pad_source(a->attr + 3 * i, rest % y->dim[i], x->dim[i]);
+            int64_t from
+                = samba__pad_source(a->attr + SAMBA__PAD_WORDS * i, rest % y->dim[i], x->dim[i]);
             at = at < 0 || from < 0 ? -1 : at + from * samba__inner(x, i);
             rest /= y->dim[i];
         }
@@ -7365,10 +7407,10 @@ SAMBA__KERNEL void samba__pad_kernel(const samba_args *a)
 
 SAMBA__FN void samba__pad_vjp(samba_vjp *g)
 {
-    int32_t attr[3 * SAMBA_MAX_DIMS], n = 0;
+    int32_t attr[SAMBA__SLICE_WORDS * SAMBA_MAX_DIMS], n = 0;
     for (int32_t i = 0; i < g->in[0]->shape.ndim; i++) {
-        int32_t before = g->attr[3 * i + SAMBA__PAD_BEFORE],
-                step = g->attr[3 * i + SAMBA__PAD_BETWEEN] + 1;
+        int32_t before = g->attr[SAMBA__PAD_WORDS * i + SAMBA__PAD_BEFORE],
+                step = g->attr[SAMBA__PAD_WORDS * i + SAMBA__PAD_BETWEEN] + 1;
         attr[n++] = before;
         attr[n++] = before + (g->in[0]->shape.dim[i] - 1) * step + 1;
         attr[n++] = step;
@@ -7592,7 +7634,7 @@ SAMBA__FN bool samba__write_rows_shape(samba_call *c)
 {
     if (!samba__expect(c, 3, 3, 0) || !samba__expect_f32(c, 0) || !samba__expect_f32(c, 1))
         return false;
-    const samba_shape *y = &c->in[0].shape, *row = &c->in[2].shape;
+    const samba_shape *y = &c->in[0].shape, *row = &c->in[SAMBA__WRITE_ROWS_ROW].shape;
     samba_shape x = c->in[1].shape;
     int32_t T = y->ndim >= 2 && x.ndim == y->ndim ? x.dim[x.ndim - 2] : 0;
     if (T) x.dim[x.ndim - 2] = y->dim[y->ndim - 2];
@@ -7603,7 +7645,7 @@ SAMBA__FN bool samba__write_rows_shape(samba_call *c)
                             &c->in[1].shape, y);
     bool fits = row->ndim >= 1 && row->ndim <= 2 && row->dim[row->ndim - 1] == T
         && (row->ndim == 1 || (y->ndim > 2 && row->dim[0] == y->dim[0]));
-    if (c->in[2].dtype != SAMBA_I32 || !fits)
+    if (c->in[SAMBA__WRITE_ROWS_ROW].dtype != SAMBA_I32 || !fits)
         return samba_refuse(c, SAMBA_ESHAPE,
                             "input 2 says which row each of the %d goes to: i32 "
                             "(%d), or with the first dimension before it",
@@ -7621,7 +7663,7 @@ SAMBA__FN void samba__write_rows_work(samba_work *w, const samba_call *c)
 
 SAMBA__KERNEL void samba__write_rows_kernel(const samba_args *a)
 {
-    const samba_shape *y = &a->out_spec[0].shape, *row = &a->in_spec[2].shape;
+    const samba_shape *y = &a->out_spec[0].shape, *row = &a->in_spec[SAMBA__WRITE_ROWS_ROW].shape;
     int64_t S = y->dim[y->ndim - 2], D = y->dim[y->ndim - 1], T = row->dim[row->ndim - 1];
     int64_t per_list = row->ndim == 1 ? INT64_MAX : samba__outer(y, y->ndim - 2) / y->dim[0];
     for (int64_t u = a->begin; u < a->end; u++) {
@@ -7647,7 +7689,7 @@ SAMBA__MATCHES(lookup, "i:*,w:vc->*c", 0)
 SAMBA__KERNEL void samba__lookup_kernel(const samba_args *a)
 {
     const int32_t *id = samba__in_i32(a, 0);
-    const uint16_t *scale = (const uint16_t *)(const void *)a->in[2];
+    const uint16_t *scale = (const uint16_t *)(const void *)a->in[SAMBA__LOOKUP_PACKED_SCALE];
     bool packed = a->n_attr > 0;
     samba_dtype type = a->in_spec[1].dtype;
     int64_t n = packed ? a->attr[SAMBA__PACKED_ROWS] : a->in_spec[1].shape.dim[0],
@@ -10299,7 +10341,7 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
     (void)g;
 }
 
-#define SAMBA__ROW(wire, gradient, spread, name, flags, cost, shape, work, kernel, kernel_avx2, \
+#define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, kernel_avx2, \
                    attributes) \
     { #name, \
       wire, \
@@ -10313,17 +10355,17 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
       SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
       SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },
 #define SAMBA__ROW_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
-    SAMBA__ROW(wire, gradient, spread, name, SAMBA_OP_INPLACE, cost, name, map, run, \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, name, map, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_OP(wire, gradient, spread, name, class, attributes, cost, flags, shape, work) \
-    SAMBA__ROW(wire, gradient, spread, name, SAMBA_OP_##flags, cost, shape, work, kernel, NULL, \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel, NULL, \
                SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_FAST(wire, gradient, spread, name, class, attributes, cost, flags, shape, work) \
-    SAMBA__ROW(wire, gradient, spread, name, SAMBA_OP_##flags, cost, shape, work, kernel, \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_FAMILY(wire, gradient, spread, name, class, attributes, cost, flags, family, \
                           which) \
-    SAMBA__ROW(wire, gradient, spread, name, SAMBA_OP_##flags, cost, name, name, run, \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, name, name, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
 static const samba_op samba__op_table[SAMBA__N_OPS]
     = { SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_FAMILY) };
@@ -11440,18 +11482,24 @@ SAMBA__FN bool samba__check_arena(const samba__pef *pef, uint64_t *room, uint32_
     return true;
 }
 
+/* Is symbol a rightly before b? */
+SAMBA__FN bool samba__in_order(const samba__symbol *a, const samba__symbol *b)
+{
+    if (a->region != b->region) return a->region < b->region;
+    if (a->offset != b->offset) return a->offset < b->offset;
+    return a->first <= b->first;
+}
+
 /* Symbols are sorted, those outside the arena do not overlap, and each region ends with its last
    symbol. */
 SAMBA__FN bool samba__check_order(const samba__pef *pef, samba__text *why)
 {
     uint64_t end[SAMBA__N_REGIONS] = { 0, 0, 0, 0 };
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol b = samba__symbol_at(pef, i), a = b;
+        samba__symbol before = samba__symbol_at(pef, i > 0 ? i - 1 : 0);
+        samba__symbol b = samba__symbol_at(pef, i);
         bool passing = b.region == SAMBA__REGION_ARENA;
-        if (i > 0) a = samba__symbol_at(pef, i - 1);
-        bool sorted = a.region != b.region ? a.region < b.region
-            : a.offset != b.offset         ? a.offset < b.offset
-                                           : a.first <= b.first;
+        bool sorted = samba__in_order(&before, &b);
         if (!samba__prove(why, sorted, "the symbols are not sorted")) return false;
         if (!passing && b.offset < end[b.region]) return samba__fail_shared(pef, i, why);
         end[b.region] = samba__higher(end[b.region], b.offset + samba__symbol_bytes(pef, &b));
@@ -14310,6 +14358,12 @@ typedef struct samba__named_call {
     int32_t cap, n_out;
 } samba__named_call;
 
+/* Input i of a call; NULL if it is not given. */
+SAMBA__FN samba_tensor *samba__input_or_null(const samba__named_call *c, int32_t i)
+{
+    return i < c->n_in ? c->in[i] : NULL;
+}
+
 /* Argument i of a call; otherwise, if there is none. */
 SAMBA__FN int32_t samba__argument(const samba__named_call *c, int32_t i, int32_t otherwise)
 {
@@ -14429,12 +14483,13 @@ SAMBA__FN samba_tensor *samba__call_mse(samba__named_call *c)
 
 SAMBA__FN samba_tensor *samba__call_linear(samba__named_call *c)
 {
-    return samba_affine(c->in[0], c->in[1], c->n_in > 2 ? c->in[2] : NULL);
+    return samba_affine(c->in[0], c->in[1], samba__input_or_null(c, 2));
 }
 
-SAMBA__FN samba_tensor *samba__call_addmm(samba__named_call *c)
+SAMBA__FN samba_tensor *samba__call_addmm(samba__named_call *c) /* addmm(sum, a, b) */
 {
-    return samba_add(samba_matmul(c->in[1], c->in[2]), c->in[0]);
+    samba_tensor *sum = c->in[0], *a = c->in[1], *b = samba__input_or_null(c, 2);
+    return samba_add(samba_matmul(a, b), sum);
 }
 
 SAMBA__FN samba_tensor *samba__call_rsub(samba__named_call *c)
@@ -14449,7 +14504,7 @@ SAMBA__FN samba_tensor *samba__call_square(samba__named_call *c)
 
 SAMBA__FN samba_tensor *samba__call_layer_norm(samba__named_call *c)
 {
-    samba_tensor *w = c->n_in > 1 ? c->in[1] : NULL, *b = c->n_in > 2 ? c->in[2] : NULL;
+    samba_tensor *w = samba__input_or_null(c, 1), *b = samba__input_or_null(c, 2);
     return samba_layer_normalize(c->in[0], w, b, 1e-5f);
 }
 
@@ -14468,8 +14523,9 @@ SAMBA__FN samba_tensor *samba__call_logical_not(samba__named_call *c)
 
 SAMBA__FN samba_tensor *samba__call_sdpa(samba__named_call *c)
 {
-    samba_tensor *mask = c->n_in > 3 ? c->in[3] : NULL;
-    return samba_scaled_dot_product_attention(c->in[0], c->in[1], c->in[2], mask, NULL);
+    samba_tensor *q = c->in[0], *k = c->in[1], *v = samba__input_or_null(c, 2);
+    samba_tensor *mask = samba__input_or_null(c, 3);
+    return samba_scaled_dot_product_attention(q, k, v, mask, NULL);
 }
 
 /* Of two operands the first is recorded first, whatever order C would take. */
@@ -15177,8 +15233,9 @@ SAMBA__FN void samba__tape_spread(samba__tape *t)
         bool needed = false;
         for (int32_t k = 0; k < n->n_in; k++)
             needed = needed || samba__tape_needs(t, n->in[k]);
+        if (!needed) continue;
         for (int32_t o = 0; o < n->n_out; o++)
-            if (needed && samba__is_float(n->out[o]->dtype)) samba__tape_want(t, n->out[o]);
+            if (samba__is_float(n->out[o]->dtype)) samba__tape_want(t, n->out[o]);
     }
 }
 
@@ -15189,12 +15246,15 @@ SAMBA__FN int32_t samba__side_by_side(const samba__node *a, const samba__node *b
     const samba_shape *x = &a->in[0]->shape, *y = &b->in[0]->shape;
     int32_t axis = -1;
     for (int32_t i = 0; i < x->ndim; i++) {
-        const int32_t *p = a->attr + 3 * i, *q = b->attr + 3 * i;
-        if (x->dim[i] == y->dim[i] && !memcmp(p, q, 3 * sizeof *p)) continue;
-        if (axis >= 0 || p[2] || q[2] || p[0] + x->dim[i] != q[0]) return -1;
+        const int32_t *p = a->attr + SAMBA__PAD_WORDS * i, *q = b->attr + SAMBA__PAD_WORDS * i;
+        if (x->dim[i] == y->dim[i] && !memcmp(p, q, SAMBA__PAD_WORDS * sizeof *p)) continue;
+        bool stretched = p[SAMBA__PAD_BETWEEN] || q[SAMBA__PAD_BETWEEN];
+        bool follows = p[SAMBA__PAD_BEFORE] + x->dim[i] == q[SAMBA__PAD_BEFORE];
+        if (axis >= 0 || stretched || !follows) return -1;
         axis = i;
     }
-    return a->attr[3 * x->ndim] == 0 && b->attr[3 * x->ndim] == 0 ? axis : -1;
+    int32_t value = SAMBA__PAD_WORDS * x->ndim; /* behind the words of all dimensions */
+    return a->attr[value] == 0 && b->attr[value] == 0 ? axis : -1;
 }
 
 /* The gradients of slices are padded with zeros: a + b where b continues a is a and b in one piece,
@@ -15204,7 +15264,7 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
     const samba_op *pad = &samba__op_table[SAMBA__OP_pad], *cat = &samba__op_table[SAMBA__OP_cat];
     const samba__node *m = a->node, *n = b->node;
     samba_tensor *part[SAMBA_MAX_IN];
-    int32_t attr[3 * SAMBA_MAX_DIMS + 1], count = 0, n_attr = m ? m->n_attr : 0;
+    int32_t attr[SAMBA__PAD_WORDS * SAMBA_MAX_DIMS + 1], count = 0, n_attr = m ? m->n_attr : 0;
     if (!m || !n || m->op != pad || n->op != pad) return NULL;
     int32_t axis = samba__side_by_side(m, n);
     const samba__node *rest = n->in[0]->node; /* b may have been joined before */
@@ -15217,7 +15277,8 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
     if (!more) part[count++] = n->in[0];
     samba_tensor *joined = samba_cat(part, count, axis);
     memcpy(attr, m->attr, (size_t)n_attr * sizeof *attr);
-    attr[3 * axis + SAMBA__SLICE_STOP] = n->attr[3 * axis + SAMBA__SLICE_STOP];
+    int32_t after = SAMBA__PAD_WORDS * axis + SAMBA__PAD_AFTER;
+    attr[after] = n->attr[after];
     for (int32_t i = 0; i < n_attr; i++)
         if (attr[i]) return samba__emit1(SAMBA__OP_pad, joined, attr, n_attr);
     return joined;
@@ -15231,9 +15292,14 @@ SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, 
                           "the gradient rule of %s gives %S for input "
                           "%d, %s %S; it must have the input's shape",
                           n->op->name, &din->shape, i, x->name, &x->shape);
-    samba_tensor **sum = &t->grad[x->place], *joined = *sum ? samba__join_slices(din, *sum) : NULL;
-    if (*sum && !joined && samba_ok(t->session)) joined = samba__join_slices(*sum, din);
-    *sum = joined ? joined : *sum ? samba_add(*sum, din) : din;
+    samba_tensor **sum = &t->grad[x->place];
+    if (!*sum) {
+        *sum = din;
+        return true;
+    }
+    samba_tensor *joined = samba__join_slices(din, *sum);
+    if (!joined && samba_ok(t->session)) joined = samba__join_slices(*sum, din);
+    *sum = joined ? joined : samba_add(*sum, din);
     return *sum != NULL;
 }
 
@@ -15263,8 +15329,10 @@ SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
     samba_tensor *dout[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
     bool flows = false, needed = false;
     samba_vjp g = SAMBA__ZEROED;
-    for (int32_t o = 0; o < n->n_out; o++)
-        flows = (dout[o] = samba__tape_grad(t, n->out[o])) != NULL || flows;
+    for (int32_t o = 0; o < n->n_out; o++) {
+        dout[o] = samba__tape_grad(t, n->out[o]);
+        flows = flows || dout[o];
+    }
     for (int32_t i = 0; i < n->n_in; i++)
         needed = needed || samba__tape_needs(t, n->in[i]);
     if (!flows || !needed) return true;
@@ -15514,9 +15582,14 @@ SAMBA_API bool samba_reset_random_generator(samba_session *s)
     return samba_ok(s);
 }
 
-/* What a layer of dropout needs besides x: rate, seed, counter, and its key. */
+/* What a layer of dropout needs besides x: its key, and the inputs from SAMBA__DROPOUT_RATE on. */
+typedef struct samba__dropout_parts {
+    samba_tensor *rate, *seed, *counter;
+    uint64_t key;
+} samba__dropout_parts;
+
 SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
-                                    samba_tensor *drop[3], uint64_t *key)
+                                    samba__dropout_parts *d)
 {
     char full[256];
     if (!x || !samba_ok(x->session)) return false;
@@ -15527,33 +15600,35 @@ SAMBA__FN bool samba__dropout_layer(samba_tensor *x, const char *name, float p,
     samba__print(where, sizeof where, "samba_dropout of %s", x->name);
     if (!samba__check_hyperparam(s, where, "p", (double)p)) return false;
     const char *part = samba__print_name(s, full, sizeof full, "%s__p", name);
-    drop[0] = part ? samba__scalar(s, part, SAMBA_F32, SAMBA__ARGIN, p) : NULL;
+    d->rate = part ? samba__scalar(s, part, SAMBA_F32, SAMBA__ARGIN, p) : NULL;
     part = samba__print_name(s, full, sizeof full, "%s__seed", name);
-    drop[1] = part ? samba__scalar(s, part, SAMBA_I32, SAMBA__ARGIN, 0.0f) : NULL;
-    drop[2] = samba__forward_counter(s);
-    *key = samba__stream_key(s->seed, name);
+    d->seed = part ? samba__scalar(s, part, SAMBA_I32, SAMBA__ARGIN, 0.0f) : NULL;
+    d->counter = samba__forward_counter(s);
+    d->key = samba__stream_key(s->seed, name);
     s->next_name = name;
-    return drop[0] && drop[1] && drop[2];
+    return d->rate && d->seed && d->counter;
 }
 
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p)
 {
-    samba_tensor *in[4] = { x, NULL, NULL, NULL };
-    uint64_t key = 0;
-    if (!samba__dropout_layer(x, name, p, in + 1, &key)) return NULL;
-    const int32_t attr[2] = { (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
-    return samba__emit(x->session, SAMBA__OP_dropout, in, 4, attr, 2, NULL);
+    samba__dropout_parts d;
+    if (!samba__dropout_layer(x, name, p, &d)) return NULL;
+    samba_tensor *in[SAMBA__DROPOUT_INPUTS] = { x, d.rate, d.seed, d.counter };
+    int32_t attr[SAMBA__DROPOUT_END];
+    samba__put_key(attr, d.key);
+    return samba__emit(x->session, SAMBA__OP_dropout, in, SAMBA__DROPOUT_INPUTS, attr,
+                       SAMBA__DROPOUT_END, NULL);
 }
 
 SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samba_tensor *mask,
                                                 const samba_attention_opts *opts, const char *name,
                                                 float p)
 {
-    samba_tensor *drop[3];
-    uint64_t key;
-    if (!qkv || !qkv[1] || !qkv[2] || !samba__dropout_layer(qkv[0], name, p, drop, &key))
-        return NULL;
-    return samba__attend(qkv, mask, opts, drop, key, NULL);
+    samba__dropout_parts d;
+    bool given = qkv && qkv[0] && qkv[1] && qkv[2];
+    if (!given || !samba__dropout_layer(qkv[0], name, p, &d)) return NULL;
+    samba_tensor *drop[] = { d.rate, d.seed, d.counter };
+    return samba__attend(qkv, mask, opts, drop, d.key, NULL);
 }
 
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)
@@ -15726,8 +15801,11 @@ SAMBA__FN samba_tensor *samba__clip_factor(samba_session *s, samba_tensor *const
     samba_tensor *sum = NULL;
     s->section = SAMBA_GRADNORM;
     for (int32_t i = 0; i < n && samba_ok(s); i++) {
-        int32_t attr[2] = { (1 << grads[i]->shape.ndim) - 1, 0 };
-        samba_tensor *square = samba__emit1(SAMBA__OP_square_sum, grads[i], attr, 2);
+        int32_t attr[SAMBA__REDUCE_END];
+        attr[SAMBA__REDUCE_AXES] = (1 << grads[i]->shape.ndim) - 1;
+        attr[SAMBA__REDUCE_KEEPDIM] = 0;
+        samba_tensor *square
+            = samba__emit1(SAMBA__OP_square_sum, grads[i], attr, SAMBA__REDUCE_END);
         sum = sum ? samba_add(sum, square) : square;
     }
     samba_tensor *clip = samba__emit2(SAMBA__OP_clip_factor, sum, max_norm, NULL, 0);
@@ -15761,10 +15839,8 @@ SAMBA__FN int32_t samba__step_options(const samba__optimizer *o, const samba_ten
         }
     }
     if (w->dtype == SAMBA_F32) return n;
-    uint64_t key = samba__stream_key(w->session->seed, w->name); /* of the rounding of bf16 */
-    attr[n++] = (int32_t)(uint32_t)(key >> 32);
-    attr[n++] = (int32_t)(uint32_t)key;
-    return n;
+    samba__put_key(attr + n, samba__stream_key(w->session->seed, w->name)); /* to round to bf16 */
+    return n + SAMBA__KEY_WORDS;
 }
 
 SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w, samba_tensor *g)
@@ -15772,7 +15848,7 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
     samba_session *s = w->session;
     const samba__optimizer_row *row = o->row;
     samba_tensor *in[4 + SAMBA__MOST_STATES + SAMBA__MOST_ARGINS] = { w, g };
-    int32_t attr[SAMBA__MOST_OPTIONS + 2], n = 2;
+    int32_t attr[SAMBA__MOST_OPTIONS + SAMBA__KEY_WORDS], n = 2;
     bool keeps = row->kept_for < 0 || samba__optim_value(o->desc, row->kept_for) != 0.0f
         || o->desc->momentum_state;
     s->section = SAMBA_OPT;
@@ -15827,7 +15903,8 @@ SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
 
 SAMBA__FN int32_t samba__n_optims(const samba_program *p)
 {
-    return p->optims ? p->n_optims : p->optim.kind ? 1 : 0;
+    if (p->optims) return p->n_optims;
+    return p->optim.kind ? 1 : 0;
 }
 
 /* Does BCKWD also step the parameters? The gradients of microbatches must last, so it cannot. */
@@ -16000,8 +16077,8 @@ SAMBA__FN int64_t samba__bytes_moved(const samba__node *n)
 /* In a program that only infers, dropout does nothing. */
 SAMBA__FN samba_tensor *samba__attend_without(samba__compilation *c, samba__node *n)
 {
-    if (!c->program->inference || n->n_in <= 4) return NULL;
-    n->n_in = 4;
+    if (!c->program->inference || n->n_in <= SAMBA__ATTENTION_RATE) return NULL;
+    n->n_in = SAMBA__ATTENTION_RATE; /* the inputs before */
     return n->out[0];
 }
 
@@ -16037,23 +16114,43 @@ static const struct {
                        { "int8", "int8_scale", SAMBA_I8 },
                        { "int4", "int4_scale", SAMBA_U8 } };
 
-/* Products and lookups read parameters that were packed: samba__pack_weights made them. */
-SAMBA__FN samba_tensor *samba__read_packed(samba__compilation *c, samba__node *n)
+/* Products and lookups read parameters that were packed: samba__pack_weights made them. The inputs
+   up to the scale are the same in both ops. */
+SAMBA__FN bool samba__read_packed(samba__compilation *c, samba__node *n, samba_tensor *w,
+                                  int32_t n_in)
 {
-    samba_tensor *w = n->in[1];
     samba_weights as = samba__packs_as(w, c->program->weights);
-    samba_tensor **in = as ? (samba_tensor **)samba__temp(c->session, 4, sizeof *in) : NULL;
-    if (!in) return NULL;
-    bool product = samba__is(n->op, SAMBA__OP_affine);
+    if (as == SAMBA_WEIGHTS_PLAIN) return false;
+    samba_tensor **in = (samba_tensor **)samba__temp(c->session, n_in, sizeof *in);
+    if (!in) return false;
+    const char *scale = samba__packing[as].scale;
     in[0] = n->in[0];
-    in[1] = samba__packed_of(w, samba__packing[as].name);
-    if (samba__packing[as].scale) in[2] = samba__packed_of(w, samba__packing[as].scale);
-    in[3] = n->n_in > 2 ? n->in[2] : NULL;
-    n->op = &samba__op_table[product ? SAMBA__OP_affine_packed : SAMBA__OP_lookup_packed];
+    in[SAMBA__AFFINE_PACKED_WEIGHT] = samba__packed_of(w, samba__packing[as].name);
+    if (scale) in[SAMBA__AFFINE_PACKED_SCALE] = samba__packed_of(w, scale);
     n->in = in;
-    n->n_in = product ? 4 : 3;
-    for (n->n_attr = 0; n->n_attr < (product ? 1 : 2); n->n_attr++)
-        n->attr[n->n_attr] = w->shape.dim[n->n_attr];
+    n->n_in = n_in;
+    n->attr[SAMBA__PACKED_ROWS] = w->shape.dim[0];
+    return true;
+}
+
+SAMBA__FN samba_tensor *samba__affine_packed(samba__compilation *c, samba__node *n)
+{
+    samba_tensor *bias = n->n_in > SAMBA__AFFINE_BIAS ? n->in[SAMBA__AFFINE_BIAS] : NULL;
+    samba_tensor *w = n->in[SAMBA__AFFINE_WEIGHT];
+    if (!samba__read_packed(c, n, w, SAMBA__AFFINE_PACKED_INPUTS)) return NULL;
+    n->op = &samba__op_table[SAMBA__OP_affine_packed];
+    n->in[SAMBA__AFFINE_PACKED_BIAS] = bias;
+    n->n_attr = 1; /* x has as many columns */
+    return n->out[0];
+}
+
+SAMBA__FN samba_tensor *samba__lookup_packed(samba__compilation *c, samba__node *n)
+{
+    samba_tensor *w = n->in[SAMBA__LOOKUP_WEIGHT];
+    if (!samba__read_packed(c, n, w, SAMBA__LOOKUP_PACKED_INPUTS)) return NULL;
+    n->op = &samba__op_table[SAMBA__OP_lookup_packed];
+    n->attr[SAMBA__PACKED_COLUMNS] = w->shape.dim[1];
+    n->n_attr = 2;
     return n->out[0];
 }
 
@@ -16145,8 +16242,8 @@ SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tenso
     return r;
 }
 
-/* The op that adds up what m makes; NULL if there is none. */
-SAMBA__FN const samba_op *samba__summing(const samba__node *m)
+/* The op that adds what m makes to a tensor, in its place; NULL if there is none. */
+SAMBA__FN const samba_op *samba__accumulating_op(const samba__node *m)
 {
     if (samba__is(m->op, SAMBA__OP_matmul)) return &samba__op_table[SAMBA__OP_matmul_accumulate];
     if (samba__is(m->op, SAMBA__OP_lookup_backward))
@@ -16159,18 +16256,19 @@ SAMBA__FN samba_tensor *samba__sum_in_place(samba__compilation *c, samba__node *
                                             samba_tensor *sum, samba_tensor *part)
 {
     const samba__node *m = samba__producer_of(c, part);
-    const samba_op *op = m && c->uses[part->id] == 1 && m->section == n->section
-            && samba__same_shape(&part->shape, &sum->shape) && !samba__reads_overwritten(c, m)
-        ? samba__summing(m)
-        : NULL;
-    samba_tensor **in = op ? (samba_tensor **)samba__temp(c->session, 3, sizeof *in) : NULL;
+    bool fits = m && c->uses[part->id] == 1 && m->section == n->section
+        && samba__same_shape(&part->shape, &sum->shape) && !samba__reads_overwritten(c, m);
+    const samba_op *op = fits ? samba__accumulating_op(m) : NULL;
+    if (!op) return NULL;
+    samba_tensor **in
+        = (samba_tensor **)samba__temp(c->session, SAMBA__ACCUMULATE_INPUTS, sizeof *in);
     if (!in) return NULL;
     in[0] = m->in[0];
     in[1] = m->in[1];
-    in[2] = sum;
+    in[SAMBA__ACCUMULATE_SUM] = sum;
     n->op = op;
     n->in = in;
-    n->n_in = 3;
+    n->n_in = SAMBA__ACCUMULATE_INPUTS;
     n->attr = m->attr;
     n->n_attr = m->n_attr;
     return n->out[0];
@@ -16206,8 +16304,8 @@ typedef struct samba__rewrite {
 static const samba__rewrite samba__rewrites[]
     = { { SAMBA__OP_dropout, false, samba__drop_dropout },
         { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without },
-        { SAMBA__OP_affine, false, samba__read_packed },
-        { SAMBA__OP_lookup, false, samba__read_packed },
+        { SAMBA__OP_affine, false, samba__affine_packed },
+        { SAMBA__OP_lookup, false, samba__lookup_packed },
         { SAMBA__OP_reshape, false, samba__join_reshapes },
         { SAMBA__OP_permute, false, samba__join_permutes },
         { SAMBA__OP_scale, false, samba__drop_scale },
@@ -16236,12 +16334,11 @@ SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
 /* An elementwise op on constant scalars is computed now. */
 SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
 {
-    float value[3] = { 0.0f, 0.0f, 0.0f }, result = 0.0f;
+    float value[SAMBA_MAX_IN], result = 0.0f;
     samba_spec spec[SAMBA_MAX_IN], out;
     samba_args a = SAMBA__ZEROED;
-    if (samba__class_of(n->op) != SAMBA__IS_ELEMENTWISE || n->n_in > 3
-        || n->out[0]->dtype != SAMBA_F32 || n->out[0]->shape.ndim)
-        return;
+    bool scalar = n->out[0]->dtype == SAMBA_F32 && n->out[0]->shape.ndim == 0;
+    if (samba__class_of(n->op) != SAMBA__IS_ELEMENTWISE || !scalar) return;
     for (int32_t i = 0; i < n->n_in; i++) {
         if (!n->in[i] || n->in[i]->shape.ndim || !samba__is_full(c, n->in[i], &value[i])) return;
         spec[i] = samba__spec_of(n->in[i]);
@@ -16278,7 +16375,7 @@ SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
     if (a->op != b->op || a->n_in != b->n_in || a->n_attr != b->n_attr || samba__updates(a->op)
         || a->graph != b->graph)
         return false;
-    if (a->generated != b->generated && samba__summing(a)) return false;
+    if (a->generated != b->generated && samba__accumulating_op(a)) return false;
     if ((a->section == SAMBA_COUNT) != (b->section == SAMBA_COUNT)) return false;
     return !memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in)
         && !memcmp(a->attr, b->attr, (size_t)a->n_attr * 4);
@@ -16390,20 +16487,18 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
 SAMBA__FN bool samba__fuse(samba__compilation *c)
 {
     c->uses = (int32_t *)samba__temp(c->session, c->n_tensors, sizeof *c->uses);
-    if (c->uses) {
-        for (int32_t i = 0; i < c->n_pairs; i++)
-            c->uses[samba__final(c->pairs[i].source)->id]++;
-        for (int32_t i = 0; i < c->n_nodes; i++) {
-            const samba__node *n = c->nodes[i];
-            if (!n->out[0]->same_as) {
-                for (int32_t k = 0; k < n->n_in; k++)
-                    if (n->in[k]) c->uses[n->in[k]->id]++;
-            }
-        }
-        for (int32_t i = 0; i < c->n_nodes; i++)
-            if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
+    if (!c->uses) return false;
+    for (int32_t i = 0; i < c->n_pairs; i++)
+        c->uses[samba__final(c->pairs[i].source)->id]++;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        if (n->out[0]->same_as) continue;
+        for (int32_t k = 0; k < n->n_in; k++)
+            if (n->in[k]) c->uses[n->in[k]->id]++;
     }
-    return c->uses != NULL;
+    for (int32_t i = 0; i < c->n_nodes; i++)
+        if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
+    return true;
 }
 
 /* What an update of state makes lies in the memory of that state; as an output it gets memory of
@@ -16411,16 +16506,15 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
 SAMBA__FN samba_tensor *samba__apart_from_state(samba__compilation *c, samba_tensor *t)
 {
     samba_tensor *y = samba__stand_in(c, t);
-    if (y) {
-        for (int32_t i = 0; i < c->n_nodes; i++) {
-            samba__node *n = c->nodes[i];
-            for (int32_t k = 0; k < n->n_in; k++)
-                if (n->in[k] == t) n->in[k] = y;
-            for (int32_t o = 0; o < n->n_out; o++)
-                if (n->out[o] == t) n->out[o] = y;
-        }
+    if (!y) return NULL;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        samba__node *n = c->nodes[i];
+        for (int32_t k = 0; k < n->n_in; k++)
+            if (n->in[k] == t) n->in[k] = y;
+        for (int32_t o = 0; o < n->n_out; o++)
+            if (n->out[o] == t) n->out[o] = y;
     }
-    if (y) c->producer[y->id] = c->producer[t->id];
+    c->producer[y->id] = c->producer[t->id];
     c->producer[t->id] = NULL;
     return y;
 }
@@ -16490,8 +16584,8 @@ SAMBA__FN bool samba__depends(const samba__node *n, const samba__node *before)
     return reads;
 }
 
-/* An elementwise op moves up to the product it reads, to follow it part by part: the gradient rules
-   of a layer put the products for its weights between. */
+/* An elementwise op moves up to the product it reads, to be fused with it as its epilogue: the
+   gradient rules of a layer put the products for its weights between. */
 SAMBA__FN void samba__move_up(const samba__compilation *c, samba__node **nodes, int32_t i)
 {
     enum { FAR = 8 };
@@ -18346,7 +18440,8 @@ SAMBA__FN bool samba__same_order(const samba__parts *p, const samba__node *a, co
     if (a->op != b->op || a->n_in != b->n_in) return false;
     if (samba__is(a->op, SAMBA__OP_slice)) {
         samba__spread x = samba__spread_of(p, a->in[0]), y = samba__spread_of(p, b->in[0]);
-        const int32_t *c = a->attr + 3 * x.dim, *d = b->attr + 3 * y.dim;
+        const int32_t *c = a->attr + SAMBA__SLICE_WORDS * x.dim,
+                      *d = b->attr + SAMBA__SLICE_WORDS * y.dim;
         int64_t n = a->in[0]->shape.dim[x.dim], m = b->in[0]->shape.dim[y.dim];
         return samba__same_order(p, x.joined, y.joined) && c[0] * m == d[0] * n
             && c[1] * m == d[1] * n;
@@ -18533,7 +18628,7 @@ SAMBA__FN bool samba__puts_together(const samba__parts *p, const samba__node *n,
         if (!slice || !samba__is(slice->op, SAMBA__OP_slice)) return false;
         samba__spread x = samba__spread_of(p, slice->in[0]);
         int64_t size = slice->in[0]->shape.dim[x.dim];
-        const int32_t *attr = slice->attr + 3 * x.dim;
+        const int32_t *attr = slice->attr + SAMBA__SLICE_WORDS * x.dim;
         if (attr[SAMBA__SLICE_BEGIN] * at_of != at * size) return false;
         if (k > 0 && !samba__same_order(p, x.joined, *order)) return false;
         *order = x.joined;
@@ -18554,14 +18649,14 @@ SAMBA__FN bool samba__one_of_all(const samba__parts *p, const samba__node *n, in
             const samba__node *m = p->c->session->nodes[i];
             bool sibling = samba__is(m->op, SAMBA__OP_slice) && m->in[0] == n->in[0]
                 && p->needed[m->out[0]->id];
-            if (!sibling || m->attr[3 * dim + SAMBA__SLICE_BEGIN] != at
-                || m->attr[3 * dim + SAMBA__SLICE_STEP] != 1)
+            if (!sibling || m->attr[SAMBA__SLICE_WORDS * dim + SAMBA__SLICE_BEGIN] != at
+                || m->attr[SAMBA__SLICE_WORDS * dim + SAMBA__SLICE_STEP] != 1)
                 continue;
             if (!next || m == n) next = m;
         }
         if (!next) return false;
         met = met || next == n;
-        at = next->attr[3 * dim + SAMBA__SLICE_STOP];
+        at = next->attr[SAMBA__SLICE_WORDS * dim + SAMBA__SLICE_STOP];
     }
     return met;
 }
@@ -18613,7 +18708,7 @@ SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__
         if (!samba__same_shape(shape, out)) y.kind = SAMBA__OTHER;
         return y;
     }
-    const int32_t *attr = n->attr + 3 * x.dim;
+    const int32_t *attr = n->attr + SAMBA__SLICE_WORDS * x.dim;
     int32_t begin = attr[SAMBA__SLICE_BEGIN], end = attr[SAMBA__SLICE_STOP],
             step = attr[SAMBA__SLICE_STEP], size = shape->dim[x.dim];
     if (begin == 0 && end == size && step == 1) return y;
@@ -19766,8 +19861,9 @@ SAMBA__FN uint16_t samba__group_scale(const float *x, bool four)
 SAMBA__FN int32_t samba__quantized(float x, uint16_t scale, int32_t least, int32_t most)
 {
     float d = samba__from_bf16(scale), q = d != 0.0f ? x / d : 0.0f;
-    q = q < 0.0f ? q - 0.5f : q + 0.5f;
-    return q > (float)most ? most : q > (float)least ? (int32_t)q : least;
+    float shifted = q < 0.0f ? q - 0.5f : q + 0.5f; /* so that the cast rounds to the nearest */
+    if (shifted > (float)most) return most;
+    return shifted > (float)least ? (int32_t)shifted : least;
 }
 
 /* Writes row j of a matrix of k columns, x, into its packed form; bf16 is cut or rounded. */
