@@ -608,9 +608,9 @@ int main(int argc, char **argv)
         { "prompt_loss_weight", SAMBA_FLAG_FLOAT, &o.prompt_loss_weight, "default 0" },
         { "end_loss_weight", SAMBA_FLAG_FLOAT, &o.end_loss_weight, "of the token that ends a text, "
           "default 1; less leaves more for a short completion" },
-        { "prompt_dropout", SAMBA_FLAG_FLOAT, &o.prompt_dropout, "run: share of each prompt's "
+        { "prompt_dropout", SAMBA_FLAG_FLOAT, &o.prompt_dropout, "share of each prompt's "
           "tokens left out while training, default 0" },
-        { "join_prompts", SAMBA_FLAG_INT, &o.join_prompts, "run: train on so many prompts with the "
+        { "join_prompts", SAMBA_FLAG_INT, &o.join_prompts, "train on so many prompts with the "
           "same completion, drawn at random, as one; default 1" },
         { "average_from", SAMBA_FLAG_INT, &o.average_from, "the weights at the end are the mean of "
           "those after each step from this one on; default -1: the last ones" },

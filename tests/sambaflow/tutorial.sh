@@ -56,7 +56,8 @@ check 'wants a model' fails_with 1 'Must provide --model_name_or_path or --confi
     $here/train compile --output-folder $here --pef-name none
 check 'wants data' fails_with 1 data_dir $here/train run -p $here/t/t.pef $model
 check 'names a missing folder' fails_with 1 nowhere $run --data_dir $here/nowhere
-check 'checks the batch' fails_with 1 'another graph' $run -b 4
+check 'checks the batch' fails_with 1 'compiled with -b 8 -mb 8; the command line says -b 4' \
+    $run -b 4
 check 'trains' sh -c "$(echo $run) --steps 150 --checkpoint_name $here/whole.ckpt \
     --min_eval_acc 0.9 >$here/said"
 check 'prints as the tutorial does' grep '^Final eval accuracy: [01]\.[0-9]*$' $here/said
