@@ -1322,6 +1322,7 @@ typedef struct samba_pef_node {
     int32_t n_in, n_out, n_attr;
     int32_t in[SAMBA_MAX_IN], out[SAMBA_MAX_OUT]; /* symbols; -1: absent */
     int32_t attr[SAMBA_MAX_ATTR];
+    const char *attributes; /* what attr is, as samba_op.attributes; NULL: not known */
 } samba_pef_node;
 
 typedef struct samba_pef_section {
@@ -1343,6 +1344,11 @@ SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size);
 SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *pef, int32_t i);
 SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *pef, int32_t i);
 SAMBA_API samba_pef_section samba_pef_section_at(const samba_pef *pef, int32_t i);
+/* Fills in up to cap words of the attribute of this name, and returns how many it has; 0: the node
+   has none of this name. begin, end, step of slice, and before, after, between of pad, have a word
+   for each dimension. A float is samba_attr_float of its word. */
+SAMBA_API int32_t samba_pef_attr(const samba_pef_node *node, const char *name, int32_t *words,
+                                 int32_t cap);
 
 /* What section id does with the memory of t: SAMBA_READS, SAMBA_WRITES, both, or 0. */
 enum { SAMBA_READS = 1, SAMBA_WRITES = 2 };
@@ -11623,6 +11629,106 @@ SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
     return symbol;
 }
 
+/* ---- Attributes by name ---- */
+/* The attributes of a call. An average to a given size has fewer than one over windows. */
+SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
+{
+    bool average = op == &samba__op_table[SAMBA__OP_avg_pool2d]
+        || op == &samba__op_table[SAMBA__OP_avg_pool2d_backward];
+    if (average && n_attr < SAMBA__AVG_SIZE) return SAMBA__ATTRIBUTES_AVG_TO(SAMBA__ATTRIBUTE_TEXT);
+    return op->attributes ? op->attributes : "";
+}
+
+/* How many words the items of a list have that is not '*'. */
+SAMBA__FN int32_t samba__counted_words(const char *list)
+{
+    int32_t n = 0;
+    for (const char *p = list; *p; p++) {
+        if (*p != ':' || !p[1] || p[2] == '*') continue;
+        n += p[2] >= '2' && p[2] <= '9' ? p[2] - '0' : 1;
+    }
+    return n;
+}
+
+/* One item of a list of attributes, such as "keepdim:b" or "begin,end,step:i*", and its words. */
+typedef struct samba__attribute {
+    const char *names; /* with commas between them, if the item has several */
+    int32_t length;    /* letters of names; 0: these words are not in the list */
+    char kind;
+    int32_t first, n; /* words */
+    int32_t starred;  /* how many words an item with a '*' has */
+    int32_t n_attr;   /* words of all items */
+    const char *rest; /* of the list */
+} samba__attribute;
+
+SAMBA__FN samba__attribute samba__attributes_begin(const char *list, int32_t n_attr)
+{
+    samba__attribute a = SAMBA__ZEROED;
+    a.rest = list;
+    a.n_attr = n_attr;
+    a.starred = n_attr - samba__counted_words(list);
+    return a;
+}
+
+/* Goes on to the next item; false behind the last word. A call may have fewer words than the list,
+   whose last items have none then, and more, which are an item without a name. */
+SAMBA__FN bool samba__next_attribute(samba__attribute *a)
+{
+    a->first += a->n;
+    int32_t left = a->n_attr - a->first;
+    if (left <= 0) return false;
+    const char *colon = strchr(a->rest, ':');
+    if (!colon) {
+        a->length = 0;
+        a->kind = 'i';
+        a->n = left;
+        return true;
+    }
+    char amount = colon[1] ? colon[2] : 0;
+    a->names = a->rest;
+    a->length = (int32_t)(colon - a->rest);
+    a->kind = colon[1];
+    a->n = 1;
+    if (amount == '*') a->n = a->starred > 0 ? a->starred : 0;
+    if (amount >= '2' && amount <= '9') a->n = amount - '0';
+    if (a->n > left) a->n = left;
+    a->rest = colon + strcspn(colon, " ");
+    if (*a->rest == ' ') a->rest++;
+    return true;
+}
+
+/* Which of the names of an item this is; -1: none. n_names gets how many it has. */
+SAMBA__FN int32_t samba__attribute_place(const samba__attribute *a, const char *name,
+                                         int32_t *n_names)
+{
+    int32_t place = -1, begin = 0;
+    *n_names = 0;
+    for (int32_t end = 0; end <= a->length && a->length; end++) {
+        if (end < a->length && a->names[end] != ',') continue;
+        size_t letters = (size_t)(end - begin);
+        if (strlen(name) == letters && !memcmp(a->names + begin, name, letters)) place = *n_names;
+        *n_names += 1;
+        begin = end + 1;
+    }
+    return place;
+}
+
+SAMBA_API int32_t samba_pef_attr(const samba_pef_node *node, const char *name, int32_t *words,
+                                 int32_t cap)
+{
+    if (!node || !name || !node->attributes) return 0;
+    samba__attribute a = samba__attributes_begin(node->attributes, node->n_attr);
+    while (samba__next_attribute(&a)) {
+        int32_t n_names, place = samba__attribute_place(&a, name, &n_names);
+        if (place < 0) continue;
+        int32_t n = a.n / n_names;
+        for (int32_t i = 0; words && i < n && i < cap; i++)
+            words[i] = node->attr[a.first + i * n_names + place];
+        return n;
+    }
+    return 0;
+}
+
 SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
 {
     samba_pef_node node = SAMBA__ZEROED;
@@ -11632,6 +11738,7 @@ SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
     int32_t word = 0;
     node.name = pef.strings + r.name;
     node.op = r.op ? r.op->name : NULL;
+    node.attributes = r.op ? samba__attributes_of(r.op, r.n_attr) : NULL;
     node.wire = (int32_t)r.wire;
     node.n_in = r.n_in;
     node.n_out = r.n_out;
@@ -13687,15 +13794,6 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
 }
 
 /* ---- Printing ---- */
-/* The attributes of a call. An average to a given size has fewer than one over windows. */
-SAMBA__FN const char *samba__attributes_of(const samba_op *op, int32_t n_attr)
-{
-    bool average
-        = samba__is(op, SAMBA__OP_avg_pool2d) || samba__is(op, SAMBA__OP_avg_pool2d_backward);
-    if (average && n_attr < SAMBA__AVG_SIZE) return SAMBA__ATTRIBUTES_AVG_TO(SAMBA__ATTRIBUTE_TEXT);
-    return op->attributes ? op->attributes : "";
-}
-
 /* Bits in hexadecimal, without leading zeros. */
 SAMBA__FN void samba__put_hex(samba__text *t, uint32_t word)
 {
@@ -13735,44 +13833,21 @@ SAMBA__FN void samba__put_attribute(samba__text *t, char kind, int32_t word)
         samba__format(t, "%d", word);
 }
 
-/* How many words the items of a list have that is not '*'. */
-SAMBA__FN int32_t samba__counted_words(const char *list)
-{
-    int32_t n = 0;
-    for (const char *p = list; *p; p++) {
-        if (*p != ':' || !p[1] || p[2] == '*') continue;
-        n += p[2] >= '2' && p[2] <= '9' ? p[2] - '0' : 1;
-    }
-    return n;
-}
-
 /* " [eps=1e-05 affine=yes]": attributes as what they are; those the list has not, as numbers. */
 SAMBA__FN void samba__put_attributes(samba__text *t, const samba_op *op, const int32_t *attr,
                                      int32_t n_attr)
 {
-    const char *p = samba__attributes_of(op, n_attr);
-    int32_t many = n_attr - samba__counted_words(p), i = 0;
+    samba__attribute a = samba__attributes_begin(samba__attributes_of(op, n_attr), n_attr);
     if (n_attr == 0) return;
     samba__put_text(t, " [");
-    while (i < n_attr) {
-        const char *colon = strchr(p, ':');
-        char kind = colon ? colon[1] : 'i', amount = kind && colon ? colon[2] : 0;
-        int32_t count = colon ? 1 : n_attr - i;
-        if (amount == '*')
-            count = many;
-        else if (amount >= '2' && amount <= '9')
-            count = amount - '0';
-        if (i && count > 0) samba__put_char(t, ' ');
-        if (colon) {
-            for (const char *name = p; count > 0 && name < colon; name++)
-                samba__put_char(t, *name);
+    while (samba__next_attribute(&a)) {
+        if (a.first && a.n > 0) samba__put_char(t, ' ');
+        for (int32_t i = 0; a.n > 0 && i < a.length; i++)
+            samba__put_char(t, a.names[i]);
+        for (int32_t k = 0; k < a.n; k++) {
+            if (k || a.length) samba__put_char(t, k ? ' ' : '=');
+            samba__put_attribute(t, a.kind, attr[a.first + k]);
         }
-        for (int32_t k = 0; k < count && i < n_attr; k++, i++) {
-            if (k || colon) samba__put_char(t, k ? ' ' : '=');
-            samba__put_attribute(t, kind, attr[i]);
-        }
-        if (colon) p = colon + strcspn(colon, " ");
-        if (*p == ' ') p++;
     }
     samba__put_char(t, ']');
 }

@@ -888,6 +888,35 @@ static void test_version_1(void)
 
 // ---- The records as tools read them ----
 
+// Every word of every node is an attribute with a name.
+static void check_attributes(const samba_pef *f)
+{
+    for (int32_t k = 0; k < f->n_nodes; k++) {
+        samba_pef_node q = samba_pef_node_at(f, k);
+        int32_t words[SAMBA_MAX_ATTR], named = 0;
+        samba__attribute a = samba__attributes_begin(q.attributes, q.n_attr);
+        while (samba__next_attribute(&a)) {
+            CHECK(a.length > 0 && a.first == named);
+            named += a.n;
+        }
+        CHECK(named == q.n_attr);
+        CHECK(!samba_pef_attr(&q, "nothing", words, SAMBA_MAX_ATTR));
+        if (!strcmp(q.op, "slice")) {       // words of an axis are together: begin, end, step
+            int32_t n = samba_pef_attr(&q, "end", words, SAMBA_MAX_ATTR);
+            CHECK(n == q.n_attr / 3 && words[0] == q.attr[1] && words[n - 1] == q.attr[3 * n - 2]);
+        } else if (!strcmp(q.op, "convolution")) {
+            words[1] = -7;
+            CHECK(samba_pef_attr(&q, "dilation", words, 1) == 2);
+            CHECK(words[0] == q.attr[4] && words[1] == -7);
+            CHECK(samba_pef_attr(&q, "groups", NULL, 0) == 1 && !samba_pef_attr(&q, "size", words, 2));
+        } else if (!strcmp(q.op, "avg_pool2d")) {
+            bool adaptive = q.n_attr == 2;
+            CHECK(samba_pef_attr(&q, "to", words, 2) == (adaptive ? 2 : 0));
+            CHECK(samba_pef_attr(&q, "kernel", words, 2) == (adaptive ? 0 : 2));
+        }
+    }
+}
+
 // What the public reader says of a sound PEF is what the library's own says.
 static void test_reader(void)
 {
@@ -923,6 +952,7 @@ static void test_reader(void)
             for (int32_t o = 0; o < q.n_attr; o++)
                 CHECK((uint32_t)q.attr[o] == samba__word(&r, q.n_in + q.n_out + o));
         }
+        check_attributes(&f);
         for (int32_t k = 0; k < f.n_sections; k++) {
             samba_pef_section q = samba_pef_section_at(&f, k);
             CHECK(q.first == used && q.n > 0 && q.type == get32(b, section_at(b, (uint32_t)k)));

@@ -18,10 +18,8 @@ typedef struct ex_symbol {
     bool result, declared, written;     /* an output; a buffer that the pass writes */
 } ex_symbol;
 typedef struct ex_call {
-    const char *op, *name;
-    int32_t in[SAMBA_MAX_IN], out[SAMBA_MAX_OUT];       /* symbols; -1: absent */
-    int32_t n_in, n_out, n_attr;
-    int32_t attr[SAMBA_MAX_ATTR];
+    samba_pef_node node;                /* its inputs and outputs are symbols; -1: absent */
+    const char *op;                     /* also of one that is not samba.h's own */
     bool needed;
 } ex_call;
 
@@ -220,16 +218,16 @@ static void ex_ints(ex_export *e, const char *name, int32_t n, const int32_t *va
 
 static const ex_symbol *ex_in_symbol(ex_export *e, const ex_call *c, int32_t i)
 {
-    return &e->symbol[c->in[i]];
+    return &e->symbol[c->node.in[i]];
 }
-static bool ex_has(const ex_call *c, int32_t i) { return i < c->n_in && c->in[i] >= 0; }
+static bool ex_has(const ex_call *c, int32_t i) { return i < c->node.n_in && c->node.in[i] >= 0; }
 static const char *ex_in(ex_export *e, const ex_call *c, int32_t i)
 {
-    return ex_has(c, i) ? e->symbol[c->in[i]].name : "";
+    return ex_has(c, i) ? e->symbol[c->node.in[i]].name : "";
 }
 static const samba_shape *ex_in_shape(ex_export *e, const ex_call *c, int32_t i)
 {
-    return &e->symbol[c->in[i]].spec.shape;
+    return &e->symbol[c->node.in[i]].spec.shape;
 }
 
 /* Input i as f32, with a Cast where it is something else. */
@@ -242,14 +240,31 @@ static const char *ex_in_f32(ex_export *e, const ex_call *c, int32_t i)
     return name;
 }
 
+/* Attributes of a call, by the names that samba_print_ops has: a number, a float, or a list, of
+   which those up to cap are filled in and the others, if it has fewer, stay. */
+static int32_t ex_list_attr(const ex_call *c, const char *name, int32_t *words, int32_t cap)
+{
+    return samba_pef_attr(&c->node, name, words, cap);
+}
+static int32_t ex_attr(const ex_call *c, const char *name)
+{
+    int32_t word = 0;
+    ex_list_attr(c, name, &word, 1);
+    return word;
+}
+static float ex_float_attr(const ex_call *c, const char *name)
+{
+    return samba_attr_float(ex_attr(c, name));
+}
+
 /* What output o is called: made up, unless the program knows it. */
 static const char *ex_out(ex_export *e, const ex_call *c, int32_t o)
 {
-    ex_symbol *s = &e->symbol[c->out[o]];
+    ex_symbol *s = &e->symbol[c->node.out[o]];
     if (s->written || !s->name) s->name = s->written ? ex_text(e, "%s__new", s->name) : ex_fresh(e);
     return s->name ? s->name : "";
 }
 static const samba_spec *ex_out_spec(const ex_export *e, const ex_call *c)
 {
-    return &e->symbol[c->out[0]].spec;
+    return &e->symbol[c->node.out[0]].spec;
 }

@@ -18,15 +18,10 @@ static bool ex_read_symbols(ex_export *e, const samba_pef *pef)
 }
 static bool ex_read_call(ex_export *e, const samba_pef *pef, int32_t node, ex_call *c)
 {
-    samba_pef_node n = samba_pef_node_at(pef, node);
-    c->op = n.op ? n.op : ex_text(e, "number %u, an op of the user's own", (unsigned)n.wire);
-    c->name = n.name;
-    c->n_in = n.n_in;
-    c->n_out = n.n_out;
-    c->n_attr = n.n_attr;
-    memcpy(c->in, n.in, sizeof c->in);
-    memcpy(c->out, n.out, sizeof c->out);
-    memcpy(c->attr, n.attr, sizeof c->attr);
+    c->node = samba_pef_node_at(pef, node);
+    c->op = c->node.op;
+    if (!c->op)
+        c->op = ex_text(e, "number %u, an op of the user's own", (unsigned)c->node.wire);
     return !e->failed;
 }
 
@@ -53,7 +48,8 @@ static bool ex_read_calls(ex_export *e, const samba_pef *pef, const char *graph)
 static int32_t ex_n_read(const ex_call *c)
 {
     bool attends = strstr(c->op, "attention") != NULL;
-    return !strcmp(c->op, "dropout") ? 1 : attends && c->n_in > 4 ? 4 : c->n_in;
+    if (!strcmp(c->op, "dropout")) return 1;
+    return attends && c->node.n_in > EX_MASK ? EX_MASK + 1 : c->node.n_in;
 }
 
 /* Marks what the outputs need, from the end; and buffers that are written on the way. A value that
@@ -62,19 +58,20 @@ static void ex_mark_needed(ex_export *e)
 {
     for (int32_t i = 0; i < e->n_calls; i++) {
         const ex_call *c = &e->call[i];
-        ex_symbol *first = c->n_out && c->out[0] >= 0 ? &e->symbol[c->out[0]] : NULL;
+        bool makes = c->node.n_out && c->node.out[0] >= 0;
+        ex_symbol *first = makes ? &e->symbol[c->node.out[0]] : NULL;
         bool rows = !strcmp(c->op, "write_rows");
         if (first && (first->role == SAMBA_ROLE_OUTPUT || rows)) first->needed = first->result = true;
         if (first && rows) first->written = true;
     }
     for (int32_t i = e->n_calls - 1; i >= 0; i--) {
         ex_call *c = &e->call[i];
-        for (int32_t o = 0; o < c->n_out; o++)
-            c->needed = c->needed || (c->out[o] >= 0 && e->symbol[c->out[o]].needed);
-        for (int32_t o = 0; c->needed && o < c->n_out; o++)
-            if (c->out[o] >= 0) e->symbol[c->out[o]].needed = false;
+        for (int32_t o = 0; o < c->node.n_out; o++)
+            c->needed = c->needed || (c->node.out[o] >= 0 && e->symbol[c->node.out[o]].needed);
+        for (int32_t o = 0; c->needed && o < c->node.n_out; o++)
+            if (c->node.out[o] >= 0) e->symbol[c->node.out[o]].needed = false;
         for (int32_t k = 0; c->needed && k < ex_n_read(c); k++)
-            if (c->in[k] >= 0) e->symbol[c->in[k]].needed = true;
+            if (c->node.in[k] >= 0) e->symbol[c->node.in[k]].needed = true;
     }
 }
 
@@ -137,8 +134,8 @@ static bool ex_write_call(ex_export *e, const ex_call *c)
     for (int i = 0; i < EX_N_ROWS; i++)
         if (!strcmp(ex_rows[i].op, c->op))
             return (ex_rows[i].write(e, c, ex_rows[i].word) && !e->failed)
-                || ex_fail(e, "%s (%s) cannot be written", c->op, c->name);
-    return ex_fail(e, "%s (%s) has no counterpart in ONNX%s", c->op, c->name,
+                || ex_fail(e, "%s (%s) cannot be written", c->op, c->node.name);
+    return ex_fail(e, "%s (%s) has no counterpart in ONNX%s", c->op, c->node.name,
                    strstr(c->op, "packed") ? ": compile with plain weights" : "");
 }
 static bool ex_build(ex_export *e, Onnx__GraphProto *g)
@@ -150,11 +147,11 @@ static bool ex_build(ex_export *e, Onnx__GraphProto *g)
     for (int32_t i = 0; i < e->n_calls; i++) {
         const ex_call *c = &e->call[i];
         for (int32_t k = 0; c->needed && k < ex_n_read(c); k++)
-            if (c->in[k] >= 0 && !ex_declare(e, g, &e->symbol[c->in[k]])) return false;
+            if (c->node.in[k] >= 0 && !ex_declare(e, g, &e->symbol[c->node.in[k]])) return false;
         if (c->needed && !ex_write_call(e, c)) return false;
     }
     for (int32_t i = 0; i < e->n_calls; i++) {
-        ex_symbol *s = e->call[i].n_out ? &e->symbol[e->call[i].out[0]] : NULL;
+        ex_symbol *s = e->call[i].node.n_out ? &e->symbol[e->call[i].node.out[0]] : NULL;
         if (!s || !s->result || !e->call[i].needed) continue;
         Onnx__ValueInfoProto *v = ex_info(e, s->name, &s->spec);
         if (!v) return false;

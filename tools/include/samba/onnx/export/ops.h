@@ -6,6 +6,11 @@ typedef struct ex_row {
     const char *word;                   /* the op of ONNX, where the function needs it */
 } ex_row;
 
+/* Inputs of the ops that have more than two, as samba.h lists their arguments. */
+enum { EX_X, EX_WEIGHT, EX_BIAS, EX_MEAN, EX_VARIANCE };        /* affine, convolution, norms */
+enum { EX_QUERY, EX_KEY, EX_VALUE, EX_MASK };
+enum { EX_CACHE, EX_ROWS, EX_ROW };                             /* write_rows */
+
 /* ---- Elementwise ---- */
 
 static bool ex_map1(ex_export *e, const ex_call *c, const char *word)
@@ -41,14 +46,16 @@ static bool ex_rsqrt(ex_export *e, const ex_call *c, const char *word)
 static bool ex_leaky_relu(ex_export *e, const ex_call *c, const char *word)
 {
     bool fine = ex_map1(e, c, word);
-    ex_float(e, "alpha", samba_attr_float(c->attr[0]));
+    ex_float(e, "alpha", ex_float_attr(c, "slope"));
     return fine;
 }
 
 /* x (word) attribute */
 static bool ex_with_number(ex_export *e, const ex_call *c, const char *word)
 {
-    const char *x = ex_in_f32(e, c, 0), *b = ex_number(e, samba_attr_float(c->attr[0]));
+    bool scales = !strcmp(c->op, "scale");
+    const char *x = ex_in_f32(e, c, 0);
+    const char *b = ex_number(e, ex_float_attr(c, scales ? "factor" : "term"));
     return *ex_node(e, word, ex_out(e, c, 0), x, b, NULL) != 0;
 }
 
@@ -97,7 +104,7 @@ static bool ex_slope(ex_export *e, const ex_call *c, const char *word)
 static bool ex_cast(ex_export *e, const ex_call *c, const char *word)
 {
     bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), NULL) != 0;
-    ex_int(e, "to", ex_type((samba_dtype)c->attr[0]));
+    ex_int(e, "to", ex_type((samba_dtype)ex_attr(c, "type")));
     return fine;
 }
 
@@ -108,32 +115,37 @@ static bool ex_same(ex_export *e, const ex_call *c, const char *word)
 }
 static bool ex_full(ex_export *e, const ex_call *c, const char *word)
 {
-    const char *x = ex_number(e, samba_attr_float(c->attr[0]));
+    const char *x = ex_number(e, ex_float_attr(c, "value"));
     const char *shape = ex_shape(e, &ex_out_spec(e, c)->shape);
     return *ex_node(e, word, ex_out(e, c, 0), x, shape, NULL) != 0;
 }
 
-/* ---- Reductions: attributes mask of axes, keep ---- */
+/* ---- Reductions ---- */
 
 static bool ex_fold(ex_export *e, const ex_call *c, const char *word)
 {
     int32_t axes[SAMBA_MAX_DIMS], n = 0;
     int64_t list[SAMBA_MAX_DIMS];
     bool sum = !strcmp(word, "ReduceSum");      /* its axes are an input since version 13 */
-    for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++)
-        if (c->attr[0] >> d & 1) list[n] = d, axes[n++] = d;
+    int32_t mask = ex_attr(c, "axes");
+    for (int32_t d = 0; d < SAMBA_MAX_DIMS; d++) {
+        if (!(mask >> d & 1)) continue;
+        list[n] = d;
+        axes[n] = d;
+        n++;
+    }
     if (n == 0) return ex_same(e, c, "Identity");
     const char *x = ex_in(e, c, 0), *by = sum ? ex_list(e, n, list) : NULL;
     bool fine = *ex_node(e, word, ex_out(e, c, 0), x, by, NULL) != 0;
     if (!sum) ex_ints(e, "axes", n, axes);
-    ex_int(e, "keepdims", c->attr[1]);
+    ex_int(e, "keepdims", ex_attr(c, "keepdim"));
     return fine;
 }
 static bool ex_argmax(ex_export *e, const ex_call *c, const char *word)
 {
     const char *index = ex_node(e, word, NULL, ex_in(e, c, 0), NULL);
-    ex_int(e, "axis", c->attr[0]);
-    ex_int(e, "keepdims", c->attr[1]);
+    ex_int(e, "axis", ex_attr(c, "axis"));
+    ex_int(e, "keepdims", ex_attr(c, "keepdim"));
     bool fine = *ex_node(e, "Cast", ex_out(e, c, 0), index, NULL) != 0;
     ex_int(e, "to", EX_INT32);
     return fine;
@@ -152,20 +164,18 @@ static const char *ex_turned(ex_export *e, const char *x, int32_t ndim)
 }
 static bool ex_matmul(ex_export *e, const ex_call *c, const char *word)
 {
-    const char *in[2];
-    for (int32_t i = 0; i < 2; i++) {
-        in[i] = ex_in_f32(e, c, i);
-        if (c->attr[i]) in[i] = ex_turned(e, in[i], ex_in_shape(e, c, i)->ndim);
-    }
-    return *ex_node(e, word, ex_out(e, c, 0), in[0], in[1], NULL) != 0;
+    const char *a = ex_in_f32(e, c, 0), *b = ex_in_f32(e, c, 1);
+    if (ex_attr(c, "transpose_a")) a = ex_turned(e, a, ex_in_shape(e, c, 0)->ndim);
+    if (ex_attr(c, "transpose_b")) b = ex_turned(e, b, ex_in_shape(e, c, 1)->ndim);
+    return *ex_node(e, word, ex_out(e, c, 0), a, b, NULL) != 0;
 }
 
 /* x w^T + b */
 static bool ex_affine(ex_export *e, const ex_call *c, const char *word)
 {
-    const char *x = ex_in(e, c, 0), *w = ex_in_f32(e, c, 1);
-    const char *b = ex_has(c, 2) ? ex_in(e, c, 2) : NULL;
-    if (ex_in_shape(e, c, 0)->ndim == 2) {
+    const char *x = ex_in(e, c, EX_X), *w = ex_in_f32(e, c, EX_WEIGHT);
+    const char *b = ex_has(c, EX_BIAS) ? ex_in(e, c, EX_BIAS) : NULL;
+    if (ex_in_shape(e, c, EX_X)->ndim == 2) {
         bool fine = *ex_node(e, word, ex_out(e, c, 0), x, w, b, NULL) != 0;
         ex_int(e, "transB", 1);
         return fine;
@@ -185,35 +195,43 @@ static bool ex_reshape(ex_export *e, const ex_call *c, const char *word)
 static bool ex_permute(ex_export *e, const ex_call *c, const char *word)
 {
     bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), NULL) != 0;
-    ex_ints(e, "perm", c->n_attr, c->attr);
+    int32_t axes[SAMBA_MAX_DIMS];
+    ex_ints(e, "perm", ex_list_attr(c, "axes", axes, SAMBA_MAX_DIMS), axes);
     return fine;
 }
 
-/* Attributes: begin, end, step of each axis. */
+/* A list of an attribute that has a word for each axis; n gets how many. */
+static const char *ex_axes_attr(ex_export *e, const ex_call *c, const char *name, int32_t *n)
+{
+    int32_t words[SAMBA_MAX_DIMS];
+    int64_t list[SAMBA_MAX_DIMS];
+    *n = ex_list_attr(c, name, words, SAMBA_MAX_DIMS);
+    for (int32_t d = 0; d < *n; d++) list[d] = words[d];
+    return ex_list(e, *n, list);
+}
 static bool ex_slice(ex_export *e, const ex_call *c, const char *word)
 {
-    int64_t list[4][SAMBA_MAX_DIMS];
-    int32_t n = c->n_attr / 3;
-    for (int32_t d = 0; d < n; d++) {
-        list[0][d] = c->attr[3 * d], list[1][d] = c->attr[3 * d + 1];
-        list[2][d] = d, list[3][d] = c->attr[3 * d + 2];
-    }
-    const char *begin = ex_list(e, n, list[0]), *end = ex_list(e, n, list[1]);
-    const char *axes = ex_list(e, n, list[2]), *step = ex_list(e, n, list[3]);
+    int64_t every[SAMBA_MAX_DIMS];
+    int32_t n;
+    const char *begin = ex_axes_attr(e, c, "begin", &n), *end = ex_axes_attr(e, c, "end", &n);
+    for (int32_t d = 0; d < n; d++) every[d] = d;
+    const char *axes = ex_list(e, n, every), *step = ex_axes_attr(e, c, "step", &n);
     return *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), begin, end, axes, step, NULL) != 0;
 }
-
-/* Attributes: before, after, between for each axis, the value. */
 static bool ex_pad(ex_export *e, const ex_call *c, const char *word)
 {
+    int32_t before[SAMBA_MAX_DIMS], after[SAMBA_MAX_DIMS], between[SAMBA_MAX_DIMS];
     int64_t pads[2 * SAMBA_MAX_DIMS];
-    int32_t n = c->n_attr / 3;
+    int32_t n = ex_list_attr(c, "before", before, SAMBA_MAX_DIMS);
+    ex_list_attr(c, "after", after, SAMBA_MAX_DIMS);
+    ex_list_attr(c, "between", between, SAMBA_MAX_DIMS);
     for (int32_t d = 0; d < n; d++) {
-        pads[d] = c->attr[3 * d], pads[n + d] = c->attr[3 * d + 1];
-        if (c->attr[3 * d + 2]) return ex_fail(e, "pad between elements is not offered");
+        pads[d] = before[d];
+        pads[n + d] = after[d];
+        if (between[d]) return ex_fail(e, "pad between elements is not offered");
     }
     const char *list = ex_list(e, 2 * n, pads);
-    const char *value = ex_number(e, samba_attr_float(c->attr[3 * n]));
+    const char *value = ex_number(e, ex_float_attr(c, "value"));
     if (ex_out_spec(e, c)->dtype != SAMBA_F32)
         return ex_fail(e, "pad of another type than f32 is not offered");
     return *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), list, value, NULL) != 0;
@@ -221,18 +239,18 @@ static bool ex_pad(ex_export *e, const ex_call *c, const char *word)
 static bool ex_cat(ex_export *e, const ex_call *c, const char *word)
 {
     const char *y = ex_in(e, c, 0);
-    for (int32_t i = 1; i < c->n_in; i++) {
-        bool last = i == c->n_in - 1;
+    for (int32_t i = 1; i < c->node.n_in; i++) {
+        bool last = i == c->node.n_in - 1;
         y = ex_node(e, word, last ? ex_out(e, c, 0) : NULL, y, ex_in(e, c, i), NULL);
-        ex_int(e, "axis", c->attr[0]);
+        ex_int(e, "axis", ex_attr(c, "axis"));
     }
-    return c->n_in > 1 ? *y != 0 : ex_same(e, c, "Identity");
+    return c->node.n_in > 1 ? *y != 0 : ex_same(e, c, "Identity");
 }
 static bool ex_gather(ex_export *e, const ex_call *c, const char *word)
 {
     const char *x = ex_in(e, c, 0), *index = ex_in(e, c, 1);
     bool fine = *ex_node(e, word, ex_out(e, c, 0), x, index, NULL) != 0;
-    ex_int(e, "axis", c->attr[0]);
+    ex_int(e, "axis", ex_attr(c, "axis"));
     return fine;
 }
 
@@ -249,7 +267,7 @@ static bool ex_lookup(ex_export *e, const ex_call *c, const char *word)
    zeros and ones (S,T), which copies values exactly; the others stay. */
 static bool ex_write_rows(ex_export *e, const ex_call *c, const char *word)
 {
-    const samba_shape *cache = ex_in_shape(e, c, 0), *row = ex_in_shape(e, c, 2);
+    const samba_shape *cache = ex_in_shape(e, c, EX_CACHE), *row = ex_in_shape(e, c, EX_ROW);
     int32_t S = cache->dim[cache->ndim - 2], T = row->dim[row->ndim - 1];
     int64_t shape[SAMBA_MAX_DIMS], column[2] = { S, 1 }, last = -1;
     int32_t *places = (int32_t *)ex_new(e, (size_t)S, sizeof *places);
@@ -258,58 +276,74 @@ static bool ex_write_rows(ex_export *e, const ex_call *c, const char *word)
     if (row->ndim == 2) shape[0] = row->dim[0];
     shape[cache->ndim - 1] = T;
     const char *at = ex_tensor(e, NULL, EX_INT32, 2, column, places, (size_t)S * sizeof *places);
-    const char *to = ex_node(e, "Reshape", NULL, ex_in(e, c, 2), ex_list(e, cache->ndim, shape),
-                             NULL);
+    const char *flat = ex_list(e, cache->ndim, shape);
+    const char *to = ex_node(e, "Reshape", NULL, ex_in(e, c, EX_ROW), flat, NULL);
     const char *hit = ex_node(e, "Cast", NULL, ex_node(e, word, NULL, to, at, NULL), NULL);
     ex_int(e, "to", EX_FLOAT);
-    const char *rows = ex_node(e, "MatMul", NULL, hit, ex_in(e, c, 1), NULL);
+    const char *rows = ex_node(e, "MatMul", NULL, hit, ex_in(e, c, EX_ROWS), NULL);
     const char *any = ex_node(e, "ReduceSum", NULL, hit, ex_list(e, 1, &last), NULL);
     any = ex_node(e, "Cast", NULL, any, NULL);
     ex_int(e, "to", EX_BOOL);
-    const char *old = ex_in(e, c, 0);
+    const char *old = ex_in(e, c, EX_CACHE);
     return *ex_node(e, "Where", ex_out(e, c, 0), any, rows, old, NULL) != 0;
 }
 
 /* ---- Windows ---- */
 
-/* Attributes: stride, padding, dilation of rows and columns, groups. */
+/* Stride, padding and dilation have a word for rows and one for columns; of a convolution in one
+   dimension, which is a row, the second ones alone mean something. */
 static bool ex_conv(ex_export *e, const ex_call *c, const char *word)
 {
-    int32_t sides = ex_in_shape(e, c, 0)->ndim - 2, skip = 2 - sides;
-    int32_t pads[4] = { c->attr[2], c->attr[3], c->attr[2], c->attr[3] };
-    const char *x = ex_in(e, c, 0), *w = ex_in(e, c, 1), *b = ex_has(c, 2) ? ex_in(e, c, 2) : NULL;
+    int32_t sides = ex_in_shape(e, c, EX_X)->ndim - 2, first = 2 - sides;
+    int32_t stride[2], padding[2], dilation[2], pads[4];
+    ex_list_attr(c, "stride", stride, 2);
+    ex_list_attr(c, "padding", padding, 2);
+    ex_list_attr(c, "dilation", dilation, 2);
+    for (int32_t d = 0; d < sides; d++) pads[d] = pads[sides + d] = padding[first + d];
+    const char *x = ex_in(e, c, EX_X), *w = ex_in(e, c, EX_WEIGHT);
+    const char *b = ex_has(c, EX_BIAS) ? ex_in(e, c, EX_BIAS) : NULL;
     bool fine = *ex_node(e, word, ex_out(e, c, 0), x, w, b, NULL) != 0;
-    if (sides == 1) pads[0] = pads[1] = c->attr[3];
-    ex_ints(e, "strides", sides, c->attr + skip);
+    ex_ints(e, "strides", sides, stride + first);
     ex_ints(e, "pads", 2 * sides, pads);
-    ex_ints(e, "dilations", sides, c->attr + 4 + skip);
-    ex_int(e, "group", c->attr[6]);
+    ex_ints(e, "dilations", sides, dilation + first);
+    ex_int(e, "group", ex_attr(c, "groups"));
     return fine;
 }
 
-/* Attributes: kernel, stride, padding of rows and columns, ceil_mode, exclude_padding; adaptive:
-   the size of the result alone. */
+/* The kernel of a pooling, and its stride, which equals it if only the size of the result is given:
+   then every window must have the same size. */
+static bool ex_window(ex_export *e, const ex_call *c, int32_t kernel[2], int32_t stride[2])
+{
+    const samba_shape *x = ex_in_shape(e, c, EX_X);
+    int32_t to[2];
+    ex_list_attr(c, "kernel", kernel, 2);
+    ex_list_attr(c, "stride", stride, 2);
+    if (!ex_list_attr(c, "to", to, 2)) return true;
+    for (int32_t i = 0; i < 2; i++) {
+        int32_t size = x->dim[2 + i];
+        if (size % to[i])
+            return ex_fail(e, "adaptive_avg_pool2d of %d to %d has windows of different sizes",
+                           size, to[i]);
+        kernel[i] = stride[i] = size / to[i];
+    }
+    return true;
+}
 static bool ex_pool(ex_export *e, const ex_call *c, const char *word)
 {
-    const samba_shape *x = ex_in_shape(e, c, 0), *y = &ex_out_spec(e, c)->shape;
-    int32_t kernel[2], stride[2], pads[4] = { 0, 0, 0, 0 };
-    bool adaptive = c->n_attr == 2, average = !strcmp(word, "AveragePool");
-    for (int32_t i = 0; i < 2; i++) {
-        int32_t d = x->ndim - 2 + i;
-        kernel[i] = adaptive ? x->dim[d] / y->dim[d] : c->attr[i];
-        stride[i] = adaptive ? kernel[i] : c->attr[2 + i];
-        pads[i] = pads[2 + i] = adaptive ? 0 : c->attr[4 + i];
-        if (adaptive && x->dim[d] % y->dim[d])
-            return ex_fail(e, "adaptive_avg_pool2d of %d to %d has windows of different sizes",
-                           x->dim[d], y->dim[d]);
-    }
-    if (x->ndim != 4) return ex_fail(e, "pooling of other than 4 dimensions is not offered");
-    bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), NULL) != 0;
+    int32_t kernel[2], stride[2], padding[2] = { 0, 0 };
+    if (ex_in_shape(e, c, EX_X)->ndim != 4)
+        return ex_fail(e, "pooling of other than 4 dimensions is not offered");
+    if (!ex_window(e, c, kernel, stride)) return false;
+    ex_list_attr(c, "padding", padding, 2);
+    const int32_t pads[4] = { padding[0], padding[1], padding[0], padding[1] };
+    bool average = !strcmp(word, "AveragePool"), adaptive = ex_list_attr(c, "to", NULL, 0) != 0;
+    bool counts = !adaptive && !ex_attr(c, "exclude_padding");
+    bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, EX_X), NULL) != 0;
     ex_ints(e, "kernel_shape", 2, kernel);
     ex_ints(e, "strides", 2, stride);
     ex_ints(e, "pads", 4, pads);
-    ex_int(e, "ceil_mode", adaptive ? 0 : c->attr[6]);
-    if (average) ex_int(e, "count_include_pad", adaptive ? 0 : !c->attr[7]);
+    ex_int(e, "ceil_mode", ex_attr(c, "ceil_mode"));
+    if (average) ex_int(e, "count_include_pad", counts);
     return fine;
 }
 
@@ -318,27 +352,28 @@ static bool ex_pool(ex_export *e, const ex_call *c, const char *word)
 static bool ex_batch_norm(ex_export *e, const ex_call *c, const char *word)
 {
     int64_t n = ex_in_shape(e, c, 0)->dim[1];
-    const char *w = ex_has(c, 1) ? ex_in(e, c, 1) : ex_uniform(e, n, 1.0f);
-    const char *b = ex_has(c, 2) ? ex_in(e, c, 2) : ex_uniform(e, n, 0.0f);
-    bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), w, b, ex_in(e, c, 3),
-                         ex_in(e, c, 4), NULL) != 0;
-    ex_float(e, "epsilon", samba_attr_float(c->attr[1]));
+    const char *w = ex_has(c, EX_WEIGHT) ? ex_in(e, c, EX_WEIGHT) : ex_uniform(e, n, 1.0f);
+    const char *b = ex_has(c, EX_BIAS) ? ex_in(e, c, EX_BIAS) : ex_uniform(e, n, 0.0f);
+    bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, EX_X), w, b, ex_in(e, c, EX_MEAN),
+                         ex_in(e, c, EX_VARIANCE), NULL) != 0;
+    ex_float(e, "epsilon", ex_float_attr(c, "eps"));
     return fine;
 }
 static bool ex_softmax(ex_export *e, const ex_call *c, const char *word)
 {
     bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), NULL) != 0;
-    ex_int(e, "axis", c->attr[0]);
+    ex_int(e, "axis", ex_attr(c, "axis"));
     return fine;
 }
 static bool ex_layer_norm(ex_export *e, const ex_call *c, const char *word)
 {
-    const samba_shape *x = ex_in_shape(e, c, 0);
-    const char *w = ex_has(c, 1) ? ex_in(e, c, 1) : ex_uniform(e, x->dim[x->ndim - 1], 1.0f);
-    const char *b = ex_has(c, 2) ? ex_in(e, c, 2) : NULL;
-    bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, 0), w, b, NULL) != 0;
+    const samba_shape *x = ex_in_shape(e, c, EX_X);
+    const char *w = ex_has(c, EX_WEIGHT) ? ex_in(e, c, EX_WEIGHT)
+                                         : ex_uniform(e, x->dim[x->ndim - 1], 1.0f);
+    const char *b = ex_has(c, EX_BIAS) ? ex_in(e, c, EX_BIAS) : NULL;
+    bool fine = *ex_node(e, word, ex_out(e, c, 0), ex_in(e, c, EX_X), w, b, NULL) != 0;
     ex_int(e, "axis", -1);
-    ex_float(e, "epsilon", samba_attr_float(c->attr[0]));
+    ex_float(e, "epsilon", ex_float_attr(c, "eps"));
     return fine;
 }
 
@@ -349,34 +384,35 @@ static bool ex_rms_norm(ex_export *e, const ex_call *c, const char *word)
     const char *x = ex_in(e, c, 0), *t = ex_node(e, "Mul", NULL, x, x, NULL);
     t = ex_node(e, word, NULL, t, NULL);
     ex_ints(e, "axes", 1, &last);
-    t = ex_node(e, "Add", NULL, t, ex_number(e, samba_attr_float(c->attr[0])), NULL);
+    t = ex_node(e, "Add", NULL, t, ex_number(e, ex_float_attr(c, "eps")), NULL);
     t = ex_node(e, "Sqrt", NULL, t, NULL);
-    t = ex_node(e, "Div", ex_has(c, 1) ? NULL : ex_out(e, c, 0), x, t, NULL);
-    if (!ex_has(c, 1)) return *t != 0;
-    return *ex_node(e, "Mul", ex_out(e, c, 0), t, ex_in(e, c, 1), NULL) != 0;
+    t = ex_node(e, "Div", ex_has(c, EX_WEIGHT) ? NULL : ex_out(e, c, 0), x, t, NULL);
+    if (!ex_has(c, EX_WEIGHT)) return *t != 0;
+    return *ex_node(e, "Mul", ex_out(e, c, 0), t, ex_in(e, c, EX_WEIGHT), NULL) != 0;
 }
 
-/* ---- Losses: attributes reduction, ignored id, smoothing ---- */
+/* ---- Losses ---- */
 
 static bool ex_loss(ex_export *e, const ex_call *c, const char *word)
 {
     static const char *const reductions[3] = { "mean", "sum", "none" };
     const samba_shape *x = ex_in_shape(e, c, 0);
     int64_t classes = x->dim[x->ndim - 1], rows[2] = { -1, classes }, flat = -1;
-    bool logits = !strcmp(word, "SoftmaxCrossEntropyLoss"), each = c->attr[0] == SAMBA_REDUCE_NONE;
-    if (logits && samba_attr_float(c->attr[2]) != 0.0f)
+    int32_t reduction = ex_attr(c, "reduction");
+    bool each = reduction == SAMBA_REDUCE_NONE;
+    if (ex_float_attr(c, "label_smoothing") != 0.0f)
         return ex_fail(e, "cross_entropy with label_smoothing is not offered");
     const char *scores = ex_node(e, "Reshape", NULL, ex_in(e, c, 0), ex_list(e, 2, rows), NULL);
     const char *target = ex_node(e, "Reshape", NULL, ex_in(e, c, 1), ex_list(e, 1, &flat), NULL);
     const char *y = ex_node(e, word, each ? NULL : ex_out(e, c, 0), scores, target, NULL);
-    ex_word(e, "reduction", reductions[c->attr[0]]);
-    ex_int(e, "ignore_index", c->attr[1]);
+    ex_word(e, "reduction", reductions[reduction]);
+    ex_int(e, "ignore_index", ex_attr(c, "ignore_index"));
     if (!each) return *y != 0;
     const char *shape = ex_shape(e, &ex_out_spec(e, c)->shape);
     return *ex_node(e, "Reshape", ex_out(e, c, 0), y, shape, NULL) != 0;
 }
 
-/* ---- Attention: attributes causal, scale ---- */
+/* ---- Attention ---- */
 
 /* Which keys a query may see, bool (T,S): none after its own place. */
 static const char *ex_causal(ex_export *e, int64_t T, int64_t S)
@@ -399,15 +435,15 @@ static const char *ex_attend(ex_export *e, const char *scores, const char *see)
 }
 static bool ex_attention(ex_export *e, const ex_call *c, const char *word)
 {
-    const samba_shape *q = ex_in_shape(e, c, 0), *k = ex_in_shape(e, c, 1);
+    const samba_shape *q = ex_in_shape(e, c, EX_QUERY), *k = ex_in_shape(e, c, EX_KEY);
     int32_t n = q->ndim;
-    const char *see = c->attr[0] ? ex_causal(e, q->dim[n - 2], k->dim[n - 2]) : NULL;
-    const char *scores = ex_node(e, word, NULL, ex_in(e, c, 0), ex_turned(e, ex_in(e, c, 1), n),
-                                 NULL);
-    scores = ex_node(e, "Mul", NULL, scores, ex_number(e, samba_attr_float(c->attr[1])), NULL);
-    if (ex_has(c, 3)) {
-        bool added = ex_in_symbol(e, c, 3)->spec.dtype == SAMBA_F32;
-        const char *mask = ex_in(e, c, 3), *there = mask;
+    const char *see = ex_attr(c, "causal") ? ex_causal(e, q->dim[n - 2], k->dim[n - 2]) : NULL;
+    const char *scores = ex_node(e, word, NULL, ex_in(e, c, EX_QUERY),
+                                 ex_turned(e, ex_in(e, c, EX_KEY), n), NULL);
+    scores = ex_node(e, "Mul", NULL, scores, ex_number(e, ex_float_attr(c, "scale")), NULL);
+    if (ex_has(c, EX_MASK)) {
+        bool added = ex_in_symbol(e, c, EX_MASK)->spec.dtype == SAMBA_F32;
+        const char *mask = ex_in(e, c, EX_MASK), *there = mask;
         if (added) {
             there = ex_node(e, "Greater", NULL, mask, ex_number(e, -3.0e38f), NULL);
             scores = ex_node(e, "Add", NULL, scores, mask, NULL);
@@ -415,7 +451,7 @@ static bool ex_attention(ex_export *e, const ex_call *c, const char *word)
         see = see ? ex_node(e, "And", NULL, see, there, NULL) : there;
     }
     const char *weights = ex_attend(e, scores, see);
-    return *ex_node(e, word, ex_out(e, c, 0), weights, ex_in(e, c, 2), NULL) != 0;
+    return *ex_node(e, word, ex_out(e, c, 0), weights, ex_in(e, c, EX_VALUE), NULL) != 0;
 }
 
 static const ex_row ex_rows[] = {

@@ -225,9 +225,12 @@ static bool ox_op_top_k(ox_node *k)
     int32_t axis = x ? ox_axis(k, ox_int(k, "axis", -1), x->shape.ndim) : -1;
     if (axis < 0) return false;
     if (count < 1 || count > x->shape.dim[axis]) return ox_refuse(k, "its k is out of range");
-    int32_t attr[2] = { (int32_t)count, ox_int(k, "largest", 1) != 0 };
+    int32_t attr[OX_TOP_ATTRS];
+    attr[OX_TOP_COUNT] = (int32_t)count;
+    attr[OX_TOP_LARGEST] = ox_int(k, "largest", 1) != 0;
     samba_tensor *row = ox_to_last(ox_is_float(type) ? x : ox_to_i32(x), axis);
-    samba_tensor *index = row ? samba_apply(k->c->s, "onnx_top", &row, 1, attr, 2) : NULL;
+    samba_tensor *index = row ? samba_apply(k->c->s, "onnx_top", &row, 1, attr, OX_TOP_ATTRS)
+                              : NULL;
     samba_tensor *at = NULL;
     if (index)
         at = ox_element_places(k, index, &row->shape, row->shape.ndim - 1);

@@ -137,9 +137,10 @@ static void ox_truncate_kernel(const samba_args *a)
     }
 }
 
-/* ---- onnx_integer: i32, of which attribute 1 says which ONNX type it stands for: results wrap as
+/* ---- onnx_integer: i32, of which an attribute says which ONNX type it stands for: results wrap as
    that type does; 32 signed bits are the widest, beyond which the run ends ---- */
 
+enum { OX_INTEGER_OP, OX_INTEGER_TYPE, OX_INTEGER_ATTRS };      /* its attributes */
 enum {
     OX_ADD, OX_SUB, OX_MUL, OX_DIV, OX_MOD, OX_FMOD, OX_POW, OX_MIN, OX_MAX, OX_AND, OX_OR, OX_XOR,
     OX_SHL, OX_SHR, OX_EQ, OX_LT, OX_LE, OX_GT, OX_GE, OX_WRAP
@@ -213,9 +214,10 @@ static void ox_integer_kernel(const samba_args *a)
 {
     ox_range r = ox_elements(a);
     const int32_t *x = ox_i32(a, 0), *y = ox_i32(a, 1);
-    bool divides = a->attr[0] >= OX_DIV && a->attr[0] <= OX_FMOD;
+    int32_t op = a->attr[OX_INTEGER_OP];
+    bool divides = op >= OX_DIV && op <= OX_FMOD;
     for (int64_t i = r.begin; i < r.end; i++) {
-        int64_t v = ox_wrapped(ox_integer_value(a->attr[0], x[i], y[i]), a->attr[1]);
+        int64_t v = ox_wrapped(ox_integer_value(op, x[i], y[i]), a->attr[OX_INTEGER_TYPE]);
         if (v < INT32_MIN || v > INT32_MAX) samba_fault(a, 0, x[i]), v = 0;
         if (divides && y[i] == 0) samba_fault(a, 1, 0);
         ox_out_i32(a)[i] = (int32_t)v;
@@ -244,7 +246,7 @@ static void ox_select_kernel(const samba_args *a)
 }
 
 /* ---- onnx_take: y[r][j] = x[r][index[j]], x (*,n), index i32 of any shape -> (*, that shape).
-   Index -1 takes the value whose bits attribute 0 has. Other indices outside end the run. ---- */
+   Index -1 takes the value whose bits the attribute has. Other indices outside end the run. ---- */
 
 static bool ox_take_shape(samba_call *c)
 {
@@ -333,21 +335,22 @@ static void ox_scatter_kernel(const samba_args *a)
     }
 }
 
-/* ---- onnx_fold: x (*,n) -> (*) ---- */
+/* ---- onnx_fold: x (*,n) -> (*); its attribute says how ---- */
 
 enum { OX_FOLD_SUM, OX_FOLD_PROD, OX_FOLD_MIN, OX_FOLD_MAX, OX_FOLD_ARGMIN, OX_FOLD_ARGMAX,
        OX_FOLD_LAST = 16 };             /* of equal ones, the last is meant */
+static int32_t ox_fold_kind(const int32_t *attr) { return *attr & (OX_FOLD_LAST - 1); }
 static bool ox_fold_shape(samba_call *c)
 {
     if (!ox_expect(c, 1, 1)) return false;
     if (c->in[0].shape.ndim < 1) return samba_refuse(c, SAMBA_ESHAPE, "x is a scalar");
     c->out[0].shape.ndim--;
-    if ((c->attr[0] & 15) >= OX_FOLD_ARGMIN) c->out[0].dtype = SAMBA_I32;
+    if (ox_fold_kind(c->attr) >= OX_FOLD_ARGMIN) c->out[0].dtype = SAMBA_I32;
     return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
 }
 static int32_t ox_fold_best(const samba_args *a, int64_t row, int64_t n)
 {
-    bool least = (a->attr[0] & 15) == OX_FOLD_ARGMIN, last = a->attr[0] & OX_FOLD_LAST;
+    bool least = ox_fold_kind(a->attr) == OX_FOLD_ARGMIN, last = *a->attr & OX_FOLD_LAST;
     int64_t best = 0;
     for (int64_t i = 1; i < n; i++) {
         double x, y;
@@ -380,7 +383,7 @@ static void ox_fold_integers(const samba_args *a, int64_t row, int64_t n)
     const int32_t *x = ox_i32(a, 0) + row * n;
     int64_t y = x[0];
     for (int64_t i = 1; i < n; i++) {
-        y = ox_integer_value(kind[a->attr[0] & 3], y, x[i]);
+        y = ox_integer_value(kind[ox_fold_kind(a->attr)], y, x[i]);
         if (y < INT32_MIN || y > INT32_MAX) samba_fault(a, 0, x[i]), y = 0;
     }
     ox_out_i32(a)[row] = (int32_t)y;
@@ -390,13 +393,15 @@ static void ox_fold_kernel(const samba_args *a)
     const samba_shape *x = &a->in_spec[0].shape;
     int64_t n = x->dim[x->ndim - 1];
     for (int64_t row = a->begin; row < a->end; row++) {
-        if ((a->attr[0] & 15) >= OX_FOLD_ARGMIN) ox_out_i32(a)[row] = ox_fold_best(a, row, n);
+        if (ox_fold_kind(a->attr) >= OX_FOLD_ARGMIN) ox_out_i32(a)[row] = ox_fold_best(a, row, n);
         else if (a->in_spec[0].dtype == SAMBA_I32) ox_fold_integers(a, row, n);
         else ox_fold_floats(a, row, n);
     }
 }
 
-/* ---- onnx_cumulate: sums of a row up to each element; attributes exclusive, reverse ---- */
+/* ---- onnx_cumulate: sums of a row up to each element ---- */
+
+enum { OX_CUMULATE_EXCLUSIVE, OX_CUMULATE_REVERSE, OX_CUMULATE_ATTRS };
 
 static bool ox_cumulate_shape(samba_call *c)
 {
@@ -408,7 +413,8 @@ static void ox_cumulate_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
     int64_t n = x->dim[x->ndim - 1];
-    bool exclusive = a->attr[0], reverse = a->attr[1], integers = a->in_spec[0].dtype == SAMBA_I32;
+    bool exclusive = a->attr[OX_CUMULATE_EXCLUSIVE], reverse = a->attr[OX_CUMULATE_REVERSE];
+    bool integers = a->in_spec[0].dtype == SAMBA_I32;
     for (int64_t row = a->begin; row < a->end; row++) {
         float sum = 0;
         int64_t total = 0;
@@ -426,23 +432,26 @@ static void ox_cumulate_kernel(const samba_args *a)
 }
 
 /* ---- onnx_top: the indices of the k largest (or smallest) of each row, in order of value; of
-   equal ones the first comes first. Attributes: k, largest ---- */
+   equal ones the first comes first ---- */
+
+enum { OX_TOP_COUNT, OX_TOP_LARGEST, OX_TOP_ATTRS };
 
 static bool ox_top_shape(samba_call *c)
 {
     if (!ox_expect(c, 1, 2)) return false;
     samba_shape *y = &c->out[0].shape;
     c->out[0].dtype = SAMBA_I32;
-    if (y->ndim < 1 || c->attr[0] < 1 || c->attr[0] > y->dim[y->ndim - 1])
+    int32_t count = c->attr[OX_TOP_COUNT];
+    if (y->ndim < 1 || count < 1 || count > y->dim[y->ndim - 1])
         return samba_refuse(c, SAMBA_ESHAPE, "k is %d, but a row has no more than its elements",
-                            c->attr[0]);
-    y->dim[y->ndim - 1] = c->attr[0];
+                            count);
+    y->dim[y->ndim - 1] = count;
     return c->in[0].dtype == SAMBA_I32 || ox_expect_type(c, 0, SAMBA_F32);
 }
 static double ox_top_value(const samba_args *a, int64_t at)
 {
     double x = a->in_spec[0].dtype == SAMBA_I32 ? ox_i32(a, 0)[at] : (double)a->in[0][at];
-    return a->attr[1] ? x : -x;
+    return a->attr[OX_TOP_LARGEST] ? x : -x;
 }
 
 /* The next after `last` (-1: the first) in the order: by value, then by index. */
@@ -460,7 +469,7 @@ static int32_t ox_top_next(const samba_args *a, int64_t row, int64_t n, int32_t 
 static void ox_top_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
-    int64_t n = x->dim[x->ndim - 1], k = a->attr[0];
+    int64_t n = x->dim[x->ndim - 1], k = a->attr[OX_TOP_COUNT];
     for (int64_t row = a->begin; row < a->end; row++)
         for (int64_t j = 0; j < k; j++)
             ox_out_i32(a)[row * k + j] = ox_top_next(a, row, n, j ? ox_out_i32(a)[row * k + j - 1]

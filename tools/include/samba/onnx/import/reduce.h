@@ -108,9 +108,12 @@ static bool ox_op_cum_sum(ox_node *k)
     if (!a) return false;
     if (!a->i || a->count < 1) return ox_refuse(k, "its axis has no value");
     int32_t axis = ox_axis(k, a->i[0], x->shape.ndim);
-    int32_t attr[2] = { ox_int(k, "exclusive", 0) != 0, ox_int(k, "reverse", 0) != 0 };
+    int32_t attr[OX_CUMULATE_ATTRS];
+    attr[OX_CUMULATE_EXCLUSIVE] = ox_int(k, "exclusive", 0) != 0;
+    attr[OX_CUMULATE_REVERSE] = ox_int(k, "reverse", 0) != 0;
     if (axis < 0) return false;
     x = ox_to_last(x, axis);
-    samba_tensor *y = x ? samba_apply(k->c->s, "onnx_cumulate", &x, 1, attr, 2) : NULL;
+    samba_tensor *y = x ? samba_apply(k->c->s, "onnx_cumulate", &x, 1, attr, OX_CUMULATE_ATTRS)
+                        : NULL;
     return ox_give(k, 0, ox_type(k, 0), ox_from_last(y, axis));
 }

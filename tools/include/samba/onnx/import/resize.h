@@ -229,12 +229,12 @@ static void ox_sample_weights(int mode, double t, double *weight)
     else weight[0] = 1 - t, weight[1] = t;
 }
 
-/* Attributes: mode, padding, align. */
+enum { OX_GRID_MODE, OX_GRID_PADDING, OX_GRID_ALIGN, OX_GRID_ATTRS };   /* attributes */
 static double ox_sample(const float *image, int64_t h, int64_t w, double y, double x,
                         const int32_t *attr)
 {
-    int mode = attr[0], padding = attr[1], taps = mode == OX_CUBIC ? 4 : 2;
-    bool align = attr[2];
+    int mode = attr[OX_GRID_MODE], padding = attr[OX_GRID_PADDING], taps = mode == OX_CUBIC ? 4 : 2;
+    bool align = attr[OX_GRID_ALIGN];
     double wy[4], wx[4], sum = 0;
     if (mode == OX_NEAREST)
         return ox_pixel(image, h, w, rint(ox_in_padding(y, h, padding, align)),
@@ -269,40 +269,46 @@ static void ox_grid_kernel(const samba_args *a)
     for (int64_t i = r.begin; i < r.end; i++) {
         int64_t image = i / inner, n = image / x->dim[1];
         const float *at = a->in[1] + 2 * (n * inner + i % inner);
-        double px = ox_grid_place((double)at[0], w, a->attr[2]);
-        double py = ox_grid_place((double)at[1], h, a->attr[2]);
+        double px = ox_grid_place((double)at[0], w, a->attr[OX_GRID_ALIGN]);
+        double py = ox_grid_place((double)at[1], h, a->attr[OX_GRID_ALIGN]);
         a->out[0][i] = (float)ox_sample(a->in[0] + image * h * w, h, w, py, px, a->attr);
     }
 }
 static bool ox_op_grid_sample(ox_node *k)
 {
     samba_tensor *in[2] = { ox_in(k, 0), ox_in(k, 1) };
-    int32_t attr[3] = { OX_LINEAR, OX_ZEROS, ox_int(k, "align_corners", 0) != 0 };
-    if (ox_text_is(k, "mode", "", "nearest")) attr[0] = OX_NEAREST;
+    int mode = OX_LINEAR, padding = OX_ZEROS;
+    if (ox_text_is(k, "mode", "", "nearest")) mode = OX_NEAREST;
     if (ox_text_is(k, "mode", "", "bicubic") || ox_text_is(k, "mode", "", "cubic"))
-        attr[0] = OX_CUBIC;
-    if (ox_text_is(k, "padding_mode", "", "border")) attr[1] = OX_BORDER;
-    if (ox_text_is(k, "padding_mode", "", "reflection")) attr[1] = OX_REFLECTION;
+        mode = OX_CUBIC;
+    if (ox_text_is(k, "padding_mode", "", "border")) padding = OX_BORDER;
+    if (ox_text_is(k, "padding_mode", "", "reflection")) padding = OX_REFLECTION;
+    int32_t attr[OX_GRID_ATTRS];
+    attr[OX_GRID_MODE] = mode;
+    attr[OX_GRID_PADDING] = padding;
+    attr[OX_GRID_ALIGN] = ox_int(k, "align_corners", 0) != 0;
     return in[0] && in[1] && ox_floats_only(k, 2)
-        && ox_give(k, 0, ox_type(k, 0), samba_apply(k->c->s, "onnx_grid_sample", in, 2, attr, 3));
+        && ox_give(k, 0, ox_type(k, 0),
+                   samba_apply(k->c->s, "onnx_grid_sample", in, 2, attr, OX_GRID_ATTRS));
 }
 
-/* RoiAlign. Attributes: height, width, sampling ratio, scale, half pixel, maximum. */
+/* RoiAlign. */
+enum { OX_ROI_HEIGHT, OX_ROI_WIDTH, OX_ROI_RATIO, OX_ROI_SCALE, OX_ROI_HALF_PIXEL, OX_ROI_ATTRS };
 static bool ox_roi_shape(samba_call *c)
 {
-    if (!ox_expect(c, 3, 6)) return false;
+    if (!ox_expect(c, 3, OX_ROI_ATTRS)) return false;
     const samba_shape *x = &c->in[0].shape, *r = &c->in[1].shape, *b = &c->in[2].shape;
     if (x->ndim != 4 || r->ndim != 2 || r->dim[1] != 4 || b->ndim != 1 || b->dim[0] != r->dim[0])
         return samba_refuse(c, SAMBA_ESHAPE, "x must be (N,C,H,W), the regions (R,4) and (R)");
     c->out[0].shape.dim[0] = r->dim[0];
-    c->out[0].shape.dim[2] = c->attr[0];
-    c->out[0].shape.dim[3] = c->attr[1];
+    c->out[0].shape.dim[2] = c->attr[OX_ROI_HEIGHT];
+    c->out[0].shape.dim[3] = c->attr[OX_ROI_WIDTH];
     return ox_expect_type(c, 0, SAMBA_F32) && ox_expect_type(c, 1, SAMBA_F32)
         && ox_expect_type(c, 2, SAMBA_I32);
 }
 static double ox_roi_pixel(const float *image, int64_t h, int64_t w, double y, double x)
 {
-    static const int32_t border[3] = { OX_LINEAR, OX_BORDER, 1 };
+    static const int32_t border[OX_GRID_ATTRS] = { OX_LINEAR, OX_BORDER, true };
     if (y < -1 || y > (double)h || x < -1 || x > (double)w) return 0;
     return ox_sample(image, h, w, y, x, border);
 }
@@ -310,25 +316,28 @@ static float ox_roi_bin(const samba_args *a, const float *image, const float *ro
                         int64_t column)
 {
     const samba_shape *x = &a->in_spec[0].shape;
-    double scale = (double)samba_attr_float(a->attr[3]), shift = a->attr[4] ? 0.5 : 0;
+    bool half_pixel = a->attr[OX_ROI_HALF_PIXEL];
+    int32_t ratio = a->attr[OX_ROI_RATIO];      /* 0: as many points as the bin has pixels */
+    double scale = (double)samba_attr_float(a->attr[OX_ROI_SCALE]), shift = half_pixel ? 0.5 : 0;
     double left = (double)roi[0] * scale - shift, top = (double)roi[1] * scale - shift;
     double width = (double)roi[2] * scale - shift - left;
-    double height = (double)roi[3] * scale - shift - top, sum = 0, most = 0;
-    if (!a->attr[4]) width = width > 1 ? width : 1, height = height > 1 ? height : 1;
-    double bin_h = height / a->attr[0], bin_w = width / a->attr[1];
-    int64_t nh = a->attr[2] > 0 ? a->attr[2] : (int64_t)ceil(bin_h < 4096 ? bin_h : 4096);
-    int64_t nw = a->attr[2] > 0 ? a->attr[2] : (int64_t)ceil(bin_w < 4096 ? bin_w : 4096);
+    double height = (double)roi[3] * scale - shift - top, sum = 0;
+    if (!half_pixel) {
+        width = width > 1 ? width : 1;
+        height = height > 1 ? height : 1;
+    }
+    double bin_h = height / a->attr[OX_ROI_HEIGHT], bin_w = width / a->attr[OX_ROI_WIDTH];
+    int64_t nh = ratio > 0 ? ratio : (int64_t)ceil(bin_h < 4096 ? bin_h : 4096);
+    int64_t nw = ratio > 0 ? ratio : (int64_t)ceil(bin_w < 4096 ? bin_w : 4096);
     for (int64_t i = 0; i < nh; i++) {
         for (int64_t j = 0; j < nw; j++) {
             double py = top + (double)row * bin_h + ((double)i + 0.5) * bin_h / (double)nh;
             double px = left + (double)column * bin_w + ((double)j + 0.5) * bin_w / (double)nw;
-            double v = ox_roi_pixel(image, x->dim[2], x->dim[3], py, px);
-            sum += v;
-            most = (!i && !j) || v > most ? v : most;
+            sum += ox_roi_pixel(image, x->dim[2], x->dim[3], py, px);
         }
     }
     double count = (double)(nh * nw > 1 ? nh * nw : 1);
-    return (float)(a->attr[5] ? most : sum / count);
+    return (float)(sum / count);
 }
 static void ox_roi_kernel(const samba_args *a)
 {
@@ -355,12 +364,16 @@ static bool ox_op_roi_align(ox_node *k)
         return ox_refuse(k, "its sizes are out of range");
     bool half = ox_text_is(k, "coordinate_transformation_mode",
                            k->version >= 16 ? "half_pixel" : "output_half_pixel", "half_pixel");
-    int32_t attr[6] = { (int32_t)h, (int32_t)w, (int32_t)ratio,
-                        samba_float_attr(ox_float(k, "spatial_scale", 1.0f)), half,
-                        ox_text_is(k, "mode", "avg", "max") };
-    if (attr[5]) return ox_refuse(k, "with mode max is not offered");
+    if (ox_text_is(k, "mode", "avg", "max")) return ox_refuse(k, "with mode max is not offered");
+    int32_t attr[OX_ROI_ATTRS];
+    attr[OX_ROI_HEIGHT] = (int32_t)h;
+    attr[OX_ROI_WIDTH] = (int32_t)w;
+    attr[OX_ROI_RATIO] = (int32_t)ratio;
+    attr[OX_ROI_SCALE] = samba_float_attr(ox_float(k, "spatial_scale", 1.0f));
+    attr[OX_ROI_HALF_PIXEL] = half;
     return in[0] && in[1] && in[2]
-        && ox_give(k, 0, ox_type(k, 0), samba_apply(k->c->s, "onnx_roi_align", in, 3, attr, 6));
+        && ox_give(k, 0, ox_type(k, 0),
+                   samba_apply(k->c->s, "onnx_roi_align", in, 3, attr, OX_ROI_ATTRS));
 }
 
 static const samba_op ox_sampling_kernels[] = {

@@ -169,17 +169,20 @@ static bool ox_op_stft(ox_node *k)
 }
 
 /* ---- TfIdfVectorizer: counts of n-grams of ids. Inputs: ids (N,L), pool, where n-grams of each
-   length begin in it, the place of each in the result, weights. Attributes: shortest, longest,
-   skips, mode (0 TF, 1 IDF, 2 TFIDF), size of the result ---- */
+   length begin in it, the place of each in the result, weights. The lengths go from SHORTEST to
+   LONGEST; SIZE is that of the result ---- */
 
+enum { OX_GRAM_TF, OX_GRAM_IDF, OX_GRAM_TFIDF };                /* modes */
+enum { OX_GRAM_SHORTEST, OX_GRAM_LONGEST, OX_GRAM_SKIPS, OX_GRAM_MODE, OX_GRAM_SIZE,
+       OX_GRAM_ATTRS };
 static bool ox_grams_shape(samba_call *c)
 {
-    if (!ox_expect(c, 5, 5)) return false;
+    if (!ox_expect(c, 5, OX_GRAM_ATTRS)) return false;
     samba_shape *y = &c->out[0].shape;
     c->out[0].dtype = SAMBA_F32;
     if (y->ndim < 1 || y->ndim > 2)
         return samba_refuse(c, SAMBA_ESHAPE, "ids must be (L) or (N,L)");
-    y->dim[y->ndim - 1] = c->attr[4];
+    y->dim[y->ndim - 1] = c->attr[OX_GRAM_SIZE];
     for (int32_t i = 0; i < 4; i++)
         if (!ox_expect_type(c, i, SAMBA_I32)) return false;
     return ox_expect_type(c, 4, SAMBA_F32);
@@ -206,18 +209,19 @@ static void ox_count_grams(const samba_args *a, const int32_t *text, int64_t L, 
 static void ox_grams_kernel(const samba_args *a)
 {
     const samba_shape *x = &a->in_spec[0].shape;
-    int64_t L = x->dim[x->ndim - 1], size = a->attr[4];
+    int64_t L = x->dim[x->ndim - 1], size = a->attr[OX_GRAM_SIZE];
+    int32_t mode = a->attr[OX_GRAM_MODE], longest = a->attr[OX_GRAM_LONGEST];
     int64_t lengths = samba_count(&a->in_spec[2].shape);
     int64_t n_grams = samba_count(&a->in_spec[3].shape);
     for (int64_t row = a->begin; row < a->end; row++) {
         float *y = a->out[0] + row * size;
         memset(y, 0, (size_t)size * sizeof *y);
-        for (int32_t skip = 1; skip <= a->attr[2] + 1; skip++)
-            for (int32_t n = a->attr[0]; n <= a->attr[1] && n <= lengths; n++)
+        for (int32_t skip = 1; skip <= a->attr[OX_GRAM_SKIPS] + 1; skip++)
+            for (int32_t n = a->attr[OX_GRAM_SHORTEST]; n <= longest && n <= lengths; n++)
                 if (n > 1 || skip == 1) ox_count_grams(a, ox_i32(a, 0) + row * L, L, n, skip, y);
-        for (int64_t g = 0; a->attr[3] && g < n_grams; g++) {
+        for (int64_t g = 0; mode != OX_GRAM_TF && g < n_grams; g++) {
             float *at = &y[ox_i32(a, 3)[g]];
-            *at = a->attr[3] == 1 ? (*at > 0 ? a->in[4][g] : 0.0f) : *at * a->in[4][g];
+            *at = mode == OX_GRAM_IDF ? (*at > 0 ? a->in[4][g] : 0.0f) : *at * a->in[4][g];
         }
     }
 }
@@ -276,10 +280,15 @@ static bool ox_op_tf_idf(ox_node *k)
     int64_t skips = ox_int(k, "max_skip_count", 0);
     if (least < 1 || most < least || most > 64 || skips < 0 || skips > 4096)
         return ox_refuse(k, "has lengths that are out of range");
-    int32_t mode = ox_text_is(k, "mode", "TF", "TF") ? 0
-        : ox_text_is(k, "mode", "TF", "IDF") ? 1 : 2;
-    int32_t attr[5] = { (int32_t)least, (int32_t)most, (int32_t)skips, mode, size };
+    int32_t attr[OX_GRAM_ATTRS];
+    attr[OX_GRAM_SHORTEST] = (int32_t)least;
+    attr[OX_GRAM_LONGEST] = (int32_t)most;
+    attr[OX_GRAM_SKIPS] = (int32_t)skips;
+    attr[OX_GRAM_MODE] = OX_GRAM_TFIDF;
+    if (ox_text_is(k, "mode", "TF", "TF")) attr[OX_GRAM_MODE] = OX_GRAM_TF;
+    if (ox_text_is(k, "mode", "TF", "IDF")) attr[OX_GRAM_MODE] = OX_GRAM_IDF;
+    attr[OX_GRAM_SIZE] = size;
     for (int i = 0; i < 5; i++)
         if (!in[i]) return ox_refuse(k, "its input or lists are missing, or beyond 32 bits");
-    return ox_give(k, 0, OX_FLOAT, samba_apply(k->c->s, "onnx_count_grams", in, 5, attr, 5));
+    return ox_give(k, 0, OX_FLOAT, samba_apply(k->c->s, "onnx_count_grams", in, 5, attr, OX_GRAM_ATTRS));
 }

@@ -541,14 +541,16 @@ static bool ox_common(const samba_shape *a, const samba_shape *b, samba_shape *y
 static samba_tensor *ox_integers(samba_tensor *a, samba_tensor *b, int32_t kind, int32_t type)
 {
     samba_shape y;
-    int32_t attr[2] = { kind, type };
+    int32_t attr[OX_INTEGER_ATTRS];
+    attr[OX_INTEGER_OP] = kind;
+    attr[OX_INTEGER_TYPE] = type;
     if (!a || !b) return NULL;
     if (!ox_common(&a->shape, &b->shape, &y)) {
         samba_fail(a->session, SAMBA_ESHAPE, "%S and %S do not broadcast", &a->shape, &b->shape);
         return NULL;
     }
     samba_tensor *in[2] = { ox_stretch(a, &y), ox_stretch(b, &y) };
-    return samba_apply(a->session, "onnx_integer", in, 2, attr, 2);
+    return samba_apply(a->session, "onnx_integer", in, 2, attr, OX_INTEGER_ATTRS);
 }
 static samba_tensor *ox_select(samba_tensor *cond, samba_tensor *a, samba_tensor *b)
 {
