@@ -153,46 +153,7 @@ static int64_t line_at(const lines *l, int64_t line, int k)
     return (line / l->stride * l->len + k) * l->stride + line % l->stride;
 }
 
-// ---- Elementwise: one formula each --------------------------------------------------------------
-
-static double f_add(double a, double b) { return a + b; }
-static double f_sub(double a, double b) { return a - b; }
-static double f_mul(double a, double b) { return a * b; }
-static double f_div(double a, double b) { return a / b; }
-static double f_pow(double a, double b) { return pow(a, b); }
-static double f_minimum(double a, double b) { return isnan(a) ? a : isnan(b) ? b : a < b ? a : b; }
-static double f_maximum(double a, double b) { return isnan(a) ? a : isnan(b) ? b : a > b ? a : b; }
-static double f_eq(double a, double b) { return a == b; }
-static double f_ne(double a, double b) { return a != b; }
-static double f_lt(double a, double b) { return a < b; }
-static double f_le(double a, double b) { return a <= b; }
-static double f_gt(double a, double b) { return a > b; }
-static double f_ge(double a, double b) { return a >= b; }
-
-static double f_neg(double x, double p) { (void)p; return -x; }
-static double f_exp(double x, double p) { (void)p; return exp(x); }
-static double f_log(double x, double p) { (void)p; return log(x); }
-static double f_sqrt(double x, double p) { (void)p; return sqrt(x); }
-static double f_rsqrt(double x, double p) { (void)p; return 1 / sqrt(x); }
-static double f_abs(double x, double p) { (void)p; return fabs(x); }
-static double f_relu(double x, double p) { (void)p; return x > 0 ? x : 0; }
-static double f_leaky_relu(double x, double p) { return x > 0 ? x : p * x; }
-static double f_sigmoid(double x, double p) { (void)p; return 1 / (1 + exp(-x)); }
-static double f_tanh(double x, double p) { (void)p; return tanh(x); }
-static double f_gelu(double x, double p) { (void)p; return 0.5 * x * erfc(-x / sqrt(2)); }
-static double f_silu(double x, double p) { (void)p; return x / (1 + exp(-x)); }
-static double f_softplus(double x, double p)
-{
-    (void)p;
-    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
-}
-static double f_scale(double x, double p) { return x * p; }
-static double f_shift(double x, double p) { return x + p; }
-static double f_gelu_tanh(double x, double p)
-{
-    (void)p;
-    return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
-}
+// ---- Elementwise: the formulas of reference.h; and cast ------------------------------------------
 
 static double cast_to(double x, samba_dtype dtype)
 {
@@ -696,43 +657,25 @@ static void r_attention_bool(ref_case *c) { attention(c, true); }
 
 typedef struct reference {
     const char *op;
-    double (*one)(double x, double p);          // p: the first attribute
-    double (*two)(double a, double b);
+    const ref_map *map;                         // an elementwise op, or
     void (*any)(ref_case *c);                   // outputs come zeroed
 } reference;
 
 static const reference references[] = {
-    { "add", NULL, f_add, NULL }, { "sub", NULL, f_sub, NULL }, { "mul", NULL, f_mul, NULL },
-    { "div", NULL, f_div, NULL }, { "pow", NULL, f_pow, NULL },
-    { "minimum", NULL, f_minimum, NULL }, { "maximum", NULL, f_maximum, NULL },
-    { "eq", NULL, f_eq, NULL }, { "ne", NULL, f_ne, NULL }, { "lt", NULL, f_lt, NULL },
-    { "le", NULL, f_le, NULL }, { "gt", NULL, f_gt, NULL }, { "ge", NULL, f_ge, NULL },
-    { "where", NULL, NULL, r_where }, { "neg", f_neg, NULL, NULL }, { "exp", f_exp, NULL, NULL },
-    { "log", f_log, NULL, NULL }, { "sqrt", f_sqrt, NULL, NULL }, { "rsqrt", f_rsqrt, NULL, NULL },
-    { "abs", f_abs, NULL, NULL }, { "relu", f_relu, NULL, NULL },
-    { "leaky_relu", f_leaky_relu, NULL, NULL }, { "sigmoid", f_sigmoid, NULL, NULL },
-    { "tanh", f_tanh, NULL, NULL }, { "gelu", f_gelu, NULL, NULL },
-    { "gelu_tanh", f_gelu_tanh, NULL, NULL }, { "silu", f_silu, NULL, NULL },
-    { "softplus", f_softplus, NULL, NULL }, { "scale", f_scale, NULL, NULL },
-    { "shift", f_shift, NULL, NULL }, { "cast", NULL, NULL, r_cast }, { "sum", NULL, NULL, r_sum },
-    { "mean", NULL, NULL, r_mean }, { "max", NULL, NULL, r_max },
-    { "argmax", NULL, NULL, r_argmax }, { "matmul", NULL, NULL, r_matmul },
-    { "affine", NULL, NULL, r_affine }, { "reshape", NULL, NULL, r_same },
-    { "flatten", NULL, NULL, r_same }, { "squeeze", NULL, NULL, r_same },
-    { "unsqueeze", NULL, NULL, r_same }, { "transpose", NULL, NULL, r_transpose },
-    { "permute", NULL, NULL, r_permute }, { "slice", NULL, NULL, r_slice },
-    { "split", NULL, NULL, r_split }, { "cat", NULL, NULL, r_cat },
-    { "stack", NULL, NULL, r_stack }, { "expand", NULL, NULL, r_expand },
-    { "gather", NULL, NULL, r_gather }, { "pad", NULL, NULL, r_pad },
-    { "softmax", NULL, NULL, r_softmax }, { "log_softmax", NULL, NULL, r_log_softmax },
-    { "layer_norm", NULL, NULL, r_layer_norm }, { "rms_norm", NULL, NULL, r_rms_norm },
-    { "batch_norm", NULL, NULL, r_batch_norm }, { "cross_entropy", NULL, NULL, r_cross_entropy },
-    { "nll", NULL, NULL, r_nll }, { "mse", NULL, NULL, r_mse },
-    { "convolution", NULL, NULL, r_convolution }, { "max_pool2d", NULL, NULL, r_max_pool2d },
-    { "avg_pool2d", NULL, NULL, r_avg_pool2d },
-    { "adaptive_avg_pool2d", NULL, NULL, r_adaptive_avg_pool2d },
-    { "lookup", NULL, NULL, r_lookup },
-    { "scaled_dot_product_attention", NULL, NULL, r_attention },
+    { "where", NULL, r_where }, { "cast", NULL, r_cast }, { "sum", NULL, r_sum },
+    { "mean", NULL, r_mean }, { "max", NULL, r_max }, { "argmax", NULL, r_argmax },
+    { "matmul", NULL, r_matmul }, { "affine", NULL, r_affine }, { "reshape", NULL, r_same },
+    { "flatten", NULL, r_same }, { "squeeze", NULL, r_same }, { "unsqueeze", NULL, r_same },
+    { "transpose", NULL, r_transpose }, { "permute", NULL, r_permute }, { "slice", NULL, r_slice },
+    { "split", NULL, r_split }, { "cat", NULL, r_cat }, { "stack", NULL, r_stack },
+    { "expand", NULL, r_expand }, { "gather", NULL, r_gather }, { "pad", NULL, r_pad },
+    { "softmax", NULL, r_softmax }, { "log_softmax", NULL, r_log_softmax },
+    { "layer_norm", NULL, r_layer_norm }, { "rms_norm", NULL, r_rms_norm },
+    { "batch_norm", NULL, r_batch_norm }, { "cross_entropy", NULL, r_cross_entropy },
+    { "nll", NULL, r_nll }, { "mse", NULL, r_mse }, { "convolution", NULL, r_convolution },
+    { "max_pool2d", NULL, r_max_pool2d }, { "avg_pool2d", NULL, r_avg_pool2d },
+    { "adaptive_avg_pool2d", NULL, r_adaptive_avg_pool2d }, { "lookup", NULL, r_lookup },
+    { "scaled_dot_product_attention", NULL, r_attention },
 };
 enum { N_REFERENCES = sizeof references / sizeof references[0] };
 
@@ -741,11 +684,11 @@ static void compute(const reference *ref, const golden_case *g, ref_case *c)
     int at[GOLDEN_MAX_DIMS], n = c->out[0].ndim;
     for (int i = 0; i < c->n_out; i++)
         memset(c->out[i].v, 0, (size_t)c->out[i].n * sizeof *c->out[i].v);
-    for (int64_t i = 0; ref->one && i < c->out[0].n; i++)
-        c->out[0].v[i] = ref->one(c->in[0].v[i], c->n_attr ? c->attr[0] : 0);
-    for (int64_t i = 0; ref->two && i < c->out[0].n; i++) {
+    for (int64_t i = 0; ref->map && i < c->out[0].n; i++) {
+        double v[3] = { 0, 0, 0 }, p = c->n_attr ? c->attr[0] : 0;
         unravel(&c->out[0], i, at);
-        c->out[0].v[i] = ref->two(broadcast(&c->in[0], at, n), broadcast(&c->in[1], at, n));
+        for (int k = 0; k < ref->map->inputs; k++) v[k] = broadcast(&c->in[k], at, n);
+        c->out[0].v[i] = ref->map->f(v[0], v[1], v[2], p);
     }
     if (ref->any == r_attention && g->in[3].dtype == SAMBA_BOOL) r_attention_bool(c);
     else if (ref->any) ref->any(c);
@@ -903,12 +846,13 @@ static void judge_case(judge *j, const op_call *op)
     ref_free(&j->down);
 }
 
-static const reference *reference_of(const char *op)
+// Without map and any: there is none.
+static reference reference_of(const char *op)
 {
     for (int i = 0; i < N_REFERENCES; i++) {
-        if (!strcmp(references[i].op, op)) return &references[i];
+        if (!strcmp(references[i].op, op)) return references[i];
     }
-    return NULL;
+    return (reference){ op, ref_map_of(op), NULL };
 }
 
 static void judge_op(const op_call *op, const char *dir)
@@ -918,9 +862,10 @@ static void judge_op(const op_call *op, const char *dir)
     verdicts worst = { 0, 0, 0, 0 };
     int failed = test_failed;
     memset(&j, 0, sizeof j);
-    j.ref = reference_of(op->name);
+    reference ref = reference_of(op->name);
+    j.ref = &ref;
     j.worst = &worst;
-    test_bad = !golden_read(&file, dir, op->name) || !j.ref;
+    test_bad = !op_cases(&file, dir, op) || (!ref.map && !ref.any);
     if (test_bad) {
         printf("%s: %s\n", op->name, file.why ? file.why : "no reference");
         test_end(op->name);
@@ -942,6 +887,81 @@ static void judge_op(const op_call *op, const char *dir)
     golden_free(&file);
 }
 
+// ---- Second derivatives -------------------------------------------------------------------------
+
+// Elements of the tests below lie apart from kinks: at 0, and where a equals b.
+enum { N_SECOND = 70 };
+
+// r d/dx f at an element; again for the derivative of that. i, j: by which inputs.
+static double slope_of(const ref_map *map, const double v[3], int i)
+{
+    double up[3] = { v[0], v[1], v[2] }, down[3] = { v[0], v[1], v[2] };
+    up[i] += 1e-4;
+    down[i] -= 1e-4;
+    return (map->f(up[0], up[1], up[2], 0) - map->f(down[0], down[1], down[2], 0)) / 2e-4;
+}
+static double bend_of(const ref_map *map, const double v[3], int i, int j)
+{
+    double up[3] = { v[0], v[1], v[2] }, down[3] = { v[0], v[1], v[2] };
+    up[j] += 1e-4;
+    down[j] -= 1e-4;
+    return (slope_of(map, up, i) - slope_of(map, down, i)) / 2e-4;
+}
+
+// The gradient in input j of the gradient in input i, computed at once. NULL: there is none, or none
+// is offered; then the bend must be 0, or the error say so.
+static samba_tensor *second_gradient(samba_session *s, samba_tensor *y, samba_tensor *r,
+                                     samba_tensor *xi, samba_tensor *xj)
+{
+    samba_tensor *slope = samba_grad(samba_sum(samba_mul(y, r), SAMBA_ALL_AXES, false), xi);
+    return samba_ok(s) ? samba_grad(samba_sum(slope, SAMBA_ALL_AXES, false), xj) : NULL;
+}
+
+static void test_second(const op_call *op, const ref_map *map, int i, int j)
+{
+    float x[2][N_SECOND], r[N_SECOND];
+    uint64_t state = 77;
+    samba_session *s = samba_open(&(samba_desc){ .threads = 1, .quiet = true });
+    samba_set_tracing(s, false);
+    for (int e = 0; e < N_SECOND; e++) {
+        x[0][e] = op_made_number(&state, 0.3, 3);
+        x[1][e] = op_made_number(&state, 0.3, 3);
+        if (map->kind != REF_POSITIVE && e % 2) x[0][e] = -x[0][e];
+        r[e] = op_made_number(&state, 0.5, 1);
+    }
+    samba_shape shape = SAMBA_SHAPE(N_SECOND);
+    samba_tensor *a = samba_from_data_copy(s, "a", SAMBA_F32, shape, x[0]);
+    samba_tensor *b = samba_from_data_copy(s, "b", SAMBA_F32, shape, x[1]);
+    samba_tensor *w = samba_from_data_copy(s, "r", SAMBA_F32, shape, r);
+    samba_tensor *in[2] = { a, b };
+    samba_tensor *y = op->one ? op->one(a) : op->two(a, b);
+    samba_tensor *bend = second_gradient(s, y, w, in[i], in[j]);
+    bool offered = samba_ok(s) || !strstr(samba_error(s), "second derivative");
+    const float *got = bend ? samba_read(bend) : NULL;
+    for (int e = 0; offered && e < N_SECOND; e++) {
+        const double v[3] = { (double)x[0][e], (double)x[1][e], 0 };
+        double want = (double)r[e] * bend_of(map, v, i, j), is = got ? (double)got[e] : 0;
+        if (fabs(is - want) <= 1e-4 + 1e-3 * fabs(want)) continue;
+        printf("    %s(%g, %g): the second derivative is %g, not %g\n", op->name, v[0], v[1], is, want);
+        test_bad++;
+    }
+    samba_clear_error(s);
+    samba_close(s);
+}
+
+// Every elementwise op with a row in reference.h: its gradient has the gradient that it should have,
+// or is refused as one that has none.
+static void test_second_derivatives(void)
+{
+    for (int k = 0; k < N_OP_CALLS; k++) {
+        const op_call *op = &op_calls[k];
+        const ref_map *map = ref_map_of(op->name);
+        if (!map || (!op->one && !op->two)) continue;
+        for (int i = 0; i < map->inputs; i++)
+            for (int j = 0; j < map->inputs; j++) test_second(op, map, i, j);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *dir = argc > 1 ? argv[1] : GOLDEN_DIR;
@@ -952,5 +972,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_OP_CALLS; i++) {
         if (argc < 3 || !strcmp(argv[2], op_calls[i].name)) judge_op(&op_calls[i], dir);
     }
+#if !defined(GRADCHECK_GOLDENS_ONLY)
+    if (argc < 3) RUN(test_second_derivatives);
+#endif
     return test_summary();
 }

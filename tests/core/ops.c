@@ -101,7 +101,7 @@ static void test_op(const op_call *op, const char *dir)
     golden_file file;
     worst_errors worst = { 0, 0, 0 };
     int failed = test_failed;
-    test_bad = !golden_read(&file, dir, op->name);
+    test_bad = !op_cases(&file, dir, op);
     if (test_bad) {
         printf("%s/ops_%s.bin: %s\n", dir, op->name, file.why);
         test_end(op->name);

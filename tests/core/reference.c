@@ -133,33 +133,14 @@ static int pick(const call *c, int a, int b, int d, int e, int f, int g)
     return value[c->round];
 }
 
-// Is name one of the words, which single blanks separate?
-static bool one_of(const char *words, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = words; (at = strstr(at, name)) != NULL; at++)
-        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
-    return false;
-}
-
 // ---- Elementwise ops ----
 
-typedef struct elementwise {
-    const char *name;
-    int inputs;
-    double (*f)(double a, double b, double c, double p);
-    double error;                       // in units in the last place
-} elementwise;
-
-#define ROW(name, inputs, y, error) { #name, inputs, ref_##name, error },
-static const elementwise elementwise_ops[] = { REF_ELEMENTWISE(ROW) };
-enum { N_ELEMENTWISE = sizeof elementwise_ops / sizeof *elementwise_ops };
-
 // The last input is stretched along the first axis in odd rounds; some elements are equal, some 0.
-static void try_elementwise(call *c, const elementwise *op)
+static void try_elementwise(call *c, const ref_map *op)
 {
-    bool positive = one_of("pow log sqrt rsqrt pow_backward pow_backward_exponent", op->name);
-    bool with_attribute = one_of("leaky_relu leaky_relu_backward scale shift", op->name);
+    bool positive = op->kind == REF_POSITIVE;
+    const samba_op *row = samba__find_op(0, op->name, NULL, 0);
+    bool with_attribute = row && *row->attributes;
     samba_shape shape[3] = { some_shape(c), some_shape(c), some_shape(c) };
     samba_shape y = shape[0], *last = &shape[op->inputs - 1];
     float *x[3] = { NULL, NULL, NULL };
@@ -182,8 +163,7 @@ static void try_elementwise(call *c, const elementwise *op)
     bool exact = op->error <= 0.5;
     double rtol = exact ? EXACT : op->error * ldexp(1, -23);
     // A slope near its zero is as good as its largest term, at most 4 |a|.
-    bool slope = one_of("gelu_backward gelu_tanh_backward silu_backward", op->name);
-    expect(c, 0, want, samba_count(&y), rtol, slope ? 1e-6 : exact ? EXACT : 1e-37);
+    expect(c, 0, want, samba_count(&y), rtol, op->kind == REF_SLOPE ? 1e-6 : exact ? EXACT : 1e-37);
 }
 
 static void try_full(call *c)
@@ -1154,13 +1134,6 @@ typedef struct trial {
 static const trial trials[] = { TRIALS(TRIAL) };
 enum { N_TRIALS = sizeof trials / sizeof *trials };
 
-static const elementwise *find_elementwise(const char *name)
-{
-    for (int i = 0; i < N_ELEMENTWISE; i++)
-        if (!strcmp(elementwise_ops[i].name, name)) return &elementwise_ops[i];
-    return NULL;
-}
-
 static const trial *find_trial(const char *name)
 {
     for (int i = 0; i < N_TRIALS; i++)
@@ -1170,7 +1143,7 @@ static const trial *find_trial(const char *name)
 
 static void try_op(const char *name, int round, bool portable)
 {
-    const elementwise *plain = find_elementwise(name);
+    const ref_map *plain = ref_map_of(name);
     const trial *own = find_trial(name);
     samba_desc desc;
     call c;
@@ -1195,7 +1168,7 @@ int main(int argc, char **argv)
         const char *name = samba__op_table[i].name;
         if (argc > 1 && strcmp(argv[1], name)) continue;
         test_bad = 0;
-        if (!find_elementwise(name) && !find_trial(name)) {
+        if (!ref_map_of(name) && !find_trial(name)) {
             printf("%s has no reference: write one in reference.h, and its trial here\n", name);
             test_bad++;
         }

@@ -1,9 +1,11 @@
-// One row per op: how a case of a golden file becomes a call. Runs cases eagerly and as programs.
+// How a case of a golden file becomes a call: elementwise ops are rows of reference.h, each other op
+// is a function call_NAME and its name in OP_CALLS. Runs cases eagerly and as programs.
 // Include after samba.h.
 #ifndef OP_CALLS_H
 #define OP_CALLS_H
 
 #include "golden.h"
+#include "reference.h"
 
 // Exactly one of the four: f(x), f(x, y), f(everything), f(everything) with several outputs.
 typedef struct op_call {
@@ -72,6 +74,18 @@ static samba_tensor *call_max(const golden_case *c, samba_tensor **in)
 static samba_tensor *call_argmax(const golden_case *c, samba_tensor **in)
 {
     return samba_argmax(in[0], call_int(c, 0), call_bool(c, 1));
+}
+
+static samba_tensor *call_matmul(const golden_case *c, samba_tensor **in)
+{
+    (void)c;
+    return samba_matmul(in[0], in[1]);
+}
+
+static samba_tensor *call_lookup(const golden_case *c, samba_tensor **in)
+{
+    (void)c;
+    return samba_lookup(in[0], in[1]);
 }
 
 static samba_tensor *call_affine(const golden_case *c, samba_tensor **in)
@@ -251,7 +265,7 @@ static samba_tensor *call_adaptive_avg_pool2d(const golden_case *c, samba_tensor
     return samba_adaptive_avg_pool2d(in[0], call_int(c, 0), call_int(c, 1));
 }
 
-static samba_tensor *call_attention(const golden_case *c, samba_tensor **in)
+static samba_tensor *call_scaled_dot_product_attention(const golden_case *c, samba_tensor **in)
 {
     samba_attention_opts opts;
     memset(&opts, 0, sizeof opts);
@@ -260,73 +274,101 @@ static samba_tensor *call_attention(const golden_case *c, samba_tensor **in)
     return samba_scaled_dot_product_attention(in[0], in[1], in[2], in[3], &opts);
 }
 
+#define OP_CALLS(X) \
+    X(where) X(leaky_relu) X(scale) X(shift) X(cast) X(sum) X(mean) X(max) X(argmax) X(matmul) \
+    X(affine) X(reshape) X(flatten) X(transpose) X(permute) X(slice) X(cat) X(stack) X(expand) \
+    X(squeeze) X(unsqueeze) X(gather) X(pad) X(softmax) X(log_softmax) X(layer_norm) X(rms_norm) \
+    X(cross_entropy) X(nll) X(mse) X(convolution) X(max_pool2d) X(avg_pool2d) \
+    X(adaptive_avg_pool2d) X(lookup) X(scaled_dot_product_attention)
+#define OP_MAP_OF_ONE(name, ...) { #name, samba_##name, NULL, NULL, NULL },
+#define OP_MAP_OF_TWO(name, ...) { #name, NULL, samba_##name, NULL, NULL },
+#define OP_CALL(name) { #name, NULL, NULL, call_##name, NULL },
 static const op_call op_calls[] = {
-    { "add",         NULL, samba_add, NULL, NULL },
-    { "sub",         NULL, samba_sub, NULL, NULL },
-    { "mul",         NULL, samba_mul, NULL, NULL },
-    { "div",         NULL, samba_div, NULL, NULL },
-    { "pow",         NULL, samba_pow, NULL, NULL },
-    { "minimum",     NULL, samba_minimum, NULL, NULL },
-    { "maximum",     NULL, samba_maximum, NULL, NULL },
-    { "eq",          NULL, samba_eq, NULL, NULL },
-    { "ne",          NULL, samba_ne, NULL, NULL },
-    { "lt",          NULL, samba_lt, NULL, NULL },
-    { "le",          NULL, samba_le, NULL, NULL },
-    { "gt",          NULL, samba_gt, NULL, NULL },
-    { "ge",          NULL, samba_ge, NULL, NULL },
-    { "where",       NULL, NULL, call_where, NULL },
-    { "neg",         samba_neg, NULL, NULL, NULL },
-    { "exp",         samba_exp, NULL, NULL, NULL },
-    { "log",         samba_log, NULL, NULL, NULL },
-    { "sqrt",        samba_sqrt, NULL, NULL, NULL },
-    { "rsqrt",       samba_rsqrt, NULL, NULL, NULL },
-    { "abs",         samba_abs, NULL, NULL, NULL },
-    { "relu",        samba_relu, NULL, NULL, NULL },
-    { "leaky_relu",  NULL, NULL, call_leaky_relu, NULL },
-    { "sigmoid",     samba_sigmoid, NULL, NULL, NULL },
-    { "tanh",        samba_tanh, NULL, NULL, NULL },
-    { "gelu",        samba_gelu, NULL, NULL, NULL },
-    { "gelu_tanh",   samba_gelu_tanh, NULL, NULL, NULL },
-    { "silu",        samba_silu, NULL, NULL, NULL },
-    { "softplus",    samba_softplus, NULL, NULL, NULL },
-    { "scale",       NULL, NULL, call_scale, NULL },
-    { "shift",       NULL, NULL, call_shift, NULL },
-    { "cast",        NULL, NULL, call_cast, NULL },
-    { "sum",         NULL, NULL, call_sum, NULL },
-    { "mean",        NULL, NULL, call_mean, NULL },
-    { "max",         NULL, NULL, call_max, NULL },
-    { "argmax",      NULL, NULL, call_argmax, NULL },
-    { "matmul",      NULL, samba_matmul, NULL, NULL },
-    { "affine",      NULL, NULL, call_affine, NULL },
-    { "reshape",     NULL, NULL, call_reshape, NULL },
-    { "flatten",     NULL, NULL, call_flatten, NULL },
-    { "transpose",   NULL, NULL, call_transpose, NULL },
-    { "permute",     NULL, NULL, call_permute, NULL },
-    { "slice",       NULL, NULL, call_slice, NULL },
-    { "split",       NULL, NULL, NULL, call_split },
-    { "cat",         NULL, NULL, call_cat, NULL },
-    { "stack",       NULL, NULL, call_stack, NULL },
-    { "expand",      NULL, NULL, call_expand, NULL },
-    { "squeeze",     NULL, NULL, call_squeeze, NULL },
-    { "unsqueeze",   NULL, NULL, call_unsqueeze, NULL },
-    { "gather",      NULL, NULL, call_gather, NULL },
-    { "pad",         NULL, NULL, call_pad, NULL },
-    { "softmax",     NULL, NULL, call_softmax, NULL },
-    { "log_softmax", NULL, NULL, call_log_softmax, NULL },
-    { "layer_norm",  NULL, NULL, call_layer_norm, NULL },
-    { "rms_norm",    NULL, NULL, call_rms_norm, NULL },
-    { "batch_norm",  NULL, NULL, NULL, call_batch_norm },
-    { "cross_entropy", NULL, NULL, call_cross_entropy, NULL },
-    { "nll",         NULL, NULL, call_nll, NULL },
-    { "mse",         NULL, NULL, call_mse, NULL },
-    { "convolution", NULL, NULL, call_convolution, NULL },
-    { "max_pool2d",  NULL, NULL, call_max_pool2d, NULL },
-    { "avg_pool2d",  NULL, NULL, call_avg_pool2d, NULL },
-    { "adaptive_avg_pool2d", NULL, NULL, call_adaptive_avg_pool2d, NULL },
-    { "lookup",      NULL, samba_lookup, NULL, NULL },
-    { "scaled_dot_product_attention", NULL, NULL, call_attention, NULL },
+    REF_MAPS_OF_ONE(OP_MAP_OF_ONE)
+    REF_MAPS_OF_TWO(OP_MAP_OF_TWO)
+    OP_CALLS(OP_CALL)
+    { "split", NULL, NULL, NULL, call_split },
+    { "batch_norm", NULL, NULL, NULL, call_batch_norm },
 };
 enum { N_OP_CALLS = sizeof op_calls / sizeof op_calls[0] };
+
+// ---- Cases ----
+
+enum { MADE_ROWS = 5, MADE_COLUMNS = 33, MADE = MADE_ROWS * MADE_COLUMNS };
+
+static inline void op_made_tensor(golden_tensor *t, float *data, float *mate)
+{
+    t->dtype = SAMBA_F32;
+    t->ndim = 2;
+    t->dim[0] = MADE_ROWS;
+    t->dim[1] = MADE_COLUMNS;
+    t->count = MADE;
+    t->size = MADE * sizeof *data;
+    t->data = data;
+    t->marked = true;
+    t->mate = mate;
+}
+
+// Uniform in low ... high: the constants are Knuth's for a linear congruential generator.
+static inline float op_made_number(uint64_t *state, double low, double high)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(low + (high - low) * (double)(*state >> 11) / 9007199254740992.0);
+}
+
+// One case of an elementwise op out of its row in reference.h; gradients are difference quotients.
+static inline bool op_make_case(golden_file *file, const ref_map *map)
+{
+    uint64_t state = 1;
+    size_t n = (size_t)(2 * map->inputs + 2) * MADE;
+    float *block = (float *)calloc(n, sizeof *block), *x[3], *dx[3];
+    memset(file, 0, sizeof *file);
+    file->bytes = (uint8_t *)block;
+    file->cases = (golden_case *)calloc(1, sizeof *file->cases);
+    if (!block || !file->cases) return false;
+    golden_case *c = file->cases;
+    file->n_cases = 1;
+    snprintf(c->op, sizeof c->op, "%s", map->name);
+    c->n_in = map->inputs;
+    c->n_out = 1;
+    float *y = block, *r = y + MADE;
+    op_made_tensor(&c->out[0], y, r);
+    for (int i = 0; i < map->inputs; i++) {
+        x[i] = r + (2 * i + 1) * MADE;
+        dx[i] = x[i] + MADE;
+        op_made_tensor(&c->in[i], x[i], dx[i]);
+    }
+    for (int e = 0; e < MADE; e++) {
+        double v[3] = { 0, 0, 0 };
+        r[e] = op_made_number(&state, -1, 1);
+        for (int i = 0; i < map->inputs; i++) {
+            x[i][e] = op_made_number(&state, map->kind == REF_POSITIVE ? 0.1 : -4, 4);
+            v[i] = (double)x[i][e];
+        }
+        y[e] = (float)map->f(v[0], v[1], v[2], 0);
+        for (int i = 0; i < map->inputs; i++) {
+            const double step = 1e-5;
+            v[i] = (double)x[i][e] + step;
+            double above = map->f(v[0], v[1], v[2], 0);
+            v[i] = (double)x[i][e] - step;
+            double below = map->f(v[0], v[1], v[2], 0);
+            v[i] = (double)x[i][e];
+            dx[i][e] = (float)((double)r[e] * (above - below) / (2 * step));
+        }
+    }
+    return true;
+}
+
+// The cases of an op: PyTorch's, from its file. An elementwise op that has no file has a case made of
+// its row: a new op needs no file to be tested.
+static inline bool op_cases(golden_file *file, const char *dir, const op_call *op)
+{
+    const ref_map *map = ref_map_of(op->name);
+    bool missing = !golden_read(file, dir, op->name) && !file->bytes;
+    if (!missing || !map) return !file->why;
+    golden_free(file);
+    return op_make_case(file, map);
+}
 
 // A case that has run: read its outputs, then op_close.
 typedef struct op_run {

@@ -61,53 +61,73 @@ static inline double ref_silu_slope(double x)
     return s + x * s * (1 - s);
 }
 
-// F(name, inputs, y, error): the largest error that is allowed, in units in the last place of y. 0.5:
-// the exact number, rounded once. Other bounds are those of [math], or count roundings; what has a
-// second term (1 - b^2) or a zero beside a pole (the slopes) is allowed as much of the largest term.
-#define REF_ELEMENTWISE(F) \
-    F(add, 2, a + b, 0.5) \
-    F(sub, 2, a - b, 0.5) \
-    F(mul, 2, a * b, 0.5) \
-    F(div, 2, a / b, 0.5) \
-    F(pow, 2, pow(a, b), 5) \
-    F(minimum, 2, ref_min(a, b), 0.5) \
-    F(maximum, 2, ref_max(a, b), 0.5) \
-    F(eq, 2, a == b, 0.5) \
-    F(ne, 2, a != b, 0.5) \
-    F(lt, 2, a < b, 0.5) \
-    F(le, 2, a <= b, 0.5) \
-    F(gt, 2, a > b, 0.5) \
-    F(ge, 2, a >= b, 0.5) \
-    F(where, 3, a != 0 ? b : c, 0.5) \
-    F(neg, 1, -a, 0.5) \
-    F(exp, 1, exp(a), 1) \
-    F(log, 1, log(a), 1) \
-    F(sqrt, 1, sqrt(a), 0.5) \
-    F(rsqrt, 1, 1 / sqrt(a), 1.6) \
-    F(abs, 1, fabs(a), 0.5) \
-    F(relu, 1, a < 0 ? 0 : a, 0.5) \
-    F(leaky_relu, 1, a > 0 ? a : a * p, 0.5) \
-    F(sigmoid, 1, ref_logistic(a), 1.6) \
-    F(tanh, 1, tanh(a), 1.6) \
-    F(gelu, 1, a * ref_normal_below(a), 4.5) \
-    F(gelu_tanh, 1, ref_gelu_by_tanh(a), 4) \
-    F(silu, 1, a * ref_logistic(a), 3) \
-    F(softplus, 1, ref_max(a, 0) + log1p(exp(-fabs(a))), 2) \
-    F(scale, 1, a * p, 0.5) \
-    F(shift, 1, a + p, 0.5) \
-    F(tanh_backward, 2, a * (1 - b * b), 2) \
-    F(sigmoid_backward, 2, a * b * (1 - b), 3) \
-    F(relu_backward, 2, b > 0 ? a : 0, 0.5) \
-    F(leaky_relu_backward, 2, b > 0 ? a : a * p, 0.5) \
-    F(gelu_backward, 2, a * (ref_normal_below(b) + b * ref_normal_density(b)), 12) \
-    F(gelu_tanh_backward, 2, a * ref_gelu_by_tanh_slope(b), 12) \
-    F(silu_backward, 2, a * ref_silu_slope(b), 12) \
-    F(abs_backward, 2, b > 0 ? a : b < 0 ? -a : 0, 0.5) \
-    F(maximum_backward, 3, b > c ? a : b == c ? a / 2 : 0, 0.5) \
-    F(pow_backward, 3, c == 0 ? 0 : a * c * pow(b, c - 1), 8) \
-    F(pow_backward_exponent, 3, b == 0 ? 0 : a * c * log(b), 4)
+// The table of elementwise ops: reference, gradcheck, ops and nulls test what has a row here.
+// F(name, inputs, y, error, kind): the largest error that is allowed, in units in the last place of y.
+// 0.5: the exact number, rounded once. Other bounds are those of [math], or count roundings; what has
+// a second term (1 - b^2) or a zero beside a pole (SLOPE) is allowed as much of the largest term.
+// POSITIVE: its inputs are. First the ops that samba_NAME(x) and samba_NAME(a, b) call, then others.
+#define REF_MAPS_OF_ONE(F) \
+    F(neg, 1, -a, 0.5, ANY) \
+    F(exp, 1, exp(a), 1, ANY) \
+    F(log, 1, log(a), 1, POSITIVE) \
+    F(sqrt, 1, sqrt(a), 0.5, POSITIVE) \
+    F(rsqrt, 1, 1 / sqrt(a), 1.6, POSITIVE) \
+    F(abs, 1, fabs(a), 0.5, ANY) \
+    F(relu, 1, a < 0 ? 0 : a, 0.5, ANY) \
+    F(sigmoid, 1, ref_logistic(a), 1.6, ANY) \
+    F(tanh, 1, tanh(a), 1.6, ANY) \
+    F(gelu, 1, a * ref_normal_below(a), 4.5, ANY) \
+    F(gelu_tanh, 1, ref_gelu_by_tanh(a), 4, ANY) \
+    F(silu, 1, a * ref_logistic(a), 3, ANY) \
+    F(softplus, 1, ref_max(a, 0) + log1p(exp(-fabs(a))), 2, ANY)
 
-#define REF_FUNCTION(name, inputs, y, error) \
+#define REF_MAPS_OF_TWO(F) \
+    F(add, 2, a + b, 0.5, ANY) \
+    F(sub, 2, a - b, 0.5, ANY) \
+    F(mul, 2, a * b, 0.5, ANY) \
+    F(div, 2, a / b, 0.5, ANY) \
+    F(pow, 2, pow(a, b), 5, POSITIVE) \
+    F(minimum, 2, ref_min(a, b), 0.5, ANY) \
+    F(maximum, 2, ref_max(a, b), 0.5, ANY) \
+    F(eq, 2, a == b, 0.5, ANY) \
+    F(ne, 2, a != b, 0.5, ANY) \
+    F(lt, 2, a < b, 0.5, ANY) \
+    F(le, 2, a <= b, 0.5, ANY) \
+    F(gt, 2, a > b, 0.5, ANY) \
+    F(ge, 2, a >= b, 0.5, ANY)
+
+#define REF_OTHER_MAPS(F) \
+    F(where, 3, a != 0 ? b : c, 0.5, ANY) \
+    F(leaky_relu, 1, a > 0 ? a : a * p, 0.5, ANY) \
+    F(scale, 1, a * p, 0.5, ANY) \
+    F(shift, 1, a + p, 0.5, ANY) \
+    F(tanh_backward, 2, a * (1 - b * b), 2, ANY) \
+    F(sigmoid_backward, 2, a * b * (1 - b), 3, ANY) \
+    F(relu_backward, 2, b > 0 ? a : 0, 0.5, ANY) \
+    F(leaky_relu_backward, 2, b > 0 ? a : a * p, 0.5, ANY) \
+    F(gelu_backward, 2, a * (ref_normal_below(b) + b * ref_normal_density(b)), 12, SLOPE) \
+    F(gelu_tanh_backward, 2, a * ref_gelu_by_tanh_slope(b), 12, SLOPE) \
+    F(silu_backward, 2, a * ref_silu_slope(b), 12, SLOPE) \
+    F(abs_backward, 2, b > 0 ? a : b < 0 ? -a : 0, 0.5, ANY) \
+    F(maximum_backward, 3, b > c ? a : b == c ? a / 2 : 0, 0.5, ANY) \
+    F(pow_backward, 3, c == 0 ? 0 : a * c * pow(b, c - 1), 8, POSITIVE) \
+    F(pow_backward_exponent, 3, b == 0 ? 0 : a * c * log(b), 4, POSITIVE)
+
+#define REF_ELEMENTWISE(F) \
+    REF_MAPS_OF_ONE(F) \
+    REF_MAPS_OF_TWO(F) \
+    REF_OTHER_MAPS(F)
+
+enum { REF_ANY, REF_POSITIVE, REF_SLOPE };
+typedef struct ref_map {
+    const char *name;
+    int inputs;
+    double (*f)(double a, double b, double c, double p);
+    double error;
+    int kind;
+} ref_map;
+
+#define REF_FUNCTION(name, inputs, y, error, kind) \
     static inline double ref_##name(double a, double b, double c, double p) \
     { \
         (void)a; \
@@ -117,6 +137,18 @@ static inline double ref_silu_slope(double x)
         return y; \
     }
 REF_ELEMENTWISE(REF_FUNCTION)
+
+#define REF_ROW(name, inputs, y, error, kind) { #name, inputs, ref_##name, error, REF_##kind },
+static const ref_map ref_maps[] = { REF_ELEMENTWISE(REF_ROW) };
+enum { REF_N_MAPS = sizeof ref_maps / sizeof *ref_maps };
+
+// NULL: it has no row.
+static inline const ref_map *ref_map_of(const char *name)
+{
+    for (int i = 0; i < REF_N_MAPS; i++)
+        if (!strcmp(ref_maps[i].name, name)) return &ref_maps[i];
+    return NULL;
+}
 
 // Where the element of x lies that meets element e of y, to which x is stretched, as NumPy broadcasts.
 static inline int64_t ref_broadcast_at(const samba_shape *x, const samba_shape *y, int64_t e)
