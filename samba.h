@@ -1877,6 +1877,14 @@ SAMBA__FN uint64_t samba__hash(const void *data, size_t size, uint64_t seed)
     return samba__hash_finish(h + (uint64_t)size, p, tail);
 }
 
+/* The hash of n bytes that came as whole blocks to samba__hash_blocks. That of no bytes does not
+   have the four sums of the blocks. */
+SAMBA__FN uint64_t samba__hash_end(const uint64_t v[4], uint64_t n)
+{
+    if (n == 0) return samba__hash(NULL, 0, 0);
+    return samba__hash_finish(samba__hash_join(v) + n, NULL, 0);
+}
+
 /* The same of two pieces, one behind the other. n is a multiple of 32, and not 0. */
 SAMBA__FN uint64_t samba__hash_two(const uint8_t *p, size_t n, const uint8_t *q, size_t m)
 {
@@ -12666,11 +12674,14 @@ SAMBA__FN void samba__record_culprit(samba_runtime *rt, const samba__group *c, i
     samba__call_record r = samba__record_at(&rt->pef, i);
     uint32_t word = samba__word(&r, leaf >= 0 ? leaf : r.n_in + out);
     const float value[3] = { SAMBA__NAN, SAMBA__INF, -SAMBA__INF };
-    int which = 0;
+    int which = 0; /* of a leaf it is NaN */
     memset(q, 0, sizeof *q);
-    for (int k = 1; k < 3 && leaf < 0; k++)
-        if (first[k] < first[which]) which = k;
-    if (leaf >= 0) (void)samba__maker_of(rt, i, &word);
+    if (leaf < 0) {
+        for (int k = 1; k < 3; k++)
+            if (first[k] < first[which]) which = k;
+    } else {
+        (void)samba__maker_of(rt, i, &word);
+    }
     q->tensor = rt->pef.strings + samba__symbol_at(&rt->pef, word - 1).name;
     q->element = first[which];
     q->value = value[which];
@@ -14142,7 +14153,8 @@ SAMBA__FN void samba__print_fault(char *text, size_t size, const int32_t *fault,
     samba__format(&t, "%s holds %l", name ? name : "an input",
                   samba__fault_number(fault + SAMBA__FAULT_VALUE));
     bool told = shape && shape->ndim > 0 && element < INT32_MAX && element < samba_count(shape);
-    for (int32_t i = 0; told && i < shape->ndim; i++) {
+    int32_t dims = told ? shape->ndim : 0;
+    for (int32_t i = 0; i < dims; i++) {
         int64_t inner = samba__inner(shape, i);
         samba__format(&t, i ? ",%l" : " at [%l", element / inner % shape->dim[i]);
     }
@@ -14292,7 +14304,8 @@ SAMBA__FN bool samba__overwrites_input(const samba_op *op, samba_tensor *const *
                                        int32_t k)
 {
     bool other = false;
-    for (int32_t o = 0; in[k] && o < SAMBA_MAX_OUT; o++) {
+    if (!in[k]) return false;
+    for (int32_t o = 0; o < SAMBA_MAX_OUT; o++) {
         int32_t u = samba__updated_input(op, o);
         if (u == k) return false;
         if (u < 0 || u >= n_in || !in[u]) continue;
@@ -14978,8 +14991,9 @@ SAMBA_API samba_tensor *samba_randint(samba_session *s, const char *name, int32_
     if (samba_ok(s) && high < 1)
         samba_fail(s, SAMBA_EARG, "in samba_randint(%s): high is %d, not at least 1", name, high);
     samba_tensor *t = samba__with_data(samba_input(s, name, SAMBA_I32, shape), samba__all(0.0f));
-    uint64_t key = t ? samba__stream_key(s->seed, t->name) : 0;
-    for (int64_t i = 0; t && i < samba_count(&shape); i++) {
+    if (!t) return NULL;
+    uint64_t key = samba__stream_key(s->seed, t->name);
+    for (int64_t i = 0; i < samba_count(&shape); i++) {
         if (i % 4 == 0) samba__philox(key, (uint64_t)i / 4, 0, w);
         ((int32_t *)t->data)[i] = (int32_t)((uint64_t)w[i % 4] * (uint32_t)high >> 32);
     }
@@ -14991,7 +15005,8 @@ SAMBA__FN samba_tensor *samba__constant_input(samba_session *s, const char *name
                                               samba_shape shape, float value)
 {
     samba_tensor *t = samba__with_data(samba_input(s, name, dtype, shape), samba__all(0.0f));
-    for (int64_t i = 0; t && i < samba_count(&shape); i++)
+    if (!t) return NULL;
+    for (int64_t i = 0; i < samba_count(&shape); i++)
         samba__store((uint8_t *)t->data + (size_t)i * samba_dtype_size(dtype), &value, dtype, 1);
     return t;
 }
@@ -15058,7 +15073,8 @@ SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
 SAMBA_API int32_t samba_parameters(samba_session *s, samba_tensor **list, int32_t cap)
 {
     int32_t n = 0;
-    for (int32_t i = 0; s && i < samba__n_tensors(s); i++) {
+    if (!s) return 0;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         if (t->role != SAMBA__WEIGHT || t->generated) continue;
         if (list && n < cap) list[n] = t;
@@ -15347,9 +15363,12 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
         && rest->n_in < SAMBA_MAX_IN;
     if (axis < 0) return NULL;
     part[count++] = m->in[0];
-    for (int32_t i = 0; more && i < rest->n_in; i++)
-        part[count++] = rest->in[i];
-    if (!more) part[count++] = n->in[0];
+    if (more) {
+        for (int32_t i = 0; i < rest->n_in; i++)
+            part[count++] = rest->in[i];
+    } else {
+        part[count++] = n->in[0];
+    }
     samba_tensor *joined = samba_cat(part, count, axis);
     memcpy(attr, m->attr, (size_t)n_attr * sizeof *attr);
     int32_t after = SAMBA__PAD_WORDS * axis + SAMBA__PAD_AFTER;
@@ -17743,7 +17762,8 @@ SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
         m->within += part;
         return padded;
     }
-    return m->symbol = 0;
+    m->symbol = 0;
+    return 0;
 }
 
 /* Assigns each value its place in the file, and computes the checksums. */
@@ -17771,12 +17791,12 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
     }
     size_t n_data = m->size - m->n_tables;
     samba__hash_begin(v, 0);
-    for (size_t n; (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
+    size_t n;
+    while ((n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0)
         samba__hash_blocks(v, m->window, n);
     samba__header h = samba__read_header(m->tables, SAMBA__PEF_VERSION);
     h.data_size = n_data;
-    h.data_hash = n_data ? samba__hash_finish(samba__hash_join(v) + n_data, NULL, 0)
-                         : samba__hash(NULL, 0, 0);
+    h.data_hash = samba__hash_end(v, n_data);
     samba__put_header(m->tables, &h);
     samba__seal(m->tables, m->n_tables, m->size);
     return true;
@@ -17784,11 +17804,13 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
 
 SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
 {
-    uint8_t *to = file->bytes = (uint8_t *)samba__take(m->session, file->size = m->size);
-    if (!to) return false;
-    memcpy(to, m->tables, m->n_tables);
-    to += m->n_tables;
-    for (size_t n; (n = samba__image_read(m, to, SAMBA__WINDOW)) > 0;)
+    file->size = m->size;
+    file->bytes = (uint8_t *)samba__take(m->session, file->size);
+    if (!file->bytes) return false;
+    memcpy(file->bytes, m->tables, m->n_tables);
+    uint8_t *to = file->bytes + m->n_tables;
+    size_t n;
+    while ((n = samba__image_read(m, to, SAMBA__WINDOW)) > 0)
         to += n;
     return true;
 }
@@ -17896,9 +17918,7 @@ SAMBA__FN bool samba__same_data(samba_session *s)
         if (!samba__read_bytes(file->fd, window, part)) return false;
         samba__hash_blocks(v, window, part);
     }
-    uint64_t hash
-        = size ? samba__hash_finish(samba__hash_join(v) + size, NULL, 0) : samba__hash(NULL, 0, 0);
-    return hash == file->pef.data_hash;
+    return samba__hash_end(v, size) == file->pef.data_hash;
 }
 #endif
 
@@ -18277,8 +18297,9 @@ SAMBA__FN void samba__sync_directory(char *path)
 
 SAMBA__FN bool samba__write_image(int fd, samba__image *m)
 {
+    size_t n;
     bool fine = samba__write_bytes(fd, m->tables, m->n_tables);
-    for (size_t n; fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
+    while (fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0)
         fine = samba__write_bytes(fd, m->window, n);
     return fine && samba__sync_file(fd);
 }
@@ -18321,7 +18342,8 @@ SAMBA__FN bool samba__write_image(const char *path, samba__image *m)
 {
     FILE *f = fopen(path, "wb");
     bool fine = f && fwrite(m->tables, 1, m->n_tables, f) == m->n_tables;
-    for (size_t n; fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0;)
+    size_t n;
+    while (fine && (n = samba__image_read(m, m->window, SAMBA__WINDOW)) > 0)
         fine = fwrite(m->window, 1, n, f) == n;
     return f && !fclose(f) && fine;
 }
@@ -18370,8 +18392,9 @@ SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba_
     fprintf(f,
             "memory: state (DDR) %lld, arena (HBM) %lld (at least %lld are alive at once), "
             "input and output (HOST) %lld, read-only parameters %lld bytes\n",
-            (long long)p->region[0], (long long)p->region[1], (long long)p->lower_bound,
-            (long long)p->region[2], (long long)p->region[3]);
+            (long long)p->region[SAMBA__REGION_STATE], (long long)p->region[SAMBA__REGION_ARENA],
+            (long long)p->lower_bound, (long long)p->region[SAMBA__REGION_IO],
+            (long long)p->region[SAMBA__REGION_READONLY]);
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
         int64_t flops = 0, bytes = 0;
