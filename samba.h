@@ -12973,7 +12973,8 @@ typedef struct samba__node {
     bool gradient;     /* recorded by samba_grad */
 } samba__node;
 
-/* Where a scope began. It lies in the memory that its end takes back. */
+/* A mark: what there was when a scope began. It lies itself in memory that the end of the scope
+   frees. */
 typedef struct samba__scope {
     struct samba__scope *outer;
     samba__chunk *chunk; /* the latest one then, and how far it was used */
@@ -13013,7 +13014,7 @@ struct samba_session {
     samba_code code;
     char error[1024];
     bool poisoned;                        /* no memory for a container: for good */
-    bool quiet, untold;                   /* errors are held back; one has been */
+    bool quiet, untold;                   /* errors are not printed; one was not */
     uint64_t warned[SAMBA__MAX_WARNINGS]; /* hashes of the warnings that were given */
     int32_t n_warned;
     const char *error_context; /* in front of each error; the caller's, or NULL */
@@ -13131,8 +13132,8 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet)
     return former;
 }
 
-/* What is allowed, but rarely meant. A loop that warns must not flood the log or take memory: each
-   text is told once, and there is an end to different ones. */
+/* Tells of what is allowed, but rarely meant. A loop that warns must not flood the log: each text
+   is told once, and a session tells SAMBA__MAX_WARNINGS of them. */
 SAMBA__FN void samba__vwarn(samba_session *s, const char *fmt, va_list args)
 {
     char text[1024];
@@ -13172,7 +13173,8 @@ SAMBA_API const char *samba_error_context(samba_session *s, const char *text)
     return former;
 }
 
-/* The first error is kept. False, so that wants read as a list: fact || samba_fail(...). */
+/* Keeps the first error, and prints it or passes it to the log. It returns false, so that checks
+   read as a list: holds || samba_fail(...). */
 SAMBA_API bool samba_fail(samba_session *s, samba_code code, const char *fmt, ...)
 {
     va_list args;
@@ -14070,7 +14072,8 @@ SAMBA__FN bool samba__own_data(samba_tensor *t)
     return t->data != NULL;
 }
 
-/* Parameters, state and gradients of losses begin where they are needed, most in a program. */
+/* Parameters, state and gradients of losses get their first values when something needs them, most
+   of them straight in the memory of a loaded program. */
 SAMBA__FN bool samba__begins_late(const samba_tensor *t)
 {
     bool grad = t->role == SAMBA__INPUT && t->init.value != 0.0f; /* of a loss */
@@ -14215,7 +14218,7 @@ SAMBA_API bool samba_scope_begin(samba_session *s)
     return true;
 }
 
-/* What a program has, or a traced op reads, cannot go. */
+/* A scope cannot end if the loaded program has one of its tensors, or a traced op reads one. */
 SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
 {
     for (int32_t i = q->n_tensors; i < samba__n_tensors(s); i++) {
@@ -14240,7 +14243,8 @@ SAMBA__FN bool samba__scope_can_end(samba_session *s, const samba__scope *q)
     return true;
 }
 
-/* Chunks behind the mark go; one stays for the next scope, so that a loop takes no new ones. */
+/* Frees the chunks behind the mark but for one, which the next scope takes: a loop over scopes then
+   allocates nothing. */
 SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
 {
     samba__scope q = *scope; /* it lies in what goes */
@@ -14299,7 +14303,7 @@ static samba_tensor *samba__rounded(samba_tensor *x)
     return samba__emit1(SAMBA__OP_cast, samba__emit1(SAMBA__OP_cast, x, &half, 1), &full, 1);
 }
 
-/* Does op overwrite the state that its input k, another one, lies in? */
+/* Does op overwrite, through another input, the state in whose memory input k lies? */
 SAMBA__FN bool samba__overwrites_input(const samba_op *op, samba_tensor *const *in, int32_t n_in,
                                        int32_t k)
 {
@@ -15210,7 +15214,7 @@ SAMBA_API samba_tensor *samba_number(samba_session *s, float value)
 
 /* ==== [autodiff] ============================================================================== */
 /* Reverse mode over the recorded graph; every gradient is made of ops, recorded like any other. It
-   walks over what the losses depend on alone: who computes at once has a long past. */
+   visits only what the losses depend on: a session that computes at once has recorded far more. */
 typedef struct samba__tape {
     samba_session *session;
     uint32_t mark; /* of the nodes and tensors below */
@@ -15252,7 +15256,7 @@ SAMBA__FN void samba__tape_see_tensor(samba__tape *t, samba_tensor *x)
     x->place = t->n_tensors++;
 }
 
-/* Numbers x, and appends the node that makes it. */
+/* Gives x a place in the lists, and appends the node that makes it. */
 SAMBA__FN bool samba__tape_see(samba__tape *t, samba_tensor *x)
 {
     samba__node *n = x ? x->node : NULL;
@@ -16007,7 +16011,7 @@ SAMBA__FN bool samba__is_spatial(const samba__compilation *c)
     return c->program->mapping == SAMBA_MAPPING_SPATIAL && c->microbatches == 1;
 }
 
-/* What a tensor was replaced by. */
+/* What rewrites put in the place of t, or t. */
 SAMBA__FN samba_tensor *samba__final(samba_tensor *t)
 {
     while (t && t->same_as)
@@ -16020,7 +16024,7 @@ SAMBA__FN samba__node *samba__producer_of(const samba__compilation *c, const sam
     return t && t->id < c->n_tensors ? c->producer[t->id] : NULL;
 }
 
-/* A node of the compilation's own, with n_in inputs. */
+/* A node that only the compilation has, with n_in inputs. */
 SAMBA__FN samba__node *samba__temp_node(samba_session *s, int32_t n_in)
 {
     samba__node *n = (samba__node *)samba__temp(s, 1, sizeof *n);
@@ -16322,7 +16326,7 @@ SAMBA__FN samba_tensor *samba__matmul_permuted(samba__compilation *c, samba__nod
     return changed ? n->out[0] : NULL;
 }
 
-/* The tensor in whose memory r is summed up, or r. */
+/* If updates led to r, the tensor that the first of them overwrote; else r. */
 SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tensor *r)
 {
     const samba__node *n = samba__producer_of(c, r);
