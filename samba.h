@@ -10349,25 +10349,21 @@ SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_FAMIL
 #else
 #define SAMBA__HOST_COLUMN(f) f
 #endif
+
 /* The gradient of ops that let none through. */
 SAMBA__FN void samba__zero_vjp(samba_vjp *g)
 {
     (void)g;
 }
 
+/* clang-format off */
 #define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, kernel_avx2, \
                    attributes) \
-    { #name, \
-      wire, \
-      flags, \
-      NULL, \
-      cost, \
-      samba__##shape##_shape, \
-      samba__##work##_work, \
-      samba__##name##_##kernel, \
-      kernel_avx2, \
+    { #name, wire, flags, NULL, cost, \
+      samba__##shape##_shape, samba__##work##_work, samba__##name##_##kernel, kernel_avx2, \
       SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
       SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },
+/* clang-format on */
 #define SAMBA__ROW_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
     SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, name, map, run, \
                SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)

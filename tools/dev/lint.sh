@@ -47,6 +47,86 @@ code() {
         print out line
     }' "$header"
 }
+# What statements and functions may be; one line for each finding: rule, line, text. Macros have
+# their own rule. A statement ends with ; or a brace, and the ; of a for does not end it.
+statements() {
+    code | awk '
+        function finding(rule, at, what) {
+            gsub(/^ +/, "", what)
+            print rule "\tline " at ": " substr(what, 1, 90)
+        }
+        # Is a ? b : c part of another one, outside of the arguments of a call within it?
+        function nested(s,    i, c, depth, marks, n) {
+            depth = 0; marks[0] = 0
+            for (i = 1; i <= length(s); i++) {
+                c = substr(s, i, 1)
+                if (c == "(" || c == "[") { depth++; marks[depth] = 0 }
+                else if (c == ")" || c == "]") { if (depth) depth-- }
+                else if (c == ",") marks[depth] = 0
+                else if (c == "?") {
+                    for (n = 0; n <= depth; n++) if (marks[n]) return 1
+                    marks[depth]++
+                }
+            }
+            return 0
+        }
+        # Drops what stands before the statement proper: if (...), for (...), else, case x:.
+        function bare(s,    i, c, depth) {
+            while (1) {
+                sub(/^ +/, "", s)
+                if (s ~ /^(else|do)[ {]/) { sub(/^[a-z]+/, "", s); continue }
+                if (s ~ /^(case [A-Za-z0-9_]+|default) *:/) { sub(/^[^:]*:/, "", s); continue }
+                if (s !~ /^(if|for|while|switch) *\(/) return s
+                depth = 0
+                for (i = 1; i <= length(s); i++) {
+                    c = substr(s, i, 1)
+                    if (c == "(") depth++
+                    if (c == ")" && --depth == 0) break
+                }
+                s = substr(s, i + 1)
+            }
+        }
+        function commas(s,    i, c, depth, n) {
+            depth = n = 0
+            for (i = 1; i <= length(s); i++) {
+                c = substr(s, i, 1)
+                if (c ~ /[(\[{]/) depth++
+                else if (c ~ /[)\]}]/) depth--
+                else if (c == "," && depth == 0) n++
+            }
+            return n
+        }
+        function statement(s, at) {
+            if (nested(s)) finding("nested", at, s)
+            if (s !~ /;$/) return
+            s = bare(s)
+            if (s ~ /^,/ || !commas(s)) return
+            if (s !~ /^return / &&
+                s ~ /^([A-Za-z_0-9]+ +)*[A-Za-z_][A-Za-z_0-9]*( +|[ *]+\*)[*A-Za-z_]/) return
+            finding("comma", at, s)
+        }
+        macro || /^#/ { macro = /\\$/; next }
+        /^[A-Za-z].*\(/ && !open { head = ""; start = NR }
+        !open { head = head $0 }
+        /^\{$/ { open = 1; n = gsub(/[ (]bool [a-z_0-9]+[,)]/, "&", head)
+                 if (n > 3) finding("bools", start, head) }
+        /^\}/ { if (open && NR - start + 1 > 60) finding("long", start, NR - start + 1 " lines")
+                open = 0; head = "" }
+        {
+            for (i = 1; i <= length($0); i++) {
+                c = substr($0, i, 1)
+                if (text == "" && c == " ") continue
+                if (text == "") begin = NR
+                text = text c
+                if (c == "(") depth++
+                if (c == ")") depth--
+                if (c == "{" || c == "}" || (c == ";" && depth == 0)) {
+                    statement(text, begin); text = ""; depth = 0
+                }
+            }
+            if (text != "") text = text " "
+        }'
+}
 manual() {          # all before the second chapter
     awk '/^\/\* ==== \[/ && !/\[manual\]/ { exit } { print }' "$header"
 }
@@ -94,15 +174,41 @@ check 'the contents in [manual] are the banners' "$(
 check 'banners are /* ==== [tag] ==== */ on one line' "$(
     grep -nE '^/\* ====' "$header" | grep -vE '^[0-9]+:/\* ==== \[[a-z-]+\] =+ \*/$')"
 
+too_long='[api] [gemm] [microbatches] [session]'
+check 'no chapter above 1,000 lines' "$(
+    awk -v known="$too_long" '
+        function ends() {
+            if (start && NR - start > 1000 && !index(known, tag))
+                print tag " has " NR - start " lines"
+        }
+        /^\/\* ==== \[/ { ends(); tag = $3; start = NR }
+        END { ends() }' "$header")"
+
 # ---- Functions ----
-check 'no function above 80 lines' "$(
+statements=$(statements)
+# found RULE: what the rule finds.
+found() {
+    printf '%s\n' "$statements" | awk -F '\t' -v rule="$1" '$1 == rule { print $2 }'
+}
+check 'no function above 60 lines' "$(found long)"
+check 'no function takes more than 3 bools' "$(found bools)"
+check 'one statement a line: no commas between expressions' "$(found comma)"
+check 'no macro above 12 lines but tables' "$(
+    awk '
+        /^#define .*\\$/ && !inside { inside = 1; start = NR; rows = 0; name = $2 }
+        inside && /^ +[A-Z]+\(/ { rows++ }
+        inside && !/\\$/ {
+            n = NR - start + 1
+            if (n > 12 && rows < n / 2) print "line " start ": " n " lines: " name
+            inside = 0
+        }' "$header")"
+# Inputs 0 and 1 are mostly x, or a and b. Kernels and gradients of ops stand before the PEF.
+check 'the compiler and the session call inputs and attributes of ops by their names' "$(
     code | awk '
-        /^[A-Za-z].*\(/ { start = NR; name = $0 }
-        /^\{$/ { open = NR }
-        /^\}/ && open {
-            if (NR - start + 1 > 80) print "line " start ": " NR - start + 1 " lines: " name
-            open = 0
-        }')"
+        NR == FNR { if (/^\/\* ==== \[pef-read\]/) first = NR; next }
+        FNR > first && /(->|\.)(in|in_spec|out|out_spec|din|dout|attr)\[[2-9]\]/ {
+            print "line " FNR ": " $0
+        }' "$header" -)"
 check 'no prototypes of static functions' "$(
     code | awk '
         /\\$/ || /^#/ { macro = /\\$/; next }
