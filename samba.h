@@ -58,11 +58,18 @@
      [optim]       SGD, AdamW, Adam, clipping                              | SAMBA_RUNTIME_ONLY
      [passes]      rewrites, common subexpressions, dead code, schedule    |
      [plan]        lifetimes, memory, sections                             |
+     [recompute]   what the backward pass computes again, to save memory   |
      [pef-write]   from a plan to the bytes of a PEF                       |
      [files]       reading, mapping and replacing files; the log           |
-     [microbatches] what a batch that runs in parts means                  |
-     [compile]     from a program to a PEF                                 |
-     [session]     the public functions                                   -+
+     [spread]      what each tensor of a part is of that of the batch      |
+     [microbatches] what the parts of a batch need of the whole            |
+     [compile]     from a program to a plan                                |
+     [session]     open, close, modes                                      |
+     [values]      values of tensors: write, read, copies on the host      |
+     [load]        compile, and load: a PEF becomes the session's program  |
+     [run]         what runs, whether it can, and running it               |
+     [checkpoint]  save and restore                                        |
+     [inspect]     names, sections and sizes of the program               -+
      [end]         licence
 
    A chapter uses only chapters above it.
@@ -17150,9 +17157,10 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
                       samba__planned_bytes(p), c->program->sram_bytes);
 }
 
-/* ---- A limit of memory: what the backward pass reads of the forward pass is kept, or computed
-   once more just before it is read, from values of which the same holds. Cheap ones come first.
-   Chen et al., "Training deep nets with sublinear memory cost", 2016. ---- */
+/* ==== [recompute] ============================================================================= */
+/* A limit of memory: what the backward pass reads of the forward pass is kept, or computed once
+   more just before it is read, from values of which the same holds. Cheap ones come first.
+   Chen et al., "Training deep nets with sublinear memory cost", 2016. */
 enum { SAMBA__MOST_AGAIN = 100 }; /* values computed again one from the other */
 
 typedef struct samba__reuse {
@@ -18456,7 +18464,7 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
 }
 #endif
 
-/* ==== [microbatches] ========================================================================== */
+/* ==== [spread] ================================================================================ */
 /* What a batch that runs in parts means. The program is traced for one part, a microbatch; here it
    is found out how the values of the parts make that of the whole batch:
 
@@ -18464,10 +18472,7 @@ SAMBA__FN bool samba__write_log(const samba__compilation *c, const samba__plan *
      rows          one dimension counts rows: the whole is the parts one after another
      sum           sums over rows: the whole is the sum of the parts
      mean          means over rows, of parts of one size: the whole is the mean of the parts
-     mixed         anything else, such as the maximum over rows or the square of a mean
-
-   Means whose divisor is not the number of rows (targets that count; the sum of a mask) take the
-   divisor of the whole batch, which sections of type COUNT compute before the first part. */
+     mixed         anything else, such as the maximum over rows or the square of a mean */
 typedef enum samba__spread_kind {
     SAMBA__SAME = 0,
     SAMBA__ROWS,
@@ -19100,6 +19105,10 @@ SAMBA__FN samba__spread samba__node_spread(const samba__parts *p, const samba__n
     return s;
 }
 
+/* ==== [microbatches] ========================================================================== */
+/* What the parts of a batch need of the whole. Means whose divisor is not the number of rows
+   (targets that count; the sum of a mask) take the divisor of the whole batch, which sections of
+   type COUNT compute before the first part. What cannot be put together is told, or refused. */
 /* Could t be computed before the first part, from inputs alone? */
 SAMBA__FN bool samba__is_given(const samba__parts *p, const samba__node *n)
 {
@@ -19715,7 +19724,6 @@ SAMBA__FN bool samba__assign_listed(samba__compilation *c, int32_t o)
     return fine;
 }
 
-/* Assigns each weight its optimizer: the one that lists it, else the one without a list. */
 /* Gives an optimizer the parameters that its select wants, of those that no list has. */
 SAMBA__FN bool samba__assign_selected(samba__compilation *c, int32_t o)
 {
@@ -19737,6 +19745,7 @@ SAMBA__FN bool samba__assign_selected(samba__compilation *c, int32_t o)
     return true;
 }
 
+/* Assigns each weight its optimizer: the one that lists it, else the one without a list. */
 SAMBA__FN bool samba__collect_params(samba__compilation *c)
 {
     samba_session *s = c->session;
@@ -20106,6 +20115,58 @@ SAMBA__FN const void *samba__initial_value(samba_session *s, uint32_t index, con
     return t ? t->data : NULL;
 }
 
+SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
+{
+    static const char *const limit[4]
+        = { "mem_limit[0]", "mem_limit[1]", "mem_limit[2]", "mem_limit[3]" };
+    const char *at = "samba_program";
+    bool fine = samba__in_range(s, at, "microbatches", p->microbatches, 0.0, 65536.0)
+        && samba__in_range(s, at, "replicas", p->replicas, 0.0, 65536.0)
+        && samba__in_range(s, at, "n_loss_indices", p->n_loss_indices, 0.0, SAMBA_MAX_OUTPUTS)
+        && samba__in_range(s, at, "n_optims", p->n_optims, 0.0, 65536.0)
+        && samba__in_range(s, at, "weights", (int32_t)p->weights, 0.0, SAMBA_WEIGHTS_INT4)
+        && samba__in_range(s, at, "level", (int32_t)p->level, 0.0, SAMBA_O3)
+        && samba__in_range(s, at, "mapping", (int32_t)p->mapping, 0.0, SAMBA_MAPPING_SPATIAL)
+        && samba__in_range(s, at, "sram_bytes", (double)p->sram_bytes, 0.0, SAMBA__NO_LIMIT)
+        && samba__check_hyperparam(s, at, "max_grad_norm", (double)p->max_grad_norm)
+        && samba__in_range(s, at, "memory", (double)p->memory, 0.0, SAMBA__NO_LIMIT);
+    for (int i = 0; fine && i < 4; i++)
+        fine = samba__in_range(s, at, limit[i], (double)p->mem_limit[i], 0.0, SAMBA__NO_LIMIT);
+    if (!fine) return false;
+    if (p->n_optims && !p->optims)
+        return samba_fail(s, SAMBA_EARG, "in samba_program: n_optims is %d, but optims is NULL",
+                          p->n_optims);
+    if (p->optims && p->optim.kind)
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_program: optim and optims are both given; use "
+                          "one of them");
+    const samba_optim *o = &p->optim;
+    bool given = o->params || o->select || o->argin_region_name;
+    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
+        given = given || samba__optim_value(o, i) != 0.0f;
+    if (o->kind || !given) return true;
+    char names[120];
+    return samba_fail(s, SAMBA_EARG, "in samba_program: optim has fields, but no kind; use %s",
+                      samba__optimizer_names(names, sizeof names));
+}
+
+SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
+                                        const samba_program *program)
+{
+    memset(c, 0, sizeof *c);
+    c->session = s;
+    c->program = program;
+    c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
+    c->replicas = program->replicas > 1 ? program->replicas : 1;
+    if (!samba__check_program(s, program)) return false;
+    if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0))
+        return samba_fail(s, SAMBA_EARG,
+                          "program.weights is %d; it says how a program with "
+                          "inference stores its weights, 0 ... 4",
+                          (int32_t)program->weights);
+    return samba__collect_outputs(c) && samba__collect_params(c);
+}
+
 /* ==== [session] =============================================================================== */
 SAMBA__FN void samba__check_desc(samba_session *s, const samba_desc *desc)
 {
@@ -20155,6 +20216,7 @@ SAMBA_API samba_session *samba_default(void)
     return samba__default_session;
 }
 #endif
+
 SAMBA__FN void samba__unload(samba_session *s)
 {
     s->culprit.node = NULL; /* its names are those of the program */
@@ -20226,6 +20288,75 @@ SAMBA__FN bool samba__end(const samba_session *s, const char *name, bool fine)
     return fine;
 }
 
+SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
+{
+    return samba_ok(s) && samba__file_kept(s)
+        && (s->rt
+            || samba_fail(s, SAMBA_ESTATE,
+                          "in %s: no program is loaded; call samba_compile "
+                          "or samba_load first",
+                          what));
+}
+
+/* "did you mean": the named tensor nearest to name, of the given role (0: any). */
+SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *name, int32_t role)
+{
+    const char *nearest = "none";
+    size_t best = SAMBA__NO_SIZE;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (t->removed || (role && (t->role != role || t->symbol < 0))) continue;
+        size_t d = samba__distance(t->name, name);
+        if (d < best) {
+            best = d;
+            nearest = t->name;
+        }
+    }
+    return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
+                      nearest);
+}
+
+/* ---- Modes ---- */
+/* What samba_set_train and samba_use_running_stats said, before or after the program was loaded; a
+   program that infers has no other way. */
+SAMBA__FN void samba__apply_mode(samba_session *s)
+{
+    if (!s->rt) return;
+    s->rt->train = s->train && !s->rt->inference;
+    s->rt->running_stats = s->running_stats || s->rt->inference;
+}
+
+SAMBA_API bool samba_set_train(samba_session *s, bool train)
+{
+    if (!samba_ok(s)) return false;
+    s->train = train;
+    samba__apply_mode(s);
+    return true;
+}
+
+SAMBA_API bool samba_use_running_stats(samba_session *s, bool use)
+{
+    if (!samba_ok(s)) return false;
+    s->running_stats = use;
+    samba__apply_mode(s);
+    return true;
+}
+
+SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer)
+{
+    if (!samba_ok(s)) return false;
+    s->withholds = !transfer;
+    return true;
+}
+
+SAMBA_API bool samba_set_output_grads(samba_session *s, bool init)
+{
+    if (!samba_ok(s)) return false;
+    s->lacks_grads = !init;
+    return true;
+}
+
+/* ==== [values] ================================================================================ */
 /* ---- Host copies: which is newer, the host's or the device's? ---- */
 SAMBA__FN uint64_t samba__hash_data(const samba_tensor *t)
 {
@@ -20292,6 +20423,15 @@ SAMBA__FN void samba__put_value(samba_tensor *t, const void *data)
     t->copied = data == t->data ? s->runs + 1 : 0;
 }
 
+SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
+{
+    return samba_fail(t->session, SAMBA_ESTATE,
+                      "in %s: %s %T %S, the gradient of a loss, was not "
+                      "given a value (samba_set_output_grads): give it with grad_of_outputs, "
+                      "samba_init_output_grads or samba_write",
+                      what, t->name, (int)t->dtype, &t->shape);
+}
+
 /* Sends the host copy of t if it is newer than the device's value; also if nobody knows. */
 SAMBA__FN bool samba__send_newer(samba_tensor *t)
 {
@@ -20306,7 +20446,507 @@ SAMBA__FN bool samba__send_newer(samba_tensor *t)
     return true;
 }
 
-/* ---- Loading: symbols meet the session's tensors by name ---- */
+/* ---- Writing and reading ---- */
+SAMBA_API bool samba_write(samba_tensor *t, const void *data)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    samba_session *s = t->session;
+    if (!data) return samba_fail(s, SAMBA_EARG, "in samba_write(%s): data is NULL", t->name);
+    if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP)
+        return samba_fail(s, SAMBA_ESTATE,
+                          "in samba_write(%s): it is computed by %s and cannot "
+                          "be written",
+                          t->name, t->node->op->name);
+    if (t->symbol < 0 && !samba__own_room(t)) return false;
+    if (!samba__in_reach(t)) return false;
+    samba__put_value(t, data);
+    if (t->symbol >= 0) samba__settle(t);
+    return true;
+}
+
+SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    if (data && bytes != samba_bytes(t))
+        return samba_fail(t->session, SAMBA_ESHAPE,
+                          "in samba_write_bytes(%s): it is %T %S and "
+                          "takes %l bytes; %l were given",
+                          t->name, (int)t->dtype, &t->shape, (int64_t)samba_bytes(t),
+                          (int64_t)bytes);
+    return samba_write(t, data);
+}
+
+/* What a loop over the values of t may read after an error: 4 bytes for each of its elements. */
+SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
+{
+    static const float few[4096] = { 0.0f };
+    if (!t) return few;
+    samba_session *s = t->session;
+    size_t size = samba__mul_size(samba_bytes(t) / samba_dtype_size(t->dtype), sizeof *few);
+    if (size <= sizeof few) return few;
+    if (size > s->zeros_size) { /* who has a smaller block keeps it */
+        void *more = samba__keep(s, size);
+        if (!more) return samba_dtype_size(t->dtype) < sizeof *few ? NULL : samba__place_of(t);
+        s->zeros = more;
+        s->zeros_size = size;
+    }
+    return s->zeros;
+}
+
+/* The values of t; NULL with an error if they cannot be read as dtype. */
+SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
+{
+    if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
+    if (t->not_given) return samba__none(samba__fail_not_given(t, what));
+    const void *p = samba__value_of(t);
+    if (t->dtype != dtype) {
+        samba_fail(t->session, SAMBA_EDTYPE, "in %s(%s): it is %T, not %T; use samba_copy_out",
+                   what, t->name, (int)t->dtype, (int)dtype);
+    } else if (!p) {
+        samba_fail(t->session, SAMBA_ESTATE,
+                   "in %s(%s): it has no value: list it in "
+                   "program.outputs before compiling, and run FWD",
+                   what, t->name);
+    }
+    return t->dtype == dtype ? p : NULL;
+}
+
+SAMBA_API const float *samba_read(samba_tensor *t)
+{
+    const void *p = samba__readable(t, SAMBA_F32, "samba_read");
+    return (const float *)(p ? p : samba__zeros_for(t));
+}
+
+SAMBA_API const int32_t *samba_read_i32(samba_tensor *t)
+{
+    const void *p = samba__readable(t, SAMBA_I32, "samba_read_i32");
+    return (const int32_t *)(p ? p : samba__zeros_for(t));
+}
+
+SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    bool fits = (data && size == samba_bytes(t))
+        || samba_fail(t->session, SAMBA_EARG,
+                      "in samba_copy_out(%s): %l bytes were offered, %l "
+                      "are needed",
+                      t->name, (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
+    const void *p = samba__readable(t, t->dtype, "samba_copy_out");
+    if (fits && samba_ok(t->session)) samba__transfer(t, data, p, "PyRT_GET_TENSORS");
+    return samba_ok(t->session);
+}
+
+SAMBA__FN bool samba__as_f32(samba_tensor *t, const float *from, float *to, int64_t n)
+{
+    if (!t || !samba_ok(t->session)) return false;
+    size_t size = samba_dtype_size(t->dtype), bytes = samba_bytes(t);
+    if ((!from && !to) || (uint64_t)n != bytes / size)
+        return samba_fail(t->session, SAMBA_EARG, "%s has %l elements; %l were offered", t->name,
+                          (int64_t)(bytes / size), from || to ? n : 0);
+    if (t->dtype == SAMBA_F32) return from ? samba_write(t, from) : samba_copy_out(t, to, bytes);
+    void *raw = samba__take(t->session, bytes);
+    if (raw && from) samba__store(raw, from, t->dtype, n);
+    bool fine = raw && (from ? samba_write(t, raw) : samba_copy_out(t, raw, bytes));
+    if (fine && to) samba__load(to, raw, t->dtype, n);
+    samba__give(t->session, raw, bytes);
+    return fine;
+}
+
+SAMBA_API bool samba_write_f32(samba_tensor *t, const float *data, int64_t n)
+{
+    return samba__as_f32(t, data, NULL, n);
+}
+
+SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
+{
+    return samba__as_f32(t, NULL, data, n);
+}
+
+/* ---- Names ---- */
+/* SambaFlow's name of an op's first output, <op>__outputs__0, and of its gradient: here it is
+   called like the op. Leaves have no such name. NULL: it is none. */
+SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
+{
+    static const char part[] = "__outputs__0", grad[] = "__outputs__0__grad";
+    bool of_grad = samba__ends_with(name, grad);
+    size_t cut = of_grad ? sizeof grad - 1 : sizeof part - 1, n = strlen(name);
+    if (!of_grad && !samba__ends_with(name, part)) return NULL;
+    char *base = (char *)samba__take(s, n + 1);
+    if (!base) return NULL;
+    memcpy(base, name, n - cut);
+    base[n - cut] = 0;
+    samba_tensor *t = samba__named(s, base);
+    samba__give(s, base, n + 1);
+    if (!t || t->removed || (!t->node && t->role != SAMBA__OUTPUT) || t->out_index) return NULL;
+    return of_grad ? t->grad : t;
+}
+
+SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
+{
+    if (!samba_ok(s)) return NULL;
+    if (!name) return samba__none(samba_fail(s, SAMBA_EARG, "the name of a tensor is NULL"));
+    samba_tensor *t = samba__named(s, name);
+    if (!t) t = samba__first_output(s, name);
+    if (t && !t->removed) return t;
+    if (t)
+        samba_fail(s, SAMBA_ENAME,
+                   "tensor %s is unknown: it was taken out of the session by "
+                   "samba_update_tensor; keep its handle to use it still",
+                   name);
+    else
+        samba__fail_name(s, "tensor", name, 0);
+    return NULL;
+}
+
+SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data)
+{
+    samba_tensor *t = samba_tensor_by_name(s, name);
+    if (t && !data) t->removed = true; /* for who looks for it; programs may have it still */
+    return t && (!data || samba_write(t, data));
+}
+
+/* ---- Copies to the host and back ---- */
+/* The host copy of a tensor is made by the first transfer to it. */
+SAMBA_API void *samba_cpu(samba_tensor *t)
+{
+    if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
+    if (t->not_given) return samba__none(samba__fail_not_given(t, "samba_cpu"));
+    samba_session *s = t->session;
+    if (!s->rt || t->symbol < 0 || t->withheld) {
+        void *value = samba__value_of(t);
+        if (!value)
+            samba_fail(s, SAMBA_ESTATE,
+                       "in samba_cpu(%s): it has no value: list it in "
+                       "program.outputs before compiling",
+                       t->name);
+        return value;
+    }
+    bool fits = samba_bytes(t) == samba__host_bytes(t)
+        || samba_fail(s, SAMBA_ESTATE,
+                      "in samba_cpu(%s): it holds several microbatches; use "
+                      "samba_copy_out",
+                      t->name);
+    if (!fits || !samba__own_room(t)) return NULL;
+    samba__transfer(t, t->data, s->rt->data[t->symbol], "PyRT_GET_TENSORS");
+    t->copied = s->runs + 1;
+    samba__settle(t);
+    return t->data;
+}
+
+SAMBA_API bool samba_is_stale(const samba_tensor *t)
+{
+    return t && t->session->rt && t->symbol >= 0 && t->copied != t->session->runs + 1;
+}
+
+SAMBA_API bool samba_rdu(samba_tensor *t)
+{
+    return t && samba__need_program(t->session, "samba_rdu") && (!t->withheld || samba__own_data(t))
+        && samba__can_send(t, "samba_rdu") && samba_write(t, t->data);
+}
+
+/* What is carried: parameters, buffers and the optimizers' state, or not all of it. */
+typedef enum samba__carried { SAMBA__ALL_STATE, SAMBA__MODEL, SAMBA__BUFFERS } samba__carried;
+
+SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, samba__carried what)
+{
+    if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->symbol < 0 || (t->role != SAMBA__WEIGHT && t->role != SAMBA__STATE)) continue;
+        if (what != SAMBA__ALL_STATE && t->role == SAMBA__STATE && t->generated) continue;
+        if (what == SAMBA__BUFFERS && t->role == SAMBA__WEIGHT) continue;
+        if (to_cpu ? !samba_cpu(t) : !samba__send_newer(t)) return false;
+    }
+    return true;
+}
+
+SAMBA_API bool samba_to_cpu(samba_session *s)
+{
+    return samba__carry(s, true, SAMBA__ALL_STATE);
+}
+
+SAMBA_API bool samba_to_rdu(samba_session *s)
+{
+    return samba__carry(s, false, SAMBA__ALL_STATE);
+}
+
+SAMBA_API bool samba_to_device(samba_session *s)
+{
+    if (!samba__need_program(s, "samba_to_device")) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        bool kept = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE;
+        bool frees = t->withheld && kept;
+        if (t->symbol < 0 || (!kept && t->role != SAMBA__INPUT)) continue;
+        if (samba_bytes(t) != samba__host_bytes(t)) continue; /* dummies of one microbatch */
+        if (!samba__send_newer(t)) return false;
+        if (!frees || t->borrowed) continue;
+        samba__give(s, t->data, samba__host_bytes(t));
+        t->data = NULL;
+    }
+    return true;
+}
+
+SAMBA_API bool samba_model_to_cpu(samba_session *s)
+{
+    return samba__carry(s, true, SAMBA__MODEL);
+}
+
+SAMBA_API bool samba_model_to_rdu(samba_session *s)
+{
+    return samba__carry(s, false, SAMBA__MODEL);
+}
+
+SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s)
+{
+    return samba__carry(s, true, SAMBA__BUFFERS);
+}
+
+SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s)
+{
+    return samba__carry(s, false, SAMBA__BUFFERS);
+}
+
+/* ---- Gradients of outputs ---- */
+SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
+{
+    if (!t || !samba_ok(t->session)) return NULL;
+    if (t->grad) return t->grad;
+    return samba__none(samba_fail(t->session, SAMBA_ESTATE,
+                                  "%s has no gradient: compile for "
+                                  "training a loss it influences, with mapping section",
+                                  t->name));
+}
+
+/* Is t a loss that has a gradient which can be given? */
+SAMBA__FN bool samba__seeds(const samba_tensor *t)
+{
+    const samba_tensor *g = t->grad;
+    return g && g->symbol >= 0 && t->symbol >= 0 && g->dtype == SAMBA_F32
+        && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
+}
+
+/* The gradient of an output: what a program reads as that, or NULL with an error. */
+SAMBA__FN samba_tensor *samba__output_grad(samba_session *s, const samba_output_grad *g)
+{
+    samba_tensor *grad = samba_sn_grad(g->output);
+    bool seeds
+        = grad && grad->symbol >= 0 && (grad->role == SAMBA__INPUT || grad->role == SAMBA__ARGIN);
+    if (!grad) return NULL;
+    if (!seeds)
+        return samba__none(samba_fail(s, SAMBA_EARG,
+                                      "%s is no loss of the program: only a loss "
+                                      "can be given a gradient",
+                                      g->output->name));
+    if (!g->bytes || g->bytes == samba_bytes(grad)) return grad;
+    return samba__none(samba_fail(s, SAMBA_EARG, "the gradient of %s has %l bytes; %l are needed",
+                                  g->output->name, (int64_t)g->bytes, (int64_t)samba_bytes(grad)));
+}
+
+SAMBA__FN bool samba__check_grads(samba_session *s, const samba_output_grad *list, int32_t n)
+{
+    if (n < 0) return samba_fail(s, SAMBA_EARG, "a list of %d gradients was given", n);
+    for (int32_t i = 0; i < n; i++) {
+        const samba_output_grad *g = list ? &list[i] : NULL;
+        if (!g || !g->output || !g->grad || g->output->session != s)
+            return samba_fail(s, SAMBA_EARG,
+                              "gradient %d of %d has no values, or its output is "
+                              "not one of this session",
+                              i, n);
+        if (!samba__output_grad(s, g)) return false;
+    }
+    return true;
+}
+
+SAMBA__FN bool samba__send_grads(samba_session *s, const samba_output_grad *list, int32_t n)
+{
+    if (!samba__check_grads(s, list, n)) return false;
+    for (int32_t i = 0; i < n; i++)
+        if (!samba_write(list[i].output->grad, list[i].grad)) return false;
+    return true;
+}
+
+/* Is t a loss whose gradient is to begin anew: listed, or all are? */
+SAMBA__FN bool samba__gets_grad(const samba_tensor *t, const samba_output_grad *list, int32_t n)
+{
+    bool listed = n == 0;
+    for (int32_t i = 0; i < n; i++)
+        listed = listed || list[i].output == t;
+    return listed && samba__seeds(t);
+}
+
+/* Rows of the batch that a gradient has, in all microbatches; 0: it counts none. */
+SAMBA__FN int64_t samba__rows_of_grad(const samba_tensor *g)
+{
+    if (g->batch_dim < 0 || !g->shape.ndim) return 0;
+    int64_t parts = (int64_t)(samba_bytes(g) / samba__host_bytes(g));
+    return g->shape.dim[g->batch_dim] * parts;
+}
+
+SAMBA__FN bool samba__check_rows(samba_session *s, const samba_tensor *t, int32_t rows)
+{
+    int64_t all = samba__rows_of_grad(t->grad);
+    return (rows >= 0 && (!all || rows <= all))
+        || samba_fail(s, SAMBA_ERANGE,
+                      "in samba_init_output_grads: rows is %d; the batch of %s "
+                      "has %l, and 0 means all",
+                      rows, t->name, all);
+}
+
+/* Ones, if they are wanted; zeros for rows that do not count. */
+SAMBA__FN void samba__init_grad(samba_session *s, samba_tensor *g, bool ones, int32_t rows)
+{
+    float *x = (float *)s->rt->data[g->symbol];
+    int64_t count = (int64_t)samba_bytes(g) / 4, all = samba__rows_of_grad(g);
+    int64_t inner = all ? samba__inner(&g->shape, g->batch_dim) : 1;
+    bool parts = samba_bytes(g) > samba__host_bytes(g); /* rows are the first dimension then */
+    int64_t size = all && !parts ? g->shape.dim[g->batch_dim] : all;
+    for (int64_t k = 0; k < count; k++) {
+        bool late = rows > 0 && all && k / inner % size >= rows;
+        if (late || ones) x[k] = late ? 0.0f : 1.0f;
+    }
+    g->has_value = true;
+    g->not_given = false;
+}
+
+SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
+                                       int32_t rows)
+{
+    if (!samba__need_program(s, "samba_init_output_grads")) return false;
+    if (!samba__check_grads(s, custom, n)) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (samba__gets_grad(t, custom, n) && !samba__check_rows(s, t, rows)) return false;
+    }
+    if (n && !samba__send_grads(s, custom, n)) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        const samba_tensor *t = s->tensors[i];
+        if (samba__gets_grad(t, custom, n)) samba__init_grad(s, t->grad, n == 0, rows);
+    }
+    return true;
+}
+
+/* ---- Hyperparameters ---- */
+SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q, const char *name,
+                                    bool exact)
+{
+    const char *text = pef->strings + q->name;
+    if (q->role != SAMBA__ARGIN) return false;
+    if (exact) return samba__same_text(text, name);
+    if (samba__same_text(name, "p")) return q->argin == SAMBA__ARGIN_RATE;
+    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
+        if (samba__same_text(name, samba__hyperparams[i].name)) return samba__ends_with(text, name);
+    return false;
+}
+
+/* Visits the argins that name means; returns how many. Stores *value, or reads the first one. */
+SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
+{
+    const samba__pef *pef = &s->rt->pef;
+    int32_t n = 0;
+    for (int exact = 1; exact >= 0 && n == 0; exact--) {
+        for (uint32_t i = 0; i < pef->n_symbols; i++) {
+            samba__symbol q = samba__symbol_at(pef, i);
+            if (!samba__argin_matches(pef, &q, name, exact)) continue;
+            float f = (float)*value;
+            uint32_t k = set && q.spec.dtype == SAMBA_I32 ? (uint32_t)*value : samba__float_bits(f);
+            if (set) memcpy(s->rt->data[i], &k, 4);
+            memcpy(&k, s->rt->data[i], 4);
+            f = samba__bits_float(k);
+            if (n++ == 0 && !set) *value = q.spec.dtype == SAMBA_I32 ? (double)k : (double)f;
+        }
+    }
+    return n;
+}
+
+/* Is this the step of an optimizer without the state that this argin needs? */
+SAMBA__FN bool samba__lacks_state(const samba_op *op, const samba__call_record *r, uint32_t argin)
+{
+    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
+        const samba__optimizer_row *row = &samba__optimizers[i];
+        int32_t at = 2; /* behind w and g */
+        if (!samba__is(op, row->op) || row->kept_for < 0 || samba__word(r, at)) continue;
+        while (row->state[at - 2])
+            at++;
+        for (int32_t k = 0; k < row->n_argins; k++)
+            if (row->argin[k].argin == row->kept_for)
+                return samba__word(r, at + 1 + k) == argin + 1;
+    }
+    return false;
+}
+
+/* Has the program such a step? The argin was 0 when it was compiled. */
+SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
+{
+    const samba__pef *pef = &s->rt->pef;
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        if (!(q.type & SAMBA_OPT)) continue;
+        for (uint32_t node = q.first; node < q.end; node++) {
+            samba__call_record r = samba__record_at(pef, node);
+            if (samba__lacks_state(s->rt->steps[node].op, &r, argin)) return true;
+        }
+    }
+    return false;
+}
+
+/* May this hyperparameter be set so? Nothing is set here. */
+SAMBA__FN bool samba__check_argin(samba_session *s, const char *name, double value)
+{
+    const samba__pef *pef = &s->rt->pef;
+    int32_t n = 0;
+    if (!name) return samba_fail(s, SAMBA_EARG, "in samba_set: the name is NULL");
+    if (!samba__check_hyperparam(s, "samba_set", name, value)) return false;
+    for (int exact = 1; exact >= 0 && n == 0; exact--) {
+        for (uint32_t i = 0; i < pef->n_symbols; i++) {
+            samba__symbol q = samba__symbol_at(pef, i);
+            if (!samba__argin_matches(pef, &q, name, exact)) continue;
+            n++;
+            if (value == 0.0 || !samba__ends_with(name, "momentum")) continue;
+            if (samba__lacks_momentum(s, i))
+                return samba_fail(s, SAMBA_ESTATE,
+                                  "in samba_set: the program was compiled without "
+                                  "%s: compile with samba_optim.momentum, or with "
+                                  ".momentum_state if it begins at 0",
+                                  pef->strings + q.name);
+        }
+    }
+    return n > 0 || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
+}
+
+SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
+{
+    if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, name, value)) return false;
+    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
+    samba_tensor *grad = samba__named(s, name); /* of a scalar loss */
+    if (grad) grad->not_given = false;
+    return samba__visit_argins(s, name, true, &value) > 0;
+}
+
+SAMBA_API double samba_get(samba_session *s, const char *name)
+{
+    double value = 0.0;
+    if (!samba__need_program(s, "samba_get") || !name) return 0.0;
+    if (!samba__visit_argins(s, name, false, &value))
+        samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
+    return value;
+}
+
+SAMBA_API bool samba_zero_inputs(samba_session *s)
+{
+    if (!samba__need_program(s, "samba_zero_inputs")) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if (t->role != SAMBA__INPUT) continue;
+        t->has_value = true;
+        t->withheld = false;
+    }
+    s->zero_params = true;
+    return true;
+}
+
+/* ==== [load] ================================================================================== */
+/* ---- Symbols are bound to the session's tensors by name ---- */
 /* The tensor of a symbol: known, or a new handle so that it can be found by name. What microbatches
    made of an output is called <output>__mean; an output that the user called so is itself. */
 SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__pef *pef,
@@ -20364,28 +21004,6 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
         if (of[i]->grad && of[i]->grad->role == SAMBA__INPUT) of[i]->grad->init = samba__all(1.0f);
     }
     return true;
-}
-
-SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer)
-{
-    if (!samba_ok(s)) return false;
-    s->withholds = !transfer;
-    return true;
-}
-
-SAMBA_API bool samba_set_output_grads(samba_session *s, bool init)
-{
-    if (!samba_ok(s)) return false;
-    s->lacks_grads = !init;
-    return true;
-}
-
-/* Is t a loss that has a gradient which can be given? */
-SAMBA__FN bool samba__seeds(const samba_tensor *t)
-{
-    const samba_tensor *g = t->grad;
-    return g && g->symbol >= 0 && t->symbol >= 0 && g->dtype == SAMBA_F32
-        && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
 }
 
 /* The gradients of losses begin with a value, or without one. */
@@ -20484,15 +21102,6 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
     return true;
 }
 
-/* What samba_set_train and samba_use_running_stats said, before or after the program was loaded; a
-   program that infers has no other way. */
-SAMBA__FN void samba__apply_mode(samba_session *s)
-{
-    if (!s->rt) return;
-    s->rt->train = s->train && !s->rt->inference;
-    s->rt->running_stats = s->running_stats || s->rt->inference;
-}
-
 /* Makes a proved PEF the session's program, which owns it from now on. */
 SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 {
@@ -20526,58 +21135,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     return samba__end(s, "SAMBA_INIT_RUNTIME", fine);
 }
 
-SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
-{
-    static const char *const limit[4]
-        = { "mem_limit[0]", "mem_limit[1]", "mem_limit[2]", "mem_limit[3]" };
-    const char *at = "samba_program";
-    bool fine = samba__in_range(s, at, "microbatches", p->microbatches, 0.0, 65536.0)
-        && samba__in_range(s, at, "replicas", p->replicas, 0.0, 65536.0)
-        && samba__in_range(s, at, "n_loss_indices", p->n_loss_indices, 0.0, SAMBA_MAX_OUTPUTS)
-        && samba__in_range(s, at, "n_optims", p->n_optims, 0.0, 65536.0)
-        && samba__in_range(s, at, "weights", (int32_t)p->weights, 0.0, SAMBA_WEIGHTS_INT4)
-        && samba__in_range(s, at, "level", (int32_t)p->level, 0.0, SAMBA_O3)
-        && samba__in_range(s, at, "mapping", (int32_t)p->mapping, 0.0, SAMBA_MAPPING_SPATIAL)
-        && samba__in_range(s, at, "sram_bytes", (double)p->sram_bytes, 0.0, SAMBA__NO_LIMIT)
-        && samba__check_hyperparam(s, at, "max_grad_norm", (double)p->max_grad_norm)
-        && samba__in_range(s, at, "memory", (double)p->memory, 0.0, SAMBA__NO_LIMIT);
-    for (int i = 0; fine && i < 4; i++)
-        fine = samba__in_range(s, at, limit[i], (double)p->mem_limit[i], 0.0, SAMBA__NO_LIMIT);
-    if (!fine) return false;
-    if (p->n_optims && !p->optims)
-        return samba_fail(s, SAMBA_EARG, "in samba_program: n_optims is %d, but optims is NULL",
-                          p->n_optims);
-    if (p->optims && p->optim.kind)
-        return samba_fail(s, SAMBA_EARG,
-                          "in samba_program: optim and optims are both given; use "
-                          "one of them");
-    const samba_optim *o = &p->optim;
-    bool given = o->params || o->select || o->argin_region_name;
-    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
-        given = given || samba__optim_value(o, i) != 0.0f;
-    if (o->kind || !given) return true;
-    char names[120];
-    return samba_fail(s, SAMBA_EARG, "in samba_program: optim has fields, but no kind; use %s",
-                      samba__optimizer_names(names, sizeof names));
-}
-
-SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
-                                        const samba_program *program)
-{
-    memset(c, 0, sizeof *c);
-    c->session = s;
-    c->program = program;
-    c->microbatches = program->microbatches > 1 ? program->microbatches : 1;
-    c->replicas = program->replicas > 1 ? program->replicas : 1;
-    if (!samba__check_program(s, program)) return false;
-    if ((unsigned)program->weights > (program->inference ? SAMBA_WEIGHTS_INT4 : 0))
-        return samba_fail(s, SAMBA_EARG,
-                          "program.weights is %d; it says how a program with "
-                          "inference stores its weights, 0 ... 4",
-                          (int32_t)program->weights);
-    return samba__collect_outputs(c) && samba__collect_params(c);
-}
-
+/* ---- Compiling, and loading what was compiled ---- */
 SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
 {
     samba__compilation c = SAMBA__ZEROED; /* even if values cannot be fetched first */
@@ -20730,36 +21288,7 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
     return fine;
 }
 
-/* ---- Names ---- */
-/* "did you mean": the named tensor nearest to name, of the given role (0: any). */
-SAMBA__FN bool samba__fail_name(samba_session *s, const char *what, const char *name, int32_t role)
-{
-    const char *nearest = "none";
-    size_t best = SAMBA__NO_SIZE;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (t->removed || (role && (t->role != role || t->symbol < 0))) continue;
-        size_t d = samba__distance(t->name, name);
-        if (d < best) {
-            best = d;
-            nearest = t->name;
-        }
-    }
-    return samba_fail(s, SAMBA_ENAME, "%s %s is unknown; the nearest name is %s", what, name,
-                      nearest);
-}
-
-/* ---- Running ---- */
-SAMBA__FN bool samba__need_program(samba_session *s, const char *what)
-{
-    return samba_ok(s) && samba__file_kept(s)
-        && (s->rt
-            || samba_fail(s, SAMBA_ESTATE,
-                          "in %s: no program is loaded; call samba_compile "
-                          "or samba_load first",
-                          what));
-}
-
+/* ==== [run] =================================================================================== */
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
     unsigned types = 0;
@@ -20790,104 +21319,6 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
                       samba__type_name(first), (int32_t)first, list);
 }
 
-/* ---- Hyperparameters ---- */
-SAMBA__FN bool samba__argin_matches(const samba__pef *pef, const samba__symbol *q, const char *name,
-                                    bool exact)
-{
-    const char *text = pef->strings + q->name;
-    if (q->role != SAMBA__ARGIN) return false;
-    if (exact) return samba__same_text(text, name);
-    if (samba__same_text(name, "p")) return q->argin == SAMBA__ARGIN_RATE;
-    for (int32_t i = 0; i < SAMBA__N_OPTIM_ARGINS; i++)
-        if (samba__same_text(name, samba__hyperparams[i].name)) return samba__ends_with(text, name);
-    return false;
-}
-
-/* Visits the argins that name means; returns how many. Stores *value, or reads the first one. */
-SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool set, double *value)
-{
-    const samba__pef *pef = &s->rt->pef;
-    int32_t n = 0;
-    for (int exact = 1; exact >= 0 && n == 0; exact--) {
-        for (uint32_t i = 0; i < pef->n_symbols; i++) {
-            samba__symbol q = samba__symbol_at(pef, i);
-            if (!samba__argin_matches(pef, &q, name, exact)) continue;
-            float f = (float)*value;
-            uint32_t k = set && q.spec.dtype == SAMBA_I32 ? (uint32_t)*value : samba__float_bits(f);
-            if (set) memcpy(s->rt->data[i], &k, 4);
-            memcpy(&k, s->rt->data[i], 4);
-            f = samba__bits_float(k);
-            if (n++ == 0 && !set) *value = q.spec.dtype == SAMBA_I32 ? (double)k : (double)f;
-        }
-    }
-    return n;
-}
-
-/* Is this the step of an optimizer without the state that this argin needs? */
-SAMBA__FN bool samba__lacks_state(const samba_op *op, const samba__call_record *r, uint32_t argin)
-{
-    for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
-        const samba__optimizer_row *row = &samba__optimizers[i];
-        int32_t at = 2; /* behind w and g */
-        if (!samba__is(op, row->op) || row->kept_for < 0 || samba__word(r, at)) continue;
-        while (row->state[at - 2])
-            at++;
-        for (int32_t k = 0; k < row->n_argins; k++)
-            if (row->argin[k].argin == row->kept_for)
-                return samba__word(r, at + 1 + k) == argin + 1;
-    }
-    return false;
-}
-
-/* Has the program such a step? The argin was 0 when it was compiled. */
-SAMBA__FN bool samba__lacks_momentum(const samba_session *s, uint32_t argin)
-{
-    const samba__pef *pef = &s->rt->pef;
-    for (uint32_t i = 0; i < pef->n_sections; i++) {
-        samba__section q = samba__section_at(pef, i);
-        if (!(q.type & SAMBA_OPT)) continue;
-        for (uint32_t node = q.first; node < q.end; node++) {
-            samba__call_record r = samba__record_at(pef, node);
-            if (samba__lacks_state(s->rt->steps[node].op, &r, argin)) return true;
-        }
-    }
-    return false;
-}
-
-/* May this hyperparameter be set so? Nothing is set here. */
-SAMBA__FN bool samba__check_argin(samba_session *s, const char *name, double value)
-{
-    const samba__pef *pef = &s->rt->pef;
-    int32_t n = 0;
-    if (!name) return samba_fail(s, SAMBA_EARG, "in samba_set: the name is NULL");
-    if (!samba__check_hyperparam(s, "samba_set", name, value)) return false;
-    for (int exact = 1; exact >= 0 && n == 0; exact--) {
-        for (uint32_t i = 0; i < pef->n_symbols; i++) {
-            samba__symbol q = samba__symbol_at(pef, i);
-            if (!samba__argin_matches(pef, &q, name, exact)) continue;
-            n++;
-            if (value == 0.0 || !samba__ends_with(name, "momentum")) continue;
-            if (samba__lacks_momentum(s, i))
-                return samba_fail(s, SAMBA_ESTATE,
-                                  "in samba_set: the program was compiled without "
-                                  "%s: compile with samba_optim.momentum, or with "
-                                  ".momentum_state if it begins at 0",
-                                  pef->strings + q.name);
-        }
-    }
-    return n > 0 || samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
-}
-
-SAMBA_API bool samba_set(samba_session *s, const char *name, double value)
-{
-    if (!samba__need_program(s, "samba_set") || !samba__check_argin(s, name, value)) return false;
-    if (samba__ends_with(name, "max_grad_norm")) samba__forget_norm(s->rt);
-    samba_tensor *grad = samba__named(s, name); /* of a scalar loss */
-    if (grad) grad->not_given = false;
-    return samba__visit_argins(s, name, true, &value) > 0;
-}
-
-/* ---- Running: what is ready ---- */
 /* What a run consists of: sections of some types, or ids one after another. */
 typedef struct samba__run_list {
     const int32_t *ids; /* NULL: n sections from `from` on, or those of types */
@@ -20963,15 +21394,6 @@ SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba
                       "in %s: parameter %s %T %S has no value, for the PEF was "
                       "compiled and not saved: call samba_restore with its checkpoint, or load "
                       "the checkpoint itself",
-                      what, t->name, (int)t->dtype, &t->shape);
-}
-
-SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
-{
-    return samba_fail(t->session, SAMBA_ESTATE,
-                      "in %s: %s %T %S, the gradient of a loss, was not "
-                      "given a value (samba_set_output_grads): give it with grad_of_outputs, "
-                      "samba_init_output_grads or samba_write",
                       what, t->name, (int)t->dtype, &t->shape);
 }
 
@@ -21404,38 +21826,6 @@ SAMBA__FN bool samba__list_of_calls(samba_session *s, const samba_run_desc *d,
                       d->from_call_id, d->until_call_id, n - 1);
 }
 
-/* The gradient of an output: what a program reads as that, or NULL with an error. */
-SAMBA__FN samba_tensor *samba__output_grad(samba_session *s, const samba_output_grad *g)
-{
-    samba_tensor *grad = samba_sn_grad(g->output);
-    bool seeds
-        = grad && grad->symbol >= 0 && (grad->role == SAMBA__INPUT || grad->role == SAMBA__ARGIN);
-    if (!grad) return NULL;
-    if (!seeds)
-        return samba__none(samba_fail(s, SAMBA_EARG,
-                                      "%s is no loss of the program: only a loss "
-                                      "can be given a gradient",
-                                      g->output->name));
-    if (!g->bytes || g->bytes == samba_bytes(grad)) return grad;
-    return samba__none(samba_fail(s, SAMBA_EARG, "the gradient of %s has %l bytes; %l are needed",
-                                  g->output->name, (int64_t)g->bytes, (int64_t)samba_bytes(grad)));
-}
-
-SAMBA__FN bool samba__check_grads(samba_session *s, const samba_output_grad *list, int32_t n)
-{
-    if (n < 0) return samba_fail(s, SAMBA_EARG, "a list of %d gradients was given", n);
-    for (int32_t i = 0; i < n; i++) {
-        const samba_output_grad *g = list ? &list[i] : NULL;
-        if (!g || !g->output || !g->grad || g->output->session != s)
-            return samba_fail(s, SAMBA_EARG,
-                              "gradient %d of %d has no values, or its output is "
-                              "not one of this session",
-                              i, n);
-        if (!samba__output_grad(s, g)) return false;
-    }
-    return true;
-}
-
 /* May t be among the inputs of a run? fed: with data of the caller's. */
 SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool fed)
 {
@@ -21580,14 +21970,6 @@ SAMBA__FN bool samba__check_lists(samba_session *s, const samba_run_desc *d)
     return true;
 }
 
-SAMBA__FN bool samba__send_grads(samba_session *s, const samba_output_grad *list, int32_t n)
-{
-    if (!samba__check_grads(s, list, n)) return false;
-    for (int32_t i = 0; i < n; i++)
-        if (!samba_write(list[i].output->grad, list[i].grad)) return false;
-    return true;
-}
-
 /* Can these be set and sent? Nothing is, if one of it cannot. */
 SAMBA__FN bool samba__check_values(samba_session *s, const samba_run_desc *d)
 {
@@ -21719,461 +22101,7 @@ SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
     return fine;
 }
 
-SAMBA_API bool samba_set_train(samba_session *s, bool train)
-{
-    if (!samba_ok(s)) return false;
-    s->train = train;
-    samba__apply_mode(s);
-    return true;
-}
-
-SAMBA_API bool samba_use_running_stats(samba_session *s, bool use)
-{
-    if (!samba_ok(s)) return false;
-    s->running_stats = use;
-    samba__apply_mode(s);
-    return true;
-}
-
-SAMBA_API double samba_get(samba_session *s, const char *name)
-{
-    double value = 0.0;
-    if (!samba__need_program(s, "samba_get") || !name) return 0.0;
-    if (!samba__visit_argins(s, name, false, &value))
-        samba__fail_name(s, "hyperparameter", name, SAMBA__ARGIN);
-    return value;
-}
-
-/* argin: of this kind alone; 0: any. */
-SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t argin,
-                                       const char **names, int32_t cap)
-{
-    int32_t n = 0;
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_symbols; i++) {
-            samba__symbol q = samba__symbol_at(&s->rt->pef, i);
-            if (q.role != role || (argin && q.argin != argin)) continue;
-            if (q.argin == SAMBA__ARGIN_GRAD) continue; /* of a loss: no hyperparameter */
-            if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
-            n++;
-        }
-    }
-    return n;
-}
-
-#define SAMBA__NAMES(of, role, argin) \
-    SAMBA_API int32_t samba_##of##_names(samba_session *s, const char **names, int32_t cap) \
-    { \
-        return samba__names_of_role(s, role, argin, names, cap); \
-    }
-SAMBA__NAMES(argin, SAMBA__ARGIN, 0)
-SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__ARGIN_RATE)
-SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
-SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
-SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
-
-SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
-{
-    int32_t n = 0;
-    if (s && s->rt) {
-        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
-            samba__section q = samba__section_at(&s->rt->pef, i);
-            if (q.type == SAMBA_COUNT) {
-                for (uint32_t node = q.first; node < q.end; node++) {
-                    samba__call_record r = samba__record_at(&s->rt->pef, node);
-                    samba__symbol out = samba__symbol_at(&s->rt->pef, samba__word(&r, r.n_in) - 1);
-                    if (out.role != SAMBA__OUTPUT) continue;
-                    if (n < cap && names) names[n] = s->rt->pef.strings + out.name;
-                    n++;
-                }
-            }
-        }
-    }
-    return n;
-}
-
-/* Marks what is no port of the program: gradients, which have calls of their own, what clips, and
-   what COUNT makes. */
-SAMBA__FN void samba__mark_own(const samba_runtime *rt, bool *own)
-{
-    const samba__pef *pef = &rt->pef;
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        uint32_t grad = samba__symbol_at(pef, i).grad;
-        if (grad) own[grad - 1] = true;
-    }
-    for (uint32_t i = 0; i < pef->n_sections; i++) {
-        samba__section q = samba__section_at(pef, i);
-        for (uint32_t node = q.first; node < q.end; node++) {
-            bool counts = q.type == SAMBA_COUNT;
-            if (!counts && !samba__is(rt->steps[node].op, SAMBA__OP_clip_factor)) continue;
-            samba__call_record r = samba__record_at(pef, node);
-            own[samba__word(&r, r.n_in) - 1] = true;
-        }
-    }
-}
-
-/* Names of the session's tensors, in PEF order: those of losses are without SAMBA__MEAN. Inputs
-   that are gradients of losses have a call of their own. */
-SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char **names, int32_t cap)
-{
-    int32_t n = 0;
-    if (!s || !s->rt) return 0;
-    const samba__pef *pef = &s->rt->pef;
-    bool *own = (bool *)samba__take(s, pef->n_symbols * sizeof *own);
-    if (!own) return 0;
-    memset(own, 0, pef->n_symbols * sizeof *own);
-    samba__mark_own(s->rt, own);
-    for (uint32_t i = 0; i < pef->n_symbols; i++) {
-        samba__symbol q = samba__symbol_at(pef, i);
-        if (q.role != role || own[i]) continue;
-        const samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
-        if (names && n < cap) names[n] = t ? t->name : pef->strings + q.name;
-        n++;
-    }
-    samba__give(s, own, pef->n_symbols * sizeof *own);
-    return n;
-}
-
-SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap)
-{
-    return samba__port_names(s, SAMBA__INPUT, names, cap);
-}
-
-SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32_t cap)
-{
-    return samba__port_names(s, SAMBA__OUTPUT, names, cap);
-}
-
-/* ---- Values ---- */
-SAMBA_API bool samba_write(samba_tensor *t, const void *data)
-{
-    if (!t || !samba_ok(t->session)) return false;
-    samba_session *s = t->session;
-    if (!data) return samba_fail(s, SAMBA_EARG, "in samba_write(%s): data is NULL", t->name);
-    if (t->symbol < 0 && t->node && t->role == SAMBA__TEMP)
-        return samba_fail(s, SAMBA_ESTATE,
-                          "in samba_write(%s): it is computed by %s and cannot "
-                          "be written",
-                          t->name, t->node->op->name);
-    if (t->symbol < 0 && !samba__own_room(t)) return false;
-    if (!samba__in_reach(t)) return false;
-    samba__put_value(t, data);
-    if (t->symbol >= 0) samba__settle(t);
-    return true;
-}
-
-SAMBA_API bool samba_write_bytes(samba_tensor *t, const void *data, size_t bytes)
-{
-    if (!t || !samba_ok(t->session)) return false;
-    if (data && bytes != samba_bytes(t))
-        return samba_fail(t->session, SAMBA_ESHAPE,
-                          "in samba_write_bytes(%s): it is %T %S and "
-                          "takes %l bytes; %l were given",
-                          t->name, (int)t->dtype, &t->shape, (int64_t)samba_bytes(t),
-                          (int64_t)bytes);
-    return samba_write(t, data);
-}
-
-/* What a loop over the values of t may read after an error: 4 bytes for each of its elements. */
-SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
-{
-    static const float few[4096] = { 0.0f };
-    if (!t) return few;
-    samba_session *s = t->session;
-    size_t size = samba__mul_size(samba_bytes(t) / samba_dtype_size(t->dtype), sizeof *few);
-    if (size <= sizeof few) return few;
-    if (size > s->zeros_size) { /* who has a smaller block keeps it */
-        void *more = samba__keep(s, size);
-        if (!more) return samba_dtype_size(t->dtype) < sizeof *few ? NULL : samba__place_of(t);
-        s->zeros = more;
-        s->zeros_size = size;
-    }
-    return s->zeros;
-}
-
-/* The values of t; NULL with an error if they cannot be read as dtype. */
-SAMBA__FN const void *samba__readable(samba_tensor *t, samba_dtype dtype, const char *what)
-{
-    if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
-    if (t->not_given) return samba__none(samba__fail_not_given(t, what));
-    const void *p = samba__value_of(t);
-    if (t->dtype != dtype) {
-        samba_fail(t->session, SAMBA_EDTYPE, "in %s(%s): it is %T, not %T; use samba_copy_out",
-                   what, t->name, (int)t->dtype, (int)dtype);
-    } else if (!p) {
-        samba_fail(t->session, SAMBA_ESTATE,
-                   "in %s(%s): it has no value: list it in "
-                   "program.outputs before compiling, and run FWD",
-                   what, t->name);
-    }
-    return t->dtype == dtype ? p : NULL;
-}
-
-SAMBA_API const float *samba_read(samba_tensor *t)
-{
-    const void *p = samba__readable(t, SAMBA_F32, "samba_read");
-    return (const float *)(p ? p : samba__zeros_for(t));
-}
-
-SAMBA_API const int32_t *samba_read_i32(samba_tensor *t)
-{
-    const void *p = samba__readable(t, SAMBA_I32, "samba_read_i32");
-    return (const int32_t *)(p ? p : samba__zeros_for(t));
-}
-
-SAMBA_API bool samba_copy_out(samba_tensor *t, void *data, size_t size)
-{
-    if (!t || !samba_ok(t->session)) return false;
-    bool fits = (data && size == samba_bytes(t))
-        || samba_fail(t->session, SAMBA_EARG,
-                      "in samba_copy_out(%s): %l bytes were offered, %l "
-                      "are needed",
-                      t->name, (int64_t)(data ? size : 0), (int64_t)samba_bytes(t));
-    const void *p = samba__readable(t, t->dtype, "samba_copy_out");
-    if (fits && samba_ok(t->session)) samba__transfer(t, data, p, "PyRT_GET_TENSORS");
-    return samba_ok(t->session);
-}
-
-SAMBA__FN bool samba__as_f32(samba_tensor *t, const float *from, float *to, int64_t n)
-{
-    if (!t || !samba_ok(t->session)) return false;
-    size_t size = samba_dtype_size(t->dtype), bytes = samba_bytes(t);
-    if ((!from && !to) || (uint64_t)n != bytes / size)
-        return samba_fail(t->session, SAMBA_EARG, "%s has %l elements; %l were offered", t->name,
-                          (int64_t)(bytes / size), from || to ? n : 0);
-    if (t->dtype == SAMBA_F32) return from ? samba_write(t, from) : samba_copy_out(t, to, bytes);
-    void *raw = samba__take(t->session, bytes);
-    if (raw && from) samba__store(raw, from, t->dtype, n);
-    bool fine = raw && (from ? samba_write(t, raw) : samba_copy_out(t, raw, bytes));
-    if (fine && to) samba__load(to, raw, t->dtype, n);
-    samba__give(t->session, raw, bytes);
-    return fine;
-}
-
-SAMBA_API bool samba_write_f32(samba_tensor *t, const float *data, int64_t n)
-{
-    return samba__as_f32(t, data, NULL, n);
-}
-
-SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n)
-{
-    return samba__as_f32(t, NULL, data, n);
-}
-
-/* SambaFlow's name of an op's first output, <op>__outputs__0, and of its gradient: here it is
-   called like the op. Leaves have no such name. NULL: it is none. */
-SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
-{
-    static const char part[] = "__outputs__0", grad[] = "__outputs__0__grad";
-    bool of_grad = samba__ends_with(name, grad);
-    size_t cut = of_grad ? sizeof grad - 1 : sizeof part - 1, n = strlen(name);
-    if (!of_grad && !samba__ends_with(name, part)) return NULL;
-    char *base = (char *)samba__take(s, n + 1);
-    if (!base) return NULL;
-    memcpy(base, name, n - cut);
-    base[n - cut] = 0;
-    samba_tensor *t = samba__named(s, base);
-    samba__give(s, base, n + 1);
-    if (!t || t->removed || (!t->node && t->role != SAMBA__OUTPUT) || t->out_index) return NULL;
-    return of_grad ? t->grad : t;
-}
-
-SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
-{
-    if (!samba_ok(s)) return NULL;
-    if (!name) return samba__none(samba_fail(s, SAMBA_EARG, "the name of a tensor is NULL"));
-    samba_tensor *t = samba__named(s, name);
-    if (!t) t = samba__first_output(s, name);
-    if (t && !t->removed) return t;
-    if (t)
-        samba_fail(s, SAMBA_ENAME,
-                   "tensor %s is unknown: it was taken out of the session by "
-                   "samba_update_tensor; keep its handle to use it still",
-                   name);
-    else
-        samba__fail_name(s, "tensor", name, 0);
-    return NULL;
-}
-
-SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data)
-{
-    samba_tensor *t = samba_tensor_by_name(s, name);
-    if (t && !data) t->removed = true; /* for who looks for it; programs may have it still */
-    return t && (!data || samba_write(t, data));
-}
-
-SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t)
-{
-    if (!t || !samba_ok(t->session)) return NULL;
-    if (t->grad) return t->grad;
-    return samba__none(samba_fail(t->session, SAMBA_ESTATE,
-                                  "%s has no gradient: compile for "
-                                  "training a loss it influences, with mapping section",
-                                  t->name));
-}
-
-/* Is t a loss whose gradient is to begin anew: listed, or all are? */
-SAMBA__FN bool samba__gets_grad(const samba_tensor *t, const samba_output_grad *list, int32_t n)
-{
-    bool listed = n == 0;
-    for (int32_t i = 0; i < n; i++)
-        listed = listed || list[i].output == t;
-    return listed && samba__seeds(t);
-}
-
-/* Rows of the batch that a gradient has, in all microbatches; 0: it counts none. */
-SAMBA__FN int64_t samba__rows_of_grad(const samba_tensor *g)
-{
-    if (g->batch_dim < 0 || !g->shape.ndim) return 0;
-    int64_t parts = (int64_t)(samba_bytes(g) / samba__host_bytes(g));
-    return g->shape.dim[g->batch_dim] * parts;
-}
-
-SAMBA__FN bool samba__check_rows(samba_session *s, const samba_tensor *t, int32_t rows)
-{
-    int64_t all = samba__rows_of_grad(t->grad);
-    return (rows >= 0 && (!all || rows <= all))
-        || samba_fail(s, SAMBA_ERANGE,
-                      "in samba_init_output_grads: rows is %d; the batch of %s "
-                      "has %l, and 0 means all",
-                      rows, t->name, all);
-}
-
-/* Ones, if they are wanted; zeros for rows that do not count. */
-SAMBA__FN void samba__init_grad(samba_session *s, samba_tensor *g, bool ones, int32_t rows)
-{
-    float *x = (float *)s->rt->data[g->symbol];
-    int64_t count = (int64_t)samba_bytes(g) / 4, all = samba__rows_of_grad(g);
-    int64_t inner = all ? samba__inner(&g->shape, g->batch_dim) : 1;
-    bool parts = samba_bytes(g) > samba__host_bytes(g); /* rows are the first dimension then */
-    int64_t size = all && !parts ? g->shape.dim[g->batch_dim] : all;
-    for (int64_t k = 0; k < count; k++) {
-        bool late = rows > 0 && all && k / inner % size >= rows;
-        if (late || ones) x[k] = late ? 0.0f : 1.0f;
-    }
-    g->has_value = true;
-    g->not_given = false;
-}
-
-SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
-                                       int32_t rows)
-{
-    if (!samba__need_program(s, "samba_init_output_grads")) return false;
-    if (!samba__check_grads(s, custom, n)) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (samba__gets_grad(t, custom, n) && !samba__check_rows(s, t, rows)) return false;
-    }
-    if (n && !samba__send_grads(s, custom, n)) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (samba__gets_grad(t, custom, n)) samba__init_grad(s, t->grad, n == 0, rows);
-    }
-    return true;
-}
-
-/* The host copy of a tensor is made by the first transfer to it. */
-SAMBA_API void *samba_cpu(samba_tensor *t)
-{
-    if (!t || !samba_ok(t->session) || !samba__in_reach(t)) return NULL;
-    if (t->not_given) return samba__none(samba__fail_not_given(t, "samba_cpu"));
-    samba_session *s = t->session;
-    if (!s->rt || t->symbol < 0 || t->withheld) {
-        void *value = samba__value_of(t);
-        if (!value)
-            samba_fail(s, SAMBA_ESTATE,
-                       "in samba_cpu(%s): it has no value: list it in "
-                       "program.outputs before compiling",
-                       t->name);
-        return value;
-    }
-    bool fits = samba_bytes(t) == samba__host_bytes(t)
-        || samba_fail(s, SAMBA_ESTATE,
-                      "in samba_cpu(%s): it holds several microbatches; use "
-                      "samba_copy_out",
-                      t->name);
-    if (!fits || !samba__own_room(t)) return NULL;
-    samba__transfer(t, t->data, s->rt->data[t->symbol], "PyRT_GET_TENSORS");
-    t->copied = s->runs + 1;
-    samba__settle(t);
-    return t->data;
-}
-
-SAMBA_API bool samba_is_stale(const samba_tensor *t)
-{
-    return t && t->session->rt && t->symbol >= 0 && t->copied != t->session->runs + 1;
-}
-
-SAMBA_API bool samba_rdu(samba_tensor *t)
-{
-    return t && samba__need_program(t->session, "samba_rdu") && (!t->withheld || samba__own_data(t))
-        && samba__can_send(t, "samba_rdu") && samba_write(t, t->data);
-}
-
-/* What is carried: parameters, buffers and the optimizers' state, or not all of it. */
-typedef enum samba__carried { SAMBA__ALL_STATE, SAMBA__MODEL, SAMBA__BUFFERS } samba__carried;
-
-SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, samba__carried what)
-{
-    if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || (t->role != SAMBA__WEIGHT && t->role != SAMBA__STATE)) continue;
-        if (what != SAMBA__ALL_STATE && t->role == SAMBA__STATE && t->generated) continue;
-        if (what == SAMBA__BUFFERS && t->role == SAMBA__WEIGHT) continue;
-        if (to_cpu ? !samba_cpu(t) : !samba__send_newer(t)) return false;
-    }
-    return true;
-}
-
-SAMBA_API bool samba_to_cpu(samba_session *s)
-{
-    return samba__carry(s, true, SAMBA__ALL_STATE);
-}
-
-SAMBA_API bool samba_to_rdu(samba_session *s)
-{
-    return samba__carry(s, false, SAMBA__ALL_STATE);
-}
-
-SAMBA_API bool samba_to_device(samba_session *s)
-{
-    if (!samba__need_program(s, "samba_to_device")) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
-        bool kept = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE;
-        bool frees = t->withheld && kept;
-        if (t->symbol < 0 || (!kept && t->role != SAMBA__INPUT)) continue;
-        if (samba_bytes(t) != samba__host_bytes(t)) continue; /* dummies of one microbatch */
-        if (!samba__send_newer(t)) return false;
-        if (!frees || t->borrowed) continue;
-        samba__give(s, t->data, samba__host_bytes(t));
-        t->data = NULL;
-    }
-    return true;
-}
-
-SAMBA_API bool samba_model_to_cpu(samba_session *s)
-{
-    return samba__carry(s, true, SAMBA__MODEL);
-}
-
-SAMBA_API bool samba_model_to_rdu(samba_session *s)
-{
-    return samba__carry(s, false, SAMBA__MODEL);
-}
-
-SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s)
-{
-    return samba__carry(s, true, SAMBA__BUFFERS);
-}
-
-SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s)
-{
-    return samba__carry(s, false, SAMBA__BUFFERS);
-}
-
-/* ---- Checkpoints ---- */
+/* ==== [checkpoint] ============================================================================ */
 SAMBA__FN bool samba__is_saved(const samba__symbol *q)
 {
     bool kept = q->role == SAMBA__WEIGHT || q->role == SAMBA__STATE || q->role == SAMBA__ARGIN
@@ -22441,6 +22369,7 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path)
     return samba_restore_with(s, path, NULL, NULL);
 }
 
+/* ==== [inspect] =============================================================================== */
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {
     return s && s->rt ? samba__layout_of(&s->rt->pef, 0, false).size : 0;
@@ -22451,7 +22380,106 @@ SAMBA_API size_t samba_held_bytes(const samba_session *s)
     return s ? s->held : 0;
 }
 
-/* ---- Measuring ---- */
+/* argin: of this kind alone; 0: any. */
+SAMBA__FN int32_t samba__names_of_role(samba_session *s, int32_t role, uint32_t argin,
+                                       const char **names, int32_t cap)
+{
+    int32_t n = 0;
+    if (s && s->rt) {
+        for (uint32_t i = 0; i < s->rt->pef.n_symbols; i++) {
+            samba__symbol q = samba__symbol_at(&s->rt->pef, i);
+            if (q.role != role || (argin && q.argin != argin)) continue;
+            if (q.argin == SAMBA__ARGIN_GRAD) continue; /* of a loss: no hyperparameter */
+            if (n < cap && names) names[n] = s->rt->pef.strings + q.name;
+            n++;
+        }
+    }
+    return n;
+}
+
+#define SAMBA__NAMES(of, role, argin) \
+    SAMBA_API int32_t samba_##of##_names(samba_session *s, const char **names, int32_t cap) \
+    { \
+        return samba__names_of_role(s, role, argin, names, cap); \
+    }
+SAMBA__NAMES(argin, SAMBA__ARGIN, 0)
+SAMBA__NAMES(dropout_rate, SAMBA__ARGIN, SAMBA__ARGIN_RATE)
+SAMBA__NAMES(dropout_seed, SAMBA__ARGIN, SAMBA__ARGIN_SEED)
+SAMBA__NAMES(weight, SAMBA__WEIGHT, 0)
+SAMBA__NAMES(grad, SAMBA__GRADIENT, 0)
+
+SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap)
+{
+    int32_t n = 0;
+    if (s && s->rt) {
+        for (uint32_t i = 0; i < s->rt->pef.n_sections; i++) {
+            samba__section q = samba__section_at(&s->rt->pef, i);
+            if (q.type == SAMBA_COUNT) {
+                for (uint32_t node = q.first; node < q.end; node++) {
+                    samba__call_record r = samba__record_at(&s->rt->pef, node);
+                    samba__symbol out = samba__symbol_at(&s->rt->pef, samba__word(&r, r.n_in) - 1);
+                    if (out.role != SAMBA__OUTPUT) continue;
+                    if (n < cap && names) names[n] = s->rt->pef.strings + out.name;
+                    n++;
+                }
+            }
+        }
+    }
+    return n;
+}
+
+/* Marks what is no port of the program: gradients, which have calls of their own, what clips, and
+   what COUNT makes. */
+SAMBA__FN void samba__mark_own(const samba_runtime *rt, bool *own)
+{
+    const samba__pef *pef = &rt->pef;
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        uint32_t grad = samba__symbol_at(pef, i).grad;
+        if (grad) own[grad - 1] = true;
+    }
+    for (uint32_t i = 0; i < pef->n_sections; i++) {
+        samba__section q = samba__section_at(pef, i);
+        for (uint32_t node = q.first; node < q.end; node++) {
+            bool counts = q.type == SAMBA_COUNT;
+            if (!counts && !samba__is(rt->steps[node].op, SAMBA__OP_clip_factor)) continue;
+            samba__call_record r = samba__record_at(pef, node);
+            own[samba__word(&r, r.n_in) - 1] = true;
+        }
+    }
+}
+
+/* Names of the session's tensors, in PEF order: those of losses are without SAMBA__MEAN. Inputs
+   that are gradients of losses have a call of their own. */
+SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char **names, int32_t cap)
+{
+    int32_t n = 0;
+    if (!s || !s->rt) return 0;
+    const samba__pef *pef = &s->rt->pef;
+    bool *own = (bool *)samba__take(s, pef->n_symbols * sizeof *own);
+    if (!own) return 0;
+    memset(own, 0, pef->n_symbols * sizeof *own);
+    samba__mark_own(s->rt, own);
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol q = samba__symbol_at(pef, i);
+        if (q.role != role || own[i]) continue;
+        const samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
+        if (names && n < cap) names[n] = t ? t->name : pef->strings + q.name;
+        n++;
+    }
+    samba__give(s, own, pef->n_symbols * sizeof *own);
+    return n;
+}
+
+SAMBA_API int32_t samba_input_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__port_names(s, SAMBA__INPUT, names, cap);
+}
+
+SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32_t cap)
+{
+    return samba__port_names(s, SAMBA__OUTPUT, names, cap);
+}
+
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section)
 {
     const samba_runtime *rt = s ? s->rt : NULL;
@@ -22502,19 +22530,6 @@ SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_
 SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b)
 {
     return samba__has_section(s, a) && samba__has_section(s, b) && samba__independent(s->rt, a, b);
-}
-
-SAMBA_API bool samba_zero_inputs(samba_session *s)
-{
-    if (!samba__need_program(s, "samba_zero_inputs")) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        samba_tensor *t = s->tensors[i];
-        if (t->role != SAMBA__INPUT) continue;
-        t->has_value = true;
-        t->withheld = false;
-    }
-    s->zero_params = true;
-    return true;
 }
 
 #if !defined(SAMBA_NO_STDIO)
