@@ -317,6 +317,7 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
 #define SAMBA_MAX_OUT 4      /* outputs of one op */
 #define SAMBA_MAX_ATTR 32    /* integer or float attributes of one op */
 #define SAMBA_MAX_OUTPUTS 64 /* outputs and losses of a program */
+#define SAMBA_MAX_RUNS 32    /* schedules that one samba_run_desc runs */
 
 /* ==== [api] =================================================================================== */
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -410,7 +411,7 @@ typedef struct samba_tensor {
     bool withheld;                     /* its value has not been sent: see samba_set_transfer */
     bool not_given;                    /* a loss's gradient: see samba_set_output_grads */
     bool outdated;                     /* data is older than the value of the program that goes */
-    bool removed;                      /* by samba_update_tensor: its name is not found any more */
+    bool removed;                      /* by samba_forget_name: its name is not found any more */
     uint64_t copied;                   /* 1 + runs when samba_cpu copied it; 0: not current */
     bool transient;                    /* goes with the scope that it was made in */
     uint32_t mark;                     /* of the walk that saw it last, and */
@@ -988,16 +989,9 @@ SAMBA_API samba_tensor *samba_grad(samba_tensor *loss, samba_tensor *x);
    loss: ones, until samba_write gives it others, which persist. */
 SAMBA_API samba_tensor *samba_sn_grad(samba_tensor *t);
 
-typedef struct samba_output_grad {
-    samba_tensor *output;
-    const void *grad;
-    size_t bytes; /* of grad, which is then compared; 0: it is not */
-} samba_output_grad;
-
-/* Gradients of losses become ones; with custom ones those that are listed become these, and others
-   stay. With rows > 0 those of all later rows of the batch are 0, custom ones, too. */
-SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
-                                       int32_t rows);
+/* Fills up to cap losses of the loaded program that can be given a gradient, by samba_write to
+   their samba_sn_grad; returns how many there are. */
+SAMBA_API int32_t samba_losses(samba_session *s, samba_tensor **list, int32_t cap);
 
 /* ---- Compile, load, run ---------------------------------------------------------------------- */
 typedef enum samba_optim_kind {
@@ -1090,8 +1084,8 @@ SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program
 SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer);
 SAMBA_API bool samba_to_device(samba_session *s);
 /* init_output_grads = false: after samba_compile and samba_load the gradients of losses have no
-   value, instead of ones. A run that reads one fails until it was given: by grad_of_outputs,
-   samba_init_output_grads or samba_write(samba_sn_grad(loss), ...). */
+   value, instead of ones. A run that reads one fails until it was given, by a feed or by
+   samba_write(samba_sn_grad(loss), ...). */
 SAMBA_API bool samba_set_output_grads(samba_session *s, bool init);
 
 /* Runs the sections of these types in schedule order; 0 runs the whole schedule. Types that have
@@ -1139,42 +1133,35 @@ typedef struct samba_value {
     double value;
 } samba_value;
 
-enum { SAMBA_GROUP_BEGIN = -1, SAMBA_GROUP_END = -2 };
-
 /* Data for a tensor of a run, found by handle or by name. Refused before anything is sent or run if
    the size or the type is another one than the tensor's. Integers are converted, if all of them
    fit: token ids that are int64 or uint16 are fed to an i32 input as they are. */
 typedef struct samba_feed {
     samba_tensor *tensor; /* which, or */
     const char *name;     /* what it is called */
-    const void *data;     /* NULL: its host copy, as of inputs */
+    const void *data;     /* NULL: its host copy, where it is newer: see samba_rdu */
     size_t bytes;         /* of data */
     samba_dtype dtype;    /* of data; default f32 */
 } samba_feed;
 
-/* samba.session.run: all zero runs the whole schedule. */
+/* What to run, and what to send and fetch with it; all zero runs the whole schedule. All of it is
+   checked first: what is refused changes nothing. In SambaFlow's words: samba/sambaflow.h. */
 typedef struct samba_run_desc {
-    samba_tensor *const *inputs; /* named tensors whose host copies are sent first, where
-                                    they are newer than the device's: see samba_rdu */
-    int32_t n_inputs;
-    const samba_feed *feeds; /* the same by name, with sizes and the caller's data */
+    /* Each runs as by samba_run, one after another; 0 ends the list. Several with BCKWD and OPT are
+       steps: { SAMBA_FWD | SAMBA_BCKWD, SAMBA_FWD | SAMBA_BCKWD, SAMBA_OPT } adds two gradients up,
+       which begin at zero, as do those after an OPT. */
+    unsigned types[SAMBA_MAX_RUNS];
+    const int32_t *section_ids; /* instead: these sections, in this order */
+    int32_t n_section_ids;
+    const samba_feed *feeds; /* values that are sent first */
     int32_t n_feeds;
-    const samba_value *hyperparams; /* persist until given again */
+    const samba_value *hyperparams; /* set first; they persist */
     int32_t n_hyperparams;
-    const char *const *section_types; /* "fwd", "BCKWD" ...: run in this sequence; with BCKWD and
-                                         OPT, gradients add up from zero between two OPTs */
-    int32_t n_section_types;
-    const int32_t *section_ids; /* instead of types: ids of the .pef.log, in any order. */
-    int32_t n_section_ids;      /* SAMBA_GROUP_BEGIN, ids, SAMBA_GROUP_END: independent */
-    int32_t from_call_id;       /* instead: the schedule from this section on */
-    int32_t until_call_id;      /* and before this one; 0: to the end */
-    const samba_output_grad *grad_of_outputs; /* sent first: gradients of losses */
-    int32_t n_grad_of_outputs;
     samba_tensor *const *outputs; /* their host copies are made afterwards: samba_cpu. Of the
                                      program: its outputs, parameters, state, gradients */
     int32_t n_outputs;
     const char *graph;  /* which, if the program has several */
-    bool eval;          /* train = False: dropout rates act as 0; nothing else */
+    bool eval;          /* dropout rates act as 0; nothing else */
     bool running_stats; /* as samba_use_running_stats, for this run */
     bool own_order;     /* section_ids: the caller sees to it that OPT clips by the
                            norm of its gradients and FWD finds what COUNT makes;
@@ -1225,26 +1212,24 @@ SAMBA_API bool samba_copy_out_f32(samba_tensor *t, float *data, int64_t n);
 SAMBA_API size_t samba_bytes(const samba_tensor *t);
 /* Any tensor of the session or of the loaded PEF; an unknown name is an error with a near name. */
 SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name);
-/* Host copies: cpu copies device to host and returns it, rdu copies the host copy back, always.
-   A list (run_desc.inputs, to_rdu, sync_buffers_to_rdu) sends the newer of the two: the host copy
-   if it was edited since both were equal, or since the device got its value by samba_write, a
-   loader, a run or samba_restore. A hash (XXH64) tells edits: a pass over the bytes of a host copy,
+/* Host copies: cpu copies device to host and returns it, rdu copies the host copy back, always. A
+   feed without data, and samba_send_state, send the newer of the two: the host copy if it was
+   edited since both were equal, or since the device got its value by samba_write, a loader, a run
+   or samba_restore. A hash (XXH64) tells edits: a pass over the bytes of a host copy,
    about the time of copying it, when it is made, sent or listed. Storing what was there is none. */
 SAMBA_API void *samba_cpu(samba_tensor *t);
 SAMBA_API bool samba_rdu(samba_tensor *t);
 /* Has a run or a write changed t, or could it have, since samba_cpu copied it? */
 SAMBA_API bool samba_is_stale(const samba_tensor *t);
-/* These for all parameters and state; without the optimizers' (to_cpu(model), optims = None); for
-   what samba_buffer made alone; compiled or loaded. rdu sends what was edited since the fetch. */
-SAMBA_API bool samba_to_cpu(samba_session *s);
-SAMBA_API bool samba_to_rdu(samba_session *s);
-SAMBA_API bool samba_model_to_cpu(samba_session *s);
-SAMBA_API bool samba_model_to_rdu(samba_session *s);
-SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s);
-SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s);
-/* update_tensor: writes data to the tensor called name. NULL: the name is unknown from then on, and
-   not free for another tensor. */
-SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data);
+
+/* The same for all that a program keeps between runs, of these kinds: makes host copies; sends
+   those that were edited since. */
+enum { SAMBA_KEPT_PARAMETERS = 1, SAMBA_KEPT_BUFFERS = 2, SAMBA_KEPT_BY_OPTIM = 4, SAMBA_KEPT = 7 };
+
+SAMBA_API bool samba_fetch_state(samba_session *s, unsigned kinds);
+SAMBA_API bool samba_send_state(samba_session *s, unsigned kinds);
+/* The name of t is unknown from now on, and not free for another tensor. */
+SAMBA_API bool samba_forget_name(samba_tensor *t);
 
 /* A checkpoint is the PEF with its state filled in; the old file stays until the new one is safe.
    restore reads weights, and optimizer state, counters, argins as far as the program has them. */
@@ -20425,11 +20410,11 @@ SAMBA__FN void samba__put_value(samba_tensor *t, const void *data)
 
 SAMBA__FN bool samba__fail_not_given(const samba_tensor *t, const char *what)
 {
-    return samba_fail(t->session, SAMBA_ESTATE,
-                      "in %s: %s %T %S, the gradient of a loss, was not "
-                      "given a value (samba_set_output_grads): give it with grad_of_outputs, "
-                      "samba_init_output_grads or samba_write",
-                      what, t->name, (int)t->dtype, &t->shape);
+    return samba_fail(
+        t->session, SAMBA_ESTATE,
+        "in %s: %s %T %S, the gradient of a loss, was not "
+        "given a value (samba_set_output_grads): give it by samba_write, or as a feed",
+        what, t->name, (int)t->dtype, &t->shape);
 }
 
 /* Sends the host copy of t if it is newer than the device's value; also if nobody knows. */
@@ -20591,18 +20576,18 @@ SAMBA_API samba_tensor *samba_tensor_by_name(samba_session *s, const char *name)
     if (t)
         samba_fail(s, SAMBA_ENAME,
                    "tensor %s is unknown: it was taken out of the session by "
-                   "samba_update_tensor; keep its handle to use it still",
+                   "samba_forget_name; keep its handle to use it still",
                    name);
     else
         samba__fail_name(s, "tensor", name, 0);
     return NULL;
 }
 
-SAMBA_API bool samba_update_tensor(samba_session *s, const char *name, const void *data)
+SAMBA_API bool samba_forget_name(samba_tensor *t)
 {
-    samba_tensor *t = samba_tensor_by_name(s, name);
-    if (t && !data) t->removed = true; /* for who looks for it; programs may have it still */
-    return t && (!data || samba_write(t, data));
+    if (!t || !samba_ok(t->session)) return false;
+    t->removed = true; /* for who looks for it; programs may have it still */
+    return true;
 }
 
 /* ---- Copies to the host and back ---- */
@@ -20644,30 +20629,33 @@ SAMBA_API bool samba_rdu(samba_tensor *t)
         && samba__can_send(t, "samba_rdu") && samba_write(t, t->data);
 }
 
-/* What is carried: parameters, buffers and the optimizers' state, or not all of it. */
-typedef enum samba__carried { SAMBA__ALL_STATE, SAMBA__MODEL, SAMBA__BUFFERS } samba__carried;
-
-SAMBA__FN bool samba__carry(samba_session *s, bool to_cpu, samba__carried what)
+/* Of which kind is this: something that the program keeps between runs? 0: no. */
+SAMBA__FN unsigned samba__kept_kind(const samba_tensor *t)
 {
-    if (!samba__need_program(s, to_cpu ? "samba_to_cpu" : "samba_to_rdu")) return false;
+    if (t->symbol < 0) return 0;
+    if (t->role == SAMBA__WEIGHT) return SAMBA_KEPT_PARAMETERS;
+    if (t->role != SAMBA__STATE) return 0;
+    return t->generated ? SAMBA_KEPT_BY_OPTIM : SAMBA_KEPT_BUFFERS;
+}
+
+SAMBA_API bool samba_fetch_state(samba_session *s, unsigned kinds)
+{
+    if (!samba__need_program(s, "samba_fetch_state")) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if (t->symbol < 0 || (t->role != SAMBA__WEIGHT && t->role != SAMBA__STATE)) continue;
-        if (what != SAMBA__ALL_STATE && t->role == SAMBA__STATE && t->generated) continue;
-        if (what == SAMBA__BUFFERS && t->role == SAMBA__WEIGHT) continue;
-        if (to_cpu ? !samba_cpu(t) : !samba__send_newer(t)) return false;
+        if ((samba__kept_kind(t) & kinds) && !samba_cpu(t)) return false;
     }
     return true;
 }
 
-SAMBA_API bool samba_to_cpu(samba_session *s)
+SAMBA_API bool samba_send_state(samba_session *s, unsigned kinds)
 {
-    return samba__carry(s, true, SAMBA__ALL_STATE);
-}
-
-SAMBA_API bool samba_to_rdu(samba_session *s)
-{
-    return samba__carry(s, false, SAMBA__ALL_STATE);
+    if (!samba__need_program(s, "samba_send_state")) return false;
+    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
+        samba_tensor *t = s->tensors[i];
+        if ((samba__kept_kind(t) & kinds) && !samba__send_newer(t)) return false;
+    }
+    return true;
 }
 
 SAMBA_API bool samba_to_device(samba_session *s)
@@ -20675,7 +20663,7 @@ SAMBA_API bool samba_to_device(samba_session *s)
     if (!samba__need_program(s, "samba_to_device")) return false;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        bool kept = t->role == SAMBA__WEIGHT || t->role == SAMBA__STATE;
+        bool kept = samba__kept_kind(t) != 0;
         bool frees = t->withheld && kept;
         if (t->symbol < 0 || (!kept && t->role != SAMBA__INPUT)) continue;
         if (samba_bytes(t) != samba__host_bytes(t)) continue; /* dummies of one microbatch */
@@ -20685,26 +20673,6 @@ SAMBA_API bool samba_to_device(samba_session *s)
         t->data = NULL;
     }
     return true;
-}
-
-SAMBA_API bool samba_model_to_cpu(samba_session *s)
-{
-    return samba__carry(s, true, SAMBA__MODEL);
-}
-
-SAMBA_API bool samba_model_to_rdu(samba_session *s)
-{
-    return samba__carry(s, false, SAMBA__MODEL);
-}
-
-SAMBA_API bool samba_sync_buffers_to_cpu(samba_session *s)
-{
-    return samba__carry(s, true, SAMBA__BUFFERS);
-}
-
-SAMBA_API bool samba_sync_buffers_to_rdu(samba_session *s)
-{
-    return samba__carry(s, false, SAMBA__BUFFERS);
 }
 
 /* ---- Gradients of outputs ---- */
@@ -20726,104 +20694,16 @@ SAMBA__FN bool samba__seeds(const samba_tensor *t)
         && (g->role == SAMBA__INPUT || g->role == SAMBA__ARGIN);
 }
 
-/* The gradient of an output: what a program reads as that, or NULL with an error. */
-SAMBA__FN samba_tensor *samba__output_grad(samba_session *s, const samba_output_grad *g)
+SAMBA_API int32_t samba_losses(samba_session *s, samba_tensor **list, int32_t cap)
 {
-    samba_tensor *grad = samba_sn_grad(g->output);
-    bool seeds
-        = grad && grad->symbol >= 0 && (grad->role == SAMBA__INPUT || grad->role == SAMBA__ARGIN);
-    if (!grad) return NULL;
-    if (!seeds)
-        return samba__none(samba_fail(s, SAMBA_EARG,
-                                      "%s is no loss of the program: only a loss "
-                                      "can be given a gradient",
-                                      g->output->name));
-    if (!g->bytes || g->bytes == samba_bytes(grad)) return grad;
-    return samba__none(samba_fail(s, SAMBA_EARG, "the gradient of %s has %l bytes; %l are needed",
-                                  g->output->name, (int64_t)g->bytes, (int64_t)samba_bytes(grad)));
-}
-
-SAMBA__FN bool samba__check_grads(samba_session *s, const samba_output_grad *list, int32_t n)
-{
-    if (n < 0) return samba_fail(s, SAMBA_EARG, "a list of %d gradients was given", n);
-    for (int32_t i = 0; i < n; i++) {
-        const samba_output_grad *g = list ? &list[i] : NULL;
-        if (!g || !g->output || !g->grad || g->output->session != s)
-            return samba_fail(s, SAMBA_EARG,
-                              "gradient %d of %d has no values, or its output is "
-                              "not one of this session",
-                              i, n);
-        if (!samba__output_grad(s, g)) return false;
-    }
-    return true;
-}
-
-SAMBA__FN bool samba__send_grads(samba_session *s, const samba_output_grad *list, int32_t n)
-{
-    if (!samba__check_grads(s, list, n)) return false;
-    for (int32_t i = 0; i < n; i++)
-        if (!samba_write(list[i].output->grad, list[i].grad)) return false;
-    return true;
-}
-
-/* Is t a loss whose gradient is to begin anew: listed, or all are? */
-SAMBA__FN bool samba__gets_grad(const samba_tensor *t, const samba_output_grad *list, int32_t n)
-{
-    bool listed = n == 0;
-    for (int32_t i = 0; i < n; i++)
-        listed = listed || list[i].output == t;
-    return listed && samba__seeds(t);
-}
-
-/* Rows of the batch that a gradient has, in all microbatches; 0: it counts none. */
-SAMBA__FN int64_t samba__rows_of_grad(const samba_tensor *g)
-{
-    if (g->batch_dim < 0 || !g->shape.ndim) return 0;
-    int64_t parts = (int64_t)(samba_bytes(g) / samba__host_bytes(g));
-    return g->shape.dim[g->batch_dim] * parts;
-}
-
-SAMBA__FN bool samba__check_rows(samba_session *s, const samba_tensor *t, int32_t rows)
-{
-    int64_t all = samba__rows_of_grad(t->grad);
-    return (rows >= 0 && (!all || rows <= all))
-        || samba_fail(s, SAMBA_ERANGE,
-                      "in samba_init_output_grads: rows is %d; the batch of %s "
-                      "has %l, and 0 means all",
-                      rows, t->name, all);
-}
-
-/* Ones, if they are wanted; zeros for rows that do not count. */
-SAMBA__FN void samba__init_grad(samba_session *s, samba_tensor *g, bool ones, int32_t rows)
-{
-    float *x = (float *)s->rt->data[g->symbol];
-    int64_t count = (int64_t)samba_bytes(g) / 4, all = samba__rows_of_grad(g);
-    int64_t inner = all ? samba__inner(&g->shape, g->batch_dim) : 1;
-    bool parts = samba_bytes(g) > samba__host_bytes(g); /* rows are the first dimension then */
-    int64_t size = all && !parts ? g->shape.dim[g->batch_dim] : all;
-    for (int64_t k = 0; k < count; k++) {
-        bool late = rows > 0 && all && k / inner % size >= rows;
-        if (late || ones) x[k] = late ? 0.0f : 1.0f;
-    }
-    g->has_value = true;
-    g->not_given = false;
-}
-
-SAMBA_API bool samba_init_output_grads(samba_session *s, const samba_output_grad *custom, int32_t n,
-                                       int32_t rows)
-{
-    if (!samba__need_program(s, "samba_init_output_grads")) return false;
-    if (!samba__check_grads(s, custom, n)) return false;
+    int32_t n = 0;
+    if (!s || !s->rt) return 0;
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (samba__gets_grad(t, custom, n) && !samba__check_rows(s, t, rows)) return false;
+        if (!samba__seeds(s->tensors[i])) continue;
+        if (list && n < cap) list[n] = s->tensors[i];
+        n++;
     }
-    if (n && !samba__send_grads(s, custom, n)) return false;
-    for (int32_t i = 0; i < samba__n_tensors(s); i++) {
-        const samba_tensor *t = s->tensors[i];
-        if (samba__gets_grad(t, custom, n)) samba__init_grad(s, t->grad, n == 0, rows);
-    }
-    return true;
+    return n;
 }
 
 /* ---- Hyperparameters ---- */
@@ -21321,8 +21201,8 @@ SAMBA__FN bool samba__check_types(samba_session *s, unsigned types)
 
 /* What a run consists of: sections of some types, or ids one after another. */
 typedef struct samba__run_list {
-    const int32_t *ids; /* NULL: n sections from `from` on, or those of types */
-    int32_t n, from;
+    const int32_t *ids;
+    int32_t n;
     unsigned types; /* 0: by ids */
 } samba__run_list;
 
@@ -21333,20 +21213,11 @@ SAMBA__FN samba__run_list samba__list_of_types(unsigned types)
     return list;
 }
 
-/* Entry i: a section, or the mark of a group, which is negative. */
-SAMBA__FN int32_t samba__listed_id(const samba__run_list *list, int32_t i)
-{
-    return list->ids ? list->ids[i] : list->from + i;
-}
-
 /* Does this section run? */
 SAMBA__FN bool samba__is_listed(const samba_runtime *rt, const samba__run_list *list, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
     if (list->types) return samba__runs_now(rt, &q) && (q.type & list->types);
-    if (!list->ids)
-        return samba__runs_now(rt, &q) && (int32_t)id >= list->from
-            && (int32_t)id - list->from < list->n;
     for (int32_t i = 0; i < list->n; i++)
         if (list->ids[i] == (int32_t)id) return true;
     return false;
@@ -21401,16 +21272,12 @@ SAMBA__FN bool samba__fail_value(samba_session *s, const char *what, const samba
 SAMBA__FN bool samba__will_send(const samba_run_desc *d, const samba_tensor *t)
 {
     if (d) {
-        for (int32_t i = 0; i < d->n_inputs; i++)
-            if (d->inputs[i] == t) return true;
         for (int32_t i = 0; i < d->n_feeds; i++) {
             const samba_feed *f = &d->feeds[i];
             bool named = f->name && samba__same_text(f->name, t->name);
             bool has = f->data || t->data || t->withheld;
             if (has && (f->tensor == t || named)) return true;
         }
-        for (int32_t i = 0; i < d->n_grad_of_outputs; i++)
-            if (d->grad_of_outputs[i].output->grad == t) return true;
     }
     return false;
 }
@@ -21585,41 +21452,19 @@ SAMBA__FN bool samba__choose_graph(samba_session *s, const char *what, const cha
                       graph ? graph : "", list);
 }
 
-/* The type called text, in any case; 0 with an error if there is none. */
-SAMBA__FN unsigned samba__parse_type(samba_session *s, const char *text)
-{
-    char list[80];
-    samba__text names = samba__text_in(list, sizeof list);
-    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
-        const char *a = text ? text : "", *b = samba__section_types[i].name;
-        if (!samba__section_types[i].named) continue;
-        if (names.len) samba__put_text(&names, ", ");
-        for (const char *p = b; *p; p++)
-            samba__put_char(&names, (char)(*p + ('a' - 'A')));
-        while (*a && (*a == *b || *a == *b + ('a' - 'A'))) {
-            a++;
-            b++;
-        }
-        if (!*a && !*b) return samba__section_types[i].bit;
-    }
-    samba_fail(s, SAMBA_EARG, "%s is no section type; the types are %s", text, list);
-    return 0;
-}
-
-/* The event of a run that was called with types, or with n names of types, begins or ends. */
-SAMBA__FN void samba__run_event(samba_session *s, unsigned types, const char *const *names,
-                                int32_t n, bool begins)
+/* The event of a run of n schedules begins or ends. */
+SAMBA__FN void samba__run_event(samba_session *s, const unsigned *types, int32_t n, bool begins)
 {
     char name[80];
     samba__text t = samba__text_in(name, sizeof name);
     if (!s->on_event) return;
     samba__format(&t, "SAMBA_SESSION_RUN");
-    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
-        const samba__section_type *type = &samba__section_types[i];
-        if (type->named && (types & type->bit)) samba__format(&t, "_%s", type->name);
+    for (int32_t k = 0; k < n; k++) {
+        for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+            const samba__section_type *type = &samba__section_types[i];
+            if (type->named && (types[k] & type->bit)) samba__format(&t, "_%s", type->name);
+        }
     }
-    for (int32_t i = 0; i < n; i++)
-        samba__format(&t, "_%s", samba__type_name(samba__parse_type(s, names[i])));
     s->on_event(name, -1, begins, s->event_user);
 }
 
@@ -21627,10 +21472,10 @@ SAMBA_API bool samba_run_graph(samba_session *s, const char *graph, unsigned typ
 {
     const char *what = graph ? "samba_run_graph" : "samba_run";
     if (!samba__need_program(s, what)) return false;
-    samba__run_event(s, types, NULL, 0, true);
+    samba__run_event(s, &types, 1, true);
     bool fine = samba__choose_graph(s, what, graph) && samba__run_types(s, types);
     s->rt->graph = 0;
-    samba__run_event(s, types, NULL, 0, false);
+    samba__run_event(s, &types, 1, false);
     return fine;
 }
 
@@ -21639,38 +21484,22 @@ SAMBA_API bool samba_run(samba_session *s, unsigned types)
     return samba_run_graph(s, NULL, types);
 }
 
-/* Neither of two sections writes where the other reads or writes. */
-SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
+/* Ids are sections, and of the graph that is asked for; NULL: of any. */
+SAMBA__FN bool samba__check_ids(samba_session *s, const samba__run_list *list, const char *graph)
 {
-    samba__section x = samba__section_at(&rt->pef, (uint32_t)a);
-    samba__section y = samba__section_at(&rt->pef, (uint32_t)b);
-    for (uint32_t i = x.first; i < x.end; i++)
-        for (uint32_t k = y.first; k < y.end; k++)
-            if (!rt->steps[i].view && !rt->steps[k].view && !samba__share_safely(rt, i, k, 0))
-                return false;
-    return true;
-}
-
-/* Ids are sections; groups end before they begin again, and what they hold is independent. */
-SAMBA__FN bool samba__check_ids(samba_session *s, const int32_t *ids, int32_t n)
-{
-    int32_t group = -1; /* where the group began */
-    for (int32_t i = 0; i < n; i++) {
-        int32_t id = ids[i], mark = id == (group < 0 ? SAMBA_GROUP_BEGIN : SAMBA_GROUP_END);
-        if (mark) group = group < 0 ? i : -1;
-        if (mark ? group >= 0 && i == n - 1 : id < 0 || (uint32_t)id >= s->rt->pef.n_sections)
+    for (int32_t i = 0; i < list->n; i++) {
+        int32_t id = list->ids[i];
+        if (id < 0 || (uint32_t)id >= s->rt->pef.n_sections)
             return samba_fail(s, SAMBA_ERANGE,
                               "section id %d is out of range; the program has "
-                              "sections 0 ... %d, and groups that begin must end",
+                              "sections 0 ... %d",
                               id, (int32_t)s->rt->pef.n_sections - 1);
-        for (int32_t k = group + 1; !mark && group >= 0 && k < i; k++)
-            if (ids[k] == id || !samba__independent(s->rt, ids[k], id))
-                return samba_fail(s, SAMBA_EARG,
-                                  "sections %d and %d depend on each other and "
-                                  "cannot be in one group; nothing was run",
-                                  ids[k], id);
+        samba__section q = samba__section_at(&s->rt->pef, (uint32_t)id);
+        if (graph && !samba__runs_now(s->rt, &q))
+            return samba_fail(s, SAMBA_EARG, "section %d is not of graph %s; nothing was run", id,
+                              graph);
     }
-    return group < 0 || samba_fail(s, SAMBA_EARG, "a group of section ids has no end");
+    return true;
 }
 
 /* The entry behind all sections of this type, if they stand in order from entry i on; -1: no. */
@@ -21679,9 +21508,7 @@ SAMBA__FN int32_t samba__after_type(const samba_runtime *rt, const samba__run_li
 {
     for (uint32_t id = 0; id < rt->pef.n_sections; id++) {
         if (samba__section_at(&rt->pef, id).type != type) continue;
-        while (i < list->n && samba__listed_id(list, i) < 0)
-            i++;
-        if (i == list->n || samba__listed_id(list, i) != (int32_t)id) return -1;
+        if (i == list->n || list->ids[i] != (int32_t)id) return -1;
         i++;
     }
     return i;
@@ -21692,24 +21519,21 @@ SAMBA__FN int32_t samba__after_type(const samba_runtime *rt, const samba__run_li
 SAMBA__FN int32_t samba__after_repeated(const samba_runtime *rt, const samba__run_list *list,
                                         int32_t i, unsigned *types)
 {
-    uint32_t type = samba__section_at(&rt->pef, (uint32_t)samba__listed_id(list, i)).type;
+    uint32_t type = samba__section_at(&rt->pef, (uint32_t)list->ids[i]).type;
     *types = type;
-    int32_t end = type == SAMBA_BCKWD ? -1 : samba__after_type(rt, list, i, type), next = end;
-    if (type != SAMBA_FWD || end < 0) return end;
-    while (next < list->n && samba__listed_id(list, next) < 0)
-        next++;
-    if (next >= list->n) return end;
-    type = samba__section_at(&rt->pef, (uint32_t)samba__listed_id(list, next)).type;
+    int32_t end = type == SAMBA_BCKWD ? -1 : samba__after_type(rt, list, i, type);
+    if (type != SAMBA_FWD || end < 0 || end == list->n) return end;
+    type = samba__section_at(&rt->pef, (uint32_t)list->ids[end]).type;
     if (type != SAMBA_BCKWD) return end;
     *types |= SAMBA_BCKWD;
-    return samba__after_type(rt, list, next, type);
+    return samba__after_type(rt, list, end, type);
 }
 
 /* Is entry i the first of what is repeated? */
 SAMBA__FN bool samba__begins_repeated(const samba_runtime *rt, const samba__run_list *list,
                                       int32_t i)
 {
-    uint32_t type = samba__section_at(&rt->pef, (uint32_t)samba__listed_id(list, i)).type;
+    uint32_t type = samba__section_at(&rt->pef, (uint32_t)list->ids[i]).type;
     bool repeats = false;
     for (int32_t k = 0; k < SAMBA__N_TYPES; k++) {
         const samba__section_type *t = &samba__section_types[k];
@@ -21718,26 +21542,32 @@ SAMBA__FN bool samba__begins_repeated(const samba_runtime *rt, const samba__run_
     return repeats && rt->pef.microbatches > 1;
 }
 
-/* Does entry i run: is it a section, and of the graph that is meant? */
-SAMBA__FN bool samba__entry_runs(const samba_runtime *rt, const samba__run_list *list, int32_t i)
-{
-    int32_t id = samba__listed_id(list, i);
-    if (id < 0) return false;
-    samba__section q = samba__section_at(&rt->pef, (uint32_t)id);
-    return samba__runs_now(rt, &q);
-}
-
 /* Are all sections of COUNT among the entries before the i-th? */
 SAMBA__FN bool samba__has_counted(const samba_runtime *rt, const samba__run_list *list, int32_t i)
 {
     int32_t left = 0;
     for (uint32_t id = 0; id < rt->pef.n_sections; id++)
         left += samba__section_at(&rt->pef, id).type == SAMBA_COUNT;
-    for (int32_t k = 0; k < i; k++) {
-        int32_t id = samba__listed_id(list, k);
-        left -= id >= 0 && samba__section_at(&rt->pef, (uint32_t)id).type == SAMBA_COUNT;
-    }
+    for (int32_t k = 0; k < i; k++)
+        left -= samba__section_at(&rt->pef, (uint32_t)list->ids[k]).type == SAMBA_COUNT;
     return left <= 0;
+}
+
+/* May entry i run: are the gradients' norm and what COUNT makes there, if it reads them? */
+SAMBA__FN bool samba__check_entry(samba_session *s, const samba__run_list *list, int32_t i,
+                                  uint32_t norm)
+{
+    const samba_runtime *rt = s->rt;
+    uint32_t id = (uint32_t)list->ids[i];
+    if (samba__clips_blindly(rt, norm, id)) return samba__fail_norm(s);
+    bool reads_counts
+        = (rt->types & SAMBA_COUNT) && samba__section_at(&rt->pef, id).type == SAMBA_FWD;
+    if (!reads_counts || samba__has_counted(rt, list, i)) return true;
+    return samba_fail(s, SAMBA_EARG,
+                      "in samba_run_with: section %d of FWD reads what the "
+                      "sections of COUNT make: let all of these stand before it; nothing "
+                      "was run",
+                      (int32_t)id);
 }
 
 /* May these sections run, one after another? Clipping, counting and repeating must be as in the
@@ -21746,19 +21576,12 @@ SAMBA__FN bool samba__check_list(samba_session *s, const samba__run_list *list, 
 {
     const samba_runtime *rt = s->rt;
     uint32_t norm = rt->norm_next;
+    int32_t end;
     unsigned types;
-    for (int32_t i = 0, end; i < list->n; i = end) {
+    for (int32_t i = 0; i < list->n; i = end) {
+        uint32_t id = (uint32_t)list->ids[i];
         end = i + 1;
-        if (!samba__entry_runs(rt, list, i)) continue;
-        uint32_t id = (uint32_t)samba__listed_id(list, i);
-        bool forward = samba__section_at(&rt->pef, id).type == SAMBA_FWD;
-        if (!own_order && samba__clips_blindly(rt, norm, id)) return samba__fail_norm(s);
-        if (!own_order && (rt->types & SAMBA_COUNT) && forward && !samba__has_counted(rt, list, i))
-            return samba_fail(s, SAMBA_EARG,
-                              "in samba_run_with: section %d of FWD reads what the "
-                              "sections of COUNT make: let all of these stand before it; nothing "
-                              "was run",
-                              (int32_t)id);
+        if (!own_order && !samba__check_entry(s, list, i, norm)) return false;
         norm = samba__norm_after(rt, norm, id);
         if (!samba__begins_repeated(rt, list, i)) continue;
         end = samba__after_repeated(rt, list, i, &types);
@@ -21782,51 +21605,20 @@ SAMBA__FN bool samba__run_list_of(samba_session *s, const samba__run_list *list)
     samba__count_run(s);
     rt->fault[0] = 0;
     rt->microbatch = 0;
-    for (int32_t i = 0, end; fine && i < list->n; i = end) {
-        end = i + 1;
-        if (!samba__entry_runs(rt, list, i)) continue;
+    for (int32_t i = 0; fine && i < list->n; i++) {
         int32_t next
             = samba__begins_repeated(rt, list, i) ? samba__after_repeated(rt, list, i, &types) : -1;
         if (next > 0) {
             fine = samba__run_parts(rt, types);
-            end = next;
+            i = next - 1;
         } else {
-            fine = samba__run_section(rt, (uint32_t)samba__listed_id(list, i));
+            fine = samba__run_section(rt, (uint32_t)list->ids[i]);
         }
     }
     return samba__end(s, "PyRT_RUN", fine) || samba__fail_run(s);
 }
 
-/* Ids are of the graph that is asked for. */
-SAMBA__FN bool samba__check_graph_of_ids(samba_session *s, const samba_run_desc *d)
-{
-    if (d->graph) {
-        for (int32_t i = 0; i < d->n_section_ids; i++) {
-            if (d->section_ids[i] < 0) continue;
-            samba__section q = samba__section_at(&s->rt->pef, (uint32_t)d->section_ids[i]);
-            if (samba__runs_now(s->rt, &q)) continue;
-            return samba_fail(s, SAMBA_EARG, "section %d is not of graph %s; nothing was run",
-                              d->section_ids[i], d->graph);
-        }
-    }
-    return true;
-}
-
-/* The schedule from a section on, up to another (0: all). */
-SAMBA__FN bool samba__list_of_calls(samba_session *s, const samba_run_desc *d,
-                                    samba__run_list *list)
-{
-    int32_t n = (int32_t)s->rt->pef.n_sections, end = d->until_call_id ? d->until_call_id : n;
-    list->from = d->from_call_id;
-    list->n = end - d->from_call_id;
-    if (d->from_call_id >= 0 && d->from_call_id < end && end <= n) return true;
-    return samba_fail(s, SAMBA_ERANGE,
-                      "call ids %d up to %d are out of range or order; the "
-                      "schedule has calls 0 ... %d",
-                      d->from_call_id, d->until_call_id, n - 1);
-}
-
-/* May t be among the inputs of a run? fed: with data of the caller's. */
+/* May t be sent before a run? fed: with data of the caller's. */
 SAMBA__FN bool samba__check_sent(samba_session *s, const samba_tensor *t, bool fed)
 {
     if (t->session != s)
@@ -21961,8 +21753,6 @@ SAMBA__FN bool samba__check_fetched(samba_session *s, const samba_tensor *t, int
 /* Refuses the lists of tensors before anything is sent or run. */
 SAMBA__FN bool samba__check_lists(samba_session *s, const samba_run_desc *d)
 {
-    for (int32_t i = 0; i < d->n_inputs; i++)
-        if (d->inputs[i] && !samba__check_sent(s, d->inputs[i], false)) return false;
     for (int32_t i = 0; i < d->n_feeds; i++)
         if (!samba__check_feed(s, &d->feeds[i], i)) return false;
     for (int32_t i = 0; i < d->n_outputs; i++)
@@ -21970,66 +21760,46 @@ SAMBA__FN bool samba__check_lists(samba_session *s, const samba_run_desc *d)
     return true;
 }
 
-/* Can these be set and sent? Nothing is, if one of it cannot. */
-SAMBA__FN bool samba__check_values(samba_session *s, const samba_run_desc *d)
-{
-    for (int32_t i = 0; i < d->n_hyperparams; i++) {
-        const samba_value *v = &d->hyperparams[i];
-        if (!samba__check_argin(s, v->name, v->value)) return false;
-    }
-    return samba__check_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
-}
-
-/* Sends hyperparameters, inputs and gradients before a run. */
+/* Sets hyperparameters and sends values before a run. */
 SAMBA__FN bool samba__send(samba_session *s, const samba_run_desc *d)
 {
     for (int32_t i = 0; i < d->n_hyperparams; i++)
         if (!samba_set(s, d->hyperparams[i].name, d->hyperparams[i].value)) return false;
-    for (int32_t i = 0; i < d->n_inputs; i++)
-        if (d->inputs[i] && !samba__send_newer(d->inputs[i])) return false;
     for (int32_t i = 0; i < d->n_feeds; i++)
         if (!samba__send_feed(s, &d->feeds[i])) return false;
-    return samba__send_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
+    return true;
 }
 
-/* Types that ascend run as one schedule; where they do not, the next one begins. *at is where: it
-   moves on to after the types of one schedule, which are returned; 0: none is left. */
-SAMBA__FN unsigned samba__next_schedule(samba_session *s, const samba_run_desc *d, int32_t *at)
+/* How many schedules run: without a list one, with all types. */
+SAMBA__FN int32_t samba__n_schedules(const samba_run_desc *d)
 {
-    unsigned types = 0;
-    while (*at < d->n_section_types) {
-        unsigned next = samba__parse_type(s, d->section_types[*at]);
-        if (next <= types) break;
-        types |= next;
-        ++*at;
-    }
-    return types;
+    int32_t n = 1;
+    while (n < SAMBA_MAX_RUNS && d->types[n - 1] && d->types[n])
+        n++;
+    return n;
 }
 
-/* Can all schedules of the sequence run? *types becomes all that they have. */
-SAMBA__FN bool samba__check_sequence(samba_session *s, const samba_run_desc *d, unsigned *types)
+/* Can all schedules run, one after another? *types becomes all that they have. */
+SAMBA__FN bool samba__check_schedules(samba_session *s, const samba_run_desc *d, unsigned *types)
 {
     uint32_t norm = s->rt->norm_next;
-    for (int32_t i = 0; i < d->n_section_types; i++)
-        if (!samba__parse_type(s, d->section_types[i])) return false;
-    for (int32_t at = 0; at < d->n_section_types;) {
-        unsigned next = samba__next_schedule(s, d, &at);
-        if (!samba__check_schedule(s, next, &norm)) return false;
-        *types |= samba__whole_step(next);
+    for (int32_t i = 0; i < samba__n_schedules(d); i++) {
+        if (!samba__check_schedule(s, d->types[i], &norm)) return false;
+        *types |= samba__whole_step(d->types[i]);
     }
     return true;
 }
 
-/* A sequence that has BCKWD and OPT is a whole step, or several: ZEROGRAD runs before the first
+/* Schedules that have BCKWD and OPT are a whole step, or several: ZEROGRAD runs before the first
    backward pass and before that which follows an OPT. Of those between, the gradients add up. */
-SAMBA__FN bool samba__run_sequence(samba_session *s, const samba_run_desc *d)
+SAMBA__FN bool samba__run_schedules(samba_session *s, const samba_run_desc *d)
 {
     bool steps = false;
-    for (int32_t i = 0; i < d->n_section_types; i++)
-        steps = steps || samba__parse_type(s, d->section_types[i]) == SAMBA_OPT;
+    for (int32_t i = 0; i < samba__n_schedules(d); i++)
+        steps = steps || (d->types[i] & SAMBA_OPT);
     bool anew = steps;
-    for (int32_t at = 0; at < d->n_section_types;) {
-        unsigned named = samba__next_schedule(s, d, &at), types = samba__whole_step(named);
+    for (int32_t i = 0; i < samba__n_schedules(d); i++) {
+        unsigned named = d->types[i], types = samba__whole_step(named);
         if (named & SAMBA_BCKWD) {
             types = (types & ~(unsigned)SAMBA_ZEROGRAD) | (named & SAMBA_ZEROGRAD);
             if (anew) types |= SAMBA_ZEROGRAD;
@@ -22045,59 +21815,55 @@ SAMBA__FN bool samba__run_sequence(samba_session *s, const samba_run_desc *d)
 SAMBA__FN bool samba__run_described(samba_session *s, const samba_run_desc *d)
 {
     samba__run_list list = SAMBA__ZEROED;
-    uint32_t norm = s->rt->norm_next;
-    bool listed = d->n_section_ids || d->from_call_id || d->until_call_id, fine;
-    if (d->n_section_ids) {
-        list.ids = d->section_ids;
-        list.n = d->n_section_ids;
-        fine = samba__check_ids(s, list.ids, list.n) && samba__check_graph_of_ids(s, d)
-            && samba__check_list(s, &list, d->own_order);
-    } else if (listed) {
-        fine = samba__list_of_calls(s, d, &list) && samba__check_list(s, &list, false);
-    } else if (d->n_section_types) {
-        fine = samba__check_sequence(s, d, &list.types);
-    } else {
-        list.types = ~0u;
-        fine = samba__check_schedule(s, 0, &norm);
+    bool fine;
+    list.ids = d->section_ids;
+    list.n = d->n_section_ids;
+    if (list.n)
+        fine = samba__check_ids(s, &list, d->graph) && samba__check_list(s, &list, d->own_order);
+    else
+        fine = samba__check_schedules(s, d, &list.types);
+    for (int32_t i = 0; fine && i < d->n_hyperparams; i++)
+        fine = samba__check_argin(s, d->hyperparams[i].name, d->hyperparams[i].value);
+    if (!fine || !samba__check_ready(s, &list, d) || !samba__send(s, d)) return false;
+    return list.n ? samba__run_list_of(s, &list) : samba__run_schedules(s, d);
+}
+
+/* Has each list that has a count an address, and no list a count below 0? */
+SAMBA__FN bool samba__check_counts(samba_session *s, const samba_run_desc *d)
+{
+    const int32_t count[4] = { d->n_section_ids, d->n_feeds, d->n_hyperparams, d->n_outputs };
+    const void *const list[4] = { d->section_ids, d->feeds, d->hyperparams, d->outputs };
+    for (int i = 0; i < 4; i++) {
+        if (count[i] == 0 || (count[i] > 0 && list[i])) continue;
+        return samba_fail(s, SAMBA_EARG,
+                          "in samba_run_with: a list that has a count is NULL, or "
+                          "its count is negative");
     }
-    if (!fine || !samba__check_values(s, d) || !samba__check_ready(s, &list, d)) return false;
-    if (!samba__send(s, d)) return false;
-    if (listed) return samba__run_list_of(s, &list);
-    if (d->n_section_types) return samba__run_sequence(s, d);
-    return samba__run_schedule(s, samba__whole_step(0));
+    if (!d->types[0] || !d->n_section_ids) return true;
+    return samba_fail(s, SAMBA_EARG,
+                      "in samba_run_with: types and section_ids exclude each "
+                      "other; nothing was run");
 }
 
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {
     if (!samba__need_program(s, "samba_run_with")) return false;
     if (!d) return samba_run(s, 0);
-    bool by_call = d->from_call_id || d->until_call_id;
-    if ((d->n_inputs && !d->inputs) || (d->n_hyperparams && !d->hyperparams)
-        || (d->n_section_types && !d->section_types) || (d->n_outputs && !d->outputs)
-        || (d->n_section_ids && !d->section_ids) || d->n_section_types < 0 || d->n_section_ids < 0
-        || d->n_inputs < 0 || d->n_outputs < 0 || d->n_hyperparams < 0 || d->n_feeds < 0
-        || (d->n_feeds && !d->feeds))
-        return samba_fail(s, SAMBA_EARG,
-                          "in samba_run_with: a list that has a count is NULL, or "
-                          "its count is negative");
-    if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
-        return samba_fail(s, SAMBA_EARG,
-                          "in samba_run_with: section_types, section_ids and call "
-                          "ids exclude each other; nothing was run");
+    if (!samba__check_counts(s, d)) return false;
     if (!samba__check_lists(s, d)) return false;
     bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
     bool running_stats = s->rt->running_stats;
     if (!by_id && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
     if (d->eval) s->rt->train = false;
     if (d->running_stats) s->rt->running_stats = true;
-    samba__run_event(s, 0, d->section_types, d->n_section_types, true);
+    samba__run_event(s, d->types, samba__n_schedules(d), true);
     bool fine = samba__run_described(s, d);
     s->rt->train = train;
     s->rt->graph = 0;
     s->rt->running_stats = running_stats;
     for (int32_t i = 0; fine && i < d->n_outputs; i++)
         fine = samba_cpu(d->outputs[i]) != NULL;
-    samba__run_event(s, 0, d->section_types, d->n_section_types, false);
+    samba__run_event(s, d->types, samba__n_schedules(d), false);
     return fine;
 }
 
@@ -22525,6 +22291,18 @@ SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_
         }
     }
     return use;
+}
+
+/* Neither of two sections writes where the other reads or writes. */
+SAMBA__FN bool samba__independent(const samba_runtime *rt, int32_t a, int32_t b)
+{
+    samba__section x = samba__section_at(&rt->pef, (uint32_t)a);
+    samba__section y = samba__section_at(&rt->pef, (uint32_t)b);
+    for (uint32_t i = x.first; i < x.end; i++)
+        for (uint32_t k = y.first; k < y.end; k++)
+            if (!rt->steps[i].view && !rt->steps[k].view && !samba__share_safely(rt, i, k, 0))
+                return false;
+    return true;
 }
 
 SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b)

@@ -230,9 +230,7 @@ static double rate_at(const options *o, int step)
 static double held_out_loss(samba_session *s, const options *o, model *m, const corpus *c,
                             int32_t *ids, int32_t *labels)
 {
-    static const char *const forward[] = { "fwd" };
-    const samba_run_desc d = { .graph = "train", .section_types = forward, .n_section_types = 1,
-                               .eval = true };
+    const samba_run_desc d = { .graph = "train", .types = { SAMBA_FWD }, .eval = true };
     const size_t bytes = (size_t)o->app.batch_size * (size_t)o->length * sizeof *ids;
     double sum = 0;
     enum { BATCHES = 8 };

@@ -411,8 +411,7 @@ static void count_right(const options *o, const model *m, const batch *b, score 
 static double evaluate(samba_session *s, const options *o, const model *m, const shards *all,
                        int step, score *sum)
 {
-    static const char *const forward[] = { "fwd" };
-    const samba_run_desc d = { .section_types = forward, .n_section_types = 1, .eval = true };
+    const samba_run_desc d = { .types = { SAMBA_FWD }, .eval = true };
     int64_t order[1024], n = all->n < 1024 ? all->n : 1024;
     int files = (int)((double)o->subsample_eval * (double)n + 0.999999);
     shards some = { (shard *)malloc((size_t)(n + 1) * sizeof *some.at), files, 0 };

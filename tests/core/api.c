@@ -6,7 +6,9 @@
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_DOT_GRAPH_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #include "samba.h"
+#include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/driver.h"
 #include "tools/include/samba/dot_graph.h"
 #include "tests/lib/test.h"
@@ -101,9 +103,9 @@ static void end(samba_session *s)
 static void run_by_words(model *m)
 {
     static const char *const words[3] = { "Fwd", "BCKWD", "opt" };
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     d.section_types = words, d.n_section_types = 3;
-    CHECK(samba_run_with(m->s, &d));
+    CHECK(samba_session_run(m->s, &d));
 }
 
 static void run_by_ids(model *m)
@@ -304,12 +306,11 @@ static void test_eval(void)
     model m;
     samba_run_desc eval = { 0 };
     float a[B * H], b[B * H];
-    const char *fwd = "fwd";
     open_trained(&m, 1);
     CHECK(samba_run(m.s, SAMBA_FWD) && drops(&m) && samba_copy_out(m.hidden, a, sizeof a));
     CHECK(samba_run(m.s, SAMBA_FWD) && drops(&m) && samba_copy_out(m.hidden, b, sizeof b));
     CHECK(memcmp(a, b, sizeof a) != 0);                         // each run draws anew
-    eval.eval = true, eval.section_types = &fwd, eval.n_section_types = 1;
+    eval.eval = true, eval.types[0] = SAMBA_FWD;
     float mean = samba_read(samba_tensor_by_name(m.s, "norm__running_mean"))[0];
     CHECK(samba_use_running_stats(m.s, true));
     CHECK(samba_run_with(m.s, &eval) && !drops(&m) && samba_copy_out(m.hidden, a, sizeof a));
@@ -360,8 +361,7 @@ static void test_recompile_for_inference(void)
     eval.eval = true;
     CHECK(samba_set(m.s, "lr", 0.0));
     eval.running_stats = true;
-    const char *fwd = "FWD";
-    eval.section_types = &fwd, eval.n_section_types = 1;
+    eval.types[0] = SAMBA_FWD;
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.logits, want, sizeof want));
     samba_program infer = { 0 }, train = training(&m);
     infer.inference = true, infer.outputs[0] = m.logits;
@@ -439,10 +439,10 @@ static void test_host_copies(void)
     if (host) host[0] = 42.0f;
     CHECK(samba_read(b)[0] != 42.0f);
     CHECK(samba_rdu(b) && samba_read(b)[0] == 42.0f);
-    CHECK(samba_to_cpu(m.s));
+    CHECK(samba_fetch_state(m.s, SAMBA_KEPT));
     uint64_t before = hash_of(&m), after;
     CHECK(samba_run(m.s, 0) && (after = hash_of(&m)) != before);
-    CHECK(samba_to_rdu(m.s) && hash_of(&m) == after);   // nothing was edited: the device is newer
+    CHECK(samba_send_state(m.s, SAMBA_KEPT) && hash_of(&m) == after);   // nothing was edited: the device is newer
     const char *names[32];
     for (int i = 0, n = samba_weight_names(m.s, names, 32); i < n; i++)
         CHECK(samba_rdu(samba_tensor_by_name(m.s, names[i])));
@@ -465,9 +465,9 @@ static void test_borrowed_data(void)
     CHECK(samba_read(p.outputs[0])[0] == 20.0f && samba_read(p.outputs[1])[0] == 2.0f);
     data[0] = 100.0f;
     CHECK(samba_run(s, 0) && samba_read(p.outputs[0])[0] == 20.0f);
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     d.inputs = &a, d.n_inputs = 1;
-    CHECK(samba_run_with(s, &d) && samba_read(p.outputs[0])[0] == 200.0f);
+    CHECK(samba_session_run(s, &d) && samba_read(p.outputs[0])[0] == 200.0f);
     CHECK(samba_read(p.outputs[1])[0] == 2.0f);
     end(s);
     CHECK(data[0] == 100.0f && data[3] == 4.0f);
@@ -573,11 +573,10 @@ static void test_microbatches(void)
         CHECK(samba_bytes(in) == sizeof x && samba_bytes(p.outputs[0]) == B * C * 4);
         CHECK(samba_bytes(p.loss) == 4);
         CHECK(!way == !(samba_section_types(s) & SAMBA_ZEROGRAD));
-        const char *words[4] = { "zerograd", "fwd", "bckwd", "opt" };
         for (int step = 0; step < 4; step++) {
             samba_run_desc d = { 0 };
             batch_of(x, label, B, step);
-            d.section_types = words, d.n_section_types = 4;
+            d.types[0] = SAMBA_ZEROGRAD | SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT;
             CHECK(samba_write(in, x) && samba_write(target, label));
             CHECK(way && step % 2 ? samba_run_with(s, &d) : samba_run(s, 0));
             losses[way][step] = samba_read(p.loss)[0];
@@ -671,11 +670,10 @@ static void test_restore_for_inference(void)
     float x[B * F], want[B * C];
     int32_t label[B];
     samba_run_desc eval = { 0 };
-    const char *fwd = "fwd";
     open_trained(&m, 1);
     steps(&m, 0, 5);
     CHECK(samba_save(m.s, checkpoint_path));
-    eval.eval = eval.running_stats = true, eval.section_types = &fwd, eval.n_section_types = 1;
+    eval.eval = eval.running_stats = true, eval.types[0] = SAMBA_FWD;
     CHECK(samba_run_with(m.s, &eval) && samba_copy_out(m.logits, want, sizeof want));
     end(m.s);
     trace_sized(&m, quiet(50, 1), 1, H, 0.5f);                     // one sample at a time

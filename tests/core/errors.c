@@ -1,7 +1,9 @@
 // What a session does beside returning an error: what can be read after one, and what every public
 // function does with NULL.
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #include "samba.h"
+#include "tools/include/samba/sambaflow.h"
 #include "tests/lib/test.h"
 #include "tests/lib/hook.h"
 #include "tests/lib/session.h"
@@ -440,8 +442,7 @@ static void test_bad_microbatch(void)
     CHECK(samba_compile(s, &p));
     for (int i = 0; i < 2; i++) {
         int32_t id[16] = { 0 };
-        const char *fwd = "fwd";
-        const samba_run_desc forward = { .section_types = &fwd, .n_section_types = 1 };
+        const samba_run_desc forward = { .types = { SAMBA_FWD } };
         id[9] = 99;
         CHECK(samba_write(ids, id) && !(i ? samba_run_with(s, &forward) : samba_run(s, 0)));
         CHECK(said(s, "ids holds 99 at [1], which is out of range 0 ... 10 (microbatch 2 of 4)"));

@@ -3,7 +3,9 @@
 //     cc -O2 -I. tests/core/microbatches.c -lm -pthread -o microbatches && ./microbatches
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_LOSS_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #include "samba.h"
+#include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/loss.h"
 #include "tests/lib/test.h"
 #include <math.h>
@@ -215,7 +217,7 @@ static samba_program program_of(const test_case *c, const model *m, int32_t part
 
 static bool run(samba_session *s, way how)
 {
-    samba_run_desc d;
+    samba_session_run_desc d;
     int32_t ids[1024], n = 0;
     samba_section q;
     memset(&d, 0, sizeof d);
@@ -223,7 +225,7 @@ static bool run(samba_session *s, way how)
     if (how == BY_TYPES || how == LOADED) return samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
     if (how == BY_IDS) d.section_ids = ids, d.n_section_ids = n;
     if (how == BY_CALLS) d.until_call_id = n;
-    return how == WHOLE ? samba_run(s, 0) : samba_run_with(s, &d);
+    return how == WHOLE ? samba_run(s, 0) : samba_session_run(s, &d);
 }
 
 static int by_name(const void *a, const void *b)
@@ -270,7 +272,7 @@ static int train(const test_case *c, int32_t parts, way how, float *values)
     // A forward pass alone, without dropout.
     const char *const fwd = "fwd";
     feed(&m, c, 9);
-    CHECK(samba_run_with(s, &(samba_run_desc){ .section_types = &fwd, .n_section_types = 1, .eval = true }));
+    CHECK(samba_session_run(s, &(samba_session_run_desc){ .section_types = &fwd, .n_section_types = 1, .eval = true }));
     CHECK(samba_copy_out(m.loss, values + n, samba_bytes(m.loss)));
     n += (int)(samba_bytes(m.loss) / 4);
     if (!samba_ok(s)) printf("    %s\n", samba_error(s));
@@ -580,19 +582,19 @@ static void test_ids(void)
     }
     CHECK(first[1] > 0 && end[1] == first[2] && end[2] == first[3]);
     for (int k = 0; k < 7; k++) {
-        samba_run_desc d = { .section_ids = ids, .n_section_ids = n };
+        samba_session_run_desc d = { .section_ids = ids, .n_section_ids = n };
         if (k == 0) d.section_ids = ids + first[2], d.n_section_ids = end[3] - first[2];        // no counts
         if (k == 1) d.section_ids = ids + first[1], d.n_section_ids = end[3] - first[1] - 1;    // not all of BCKWD
         if (k == 2) d.section_ids = ids + first[3], d.n_section_ids = end[3] - first[3];        // BCKWD alone
         if (k == 3) d.section_ids = ids + first[1] + 1, d.n_section_ids = end[3] - first[1] - 1;
-        if (k == 4) d = (samba_run_desc){ .from_call_id = first[2] };
-        if (k == 5) d = (samba_run_desc){ .until_call_id = end[2] - 1 };
-        if (k == 6) d = (samba_run_desc){ .from_call_id = end[3] - 1 };
+        if (k == 4) d = (samba_session_run_desc){ .from_call_id = first[2] };
+        if (k == 5) d = (samba_session_run_desc){ .until_call_id = end[2] - 1 };
+        if (k == 6) d = (samba_session_run_desc){ .from_call_id = end[3] - 1 };
         float before = samba_read(samba_tensor_by_name(s, "a__weight"))[0];
-        CHECK(!samba_run_with(s, &d) && said(s, SAMBA_EARG, "nothing was run"));
+        CHECK(!samba_session_run(s, &d) && said(s, SAMBA_EARG, "nothing was run"));
         CHECK(samba_read(samba_tensor_by_name(s, "a__weight"))[0] == before);
     }
-    CHECK(samba_run_with(s, &(samba_run_desc){ .section_ids = ids + first[1], .n_section_ids = end[2] - first[1] }));
+    CHECK(samba_session_run(s, &(samba_session_run_desc){ .section_ids = ids + first[1], .n_section_ids = end[2] - first[1] }));
     float loss = samba_read(m.loss)[0];
     CHECK(samba_run(s, SAMBA_FWD) && samba_read(m.loss)[0] == loss);
     close_clean(s);
@@ -615,7 +617,7 @@ static void test_sequences(void)
         samba_program p = { .loss = all_of(samba_mul(x, w), false), .microbatches = 2 };
         p.optim.kind = SAMBA_SGD, p.optim.lr = 1;
         CHECK(samba_compile(s, &p) && samba_write(x, ones) && samba_run(s, SAMBA_FWD | SAMBA_BCKWD));
-        CHECK(samba_run_with(s, &(samba_run_desc){ .section_types = sequence[k], .n_section_types = n[k] }));
+        CHECK(samba_session_run(s, &(samba_session_run_desc){ .section_types = sequence[k], .n_section_types = n[k] }));
         CHECK(samba_read(w)[0] == w_after[k] && samba_read(samba_sn_grad(w))[0] == grad_after[k]);
         close_clean(s);
     }
@@ -640,12 +642,12 @@ static void test_output_grads(void)
         for (int k = 0; k < 5; k++) {
             double scale = 1, sum[2] = { 0, 0 };
             samba_output_grad g[2] = { { mean, &half, 4 }, { each, custom, 24 } };
-            samba_run_desc d = { 0 };
+            samba_session_run_desc d = { 0 };
             if (k == 1) d.grad_of_outputs = g, d.n_grad_of_outputs = 1;
             if (k == 2) CHECK(samba_init_output_grads(s, g + 1, 1, 5));        // mean keeps its half
             if (k == 3) CHECK(samba_init_output_grads(s, NULL, 0, 4));
             if (k == 4) CHECK(samba_write(samba_sn_grad(mean), &none));
-            CHECK(samba_run_with(s, &d));
+            CHECK(samba_session_run(s, &d));
             if (k == 1 || k == 2) scale = 0.5;
             if (k == 4) scale = 0;
             samba_write(w, ones);
@@ -657,9 +659,9 @@ static void test_output_grads(void)
             CHECK_CLOSE(samba_read(dw), want, 2, 1e-6, 1e-6);
         }
         samba_output_grad bad[2] = { { mean, &half, 4 }, { each, custom, 12 } };
-        samba_run_desc d = { .grad_of_outputs = bad, .n_grad_of_outputs = 2 };
+        samba_session_run_desc d = { .grad_of_outputs = bad, .n_grad_of_outputs = 2 };
         CHECK(samba_init_output_grads(s, NULL, 0, 0));
-        CHECK(!samba_run_with(s, &d) && said(s, SAMBA_EARG, "12 bytes; 24 are needed"));
+        CHECK(!samba_session_run(s, &d) && said(s, SAMBA_EARG, "12 bytes; 24 are needed"));
         CHECK(samba_read(samba_sn_grad(mean))[0] == 1.0f);      // nothing of the list was sent
         CHECK(!samba_init_output_grads(s, NULL, 0, -4) && said(s, SAMBA_ERANGE, "rows is -4"));
         CHECK(!samba_init_output_grads(s, NULL, 0, 7) && said(s, SAMBA_ERANGE, "has 6"));
@@ -696,13 +698,13 @@ static void test_hyperparameters(void)
         p.optim.kind = SAMBA_SGD, p.optim.lr = 1, p.optim.momentum_state = kept;
         const samba_value seed[3] = { { "lr", 0.5 }, { "momentum", 0.9 }, { "weight_decay", 0 } };
         const samba_value bad[2] = { { "lr", 0.25 }, { "moment", 1 } };
-        samba_run_desc d = { .hyperparams = seed, .n_hyperparams = 3 };
+        samba_session_run_desc d = { .hyperparams = seed, .n_hyperparams = 3 };
         CHECK(samba_compile(s, &p) && samba_set(s, "momentum", 0));
-        CHECK(samba_run_with(s, &d) == kept);
+        CHECK(samba_session_run(s, &d) == kept);
         if (!kept) CHECK(said(s, SAMBA_ESTATE, "momentum_state") && samba_get(s, "lr") == 1 && samba_get(s, "momentum") == 0);
-        if (kept) CHECK(samba_run_with(s, &d) && samba_read(w)[0] == 1 - 0.5f - 0.5f * 1.9f);
+        if (kept) CHECK(samba_session_run(s, &d) && samba_read(w)[0] == 1 - 0.5f - 0.5f * 1.9f);
         double lr = samba_get(s, "lr");
-        CHECK(!samba_run_with(s, &(samba_run_desc){ .hyperparams = bad, .n_hyperparams = 2 }));
+        CHECK(!samba_session_run(s, &(samba_session_run_desc){ .hyperparams = bad, .n_hyperparams = 2 }));
         CHECK(said(s, SAMBA_ENAME, "moment") && samba_get(s, "lr") == lr);
         close_clean(s);
     }

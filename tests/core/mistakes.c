@@ -4,7 +4,9 @@
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_DOT_GRAPH_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #include "samba.h"
+#include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/driver.h"
 #include "tools/include/samba/dot_graph.h"
 #include "tests/lib/test.h"
@@ -389,26 +391,51 @@ static void run_backward(fixture *f) { samba_run(f->s, SAMBA_BCKWD); }
 static void run_odd_type(fixture *f) { samba_run(f->s, 1024); }
 static void run_type_name(fixture *f)
 {
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     const char *types[1];
     types[0] = "backward", d.section_types = types, d.n_section_types = 1;
-    samba_run_with(f->s, &d);
+    samba_session_run(f->s, &d);
 }
 static void run_both(fixture *f)
 {
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     const char *types[1];
     int32_t ids[1] = { 0 };
     types[0] = "fwd", d.section_types = types, d.n_section_types = 1;
     d.section_ids = ids, d.n_section_ids = 1;
-    samba_run_with(f->s, &d);
+    samba_session_run(f->s, &d);
 }
 static void run_id(fixture *f)
 {
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     int32_t ids[1] = { 999 };
     d.section_ids = ids, d.n_section_ids = 1;
+    samba_session_run(f->s, &d);
+}
+static void run_types_and_ids(fixture *f)
+{
+    samba_run_desc d = { 0 };
+    int32_t ids[1] = { 0 };
+    d.types[0] = SAMBA_FWD, d.section_ids = ids, d.n_section_ids = 1;
     samba_run_with(f->s, &d);
+}
+static void run_far_id(fixture *f)
+{
+    samba_run_desc d = { 0 };
+    int32_t ids[2] = { 0, 999 };
+    d.section_ids = ids, d.n_section_ids = 2;
+    samba_run_with(f->s, &d);
+}
+static void run_counts(fixture *f)
+{
+    for (int i = 0; i < 4; i++) {
+        samba_run_desc d = { 0 };
+        int32_t *count[4] = { &d.n_section_ids, &d.n_feeds, &d.n_hyperparams, &d.n_outputs };
+        for (*count[i] = -1; *count[i] < 2; *count[i] += 2) {
+            samba_clear_error(f->s);
+            CHECK(!samba_run_with(f->s, &d) && !samba_ok(f->s));
+        }
+    }
 }
 static void run_hyperparameter(fixture *f)
 {
@@ -419,43 +446,43 @@ static void run_hyperparameter(fixture *f)
 }
 static void run_foreign_input(fixture *f)
 {
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     d.inputs = &f->foreign, d.n_inputs = 1;
-    CHECK(!samba_run_with(f->s, &d));
+    CHECK(!samba_session_run(f->s, &d));
 }
 static void send_without_data(fixture *f)
 {
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     d.inputs = &f->x, d.n_inputs = 1;
-    CHECK(samba_run_with(f->s, &d));    // what the device has is the newest
+    CHECK(samba_session_run(f->s, &d));    // what the device has is the newest
     samba_rdu(f->x);
 }
 // Each list of a run with a count and no values.
 static void run_lists(fixture *f)
 {
     for (int i = 0; i < 6; i++) {
-        samba_run_desc d = { 0 };
+        samba_session_run_desc d = { 0 };
         int32_t *count[6] = { &d.n_inputs, &d.n_hyperparams, &d.n_section_types, &d.n_section_ids,
                               &d.n_outputs, &d.n_grad_of_outputs };
         for (*count[i] = i < 5 ? -1 : 1; *count[i] < 2; *count[i] += 2) {
             samba_clear_error(f->s);
-            CHECK(!samba_run_with(f->s, &d) && !samba_ok(f->s));
+            CHECK(!samba_session_run(f->s, &d) && !samba_ok(f->s));
         }
     }
 }
 static void run_foreign_gradient(fixture *f)
 {
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     samba_output_grad g = { f->foreign, f };
     d.grad_of_outputs = &g, d.n_grad_of_outputs = 1;
-    samba_run_with(f->s, &d);
+    samba_session_run(f->s, &d);
 }
 static void init_gradients(fixture *f) { samba_init_output_grads(f->s, NULL, 2, 0); }
 static void run_backwards(fixture *f)
 {
-    samba_run_desc d = { 0 };
+    samba_session_run_desc d = { 0 };
     d.from_call_id = 2, d.until_call_id = 1;
-    samba_run_with(f->s, &d);
+    samba_session_run(f->s, &d);
 }
 static void open_odd_preset(fixture *f)
 {
@@ -783,6 +810,9 @@ static const mistake mistakes[] = {
     { "preset of GraphAMP that does not exist", TRACING, open_odd_preset, SAMBA_EARG, "mp3|mp4" },
     { "name of a removed tensor", TRACING, name_again, SAMBA_ENAME, "x|twice" },
     { "section id out of range", TRAINING, run_id, SAMBA_ERANGE, "999|0 ... " },
+    { "section id out of range, of run_with", TRAINING, run_far_id, SAMBA_ERANGE, "999|0 ... " },
+    { "types and ids of run_with", TRAINING, run_types_and_ids, SAMBA_EARG, "types and section_ids" },
+    { "lists of run_with that are NULL", TRAINING, run_counts, SAMBA_EARG, "has a count" },
     { "run with an input of another session", TRAINING, run_foreign_input, SAMBA_EARG,
       "foreign|another session" },
     { "sending a host copy that is not there", TRAINING, send_without_data, SAMBA_ESTATE,
@@ -1002,7 +1032,7 @@ static void test_null(void)
     CHECK(!samba_embedding(NULL, "x", 2, 2) && !samba_rmsnorm(NULL, "x"));
     CHECK(!samba_grad(NULL, NULL) && !samba_sn_grad(NULL) && !samba_compile(NULL, NULL));
     CHECK(!samba_load(NULL, "x", NULL));
-    CHECK(!samba_run(NULL, 0) && !samba_run_with(NULL, NULL) && !samba_set(NULL, "lr", 1.0));
+    CHECK(!samba_run(NULL, 0) && !samba_session_run(NULL, NULL) && !samba_set(NULL, "lr", 1.0));
     CHECK(samba_get(NULL, "lr") == 0.0);
     CHECK(samba_argin_names(NULL, NULL, 0) == 0 && samba_weight_names(NULL, NULL, 0) == 0);
     CHECK(samba_section_types(NULL) == 0);

@@ -1,7 +1,9 @@
 // Every public function with NULL for each of its pointers in turn, and what else is there for the
 // others: nothing crashes, nothing is accepted that lacks something. Sanitizers see more of it.
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #include "samba.h"
+#include "tools/include/samba/sambaflow.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include "tests/lib/reference.h"
@@ -237,16 +239,19 @@ static void test_session(void)
     samba_value value = { NULL, 1.0 };
     const char *none = NULL;
     samba_output_grad grad = { NULL, data }, grad2 = { y, NULL };
-    samba_run_desc d = { .hyperparams = &value, .n_hyperparams = 1 };
-    REFUSES(samba_run_with(s, &d));
-    d = (samba_run_desc){ .section_types = &none, .n_section_types = 1 };
-    REFUSES(samba_run_with(s, &d));
-    d = (samba_run_desc){ .grad_of_outputs = &grad, .n_grad_of_outputs = 1 };
-    REFUSES(samba_run_with(s, &d));
+    REFUSES(samba_run_with(s, &(samba_run_desc){ .hyperparams = &value, .n_hyperparams = 1 }));
+    TAKES(samba_session_run(s, NULL));
+    CHECK(!samba_session_run(NULL, NULL));
+    samba_session_run_desc d = { .hyperparams = &value, .n_hyperparams = 1 };
+    REFUSES(samba_session_run(s, &d));
+    d = (samba_session_run_desc){ .section_types = &none, .n_section_types = 1 };
+    REFUSES(samba_session_run(s, &d));
+    d = (samba_session_run_desc){ .grad_of_outputs = &grad, .n_grad_of_outputs = 1 };
+    REFUSES(samba_session_run(s, &d));
     d.grad_of_outputs = &grad2;
-    REFUSES(samba_run_with(s, &d));
+    REFUSES(samba_session_run(s, &d));
     d.grad_of_outputs = NULL;
-    REFUSES(samba_run_with(s, &d));
+    REFUSES(samba_session_run(s, &d));
     TAKES(samba_init_output_grads(s, NULL, 0, 0));
     REFUSES(samba_init_output_grads(s, NULL, 1, 0));
     CHECK(!samba_init_output_grads(NULL, NULL, 0, 0));
@@ -269,6 +274,8 @@ static void test_session(void)
     CHECK(!samba_update_tensor(NULL, "x", data));
     CHECK(!samba_cpu(NULL) && !samba_rdu(NULL) && !samba_is_stale(NULL));
     CHECK(!samba_to_cpu(NULL) && !samba_to_rdu(NULL));
+    CHECK(!samba_fetch_state(NULL, SAMBA_KEPT) && !samba_send_state(NULL, SAMBA_KEPT));
+    CHECK(samba_losses(NULL, NULL, 0) == 0 && !samba_forget_name(NULL));
     CHECK(!samba_sync_buffers_to_cpu(NULL) && !samba_sync_buffers_to_rdu(NULL));
     REFUSES(samba_save(s, NULL));
     REFUSES(samba_restore(s, NULL));

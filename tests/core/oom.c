@@ -130,9 +130,9 @@ static void train_then_infer(samba_session *s)
     write_ones(m.image);
     samba_run(s, 0);
     samba_read(m.logits);
-    samba_to_cpu(s);
+    samba_fetch_state(s, SAMBA_KEPT);
     samba_cpu(m.logits);
-    samba_to_rdu(s);
+    samba_send_state(s, SAMBA_KEPT);
 }
 
 static void eager(samba_session *s)

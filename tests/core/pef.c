@@ -299,7 +299,7 @@ static void load_and_run(const bytes *b)
         samba_clear_error(s);
         samba_set(s, "lr", 0.5);
         samba_clear_error(s);
-        samba_to_cpu(s);
+        samba_fetch_state(s, SAMBA_KEPT);
         samba_clear_error(s);
         if (samba_save(s, other_path)) samba_restore(s, other_path);
         samba_clear_error(s);

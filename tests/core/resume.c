@@ -186,7 +186,6 @@ static void run_to_the_end(const net_case *c)
 static void test_inference(const net_case *c)
 {
     static float expected[64 * 1024];
-    const char *const fwd = "fwd";
     const uint32_t batch = STEPS + 3;
     net n = trace(c, 2, false), i = trace(c, 1, true);
     size_t size = 4 * (size_t)samba_count(&i.net.logits->shape);
@@ -203,8 +202,8 @@ static void test_inference(const net_case *c)
     CHECK(samba_run(i.s, SAMBA_FWD));
     bool same = memcmp(expected, samba_read(i.net.logits), size) == 0;
     CHECK(same == !(c->dropout || c->model.channels));
-    samba_run_with(n.s, &(samba_run_desc){ .section_types = &fwd, .n_section_types = 1,
-                                           .eval = true, .running_stats = true });
+    samba_run_with(n.s, &(samba_run_desc){ .types = { SAMBA_FWD }, .eval = true,
+                                               .running_stats = true });
     samba_copy_out(n.net.logits, expected, samba_bytes(n.net.logits));
     CHECK(memcmp(expected, samba_read(i.net.logits), size) == 0);
     samba_set_train(n.s, false);            // the other way to say both
@@ -218,15 +217,14 @@ static void test_inference(const net_case *c)
 // Evaluating now and then leaves training as it is: same dropout, same statistics, same end.
 static void test_evaluation(const net_case *c)
 {
-    const char *const fwd = "fwd";
     net n = trace(c, 2, false);
     samba_compile(n.s, &n.program);
     for (uint32_t step = 0; step < STEPS; step++) {
         run_steps(c, &n, step, step + 1);
         if (step % 4 != 0) continue;
         recipe_feed(&n.net, &c->model, STEPS + step);
-        samba_run_with(n.s, &(samba_run_desc){ .section_types = &fwd, .n_section_types = 1,
-                                               .eval = true, .running_stats = true });
+        samba_run_with(n.s, &(samba_run_desc){ .types = { SAMBA_FWD }, .eval = true,
+                                               .running_stats = true });
     }
     CHECK(samba_save(n.s, resumed));
     CHECK(hash_file(resumed) == hash_file(finished));

@@ -2,7 +2,9 @@
 //     cc -O2 -I. tests/core/train.c -lm -pthread -o train && ./train [GOLDEN_DIR [case]]
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_LOSS_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #include "samba.h"
+#include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/loss.h"
 #include "tests/lib/golden.h"
 #include "tests/lib/recipe.h"
@@ -84,9 +86,7 @@ typedef struct training {
 static void evaluate(const training *t, const recipe_net *net, const losses *l, uint32_t i,
                      worst *w)
 {
-    const char *const fwd = "fwd";
-    const samba_run_desc eval = { .section_types = &fwd, .n_section_types = 1,
-                                  .eval = true, .running_stats = true };
+    const samba_run_desc eval = { .types = { SAMBA_FWD }, .eval = true, .running_stats = true };
     recipe_feed(net, &t->model, l->n_steps);
     samba_run_with(net->loss->session, &eval);
     compare(w, l, i, (double)samba_read(net->loss)[0]);
@@ -345,9 +345,9 @@ static void test_whole_steps(void)
         while (samba_describe_section(n.s, n_ids, &q)) ids[n_ids] = n_ids, n_ids++;
         if (k == 0) CHECK(samba_run(n.s, 0) && clip_values(&n, false, want));
         if (k % 6 == 1) CHECK(samba_run(n.s, SAMBA_FWD) && samba_run(n.s, SAMBA_BCKWD | SAMBA_OPT));
-        if (k % 6 == 2) CHECK(samba_run_with(n.s, &(samba_run_desc){ .section_types = all, .n_section_types = 3 }));
-        if (k % 6 == 3) CHECK(samba_run_with(n.s, &(samba_run_desc){ .section_ids = ids, .n_section_ids = n_ids }));
-        if (k % 6 == 4) CHECK(samba_run_with(n.s, &(samba_run_desc){ .section_types = two, .n_section_types = 5 }));
+        if (k % 6 == 2) CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .section_types = all, .n_section_types = 3 }));
+        if (k % 6 == 3) CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .section_ids = ids, .n_section_ids = n_ids }));
+        if (k % 6 == 4) CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .section_types = two, .n_section_types = 5 }));
         if (k % 6 == 5) CHECK(samba_run(n.s, passes) && samba_run(n.s, SAMBA_GRADNORM) && samba_run(n.s, SAMBA_OPT));
         if (k == 6) CHECK(samba_run(n.s, passes | SAMBA_OPT | SAMBA_GRADNORM | SAMBA_REDUCE | SAMBA_ZEROGRAD));
         clip_values(&n, false, got);
@@ -369,7 +369,7 @@ static void test_norm_is_fresh(void)
     CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
     CHECK(samba_run(n.s, passes));
     CHECK(refuses_stale(n.s, samba_run(n.s, SAMBA_OPT)));
-    CHECK(refuses_stale(n.s, samba_run_with(n.s, &(samba_run_desc){ .section_types = late, .n_section_types = 3 })));
+    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .section_types = late, .n_section_types = 3 })));
     for (int32_t i = 0; samba_describe_section(n.s, i, &q); i++) {
         bool norm = !strcmp(q.type, "GRADNORM"), opt = !strcmp(q.type, "OPT");
         if (norm && first_norm < 0) first_norm = i;
@@ -378,9 +378,9 @@ static void test_norm_is_fresh(void)
         n_opt += opt;
     }
     CHECK(n_opt > 1 && first_norm > 0);
-    CHECK(refuses_stale(n.s, samba_run_with(n.s, &(samba_run_desc){ .section_ids = ids, .n_section_ids = n_ids })));
-    CHECK(refuses_stale(n.s, samba_run_with(n.s, &(samba_run_desc){ .from_call_id = first_norm + 1 })));
-    CHECK(refuses_stale(n.s, samba_run_with(n.s, &(samba_run_desc){ .from_call_id = first_opt })));
+    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .section_ids = ids, .n_section_ids = n_ids })));
+    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .from_call_id = first_norm + 1 })));
+    CHECK(refuses_stale(n.s, samba_session_run(n.s, &(samba_session_run_desc){ .from_call_id = first_opt })));
     clip_values(&n, false, after);
     CHECK(!memcmp(before, after, sizeof after));
     // What makes it old again: a backward pass, a write to a gradient, another limit.

@@ -16,6 +16,7 @@
 #define SAMBA_PARALLEL_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #endif
 #include "../../samba.h"
 #include "../../tools/include/samba/driver.h"
@@ -29,6 +30,7 @@
 #include "../../tools/include/samba/parallel.h"
 #include "../../tools/include/samba/loader.h"
 #include "../../tools/include/samba/idx.h"
+#include "../../tools/include/samba/sambaflow.h"
 
 #ifndef IMPLEMENT
 int main(void)
@@ -55,6 +57,8 @@ int main(void)
     graphs.n = 0;
     if (samba_schedule_at(&rate, 7) != 0.5) return 10;
     if (samba_compile_multigraph(s, &graphs, NULL)) return 11;
+    samba_clear_error(s);
+    if (samba_session_run(s, NULL)) return 12;
     samba_clear_error(s);
     samba_parallel *p = samba_parallel_open(NULL);
     if (samba_parallel_ok(p) || !samba_parallel_error(p)[0] || !samba_parallel_close(p)) return 9;

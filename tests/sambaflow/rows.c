@@ -7,12 +7,14 @@
 #define SAMBA_LOSS_IMPLEMENTATION
 #define SAMBA_MULTIGRAPH_IMPLEMENTATION
 #define SAMBA_SCHEDULE_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #define SAMBA_DOT_GRAPH_IMPLEMENTATION
 #include "samba.h"
 #include "tools/include/samba/dot_graph.h"
 #include "tools/include/samba/driver.h"
 #include "tools/include/samba/loss.h"
 #include "tools/include/samba/multigraph.h"
+#include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/schedule.h"
 #include "tests/lib/test.h"
 #include <ctype.h>
@@ -147,7 +149,7 @@ static void row_feed_again(void)
         } else CHECK(samba_load(s, "build/rows_again.pef", NULL));
         samba_tensor *x = samba_tensor_by_name(s, "x"), *y = samba_tensor_by_name(s, "add_3"), *in[2];
         if (!y) samba_clear_error(s), y = samba_tensor_by_name(s, "add_2");
-        samba_run_desc d = { .inputs = in, .n_inputs = 2, .outputs = &y, .n_outputs = 1 };
+        samba_session_run_desc d = { .inputs = in, .n_inputs = 2, .outputs = &y, .n_outputs = 1 };
         for (int step = 1; step < 12; step++) {
             float data[6] = { (float)step, 0, 0, 0, 0, 0.5f }, want = (float)step;
             int32_t id[2] = { step % 4, 0 };
@@ -157,7 +159,7 @@ static void row_feed_again(void)
             CHECK(in[0] == x && in[1] && in[1]->data == (void *)id && (step % 3 == 1) == (x->data == (void *)data));
             if (step % 3 == 0) want = ((float *)x->data)[0];
             if (step > 1) CHECK(samba_run(s, 0) && samba_read(y)[0] == 2 * kept);       // not sent yet
-            CHECK(samba_run_with(s, &d) && ((float *)y->data)[0] == 2 * want && data[0] == (float)step && data[5] == 0.5f);
+            CHECK(samba_session_run(s, &d) && ((float *)y->data)[0] == 2 * want && data[0] == (float)step && data[5] == 0.5f);
             kept = want;
         }
         CHECK(first[0] == 1 && samba_input(s, "x", SAMBA_F32, shape) == x);
@@ -165,12 +167,12 @@ static void row_feed_again(void)
         host[0] = 7;                                    // its own host copy again, either way
         CHECK(samba_from_data(s, "x", SAMBA_F32, shape, host) == x && samba_from_data_copy(s, "x", SAMBA_F32, shape, host) == x);
         d.n_inputs = 1;
-        CHECK(samba_run_with(s, &d) && ((float *)y->data)[0] == 14);
+        CHECK(samba_session_run(s, &d) && ((float *)y->data)[0] == 14);
         CHECK(!samba_from_data(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 3), first) && says(s, "x is f32 (3,3) here, but f32 (2,3) in the loaded program"));
         CHECK(!samba_zeros(s, "x", SAMBA_I32, shape) && says(s, "x is i32 (2,3) here, but f32 (2,3)"));
         CHECK(!samba_from_data(s, "w", SAMBA_F32, SAMBA_SHAPE(4, 3), first) && says(s, "w is used twice"));
         CHECK(samba_update_tensor(s, "x", NULL) && samba_ones(s, "x", SAMBA_F32, shape) == x && samba_tensor_by_name(s, "x") == x);
-        CHECK(samba_run_with(s, &d) && ((float *)y->data)[0] == 2 && samba_close(s) == 0);
+        CHECK(samba_session_run(s, &d) && ((float *)y->data)[0] == 2 && samba_close(s) == 0);
     }
 }
 
@@ -199,7 +201,7 @@ static void row_must_match(void)
     samba_tensor *y = samba_linear(x, "fc", 2);
     CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
     CHECK(!samba_run(s, 0) && says(s, "never given a value"));
-    CHECK(!samba_run_with(s, NULL) && says(s, "input x f32 (2,3)"));
+    CHECK(!samba_session_run(s, NULL) && says(s, "input x f32 (2,3)"));
     float wide[8] = { 0 };
     CHECK(!samba_write_bytes(x, wide, sizeof wide) && says(s, "x): it is f32 (2,3) and takes 24 bytes; 32 were given"));
     CHECK(!samba_write_bytes(x, NULL, 24) && says(s, "data is NULL") && !samba_run(s, 0) && says(s, "never given"));
@@ -249,7 +251,7 @@ static void row_dict_inputs(void)
         samba_tensor *sent[3] = { samba_tensor_by_name(s, "position"), NULL, samba_tensor_by_name(s, "ids") };
         CHECK(sent[0] == last && sent[2] == first);
         for (int k = 0; k < 2 && i == 2; k++) memcpy(samba_cpu(sent[2 * !k]), dict[k].data, sizeof ids);
-        CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = sent, .n_inputs = i == 2 ? 3 : 0, .feeds = feeds, .n_feeds = i == 3 ? 2 : 0 }));
+        CHECK(samba_session_run(s, &(samba_session_run_desc){ .inputs = sent, .n_inputs = i == 2 ? 3 : 0, .feeds = feeds, .n_feeds = i == 3 ? 2 : 0 }));
         got[i] = copied(y);
         CHECK(!samba_update_tensor(s, "positions", ids) && says(s, "nearest name is position"));
         CHECK(samba_close(s) == 0);
@@ -267,7 +269,7 @@ static void row_feeds(void)
     samba_feed f[3] = { { .tensor = n.x, .data = x, .bytes = sizeof x }, { .name = "label", .data = label, .bytes = sizeof label, .dtype = SAMBA_I32 },
                         { .name = "fc2__bias", .data = bias, .bytes = sizeof bias } };
     const char *fwd = "fwd";
-    samba_run_desc d = { .feeds = f, .n_feeds = 3, .section_types = &fwd, .n_section_types = 1 };
+    samba_session_run_desc d = { .feeds = f, .n_feeds = 3, .section_types = &fwd, .n_section_types = 1 };
     const samba_feed wrong[] = { { .name = "label", .data = label, .bytes = sizeof label }, { .name = "label", .data = label, .bytes = 20, .dtype = SAMBA_I32 },
                                  { .name = "lable", .data = label, .bytes = sizeof label }, { .data = label, .bytes = sizeof label },
                                  { .tensor = other.label, .data = label, .bytes = sizeof label, .dtype = SAMBA_I32 },
@@ -280,20 +282,20 @@ static void row_feeds(void)
     values before = copied(n.x);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         f[1] = wrong[i];
-        CHECK(!samba_run_with(n.s, &d) && says(n.s, why[i]) && same(copied(n.x), before));
+        CHECK(!samba_session_run(n.s, &d) && says(n.s, why[i]) && same(copied(n.x), before));
     }
     f[1] = right;
-    CHECK(samba_run_with(n.s, &d) && samba_read(n.x)[1] == 2 && samba_read_i32(n.label)[1] == 2);
+    CHECK(samba_session_run(n.s, &d) && samba_read(n.x)[1] == 2 && samba_read_i32(n.label)[1] == 2);
     CHECK(named(n.s, "fc2__bias").at[2] == 5);
     CHECK(samba_write(other.x, x) && samba_write(other.label, label) && samba_update_tensor(other.s, "fc2__bias", bias));
     CHECK(samba_run(other.s, SAMBA_FWD) && same(copied(n.out), copied(other.out)));
     ((float *)samba_cpu(n.x))[1] = 9;                   // without data: the host copy, where it is newer
     d.feeds = &(samba_feed){ .name = "x" }, d.n_feeds = 1;
-    CHECK(samba_run_with(n.s, &d) && samba_read(n.x)[1] == 9);
-    CHECK(samba_write(n.x, x) && samba_run_with(n.s, &d) && samba_read(n.x)[1] == 2);
-    CHECK(samba_update_tensor(n.s, "x", NULL) && !samba_run_with(n.s, &d) && says(n.s, "tensor x is unknown"));
+    CHECK(samba_session_run(n.s, &d) && samba_read(n.x)[1] == 9);
+    CHECK(samba_write(n.x, x) && samba_session_run(n.s, &d) && samba_read(n.x)[1] == 2);
+    CHECK(samba_update_tensor(n.s, "x", NULL) && !samba_session_run(n.s, &d) && says(n.s, "tensor x is unknown"));
     d.feeds = NULL;
-    CHECK(!samba_run_with(n.s, &d) && says(n.s, "a list that has a count is NULL"));
+    CHECK(!samba_session_run(n.s, &d) && says(n.s, "a list that has a count is NULL"));
     CHECK(samba_close(n.s) == 0 && samba_close(other.s) == 0);
 }
 
@@ -514,20 +516,20 @@ static void row_feeds_of_other_integers(void)
     int64_t wide[3] = { 4, 0, 2 }, one = -7;
     const uint16_t tokens[3] = { 1, 1, 3 };
     samba_feed f[2] = { { .tensor = id, .data = wide, .bytes = sizeof wide, .dtype = SAMBA_I64 }, { .name = "small", .data = &one, .bytes = 8, .dtype = SAMBA_I64 } };
-    samba_run_desc d = { .feeds = f, .n_feeds = 2 };
-    CHECK(samba_run_with(s, &d) && samba_read_i32(id)[0] == 4 && samba_read_i32(id)[2] == 2 && samba_read(z)[0] == -7);
+    samba_session_run_desc d = { .feeds = f, .n_feeds = 2 };
+    CHECK(samba_session_run(s, &d) && samba_read_i32(id)[0] == 4 && samba_read_i32(id)[2] == 2 && samba_read(z)[0] == -7);
     float *w = (float *)samba_cpu(samba_tensor_by_name(s, "words__weight"));
     CHECK(samba_read(y)[0] == w[4] && samba_read(y)[2] == w[2]);
     wide[2] = ((int64_t)1 << 32) + 2;                   // would wrap to 2
-    CHECK(!samba_run_with(s, &d) && says(s, "feed 0 has 4294967298 as element 2 for id i32 (3), which holds -2147483648 ... 2147483647"));
+    CHECK(!samba_session_run(s, &d) && says(s, "feed 0 has 4294967298 as element 2 for id i32 (3), which holds -2147483648 ... 2147483647"));
     wide[2] = 1, one = 40000;
-    CHECK(!samba_run_with(s, &d) && says(s, "feed 1 has 40000 as element 0 for small i16 (1)") && samba_read_i32(id)[2] == 2);
+    CHECK(!samba_session_run(s, &d) && says(s, "feed 1 has 40000 as element 0 for small i16 (1)") && samba_read_i32(id)[2] == 2);
     d.n_feeds = 1, f[0].bytes = 12;
-    CHECK(!samba_run_with(s, &d) && says(s, "feed 0 has 12 bytes for id i32 (3), which takes 24"));
+    CHECK(!samba_session_run(s, &d) && says(s, "feed 0 has 12 bytes for id i32 (3), which takes 24"));
     f[0] = (samba_feed){ .tensor = id, .data = tokens, .bytes = sizeof tokens, .dtype = SAMBA_U16 };
-    CHECK(samba_run_with(s, &d) && samba_read(y)[2] == w[3] && samba_copy_out(id, (int32_t[3]){ 0 }, 12) && samba_read_i32(id)[1] == 1);
+    CHECK(samba_session_run(s, &d) && samba_read(y)[2] == w[3] && samba_copy_out(id, (int32_t[3]){ 0 }, 12) && samba_read_i32(id)[1] == 1);
     f[0].dtype = SAMBA_BF16;
-    CHECK(!samba_run_with(s, &d) && says(s, "feed 0 has data of type bf16 for id, which is i32"));
+    CHECK(!samba_session_run(s, &d) && says(s, "feed 0 has data of type bf16 for id, which is i32"));
     samba_close(s);
 }
 
@@ -969,7 +971,7 @@ static void row_optimizers(void)
     CHECK(samba_set(n.s, "lr", 0.125) && samba_get(n.s, "a__lr") == 0.125 && samba_get(n.s, "b__lr") == 0.125);
     for (int i = 0; i < 2; i++) {       // in the order they are given in
         const samba_value rates[2] = { { i ? "lr" : "a__lr", 0.75 }, { i ? "a__lr" : "lr", 0.5 } };
-        CHECK(samba_run_with(n.s, &(samba_run_desc){ .hyperparams = rates, .n_hyperparams = 2 }));
+        CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .hyperparams = rates, .n_hyperparams = 2 }));
         CHECK(samba_get(n.s, "a__lr") == 0.5 && samba_get(n.s, "b__lr") == (i ? 0.75 : 0.5));
     }
     two[1].params = &w[0];
@@ -1238,7 +1240,7 @@ static void row_inputs(void)
     x[0] += 1;                                          // not on the device yet
     CHECK(samba_run(n.s, SAMBA_FWD) && samba_read(n.loss)[0] == before);
     samba_tensor *inputs[3] = { NULL, n.x, NULL };      // None keeps its place
-    CHECK(samba_run_with(n.s, &(samba_run_desc){ .inputs = inputs, .n_inputs = 3 }));
+    CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .inputs = inputs, .n_inputs = 3 }));
     CHECK(samba_read(n.loss)[0] != before);
     CHECK(samba_close(n.s) == 0);
 }
@@ -1259,7 +1261,7 @@ static echo echo_of(float *borrowed)
 }
 static float listed(echo e)
 {
-    CHECK(samba_run_with(e.s, &(samba_run_desc){ .inputs = &e.x, .n_inputs = 1 }));
+    CHECK(samba_session_run(e.s, &(samba_session_run_desc){ .inputs = &e.x, .n_inputs = 1 }));
     return samba_read(e.y)[1];
 }
 
@@ -1294,13 +1296,13 @@ static void row_newer_copy(void)
     samba_session *s = samba_open(NULL);                                // without a host copy
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2)), *h = samba_tanh(x), *y = samba_scale(h, 2);
     CHECK(samba_compile(s, &(samba_program){ .outputs = { y }, .inference = true }));
-    samba_run_desc d = { .inputs = &x, .n_inputs = 1 };
-    CHECK(!samba_run_with(s, &d) && says(s, "never given a value"));
-    CHECK(samba_write(x, five) && samba_run_with(s, &d));
+    samba_session_run_desc d = { .inputs = &x, .n_inputs = 1 };
+    CHECK(!samba_session_run(s, &d) && says(s, "never given a value"));
+    CHECK(samba_write(x, five) && samba_session_run(s, &d));
     d.inputs = &h;
-    CHECK(!samba_run_with(s, &d) && says(s, "does not use it"));
+    CHECK(!samba_session_run(s, &d) && says(s, "does not use it"));
     d.inputs = &y;
-    CHECK(!samba_run_with(s, &d) && says(s, "scale_2 is computed"));
+    CHECK(!samba_session_run(s, &d) && says(s, "scale_2 is computed"));
     CHECK(samba_close(s) == 0);
 }
 
@@ -1321,15 +1323,15 @@ static void row_newer_weight(void)
 static void row_outputs(void)
 {
     net n = trained(0);
-    samba_run_desc d = { .outputs = &n.out, .n_outputs = 1 };
-    CHECK(samba_run_with(n.s, &d) && !samba_is_stale(n.out) && samba_is_stale(n.loss));
+    samba_session_run_desc d = { .outputs = &n.out, .n_outputs = 1 };
+    CHECK(samba_session_run(n.s, &d) && !samba_is_stale(n.out) && samba_is_stale(n.loss));
     values before = copied(n.out);
     CHECK(samba_run(n.s, SAMBA_OPT) && samba_is_stale(n.out));
     CHECK(same(copied(n.out), before));         // FWD did not run: what it was
     samba_tensor *both[2] = { n.loss, n.out };
     const char *opt = "opt";
-    d = (samba_run_desc){ .section_types = &opt, .n_section_types = 1, .outputs = both, .n_outputs = 2 };
-    CHECK(samba_run_with(n.s, &d) && !samba_is_stale(n.loss) && !memcmp(n.out->data, before.at, B * C * 4));
+    d = (samba_session_run_desc){ .section_types = &opt, .n_section_types = 1, .outputs = both, .n_outputs = 2 };
+    CHECK(samba_session_run(n.s, &d) && !samba_is_stale(n.loss) && !memcmp(n.out->data, before.at, B * C * 4));
     CHECK(samba_run(n.s, SAMBA_FWD) && !same(copied(n.out), before));
     net other = trained(0);                     // what cannot be fetched is named before anything runs
     samba_tensor *const wrong[4] = { samba_tensor_by_name(n.s, "tanh_1"), NULL, other.out, other.label };
@@ -1338,7 +1340,7 @@ static void row_outputs(void)
     before = named(n.s, "fc1__weight");
     for (int i = 0; i < 4; i++) {
         both[1] = wrong[i];
-        CHECK(!samba_run_with(n.s, &(samba_run_desc){ .outputs = both, .n_outputs = 2 }) && !samba_ok(n.s));
+        CHECK(!samba_session_run(n.s, &(samba_session_run_desc){ .outputs = both, .n_outputs = 2 }) && !samba_ok(n.s));
         CHECK(says(n.s, why[i]) && same(named(n.s, "fc1__weight"), before));
     }
     CHECK(!samba_cpu(wrong[0]) && says(n.s, "tanh_1"));
@@ -1356,14 +1358,14 @@ static void row_signature(void)
     const samba_value lr = { "lr", 0.5 };
     const char *types[3] = { "FWD", "BCKWD", "OPT" };
     samba_tensor *outputs[2] = { a.out, a.loss };
-    samba_run_desc d = { .inputs = &a.x, .n_inputs = 1, .outputs = outputs, .n_outputs = 2, .hyperparams = &lr, .n_hyperparams = 1 };
+    samba_session_run_desc d = { .inputs = &a.x, .n_inputs = 1, .outputs = outputs, .n_outputs = 2, .hyperparams = &lr, .n_hyperparams = 1 };
     d.section_types = types, d.n_section_types = 3;
-    CHECK(samba_run_with(a.s, &d));
+    CHECK(samba_session_run(a.s, &d));
     CHECK(samba_write(b.x, x) && samba_set(b.s, "lr", 0.5) && samba_run(b.s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT));
     CHECK(!memcmp(a.out->data, samba_read(b.out), sizeof(float) * B * C) && *(float *)a.loss->data == samba_read(b.loss)[0]);
     CHECK(same(named(a.s, "fc1__weight"), named(b.s, "fc1__weight")));
     d.inputs = &b.x;
-    CHECK(!samba_run_with(a.s, &d) && says(a.s, "x belongs to another session"));
+    CHECK(!samba_session_run(a.s, &d) && says(a.s, "x belongs to another session"));
     CHECK(samba_close(a.s) == 0 && samba_close(b.s) == 0);
 }
 
@@ -1373,10 +1375,10 @@ static void row_hyperparams(void)
     samba_value lr = { "lr", 0 }, wrong = { "learning_rate", 1 };
     values before = named(n.s, "fc1__weight");
     CHECK(samba_get(n.s, "lr") == (double)0.1f);
-    CHECK(samba_run_with(n.s, &(samba_run_desc){ .hyperparams = &lr, .n_hyperparams = 1 }));
+    CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .hyperparams = &lr, .n_hyperparams = 1 }));
     CHECK(samba_run(n.s, 0) && samba_get(n.s, "lr") == 0);      // persists
     CHECK(same(named(n.s, "fc1__weight"), before));
-    CHECK(!samba_run_with(n.s, &(samba_run_desc){ .hyperparams = &wrong, .n_hyperparams = 1 }) && says(n.s, "nearest name"));
+    CHECK(!samba_session_run(n.s, &(samba_session_run_desc){ .hyperparams = &wrong, .n_hyperparams = 1 }) && says(n.s, "nearest name"));
     CHECK(samba_close(n.s) == 0);
 }
 
@@ -1384,12 +1386,12 @@ static void row_section_types(void)
 {
     net a = trained(0), b = trained(0);
     const char *types[3] = { "fwd", "BCKWD", "Opt" }, *backward[2] = { "OPT", "fwd" }, *wrong = "update";
-    CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_types = types, .n_section_types = 3 }) && samba_run(b.s, 0));
+    CHECK(samba_session_run(a.s, &(samba_session_run_desc){ .section_types = types, .n_section_types = 3 }) && samba_run(b.s, 0));
     CHECK(same(named(a.s, "fc1__weight"), named(b.s, "fc1__weight")));
-    CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_types = backward, .n_section_types = 2 }));
+    CHECK(samba_session_run(a.s, &(samba_session_run_desc){ .section_types = backward, .n_section_types = 2 }));
     CHECK(samba_run(b.s, SAMBA_OPT) && samba_run(b.s, SAMBA_FWD));
     CHECK(samba_read(a.loss)[0] == samba_read(b.loss)[0]);
-    CHECK(!samba_run_with(a.s, &(samba_run_desc){ .section_types = &wrong, .n_section_types = 1 }) && says(a.s, "zerograd, fwd"));
+    CHECK(!samba_session_run(a.s, &(samba_session_run_desc){ .section_types = &wrong, .n_section_types = 1 }) && says(a.s, "zerograd, fwd"));
     CHECK(samba_close(a.s) == 0 && samba_close(b.s) == 0);
 }
 
@@ -1425,26 +1427,26 @@ static void row_section_ids(void)
     net a = by_ops(), b = by_ops();
     int32_t ids[64], n = (int32_t)a.s->rt->pef.n_sections, far = n;
     for (int32_t i = 0; i < n; i++) ids[i] = i;
-    CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_ids = ids, .n_section_ids = n }) && samba_run(b.s, 0));
+    CHECK(samba_session_run(a.s, &(samba_session_run_desc){ .section_ids = ids, .n_section_ids = n }) && samba_run(b.s, 0));
     CHECK(same(named(a.s, "fc1__weight"), named(b.s, "fc1__weight")));
     int32_t turned[64], n_turned = 0;                   // the steps first, then the forward pass
     samba_section q;
     for (int pass = 0; pass < 2; pass++)
         for (int32_t i = 0; samba_describe_section(a.s, i, &q); i++)
             if (!strcmp(q.type, pass ? "FWD" : "OPT")) turned[n_turned++] = i;
-    CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_ids = turned, .n_section_ids = n_turned }));
+    CHECK(samba_session_run(a.s, &(samba_session_run_desc){ .section_ids = turned, .n_section_ids = n_turned }));
     CHECK(samba_run(b.s, SAMBA_OPT) && samba_run(b.s, SAMBA_FWD) && same(copied(a.out), copied(b.out)));
-    CHECK(!samba_run_with(a.s, &(samba_run_desc){ .section_ids = &far, .n_section_ids = 1 }) && says(a.s, "out of range"));
+    CHECK(!samba_session_run(a.s, &(samba_session_run_desc){ .section_ids = &far, .n_section_ids = 1 }) && says(a.s, "out of range"));
     const char *type = "fwd";
-    samba_run_desc both = { .section_ids = ids, .n_section_ids = 1, .section_types = &type, .n_section_types = 1 };
+    samba_session_run_desc both = { .section_ids = ids, .n_section_ids = 1, .section_types = &type, .n_section_types = 1 };
     values before = named(a.s, "fc1__weight"), out = copied(a.out);
-    CHECK(!samba_run_with(a.s, &both) && says(a.s, "exclude each other"));
+    CHECK(!samba_session_run(a.s, &both) && says(a.s, "exclude each other"));
     both.section_ids = &far;
     both.n_section_types = 0, both.until_call_id = 1;
-    CHECK(!samba_run_with(a.s, &both) && says(a.s, "nothing was run"));
+    CHECK(!samba_session_run(a.s, &both) && says(a.s, "nothing was run"));
     CHECK(same(named(a.s, "fc1__weight"), before) && same(copied(a.out), out));
     int32_t only = 0;                                   // one section, and nothing else
-    CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_ids = &only, .n_section_ids = 1 }));
+    CHECK(samba_session_run(a.s, &(samba_session_run_desc){ .section_ids = &only, .n_section_ids = 1 }));
     CHECK(same(named(a.s, "fc1__weight"), before) && same(copied(a.out), out));
     CHECK(samba_close(a.s) == 0 && samba_close(b.s) == 0);
 }
@@ -1456,12 +1458,12 @@ static void row_section_groups(void)
     int32_t n = (int32_t)a.s->rt->pef.n_sections;
     int32_t group[4] = { SAMBA_GROUP_BEGIN, n - 2, n - 1, SAMBA_GROUP_END }, plain[2] = { n - 2, n - 1 };
     CHECK(samba_run(a.s, SAMBA_FWD | SAMBA_BCKWD) && samba_run(b.s, SAMBA_FWD | SAMBA_BCKWD));
-    CHECK(samba_run_with(a.s, &(samba_run_desc){ .section_ids = group, .n_section_ids = 4 }));
-    CHECK(samba_run_with(b.s, &(samba_run_desc){ .section_ids = plain, .n_section_ids = 2 }));
+    CHECK(samba_session_run(a.s, &(samba_session_run_desc){ .section_ids = group, .n_section_ids = 4 }));
+    CHECK(samba_session_run(b.s, &(samba_session_run_desc){ .section_ids = plain, .n_section_ids = 2 }));
     CHECK(same(named(a.s, "fc2__weight"), named(b.s, "fc2__weight")));
     group[1] = 0, group[2] = 1;
-    CHECK(!samba_run_with(a.s, &(samba_run_desc){ .section_ids = group, .n_section_ids = 4 }) && says(a.s, "depend on each other"));
-    CHECK(!samba_run_with(a.s, &(samba_run_desc){ .section_ids = group, .n_section_ids = 3 }) && samba_error_code(a.s) != SAMBA_OK);
+    CHECK(!samba_session_run(a.s, &(samba_session_run_desc){ .section_ids = group, .n_section_ids = 4 }) && says(a.s, "depend on each other"));
+    CHECK(!samba_session_run(a.s, &(samba_session_run_desc){ .section_ids = group, .n_section_ids = 3 }) && samba_error_code(a.s) != SAMBA_OK);
     samba_clear_error(a.s);
     CHECK(samba_close(a.s) == 0 && samba_close(b.s) == 0);
 }
@@ -1474,13 +1476,13 @@ static void row_call_ids(void)
     CHECK(samba_run(b.s, 0));
     for (int32_t k = 1; k < n; k += 3) {
         net a = by_ops();
-        CHECK(samba_run_with(a.s, &(samba_run_desc){ .until_call_id = k }) && samba_run_with(a.s, &(samba_run_desc){ .from_call_id = k }));
+        CHECK(samba_session_run(a.s, &(samba_session_run_desc){ .until_call_id = k }) && samba_session_run(a.s, &(samba_session_run_desc){ .from_call_id = k }));
         CHECK(same(named(a.s, "fc1__weight"), named(b.s, "fc1__weight")));
         CHECK(samba_close(a.s) == 0);
     }
-    CHECK(!samba_run_with(b.s, &(samba_run_desc){ .from_call_id = n }) && says(b.s, "out of range"));
-    CHECK(!samba_run_with(b.s, &(samba_run_desc){ .until_call_id = n + 1 }) && says(b.s, "out of range"));
-    CHECK(!samba_run_with(b.s, &(samba_run_desc){ .from_call_id = -1 }) && says(b.s, "out of range"));
+    CHECK(!samba_session_run(b.s, &(samba_session_run_desc){ .from_call_id = n }) && says(b.s, "out of range"));
+    CHECK(!samba_session_run(b.s, &(samba_session_run_desc){ .until_call_id = n + 1 }) && says(b.s, "out of range"));
+    CHECK(!samba_session_run(b.s, &(samba_session_run_desc){ .from_call_id = -1 }) && says(b.s, "out of range"));
     CHECK(samba_close(b.s) == 0);
 }
 
@@ -1500,8 +1502,8 @@ static void row_grad_of_outputs(void)
         }
         samba_output_grad grad = { part.out, dout };
         const char *types[2] = { "bckwd", "opt" };
-        samba_run_desc d = { .section_types = types, .n_section_types = 2, .grad_of_outputs = &grad, .n_grad_of_outputs = 1 };
-        CHECK(samba_run_with(part.s, &d));
+        samba_session_run_desc d = { .section_types = types, .n_section_types = 2, .grad_of_outputs = &grad, .n_grad_of_outputs = 1 };
+        CHECK(samba_session_run(part.s, &d));
     }
     values a = named(whole.s, "fc1__weight"), b = named(part.s, "fc1__weight");
     CHECK_CLOSE(b.at, a.at, 35, 1e-5, 1e-6);
@@ -1552,8 +1554,8 @@ static void row_init_output_grads(void)
         grad[i] = named(n.s, "fc2__bias__grad");
     }
     CHECK(grad[0].at[0] == B && grad[1].at[0] == 2 * B && grad[2].at[0] == 2 * B && grad[3].at[0] == 2);
-    samba_run_desc given = { .grad_of_outputs = &custom, .n_grad_of_outputs = 1 };
-    CHECK(samba_run_with(n.s, &given) && named(n.s, "fc2__bias__grad").at[0] == 2 * B);
+    samba_session_run_desc given = { .grad_of_outputs = &custom, .n_grad_of_outputs = 1 };
+    CHECK(samba_session_run(n.s, &given) && named(n.s, "fc2__bias__grad").at[0] == 2 * B);
     CHECK(samba_run(n.s, 0) && named(n.s, "fc2__bias__grad").at[0] == 2 * B);           // the last one given
     CHECK(samba_init_output_grads(n.s, NULL, 0, 0) && samba_run(n.s, 0) && named(n.s, "fc2__bias__grad").at[0] == B);
     custom.output = n.x;
@@ -1631,12 +1633,12 @@ static void row_train_flag(void)
     CHECK(samba_run(n.s, SAMBA_FWD));
     float noisy = samba_read(n.loss)[0];
     samba_value p = { "p", 0.25 };
-    samba_run_desc eval = { .eval = true, .hyperparams = &p, .n_hyperparams = 1 };
+    samba_session_run_desc eval = { .eval = true, .hyperparams = &p, .n_hyperparams = 1 };
     const char *fwd = "fwd";
     eval.section_types = &fwd, eval.n_section_types = 1;
-    CHECK(samba_run_with(n.s, &eval));
+    CHECK(samba_session_run(n.s, &eval));
     float quiet = samba_read(n.loss)[0];
-    CHECK(samba_run_with(n.s, &eval) && samba_read(n.loss)[0] == quiet && quiet != noisy);
+    CHECK(samba_session_run(n.s, &eval) && samba_read(n.loss)[0] == quiet && quiet != noisy);
     CHECK(samba_get(n.s, "p") == 0.25);                 // stored, and used again in training
     CHECK(samba_run(n.s, SAMBA_FWD) && samba_read(n.loss)[0] != quiet);
     CHECK(samba_close(n.s) == 0);
@@ -1676,7 +1678,7 @@ static void row_running_stats(void)
             if (eager) CHECK(samba_use_running_stats(s, i >= 3));
             if (eager) y = samba_batchnorm(x, "bn");
             if (eager) CHECK(i % 2 == 0 || samba_set_train(s, false));
-            else CHECK(samba_run_with(s, &(samba_run_desc){ .eval = i % 2 != 0, .running_stats = i >= 3 }));
+            else CHECK(samba_session_run(s, &(samba_session_run_desc){ .eval = i % 2 != 0, .running_stats = i >= 3 }));
             float *v = (float *)samba_cpu(y), sum = v[0] + v[1] + v[2] + v[3];
             CHECK((fabsf(sum) < 1e-5f) == (i < 3));
             last = samba_read(samba_tensor_by_name(s, "bn__running_mean"))[0];
@@ -1815,7 +1817,7 @@ static void row_withheld(void)
         if (how == 4) CHECK(samba_rdu(b) && samba_read(b)[1] == 7 && samba_restore(s, "build/rows_sent.ckpt"));
         if (how == 5) CHECK(samba_set_transfer(s, true) && samba_compile(s, &p));
         const samba_feed feed = { .name = "x" };         // what a list sends may have been withheld until now
-        CHECK(samba_run_with(s, how % 2 ? &(samba_run_desc){ .inputs = &x, .n_inputs = 1 } : &(samba_run_desc){ .feeds = &feed, .n_feeds = 1 }));
+        CHECK(samba_session_run(s, how % 2 ? &(samba_session_run_desc){ .inputs = &x, .n_inputs = 1 } : &(samba_session_run_desc){ .feeds = &feed, .n_feeds = 1 }));
         if (how == 0) want = samba_read(p.loss)[0];
         CHECK(samba_read(p.loss)[0] == want && want != 0 && samba_close(s) == 0);
     }
@@ -1997,7 +1999,7 @@ static void row_add_graph(void)
     CHECK(samba_run_graph(s, "A", 0) && samba_read(p.outputs[0])[1] == 3);              // the new A
     CHECK(samba_run_graph(s, "B", 0) && samba_run_graph(s, "A", 0));
     CHECK(fabsf(samba_read(p.outputs[0])[1] - 2.4f) < 1e-6f);                           // 3 (1 - 0.1 * 2)
-    CHECK(samba_run_with(s, &(samba_run_desc){ .graph = "A" }) && !samba_run_with(s, NULL) && says(s, "one of: B A"));
+    CHECK(samba_session_run(s, &(samba_session_run_desc){ .graph = "A" }) && !samba_session_run(s, NULL) && says(s, "one of: B A"));
     CHECK(samba_close(s) == 0);
 }
 
@@ -2169,12 +2171,12 @@ static void row_no_output_grads(void)
         samba_tensor *loss = loaded ? samba_tensor_by_name(s, vector ? "scale_1" : "sum_2") : p.loss, *g = samba_sn_grad(loss);
         CHECK(loss && g && samba_run(s, SAMBA_FWD));                                    // which reads no gradient
         CHECK(!samba_run(s, 0) && says(s, "the gradient of a loss, was not given a value (samba_set_output_grads)") && samba_read(w)[0] == 1);
-        CHECK(!samba_run_with(s, &(samba_run_desc){ .inputs = &g, .n_inputs = 1 }) && says(s, "was not given a value"));
+        CHECK(!samba_session_run(s, &(samba_session_run_desc){ .inputs = &g, .n_inputs = 1 }) && says(s, "was not given a value"));
         (void)samba_read(g);
         CHECK(says(s, "in samba_read") && !samba_cpu(g) && says(s, "in samba_cpu") && samba_to_device(s) && !samba_run(s, 0) && says(s, "not given"));
         const float two[3] = { 2, 2, 2 };
         const samba_output_grad grad = { loss, two, vector ? 12 : 4 };
-        if (how < 2) CHECK(samba_run_with(s, &(samba_run_desc){ .grad_of_outputs = &grad, .n_grad_of_outputs = 1 }));
+        if (how < 2) CHECK(samba_session_run(s, &(samba_session_run_desc){ .grad_of_outputs = &grad, .n_grad_of_outputs = 1 }));
         else if (how < 4) CHECK(samba_init_output_grads(s, &grad, 1, 0) && samba_run(s, 0));
         else CHECK(samba_write(g, two) && samba_run(s, 0));
         CHECK(samba_read(w)[2] == 1 - 0.1f * 20 && samba_read(g)[0] == 2);
@@ -2245,7 +2247,7 @@ static void row_schedule(void)
     double sum = 0;
     for (int32_t step = 0; step < 12; step++) {
         samba_value lr = { "lr", samba_schedule_at(&r, step) };
-        CHECK(samba_run_with(s, &(samba_run_desc){ .hyperparams = &lr, .n_hyperparams = 1 }));
+        CHECK(samba_session_run(s, &(samba_session_run_desc){ .hyperparams = &lr, .n_hyperparams = 1 }));
         sum += lr.value;
     }
     CHECK(fabs((double)samba_read(w)[0] + sum) < 1e-5);
@@ -2297,7 +2299,7 @@ static void row_advice(void)
         samba_profiler *p = samba_profiler_open(n.s, 0);
         samba_start_profile(p);
         for (int i = 0; i < 10; i++) {
-            CHECK(samba_run_with(n.s, &(samba_run_desc){ .outputs = both, .n_outputs = often ? 0 : 2 }));
+            CHECK(samba_session_run(n.s, &(samba_session_run_desc){ .outputs = both, .n_outputs = often ? 0 : 2 }));
             if (often) CHECK(samba_cpu(n.loss) && samba_cpu(n.out));
         }
         CHECK(samba_to_cpu(n.s));                       // once, at the end, is fine
@@ -2325,7 +2327,7 @@ static const row rows[] = {
     { "T8", "samba.randn, rand, randint, zeros, ones", "samba_randn, samba_rand, samba_randint, samba_zeros, samba_ones", row_random, NULL },
     { "T9", "dummy tensors must match at run", "samba_write_bytes, samba_feed: size and type are checked before anything is sent", row_must_match, NULL },
     { "T9 TR6", "and those of the PEF", "samba_load names both sides", row_must_match_the_pef, NULL },
-    { "T11", "inputs as a dict", "a struct with designated initializers; samba_run_desc.feeds by name, samba_update_tensor(s, key, data), samba_run_desc.inputs in any order", row_dict_inputs, NULL },
+    { "T11", "inputs as a dict", "a struct with designated initializers; samba_session_run_desc.feeds by name, samba_update_tensor(s, key, data), samba_session_run_desc.inputs in any order", row_dict_inputs, NULL },
     { "T9 T11 R2", "data of a run, checked", "samba_feed: a tensor or a name, data, bytes, dtype", row_feeds, NULL },
     { "T12", "dtypes", "samba_dtype: f32, bf16, f16, i32, i16, i8, u8, bool; computed in f32. i64, u16, u32: stored, moved, cast", row_dtypes, NULL },
     { "T12", "ids and labels as int16", "taken as they are: samba_cross_entropy, samba_nll, samba_lookup, samba_gather", row_ids_of_16_bits, NULL },
@@ -2357,31 +2359,31 @@ static const row rows[] = {
     { "A1", "o0, o1, o3", "samba_program.level", row_levels, NULL },
     { "A4 R6", "--microbatch-size, ZEROGRAD", "samba_program.microbatches", row_microbatches, NULL },
     { "R1 R7", "session.run(): the whole schedule", "samba_run(s, 0), samba_run(s, SAMBA_FWD \\| SAMBA_BCKWD \\| SAMBA_OPT)", row_run_all, NULL },
-    { "R2 T10", "run(input_tensors), None", "samba_run_desc.inputs; samba_write", row_inputs, NULL },
+    { "R2 T10", "run(input_tensors), None", "samba_session_run_desc.inputs (samba/sambaflow.h); samba_write", row_inputs, NULL },
     { "R2 L2 T3", "the host's or the device's copy", "a list sends the newer of the two, samba_rdu always", row_newer_copy, NULL },
     { "X4 M9", "edited weights", "samba_to_rdu sends what was edited since", row_newer_weight, NULL },
-    { "R19", "the order of run's arguments", "fields of samba_run_desc; the session has the model", row_signature, NULL },
-    { "R3", "run(output_tensors)", "samba_run_desc.outputs; samba_read", row_outputs, NULL },
-    { "R4", "run(hyperparam_dict)", "samba_run_desc.hyperparams; samba_set, samba_get", row_hyperparams, NULL },
-    { "R5", "run(section_types)", "samba_run_desc.section_types, any case, any order", row_section_types, NULL },
+    { "R19", "the order of run's arguments", "fields of samba_session_run_desc; the session has the model", row_signature, NULL },
+    { "R3", "run(output_tensors)", "samba_session_run_desc.outputs; samba_read", row_outputs, NULL },
+    { "R4", "run(hyperparam_dict)", "samba_session_run_desc.hyperparams; samba_set, samba_get", row_hyperparams, NULL },
+    { "R5", "run(section_types)", "samba_session_run_desc.section_types, any case, any order; samba_run_desc.types", row_section_types, NULL },
     { "R6", "GRADNORM, max_grad_norm", "samba_program.max_grad_norm, samba_optim.max_grad_norm, SAMBA_GRADNORM", row_gradnorm, NULL },
-    { "R8 R9", "run(section_ids)", "samba_run_desc.section_ids", row_section_ids, NULL },
-    { "R8", "section_ids, nested", "SAMBA_GROUP_BEGIN ... SAMBA_GROUP_END", row_section_groups, NULL },
-    { "R10", "run(grad_of_outputs)", "samba_run_desc.grad_of_outputs", row_grad_of_outputs, NULL },
-    { "R11 R12", "run_until_call_id (exclusive), run_from_call_id (inclusive)", "samba_run_desc: until_call_id, from_call_id", row_call_ids, NULL },
-    { "R16", "run(train=False)", "samba_run_desc.eval, samba_set_train: dropout", row_train_flag, NULL },
+    { "R8 R9", "run(section_ids)", "samba_session_run_desc.section_ids; samba_run_desc.section_ids", row_section_ids, NULL },
+    { "R8", "section_ids, nested", "SAMBA_GROUP_BEGIN ... SAMBA_GROUP_END (samba/sambaflow.h)", row_section_groups, NULL },
+    { "R10", "run(grad_of_outputs)", "samba_session_run_desc.grad_of_outputs", row_grad_of_outputs, NULL },
+    { "R11 R12", "run_until_call_id (exclusive), run_from_call_id (inclusive)", "samba_session_run_desc: until_call_id, from_call_id", row_call_ids, NULL },
+    { "R16", "run(train=False)", "samba_session_run_desc.eval, samba_set_train: dropout", row_train_flag, NULL },
     { "R16", "train=False from the start", "samba_set_train before samba_compile or samba_load", row_train_kept, NULL },
-    { "", "model.eval(): batch norm, too", "samba_run_desc.running_stats, samba_use_running_stats; an inference program", row_running_stats, NULL },
+    { "", "model.eval(): batch norm, too", "samba_session_run_desc.running_stats, samba_use_running_stats; an inference program", row_running_stats, NULL },
     { "R18", "trace_graph before run", "an error says what is missing", row_order_of_calls, NULL },
-    { "U2", "utils.init_output_grads", "samba_init_output_grads", row_init_output_grads, NULL },
+    { "U2", "utils.init_output_grads", "samba_init_output_grads (samba/sambaflow.h), or samba_write to the gradient", row_init_output_grads, NULL },
     { "U1", "trace_graph(init_output_grads=False)", "samba_set_output_grads(s, false) before compile or load: no gradient until one is given", row_no_output_grads, NULL },
     { "R20 U2", "a last, smaller batch: is_variable_batch_size", "labels of -100 (samba_dataset.is_label fills them in), or samba_init_output_grads(..., rows)", row_variable_batch, NULL },
     { "Q1 Q2 Q3", "get_argin_names, get_dropout_rate_, _seed_argin_names", "samba_argin_names, samba_dropout_rate_names, samba_dropout_seed_names", row_argin_names, NULL },
     { "Q3", "dropout seeds: one mask in both passes", "the same seed and count of runs draw the same", row_dropout_mask, NULL },
     { "Q4 Q5", "get_section_types, get_weight_names", "samba_section_types, samba_weight_names", row_section_types_of, NULL },
     { "Q6 Q7 Q8", "get_samba_tensor_by_name, get_tensors, get_tensors_by_name", "samba_tensor_by_name, samba_read, samba_copy_out", row_by_name, NULL },
-    { "Q9", "update_tensor(name, tensor or None)", "samba_update_tensor", row_update_tensor, NULL },
-    { "X2 X3 X4", "to_cpu, to_cpu_, to_rdu", "samba_to_cpu (in place), samba_copy_out (your memory), samba_to_rdu", row_to_cpu, NULL },
+    { "Q9", "update_tensor(name, tensor or None)", "samba_update_tensor (samba/sambaflow.h)", row_update_tensor, NULL },
+    { "X2 X3 X4", "to_cpu, to_cpu_, to_rdu", "samba_to_cpu (in place), samba_to_rdu (samba/sambaflow.h), samba_copy_out (your memory)", row_to_cpu, NULL },
     { "X2 X3 X4", "optims=None", "samba_model_to_cpu, samba_model_to_rdu", row_without_optims, NULL },
     { "X1 U1", "values given while tracing", "compile and load send them; samba_input has nothing, until samba_write", row_to_device, NULL },
     { "X1 U1 C14", "to_device, transfer_device=False", "samba_to_device, samba_set_transfer(s, false) before compile or load", row_withheld, NULL },

@@ -443,7 +443,7 @@ static void test_dropout(void)
 {
     gpt2_config c = small_config();
     float want[N_LOGITS], got[N_LOGITS], again[N_LOGITS];
-    const char *const fwd = "fwd", *names[64];
+    const char *names[64];
     model m = trace(&c, B, T);
     compile_inference(&m, NULL);
     run_small(&m, want);
@@ -466,8 +466,7 @@ static void test_dropout(void)
     CHECK(samba_get(m.s, "transformer__drop__p") == (double)0.1f);
     CHECK(samba_get(m.s, "transformer__h__0__mlp__dropout__p") == (double)0.2f);
     samba_write(m.ids, some_ids);
-    samba_run_with(m.s, &(samba_run_desc){ .section_types = &fwd, .n_section_types = 1,
-                                           .eval = true });
+    samba_run_with(m.s, &(samba_run_desc){ .types = { SAMBA_FWD }, .eval = true });
     samba_copy_out(m.logits, got, sizeof got);
     CHECK_CLOSE(got, want, N_LOGITS, 0, 2e-6);      // attention in parts: not the same bits
     samba_set_train(m.s, true);

@@ -6,7 +6,9 @@
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_PROFILER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #include "samba.h"
+#include "tools/include/samba/sambaflow.h"
 #include "tools/include/samba/idx.h"
 #include "tools/include/samba/loader.h"
 #include "tools/include/samba/profiler.h"
@@ -714,7 +716,7 @@ static void test_run_inputs(void)
     samba_loader *l = open_loader(s, &c, NULL);
     for (int pass = 0; pass < 2; pass++) {
         for (int k = 0; samba_loader_next(l, t) == 1; k++) {
-            CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = t, .n_inputs = 2, .outputs = &y, .n_outputs = 1 }));
+            CHECK(samba_session_run(s, &(samba_session_run_desc){ .inputs = t, .n_inputs = 2, .outputs = &y, .n_outputs = 1 }));
             CHECK(((float *)y->data)[B * C - 1] == 2 * (float)k && samba_read(z)[0] == (float)k);
             if (k % 2) ((float *)x->data)[0] = (float)-k;       // an edit that the next batch makes old
         }
@@ -747,7 +749,7 @@ static void test_fast_access(void)
     samba_disable_pinned_memory();
     CHECK(!fast || before < 0 || locked_kib() >= before + 16 || locked_kib() == 0);    // 0: a sanitizer
     host[4095] = 3;
-    CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = &x, .n_inputs = 1 }) && samba_read(y)[4095] == 6);
+    CHECK(samba_session_run(s, &(samba_session_run_desc){ .inputs = &x, .n_inputs = 1 }) && samba_read(y)[4095] == 6);
     CHECK(!fast || samba_set_fast_access(x, false));
     CHECK(before < 0 || locked_kib() <= before);
     CHECK(samba_close(s) == 0);
@@ -759,7 +761,7 @@ static void test_fast_access(void)
     fast = samba_set_fast_access(g, true);
     samba_disable_pinned_memory();
     ((float *)samba_cpu(g))[0] = 3;
-    CHECK(samba_run_with(s, &(samba_run_desc){ .inputs = &g, .n_inputs = 1 }) && samba_read(samba_sn_grad(samba_tensor_by_name(s, "w")))[0] == 3);
+    CHECK(samba_session_run(s, &(samba_session_run_desc){ .inputs = &g, .n_inputs = 1 }) && samba_read(samba_sn_grad(samba_tensor_by_name(s, "w")))[0] == 3);
     CHECK((!fast || samba_set_fast_access(g, false)) && samba_close(s) == 0);
 }
 static void test_pinned(void)

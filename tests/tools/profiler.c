@@ -2,7 +2,9 @@
 // run: needs:cjson/cJSON.h -lcjson
 #include "tests/lib/counting.h"
 #define SAMBA_IMPLEMENTATION
+#define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #include "samba.h"
+#include "tools/include/samba/sambaflow.h"
 #define SAMBA_PROFILER_MALLOC(size) counting_malloc(size)
 #define SAMBA_PROFILER_FREE(p) counting_free(p)
 #define SAMBA_DRIVER_IMPLEMENTATION
@@ -133,23 +135,23 @@ static void test_names_of_runs(void)
     samba_profiler *p = samba_profiler_open(n.s, 0);
     const char *types[3] = { "Opt", "fwd", "BCKWD" };
     int32_t ids[3] = { 1, 0, 1 };
-    samba_run_desc by_types = { .section_types = types, .n_section_types = 3 };
-    samba_run_desc by_ids = { .section_ids = ids, .n_section_ids = 3 };
-    samba_run_desc by_calls = { .from_call_id = 1, .until_call_id = 3 };
-    samba_run_desc all = { .outputs = &n.loss, .n_outputs = 1 };
+    samba_session_run_desc by_types = { .section_types = types, .n_section_types = 3 };
+    samba_session_run_desc by_ids = { .section_ids = ids, .n_section_ids = 3 };
+    samba_session_run_desc by_calls = { .from_call_id = 1, .until_call_id = 3 };
+    samba_session_run_desc all = { .outputs = &n.loss, .n_outputs = 1 };
     samba_start_profile(p);
-    CHECK(samba_run(n.s, SAMBA_OPT | SAMBA_FWD) && samba_run_with(n.s, &by_types));
+    CHECK(samba_run(n.s, SAMBA_OPT | SAMBA_FWD) && samba_session_run(n.s, &by_types));
     CHECK(count(p, "SAMBA_SESSION_RUN_FWD_OPT") == 1);
     CHECK(count(p, "SAMBA_SESSION_RUN_OPT_FWD_BCKWD") == 1);
     CHECK(count(p, "PyRT_RUN") == 3 && count(p, "SAMBA_SESSION_RUN") == 0);     // OPT, then the others
     int64_t before = count(p, "FWD");
-    CHECK(samba_run_with(n.s, &by_ids) && count(p, "FWD") == before + 3);
-    CHECK(samba_run_with(n.s, &by_calls) && count(p, "FWD") == before + 5);
-    CHECK(samba_run_with(n.s, &all) && samba_run_with(n.s, NULL));
+    CHECK(samba_session_run(n.s, &by_ids) && count(p, "FWD") == before + 3);
+    CHECK(samba_session_run(n.s, &by_calls) && count(p, "FWD") == before + 5);
+    CHECK(samba_session_run(n.s, &all) && samba_session_run(n.s, NULL));
     CHECK(count(p, "SAMBA_SESSION_RUN") == 4 && count(p, "PyRT_RUN") == 7);
     CHECK(count(p, "PyRT_GET_TENSORS") == 1);
     types[1] = "update";                                // refused, and its event ends all the same
-    CHECK(!samba_run_with(n.s, &by_types) && strstr(samba_error(n.s), "update is no section type"));
+    CHECK(!samba_session_run(n.s, &by_types) && strstr(samba_error(n.s), "update is no section type"));
     samba_clear_error(n.s);
     CHECK(!samba_run(n.s, SAMBA_GRADNORM) && count(p, "SAMBA_SESSION_RUN_GRADNORM") == 1);
     samba_clear_error(n.s);
@@ -310,8 +312,8 @@ static void test_run_allocates_nothing(void)
     samba_start_profile(p);
     CHECK(samba_start_runtime_profile(p, false) && samba_cpu(n.loss));  // makes the host copy
     long session_calls = h.n_calls, profiler_calls = n_calls;
-    samba_run_desc d = { .outputs = &n.loss, .n_outputs = 1 };
-    for (int i = 0; i < 50; i++) CHECK(samba_run(n.s, SAMBA_FWD | SAMBA_BCKWD) && samba_run_with(n.s, &d));
+    samba_session_run_desc d = { .outputs = &n.loss, .n_outputs = 1 };
+    for (int i = 0; i < 50; i++) CHECK(samba_run(n.s, SAMBA_FWD | SAMBA_BCKWD) && samba_session_run(n.s, &d));
     CHECK(h.n_calls == session_calls && n_calls == profiler_calls);
     CHECK(count(p, "PyRT_GET_TENSORS") == 51);
     samba_profiler_close(p);
