@@ -1372,6 +1372,7 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #endif
 #define SAMBA__TEMPLATE_PACKED 1
 #define SAMBA__TEMPLATE_GEMM 2
+#define SAMBA__TEMPLATE_ATTENTION 3
 #if SAMBA__TEMPLATE == 0
 
 /* ==== [base] ================================================================================== */
@@ -5523,10 +5524,11 @@ typedef enum samba__spread_rule {
                                      lookup_backward, lookup_backward) \
     FAST(0x0532,   NONE, UNKNOWN,    lookup_accumulate, UPDATE, TABLE, 1, UPDATES(0x3u), \
                                      lookup_accumulate, lookup_backward) \
-    FAMILY(0x0540, RULE, ATTENTION,  scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, \
-                                     attention, false) \
-    FAMILY(0x0541, NONE, UNKNOWN,    scaled_dot_product_attention_backward, \
-                                     OTHER, ATTENTION, 0, NONE, attention, true)
+    OP(0x0540,     RULE, ATTENTION,  scaled_dot_product_attention, PRODUCT, ATTENTION, 0, NONE, \
+                   scaled_dot_product_attention, scaled_dot_product_attention) \
+    OP(0x0541,     NONE, UNKNOWN,    scaled_dot_product_attention_backward, \
+                   OTHER, ATTENTION, 0, NONE, \
+                   scaled_dot_product_attention_backward, scaled_dot_product_attention_backward)
 enum {
 #define X(wire, gradient, spread, name, ...) SAMBA__OP_##name,
     SAMBA__OPS(X, X, X, X)
@@ -5535,6 +5537,17 @@ enum {
 };
 
 /* clang-format on */
+
+/* The shape rule and the work of an op of a family, whose kernel is compiled once. */
+#define SAMBA__RULES(name, family, which) \
+    SAMBA__FN bool samba__##name##_shape(samba_call *c) \
+    { \
+        return samba__##family##_rule(c, which); \
+    } \
+    SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
+    { \
+        samba__##family##_work(w, c, which); \
+    }
 
 /* Which op of a family: bit 0 is set in the gradient ops, bit 1 in the first of two kinds. */
 enum {
@@ -9547,9 +9560,12 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
 #define SAMBA__ATTEND_LOCAL (SAMBA__GEMM_LOCAL + 2 * SAMBA__ATTEND_BLOCK * sizeof(float))
 typedef char samba__attend_fits[SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
 
+typedef struct samba__attention_set samba__attention_set;
+
 /* One element of the leading dimensions, and the current block of its scores. */
 typedef struct samba__attention {
     const samba_args *args;
+    const samba__attention_set *set;
     int64_t T, S, D, E, batch;
     int64_t b; /* the element */
     samba__dropping drop;
@@ -9563,6 +9579,22 @@ typedef struct samba__attention {
     int64_t t, rows, s, keys; /* the current block */
     float *p, *ds;            /* scores of a block: the thread's buffers */
 } samba__attention;
+
+/* What is computed row by row of a block, by each instruction set in its own way; products aside,
+   all that takes time. top, sum, shrink, lse, delta are those of the block's rows. */
+struct samba__attention_set {
+    /* p = p scale + mask; -inf where a row may not look. */
+    void (*mask_scores)(const samba__attention *at);
+    void (*online_softmax_update)(const samba__attention *at, float *y, float *top, float *sum);
+    /* y = y / sum, lse = top + log(sum), n rows of them. */
+    void (*normalize)(const samba__attention *at, int64_t n, float *y, const float *top,
+                      const float *sum, float *lse);
+    /* delta = sum(dy y), n rows of it. */
+    void (*delta)(const samba__attention *at, int64_t n, const float *dy, const float *y,
+                  float *delta);
+    /* From scores p and dP in ds: p = P, ds = dS. */
+    void (*recompute)(const samba__attention *at, const float *lse, const float *delta);
+};
 
 /* Shapes only. */
 SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32_t *attr,
@@ -9582,11 +9614,159 @@ SAMBA__FN samba__attention samba__attention_of(const samba_spec *in, const int32
     return at;
 }
 
+/* The mask of dropout for row i of the current block: 0, or what the rest is multiplied by. */
+SAMBA__NOINLINE void samba__attention_keep(const samba__attention *at, int64_t i, float *keep)
+{
+    uint64_t e = at->drop.first + (uint64_t)(at->b * at->T + at->t + i) * (uint64_t)at->S
+        + (uint64_t)at->s;
+    uint32_t words[4];
+    for (int64_t j = 0; j < at->keys; j++, e++) {
+        if (j == 0 || e % 4 == 0) samba__philox(at->drop.key, e / 4, at->drop.counter, words);
+        keep[j] = samba__unit(words[e % 4]) < at->drop.rate ? 0.0f : at->drop.scale;
+    }
+}
+
+#endif /* SAMBA__TEMPLATE == 0 */
+
+/* ---- A template: rows of a block, for each set ----------------------------------------------- */
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_ATTENTION && defined(SAMBA__SUFFIX)
+#define samba__mask_scores SAMBA__OF_SET(samba__mask_scores)
+#define samba__online_softmax_update SAMBA__OF_SET(samba__online_softmax_update)
+#define samba__attention_normalize SAMBA__OF_SET(samba__attention_normalize)
+#define samba__attention_delta SAMBA__OF_SET(samba__attention_delta)
+#define samba__attention_gradients SAMBA__OF_SET(samba__attention_gradients)
+#define samba__attention_kernels SAMBA__OF_SET(samba__attention_kernels)
+
+SAMBA__VECTORIZED SAMBA__FN void samba__mask_scores(const samba__attention *at)
+{
+    int64_t n = at->keys, step = at->s_step;
+    for (int64_t i = 0; i < at->rows; i++) {
+        float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
+        int64_t t = at->t + i, m = t * at->t_step + at->s * step;
+        const float *SAMBA__RESTRICT term = at->mask_f32;
+        const uint8_t *SAMBA__RESTRICT may = at->mask_bool ? at->mask_bool + m : NULL;
+        if (term)
+            for (int64_t j = 0; j < n; j++)
+                x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
+        else
+            for (int64_t j = 0; j < n; j++)
+                x[j] *= at->scale;
+        if (may && step == 1)
+            for (int64_t j = 0; j < n; j++)
+                x[j] = may[j] ? x[j] : -SAMBA__INF;
+        else if (may)
+            for (int64_t j = 0; j < n; j++)
+                x[j] = may[j * step] ? x[j] : -SAMBA__INF;
+        if (at->causal)
+            for (int64_t j = samba__max64(0, t + 1 - at->s); j < n; j++)
+                x[j] = -SAMBA__INF;
+    }
+}
+
+/* The update of an online softmax by one block: its scores x become e^(x - top), where top is the
+   largest score of the row so far; where that grows, the sum and the output y of former blocks
+   shrink by e^(old top - top). In three passes over the rows, so that their exponentials are
+   computed as vectors. */
+SAMBA__VECTORIZED SAMBA__FN void samba__online_softmax_update(const samba__attention *at, float *y,
+                                                              float *top, float *sum)
+{
+    bool drops = at->drop.rate != 0.0f;
+    float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
+    for (int64_t i = 0; i < at->rows; i++) {
+        float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, at->keys);
+        shrink[i] = top[i];
+        top[i] = top[i] >= most ? top[i] : most;
+    }
+    SAMBA__IN_PLACE
+    for (int64_t i = 0; i < at->rows; i++)
+        shrink[i] = top[i] < SAMBA__INF ? samba__exp(shrink[i] - top[i]) : SAMBA__NAN;
+    for (int64_t i = 0; i < at->rows; i++, y += at->E) {
+        float *x = at->p + i * SAMBA__ATTEND_KEYS;
+        if (top[i] == -SAMBA__INF) { /* nothing to attend yet */
+            memset(x, 0, (size_t)at->keys * 4);
+            continue;
+        }
+        if (shrink[i] != 1.0f)
+            for (int64_t e = 0; e < at->E; e++)
+                y[e] *= shrink[i];
+        sum[i] = samba__fma(sum[i], shrink[i], samba__row_exp(x, x, top[i], at->keys));
+        if (!drops) continue;
+        samba__attention_keep(at, i, keep);
+        for (int64_t j = 0; j < at->keys; j++)
+            x[j] *= keep[j];
+    }
+}
+
+/* A row that may look nowhere stays zero. */
+SAMBA__VECTORIZED SAMBA__FN void samba__attention_normalize(const samba__attention *at, int64_t n,
+                                                            float *y, const float *top,
+                                                            const float *sum, float *lse)
+{
+    for (int64_t i = 0; i < n; i++, y += at->E) {
+        float share = sum[i] > 0.0f || sum[i] != sum[i] ? sum[i] : 1.0f;
+        for (int64_t e = 0; e < at->E; e++)
+            y[e] /= share;
+        lse[i] = top[i] + samba__log(sum[i]);
+    }
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__attention_delta(const samba__attention *at, int64_t n,
+                                                        const float *dy, const float *y,
+                                                        float *delta)
+{
+    for (int64_t i = 0; i < n; i++)
+        delta[i] = samba__row_dot(dy + i * at->E, y + i * at->E, at->E);
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__attention_gradients(const samba__attention *at,
+                                                            const float *lse, const float *delta)
+{
+    bool drops = at->drop.rate != 0.0f;
+    float keep[SAMBA__ATTEND_KEYS];
+    for (int64_t i = 0; i < at->rows; i++) {
+        float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
+        float *SAMBA__RESTRICT d = at->ds + i * SAMBA__ATTEND_KEYS;
+        float top = lse[i] == -SAMBA__INF ? 0.0f : lse[i], sum = delta[i], zero = top - top;
+        if (drops) {
+            samba__attention_keep(at, i, keep);
+            for (int64_t j = 0; j < at->keys; j++)
+                d[j] *= keep[j];
+        }
+        for (int64_t j = 0; j < at->keys; j++) {
+            x[j] = samba__exp_below(x[j] - top) + zero; /* or NaN */
+            d[j] = x[j] * (d[j] - sum) * at->scale;
+        }
+        if (drops)
+            for (int64_t j = 0; j < at->keys; j++)
+                x[j] *= keep[j];
+    }
+}
+
+static const samba__attention_set samba__attention_kernels = {
+    samba__mask_scores,     samba__online_softmax_update, samba__attention_normalize,
+    samba__attention_delta, samba__attention_gradients,
+};
+#endif /* the template */
+
+#if SAMBA__TEMPLATE == 0
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE SAMBA__TEMPLATE_ATTENTION
+#include SAMBA_SELF
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE 0
+
+/* By the number of an instruction set. */
+static const samba__attention_set *const samba__attention_sets[] = {
+#define SAMBA__ATTENTION_ROW(set) &samba__attention_kernels_##set,
+    SAMBA__EACH_SET(SAMBA__ATTENTION_ROW)
+};
+
 /* Points at element b of the batch. */
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
     const samba_shape *q = &a->in_spec[at->first].shape;
     at->args = a;
+    at->set = samba__attention_sets[a->isa];
     at->b = b;
     at->drop = samba__dropping_of(
         a, at->first ? (int)SAMBA__ATTENTION_BACKWARD_RATE : (int)SAMBA__ATTENTION_RATE,
@@ -9608,7 +9788,7 @@ SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, 
 }
 
 /* Does the mask let row t of the current block see one of its keys? */
-SAMBA__INLINE bool samba__attention_sees(const samba__attention *at)
+SAMBA__FN bool samba__attention_sees(const samba__attention *at)
 {
     const uint8_t *row = at->mask_bool + at->t * at->t_step + at->s * at->s_step;
     /* Bytes that are all alike, as in most blocks of a mask, are found out faster by memcmp. */
@@ -9621,7 +9801,7 @@ SAMBA__INLINE bool samba__attention_sees(const samba__attention *at)
 
 /* Moves to the block of rows t ... and keys s ..., from the first row that sees a key of it. False:
    no row does. */
-SAMBA__INLINE bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
+SAMBA__FN bool samba__attention_block(samba__attention *at, int64_t t, int64_t s)
 {
     int64_t end = samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
     at->t = at->causal ? samba__max64(t, s) : t;
@@ -9673,82 +9853,15 @@ SAMBA__FN void samba__attention_add(const samba__attention *at, float *to, const
     samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), at->args->local, at->args->isa);
 }
 
-/* p = q k^T scale + mask for the current block; -inf where a row may not look. */
-SAMBA__INLINE void samba__attention_scores(const samba__attention *at)
+/* The current block of p = q k^T scale + mask. */
+SAMBA__FN void samba__attention_scores(const samba__attention *at)
 {
-    int64_t n = at->keys, step = at->s_step;
     samba__attention_product(at, at->p, at->q, at->k, at->D);
-    for (int64_t i = 0; i < at->rows; i++) {
-        float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
-        int64_t t = at->t + i, m = t * at->t_step + at->s * step;
-        const float *SAMBA__RESTRICT term = at->mask_f32;
-        const uint8_t *SAMBA__RESTRICT may = at->mask_bool ? at->mask_bool + m : NULL;
-        if (term)
-            for (int64_t j = 0; j < n; j++)
-                x[j] = samba__fma(x[j], at->scale, term[m + j * step]);
-        else
-            for (int64_t j = 0; j < n; j++)
-                x[j] *= at->scale;
-        if (may && step == 1)
-            for (int64_t j = 0; j < n; j++)
-                x[j] = may[j] ? x[j] : -SAMBA__INF;
-        else if (may)
-            for (int64_t j = 0; j < n; j++)
-                x[j] = may[j * step] ? x[j] : -SAMBA__INF;
-        if (at->causal)
-            for (int64_t j = samba__max64(0, t + 1 - at->s); j < n; j++)
-                x[j] = -SAMBA__INF;
-    }
-}
-
-/* The mask of dropout for row i of the current block: 0, or what the rest is multiplied by. */
-SAMBA__INLINE void samba__attention_keep(const samba__attention *at, int64_t i, float *keep)
-{
-    uint64_t e = at->drop.first + (uint64_t)(at->b * at->T + at->t + i) * (uint64_t)at->S
-        + (uint64_t)at->s;
-    uint32_t words[4];
-    for (int64_t j = 0; j < at->keys; j++, e++) {
-        if (j == 0 || e % 4 == 0) samba__philox(at->drop.key, e / 4, at->drop.counter, words);
-        keep[j] = samba__unit(words[e % 4]) < at->drop.rate ? 0.0f : at->drop.scale;
-    }
-}
-
-/* The update of an online softmax by one block: its scores x become e^(x - top), where top is the
-   largest score of the row so far; where that grows, the sum and the output y of former blocks
-   shrink by e^(old top - top). In three passes over the rows, so that their exponentials are
-   computed as vectors. */
-SAMBA__INLINE void samba__online_softmax_update(samba__attention *at, float *y, float *top,
-                                                float *sum)
-{
-    bool drops = at->drop.rate != 0.0f;
-    float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
-    for (int64_t i = 0; i < at->rows; i++) {
-        float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, at->keys);
-        shrink[i] = top[i];
-        top[i] = top[i] >= most ? top[i] : most;
-    }
-    SAMBA__IN_PLACE
-    for (int64_t i = 0; i < at->rows; i++)
-        shrink[i] = top[i] < SAMBA__INF ? samba__exp(shrink[i] - top[i]) : SAMBA__NAN;
-    for (int64_t i = 0; i < at->rows; i++, y += at->E) {
-        float *x = at->p + i * SAMBA__ATTEND_KEYS;
-        if (top[i] == -SAMBA__INF) { /* nothing to attend yet */
-            memset(x, 0, (size_t)at->keys * 4);
-            continue;
-        }
-        if (shrink[i] != 1.0f)
-            for (int64_t e = 0; e < at->E; e++)
-                y[e] *= shrink[i];
-        sum[i] = samba__fma(sum[i], shrink[i], samba__row_exp(x, x, top[i], at->keys));
-        if (!drops) continue;
-        samba__attention_keep(at, i, keep);
-        for (int64_t j = 0; j < at->keys; j++)
-            x[j] *= keep[j];
-    }
+    at->set->mask_scores(at);
 }
 
 /* y (T,E) and lse (T) of the rows t ... */
-SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *lse, int64_t t)
+SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse, int64_t t)
 {
     int64_t rows = samba__min64(SAMBA__ATTEND_ROWS, at->T - t), E = at->E;
     float *top = at->ds, *sum = top + SAMBA__ATTEND_ROWS;
@@ -9763,59 +9876,37 @@ SAMBA__INLINE void samba__attention_rows(samba__attention *at, float *y, float *
         if (few) samba__prefetch_rows(at->v + s * E, 16, at->keys * E / 16);
         samba__attention_scores(at);
         if (few) samba__prefetch_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
-        samba__online_softmax_update(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
+        at->set->online_softmax_update(at, y + at->t * E, top + (at->t - t), sum + (at->t - t));
         samba__attention_add(at, y, at->p, at->v, E, false);
     }
-    for (int64_t i = 0; i < rows; i++) {
-        float share = sum[i] > 0.0f || sum[i] != sum[i] ? sum[i] : 1.0f;
-        for (int64_t e = (t + i) * E; e < (t + i + 1) * E; e++)
-            y[e] /= share;
-        lse[t + i] = top[i] + samba__log(sum[i]);
-    }
+    at->set->normalize(at, rows, y + t * E, top, sum, lse + t);
 }
 
 /* Phase 0: delta of rows t ...: sum(dy y), less what comes through lse. */
-SAMBA__INLINE void samba__attention_delta(const samba__attention *at, float *delta, int64_t t)
+SAMBA__FN void samba__attention_begin_backward(const samba__attention *at, float *delta, int64_t t)
 {
     const samba_args *a = at->args;
-    const float *dlse
-        = a->n_in > SAMBA__ATTENTION_BACKWARD_DLSE ? a->in[SAMBA__ATTENTION_BACKWARD_DLSE] : NULL;
-    int64_t first = at->b * at->T;
-    int64_t from = first + t, to = first + samba__min64(t + SAMBA__ATTEND_ROWS, at->T);
-    for (int64_t i = from; i < to; i++)
-        delta[i] = samba__row_dot(a->in[SAMBA__ATTENTION_BACKWARD_DY] + i * at->E,
-                                  a->in[SAMBA__ATTENTION_BACKWARD_Y] + i * at->E, at->E)
-            - (dlse ? dlse[i] : 0.0f);
+    int64_t row = at->b * at->T + t, n = samba__min64(SAMBA__ATTEND_ROWS, at->T - t);
+    const float *dy = a->in[SAMBA__ATTENTION_BACKWARD_DY] + row * at->E;
+    const float *y = a->in[SAMBA__ATTENTION_BACKWARD_Y] + row * at->E;
+    bool has_dlse = a->n_in > SAMBA__ATTENTION_BACKWARD_DLSE;
+    const float *dlse = has_dlse ? a->in[SAMBA__ATTENTION_BACKWARD_DLSE] : NULL;
+    at->set->delta(at, n, dy, y, delta + row);
+    if (!dlse) return;
+    for (int64_t i = row; i < row + n; i++)
+        delta[i] -= dlse[i];
 }
 
 /* Recomputes the current block from lse and delta of each row: p = P, ds = dS. */
-SAMBA__INLINE void samba__attention_recompute(const samba__attention *at)
+SAMBA__FN void samba__attention_recompute(const samba__attention *at)
 {
-    int64_t b = at->b;
-    const float *lse = at->args->in[SAMBA__ATTENTION_BACKWARD_LSE] + b * at->T + at->t;
-    const float *delta = (const float *)at->args->scratch + b * at->T + at->t;
+    int64_t row = at->b * at->T + at->t;
+    const float *lse = at->args->in[SAMBA__ATTENTION_BACKWARD_LSE] + row;
+    const float *delta = (const float *)at->args->scratch + row;
+    const float *dy = at->args->in[SAMBA__ATTENTION_BACKWARD_DY] + at->b * at->T * at->E;
     samba__attention_scores(at);
-    samba__attention_product(
-        at, at->ds, at->args->in[SAMBA__ATTENTION_BACKWARD_DY] + b * at->T * at->E, at->v, at->E);
-    for (int64_t i = 0; i < at->rows; i++) {
-        float *SAMBA__RESTRICT x = at->p + i * SAMBA__ATTEND_KEYS;
-        float *SAMBA__RESTRICT d = at->ds + i * SAMBA__ATTEND_KEYS;
-        float top = lse[i] == -SAMBA__INF ? 0.0f : lse[i], sum = delta[i], zero = top - top;
-        float keep[SAMBA__ATTEND_KEYS];
-        bool drops = at->drop.rate != 0.0f;
-        if (drops) {
-            samba__attention_keep(at, i, keep);
-            for (int64_t j = 0; j < at->keys; j++)
-                d[j] *= keep[j];
-        }
-        for (int64_t j = 0; j < at->keys; j++) {
-            x[j] = samba__exp_below(x[j] - top) + zero; /* or NaN */
-            d[j] = x[j] * (d[j] - sum) * at->scale;
-        }
-        if (drops)
-            for (int64_t j = 0; j < at->keys; j++)
-                x[j] *= keep[j];
-    }
+    samba__attention_product(at, at->ds, dy, at->v, at->E);
+    at->set->recompute(at, lse, delta);
 }
 
 /* Many elements keep all threads busy: then phase 1 takes whole ones and computes P and dS once.
@@ -9828,7 +9919,7 @@ SAMBA__FN bool samba__attention_whole(const samba__attention *at)
 
 /* By keys: dk and dv of the keys from ..., from all rows in order, and their part of dq if at once.
    Else: dq of the rows from ..., from all keys in order. */
-SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from, bool by_keys)
+SAMBA__FN void samba__attention_backward(samba__attention *at, int64_t from, bool by_keys)
 {
     bool at_once = by_keys && samba__attention_whole(at);
     int64_t b = at->b;
@@ -9852,7 +9943,7 @@ SAMBA__INLINE void samba__attention_backward(samba__attention *at, int64_t from,
     }
 }
 
-SAMBA__INLINE void samba__attention_run(const samba_args *a, bool backward)
+SAMBA__FN void samba__attention_run(const samba_args *a, bool backward)
 {
     samba__attention at = samba__attention_of(a->in_spec, a->attr, backward);
     int64_t step = a->phase == 1 ? SAMBA__ATTEND_KEYS : SAMBA__ATTEND_ROWS;
@@ -9865,7 +9956,7 @@ SAMBA__INLINE void samba__attention_run(const samba_args *a, bool backward)
         if (!backward)
             samba__attention_rows(&at, y, a->out[1] + b * at.T, i);
         else if (a->phase == 0)
-            samba__attention_delta(&at, (float *)a->scratch, i);
+            samba__attention_begin_backward(&at, (float *)a->scratch, i);
         else
             samba__attention_backward(&at, i, a->phase == 1);
     }
@@ -9933,6 +10024,19 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
     w->units[1] = at.batch * (whole ? 1 : samba__ceil_div(at.S, SAMBA__ATTEND_KEYS));
     w->units[2] = w->units[0];
     w->scratch = at.batch * at.T * 4;
+}
+
+SAMBA__RULES(scaled_dot_product_attention, attention, false)
+SAMBA__RULES(scaled_dot_product_attention_backward, attention, true)
+
+SAMBA__FN void samba__scaled_dot_product_attention_kernel(const samba_args *a)
+{
+    samba__attention_run(a, false);
+}
+
+SAMBA__FN void samba__scaled_dot_product_attention_backward_kernel(const samba_args *a)
+{
+    samba__attention_run(a, true);
 }
 
 /* drop: rate, seed and counter of a dropout layer with this key, or NULL. */
