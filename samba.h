@@ -14037,73 +14037,90 @@ typedef struct samba__filling {
 } samba__filling;
 
 /* Values of an initial distribution, four for each block of the generator, whose number and key
-   decide alone. Normal: Box, Muller 1958. Many blocks beside each other suit vectors. */
-enum { SAMBA__DRAWN = 64 };
+   decide alone. Many blocks beside each other suit vectors. */
+enum { SAMBA__DRAWN = 256 };
 
-SAMBA__INLINE void samba__draw(const samba__filling *f, int64_t block, int64_t n,
-                               float (*v)[SAMBA__DRAWN])
+/* x[i] in [-1,1). */
+SAMBA__KERNEL void samba__draw_uniform(const uint32_t *w, float *x)
 {
-    uint32_t w[4][SAMBA__DRAWN], out[4];
-    bool uniform = f->init.kind != SAMBA_INIT_NORMAL, inverse = f->inverse;
-    for (int64_t b = 0; b < n; b++) {
-        samba__philox(f->key, (uint64_t)(block + b), 0, out);
-        for (int i = 0; i < 4; i++)
-            w[i][b] = out[i];
+    for (int i = 0; i < SAMBA__DRAWN; i++)
+        x[i] = samba__fma(samba__unit(w[i]), 2.0f, -1.0f);
+}
+
+/* Pairs of independent normal values: Box, Muller, "A note on the generation of random normal
+   deviates", 1958. */
+SAMBA__KERNEL void samba__draw_normal(const uint32_t *w, float *x)
+{
+    for (int i = 0; i < SAMBA__DRAWN; i += 2) {
+        float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i])));
+        float u = samba__unit(w[i + 1]);
+        x[i] = r * samba__sin_2pi(u, 1); /* cos */
+        x[i + 1] = r * samba__sin_2pi(u, 0);
     }
-    if (uniform || inverse) {
-        for (int i = 0; i < 4; i++) {
-            if (uniform) {
-                for (int64_t b = 0; b < n; b++)
-                    v[i][b] = samba__fma(samba__unit(w[i][b]), 2.0f, -1.0f);
-            }
-            if (inverse) {
-                for (int64_t b = 0; b < n; b++)
-                    v[i][b] = samba__normal_quantile(w[i][b]);
-            }
-        }
-    }
-    if (!uniform && !inverse) {
-        for (int i = 0; i < 4; i += 2)
-            for (int64_t b = 0; b < n; b++) {
-                float r = samba__sqrt(-2.0f * samba__log(samba__open_unit(w[i][b])));
-                float u = samba__unit(w[i + 1][b]);
-                v[i][b] = r * samba__sin_2pi(u, 1); /* cos */
-                v[i + 1][b] = r * samba__sin_2pi(u, 0);
-            }
-    }
+}
+
+/* Normal values, one for each word, by the inverse of their distribution. */
+SAMBA__KERNEL void samba__draw_inverse(const uint32_t *w, float *x)
+{
+    for (int i = 0; i < SAMBA__DRAWN; i++)
+        x[i] = samba__normal_quantile(w[i]);
+}
+
+/* What is drawn has one of three types; all others begin as zeros. */
+SAMBA__KERNEL void samba__store_drawn(uint8_t *y, const float *x, samba_dtype dtype, int64_t n)
+{
+    if (dtype == SAMBA_F32)
+        samba__store(y, x, SAMBA_F32, n);
+    else if (dtype == SAMBA_BF16)
+        samba__store(y, x, SAMBA_BF16, n);
+    else
+        samba__store(y, x, SAMBA_F16, n);
 }
 
 SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, int64_t end)
 {
-    float v[4][SAMBA__DRAWN], x[4 * SAMBA__DRAWN];
+    uint32_t w[SAMBA__DRAWN];
+    float x[SAMBA__DRAWN];
     for (int64_t block = begin, n; block < end; block += n) {
-        n = samba__min64(SAMBA__DRAWN, end - block);
-        samba__draw(f, block, n, v);
-        for (int64_t i = 0; i < 4 * n; i++)
-            x[i] = samba__fma(f->init.scale, v[i % 4][i / 4], f->init.value);
+        n = samba__min64(SAMBA__DRAWN / 4, end - block);
+        for (int b = 0; b < SAMBA__DRAWN / 4; b++) /* the last ones may be too many */
+            samba__philox(f->key, (uint64_t)(block + b), 0, w + 4 * b);
+        if (f->init.kind != SAMBA_INIT_NORMAL)
+            samba__draw_uniform(w, x);
+        else if (f->inverse)
+            samba__draw_inverse(w, x);
+        else
+            samba__draw_normal(w, x);
+        for (int i = 0; i < SAMBA__DRAWN; i++)
+            x[i] = samba__fma(f->init.scale, x[i], f->init.value);
         if (f->cut) {
-            for (int64_t i = 0; i < 4 * n; i++)
+            for (int i = 0; i < SAMBA__DRAWN; i++)
                 x[i] = samba__from_bf16(samba__cut_bf16(x[i]));
         }
-        samba__store(f->y + 4 * block * (int64_t)samba_dtype_size(f->dtype), x, f->dtype,
-                     samba__min64(4 * n, f->n - 4 * block));
+        uint8_t *y = f->y + 4 * block * (int64_t)samba_dtype_size(f->dtype);
+        samba__store_drawn(y, x, f->dtype, samba__min64(4 * n, f->n - 4 * block));
     }
 }
 
+#if SAMBA__SIMD
 SAMBA__AVX2_FN SAMBA__FN void samba__fill_run_avx2(const samba__filling *f, int64_t begin,
                                                    int64_t end)
 {
     samba__fill_kernel(f, begin, end);
 }
+#endif
 
 SAMBA__FN void samba__fill_job(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     const samba__filling *f = (const samba__filling *)context;
     (void)thread;
-    if (samba__best_isa() == SAMBA__ISA_PORTABLE)
-        samba__fill_kernel(f, begin, end);
-    else
+#if SAMBA__SIMD
+    if (samba__best_isa() != SAMBA__ISA_PORTABLE) {
         samba__fill_run_avx2(f, begin, end);
+        return;
+    }
+#endif
+    samba__fill_kernel(f, begin, end);
 }
 
 SAMBA__FN samba_init samba__init_of(samba_init_kind kind, float value, float scale)
