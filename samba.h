@@ -5485,11 +5485,12 @@ typedef enum samba__spread_rule {
     FAST(0x0701,   ZERO, UNKNOWN,    sgd,         STEP, SGD, 6, UPDATES(0x31u), sgd, flat) \
     FAST(0x0702,   ZERO, UNKNOWN,    adamw,       STEP, ADAMW, 20, UPDATES(0x431u), adamw, flat) \
     OP(0x0703,     ZERO, UNKNOWN,    clip_factor, OTHER, NONE, 10, NONE, clip_factor, single) \
-    FAMILY(0x0401, RULE, IMAGES,     convolution, PRODUCT, CONV, 0, NONE, conv, SAMBA__MAKES_Y) \
-    FAMILY(0x0402, RULE, UNKNOWN,    convolution_backward_input, OTHER, CONV, 0, NONE, \
-                                     conv, SAMBA__MAKES_DX) \
-    FAMILY(0x0403, RULE, UNKNOWN,    convolution_backward_weight, OTHER, CONV, 0, NONE, \
-                                     conv, SAMBA__MAKES_DW) \
+    OP(0x0401,     RULE, IMAGES,     convolution, PRODUCT, CONV, 0, NONE, \
+                                     convolution, convolution) \
+    OP(0x0402,     RULE, UNKNOWN,    convolution_backward_input, OTHER, CONV, 0, NONE, \
+                                     convolution_backward_input, convolution_backward_input) \
+    OP(0x0403,     RULE, UNKNOWN,    convolution_backward_weight, OTHER, CONV, 0, NONE, \
+                                     convolution_backward_weight, convolution_backward_weight) \
     FAMILY(0x0410, RULE, PLANES,     max_pool2d, OTHER, MAX_POOL, 0, NONE, \
                                      pooling, SAMBA__MAX_FORWARD) \
     FAMILY(0x0411, NONE, UNKNOWN,    max_pool2d_backward, OTHER, MAX_POOL, 0, NONE, \
@@ -7911,8 +7912,7 @@ typedef struct samba__tile {
     int64_t width; /* cells of a phase in a row */
 } samba__tile;
 
-SAMBA__INLINE samba__tile samba__tile_of(const samba__conv *v, int64_t row_tile,
-                                         int64_t channel_tile)
+SAMBA__FN samba__tile samba__tile_of(const samba__conv *v, int64_t row_tile, int64_t channel_tile)
 {
     samba__tile b;
     b.channel = channel_tile * v->tile_channels;
@@ -8077,7 +8077,7 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
 }
 
 /* Gives v the taps of a residue, the first of which are these, and tells how many lie before. */
-SAMBA__INLINE void samba__residue_taps(samba__conv *v, const int64_t *first)
+SAMBA__FN void samba__residue_taps(samba__conv *v, const int64_t *first)
 {
     int64_t before[2];
     for (int i = 0; i < 2; i++) {
@@ -8090,7 +8090,7 @@ SAMBA__INLINE void samba__residue_taps(samba__conv *v, const int64_t *first)
 }
 
 /* Makes v the product of one residue of dx: its targets, its first tap, and where that meets dy. */
-SAMBA__INLINE void samba__conv_residue(samba__conv *v, int64_t number)
+SAMBA__FN void samba__conv_residue(samba__conv *v, int64_t number)
 {
     int64_t tap[2];
     v->residue[0] = number / v->residues[1];
@@ -8228,8 +8228,9 @@ SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made 
 
 /* n cells of a phase of one row, `deep` channels of it: from[0], from[phases] ... to to[0],
    to[deep] ...; channels are a plane apart in the source. */
-SAMBA__INLINE void samba__pack_cells(const samba__conv *v, const samba__gemm_set *set,
-                                     const float *from, int64_t n, int64_t deep, float *to)
+SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const samba__gemm_set *set,
+                                                   const float *from, int64_t n, int64_t deep,
+                                                   float *to)
 {
     int64_t plane = v->source[0] * v->source[1], phases = v->phases;
     if (set && phases == 1)
@@ -8247,8 +8248,8 @@ SAMBA__INLINE void samba__pack_cells(const samba__conv *v, const samba__gemm_set
 
 /* Packs a tile whose channels begin at x as (channel, row, phase, column), or, if there is a set to
    transpose them, as (row, phase, column, channel). */
-SAMBA__INLINE void samba__pack_tile(const samba__conv *v, const samba__tile *b, const float *x,
-                                    const samba__gemm_set *set, float *tile)
+SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, const float *x,
+                                const samba__gemm_set *set, float *tile)
 {
     int64_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
     int64_t plane = v->source[0] * v->source[1];
@@ -8304,9 +8305,9 @@ SAMBA__INLINE void samba__im2col_panel(const samba__panel_product *s, const samb
 
 /* C (+)= A B for the rows of B that begin at at[]. Runs that fill halves of panels well are read
    where they are; others are packed, which costs as much as some rows of C. */
-SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__panel_product *s,
-                                       const samba__runs *q, const int32_t *at, const float *rows,
-                                       int64_t a_row)
+SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
+                                   const samba__runs *q, const int32_t *at, const float *rows,
+                                   int64_t a_row)
 {
     const samba__gemm_set *set = samba__gemm_set_of(a->isa);
     int64_t width = set->nr, half = width / 2;
@@ -8343,8 +8344,8 @@ SAMBA__INLINE void samba__conv_product(const samba_args *a, samba__panel_product
 }
 
 /* Where rows p ... p + n - 1 of B begin in the tile: taps of its channels, or, for dw, outputs. */
-SAMBA__INLINE void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bool makes_dw,
-                                      int64_t p, int64_t n, int32_t *at)
+SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bool makes_dw,
+                                  int64_t p, int64_t n, int32_t *at)
 {
     const int64_t *sides = makes_dw ? b->target : v->kernel;
     const int64_t *by = makes_dw ? v->stride : v->step;
@@ -8366,8 +8367,9 @@ SAMBA__INLINE void samba__im2col_rows(const samba__conv *v, const samba__tile *b
 
 /* The sums of residues in one row of dx, of all channels of a group, go to their places: of two
    residues as pairs, which vectors can write. */
-SAMBA__INLINE void samba__place_residues(const samba_args *a, const samba__conv *v, int64_t image,
-                                         int64_t first, const float *sums)
+SAMBA__VECTORIZED SAMBA__FN void samba__place_residues(const samba_args *a, const samba__conv *v,
+                                                       int64_t image, int64_t first,
+                                                       const float *sums)
 {
     int64_t rows = samba__min64(v->tile_rows, v->target[0] - first), wide = v->all_targets[1];
     int64_t by = v->g.stride[1], size = v->residue_sums, pairs = by == 2 ? wide / 2 : 0;
@@ -8398,9 +8400,8 @@ typedef struct samba__conv_term {
     const float *bias; /* of rows, added behind the last term; or NULL */
 } samba__conv_term;
 
-SAMBA__INLINE void samba__conv_tile(const samba_args *a, const samba__conv *v, bool makes_dw,
-                                    const samba__tile *b, const float *tile,
-                                    const samba__conv_term *t)
+SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, bool makes_dw,
+                                const samba__tile *b, const float *tile, const samba__conv_term *t)
 {
     /* Rows of B are taps and columns outputs; for dw it is the other way round. */
     const int64_t *sides = makes_dw ? v->kernel : b->target;
@@ -8431,8 +8432,8 @@ typedef struct samba__conv_memory {
     bool packed; /* the tile serves all residues */
 } samba__conv_memory;
 
-SAMBA__INLINE const float *samba__conv_channels(const samba_args *a, const samba__conv *v,
-                                                const samba__tile *b, int64_t image)
+SAMBA__FN const float *samba__conv_channels(const samba_args *a, const samba__conv *v,
+                                            const samba__tile *b, int64_t image)
 {
     int64_t plane = v->source[0] * v->source[1];
     return a->in[0] + (image * v->channels + b->channel) * plane;
@@ -8440,8 +8441,8 @@ SAMBA__INLINE const float *samba__conv_channels(const samba_args *a, const samba
 
 /* A unit of y or dx: rows of targets of an image and group, from all tiles of channels in order.
    Weights of dx are transposed ones, in scratch, taps of former residues before. */
-SAMBA__INLINE void samba__conv_targets(const samba_args *a, const samba__conv *v, bool makes_y,
-                                       int64_t unit, samba__conv_memory *m)
+SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bool makes_y,
+                                   int64_t unit, samba__conv_memory *m)
 {
     int64_t image = unit / v->tiles, row_tile = unit % v->tiles, k = v->channels * v->taps;
     int64_t row = image % v->g.groups * v->rows, first_row = row_tile * v->tile_rows;
@@ -8477,8 +8478,8 @@ SAMBA__INLINE void samba__conv_targets(const samba_args *a, const samba__conv *v
 
 /* A unit of dw: some channels of a group's inputs, from all tiles of rows of a set of images, set,
    set + sets ... Its columns are in the order (tile of channels, row, column, channel). */
-SAMBA__INLINE void samba__conv_weights(const samba_args *a, const samba__conv *v, int64_t unit,
-                                       const samba__conv_memory *m)
+SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, int64_t unit,
+                                   const samba__conv_memory *m)
 {
     int64_t set = unit / v->tiles, channel_tile = unit % v->tiles, groups = v->g.groups;
     int64_t images = samba__ceil_div(v->g.images - set / groups, v->sets);
@@ -8500,7 +8501,7 @@ SAMBA__INLINE void samba__conv_weights(const samba_args *a, const samba__conv *v
 }
 
 /* A row of dw: the sum of its sets, back in the order (channel, row, column). */
-SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__conv *v, int64_t o)
+SAMBA__FN void samba__add_sets(const samba_args *a, const samba__conv *v, int64_t o)
 {
     int64_t k = v->channels * v->taps;
     for (int64_t set = 0; set < v->sets; set++) {
@@ -8517,7 +8518,7 @@ SAMBA__INLINE void samba__add_sets(const samba_args *a, const samba__conv *v, in
 }
 
 /* Row c of the transposed weights of a group, for each residue that has taps. */
-SAMBA__INLINE void samba__transpose_weights(const samba_args *a, samba__conv *v, int64_t row)
+SAMBA__FN void samba__transpose_weights(const samba_args *a, samba__conv *v, int64_t row)
 {
     int64_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->g.groups;
     int64_t down = v->every[0], by = v->every[1], n = v->g.kernel[0], m = v->g.kernel[1];
@@ -8534,7 +8535,7 @@ SAMBA__INLINE void samba__transpose_weights(const samba_args *a, samba__conv *v,
     }
 }
 
-SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
+SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
 {
     samba__conv all = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
     for (int64_t u = a->begin; u < a->end; u++) {
@@ -8557,6 +8558,25 @@ SAMBA__INLINE void samba__conv_run(const samba_args *a, samba__made made)
                 samba__conv_targets(a, &v, made == SAMBA__MAKES_Y, u, &m);
             }
     }
+}
+
+SAMBA__RULES(convolution, conv, SAMBA__MAKES_Y)
+SAMBA__RULES(convolution_backward_input, conv, SAMBA__MAKES_DX)
+SAMBA__RULES(convolution_backward_weight, conv, SAMBA__MAKES_DW)
+
+SAMBA__FN void samba__convolution_kernel(const samba_args *a)
+{
+    samba__conv_run(a, SAMBA__MAKES_Y);
+}
+
+SAMBA__FN void samba__convolution_backward_input_kernel(const samba_args *a)
+{
+    samba__conv_run(a, SAMBA__MAKES_DX);
+}
+
+SAMBA__FN void samba__convolution_backward_weight_kernel(const samba_args *a)
+{
+    samba__conv_run(a, SAMBA__MAKES_DW);
 }
 
 /* The gradient of b is the sum of dy over all but channels. */
@@ -10410,7 +10430,6 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 #endif
 SAMBA__EACH_FAMILY(map, samba__loop_fn)
 SAMBA__EACH_FAMILY(reduce, samba__reducer)
-SAMBA__EACH_FAMILY(conv, samba__made)
 SAMBA__EACH_FAMILY(pooling, samba__pooling)
 SAMBA__EACH_FAMILY(batch, bool)
 SAMBA__EACH_COSTLY_FAMILY(soft, int)
