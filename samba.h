@@ -1372,7 +1372,8 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #endif
 #define SAMBA__TEMPLATE_PACKED 1
 #define SAMBA__TEMPLATE_GEMM 2
-#define SAMBA__TEMPLATE_ATTENTION 3
+#define SAMBA__TEMPLATE_POOL 3
+#define SAMBA__TEMPLATE_ATTENTION 4
 #if SAMBA__TEMPLATE == 0
 
 /* ==== [base] ================================================================================== */
@@ -5491,14 +5492,14 @@ typedef enum samba__spread_rule {
                                      convolution_backward_input, convolution_backward_input) \
     OP(0x0403,     RULE, UNKNOWN,    convolution_backward_weight, OTHER, CONV, 0, NONE, \
                                      convolution_backward_weight, convolution_backward_weight) \
-    FAMILY(0x0410, RULE, PLANES,     max_pool2d, OTHER, MAX_POOL, 0, NONE, \
-                                     pooling, SAMBA__MAX_FORWARD) \
-    FAMILY(0x0411, NONE, UNKNOWN,    max_pool2d_backward, OTHER, MAX_POOL, 0, NONE, \
-                                     pooling, SAMBA__MAX_BACKWARD) \
-    FAMILY(0x0412, RULE, PLANES,     avg_pool2d, OTHER, AVG_POOL, 0, NONE, \
-                                     pooling, SAMBA__AVG_FORWARD) \
-    FAMILY(0x0413, RULE, UNKNOWN,    avg_pool2d_backward, OTHER, AVG_POOL, 0, NONE, \
-                                     pooling, SAMBA__AVG_BACKWARD) \
+    OP(0x0410,     RULE, PLANES,     max_pool2d, OTHER, MAX_POOL, 0, NONE, \
+                                     max_pool2d, max_pool2d) \
+    OP(0x0411,     NONE, UNKNOWN,    max_pool2d_backward, OTHER, MAX_POOL, 0, NONE, \
+                                     max_pool2d_backward, max_pool2d_backward) \
+    OP(0x0412,     RULE, PLANES,     avg_pool2d, OTHER, AVG_POOL, 0, NONE, \
+                                     avg_pool2d, avg_pool2d) \
+    OP(0x0413,     RULE, UNKNOWN,    avg_pool2d_backward, OTHER, AVG_POOL, 0, NONE, \
+                                     avg_pool2d_backward, avg_pool2d_backward) \
     FAMILY(0x0420, RULE, IMAGES,     batch_norm, OTHER, BATCH_NORM, 10, UPDATES(0x540u), \
                                      batch, false) \
     FAMILY(0x0421, NONE, UNKNOWN,    batch_norm_backward, OTHER, NORM, 14, NONE, batch, true) \
@@ -8741,10 +8742,52 @@ SAMBA__INLINE samba__window samba__window_of(const samba__pool_sides *v, int axi
     return w;
 }
 
+/* Maxima, as each instruction set finds them. Pooling waits for memory, but maxima of planes in the
+   cache took four times as long without vectors. */
+typedef struct samba__pool_set {
+    void (*max_plane)(const samba__pool_sides *v, const float *x, float *y);
+    void (*max_plane_backward)(const samba__pool_sides *v, const float *x, const float *dy,
+                               float *dx);
+    void (*max_squares)(const samba__pool_sides *v, const float *x, float *y);
+    void (*max_squares_backward)(const samba__pool_sides *v, const float *x, const float *dy,
+                                 float *dx);
+    float (*row_sum)(const float *x, int64_t n);
+    void (*row_add)(float *y, float share, int64_t n); /* to each of n elements */
+} samba__pool_set;
+
+/* One of the four elements of a window of 2 x 2. Masks instead of choices, which compilers would
+   turn into branches. */
+SAMBA__INLINE void samba__max_tap(float g, int32_t tap, float *most, int32_t *best)
+{
+    int32_t more = (g > *most) | (g != g);
+    *most = more ? g : *most;
+    *best += (tap - *best) & -more;
+}
+
+/* The bits of dy at the tap that was largest, else those of 0. */
+SAMBA__INLINE float samba__if_best(uint32_t bits, int32_t best, int32_t tap)
+{
+    return samba__bits_float(bits & (0u - (uint32_t)(best == tap)));
+}
+
+#endif /* SAMBA__TEMPLATE == 0 */
+
+/* ---- A template: maxima, for each set -------------------------------------------------------- */
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_POOL && defined(SAMBA__SUFFIX)
+#define samba__max_windows SAMBA__OF_SET(samba__max_windows)
+#define samba__max_plane SAMBA__OF_SET(samba__max_plane)
+#define samba__max_plane_backward SAMBA__OF_SET(samba__max_plane_backward)
+#define samba__max_squares SAMBA__OF_SET(samba__max_squares)
+#define samba__max_squares_backward SAMBA__OF_SET(samba__max_squares_backward)
+#define samba__pool_sum SAMBA__OF_SET(samba__pool_sum)
+#define samba__pool_add SAMBA__OF_SET(samba__pool_add)
+#define samba__pool_kernels SAMBA__OF_SET(samba__pool_kernels)
+#if SAMBA__VEC_LANES < 16
+
 /* A plane of maxima: pieces of rows of y, tap after tap. The maximum is the first, or the last NaN;
    it is found without a branch, because nobody predicts what data decide. */
-SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, const float *x,
-                                    const float *dy, float *to)
+SAMBA__KERNEL void samba__max_windows(const samba__pool_sides *v, bool forward, const float *x,
+                                      const float *dy, float *to)
 {
     enum { COLUMNS = 64 };
 
@@ -8778,17 +8821,22 @@ SAMBA__INLINE void samba__max_plane(const samba__pool_sides *v, bool forward, co
     }
 }
 
-/* The same if windows of 2 x 2 fill x without overlap: every element of dx is written once. Masks
-   instead of choices, which compilers would turn into branches. */
-SAMBA__INLINE void samba__max_tap(float g, int32_t tap, float *most, int32_t *best)
+SAMBA__VECTORIZED SAMBA__FN void samba__max_plane(const samba__pool_sides *v, const float *x,
+                                                  float *y)
 {
-    int32_t more = (g > *most) | (g != g);
-    *most = more ? g : *most;
-    *best += (tap - *best) & -more;
+    samba__max_windows(v, true, x, NULL, y);
 }
 
-SAMBA__INLINE void samba__max_squares(const samba__pool_sides *v, const float *x,
-                                      float *SAMBA__RESTRICT y)
+SAMBA__VECTORIZED SAMBA__FN void samba__max_plane_backward(const samba__pool_sides *v,
+                                                           const float *x, const float *dy,
+                                                           float *dx)
+{
+    samba__max_windows(v, false, x, dy, dx);
+}
+
+/* The same if windows of 2 x 2 fill x without overlap: every element of dx is written once. */
+SAMBA__VECTORIZED SAMBA__FN void samba__max_squares(const samba__pool_sides *v, const float *x,
+                                                    float *SAMBA__RESTRICT y)
 {
     int64_t n = v->out[1], width = 2 * n;
     for (int64_t row = 0; row < v->out[0]; row++, x += 2 * width, y += n)
@@ -8802,15 +8850,10 @@ SAMBA__INLINE void samba__max_squares(const samba__pool_sides *v, const float *x
         }
 }
 
-/* The bits of dy at the tap that was largest, else those of 0. */
-SAMBA__INLINE float samba__if_best(uint32_t bits, int32_t best, int32_t tap)
-{
-    return samba__bits_float(bits & (0u - (uint32_t)(best == tap)));
-}
-
-SAMBA__INLINE void samba__max_squares_backward(const samba__pool_sides *v, const float *x,
-                                               const float *SAMBA__RESTRICT dy,
-                                               float *SAMBA__RESTRICT dx)
+SAMBA__VECTORIZED SAMBA__FN void samba__max_squares_backward(const samba__pool_sides *v,
+                                                             const float *x,
+                                                             const float *SAMBA__RESTRICT dy,
+                                                             float *SAMBA__RESTRICT dx)
 {
     int64_t n = v->out[1], width = 2 * n;
     for (int64_t row = 0; row < v->out[0]; row++, x += 2 * width, dx += 2 * width, dy += n)
@@ -8828,35 +8871,99 @@ SAMBA__INLINE void samba__max_squares_backward(const samba__pool_sides *v, const
         }
 }
 
-/* A plane of means, window by window. Whole rows of x are one long row. */
-SAMBA__INLINE void samba__avg_plane(const samba__pool_sides *v, bool forward, const float *from,
-                                    float *to)
+SAMBA__VECTORIZED SAMBA__FN float samba__pool_sum(const float *x, int64_t n)
 {
-    int64_t width = v->in[1];
+    return samba__row_sum(x, n);
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__pool_add(float *y, float share, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += share;
+}
+
+static const samba__pool_set samba__pool_kernels = {
+    samba__max_plane, samba__max_plane_backward, samba__max_squares, samba__max_squares_backward,
+    samba__pool_sum,  samba__pool_add,
+};
+#else /* many rows are shorter than vectors of 16 */
+static const samba__pool_set samba__pool_kernels = {
+    samba__max_plane_avx2,   samba__max_plane_backward_avx2,
+    samba__max_squares_avx2, samba__max_squares_backward_avx2,
+    samba__pool_sum_avx2,    samba__pool_add_avx2,
+};
+#endif
+#endif /* the template */
+
+#if SAMBA__TEMPLATE == 0
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE SAMBA__TEMPLATE_POOL
+#include SAMBA_SELF
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE 0
+
+/* By the number of an instruction set. */
+static const samba__pool_set *const samba__pool_sets[] = {
+#define SAMBA__POOL_ROW(set) &samba__pool_kernels_##set,
+    SAMBA__EACH_SET(SAMBA__POOL_ROW)
+};
+
+/* A plane of means, window by window. */
+SAMBA__INLINE void samba__avg_plane(const samba__pool_set *set, const samba__pool_sides *v,
+                                    const float *x, float *y)
+{
     for (int64_t row = 0; row < v->out[0]; row++) {
         samba__window rows = samba__window_of(v, 0, row);
-        for (int64_t column = 0; column < v->out[1]; column++, to += forward) {
+        for (int64_t column = 0; column < v->out[1]; column++, y++) {
             samba__window columns = samba__window_of(v, 1, column);
-            int64_t n = columns.end - columns.begin, step = n == width ? rows.end - rows.begin : 1;
-            float sum = 0.0f, size = (float)(rows.size * columns.size);
-            float share = forward ? 0.0f : *from++ / size;
-            for (int64_t y = rows.begin; y < rows.end; y += step) {
-                int64_t at = y * width + columns.begin, end = at + n * step;
-                if (forward && end - at >= SAMBA__LANES)
-                    sum += samba__row_sum(from + at, end - at);
-                else if (forward)
-                    for (; at < end; at++)
-                        sum += from[at];
-                else
-                    for (; at < end; at++)
-                        to[at] += share;
+            int64_t n = columns.end - columns.begin, high = rows.end - rows.begin;
+            const float *from = x + rows.begin * v->in[1] + columns.begin;
+            float sum = 0.0f;
+            if (n == v->in[1]) { /* whole rows are one long row */
+                n *= high;
+                high = 1;
             }
-            if (forward) *to = sum / size;
+            for (int64_t i = 0; i < high; i++, from += v->in[1]) {
+                if (n >= SAMBA__LANES) {
+                    sum += set->row_sum(from, n);
+                } else {
+                    for (int64_t k = 0; k < n; k++)
+                        sum += from[k];
+                }
+            }
+            *y = sum / (float)(rows.size * columns.size);
         }
     }
 }
 
-SAMBA__INLINE samba__pool_sides samba__pool_sides_of(const samba_args *a, samba__pooling op)
+/* Each element of a window gets its share of dy. */
+SAMBA__INLINE void samba__avg_plane_backward(const samba__pool_set *set, const samba__pool_sides *v,
+                                             const float *dy, float *dx)
+{
+    for (int64_t row = 0; row < v->out[0]; row++) {
+        samba__window rows = samba__window_of(v, 0, row);
+        for (int64_t column = 0; column < v->out[1]; column++, dy++) {
+            samba__window columns = samba__window_of(v, 1, column);
+            int64_t n = columns.end - columns.begin, high = rows.end - rows.begin;
+            float *to = dx + rows.begin * v->in[1] + columns.begin;
+            float share = *dy / (float)(rows.size * columns.size);
+            if (n == v->in[1]) { /* whole rows are one long row */
+                n *= high;
+                high = 1;
+            }
+            for (int64_t i = 0; i < high; i++, to += v->in[1]) {
+                if (n >= 8) {
+                    set->row_add(to, share, n);
+                } else {
+                    for (int64_t k = 0; k < n; k++)
+                        to[k] += share;
+                }
+            }
+        }
+    }
+}
+
+SAMBA__FN samba__pool_sides samba__pool_sides_of(const samba_args *a, samba__pooling op)
 {
     const samba_shape *x = op == SAMBA__AVG_BACKWARD ? &a->out_spec->shape : &a->in_spec->shape;
     const samba_shape *y = &a->out_spec->shape; /* or dy, the last input */
@@ -8876,7 +8983,7 @@ SAMBA__INLINE samba__pool_sides samba__pool_sides_of(const samba_args *a, samba_
 }
 
 /* Do windows of 2 x 2 fill x without overlap? Then there is no padding either. */
-SAMBA__INLINE bool samba__has_squares(const samba__pool_sides *v)
+SAMBA__FN bool samba__has_squares(const samba__pool_sides *v)
 {
     bool squares = true;
     for (int32_t i = 0; i < 2; i++)
@@ -8884,30 +8991,56 @@ SAMBA__INLINE bool samba__has_squares(const samba__pool_sides *v)
     return squares;
 }
 
-SAMBA__INLINE void samba__pooling_run(const samba_args *a, samba__pooling op)
+SAMBA__FN void samba__pooling_run(const samba_args *a, samba__pooling op)
 {
+    const samba__pool_set *set = samba__pool_sets[a->isa];
     samba__pool_sides v = samba__pool_sides_of(a, op);
     int64_t x_plane = v.in[0] * v.in[1], y_plane = v.out[0] * v.out[1];
     bool squares = samba__has_squares(&v);
     for (int64_t u = a->begin; u < a->end; u++) {
         const float *x = a->in[0] + u * x_plane, *dy = a->in[a->n_in - 1] + u * y_plane;
         float *y = a->out[0] + u * y_plane, *dx = a->out[0] + u * x_plane;
-        if (op == SAMBA__MAX_FORWARD && squares)
-            samba__max_squares(&v, x, y);
-        else if (op == SAMBA__MAX_FORWARD)
-            samba__max_plane(&v, true, x, NULL, y);
-        else if (op == SAMBA__AVG_FORWARD)
-            samba__avg_plane(&v, true, x, y);
-        else if (op == SAMBA__MAX_BACKWARD && squares)
-            samba__max_squares_backward(&v, x, dy, dx);
-        else {
+        if (op == SAMBA__MAX_FORWARD && squares) {
+            set->max_squares(&v, x, y);
+        } else if (op == SAMBA__MAX_FORWARD) {
+            set->max_plane(&v, x, y);
+        } else if (op == SAMBA__AVG_FORWARD) {
+            samba__avg_plane(set, &v, x, y);
+        } else if (op == SAMBA__MAX_BACKWARD && squares) {
+            set->max_squares_backward(&v, x, dy, dx);
+        } else {
             memset(dx, 0, (size_t)x_plane * sizeof *dx);
             if (op == SAMBA__MAX_BACKWARD)
-                samba__max_plane(&v, false, x, dy, dx);
+                set->max_plane_backward(&v, x, dy, dx);
             else
-                samba__avg_plane(&v, false, dy, dx);
+                samba__avg_plane_backward(set, &v, dy, dx);
         }
     }
+}
+
+SAMBA__RULES(max_pool2d, pooling, SAMBA__MAX_FORWARD)
+SAMBA__RULES(max_pool2d_backward, pooling, SAMBA__MAX_BACKWARD)
+SAMBA__RULES(avg_pool2d, pooling, SAMBA__AVG_FORWARD)
+SAMBA__RULES(avg_pool2d_backward, pooling, SAMBA__AVG_BACKWARD)
+
+SAMBA__FN void samba__max_pool2d_kernel(const samba_args *a)
+{
+    samba__pooling_run(a, SAMBA__MAX_FORWARD);
+}
+
+SAMBA__FN void samba__max_pool2d_backward_kernel(const samba_args *a)
+{
+    samba__pooling_run(a, SAMBA__MAX_BACKWARD);
+}
+
+SAMBA__FN void samba__avg_pool2d_kernel(const samba_args *a)
+{
+    samba__pooling_run(a, SAMBA__AVG_FORWARD);
+}
+
+SAMBA__FN void samba__avg_pool2d_backward_kernel(const samba_args *a)
+{
+    samba__pooling_run(a, SAMBA__AVG_BACKWARD);
 }
 
 /* ---- max_pool2d: the largest of a window, NaN if it has one; dy goes to where that is ---- */
@@ -10430,7 +10563,6 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 #endif
 SAMBA__EACH_FAMILY(map, samba__loop_fn)
 SAMBA__EACH_FAMILY(reduce, samba__reducer)
-SAMBA__EACH_FAMILY(pooling, samba__pooling)
 SAMBA__EACH_FAMILY(batch, bool)
 SAMBA__EACH_COSTLY_FAMILY(soft, int)
 SAMBA__EACH_COSTLY_FAMILY(norm, int)
