@@ -34,7 +34,7 @@ check:                          ## the same, with what is installed
 full: ready-full                ## and the sanitizers, the whole matrix, complete trainings
 	@tests/run.sh full
 
-asan: ready-test                ## the C tests under AddressSanitizer and UBSan
+asan: ready-test                ## the C tests under AddressSanitizer and UBSan, and SAMBA_ASSERTs
 	@tests/run.sh asan
 
 tsan: ready-test                ## the tests with threads under ThreadSanitizer
@@ -98,8 +98,8 @@ $B/random: tests/core/random.c tests/lib/random_run.h samba.h
 
 $B/random_asan: tests/core/random.c tests/lib/random_run.h samba.h
 	@mkdir -p $B
-	$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I. -o $@ $< $(LDFLAGS) \
-	    -lm -pthread
+	$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -DSAMBA_ASSERTS -I. -o $@ $< \
+	    $(LDFLAGS) -lm -pthread
 
 $B/bible.txt: | ready-gpt
 	@mkdir -p $B

@@ -194,6 +194,9 @@
                              is used, too
      SAMBA_ALLOW_FAST_MATH   compile with -ffast-math all the same; all promises on bits end
      SAMBA_ALLOW_EXCESS_PRECISION   the same for x87 arithmetic, where FLT_EVAL_METHOD is not 0
+     SAMBA_ASSERTS           for who works on samba.h, beside a sanitizer: the invariants that its
+                             code states are checked, and what does not hold stops the process;
+                             gcc or clang, with stdio (make asan, make tsan, make random-asan)
 
    Needs: libc, libm, threads; the host half needs stb_ds.h (Debian: libstb-dev) at compile time.
 
@@ -318,6 +321,19 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
 #define SAMBA_MAX_ATTR 32    /* integer or float attributes of one op */
 #define SAMBA_MAX_OUTPUTS 64 /* outputs and losses of a program */
 #define SAMBA_MAX_RUNS 32    /* schedules that one samba_run_desc runs */
+
+/* SAMBA_ASSERT(what holds here whenever samba.h is right): for the reader, and, with SAMBA_ASSERTS
+   alone, for the machine. It is no error: what a caller, a file or a user's op can get wrong is
+   refused by samba_fail, samba_refuse or the verifier. Without effects; off, it costs nothing. */
+#if defined(SAMBA_ASSERTS)
+#include <stdio.h>
+#define SAMBA_ASSERT(holds) \
+    ((holds) ? (void)0 \
+             : (fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #holds), \
+                __builtin_trap()))
+#else
+#define SAMBA_ASSERT(holds) ((void)0)
+#endif
 
 /* ==== [api] =================================================================================== */
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -1551,6 +1567,7 @@ SAMBA__FN int64_t samba__max64(int64_t a, int64_t b)
 
 SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b)
 {
+    SAMBA_ASSERT(b > 0);
     return (a + b - 1) / b;
 }
 
@@ -1910,6 +1927,7 @@ SAMBA__FN void samba__put_char(samba__text *t, char c)
     if (++t->len >= t->cap) return;
     t->at[t->len - 1] = c;
     t->at[t->len] = 0;
+    SAMBA_ASSERT(t->len < t->cap); /* room for the end of the text */
 }
 
 SAMBA__FN void samba__put_text(samba__text *t, const char *text)
@@ -2172,9 +2190,11 @@ SAMBA__FN void samba__pool_work(samba__pool *p, int32_t thread)
     while (begin < p->units) {
         int64_t grains = samba__ceil_div(p->units - begin, p->grain);
         end = begin + samba__ceil_div(grains, p->n_threads) * p->grain;
+        SAMBA_ASSERT(end > begin);
         if (!__atomic_compare_exchange_n(&p->next, &begin, end, false, __ATOMIC_RELAXED,
                                          __ATOMIC_RELAXED))
             continue;
+        SAMBA_ASSERT(thread >= 0 && thread < p->n_threads);
         p->job(p->context, begin, samba__min64(end, p->units), thread);
         begin = __atomic_load_n(&p->next, __ATOMIC_RELAXED);
     }
@@ -2256,6 +2276,7 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
         if (units > 0) job(context, 0, units, 0);
         return;
     }
+    SAMBA_ASSERT(grain > 0);
     p->job = job;
     p->context = context;
     p->units = units;
@@ -2264,6 +2285,7 @@ SAMBA__FN void samba__pool_run(samba__pool *p, samba__job_fn job, void *context,
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&p->sleepers, __ATOMIC_SEQ_CST) > 0) samba__pool_wake(p, false);
     samba__pool_work(p, 0);
+    SAMBA_ASSERT(__atomic_load_n(&p->next, __ATOMIC_RELAXED) >= units); /* all are taken */
     __atomic_add_fetch(&p->ticket, 1, __ATOMIC_SEQ_CST);
     for (int spin = 0; __atomic_load_n(&p->active, __ATOMIC_SEQ_CST) > 0; spin++) {
         if (spin < SAMBA__SPINS)
@@ -2331,6 +2353,7 @@ SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
 /* Elements of the dimensions begin ... end - 1; those before axis, and those after it. */
 SAMBA__FN int64_t samba__span(const samba_shape *shape, int32_t begin, int32_t end)
 {
+    SAMBA_ASSERT(begin >= 0 && end <= shape->ndim);
     int64_t n = 1;
     for (int32_t i = begin; i < end; i++)
         n *= shape->dim[i];
@@ -2708,6 +2731,7 @@ SAMBA__FN bool samba__bind_term(samba_call *call, int32_t i, const samba__term *
                             &x->shape, t->star ? "at least " : "", t->n_letters, t->star ? "*" : "",
                             t->letters);
     for (int32_t k = 0; k < t->n_letters; k++) {
+        SAMBA_ASSERT(t->letters[k] >= 'a' && t->letters[k] <= 'z');
         int32_t *bound = &b->letter[t->letters[k] - 'a'], d = x->shape.dim[lead + k];
         if (*bound && *bound != d)
             return samba_refuse(call, SAMBA_ESHAPE,
@@ -3886,6 +3910,7 @@ SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *
 SAMBA__INLINE const uint8_t *samba__packed_at(const void *packed, samba_dtype type, int64_t k,
                                               int64_t j)
 {
+    SAMBA_ASSERT(type != SAMBA_U8 || k % 2 == 0); /* a byte has two steps of k */
     int64_t steps = type == SAMBA_U8 ? k / 2 : k;
     return (const uint8_t *)packed + (j / SAMBA__PANEL * steps) * samba__panel_row(type)
         + j % SAMBA__PANEL * (int64_t)samba_dtype_size(type);
@@ -4557,6 +4582,7 @@ SAMBA__FN void samba__pack_a(const samba__gemm *g, int mr, int64_t i, int64_t ic
     for (int64_t first = 0, end = 0; first < ic; first = end) {
         for (int q = 0; q < 8; q++)
             end += samba__micro_rows(mr, ic - end);
+        SAMBA_ASSERT(end > first && end <= ic); /* micro-panels cover the rows, one after another */
         for (int64_t u = 0; u < pc; u++) {
             const float *src = g->a + i + (p + u) * g->a_col;
             for (int64_t r = first; r < end; r += 16)
@@ -4639,6 +4665,7 @@ SAMBA__FN void samba__pack_b(const samba__gemm_set *set, const samba__gemm *g, i
                              int64_t pc, int64_t j, int64_t jc, float *dst, int64_t ahead)
 {
     const int64_t at = p * g->b_row + j * g->b_col, nr = set->nr;
+    SAMBA_ASSERT(jc > 0 && jc <= nr && p + pc <= g->k);
     if (jc < nr) memset(dst, 0, (size_t)(pc * nr) * sizeof(float));
     if (g->b_type != SAMBA_F32) {
         samba__pack_halves(set, g, (const uint16_t *)(const void *)g->b + at, pc, jc, dst, ahead);
@@ -4696,6 +4723,7 @@ SAMBA__FN samba__grid samba__gemm_grid(int64_t m, int64_t n, int64_t k)
     }
     while (t.down * t.across % wanted != 0 && t.across < t.wide)
         t.across++;
+    SAMBA_ASSERT(t.down <= t.tall && t.across <= t.wide); /* no tile is empty */
     return t;
 }
 
@@ -4935,6 +4963,7 @@ SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g
 {
     const samba__block_plan block = samba__plan_block(set, g, plan, q);
     const int64_t rows = q->i1 - q->i0;
+    SAMBA_ASSERT(rows > 0 && rows <= plan->mc && q->p + q->kc <= g->k);
     float *panel = local + (plan->keeps ? (size_t)(plan->mc * q->kc) : SAMBA__GEMM_BLOCK);
     float *sums = panel + SAMBA__GEMM_PANEL; /* unless panels are kept */
     samba__panel_product s;
@@ -4949,9 +4978,16 @@ SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g
     for (int64_t j = q->j0; j < q->j1; j += set->nr) {
         float *c = g->c + (g->transposed ? j * g->c_row + q->i0 : q->i0 * g->c_row + j);
         s.cols = samba__min64(q->j1 - j, set->nr);
+        SAMBA_ASSERT(s.cols > 0);
         s.cols_hi = samba__max64(s.cols - set->nr / 2, 0);
         s.bias = block.last && g->bias ? g->bias + j : NULL;
+        SAMBA_ASSERT(block.b != SAMBA__OPERAND_PACKED
+                     || (size_t)(panel - local + q->kc * set->nr)
+                         <= SAMBA__GEMM_LOCAL / sizeof(float));
         samba__open_b(set, g, q, block.b, j, panel, &s);
+        SAMBA_ASSERT(!(block.from_sums || block.to_sums)
+                     || (size_t)(sums - local + set->nr * rows)
+                         <= SAMBA__GEMM_LOCAL / sizeof(float));
         samba__open_c(set, g, q, &block, c, sums, &s);
         if (block.b == SAMBA__OPERAND_ON_THE_FLY)
             set->multiply_skinny(&s);
@@ -5018,6 +5054,7 @@ SAMBA__FN void samba__run_band(const samba__gemm_set *set, const samba__gemm *g,
     /* Where B is transposed on the way, all steps are one block but the last ones, if 4 do not
        divide k. */
     if (fours > 0 && samba__transposes_on_the_fly(set, g, j_end - j, fours)) step = fours;
+    SAMBA_ASSERT(step > 0);
     for (int64_t p = 0; p < k; p += step) {
         int64_t u_end;
         for (int64_t u = i; u < i_end; u = u_end) {
@@ -5034,6 +5071,7 @@ SAMBA__FN void samba__run_band(const samba__gemm_set *set, const samba__gemm *g,
 SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__gemm *g, int64_t i0,
                                      int64_t i1, int64_t j0, int64_t j1, float *local)
 {
+    SAMBA_ASSERT(i0 >= 0 && i1 <= g->m && j0 >= 0 && j1 <= g->n);
     if (set->packed_row && g->m == 1 && g->packed && !g->accumulate && !g->row_bias) {
         samba__packed_product row;
         row.x = g->a;
@@ -5048,6 +5086,7 @@ SAMBA__FN void samba__gemm_rectangle(const samba__gemm_set *set, const samba__ge
         return;
     }
     if (samba__better_transposed(set, g, i1 - i0, j1 - j0)) {
+        SAMBA_ASSERT(!g->transposed);
         samba__gemm t = samba__gemm_transposed(g);
         samba__gemm_rectangle(set, &t, j0, j1, i0, i1, local); /* once: t is transposed */
         return;
@@ -5075,12 +5114,15 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         if (first == 0 && end - begin >= each) lines = (end - begin) / each;
         last = lines > 1 ? each : samba__min64(each, first + end - begin);
         next = begin + (lines > 1 ? lines * each : last - first);
+        SAMBA_ASSERT(next > begin && next <= end);
+        SAMBA_ASSERT(lines == 1 || first == 0); /* several lines of tiles are whole ones */
         int64_t down0 = wide ? first : line, down1 = wide ? last : line + lines;
         int64_t across0 = wide ? line : first, across1 = wide ? line + lines : last;
         int64_t i0 = t.tall * down0 / t.down * SAMBA__GEMM_ROWS;
         int64_t i1 = samba__min64(t.tall * down1 / t.down * SAMBA__GEMM_ROWS, g->m);
         int64_t j0 = t.wide * across0 / t.across * SAMBA__GEMM_COLS;
         int64_t j1 = samba__min64(t.wide * across1 / t.across * SAMBA__GEMM_COLS, g->n);
+        SAMBA_ASSERT(i0 < i1 && j0 < j1);
         samba__gemm_rectangle(set, g, i0, i1, j0, j1, local);
     }
 }
@@ -7928,6 +7970,7 @@ SAMBA__FN samba__tile samba__tile_of(const samba__conv *v, int64_t row_tile, int
     b.first[1] = v->start[1];
     for (int i = 0; i < 2; i++)
         b.cells[i] = (most[i] - 1) * v->stride[i] + v->span[i] + 1;
+    SAMBA_ASSERT(b.channels > 0 && b.cells[0] > 0 && b.cells[1] > 0);
     b.width = samba__ceil_div(b.cells[1], v->phases);
     return b;
 }
@@ -8260,6 +8303,7 @@ SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, cons
         int64_t left = samba__ceil_div(samba__max64(-first, 0), phases);
         int64_t begin = first + left * phases;
         int64_t n = samba__min64(samba__ceil_div(v->source[1] - begin, phases), b->width - left);
+        SAMBA_ASSERT(n <= 0 || (begin >= 0 && begin + (n - 1) * phases < v->source[1]));
         /* A kernel of one column or row leaves out what a stride skips. */
         if (v->span[1] == 0 && phases == v->stride[1] && phase) continue;
         for (int64_t r = 0; r < b->cells[0]; r++) {
@@ -8287,6 +8331,7 @@ SAMBA__INLINE void samba__im2col_panel(const samba__panel_product *s, const samb
 {
     int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
     for (int64_t next = 0, x = j % q->run, base = j / q->run * q->step; next < s->cols; n++) {
+        SAMBA_ASSERT(n < SAMBA__GEMM_COLS);
         int64_t left = q->run - x;
         from[n] = (int32_t)(base + x);
         k[n] = (int32_t)next;
@@ -8419,6 +8464,7 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, bool 
     s.prefetch_a = false;
     for (int64_t p = 0; p < terms; p += s.kc) {
         s.kc = samba__min64(kc, terms - p);
+        SAMBA_ASSERT(s.kc > 0 && s.kc <= SAMBA__CONV_KC); /* at[] has room */
         s.c = t->c;
         s.from = t->first && p == 0 ? NULL : s.c;
         s.row_bias = p + s.kc == terms ? t->bias : NULL;
@@ -8539,6 +8585,7 @@ SAMBA__FN void samba__transpose_weights(const samba_args *a, samba__conv *v, int
 SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
 {
     samba__conv all = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
+    SAMBA_ASSERT(all.tile_in_scratch || samba__tile_floats(&all) <= (double)SAMBA__TILE_ROOM);
     for (int64_t u = a->begin; u < a->end; u++) {
         samba__conv v = all;
         samba__conv_memory m;
@@ -9917,6 +9964,7 @@ static const samba__attention_set *const samba__attention_sets[] = {
 /* Points at element b of the batch. */
 SAMBA__FN void samba__attention_seek(samba__attention *at, const samba_args *a, int64_t b)
 {
+    SAMBA_ASSERT(b >= 0 && b < at->batch);
     const samba_shape *q = &a->in_spec[at->first].shape;
     at->args = a;
     at->set = samba__attention_sets[a->isa];
@@ -9964,6 +10012,8 @@ SAMBA__FN bool samba__attention_block(samba__attention *at, int64_t t, int64_t s
         while (at->t < end && !samba__attention_sees(at))
             at->t++;
     at->rows = end - at->t;
+    SAMBA_ASSERT(at->keys > 0 && at->keys <= SAMBA__ATTEND_KEYS);
+    SAMBA_ASSERT(at->rows <= SAMBA__ATTEND_ROWS); /* a block of scores has room */
     return at->rows > 0;
 }
 
@@ -10026,6 +10076,7 @@ SAMBA__FN void samba__attention_rows(samba__attention *at, float *y, float *lse,
     }
     for (int64_t s = 0; s < at->S; s += SAMBA__ATTEND_KEYS) {
         if (!samba__attention_block(at, t, s)) continue;
+        SAMBA_ASSERT(at->t >= t && at->t + at->rows == t + rows);
         if (few) samba__prefetch_rows(at->v + s * E, 16, at->keys * E / 16);
         samba__attention_scores(at);
         if (few) samba__prefetch_rows(at->k + (s + at->keys) * at->D, 16, at->keys * at->D / 16);
@@ -10104,6 +10155,7 @@ SAMBA__FN void samba__attention_run(const samba_args *a, bool backward)
     int64_t each = a->phase == 1 && samba__attention_whole(&at) ? blocks : 1; /* of a unit */
     for (int64_t u = a->begin * each; u < a->end * each; u++) {
         int64_t b = u / blocks, i = u % blocks * step;
+        SAMBA_ASSERT(i < (a->phase == 1 ? at.S : at.T));
         float *y = a->out[0] + b * at.T * at.E;
         samba__attention_seek(&at, a, b);
         if (!backward)
@@ -10988,6 +11040,7 @@ SAMBA__FN samba__header samba__read_header(const uint8_t *p, uint32_t version)
 
 SAMBA__FN samba__section samba__section_at(const samba__pef *pef, uint32_t i)
 {
+    SAMBA_ASSERT(i < pef->n_sections);
     const uint8_t *p = pef->sections + (size_t)i * pef->section_size;
     const uint32_t version = pef->version;
     samba__section r;
@@ -11004,6 +11057,7 @@ SAMBA__FN samba__section samba__section_at(const samba__pef *pef, uint32_t i)
 
 SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
 {
+    SAMBA_ASSERT(i < pef->n_nodes);
     const uint8_t *p = pef->nodes + (size_t)i * pef->node_size;
     const uint32_t version = pef->version;
     samba__call_record r;
@@ -11022,6 +11076,7 @@ SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
 
 SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 {
+    SAMBA_ASSERT(i < pef->n_symbols);
     const uint8_t *p = pef->symbols + (size_t)i * pef->symbol_size;
     const uint32_t version = pef->version;
     samba__symbol r;
@@ -11049,6 +11104,7 @@ SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
 
 SAMBA__FN uint32_t samba__word(const samba__call_record *c, int32_t i)
 {
+    SAMBA_ASSERT(i >= 0 && i < c->n_in + c->n_out + c->n_attr);
     return samba__get32(c->words + 4 * i);
 }
 
@@ -12382,6 +12438,7 @@ SAMBA__FN void samba__run_epilogue(const samba_args *a, const float *y, int64_t 
 /* Units [begin,end) of a group, for one thread of the pool. */
 SAMBA__FN void samba__run_units(void *context, int64_t begin, int64_t end, int32_t thread)
 {
+    SAMBA_ASSERT(begin < end && thread >= 0);
     const samba__group *c = (const samba__group *)context;
     float *local = c->local + (size_t)thread * (SAMBA_LOCAL_BYTES / sizeof(float));
     bool checked = c->task->found && c->task->args.phase == 0;
@@ -12420,6 +12477,7 @@ SAMBA__FN void samba__run_first_phase(samba__group *c, samba__pool *pool)
     if (fused && c->part > 0) units = samba__ceil_div(c->count, c->part);
     if ((fused || c->task->found) && c->part < 0) c->task->args.epilogue = samba__run_epilogue;
     c->task->args.group = c;
+    SAMBA_ASSERT(!fused || c->part != 0); /* ops of a group share parts */
     int64_t grain = samba__grain_of(flops, units);
     if (c->task->work->part < 0) grain = samba__max64(grain, samba__tiles_at_once(units, pool));
     samba__pool_run(pool, samba__run_units, c, units, grain);
@@ -12444,6 +12502,7 @@ SAMBA__FN void samba__run_later_phases(const samba__group *c, samba__task *t, sa
 SAMBA__FN bool samba__run_group(samba__group *c, samba__pool *pool)
 {
     const int32_t *fault = &c->task->args.fault[SAMBA__FAULT_SET];
+    SAMBA_ASSERT(c->n >= 1 && c->n <= SAMBA__GROUP_TASKS && !*fault);
     samba__run_first_phase(c, pool);
     for (int32_t k = 0; k < c->n; k++) {
         samba__run_later_phases(c, &c->task[k], pool);
@@ -12606,6 +12665,8 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
         }
         rt->data[i] = base[s.region] + s.offset;
         uint64_t bytes = samba__symbol_bytes(&rt->pef, &s);
+        SAMBA_ASSERT(s.offset + bytes <= rt->pef.region[s.region]);
+        SAMBA_ASSERT(!stored || home.data - 1 + bytes <= rt->pef.data_size);
         if (s.alias || s.region == SAMBA__REGION_ARENA) continue;
         if (stored)
             samba__copy_data(rt->data[i], stored, bytes, samba_dtype_size(s.spec.dtype));
@@ -12683,7 +12744,9 @@ SAMBA__FN bool samba__can_fuse(samba_runtime *rt, uint32_t first, uint32_t i)
 /* Fuses the nodes of a section that follow each other. */
 SAMBA__FN void samba__find_groups(samba_runtime *rt, const samba__section *q)
 {
+    SAMBA_ASSERT(q->first < q->end && q->end <= rt->pef.n_nodes);
     for (uint32_t i = q->first; i < q->end; i += rt->steps[i].group) {
+        SAMBA_ASSERT(i < q->end);
         samba__step *head = &rt->steps[i];
         samba__call_record r = samba__record_at(&rt->pef, i);
         samba__symbol y = samba__symbol_at(&rt->pef, samba__word(&r, r.n_in) - 1);
@@ -13020,6 +13083,7 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     c.count = rt->steps[i].count;
     for (uint32_t k = i; k < i + rt->steps[i].group; k++) {
         if (rt->steps[k].view) continue;
+        SAMBA_ASSERT(c.n < SAMBA__GROUP_TASKS);
         samba__open_task(rt, k, &task[c.n], &decoded[c.n]);
         c.n++;
     }
@@ -13065,6 +13129,7 @@ SAMBA__FN void samba__clear_unwritten(samba_runtime *rt, const samba__section *q
 SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
+    SAMBA_ASSERT(q.first < q.end && q.end <= rt->pef.n_nodes);
     bool fine = true, told = rt->on_event != NULL, anew = !rt->steps[q.first].has_run;
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
     if (anew) samba__clear_unwritten(rt, &q);
@@ -13126,6 +13191,7 @@ SAMBA__FN uint32_t samba__norm_after_types(const samba_runtime *rt, uint32_t nex
 /* Runs the sections of these types for each microbatch. */
 SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
 {
+    SAMBA_ASSERT(rt->pef.microbatches >= 1);
     bool fine = true;
     if (types) {
         for (uint32_t m = 0; fine && m < rt->pef.microbatches; m++) {
@@ -13535,6 +13601,7 @@ SAMBA__FN void *samba__take(samba_session *s, size_t size)
 SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
 {
     if (!p) return;
+    SAMBA_ASSERT(size <= s->held); /* what goes was taken, with the same size */
     s->held -= size;
     s->desc.release(p, size, s->desc.user);
 }
@@ -13556,6 +13623,7 @@ SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t s
     }
     uint8_t *p = (uint8_t *)c + c->used;
     c->used += need;
+    SAMBA_ASSERT(c->used <= c->size && (uintptr_t)p % 16 == 0);
     memset(p, 0, need);
     return p;
 }
@@ -13578,6 +13646,7 @@ SAMBA__FN void *samba__keep(samba_session *s, size_t size)
 
 SAMBA__FN void *samba__temp(samba_session *s, int32_t n, size_t size)
 {
+    SAMBA_ASSERT(n >= 0);
     return samba__keep_in(s, &s->temp_chunks, samba__mul_size((size_t)n, size));
 }
 
@@ -13883,6 +13952,7 @@ SAMBA__FN samba_tensor *samba__named(samba_session *s, const char *name)
 SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
                                           const samba_spec *spec, int32_t role)
 {
+    SAMBA_ASSERT(samba__sound_shape(&spec->shape));
     samba_tensor *t = (samba_tensor *)samba__keep(s, sizeof *t);
     if (!t) return NULL;
     t->session = s;
@@ -14011,6 +14081,7 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
     char buffer[160], prefixed[160];
     samba__node *n = (samba__node *)samba__keep(s, sizeof *n);
     if (!n) return NULL;
+    SAMBA_ASSERT(c->n_in <= SAMBA_MAX_IN && c->n_out >= 1 && c->n_out <= SAMBA_MAX_OUT);
     n->op = op;
     n->n_in = c->n_in;
     n->n_out = c->n_out;
@@ -14450,6 +14521,7 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     if (w.scratch && !scratch) return false;
     a.scratch
         = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN) : NULL;
+    SAMBA_ASSERT((uintptr_t)a.scratch % SAMBA__ALIGN == 0);
     bool fine = samba__run_op(n->op, &a, &w, &s->pool, s->local);
     samba__give(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
     if (fine) return true;
@@ -14509,6 +14581,7 @@ SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
 {
     samba__scope q = *scope; /* it lies in what goes */
     while (s->scope_chunks != q.chunk && (q.chunk || s->scope_chunks->next)) {
+        SAMBA_ASSERT(s->scope_chunks); /* the mark is in the list */
         samba__chunk *c = s->scope_chunks;
         s->scope_chunks = c->next;
         samba__give(s, c, c->size);
@@ -15645,6 +15718,7 @@ SAMBA__FN samba_tensor *samba__join_slices(samba_tensor *a, samba_tensor *b)
 SAMBA__FN bool samba__tape_add(samba__tape *t, const samba__node *n, int32_t i, samba_tensor *din)
 {
     samba_tensor *x = n->in[i];
+    SAMBA_ASSERT(x->mark == t->mark && x->place < t->n_tensors);
     if (!samba__same_shape(&din->shape, &x->shape))
         return samba_fail(t->session, SAMBA_ESHAPE,
                           "the gradient rule of %s gives %S for input "
@@ -15685,6 +15759,7 @@ SAMBA__FN bool samba__tape_reads_current(const samba__tape *t, const samba__node
 SAMBA__FN bool samba__tape_node(samba__tape *t, const samba__node *n)
 {
     samba_tensor *dout[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
+    SAMBA_ASSERT(n->mark == t->mark);
     bool flows = false, needed = false;
     samba_vjp g = SAMBA__ZEROED;
     for (int32_t o = 0; o < n->n_out; o++) {
@@ -15733,6 +15808,7 @@ SAMBA__FN bool samba__tape_run(samba__tape *t)
 /* Where the backward pass begins: dloss = value. */
 SAMBA__FN bool samba__tape_seed(samba__tape *t, samba_tensor *loss, samba_tensor *grad)
 {
+    SAMBA_ASSERT(loss->mark == t->mark && loss->place < t->n_tensors);
     samba_tensor **sum = &t->grad[loss->place];
     *sum = *sum ? samba_add(*sum, grad) : grad;
     return *sum != NULL;
@@ -16274,8 +16350,10 @@ SAMBA__FN bool samba__is_spatial(const samba__compilation *c)
 /* What rewrites put in the place of t, or t. */
 SAMBA__FN samba_tensor *samba__final(samba_tensor *t)
 {
-    while (t && t->same_as)
+    while (t && t->same_as) {
+        SAMBA_ASSERT(t->same_as != t);
         t = t->same_as;
+    }
     return t;
 }
 
@@ -16317,6 +16395,7 @@ SAMBA__FN bool samba__mark_live(samba__compilation *c, samba__node *const *nodes
     if (!needed) return false;
     for (int32_t i = 0; i < c->n_pairs; i++) {
         const samba_tensor *t = samba__final(c->pairs[i].source);
+        SAMBA_ASSERT(t->id < c->n_tensors);
         needed[t->id] = read[samba__memory_of_state(t)->id] = true;
     }
     for (int32_t i = n - 1; i >= 0; i--) {
@@ -16366,6 +16445,7 @@ SAMBA__FN bool samba__collect_live(samba__compilation *c)
     for (int32_t i = 0; i < n; i++) {
         const samba__node *node = s->nodes[i];
         if (!node->live) continue;
+        SAMBA_ASSERT(node->id == i); /* nodes stand in the order of tracing */
         samba__node *copy = samba__own_copy(s, node);
         if (!copy) return false;
         c->nodes[c->n_nodes++] = copy;
@@ -16828,6 +16908,7 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
     while (size < c->n_nodes * 2)
         size *= 2;
     samba__node **table = (samba__node **)samba__temp(c->session, size, sizeof *table);
+    SAMBA_ASSERT((size & (size - 1)) == 0 && size > c->n_nodes); /* a search ends */
     if (!table) return false;
     for (int32_t i = 0, n_nodes = c->n_nodes; i < n_nodes; i++) { /* copies follow these */
         samba__node *n = c->nodes[i];
@@ -17093,12 +17174,15 @@ SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, 
 /* The place whose memory place i is: that of which it is a view, or itself. */
 SAMBA__FN int32_t samba__base_of(const samba__plan *p, int32_t i)
 {
-    return p->places[i].alias >= 0 ? p->places[i].alias : i;
+    int32_t base = p->places[i].alias >= 0 ? p->places[i].alias : i;
+    SAMBA_ASSERT(p->places[base].alias < 0); /* no view is of a view */
+    return base;
 }
 
 SAMBA__FN void samba__use_place(samba__plan *p, int32_t i, int32_t node)
 {
     samba__place *q = &p->places[i];
+    SAMBA_ASSERT(q->last <= node); /* nodes are looked at in order */
     if (q->first < 0) q->first = node;
     q->last = p->places[samba__base_of(p, i)].last = node;
 }
@@ -17156,7 +17240,9 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
             int32_t other = p->place_of[n->in[k]->id];
             fits = (other == in && elementwise) || samba__base_of(p, other) != base;
         }
-        if (fits) y->storage = x->storage;
+        if (!fits) continue;
+        SAMBA_ASSERT(y->first == i && y->storage == p->place_of[n->out[0]->id]);
+        y->storage = x->storage;
     }
 }
 
@@ -17189,6 +17275,7 @@ typedef struct samba__taken {
 
 SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t begin, uint64_t end)
 {
+    SAMBA_ASSERT(begin <= end);
     while (*at && (*at)->end < begin)
         at = &(*at)->next;
     samba__extent *r = *at;
@@ -17204,6 +17291,7 @@ SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t 
     if (end > r->end) r->end = end;
     for (; r->next && r->next->begin <= r->end; r->next = r->next->next)
         if (r->next->end > r->end) r->end = r->next->end;
+    SAMBA_ASSERT(!r->next || r->end < r->next->begin);
     return true;
 }
 
@@ -17230,9 +17318,11 @@ SAMBA__FN bool samba__visit(samba__taken *t, const samba__storage *b, bool enter
 SAMBA__FN bool samba__place_block(samba__taken *t, samba__storage *b, int32_t n_nodes)
 {
     uint64_t best_size = ~(uint64_t)0, end = 0;
+    SAMBA_ASSERT(b->first >= 0 && b->first <= b->last && b->last < n_nodes);
     t->beside = NULL;
     if (!samba__visit(t, b, false, 1, 0, n_nodes - 1)) return false;
     for (samba__extent *r = t->beside; r; end = r->end, r = r->next) {
+        SAMBA_ASSERT(r->begin >= end); /* extents are in order */
         uint64_t gap = r->begin - end;
         if (gap >= b->bytes && gap < best_size) {
             b->offset = end;
@@ -17254,6 +17344,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
         if (q->region != SAMBA__REGION_ARENA || q->alias >= 0) continue;
+        SAMBA_ASSERT(p->places[q->storage].storage == q->storage); /* of the first of its chain */
         if (q->storage == i) {
             q->index = n;
             all[n].id = i;
@@ -17268,6 +17359,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
     for (int32_t i = 0; i < n; i++) {
         if (!samba__place_block(&t, &all[i], n_nodes)) return false;
         uint64_t end = all[i].offset + all[i].bytes;
+        SAMBA_ASSERT(all[i].offset % SAMBA__ALIGN == 0);
         p->places[all[i].id].offset = all[i].offset;
         if (end > p->region[SAMBA__REGION_ARENA]) p->region[SAMBA__REGION_ARENA] = end;
     }
@@ -17318,6 +17410,7 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
     }
     for (int32_t i = 0; change && i < c->n_nodes; i++) {
         live += change[i];
+        SAMBA_ASSERT(live <= p->region[SAMBA__REGION_ARENA]); /* what is alive has room */
         if (live > p->lower_bound) {
             p->lower_bound = live;
             p->peak = i;
@@ -17337,6 +17430,7 @@ SAMBA__FN bool samba__cut_sections(const samba__compilation *c, samba__plan *p)
     for (int32_t i = 0; i < c->n_nodes; i++) {
         const samba__node *n = c->nodes[i];
         samba__section_plan *last = p->n_sections ? &p->sections[p->n_sections - 1] : NULL;
+        SAMBA_ASSERT(!last || last->first + last->n == i); /* sections cover the nodes */
         int64_t bytes = samba__bytes_moved(n);
         bool host = n->op->flags & SAMBA_OP_HOST, alone = host || after_host;
         uint32_t type = n->section & c->joined ? c->joined : n->section;
@@ -17525,10 +17619,12 @@ SAMBA__FN samba_tensor *samba__tensor_again(samba__compilation *c, samba__again 
         samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
         if (!y) return NULL;
         *y = *m->out[o];
+        SAMBA_ASSERT(c->n_tensors < 2 * a->n_tensors); /* bound has room for a copy of each */
         y->id = c->n_tensors++;
         m->out[o] = a->of[a->of[t->id].maker->out[o]->id].copy = y;
     }
     m->section = SAMBA_BCKWD;
+    SAMBA_ASSERT(c->n_nodes < 2 * a->n_nodes);
     c->nodes[c->n_nodes++] = m;
     return a->of[t->id].copy;
 }

@@ -337,14 +337,16 @@ if wants heavy full asan; then
         # Checks of large functions are calls: kernels compile three times as fast. clang's -Os does
         # not unroll them eightfold besides: another quarter.
         case $found in clang*) calls='-Os -mllvm -' ;; *) calls='-O1 --param ' ;; esac
-        c_tests ', ASan and UBSan' "${found%% *}" "-g -fsanitize=address,undefined \
--fno-sanitize-recover=all ${calls}asan-instrumentation-with-call-threshold=300" "${found#* }" \
+        c_tests ', ASan and UBSan' "${found%% *}" "-g -DSAMBA_ASSERTS \
+-fsanitize=address,undefined -fno-sanitize-recover=all \
+${calls}asan-instrumentation-with-call-threshold=300" "${found#* }" \
             all .asan
     else echo 'skipped: no compiler has AddressSanitizer'; fi
 fi
 if wants heavy full tsan; then
     if found=$(sanitizer thread); then
-        c_tests ', TSan' "${found%% *}" '-O1 -g -fsanitize=thread' "${found#* }" threads .tsan
+        c_tests ', TSan' "${found%% *}" '-O1 -g -DSAMBA_ASSERTS -fsanitize=thread' "${found#* }" \
+            threads .tsan
     else echo 'skipped: no compiler has ThreadSanitizer'; fi
 fi
 for how in quick heavy; do

@@ -226,6 +226,22 @@ check 'no prototypes of static functions' "$(
 check 'nothing ends the process of the caller' "$(
     code | grep -nE '(^|[^A-Za-z0-9_])(abort|exit|_Exit|quick_exit|assert|raise) *\(')"
 
+# SAMBA_ASSERT alone, which is off but in builds with a sanitizer.
+check 'nothing traps but a SAMBA_ASSERT that is switched on' "$(
+    code | awk '
+        /^#if defined\(SAMBA_ASSERTS\)/ { on = 1 }
+        /^#else|^#endif/ { on = 0 }
+        /__builtin_(trap|unreachable)|__debugbreak/ && !on { print "line " NR ": " $0 }')"
+check 'a SAMBA_ASSERT changes nothing' "$(
+    code | awk '
+        /SAMBA_ASSERT\(/ && !/^#/ { text = ""; start = NR; on = 1 }
+        on { text = text $0 }
+        on && /;/ {
+            on = 0
+            gsub(/[=!<>]=/, "", text)
+            if (text ~ /=|\+\+|--/) print "line " start ": " text
+        }')"
+
 # ---- What must be written down ----
 # A comment documents the declarations that follow it without an empty line between.
 check 'every public function has a comment' "$(
