@@ -297,6 +297,30 @@ static void test_session(void)
     CHECK(samba_run(s, 0) && samba_close(s) == 0);
 }
 
+// Without a session, or the tensor that would have one.
+static void test_no_session(void)
+{
+    samba_shape shape = SAMBA_SHAPE(2);
+    samba_init zero = { SAMBA_INIT_CONSTANT, 0.0f, 0.0f };
+    float value[2] = { 0 };
+    CHECK(!samba_ok(NULL) && samba_close(NULL) == 1 && samba_error(NULL)[0]);
+    CHECK(samba_error_code(NULL) == SAMBA_ENOMEM);
+    CHECK(!samba_tracing(NULL) && !samba_set_tracing(NULL, true));
+    samba_clear_error(NULL);
+    CHECK(!samba_input(NULL, "x", SAMBA_F32, shape) && !samba_zeros(NULL, "x", SAMBA_F32, shape));
+    CHECK(!samba_rand(NULL, "x", shape) && !samba_randint(NULL, "x", 3, shape));
+    CHECK(!samba_from_data_copy(NULL, "x", SAMBA_F32, shape, value));
+    CHECK(!samba_param(NULL, "x", shape, zero) && !samba_buffer(NULL, "x", shape, 0.0f));
+    CHECK(!samba_batch_normalize(NULL, NULL, NULL, NULL, NULL, 0.1f, 0.0f));
+    CHECK(!samba_scaled_dot_product_attention(NULL, NULL, NULL, NULL, NULL));
+    CHECK(!samba_linear(NULL, "x", 2) && !samba_dropout(NULL, "x", 0.1f));
+    CHECK(!samba_layernorm(NULL, "x") && !samba_rmsnorm(NULL, "x") && !samba_batchnorm(NULL, "x"));
+    CHECK(!samba_conv2d(NULL, "x", 2, 2, NULL) && !samba_embedding(NULL, "x", 2, 2));
+    CHECK(samba_weight_names(NULL, NULL, 0) == 0);
+    CHECK(samba_read(NULL)[0] == 0.0f && samba_read_i32(NULL)[0] == 0);
+    CHECK(samba_device_bytes(NULL) == 0 && samba_held_bytes(NULL) == 0);
+}
+
 static void test_device(void)
 {
     static uint64_t pef[4], memory[512];
@@ -351,6 +375,7 @@ int main(void)
     RUN(test_ops);
     RUN(test_leaves_and_layers);
     RUN(test_session);
+    RUN(test_no_session);
     RUN(test_device);
     RUN(test_runtime);
     return test_summary();

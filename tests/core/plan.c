@@ -782,6 +782,23 @@ static void test_spatial_checkpoint(void)
     remove(pef), remove("build/memory_spatial.pef.log"), remove(checkpoint);
 }
 
+// The gradient of w (64,64) after a run with these rows, and closes the session. False: the limit of memory
+// is refused.
+static bool gradient_within(samba_session *s, const samba_program *p, samba_tensor *row, const int32_t *rows,
+                            samba_tensor *w, float *grad)
+{
+    bool fits = samba_compile(s, p);
+    if (fits) {
+        CHECK(samba_write(row, rows) && samba_run(s, 0));
+        CHECK(samba_copy_out(samba_sn_grad(w), grad, 4 * 64 * 64));
+    } else {
+        CHECK(samba_error_code(s) == SAMBA_ERANGE);
+        samba_clear_error(s);
+    }
+    CHECK(samba_close(s) == 0);
+    return fits;
+}
+
 // The gradient of a net that reads a cache and then overwrites it; false: the limit is refused.
 static bool gradient_before_write(int64_t memory, float *grad)
 {
@@ -800,17 +817,8 @@ static bool gradient_before_write(int64_t memory, float *grad)
         loss = samba_add(loss, samba_sum(samba_mul(y, y), SAMBA_ALL_AXES, false));
     }
     for (int32_t i = 0; i < 64; i++) rows[i] = 63 - i;
-    bool fits = samba_compile(s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_SGD,
-                                                   .memory = memory });
-    if (fits) {
-        CHECK(samba_write(row, rows) && samba_run(s, 0));
-        CHECK(samba_copy_out(samba_sn_grad(w), grad, 4 * 64 * 64));
-    } else {
-        CHECK(samba_error_code(s) == SAMBA_ERANGE);
-        samba_clear_error(s);
-    }
-    CHECK(samba_close(s) == 0);
-    return fits;
+    return gradient_within(s, &(samba_program){ .loss = loss, .optim.kind = SAMBA_SGD, .memory = memory },
+                           row, rows, w, grad);
 }
 
 // The same of a cache that is written four times, by the handle of the write before or by its own: what was
@@ -836,16 +844,7 @@ static bool gradient_between_writes(bool chained, int64_t memory, float *grad)
     }
     for (int32_t i = 0; i < 64; i++) rows[i] = 63 - i;
     samba_program p = { .loss = loss, .outputs = { cache }, .optim.kind = SAMBA_SGD, .memory = memory };
-    bool fits = samba_compile(s, &p);
-    if (fits) {
-        CHECK(samba_write(row, rows) && samba_run(s, 0));
-        CHECK(samba_copy_out(samba_sn_grad(w), grad, 4 * 64 * 64));
-    } else {
-        CHECK(samba_error_code(s) == SAMBA_ERANGE);
-        samba_clear_error(s);
-    }
-    CHECK(samba_close(s) == 0);
-    return fits;
+    return gradient_within(s, &p, row, rows, w, grad);
 }
 
 // What was computed from state is not computed again once the state has changed.

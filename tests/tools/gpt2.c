@@ -325,6 +325,21 @@ static void run_small(const model *m, float *logits)
     samba_copy_out(m->logits, logits, N_LOGITS * sizeof *logits);
 }
 
+// The logits of some_ids with positions that are an input.
+static void logits_at(const gpt2_config *c, samba_dtype type, samba_shape shape, const void *at, float *logits)
+{
+    model m;
+    memset(&m, 0, sizeof m);
+    m.s = samba_open(NULL);
+    m.ids = samba_input(m.s, "ids", SAMBA_I32, SAMBA_SHAPE(B, T));
+    samba_tensor *positions = samba_input(m.s, "positions", type, shape);
+    m.logits = gpt2_logits(c, m.ids, positions);
+    compile_inference(&m, NULL);
+    samba_write(positions, at);
+    run_small(&m, logits);
+    close_clean(m.s);
+}
+
 static void test_positions(void)
 {
     const gpt2_config c = small_config();
@@ -335,16 +350,9 @@ static void test_positions(void)
     run_small(&m, want);
     close_clean(m.s);
     for (int rows = 1; rows <= 2; rows++) {         // (T), then (B,T)
-        m.s = samba_open(NULL);
-        m.ids = samba_input(m.s, "ids", SAMBA_I32, SAMBA_SHAPE(B, T));
-        samba_tensor *p = rows == 1 ? samba_input(m.s, "positions", SAMBA_I32, SAMBA_SHAPE(T))
-            : samba_input(m.s, "positions", SAMBA_I32, SAMBA_SHAPE(B, T));
-        m.logits = gpt2_logits(&c, m.ids, p);
-        compile_inference(&m, NULL);
-        samba_write(p, at);
-        run_small(&m, got);
+        samba_shape shape = rows == 1 ? SAMBA_SHAPE(T) : SAMBA_SHAPE(B, T);
+        logits_at(&c, SAMBA_I32, shape, at, got);
         CHECK(!memcmp(got, want, sizeof got));
-        close_clean(m.s);
     }
 }
 
@@ -367,15 +375,8 @@ static void test_short_positions_and_padding(void)
         CHECK(!memcmp(got + b * row, want + b * row, kept * sizeof *got));
     CHECK(memcmp(got + kept, want + kept, sizeof *got * (row - kept)) != 0);
     close_clean(m.s);
-    m.s = samba_open(NULL);
-    m.ids = samba_input(m.s, "ids", SAMBA_I32, SAMBA_SHAPE(B, T));
-    samba_tensor *p = samba_input(m.s, "positions", SAMBA_I16, SAMBA_SHAPE(T));
-    m.logits = gpt2_logits(&c, m.ids, p);
-    compile_inference(&m, NULL);
-    samba_write(p, at);
-    run_small(&m, got);
+    logits_at(&c, SAMBA_I16, SAMBA_SHAPE(T), at, got);
     CHECK(!memcmp(got, want, sizeof got));
-    close_clean(m.s);
 }
 
 // The patch makes GELU exact, and nothing else.
