@@ -225,12 +225,12 @@ static void test_tree(void)
     const float e = 1.0f / (1 << 24), one = 1.0f, far[2] = { 7.0f, e };
     const float *in[5] = { &one, &e, &e, &e, &one };
     float sum = 0.0f;
-    samba__tree(in, 4, 0, 1, &sum);
+    samba_parallel__tree(in, 4, 0, 1, &sum);
     CHECK(sum == 1.0f + 2.0f * e);
-    samba__tree(in, 5, 0, 1, &sum);
+    samba_parallel__tree(in, 5, 0, 1, &sum);
     CHECK(sum == (1.0f + 2.0f * e) + 1.0f);
     in[0] = far;
-    samba__tree(in, 1, 1, 1, &sum);
+    samba_parallel__tree(in, 1, 1, 1, &sum);
     CHECK(sum == e);
 }
 
@@ -407,7 +407,7 @@ static void look_back(const samba_args *a)
 {
     memcpy(a->out[0] + a->begin, a->in[0] + a->begin, (size_t)(a->end - a->begin) * 4);
     if (!watched) return;
-    bool overlaps = watched->mode != SAMBA__NORMAL;
+    bool overlaps = watched->mode != SAMBA_PARALLEL__NORMAL;
     if (a->attr[0] == 2) CHECK(wait_until(first_is_there));
     if (a->attr[0] == 1 && (overlaps ? wait_until(n_means) : n_means(watched) > 0))
         __atomic_add_fetch(&n_early_means, 1, __ATOMIC_SEQ_CST);
@@ -955,7 +955,7 @@ static void test_too_many_handlers(void)
     int n = 0;
     while (n < 100 && samba_atexit_register(say, quiet)) n++;
     CHECK(n == 32 && !samba_atexit_register(NULL, NULL));
-    samba__exits.n = 0;
+    samba_parallel__exits.n = 0;
 }
 
 // ---- One training, for tests/tools/parallel.sh --------------------------------------------------------

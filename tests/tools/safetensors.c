@@ -452,7 +452,7 @@ static void test_shards(void)
 static void check_index(const samba_safetensors *f, const char *json, const char *reason)
 {
     char index[128], text[600];
-    const char *name = samba__st_base_name(path), *second = samba__st_base_name(other);
+    const char *name = samba_safetensors__base_name(path), *second = samba_safetensors__base_name(other);
     snprintf(index, sizeof index, "%s/index.json", folder);
     snprintf(text, sizeof text, json, name, second);
     write_file(index, text, strlen(text));
@@ -508,13 +508,13 @@ static void test_all_of_f16(void)
 {
     int wrong = 0;
     for (unsigned h = 0; h < 65536; h++) {
-        float x = float_of(samba__st_f16_bits(h));
+        float x = float_of(samba_safetensors__f16_bits(h));
         double want = f16_value(h);
         bool nan = want != want;
         if (nan ? x == x : (double)x != want || !!signbit(x) != !!(h & 0x8000u)) wrong++;
         uint32_t bits, back;
         memcpy(&bits, &x, 4);
-        back = samba__st_to_f16(bits);
+        back = samba_safetensors__to_f16(bits);
         if (nan ? (back & 0x7FFFu) <= 0x7C00u : back != h) wrong++;
     }
     CHECK(wrong == 0);
@@ -528,20 +528,20 @@ static void test_rounding(void)
         float low = (float)f16_value(h), high = (float)f16_value(h + 1), middle = (low + high) / 2;
         uint32_t bits;
         memcpy(&bits, &middle, 4);
-        wrong += samba__st_to_f16(bits) != h + (h & 1);
-        wrong += samba__st_to_f16(bits - 1) != h || samba__st_to_f16(bits + 1) != h + 1;
-        wrong += samba__st_to_f16((bits + 1) | 0x80000000u) != (0x8000u | (h + 1));
+        wrong += samba_safetensors__to_f16(bits) != h + (h & 1);
+        wrong += samba_safetensors__to_f16(bits - 1) != h || samba_safetensors__to_f16(bits + 1) != h + 1;
+        wrong += samba_safetensors__to_f16((bits + 1) | 0x80000000u) != (0x8000u | (h + 1));
     }
     for (uint32_t h = 0; h < 0x7F80; h++) {
-        wrong += samba__st_to_bf16(h << 16) != h;
-        wrong += samba__st_to_bf16(h << 16 | 0x7FFFu) != h;
-        wrong += samba__st_to_bf16(h << 16 | 0x8000u) != h + (h & 1);
-        wrong += samba__st_to_bf16(h << 16 | 0x8001u) != h + 1;
+        wrong += samba_safetensors__to_bf16(h << 16) != h;
+        wrong += samba_safetensors__to_bf16(h << 16 | 0x7FFFu) != h;
+        wrong += samba_safetensors__to_bf16(h << 16 | 0x8000u) != h + (h & 1);
+        wrong += samba_safetensors__to_bf16(h << 16 | 0x8001u) != h + 1;
     }
     CHECK(wrong == 0);
-    CHECK(samba__st_to_f16(0x477FEFFFu) == 0x7BFF && samba__st_to_f16(0x477FF000u) == 0x7C00);
-    CHECK(samba__st_to_f16(0x7F800000u) == 0x7C00 && samba__st_to_f16(0xFF800000u) == 0xFC00);
-    CHECK(samba__st_to_bf16(0x7F800001u) == 0x7FC0 && samba__st_to_f16(0x7F800001u) > 0x7C00);
+    CHECK(samba_safetensors__to_f16(0x477FEFFFu) == 0x7BFF && samba_safetensors__to_f16(0x477FF000u) == 0x7C00);
+    CHECK(samba_safetensors__to_f16(0x7F800000u) == 0x7C00 && samba_safetensors__to_f16(0xFF800000u) == 0xFC00);
+    CHECK(samba_safetensors__to_bf16(0x7F800001u) == 0x7FC0 && samba_safetensors__to_f16(0x7F800001u) > 0x7C00);
 }
 
 static void test_other_types_are_listed_and_refused(void)
@@ -549,16 +549,16 @@ static void test_other_types_are_listed_and_refused(void)
     char header[200];
     float x[8];
     for (int i = 0; i < SAMBA_SAFETENSORS_N_DTYPES; i++) {
-        unsigned bytes = samba__st_dtype_bits(i);           // of 8 elements
+        unsigned bytes = samba_safetensors__dtype_bits(i);           // of 8 elements
         snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"%s\",\"shape\":[8],"
-                 "\"data_offsets\":[0,%u]}}", samba__st_dtype_text(i), bytes);
+                 "\"data_offsets\":[0,%u]}}", samba_safetensors__dtype_text(i), bytes);
         write_shard(path, header, bytes);
         samba_safetensors *f = open_one(path);
         const samba_safetensors_tensor *t = samba_safetensors_find(f, "a");
         CHECK(t && (int)t->dtype == i && t->count == 8 && t->bytes == bytes);
         bool fine = samba_safetensors_read_f32(f, t, 0, 8, x, why, sizeof why);
         CHECK(fine == (i <= SAMBA_SAFETENSORS_BF16));
-        CHECK(fine || (strstr(why, samba__st_dtype_text(i)) && strstr(why, "Convert the file")));
+        CHECK(fine || (strstr(why, samba_safetensors__dtype_text(i)) && strstr(why, "Convert the file")));
         samba_safetensors_close(f);
     }
 }
@@ -800,7 +800,7 @@ static void test_every_failing_allocation(void)
     char index[128], text[400];
     snprintf(index, sizeof index, "%s/index.json", folder);
     snprintf(text, sizeof text, "{\"weight_map\":{\"a\":\"%s\",\"c\":\"%s\"}}",
-             samba__st_base_name(path), samba__st_base_name(other));
+             samba_safetensors__base_name(path), samba_safetensors__base_name(other));
     write_file(index, text, strlen(text));
     write_shard(path, "{\"__metadata__\":{\"k\":\"v\"}," A4 "}", 4);
     write_shard(other, "{" F32_AT("c", "[2]", 0, 8) "}", 8);

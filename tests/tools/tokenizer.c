@@ -273,7 +273,7 @@ static void test_words(void)
         for (const char *p = cut[i]; *p; p++)
             if (*p != '|') text[n++] = (uint8_t)*p;
         for (const uint8_t *p = text, *end = text + n; p < end;) {
-            const uint8_t *stop = samba__tok_word(p, end);
+            const uint8_t *stop = samba_tokenizer__word(p, end);
             if (m) marked[m++] = '|';
             while (p < stop) marked[m++] = *p++;
         }
@@ -464,9 +464,9 @@ static bool same_tokenizer(samba_tokenizer *a, samba_tokenizer *b)
 {
     bool same = a && b && a->n_tokens == b->n_tokens && a->n_merges == b->n_merges;
     for (int32_t i = 0; same && i < (int32_t)a->n_tokens; i++) {
-        const samba__tok_token *k = &a->token[i], *m = &b->token[i];
+        const samba_tokenizer__token *k = &a->token[i], *m = &b->token[i];
         same = k->size == m->size && memcmp(a->bytes + k->at, b->bytes + m->at, k->size) == 0 &&
-               ((k->flags ^ m->flags) & SAMBA__TOK_SPECIAL) == 0;
+               ((k->flags ^ m->flags) & SAMBA_TOKENIZER__SPECIAL) == 0;
     }
     return same && memcmp(a->merge, b->merge, a->n_merges * sizeof *a->merge) == 0;
 }

@@ -291,6 +291,24 @@ check 'companions are modules of one style' "$(
             /^[a-z].*\(.*[,;]$/ && !/^(typedef|static inline) / { print f ":" NR ": without " api }
         ' "$file"
     done)"
+# samba_NAME__x is private to NAME.h, samba__x to samba.h, which companions may use; the two for
+# ONNX have onnx__, ex_ (export) and ox_ (import).
+check 'private names of companions tell their header' "$(
+    for file in tools/include/samba/[!o]*.h; do
+        awk -v own="^static .*[ *]samba_$(basename "$file" .h)_[a-z0-9_]*\\(" '
+            {
+                rest = $0
+                while (match(rest, /(samba|SAMBA)__[A-Za-z0-9_]+/)) {
+                    word = substr(rest, RSTART, RLENGTH)
+                    if (FNR == NR) there[word] = 1
+                    else if (!(word in there)) print FILENAME ":" FNR ": " word
+                    rest = substr(rest, RSTART + RLENGTH)
+                }
+            }
+            FNR < NR && /^static [^=]*[a-z0-9_]+\(/ && $0 !~ own {
+                print FILENAME ":" FNR ": " $0
+            }' "$header" "$file"
+    done)"
 check 'tests stand in tests/core, tests/tools or tests/sambaflow, what they share in tests/lib' "$(
     ls tests/*.[ch] tests/*.sh 2>/dev/null | grep -vxF tests/run.sh)"
 

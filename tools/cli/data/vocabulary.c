@@ -422,9 +422,9 @@ static bool save_unnamed_tokens(const vocabulary *v, const char *folder, fault *
     cJSON *list = cJSON_AddArrayToObject(map, "additional_special_tokens");
     const samba_tokenizer *t = v->tokenizer;
     for (int32_t id = 0; id < v->size; id++) {
-        const samba__tok_token *k = &t->token[id];
-        char text[SAMBA__TOK_MAX_SPECIAL + 1];
-        if (!(k->flags & SAMBA__TOK_SPECIAL) || k->flags & SAMBA__TOK_MADE) continue;
+        const samba_tokenizer__token *k = &t->token[id];
+        char text[SAMBA_TOKENIZER__MAX_SPECIAL + 1];
+        if (!(k->flags & SAMBA_TOKENIZER__SPECIAL) || k->flags & SAMBA_TOKENIZER__MADE) continue;
         snprintf(text, sizeof text, "%.*s", (int)k->size, (const char *)t->bytes + k->at);
         if (strcmp(text, "<|endoftext|>") != 0)
             cJSON_AddItemToArray(list, cJSON_CreateString(text));

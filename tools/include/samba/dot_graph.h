@@ -32,10 +32,10 @@ SAMBA_DOT_GRAPH_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, v
 #include <stdio.h>
 #include <string.h>
 
-typedef struct samba__dot { samba_emit_fn emit; void *user; } samba__dot;
+typedef struct samba_dot_graph__dot { samba_emit_fn emit; void *user; } samba_dot_graph__dot;
 
 /* The length of " f32 (2,3)" at p, a type and a shape; 0 if there is none. */
-static inline size_t samba__dot_spec(const char *p)
+static inline size_t samba_dot_graph__spec(const char *p)
 {
     for (int32_t t = 0; *p == ' ' && t < SAMBA_N_DTYPES; t++) {
         const char *type = samba_dtype_name((samba_dtype)t);
@@ -48,7 +48,7 @@ static inline size_t samba__dot_spec(const char *p)
 }
 
 /* The first output of an op is called like the op, the others NAME__outputs__1 ... */
-static inline size_t samba__dot_op_of(const char *name, size_t n)
+static inline size_t samba_dot_graph__op_of(const char *name, size_t n)
 {
     static const char part[] = "__outputs__";
     size_t digits = 0, m = sizeof part - 1;
@@ -58,9 +58,9 @@ static inline size_t samba__dot_op_of(const char *name, size_t n)
 }
 
 /* One line of samba_print_graph: "name = op(x f32 (2,3), none) [axis=1] -> f32 (2,3)". */
-static inline void samba__dot_line(const char *line, void *user)
+static inline void samba_dot_graph__line(const char *line, void *user)
 {
-    const samba__dot *dot = (const samba__dot *)user;
+    const samba_dot_graph__dot *dot = (const samba_dot_graph__dot *)user;
     const char *op = strstr(line, " = "), *in = op ? strchr(op, '(') : NULL;
     const char *out = in ? strstr(in, " -> ") : NULL, *shape = out ? strchr(out, '(') : NULL;
     char text[2048];
@@ -72,11 +72,11 @@ static inline void samba__dot_line(const char *line, void *user)
              line, n_op, op + 3, n_shape, shape, attr < out ? "\\n" : "", (int)(out - attr), attr);
     dot->emit(text, dot->user);
     for (const char *p = in + 1, *name = p; p < out; p++) {
-        size_t spec = samba__dot_spec(p);
+        size_t spec = samba_dot_graph__spec(p);
         if (!strncmp(p, "none, ", 6) && p == name) name = p + 6;
         if (!spec) continue;
         snprintf(text, sizeof text, "  \"%.*s\" -> \"%.*s\";\n",
-                 (int)samba__dot_op_of(name, (size_t)(p - name)), name, n, line);
+                 (int)samba_dot_graph__op_of(name, (size_t)(p - name)), name, n, line);
         dot->emit(text, dot->user);
         p += spec;
         name = p + 2;
@@ -84,10 +84,10 @@ static inline void samba__dot_line(const char *line, void *user)
 }
 SAMBA_DOT_GRAPH_API void samba_dot_graph(samba_session *s, samba_emit_fn emit, void *user)
 {
-    samba__dot dot = { emit, user };
+    samba_dot_graph__dot dot = { emit, user };
     if (!s || !emit) return;
     emit("digraph samba {\n  node [shape=box, fontname=\"sans\"];\n", user);
-    samba_print_graph(s, samba__dot_line, &dot);
+    samba_print_graph(s, samba_dot_graph__line, &dot);
     emit("}\n", user);
 }
 #endif /* SAMBA_DOT_GRAPH_IMPLEMENTATION */

@@ -71,7 +71,7 @@ typedef struct samba_app_args {
     bool allow_extra;                   /* set it, and flags that nobody knows are no error, but */
     const char *extra[SAMBA_MAX_EXTRA]; /* here, as they were given, each with its value behind */
     int32_t n_extra;
-    const samba_flag *run_flags;        /* set them: flags of your own that only run, test and the */
+    const samba_flag *run_flags; /* set them: flags of your own that only run, test and the */
     int32_t n_run_flags;                /* measurements take, not compile */
     int exit_code;                      /* of the program, where parse says false */
 } samba_app_args;
@@ -109,7 +109,8 @@ SAMBA_DRIVER_API int32_t samba_measure_sections(samba_session *s, int32_t batch_
    the costliest first, in place: best and mean become sums, flops and bytes, too. Returns how many
    there are. */
 SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n);
-/* The folder of a source file, such as __FILE__: "." if it names none. False if size is too small. */
+/* The folder of a source file, such as __FILE__: "." if it names none. False if size is too small.
+ */
 SAMBA_DRIVER_API bool samba_file_dir(const char *file, char *folder, size_t size);
 /* Does compile (into output_folder/pef_name/pef_name.pef), measure-performance and
    measure-sections; run and test are the application's own. False with an error in s. compile says
@@ -135,62 +136,64 @@ SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *a
 #include <sys/stat.h>
 #if defined(_WIN32)
 #include <direct.h>
-static inline int samba__driver_folder(const char *path) { return _mkdir(path); }
+static inline int samba_driver__folder(const char *path) { return _mkdir(path); }
 #else
-static inline int samba__driver_folder(const char *path) { return mkdir(path, 0777); }
+static inline int samba_driver__folder(const char *path) { return mkdir(path, 0777); }
 #endif
 
-static const char *const samba__driver_commands[] = {
+static const char *const samba_driver__commands[] = {
     "compile", "run", "test", "measure-performance", "measure-sections"
 };
 
 /* A flag of the framework: its value goes to samba_app_args, or is a choice there. */
-typedef struct samba__driver_flag {
+typedef struct samba_driver__flag {
     samba_flag flag;
     const char *short_name;
     size_t at;                          /* in samba_app_args; 0: a choice */
-} samba__driver_flag;
+} samba_driver__flag;
 
 /* Flags of the framework that say how to run: compile refuses them. It takes --pef, as SambaFlow's
    own command lines give it that one. */
-static inline bool samba__driver_is_for_running(const char *name)
+static inline bool samba_driver__is_for_running(const char *name)
 {
     return !strcmp(name, "num-iterations") || !strcmp(name, "num-sections")
         || !strcmp(name, "run-graph-only") || !strcmp(name, "trace");
 }
 
-#define SAMBA__FLAG(name, short_name, kind, field, help) \
+#define SAMBA_DRIVER__FLAG(name, short_name, kind, field, help) \
     { { name, SAMBA_FLAG_##kind, NULL, help }, short_name, offsetof(samba_app_args, field) }
-static const samba__driver_flag samba__driver_flags[] = {
-    SAMBA__FLAG("batch-size", "b", INT, batch_size, "samples in a batch"),
-    SAMBA__FLAG("microbatch-size", "mb", INT, microbatch_size,
-                "samples computed at once; gradients accumulate"),
-    SAMBA__FLAG("inference", "", BOOL, inference, "forward only"),
-    SAMBA__FLAG("pef", "p", TEXT, pef, "the compiled program to run"),
-    SAMBA__FLAG("pef-name", "", TEXT, pef_name, "name of the program to write"),
-    SAMBA__FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
-    SAMBA__FLAG("mapping", "", TEXT, command, "section or spatial"),
-    SAMBA__FLAG("graphamp-preset", "", TEXT, command, "mp0, mp1 or mp4: bf16 between ops"),
-    SAMBA__FLAG("memory", "", INT, memory, "MiB of tensors at most, by recomputing"),
-    SAMBA__FLAG("o0", "", BOOL, command, "one op per section"),
-    SAMBA__FLAG("o1", "", BOOL, command, "sections by working set"),
-    SAMBA__FLAG("o3", "", BOOL, command, "whole graph, the default"),
-    SAMBA__FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
-    SAMBA__FLAG("num-sections", "", INT, num_sections, "measure the first ones, default all"),
-    SAMBA__FLAG("run-graph-only", "", BOOL, run_graph_only, "measure without sending inputs"),
-    SAMBA__FLAG("trace", "", TEXT, trace, "write what was measured for chrome://tracing"),
-    SAMBA__FLAG("threads", "", INT, threads, "default: one per processor"),
-    SAMBA__FLAG("grad-accumulation-steps", "", INT, grad_accumulation_steps,
-                "parts of the batch whose gradients make one step"),
-    SAMBA__FLAG("data-parallel", "", BOOL, data_parallel, "train with replicas"),
-    SAMBA__FLAG("world-size", "ws", INT, world_size, "how many"),
-    SAMBA__FLAG("reduce-on-rdu", "", BOOL, reduce_on_rdu, "replicas reduce, not the caller"),
-    SAMBA__FLAG("seed", "", INT, seed, "of weights and dropout, default 256")
+static const samba_driver__flag samba_driver__flags[] = {
+    SAMBA_DRIVER__FLAG("batch-size", "b", INT, batch_size, "samples in a batch"),
+    SAMBA_DRIVER__FLAG("microbatch-size", "mb", INT, microbatch_size,
+                       "samples computed at once; gradients accumulate"),
+    SAMBA_DRIVER__FLAG("inference", "", BOOL, inference, "forward only"),
+    SAMBA_DRIVER__FLAG("pef", "p", TEXT, pef, "the compiled program to run"),
+    SAMBA_DRIVER__FLAG("pef-name", "", TEXT, pef_name, "name of the program to write"),
+    SAMBA_DRIVER__FLAG("output-folder", "", TEXT, output_folder, "where to write it, default out"),
+    SAMBA_DRIVER__FLAG("mapping", "", TEXT, command, "section or spatial"),
+    SAMBA_DRIVER__FLAG("graphamp-preset", "", TEXT, command, "mp0, mp1 or mp4: bf16 between ops"),
+    SAMBA_DRIVER__FLAG("memory", "", INT, memory, "MiB of tensors at most, by recomputing"),
+    SAMBA_DRIVER__FLAG("o0", "", BOOL, command, "one op per section"),
+    SAMBA_DRIVER__FLAG("o1", "", BOOL, command, "sections by working set"),
+    SAMBA_DRIVER__FLAG("o3", "", BOOL, command, "whole graph, the default"),
+    SAMBA_DRIVER__FLAG("num-iterations", "n", INT, num_iterations, "of a measurement, default 100"),
+    SAMBA_DRIVER__FLAG("num-sections", "", INT, num_sections,
+                       "measure the first ones, default all"),
+    SAMBA_DRIVER__FLAG("run-graph-only", "", BOOL, run_graph_only,
+                       "measure without sending inputs"),
+    SAMBA_DRIVER__FLAG("trace", "", TEXT, trace, "write what was measured for chrome://tracing"),
+    SAMBA_DRIVER__FLAG("threads", "", INT, threads, "default: one per processor"),
+    SAMBA_DRIVER__FLAG("grad-accumulation-steps", "", INT, grad_accumulation_steps,
+                       "parts of the batch whose gradients make one step"),
+    SAMBA_DRIVER__FLAG("data-parallel", "", BOOL, data_parallel, "train with replicas"),
+    SAMBA_DRIVER__FLAG("world-size", "ws", INT, world_size, "how many"),
+    SAMBA_DRIVER__FLAG("reduce-on-rdu", "", BOOL, reduce_on_rdu, "replicas reduce, not the caller"),
+    SAMBA_DRIVER__FLAG("seed", "", INT, seed, "of weights and dropout, default 256")
 };
-#define SAMBA__N_FLAGS ((int32_t)(sizeof samba__driver_flags / sizeof *samba__driver_flags))
+#define SAMBA_DRIVER__N_FLAGS ((int32_t)(sizeof samba_driver__flags / sizeof *samba_driver__flags))
 
 /* Flags of SambaFlow's compiler that mean nothing on a CPU, and how many values follow. */
-static const struct { const char *name; int values; } samba__driver_ignored[] = {
+static const struct { const char *name; int values; } samba_driver__ignored[] = {
     { "arch", 1 }, { "num-tiles", 1 }, { "n-chips", 1 }, { "optimization-rules", 1 },
     { "use-o1-default-rules", 0 }, { "debug", 0 }, { "verbose", 0 }, { "log-level", 1 },
     { "num-spatial-batches", 1 }, { "weight-sharing", 0 }, { "mac-v1", 0 }, { "mac-v2", 0 },
@@ -199,13 +202,13 @@ static const struct { const char *name; int values; } samba__driver_ignored[] = 
     { "stage-instrumentation", 0 }, { "gen-tensorboard", 0 }, { "include-read-stall-cycles", 0 }
 };
 
-static inline void samba__driver_usage(FILE *to, const char *program, const samba_app_args *args,
+static inline void samba_driver__usage(FILE *to, const char *program, const samba_app_args *args,
                                        const samba_flag *flags, int32_t n)
 {
     fprintf(to, "usage: %s compile | run | test | measure-performance | measure-sections "
             "[flags]\n", program);
-    for (int32_t i = 0; i < SAMBA__N_FLAGS; i++) {
-        const samba__driver_flag *f = &samba__driver_flags[i];
+    for (int32_t i = 0; i < SAMBA_DRIVER__N_FLAGS; i++) {
+        const samba_driver__flag *f = &samba_driver__flags[i];
         fprintf(to, "  --%-18s %s%s%s\n", f->flag.name, f->flag.help,
                 f->short_name[0] ? "; short -" : "", f->short_name);
     }
@@ -216,7 +219,7 @@ static inline void samba__driver_usage(FILE *to, const char *program, const samb
 }
 
 /* Stores text as a value of the kind. False if it is no such value. */
-static inline bool samba__driver_store(samba_flag_kind kind, void *value, const char *text)
+static inline bool samba_driver__store(samba_flag_kind kind, void *value, const char *text)
 {
     char *end = NULL;
     double number = strtod(text, &end);
@@ -232,7 +235,7 @@ static inline bool samba__driver_store(samba_flag_kind kind, void *value, const 
 }
 
 /* Flags whose text is one of a few words. */
-static inline bool samba__driver_choose(samba_app_args *args, const char *name, const char *text)
+static inline bool samba_driver__choose(samba_app_args *args, const char *name, const char *text)
 {
     if (!strcmp(name, "o0")) args->level = SAMBA_O0;
     else if (!strcmp(name, "o1")) args->level = SAMBA_O1;
@@ -248,7 +251,7 @@ static inline bool samba__driver_choose(samba_app_args *args, const char *name, 
 }
 
 /* Is text this flag? -x or --name, alone or with =value, which *value then points to. */
-static inline bool samba__driver_is_flag(const char *text, const char *name, const char *short_name,
+static inline bool samba_driver__is_flag(const char *text, const char *name, const char *short_name,
                                          const char **value)
 {
     const char *p = text + 1, *want = short_name;
@@ -262,7 +265,7 @@ static inline bool samba__driver_is_flag(const char *text, const char *name, con
 }
 
 /* A flag that nobody knows: kept, with what follows and is no flag, or refused. */
-static inline int samba__driver_keep(int argc, char **argv, int i, samba_app_args *args)
+static inline int samba_driver__keep(int argc, char **argv, int i, samba_app_args *args)
 {
     bool flag = argv[i][0] == '-' && argv[i][1] && args->allow_extra;
     int used = flag && !strchr(argv[i], '=') && i + 1 < argc && argv[i + 1][0] != '-' ? 2 : 1;
@@ -275,18 +278,18 @@ static inline int samba__driver_keep(int argc, char **argv, int i, samba_app_arg
 }
 
 /* Reads argv[i] and perhaps argv[i+1]; returns how many were used, 0 after saying what is wrong. */
-static inline int samba__driver_read(int argc, char **argv, int i, samba_app_args *args,
+static inline int samba_driver__read(int argc, char **argv, int i, samba_app_args *args,
                                      const samba_flag *flags, int32_t n)
 {
     const int32_t own = n + args->n_run_flags;
-    for (int32_t k = 0; k < SAMBA__N_FLAGS + own; k++) {
-        const samba__driver_flag *f = k < own ? NULL : &samba__driver_flags[k - own];
+    for (int32_t k = 0; k < SAMBA_DRIVER__N_FLAGS + own; k++) {
+        const samba_driver__flag *f = k < own ? NULL : &samba_driver__flags[k - own];
         samba_flag flag;                                /* the application's own come first */
         if (f) flag = f->flag;
         else flag = k < n ? flags[k] : args->run_flags[k - n];
         const char *text = NULL;
-        if (!samba__driver_is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
-        bool run_only = f ? samba__driver_is_for_running(flag.name) : k >= n;
+        if (!samba_driver__is_flag(argv[i], flag.name, f ? f->short_name : "", &text)) continue;
+        bool run_only = f ? samba_driver__is_for_running(flag.name) : k >= n;
         if (run_only && !strcmp(args->command, "compile")) {
             fprintf(stderr, "%s: --%s says how to run; compile has no use for it, give it to run\n",
                     argv[0], flag.name);
@@ -301,25 +304,25 @@ static inline int samba__driver_read(int argc, char **argv, int i, samba_app_arg
         if (!text) text = "";
         if (f) flag.value = (char *)args + f->at;
         bool fine = flag.kind != SAMBA_FLAG_BOOL || !*text;     /* --inference=false sets nothing */
-        if (fine) fine = f && f->at == 0 ? samba__driver_choose(args, flag.name, text)
-            : samba__driver_store(flag.kind, flag.value, text);
+        if (fine) fine = f && f->at == 0 ? samba_driver__choose(args, flag.name, text)
+            : samba_driver__store(flag.kind, flag.value, text);
         if (fine) return used;
         fprintf(stderr, "%s: \"%s\" is no value for --%s (%s)\n", argv[0], text, flag.name,
                 flag.help);
         return 0;
     }
-    for (size_t k = 0; k < sizeof samba__driver_ignored / sizeof *samba__driver_ignored; k++) {
-        const char *name = samba__driver_ignored[k].name, *text = NULL;
-        if (!samba__driver_is_flag(argv[i], name, "", &text)) continue;
+    for (size_t k = 0; k < sizeof samba_driver__ignored / sizeof *samba_driver__ignored; k++) {
+        const char *name = samba_driver__ignored[k].name, *text = NULL;
+        if (!samba_driver__is_flag(argv[i], name, "", &text)) continue;
         fprintf(stderr, "[warning samba] --%s has no meaning on a CPU and is ignored\n", name);
-        int used = 1 + (text ? 0 : samba__driver_ignored[k].values);
+        int used = 1 + (text ? 0 : samba_driver__ignored[k].values);
         return used < argc - i ? used : argc - i;
     }
-    return samba__driver_keep(argc, argv, i, args);
+    return samba_driver__keep(argc, argv, i, args);
 }
 
 /* A whole number from the environment: of the first of two variables that has one. */
-static inline int32_t samba__driver_setting(const char *name, const char *other)
+static inline int32_t samba_driver__setting(const char *name, const char *other)
 {
     const char *text = getenv(name);
     if ((!text || !*text) && other) text = getenv(other);
@@ -341,23 +344,23 @@ SAMBA_DRIVER_API bool samba_parse_app_args(int argc, char **argv, samba_app_args
     bool known = false, help = false;
     args->command = argc > 1 ? argv[1] : "";
     args->exit_code = 2;
-    for (size_t k = 0; k < sizeof samba__driver_commands / sizeof *samba__driver_commands; k++)
-        known = known || !strcmp(args->command, samba__driver_commands[k]);
+    for (size_t k = 0; k < sizeof samba_driver__commands / sizeof *samba_driver__commands; k++)
+        known = known || !strcmp(args->command, samba_driver__commands[k]);
     for (int i = 1; i < argc; i++)
         help = help || !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
     if (!known || help) {
         FILE *to = help ? stdout : stderr;
-        samba__driver_usage(to, argc > 0 ? argv[0] : "program", args, flags, n_flags);
+        samba_driver__usage(to, argc > 0 ? argv[0] : "program", args, flags, n_flags);
         if (help && fflush(to) == 0) args->exit_code = 0;
         return false;
     }
     for (int i = 2; i < argc;) {
-        int used = samba__driver_read(argc, argv, i, args, flags, n_flags);
+        int used = samba_driver__read(argc, argv, i, args, flags, n_flags);
         if (!used) return false;
         i += used;
     }
-    if (!args->threads) args->threads = samba__driver_setting("SN_NUM_THREADS", "OMP_NUM_THREADS");
-    if (!args->seed) args->seed = samba__driver_setting("SAMBA_SEED", NULL);
+    if (!args->threads) args->threads = samba_driver__setting("SN_NUM_THREADS", "OMP_NUM_THREADS");
+    if (!args->seed) args->seed = samba_driver__setting("SAMBA_SEED", NULL);
     if (args->batch_size < 0 || args->microbatch_size < 0 || args->num_iterations < 0
         || args->num_sections < 0 || args->memory < 0 || args->grad_accumulation_steps < 0
         || args->world_size < 0) {
@@ -407,7 +410,7 @@ SAMBA_DRIVER_API samba_desc samba_app_desc(const samba_app_args *args)
 }
 
 /* All of a file, in memory that is to be freed; NULL with an error. */
-static inline uint8_t *samba__driver_file(samba_session *s, const char *path, size_t *size)
+static inline uint8_t *samba_driver__file(samba_session *s, const char *path, size_t *size)
 {
     FILE *f = fopen(path, "rb");
     long n = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
@@ -420,11 +423,11 @@ static inline uint8_t *samba__driver_file(samba_session *s, const char *path, si
     return NULL;
 }
 /* The PEF of a file, in memory that is to be freed; NULL with an error. */
-static inline uint8_t *samba__driver_open(samba_session *s, const char *path, samba_pef *pef)
+static inline uint8_t *samba_driver__open(samba_session *s, const char *path, samba_pef *pef)
 {
     size_t size = 0;
     char why[300];
-    uint8_t *bytes = samba__driver_file(s, path, &size);
+    uint8_t *bytes = samba_driver__file(s, path, &size);
     if (!bytes || samba_pef_open(pef, bytes, size, why, sizeof why)) return bytes;
     samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
     free(bytes);
@@ -432,7 +435,7 @@ static inline uint8_t *samba__driver_open(samba_session *s, const char *path, sa
 }
 
 /* Then the device half alone, which does not know them, cannot say what a run takes. */
-static inline bool samba__driver_has_own_ops(const samba_pef *pef)
+static inline bool samba_driver__has_own_ops(const samba_pef *pef)
 {
     bool own = false;
     for (int32_t i = 0; i < pef->n_nodes; i++) own = own || !samba_pef_node_at(pef, i).op;
@@ -440,7 +443,7 @@ static inline bool samba__driver_has_own_ops(const samba_pef *pef)
 }
 
 /* Prints what a run of the PEF takes, to the byte. */
-static inline bool samba__driver_memory(samba_session *s, const char *path)
+static inline bool samba_driver__memory(samba_session *s, const char *path)
 {
     static const char *const parts[6] = {
         "parameters", "gradients", "state", "arena", "inputs and outputs",
@@ -448,9 +451,9 @@ static inline bool samba__driver_memory(samba_session *s, const char *path)
     };
     uint64_t of_role[SAMBA_ROLE_SCRATCH + 1] = { 0 };
     samba_pef pef;
-    uint8_t *bytes = samba__driver_open(s, path, &pef);
+    uint8_t *bytes = samba_driver__open(s, path, &pef);
     uint64_t total = bytes ? samba_runtime_bytes(bytes, pef.size, NULL, 0) : 0;
-    bool own = bytes && samba__driver_has_own_ops(&pef);
+    bool own = bytes && samba_driver__has_own_ops(&pef);
     if (own) printf("it has ops of your own: what a run needs is known when it is loaded\n");
     for (int32_t i = 0; total && i < pef.n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(&pef, i);
@@ -473,7 +476,7 @@ static inline bool samba__driver_memory(samba_session *s, const char *path)
 }
 
 /* Does a node of a section that steps parameters write this symbol? */
-static inline bool samba__driver_stepped(const samba_pef *pef, int32_t symbol)
+static inline bool samba_driver__stepped(const samba_pef *pef, int32_t symbol)
 {
     for (int32_t i = 0; i < pef->n_sections; i++) {
         samba_pef_section q = samba_pef_section_at(pef, i);
@@ -487,7 +490,7 @@ static inline bool samba__driver_stepped(const samba_pef *pef, int32_t symbol)
     return false;
 }
 
-static inline bool samba__driver_trains(const samba_pef *pef)
+static inline bool samba_driver__trains(const samba_pef *pef)
 {
     bool trains = false;
     for (int32_t i = 0; i < pef->n_sections; i++)
@@ -496,42 +499,42 @@ static inline bool samba__driver_trains(const samba_pef *pef)
 }
 
 /* Is there a gradient of the parameter called name, or (mapping spatial) a step without one? */
-static inline bool samba__driver_is_reached(const samba_pef *pef, const char *name)
+static inline bool samba_driver__is_reached(const samba_pef *pef, const char *name)
 {
     for (int32_t i = 0; i < pef->n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(pef, i);
         if (q.role == SAMBA_ROLE_WEIGHT && !strcmp(q.name, name))
-            return q.gradient >= 0 || samba__driver_stepped(pef, i);
+            return q.gradient >= 0 || samba_driver__stepped(pef, i);
     }
     return false;
 }
 
 /* Parameters that are to be trained, but the loss does not depend on them. */
-static inline void samba__driver_warn_of_gradients(samba_session *s, const samba_pef *p)
+static inline void samba_driver__warn_of_gradients(samba_session *s, const samba_pef *p)
 {
     int32_t n = samba_parameters(s, NULL, 0);
     samba_tensor **list = (samba_tensor **)malloc(((size_t)n + 1) * sizeof *list);
     if (list) samba_parameters(s, list, n);
     for (int32_t i = 0; list && i < n; i++)
-        if (!list[i]->frozen && !samba__driver_is_reached(p, list[i]->name))
+        if (!list[i]->frozen && !samba_driver__is_reached(p, list[i]->name))
             printf("[warning samba] the parameter %s gets no gradient: no loss depends on it\n",
                    list[i]->name);
     free(list);
 }
 
 /* Parameters that have a gradient and no optimizer, in a program that has one. */
-static inline void samba__driver_warn_of_parameters(const samba_pef *p)
+static inline void samba_driver__warn_of_parameters(const samba_pef *p)
 {
     for (int32_t i = 0; i < p->n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(p, i);
-        if (q.role == SAMBA_ROLE_WEIGHT && q.gradient >= 0 && !samba__driver_stepped(p, i))
+        if (q.role == SAMBA_ROLE_WEIGHT && q.gradient >= 0 && !samba_driver__stepped(p, i))
             printf("[warning samba] no optimizer has the parameter %s: it keeps its values\n",
                    q.name);
     }
 }
 
 /* Ops of the program's own that are a section, between two of their type. */
-static inline void samba__driver_warn_of_cuts(const samba_pef *p)
+static inline void samba_driver__warn_of_cuts(const samba_pef *p)
 {
     for (int32_t i = 1; i + 1 < p->n_sections; i++) {
         samba_pef_section q = samba_pef_section_at(p, i);
@@ -545,22 +548,22 @@ static inline void samba__driver_warn_of_cuts(const samba_pef *p)
 }
 
 /* cuts: level O0 makes each op a section anyway. */
-static inline bool samba__driver_warn(samba_session *s, const char *path, bool cuts)
+static inline bool samba_driver__warn(samba_session *s, const char *path, bool cuts)
 {
     samba_pef p;
-    uint8_t *bytes = samba__driver_open(s, path, &p);
+    uint8_t *bytes = samba_driver__open(s, path, &p);
     if (!bytes) return false;
-    if (samba__driver_trains(&p)) {
-        samba__driver_warn_of_gradients(s, &p);
-        samba__driver_warn_of_parameters(&p);
+    if (samba_driver__trains(&p)) {
+        samba_driver__warn_of_gradients(s, &p);
+        samba_driver__warn_of_parameters(&p);
     }
-    if (cuts) samba__driver_warn_of_cuts(&p);
+    if (cuts) samba_driver__warn_of_cuts(&p);
     free(bytes);
     return true;
 }
 /* The tables of a PEF, of whose values there may be much, in memory that is to be freed. NULL: it
    is none, or cannot be read. */
-static inline uint8_t *samba__driver_tables(const char *path, samba_pef *pef)
+static inline uint8_t *samba_driver__tables(const char *path, samba_pef *pef)
 {
     uint8_t head[128], *bytes = NULL;
     FILE *f = fopen(path, "rb");
@@ -579,12 +582,12 @@ static inline uint8_t *samba__driver_tables(const char *path, samba_pef *pef)
 
 /* Is a PEF of the batch and its parts that the command line names? Looks at its inputs' records
    alone; what is wrong with a file is left to samba_load. */
-static inline bool samba__driver_fits(samba_session *s, const samba_app_args *args)
+static inline bool samba_driver__fits(samba_session *s, const samba_app_args *args)
 {
     int32_t rows = 0;
     bool same = false;
     samba_pef pef;
-    uint8_t *bytes = args->pef ? samba__driver_tables(args->pef, &pef) : NULL;
+    uint8_t *bytes = args->pef ? samba_driver__tables(args->pef, &pef) : NULL;
     for (int32_t i = 0; bytes && i < pef.n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(&pef, i);
         if (q.role != SAMBA_ROLE_INPUT || q.batch_dim < 0) continue;
@@ -603,10 +606,10 @@ static inline bool samba__driver_fits(samba_session *s, const samba_app_args *ar
 SAMBA_DRIVER_API bool samba_app_load(samba_session *s, const samba_app_args *args,
                                      const samba_program *program)
 {
-    return samba_ok(s) && samba__driver_fits(s, args) && samba_load(s, args->pef, program);
+    return samba_ok(s) && samba_driver__fits(s, args) && samba_load(s, args->pef, program);
 }
 
-static inline bool samba__driver_compile(samba_session *s, const samba_app_args *args,
+static inline bool samba_driver__compile(samba_session *s, const samba_app_args *args,
                                          const samba_program *program)
 {
     const char *name = args->pef_name ? args->pef_name : program->name ? program->name : "samba";
@@ -619,7 +622,7 @@ static inline bool samba__driver_compile(samba_session *s, const samba_app_args 
     for (char *q = path + 1; *q; q++) {
         if (*q != '/') continue;
         *q = 0;
-        samba__driver_folder(path);
+        samba_driver__folder(path);
         *q = '/';
     }
     p.pef = path;
@@ -632,18 +635,18 @@ static inline bool samba__driver_compile(samba_session *s, const samba_app_args 
     double start = samba_seconds();
     if (!samba_compile(s, &p)) return false;
     printf("compiled %s in %.3f s, log in %s.log\n", path, samba_seconds() - start, path);
-    return samba__driver_memory(s, path) && samba__driver_warn(s, path, p.level != SAMBA_O0);
+    return samba_driver__memory(s, path) && samba_driver__warn(s, path, p.level != SAMBA_O0);
 }
 
 /* What is sent before each run of a measurement, and fetched behind it. */
-typedef struct samba__driver_traffic {
+typedef struct samba_driver__traffic {
     samba_tensor **inputs, **outputs;
     int32_t n_inputs, n_outputs;
     uint8_t *zeros, *room;              /* what is sent, where it is put: for the largest */
-} samba__driver_traffic;
+} samba_driver__traffic;
 
 /* The tensor of a symbol. With microbatches a loss called x is read for its mean, x__mean. */
-static inline samba_tensor *samba__driver_tensor(samba_session *s, const char *symbol)
+static inline samba_tensor *samba_driver__tensor(samba_session *s, const char *symbol)
 {
     size_t n = strlen(symbol);
     samba_tensor *t = NULL;
@@ -659,19 +662,19 @@ static inline samba_tensor *samba__driver_tensor(samba_session *s, const char *s
 }
 
 /* The inputs and outputs of the loaded program, by its file. */
-static inline bool samba__driver_find_traffic(samba_session *s, const char *path,
-                                              samba__driver_traffic *t)
+static inline bool samba_driver__find_traffic(samba_session *s, const char *path,
+                                              samba_driver__traffic *t)
 {
     size_t largest = 1;
     samba_pef p;
-    uint8_t *bytes = samba__driver_open(s, path, &p);
+    uint8_t *bytes = samba_driver__open(s, path, &p);
     if (!bytes) return false;
     t->inputs = (samba_tensor **)malloc(2 * (size_t)(p.n_symbols + 1) * sizeof *t->inputs);
     t->outputs = t->inputs ? t->inputs + p.n_symbols + 1 : NULL;
     for (int32_t i = 0; t->inputs && i < p.n_symbols; i++) {
         samba_pef_symbol q = samba_pef_symbol_at(&p, i);
         if (q.role != SAMBA_ROLE_INPUT && q.role != SAMBA_ROLE_OUTPUT) continue;
-        samba_tensor *x = samba__driver_tensor(s, q.name);
+        samba_tensor *x = samba_driver__tensor(s, q.name);
         if (q.role == SAMBA_ROLE_INPUT) t->inputs[t->n_inputs++] = x;
         else t->outputs[t->n_outputs++] = x;
         if (samba_bytes(x) > largest) largest = samba_bytes(x);
@@ -682,13 +685,13 @@ static inline bool samba__driver_find_traffic(samba_session *s, const char *path
     return t->inputs && t->zeros ? samba_ok(s)
         : samba_fail(s, SAMBA_ENOMEM, "no memory to measure");
 }
-static inline bool samba__driver_send(const samba__driver_traffic *t)
+static inline bool samba_driver__send(const samba_driver__traffic *t)
 {
     bool fine = true;
     for (int32_t i = 0; fine && i < t->n_inputs; i++) fine = samba_write(t->inputs[i], t->zeros);
     return fine;
 }
-static inline bool samba__driver_fetch(const samba__driver_traffic *t)
+static inline bool samba_driver__fetch(const samba_driver__traffic *t)
 {
     bool fine = true;
     for (int32_t i = 0; fine && i < t->n_outputs; i++)
@@ -698,8 +701,8 @@ static inline bool samba__driver_fetch(const samba__driver_traffic *t)
 
 /* Seconds of one run of a section, or of all of them if it is -1: the mean and the best of n. The
    traffic may be NULL: none. */
-static inline bool samba__driver_time(samba_session *s, int32_t section,
-                                      const samba__driver_traffic *traffic, int32_t n, double *mean,
+static inline bool samba_driver__time(samba_session *s, int32_t section,
+                                      const samba_driver__traffic *traffic, int32_t n, double *mean,
                                       double *best)
 {
     double total = 0.0;
@@ -709,9 +712,9 @@ static inline bool samba__driver_time(samba_session *s, int32_t section,
     *best = 1e30;
     for (int32_t i = -1; i < n; i++) {
         double start = samba_seconds();
-        if (traffic && !samba__driver_send(traffic)) return false;
+        if (traffic && !samba_driver__send(traffic)) return false;
         if (!samba_run_with(s, &one)) return false;
-        if (traffic && !samba__driver_fetch(traffic)) return false;
+        if (traffic && !samba_driver__fetch(traffic)) return false;
         double t = samba_seconds() - start;
         if (i >= 0) total += t, *best = t < *best ? t : *best;
     }
@@ -720,21 +723,21 @@ static inline bool samba__driver_time(samba_session *s, int32_t section,
 }
 
 /* Seconds of one run of a program that only makes y. */
-static inline double samba__driver_time_of(samba_tensor *y)
+static inline double samba_driver__time_of(samba_tensor *y)
 {
     double mean = 0.0, best = 0.0;
     samba_program p;
     memset(&p, 0, sizeof p);
     p.outputs[0] = y, p.inference = true;
     bool fine = y && samba_compile(y->session, &p)
-        && samba__driver_time(y->session, -1, NULL, 5, &mean, &best)
+        && samba_driver__time(y->session, -1, NULL, 5, &mean, &best)
         && samba_set_tracing(y->session, true);
     return fine ? best : 0.0;
 }
 
 /* The machine's own limits with so many threads: arithmetic as a product does it, bytes read and
    written by an op that does little else. */
-static inline bool samba__driver_limits(samba_session *s, int32_t threads, double *flops,
+static inline bool samba_driver__limits(samba_session *s, int32_t threads, double *flops,
                                         double *bytes)
 {
     const int32_t side = 576, many = 1 << 24;
@@ -743,8 +746,8 @@ static inline bool samba__driver_limits(samba_session *s, int32_t threads, doubl
     desc.threads = threads, desc.quiet = true;      /* its error becomes one of s */
     samba_session *own = samba_open(&desc);
     samba_tensor *a = samba_rand(own, "a", SAMBA_SHAPE(side, side));
-    *flops = 2.0 * side * side * side / samba__driver_time_of(samba_matmul(a, a));
-    *bytes = 8.0 * many / samba__driver_time_of(samba_neg(samba_rand(own, "x", SAMBA_SHAPE(many))));
+    *flops = 2.0 * side * side * side / samba_driver__time_of(samba_matmul(a, a));
+    *bytes = 8.0 * many / samba_driver__time_of(samba_neg(samba_rand(own, "x", SAMBA_SHAPE(many))));
     bool fine = samba_ok(own) || samba_fail(s, samba_error_code(own), "while measuring the "
                                             "machine: %s", samba_error(own));
     samba_close(own);
@@ -757,7 +760,7 @@ SAMBA_DRIVER_API samba_performance samba_measure_performance(samba_session *s, i
     samba_performance p;
     memset(&p, 0, sizeof p);
     int32_t n = n_iterations > 0 ? n_iterations : 1;
-    if (!samba__driver_time(s, -1, NULL, n, &p.mean, &p.best)) {
+    if (!samba_driver__time(s, -1, NULL, n, &p.mean, &p.best)) {
         memset(&p, 0, sizeof p);
         return p;
     }
@@ -774,7 +777,7 @@ SAMBA_DRIVER_API int32_t samba_measure_sections(samba_session *s, int32_t batch_
     samba_section_time t;
     memset(&t, 0, sizeof t);
     while ((num_sections <= 0 || k < num_sections) && samba_describe_section(s, k, &t.section)) {
-        if (!samba__driver_time(s, k, NULL, n, &t.mean, &t.best)) return -1;
+        if (!samba_driver__time(s, k, NULL, n, &t.mean, &t.best)) return -1;
         t.throughput = batch_size > 0 ? batch_size / t.mean : 0.0;
         if (k < cap) times[k] = t;
         k++;
@@ -783,7 +786,7 @@ SAMBA_DRIVER_API int32_t samba_measure_sections(samba_session *s, int32_t batch_
 }
 
 /* What sections are summed by: the op, or the type where a section has several. */
-static inline const char *samba__driver_kind(const samba_section_time *t)
+static inline const char *samba_driver__kind(const samba_section_time *t)
 {
     return t->section.op ? t->section.op : t->section.type;
 }
@@ -794,7 +797,8 @@ SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n)
     for (int32_t i = 0; i < n; i++) {
         samba_section_time t = times[i];
         int32_t k = 0;
-        while (k < n_kinds && strcmp(samba__driver_kind(&times[k]), samba__driver_kind(&t)) != 0) k++;
+        while (k < n_kinds && strcmp(samba_driver__kind(&times[k]), samba_driver__kind(&t)) != 0)
+            k++;
         if (k == n_kinds) {
             times[n_kinds++] = t;
             continue;
@@ -814,7 +818,7 @@ SAMBA_DRIVER_API int32_t samba_sum_by_op(samba_section_time *times, int32_t n)
 }
 
 /* "12.3 GB/s (45 %)". Above the limit, which is that of the memory, data come from a cache. */
-static inline void samba__driver_print_rate(const char *unit, double rate, double limit)
+static inline void samba_driver__print_rate(const char *unit, double rate, double limit)
 {
     printf(", %.1f %s ", rate * 1e-9, unit);
     if (rate <= limit) printf("(%.0f %%)", 100.0 * rate / limit);
@@ -823,17 +827,17 @@ static inline void samba__driver_print_rate(const char *unit, double rate, doubl
 }
 
 /* Which of the two limits a section is near tells what to mend: its arithmetic or its traffic. */
-static inline void samba__driver_print_time(const samba_section_time *t, double most_flops,
+static inline void samba_driver__print_time(const samba_section_time *t, double most_flops,
                                             double most_bytes)
 {
     printf("latency %.3f ms (best %.3f)", t->mean * 1e3, t->best * 1e3);
     if (t->throughput > 0.0) printf(", throughput %.0f samples/s", t->throughput);
-    samba__driver_print_rate("GFLOP/s", (double)t->section.flops / t->best, most_flops);
-    samba__driver_print_rate("GB/s", (double)t->section.bytes / t->best, most_bytes);
+    samba_driver__print_rate("GFLOP/s", (double)t->section.flops / t->best, most_flops);
+    samba_driver__print_rate("GB/s", (double)t->section.bytes / t->best, most_bytes);
 }
 
 /* The sections by op, if each is one op. */
-static inline void samba__driver_print_ops(samba_section_time *times, int32_t n)
+static inline void samba_driver__print_ops(samba_section_time *times, int32_t n)
 {
     double all = 0.0;
     for (int32_t i = 0; i < n; i++) {
@@ -849,12 +853,12 @@ static inline void samba__driver_print_ops(samba_section_time *times, int32_t n)
                all > 0.0 ? 100.0 * times[i].best / all : 0.0);
 }
 
-static inline bool samba__driver_sections(samba_session *s, const samba_app_args *args, int32_t n)
+static inline bool samba_driver__sections(samba_session *s, const samba_app_args *args, int32_t n)
 {
     double most_flops, most_bytes;
     samba_section q;
     int32_t n_sections = 0;
-    if (!samba__driver_limits(s, args->threads, &most_flops, &most_bytes)) return false;
+    if (!samba_driver__limits(s, args->threads, &most_flops, &most_bytes)) return false;
     printf("limits: products %.1f GFLOP/s, copies %.1f GB/s\n", most_flops * 1e-9,
            most_bytes * 1e-9);
     while (samba_describe_section(s, n_sections, &q)) n_sections++;
@@ -866,21 +870,21 @@ static inline bool samba__driver_sections(samba_session *s, const samba_app_args
     for (int32_t k = 0; fine && k < n_sections; k++) {
         const samba_section *one = &times[k].section;
         printf("section %d %-8s ", (int)k, one->type);
-        samba__driver_print_time(&times[k], most_flops, most_bytes);
+        samba_driver__print_time(&times[k], most_flops, most_bytes);
         printf("%s%s\n", one->op ? " " : "", one->op ? one->op : "");
     }
-    if (fine && n_sections > 0) samba__driver_print_ops(times, n_sections);
+    if (fine && n_sections > 0) samba_driver__print_ops(times, n_sections);
     free(times);
     return fine;
 }
 
-static inline bool samba__driver_performance(samba_session *s, const samba_app_args *args,
+static inline bool samba_driver__performance(samba_session *s, const samba_app_args *args,
                                              int32_t n)
 {
     double mean = 0.0, best = 0.0;
-    samba__driver_traffic t = { NULL, NULL, 0, 0, NULL, NULL };
-    bool fine = (args->run_graph_only || samba__driver_find_traffic(s, args->pef, &t))
-        && samba__driver_time(s, -1, args->run_graph_only ? NULL : &t, n, &mean, &best);
+    samba_driver__traffic t = { NULL, NULL, 0, 0, NULL, NULL };
+    bool fine = (args->run_graph_only || samba_driver__find_traffic(s, args->pef, &t))
+        && samba_driver__time(s, -1, args->run_graph_only ? NULL : &t, n, &mean, &best);
     free(t.inputs);
     free(t.zeros);
     if (!fine) return false;
@@ -889,7 +893,7 @@ static inline bool samba__driver_performance(samba_session *s, const samba_app_a
     printf("\n");
     return true;
 }
-static inline bool samba__driver_measure(samba_session *s, const samba_app_args *args,
+static inline bool samba_driver__measure(samba_session *s, const samba_app_args *args,
                                          const samba_program *program, bool sections)
 {
     int32_t n = args->num_iterations ? args->num_iterations : 100;
@@ -899,8 +903,8 @@ static inline bool samba__driver_measure(samba_session *s, const samba_app_args 
     samba_profiler *p = args->trace ? samba_profiler_open(s, 0) : NULL;
     samba_start_profile(p);
     bool fine = samba_load(s, args->pef, program) && samba_zero_inputs(s)
-        && (sections ? samba__driver_sections(s, args, n)
-            : samba__driver_performance(s, args, n));
+        && (sections ? samba_driver__sections(s, args, n)
+            : samba_driver__performance(s, args, n));
     if (p && fine) fine = samba_end_profile(p, NULL) && samba_profile_trace(p, args->trace);
     samba_profiler_close(p);
     return fine;
@@ -911,10 +915,10 @@ SAMBA_DRIVER_API bool samba_app_driver(samba_session *s, const samba_app_args *a
     if (!samba_ok(s)) return false;
     if (!args || !args->command || !program)
         return samba_fail(s, SAMBA_EARG, "in samba_app_driver: args or program is missing");
-    if (!strcmp(args->command, "compile")) return samba__driver_compile(s, args, program);
+    if (!strcmp(args->command, "compile")) return samba_driver__compile(s, args, program);
     bool sections = !strcmp(args->command, "measure-sections");
     if (sections || !strcmp(args->command, "measure-performance"))
-        return samba__driver_measure(s, args, program, sections);
+        return samba_driver__measure(s, args, program, sections);
     return samba_fail(s, SAMBA_EARG, "in samba_app_driver: %s is the application's own command",
                       args->command);
 }

@@ -108,17 +108,17 @@ SAMBA_GENERATE_API double samba_sampling_number(uint64_t seed, uint64_t row, uin
 }
 
 /* Is a the larger logit? */
-static inline bool generate__before(const float *logits, int32_t a, int32_t b)
+static inline bool samba_generate__before(const float *logits, int32_t a, int32_t b)
 {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
 }
 
 /* Lets heap[i] sink to its place in a heap whose top is the largest logit. */
-static inline void generate__sink(const float *logits, int32_t *heap, int32_t n, int32_t i)
+static inline void samba_generate__sink(const float *logits, int32_t *heap, int32_t n, int32_t i)
 {
     for (int32_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && generate__before(logits, heap[child + 1], heap[child])) child++;
-        if (!generate__before(logits, heap[child], heap[i])) return;
+        if (child + 1 < n && samba_generate__before(logits, heap[child + 1], heap[child])) child++;
+        if (!samba_generate__before(logits, heap[child], heap[i])) return;
         int32_t other = heap[i];
         heap[i] = heap[child];
         heap[child] = other;
@@ -126,62 +126,63 @@ static inline void generate__sink(const float *logits, int32_t *heap, int32_t n,
 }
 
 /* The finite logits in a heap, and behind it those taken from its top, the largest last. */
-typedef struct generate__ranking {
+typedef struct samba_generate__ranking {
     const float *logits;
     int32_t *index, n, n_heap;
     double most, temperature;
-} generate__ranking;
+} samba_generate__ranking;
 
-static inline double generate__weight(const generate__ranking *r, int32_t index)
+static inline double samba_generate__weight(const samba_generate__ranking *r, int32_t index)
 {
     return exp(((double)r->logits[index] - r->most) / r->temperature);
 }
 
 /* The index of the logit with i larger ones before it. */
-static inline int32_t generate__ranked(generate__ranking *r, int32_t i)
+static inline int32_t samba_generate__ranked(samba_generate__ranking *r, int32_t i)
 {
     while (r->n - r->n_heap <= i) {
         int32_t best = r->index[0];
         r->index[0] = r->index[--r->n_heap];
         r->index[r->n_heap] = best;
-        generate__sink(r->logits, r->index, r->n_heap, 0);
+        samba_generate__sink(r->logits, r->index, r->n_heap, 0);
     }
     return r->index[r->n - 1 - i];
 }
 
-static inline void generate__rank(generate__ranking *r, const float *logits, int32_t n,
-                                  int32_t *work)
+static inline void samba_generate__rank(samba_generate__ranking *r, const float *logits, int32_t n,
+                                        int32_t *work)
 {
     r->logits = logits, r->index = work, r->n = 0;
     for (int32_t i = 0; i < n; i++) {
         if (logits[i] - logits[i] == 0.0f) work[r->n++] = i;
     }
     r->n_heap = r->n;
-    for (int32_t i = r->n / 2; i-- > 0;) generate__sink(logits, work, r->n, i);
+    for (int32_t i = r->n / 2; i-- > 0;) samba_generate__sink(logits, work, r->n, i);
     r->most = r->n ? (double)logits[work[0]] : 0;
 }
 
 SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const samba_sampling *how,
                                         double u, int32_t *work)
 {
-    generate__ranking r;
-    generate__rank(&r, logits, n, work);
+    samba_generate__ranking r;
+    samba_generate__rank(&r, logits, n, work);
     r.temperature = (double)how->temperature;
     if (!r.n) return -1;
     if (!(r.temperature > 0)) return work[0];
     int32_t k = how->top_k > 0 && how->top_k < r.n ? how->top_k : r.n, m = 0;
     double p = how->top_p > 0 && how->top_p < 1 ? (double)how->top_p : 1, all = 0, kept = 0;
-    if (k < r.n) generate__ranked(&r, k - 1);
+    if (k < r.n) samba_generate__ranked(&r, k - 1);
     int32_t *candidate = r.index + (k < r.n ? r.n - k : 0);
-    for (int32_t i = 0; i < k; i++) all += generate__weight(&r, candidate[i]);
+    for (int32_t i = 0; i < k; i++) all += samba_generate__weight(&r, candidate[i]);
     if (p < 1) {
-        while (m < k && kept < p * all) kept += generate__weight(&r, generate__ranked(&r, m++));
+        while (m < k && kept < p * all)
+            kept += samba_generate__weight(&r, samba_generate__ranked(&r, m++));
         candidate = r.index + r.n - m;
     } else {
         m = k, kept = all;
     }
     for (int32_t i = 0; i < m; i++) {
-        u -= generate__weight(&r, candidate[i]) / kept;
+        u -= samba_generate__weight(&r, candidate[i]) / kept;
         if (u < 0) return candidate[i];
     }
     return candidate[m - 1];            /* rounding: u was almost 1 */
@@ -189,8 +190,8 @@ SAMBA_GENERATE_API int32_t samba_sample(const float *logits, int32_t n, const sa
 
 /* ---- The two graphs ---- */
 
-static inline samba_tensor *generate__graph_input(samba_session *s, const char *graph,
-                                                  const char *name, samba_shape shape)
+static inline samba_tensor *samba_generate__graph_input(samba_session *s, const char *graph,
+                                                        const char *name, samba_shape shape)
 {
     size_t size = strlen(graph) + strlen(name) + 3;
     char *full = (char *)malloc(size);
@@ -204,17 +205,17 @@ static inline samba_tensor *generate__graph_input(samba_session *s, const char *
     return t;
 }
 
-static inline bool generate__trace_graph(samba_generator *g, samba_generator_graph *graph,
-                                         const char *name, int32_t T, samba_generator_model trace,
-                                         const void *model)
+static inline bool samba_generate__trace_graph(samba_generator *g, samba_generator_graph *graph,
+                                               const char *name, int32_t T,
+                                               samba_generator_model trace, const void *model)
 {
     samba_session *s = g->session;
     graph->name = name, graph->T = T;
     if (!samba_begin_graph(s, name)) return false;
-    graph->ids = generate__graph_input(s, name, "ids", SAMBA_SHAPE(g->B, T));
-    graph->position = generate__graph_input(s, name, "position", SAMBA_SHAPE(g->B, T));
-    graph->row = generate__graph_input(s, name, "row", SAMBA_SHAPE(g->B, T));
-    graph->last = generate__graph_input(s, name, "last", SAMBA_SHAPE(g->B));
+    graph->ids = samba_generate__graph_input(s, name, "ids", SAMBA_SHAPE(g->B, T));
+    graph->position = samba_generate__graph_input(s, name, "position", SAMBA_SHAPE(g->B, T));
+    graph->row = samba_generate__graph_input(s, name, "row", SAMBA_SHAPE(g->B, T));
+    graph->last = samba_generate__graph_input(s, name, "last", SAMBA_SHAPE(g->B));
     if (!trace(model, graph) || !graph->logits) {
         return samba_fail(s, SAMBA_EARG, "in samba_generator_trace: the model made no logits");
     }
@@ -239,8 +240,8 @@ SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session 
     free(number);
     samba_set_batch_dim(g->prefill.key, -1);
     if (chunk > length) chunk = length;
-    if (!generate__trace_graph(g, &g->prefill, "prefill", chunk, trace, model)
-        || !generate__trace_graph(g, &g->decode, "decode", 1, trace, model)) return false;
+    if (!samba_generate__trace_graph(g, &g->prefill, "prefill", chunk, trace, model)
+        || !samba_generate__trace_graph(g, &g->decode, "decode", 1, trace, model)) return false;
     g->V = g->decode.logits->shape.dim[1];
     return true;
 }
@@ -248,18 +249,18 @@ SAMBA_GENERATE_API bool samba_generator_trace(samba_generator *g, samba_session 
 /* ---- Generating ---- */
 
 /* What a call needs beside the graphs. */
-typedef struct generate__generation {
+typedef struct samba_generate__generation {
     samba_generator *g;
     const samba_generate_desc *d;
     int32_t *input;                     /* ids, position, row: (B,T) each; last (B) */
     int32_t *work;                      /* (V) */
     int32_t *n_new;                     /* (B) tokens that were generated */
     bool *ended;                        /* (B) */
-} generate__generation;
+} samba_generate__generation;
 
 /* Runs a graph over the tokens at, at + 1 ... of each text, T of them or as many as there are. */
-static inline bool generate__feed(generate__generation *e, samba_generator_graph *graph,
-                                  const int32_t *at)
+static inline bool samba_generate__feed(samba_generate__generation *e, samba_generator_graph *graph,
+                                        const int32_t *at)
 {
     int32_t B = e->g->B, T = graph->T, *ids = e->input, *position = ids + B * T,
             *row = position + B * T, *last = row + B * T;
@@ -281,7 +282,8 @@ static inline bool generate__feed(generate__generation *e, samba_generator_graph
 }
 
 /* Draws the next token of row b, stores it and tells the caller. */
-static inline bool generate__draw(generate__generation *e, int32_t b, const float *logits)
+static inline bool samba_generate__draw(samba_generate__generation *e, int32_t b,
+                                        const float *logits)
 {
     const samba_generate_desc *d = e->d;
     double u = samba_sampling_number(d->sampling.seed, (uint64_t)b, (uint64_t)e->n_new[b]);
@@ -300,27 +302,27 @@ static inline bool generate__draw(generate__generation *e, int32_t b, const floa
 }
 
 /* Reads the prompts in chunks; the last chunk of each gives its first new token. */
-static inline bool generate__read_prompts(generate__generation *e, int32_t *at)
+static inline bool samba_generate__read_prompts(samba_generate__generation *e, int32_t *at)
 {
     int32_t T = e->g->prefill.T;
     for (bool more = true; more;) {
         more = false;
-        if (!generate__feed(e, &e->g->prefill, at)) return false;
+        if (!samba_generate__feed(e, &e->g->prefill, at)) return false;
         const float *logits = samba_read(e->g->prefill.logits);
         for (int32_t b = 0; b < e->d->n_prompts; b++) {
             bool was_ended = e->ended[b], done = at[b] + T >= e->d->prompt_size[b];
             if (was_ended || at[b] >= e->d->prompt_size[b]) continue;
             at[b] += T;
             more = more || !done;
-            if (done && !generate__draw(e, b, logits + (int64_t)b * e->g->V)) return false;
+            if (done && !samba_generate__draw(e, b, logits + (int64_t)b * e->g->V)) return false;
         }
     }
     return true;
 }
 
-static inline bool generate__generate(generate__generation *e, int32_t *at)
+static inline bool samba_generate__generate(samba_generate__generation *e, int32_t *at)
 {
-    if (!generate__read_prompts(e, at)) return false;
+    if (!samba_generate__read_prompts(e, at)) return false;
     for (;;) {
         bool more = false;
         for (int32_t b = 0; b < e->d->n_prompts; b++) {
@@ -328,15 +330,17 @@ static inline bool generate__generate(generate__generation *e, int32_t *at)
             more = more || !e->ended[b];
         }
         if (!more) return true;
-        if (!generate__feed(e, &e->g->decode, at)) return false;
+        if (!samba_generate__feed(e, &e->g->decode, at)) return false;
         const float *logits = samba_read(e->g->decode.logits);
         for (int32_t b = 0; b < e->d->n_prompts; b++) {
-            if (!e->ended[b] && !generate__draw(e, b, logits + (int64_t)b * e->g->V)) return false;
+            if (!e->ended[b] && !samba_generate__draw(e, b, logits + (int64_t)b * e->g->V))
+                return false;
         }
     }
 }
 
-static inline bool generate__check_prompts(const samba_generator *g, const samba_generate_desc *d)
+static inline bool samba_generate__check_prompts(const samba_generator *g,
+                                                 const samba_generate_desc *d)
 {
     samba_session *s = g->session;
     if (d->n_prompts < 1 || d->n_prompts > g->B || d->max_new_tokens < 1) {
@@ -358,9 +362,9 @@ static inline bool generate__check_prompts(const samba_generator *g, const samba
 
 SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_desc *d)
 {
-    generate__generation e = { g, d, NULL, NULL, NULL, NULL };
+    samba_generate__generation e = { g, d, NULL, NULL, NULL, NULL };
     size_t B = (size_t)g->B, T = (size_t)g->prefill.T;
-    if (!samba_ok(g->session) || !generate__check_prompts(g, d)) return false;
+    if (!samba_ok(g->session) || !samba_generate__check_prompts(g, d)) return false;
     int32_t *numbers = (int32_t *)calloc(3 * B * T + 3 * B + (size_t)g->V, sizeof *numbers);
     e.ended = (bool *)calloc(B, sizeof *e.ended);
     bool fine = numbers && e.ended;
@@ -371,7 +375,7 @@ SAMBA_GENERATE_API bool samba_generate(samba_generator *g, const samba_generate_
             memcpy(d->text[b], d->prompt[b], (size_t)d->prompt_size[b] * sizeof **d->text);
             d->text_size[b] = d->prompt_size[b];
         }
-        fine = generate__generate(&e, at);
+        fine = samba_generate__generate(&e, at);
     } else {
         samba_fail(g->session, SAMBA_ENOMEM, "no memory to generate %d rows", g->B);
     }

@@ -58,7 +58,7 @@
 /* ---- Configuration --------------------------------------------------------------------------- */
 
 /* Name in config.json, what it is here. */
-#define GPT2__ACTIVATIONS(X) \
+#define SAMBA_GPT2__ACTIVATIONS(X) \
     X("gelu_new", GELU_TANH) X("gelu_pytorch_tanh", GELU_TANH) X("gelu_fast", GELU_TANH) \
     X("gelu", GELU) X("relu", RELU) X("silu", SILU) X("swish", SILU) X("tanh", TANH)
 typedef enum gpt2_activation {
@@ -205,17 +205,20 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
 #endif
 #endif
 
-enum { GPT2__CONFIG_DEPTH = 16, GPT2__ROWS = 16 };      /* 16 floats: a cache line at a time */
+enum {
+    SAMBA_GPT2__CONFIG_DEPTH = 16,
+    SAMBA_GPT2__ROWS = 16
+}; /* 16 floats: a cache line at a time */
 
 /* Where a reason goes. */
-typedef struct gpt2__why {
+typedef struct samba_gpt2__why {
     char *text;
     size_t size;
-} gpt2__why;
+} samba_gpt2__why;
 
-static inline gpt2__why gpt2__why_of(char *text, size_t size)
+static inline samba_gpt2__why samba_gpt2__why_of(char *text, size_t size)
 {
-    gpt2__why why;
+    samba_gpt2__why why;
     why.text = text, why.size = text ? size : 0;
     if (why.size) text[0] = 0;
     return why;
@@ -224,7 +227,7 @@ static inline gpt2__why gpt2__why_of(char *text, size_t size)
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static inline bool gpt2__fail(const gpt2__why *why, const char *fmt, ...)
+static inline bool samba_gpt2__fail(const samba_gpt2__why *why, const char *fmt, ...)
 {
     va_list args;
     if (!why->size) return false;
@@ -258,182 +261,190 @@ SAMBA_GPT2_API gpt2_config gpt2_config_default(void)
     return c;
 }
 
-static inline bool gpt2__in(const char *key, int64_t value, int64_t least, int64_t most,
-                            const gpt2__why *why)
+static inline bool samba_gpt2__in(const char *key, int64_t value, int64_t least, int64_t most,
+                                  const samba_gpt2__why *why)
 {
     if (value >= least && value <= most) return true;
-    return gpt2__fail(why, "%s is %lld; it must be %lld ... %lld", key, (long long)value,
-                      (long long)least, (long long)most);
+    return samba_gpt2__fail(why, "%s is %lld; it must be %lld ... %lld", key, (long long)value,
+                            (long long)least, (long long)most);
 }
 
-static inline bool gpt2__real_in(const char *key, double value, double least, double most,
-                                 const gpt2__why *why)
+static inline bool samba_gpt2__real_in(const char *key, double value, double least, double most,
+                                       const samba_gpt2__why *why)
 {
     if (value >= least && value <= most) return true;           /* NaN is not */
-    return gpt2__fail(why, "%s is %g; it must be %g ... %g", key, value, least, most);
+    return samba_gpt2__fail(why, "%s is %g; it must be %g ... %g", key, value, least, most);
 }
 
-static inline int32_t gpt2__inner(const gpt2_config *c)
+static inline int32_t samba_gpt2__inner(const gpt2_config *c)
 {
     return c->n_inner ? c->n_inner : 4 * c->n_embd;
 }
 
 /* No matrix has more elements than an int32_t counts: all sizes below are far from overflow. */
-static inline bool gpt2__sizes(const gpt2_config *c, const gpt2__why *why)
+static inline bool samba_gpt2__sizes(const gpt2_config *c, const samba_gpt2__why *why)
 {
     int64_t embd = c->n_embd, rows = c->vocab_size;
     if (c->n_positions > rows) rows = c->n_positions;
     if (3 * embd > rows) rows = 3 * embd;
-    if (gpt2__inner(c) > rows) rows = gpt2__inner(c);
-    return rows * embd <= INT32_MAX ? true
-        : gpt2__fail(why, "a matrix would have %lld x %lld elements; at most 2^31 - 1 are possible",
-                     (long long)rows, (long long)embd);
+    if (samba_gpt2__inner(c) > rows) rows = samba_gpt2__inner(c);
+    return rows * embd <= INT32_MAX
+        ? true
+        : samba_gpt2__fail(
+            why, "a matrix would have %lld x %lld elements; at most 2^31 - 1 are possible",
+            (long long)rows, (long long)embd);
 }
 
 SAMBA_GPT2_API bool gpt2_config_check(const gpt2_config *c, char *why, size_t why_size)
 {
-    gpt2__why w = gpt2__why_of(why, why_size);
-    if (!c) return gpt2__fail(&w, "the configuration is NULL");
-    if (!gpt2__in("n_layer", c->n_layer, 1, 4096, &w)
-        || !gpt2__in("n_embd", c->n_embd, 1, 1 << 16, &w)
-        || !gpt2__in("n_head", c->n_head, 1, c->n_embd, &w)
-        || !gpt2__in("n_positions", c->n_positions, 1, 1 << 20, &w)
-        || !gpt2__in("vocab_size", c->vocab_size, 1, 1 << 24, &w)
-        || !gpt2__in("n_inner", c->n_inner, 0, 1 << 20, &w)
-        || !gpt2__in("activation_function", (int64_t)c->activation_function, 0, GPT2_TANH, &w)
-        || !gpt2__in("bos_token_id", c->bos_token_id, -1, INT32_MAX, &w)
-        || !gpt2__in("eos_token_id", c->eos_token_id, -1, INT32_MAX, &w)
-        || !gpt2__real_in("layer_norm_epsilon", c->layer_norm_epsilon, 1e-30, 1, &w)
-        || !gpt2__real_in("initializer_range", c->initializer_range, 0, 1, &w)
-        || !gpt2__real_in("wte_initializer_range", c->wte_initializer_range, -1, 1, &w)
-        || !gpt2__real_in("wpe_initializer_range", c->wpe_initializer_range, -1, 1, &w)
-        || !gpt2__real_in("attn_pdrop", c->attn_pdrop, 0, 0.999, &w)
-        || !gpt2__real_in("embd_pdrop", c->embd_pdrop, 0, 0.999, &w)
-        || !gpt2__real_in("resid_pdrop", c->resid_pdrop, 0, 0.999, &w)) return false;
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    if (!c) return samba_gpt2__fail(&w, "the configuration is NULL");
+    if (!samba_gpt2__in("n_layer", c->n_layer, 1, 4096, &w)
+        || !samba_gpt2__in("n_embd", c->n_embd, 1, 1 << 16, &w)
+        || !samba_gpt2__in("n_head", c->n_head, 1, c->n_embd, &w)
+        || !samba_gpt2__in("n_positions", c->n_positions, 1, 1 << 20, &w)
+        || !samba_gpt2__in("vocab_size", c->vocab_size, 1, 1 << 24, &w)
+        || !samba_gpt2__in("n_inner", c->n_inner, 0, 1 << 20, &w)
+        || !samba_gpt2__in("activation_function", (int64_t)c->activation_function, 0, GPT2_TANH, &w)
+        || !samba_gpt2__in("bos_token_id", c->bos_token_id, -1, INT32_MAX, &w)
+        || !samba_gpt2__in("eos_token_id", c->eos_token_id, -1, INT32_MAX, &w)
+        || !samba_gpt2__real_in("layer_norm_epsilon", c->layer_norm_epsilon, 1e-30, 1, &w)
+        || !samba_gpt2__real_in("initializer_range", c->initializer_range, 0, 1, &w)
+        || !samba_gpt2__real_in("wte_initializer_range", c->wte_initializer_range, -1, 1, &w)
+        || !samba_gpt2__real_in("wpe_initializer_range", c->wpe_initializer_range, -1, 1, &w)
+        || !samba_gpt2__real_in("attn_pdrop", c->attn_pdrop, 0, 0.999, &w)
+        || !samba_gpt2__real_in("embd_pdrop", c->embd_pdrop, 0, 0.999, &w)
+        || !samba_gpt2__real_in("resid_pdrop", c->resid_pdrop, 0, 0.999, &w)) return false;
     if (c->n_embd % c->n_head) {
-        return gpt2__fail(&w, "n_embd is %d, which %d heads (n_head) cannot share equally",
-                          (int)c->n_embd, (int)c->n_head);
+        return samba_gpt2__fail(&w, "n_embd is %d, which %d heads (n_head) cannot share equally",
+                                (int)c->n_embd, (int)c->n_head);
     }
-    return gpt2__sizes(c, &w);
+    return samba_gpt2__sizes(c, &w);
 }
 
-typedef struct gpt2__reader {
+typedef struct samba_gpt2__reader {
     const cJSON *json;
-    const gpt2__why *why;
+    const samba_gpt2__why *why;
     bool failed;                            /* the first reason stands */
-} gpt2__reader;
+} samba_gpt2__reader;
 
 /* The value of a key; NULL if it is missing or null, which is an error if it is required. */
-static inline const cJSON *gpt2__key(gpt2__reader *r, const char *key, bool required)
+static inline const cJSON *samba_gpt2__key(samba_gpt2__reader *r, const char *key, bool required)
 {
     const cJSON *item = r->failed ? NULL : cJSON_GetObjectItemCaseSensitive(r->json, key);
     if (item && !cJSON_IsNull(item)) return item;
-    if (required && !r->failed) r->failed = !gpt2__fail(r->why, "%s is missing", key);
+    if (required && !r->failed) r->failed = !samba_gpt2__fail(r->why, "%s is missing", key);
     return NULL;
 }
 
-static inline void gpt2__wrong_type(gpt2__reader *r, const char *key, const char *want)
+static inline void samba_gpt2__wrong_type(samba_gpt2__reader *r, const char *key, const char *want)
 {
-    r->failed = !gpt2__fail(r->why, "%s must be %s", key, want);
+    r->failed = !samba_gpt2__fail(r->why, "%s must be %s", key, want);
 }
 
-static inline void gpt2__read_int(gpt2__reader *r, const char *key, bool required, int32_t *out)
+static inline void samba_gpt2__read_int(samba_gpt2__reader *r, const char *key, bool required,
+                                        int32_t *out)
 {
-    const cJSON *item = gpt2__key(r, key, required);
+    const cJSON *item = samba_gpt2__key(r, key, required);
     if (!item) return;
     double x = cJSON_IsNumber(item) ? item->valuedouble : 0.5;
     if (x != floor(x)) {
-        gpt2__wrong_type(r, key, "a whole number");
+        samba_gpt2__wrong_type(r, key, "a whole number");
     } else if (!(x >= -1 && x <= INT32_MAX)) {
-        r->failed = !gpt2__fail(r->why, "%s is %g, out of all range", key, x);
+        r->failed = !samba_gpt2__fail(r->why, "%s is %g, out of all range", key, x);
     } else {
         *out = (int32_t)x;
     }
 }
 
-static inline void gpt2__read_real(gpt2__reader *r, const char *key, double *out)
+static inline void samba_gpt2__read_real(samba_gpt2__reader *r, const char *key, double *out)
 {
-    const cJSON *item = gpt2__key(r, key, false);
+    const cJSON *item = samba_gpt2__key(r, key, false);
     if (!item) return;
     if (cJSON_IsNumber(item)) *out = item->valuedouble;
-    else gpt2__wrong_type(r, key, "a number");
+    else samba_gpt2__wrong_type(r, key, "a number");
 }
 
-static inline void gpt2__read_bool(gpt2__reader *r, const char *key, bool *out)
+static inline void samba_gpt2__read_bool(samba_gpt2__reader *r, const char *key, bool *out)
 {
-    const cJSON *item = gpt2__key(r, key, false);
+    const cJSON *item = samba_gpt2__key(r, key, false);
     if (!item) return;
     if (cJSON_IsBool(item)) *out = cJSON_IsTrue(item) != 0;
-    else gpt2__wrong_type(r, key, "true or false");
+    else samba_gpt2__wrong_type(r, key, "true or false");
 }
 
 /* The value must be one of the names of the table. */
-static inline void gpt2__read_activation(gpt2__reader *r, gpt2_activation *out)
+static inline void samba_gpt2__read_activation(samba_gpt2__reader *r, gpt2_activation *out)
 {
     const char *const key = "activation_function";
-    const cJSON *item = gpt2__key(r, key, false);
+    const cJSON *item = samba_gpt2__key(r, key, false);
     if (!item) return;
     if (!cJSON_IsString(item)) {
-        gpt2__wrong_type(r, key, "a string");
+        samba_gpt2__wrong_type(r, key, "a string");
         return;
     }
 #define X(name, value) if (!strcmp(item->valuestring, name)) { *out = GPT2_##value; return; }
-    GPT2__ACTIVATIONS(X)
+    SAMBA_GPT2__ACTIVATIONS(X)
 #undef X
 #define X(name, value) " " name
-    r->failed = !gpt2__fail(r->why, "activation_function \"%.40s\" is unknown; known are"
-                            GPT2__ACTIVATIONS(X), item->valuestring);
+    r->failed = !samba_gpt2__fail(r->why, "activation_function \"%.40s\" is unknown; known are"
+                                  SAMBA_GPT2__ACTIVATIONS(X), item->valuestring);
 #undef X
 }
 
-static inline void gpt2__read_model_type(gpt2__reader *r)
+static inline void samba_gpt2__read_model_type(samba_gpt2__reader *r)
 {
-    const cJSON *item = gpt2__key(r, "model_type", false);
+    const cJSON *item = samba_gpt2__key(r, "model_type", false);
     if (!item) return;
-    if (!cJSON_IsString(item)) gpt2__wrong_type(r, "model_type", "a string");
+    if (!cJSON_IsString(item)) samba_gpt2__wrong_type(r, "model_type", "a string");
     else if (strcmp(item->valuestring, "gpt2")) {
-        r->failed = !gpt2__fail(r->why, "model_type is \"%.40s\", not \"gpt2\"",
-                                item->valuestring);
+        r->failed = !samba_gpt2__fail(r->why, "model_type is \"%.40s\", not \"gpt2\"",
+                                      item->valuestring);
     }
 }
 
-static inline bool gpt2__config_from(const cJSON *json, gpt2_config *out, char *text,
-                                     size_t text_size)
+static inline bool samba_gpt2__config_from(const cJSON *json, gpt2_config *out, char *text,
+                                           size_t text_size)
 {
-    gpt2__why why = gpt2__why_of(text, text_size);
-    gpt2__reader r;
+    samba_gpt2__why why = samba_gpt2__why_of(text, text_size);
+    samba_gpt2__reader r;
     gpt2_config c = gpt2_config_default();
     bool cross = false, has_ctx = cJSON_GetObjectItemCaseSensitive(json, "n_ctx") != NULL;
     int32_t n_ctx = -1;
     r.json = json, r.why = &why, r.failed = false;
     c.n_positions = -1;
-    gpt2__read_model_type(&r);
-    gpt2__read_int(&r, "n_layer", true, &c.n_layer);
-    gpt2__read_int(&r, "n_head", true, &c.n_head);
-    gpt2__read_int(&r, "n_embd", true, &c.n_embd);
-    gpt2__read_int(&r, "vocab_size", true, &c.vocab_size);
-    gpt2__read_int(&r, "n_positions", !has_ctx, &c.n_positions);
-    gpt2__read_int(&r, "n_ctx", false, &n_ctx);
+    samba_gpt2__read_model_type(&r);
+    samba_gpt2__read_int(&r, "n_layer", true, &c.n_layer);
+    samba_gpt2__read_int(&r, "n_head", true, &c.n_head);
+    samba_gpt2__read_int(&r, "n_embd", true, &c.n_embd);
+    samba_gpt2__read_int(&r, "vocab_size", true, &c.vocab_size);
+    samba_gpt2__read_int(&r, "n_positions", !has_ctx, &c.n_positions);
+    samba_gpt2__read_int(&r, "n_ctx", false, &n_ctx);
     if (c.n_positions < 0) c.n_positions = n_ctx;       /* the name it had before */
-    gpt2__read_int(&r, "n_inner", false, &c.n_inner);
-    if (gpt2__key(&r, "n_inner", false) && c.n_inner < 1) gpt2__wrong_type(&r, "n_inner", "null, "
-                                                                           "or at least 1");
-    gpt2__read_activation(&r, &c.activation_function);
-    gpt2__read_real(&r, "layer_norm_epsilon", &c.layer_norm_epsilon);
-    gpt2__read_real(&r, "initializer_range", &c.initializer_range);
-    gpt2__read_real(&r, "wte_initializer_range", &c.wte_initializer_range);
-    gpt2__read_real(&r, "wpe_initializer_range", &c.wpe_initializer_range);
-    gpt2__read_real(&r, "attn_pdrop", &c.attn_pdrop);
-    gpt2__read_real(&r, "embd_pdrop", &c.embd_pdrop);
-    gpt2__read_real(&r, "resid_pdrop", &c.resid_pdrop);
-    gpt2__read_bool(&r, "scale_attn_weights", &c.scale_attn_weights);
-    gpt2__read_bool(&r, "scale_attn_by_inverse_layer_idx", &c.scale_attn_by_inverse_layer_idx);
-    gpt2__read_bool(&r, "tie_word_embeddings", &c.tie_word_embeddings);
-    gpt2__read_bool(&r, "add_cross_attention", &cross);
-    gpt2__read_int(&r, "bos_token_id", false, &c.bos_token_id);
-    gpt2__read_int(&r, "eos_token_id", false, &c.eos_token_id);
-    if (!r.failed && cross) r.failed = !gpt2__fail(&why, "add_cross_attention is true: there is "
-                                                   "no encoder to attend to");
+    samba_gpt2__read_int(&r, "n_inner", false, &c.n_inner);
+    if (samba_gpt2__key(&r, "n_inner", false) && c.n_inner < 1)
+        samba_gpt2__wrong_type(&r, "n_inner",
+                               "null, "
+                               "or at least 1");
+    samba_gpt2__read_activation(&r, &c.activation_function);
+    samba_gpt2__read_real(&r, "layer_norm_epsilon", &c.layer_norm_epsilon);
+    samba_gpt2__read_real(&r, "initializer_range", &c.initializer_range);
+    samba_gpt2__read_real(&r, "wte_initializer_range", &c.wte_initializer_range);
+    samba_gpt2__read_real(&r, "wpe_initializer_range", &c.wpe_initializer_range);
+    samba_gpt2__read_real(&r, "attn_pdrop", &c.attn_pdrop);
+    samba_gpt2__read_real(&r, "embd_pdrop", &c.embd_pdrop);
+    samba_gpt2__read_real(&r, "resid_pdrop", &c.resid_pdrop);
+    samba_gpt2__read_bool(&r, "scale_attn_weights", &c.scale_attn_weights);
+    samba_gpt2__read_bool(&r, "scale_attn_by_inverse_layer_idx",
+                          &c.scale_attn_by_inverse_layer_idx);
+    samba_gpt2__read_bool(&r, "tie_word_embeddings", &c.tie_word_embeddings);
+    samba_gpt2__read_bool(&r, "add_cross_attention", &cross);
+    samba_gpt2__read_int(&r, "bos_token_id", false, &c.bos_token_id);
+    samba_gpt2__read_int(&r, "eos_token_id", false, &c.eos_token_id);
+    if (!r.failed && cross)
+        r.failed = !samba_gpt2__fail(&why,
+                                     "add_cross_attention is true: there is "
+                                     "no encoder to attend to");
     if (r.failed || !gpt2_config_check(&c, text, text_size)) return false;
     *out = c;
     return true;
@@ -442,36 +453,36 @@ static inline bool gpt2__config_from(const cJSON *json, gpt2_config *out, char *
 SAMBA_GPT2_API bool gpt2_config_parse(const char *text, size_t size, gpt2_config *c, char *why,
                                       size_t why_size)
 {
-    gpt2__why w = gpt2__why_of(why, why_size);
-    if (!text || !c) return gpt2__fail(&w, "the text or the configuration is NULL");
-    cJSON *json = samba_safetensors_json(text, size, GPT2__CONFIG_DEPTH, false, "configuration",
-                                         why, why_size);
-    bool fine = json && gpt2__config_from(json, c, why, why_size);
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    if (!text || !c) return samba_gpt2__fail(&w, "the text or the configuration is NULL");
+    cJSON *json = samba_safetensors_json(text, size, SAMBA_GPT2__CONFIG_DEPTH, false,
+                                         "configuration", why, why_size);
+    bool fine = json && samba_gpt2__config_from(json, c, why, why_size);
     cJSON_Delete(json);
     return fine;
 }
 
 SAMBA_GPT2_API bool gpt2_config_read(const char *path, gpt2_config *c, char *why, size_t why_size)
 {
-    gpt2__why w = gpt2__why_of(why, why_size);
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
     char reason[300];
-    if (!path || !c) return gpt2__fail(&w, "the path or the configuration is NULL");
-    cJSON *json = samba_safetensors_json_file(path, GPT2__CONFIG_DEPTH, why, why_size);
+    if (!path || !c) return samba_gpt2__fail(&w, "the path or the configuration is NULL");
+    cJSON *json = samba_safetensors_json_file(path, SAMBA_GPT2__CONFIG_DEPTH, why, why_size);
     if (!json) return false;
-    bool fine = gpt2__config_from(json, c, reason, sizeof reason);
+    bool fine = samba_gpt2__config_from(json, c, reason, sizeof reason);
     cJSON_Delete(json);
-    return fine ? true : gpt2__fail(&w, "%s: %s", path, reason);
+    return fine ? true : samba_gpt2__fail(&w, "%s: %s", path, reason);
 }
 
-static inline const char *gpt2__activation_name(gpt2_activation a)
+static inline const char *samba_gpt2__activation_name(gpt2_activation a)
 {
 #define X(name, value) if (a == GPT2_##value) return name;
-    GPT2__ACTIVATIONS(X)
+    SAMBA_GPT2__ACTIVATIONS(X)
 #undef X
     return "none";
 }
 
-static inline cJSON *gpt2__config_json(const gpt2_config *c)
+static inline cJSON *samba_gpt2__config_json(const gpt2_config *c)
 {
     cJSON *json = cJSON_CreateObject();
     const char *const architecture = "GPT2LMHeadModel";
@@ -488,7 +499,7 @@ static inline cJSON *gpt2__config_json(const gpt2_config *c)
     if (c->n_inner) INT("n_inner", c->n_inner);
     else fine = fine && cJSON_AddNullToObject(json, "n_inner");
     fine = fine && cJSON_AddStringToObject(json, "activation_function",
-                                           gpt2__activation_name(c->activation_function));
+                                           samba_gpt2__activation_name(c->activation_function));
     INT("layer_norm_epsilon", c->layer_norm_epsilon);
     INT("initializer_range", c->initializer_range);
     INT("attn_pdrop", c->attn_pdrop), INT("embd_pdrop", c->embd_pdrop);
@@ -508,13 +519,13 @@ static inline cJSON *gpt2__config_json(const gpt2_config *c)
 SAMBA_GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, char *why,
                                       size_t why_size)
 {
-    gpt2__why w = gpt2__why_of(why, why_size);
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
     if (!gpt2_config_check(c, why, why_size)) return false;
-    cJSON *json = gpt2__config_json(c);
+    cJSON *json = samba_gpt2__config_json(c);
     char *text = json ? cJSON_Print(json) : NULL;
     bool fine = text != NULL;
     if (fine) fine = samba_safetensors_replace(path, text, strlen(text), why, why_size);
-    else gpt2__fail(&w, "there is no memory for a configuration");
+    else samba_gpt2__fail(&w, "there is no memory for a configuration");
     cJSON_free(text);
     cJSON_Delete(json);
     return fine;
@@ -524,36 +535,43 @@ SAMBA_GPT2_API bool gpt2_config_write(const char *path, const gpt2_config *c, ch
 
 /* A block's parts, each with a weight and a bias, in the order of transformers. */
 enum {
-    GPT2__LN_1, GPT2__C_ATTN, GPT2__ATTN_C_PROJ, GPT2__LN_2, GPT2__C_FC, GPT2__MLP_C_PROJ,
-    GPT2__N_PARTS,
-    GPT2__WTE = 0, GPT2__WPE, GPT2__BLOCKS,             /* numbers of parameters */
-    GPT2__PER_BLOCK = 2 * GPT2__N_PARTS
+    SAMBA_GPT2__LN_1,
+    SAMBA_GPT2__C_ATTN,
+    SAMBA_GPT2__ATTN_C_PROJ,
+    SAMBA_GPT2__LN_2,
+    SAMBA_GPT2__C_FC,
+    SAMBA_GPT2__MLP_C_PROJ,
+    SAMBA_GPT2__N_PARTS,
+    SAMBA_GPT2__WTE = 0,
+    SAMBA_GPT2__WPE,
+    SAMBA_GPT2__BLOCKS, /* numbers of parameters */
+    SAMBA_GPT2__PER_BLOCK = 2 * SAMBA_GPT2__N_PARTS
 };
-static inline const char *gpt2__part_name(int32_t part)
+static inline const char *samba_gpt2__part_name(int32_t part)
 {
-    static const char *const names[GPT2__N_PARTS] = {
+    static const char *const names[SAMBA_GPT2__N_PARTS] = {
         "ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"
     };
     return names[part];
 }
 
-static inline int32_t gpt2__block_param(int32_t layer, int32_t part)
+static inline int32_t samba_gpt2__block_param(int32_t layer, int32_t part)
 {
-    return GPT2__BLOCKS + GPT2__PER_BLOCK * layer + 2 * part;
+    return SAMBA_GPT2__BLOCKS + SAMBA_GPT2__PER_BLOCK * layer + 2 * part;
 }
-static inline int32_t gpt2__ln_f(const gpt2_config *c)
+static inline int32_t samba_gpt2__ln_f(const gpt2_config *c)
 {
-    return gpt2__block_param(c->n_layer, 0);
+    return samba_gpt2__block_param(c->n_layer, 0);
 }
 
 SAMBA_GPT2_API int32_t gpt2_n_params(const gpt2_config *c)
 {
-    return c ? gpt2__ln_f(c) + 2 + !c->tie_word_embeddings : 0;
+    return c ? samba_gpt2__ln_f(c) + 2 + !c->tie_word_embeddings : 0;
 }
 
 /* Copies a name; every from becomes to. */
-static inline bool gpt2__translate(const char *name, const char *from, const char *to, char *out,
-                                   size_t out_size)
+static inline bool samba_gpt2__translate(const char *name, const char *from, const char *to,
+                                         char *out, size_t out_size)
 {
     size_t n = 0, from_n = strlen(from), to_n = strlen(to);
     if (!name || !out || !out_size) return false;
@@ -570,28 +588,28 @@ static inline bool gpt2__translate(const char *name, const char *from, const cha
 }
 SAMBA_GPT2_API bool gpt2_samba_name(const char *name, char *out, size_t out_size)
 {
-    return gpt2__translate(name, ".", "__", out, out_size);
+    return samba_gpt2__translate(name, ".", "__", out, out_size);
 }
 SAMBA_GPT2_API bool gpt2_file_name(const char *samba_name, char *out, size_t out_size)
 {
-    return gpt2__translate(samba_name, "__", ".", out, out_size);
+    return samba_gpt2__translate(samba_name, "__", ".", out, out_size);
 }
 
-static inline void gpt2__matrix(gpt2_param *p, int32_t rows, int32_t columns, gpt2_group group,
-                                double deviation)
+static inline void samba_gpt2__matrix(gpt2_param *p, int32_t rows, int32_t columns,
+                                      gpt2_group group, double deviation)
 {
     p->ndim = 2, p->dim[0] = rows, p->dim[1] = columns, p->group = group;
     if (deviation <= 0) return;             /* zeros: nothing to draw */
     p->init.kind = SAMBA_INIT_NORMAL, p->init.scale = (float)deviation;
 }
 
-static inline double gpt2__range(const gpt2_config *c, double own)
+static inline double samba_gpt2__range(const gpt2_config *c, double own)
 {
     return own < 0 ? c->initializer_range : own;
 }
 
 /* Parameters that are the layer's norm, weight first. */
-static inline void gpt2__norm(gpt2_param *p, int32_t n, bool bias)
+static inline void samba_gpt2__norm(gpt2_param *p, int32_t n, bool bias)
 {
     p->ndim = 1, p->dim[0] = n, p->group = GPT2_NO_DECAY;
     p->init.value = bias ? 0.0f : 1.0f;
@@ -599,19 +617,21 @@ static inline void gpt2__norm(gpt2_param *p, int32_t n, bool bias)
 
 /* The weight or bias of a part of a block. Matrices that end a residual branch start smaller by
    sqrt(2 n_layer), as there are so many of them. */
-static inline void gpt2__part(const gpt2_config *c, int32_t part, bool bias, gpt2_param *p)
+static inline void samba_gpt2__part(const gpt2_config *c, int32_t part, bool bias, gpt2_param *p)
 {
     const int32_t n = c->n_embd;
-    const int32_t in = part == GPT2__MLP_C_PROJ ? gpt2__inner(c) : n;
-    const int32_t out = part == GPT2__C_ATTN ? 3 * n : part == GPT2__C_FC ? gpt2__inner(c) : n;
-    bool residual = part == GPT2__ATTN_C_PROJ || part == GPT2__MLP_C_PROJ;
-    if (part == GPT2__LN_1 || part == GPT2__LN_2) {
-        gpt2__norm(p, n, bias);
+    const int32_t in = part == SAMBA_GPT2__MLP_C_PROJ ? samba_gpt2__inner(c) : n;
+    const int32_t out = part == SAMBA_GPT2__C_ATTN ? 3 * n
+        : part == SAMBA_GPT2__C_FC                 ? samba_gpt2__inner(c)
+                                                   : n;
+    bool residual = part == SAMBA_GPT2__ATTN_C_PROJ || part == SAMBA_GPT2__MLP_C_PROJ;
+    if (part == SAMBA_GPT2__LN_1 || part == SAMBA_GPT2__LN_2) {
+        samba_gpt2__norm(p, n, bias);
     } else if (bias) {
-        gpt2__norm(p, out, true);
+        samba_gpt2__norm(p, out, true);
     } else {
-        gpt2__matrix(p, in, out, GPT2_OTHER,
-                     c->initializer_range / (residual ? sqrt(2.0 * c->n_layer) : 1.0));
+        samba_gpt2__matrix(p, in, out, GPT2_OTHER,
+                           c->initializer_range / (residual ? sqrt(2.0 * c->n_layer) : 1.0));
         p->transposed = true;
     }
 }
@@ -620,41 +640,42 @@ SAMBA_GPT2_API bool gpt2_param_at(const gpt2_config *c, int32_t i, gpt2_param *p
 {
     if (!c || !p || i < 0 || i >= gpt2_n_params(c)) return false;
     memset(p, 0, sizeof *p);
-    const int32_t in_block = i - GPT2__BLOCKS, end = gpt2__ln_f(c);
-    if (i == GPT2__WTE) {
-        gpt2__matrix(p, c->vocab_size, c->n_embd, GPT2_EMBEDDING,
-                     gpt2__range(c, c->wte_initializer_range));
+    const int32_t in_block = i - SAMBA_GPT2__BLOCKS, end = samba_gpt2__ln_f(c);
+    if (i == SAMBA_GPT2__WTE) {
+        samba_gpt2__matrix(p, c->vocab_size, c->n_embd, GPT2_EMBEDDING,
+                           samba_gpt2__range(c, c->wte_initializer_range));
         snprintf(p->name, sizeof p->name, "transformer.wte.weight");
-    } else if (i == GPT2__WPE) {
-        gpt2__matrix(p, c->n_positions, c->n_embd, GPT2_EMBEDDING,
-                     gpt2__range(c, c->wpe_initializer_range));
+    } else if (i == SAMBA_GPT2__WPE) {
+        samba_gpt2__matrix(p, c->n_positions, c->n_embd, GPT2_EMBEDDING,
+                           samba_gpt2__range(c, c->wpe_initializer_range));
         snprintf(p->name, sizeof p->name, "transformer.wpe.weight");
     } else if (i < end) {
-        int32_t part = in_block % GPT2__PER_BLOCK / 2;
-        gpt2__part(c, part, in_block % 2 == 1, p);
+        int32_t part = in_block % SAMBA_GPT2__PER_BLOCK / 2;
+        samba_gpt2__part(c, part, in_block % 2 == 1, p);
         snprintf(p->name, sizeof p->name, "transformer.h.%d.%s.%s",
-                 (int)(in_block / GPT2__PER_BLOCK), gpt2__part_name(part),
+                 (int)(in_block / SAMBA_GPT2__PER_BLOCK), samba_gpt2__part_name(part),
                  in_block % 2 ? "bias" : "weight");
     } else if (i < end + 2) {
-        gpt2__norm(p, c->n_embd, i > end);
+        samba_gpt2__norm(p, c->n_embd, i > end);
         snprintf(p->name, sizeof p->name, "transformer.ln_f.%s", i > end ? "bias" : "weight");
     } else {
-        gpt2__matrix(p, c->vocab_size, c->n_embd, GPT2_OTHER, c->initializer_range);
+        samba_gpt2__matrix(p, c->vocab_size, c->n_embd, GPT2_OTHER, c->initializer_range);
         snprintf(p->name, sizeof p->name, "lm_head.weight");
     }
     return gpt2_samba_name(p->name, p->samba_name, sizeof p->samba_name);
 }
 
-static inline const char *gpt2__after(const char *name, const char *prefix)
+static inline const char *samba_gpt2__after(const char *name, const char *prefix)
 {
     size_t n = strlen(prefix);
     return strncmp(name, prefix, n) ? NULL : name + n;
 }
 
 /* "h.12.rest" -> 12 and rest; NULL if the name is no such, or there is no such layer. */
-static inline const char *gpt2__in_block(const gpt2_config *c, const char *name, int32_t *layer)
+static inline const char *samba_gpt2__in_block(const gpt2_config *c, const char *name,
+                                               int32_t *layer)
 {
-    const char *digits = gpt2__after(name, "h."), *p = digits;
+    const char *digits = samba_gpt2__after(name, "h."), *p = digits;
     int32_t value = 0;
     if (!p || *p < '0' || *p > '9') return NULL;
     for (; *p >= '0' && *p <= '9'; p++) {
@@ -671,12 +692,13 @@ SAMBA_GPT2_API int32_t gpt2_param_find(const gpt2_config *c, const char *name)
     int32_t layer = 0;
     if (!c || !name) return -1;
     if (!strcmp(name, "lm_head.weight")) return c->tie_word_embeddings ? -1 : gpt2_n_params(c) - 1;
-    const char *rest = gpt2__after(name, "transformer.");
+    const char *rest = samba_gpt2__after(name, "transformer.");
     if (!rest) rest = name;
-    const char *in_block = gpt2__in_block(c, rest, &layer);
-    const int32_t outside[4] = { GPT2__WTE, GPT2__WPE, gpt2__ln_f(c), gpt2__ln_f(c) + 1 };
-    for (int32_t k = 0; k < (in_block ? (int32_t)GPT2__PER_BLOCK : 4); k++) {
-        int32_t i = in_block ? gpt2__block_param(layer, 0) + k : outside[k];
+    const char *in_block = samba_gpt2__in_block(c, rest, &layer);
+    const int32_t outside[4]
+        = { SAMBA_GPT2__WTE, SAMBA_GPT2__WPE, samba_gpt2__ln_f(c), samba_gpt2__ln_f(c) + 1 };
+    for (int32_t k = 0; k < (in_block ? (int32_t)SAMBA_GPT2__PER_BLOCK : 4); k++) {
+        int32_t i = in_block ? samba_gpt2__block_param(layer, 0) + k : outside[k];
         gpt2_param_at(c, i, &p);
         if (!strcmp(rest, p.name + strlen("transformer."))) return i;
     }
@@ -685,7 +707,7 @@ SAMBA_GPT2_API int32_t gpt2_param_find(const gpt2_config *c, const char *name)
 
 /* ---- The model ---- */
 
-static inline samba_shape gpt2__shape(const gpt2_param *p)
+static inline samba_shape samba_gpt2__shape(const gpt2_param *p)
 {
     samba_shape shape = samba_scalar_shape();
     shape.ndim = p->ndim;
@@ -695,47 +717,47 @@ static inline samba_shape gpt2__shape(const gpt2_param *p)
 }
 
 /* Parameter number i of the session, made if it is new. */
-static inline samba_tensor *gpt2__use(const gpt2_config *c, samba_session *s, int32_t i)
+static inline samba_tensor *samba_gpt2__use(const gpt2_config *c, samba_session *s, int32_t i)
 {
     gpt2_param p;
     if (!gpt2_param_at(c, i, &p)) return NULL;
-    return samba_param(s, p.samba_name, gpt2__shape(&p), p.init);
+    return samba_param(s, p.samba_name, samba_gpt2__shape(&p), p.init);
 }
 
-static inline samba_tensor *gpt2__affine(const gpt2_config *c, samba_tensor *x, int32_t i)
+static inline samba_tensor *samba_gpt2__affine(const gpt2_config *c, samba_tensor *x, int32_t i)
 {
     if (!x) return NULL;
-    samba_tensor *w = gpt2__use(c, x->session, i);
-    samba_tensor *b = gpt2__use(c, x->session, i + 1);
+    samba_tensor *w = samba_gpt2__use(c, x->session, i);
+    samba_tensor *b = samba_gpt2__use(c, x->session, i + 1);
     return samba_affine(x, w, b);
 }
 
-static inline samba_tensor *gpt2__layer_norm(const gpt2_config *c, samba_tensor *x, int32_t i)
+static inline samba_tensor *samba_gpt2__layer_norm(const gpt2_config *c, samba_tensor *x, int32_t i)
 {
     if (!x) return NULL;
-    samba_tensor *w = gpt2__use(c, x->session, i);
-    samba_tensor *b = gpt2__use(c, x->session, i + 1);
+    samba_tensor *w = samba_gpt2__use(c, x->session, i);
+    samba_tensor *b = samba_gpt2__use(c, x->session, i + 1);
     return samba_layer_normalize(x, w, b, (float)c->layer_norm_epsilon);
 }
 
 /* transformer__h__<layer>__<part>; without a layer, transformer__<part>. */
-static inline void gpt2__layer_name(char name[GPT2_MAX_NAME], int32_t layer, const char *part)
+static inline void samba_gpt2__layer_name(char name[GPT2_MAX_NAME], int32_t layer, const char *part)
 {
     if (layer < 0) snprintf(name, GPT2_MAX_NAME, "transformer__%s", part);
     else snprintf(name, GPT2_MAX_NAME, "transformer__h__%d__%s", (int)layer, part);
 }
 
 /* The dropout called transformer__h__<layer>__<part>; with rate 0 there is none. */
-static inline samba_tensor *gpt2__dropout(samba_tensor *x, double rate, int32_t layer,
-                                          const char *part)
+static inline samba_tensor *samba_gpt2__dropout(samba_tensor *x, double rate, int32_t layer,
+                                                const char *part)
 {
     char name[GPT2_MAX_NAME];
     if (rate <= 0) return x;
-    gpt2__layer_name(name, layer, part);
+    samba_gpt2__layer_name(name, layer, part);
     return samba_dropout(x, name, (float)rate);
 }
 
-static inline samba_tensor *gpt2__activate(const gpt2_config *c, samba_tensor *x)
+static inline samba_tensor *samba_gpt2__activate(const gpt2_config *c, samba_tensor *x)
 {
     switch (c->activation_function) {
     case GPT2_GELU_TANH: return samba_gelu_tanh(x);
@@ -747,7 +769,7 @@ static inline samba_tensor *gpt2__activate(const gpt2_config *c, samba_tensor *x
     return NULL;
 }
 
-static inline samba_shape gpt2__dims(int32_t n, int32_t a, int32_t b, int32_t c, int32_t d)
+static inline samba_shape samba_gpt2__dims(int32_t n, int32_t a, int32_t b, int32_t c, int32_t d)
 {
     samba_shape shape = samba_scalar_shape();
     shape.ndim = n, shape.dim[0] = a, shape.dim[1] = b, shape.dim[2] = c, shape.dim[3] = d;
@@ -755,7 +777,7 @@ static inline samba_shape gpt2__dims(int32_t n, int32_t a, int32_t b, int32_t c,
 }
 
 /* What scores are multiplied by. */
-static inline float gpt2__scale(const gpt2_config *c, int32_t layer)
+static inline float samba_gpt2__scale(const gpt2_config *c, int32_t layer)
 {
     double scale = c->scale_attn_weights ? sqrt((double)c->n_head / (double)c->n_embd) : 1.0;
     return (float)(c->scale_attn_by_inverse_layer_idx ? scale / (layer + 1) : scale);
@@ -769,34 +791,34 @@ SAMBA_GPT2_API samba_tensor *gpt2_attend_causal(const gpt2_config *c, int32_t la
     (void)user;
     if (!c || !q || !k || !v) return NULL;
     opts.causal = true;
-    opts.scale = gpt2__scale(c, layer);
+    opts.scale = samba_gpt2__scale(c, layer);
     if (c->attn_pdrop <= 0) return samba_scaled_dot_product_attention(q, k, v, NULL, &opts);
     char name[GPT2_MAX_NAME];
     samba_tensor *qkv[3] = { NULL, NULL, NULL };
     qkv[0] = q, qkv[1] = k, qkv[2] = v;
-    gpt2__layer_name(name, layer, "attn__attn_dropout");
+    samba_gpt2__layer_name(name, layer, "attn__attn_dropout");
     return samba_attention_dropout(qkv, NULL, &opts, name, (float)c->attn_pdrop);
 }
 
 /* (B,T,C) -> (B,H,T,D) */
-static inline samba_tensor *gpt2__split_heads(const gpt2_config *c, samba_tensor *x)
+static inline samba_tensor *samba_gpt2__split_heads(const gpt2_config *c, samba_tensor *x)
 {
     if (!x) return NULL;
     const int32_t *d = x->shape.dim;
-    samba_shape shape = gpt2__dims(4, d[0], d[1], c->n_head, c->n_embd / c->n_head);
+    samba_shape shape = samba_gpt2__dims(4, d[0], d[1], c->n_head, c->n_embd / c->n_head);
     return samba_transpose(samba_reshape(x, shape), 1, 2);
 }
 
 /* (B,H,T,D) -> (B,T,C) */
-static inline samba_tensor *gpt2__join_heads(const gpt2_config *c, samba_tensor *x)
+static inline samba_tensor *samba_gpt2__join_heads(const gpt2_config *c, samba_tensor *x)
 {
     if (!x) return NULL;
-    samba_shape shape = gpt2__dims(3, x->shape.dim[0], x->shape.dim[2], c->n_embd, 0);
+    samba_shape shape = samba_gpt2__dims(3, x->shape.dim[0], x->shape.dim[2], c->n_embd, 0);
     return samba_reshape(samba_transpose(x, 1, 2), shape);
 }
 
-static inline bool gpt2__traceable(const gpt2_config *c, samba_tensor *x, const char *what,
-                                   int32_t ndim)
+static inline bool samba_gpt2__traceable(const gpt2_config *c, samba_tensor *x, const char *what,
+                                         int32_t ndim)
 {
     char why[300];
     if (!x || !samba_ok(x->session)) return false;
@@ -813,30 +835,33 @@ SAMBA_GPT2_API samba_tensor *gpt2_block(const gpt2_config *c, int32_t layer, sam
                                         gpt2_attention attend, void *user)
 {
     samba_tensor *qkv[3] = { NULL, NULL, NULL };
-    if (!gpt2__traceable(c, x, "gpt2_block", 3)) return NULL;
+    if (!samba_gpt2__traceable(c, x, "gpt2_block", 3)) return NULL;
     if (layer < 0 || layer >= c->n_layer || x->shape.dim[2] != c->n_embd) {
         samba_fail(x->session, SAMBA_EARG, "in gpt2_block: layer %d of %d, %s %S; n_embd is %d",
                    layer, c->n_layer, x->name, &x->shape, c->n_embd);
         return NULL;
     }
-    samba_tensor *h = gpt2__layer_norm(c, x, gpt2__block_param(layer, GPT2__LN_1));
-    h = gpt2__affine(c, h, gpt2__block_param(layer, GPT2__C_ATTN));
+    samba_tensor *h
+        = samba_gpt2__layer_norm(c, x, samba_gpt2__block_param(layer, SAMBA_GPT2__LN_1));
+    h = samba_gpt2__affine(c, h, samba_gpt2__block_param(layer, SAMBA_GPT2__C_ATTN));
     samba_split(h, c->n_embd, -1, qkv, 3);
-    for (int i = 0; i < 3; i++) qkv[i] = gpt2__split_heads(c, qkv[i]);
+    for (int i = 0; i < 3; i++) qkv[i] = samba_gpt2__split_heads(c, qkv[i]);
     h = (attend ? attend : gpt2_attend_causal)(c, layer, qkv[0], qkv[1], qkv[2], user);
-    h = gpt2__affine(c, gpt2__join_heads(c, h), gpt2__block_param(layer, GPT2__ATTN_C_PROJ));
-    x = samba_add(x, gpt2__dropout(h, c->resid_pdrop, layer, "attn__resid_dropout"));
+    h = samba_gpt2__affine(c, samba_gpt2__join_heads(c, h),
+                           samba_gpt2__block_param(layer, SAMBA_GPT2__ATTN_C_PROJ));
+    x = samba_add(x, samba_gpt2__dropout(h, c->resid_pdrop, layer, "attn__resid_dropout"));
 
-    h = gpt2__layer_norm(c, x, gpt2__block_param(layer, GPT2__LN_2));
-    h = gpt2__activate(c, gpt2__affine(c, h, gpt2__block_param(layer, GPT2__C_FC)));
-    h = gpt2__affine(c, h, gpt2__block_param(layer, GPT2__MLP_C_PROJ));
-    return samba_add(x, gpt2__dropout(h, c->resid_pdrop, layer, "mlp__dropout"));
+    h = samba_gpt2__layer_norm(c, x, samba_gpt2__block_param(layer, SAMBA_GPT2__LN_2));
+    h = samba_gpt2__activate(
+        c, samba_gpt2__affine(c, h, samba_gpt2__block_param(layer, SAMBA_GPT2__C_FC)));
+    h = samba_gpt2__affine(c, h, samba_gpt2__block_param(layer, SAMBA_GPT2__MLP_C_PROJ));
+    return samba_add(x, samba_gpt2__dropout(h, c->resid_pdrop, layer, "mlp__dropout"));
 }
 
 SAMBA_GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
                                         samba_tensor *positions)
 {
-    if (!gpt2__traceable(c, ids, "gpt2_embed", 2)) return NULL;
+    if (!samba_gpt2__traceable(c, ids, "gpt2_embed", 2)) return NULL;
     samba_session *s = ids->session;
     const int32_t t = ids->shape.dim[1];
     if (!positions && t > c->n_positions) {
@@ -844,27 +869,29 @@ SAMBA_GPT2_API samba_tensor *gpt2_embed(const gpt2_config *c, samba_tensor *ids,
                    "model (n_positions)", ids->name, &ids->shape, c->n_positions);
         return NULL;
     }
-    samba_tensor *wte = gpt2__use(c, s, GPT2__WTE), *wpe = gpt2__use(c, s, GPT2__WPE);
+    samba_tensor *wte = samba_gpt2__use(c, s, SAMBA_GPT2__WTE),
+                 *wpe = samba_gpt2__use(c, s, SAMBA_GPT2__WPE);
     samba_tensor *x = samba_lookup(ids, wte);
     samba_tensor *at = positions ? samba_lookup(positions, wpe) : samba_slice(wpe, 0, 0, t, 1);
-    return gpt2__dropout(samba_add(x, at), c->embd_pdrop, -1, "drop");
+    return samba_gpt2__dropout(samba_add(x, at), c->embd_pdrop, -1, "drop");
 }
 
-static inline samba_tensor *gpt2__head_weight(const gpt2_config *c, samba_session *s)
+static inline samba_tensor *samba_gpt2__head_weight(const gpt2_config *c, samba_session *s)
 {
-    return gpt2__use(c, s, c->tie_word_embeddings ? (int32_t)GPT2__WTE : gpt2_n_params(c) - 1);
+    return samba_gpt2__use(
+        c, s, c->tie_word_embeddings ? (int32_t)SAMBA_GPT2__WTE : gpt2_n_params(c) - 1);
 }
 
 SAMBA_GPT2_API samba_tensor *gpt2_head(const gpt2_config *c, samba_tensor *x)
 {
-    if (!gpt2__traceable(c, x, "gpt2_head", 3)) return NULL;
-    samba_tensor *h = gpt2__layer_norm(c, x, gpt2__ln_f(c));
-    return samba_affine(h, gpt2__head_weight(c, x->session), NULL);
+    if (!samba_gpt2__traceable(c, x, "gpt2_head", 3)) return NULL;
+    samba_tensor *h = samba_gpt2__layer_norm(c, x, samba_gpt2__ln_f(c));
+    return samba_affine(h, samba_gpt2__head_weight(c, x->session), NULL);
 }
 
 /* One of the two caches of a layer, with the new rows x (B,H,T,D). */
-static inline samba_tensor *gpt2__cached(int32_t layer, const char *what, samba_tensor *x,
-                                         const samba_generator_graph *graph)
+static inline samba_tensor *samba_gpt2__cached(int32_t layer, const char *what, samba_tensor *x,
+                                               const samba_generator_graph *graph)
 {
     char name[GPT2_MAX_NAME];
     if (!x) return NULL;
@@ -875,18 +902,18 @@ static inline samba_tensor *gpt2__cached(int32_t layer, const char *what, samba_
 }
 
 /* A token attends to the rows of the cache that are not after it. */
-static inline samba_tensor *gpt2__attend_cached(const gpt2_config *c, int32_t layer,
-                                                samba_tensor *q, samba_tensor *k, samba_tensor *v,
-                                                void *user)
+static inline samba_tensor *samba_gpt2__attend_cached(const gpt2_config *c, int32_t layer,
+                                                      samba_tensor *q, samba_tensor *k,
+                                                      samba_tensor *v, void *user)
 {
     const samba_generator_graph *graph = (const samba_generator_graph *)user;
     const int32_t *d = graph->position->shape.dim;
     samba_attention_opts opts;
     opts.causal = false;
-    opts.scale = gpt2__scale(c, layer);
-    k = gpt2__cached(layer, "k", k, graph);
-    v = gpt2__cached(layer, "v", v, graph);
-    samba_tensor *position = samba_reshape(graph->position, gpt2__dims(4, d[0], 1, d[1], 1));
+    opts.scale = samba_gpt2__scale(c, layer);
+    k = samba_gpt2__cached(layer, "k", k, graph);
+    v = samba_gpt2__cached(layer, "v", v, graph);
+    samba_tensor *position = samba_reshape(graph->position, samba_gpt2__dims(4, d[0], 1, d[1], 1));
     return samba_scaled_dot_product_attention(q, k, v, samba_le(graph->key, position), &opts);
 }
 
@@ -895,14 +922,15 @@ SAMBA_GPT2_API bool gpt2_trace_step(const void *config, samba_generator_graph *g
     const gpt2_config *c = (const gpt2_config *)config;
     samba_tensor *x = gpt2_embed(c, graph->ids, graph->position);
     if (!x) return false;
-    for (int32_t i = 0; i < c->n_layer; i++) x = gpt2_block(c, i, x, gpt2__attend_cached, graph);
-    x = samba_lookup(graph->last, samba_reshape(x, gpt2__dims(2, -1, c->n_embd, 0, 0)));
+    for (int32_t i = 0; i < c->n_layer; i++)
+        x = gpt2_block(c, i, x, samba_gpt2__attend_cached, graph);
+    x = samba_lookup(graph->last, samba_reshape(x, samba_gpt2__dims(2, -1, c->n_embd, 0, 0)));
     graph->logits = samba_squeeze(gpt2_head(c, samba_unsqueeze(x, 1)), 1);
     return graph->logits != NULL;
 }
 
-static inline samba_tensor *gpt2__hidden(const gpt2_config *c, samba_tensor *ids,
-                                         samba_tensor *positions)
+static inline samba_tensor *samba_gpt2__hidden(const gpt2_config *c, samba_tensor *ids,
+                                               samba_tensor *positions)
 {
     samba_tensor *x = gpt2_embed(c, ids, positions);
     for (int32_t layer = 0; x && layer < c->n_layer; layer++) {
@@ -914,33 +942,33 @@ static inline samba_tensor *gpt2__hidden(const gpt2_config *c, samba_tensor *ids
 SAMBA_GPT2_API samba_tensor *gpt2_logits(const gpt2_config *c, samba_tensor *ids,
                                          samba_tensor *positions)
 {
-    return gpt2_head(c, gpt2__hidden(c, ids, positions));
+    return gpt2_head(c, samba_gpt2__hidden(c, ids, positions));
 }
 
 SAMBA_GPT2_API samba_tensor *gpt2_loss(const gpt2_config *c, samba_tensor *ids,
                                        samba_tensor *positions, samba_tensor *labels,
                                        const samba_loss_opts *opts)
 {
-    samba_tensor *x = gpt2__hidden(c, ids, positions);
-    if (!gpt2__traceable(c, x, "gpt2_loss", 3)) return NULL;
-    x = gpt2__layer_norm(c, x, gpt2__ln_f(c));
-    return samba_linear_cross_entropy(x, gpt2__head_weight(c, ids->session), labels, 0, opts);
+    samba_tensor *x = samba_gpt2__hidden(c, ids, positions);
+    if (!samba_gpt2__traceable(c, x, "gpt2_loss", 3)) return NULL;
+    x = samba_gpt2__layer_norm(c, x, samba_gpt2__ln_f(c));
+    return samba_linear_cross_entropy(x, samba_gpt2__head_weight(c, ids->session), labels, 0, opts);
 }
 
 /* ---- Weights ---- */
 
 /* Parameter number i in the session; NULL with a reason if it is not there, or not as it should
    be. */
-static inline samba_tensor *gpt2__tensor(samba_session *s, const gpt2_config *c, int32_t i,
-                                         const gpt2__why *why)
+static inline samba_tensor *samba_gpt2__tensor(samba_session *s, const gpt2_config *c, int32_t i,
+                                               const samba_gpt2__why *why)
 {
     gpt2_param p;
     gpt2_param_at(c, i, &p);
-    samba_shape shape = gpt2__shape(&p);
+    samba_shape shape = samba_gpt2__shape(&p);
     bool quiet = samba_set_quiet(s, true);          /* the caller gets the reason by why */
     samba_tensor *t = samba_tensor_by_name(s, p.samba_name);
     if (!t) {
-        gpt2__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
+        samba_gpt2__fail(why, "%s. Trace gpt2_logits, or load its PEF, before", samba_error(s));
         samba_clear_error(s);               /* the session is as good as before */
     }
     samba_set_quiet(s, quiet);
@@ -949,34 +977,38 @@ static inline samba_tensor *gpt2__tensor(samba_session *s, const gpt2_config *c,
     bool same = real && t->shape.ndim == shape.ndim;
     for (int32_t d = 0; same && d < shape.ndim; d++) same = t->shape.dim[d] == shape.dim[d];
     if (same) return t;
-    gpt2__fail(why, "the session's %s is not the one of this configuration: its first dimension "
-               "is %d of %d, not %d of %d", p.samba_name, t->shape.ndim ? (int)t->shape.dim[0] : 0,
-               (int)t->shape.ndim, (int)shape.dim[0], (int)shape.ndim);
+    samba_gpt2__fail(why,
+                     "the session's %s is not the one of this configuration: its first dimension "
+                     "is %d of %d, not %d of %d",
+                     p.samba_name, t->shape.ndim ? (int)t->shape.dim[0] : 0, (int)t->shape.ndim,
+                     (int)shape.dim[0], (int)shape.ndim);
     return NULL;
 }
 
 /* A session with an error standing does nothing: its error is the reason. */
-static inline bool gpt2__ready(samba_session *s, const gpt2_config *c, const gpt2__why *why)
+static inline bool samba_gpt2__ready(samba_session *s, const gpt2_config *c,
+                                     const samba_gpt2__why *why)
 {
     if (!gpt2_config_check(c, why->text, why->size)) return false;
-    if (!s) return gpt2__fail(why, "the session is NULL");
-    if (!samba_ok(s)) return gpt2__fail(why, "%s", samba_error(s));
+    if (!s) return samba_gpt2__fail(why, "the session is NULL");
+    if (!samba_ok(s)) return samba_gpt2__fail(why, "%s", samba_error(s));
     for (int32_t i = 0; i < gpt2_n_params(c); i++) {
-        if (!gpt2__tensor(s, c, i, why)) return false;
+        if (!samba_gpt2__tensor(s, c, i, why)) return false;
     }
     return true;
 }
 
-static inline bool gpt2__is_float(const samba_safetensors_tensor *t, const gpt2__why *why)
+static inline bool samba_gpt2__is_float(const samba_safetensors_tensor *t,
+                                        const samba_gpt2__why *why)
 {
     if (t->dtype == SAMBA_SAFETENSORS_F32 || t->dtype == SAMBA_SAFETENSORS_F16
         || t->dtype == SAMBA_SAFETENSORS_BF16) return true;
-    return gpt2__fail(why, "tensor \"%s\" is %s; weights must be F32, F16 or BF16", t->name,
-                      samba_safetensors_dtype_name(t->dtype));
+    return samba_gpt2__fail(why, "tensor \"%s\" is %s; weights must be F32, F16 or BF16", t->name,
+                            samba_safetensors_dtype_name(t->dtype));
 }
 
-static inline bool gpt2__fits(const gpt2_param *p, const samba_safetensors_tensor *t,
-                              const gpt2__why *why)
+static inline bool samba_gpt2__fits(const gpt2_param *p, const samba_safetensors_tensor *t,
+                                    const samba_gpt2__why *why)
 {
     char got[200], want[64];
     const int64_t dim[2] = { p->dim[0], p->dim[1] };
@@ -984,27 +1016,30 @@ static inline bool gpt2__fits(const gpt2_param *p, const samba_safetensors_tenso
     for (int32_t d = 0; same && d < p->ndim; d++) same = t->dim[d] == dim[d];
     if (!same) {
         bool turned = p->transposed && t->ndim == 2 && t->dim[0] == dim[1] && t->dim[1] == dim[0];
-        return gpt2__fail(why, "tensor \"%s\" is %s, but this configuration wants %s%s", t->name,
-                          samba_safetensors_shape_text(t->ndim, t->dim, got, sizeof got),
-                          samba_safetensors_shape_text(p->ndim, dim, want, sizeof want),
-                          turned ? ". Is it a checkpoint whose matrices are (out, in)? "
-                          "Transpose them" : "");
+        return samba_gpt2__fail(why, "tensor \"%s\" is %s, but this configuration wants %s%s",
+                                t->name,
+                                samba_safetensors_shape_text(t->ndim, t->dim, got, sizeof got),
+                                samba_safetensors_shape_text(p->ndim, dim, want, sizeof want),
+                                turned ? ". Is it a checkpoint whose matrices are (out, in)? "
+                                         "Transpose them"
+                                       : "");
     }
-    return gpt2__is_float(t, why);
+    return samba_gpt2__is_float(t, why);
 }
 
 /* The causal masks that old checkpoints carry. */
-static inline bool gpt2__is_buffer(const gpt2_config *c, const char *name)
+static inline bool samba_gpt2__is_buffer(const gpt2_config *c, const char *name)
 {
     int32_t layer;
-    const char *rest = gpt2__after(name, "transformer.");
-    rest = gpt2__in_block(c, rest ? rest : name, &layer);
+    const char *rest = samba_gpt2__after(name, "transformer.");
+    rest = samba_gpt2__in_block(c, rest ? rest : name, &layer);
     return rest && (!strcmp(rest, "attn.bias") || !strcmp(rest, "attn.masked_bias"));
 }
 
 /* Finds the tensor of every parameter. of has room for all of them. */
-static inline bool gpt2__match(const gpt2_config *c, const samba_safetensors *f,
-                               const samba_safetensors_tensor **of, const gpt2__why *why)
+static inline bool samba_gpt2__match(const gpt2_config *c, const samba_safetensors *f,
+                                     const samba_safetensors_tensor **of,
+                                     const samba_gpt2__why *why)
 {
     const int32_t n = gpt2_n_params(c);
     gpt2_param p;
@@ -1013,55 +1048,60 @@ static inline bool gpt2__match(const gpt2_config *c, const samba_safetensors *f,
         const samba_safetensors_tensor *t = samba_safetensors_at(f, k);
         int32_t i = gpt2_param_find(c, t->name);
         bool tied = c->tie_word_embeddings && !strcmp(t->name, "lm_head.weight");
-        if (i < 0 && (tied || gpt2__is_buffer(c, t->name))) continue;
-        if (i < 0) return gpt2__fail(why, "tensor \"%.100s\" is not in this configuration (n_layer "
-                                     "%d, %s)", t->name, (int)c->n_layer, c->tie_word_embeddings
-                                     ? "tied" : "not tied");
-        if (of[i]) return gpt2__fail(why, "tensors \"%s\" and \"%s\" are the same parameter",
-                                     of[i]->name, t->name);
+        if (i < 0 && (tied || samba_gpt2__is_buffer(c, t->name))) continue;
+        if (i < 0)
+            return samba_gpt2__fail(why,
+                                    "tensor \"%.100s\" is not in this configuration (n_layer "
+                                    "%d, %s)",
+                                    t->name, (int)c->n_layer,
+                                    c->tie_word_embeddings ? "tied" : "not tied");
+        if (of[i]) return samba_gpt2__fail(why, "tensors \"%s\" and \"%s\" are the same parameter",
+                                           of[i]->name, t->name);
         of[i] = t;
     }
     for (int32_t i = 0; i < n; i++) {
         gpt2_param_at(c, i, &p);
-        if (!of[i]) return gpt2__fail(why, "tensor \"%s\" is missing", p.name);
-        if (!gpt2__fits(&p, of[i], why)) return false;
+        if (!of[i]) return samba_gpt2__fail(why, "tensor \"%s\" is missing", p.name);
+        if (!samba_gpt2__fits(&p, of[i], why)) return false;
     }
     return true;
 }
 
 /* A file of a tied model may repeat wte as lm_head; it must then be the same. */
-static inline bool gpt2__check_head(const gpt2_config *c, const samba_safetensors *f,
-                                    const samba_safetensors_tensor *wte, float *buffer,
-                                    const gpt2__why *why)
+static inline bool samba_gpt2__check_head(const gpt2_config *c, const samba_safetensors *f,
+                                          const samba_safetensors_tensor *wte, float *buffer,
+                                          const samba_gpt2__why *why)
 {
     const samba_safetensors_tensor *t = samba_safetensors_find(f, "lm_head.weight");
     const uint64_t columns = (uint64_t)c->n_embd;
     gpt2_param p;
     if (!t || !c->tie_word_embeddings) return true;
-    gpt2_param_at(c, GPT2__WTE, &p);
-    if (!gpt2__fits(&p, t, why)) return false;
+    gpt2_param_at(c, SAMBA_GPT2__WTE, &p);
+    if (!samba_gpt2__fits(&p, t, why)) return false;
     for (uint64_t row = 0; row < (uint64_t)c->vocab_size; row++) {
         if (!samba_safetensors_read_f32(f, wte, row * columns, columns, buffer, why->text,
                                         why->size)
             || !samba_safetensors_read_f32(f, t, row * columns, columns, buffer + columns,
                                            why->text, why->size)) return false;
         if (!memcmp(buffer, buffer + columns, columns * sizeof *buffer)) continue;
-        return gpt2__fail(why, "lm_head.weight differs from wte in row %llu: this model is not "
-                          "tied. Set tie_word_embeddings to false in its configuration",
-                          (unsigned long long)row);
+        return samba_gpt2__fail(why,
+                                "lm_head.weight differs from wte in row %llu: this model is not "
+                                "tied. Set tie_word_embeddings to false in its configuration",
+                                (unsigned long long)row);
     }
     return true;
 }
 
-/* Reads t into w as samba has it; rows has room for GPT2__ROWS rows of a matrix. */
-static inline bool gpt2__read(const samba_safetensors *f, const samba_safetensors_tensor *t,
-                              const gpt2_param *p, float *w, float *rows, const gpt2__why *why)
+/* Reads t into w as samba has it; rows has room for SAMBA_GPT2__ROWS rows of a matrix. */
+static inline bool samba_gpt2__read(const samba_safetensors *f, const samba_safetensors_tensor *t,
+                                    const gpt2_param *p, float *w, float *rows,
+                                    const samba_gpt2__why *why)
 {
     if (!p->transposed) return samba_safetensors_read_f32(f, t, 0, t->count, w, why->text,
                                                           why->size);
     const size_t n_in = (size_t)p->dim[0], n_out = (size_t)p->dim[1];
-    for (size_t at = 0; at < n_in; at += GPT2__ROWS) {
-        size_t n = n_in - at < GPT2__ROWS ? n_in - at : (size_t)GPT2__ROWS;
+    for (size_t at = 0; at < n_in; at += SAMBA_GPT2__ROWS) {
+        size_t n = n_in - at < SAMBA_GPT2__ROWS ? n_in - at : (size_t)SAMBA_GPT2__ROWS;
         if (!samba_safetensors_read_f32(f, t, at * n_out, n * n_out, rows, why->text, why->size)) {
             return false;
         }
@@ -1073,14 +1113,14 @@ static inline bool gpt2__read(const samba_safetensors *f, const samba_safetensor
 }
 
 /* What was read of files that hold NaN or infinities: which tensor first, and in how many more. */
-typedef struct gpt2__nonfinite {
+typedef struct samba_gpt2__nonfinite {
     char name[GPT2_MAX_NAME + 32];
     int64_t values;
     int32_t others;
-} gpt2__nonfinite;
+} samba_gpt2__nonfinite;
 
-static inline void gpt2__count_nonfinite(gpt2__nonfinite *bad, const char *name, const float *x,
-                                         int64_t n)
+static inline void samba_gpt2__count_nonfinite(samba_gpt2__nonfinite *bad, const char *name,
+                                               const float *x, int64_t n)
 {
     int64_t found = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -1098,15 +1138,16 @@ static inline void gpt2__count_nonfinite(gpt2__nonfinite *bad, const char *name,
 }
 
 /* Such weights are loaded, and told: a run that uses them makes nothing but NaN. */
-static inline void gpt2__tell_nonfinite(samba_session *s, const gpt2__nonfinite *bad)
+static inline void samba_gpt2__tell_nonfinite(samba_session *s, const samba_gpt2__nonfinite *bad)
 {
     if (!bad->values) return;
-    samba_warn(s, "the file's tensor %s holds NaN or infinities in %l of its values; so do %d other "
-               "tensors. Did the training that saved them diverge?", bad->name,
-               bad->values, bad->others);
+    samba_warn(s,
+               "the file's tensor %s holds NaN or infinities in %l of its values; so do %d other "
+               "tensors. Did the training that saved them diverge?",
+               bad->name, bad->values, bad->others);
 }
 
-static inline size_t gpt2__largest(const gpt2_config *c)
+static inline size_t samba_gpt2__largest(const gpt2_config *c)
 {
     size_t most = 0;
     gpt2_param p;
@@ -1117,40 +1158,41 @@ static inline size_t gpt2__largest(const gpt2_config *c)
     return most;
 }
 
-/* Room for GPT2__ROWS rows of the widest matrix of a block. */
-static inline float *gpt2__rows(const gpt2_config *c)
+/* Room for SAMBA_GPT2__ROWS rows of the widest matrix of a block. */
+static inline float *samba_gpt2__rows(const gpt2_config *c)
 {
-    size_t widest = 3 * (size_t)c->n_embd, inner = (size_t)gpt2__inner(c);
-    return (float *)SAMBA_GPT2_MALLOC(GPT2__ROWS * (inner > widest ? inner : widest)
+    size_t widest = 3 * (size_t)c->n_embd, inner = (size_t)samba_gpt2__inner(c);
+    return (float *)SAMBA_GPT2_MALLOC(SAMBA_GPT2__ROWS * (inner > widest ? inner : widest)
                                       * sizeof(float));
 }
 
 SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samba_safetensors *f,
                               char *why, size_t why_size)
 {
-    gpt2__why w = gpt2__why_of(why, why_size);
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
     gpt2_param p;
-    if (!f) return gpt2__fail(&w, "the safetensors are NULL");
-    if (!gpt2__ready(s, c, &w)) return false;
-    gpt2__nonfinite bad;
+    if (!f) return samba_gpt2__fail(&w, "the safetensors are NULL");
+    if (!samba_gpt2__ready(s, c, &w)) return false;
+    samba_gpt2__nonfinite bad;
     memset(&bad, 0, sizeof bad);
     const samba_safetensors_tensor **of = (const samba_safetensors_tensor **)SAMBA_GPT2_MALLOC(
         (size_t)gpt2_n_params(c) * sizeof *of);
-    float *buffer = (float *)SAMBA_GPT2_MALLOC(gpt2__largest(c) * sizeof *buffer),
-          *rows = gpt2__rows(c);
+    float *buffer = (float *)SAMBA_GPT2_MALLOC(samba_gpt2__largest(c) * sizeof *buffer),
+          *rows = samba_gpt2__rows(c);
     bool fine = of && buffer && rows;
-    if (!fine) gpt2__fail(&w, "there is no memory for %llu elements",
-                          (unsigned long long)gpt2__largest(c));
-    fine = fine && gpt2__match(c, f, of, &w) && gpt2__check_head(c, f, of[GPT2__WTE], rows, &w);
+    if (!fine) samba_gpt2__fail(&w, "there is no memory for %llu elements",
+                                (unsigned long long)samba_gpt2__largest(c));
+    fine = fine && samba_gpt2__match(c, f, of, &w)
+        && samba_gpt2__check_head(c, f, of[SAMBA_GPT2__WTE], rows, &w);
     for (int32_t i = 0; fine && gpt2_param_at(c, i, &p); i++) {
-        fine = gpt2__read(f, of[i], &p, buffer, rows, &w);
-        samba_tensor *t = gpt2__tensor(s, c, i, &w);
-        if (fine) gpt2__count_nonfinite(&bad, of[i]->name, buffer, samba_count(&t->shape));
+        fine = samba_gpt2__read(f, of[i], &p, buffer, rows, &w);
+        samba_tensor *t = samba_gpt2__tensor(s, c, i, &w);
+        if (fine) samba_gpt2__count_nonfinite(&bad, of[i]->name, buffer, samba_count(&t->shape));
         if (fine && !samba_write_f32(t, buffer, samba_count(&t->shape))) {
-            fine = gpt2__fail(&w, "%s", samba_error(s));
+            fine = samba_gpt2__fail(&w, "%s", samba_error(s));
         }
     }
-    if (fine) gpt2__tell_nonfinite(s, &bad);
+    if (fine) samba_gpt2__tell_nonfinite(s, &bad);
     SAMBA_GPT2_FREE(of);
     SAMBA_GPT2_FREE(buffer);
     SAMBA_GPT2_FREE(rows);
@@ -1158,13 +1200,13 @@ SAMBA_GPT2_API bool gpt2_load(samba_session *s, const gpt2_config *c, const samb
 }
 
 /* Writes parameter p, whose values samba has in w. */
-static inline bool gpt2__put(samba_safetensors_writer *writer, const gpt2_param *p, const float *w,
-                             float *rows)
+static inline bool samba_gpt2__put(samba_safetensors_writer *writer, const gpt2_param *p,
+                                   const float *w, float *rows)
 {
     const size_t n_in = (size_t)p->dim[0], n_out = p->ndim == 2 ? (size_t)p->dim[1] : 1;
     if (!p->transposed) return samba_safetensors_put(writer, w, n_in * n_out);
-    for (size_t at = 0; at < n_in; at += GPT2__ROWS) {
-        size_t n = n_in - at < GPT2__ROWS ? n_in - at : (size_t)GPT2__ROWS;
+    for (size_t at = 0; at < n_in; at += SAMBA_GPT2__ROWS) {
+        size_t n = n_in - at < SAMBA_GPT2__ROWS ? n_in - at : (size_t)SAMBA_GPT2__ROWS;
         for (size_t o = 0; o < n_out; o++) {
             for (size_t i = 0; i < n; i++) rows[i * n_out + o] = w[o * n_in + at + i];
         }
@@ -1173,8 +1215,9 @@ static inline bool gpt2__put(samba_safetensors_writer *writer, const gpt2_param 
     return true;
 }
 
-static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, const char *path,
-                                      samba_safetensors_dtype dtype, const gpt2__why *why)
+static inline bool samba_gpt2__save_weights(samba_session *s, const gpt2_config *c,
+                                            const char *path, samba_safetensors_dtype dtype,
+                                            const samba_gpt2__why *why)
 {
     const char *const metadata[2] = { "format", "pt" };     /* transformers asks for it */
     const int32_t n = gpt2_n_params(c);
@@ -1182,10 +1225,10 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     gpt2_param *params = (gpt2_param *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *params);
     samba_safetensors_entry *entries =
         (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
-    float *rows = gpt2__rows(c),
-          *values = (float *)SAMBA_GPT2_MALLOC(gpt2__largest(c) * sizeof *values);
+    float *rows = samba_gpt2__rows(c),
+          *values = (float *)SAMBA_GPT2_MALLOC(samba_gpt2__largest(c) * sizeof *values);
     bool fine = params && entries && rows && values;
-    if (!fine) gpt2__fail(why, "there is no memory for a list of %d parameters", (int)n);
+    if (!fine) samba_gpt2__fail(why, "there is no memory for a list of %d parameters", (int)n);
     if (fine) memset(entries, 0, (size_t)n * sizeof *entries);
     for (int32_t i = 0; fine && i < n; i++) {
         gpt2_param_at(c, i, &params[i]);
@@ -1196,13 +1239,13 @@ static inline bool gpt2__save_weights(samba_session *s, const gpt2_config *c, co
     if (fine) w = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why->text,
                                            why->size);
     for (int32_t i = 0; w && i < n; i++) {
-        samba_tensor *t = gpt2__tensor(s, c, i, why);
+        samba_tensor *t = samba_gpt2__tensor(s, c, i, why);
         fine = samba_copy_out_f32(t, values, samba_count(&t->shape));
         if (!fine) break;
-        gpt2__put(w, &params[i], values, rows);
+        samba_gpt2__put(w, &params[i], values, rows);
     }
     if (w && fine) fine = samba_safetensors_finish(w, why->text, why->size);
-    else if (w) samba_safetensors_abandon(w), gpt2__fail(why, "%s", samba_error(s));
+    else if (w) samba_safetensors_abandon(w), samba_gpt2__fail(why, "%s", samba_error(s));
     SAMBA_GPT2_FREE(params);
     SAMBA_GPT2_FREE(entries);
     SAMBA_GPT2_FREE(rows);
@@ -1214,17 +1257,17 @@ SAMBA_GPT2_API bool gpt2_save(samba_session *s, const gpt2_config *c, const char
                               samba_safetensors_dtype dtype, char *why, size_t why_size)
 {
     static const char config[] = "/config.json", weights[] = "/model.safetensors";
-    gpt2__why w = gpt2__why_of(why, why_size);
-    if (!folder) return gpt2__fail(&w, "the folder is NULL");
-    if (!gpt2__ready(s, c, &w)) return false;
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    if (!folder) return samba_gpt2__fail(&w, "the folder is NULL");
+    if (!samba_gpt2__ready(s, c, &w)) return false;
     size_t n = strlen(folder);
     char *path = (char *)SAMBA_GPT2_MALLOC(n + sizeof weights);
-    if (!path) return gpt2__fail(&w, "there is no memory for a path");
+    if (!path) return samba_gpt2__fail(&w, "there is no memory for a path");
     memcpy(path, folder, n);
     memcpy(path + n, config, sizeof config);
     bool fine = gpt2_config_write(path, c, why, why_size);
     memcpy(path + n, weights, sizeof weights);
-    fine = fine && gpt2__save_weights(s, c, path, dtype, &w);
+    fine = fine && samba_gpt2__save_weights(s, c, path, dtype, &w);
     SAMBA_GPT2_FREE(path);
     return fine;
 }
@@ -1233,11 +1276,11 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
                                 samba_tensor **params, samba_optim optims[3], char *why,
                                 size_t why_size)
 {
-    gpt2__why w = gpt2__why_of(why, why_size);
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
     gpt2_param p;
     int32_t used = 0;
-    if (!base || !params || !optims) return gpt2__fail(&w, "an argument is NULL");
-    if (!gpt2__ready(s, c, &w)) return false;
+    if (!base || !params || !optims) return samba_gpt2__fail(&w, "an argument is NULL");
+    if (!samba_gpt2__ready(s, c, &w)) return false;
     for (int group = GPT2_EMBEDDING; group <= GPT2_NO_DECAY; group++) {
         samba_optim *o = &optims[group];
         *o = *base;
@@ -1245,7 +1288,7 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
         o->params = params + used, o->n_params = 0;
         for (int32_t i = 0; gpt2_param_at(c, i, &p); i++) {
             if ((int)p.group != group) continue;
-            params[used++] = gpt2__tensor(s, c, i, &w);
+            params[used++] = samba_gpt2__tensor(s, c, i, &w);
             o->n_params++;
         }
     }
@@ -1258,10 +1301,10 @@ SAMBA_GPT2_API bool gpt2_optims(samba_session *s, const gpt2_config *c, const sa
 #include <dirent.h>
 #endif
 
-enum { GPT2__MAX_SHARDS = 64 };
+enum { SAMBA_GPT2__MAX_SHARDS = 64 };
 
 /* folder/name, and where it begins in a list of paths; NULL if there is no memory. */
-static inline char *gpt2__join_path(const char *folder, const char *name)
+static inline char *samba_gpt2__join_path(const char *folder, const char *name)
 {
     size_t n = strlen(folder), m = strlen(name) + 1;
     char *path = (char *)SAMBA_GPT2_MALLOC(n + 1 + m);
@@ -1273,10 +1316,11 @@ static inline char *gpt2__join_path(const char *folder, const char *name)
 }
 
 /* The files of weights in a folder, in no order; the caller frees the paths. */
-static inline size_t gpt2__find_weights(const char *folder, char *paths[GPT2__MAX_SHARDS])
+static inline size_t samba_gpt2__find_weights(const char *folder,
+                                              char *paths[SAMBA_GPT2__MAX_SHARDS])
 {
     size_t n = 0;
-    char *single = gpt2__join_path(folder, "model.safetensors");
+    char *single = samba_gpt2__join_path(folder, "model.safetensors");
     FILE *f = single ? fopen(single, "rb") : NULL;
     if (f) {
         fclose(f);
@@ -1286,11 +1330,11 @@ static inline size_t gpt2__find_weights(const char *folder, char *paths[GPT2__MA
     SAMBA_GPT2_FREE(single);
 #if defined(__unix__) || defined(__APPLE__)
     DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d)) && n < GPT2__MAX_SHARDS;) {
+    for (struct dirent *e; d && (e = readdir(d)) && n < SAMBA_GPT2__MAX_SHARDS;) {
         size_t length = strlen(e->d_name), end = sizeof ".safetensors" - 1;
         if (strncmp(e->d_name, "model-", 6) || length < end
             || strcmp(e->d_name + length - end, ".safetensors")) continue;
-        paths[n] = gpt2__join_path(folder, e->d_name);
+        paths[n] = samba_gpt2__join_path(folder, e->d_name);
         if (paths[n]) n++;
     }
     if (d) closedir(d);
@@ -1301,12 +1345,13 @@ static inline size_t gpt2__find_weights(const char *folder, char *paths[GPT2__MA
 SAMBA_GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, const char *folder,
                                      char *why, size_t why_size)
 {
-    gpt2__why w = gpt2__why_of(why, why_size);
-    char *paths[GPT2__MAX_SHARDS];
-    if (!folder) return gpt2__fail(&w, "the folder is NULL");
-    size_t n = gpt2__find_weights(folder, paths);
-    if (!n) return gpt2__fail(&w, "there is no model.safetensors, nor model-*.safetensors, in %s",
-                              folder);
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    char *paths[SAMBA_GPT2__MAX_SHARDS];
+    if (!folder) return samba_gpt2__fail(&w, "the folder is NULL");
+    size_t n = samba_gpt2__find_weights(folder, paths);
+    if (!n)
+        return samba_gpt2__fail(&w, "there is no model.safetensors, nor model-*.safetensors, in %s",
+                                folder);
     samba_safetensors *f = samba_safetensors_open((const char *const *)paths, n, why, why_size);
     bool fine = f && gpt2_load(s, c, f, why, why_size);
     samba_safetensors_close(f);
@@ -1314,32 +1359,36 @@ SAMBA_GPT2_API bool gpt2_load_folder(samba_session *s, const gpt2_config *c, con
     return fine;
 }
 
-static const char gpt2__peft[] = "base_model.model.";
+static const char samba_gpt2__peft[] = "base_model.model.";
 
 /* The adapter tensors of the loaded program, with their names in a file. */
-typedef struct gpt2__adapter {
+typedef struct samba_gpt2__adapter {
     samba_tensor *tensor;
-    char name[sizeof gpt2__peft + GPT2_MAX_NAME];
-} gpt2__adapter;
+    char name[sizeof samba_gpt2__peft + GPT2_MAX_NAME];
+} samba_gpt2__adapter;
 
 /* Their number; *list is to be freed. -1: no memory, or there are none. */
-static inline int32_t gpt2__adapters(samba_session *s, gpt2__adapter **list, const gpt2__why *why)
+static inline int32_t samba_gpt2__adapters(samba_session *s, samba_gpt2__adapter **list,
+                                           const samba_gpt2__why *why)
 {
     int32_t all = samba_weight_names(s, NULL, 0), n = 0;
     const char **names = (const char **)SAMBA_GPT2_MALLOC((size_t)(all + 1) * sizeof *names);
-    *list = (gpt2__adapter *)SAMBA_GPT2_MALLOC((size_t)(all + 1) * sizeof **list);
+    *list = (samba_gpt2__adapter *)SAMBA_GPT2_MALLOC((size_t)(all + 1) * sizeof **list);
     if (names && *list) samba_weight_names(s, names, all);
     for (int32_t i = 0; names && *list && i < all; i++) {
-        gpt2__adapter *a = &(*list)[n];
+        samba_gpt2__adapter *a = &(*list)[n];
         if (!strstr(names[i], "__lora_")) continue;
-        memcpy(a->name, gpt2__peft, sizeof gpt2__peft);
-        if (!gpt2_file_name(names[i], a->name + sizeof gpt2__peft - 1, GPT2_MAX_NAME)) continue;
+        memcpy(a->name, samba_gpt2__peft, sizeof samba_gpt2__peft);
+        if (!gpt2_file_name(names[i], a->name + sizeof samba_gpt2__peft - 1, GPT2_MAX_NAME))
+            continue;
         a->tensor = samba_tensor_by_name(s, names[i]);
         n += a->tensor != NULL;
     }
-    if (!names || !*list) gpt2__fail(why, "there is no memory for a list of adapters");
-    else if (!n) gpt2__fail(why, "the program has no adapters: call samba_add_lora before tracing, "
-                            "and compile or load");
+    if (!names || !*list) samba_gpt2__fail(why, "there is no memory for a list of adapters");
+    else if (!n)
+        samba_gpt2__fail(why,
+                         "the program has no adapters: call samba_add_lora before tracing, "
+                         "and compile or load");
     SAMBA_GPT2_FREE(names);
     if (n) return n;
     SAMBA_GPT2_FREE(*list);
@@ -1351,9 +1400,9 @@ SAMBA_GPT2_API bool gpt2_save_lora(samba_session *s, const char *path,
                                    samba_safetensors_dtype dtype, char *why, size_t why_size)
 {
     const char *const metadata[2] = { "format", "pt" };
-    gpt2__why w = gpt2__why_of(why, why_size);
-    gpt2__adapter *list;
-    int32_t n = gpt2__adapters(s, &list, &w);
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    samba_gpt2__adapter *list;
+    int32_t n = samba_gpt2__adapters(s, &list, &w);
     if (n < 0) return false;
     samba_safetensors_entry *entries =
         (samba_safetensors_entry *)SAMBA_GPT2_MALLOC((size_t)n * sizeof *entries);
@@ -1367,14 +1416,15 @@ SAMBA_GPT2_API bool gpt2_save_lora(samba_session *s, const char *path,
         entries[i].name = list[i].name, entries[i].dtype = dtype, entries[i].ndim = 2;
         for (int d = 0; d < 2; d++) entries[i].dim[d] = list[i].tensor->shape.dim[d];
     }
-    if (!entries || !values) gpt2__fail(&w, "there is no memory for a list of %d adapters", (int)n);
+    if (!entries || !values)
+        samba_gpt2__fail(&w, "there is no memory for a list of %d adapters", (int)n);
     else writer = samba_safetensors_create(path, entries, (size_t)n, metadata, 1, why, why_size);
     bool fine = writer != NULL;
     for (int32_t i = 0; fine && i < n; i++) {
         int64_t count = samba_count(&list[i].tensor->shape);
         fine = samba_copy_out_f32(list[i].tensor, values, count);
         if (fine) samba_safetensors_put(writer, values, (uint64_t)count);
-        else gpt2__fail(&w, "%s", samba_error(s));
+        else samba_gpt2__fail(&w, "%s", samba_error(s));
     }
     if (fine) fine = samba_safetensors_finish(writer, why, why_size);
     else if (writer) samba_safetensors_abandon(writer);
@@ -1385,40 +1435,43 @@ SAMBA_GPT2_API bool gpt2_save_lora(samba_session *s, const char *path,
 }
 
 /* Finds and measures every adapter of the list before one is changed. */
-static inline bool gpt2__read_adapters(const gpt2__adapter *list, int32_t n,
-                                       const samba_safetensors *f, bool write, float *buffer,
-                                       const gpt2__why *why)
+static inline bool samba_gpt2__read_adapters(const samba_gpt2__adapter *list, int32_t n,
+                                             const samba_safetensors *f, bool write, float *buffer,
+                                             const samba_gpt2__why *why)
 {
-    gpt2__nonfinite bad;
+    samba_gpt2__nonfinite bad;
     memset(&bad, 0, sizeof bad);
     for (int32_t i = 0; i < n; i++) {
         const samba_safetensors_tensor *t = samba_safetensors_find(f, list[i].name);
         const int32_t *dim = list[i].tensor->shape.dim;
-        if (!t) return gpt2__fail(why, "tensor \"%s\" is missing", list[i].name);
+        if (!t) return samba_gpt2__fail(why, "tensor \"%s\" is missing", list[i].name);
         if (t->ndim != 2 || t->dim[0] != dim[0] || t->dim[1] != dim[1]) {
-            return gpt2__fail(why, "tensor \"%s\" must be (%d,%d): the program has adapters of "
-                              "another rank, or another model", list[i].name, dim[0], dim[1]);
+            return samba_gpt2__fail(why,
+                                    "tensor \"%s\" must be (%d,%d): the program has adapters of "
+                                    "another rank, or another model",
+                                    list[i].name, dim[0], dim[1]);
         }
-        if (!gpt2__is_float(t, why)) return false;
+        if (!samba_gpt2__is_float(t, why)) return false;
         if (!write) continue;
         if (!samba_safetensors_read_f32(f, t, 0, t->count, buffer, why->text, why->size)) {
             return false;
         }
-        gpt2__count_nonfinite(&bad, list[i].name, buffer, samba_count(&list[i].tensor->shape));
+        samba_gpt2__count_nonfinite(&bad, list[i].name, buffer,
+                                    samba_count(&list[i].tensor->shape));
         if (!samba_write_f32(list[i].tensor, buffer, samba_count(&list[i].tensor->shape))) {
-            return gpt2__fail(why, "%s", samba_error(list[i].tensor->session));
+            return samba_gpt2__fail(why, "%s", samba_error(list[i].tensor->session));
         }
     }
-    gpt2__tell_nonfinite(list[0].tensor->session, &bad);
+    samba_gpt2__tell_nonfinite(list[0].tensor->session, &bad);
     return true;
 }
 
 SAMBA_GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why, size_t why_size)
 {
-    gpt2__why w = gpt2__why_of(why, why_size);
-    gpt2__adapter *list;
+    samba_gpt2__why w = samba_gpt2__why_of(why, why_size);
+    samba_gpt2__adapter *list;
     int64_t most = 0;
-    int32_t n = gpt2__adapters(s, &list, &w);
+    int32_t n = samba_gpt2__adapters(s, &list, &w);
     if (n < 0) return false;
     for (int32_t i = 0; i < n; i++) {
         int64_t count = samba_count(&list[i].tensor->shape);
@@ -1426,13 +1479,13 @@ SAMBA_GPT2_API bool gpt2_load_lora(samba_session *s, const char *path, char *why
     }
     samba_safetensors *f = samba_safetensors_open(&path, 1, why, why_size);
     float *buffer = (float *)SAMBA_GPT2_MALLOC((size_t)most * sizeof *buffer);
-    bool fine = f && (buffer || gpt2__fail(&w, "there is no memory for an adapter"));
+    bool fine = f && (buffer || samba_gpt2__fail(&w, "there is no memory for an adapter"));
     if (fine && samba_safetensors_count(f) != (size_t)n) {
-        fine = gpt2__fail(&w, "%s has %d tensors, the program %d of adapters", path,
-                          (int)samba_safetensors_count(f), (int)n);
+        fine = samba_gpt2__fail(&w, "%s has %d tensors, the program %d of adapters", path,
+                                (int)samba_safetensors_count(f), (int)n);
     }
-    fine = fine && gpt2__read_adapters(list, n, f, false, buffer, &w)
-        && gpt2__read_adapters(list, n, f, true, buffer, &w);
+    fine = fine && samba_gpt2__read_adapters(list, n, f, false, buffer, &w)
+        && samba_gpt2__read_adapters(list, n, f, true, buffer, &w);
     samba_safetensors_close(f);
     SAMBA_GPT2_FREE(buffer);
     SAMBA_GPT2_FREE(list);

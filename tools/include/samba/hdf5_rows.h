@@ -84,13 +84,20 @@ SAMBA_HDF5_ROWS_API int64_t samba_rows_block(int32_t length);
 #include <hdf5.h>
 #endif
 
-enum { SAMBA__IDS, SAMBA__TYPES, SAMBA__CATEGORIES, SAMBA__N_DATA };
-static const char *const samba__rows_names[] = { "input_ids", "token_type_ids", "category_ids" };
+enum {
+    SAMBA_HDF5_ROWS__IDS,
+    SAMBA_HDF5_ROWS__TYPES,
+    SAMBA_HDF5_ROWS__CATEGORIES,
+    SAMBA_HDF5_ROWS__N_DATA
+};
+
+static const char *const samba_hdf5_rows__names[]
+    = { "input_ids", "token_type_ids", "category_ids" };
 
 struct samba_rows {
-    hid_t file, data[SAMBA__N_DATA];        /* -1: there is none */
+    hid_t file, data[SAMBA_HDF5_ROWS__N_DATA];        /* -1: there is none */
     int64_t n, n_block, block_rows;         /* rows in the file, and waiting in block */
-    int32_t *block[SAMBA__N_DATA];          /* (block_rows,length), made by the first append */
+    int32_t *block[SAMBA_HDF5_ROWS__N_DATA]; /* (block_rows,length), made by the first append */
     int32_t length;
     bool categories;
     char *path;
@@ -99,15 +106,15 @@ struct samba_rows {
 /* ---- Errors ---- */
 
 /* For failures of libhdf5; errno was 0 before the call. */
-static bool samba__rows_fail(const samba_rows *r, char *why, size_t why_size, const char *what)
+static bool samba_hdf5_rows__fail(const samba_rows *r, char *why, size_t why_size, const char *what)
 {
     snprintf(why, why_size, "%s: %s%s%s", r->path, what, errno ? ": " : "",
              errno ? strerror(errno) : "");
     return false;
 }
 
-static bool samba__rows_refuse(const samba_rows *r, char *why, size_t why_size,
-                               const char *format, ...)
+static bool samba_hdf5_rows__refuse(const samba_rows *r, char *why, size_t why_size,
+                                    const char *format, ...)
 {
     char what[256];
     va_list args;
@@ -146,14 +153,14 @@ int64_t samba_rows_block(int32_t length)
 }
 
 /* Opens one dataset and checks that its shape is (rows,length), the same for all. */
-static bool samba__rows_open_data(samba_rows *r, int which, char *why, size_t why_size)
+static bool samba_hdf5_rows__open_data(samba_rows *r, int which, char *why, size_t why_size)
 {
-    const char *name = samba__rows_names[which];
+    const char *name = samba_hdf5_rows__names[which];
     hsize_t shape[2] = { 0, 0 };
     hid_t data = H5Dopen2(r->file, name, H5P_DEFAULT), space, type;
     bool good;
     r->data[which] = data;
-    if (data < 0) return samba__rows_fail(r, why, why_size, "a dataset cannot be opened");
+    if (data < 0) return samba_hdf5_rows__fail(r, why, why_size, "a dataset cannot be opened");
     type = H5Dget_type(data);
     space = H5Dget_space(data);
     good = H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) <= 4 &&
@@ -162,50 +169,53 @@ static bool samba__rows_open_data(samba_rows *r, int which, char *why, size_t wh
     H5Sclose(space);
     H5Tclose(type);
     if (!good || shape[1] < 1 || shape[1] > INT32_MAX || shape[0] > INT64_MAX / 4 / shape[1])
-        return samba__rows_refuse(r, why, why_size, "%s is no table of 32-bit integers, (rows, "
-                                  "tokens of a row)", name);
-    if (which != SAMBA__IDS && ((int64_t)shape[0] != r->n || (int32_t)shape[1] != r->length))
-        return samba__rows_refuse(r, why, why_size, "%s has shape (%lld,%lld), input_ids has "
-                                  "(%lld,%d)", name, (long long)shape[0], (long long)shape[1],
-                                  (long long)r->n, (int)r->length);
+        return samba_hdf5_rows__refuse(r, why, why_size,
+                                       "%s is no table of 32-bit integers, (rows, "
+                                       "tokens of a row)",
+                                       name);
+    if (which != SAMBA_HDF5_ROWS__IDS
+        && ((int64_t)shape[0] != r->n || (int32_t)shape[1] != r->length))
+        return samba_hdf5_rows__refuse(r, why, why_size, "%s has shape (%lld,%lld), input_ids has "
+                                       "(%lld,%d)", name, (long long)shape[0], (long long)shape[1],
+                                       (long long)r->n, (int)r->length);
     r->n = (int64_t)shape[0];
     r->length = (int32_t)shape[1];
     return true;
 }
 
-static bool samba__rows_open_all(samba_rows *r, int32_t length, bool categories, char *why,
-                                 size_t why_size)
+static bool samba_hdf5_rows__open_all(samba_rows *r, int32_t length, bool categories, char *why,
+                                      size_t why_size)
 {
-    htri_t has[SAMBA__N_DATA];
-    for (int i = 0; i < SAMBA__N_DATA; i++)
-        has[i] = H5Lexists(r->file, samba__rows_names[i], H5P_DEFAULT);
+    htri_t has[SAMBA_HDF5_ROWS__N_DATA];
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++)
+        has[i] = H5Lexists(r->file, samba_hdf5_rows__names[i], H5P_DEFAULT);
     r->length = length;
     r->categories = categories;
-    if (has[SAMBA__IDS] <= 0 && has[SAMBA__TYPES] <= 0) return true;
-    r->categories = has[SAMBA__CATEGORIES] > 0;
-    for (int i = 0; i < SAMBA__N_DATA; i++) {
-        if (i == SAMBA__CATEGORIES && !r->categories) break;
+    if (has[SAMBA_HDF5_ROWS__IDS] <= 0 && has[SAMBA_HDF5_ROWS__TYPES] <= 0) return true;
+    r->categories = has[SAMBA_HDF5_ROWS__CATEGORIES] > 0;
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) {
+        if (i == SAMBA_HDF5_ROWS__CATEGORIES && !r->categories) break;
         if (has[i] <= 0)
-            return samba__rows_refuse(r, why, why_size, "there is no dataset %s",
-                                      samba__rows_names[i]);
-        if (!samba__rows_open_data(r, i, why, why_size)) return false;
+            return samba_hdf5_rows__refuse(r, why, why_size, "there is no dataset %s",
+                                           samba_hdf5_rows__names[i]);
+        if (!samba_hdf5_rows__open_data(r, i, why, why_size)) return false;
     }
     if (length && length != r->length)
-        return samba__rows_refuse(r, why, why_size, "its rows have %d tokens, not %d",
-                                  (int)r->length, (int)length);
+        return samba_hdf5_rows__refuse(r, why, why_size, "its rows have %d tokens, not %d",
+                                       (int)r->length, (int)length);
     return true;
 }
 
-static bool samba__rows_open_file(samba_rows *r, samba_rows_mode mode, char *why,
-                                  size_t why_size)
+static bool samba_hdf5_rows__open_file(samba_rows *r, samba_rows_mode mode, char *why,
+                                       size_t why_size)
 {
     FILE *f = mode == SAMBA_ROWS_CREATE ? NULL : fopen(r->path, "rb");
     hid_t access;
     if (mode != SAMBA_ROWS_CREATE) {
-        if (!f) return samba__rows_fail(r, why, why_size, "cannot be opened");
+        if (!f) return samba_hdf5_rows__fail(r, why, why_size, "cannot be opened");
         fclose(f);
         if (H5Fis_hdf5(r->path) <= 0)
-            return samba__rows_refuse(r, why, why_size, "this is no HDF5 file");
+            return samba_hdf5_rows__refuse(r, why, why_size, "this is no HDF5 file");
     }
     errno = 0;
     access = H5Pcreate(H5P_FILE_ACCESS);
@@ -217,8 +227,8 @@ static bool samba__rows_open_file(samba_rows *r, samba_rows_mode mode, char *why
         r->file = H5Fopen(r->path, mode == SAMBA_ROWS_READ ? H5F_ACC_RDONLY : H5F_ACC_RDWR, access);
     H5Pclose(access);
     if (r->file >= 0) return true;
-    return samba__rows_fail(r, why, why_size, mode == SAMBA_ROWS_CREATE ? "cannot be written" :
-                            "cannot be opened; it is damaged, or open elsewhere");
+    return samba_hdf5_rows__fail(r, why, why_size, mode == SAMBA_ROWS_CREATE ? "cannot be written" :
+                                 "cannot be opened; it is damaged, or open elsewhere");
 }
 
 samba_rows *samba_rows_open(const char *path, samba_rows_mode mode, int32_t length,
@@ -236,10 +246,10 @@ samba_rows *samba_rows_open(const char *path, samba_rows_mode mode, int32_t leng
     H5dont_atexit();            /* at exit it would write to a file that could not be closed */
     H5open();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);      /* errors are told here, in words */
-    for (int i = 0; i < SAMBA__N_DATA; i++) r->data[i] = -1;
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) r->data[i] = -1;
     r->file = -1;
-    if (samba__rows_open_file(r, mode, why, why_size) &&
-        samba__rows_open_all(r, length, categories, why, why_size))
+    if (samba_hdf5_rows__open_file(r, mode, why, why_size) &&
+        samba_hdf5_rows__open_all(r, length, categories, why, why_size))
         return r;
     samba_rows_abandon(r);
     return NULL;
@@ -252,8 +262,8 @@ bool samba_rows_has_categories(const samba_rows *r) { return r->categories; }
 /* ---- Reading and writing ---- */
 
 /* Rows first ... first+n-1 of one dataset; to is read into, from is written. */
-static bool samba__rows_move(samba_rows *r, int which, int64_t first, int64_t n, int32_t *to,
-                             const int32_t *from)
+static bool samba_hdf5_rows__move(samba_rows *r, int which, int64_t first, int64_t n, int32_t *to,
+                                  const int32_t *from)
 {
     hsize_t start[2] = { (hsize_t)first, 0 }, count[2] = { (hsize_t)n, (hsize_t)r->length };
     hid_t space = H5Dget_space(r->data[which]), memory = H5Screate_simple(2, count, NULL);
@@ -270,26 +280,29 @@ static bool samba__rows_move(samba_rows *r, int which, int64_t first, int64_t n,
 bool samba_rows_read(samba_rows *r, int64_t first, int64_t n, int32_t *ids, int32_t *types,
                      int32_t *categories, char *why, size_t why_size)
 {
-    int32_t *to[SAMBA__N_DATA];
-    to[SAMBA__IDS] = ids;
-    to[SAMBA__TYPES] = types;
-    to[SAMBA__CATEGORIES] = categories;
+    int32_t *to[SAMBA_HDF5_ROWS__N_DATA];
+    to[SAMBA_HDF5_ROWS__IDS] = ids;
+    to[SAMBA_HDF5_ROWS__TYPES] = types;
+    to[SAMBA_HDF5_ROWS__CATEGORIES] = categories;
     if (first < 0 || n < 0 || first > r->n || n > r->n - first)
-        return samba__rows_refuse(r, why, why_size, "rows %lld ... %lld are asked for, there are "
-                                  "%lld", (long long)first, (long long)(first + n - 1),
-                                  (long long)r->n);
+        return samba_hdf5_rows__refuse(r, why, why_size,
+                                       "rows %lld ... %lld are asked for, there are "
+                                       "%lld",
+                                       (long long)first, (long long)(first + n - 1),
+                                       (long long)r->n);
     errno = 0;
     if (n == 0) return true;
     if (categories && !r->categories)
-        return samba__rows_refuse(r, why, why_size, "there is no dataset category_ids");
-    for (int i = 0; i < SAMBA__N_DATA; i++)
-        if (to[i] && !samba__rows_move(r, i, first, n, to[i], NULL))
-            return samba__rows_fail(r, why, why_size, "rows cannot be read; the file is damaged");
+        return samba_hdf5_rows__refuse(r, why, why_size, "there is no dataset category_ids");
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++)
+        if (to[i] && !samba_hdf5_rows__move(r, i, first, n, to[i], NULL))
+            return samba_hdf5_rows__fail(r, why, why_size,
+                                         "rows cannot be read; the file is damaged");
     return true;
 }
 
 /* The chunk shape is guessed from the rows that are there now. */
-static hid_t samba__rows_create_data(const samba_rows *r, int which)
+static hid_t samba_hdf5_rows__create_data(const samba_rows *r, int which)
 {
     int64_t guess[2];
     hsize_t shape[2], most[2], chunk[2];
@@ -305,49 +318,51 @@ static hid_t samba__rows_create_data(const samba_rows *r, int which)
     H5Pset_chunk(how, 2, chunk);
     H5Pset_deflate(how, 4);
     H5Pset_obj_track_times(how, false);         /* equal rows make equal bytes */
-    data = H5Dcreate2(r->file, samba__rows_names[which], H5T_STD_I32LE, space, H5P_DEFAULT, how,
-                      H5P_DEFAULT);
+    data = H5Dcreate2(r->file, samba_hdf5_rows__names[which], H5T_STD_I32LE, space, H5P_DEFAULT,
+                      how, H5P_DEFAULT);
     H5Pclose(how);
     H5Sclose(space);
     return data;
 }
 
-static bool samba__rows_resize(samba_rows *r, int64_t n)
+static bool samba_hdf5_rows__resize(samba_rows *r, int64_t n)
 {
     hsize_t shape[2] = { (hsize_t)n, (hsize_t)r->length };
-    for (int i = 0; i < SAMBA__N_DATA; i++)
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++)
         if (r->data[i] >= 0 && H5Dset_extent(r->data[i], shape) < 0) return false;
     return true;
 }
 
-static bool samba__rows_flush(samba_rows *r, char *why, size_t why_size)
+static bool samba_hdf5_rows__flush(samba_rows *r, char *why, size_t why_size)
 {
-    int n_data = r->categories ? SAMBA__N_DATA : SAMBA__CATEGORIES;
+    int n_data = r->categories ? SAMBA_HDF5_ROWS__N_DATA : SAMBA_HDF5_ROWS__CATEGORIES;
     bool ok = true;
     if (!r->n_block) return true;
     errno = 0;
     for (int i = 0; i < n_data && ok; i++) {
-        if (r->data[i] < 0) r->data[i] = samba__rows_create_data(r, i);
+        if (r->data[i] < 0) r->data[i] = samba_hdf5_rows__create_data(r, i);
         ok = r->data[i] >= 0;
     }
-    ok = ok && samba__rows_resize(r, r->n + r->n_block);
+    ok = ok && samba_hdf5_rows__resize(r, r->n + r->n_block);
     for (int i = 0; i < n_data && ok; i++)
-        ok = samba__rows_move(r, i, r->n, r->n_block, NULL, r->block[i]);
-    if (!ok) return samba__rows_fail(r, why, why_size, "rows cannot be written; is the disk full?");
+        ok = samba_hdf5_rows__move(r, i, r->n, r->n_block, NULL, r->block[i]);
+    if (!ok)
+        return samba_hdf5_rows__fail(r, why, why_size, "rows cannot be written; is the disk full?");
     r->n += r->n_block;
     r->n_block = 0;
     return true;
 }
 
-static bool samba__rows_need_block(samba_rows *r, char *why, size_t why_size)
+static bool samba_hdf5_rows__need_block(samba_rows *r, char *why, size_t why_size)
 {
     if (r->block_rows) return true;
     if (r->length < 1)
-        return samba__rows_refuse(r, why, why_size, "the length of a row was not given");
-    for (int i = 0; i < SAMBA__N_DATA; i++) {
+        return samba_hdf5_rows__refuse(r, why, why_size, "the length of a row was not given");
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) {
         size_t size = (size_t)samba_rows_block(r->length) * (size_t)r->length * sizeof(int32_t);
         if (!r->block[i]) r->block[i] = (int32_t *)malloc(size);
-        if (!r->block[i]) return samba__rows_refuse(r, why, why_size, "no memory to write rows");
+        if (!r->block[i])
+            return samba_hdf5_rows__refuse(r, why, why_size, "no memory to write rows");
     }
     r->block_rows = samba_rows_block(r->length);
     return true;
@@ -356,39 +371,41 @@ static bool samba__rows_need_block(samba_rows *r, char *why, size_t why_size)
 bool samba_rows_append(samba_rows *r, int64_t n, const int32_t *ids, const int32_t *types,
                        const int32_t *categories, char *why, size_t why_size)
 {
-    const int32_t *from[SAMBA__N_DATA];
-    from[SAMBA__IDS] = ids;
-    from[SAMBA__TYPES] = types;
-    from[SAMBA__CATEGORIES] = categories;
-    if (!samba__rows_need_block(r, why, why_size)) return false;
+    const int32_t *from[SAMBA_HDF5_ROWS__N_DATA];
+    from[SAMBA_HDF5_ROWS__IDS] = ids;
+    from[SAMBA_HDF5_ROWS__TYPES] = types;
+    from[SAMBA_HDF5_ROWS__CATEGORIES] = categories;
+    if (!samba_hdf5_rows__need_block(r, why, why_size)) return false;
     for (int64_t row = 0; row < n; row++) {
-        for (int i = 0; i < SAMBA__N_DATA; i++) {
+        for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) {
             int32_t *to = r->block[i] + r->n_block * r->length;
             size_t size = (size_t)r->length * sizeof *to;
             if (from[i]) memcpy(to, from[i] + row * r->length, size);
             else memset(to, 0xFF, size);        /* -1 each */
         }
-        if (++r->n_block == r->block_rows && !samba__rows_flush(r, why, why_size)) return false;
+        if (++r->n_block == r->block_rows && !samba_hdf5_rows__flush(r, why, why_size))
+            return false;
     }
     return true;
 }
 
 bool samba_rows_cut(samba_rows *r, int64_t n, char *why, size_t why_size)
 {
-    if (!samba__rows_flush(r, why, why_size)) return false;
+    if (!samba_hdf5_rows__flush(r, why, why_size)) return false;
     if (n < 0 || n > r->n)
-        return samba__rows_refuse(r, why, why_size, "cannot keep %lld of %lld rows", (long long)n,
-                                  (long long)r->n);
-    if (!samba__rows_resize(r, n)) return samba__rows_fail(r, why, why_size, "cannot be changed");
+        return samba_hdf5_rows__refuse(r, why, why_size, "cannot keep %lld of %lld rows",
+                                       (long long)n, (long long)r->n);
+    if (!samba_hdf5_rows__resize(r, n))
+        return samba_hdf5_rows__fail(r, why, why_size, "cannot be changed");
     r->n = n;
     return true;
 }
 
 /* ---- Closing ---- */
 
-static void samba__rows_free_blocks(samba_rows *r)
+static void samba_hdf5_rows__free_blocks(samba_rows *r)
 {
-    for (int i = 0; i < SAMBA__N_DATA; i++) {
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++) {
         free(r->block[i]);
         r->block[i] = NULL;
     }
@@ -396,13 +413,13 @@ static void samba__rows_free_blocks(samba_rows *r)
 
 /* A file that cannot be flushed (a full disk) stays open until the process ends: after an H5Fclose
    that fails, libhdf5 reaches into what it has freed, at the next file or at exit. */
-static bool samba__rows_end(samba_rows *r)
+static bool samba_hdf5_rows__end(samba_rows *r)
 {
     bool ok = true;
-    samba__rows_free_blocks(r);
+    samba_hdf5_rows__free_blocks(r);
     errno = 0;
     if (r->file >= 0 && H5Fflush(r->file, H5F_SCOPE_LOCAL) < 0) return false;
-    for (int i = 0; i < SAMBA__N_DATA; i++)
+    for (int i = 0; i < SAMBA_HDF5_ROWS__N_DATA; i++)
         if (r->data[i] >= 0) ok = H5Dclose(r->data[i]) >= 0 && ok;
     if (r->file >= 0) ok = H5Fclose(r->file) >= 0 && ok;
     return ok;
@@ -412,9 +429,9 @@ bool samba_rows_close(samba_rows *r, char *why, size_t why_size)
 {
     bool ok;
     if (!r) return true;
-    ok = samba__rows_flush(r, why, why_size);
-    if (!samba__rows_end(r) && ok)
-        ok = samba__rows_fail(r, why, why_size, "the last rows cannot be written; is the disk "
+    ok = samba_hdf5_rows__flush(r, why, why_size);
+    if (!samba_hdf5_rows__end(r) && ok)
+        ok = samba_hdf5_rows__fail(r, why, why_size, "the last rows cannot be written; is the disk "
                                                 "full?");
     free(r->path);
     free(r);
@@ -424,7 +441,7 @@ bool samba_rows_close(samba_rows *r, char *why, size_t why_size)
 void samba_rows_abandon(samba_rows *r)
 {
     if (!r) return;
-    samba__rows_end(r);
+    samba_hdf5_rows__end(r);
     free(r->path);
     free(r);
 }

@@ -49,13 +49,13 @@ SAMBA_IDX_API void samba_idx_close(samba_idx *idx);
 #include <string.h>
 #include <zlib.h>
 
-static inline uint32_t samba__idx_number(const unsigned char *p)
+static inline uint32_t samba_idx__number(const unsigned char *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 /* One file: bytes 0 0 8 ndim, then ndim sizes, then the data. side 0: labels. */
-static inline unsigned char *samba__idx_read(samba_session *s, const char *folder,
+static inline unsigned char *samba_idx__read(samba_session *s, const char *folder,
                                              const char *name, int32_t side, int32_t *n)
 {
     char path[1024];
@@ -76,10 +76,10 @@ static inline unsigned char *samba__idx_read(samba_session *s, const char *folde
         return NULL;
     }
     bool ok = gzread(f, head, head_size) == (int)head_size
-        && samba__idx_number(head) == 0x800 + ndim;
-    if (side) ok = ok && samba__idx_number(head + 8) == length
-        && samba__idx_number(head + 12) == length;
-    uint32_t count = samba__idx_number(head + 4);
+        && samba_idx__number(head) == 0x800 + ndim;
+    if (side) ok = ok && samba_idx__number(head + 8) == length
+        && samba_idx__number(head + 12) == length;
+    uint32_t count = samba_idx__number(head + 4);
     ok = ok && count >= 1 && count <= 1000000 && (uint64_t)count * item < 0x7FFFFFFF;
     if (ok) data = (unsigned char *)malloc(count * item);
     ok = data && gzread(f, data, count * item) == (int)(count * item)
@@ -107,9 +107,9 @@ SAMBA_IDX_API bool samba_idx_open(samba_session *s, samba_idx *idx, const char *
     idx->row[1].dtype = SAMBA_I32;
     if (!samba_ok(s)) return false;
     snprintf(name, sizeof name, "%s-images-idx3-ubyte", which);
-    idx->image = samba__idx_read(s, folder, name, side, &idx->n);
+    idx->image = samba_idx__read(s, folder, name, side, &idx->n);
     snprintf(name, sizeof name, "%s-labels-idx1-ubyte", which);
-    if (idx->image) idx->label = samba__idx_read(s, folder, name, 0, &n_labels);
+    if (idx->image) idx->label = samba_idx__read(s, folder, name, 0, &n_labels);
     if (idx->label && n_labels != idx->n)
         samba_fail(s, SAMBA_EIO, "%s: %d images, %d labels", which, idx->n, n_labels);
     for (int32_t i = 0; samba_ok(s) && i < idx->n; i++)

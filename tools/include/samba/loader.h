@@ -1,8 +1,8 @@
 /* loader.h - batches are made while the program runs: SambaFlow's SambaLoader.
 
    Needs samba.h before it, and POSIX (for gcc -std=c99, _GNU_SOURCE too). `#define
-   SAMBA_LOADER_IMPLEMENTATION` in one file enables the code; SAMBA_LOADER_STATIC makes all functions
-   private to the file. C99 or C++11.
+   SAMBA_LOADER_IMPLEMENTATION` in one file enables the code; SAMBA_LOADER_STATIC makes all
+   functions private to the file. C99 or C++11.
 
        samba_dataset data = { .n = 60000, .batch = 64, .arrays = { images, labels },
                               .shuffle = true, .drop_last = true };
@@ -117,10 +117,10 @@ SAMBA_LOADER_API void samba_enable_pinned_memory(void);
 SAMBA_LOADER_API void samba_disable_pinned_memory(void);
 SAMBA_LOADER_API bool samba_use_pinned_memory(void);
 /* SambaFlow's t.fast_access: the host copy of t, which samba_cpu makes, and samba_rdu and a run's
-   inputs send, is never paged out either. A loader's tensors need no such word. Gradients of outputs
-   that the host sends may have it as well: samba_set_fast_access(samba_sn_grad(loss), true). True if
-   the system has agreed; false, too, while pinned memory is off. Take it back before the session
-   closes. */
+   inputs send, is never paged out either. A loader's tensors need no such word. Gradients of
+   outputs that the host sends may have it as well: samba_set_fast_access(samba_sn_grad(loss),
+   true). True if the system has agreed; false, too, while pinned memory is off. Take it back before
+   the session closes. */
 SAMBA_LOADER_API bool samba_set_fast_access(samba_tensor *t, bool fast);
 
 /* n samples in memory. The order of a pass depends on seed and pass only, on every machine. */
@@ -168,16 +168,16 @@ SAMBA_LOADER_API void samba_dataset_order(const samba_dataset *dataset, int32_t 
 
 /* ---- The queue: a ring of places, of which the thread fills one while others wait ---- */
 
-typedef enum samba__loader_kind {
-    SAMBA__LOADER_BATCH, SAMBA__LOADER_END, SAMBA__LOADER_ERROR, SAMBA__LOADER_SKIPPED
-} samba__loader_kind;
+typedef enum samba_loader__kind {
+    SAMBA_LOADER__BATCH, SAMBA_LOADER__END, SAMBA_LOADER__ERROR, SAMBA_LOADER__SKIPPED
+} samba_loader__kind;
 
-typedef struct samba__loader_place {
-    samba__loader_kind kind;
+typedef struct samba_loader__place {
+    samba_loader__kind kind;
     samba_batch batch;
     void **original;                    /* batch.data unless there is a hook */
     double begin, end;                  /* when it was filled */
-} samba__loader_place;
+} samba_loader__place;
 
 struct samba_loader {
     samba_session *session;             /* not for the loader's thread */
@@ -190,7 +190,7 @@ struct samba_loader {
     uint8_t *pool;
     size_t pool_size;
     bool pinned;                        /* the program's side */
-    samba__loader_place *places;        /* maxsize, and one that is being filled */
+    samba_loader__place *places;        /* maxsize, and one that is being filled */
     pthread_t thread;
 
     /* the program's side */
@@ -207,19 +207,19 @@ struct samba_loader {
     samba_loader_stats stats;
 };
 
-static int samba__loader_pins;          /* atomic */
+static int samba_loader__pins;          /* atomic */
 
 SAMBA_LOADER_API void samba_enable_pinned_memory(void)
 {
-    __atomic_store_n(&samba__loader_pins, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&samba_loader__pins, 1, __ATOMIC_SEQ_CST);
 }
 SAMBA_LOADER_API void samba_disable_pinned_memory(void)
 {
-    __atomic_store_n(&samba__loader_pins, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&samba_loader__pins, 0, __ATOMIC_SEQ_CST);
 }
 SAMBA_LOADER_API bool samba_use_pinned_memory(void)
 {
-    return __atomic_load_n(&samba__loader_pins, __ATOMIC_SEQ_CST) != 0;
+    return __atomic_load_n(&samba_loader__pins, __ATOMIC_SEQ_CST) != 0;
 }
 SAMBA_LOADER_API bool samba_set_fast_access(samba_tensor *t, bool fast)
 {
@@ -230,7 +230,7 @@ SAMBA_LOADER_API bool samba_set_fast_access(samba_tensor *t, bool fast)
 }
 
 /* Calls source.close, whatever became of the loader, and frees it. */
-static inline void samba__loader_free(samba_loader *l)
+static inline void samba_loader__free(samba_loader *l)
 {
     if (l->source.close) l->source.close(l->source.user);
     if (l->stats.locked) munlock(l->pool, l->pool_size);
@@ -243,45 +243,45 @@ static inline void samba__loader_free(samba_loader *l)
 }
 
 /* Frees it when nobody waits any more: neither its thread nor the program. */
-static inline void samba__loader_destroy(samba_loader *l)
+static inline void samba_loader__destroy(samba_loader *l)
 {
     pthread_cond_destroy(&l->freed);
     pthread_cond_destroy(&l->filled);
     pthread_mutex_destroy(&l->mutex);
-    samba__loader_free(l);
+    samba_loader__free(l);
 }
 
 /* ---- The loader's thread ---- */
 
 /* Fills a place without the mutex: nobody else looks at it. */
-static inline samba__loader_kind samba__loader_fill(samba_loader *l, samba__loader_place *p)
+static inline samba_loader__kind samba_loader__fill(samba_loader *l, samba_loader__place *p)
 {
     samba_batch *b = &p->batch;
     b->why[0] = 0;
     b->rows = 0;
     int32_t n = l->source.next(l->source.user, b);
-    if (n == 0) return SAMBA__LOADER_END;
+    if (n == 0) return SAMBA_LOADER__END;
     if (n > 0 && n != l->n)
         snprintf(b->why, sizeof b->why, "the source gave %d tensors for %d names", (int)n,
                  (int)l->n);
-    if (n != l->n) return SAMBA__LOADER_ERROR;
-    if (!l->opts.function_hook) return SAMBA__LOADER_BATCH;
+    if (n != l->n) return SAMBA_LOADER__ERROR;
+    if (!l->opts.function_hook) return SAMBA_LOADER__BATCH;
     for (int32_t i = 0; i < n && l->opts.return_original_batch; i++)
         memcpy(p->original[i], b->data[i], b->size[i]);
-    return l->opts.function_hook(l->opts.hook_user, b) ? SAMBA__LOADER_BATCH : SAMBA__LOADER_ERROR;
+    return l->opts.function_hook(l->opts.hook_user, b) ? SAMBA_LOADER__BATCH : SAMBA_LOADER__ERROR;
 }
 
 /* Goes to the place that batch names. */
-static inline samba__loader_kind samba__loader_go(samba_loader *l, samba_batch *b)
+static inline samba_loader__kind samba_loader__go(samba_loader *l, samba_batch *b)
 {
-    if (!l->source.rewind && b->pass == 0 && b->number == 0) return SAMBA__LOADER_BATCH;
+    if (!l->source.rewind && b->pass == 0 && b->number == 0) return SAMBA_LOADER__BATCH;
     if (l->source.rewind && l->source.rewind(l->source.user, b->pass, b->number))
-        return SAMBA__LOADER_BATCH;
+        return SAMBA_LOADER__BATCH;
     snprintf(b->why, sizeof b->why, "the source cannot go there");
-    return SAMBA__LOADER_ERROR;
+    return SAMBA_LOADER__ERROR;
 }
 
-static inline void *samba__loader_main(void *argument)
+static inline void *samba_loader__main(void *argument)
 {
     samba_loader *l = (samba_loader *)argument;
     int32_t pass = 0, number = 0;
@@ -295,26 +295,26 @@ static inline void *samba__loader_main(void *argument)
         }
         if (goes) pass = l->to_pass, number = l->to_batch;
         l->rewinds = stopped = false;
-        samba__loader_place *p = &l->places[l->tail];
+        samba_loader__place *p = &l->places[l->tail];
         pthread_mutex_unlock(&l->mutex);
 
-        samba__loader_kind kind = SAMBA__LOADER_BATCH;
+        samba_loader__kind kind = SAMBA_LOADER__BATCH;
         p->begin = samba_seconds();
         p->batch.pass = pass, p->batch.number = number;
-        if (goes) kind = samba__loader_go(l, &p->batch);
-        bool there = kind == SAMBA__LOADER_BATCH;
-        if (there) kind = samba__loader_fill(l, p);
-        if (there && kind == SAMBA__LOADER_ERROR && l->opts.ignore_dataloader_exception)
-            kind = SAMBA__LOADER_SKIPPED;
+        if (goes) kind = samba_loader__go(l, &p->batch);
+        bool there = kind == SAMBA_LOADER__BATCH;
+        if (there) kind = samba_loader__fill(l, p);
+        if (there && kind == SAMBA_LOADER__ERROR && l->opts.ignore_dataloader_exception)
+            kind = SAMBA_LOADER__SKIPPED;
         p->end = samba_seconds();
 
         pthread_mutex_lock(&l->mutex);
         if (l->rewinds || l->quits) continue;           /* nobody wants it any more */
         number++;
-        l->stats.skipped += kind == SAMBA__LOADER_SKIPPED;
-        if (kind == SAMBA__LOADER_SKIPPED) continue;
+        l->stats.skipped += kind == SAMBA_LOADER__SKIPPED;
+        if (kind == SAMBA_LOADER__SKIPPED) continue;
         p->kind = kind;
-        stopped = kind != SAMBA__LOADER_BATCH;
+        stopped = kind != SAMBA_LOADER__BATCH;
         l->tail = (l->tail + 1) % (l->opts.maxsize + 1);
         l->count++;
         pthread_cond_signal(&l->filled);
@@ -324,7 +324,7 @@ static inline void *samba__loader_main(void *argument)
     pthread_cond_signal(&l->filled);
     pthread_mutex_unlock(&l->mutex);
     if (orphan) {
-        samba__loader_destroy(l);
+        samba_loader__destroy(l);
     }
     return NULL;
 }
@@ -332,7 +332,7 @@ static inline void *samba__loader_main(void *argument)
 /* ---- The program's side ---- */
 
 /* Waits for the thread until the queue is not empty, or it is gone. False after the timeout. */
-static inline bool samba__loader_wait(samba_loader *l, const bool *gone)
+static inline bool samba_loader__wait(samba_loader *l, const bool *gone)
 {
     struct timespec until;
 #if defined(__APPLE__)                  /* its conditions know one clock only */
@@ -351,7 +351,7 @@ static inline bool samba__loader_wait(samba_loader *l, const bool *gone)
 }
 
 /* Frees the oldest place. */
-static inline void samba__loader_pop(samba_loader *l)
+static inline void samba_loader__pop(samba_loader *l)
 {
     pthread_mutex_lock(&l->mutex);
     l->head = (l->head + 1) % (l->opts.maxsize + 1);
@@ -362,7 +362,7 @@ static inline void samba__loader_pop(samba_loader *l)
 }
 
 /* Tells the thread to begin elsewhere. What waits in the queue is dropped. */
-static inline bool samba__loader_begin(samba_loader *l, int32_t pass, int32_t batch)
+static inline bool samba_loader__begin(samba_loader *l, int32_t pass, int32_t batch)
 {
     if (!l->source.rewind && (pass || batch))
         return samba_fail(l->session, SAMBA_ESTATE, "in samba_loader: this source has one pass "
@@ -377,7 +377,7 @@ static inline bool samba__loader_begin(samba_loader *l, int32_t pass, int32_t ba
     l->held = l->ended = l->failed = false;
     return true;
 }
-static inline bool samba__loader_note(samba_loader *l, int32_t pass, int32_t batch)
+static inline bool samba_loader__note(samba_loader *l, int32_t pass, int32_t batch)
 {
     const float position[2] = { (float)pass, (float)batch };
     l->pass = pass, l->batch = batch;
@@ -385,7 +385,7 @@ static inline bool samba__loader_note(samba_loader *l, int32_t pass, int32_t bat
 }
 
 /* Pins the pool, once, if that is wanted by now. All that waits in the queue is in it. */
-static inline void samba__loader_pin(samba_loader *l)
+static inline void samba_loader__pin(samba_loader *l)
 {
     static const char *const remark = "samba: loader.h: the system does not let this process pin "
         "%lu bytes; batches are loaded into ordinary memory\n";
@@ -403,7 +403,7 @@ static inline void samba__loader_pin(samba_loader *l)
 }
 
 /* Sends a batch, whose place is free afterwards unless its data are wanted. */
-static inline bool samba__loader_send(samba_loader *l, const samba__loader_place *p)
+static inline bool samba_loader__send(samba_loader *l, const samba_loader__place *p)
 {
     const samba_batch *b = &p->batch;
     bool fine = true;
@@ -425,27 +425,27 @@ static inline bool samba__loader_send(samba_loader *l, const samba__loader_place
     l->current = *b;
     l->current.data = l->opts.return_original_batch ? p->original : NULL;
     l->held = l->opts.return_original_batch;
-    fine = fine && samba__loader_note(l, b->pass, b->number + 1);
-    if (!l->held) samba__loader_pop(l);
+    fine = fine && samba_loader__note(l, b->pass, b->number + 1);
+    if (!l->held) samba_loader__pop(l);
     return fine;
 }
 SAMBA_LOADER_API int32_t samba_loader_next(samba_loader *l, samba_tensor **tensors)
 {
     if (!l || !samba_ok(l->session)) return -1;
-    samba__loader_pin(l);
-    if (l->held) samba__loader_pop(l);
+    samba_loader__pin(l);
+    if (l->held) samba_loader__pop(l);
     l->current.data = NULL;
-    if (l->ended && !samba__loader_begin(l, l->pass, 0)) return -1;
+    if (l->ended && !samba_loader__begin(l, l->pass, 0)) return -1;
     bool there = true;
     pthread_mutex_lock(&l->mutex);
     if (!l->failed && l->count == 0) {
         double start = samba_seconds();
-        there = samba__loader_wait(l, NULL);
+        there = samba_loader__wait(l, NULL);
         l->stats.waits++;
         l->stats.wait_seconds += samba_seconds() - start;
     }
-    samba__loader_place *p = &l->places[l->head];
-    l->stats.batches += there && !l->failed && p->kind == SAMBA__LOADER_BATCH;
+    samba_loader__place *p = &l->places[l->head];
+    l->stats.batches += there && !l->failed && p->kind == SAMBA_LOADER__BATCH;
     pthread_mutex_unlock(&l->mutex);
     if (!there) {
         samba_fail(l->session, SAMBA_EIO, "in samba_loader_next: no batch within %d ms (timeout); "
@@ -453,27 +453,27 @@ SAMBA_LOADER_API int32_t samba_loader_next(samba_loader *l, samba_tensor **tenso
                    (int32_t)(l->opts.timeout * 1000.0), l->batch, l->pass);
         return -1;
     }
-    l->failed = l->failed || p->kind == SAMBA__LOADER_ERROR;
+    l->failed = l->failed || p->kind == SAMBA_LOADER__ERROR;
     if (l->failed) {                    /* the place stays: the error can be told again */
         samba_fail(l->session, SAMBA_EIO, "in samba_loader_next: batch %d of pass %d: %s",
                    p->batch.number, p->batch.pass,
                    p->batch.why[0] ? p->batch.why : "the source failed");
         return -1;
     }
-    if (p->kind == SAMBA__LOADER_END) {
-        samba__loader_pop(l);
+    if (p->kind == SAMBA_LOADER__END) {
+        samba_loader__pop(l);
         l->ended = true;
-        return samba__loader_note(l, l->pass + 1, 0) ? 0 : -1;
+        return samba_loader__note(l, l->pass + 1, 0) ? 0 : -1;
     }
     for (int32_t i = 0; i < l->n && tensors; i++) tensors[i] = l->tensors[i];
-    return samba__loader_send(l, p) ? 1 : -1;
+    return samba_loader__send(l, p) ? 1 : -1;
 }
 SAMBA_LOADER_API bool samba_loader_rewind(samba_loader *l)
 {
     if (!l || !samba_ok(l->session)) return false;
     if (l->batch == 0 && !l->failed && !l->ended) return true;
-    return samba__loader_begin(l, l->batch ? l->pass + 1 : l->pass, 0)
-        && samba__loader_note(l, l->pass, 0);
+    return samba_loader__begin(l, l->batch ? l->pass + 1 : l->pass, 0)
+        && samba_loader__note(l, l->pass, 0);
 }
 SAMBA_LOADER_API const samba_batch *samba_loader_batch(const samba_loader *l)
 {
@@ -496,7 +496,7 @@ SAMBA_LOADER_API bool samba_loader_close(samba_loader *l)
     pthread_mutex_unlock(&l->mutex);
     if (l->source.cancel) l->source.cancel(l->source.user);
     pthread_mutex_lock(&l->mutex);
-    bool gone = samba__loader_wait(l, &l->gone);
+    bool gone = samba_loader__wait(l, &l->gone);
     l->orphan = !gone;                  /* then the thread frees all when it comes back */
     pthread_mutex_unlock(&l->mutex);
     if (!gone) {
@@ -504,14 +504,14 @@ SAMBA_LOADER_API bool samba_loader_close(samba_loader *l)
         return false;
     }
     pthread_join(thread, NULL);
-    samba__loader_destroy(l);
+    samba_loader__destroy(l);
     return true;
 }
 
 /* ---- Opening ---- */
 
 /* One block for the data of all places, each tensor at a page of its own. */
-static inline bool samba__loader_make_pool(samba_loader *l, int32_t n_places)
+static inline bool samba_loader__make_pool(samba_loader *l, int32_t n_places)
 {
     bool keeps = l->opts.return_original_batch && l->opts.function_hook;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), total = 0, copies = keeps ? 2 : 1;
@@ -535,27 +535,27 @@ static inline bool samba__loader_make_pool(samba_loader *l, int32_t n_places)
 }
 
 /* The tensors of the names, and a queue for them. */
-static inline bool samba__loader_prepare(samba_loader *l, const char *const *names)
+static inline bool samba_loader__prepare(samba_loader *l, const char *const *names)
 {
     samba_session *s = l->session;
     size_t n = (size_t)l->n, n_places = (size_t)l->opts.maxsize + 1;
     l->tensors = (samba_tensor **)calloc(n, sizeof *l->tensors);
     l->size = (size_t *)calloc(n, sizeof *l->size);
     l->pointers = (void **)calloc(2 * n * n_places, sizeof *l->pointers);
-    l->places = (samba__loader_place *)calloc(n_places, sizeof *l->places);
+    l->places = (samba_loader__place *)calloc(n_places, sizeof *l->places);
     bool fine = l->tensors && l->size && l->pointers && l->places;
     for (int32_t i = 0; fine && i < l->n; i++) {
         l->tensors[i] = samba_tensor_by_name(s, names[i]);
         if (!l->tensors[i]) return false;
         l->size[i] = samba_bytes(l->tensors[i]);
     }
-    return (fine && samba__loader_make_pool(l, (int32_t)n_places))
+    return (fine && samba_loader__make_pool(l, (int32_t)n_places))
         || samba_fail(s, SAMBA_ENOMEM, "in samba_loader_open: no memory for %d batches",
                       l->opts.maxsize + 1);
 }
 
 /* Where opts say, or where the restored position is. */
-static inline bool samba__loader_find_start(samba_loader *l)
+static inline bool samba_loader__find_start(samba_loader *l)
 {
     samba_tensor *t = l->opts.position;
     l->pass = l->opts.pass, l->batch = l->opts.batch;
@@ -569,11 +569,11 @@ static inline bool samba__loader_find_start(samba_loader *l)
             && position[1] <= 16777216.0f;
         l->pass = sound ? (int32_t)position[0] : -1, l->batch = sound ? (int32_t)position[1] : -1;
     }
-    return l->pass >= 0 && l->batch >= 0 ? samba__loader_begin(l, l->pass, l->batch)
+    return l->pass >= 0 && l->batch >= 0 ? samba_loader__begin(l, l->pass, l->batch)
         : samba_fail(l->session, SAMBA_ERANGE, "in samba_loader_open: batch %d of pass %d is no "
                      "place to begin at", l->batch, l->pass);
 }
-static inline bool samba__loader_start(samba_loader *l)
+static inline bool samba_loader__start(samba_loader *l)
 {
     pthread_condattr_t clock;
     bool fine = !pthread_condattr_init(&clock);
@@ -583,10 +583,10 @@ static inline bool samba__loader_start(samba_loader *l)
     fine = fine && !pthread_mutex_init(&l->mutex, NULL) && !pthread_cond_init(&l->filled, &clock)
         && !pthread_cond_init(&l->freed, NULL);
     pthread_condattr_destroy(&clock);
-    return fine && samba__loader_find_start(l)
-        && !pthread_create(&l->thread, NULL, samba__loader_main, l);
+    return fine && samba_loader__find_start(l)
+        && !pthread_create(&l->thread, NULL, samba_loader__main, l);
 }
-static inline bool samba__loader_good_options(samba_session *s, const samba_loader_opts *o)
+static inline bool samba_loader__good_options(samba_session *s, const samba_loader_opts *o)
 {
     const char *at = "in samba_loader_open";
     if (!o) return true;
@@ -610,7 +610,8 @@ SAMBA_LOADER_API samba_loader *samba_loader_open(samba_session *s, const samba_s
     if (samba_ok(s) && (!source || !source->next || !names || n_names < 1))
         samba_fail(s, SAMBA_EARG, "in samba_loader_open: a source with a function next, and names "
                    "of tensors are needed");
-    else if (samba_ok(s) && samba__loader_good_options(s, opts) && !(l = (samba_loader *)calloc(1, sizeof *l)))
+    else if (samba_ok(s) && samba_loader__good_options(s, opts)
+             && !(l = (samba_loader *)calloc(1, sizeof *l)))
         samba_fail(s, SAMBA_ENOMEM, "in samba_loader_open: no memory");
     if (!l) {
         if (source && source->close) source->close(source->user);
@@ -620,12 +621,12 @@ SAMBA_LOADER_API samba_loader *samba_loader_open(samba_session *s, const samba_s
     if (opts) l->opts = *opts;
     if (!l->opts.maxsize) l->opts.maxsize = 10;
     if (!(l->opts.timeout > 0.0)) l->opts.timeout = 900.0;
-    if (samba__loader_prepare(l, names) && samba__loader_start(l)) {
-        samba__loader_pin(l);
+    if (samba_loader__prepare(l, names) && samba_loader__start(l)) {
+        samba_loader__pin(l);
         return l;
     }
     samba_fail(s, SAMBA_ENOMEM, "in samba_loader_open: the system gives no thread");
-    samba__loader_free(l);
+    samba_loader__free(l);
     return NULL;
 }
 SAMBA_LOADER_API samba_tensor *samba_loader_position(samba_session *s, const char *name)
@@ -635,18 +636,18 @@ SAMBA_LOADER_API samba_tensor *samba_loader_position(samba_session *s, const cha
 
 /* ---- Samples in memory ---- */
 
-typedef struct samba__dataset_source {
+typedef struct samba_loader__dataset_source {
     samba_dataset d;
     int32_t *order;
     int32_t at;                         /* batch of the pass */
     size_t label_size[SAMBA_MAX_ARRAYS];        /* bytes of an element */
     uint8_t *room[SAMBA_MAX_ARRAYS];    /* of fill: a row of each tensor, and its guard */
     const char *names;                  /* of the tensors, each ends with 0 */
-} samba__dataset_source;
+} samba_loader__dataset_source;
 
 /* Bytes behind a row that fill must leave as they are. A function that writes i32 into rows of i16
    would otherwise spoil what lies behind the last row of a batch. */
-enum { SAMBA__DATASET_GUARD = 4096, SAMBA__DATASET_MARK = 0xA5 };
+enum { SAMBA_LOADER__DATASET_GUARD = 4096, SAMBA_LOADER__DATASET_MARK = 0xA5 };
 
 SAMBA_LOADER_API void samba_dataset_order(const samba_dataset *d, int32_t pass, int32_t *order)
 {
@@ -661,15 +662,15 @@ SAMBA_LOADER_API void samba_dataset_order(const samba_dataset *d, int32_t pass, 
         order[j] = other;
     }
 }
-static inline bool samba__dataset_rewind(void *user, int32_t pass, int32_t batch)
+static inline bool samba_loader__dataset_rewind(void *user, int32_t pass, int32_t batch)
 {
-    samba__dataset_source *q = (samba__dataset_source *)user;
+    samba_loader__dataset_source *q = (samba_loader__dataset_source *)user;
     samba_dataset_order(&q->d, pass, q->order);
     q->at = batch;
     return true;
 }
 /* A missing row: of labels that count nothing. each: bytes of a label, i32 or i64. */
-static inline void samba__dataset_leave_out(void *row, size_t size, size_t each)
+static inline void samba_loader__dataset_leave_out(void *row, size_t size, size_t each)
 {
     const int32_t ignored = -100;
     const int64_t ignored_wide = -100;
@@ -677,15 +678,16 @@ static inline void samba__dataset_leave_out(void *row, size_t size, size_t each)
     for (size_t k = 0; k + each <= size; k += each) memcpy((uint8_t *)row + k, from, each);
 }
 /* Is the guard behind the row that fill wrote as it was? */
-static inline bool samba__dataset_is_kept(const uint8_t *guard)
+static inline bool samba_loader__dataset_is_kept(const uint8_t *guard)
 {
-    return guard[0] == SAMBA__DATASET_MARK && !memcmp(guard, guard + 1, SAMBA__DATASET_GUARD - 1);
+    return guard[0] == SAMBA_LOADER__DATASET_MARK
+        && !memcmp(guard, guard + 1, SAMBA_LOADER__DATASET_GUARD - 1);
 }
 
 /* Row r of the batch, made by the user's function. It gets memory of its own, so that an error of
    its author is told and does no harm. */
-static inline bool samba__dataset_fill(samba__dataset_source *q, samba_batch *b, int32_t r,
-                                       int32_t sample)
+static inline bool samba_loader__dataset_fill(samba_loader__dataset_source *q, samba_batch *b,
+                                              int32_t r, int32_t sample)
 {
     void *row[SAMBA_MAX_ARRAYS] = { NULL };
     const char *name = q->names;
@@ -696,59 +698,62 @@ static inline bool samba__dataset_fill(samba__dataset_source *q, samba_batch *b,
     q->d.fill(q->d.user, sample, row);
     for (int32_t i = 0; i < b->n; i++, name += strlen(name) + 1) {
         size_t size = b->size[i] / (size_t)q->d.batch;
-        if (!samba__dataset_is_kept(q->room[i] + size)) {
-            snprintf(b->why, sizeof b->why, "fill wrote more than the %lu bytes of a row of %s: its "
-                     "type or shape is not the one that fill writes", (unsigned long)size, name);
+        if (!samba_loader__dataset_is_kept(q->room[i] + size)) {
+            snprintf(b->why, sizeof b->why,
+                     "fill wrote more than the %lu bytes of a row of %s: its "
+                     "type or shape is not the one that fill writes",
+                     (unsigned long)size, name);
             return false;
         }
         memcpy((uint8_t *)b->data[i] + size * (size_t)r, q->room[i], size);
     }
     return true;
 }
-static inline int32_t samba__dataset_next(void *user, samba_batch *b)
+static inline int32_t samba_loader__dataset_next(void *user, samba_batch *b)
 {
-    samba__dataset_source *q = (samba__dataset_source *)user;
+    samba_loader__dataset_source *q = (samba_loader__dataset_source *)user;
     const samba_dataset *d = &q->d;
     int64_t first = (int64_t)q->at * d->batch, left = d->n - first;
     if (left <= 0 || (d->drop_last && left < d->batch)) return 0;
     for (int32_t r = 0; r < d->batch; r++) {
         int32_t sample = q->order[(first + r) % d->n];
-        if (d->fill && !samba__dataset_fill(q, b, r, sample)) return -1;
+        if (d->fill && !samba_loader__dataset_fill(q, b, r, sample)) return -1;
         for (int32_t i = 0; i < b->n; i++) {
             size_t size = b->size[i] / (size_t)d->batch;
             uint8_t *row = (uint8_t *)b->data[i] + size * (size_t)r;
             if (!d->fill)
                 memcpy(row, (const uint8_t *)d->arrays[i] + size * (size_t)sample, size);
             if (d->is_label[i] && r >= left)
-                samba__dataset_leave_out(row, size, q->label_size[i]);
+                samba_loader__dataset_leave_out(row, size, q->label_size[i]);
         }
     }
     b->rows = left < d->batch ? (int32_t)left : d->batch;
     q->at++;
     return b->n;
 }
-static inline void samba__dataset_close(void *user)
+static inline void samba_loader__dataset_close(void *user)
 {
-    samba__dataset_source *q = (samba__dataset_source *)user;
+    samba_loader__dataset_source *q = (samba_loader__dataset_source *)user;
     free(q->order);
     free(q->room[0]);
     free(q);
 }
 
 /* Memory for a row of each tensor, with guards, and for the names. */
-static inline bool samba__dataset_make_room(samba_session *s, samba__dataset_source *q,
-                                            const char *const *names, int32_t n_names)
+static inline bool samba_loader__dataset_make_room(samba_session *s,
+                                                   samba_loader__dataset_source *q,
+                                                   const char *const *names, int32_t n_names)
 {
     size_t at[SAMBA_MAX_ARRAYS], total = 0, letters = 0;
     for (int32_t i = 0; i < n_names; i++) {
         size_t row = samba_bytes(samba_tensor_by_name(s, names[i])) / (size_t)q->d.batch;
         at[i] = total;
-        total += (row + SAMBA__DATASET_GUARD + 63) / 64 * 64;
+        total += (row + SAMBA_LOADER__DATASET_GUARD + 63) / 64 * 64;
         letters += strlen(names[i]) + 1;
     }
     uint8_t *room = (uint8_t *)malloc(total + letters);
     if (!room) return false;
-    memset(room, SAMBA__DATASET_MARK, total);
+    memset(room, SAMBA_LOADER__DATASET_MARK, total);
     for (int32_t i = 0; i < n_names; i++) q->room[i] = room + at[i];
     char *text = (char *)room + total;
     q->names = text;
@@ -761,8 +766,8 @@ static inline bool samba__dataset_make_room(samba_session *s, samba__dataset_sou
 }
 
 /* Has the tensor rows of what fill says it writes? */
-static inline bool samba__dataset_takes(samba_session *s, const samba_dataset *d, int32_t i,
-                                        const samba_tensor *t)
+static inline bool samba_loader__dataset_takes(samba_session *s, const samba_dataset *d, int32_t i,
+                                               const samba_tensor *t)
 {
     if (!d->fill || !d->writes) return true;
     const samba_spec *w = &d->writes[i];
@@ -779,8 +784,8 @@ static inline bool samba__dataset_takes(samba_session *s, const samba_dataset *d
 }
 
 /* Does each tensor consist of as many rows as a batch has samples? */
-static inline bool samba__dataset_fits(samba_session *s, const samba_dataset *d,
-                                       const char *const *names, int32_t n_names)
+static inline bool samba_loader__dataset_fits(samba_session *s, const samba_dataset *d,
+                                              const char *const *names, int32_t n_names)
 {
     if (!d || d->n < 1 || d->batch < 1 || !names || n_names < 1 || n_names > SAMBA_MAX_ARRAYS)
         return samba_fail(s, SAMBA_EARG, "in samba_loader_open_dataset: at least a sample, a batch "
@@ -801,7 +806,7 @@ static inline bool samba__dataset_fits(samba_session *s, const samba_dataset *d,
         if (samba_bytes(t) % (size_t)d->batch)
             return samba_fail(s, SAMBA_ESHAPE, "in samba_loader_open_dataset: %s %S does not "
                               "consist of %d rows", names[i], &t->shape, d->batch);
-        if (!samba__dataset_takes(s, d, i, t)) return false;
+        if (!samba_loader__dataset_takes(s, d, i, t)) return false;
     }
     return true;
 }
@@ -811,12 +816,12 @@ SAMBA_LOADER_API samba_loader *samba_loader_open_dataset(samba_session *s,
                                                          const samba_loader_opts *opts)
 {
     samba_source source;
-    if (!samba_ok(s) || !samba__dataset_fits(s, dataset, names, n_names)) return NULL;
-    samba__dataset_source *q = (samba__dataset_source *)calloc(1, sizeof *q);
+    if (!samba_ok(s) || !samba_loader__dataset_fits(s, dataset, names, n_names)) return NULL;
+    samba_loader__dataset_source *q = (samba_loader__dataset_source *)calloc(1, sizeof *q);
     int32_t *order = (int32_t *)malloc((size_t)dataset->n * sizeof *order);
     bool fine = q && order;
     if (fine) q->d = *dataset;
-    fine = fine && (!dataset->fill || samba__dataset_make_room(s, q, names, n_names));
+    fine = fine && (!dataset->fill || samba_loader__dataset_make_room(s, q, names, n_names));
     if (!fine) {
         free(order);
         free(q);
@@ -827,8 +832,8 @@ SAMBA_LOADER_API samba_loader *samba_loader_open_dataset(samba_session *s,
     for (int32_t i = 0; i < n_names; i++)
         q->label_size[i] = samba_dtype_size(samba_tensor_by_name(s, names[i])->dtype);
     memset(&source, 0, sizeof source);
-    source.next = samba__dataset_next, source.rewind = samba__dataset_rewind;
-    source.close = samba__dataset_close, source.user = q;
+    source.next = samba_loader__dataset_next, source.rewind = samba_loader__dataset_rewind;
+    source.close = samba_loader__dataset_close, source.user = q;
     return samba_loader_open(s, &source, names, n_names, opts);
 }
 #endif /* SAMBA_LOADER_IMPLEMENTATION */

@@ -58,17 +58,17 @@ SAMBA_LORA_API bool samba_merge_lora(samba_session *s, const samba_lora *lora);
 #define SAMBA_LORA_FREE(p) free(p)
 #endif
 
-static inline int32_t samba__lora_rank(const samba_lora *lora)
+static inline int32_t samba_lora__rank(const samba_lora *lora)
 {
     return lora->rank ? lora->rank : 8;
 }
-static inline float samba__lora_scale(const samba_lora *lora)
+static inline float samba_lora__scale(const samba_lora *lora)
 {
-    return lora->alpha != 0.0f ? lora->alpha / (float)samba__lora_rank(lora) : 1.0f;
+    return lora->alpha != 0.0f ? lora->alpha / (float)samba_lora__rank(lora) : 1.0f;
 }
 
 /* Does text end with end? Then *before is how much stands before it. */
-static inline bool samba__lora_ends(const char *text, size_t n, const char *end, size_t *before)
+static inline bool samba_lora__ends(const char *text, size_t n, const char *end, size_t *before)
 {
     size_t m = strlen(end);
     if (n < m || memcmp(text + n - m, end, m) != 0) return false;
@@ -77,20 +77,20 @@ static inline bool samba__lora_ends(const char *text, size_t n, const char *end,
 }
 
 /* Is this the weight of a layer that gets an adapter? *n: the length of the layer's name. */
-static inline bool samba__lora_target(const samba_lora *lora, const char *weight, size_t *n)
+static inline bool samba_lora__target(const samba_lora *lora, const char *weight, size_t *n)
 {
     size_t before, none;
-    if (!samba__lora_ends(weight, strlen(weight), "__weight", n)) return false;
+    if (!samba_lora__ends(weight, strlen(weight), "__weight", n)) return false;
     for (int32_t i = 0; i < SAMBA_MAX_LORA_TARGETS && lora->targets[i]; i++) {
-        if (!samba__lora_ends(weight, *n, lora->targets[i], &before)) continue;
-        if (before == 0 || (before > 2 && samba__lora_ends(weight, before, "__", &none)))
+        if (!samba_lora__ends(weight, *n, lora->targets[i], &before)) continue;
+        if (before == 0 || (before > 2 && samba_lora__ends(weight, before, "__", &none)))
             return true;
     }
     return false;
 }
 
 /* The n letters of name, then end; to be freed. NULL, with an error: no memory. */
-static inline char *samba__lora_name_of(samba_session *s, const char *name, size_t n,
+static inline char *samba_lora__name_of(samba_session *s, const char *name, size_t n,
                                         const char *end)
 {
     size_t size = n + strlen(end) + 1;
@@ -99,37 +99,37 @@ static inline char *samba__lora_name_of(samba_session *s, const char *name, size
     else samba_fail(s, SAMBA_ENOMEM, "no memory for the name of an adapter");
     return full;
 }
-static inline samba_tensor *samba__lora_tensor(samba_session *s, const char *name, size_t n,
+static inline samba_tensor *samba_lora__tensor(samba_session *s, const char *name, size_t n,
                                                const char *end)
 {
-    char *full = samba__lora_name_of(s, name, n, end);
+    char *full = samba_lora__name_of(s, name, n, end);
     samba_tensor *t = full ? samba_tensor_by_name(s, full) : NULL;
     SAMBA_LORA_FREE(full);
     return t;
 }
-static inline samba_tensor *samba__lora_param(samba_session *s, const char *name, size_t n,
+static inline samba_tensor *samba_lora__param(samba_session *s, const char *name, size_t n,
                                               const char *end, samba_shape shape, float scale)
 {
     samba_init uniform = { SAMBA_INIT_UNIFORM, 0.0f, scale };
-    char *full = samba__lora_name_of(s, name, n, end);
+    char *full = samba_lora__name_of(s, name, n, end);
     samba_tensor *w = full ? samba_param(s, full, shape, uniform) : NULL;
     SAMBA_LORA_FREE(full);
     return samba_set_requires_grad(w, true) ? w : NULL;
 }
-static inline samba_tensor *samba__lora_adapt(const samba_op *op, samba_tensor *const *in,
+static inline samba_tensor *samba_lora__adapt(const samba_op *op, samba_tensor *const *in,
                                               int32_t n_in, samba_tensor *y, void *user)
 {
     const samba_lora *lora = (const samba_lora *)user;
     const samba_tensor *w = n_in > 1 ? in[1] : NULL;
     size_t n;
-    if (strcmp(op->name, "affine") != 0 || !samba__lora_target(lora, w->name, &n)) return y;
-    int32_t rank = samba__lora_rank(lora), k = w->shape.dim[1];
-    samba_tensor *a = samba__lora_param(y->session, w->name, n, "__lora_A__weight",
+    if (strcmp(op->name, "affine") != 0 || !samba_lora__target(lora, w->name, &n)) return y;
+    int32_t rank = samba_lora__rank(lora), k = w->shape.dim[1];
+    samba_tensor *a = samba_lora__param(y->session, w->name, n, "__lora_A__weight",
                                         SAMBA_SHAPE(rank, k), 1.0f / sqrtf((float)k));
-    samba_tensor *b = samba__lora_param(y->session, w->name, n, "__lora_B__weight",
+    samba_tensor *b = samba_lora__param(y->session, w->name, n, "__lora_B__weight",
                                         SAMBA_SHAPE(w->shape.dim[0], rank), 0.0f);
     samba_tensor *update = samba_affine(samba_affine(in[0], a, NULL), b, NULL);
-    return samba_add(y, samba_scale(update, samba__lora_scale(lora)));
+    return samba_add(y, samba_scale(update, samba_lora__scale(lora)));
 }
 SAMBA_LORA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
 {
@@ -137,11 +137,11 @@ SAMBA_LORA_API bool samba_add_lora(samba_session *s, const samba_lora *lora)
     if (!lora || !lora->targets[0] || lora->rank < 0 || lora->rank > 65536)
         return samba_fail(s, SAMBA_EARG, "in samba_add_lora: a rank, and names of layers such as "
                           "c_attn in targets, are needed");
-    return samba_set_frozen(s, true) && samba_on_trace(s, samba__lora_adapt, (void *)user);
+    return samba_set_frozen(s, true) && samba_on_trace(s, samba_lora__adapt, (void *)user);
 }
 
 /* w (n,k) <- w + scale b (n,rank) a (rank,k) */
-static inline void samba__lora_sum(float *w, const float *b, const float *a, int64_t n, int64_t k,
+static inline void samba_lora__sum(float *w, const float *b, const float *a, int64_t n, int64_t k,
                                    int64_t rank, float scale)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -155,12 +155,12 @@ static inline void samba__lora_sum(float *w, const float *b, const float *a, int
 }
 
 /* Merges the adapters of the layer whose name has n letters. */
-static inline bool samba__lora_merge(samba_session *s, const samba_lora *lora, const char *name,
+static inline bool samba_lora__merge(samba_session *s, const samba_lora *lora, const char *name,
                                      size_t n)
 {
-    samba_tensor *a = samba__lora_tensor(s, name, n, "__lora_A__weight");
-    samba_tensor *b = samba__lora_tensor(s, name, n, "__lora_B__weight");
-    samba_tensor *w = samba__lora_tensor(s, name, n, "__weight");
+    samba_tensor *a = samba_lora__tensor(s, name, n, "__lora_A__weight");
+    samba_tensor *b = samba_lora__tensor(s, name, n, "__lora_B__weight");
+    samba_tensor *w = samba_lora__tensor(s, name, n, "__weight");
     if (!a || !b || !w) return false;
     int64_t n_w = samba_count(&w->shape);
     int64_t n_a = samba_count(&a->shape), n_b = samba_count(&b->shape);
@@ -169,8 +169,8 @@ static inline bool samba__lora_merge(samba_session *s, const samba_lora *lora, c
     float *a_data = w_data + n_w, *b_data = a_data + n_a;
     bool fine = samba_copy_out_f32(w, w_data, n_w) && samba_copy_out_f32(a, a_data, n_a)
         && samba_copy_out_f32(b, b_data, n_b);
-    if (fine) samba__lora_sum(w_data, b_data, a_data, w->shape.dim[0], w->shape.dim[1],
-                              a->shape.dim[0], samba__lora_scale(lora));
+    if (fine) samba_lora__sum(w_data, b_data, a_data, w->shape.dim[0], w->shape.dim[1],
+                              a->shape.dim[0], samba_lora__scale(lora));
     fine = fine && samba_write_f32(w, w_data, n_w);
     memset(b_data, 0, (size_t)n_b * sizeof *b_data);
     fine = fine && samba_write_f32(b, b_data, n_b);
@@ -186,8 +186,8 @@ SAMBA_LORA_API bool samba_merge_lora(samba_session *s, const samba_lora *lora)
     bool fine = samba_ok(s);
     for (int32_t i = 0; fine && i < n; i++) {
         size_t layer;
-        if (samba__lora_ends(names[i], strlen(names[i]), "__lora_A__weight", &layer))
-            fine = samba__lora_merge(s, lora, names[i], layer);
+        if (samba_lora__ends(names[i], strlen(names[i]), "__lora_A__weight", &layer))
+            fine = samba_lora__merge(s, lora, names[i], layer);
     }
     SAMBA_LORA_FREE(names);
     return fine;

@@ -43,7 +43,7 @@ typedef struct samba_graph {
     bool (*trace)(samba_session *s, samba_program *program, void *user);
     void *user;
     const char *trace_prefix;           /* names of its ops begin so; NULL: no prefix */
-    const samba_optim *optims;          /* of the graph that trains: its optimizers, if program has */
+    const samba_optim *optims; /* of the graph that trains: its optimizers, if program has */
     int32_t n_optims;                   /* none; they are read when the program is compiled */
     bool traced;                        /* set by the functions below */
 } samba_graph;
@@ -81,7 +81,7 @@ SAMBA_MULTIGRAPH_API bool samba_compile_multigraph(samba_session *s, samba_graph
 
 #include <string.h>
 
-static inline samba_graph *samba__graph_named(samba_graphs *graphs, const char *name)
+static inline samba_graph *samba_multigraph__graph_named(samba_graphs *graphs, const char *name)
 {
     for (int32_t i = 0; i < graphs->n; i++)
         if (!strcmp(graphs->list[i].name, name)) return &graphs->list[i];
@@ -100,7 +100,7 @@ SAMBA_MULTIGRAPH_API bool samba_add_graph(samba_session *s, samba_graphs *graphs
         return samba_fail(s, SAMBA_EARG, "in samba_add_graph: graph %s has n_optims %d and %s "
                           "optims", graph->name, graph->n_optims, graph->optims ? "a list of"
                           : "no list of");
-    const samba_graph *there = samba__graph_named(graphs, graph->name);
+    const samba_graph *there = samba_multigraph__graph_named(graphs, graph->name);
     if (there && there->traced)
         return samba_fail(s, SAMBA_ESTATE, "in samba_add_graph: graph %s was traced already; "
                           "begin another collection and session", graph->name);
@@ -131,8 +131,8 @@ SAMBA_MULTIGRAPH_API bool samba_add_output(samba_program *program, samba_tensor 
 }
 
 /* Gives program the optimizers of g, which has been traced; begun is what program was before. */
-static inline bool samba__take_optims(samba_session *s, const samba_graph *g,
-                                      const samba_program *begun, samba_program *program)
+static inline bool samba_multigraph__take_optims(samba_session *s, const samba_graph *g,
+                                                 const samba_program *begun, samba_program *program)
 {
     bool had_loss = begun->loss || begun->n_loss_indices > 0;
     bool trains = program->loss != begun->loss || program->n_loss_indices != begun->n_loss_indices;
@@ -152,7 +152,8 @@ static inline bool samba__take_optims(samba_session *s, const samba_graph *g,
     return true;
 }
 
-static inline bool samba__trace_graph(samba_session *s, samba_graph *g, samba_program *program)
+static inline bool samba_multigraph__trace_graph(samba_session *s, samba_graph *g,
+                                                 samba_program *program)
 {
     if (g->traced)
         return samba_fail(s, SAMBA_ESTATE, "graph %s was traced already; a session traces a graph "
@@ -164,7 +165,7 @@ static inline bool samba__trace_graph(samba_session *s, samba_graph *g, samba_pr
     samba_set_op_prefix(s, NULL);
     if (!traced || !samba_ok(s))
         return samba_fail(s, SAMBA_ESTATE, "tracing graph %s failed", g->name);
-    return samba__take_optims(s, g, &begun, program);
+    return samba_multigraph__take_optims(s, g, &begun, program);
 }
 
 SAMBA_MULTIGRAPH_API bool samba_trace_one_graph(samba_session *s, samba_graphs *graphs,
@@ -174,10 +175,10 @@ SAMBA_MULTIGRAPH_API bool samba_trace_one_graph(samba_session *s, samba_graphs *
     if (!graphs || !name || !program)
         return samba_fail(s, SAMBA_EARG, "in samba_trace_one_graph: graphs, name or program is "
                           "NULL");
-    samba_graph *g = samba__graph_named(graphs, name);
+    samba_graph *g = samba_multigraph__graph_named(graphs, name);
     if (!g)
         return samba_fail(s, SAMBA_ENAME, "in samba_trace_one_graph: no graph %s was added", name);
-    return samba__trace_graph(s, g, program);
+    return samba_multigraph__trace_graph(s, g, program);
 }
 
 SAMBA_MULTIGRAPH_API bool samba_trace_multigraph(samba_session *s, samba_graphs *graphs,
@@ -190,7 +191,7 @@ SAMBA_MULTIGRAPH_API bool samba_trace_multigraph(samba_session *s, samba_graphs 
     if (!program) return samba_fail(s, SAMBA_EARG, "in samba_trace_multigraph: program is NULL");
     for (int32_t i = 0; i < graphs->n; i++) {
         if (graphs->list[i].traced) continue;
-        if (!samba__trace_graph(s, &graphs->list[i], program)) return false;
+        if (!samba_multigraph__trace_graph(s, &graphs->list[i], program)) return false;
         n++;
     }
     if (n) return true;

@@ -141,55 +141,60 @@ SAMBA_PARALLEL_API bool samba_atexit_register(void (*fn)(void *user), void *user
 #endif
 
 enum {
-    SAMBA__MAX_REPLICAS = 64,           /* of one process */
-    SAMBA__TREE_BLOCK = 256,            /* elements that a tree of sums has on its way */
-    SAMBA__MESSAGE = 1 << 18,           /* elements that ranks send each other at once: 1 MiB */
-    SAMBA__MAX_HANDLERS = 32
+    SAMBA_PARALLEL__MAX_REPLICAS = 64, /* of one process */
+    SAMBA_PARALLEL__TREE_BLOCK = 256,  /* elements that a tree of sums has on its way */
+    SAMBA_PARALLEL__MESSAGE = 1 << 18, /* elements that ranks send each other at once: 1 MiB */
+    SAMBA_PARALLEL__MAX_HANDLERS = 32
 };
-#define SAMBA__LEAVE_SECONDS 0.3        /* what is given to replicas to end their section */
+
+#define SAMBA_PARALLEL__LEAVE_SECONDS 0.3 /* what is given to replicas to end their section */
 
 /* ---- The end of the process ---- */
 
-typedef struct samba__handler { void (*fn)(void *user); void *user; } samba__handler;
-typedef struct samba__exit_list {
+typedef struct samba_parallel__handler {
+    void (*fn)(void *user);
+    void *user;
+} samba_parallel__handler;
+typedef struct samba_parallel__exit_list {
     pthread_mutex_t mutex;
     int32_t n;
     bool known;                         /* to C's atexit */
     bool abexit;                        /* within samba_use_abexit */
-    samba__handler handler[SAMBA__MAX_HANDLERS];
-} samba__exit_list;
-static samba__exit_list samba__exits = { PTHREAD_MUTEX_INITIALIZER, 0, false, false,
-                                         { { NULL, NULL } } };
+    samba_parallel__handler handler[SAMBA_PARALLEL__MAX_HANDLERS];
+} samba_parallel__exit_list;
 
-static inline bool samba__next_handler(samba__handler *h)
+static samba_parallel__exit_list samba_parallel__exits
+    = { PTHREAD_MUTEX_INITIALIZER, 0, false, false, { { NULL, NULL } } };
+
+static inline bool samba_parallel__next_handler(samba_parallel__handler *h)
 {
-    pthread_mutex_lock(&samba__exits.mutex);
-    bool there = samba__exits.n > 0;
-    if (there) *h = samba__exits.handler[--samba__exits.n];
-    pthread_mutex_unlock(&samba__exits.mutex);
+    pthread_mutex_lock(&samba_parallel__exits.mutex);
+    bool there = samba_parallel__exits.n > 0;
+    if (there) *h = samba_parallel__exits.handler[--samba_parallel__exits.n];
+    pthread_mutex_unlock(&samba_parallel__exits.mutex);
     return there;
 }
-static inline void samba__run_handlers(void)
+static inline void samba_parallel__run_handlers(void)
 {
-    samba__handler h;
-    while (samba__next_handler(&h)) h.fn(h.user);
+    samba_parallel__handler h;
+    while (samba_parallel__next_handler(&h)) h.fn(h.user);
 }
 SAMBA_PARALLEL_API bool samba_atexit_register(void (*fn)(void *user), void *user)
 {
-    samba__handler h = { fn, user };
-    pthread_mutex_lock(&samba__exits.mutex);
-    bool fine = fn && samba__exits.n < SAMBA__MAX_HANDLERS
-        && (samba__exits.known || atexit(samba__run_handlers) == 0);
-    samba__exits.known = samba__exits.known || fine;
-    if (fine) samba__exits.handler[samba__exits.n++] = h;
-    pthread_mutex_unlock(&samba__exits.mutex);
+    samba_parallel__handler h = { fn, user };
+    pthread_mutex_lock(&samba_parallel__exits.mutex);
+    bool fine = fn && samba_parallel__exits.n < SAMBA_PARALLEL__MAX_HANDLERS
+        && (samba_parallel__exits.known || atexit(samba_parallel__run_handlers) == 0);
+    samba_parallel__exits.known = samba_parallel__exits.known || fine;
+    if (fine) samba_parallel__exits.handler[samba_parallel__exits.n++] = h;
+    pthread_mutex_unlock(&samba_parallel__exits.mutex);
     return fine;
 }
 
 /* Ends the process, and the job if it failed. */
-static inline void samba__leave(int code)
+static inline void samba_parallel__leave(int code)
 {
-    samba__run_handlers();
+    samba_parallel__run_handlers();
     fflush(NULL);
 #if defined(SAMBA_MPI)
     int began = 0, ended = 0;
@@ -202,37 +207,40 @@ static inline void samba__leave(int code)
 }
 SAMBA_PARALLEL_API int samba_use_abexit(int (*fn)(void *user), void *user)
 {
-    samba__exits.abexit = true;
+    samba_parallel__exits.abexit = true;
     int code = fn(user);
-    samba__leave(code);
+    samba_parallel__leave(code);
     return code;
 }
 
 /* ---- What there is ---- */
 
-typedef enum samba__parallel_mode {
-    SAMBA__NORMAL = 0, SAMBA__INORDER, SAMBA__OPTIMAL
-} samba__parallel_mode;
+typedef enum samba_parallel__mode {
+    SAMBA_PARALLEL__NORMAL = 0, SAMBA_PARALLEL__INORDER, SAMBA_PARALLEL__OPTIMAL
+} samba_parallel__mode;
 
-typedef struct samba__part { unsigned type; const char *graph; } samba__part;   /* a section */
+typedef struct samba_parallel__part {
+    unsigned type;
+    const char *graph;
+} samba_parallel__part; /* a section */
 
 /* Gradients are sorted by the section that completes them: whatever is done with them is done in
    this order, so a count says how far it is. */
-typedef struct samba__gradient {
+typedef struct samba_parallel__gradient {
     const char *name;
     int32_t section;                    /* the last one of the passes that uses it; -1: none */
     int64_t n;                          /* elements */
     float *mean;                        /* of this process's replicas, then of all */
-} samba__gradient;
+} samba_parallel__gradient;
 
 /* A section of GRADNORM or OPT. */
-typedef struct samba__tail {
+typedef struct samba_parallel__tail {
     int32_t section;
     int32_t needs;                      /* it uses none of the gradients from this one on */
     int32_t after;                      /* the last section of the passes it may not precede */
-} samba__tail;
+} samba_parallel__tail;
 
-typedef struct samba__replica {
+typedef struct samba_parallel__replica {
     samba_parallel *all;
     int32_t local;                      /* number in this process */
     int32_t index;                      /* number in all ranks */
@@ -251,19 +259,19 @@ typedef struct samba__replica {
     int32_t shared;                     /* gradients of which its share is reduced */
     int32_t taken;                      /* gradients that are overwritten by their mean */
     double take_begin, take_end;        /* the first and the last of them */
-} samba__replica;
+} samba_parallel__replica;
 
 struct samba_parallel {
     samba_parallel_desc desc;
-    samba__parallel_mode mode;
+    samba_parallel__mode mode;
     int32_t rank, ranks;
     int32_t n_replicas, n_open, n_threads, n_everywhere;
-    samba__replica *replicas;
-    samba__part *parts;
+    samba_parallel__replica *replicas;
+    samba_parallel__part *parts;
     int32_t n_parts;
-    samba__gradient *gradients;
+    samba_parallel__gradient *gradients;
     int32_t n_gradients;
-    samba__tail *tails;
+    samba_parallel__tail *tails;
     int32_t n_tails;
     bool *conflict;                     /* tail i, earlier tail k: may not change places */
     bool accumulates;                   /* microbatches, or no gradients: passes run as a whole */
@@ -294,21 +302,21 @@ struct samba_parallel {
 
 /* ---- Errors: the first one wins, and wakes all who wait ---- */
 
-static inline void samba__parallel_print(samba_parallel *p)
+static inline void samba_parallel__print(samba_parallel *p)
 {
     if (p->printed) return;
     p->printed = true;
     if (p->ranks > 1) fprintf(stderr, "samba: rank %d: %s\n", (int)p->rank, p->error);
     else fprintf(stderr, "samba: %s\n", p->error);
 }
-static inline bool samba__parallel_fail(samba_parallel *p, const char *fmt, ...)
+static inline bool samba_parallel__fail(samba_parallel *p, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     pthread_mutex_lock(&p->mutex);
     if (!p->failed) {
         vsnprintf(p->error, sizeof p->error, fmt, args);
-        if (!p->desc.session.quiet && !p->desc.session.log) samba__parallel_print(p);
+        if (!p->desc.session.quiet && !p->desc.session.log) samba_parallel__print(p);
     }
     p->failed = true;
     pthread_cond_broadcast(&p->change);
@@ -316,10 +324,10 @@ static inline bool samba__parallel_fail(samba_parallel *p, const char *fmt, ...)
     va_end(args);
     return false;
 }
-static inline bool samba__replica_fail(samba__replica *r)
+static inline bool samba_parallel__replica_fail(samba_parallel__replica *r)
 {
     if (samba_ok(r->session)) return false;     /* it stopped because another one failed */
-    return samba__parallel_fail(r->all, "replica %d: %s", (int)r->index, samba_error(r->session));
+    return samba_parallel__fail(r->all, "replica %d: %s", (int)r->index, samba_error(r->session));
 }
 SAMBA_PARALLEL_API bool samba_parallel_ok(samba_parallel *p)
 {
@@ -336,18 +344,18 @@ SAMBA_PARALLEL_API const char *samba_parallel_error(samba_parallel *p)
 }
 
 /* The end of every public function: false after an error, if the process may go on with one. */
-static inline bool samba__parallel_settle(samba_parallel *p)
+static inline bool samba_parallel__settle(samba_parallel *p)
 {
     if (samba_parallel_ok(p)) return true;
-    if (!samba__exits.abexit && p->ranks == 1) return false;
-    samba__parallel_print(p);           /* a process that ends says why, quiet or not */
-    samba__leave(1);
+    if (!samba_parallel__exits.abexit && p->ranks == 1) return false;
+    samba_parallel__print(p);           /* a process that ends says why, quiet or not */
+    samba_parallel__leave(1);
     return false;
 }
-static inline void *samba__parallel_room(samba_parallel *p, int64_t n, size_t size)
+static inline void *samba_parallel__room(samba_parallel *p, int64_t n, size_t size)
 {
     void *room = calloc(n > 0 ? (size_t)n : 1, size);
-    if (!room) samba__parallel_fail(p, "no memory: %ld times %ld bytes", (long)n, (long)size);
+    if (!room) samba_parallel__fail(p, "no memory: %ld times %ld bytes", (long)n, (long)size);
     return room;
 }
 
@@ -355,37 +363,38 @@ static inline void *samba__parallel_room(samba_parallel *p, int64_t n, size_t si
 
 /* out <- the sum of n arrays, elements at ... at + count - 1, as a tree: the largest power of two
    below n on the left. So the trees of ranks, if they hold a power of two, are branches of it. */
-static inline void samba__tree(const float *const *in, int32_t n, int64_t at, int32_t count,
-                               float *out)
+static inline void samba_parallel__tree(const float *const *in, int32_t n, int64_t at,
+                                        int32_t count, float *out)
 {
-    float right[SAMBA__TREE_BLOCK];
+    float right[SAMBA_PARALLEL__TREE_BLOCK];
     int32_t half = 1;
     if (n == 1) {
         memcpy(out, in[0] + at, (size_t)count * sizeof *out);
         return;
     }
     while (2 * half < n) half *= 2;
-    samba__tree(in, half, at, count, out);
-    samba__tree(in + half, n - half, at, count, right);
+    samba_parallel__tree(in, half, at, count, out);
+    samba_parallel__tree(in + half, n - half, at, count, right);
     for (int32_t i = 0; i < count; i++) out[i] += right[i];
 }
 
 /* sum <- the tree over this process's arrays, elements begin ... end - 1; the mean if these are
    all. */
-static inline void samba__reduce(const samba_parallel *p, const float *const *in, float *sum,
-                                 int64_t begin, int64_t end)
+static inline void samba_parallel__reduce(const samba_parallel *p, const float *const *in,
+                                          float *sum, int64_t begin, int64_t end)
 {
-    for (int64_t at = begin; at < end; at += SAMBA__TREE_BLOCK) {
+    for (int64_t at = begin; at < end; at += SAMBA_PARALLEL__TREE_BLOCK) {
         int64_t left = end - at;
-        int32_t count = left < SAMBA__TREE_BLOCK ? (int32_t)left : SAMBA__TREE_BLOCK;
-        samba__tree(in, p->n_replicas, at, count, sum + at);
+        int32_t count
+            = left < SAMBA_PARALLEL__TREE_BLOCK ? (int32_t)left : SAMBA_PARALLEL__TREE_BLOCK;
+        samba_parallel__tree(in, p->n_replicas, at, count, sum + at);
         for (int32_t i = 0; p->ranks == 1 && i < count; i++) sum[at + i] /= (float)p->n_everywhere;
     }
 }
 
 /* Over the ranks the tree goes on: sum becomes the mean of all. */
 #if defined(SAMBA_MPI)
-static inline bool samba__wait_for(samba_parallel *p, MPI_Request *request)
+static inline bool samba_parallel__wait_for(samba_parallel *p, MPI_Request *request)
 {
     for (int done = 0; !done; sched_yield()) {
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
@@ -393,37 +402,37 @@ static inline bool samba__wait_for(samba_parallel *p, MPI_Request *request)
     }
     return true;
 }
-static inline bool samba__exchange_message(samba_parallel *p, float *sum, int n)
+static inline bool samba_parallel__exchange_message(samba_parallel *p, float *sum, int n)
 {
     MPI_Request request;
     for (int32_t stride = 1; stride < p->ranks; stride *= 2) {
         if (p->rank % (2 * stride)) {
             MPI_Isend(sum, n, MPI_FLOAT, p->rank - stride, 0, p->comm, &request);
-            if (!samba__wait_for(p, &request)) return false;
+            if (!samba_parallel__wait_for(p, &request)) return false;
             break;
         }
         if (p->rank + stride >= p->ranks) continue;
         MPI_Irecv(p->inbox, n, MPI_FLOAT, p->rank + stride, 0, p->comm, &request);
-        if (!samba__wait_for(p, &request)) return false;
+        if (!samba_parallel__wait_for(p, &request)) return false;
         for (int i = 0; i < n; i++) sum[i] += p->inbox[i];
     }
     for (int i = 0; p->rank == 0 && i < n; i++) sum[i] /= (float)p->n_everywhere;
     MPI_Ibcast(sum, n, MPI_FLOAT, 0, p->comm, &request);
-    return samba__wait_for(p, &request);
+    return samba_parallel__wait_for(p, &request);
 }
-static inline bool samba__exchange(samba_parallel *p, float *sum, int64_t n)
+static inline bool samba_parallel__exchange(samba_parallel *p, float *sum, int64_t n)
 {
     bool fine = true;
-    for (int64_t at = 0; fine && p->ranks > 1 && at < n; at += SAMBA__MESSAGE) {
+    for (int64_t at = 0; fine && p->ranks > 1 && at < n; at += SAMBA_PARALLEL__MESSAGE) {
         int64_t left = n - at;
-        fine = samba__exchange_message(p, sum + at, left < SAMBA__MESSAGE ? (int)left
-                                       : SAMBA__MESSAGE);
+        fine = samba_parallel__exchange_message(
+            p, sum + at, left < SAMBA_PARALLEL__MESSAGE ? (int)left : SAMBA_PARALLEL__MESSAGE);
     }
     return fine;
 }
 
 /* Joins the job. Returns how many ranks share this machine. */
-static inline int32_t samba__join_ranks(samba_parallel *p)
+static inline int32_t samba_parallel__join_ranks(samba_parallel *p)
 {
     int began = 0, level = MPI_THREAD_SINGLE, is_main = 1, size = 1;
     MPI_Comm machine;
@@ -436,7 +445,7 @@ static inline int32_t samba__join_ranks(samba_parallel *p)
     MPI_Comm_size(p->comm, &p->ranks);
     MPI_Is_thread_main(&is_main);
     if (level < MPI_THREAD_FUNNELED || !is_main)
-        samba__parallel_fail(p, "replicas are threads, which this MPI does not allow beside the "
+        samba_parallel__fail(p, "replicas are threads, which this MPI does not allow beside the "
                              "one that calls it: MPI_THREAD_FUNNELED is needed, and its main "
                              "thread");
     MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
@@ -444,35 +453,37 @@ static inline int32_t samba__join_ranks(samba_parallel *p)
     MPI_Comm_free(&machine);
     return size;
 }
-static inline void samba__part_from_ranks(samba_parallel *p)
+static inline void samba_parallel__part_from_ranks(samba_parallel *p)
 {
     MPI_Comm_free(&p->comm);
     if (p->owns_mpi) MPI_Finalize();
 }
 #else
-static inline bool samba__exchange(samba_parallel *p, float *sum, int64_t n)
+static inline bool samba_parallel__exchange(samba_parallel *p, float *sum, int64_t n)
 {
     (void)p, (void)sum, (void)n;
     return true;
 }
-static inline int32_t samba__join_ranks(samba_parallel *p)
+static inline int32_t samba_parallel__join_ranks(samba_parallel *p)
 {
     p->ranks = 1;
     return 1;
 }
-static inline void samba__part_from_ranks(samba_parallel *p) { (void)p; }
+static inline void samba_parallel__part_from_ranks(samba_parallel *p) { (void)p; }
 #endif
 
 /* ---- A replica's step ---- */
 
-static inline bool samba__in_run(const samba_parallel *p, int32_t section)
+static inline bool samba_parallel__in_run(const samba_parallel *p, int32_t section)
 {
-    const samba__part *q = &p->parts[section];
+    const samba_parallel__part *q = &p->parts[section];
     if (!(q->type & p->types)) return false;
     return !q->graph || !p->run_graph ? q->graph == p->run_graph
         : strcmp(q->graph, p->run_graph) == 0;
 }
-static inline bool samba__set_hyperparam(samba__replica *r, const char *name, double value)
+
+static inline bool samba_parallel__set_hyperparam(samba_parallel__replica *r, const char *name,
+                                                  double value)
 {
     size_t n = name ? strlen(name) : 0;
     if (n > 6 && strcmp(name + n - 6, "__seed") == 0) {
@@ -484,7 +495,8 @@ static inline bool samba__set_hyperparam(samba__replica *r, const char *name, do
 
 /* The part of data that is the replica's: along batch_dim every n-th piece. With microbatches the
    whole batch is the microbatches one after another, and each of them is split. */
-static inline bool samba__send_part(samba__replica *r, const samba_parallel_batch *in)
+static inline bool samba_parallel__send_part(samba_parallel__replica *r,
+                                             const samba_parallel_batch *in)
 {
     samba_tensor *t = samba_tensor_by_name(r->session, in->name);
     const char *data = (const char *)in->data;
@@ -502,47 +514,48 @@ static inline bool samba__send_part(samba__replica *r, const samba_parallel_batc
         memcpy(r->part + at, data, piece);
     return samba_write(t, r->part);
 }
-static inline bool samba__replica_part(samba__replica *r, int32_t section)
+static inline bool samba_parallel__replica_part(samba_parallel__replica *r, int32_t section)
 {
     samba_run_desc d;
     memset(&d, 0, sizeof d);
     d.section_ids = &section, d.n_section_ids = 1;
     d.graph = r->all->parts[section].graph, d.eval = r->all->run->eval;
-    d.own_order = true;                 /* samba__check_run and the order of tails see to it */
+    d.own_order = true; /* samba_parallel__check_run and the order of tails see to it */
     return samba_run_with(r->session, &d);
 }
 
 /* A section of the passes, which come before any use of the gradients. */
-static inline bool samba__is_pass(const samba__part *q)
+static inline bool samba_parallel__is_pass(const samba_parallel__part *q)
 {
     return q->type <= SAMBA_BCKWD || q->type == SAMBA_COUNT;
 }
 
 /* Runs all sections of these types in one call: with microbatches they are repeated as a whole. */
-static inline bool samba__run_passes(samba__replica *r, unsigned types)
+static inline bool samba_parallel__run_passes(samba_parallel__replica *r, unsigned types)
 {
     samba_parallel *p = r->all;
     samba_run_desc d;
     memset(&d, 0, sizeof d);
     for (int32_t k = 0; k < p->n_parts; k++)
-        if ((p->parts[k].type & types) && samba__in_run(p, k)) r->ids[d.n_section_ids++] = k;
+        if ((p->parts[k].type & types) && samba_parallel__in_run(p, k))
+            r->ids[d.n_section_ids++] = k;
     d.section_ids = r->ids, d.own_order = true;
     d.graph = p->run_graph, d.eval = p->run->eval;
     return !d.n_section_ids || samba_run_with(r->session, &d);
 }
 
 /* Does this run begin with a forward pass that reads counts? */
-static inline bool samba__counts_now(const samba_parallel *p)
+static inline bool samba_parallel__counts_now(const samba_parallel *p)
 {
     return p->n_counts && (p->types & SAMBA_COUNT);
 }
 
 /* COUNT in this replica; then the calling thread makes means of all replicas. */
-static inline bool samba__replica_count(samba__replica *r)
+static inline bool samba_parallel__replica_count(samba_parallel__replica *r)
 {
     samba_parallel *p = r->all;
-    if (!samba__counts_now(p)) return true;
-    if (!samba__run_passes(r, SAMBA_COUNT)) return false;
+    if (!samba_parallel__counts_now(p)) return true;
+    if (!samba_parallel__run_passes(r, SAMBA_COUNT)) return false;
     pthread_mutex_lock(&p->mutex);
     p->n_counted++;
     pthread_cond_broadcast(&p->change);
@@ -553,7 +566,7 @@ static inline bool samba__replica_count(samba__replica *r)
 }
 
 /* Says that the sections of the passes before `at` have run, and which gradients that completes. */
-static inline void samba__passed(samba__replica *r, int32_t at)
+static inline void samba_parallel__passed(samba_parallel__replica *r, int32_t at)
 {
     samba_parallel *p = r->all;
     pthread_mutex_lock(&p->mutex);
@@ -565,7 +578,7 @@ static inline void samba__passed(samba__replica *r, int32_t at)
 }
 
 /* Overwrites the gradients before the n-th by their means. */
-static inline bool samba__take_means(samba__replica *r, int32_t n)
+static inline bool samba_parallel__take_means(samba_parallel__replica *r, int32_t n)
 {
     samba_parallel *p = r->all;
     if (n > p->n_step) n = p->n_step;
@@ -579,7 +592,7 @@ static inline bool samba__take_means(samba__replica *r, int32_t n)
 
 /* How many gradients all replicas have completed, or reduced their share of. Mutex held, as in the
    next three functions. */
-static inline int32_t samba__least(const samba_parallel *p, bool shared)
+static inline int32_t samba_parallel__least(const samba_parallel *p, bool shared)
 {
     int32_t least = p->n_step;
     for (int32_t i = 0; i < p->n_replicas; i++) {
@@ -588,46 +601,53 @@ static inline int32_t samba__least(const samba_parallel *p, bool shared)
     }
     return least;
 }
-static inline int32_t samba__may_reduce(const samba_parallel *p)
+static inline int32_t samba_parallel__may_reduce(const samba_parallel *p)
 {
-    int32_t n = samba__least(p, false);
-    return p->mode != SAMBA__NORMAL || n == p->n_step ? n : 0;
+    int32_t n = samba_parallel__least(p, false);
+    return p->mode != SAMBA_PARALLEL__NORMAL || n == p->n_step ? n : 0;
 }
-static inline bool samba__may_run(const samba__replica *r, int32_t tail)
+static inline bool samba_parallel__may_run(const samba_parallel__replica *r, int32_t tail)
 {
     const samba_parallel *p = r->all;
-    const samba__tail *t = &p->tails[tail];
+    const samba_parallel__tail *t = &p->tails[tail];
     if (p->n_ready < (t->needs < p->n_step ? t->needs : p->n_step)) return false;
-    if (p->mode != SAMBA__OPTIMAL) return r->at == p->n_parts;
+    if (p->mode != SAMBA_PARALLEL__OPTIMAL) return r->at == p->n_parts;
     for (int32_t k = 0; k < tail; k++)
         if (!r->ran[k] && p->conflict[tail * p->n_tails + k]) return false;
     return r->at > t->after;
 }
 
-typedef enum samba__duty { SAMBA__NOTHING, SAMBA__SHARE, SAMBA__TAIL, SAMBA__FINISH } samba__duty;
+typedef enum samba_parallel__duty {
+    SAMBA_PARALLEL__NOTHING,
+    SAMBA_PARALLEL__SHARE,
+    SAMBA_PARALLEL__TAIL,
+    SAMBA_PARALLEL__FINISH
+} samba_parallel__duty;
 
 /* What the replica can do now besides the passes. */
-static inline samba__duty samba__choose_task(const samba__replica *r, int32_t *tail)
+static inline samba_parallel__duty samba_parallel__choose_task(const samba_parallel__replica *r,
+                                                               int32_t *tail)
 {
     const samba_parallel *p = r->all;
     bool left = r->at < p->n_parts || p->n_ready < p->n_step;
-    if (p->desc.reduce_on_rdu && r->shared < samba__may_reduce(p)) return SAMBA__SHARE;
+    if (p->desc.reduce_on_rdu && r->shared < samba_parallel__may_reduce(p))
+        return SAMBA_PARALLEL__SHARE;
     for (int32_t i = 0; i < p->n_tails; i++) {
         if (r->ran[i]) continue;
         *tail = i, left = true;
-        if (samba__may_run(r, i)) return SAMBA__TAIL;
-        if (p->mode != SAMBA__OPTIMAL) break;
+        if (samba_parallel__may_run(r, i)) return SAMBA_PARALLEL__TAIL;
+        if (p->mode != SAMBA_PARALLEL__OPTIMAL) break;
     }
-    return left ? SAMBA__NOTHING : SAMBA__FINISH;
+    return left ? SAMBA_PARALLEL__NOTHING : SAMBA_PARALLEL__FINISH;
 }
-static inline void samba__reduce_share(samba__replica *r)
+static inline void samba_parallel__reduce_share(samba_parallel__replica *r)
 {
     samba_parallel *p = r->all;
-    const samba__gradient *g = &p->gradients[r->shared];
-    const float *in[SAMBA__MAX_REPLICAS];
+    const samba_parallel__gradient *g = &p->gradients[r->shared];
+    const float *in[SAMBA_PARALLEL__MAX_REPLICAS];
     for (int32_t i = 0; i < p->n_replicas; i++) in[i] = p->replicas[i].data[r->shared];
-    samba__reduce(p, in, g->mean, g->n * r->local / p->n_replicas,
-                  g->n * (r->local + 1) / p->n_replicas);
+    samba_parallel__reduce(p, in, g->mean, g->n * r->local / p->n_replicas,
+                           g->n * (r->local + 1) / p->n_replicas);
     pthread_mutex_lock(&p->mutex);
     r->shared++;
     pthread_cond_broadcast(&p->change);
@@ -635,57 +655,59 @@ static inline void samba__reduce_share(samba__replica *r)
 }
 
 /* Does one thing besides the passes. False if there is nothing to do, now or, with wait, ever. */
-static inline bool samba__work(samba__replica *r, bool wait)
+static inline bool samba_parallel__work(samba_parallel__replica *r, bool wait)
 {
     samba_parallel *p = r->all;
     int32_t tail = 0;
     pthread_mutex_lock(&p->mutex);
-    samba__duty task = samba__choose_task(r, &tail);
-    while (wait && task == SAMBA__NOTHING && !p->failed) {
+    samba_parallel__duty task = samba_parallel__choose_task(r, &tail);
+    while (wait && task == SAMBA_PARALLEL__NOTHING && !p->failed) {
         pthread_cond_wait(&p->change, &p->mutex);
-        task = samba__choose_task(r, &tail);
+        task = samba_parallel__choose_task(r, &tail);
     }
-    bool stop = p->failed || task == SAMBA__NOTHING || (task == SAMBA__FINISH && !wait);
+    bool stop
+        = p->failed || task == SAMBA_PARALLEL__NOTHING || (task == SAMBA_PARALLEL__FINISH && !wait);
     pthread_mutex_unlock(&p->mutex);
     if (stop) return false;
-    if (task == SAMBA__FINISH) {
-        samba__take_means(r, p->n_step);
+    if (task == SAMBA_PARALLEL__FINISH) {
+        samba_parallel__take_means(r, p->n_step);
         return false;
     }
-    if (task == SAMBA__SHARE) {
-        samba__reduce_share(r);
+    if (task == SAMBA_PARALLEL__SHARE) {
+        samba_parallel__reduce_share(r);
         return true;
     }
     r->ran[tail] = true;
-    return samba__take_means(r, p->tails[tail].needs)
-        && samba__replica_part(r, p->tails[tail].section);
+    return samba_parallel__take_means(r, p->tails[tail].needs)
+        && samba_parallel__replica_part(r, p->tails[tail].section);
 }
-static inline bool samba__replica_step(samba__replica *r)
+static inline bool samba_parallel__replica_step(samba_parallel__replica *r)
 {
     samba_parallel *p = r->all;
     const samba_parallel_run_desc *d = p->run;
     for (int32_t i = 0; i < d->n_hyperparams; i++)
-        if (!samba__set_hyperparam(r, d->hyperparams[i].name, d->hyperparams[i].value))
+        if (!samba_parallel__set_hyperparam(r, d->hyperparams[i].name, d->hyperparams[i].value))
             return false;
     for (int32_t i = 0; i < d->n_inputs; i++)
-        if (!samba__send_part(r, &d->inputs[i])) return false;
-    if (!samba__run_passes(r, SAMBA_ZEROGRAD) || !samba__replica_count(r)) return false;
-    if (p->accumulates && !samba__run_passes(r, SAMBA_FWD | SAMBA_BCKWD)) return false;
+        if (!samba_parallel__send_part(r, &d->inputs[i])) return false;
+    if (!samba_parallel__run_passes(r, SAMBA_ZEROGRAD) || !samba_parallel__replica_count(r))
+        return false;
+    if (p->accumulates && !samba_parallel__run_passes(r, SAMBA_FWD | SAMBA_BCKWD)) return false;
     for (int32_t k = 0; k < p->n_parts && !p->accumulates; k++) {
         bool pass = p->parts[k].type == SAMBA_FWD || p->parts[k].type == SAMBA_BCKWD;
-        if (!pass || !samba__in_run(p, k)) continue;
-        if (!samba_parallel_ok(p) || !samba__replica_part(r, k)) return false;
-        samba__passed(r, k + 1);
-        while (p->mode != SAMBA__NORMAL && samba__work(r, false)) continue;
+        if (!pass || !samba_parallel__in_run(p, k)) continue;
+        if (!samba_parallel_ok(p) || !samba_parallel__replica_part(r, k)) return false;
+        samba_parallel__passed(r, k + 1);
+        while (p->mode != SAMBA_PARALLEL__NORMAL && samba_parallel__work(r, false)) continue;
     }
     if (!samba_ok(r->session)) return false;    /* a section that ran early has failed */
-    samba__passed(r, p->n_parts);
-    while (samba__work(r, true)) continue;
+    samba_parallel__passed(r, p->n_parts);
+    while (samba_parallel__work(r, true)) continue;
     return samba_ok(r->session);
 }
-static inline void *samba__replica_main(void *argument)
+static inline void *samba_parallel__replica_main(void *argument)
 {
-    samba__replica *r = (samba__replica *)argument;
+    samba_parallel__replica *r = (samba_parallel__replica *)argument;
     samba_parallel *p = r->all;
     pthread_mutex_lock(&p->mutex);
     for (;;) {
@@ -693,7 +715,7 @@ static inline void *samba__replica_main(void *argument)
         if (p->quit) break;
         r->ticket = p->ticket;
         pthread_mutex_unlock(&p->mutex);
-        if (!samba__replica_step(r)) samba__replica_fail(r);
+        if (!samba_parallel__replica_step(r)) samba_parallel__replica_fail(r);
         pthread_mutex_lock(&p->mutex);
         p->n_busy--;
         pthread_cond_broadcast(&p->change);
@@ -704,94 +726,95 @@ static inline void *samba__replica_main(void *argument)
 
 /* ---- The calling thread's step ---- */
 
-static inline bool samba__check_batch(samba_parallel *p, const samba_parallel_batch *in)
+static inline bool samba_parallel__check_batch(samba_parallel *p, const samba_parallel_batch *in)
 {
     samba_session *s = p->replicas[0].session;
     samba_tensor *t = in->name ? samba_tensor_by_name(s, in->name) : NULL;
-    if (!in->name || !in->data) return samba__parallel_fail(p, "an input has no name or no data");
-    if (!t) return samba__replica_fail(&p->replicas[0]);
+    if (!in->name || !in->data) return samba_parallel__fail(p, "an input has no name or no data");
+    if (!t) return samba_parallel__replica_fail(&p->replicas[0]);
     if (t->batch_dim < 0 || in->rows == 0) return true;
     int64_t bytes = samba_count(&t->shape) * (int64_t)samba_dtype_size(t->dtype);
     int64_t rows = t->shape.dim[t->batch_dim] * ((int64_t)samba_bytes(t) / bytes);
     if (in->rows % p->n_everywhere)
-        return samba__parallel_fail(p, "a batch of %d rows for %s cannot be split evenly among %d "
+        return samba_parallel__fail(p, "a batch of %d rows for %s cannot be split evenly among %d "
                                     "replicas", (int)in->rows, in->name, (int)p->n_everywhere);
     return in->rows == rows * p->n_everywhere
-        || samba__parallel_fail(p, "%s has %d rows; each of %d replicas takes %d", in->name,
+        || samba_parallel__fail(p, "%s has %d rows; each of %d replicas takes %d", in->name,
                                 (int)in->rows, (int)p->n_everywhere, (int)rows);
 }
-static inline bool samba__is_step(unsigned types)
+static inline bool samba_parallel__is_step(unsigned types)
 {
     return (types & SAMBA_BCKWD) && (types & SAMBA_OPT);
 }
 
 /* Do gradients change in this run, other than by a reduction? */
-static inline bool samba__makes_gradients(const samba_parallel *p)
+static inline bool samba_parallel__makes_gradients(const samba_parallel *p)
 {
     bool makes = false;
     for (int32_t k = 0; k < p->n_parts; k++)
-        makes = makes || (samba__in_run(p, k) && p->parts[k].type & (SAMBA_ZEROGRAD | SAMBA_BCKWD));
+        makes = makes
+            || (samba_parallel__in_run(p, k) && p->parts[k].type & (SAMBA_ZEROGRAD | SAMBA_BCKWD));
     return makes;
 }
 
 /* May GRADNORM and OPT run now: are the gradients the means of all replicas, and is the norm that
    OPT clips by theirs? */
-static inline bool samba__check_turn(samba_parallel *p)
+static inline bool samba_parallel__check_turn(samba_parallel *p)
 {
     bool norm = false, uses = false, blind = false;
-    bool makes = samba__makes_gradients(p), reduces = (p->types & SAMBA_REDUCE) != 0;
+    bool makes = samba_parallel__makes_gradients(p), reduces = (p->types & SAMBA_REDUCE) != 0;
     bool fresh = p->norm_is_fresh && !makes && !(reduces && p->unreduced);
     for (int32_t i = 0; i < p->run->n_hyperparams; i++)
         fresh = fresh && !strstr(p->run->hyperparams[i].name, "max_grad_norm");
     for (int32_t i = 0; i < p->n_tails; i++) {
         unsigned type = p->parts[p->tails[i].section].type;
         norm = norm || type == SAMBA_GRADNORM;
-        uses = uses || samba__in_run(p, p->tails[i].section);
-        blind = blind || (type == SAMBA_OPT && samba__in_run(p, p->tails[i].section));
+        uses = uses || samba_parallel__in_run(p, p->tails[i].section);
+        blind = blind || (type == SAMBA_OPT && samba_parallel__in_run(p, p->tails[i].section));
     }
     if (uses && !reduces && (p->unreduced || makes))
-        return samba__parallel_fail(p, "the replicas' gradients have not been reduced since BCKWD: "
+        return samba_parallel__fail(p, "the replicas' gradients have not been reduced since BCKWD: "
                                     "add SAMBA_REDUCE to the types; nothing was run");
     return !blind || !norm || fresh || p->types & SAMBA_GRADNORM
-        || samba__parallel_fail(p, "OPT clips by the norm of the gradients, which GRADNORM has not "
+        || samba_parallel__fail(p, "OPT clips by the norm of the gradients, which GRADNORM has not "
                                 "computed since they changed: add SAMBA_GRADNORM to the types; "
                                 "nothing was run");
 }
 
-static inline bool samba__check_run(samba_parallel *p, const samba_parallel_run_desc *d)
+static inline bool samba_parallel__check_run(samba_parallel *p, const samba_parallel_run_desc *d)
 {
     const unsigned optional = SAMBA_ZEROGRAD | SAMBA_GRADNORM;
     unsigned there = samba_section_types(p->replicas[0].session) | SAMBA_REDUCE;
     bool any = p->types == SAMBA_REDUCE;
-    if (samba__is_step(d->types)) there |= optional;
-    for (int32_t k = 0; k < p->n_parts; k++) any = any || samba__in_run(p, k);
+    if (samba_parallel__is_step(d->types)) there |= optional;
+    for (int32_t k = 0; k < p->n_parts; k++) any = any || samba_parallel__in_run(p, k);
     if (!any || (d->types & ~there))
-        return samba__parallel_fail(p, "the program%s%s has not all types of sections that are to "
+        return samba_parallel__fail(p, "the program%s%s has not all types of sections that are to "
                                     "run", d->graph ? ", graph " : "", d->graph ? d->graph : "");
-    if (!samba__check_turn(p)) return false;
+    if (!samba_parallel__check_turn(p)) return false;
     for (int32_t i = 0; i < d->n_inputs; i++)
-        if (!samba__check_batch(p, &d->inputs[i])) return false;
+        if (!samba_parallel__check_batch(p, &d->inputs[i])) return false;
     return true;
 }
 
 /* Are there gradients to reduce in this run? */
-static inline bool samba__reduces(const samba_parallel *p)
+static inline bool samba_parallel__reduces(const samba_parallel *p)
 {
-    return (p->types & SAMBA_REDUCE) && (p->unreduced || samba__makes_gradients(p));
+    return (p->types & SAMBA_REDUCE) && (p->unreduced || samba_parallel__makes_gradients(p));
 }
 
 /* Lets the replicas begin a step. */
-static inline void samba__begin_step(samba_parallel *p)
+static inline void samba_parallel__begin_step(samba_parallel *p)
 {
     pthread_mutex_lock(&p->mutex);
-    p->n_step = samba__reduces(p) ? p->n_gradients : 0;
+    p->n_step = samba_parallel__reduces(p) ? p->n_gradients : 0;
     p->n_ready = p->n_counted = 0;
     p->counted = false;
     for (int32_t i = 0; i < p->n_replicas; i++) {
-        samba__replica *r = &p->replicas[i];
+        samba_parallel__replica *r = &p->replicas[i];
         r->at = r->done = r->shared = r->taken = 0;
         for (int32_t k = 0; k < p->n_tails; k++)
-            r->ran[k] = !samba__in_run(p, p->tails[k].section);
+            r->ran[k] = !samba_parallel__in_run(p, p->tails[k].section);
     }
     p->n_busy = p->n_replicas;
     p->ticket++;
@@ -799,7 +822,7 @@ static inline void samba__begin_step(samba_parallel *p)
     pthread_mutex_unlock(&p->mutex);
 }
 
-static inline void samba__parallel_tell(const samba_parallel *p, bool gather, double begin,
+static inline void samba_parallel__tell(const samba_parallel *p, bool gather, double begin,
                                         double end)
 {
     const char *name = gather ? "PyRT_GET_TENSORS_GATHER" : "PyRT_SET_TENSORS_BROADCAST";
@@ -807,23 +830,24 @@ static inline void samba__parallel_tell(const samba_parallel *p, bool gather, do
 }
 
 /* Makes the mean of gradient i, or, if the replicas reduce, waits for it. */
-static inline bool samba__host_reduce(samba_parallel *p, int32_t i)
+static inline bool samba_parallel__host_reduce(samba_parallel *p, int32_t i)
 {
-    samba__gradient *g = &p->gradients[i];
-    const float *in[SAMBA__MAX_REPLICAS];
+    samba_parallel__gradient *g = &p->gradients[i];
+    const float *in[SAMBA_PARALLEL__MAX_REPLICAS];
     bool on_rdu = p->desc.reduce_on_rdu;
     pthread_mutex_lock(&p->mutex);
-    while (!p->failed && i >= (on_rdu ? samba__least(p, true) : samba__may_reduce(p)))
+    while (!p->failed
+           && i >= (on_rdu ? samba_parallel__least(p, true) : samba_parallel__may_reduce(p)))
         pthread_cond_wait(&p->change, &p->mutex);
     bool fine = !p->failed;
     pthread_mutex_unlock(&p->mutex);
     for (int32_t k = 0; fine && k < p->n_replicas; k++) in[k] = p->replicas[k].data[i];
     double begin = samba_seconds();
     if (fine && !on_rdu) {
-        samba__reduce(p, in, g->mean, 0, g->n);
-        samba__parallel_tell(p, true, begin, samba_seconds());
+        samba_parallel__reduce(p, in, g->mean, 0, g->n);
+        samba_parallel__tell(p, true, begin, samba_seconds());
     }
-    if (!fine || !samba__exchange(p, g->mean, g->n)) return false;
+    if (!fine || !samba_parallel__exchange(p, g->mean, g->n)) return false;
     pthread_mutex_lock(&p->mutex);
     p->n_ready = i + 1;
     pthread_cond_broadcast(&p->change);
@@ -832,10 +856,10 @@ static inline bool samba__host_reduce(samba_parallel *p, int32_t i)
 }
 
 /* Waits until all replicas have counted, and gives them the means. They wait meanwhile. */
-static inline bool samba__share_counts(samba_parallel *p)
+static inline bool samba_parallel__share_counts(samba_parallel *p)
 {
-    const float *in[SAMBA__MAX_REPLICAS];
-    if (!samba__counts_now(p)) return true;
+    const float *in[SAMBA_PARALLEL__MAX_REPLICAS];
+    if (!samba_parallel__counts_now(p)) return true;
     pthread_mutex_lock(&p->mutex);
     while (!p->failed && p->n_counted < p->n_replicas) pthread_cond_wait(&p->change, &p->mutex);
     bool fine = !p->failed;
@@ -847,17 +871,17 @@ static inline bool samba__share_counts(samba_parallel *p)
             n = t ? samba_count(&t->shape) : 0;
             in[k] = samba_read(t);
         }
-        float *mean = (float *)samba__parallel_room(p, n, sizeof *mean);
+        float *mean = (float *)samba_parallel__room(p, n, sizeof *mean);
         fine = n > 0 && mean;
-        if (fine) samba__reduce(p, in, mean, 0, n);
-        fine = fine && samba__exchange(p, mean, n);
+        if (fine) samba_parallel__reduce(p, in, mean, 0, n);
+        fine = fine && samba_parallel__exchange(p, mean, n);
         for (int32_t k = 0; fine && k < p->n_replicas; k++) {
             samba_session *s = p->replicas[k].session;
             fine = samba_write(samba_tensor_by_name(s, p->counts[i]), mean);
         }
         free(mean);
     }
-    if (!fine) return samba__parallel_fail(p, "what the replicas counted could not be shared");
+    if (!fine) return samba_parallel__fail(p, "what the replicas counted could not be shared");
     pthread_mutex_lock(&p->mutex);
     p->counted = true;
     pthread_cond_broadcast(&p->change);
@@ -866,12 +890,12 @@ static inline bool samba__share_counts(samba_parallel *p)
 }
 
 /* Waits for the replicas; not forever if the process is about to end. */
-static inline void samba__end_step(samba_parallel *p)
+static inline void samba_parallel__end_step(samba_parallel *p)
 {
-    bool hurry = samba__exits.abexit || p->ranks > 1;
+    bool hurry = samba_parallel__exits.abexit || p->ranks > 1;
     pthread_mutex_lock(&p->mutex);
     while (p->n_busy > 0 && !(p->failed && hurry)) pthread_cond_wait(&p->change, &p->mutex);
-    double end = samba_seconds() + SAMBA__LEAVE_SECONDS;
+    double end = samba_seconds() + SAMBA_PARALLEL__LEAVE_SECONDS;
     while (p->n_busy > 0 && samba_seconds() < end) {
         pthread_mutex_unlock(&p->mutex);
         sched_yield();
@@ -881,15 +905,15 @@ static inline void samba__end_step(samba_parallel *p)
 }
 
 /* The means went to all replicas from the first one's first to the last one's last. */
-static inline void samba__tell_of_means(const samba_parallel *p)
+static inline void samba_parallel__tell_of_means(const samba_parallel *p)
 {
     double begin = p->replicas[0].take_begin, end = p->replicas[0].take_end;
     for (int32_t i = 1; i < p->n_replicas; i++) {
-        const samba__replica *r = &p->replicas[i];
+        const samba_parallel__replica *r = &p->replicas[i];
         begin = r->take_begin < begin ? r->take_begin : begin;
         end = r->take_end > end ? r->take_end : end;
     }
-    samba__parallel_tell(p, false, begin, end);
+    samba_parallel__tell(p, false, begin, end);
 }
 SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parallel_run_desc *desc)
 {
@@ -899,87 +923,90 @@ SAMBA_PARALLEL_API bool samba_parallel_run(samba_parallel *p, const samba_parall
     p->run = desc ? desc : &whole;
     p->run_graph = p->run->graph ? p->run->graph : p->graph;
     p->types = p->run->types ? p->run->types : ~0u;
-    if (samba__is_step(p->types)) p->types |= SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
+    if (samba_parallel__is_step(p->types))
+        p->types |= SAMBA_ZEROGRAD | SAMBA_REDUCE | SAMBA_GRADNORM;
     if (p->types & SAMBA_FWD) p->types |= SAMBA_COUNT;
-    if (!samba__check_run(p, p->run)) return samba__parallel_settle(p);
-    bool reduces = samba__reduces(p), makes = samba__makes_gradients(p);
+    if (!samba_parallel__check_run(p, p->run)) return samba_parallel__settle(p);
+    bool reduces = samba_parallel__reduces(p), makes = samba_parallel__makes_gradients(p);
     if (makes || reduces) p->norm_is_fresh = false;
     if (p->types & SAMBA_GRADNORM) p->norm_is_fresh = true;
-    samba__begin_step(p);
-    bool fine = samba__share_counts(p);
-    for (int32_t i = 0; fine && i < p->n_step; i++) fine = samba__host_reduce(p, i);
-    samba__end_step(p);
+    samba_parallel__begin_step(p);
+    bool fine = samba_parallel__share_counts(p);
+    for (int32_t i = 0; fine && i < p->n_step; i++) fine = samba_parallel__host_reduce(p, i);
+    samba_parallel__end_step(p);
     p->unreduced = (p->unreduced || makes) && !reduces;
-    if (fine && p->n_step && samba_parallel_ok(p)) samba__tell_of_means(p);
-    return samba__parallel_settle(p);
+    if (fine && p->n_step && samba_parallel_ok(p)) samba_parallel__tell_of_means(p);
+    return samba_parallel__settle(p);
 }
 
 /* ---- Opening: what the sections do with the gradients ---- */
 
-static inline bool samba__look_at_sections(samba_parallel *p)
+static inline bool samba_parallel__look_at_sections(samba_parallel *p)
 {
     samba_session *s = p->replicas[0].session;
     samba_section q;
     while (samba_describe_section(s, p->n_parts, &q)) p->n_parts++;
-    p->parts = (samba__part *)samba__parallel_room(p, p->n_parts, sizeof *p->parts);
-    p->tails = (samba__tail *)samba__parallel_room(p, p->n_parts, sizeof *p->tails);
+    p->parts = (samba_parallel__part *)samba_parallel__room(p, p->n_parts, sizeof *p->parts);
+    p->tails = (samba_parallel__tail *)samba_parallel__room(p, p->n_parts, sizeof *p->tails);
     if (!p->parts || !p->tails) return false;
     for (int32_t k = 0; samba_describe_section(s, k, &q); k++) {
         p->parts[k].type = q.types, p->parts[k].graph = q.graph;
         if (strchr(q.type, '_'))
-            return samba__parallel_fail(p, "mapping spatial keeps no gradients that could be "
+            return samba_parallel__fail(p, "mapping spatial keeps no gradients that could be "
                                         "reduced: compile the replicas with mapping section");
         p->accumulates = p->accumulates || p->parts[k].type == SAMBA_ZEROGRAD;
         if (p->parts[k].type == SAMBA_BCKWD || k == 0) p->graph = q.graph;
-        if (!samba__is_pass(&p->parts[k])) p->tails[p->n_tails++].section = k;
+        if (!samba_parallel__is_pass(&p->parts[k])) p->tails[p->n_tails++].section = k;
     }
     return true;
 }
-static inline int samba__by_section(const void *a, const void *b)
+static inline int samba_parallel__by_section(const void *a, const void *b)
 {
-    const samba__gradient *x = (const samba__gradient *)a, *y = (const samba__gradient *)b;
+    const samba_parallel__gradient *x = (const samba_parallel__gradient *)a,
+                                   *y = (const samba_parallel__gradient *)b;
     return x->section != y->section ? (x->section < y->section ? -1 : 1) : strcmp(x->name, y->name);
 }
-static inline bool samba__look_at_gradients(samba_parallel *p)
+static inline bool samba_parallel__look_at_gradients(samba_parallel *p)
 {
     samba_session *s = p->replicas[0].session;
     int32_t n = samba_grad_names(s, NULL, 0);
-    const char **names = (const char **)samba__parallel_room(p, n, sizeof *names);
-    p->gradients = (samba__gradient *)samba__parallel_room(p, n, sizeof *p->gradients);
+    const char **names = (const char **)samba_parallel__room(p, n, sizeof *names);
+    p->gradients = (samba_parallel__gradient *)samba_parallel__room(p, n, sizeof *p->gradients);
     bool fine = names && p->gradients;
     if (fine) samba_grad_names(s, names, n);
     for (int32_t i = 0; fine && i < n; i++, p->n_gradients++) {
         const samba_tensor *t = samba_tensor_by_name(s, names[i]);
-        samba__gradient *g = &p->gradients[i];
+        samba_parallel__gradient *g = &p->gradients[i];
         g->name = names[i], g->section = -1;
         g->n = t ? samba_count(&t->shape) : 0;
         for (int32_t k = 0; k < p->n_parts; k++)
-            if (samba__is_pass(&p->parts[k]) && samba_section_uses(s, k, t)) g->section = k;
-        g->mean = (float *)samba__parallel_room(p, g->n, sizeof *g->mean);
+            if (samba_parallel__is_pass(&p->parts[k]) && samba_section_uses(s, k, t))
+                g->section = k;
+        g->mean = (float *)samba_parallel__room(p, g->n, sizeof *g->mean);
         fine = t && g->mean;
     }
     free(names);
-    if (fine) qsort(p->gradients, (size_t)n, sizeof *p->gradients, samba__by_section);
+    if (fine) qsort(p->gradients, (size_t)n, sizeof *p->gradients, samba_parallel__by_section);
     p->accumulates = p->accumulates || n == 0;
     p->n_counts = samba_count_names(s, NULL, 0);
-    p->counts = (const char **)samba__parallel_room(p, p->n_counts, sizeof *p->counts);
+    p->counts = (const char **)samba_parallel__room(p, p->n_counts, sizeof *p->counts);
     if (p->counts) samba_count_names(s, p->counts, p->n_counts);
     return fine && p->counts;
 }
 
 /* What each tail needs, and what it may not precede. */
-static inline bool samba__look_at_tails(samba_parallel *p)
+static inline bool samba_parallel__look_at_tails(samba_parallel *p)
 {
     samba_session *s = p->replicas[0].session;
-    p->conflict = (bool *)samba__parallel_room(p, (int64_t)p->n_tails * p->n_tails, sizeof(bool));
+    p->conflict = (bool *)samba_parallel__room(p, (int64_t)p->n_tails * p->n_tails, sizeof(bool));
     for (int32_t i = 0; p->conflict && i < p->n_tails; i++) {
-        samba__tail *t = &p->tails[i];
+        samba_parallel__tail *t = &p->tails[i];
         t->after = p->n_parts - 1;
         for (int32_t g = 0; g < p->n_gradients; g++)
             if (samba_section_uses(s, t->section, samba_tensor_by_name(s, p->gradients[g].name)))
                 t->needs = g + 1;
-        if (p->mode != SAMBA__OPTIMAL || p->accumulates) continue;
-        while (t->after >= 0 && (!samba__is_pass(&p->parts[t->after])
+        if (p->mode != SAMBA_PARALLEL__OPTIMAL || p->accumulates) continue;
+        while (t->after >= 0 && (!samba_parallel__is_pass(&p->parts[t->after])
                                  || samba_sections_commute(s, t->after, t->section))) t->after--;
         for (int32_t k = 0; k < i; k++)
             p->conflict[i * p->n_tails + k] = !samba_sections_commute(s, p->tails[k].section,
@@ -989,92 +1016,94 @@ static inline bool samba__look_at_tails(samba_parallel *p)
 }
 
 /* Gives the seeds of dropout, as a program or a file has them, the number of the replica. */
-static inline bool samba__spread_seeds(samba__replica *r)
+static inline bool samba_parallel__spread_seeds(samba_parallel__replica *r)
 {
     int32_t n = samba_argin_names(r->session, NULL, 0);
-    const char **names = (const char **)samba__parallel_room(r->all, n, sizeof *names);
+    const char **names = (const char **)samba_parallel__room(r->all, n, sizeof *names);
     if (!names) return false;
     samba_argin_names(r->session, names, n);
     for (int32_t i = 0; i < n && r->index; i++) {
         size_t length = strlen(names[i]);
         if (length > 6 && strcmp(names[i] + length - 6, "__seed") == 0)
-            samba__set_hyperparam(r, names[i], samba_get(r->session, names[i]));
+            samba_parallel__set_hyperparam(r, names[i], samba_get(r->session, names[i]));
     }
     free(names);
     return samba_ok(r->session);
 }
 /* Warnings of one replica; its errors are printed as those of the group. */
-static inline void samba__replica_log(samba_log_level level, const char *text, void *user)
+static inline void samba_parallel__replica_log(samba_log_level level, const char *text, void *user)
 {
     (void)user;
     if (level == SAMBA_LOG_WARNING) fprintf(stderr, "samba: warning: %s\n", text);
 }
-static inline bool samba__open_replica(samba_parallel *p, int32_t i)
+static inline bool samba_parallel__open_replica(samba_parallel *p, int32_t i)
 {
-    samba__replica *r = &p->replicas[i];
+    samba_parallel__replica *r = &p->replicas[i];
     const samba_parallel_desc *d = &p->desc;
     samba_program program;
     memset(&program, 0, sizeof program);
     r->all = p, r->local = i, r->index = p->rank * p->n_replicas + i;
     samba_desc session = d->session;
-    if (!session.log && r->index == 0 && !session.quiet) session.log = samba__replica_log;
+    if (!session.log && r->index == 0 && !session.quiet) session.log = samba_parallel__replica_log;
     else if (!session.log) session.quiet = true;    /* they say all the same */
     r->session = samba_open(&session);
-    if (!r->session) return samba__parallel_fail(p, "no memory for replica %d", (int)r->index);
+    if (!r->session) return samba_parallel__fail(p, "no memory for replica %d", (int)r->index);
     p->n_open++;
     bool fine = !d->trace || d->trace(r->session, d->batch / p->n_everywhere, &program, d->user);
     if (r->index) program.pef = NULL;           /* one writes for all */
     program.replicas = p->n_everywhere;
     if (fine) fine = d->pef ? samba_load(r->session, d->pef, d->trace ? &program : NULL)
         : samba_compile(r->session, &program);
-    if (fine && samba__spread_seeds(r)) return true;
-    samba__replica_fail(r);
-    return samba__parallel_fail(p, "replica %d: tracing it failed", (int)r->index);
+    if (fine && samba_parallel__spread_seeds(r)) return true;
+    samba_parallel__replica_fail(r);
+    return samba_parallel__fail(p, "replica %d: tracing it failed", (int)r->index);
 }
-static inline bool samba__open_tables(samba_parallel *p)
+static inline bool samba_parallel__open_tables(samba_parallel *p)
 {
-    if (!samba__look_at_sections(p) || !samba__look_at_gradients(p) || !samba__look_at_tails(p))
-        return samba__replica_fail(&p->replicas[0]);
+    if (!samba_parallel__look_at_sections(p) || !samba_parallel__look_at_gradients(p)
+        || !samba_parallel__look_at_tails(p))
+        return samba_parallel__replica_fail(&p->replicas[0]);
     for (int32_t i = 0; i < p->n_replicas; i++) {
-        samba__replica *r = &p->replicas[i];
-        r->grad = (samba_tensor **)samba__parallel_room(p, p->n_gradients, sizeof *r->grad);
-        r->data = (const float **)samba__parallel_room(p, p->n_gradients, sizeof *r->data);
-        r->ran = (bool *)samba__parallel_room(p, p->n_tails, sizeof *r->ran);
-        r->ids = (int32_t *)samba__parallel_room(p, p->n_parts, sizeof *r->ids);
+        samba_parallel__replica *r = &p->replicas[i];
+        r->grad = (samba_tensor **)samba_parallel__room(p, p->n_gradients, sizeof *r->grad);
+        r->data = (const float **)samba_parallel__room(p, p->n_gradients, sizeof *r->data);
+        r->ran = (bool *)samba_parallel__room(p, p->n_tails, sizeof *r->ran);
+        r->ids = (int32_t *)samba_parallel__room(p, p->n_parts, sizeof *r->ids);
         if (!r->grad || !r->data || !r->ran || !r->ids) return false;
         for (int32_t g = 0; g < p->n_gradients; g++) {
             r->grad[g] = samba_tensor_by_name(r->session, p->gradients[g].name);
-            if (!r->grad[g]) return samba__replica_fail(r);
+            if (!r->grad[g]) return samba_parallel__replica_fail(r);
         }
     }
     return true;
 }
-static inline bool samba__parallel_options(samba_parallel *p)
+static inline bool samba_parallel__options(samba_parallel *p)
 {
     samba_parallel_desc *d = &p->desc;
     const char *mode = d->mode ? d->mode : "normal";
-    int32_t here = samba__join_ranks(p), n = d->replicas ? d->replicas : 1;
+    int32_t here = samba_parallel__join_ranks(p), n = d->replicas ? d->replicas : 1;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     p->n_everywhere = n * p->ranks;
-    p->mode = strcmp(mode, "optimal") == 0 ? SAMBA__OPTIMAL
-        : strcmp(mode, "inorder") == 0 ? SAMBA__INORDER : SAMBA__NORMAL;
-    if (p->mode == SAMBA__NORMAL && strcmp(mode, "normal") != 0)
-        return samba__parallel_fail(p, "there is no mode %s; the modes are normal, inorder and "
+    p->mode = strcmp(mode, "optimal") == 0 ? SAMBA_PARALLEL__OPTIMAL
+        : strcmp(mode, "inorder") == 0 ? SAMBA_PARALLEL__INORDER : SAMBA_PARALLEL__NORMAL;
+    if (p->mode == SAMBA_PARALLEL__NORMAL && strcmp(mode, "normal") != 0)
+        return samba_parallel__fail(p, "there is no mode %s; the modes are normal, inorder and "
                                     "optimal", mode);
-    if (n < 1 || n > SAMBA__MAX_REPLICAS || (p->ranks > 1 && (n & (n - 1))))
-        return samba__parallel_fail(p, "%d replicas in a process; use 1 ... %d, and over several "
+    if (n < 1 || n > SAMBA_PARALLEL__MAX_REPLICAS || (p->ranks > 1 && (n & (n - 1))))
+        return samba_parallel__fail(p, "%d replicas in a process; use 1 ... %d, and over several "
                                     "ranks a power of two, for the sake of the tree of sums",
-                                    (int)n, (int)SAMBA__MAX_REPLICAS);
+                                    (int)n, (int)SAMBA_PARALLEL__MAX_REPLICAS);
     if (d->batch % p->n_everywhere)
-        return samba__parallel_fail(p, "a batch of %d cannot be split evenly among %d replicas",
+        return samba_parallel__fail(p, "a batch of %d cannot be split evenly among %d replicas",
                                     (int)d->batch, (int)p->n_everywhere);
     if (!d->trace && !d->pef)
-        return samba__parallel_fail(p, "a function that traces, or a pef, is needed");
+        return samba_parallel__fail(p, "a function that traces, or a pef, is needed");
     if (d->session.threads <= 0) d->session.threads = (int32_t)(processors / ((long)n * here));
     if (d->session.threads <= 0) d->session.threads = 1;
     p->n_replicas = n;
-    p->replicas = (samba__replica *)samba__parallel_room(p, n, sizeof *p->replicas);
-    p->inbox = (float *)samba__parallel_room(p, p->ranks > 1 ? SAMBA__MESSAGE : 1, sizeof(float));
+    p->replicas = (samba_parallel__replica *)samba_parallel__room(p, n, sizeof *p->replicas);
+    p->inbox = (float *)samba_parallel__room(p, p->ranks > 1 ? SAMBA_PARALLEL__MESSAGE : 1,
+                                             sizeof(float));
     return samba_parallel_ok(p);
 }
 SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc *desc)
@@ -1085,16 +1114,16 @@ SAMBA_PARALLEL_API samba_parallel *samba_parallel_open(const samba_parallel_desc
     p->ranks = 1;
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->change, NULL);
-    bool fine = samba__parallel_options(p);
-    for (int32_t i = 0; fine && i < p->n_replicas; i++) fine = samba__open_replica(p, i);
-    fine = fine && samba__open_tables(p);
+    bool fine = samba_parallel__options(p);
+    for (int32_t i = 0; fine && i < p->n_replicas; i++) fine = samba_parallel__open_replica(p, i);
+    fine = fine && samba_parallel__open_tables(p);
     for (int32_t i = 0; fine && i < p->n_replicas; i++) {
-        samba__replica *r = &p->replicas[i];
-        fine = !pthread_create(&r->thread, NULL, samba__replica_main, r)
-            || samba__parallel_fail(p, "the system gives no thread for replica %d", (int)r->index);
+        samba_parallel__replica *r = &p->replicas[i];
+        fine = !pthread_create(&r->thread, NULL, samba_parallel__replica_main, r)
+            || samba_parallel__fail(p, "the system gives no thread for replica %d", (int)r->index);
         p->n_threads += fine;
     }
-    samba__parallel_settle(p);
+    samba_parallel__settle(p);
     return p;
 }
 SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
@@ -1107,7 +1136,7 @@ SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
     pthread_mutex_unlock(&p->mutex);
     for (int32_t i = 0; i < p->n_threads; i++) pthread_join(p->replicas[i].thread, NULL);
     for (int32_t i = 0; i < p->n_open; i++) {
-        samba__replica *r = &p->replicas[i];
+        samba_parallel__replica *r = &p->replicas[i];
         failed |= samba_close(r->session);
         free(r->grad), free(r->data), free(r->ran), free(r->part);
         free(r->ids);
@@ -1116,7 +1145,7 @@ SAMBA_PARALLEL_API int samba_parallel_close(samba_parallel *p)
     free(p->replicas), free(p->parts), free(p->tails);
     free(p->gradients), free(p->conflict), free(p->inbox);
     free(p->counts);
-    if (p->n_everywhere) samba__part_from_ranks(p);
+    if (p->n_everywhere) samba_parallel__part_from_ranks(p);
     pthread_cond_destroy(&p->change);
     pthread_mutex_destroy(&p->mutex);
     free(p);
@@ -1142,44 +1171,45 @@ SAMBA_PARALLEL_API bool samba_parallel_set(samba_parallel *p, const char *name, 
     if (!samba_parallel_ok(p)) return false;
     p->norm_is_fresh = false;           /* max_grad_norm may be another one */
     for (int32_t i = 0; i < p->n_replicas; i++)
-        if (!samba__set_hyperparam(&p->replicas[i], name, value))
-            samba__replica_fail(&p->replicas[i]);
-    return samba__parallel_settle(p);
+        if (!samba_parallel__set_hyperparam(&p->replicas[i], name, value))
+            samba_parallel__replica_fail(&p->replicas[i]);
+    return samba_parallel__settle(p);
 }
 SAMBA_PARALLEL_API float samba_parallel_mean(samba_parallel *p, const char *name)
 {
-    float value[SAMBA__MAX_REPLICAS], mean = 0.0f;
-    const float *in[SAMBA__MAX_REPLICAS];
+    float value[SAMBA_PARALLEL__MAX_REPLICAS], mean = 0.0f;
+    const float *in[SAMBA_PARALLEL__MAX_REPLICAS];
     if (!samba_parallel_ok(p)) return 0.0f;
     double begin = samba_seconds();
     for (int32_t i = 0; i < p->n_replicas; i++) {
         value[i] = samba_read(samba_tensor_by_name(p->replicas[i].session, name))[0];
         in[i] = &value[i];
-        samba__replica_fail(&p->replicas[i]);
+        samba_parallel__replica_fail(&p->replicas[i]);
     }
-    if (!samba__parallel_settle(p)) return 0.0f;
-    samba__reduce(p, in, &mean, 0, 1);
-    samba__exchange(p, &mean, 1);
-    samba__parallel_tell(p, true, begin, samba_seconds());
+    if (!samba_parallel__settle(p)) return 0.0f;
+    samba_parallel__reduce(p, in, &mean, 0, 1);
+    samba_parallel__exchange(p, &mean, 1);
+    samba_parallel__tell(p, true, begin, samba_seconds());
     return mean;
 }
 SAMBA_PARALLEL_API bool samba_parallel_save(samba_parallel *p, const char *path)
 {
     if (!samba_parallel_ok(p)) return false;
     if (p->rank == 0 && !samba_save(p->replicas[0].session, path))
-        samba__replica_fail(&p->replicas[0]);
-    return samba__parallel_settle(p);
+        samba_parallel__replica_fail(&p->replicas[0]);
+    return samba_parallel__settle(p);
 }
 SAMBA_PARALLEL_API bool samba_parallel_restore(samba_parallel *p, const char *path)
 {
     if (!samba_parallel_ok(p)) return false;
     double begin = samba_seconds();
     for (int32_t i = 0; i < p->n_replicas; i++) {
-        samba__replica *r = &p->replicas[i];
-        if (!samba_restore(r->session, path) || !samba__spread_seeds(r)) samba__replica_fail(r);
+        samba_parallel__replica *r = &p->replicas[i];
+        if (!samba_restore(r->session, path) || !samba_parallel__spread_seeds(r))
+            samba_parallel__replica_fail(r);
     }
-    if (samba_parallel_ok(p)) samba__parallel_tell(p, false, begin, samba_seconds());
-    return samba__parallel_settle(p);
+    if (samba_parallel_ok(p)) samba_parallel__tell(p, false, begin, samba_seconds());
+    return samba_parallel__settle(p);
 }
 #endif /* SAMBA_PARALLEL_IMPLEMENTATION */
 /* MIT license, as samba.h. */

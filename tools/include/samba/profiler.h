@@ -68,8 +68,8 @@ SAMBA_PROFILER_API bool samba_end_profile(samba_profiler *p, const char *file);
 /* SAMBA_PROFILE(p, "profile.txt") { ... } is a start, the block, and an end; do not leave the block
    by break, goto or return. */
 #define SAMBA_PROFILE(p, file) \
-    for (bool samba__open = (samba_start_profile(p), true); samba__open; \
-         samba__open = (samba_end_profile(p, file), false))
+    for (bool samba_profiler__open = (samba_start_profile(p), true); samba_profiler__open; \
+         samba_profiler__open = (samba_end_profile(p, file), false))
 /* A line for each event that happened, and the names of SambaFlow's events that did not. If most
    runs are followed by several copies to the host, advice: that is what makes loops slow. */
 SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_fn emit,
@@ -114,62 +114,64 @@ SAMBA_PROFILER_API bool samba_profile_trace(const samba_profiler *p, const char 
 #define SAMBA_PROFILER_FREE(p) free(p)
 #endif
 
-enum { SAMBA__PROFILE_NAMES = 64, SAMBA__PROFILE_DEPTH = 32, SAMBA__PROFILE_EVENTS = 65536 };
+enum { SAMBA_PROFILER__NAMES = 64, SAMBA_PROFILER__DEPTH = 32, SAMBA_PROFILER__EVENTS = 65536 };
 
-typedef struct samba__profile_event {
+typedef struct samba_profiler__event {
     double begin, end;
     int32_t name;
     int32_t section;                    /* its id; -1: no section; -2: nor of this thread */
-} samba__profile_event;
+} samba_profiler__event;
 
 /* Sections and other events of one name are two. */
-typedef struct samba__profile_name {
+typedef struct samba_profiler__name {
     char text[80];
     bool section;
-} samba__profile_name;
+} samba_profiler__name;
 
 /* One of the two: of the session, of the runtime. */
-typedef struct samba__profile {
+typedef struct samba_profiler__profile {
     bool on;
     double began, ended;
     int64_t first, last;                /* its events, counted as they end; last is one behind */
-    samba_event_stats stats[SAMBA__PROFILE_NAMES];      /* without the means */
-} samba__profile;
+    samba_event_stats stats[SAMBA_PROFILER__NAMES];      /* without the means */
+} samba_profiler__profile;
 
 struct samba_profiler {
     samba_session *session;
     double opened;
-    samba__profile front, runtime;
+    samba_profiler__profile front, runtime;
     bool detailed, timer;               /* of the runtime's */
-    samba__profile_name names[SAMBA__PROFILE_NAMES];
+    samba_profiler__name names[SAMBA_PROFILER__NAMES];
     int32_t n_names;
-    samba__profile_event open[SAMBA__PROFILE_DEPTH];    /* begun, not ended */
+    samba_profiler__event open[SAMBA_PROFILER__DEPTH];    /* begun, not ended */
     int32_t depth;
     int64_t unbalanced;                 /* begun and never ended, or ended and never begun */
     int64_t n_runs, n_copies, n_copied_often;   /* runs; copies since the last one; runs with
                                            more than one copy behind them */
-    samba__profile_event *events;       /* a ring */
+    samba_profiler__event *events;       /* a ring */
     int64_t n_events, capacity;         /* ended so far; kept at most */
 };
 
 /* ---- Recording: nothing here allocates ---- */
 
 /* The number of a name. The last one stands for all for which there is no room. */
-static inline int32_t samba__profile_name_of(samba_profiler *p, const char *text, bool section)
+static inline int32_t samba_profiler__name_of(samba_profiler *p, const char *text, bool section)
 {
-    samba__profile_name *name = p->names;
+    samba_profiler__name *name = p->names;
     const size_t most = sizeof name->text - 1;
     int32_t i = 0;
     for (; i < p->n_names; i++, name++)
         if (name->section == section && !strncmp(name->text, text, most)) return i;
-    if (i == SAMBA__PROFILE_NAMES) return i - 1;
+    if (i == SAMBA_PROFILER__NAMES) return i - 1;
     snprintf(name->text, sizeof name->text, "%.*s", (int)most,
-             i < SAMBA__PROFILE_NAMES - 1 ? text : "(others)");
+             i < SAMBA_PROFILER__NAMES - 1 ? text : "(others)");
     name->section = section;
     p->n_names++;
     return i;
 }
-static inline void samba__profile_add(samba__profile *profile, const samba__profile_event *e)
+
+static inline void samba_profiler__add(samba_profiler__profile *profile,
+                                       const samba_profiler__event *e)
 {
     samba_event_stats *sum = &profile->stats[e->name];
     double seconds = e->end - e->begin;
@@ -179,20 +181,20 @@ static inline void samba__profile_add(samba__profile *profile, const samba__prof
     sum->total += seconds;
     sum->count++;
 }
-static inline void samba__profile_begin(samba_profiler *p, const char *name, int32_t section)
+static inline void samba_profiler__begin(samba_profiler *p, const char *name, int32_t section)
 {
-    if (p->depth == SAMBA__PROFILE_DEPTH) {
+    if (p->depth == SAMBA_PROFILER__DEPTH) {
         p->unbalanced++;
         return;
     }
-    samba__profile_event *e = &p->open[p->depth++];
-    e->name = samba__profile_name_of(p, name, section >= 0);
+    samba_profiler__event *e = &p->open[p->depth++];
+    e->name = samba_profiler__name_of(p, name, section >= 0);
     e->section = section;
     e->begin = samba_seconds();
 }
 
 /* Counts copies to the host between runs; what a run itself fetches is one transfer. */
-static inline void samba__profile_count(samba_profiler *p, const char *name)
+static inline void samba_profiler__count(samba_profiler *p, const char *name)
 {
     for (int32_t i = 0; i < p->depth; i++)
         if (!strncmp(p->names[p->open[i].name].text, "SAMBA_SESSION_RUN", 17)) return;
@@ -202,54 +204,54 @@ static inline void samba__profile_count(samba_profiler *p, const char *name)
 }
 
 /* Ends the innermost event of this name; those within it that were not ended are dropped. */
-static inline void samba__profile_end(samba_profiler *p, const char *name, int32_t section)
+static inline void samba_profiler__end(samba_profiler *p, const char *name, int32_t section)
 {
     double now = samba_seconds();
-    int32_t name_id = samba__profile_name_of(p, name, section >= 0), k = p->depth - 1;
+    int32_t name_id = samba_profiler__name_of(p, name, section >= 0), k = p->depth - 1;
     while (k >= 0 && (p->open[k].name != name_id || p->open[k].section != section)) k--;
     p->unbalanced += k < 0 ? 1 : p->depth - 1 - k;
     if (k < 0) return;
-    samba__profile_event *e = &p->open[k];
+    samba_profiler__event *e = &p->open[k];
     p->depth = k;
     e->end = now;
     p->events[p->n_events++ % p->capacity] = *e;
-    samba__profile_add(&p->front, e);
-    samba__profile_add(&p->runtime, e);
-    if (section < 0) samba__profile_count(p, name);
+    samba_profiler__add(&p->front, e);
+    samba_profiler__add(&p->runtime, e);
+    if (section < 0) samba_profiler__count(p, name);
 }
-static inline void samba__profile_told(const char *name, int32_t section, bool begins, void *user)
+static inline void samba_profiler__told(const char *name, int32_t section, bool begins, void *user)
 {
     samba_profiler *p = (samba_profiler *)user;
-    if (begins) samba__profile_begin(p, name, section);
-    else samba__profile_end(p, name, section);
+    if (begins) samba_profiler__begin(p, name, section);
+    else samba_profiler__end(p, name, section);
 }
 SAMBA_PROFILER_API void samba_begin_event(samba_profiler *p, const char *name)
 {
-    if (p && name && (p->front.on || p->runtime.on)) samba__profile_begin(p, name, -1);
+    if (p && name && (p->front.on || p->runtime.on)) samba_profiler__begin(p, name, -1);
 }
 SAMBA_PROFILER_API void samba_end_event(samba_profiler *p, const char *name)
 {
-    if (p && name && (p->front.on || p->runtime.on)) samba__profile_end(p, name, -1);
+    if (p && name && (p->front.on || p->runtime.on)) samba_profiler__end(p, name, -1);
 }
 SAMBA_PROFILER_API void samba_add_event(const char *name, double begin, double end, void *profiler)
 {
     samba_profiler *p = (samba_profiler *)profiler;
-    samba__profile_event e = { begin, end, 0, -2 };
+    samba_profiler__event e = { begin, end, 0, -2 };
     if (!p || !name || (!p->front.on && !p->runtime.on)) return;
-    e.name = samba__profile_name_of(p, name, false);
+    e.name = samba_profiler__name_of(p, name, false);
     p->events[p->n_events++ % p->capacity] = e;
-    samba__profile_add(&p->front, &e);
-    samba__profile_add(&p->runtime, &e);
+    samba_profiler__add(&p->front, &e);
+    samba_profiler__add(&p->runtime, &e);
 }
 
 /* ---- Opening, starting, ending ---- */
 
 SAMBA_PROFILER_API samba_profiler *samba_profiler_open(samba_session *s, int32_t n_events)
 {
-    size_t n = (size_t)(n_events > 0 ? n_events : (int32_t)SAMBA__PROFILE_EVENTS);
+    size_t n = (size_t)(n_events > 0 ? n_events : (int32_t)SAMBA_PROFILER__EVENTS);
     if (!samba_ok(s)) return NULL;
     samba_profiler *p = (samba_profiler *)SAMBA_PROFILER_MALLOC(sizeof *p);
-    samba__profile_event *events = (samba__profile_event *)SAMBA_PROFILER_MALLOC(
+    samba_profiler__event *events = (samba_profiler__event *)SAMBA_PROFILER_MALLOC(
         n * sizeof *events);
     if (!p || !events) {
         SAMBA_PROFILER_FREE(p);
@@ -271,16 +273,16 @@ SAMBA_PROFILER_API void samba_profiler_close(samba_profiler *p)
     SAMBA_PROFILER_FREE(p->events);
     SAMBA_PROFILER_FREE(p);
 }
-static inline void samba__profile_start(samba_profiler *p, samba__profile *profile)
+static inline void samba_profiler__start(samba_profiler *p, samba_profiler__profile *profile)
 {
     memset(profile, 0, sizeof *profile);
     profile->on = true;
     profile->first = p->n_events;
     p->n_runs = p->n_copies = p->n_copied_often = 0;
     profile->began = samba_seconds();
-    samba_on_event(p->session, samba__profile_told, p);
+    samba_on_event(p->session, samba_profiler__told, p);
 }
-static inline void samba__profile_stop(samba_profiler *p, samba__profile *profile)
+static inline void samba_profiler__stop(samba_profiler *p, samba_profiler__profile *profile)
 {
     profile->ended = samba_seconds();
     profile->last = p->n_events;
@@ -290,7 +292,7 @@ static inline void samba__profile_stop(samba_profiler *p, samba__profile *profil
     p->unbalanced += p->depth;
     p->depth = 0;
 }
-static inline double samba__profile_seconds(const samba__profile *profile)
+static inline double samba_profiler__seconds(const samba_profiler__profile *profile)
 {
     return (profile->on ? samba_seconds() : profile->ended) - profile->began;
 }
@@ -298,15 +300,14 @@ static inline double samba__profile_seconds(const samba__profile *profile)
 /* ---- Asking ---- */
 
 /* The next kept event of a profile, from *at on: one of this name, or a section if that is NULL. */
-static inline const samba__profile_event *samba__profile_next(const samba_profiler *p,
-                                                              const samba__profile *profile,
-                                                              const char *name, int64_t *at)
+static inline const samba_profiler__event *samba_profiler__next(
+    const samba_profiler *p, const samba_profiler__profile *profile, const char *name, int64_t *at)
 {
     int64_t oldest = p->n_events - p->capacity, last = profile->on ? p->n_events : profile->last;
     if (*at < profile->first) *at = profile->first;
     if (*at < oldest) *at = oldest;
     while (*at < last) {
-        const samba__profile_event *e = &p->events[(*at)++ % p->capacity];
+        const samba_profiler__event *e = &p->events[(*at)++ % p->capacity];
         bool wanted = name ? !strcmp(p->names[e->name].text, name) : e->section >= 0;
         if (wanted && e->begin >= profile->began) return e;
     }
@@ -333,17 +334,17 @@ SAMBA_PROFILER_API int32_t samba_profile_latencies(const samba_profiler *p, cons
     if (!p || !name) return 0;
     int32_t kept = 0, n = 0;
     int64_t at = 0;
-    const samba__profile_event *e;
-    while (samba__profile_next(p, &p->front, name, &at)) kept++;
+    const samba_profiler__event *e;
+    while (samba_profiler__next(p, &p->front, name, &at)) kept++;
     int64_t i = samba_profile_stats(p, name).count - kept;      /* so many have been overwritten */
-    for (at = 0; (e = samba__profile_next(p, &p->front, name, &at)) != NULL;) {
+    for (at = 0; (e = samba_profiler__next(p, &p->front, name, &at)) != NULL;) {
         if (i++ < skip) continue;
         if (n < cap && seconds) seconds[n] = e->end - e->begin;
         n++;
     }
     return n;
 }
-static inline int samba__profile_compare(const void *a, const void *b)
+static inline int samba_profiler__compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -361,7 +362,7 @@ SAMBA_PROFILER_API samba_performance samba_profile_performance(
         return result;
     }
     samba_profile_latencies(p, name, skip, seconds, n);
-    qsort(seconds, (size_t)n, sizeof *seconds, samba__profile_compare);
+    qsort(seconds, (size_t)n, sizeof *seconds, samba_profiler__compare);
     for (int32_t i = 0; i < n; i++) total += seconds[i];
     result.count = n;
     result.mean = total / n;
@@ -375,14 +376,14 @@ SAMBA_PROFILER_API samba_performance samba_profile_performance(
 
 /* ---- Writing ---- */
 
-static inline void samba__profile_put(const char *text, void *user) { fputs(text, (FILE *)user); }
-static inline FILE *samba__profile_create(const samba_profiler *p, const char *path)
+static inline void samba_profiler__put(const char *text, void *user) { fputs(text, (FILE *)user); }
+static inline FILE *samba_profiler__create(const samba_profiler *p, const char *path)
 {
     FILE *f = fopen(path, "wb");
     if (!f) samba_fail(p->session, SAMBA_EIO, "cannot write %s", path);
     return f;
 }
-static inline bool samba__profile_written(const samba_profiler *p, FILE *f, const char *path)
+static inline bool samba_profiler__written(const samba_profiler *p, FILE *f, const char *path)
 {
     bool fine = !ferror(f);
     fine = fclose(f) == 0 && fine;
@@ -390,8 +391,9 @@ static inline bool samba__profile_written(const samba_profiler *p, FILE *f, cons
 }
 
 /* A line for each name of the kind that happened. */
-static inline void samba__profile_table(const samba_profiler *p, const samba__profile *profile,
-                                        bool sections, samba_emit_fn emit, void *user)
+static inline void samba_profiler__table(const samba_profiler *p,
+                                         const samba_profiler__profile *profile, bool sections,
+                                         samba_emit_fn emit, void *user)
 {
     char line[240];
     snprintf(line, sizeof line, "%-48s %9s %12s %11s %11s %11s\n",
@@ -409,7 +411,7 @@ static inline void samba__profile_table(const samba_profiler *p, const samba__pr
 }
 
 /* Did an event happen? One of SAMBA_SESSION_RUN may have types behind its name. */
-static inline bool samba__profile_happened(const samba_profiler *p, const char *name)
+static inline bool samba_profiler__happened(const samba_profiler *p, const char *name)
 {
     size_t n = strcmp(name, "SAMBA_SESSION_RUN") == 0 ? strlen(name) : sizeof p->names->text;
     for (int32_t i = 0; i < p->n_names; i++)
@@ -427,11 +429,11 @@ SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_
     char line[240];
     bool all = true;
     if (!p || !emit) return;
-    snprintf(line, sizeof line, "samba profile of %.6f s\n", samba__profile_seconds(&p->front));
+    snprintf(line, sizeof line, "samba profile of %.6f s\n", samba_profiler__seconds(&p->front));
     emit(line, user);
-    samba__profile_table(p, &p->front, false, emit, user);
+    samba_profiler__table(p, &p->front, false, emit, user);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (samba__profile_happened(p, known[i])) continue;
+        if (samba_profiler__happened(p, known[i])) continue;
         snprintf(line, sizeof line, "%s %s", all ? "did not happen:" : "", known[i]);
         emit(line, user);
         all = false;
@@ -450,15 +452,15 @@ SAMBA_PROFILER_API void samba_print_profile(const samba_profiler *p, samba_emit_
 }
 SAMBA_PROFILER_API void samba_start_profile(samba_profiler *p)
 {
-    if (p) samba__profile_start(p, &p->front);
+    if (p) samba_profiler__start(p, &p->front);
 }
 SAMBA_PROFILER_API bool samba_end_profile(samba_profiler *p, const char *file)
 {
     if (!p) return false;
-    if (p->front.on) samba__profile_stop(p, &p->front);
-    FILE *f = file ? samba__profile_create(p, file) : NULL;
-    if (f) samba_print_profile(p, samba__profile_put, f);
-    return f ? samba__profile_written(p, f, file) : !file;
+    if (p->front.on) samba_profiler__stop(p, &p->front);
+    FILE *f = file ? samba_profiler__create(p, file) : NULL;
+    if (f) samba_print_profile(p, samba_profiler__put, f);
+    return f ? samba_profiler__written(p, f, file) : !file;
 }
 
 /* ---- The runtime's profiler ---- */
@@ -469,17 +471,17 @@ SAMBA_PROFILER_API bool samba_start_runtime_profile(samba_profiler *p, bool time
     bool detailed = mode && !strcmp(mode, "DETAILED");
     if (!p || !mode || (!detailed && strcmp(mode, "SUMMARY") != 0)) return false;
     p->detailed = detailed, p->timer = timer_enabled;
-    samba__profile_start(p, &p->runtime);
+    samba_profiler__start(p, &p->runtime);
     return true;
 }
-static inline void samba__profile_calls(const samba_profiler *p, FILE *f)
+static inline void samba_profiler__calls(const samba_profiler *p, FILE *f)
 {
     int64_t at = 0, n = 0;
     for (int32_t i = 0; i < p->n_names; i++)
         if (p->names[i].section) n += p->runtime.stats[i].count;
     fprintf(f, "\n%7s  %-9s %14s %14s %12s\n", "call id", "type", "begin ms", "end ms", "ms");
-    for (const samba__profile_event *e;
-         (e = samba__profile_next(p, &p->runtime, NULL, &at)) != NULL; n--)
+    for (const samba_profiler__event *e;
+         (e = samba_profiler__next(p, &p->runtime, NULL, &at)) != NULL; n--)
         fprintf(f, "%7d  %-9s %14.4f %14.4f %12.4f\n", (int)e->section, p->names[e->name].text,
                 (e->begin - p->runtime.began) * 1e3, (e->end - p->runtime.began) * 1e3,
                 (e->end - e->begin) * 1e3);
@@ -490,23 +492,23 @@ SAMBA_PROFILER_API bool samba_end_runtime_profile(samba_profiler *p, const char 
     const char *path = log_file ? log_file : "cprofile_tmp.log";
     if (!p) return false;
     if (!p->runtime.on) return true;
-    samba__profile_stop(p, &p->runtime);
-    double seconds = samba__profile_seconds(&p->runtime);
+    samba_profiler__stop(p, &p->runtime);
+    double seconds = samba_profiler__seconds(&p->runtime);
     if (p->timer) printf("runtime profile: %.6f s\n", seconds);
-    FILE *f = samba__profile_create(p, path);
+    FILE *f = samba_profiler__create(p, path);
     if (!f) return false;
     fprintf(f, "runtime profile of %.6f s, %s\n", seconds, p->detailed ? "DETAILED" : "SUMMARY");
-    samba__profile_table(p, &p->runtime, true, samba__profile_put, f);
+    samba_profiler__table(p, &p->runtime, true, samba_profiler__put, f);
     fputs("\n", f);
-    samba__profile_table(p, &p->runtime, false, samba__profile_put, f);
-    if (p->detailed) samba__profile_calls(p, f);
-    return samba__profile_written(p, f, path);
+    samba_profiler__table(p, &p->runtime, false, samba_profiler__put, f);
+    if (p->detailed) samba_profiler__calls(p, f);
+    return samba_profiler__written(p, f, path);
 }
 
 /* ---- Traces ---- */
 
 /* Bytes of the well-formed UTF-8 sequence at p (Unicode, table 3-7); 0 if there is none. */
-static inline int samba__profile_utf8(const unsigned char *p)
+static inline int samba_profiler__utf8(const unsigned char *p)
 {
     int n = p[0] < 0x80 ? 1 : p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3
         : p[0] < 0xF5 ? 4 : 0;
@@ -516,12 +518,12 @@ static inline int samba__profile_utf8(const unsigned char *p)
     bool no_scalar = (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF4 && p[1] > 0x8F);
     return overlong || no_scalar ? 0 : n;
 }
-static inline void samba__profile_json_text(FILE *f, const char *text)
+static inline void samba_profiler__json_text(FILE *f, const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;
     fputc('"', f);
     for (int n; *p; p += n ? n : 1) {
-        n = samba__profile_utf8(p);
+        n = samba_profiler__utf8(p);
         if (n == 0) fputs("\\ufffd", f);
         else if (*p < 0x20) fprintf(f, "\\u%04x", (unsigned)*p);
         else if (*p == '"' || *p == '\\') fprintf(f, "\\%c", *p);
@@ -531,25 +533,25 @@ static inline void samba__profile_json_text(FILE *f, const char *text)
 }
 
 /* Nanoseconds as microseconds, by integers: a locale may have its own decimal point. */
-static inline void samba__profile_json_us(FILE *f, const char *key, int64_t ns)
+static inline void samba_profiler__json_us(FILE *f, const char *key, int64_t ns)
 {
     fprintf(f, ", \"%s\": %.0f.%03d", key, (double)(ns / 1000), (int)(ns % 1000));
 }
-static inline int64_t samba__profile_ns(const samba_profiler *p, double seconds)
+static inline int64_t samba_profiler__ns(const samba_profiler *p, double seconds)
 {
     return (int64_t)((seconds - p->opened) * 1e9 + 0.5);
 }
 
 /* Begin and end are rounded, not the duration: so what lies within a parent stays there. */
-static inline void samba__profile_json_event(FILE *f, const samba_profiler *p,
-                                             const samba__profile_event *e)
+static inline void samba_profiler__json_event(FILE *f, const samba_profiler *p,
+                                              const samba_profiler__event *e)
 {
-    int64_t begin = samba__profile_ns(p, e->begin), end = samba__profile_ns(p, e->end);
+    int64_t begin = samba_profiler__ns(p, e->begin), end = samba_profiler__ns(p, e->end);
     fputs(",\n{\"name\": ", f);
-    samba__profile_json_text(f, p->names[e->name].text);
+    samba_profiler__json_text(f, p->names[e->name].text);
     fprintf(f, ", \"cat\": \"%s\", \"ph\": \"X\"", e->section >= 0 ? "section" : "session");
-    samba__profile_json_us(f, "ts", begin);
-    samba__profile_json_us(f, "dur", end - begin);
+    samba_profiler__json_us(f, "ts", begin);
+    samba_profiler__json_us(f, "dur", end - begin);
     fprintf(f, ", \"pid\": 1, \"tid\": %d", e->section < -1 ? 2 : 1);
     if (e->section >= 0) fprintf(f, ", \"args\": {\"call_id\": %d}", (int)e->section);
     fputs("}", f);
@@ -557,7 +559,7 @@ static inline void samba__profile_json_event(FILE *f, const samba_profiler *p,
 SAMBA_PROFILER_API bool samba_profile_trace(const samba_profiler *p, const char *file)
 {
     if (!p || !file) return false;
-    FILE *f = samba__profile_create(p, file);
+    FILE *f = samba_profiler__create(p, file);
     if (!f) return false;
     fputs("{\"displayTimeUnit\": \"ms\", \"otherData\": {\"version\": \"samba.h " SAMBA_VERSION
           "\"}, \"traceEvents\": [\n"
@@ -567,9 +569,9 @@ SAMBA_PROFILER_API bool samba_profile_trace(const samba_profiler *p, const char 
           "\"args\": {\"name\": \"session\"}}", f);
     int64_t oldest = p->n_events > p->capacity ? p->n_events - p->capacity : 0;
     for (int64_t i = oldest; i < p->n_events; i++)
-        samba__profile_json_event(f, p, &p->events[i % p->capacity]);
+        samba_profiler__json_event(f, p, &p->events[i % p->capacity]);
     fputs("\n]}\n", f);
-    return samba__profile_written(p, f, file);
+    return samba_profiler__written(p, f, file);
 }
 #endif /* SAMBA_PROFILER_IMPLEMENTATION */
 /* MIT license, as samba.h. */

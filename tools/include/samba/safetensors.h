@@ -38,14 +38,14 @@
 #endif
 
 /* Name in the file, bits of one element. */
-#define SAMBA__ST_DTYPES(X) \
+#define SAMBA_SAFETENSORS__DTYPES(X) \
     X(F32, 32) X(F16, 16) X(BF16, 16) X(F64, 64) \
     X(BOOL, 8) X(U8, 8) X(I8, 8) X(U16, 16) X(I16, 16) X(U32, 32) X(I32, 32) X(U64, 64) X(I64, 64) \
     X(F4, 4) X(F6_E2M3, 6) X(F6_E3M2, 6) X(F8_E5M2, 8) X(F8_E4M3, 8) X(F8_E8M0, 8) \
     X(F8_E4M3FNUZ, 8) X(F8_E5M2FNUZ, 8) X(C64, 64)
 typedef enum samba_safetensors_dtype {
 #define X(name, bits) SAMBA_SAFETENSORS_##name,
-    SAMBA__ST_DTYPES(X)
+    SAMBA_SAFETENSORS__DTYPES(X)
 #undef X
     SAMBA_SAFETENSORS_N_DTYPES
 } samba_safetensors_dtype;
@@ -168,17 +168,17 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#define SAMBA__ST_POSIX 1
+#define SAMBA_SAFETENSORS__POSIX 1
 #if defined(O_CLOEXEC)
-#define SAMBA__ST_CLOEXEC O_CLOEXEC
+#define SAMBA_SAFETENSORS__CLOEXEC O_CLOEXEC
 #else
-#define SAMBA__ST_CLOEXEC 0
+#define SAMBA_SAFETENSORS__CLOEXEC 0
 #endif
 #if !defined(__cplusplus)
 extern int fsync(int fd);               /* strict -std=c99 hides it */
 #endif
 #else
-#define SAMBA__ST_POSIX 0
+#define SAMBA_SAFETENSORS__POSIX 0
 #endif
 
 #if !defined(SAMBA_SAFETENSORS_MALLOC)
@@ -187,25 +187,28 @@ extern int fsync(int fd);               /* strict -std=c99 hides it */
 #endif
 
 enum {
-    SAMBA__ST_MAX_HEADER = 100000000,
-    SAMBA__ST_CHUNK = 1 << 15,          /* bytes converted at a time */
-    SAMBA__ST_WHY = 512,
-    SAMBA__ST_DEPTH = 3                 /* header, tensor, shape */
+    SAMBA_SAFETENSORS__MAX_HEADER = 100000000,
+    SAMBA_SAFETENSORS__CHUNK = 1 << 15, /* bytes converted at a time */
+    SAMBA_SAFETENSORS__WHY = 512,
+    SAMBA_SAFETENSORS__DEPTH = 3 /* header, tensor, shape */
 };
-static const uint64_t samba__st_max_integer = (uint64_t)1 << 53;      /* exact in cJSON's double */
+
+static const uint64_t samba_safetensors__max_integer = (uint64_t)1
+    << 53; /* exact in cJSON's double */
 
 /* ---- Reasons ---- */
 
 /* Where the reason goes, and what every reason begins with. */
-typedef struct samba__st_why {
+typedef struct samba_safetensors__why {
     char *text;
     size_t size;
     const char *what;
-} samba__st_why;
+} samba_safetensors__why;
 
-static inline samba__st_why samba__st_why_of(char *text, size_t size, const char *what)
+static inline samba_safetensors__why samba_safetensors__why_of(char *text, size_t size,
+                                                               const char *what)
 {
-    samba__st_why why;
+    samba_safetensors__why why;
     why.text = text, why.size = text ? size : 0, why.what = what ? what : "NULL";
     if (why.size) text[0] = 0;
     return why;
@@ -214,10 +217,10 @@ static inline samba__st_why samba__st_why_of(char *text, size_t size, const char
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static inline bool samba__st_fail(const samba__st_why *why, const char *fmt, ...)
+static inline bool samba_safetensors__fail(const samba_safetensors__why *why, const char *fmt, ...)
 {
     va_list args;
-    char text[SAMBA__ST_WHY];
+    char text[SAMBA_SAFETENSORS__WHY];
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
@@ -228,25 +231,28 @@ static inline bool samba__st_fail(const samba__st_why *why, const char *fmt, ...
     return false;
 }
 
-static inline bool samba__st_fail_memory(const samba__st_why *why, uint64_t size)
+static inline bool samba_safetensors__fail_memory(const samba_safetensors__why *why, uint64_t size)
 {
-    return samba__st_fail(why, "there is no memory for %llu bytes", (unsigned long long)size);
+    return samba_safetensors__fail(why, "there is no memory for %llu bytes",
+                                   (unsigned long long)size);
 }
 
 /* n items of size bytes; NULL also if the product is no size_t. Never a block of 0 bytes. */
-static inline void *samba__st_alloc(uint64_t n, size_t size, const samba__st_why *why)
+static inline void *samba_safetensors__alloc(uint64_t n, size_t size,
+                                             const samba_safetensors__why *why)
 {
     void *p = NULL;
     if (n <= (SIZE_MAX - 1) / size) p = SAMBA_SAFETENSORS_MALLOC((size_t)n * size + 1);
-    if (!p) samba__st_fail_memory(why, n);
+    if (!p) samba_safetensors__fail_memory(why, n);
     return p;
 }
 
 /* ---- Sorting ---- */
 
-typedef int (*samba__st_order)(const void *a, const void *b);
+typedef int (*samba_safetensors__order)(const void *a, const void *b);
 
-static inline void samba__st_sift(const void **a, size_t root, size_t n, samba__st_order order)
+static inline void samba_safetensors__sift(const void **a, size_t root, size_t n,
+                                           samba_safetensors__order order)
 {
     for (size_t child; (child = 2 * root + 1) < n; root = child) {
         if (child + 1 < n && order(a[child], a[child + 1]) < 0) child++;
@@ -257,17 +263,17 @@ static inline void samba__st_sift(const void **a, size_t root, size_t n, samba__
 }
 
 /* Heapsort (Williams 1964): n log n whatever a hostile file does, unlike some libc's qsort. */
-static inline void samba__st_sort(const void **a, size_t n, samba__st_order order)
+static inline void samba_safetensors__sort(const void **a, size_t n, samba_safetensors__order order)
 {
-    for (size_t i = n / 2; i > 0; i--) samba__st_sift(a, i - 1, n, order);
+    for (size_t i = n / 2; i > 0; i--) samba_safetensors__sift(a, i - 1, n, order);
     for (size_t i = n; i > 1; i--) {
         const void *t = a[0];
         a[0] = a[i - 1], a[i - 1] = t;
-        samba__st_sift(a, 0, i - 1, order);
+        samba_safetensors__sift(a, 0, i - 1, order);
     }
 }
 
-static inline int samba__st_text_order(const void *a, const void *b)
+static inline int samba_safetensors__text_order(const void *a, const void *b)
 {
     return strcmp((const char *)a, (const char *)b);
 }
@@ -276,82 +282,87 @@ static inline int samba__st_text_order(const void *a, const void *b)
 
 /* cJSON takes texts that are no JSON, ends strings at \u0000, and does not say whether memory or
    the text is to blame. So the text is proved first; then only memory can be. */
-typedef struct samba__st_scan {
+typedef struct samba_safetensors__scan {
     const char *text;
     size_t size, at;
     bool integers;
-    const samba__st_why *why;
-} samba__st_scan;
+    const samba_safetensors__why *why;
+} samba_safetensors__scan;
 
-static inline int samba__st_peek(const samba__st_scan *s)
+static inline int samba_safetensors__peek(const samba_safetensors__scan *s)
 {
     return s->at < s->size ? (unsigned char)s->text[s->at] : -1;
 }
 
-static inline bool samba__st_bad(const samba__st_scan *s, const char *what)
+static inline bool samba_safetensors__bad(const samba_safetensors__scan *s, const char *what)
 {
-    return samba__st_fail(s->why, "at byte %llu of the JSON text: %s", (unsigned long long)s->at,
-                          what);
+    return samba_safetensors__fail(s->why, "at byte %llu of the JSON text: %s",
+                                   (unsigned long long)s->at, what);
 }
 
-static inline void samba__st_skip_space(samba__st_scan *s)
+static inline void samba_safetensors__skip_space(samba_safetensors__scan *s)
 {
     int c;
-    while ((c = samba__st_peek(s)) == ' ' || c == '\n' || c == '\r' || c == '\t') s->at++;
+    while ((c = samba_safetensors__peek(s)) == ' ' || c == '\n' || c == '\r' || c == '\t') s->at++;
 }
 
-static inline bool samba__st_digits(samba__st_scan *s)
+static inline bool samba_safetensors__digits(samba_safetensors__scan *s)
 {
     size_t start = s->at;
-    while (samba__st_peek(s) >= '0' && samba__st_peek(s) <= '9') s->at++;
+    while (samba_safetensors__peek(s) >= '0' && samba_safetensors__peek(s) <= '9') s->at++;
     return s->at > start;
 }
 
-static inline bool samba__st_scan_integer(samba__st_scan *s)
+static inline bool samba_safetensors__scan_integer(samba_safetensors__scan *s)
 {
     size_t start = s->at;
     uint64_t value = 0;
-    if (!samba__st_digits(s)) return samba__st_bad(s, "here must be a whole number from 0");
+    if (!samba_safetensors__digits(s))
+        return samba_safetensors__bad(s, "here must be a whole number from 0");
     for (size_t i = start; i < s->at; i++) {
         value = 10 * value + (uint64_t)(s->text[i] - '0');
-        if (value > samba__st_max_integer) return samba__st_bad(s, "a number above 2^53");
+        if (value > samba_safetensors__max_integer)
+            return samba_safetensors__bad(s, "a number above 2^53");
     }
     if (s->text[start] == '0' && s->at > start + 1) {
-        return samba__st_bad(s, "a number must not begin with 0");
+        return samba_safetensors__bad(s, "a number must not begin with 0");
     }
-    int c = samba__st_peek(s);
+    int c = samba_safetensors__peek(s);
     return c != '.' && c != 'e' && c != 'E' ? true
-        : samba__st_bad(s, "a number here must be whole, without point and exponent");
+        : samba_safetensors__bad(s, "a number here must be whole, without point and exponent");
 }
 
-static inline bool samba__st_scan_number(samba__st_scan *s)
+static inline bool samba_safetensors__scan_number(samba_safetensors__scan *s)
 {
     size_t start = s->at;
-    if (s->integers) return samba__st_scan_integer(s);
-    if (samba__st_peek(s) == '-') s->at++;
+    if (s->integers) return samba_safetensors__scan_integer(s);
+    if (samba_safetensors__peek(s) == '-') s->at++;
     size_t first = s->at;
-    if (!samba__st_digits(s)) return samba__st_bad(s, "here must be a value");
+    if (!samba_safetensors__digits(s)) return samba_safetensors__bad(s, "here must be a value");
     if (s->text[first] == '0' && s->at > first + 1) {
-        return samba__st_bad(s, "a number must not begin with 0");
+        return samba_safetensors__bad(s, "a number must not begin with 0");
     }
-    if (samba__st_peek(s) == '.') {
+    if (samba_safetensors__peek(s) == '.') {
         s->at++;
-        if (!samba__st_digits(s)) return samba__st_bad(s, "after the point must be a digit");
+        if (!samba_safetensors__digits(s))
+            return samba_safetensors__bad(s, "after the point must be a digit");
     }
-    if (samba__st_peek(s) == 'e' || samba__st_peek(s) == 'E') {
+    if (samba_safetensors__peek(s) == 'e' || samba_safetensors__peek(s) == 'E') {
         s->at++;
-        if (samba__st_peek(s) == '+' || samba__st_peek(s) == '-') s->at++;
-        if (!samba__st_digits(s)) return samba__st_bad(s, "an exponent must have a digit");
+        if (samba_safetensors__peek(s) == '+' || samba_safetensors__peek(s) == '-') s->at++;
+        if (!samba_safetensors__digits(s))
+            return samba_safetensors__bad(s, "an exponent must have a digit");
     }
-    return s->at - start <= 60 ? true : samba__st_bad(s, "a number of more than 60 characters");
+    return s->at - start <= 60 ? true
+                               : samba_safetensors__bad(s, "a number of more than 60 characters");
 }
 
 /* Four hexadecimal digits; -1 if they are none. */
-static inline int32_t samba__st_hex4(samba__st_scan *s)
+static inline int32_t samba_safetensors__hex4(samba_safetensors__scan *s)
 {
     int32_t value = 0;
     for (int i = 0; i < 4; i++, s->at++) {
-        int c = samba__st_peek(s);
+        int c = samba_safetensors__peek(s);
         int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
             : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
         if (digit < 0) return -1;
@@ -361,30 +372,33 @@ static inline int32_t samba__st_hex4(samba__st_scan *s)
 }
 
 /* What follows a backslash. */
-static inline bool samba__st_scan_escape(samba__st_scan *s)
+static inline bool samba_safetensors__scan_escape(samba_safetensors__scan *s)
 {
-    int c = samba__st_peek(s);
+    int c = samba_safetensors__peek(s);
     if (c > 0 && strchr("\"\\/bfnrt", c)) {
         s->at++;
         return true;
     }
-    if (c != 'u') return samba__st_bad(s, "an unknown escape in a string");
+    if (c != 'u') return samba_safetensors__bad(s, "an unknown escape in a string");
     s->at++;
-    int32_t code = samba__st_hex4(s);
-    if (code < 0) return samba__st_bad(s, "\\u needs four hexadecimal digits");
-    if (code == 0) return samba__st_bad(s, "\\u0000 in a string");
-    if (code >= 0xDC00 && code <= 0xDFFF) return samba__st_bad(s, "half a surrogate pair");
+    int32_t code = samba_safetensors__hex4(s);
+    if (code < 0) return samba_safetensors__bad(s, "\\u needs four hexadecimal digits");
+    if (code == 0) return samba_safetensors__bad(s, "\\u0000 in a string");
+    if (code >= 0xDC00 && code <= 0xDFFF) return samba_safetensors__bad(s, "half a surrogate pair");
     if (code < 0xD800 || code > 0xDBFF) return true;
-    if (samba__st_peek(s) != '\\') return samba__st_bad(s, "half a surrogate pair");
+    if (samba_safetensors__peek(s) != '\\')
+        return samba_safetensors__bad(s, "half a surrogate pair");
     s->at++;
-    if (samba__st_peek(s) != 'u') return samba__st_bad(s, "half a surrogate pair");
+    if (samba_safetensors__peek(s) != 'u')
+        return samba_safetensors__bad(s, "half a surrogate pair");
     s->at++;
-    code = samba__st_hex4(s);
-    return code >= 0xDC00 && code <= 0xDFFF ? true : samba__st_bad(s, "half a surrogate pair");
+    code = samba_safetensors__hex4(s);
+    return code >= 0xDC00 && code <= 0xDFFF ? true
+                                            : samba_safetensors__bad(s, "half a surrogate pair");
 }
 
 /* Length of the UTF-8 character at p, 0 if it is none (Unicode 15, table 3-7). */
-static inline size_t samba__st_utf8(const unsigned char *p, size_t n)
+static inline size_t samba_safetensors__utf8(const unsigned char *p, size_t n)
 {
     if (n == 0) return 0;
     if (p[0] < 0x80) return 1;
@@ -399,122 +413,126 @@ static inline size_t samba__st_utf8(const unsigned char *p, size_t n)
     return need;
 }
 
-static inline bool samba__st_scan_string(samba__st_scan *s)
+static inline bool samba_safetensors__scan_string(samba_safetensors__scan *s)
 {
-    if (samba__st_peek(s) != '"') return samba__st_bad(s, "here must be a string");
+    if (samba_safetensors__peek(s) != '"')
+        return samba_safetensors__bad(s, "here must be a string");
     s->at++;
-    for (int c; (c = samba__st_peek(s)) != '"';) {
-        if (c < 0) return samba__st_bad(s, "the text ends inside a string");
-        if (c < ' ') return samba__st_bad(s, "a control character in a string");
+    for (int c; (c = samba_safetensors__peek(s)) != '"';) {
+        if (c < 0) return samba_safetensors__bad(s, "the text ends inside a string");
+        if (c < ' ') return samba_safetensors__bad(s, "a control character in a string");
         if (c == '\\') {
             s->at++;
-            if (!samba__st_scan_escape(s)) return false;
+            if (!samba_safetensors__scan_escape(s)) return false;
             continue;
         }
-        size_t n = samba__st_utf8((const unsigned char *)s->text + s->at, s->size - s->at);
-        if (!n) return samba__st_bad(s, "a string that is not UTF-8");
+        size_t n = samba_safetensors__utf8((const unsigned char *)s->text + s->at, s->size - s->at);
+        if (!n) return samba_safetensors__bad(s, "a string that is not UTF-8");
         s->at += n;
     }
     s->at++;
     return true;
 }
 
-static inline bool samba__st_scan_literal(samba__st_scan *s, const char *word)
+static inline bool samba_safetensors__scan_literal(samba_safetensors__scan *s, const char *word)
 {
     size_t n = strlen(word);
     if (s->size - s->at < n || memcmp(s->text + s->at, word, n)) {
-        return samba__st_bad(s, "here must be a value");
+        return samba_safetensors__bad(s, "here must be a value");
     }
     s->at += n;
     return true;
 }
 
 /* A value with what it contains. Recursion is as deep as levels allows. */
-static inline bool samba__st_scan_value(samba__st_scan *s, int levels)
+static inline bool samba_safetensors__scan_value(samba_safetensors__scan *s, int levels)
 {
-    int c = samba__st_peek(s);
-    if (c == '"') return samba__st_scan_string(s);
-    if (c == 't') return samba__st_scan_literal(s, "true");
-    if (c == 'f') return samba__st_scan_literal(s, "false");
-    if (c == 'n') return samba__st_scan_literal(s, "null");
-    if (c != '{' && c != '[') return samba__st_scan_number(s);
+    int c = samba_safetensors__peek(s);
+    if (c == '"') return samba_safetensors__scan_string(s);
+    if (c == 't') return samba_safetensors__scan_literal(s, "true");
+    if (c == 'f') return samba_safetensors__scan_literal(s, "false");
+    if (c == 'n') return samba_safetensors__scan_literal(s, "null");
+    if (c != '{' && c != '[') return samba_safetensors__scan_number(s);
     int close = c == '{' ? '}' : ']';
-    if (levels == 0) return samba__st_bad(s, "nested too deep");
+    if (levels == 0) return samba_safetensors__bad(s, "nested too deep");
     s->at++;
-    samba__st_skip_space(s);
-    if (samba__st_peek(s) == close) {
+    samba_safetensors__skip_space(s);
+    if (samba_safetensors__peek(s) == close) {
         s->at++;
         return true;
     }
     for (size_t n = 0;; n++) {
         if (s->integers && close == ']' && n == SAMBA_SAFETENSORS_MAX_DIMS) {
-            return samba__st_bad(s, "an array here has at most 8 numbers");
+            return samba_safetensors__bad(s, "an array here has at most 8 numbers");
         }
         if (close == '}') {
-            if (!samba__st_scan_string(s)) return false;
-            samba__st_skip_space(s);
-            if (samba__st_peek(s) != ':') return samba__st_bad(s, "here must be a colon");
+            if (!samba_safetensors__scan_string(s)) return false;
+            samba_safetensors__skip_space(s);
+            if (samba_safetensors__peek(s) != ':')
+                return samba_safetensors__bad(s, "here must be a colon");
             s->at++;
-            samba__st_skip_space(s);
+            samba_safetensors__skip_space(s);
         }
-        if (!samba__st_scan_value(s, levels - 1)) return false;
-        samba__st_skip_space(s);
-        c = samba__st_peek(s);
+        if (!samba_safetensors__scan_value(s, levels - 1)) return false;
+        samba_safetensors__skip_space(s);
+        c = samba_safetensors__peek(s);
         if (c != ',' && c != close) {
-            return samba__st_bad(s, close == '}' ? "here must be , or }" : "here must be , or ]");
+            return samba_safetensors__bad(
+                s, close == '}' ? "here must be , or }" : "here must be , or ]");
         }
         s->at++;
         if (c == close) return true;
-        samba__st_skip_space(s);
+        samba_safetensors__skip_space(s);
     }
 }
 
 /* No object below has a key twice. */
-static inline bool samba__st_unique_keys(const cJSON *item, const samba__st_why *why)
+static inline bool samba_safetensors__unique_keys(const cJSON *item,
+                                                  const samba_safetensors__why *why)
 {
     size_t n = 0;
     const cJSON *child;
     cJSON_ArrayForEach(child, item) {
         n++;
-        if (!samba__st_unique_keys(child, why)) return false;
+        if (!samba_safetensors__unique_keys(child, why)) return false;
     }
     if (!cJSON_IsObject(item) || n < 2) return true;
-    const void **keys = (const void **)samba__st_alloc(n, sizeof *keys, why);
+    const void **keys = (const void **)samba_safetensors__alloc(n, sizeof *keys, why);
     if (!keys) return false;
     n = 0;
     cJSON_ArrayForEach(child, item) keys[n++] = child->string;
-    samba__st_sort(keys, n, samba__st_text_order);
+    samba_safetensors__sort(keys, n, samba_safetensors__text_order);
     const char *twice = NULL;
     for (size_t i = 1; i < n && !twice; i++) {
-        if (!samba__st_text_order(keys[i - 1], keys[i])) twice = (const char *)keys[i];
+        if (!samba_safetensors__text_order(keys[i - 1], keys[i])) twice = (const char *)keys[i];
     }
-    if (twice) samba__st_fail(why, "the key \"%.100s\" stands twice in one object", twice);
+    if (twice) samba_safetensors__fail(why, "the key \"%.100s\" stands twice in one object", twice);
     SAMBA_SAFETENSORS_FREE(keys);
     return !twice;
 }
 
 /* integers: a header, which begins with { and may be followed by spaces alone. */
-static inline cJSON *samba__st_parse(const char *text, size_t size, int max_depth, bool integers,
-                                     const samba__st_why *why)
+static inline cJSON *samba_safetensors__parse(const char *text, size_t size, int max_depth,
+                                              bool integers, const samba_safetensors__why *why)
 {
-    samba__st_scan s;
+    samba_safetensors__scan s;
     s.text = text, s.size = size, s.at = 0, s.integers = integers, s.why = why;
-    if (!integers) samba__st_skip_space(&s);
-    if (samba__st_peek(&s) != '{') {
-        samba__st_bad(&s, "the text must start with {");
+    if (!integers) samba_safetensors__skip_space(&s);
+    if (samba_safetensors__peek(&s) != '{') {
+        samba_safetensors__bad(&s, "the text must start with {");
         return NULL;
     }
-    if (!samba__st_scan_value(&s, max_depth)) return NULL;
-    while (samba__st_peek(&s) == ' ') s.at++;
-    if (!integers) samba__st_skip_space(&s);
+    if (!samba_safetensors__scan_value(&s, max_depth)) return NULL;
+    while (samba_safetensors__peek(&s) == ' ') s.at++;
+    if (!integers) samba_safetensors__skip_space(&s);
     if (s.at < size) {
-        samba__st_bad(&s, "something follows the JSON object");
+        samba_safetensors__bad(&s, "something follows the JSON object");
         return NULL;
     }
     cJSON *json = cJSON_ParseWithLength(text, size);
-    if (!json) samba__st_fail(why, "there is no memory to parse %llu bytes of JSON",
-                              (unsigned long long)size);
-    if (json && samba__st_unique_keys(json, why)) return json;
+    if (!json) samba_safetensors__fail(why, "there is no memory to parse %llu bytes of JSON",
+                                       (unsigned long long)size);
+    if (json && samba_safetensors__unique_keys(json, why)) return json;
     cJSON_Delete(json);
     return NULL;
 }
@@ -524,25 +542,25 @@ SAMBA_SAFETENSORS_API struct cJSON *samba_safetensors_json(const char *text, siz
                                                            const char *what,
                                                            char *why, size_t why_size)
 {
-    samba__st_why w = samba__st_why_of(why, why_size, what);
-    if (text) return samba__st_parse(text, size, max_depth, integers, &w);
-    samba__st_fail(&w, "the text is NULL");
+    samba_safetensors__why w = samba_safetensors__why_of(why, why_size, what);
+    if (text) return samba_safetensors__parse(text, size, max_depth, integers, &w);
+    samba_safetensors__fail(&w, "the text is NULL");
     return NULL;
 }
 
 /* ---- Files to read ---- */
 
-#if SAMBA__ST_POSIX
-typedef int samba__st_handle;
-#define SAMBA__ST_NO_FILE (-1)
+#if SAMBA_SAFETENSORS__POSIX
+typedef int samba_safetensors__handle;
+#define SAMBA_SAFETENSORS__NO_FILE (-1)
 #else
-typedef FILE *samba__st_handle;
-#define SAMBA__ST_NO_FILE NULL
+typedef FILE *samba_safetensors__handle;
+#define SAMBA_SAFETENSORS__NO_FILE NULL
 #endif
 
-static inline void samba__st_close_handle(samba__st_handle h)
+static inline void samba_safetensors__close_handle(samba_safetensors__handle h)
 {
-#if SAMBA__ST_POSIX
+#if SAMBA_SAFETENSORS__POSIX
     if (h >= 0) close(h);
 #else
     if (h) fclose(h);
@@ -550,16 +568,16 @@ static inline void samba__st_close_handle(samba__st_handle h)
 }
 
 /* Opens a regular file; a pipe, which may never end, is refused. */
-static inline samba__st_handle samba__st_open(const char *path, uint64_t *size,
-                                              const samba__st_why *why)
+static inline samba_safetensors__handle samba_safetensors__open(const char *path, uint64_t *size,
+                                                                const samba_safetensors__why *why)
 {
-#if SAMBA__ST_POSIX
+#if SAMBA_SAFETENSORS__POSIX
     struct stat st;
-    int h = open(path, O_RDONLY | O_NONBLOCK | SAMBA__ST_CLOEXEC);
+    int h = open(path, O_RDONLY | O_NONBLOCK | SAMBA_SAFETENSORS__CLOEXEC);
     if (h < 0 || fstat(h, &st)) {
-        samba__st_fail(why, "cannot be opened: %s", strerror(errno));
+        samba_safetensors__fail(why, "cannot be opened: %s", strerror(errno));
     } else if (!S_ISREG(st.st_mode) || st.st_size < 0) {
-        samba__st_fail(why, "is no regular file");
+        samba_safetensors__fail(why, "is no regular file");
     } else {
         *size = (uint64_t)st.st_size;
         return h;
@@ -572,74 +590,76 @@ static inline samba__st_handle samba__st_open(const char *path, uint64_t *size,
         *size = (uint64_t)n;
         return h;
     }
-    samba__st_fail(why, "cannot be opened");
+    samba_safetensors__fail(why, "cannot be opened");
 #endif
-    samba__st_close_handle(h);
-    return SAMBA__ST_NO_FILE;
+    samba_safetensors__close_handle(h);
+    return SAMBA_SAFETENSORS__NO_FILE;
 }
 
-static inline bool samba__st_read_at(samba__st_handle h, uint64_t at, void *out, size_t size,
-                                     const samba__st_why *why)
+static inline bool samba_safetensors__read_at(samba_safetensors__handle h, uint64_t at, void *out,
+                                              size_t size, const samba_safetensors__why *why)
 {
-#if SAMBA__ST_POSIX
+#if SAMBA_SAFETENSORS__POSIX
     char *p = (char *)out;
     off_t offset = (off_t)at;
     if (offset < 0 || (uint64_t)offset != at || lseek(h, offset, SEEK_SET) != offset) {
-        return samba__st_fail(why, "byte %llu cannot be reached", (unsigned long long)at);
+        return samba_safetensors__fail(why, "byte %llu cannot be reached", (unsigned long long)at);
     }
     while (size > 0) {
         ssize_t n = read(h, p, size);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return samba__st_fail(why, "cannot be read: %s", strerror(errno));
-        if (n == 0) return samba__st_fail(why, "got shorter while it was read");
+        if (n < 0) return samba_safetensors__fail(why, "cannot be read: %s", strerror(errno));
+        if (n == 0) return samba_safetensors__fail(why, "got shorter while it was read");
         p += n;
         size -= (size_t)n;
     }
     return true;
 #else
     bool fine = at <= LONG_MAX && !fseek(h, (long)at, SEEK_SET) && fread(out, 1, size, h) == size;
-    return fine ? true : samba__st_fail(why, "cannot be read");
+    return fine ? true : samba_safetensors__fail(why, "cannot be read");
 #endif
 }
 
 SAMBA_SAFETENSORS_API struct cJSON *samba_safetensors_json_file(const char *path, int max_depth,
                                                                 char *why, size_t why_size)
 {
-    samba__st_why w = samba__st_why_of(why, why_size, path);
+    samba_safetensors__why w = samba_safetensors__why_of(why, why_size, path);
     uint64_t size = 0;
     cJSON *json = NULL;
-    samba__st_handle h = path ? samba__st_open(path, &size, &w) : SAMBA__ST_NO_FILE;
-    if (!path) samba__st_fail(&w, "the path is NULL");
-    if (h == SAMBA__ST_NO_FILE) return NULL;
-    if (size > SAMBA__ST_MAX_HEADER) {
-        samba__st_fail(&w, "has %llu bytes; 100 MB of JSON is the limit", (unsigned long long)size);
+    samba_safetensors__handle h
+        = path ? samba_safetensors__open(path, &size, &w) : SAMBA_SAFETENSORS__NO_FILE;
+    if (!path) samba_safetensors__fail(&w, "the path is NULL");
+    if (h == SAMBA_SAFETENSORS__NO_FILE) return NULL;
+    if (size > SAMBA_SAFETENSORS__MAX_HEADER) {
+        samba_safetensors__fail(&w, "has %llu bytes; 100 MB of JSON is the limit",
+                                (unsigned long long)size);
     } else {
-        char *text = (char *)samba__st_alloc(size, 1, &w);
-        if (text && samba__st_read_at(h, 0, text, (size_t)size, &w)) {
-            json = samba__st_parse(text, (size_t)size, max_depth, false, &w);
+        char *text = (char *)samba_safetensors__alloc(size, 1, &w);
+        if (text && samba_safetensors__read_at(h, 0, text, (size_t)size, &w)) {
+            json = samba_safetensors__parse(text, (size_t)size, max_depth, false, &w);
         }
         SAMBA_SAFETENSORS_FREE(text);
     }
-    samba__st_close_handle(h);
+    samba_safetensors__close_handle(h);
     return json;
 }
 
 /* ---- Types ---- */
 
-static inline const char *samba__st_dtype_text(int i)
+static inline const char *samba_safetensors__dtype_text(int i)
 {
     static const char *const names[] = {
 #define X(name, bits) #name,
-        SAMBA__ST_DTYPES(X)
+        SAMBA_SAFETENSORS__DTYPES(X)
 #undef X
     };
     return names[i];
 }
-static inline unsigned samba__st_dtype_bits(int i)
+static inline unsigned samba_safetensors__dtype_bits(int i)
 {
     static const unsigned char of[] = {
 #define X(name, bits) bits,
-        SAMBA__ST_DTYPES(X)
+        SAMBA_SAFETENSORS__DTYPES(X)
 #undef X
     };
     return of[i];
@@ -647,7 +667,8 @@ static inline unsigned samba__st_dtype_bits(int i)
 
 SAMBA_SAFETENSORS_API const char *samba_safetensors_dtype_name(samba_safetensors_dtype dtype)
 {
-    return (unsigned)dtype < SAMBA_SAFETENSORS_N_DTYPES ? samba__st_dtype_text((int)dtype) : "none";
+    return (unsigned)dtype < SAMBA_SAFETENSORS_N_DTYPES ? samba_safetensors__dtype_text((int)dtype)
+                                                        : "none";
 }
 
 SAMBA_SAFETENSORS_API const char *samba_safetensors_shape_text(int32_t ndim, const int64_t *dim,
@@ -667,10 +688,10 @@ SAMBA_SAFETENSORS_API const char *samba_safetensors_shape_text(int32_t ndim, con
 }
 
 /* count and bytes of a shape; false if they are no uint64_t, or not whole bytes. */
-static inline bool samba__st_measure(int32_t ndim, const int64_t *dim, int dtype, uint64_t *count,
-                                     uint64_t *bytes)
+static inline bool samba_safetensors__measure(int32_t ndim, const int64_t *dim, int dtype,
+                                              uint64_t *count, uint64_t *bytes)
 {
-    uint64_t n = 1, bits = samba__st_dtype_bits(dtype);
+    uint64_t n = 1, bits = samba_safetensors__dtype_bits(dtype);
     for (int32_t i = 0; i < ndim; i++) {
         uint64_t d = (uint64_t)dim[i];
         if (d && n > UINT64_MAX / d) return false;
@@ -682,7 +703,7 @@ static inline bool samba__st_measure(int32_t ndim, const int64_t *dim, int dtype
     return true;
 }
 
-static inline uint32_t samba__st_f16_bits(uint32_t h)
+static inline uint32_t samba_safetensors__f16_bits(uint32_t h)
 {
     uint32_t sign = (h & 0x8000u) << 16, exponent = h >> 10 & 31u, mantissa = h & 1023u;
     if (exponent == 31) return sign | 0x7F800000u | mantissa << 13;
@@ -693,12 +714,12 @@ static inline uint32_t samba__st_f16_bits(uint32_t h)
 }
 
 /* To nearest, ties to even. */
-static inline uint32_t samba__st_to_bf16(uint32_t x)
+static inline uint32_t samba_safetensors__to_bf16(uint32_t x)
 {
     if ((x & 0x7FFFFFFFu) > 0x7F800000u) return (x >> 16 | 64u) & 0xFFFFu;     /* NaN stays NaN */
     return (x + 0x7FFFu + (x >> 16 & 1u)) >> 16 & 0xFFFFu;
 }
-static inline uint32_t samba__st_to_f16(uint32_t x)
+static inline uint32_t samba_safetensors__to_f16(uint32_t x)
 {
     uint32_t sign = x >> 16 & 0x8000u, a = x & 0x7FFFFFFFu;
     if (a > 0x7F800000u) return sign | 0x7E00u | (a >> 13 & 1023u);
@@ -712,16 +733,16 @@ static inline uint32_t samba__st_to_f16(uint32_t x)
 
 /* ---- Reading ---- */
 
-typedef struct samba__st_file {
+typedef struct samba_safetensors__file {
     const char *path;
-    samba__st_handle handle;
+    samba_safetensors__handle handle;
     uint64_t size, data_at;
     char *strings;                      /* path, names, metadata */
     size_t used;
-} samba__st_file;
+} samba_safetensors__file;
 
 struct samba_safetensors {
-    samba__st_file *files;
+    samba_safetensors__file *files;
     size_t n_files;
     samba_safetensors_tensor *tensors;
     size_t n_tensors, capacity;
@@ -734,7 +755,7 @@ SAMBA_SAFETENSORS_API void samba_safetensors_close(samba_safetensors *f)
 {
     if (!f) return;
     for (size_t i = 0; i < f->n_files; i++) {
-        samba__st_close_handle(f->files[i].handle);
+        samba_safetensors__close_handle(f->files[i].handle);
         SAMBA_SAFETENSORS_FREE(f->files[i].strings);
     }
     SAMBA_SAFETENSORS_FREE(f->files);
@@ -745,12 +766,12 @@ SAMBA_SAFETENSORS_API void samba_safetensors_close(samba_safetensors *f)
 }
 
 /* Room for n more items of an array; doubles, so that many shards cost no square. */
-static inline void *samba__st_more(void *old, size_t used, size_t *capacity, size_t n, size_t size,
-                                   const samba__st_why *why)
+static inline void *samba_safetensors__more(void *old, size_t used, size_t *capacity, size_t n,
+                                            size_t size, const samba_safetensors__why *why)
 {
     if (n <= *capacity - used) return old;
     size_t want = 2 * used + n;         /* items exist in memory: far below overflow */
-    void *p = samba__st_alloc(want, size, why);
+    void *p = samba_safetensors__alloc(want, size, why);
     if (!p) return NULL;
     if (used) memcpy(p, old, used * size);
     SAMBA_SAFETENSORS_FREE(old);
@@ -759,7 +780,7 @@ static inline void *samba__st_more(void *old, size_t used, size_t *capacity, siz
 }
 
 /* A copy that lives as long as the file. The block is as long as the header: it always fits. */
-static inline const char *samba__st_keep(samba__st_file *file, const char *text)
+static inline const char *samba_safetensors__keep(samba_safetensors__file *file, const char *text)
 {
     size_t n = strlen(text) + 1;
     char *copy = file->strings + file->used;
@@ -768,32 +789,35 @@ static inline const char *samba__st_keep(samba__st_file *file, const char *text)
     return copy;
 }
 
-static inline bool samba__st_take_metadata(samba_safetensors *f, samba__st_file *file,
-                                           const cJSON *item, const samba__st_why *why)
+static inline bool samba_safetensors__take_metadata(samba_safetensors *f,
+                                                    samba_safetensors__file *file,
+                                                    const cJSON *item,
+                                                    const samba_safetensors__why *why)
 {
     const cJSON *pair;
     size_t n = 0;
-    if (!cJSON_IsObject(item)) return samba__st_fail(why, "__metadata__ must be an object");
+    if (!cJSON_IsObject(item))
+        return samba_safetensors__fail(why, "__metadata__ must be an object");
     cJSON_ArrayForEach(pair, item) {
         n++;
         if (cJSON_IsString(pair)) continue;
-        return samba__st_fail(why, "__metadata__: the value of \"%.100s\" must be a string",
-                              pair->string);
+        return samba_safetensors__fail(
+            why, "__metadata__: the value of \"%.100s\" must be a string", pair->string);
     }
-    const char **room = (const char **)samba__st_more((void *)f->metadata, 2 * f->n_metadata,
-                                                      &f->metadata_capacity, 2 * n, sizeof *room,
-                                                      why);
+    const char **room = (const char **)samba_safetensors__more(
+        (void *)f->metadata, 2 * f->n_metadata, &f->metadata_capacity, 2 * n, sizeof *room, why);
     if (!room && n) return false;
     f->metadata = room;
     cJSON_ArrayForEach(pair, item) {
-        room[2 * f->n_metadata] = samba__st_keep(file, pair->string);
-        room[2 * f->n_metadata++ + 1] = samba__st_keep(file, pair->valuestring);
+        room[2 * f->n_metadata] = samba_safetensors__keep(file, pair->string);
+        room[2 * f->n_metadata++ + 1] = samba_safetensors__keep(file, pair->valuestring);
     }
     return true;
 }
 
 /* Whole numbers of an array; false unless there are least ... most of them. */
-static inline bool samba__st_numbers(const cJSON *array, int least, int most, int64_t *out, int *n)
+static inline bool samba_safetensors__numbers(const cJSON *array, int least, int most, int64_t *out,
+                                              int *n)
 {
     const cJSON *item;
     *n = 0;
@@ -805,70 +829,85 @@ static inline bool samba__st_numbers(const cJSON *array, int least, int most, in
     return *n >= least;
 }
 
-static inline bool samba__st_take_dtype(samba_safetensors_tensor *t, const cJSON *dtype,
-                                        const samba__st_why *why)
+static inline bool samba_safetensors__take_dtype(samba_safetensors_tensor *t, const cJSON *dtype,
+                                                 const samba_safetensors__why *why)
 {
     if (!cJSON_IsString(dtype)) {
-        return samba__st_fail(why, "tensor \"%.100s\": there is no dtype, or it is no string",
-                              t->name);
+        return samba_safetensors__fail(
+            why, "tensor \"%.100s\": there is no dtype, or it is no string", t->name);
     }
     for (int i = 0; i < SAMBA_SAFETENSORS_N_DTYPES; i++) {
-        if (strcmp(dtype->valuestring, samba__st_dtype_text(i))) continue;
+        if (strcmp(dtype->valuestring, samba_safetensors__dtype_text(i))) continue;
         t->dtype = (samba_safetensors_dtype)i;
         return true;
     }
-    return samba__st_fail(why, "tensor \"%.100s\": the dtype \"%.40s\" is unknown", t->name,
-                          dtype->valuestring);
+    return samba_safetensors__fail(why, "tensor \"%.100s\": the dtype \"%.40s\" is unknown",
+                                   t->name, dtype->valuestring);
 }
 
 /* One entry of the header. Its place in the data is proved later, with all others. */
-static inline bool samba__st_take_tensor(samba_safetensors_tensor *t, const cJSON *item,
-                                         uint64_t data_size, const samba__st_why *why)
+static inline bool samba_safetensors__take_tensor(samba_safetensors_tensor *t, const cJSON *item,
+                                                  uint64_t data_size,
+                                                  const samba_safetensors__why *why)
 {
     const cJSON *field, *dtype = NULL, *shape = NULL, *offsets = NULL;
     int64_t range[2] = { 0, 0 };
     int n = 0;
     char text[200];
     if (!cJSON_IsObject(item)) {
-        return samba__st_fail(why, "tensor \"%.100s\": its entry must be an object", t->name);
+        return samba_safetensors__fail(why, "tensor \"%.100s\": its entry must be an object",
+                                       t->name);
     }
     cJSON_ArrayForEach(field, item) {
         if (!strcmp(field->string, "dtype")) dtype = field;
         else if (!strcmp(field->string, "shape")) shape = field;
         else if (!strcmp(field->string, "data_offsets")) offsets = field;
-        else return samba__st_fail(why, "tensor \"%.100s\": the key \"%.40s\" is unknown", t->name,
-                                   field->string);
+        else
+            return samba_safetensors__fail(why, "tensor \"%.100s\": the key \"%.40s\" is unknown",
+                                           t->name, field->string);
     }
-    if (!samba__st_take_dtype(t, dtype, why)) return false;
-    if (!samba__st_numbers(shape, 0, SAMBA_SAFETENSORS_MAX_DIMS, t->dim, &n)) {
-        return samba__st_fail(why, "tensor \"%.100s\": shape must be an array of at most %d whole "
-                              "numbers", t->name, SAMBA_SAFETENSORS_MAX_DIMS);
+    if (!samba_safetensors__take_dtype(t, dtype, why)) return false;
+    if (!samba_safetensors__numbers(shape, 0, SAMBA_SAFETENSORS_MAX_DIMS, t->dim, &n)) {
+        return samba_safetensors__fail(
+            why,
+            "tensor \"%.100s\": shape must be an array of at most %d whole "
+            "numbers",
+            t->name, SAMBA_SAFETENSORS_MAX_DIMS);
     }
     t->ndim = n;
-    if (!samba__st_numbers(offsets, 2, 2, range, &n) || range[0] > range[1]) {
-        return samba__st_fail(why, "tensor \"%.100s\": data_offsets must be [begin, end] with "
-                              "begin <= end", t->name);
+    if (!samba_safetensors__numbers(offsets, 2, 2, range, &n) || range[0] > range[1]) {
+        return samba_safetensors__fail(why,
+                                       "tensor \"%.100s\": data_offsets must be [begin, end] with "
+                                       "begin <= end",
+                                       t->name);
     }
     if ((uint64_t)range[1] > data_size) {
-        return samba__st_fail(why, "tensor \"%.100s\" ends at byte %llu of the data, but the file "
-                              "has %llu bytes of data", t->name, (unsigned long long)range[1],
-                              (unsigned long long)data_size);
+        return samba_safetensors__fail(
+            why,
+            "tensor \"%.100s\" ends at byte %llu of the data, but the file "
+            "has %llu bytes of data",
+            t->name, (unsigned long long)range[1], (unsigned long long)data_size);
     }
     samba_safetensors_shape_text(t->ndim, t->dim, text, sizeof text);
-    if (!samba__st_measure(t->ndim, t->dim, (int)t->dtype, &t->count, &t->bytes)) {
-        return samba__st_fail(why, "tensor \"%.100s\": %s %s is not a whole number of bytes below "
-                              "2^64", t->name, samba_safetensors_dtype_name(t->dtype), text);
+    if (!samba_safetensors__measure(t->ndim, t->dim, (int)t->dtype, &t->count, &t->bytes)) {
+        return samba_safetensors__fail(
+            why,
+            "tensor \"%.100s\": %s %s is not a whole number of bytes below "
+            "2^64",
+            t->name, samba_safetensors_dtype_name(t->dtype), text);
     }
     t->at = (uint64_t)range[0];
     if (t->bytes == (uint64_t)(range[1] - range[0])) return true;
-    return samba__st_fail(why, "tensor \"%.100s\": %s %s takes %llu bytes, but data_offsets "
-                          "[%llu, %llu] holds %llu", t->name,
-                          samba_safetensors_dtype_name(t->dtype), text,
-                          (unsigned long long)t->bytes, (unsigned long long)range[0],
-                          (unsigned long long)range[1], (unsigned long long)(range[1] - range[0]));
+    return samba_safetensors__fail(why,
+                                   "tensor \"%.100s\": %s %s takes %llu bytes, but data_offsets "
+                                   "[%llu, %llu] holds %llu",
+                                   t->name, samba_safetensors_dtype_name(t->dtype), text,
+                                   (unsigned long long)t->bytes, (unsigned long long)range[0],
+                                   (unsigned long long)range[1],
+                                   (unsigned long long)(range[1] - range[0]));
 }
 
-static inline int samba__st_place_order(const void *a, const void *b)
+static inline int samba_safetensors__place_order(const void *a, const void *b)
 {
     const samba_safetensors_tensor *s = (const samba_safetensors_tensor *)a;
     const samba_safetensors_tensor *t = (const samba_safetensors_tensor *)b;
@@ -878,30 +917,35 @@ static inline int samba__st_place_order(const void *a, const void *b)
 }
 
 /* Puts n tensors into the order of their data, and proves that they cover it exactly once. */
-static inline bool samba__st_cover(samba_safetensors_tensor *tensors, size_t n, uint64_t data_size,
-                                   const samba__st_why *why)
+static inline bool samba_safetensors__cover(samba_safetensors_tensor *tensors, size_t n,
+                                            uint64_t data_size, const samba_safetensors__why *why)
 {
     uint64_t end = 0;
-    const void **order = (const void **)samba__st_alloc(n, sizeof *order, why);
+    const void **order = (const void **)samba_safetensors__alloc(n, sizeof *order, why);
     samba_safetensors_tensor *sorted =
-        (samba_safetensors_tensor *)samba__st_alloc(n, sizeof *sorted, why);
+        (samba_safetensors_tensor *)samba_safetensors__alloc(n, sizeof *sorted, why);
     bool fine = order && sorted;
     for (size_t i = 0; fine && i < n; i++) order[i] = &tensors[i];
-    if (fine) samba__st_sort(order, n, samba__st_place_order);
+    if (fine) samba_safetensors__sort(order, n, samba_safetensors__place_order);
     for (size_t i = 0; fine && i < n; i++) {
         sorted[i] = *(const samba_safetensors_tensor *)order[i];
         fine = sorted[i].at == end;
         if (!fine) {
-            samba__st_fail(why, "tensor \"%.100s\" begins at byte %llu of the data, but the one "
-                           "before it ends at %llu: tensors must %s", sorted[i].name,
-                           (unsigned long long)sorted[i].at, (unsigned long long)end,
-                           sorted[i].at < end ? "not overlap" : "leave no hole");
+            samba_safetensors__fail(
+                why,
+                "tensor \"%.100s\" begins at byte %llu of the data, but the one "
+                "before it ends at %llu: tensors must %s",
+                sorted[i].name, (unsigned long long)sorted[i].at, (unsigned long long)end,
+                sorted[i].at < end ? "not overlap" : "leave no hole");
         }
         end += sorted[i].bytes;
     }
     if (fine && end != data_size) {
-        fine = samba__st_fail(why, "the tensors end at byte %llu of the data, but the file goes on "
-                              "to %llu", (unsigned long long)end, (unsigned long long)data_size);
+        fine = samba_safetensors__fail(
+            why,
+            "the tensors end at byte %llu of the data, but the file goes on "
+            "to %llu",
+            (unsigned long long)end, (unsigned long long)data_size);
     }
     if (fine && n) memcpy(tensors, sorted, n * sizeof *sorted);
     SAMBA_SAFETENSORS_FREE(order);
@@ -910,90 +954,101 @@ static inline bool samba__st_cover(samba_safetensors_tensor *tensors, size_t n, 
 }
 
 /* The tensors and metadata of a parsed header. */
-static inline bool samba__st_take_header(samba_safetensors *f, size_t which, const cJSON *json,
-                                         const samba__st_why *why)
+static inline bool samba_safetensors__take_header(samba_safetensors *f, size_t which,
+                                                  const cJSON *json,
+                                                  const samba_safetensors__why *why)
 {
-    samba__st_file *file = &f->files[which];
+    samba_safetensors__file *file = &f->files[which];
     uint64_t data_size = file->size - file->data_at;
     const cJSON *item;
     size_t n = 0, first = f->n_tensors;
     cJSON_ArrayForEach(item, json) n++;
-    samba_safetensors_tensor *room = (samba_safetensors_tensor *)samba__st_more(
+    samba_safetensors_tensor *room = (samba_safetensors_tensor *)samba_safetensors__more(
         f->tensors, f->n_tensors, &f->capacity, n, sizeof *room, why);
     if (!room && n) return false;
     f->tensors = room;
     cJSON_ArrayForEach(item, json) {
         if (!strcmp(item->string, "__metadata__")) {
-            if (!samba__st_take_metadata(f, file, item, why)) return false;
+            if (!samba_safetensors__take_metadata(f, file, item, why)) return false;
             continue;
         }
         samba_safetensors_tensor *t = &f->tensors[f->n_tensors];
         memset(t, 0, sizeof *t);
-        t->name = samba__st_keep(file, item->string);
+        t->name = samba_safetensors__keep(file, item->string);
         t->file = which;
-        if (!samba__st_take_tensor(t, item, data_size, why)) return false;
+        if (!samba_safetensors__take_tensor(t, item, data_size, why)) return false;
         f->n_tensors++;
     }
     samba_safetensors_tensor *added = f->tensors ? f->tensors + first : NULL;
-    if (!samba__st_cover(added, f->n_tensors - first, data_size, why)) return false;
+    if (!samba_safetensors__cover(added, f->n_tensors - first, data_size, why)) return false;
     for (size_t i = first; i < f->n_tensors; i++) f->tensors[i].at += file->data_at;
     return true;
 }
 
 /* Opens shard number which, and proves its header. */
-static inline bool samba__st_open_file(samba_safetensors *f, size_t which, const char *path,
-                                       const samba__st_why *why)
+static inline bool samba_safetensors__open_file(samba_safetensors *f, size_t which,
+                                                const char *path, const samba_safetensors__why *why)
 {
-    samba__st_file *file = &f->files[which];
+    samba_safetensors__file *file = &f->files[which];
     unsigned char head[8];
     uint64_t length = 0;
-    file->handle = samba__st_open(path, &file->size, why);
-    if (file->handle == SAMBA__ST_NO_FILE) return false;
-    if (file->size < 8) return samba__st_fail(why, "has %llu bytes; the length of the header "
-                                              "alone takes 8", (unsigned long long)file->size);
-    if (!samba__st_read_at(file->handle, 0, head, 8, why)) return false;
+    file->handle = samba_safetensors__open(path, &file->size, why);
+    if (file->handle == SAMBA_SAFETENSORS__NO_FILE) return false;
+    if (file->size < 8)
+        return samba_safetensors__fail(why,
+                                       "has %llu bytes; the length of the header "
+                                       "alone takes 8",
+                                       (unsigned long long)file->size);
+    if (!samba_safetensors__read_at(file->handle, 0, head, 8, why)) return false;
     for (int i = 7; i >= 0; i--) length = length << 8 | head[i];
-    if (length > SAMBA__ST_MAX_HEADER) {
-        return samba__st_fail(why, "the header should be %llu bytes long; 100000000 is the limit. "
-                              "Is this a safetensors file?", (unsigned long long)length);
+    if (length > SAMBA_SAFETENSORS__MAX_HEADER) {
+        return samba_safetensors__fail(
+            why,
+            "the header should be %llu bytes long; 100000000 is the limit. "
+            "Is this a safetensors file?",
+            (unsigned long long)length);
     }
     if (length > file->size - 8) {
-        return samba__st_fail(why, "the header should be %llu bytes long, but only %llu follow",
-                              (unsigned long long)length, (unsigned long long)(file->size - 8));
+        return samba_safetensors__fail(
+            why, "the header should be %llu bytes long, but only %llu follow",
+            (unsigned long long)length, (unsigned long long)(file->size - 8));
     }
     file->data_at = 8 + length;
     size_t path_size = strlen(path) + 1;
-    char *text = (char *)samba__st_alloc(length, 1, why);
-    file->strings = (char *)samba__st_alloc(length + path_size, 1, why);
+    char *text = (char *)samba_safetensors__alloc(length, 1, why);
+    file->strings = (char *)samba_safetensors__alloc(length + path_size, 1, why);
     bool fine = text && file->strings
-        && samba__st_read_at(file->handle, 8, text, (size_t)length, why);
-    cJSON *json = fine ? samba__st_parse(text, (size_t)length, SAMBA__ST_DEPTH, true, why) : NULL;
+        && samba_safetensors__read_at(file->handle, 8, text, (size_t)length, why);
+    cJSON *json = fine
+        ? samba_safetensors__parse(text, (size_t)length, SAMBA_SAFETENSORS__DEPTH, true, why)
+        : NULL;
     SAMBA_SAFETENSORS_FREE(text);
     if (!json) return false;
-    file->path = samba__st_keep(file, path);
-    fine = samba__st_take_header(f, which, json, why);
+    file->path = samba_safetensors__keep(file, path);
+    fine = samba_safetensors__take_header(f, which, json, why);
     cJSON_Delete(json);
     return fine;
 }
 
-static inline int samba__st_name_order(const void *a, const void *b)
+static inline int samba_safetensors__name_order(const void *a, const void *b)
 {
     return strcmp(((const samba_safetensors_tensor *)a)->name,
                   ((const samba_safetensors_tensor *)b)->name);
 }
 
-static inline bool samba__st_index_names(samba_safetensors *f, const samba__st_why *why)
+static inline bool samba_safetensors__index_names(samba_safetensors *f,
+                                                  const samba_safetensors__why *why)
 {
-    f->by_name = (const void **)samba__st_alloc(f->n_tensors, sizeof *f->by_name, why);
+    f->by_name = (const void **)samba_safetensors__alloc(f->n_tensors, sizeof *f->by_name, why);
     if (!f->by_name) return false;
     for (size_t i = 0; i < f->n_tensors; i++) f->by_name[i] = &f->tensors[i];
-    samba__st_sort(f->by_name, f->n_tensors, samba__st_name_order);
+    samba_safetensors__sort(f->by_name, f->n_tensors, samba_safetensors__name_order);
     for (size_t i = 1; i < f->n_tensors; i++) {
-        if (samba__st_name_order(f->by_name[i - 1], f->by_name[i])) continue;
+        if (samba_safetensors__name_order(f->by_name[i - 1], f->by_name[i])) continue;
         const samba_safetensors_tensor *a = (const samba_safetensors_tensor *)f->by_name[i - 1];
         const samba_safetensors_tensor *b = (const samba_safetensors_tensor *)f->by_name[i];
-        return samba__st_fail(why, "tensor \"%.100s\" is in %.100s, too", a->name,
-                              f->files[a->file < b->file ? a->file : b->file].path);
+        return samba_safetensors__fail(why, "tensor \"%.100s\" is in %.100s, too", a->name,
+                                       f->files[a->file < b->file ? a->file : b->file].path);
     }
     return true;
 }
@@ -1002,25 +1057,25 @@ SAMBA_SAFETENSORS_API samba_safetensors *samba_safetensors_open(const char *cons
                                                                 size_t n_paths,
                                                                 char *why, size_t why_size)
 {
-    samba__st_why w = samba__st_why_of(why, why_size, "samba_safetensors_open");
+    samba_safetensors__why w = samba_safetensors__why_of(why, why_size, "samba_safetensors_open");
     if (!paths || !n_paths) {
-        samba__st_fail(&w, "there is no path");
+        samba_safetensors__fail(&w, "there is no path");
         return NULL;
     }
-    samba_safetensors *f = (samba_safetensors *)samba__st_alloc(1, sizeof *f, &w);
+    samba_safetensors *f = (samba_safetensors *)samba_safetensors__alloc(1, sizeof *f, &w);
     if (!f) return NULL;
     memset(f, 0, sizeof *f);
-    f->files = (samba__st_file *)samba__st_alloc(n_paths, sizeof *f->files, &w);
+    f->files = (samba_safetensors__file *)samba_safetensors__alloc(n_paths, sizeof *f->files, &w);
     bool fine = f->files != NULL;
     for (size_t i = 0; fine && i < n_paths; i++) {
         memset(&f->files[i], 0, sizeof f->files[i]);
-        f->files[i].handle = SAMBA__ST_NO_FILE;
+        f->files[i].handle = SAMBA_SAFETENSORS__NO_FILE;
         f->n_files = i + 1;
         w.what = paths[i] ? paths[i] : "samba_safetensors_open";
-        fine = paths[i] ? samba__st_open_file(f, i, paths[i], &w)
-            : samba__st_fail(&w, "path %llu is NULL", (unsigned long long)i);
+        fine = paths[i] ? samba_safetensors__open_file(f, i, paths[i], &w)
+            : samba_safetensors__fail(&w, "path %llu is NULL", (unsigned long long)i);
     }
-    if (fine && samba__st_index_names(f, &w)) return f;
+    if (fine && samba_safetensors__index_names(f, &w)) return f;
     samba_safetensors_close(f);
     return NULL;
 }
@@ -1060,7 +1115,7 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_metadata(const samba_safetensors *f
     return true;
 }
 
-static inline uint32_t samba__st_load(const unsigned char *p, unsigned bytes)
+static inline uint32_t samba_safetensors__load(const unsigned char *p, unsigned bytes)
 {
     uint32_t x = (uint32_t)p[0] | (uint32_t)p[1] << 8;
     return bytes == 2 ? x : x | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -1071,30 +1126,36 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_read_f32(const samba_safetensors *f
                                                       uint64_t first, uint64_t n, float *out,
                                                       char *why, size_t why_size)
 {
-    unsigned char chunk[SAMBA__ST_CHUNK];
-    samba__st_why w = samba__st_why_of(why, why_size, "samba_safetensors_read_f32");
-    if (!f || !t || (n && !out)) return samba__st_fail(&w, "an argument is NULL");
+    unsigned char chunk[SAMBA_SAFETENSORS__CHUNK];
+    samba_safetensors__why w
+        = samba_safetensors__why_of(why, why_size, "samba_safetensors_read_f32");
+    if (!f || !t || (n && !out)) return samba_safetensors__fail(&w, "an argument is NULL");
     w.what = f->files[t->file].path;
     if (t->dtype != SAMBA_SAFETENSORS_F32 && t->dtype != SAMBA_SAFETENSORS_F16
         && t->dtype != SAMBA_SAFETENSORS_BF16) {
-        return samba__st_fail(&w, "tensor \"%.100s\" is %s; only F32, F16 and BF16 can be read as "
-                              "f32. Convert the file", t->name,
-                              samba_safetensors_dtype_name(t->dtype));
+        return samba_safetensors__fail(
+            &w,
+            "tensor \"%.100s\" is %s; only F32, F16 and BF16 can be read as "
+            "f32. Convert the file",
+            t->name, samba_safetensors_dtype_name(t->dtype));
     }
     if (first > t->count || n > t->count - first) {
-        return samba__st_fail(&w, "tensor \"%.100s\" has %llu elements; %llu from number %llu "
-                              "were asked for", t->name, (unsigned long long)t->count,
-                              (unsigned long long)n, (unsigned long long)first);
+        return samba_safetensors__fail(&w,
+                                       "tensor \"%.100s\" has %llu elements; %llu from number %llu "
+                                       "were asked for",
+                                       t->name, (unsigned long long)t->count, (unsigned long long)n,
+                                       (unsigned long long)first);
     }
     unsigned size = t->dtype == SAMBA_SAFETENSORS_F32 ? 4 : 2;
     for (uint64_t done = 0; done < n;) {
         size_t part = n - done < sizeof chunk / size ? (size_t)(n - done) : sizeof chunk / size;
-        if (!samba__st_read_at(f->files[t->file].handle, t->at + (first + done) * size, chunk,
-                               part * size, &w)) return false;
+        if (!samba_safetensors__read_at(f->files[t->file].handle, t->at + (first + done) * size,
+                                        chunk, part * size, &w))
+            return false;
         for (size_t i = 0; i < part; i++) {
-            uint32_t x = samba__st_load(chunk + i * size, size);
+            uint32_t x = samba_safetensors__load(chunk + i * size, size);
             if (t->dtype == SAMBA_SAFETENSORS_BF16) x <<= 16;
-            if (t->dtype == SAMBA_SAFETENSORS_F16) x = samba__st_f16_bits(x);
+            if (t->dtype == SAMBA_SAFETENSORS_F16) x = samba_safetensors__f16_bits(x);
             memcpy(&out[done + i], &x, 4);
         }
         done += part;
@@ -1102,64 +1163,69 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_read_f32(const samba_safetensors *f
     return true;
 }
 
-static inline const char *samba__st_base_name(const char *path)
+static inline const char *samba_safetensors__base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
 /* Names the first tensor that is not among the n keys of map, all of which are tensors. */
-static inline bool samba__st_fail_unlisted(const samba_safetensors *f, const cJSON *map, size_t n,
-                                           const samba__st_why *why)
+static inline bool samba_safetensors__fail_unlisted(const samba_safetensors *f, const cJSON *map,
+                                                    size_t n, const samba_safetensors__why *why)
 {
     const cJSON *item;
     size_t i = 0;
-    const void **keys = (const void **)samba__st_alloc(n, sizeof *keys, why);
+    const void **keys = (const void **)samba_safetensors__alloc(n, sizeof *keys, why);
     if (!keys) return false;
     cJSON_ArrayForEach(item, map) keys[i++] = item->string;
-    samba__st_sort(keys, n, samba__st_text_order);
+    samba_safetensors__sort(keys, n, samba_safetensors__text_order);
     for (i = 0; i < n; i++) {
         const samba_safetensors_tensor *t = (const samba_safetensors_tensor *)f->by_name[i];
         if (strcmp((const char *)keys[i], t->name)) break;
     }
     const samba_safetensors_tensor *t = (const samba_safetensors_tensor *)f->by_name[i];
     SAMBA_SAFETENSORS_FREE(keys);
-    return samba__st_fail(why, "tensor \"%.100s\" of %.100s is not in the index", t->name,
-                          f->files[t->file].path);
+    return samba_safetensors__fail(why, "tensor \"%.100s\" of %.100s is not in the index", t->name,
+                                   f->files[t->file].path);
 }
 
 SAMBA_SAFETENSORS_API bool samba_safetensors_check_index(const samba_safetensors *f,
                                                          const char *index_path,
                                                          char *why, size_t why_size)
 {
-    samba__st_why w = samba__st_why_of(why, why_size, index_path);
+    samba_safetensors__why w = samba_safetensors__why_of(why, why_size, index_path);
     const cJSON *item, *map;
     size_t n = 0;
     bool fine = true;
-    if (!f) return samba__st_fail(&w, "the safetensors are NULL");
+    if (!f) return samba_safetensors__fail(&w, "the safetensors are NULL");
     cJSON *json = samba_safetensors_json_file(index_path, 8, why, why_size);
     if (!json) return false;
     map = cJSON_GetObjectItemCaseSensitive(json, "weight_map");
     if (!cJSON_IsObject(map)) {
         cJSON_Delete(json);
-        return samba__st_fail(&w, "there is no object \"weight_map\"");
+        return samba_safetensors__fail(&w, "there is no object \"weight_map\"");
     }
     cJSON_ArrayForEach(item, map) {
         const samba_safetensors_tensor *t = samba_safetensors_find(f, item->string);
         n++;
         if (!cJSON_IsString(item)) {
-            fine = samba__st_fail(&w, "weight_map: the value of \"%.100s\" must be a file name",
-                                  item->string);
+            fine = samba_safetensors__fail(
+                &w, "weight_map: the value of \"%.100s\" must be a file name", item->string);
         } else if (!t) {
-            fine = samba__st_fail(&w, "tensor \"%.100s\" of file %.100s is missing; was that file "
-                                  "listed?", item->string, item->valuestring);
-        } else if (strcmp(item->valuestring, samba__st_base_name(f->files[t->file].path))) {
-            fine = samba__st_fail(&w, "tensor \"%.100s\" should be in %.100s, but is in %.100s",
-                                  item->string, item->valuestring, f->files[t->file].path);
+            fine = samba_safetensors__fail(
+                &w,
+                "tensor \"%.100s\" of file %.100s is missing; was that file "
+                "listed?",
+                item->string, item->valuestring);
+        } else if (strcmp(item->valuestring,
+                          samba_safetensors__base_name(f->files[t->file].path))) {
+            fine = samba_safetensors__fail(
+                &w, "tensor \"%.100s\" should be in %.100s, but is in %.100s", item->string,
+                item->valuestring, f->files[t->file].path);
         }
         if (!fine) break;
     }
-    if (fine && n != f->n_tensors) fine = samba__st_fail_unlisted(f, map, n, &w);
+    if (fine && n != f->n_tensors) fine = samba_safetensors__fail_unlisted(f, map, n, &w);
     cJSON_Delete(json);
     return fine;
 }
@@ -1167,31 +1233,31 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_check_index(const samba_safetensors
 /* ---- Files to write ---- */
 
 /* path.tmp, which becomes path when it is complete and on disk. */
-typedef struct samba__st_output {
+typedef struct samba_safetensors__output {
     char *temporary;                    /* path.tmp */
     size_t path_length;
-    samba__st_handle handle;
+    samba_safetensors__handle handle;
     size_t used;
-    unsigned char buffer[SAMBA__ST_CHUNK];
-} samba__st_output;
+    unsigned char buffer[SAMBA_SAFETENSORS__CHUNK];
+} samba_safetensors__output;
 
-#if SAMBA__ST_POSIX
+#if SAMBA_SAFETENSORS__POSIX
 /* Creates the temporary file and locks it as long as it is written, so that a second writer of the
    same path is refused (EBUSY), and does not tear it. What a killed process left is not locked and
    is removed, and so is a link, which may be a trap. */
-static inline samba__st_handle samba__st_create(const char *temporary)
+static inline samba_safetensors__handle samba_safetensors__create(const char *temporary)
 {
-    const int flags = O_WRONLY | SAMBA__ST_CLOEXEC;
+    const int flags = O_WRONLY | SAMBA_SAFETENSORS__CLOEXEC;
     struct stat about;
     for (int attempt = 0; attempt < 100; attempt++) {
-        samba__st_handle h = open(temporary, flags | O_CREAT | O_EXCL, 0666);
+        samba_safetensors__handle h = open(temporary, flags | O_CREAT | O_EXCL, 0666);
         if (h >= 0) {
             bool mine = !flock(h, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
             if (mine && !fstat(h, &about) && about.st_nlink > 0) return h;
             close(h);                   /* somebody took it for a file that was left */
             continue;
         }
-        if (errno != EEXIST && errno != EINTR) return SAMBA__ST_NO_FILE;
+        if (errno != EEXIST && errno != EINTR) return SAMBA_SAFETENSORS__NO_FILE;
         h = open(temporary, flags | O_NONBLOCK);
         bool busy = h >= 0 && flock(h, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
         if (!busy) unlink(temporary);
@@ -1199,73 +1265,74 @@ static inline samba__st_handle samba__st_create(const char *temporary)
         if (busy) break;
     }
     errno = EBUSY;
-    return SAMBA__ST_NO_FILE;
+    return SAMBA_SAFETENSORS__NO_FILE;
 }
 #endif
 
-static inline bool samba__st_out_open(samba__st_output *o, const char *path,
-                                      const samba__st_why *why)
+static inline bool samba_safetensors__out_open(samba_safetensors__output *o, const char *path,
+                                               const samba_safetensors__why *why)
 {
     size_t n = strlen(path);
     memset(o, 0, sizeof *o);
-    o->handle = SAMBA__ST_NO_FILE;
+    o->handle = SAMBA_SAFETENSORS__NO_FILE;
     o->path_length = n;
-    o->temporary = (char *)samba__st_alloc(n + 4, 1, why);
+    o->temporary = (char *)samba_safetensors__alloc(n + 4, 1, why);
     if (!o->temporary) return false;
     memcpy(o->temporary, path, n);
     memcpy(o->temporary + n, ".tmp", 5);
-#if SAMBA__ST_POSIX
-    o->handle = samba__st_create(o->temporary);
+#if SAMBA_SAFETENSORS__POSIX
+    o->handle = samba_safetensors__create(o->temporary);
 #else
     o->handle = fopen(o->temporary, "wb");
 #endif
-    if (o->handle != SAMBA__ST_NO_FILE) return true;
-    return samba__st_fail(why, "%s cannot be created: %s", o->temporary, strerror(errno));
+    if (o->handle != SAMBA_SAFETENSORS__NO_FILE) return true;
+    return samba_safetensors__fail(why, "%s cannot be created: %s", o->temporary, strerror(errno));
 }
 
-static inline bool samba__st_out_write(samba__st_output *o, const void *bytes, size_t size,
-                                       const samba__st_why *why)
+static inline bool samba_safetensors__out_write(samba_safetensors__output *o, const void *bytes,
+                                                size_t size, const samba_safetensors__why *why)
 {
-#if SAMBA__ST_POSIX
+#if SAMBA_SAFETENSORS__POSIX
     const char *p = (const char *)bytes;
     while (size > 0) {
         ssize_t n = write(o->handle, p, size);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return samba__st_fail(why, "cannot be written: %s", strerror(errno));
+        if (n <= 0) return samba_safetensors__fail(why, "cannot be written: %s", strerror(errno));
         p += n;
         size -= (size_t)n;
     }
     return true;
 #else
     return fwrite(bytes, 1, size, o->handle) == size ? true
-        : samba__st_fail(why, "cannot be written: %s", strerror(errno));
+        : samba_safetensors__fail(why, "cannot be written: %s", strerror(errno));
 #endif
 }
 
-static inline bool samba__st_out_flush(samba__st_output *o, const samba__st_why *why)
+static inline bool samba_safetensors__out_flush(samba_safetensors__output *o,
+                                                const samba_safetensors__why *why)
 {
     size_t n = o->used;
     o->used = 0;
-    return samba__st_out_write(o, o->buffer, n, why);
+    return samba_safetensors__out_write(o, o->buffer, n, why);
 }
 
 /* Closes and frees; removes the temporary file, unless it has been renamed. */
-static inline void samba__st_out_drop(samba__st_output *o, bool renamed)
+static inline void samba_safetensors__out_drop(samba_safetensors__output *o, bool renamed)
 {
-    if (o->handle != SAMBA__ST_NO_FILE) {
-        samba__st_close_handle(o->handle);
+    if (o->handle != SAMBA_SAFETENSORS__NO_FILE) {
+        samba_safetensors__close_handle(o->handle);
         if (!renamed) remove(o->temporary);
     }
     SAMBA_SAFETENSORS_FREE(o->temporary);
 }
 
-#if SAMBA__ST_POSIX
+#if SAMBA_SAFETENSORS__POSIX
 /* The directory entry must be on disk too, or a power cut may bring the old file back. */
-static inline bool samba__st_sync_directory(char *path)
+static inline bool samba_safetensors__sync_directory(char *path)
 {
     char *slash = strrchr(path, '/');
     if (slash) slash[slash == path] = 0;
-    int h = open(slash ? path : ".", O_RDONLY | SAMBA__ST_CLOEXEC);
+    int h = open(slash ? path : ".", O_RDONLY | SAMBA_SAFETENSORS__CLOEXEC);
     bool fine = h >= 0 && (!fsync(h) || errno == EINVAL);       /* some file systems cannot */
     if (h >= 0) close(h);
     return fine;
@@ -1274,44 +1341,46 @@ static inline bool samba__st_sync_directory(char *path)
 
 /* Sync, rename, sync of the directory. Pillai et al., "All file systems are not created equal",
    OSDI 2014. Frees in any case. */
-static inline bool samba__st_out_finish(samba__st_output *o, const char *path,
-                                        const samba__st_why *why)
+static inline bool samba_safetensors__out_finish(samba_safetensors__output *o, const char *path,
+                                                 const samba_safetensors__why *why)
 {
-    bool fine = samba__st_out_flush(o, why), renamed = false;
-#if SAMBA__ST_POSIX
+    bool fine = samba_safetensors__out_flush(o, why), renamed = false;
+#if SAMBA_SAFETENSORS__POSIX
     if (fine && fsync(o->handle)) {
-        fine = samba__st_fail(why, "cannot be synced: %s", strerror(errno));
+        fine = samba_safetensors__fail(why, "cannot be synced: %s", strerror(errno));
     }
     if (fine && rename(o->temporary, path)) {
-        fine = samba__st_fail(why, "cannot be replaced: %s", strerror(errno));
+        fine = samba_safetensors__fail(why, "cannot be replaced: %s", strerror(errno));
     }
     renamed = fine;
-    if (fine && !samba__st_sync_directory(o->temporary)) {
-        fine = samba__st_fail(why, "is written, but its directory cannot be synced: %s",
-                              strerror(errno));
+    if (fine && !samba_safetensors__sync_directory(o->temporary)) {
+        fine = samba_safetensors__fail(why, "is written, but its directory cannot be synced: %s",
+                                       strerror(errno));
     }
 #else
-    if (fine && fclose(o->handle)) fine = samba__st_fail(why, "cannot be written completely");
-    if (fine) o->handle = SAMBA__ST_NO_FILE;
+    if (fine && fclose(o->handle))
+        fine = samba_safetensors__fail(why, "cannot be written completely");
+    if (fine) o->handle = SAMBA_SAFETENSORS__NO_FILE;
     if (fine && (remove(path), rename(o->temporary, path))) {
-        fine = samba__st_fail(why, "cannot be replaced; the new file is %s", o->temporary);
+        fine = samba_safetensors__fail(why, "cannot be replaced; the new file is %s", o->temporary);
     }
 #endif
-    samba__st_out_drop(o, renamed);
+    samba_safetensors__out_drop(o, renamed);
     return fine;
 }
 
 SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const void *bytes,
                                                      size_t size, char *why, size_t why_size)
 {
-    samba__st_why w = samba__st_why_of(why, why_size, path);
-    if (!path || (!bytes && size)) return samba__st_fail(&w, "an argument is NULL");
-    samba__st_output *o = (samba__st_output *)samba__st_alloc(1, sizeof *o, &w);
+    samba_safetensors__why w = samba_safetensors__why_of(why, why_size, path);
+    if (!path || (!bytes && size)) return samba_safetensors__fail(&w, "an argument is NULL");
+    samba_safetensors__output *o
+        = (samba_safetensors__output *)samba_safetensors__alloc(1, sizeof *o, &w);
     if (!o) return false;
-    bool fine = samba__st_out_open(o, path, &w);
-    bool written = fine && samba__st_out_write(o, bytes, size, &w);
-    if (written) fine = samba__st_out_finish(o, path, &w);
-    else samba__st_out_drop(o, false);
+    bool fine = samba_safetensors__out_open(o, path, &w);
+    bool written = fine && samba_safetensors__out_write(o, bytes, size, &w);
+    if (written) fine = samba_safetensors__out_finish(o, path, &w);
+    else samba_safetensors__out_drop(o, false);
     SAMBA_SAFETENSORS_FREE(o);
     return fine && written;
 }
@@ -1319,22 +1388,22 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_replace(const char *path, const voi
 /* ---- The header to write ---- */
 
 /* Text that grows; failed once memory is out, or the text is above the limit. */
-typedef struct samba__st_text {
+typedef struct samba_safetensors__text {
     char *p;
     size_t n, capacity;
     bool failed;
-    const samba__st_why *why;
-} samba__st_text;
+    const samba_safetensors__why *why;
+} samba_safetensors__text;
 
-static inline void samba__st_add(samba__st_text *t, const char *bytes, size_t n)
+static inline void samba_safetensors__add(samba_safetensors__text *t, const char *bytes, size_t n)
 {
     if (t->failed) return;
-    if (n > SAMBA__ST_MAX_HEADER - t->n) {
-        samba__st_fail(t->why, "the header would be above 100 MB");
+    if (n > SAMBA_SAFETENSORS__MAX_HEADER - t->n) {
+        samba_safetensors__fail(t->why, "the header would be above 100 MB");
         t->failed = true;
         return;
     }
-    char *p = (char *)samba__st_more(t->p, t->n, &t->capacity, n, 1, t->why);
+    char *p = (char *)samba_safetensors__more(t->p, t->n, &t->capacity, n, 1, t->why);
     if (!p) {
         t->failed = true;
         return;
@@ -1344,113 +1413,124 @@ static inline void samba__st_add(samba__st_text *t, const char *bytes, size_t n)
     t->n += n;
 }
 
-static inline void samba__st_add_text(samba__st_text *t, const char *text)
+static inline void samba_safetensors__add_text(samba_safetensors__text *t, const char *text)
 {
-    samba__st_add(t, text, strlen(text));
+    samba_safetensors__add(t, text, strlen(text));
 }
 
-static inline void samba__st_add_string(samba__st_text *t, const char *text)
+static inline void samba_safetensors__add_string(samba_safetensors__text *t, const char *text)
 {
     char escape[8];
-    samba__st_add(t, "\"", 1);
+    samba_safetensors__add(t, "\"", 1);
     for (const char *p = text; *p; p++) {
         if ((unsigned char)*p < ' ' || *p == '"' || *p == '\\') {
             int n = snprintf(escape, sizeof escape, "\\u%04x", (unsigned)(unsigned char)*p);
-            samba__st_add(t, escape, (size_t)n);
+            samba_safetensors__add(t, escape, (size_t)n);
         } else {
-            samba__st_add(t, p, 1);
+            samba_safetensors__add(t, p, 1);
         }
     }
-    samba__st_add(t, "\"", 1);
+    samba_safetensors__add(t, "\"", 1);
 }
 
-static inline bool samba__st_is_utf8(const char *text)
+static inline bool samba_safetensors__is_utf8(const char *text)
 {
     size_t left = strlen(text), n = 0;
     for (; left > 0; text += n, left -= n) {
-        n = samba__st_utf8((const unsigned char *)text, left);
+        n = samba_safetensors__utf8((const unsigned char *)text, left);
         if (!n) return false;
     }
     return true;
 }
 
 /* Appends "name":{...} for the data from byte *at on, and moves *at behind it. */
-static inline bool samba__st_add_entry(samba__st_text *t, const samba_safetensors_entry *e,
-                                       uint64_t *at, const samba__st_why *why)
+static inline bool samba_safetensors__add_entry(samba_safetensors__text *t,
+                                                const samba_safetensors_entry *e, uint64_t *at,
+                                                const samba_safetensors__why *why)
 {
     uint64_t count = 0, bytes = 0;
     char text[200];
     bool known = e->dtype == SAMBA_SAFETENSORS_F32 || e->dtype == SAMBA_SAFETENSORS_F16
         || e->dtype == SAMBA_SAFETENSORS_BF16;
-    if (!known) return samba__st_fail(why, "tensor \"%.100s\": only F32, BF16 and F16 can be "
-                                      "written", e->name);
+    if (!known)
+        return samba_safetensors__fail(why,
+                                       "tensor \"%.100s\": only F32, BF16 and F16 can be "
+                                       "written",
+                                       e->name);
     bool fine = e->ndim >= 0 && e->ndim <= SAMBA_SAFETENSORS_MAX_DIMS;
     for (int32_t i = 0; fine && i < e->ndim; i++) {
-        fine = e->dim[i] >= 0 && (uint64_t)e->dim[i] <= samba__st_max_integer;
+        fine = e->dim[i] >= 0 && (uint64_t)e->dim[i] <= samba_safetensors__max_integer;
     }
-    fine = fine && samba__st_measure(e->ndim, e->dim, (int)e->dtype, &count, &bytes)
-        && bytes <= samba__st_max_integer && *at <= samba__st_max_integer - bytes;
+    fine = fine && samba_safetensors__measure(e->ndim, e->dim, (int)e->dtype, &count, &bytes)
+        && bytes <= samba_safetensors__max_integer && *at <= samba_safetensors__max_integer - bytes;
     if (!fine) {
-        return samba__st_fail(why, "tensor \"%.100s\": the shape must have 0 to %d dimensions of "
-                              "at least 0, the file at most 2^53 bytes", e->name,
-                              SAMBA_SAFETENSORS_MAX_DIMS);
+        return samba_safetensors__fail(
+            why,
+            "tensor \"%.100s\": the shape must have 0 to %d dimensions of "
+            "at least 0, the file at most 2^53 bytes",
+            e->name, SAMBA_SAFETENSORS_MAX_DIMS);
     }
-    samba__st_add_string(t, e->name);
-    samba__st_add_text(t, ":{\"dtype\":\"");
-    samba__st_add_text(t, samba_safetensors_dtype_name(e->dtype));
-    samba__st_add_text(t, "\",\"shape\":[");
+    samba_safetensors__add_string(t, e->name);
+    samba_safetensors__add_text(t, ":{\"dtype\":\"");
+    samba_safetensors__add_text(t, samba_safetensors_dtype_name(e->dtype));
+    samba_safetensors__add_text(t, "\",\"shape\":[");
     for (int32_t i = 0; i < e->ndim; i++) {
         snprintf(text, sizeof text, "%s%lld", i ? "," : "", (long long)e->dim[i]);
-        samba__st_add_text(t, text);
+        samba_safetensors__add_text(t, text);
     }
     snprintf(text, sizeof text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)*at,
              (unsigned long long)(*at + bytes));
-    samba__st_add_text(t, text);
+    samba_safetensors__add_text(t, text);
     *at += bytes;
     return !t->failed;
 }
 
-static inline bool samba__st_add_metadata(samba__st_text *t, const char *const *metadata, size_t n,
-                                          const samba__st_why *why)
+static inline bool samba_safetensors__add_metadata(samba_safetensors__text *t,
+                                                   const char *const *metadata, size_t n,
+                                                   const samba_safetensors__why *why)
 {
     if (!n) return true;
-    samba__st_add_text(t, "\"__metadata__\":{");
+    samba_safetensors__add_text(t, "\"__metadata__\":{");
     for (size_t i = 0; i < 2 * n; i++) {
-        if (!metadata[i] || !samba__st_is_utf8(metadata[i])) {
-            return samba__st_fail(why, "string %llu of the metadata is NULL, or is not UTF-8",
-                                  (unsigned long long)i);
+        if (!metadata[i] || !samba_safetensors__is_utf8(metadata[i])) {
+            return samba_safetensors__fail(
+                why, "string %llu of the metadata is NULL, or is not UTF-8", (unsigned long long)i);
         }
-        samba__st_add_string(t, metadata[i]);
-        if (i + 1 < 2 * n) samba__st_add_text(t, i % 2 ? "," : ":");
+        samba_safetensors__add_string(t, metadata[i]);
+        if (i + 1 < 2 * n) samba_safetensors__add_text(t, i % 2 ? "," : ":");
     }
-    samba__st_add_text(t, "}");
+    samba_safetensors__add_text(t, "}");
     return !t->failed;
 }
 
 /* The whole header with its length; the reader itself then proves it. */
-static inline bool samba__st_make_header(samba__st_text *t, const samba_safetensors_entry *entries,
-                                         size_t n, const char *const *metadata, size_t n_metadata,
-                                         const samba__st_why *why)
+static inline bool samba_safetensors__make_header(samba_safetensors__text *t,
+                                                  const samba_safetensors_entry *entries, size_t n,
+                                                  const char *const *metadata, size_t n_metadata,
+                                                  const samba_safetensors__why *why)
 {
     uint64_t at = 0;
-    samba__st_add(t, "\0\0\0\0\0\0\0\0{", 9);
-    if (!samba__st_add_metadata(t, metadata, n_metadata, why)) return false;
+    samba_safetensors__add(t, "\0\0\0\0\0\0\0\0{", 9);
+    if (!samba_safetensors__add_metadata(t, metadata, n_metadata, why)) return false;
     for (size_t i = 0; i < n; i++) {
         const char *name = entries[i].name;
-        if (!name || !strcmp(name, "__metadata__") || !samba__st_is_utf8(name)) {
-            return samba__st_fail(why, "the name of tensor %llu is NULL, __metadata__, or not "
-                                  "UTF-8", (unsigned long long)i);
+        if (!name || !strcmp(name, "__metadata__") || !samba_safetensors__is_utf8(name)) {
+            return samba_safetensors__fail(why,
+                                           "the name of tensor %llu is NULL, __metadata__, or not "
+                                           "UTF-8",
+                                           (unsigned long long)i);
         }
-        if (i || n_metadata) samba__st_add_text(t, ",");
-        if (!samba__st_add_entry(t, &entries[i], &at, why)) return false;
+        if (i || n_metadata) samba_safetensors__add_text(t, ",");
+        if (!samba_safetensors__add_entry(t, &entries[i], &at, why)) return false;
     }
-    samba__st_add_text(t, "}");
-    while (!t->failed && t->n % 8) samba__st_add(t, " ", 1);           /* the data is aligned */
+    samba_safetensors__add_text(t, "}");
+    while (!t->failed && t->n % 8)
+        samba_safetensors__add(t, " ", 1); /* the data is aligned */
     if (t->failed) return false;
     for (int i = 0; i < 8; i++) {
         t->p[i] = (char)(unsigned char)((uint64_t)(t->n - 8) >> 8 * i & 255u);
     }
-    cJSON *json = samba__st_parse(t->p + 8, t->n - 8, SAMBA__ST_DEPTH, true, why);
+    cJSON *json = samba_safetensors__parse(t->p + 8, t->n - 8, SAMBA_SAFETENSORS__DEPTH, true, why);
     cJSON_Delete(json);                 /* no name stands twice */
     return json != NULL;
 }
@@ -1458,17 +1538,17 @@ static inline bool samba__st_make_header(samba__st_text *t, const samba_safetens
 /* ---- Writing ---- */
 
 struct samba_safetensors_writer {
-    samba__st_output out;
+    samba_safetensors__output out;
     char *path;
     uint64_t *counts;                   /* elements of each entry */
     unsigned char *dtypes;
     size_t n, entry;                    /* entry: where the next element goes */
     uint64_t in_entry;
     bool failed, allows_nonfinite;
-    char why[SAMBA__ST_WHY];            /* the first reason */
+    char why[SAMBA_SAFETENSORS__WHY];            /* the first reason */
 };
 
-static inline void samba__st_free_writer(samba_safetensors_writer *w)
+static inline void samba_safetensors__free_writer(samba_safetensors_writer *w)
 {
     SAMBA_SAFETENSORS_FREE(w->path);
     SAMBA_SAFETENSORS_FREE(w->counts);
@@ -1476,22 +1556,22 @@ static inline void samba__st_free_writer(samba_safetensors_writer *w)
     SAMBA_SAFETENSORS_FREE(w);
 }
 
-static inline bool samba__st_writer_init(samba_safetensors_writer *w, const char *path,
-                                         const samba_safetensors_entry *entries, size_t n,
-                                         const samba__st_why *why)
+static inline bool samba_safetensors__writer_init(samba_safetensors_writer *w, const char *path,
+                                                  const samba_safetensors_entry *entries, size_t n,
+                                                  const samba_safetensors__why *why)
 {
     uint64_t bytes;
     memset(w, 0, sizeof *w);
     w->n = n;
-    w->path = (char *)samba__st_alloc(strlen(path), 1, why);
-    w->counts = (uint64_t *)samba__st_alloc(n, sizeof *w->counts, why);
-    w->dtypes = (unsigned char *)samba__st_alloc(n, 1, why);
+    w->path = (char *)samba_safetensors__alloc(strlen(path), 1, why);
+    w->counts = (uint64_t *)samba_safetensors__alloc(n, sizeof *w->counts, why);
+    w->dtypes = (unsigned char *)samba_safetensors__alloc(n, 1, why);
     if (!w->path || !w->counts || !w->dtypes) return false;
     memcpy(w->path, path, strlen(path) + 1);
     for (size_t i = 0; i < n; i++) {
         w->dtypes[i] = (unsigned char)entries[i].dtype;
-        samba__st_measure(entries[i].ndim, entries[i].dim, (int)entries[i].dtype, &w->counts[i],
-                          &bytes);
+        samba_safetensors__measure(entries[i].ndim, entries[i].dim, (int)entries[i].dtype,
+                                   &w->counts[i], &bytes);
     }
     return true;
 }
@@ -1500,32 +1580,32 @@ SAMBA_SAFETENSORS_API samba_safetensors_writer *samba_safetensors_create(
     const char *path, const samba_safetensors_entry *entries, size_t n,
     const char *const *metadata, size_t n_metadata, char *why, size_t why_size)
 {
-    samba__st_why y = samba__st_why_of(why, why_size, path);
-    samba__st_text t;
+    samba_safetensors__why y = samba_safetensors__why_of(why, why_size, path);
+    samba_safetensors__text t;
     if (!path || (!entries && n) || (!metadata && n_metadata)) {
-        samba__st_fail(&y, "an argument is NULL");
+        samba_safetensors__fail(&y, "an argument is NULL");
         return NULL;
     }
     memset(&t, 0, sizeof t);
     t.why = &y;
     samba_safetensors_writer *w = NULL;
-    if (samba__st_make_header(&t, entries, n, metadata, n_metadata, &y)) {
-        w = (samba_safetensors_writer *)samba__st_alloc(1, sizeof *w, &y);
+    if (samba_safetensors__make_header(&t, entries, n, metadata, n_metadata, &y)) {
+        w = (samba_safetensors_writer *)samba_safetensors__alloc(1, sizeof *w, &y);
     }
-    bool fine = w && samba__st_writer_init(w, path, entries, n, &y);
+    bool fine = w && samba_safetensors__writer_init(w, path, entries, n, &y);
     if (fine) {
-        fine = samba__st_out_open(&w->out, path, &y)
-            && samba__st_out_write(&w->out, t.p, t.n, &y);
-        if (!fine) samba__st_out_drop(&w->out, false);
+        fine = samba_safetensors__out_open(&w->out, path, &y)
+            && samba_safetensors__out_write(&w->out, t.p, t.n, &y);
+        if (!fine) samba_safetensors__out_drop(&w->out, false);
     }
     SAMBA_SAFETENSORS_FREE(t.p);
     if (fine) return w;
-    if (w) samba__st_free_writer(w);
+    if (w) samba_safetensors__free_writer(w);
     return NULL;
 }
 
 /* Is what is stored for an element finite? */
-static inline bool samba__st_is_finite(uint32_t stored, samba_safetensors_dtype dtype)
+static inline bool samba_safetensors__is_finite(uint32_t stored, samba_safetensors_dtype dtype)
 {
     uint32_t exponent = 0x7f800000u;
     if (dtype == SAMBA_SAFETENSORS_BF16) exponent = 0x7f80u;
@@ -1534,21 +1614,24 @@ static inline bool samba__st_is_finite(uint32_t stored, samba_safetensors_dtype 
 }
 
 /* Appends one element. */
-static inline bool samba__st_put_one(samba_safetensors_writer *w, float value,
-                                     samba_safetensors_dtype dtype, const samba__st_why *why)
+static inline bool samba_safetensors__put_one(samba_safetensors_writer *w, float value,
+                                              samba_safetensors_dtype dtype,
+                                              const samba_safetensors__why *why)
 {
-    samba__st_output *o = &w->out;
+    samba_safetensors__output *o = &w->out;
     uint32_t x;
     unsigned n = dtype == SAMBA_SAFETENSORS_F32 ? 4 : 2;
-    if (o->used > sizeof o->buffer - 4 && !samba__st_out_flush(o, why)) return false;
+    if (o->used > sizeof o->buffer - 4 && !samba_safetensors__out_flush(o, why)) return false;
     memcpy(&x, &value, 4);
-    if (dtype == SAMBA_SAFETENSORS_BF16) x = samba__st_to_bf16(x);
-    if (dtype == SAMBA_SAFETENSORS_F16) x = samba__st_to_f16(x);
-    if (!w->allows_nonfinite && !samba__st_is_finite(x, dtype))
-        return samba__st_fail(why, "tensor %llu of %llu has a value that is not finite, %g, as %s; "
-                              "see samba_safetensors_allow_nonfinite",
-                              (unsigned long long)w->entry, (unsigned long long)w->n,
-                              (double)value, samba_safetensors_dtype_name(dtype));
+    if (dtype == SAMBA_SAFETENSORS_BF16) x = samba_safetensors__to_bf16(x);
+    if (dtype == SAMBA_SAFETENSORS_F16) x = samba_safetensors__to_f16(x);
+    if (!w->allows_nonfinite && !samba_safetensors__is_finite(x, dtype))
+        return samba_safetensors__fail(
+            why,
+            "tensor %llu of %llu has a value that is not finite, %g, as %s; "
+            "see samba_safetensors_allow_nonfinite",
+            (unsigned long long)w->entry, (unsigned long long)w->n, (double)value,
+            samba_safetensors_dtype_name(dtype));
     for (unsigned b = 0; b < n; b++) o->buffer[o->used++] = (unsigned char)(x >> 8 * b & 255u);
     return true;
 }
@@ -1557,17 +1640,17 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_put(samba_safetensors_writer *w, co
                                                  uint64_t n)
 {
     if (!w || w->failed || (n && !data)) return false;
-    samba__st_why y = samba__st_why_of(w->why, sizeof w->why, w->path);
+    samba_safetensors__why y = samba_safetensors__why_of(w->why, sizeof w->why, w->path);
     while (n > 0) {
         while (w->entry < w->n && w->in_entry == w->counts[w->entry]) w->entry++, w->in_entry = 0;
         if (w->entry == w->n) {
             w->failed = true;
-            return samba__st_fail(&y, "more elements were put than the tensors have");
+            return samba_safetensors__fail(&y, "more elements were put than the tensors have");
         }
         uint64_t left = w->counts[w->entry] - w->in_entry, part = n < left ? n : left;
         samba_safetensors_dtype dtype = (samba_safetensors_dtype)w->dtypes[w->entry];
         for (uint64_t i = 0; i < part && !w->failed; i++) {
-            w->failed = !samba__st_put_one(w, data[i], dtype, &y);
+            w->failed = !samba_safetensors__put_one(w, data[i], dtype, &y);
         }
         if (w->failed) return false;
         data += part, n -= part, w->in_entry += part;
@@ -1583,32 +1666,32 @@ SAMBA_SAFETENSORS_API void samba_safetensors_allow_nonfinite(samba_safetensors_w
 SAMBA_SAFETENSORS_API void samba_safetensors_abandon(samba_safetensors_writer *w)
 {
     if (!w) return;
-    samba__st_out_drop(&w->out, false);
-    samba__st_free_writer(w);
+    samba_safetensors__out_drop(&w->out, false);
+    samba_safetensors__free_writer(w);
 }
 
 SAMBA_SAFETENSORS_API bool samba_safetensors_finish(samba_safetensors_writer *w, char *why,
                                                     size_t why_size)
 {
-    samba__st_why y = samba__st_why_of(why, why_size, "samba_safetensors_finish");
-    if (!w) return samba__st_fail(&y, "the writer is NULL");
+    samba_safetensors__why y = samba_safetensors__why_of(why, why_size, "samba_safetensors_finish");
+    if (!w) return samba_safetensors__fail(&y, "the writer is NULL");
     y.what = w->path;
     while (w->entry < w->n && w->in_entry == w->counts[w->entry]) w->entry++, w->in_entry = 0;
     if (!w->failed && w->entry < w->n) {
-        samba__st_why mine = samba__st_why_of(w->why, sizeof w->why, w->path);
-        w->failed = !samba__st_fail(&mine, "tensor %llu of %llu got %llu of its %llu elements",
-                                    (unsigned long long)w->entry, (unsigned long long)w->n,
-                                    (unsigned long long)w->in_entry,
-                                    (unsigned long long)w->counts[w->entry]);
+        samba_safetensors__why mine = samba_safetensors__why_of(w->why, sizeof w->why, w->path);
+        w->failed = !samba_safetensors__fail(
+            &mine, "tensor %llu of %llu got %llu of its %llu elements",
+            (unsigned long long)w->entry, (unsigned long long)w->n, (unsigned long long)w->in_entry,
+            (unsigned long long)w->counts[w->entry]);
     }
     bool fine = !w->failed;
     if (fine) {
-        fine = samba__st_out_finish(&w->out, w->path, &y);
+        fine = samba_safetensors__out_finish(&w->out, w->path, &y);
     } else {
         if (y.size) snprintf(y.text, y.size, "%s", w->why);
-        samba__st_out_drop(&w->out, false);
+        samba_safetensors__out_drop(&w->out, false);
     }
-    samba__st_free_writer(w);
+    samba_safetensors__free_writer(w);
     return fine;
 }
 
@@ -1617,15 +1700,16 @@ SAMBA_SAFETENSORS_API bool samba_safetensors_save(const char *path,
                                                   const float *const *data, size_t n,
                                                   char *why, size_t why_size)
 {
-    samba__st_why y = samba__st_why_of(why, why_size, path);
-    if (!data && n) return samba__st_fail(&y, "data is NULL");
+    samba_safetensors__why y = samba_safetensors__why_of(why, why_size, path);
+    if (!data && n) return samba_safetensors__fail(&y, "data is NULL");
     samba_safetensors_writer *w = samba_safetensors_create(path, entries, n, NULL, 0, why,
                                                            why_size);
     if (!w) return false;
     for (size_t i = 0; i < n; i++) {
         if (!data[i] && w->counts[i]) {
             samba_safetensors_abandon(w);
-            return samba__st_fail(&y, "the data of tensor \"%.100s\" is NULL", entries[i].name);
+            return samba_safetensors__fail(&y, "the data of tensor \"%.100s\" is NULL",
+                                           entries[i].name);
         }
         samba_safetensors_put(w, data[i], w->counts[i]);
     }

@@ -89,7 +89,7 @@ SAMBA_SAMBAFLOW_API bool samba_update_tensor(samba_session *s, const char *name,
 #include <stdlib.h>
 #include <string.h>
 
-static inline bool samba__sambaflow_program(samba_session *s, const char *what)
+static inline bool samba_sambaflow__program(samba_session *s, const char *what)
 {
     if (!samba_ok(s)) return false;
     if (samba_section_types(s) || samba_device_bytes(s)) return true;
@@ -98,20 +98,20 @@ static inline bool samba__sambaflow_program(samba_session *s, const char *what)
 }
 
 /* ---- Section types by name ---- */
-typedef struct samba__sambaflow_type {
+typedef struct samba_sambaflow__type {
     const char *name;
     unsigned bit;
-} samba__sambaflow_type;
+} samba_sambaflow__type;
 
-enum { SAMBA__SAMBAFLOW_TYPES = 6 };
+enum { SAMBA_SAMBAFLOW__TYPES = 6 };
 
-static const samba__sambaflow_type samba__sambaflow_types[SAMBA__SAMBAFLOW_TYPES] = {
+static const samba_sambaflow__type samba_sambaflow__types[SAMBA_SAMBAFLOW__TYPES] = {
     { "zerograd", SAMBA_ZEROGRAD }, { "fwd", SAMBA_FWD },           { "bckwd", SAMBA_BCKWD },
     { "reduce", SAMBA_REDUCE },     { "gradnorm", SAMBA_GRADNORM }, { "opt", SAMBA_OPT },
 };
 
 /* Is this the name, in any case? */
-static inline bool samba__sambaflow_same(const char *text, const char *name)
+static inline bool samba_sambaflow__same(const char *text, const char *name)
 {
     while (*text && (*text == *name || *text == *name - ('a' - 'A'))) {
         text++;
@@ -121,23 +121,23 @@ static inline bool samba__sambaflow_same(const char *text, const char *name)
 }
 
 /* The type called text; 0 with an error if there is none. */
-static inline unsigned samba__sambaflow_type_of(samba_session *s, const char *text)
+static inline unsigned samba_sambaflow__type_of(samba_session *s, const char *text)
 {
-    for (int i = 0; text && i < SAMBA__SAMBAFLOW_TYPES; i++)
-        if (samba__sambaflow_same(text, samba__sambaflow_types[i].name))
-            return samba__sambaflow_types[i].bit;
+    for (int i = 0; text && i < SAMBA_SAMBAFLOW__TYPES; i++)
+        if (samba_sambaflow__same(text, samba_sambaflow__types[i].name))
+            return samba_sambaflow__types[i].bit;
     samba_fail(s, SAMBA_EARG, "%s is no section type; the types are zerograd, fwd, bckwd, reduce, "
                "gradnorm, opt", text);
     return 0;
 }
 
 /* Types that ascend run as one schedule; where they do not, the next one begins. */
-static inline bool samba__sambaflow_schedules(samba_session *s, const samba_session_run_desc *d,
+static inline bool samba_sambaflow__schedules(samba_session *s, const samba_session_run_desc *d,
                                               samba_run_desc *run)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < d->n_section_types; i++) {
-        unsigned type = samba__sambaflow_type_of(s, d->section_types[i]);
+        unsigned type = samba_sambaflow__type_of(s, d->section_types[i]);
         if (!type) return false;
         if (i > 0 && type <= run->types[n]) n++;
         if (n == SAMBA_MAX_RUNS)
@@ -149,7 +149,7 @@ static inline bool samba__sambaflow_schedules(samba_session *s, const samba_sess
 }
 
 /* ---- Sections by call ids, and in groups ---- */
-static inline int32_t samba__sambaflow_sections(samba_session *s)
+static inline int32_t samba_sambaflow__sections(samba_session *s)
 {
     samba_section q;
     int32_t n = 0;
@@ -158,13 +158,13 @@ static inline int32_t samba__sambaflow_sections(samba_session *s)
 }
 
 /* Is section q of the graph that is asked for, or of the only one? */
-static inline bool samba__sambaflow_of_graph(const samba_section *q, const char *graph)
+static inline bool samba_sambaflow__of_graph(const samba_section *q, const char *graph)
 {
     return !graph || (q->graph && !strcmp(q->graph, graph));
 }
 
 /* A range of call ids says no graph: are all sections of one? */
-static inline bool samba__sambaflow_one_graph(samba_session *s)
+static inline bool samba_sambaflow__one_graph(samba_session *s)
 {
     samba_section first, q;
     if (!samba_describe_section(s, 0, &first)) return true;
@@ -178,25 +178,25 @@ static inline bool samba__sambaflow_one_graph(samba_session *s)
 }
 
 /* The ids of the schedule from a section on, up to another (0: all). */
-static inline bool samba__sambaflow_calls(samba_session *s, const samba_session_run_desc *d,
+static inline bool samba_sambaflow__calls(samba_session *s, const samba_session_run_desc *d,
                                           int32_t *ids, int32_t *n_ids)
 {
-    int32_t n = samba__sambaflow_sections(s), from = d->from_call_id;
+    int32_t n = samba_sambaflow__sections(s), from = d->from_call_id;
     int32_t end = d->until_call_id ? d->until_call_id : n;
     samba_section q;
     if (from < 0 || from >= end || end > n)
         return samba_fail(s, SAMBA_ERANGE, "call ids %d up to %d are out of range or order; the "
                           "schedule has calls 0 ... %d", from, d->until_call_id, n - 1);
-    if (!d->graph && !samba__sambaflow_one_graph(s)) return false;
+    if (!d->graph && !samba_sambaflow__one_graph(s)) return false;
     for (int32_t i = from; i < end && samba_describe_section(s, i, &q); i++)
-        if (samba__sambaflow_of_graph(&q, d->graph)) ids[(*n_ids)++] = i;
+        if (samba_sambaflow__of_graph(&q, d->graph)) ids[(*n_ids)++] = i;
     if (*n_ids) return true;
     return samba_fail(s, SAMBA_ERANGE, "no call from %d up to %d is of graph %s; nothing was run",
                       from, end, d->graph);
 }
 
 /* Is ids[i] independent of the sections of its group before it, which begins with ids[first]? */
-static inline bool samba__sambaflow_commutes(samba_session *s, const int32_t *ids, int32_t first,
+static inline bool samba_sambaflow__commutes(samba_session *s, const int32_t *ids, int32_t first,
                                              int32_t i)
 {
     for (int32_t k = first; k < i; k++) {
@@ -209,10 +209,10 @@ static inline bool samba__sambaflow_commutes(samba_session *s, const int32_t *id
 
 /* The ids without the marks of groups: those end before they begin again, and what they hold is
    independent. */
-static inline bool samba__sambaflow_groups(samba_session *s, const samba_session_run_desc *d,
+static inline bool samba_sambaflow__groups(samba_session *s, const samba_session_run_desc *d,
                                            int32_t *ids, int32_t *n_ids)
 {
-    int32_t n = samba__sambaflow_sections(s), group = -1;       /* of ids: where the group began */
+    int32_t n = samba_sambaflow__sections(s), group = -1;       /* of ids: where the group began */
     for (int32_t i = 0; i < d->n_section_ids; i++) {
         int32_t id = d->section_ids[i];
         if (id == (group < 0 ? SAMBA_GROUP_BEGIN : SAMBA_GROUP_END)) {
@@ -223,14 +223,14 @@ static inline bool samba__sambaflow_groups(samba_session *s, const samba_session
             return samba_fail(s, SAMBA_ERANGE, "section id %d is out of range; the program has "
                               "sections 0 ... %d, and groups that begin must end", id, n - 1);
         ids[(*n_ids)++] = id;
-        if (group >= 0 && !samba__sambaflow_commutes(s, ids, group, *n_ids - 1)) return false;
+        if (group >= 0 && !samba_sambaflow__commutes(s, ids, group, *n_ids - 1)) return false;
     }
     if (group >= 0) return samba_fail(s, SAMBA_EARG, "a group of section ids has no end");
     return *n_ids > 0 || samba_fail(s, SAMBA_EARG, "in samba_session_run: section_ids has no id");
 }
 
 /* ---- Gradients of outputs ---- */
-static inline bool samba__sambaflow_is_loss(samba_session *s, const samba_tensor *t)
+static inline bool samba_sambaflow__is_loss(samba_session *s, const samba_tensor *t)
 {
     samba_tensor *losses[SAMBA_MAX_OUTPUTS];
     int32_t n = samba_losses(s, losses, SAMBA_MAX_OUTPUTS);
@@ -239,11 +239,11 @@ static inline bool samba__sambaflow_is_loss(samba_session *s, const samba_tensor
     return false;
 }
 
-static inline bool samba__sambaflow_check_grad(samba_session *s, const samba_output_grad *g)
+static inline bool samba_sambaflow__check_grad(samba_session *s, const samba_output_grad *g)
 {
     samba_tensor *grad = samba_sn_grad(g->output);
     if (!grad) return false;
-    if (!samba__sambaflow_is_loss(s, g->output))
+    if (!samba_sambaflow__is_loss(s, g->output))
         return samba_fail(s, SAMBA_EARG, "%s is no loss of the program: only a loss can be given a "
                           "gradient", g->output->name);
     if (!g->bytes || g->bytes == samba_bytes(grad)) return true;
@@ -251,7 +251,7 @@ static inline bool samba__sambaflow_check_grad(samba_session *s, const samba_out
                       g->output->name, (int64_t)g->bytes, (int64_t)samba_bytes(grad));
 }
 
-static inline bool samba__sambaflow_check_grads(samba_session *s, const samba_output_grad *list,
+static inline bool samba_sambaflow__check_grads(samba_session *s, const samba_output_grad *list,
                                                 int32_t n)
 {
     if (n < 0) return samba_fail(s, SAMBA_EARG, "a list of %d gradients was given", n);
@@ -260,20 +260,20 @@ static inline bool samba__sambaflow_check_grads(samba_session *s, const samba_ou
         if (!g || !g->output || !g->grad || g->output->session != s)
             return samba_fail(s, SAMBA_EARG, "gradient %d of %d has no values, or its output is "
                               "not one of this session", i, n);
-        if (!samba__sambaflow_check_grad(s, g)) return false;
+        if (!samba_sambaflow__check_grad(s, g)) return false;
     }
     return true;
 }
 
 /* Rows of the batch that a gradient has, in all microbatches; 0: it counts none. */
-static inline int64_t samba__sambaflow_rows(const samba_tensor *g)
+static inline int64_t samba_sambaflow__rows(const samba_tensor *g)
 {
     if (g->batch_dim < 0 || !g->shape.ndim) return 0;
     int64_t parts = (int64_t)(samba_bytes(g) / sizeof(float)) / samba_count(&g->shape);
     return g->shape.dim[g->batch_dim] * parts;
 }
 
-static inline bool samba__sambaflow_listed(const samba_tensor *t, const samba_output_grad *list,
+static inline bool samba_sambaflow__listed(const samba_tensor *t, const samba_output_grad *list,
                                            int32_t n)
 {
     bool listed = n == 0;
@@ -282,9 +282,9 @@ static inline bool samba__sambaflow_listed(const samba_tensor *t, const samba_ou
 }
 
 /* The given value of a gradient, or ones; zeros for rows that do not count. */
-static inline bool samba__sambaflow_init_grad(samba_tensor *g, const float *given, int32_t rows)
+static inline bool samba_sambaflow__init_grad(samba_tensor *g, const float *given, int32_t rows)
 {
-    int64_t all = samba__sambaflow_rows(g), n = (int64_t)(samba_bytes(g) / sizeof(float));
+    int64_t all = samba_sambaflow__rows(g), n = (int64_t)(samba_bytes(g) / sizeof(float));
     int64_t inner = 1, whole = samba_count(&g->shape);
     for (int32_t i = g->batch_dim + 1; all && i < g->shape.ndim; i++) inner *= g->shape.dim[i];
     bool parts = n > whole;             /* rows are the first dimension then */
@@ -302,7 +302,7 @@ static inline bool samba__sambaflow_init_grad(samba_tensor *g, const float *give
 }
 
 /* The last value that the list has for t; NULL: none. */
-static inline const float *samba__sambaflow_given(const samba_tensor *t,
+static inline const float *samba_sambaflow__given(const samba_tensor *t,
                                                   const samba_output_grad *list, int32_t n)
 {
     const float *given = NULL;
@@ -315,27 +315,27 @@ SAMBA_SAMBAFLOW_API bool samba_init_output_grads(samba_session *s, const samba_o
                                                  int32_t n, int32_t rows)
 {
     samba_tensor *losses[SAMBA_MAX_OUTPUTS];
-    if (!samba__sambaflow_program(s, "samba_init_output_grads")) return false;
-    if (!samba__sambaflow_check_grads(s, custom, n)) return false;
+    if (!samba_sambaflow__program(s, "samba_init_output_grads")) return false;
+    if (!samba_sambaflow__check_grads(s, custom, n)) return false;
     int32_t n_losses = samba_losses(s, losses, SAMBA_MAX_OUTPUTS);
     if (n_losses > SAMBA_MAX_OUTPUTS) n_losses = SAMBA_MAX_OUTPUTS;
     for (int32_t i = 0; i < n_losses; i++) {
-        if (!samba__sambaflow_listed(losses[i], custom, n)) continue;
-        int64_t all = samba__sambaflow_rows(samba_sn_grad(losses[i]));
+        if (!samba_sambaflow__listed(losses[i], custom, n)) continue;
+        int64_t all = samba_sambaflow__rows(samba_sn_grad(losses[i]));
         if (rows < 0 || (all && rows > all))
             return samba_fail(s, SAMBA_ERANGE, "in samba_init_output_grads: rows is %d; the batch "
                               "of %s has %l, and 0 means all", rows, losses[i]->name, all);
     }
     for (int32_t i = 0; i < n_losses; i++) {
-        const float *given = samba__sambaflow_given(losses[i], custom, n);
-        if (!samba__sambaflow_listed(losses[i], custom, n)) continue;
-        if (!samba__sambaflow_init_grad(samba_sn_grad(losses[i]), given, rows)) return false;
+        const float *given = samba_sambaflow__given(losses[i], custom, n);
+        if (!samba_sambaflow__listed(losses[i], custom, n)) continue;
+        if (!samba_sambaflow__init_grad(samba_sn_grad(losses[i]), given, rows)) return false;
     }
     return true;
 }
 
 /* ---- Running ---- */
-static inline bool samba__sambaflow_check(samba_session *s, const samba_session_run_desc *d)
+static inline bool samba_sambaflow__check(samba_session *s, const samba_session_run_desc *d)
 {
     const int32_t count[5] = { d->n_inputs, d->n_feeds, d->n_section_types, d->n_section_ids,
                                d->n_grad_of_outputs };
@@ -349,11 +349,11 @@ static inline bool samba__sambaflow_check(samba_session *s, const samba_session_
     if ((d->n_section_types > 0) + (d->n_section_ids > 0) + by_call > 1)
         return samba_fail(s, SAMBA_EARG, "in samba_session_run: section_types, section_ids and "
                           "call ids exclude each other; nothing was run");
-    return samba__sambaflow_check_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
+    return samba_sambaflow__check_grads(s, d->grad_of_outputs, d->n_grad_of_outputs);
 }
 
 /* What is sent: the feeds, then host copies of inputs, then gradients. */
-static inline int32_t samba__sambaflow_feeds(const samba_session_run_desc *d, samba_feed *feeds)
+static inline int32_t samba_sambaflow__feeds(const samba_session_run_desc *d, samba_feed *feeds)
 {
     int32_t n = 0;
     while (n < d->n_feeds) {
@@ -373,7 +373,7 @@ static inline int32_t samba__sambaflow_feeds(const samba_session_run_desc *d, sa
 }
 
 /* Runs d with room for its ids and its feeds. */
-static inline bool samba__sambaflow_run(samba_session *s, const samba_session_run_desc *d,
+static inline bool samba_sambaflow__run(samba_session *s, const samba_session_run_desc *d,
                                         int32_t *ids, samba_feed *feeds)
 {
     samba_run_desc run;
@@ -386,25 +386,25 @@ static inline bool samba__sambaflow_run(samba_session *s, const samba_session_ru
     run.eval = d->eval;
     run.running_stats = d->running_stats;
     run.section_ids = ids;
-    bool fine = samba__sambaflow_schedules(s, d, &run);
-    if (fine && d->n_section_ids) fine = samba__sambaflow_groups(s, d, ids, &run.n_section_ids);
+    bool fine = samba_sambaflow__schedules(s, d, &run);
+    if (fine && d->n_section_ids) fine = samba_sambaflow__groups(s, d, ids, &run.n_section_ids);
     if (fine && (d->from_call_id || d->until_call_id))
-        fine = samba__sambaflow_calls(s, d, ids, &run.n_section_ids);
+        fine = samba_sambaflow__calls(s, d, ids, &run.n_section_ids);
     run.feeds = feeds;
-    run.n_feeds = samba__sambaflow_feeds(d, feeds);
+    run.n_feeds = samba_sambaflow__feeds(d, feeds);
     return fine && samba_run_with(s, &run);
 }
 
 SAMBA_SAMBAFLOW_API bool samba_session_run(samba_session *s, const samba_session_run_desc *desc)
 {
-    if (!samba__sambaflow_program(s, "samba_session_run")) return false;
+    if (!samba_sambaflow__program(s, "samba_session_run")) return false;
     if (!desc) return samba_run(s, 0);
-    if (!samba__sambaflow_check(s, desc)) return false;
-    int32_t sections = samba__sambaflow_sections(s), n_ids = desc->n_section_ids;
+    if (!samba_sambaflow__check(s, desc)) return false;
+    int32_t sections = samba_sambaflow__sections(s), n_ids = desc->n_section_ids;
     size_t n_feeds = (size_t)desc->n_feeds + (size_t)desc->n_inputs + (size_t)desc->n_grad_of_outputs;
     int32_t *ids = (int32_t *)calloc((size_t)(n_ids > sections ? n_ids : sections) + 1, sizeof *ids);
     samba_feed *feeds = (samba_feed *)calloc(n_feeds + 1, sizeof *feeds);
-    bool fine = ids && feeds && samba__sambaflow_run(s, desc, ids, feeds);
+    bool fine = ids && feeds && samba_sambaflow__run(s, desc, ids, feeds);
     if (!ids || !feeds) samba_fail(s, SAMBA_ENOMEM, "out of memory in samba_session_run");
     free(ids);
     free(feeds);
@@ -412,46 +412,46 @@ SAMBA_SAMBAFLOW_API bool samba_session_run(samba_session *s, const samba_session
 }
 
 /* ---- Copies to the host and back ---- */
-static inline bool samba__sambaflow_fetch(samba_session *s, const char *what, unsigned kinds)
+static inline bool samba_sambaflow__fetch(samba_session *s, const char *what, unsigned kinds)
 {
-    return samba__sambaflow_program(s, what) && samba_fetch_state(s, kinds);
+    return samba_sambaflow__program(s, what) && samba_fetch_state(s, kinds);
 }
 
-static inline bool samba__sambaflow_send(samba_session *s, const char *what, unsigned kinds)
+static inline bool samba_sambaflow__send(samba_session *s, const char *what, unsigned kinds)
 {
-    return samba__sambaflow_program(s, what) && samba_send_state(s, kinds);
+    return samba_sambaflow__program(s, what) && samba_send_state(s, kinds);
 }
 
 SAMBA_SAMBAFLOW_API bool samba_to_cpu(samba_session *s)
 {
-    return samba__sambaflow_fetch(s, "samba_to_cpu", SAMBA_KEPT);
+    return samba_sambaflow__fetch(s, "samba_to_cpu", SAMBA_KEPT);
 }
 
 SAMBA_SAMBAFLOW_API bool samba_to_rdu(samba_session *s)
 {
-    return samba__sambaflow_send(s, "samba_to_rdu", SAMBA_KEPT);
+    return samba_sambaflow__send(s, "samba_to_rdu", SAMBA_KEPT);
 }
 
 SAMBA_SAMBAFLOW_API bool samba_model_to_cpu(samba_session *s)
 {
-    return samba__sambaflow_fetch(s, "samba_model_to_cpu",
+    return samba_sambaflow__fetch(s, "samba_model_to_cpu",
                                   SAMBA_KEPT_PARAMETERS | SAMBA_KEPT_BUFFERS);
 }
 
 SAMBA_SAMBAFLOW_API bool samba_model_to_rdu(samba_session *s)
 {
-    return samba__sambaflow_send(s, "samba_model_to_rdu",
+    return samba_sambaflow__send(s, "samba_model_to_rdu",
                                  SAMBA_KEPT_PARAMETERS | SAMBA_KEPT_BUFFERS);
 }
 
 SAMBA_SAMBAFLOW_API bool samba_sync_buffers_to_cpu(samba_session *s)
 {
-    return samba__sambaflow_fetch(s, "samba_sync_buffers_to_cpu", SAMBA_KEPT_BUFFERS);
+    return samba_sambaflow__fetch(s, "samba_sync_buffers_to_cpu", SAMBA_KEPT_BUFFERS);
 }
 
 SAMBA_SAMBAFLOW_API bool samba_sync_buffers_to_rdu(samba_session *s)
 {
-    return samba__sambaflow_send(s, "samba_sync_buffers_to_rdu", SAMBA_KEPT_BUFFERS);
+    return samba_sambaflow__send(s, "samba_sync_buffers_to_rdu", SAMBA_KEPT_BUFFERS);
 }
 
 SAMBA_SAMBAFLOW_API bool samba_update_tensor(samba_session *s, const char *name, const void *data)

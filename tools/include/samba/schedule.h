@@ -53,36 +53,36 @@ SAMBA_SCHEDULE_API double samba_schedule_at(const samba_schedule *schedule, int3
 #include <math.h>
 #include <string.h>
 
-typedef enum samba__schedule_kind {
-    SAMBA__SCHEDULE_FIXED, SAMBA__SCHEDULE_POLYNOMIAL, SAMBA__SCHEDULE_COSINE,
-    SAMBA__SCHEDULE_UNKNOWN
-} samba__schedule_kind;
+typedef enum samba_schedule__kind {
+    SAMBA_SCHEDULE__FIXED, SAMBA_SCHEDULE__POLYNOMIAL, SAMBA_SCHEDULE__COSINE,
+    SAMBA_SCHEDULE__UNKNOWN
+} samba_schedule__kind;
 
-static inline samba__schedule_kind samba__schedule_kind_of(const char *name)
+static inline samba_schedule__kind samba_schedule__kind_of(const char *name)
 {
-    if (!name || !strcmp(name, "fixed_lr")) return SAMBA__SCHEDULE_FIXED;
-    if (!strcmp(name, "polynomial_decay_schedule_with_warmup")) return SAMBA__SCHEDULE_POLYNOMIAL;
-    if (!strcmp(name, "cosine_schedule_with_warmup")) return SAMBA__SCHEDULE_COSINE;
-    return SAMBA__SCHEDULE_UNKNOWN;
+    if (!name || !strcmp(name, "fixed_lr")) return SAMBA_SCHEDULE__FIXED;
+    if (!strcmp(name, "polynomial_decay_schedule_with_warmup")) return SAMBA_SCHEDULE__POLYNOMIAL;
+    if (!strcmp(name, "cosine_schedule_with_warmup")) return SAMBA_SCHEDULE__COSINE;
+    return SAMBA_SCHEDULE__UNKNOWN;
 }
 SAMBA_SCHEDULE_API bool samba_schedule_known(const char *name)
 {
-    return samba__schedule_kind_of(name) != SAMBA__SCHEDULE_UNKNOWN;
+    return samba_schedule__kind_of(name) != SAMBA_SCHEDULE__UNKNOWN;
 }
 SAMBA_SCHEDULE_API double samba_schedule_at(const samba_schedule *schedule, int32_t step)
 {
     const double pi = 3.14159265358979324;
-    samba__schedule_kind kind = samba__schedule_kind_of(schedule->name);
+    samba_schedule__kind kind = samba_schedule__kind_of(schedule->name);
     double rate = schedule->learning_rate, end = schedule->end_learning_rate, left = 1.0;
     double power = schedule->power > 0.0 ? schedule->power : 1.0;
     int32_t warmup = schedule->warmup_steps, falling = schedule->max_steps - warmup;
-    if (kind == SAMBA__SCHEDULE_UNKNOWN) return (double)NAN;
+    if (kind == SAMBA_SCHEDULE__UNKNOWN) return (double)NAN;
     if (step < warmup) return rate * (step + 1) / warmup;
-    if (kind == SAMBA__SCHEDULE_FIXED) return rate;
+    if (kind == SAMBA_SCHEDULE__FIXED) return rate;
     double t = falling > 0 ? (double)(step - warmup) / falling : 1.0;
     if (t > 1.0) t = 1.0;
-    if (kind == SAMBA__SCHEDULE_POLYNOMIAL) left = pow(1.0 - t, power);
-    if (kind == SAMBA__SCHEDULE_COSINE) left = 0.5 * (1.0 + cos(pi * t));
+    if (kind == SAMBA_SCHEDULE__POLYNOMIAL) left = pow(1.0 - t, power);
+    if (kind == SAMBA_SCHEDULE__COSINE) left = 0.5 * (1.0 + cos(pi * t));
     return end + (rate - end) * left;
 }
 #endif /* SAMBA_SCHEDULE_IMPLEMENTATION */
