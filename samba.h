@@ -57,7 +57,7 @@
      [layers]      ops with parameters                                     | the host half: not in
      [optim]       SGD, AdamW, Adam, clipping                              | SAMBA_RUNTIME_ONLY
      [passes]      rewrites, common subexpressions, dead code, schedule    |
-     [plan]        lifetimes, memory, sections                             |
+     [plan]        live ranges, memory, sections                           |
      [recompute]   what the backward pass computes again, to save memory   |
      [pef-write]   from a plan to the bytes of a PEF                       |
      [files]       reading, mapping and replacing files; the log           |
@@ -96,6 +96,7 @@
      microbatch   a part of the batch that runs by itself; a replica is one with its own thread
      unit         what a kernel can do alone, such as a row; a worker of the pool takes a range of
                   them, its grain
+     live range   the nodes from the one that makes a temporary to the last that reads it
      fused group  ops that run together on a part of their elements, then on the next one
      epilogue     what follows a product in its fused group: it runs on each tile that is complete
 
@@ -163,12 +164,13 @@
        in <loss>__targets, the mean of the parts, and in <tensor>__whole or __mean_part.
      - Masks of dropout go on from part to part; its counter counts runs.
      - What is neither rows, nor a sum, nor a mean (a maximum over rows, the square of a mean, a sum
-       plus a number; some rows that slice takes of a part, unless slices take all of them) is told
-       through the log: a scalar becomes the mean of the parts'. An output that could not be put
-       together is refused.
+       plus a number; some rows that slice takes of a part, unless slices take all of them) gives a
+       warning: a scalar becomes the mean of the parts'. An output that could not be put together is
+       refused.
      - lookup and gather count rows that they take of the batch from the first one of the part, and
-       dropout draws a mask for each part unless the first dimension counts rows; both are told.
-     - So is what slices do that take the rows apart, unless the same is done with all of them: each
+       dropout draws a mask for each part unless the first dimension counts rows; both give a
+       warning.
+     - Slices that take the rows apart give one, too, unless the same is done with all of them: each
        part is taken apart, so the first half of the rows is not that of the batch.
      - batch_norm takes statistics of each part. State, such as a cache, sees them one by one.
    Replicas of data parallel training (samba_program.replicas, samba/parallel.h) are parts as well.
@@ -203,9 +205,10 @@
    ---- Add an op ----
 
    In this file: a prototype in [api], a row in [op-table], and a block in a chapter below: builder,
-   shape rule, work, kernel, gradient rule; leaving one out does not compile. In your program: fill
-   in a samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole rows
-   and a range of units; the executor makes the threads. A gradient rule calls public ops.
+   shape rule, work, kernel, gradient rule; leaving one out does not compile. The row also says what
+   the op does to the rows of a batch that runs in parts; UNKNOWN will do at first. In your program:
+   fill in a samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole
+   rows and a range of units; the executor makes the threads. A gradient rule calls public ops.
    An elementwise op needs no more than its row, made of a function in [math], and one line that has
    its gradient (SAMBA__UNARY). An optimizer is a samba_optim_kind, the row of its op, a row of
    samba__optimizers with its inputs, a line SAMBA__STEP_OP, and a kernel, all in [optim-ops]. A
@@ -2592,8 +2595,7 @@ SAMBA__INLINE uint16_t samba__to_f16(float f)
 /* n elements of any type to f32, and back. Integers saturate, NaN gives 0. */
 #define SAMBA__EACH(statement) \
     for (int64_t i = 0; i < n; i++) \
-        statement; \
-    break
+    statement
 
 SAMBA__INLINE void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype,
                                int64_t n)
@@ -2605,24 +2607,34 @@ SAMBA__INLINE void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dt
         break;
     case SAMBA_BF16:
         SAMBA__EACH(y[i] = samba__from_bf16(h[i]));
+        break;
     case SAMBA_F16:
         SAMBA__EACH(y[i] = samba__from_f16(h[i]));
+        break;
     case SAMBA_I32:
         SAMBA__EACH(y[i] = (float)((const int32_t *)x)[i]);
+        break;
     case SAMBA_I16:
         SAMBA__EACH(y[i] = (float)((const int16_t *)x)[i]);
+        break;
     case SAMBA_I8:
         SAMBA__EACH(y[i] = (float)((const int8_t *)x)[i]);
+        break;
     case SAMBA_U8:
         SAMBA__EACH(y[i] = (float)((const uint8_t *)x)[i]);
+        break;
     case SAMBA_BOOL:
         SAMBA__EACH(y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
+        break;
     case SAMBA_I64:
         SAMBA__EACH(y[i] = (float)((const int64_t *)x)[i]);
+        break;
     case SAMBA_U16:
         SAMBA__EACH(y[i] = (float)h[i]);
+        break;
     case SAMBA_U32:
         SAMBA__EACH(y[i] = (float)((const uint32_t *)x)[i]);
+        break;
     }
 }
 
@@ -2656,24 +2668,34 @@ SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_d
         break;
     case SAMBA_BF16:
         SAMBA__EACH(h[i] = samba__to_bf16(x[i]));
+        break;
     case SAMBA_F16:
         SAMBA__EACH(h[i] = samba__to_f16(x[i]));
+        break;
     case SAMBA_I32:
         SAMBA__EACH(((int32_t *)y)[i] = samba__saturate(x[i], INT32_MIN, INT32_MAX));
+        break;
     case SAMBA_I16:
         SAMBA__EACH(((int16_t *)y)[i] = (int16_t)samba__saturate(x[i], -32768, 32767));
+        break;
     case SAMBA_I8:
         SAMBA__EACH(((int8_t *)y)[i] = (int8_t)samba__saturate(x[i], -128, 127));
+        break;
     case SAMBA_U8:
         SAMBA__EACH(((uint8_t *)y)[i] = (uint8_t)samba__saturate(x[i], 0, 255));
+        break;
     case SAMBA_BOOL:
         SAMBA__EACH(((uint8_t *)y)[i] = x[i] != 0.0f);
+        break;
     case SAMBA_I64:
         SAMBA__EACH(((int64_t *)y)[i] = samba__saturate_i64(x[i]));
+        break;
     case SAMBA_U16:
         SAMBA__EACH(h[i] = (uint16_t)samba__saturate(x[i], 0, UINT16_MAX));
+        break;
     case SAMBA_U32:
         SAMBA__EACH(((uint32_t *)y)[i] = samba__saturate_u32(x[i]));
+        break;
     }
 }
 
@@ -6857,7 +6879,8 @@ SAMBA__OP_API samba_tensor *samba_matmul(samba_tensor *a, samba_tensor *b)
     if (column) b = samba_unsqueeze(b, 1);
     samba_tensor *c = samba_matmul_transposed(a, false, b, false);
     if (column && c) c = samba_squeeze(c, -1);
-    return row && c ? samba_squeeze(c, column ? -1 : -2) : c;
+    if (!row || !c) return c;
+    return samba_squeeze(c, column ? -1 : -2);
 }
 
 /* The sizes of a product: batch shapes and m, n, k of each matrix. */
@@ -10252,16 +10275,17 @@ SAMBA__FN samba_tensor *samba__attend(samba_tensor *const qkv[3], samba_tensor *
     samba_tensor *in[SAMBA__ATTENTION_INPUTS] = { qkv[0], qkv[1], qkv[2], mask, NULL, NULL, NULL };
     if (!qkv[0]) return NULL;
     const samba_shape *q = &qkv[0]->shape;
-    float scale = opts && opts->scale != 0.0f
-        ? opts->scale
-        : samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
-    const int32_t attr[4] = { opts && opts->causal, samba_float_attr(scale),
-                              (int32_t)(uint32_t)(key >> 32), (int32_t)(uint32_t)key };
+    float scale = opts ? opts->scale : 0.0f;
+    if (scale == 0.0f) scale = samba__rsqrt(q->ndim ? (float)q->dim[q->ndim - 1] : 1.0f);
+    int32_t attr[SAMBA__ATTENTION_END];
+    attr[SAMBA__ATTENTION_CAUSAL] = opts && opts->causal;
+    attr[SAMBA__ATTENTION_SCALE] = samba_float_attr(scale);
+    samba__put_key(attr + SAMBA__ATTENTION_KEY, key);
     if (drop) memcpy(in + SAMBA__ATTENTION_RATE, drop, 3 * sizeof *in);
     (void)out; /* the device half does not trace */
     return samba__emit(qkv[0]->session, SAMBA__OP_scaled_dot_product_attention, in,
-                       drop ? (int)SAMBA__ATTENTION_INPUTS : (int)SAMBA__ATTENTION_RATE, attr, 4,
-                       out);
+                       drop ? (int)SAMBA__ATTENTION_INPUTS : (int)SAMBA__ATTENTION_RATE, attr,
+                       SAMBA__ATTENTION_END, out);
 }
 
 SAMBA__OP_API samba_tensor *samba_scaled_dot_product_attention(samba_tensor *q, samba_tensor *k,
@@ -13130,15 +13154,15 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
     SAMBA_ASSERT(q.first < q.end && q.end <= rt->pef.n_nodes);
-    bool fine = true, told = rt->on_event != NULL, anew = !rt->steps[q.first].has_run;
+    bool fine = true, anew = !rt->steps[q.first].has_run;
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
     if (anew) samba__clear_unwritten(rt, &q);
-    if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, true, rt->event_user);
+    if (rt->on_event) rt->on_event(samba__type_name(q.type), (int32_t)id, true, rt->event_user);
     for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].group)
         fine = samba__run_node(rt, i);
     for (uint32_t i = q.first; fine && anew && i < q.end; i++)
         rt->steps[i].has_run = true;
-    if (told) rt->on_event(samba__type_name(q.type), (int32_t)id, false, rt->event_user);
+    if (rt->on_event) rt->on_event(samba__type_name(q.type), (int32_t)id, false, rt->event_user);
     return fine;
 }
 
@@ -13351,7 +13375,7 @@ struct samba_session {
     bool eager_params, cuts_bf16; /* drawn when they are made; packed by truncation */
     samba_trace_fn on_trace;      /* NULL: nobody looks */
     void *on_trace_user;
-    samba_event_fn on_event; /* NULL: nobody is told */
+    samba_event_fn on_event; /* NULL: none */
     void *event_user;
     bool generating;       /* the compiler is recording, not the user */
     bool differentiating;  /* samba_grad is recording */
@@ -13441,8 +13465,8 @@ SAMBA_API bool samba_set_quiet(samba_session *s, bool quiet)
     return former;
 }
 
-/* Tells of what is allowed, but rarely meant. A loop that warns must not flood the log: each text
-   is told once, and a session tells SAMBA__MAX_WARNINGS of them. */
+/* Warns of what is allowed, but rarely meant. A loop that warns must not flood the log: each text
+   is given once, and a session gives SAMBA__MAX_WARNINGS of them. */
 SAMBA__FN void samba__vwarn(samba_session *s, const char *fmt, va_list args)
 {
     char text[1024];
