@@ -27,6 +27,7 @@
      [math]        exp, log, tanh ... with the same bits everywhere        | no malloc, no stdio
      [simd]        vectors, and templates for all instruction sets         |
      [packed-weights] weights as products want them, of fewer bits         |
+     [micro-kernel] rows of A times columns of B, sums in registers        |
      [gemm]        matrix product                                          |
      [op-table]    the list of ops; what their rules share                 |
      [elementwise] maps, cast, dropout, and how they walk a broadcast      |
@@ -4096,24 +4097,10 @@ SAMBA__FN void samba__packed_row(const samba__packed_product *s, int64_t j0, int
 #undef SAMBA__TEMPLATE
 #define SAMBA__TEMPLATE 0
 
-/* ==== [gemm] ================================================================================ */
-/* Every dense layer, every attention score and every convolution ends here, so this chapter is
-   fast; and every run must be repeatable, so it is exact about its arithmetic:
+/* ==== [micro-kernel] ========================================================================== */
+/* The inside of a product: a few rows of A times a few columns of B, the sums in registers. It has
+   the names that BLIS gives to the parts (F. Van Zee, R. van de Geijn: BLIS, 2015):
 
-       acc = accumulate ? C(i,j) : 0;
-       for (p = 0; p < k; p++) acc = fma(A(i,p), B(p,j), acc);
-       C(i,j) = acc, plus bias(j) if given, plus row_bias(i) if given
-
-   The order of k is never changed and no element's sum is ever split. All the speed comes from
-   doing many elements side by side, which cannot change a bit: the naive loop, the portable
-   path and those of NEON, AVX2 and AVX-512 agree exactly, whatever the tiling and the threads.
-
-   How the work is cut, from the outside in, with the names that BLIS gives to the parts (F. Van
-   Zee, R. van de Geijn: BLIS, 2015):
-
-       tile         a rectangle of C, the unit that threads share; tiles know nothing of each other
-       block        KC steps of k, of MC rows of A and NC columns of B; between blocks, sums rest in
-                    a buffer or in C
        micro-panel  of B: NR columns of a block, packed so that the values of a step are adjacent:
                     a step is one or two cache lines, and the panel stays in the first-level cache
                     while it goes down the rows of a block; of A: MR rows, packed or where they are
@@ -4152,43 +4139,6 @@ typedef char samba__gemm_blocks_are_whole
 /* The panels of all but AVX-512 are half as wide: blocks have fewer rows. */
 #define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
 
-/* With at most so many rows of A the time goes into bringing B. Then blocks are one panel wide and
-   so many steps long, and the next one is on its way while this one is computed: that made products
-   of up to 24 rows twice as fast with AVX-512. */
-enum { SAMBA__FEW_ROWS = 24, SAMBA__FEW_ROWS_KC = 64 };
-
-/* With more, panels of B are kept in the second-level cache, beside so many rows of A: products of
-   64 rows became 12 % faster with AVX2, large ones 4 %. */
-enum { SAMBA__KEEP_ROWS = 96 };
-
-/* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
-   of a tile between blocks, which are neighbours there: rows of a wide C evict each other. */
-#define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
-#define SAMBA__GEMM_SUMS (SAMBA__IS_SMALL ? 0 : (size_t)SAMBA_GEMM_MC * SAMBA_GEMM_NC)
-#define SAMBA__GEMM_BLOCK ((size_t)SAMBA_GEMM_MC * SAMBA_GEMM_KC)
-#define SAMBA__GEMM_LOCAL \
-    ((SAMBA__GEMM_PANEL + SAMBA__GEMM_SUMS + SAMBA__GEMM_BLOCK) * sizeof(float))
-
-/* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
-typedef struct samba__gemm {
-    int64_t m, n, k;
-    const float *a; /* A(i,p) = a[i * a_row + p * a_col] */
-    int64_t a_row, a_col;
-    const float *b; /* B(p,j) = b[p * b_row + j * b_col], of b_type: f32, bf16 or f16 */
-    int64_t b_row, b_col;
-    float *c; /* C(i,j) = c[i * c_row + j]; overlaps no operand */
-    int64_t c_row;
-    const float *bias;     /* NULL, or n values: one per column */
-    const float *row_bias; /* NULL, or m values: one per row */
-    bool accumulate;       /* add to C instead of overwriting it */
-    bool transposed;       /* C(i,j) = c[j * c_row + i] instead */
-    samba_dtype b_type;
-    const void *packed;     /* B as packed weights, which may be of more types; NULL: b */
-    const uint16_t *scale;  /* of int8 and int4 */
-    const samba_args *args; /* whose epilogue, unless NULL, is told of each part that is ready */
-} samba__gemm;
-
-/* ---- A block of A times a micro-panel of B ------------------------------------------------- */
 /* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= NR and everything placed. The halves
    of a panel, of NR / 2 columns, need not be beside each other, except for the portable set: so a
    convolution reads two rows of an image. */
@@ -4580,6 +4530,60 @@ SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
     return samba__gemm_sets[isa];
 }
 
+/* ==== [gemm] ================================================================================ */
+/* Every dense layer, every attention score and every convolution ends here, so this chapter is
+   fast; and every run must be repeatable, so it is exact about its arithmetic:
+
+       acc = accumulate ? C(i,j) : 0;
+       for (p = 0; p < k; p++) acc = fma(A(i,p), B(p,j), acc);
+       C(i,j) = acc, plus bias(j) if given, plus row_bias(i) if given
+
+   The order of k is never changed and no element's sum is ever split. All the speed comes from
+   doing many elements side by side, which cannot change a bit: the naive loop, the portable
+   path and those of NEON, AVX2 and AVX-512 agree exactly, whatever the tiling and the threads.
+
+   How the work is cut, from the outside in; [micro-kernel] above is the inside:
+
+       tile         a rectangle of C, the unit that threads share; tiles know nothing of each other
+       block        KC steps of k, of MC rows of A and NC columns of B; between blocks, sums rest in
+                    a buffer or in C
+       micro-panel, micro-tile   what the micro-kernel takes of a block */
+/* With at most so many rows of A the time goes into bringing B. Then blocks are one panel wide and
+   so many steps long, and the next one is on its way while this one is computed: that made products
+   of up to 24 rows twice as fast with AVX-512. */
+enum { SAMBA__FEW_ROWS = 24, SAMBA__FEW_ROWS_KC = 64 };
+
+/* With more, panels of B are kept in the second-level cache, beside so many rows of A: products of
+   64 rows became 12 % faster with AVX2, large ones 4 %. */
+enum { SAMBA__KEEP_ROWS = 96 };
+
+/* Scratch that each thread lends to samba__gemm_run: one panel of B, one block of A, and the sums
+   of a tile between blocks, which are neighbours there: rows of a wide C evict each other. */
+#define SAMBA__GEMM_PANEL ((size_t)SAMBA_GEMM_KC * SAMBA__GEMM_COLS)
+#define SAMBA__GEMM_SUMS (SAMBA__IS_SMALL ? 0 : (size_t)SAMBA_GEMM_MC * SAMBA_GEMM_NC)
+#define SAMBA__GEMM_BLOCK ((size_t)SAMBA_GEMM_MC * SAMBA_GEMM_KC)
+#define SAMBA__GEMM_LOCAL \
+    ((SAMBA__GEMM_PANEL + SAMBA__GEMM_SUMS + SAMBA__GEMM_BLOCK) * sizeof(float))
+
+/* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
+typedef struct samba__gemm {
+    int64_t m, n, k;
+    const float *a; /* A(i,p) = a[i * a_row + p * a_col] */
+    int64_t a_row, a_col;
+    const float *b; /* B(p,j) = b[p * b_row + j * b_col], of b_type: f32, bf16 or f16 */
+    int64_t b_row, b_col;
+    float *c; /* C(i,j) = c[i * c_row + j]; overlaps no operand */
+    int64_t c_row;
+    const float *bias;     /* NULL, or n values: one per column */
+    const float *row_bias; /* NULL, or m values: one per row */
+    bool accumulate;       /* add to C instead of overwriting it */
+    bool transposed;       /* C(i,j) = c[j * c_row + i] instead */
+    samba_dtype b_type;
+    const void *packed;     /* B as packed weights, which may be of more types; NULL: b */
+    const uint16_t *scale;  /* of int8 and int4 */
+    const samba_args *args; /* whose epilogue, unless NULL, is told of each part that is ready */
+} samba__gemm;
+
 /* ---- packing ------------------------------------------------------------------------------- */
 /* dst[p][j] = src[j][p] for p < pc and j < jc. What lies `ahead` of src is wanted next. */
 SAMBA__FN void samba__transpose(const samba__gemm_set *set, const float *src, int64_t src_row,
@@ -4880,9 +4884,9 @@ SAMBA__INLINE samba__gemm_operand samba__plan_a(const samba__gemm_set *set, cons
     }
     /* Row by row: rows that evict each other, and short parts of long rows, of which AVX2 reads
        but 6 at once, are copied if four panels and two micro-panels use them. */
+    if (g->a_col != 1 || cols < 4 * set->nr || rows <= set->mr) return SAMBA__OPERAND_DIRECT;
     bool far = g->a_row % PAGE == 0 || (small && plan->keeps && g->a_row > 2 * q->kc);
-    bool again = cols >= 4 * set->nr && rows > set->mr;
-    return g->a_col == 1 && far && again ? SAMBA__OPERAND_COPIED : SAMBA__OPERAND_DIRECT;
+    return far ? SAMBA__OPERAND_COPIED : SAMBA__OPERAND_DIRECT;
 }
 
 SAMBA__INLINE samba__gemm_operand samba__plan_b(const samba__gemm_set *set, const samba__gemm *g,
@@ -7090,7 +7094,7 @@ SAMBA__FN void samba__affine_vjp(samba_vjp *g)
 SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
 {
     const samba_spec *q = &c->in[1], *d = &c->in[2];
-    bool integer = q->dtype == SAMBA_I8 || q->dtype == SAMBA_U8, scaled = samba__has(c, 2);
+    bool integer = q->dtype == SAMBA_I8 || q->dtype == SAMBA_U8;
     int32_t panels = n > 0 ? (n - 1) / SAMBA__PANEL + 1 : 0;
     int32_t dim[3] = { panels, q->dtype == SAMBA_U8 ? k / 2 : k, SAMBA__PANEL };
     samba_shape want = samba__shape_of(dim, 3);
@@ -7098,8 +7102,8 @@ SAMBA__FN bool samba__expect_packed(samba_call *c, int32_t n, int32_t k)
     samba_shape scales = samba__shape_of(dim, 3);
     bool known = integer || q->dtype == SAMBA_F32 || q->dtype == SAMBA_BF16;
     bool fits = known && k > 0 && panels > 0 && samba__same_shape(&q->shape, &want)
-        && integer == scaled && (!integer || k % SAMBA__GROUP == 0);
-    if (fits && scaled) fits = d->dtype == SAMBA_BF16 && samba__same_shape(&d->shape, &scales);
+        && integer == samba__has(c, 2) && (!integer || k % SAMBA__GROUP == 0);
+    if (fits && integer) fits = d->dtype == SAMBA_BF16 && samba__same_shape(&d->shape, &scales);
     return fits
         || samba_refuse(c, SAMBA_ESHAPE,
                         "input 1, %T %S, is no matrix %d x %d of packed "
