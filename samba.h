@@ -3254,30 +3254,32 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 
    A new template: its number above [base], SAMBA__OF_SET for its names, its text between
    "#if SAMBA__TEMPLATE == number && defined(SAMBA__SUFFIX)" and "#endif", outside of every other
-   #if, and after it the include. A new set: a block, its name in SAMBA__EACH_SET (ascending), and
-   samba__works_NAME. */
+   #if, and after it the include. A new set: a block, and a row in SAMBA__EACH_SET. */
 /* The name that the file is included by; in quotes, it is looked for beside itself. */
 #ifndef SAMBA_SELF
 #define SAMBA_SELF "samba.h"
 #endif
 
-/* All sets of this processor, the plainest first. Their number is samba_args.isa. With buffers for
-   small memory there is no room for the tiles of AVX-512. */
+/* All sets of this processor, the plainest first, and whether it has them. Their number is
+   samba_args.isa. With buffers for small memory there is no room for the tiles of AVX-512. Every
+   AArch64 has NEON with fma. */
+#define SAMBA__CPU_HAS(feature) (__builtin_cpu_supports(feature) != 0)
+#define SAMBA__HAS_AVX2 (SAMBA__CPU_HAS("avx2") && SAMBA__CPU_HAS("fma"))
 #if SAMBA__X86 && !SAMBA__IS_SMALL
 #define SAMBA__EACH_SET(DO) \
-    DO(portable) \
-    DO(avx2) \
-    DO(avx512)
+    DO(portable, true) \
+    DO(avx2, SAMBA__HAS_AVX2) \
+    DO(avx512, SAMBA__HAS_AVX2 &&SAMBA__CPU_HAS("avx512f"))
 #elif SAMBA__X86
 #define SAMBA__EACH_SET(DO) \
-    DO(portable) \
-    DO(avx2)
+    DO(portable, true) \
+    DO(avx2, SAMBA__HAS_AVX2)
 #elif SAMBA__NEON
 #define SAMBA__EACH_SET(DO) \
-    DO(portable) \
-    DO(neon)
+    DO(portable, true) \
+    DO(neon, true)
 #else
-#define SAMBA__EACH_SET(DO) DO(portable)
+#define SAMBA__EACH_SET(DO) DO(portable, true)
 #endif
 
 #define SAMBA__JOIN_(a, b) a##b
@@ -3838,27 +3840,12 @@ SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec 
 
 /* Whether this processor has a set. No function of a set may run before that is known, so these
    are compiled for none. */
-SAMBA__FN bool samba__works_portable(void)
-{
-    return true;
-}
-
-#if SAMBA__X86
-SAMBA__FN bool samba__works_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
-SAMBA__FN bool samba__works_avx512(void)
-{
-    return samba__works_avx2() && __builtin_cpu_supports("avx512f");
-}
-#elif SAMBA__NEON
-SAMBA__FN bool samba__works_neon(void)
-{
-    return true; /* every AArch64 has NEON with fma */
-}
-#endif
+#define SAMBA__SET_WORKS(set, works) \
+    SAMBA__FN bool samba__works_##set(void) \
+    { \
+        return works; \
+    }
+SAMBA__EACH_SET(SAMBA__SET_WORKS)
 
 typedef struct samba__set {
     const char *name;
@@ -3866,7 +3853,7 @@ typedef struct samba__set {
 } samba__set;
 
 static const samba__set samba__sets[] = {
-#define SAMBA__SET_ROW(set) { #set, samba__works_##set },
+#define SAMBA__SET_ROW(set, ...) { #set, samba__works_##set },
     SAMBA__EACH_SET(SAMBA__SET_ROW)
 };
 
@@ -4187,7 +4174,7 @@ SAMBA__INLINE int64_t samba__micro_rows(int mr, int64_t left)
 {
     if (mr == 12 && left >= 12 && left != 16) return 12;
     if (mr == 12 && left >= 8) return 8;
-    return samba__min64(left, 6);
+    return samba__min64(left, mr < 6 ? mr : 6);
 }
 
 /* Prefetch a cache line of each of some rows. */
@@ -4374,7 +4361,7 @@ SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
         case 6:
             samba__micro_kernel(s, a, i, 6, false);
             break;
-#else
+#elif SAMBA__MR == 6
         case 6:
             if (s->prefetch_a)
                 samba__micro_kernel(s, a, i, 6, true);
@@ -4382,9 +4369,11 @@ SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
                 samba__micro_kernel(s, a, i, 6, false);
             break;
 #endif
+#if SAMBA__MR > 4
         case 5:
             samba__micro_kernel(s, a, i, 5, false);
             break;
+#endif
         case 4:
             samba__micro_kernel(s, a, i, 4, false);
             break;
@@ -4521,7 +4510,7 @@ static const samba__gemm_set samba__gemm_kernels = {
 
 /* By the number of an instruction set. */
 static const samba__gemm_set *const samba__gemm_sets[] = {
-#define SAMBA__GEMM_ROW(set) &samba__gemm_kernels_##set,
+#define SAMBA__GEMM_ROW(set, ...) &samba__gemm_kernels_##set,
     SAMBA__EACH_SET(SAMBA__GEMM_ROW)
 };
 
@@ -4706,8 +4695,10 @@ SAMBA__FN void samba__pack_b(const samba__gemm_set *set, const samba__gemm *g, i
             SAMBA__PREFETCH(src + ahead + nr / 2);
             if (nr == 16)
                 memcpy(dst, src, 16 * sizeof(float));
+            else if (nr == 32)
+                memcpy(dst, src, 32 * sizeof(float));
             else
-                memcpy(dst, src, SAMBA__GEMM_COLS * sizeof(float));
+                memcpy(dst, src, (size_t)nr * sizeof(float));
             src += g->b_row;
             dst += nr;
         }
@@ -8978,7 +8969,7 @@ static const samba__pool_set samba__pool_kernels = {
 
 /* By the number of an instruction set. */
 static const samba__pool_set *const samba__pool_sets[] = {
-#define SAMBA__POOL_ROW(set) &samba__pool_kernels_##set,
+#define SAMBA__POOL_ROW(set, ...) &samba__pool_kernels_##set,
     SAMBA__EACH_SET(SAMBA__POOL_ROW)
 };
 
@@ -9984,7 +9975,7 @@ static const samba__attention_set samba__attention_kernels = {
 
 /* By the number of an instruction set. */
 static const samba__attention_set *const samba__attention_sets[] = {
-#define SAMBA__ATTENTION_ROW(set) &samba__attention_kernels_##set,
+#define SAMBA__ATTENTION_ROW(set, ...) &samba__attention_kernels_##set,
     SAMBA__EACH_SET(SAMBA__ATTENTION_ROW)
 };
 
