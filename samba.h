@@ -5869,8 +5869,10 @@ SAMBA__FN void samba__walk_push(samba__walk *w, int64_t dim, const int64_t *step
     bool merge = w->ndim > 0;
     int32_t last = w->ndim - 1;
     if (dim == 1) return;
+    SAMBA_ASSERT(dim > 0);
     for (int32_t k = 0; merge && k < w->n_in; k++)
         merge = w->step[k][last] == step[k] * dim;
+    SAMBA_ASSERT(merge || w->ndim < SAMBA_MAX_DIMS);
     if (!merge) last = w->ndim++;
     w->dim[last] = merge ? w->dim[last] * dim : dim;
     for (int32_t k = 0; k < w->n_in; k++)
@@ -5880,6 +5882,7 @@ SAMBA__FN void samba__walk_push(samba__walk *w, int64_t dim, const int64_t *step
 /* The step of x along dimension i of a result of n dimensions; 0 where x is stretched. */
 SAMBA__FN int64_t samba__stretched_step(const samba_shape *x, int32_t n, int32_t i)
 {
+    SAMBA_ASSERT(i >= 0 && i < n && x->ndim <= n);
     int32_t own = i - (n - x->ndim);
     return own < 0 || x->dim[own] == 1 ? 0 : samba__inner(x, own);
 }
@@ -5914,6 +5917,7 @@ SAMBA__FN int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offse
     int64_t left = 0, sum[3] = { 0, 0, 0 };
     for (int32_t i = w->ndim - 1; i >= 0; i--) {
         int64_t rest = i ? e / w->dim[i] : 0, at = e - rest * w->dim[i];
+        SAMBA_ASSERT(at >= 0 && at < w->dim[i]); /* e is an element */
         if (i == w->ndim - 1) left = w->dim[i] - at;
         for (int32_t k = 0; k < w->n_in; k++)
             sum[k] += at * w->step[k][i];
@@ -6616,6 +6620,7 @@ SAMBA__FN void samba__reduce_plan_of(samba__reduce_plan *f, const samba_shape *x
         f->runs = samba__ceil_div(f->inner, piece);
         samba__walk_push(&f->reduced, f->runs, &piece);
     }
+    SAMBA_ASSERT(f->cut || f->n_kept * f->runs * f->inner == samba_count(x));
     f->n_out = f->rows ? f->n_kept : f->n_kept * f->inner;
     f->piece = f->rows ? samba__max64(1, piece / f->inner) : SAMBA__REDUCE_ROWS;
     f->n_pieces = samba__ceil_div(f->runs, f->piece);
@@ -9674,6 +9679,7 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
     for (int64_t t = a->begin; t < a->end; t++) {
         const float *x = a->in[0] + t * n;
         int32_t target = samba__target(a, 1, t, n);
+        SAMBA_ASSERT(target < n); /* or ignored */
         if (target < 0)
             loss[t] = 0.0f;
         else
@@ -10460,6 +10466,7 @@ SAMBA__INLINE float *samba__open_weights(const samba_args *a, int64_t i, int64_t
 SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t n, const float *w,
                                         int32_t t)
 {
+    SAMBA_ASSERT(n > 0 && i % SAMBA__STEP_RUN + n <= SAMBA__STEP_RUN); /* all in one run */
     uint32_t bits[SAMBA__STEP_RUN], seed[4];
     uint16_t *to = (uint16_t *)(void *)samba__out_bytes(a, i);
     if (a->out_spec[0].dtype == SAMBA_F32) return;
@@ -12889,6 +12896,7 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
         if (!word) continue;
+        SAMBA_ASSERT(rt->data[word - 1] && rt->microbatch < rt->pef.microbatches);
         samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
         size_t window = s.windowed ? rt->microbatch * samba__spec_bytes(&s.spec) : 0;
         float *data = (float *)(void *)((uint8_t *)rt->data[word - 1] + window);
@@ -14079,6 +14087,7 @@ SAMBA__FN void samba__note_updates(samba__node *n)
         samba_tensor *y = n->out[o], *state = i < 0 ? NULL : n->in[i];
         if (!state) continue;
         y->memory = state->memory ? state->memory : state;
+        SAMBA_ASSERT(!y->memory->memory); /* a leaf has the memory */
         if (n->generated) continue;
         y->write_before = y->memory->last_write;
         y->memory->last_write = y;
@@ -16852,6 +16861,7 @@ SAMBA__FN void samba__merge_equal(const samba__compilation *c, samba__node *n, s
         table[i] = n;
         return;
     }
+    SAMBA_ASSERT(table[i] != n && table[i]->n_out == n->n_out);
     for (int32_t o = 0; o < n->n_out; o++)
         n->out[o]->same_as = table[i]->out[o];
     if (samba__is_after(table[i]->section, n->section)) table[i]->section = n->section;
@@ -17903,6 +17913,7 @@ SAMBA__FN uint32_t samba__write_string(samba__writer *w, const char *text)
 {
     uint32_t at = w->strings_at;
     size_t n = strlen(text) + 1;
+    SAMBA_ASSERT(at + n <= w->header.strings_size);
     memcpy(w->strings + at, text, n);
     w->strings_at += (uint32_t)n;
     return at;
@@ -17910,6 +17921,7 @@ SAMBA__FN uint32_t samba__write_string(samba__writer *w, const char *text)
 
 SAMBA__FN void samba__write_word(samba__writer *w, uint32_t word)
 {
+    SAMBA_ASSERT(w->n_words < w->header.n_words); /* they were counted */
     samba__put32(w->words + 4 * w->n_words++, word);
 }
 
@@ -17924,6 +17936,7 @@ enum {
 /* 1 + the number of the symbol that holds t. */
 SAMBA__FN uint32_t samba__symbol_of(const samba__plan *p, const samba_tensor *t)
 {
+    SAMBA_ASSERT(p->place_of[t->id] >= 0);
     return (uint32_t)p->places[p->place_of[t->id]].index + 1;
 }
 
@@ -17940,6 +17953,7 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, in
                                    const samba__place *q)
 {
     bool forever = q->region != SAMBA__REGION_ARENA;
+    SAMBA_ASSERT(q->index == i && (forever || (q->first >= 0 && q->first <= q->last)));
     const samba_tensor *g = q->tensor ? q->tensor->grad : NULL;
     samba__symbol s = SAMBA__ZEROED;
     s.name = samba__write_string(w, q->name);
@@ -18022,6 +18036,7 @@ SAMBA__FN const char *samba__trace_of(const samba__compilation *c, bool whole, s
     char *text = (char *)samba__temp(c->session, 1, *size);
     t = samba__text_in(text, *size);
     samba__put_trace(&t, c, whole);
+    SAMBA_ASSERT(t.len + 1 == *size); /* both times the same text */
     return text;
 }
 
@@ -18041,6 +18056,7 @@ SAMBA__FN void samba__write_sections(samba__writer *w, const samba__plan *p)
     uint32_t name = 0;
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
+        SAMBA_ASSERT(q->n >= 1);
         samba__section r = SAMBA__ZEROED;
         if (i == 0 || q->graph != q[-1].graph)
             name = q->graph ? samba__write_string(w, q->graph) + 1 : 0;
@@ -18098,6 +18114,7 @@ SAMBA__FN bool samba__write_tables(const samba__compilation *c, samba__plan *p, 
         samba__write_node(w, c, p, i);
     samba__write_sections(w, p);
     memcpy(w->trace, trace, trace_size);
+    SAMBA_ASSERT(w->n_words == w->header.n_words && w->strings_at <= w->header.strings_size);
     samba__seal(w->bytes, w->size, w->size);
     return true;
 }
@@ -18136,6 +18153,7 @@ SAMBA__FN size_t samba__image_read(samba__image *m, uint8_t *to, size_t n)
         size_t left = (size_t)samba__symbol_bytes(m->pef, &q) - m->within;
         if (!value || left == 0) continue;
         size_t part = left < n ? left : n, padded = samba__align_size(part);
+        SAMBA_ASSERT(n % SAMBA__ALIGN == 0 && padded <= n);
         samba__copy_data(to, (const uint8_t *)value + m->within, part,
                          samba_dtype_size(q.spec.dtype));
         memset(to + part, 0, padded - part);
@@ -19499,6 +19517,7 @@ SAMBA__FN bool samba__substitute_input(samba__parts *p, samba__node *n, int32_t 
                                        samba_tensor *x)
 {
     samba_session *s = p->c->session;
+    SAMBA_ASSERT(k < n_in && n->n_in <= n_in && n_in <= SAMBA_MAX_IN);
     samba__substitute *other = (samba__substitute *)samba__temp(s, 1, sizeof *other);
     samba_tensor **in = (samba_tensor **)samba__temp(s, n_in, sizeof *in);
     if (!other || !in || !x) return false;
@@ -19528,6 +19547,7 @@ SAMBA__FN void samba__take_back(samba__compilation *c)
 SAMBA__FN samba_tensor *samba__counted(samba__parts *p, samba_tensor *t)
 {
     samba_session *s = p->c->session;
+    SAMBA_ASSERT(t->id < p->n_tensors);
     bool *wanted = (bool *)samba__temp(s, p->n_tensors, sizeof *wanted);
     if (!wanted) return NULL;
     wanted[t->id] = true;

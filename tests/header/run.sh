@@ -170,8 +170,8 @@ add 'device: no variables' "$gcc_o -DSAMBA_RUNTIME_ONLY -o $out/variables_device
 stdio='(v?[fs]?n?printf|f?puts|fopen|fread|fwrite|fclose|rename|open|stdout|stderr)$'
 some='*gcc*c99 clang++*11'
 [ "$mode" = full ] && some='*c99 *++11'
-for option in SAMBA_DEFAULT SAMBA_NO_THREADS SAMBA_NO_STDIO SAMBA_NO_SIMD SAMBA_RUNTIME_ONLY \
-    'SAMBA_NO_THREADS -DSAMBA_NO_STDIO -DSAMBA_NO_SIMD'; do
+for option in SAMBA_DEFAULT SAMBA_NO_THREADS SAMBA_NO_STDIO SAMBA_NO_SIMD SAMBA_ASSERTS \
+    SAMBA_RUNTIME_ONLY 'SAMBA_NO_THREADS -DSAMBA_NO_STDIO -DSAMBA_NO_SIMD'; do
     case $option in
     SAMBA_NO_THREADS*) absent='pthread_' ;;
     SAMBA_NO_STDIO) absent=$stdio ;;
