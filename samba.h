@@ -556,9 +556,11 @@ typedef struct samba_op {
     bool (*shape)(samba_call *call); /* needed if signature is NULL */
     void (*work)(samba_work *work, const samba_call *call);
     void (*kernel)(const samba_args *args);
-    void (*kernel_avx2)(const samba_args *args); /* or NEON: same bits; NULL: kernel */
-    void (*vjp)(samba_vjp *g);                   /* NULL: no gradient, and samba says so */
-    const char *attributes; /* names and kinds for who prints them: "slope:f axis:i" */
+    /* The same, with the same bits, for processors with AVX2 or NEON, and with AVX-512. NULL: the
+       one before. */
+    void (*wide[2])(const samba_args *args);
+    void (*vjp)(samba_vjp *g); /* NULL: no gradient, and samba says so */
+    const char *attributes;    /* names and kinds for who prints them: "slope:f axis:i" */
 } samba_op;
 
 #define SAMBA_OP_NONE 0u
@@ -1392,8 +1394,10 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 #endif
 #define SAMBA__TEMPLATE_PACKED 1
 #define SAMBA__TEMPLATE_GEMM 2
-#define SAMBA__TEMPLATE_POOL 3
-#define SAMBA__TEMPLATE_ATTENTION 4
+#define SAMBA__TEMPLATE_ROWS 3
+#define SAMBA__TEMPLATE_POOL 4
+#define SAMBA__TEMPLATE_ATTENTION 5
+#define SAMBA__TEMPLATE_OPS 6
 #if SAMBA__TEMPLATE == 0
 
 /* ==== [base] ================================================================================== */
@@ -1508,7 +1512,7 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #define SAMBA__FOUR _Pragma("clang loop unroll_count(4)") /* turns in one */
 #elif defined(__GNUC__) && !defined(__clang__)
 #define SAMBA__IN_PLACE _Pragma("GCC ivdep")
-#define SAMBA__FOUR_IN_PLACE SAMBA__IN_PLACE _Pragma("GCC unroll 4")
+#define SAMBA__FOUR_IN_PLACE SAMBA__IN_PLACE _Pragma("GCC unroll 8")
 #define SAMBA__FOUR _Pragma("GCC unroll 4")
 #else
 #define SAMBA__IN_PLACE
@@ -2113,10 +2117,12 @@ SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, 
 /* ==== [random] ================================================================================ */
 /* Counter-based: block number -> four random words, keyed. Philox4x32-10: Salmon, Moraes, Dror,
    Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Order and threads do not matter. */
-SAMBA__INLINE void samba__philox(uint64_t key, uint64_t block, uint32_t stream, uint32_t out[4])
+SAMBA__INLINE void samba__philox_words(uint64_t key, uint64_t block, uint32_t stream,
+                                       uint32_t out[4])
 {
     uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = stream, c3 = 0;
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    SAMBA__UNROLLED
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
@@ -2130,6 +2136,11 @@ SAMBA__INLINE void samba__philox(uint64_t key, uint64_t block, uint32_t stream, 
     out[1] = c1;
     out[2] = c2;
     out[3] = c3;
+}
+
+SAMBA__NOINLINE void samba__philox(uint64_t key, uint64_t block, uint32_t stream, uint32_t out[4])
+{
+    samba__philox_words(key, block, stream, out);
 }
 
 /* 24 bits of a word to [0,1); and to (0,1), for logarithms. Both exact. */
@@ -2598,8 +2609,8 @@ SAMBA__INLINE uint16_t samba__to_f16(float f)
     for (int64_t i = 0; i < n; i++) \
     statement
 
-SAMBA__INLINE void samba__load(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype,
-                               int64_t n)
+SAMBA__KERNEL void samba__load_values(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype,
+                                      int64_t n)
 {
     const uint16_t *h = (const uint16_t *)x;
     switch (dtype) {
@@ -2659,8 +2670,8 @@ SAMBA__INLINE uint32_t samba__saturate_u32(float f)
     return f >= 4294967296.0f ? UINT32_MAX : (uint32_t)f;
 }
 
-SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_dtype dtype,
-                                int64_t n)
+SAMBA__KERNEL void samba__store_values(void *y, const float *SAMBA__RESTRICT x, samba_dtype dtype,
+                                       int64_t n)
 {
     uint16_t *h = (uint16_t *)y;
     switch (dtype) {
@@ -2701,6 +2712,17 @@ SAMBA__INLINE void samba__store(void *y, const float *SAMBA__RESTRICT x, samba_d
 }
 
 #undef SAMBA__EACH
+
+/* The same; [elementwise] has them for each instruction set. */
+SAMBA__NOINLINE void samba__load(float *y, const void *x, samba_dtype dtype, int64_t n)
+{
+    samba__load_values(y, x, dtype, n);
+}
+
+SAMBA__NOINLINE void samba__store(void *y, const float *x, samba_dtype dtype, int64_t n)
+{
+    samba__store_values(y, x, dtype, n);
+}
 
 /* ---- Signatures: "*n,n?,n->*n". One letter is one dimension, '*' any leading ones (equal in all
    terms), '?' after a term makes it optional, "i:", "b:", "f:" before it i32, bool, f32, and "w:" a
@@ -2858,6 +2880,12 @@ SAMBA__INLINE float samba__with_sign(float y, float x)
 SAMBA__INLINE float samba__unless_nan(float x, float y)
 {
     return x == x ? y : SAMBA__NAN;
+}
+
+/* The larger number; the NaN if one is NaN. The select alone is an instruction for maxima. */
+SAMBA__INLINE float samba__larger(float s, float x)
+{
+    return samba__unless_nan(x, x > s ? x : s);
 }
 
 /* c0 + c1 x + c2 x^2 + c3 x^3 by Horner's rule; to go on, c3 is itself a polynomial in x. */
@@ -3285,6 +3313,8 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 #define SAMBA__JOIN_(a, b) a##b
 #define SAMBA__JOIN(a, b) SAMBA__JOIN_(a, b)
 #define SAMBA__OF_SET(name) SAMBA__JOIN(name, SAMBA__SUFFIX)
+/* A function that wider vectors would not make faster: AVX-512 has that of AVX2. */
+#define SAMBA__OF_NARROW(name) SAMBA__JOIN(name, SAMBA__NARROW_SUFFIX)
 
 /* What a set consists of. */
 #define samba__vec SAMBA__OF_SET(samba__vec)           /* SAMBA__VEC_LANES floats */
@@ -3293,9 +3323,13 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 #define samba__vec_store SAMBA__OF_SET(samba__vec_store)
 #define samba__vec_add SAMBA__OF_SET(samba__vec_add)
 #define samba__vec_mul SAMBA__OF_SET(samba__vec_mul)
-#define samba__vec_fma SAMBA__OF_SET(samba__vec_fma)       /* a b + c, rounded once */
-#define samba__mask SAMBA__OF_SET(samba__mask)             /* switches lanes on or off */
-#define samba__mask_first SAMBA__OF_SET(samba__mask_first) /* the first n lanes */
+#define samba__vec_fma SAMBA__OF_SET(samba__vec_fma)         /* a b + c, rounded once */
+#define samba__vec_sum SAMBA__OF_SET(samba__vec_sum)         /* of all lanes, in pairs: [reduce] */
+#define samba__mask SAMBA__OF_SET(samba__mask)               /* switches lanes on or off */
+#define samba__mask_first SAMBA__OF_SET(samba__mask_first)   /* the first n lanes */
+#define samba__vec_larger SAMBA__OF_SET(samba__vec_larger)   /* samba__larger of each lane */
+#define samba__vec_largest SAMBA__OF_SET(samba__vec_largest) /* samba__larger of all lanes */
+#define samba__vec_only SAMBA__OF_SET(samba__vec_only)       /* zero in lanes that are off */
 /* Lanes that are off are zero, neither read nor written. `whole` says that all lanes are on: some
    sets have a faster way then. */
 #define samba__vec_load_some SAMBA__OF_SET(samba__vec_load_some)
@@ -3315,6 +3349,7 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 
 /* -- portable: a vector is a float -- */
 #define SAMBA__SUFFIX _portable
+#define SAMBA__NARROW_SUFFIX _portable
 #define SAMBA__VEC_LANES 1
 #define SAMBA__MR 6
 #define SAMBA__NR 16
@@ -3356,9 +3391,29 @@ SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c
     return samba__fma(a, b, c);
 }
 
+SAMBA__KERNEL float samba__vec_sum(samba__vec v)
+{
+    return v;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_larger(samba__vec s, samba__vec x)
+{
+    return samba__larger(s, x);
+}
+
+SAMBA__KERNEL float samba__vec_largest(samba__vec v)
+{
+    return v;
+}
+
 SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
 {
     return n > 0;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_only(samba__vec v, samba__mask mask)
+{
+    return mask ? v : 0.0f;
 }
 
 SAMBA__KERNEL samba__vec samba__vec_load_some(const float *x, bool whole, samba__mask mask)
@@ -3372,6 +3427,7 @@ SAMBA__KERNEL void samba__vec_store_some(float *y, bool whole, samba__mask mask,
 }
 #endif
 #undef SAMBA__SUFFIX
+#undef SAMBA__NARROW_SUFFIX
 #undef SAMBA__VEC_LANES
 #undef SAMBA__MR
 #undef SAMBA__NR
@@ -3387,6 +3443,7 @@ SAMBA__KERNEL void samba__vec_store_some(float *y, bool whole, samba__mask mask,
 #pragma GCC target("avx2,fma")
 #endif
 #define SAMBA__SUFFIX _avx2
+#define SAMBA__NARROW_SUFFIX _avx2
 #define SAMBA__VEC_LANES 8
 #define SAMBA__MR 6
 #define SAMBA__NR 16
@@ -3428,10 +3485,37 @@ SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c
     return _mm256_fmadd_ps(a, b, c);
 }
 
+SAMBA__KERNEL float samba__vec_sum(samba__vec v)
+{
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+/* Of numbers that cannot be compared, max takes the second. */
+SAMBA__KERNEL samba__vec samba__vec_larger(samba__vec s, samba__vec x)
+{
+    __m256 is_nan = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+    return _mm256_blendv_ps(_mm256_max_ps(x, s), _mm256_set1_ps(SAMBA__NAN), is_nan);
+}
+
+SAMBA__KERNEL float samba__vec_largest(samba__vec v)
+{
+    v = samba__vec_larger(v, _mm256_permute2f128_ps(v, v, 1));
+    v = samba__vec_larger(v, _mm256_permute_ps(v, 0x4e));
+    v = samba__vec_larger(v, _mm256_permute_ps(v, 0xb1));
+    return _mm256_cvtss_f32(v);
+}
+
 SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
 {
     __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_only(samba__vec v, samba__mask mask)
+{
+    return _mm256_and_ps(v, _mm256_castsi256_ps(mask));
 }
 
 /* Masked accesses are slow on some chips. */
@@ -3491,6 +3575,7 @@ SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec 
 }
 #endif
 #undef SAMBA__SUFFIX
+#undef SAMBA__NARROW_SUFFIX
 #undef SAMBA__VEC_LANES
 #undef SAMBA__MR
 #undef SAMBA__NR
@@ -3512,6 +3597,7 @@ SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec 
 #pragma GCC target("avx512f,avx2,fma")
 #endif
 #define SAMBA__SUFFIX _avx512
+#define SAMBA__NARROW_SUFFIX _avx2
 #define SAMBA__VEC_LANES 16
 #define SAMBA__MR 12
 #define SAMBA__NR 32
@@ -3553,9 +3639,35 @@ SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c
     return _mm512_fmadd_ps(a, b, c);
 }
 
+SAMBA__KERNEL float samba__vec_sum(samba__vec v)
+{
+    __m256d high = _mm512_maskz_extractf64x4_pd(0xff, _mm512_castps_pd(v), 1);
+    __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm256_castpd_ps(high));
+    return samba__vec_sum_avx2(eight);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_larger(samba__vec s, samba__vec x)
+{
+    __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    return _mm512_mask_mov_ps(_mm512_maskz_max_ps(0xffff, x, s), is_nan,
+                              _mm512_set1_ps(SAMBA__NAN));
+}
+
+SAMBA__KERNEL float samba__vec_largest(samba__vec v)
+{
+    __m256d high = _mm512_maskz_extractf64x4_pd(0xff, _mm512_castps_pd(v), 1);
+    return samba__vec_largest_avx2(
+        samba__vec_larger_avx2(_mm512_castps512_ps256(v), _mm256_castpd_ps(high)));
+}
+
 SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
 {
     return (__mmask16)((1u << samba__min64(samba__max64(n, 0), 16)) - 1u);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_only(samba__vec v, samba__mask mask)
+{
+    return _mm512_maskz_mov_ps(mask, v);
 }
 
 SAMBA__KERNEL samba__vec samba__vec_load_some(const float *x, bool whole, samba__mask mask)
@@ -3670,6 +3782,7 @@ SAMBA__NOINLINE void samba__square_transpose(const float *x, int64_t x_row, floa
 }
 #endif
 #undef SAMBA__SUFFIX
+#undef SAMBA__NARROW_SUFFIX
 #undef SAMBA__VEC_LANES
 #undef SAMBA__MR
 #undef SAMBA__NR
@@ -3690,6 +3803,7 @@ SAMBA__NOINLINE void samba__square_transpose(const float *x, int64_t x_row, floa
 #pragma GCC optimize("no-schedule-insns")
 #endif
 #define SAMBA__SUFFIX _neon
+#define SAMBA__NARROW_SUFFIX _neon
 #define SAMBA__VEC_LANES 8
 #define SAMBA__MR 6
 #define SAMBA__NR 16
@@ -3741,9 +3855,44 @@ SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c
     return samba__pair_neon(vfmaq_f32(c.lo, a.lo, b.lo), vfmaq_f32(c.hi, a.hi, b.hi));
 }
 
+SAMBA__KERNEL float samba__vec_sum(samba__vec v)
+{
+    float32x4_t four = vaddq_f32(v.lo, v.hi);
+    float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+
+SAMBA__KERNEL float32x4_t samba__larger_neon(float32x4_t s, float32x4_t x)
+{
+    float32x4_t larger = vbslq_f32(vcgtq_f32(x, s), x, s);
+    return vbslq_f32(vceqq_f32(x, x), larger, vdupq_n_f32(SAMBA__NAN));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_larger(samba__vec s, samba__vec x)
+{
+    return samba__pair_neon(samba__larger_neon(s.lo, x.lo), samba__larger_neon(s.hi, x.hi));
+}
+
+SAMBA__KERNEL float samba__vec_largest(samba__vec v)
+{
+    float32x4_t four = samba__larger_neon(v.lo, v.hi);
+    four = samba__larger_neon(four, vextq_f32(four, four, 2));
+    four = samba__larger_neon(four, vextq_f32(four, four, 1));
+    return vgetq_lane_f32(four, 0);
+}
+
 SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
 {
     return n;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_only(samba__vec v, samba__mask mask)
+{
+    float part[8];
+    samba__vec_store(part, v);
+    for (int j = 0; j < 8; j++)
+        if (j >= mask) part[j] = 0.0f;
+    return samba__vec_load(part);
 }
 
 SAMBA__KERNEL samba__vec samba__vec_load_some(const float *x, bool whole, samba__mask mask)
@@ -3826,6 +3975,7 @@ SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec 
 }
 #endif
 #undef SAMBA__SUFFIX
+#undef SAMBA__NARROW_SUFFIX
 #undef SAMBA__VEC_LANES
 #undef SAMBA__MR
 #undef SAMBA__NR
@@ -5456,18 +5606,19 @@ typedef enum samba__spread_rule {
    has the wire number, what happens to the gradient, the SAMBA__SPREAD_RULES, the name, and
      MAP    elementwise: number of inputs, the value (of a, b, c and attributes p[]), flops per
             element, list of attributes; BOOL if the value is a truth, else F32
+     CURVE  the same, where the value takes so many steps that operations are interleaved
      OP     samba__class, list of attributes, flops per output element, flags, and whose shape rule
             and work it has; everything else is its own
      FAST   the same, with a kernel for each instruction set, as its loops gain by wide vectors
      FAMILY the same for ops that differ in little: an op family shares the functions NAME_rule,
             NAME_work and NAME_run, compiled once, and a run-time argument says which op is meant
    A row makes the enum, names, kernels and a row of samba__op_table; it needs its op's block. */
-#define SAMBA__OPS(MAP, OP, FAST, FAMILY) \
+#define SAMBA__OPS(MAP, CURVE, OP, FAST, FAMILY) \
     MAP(0x0101, RULE, ADDS,       add,        2, a + b,                     1, NONE, F32) \
     MAP(0x0102, RULE, ADDS,       sub,        2, a - b,                     1, NONE, F32) \
     MAP(0x0103, RULE, MULTIPLIES, mul,        2, a * b,                     1, NONE, F32) \
     MAP(0x0104, RULE, DIVIDES,    div,        2, a / b,                     4, NONE, F32) \
-    MAP(0x0105, RULE, FUNCTION,   pow,        2, samba__pow(a, b),          40, NONE, F32) \
+    CURVE(0x0105, RULE, FUNCTION,   pow,        2, samba__pow(a, b),          40, NONE, F32) \
     MAP(0x0106, RULE, FUNCTION,   minimum, 2, \
                                   a != a ? a : b != b ? b : a < b ? a : b, 1, NONE, F32) \
     MAP(0x0107, RULE, FUNCTION,   maximum, 2, \
@@ -5480,36 +5631,36 @@ typedef enum samba__spread_rule {
     MAP(0x010D, ZERO, FUNCTION,   ge,         2, a >= b ? 1.0f : 0.0f,      1, NONE, BOOL) \
     MAP(0x010E, RULE, CHOOSES,    where,      3, a != 0.0f ? b : c,         1, NONE, F32) \
     MAP(0x0120, RULE, MULTIPLIES, neg,        1, -a,                        1, NONE, F32) \
-    MAP(0x0121, RULE, FUNCTION,   exp,        1, samba__exp(a),             15, NONE, F32) \
-    MAP(0x0122, RULE, FUNCTION,   log,        1, samba__log(a),             15, NONE, F32) \
+    CURVE(0x0121, RULE, FUNCTION,   exp,        1, samba__exp(a),             15, NONE, F32) \
+    CURVE(0x0122, RULE, FUNCTION,   log,        1, samba__log(a),             15, NONE, F32) \
     MAP(0x0123, RULE, FUNCTION,   sqrt,       1, samba__sqrt(a),            5, NONE, F32) \
     MAP(0x0124, RULE, FUNCTION,   rsqrt,      1, samba__rsqrt(a),           10, NONE, F32) \
     MAP(0x0125, RULE, FUNCTION,   abs,        1, samba__abs(a),             1, NONE, F32) \
     MAP(0x0126, RULE, FUNCTION,   relu,       1, a < 0.0f ? 0.0f : a,       1, NONE, F32) \
     MAP(0x0127, RULE, FUNCTION,   leaky_relu, 1, a > 0.0f ? a : a * p[0],   2, SLOPE, F32) \
-    MAP(0x0128, RULE, FUNCTION,   sigmoid,    1, samba__sigmoid(a),         20, NONE, F32) \
-    MAP(0x0129, RULE, FUNCTION,   tanh,       1, samba__tanh(a),            20, NONE, F32) \
-    MAP(0x012A, RULE, FUNCTION,   gelu,       1, samba__gelu(a),            30, NONE, F32) \
-    MAP(0x012B, RULE, FUNCTION,   gelu_tanh,  1, samba__gelu_tanh(a),       25, NONE, F32) \
-    MAP(0x012C, RULE, FUNCTION,   silu,       1, samba__silu(a),            20, NONE, F32) \
-    MAP(0x012D, RULE, FUNCTION,   softplus,   1, samba__softplus(a),        30, NONE, F32) \
+    CURVE(0x0128, RULE, FUNCTION,   sigmoid,    1, samba__sigmoid(a),         20, NONE, F32) \
+    CURVE(0x0129, RULE, FUNCTION,   tanh,       1, samba__tanh(a),            20, NONE, F32) \
+    CURVE(0x012A, RULE, FUNCTION,   gelu,       1, samba__gelu(a),            30, NONE, F32) \
+    CURVE(0x012B, RULE, FUNCTION,   gelu_tanh,  1, samba__gelu_tanh(a),       25, NONE, F32) \
+    CURVE(0x012C, RULE, FUNCTION,   silu,       1, samba__silu(a),            20, NONE, F32) \
+    CURVE(0x012D, RULE, FUNCTION,   softplus,   1, samba__softplus(a),        30, NONE, F32) \
     MAP(0x012E, RULE, MULTIPLIES, scale,      1, a * p[0],                  1, SCALE, F32) \
     MAP(0x012F, RULE, SHIFTS,     shift,      1, a + p[0],                  1, SHIFT, F32) \
     MAP(0x0140, RULE, FUNCTION,   tanh_backward, 2, a * samba__fma(-b, b, 1.0f), 3, NONE, F32) \
     MAP(0x0141, RULE, FUNCTION,   sigmoid_backward, 2, a * (b * (1.0f - b)), 3, NONE, F32) \
     MAP(0x0142, RULE, FUNCTION,   relu_backward, 2, b > 0.0f ? a : 0.0f, 1, NONE, F32) \
     MAP(0x0143, RULE, FUNCTION,   leaky_relu_backward, 2, b > 0.0f ? a : a * p[0], 2, SLOPE, F32) \
-    MAP(0x0144, NONE, FUNCTION,   gelu_backward, 2, a * samba__gelu_grad(b), 40, NONE, F32) \
-    MAP(0x0145, NONE, FUNCTION,   gelu_tanh_backward, 2, \
+    CURVE(0x0144, NONE, FUNCTION,   gelu_backward, 2, a * samba__gelu_grad(b), 40, NONE, F32) \
+    CURVE(0x0145, NONE, FUNCTION,   gelu_tanh_backward, 2, \
                                   a * samba__gelu_tanh_grad(b), 35, NONE, F32) \
-    MAP(0x0146, NONE, FUNCTION,   silu_backward, 2, a * samba__silu_grad(b), 25, NONE, F32) \
+    CURVE(0x0146, NONE, FUNCTION,   silu_backward, 2, a * samba__silu_grad(b), 25, NONE, F32) \
     MAP(0x0147, NONE, FUNCTION,   abs_backward, 2, \
                                   b > 0.0f ? a : b < 0.0f ? -a : 0.0f, 1, NONE, F32) \
     MAP(0x0148, NONE, FUNCTION,   maximum_backward, 3, \
                                   b > c ? a : b == c ? a * 0.5f : 0.0f, 2, NONE, F32) \
-    MAP(0x0149, NONE, FUNCTION,   pow_backward, 3, \
+    CURVE(0x0149, NONE, FUNCTION,   pow_backward, 3, \
            c == 0.0f ? 0.0f : a * (c * samba__pow(b, c - 1.0f)), 45, NONE, F32) \
-    MAP(0x014A, NONE, FUNCTION,   pow_backward_exponent, 3, \
+    CURVE(0x014A, NONE, FUNCTION,   pow_backward_exponent, 3, \
                                   b == 0.0f ? 0.0f : a * (c * samba__log(b)), 20, NONE, F32) \
     FAST(0x0180,   ZERO, SAME,       full,        MOVES, FULL, 0, NONE, full, flat) \
     FAST(0x0181,   RULE, CASTS,      cast,        MOVES, CAST, 1, NONE, cast, cast) \
@@ -5592,7 +5743,7 @@ typedef enum samba__spread_rule {
                    scaled_dot_product_attention_backward, scaled_dot_product_attention_backward)
 enum {
 #define X(wire, gradient, spread, name, ...) SAMBA__OP_##name,
-    SAMBA__OPS(X, X, X, X)
+    SAMBA__OPS(X, X, X, X, X)
 #undef X
     SAMBA__N_OPS
 };
@@ -5928,55 +6079,6 @@ SAMBA__FN int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offse
     return left;
 }
 
-/* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
-SAMBA__INLINE const float *samba__map_input(const samba_args *a, int32_t k, int64_t at,
-                                            int64_t step, int64_t n, float *buffer)
-{
-    samba_dtype dtype = a->in_spec[k].dtype;
-    const uint8_t *x = samba__in_bytes(a, k, at);
-    if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
-    samba__load(buffer, x, dtype, step ? n : 1);
-    if (step) return buffer;
-    float first = buffer[0];
-    for (int64_t i = 1; i < n; i++)
-        buffer[i] = first;
-    return buffer;
-}
-
-/* Elements begin ... end - 1 of the output. */
-SAMBA__INLINE void samba__map_range(const samba_args *a, samba__loop_fn loop, const samba__walk *w,
-                                    const float *p, int64_t begin, int64_t end)
-{
-    float buffer[4][SAMBA__RUN];
-    const float *x[3] = { NULL, NULL, NULL };
-    samba_dtype type = a->out_spec[0].dtype;
-    bool direct = type == SAMBA_F32; /* no buffer is needed: runs may be long */
-    for (int32_t k = 0; k < a->n_in; k++)
-        direct = direct && a->in_spec[k].dtype == SAMBA_F32 && w->step[k][w->ndim - 1];
-    for (int64_t e = begin, at[3], n; e < end; e += n) {
-        n = samba__min64(samba__walk_to(w, e, at), end - e);
-        if (!direct) n = samba__min64(n, SAMBA__RUN);
-        uint8_t *y = samba__out_bytes(a, e);
-        for (int32_t k = 0; k < a->n_in; k++)
-            x[k] = samba__map_input(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
-        float *value = type == SAMBA_F32 ? (float *)(void *)y : buffer[3];
-        loop(value, x[0], a->n_in > 1 ? x[1] : x[0], a->n_in > 2 ? x[2] : x[0], p, n);
-        if (type != SAMBA_F32) samba__store(y, value, type, n);
-    }
-}
-
-SAMBA__INLINE void samba__map_run(const samba_args *a, samba__loop_fn loop)
-{
-    float p[SAMBA_MAX_ATTR];
-    samba__walk w;
-    samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
-    p[0] = 0.0f;
-    for (int32_t i = 0; i < a->n_attr; i++)
-        p[i] = samba_attr_float(a->attr[i]);
-    for (int64_t row = 0; row == 0 || row < a->rows; row++)
-        samba__map_range(a, loop, &w, p, a->begin + row * a->pitch, a->end + row * a->pitch);
-}
-
 /* Any types in; f32 out, or the inputs' one half type if all have it; comparisons give bool. */
 SAMBA__FN bool samba__map_shape(samba_call *c, int32_t arity, int32_t n_attr, samba_dtype result)
 {
@@ -6016,75 +6118,21 @@ SAMBA__FN void samba__single_work(samba_work *w, const samba_call *c)
     w->units[0] = 1;
 }
 
-/* Cheap loops wait for memory: only those that compute much gain by AVX-512. The others' loop for
-   it is a stand-in that nothing calls, so that compilers drop it. Costly ones wait for themselves,
-   each operation for the one before: so the operations of four vectors are interleaved. */
-#if defined(__OPTIMIZE__)
-#define SAMBA__IS_COSTLY(cost) ((cost) >= 12)
-#else /* gcc cannot inline a function that is handed over: none counts as costly */
-#define SAMBA__IS_COSTLY(cost) ((cost) < 0)
-#endif
-
-typedef float (*samba__map_fn)(float a, float b, float c, const float *p);
-
-/* y = value(a, b, c) of whole runs of 32 elements, four vectors at once; returns how many these
-   are. The function is known where this is inlined, and so is inlined itself. */
-SAMBA__INLINE int64_t samba__map_interleaved(samba__map_fn value, float *y, const float *a,
-                                             const float *b, const float *c, const float *p,
-                                             int64_t n)
-{
-    int64_t whole = n - n % 32;
-    for (int64_t at = 0; at < whole; at += 32) {
-        float four[32];
-        SAMBA__FOUR_IN_PLACE
-        for (int64_t i = at; i < at + 32; i++)
-            four[i - at] = value(a[i], b[i], c[i], p);
-        for (int64_t i = at; i < at + 32; i++)
-            y[i] = four[i - at];
-    }
-    return whole;
-}
-
-/* The stand-in. */
-SAMBA__INLINE float samba__first_value(float a, float b, float c, const float *p)
-{
-    (void)b;
-    (void)c;
-    (void)p;
-    return a;
-}
-
-#define SAMBA__LOOP(name, value, interleave) \
-    SAMBA__FN void samba__##name(float *y, const float *a, const float *b, const float *c, \
-                                 const float *p, int64_t n) \
-    { \
-        int64_t done = interleave ? samba__map_interleaved(value, y, a, b, c, p, n) : 0; \
-        SAMBA__IN_PLACE \
-        for (int64_t i = done; i < n; i++) \
-            y[i] = value(a[i], b[i], c[i], p); \
-    }
-#if SAMBA__SIMD
-#define SAMBA__LOOPS(name, value, costly) \
-    SAMBA__LOOP(name##_loop, value, false) \
-    SAMBA__AVX2 SAMBA__MIXED SAMBA__LOOP(name##_loop_avx2, value, costly) \
-    SAMBA__AVX512 SAMBA__MIXED SAMBA__LOOP( \
-        name##_loop_avx512, (SAMBA__X86 && (costly) ? value : samba__first_value), costly)
-#else
-#define SAMBA__LOOPS(name, value, costly) SAMBA__LOOP(name##_loop, value, false)
-#endif
+/* What an elementwise op computes, and its shape rule. */
 #define SAMBA__DEFINE_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
     SAMBA__INLINE float samba__##name##_value(float a, float b, float c, const float *p) \
     { \
         (void)a, (void)b, (void)c, (void)p; \
         return value; \
     } \
-    SAMBA__LOOPS(name, samba__##name##_value, SAMBA__IS_COSTLY(cost)) \
     SAMBA__FN bool samba__##name##_shape(samba_call *c) \
     { \
         return samba__map_shape(c, arity, SAMBA__##attributes##_END, SAMBA_##type); \
     }
-#define SAMBA__DEFINE_NONE(wire, gradient, spread, name, ...)
-SAMBA__OPS(SAMBA__DEFINE_MAP, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE, SAMBA__DEFINE_NONE)
+#define SAMBA__NO_ROW(wire, gradient, spread, name, ...)
+SAMBA__OPS(SAMBA__DEFINE_MAP, SAMBA__DEFINE_MAP, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW)
+
+enum { SAMBA__CURVE_BLOCK = 32 };
 
 /* Sums a gradient over the dimensions along which input i was stretched; a leaf's stays f32. */
 SAMBA__FN samba_tensor *samba__to_input(const samba_vjp *g, int32_t i, samba_tensor *dy)
@@ -6224,13 +6272,6 @@ SAMBA__FN bool samba__full_shape(samba_call *c)
     return true;
 }
 
-SAMBA__KERNEL void samba__full_kernel(const samba_args *a)
-{
-    float value = samba_attr_float(a->attr[SAMBA__FULL_VALUE]);
-    for (int64_t i = a->begin; i < a->end; i++)
-        a->out[0][i] = value;
-}
-
 /* ---- cast: dx = cast dy back; through an integer or bool nothing flows ---- */
 SAMBA__OP_API samba_tensor *samba_cast(samba_tensor *x, samba_dtype dtype)
 {
@@ -6278,21 +6319,6 @@ SAMBA__FN bool samba__casts_exactly(samba_dtype from, samba_dtype to)
         && samba__integer_range(from, &least, &most) && samba__integer_range(to, &least, &most);
 }
 
-SAMBA__KERNEL void samba__cast_kernel(const samba_args *a)
-{
-    float run[SAMBA__RUN];
-    int64_t end = samba__min64(a->end * 16, samba_count(&a->out_spec[0].shape));
-    if (samba__casts_exactly(a->in_spec[0].dtype, a->out_spec[0].dtype)) {
-        samba__cast_integers(a, a->begin * 16, end);
-        return;
-    }
-    for (int64_t e = a->begin * 16, n; e < end; e += n) {
-        n = samba__min64(SAMBA__RUN, end - e);
-        samba__load(run, samba__in_bytes(a, 0, e), a->in_spec[0].dtype, n);
-        samba__store(samba__out_bytes(a, e), run, a->out_spec[0].dtype, n);
-    }
-}
-
 /* A leaf's gradient stays f32. */
 SAMBA__FN void samba__cast_vjp(samba_vjp *g)
 {
@@ -6318,25 +6344,7 @@ SAMBA__KERNEL void samba__count_kernel(const samba_args *a)
    attribute of accumulate, 1: begin anew with the first microbatch ---- */
 SAMBA__MATCHES(zero, "*->*", 0)
 
-SAMBA__KERNEL void samba__zero_kernel(const samba_args *a)
-{
-    for (int64_t i = a->begin; i < a->end; i++)
-        a->out[0][i] = 0.0f;
-}
 SAMBA__MATCHES(accumulate, "*,*->*", 1)
-
-SAMBA__KERNEL void samba__accumulate_kernel(const samba_args *a)
-{
-    bool anew = a->attr[SAMBA__ACCUMULATE_ANEW] && a->microbatch == 0;
-    const float *x = a->in[1];
-    float *y = a->out[0];
-    if (anew)
-        for (int64_t i = a->begin; i < a->end; i++)
-            y[i] = x[i];
-    else
-        for (int64_t i = a->begin; i < a->end; i++)
-            y[i] += x[i];
-}
 
 /* ---- dropout: y = x mask/(1-p), mask from (seed, layer, counter, element): Srivastava et al.,
    JMLR 2014. Inputs x, rate f32, seed i32, counter i32; attributes: the layer's key ---- */
@@ -6389,9 +6397,153 @@ SAMBA__FN void samba__dropout_work(samba_work *w, const samba_call *c)
     w->part = 4;
 }
 
+SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
+{
+    samba_tensor *in[4] = { g->dout[0], g->in[1], g->in[2], g->in[3] };
+    g->din[0] = samba__emit(g->session, SAMBA__OP_dropout, in, 4, g->attr, g->n_attr, NULL);
+}
+
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if (SAMBA__TEMPLATE == SAMBA__TEMPLATE_ROWS || SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS) \
+    && defined(SAMBA__SUFFIX)
+/* -- For all kernels below -- */
+#if SAMBA__VEC_LANES > 1 && !defined(__clang__)
+/* The rest of -O3 takes long to compile. */
+#pragma GCC optimize("O2", "tree-vectorize", "vect-cost-model=dynamic")
+#pragma GCC optimize("no-trapping-math", "no-tree-loop-distribute-patterns")
+#endif
+/* Before a loop of constant length, over some vectors: they stay in registers. */
+#undef SAMBA__EACH_VEC
+#if SAMBA__VEC_LANES > 1
+#define SAMBA__EACH_VEC SAMBA__UNROLLED
+#else
+#define SAMBA__EACH_VEC
+#endif
+#endif
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+/* -- How ops with a kernel for each instruction set read and write: runs of any type as f32 -- */
+#define samba__load_run SAMBA__OF_NARROW(samba__load_run)
+#define samba__store_run SAMBA__OF_NARROW(samba__store_run)
+#define samba__map_input SAMBA__OF_NARROW(samba__map_input)
+#define samba__map_range SAMBA__OF_NARROW(samba__map_range)
+#define samba__map_run SAMBA__OF_NARROW(samba__map_run)
+#define samba__full_kernel SAMBA__OF_NARROW(samba__full_kernel)
+#define samba__cast_kernel SAMBA__OF_NARROW(samba__cast_kernel)
+#define samba__zero_kernel SAMBA__OF_NARROW(samba__zero_kernel)
+#define samba__accumulate_kernel SAMBA__OF_NARROW(samba__accumulate_kernel)
+#define samba__dropout_shifted SAMBA__OF_NARROW(samba__dropout_shifted)
+#define samba__dropout_kernel SAMBA__OF_NARROW(samba__dropout_kernel)
+#if SAMBA__VEC_LANES < 16
+
+SAMBA__NOINLINE void samba__load_run(float *y, const void *x, samba_dtype dtype, int64_t n)
+{
+    samba__load_values(y, x, dtype, n);
+}
+
+SAMBA__NOINLINE void samba__store_run(void *y, const float *x, samba_dtype dtype, int64_t n)
+{
+    samba__store_values(y, x, dtype, n);
+}
+
+/* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
+SAMBA__FN const float *samba__map_input(const samba_args *a, int32_t k, int64_t at, int64_t step,
+                                        int64_t n, float *buffer)
+{
+    samba_dtype dtype = a->in_spec[k].dtype;
+    const uint8_t *x = samba__in_bytes(a, k, at);
+    if (step && dtype == SAMBA_F32) return (const float *)(const void *)x;
+    samba__load_run(buffer, x, dtype, step ? n : 1);
+    if (step) return buffer;
+    float first = buffer[0];
+    for (int64_t i = 1; i < n; i++)
+        buffer[i] = first;
+    return buffer;
+}
+
+/* Elements begin ... end - 1 of the output. */
+SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const samba__walk *w,
+                                const float *p, int64_t begin, int64_t end)
+{
+    float buffer[4][SAMBA__RUN];
+    const float *x[3] = { NULL, NULL, NULL };
+    samba_dtype type = a->out_spec[0].dtype;
+    bool direct = type == SAMBA_F32; /* no buffer is needed: runs may be long */
+    for (int32_t k = 0; k < a->n_in; k++)
+        direct = direct && a->in_spec[k].dtype == SAMBA_F32 && w->step[k][w->ndim - 1];
+    for (int64_t e = begin, at[3], n; e < end; e += n) {
+        n = samba__min64(samba__walk_to(w, e, at), end - e);
+        if (!direct) n = samba__min64(n, SAMBA__RUN);
+        uint8_t *y = samba__out_bytes(a, e);
+        for (int32_t k = 0; k < a->n_in; k++)
+            x[k] = samba__map_input(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
+        float *value = type == SAMBA_F32 ? (float *)(void *)y : buffer[3];
+        loop(value, x[0], a->n_in > 1 ? x[1] : x[0], a->n_in > 2 ? x[2] : x[0], p, n);
+        if (type != SAMBA_F32) samba__store_run(y, value, type, n);
+    }
+}
+
+SAMBA__FN void samba__map_run(const samba_args *a, samba__loop_fn loop)
+{
+    float p[SAMBA_MAX_ATTR];
+    samba__walk w;
+    samba__walk_open(&w, &a->out_spec[0].shape, a->in_spec, a->n_in);
+    p[0] = 0.0f;
+    for (int32_t i = 0; i < a->n_attr; i++)
+        p[i] = samba_attr_float(a->attr[i]);
+    for (int64_t row = 0; row == 0 || row < a->rows; row++)
+        samba__map_range(a, loop, &w, p, a->begin + row * a->pitch, a->end + row * a->pitch);
+}
+
+SAMBA__FN void samba__full_kernel(const samba_args *a)
+{
+    float value = samba_attr_float(a->attr[SAMBA__FULL_VALUE]);
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = value;
+}
+
+SAMBA__FN void samba__cast_kernel(const samba_args *a)
+{
+    float run[SAMBA__RUN];
+    int64_t end = samba__min64(a->end * 16, samba_count(&a->out_spec[0].shape));
+    if (samba__casts_exactly(a->in_spec[0].dtype, a->out_spec[0].dtype)) {
+        samba__cast_integers(a, a->begin * 16, end);
+        return;
+    }
+    samba_dtype to = a->out_spec[0].dtype;
+    for (int64_t e = a->begin * 16, n; e < end; e += n) {
+        uint8_t *y = samba__out_bytes(a, e);
+        n = samba__min64(SAMBA__RUN, end - e);
+        if (to == SAMBA_F32)
+            samba__load_run((float *)(void *)y, samba__in_bytes(a, 0, e), a->in_spec[0].dtype, n);
+        else
+            samba__store_run(y, samba__map_input(a, 0, e, 1, n, run), to, n);
+    }
+}
+
+SAMBA__FN void samba__zero_kernel(const samba_args *a)
+{
+    for (int64_t i = a->begin; i < a->end; i++)
+        a->out[0][i] = 0.0f;
+}
+
+SAMBA__FN void samba__accumulate_kernel(const samba_args *a)
+{
+    bool anew = a->attr[SAMBA__ACCUMULATE_ANEW] && a->microbatch == 0;
+    const float *x = a->in[1];
+    float *y = a->out[0];
+    if (anew)
+        for (int64_t i = a->begin; i < a->end; i++)
+            y[i] = x[i];
+    else
+        for (int64_t i = a->begin; i < a->end; i++)
+            y[i] += x[i];
+}
+
 /* Elements [begin,end) where the mask begins amid a call of the generator. */
-SAMBA__INLINE void samba__dropout_shifted(const samba_args *a, const samba__dropping *d,
-                                          int64_t begin, int64_t end)
+SAMBA__FN void samba__dropout_shifted(const samba_args *a, const samba__dropping *d, int64_t begin,
+                                      int64_t end)
 {
     uint32_t words[4];
     for (int64_t i = begin; i < end; i++) {
@@ -6401,7 +6553,7 @@ SAMBA__INLINE void samba__dropout_shifted(const samba_args *a, const samba__drop
     }
 }
 
-SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
+SAMBA__FN void samba__dropout_kernel(const samba_args *a)
 {
     int64_t count = samba_count(&a->out_spec[0].shape), end = samba__min64(a->end * 4, count);
     samba__dropping d = samba__dropping_of(a, 1, a->attr, count);
@@ -6411,17 +6563,104 @@ SAMBA__KERNEL void samba__dropout_kernel(const samba_args *a)
         return;
     }
     for (int64_t e = a->begin * 4; e < end; e += 4) {
-        samba__philox(d.key, (d.first + (uint64_t)e) / 4, d.counter, words);
-        for (int64_t i = e; i < end && i < e + 4; i++)
-            a->out[0][i] = samba__unit(words[i - e]) < d.rate ? 0.0f : a->in[0][i] * d.scale;
+        const float *x = a->in[0] + e;
+        float *y = a->out[0] + e;
+        samba__philox_words(d.key, (d.first + (uint64_t)e) / 4, d.counter, words);
+        if (e + 4 <= end) {
+            SAMBA__UNROLLED
+            for (int i = 0; i < 4; i++)
+                y[i] = samba__unit(words[i]) < d.rate ? 0.0f : x[i] * d.scale;
+        } else {
+            for (int i = 0; i < end - e; i++)
+                y[i] = samba__unit(words[i]) < d.rate ? 0.0f : x[i] * d.scale;
+        }
     }
 }
+#endif
 
-SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
+/* -- The loop of an elementwise op, and its kernel -- */
+#if SAMBA__VEC_LANES > 1
+#define samba__curve_store SAMBA__OF_SET(samba__curve_store)
+#define samba__curve_pad SAMBA__OF_SET(samba__curve_pad)
+#define samba__curve_rest SAMBA__OF_SET(samba__curve_rest)
+
+SAMBA__KERNEL void samba__curve_store(float *y, const float *block)
 {
-    samba_tensor *in[4] = { g->dout[0], g->in[1], g->in[2], g->in[3] };
-    g->din[0] = samba__emit(g->session, SAMBA__OP_dropout, in, 4, g->attr, g->n_attr, NULL);
+    SAMBA__EACH_VEC
+    for (int i = 0; i < SAMBA__CURVE_BLOCK; i++)
+        y[i] = block[i];
 }
+
+SAMBA__KERNEL void samba__curve_pad(float *to, const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < SAMBA__CURVE_BLOCK; i += SAMBA__VEC_LANES)
+        samba__vec_store(to + i, samba__vec_load_some(x + i, false, samba__mask_first(n - i)));
+}
+
+/* The last elements of a curve, fewer than a block: as a whole block of copies. */
+SAMBA__NOINLINE void samba__curve_rest(samba__loop_fn curve, float *y, const float *a,
+                                       const float *b, const float *c, const float *p, int64_t n)
+{
+    float x[3][SAMBA__CURVE_BLOCK], value[SAMBA__CURVE_BLOCK];
+    if (n == 0) return;
+    samba__curve_pad(x[0], a, n);
+    if (b != a) samba__curve_pad(x[1], b, n);
+    if (c != a) samba__curve_pad(x[2], c, n);
+    curve(value, x[0], b != a ? x[1] : x[0], c != a ? x[2] : x[0], p, SAMBA__CURVE_BLOCK);
+    for (int64_t i = 0; i < n; i += SAMBA__VEC_LANES)
+        samba__vec_store_some(y + i, false, samba__mask_first(n - i), samba__vec_load(value + i));
+}
+#endif
+
+#define SAMBA__LOOP_OF(name) SAMBA__OF_SET(samba__##name##_loop)
+#define SAMBA__LOOP_ARGS \
+    float *y, const float *a, const float *b, const float *c, const float *p, int64_t n
+#define SAMBA__MAP_LOOP(wire, gradient, spread, name, ...) \
+    SAMBA__FN void SAMBA__LOOP_OF(name)(SAMBA__LOOP_ARGS) \
+    { \
+        SAMBA__IN_PLACE \
+        for (int64_t i = 0; i < n; i++) \
+            y[i] = samba__##name##_value(a[i], b[i], c[i], p); \
+    }
+/* Curves compute much. Each of their operations waits for the one before: so those of several
+   vectors are interleaved, a block of 32 elements. */
+#define SAMBA__CURVE_LOOP(wire, gradient, spread, name, ...) \
+    SAMBA__FN void SAMBA__LOOP_OF(name)(SAMBA__LOOP_ARGS) \
+    { \
+        for (; n >= SAMBA__CURVE_BLOCK; n -= 32, y += 32, a += 32, b += 32, c += 32) { \
+            float block[SAMBA__CURVE_BLOCK]; \
+            SAMBA__FOUR_IN_PLACE \
+            for (int i = 0; i < SAMBA__CURVE_BLOCK; i++) \
+                block[i] = samba__##name##_value(a[i], b[i], c[i], p); \
+            samba__curve_store(y, block); \
+        } \
+        samba__curve_rest(SAMBA__LOOP_OF(name), y, a, b, c, p, n); \
+    }
+#define SAMBA__LOOP_KERNEL(wire, gradient, spread, name, ...) \
+    SAMBA__FN void SAMBA__OF_SET(samba__##name##_kernel)(const samba_args *args) \
+    { \
+        samba__map_run(args, SAMBA__LOOP_OF(name)); \
+    }
+#if SAMBA__VEC_LANES == 1
+SAMBA__OPS(SAMBA__MAP_LOOP, SAMBA__MAP_LOOP, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW)
+SAMBA__OPS(SAMBA__LOOP_KERNEL, SAMBA__LOOP_KERNEL, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW)
+#else
+#if SAMBA__VEC_LANES < 16
+SAMBA__OPS(SAMBA__MAP_LOOP, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW)
+SAMBA__OPS(SAMBA__LOOP_KERNEL, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW)
+#endif
+#if !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("schedule-insns", "sched-pressure")
+#endif
+SAMBA__OPS(SAMBA__NO_ROW, SAMBA__CURVE_LOOP, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW)
+SAMBA__OPS(SAMBA__NO_ROW, SAMBA__LOOP_KERNEL, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW)
+#if !defined(__clang__)
+#pragma GCC pop_options
+#endif
+#endif
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
 
 /* ==== [reduce] ================================================================================ */
 /* ---- Reductions of a row. Lane l of 32 takes elements l, l + 32, ... in order; then lanes are
@@ -6429,54 +6668,108 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
    instruction set, so the order of a sum, and with it its bits, is the same on all. ---- */
 #define SAMBA__LANES 32
 
-SAMBA__INLINE float samba__lanes_sum(float *SAMBA__RESTRICT lane)
+/* A sum of exponentials is 1 or more; 0 stands for a row whose maximum is not finite. */
+SAMBA__INLINE float samba__unless_zero(float sum)
 {
-    for (int l = 0; l < 16; l++)
-        lane[l] += lane[l + 16];
-    for (int l = 0; l < 8; l++)
-        lane[l] += lane[l + 8];
-    for (int l = 0; l < 4; l++)
-        lane[l] += lane[l + 4];
-    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+    return sum != 0.0f ? sum : SAMBA__NAN;
+}
+
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_ROWS && defined(SAMBA__SUFFIX)
+/* -- Rows -- */
+#define samba__vecs_sum SAMBA__OF_SET(samba__vecs_sum)
+#define samba__row_part SAMBA__OF_SET(samba__row_part)
+#define samba__lanes_sum SAMBA__OF_SET(samba__lanes_sum)
+#define samba__row_sum SAMBA__OF_SET(samba__row_sum)
+#define samba__row_dot SAMBA__OF_SET(samba__row_dot)
+#define samba__row_dot3 SAMBA__OF_SET(samba__row_dot3)
+#define samba__row_squares SAMBA__OF_SET(samba__row_squares)
+#define samba__row_max SAMBA__OF_SET(samba__row_max)
+#define samba__row_exp SAMBA__OF_SET(samba__row_exp)
+#define samba__row_exp_sum SAMBA__OF_SET(samba__row_exp_sum)
+#define SAMBA__LANE_VECS (SAMBA__LANES / SAMBA__VEC_LANES)
+
+/* The sum of all lanes: of l and l + 16, and so on. */
+SAMBA__KERNEL float samba__vecs_sum(samba__vec *v)
+{
+    SAMBA__EACH_VEC
+    for (int half = SAMBA__LANE_VECS / 2; half > 0; half /= 2) {
+        SAMBA__EACH_VEC
+        for (int k = 0; k < half; k++)
+            v[k] = samba__vec_add(v[k], v[k + half]);
+    }
+    return samba__vec_sum(v[0]);
+}
+
+/* Of 32 floats. */
+SAMBA__KERNEL float samba__lanes_sum(const float *lane)
+{
+    samba__vec v[SAMBA__LANE_VECS];
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__LANE_VECS; k++)
+        v[k] = samba__vec_load(lane + k * SAMBA__VEC_LANES);
+    return samba__vecs_sum(v);
+}
+
+/* Of x, which has n more elements: SAMBA__VEC_LANES or fewer, then zeros. */
+SAMBA__KERNEL samba__vec samba__row_part(const float *x, int64_t n)
+{
+    return samba__vec_load_some(x, false, samba__mask_first(n));
 }
 
 /* sum of x[i] */
-SAMBA__INLINE float samba__row_sum(const float *x, int64_t n)
+SAMBA__FN float samba__row_sum(const float *x, int64_t n)
 {
-    float lane[SAMBA__LANES] = { 0.0f };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
-        SAMBA__IN_PLACE
-        for (int l = 0; l < SAMBA__LANES; l++)
-            lane[l] += x[at + l];
+    samba__vec v[SAMBA__LANE_VECS];
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__LANE_VECS; k++)
+        v[k] = samba__vec_set(0.0f);
+    for (; n >= SAMBA__LANES; n -= SAMBA__LANES, x += SAMBA__LANES) {
+        SAMBA__EACH_VEC
+        for (int k = 0; k < SAMBA__LANE_VECS; k++)
+            v[k] = samba__vec_add(v[k], samba__vec_load(x + k * SAMBA__VEC_LANES));
     }
-    for (int64_t i = whole; i < n; i++)
-        lane[i - whole] += x[i];
-    return samba__lanes_sum(lane);
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__LANE_VECS; k++) {
+        int i = k * SAMBA__VEC_LANES;
+        if (i >= n) continue;
+        v[k] = samba__vec_add(v[k], samba__row_part(x + i, n - i));
+    }
+    return samba__vecs_sum(v);
 }
 
 /* sum of x[i] y[i] */
-SAMBA__INLINE float samba__row_dot(const float *x, const float *y, int64_t n)
+SAMBA__FN float samba__row_dot(const float *x, const float *y, int64_t n)
 {
-    float lane[SAMBA__LANES] = { 0.0f };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
-        SAMBA__IN_PLACE
-        for (int l = 0; l < SAMBA__LANES; l++)
-            lane[l] = samba__fma(x[at + l], y[at + l], lane[l]);
+    samba__vec v[SAMBA__LANE_VECS];
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__LANE_VECS; k++)
+        v[k] = samba__vec_set(0.0f);
+    for (; n >= SAMBA__LANES; n -= SAMBA__LANES, x += SAMBA__LANES, y += SAMBA__LANES) {
+        SAMBA__EACH_VEC
+        for (int k = 0; k < SAMBA__LANE_VECS; k++) {
+            int i = k * SAMBA__VEC_LANES;
+            v[k] = samba__vec_fma(samba__vec_load(x + i), samba__vec_load(y + i), v[k]);
+        }
     }
-    for (int64_t i = whole; i < n; i++)
-        lane[i - whole] = samba__fma(x[i], y[i], lane[i - whole]);
-    return samba__lanes_sum(lane);
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__LANE_VECS; k++) {
+        int i = k * SAMBA__VEC_LANES;
+        if (i >= n) continue;
+        v[k] = samba__vec_fma(samba__row_part(x + i, n - i), samba__row_part(y + i, n - i), v[k]);
+    }
+    return samba__vecs_sum(v);
 }
 
 /* sum of x[i] y[i] z[i] */
-SAMBA__INLINE float samba__row_dot3(const float *x, const float *y, const float *z, int64_t n)
+SAMBA__FN float samba__row_dot3(const float *x, const float *y, const float *z, int64_t n)
 {
     float lane[SAMBA__LANES] = { 0.0f };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    int64_t whole = n - n % SAMBA__LANES;
     for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
         SAMBA__IN_PLACE
+        SAMBA__EACH_VEC
         for (int l = 0; l < SAMBA__LANES; l++)
             lane[l] = samba__fma(x[at + l] * y[at + l], z[at + l], lane[l]);
     }
@@ -6486,59 +6779,58 @@ SAMBA__INLINE float samba__row_dot3(const float *x, const float *y, const float 
 }
 
 /* sum of (x[i] - mean)^2 */
-SAMBA__INLINE float samba__row_squares(const float *x, float mean, int64_t n)
+SAMBA__FN float samba__row_squares(const float *x, float mean, int64_t n)
 {
-    float lane[SAMBA__LANES] = { 0.0f };
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
-    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
-        SAMBA__IN_PLACE
-        for (int l = 0; l < SAMBA__LANES; l++) {
-            float d = x[at + l] - mean;
-            lane[l] = samba__fma(d, d, lane[l]);
+    samba__vec v[SAMBA__LANE_VECS], d, less = samba__vec_set(-mean);
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__LANE_VECS; k++)
+        v[k] = samba__vec_set(0.0f);
+    for (; n >= SAMBA__LANES; n -= SAMBA__LANES, x += SAMBA__LANES) {
+        SAMBA__EACH_VEC
+        for (int k = 0; k < SAMBA__LANE_VECS; k++) {
+            d = samba__vec_add(samba__vec_load(x + k * SAMBA__VEC_LANES), less);
+            v[k] = samba__vec_fma(d, d, v[k]);
         }
     }
-    for (int64_t i = whole; i < n; i++) {
-        float d = x[i] - mean;
-        lane[i - whole] = samba__fma(d, d, lane[i - whole]);
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__LANE_VECS; k++) {
+        int i = k * SAMBA__VEC_LANES;
+        if (i >= n) continue;
+        d = samba__vec_add(samba__row_part(x + i, n - i), less);
+        d = samba__vec_only(d, samba__mask_first(n - i));
+        v[k] = samba__vec_fma(d, d, v[k]);
     }
-    return samba__lanes_sum(lane);
+    return samba__vecs_sum(v);
 }
 
-/* A sum of exponentials is 1 or more; 0 stands for a row whose maximum is not finite. */
-SAMBA__INLINE float samba__unless_zero(float sum)
+/* The largest, or NaN if there is one: of any order. */
+SAMBA__FN float samba__row_max(const float *x, int64_t n)
 {
-    return sum != 0.0f ? sum : SAMBA__NAN;
-}
-
-/* The larger number; the NaN if one is NaN. The select alone is an instruction for maxima. */
-SAMBA__INLINE float samba__larger(float s, float x)
-{
-    return samba__unless_nan(x, x > s ? x : s);
-}
-
-SAMBA__INLINE float samba__row_max(const float *x, int64_t n)
-{
-    float top[SAMBA__LANES], most = -SAMBA__INF;
-    int64_t whole = n & ~(int64_t)(SAMBA__LANES - 1);
+    float top = -SAMBA__INF;
+    samba__vec v[SAMBA__LANE_VECS];
+    int64_t whole = n - n % SAMBA__LANES;
     for (int64_t i = whole; i < n; i++)
-        most = samba__larger(most, x[i]);
-    if (whole == 0) return most;
-    for (int l = 0; l < SAMBA__LANES; l++)
-        top[l] = most;
-    for (int64_t at = 0; at < whole; at += SAMBA__LANES)
-        for (int l = 0; l < SAMBA__LANES; l++)
-            top[l] = samba__larger(top[l], x[at + l]);
-    for (int l = 0; l < 16; l++)
-        top[l] = samba__larger(top[l], top[l + 16]);
-    for (int l = 0; l < 8; l++)
-        top[l] = samba__larger(top[l], top[l + 8]);
-    for (int l = 0; l < 4; l++)
-        top[l] = samba__larger(top[l], top[l + 4]);
-    return samba__larger(samba__larger(top[0], top[2]), samba__larger(top[1], top[3]));
+        top = samba__larger(top, x[i]);
+    if (whole == 0) return top;
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__LANE_VECS; k++)
+        v[k] = samba__vec_set(top);
+    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
+        SAMBA__EACH_VEC
+        for (int k = 0; k < SAMBA__LANE_VECS; k++)
+            v[k] = samba__vec_larger(v[k], samba__vec_load(x + at + k * SAMBA__VEC_LANES));
+    }
+    SAMBA__EACH_VEC
+    for (int half = SAMBA__LANE_VECS / 2; half > 0; half /= 2) {
+        SAMBA__EACH_VEC
+        for (int k = 0; k < half; k++)
+            v[k] = samba__vec_larger(v[k], v[k + half]);
+    }
+    return samba__vec_largest(v[0]);
 }
 
 /* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
-SAMBA__INLINE float samba__row_exp(float *y, const float *x, float top, int64_t n)
+SAMBA__FN float samba__row_exp(float *y, const float *x, float top, int64_t n)
 {
     for (int64_t at = 0, end; at < n; at = end) {
         end = samba__min64(at + 256, n);
@@ -6553,7 +6845,7 @@ SAMBA__INLINE float samba__row_exp(float *y, const float *x, float top, int64_t 
 /* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
    larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
    normalizer calculation for softmax", 2018. */
-SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
+SAMBA__FN float samba__row_exp_sum(const float *x, int64_t n, float *top)
 {
     enum { BLOCK = 256 };
 
@@ -6571,6 +6863,14 @@ SAMBA__INLINE float samba__row_exp_sum(const float *x, int64_t n, float *top)
     }
     return samba__unless_zero(sum);
 }
+
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE SAMBA__TEMPLATE_ROWS
+#include SAMBA_SELF
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE 0
 
 /* ---- sum, mean, max, square_sum: attributes are a bit mask of axes and keepdim ----
    The reduced elements of one output are cut into pieces, by the shape alone, so that the result
@@ -6662,23 +6962,34 @@ SAMBA__INLINE float samba__combine(samba__reducer kind, float a, float b)
     return a > b ? a : b;
 }
 
-SAMBA__INLINE float samba__reduce_row(samba__reducer kind, const float *x, int64_t n)
-{
-    if (kind == SAMBA__REDUCER_MAX) return samba__row_max(x, n);
-    return kind == SAMBA__REDUCER_SQUARES ? samba__row_dot(x, x, n) : samba__row_sum(x, n);
-}
-
 /* Where run (or row) number i of a walk begins. */
-SAMBA__INLINE int64_t samba__run_start(const samba__walk *w, int64_t i)
+SAMBA__FN int64_t samba__run_start(const samba__walk *w, int64_t i)
 {
     int64_t at = i * w->step[0][0];
     if (w->ndim > 1) samba__walk_to(w, i, &at);
     return at;
 }
 
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+#define samba__reduce_row SAMBA__OF_NARROW(samba__reduce_row)
+#define samba__add_columns SAMBA__OF_NARROW(samba__add_columns)
+#define samba__reduce_rows SAMBA__OF_NARROW(samba__reduce_rows)
+#define samba__reduce_columns SAMBA__OF_NARROW(samba__reduce_columns)
+#define samba__reduce_pieces SAMBA__OF_NARROW(samba__reduce_pieces)
+#define samba__reduce_run SAMBA__OF_NARROW(samba__reduce_run)
+#define samba__argmax_kernel SAMBA__OF_NARROW(samba__argmax_kernel)
+#if SAMBA__VEC_LANES < 16
+SAMBA__FN float samba__reduce_row(samba__reducer kind, const float *x, int64_t n)
+{
+    if (kind == SAMBA__REDUCER_MAX) return samba__row_max(x, n);
+    return kind == SAMBA__REDUCER_SQUARES ? samba__row_squares(x, 0.0f, n) : samba__row_sum(x, n);
+}
+
 /* One piece of one output whose innermost axis is reduced. */
-SAMBA__INLINE float samba__reduce_rows(const samba__reduce_plan *f, samba__reducer kind,
-                                       const float *x, int64_t begin, int64_t end)
+SAMBA__FN float samba__reduce_rows(const samba__reduce_plan *f, samba__reducer kind, const float *x,
+                                   int64_t begin, int64_t end)
 {
     float value = 0.0f;
     for (int64_t r = begin; r < end; r++) {
@@ -6690,10 +7001,26 @@ SAMBA__INLINE float samba__reduce_rows(const samba__reduce_plan *f, samba__reduc
     return value;
 }
 
+/* Adds a row of 64 columns, or its squares. */
+SAMBA__KERNEL void samba__add_columns(float *acc, const float *x, bool squares)
+{
+    if (squares) {
+        SAMBA__EACH_VEC
+        for (int k = 0; k < SAMBA__REDUCE_COLUMNS; k += SAMBA__VEC_LANES) {
+            samba__vec v = samba__vec_load(x + k);
+            samba__vec_store(acc + k, samba__vec_fma(v, v, samba__vec_load(acc + k)));
+        }
+        return;
+    }
+    SAMBA__EACH_VEC
+    for (int k = 0; k < SAMBA__REDUCE_COLUMNS; k += SAMBA__VEC_LANES)
+        samba__vec_store(acc + k, samba__vec_add(samba__vec_load(acc + k), samba__vec_load(x + k)));
+}
+
 /* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
-SAMBA__INLINE void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer kind,
-                                         const float *x, int64_t begin, int64_t end, float *y,
-                                         int64_t n)
+SAMBA__FN void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer kind,
+                                     const float *x, int64_t begin, int64_t end, float *y,
+                                     int64_t n)
 {
     bool max = kind == SAMBA__REDUCER_MAX, squares = kind == SAMBA__REDUCER_SQUARES;
     float acc[SAMBA__REDUCE_COLUMNS];
@@ -6702,7 +7029,12 @@ SAMBA__INLINE void samba__reduce_columns(const samba__reduce_plan *f, samba__red
         acc[j] = squares ? v[j] * v[j] : v[j];
     for (int64_t r = begin + 1; r < end; r++) {
         v = x + samba__run_start(&f->reduced, r);
-        if (max)
+        if (n == SAMBA__REDUCE_COLUMNS && !max)
+            samba__add_columns(acc, v, squares);
+        else if (n == SAMBA__REDUCE_COLUMNS)
+            for (int j = 0; j < SAMBA__REDUCE_COLUMNS; j++)
+                acc[j] = samba__combine(kind, acc[j], v[j]);
+        else if (max)
             for (int64_t j = 0; j < n; j++)
                 acc[j] = samba__combine(kind, acc[j], v[j]);
         else if (squares)
@@ -6715,8 +7047,8 @@ SAMBA__INLINE void samba__reduce_columns(const samba__reduce_plan *f, samba__red
     memcpy(y, acc, (size_t)n * sizeof *y);
 }
 
-SAMBA__KERNEL void samba__reduce_pieces(const samba_args *a, const samba__reduce_plan *f,
-                                        samba__reducer kind, float *y, float count)
+SAMBA__FN void samba__reduce_pieces(const samba_args *a, const samba__reduce_plan *f,
+                                    samba__reducer kind, float *y, float count)
 {
     int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__REDUCE_COLUMNS);
     for (int64_t u = a->begin; u < a->end; u++) {
@@ -6737,7 +7069,7 @@ SAMBA__KERNEL void samba__reduce_pieces(const samba_args *a, const samba__reduce
 }
 
 /* Only a mean has a count other than 1; its sums are divided by it at the end. */
-SAMBA__KERNEL void samba__reduce_run(const samba_args *a, samba__reducer kind)
+SAMBA__NOINLINE void samba__reduce_run(const samba_args *a, samba__reducer kind)
 {
     samba__reduce_plan f;
     samba__reduce_plan_of(&f, &a->in_spec[0].shape, a->attr[SAMBA__REDUCE_AXES]);
@@ -6755,6 +7087,25 @@ SAMBA__KERNEL void samba__reduce_run(const samba_args *a, samba__reducer kind)
         a->out[0][o] = value / count;
     }
 }
+
+SAMBA__FN void samba__argmax_kernel(const samba_args *a)
+{
+    const samba_shape *shape = &a->in_spec[0].shape;
+    int64_t n = shape->dim[a->attr[SAMBA__ARGMAX_AXIS]],
+            inner = samba__inner(shape, a->attr[SAMBA__ARGMAX_AXIS]);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const float *x = a->in[0] + u / inner * n * inner + u % inner;
+        int32_t best = 0;
+        for (int64_t i = 1; i < n; i++) {
+            float top = x[best * inner], v = x[i * inner];
+            if (v > top || (v != v && top == top)) best = (int32_t)i;
+        }
+        memcpy(a->out[0] + u, &best, sizeof best);
+    }
+}
+#endif
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
 
 /* The mask of a list of axes; -1 if one is out of range or twice there. No axes means all. */
 SAMBA__FN int32_t samba__axis_mask(const samba_tensor *x, const samba_shape *axes)
@@ -6841,22 +7192,6 @@ SAMBA__FN void samba__argmax_work(samba_work *w, const samba_call *c)
 {
     w->units[0] = samba_count(&c->out[0].shape);
     w->flops = samba_count(&c->in[0].shape);
-}
-
-SAMBA__KERNEL void samba__argmax_kernel(const samba_args *a)
-{
-    const samba_shape *shape = &a->in_spec[0].shape;
-    int64_t n = shape->dim[a->attr[SAMBA__ARGMAX_AXIS]],
-            inner = samba__inner(shape, a->attr[SAMBA__ARGMAX_AXIS]);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        const float *x = a->in[0] + u / inner * n * inner + u % inner;
-        int32_t best = 0;
-        for (int64_t i = 1; i < n; i++) {
-            float top = x[best * inner], v = x[i * inner];
-            if (v > top || (v != v && top == top)) best = (int32_t)i;
-        }
-        memcpy(a->out[0] + u, &best, sizeof best);
-    }
 }
 
 /* ==== [matmul] ================================================================================ */
@@ -7867,7 +8202,22 @@ SAMBA__FN void samba__link_tokens(const samba_args *a, int32_t *first, int64_t r
     }
 }
 
-SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
+SAMBA__GRAD1(lookup_backward, samba_lookup(g->in[1], dy))
+
+/* The same, added to what is there: most rows stay untouched. */
+SAMBA__FN bool samba__lookup_accumulate_shape(samba_call *c)
+{
+    return samba__sum_into(c, samba__lookup_backward_shape);
+}
+
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+#define samba__lookup_backward_kernel SAMBA__OF_NARROW(samba__lookup_backward_kernel)
+#define samba__lookup_accumulate_kernel SAMBA__OF_NARROW(samba__lookup_accumulate_kernel)
+#if SAMBA__VEC_LANES < 16
+
+SAMBA__FN void samba__lookup_backward_kernel(const samba_args *a)
 {
     int64_t rows = a->out_spec[0].shape.dim[0], n = a->out_spec[0].shape.dim[1];
     int32_t *first = (int32_t *)a->scratch, *next = first + rows;
@@ -7895,18 +8245,14 @@ SAMBA__KERNEL void samba__lookup_backward_kernel(const samba_args *a)
         }
     }
 }
-SAMBA__GRAD1(lookup_backward, samba_lookup(g->in[1], dy))
 
-/* The same, added to what is there: most rows stay untouched. */
-SAMBA__FN bool samba__lookup_accumulate_shape(samba_call *c)
-{
-    return samba__sum_into(c, samba__lookup_backward_shape);
-}
-
-SAMBA__KERNEL void samba__lookup_accumulate_kernel(const samba_args *a)
+SAMBA__FN void samba__lookup_accumulate_kernel(const samba_args *a)
 {
     samba__lookup_backward_kernel(a);
 }
+#endif
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
 
 /* ==== [conv] ================================================================================== */
 /* ---- Convolution, as an implicit GEMM:
@@ -9155,39 +9501,6 @@ SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr
    momentum, eps. Ioffe, Szegedy, "Batch normalization", 2015. Backward, of n elements in a channel:
    db = sum dy, dw = sum dy h, dx = w rstd (dy - db/n - h dw/n), or w rstd dy if not in training.
    Inputs dy, x, w or none, running mean and var; attribute eps. Units are channels. ---- */
-/* Adds n <= 32 elements to lanes of samba__row_sum: to the first d, to the second e of dy, if that
-   is there; or d d and d e, with d = x - mean. */
-SAMBA__INLINE void samba__add_lanes(const float *x, const float *dy, float mean, bool products,
-                                    int64_t n, float *first, float *second)
-{
-    for (int64_t l = 0; l < n; l++) {
-        float d = x[l] - mean;
-        first[l] = products ? samba__fma(d, d, first[l]) : first[l] + d;
-    }
-    if (!dy) return;
-    for (int64_t l = 0; l < n; l++)
-        second[l] = products ? samba__fma(x[l] - mean, dy[l], second[l]) : second[l] + dy[l];
-}
-
-/* Both sums over a channel of s (N,C,*). */
-SAMBA__INLINE void samba__channel_sums(const samba_shape *s, const float *x, const float *dy,
-                                       float mean, bool products, float *sum)
-{
-    float first[SAMBA__LANES] = { 0 }, second[SAMBA__LANES] = { 0 };
-    int64_t plane = samba__inner(s, 1), next = plane * s->dim[1], i;
-    for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy = dy ? dy + next : NULL) {
-        const float *e = dy;
-        for (i = 0; i + SAMBA__LANES <= plane; i += SAMBA__LANES, e = dy ? dy + i : NULL) {
-            samba__prefetch_rows(x + i + next, 16, SAMBA__LANES / 16); /* the next image */
-            if (dy) samba__prefetch_rows(e + next, 16, SAMBA__LANES / 16);
-            samba__add_lanes(x + i, e, mean, products, SAMBA__LANES, first, second);
-        }
-        samba__add_lanes(x + i, e, mean, products, plane - i, first, second);
-    }
-    sum[0] = samba__lanes_sum(first);
-    sum[1] = samba__lanes_sum(second);
-}
-
 /* The rule of both ops: what comes after x, if it is there, has one value per channel of x. */
 SAMBA__FN bool samba__batch_rule(samba_call *c, bool backward)
 {
@@ -9219,9 +9532,82 @@ SAMBA__FN void samba__batch_work(samba_work *w, const samba_call *c, bool backwa
     w->units[0] = c->in[backward ? 1 : 0].shape.dim[1];
 }
 
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+#define samba__channel_sums SAMBA__OF_NARROW(samba__channel_sums)
+#define samba__channel_moments SAMBA__OF_NARROW(samba__channel_moments)
+#define samba__batch_forward SAMBA__OF_NARROW(samba__batch_forward)
+#define samba__batch_backward SAMBA__OF_NARROW(samba__batch_backward)
+#define samba__batch_run SAMBA__OF_NARROW(samba__batch_run)
+#if SAMBA__VEC_LANES < 16
+
+/* sum x and, unless it is the same, sum dy over a channel of (N,C,*), in the lanes of
+   samba__row_sum. */
+SAMBA__NOINLINE void samba__channel_sums(const samba_shape *s, const float *x, const float *dy,
+                                         float *sum)
+{
+    float first[SAMBA__LANES] = { 0.0f }, second[SAMBA__LANES] = { 0.0f };
+    int64_t plane = samba__inner(s, 1), next = plane * s->dim[1];
+    bool both = dy != x;
+    for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy += next) {
+        int64_t i = 0;
+        for (; i + SAMBA__LANES <= plane; i += SAMBA__LANES) {
+            samba__prefetch_rows(x + i + next, 16, SAMBA__LANES / 16); /* the next image */
+            if (both) samba__prefetch_rows(dy + i + next, 16, SAMBA__LANES / 16);
+            SAMBA__EACH_VEC
+            for (int l = 0; l < SAMBA__LANES; l += SAMBA__VEC_LANES) {
+                samba__vec v = samba__vec_load(x + i + l);
+                samba__vec_store(first + l, samba__vec_add(samba__vec_load(first + l), v));
+                if (!both) continue;
+                v = samba__vec_load(dy + i + l);
+                samba__vec_store(second + l, samba__vec_add(samba__vec_load(second + l), v));
+            }
+        }
+        for (int l = 0; i < plane; i++, l++) {
+            first[l] += x[i];
+            if (both) second[l] += dy[i];
+        }
+    }
+    sum[0] = samba__lanes_sum(first);
+    sum[1] = samba__lanes_sum(second);
+}
+
+/* sum d d and, unless dy is x, sum d dy over a channel, d = x - mean. */
+SAMBA__NOINLINE void samba__channel_moments(const samba_shape *s, const float *x, const float *dy,
+                                            float mean, float *sum)
+{
+    float first[SAMBA__LANES] = { 0.0f }, second[SAMBA__LANES] = { 0.0f };
+    int64_t plane = samba__inner(s, 1), next = plane * s->dim[1];
+    bool both = dy != x;
+    samba__vec less = samba__vec_set(-mean);
+    for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy += next) {
+        int64_t i = 0;
+        for (; i + SAMBA__LANES <= plane; i += SAMBA__LANES) {
+            samba__prefetch_rows(x + i + next, 16, SAMBA__LANES / 16); /* the next image */
+            if (both) samba__prefetch_rows(dy + i + next, 16, SAMBA__LANES / 16);
+            SAMBA__EACH_VEC
+            for (int l = 0; l < SAMBA__LANES; l += SAMBA__VEC_LANES) {
+                samba__vec d = samba__vec_add(samba__vec_load(x + i + l), less);
+                samba__vec_store(first + l, samba__vec_fma(d, d, samba__vec_load(first + l)));
+                if (!both) continue;
+                d = samba__vec_fma(d, samba__vec_load(dy + i + l), samba__vec_load(second + l));
+                samba__vec_store(second + l, d);
+            }
+        }
+        for (int l = 0; i < plane; i++, l++) {
+            float d = x[i] - mean;
+            first[l] = samba__fma(d, d, first[l]);
+            if (both) second[l] = samba__fma(d, dy[i], second[l]);
+        }
+    }
+    sum[0] = samba__lanes_sum(first);
+    sum[1] = samba__lanes_sum(second);
+}
+
 /* y of channel c, and its running mean and variance: of the batch the unbiased one, var count /
    (count - 1), goes into that. */
-SAMBA__INLINE void samba__batch_forward(const samba_args *a, int64_t c)
+SAMBA__FN void samba__batch_forward(const samba_args *a, int64_t c)
 {
     const samba_shape *s = &a->in_spec[0].shape;
     int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
@@ -9231,9 +9617,9 @@ SAMBA__INLINE void samba__batch_forward(const samba_args *a, int64_t c)
     float var = a->in[SAMBA__BATCH_NORM_VARIANCE][c], new_var = var;
     if (!a->running_stats) {
         float momentum = samba_attr_float(a->attr[SAMBA__BATCH_NORM_MOMENTUM]), sum[2];
-        samba__channel_sums(s, x, NULL, 0.0f, false, sum);
+        samba__channel_sums(s, x, x, sum);
         mean = sum[0] / count;
-        samba__channel_sums(s, x, NULL, mean, true, sum);
+        samba__channel_moments(s, x, x, mean, sum);
         var = sum[0] / count;
         float unbiased = var * count / (count > 1.0f ? count - 1.0f : 1.0f);
         new_mean = samba__fma(momentum, mean - new_mean, new_mean);
@@ -9253,7 +9639,7 @@ SAMBA__INLINE void samba__batch_forward(const samba_args *a, int64_t c)
 }
 
 /* dx, dw and db of channel c. By running values, mean and variance are constants. */
-SAMBA__INLINE void samba__batch_backward(const samba_args *a, int64_t c)
+SAMBA__FN void samba__batch_backward(const samba_args *a, int64_t c)
 {
     const samba_shape *s = &a->in_spec[0].shape;
     int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
@@ -9262,10 +9648,10 @@ SAMBA__INLINE void samba__batch_backward(const samba_args *a, int64_t c)
     const float *x = a->in[SAMBA__BATCH_BACKWARD_X] + c * plane;
     float mean = a->in[SAMBA__BATCH_NORM_MEAN][c], var = a->in[SAMBA__BATCH_NORM_VARIANCE][c];
     float slope = 0.0f, shift = 0.0f;
-    samba__channel_sums(s, x, dy, 0.0f, false, sum);
+    samba__channel_sums(s, x, dy, sum);
     float db = sum[1];
     if (!a->running_stats) mean = sum[0] / count;
-    samba__channel_sums(s, x, dy, mean, true, sum);
+    samba__channel_moments(s, x, dy, mean, sum);
     if (!a->running_stats) var = sum[0] / count;
     float rstd = samba__rsqrt(var + samba_attr_float(a->attr[SAMBA__NORM_EPS]));
     const float *w = a->in[SAMBA__BATCH_BACKWARD_WEIGHT];
@@ -9284,7 +9670,7 @@ SAMBA__INLINE void samba__batch_backward(const samba_args *a, int64_t c)
     }
 }
 
-SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
+SAMBA__NOINLINE void samba__batch_run(const samba_args *a, bool backward)
 {
     for (int64_t c = a->begin; c < a->end; c++)
         if (backward)
@@ -9292,6 +9678,9 @@ SAMBA__INLINE void samba__batch_run(const samba_args *a, bool backward)
         else
             samba__batch_forward(a, c);
 }
+#endif
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
 
 SAMBA__OP_API samba_tensor *samba_batch_normalize(samba_tensor *x, samba_tensor *w, samba_tensor *b,
                                                   samba_tensor *mean, samba_tensor *var,
@@ -9344,7 +9733,14 @@ SAMBA__FN void samba__soft_work(samba_work *w, const samba_call *c, int which)
     w->units[0] = samba__outer(&c->in[0].shape, c->attr[SAMBA__AXIS_NUMBER]);
 }
 
-SAMBA__INLINE void samba__softmax_row(float *y, const float *x, int64_t n, bool logs)
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+#define samba__softmax_row SAMBA__OF_SET(samba__softmax_row)
+#define samba__softmax_row_backward SAMBA__OF_SET(samba__softmax_row_backward)
+#define samba__soft_run SAMBA__OF_SET(samba__soft_run)
+
+SAMBA__FN void samba__softmax_row(float *y, const float *x, int64_t n, bool logs)
 {
     float top, sum;
     if (logs) {
@@ -9360,8 +9756,8 @@ SAMBA__INLINE void samba__softmax_row(float *y, const float *x, int64_t n, bool 
         y[i] *= sum;
 }
 
-SAMBA__INLINE void samba__softmax_row_backward(float *dx, const float *dy, const float *y,
-                                               int64_t n, bool logs)
+SAMBA__FN void samba__softmax_row_backward(float *dx, const float *dy, const float *y, int64_t n,
+                                           bool logs)
 {
     float sum = logs ? samba__row_sum(dy, n) : samba__row_dot(dy, y, n);
     if (logs) {
@@ -9375,7 +9771,7 @@ SAMBA__INLINE void samba__softmax_row_backward(float *dx, const float *dy, const
         dx[i] = y[i] * (dy[i] - sum);
 }
 
-SAMBA__INLINE void samba__soft_run(const samba_args *a, int which)
+SAMBA__NOINLINE void samba__soft_run(const samba_args *a, int which)
 {
     int64_t n = samba__last_dim(a->in_spec);
     for (int64_t at = a->begin * n; at < a->end * n; at += n) {
@@ -9387,6 +9783,8 @@ SAMBA__INLINE void samba__soft_run(const samba_args *a, int which)
             samba__softmax_row(y, x, n, which & SAMBA__LOGS);
     }
 }
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
 
 /* A builder with an axis, and its gradient. */
 #define SAMBA__ALONG_AXIS(name) \
@@ -9440,9 +9838,19 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
     w->scratch = w->units[0] * n * (c->n_out - 1) * 4;
 }
 
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+#define samba__norm_row SAMBA__OF_SET(samba__norm_row)
+#define samba__norm_forward SAMBA__OF_SET(samba__norm_forward)
+#define samba__norm_row_backward SAMBA__OF_SET(samba__norm_row_backward)
+#define samba__norm_backward_rows SAMBA__OF_SET(samba__norm_backward_rows)
+#define samba__norm_backward_columns SAMBA__OF_SET(samba__norm_backward_columns)
+#define samba__norm_run SAMBA__OF_SET(samba__norm_run)
+
 /* h of a row, or h w + b if there are both, in place or not; returns r. */
-SAMBA__INLINE float samba__norm_row(float *h, const float *x, const float *w, const float *b,
-                                    int64_t n, const int32_t *attr, bool centered)
+SAMBA__FN float samba__norm_row(float *h, const float *x, const float *w, const float *b, int64_t n,
+                                const int32_t *attr, bool centered)
 {
     float mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f;
     float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n
@@ -9458,7 +9866,7 @@ SAMBA__INLINE float samba__norm_row(float *h, const float *x, const float *w, co
 }
 
 /* y of row t */
-SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n, bool centered)
+SAMBA__FN void samba__norm_forward(const samba_args *a, int64_t t, int64_t n, bool centered)
 {
     const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL;
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
@@ -9473,8 +9881,8 @@ SAMBA__INLINE void samba__norm_forward(const samba_args *a, int64_t t, int64_t n
 }
 
 /* A row: dx holds h and becomes the gradient. */
-SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy,
-                                            const float *w, int64_t n, float r, bool centered)
+SAMBA__FN void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy, const float *w,
+                                        int64_t n, float r, bool centered)
 {
     float mean_gh = (w ? samba__row_dot3(dy, w, dx, n) : samba__row_dot(dy, dx, n)) / (float)n;
     float mean_g = 0.0f;
@@ -9488,8 +9896,8 @@ SAMBA__INLINE void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const flo
 }
 
 /* Phase 0: a block of rows of dx, with the block's partial sums of dw and db. */
-SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block, int64_t n,
-                                             bool centered)
+SAMBA__FN void samba__norm_backward_rows(const samba_args *a, int64_t block, int64_t n,
+                                         bool centered)
 {
     int64_t first = block * SAMBA__NORM_ROWS, parts = a->n_out - 1;
     int64_t last = samba__min64(first + SAMBA__NORM_ROWS, samba_count(&a->in_spec[0].shape) / n);
@@ -9511,7 +9919,7 @@ SAMBA__INLINE void samba__norm_backward_rows(const samba_args *a, int64_t block,
 }
 
 /* Phase 1: 64 columns of dw and db, the blocks in order. */
-SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t from, int64_t n)
+SAMBA__FN void samba__norm_backward_columns(const samba_args *a, int64_t from, int64_t n)
 {
     int64_t parts = a->n_out - 1, to = samba__min64(from + SAMBA__COLUMNS, n);
     int64_t n_blocks = samba__ceil_div(samba_count(&a->in_spec[0].shape) / n, SAMBA__NORM_ROWS);
@@ -9523,7 +9931,7 @@ SAMBA__INLINE void samba__norm_backward_columns(const samba_args *a, int64_t fro
     }
 }
 
-SAMBA__INLINE void samba__norm_run(const samba_args *a, int which)
+SAMBA__NOINLINE void samba__norm_run(const samba_args *a, int which)
 {
     int64_t n = samba__last_dim(a->in_spec);
     bool centered = which & SAMBA__CENTERED;
@@ -9536,6 +9944,8 @@ SAMBA__INLINE void samba__norm_run(const samba_args *a, int which)
             samba__norm_backward_columns(a, u * SAMBA__COLUMNS, n);
     }
 }
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
 
 /* dx, and dw and db unless both are absent: in the order of the inputs. */
 SAMBA__FN void samba__norm_vjp(samba_vjp *g, int32_t op)
@@ -9654,8 +10064,16 @@ SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
     return counted ? 1.0f / (float)counted : SAMBA__NAN;
 }
 
-SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t target,
-                                             float smoothing)
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+#define samba__cross_entropy_row SAMBA__OF_SET(samba__cross_entropy_row)
+#define samba__loss_units SAMBA__OF_SET(samba__loss_units)
+#define samba__cross_entropy_row_backward SAMBA__OF_SET(samba__cross_entropy_row_backward)
+#define samba__loss_backward_units SAMBA__OF_SET(samba__loss_backward_units)
+#define samba__loss_run SAMBA__OF_SET(samba__loss_run)
+
+SAMBA__FN float samba__cross_entropy_row(const float *x, int64_t n, int32_t target, float smoothing)
 {
     float top, log_sum = samba__log(samba__row_exp_sum(x, n, &top)), loss;
     loss = log_sum - (x[target] - top);
@@ -9665,7 +10083,7 @@ SAMBA__INLINE float samba__cross_entropy_row(const float *x, int64_t n, int32_t 
 }
 
 /* Phase 0: a loss per row. Phase 1: their sum or mean. */
-SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
+SAMBA__FN void samba__loss_units(const samba_args *a, bool logits)
 {
     int64_t n = samba__last_dim(a->in_spec);
     bool none = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
@@ -9687,8 +10105,8 @@ SAMBA__INLINE void samba__loss_units(const samba_args *a, bool logits)
     }
 }
 
-SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, const float *x, int64_t n,
-                                                     float smoothing, float dloss)
+SAMBA__FN void samba__cross_entropy_row_backward(float *dx, const float *x, int64_t n,
+                                                 float smoothing, float dloss)
 {
     float top = samba__row_max(x, n);
     float scale = dloss / samba__unless_zero(samba__row_exp(dx, x, top, n));
@@ -9699,7 +10117,7 @@ SAMBA__INLINE void samba__cross_entropy_row_backward(float *dx, const float *x, 
 }
 
 /* Phase 0: the gradient of a row's loss where all rows share it, into scratch. Phase 1: rows. */
-SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
+SAMBA__FN void samba__loss_backward_units(const samba_args *a, bool logits)
 {
     int64_t n = samba__last_dim(a->out_spec);
     int32_t which = logits ? 2 : 1;
@@ -9721,13 +10139,15 @@ SAMBA__INLINE void samba__loss_backward_units(const samba_args *a, bool logits)
     }
 }
 
-SAMBA__INLINE void samba__loss_run(const samba_args *a, int which)
+SAMBA__NOINLINE void samba__loss_run(const samba_args *a, int which)
 {
     if (which & SAMBA__BACKWARD)
         samba__loss_backward_units(a, which & SAMBA__LOGITS);
     else
         samba__loss_units(a, which & SAMBA__LOGITS);
 }
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
 
 SAMBA__OP_API samba_tensor *samba_cross_entropy_with(samba_tensor *logits, samba_tensor *target,
                                                      const samba_loss_opts *opts)
@@ -10456,15 +10876,40 @@ SAMBA__STEP_OP(adamw, ADAMW)
    at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
 enum { SAMBA__STEP_RUN = 128 };
 
-SAMBA__INLINE float *samba__open_weights(const samba_args *a, int64_t i, int64_t n, float *block)
+/* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. Not
+   inlined, so that no compiler joins its last product and the caller's subtraction. */
+SAMBA__NOINLINE double samba__power(double base, int32_t n)
+{
+    double r = 1.0;
+    for (; n > 0; n >>= 1, base *= base)
+        r *= n & 1 ? base : 1.0;
+    return r;
+}
+
+/* The factor of the gradients; 1 if the op has no such input. */
+SAMBA__FN float samba__clip_of(const samba_args *a, int32_t input)
+{
+    return a->n_in > input && a->in[input] ? a->in[input][0] : 1.0f;
+}
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+#define samba__open_weights SAMBA__OF_NARROW(samba__open_weights)
+#define samba__close_weights SAMBA__OF_NARROW(samba__close_weights)
+#define samba__sgd_kernel SAMBA__OF_NARROW(samba__sgd_kernel)
+#define samba__roots SAMBA__OF_NARROW(samba__roots)
+#define samba__adamw_kernel SAMBA__OF_NARROW(samba__adamw_kernel)
+#if SAMBA__VEC_LANES < 16
+
+SAMBA__FN float *samba__open_weights(const samba_args *a, int64_t i, int64_t n, float *block)
 {
     if (a->out_spec[0].dtype == SAMBA_F32) return a->out[0] + i;
     samba__load(block, samba__out_bytes(a, i), SAMBA_BF16, n);
     return block;
 }
 
-SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t n, const float *w,
-                                        int32_t t)
+SAMBA__FN void samba__close_weights(const samba_args *a, int64_t i, int64_t n, const float *w,
+                                    int32_t t)
 {
     SAMBA_ASSERT(n > 0 && i % SAMBA__STEP_RUN + n <= SAMBA__STEP_RUN); /* all in one run */
     uint32_t bits[SAMBA__STEP_RUN], seed[4];
@@ -10486,14 +10931,8 @@ SAMBA__INLINE void samba__close_weights(const samba_args *a, int64_t i, int64_t 
         to[k] = samba__dither_bf16(w[k], random[k]);
 }
 
-/* The factor of the gradients; 1 if the op has no such input. */
-SAMBA__INLINE float samba__clip_of(const samba_args *a, int32_t input)
-{
-    return a->n_in > input && a->in[input] ? a->in[input][0] : 1.0f;
-}
-
 /* torch.optim.SGD: g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
-SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
+SAMBA__FN void samba__sgd_kernel(const samba_args *a)
 {
     const float *g = a->in[SAMBA__SGD_G];
     float *v = a->n_out > 1 ? a->out[1] : NULL, block[SAMBA__STEP_RUN];
@@ -10506,7 +10945,8 @@ SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
     for (int64_t i = a->begin, n; i < a->end; i += n) {
         n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
         float *w = samba__open_weights(a, i, n, block);
-        if (v)
+        if (v) {
+            SAMBA__IN_PLACE
             for (int64_t k = 0; k < n; k++) {
                 float d = samba__fma(decay, w[k], g[i + k] * clip);
                 float moved = samba__fma(kept, v[i + k], d * fresh);
@@ -10514,46 +10954,31 @@ SAMBA__KERNEL void samba__sgd_kernel(const samba_args *a)
                 v[i + k] = moved;
                 w[k] = samba__fma(-lr, step, w[k]);
             }
-        else
+        } else {
+            SAMBA__IN_PLACE
             for (int64_t k = 0; k < n; k++)
                 w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
+        }
         samba__close_weights(a, i, n, w, t);
     }
 }
 
-/* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. Not
-   inlined, so that no compiler joins its last product and the caller's subtraction. */
-SAMBA__NOINLINE double samba__power(double base, int32_t n)
-{
-    double r = 1.0;
-    for (; n > 0; n >>= 1, base *= base)
-        r *= n & 1 ? base : 1.0;
-    return r;
-}
-
 /* The square roots of a run. The processor has them, but gcc makes no vectors of sqrtf. */
-#if SAMBA__X86
-SAMBA__AVX2 SAMBA__FN void samba__roots_avx2(float *x)
+SAMBA__FN void samba__roots(float *x)
 {
+#if SAMBA__X86 && SAMBA__VEC_LANES > 1
     for (int k = 0; k < SAMBA__STEP_RUN; k += 8)
         _mm256_storeu_ps(x + k, _mm256_sqrt_ps(_mm256_loadu_ps(x + k)));
-}
 #else
-#define samba__roots_avx2(x) ((void)0)
+    for (int k = 0; k < SAMBA__STEP_RUN; k++)
+        x[k] = samba__sqrt(x[k]);
 #endif
-SAMBA__INLINE void samba__roots(float *x, int isa)
-{
-    if (SAMBA__X86 && isa != SAMBA__ISA_PORTABLE)
-        samba__roots_avx2(x);
-    else
-        for (int k = 0; k < SAMBA__STEP_RUN; k++)
-            x[k] = samba__sqrt(x[k]);
 }
 
 /* AdamW (decay decoupled: Loshchilov, Hutter 2019) and Adam (decay in the gradient), as
    torch.optim. m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
    w -= lr/(1-b1^t) m / (sqrt(v)/sqrt(1-b2^t) + eps) */
-SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
+SAMBA__FN void samba__adamw_kernel(const samba_args *a)
 {
     float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
     float block[SAMBA__STEP_RUN], size[SAMBA__STEP_RUN] = { 0.0f };
@@ -10578,17 +11003,22 @@ SAMBA__KERNEL void samba__adamw_kernel(const samba_args *a)
             SAMBA__PREFETCH(v + l);
         }
         float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
+        SAMBA__IN_PLACE
         for (int64_t k = 0; k < n; k++) {
             float d = samba__fma(l2, w[k], g[i + k] * clip);
             m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
             size[k] = v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
         }
-        samba__roots(size, a->isa);
+        samba__roots(size);
+        SAMBA__IN_PLACE
         for (int64_t k = 0; k < n; k++)
             w[k] = samba__fma(-rate, m[i + k] / samba__fma(size[k], root, eps), w[k] * shrink);
         samba__close_weights(a, i, n, w, step);
     }
 }
+#endif
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
 
 /* clip_factor: min(1, max_norm / (sqrt(sum of squares) + 1e-6)), as torch's clip_grad_norm_. */
 SAMBA__MATCHES(clip_factor, "f:,f:->f:", 0)
@@ -10600,75 +11030,32 @@ SAMBA__KERNEL void samba__clip_factor_kernel(const samba_args *a)
 }
 
 /* ==== [op-rows] =============================================================================== */
-/* ---- The table itself ---- */
-/* NAME_run is a function that makes the call; NAME_avx2_run the same for AVX2 or NEON, if any. The
-   ops of a family share NAME_family, compiled once for each instruction set. */
-#define SAMBA__RUNS(name, call) \
-    SAMBA__FN void samba__##name##_run(const samba_args *a) \
-    { \
-        call; \
-    }
-#define SAMBA__FAMILY(name, family, type) \
-    SAMBA__NOINLINE void samba__##name##_family(const samba_args *a, type which) \
+/* ---- Kernels of all ops, for each instruction set ---- */
+#endif /* SAMBA__TEMPLATE == 0 */
+
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+/* An op of a family: the function that they share, and which op it is. */
+#define SAMBA__FAMILY_KERNEL(wire, gradient, spread, name, class, attributes, cost, flags, family, \
+                             which) \
+    SAMBA__FN void SAMBA__OF_SET(samba__##name##_kernel)(const samba_args *a) \
     { \
         samba__##family##_run(a, which); \
     }
-#if SAMBA__SIMD
-#define SAMBA__ALSO_AVX2(function) SAMBA__AVX2_FN function
-#define SAMBA__OR_NULL(function) function
-#else
-#define SAMBA__ALSO_AVX2(function)
-#define SAMBA__OR_NULL(function) NULL
-#endif
-#define SAMBA__EACH_FAMILY(family, type) \
-    SAMBA__FAMILY(family, family, type) \
-    SAMBA__ALSO_AVX2(SAMBA__FAMILY(family##_avx2, family, type))
-/* Families that compute much: the function for AVX2 passes on to one for AVX-512. */
-#if SAMBA__X86
-#define SAMBA__EACH_COSTLY_FAMILY(family, type) \
-    SAMBA__FAMILY(family, family, type) \
-    SAMBA__AVX512_FN SAMBA__FAMILY(family##_avx512, family, type) \
-    SAMBA__AVX2_FN SAMBA__NOINLINE void samba__##family##_avx2_family(const samba_args *a, \
-                                                                      type which) \
-    { \
-        if (a->isa == SAMBA__ISA_AVX512) \
-            samba__##family##_avx512_family(a, which); \
-        else \
-            samba__##family##_run(a, which); \
-    }
-#else
-#define SAMBA__EACH_COSTLY_FAMILY SAMBA__EACH_FAMILY
-#endif
-SAMBA__EACH_FAMILY(map, samba__loop_fn)
-SAMBA__EACH_FAMILY(reduce, samba__reducer)
-SAMBA__EACH_FAMILY(batch, bool)
-SAMBA__EACH_COSTLY_FAMILY(soft, int)
-SAMBA__EACH_COSTLY_FAMILY(norm, int)
-SAMBA__EACH_COSTLY_FAMILY(loss, int)
-SAMBA__EACH_COSTLY_FAMILY(attention, bool)
-#define SAMBA__RUN_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
-    SAMBA__RUNS(name, samba__map_family(a, samba__##name##_loop)) \
-    SAMBA__ALSO_AVX2( \
-        SAMBA__RUNS(name##_avx2, \
-                    samba__map_avx2_family(a, \
-                                           SAMBA__IS_COSTLY(cost) && a->isa == SAMBA__ISA_AVX512 \
-                                               ? samba__##name##_loop_avx512 \
-                                               : samba__##name##_loop_avx2)))
-#define SAMBA__RUN_FAST(wire, gradient, spread, name, ...) \
-    SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##name##_kernel(a)))
-#define SAMBA__RUN_FAMILY(wire, gradient, spread, name, class, attributes, cost, flags, family, \
-                          which) \
-    SAMBA__FN bool samba__##name##_shape(samba_call *c) \
-    { \
-        return samba__##family##_rule(c, which); \
-    } \
-    SAMBA__FN void samba__##name##_work(samba_work *w, const samba_call *c) \
-    { \
-        samba__##family##_work(w, c, which); \
-    } \
-    SAMBA__RUNS(name, samba__##family##_family(a, which)) \
-    SAMBA__ALSO_AVX2(SAMBA__RUNS(name##_avx2, samba__##family##_avx2_family(a, which)))
-SAMBA__OPS(SAMBA__RUN_MAP, SAMBA__DEFINE_NONE, SAMBA__RUN_FAST, SAMBA__RUN_FAMILY)
+SAMBA__OPS(SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__FAMILY_KERNEL)
+#endif /* a template: kernels */
+#if SAMBA__TEMPLATE == 0
+
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE SAMBA__TEMPLATE_OPS
+#include SAMBA_SELF
+#undef SAMBA__TEMPLATE
+#define SAMBA__TEMPLATE 0
+
+/* ---- The table itself ---- */
+#define SAMBA__FAMILY_RULES(wire, gradient, spread, name, class, attributes, cost, flags, family, \
+                            which) \
+    SAMBA__RULES(name, family, which)
+SAMBA__OPS(SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__FAMILY_RULES)
 #if defined(SAMBA_RUNTIME_ONLY)
 #define SAMBA__HOST_COLUMN(f) NULL
 #else
@@ -10681,29 +11068,48 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
     (void)g;
 }
 
+/* samba_op.wide of an op with a kernel for each instruction set; of one that gains nothing by
+   AVX-512; and of one with a single kernel. */
 /* clang-format off */
-#define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, kernel_avx2, \
-                   attributes) \
+#if SAMBA__X86 && !SAMBA__IS_SMALL
+#define SAMBA__WIDE(kernel) { kernel##_avx2, kernel##_avx512 }
+#define SAMBA__NARROW(kernel) { kernel##_avx2, NULL }
+#elif SAMBA__X86
+#define SAMBA__WIDE(kernel) { kernel##_avx2, NULL }
+#define SAMBA__NARROW SAMBA__WIDE
+#elif SAMBA__NEON
+#define SAMBA__WIDE(kernel) { kernel##_neon, NULL }
+#define SAMBA__NARROW SAMBA__WIDE
+#else
+#define SAMBA__WIDE(kernel) { NULL, NULL }
+#define SAMBA__NARROW SAMBA__WIDE
+#endif
+#define SAMBA__NOT_WIDE(kernel) { NULL, NULL }
+#define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, wide, attributes) \
     { #name, wire, flags, NULL, cost, \
-      samba__##shape##_shape, samba__##work##_work, samba__##name##_##kernel, kernel_avx2, \
+      samba__##shape##_shape, samba__##work##_work, samba__##name##_##kernel, \
+      wide(samba__##name##_kernel), \
       SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
       SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },
 /* clang-format on */
 #define SAMBA__ROW_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, name, map, run, \
-               SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, name, map, kernel_portable, \
+               SAMBA__NARROW, SAMBA__ATTRIBUTES_##attributes)
+#define SAMBA__ROW_CURVE(wire, gradient, spread, name, arity, value, cost, attributes, type) \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, name, map, kernel_portable, \
+               SAMBA__WIDE, SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_OP(wire, gradient, spread, name, class, attributes, cost, flags, shape, work) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel, NULL, \
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel, SAMBA__NOT_WIDE, \
                SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_FAST(wire, gradient, spread, name, class, attributes, cost, flags, shape, work) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel, \
-               SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, shape, work, kernel_portable, \
+               SAMBA__NARROW, SAMBA__ATTRIBUTES_##attributes)
 #define SAMBA__ROW_FAMILY(wire, gradient, spread, name, class, attributes, cost, flags, family, \
                           which) \
-    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, name, name, run, \
-               SAMBA__OR_NULL(samba__##name##_avx2_run), SAMBA__ATTRIBUTES_##attributes)
-static const samba_op samba__op_table[SAMBA__N_OPS]
-    = { SAMBA__OPS(SAMBA__ROW_MAP, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_FAMILY) };
+    SAMBA__ROW(wire, gradient, name, SAMBA_OP_##flags, cost, name, name, kernel_portable, \
+               SAMBA__WIDE, SAMBA__ATTRIBUTES_##attributes)
+static const samba_op samba__op_table[SAMBA__N_OPS] = { SAMBA__OPS(
+    SAMBA__ROW_MAP, SAMBA__ROW_CURVE, SAMBA__ROW_OP, SAMBA__ROW_FAST, SAMBA__ROW_FAMILY) };
 
 /* Is op one of samba's own? Otherwise the program registered it, or it is not known here. */
 SAMBA__FN bool samba__is_builtin(const samba_op *op)
@@ -10721,7 +11127,8 @@ enum { SAMBA__FIRST_USER_WIRE = 0x8000 };
 SAMBA__FN samba__class samba__class_of(const samba_op *op)
 {
     static const uint8_t of[SAMBA__N_OPS]
-        = { SAMBA__OPS(SAMBA__CLASS_MAP, SAMBA__CLASS_OP, SAMBA__CLASS_OP, SAMBA__CLASS_OP) };
+        = { SAMBA__OPS(SAMBA__CLASS_MAP, SAMBA__CLASS_MAP, SAMBA__CLASS_OP, SAMBA__CLASS_OP,
+                       SAMBA__CLASS_OP) };
 
     return samba__is_builtin(op) ? (samba__class)of[op - samba__op_table] : SAMBA__IS_OTHER;
 }
@@ -10732,7 +11139,7 @@ SAMBA__FN samba__spread_rule samba__spread_rule_of(const samba_op *op)
 {
     static const uint8_t of[SAMBA__N_OPS] = {
 #define X(wire, gradient, spread, ...) SAMBA__SPREAD_##spread,
-        SAMBA__OPS(X, X, X, X)
+        SAMBA__OPS(X, X, X, X, X)
 #undef X
     };
 
@@ -12425,8 +12832,10 @@ enum {
 SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
 {
     bool wide = a->isa != SAMBA__ISA_PORTABLE;
-    if (wide && op->kernel_avx2)
-        op->kernel_avx2(a);
+    if (a->isa == SAMBA__ISA_AVX512 && op->wide[1])
+        op->wide[1](a);
+    else if (wide && op->wide[0])
+        op->wide[0](a);
     else
         op->kernel(a);
     if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
@@ -14334,7 +14743,7 @@ SAMBA__KERNEL void samba__fill_kernel(const samba__filling *f, int64_t begin, in
     for (int64_t block = begin, n; block < end; block += n) {
         n = samba__min64(SAMBA__DRAWN / 4, end - block);
         for (int b = 0; b < SAMBA__DRAWN / 4; b++) /* the last ones may be too many */
-            samba__philox(f->key, (uint64_t)(block + b), 0, w + 4 * b);
+            samba__philox_words(f->key, (uint64_t)(block + b), 0, w + 4 * b);
         if (f->init.kind != SAMBA_INIT_NORMAL)
             samba__draw_uniform(w, x);
         else if (f->inverse)
