@@ -18,7 +18,8 @@
 
      [manual]      this text
      [config]      version, options, limits
-     [api]         every public type and function
+     [api]         every public type and function, but
+     [pef-api]     what tools read a PEF with
      [base]        checked sizes, bits, little-endian access, hash        -+
      [report]      texts in fixed buffers, reasons                         |
      [random]      counter-based generator                                 |
@@ -1304,8 +1305,25 @@ typedef struct samba_section {
 /* Fills in section number id, as the .pef.log counts them; false if there is none. */
 SAMBA_API bool samba_describe_section(samba_session *s, int32_t id, samba_section *section);
 
-/* ---- The records of a PEF, for tools ---- */
+/* What section id does with the memory of t: SAMBA_READS, SAMBA_WRITES, both, or 0. */
+enum { SAMBA_READS = 1, SAMBA_WRITES = 2 };
 
+SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t);
+/* May sections a and b change places, as neither writes memory that the other one uses? */
+SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b);
+/* Inputs and parameters of the loaded program that have no value are zeros: to measure it without
+   data. Such parameters cannot be saved. */
+SAMBA_API bool samba_zero_inputs(samba_session *s);
+
+/* Tells fn what begins and ends: SAMBA_SET_PEF, SAMBA_INIT_RUNTIME, SAMBA_SESSION_RUN (_FWD_BCKWD
+   ..., if called with types) and in it PyRT_RUN, its sections alone, each of them by its type and
+   with its id (others: -1), PyRT_GET_TENSORS and PyRT_SET_TENSORS, copies to host and device. name
+   is gone after the call; fn must not use the session. NULL: no more. See samba/profiler.h. */
+typedef void (*samba_event_fn)(const char *name, int32_t section, bool begins, void *user);
+SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
+
+/* ==== [pef-api] =============================================================================== */
+/* The records of a PEF, for tools that read it without running it. */
 /* A PEF in the caller's memory, of which nothing is copied. */
 typedef struct samba_pef {
     int32_t version, n_symbols, n_nodes, n_sections, microbatches;
@@ -1363,23 +1381,6 @@ SAMBA_API samba_pef_section samba_pef_section_at(const samba_pef *pef, int32_t i
    for each dimension. A float is samba_attr_float of its word. */
 SAMBA_API int32_t samba_pef_attr(const samba_pef_node *node, const char *name, int32_t *words,
                                  int32_t cap);
-
-/* What section id does with the memory of t: SAMBA_READS, SAMBA_WRITES, both, or 0. */
-enum { SAMBA_READS = 1, SAMBA_WRITES = 2 };
-
-SAMBA_API unsigned samba_section_uses(samba_session *s, int32_t id, const samba_tensor *t);
-/* May sections a and b change places, as neither writes memory that the other one uses? */
-SAMBA_API bool samba_sections_commute(samba_session *s, int32_t a, int32_t b);
-/* Inputs and parameters of the loaded program that have no value are zeros: to measure it without
-   data. Such parameters cannot be saved. */
-SAMBA_API bool samba_zero_inputs(samba_session *s);
-
-/* Tells fn what begins and ends: SAMBA_SET_PEF, SAMBA_INIT_RUNTIME, SAMBA_SESSION_RUN (_FWD_BCKWD
-   ..., if called with types) and in it PyRT_RUN, its sections alone, each of them by its type and
-   with its id (others: -1), PyRT_GET_TENSORS and PyRT_SET_TENSORS, copies to host and device. name
-   is gone after the call; fn must not use the session. NULL: no more. See samba/profiler.h. */
-typedef void (*samba_event_fn)(const char *name, int32_t section, bool begins, void *user);
-SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
 
 #endif /* !SAMBA_RUNTIME_ONLY */
 #endif /* SAMBA_H */
@@ -17579,6 +17580,14 @@ typedef struct samba__plan {
     int32_t peak; /* the node at which most is alive */
 } samba__plan;
 
+/* The region of what has this role, unless nothing writes it: see samba__place_persistent. */
+SAMBA__FN int32_t samba__region_of_role(int32_t role)
+{
+    if (role == SAMBA__TEMP || role == SAMBA__SCRATCH) return SAMBA__REGION_ARENA;
+    if (role == SAMBA__INPUT || role == SAMBA__OUTPUT) return SAMBA__REGION_IO;
+    return SAMBA__REGION_STATE;
+}
+
 /* Of a tensor; of scratch, if it is NULL. */
 SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, samba_spec spec)
 {
@@ -17593,9 +17602,7 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, samba_spec s
     q->storage = p->n_places;
     q->bytes = samba__spec_bytes(&spec);
     q->first = q->last = -1;
-    q->region = role == SAMBA__TEMP || role == SAMBA__SCRATCH ? SAMBA__REGION_ARENA
-        : role == SAMBA__INPUT || role == SAMBA__OUTPUT       ? SAMBA__REGION_IO
-                                                              : SAMBA__REGION_STATE;
+    q->region = samba__region_of_role(role);
     return p->n_places++;
 }
 
@@ -18867,6 +18874,24 @@ SAMBA__FN size_t samba__n_tables(const uint8_t *header, size_t file_size)
     return file_size - (size_t)samba__read_header(header, SAMBA__PEF_OLDEST).data_size;
 }
 
+/* Copies the tables of file->bytes, so that nobody else changes them, and opens the PEF there. */
+SAMBA__FN bool samba__copy_tables(samba_session *s, samba__file *file, samba__text *why)
+{
+    samba__pef *pef = &file->pef;
+    pef->user_ops = s->user_ops;
+    pef->n_user_ops = samba__n_user_ops(s);
+    file->n_tables = 0;
+    file->tables = NULL;
+    if (!samba__check_header(file->bytes, file->size, why)) return false;
+    file->n_tables = samba__n_tables(file->bytes, file->size);
+    file->tables = (uint8_t *)samba__take(s, file->n_tables);
+    if (!file->tables) return false;
+    memcpy(file->tables, file->bytes, file->n_tables);
+    return samba__prove(why, samba__n_tables(file->tables, file->size) == file->n_tables,
+                        "somebody writes into it")
+        && samba__open_pef(pef, file->tables, file->size, why);
+}
+
 /* Proves the PEF that file->bytes are, or closes the file. If most of its data are never written,
    these stay where they are; of a mapped file they are not even read, unless all are wanted. */
 SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, const char *path)
@@ -18874,19 +18899,10 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
     char why[400];
     samba__text text = samba__text_in(why, sizeof why);
     samba__pef *pef = &file->pef;
-    bool fine = samba__check_header(file->bytes, file->size, &text);
-    file->n_tables = fine ? samba__n_tables(file->bytes, file->size) : 0;
-    file->tables = fine ? (uint8_t *)samba__take(s, file->n_tables) : NULL;
-    if (file->tables) memcpy(file->tables, file->bytes, file->n_tables);
-    pef->user_ops = s->user_ops;
-    pef->n_user_ops = samba__n_user_ops(s);
-    fine = file->tables
-        && samba__prove(&text, samba__n_tables(file->tables, file->size) == file->n_tables,
-                        "somebody writes into it")
-        && samba__open_pef(pef, file->tables, file->size, &text);
+    bool fine = samba__copy_tables(s, file, &text);
     pef->data = file->bytes + file->n_tables;
-    bool mostly_read = pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2;
-    file->stays = fine && mostly_read && samba__in_file(pef);
+    file->stays
+        = fine && pef->region[SAMBA__REGION_READONLY] > pef->data_size / 2 && samba__in_file(pef);
     bool data = all || !file->stays || !file->mapped;
     uint32_t n_room = fine ? samba__room_for(pef->n_nodes) : 0;
     size_t room_size = (size_t)n_room * sizeof(uint64_t);
@@ -19475,7 +19491,6 @@ SAMBA__FN samba__spread samba__reduced_spread(const samba__parts *p, const samba
 {
     samba__spread x = samba__spread_of(p, n->in[0]), y = { SAMBA__OTHER, -1, false, NULL };
     samba__spread_rule rule = samba__spread_rule_of(n->op);
-    bool linear = rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_MEAN;
     int32_t mask = n->attr[SAMBA__REDUCE_AXES];
     bool kept = n->attr[SAMBA__REDUCE_KEEPDIM] != 0;
     (void)out;
@@ -19488,11 +19503,11 @@ SAMBA__FN samba__spread samba__reduced_spread(const samba__parts *p, const samba
         return y;
     }
     if (x.kind == SAMBA__SUMS || x.kind == SAMBA__MEANS) {
-        y.kind = linear ? x.kind : SAMBA__OTHER;
+        if (rule == SAMBA__SPREAD_SUM || rule == SAMBA__SPREAD_MEAN) y.kind = x.kind;
         return y;
     }
-    bool all = mask == (1 << n->in[0]->shape.ndim) - 1;
-    bool over_rows = x.dim < 0 ? all : mask >> x.dim & 1;
+    int32_t all = (1 << n->in[0]->shape.ndim) - 1;
+    bool over_rows = x.dim < 0 ? mask == all : mask >> x.dim & 1;
     if (over_rows) {
         if (x.kind == SAMBA__ROWS) y.kind = samba__kind_over_rows(rule);
         return y;
@@ -19690,6 +19705,12 @@ SAMBA__FN samba__spread samba__padded_spread(const samba__parts *p, const samba_
     return y;
 }
 
+/* Does x have rows in a dimension that is known, or none? */
+SAMBA__FN bool samba__has_known_rows(const samba__spread *x)
+{
+    return x->kind == SAMBA__SAME || (x->kind == SAMBA__ROWS && x->dim >= 0);
+}
+
 SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba__node *n,
                                               int32_t out)
 {
@@ -19697,10 +19718,7 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
     samba__spread a = samba__spread_of(p, n->in[0]), b = samba__spread_of(p, n->in[1]);
     samba__spread y = { SAMBA__OTHER, -1, false, NULL };
     int32_t i = n->in[0]->shape.ndim, j = n->in[1]->shape.ndim, dims = n->out[0]->shape.ndim;
-    bool rows = a.kind == SAMBA__ROWS || b.kind == SAMBA__ROWS;
-    bool pure = (a.kind == SAMBA__ROWS || a.kind == SAMBA__SAME)
-        && (b.kind == SAMBA__ROWS || b.kind == SAMBA__SAME);
-    if (!rows) {
+    if (a.kind != SAMBA__ROWS && b.kind != SAMBA__ROWS) {
         samba__operands o;
         memset(&o, 0, sizeof o);
         o.n[a.kind]++;
@@ -19708,16 +19726,15 @@ SAMBA__FN samba__spread samba__product_spread(const samba__parts *p, const samba
         y.kind = samba__kind_of_product(&o);
         return y;
     }
-    bool known = (a.kind != SAMBA__ROWS || a.dim >= 0) && (b.kind != SAMBA__ROWS || b.dim >= 0);
-    if (!pure || !known || i < 2 || j < 2) return y;
+    if (!samba__has_known_rows(&a) || !samba__has_known_rows(&b) || i < 2 || j < 2) return y;
     if (a.kind == b.kind && !samba__same_order(p, a.joined, b.joined)) return y;
     int32_t sum_a = i - (n->attr[SAMBA__MATMUL_TRANSPOSE_A] ? 2 : 1),
             sum_b = j - (n->attr[SAMBA__MATMUL_TRANSPOSE_B] ? 1 : 2);
     bool adds_a = a.kind == SAMBA__ROWS && a.dim == sum_a;
     bool adds_b = b.kind == SAMBA__ROWS && b.dim == sum_b;
     if (adds_a || adds_b) { /* over rows, unless the other one has rows elsewhere */
-        bool both = (adds_a || a.kind != SAMBA__ROWS) && (adds_b || b.kind != SAMBA__ROWS);
-        y.kind = both ? SAMBA__SUMS : SAMBA__OTHER;
+        if ((adds_a || a.kind != SAMBA__ROWS) && (adds_b || b.kind != SAMBA__ROWS))
+            y.kind = SAMBA__SUMS;
         return y;
     }
     int32_t at_a = -1, at_b = -1; /* where the result has the rows of each */
@@ -20078,30 +20095,49 @@ SAMBA__FN void samba__tell_of_part(const samba__parts *p, const samba__node *n)
                     n->out[0]->name);
 }
 
+/* Is an input of n neither rows, nor a sum, nor a mean? */
+SAMBA__FN bool samba__reads_mixed(const samba__parts *p, const samba__node *n)
+{
+    for (int32_t k = 0; k < n->n_in; k++)
+        if (samba__spread_of(p, n->in[k]).kind == SAMBA__OTHER) return true;
+    return false;
+}
+
+/* Lets n read values of the whole batch, where these can be known, so that its result is not
+   mixed. */
+SAMBA__FN bool samba__use_wholes(samba__parts *p, samba__node *n, samba__spread *s)
+{
+    bool is_mean = false;
+    /* in a quotient it is the divisor that must be known */
+    int32_t from = samba__is(n->op, SAMBA__OP_div) ? 1 : 0;
+    for (int32_t k = from; k < n->n_in; k++)
+        if (!samba__use_whole(p, n, k, &is_mean)) return false;
+    *s = samba__node_spread(p, n, 0);
+    if (is_mean && s->kind == SAMBA__SUMS) s->kind = SAMBA__MEANS;
+    return true;
+}
+
+/* Does n divide by the number of its targets that count, which the parts have different ones of? */
+SAMBA__FN bool samba__divides_by_targets(const samba__parts *p, const samba__node *n)
+{
+    return samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS
+        && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN
+        && samba__spread_of(p, n->in[1]).kind != SAMBA__SAME;
+}
+
 SAMBA__FN bool samba__spread_node(samba__parts *p, samba__node *n)
 {
-    bool loss = samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS;
-    bool is_mean = false, given = samba__is_given(p, n), mixed = false, fine = true;
+    bool given = samba__is_given(p, n), fine = true;
     samba__spread s = samba__node_spread(p, n, 0);
-    for (int32_t k = 0; k < n->n_in; k++)
-        mixed = mixed || samba__spread_of(p, n->in[k]).kind == SAMBA__OTHER;
-    if (s.kind == SAMBA__OTHER && !mixed && !n->gradient) {
-        /* in a quotient it is the divisor that must be known */
-        int32_t from = samba__is(n->op, SAMBA__OP_div) ? 1 : 0;
-        for (int32_t k = from; fine && k < n->n_in; k++)
-            fine = samba__use_whole(p, n, k, &is_mean);
-        s = samba__node_spread(p, n, 0);
-        if (is_mean && s.kind == SAMBA__SUMS) s.kind = SAMBA__MEANS;
-    }
+    if (s.kind == SAMBA__OTHER && !samba__reads_mixed(p, n) && !n->gradient)
+        fine = samba__use_wholes(p, n, &s);
     for (int32_t o = 0; o < n->n_out; o++) {
         if (o > 0) s = samba__node_spread(p, n, o);
         p->of[n->out[o]->id] = s;
         p->of[n->out[o]->id].given = given && samba__is_given(p, n);
     }
     if (n->n_in && n->in[0] && !n->gradient) samba__tell_of_part(p, n);
-    bool counts = loss && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN
-        && samba__spread_of(p, n->in[1]).kind != SAMBA__SAME;
-    return fine && (!counts || samba__count_targets(p, n));
+    return fine && (!samba__divides_by_targets(p, n) || samba__count_targets(p, n));
 }
 
 /* ---- Slices that together take all rows: each part is cut like the batch, so that they take other
@@ -20127,6 +20163,20 @@ SAMBA__FN bool samba__is_piece(const samba__parts *p, const samba__node *n)
     return y.kind == SAMBA__ROWS && y.joined == n;
 }
 
+/* The attributes of a slice of first, whose rows are dimension dim: begin, end and step of each
+   dimension, without those of rows that it takes whole, or as a piece. */
+SAMBA__FN uint64_t samba__hash_of_slice(const samba__parts *p, const samba__node *n,
+                                        const samba_tensor *first, int32_t dim, uint64_t h)
+{
+    for (int32_t i = 0; i < n->n_attr; i++) {
+        int32_t axis = i / 3;
+        bool whole = n->out[0]->shape.dim[axis] == first->shape.dim[axis];
+        bool hidden = axis == dim && (whole || samba__is_piece(p, n));
+        h = samba__mixed(h, hidden ? 0 : (uint64_t)n->attr[i]);
+    }
+    return h;
+}
+
 /* The op and its attributes, without the number of rows and which of them a slice takes: pieces may
    have different sizes. A mean gives the rows of a larger piece less weight, so there it counts. */
 SAMBA__FN uint64_t samba__hash_of_call(const samba__pieces *q, const samba__node *n)
@@ -20141,14 +20191,7 @@ SAMBA__FN uint64_t samba__hash_of_call(const samba__pieces *q, const samba__node
             h = samba__mixed(h, i == y.dim ? 0 : (uint64_t)shape->dim[i]);
         return h;
     }
-    if (samba__is(n->op, SAMBA__OP_slice)) {
-        for (int32_t i = 0; i < n->n_attr; i++) {
-            bool rows = i / 3 == x.dim && n->out[0]->shape.dim[i / 3] == first->shape.dim[i / 3];
-            bool hidden = rows || (i / 3 == x.dim && samba__is_piece(p, n));
-            h = samba__mixed(h, hidden ? 0 : (uint64_t)n->attr[i]);
-        }
-        return h;
-    }
+    if (samba__is(n->op, SAMBA__OP_slice)) return samba__hash_of_slice(p, n, first, x.dim, h);
     bool loss = samba__spread_rule_of(n->op) == SAMBA__SPREAD_LOSS;
     bool mean = samba__is(n->op, SAMBA__OP_mean)
         || (loss && n->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_MEAN);
@@ -20336,49 +20379,62 @@ SAMBA__FN bool samba__judge_input(const samba__parts *p, const samba_tensor *t)
                       t->name, &t->shape, t->batch_dim);
 }
 
-/* Finds out how parts make the whole. Nothing to do for a batch that runs as one. */
-SAMBA__FN bool samba__find_parts(samba__compilation *c)
+/* Room for what is known of each tensor, with the leaves filled in; NULL after a failure. */
+SAMBA__FN samba__parts *samba__open_parts(samba__compilation *c)
 {
     samba_session *s = c->session;
-    samba__parts *p = (samba__parts *)samba__temp(s, 1, sizeof *p);
     int32_t n = samba__n_tensors(s);
-    if (c->microbatches == 1 && c->replicas == 1) return true;
-    if (!p) return false;
+    samba__parts *p = (samba__parts *)samba__temp(s, 1, sizeof *p);
+    if (!p) return NULL;
     p->c = c;
     p->n_tensors = n;
     p->n_nodes = samba__n_nodes(s);
     p->of = (samba__spread *)samba__temp(s, n, sizeof *p->of);
     p->copy = (samba_tensor **)samba__temp(s, 3 * n, sizeof *p->copy);
-    bool *needed = (bool *)samba__temp(s, n, sizeof *needed);
-    p->needed = needed;
+    p->needed = (bool *)samba__temp(s, n, sizeof *p->needed);
     p->traced = (samba_tensor ***)samba__temp(s, p->n_nodes, sizeof *p->traced);
-    if (!p->of || !p->copy || !needed || !p->traced) return false;
+    if (!p->of || !p->copy || !p->needed || !p->traced) return NULL;
+    p->whole = p->copy + n;
     for (int32_t i = 0; i < p->n_nodes; i++)
         p->traced[i] = s->nodes[i]->in;
-    p->whole = p->copy + n;
     for (int32_t i = 0; i < n; i++)
         p->of[i] = samba__leaf_spread(s->tensors[i]);
-    for (int32_t i = 0; i < c->n_outputs; i++)
-        needed[c->outputs[i]->id] = true;
+    return p;
+}
+
+/* Marks what leads to an output, and the first output of each node that does. */
+SAMBA__FN void samba__mark_needed(samba__parts *p)
+{
+    for (int32_t i = 0; i < p->c->n_outputs; i++)
+        p->needed[p->c->outputs[i]->id] = true;
     for (int32_t i = p->n_nodes - 1; i >= 0; i--) {
-        const samba__node *node = s->nodes[i];
+        const samba__node *n = p->c->session->nodes[i];
         bool leads = false;
-        for (int32_t o = 0; o < node->n_out; o++)
-            leads = leads || needed[node->out[o]->id];
-        if (leads && !node->eager) {
-            for (int32_t k = 0; k < node->n_in; k++)
-                if (node->in[k]) needed[node->in[k]->id] = true;
-        }
-        if (leads) needed[node->out[0]->id] = true;
+        for (int32_t o = 0; o < n->n_out; o++)
+            leads = leads || p->needed[n->out[o]->id];
+        if (!leads) continue;
+        for (int32_t k = 0; k < n->n_in && !n->eager; k++)
+            if (n->in[k]) p->needed[n->in[k]->id] = true;
+        p->needed[n->out[0]->id] = true;
     }
+}
+
+/* Finds out how parts make the whole. Nothing to do for a batch that runs as one. */
+SAMBA__FN bool samba__find_parts(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    if (c->microbatches == 1 && c->replicas == 1) return true;
+    samba__parts *p = samba__open_parts(c);
+    if (!p) return false;
+    samba__mark_needed(p);
     bool fine = true;
-    for (int32_t i = 0; fine && i < n; i++)
-        if (needed[i] && s->tensors[i]->role == SAMBA__INPUT)
+    for (int32_t i = 0; fine && i < p->n_tensors; i++)
+        if (p->needed[i] && s->tensors[i]->role == SAMBA__INPUT)
             fine = samba__judge_input(p, s->tensors[i]);
     for (int32_t i = 0; fine && i < p->n_nodes; i++) {
         samba__node *node = s->nodes[i];
         bool mine = !node->eager && !node->generated && node->graph == c->graph;
-        if (mine && needed[node->out[0]->id]) fine = samba__spread_node(p, node);
+        if (mine && p->needed[node->out[0]->id]) fine = samba__spread_node(p, node);
     }
     for (int32_t i = 0; fine && i < c->n_outputs; i++)
         fine = samba__judge_output(p, c->outputs[i]);
@@ -21666,7 +21722,23 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
     return t;
 }
 
-SAMBA__FN bool samba__meet_symbols(samba_session *s)
+/* Is t what symbol q says? */
+SAMBA__FN bool samba__check_binding(const samba_tensor *t, const samba__symbol *q)
+{
+    if (t->dtype != q->spec.dtype || !samba__same_shape(&t->shape, &q->spec.shape))
+        return samba_fail(t->session, SAMBA_EGRAPH,
+                          "%s is %T %S here but %T %S in the PEF; compile again", t->name,
+                          (int)t->dtype, &t->shape, (int)q->spec.dtype, &q->spec.shape);
+    bool made = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT;
+    if (t->role == (int32_t)q->role || q->role == SAMBA__OUTPUT || made) return true;
+    return samba_fail(t->session, SAMBA_EGRAPH,
+                      "%s has another role in the PEF than here (input, "
+                      "parameter, state ...); compile again",
+                      t->name);
+}
+
+/* Each tensor that the program has learns its symbol, and what the PEF knows better of it. */
+SAMBA__FN bool samba__bind_symbols(samba_session *s)
 {
     const samba__pef *pef = &s->rt->pef;
     samba_tensor **of = (samba_tensor **)samba__temp(s, (int32_t)pef->n_symbols, sizeof *of);
@@ -21675,18 +21747,7 @@ SAMBA__FN bool samba__meet_symbols(samba_session *s)
         samba__symbol q = samba__symbol_at(pef, i);
         if (q.role >= SAMBA__TEMP) continue;
         samba_tensor *t = samba__tensor_of_symbol(s, pef, &q);
-        if (!t) return false;
-        if (t->dtype != q.spec.dtype || !samba__same_shape(&t->shape, &q.spec.shape))
-            return samba_fail(s, SAMBA_EGRAPH,
-                              "%s is %T %S here but %T %S in the PEF; compile again", t->name,
-                              (int)t->dtype, &t->shape, (int)q.spec.dtype, &q.spec.shape);
-        bool made
-            = t->role == SAMBA__OUTPUT || t->role == SAMBA__TEMP || t->role == SAMBA__CONSTANT;
-        if (t->role != (int32_t)q.role && q.role != SAMBA__OUTPUT && !made)
-            return samba_fail(s, SAMBA_EGRAPH,
-                              "%s has another role in the PEF than here (input, "
-                              "parameter, state ...); compile again",
-                              t->name);
+        if (!t || !samba__check_binding(t, &q)) return false;
         t->symbol = (int32_t)i;
         t->batch_dim = (int32_t)q.batch_dim - 1;
         if (q.role == SAMBA__STATE) t->generated = q.generated != 0;
@@ -21718,42 +21779,56 @@ SAMBA__FN bool samba__can_withhold(const samba_tensor *t)
     return t->has_value && (t->role == SAMBA__WEIGHT || (t->role == SAMBA__STATE && !t->generated));
 }
 
-/* Host values go to the device, unless the file brought its own; owned copies are then freed. */
+/* Fills the room that the program has for t: with the host's value, or with what t begins with. All
+   of it, for each microbatch, is zero so far. */
+SAMBA__FN void samba__fill_room(samba_tensor *t, bool fits)
+{
+    uint8_t *to = (uint8_t *)t->session->rt->data[t->symbol];
+    size_t bytes = samba__host_bytes(t), room = samba__device_size(t);
+    if (fits && t->data) {
+        memcpy(to, t->data, bytes);
+        return;
+    }
+    if (!samba__begins_late(t) || samba__begins_zero(t)) return;
+    for (size_t at = 0; at < room; at += bytes)
+        samba__begin_value(t, to + at);
+}
+
+/* The value of t goes to the device, unless the file brought one. */
+SAMBA__FN void samba__push_value(samba_tensor *t, bool from_file)
+{
+    samba_session *s = t->session;
+    bool fits = samba__device_size(t) == samba__host_bytes(t);
+    if (!from_file) samba__fill_room(t, fits);
+    if (t->role == SAMBA__INPUT)
+        t->has_value = samba__begins_late(t) || (t->data != NULL && fits);
+    else if (from_file)
+        t->has_value = true;
+    t->settled = false; /* a copy that does not fit has not been sent */
+    if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) {
+        if (fits) samba__settle(t);
+        return;
+    }
+    samba__give(s, t->data, samba__host_bytes(t));
+    t->data = NULL;
+}
+
+/* Host values go to the device; owned copies are then freed. */
 SAMBA__FN void samba__push_values(samba_session *s)
 {
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
         if (t->symbol < 0) continue;
-        samba__symbol q = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol);
-        size_t bytes = samba__host_bytes(t), room = samba__device_size(t);
-        bool fits = room == bytes, begins = samba__begins_late(t);
-        uint8_t *to = (uint8_t *)s->rt->data[t->symbol];
-        t->withheld = s->withholds && !q.data && samba__can_withhold(t);
+        bool from_file = samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).data != 0;
+        t->withheld = s->withholds && !from_file && samba__can_withhold(t);
         if (t->withheld) {
             t->settled = false;
             if (t->role == SAMBA__INPUT) t->has_value = false;
-            continue;
-        }
-        if (t->outdated) {
+        } else if (t->outdated) {
             t->outdated = t->has_value = false;
-            continue;
+        } else {
+            samba__push_value(t, from_file);
         }
-        if (fits && !q.data && t->data)
-            memcpy(to, t->data, bytes);
-        else if (!q.data && begins && !samba__begins_zero(t)) /* the program's memory is zero */
-            for (size_t at = 0; at < room; at += bytes)
-                samba__begin_value(t, to + at);
-        if (t->role == SAMBA__INPUT)
-            t->has_value = begins || (t->data != NULL && fits);
-        else if (q.data)
-            t->has_value = true;
-        t->settled = false; /* a copy that does not fit has not been sent */
-        if (t->borrowed || t->role == SAMBA__INPUT || t->role == SAMBA__CONSTANT) {
-            if (fits) samba__settle(t);
-            continue;
-        }
-        samba__give(s, t->data, samba__host_bytes(t));
-        t->data = NULL;
     }
 }
 
@@ -21821,7 +21896,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     if (s->desc.portable) s->rt->isa = SAMBA__ISA_PORTABLE;
     samba__apply_mode(s);
     s->inputs_ready = s->zero_params = false;
-    bool fine = samba__meet_symbols(s);
+    bool fine = samba__bind_symbols(s);
     if (fine) {
         samba__push_values(s);
         samba__begin_output_grads(s);
@@ -22661,22 +22736,28 @@ SAMBA__FN bool samba__check_counts(samba_session *s, const samba_run_desc *d)
                       "other; nothing was run");
 }
 
+/* Runs d in the modes that it asks for. */
+SAMBA__FN bool samba__run_in_modes(samba_session *s, const samba_run_desc *d)
+{
+    bool train = s->rt->train, running_stats = s->rt->running_stats;
+    if (d->eval) s->rt->train = false;
+    if (d->running_stats) s->rt->running_stats = true;
+    bool fine = samba__run_described(s, d);
+    s->rt->train = train;
+    s->rt->running_stats = running_stats;
+    return fine;
+}
+
 SAMBA_API bool samba_run_with(samba_session *s, const samba_run_desc *d)
 {
     if (!samba__need_program(s, "samba_run_with")) return false;
     if (!d) return samba_run(s, 0);
-    if (!samba__check_counts(s, d)) return false;
-    if (!samba__check_lists(s, d)) return false;
-    bool by_id = d->n_section_ids && !d->graph, train = s->rt->train;
-    bool running_stats = s->rt->running_stats;
-    if (!by_id && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
-    if (d->eval) s->rt->train = false;
-    if (d->running_stats) s->rt->running_stats = true;
+    if (!samba__check_counts(s, d) || !samba__check_lists(s, d)) return false;
+    bool any_graph = d->n_section_ids && !d->graph;
+    if (!any_graph && !samba__choose_graph(s, "samba_run_with", d->graph)) return false;
     samba__run_event(s, d->types, samba__n_schedules(d), true);
-    bool fine = samba__run_described(s, d);
-    s->rt->train = train;
+    bool fine = samba__run_in_modes(s, d);
     s->rt->graph = 0;
-    s->rt->running_stats = running_stats;
     for (int32_t i = 0; fine && i < d->n_outputs; i++)
         fine = samba_cpu(d->outputs[i]) != NULL;
     samba__run_event(s, d->types, samba__n_schedules(d), false);
