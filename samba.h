@@ -11309,7 +11309,7 @@ enum {
     X(32, alias, 1)             /* 1 + symbol it is a view of, or 0 */ \
     X(32, grad, 1)              /* 1 + symbol of its gradient, or 0 */ \
     X(8, batch_dim, 1)          /* 1 + batch dimension, or 0 */ \
-    X(8, windowed, 1)           /* 1: holds all microbatches */ \
+    X(8, per_microbatch, 1)     /* 1: holds all microbatches */ \
     X(8, mem_type, 1)           /* memory type asked for */ \
     X(8, generated, 1)          /* 1: state of an optimizer, or of dropout */ \
     X(32, argin, 1)             /* kind of argin */
@@ -11546,7 +11546,7 @@ SAMBA__FN uint32_t samba__word(const samba__call_record *c, int32_t i)
 SAMBA__FN uint64_t samba__symbol_bytes(const samba__pef *pef, const samba__symbol *s)
 {
     uint64_t count = (uint64_t)samba_count(&s->spec.shape);
-    return count * samba_dtype_size(s->spec.dtype) * (s->windowed ? pef->microbatches : 1);
+    return count * samba_dtype_size(s->spec.dtype) * (s->per_microbatch ? pef->microbatches : 1);
 }
 
 /* The number of the symbol called name, or -1. The search begins at number `start`, because callers
@@ -11740,7 +11740,7 @@ SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__sym
     uint64_t bytes = samba__symbol_bytes(pef, s), room = pef->region[s->region], at = s->data - 1;
     bool passing = s->region == SAMBA__REGION_ARENA;
     if (!samba__may_lie(s->role, s->region)) return "is in the wrong region";
-    if (s->windowed
+    if (s->per_microbatch
         && ((s->role != SAMBA__INPUT && s->role != SAMBA__OUTPUT) || !s->batch_dim
             || s->region != SAMBA__REGION_IO))
         return "cannot hold microbatches";
@@ -11764,7 +11764,7 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     const char *name = pef->strings + s.name;
     bool known = s.role >= 1 && s.role < SAMBA__N_ROLES && s.dtype < SAMBA_N_DTYPES
         && s.ndim <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= s.ndim
-        && s.windowed <= 1 && s.mem_type <= SAMBA_MEM_HOST
+        && s.per_microbatch <= 1 && s.mem_type <= SAMBA_MEM_HOST
         && s.generated <= (s.role == SAMBA__STATE);
     if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
@@ -12363,7 +12363,7 @@ SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
     symbol.batch_dim = (int32_t)s.batch_dim - 1;
     symbol.view_of = (int32_t)s.alias - 1;
     symbol.gradient = (int32_t)s.grad - 1;
-    symbol.holds_microbatches = s.windowed != 0;
+    symbol.holds_microbatches = s.per_microbatch != 0;
     symbol.generated = s.generated != 0;
     symbol.size = samba__symbol_bytes(&pef, &s);
     symbol.value = s.data ? pef.data + (s.data - 1) : NULL;
@@ -13130,7 +13130,7 @@ SAMBA__FN samba__operand samba__operand_at(const samba_runtime *rt, uint32_t i, 
     bool parts = k == r.n_in || (k < r.n_in && rt->steps[i].work.part > 0);
     o.begin = (const uint8_t *)rt->data[word - 1];
     o.end = o.begin + samba__symbol_bytes(&rt->pef, &s);
-    if (parts && !s.windowed && samba_count(&s.spec.shape) == count)
+    if (parts && !s.per_microbatch && samba_count(&s.spec.shape) == count)
         o.size = samba_dtype_size(s.spec.dtype);
     o.written = k >= r.n_in;
     return o;
@@ -13308,7 +13308,7 @@ SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, s
         if (!word) continue;
         SAMBA_ASSERT(rt->data[word - 1] && rt->microbatch < rt->pef.microbatches);
         samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
-        size_t window = s.windowed ? rt->microbatch * samba__spec_bytes(&s.spec) : 0;
+        size_t window = s.per_microbatch ? rt->microbatch * samba__spec_bytes(&s.spec) : 0;
         float *data = (float *)(void *)((uint8_t *)rt->data[word - 1] + window);
         if (k < r.n_in)
             a->in[k] = data;
@@ -14881,7 +14881,7 @@ SAMBA__FN bool samba__holds_parts(const samba_tensor *t)
 {
     const samba_session *s = t->session;
     bool loaded = s->rt && t->symbol >= 0 && !t->withheld;
-    return loaded && samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).windowed;
+    return loaded && samba__symbol_at(&s->rt->pef, (uint32_t)t->symbol).per_microbatch;
 }
 
 /* ==== [eager] ================================================================================= */
@@ -17559,7 +17559,7 @@ typedef struct samba__place {
     int32_t role, region, first, last;
     int32_t alias;   /* place whose memory this one views; -1: its own */
     int32_t storage; /* place it shares memory with (in place), or itself */
-    bool windowed, updated;
+    bool per_microbatch, updated;
     uint64_t bytes, offset;
     int32_t index; /* number in the PEF, after sorting */
 } samba__place;
@@ -17711,21 +17711,23 @@ typedef struct samba__extent {
     struct samba__extent *next;
 } samba__extent;
 
-/* Which addresses are taken when: a binary tree of times, in which vertex 1 is the whole schedule,
-   2 v and 2 v + 1 are the halves of v. A vertex knows what is taken sometimes, what throughout. */
-typedef struct samba__taken {
+/* Which addresses are taken when: an interval tree, whose vertex 1 is the whole schedule; 2 v and
+   2 v + 1 are the first and the second half of v. */
+typedef struct samba__interval_tree {
     samba_session *session;
-    samba__extent **at, *beside; /* of vertex v: 2 v at some time, 2 v + 1 throughout */
-} samba__taken;
+    samba__extent **sometimes;  /* by vertex: taken at some time of it, and */
+    samba__extent **throughout; /* all the time */
+} samba__interval_tree;
 
-SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t begin, uint64_t end)
+/* Adds begin ... end to a list of extents. */
+SAMBA__FN bool samba__add_extent(samba_session *s, samba__extent **at, uint64_t begin, uint64_t end)
 {
     SAMBA_ASSERT(begin <= end);
     while (*at && (*at)->end < begin)
         at = &(*at)->next;
     samba__extent *r = *at;
     if (!r || r->begin > end) {
-        r = (samba__extent *)samba__temp(t->session, 1, sizeof *r);
+        r = (samba__extent *)samba__temp(s, 1, sizeof *r);
         if (!r) return false;
         r->begin = begin;
         r->end = end;
@@ -17740,52 +17742,61 @@ SAMBA__FN bool samba__take_extent(samba__taken *t, samba__extent **at, uint64_t 
     return true;
 }
 
-/* Enters block b at vertex v, which is the time `from` to `to`, and below it; or gathers in
-   t->beside what the blocks take that live together with b. */
-SAMBA__FN bool samba__visit(samba__taken *t, const samba__storage *b, bool enter, int32_t v,
-                            int32_t from, int32_t to)
+/* Enters block b at vertex v, which is the time `from` to `to`, and below it. */
+SAMBA__FN bool samba__tree_insert(samba__interval_tree *t, const samba__storage *b, int32_t v,
+                                  int32_t from, int32_t to)
 {
-    int32_t middle = from + (to - from) / 2;
-    bool whole = b->first <= from && to <= b->last, fine = true;
+    uint64_t begin = b->offset, end = b->offset + b->bytes;
     if (b->last < from || to < b->first) return true;
-    for (int32_t k = 0; enter && fine && k <= whole; k++)
-        fine = samba__take_extent(t, &t->at[2 * v + k], b->offset, b->offset + b->bytes);
-    const samba__extent *r = enter ? NULL : t->at[2 * v + !whole];
-    for (; fine && r; r = r->next)
-        fine = samba__take_extent(t, &t->beside, r->begin, r->end);
-    return whole || !fine ? fine
-                          : samba__visit(t, b, enter, 2 * v, from, middle)
-            && samba__visit(t, b, enter, 2 * v + 1, middle + 1, to);
+    if (!samba__add_extent(t->session, &t->sometimes[v], begin, end)) return false;
+    if (b->first <= from && to <= b->last)
+        return samba__add_extent(t->session, &t->throughout[v], begin, end);
+    int32_t middle = from + (to - from) / 2;
+    return samba__tree_insert(t, b, 2 * v, from, middle)
+        && samba__tree_insert(t, b, 2 * v + 1, middle + 1, to);
+}
+
+/* Adds to *taken what the blocks take at vertex v and below it that live together with b. */
+SAMBA__FN bool samba__tree_query(const samba__interval_tree *t, const samba__storage *b, int32_t v,
+                                 int32_t from, int32_t to, samba__extent **taken)
+{
+    if (b->last < from || to < b->first) return true;
+    bool whole = b->first <= from && to <= b->last;
+    const samba__extent *r = whole ? t->sometimes[v] : t->throughout[v];
+    for (; r; r = r->next)
+        if (!samba__add_extent(t->session, taken, r->begin, r->end)) return false;
+    if (whole) return true;
+    int32_t middle = from + (to - from) / 2;
+    return samba__tree_query(t, b, 2 * v, from, middle, taken)
+        && samba__tree_query(t, b, 2 * v + 1, middle + 1, to, taken);
 }
 
 /* Largest first, each into the smallest gap among the ones it lives together with. Greedy by size:
    Pisarchyk, Lee, "Efficient memory management for deep neural net inference", 2020. */
-SAMBA__FN bool samba__place_block(samba__taken *t, samba__storage *b, int32_t n_nodes)
+SAMBA__FN bool samba__place_block(samba__interval_tree *t, samba__storage *b, int32_t n_nodes)
 {
-    uint64_t best_size = ~(uint64_t)0, end = 0;
+    const uint64_t none = ~(uint64_t)0;
+    uint64_t smallest_gap = none, end = 0;
+    samba__extent *taken = NULL;
     SAMBA_ASSERT(b->first >= 0 && b->first <= b->last && b->last < n_nodes);
-    t->beside = NULL;
-    if (!samba__visit(t, b, false, 1, 0, n_nodes - 1)) return false;
-    for (samba__extent *r = t->beside; r; end = r->end, r = r->next) {
-        SAMBA_ASSERT(r->begin >= end); /* extents are in order */
-        uint64_t gap = r->begin - end;
-        if (gap >= b->bytes && gap < best_size) {
+    if (!samba__tree_query(t, b, 1, 0, n_nodes - 1, &taken)) return false;
+    for (; taken; taken = taken->next) {
+        SAMBA_ASSERT(taken->begin >= end); /* extents are in order */
+        uint64_t gap = taken->begin - end;
+        if (gap >= b->bytes && gap < smallest_gap) {
             b->offset = end;
-            best_size = gap;
+            smallest_gap = gap;
         }
+        end = taken->end;
     }
-    if (best_size == ~(uint64_t)0) b->offset = end;
-    return samba__visit(t, b, true, 1, 0, n_nodes - 1);
+    if (smallest_gap == none) b->offset = end;
+    return samba__tree_insert(t, b, 1, 0, n_nodes - 1);
 }
 
-SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_nodes)
+/* The blocks of the arena, and how long each is alive; returns their number. */
+SAMBA__FN int32_t samba__collect_blocks(samba__plan *p, samba__storage *all)
 {
-    samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
     int32_t n = 0;
-    samba__taken t = SAMBA__ZEROED;
-    t.session = s;
-    t.at = (samba__extent **)samba__temp(s, 8 * n_nodes, sizeof *t.at);
-    if (!all || !t.at) return false;
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
         if (q->region != SAMBA__REGION_ARENA || q->alias >= 0) continue;
@@ -17800,6 +17811,18 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
             all[p->places[q->storage].index].last = q->last;
         }
     }
+    return n;
+}
+
+SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_nodes)
+{
+    samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
+    samba__interval_tree t = SAMBA__ZEROED;
+    t.session = s;
+    t.sometimes = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.sometimes);
+    t.throughout = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.throughout);
+    if (!all || !t.sometimes || !t.throughout) return false;
+    int32_t n = samba__collect_blocks(p, all);
     qsort(all, (size_t)n, sizeof *all, samba__by_size);
     for (int32_t i = 0; i < n; i++) {
         if (!samba__place_block(&t, &all[i], n_nodes)) return false;
@@ -17832,10 +17855,10 @@ SAMBA__FN void samba__place_persistent(const samba__compilation *c, samba__plan 
         if (q->region == SAMBA__REGION_ARENA) continue;
         if (!q->updated && (q->role == SAMBA__WEIGHT || q->role == SAMBA__CONSTANT))
             q->region = SAMBA__REGION_READONLY;
-        q->windowed
+        q->per_microbatch
             = q->region == SAMBA__REGION_IO && c->microbatches > 1 && q->tensor->batch_dim >= 0;
         q->offset = p->region[q->region];
-        uint64_t bytes = q->bytes * (q->windowed ? (uint64_t)c->microbatches : 1);
+        uint64_t bytes = q->bytes * (q->per_microbatch ? (uint64_t)c->microbatches : 1);
         p->region[q->region] += samba__align_bytes(bytes);
     }
 }
@@ -17957,7 +17980,7 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 /* A limit of memory: what the backward pass reads of the forward pass is kept, or computed once
    more just before it is read, from values of which the same holds. Cheap ones come first.
    Chen et al., "Training deep nets with sublinear memory cost", 2016. */
-enum { SAMBA__MOST_AGAIN = 100 }; /* values computed again one from the other */
+enum { SAMBA__MAX_RECOMPUTED = 100 }; /* values computed again one from the other */
 
 typedef struct samba__reuse {
     samba__node *maker; /* its node, if of the forward pass */
@@ -17968,13 +17991,13 @@ typedef struct samba__reuse {
     samba_tensor *copy; /* what the backward pass reads instead */
 } samba__reuse;
 
-typedef struct samba__again {
+typedef struct samba__recompute {
     samba__node **nodes; /* the schedule without repetitions */
     int32_t n_nodes, n_tensors;
     samba__reuse *of; /* by tensor id */
-} samba__again;
+} samba__recompute;
 
-SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
+SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
 {
     samba_session *s = c->session;
     a->nodes = c->nodes;
@@ -18005,7 +18028,7 @@ SAMBA__FN bool samba__again_open(samba__compilation *c, samba__again *a)
 }
 
 /* How many values are computed again if n is; 0 if something it reads is lost or overwritten. */
-SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__again *a,
+SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__recompute *a,
                                   const samba__node *n)
 {
     bool fine = n->section == SAMBA_FWD && !samba__updates(n->op);
@@ -18022,12 +18045,12 @@ SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__agai
     }
     for (int32_t o = 0; o < n->n_out; o++)
         fine = fine && n->out[o]->role == SAMBA__TEMP && !c->bound[n->out[o]->id];
-    return fine && chain <= SAMBA__MOST_AGAIN ? chain : 0;
+    return fine && chain <= SAMBA__MAX_RECOMPUTED ? chain : 0;
 }
 
 /* Chooses values that cost at most `price` operations a byte, until `wanted` bytes are free. */
-SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a, int64_t price,
-                                   int64_t wanted)
+SAMBA__FN bool samba__choose_recomputed(const samba__compilation *c, samba__recompute *a,
+                                        int64_t price, int64_t wanted)
 {
     bool any = false;
     for (int32_t i = 0; i < a->n_nodes && wanted > 0; i++) {
@@ -18053,13 +18076,14 @@ SAMBA__FN bool samba__choose_again(const samba__compilation *c, samba__again *a,
 }
 
 /* What the backward pass reads for t: the copy that its node, repeated before, makes. */
-SAMBA__FN samba_tensor *samba__tensor_again(samba__compilation *c, samba__again *a, samba_tensor *t)
+SAMBA__FN samba_tensor *samba__recomputed_tensor(samba__compilation *c, samba__recompute *a,
+                                                 samba_tensor *t)
 {
     if (!t || t->id >= a->n_tensors || !a->of[t->id].chain) return t;
     samba__node *m = a->of[t->id].copy ? NULL : samba__own_copy(c->session, a->of[t->id].maker);
     if (!m) return a->of[t->id].copy;
     for (int32_t k = 0; k < m->n_in; k++)
-        m->in[k] = samba__tensor_again(c, a, m->in[k]);
+        m->in[k] = samba__recomputed_tensor(c, a, m->in[k]);
     for (int32_t o = 0; o < m->n_out; o++) {
         samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
         if (!y) return NULL;
@@ -18075,7 +18099,7 @@ SAMBA__FN samba_tensor *samba__tensor_again(samba__compilation *c, samba__again 
 }
 
 /* The schedule with what was chosen so far repeated. */
-SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
+SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__recompute *a)
 {
     c->nodes = (samba__node **)samba__temp(c->session, 2 * a->n_nodes, sizeof *c->nodes);
     c->n_nodes = 0;
@@ -18087,7 +18111,7 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
             bool reads = samba__is_after(a->nodes[i]->section, SAMBA_FWD);
             samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
             for (int32_t k = 0; reads && n && k < n->n_in; k++)
-                n->in[k] = samba__tensor_again(c, a, n->in[k]);
+                n->in[k] = samba__recomputed_tensor(c, a, n->in[k]);
             if (!n || !samba_ok(c->session)) return false;
             c->nodes[c->n_nodes++] = n;
         }
@@ -18096,7 +18120,7 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__again *a)
 }
 
 /* Chooses what is cast from half the bytes, and what is moved from that: the half is kept. */
-SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__again *a)
+SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__recompute *a)
 {
     bool any = false;
     for (int32_t i = 0; i < a->n_nodes; i++) {
@@ -18194,7 +18218,7 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
 }
 
 /* Nothing is computed again but what samba__choose_narrow says. */
-SAMBA__FN bool samba__begin_again(samba__compilation *c, samba__again *a, samba__plan *p)
+SAMBA__FN bool samba__begin_recompute(samba__compilation *c, samba__recompute *a, samba__plan *p)
 {
     for (int32_t i = 0; i < a->n_tensors; i++)
         a->of[i].chain = 0;
@@ -18204,14 +18228,14 @@ SAMBA__FN bool samba__begin_again(samba__compilation *c, samba__again *a, samba_
 
 /* Plans with more and more computed again, until one is within the limit, or all is chosen: what is
    chosen each time has `step` bytes, or 0: as many as the plan has too many. */
-SAMBA__FN bool samba__repeat_more(samba__compilation *c, samba__again *a, samba__plan *p,
+SAMBA__FN bool samba__repeat_more(samba__compilation *c, samba__recompute *a, samba__plan *p,
                                   int64_t step, samba__smallest *least)
 {
     const int64_t limit = c->program->memory;
     int64_t price = 0;
     while (samba__planned_bytes(p) > limit) {
         int64_t wanted = step > 0 ? step : samba__planned_bytes(p) - limit;
-        while (!samba__choose_again(c, a, price, wanted)) {
+        while (!samba__choose_recomputed(c, a, price, wanted)) {
             if (price > 1 << 20) return true;
             price = price ? price * 4 : 1;
         }
@@ -18227,14 +18251,14 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 {
     const int64_t limit = c->program->memory;
     samba__smallest least;
-    samba__again a;
-    if (!samba__again_open(c, &a) || !samba__begin_again(c, &a, p)) return false;
+    samba__recompute a;
+    if (!samba__recompute_open(c, &a) || !samba__begin_recompute(c, &a, p)) return false;
     if (limit <= 0) return samba__keep_limits(c, p);
     least.bytes = -1;
     samba__keep_smallest(c, p, &least);
     if (!samba__repeat_more(c, &a, p, 0, &least)) return false;
     if (samba__planned_bytes(p) > limit) {
-        if (!samba__begin_again(c, &a, p)) return false;
+        if (!samba__begin_recompute(c, &a, p)) return false;
         int64_t step = (int64_t)(p->region[SAMBA__REGION_ARENA] / 32) + 1;
         if (!samba__repeat_more(c, &a, p, step, &least)) return false;
     }
@@ -18384,7 +18408,7 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, in
     s.alias = q->alias < 0 ? 0 : (uint32_t)plan->places[q->alias].index + 1;
     s.grad = g && plan->place_of[g->id] >= 0 ? samba__symbol_of(plan, g) : 0;
     s.batch_dim = (uint8_t)(q->tensor && forever ? q->tensor->batch_dim + 1 : 0);
-    s.windowed = q->windowed;
+    s.per_microbatch = q->per_microbatch;
     s.mem_type = (uint8_t)(q->tensor ? q->tensor->mem_type : 0);
     s.generated = q->tensor && q->role == SAMBA__STATE && q->tensor->generated;
     if (q->role == SAMBA__ARGIN) s.argin = samba__argin_kind(q->name);
