@@ -909,7 +909,7 @@ SAMBA_API samba_tensor *samba_ones(samba_session *s, const char *name, samba_dty
 /* A named input over your data: from_data borrows it (keep it alive), from_data_copy copies. While
    tracing, a name that is taken is an error. Later these and the functions above mean the input of
    the loaded program: of its shape and type, it gets the new data as its host copy (a pointer that
-   samba_cpu gave before ends), which the next run that lists it among its inputs sends. */
+   samba_cpu gave before ends), which the next run that has it among its feeds sends. */
 SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samba_dtype dtype,
                                         samba_shape shape, void *data);
 SAMBA_API samba_tensor *samba_from_data_copy(samba_session *s, const char *name, samba_dtype dtype,
@@ -1102,7 +1102,7 @@ SAMBA_API bool samba_load(samba_session *s, const char *pef, const samba_program
 
 /* transfer_device = false: samba_compile and samba_load leave the values of inputs, parameters and
    buffers on the host, but for those that the PEF brings. A run that needs one of them fails until
-   it was sent: all by to_device, which sends what is newer on the host; one by samba_rdu, a list of
+   it was sent: all by to_device, which sends what is newer on the host; one by samba_rdu, a feed of
    a run, samba_write or samba_restore. Gradients of losses and optimizer state begin as always. */
 SAMBA_API bool samba_set_transfer(samba_session *s, bool transfer);
 SAMBA_API bool samba_to_device(samba_session *s);
