@@ -53,7 +53,7 @@
      [initial-values] what tensors begin with; where their values are      |
      [eager]       ops that are computed at once                           |
      [record]      where each op arrives: recorded, or computed            |
-     [ops-by-name] samba_apply, and the names of torch and NumPy           |
+     [ops-by-name] samba_apply, and ops of your own                        |
      [leaves]      inputs, parameters, constants                           |
      [autodiff]    gradients as more graph                                 |
      [layers]      ops with parameters                                     | the host half: not in
@@ -956,18 +956,17 @@ SAMBA_API bool samba_reset_random_generator(samba_session *s);
 /* A constant scalar; samba_full makes a constant tensor. */
 SAMBA_API samba_tensor *samba_number(samba_session *s, float value);
 
-/* Your own ops; apply calls an op by name and returns its first output. Behind a dot stand the
-   names of torch and NumPy with their plain arguments: "torch.bmm", "np.multiply", "F.softmax" with
-   the attribute -1, "Tensor.view" with a shape, floats as samba_float_attr; what stands before it
-   says nothing. Arguments with the same default in torch and NumPy may be left out: all axes for
-   "sum", 0 for "cat". Without a dot the op's own words are meant, all of them. */
+/* Your own ops; apply calls an op by name and returns its first output. Names of torch and NumPy,
+   in their own words: samba/sambaflow.h. */
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op);
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *op, samba_tensor *const *in,
                                     int32_t n_in, const int32_t *attr, int32_t n_attr);
-/* The same for all outputs, such as the parts of "torch.split": up to cap; returns how many. */
+/* The same for all outputs: up to cap; returns how many. */
 SAMBA_API int32_t samba_apply_all(samba_session *s, const char *op, samba_tensor *const *in,
                                   int32_t n_in, const int32_t *attr, int32_t n_attr,
                                   samba_tensor **out, int32_t cap);
+/* Op number i, from 0: samba.h's own, then those of the session; NULL: no more. */
+SAMBA_API const samba_op *samba_op_at(const samba_session *s, int32_t i);
 
 /* ---- Layers: ops with parameters, by name. The same name again shares the parameters. -------- */
 /* y = x W^T + b, (*,k) -> (*,n). name__weight (n,k), name__bias (n): U(+-1/sqrt(k)) as torch. */
@@ -15210,346 +15209,25 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
 }
 
 /* ==== [ops-by-name] =========================================================================== */
-/* samba_apply: ops by samba's names, and by those of torch and NumPy. */
-typedef struct samba__named_call {
-    samba_session *session;
-    samba_tensor *const *in;
-    int32_t n_in;
-    const int32_t *attr;
-    int32_t n_attr;
-    samba_tensor **out; /* of all outputs, if there are several */
-    int32_t cap, n_out;
-} samba__named_call;
-
-/* Input i of a call; NULL if it is not given. */
-SAMBA__FN samba_tensor *samba__input_or_null(const samba__named_call *c, int32_t i)
+/* samba_apply: ops by their names; and ops of your own. */
+SAMBA_API const samba_op *samba_op_at(const samba_session *s, int32_t i)
 {
-    return i < c->n_in ? c->in[i] : NULL;
-}
-
-/* Argument i of a call; otherwise, if there is none. */
-SAMBA__FN int32_t samba__argument(const samba__named_call *c, int32_t i, int32_t otherwise)
-{
-    return i < c->n_attr ? c->attr[i] : otherwise;
-}
-
-SAMBA__FN samba_shape samba__arguments(const samba__named_call *c)
-{
-    int32_t n = c->n_attr < SAMBA_MAX_DIMS ? c->n_attr : SAMBA_MAX_DIMS;
-    return samba__shape_of(c->attr, n);
-}
-
-SAMBA__FN samba_tensor *samba__truth(samba_tensor *x) /* 1 where x is not 0 */
-{
-    return samba_cast(samba_cast(x, SAMBA_BOOL), SAMBA_F32);
-}
-
-SAMBA__FN samba_tensor *samba__call_matmul(samba__named_call *c)
-{
-    return samba_matmul(c->in[0], c->in[1]);
-}
-
-SAMBA__FN samba_tensor *samba__call_softmax(samba__named_call *c)
-{
-    return samba_softmax(c->in[0], samba__argument(c, 0, -1));
-}
-
-SAMBA__FN samba_tensor *samba__call_log_softmax(samba__named_call *c)
-{
-    return samba_log_softmax(c->in[0], samba__argument(c, 0, -1));
-}
-
-SAMBA__FN samba_tensor *samba__call_sum(samba__named_call *c)
-{
-    return samba_sum(c->in[0], samba__arguments(c), false);
-}
-
-SAMBA__FN samba_tensor *samba__call_mean(samba__named_call *c)
-{
-    return samba_mean(c->in[0], samba__arguments(c), false);
-}
-
-SAMBA__FN samba_tensor *samba__call_amax(samba__named_call *c)
-{
-    return samba_max(c->in[0], samba__arguments(c), false);
-}
-
-SAMBA__FN samba_tensor *samba__call_argmax(samba__named_call *c)
-{
-    return samba_argmax(c->in[0], samba__argument(c, 0, -1), false);
-}
-
-SAMBA__FN samba_tensor *samba__call_reshape(samba__named_call *c)
-{
-    return samba_reshape(c->in[0], samba__arguments(c));
-}
-
-SAMBA__FN samba_tensor *samba__call_expand(samba__named_call *c)
-{
-    return samba_expand(c->in[0], samba__arguments(c));
-}
-
-SAMBA__FN samba_tensor *samba__call_permute(samba__named_call *c)
-{
-    return samba_permute(c->in[0], samba__arguments(c));
-}
-
-SAMBA__FN samba_tensor *samba__call_transpose(samba__named_call *c)
-{
-    return samba_transpose(c->in[0], samba__argument(c, 0, 0), samba__argument(c, 1, 1));
-}
-
-SAMBA__FN samba_tensor *samba__call_squeeze(samba__named_call *c)
-{
-    return samba_squeeze(c->in[0], samba__argument(c, 0, -1));
-}
-
-SAMBA__FN samba_tensor *samba__call_unsqueeze(samba__named_call *c)
-{
-    return samba_unsqueeze(c->in[0], samba__argument(c, 0, 0));
-}
-
-SAMBA__FN samba_tensor *samba__call_flatten(samba__named_call *c)
-{
-    return samba_flatten(c->in[0], samba__argument(c, 0, 0));
-}
-
-SAMBA__FN samba_tensor *samba__call_cat(samba__named_call *c)
-{
-    return samba_cat(c->in, c->n_in, samba__argument(c, 0, 0));
-}
-
-SAMBA__FN samba_tensor *samba__call_stack(samba__named_call *c)
-{
-    return samba_stack(c->in, c->n_in, samba__argument(c, 0, 0));
-}
-
-SAMBA__FN samba_tensor *samba__call_gather(samba__named_call *c)
-{
-    return samba_gather(c->in[0], samba__argument(c, 0, 0), c->in[1]);
-}
-
-SAMBA__FN samba_tensor *samba__call_cross_entropy(samba__named_call *c)
-{
-    return samba_cross_entropy(c->in[0], c->in[1]);
-}
-
-SAMBA__FN samba_tensor *samba__call_nll(samba__named_call *c)
-{
-    return samba_nll(c->in[0], c->in[1], NULL);
-}
-
-SAMBA__FN samba_tensor *samba__call_mse(samba__named_call *c)
-{
-    return samba_mse(c->in[0], c->in[1], SAMBA_REDUCE_MEAN);
-}
-
-SAMBA__FN samba_tensor *samba__call_linear(samba__named_call *c)
-{
-    return samba_affine(c->in[0], c->in[1], samba__input_or_null(c, 2));
-}
-
-SAMBA__FN samba_tensor *samba__call_addmm(samba__named_call *c) /* addmm(sum, a, b) */
-{
-    samba_tensor *sum = c->in[0], *a = c->in[1], *b = samba__input_or_null(c, 2);
-    return samba_add(samba_matmul(a, b), sum);
-}
-
-SAMBA__FN samba_tensor *samba__call_rsub(samba__named_call *c)
-{
-    return samba_sub(c->in[1], c->in[0]);
-}
-
-SAMBA__FN samba_tensor *samba__call_square(samba__named_call *c)
-{
-    return samba_mul(c->in[0], c->in[0]);
-}
-
-SAMBA__FN samba_tensor *samba__call_layer_norm(samba__named_call *c)
-{
-    samba_tensor *w = samba__input_or_null(c, 1), *b = samba__input_or_null(c, 2);
-    return samba_layer_normalize(c->in[0], w, b, 1e-5f);
-}
-
-SAMBA__FN samba_tensor *samba__call_masked_fill(samba__named_call *c)
-{
-    float value = samba_attr_float(samba__argument(c, 0, 0));
-    samba_tensor *filler = samba_full(c->session, samba_scalar_shape(), value);
-    return samba_where(c->in[1], filler, c->in[0]);
-}
-
-SAMBA__FN samba_tensor *samba__call_logical_not(samba__named_call *c)
-{
-    samba_tensor *x = samba__truth(c->in[0]);
-    return samba_eq(x, samba_full(c->session, samba_scalar_shape(), 0.0f));
-}
-
-SAMBA__FN samba_tensor *samba__call_sdpa(samba__named_call *c)
-{
-    samba_tensor *q = c->in[0], *k = c->in[1], *v = samba__input_or_null(c, 2);
-    samba_tensor *mask = samba__input_or_null(c, 3);
-    return samba_scaled_dot_product_attention(q, k, v, mask, NULL);
-}
-
-/* Of two operands the first is recorded first, whatever order C would take. */
-SAMBA__FN samba_tensor *samba__call_logical_or(samba__named_call *c)
-{
-    samba_tensor *a = samba__truth(c->in[0]), *b = samba__truth(c->in[1]);
-    return samba_cast(samba_add(a, b), SAMBA_BOOL);
-}
-
-SAMBA__FN samba_tensor *samba__call_logical_and(samba__named_call *c)
-{
-    samba_tensor *a = samba__truth(c->in[0]), *b = samba__truth(c->in[1]);
-    return samba_cast(samba_mul(a, b), SAMBA_BOOL);
-}
-
-/* Rows of x along an axis by a list of numbers: the list is made as large as what it picks. */
-SAMBA__FN samba_tensor *samba__call_index_select(samba__named_call *c)
-{
-    samba_tensor *x = c->in[0], *index = c->in[1];
-    int32_t axis = samba__argument(c, 0, 0), n = x->shape.ndim;
-    if (axis < 0) axis += n;
-    if (axis < 0 || axis >= n || index->shape.ndim != 1)
-        return samba__none(samba_fail(c->session, SAMBA_ESHAPE,
-                                      "in index_select(%s %S, %s %S): an "
-                                      "axis of the first and a list of numbers are needed",
-                                      x->name, &x->shape, index->name, &index->shape));
-    samba_shape thin = x->shape, whole = x->shape;
-    for (int32_t i = 0; i < n; i++)
-        thin.dim[i] = 1;
-    thin.dim[axis] = whole.dim[axis] = index->shape.dim[0];
-    return samba_gather(x, axis, samba_expand(samba_reshape(index, thin), whole));
-}
-
-SAMBA__FN samba_tensor *samba__call_split(samba__named_call *c)
-{
-    samba_tensor *first = NULL;
-    int32_t size = samba__argument(c, 0, 0), axis = samba__argument(c, 1, 0);
-    if (c->cap > 0)
-        c->n_out = samba_split(c->in[0], size, axis, c->out, c->cap);
-    else if (axis < -c->in[0]->shape.ndim || axis >= c->in[0]->shape.ndim)
-        samba_split(c->in[0], size, axis, &first, 1); /* reports what is wrong */
-    else {
-        int32_t at = axis < 0 ? axis + c->in[0]->shape.ndim : axis, n = c->in[0]->shape.dim[at];
-        first = samba_slice(c->in[0], axis, 0, size < n ? size : n, 1);
-    }
-    return c->n_out ? c->out[0] : first;
-}
-
-/* A name, and the op that is called like that here; or the call that takes its plain arguments, and
-   how many inputs and arguments it takes. An argument may be left out if its default is the one of
-   torch and of NumPy: softmax without an axis, argmax or squeeze mean something else there. */
-typedef struct samba__alias {
-    const char *name, *op;
-    samba_tensor *(*call)(samba__named_call *c);
-    int32_t least, most, least_attr, most_attr;
-} samba__alias;
-
-static const samba__alias samba__aliases[]
-    = { { "multiply", "mul", NULL, 0, 0, 0, 0 },
-        { "subtract", "sub", NULL, 0, 0, 0, 0 },
-        { "divide", "div", NULL, 0, 0, 0, 0 },
-        { "true_divide", "div", NULL, 0, 0, 0, 0 },
-        { "negative", "neg", NULL, 0, 0, 0, 0 },
-        { "absolute", "abs", NULL, 0, 0, 0, 0 },
-        { "power", "pow", NULL, 0, 0, 0, 0 },
-        { "equal", "eq", NULL, 0, 0, 0, 0 },
-        { "not_equal", "ne", NULL, 0, 0, 0, 0 },
-        { "less", "lt", NULL, 0, 0, 0, 0 },
-        { "less_equal", "le", NULL, 0, 0, 0, 0 },
-        { "greater", "gt", NULL, 0, 0, 0, 0 },
-        { "greater_equal", "ge", NULL, 0, 0, 0, 0 },
-        { "embedding", "lookup", NULL, 0, 0, 0, 0 },
-        { "bmm", NULL, samba__call_matmul, 2, 2, 0, 0 },
-        { "mm", NULL, samba__call_matmul, 2, 2, 0, 0 },
-        { "matmul", NULL, samba__call_matmul, 2, 2, 0, 0 },
-        { "dot", NULL, samba__call_matmul, 2, 2, 0, 0 },
-        { "softmax", NULL, samba__call_softmax, 1, 1, 1, 1 },
-        { "log_softmax", NULL, samba__call_log_softmax, 1, 1, 1, 1 },
-        { "sum", NULL, samba__call_sum, 1, 1, 0, SAMBA_MAX_DIMS },
-        { "mean", NULL, samba__call_mean, 1, 1, 0, SAMBA_MAX_DIMS },
-        { "amax", NULL, samba__call_amax, 1, 1, 0, SAMBA_MAX_DIMS },
-        { "argmax", NULL, samba__call_argmax, 1, 1, 1, 1 },
-        { "reshape", NULL, samba__call_reshape, 1, 1, 0, SAMBA_MAX_DIMS },
-        { "view", NULL, samba__call_reshape, 1, 1, 0, SAMBA_MAX_DIMS },
-        { "expand", NULL, samba__call_expand, 1, 1, 0, SAMBA_MAX_DIMS },
-        { "broadcast_to", NULL, samba__call_expand, 1, 1, 0, SAMBA_MAX_DIMS },
-        { "permute", NULL, samba__call_permute, 1, 1, 0, SAMBA_MAX_DIMS },
-        { "transpose", NULL, samba__call_transpose, 1, 1, 2, 2 },
-        { "squeeze", NULL, samba__call_squeeze, 1, 1, 1, 1 },
-        { "unsqueeze", NULL, samba__call_unsqueeze, 1, 1, 1, 1 },
-        { "flatten", NULL, samba__call_flatten, 1, 1, 0, 1 },
-        { "cat", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
-        { "concat", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
-        { "concatenate", NULL, samba__call_cat, 1, INT32_MAX, 0, 1 },
-        { "stack", NULL, samba__call_stack, 1, INT32_MAX, 0, 1 },
-        { "split", NULL, samba__call_split, 1, 1, 1, 2 },
-        { "gather", NULL, samba__call_gather, 2, 2, 1, 1 },
-        { "index_select", NULL, samba__call_index_select, 2, 2, 1, 1 },
-        { "cross_entropy", NULL, samba__call_cross_entropy, 2, 2, 0, 0 },
-        { "nll_loss", NULL, samba__call_nll, 2, 2, 0, 0 },
-        { "mse_loss", NULL, samba__call_mse, 2, 2, 0, 0 },
-        { "linear", NULL, samba__call_linear, 2, 3, 0, 0 },
-        { "addmm", NULL, samba__call_addmm, 3, 3, 0, 0 },
-        { "rsub", NULL, samba__call_rsub, 2, 2, 0, 0 },
-        { "square", NULL, samba__call_square, 1, 1, 0, 0 },
-        { "layer_norm", NULL, samba__call_layer_norm, 1, 3, 0, 0 },
-        { "masked_fill", NULL, samba__call_masked_fill, 2, 2, 1, 1 },
-        { "logical_or", NULL, samba__call_logical_or, 2, 2, 0, 0 },
-        { "logical_and", NULL, samba__call_logical_and, 2, 2, 0, 0 },
-        { "logical_not", NULL, samba__call_logical_not, 1, 1, 0, 0 },
-        { "bitwise_not", NULL, samba__call_logical_not, 1, 1, 0, 0 },
-        { "scaled_dot_product_attention", NULL, samba__call_sdpa, 3, 4, 0, 0 } };
-
-SAMBA__FN const samba__alias *samba__find_alias(const char *name)
-{
-    for (size_t i = 0; i < sizeof samba__aliases / sizeof *samba__aliases; i++)
-        if (samba__same_text(samba__aliases[i].name, name)) return &samba__aliases[i];
-    return NULL;
-}
-
-SAMBA__FN samba_tensor *samba__call_alias(samba__named_call *c, const samba__alias *a)
-{
-    bool fits = c->n_in >= a->least && c->n_in <= a->most && c->n_attr >= a->least_attr
-        && c->n_attr <= a->most_attr;
-    if (!fits)
-        return samba__none(samba_fail(c->session, SAMBA_EARG,
-                                      "in samba_apply(%s): %d inputs and "
-                                      "%d arguments are given; it takes %d inputs or more, and %d "
-                                      "up to %d arguments",
-                                      a->name, c->n_in, c->n_attr, a->least, a->least_attr,
-                                      a->most_attr));
-    for (int32_t i = 0; i < c->n_in; i++)
-        if (!c->in[i] && i < a->least)
-            return samba__none(samba_fail(c->session, SAMBA_EARG,
-                                          "in samba_apply(%s): input %d is "
-                                          "NULL",
-                                          a->name, i));
-    return a->call(c);
+    if (i < 0) return NULL;
+    if (i < SAMBA__N_OPS) return &samba__op_table[i];
+    return s && i - SAMBA__N_OPS < samba__n_user_ops(s) ? s->user_ops[i - SAMBA__N_OPS] : NULL;
 }
 
 SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
 {
-    const char *dot = name ? strrchr(name, '.') : NULL, *word = dot ? dot + 1 : name;
     const char *nearest = "";
     size_t best = SAMBA__NO_SIZE;
     if (!name) return samba_fail(s, SAMBA_EARG, "in samba_apply: the name of the op is NULL");
-    for (int32_t i = 0; i < SAMBA__N_OPS + samba__n_user_ops(s); i++) {
-        const samba_op *op = i < SAMBA__N_OPS ? &samba__op_table[i] : s->user_ops[i - SAMBA__N_OPS];
-        size_t d = samba__distance(op->name, word);
+    for (int32_t i = 0; samba_op_at(s, i); i++) {
+        const samba_op *op = samba_op_at(s, i);
+        size_t d = samba__distance(op->name, name);
         if (d < best) {
             best = d;
             nearest = op->name;
-        }
-    }
-    if (dot) {
-        for (size_t i = 0; i < sizeof samba__aliases / sizeof *samba__aliases; i++) {
-            size_t d = samba__distance(samba__aliases[i].name, word);
-            if (d < best) {
-                best = d;
-                nearest = samba__aliases[i].name;
-            }
         }
     }
     return samba_fail(s, SAMBA_EOP,
@@ -15558,56 +15236,41 @@ SAMBA__FN bool samba__fail_op(samba_session *s, const char *name)
                       name, nearest);
 }
 
-/* Makes the call; its first output, and all of them in out. */
-SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *name, samba__named_call *c)
+/* Records or computes the op called name, with room for all of its outputs. */
+SAMBA__FN samba_tensor *samba__apply(samba_session *s, const char *name, samba_tensor *const *in,
+                                     int32_t n_in, const int32_t *attr, int32_t n_attr,
+                                     samba_tensor **outs)
 {
     if (!samba_ok(s)) return NULL;
-    const samba_op *op = samba__find_op(0, name, s->user_ops, samba__n_user_ops(s));
-    const char *dot = op || !name ? NULL : strrchr(name, '.');
-    const samba__alias *alias = dot ? samba__find_alias(dot + 1) : NULL;
-    if (alias && !alias->call)
-        op = samba__find_op(0, alias->op, NULL, 0);
-    else if (dot && !alias)
-        op = samba__find_op(0, dot + 1, s->user_ops, samba__n_user_ops(s));
-    bool given = c->n_in >= 0 && (!c->n_in || c->in) && c->n_attr >= 0 && (!c->n_attr || c->attr);
-    if (!given)
+    if (n_in < 0 || (n_in && !in) || n_attr < 0 || (n_attr && !attr))
         return samba__none(samba_fail(s, SAMBA_EARG,
                                       "in samba_apply(%s): %d inputs and %d "
                                       "attributes are announced but not given",
-                                      name, c->n_in, c->n_attr));
-    if (!op && !alias) return samba__none(samba__fail_op(s, name));
-    if (!op) {
-        samba_tensor *y = samba__call_alias(c, alias);
-        if (c->n_out || !y) return y;
-        c->n_out = 1;
-        if (c->cap > 0) c->out[0] = y;
-        return y;
-    }
-    samba_tensor *outs[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
-    samba_tensor *y = samba__emit_op(s, op, c->in, c->n_in, c->attr, c->n_attr, outs);
+                                      name, n_in, n_attr));
+    const samba_op *op = samba__find_op(0, name, s->user_ops, samba__n_user_ops(s));
+    if (!op) return samba__none(samba__fail_op(s, name));
+    samba_tensor *y = samba__emit_op(s, op, in, n_in, attr, n_attr, outs);
     outs[0] = y; /* samba_on_trace may have put another one in its place */
-    if (y) {
-        for (int32_t i = 0; i < SAMBA_MAX_OUT && outs[i]; i++) {
-            c->n_out++;
-            if (i < c->cap) c->out[i] = outs[i];
-        }
-    }
     return y;
 }
 
 SAMBA_API samba_tensor *samba_apply(samba_session *s, const char *name, samba_tensor *const *in,
                                     int32_t n_in, const int32_t *attr, int32_t n_attr)
 {
-    samba__named_call c = { s, in, n_in, attr, n_attr, NULL, 0, 0 };
-    return samba__apply(s, name, &c);
+    samba_tensor *outs[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
+    return samba__apply(s, name, in, n_in, attr, n_attr, outs);
 }
 
 SAMBA_API int32_t samba_apply_all(samba_session *s, const char *name, samba_tensor *const *in,
                                   int32_t n_in, const int32_t *attr, int32_t n_attr,
                                   samba_tensor **out, int32_t cap)
 {
-    samba__named_call c = { s, in, n_in, attr, n_attr, out, out ? cap : 0, 0 };
-    return samba__apply(s, name, &c) ? c.n_out : 0;
+    samba_tensor *outs[SAMBA_MAX_OUT] = { NULL, NULL, NULL, NULL };
+    int32_t n = 0;
+    if (!samba__apply(s, name, in, n_in, attr, n_attr, outs)) return 0;
+    for (; n < SAMBA_MAX_OUT && outs[n]; n++)
+        if (out && n < cap) out[n] = outs[n];
+    return n;
 }
 
 SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)

@@ -2,8 +2,10 @@
 // function does with NULL.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_SAMBAFLOW_IMPLEMENTATION
+#define SAMBA_TORCH_NAMES_IMPLEMENTATION
 #include "samba.h"
 #include "tools/include/samba/sambaflow.h"
+#include "tools/include/samba/torch_names.h"
 #include "tests/lib/test.h"
 #include "tests/lib/hook.h"
 #include "tests/lib/session.h"
@@ -485,7 +487,7 @@ static void test_near_names(void)
     samba_session *s = samba_open(&d);
     samba_tensor *x = samba_input(s, "weights", SAMBA_F32, SAMBA_SHAPE(2));
     samba_input(s, "labels", SAMBA_F32, SAMBA_SHAPE(2));
-    CHECK(!samba_apply(s, "torch.nn.functional.relo", &x, 1, NULL, 0) && said(s, "nearest name is relu"));
+    CHECK(!samba_call_function(s, "torch.nn.functional.relo", &x, 1, NULL, 0) && said(s, "nearest name is relu"));
     CHECK(!samba_apply(s, "softmaks", &x, 1, NULL, 0) && said(s, "nearest name is softmax"));
     CHECK(samba_update_tensor(s, "weights", NULL));
     CHECK(!samba_tensor_by_name(s, "weights") && said(s, "was taken out of the session"));

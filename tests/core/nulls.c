@@ -2,8 +2,10 @@
 // others: nothing crashes, nothing is accepted that lacks something. Sanitizers see more of it.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_SAMBAFLOW_IMPLEMENTATION
+#define SAMBA_TORCH_NAMES_IMPLEMENTATION
 #include "samba.h"
 #include "tools/include/samba/sambaflow.h"
+#include "tools/include/samba/torch_names.h"
 #include "tests/lib/test.h"
 #include "tests/lib/session.h"
 #include "tests/lib/reference.h"
@@ -200,10 +202,13 @@ static void test_leaves_and_layers(void)
     REFUSES(samba_apply(s, "relu", in + 1, 1, NULL, 0));
     CHECK(!samba_apply(NULL, "cast", in, 1, attr, 1));
     REFUSES(samba_apply_all(s, NULL, in, 1, NULL, 0, NULL, 4));
-    REFUSES(samba_apply_all(s, "torch.split", NULL, 1, attr, 1, NULL, 4));
-    REFUSES(samba_apply_all(s, "torch.bmm", in, 2, NULL, 0, NULL, 4));
-    TAKES(samba_apply_all(s, "torch.relu", in, 1, NULL, 0, NULL, 4) == 1);
-    CHECK(!samba_apply_all(NULL, "torch.relu", in, 1, NULL, 0, in, 2));
+    REFUSES(samba_call_function(s, NULL, in, 1, NULL, 0));
+    REFUSES(samba_apply_all(s, "torch.bmm", in, 2, NULL, 0, NULL, 4));      // no name of an op
+    CHECK(samba_op_at(NULL, 0) && !samba_op_at(NULL, -1) && !samba_op_at(NULL, 1 << 20));
+    REFUSES(samba_call_function_all(s, "torch.split", NULL, 1, attr, 1, NULL, 4));
+    REFUSES(samba_call_function_all(s, "torch.bmm", in, 2, NULL, 0, NULL, 4));
+    TAKES(samba_call_function_all(s, "torch.relu", in, 1, NULL, 0, NULL, 4) == 1);
+    CHECK(!samba_call_function_all(NULL, "torch.relu", in, 1, NULL, 0, in, 2));
     CHECK(!samba_set_requires_grad(NULL, true) && !samba_set_frozen(NULL, true));
     TAKES(samba_on_trace(s, NULL, NULL));
     CHECK(!samba_on_trace(NULL, NULL, NULL));

@@ -9,12 +9,14 @@
 #define SAMBA_SCHEDULE_IMPLEMENTATION
 #define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #define SAMBA_DOT_GRAPH_IMPLEMENTATION
+#define SAMBA_TORCH_NAMES_IMPLEMENTATION
 #include "samba.h"
 #include "tools/include/samba/dot_graph.h"
 #include "tools/include/samba/driver.h"
 #include "tools/include/samba/loss.h"
 #include "tools/include/samba/multigraph.h"
 #include "tools/include/samba/sambaflow.h"
+#include "tools/include/samba/torch_names.h"
 #include "tools/include/samba/schedule.h"
 #include "tests/lib/test.h"
 #include <ctype.h>
@@ -497,7 +499,7 @@ static void row_exact_casts(void)
     CHECK(!samba_add(a, a) && says(s, "add") && !samba_eq(u, u) && says(s, "input 0 is u32") && !samba_scale(a, 2) && says(s, "samba_cast"));
     CHECK(!samba_sum(a, SAMBA_ALL_AXES, false) && says(s, "input 0 is i64, with which nothing is computed; use samba_cast"));
     CHECK(!samba_argmax(a, 0, false) && says(s, "i64") && !samba_softmax(u, 0) && says(s, "u32"));
-    CHECK(!samba_apply(s, "torch.add", (samba_tensor *[]){ a, b }, 2, NULL, 0) && says(s, "i64"));
+    CHECK(!samba_call_function(s, "torch.add", (samba_tensor *[]){ a, b }, 2, NULL, 0) && says(s, "i64"));
     CHECK(samba_close(s) == 0);
     s = samba_open(&(samba_desc){ .quiet = true });     // no loss, no parameter
     samba_tensor *y = samba_cast(samba_param(s, "w", SAMBA_SHAPE(2), (samba_init){ 0 }), SAMBA_I64);
@@ -586,20 +588,20 @@ static void row_names_of_ops(void)
     samba_tensor *in[2] = { samba_ones(s, "a", SAMBA_F32, SAMBA_SHAPE(2, 4)), samba_zeros(s, "b", SAMBA_F32, SAMBA_SHAPE(2, 4)) };
     const char *names[3] = { "add", "np.add", "torch.add" };
     for (int k = 0; k < 3; k++) {
-        samba_tensor *y = samba_apply(s, names[k], in, 2, NULL, 0);
+        samba_tensor *y = samba_call_function(s, names[k], in, 2, NULL, 0);
         CHECK(y && y->shape.ndim == 2);
         for (int i = 0; i < 8; i++) CHECK(samba_read(y)[i] == 1);
     }
-    CHECK(!samba_apply(s, "np.fft", in, 1, NULL, 0) && says(s, "np.fft"));
+    CHECK(!samba_call_function(s, "np.fft", in, 1, NULL, 0) && says(s, "np.fft"));
     static const struct { const char *name; float want; } two[] = { { "np.multiply", 0 }, { "np.subtract", 1 }, { "torch.true_divide", INFINITY },
         { "np.divide", INFINITY }, { "np.power", 1 }, { "np.equal", 0 }, { "np.not_equal", 1 }, { "np.less", 0 }, { "np.less_equal", 0 },
         { "np.greater", 1 }, { "np.greater_equal", 1 }, { "np.minimum", 0 }, { "np.maximum", 1 } };
     for (size_t k = 0; k < sizeof two / sizeof *two; k++) {
         float got[8];
-        CHECK(samba_copy_out_f32(samba_apply(s, two[k].name, in, 2, NULL, 0), got, 8) && got[7] == two[k].want);
+        CHECK(samba_copy_out_f32(samba_call_function(s, two[k].name, in, 2, NULL, 0), got, 8) && got[7] == two[k].want);
     }
-    CHECK(samba_read(samba_apply(s, "np.negative", in, 1, NULL, 0))[0] == -1 && samba_read(samba_apply(s, "np.absolute", in, 1, NULL, 0))[0] == 1);
-    CHECK(!samba_apply(s, "np.multiplie", in, 2, NULL, 0) && says(s, "nearest name is multiply"));
+    CHECK(samba_read(samba_call_function(s, "np.negative", in, 1, NULL, 0))[0] == -1 && samba_read(samba_call_function(s, "np.absolute", in, 1, NULL, 0))[0] == 1);
+    CHECK(!samba_call_function(s, "np.multiplie", in, 2, NULL, 0) && says(s, "nearest name is multiply"));
     CHECK(samba_close(s) == 0);
 }
 
@@ -697,43 +699,43 @@ static void check_composed(void)
     samba_tensor *i = samba_from_data(s, "i", SAMBA_I32, SAMBA_SHAPE(2), pick), *two[2] = { x, y }, *parts[4] = { NULL };
     samba_tensor *mm[3] = { b, x, w }, *lin[3] = { x, y, b }, *sel[2] = { x, i }, *a3[2] = { samba_reshape(x, SAMBA_SHAPE(1, 2, 3)), samba_reshape(w, SAMBA_SHAPE(1, 3, 2)) };
     const int32_t minus = -1, shape[2] = { 3, -1 }, cut[2] = { 2, -1 }, axes[2] = { 0, -1 }, nine = samba_float_attr(9.0f);
-    expect(samba_apply(s, "torch.addmm", mm, 3, NULL, 0), (float[]){ 1 + 1 + 0, -2 + 0 - 4 + 3, 1 + 0 + 0, -2 + 0 + 10 - 6 }, 4);
-    expect(samba_apply(s, "F.linear", lin, 3, NULL, 0), (float[]){ 1 + 1, 2 + 3 - 2, 0 + 1, -6 - 2 }, 4);
-    expect(samba_apply(s, "F.linear", lin, 2, NULL, 0), (float[]){ 1, 5, 0, -6 }, 4);
-    expect(samba_apply(s, "torch.bmm", a3, 2, NULL, 0), (float[]){ 1, -1, 0, 4 }, 4);
-    expect(samba_apply(s, "torch.rsub", two, 2, NULL, 0), (float[]){ 0, 2, -3, 2, -5, 7 }, 6);
-    expect(samba_apply(s, "torch.logical_or", two, 2, NULL, 0), (float[]){ 1, 1, 1, 1, 1, 1 }, 6);
-    expect(samba_apply(s, "torch.logical_and", two, 2, NULL, 0), (float[]){ 1, 0, 0, 0, 0, 1 }, 6);
-    expect(samba_apply(s, "torch.bitwise_not", &y, 1, NULL, 0), (float[]){ 0, 1, 1, 0, 1, 0 }, 6);
-    CHECK(samba_apply(s, "torch.logical_or", two, 2, NULL, 0)->dtype == SAMBA_BOOL);
+    expect(samba_call_function(s, "torch.addmm", mm, 3, NULL, 0), (float[]){ 1 + 1 + 0, -2 + 0 - 4 + 3, 1 + 0 + 0, -2 + 0 + 10 - 6 }, 4);
+    expect(samba_call_function(s, "F.linear", lin, 3, NULL, 0), (float[]){ 1 + 1, 2 + 3 - 2, 0 + 1, -6 - 2 }, 4);
+    expect(samba_call_function(s, "F.linear", lin, 2, NULL, 0), (float[]){ 1, 5, 0, -6 }, 4);
+    expect(samba_call_function(s, "torch.bmm", a3, 2, NULL, 0), (float[]){ 1, -1, 0, 4 }, 4);
+    expect(samba_call_function(s, "torch.rsub", two, 2, NULL, 0), (float[]){ 0, 2, -3, 2, -5, 7 }, 6);
+    expect(samba_call_function(s, "torch.logical_or", two, 2, NULL, 0), (float[]){ 1, 1, 1, 1, 1, 1 }, 6);
+    expect(samba_call_function(s, "torch.logical_and", two, 2, NULL, 0), (float[]){ 1, 0, 0, 0, 0, 1 }, 6);
+    expect(samba_call_function(s, "torch.bitwise_not", &y, 1, NULL, 0), (float[]){ 0, 1, 1, 0, 1, 0 }, 6);
+    CHECK(samba_call_function(s, "torch.logical_or", two, 2, NULL, 0)->dtype == SAMBA_BOOL);
     samba_tensor *fill[2] = { x, samba_cast(y, SAMBA_BOOL) };
-    expect(samba_apply(s, "Tensor.masked_fill", fill, 2, &nine, 1), (float[]){ 9, -2, 3, 9, 5, 9 }, 6);
-    expect(samba_apply(s, "torch.index_select", sel, 2, (int32_t[]){ 1 }, 1), (float[]){ 3, 1, -6, 0 }, 4);
-    expect(samba_apply(s, "torch.index_select", sel, 2, &minus, 1), (float[]){ 3, 1, -6, 0 }, 4);
-    CHECK(!samba_apply(s, "torch.index_select", sel, 2, (int32_t[]){ 0 }, 1) && says(s, "holds 2 at [0,0], which is out of range 0 ... 1"));
-    expect(samba_apply(s, "Tensor.view", &x, 1, shape, 2), data, 6);
-    expect(samba_apply(s, "Tensor.split", &x, 1, cut, 2), (float[]){ 1, -2, 0, 5 }, 4);
-    CHECK(samba_apply_all(s, "Tensor.split", &x, 1, cut, 2, parts, 4) == 2);
+    expect(samba_call_function(s, "Tensor.masked_fill", fill, 2, &nine, 1), (float[]){ 9, -2, 3, 9, 5, 9 }, 6);
+    expect(samba_call_function(s, "torch.index_select", sel, 2, (int32_t[]){ 1 }, 1), (float[]){ 3, 1, -6, 0 }, 4);
+    expect(samba_call_function(s, "torch.index_select", sel, 2, &minus, 1), (float[]){ 3, 1, -6, 0 }, 4);
+    CHECK(!samba_call_function(s, "torch.index_select", sel, 2, (int32_t[]){ 0 }, 1) && says(s, "holds 2 at [0,0], which is out of range 0 ... 1"));
+    expect(samba_call_function(s, "Tensor.view", &x, 1, shape, 2), data, 6);
+    expect(samba_call_function(s, "Tensor.split", &x, 1, cut, 2), (float[]){ 1, -2, 0, 5 }, 4);
+    CHECK(samba_call_function_all(s, "Tensor.split", &x, 1, cut, 2, parts, 4) == 2);
     expect(parts[1], (float[]){ 3, -6 }, 2);
     CHECK(samba_apply_all(s, "layer_norm", &x, 1, (int32_t[]){ samba_float_attr(1e-5f) }, 1, NULL, 0) >= 1);
-    CHECK(!samba_apply(s, "Tensor.split", &x, 1, (int32_t[]){ 2, 5 }, 2) && says(s, "axis 5"));
-    CHECK(!samba_apply(s, "Tensor.split", &x, 1, (int32_t[]){ 0, 1 }, 2) && !samba_ok(s));
+    CHECK(!samba_call_function(s, "Tensor.split", &x, 1, (int32_t[]){ 2, 5 }, 2) && says(s, "axis 5"));
+    CHECK(!samba_call_function(s, "Tensor.split", &x, 1, (int32_t[]){ 0, 1 }, 2) && !samba_ok(s));
     samba_clear_error(s);
-    CHECK(!samba_apply(s, "torch.bmm", two, 1, NULL, 0) && says(s, "it takes 2 inputs"));
-    CHECK(!samba_apply(s, "F.softmax", &x, 1, axes, 2) && says(s, "up to 1 arguments"));
+    CHECK(!samba_call_function(s, "torch.bmm", two, 1, NULL, 0) && says(s, "it takes 2 inputs"));
+    CHECK(!samba_call_function(s, "F.softmax", &x, 1, axes, 2) && says(s, "up to 1 arguments"));
     static const char *const with_arguments[] = { "F.softmax", "F.log_softmax", "torch.argmax", "np.transpose", "torch.squeeze",
                                                   "torch.unsqueeze", "torch.split", "torch.gather", "torch.index_select", "Tensor.masked_fill" };
     for (size_t k = 0; k < sizeof with_arguments / sizeof *with_arguments; k++) {
         int n_in = k < 7 ? 1 : 2;
-        CHECK(!samba_apply(s, with_arguments[k], k < 9 ? sel : fill, n_in, NULL, 0) && says(s, "0 arguments are given"));
+        CHECK(!samba_call_function(s, with_arguments[k], k < 9 ? sel : fill, n_in, NULL, 0) && says(s, "0 arguments are given"));
     }
-    const float *p = samba_read(samba_apply(s, "F.softmax", &x, 1, &minus, 1));
+    const float *p = samba_read(samba_call_function(s, "F.softmax", &x, 1, &minus, 1));
     CHECK(fabsf(p[0] + p[1] + p[2] - 1) < 1e-6f && p[2] > p[0] && p[0] > p[1]);
-    expect(samba_apply(s, "torch.sum", &x, 1, &minus, 1), (float[]){ 2, -1 }, 2);
-    expect(samba_apply(s, "np.sum", &x, 1, NULL, 0), (float[]){ 1 }, 1);
-    expect(samba_apply(s, "torch.transpose", &x, 1, (int32_t[]){ 0, -1 }, 2), (float[]){ 1, 0, -2, 5, 3, -6 }, 6);
-    expect(samba_apply(s, "np.concatenate", two, 2, NULL, 0), (float[]){ 1, -2, 3, 0, 5, -6, 1, 0, 0, 2, 0, 1 }, 12);
-    expect(samba_grad(samba_sum(samba_apply(s, "Tensor.masked_fill", fill, 2, &nine, 1), SAMBA_ALL_AXES, false), x), (float[]){ 0, 1, 1, 0, 1, 0 }, 6);
+    expect(samba_call_function(s, "torch.sum", &x, 1, &minus, 1), (float[]){ 2, -1 }, 2);
+    expect(samba_call_function(s, "np.sum", &x, 1, NULL, 0), (float[]){ 1 }, 1);
+    expect(samba_call_function(s, "torch.transpose", &x, 1, (int32_t[]){ 0, -1 }, 2), (float[]){ 1, 0, -2, 5, 3, -6 }, 6);
+    expect(samba_call_function(s, "np.concatenate", two, 2, NULL, 0), (float[]){ 1, -2, 3, 0, 5, -6, 1, 0, 0, 2, 0, 1 }, 12);
+    expect(samba_grad(samba_sum(samba_call_function(s, "Tensor.masked_fill", fill, 2, &nine, 1), SAMBA_ALL_AXES, false), x), (float[]){ 0, 1, 1, 0, 1, 0 }, 6);
     CHECK(samba_close(s) == 0);
 }
 static void row_ops(void)
@@ -746,8 +748,8 @@ static void row_ops(void)
         snprintf(line, sizeof line, "\n%s\t", here);
         bool first = !strncmp(ops.text, line + 1, strlen(line) - 1);
         if (operators[i].kind == AN_OP && !strstr(ops.text, line) && !first) test_fail(operators[i].torch, "no such op", 0);
-        if (operators[i].kind == BY_NAME && (!dot || !samba__find_alias(dot + 1))) test_fail(operators[i].torch, "no such name", 0);
-        if (operators[i].kind == MISSING) CHECK(strlen(here) > 10 && !samba__find_alias(operators[i].torch) && !strstr(ops.text, line));
+        if (operators[i].kind == BY_NAME && (!dot || !samba_torch_names__find(dot + 1))) test_fail(operators[i].torch, "no such name", 0);
+        if (operators[i].kind == MISSING) CHECK(strlen(here) > 10 && !samba_torch_names__find(operators[i].torch) && !strstr(ops.text, line));
     }
     check_composed();
 }
@@ -849,7 +851,7 @@ static void row_samples(void)
     samba_session *s = samba_open(NULL);
     samba_set_tracing(s, false);
     samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(10, 20)), *part[4] = { NULL };
-    samba_tensor *y = samba_apply(s, "F.relu", &x, 1, NULL, 0);
+    samba_tensor *y = samba_call_function(s, "F.relu", &x, 1, NULL, 0);
     CHECK(samba_split(y, 10, 1, part, 4) == 2);
     for (int i = 0; i < 200; i++) {
         float got = samba_read(part[i % 20 / 10])[i / 20 * 10 + i % 10], from = samba_read(x)[i];
@@ -2341,7 +2343,7 @@ static const row rows[] = {
     { "TR3", "use_static_functional", "samba_tracing", row_static_functional, NULL },
     { "TR1", "tracing: operations are nodes, tensors edges", "calls of ops are recorded; samba_print_graph, samba_on_trace; samba/dot_graph.h", row_tracing, NULL },
     { "TR5", "rules for modules and forward", "a name is a module, so forward may make them; one or several outputs; inputs are of the session", row_module_rules, NULL },
-    { "O2", "np.add, torch.add, F.relu by name", "samba_apply(s, \"np.add\", ...)", row_names_of_ops, NULL },
+    { "O2", "np.add, torch.add, F.relu by name", "samba_call_function(s, \"np.add\", ...) (samba/torch_names.h)", row_names_of_ops, NULL },
     { "O4 R10", "loss on the host with autograd", "eager ops in a second session, samba_grad", row_host_autograd, NULL },
     { "O3", "the model's call swapped for a run on the chip", "a pointer to a function: samba_generator_model (samba/generate.h), samba_replica_fn", row_call_swap, NULL },
     { "TR4", "loops unroll, branches are those taken", "the same", row_control_flow, NULL },
@@ -2431,7 +2433,7 @@ static const row rows[] = {
     { "U1", "trace_graph of an ONNX ModelProto", "samba/onnx_import.h; tools/samba import-onnx, export-onnx", NULL, "tests/tools/onnx.c" },
     { "A6 A8 A9", "hello_world/logreg.py, lenet.py", "examples/09_tutorials.c", NULL, "tests/run.sh" },
     { "TR10", "ResFFNLogReg", "examples/02_res_ffn.c", NULL, "tests/run.sh" },
-    { "TR10", "the deck's Conv2d, F.relu and split(10, dim=1)", "samba_conv2d, samba_apply(s, \"F.relu\", ...), samba_split", row_samples, NULL },
+    { "TR10", "the deck's Conv2d, F.relu and split(10, dim=1)", "samba_conv2d, samba_call_function(s, \"F.relu\", ...), samba_split", row_samples, NULL },
     { "", "PEFT's LoRA", "samba_lora (samba/lora.h)", NULL, "tests/core/graphs.c" },
 };
 

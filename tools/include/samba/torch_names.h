@@ -1,0 +1,460 @@
+/* torch_names.h - ops called by the names of torch and NumPy, such as "torch.bmm" or "np.multiply".
+
+   Needs samba.h before it. `#define SAMBA_TORCH_NAMES_IMPLEMENTATION` in one file enables the code;
+   SAMBA_TORCH_NAMES_STATIC makes all functions private to the file. C99 or C++11.
+
+       samba_tensor *in[2] = { a, b };
+       samba_tensor *y = samba_call_function(s, "torch.bmm", in, 2, NULL, 0);
+
+   What stands before the last dot says nothing. A function has its plain arguments there: "F.softmax"
+   an axis, "Tensor.view" a shape, floats as samba_float_attr. Those with the same default in torch
+   and NumPy may be left out: all axes for "sum", 0 for "cat". A name without a dot, and one that is
+   no function here, is an op's, with all of the op's own attributes: see samba_apply. */
+#ifndef SAMBA_TORCH_NAMES_H
+#define SAMBA_TORCH_NAMES_H
+
+#ifndef SAMBA_H
+#error "torch_names.h: include samba.h before"
+#endif
+
+#ifndef SAMBA_TORCH_NAMES_API
+#if defined(SAMBA_TORCH_NAMES_STATIC)
+#define SAMBA_TORCH_NAMES_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_TORCH_NAMES_API extern "C"
+#else
+#define SAMBA_TORCH_NAMES_API extern
+#endif
+#endif
+
+/* Calls the function called name and returns its first output; NULL with an error in s. */
+SAMBA_TORCH_NAMES_API samba_tensor *samba_call_function(samba_session *s, const char *name,
+                                                        samba_tensor *const *in, int32_t n_in,
+                                                        const int32_t *attr, int32_t n_attr);
+/* The same for all outputs, such as the parts of "torch.split": up to cap; returns how many. */
+SAMBA_TORCH_NAMES_API int32_t samba_call_function_all(samba_session *s, const char *name,
+                                                      samba_tensor *const *in, int32_t n_in,
+                                                      const int32_t *attr, int32_t n_attr,
+                                                      samba_tensor **out, int32_t cap);
+
+#endif /* SAMBA_TORCH_NAMES_H */
+
+#if defined(SAMBA_TORCH_NAMES_IMPLEMENTATION) && !defined(SAMBA_TORCH_NAMES__IMPLEMENTED)
+#define SAMBA_TORCH_NAMES__IMPLEMENTED
+
+#include <string.h>
+
+/* After an error: no tensor. */
+static inline samba_tensor *samba_torch_names__refused(bool failed)
+{
+    (void)failed;
+    return NULL;
+}
+
+typedef struct samba_torch_names__call {
+    samba_session *session;
+    samba_tensor *const *in;
+    int32_t n_in;
+    const int32_t *attr;
+    int32_t n_attr;
+    samba_tensor **out; /* of all outputs, if there are several */
+    int32_t cap, n_out;
+} samba_torch_names__call;
+
+/* Input i of a call; NULL if it is not given. */
+static inline samba_tensor *samba_torch_names__input(const samba_torch_names__call *c, int32_t i)
+{
+    return i < c->n_in ? c->in[i] : NULL;
+}
+
+/* Argument i of a call; otherwise, if there is none. */
+static inline int32_t samba_torch_names__attr(const samba_torch_names__call *c, int32_t i, int32_t otherwise)
+{
+    return i < c->n_attr ? c->attr[i] : otherwise;
+}
+
+static inline samba_shape samba_torch_names__shape(const samba_torch_names__call *c)
+{
+    samba_shape shape = samba_scalar_shape();
+    while (shape.ndim < c->n_attr && shape.ndim < SAMBA_MAX_DIMS) {
+        shape.dim[shape.ndim] = c->attr[shape.ndim];
+        shape.ndim++;
+    }
+    return shape;
+}
+
+static inline samba_tensor *samba_torch_names__truth(samba_tensor *x) /* 1 where x is not 0 */
+{
+    return samba_cast(samba_cast(x, SAMBA_BOOL), SAMBA_F32);
+}
+
+static inline samba_tensor *samba_torch_names__matmul(samba_torch_names__call *c)
+{
+    return samba_matmul(c->in[0], c->in[1]);
+}
+
+static inline samba_tensor *samba_torch_names__softmax(samba_torch_names__call *c)
+{
+    return samba_softmax(c->in[0], samba_torch_names__attr(c, 0, -1));
+}
+
+static inline samba_tensor *samba_torch_names__log_softmax(samba_torch_names__call *c)
+{
+    return samba_log_softmax(c->in[0], samba_torch_names__attr(c, 0, -1));
+}
+
+static inline samba_tensor *samba_torch_names__sum(samba_torch_names__call *c)
+{
+    return samba_sum(c->in[0], samba_torch_names__shape(c), false);
+}
+
+static inline samba_tensor *samba_torch_names__mean(samba_torch_names__call *c)
+{
+    return samba_mean(c->in[0], samba_torch_names__shape(c), false);
+}
+
+static inline samba_tensor *samba_torch_names__amax(samba_torch_names__call *c)
+{
+    return samba_max(c->in[0], samba_torch_names__shape(c), false);
+}
+
+static inline samba_tensor *samba_torch_names__argmax(samba_torch_names__call *c)
+{
+    return samba_argmax(c->in[0], samba_torch_names__attr(c, 0, -1), false);
+}
+
+static inline samba_tensor *samba_torch_names__reshape(samba_torch_names__call *c)
+{
+    return samba_reshape(c->in[0], samba_torch_names__shape(c));
+}
+
+static inline samba_tensor *samba_torch_names__expand(samba_torch_names__call *c)
+{
+    return samba_expand(c->in[0], samba_torch_names__shape(c));
+}
+
+static inline samba_tensor *samba_torch_names__permute(samba_torch_names__call *c)
+{
+    return samba_permute(c->in[0], samba_torch_names__shape(c));
+}
+
+static inline samba_tensor *samba_torch_names__transpose(samba_torch_names__call *c)
+{
+    return samba_transpose(c->in[0], samba_torch_names__attr(c, 0, 0), samba_torch_names__attr(c, 1, 1));
+}
+
+static inline samba_tensor *samba_torch_names__squeeze(samba_torch_names__call *c)
+{
+    return samba_squeeze(c->in[0], samba_torch_names__attr(c, 0, -1));
+}
+
+static inline samba_tensor *samba_torch_names__unsqueeze(samba_torch_names__call *c)
+{
+    return samba_unsqueeze(c->in[0], samba_torch_names__attr(c, 0, 0));
+}
+
+static inline samba_tensor *samba_torch_names__flatten(samba_torch_names__call *c)
+{
+    return samba_flatten(c->in[0], samba_torch_names__attr(c, 0, 0));
+}
+
+static inline samba_tensor *samba_torch_names__cat(samba_torch_names__call *c)
+{
+    return samba_cat(c->in, c->n_in, samba_torch_names__attr(c, 0, 0));
+}
+
+static inline samba_tensor *samba_torch_names__stack(samba_torch_names__call *c)
+{
+    return samba_stack(c->in, c->n_in, samba_torch_names__attr(c, 0, 0));
+}
+
+static inline samba_tensor *samba_torch_names__gather(samba_torch_names__call *c)
+{
+    return samba_gather(c->in[0], samba_torch_names__attr(c, 0, 0), c->in[1]);
+}
+
+static inline samba_tensor *samba_torch_names__cross_entropy(samba_torch_names__call *c)
+{
+    return samba_cross_entropy(c->in[0], c->in[1]);
+}
+
+static inline samba_tensor *samba_torch_names__nll(samba_torch_names__call *c)
+{
+    return samba_nll(c->in[0], c->in[1], NULL);
+}
+
+static inline samba_tensor *samba_torch_names__mse(samba_torch_names__call *c)
+{
+    return samba_mse(c->in[0], c->in[1], SAMBA_REDUCE_MEAN);
+}
+
+static inline samba_tensor *samba_torch_names__linear(samba_torch_names__call *c)
+{
+    return samba_affine(c->in[0], c->in[1], samba_torch_names__input(c, 2));
+}
+
+static inline samba_tensor *samba_torch_names__addmm(samba_torch_names__call *c) /* addmm(sum, a, b) */
+{
+    samba_tensor *sum = c->in[0], *a = c->in[1], *b = samba_torch_names__input(c, 2);
+    return samba_add(samba_matmul(a, b), sum);
+}
+
+static inline samba_tensor *samba_torch_names__rsub(samba_torch_names__call *c)
+{
+    return samba_sub(c->in[1], c->in[0]);
+}
+
+static inline samba_tensor *samba_torch_names__square(samba_torch_names__call *c)
+{
+    return samba_mul(c->in[0], c->in[0]);
+}
+
+static inline samba_tensor *samba_torch_names__layer_norm(samba_torch_names__call *c)
+{
+    samba_tensor *w = samba_torch_names__input(c, 1), *b = samba_torch_names__input(c, 2);
+    return samba_layer_normalize(c->in[0], w, b, 1e-5f);
+}
+
+static inline samba_tensor *samba_torch_names__masked_fill(samba_torch_names__call *c)
+{
+    float value = samba_attr_float(samba_torch_names__attr(c, 0, 0));
+    samba_tensor *filler = samba_full(c->session, samba_scalar_shape(), value);
+    return samba_where(c->in[1], filler, c->in[0]);
+}
+
+static inline samba_tensor *samba_torch_names__logical_not(samba_torch_names__call *c)
+{
+    samba_tensor *x = samba_torch_names__truth(c->in[0]);
+    return samba_eq(x, samba_full(c->session, samba_scalar_shape(), 0.0f));
+}
+
+static inline samba_tensor *samba_torch_names__sdpa(samba_torch_names__call *c)
+{
+    samba_tensor *q = c->in[0], *k = c->in[1], *v = samba_torch_names__input(c, 2);
+    samba_tensor *mask = samba_torch_names__input(c, 3);
+    return samba_scaled_dot_product_attention(q, k, v, mask, NULL);
+}
+
+/* Of two operands the first is recorded first, whatever order C would take. */
+static inline samba_tensor *samba_torch_names__logical_or(samba_torch_names__call *c)
+{
+    samba_tensor *a = samba_torch_names__truth(c->in[0]), *b = samba_torch_names__truth(c->in[1]);
+    return samba_cast(samba_add(a, b), SAMBA_BOOL);
+}
+
+static inline samba_tensor *samba_torch_names__logical_and(samba_torch_names__call *c)
+{
+    samba_tensor *a = samba_torch_names__truth(c->in[0]), *b = samba_torch_names__truth(c->in[1]);
+    return samba_cast(samba_mul(a, b), SAMBA_BOOL);
+}
+
+/* Rows of x along an axis by a list of numbers: the list is made as large as what it picks. */
+static inline samba_tensor *samba_torch_names__index_select(samba_torch_names__call *c)
+{
+    samba_tensor *x = c->in[0], *index = c->in[1];
+    int32_t axis = samba_torch_names__attr(c, 0, 0), n = x->shape.ndim;
+    if (axis < 0) axis += n;
+    if (axis < 0 || axis >= n || index->shape.ndim != 1)
+        return samba_torch_names__refused(samba_fail(c->session, SAMBA_ESHAPE,
+            "in index_select(%s %S, %s %S): an axis of the first and a list of numbers are needed",
+            x->name, &x->shape, index->name, &index->shape));
+    samba_shape thin = x->shape, whole = x->shape;
+    for (int32_t i = 0; i < n; i++)
+        thin.dim[i] = 1;
+    thin.dim[axis] = whole.dim[axis] = index->shape.dim[0];
+    return samba_gather(x, axis, samba_expand(samba_reshape(index, thin), whole));
+}
+
+static inline samba_tensor *samba_torch_names__split(samba_torch_names__call *c)
+{
+    samba_tensor *first = NULL;
+    int32_t size = samba_torch_names__attr(c, 0, 0), axis = samba_torch_names__attr(c, 1, 0);
+    if (c->cap > 0)
+        c->n_out = samba_split(c->in[0], size, axis, c->out, c->cap);
+    else if (axis < -c->in[0]->shape.ndim || axis >= c->in[0]->shape.ndim)
+        samba_split(c->in[0], size, axis, &first, 1); /* reports what is wrong */
+    else {
+        int32_t at = axis < 0 ? axis + c->in[0]->shape.ndim : axis, n = c->in[0]->shape.dim[at];
+        first = samba_slice(c->in[0], axis, 0, size < n ? size : n, 1);
+    }
+    return c->n_out ? c->out[0] : first;
+}
+
+/* A name, and the op that is called like that here; or the call that takes its plain arguments, and
+   how many inputs and arguments it takes. An argument may be left out if its default is the one of
+   torch and of NumPy: softmax without an axis, argmax or squeeze mean something else there. */
+typedef struct samba_torch_names__row {
+    const char *name, *op;
+    samba_tensor *(*call)(samba_torch_names__call *c);
+    int32_t least, most, least_attr, most_attr;
+} samba_torch_names__row;
+
+static const samba_torch_names__row samba_torch_names__list[] = {
+    { "multiply", "mul", NULL, 0, 0, 0, 0 },
+    { "subtract", "sub", NULL, 0, 0, 0, 0 },
+    { "divide", "div", NULL, 0, 0, 0, 0 },
+    { "true_divide", "div", NULL, 0, 0, 0, 0 },
+    { "negative", "neg", NULL, 0, 0, 0, 0 },
+    { "absolute", "abs", NULL, 0, 0, 0, 0 },
+    { "power", "pow", NULL, 0, 0, 0, 0 },
+    { "equal", "eq", NULL, 0, 0, 0, 0 },
+    { "not_equal", "ne", NULL, 0, 0, 0, 0 },
+    { "less", "lt", NULL, 0, 0, 0, 0 },
+    { "less_equal", "le", NULL, 0, 0, 0, 0 },
+    { "greater", "gt", NULL, 0, 0, 0, 0 },
+    { "greater_equal", "ge", NULL, 0, 0, 0, 0 },
+    { "embedding", "lookup", NULL, 0, 0, 0, 0 },
+    { "bmm", NULL, samba_torch_names__matmul, 2, 2, 0, 0 },
+    { "mm", NULL, samba_torch_names__matmul, 2, 2, 0, 0 },
+    { "matmul", NULL, samba_torch_names__matmul, 2, 2, 0, 0 },
+    { "dot", NULL, samba_torch_names__matmul, 2, 2, 0, 0 },
+    { "softmax", NULL, samba_torch_names__softmax, 1, 1, 1, 1 },
+    { "log_softmax", NULL, samba_torch_names__log_softmax, 1, 1, 1, 1 },
+    { "sum", NULL, samba_torch_names__sum, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "mean", NULL, samba_torch_names__mean, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "amax", NULL, samba_torch_names__amax, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "argmax", NULL, samba_torch_names__argmax, 1, 1, 1, 1 },
+    { "reshape", NULL, samba_torch_names__reshape, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "view", NULL, samba_torch_names__reshape, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "expand", NULL, samba_torch_names__expand, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "broadcast_to", NULL, samba_torch_names__expand, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "permute", NULL, samba_torch_names__permute, 1, 1, 0, SAMBA_MAX_DIMS },
+    { "transpose", NULL, samba_torch_names__transpose, 1, 1, 2, 2 },
+    { "squeeze", NULL, samba_torch_names__squeeze, 1, 1, 1, 1 },
+    { "unsqueeze", NULL, samba_torch_names__unsqueeze, 1, 1, 1, 1 },
+    { "flatten", NULL, samba_torch_names__flatten, 1, 1, 0, 1 },
+    { "cat", NULL, samba_torch_names__cat, 1, INT32_MAX, 0, 1 },
+    { "concat", NULL, samba_torch_names__cat, 1, INT32_MAX, 0, 1 },
+    { "concatenate", NULL, samba_torch_names__cat, 1, INT32_MAX, 0, 1 },
+    { "stack", NULL, samba_torch_names__stack, 1, INT32_MAX, 0, 1 },
+    { "split", NULL, samba_torch_names__split, 1, 1, 1, 2 },
+    { "gather", NULL, samba_torch_names__gather, 2, 2, 1, 1 },
+    { "index_select", NULL, samba_torch_names__index_select, 2, 2, 1, 1 },
+    { "cross_entropy", NULL, samba_torch_names__cross_entropy, 2, 2, 0, 0 },
+    { "nll_loss", NULL, samba_torch_names__nll, 2, 2, 0, 0 },
+    { "mse_loss", NULL, samba_torch_names__mse, 2, 2, 0, 0 },
+    { "linear", NULL, samba_torch_names__linear, 2, 3, 0, 0 },
+    { "addmm", NULL, samba_torch_names__addmm, 3, 3, 0, 0 },
+    { "rsub", NULL, samba_torch_names__rsub, 2, 2, 0, 0 },
+    { "square", NULL, samba_torch_names__square, 1, 1, 0, 0 },
+    { "layer_norm", NULL, samba_torch_names__layer_norm, 1, 3, 0, 0 },
+    { "masked_fill", NULL, samba_torch_names__masked_fill, 2, 2, 1, 1 },
+    { "logical_or", NULL, samba_torch_names__logical_or, 2, 2, 0, 0 },
+    { "logical_and", NULL, samba_torch_names__logical_and, 2, 2, 0, 0 },
+    { "logical_not", NULL, samba_torch_names__logical_not, 1, 1, 0, 0 },
+    { "bitwise_not", NULL, samba_torch_names__logical_not, 1, 1, 0, 0 },
+    { "scaled_dot_product_attention", NULL, samba_torch_names__sdpa, 3, 4, 0, 0 },
+};
+
+static inline const samba_torch_names__row *samba_torch_names__find(const char *name)
+{
+    for (size_t i = 0; i < sizeof samba_torch_names__list / sizeof *samba_torch_names__list; i++)
+        if (!strcmp(samba_torch_names__list[i].name, name)) return &samba_torch_names__list[i];
+    return NULL;
+}
+
+static inline samba_tensor *samba_torch_names__call_plain(samba_torch_names__call *c, const samba_torch_names__row *f)
+{
+    samba_session *s = c->session;
+    if (c->n_in < 0 || (c->n_in && !c->in) || c->n_attr < 0 || (c->n_attr && !c->attr))
+        return samba_torch_names__refused(samba_fail(s, SAMBA_EARG,
+            "in samba_call_function(%s): %d inputs and %d attributes are announced but not given",
+            f->name, c->n_in, c->n_attr));
+    bool fits = c->n_in >= f->least && c->n_in <= f->most && c->n_attr >= f->least_attr
+        && c->n_attr <= f->most_attr;
+    if (!fits)
+        return samba_torch_names__refused(samba_fail(s, SAMBA_EARG,
+            "in samba_call_function(%s): %d inputs and %d arguments are given; it takes %d inputs "
+            "or more, and %d up to %d arguments",
+            f->name, c->n_in, c->n_attr, f->least, f->least_attr, f->most_attr));
+    for (int32_t i = 0; i < c->n_in; i++)
+        if (!c->in[i] && i < f->least)
+            return samba_torch_names__refused(samba_fail(s, SAMBA_EARG,
+                "in samba_call_function(%s): input %d is NULL", f->name, i));
+    return f->call(c);
+}
+
+static inline bool samba_torch_names__is_op(samba_session *s, const char *name)
+{
+    for (int32_t i = 0; samba_op_at(s, i); i++)
+        if (!strcmp(samba_op_at(s, i)->name, name)) return true;
+    return false;
+}
+
+/* How far two names are from each other: letters between what they begin and end with alike. */
+static inline size_t samba_torch_names__distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), begin = 0, end = 0;
+    while (a[begin] && a[begin] == b[begin]) begin++;
+    while (begin + end < n && begin + end < m && a[n - 1 - end] == b[m - 1 - end]) end++;
+    return (n > m ? n : m) - begin - end;
+}
+
+/* "did you mean": the nearest op or function to the last word of name. */
+static inline bool samba_torch_names__fail(samba_session *s, const char *name, const char *word)
+{
+    const char *nearest = "";
+    size_t best = (size_t)-1;
+    for (int32_t i = 0; samba_op_at(s, i); i++) {
+        size_t d = samba_torch_names__distance(samba_op_at(s, i)->name, word);
+        if (d >= best) continue;
+        best = d;
+        nearest = samba_op_at(s, i)->name;
+    }
+    for (size_t i = 0; i < sizeof samba_torch_names__list / sizeof *samba_torch_names__list; i++) {
+        size_t d = samba_torch_names__distance(samba_torch_names__list[i].name, word);
+        if (d >= best) continue;
+        best = d;
+        nearest = samba_torch_names__list[i].name;
+    }
+    return samba_fail(s, SAMBA_EOP, "no op is called %s; the nearest name is %s; register your own "
+                      "with samba_register_op before its first use", name, nearest);
+}
+
+/* What name means: a function, or the op whose name is returned. NULL and no function: an error. */
+static inline const char *samba_torch_names__or_op(samba_session *s, const char *name,
+                                                const samba_torch_names__row **f)
+{
+    const char *dot = !name || samba_torch_names__is_op(s, name) ? NULL : strrchr(name, '.');
+    *f = dot ? samba_torch_names__find(dot + 1) : NULL;
+    if (!dot) return name;
+    if (*f && (*f)->call) return NULL;
+    if (*f) {
+        const char *op = (*f)->op;
+        *f = NULL;
+        return op;
+    }
+    if (samba_torch_names__is_op(s, dot + 1)) return dot + 1;
+    samba_torch_names__fail(s, name, dot + 1);
+    return NULL;
+}
+
+SAMBA_TORCH_NAMES_API samba_tensor *samba_call_function(samba_session *s, const char *name,
+                                                        samba_tensor *const *in, int32_t n_in,
+                                                        const int32_t *attr, int32_t n_attr)
+{
+    samba_torch_names__call c = { s, in, n_in, attr, n_attr, NULL, 0, 0 };
+    const samba_torch_names__row *f;
+    if (!samba_ok(s)) return NULL;
+    const char *op = samba_torch_names__or_op(s, name, &f);
+    if (f) return samba_torch_names__call_plain(&c, f);
+    return samba_apply(s, op, in, n_in, attr, n_attr);
+}
+
+SAMBA_TORCH_NAMES_API int32_t samba_call_function_all(samba_session *s, const char *name,
+                                                      samba_tensor *const *in, int32_t n_in,
+                                                      const int32_t *attr, int32_t n_attr,
+                                                      samba_tensor **out, int32_t cap)
+{
+    samba_torch_names__call c = { s, in, n_in, attr, n_attr, out, out ? cap : 0, 0 };
+    const samba_torch_names__row *f;
+    if (!samba_ok(s)) return 0;
+    const char *op = samba_torch_names__or_op(s, name, &f);
+    if (!f) return samba_apply_all(s, op, in, n_in, attr, n_attr, out, cap);
+    samba_tensor *y = samba_torch_names__call_plain(&c, f);
+    if (c.n_out || !y) return c.n_out;
+    if (c.cap > 0) out[0] = y;
+    return 1;
+}
+#endif /* SAMBA_TORCH_NAMES_IMPLEMENTATION */
+/* MIT license, as samba.h. */
