@@ -35,7 +35,7 @@
      [reduce]      sum, mean, max, argmax                                  |
      [matmul]      matmul, affine                                          |
      [shape-ops]   reshape ... cat, gather, lookup: ops that move values   |
-     [conv]        convolution, as an implicit GEMM                        |
+     [conv]        convolution and its gradients, as an implicit GEMM      |
      [pool]        pooling                                                 |
      [norm-loss]   batch, layer and rms norm, softmax, losses              |
      [attention]   scaled dot product attention                            |
@@ -59,7 +59,7 @@
      [layers]      ops with parameters                                     | the host half: not in
      [optim]       SGD, AdamW, Adam, clipping                              | SAMBA_RUNTIME_ONLY
      [passes]      rewrites, common subexpressions, dead code, schedule    |
-     [plan]        live ranges, memory, sections                           |
+     [plan]        live ranges, which tensors share memory, sections       |
      [recompute]   what the backward pass computes again, to save memory   |
      [pef-write]   from a plan to the bytes of a PEF                       |
      [files]       reading, mapping and replacing files; the log           |
@@ -74,7 +74,8 @@
      [inspect]     names, sections and sizes of the program               -+
      [end]         licence
 
-   A chapter uses only chapters above it.
+   A chapter uses only chapters above it, except for public functions, samba__emit (through which
+   builders in the device half record a call), and the block sizes that [simd] gives to [gemm].
 
    ---- Words: SambaFlow's, and ours ----
 
@@ -84,10 +85,11 @@
      leaf         a tensor that no op makes: an input, a parameter, a buffer, a constant
      buffer       state that the forward pass writes: running statistics, a cache of keys
      PEF          the compiled program, a file: nodes (ops), symbols and sections
-     symbol       a tensor as the PEF knows it: name, type, shape, role, place
+     symbol       a tensor as recorded in the PEF: name, type, shape, role, place
      region       one of the four memories in which symbols lie: state (DDR), arena (HBM), inputs
-                  and outputs (HOST), and what nothing writes
-     arena        the region of temporaries; those that are never alive together share bytes
+                  and outputs (HOST), and read-only: parameters and constants that no node writes
+     arena        the region of temporaries; those that are never alive at the same time may share
+                  bytes
      view         a symbol that lies in the memory of another: the result of a reshape
      argin        a scalar that a run may change without compiling: learning rate, dropout's rate
      section      a run of nodes of one type: FWD computes outputs, BCKWD gradients, ZEROGRAD,
@@ -114,18 +116,18 @@
    arises, once, unless samba_desc has a log or quiet. Nothing aborts or exits.
    A session belongs to one thread at a time; sessions know nothing of each other.
 
-   Memory is allocated by open, tracing, compile, load, eager ops, save and restore, and by
-   samba_cpu, once for each tensor, also of those that a run lists as outputs; never by run else.
-   samba_load maps large files where it can. Parameters that no node writes then stay in the file:
-   their pages come when they are used, and only samba_restore proves their checksum. Replace such
-   a file by renaming (samba_save, mv): who changes its bytes (cp) makes the session's next run, or
-   op that is computed at once, fail, also within one tick of the clock or with the old time put
-   back; who cuts it while one computes ends the process (SIGBUS). samba_desc.no_map reads all of
-   it at once.
+   Memory is allocated by open, tracing, compile, load, eager ops, save and restore. samba_cpu
+   allocates once for each tensor, also for the outputs that a run lists. Nothing else in a run
+   allocates. samba_load maps large files where it can. Parameters that no node writes then stay in
+   the file: their pages are read when they are used, and only samba_restore proves their checksum.
+   Replace such a file by renaming (samba_save, mv). If its bytes are changed in place (cp), the
+   session's next run or eager op fails, even if the change came within one clock tick or the old
+   time was restored; truncating it during a run kills the process (SIGBUS). samba_desc.no_map reads
+   the whole file at once.
 
-   Files that are written replace those of their name when they are whole and on disk; until then
-   they are samba-<16 hex digits>.tmp in the same folder. What killed programs left of these, the
-   next save removes. Only regular files are read or replaced; a link is replaced, not followed.
+   A file that is written replaces the one of its name when it is complete and on disk; until then
+   it is samba-<16 hex digits>.tmp in the same folder. The next save removes those that killed
+   programs left behind. Only regular files are read or replaced; a link is replaced, not followed.
 
    Numbers: arithmetic is f32, and the result is defined by the graph alone. Each element of a
    product is one chain of fused multiply-adds in index order, sums have a fixed tree, elementary
@@ -134,28 +136,28 @@
    multiply-add, samba.h does not trust the C library: it has an exact one of its own, in double or,
    on processors without it, in integers. Hence -ffast-math and x87 arithmetic are refused when
    compiling, and samba_open and samba_runtime_open refuse a processor that flushes subnormals to
-   zero, rounds in another direction, or gets any of six telling fused multiply-adds wrong. NaN is
-   NaN; which NaN is not specified. Where it comes from, samba_desc.check_finite says.
+   zero, rounds in another direction, or fails any of six test cases of fused multiply-add. NaN is
+   NaN; which NaN is not specified. samba_desc.check_finite reports where the first one arises.
 
    Names: a leaf has the one it was given, a layer's parameters are <layer>__weight, <layer>__bias.
    The first output of an op is called like its layer, or <kind>_<number> without one, and the
    others <op>__outputs__1 ...; <op>__outputs__0 and <op>__outputs__0__grad find the first, too.
    An op whose name is taken gets _2, _3 ... A leaf's name must be free, or its own: a parameter or
-   buffer that is asked for again is the same one. samba_name gives a tensor a name of your own. All
-   this depends on the order of tracing alone, so it is the same in every process.
+   buffer that is asked for again is the same one. samba_name gives a tensor a name of your own.
+   Names depend only on the order of tracing, so they are the same in every process.
    What the compiler adds is called after the tensor it belongs to: <tensor>__grad, __momentum,
    __exp_avg, __exp_avg_sq; with microbatches <loss>__mean, __targets and what stands below. If one
    of your tensors has such a name, compiling is refused, and the message says which to rename.
 
-   Trace order is schedule order; C does not fix the order of arguments, so of two op calls among
-   the arguments of a third, make one before. C control flow is not in the graph: the branch that
-   was taken while tracing is, and loops are unrolled.
+   Trace order is schedule order. C does not fix the order in which arguments are evaluated, so if
+   two arguments of an op are op calls themselves, make one of them in a statement before. C control
+   flow is not in the graph: the branch that was taken while tracing is, and loops are unrolled.
 
    ---- A batch in parts ----
 
    With samba_program.microbatches = n the model is traced for a part of the batch, a microbatch.
    Batched inputs, whose rows are the first dimension then, hold all n parts, one after another;
-   batched outputs, too; a value that an input was traced with is that of one part, and not used. A
+   batched outputs, too; a value given while tracing has the size of one part, and is ignored. A
    run makes FWD, or FWD and BCKWD, n times; gradients add up, from zero in a whole step. Results
    are those of all rows at once, but for the order of sums:
      - A sum over rows is the sum of the parts' (as an output, and as a loss), a mean their mean.
@@ -165,15 +167,14 @@
        such as that of a mask. Sections of type COUNT compute these before the first part. They stay
        in <loss>__targets, the mean of the parts, and in <tensor>__whole or __mean_part.
      - Masks of dropout go on from part to part; its counter counts runs.
-     - What is neither rows, nor a sum, nor a mean (a maximum over rows, the square of a mean, a sum
-       plus a number; some rows that slice takes of a part, unless slices take all of them) gives a
-       warning: a scalar becomes the mean of the parts'. An output that could not be put together is
-       refused.
-     - lookup and gather count rows that they take of the batch from the first one of the part, and
-       dropout draws a mask for each part unless the first dimension counts rows; both give a
-       warning.
-     - Slices that take the rows apart give one, too, unless the same is done with all of them: each
-       part is taken apart, so the first half of the rows is not that of the batch.
+     - Values that are neither rows, nor sums, nor means give a warning: a maximum over rows, the
+       square of a mean, a sum plus a number, or some rows that a slice takes of a part, unless
+       slices take all of them. A scalar becomes the mean of the parts'. An output that could not be
+       put together is refused.
+     - Row numbers given to lookup and gather count from the first row of the part, and dropout
+       draws a mask for each part unless the first dimension counts rows. Both give a warning.
+     - So do slices that split the rows, unless the same is done with all of them: each part is
+       split, so the first half of its rows is not that of the batch.
      - batch_norm takes statistics of each part. State, such as a cache, sees them one by one.
    Replicas of data parallel training (samba_program.replicas, samba/parallel.h) are parts as well.
    By ids and call ids the sections of FWD (and BCKWD) are run as a whole, as the schedule has them.
@@ -196,7 +197,7 @@
      SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
      SAMBA_DEFAULT_SESSION   samba_default(), a session for ported samples; define it wherever it
                              is used, too
-     SAMBA_ALLOW_FAST_MATH   compile with -ffast-math all the same; all promises on bits end
+     SAMBA_ALLOW_FAST_MATH   compile with -ffast-math all the same; no promise about bits holds then
      SAMBA_ALLOW_EXCESS_PRECISION   the same for x87 arithmetic, where FLT_EVAL_METHOD is not 0
      SAMBA_ASSERTS           for who works on samba.h, beside a sanitizer: the invariants that its
                              code states are checked, and what does not hold stops the process;
@@ -207,7 +208,10 @@
    ---- Add an op ----
 
    In this file: a prototype in [api], a row in [op-table], and a block in a chapter below: builder,
-   shape rule, work, kernel, gradient rule; leaving one out does not compile. The row also says what
+   shape rule, work, kernel, gradient rule; leaving one out does not compile. The parts of op NAME
+   are samba_NAME, samba__NAME_shape, _work, _kernel and _vjp; ops of a family FAMILY share
+   samba__FAMILY_rule, _work and _run. Rows name them by their stem, so a search for the whole name
+   finds only the definition. The row also says what
    the op does to the rows of a batch that runs in parts; UNKNOWN will do at first. In your program:
    fill in a samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole
    rows and a range of units; the executor makes the threads. A gradient rule calls public ops.
@@ -246,7 +250,7 @@
    an older file has 0 there. Loading makes a file of the newest version of it, so samba_save writes
    that one; samba_runtime_open runs it where it lies. Of version 1: it has one checksum, so opening
    reads the data, too, and parameters do not stay in the mapped file; dropout in microbatches draws
-   other masks than the samba.h that wrote it.
+   masks that differ from those of the samba.h that wrote the file.
 
    What a reader proves before first use; samba_load and samba_runtime_open refuse all else:
 
@@ -259,8 +263,8 @@
              other symbol's is. Only inputs and outputs with a batch dimension hold microbatches. A
              gradient has its symbol's shape; a hyperparameter is 4 bytes. Symbols are sorted.
    Sections  As above: they cover the nodes, and no graph comes twice.
-   Names     Those of symbols, nodes and graphs lie in the table of strings, and have together no
-             more letters than it: a name that two share is there twice.
+   Names     Those of symbols, nodes and graphs lie in the table of strings, and together are no
+             longer than that table, so no two records share the bytes of a name.
    Nodes     The op is known, its arguments are symbols in the table, and its own rule accepts them
              and the attributes, and gives just the outputs that are declared. Scratch suffices.
    Reading   An input outlives the schedule, or is a temporary that is still alive and that an
@@ -275,13 +279,13 @@
              input did that its node reads last, if the op allows it, and has it only as that input
              (an elementwise op may have it as several).
 
-   So a run stays in its memory, no op overwrites what it is reading, and nothing is seen that the
-   memory held before. That takes kernels that touch their operands alone, write all of their fresh
-   outputs, and check each index: samba's are tested for it, yours are trusted. Sections may still
-   run in another order: what no section has made yet is zero then. Not proved are that names
-   differ, that values are finite, and that a program does what its trace says. The cost is n log n
-   for n symbols in samba_load; without memory of its own samba_runtime_open needs a pass over the
-   symbols for each 512 nodes (64 with SAMBA_SMALL). */
+   So a run stays in its memory, no op overwrites what it is reading, and none reads what was in
+   memory before the run. This relies on kernels that touch nothing but their operands, write all of
+   their fresh outputs, and check each index: samba's are tested for it, yours are trusted. Sections
+   may still run in another order: what no section has made yet is zero then. Not proved are that
+   names differ, that values are finite, and that a program does what its trace says. The cost is n
+   log n for n symbols in samba_load; without memory of its own samba_runtime_open needs a pass over
+   the symbols for each 512 nodes (64 with SAMBA_SMALL). */
 
 /* ==== [config] ================================================================================ */
 #ifndef SAMBA_H
@@ -1916,6 +1920,9 @@ SAMBA__FN uint64_t samba__hash_two(const uint8_t *p, size_t n, const uint8_t *q,
 }
 
 /* ==== [report] ================================================================================ */
+/* Texts in buffers of fixed size, for messages that also a device without stdio or malloc can
+   write: a small printf with letters for shapes (%S), types (%T) and names. */
+
 SAMBA_API const char *samba_dtype_name(samba_dtype dtype)
 {
     static const char *const names[SAMBA_N_DTYPES]
@@ -2161,6 +2168,9 @@ SAMBA__FN uint64_t samba__stream_key(uint64_t seed, const char *name)
 }
 
 /* ==== [threads] =============================================================================== */
+/* The pool. Work is a range of units, from which the threads take shares; results do not depend on
+   who computes which unit. */
+
 typedef void (*samba__job_fn)(void *context, int64_t begin, int64_t end, int32_t thread);
 #if (defined(SAMBA_RUNTIME_ONLY) || !defined(__GNUC__)) && !defined(SAMBA_NO_THREADS)
 #define SAMBA_NO_THREADS /* the pool needs the atomic built-ins of gcc and clang */
@@ -3265,7 +3275,10 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 }
 
 /* ==== [simd] ================================================================================== */
-/* Kernels are plain C, compiled once for each instruction set. How that works:
+/* Kernels are plain C, compiled once for each instruction set, in one of two ways. What the
+   compiler vectorizes well by itself is compiled again in [op-rows], with the instructions of the
+   set allowed. What needs its vectors by hand, matrix products above all, is a template, as
+   follows.
 
    A set is a block of small functions over one vector, samba__vec: load, store, fma and so on. A
    template is a stretch of this file that computes by these functions alone; otherwise it is
@@ -3318,7 +3331,7 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 
 /* What a set consists of. */
 #define samba__vec SAMBA__OF_SET(samba__vec)           /* SAMBA__VEC_LANES floats */
-#define samba__vec_set SAMBA__OF_SET(samba__vec_set)   /* all lanes alike */
+#define samba__vec_set SAMBA__OF_SET(samba__vec_set)   /* x in all lanes */
 #define samba__vec_load SAMBA__OF_SET(samba__vec_load) /* from any address */
 #define samba__vec_store SAMBA__OF_SET(samba__vec_store)
 #define samba__vec_add SAMBA__OF_SET(samba__vec_add)
@@ -3334,15 +3347,16 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
    sets have a faster way then. */
 #define samba__vec_load_some SAMBA__OF_SET(samba__vec_load_some)
 #define samba__vec_store_some SAMBA__OF_SET(samba__vec_store_some)
-/* These sets of more than one lane have besides. Values of packed weights, without rounding: bf16;
-   int8 times d; the low or the high halves of bytes, less 8, times d. And v[q] lane j = x[j * row +
-   q], q < 4; square: y[q * y_row + j] = x[j * x_row + q], q < 16, where there are 16 lanes. */
+/* Sets with more than one lane also have the following. The first three give values of packed
+   weights, without rounding: those of bf16; of int8, times d; of int4, the low or the high halves
+   of bytes, less 8, times d. vec_transpose: lane j of v[q] is x[j * row + q], q < 4.
+   square_transpose, where there are 16 lanes: y[q * y_row + j] = x[j * x_row + q], q < 16. */
 #define samba__vec_of_bf16 SAMBA__OF_SET(samba__vec_of_bf16)
 #define samba__vec_of_int8 SAMBA__OF_SET(samba__vec_of_int8)
 #define samba__vec_of_int4 SAMBA__OF_SET(samba__vec_of_int4)
 #define samba__vec_transpose SAMBA__OF_SET(samba__vec_transpose)
 #define samba__square_transpose SAMBA__OF_SET(samba__square_transpose)
-#endif /* SAMBA__TEMPLATE == 0 */
+#endif /* SAMBA__TEMPLATE == 0, since [base]; the sets below are read for templates, too */
 
 /* ---- The sets: first their functions; when a template is read, the template ------------------ */
 #if SAMBA__TEMPLATE == 0 || (SAMBA__TEMPLATE > 0 && !defined(SAMBA__SUFFIX))
@@ -4242,7 +4256,17 @@ SAMBA__FN void samba__packed_row(const samba__packed_product *s, int64_t j0, int
                     a step is one or two cache lines, and the panel stays in the first-level cache
                     while it goes down the rows of a block; of A: MR rows, packed or where they are
        micro-tile   MR x NR sums in the vector registers: what the micro-kernel computes. 6 x 16 of
-                    them with NEON and AVX2, 12 x 32 with AVX-512; fewer rows at the end of a block
+                    them with NEON and AVX2, 12 x 32 with AVX-512; fewer rows at the end of a block.
+                    NR is two vectors
+
+   A step is one value p of k: a column of A times a row of B. The loops, from the outside in:
+
+       for each tile of C, by whichever thread is free
+         for NC columns at a time
+           for KC steps at a time, for MC rows of A at a time      a block
+             for NR columns at a time                              pack a panel of B, or point at it
+               for MR rows at a time                               the micro-kernel:
+                 for each step: MR x NR multiply-adds
 
                         NR columns                      micro-panel of B, as it is packed:
                          <------>
@@ -4259,8 +4283,9 @@ SAMBA__FN void samba__packed_row(const samba__packed_product *s, int64_t j0, int
 /* The largest micro-tile. */
 #define SAMBA__GEMM_ROWS (SAMBA__IS_SMALL ? 6 : 12)
 #define SAMBA__GEMM_COLS (SAMBA__IS_SMALL ? 16 : 32)
-/* Steps of k in a block (of 16; AVX-512 takes up to 4 times as many), most rows (of 12) and columns
-   (of 32) of a tile: a panel should fit the first-level cache, sums and block of A the second. */
+/* Steps of k in a block (a multiple of 16; AVX-512 takes up to 4 times as many), most rows (a
+   multiple of 12) and columns (a multiple of 32) of a tile: a panel should fit the first-level
+   cache, sums and block of A the second. */
 #if !defined(SAMBA_GEMM_KC)
 #define SAMBA_GEMM_KC (SAMBA__IS_SMALL ? 32 : 256)
 #endif
@@ -4273,17 +4298,19 @@ SAMBA__FN void samba__packed_row(const samba__packed_product *s, int64_t j0, int
 typedef char samba__gemm_blocks_are_whole
     [SAMBA_GEMM_KC % 16 == 0 && SAMBA_GEMM_MC % 12 == 0 && SAMBA_GEMM_NC % 32 == 0 ? 1 : -1];
 
-/* The panels of all but AVX-512 are half as wide: blocks have fewer rows. */
+/* Rows of a block where panels are 16 columns wide: 252 x 256 floats of A are 252 KiB, half of a
+   second-level cache of 512 KiB. A multiple of MR = 6. */
 #define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
 
-/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= NR and everything placed. The halves
-   of a panel, of NR / 2 columns, need not be beside each other, except for the portable set: so a
-   convolution reads two rows of an image. */
+/* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= NR, operands where the fields say.
+   The halves of a panel, of NR / 2 columns, need not be beside each other, except for the portable
+   set: so a convolution reads two rows of an image. */
 typedef struct samba__panel_product {
     int64_t rows, cols, kc;
     int64_t cols_hi, b_hi, c_hi; /* columns of the second half, and where it is in B and C */
     /* Row r of the micro-panel that begins with row i, at step p, is a[i * a_next + r * a_row +
-       p * a_col]; if a_col is 0, it is packed, and a step is as long as it has rows. */
+       p * a_col]; a_col is 0 where A is packed: then a step is as many values as the micro-panel
+       has rows. */
     const float *a;
     int64_t a_next, a_row, a_col;
     const float *b; /* B(p,j) = b[p * b_row + j]; NR readable values at every p */
@@ -4319,7 +4346,8 @@ typedef struct samba__gemm_set {
 
 enum { SAMBA__LINE = SAMBA__LINE_FLOATS, SAMBA__AHEAD = 4 * SAMBA__LINE };
 
-/* How many of the rows that are left the next micro-tile takes: of 16 it takes 8 and 8. */
+/* How many of the rows that are left the next micro-tile takes. Of 16 it takes 8 and 8: 12 and 4
+   would leave a tile with too few sums to hide the latency of multiply-adds. */
 SAMBA__INLINE int64_t samba__micro_rows(int mr, int64_t left)
 {
     if (mr == 12 && left >= 12 && left != 16) return 12;
@@ -4390,8 +4418,10 @@ typedef struct samba__edge {
     int64_t c_hi;
 } samba__edge;
 
-/* The functions below are copied into the kernels, where `rows` is a constant and `acc` is in
-   registers, as long as the loops over rows are unrolled. */
+/* The micro-kernel in short: acc, a micro-tile, stays in registers for the whole block. Each step
+   loads one row of the panel of B, two vectors, and broadcasts one value of A after the other.
+   Nothing is stored before the end. The functions below are inlined into it, where `rows` is a
+   constant and `acc` is in registers, as long as the loops over rows are unrolled. */
 SAMBA__KERNEL void samba__sums_begin(samba__vec acc[][2], int rows, const float *from,
                                      int64_t from_row, const samba__edge *e)
 {
@@ -4407,8 +4437,8 @@ SAMBA__KERNEL void samba__sums_begin(samba__vec acc[][2], int rows, const float 
     }
 }
 
-/* One step of k: a column of A times a row of B. a6 is 6 rows after a: with it, addresses of x86
-   need one register for three rows. */
+/* One step of k: a column of A times a row of B. x86 addresses are base + index x 1, 2, 4 or 8:
+   with few multiples of a_row in registers, rows 0 to 5 are reached from a, and 6 to 11 from a6. */
 SAMBA__KERNEL void samba__sums_step(samba__vec acc[][2], int rows, const float *a, const float *a6,
                                     int64_t a_row, const float *b, int64_t b_hi)
 {
@@ -4448,7 +4478,8 @@ SAMBA__KERNEL void samba__sums_end(samba__vec acc[][2], int rows, const samba__p
 }
 
 /* The micro-kernel: rows x 2 vectors of C, from row i on, (+)= a micro-panel of A times one of B.
-   The next part of C is prefetched, and, if it comes from afar, the next micro-panel of A. */
+   The next part of C is prefetched, and, if it comes from main memory, the next micro-panel of A.
+ */
 SAMBA__KERNEL void samba__micro_kernel(const samba__panel_product *s, const float *a, int64_t i,
                                        int rows, bool prefetch_a)
 {
@@ -4687,7 +4718,7 @@ SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
        block        KC steps of k, of MC rows of A and NC columns of B; between blocks, sums rest in
                     a buffer or in C
        micro-panel, micro-tile   what the micro-kernel takes of a block */
-/* With at most so many rows of A the time goes into bringing B. Then blocks are one panel wide and
+/* With at most so many rows of A the time goes into fetching B. Then blocks are one panel wide and
    so many steps long, and the next one is on its way while this one is computed: that made products
    of up to 24 rows twice as fast with AVX-512. */
 enum { SAMBA__FEW_ROWS = 24, SAMBA__FEW_ROWS_KC = 64 };
@@ -5295,6 +5326,9 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 }
 
 /* ==== [op-table] ============================================================================== */
+/* The list of ops: a row for each, from which enums, prototypes of kernels, the table of [op-rows]
+   and the names in tools are made; then what the shape rules and kernels of all ops share. */
+
 /* Builders record or compute through this seam, which [record] defines; the device half has none.
  */
 #if defined(SAMBA_RUNTIME_ONLY)
@@ -8258,23 +8292,27 @@ SAMBA__FN void samba__lookup_accumulate_kernel(const samba_args *a)
 /* ---- Convolution, as an implicit GEMM:
        y(n,o,oy,ox) = b(o) + sum over (c,ky,kx) of w(o,c,ky,kx) x(n,c,iy,ix),
        iy = oy stride - padding + ky dilation, ix likewise; outside x there are zeros.
-   (ky,kx) is a tap of the kernel. For each image and group of channels the three ops are products
-   C += A B, where C, B have a column for each target, and im2col(x) is the matrix whose element
-   ((c,ky,kx), (oy,ox)) is the x that a tap meets at an output:
+   (ky,kx) is a tap of the kernel. The gradients dx and dw are ops of their own, computed here; that
+   of b is a sum of dy. For each image and group of channels all three ops are products C += A B,
+   where im2col(x) is the matrix whose element ((c,ky,kx), (oy,ox)) is the x that a tap meets at an
+   output:
        op   rows of C        columns of C   A                        B
        y    output channels  (oy,ox)        w                        im2col(x)
        dx   input channels   (iy,ix)        w as (c, (o,ky,kx))      im2col(dy), taps backwards
        dw   output channels  (c,ky,kx)      dy of an image           im2col(x), transposed
    Chetlur et al., "cuDNN: efficient primitives for deep learning", 2014.
-   B is never stored, as it is `taps` times as large as the image. A tile of the image, with its
-   halo and the zeros around, is packed; then each row of B consists of pieces of rows of the tile,
-   and so it does for dw if the tile has channels last. Panels of B are gathered from there, or read
-   where they are.
-   With a stride, a tap meets a dy only at every stride-th element of dx: the elements of dx whose
-   coordinates have one residue modulo the stride share their taps, and are a product of their own.
-   Sums are chains over (c,ky,kx) for y, (o,ky,kx) for dx, the outputs of a set of images for dw.
-   Attributes: stride, padding, dilation as (rows, columns), groups; those that make dx or dw append
-   its rows and columns. A 1-D convolution has one row. ---- */
+   A target is an element (row, column) of what is made, y or dx; for dw, targets are those of y,
+   and they are summed over. B is never stored, as it is `taps` times as large as the image. A tile
+   of the image, with its halo and the zeros around, is packed; then each row of B consists of
+   pieces of rows of the tile, and so it does for dw if the tile has channels last. Panels of B are
+   gathered from there, or read where they are. With a stride, a tap meets a dy only at every
+   stride-th element of dx: the elements of dx whose coordinates have one residue modulo the stride
+   share their taps, and are a product of their own. Sums are chains over (c,ky,kx) for y, (o,ky,kx)
+   for dx, the outputs of a set of images for dw. Attributes: stride, padding, dilation as (rows,
+   columns), groups; those that make dx or dw append its rows and columns. A 1-D convolution has one
+   row. Entry points, which rows of [op-table] name by the stem conv: samba__conv_rule checks
+   shapes, samba__conv_work cuts the work into units, samba__conv_run computes them;
+   samba__convolution_vjp makes the graph of the gradients. ---- */
 enum { SAMBA__CONV_WORDS = SAMBA__CONV_SIZE, SAMBA__CONV_BACKWARD_WORDS = SAMBA__CONV_END };
 
 typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } samba__made;
@@ -8288,9 +8326,12 @@ typedef struct samba__conv_geometry {
 } samba__conv_geometry;
 
 /* The product that makes one of y, dx, dw. Along each axis (rows, columns), target t of y or dx
-   meets positions t stride + start + 0 ... span of the source, tap k of it number first + k step;
-   start may be negative, where the zeros are. For dw, targets are those of y, and they are what is
-   summed over. */
+   sees a window of the source that begins at t stride + start and has span + 1 positions; tap k
+   reads position first + k step of it. start may be negative, where the zeros are.
+   An example, along one axis: kernel 3, stride 2, padding 1, 5 inputs and so 3 outputs. For y:
+   start -1, span 2, first 0, step 1, so y(t) reads x(2 t - 1), x(2 t), x(2 t + 1). For dx the
+   inputs of one residue modulo 2 are targets: u = 2 t reads dy(t) by tap 1 alone, u = 2 t + 1
+   reads dy(t + 1) by tap 0 and dy(t) by tap 2; start is 0 and span 1 for both. */
 typedef struct samba__conv {
     samba__conv_geometry g;
     /* C is rows x targets, and channels x taps terms are summed; of a group. */
@@ -8351,7 +8392,8 @@ enum { SAMBA__TILE_CACHED = 65536, SAMBA__TILE_OVERRUN = 40, SAMBA__CONV_KC = SA
 /* Floats that a thread's own memory has besides the buffers of a product. */
 #define SAMBA__TILE_ROOM (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
 
-/* In double, which a file that nobody has checked cannot overflow. */
+/* The floats that a tile needs. A double, since attributes of an unchecked file could overflow an
+   int64. */
 SAMBA__FN double samba__tile_floats(const samba__conv *v)
 {
     samba__tile b = samba__tile_of(v, 0, 0);
@@ -8457,8 +8499,9 @@ SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
     v->units = v->sets * v->g.groups * v->tiles;
 }
 
-/* For dw, up to 8 sets share the images, as each makes a dw of its own that is added at the end;
-   fewer if those of a large w would cost more than they help. */
+/* For dw, the images are dealt out to at most 8 shares, so that threads can work side by side; each
+   sums a dw of its own, and these are added at the end. Fewer if w is large, as each share needs
+   memory for a dw and a pass to add it. */
 SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
                                      const int32_t *attr)
 {
@@ -8489,7 +8532,7 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
     return v;
 }
 
-/* Gives v the taps of a residue, the first of which are these, and tells how many lie before. */
+/* Sets v to the taps of the residue whose first tap is `first`, and counts the taps before it. */
 SAMBA__FN void samba__residue_taps(samba__conv *v, const int64_t *first)
 {
     int64_t before[2];
@@ -8812,7 +8855,7 @@ typedef struct samba__conv_term {
     const float *a; /* its terms are beside each other */
     int64_t a_row;
     bool first;        /* C begins with this term */
-    const float *bias; /* of rows, added behind the last term; or NULL */
+    const float *bias; /* of rows, added after the last term; or NULL */
 } samba__conv_term;
 
 SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, bool makes_dw,
@@ -8856,7 +8899,7 @@ SAMBA__FN const float *samba__conv_channels(const samba_args *a, const samba__co
 }
 
 /* A unit of y or dx: rows of targets of an image and group, from all tiles of channels in order.
-   Weights of dx are transposed ones, in scratch, taps of former residues before. */
+   dx reads transposed weights, in scratch, after those of the residues before. */
 SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bool makes_y,
                                    int64_t unit, samba__conv_memory *m)
 {
@@ -11231,6 +11274,10 @@ SAMBA__FN bool samba__updates(const samba_op *op)
 }
 
 /* ==== [pef-read] ============================================================================== */
+/* The records of a PEF, field by field, and how they are read. Reader and writer are made from the
+   same tables. samba__open_pef finds the tables of a file; what they say is proved in
+   [pef-verify]. */
+
 /* Roles of symbols: short names of samba_role. */
 enum {
     SAMBA__INPUT = SAMBA_ROLE_INPUT,
@@ -11541,7 +11588,7 @@ SAMBA__FN uint32_t samba__word(const samba__call_record *c, int32_t i)
     return samba__get32(c->words + 4 * i);
 }
 
-/* In 64 bits: a file may claim more memory than a small device has addresses for. */
+/* In 64 bits: a file may claim more memory than a small device can address. */
 SAMBA__FN uint64_t samba__symbol_bytes(const samba__pef *pef, const samba__symbol *s)
 {
     uint64_t count = (uint64_t)samba_count(&s->spec.shape);
@@ -11595,7 +11642,8 @@ SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *w
         return false;
     uint32_t header = samba__header_size(h.version);
     return samba__prove(why, size >= header && h.data_size <= size - header,
-                        "the tables and the data do not fill the file");
+                        "the header claims more bytes of data than its file of %l has",
+                        (int64_t)size);
 }
 
 /* Where each table begins, counted from the start of the file: they follow each other. */
@@ -11699,7 +11747,11 @@ SAMBA__FN bool samba__open_pef(samba__pef *pef, const void *bytes, size_t size, 
 
 /* ==== [pef-verify] ============================================================================ */
 /* Proves what [manual] lists of a file before anything of it is used. Nothing here trusts a number
-   that it has not checked: the file may be damaged, or made to do harm. */
+   that it has not checked: the file may be damaged, or made to do harm.
+   samba__open_pef of [pef-read] comes first: header, places of the tables, their checksum.
+   samba__verify_pef, at the end of this chapter, decides the rest, in the order of its calls. Each
+   check hands its condition to samba__prove, which writes the reason if it does not hold. The
+   callers make an error of it: samba__file_prove for a file, samba_runtime_open for memory. */
 
 /* May a symbol of this role live in this region? */
 SAMBA__FN bool samba__may_lie(uint8_t role, uint8_t region)
@@ -11765,7 +11817,10 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
         && s.ndim <= SAMBA_MAX_DIMS && s.region < SAMBA__N_REGIONS && s.batch_dim <= s.ndim
         && s.per_microbatch <= 1 && s.mem_type <= SAMBA_MEM_HOST
         && s.generated <= (s.role == SAMBA__STATE);
-    if (!samba__prove(why, known, "symbol %d %s has an unknown role, type or region", n, name)
+    if (!samba__prove(
+            why, known,
+            "symbol %d %s has a field with an unknown value: role, type, rank, region or a flag", n,
+            name)
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
                          n, name))
         return false;
@@ -11778,7 +11833,7 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     else if (s.grad && !samba__is_gradient(pef, &s))
         wrong = "has a gradient of another shape";
     else if (s.role == SAMBA__ARGIN && !samba__is_word(&s))
-        wrong = "is no hyperparameter";
+        wrong = "is a hyperparameter, but not one word of 4 bytes";
     return samba__prove(why, !wrong, "symbol %d %s %s", n, name, wrong);
 }
 
@@ -11911,12 +11966,12 @@ SAMBA__FN bool samba__check_words(const samba__pef *pef, uint32_t i, samba__text
 {
     samba__call_record r = samba__record_at(pef, i);
     uint64_t n_words = (uint64_t)r.n_in + r.n_out + r.n_attr;
+    bool few = r.n_in <= SAMBA_MAX_IN && r.n_out <= SAMBA_MAX_OUT && r.n_attr <= SAMBA_MAX_ATTR;
     if (!samba__prove(why, r.first_word + n_words <= pef->n_words,
                       "the arguments of node %d lie outside the file", (int32_t)i)
-        || !samba__prove(why,
-                         r.n_in <= SAMBA_MAX_IN && r.n_out >= 1 && r.n_out <= SAMBA_MAX_OUT
-                             && r.n_attr <= SAMBA_MAX_ATTR && r.name < pef->strings_size,
-                         "node %d has too many arguments", (int32_t)i))
+        || !samba__prove(why, r.name < pef->strings_size, "node %d has no name", (int32_t)i)
+        || !samba__prove(why, few, "node %d has too many arguments", (int32_t)i)
+        || !samba__prove(why, r.n_out >= 1, "node %d has no output", (int32_t)i))
         return false;
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
@@ -12228,7 +12283,7 @@ SAMBA__FN bool samba__check_arena(const samba__pef *pef, uint64_t *room, uint32_
     return true;
 }
 
-/* Is symbol a rightly before b? */
+/* May symbol a come before b? */
 SAMBA__FN bool samba__in_order(const samba__symbol *a, const samba__symbol *b)
 {
     if (a->region != b->region) return a->region < b->region;
@@ -12274,8 +12329,8 @@ SAMBA__FN bool samba__check_made(const samba__pef *pef, samba__text *why)
     return true;
 }
 
-/* Proves all of it; the checksum of the data only if they are wanted. `room` is optional memory
-   with which a large file is proved faster. */
+/* Proves all of it; the checksum of the data only if `data` is set. `room` is optional memory with
+   which a large file is proved faster. */
 SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *room, uint32_t n_room,
                                  samba__text *why)
 {
@@ -12321,7 +12376,7 @@ SAMBA_API bool samba_pef_open(samba_pef *file, const void *bytes, size_t size, c
 {
     samba__pef pef = SAMBA__ZEROED;
     samba__text text = samba__text_in(why, why_size);
-    if (!file) return samba__prove(&text, false, "in samba_pef_open: pef is missing");
+    if (!file) return samba__prove(&text, false, "in samba_pef_open: file is missing");
     memset(file, 0, sizeof *file);
     if (!samba__open_pef(&pef, bytes, size, &text) || !samba__check_records(&pef, &text))
         return false;
@@ -13140,8 +13195,8 @@ SAMBA__FN samba__operand samba__output_at(const samba_runtime *rt, uint32_t i, i
     return samba__operand_at(rt, i, samba__record_at(&rt->pef, i).n_in, count);
 }
 
-/* Two nodes may be fused if each operand of one that the other writes, or writes itself, either is
-   the same memory, gone through element by element, or does not overlap. */
+/* Two nodes may be fused if for each pair of their operands of which at least one is written: they
+   are the same memory, walked element by element, or do not overlap. */
 SAMBA__FN bool samba__share_safely(const samba_runtime *rt, uint32_t i, uint32_t j, int64_t count)
 {
     samba__call_record a = samba__record_at(&rt->pef, i), b = samba__record_at(&rt->pef, j);
@@ -16400,6 +16455,9 @@ SAMBA__FN bool samba__optimizer_step(const samba__optimizer *o, samba_tensor *w,
 }
 
 /* ==== [passes] ================================================================================ */
+/* From what was traced to the nodes that will run: copies of the nodes that outputs, losses and
+   steps need, rewritten (common subexpressions once, dead code gone), in an order that is safe. */
+
 /* An output or a gradient: the caller's handle, and the tensor of the graph whose value it gets. */
 typedef struct samba__binding_pair {
     samba_tensor *named, *source;
@@ -17214,6 +17272,12 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
 }
 
 /* ==== [plan] ================================================================================== */
+/* Decides where every value lies. Memory is shared in three ways: a view lies in the memory of the
+   symbol that it is made from (alias); a result takes over the memory of an input that its node
+   reads last (storage); and places that are never alive at the same time may get the same addresses
+   of the arena (offset). The PEF records the outcome, and [pef-verify] proves it from scratch,
+   without trusting what is decided here. */
+
 /* A symbol to be: what it stands for, how long it lives, where it lies. */
 typedef struct samba__place {
     samba_tensor *tensor; /* NULL for scratch */
@@ -17643,7 +17707,7 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 /* A limit of memory: what the backward pass reads of the forward pass is kept, or computed once
    more just before it is read, from values of which the same holds. Cheap ones come first.
    Chen et al., "Training deep nets with sublinear memory cost", 2016. */
-enum { SAMBA__MAX_RECOMPUTED = 100 }; /* values computed again one from the other */
+enum { SAMBA__MAX_RECOMPUTED = 100 }; /* the longest chain of recomputed values */
 
 typedef struct samba__reuse {
     samba__node *maker; /* its node, if of the forward pass */
@@ -18575,7 +18639,7 @@ SAMBA__FN bool samba__copy_tables(samba_session *s, samba__file *file, samba__te
     if (!file->tables) return false;
     memcpy(file->tables, file->bytes, file->n_tables);
     return samba__prove(why, samba__n_tables(file->tables, file->size) == file->n_tables,
-                        "somebody writes into it")
+                        "the file was changed while it was read")
         && samba__open_pef(pef, file->tables, file->size, why);
 }
 
