@@ -211,12 +211,13 @@
    shape rule, work, kernel, gradient rule; leaving one out does not compile. The parts of op NAME
    are samba_NAME, samba__NAME_shape, _work, _kernel and _vjp; ops of a family FAMILY share
    samba__FAMILY_rule, _work and _run. Rows name them by their stem, so a search for the whole name
-   finds only the definition. The row also says what
-   the op does to the rows of a batch that runs in parts; UNKNOWN will do at first. In your program:
-   fill in a samba_op and call samba_register_op; see examples/04_custom_op.c. A kernel gets whole
-   rows and a range of units; the executor makes the threads. A gradient rule calls public ops.
+   finds only the definition. The row also says what the op does to the rows of a batch that runs in
+   parts; UNKNOWN will do at first. In your program: fill in a samba_op and call samba_register_op;
+   see examples/04_custom_op.c. A kernel gets whole rows and a range of units; the executor makes
+   the threads. A gradient rule calls public ops.
    An elementwise op needs no more than its row, made of a function in [math], and one line that has
-   its gradient (SAMBA__UNARY). An optimizer is a samba_optim_kind, the row of its op, a row of
+   its gradient (SAMBA__UNARY); one row of tests/lib/reference.h tests its values, its gradient, and
+   the gradient of that. An optimizer is a samba_optim_kind, the row of its op, a row of
    samba__optimizers with its inputs, a line SAMBA__STEP_OP, and a kernel, all in [optim-ops]. A
    type of section is its bit in [api] and a row of samba__section_types.
 
@@ -3275,14 +3276,13 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 }
 
 /* ==== [simd] ================================================================================== */
-/* Kernels are plain C, compiled once for each instruction set, in one of two ways. What the
-   compiler vectorizes well by itself is compiled again in [op-rows], with the instructions of the
-   set allowed. What needs its vectors by hand, matrix products above all, is a template, as
-   follows.
+/* Kernels are plain C, compiled once for each instruction set. How that works:
 
    A set is a block of small functions over one vector, samba__vec: load, store, fma and so on. A
-   template is a stretch of this file that computes by these functions alone; otherwise it is
-   ordinary C, which a debugger steps through. To compile it for all sets, this file includes
+   template is a stretch of this file that is compiled for every set. What must control registers,
+   matrix products above all, computes by the functions of the set; loops that the compiler
+   vectorizes well are written as loops. Both are ordinary C, which a debugger steps through. To
+   compile it for all sets, this file includes
    itself. Where a template stands, SAMBA__TEMPLATE is set to its number, and #include SAMBA_SELF
    reads the file again from the top; this time all but the blocks of the sets is skipped. Each
    block allows the compiler the instructions of its set (#pragma GCC target), says how long its
@@ -3603,8 +3603,11 @@ SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec 
 #endif
 
 #if SAMBA__X86 && !SAMBA__IS_SMALL
-/* -- AVX-512: its foundation -- */
+/* -- AVX-512F, the part that every processor with AVX-512 has. A template may leave it out where it
+   gains nothing: then clang would warn that nothing has the attribute. -- */
 #if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpragma-clang-attribute"
 #pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
 #else
 #pragma GCC push_options
@@ -3804,6 +3807,7 @@ SAMBA__NOINLINE void samba__square_transpose(const float *x, int64_t x_row, floa
 #undef SAMBA__KC
 #if defined(__clang__)
 #pragma clang attribute pop
+#pragma clang diagnostic pop
 #else
 #pragma GCC pop_options
 #endif
@@ -8308,7 +8312,7 @@ SAMBA__FN void samba__lookup_accumulate_kernel(const samba_args *a)
    gathered from there, or read where they are. With a stride, a tap meets a dy only at every
    stride-th element of dx: the elements of dx whose coordinates have one residue modulo the stride
    share their taps, and are a product of their own. Sums are chains over (c,ky,kx) for y, (o,ky,kx)
-   for dx, the outputs of a set of images for dw. Attributes: stride, padding, dilation as (rows,
+   for dx, the outputs of a share of images for dw. Attributes: stride, padding, dilation as (rows,
    columns), groups; those that make dx or dw append its rows and columns. A 1-D convolution has one
    row. Entry points, which rows of [op-table] name by the stem conv: samba__conv_rule checks
    shapes, samba__conv_work cuts the work into units, samba__conv_run computes them;
@@ -8348,10 +8352,10 @@ typedef struct samba__conv {
     bool strided_dx;
     int64_t residues[2], residue[2], all_targets[2], most_targets[2], every[2], before;
     /* Tiles: some rows of targets, and of the source some channels. A unit of work is an image and
-       group with a tile of rows; for dw a set of images and group with a tile of channels. */
+       group with a tile of rows; for dw a share of images and group with a tile of channels. */
     int64_t tile_rows, row_tiles, tile_channels, channel_tiles;
-    int64_t sets, tiles, units;
-    int64_t scratch;      /* floats: transposed weights for dx, the sums of sets for dw */
+    int64_t shares, tiles, units;
+    int64_t scratch;      /* floats: transposed weights for dx, the sums of shares for dw */
     int64_t residue_sums; /* floats: the products of one residue of columns */
     bool tile_in_scratch; /* it is too large for a thread's own memory */
 } samba__conv;
@@ -8475,7 +8479,7 @@ SAMBA__FN void samba__conv_dx_axis(samba__conv *v, int i)
 /* Cuts the work of v into tiles that fit into the cache, and into 8 units at least. */
 SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
 {
-    int64_t least = samba__ceil_div(8, v->sets * v->g.groups), one = 1; /* tiles of a set */
+    int64_t least = samba__ceil_div(8, v->shares * v->g.groups), one = 1; /* tiles of a share */
     int64_t *cut = &v->tile_rows;
     v->tile_rows = v->target[0];
     v->tile_channels = v->channels;
@@ -8496,7 +8500,7 @@ SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
     v->row_tiles = samba__ceil_div(v->target[0], v->tile_rows);
     v->channel_tiles = samba__ceil_div(v->channels, v->tile_channels);
     v->tiles = makes_dw ? v->channel_tiles : v->row_tiles;
-    v->units = v->sets * v->g.groups * v->tiles;
+    v->units = v->shares * v->g.groups * v->tiles;
 }
 
 /* For dw, the images are dealt out to at most 8 shares, so that threads can work side by side; each
@@ -8520,13 +8524,13 @@ SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, con
             samba__conv_axis(&v, i);
     v.taps = v.kernel[0] * v.kernel[1];
     v.phases = makes_dw ? g->dilation[1] : v.stride[1];
-    v.sets = g->images;
+    v.shares = g->images;
     if (makes_dw) {
         int64_t few = samba__min64(samba__min64(g->images, 8), (1 << 18) / weights);
-        v.sets = samba__max64(few, 1);
+        v.shares = samba__max64(few, 1);
     }
     if (makes_dx) v.scratch = weights;
-    if (makes_dw) v.scratch = weights * v.sets;
+    if (makes_dw) v.scratch = weights * v.shares;
     samba__conv_cut(&v, makes_dw);
     if (v.strided_dx) v.residue_sums = v.rows * v.tile_rows * v.most_targets[1];
     return v;
@@ -8668,7 +8672,7 @@ SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
     return a > INT64_MAX / 2 / b ? INT64_MAX : 2 * a * b;
 }
 
-/* dx first transposes w, dw at last adds the sums of its sets. */
+/* dx first transposes w, dw at last adds the sums of its shares. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
     samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
@@ -8935,20 +8939,21 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bo
         samba__place_residues(a, v, image, first_row, m->sums);
 }
 
-/* A unit of dw: some channels of a group's inputs, from all tiles of rows of a set of images, set,
-   set + sets ... Its columns are in the order (tile of channels, row, column, channel). */
+/* A unit of dw: some channels of a group's inputs, from all tiles of rows of the images of a share,
+   which are every shares-th one. Columns are in the order (tile of channels, row, column,
+   channel). */
 SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, int64_t unit,
                                    const samba__conv_memory *m)
 {
-    int64_t set = unit / v->tiles, channel_tile = unit % v->tiles, groups = v->g.groups;
-    int64_t images = samba__ceil_div(v->g.images - set / groups, v->sets);
+    int64_t share = unit / v->tiles, channel_tile = unit % v->tiles, groups = v->g.groups;
+    int64_t images = samba__ceil_div(v->g.images - share / groups, v->shares);
     int64_t plane = v->target[0] * v->target[1];
     for (int64_t i = 0; i < images * v->row_tiles; i++) {
-        int64_t image = set + i / v->row_tiles * v->sets * groups;
+        int64_t image = share + i / v->row_tiles * v->shares * groups;
         samba__tile b = samba__tile_of(v, i % v->row_tiles, channel_tile);
         samba__conv_term t;
         t.c_row = v->channels * v->taps;
-        t.c = (float *)a->scratch + set * v->rows * t.c_row + b.channel * v->taps;
+        t.c = (float *)a->scratch + share * v->rows * t.c_row + b.channel * v->taps;
         t.a = a->in[1] + image * v->rows * plane + b.row * v->target[1];
         t.a_row = plane;
         t.first = i == 0;
@@ -8959,18 +8964,18 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, in
     }
 }
 
-/* A row of dw: the sum of its sets, back in the order (channel, row, column). */
-SAMBA__FN void samba__add_sets(const samba_args *a, const samba__conv *v, int64_t o)
+/* A row of dw: the sum of its shares, back in the order (channel, row, column). */
+SAMBA__FN void samba__add_shares(const samba_args *a, const samba__conv *v, int64_t o)
 {
     int64_t k = v->channels * v->taps;
-    for (int64_t set = 0; set < v->sets; set++) {
-        const float *from = (float *)a->scratch + (set * v->g.groups * v->rows + o) * k;
+    for (int64_t share = 0; share < v->shares; share++) {
+        const float *from = (float *)a->scratch + (share * v->g.groups * v->rows + o) * k;
         for (int64_t channel = 0, next; channel < v->channels; channel = next) {
             next = samba__min64(channel + v->tile_channels, v->channels);
             for (int64_t tap = 0; tap < v->taps; tap++) {
                 float *sum = a->out[0] + o * k + tap;
                 for (int64_t c = channel; c < next; c++, from++)
-                    sum[c * v->taps] = set == 0 ? *from : sum[c * v->taps] + *from;
+                    sum[c * v->taps] = share == 0 ? *from : sum[c * v->taps] + *from;
             }
         }
     }
@@ -9011,7 +9016,7 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
         else if (made == SAMBA__MAKES_DW && a->phase == 0)
             samba__conv_weights(a, &v, u, &m);
         else if (made == SAMBA__MAKES_DW)
-            samba__add_sets(a, &v, u);
+            samba__add_shares(a, &v, u);
         else
             for (int64_t i = 0; i < v.residues[0] * v.residues[1]; i++) {
                 if (made == SAMBA__MAKES_DX) samba__conv_residue(&v, i);
@@ -14077,7 +14082,7 @@ SAMBA__FN samba_tensor *samba__none(bool failed)
     return NULL;
 }
 
-SAMBA__FN void *samba__take(samba_session *s, size_t size)
+SAMBA__FN void *samba__alloc(samba_session *s, size_t size)
 {
     void *p = size == SAMBA__NO_SIZE ? NULL : s->desc.alloc(size, s->desc.user);
     if (!p) {
@@ -14089,7 +14094,7 @@ SAMBA__FN void *samba__take(samba_session *s, size_t size)
     return p;
 }
 
-SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
+SAMBA__FN void samba__free(samba_session *s, void *p, size_t size)
 {
     if (!p) return;
     SAMBA_ASSERT(size <= s->held); /* what goes was taken, with the same size */
@@ -14099,13 +14104,13 @@ SAMBA__FN void samba__give(samba_session *s, void *p, size_t size)
 
 #define SAMBA__CHUNK ((size_t)32 * 1024)
 
-SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t size)
+SAMBA__FN void *samba__arena_alloc_in(samba_session *s, samba__chunk **chunks, size_t size)
 {
     size_t need = samba__add_size(size, 15) & ~(size_t)15;
     samba__chunk *c = *chunks;
     if (!c || c->size - c->used < need) {
         size_t chunk = samba__add_size(need > SAMBA__CHUNK ? need : SAMBA__CHUNK, sizeof *c + 16);
-        c = (samba__chunk *)samba__take(s, chunk);
+        c = (samba__chunk *)samba__alloc(s, chunk);
         if (!c) return NULL;
         c->size = chunk;
         c->used = (sizeof *c + 15) & ~(size_t)15;
@@ -14119,32 +14124,32 @@ SAMBA__FN void *samba__keep_in(samba_session *s, samba__chunk **chunks, size_t s
     return p;
 }
 
-SAMBA__FN void samba__drop_chunks(samba_session *s, samba__chunk **chunks)
+SAMBA__FN void samba__arena_free(samba_session *s, samba__chunk **chunks)
 {
     while (*chunks) {
         samba__chunk *c = *chunks;
         *chunks = c->next;
-        samba__give(s, c, c->size);
+        samba__free(s, c, c->size);
     }
 }
 
 /* Zeroed memory until the session is closed, or the scope ends; n zeroed elements until a
    compilation ends. */
-SAMBA__FN void *samba__keep(samba_session *s, size_t size)
+SAMBA__FN void *samba__arena_alloc(samba_session *s, size_t size)
 {
-    return samba__keep_in(s, s->transient ? &s->scope_chunks : &s->chunks, size);
+    return samba__arena_alloc_in(s, s->transient ? &s->scope_chunks : &s->chunks, size);
 }
 
 SAMBA__FN void *samba__temp(samba_session *s, int32_t n, size_t size)
 {
     SAMBA_ASSERT(n >= 0);
-    return samba__keep_in(s, &s->temp_chunks, samba__mul_size((size_t)n, size));
+    return samba__arena_alloc_in(s, &s->temp_chunks, samba__mul_size((size_t)n, size));
 }
 
-SAMBA__FN char *samba__keep_text(samba_session *s, const char *text)
+SAMBA__FN char *samba__arena_text(samba_session *s, const char *text)
 {
     size_t n = strlen(text) + 1;
-    char *copy = (char *)samba__keep(s, n);
+    char *copy = (char *)samba__arena_alloc(s, n);
     if (copy) memcpy(copy, text, n);
     return copy;
 }
@@ -14161,7 +14166,7 @@ SAMBA__FN const char *samba__print_name(samba_session *s, char *buffer, size_t s
     va_end(args);
     if (t.len < t.cap) return buffer;
     size_t whole = t.len + 1;
-    char *name = (char *)samba__keep_in(s, &s->temp_chunks, whole);
+    char *name = (char *)samba__arena_alloc_in(s, &s->temp_chunks, whole);
     if (!name) return NULL;
     t = samba__text_in(name, whole);
     va_start(args, fmt);
@@ -14239,14 +14244,14 @@ SAMBA__FN void samba__ds_free(void *p)
     else
         b->session->blocks = b->next;
     if (b->next) b->next->prev = b->prev;
-    samba__give(b->session, b, b->size);
+    samba__free(b->session, b, b->size);
 }
 
 SAMBA__FN void *samba__ds_realloc(void *old, size_t size)
 {
     samba_session *s = samba__current_guard->session;
     size_t total = samba__add_size(size, sizeof(samba__block));
-    samba__block *b = (samba__block *)samba__take(s, total);
+    samba__block *b = (samba__block *)samba__alloc(s, total);
     if (!b) longjmp(samba__current_guard->env, 1);
     b->session = s;
     b->size = total;
@@ -14444,7 +14449,7 @@ SAMBA__FN samba_tensor *samba__new_tensor(samba_session *s, const char *name,
                                           const samba_spec *spec, int32_t role)
 {
     SAMBA_ASSERT(samba__sound_shape(&spec->shape));
-    samba_tensor *t = (samba_tensor *)samba__keep(s, sizeof *t);
+    samba_tensor *t = (samba_tensor *)samba__arena_alloc(s, sizeof *t);
     if (!t) return NULL;
     t->session = s;
     t->name = name;
@@ -14478,13 +14483,13 @@ SAMBA__FN const char *samba__free_name(samba_session *s, const char *base)
 {
     char buffer[160];
     samba_tensor *first = samba__named(s, base);
-    if (!first) return samba__keep_text(s, base);
+    if (!first) return samba__arena_text(s, base);
     for (int32_t n = first->n_same + 2; n < INT32_MAX; n++) { /* where the last search ended */
         const char *name = samba__print_name(s, buffer, sizeof buffer, "%s_%d", base, n);
         if (!name) return NULL;
         if (samba__named(s, name)) continue;
         first->n_same = n - 1;
-        return samba__keep_text(s, name);
+        return samba__arena_text(s, name);
     }
     samba_fail(s, SAMBA_ENAME, "no free name is left for %s", base);
     return NULL;
@@ -14571,15 +14576,15 @@ SAMBA__FN samba__node *samba__new_node(samba_session *s, const samba_op *op,
                                        samba_tensor *const *in, const samba_call *c)
 {
     char buffer[160], prefixed[160];
-    samba__node *n = (samba__node *)samba__keep(s, sizeof *n);
+    samba__node *n = (samba__node *)samba__arena_alloc(s, sizeof *n);
     if (!n) return NULL;
     SAMBA_ASSERT(c->n_in <= SAMBA_MAX_IN && c->n_out >= 1 && c->n_out <= SAMBA_MAX_OUT);
     n->op = op;
     n->n_in = c->n_in;
     n->n_out = c->n_out;
     n->n_attr = c->n_attr;
-    n->in = (samba_tensor **)samba__keep(s, sizeof *n->in * (size_t)(c->n_in + 1));
-    n->attr = (int32_t *)samba__keep(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
+    n->in = (samba_tensor **)samba__arena_alloc(s, sizeof *n->in * (size_t)(c->n_in + 1));
+    n->attr = (int32_t *)samba__arena_alloc(s, sizeof *n->attr * (size_t)(c->n_attr + 1));
     const char *base = s->next_name;
     if (!base || s->legacy_names)
         base = samba__print_name(s, buffer, sizeof buffer, "%s_%d", op->name, ++s->n_named);
@@ -14883,7 +14888,7 @@ SAMBA__FN void samba__begin_value(const samba_tensor *t, void *to)
 /* Host memory for a value that is about to be written, once. */
 SAMBA__FN bool samba__own_room(samba_tensor *t)
 {
-    if (!t->data) t->data = samba__take(t->session, samba__host_bytes(t));
+    if (!t->data) t->data = samba__alloc(t->session, samba__host_bytes(t));
     return t->data != NULL;
 }
 
@@ -15009,13 +15014,13 @@ SAMBA__FN bool samba__run_eager(samba_session *s, samba__node *n, const samba_ca
     a.train = s->train;
     a.running_stats = s->running_stats;
     a.fault = fault;
-    void *scratch = w.scratch ? samba__take(s, (size_t)w.scratch + SAMBA__ALIGN) : NULL;
+    void *scratch = w.scratch ? samba__alloc(s, (size_t)w.scratch + SAMBA__ALIGN) : NULL;
     if (w.scratch && !scratch) return false;
     a.scratch
         = scratch ? (uint8_t *)scratch + (SAMBA__ALIGN - (uintptr_t)scratch % SAMBA__ALIGN) : NULL;
     SAMBA_ASSERT((uintptr_t)a.scratch % SAMBA__ALIGN == 0);
     bool fine = samba__run_op(n->op, &a, &w, &s->pool, s->local);
-    samba__give(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
+    samba__free(s, scratch, (size_t)w.scratch + SAMBA__ALIGN);
     if (fine) return true;
     int32_t which = fault[SAMBA__FAULT_INPUT];
     const samba_tensor *x = which >= 0 && which < n->n_in ? n->in[which] : NULL;
@@ -15030,7 +15035,7 @@ SAMBA_API bool samba_scope_begin(samba_session *s)
     if (!samba_ok(s)) return false;
     samba__chunk *chunk = s->scope_chunks;
     size_t used = chunk ? chunk->used : 0;
-    samba__scope *q = (samba__scope *)samba__keep_in(s, &s->scope_chunks, sizeof *q);
+    samba__scope *q = (samba__scope *)samba__arena_alloc_in(s, &s->scope_chunks, sizeof *q);
     if (!q) return false;
     q->outer = s->scope;
     q->chunk = chunk;
@@ -15076,13 +15081,13 @@ SAMBA__FN void samba__scope_rewind(samba_session *s, const samba__scope *scope)
         SAMBA_ASSERT(s->scope_chunks); /* the mark is in the list */
         samba__chunk *c = s->scope_chunks;
         s->scope_chunks = c->next;
-        samba__give(s, c, c->size);
+        samba__free(s, c, c->size);
     }
     samba__chunk *first = s->scope_chunks;
     first->used = q.chunk ? q.used : (sizeof *first + 15) & ~(size_t)15;
     s->scope = q.outer;
     s->n_named = q.n_named;
-    samba__drop_chunks(s, &s->temp_chunks); /* of long names */
+    samba__arena_free(s, &s->temp_chunks); /* of long names */
 }
 
 SAMBA_API bool samba_scope_end(samba_session *s)
@@ -15099,7 +15104,7 @@ SAMBA_API bool samba_scope_end(samba_session *s)
         if (!t->transient) continue;
         if (t->memory && t->memory->last_write == t) t->memory->last_write = t->write_before;
         if (t->borrowed) continue;
-        samba__give(s, t->data, samba__host_bytes(t));
+        samba__free(s, t->data, samba__host_bytes(t));
         t->data = NULL;
     }
     if (!samba__guarded(s, samba__drop_scope_body, q)) return false;
@@ -15246,7 +15251,7 @@ SAMBA_API bool samba_set_op_prefix(samba_session *s, const char *prefix)
     if (!samba_ok(s)) return false;
     if (s->scope) /* whose memory the copy would be in */
         return samba_fail(s, SAMBA_ESTATE, "in samba_set_op_prefix: call it outside of scopes");
-    s->op_prefix = prefix ? samba__keep_text(s, prefix) : NULL;
+    s->op_prefix = prefix ? samba__arena_text(s, prefix) : NULL;
     return !prefix || s->op_prefix;
 }
 
@@ -15259,7 +15264,7 @@ SAMBA_API bool samba_begin_graph(samba_session *s, const char *name)
         s->graph = s->nodes[i]->graph;
         if (s->graph && samba__same_text(s->graph, name)) return true;
     }
-    s->graph = samba__keep_text(s, name);
+    s->graph = samba__arena_text(s, name);
     return s->graph != NULL;
 }
 
@@ -15347,7 +15352,7 @@ SAMBA_API bool samba_register_op(samba_session *s, const samba_op *op)
                           "is taken",
                           op->name, (int32_t)op->wire));
     if (!fine) return false;
-    samba_op *copy = (samba_op *)samba__keep(s, sizeof *copy);
+    samba_op *copy = (samba_op *)samba__arena_alloc(s, sizeof *copy);
     if (!copy) return false;
     *copy = *op;
     return samba__guarded(s, samba__push_op_body, copy);
@@ -15408,7 +15413,7 @@ SAMBA__FN samba_tensor *samba__new_leaf(samba_session *s, const char *name, samb
     spec.shape = *shape;
     if (!samba_ok(s) || !samba__check_leaf(s, name, dtype, shape)) return NULL;
     s->transient = s->scope && !s->tracing && role == SAMBA__INPUT;
-    char *copy = samba__keep_text(s, name);
+    char *copy = samba__arena_text(s, name);
     samba_tensor *t = copy ? samba__new_tensor(s, copy, &spec, role) : NULL;
     s->transient = false;
     if (t && role == SAMBA__INPUT && shape->ndim > 0) t->batch_dim = 0;
@@ -15527,7 +15532,7 @@ SAMBA_API samba_tensor *samba_from_data(samba_session *s, const char *name, samb
     t->copied = 0;
     if (t->symbol < 0) t->has_value = true;
     if (t->data == data) return t; /* its own host copy, or lent again */
-    if (!t->borrowed) samba__give(s, t->data, samba__host_bytes(t));
+    if (!t->borrowed) samba__free(s, t->data, samba__host_bytes(t));
     t->data = data;
     t->borrowed = true;
     return t;
@@ -15556,7 +15561,7 @@ SAMBA_API samba_tensor *samba_name(samba_tensor *t, const char *name)
                                       t->name));
     if (!samba__check_leaf(s, name, t->dtype, &t->shape)) return NULL;
     s->transient = t->transient;
-    r.name = samba__keep_text(s, name);
+    r.name = samba__arena_text(s, name);
     s->transient = false;
     if (!r.name || !samba__guarded(s, samba__rename_body, &r)) return NULL;
     if (t->node && t->out_index == 0) t->node->name = r.name;
@@ -15718,8 +15723,8 @@ typedef struct samba__tape {
 
 SAMBA__FN void samba__tape_close(samba__tape *t)
 {
-    samba__give(t->session, t->nodes, t->nodes_size);
-    samba__give(t->session, t->grad, t->size);
+    samba__free(t->session, t->nodes, t->nodes_size);
+    samba__free(t->session, t->grad, t->size);
 }
 
 SAMBA__FN bool samba__tape_has(const samba__tape *t, const samba_tensor *x)
@@ -15754,10 +15759,10 @@ SAMBA__FN bool samba__tape_see(samba__tape *t, samba_tensor *x)
     if (t->n_nodes == t->room) {
         int32_t room = t->room ? 2 * t->room : 64;
         size_t size = samba__mul_size((size_t)room, sizeof *t->nodes);
-        samba__node **more = (samba__node **)samba__take(t->session, size);
+        samba__node **more = (samba__node **)samba__alloc(t->session, size);
         if (!more) return false;
         if (t->n_nodes) memcpy(more, t->nodes, (size_t)t->n_nodes * sizeof *more);
-        samba__give(t->session, t->nodes, t->nodes_size);
+        samba__free(t->session, t->nodes, t->nodes_size);
         t->nodes = more;
         t->nodes_size = size;
         t->room = room;
@@ -15792,7 +15797,7 @@ SAMBA__FN bool samba__tape_open(samba__tape *t, samba_session *s, samba_tensor *
             fine = samba__tape_see(t, node->in[k]);
     }
     t->size = (size_t)t->n_tensors * (sizeof *t->grad + sizeof *t->needed);
-    if (fine) t->grad = (samba_tensor **)samba__take(s, t->size);
+    if (fine) t->grad = (samba_tensor **)samba__alloc(s, t->size);
     if (!t->grad) {
         t->size = 0;
         samba__tape_close(t);
@@ -16826,7 +16831,7 @@ SAMBA__FN samba_tensor *samba__matmul_permuted(samba__compilation *c, samba__nod
 }
 
 /* If updates led to r, the tensor that the first of them overwrote; else r. */
-SAMBA__FN samba_tensor *samba__begun_as(const samba__compilation *c, samba_tensor *r)
+SAMBA__FN samba_tensor *samba__updated_from(const samba__compilation *c, samba_tensor *r)
 {
     const samba__node *n = samba__producer_of(c, r);
     int32_t k = n ? samba__updated_input(n->op, r->out_index) : -1;
@@ -16881,7 +16886,7 @@ SAMBA__FN samba_tensor *samba__accumulate_in_place(samba__compilation *c, samba_
 SAMBA__FN samba_tensor *samba__add_in_place(samba__compilation *c, samba__node *n)
 {
     bool first = samba__made_by(c, n->in[0], SAMBA__OP_lookup_backward) != NULL;
-    samba_tensor *part = n->in[!first], *x = n->in[first], *begun = samba__begun_as(c, x);
+    samba_tensor *part = n->in[!first], *x = n->in[first], *begun = samba__updated_from(c, x);
     const samba__node *m = samba__producer_of(c, begun), *last = samba__producer_of(c, part);
     bool sums = samba__made_by(c, part, SAMBA__OP_lookup_backward)
         || (n->generated && samba__made_by(c, part, SAMBA__OP_matmul));
@@ -17123,7 +17128,7 @@ SAMBA__FN samba_tensor *samba__apart_from_state(samba__compilation *c, samba_ten
 SAMBA__FN bool samba__bind_pair(samba__compilation *c, int32_t i)
 {
     samba_tensor *named = c->pairs[i].named;
-    samba_tensor *r = samba__begun_as(c, samba__final(c->pairs[i].source));
+    samba_tensor *r = samba__updated_from(c, samba__final(c->pairs[i].source));
     samba__node *n = samba__producer_of(c, r);
     bool updates = n && samba__updated_input(n->op, r->out_index) >= 0;
     if (r == named && (!n || c->bound[r->id])) return true;
@@ -17831,19 +17836,21 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__recompute *a)
     c->nodes = (samba__node **)samba__temp(c->session, 2 * a->n_nodes, sizeof *c->nodes);
     c->n_nodes = 0;
     c->n_tensors = a->n_tensors;
+    if (!c->nodes) return false;
     for (int32_t i = 0; i < a->n_tensors; i++)
         a->of[i].copy = NULL;
-    if (c->nodes) {
-        for (int32_t i = 0; i < a->n_nodes; i++) {
-            bool reads = samba__is_after(a->nodes[i]->section, SAMBA_FWD);
-            samba__node *n = reads ? samba__own_copy(c->session, a->nodes[i]) : a->nodes[i];
-            for (int32_t k = 0; reads && n && k < n->n_in; k++)
+    for (int32_t i = 0; i < a->n_nodes; i++) {
+        samba__node *n = a->nodes[i];
+        if (samba__is_after(n->section, SAMBA_FWD)) {
+            n = samba__own_copy(c->session, n);
+            if (!n) return false;
+            for (int32_t k = 0; k < n->n_in; k++)
                 n->in[k] = samba__recomputed_tensor(c, a, n->in[k]);
-            if (!n || !samba_ok(c->session)) return false;
-            c->nodes[c->n_nodes++] = n;
         }
+        if (!samba_ok(c->session)) return false;
+        c->nodes[c->n_nodes++] = n;
     }
-    return c->nodes != NULL;
+    return true;
 }
 
 /* Chooses what is cast from half the bytes, and what is moved from that: the half is kept. */
@@ -17924,16 +17931,15 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
         static const char *const names[] = { "", "DDR", "HBM", "HOST" };
         int64_t limit = c->program->mem_limit[m], used = 0;
         const samba__place *top = NULL;
-        if (limit > 0) {
-            for (int32_t i = 0; i < p->n_places; i++) {
-                const samba__place *q = &p->places[i];
-                if (q->alias >= 0 || (int32_t)samba__memory_of(q) != m) continue;
-                if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
-                if (!top || q->bytes > top->bytes) top = q;
-            }
+        if (limit <= 0) continue;
+        for (int32_t i = 0; i < p->n_places; i++) {
+            const samba__place *q = &p->places[i];
+            if (q->alias >= 0 || (int32_t)samba__memory_of(q) != m) continue;
+            if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
+            if (!top || q->bytes > top->bytes) top = q;
         }
         if (m == SAMBA_MEM_HBM) used += (int64_t)p->region[SAMBA__REGION_ARENA];
-        if (limit > 0 && used > limit)
+        if (used > limit)
             return samba_fail(c->session, SAMBA_ERANGE,
                               "program.mem_limit of %s is %l bytes, but "
                               "%l are needed; the largest there is %s with %l",
@@ -18306,7 +18312,7 @@ typedef struct samba__image {
 
 SAMBA__FN void samba__image_close(samba__image *m)
 {
-    samba__give(m->session, m->tables, m->n_tables + SAMBA__WINDOW);
+    samba__free(m->session, m->tables, m->n_tables + SAMBA__WINDOW);
 }
 
 /* Streams the next at most n bytes of the values, n a multiple of 64. Returns 0 at the end, and
@@ -18341,7 +18347,7 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
     m->pef = pef;
     m->value_of = value_of;
     m->n_tables = m->size = (size_t)(pef->size - pef->data_size);
-    m->tables = (uint8_t *)samba__take(s, m->n_tables + SAMBA__WINDOW);
+    m->tables = (uint8_t *)samba__alloc(s, m->n_tables + SAMBA__WINDOW);
     if (!m->tables) return false;
     m->window = m->tables + m->n_tables;
     memcpy(m->tables, pef->base, m->n_tables);
@@ -18370,7 +18376,7 @@ SAMBA__FN bool samba__image_open(samba__image *m, samba_session *s, const samba_
 SAMBA__FN bool samba__image_whole(samba__image *m, samba__file *file)
 {
     file->size = m->size;
-    file->bytes = (uint8_t *)samba__take(m->session, file->size);
+    file->bytes = (uint8_t *)samba__alloc(m->session, file->size);
     if (!file->bytes) return false;
     memcpy(file->bytes, m->tables, m->n_tables);
     uint8_t *to = file->bytes + m->n_tables;
@@ -18523,9 +18529,9 @@ SAMBA__FN void samba__file_close(samba_session *s, samba__file *file, bool keep)
         close(file->fd);
     }
 #endif
-    if (!file->mapped) samba__give(s, file->bytes, file->size);
+    if (!file->mapped) samba__free(s, file->bytes, file->size);
     if (!keep) {
-        samba__give(s, file->tables, file->n_tables);
+        samba__free(s, file->tables, file->n_tables);
         file->tables = NULL;
     }
     file->bytes = NULL;
@@ -18573,7 +18579,7 @@ SAMBA__FN uint8_t *samba__upgrade_tables(samba_session *s, const samba__pef *old
     memset(&w, 0, sizeof w);
     w.header = samba__read_header(old->base, old->version);
     *size = samba__writer_size(&w);
-    uint8_t *bytes = (uint8_t *)samba__take(s, *size);
+    uint8_t *bytes = (uint8_t *)samba__alloc(s, *size);
     if (!bytes) return NULL;
     memset(bytes, 0, *size);
     samba__writer_begin(&w, bytes);
@@ -18610,7 +18616,7 @@ SAMBA__FN bool samba__file_upgrade(samba_session *s, samba__file *file, samba__t
     size_t n_tables;
     uint8_t *tables = samba__upgrade_tables(s, pef, &n_tables);
     if (!samba__prove(why, tables != NULL, "no memory for its tables")) return false;
-    samba__give(s, file->tables, file->n_tables);
+    samba__free(s, file->tables, file->n_tables);
     file->tables = tables;
     file->n_tables = n_tables;
     file->stays = false;
@@ -18635,7 +18641,7 @@ SAMBA__FN bool samba__copy_tables(samba_session *s, samba__file *file, samba__te
     file->tables = NULL;
     if (!samba__check_header(file->bytes, file->size, why)) return false;
     file->n_tables = samba__n_tables(file->bytes, file->size);
-    file->tables = (uint8_t *)samba__take(s, file->n_tables);
+    file->tables = (uint8_t *)samba__alloc(s, file->n_tables);
     if (!file->tables) return false;
     memcpy(file->tables, file->bytes, file->n_tables);
     return samba__prove(why, samba__n_tables(file->tables, file->size) == file->n_tables,
@@ -18657,9 +18663,9 @@ SAMBA__FN bool samba__file_prove(samba_session *s, samba__file *file, bool all, 
     bool data = all || !file->stays || !file->mapped;
     uint32_t n_room = fine ? samba__room_for(pef->n_nodes) : 0;
     size_t room_size = (size_t)n_room * sizeof(uint64_t);
-    uint64_t *room = n_room ? (uint64_t *)samba__take(s, room_size) : NULL;
+    uint64_t *room = n_room ? (uint64_t *)samba__alloc(s, room_size) : NULL;
     fine = fine && (room || !n_room) && samba__verify_pef(pef, data, room, n_room, &text);
-    samba__give(s, room, room_size);
+    samba__free(s, room, room_size);
     fine = fine && samba__file_upgrade(s, file, &text);
     if (!fine) samba__file_close(s, file, false);
     return fine || samba_fail(s, SAMBA_EPEF, "%s: %s", path, why);
@@ -18739,7 +18745,7 @@ SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, c
         return samba_fail(s, SAMBA_EPEF, "%s: the file is too large for this machine", path);
     }
     if (samba__map_file(s, file, fd, &about)) return samba__file_prove(s, file, all, path);
-    file->bytes = (uint8_t *)samba__take(s, file->size);
+    file->bytes = (uint8_t *)samba__alloc(s, file->size);
     bool fine = file->bytes && samba__read_bytes(fd, file->bytes, file->size);
     if (!fine) {
         samba__fail_io(s, "read", path);
@@ -18798,7 +18804,7 @@ SAMBA__FN void samba__temporary_close(samba__temporary *t, bool named)
     if (t->fd >= 0 && !named) unlink(t->name);
     if (t->fd >= 0) close(t->fd);
     t->fd = -1;
-    samba__give(t->session, t->name, t->name_size);
+    samba__free(t->session, t->name, t->name_size);
 }
 
 /* Creates and locks a file under a new name. Another process may sweep it away between open and
@@ -18844,7 +18850,7 @@ SAMBA__FN bool samba__temporary_open(samba_session *s, samba__temporary *t, cons
     if (replaces && !S_ISREG(about.st_mode))
         return samba_fail(s, SAMBA_EIO, "cannot write %s: what has this name is no regular file",
                           path);
-    t->name = (char *)samba__take(s, t->name_size);
+    t->name = (char *)samba__alloc(s, t->name_size);
     if (!t->name) return false;
     memcpy(t->name, path, folder_size);
     samba__sweep_temporaries(t->name, t->name_size, folder_size);
@@ -18902,7 +18908,7 @@ SAMBA__FN bool samba__read_file(samba_session *s, samba__file *file, bool all, c
         && !fseek(f, 0, SEEK_SET);
     if (f && feof(f)) samba_fail(s, SAMBA_EPEF, "%s: the file is empty", path);
     file->size = fine ? (size_t)n : 0;
-    if (fine) file->bytes = (uint8_t *)samba__take(s, file->size);
+    if (fine) file->bytes = (uint8_t *)samba__alloc(s, file->size);
     fine = file->bytes && fread(file->bytes, 1, file->size, f) == file->size;
     if (!fine) {
         samba__fail_io(s, "read", path);
@@ -18926,14 +18932,14 @@ SAMBA__FN bool samba__write_image(const char *path, samba__image *m)
 SAMBA__FN bool samba__replace_file(samba_session *s, const char *path, samba__image *m)
 {
     size_t n = strlen(path) + 5;
-    char *temporary = (char *)samba__take(s, n);
+    char *temporary = (char *)samba__alloc(s, n);
     if (!temporary) return false;
     samba__print(temporary, n, "%s.tmp", path);
     bool fine = samba__write_image(temporary, m) || samba__fail_io(s, "write", temporary);
     if (fine) remove(path); /* here, rename does not replace */
     fine = fine && (!rename(temporary, path) || samba__fail_io(s, "replace", path));
     if (!fine) remove(temporary);
-    samba__give(s, temporary, n);
+    samba__free(s, temporary, n);
     return fine;
 }
 #endif
@@ -19267,7 +19273,8 @@ SAMBA__FN samba__spread samba__reduced_spread(const samba__parts *p, const samba
     y.kind = x.kind;
     y.dim = x.dim;
     y.joined = x.joined;
-    for (int32_t i = 0; i < x.dim && !kept; i++)
+    if (kept) return y;
+    for (int32_t i = 0; i < x.dim; i++)
         y.dim -= mask >> i & 1;
     return y;
 }
@@ -19391,7 +19398,8 @@ SAMBA__FN samba__spread samba__slice_spread(const samba__parts *p, const samba__
     int32_t axis = cat->attr[SAMBA__AXIS_NUMBER];
     int64_t total = cat->out[0]->shape.dim[axis], from = 0;
     y.kind = SAMBA__OTHER;
-    for (int32_t k = 0; k < cat->n_in && step == 1; k++) {
+    if (step != 1) return y;
+    for (int32_t k = 0; k < cat->n_in; k++) {
         int64_t to = from + cat->in[k]->shape.dim[axis];
         if (begin * total == from * size && end * total == to * size) {
             y.kind = x.kind;
@@ -20807,7 +20815,7 @@ SAMBA_API samba_session *samba_open(const samba_desc *desc)
     s->section = SAMBA_FWD;
     s->quiet = d.quiet;
     s->has_pool = samba__pool_open(&s->pool, d.threads > 0 ? d.threads : samba__processors());
-    s->local = (float *)samba__take(s, samba__local_bytes(s));
+    s->local = (float *)samba__alloc(s, samba__local_bytes(s));
     s->poisoned = !s->local; /* no op can run: this error stays */
     samba_set_graphamp(s, d.graphamp);
     const char *wrong = samba__wrong_arithmetic();
@@ -20828,7 +20836,7 @@ SAMBA_API samba_session *samba_default(void)
 SAMBA__FN void samba__unload(samba_session *s)
 {
     s->culprit.node = NULL; /* its names are those of the program */
-    samba__give(s, s->memory, s->memory_size);
+    samba__free(s, s->memory, s->memory_size);
     samba__file_close(s, &s->file, false);
     s->memory = NULL;
     s->rt = NULL;
@@ -20843,18 +20851,18 @@ SAMBA_API int samba_close(samba_session *s)
     samba__unload(s);
     for (int32_t i = 0; i < samba__n_tensors(s); i++) {
         samba_tensor *t = s->tensors[i];
-        if (!t->borrowed) samba__give(s, t->data, samba__host_bytes(t));
+        if (!t->borrowed) samba__free(s, t->data, samba__host_bytes(t));
     }
 #if defined(SAMBA_DEFAULT_SESSION)
     if (s == samba__default_session) samba__default_session = NULL;
 #endif
     if (s->has_pool) samba__pool_close(&s->pool);
-    samba__give(s, s->local, samba__local_bytes(s));
+    samba__free(s, s->local, samba__local_bytes(s));
     while (s->blocks)
         samba__ds_free(s->blocks + 1);
-    samba__drop_chunks(s, &s->temp_chunks);
-    samba__drop_chunks(s, &s->scope_chunks);
-    samba__drop_chunks(s, &s->chunks);
+    samba__arena_free(s, &s->temp_chunks);
+    samba__arena_free(s, &s->scope_chunks);
+    samba__arena_free(s, &s->chunks);
     s->desc.release(s, sizeof *s, s->desc.user);
     return failed;
 }
@@ -21093,7 +21101,7 @@ SAMBA__FN const void *samba__zeros_for(samba_tensor *t)
     size_t size = samba__mul_size(samba_bytes(t) / samba_dtype_size(t->dtype), sizeof *few);
     if (size <= sizeof few) return few;
     if (size > s->zeros_size) { /* who has a smaller block keeps it */
-        void *more = samba__keep(s, size);
+        void *more = samba__arena_alloc(s, size);
         if (!more) return samba_dtype_size(t->dtype) < sizeof *few ? NULL : samba__place_of(t);
         s->zeros = more;
         s->zeros_size = size;
@@ -21152,11 +21160,11 @@ SAMBA__FN bool samba__as_f32(samba_tensor *t, const float *from, float *to, int6
         return samba_fail(t->session, SAMBA_EARG, "%s has %l elements; %l were offered", t->name,
                           (int64_t)(bytes / size), from || to ? n : 0);
     if (t->dtype == SAMBA_F32) return from ? samba_write(t, from) : samba_copy_out(t, to, bytes);
-    void *raw = samba__take(t->session, bytes);
+    void *raw = samba__alloc(t->session, bytes);
     if (raw && from) samba__store(raw, from, t->dtype, n);
     bool fine = raw && (from ? samba_write(t, raw) : samba_copy_out(t, raw, bytes));
     if (fine && to) samba__load(to, raw, t->dtype, n);
-    samba__give(t->session, raw, bytes);
+    samba__free(t->session, raw, bytes);
     return fine;
 }
 
@@ -21179,12 +21187,12 @@ SAMBA__FN samba_tensor *samba__first_output(samba_session *s, const char *name)
     bool of_grad = samba__ends_with(name, grad);
     size_t cut = of_grad ? sizeof grad - 1 : sizeof part - 1, n = strlen(name);
     if (!of_grad && !samba__ends_with(name, part)) return NULL;
-    char *base = (char *)samba__take(s, n + 1);
+    char *base = (char *)samba__alloc(s, n + 1);
     if (!base) return NULL;
     memcpy(base, name, n - cut);
     base[n - cut] = 0;
     samba_tensor *t = samba__named(s, base);
-    samba__give(s, base, n + 1);
+    samba__free(s, base, n + 1);
     if (!t || t->removed || (!t->node && t->role != SAMBA__OUTPUT) || t->out_index) return NULL;
     return of_grad ? t->grad : t;
 }
@@ -21292,7 +21300,7 @@ SAMBA_API bool samba_to_device(samba_session *s)
         if (samba_bytes(t) != samba__host_bytes(t)) continue; /* dummies of one microbatch */
         if (!samba__send_newer(t)) return false;
         if (!frees || t->borrowed) continue;
-        samba__give(s, t->data, samba__host_bytes(t));
+        samba__free(s, t->data, samba__host_bytes(t));
         t->data = NULL;
     }
     return true;
@@ -21467,7 +21475,7 @@ SAMBA__FN samba_tensor *samba__tensor_of_symbol(samba_session *s, const samba__p
         if (output) return output;
     }
     if (t) return t;
-    char *copy = samba__keep_text(s, text);
+    char *copy = samba__arena_text(s, text);
     t = copy ? samba__new_tensor(s, copy, &q->spec, q->role) : NULL;
     if (t) t->generated = q->role != SAMBA__WEIGHT; /* of a state the PEF knows better */
     return t;
@@ -21560,7 +21568,7 @@ SAMBA__FN void samba__push_value(samba_tensor *t, bool from_file)
         if (fits) samba__settle(t);
         return;
     }
-    samba__give(s, t->data, samba__host_bytes(t));
+    samba__free(s, t->data, samba__host_bytes(t));
     t->data = NULL;
 }
 
@@ -21628,9 +21636,9 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
 SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 {
     size_t need = samba__layout_of(&file->pef, 0, file->stays).size;
-    void *memory = samba__take(s, need);
+    void *memory = samba__alloc(s, need);
     if (!memory || !samba__pull_values(s)) {
-        samba__give(s, memory, need);
+        samba__free(s, memory, need);
         samba__file_close(s, file, false);
         return false;
     }
@@ -21696,7 +21704,7 @@ SAMBA_API bool samba_compile(samba_session *s, const samba_program *program)
                 && samba__end(s, "SAMBA_SET_PEF", samba__file_prove(s, &file, true, name))
                 && samba__attach(s, &file);
     }
-    samba__drop_chunks(s, &s->temp_chunks);
+    samba__arena_free(s, &s->temp_chunks);
     return fine;
 }
 
@@ -21806,7 +21814,7 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
         fine = samba__attach(s, &file);
     else
         samba__file_close(s, &file, false);
-    samba__drop_chunks(s, &s->temp_chunks);
+    samba__arena_free(s, &s->temp_chunks);
     return fine;
 }
 
@@ -22869,7 +22877,7 @@ SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char *
     int32_t n = 0;
     if (!s || !s->rt) return 0;
     const samba__pef *pef = &s->rt->pef;
-    bool *own = (bool *)samba__take(s, pef->n_symbols * sizeof *own);
+    bool *own = (bool *)samba__alloc(s, pef->n_symbols * sizeof *own);
     if (!own) return 0;
     memset(own, 0, pef->n_symbols * sizeof *own);
     samba__mark_own(s->rt, own);
@@ -22880,7 +22888,7 @@ SAMBA__FN int32_t samba__port_names(samba_session *s, int32_t role, const char *
         if (names && n < cap) names[n] = t ? t->name : pef->strings + q.name;
         n++;
     }
-    samba__give(s, own, pef->n_symbols * sizeof *own);
+    samba__free(s, own, pef->n_symbols * sizeof *own);
     return n;
 }
 
