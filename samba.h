@@ -3367,7 +3367,7 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 #define SAMBA__VEC_LANES 1
 #define SAMBA__MR 6
 #define SAMBA__NR 16
-#define SAMBA__MC SAMBA__GEMM_LOW
+#define SAMBA__MC SAMBA__GEMM_MC_NARROW
 #define SAMBA__KC SAMBA_GEMM_KC
 #if SAMBA__TEMPLATE > 0
 #include SAMBA_SELF
@@ -3461,7 +3461,7 @@ SAMBA__KERNEL void samba__vec_store_some(float *y, bool whole, samba__mask mask,
 #define SAMBA__VEC_LANES 8
 #define SAMBA__MR 6
 #define SAMBA__NR 16
-#define SAMBA__MC SAMBA__GEMM_LOW
+#define SAMBA__MC SAMBA__GEMM_MC_NARROW
 #define SAMBA__KC SAMBA_GEMM_KC
 #if SAMBA__TEMPLATE > 0
 #include SAMBA_SELF
@@ -3825,7 +3825,7 @@ SAMBA__NOINLINE void samba__square_transpose(const float *x, int64_t x_row, floa
 #define SAMBA__VEC_LANES 8
 #define SAMBA__MR 6
 #define SAMBA__NR 16
-#define SAMBA__MC SAMBA__GEMM_LOW
+#define SAMBA__MC SAMBA__GEMM_MC_NARROW
 #define SAMBA__KC SAMBA_GEMM_KC
 #if SAMBA__TEMPLATE > 0
 #include SAMBA_SELF
@@ -4304,7 +4304,7 @@ typedef char samba__gemm_blocks_are_whole
 
 /* Rows of a block where panels are 16 columns wide: 252 x 256 floats of A are 252 KiB, half of a
    second-level cache of 512 KiB. A multiple of MR = 6. */
-#define SAMBA__GEMM_LOW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
+#define SAMBA__GEMM_MC_NARROW (SAMBA__IS_SMALL ? SAMBA_GEMM_MC : SAMBA_GEMM_MC / 9 * 6)
 
 /* C[rows x cols] (+)= A[rows x kc] B[kc x cols], with cols <= NR, operands where the fields say.
    The halves of a panel, of NR / 2 columns, need not be beside each other, except for the portable
@@ -4379,8 +4379,8 @@ SAMBA__KERNEL void samba__prefetch_rows(const float *src, int64_t src_row, int64
 SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
 {
     for (int64_t i = 0; i < s->rows; i++) {
-        int64_t r = i % SAMBA__MR, high = samba__micro_rows(SAMBA__MR, s->rows - i + r);
-        int64_t a_col = s->a_col ? s->a_col : high;
+        int64_t r = i % SAMBA__MR, height = samba__micro_rows(SAMBA__MR, s->rows - i + r);
+        int64_t a_col = s->a_col ? s->a_col : height;
         const float *a = s->a + (i - r) * s->a_next + r * s->a_row;
         const float *b = s->b;
         float *c = s->c + i * s->c_row;
@@ -4446,13 +4446,13 @@ SAMBA__KERNEL void samba__sums_begin(samba__vec acc[][2], int rows, const float 
 SAMBA__KERNEL void samba__sums_step(samba__vec acc[][2], int rows, const float *a, const float *a6,
                                     int64_t a_row, const float *b, int64_t b_hi)
 {
-    samba__vec b_lo = samba__vec_load(b);
-    samba__vec b_up = samba__vec_load(b + b_hi);
+    samba__vec lo = samba__vec_load(b);
+    samba__vec hi = samba__vec_load(b + b_hi);
     SAMBA__UNROLLED
     for (int r = 0; r < rows; r++) {
         samba__vec x = samba__vec_set((r < 6 ? a : a6)[r % 6 * a_row]);
-        acc[r][0] = samba__vec_fma(x, b_lo, acc[r][0]);
-        acc[r][1] = samba__vec_fma(x, b_up, acc[r][1]);
+        acc[r][0] = samba__vec_fma(x, lo, acc[r][0]);
+        acc[r][1] = samba__vec_fma(x, hi, acc[r][1]);
     }
 }
 
@@ -4531,11 +4531,11 @@ SAMBA__KERNEL void samba__micro_kernel(const samba__panel_product *s, const floa
 /* C (+)= A B, panel by panel of A. A case is a copy of the micro-kernel. */
 SAMBA__FN void samba__multiply_panel(const samba__panel_product *s)
 {
-    int64_t high;
-    for (int64_t i = 0; i < s->rows; i += high) {
+    int64_t height;
+    for (int64_t i = 0; i < s->rows; i += height) {
         const float *a = s->a + i * s->a_next;
-        high = samba__micro_rows(SAMBA__MR, s->rows - i);
-        switch (high) {
+        height = samba__micro_rows(SAMBA__MR, s->rows - i);
+        switch (height) {
 #if SAMBA__MR == 12
         case 12:
             samba__micro_kernel(s, a, i, 12, false);
@@ -8773,9 +8773,10 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
 {
     const samba__gemm_set *set = samba__gemm_set_of(a->isa);
     int64_t width = set->nr, half = width / 2;
-    int64_t direct = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
+    int64_t direct_cost = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
+    int64_t packed_cost = samba__ceil_div(q->n, width) * (s->rows + 12);
+    bool direct = a->isa != 0 && direct_cost > 0 && direct_cost <= packed_cost;
     float *c = s->c, *panel = a->local;
-    if (a->isa == 0 || direct > samba__ceil_div(q->n, width) * (s->rows + 12)) direct = 0;
     s->a = rows;
     s->a_row = a_row;
     s->a_col = 1;
