@@ -2396,7 +2396,7 @@ static const row rows[] = {
     { "U3", "trace_multigraph(graph, optimizers)", "samba_graph.optims, n_optims: of the graph that trains; refused for another", row_graph_optims, NULL },
     { "U3", "trace_multigraph: once per graph", "samba_trace_one_graph: a graph's second time is an error, others stay open", row_graph_once, NULL },
     { "", "nn.Linear, LayerNorm, Conv2d, BatchNorm, Embedding, Dropout", "samba_linear, samba_layernorm, samba_conv2d, samba_batchnorm, samba_embedding, samba_dropout", NULL, "tests/core/ops.c" },
-    { "TR9", "torch operators", "samba_print_ops lists them; samba_apply calls one by name", row_ops, NULL },
+    { "TR9", "torch operators", "samba_print_ops lists them; samba/torch_names.h calls one by its name in torch or NumPy, samba_apply by ours", row_ops, NULL },
     { "C1", "samba.session, the global object", "samba_default(), with SAMBA_DEFAULT_SESSION", NULL, "tests/core/default_session.c" },
     { "C1 C2 C10", "SambaSession(pef_path), reset", "samba_open, samba_load, samba_close; any number of sessions", row_sessions, NULL },
     { "C3 A1 A5", "setup(args), extra keys allowed", "samba_parse_app_args, samba_app_desc; samba_app_args.allow_extra, extra (samba/driver.h)", row_setup, NULL },
