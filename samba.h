@@ -3329,7 +3329,8 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 /* A function that wider vectors would not make faster: AVX-512 has that of AVX2. */
 #define SAMBA__OF_NARROW(name) SAMBA__JOIN(name, SAMBA__NARROW_SUFFIX)
 
-/* What a set consists of. */
+/* What a set consists of; and, for products, SAMBA__MR x SAMBA__NR, its micro-tile, and the largest
+   block of A, SAMBA__MC x SAMBA__KC. */
 #define samba__vec SAMBA__OF_SET(samba__vec)           /* SAMBA__VEC_LANES floats */
 #define samba__vec_set SAMBA__OF_SET(samba__vec_set)   /* x in all lanes */
 #define samba__vec_load SAMBA__OF_SET(samba__vec_load) /* from any address */
