@@ -3306,11 +3306,12 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
    AArch64 has NEON with fma. */
 #define SAMBA__CPU_HAS(feature) (__builtin_cpu_supports(feature) != 0)
 #define SAMBA__HAS_AVX2 (SAMBA__CPU_HAS("avx2") && SAMBA__CPU_HAS("fma"))
+#define SAMBA__HAS_AVX512 (SAMBA__HAS_AVX2 && SAMBA__CPU_HAS("avx512f"))
 #if SAMBA__X86 && !SAMBA__IS_SMALL
 #define SAMBA__EACH_SET(DO) \
     DO(portable, true) \
     DO(avx2, SAMBA__HAS_AVX2) \
-    DO(avx512, SAMBA__HAS_AVX2 &&SAMBA__CPU_HAS("avx512f"))
+    DO(avx512, SAMBA__HAS_AVX512)
 #elif SAMBA__X86
 #define SAMBA__EACH_SET(DO) \
     DO(portable, true) \
