@@ -1213,6 +1213,8 @@ SAMBA_API int32_t samba_output_names(samba_session *s, const char **names, int32
 /* What sections of COUNT make, such as <loss>__targets: sums and means over the microbatches. */
 SAMBA_API int32_t samba_count_names(samba_session *s, const char **names, int32_t cap);
 SAMBA_API unsigned samba_section_types(samba_session *s);
+/* The name of a type that a run may ask for, such as "FWD" of SAMBA_FWD; NULL of any other. */
+SAMBA_API const char *samba_section_type_name(unsigned type);
 /* false: dropout rates act as 0, and nothing else changes, in all runs and eager ops until true. It
    may be said before compiling or loading. run_desc.eval says so of one run. */
 SAMBA_API bool samba_set_train(samba_session *s, bool train);
@@ -21829,6 +21831,15 @@ SAMBA_API bool samba_load(samba_session *s, const char *path, const samba_progra
 }
 
 /* ==== [run] =================================================================================== */
+SAMBA_API const char *samba_section_type_name(unsigned type)
+{
+    for (int32_t i = 0; i < SAMBA__N_TYPES; i++) {
+        const samba__section_type *row = &samba__section_types[i];
+        if (row->bit == type && row->named) return row->name;
+    }
+    return NULL;
+}
+
 SAMBA_API unsigned samba_section_types(samba_session *s)
 {
     unsigned types = 0;

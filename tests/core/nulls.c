@@ -267,6 +267,7 @@ static void test_session(void)
     CHECK(samba_weight_names(s, NULL, 4) == 2 && samba_grad_names(s, NULL, 4) == 2);
     CHECK(samba_dropout_rate_names(s, NULL, 4) == 0 && samba_dropout_seed_names(s, NULL, 4) == 0);
     CHECK(!samba_argin_names(NULL, names, 4) && !samba_section_types(NULL));
+    CHECK(!samba_section_type_name(0) && !samba_section_type_name(SAMBA_COUNT) && !strcmp(samba_section_type_name(SAMBA_OPT), "OPT"));
     REFUSES(samba_write(x, NULL));
     REFUSES(samba_write_f32(x, NULL, 16));
     REFUSES(samba_copy_out(x, NULL, 64));

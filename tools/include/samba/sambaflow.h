@@ -98,22 +98,10 @@ static inline bool samba_sambaflow__program(samba_session *s, const char *what)
 }
 
 /* ---- Section types by name ---- */
-typedef struct samba_sambaflow__type {
-    const char *name;
-    unsigned bit;
-} samba_sambaflow__type;
-
-enum { SAMBA_SAMBAFLOW__TYPES = 6 };
-
-static const samba_sambaflow__type samba_sambaflow__types[SAMBA_SAMBAFLOW__TYPES] = {
-    { "zerograd", SAMBA_ZEROGRAD }, { "fwd", SAMBA_FWD },           { "bckwd", SAMBA_BCKWD },
-    { "reduce", SAMBA_REDUCE },     { "gradnorm", SAMBA_GRADNORM }, { "opt", SAMBA_OPT },
-};
-
-/* Is this the name, in any case? */
+/* Is this the name, which is in capitals, in any case? */
 static inline bool samba_sambaflow__same(const char *text, const char *name)
 {
-    while (*text && (*text == *name || *text == *name - ('a' - 'A'))) {
+    while (*text && (*text == *name || *text == *name + ('a' - 'A'))) {
         text++;
         name++;
     }
@@ -123,11 +111,16 @@ static inline bool samba_sambaflow__same(const char *text, const char *name)
 /* The type called text; 0 with an error if there is none. */
 static inline unsigned samba_sambaflow__type_of(samba_session *s, const char *text)
 {
-    for (int i = 0; text && i < SAMBA_SAMBAFLOW__TYPES; i++)
-        if (samba_sambaflow__same(text, samba_sambaflow__types[i].name))
-            return samba_sambaflow__types[i].bit;
-    samba_fail(s, SAMBA_EARG, "%s is no section type; the types are zerograd, fwd, bckwd, reduce, "
-               "gradnorm, opt", text);
+    char known[128] = "";
+    for (unsigned type = 1; type; type <<= 1) {
+        const char *name = samba_section_type_name(type);
+        if (!name) continue;
+        if (text && samba_sambaflow__same(text, name)) return type;
+        if (strlen(known) + strlen(name) + 2 > sizeof known) continue;
+        strcat(known, " ");
+        strcat(known, name);
+    }
+    samba_fail(s, SAMBA_EARG, "%s is no section type; the types are%s, in any case", text, known);
     return 0;
 }
 
