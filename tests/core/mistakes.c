@@ -802,7 +802,7 @@ static const mistake mistakes[] = {
     { "run_with an unknown hyperparameter", TRAINING, run_hyperparameter, SAMBA_ENAME, "lrr|lr" },
     { "BCKWD of an inference program", INFERENCE, run_backward, SAMBA_EARG, "BCKWD|FWD|samba_run" },
     { "section type of no kind", TRAINING, run_odd_type, SAMBA_EARG, "samba_run|1024|FWD" },
-    { "wrong name of a section type", TRAINING, run_type_name, SAMBA_EARG, "backward|bckwd" },
+    { "wrong name of a section type", TRAINING, run_type_name, SAMBA_EARG, "backward|BCKWD" },
     { "types and ids", TRAINING, run_both, SAMBA_EARG, "section_types|section_ids" },
     { "lists of a run that are NULL", TRAINING, run_lists, SAMBA_EARG, "gradient 0 of 1|no values" },
     { "gradient of another session's output", TRAINING, run_foreign_gradient, SAMBA_EARG,
