@@ -17290,8 +17290,8 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
 
 /* ==== [plan] ================================================================================== */
 /* Decides where every value lies. Memory is shared in three ways: a view lies in the memory of the
-   symbol that it is made from (alias); a result takes over the memory of an input that its node
-   reads last (storage); and places that are never alive at the same time may get the same addresses
+   symbol that it is made from (view_of); a result takes over the memory of an input that its node
+   reads last (chain); and places that are never alive at the same time may get the same addresses
    of the arena (offset). The PEF records the outcome, and [pef-verify] proves it from scratch,
    without trusting what is decided here. */
 
@@ -17301,8 +17301,8 @@ typedef struct samba__place {
     const char *name;
     samba_spec spec;
     int32_t role, region, first, last;
-    int32_t alias;   /* place whose memory this one views; -1: its own */
-    int32_t storage; /* place it shares memory with (in place), or itself */
+    int32_t view_of; /* place in whose memory this one lies, as a view; -1: none */
+    int32_t chain;   /* first of the places that took over from each other in place, or itself */
     bool per_microbatch, updated;
     uint64_t bytes, offset;
     int32_t index; /* number in the PEF, after sorting */
@@ -17342,8 +17342,8 @@ SAMBA__FN int32_t samba__add_place(samba__plan *p, samba_tensor *t, samba_spec s
     q->name = t ? t->name : "scratch";
     q->spec = spec;
     q->role = role;
-    q->alias = -1;
-    q->storage = p->n_places;
+    q->view_of = -1;
+    q->chain = p->n_places;
     q->bytes = samba__spec_bytes(&spec);
     q->first = q->last = -1;
     q->region = samba__region_of_role(role);
@@ -17363,8 +17363,8 @@ SAMBA__FN int32_t samba__place_for(const samba__compilation *c, samba__plan *p, 
 /* The place whose memory place i is: that of which it is a view, or itself. */
 SAMBA__FN int32_t samba__base_of(const samba__plan *p, int32_t i)
 {
-    int32_t base = p->places[i].alias >= 0 ? p->places[i].alias : i;
-    SAMBA_ASSERT(p->places[base].alias < 0); /* no view is of a view */
+    int32_t base = p->places[i].view_of >= 0 ? p->places[i].view_of : i;
+    SAMBA_ASSERT(p->places[base].view_of < 0); /* no view is of a view */
     return base;
 }
 
@@ -17395,7 +17395,7 @@ SAMBA__FN bool samba__find_places(const samba__compilation *c, samba__plan *p)
             samba__place *q = &p->places[at];
             bool view = (n->op->flags & SAMBA_OP_VIEW) && o == 0 && q->role == SAMBA__TEMP;
             int32_t base = view ? samba__base_of(p, p->place_of[n->in[0]->id]) : at;
-            if (view && p->places[base].region == SAMBA__REGION_ARENA) q->alias = base;
+            if (view && p->places[base].region == SAMBA__REGION_ARENA) q->view_of = base;
             samba__use_place(p, at, i);
         }
         p->scratch_of[i] = -1;
@@ -17421,8 +17421,8 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
         samba__place *x = &p->places[base], *y = &p->places[p->place_of[n->out[0]->id]];
         /* f(x, x) may take over x if it reads element i for element i alone */
         bool elementwise = samba__class_of(n->op) == SAMBA__IS_ELEMENTWISE;
-        bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->alias < 0 && x->last == i
-            && x->bytes == y->bytes
+        bool fits = x->role == SAMBA__TEMP && y->role == SAMBA__TEMP && y->view_of < 0
+            && x->last == i && x->bytes == y->bytes
             && samba_dtype_size(x->spec.dtype) == samba_dtype_size(y->spec.dtype);
         for (int32_t k = 0; fits && k < n->n_in; k++) {
             if (k == over || !n->in[k]) continue;
@@ -17430,20 +17430,20 @@ SAMBA__FN void samba__share_in_place(const samba__compilation *c, samba__plan *p
             fits = (other == in && elementwise) || samba__base_of(p, other) != base;
         }
         if (!fits) continue;
-        SAMBA_ASSERT(y->first == i && y->storage == p->place_of[n->out[0]->id]);
-        y->storage = x->storage;
+        SAMBA_ASSERT(y->first == i && y->chain == p->place_of[n->out[0]->id]);
+        y->chain = x->chain;
     }
 }
 
 /* A block of arena memory: a chain of places that take over from each other. */
-typedef struct samba__storage {
+typedef struct samba__arena_block {
     int32_t id, first, last;
     uint64_t bytes, offset;
-} samba__storage;
+} samba__arena_block;
 
 SAMBA__FN int samba__by_size(const void *a, const void *b)
 {
-    const samba__storage *x = (const samba__storage *)a, *y = (const samba__storage *)b;
+    const samba__arena_block *x = (const samba__arena_block *)a, *y = (const samba__arena_block *)b;
     if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
     if (x->first != y->first) return x->first < y->first ? -1 : 1;
     return x->id < y->id ? -1 : 1;
@@ -17487,7 +17487,7 @@ SAMBA__FN bool samba__add_extent(samba_session *s, samba__extent **at, uint64_t 
 }
 
 /* Enters block b at vertex v, which is the time `from` to `to`, and below it. */
-SAMBA__FN bool samba__tree_insert(samba__interval_tree *t, const samba__storage *b, int32_t v,
+SAMBA__FN bool samba__tree_insert(samba__interval_tree *t, const samba__arena_block *b, int32_t v,
                                   int32_t from, int32_t to)
 {
     uint64_t begin = b->offset, end = b->offset + b->bytes;
@@ -17501,8 +17501,8 @@ SAMBA__FN bool samba__tree_insert(samba__interval_tree *t, const samba__storage 
 }
 
 /* Adds to *taken what the blocks take at vertex v and below it that live together with b. */
-SAMBA__FN bool samba__tree_query(const samba__interval_tree *t, const samba__storage *b, int32_t v,
-                                 int32_t from, int32_t to, samba__extent **taken)
+SAMBA__FN bool samba__tree_query(const samba__interval_tree *t, const samba__arena_block *b,
+                                 int32_t v, int32_t from, int32_t to, samba__extent **taken)
 {
     if (b->last < from || to < b->first) return true;
     bool whole = b->first <= from && to <= b->last;
@@ -17517,7 +17517,7 @@ SAMBA__FN bool samba__tree_query(const samba__interval_tree *t, const samba__sto
 
 /* Largest first, each into the smallest gap among the ones it lives together with. Greedy by size:
    Pisarchyk, Lee, "Efficient memory management for deep neural net inference", 2020. */
-SAMBA__FN bool samba__place_block(samba__interval_tree *t, samba__storage *b, int32_t n_nodes)
+SAMBA__FN bool samba__place_block(samba__interval_tree *t, samba__arena_block *b, int32_t n_nodes)
 {
     const uint64_t none = ~(uint64_t)0;
     uint64_t smallest_gap = none, end = 0;
@@ -17538,21 +17538,21 @@ SAMBA__FN bool samba__place_block(samba__interval_tree *t, samba__storage *b, in
 }
 
 /* The blocks of the arena, and how long each is alive; returns their number. */
-SAMBA__FN int32_t samba__collect_blocks(samba__plan *p, samba__storage *all)
+SAMBA__FN int32_t samba__collect_blocks(samba__plan *p, samba__arena_block *all)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i];
-        if (q->region != SAMBA__REGION_ARENA || q->alias >= 0) continue;
-        SAMBA_ASSERT(p->places[q->storage].storage == q->storage); /* of the first of its chain */
-        if (q->storage == i) {
+        if (q->region != SAMBA__REGION_ARENA || q->view_of >= 0) continue;
+        SAMBA_ASSERT(p->places[q->chain].chain == q->chain); /* of the first of its chain */
+        if (q->chain == i) {
             q->index = n;
             all[n].id = i;
             all[n].first = q->first;
             all[n].last = q->last;
             all[n++].bytes = samba__align_bytes(q->bytes);
-        } else if (all[p->places[q->storage].index].last < q->last) {
-            all[p->places[q->storage].index].last = q->last;
+        } else if (all[p->places[q->chain].index].last < q->last) {
+            all[p->places[q->chain].index].last = q->last;
         }
     }
     return n;
@@ -17560,7 +17560,7 @@ SAMBA__FN int32_t samba__collect_blocks(samba__plan *p, samba__storage *all)
 
 SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_nodes)
 {
-    samba__storage *all = (samba__storage *)samba__temp(s, p->n_places, sizeof *all);
+    samba__arena_block *all = (samba__arena_block *)samba__temp(s, p->n_places, sizeof *all);
     samba__interval_tree t = SAMBA__ZEROED;
     t.session = s;
     t.sometimes = (samba__extent **)samba__temp(s, 4 * n_nodes, sizeof *t.sometimes);
@@ -17578,7 +17578,7 @@ SAMBA__FN bool samba__place_arena(samba_session *s, samba__plan *p, int32_t n_no
     for (int32_t i = 0; i < p->n_places; i++) {
         samba__place *q = &p->places[i], *base = &p->places[samba__base_of(p, i)];
         if (base->region == SAMBA__REGION_ARENA)
-            q->offset = p->places[base->storage].offset;
+            q->offset = p->places[base->chain].offset;
         else
             q->offset = base->offset;
     }
@@ -17615,8 +17615,8 @@ SAMBA__FN bool samba__measure_bound(const samba__compilation *c, samba__plan *p)
              live = 0;
     for (int32_t k = 0; change && k < p->n_places; k++) {
         const samba__place *q = &p->places[k];
-        int32_t from = q->storage == k ? q->first : q->first + 1;
-        if (q->region != SAMBA__REGION_ARENA || q->alias >= 0 || from > q->last) continue;
+        int32_t from = q->chain == k ? q->first : q->first + 1;
+        if (q->region != SAMBA__REGION_ARENA || q->view_of >= 0 || from > q->last) continue;
         change[from] += q->bytes;
         change[q->last + 1] -= q->bytes;
     }
@@ -17946,7 +17946,7 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
         if (limit <= 0) continue;
         for (int32_t i = 0; i < p->n_places; i++) {
             const samba__place *q = &p->places[i];
-            if (q->alias >= 0 || (int32_t)samba__memory_of(q) != m) continue;
+            if (q->view_of >= 0 || (int32_t)samba__memory_of(q) != m) continue;
             if (q->region != SAMBA__REGION_ARENA) used += (int64_t)samba__align_bytes(q->bytes);
             if (!top || q->bytes > top->bytes) top = q;
         }
@@ -18150,7 +18150,7 @@ SAMBA__FN void samba__write_symbol(samba__writer *w, const samba__plan *plan, in
     s.offset = q->offset;
     s.first = forever ? 0 : (uint32_t)q->first;
     s.last = forever ? SAMBA__FOREVER : (uint32_t)q->last;
-    s.alias = q->alias < 0 ? 0 : (uint32_t)plan->places[q->alias].index + 1;
+    s.alias = q->view_of < 0 ? 0 : (uint32_t)plan->places[q->view_of].index + 1;
     s.grad = g && plan->place_of[g->id] >= 0 ? samba__symbol_of(plan, g) : 0;
     s.batch_dim = (uint8_t)(q->tensor && forever ? q->tensor->batch_dim + 1 : 0);
     s.per_microbatch = q->per_microbatch;
