@@ -74,6 +74,9 @@ install:                        ## copy the headers to PREFIX/include (below DES
 	    install -m 644 tools/include/$$folder/*.h $(DESTDIR)$(PREFIX)/include/$$folder || exit 1; \
 	done
 
+packages:                       ## for Arduino, PlatformIO, ESP-IDF, Zephyr, CMSIS; URL=https://...
+	@URL='$(URL)' tools/package/package.sh $B/packages
+
 clean:                          ## remove build/
 	rm -rf $B
 
@@ -125,4 +128,4 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run gpt test check full asan tsan random random-asan lint tools bench bench-small lenet install clean help
+.PHONY: all run gpt test check full asan tsan random random-asan lint tools bench bench-small lenet install packages clean help

@@ -119,6 +119,9 @@ check() {
     need may python3-torch 'PyTorch: judges results' 'PyTorch (optional)' has_module torch
     need may python3-numpy 'NumPy: the same' 'NumPy (optional)' has_module numpy
     need may python3-h5py 'h5py: judges HDF5 files' 'h5py (optional)' has_module h5py
+    need may zip 'packages for small devices are tested' 'zip (optional)' has_command zip
+    need may libxml2-utils 'the same: xmllint judges their XML' 'xmllint (optional)' \
+        has_command xmllint
     need must g++ 'samba.h is C++, too' 'a C++ compiler as g++' has_command g++
     need must clang 'the second compiler' 'clang and clang++' has_command clang++
     need must "$clang_rt" 'sanitizers of clang' 'the compiler-rt of clang' has_clang_runtime
