@@ -3733,7 +3733,11 @@ typedef struct samba__four_avx512 {
     __m512 a, b, c, d;
 } samba__four_avx512;
 
-/* Each quarter of x0 ... x3 is a 4 x 4 square, and is transposed. */
+/* Each quarter of x0 ... x3 is a 4 x 4 square, and is transposed. Of one quarter, row by row:
+       x0  a0 a1 a2 a3     low01   a0 b0 a1 b1      y.a  a0 b0 c0 d0
+       x1  b0 b1 b2 b3     high01  a2 b2 a3 b3      y.b  a1 b1 c1 d1
+       x2  c0 c1 c2 c3     low23   c0 d0 c1 d1      y.c  a2 b2 c2 d2
+       x3  d0 d1 d2 d3     high23  c2 d2 c3 d3      y.d  a3 b3 c3 d3 */
 SAMBA__KERNEL samba__four_avx512 samba__quarters_avx512(__m512 x0, __m512 x1, __m512 x2, __m512 x3)
 {
     __m512 low01 = SAMBA__ALL(unpacklo_ps, x0, x1);
@@ -3789,7 +3793,12 @@ SAMBA__KERNEL void samba__store_steps_avx512(float *y, int64_t row, __m512 x0, _
     _mm512_storeu_ps(y + 12 * row, SAMBA__ALL(shuffle_f32x4, high01, high23, 0xdd));
 }
 
-/* Each line of x is read once, as rows far apart evict each other from the cache. Inlined: a call
+/* Of the 16 x 16 square, Xij is the 4 x 4 block in block row i and block column j; T is transposed.
+       z0 of rows 0 ... 3     .a ... .d hold, row by row, X00T X01T X02T X03T
+       z1 of rows 4 ... 7                                 X10T X11T X12T X13T
+       z2, z3                                             X20T ...  X30T ...
+   A step of y is a row of X0jT X1jT X2jT X3jT: quarter j of z0, z1, z2, z3 side by side.
+   Each line of x is read once, as rows far apart evict each other from the cache. Inlined: a call
    would spill the sums that its caller has in registers, which made products of 1 to 4 rows 15 %
    slower. */
 SAMBA__KERNEL void samba__square_transpose(const float *x, int64_t x_row, float *y, int64_t y_row)
