@@ -114,6 +114,11 @@ $B/samba: $(CLI) $(wildcard tools/cli/*.h tools/cli/*/*.h) $(COMPANIONS) | ready
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -o $@ $(CLI) $(LDFLAGS) $(HDF5) -lcjson -lutf8proc -lm
 
+DEVICE_CLI = tools/cli/device.c $(wildcard tools/cli/device/*.c tools/cli/util/*.c)
+$B/samba-device: $(DEVICE_CLI) $(wildcard tools/cli/*/*.h) samba.h | ready-run
+	@mkdir -p $B
+	$(CC) $(CFLAGS) -I. -o $@ $(DEVICE_CLI) $(LDFLAGS) -lm -pthread
+
 $B/samba-onnx: tools/cli/onnx.c $(COMPANIONS) $(wildcard tools/include/samba/onnx/*.h) \
     $(wildcard tools/include/samba/onnx/*/*.h) samba.h $B/onnx/onnx.pb-c.c | ready-onnx
 	$(CC) $(CFLAGS) -I. -I$B/onnx -o $@ tools/cli/onnx.c $B/onnx/onnx.pb-c.c $(LDFLAGS) \

@@ -1351,6 +1351,8 @@ typedef struct samba_pef_symbol {
     bool generated;            /* state of an optimizer, or of dropout; version 1 does not say */
     uint64_t size;             /* bytes of its memory */
     const void *value;         /* little-endian, in the file; NULL: it has none */
+    int32_t region;            /* where it lies: 0 state, 1 arena, 2 in/out, 3 read-only */
+    uint64_t offset;           /* bytes from the beginning of the region */
 } samba_pef_symbol;
 
 typedef struct samba_pef_node {
@@ -12447,6 +12449,8 @@ SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
     symbol.generated = s.generated != 0;
     symbol.size = samba__symbol_bytes(&pef, &s);
     symbol.value = s.data ? pef.data + (s.data - 1) : NULL;
+    symbol.region = (int32_t)s.region;
+    symbol.offset = s.offset;
     return symbol;
 }
 

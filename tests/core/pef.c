@@ -940,6 +940,7 @@ static void test_reader(void)
             CHECK(q.size == samba__symbol_bytes(&pef, &s) && !q.value == !s.data);
             CHECK(!q.value || (const uint8_t *)q.value == b->at + f.tables_size + s.data - 1);
             CHECK(q.gradient == (int32_t)s.grad - 1 && q.view_of == (int32_t)s.alias - 1);
+            CHECK(q.region == (int32_t)s.region && q.offset == s.offset);
         }
         for (int32_t k = 0; k < f.n_nodes; k++) {
             samba_pef_node q = samba_pef_node_at(&f, k);

@@ -1,0 +1,15 @@
+// The device commands of tools/samba, a program of their own: what a microcontroller needs of a
+// checkpoint. samba.h is implemented here, once; the commands stand in tools/cli/device.
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "device/commands.h"
+#include "util/command.h"
+
+static const command commands[] = {
+    { "export-c", export_c_main, "a checkpoint to C for a microcontroller" },
+};
+
+int main(int argc, char **argv)
+{
+    return run_command(commands, sizeof commands / sizeof *commands, argc, argv);
+}

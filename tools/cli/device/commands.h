@@ -1,0 +1,8 @@
+// The commands of tools/samba for small devices, each with the words behind its name. They return
+// the exit code.
+#ifndef SAMBA_DEVICE_COMMANDS_H
+#define SAMBA_DEVICE_COMMANDS_H
+
+int export_c_main(int argc, char **argv);       // export-c: a checkpoint as C
+
+#endif

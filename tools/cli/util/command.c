@@ -1,0 +1,36 @@
+// A program of several commands, of which the first word names one.
+#include "command.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print_usage(FILE *to, const command *commands, int n)
+{
+    fprintf(to, "usage: tools/samba COMMAND [flags]; tools/samba COMMAND --help\n");
+    for (int i = 0; i < n; i++) fprintf(to, "  %-16s %s\n", commands[i].name, commands[i].help);
+}
+
+// What was printed may have gone nowhere: into a full disk, say.
+static int end_output(int code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    fprintf(stderr, "samba: not all of the output could be written%s%s\n", errno ? ": " : "",
+            errno ? strerror(errno) : "");
+    return code ? code : 1;
+}
+
+int run_command(const command *commands, int n, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    for (int i = 0; i < n; i++)
+        if (commands[i].run && strcmp(name, commands[i].name) == 0)
+            return end_output(commands[i].run(argc - 2, argv + 2));
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_usage(stdout, commands, n);
+        return end_output(0);
+    }
+    if (*name) fprintf(stderr, "samba: there is no command \"%s\"\n", name);
+    print_usage(stderr, commands, n);
+    return 2;
+}
