@@ -191,7 +191,9 @@
                              out, as they take long to compile (the same bits)
      SAMBA_SELF              how samba.h finds itself, if it has another name; "samba.h"
      SAMBA_SMALL             block sizes for a few KiB of fast memory; implied by SAMBA_RUNTIME_ONLY
-                             without SAMBA_LOCAL_BYTES
+     SAMBA_SELECT_OPS        with SAMBA_RUNTIME_ONLY: compile only the ops whose SAMBA_USE_<op> is
+                             defined, such as SAMBA_USE_affine; a PEF with another op is refused,
+                             and the message names the macro (samba_print_ops prints all names)
      SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
      SAMBA_GEMM_KC, SAMBA_GEMM_MC, SAMBA_GEMM_NC   block sizes of [gemm]
      SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
@@ -323,6 +325,11 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
 #else
 #define SAMBA_API extern
 #endif
+#endif
+
+#if defined(SAMBA_SELECT_OPS) && !defined(SAMBA_RUNTIME_ONLY)
+#error "samba.h: SAMBA_SELECT_OPS leaves ops out, but the host half needs them all. \
+Define SAMBA_RUNTIME_ONLY, too."
 #endif
 
 #define SAMBA_MAX_DIMS 8     /* dimensions of a tensor */
@@ -1536,7 +1543,7 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #define SAMBA__UNROLLED
 #endif
 /* Bytes of scratch that each thread owns: the packing buffers of GEMM fit in. */
-#if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_LOCAL_BYTES) && !defined(SAMBA_SMALL)
+#if defined(SAMBA_RUNTIME_ONLY) && !defined(SAMBA_SMALL)
 #define SAMBA_SMALL /* block sizes for a few KiB of fast memory */
 #endif
 #if defined(SAMBA_SMALL)
@@ -5796,13 +5803,45 @@ typedef enum samba__spread_rule {
     OP(0x0541,     NONE, UNKNOWN,    scaled_dot_product_attention_backward, \
                    OTHER, ATTENTION, 0, NONE, \
                    scaled_dot_product_attention_backward, scaled_dot_product_attention_backward)
+
+/* SAMBA__HAS(op) is 1 if the op is compiled, else 0: with SAMBA_SELECT_OPS only those are whose
+   macro SAMBA_USE_<op> is 1 or nothing. Then SAMBA__USED_<value> is a comma, behind which the 1 is
+   the second argument; of any other value it is a word without meaning, and the second is 0. */
+#if defined(SAMBA_SELECT_OPS)
+#define SAMBA__USED_ 0,
+#define SAMBA__USED_1 0,
+#define SAMBA__SECOND_ARGUMENT(first, second, ...) second
+#define SAMBA__ARGUMENT_OF(comma_or_word) SAMBA__SECOND_ARGUMENT(comma_or_word 1, 0, 0)
+#define SAMBA__USED_BY(value) SAMBA__ARGUMENT_OF(SAMBA__USED_##value)
+#define SAMBA__VALUE_USED(value) SAMBA__USED_BY(value)
+#define SAMBA__HAS(op) SAMBA__VALUE_USED(SAMBA_USE_##op)
+#else
+#define SAMBA__HAS(op) 1
+#endif
+/* What stands behind, if has is 1, and if it is 0. */
+#define SAMBA__IF(has, ...) SAMBA__IF_VALUE(has, __VA_ARGS__)
+#define SAMBA__IF_NOT(has, ...) SAMBA__IF_NOT_VALUE(has, __VA_ARGS__)
+#define SAMBA__IF_VALUE(has, ...) SAMBA__IF_##has(__VA_ARGS__)
+#define SAMBA__IF_NOT_VALUE(has, ...) SAMBA__IF_NOT_##has(__VA_ARGS__)
+#define SAMBA__IF_1(...) __VA_ARGS__
+#define SAMBA__IF_0(...)
+#define SAMBA__IF_NOT_1(...)
+#define SAMBA__IF_NOT_0(...) __VA_ARGS__
+
+/* The numbers of ops: places in samba__op_table. Those that are left out are behind its end. */
 enum {
-#define X(wire, gradient, spread, name, ...) SAMBA__OP_##name,
+#define X(wire, gradient, spread, name, ...) SAMBA__IF(SAMBA__HAS(name), SAMBA__OP_##name, )
     SAMBA__OPS(X, X, X, X, X)
 #undef X
-    SAMBA__N_OPS
+    SAMBA__N_OPS,
+#define X(wire, gradient, spread, name, ...) SAMBA__IF_NOT(SAMBA__HAS(name), SAMBA__OP_##name, )
+    SAMBA__OPS(X, X, X, X, X)
+#undef X
+    SAMBA__NO_OP
 };
 
+/* At least one SAMBA_USE_<op> has to be defined with SAMBA_SELECT_OPS. */
+typedef char samba__ops_are_selected[SAMBA__N_OPS > 0 ? 1 : -1];
 /* clang-format on */
 
 /* The shape rule and the work of an op of a family, whose kernel is compiled once. */
@@ -11157,11 +11196,12 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
 #endif
 #define SAMBA__NOT_WIDE(kernel) { NULL, NULL }
 #define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, wide, attributes) \
-    { #name, wire, flags, NULL, cost, \
+    SAMBA__IF(SAMBA__HAS(name), { \
+      #name, wire, flags, NULL, cost, \
       samba__##shape##_shape, samba__##work##_work, samba__##name##_##kernel, \
       wide(samba__##name##_kernel), \
       SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
-      SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },
+      SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },)
 /* clang-format on */
 #define SAMBA__ROW_MAP(wire, gradient, spread, name, arity, value, cost, attributes, type) \
     SAMBA__ROW(wire, gradient, name, SAMBA_OP_INPLACE, cost, name, map, kernel_portable, \
@@ -11191,8 +11231,13 @@ SAMBA__FN bool samba__is_builtin(const samba_op *op)
 /* Wire numbers from here on belong to the ops of programs. */
 enum { SAMBA__FIRST_USER_WIRE = 0x8000 };
 
-#define SAMBA__CLASS_MAP(wire, gradient, spread, name, ...) SAMBA__IS_ELEMENTWISE,
-#define SAMBA__CLASS_OP(wire, gradient, spread, name, class, ...) SAMBA__IS_##class,
+/* clang-format off */
+#define SAMBA__CLASS_MAP(wire, gradient, spread, name, ...) \
+    SAMBA__IF(SAMBA__HAS(name), SAMBA__IS_ELEMENTWISE, )
+#define SAMBA__CLASS_OP(wire, gradient, spread, name, class, ...) \
+    SAMBA__IF(SAMBA__HAS(name), SAMBA__IS_##class, )
+
+/* clang-format on */
 
 /* The class of a built-in op; those of users have none. */
 SAMBA__FN samba__class samba__class_of(const samba_op *op)
@@ -11219,11 +11264,39 @@ SAMBA__FN samba__spread_rule samba__spread_rule_of(const samba_op *op)
 }
 #endif
 
-/* Is op the built-in one of this number? */
+/* Is op the built-in one of this number? Never, if that was left out. */
 SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
 {
-    return op == &samba__op_table[number];
+    return number < SAMBA__N_OPS && op == samba__op_table + number;
 }
+
+#if defined(SAMBA_SELECT_OPS)
+/* The name of the built-in op of this wire number, if it was left out; else NULL. */
+SAMBA__FN const char *samba__left_out(uint32_t wire)
+{
+    /* clang-format off */
+#define X(number, gradient, spread, name, ...) SAMBA__IF_NOT(SAMBA__HAS(name), number, )
+    static const uint16_t wires[] = { SAMBA__OPS(X, X, X, X, X) 0 };
+#undef X
+#define X(number, gradient, spread, name, ...) SAMBA__IF_NOT(SAMBA__HAS(name), #name "\0")
+    static const char names[] = SAMBA__OPS(X, X, X, X, X) "";
+#undef X
+    /* clang-format on */
+    const char *name = names;
+    for (int32_t i = 0; wires[i]; i++) {
+        if (wires[i] == wire) return name;
+        while (*name++) {
+        }
+    }
+    return NULL;
+}
+#else
+SAMBA__FN const char *samba__left_out(uint32_t wire)
+{
+    (void)wire;
+    return NULL;
+}
+#endif
 
 /* Types that are only stored are read by ops that move values, by cast, and by users' own ops. */
 SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
@@ -12018,9 +12091,16 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
     samba_work w;
     if (!samba__check_words(pef, i, why)) return false;
     samba__call_record r = samba__node_at(pef, i);
-    if (!samba__prove(why, r.op != NULL,
-                      "%s uses op number %d, which is not known here; register it before loading",
-                      pef->strings + r.name, (int32_t)r.wire))
+    const char *left_out = r.op ? NULL : samba__left_out(r.wire);
+    if (!samba__prove(
+            why, !left_out,
+            "node %d %s uses op %s, which was left out: define SAMBA_USE_%s where samba.h "
+            "is compiled",
+            (int32_t)i, pef->strings + r.name, left_out, left_out)
+        || !samba__prove(
+            why, r.op != NULL,
+            "%s uses op number %d, which is not known here; register it before loading",
+            pef->strings + r.name, (int32_t)r.wire))
         return false;
     samba__decode_call(pef, &r, &d);
     if (!samba__prove(why, samba__infer(r.op, &d.call), "node %d %s: %s", (int32_t)i, r.op->name,

@@ -1,0 +1,129 @@
+#!/bin/sh
+# tests/device/select.sh: the options that make the device half smaller. A net runs to the same bits
+# whatever is left out, and a PEF that needs what was left out is refused.
+# run: quick
+cd "$(dirname "$0")/../.." || exit 1
+out=build/device_select log=build/device_select/log
+mkdir -p $out
+. tests/lib/test.sh
+CC=${CC:-cc}
+
+# Writes two nets with their values, and prints the ops of the PEF that is named.
+cat >$out/models.c <<'END'
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+
+static void save(samba_session *s, samba_tensor *logits, const char *path, int32_t kind)
+{
+    samba_tensor *labels = samba_input(s, "labels", SAMBA_I32, SAMBA_SHAPE(6));
+    static const int32_t classes[6] = { 0, 2, 1, 1, 0, 2 };
+    samba_program p = { .pef = path, .optim = { .kind = kind, .lr = 0.05f, .momentum = 0.5f } };
+    samba_write(labels, classes);
+    p.loss = samba_cross_entropy(logits, labels);
+    p.outputs[0] = samba_softmax(logits, 1);
+    samba_compile(s, &p);
+    samba_save(s, path);
+}
+
+static int make_dense(const char *path)
+{
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(6, 40));
+    samba_tensor *h = samba_relu(samba_linear(x, "fc1", 37));
+    save(s, samba_linear(h, "fc2", 3), path, SAMBA_SGD);
+    return samba_close(s);
+}
+
+static int make_images(const char *path)
+{
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(6, 2, 9, 9));
+    samba_conv_opts conv = { .padding = { 1, 1 } };
+    samba_pool_opts pool = { .kernel = { 2, 2 }, .stride = { 2, 2 } };
+    samba_tensor *h = samba_max_pool2d(samba_relu(samba_conv2d(x, "conv", 5, 3, &conv)), &pool);
+    save(s, samba_linear(samba_flatten(h, 1), "fc", 3), path, SAMBA_ADAMW);
+    return samba_close(s);
+}
+
+static void print_ops(const char *path)
+{
+    static union { uint64_t align; uint8_t bytes[1 << 20]; } file;
+    FILE *f = fopen(path, "rb");
+    size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
+    samba_pef pef;
+    if (f) fclose(f);
+    if (!samba_pef_open(&pef, file.bytes, size, NULL, 0)) return;
+    for (int32_t i = 0; i < pef.n_nodes; i++)
+        printf("%s\n", samba_pef_node_at(&pef, i).op);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && !strcmp(argv[1], "dense")) return make_dense(argv[2]);
+    if (argc == 3 && !strcmp(argv[1], "images")) return make_images(argv[2]);
+    if (argc == 3 && !strcmp(argv[1], "ops")) print_ops(argv[2]);
+    return argc != 3;
+}
+END
+
+# Trains on a PEF for some steps and prints a hash of all outputs and of all that was learned.
+cat >$out/device.c <<'END'
+#define SAMBA_RUNTIME_ONLY
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include <stdio.h>
+
+static union { uint64_t align; uint8_t bytes[1 << 20]; } file, memory;
+
+static uint64_t hash_of(const samba_runtime *rt)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(&rt->pef, i);
+        const uint8_t *byte = (const uint8_t *)rt->data[i];
+        if (s.region == SAMBA__REGION_ARENA) continue;
+        for (uint64_t k = 0; k < samba__symbol_bytes(&rt->pef, &s); k++)
+            hash = (hash ^ byte[k]) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+int main(int argc, char **argv)
+{
+    char why[400] = "";
+    FILE *f = argc > 1 ? fopen(argv[1], "rb") : NULL;
+    size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
+    if (f) fclose(f);
+    size_t needed = samba_runtime_bytes(file.bytes, size, why, sizeof why);
+    samba_runtime *rt = samba_runtime_open(file.bytes, size, memory.bytes, needed, why, sizeof why);
+    if (!rt) {
+        printf("refused: %s\n", why);
+        return 3;
+    }
+    for (int step = 0; step < 5; step++)
+        if (!samba_runtime_run(rt, 0)) return 4;
+    printf("%016llx\n", (unsigned long long)hash_of(rt));
+    return 0;
+}
+END
+
+uses() { $out/models ops "$1" | sort -u | sed 's/^/-DSAMBA_USE_/' | tr '\n' ' '; }
+device() { program=$1; shift; $CC -std=gnu99 -O1 -I. "$@" -o $out/$program $out/device.c -lm; }
+
+check 'the nets compile' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/models $out/models.c \
+    -lm -pthread
+for net in dense images; do check "$net is saved" $out/models $net $out/$net.ckpt; done
+check 'the device half compiles' device whole
+device_dense="-DSAMBA_SELECT_OPS $(uses $out/dense.ckpt)"
+device_images="-DSAMBA_SELECT_OPS $(uses $out/images.ckpt)"
+check 'it compiles with the ops of one net' device dense $device_dense
+check 'it compiles with those of another' device images $device_images
+for net in dense images; do
+    check "$net runs" to_file $out/$net.hash $out/whole $out/$net.ckpt
+    check "$net: the same bits with its ops alone" fails_with 0 "$(cat $out/$net.hash)" \
+        $out/$net $out/$net.ckpt
+done
+check 'an op that was left out is refused by its macro' fails_with 3 \
+    'conv uses op convolution, which was left out: define SAMBA_USE_convolution' \
+    $out/dense $out/images.ckpt
+finish
