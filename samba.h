@@ -37,6 +37,7 @@
      [shape-ops]   reshape ... cat, gather, lookup: ops that move values   |
      [conv]        convolution and its gradients, as an implicit GEMM      |
      [pool]        pooling                                                 |
+     [quant]       int8: grids, products and sums on them, fake quantization
      [norm-loss]   batch, layer and rms norm, softmax, losses              |
      [attention]   scaled dot product attention                            |
      [optim-ops]   SGD, AdamW, clipping: one step                          |
@@ -532,7 +533,7 @@ typedef struct samba_args {
     int32_t microbatch; /* which one of the batch runs now */
     int32_t isa;        /* instruction set chosen at run time */
     bool train;         /* false: no dropout */
-    bool running_stats; /* batch_norm by running values, which stay */
+    bool running_stats; /* batch_norm by running values, which stay, as do ranges */
     int32_t *fault;     /* set through samba_fault() */
     /* For fused groups. Elementwise ops compute `rows` ranges, `pitch` apart; 0: one. Products
        call epilogue, unless it is NULL, when a part of output 0 is ready: rows and columns from y
@@ -802,6 +803,10 @@ SAMBA__OP_API samba_tensor *samba_adaptive_avg_pool2d(samba_tensor *x, int32_t o
    with SAMBA_ERANGE. */
 SAMBA__OP_API samba_tensor *samba_lookup(samba_tensor *ids, samba_tensor *w);
 
+/* Training for int8, as samba_fake_quantize below: w to the nearest of 127 steps of either sign, of
+   which the largest of each index along axis has all. For affine and convolution that is axis 0. */
+SAMBA__OP_API samba_tensor *samba_fake_quantize_weight(samba_tensor *w, int32_t axis);
+
 /* softmax(q k^T scale + mask) v. q (*,T,D), k (*,S,D), v (*,S,E) -> (*,T,E); mask bool (true:
    attend) or f32 (added), broadcast to (*,T,S), or NULL. scale 0 means 1/sqrt(D). A row with
    nothing to attend is 0. Blocks of 64 keys that a bool mask hides from the first rows are free. */
@@ -997,6 +1002,11 @@ SAMBA_API samba_tensor *samba_conv1d(samba_tensor *x, const char *name, int32_t 
 /* name__weight (rows,n) N(0,1). */
 SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int32_t rows,
                                         int32_t n);
+/* Training for int8: y is the nearest of the 256 steps that a range divides into; dx is dy within
+   it. The range, name__range (least, most, batches), is set by the first batch and follows others
+   slowly; it stays where batch_norm takes running values. Put it behind what int8 would store: x,
+   and each affine, convolution or add with its relu. */
+SAMBA_API samba_tensor *samba_fake_quantize(samba_tensor *x, const char *name);
 /* Zeroes with probability p, scales the rest by 1/(1-p). Argins name__p and name__seed. */
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p);
 /* samba_scaled_dot_product_attention in which the dropout called name zeroes weights of the
@@ -1226,8 +1236,9 @@ SAMBA_API const char *samba_section_type_name(unsigned type);
    may be said before compiling or loading. run_desc.eval says so of one run. */
 SAMBA_API bool samba_set_train(samba_session *s, bool train);
 /* true: batch_norm normalizes by its running values, which stay as they are, as in a program that
-   infers; else a test of a training program takes the statistics of its batch, and counts them in.
-   torch's model.eval() is both; for one run, .eval = true and .running_stats = true. */
+   infers, and fake_quantize has its range as it is; else a test of a training program takes the
+   statistics of its batch, and counts them in. torch's model.eval() is both; for one run, .eval =
+   true and .running_stats = true. */
 SAMBA_API bool samba_use_running_stats(samba_session *s, bool use);
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -5494,6 +5505,41 @@ SAMBA__FN samba_tensor *samba__emit3(int32_t op, samba_tensor *a, samba_tensor *
     A(ATTENTION_CAUSAL,      1, "causal:b") \
     A(ATTENTION_SCALE,       1, " scale:f") \
     A(ATTENTION_KEY,         2, " key:x2")
+#define SAMBA__ATTRIBUTES_OBSERVE(A) \
+    A(OBSERVE_MOMENTUM,      1, "momentum:f")
+#define SAMBA__ATTRIBUTES_GRID(A) \
+    A(GRID_SCALE,            1, "scale:f") \
+    A(GRID_ZERO,             1, " zero:i")
+#define SAMBA__ATTRIBUTES_REQUANTIZE(A) \
+    A(REQUANTIZE_ZERO_X,     1, "zero_x:i") \
+    A(REQUANTIZE_FACTOR,     1, " factor:i") \
+    A(REQUANTIZE_SHIFT,      1, " shift:i") \
+    A(REQUANTIZE_ZERO_Y,     1, " zero_y:i") \
+    A(REQUANTIZE_LIMITS,     2, " limits:i2")
+#define SAMBA__ATTRIBUTES_ADD_INT8(A) \
+    A(ADD_INT8_ZEROS,        2, "zeros:i2") \
+    A(ADD_INT8_FACTORS,      2, " factors:i2") \
+    A(ADD_INT8_SHIFT,        1, " shift:i") \
+    A(ADD_INT8_ZERO_Y,       1, " zero_y:i") \
+    A(ADD_INT8_LIMITS,       2, " limits:i2")
+#define SAMBA__ATTRIBUTES_AFFINE_INT8(A) \
+    A(AFFINE_INT8_ZERO_Y,    1, "zero_y:i") \
+    A(AFFINE_INT8_LIMITS,    2, " limits:i2")
+#define SAMBA__ATTRIBUTES_CONV_INT8(A) \
+    A(CONV_INT8_STRIDE,      2, "stride:i2") \
+    A(CONV_INT8_PADDING,     2, " padding:i2") \
+    A(CONV_INT8_DILATION,    2, " dilation:i2") \
+    A(CONV_INT8_GROUPS,      1, " groups:i") \
+    A(CONV_INT8_ZERO_X,      1, " zero_x:i") \
+    A(CONV_INT8_ZERO_Y,      1, " zero_y:i") \
+    A(CONV_INT8_LIMITS,      2, " limits:i2")
+#define SAMBA__ATTRIBUTES_AVG_INT8(A) \
+    A(AVG_INT8_KERNEL,           2, "kernel:i2") \
+    A(AVG_INT8_STRIDE,           2, " stride:i2") \
+    A(AVG_INT8_PADDING,          2, " padding:i2") \
+    A(AVG_INT8_CEIL_MODE,        1, " ceil_mode:b") \
+    A(AVG_INT8_EXCLUDE_PADDING,  1, " exclude_padding:b") \
+    A(AVG_INT8_ZERO,             1, " zero:i")
 /* clang-format on */
 
 /* Where an attribute begins: SAMBA__CONV_STRIDE ...; SAMBA__CONV_END is behind the last one. */
@@ -5533,6 +5579,13 @@ SAMBA__ATTRIBUTES_AT(LOSS)
 SAMBA__ATTRIBUTES_AT(NLL)
 SAMBA__ATTRIBUTES_AT(TABLE)
 SAMBA__ATTRIBUTES_AT(ATTENTION)
+SAMBA__ATTRIBUTES_AT(OBSERVE)
+SAMBA__ATTRIBUTES_AT(GRID)
+SAMBA__ATTRIBUTES_AT(REQUANTIZE)
+SAMBA__ATTRIBUTES_AT(ADD_INT8)
+SAMBA__ATTRIBUTES_AT(AFFINE_INT8)
+SAMBA__ATTRIBUTES_AT(CONV_INT8)
+SAMBA__ATTRIBUTES_AT(AVG_INT8)
 
 /* The key of a stream of random numbers as two words. */
 enum { SAMBA__KEY_WORDS = 2 };
@@ -5563,6 +5616,9 @@ enum {
     SAMBA__LOOKUP_PACKED_SCALE,
     SAMBA__LOOKUP_PACKED_INPUTS
 };
+
+/* Of products on int8: the table has bias, multiplier and shift of each channel. */
+enum { SAMBA__INT8_X, SAMBA__INT8_WEIGHT, SAMBA__INT8_TABLE, SAMBA__INT8_INPUTS };
 
 enum { SAMBA__WRITE_ROWS_CACHE, SAMBA__WRITE_ROWS_X, SAMBA__WRITE_ROWS_ROW };
 
@@ -5802,7 +5858,27 @@ typedef enum samba__spread_rule {
                    scaled_dot_product_attention, scaled_dot_product_attention) \
     OP(0x0541,     NONE, UNKNOWN,    scaled_dot_product_attention_backward, \
                    OTHER, ATTENTION, 0, NONE, \
-                   scaled_dot_product_attention_backward, scaled_dot_product_attention_backward)
+                   scaled_dot_product_attention_backward, scaled_dot_product_attention_backward) \
+    OP(0x0801,     NONE, UNKNOWN,    observe, UPDATE, OBSERVE, 3, UPDATES(0x2u), observe, single) \
+    OP(0x0802,     RULE, IMAGES,     fake_quantize, OTHER, OBSERVE, 8, UPDATES(0x20u), \
+                                     fake_quantize, fake_quantize) \
+    OP(0x0803,     NONE, UNKNOWN,    fake_quantize_backward, OTHER, NONE, 4, NONE, \
+                                     fake_quantize_backward, blocks) \
+    OP(0x0804,     RULE, SAME,       fake_quantize_weight, OTHER, AXIS, 8, NONE, \
+                                     fake_quantize_weight, fake_quantize_weight) \
+    OP(0x0805,     NONE, UNKNOWN,    quantize, OTHER, GRID, 5, NONE, quantize, blocks) \
+    OP(0x0806,     NONE, UNKNOWN,    dequantize, OTHER, GRID, 2, NONE, dequantize, blocks) \
+    OP(0x0807,     NONE, UNKNOWN,    requantize, OTHER, REQUANTIZE, 5, INPLACE, \
+                                     requantize, blocks) \
+    OP(0x0808,     NONE, UNKNOWN,    add_int8, OTHER, ADD_INT8, 8, INPLACE, add_int8, blocks) \
+    OP(0x0809,     NONE, UNKNOWN,    affine_int8, OTHER, AFFINE_INT8, 0, NONE, \
+                                     affine_int8, affine_int8) \
+    OP(0x080A,     NONE, UNKNOWN,    convolution_int8, OTHER, CONV_INT8, 0, NONE, \
+                                     convolution_int8, convolution_int8) \
+    OP(0x080B,     NONE, UNKNOWN,    max_pool2d_int8, OTHER, MAX_POOL, 0, NONE, \
+                                     max_pool2d_int8, int8_pool) \
+    OP(0x080C,     NONE, UNKNOWN,    avg_pool2d_int8, OTHER, AVG_INT8, 0, NONE, \
+                                     avg_pool2d_int8, int8_pool)
 
 /* SAMBA__HAS(op) is 1 if the op is compiled, else 0: with SAMBA_SELECT_OPS only those are whose
    macro SAMBA_USE_<op> is 1 or nothing. Then SAMBA__USED_<value> is a comma, behind which the 1 is
@@ -9603,6 +9679,779 @@ SAMBA__FN samba_tensor *samba__avg_backward(samba_tensor *dy, const samba_shape 
 }
 SAMBA__GRAD1(avg_pool2d, samba__avg_backward(dy, &x->shape, g->attr, g->n_attr))
 SAMBA__GRAD1(avg_pool2d_backward, samba__emit1(SAMBA__OP_avg_pool2d, dy, g->attr, g->n_attr - 2))
+
+/* ==== [quant] ================================================================================= */
+/* ---- int8 arithmetic. A number x is stored as an integer q of a grid:
+       x = scale (q - zero),    q and zero in -128 ... 127
+   so zero is what 0 is stored as, exactly: padding and relu need that. Activations have one grid
+   for the whole tensor, which spans the range that was observed; weights one scale for each output
+   channel and zero = 0. Then sums of products are integers:
+       y = scale_x scale_w (sum over k of (q_x - zero_x) q_w + b / (scale_x scale_w))
+   b, rounded, and -zero_x times the sum of a channel's weights are one int32, its bias. So kernels
+   sum q_x q_w alone, in int32 and in any order: threads, vectors and processors cannot differ. No
+   sum of INT8_MOST_K terms leaves an int32. It returns to the grid of y by a fixed-point factor:
+       q_y = zero_y + ((sum multiplier + 2^(shift-1)) >> shift),  limited to least ... most
+   in 64 bits, where >> rounds down, so halves go up. relu is least = zero_y.
+   Jacob et al., "Quantization and training of neural networks for efficient
+   integer-arithmetic-only inference", 2018, whose grids these are; its factor rounds twice.
+
+   Before, in f32: observe keeps the range of a tensor, fake_quantize also replaces each value by
+   the nearest on the grid of that range, and its gradient passes where the grid reaches. So one
+   mechanism serves calibration and training, and [quantize] makes int8 programs of both. ---- */
+enum { SAMBA__INT8_LEAST = -128, SAMBA__INT8_MOST = 127, SAMBA__INT8_MOST_K = 32768 };
+
+typedef struct samba__int8_grid {
+    float scale;
+    int32_t zero;
+} samba__int8_grid;
+
+/* x rounded to an integer, halves to even, and limited; least ... most lie within 2^22, and NaN is
+   0. To add 3 2^22 and take it away again leaves no room for a fraction. */
+SAMBA__INLINE int32_t samba__nearest(float x, int32_t least, int32_t most)
+{
+    const float whole = 12582912.0f;
+    if (x != x) return 0;
+    x = x < (float)least ? (float)least : x;
+    x = x > (float)most ? (float)most : x;
+    return (int32_t)((x + whole) - whole);
+}
+
+/* The grid of a range that has 0. One that is hardly wider than 0 needs no fine steps. */
+SAMBA__FN samba__int8_grid samba__grid_of(float least, float most)
+{
+    samba__int8_grid g = { most / 255.0f - least / 255.0f, 0 };
+    if (g.scale >= 1e-30f)
+        g.zero = samba__nearest((float)SAMBA__INT8_LEAST - least / g.scale, SAMBA__INT8_LEAST,
+                                SAMBA__INT8_MOST);
+    else
+        g.scale = 1.0f;
+    return g;
+}
+
+SAMBA__INLINE int32_t samba__to_grid(float x, samba__int8_grid g)
+{
+    return g.zero
+        + samba__nearest(x / g.scale, SAMBA__INT8_LEAST - g.zero, SAMBA__INT8_MOST - g.zero);
+}
+
+SAMBA__INLINE float samba__from_grid(int32_t q, samba__int8_grid g)
+{
+    return (float)(q - g.zero) * g.scale;
+}
+
+/* The scale of weights of which the largest has this size. */
+SAMBA__INLINE float samba__weight_scale(float most)
+{
+    return most >= 1e-30f ? most / (float)SAMBA__INT8_MOST : 1.0f;
+}
+
+/* ---- observe: a range (3) follows that of x: least, most, and how many batches it has seen. With
+   momentum 0 it spans all of them, else it moves by this part of the way; it always has 0. A NaN in
+   x makes it NaN for good. fake_quantize does the same first, but not where a program infers or
+   samba_use_running_stats says so: then the range stays. ---- */
+enum { SAMBA__RANGE_LEAST, SAMBA__RANGE_MOST, SAMBA__RANGE_BATCHES, SAMBA__RANGE_SIZE };
+
+/* x (*) in f32, and the range, which output o overwrites. */
+SAMBA__FN bool samba__expect_range(samba_call *c, int32_t n_in, int32_t n_attr)
+{
+    if (!samba__expect_all_f32(c, n_in, n_in, n_attr)) return false;
+    const samba_shape *range = &c->in[n_in - 1].shape;
+    return (range->ndim == 1 && range->dim[0] == SAMBA__RANGE_SIZE)
+        || samba_refuse(c, SAMBA_ESHAPE,
+                        "input %d, the range, is %S, not (%d): least, most, "
+                        "number of batches",
+                        n_in - 1, range, (int32_t)SAMBA__RANGE_SIZE);
+}
+
+SAMBA__FN bool samba__expect_momentum(samba_call *c)
+{
+    float momentum = samba_attr_float(c->attr[SAMBA__OBSERVE_MOMENTUM]);
+    return (momentum >= 0.0f && momentum <= 1.0f)
+        || samba_refuse(c, SAMBA_ERANGE, "momentum is %g; it is 0 ... 1", (double)momentum);
+}
+
+SAMBA__FN bool samba__observe_shape(samba_call *c)
+{
+    if (!samba__expect_range(c, 2, 1) || !samba__expect_momentum(c)) return false;
+    c->out[0] = c->in[1];
+    return true;
+}
+
+/* Where one end of a range goes: `now` is that of a batch. */
+SAMBA__FN float samba__range_end(float before, float now, float momentum, bool most)
+{
+    if (before != before || now != now) return before + now;
+    if (momentum > 0.0f) return samba__fma(momentum, now - before, before);
+    return (now > before) == most ? now : before;
+}
+
+SAMBA__FN void samba__follow_range(const float *x, int64_t n, const float *before, float momentum,
+                                   float *range)
+{
+    float least = 0.0f, most = 0.0f, batches = before[SAMBA__RANGE_BATCHES];
+    bool nan = false;
+    for (int64_t i = 0; i < n; i++) {
+        least = x[i] < least ? x[i] : least;
+        most = x[i] > most ? x[i] : most;
+        nan = nan | (x[i] != x[i]);
+    }
+    if (nan) least = most = samba__bits_float(0x7FC00000u);
+    if (batches != 0.0f) {
+        least = samba__range_end(before[SAMBA__RANGE_LEAST], least, momentum, false);
+        most = samba__range_end(before[SAMBA__RANGE_MOST], most, momentum, true);
+    }
+    range[SAMBA__RANGE_LEAST] = least;
+    range[SAMBA__RANGE_MOST] = most;
+    range[SAMBA__RANGE_BATCHES] = batches + 1.0f;
+}
+
+SAMBA__FN void samba__observe_kernel(const samba_args *a)
+{
+    samba__follow_range(a->in[0], samba_count(&a->in_spec[0].shape), a->in[1],
+                        samba_attr_float(a->attr[SAMBA__OBSERVE_MOMENTUM]), a->out[0]);
+}
+
+/* ---- fake_quantize: y = the number nearest to x on the grid of its range; inputs x and the range,
+   outputs y and the range. dx = dy where the grid reaches, as if the steps were not there: Bengio,
+   Leonard, Courville, "Estimating or propagating gradients through stochastic neurons", 2013. With
+   half a step at either end, since an end of the range may lie between two numbers. ---- */
+enum { SAMBA__QUANT_BLOCK = 4096 }; /* elements of a unit */
+
+SAMBA__FN void samba__blocks_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = samba__ceil_div(samba_count(&c->out[0].shape), SAMBA__QUANT_BLOCK);
+}
+
+/* The elements of units begin ... end-1 of output 0: first ... *last - 1. */
+SAMBA__FN int64_t samba__block_range(const samba_args *a, int64_t *last)
+{
+    *last = samba__min64(a->end * SAMBA__QUANT_BLOCK, samba_count(&a->out_spec[0].shape));
+    return a->begin * SAMBA__QUANT_BLOCK;
+}
+
+SAMBA__FN bool samba__fake_quantize_shape(samba_call *c)
+{
+    if (!samba__expect_range(c, 2, 1) || !samba__expect_momentum(c)) return false;
+    c->n_out = 2;
+    c->out[0] = c->in[0];
+    c->out[1] = c->in[1];
+    return true;
+}
+
+/* Phase 0 finds the range, phase 1 uses it. */
+SAMBA__FN void samba__fake_quantize_work(samba_work *w, const samba_call *c)
+{
+    samba__blocks_work(w, c);
+    w->n_phases = 2;
+    w->units[1] = w->units[0];
+    w->units[0] = 1;
+}
+
+SAMBA__FN void samba__fake_quantize_kernel(const samba_args *a)
+{
+    float *range = a->out[1];
+    if (a->phase == 0 && a->running_stats) {
+        memmove(range, a->in[1], SAMBA__RANGE_SIZE * sizeof *range);
+    } else if (a->phase == 0) {
+        samba__follow_range(a->in[0], samba_count(&a->in_spec[0].shape), a->in[1],
+                            samba_attr_float(a->attr[SAMBA__OBSERVE_MOMENTUM]), range);
+    } else {
+        int64_t last, i = samba__block_range(a, &last);
+        samba__int8_grid g = samba__grid_of(range[SAMBA__RANGE_LEAST], range[SAMBA__RANGE_MOST]);
+        for (; i < last; i++)
+            a->out[0][i] = samba__from_grid(samba__to_grid(a->in[0][i], g), g);
+    }
+}
+
+SAMBA__FN void samba__fake_quantize_vjp(samba_vjp *g)
+{
+    g->din[0]
+        = samba__emit3(SAMBA__OP_fake_quantize_backward, g->dout[0], g->in[0], g->out[1], NULL, 0);
+}
+
+SAMBA__FN bool samba__fake_quantize_backward_shape(samba_call *c)
+{
+    if (!samba__expect_range(c, 3, 0)) return false;
+    c->out[0] = c->in[0];
+    return samba__same_shape(&c->in[0].shape, &c->in[1].shape)
+        || samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x is %S", &c->in[0].shape, &c->in[1].shape);
+}
+
+SAMBA__FN void samba__fake_quantize_backward_kernel(const samba_args *a)
+{
+    int64_t last, i = samba__block_range(a, &last);
+    samba__int8_grid g = samba__grid_of(a->in[2][SAMBA__RANGE_LEAST], a->in[2][SAMBA__RANGE_MOST]);
+    float low = (float)(SAMBA__INT8_LEAST - g.zero) - 0.5f;
+    float high = (float)(SAMBA__INT8_MOST - g.zero) + 0.5f;
+    for (; i < last; i++) {
+        float at = a->in[1][i] / g.scale;
+        a->out[0][i] = at >= low && at <= high ? a->in[0][i] : 0.0f;
+    }
+}
+
+/* ---- fake_quantize_weight: the same for weights, whose largest in each channel is 127 steps, or
+   -127, so that all of the gradient passes. Attribute: the axis that counts channels. ---- */
+SAMBA__FN bool samba__fake_quantize_weight_shape(samba_call *c)
+{
+    if (!samba__expect_all_f32(c, 1, 1, 1) || !samba__expect_axis(c, c->attr[SAMBA__AXIS_NUMBER]))
+        return false;
+    c->out[0] = c->in[0];
+    return true;
+}
+
+SAMBA__FN void samba__fake_quantize_weight_work(samba_work *w, const samba_call *c)
+{
+    w->units[0] = c->in[0].shape.dim[c->attr[SAMBA__AXIS_NUMBER]];
+}
+
+/* The size of the largest weight of channel u: of x (before, channels, behind). */
+SAMBA__FN float samba__channel_size(const float *x, const samba_shape *shape, int32_t axis,
+                                    int64_t u)
+{
+    int64_t behind = samba__inner(shape, axis), row = behind * shape->dim[axis];
+    float most = 0.0f;
+    for (int64_t i = u * behind; i < samba_count(shape); i += row)
+        for (int64_t k = 0; k < behind; k++)
+            most = samba__abs(x[i + k]) > most ? samba__abs(x[i + k]) : most;
+    return most;
+}
+
+SAMBA__FN void samba__fake_quantize_weight_kernel(const samba_args *a)
+{
+    const samba_shape *shape = &a->in_spec[0].shape;
+    int32_t axis = a->attr[SAMBA__AXIS_NUMBER];
+    int64_t behind = samba__inner(shape, axis), row = behind * shape->dim[axis];
+    for (int64_t u = a->begin; u < a->end; u++) {
+        samba__int8_grid g
+            = { samba__weight_scale(samba__channel_size(a->in[0], shape, axis, u)), 0 };
+        for (int64_t i = u * behind; i < samba_count(shape); i += row)
+            for (int64_t k = 0; k < behind; k++)
+                a->out[0][i + k] = samba__from_grid(samba__to_grid(a->in[0][i + k], g), g);
+    }
+}
+SAMBA__GRAD1(fake_quantize_weight, dy)
+
+SAMBA__OP_API samba_tensor *samba_fake_quantize_weight(samba_tensor *w, int32_t axis)
+{
+    if (!samba__find_axis(w, "fake_quantize_weight", &axis, 0)) return NULL;
+    return samba__emit1(SAMBA__OP_fake_quantize_weight, w, &axis, 1);
+}
+
+/* ---- What the rules of int8 ops share ---- */
+SAMBA__FN bool samba__expect_type(samba_call *c, int32_t i, samba_dtype type)
+{
+    return c->in[i].dtype == type
+        || samba_refuse(c, SAMBA_EDTYPE, "input %d is %T, but must be %T", i, (int)c->in[i].dtype,
+                        (int)type);
+}
+
+/* Expects n_in inputs, of which the first n_int8 are int8, as output 0 is. */
+SAMBA__FN bool samba__expect_int8(samba_call *c, int32_t n_in, int32_t n_int8, int32_t n_attr)
+{
+    if (!samba__expect(c, n_in, n_in, n_attr)) return false;
+    for (int32_t i = 0; i < n_int8; i++)
+        if (!samba__expect_type(c, i, SAMBA_I8)) return false;
+    c->out[0] = c->in[0];
+    return true;
+}
+
+/* Is word i of the attributes, called name, in least ... most? */
+SAMBA__FN bool samba__expect_word(samba_call *c, int32_t i, const char *name, int32_t least,
+                                  int32_t most)
+{
+    return (c->attr[i] >= least && c->attr[i] <= most)
+        || samba_refuse(c, SAMBA_ERANGE, "%s is %d; it is %d ... %d", name, c->attr[i], least,
+                        most);
+}
+
+SAMBA__FN bool samba__expect_zero(samba_call *c, int32_t i)
+{
+    return samba__expect_word(c, i, "a zero", SAMBA__INT8_LEAST, SAMBA__INT8_MOST);
+}
+
+/* Words of the attributes from i on: zero, least and most of y. */
+SAMBA__FN bool samba__expect_y(samba_call *c, int32_t i)
+{
+    return samba__expect_zero(c, i)
+        && samba__expect_word(c, i + 1, "least", SAMBA__INT8_LEAST, SAMBA__INT8_MOST)
+        && samba__expect_word(c, i + 2, "most", c->attr[i + 1], SAMBA__INT8_MOST);
+}
+
+SAMBA__FN const int8_t *samba__in_int8(const samba_args *a, int32_t i)
+{
+    return (const int8_t *)(const void *)a->in[i];
+}
+
+SAMBA__FN int8_t *samba__out_int8(const samba_args *a)
+{
+    return (int8_t *)(void *)a->out[0];
+}
+
+/* zero, least and most of y */
+typedef struct samba__int8_y {
+    int32_t zero, least, most;
+} samba__int8_y;
+
+SAMBA__FN samba__int8_y samba__int8_y_of(const int32_t *attr)
+{
+    samba__int8_y y = { attr[0], attr[1], attr[2] };
+    return y;
+}
+
+SAMBA__INLINE int8_t samba__int8_limited(int64_t q, const samba__int8_y *y)
+{
+    if (q < y->least) return (int8_t)y->least;
+    return (int8_t)(q > y->most ? y->most : q);
+}
+
+/* ---- quantize and dequantize: to the grid of the attributes, and back ---- */
+SAMBA__FN bool samba__expect_grid(samba_call *c)
+{
+    float scale = samba_attr_float(c->attr[SAMBA__GRID_SCALE]);
+    return (scale > 0.0f && scale < SAMBA__INF)
+        ? samba__expect_zero(c, SAMBA__GRID_ZERO)
+        : samba_refuse(c, SAMBA_ERANGE, "the scale %g is not above 0, or infinite", (double)scale);
+}
+
+SAMBA__FN samba__int8_grid samba__grid_attr(const int32_t *attr)
+{
+    samba__int8_grid g = { samba_attr_float(attr[SAMBA__GRID_SCALE]), attr[SAMBA__GRID_ZERO] };
+    return g;
+}
+
+SAMBA__FN bool samba__quantize_shape(samba_call *c)
+{
+    if (!samba__expect_all_f32(c, 1, 1, SAMBA__GRID_END) || !samba__expect_grid(c)) return false;
+    c->out[0] = c->in[0];
+    c->out[0].dtype = SAMBA_I8;
+    return true;
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__quantize_kernel(const samba_args *a)
+{
+    int64_t last, i = samba__block_range(a, &last);
+    samba__int8_grid g = samba__grid_attr(a->attr);
+    int8_t *y = samba__out_int8(a);
+    for (; i < last; i++)
+        y[i] = (int8_t)samba__to_grid(a->in[0][i], g);
+}
+
+SAMBA__FN bool samba__dequantize_shape(samba_call *c)
+{
+    if (!samba__expect_int8(c, 1, 1, SAMBA__GRID_END) || !samba__expect_grid(c)) return false;
+    c->out[0].dtype = SAMBA_F32;
+    return true;
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__dequantize_kernel(const samba_args *a)
+{
+    int64_t last, i = samba__block_range(a, &last);
+    samba__int8_grid g = samba__grid_attr(a->attr);
+    const int8_t *x = samba__in_int8(a, 0);
+    for (; i < last; i++)
+        a->out[0][i] = samba__from_grid(x[i], g);
+}
+
+/* ---- requantize: from the grid of x to that of y, and
+   add_int8: y = a + b, on three grids. Factors are at most 2^21 and shifts 30, so 32 bits do:
+       q_y = zero_y + (((q_a - zero_a) factor_a + (q_b - zero_b) factor_b + 2^(shift-1)) >> shift)
+   with the limits of y. ---- */
+enum { SAMBA__SUM_MOST_FACTOR = 1 << 21, SAMBA__SUM_MOST_SHIFT = 30 };
+
+SAMBA__FN bool samba__expect_factor(samba_call *c, int32_t i)
+{
+    return samba__expect_word(c, i, "a factor", 0, SAMBA__SUM_MOST_FACTOR);
+}
+
+SAMBA__FN bool samba__requantize_shape(samba_call *c)
+{
+    return samba__expect_int8(c, 1, 1, SAMBA__REQUANTIZE_END)
+        && samba__expect_zero(c, SAMBA__REQUANTIZE_ZERO_X)
+        && samba__expect_factor(c, SAMBA__REQUANTIZE_FACTOR)
+        && samba__expect_word(c, SAMBA__REQUANTIZE_SHIFT, "shift", 0, SAMBA__SUM_MOST_SHIFT)
+        && samba__expect_y(c, SAMBA__REQUANTIZE_ZERO_Y);
+}
+
+/* sum / 2^shift, rounded, on the grid of y. */
+SAMBA__INLINE int8_t samba__int8_shifted(int32_t sum, int32_t shift, const samba__int8_y *y)
+{
+    int32_t half = (1 << shift) >> 1;
+    return samba__int8_limited(y->zero + ((sum + half) >> shift), y);
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__requantize_kernel(const samba_args *a)
+{
+    int64_t last, i = samba__block_range(a, &last);
+    samba__int8_y to = samba__int8_y_of(a->attr + SAMBA__REQUANTIZE_ZERO_Y);
+    int32_t zero = a->attr[SAMBA__REQUANTIZE_ZERO_X], factor = a->attr[SAMBA__REQUANTIZE_FACTOR];
+    const int8_t *x = samba__in_int8(a, 0);
+    int8_t *y = samba__out_int8(a);
+    for (; i < last; i++)
+        y[i] = samba__int8_shifted((x[i] - zero) * factor, a->attr[SAMBA__REQUANTIZE_SHIFT], &to);
+}
+
+SAMBA__FN bool samba__add_int8_shape(samba_call *c)
+{
+    if (!samba__expect_int8(c, 2, 2, SAMBA__ADD_INT8_END)) return false;
+    for (int32_t i = 0; i < 2; i++)
+        if (!samba__expect_zero(c, SAMBA__ADD_INT8_ZEROS + i)
+            || !samba__expect_factor(c, SAMBA__ADD_INT8_FACTORS + i))
+            return false;
+    return samba__expect_word(c, SAMBA__ADD_INT8_SHIFT, "shift", 0, SAMBA__SUM_MOST_SHIFT)
+        && samba__expect_y(c, SAMBA__ADD_INT8_ZERO_Y)
+        && (samba__same_shape(&c->in[0].shape, &c->in[1].shape)
+            || samba_refuse(c, SAMBA_ESHAPE, "%S and %S differ; int8 sums do not stretch",
+                            &c->in[0].shape, &c->in[1].shape));
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__add_int8_kernel(const samba_args *a)
+{
+    int64_t last, i = samba__block_range(a, &last);
+    samba__int8_y to = samba__int8_y_of(a->attr + SAMBA__ADD_INT8_ZERO_Y);
+    const int32_t *zero = a->attr + SAMBA__ADD_INT8_ZEROS;
+    const int32_t *factor = a->attr + SAMBA__ADD_INT8_FACTORS;
+    const int8_t *x = samba__in_int8(a, 0), *z = samba__in_int8(a, 1);
+    int8_t *y = samba__out_int8(a);
+    for (; i < last; i++) {
+        int32_t sum = (x[i] - zero[0]) * factor[0] + (z[i] - zero[1]) * factor[1];
+        y[i] = samba__int8_shifted(sum, a->attr[SAMBA__ADD_INT8_SHIFT], &to);
+    }
+}
+
+/* ---- Products. Indexes are as wide as pointers, since 64-bit ones are slow on small devices. ----
+   sum[j] += x . w[j] for 4 rows of weights of length k: all that products do, so it is what
+   instruction sets have their own of. ---- */
+typedef void (*samba__dot4_fn)(const int8_t *x, const int8_t *const *w, ptrdiff_t k, int32_t *sum);
+
+/* The terms from p on, one at a time. */
+SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *const *w, ptrdiff_t p,
+                                    ptrdiff_t k, int32_t *sum)
+{
+    const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
+    int32_t s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    for (; p < k; p++) {
+        int32_t v = x[p];
+        s0 += v * w0[p];
+        s1 += v * w1[p];
+        s2 += v * w2[p];
+        s3 += v * w3[p];
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+}
+
+SAMBA__VECTORIZED SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *const *w,
+                                                      ptrdiff_t k, int32_t *sum)
+{
+    samba__dot4_rest(x, w, 0, k, sum);
+}
+
+static const samba__dot4_fn samba__dot4_sets[]
+    = { samba__dot4_portable, samba__dot4_portable, samba__dot4_portable };
+
+/* A channel of y: how its sum becomes an int8. A row of input 2 of both products. */
+typedef struct samba__int8_channel {
+    int32_t bias, multiplier, shift;
+} samba__int8_channel;
+
+/* The compiler proves that no sum overflows; a file may hold any numbers, so they are added as
+   unsigned ones, and the shift is masked. */
+SAMBA__INLINE int8_t samba__int8_scaled(int32_t sum, const samba__int8_channel *c,
+                                        const samba__int8_y *y)
+{
+    int64_t whole = (int32_t)((uint32_t)sum + (uint32_t)c->bias);
+    uint32_t shift = (uint32_t)c->shift & 63u;
+    uint64_t half = ((uint64_t)1 << shift) >> 1;
+    int64_t scaled = (int64_t)((uint64_t)(whole * c->multiplier) + half) >> shift;
+    return samba__int8_limited(y->zero + scaled, y);
+}
+
+/* sum[j] += x . row j of w, of n rows that are w_row apart. */
+SAMBA__FN void samba__int8_dots(samba__dot4_fn dot4, const int8_t *x, const int8_t *w,
+                                ptrdiff_t w_row, ptrdiff_t k, ptrdiff_t n, int32_t *sum)
+{
+    for (ptrdiff_t j = 0; j < n; j += 4) {
+        const int8_t *row[4];
+        int32_t four[4] = { 0, 0, 0, 0 };
+        for (ptrdiff_t i = 0; i < 4; i++) /* past the last one, that again */
+            row[i] = w + (j + i < n ? j + i : n - 1) * w_row;
+        dot4(x, row, k, four);
+        for (ptrdiff_t i = 0; i < 4 && j + i < n; i++)
+            sum[j + i] += four[i];
+    }
+}
+
+/* Expects weights w of `channels` rows of k, and their table. */
+SAMBA__FN bool samba__expect_channels(samba_call *c, int32_t channels, int64_t k)
+{
+    const samba_shape *s = &c->in[SAMBA__INT8_TABLE].shape;
+    if (!samba__expect_type(c, SAMBA__INT8_TABLE, SAMBA_I32)) return false;
+    if (s->ndim != 2 || s->dim[0] != channels || s->dim[1] != 3)
+        return samba_refuse(c, SAMBA_ESHAPE,
+                            "input %d is %S, not (%d,3): bias, multiplier and shift "
+                            "of each channel",
+                            (int32_t)SAMBA__INT8_TABLE, s, channels);
+    return k <= SAMBA__INT8_MOST_K
+        || samba_refuse(c, SAMBA_ERANGE,
+                        "%l products are summed; more than %d could overflow an int32: split "
+                        "them, or leave this layer in f32",
+                        k, (int32_t)SAMBA__INT8_MOST_K);
+}
+
+enum { SAMBA__INT8_COLUMNS = 32 }; /* channels whose sums are on the stack */
+
+/* ---- affine_int8: y (*,n) = x (*,k) w (n,k)^T; inputs x, w, and the table of channels ---- */
+SAMBA__FN bool samba__affine_int8_shape(samba_call *c)
+{
+    if (!samba__expect_int8(c, SAMBA__INT8_INPUTS, SAMBA__INT8_TABLE, SAMBA__AFFINE_INT8_END))
+        return false;
+    const samba_shape *x = &c->in[0].shape, *w = &c->in[SAMBA__INT8_WEIGHT].shape;
+    if (x->ndim < 1 || w->ndim != 2 || x->dim[x->ndim - 1] != w->dim[1])
+        return samba_refuse(c, SAMBA_ESHAPE, "x %S (*,k) does not fit the weights %S (n,k)", x, w);
+    c->out[0].shape.dim[x->ndim - 1] = w->dim[0];
+    return samba__expect_y(c, SAMBA__AFFINE_INT8_ZERO_Y)
+        && samba__expect_channels(c, w->dim[0], w->dim[1]);
+}
+
+/* Units are some columns of a row of y. */
+SAMBA__FN void samba__affine_int8_work(samba_work *w, const samba_call *c)
+{
+    int64_t n = samba__last_dim(&c->out[0]), k = samba__last_dim(&c->in[0]);
+    int64_t rows = samba_count(&c->in[0].shape) / k;
+    w->units[0] = rows * samba__ceil_div(n, SAMBA__INT8_COLUMNS);
+    w->flops = samba__flops(rows * n, 2 * k);
+}
+
+SAMBA__FN void samba__affine_int8_kernel(const samba_args *a)
+{
+    ptrdiff_t n = (ptrdiff_t)samba__last_dim(&a->out_spec[0]);
+    ptrdiff_t k = (ptrdiff_t)samba__last_dim(&a->in_spec[0]);
+    ptrdiff_t blocks = (n - 1) / SAMBA__INT8_COLUMNS + 1;
+    samba__int8_y to = samba__int8_y_of(a->attr + SAMBA__AFFINE_INT8_ZERO_Y);
+    const samba__int8_channel *table
+        = (const samba__int8_channel *)(const void *)a->in[SAMBA__INT8_TABLE];
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
+        ptrdiff_t row = u / blocks, j = u % blocks * SAMBA__INT8_COLUMNS;
+        ptrdiff_t some = n - j < SAMBA__INT8_COLUMNS ? n - j : (ptrdiff_t)SAMBA__INT8_COLUMNS;
+        int32_t sum[SAMBA__INT8_COLUMNS] = { 0 };
+        int8_t *y = samba__out_int8(a) + row * n + j;
+        samba__int8_dots(samba__dot4_sets[a->isa], samba__in_int8(a, 0) + row * k,
+                         samba__in_int8(a, SAMBA__INT8_WEIGHT) + j * k, k, k, some, sum);
+        for (ptrdiff_t i = 0; i < some; i++)
+            y[i] = samba__int8_scaled(sum[i], &table[j + i], &to);
+    }
+}
+
+/* ---- convolution_int8: as convolution; inputs x, w, and the table of channels. The window that an
+   output sees is copied to one row, in the order of weights, which then meets all channels of its
+   group; beside x it has zero_x, which stands for 0. ---- */
+typedef struct samba__int8_conv {
+    const int8_t *x, *w;
+    int8_t *y;
+    const samba__int8_channel *table;
+    ptrdiff_t groups, in_channels, out_channels; /* of a group */
+    ptrdiff_t input[2], kernel[2], output[2], stride[2], padding[2], dilation[2];
+    ptrdiff_t k; /* terms of a sum */
+    samba__dot4_fn dot4;
+    int8_t zero_x;
+    samba__int8_y to;
+} samba__int8_conv;
+
+SAMBA__FN bool samba__convolution_int8_shape(samba_call *c)
+{
+    if (!samba__expect_int8(c, SAMBA__INT8_INPUTS, SAMBA__INT8_TABLE, SAMBA__CONV_INT8_END))
+        return false;
+    const samba_shape *w = &c->in[SAMBA__INT8_WEIGHT].shape;
+    samba_shape y;
+    c->n_attr = SAMBA__CONV_WORDS; /* those that convolution has as well */
+    bool fits = samba__conv_shape(c, &c->in[0].shape, w, &y);
+    c->n_attr = SAMBA__CONV_INT8_END;
+    if (!fits) return false;
+    c->out[0].shape = y;
+    return samba__expect_zero(c, SAMBA__CONV_INT8_ZERO_X)
+        && samba__expect_y(c, SAMBA__CONV_INT8_ZERO_Y)
+        && samba__expect_channels(c, w->dim[0], samba__inner(w, 0));
+}
+
+/* Units are rows of the output of an image, with all channels. */
+SAMBA__FN void samba__convolution_int8_work(samba_work *w, const samba_call *c)
+{
+    const samba_shape *y = &c->out[0].shape;
+    w->units[0] = (int64_t)y->dim[0] * samba__side(y, y->ndim - 2, 0);
+    w->flops = samba__flops(samba_count(y), 2 * samba__inner(&c->in[1].shape, 0));
+}
+
+SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
+{
+    samba__conv_geometry g
+        = samba__conv_geometry_of(SAMBA__MAKES_Y, a->in_spec, a->out_spec, a->attr);
+    samba__int8_conv v;
+    v.x = samba__in_int8(a, 0);
+    v.w = samba__in_int8(a, SAMBA__INT8_WEIGHT);
+    v.y = samba__out_int8(a);
+    v.table = (const samba__int8_channel *)(const void *)a->in[SAMBA__INT8_TABLE];
+    v.groups = (ptrdiff_t)g.groups;
+    v.in_channels = (ptrdiff_t)g.in_channels;
+    v.out_channels = (ptrdiff_t)g.out_channels;
+    for (int i = 0; i < 2; i++) {
+        v.input[i] = (ptrdiff_t)g.input[i];
+        v.kernel[i] = (ptrdiff_t)g.kernel[i];
+        v.output[i] = (ptrdiff_t)g.output[i];
+        v.stride[i] = (ptrdiff_t)g.stride[i];
+        v.padding[i] = (ptrdiff_t)g.padding[i];
+        v.dilation[i] = (ptrdiff_t)g.dilation[i];
+    }
+    v.k = v.in_channels * v.kernel[0] * v.kernel[1];
+    v.dot4 = samba__dot4_sets[a->isa];
+    v.zero_x = (int8_t)a->attr[SAMBA__CONV_INT8_ZERO_X];
+    v.to = samba__int8_y_of(a->attr + SAMBA__CONV_INT8_ZERO_Y);
+    return v;
+}
+
+/* Terms p ... p + n - 1 of the window of output (row, column) in the channels at x. */
+SAMBA__FN void samba__int8_window(const samba__int8_conv *v, const int8_t *x, ptrdiff_t row,
+                                  ptrdiff_t column, ptrdiff_t p, ptrdiff_t n, int8_t *to)
+{
+    ptrdiff_t width = v->kernel[1], taps = v->kernel[0] * width, step = v->dilation[1];
+    ptrdiff_t left = column * v->stride[1] - v->padding[1];
+    ptrdiff_t channel = p / taps, ky = p % taps / width, kx = p % width;
+    while (n > 0) {
+        ptrdiff_t iy = row * v->stride[0] - v->padding[0] + ky * v->dilation[0];
+        ptrdiff_t at = (channel * v->input[0] + iy) * v->input[1], ix = left + kx * step;
+        bool inside = iy >= 0 && iy < v->input[0];
+        ptrdiff_t some = width - kx < n ? width - kx : n;
+        for (ptrdiff_t i = 0; i < some; i++, ix += step)
+            to[i] = inside && ix >= 0 && ix < v->input[1] ? x[at + ix] : v->zero_x;
+        to += some;
+        n -= some;
+        kx = 0;
+        ky++;
+        if (ky < v->kernel[0]) continue;
+        ky = 0;
+        channel++;
+    }
+}
+
+/* The outputs at (row, column) of an image, in the channels of a group. */
+SAMBA__FN void samba__int8_pixel(const samba__int8_conv *v, ptrdiff_t image, ptrdiff_t group,
+                                 ptrdiff_t row, ptrdiff_t column)
+{
+    enum { TERMS = SAMBA__IS_SMALL ? 256 : 1024 };
+
+    int8_t window[TERMS];
+    const int8_t *x
+        = v->x + (image * v->groups + group) * v->in_channels * v->input[0] * v->input[1];
+    ptrdiff_t plane = v->output[0] * v->output[1];
+    for (ptrdiff_t o = 0; o < v->out_channels; o += SAMBA__INT8_COLUMNS) {
+        ptrdiff_t n = v->out_channels - o, channel = group * v->out_channels + o;
+        if (n > SAMBA__INT8_COLUMNS) n = SAMBA__INT8_COLUMNS;
+        int32_t sum[SAMBA__INT8_COLUMNS] = { 0 };
+        int8_t *y = v->y + (image * v->groups * v->out_channels + channel) * plane
+            + row * v->output[1] + column;
+        for (ptrdiff_t p = 0; p < v->k; p += TERMS) {
+            ptrdiff_t some = v->k - p < TERMS ? v->k - p : (ptrdiff_t)TERMS;
+            if (o == 0 || v->k > TERMS) /* else it is still there */
+                samba__int8_window(v, x, row, column, p, some, window);
+            samba__int8_dots(v->dot4, window, v->w + channel * v->k + p, v->k, some, n, sum);
+        }
+        for (ptrdiff_t i = 0; i < n; i++)
+            y[i * plane] = samba__int8_scaled(sum[i], &v->table[channel + i], &v->to);
+    }
+}
+
+SAMBA__FN void samba__convolution_int8_kernel(const samba_args *a)
+{
+    samba__int8_conv v = samba__int8_conv_of(a);
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++)
+        for (ptrdiff_t column = 0; column < v.output[1]; column++)
+            for (ptrdiff_t group = 0; group < v.groups; group++)
+                samba__int8_pixel(&v, u / v.output[0], group, u % v.output[0], column);
+}
+
+/* ---- Pooling on the grid of x, which y has, too: the largest of a window, or its mean
+       floor((2 sum + size) / (2 size)),  halves up,
+   where padding counts as zero, unless it is excluded ---- */
+SAMBA__FN bool samba__int8_pool_rule(samba_call *c, int32_t words)
+{
+    if (!samba__expect_int8(c, 1, 1, words)) return false;
+    samba_shape *y = &c->out[0].shape;
+    for (int32_t i = 0; i < 2 && y->ndim >= 2; i++) {
+        int32_t *side = &y->dim[y->ndim - 2 + i];
+        *side = samba__pooling_side(c, *side, c->attr + i);
+        if (c->code) return false;
+    }
+    return y->ndim >= 2
+        || samba_refuse(c, SAMBA_ESHAPE, "x %S must end in rows and columns", &c->in[0].shape);
+}
+
+SAMBA__FN bool samba__max_pool2d_int8_shape(samba_call *c)
+{
+    return samba__int8_pool_rule(c, SAMBA__MAX_WORDS);
+}
+
+SAMBA__FN bool samba__avg_pool2d_int8_shape(samba_call *c)
+{
+    return samba__int8_pool_rule(c, SAMBA__AVG_INT8_END)
+        && samba__expect_zero(c, SAMBA__AVG_INT8_ZERO);
+}
+
+SAMBA__FN void samba__int8_pool_work(samba_work *w, const samba_call *c)
+{
+    samba__pooling_work(w, c, SAMBA__MAX_FORWARD);
+}
+
+SAMBA__FN int8_t samba__int8_largest(const int8_t *x, int64_t width, const samba__window *rows,
+                                     const samba__window *columns)
+{
+    int8_t most = SAMBA__INT8_LEAST;
+    for (int64_t i = rows->begin; i < rows->end; i++)
+        for (int64_t k = columns->begin; k < columns->end; k++)
+            most = x[i * width + k] > most ? x[i * width + k] : most;
+    return most;
+}
+
+SAMBA__FN int8_t samba__int8_mean(const int8_t *x, int64_t width, const samba__window *rows,
+                                  const samba__window *columns, int32_t zero)
+{
+    int64_t size = rows->size * columns->size;
+    int64_t inside = (rows->end - rows->begin) * (columns->end - columns->begin);
+    int64_t sum = (size - inside) * zero;
+    for (int64_t i = rows->begin; i < rows->end; i++)
+        for (int64_t k = columns->begin; k < columns->end; k++)
+            sum += x[i * width + k];
+    sum = 2 * sum + size + 256 * size; /* not below 0, so that / rounds down */
+    return (int8_t)(sum / (2 * size) - 128);
+}
+
+SAMBA__FN void samba__int8_pool_run(const samba_args *a, samba__pooling op)
+{
+    samba__pool_sides v = samba__pool_sides_of(a, op);
+    int8_t *y = samba__out_int8(a) + a->begin * v.out[0] * v.out[1];
+    for (int64_t u = a->begin; u < a->end; u++) {
+        const int8_t *x = samba__in_int8(a, 0) + u * v.in[0] * v.in[1];
+        for (int64_t row = 0; row < v.out[0]; row++) {
+            samba__window rows = samba__window_of(&v, 0, row);
+            for (int64_t column = 0; column < v.out[1]; column++) {
+                samba__window columns = samba__window_of(&v, 1, column);
+                *y++ = op == SAMBA__MAX_FORWARD
+                    ? samba__int8_largest(x, v.in[1], &rows, &columns)
+                    : samba__int8_mean(x, v.in[1], &rows, &columns, a->attr[SAMBA__AVG_INT8_ZERO]);
+            }
+        }
+    }
+}
+
+SAMBA__FN void samba__max_pool2d_int8_kernel(const samba_args *a)
+{
+    samba__int8_pool_run(a, SAMBA__MAX_FORWARD);
+}
+
+SAMBA__FN void samba__avg_pool2d_int8_kernel(const samba_args *a)
+{
+    samba__int8_pool_run(a, SAMBA__AVG_FORWARD);
+}
 
 /* ==== [norm-loss] ============================================================================= */
 /* ---- batch_norm: y = w h + b with h = (x - mean) rstd, rstd = 1/sqrt(var + eps) for each channel.
@@ -16329,6 +17178,16 @@ SAMBA_API samba_tensor *samba_attention_dropout(samba_tensor *const qkv[3], samb
     if (!given || !samba__dropout_layer(qkv[0], name, p, &d)) return NULL;
     samba_tensor *drop[] = { d.rate, d.seed, d.counter };
     return samba__attend(qkv, mask, opts, drop, d.key, NULL);
+}
+
+SAMBA_API samba_tensor *samba_fake_quantize(samba_tensor *x, const char *name)
+{
+    if (!x || !samba_ok(x->session)) return NULL;
+    samba_tensor *range
+        = samba__layer_vector(x, name, "range", SAMBA__RANGE_SIZE, SAMBA__STATE, 0.0f);
+    int32_t momentum = samba_float_attr(0.01f);
+    x->session->next_name = name;
+    return range ? samba__emit2(SAMBA__OP_fake_quantize, x, range, &momentum, 1) : NULL;
 }
 
 SAMBA_API bool samba_set_requires_grad(samba_tensor *t, bool requires_grad)

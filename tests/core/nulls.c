@@ -174,6 +174,8 @@ static void test_leaves_and_layers(void)
     REFUSES(samba_linear(x, NULL, 3));
     REFUSES(samba_linear_no_bias(x, NULL, 3));
     REFUSES(samba_layernorm(x, NULL));
+    REFUSES(samba_fake_quantize(x, NULL));
+    REFUSES(samba_fake_quantize_weight(x, 9));
     REFUSES(samba_rmsnorm(x, NULL));
     REFUSES(samba_batchnorm(image, NULL));
     REFUSES(samba_conv2d(image, NULL, 2, 2, NULL));
@@ -320,6 +322,7 @@ static void test_no_session(void)
     CHECK(!samba_batch_normalize(NULL, NULL, NULL, NULL, NULL, 0.1f, 0.0f));
     CHECK(!samba_scaled_dot_product_attention(NULL, NULL, NULL, NULL, NULL));
     CHECK(!samba_linear(NULL, "x", 2) && !samba_dropout(NULL, "x", 0.1f));
+    CHECK(!samba_fake_quantize(NULL, "x") && !samba_fake_quantize_weight(NULL, 0));
     CHECK(!samba_layernorm(NULL, "x") && !samba_rmsnorm(NULL, "x") && !samba_batchnorm(NULL, "x"));
     CHECK(!samba_conv2d(NULL, "x", 2, 2, NULL) && !samba_embedding(NULL, "x", 2, 2));
     CHECK(samba_weight_names(NULL, NULL, 0) == 0);

@@ -1108,6 +1108,240 @@ static void try_clip_factor(call *c)
     expect(c, 0, &want, 1, 3e-7, EXACT);
 }
 
+// ---- int8 ----
+
+static int8_t *bytes(call *c, int64_t n)
+{
+    int8_t *x = (int8_t *)room(c, n, sizeof *x);
+    for (int64_t i = 0; i < n; i++) x[i] = (int8_t)draw(256);
+    return x;
+}
+
+// zero, least and most of y; relu in odd rounds
+static const int32_t *a_target(call *c)
+{
+    int32_t *to = indices(c, 3, 256);
+    to[0] -= 128;
+    to[1] = c->round % 2 ? to[0] : -128;
+    to[2] = c->round == 2 ? 100 : 127;
+    if (to[1] > to[2]) to[1] = to[2];
+    return to;
+}
+
+static void target_attributes(call *c, const int32_t *to)
+{
+    for (int i = 0; i < 3; i++) attribute(c, to[i]);
+}
+
+// Of sums of K products: y is spread over its 256 steps. One channel has the largest factor.
+static int32_t *a_table(call *c, int channels, int K)
+{
+    int32_t *table = (int32_t *)room(c, 3 * channels, sizeof *table);
+    double factor = 127 / (sqrt(K) * 74 * 74);
+    for (int i = 0; i < channels; i++) {
+        int shift = 30 - (int)floor(log2(factor));
+        table[3 * i] = (int32_t)draw(20000) - 10000;
+        table[3 * i + 1] = (int32_t)(factor * ldexp(0.5 + 0.49 * draw(1000) / 1000, shift));
+        table[3 * i + 2] = shift;
+    }
+    table[1] = INT32_MAX;
+    table[2] = c->round % 2 ? 0 : 62;
+    return table;
+}
+
+static float *a_range(call *c)
+{
+    float *range = numbers(c, 3, 0, 0);
+    if (c->round % 3 == 0) return range;        // the first batch
+    range[0] = c->round % 3 == 1 ? -0.25f : 0;
+    range[1] = 0.75f;
+    range[2] = 7;
+    return range;
+}
+
+static void try_observe(call *c)
+{
+    int n = pick(c, 1, 7, 4096, 4097, 9000, 33);
+    float *x = numbers(c, n, -0.5, 1), *range = a_range(c), momentum = c->round % 2 ? 0.125f : 0;
+    if (c->round == 2) x[n - 1] = NAN;
+    double *want = doubles(c, 3);
+    give_f32(c, SAMBA_SHAPE(n), x);
+    give_f32(c, SAMBA_SHAPE(3), range);
+    attribute(c, samba_float_attr(momentum));
+    run(c);
+    ref_observe(range, x, n, (double)momentum);
+    for (int i = 0; i < 3; i++) want[i] = (double)range[i];
+    expect(c, 0, want, 3, 1e-7, EXACT);
+}
+
+// Round 4 has zeros alone, which have no range.
+static void try_fake_quantize(call *c)
+{
+    int n = pick(c, 1, 7, 4096, 4097, 9000, 33), zero;
+    float *x = numbers(c, n, c->round == 4 ? 0 : -0.5, c->round == 4 ? 0 : 1), *range = a_range(c), scale;
+    double *want = doubles(c, n), *after = doubles(c, 3);
+    give_f32(c, SAMBA_SHAPE(n), x);
+    give_f32(c, SAMBA_SHAPE(3), range);
+    attribute(c, samba_float_attr(0));
+    bool stays = c->round == 1 || c->round == 5;
+    samba_use_running_stats(c->s, stays);
+    run(c);
+    if (!stays) ref_observe(range, x, n, 0);
+    ref_grid(range[0], range[1], &scale, &zero);
+    for (int i = 0; i < n; i++) want[i] = ref_dequantize(ref_quantize(x[i], scale, zero), scale, zero);
+    for (int i = 0; i < 3; i++) after[i] = (double)range[i];
+    expect(c, 0, want, n, EXACT, EXACT);
+    expect(c, 1, after, 3, EXACT, EXACT);
+}
+
+static void try_fake_quantize_backward(call *c)
+{
+    int n = pick(c, 1, 7, 4096, 4097, 9000, 33), zero;
+    float *x = numbers(c, n, -2, 2), *dy = numbers(c, n, -1, 1), range[3] = { -1, 0.5f, 1 }, scale;
+    double *want = doubles(c, n);
+    ref_grid(range[0], range[1], &scale, &zero);
+    x[0] = range[1];                            // an end of the range is in it
+    for (int i = 0; i < n; i++) {
+        double q = (double)(x[i] / scale) + zero;
+        want[i] = q >= -128.5 && q <= 127.5 ? (double)dy[i] : 0;
+    }
+    give_f32(c, SAMBA_SHAPE(n), dy);
+    give_f32(c, SAMBA_SHAPE(n), x);
+    give_f32(c, SAMBA_SHAPE(3), range);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_fake_quantize_weight(call *c)
+{
+    int A = pick(c, 1, 1, 3, 2, 1, 4), M = pick(c, 1, 5, 3, 16, 40, 2), K = pick(c, 1, 9, 1, 33, 7, 5);
+    float *w = numbers(c, A * M * K, -1, 1);
+    double *want = doubles(c, A * M * K);
+    if (c->round == 1) memset(w, 0, sizeof *w * (size_t)K);     // a channel of zeros
+    for (int i = 0; i < A * M * K; i++) {
+        float most = 0;
+        for (int k = 0; k < A * M * K; k++)
+            if (k / K % M == i / K % M && fabsf(w[k]) > most) most = fabsf(w[k]);
+        float scale = most > 0 ? most / 127 : 1;
+        want[i] = ref_dequantize(ref_quantize(w[i], scale, 0), scale, 0);
+    }
+    give_f32(c, SAMBA_SHAPE(A, M, K), w);
+    attribute(c, 1);
+    run(c);
+    expect(c, 0, want, A * M * K, EXACT, EXACT);
+}
+
+static void try_quantize(call *c)
+{
+    int n = pick(c, 8, 7, 4096, 4097, 9000, 33), zero = pick(c, 0, -128, 127, 5, -40, 100);
+    float *x = numbers(c, n, -1, 1), scale = (float)ldexp(1, -pick(c, 2, 6, 7, 8, 7, 9)) * 0.9f;
+    double *want = doubles(c, n);
+    const float special[7] = { NAN, INFINITY, -INFINITY, 1e38f, -1e-40f, 2.5f * scale, -0.5f * scale };
+    for (int i = 0; i < 7; i++) x[i] = special[i];
+    for (int i = 0; i < n; i++) want[i] = ref_quantize(x[i], scale, zero);
+    give_f32(c, SAMBA_SHAPE(n), x);
+    attribute(c, samba_float_attr(scale));
+    attribute(c, zero);
+    run(c);
+    CHECK(c->n_out && c->out[0]->dtype == SAMBA_I8);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_dequantize(call *c)
+{
+    int n = pick(c, 1, 7, 4096, 4097, 9000, 33), zero = pick(c, 0, -128, 127, 5, -40, 100);
+    int8_t *x = bytes(c, n);
+    double *want = doubles(c, n);
+    for (int i = 0; i < n; i++) want[i] = ref_dequantize(x[i], 0.3f, zero);
+    give(c, SAMBA_I8, SAMBA_SHAPE(n), x);
+    attribute(c, samba_float_attr(0.3f));
+    attribute(c, zero);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+// Factors and shifts at both of their ends, and between.
+static void try_sum_int8(call *c, int inputs)
+{
+    int n = pick(c, 1, 7, 4096, 4097, 9000, 33), shift = pick(c, 21, 20, 30, 0, 22, 14);
+    int8_t *x[2] = { bytes(c, n), bytes(c, n) };
+    int32_t zero[2] = { pick(c, 0, -128, 127, 5, 127, -128), pick(c, 3, 100, 127, -5, 127, 0) };
+    int32_t factor[2] = { pick(c, 1 << 21, 1 << 20, 1 << 21, 1, 1 << 21, 20000),
+                          pick(c, 12345, 1 << 21, 1 << 21, 0, 1 << 21, 999) };
+    const int32_t *to = a_target(c);
+    double *want = doubles(c, n);
+    for (int i = 0; i < n; i++) {
+        const int8_t in[2] = { x[0][i], x[1][i] };
+        want[i] = ref_sum_int8(in, zero, factor, inputs, shift, to);
+    }
+    for (int i = 0; i < inputs; i++) give(c, SAMBA_I8, SAMBA_SHAPE(n), x[i]);
+    for (int i = 0; i < inputs; i++) attribute(c, zero[i]);
+    for (int i = 0; i < inputs; i++) attribute(c, factor[i]);
+    attribute(c, shift);
+    target_attributes(c, to);
+    run(c);
+    expect(c, 0, want, n, EXACT, EXACT);
+}
+
+static void try_requantize(call *c) { try_sum_int8(c, 1); }
+static void try_add_int8(call *c) { try_sum_int8(c, 2); }
+
+// Round 5: as many products of the largest size as an int32 has room for.
+static void try_affine_int8(call *c)
+{
+    int T = pick(c, 1, 3, 17, 64, 5, 2), K = pick(c, 1, 5, 33, 300, 64, 32768), N = pick(c, 1, 7, 32, 48, 100, 3);
+    int8_t *x = bytes(c, T * K), *w = bytes(c, N * K);
+    if (c->round == 5) memset(x, -128, (size_t)(T * K));
+    if (c->round == 5) memset(w, -128, (size_t)(N * K));
+    const int32_t *to = a_target(c), *table = a_table(c, N, K);
+    double *want = doubles(c, T * N);
+    ref_affine_int8(want, x, w, table, to, T, K, N);
+    give(c, SAMBA_I8, SAMBA_SHAPE(T, K), x);
+    give(c, SAMBA_I8, SAMBA_SHAPE(N, K), w);
+    give_i32(c, SAMBA_SHAPE(N, 3), table);
+    target_attributes(c, to);
+    run(c);
+    expect(c, 0, want, T * N, EXACT, EXACT);
+}
+
+static void try_convolution_int8(call *c)
+{
+    ref_conv g = a_conv(c);
+    if (c->round == 4) g.C = 80;                // more terms than are copied at a time
+    samba_shape xs = conv_x(&g), ws = conv_w(&g), ys = conv_y(&g);
+    ref_conv_int8 p = { bytes(c, samba_count(&xs)), bytes(c, samba_count(&ws)), NULL,
+                        pick(c, 0, -128, 127, 5, -40, 100) };
+    p.sum = (int64_t *)room(c, samba_count(&ys), sizeof *p.sum);
+    const int32_t *to = a_target(c), *table = a_table(c, g.O, g.C / g.groups * g.KH * g.KW);
+    double *want = doubles(c, samba_count(&ys));
+    ref_convolution_int8(want, &g, &p, table, to);
+    give(c, SAMBA_I8, xs, p.x);
+    give(c, SAMBA_I8, ws, p.w);
+    give_i32(c, SAMBA_SHAPE(g.O, 3), table);
+    conv_attributes(c, &g);
+    attribute(c, p.zero_x);
+    target_attributes(c, to);
+    run(c);
+    expect(c, 0, want, samba_count(&ys), EXACT, EXACT);
+}
+
+static void pool_int8(call *c, bool max)
+{
+    ref_pool g = a_pool(c, false);
+    int zero = pick(c, 0, -128, 127, 5, -40, 100);
+    int8_t *x = bytes(c, g.P * g.H * g.W);
+    double *want = doubles(c, g.P * g.OH * g.OW);
+    ref_pool_int8(want, &g, x, max, zero);
+    give(c, SAMBA_I8, SAMBA_SHAPE(g.P, g.H, g.W), x);
+    pool_attributes(c, &g, !max);
+    if (!max) attribute(c, zero);
+    run(c);
+    expect(c, 0, want, g.P * g.OH * g.OW, EXACT, EXACT);
+}
+
+static void try_max_pool2d_int8(call *c) { pool_int8(c, true); }
+static void try_avg_pool2d_int8(call *c) { pool_int8(c, false); }
+
 // ---- All ops ----
 
 #define TRIALS(X) \
@@ -1123,7 +1357,10 @@ static void try_clip_factor(call *c)
     X(rms_norm) X(rms_norm_backward) \
     X(cross_entropy) X(cross_entropy_backward) X(nll) X(nll_backward) \
     X(lookup) X(lookup_packed) X(lookup_backward) X(lookup_accumulate) \
-    X(scaled_dot_product_attention) X(scaled_dot_product_attention_backward)
+    X(scaled_dot_product_attention) X(scaled_dot_product_attention_backward) \
+    X(observe) X(fake_quantize) X(fake_quantize_backward) X(fake_quantize_weight) \
+    X(quantize) X(dequantize) X(requantize) X(add_int8) \
+    X(affine_int8) X(convolution_int8) X(max_pool2d_int8) X(avg_pool2d_int8)
 
 typedef struct trial {
     const char *name;

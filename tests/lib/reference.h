@@ -807,4 +807,135 @@ static inline double ref_clip_factor(double square_sum, double most)
     return factor < 1 ? factor : 1;
 }
 
+// ---- int8: x = scale (q - zero), q in -128 ... 127 ----
+
+static inline int64_t ref_limit(int64_t q, int64_t least, int64_t most)
+{
+    return q < least ? least : q > most ? most : q;
+}
+
+// The nearest q, halves to even. x / scale is a number of f32.
+static inline int ref_quantize(float x, float scale, int zero)
+{
+    if (isnan(x)) return zero;
+    double steps = (double)(x / scale);
+    if (steps < -1000) steps = -1000;
+    if (steps > 1000) steps = 1000;
+    return (int)ref_limit(zero + (int64_t)nearbyint(steps), -128, 127);
+}
+
+static inline double ref_dequantize(int q, float scale, int zero)
+{
+    return (double)scale * (q - zero);
+}
+
+// The 255 steps from least to most, which 0 is one of; all zeros have steps of 1.
+static inline void ref_grid(float least, float most, float *scale, int *zero)
+{
+    *scale = most / 255 - least / 255;
+    *zero = 0;
+    if (*scale < 1e-30f) *scale = 1;
+    else *zero = (int)ref_limit((int64_t)nearbyint((double)(-128 - least / *scale)), -128, 127);
+}
+
+// range (3) = least, most, batches seen: of all of them, or, with a momentum, following slowly
+static inline void ref_observe(float *range, const float *x, int n, double momentum)
+{
+    double least = 0, most = 0;
+    for (int i = 0; i < n; i++) {
+        least = ref_min(least, (double)x[i]);
+        most = ref_max(most, (double)x[i]);
+    }
+    if (range[2] > 0 && momentum > 0) {
+        least = (double)range[0] + momentum * (least - (double)range[0]);
+        most = (double)range[1] + momentum * (most - (double)range[1]);
+    } else if (range[2] > 0) {
+        least = ref_min(least, (double)range[0]);
+        most = ref_max(most, (double)range[1]);
+    }
+    range[0] = (float)least;
+    range[1] = (float)most;
+    range[2]++;
+}
+
+// floor((numerator + half) / 2^shift): the nearest number, halves up
+static inline int64_t ref_shift_right(int64_t numerator, int shift)
+{
+    int64_t unit = (int64_t)1 << shift, sum = numerator + unit / 2, q = sum / unit;
+    return q * unit > sum ? q - 1 : q;
+}
+
+// What a channel makes of its sum of products: table has bias, multiplier and shift of each; to has
+// zero, least and most of y.
+static inline double ref_int8_output(int64_t sum, const int32_t *table, int channel, const int32_t *to)
+{
+    const int32_t *row = table + 3 * channel;
+    return (double)ref_limit(to[0] + ref_shift_right((sum + row[0]) * row[1], row[2]), to[1], to[2]);
+}
+
+// y (T,N) from x (T,K), w (N,K)
+static inline void ref_affine_int8(double *y, const int8_t *x, const int8_t *w, const int32_t *table,
+                                   const int32_t *to, int T, int K, int N)
+{
+    for (int t = 0; t < T; t++)
+        for (int n = 0; n < N; n++) {
+            int64_t sum = 0;
+            for (int k = 0; k < K; k++) sum += x[t * K + k] * w[n * K + k];
+            y[t * N + n] = ref_int8_output(sum, table, n, to);
+        }
+}
+
+// Padding holds zero_x: so sums are those of x - zero_x over the inside, and zero_x times all weights.
+typedef struct ref_conv_int8 {
+    const int8_t *x, *w;
+    int64_t *sum;
+    int zero_x;
+} ref_conv_int8;
+
+static inline void ref_conv_int8_term(void *to, int64_t y, int64_t x, int64_t w)
+{
+    ref_conv_int8 *p = (ref_conv_int8 *)to;
+    p->sum[y] += (p->x[x] - p->zero_x) * p->w[w];
+}
+
+static inline void ref_convolution_int8(double *y, const ref_conv *g, ref_conv_int8 *p,
+                                        const int32_t *table, const int32_t *to)
+{
+    int OH = ref_conv_side(g, 0), OW = ref_conv_side(g, 1), K = g->C / g->groups * g->KH * g->KW;
+    ref_conv_each(g, ref_conv_int8_term, p);
+    for (int i = 0; i < g->N * g->O * OH * OW; i++) {
+        int channel = i / (OH * OW) % g->O;
+        int64_t all = 0;
+        for (int k = 0; k < K; k++) all += p->w[channel * K + k];
+        y[i] = ref_int8_output(p->sum[i] + p->zero_x * all, table, channel, to);
+    }
+}
+
+// The largest of a window, or the mean of its numbers with zeros beside them, halves up.
+static inline void ref_pool_int8(double *y, const ref_pool *g, const int8_t *x, bool max, int zero)
+{
+    for (int o = 0; o < g->P * g->OH * g->OW; o++) {
+        int y0, y1, h, x0, x1, w, plane = o / (g->OH * g->OW), most = -128;
+        ref_window(g, 0, o / g->OW % g->OH, &y0, &y1, &h);
+        ref_window(g, 1, o % g->OW, &x0, &x1, &w);
+        int sum = (h * w - (y1 - y0) * (x1 - x0)) * zero;
+        for (int row = y0; row < y1; row++)
+            for (int column = x0; column < x1; column++) {
+                int q = x[(plane * g->H + row) * g->W + column];
+                if (q > most) most = q;
+                sum += q;
+            }
+        y[o] = max ? most : floor((2.0 * sum + h * w) / (2.0 * h * w));
+    }
+}
+
+// y = a + b, or of one input alone: a factor takes its grid to that of y
+static inline double ref_sum_int8(const int8_t *in, const int32_t *zero, const int32_t *factor, int n,
+                                  int shift, const int32_t *to)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < n; i++) sum += (int64_t)(in[i] - zero[i]) * factor[i];
+    return (double)ref_limit(to[0] + ref_shift_right(sum, shift), to[1], to[2]);
+}
+
 #endif
