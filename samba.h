@@ -66,6 +66,7 @@
      [files]       reading, mapping and replacing files; the log           |
      [spread]      what each tensor of a part is of that of the batch      |
      [microbatches] what the parts of a batch need of the whole            |
+     [quantize]    calibration; a program that infers becomes one of int8 ops
      [compile]     from a program to a plan                                |
      [session]     open, close, modes                                      |
      [values]      values of tensors: write, read, copies on the host      |
@@ -1002,10 +1003,9 @@ SAMBA_API samba_tensor *samba_conv1d(samba_tensor *x, const char *name, int32_t 
 /* name__weight (rows,n) N(0,1). */
 SAMBA_API samba_tensor *samba_embedding(samba_tensor *ids, const char *name, int32_t rows,
                                         int32_t n);
-/* Training for int8: y is the nearest of the 256 steps that a range divides into; dx is dy within
-   it. The range, name__range (least, most, batches), is set by the first batch and follows others
-   slowly; it stays where batch_norm takes running values. Put it behind what int8 would store: x,
-   and each affine, convolution or add with its relu. */
+/* Training for int8: y is the nearest of 256 steps of a range, dx is dy within it. name__range
+   (least, most, batches) follows x slowly, and stays where batch_norm takes running values. Put it
+   behind what int8 would store: x, and each affine, convolution or add with its relu. */
 SAMBA_API samba_tensor *samba_fake_quantize(samba_tensor *x, const char *name);
 /* Zeroes with probability p, scales the rest by 1/(1-p). Argins name__p and name__seed. */
 SAMBA_API samba_tensor *samba_dropout(samba_tensor *x, const char *name, float p);
@@ -1076,6 +1076,11 @@ typedef enum samba_weights {
     SAMBA_WEIGHTS_INT4
 } samba_weights;
 
+/* CALIBRATE: in f32, notes ranges of what int8 would store. INT8: products with parameters, and
+   what follows and is known in int8, with the same bits everywhere; needs ranges, of CALIBRATE's
+   runs or of samba_fake_quantize, and has the weights of when it is compiled. See [quantize]. */
+typedef enum samba_quantize { SAMBA_NO_QUANTIZE = 0, SAMBA_CALIBRATE, SAMBA_INT8 } samba_quantize;
+
 /* How the schedule is cut into sections: O0 each op, O1 where the working set outgrows sram_bytes,
    O3 (the default) not at all but by type. The ops are the same ones, and so are the bits. */
 typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3 } samba_opt_level;
@@ -1095,15 +1100,18 @@ typedef struct samba_program {
     samba_optim optim;                       /* one optimizer, or */
     const samba_optim *optims;               /* several */
     int32_t n_optims;
-    float max_grad_norm;   /* > 0: all gradients that optimizers use are clipped to one
-                              norm, as torch.nn.utils.clip_grad_norm_ does */
-    int32_t microbatches;  /* n > 1: batched inputs hold n parts as large as traced;
-                              results are those of all rows at once: see [manual] */
-    int32_t replicas;      /* n > 1: this session has one of n parts of the batch, and
-                              someone makes means of the gradients: samba/parallel.h */
-    bool inference;        /* forward only */
-    samba_weights weights; /* with inference: default plain */
-    bool compile_only;     /* write the PEF, do not load it */
+    float max_grad_norm;     /* > 0: all gradients that optimizers use are clipped to one
+                                norm, as torch.nn.utils.clip_grad_norm_ does */
+    int32_t microbatches;    /* n > 1: batched inputs hold n parts as large as traced;
+                                results are those of all rows at once: see [manual] */
+    int32_t replicas;        /* n > 1: this session has one of n parts of the batch, and
+                                someone makes means of the gradients: samba/parallel.h */
+    bool inference;          /* forward only */
+    samba_weights weights;   /* with inference: default plain */
+    samba_quantize quantize; /* with inference: int8 arithmetic */
+    bool (*quantizes)(const samba_tensor *y, void *user); /* asked of products; NULL: all */
+    void *quantizes_user;
+    bool compile_only; /* write the PEF, do not load it */
     samba_opt_level level;
     samba_mapping mapping;
     int64_t sram_bytes;   /* working set of a section; default 1 MiB */
@@ -10142,14 +10150,101 @@ SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *const *w, ptr
     sum[3] = s3;
 }
 
+/* Cortex-M4, M7 and the like: 4 bytes become two pairs of 16 bits (sxtb16), whose products are
+   added to a sum by one instruction (smlad). 1.6 instructions for each term. */
+#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED) && defined(__GNUC__)
+SAMBA__INLINE uint32_t samba__dsp_even(uint32_t bytes)
+{
+    uint32_t pair;
+    __asm__("sxtb16 %0, %1" : "=r"(pair) : "r"(bytes));
+    return pair;
+}
+
+SAMBA__INLINE uint32_t samba__dsp_odd(uint32_t bytes)
+{
+    uint32_t pair;
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(bytes));
+    return pair;
+}
+
+SAMBA__INLINE int32_t samba__dsp_add(uint32_t x, uint32_t w, int32_t sum)
+{
+    int32_t y;
+    __asm__("smlad %0, %1, %2, %3" : "=r"(y) : "r"(x), "r"(w), "r"(sum));
+    return y;
+}
+
+SAMBA__INLINE int32_t samba__dsp_dot(uint32_t even, uint32_t odd, const int8_t *w, int32_t sum)
+{
+    uint32_t bytes;
+    memcpy(&bytes, w, sizeof bytes);
+    sum = samba__dsp_add(even, samba__dsp_even(bytes), sum);
+    return samba__dsp_add(odd, samba__dsp_odd(bytes), sum);
+}
+
+SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *const *w, ptrdiff_t k,
+                                    int32_t *sum)
+{
+    const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
+    int32_t s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    ptrdiff_t p = 0;
+    for (; p + 4 <= k; p += 4) {
+        uint32_t bytes;
+        memcpy(&bytes, x + p, sizeof bytes);
+        uint32_t even = samba__dsp_even(bytes), odd = samba__dsp_odd(bytes);
+        s0 = samba__dsp_dot(even, odd, w0 + p, s0);
+        s1 = samba__dsp_dot(even, odd, w1 + p, s1);
+        s2 = samba__dsp_dot(even, odd, w2 + p, s2);
+        s3 = samba__dsp_dot(even, odd, w3 + p, s3);
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+    samba__dot4_rest(x, w, p, k, sum);
+}
+#else
 SAMBA__VECTORIZED SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *const *w,
                                                       ptrdiff_t k, int32_t *sum)
 {
     samba__dot4_rest(x, w, 0, k, sum);
 }
+#endif
 
+#if SAMBA__X86
+/* 16 terms at a time: as 16 bits, whose products vpmaddwd adds in pairs. */
+SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *const *w, ptrdiff_t k,
+                                               int32_t *sum)
+{
+    __m256i all[4];
+    ptrdiff_t p = 0;
+    SAMBA__UNROLLED
+    for (int j = 0; j < 4; j++)
+        all[j] = _mm256_setzero_si256();
+    for (; p + 16 <= k; p += 16) {
+        __m256i v = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(x + p)));
+        SAMBA__UNROLLED
+        for (int j = 0; j < 4; j++) {
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(w[j] + p));
+            __m256i pairs = _mm256_madd_epi16(v, _mm256_cvtepi8_epi16(bytes));
+            all[j] = _mm256_add_epi32(all[j], pairs);
+        }
+    }
+    for (int j = 0; j < 4; j++) {
+        int32_t lane[8];
+        _mm256_storeu_si256((__m256i *)(void *)lane, all[j]);
+        for (int l = 0; l < 8; l++)
+            sum[j] += lane[l];
+    }
+    samba__dot4_rest(x, w, p, k, sum);
+}
+#else
+#define samba__dot4_avx2 samba__dot4_portable
+#endif
+
+/* By the number of an instruction set. */
 static const samba__dot4_fn samba__dot4_sets[]
-    = { samba__dot4_portable, samba__dot4_portable, samba__dot4_portable };
+    = { samba__dot4_portable, samba__dot4_avx2, samba__dot4_avx2 };
 
 /* A channel of y: how its sum becomes an int8. A row of input 2 of both products. */
 typedef struct samba__int8_channel {
@@ -21182,6 +21277,686 @@ SAMBA__FN int32_t samba__row_dim(const samba__compilation *c, const samba_tensor
     return dim < 0 ? 0 : dim;
 }
 
+/* ==== [quantize] ============================================================================== */
+/* A program that infers becomes one of int8 ops, see [quant]. With SAMBA_CALIBRATE an op observe
+   follows each tensor that could be stored as int8; its range, <tensor>__observed, is state of the
+   session, which the next compilation reads. With SAMBA_INT8 the nodes are walked twice, as a
+   product may take in what follows it:
+     choose   which nodes become int8 ops, and on which grids; weights and tables are made
+     emit     the new nodes, with quantize and dequantize where the two worlds meet
+   Products begin: affine, convolution, and matmul with a parameter. batch_norm behind them is
+   folded into weights and bias; relu is a limit of y. Sums and cat follow if all they read is int8,
+   and ops that move or choose values on the grid that they read. All else is f32, and reads what
+   dequantize made; where nobody reads that, dead code elimination drops it. fake_quantize goes, and
+   its range is that of what it reads: so training for int8 needs no calibration. ---- */
+typedef enum samba__int8_form {
+    SAMBA__STAYS_F32,
+    SAMBA__INT8_PRODUCT,
+    SAMBA__INT8_FOLLOWS,
+    SAMBA__INT8_SUM,
+    SAMBA__INT8_CAT,
+    SAMBA__INT8_RELU,
+    SAMBA__INT8_ABSORBED /* by what it reads */
+} samba__int8_form;
+
+/* What becomes of a node. */
+typedef struct samba__int8_choice {
+    samba__int8_form form;
+    samba_tensor *y;         /* of the last op that it takes in */
+    const samba__node *norm; /* batch_norm, or NULL */
+    bool relu;
+    samba_tensor *weight, *table;
+} samba__int8_choice;
+
+typedef struct samba__quantizer {
+    samba__compilation *c;
+    samba__int8_choice *choice; /* by node */
+    int32_t *reader;            /* by tensor id: 1 + the last node that reads it */
+    samba_tensor **range;       /* by tensor id: that of a fake_quantize */
+    samba__int8_grid *grid;     /* by tensor id, if stored as int8 */
+    bool *is_int8;
+    samba_tensor **stored; /* by tensor id: the int8 tensor */
+    samba__node **nodes;   /* what is emitted */
+    int32_t n_nodes, room;
+} samba__quantizer;
+
+#define SAMBA__OBSERVED "observed"
+
+/* Tensor ids that the walks may add: two leaves, two results and what each input becomes. */
+SAMBA__FN int32_t samba__quantize_room(const samba__compilation *c)
+{
+    int32_t room = 0;
+    for (int32_t i = 0; c->program->quantize && i < samba__n_nodes(c->session); i++)
+        room += 4 + 2 * c->session->nodes[i]->n_in;
+    return room;
+}
+
+SAMBA__FN bool samba__check_quantize(samba_session *s, const samba_program *p)
+{
+    if (!samba__in_range(s, "samba_program", "quantize", (int32_t)p->quantize, 0.0, SAMBA_INT8))
+        return false;
+    if (!p->quantize) return true;
+    return (p->inference
+            || samba_fail(s, SAMBA_EARG,
+                          "program.quantize is for programs with inference; to train for int8, "
+                          "use samba_fake_quantize"))
+        && (!p->weights
+            || samba_fail(s, SAMBA_EARG,
+                          "program.quantize and program.weights are both given; use one of them"))
+        && ((p->microbatches <= 1 && p->replicas <= 1)
+            || samba_fail(s, SAMBA_EARG,
+                          "program.quantize is for programs without microbatches and replicas: "
+                          "trace the model for the rows of one run"));
+}
+
+/* ---- Calibration ---- */
+/* May int8 ops store what this op makes, or read what it reads? */
+SAMBA__FN bool samba__is_observed(const samba_op *op)
+{
+    static const int32_t ops[]
+        = { SAMBA__OP_affine, SAMBA__OP_convolution, SAMBA__OP_matmul, SAMBA__OP_batch_norm,
+            SAMBA__OP_relu,   SAMBA__OP_add,         SAMBA__OP_cat };
+    bool found = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        found = found || samba__is(op, ops[i]);
+    return found;
+}
+
+SAMBA__FN bool samba__observe(samba_session *s, samba_tensor *t, bool *done)
+{
+    const int32_t momentum = samba_float_attr(0.0f);
+    const samba_shape shape = { 1, { SAMBA__RANGE_SIZE } };
+    if (!t || done[t->id] || t->dtype != SAMBA_F32 || t->role == SAMBA__WEIGHT) return true;
+    done[t->id] = true;
+    samba_tensor *range
+        = samba__layer_param(s, t->name, SAMBA__OBSERVED, &shape, SAMBA__STATE, samba__all(0.0f));
+    if (!range || !samba__own_data(range)) return false;
+    memset(range->data, 0, samba__host_bytes(range)); /* each calibration begins anew */
+    range->symbol = -1;
+    return samba__emit2(SAMBA__OP_observe, t, range, &momentum, 1) != NULL;
+}
+
+/* Follows what outputs depend on with observers, which the compiler's own updates keep alive. */
+SAMBA__FN bool samba__add_observers(samba__compilation *c)
+{
+    samba_session *s = c->session;
+    int32_t n = samba__n_nodes(s), n_tensors = samba__n_tensors(s);
+    if (c->program->quantize != SAMBA_CALIBRATE) return true;
+    bool *needed = (bool *)samba__temp(s, 2 * n_tensors, sizeof *needed);
+    if (!needed) return false;
+    bool *done = needed + n_tensors;
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        needed[c->outputs[i]->id] = true;
+    for (int32_t i = n - 1; i >= 0; i--) {
+        const samba__node *node = s->nodes[i];
+        bool live = false;
+        for (int32_t o = 0; o < node->n_out; o++)
+            live = live || needed[node->out[o]->id];
+        live = live && !node->eager;
+        for (int32_t k = 0; live && k < node->n_in; k++)
+            if (node->in[k]) needed[node->in[k]->id] = true;
+        if (!live || !samba__is_observed(node->op)) continue;
+        if (!samba__observe(s, node->in[0], done) || !samba__observe(s, node->out[0], done))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Choose ---- */
+SAMBA__FN void samba__count_readers(samba__quantizer *q)
+{
+    samba__compilation *c = q->c;
+    memset(c->uses, 0, sizeof *c->uses * (size_t)c->n_tensors);
+    for (int32_t i = 0; i < c->n_pairs; i++)
+        c->uses[samba__final(c->pairs[i].source)->id]++;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        if (n->out[0]->same_as) continue;
+        for (int32_t k = 0; k < n->n_in; k++) {
+            if (!n->in[k]) continue;
+            c->uses[n->in[k]->id]++;
+            q->reader[n->in[k]->id] = i + 1;
+        }
+    }
+}
+
+/* fake_quantize gives its range to what it reads, and goes. */
+SAMBA__FN void samba__drop_fake_quantize(samba__quantizer *q)
+{
+    samba__compilation *c = q->c;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        samba__node *n = c->nodes[i];
+        for (int32_t k = 0; k < n->n_in; k++)
+            n->in[k] = samba__final(n->in[k]);
+        if (n->out[0]->same_as || !samba__is(n->op, SAMBA__OP_fake_quantize)) continue;
+        q->range[n->in[0]->id] = n->in[1];
+        n->out[0]->same_as = n->in[0];
+    }
+    samba__count_readers(q);
+}
+
+/* The node that alone reads t, if it is of this op; and its number. */
+SAMBA__FN samba__node *samba__only_reader(const samba__quantizer *q, const samba_tensor *t,
+                                          int32_t op, int32_t *number)
+{
+    int32_t i = q->reader[t->id] - 1;
+    if (i < 0 || q->c->uses[t->id] != 1 || !samba__is(q->c->nodes[i]->op, op)) return NULL;
+    *number = i;
+    return q->c->nodes[i];
+}
+
+/* Ops that leave values on the grid they read. A mean over windows of unequal sizes is none. */
+SAMBA__FN bool samba__follows_grid(const samba__node *n)
+{
+    const samba_shape *x = &n->in[0]->shape, *y = &n->out[0]->shape;
+    static const int32_t ops[] = { SAMBA__OP_reshape, SAMBA__OP_permute, SAMBA__OP_slice,
+                                   SAMBA__OP_expand, SAMBA__OP_max_pool2d };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (samba__is(n->op, ops[i])) return true;
+    if (samba__is(n->op, SAMBA__OP_pad)) return samba_attr_float(n->attr[n->n_attr - 1]) == 0.0f;
+    if (!samba__is(n->op, SAMBA__OP_avg_pool2d)) return false;
+    if (n->n_attr >= SAMBA__AVG_WORDS) return true;
+    int32_t d = x->ndim - 2;
+    return x->dim[d] % y->dim[d] == 0 && x->dim[d + 1] % y->dim[d + 1] == 0;
+}
+
+/* The range of t: of a fake_quantize behind it, or behind ops that only follow; or as observed. */
+SAMBA__FN const float *samba__range_of(const samba__quantizer *q, const samba_tensor *t)
+{
+    char buffer[256];
+    samba_session *s = q->c->session;
+    const samba_tensor *at = t;
+    while (!q->range[at->id] && q->c->uses[at->id] == 1 && q->reader[at->id]) {
+        const samba__node *n = q->c->nodes[q->reader[at->id] - 1];
+        if (!samba__follows_grid(n)) break;
+        at = n->out[0];
+    }
+    samba_tensor *range = q->range[at->id];
+    const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__" SAMBA__OBSERVED, t->name);
+    if (!range && name) range = samba__named(s, name);
+    const float *r = range && samba__own_data(range) ? (const float *)range->data : NULL;
+    if (!r || !(r[SAMBA__RANGE_BATCHES] > 0.0f)) {
+        samba_fail(s, SAMBA_ESTATE,
+                   "%s has no range: compile with .quantize = SAMBA_CALIBRATE and run some "
+                   "batches, then compile with SAMBA_INT8; or train with samba_fake_quantize",
+                   t->name);
+        return NULL;
+    }
+    float width = r[SAMBA__RANGE_MOST] - r[SAMBA__RANGE_LEAST];
+    if (width < SAMBA__INF) return r;
+    samba_fail(s, SAMBA_ERANGE,
+               "the range of %s is %g ... %g, so data it was calibrated with made a NaN or an "
+               "infinity; samba_set_check_finite finds where. Calibrate again",
+               t->name, (double)r[SAMBA__RANGE_LEAST], (double)r[SAMBA__RANGE_MOST]);
+    return NULL;
+}
+
+SAMBA__FN bool samba__give_grid(samba__quantizer *q, const samba_tensor *t)
+{
+    if (q->is_int8[t->id]) return true;
+    const float *r = samba__range_of(q, t);
+    if (!r) return false;
+    q->grid[t->id] = samba__grid_of(r[SAMBA__RANGE_LEAST], r[SAMBA__RANGE_MOST]);
+    return true;
+}
+
+/* The parameter whose values a product reads as its input 1; NULL: there is none. */
+SAMBA__FN samba_tensor *samba__int8_parameter(const samba__quantizer *q, const samba__node *n)
+{
+    samba_tensor *w = n->in[1];
+    const samba__node *fake = samba__made_by(q->c, w, SAMBA__OP_fake_quantize_weight);
+    if (fake) w = fake->in[0];
+    return w->role == SAMBA__WEIGHT && w->dtype == SAMBA_F32 ? w : NULL;
+}
+
+/* Channels and terms of the weights of a product: of matmul columns may be channels. */
+SAMBA__FN int32_t samba__int8_channels(const samba__node *n, const samba_tensor *w)
+{
+    bool columns = samba__is(n->op, SAMBA__OP_matmul) && !n->attr[SAMBA__MATMUL_TRANSPOSE_B];
+    return w->shape.dim[columns ? 1 : 0];
+}
+
+SAMBA__FN bool samba__can_be_int8(const samba__quantizer *q, const samba__node *n)
+{
+    const samba_program *p = q->c->program;
+    bool matmul = samba__is(n->op, SAMBA__OP_matmul);
+    bool product
+        = matmul || samba__is(n->op, SAMBA__OP_affine) || samba__is(n->op, SAMBA__OP_convolution);
+    const samba_tensor *w = product ? samba__int8_parameter(q, n) : NULL;
+    if (!w || n->in[0]->dtype != SAMBA_F32) return false;
+    if (matmul && (w->shape.ndim != 2 || n->attr[SAMBA__MATMUL_TRANSPOSE_A])) return false;
+    int64_t k = samba_count(&w->shape) / samba__int8_channels(n, w);
+    if (k > SAMBA__INT8_MOST_K)
+        samba__warn(q->c->session,
+                    "%s sums %l products, which could overflow an int32: it stays f32; split it to "
+                    "have it in int8",
+                    n->out[0]->name, k);
+    return k <= SAMBA__INT8_MOST_K && (!p->quantizes || p->quantizes(n->out[0], p->quantizes_user));
+}
+
+/* Lets node i take in the batch_norm and the relu behind it, if nobody else reads between. */
+SAMBA__FN void samba__absorb(samba__quantizer *q, int32_t i)
+{
+    samba__int8_choice *h = &q->choice[i];
+    int32_t k = 0;
+    h->y = q->c->nodes[i]->out[0];
+    bool norms = samba__is(q->c->nodes[i]->op, SAMBA__OP_convolution)
+        || (samba__is(q->c->nodes[i]->op, SAMBA__OP_affine) && h->y->shape.ndim == 2);
+    h->norm = norms ? samba__only_reader(q, h->y, SAMBA__OP_batch_norm, &k) : NULL;
+    if (h->norm && h->norm->in[0] == h->y) {
+        q->choice[k].form = SAMBA__INT8_ABSORBED;
+        h->y = h->norm->out[0];
+    } else
+        h->norm = NULL;
+    const samba__node *relu = samba__only_reader(q, h->y, SAMBA__OP_relu, &k);
+    if (!relu) return;
+    q->choice[k].form = SAMBA__INT8_ABSORBED;
+    h->relu = true;
+    h->y = relu->out[0];
+}
+
+SAMBA__FN const float *samba__host_values(samba_tensor *t)
+{
+    return t && samba__own_data(t) ? (const float *)t->data : NULL;
+}
+
+/* Weights of a channel, in f32 as batch_norm would have them, and its bias. */
+typedef struct samba__int8_source {
+    const float *w, *bias, *gamma, *beta, *mean, *var; /* NULL: none */
+    float eps;
+    int64_t k, row, step; /* w of channel o, term p: at o row + p step */
+} samba__int8_source;
+
+SAMBA__FN bool samba__int8_source_of(samba__quantizer *q, const samba__node *n,
+                                     const samba__int8_choice *h, samba__int8_source *r)
+{
+    samba_tensor *w = samba__int8_parameter(q, n);
+    samba_tensor *bias = n->n_in > SAMBA__AFFINE_BIAS ? n->in[SAMBA__AFFINE_BIAS] : NULL;
+    const samba__node *m = h->norm;
+    int32_t channels = samba__int8_channels(n, w);
+    memset(r, 0, sizeof *r);
+    r->w = samba__host_values(w);
+    r->bias = bias && bias->role == SAMBA__WEIGHT ? samba__host_values(bias) : NULL;
+    r->k = samba_count(&w->shape) / channels;
+    bool columns = channels != w->shape.dim[0]
+        || (samba__is(n->op, SAMBA__OP_matmul) && !n->attr[SAMBA__MATMUL_TRANSPOSE_B]);
+    r->row = columns ? 1 : r->k;
+    r->step = columns ? channels : 1;
+    if (m) {
+        r->gamma = samba__host_values(m->in[SAMBA__BATCH_NORM_WEIGHT]);
+        r->beta = samba__host_values(m->in[SAMBA__BATCH_NORM_BIAS]);
+        r->mean = samba__host_values(m->in[SAMBA__BATCH_NORM_MEAN]);
+        r->var = samba__host_values(m->in[SAMBA__BATCH_NORM_VARIANCE]);
+        r->eps = samba_attr_float(m->attr[SAMBA__BATCH_NORM_EPS]);
+    }
+    return r->w && samba_ok(q->c->session);
+}
+
+/* sum scale = multiplier / 2^shift, with 31 bits of it where they fit. */
+SAMBA__FN void samba__int8_multiplier(double scale, samba__int8_channel *to)
+{
+    int32_t shift = 0;
+    while (shift < 62 && scale < 1073741824.0) {
+        scale *= 2.0;
+        shift++;
+    }
+    int64_t multiplier = (int64_t)(scale + 0.5);
+    to->multiplier = (int32_t)samba__min64(multiplier, INT32_MAX);
+    to->shift = shift;
+}
+
+/* Row o of the weights and of the table. A bias that is large beside its weights gets them coarser
+   steps, so that an int32 holds it. */
+SAMBA__FN bool samba__int8_row(const samba__int8_source *r, int64_t o, samba__int8_grid x,
+                               float y_scale, int8_t *w, samba__int8_channel *to)
+{
+    const double most_bias = 536870912.0;
+    float by = 1.0f, bias = r->bias ? r->bias[o] : 0.0f, most = 0.0f;
+    if (r->var) {
+        by = (r->gamma ? r->gamma[o] : 1.0f) * samba__rsqrt(r->var[o] + r->eps);
+        bias = samba__fma(bias - r->mean[o], by, r->beta ? r->beta[o] : 0.0f);
+    }
+    bool finite = samba__abs(bias) < SAMBA__INF;
+    for (int64_t p = 0; p < r->k; p++) {
+        float size = samba__abs(r->w[o * r->row + p * r->step] * by);
+        finite = finite && size < SAMBA__INF;
+        most = size > most ? size : most;
+    }
+    samba__int8_grid g = { samba__weight_scale(most), 0 };
+    double least = (double)samba__abs(bias) / most_bias / (double)x.scale;
+    if ((double)g.scale < least) g.scale = (float)least * 1.0001f;
+    int32_t sum = 0;
+    for (int64_t p = 0; p < r->k; p++) {
+        w[p] = (int8_t)samba__to_grid(r->w[o * r->row + p * r->step] * by, g);
+        sum += w[p];
+    }
+    double unit = (double)x.scale * (double)g.scale, steps = (double)bias / unit;
+    if (!finite || !(steps <= most_bias && steps >= -most_bias)) return false;
+    int64_t whole = (int64_t)(steps < 0.0 ? steps - 0.5 : steps + 0.5);
+    to->bias = (int32_t)(whole - (int64_t)x.zero * sum);
+    samba__int8_multiplier(unit / (double)y_scale, to);
+    return true;
+}
+
+/* A leaf of the product that makes y, to be filled. */
+SAMBA__FN samba_tensor *samba__int8_leaf(samba__quantizer *q, const samba_tensor *y,
+                                         const char *kind, samba_dtype type,
+                                         const samba_shape *shape)
+{
+    char buffer[256];
+    samba_session *s = q->c->session;
+    const char *name = samba__print_name(s, buffer, sizeof buffer, "%s__%s", y->name, kind);
+    bool generating = s->generating;
+    s->generating = true;
+    samba_tensor *t
+        = name ? samba__shared_leaf(s, name, type, shape, SAMBA__WEIGHT, samba__all(0.0f)) : NULL;
+    s->generating = generating;
+    if (!t || !samba__own_data(t)) return NULL;
+    t->frozen = true;
+    t->symbol = -1;
+    return t;
+}
+
+SAMBA__FN bool samba__choose_product(samba__quantizer *q, int32_t i)
+{
+    samba__node *n = q->c->nodes[i];
+    samba__int8_choice *h = &q->choice[i];
+    samba__int8_source r;
+    samba_tensor *w = samba__int8_parameter(q, n);
+    int32_t channels = samba__int8_channels(n, w);
+    const samba_tensor *bias = n->n_in > SAMBA__AFFINE_BIAS ? n->in[SAMBA__AFFINE_BIAS] : NULL;
+    if (bias && bias->role != SAMBA__WEIGHT) return true; /* it stays f32 */
+    samba__absorb(q, i);
+    h->form = SAMBA__INT8_PRODUCT;
+    if (!samba__int8_source_of(q, n, h, &r) || !samba__give_grid(q, n->in[0])
+        || !samba__give_grid(q, h->y))
+        return false;
+    q->is_int8[n->in[0]->id] = q->is_int8[h->y->id] = true;
+    samba_shape table = { 2, { channels, 3 } }, rows = { 2, { channels, (int32_t)r.k } };
+    if (samba__is(n->op, SAMBA__OP_convolution)) rows = w->shape;
+    h->weight = samba__int8_leaf(q, n->out[0], "int8_weight", SAMBA_I8, &rows);
+    h->table = samba__int8_leaf(q, n->out[0], "int8_table", SAMBA_I32, &table);
+    if (!h->weight || !h->table) return false;
+    for (int64_t o = 0; o < channels; o++)
+        if (!samba__int8_row(&r, o, q->grid[n->in[0]->id], q->grid[h->y->id].scale,
+                             (int8_t *)h->weight->data + o * r.k,
+                             (samba__int8_channel *)h->table->data + o))
+            return samba_fail(q->c->session, SAMBA_ERANGE,
+                              "weights or bias of %s, channel %l, are not finite, or too large",
+                              n->out[0]->name, o);
+    return true;
+}
+
+/* Factors and the shift of ratios r of n scales: the largest factor has 21 bits. */
+SAMBA__FN bool samba__sum_factors(const double *r, int32_t n, int32_t *factor, int32_t *shift)
+{
+    double most = n > 1 && r[1] > r[0] ? r[1] : r[0], unit = 1.0;
+    for (*shift = 0; *shift < SAMBA__SUM_MOST_SHIFT && most * unit < 1048576.0; ++*shift)
+        unit *= 2.0;
+    for (int32_t i = 0; i < n; i++)
+        factor[i] = (int32_t)(r[i] * unit < 2097151.0 ? r[i] * unit + 0.5 : 2097152.0);
+    return most * unit <= 2097152.0;
+}
+
+/* Sums of two grids, cat and relu have a grid of their own. */
+SAMBA__FN bool samba__choose_own_grid(samba__quantizer *q, int32_t i, samba__int8_form form)
+{
+    samba__int8_choice *h = &q->choice[i];
+    if (form == SAMBA__INT8_SUM)
+        samba__absorb(q, i);
+    else
+        h->y = q->c->nodes[i]->out[0];
+    h->form = form;
+    if (!samba__give_grid(q, h->y)) return false;
+    q->is_int8[h->y->id] = true;
+    return true;
+}
+
+/* Is all that n reads int8, f32 by name, and as large as y if `same`? */
+SAMBA__FN bool samba__reads_int8(const samba__quantizer *q, const samba__node *n, bool same)
+{
+    bool fits = n->n_in > 0;
+    for (int32_t k = 0; k < n->n_in; k++)
+        fits = fits && n->in[k] && q->is_int8[n->in[k]->id]
+            && (!same || samba__same_shape(&n->in[k]->shape, &n->out[0]->shape));
+    return fits;
+}
+
+SAMBA__FN bool samba__choose(samba__quantizer *q, int32_t i)
+{
+    samba__node *n = q->c->nodes[i];
+    samba__int8_choice *h = &q->choice[i];
+    if (n->out[0]->same_as || h->form == SAMBA__INT8_ABSORBED) return true;
+    if (samba__can_be_int8(q, n)) return samba__choose_product(q, i);
+    bool follows = n->n_in == 1 && n->in[0] && samba__follows_grid(n);
+    if (follows && q->is_int8[n->in[0]->id]) {
+        h->form = SAMBA__INT8_FOLLOWS;
+        h->y = n->out[0];
+        q->grid[h->y->id] = q->grid[n->in[0]->id];
+        q->is_int8[h->y->id] = true;
+        return true;
+    }
+    if (samba__is(n->op, SAMBA__OP_add) && samba__reads_int8(q, n, true))
+        return samba__choose_own_grid(q, i, SAMBA__INT8_SUM);
+    if (samba__is(n->op, SAMBA__OP_cat) && samba__reads_int8(q, n, false))
+        return samba__choose_own_grid(q, i, SAMBA__INT8_CAT);
+    if (samba__is(n->op, SAMBA__OP_relu) && samba__reads_int8(q, n, true))
+        return samba__choose_own_grid(q, i, SAMBA__INT8_RELU);
+    return true;
+}
+
+/* ---- Emit ---- */
+SAMBA__FN void samba__push_node(samba__quantizer *q, samba__node *n)
+{
+    SAMBA_ASSERT(q->n_nodes < q->room);
+    q->nodes[q->n_nodes++] = n;
+    for (int32_t o = 0; o < n->n_out; o++)
+        q->c->producer[n->out[o]->id] = n;
+}
+
+/* A node of n_in inputs in place of `like`, which makes y, or a stand-in for it in int8. */
+SAMBA__FN samba__node *samba__int8_node(samba__quantizer *q, int32_t op, const samba__node *like,
+                                        int32_t n_in, samba_tensor *y, bool stands_in)
+{
+    samba__node *n = samba__temp_node(q->c->session, n_in);
+    if (n && stands_in) y = samba__stand_in(q->c, y);
+    if (!n || !y) return NULL;
+    if (stands_in) y->dtype = SAMBA_I8;
+    n->op = &samba__op_table[op];
+    n->name = like->name;
+    n->graph = like->graph;
+    n->section = like->section;
+    n->id = like->id;
+    n->out[0] = y;
+    n->n_out = 1;
+    return n;
+}
+
+SAMBA__FN void samba__grid_words(samba__node *n, samba__int8_grid g)
+{
+    n->attr[SAMBA__GRID_SCALE] = samba_float_attr(g.scale);
+    n->attr[SAMBA__GRID_ZERO] = g.zero;
+    n->n_attr = SAMBA__GRID_END;
+}
+
+/* x as int8, for node `like`: as it is stored, or quantized. */
+SAMBA__FN samba_tensor *samba__as_int8(samba__quantizer *q, const samba__node *like,
+                                       samba_tensor *x)
+{
+    if (q->stored[x->id]) return q->stored[x->id];
+    samba__node *n = samba__int8_node(q, SAMBA__OP_quantize, like, 1, x, true);
+    if (!n) return NULL;
+    n->in[0] = x;
+    samba__grid_words(n, q->grid[x->id]);
+    samba__push_node(q, n);
+    q->stored[x->id] = n->out[0];
+    return n->out[0];
+}
+
+/* zero, least and most of y, from this word on. */
+SAMBA__FN void samba__y_words(samba__quantizer *q, samba__node *n, const samba__int8_choice *h,
+                              int32_t at, bool relu)
+{
+    int32_t zero = q->grid[h->y->id].zero;
+    n->attr[at] = zero;
+    n->attr[at + 1] = relu ? zero : SAMBA__INT8_LEAST;
+    n->attr[at + 2] = SAMBA__INT8_MOST;
+    n->n_attr = at + 3;
+}
+
+SAMBA__FN samba__node *samba__emit_product(samba__quantizer *q, const samba__node *n,
+                                           const samba__int8_choice *h)
+{
+    bool convolves = samba__is(n->op, SAMBA__OP_convolution);
+    int32_t op = convolves ? SAMBA__OP_convolution_int8 : SAMBA__OP_affine_int8;
+    int32_t at = convolves ? (int32_t)SAMBA__CONV_INT8_ZERO_Y : (int32_t)SAMBA__AFFINE_INT8_ZERO_Y;
+    samba_tensor *x = samba__as_int8(q, n, n->in[0]);
+    samba__node *m = x ? samba__int8_node(q, op, n, SAMBA__INT8_INPUTS, h->y, true) : NULL;
+    if (!m) return NULL;
+    m->in[SAMBA__INT8_X] = x;
+    m->in[SAMBA__INT8_WEIGHT] = h->weight;
+    m->in[SAMBA__INT8_TABLE] = h->table;
+    if (convolves) memcpy(m->attr, n->attr, SAMBA__CONV_WORDS * sizeof *m->attr);
+    if (convolves) m->attr[SAMBA__CONV_INT8_ZERO_X] = q->grid[n->in[0]->id].zero;
+    samba__y_words(q, m, h, at, h->relu);
+    return m;
+}
+
+/* x on the grid of h->y: for relu, and what cat joins. */
+SAMBA__FN samba__node *samba__emit_requantize(samba__quantizer *q, const samba__node *n,
+                                              samba_tensor *x, const samba__int8_choice *h)
+{
+    samba__int8_grid from = q->grid[x->id], to = q->grid[h->y->id];
+    double ratio = (double)from.scale / (double)to.scale;
+    samba__node *m = samba__int8_node(q, SAMBA__OP_requantize, n, 1, x, true);
+    if (!m) return NULL;
+    m->in[0] = samba__as_int8(q, n, x);
+    m->attr[SAMBA__REQUANTIZE_ZERO_X] = from.zero;
+    samba__sum_factors(&ratio, 1, &m->attr[SAMBA__REQUANTIZE_FACTOR],
+                       &m->attr[SAMBA__REQUANTIZE_SHIFT]);
+    samba__y_words(q, m, h, SAMBA__REQUANTIZE_ZERO_Y, h->form == SAMBA__INT8_RELU);
+    return m->in[0] ? m : NULL;
+}
+
+SAMBA__FN samba__node *samba__emit_sum(samba__quantizer *q, const samba__node *n,
+                                       const samba__int8_choice *h)
+{
+    samba__node *m = samba__int8_node(q, SAMBA__OP_add_int8, n, 2, h->y, true);
+    double ratio[2];
+    if (!m) return NULL;
+    for (int32_t i = 0; i < 2; i++) {
+        samba__int8_grid g = q->grid[n->in[i]->id];
+        m->in[i] = samba__as_int8(q, n, n->in[i]);
+        m->attr[SAMBA__ADD_INT8_ZEROS + i] = g.zero;
+        ratio[i] = (double)g.scale / (double)q->grid[h->y->id].scale;
+        if (!m->in[i]) return NULL;
+    }
+    samba__sum_factors(ratio, 2, &m->attr[SAMBA__ADD_INT8_FACTORS],
+                       &m->attr[SAMBA__ADD_INT8_SHIFT]);
+    samba__y_words(q, m, h, SAMBA__ADD_INT8_ZERO_Y, h->relu);
+    return m;
+}
+
+SAMBA__FN samba__node *samba__emit_cat(samba__quantizer *q, const samba__node *n,
+                                       const samba__int8_choice *h)
+{
+    samba__node *m = samba__int8_node(q, SAMBA__OP_cat, n, n->n_in, h->y, true);
+    if (!m) return NULL;
+    for (int32_t k = 0; k < n->n_in; k++) {
+        samba__node *r = samba__emit_requantize(q, n, n->in[k], h);
+        if (!r) return NULL;
+        samba__push_node(q, r);
+        m->in[k] = r->out[0];
+    }
+    m->attr[SAMBA__AXIS_NUMBER] = n->attr[SAMBA__AXIS_NUMBER];
+    m->n_attr = 1;
+    return m;
+}
+
+/* The same op on int8, or that of int8 where it is another one. */
+SAMBA__FN samba__node *samba__emit_follower(samba__quantizer *q, const samba__node *n,
+                                            const samba__int8_choice *h)
+{
+    int32_t op = (int32_t)(n->op - samba__op_table), zero = q->grid[h->y->id].zero;
+    bool mean = samba__is(n->op, SAMBA__OP_avg_pool2d);
+    if (mean) op = SAMBA__OP_avg_pool2d_int8;
+    if (samba__is(n->op, SAMBA__OP_max_pool2d)) op = SAMBA__OP_max_pool2d_int8;
+    samba__node *m = samba__int8_node(q, op, n, 1, h->y, true);
+    if (!m) return NULL;
+    m->in[0] = samba__as_int8(q, n, n->in[0]);
+    m->n_attr = n->n_attr;
+    memcpy(m->attr, n->attr, (size_t)n->n_attr * sizeof *m->attr);
+    if (samba__is(n->op, SAMBA__OP_pad)) m->attr[n->n_attr - 1] = samba_float_attr((float)zero);
+    if (mean && n->n_attr < SAMBA__AVG_WORDS) { /* windows of one size, side by side */
+        const samba_shape *x = &n->in[0]->shape, *y = &n->out[0]->shape;
+        memset(m->attr, 0, SAMBA__AVG_INT8_END * sizeof *m->attr);
+        for (int32_t i = 0; i < 2; i++)
+            m->attr[SAMBA__AVG_KERNEL + i] = m->attr[SAMBA__AVG_STRIDE + i]
+                = x->dim[x->ndim - 2 + i] / y->dim[y->ndim - 2 + i];
+    }
+    if (mean) m->attr[SAMBA__AVG_INT8_ZERO] = zero;
+    if (mean) m->n_attr = SAMBA__AVG_INT8_END;
+    return m->in[0] ? m : NULL;
+}
+
+/* The int8 op of a choice, and what makes f32 of it for who reads that. */
+SAMBA__FN bool samba__emit_choice(samba__quantizer *q, samba__node *n, const samba__int8_choice *h)
+{
+    samba__node *m = NULL;
+    if (h->form == SAMBA__INT8_PRODUCT) m = samba__emit_product(q, n, h);
+    if (h->form == SAMBA__INT8_FOLLOWS) m = samba__emit_follower(q, n, h);
+    if (h->form == SAMBA__INT8_SUM) m = samba__emit_sum(q, n, h);
+    if (h->form == SAMBA__INT8_CAT) m = samba__emit_cat(q, n, h);
+    if (h->form == SAMBA__INT8_RELU) m = samba__emit_requantize(q, n, n->in[0], h);
+    samba__node *back = m ? samba__int8_node(q, SAMBA__OP_dequantize, n, 1, h->y, false) : NULL;
+    if (!back) return false;
+    samba__push_node(q, m);
+    q->stored[h->y->id] = m->out[0];
+    back->in[0] = m->out[0];
+    samba__grid_words(back, q->grid[h->y->id]);
+    samba__push_node(q, back);
+    return true;
+}
+
+SAMBA__FN bool samba__quantizer_open(samba__quantizer *q, samba__compilation *c)
+{
+    samba_session *s = c->session;
+    int32_t n = c->n_tensors;
+    memset(q, 0, sizeof *q);
+    q->c = c;
+    q->room = 2 * c->n_nodes + samba__quantize_room(c) + c->n_pairs + c->n_params;
+    q->choice = (samba__int8_choice *)samba__temp(s, c->n_nodes, sizeof *q->choice);
+    q->reader = (int32_t *)samba__temp(s, n, sizeof *q->reader);
+    q->range = (samba_tensor **)samba__temp(s, 2 * n, sizeof *q->range);
+    q->grid = (samba__int8_grid *)samba__temp(s, n, sizeof *q->grid);
+    q->is_int8 = (bool *)samba__temp(s, n, sizeof *q->is_int8);
+    q->nodes = (samba__node **)samba__temp(s, q->room, sizeof *q->nodes);
+    q->stored = q->range ? q->range + n : NULL;
+    return q->choice && q->reader && q->range && q->grid && q->is_int8 && q->nodes;
+}
+
+SAMBA__FN bool samba__quantize_program(samba__compilation *c)
+{
+    samba__quantizer q;
+    if (c->program->quantize != SAMBA_INT8) return true;
+    if (!samba__quantizer_open(&q, c)) return false;
+    samba__drop_fake_quantize(&q);
+    for (int32_t i = 0; i < c->n_nodes; i++)
+        if (!samba__choose(&q, i)) return false;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        samba__node *n = c->nodes[i];
+        const samba__int8_choice *h = &q.choice[i];
+        if (h->form == SAMBA__INT8_ABSORBED) continue;
+        if (h->form == SAMBA__STAYS_F32)
+            samba__push_node(&q, n);
+        else if (!samba__emit_choice(&q, n, h))
+            return false;
+    }
+    c->nodes = q.nodes;
+    c->n_nodes = q.n_nodes;
+    return true;
+}
+
 /* ==== [compile] =============================================================================== */
 SAMBA__FN bool samba__add_output(samba__compilation *c, samba_tensor *t)
 {
@@ -21669,7 +22444,8 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     c->first_generated = samba__n_nodes(s);
     s->generating = true;
     s->graph = c->graph;
-    if (!samba__pack_weights(c) || !samba__find_parts(c) || !samba__add_backward(c)) return false;
+    if (!samba__pack_weights(c) || !samba__add_observers(c)) return false;
+    if (!samba__find_parts(c) || !samba__add_backward(c)) return false;
     for (int32_t i = 0; i < c->n_outputs; i++) {
         if (!samba__keep_output(c, c->outputs[i])) return false;
     }
@@ -21679,10 +22455,11 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
             if (!samba__add_optimizer(c, o, clip)) return false;
     }
     s->generating = false;
-    c->n_tensors = samba__n_tensors(s) + c->n_pairs + c->n_params;
+    c->n_tensors = samba__n_tensors(s) + c->n_pairs + c->n_params + samba__quantize_room(c);
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
     return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__fuse(c)
-        && samba__bind(c) && samba__sweep_and_schedule(c) && samba__plan_within(c, p);
+        && samba__quantize_program(c) && samba__bind(c) && samba__sweep_and_schedule(c)
+        && samba__plan_within(c, p);
 }
 
 /* What the PEF itself carries: constants and the first values of argins. */
@@ -21744,7 +22521,8 @@ SAMBA__FN bool samba__begin_compilation(samba_session *s, samba__compilation *c,
                           "program.weights is %d; it says how a program with "
                           "inference stores its weights, 0 ... 4",
                           (int32_t)program->weights);
-    return samba__collect_outputs(c) && samba__collect_params(c);
+    return samba__check_quantize(s, program) && samba__collect_outputs(c)
+        && samba__collect_params(c);
 }
 
 /* ==== [session] =============================================================================== */

@@ -1,4 +1,4 @@
-// int8: training for it. What each op computes is tested in reference.c.
+// int8: training for it, calibration, programs. What each op computes is tested in reference.c.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/session.h"
@@ -108,10 +108,193 @@ static void test_refusals(void)
     CHECK(samba_close(s) == 0);
 }
 
+// ---- Calibration and compilation ----
+
+// A net with all that int8 knows: a residual sum whose input is also an output, a padded and a grouped
+// convolution with batch_norm, relu apart, cat of two grids, both poolings, a layer and a matmul that
+// read the same tensor.
+enum { N = 3, SIDE = 8, CLASSES = 5, MOST_Y = N * 6 * SIDE * SIDE };
+
+typedef struct net {
+    samba_session *s;
+    samba_tensor *x, *y[4];
+} net;
+
+static net trace_net(bool portable, int32_t threads)
+{
+    net m = { .s = samba_open(&(samba_desc){ .portable = portable, .threads = threads }) };
+    m.x = samba_input(m.s, "x", SAMBA_F32, SAMBA_SHAPE(N, 2, SIDE, SIDE));
+    samba_tensor *h = samba_conv2d(m.x, "conv1", 6, 3, &(samba_conv_opts){ .padding = { 1, 1 } });
+    h = samba_relu(samba_batchnorm(h, "norm"));
+    m.y[0] = h;
+    samba_tensor *g = samba_conv2d(h, "conv2", 6, 3, &(samba_conv_opts){ .padding = { 1, 1 }, .groups = 6 });
+    h = samba_relu(samba_add(g, h));
+    samba_tensor *parts[2] = { h, g };
+    h = samba_relu(samba_cat(parts, 2, 1));
+    h = samba_max_pool2d(samba_pad(h, SAMBA_SHAPE(0, 0, 1, 0), SAMBA_SHAPE(0, 0, 0, 1), 0),
+                         &(samba_pool_opts){ .kernel = { 3, 3 }, .stride = { 2, 2 } });
+    h = samba_flatten(samba_adaptive_avg_pool2d(h, 2, 2), 1);
+    m.y[1] = samba_softmax(samba_linear(h, "fc", CLASSES), -1);
+    samba_tensor *w = samba_param(m.s, "w", SAMBA_SHAPE(48, CLASSES), (samba_init){ SAMBA_INIT_UNIFORM, 0, 0.2f });
+    m.y[2] = samba_matmul(h, w);
+    return m;
+}
+
+static void give_images(net *m, int batch)
+{
+    float x[N * 2 * SIDE * SIDE];
+    uint32_t word[4];
+    for (int i = 0; i < N * 2 * SIDE * SIDE; i++) {
+        samba_random(7, "images", (uint64_t)(batch * 10000 + i), word);
+        x[i] = (float)(word[0] >> 8) / (1 << 23) - 0.9f;
+    }
+    CHECK(samba_write(m->x, x));
+}
+
+static samba_program program_of(const net *m, samba_quantize quantize)
+{
+    return (samba_program){ .inference = true, .quantize = quantize, .outputs = { m->y[0], m->y[1], m->y[2] } };
+}
+
+static void calibrate(net *m, int batches)
+{
+    samba_program p = program_of(m, SAMBA_CALIBRATE);
+    CHECK(samba_compile(m->s, &p));
+    for (int i = 0; i < batches; i++) {
+        give_images(m, i);
+        CHECK(samba_run(m->s, 0));
+    }
+}
+
+static int ops_of(const samba_session *s, const char *name)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++) {
+        const samba_op *op = samba__node_at(&s->rt->pef, i).op;
+        n += op && !strcmp(op->name, name);
+    }
+    return n;
+}
+
+// Numbers of f32 and int8 are close, and those of int8 are the same bits with every kernel and from a file.
+static void test_compiled(void)
+{
+    static float want[3][MOST_Y], got[3][MOST_Y], first[3][MOST_Y];
+    const char *path = "quantize_test.pef";
+    for (int variant = 0; variant < 3; variant++) {
+        net m = trace_net(variant == 2, 1 + variant);
+        calibrate(&m, 4);
+        for (int o = 0; o < 3; o++) CHECK(samba_copy_out(m.y[o], want[o], samba_bytes(m.y[o])));
+        samba_program p = program_of(&m, SAMBA_INT8);
+        CHECK(samba_compile(m.s, &p));
+        CHECK(ops_of(m.s, "convolution_int8") == 2 && ops_of(m.s, "affine_int8") == 2);
+        CHECK(ops_of(m.s, "add_int8") == 1 && ops_of(m.s, "cat") == 1 && ops_of(m.s, "max_pool2d_int8") == 1);
+        CHECK(ops_of(m.s, "avg_pool2d_int8") == 1 && ops_of(m.s, "quantize") == 1);
+        CHECK(ops_of(m.s, "batch_norm") == 0 && ops_of(m.s, "add") == 0 && ops_of(m.s, "dequantize") == 3);
+        give_images(&m, 3);
+        CHECK(samba_run(m.s, 0));
+        for (int o = 0; o < 3; o++) {
+            size_t bytes = samba_bytes(m.y[o]);
+            CHECK(samba_copy_out(m.y[o], got[o], bytes));
+            if (variant == 0) memcpy(first[o], got[o], bytes);
+            CHECK(!memcmp(first[o], got[o], bytes));
+            CHECK_CLOSE(got[o], want[o], bytes / 4, 0, o == 0 ? 0.03 : 0.06);
+        }
+        CHECK(samba_save(m.s, path) && samba_close(m.s) == 0);
+    }
+    net m = { .s = samba_open(NULL) };
+    CHECK(samba_load(m.s, path, NULL));
+    m.x = samba_tensor_by_name(m.s, "x");
+    give_images(&m, 3);
+    CHECK(samba_run(m.s, 0));
+    const char *names[3];
+    CHECK(samba_output_names(m.s, names, 3) == 3);
+    int same = 0;
+    for (int i = 0; i < 3; i++) {
+        samba_tensor *y = samba_tensor_by_name(m.s, names[i]);
+        for (int o = 0; o < 3; o++) same += !memcmp(samba_read(y), first[o], samba_bytes(y));
+    }
+    CHECK(same == 3);
+    CHECK(samba_close(m.s) == 0);
+    remove(path);
+}
+
+static bool is_not_conv1(const samba_tensor *y, void *user)
+{
+    (void)user;
+    return strcmp(y->name, "conv1") != 0;
+}
+
+// Left out, a layer is f32, as is what only it would have made int8.
+static void test_layer_left_out(void)
+{
+    net m = trace_net(false, 1);
+    calibrate(&m, 2);
+    samba_program p = program_of(&m, SAMBA_INT8);
+    p.quantizes = is_not_conv1;
+    CHECK(samba_compile(m.s, &p));
+    CHECK(ops_of(m.s, "convolution_int8") == 1 && ops_of(m.s, "convolution") == 1);
+    give_images(&m, 0);
+    CHECK(samba_run(m.s, 0) && samba_close(m.s) == 0);
+}
+
+// Zeros alone have a range, which is none; a NaN has no range, and the tensor is named.
+static void test_ranges(void)
+{
+    float x[N * 2 * SIDE * SIDE] = { 0 };
+    net m = trace_net(false, 1);
+    samba_set_quiet(m.s, true);
+    samba_program p = program_of(&m, SAMBA_INT8), calibration = program_of(&m, SAMBA_CALIBRATE);
+    CHECK(!samba_compile(m.s, &p) && said(m.s, "has no range"));
+    CHECK(samba_compile(m.s, &calibration) && samba_write(m.x, x) && samba_run(m.s, 0));
+    CHECK(samba_compile(m.s, &p) && samba_write(m.x, x) && samba_run(m.s, 0) && samba_read(m.y[1])[0] > 0);
+    x[5] = NAN;
+    CHECK(samba_compile(m.s, &calibration) && samba_write(m.x, x) && samba_run(m.s, 0));
+    CHECK(!samba_compile(m.s, &p) && said(m.s, "the range of x is"));
+    calibrate(&m, 1);                           // begins anew
+    CHECK(samba_compile(m.s, &p));
+    p.weights = SAMBA_WEIGHTS_BF16;
+    CHECK(!samba_compile(m.s, &p) && said(m.s, "use one of them"));
+    p = program_of(&m, SAMBA_INT8);
+    p.microbatches = 2;
+    CHECK(!samba_compile(m.s, &p) && said(m.s, "without microbatches"));
+    p = program_of(&m, SAMBA_INT8);
+    p.inference = false;
+    CHECK(!samba_compile(m.s, &p) && said(m.s, "with inference"));
+    CHECK(samba_close(m.s) == 0);
+}
+
+// A net trained with fake_quantize needs no calibration, and computes what it computed in training.
+static void test_trained_compiles(void)
+{
+    float before[B * C], after[B * C];
+    samba_session *s = samba_open(NULL);
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(B, F));
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(C, F), (samba_init){ SAMBA_INIT_UNIFORM, 0, 0.3f });
+    samba_tensor *y = samba_affine(samba_fake_quantize(x, "image"), samba_fake_quantize_weight(w, 0), NULL);
+    y = samba_fake_quantize(y, "logits");
+    samba_tensor *loss = samba_mean(samba_mul(y, y), SAMBA_ALL_AXES, false);
+    CHECK(samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y }, .optim = { .kind = SAMBA_SGD } }));
+    float data[B * F];
+    for (int i = 0; i < B * F; i++) data[i] = (float)(i * 37 % 64) / 32 - 1;
+    CHECK(samba_write(x, data) && samba_run(s, SAMBA_FWD));
+    CHECK(samba_use_running_stats(s, true) && samba_run(s, SAMBA_FWD));
+    CHECK(samba_copy_out(y, before, sizeof before));
+    CHECK(samba_compile(s, &(samba_program){ .inference = true, .quantize = SAMBA_INT8, .outputs = { y } }));
+    CHECK(samba_write(x, data) && samba_run(s, 0) && samba_copy_out(y, after, sizeof after));
+    const float step = 2e-2f;                   // one step of the grid of y at most
+    CHECK_CLOSE(after, before, B * C, 0, step);
+    CHECK(samba_close(s) == 0);
+}
+
 int main(void)
 {
     RUN(test_training);
     RUN(test_straight_through);
     RUN(test_refusals);
+    RUN(test_compiled);
+    RUN(test_layer_left_out);
+    RUN(test_ranges);
+    RUN(test_trained_compiles);
     return test_summary();
 }
