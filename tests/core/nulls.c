@@ -345,6 +345,12 @@ static void test_device(void)
     CHECK(!samba_runtime_bytes(pef, sizeof pef, NULL, 40));
     CHECK(!samba_runtime_run(NULL, 0) && !samba_runtime_run_graph(NULL, "g", 0));
     CHECK(!samba_runtime_data(NULL, "x"));
+    samba_runtime_symbol symbol;
+    samba_storage none = { 0 };
+    CHECK(samba_runtime_error(NULL, why, sizeof why) == SAMBA_EARG && samba_runtime_n_symbols(NULL) == 0);
+    CHECK(!samba_runtime_symbol_at(NULL, 0, &symbol) && !samba_runtime_find(NULL, "x", &symbol));
+    CHECK(!samba_runtime_set_train(NULL, true) && !samba_runtime_set(NULL, "lr", 0) && samba_runtime_get(NULL, "lr") == 0);
+    CHECK(samba_runtime_state_bytes(NULL) == 0 && !samba_runtime_save(NULL, &none) && !samba_runtime_restore(NULL, &none));
     CHECK(!samba_refuse(&call, SAMBA_EARG, NULL) && call.code == SAMBA_EARG);
     CHECK(!samba_refuse(NULL, SAMBA_EARG, "x"));
     samba_fault(NULL, 0, 0);
@@ -376,6 +382,13 @@ static void test_runtime(void)
     CHECK(!samba_runtime_data(rt, NULL) && samba_runtime_data(rt, "x"));
     CHECK(samba_runtime_run(rt, 0) && !samba_runtime_run_graph(rt, "g", 0));
     CHECK(!samba_runtime_run_graph(rt, NULL, 0));
+    samba_storage none = { 0 };
+    samba_runtime_symbol symbol;
+    CHECK(samba_runtime_error(rt, NULL, 40) == SAMBA_ENAME);
+    CHECK(!samba_runtime_symbol_at(rt, 0, NULL) && !samba_runtime_find(rt, NULL, &symbol) && !samba_runtime_find(rt, "x", NULL));
+    CHECK(!samba_runtime_set(rt, NULL, 0) && samba_runtime_get(rt, NULL) == 0);
+    CHECK(!samba_runtime_save(rt, NULL) && !samba_runtime_restore(rt, NULL));
+    CHECK(!samba_runtime_save(rt, &none) && !samba_runtime_restore(rt, &none));
     free(memory);
 }
 
