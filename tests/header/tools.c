@@ -18,6 +18,7 @@
 #define SAMBA_IDX_IMPLEMENTATION
 #define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #define SAMBA_TORCH_NAMES_IMPLEMENTATION
+#define SAMBA_LEDGER_IMPLEMENTATION
 #endif
 #include "../../samba.h"
 #include "../../tools/include/samba/driver.h"
@@ -31,6 +32,7 @@
 #include "../../tools/include/samba/parallel.h"
 #include "../../tools/include/samba/loader.h"
 #include "../../tools/include/samba/idx.h"
+#include "../../tools/include/samba/ledger.h"
 #include "../../tools/include/samba/sambaflow.h"
 #include "../../tools/include/samba/torch_names.h"
 
@@ -63,6 +65,8 @@ int main(void)
     if (samba_session_run(s, NULL)) return 12;
     samba_clear_error(s);
     if (samba_call_function(s, "np.none", NULL, 0, NULL, 0)) return 13;
+    samba_clear_error(s);
+    if (samba_ledger_run(s, NULL)) return 14;
     samba_clear_error(s);
     samba_parallel *p = samba_parallel_open(NULL);
     if (samba_parallel_ok(p) || !samba_parallel_error(p)[0] || !samba_parallel_close(p)) return 9;
