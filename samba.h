@@ -10211,7 +10211,7 @@ SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *const *w, ptr
 }
 
 /* Cortex-M4, M7 and the like: 4 bytes become two pairs of 16 bits (sxtb16), whose products are
-   added to a sum by one instruction (smlad). 1.6 instructions for each term. */
+   added to a sum by one instruction (smlad). */
 #if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED) && defined(__GNUC__)
 SAMBA__INLINE uint32_t samba__dsp_even(uint32_t bytes)
 {
@@ -10242,25 +10242,28 @@ SAMBA__INLINE int32_t samba__dsp_dot(uint32_t even, uint32_t odd, const int8_t *
     return samba__dsp_add(odd, samba__dsp_odd(bytes), sum);
 }
 
+/* Terms p ... p + 3 of all four sums. */
+SAMBA__INLINE void samba__dsp_dot4(const int8_t *x, const int8_t *const *w, ptrdiff_t p,
+                                   int32_t *sum)
+{
+    uint32_t bytes;
+    memcpy(&bytes, x + p, sizeof bytes);
+    uint32_t even = samba__dsp_even(bytes), odd = samba__dsp_odd(bytes);
+    sum[0] = samba__dsp_dot(even, odd, w[0] + p, sum[0]);
+    sum[1] = samba__dsp_dot(even, odd, w[1] + p, sum[1]);
+    sum[2] = samba__dsp_dot(even, odd, w[2] + p, sum[2]);
+    sum[3] = samba__dsp_dot(even, odd, w[3] + p, sum[3]);
+}
+
 SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *const *w, ptrdiff_t k,
                                     int32_t *sum)
 {
-    const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
-    int32_t s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    const int8_t *row[4] = { w[0], w[1], w[2], w[3] };
+    int32_t s[4] = { sum[0], sum[1], sum[2], sum[3] };
     ptrdiff_t p = 0;
-    for (; p + 4 <= k; p += 4) {
-        uint32_t bytes;
-        memcpy(&bytes, x + p, sizeof bytes);
-        uint32_t even = samba__dsp_even(bytes), odd = samba__dsp_odd(bytes);
-        s0 = samba__dsp_dot(even, odd, w0 + p, s0);
-        s1 = samba__dsp_dot(even, odd, w1 + p, s1);
-        s2 = samba__dsp_dot(even, odd, w2 + p, s2);
-        s3 = samba__dsp_dot(even, odd, w3 + p, s3);
-    }
-    sum[0] = s0;
-    sum[1] = s1;
-    sum[2] = s2;
-    sum[3] = s3;
+    for (; p + 4 <= k; p += 4)
+        samba__dsp_dot4(x, row, p, s);
+    memcpy(sum, s, sizeof s);
     samba__dot4_rest(x, w, p, k, sum);
 }
 #else
@@ -10477,8 +10480,14 @@ SAMBA__FN void samba__int8_window(const samba__int8_conv *v, const int8_t *x, pt
         ptrdiff_t at = (channel * v->input[0] + iy) * v->input[1], ix = left + kx * step;
         bool inside = iy >= 0 && iy < v->input[0];
         ptrdiff_t some = width - kx < n ? width - kx : n;
-        for (ptrdiff_t i = 0; i < some; i++, ix += step)
-            to[i] = inside && ix >= 0 && ix < v->input[1] ? x[at + ix] : v->zero_x;
+        if (inside && ix >= 0 && ix + (some - 1) * step < v->input[1]) {
+            const int8_t *from = x + at + ix;
+            for (ptrdiff_t i = 0; i < some; i++, from += step)
+                to[i] = *from;
+        } else {
+            for (ptrdiff_t i = 0; i < some; i++, ix += step)
+                to[i] = inside && ix >= 0 && ix < v->input[1] ? x[at + ix] : v->zero_x;
+        }
         to += some;
         n -= some;
         kx = 0;
@@ -10557,25 +10566,25 @@ SAMBA__FN void samba__int8_pool_work(samba_work *w, const samba_call *c)
     samba__pooling_work(w, c, SAMBA__MAX_FORWARD);
 }
 
-SAMBA__FN int8_t samba__int8_largest(const int8_t *x, int64_t width, const samba__window *rows,
-                                     const samba__window *columns)
+/* The part of a window that is in x: rows of `wide` elements, `width` apart. */
+SAMBA__FN int8_t samba__int8_largest(const int8_t *x, ptrdiff_t width, ptrdiff_t high,
+                                     ptrdiff_t wide)
 {
-    int8_t most = SAMBA__INT8_LEAST;
-    for (int64_t i = rows->begin; i < rows->end; i++)
-        for (int64_t k = columns->begin; k < columns->end; k++)
-            most = x[i * width + k] > most ? x[i * width + k] : most;
-    return most;
+    int32_t most = SAMBA__INT8_LEAST;
+    for (; high > 0; high--, x += width)
+        for (ptrdiff_t k = 0; k < wide; k++)
+            most = x[k] > most ? x[k] : most;
+    return (int8_t)most;
 }
 
-SAMBA__FN int8_t samba__int8_mean(const int8_t *x, int64_t width, const samba__window *rows,
-                                  const samba__window *columns, int32_t zero)
+/* Of `size` elements, of which those that are not in x are zero. */
+SAMBA__FN int8_t samba__int8_mean(const int8_t *x, ptrdiff_t width, ptrdiff_t high, ptrdiff_t wide,
+                                  int64_t size, int32_t zero)
 {
-    int64_t size = rows->size * columns->size;
-    int64_t inside = (rows->end - rows->begin) * (columns->end - columns->begin);
-    int64_t sum = (size - inside) * zero;
-    for (int64_t i = rows->begin; i < rows->end; i++)
-        for (int64_t k = columns->begin; k < columns->end; k++)
-            sum += x[i * width + k];
+    int64_t sum = (size - high * wide) * zero;
+    for (; high > 0; high--, x += width)
+        for (ptrdiff_t k = 0; k < wide; k++)
+            sum += x[k];
     sum = 2 * sum + size + 256 * size; /* not below 0, so that / rounds down */
     return (int8_t)(sum / (2 * size) - 128);
 }
@@ -10584,15 +10593,20 @@ SAMBA__FN void samba__int8_pool_run(const samba_args *a, samba__pooling op)
 {
     samba__pool_sides v = samba__pool_sides_of(a, op);
     int8_t *y = samba__out_int8(a) + a->begin * v.out[0] * v.out[1];
+    ptrdiff_t width = (ptrdiff_t)v.in[1];
     for (int64_t u = a->begin; u < a->end; u++) {
         const int8_t *x = samba__in_int8(a, 0) + u * v.in[0] * v.in[1];
         for (int64_t row = 0; row < v.out[0]; row++) {
             samba__window rows = samba__window_of(&v, 0, row);
+            ptrdiff_t high = (ptrdiff_t)(rows.end - rows.begin);
             for (int64_t column = 0; column < v.out[1]; column++) {
                 samba__window columns = samba__window_of(&v, 1, column);
+                ptrdiff_t wide = (ptrdiff_t)(columns.end - columns.begin);
+                const int8_t *from = x + rows.begin * width + columns.begin;
                 *y++ = op == SAMBA__MAX_FORWARD
-                    ? samba__int8_largest(x, v.in[1], &rows, &columns)
-                    : samba__int8_mean(x, v.in[1], &rows, &columns, a->attr[SAMBA__AVG_INT8_ZERO]);
+                    ? samba__int8_largest(from, width, high, wide)
+                    : samba__int8_mean(from, width, high, wide, rows.size * columns.size,
+                                       a->attr[SAMBA__AVG_INT8_ZERO]);
             }
         }
     }
