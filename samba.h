@@ -1411,6 +1411,21 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *pef, size_t size, void *
                                             size_t memory_size, char *why, size_t why_size);
 /* Bytes samba_runtime_open needs; 0 if the PEF is refused. It need not have values yet. */
 SAMBA_API size_t samba_runtime_bytes(const void *pef, size_t size, char *why, size_t why_size);
+
+/* Zero is the default. */
+typedef struct samba_runtime_desc {
+    const samba_op *const *ops; /* your own, as samba_register_op takes them on the host; they and
+                                   the list stay where they are */
+    int32_t n_ops;
+} samba_runtime_desc;
+
+/* The same for a PEF that has ops of your own. desc may be NULL. */
+SAMBA_API samba_runtime *samba_runtime_open_with(const void *pef, size_t size, void *memory,
+                                                 size_t memory_size, const samba_runtime_desc *desc,
+                                                 char *why, size_t why_size);
+SAMBA_API size_t samba_runtime_bytes_with(const void *pef, size_t size,
+                                          const samba_runtime_desc *desc, char *why,
+                                          size_t why_size);
 /* Runs the sections whose type is in types (0: all) in schedule order; a whole step is as samba_run
    has it. False: bad index value; types has but a part of those of a section (mapping spatial); or
    OPT clips and GRADNORM has not run since the gradients changed (what the caller writes to them
@@ -13117,7 +13132,8 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
             (int32_t)i, pef->strings + r.name, left_out, left_out)
         || !samba__prove(
             why, r.op != NULL,
-            "%s uses op number %d, which is not known here; register it before loading",
+            "%s uses op number %d, which is not known here; register it before loading (on a "
+            "device: samba_runtime_desc)",
             pef->strings + r.name, (int32_t)r.wire))
         return false;
     samba__decode_call(pef, &r, &d);
@@ -14433,29 +14449,78 @@ SAMBA__FN const char *samba__missing_value(const samba__pef *pef)
     return NULL;
 }
 
-SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
+/* Are the program's own ops complete, and is none called as another one? */
+SAMBA__FN bool samba__check_own_ops(const samba_runtime_desc *desc, samba__text *why)
 {
-    samba__pef pef = SAMBA__ZEROED;
-    samba__text text = samba__text_in(why, why_size);
-    if (!samba__open_pef(&pef, bytes, size, &text)
-        || !samba__verify_pef(&pef, true, NULL, 0, &text))
-        return 0;
+    if (!samba__prove(why, desc->n_ops >= 0 && (desc->n_ops == 0 || desc->ops),
+                      "samba_runtime_desc has a count of ops, but no ops"))
+        return false;
+    for (int32_t i = 0; i < desc->n_ops; i++) {
+        const samba_op *op = desc->ops[i];
+        bool complete = op && op->name && op->kernel && (op->shape || op->signature);
+        if (!samba__prove(why, complete,
+                          "op %d of samba_runtime_desc lacks a name, a kernel, or a signature and "
+                          "a shape rule",
+                          i))
+            return false;
+        if (!samba__prove(why, op->wire >= SAMBA__FIRST_USER_WIRE,
+                          "op %s has wire number %d; numbers below 32768 belong to samba.h",
+                          op->name, (int32_t)op->wire)
+            || !samba__prove(why, !samba__find_op(op->wire, op->name, desc->ops, i),
+                             "the name of op %s or its number %d is taken", op->name,
+                             (int32_t)op->wire))
+            return false;
+    }
+    return true;
+}
+
+/* Opens a PEF, whose ops may be those of desc (NULL: none), and proves it. */
+SAMBA__FN bool samba__open_proved(samba__pef *pef, const void *bytes, size_t size,
+                                  const samba_runtime_desc *desc, samba__text *why)
+{
+    memset(pef, 0, sizeof *pef);
+    if (desc) {
+        if (!samba__check_own_ops(desc, why)) return false;
+        pef->user_ops = desc->ops;
+        pef->n_user_ops = desc->n_ops;
+    }
+    return samba__open_pef(pef, bytes, size, why) && samba__verify_pef(pef, true, NULL, 0, why);
+}
+
+SAMBA__FN size_t samba__runtime_bytes(const void *bytes, size_t size,
+                                      const samba_runtime_desc *desc, samba__text *why)
+{
+    samba__pef pef;
+    if (!samba__open_proved(&pef, bytes, size, desc, why)) return 0;
     return samba__layout_of(&pef, 1, samba__in_file(&pef)).size;
 }
 
-SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
-                                            size_t memory_size, char *why, size_t why_size)
+SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
 {
-    samba__pef pef = SAMBA__ZEROED;
+    samba__text text = samba__text_in(why, why_size);
+    return samba__runtime_bytes(bytes, size, NULL, &text);
+}
+
+SAMBA_API size_t samba_runtime_bytes_with(const void *bytes, size_t size,
+                                          const samba_runtime_desc *desc, char *why,
+                                          size_t why_size)
+{
+    samba__text text = samba__text_in(why, why_size);
+    return samba__runtime_bytes(bytes, size, desc, &text);
+}
+
+SAMBA_API samba_runtime *samba_runtime_open_with(const void *bytes, size_t size, void *memory,
+                                                 size_t memory_size, const samba_runtime_desc *desc,
+                                                 char *why, size_t why_size)
+{
+    samba__pef pef;
     samba__text text = samba__text_in(why, why_size);
     const char *wrong = samba__wrong_arithmetic();
     if (wrong) {
         samba__put_text(&text, wrong);
         return NULL;
     }
-    if (!samba__open_pef(&pef, bytes, size, &text)
-        || !samba__verify_pef(&pef, true, NULL, 0, &text))
-        return NULL;
+    if (!samba__open_proved(&pef, bytes, size, desc, &text)) return NULL;
     const char *missing = samba__missing_value(&pef);
     if (!samba__prove(&text, !missing,
                       "there is no value of parameter %s: the PEF was compiled, "
@@ -14471,6 +14536,12 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
         return NULL;
     }
     return samba__runtime_layout(&pef, memory, NULL, 1, in_file);
+}
+
+SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
+                                            size_t memory_size, char *why, size_t why_size)
+{
+    return samba_runtime_open_with(bytes, size, memory, memory_size, NULL, why, why_size);
 }
 
 /* ==== [execute] =============================================================================== */

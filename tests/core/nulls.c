@@ -350,6 +350,9 @@ static void test_device(void)
     CHECK(samba_runtime_error(NULL, why, sizeof why) == SAMBA_EARG && samba_runtime_n_symbols(NULL) == 0);
     CHECK(!samba_runtime_symbol_at(NULL, 0, &symbol) && !samba_runtime_find(NULL, "x", &symbol));
     CHECK(!samba_runtime_set_train(NULL, true) && !samba_runtime_set(NULL, "lr", 0) && samba_runtime_get(NULL, "lr") == 0);
+    const samba_runtime_desc no_list = { NULL, 2 };
+    CHECK(!samba_runtime_open_with(NULL, 0, NULL, 0, NULL, NULL, 0) && !samba_runtime_bytes_with(NULL, 0, NULL, NULL, 0));
+    CHECK(!samba_runtime_bytes_with(pef, sizeof pef, &no_list, why, sizeof why) && strstr(why, "no ops"));
     CHECK(samba_runtime_state_bytes(NULL) == 0 && !samba_runtime_save(NULL, &none) && !samba_runtime_restore(NULL, &none));
     CHECK(!samba_refuse(&call, SAMBA_EARG, NULL) && call.code == SAMBA_EARG);
     CHECK(!samba_refuse(NULL, SAMBA_EARG, "x"));

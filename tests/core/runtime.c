@@ -1,5 +1,5 @@
 // What a program on a device asks of its runtime: why a run failed, symbols, modes, argins, and the
-// trained state in two slots, with the power cut at every write.
+// trained state in two slots, with the power cut at every write, and ops of its own.
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
 #include "tests/lib/test.h"
@@ -313,6 +313,56 @@ static void test_host_import(void)
     free(again);
 }
 
+// ---- Ops of the program's own -------------------------------------------------------------------
+
+static void cube_kernel(const samba_args *a)
+{
+    const float *x = a->in[0];
+    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = x[i] * x[i] * x[i];
+}
+
+static const samba_op cube = { .name = "cube", .wire = 0x8001, .signature = "*->*", .cost = 2, .kernel = cube_kernel };
+
+static void test_own_ops(void)
+{
+    const char *path = "build/runtime_own.ckpt";
+    static union { uint64_t align; uint8_t bytes[MOST]; } own;
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    CHECK(samba_register_op(s, &cube));
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(7));
+    samba_tensor *y = samba_apply(s, "cube", &x, 1, NULL, 0);
+    samba_name(y, "y");
+    samba_program p = { .outputs = { y }, .inference = true };
+    CHECK(samba_compile(s, &p) && samba_save(s, path) && !samba_close(s));
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(own.bytes, 1, MOST, f) : 0;
+    if (f) fclose(f);
+    remove(path);
+    char why[300];
+    CHECK(!samba_runtime_bytes(own.bytes, n, why, sizeof why) && strstr(why, "32769"));
+    const samba_op *const list[] = { &cube, &cube };
+    const samba_runtime_desc desc = { list, 1 }, twice = { list, 2 };
+    size_t size = samba_runtime_bytes_with(own.bytes, n, &desc, why, sizeof why);
+    void *memory = malloc(size + 1);
+    CHECK(size > 0 && !samba_runtime_open(own.bytes, n, memory, size, why, sizeof why));
+    CHECK(!samba_runtime_open_with(own.bytes, n, memory, size, &twice, why, sizeof why) && strstr(why, "taken"));
+    samba_op wrong = cube;
+    const samba_op *const wrong_list[] = { &wrong };
+    const samba_runtime_desc bad = { wrong_list, 1 };
+    wrong.wire = 7;
+    CHECK(!samba_runtime_bytes_with(own.bytes, n, &bad, why, sizeof why) && strstr(why, "32768"));
+    wrong.wire = cube.wire;
+    wrong.kernel = NULL;
+    CHECK(!samba_runtime_bytes_with(own.bytes, n, &bad, why, sizeof why) && strstr(why, "kernel"));
+    samba_runtime *rt = samba_runtime_open_with(own.bytes, n, memory, size, &desc, why, sizeof why);
+    CHECK(rt != NULL);
+    float *in = (float *)samba_runtime_data(rt, "x"), *out = (float *)samba_runtime_data(rt, "y");
+    for (int i = 0; in && i < 7; i++) in[i] = (float)(i - 3);
+    CHECK(samba_runtime_run(rt, 0));
+    for (int i = 0; out && i < 7; i++) CHECK(out[i] == (float)((i - 3) * (i - 3) * (i - 3)));
+    free(memory);
+}
+
 int main(void)
 {
     pef_size = make_pef(pef.bytes, 1);
@@ -323,5 +373,6 @@ int main(void)
     RUN(test_power_cuts);
     RUN(test_refused_states);
     RUN(test_host_import);
+    RUN(test_own_ops);
     return test_summary();
 }
