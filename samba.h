@@ -10202,22 +10202,24 @@ SAMBA__VECTORIZED SAMBA__FN void samba__add_int8_kernel(const samba_args *a)
 }
 
 /* ---- Products. Indexes are as wide as pointers, since 64-bit ones are slow on small devices. ----
-   sum[j] += x . w[j] for 4 rows of weights of length k: all that products do, so it is what
-   instruction sets have their own of. ---- */
-typedef void (*samba__dot4_fn)(const int8_t *x, const int8_t *const *w, ptrdiff_t k, int32_t *sum);
+   sum[j] += x . row j for 4 rows of weights, w_row apart, of length k: all that products do, so it
+   is what instruction sets have their own of. Two pointers and a distance reach all rows: four
+   pointers would not fit into the registers of small processors. ---- */
+typedef void (*samba__dot4_fn)(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
+                               int32_t *sum);
 
-/* The terms from p on, one at a time. */
-SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *const *w, ptrdiff_t p,
-                                    ptrdiff_t k, int32_t *sum)
+/* k terms, one at a time. */
+SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
+                                    int32_t *sum)
 {
-    const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
+    const int8_t *w2 = w + 2 * w_row, *end = x + k;
     int32_t s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
-    for (; p < k; p++) {
-        int32_t v = x[p];
-        s0 += v * w0[p];
-        s1 += v * w1[p];
-        s2 += v * w2[p];
-        s3 += v * w3[p];
+    for (; x < end; x++, w++, w2++) {
+        int32_t v = *x;
+        s0 += v * w[0];
+        s1 += v * w[w_row];
+        s2 += v * w2[0];
+        s3 += v * w2[w_row];
     }
     sum[0] = s0;
     sum[1] = s1;
@@ -10257,42 +10259,38 @@ SAMBA__INLINE int32_t samba__dsp_dot(uint32_t even, uint32_t odd, const int8_t *
     return samba__dsp_add(odd, samba__dsp_odd(bytes), sum);
 }
 
-/* Terms p ... p + 3 of all four sums. */
-SAMBA__INLINE void samba__dsp_dot4(const int8_t *x, const int8_t *const *w, ptrdiff_t p,
-                                   int32_t *sum)
-{
-    uint32_t bytes;
-    memcpy(&bytes, x + p, sizeof bytes);
-    uint32_t even = samba__dsp_even(bytes), odd = samba__dsp_odd(bytes);
-    sum[0] = samba__dsp_dot(even, odd, w[0] + p, sum[0]);
-    sum[1] = samba__dsp_dot(even, odd, w[1] + p, sum[1]);
-    sum[2] = samba__dsp_dot(even, odd, w[2] + p, sum[2]);
-    sum[3] = samba__dsp_dot(even, odd, w[3] + p, sum[3]);
-}
-
-SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *const *w, ptrdiff_t k,
+SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
                                     int32_t *sum)
 {
-    const int8_t *row[4] = { w[0], w[1], w[2], w[3] };
-    int32_t s[4] = { sum[0], sum[1], sum[2], sum[3] };
-    ptrdiff_t p = 0;
-    for (; p + 4 <= k; p += 4)
-        samba__dsp_dot4(x, row, p, s);
-    memcpy(sum, s, sizeof s);
-    samba__dot4_rest(x, w, p, k, sum);
+    const int8_t *w2 = w + 2 * w_row, *end = x + (k & ~(ptrdiff_t)3);
+    int32_t s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    for (; x < end; x += 4, w += 4, w2 += 4) {
+        uint32_t bytes;
+        memcpy(&bytes, x, sizeof bytes);
+        uint32_t even = samba__dsp_even(bytes), odd = samba__dsp_odd(bytes);
+        s0 = samba__dsp_dot(even, odd, w, s0);
+        s1 = samba__dsp_dot(even, odd, w + w_row, s1);
+        s2 = samba__dsp_dot(even, odd, w2, s2);
+        s3 = samba__dsp_dot(even, odd, w2 + w_row, s3);
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+    samba__dot4_rest(x, w, w_row, k & 3, sum);
 }
 #else
-SAMBA__VECTORIZED SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *const *w,
-                                                      ptrdiff_t k, int32_t *sum)
+SAMBA__VECTORIZED SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *w,
+                                                      ptrdiff_t w_row, ptrdiff_t k, int32_t *sum)
 {
-    samba__dot4_rest(x, w, 0, k, sum);
+    samba__dot4_rest(x, w, w_row, k, sum);
 }
 #endif
 
 #if SAMBA__X86
 /* 16 terms at a time: as 16 bits, whose products vpmaddwd adds in pairs. */
-SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *const *w, ptrdiff_t k,
-                                               int32_t *sum)
+SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *w, ptrdiff_t w_row,
+                                               ptrdiff_t k, int32_t *sum)
 {
     __m256i all[4];
     ptrdiff_t p = 0;
@@ -10303,7 +10301,7 @@ SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *co
         __m256i v = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(x + p)));
         SAMBA__UNROLLED
         for (int j = 0; j < 4; j++) {
-            __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(w[j] + p));
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(w + j * w_row + p));
             __m256i pairs = _mm256_madd_epi16(v, _mm256_cvtepi8_epi16(bytes));
             all[j] = _mm256_add_epi32(all[j], pairs);
         }
@@ -10314,7 +10312,7 @@ SAMBA__AVX2_FN SAMBA__FN void samba__dot4_avx2(const int8_t *x, const int8_t *co
         for (int l = 0; l < 8; l++)
             sum[j] += lane[l];
     }
-    samba__dot4_rest(x, w, p, k, sum);
+    samba__dot4_rest(x + p, w + p, w_row, k - p, sum);
 }
 #else
 #define samba__dot4_avx2 samba__dot4_portable
@@ -10341,18 +10339,18 @@ SAMBA__INLINE int8_t samba__int8_scaled(int32_t sum, const samba__int8_channel *
     return samba__int8_limited(y->zero + scaled, y);
 }
 
-/* sum[j] += x . row j of w, of n rows that are w_row apart. */
+/* sum[j] += x . row j of w, of n rows that are w_row apart. The last four rows may overlap those
+   before; of fewer than four rows, each is taken four times. */
 SAMBA__FN void samba__int8_dots(samba__dot4_fn dot4, const int8_t *x, const int8_t *w,
                                 ptrdiff_t w_row, ptrdiff_t k, ptrdiff_t n, int32_t *sum)
 {
-    for (ptrdiff_t j = 0; j < n; j += 4) {
-        const int8_t *row[4];
+    ptrdiff_t rows = n < 4 ? 1 : 4;
+    for (ptrdiff_t j = 0; j < n; j += rows) {
         int32_t four[4] = { 0, 0, 0, 0 };
-        for (ptrdiff_t i = 0; i < 4; i++) /* past the last one, that again */
-            row[i] = w + (j + i < n ? j + i : n - 1) * w_row;
-        dot4(x, row, k, four);
-        for (ptrdiff_t i = 0; i < 4 && j + i < n; i++)
-            sum[j + i] += four[i];
+        ptrdiff_t first = j + rows > n ? n - rows : j;
+        dot4(x, w + first * w_row, rows == 4 ? w_row : 0, k, four);
+        for (ptrdiff_t i = j - first; i < rows; i++)
+            sum[first + i] += four[i];
     }
 }
 
