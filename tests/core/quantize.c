@@ -287,6 +287,103 @@ static void test_trained_compiles(void)
     CHECK(samba_close(s) == 0);
 }
 
+// ---- Random nets: the same bits with any kernel and number of threads, and close to f32 ----
+
+enum { NETS = 60, DEPTH = 7 };
+
+static uint32_t pick(uint32_t *state, uint32_t n)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 16) % n;
+}
+
+// One more op on a picture h (2,C,H,W), of those that fit it.
+static samba_tensor *grow(samba_tensor *h, samba_tensor *before, uint32_t *state, int at)
+{
+    char name[24];
+    int32_t side = h->shape.dim[2], channels = h->shape.dim[1], kernel = 1 + 2 * (int32_t)pick(state, 2);
+    snprintf(name, sizeof name, "layer%d", at);
+    bool same = before->shape.dim[1] == channels && before->shape.dim[2] == side;
+    samba_conv_opts o = { .padding = { kernel / 2, kernel / 2 }, .groups = pick(state, 3) ? 1 : channels };
+    o.stride[0] = o.stride[1] = side > 4 ? 1 + (int32_t)pick(state, 2) : 1;
+    samba_pool_opts window = { .kernel = { 2, 2 }, .stride = { 1, 1 }, .exclude_padding = pick(state, 2) };
+    samba_tensor *pair[2] = { h, before };
+    switch (pick(state, 8)) {
+    case 0: return samba_relu(h);
+    case 1: return side > 2 ? samba_max_pool2d(h, &window) : h;
+    case 2: return side > 2 ? samba_avg_pool2d(h, &window) : h;
+    case 3: return same ? samba_add(h, before) : h;
+    case 4: return same ? samba_cat(pair, 2, 1) : samba_relu(h);
+    case 5: return samba_pad(h, SAMBA_SHAPE(0, 0, 1, 0), SAMBA_SHAPE(0, 0, 0, 1), 0);
+    default: break;
+    }
+    h = samba_conv2d(h, name, channels * (1 + (int32_t)pick(state, 2)), kernel, &o);
+    return pick(state, 2) ? samba_relu(h) : h;
+}
+
+// The outputs of int8 in y, and of f32 in want.
+static void run_random(uint32_t seed, bool portable, int32_t threads, float *want, float *y)
+{
+    uint32_t state = seed;
+    float x[2 * 3 * 7 * 7];
+    samba_session *s = samba_open(&(samba_desc){ .portable = portable, .threads = threads });
+    samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3, 7, 7));
+    samba_tensor *before = in, *h = samba_conv2d(in, "first", 4, 3, NULL);
+    for (int i = 0; i < DEPTH; i++) {
+        samba_tensor *next = grow(h, before, &state, i);
+        before = h;
+        h = next;
+    }
+    samba_tensor *out = samba_linear(samba_flatten(h, 1), "last", 9);
+    samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { out, h } };
+    for (int i = 0; i < 2 * 3 * 7 * 7; i++) x[i] = (float)pick(&state, 2001) / 1000 - 1;
+    CHECK(samba_compile(s, &p) && samba_write(in, x) && samba_run(s, 0));
+    CHECK(samba_copy_out(out, want, samba_bytes(out)));
+    p.quantize = SAMBA_INT8;
+    CHECK(samba_compile(s, &p) && samba_write(in, x) && samba_run(s, 0));
+    CHECK(samba_copy_out(out, y, samba_bytes(out)) && ops_of(s, "affine_int8") == 1);
+    CHECK(samba_close(s) == 0);
+}
+
+static void test_random(void)
+{
+    enum { MOST = 18 };
+    float want[MOST], y[MOST], other[MOST];
+    for (uint32_t seed = 1; seed <= NETS && !test_bad; seed++) {
+        float most = 0, worst = 0;
+        run_random(seed, true, 1, want, y);
+        run_random(seed, false, 3, want, other);
+        CHECK(!memcmp(y, other, sizeof y));
+        for (int i = 0; i < MOST; i++) most = fmaxf(most, fabsf(want[i]));
+        for (int i = 0; i < MOST; i++) worst = fmaxf(worst, fabsf(y[i] - want[i]));
+        CHECK(most > 0 && worst < 0.15f * most);
+        if (test_bad) printf("    of net %u: %g of %g\n", seed, (double)worst, (double)most);
+    }
+}
+
+// A sum that an int32 could not hold stays f32, with a warning; one that it just holds is int8.
+static void note(samba_log_level level, const char *text, void *user)
+{
+    if (level == SAMBA_LOG_WARNING && strstr(text, "could overflow an int32")) ++*(int *)user;
+}
+
+static void test_longest_sum(void)
+{
+    static float x[32769];
+    for (int32_t k = 32768; k <= 32769; k++) {
+        int warnings = 0, n = k == 32768;
+        samba_session *s = samba_open(&(samba_desc){ .log = note, .user = &warnings });
+        samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, k));
+        samba_tensor *y = samba_linear(in, "layer", 2);
+        samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { y } };
+        for (int i = 0; i < k; i++) x[i] = i % 2 ? 1.0f : -1.0f;
+        CHECK(samba_compile(s, &p) && samba_write(in, x) && samba_run(s, 0));
+        p.quantize = SAMBA_INT8;
+        CHECK(samba_compile(s, &p) && ops_of(s, "affine_int8") == n && ops_of(s, "affine") == 1 - n);
+        CHECK(warnings == 1 - n && samba_close(s) == 0);
+    }
+}
+
 int main(void)
 {
     RUN(test_training);
@@ -296,5 +393,7 @@ int main(void)
     RUN(test_layer_left_out);
     RUN(test_ranges);
     RUN(test_trained_compiles);
+    RUN(test_random);
+    RUN(test_longest_sum);
     return test_summary();
 }
