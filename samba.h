@@ -1930,8 +1930,9 @@ SAMBA__FN bool samba__same_text(const char *a, const char *b)
 
 SAMBA__FN bool samba__ends_with(const char *text, const char *end)
 {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !memcmp(text + n - m, end, m);
+    for (; *text; text++)
+        if (samba__same_text(text, end)) return true; /* a device may lack strlen */
+    return samba__same_text(text, end);
 }
 
 /* 64-bit hash of bytes. XXH64, Collet 2012 (public specification), used as the PEF's checksum. */
