@@ -19324,7 +19324,11 @@ SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 /* A limit of memory: what the backward pass reads of the forward pass is kept, or computed once
    more just before it is read, from values of which the same holds. Cheap ones come first.
    Chen et al., "Training deep nets with sublinear memory cost", 2016. */
-enum { SAMBA__MAX_RECOMPUTED = 100 }; /* the longest chain of recomputed values */
+enum {
+    SAMBA__MAX_RECOMPUTED = 100, /* the longest chain of recomputed values */
+    SAMBA__MAX_COPIES = 8,       /* nodes and tensors of a schedule, by those without repetitions */
+    SAMBA__NEAR = 6              /* nodes of the backward pass that one layer takes, or so */
+};
 
 typedef struct samba__reuse {
     samba__node *maker; /* its node, if of the forward pass */
@@ -19332,13 +19336,18 @@ typedef struct samba__reuse {
     bool narrow;        /* it is, or was moved from, what bf16 or f16 was cast to */
     int32_t written;    /* how often the two passes overwrite it */
     int32_t chain;      /* values computed again for it, with it */
+    int32_t lost;       /* what chain would be; of what the backward pass does not read itself */
+    int64_t flops;      /* to compute it again from what is kept */
     samba_tensor *copy; /* what the backward pass reads instead */
+    int32_t copy_read;  /* by which node last */
 } samba__reuse;
 
 typedef struct samba__recompute {
     samba__node **nodes; /* the schedule without repetitions */
     int32_t n_nodes, n_tensors;
     samba__reuse *of; /* by tensor id */
+    int32_t reader;   /* the node for which values are computed again */
+    int32_t window;   /* a copy is kept for nodes that come so soon; later ones get a new one */
 } samba__recompute;
 
 SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
@@ -19348,7 +19357,9 @@ SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
     a->n_nodes = c->n_nodes;
     a->n_tensors = c->n_tensors;
     a->of = (samba__reuse *)samba__temp(s, c->n_tensors, sizeof *a->of);
-    samba_tensor **bound = (samba_tensor **)samba__temp(s, 2 * c->n_tensors, sizeof *bound);
+    int32_t most = SAMBA__MAX_COPIES * c->n_tensors;
+    samba_tensor **bound = (samba_tensor **)samba__temp(s, most, sizeof *bound);
+    a->window = a->n_nodes;
     if (!a->of || !bound) return false;
     memcpy(bound, c->bound, (size_t)c->n_tensors * sizeof *bound);
     c->bound = bound; /* with room for copies */
@@ -19371,25 +19382,43 @@ SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
     return true;
 }
 
-/* How many values are computed again if n is; 0 if something it reads is lost or overwritten. */
+/* How many values are computed again if n is; 0 if something it reads is overwritten. What the
+   backward pass does not read, such as what goes into a relu, is computed again, too: *flops is the
+   work of that and of n. */
 SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__recompute *a,
-                                  const samba__node *n)
+                                  samba__node *n, int64_t *flops)
 {
     bool fine = n->section == SAMBA_FWD && !samba__updates(n->op);
     int32_t chain = 1;
+    samba__decoded d;
+    samba_work w;
+    *flops = fine && samba__cost_of(n, &d, &w) ? w.flops : 0;
     for (int32_t k = 0; k < n->n_in; k++) {
         const samba_tensor *t = n->in[k];
         if (!t) continue;
         const samba__reuse *r = &a->of[t->id];
         const samba__node *m = r->maker;
         int32_t state = m ? samba__updated_input(m->op, t->out_index) : -1;
-        fine = fine && (m ? r->read : t->role != SAMBA__TEMP) && !r->written
+        bool again = m && !r->read && !r->chain;
+        fine = fine && (m ? !again || r->lost : t->role != SAMBA__TEMP) && !r->written
             && (state < 0 || a->of[m->in[state]->id].written == 1);
-        chain += r->chain;
+        chain += again ? r->lost : r->chain;
+        if (m && !r->read) *flops += r->flops;
     }
     for (int32_t o = 0; o < n->n_out; o++)
         fine = fine && n->out[o]->role == SAMBA__TEMP && !c->bound[n->out[o]->id];
     return fine && chain <= SAMBA__MAX_RECOMPUTED ? chain : 0;
+}
+
+/* What n makes is computed again, and with it what it reads and nobody keeps. */
+SAMBA__FN void samba__choose_node(samba__recompute *a, const samba__node *n, int32_t chain)
+{
+    for (int32_t o = 0; o < n->n_out; o++)
+        a->of[n->out[o]->id].chain = chain;
+    for (int32_t k = 0; k < n->n_in; k++) {
+        const samba__reuse *r = n->in[k] ? &a->of[n->in[k]->id] : NULL;
+        if (r && r->maker && !r->read && !r->chain) samba__choose_node(a, r->maker, r->lost);
+    }
 }
 
 /* Chooses values that cost at most `price` operations a byte, until `wanted` bytes are free. */
@@ -19399,24 +19428,30 @@ SAMBA__FN bool samba__choose_recomputed(const samba__compilation *c, samba__reco
     bool any = false;
     for (int32_t i = 0; i < a->n_nodes && wanted > 0; i++) {
         samba__node *n = a->nodes[i];
-        samba__decoded d;
-        samba_work w;
-        int64_t bytes = 0;
+        int64_t bytes = 0, flops;
         bool needed = false, view = n->op->flags & SAMBA_OP_VIEW;
+        int32_t chain = samba__chain_of(c, a, n, &flops);
         for (int32_t o = 0; o < n->n_out; o++) {
-            const samba__reuse *r = &a->of[n->out[o]->id];
+            samba__reuse *r = &a->of[n->out[o]->id];
+            r->lost = chain;
+            r->flops = flops;
             if (!r->read || r->chain) continue;
             needed = true;
             bytes += view ? 0 : (int64_t)samba__host_bytes(n->out[o]);
         }
-        int32_t chain = needed ? samba__chain_of(c, a, n) : 0;
-        if (!chain || !samba__cost_of(n, &d, &w) || w.flops > price * bytes) continue;
-        for (int32_t o = 0; o < n->n_out; o++)
-            a->of[n->out[o]->id].chain = chain;
+        if (!chain || !needed || flops > price * bytes) continue;
+        samba__choose_node(a, n, chain);
         wanted -= bytes;
         any = true;
     }
     return any;
+}
+
+/* Is there room for a copy more, and for the first copies of all others? */
+SAMBA__FN bool samba__room_for_copy(const samba__compilation *c, const samba__recompute *a)
+{
+    const int32_t most = SAMBA__MAX_COPIES - 2;
+    return c->n_nodes < most * a->n_nodes && c->n_tensors < most * a->n_tensors;
 }
 
 /* What the backward pass reads for t: the copy that its node, repeated before, makes. */
@@ -19424,28 +19459,34 @@ SAMBA__FN samba_tensor *samba__recomputed_tensor(samba__compilation *c, samba__r
                                                  samba_tensor *t)
 {
     if (!t || t->id >= a->n_tensors || !a->of[t->id].chain) return t;
-    samba__node *m = a->of[t->id].copy ? NULL : samba__own_copy(c->session, a->of[t->id].maker);
-    if (!m) return a->of[t->id].copy;
+    samba__reuse *r = &a->of[t->id];
+    bool near = r->copy && a->reader - r->copy_read <= a->window;
+    r->copy_read = a->reader;
+    if (near) return r->copy;
+    bool anew = !r->copy || samba__room_for_copy(c, a);
+    samba__node *m = anew ? samba__own_copy(c->session, r->maker) : NULL;
+    if (!m) return r->copy;
     for (int32_t k = 0; k < m->n_in; k++)
         m->in[k] = samba__recomputed_tensor(c, a, m->in[k]);
     for (int32_t o = 0; o < m->n_out; o++) {
         samba_tensor *y = (samba_tensor *)samba__temp(c->session, 1, sizeof *y);
         if (!y) return NULL;
         *y = *m->out[o];
-        SAMBA_ASSERT(c->n_tensors < 2 * a->n_tensors); /* bound has room for a copy of each */
+        SAMBA_ASSERT(c->n_tensors < SAMBA__MAX_COPIES * a->n_tensors); /* as bound has room */
         y->id = c->n_tensors++;
-        m->out[o] = a->of[a->of[t->id].maker->out[o]->id].copy = y;
+        m->out[o] = a->of[r->maker->out[o]->id].copy = y;
     }
     m->section = SAMBA_BCKWD;
-    SAMBA_ASSERT(c->n_nodes < 2 * a->n_nodes);
+    SAMBA_ASSERT(c->n_nodes < SAMBA__MAX_COPIES * a->n_nodes);
     c->nodes[c->n_nodes++] = m;
-    return a->of[t->id].copy;
+    return r->copy;
 }
 
 /* The schedule with what was chosen so far repeated. */
 SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__recompute *a)
 {
-    c->nodes = (samba__node **)samba__temp(c->session, 2 * a->n_nodes, sizeof *c->nodes);
+    int32_t most = SAMBA__MAX_COPIES * a->n_nodes;
+    c->nodes = (samba__node **)samba__temp(c->session, most, sizeof *c->nodes);
     c->n_nodes = 0;
     c->n_tensors = a->n_tensors;
     if (!c->nodes) return false;
@@ -19456,6 +19497,7 @@ SAMBA__FN bool samba__repeat_chosen(samba__compilation *c, samba__recompute *a)
         if (samba__is_after(n->section, SAMBA_FWD)) {
             n = samba__own_copy(c->session, n);
             if (!n) return false;
+            a->reader = i;
             for (int32_t k = 0; k < n->n_in; k++)
                 n->in[k] = samba__recomputed_tensor(c, a, n->in[k]);
         }
@@ -19484,7 +19526,9 @@ SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__recomput
     }
     for (int32_t i = 0; i < a->n_nodes; i++) {
         samba__reuse *y = &a->of[a->nodes[i]->out[0]->id];
-        if (y->narrow && y->read && !y->chain) y->chain = samba__chain_of(c, a, a->nodes[i]);
+        int64_t flops;
+        if (y->narrow && y->read && !y->chain)
+            y->chain = samba__chain_of(c, a, a->nodes[i], &flops);
         any = any || y->chain;
     }
     return any;
@@ -19566,7 +19610,7 @@ SAMBA__FN bool samba__keep_limits(const samba__compilation *c, const samba__plan
 SAMBA__FN bool samba__begin_recompute(samba__compilation *c, samba__recompute *a, samba__plan *p)
 {
     for (int32_t i = 0; i < a->n_tensors; i++)
-        a->of[i].chain = 0;
+        a->of[i].chain = a->of[i].lost = 0;
     if (samba__choose_narrow(c, a) && !samba__repeat_chosen(c, a)) return false;
     return samba__make_plan(c, p);
 }
@@ -19591,7 +19635,9 @@ SAMBA__FN bool samba__repeat_more(samba__compilation *c, samba__recompute *a, sa
 }
 
 /* The plan, with as much computed again as the limit asks for. First with few plans. More of them,
-   in small steps, find smaller ones: a copy, too, takes memory from its making to its last use. */
+   in small steps, find smaller ones: a copy, too, takes memory from its making to its last use. The
+   smallest ones keep no copy from layer to layer: a chain is computed for each layer it leads to.
+ */
 SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
 {
     const int64_t limit = c->program->memory;
@@ -19602,7 +19648,9 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
     least.bytes = -1;
     samba__keep_smallest(c, p, &least);
     if (!samba__repeat_more(c, &a, p, 0, &least)) return false;
-    if (samba__planned_bytes(p) > limit) {
+    const int32_t window[2] = { a.window, SAMBA__NEAR };
+    for (int32_t i = 0; i < 2 && samba__planned_bytes(p) > limit; i++) {
+        a.window = window[i];
         if (!samba__begin_recompute(c, &a, p)) return false;
         int64_t step = (int64_t)(p->region[SAMBA__REGION_ARENA] / 32) + 1;
         if (!samba__repeat_more(c, &a, p, step, &least)) return false;
