@@ -46,6 +46,9 @@ random: $B/random               ## N random programs (10000, from FIRST) run in 
 random-asan: $B/random_asan     ## the same under AddressSanitizer and UBSan (1000)
 	@$B/random_asan $(or $(N),1000) $(or $(FIRST),0)
 
+learn:                          ## exercises, judged whenever you save; your files lie in learn/
+	@tools/learn/learn.sh
+
 lint:                           ## the style of samba.h and of everything else
 	@tools/dev/lint.sh
 
@@ -133,4 +136,4 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run gpt test check full asan tsan random random-asan lint tools bench bench-small lenet install packages clean help
+.PHONY: all run learn gpt test check full asan tsan random random-asan lint tools bench bench-small lenet install packages clean help
