@@ -49,6 +49,9 @@ random-asan: $B/random_asan     ## the same under AddressSanitizer and UBSan (10
 learn:                          ## exercises, judged whenever you save; your files lie in learn/
 	@tools/learn/learn.sh
 
+device: ready-device            ## nets on emulated microcontrollers: the host's bits, RAM, stack, code
+	@tests/device/run.sh all
+
 lint:                           ## the style of samba.h and of everything else
 	@tools/dev/lint.sh
 
@@ -136,4 +139,4 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run learn gpt test check full asan tsan random random-asan lint tools bench bench-small lenet install packages clean help
+.PHONY: all run learn gpt test check full asan tsan random random-asan device lint tools bench bench-small lenet install packages clean help

@@ -8,11 +8,12 @@
 #
 # tests/core has the tests of samba.h, tests/tools those of what stands in tools, tests/sambaflow
 # those of SambaFlow's rows and tutorials. Each *.c there is a program that ends with "N passed, N
-# failed"; so does each *.sh, and these are heavy, but for those with a line "# run: quick". All
-# are run from the root of the repository, and include by paths from there (-I.): tests/lib is what
-# they share. A line "// run: WORDS" among the first ten of a C file may say: -lz and the like
-# (flags to build with), needs:HEADER (skipped where that is missing), threads (under TSan, too),
-# slow (not in quick), onnx (reads the code that protoc-c makes).
+# failed"; so does each *.sh, and these are heavy, but for those with a line "# run: quick". The
+# scripts of tests/device build the C files there, for microcontrollers. All are run from the root
+# of the repository, and include by paths from there (-I.): tests/lib is what they share. A line
+# "// run: WORDS" among the first ten of a C file may say: -lz and the like (flags to build with),
+# needs:HEADER (skipped where that is missing), threads (under TSan, too), slow (not in quick), onnx
+# (reads the code that protoc-c makes).
 cd "$(dirname "$0")/.." || exit 1
 CC=${CC:-cc}
 CFLAGS=${CFLAGS:--O2}
@@ -253,7 +254,10 @@ if [ -z "${PYTHON:-}" ]; then
 fi
 export PYTHON
 
-tests_of() { ls tests/core/*."$1" tests/tools/*."$1" tests/sambaflow/*."$1"; }
+tests_of() {
+    ls tests/core/*."$1" tests/tools/*."$1" tests/sambaflow/*."$1"
+    [ "$1" != sh ] || ls tests/device/*.sh
+}
 quick_script() { sed -n 1,10p "$1" | grep -qx '# run: quick'; }
 words() { sed -n '1,10s|^// run: *||p' "$1"; }
 # A test that uses nothing but the public API is linked with a samba.h that is compiled once.
@@ -324,6 +328,7 @@ for file in $(tests_of sh); do          # other drivers of tests, with a closing
     quick_script $file && continue
     if wants heavy full; then add "$file" "sh $file"; fi
 done
+if wants heavy full; then add 'device, all targets' 'sh tests/device/run.sh all'; fi
 n_alone=$(wc -l <$out/jobs)         # these use all processors themselves
 wants quick full lint && add lint 'sh tools/dev/lint.sh'
 for file in $(tests_of sh); do

@@ -1,15 +1,15 @@
 #!/bin/sh
-# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx: makes sure that what this purpose needs
-# is installed. Says what is missing and why, installs it (as root, or through sudo if that asks
-# nothing), and is silent when nothing is missing. Elsewhere than on Debian and its kin it prints
-# the list.
+# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device: makes sure that what this purpose
+# needs is installed. Says what is missing and why, installs it (as root, or through sudo if that
+# asks nothing), and is silent when nothing is missing. Elsewhere than on Debian and its kin it
+# prints the list.
 set -u
 purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | gpt | test | full | bench | tools | onnx) ;;
-*) echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx" >&2; exit 2 ;;
+run | gpt | test | full | bench | tools | onnx | device) ;;
+*) echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device" >&2; exit 2 ;;
 esac
 wanted=$purpose full=''             # what only `make full` uses: over a gigabyte of other platforms
 [ "$purpose" != full ] || full=yes purpose=test
@@ -48,6 +48,9 @@ has_m32() {         # 32-bit programs: the flag is for headers that Debian keeps
         gcc -m32 -isystem /usr/include/x86_64-linux-gnu -x c - -o /dev/null >/dev/null 2>&1
 }
 
+has_board_header() {        # has_board_header COMPILER...: its C library
+    echo '#include <string.h>' | "$@" -E -x c - >/dev/null 2>&1
+}
 has_cross_library() { [ -e "/usr/$1-linux-gnu/lib/libc.a" ]; }
 
 # ---- What is needed: need must|may PACKAGE 'why' 'what it is on other systems' check... ----
@@ -101,6 +104,20 @@ check() {
         need may libblis4-openmp 'BLIS: the same' 'BLIS (optional)' has_library libblis.so.4
         need may libdnnl2 'oneDNN: the same' 'oneDNN (optional)' has_library libdnnl.so.2
         need may python3-torch 'PyTorch: the same' 'PyTorch (optional)' has_module torch
+        return
+    fi
+    if [ "$purpose" = device ]; then
+        need must gcc-arm-none-eabi 'compiles for Cortex-M' 'arm-none-eabi-gcc' \
+            has_command arm-none-eabi-gcc
+        need must libnewlib-arm-none-eabi 'its C library' 'newlib for it' \
+            has_board_header arm-none-eabi-gcc
+        need must gcc-riscv64-unknown-elf 'compiles for RISC-V' 'riscv64-unknown-elf-gcc' \
+            has_command riscv64-unknown-elf-gcc
+        need must picolibc-riscv64-unknown-elf 'its C library' 'picolibc for it' \
+            has_board_header riscv64-unknown-elf-gcc --specs=picolibc.specs
+        need must qemu-system-arm 'plays the boards' 'qemu-system-arm' has_command qemu-system-arm
+        need must qemu-system-misc 'the same' 'qemu-system-riscv32' has_command qemu-system-riscv32
+        need may clang 'the second compiler' 'clang (optional)' has_command clang
         return
     fi
     [ "$purpose" = gpt ] || [ "$purpose" = test ] &&

@@ -309,7 +309,7 @@ check 'private names of companions tell their header' "$(
                 print FILENAME ":" FNR ": " $0
             }' "$header" "$file"
     done)"
-check 'tests stand in tests/core, tests/tools or tests/sambaflow, what they share in tests/lib' "$(
+check 'tests stand in folders of tests, what they share in tests/lib' "$(
     ls tests/*.[ch] tests/*.sh 2>/dev/null | grep -vxF tests/run.sh)"
 
 check 'README.md is a front page of at most 200 lines' "$(

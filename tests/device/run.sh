@@ -1,0 +1,189 @@
+#!/bin/sh
+# tests/device/run.sh [all | TARGET...]: nets infer and train on emulated microcontrollers, without
+# an operating system, to the bits of the host; and how much RAM, stack, code and how many
+# instructions they take. Without arguments: two targets and the small nets (make test); all: every
+# target and net (make device). A host program (host.c) makes the nets, and export-c writes them as
+# C; samba.c, device.c and board_*.c are compiled, linked by board_*.ld and run in QEMU.
+# run: quick
+cd "$(dirname "$0")/../.." || exit 1
+out=build/device log=build/device/log
+mkdir -p $out
+. tests/lib/test.sh
+CC=${CC:-cc}
+JOBS=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+
+all_targets='m3-gcc m3-clang m4f-gcc m4f-clang m7-gcc m0-gcc rv32imc-gcc rv32imc-clang
+rv32imafc-gcc rv32imafc-clang'
+quick_targets='m3-gcc rv32imc-gcc'
+quick_nets='tiny_sgd mlp mlp_int8 conv_int8 conv_sgd'
+all_nets="$quick_nets mlp_sgd mlp_adamw lenet"
+
+stack_limit=8192        # bytes that opening or running a net may take below main
+ram_slack=127           # bytes of the promised RAM that may stay unused: alignment, at both ends
+known_misses='m0-gcc:tiny_sgd'          # TARGET:NET that does not fit the RAM of its board yet
+
+# ---- Targets: compiler, flags of the processor, machine of QEMU, RAM -----------------------------
+headers_of() {      # headers_of COMPILER...: the folder of its C library's headers, for clang
+    echo '#include <string.h>' | "$@" -M -x c - | tr ' ' '\n' |
+        sed -n 's|/string\.h$||p' | head -n 1
+}
+target() {
+    arm='' riscv='' thumb=thumbv7em flash=4M ram=256K nets=$all_nets
+    case $1 in
+    m0-*) arm='-mcpu=cortex-m0' machine=microbit thumb=thumbv6m flash=256K ram=16K nets=tiny_sgd ;;
+    m3-*) arm='-mcpu=cortex-m3' machine=mps2-an385 thumb=thumbv7m ;;
+    m4f-*) arm='-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16' machine=mps2-an386 ;;
+    m7-*) arm='-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16' machine=mps2-an500 ;;
+    rv32imc-*) riscv='-march=rv32imc -mabi=ilp32' ;;
+    rv32imafc-*) riscv='-march=rv32imafc -mabi=ilp32f' ;;
+    *) echo "there is no target $1; there are: $all_targets"; return 1 ;;
+    esac
+    [ "$mode" != quick ] || nets=$quick_nets
+    if [ -n "$arm" ]; then
+        tools=arm-none-eabi board=board_arm emulator="qemu-system-arm -M $machine"
+        cc="$tools-gcc -mthumb $arm" link="$cc --specs=nano.specs"
+        clang="--target=$thumb-none-eabi $arm -fshort-enums"        # as in the C library
+    else
+        tools=riscv64-unknown-elf board=board_riscv
+        emulator='qemu-system-riscv32 -M virt -bios none'
+        cc="$tools-gcc --specs=picolibc.specs $riscv -mcmodel=medany" link=$cc
+        # clang 14 has constants of float among the small variables, in RAM.
+        clang="--target=riscv32-unknown-elf $riscv -mcmodel=medany -msmall-data-limit=0"
+        # Newer compilers count csr and rdinstret apart from the base instructions.
+        echo 'int x;' | $cc -misa-spec=2.2 -c -x c - -o $out/spec.o 2>/dev/null &&
+            cc="$cc -misa-spec=2.2" link="$cc"
+    fi
+}
+missing_for() {     # what a target lacks, nothing if it can be tried
+    have $tools-gcc || { echo $tools-gcc; return; }
+    have "${emulator%% *}" || { echo "${emulator%% *}"; return; }
+    case $1 in *-clang) have clang || { echo clang; return; } ;; esac
+    [ -n "$(headers_of $cc 2>/dev/null)" ] || echo "a C library for $tools-gcc"
+}
+
+# ---- One target: build and run; what came of it stands in its folder -----------------------------
+ops_of() {          # the ops of nets, as options of samba.h
+    for net in "$@"; do
+        sed -n 's/^ *SAMBA_OP(\([a-z0-9_]*\)).*/-DSAMBA_USE_\1/p' $out/${net}_pef.h
+    done | sort -u | tr '\n' ' '
+}
+build_and_run() {   # build_and_run TARGET
+    target "$1" || return
+    dir=$out/$1
+    mkdir -p $dir
+    case $1 in *-clang) cc="clang $clang -isystem $(headers_of $cc)" ;; esac
+    flags="-std=c99 -Os -ffunction-sections -fdata-sections -I. -I$out -Wall -Wextra -Wpedantic \
+-Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Wdouble-promotion -Werror"
+    for net in $nets; do echo "#include \"${net}_pef.h\""; done >$dir/nets.h
+    echo "#define NETS(X)$(printf ' X(%s)' $nets)" >>$dir/nets.h
+    $cc $flags -DSAMBA_SELECT_OPS $(ops_of $nets) -c -o $dir/samba.o tests/device/samba.c &&
+        $cc $flags -DNETS_H="\"$1/nets.h\"" -c -o $dir/device.o tests/device/device.c &&
+        $cc $flags -c -o $dir/board.o tests/device/$board.c || return
+    # Without libm: samba.h has all of mathematics itself.
+    $link -nostartfiles -nostdlib -T tests/device/$board.ld -Wl,--gc-sections -Wl,-z,noexecstack \
+        -Wl,--defsym=FLASH_SIZE=$flash,--defsym=RAM_SIZE=$ram,--defsym=STACK_SIZE=$stack_size \
+        -o $dir/device.elf $dir/device.o $dir/board.o $dir/samba.o -lc -lgcc || return
+    # A nanosecond of the emulated clock for each instruction, and nothing but the program's lines.
+    timeout 900 $emulator -nographic -monitor none -serial none -icount shift=0 \
+        -semihosting-config enable=on,target=native -kernel $dir/device.elf >$dir/said 2>&1
+    echo "exit code $?" >>$dir/said
+}
+stack_size=$((stack_limit + 1024))      # main and its own functions stand above what is measured
+if [ "$1" = job ]; then
+    mode=$2
+    rm -rf ${out:?}/"$3"
+    build_and_run "$3" >$out/"$3".log 2>&1
+    exit
+fi
+
+# ---- What is asked of a target -------------------------------------------------------------------
+value() { sed -n "s/^$2 .*\\b$3=\\([0-9a-f]*\\).*/\\1/p" "$1"; }        # value FILE NET KEY
+at_most() { [ -n "$1" ] && echo "$3: $1 of at most $2" && [ "$1" -le "$2" ]; }
+same() { echo "$1"; echo "$2"; [ -n "$1" ] && [ "$1" = "$2" ]; }
+# Functions of memory by any name, and what the compiler's own runtime has.
+stranger_symbols() {
+    $tools-nm -u "$1" | awk '{ print $NF }' |
+        grep -vxE '(__aeabi_)?mem(cpy|set|move|cmp|clr)[48]?' |
+        grep -vxE '__aeabi_(u?[dfil]2[dfil]|[df]2u?[il]z|ul2[df])|__gnu_thumb1_case_[a-z]+' |
+        grep -vxE '__aeabi_([df](r?sub|add|mul|div|cmp(eq|ge|gt|le|lt|un))|u?[il]div(mod)?)' |
+        grep -vxE '__aeabi_(lmul|u?lcmp|llsl|llsr|lasr)|__(ashl|ashr|lshr)di3|__clz[sd]i2' |
+        grep -vxE '__((add|sub|mul|div)[sd]f3|(eq|ne|ge|gt|le|lt|unord)[sd]f2|u?(div|mod)[sd]i3)' |
+        grep -vxE '__(mul[sd]i3|extendsfdf2|truncdfsf2|fix(uns)?[sd]f[sd]i|float(un)?[sd]i[sd]f)'
+}
+bytes_of() {        # bytes_of FILE NAME...: of sections .NAME and .NAME.anything
+    $tools-size -A "$1" | awk '
+        BEGIN { for (i = 2; i < ARGC; i++) wanted[ARGV[i]] = 1; ARGC = 1 }
+        { split($1, part, "."); name = part[2] }
+        $1 ~ /^\.data\.rel\.ro/ { name = "rodata" }       # constants that hold addresses
+        name in wanted { n += $2 }
+        END { print n + 0 }' "$@"
+}
+misses() {          # does a net not fit, as is known?
+    free=$(value "$2" "$3" free)
+    case " $known_misses " in *" $1:$3 "*) ;; *) return 1 ;; esac
+    [ -n "$free" ] || { echo "$1: $3 fits now: take it out of known_misses"; return 1; }
+    echo "known miss: $1: $3 needs $(value "$2" "$3" promised) bytes; beside a stack of" \
+        "$stack_size, $free are free of $ram"
+}
+check_net() {       # check_net TARGET NET
+    said=$out/$1/said
+    for what in outputs weights; do
+        check "$1, $2: $what as on the host" \
+            same "$(value $out/expected "$2" $what)" "$(value $said "$2" $what)"
+    done
+    promised=$(value $said "$2" promised) painted=$(value $said "$2" painted)
+    check "$1, $2: the last byte written is the last of its tensors" \
+        same "$(value $said "$2" last)" "$painted"
+    check "$1, $2: promises the RAM it uses" at_most $((promised - painted)) $ram_slack unused
+    for what in open run; do
+        check "$1, $2: stack to $what" at_most "$(value $said "$2" stack_$what)" $stack_limit stack
+    done
+    printf '%-15s %-10s %12s %9s %7s %7s %9s  %.8s\n' "$1" "$2" "$(value $said "$2" step)" \
+        "$(value $said "$2" open)" "$promised" "$(value $said "$2" stack_run)" \
+        "$(value $said "$2" stack_open)" "$(value $said "$2" weights)" >>$out/table
+}
+silent() { "$@" >"$log.said" 2>&1; cat "$log.said"; ! [ -s "$log.said" ]; }
+check_target() {    # check_target TARGET
+    target "$1"
+    dir=$out/$1
+    check "$1: compiles without warnings and links" silent cat $out/"$1".log
+    [ -e $dir/device.elf ] || return
+    check "$1: needs functions of memory alone" silent stranger_symbols $dir/samba.o
+    check "$1: has no variables" same 0 "$(bytes_of $dir/samba.o data sdata bss sbss)"
+    check "$1: ends" grep -q 'exit code 0' $dir/said
+    for net in $nets; do misses "$1" $dir/said $net || check_net "$1" $net; done
+    echo "$1: samba.h has .text $(bytes_of $dir/samba.o text)," \
+        ".rodata $(bytes_of $dir/samba.o rodata srodata)" >>$out/sizes
+}
+
+# ---- All of them ---------------------------------------------------------------------------------
+mode=all targets=$*
+case ${1:-quick} in
+quick) mode=quick targets=$quick_targets ;;
+all) targets=$all_targets ;;
+esac
+ready=''
+for name in $targets; do
+    target "$name" || exit 2
+    missing=$(missing_for "$name")
+    if [ -z "$missing" ]; then ready="$ready $name"
+    else echo "skipped: $name, there is no $missing (tools/dev/install.sh device)"; fi
+done
+[ -n "$ready" ] || skip_all 'no target can be tried'
+
+# tools/cli/device.c has samba.h, so the host's half is linked with it. Less optimized, it is there
+# in five seconds; the bits are the same.
+make_nets() {
+    $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -Dmain=tools_main -c -o $out/tools.o \
+        tools/cli/device.c &&
+        $CC -std=gnu99 -O1 -I. -o $out/host tests/device/host.c $out/tools.o tools/cli/device/*.c \
+            tools/cli/util/*.c -lm -pthread && $out/host $out >$out/expected
+}
+check 'the nets are made' make_nets
+[ $failed = 0 ] || finish
+rm -f $out/table $out/sizes
+echo $ready | tr ' ' '\n' | xargs -n 1 -P "$JOBS" sh tests/device/run.sh job $mode
+for name in $ready; do check_target "$name"; done
+echo 'target          net          instr/step      open     RAM   stack  to open  weights'
+cat $out/table $out/sizes 2>/dev/null
+finish
