@@ -5,7 +5,7 @@ DATA = /usr/share/datasets/fashion-mnist
 export CC CFLAGS DATA JOBS
 
 B = build
-EXAMPLES = $(patsubst examples/%.c,$B/%,$(wildcard examples/*.c))
+EXAMPLES = $(patsubst examples/%.c,$B/%,$(wildcard examples/*.c examples/devices/*.c))
 COMPANIONS = $(wildcard tools/include/samba/*.h)
 FFN = $B/02_res_ffn
 FFN_FLAGS = --checkpoint $B/res_ffn.ckpt --data $(DATA)
@@ -92,8 +92,8 @@ help:                           ## this list
 ready-%:
 	@tools/dev/install.sh $*
 
-$B/%: examples/%.c samba.h $(COMPANIONS) | ready-run
-	@mkdir -p $B
+$B/%: examples/%.c samba.h $(COMPANIONS) $(wildcard examples/devices/*.h) | ready-run
+	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lm -pthread -lz
 
 GPT = $B/05_gpt_text $B/06_gpt2_train $B/07_gpt2_generate

@@ -192,12 +192,37 @@ gpt2() {            # gpt2 PROGRAM: that of 06 trains, that of 07 infers
     esac
 }
 
+device_example() {  # device_example NAME PROGRAM quick|heavy: a device's program on the host
+    program=$PWD/$2 here=$2.d
+    mkdir -p $here
+    case $1-$3 in
+    gesture-*)
+        check 'lives' to_file $here/said sh -c "cd $here && $program"
+        check 'goes on with what it had saved' awk '
+            /recognizes/ { right[++n] = $2 }
+            END { exit !(n == 4 && right[1] < 80 && right[2] == right[3] && right[4] > 100) }' \
+            $here/said
+        check 'has the same bits as ever' grep -qx 'hash of what it knows: 3940248548' \
+            $here/said ;;
+    int8-*)
+        check 'refuses nonsense' fails_with 2 usage $program nonsense
+        [ "$3" = quick ] && return
+        check 'keeps LeNet within half a point' to_file $here/said \
+            sh -c "cd $here && $program lenet 1 $data"
+        check 'says what int8 costs' awk '/^all in f32/ { all = $4 } /^as kept/ { kept = $3 }
+            END { exit !(all > 80 && kept > all - 0.5) }' $here/said ;;
+    *) check 'runs' $program ;;
+    esac
+}
+
 example() {         # example NAME COMPILER quick|heavy
-    log=$out/$1-$2.check
+    log=$out/$(echo "$1" | tr / _)-$2.check
     program=$out/$1-$2
     optimize=-O2
     [ "$2" = clang ] && [ "$3" = quick ] && optimize=-O0
-    libraries=$(sed -n '2s/.*\.c \(-[^&]*\).*/\1/p' examples/$1.c)      # as its line 2 says
+    case $1-$3 in devices/*-quick) optimize='-O1 -DSAMBA_NO_SIMD' ;; esac   # small nets
+    mkdir -p "${program%/*}"
+    libraries=$(sed -n '2,3s/.*\.c \(-[^&]*\).*/\1/p' examples/$1.c)    # as its line 2 or 3 says
     check "builds with $2 without a warning" \
         $2 $strict -D_GNU_SOURCE $optimize -o $program examples/$1.c $libraries
     if [ $failed = 0 ]; then
@@ -208,6 +233,7 @@ example() {         # example NAME COMPILER quick|heavy
         08_*) data_parallel $program ;;
         09_*) tutorials $program ;;
         06_* | 07_*) gpt2 $program ;;
+        devices/*) device_example "${1#devices/}" $program "$3" ;;
         02_*) res_ffn $program "$3" ;;
         03_*-heavy)
             check 'trains' to_file $program.text $program --data "$data"
@@ -358,8 +384,8 @@ for how in quick heavy; do
     wants $how full || { [ $how = quick ] && wants examples; } || continue
     for compiler in gcc clang; do
         have $compiler || { echo "skipped: $compiler is not installed"; continue; }
-        for file in examples/*.c; do
-            name=$(basename "$file" .c)
+        for file in examples/*.c examples/devices/*.c; do
+            name=${file#examples/} name=${name%.c}
             add "$name, $compiler, $how" "sh tests/run.sh example $name $compiler $how"
         done
     done
