@@ -1,5 +1,6 @@
 // tools/samba export-c: a checkpoint as C, for a microcontroller.
 #include "commands.h"
+#include "emit.h"
 #include "export.h"
 #include "identifier.h"
 #include <stdlib.h>
@@ -13,7 +14,8 @@ static int usage(FILE *to)
 {
     fprintf(to,
             "usage: tools/samba export-c MODEL.ckpt [-o FOLDER or FOLDER/NAME]\n"
-            "  writes NAME_pef.h: the checkpoint as a constant array, for samba_runtime_open\n");
+            "  writes NAME.c and NAME.h: the program as C that needs nothing else, with the bits of\n"
+            "  samba.h; and NAME_pef.h: the checkpoint as a constant array, for samba_runtime_open\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -75,9 +77,12 @@ int export_c_main(int argc, char **argv)
     program p = { 0 };
     fault why = { "" };
     char path[PATH_SIZE], *name = NULL;
+    bool written = true;
     if (!read_words(&o, argc, argv, &why)) return report_fault("export-c", &why, 2);
     bool fine = open_program(&p, o.from, &why) && has_values(&p, &why)
-        && choose_name(&o, path, &name, &why) && export_pef(&p, path, name, &why);
+        && choose_name(&o, path, &name, &why) && export_pef(&p, path, name, &why)
+        && write_source(&p, path, name, o.from, &why, &written);
+    if (fine && !written) report_fault("export-c", &why, 0);
     close_program(&p);
     free(name);
     return fine ? 0 : report_fault("export-c", &why, 1);

@@ -1,0 +1,104 @@
+#!/bin/sh
+# tests/device/export.sh [all]: C that export-c writes computes what the executor does, bit for bit:
+# forward and training, with gcc and clang, with and without optimization, with and without an
+# instruction for multiply-adds; and on an emulated Cortex-M3, where that is installed. Without
+# arguments some nets and compilers only.
+# run: quick
+cd "$(dirname "$0")/../.." || exit 1
+out=build/device_export log=build/device_export/log
+mkdir -p $out
+. tests/lib/test.sh
+CC=${CC:-cc}
+warnings='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
+-Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror'
+
+nets='mlp curves odd mlp_momentum regression images_adamw'
+all_nets="$nets lenet autoencoder resnet8 ds_cnn mlp_sgd mlp_clipped mlp_adamw lenet_sgd"
+hosts="$CC -O2|$CC -O0"
+boards='m3' on_boards='mlp odd images_adamw'
+if [ "${1:-}" = all ]; then
+    nets=$all_nets on_boards=$all_nets
+    boards='m3 m4f'
+    hosts="$hosts|$CC -Os|clang -O2|clang -O0|g++ -x c++ -std=c++11 -O2"
+    case $(uname -m) in x86_64) hosts="$hosts|$CC -O2 -mfma|$CC -O3 -march=native" ;; esac
+fi
+
+# ---- On this machine ----
+prepared() {        # makes a net, its hash in the executor, and its C
+    ./$out/nets make "$1" $out/$1.ckpt && to_file $out/$1.hash $out/nets drive $out/$1.ckpt $1 \
+        $out/$1_steps.h && build/samba-device export-c $out/$1.ckpt -o $out/$1
+}
+same_here() {       # same_here NET COMPILER...
+    net=$1
+    shift
+    std=-std=c99 more=$warnings
+    case $* in *c++*) std='' more="-Wall -Wextra -Werror" ;; esac
+    "$@" $std $more -I. -I$out -c -o $out/$net.o $out/$net.c &&
+        $CC -std=c99 -O1 -I. -I$out -DNET_STEPS="\"${net}_steps.h\"" -o $out/$net \
+            tests/device/export_run.c $out/$net.o &&
+        fails_with 0 "$(cat $out/$net.hash)" $out/$net
+}
+# ---- On an emulated microcontroller ----
+same_on() {         # same_on NET BOARD
+    case $2 in
+    m3) flags='-mcpu=cortex-m3' machine=mps2-an385 ;;
+    m4f) flags='-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16' machine=mps2-an386 ;;
+    esac
+    gcc="arm-none-eabi-gcc -std=gnu99 -Os -mthumb $flags -ffunction-sections -fdata-sections"
+    $gcc $warnings -I. -I$out -c -o $out/$1.$2.o $out/$1.c &&
+        $gcc -I. -I$out -DBOARD -DNET_STEPS="\"${1}_steps.h\"" --specs=nano.specs -nostartfiles \
+            -Wl,--gc-sections -T tests/device/board_arm.ld -Wl,--defsym=FLASH_SIZE=4M \
+            -Wl,--defsym=RAM_SIZE=4M -Wl,--defsym=STACK_SIZE=8K -o $out/$1.$2.elf \
+            tests/device/export_run.c $out/$1.$2.o tests/device/board_arm.c -lc -lgcc &&
+        fails_with 0 "$(cat $out/$1.hash) " timeout 300 qemu-system-arm -M $machine -nographic \
+            -monitor none -serial none -icount shift=0 -kernel $out/$1.$2.elf \
+            -semihosting-config enable=on,target=native &&
+        cp $log.said $out/$1.$2.said
+}
+code_of() {         # bytes of code and constants but the weights
+    arm-none-eabi-nm -S "$1" | awk -v net="$2_" '
+        function hex(s,  i, v) {
+            for (i = 1; i <= length(s); i++)
+                v = 16 * v + index("0123456789abcdef", substr(s, i, 1)) - 1
+            return v
+        }
+        NF == 4 && ($3 ~ /[tT]/ || ($3 ~ /[rR]/ && index($4, net) != 1)) { n += hex($2) }
+        END { print n + 0 }'
+}
+small() { code=$(code_of $out/$1.m3.o $1); echo "$code bytes"; [ "$code" -le "$2" ]; }
+
+check 'the nets compile' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/nets \
+    tests/device/export_nets.c -lm -pthread
+check 'the tool is built' make -s build/samba-device
+for net in $nets; do
+    check "$net is exported" prepared $net
+    echo "$hosts" | tr '|' '\n' >$out/hosts
+    while read -r host; do
+        have "${host%% *}" || continue
+        check "$net with $host: the bits of the executor" same_here $net $host
+    done <$out/hosts
+done
+
+# What cannot be written is said, and an old file does not stay.
+cp $out/mlp.c $out/unknown.c
+sed -i '1s/mlp/unknown/' $out/unknown.c
+check 'a net with another op' $out/nets make unknown $out/unknown.ckpt
+check 'is refused by the name of the op' fails_with 0 'cannot write op permute' \
+    build/samba-device export-c $out/unknown.ckpt -o $out/unknown
+check 'with a header for the executor' test -s $out/unknown_pef.h
+check 'and without C' test ! -e $out/unknown.c
+echo 'int mine;' >$out/mine.c
+check 'a file of somebody else stays' fails_with 1 'was not written by export-c' \
+    build/samba-device export-c $out/mlp.ckpt -o $out/mine
+rm $out/mine.c
+
+if have arm-none-eabi-gcc && have qemu-system-arm && [ -e tests/device/board_arm.ld ]; then
+    for net in $on_boards; do
+        for board in $boards; do check "$net on $board: the same bits" same_on $net $board; done
+    done
+    check 'code of the MLP is at most 1 KiB' small mlp 1024
+    [ "${1:-}" != all ] || check 'code of LeNet is at most 4 KiB' small lenet 4096
+else
+    echo "skipped: no arm-none-eabi-gcc or qemu-system-arm"
+fi
+finish

@@ -1,0 +1,338 @@
+// The nets of tests/device/export.sh, and what their exported C is compared with.
+//     export_nets make NET FILE            compiles a net and saves it with its values
+//     export_nets drive FILE NAME STEPS    runs it in the executor of the device half, prints a hash
+//                                          of all that it made and learned, and writes a header by
+//                                          which export_run.c does the same with NAME.c
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "tests/device/export_steps.h"
+
+// ---- Nets ---------------------------------------------------------------------------------------
+
+static samba_tensor *conv(samba_tensor *x, const char *name, int32_t channels, int32_t kernel,
+                          int32_t stride)
+{
+    int32_t pad = kernel / 2;
+    samba_conv_opts opts = { .stride = { stride, stride }, .padding = { pad, pad } };
+    return samba_conv2d(x, name, channels, kernel, &opts);
+}
+
+static samba_tensor *image(samba_session *s, int32_t batch, int32_t channels, int32_t rows,
+                           int32_t columns)
+{
+    return samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(batch, channels, rows, columns));
+}
+
+static samba_tensor *make_mlp(samba_session *s)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 64));
+    samba_tensor *h = samba_relu(samba_linear(x, "fc1", 32));
+    return samba_softmax(samba_linear(h, "fc2", 10), 1);
+}
+
+// Each curve once, in rows that no block of a loop divides.
+static samba_tensor *make_curves(samba_session *s)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 7));
+    samba_tensor *h = samba_tanh(samba_linear(x, "fc1", 37));
+    h = samba_gelu(samba_linear(h, "fc2", 5));
+    h = samba_silu(samba_linear(h, "fc3", 6));
+    h = samba_sigmoid(samba_linear(h, "fc4", 33));
+    h = samba_leaky_relu(samba_linear(h, "fc5", 3), 0.1f);
+    h = samba_softplus(samba_linear(h, "fc6", 70));
+    h = samba_gelu_tanh(samba_linear(h, "fc7", 40));
+    return samba_log_softmax(samba_exp(samba_scale(h, 0.5f)), 1);
+}
+
+// MLPerf Tiny's detector of anomalies.
+static samba_tensor *make_autoencoder(samba_session *s)
+{
+    static const int32_t wide[] = { 128, 128, 128, 128, 8, 128, 128, 128, 128 };
+    samba_tensor *h = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 640));
+    for (int i = 0; i < 9; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "fc%d", i + 1);
+        h = samba_relu(samba_linear(h, name, wide[i]));
+    }
+    return samba_linear(h, "fc10", 640);
+}
+
+static samba_tensor *lenet_logits(samba_tensor *x)
+{
+    const samba_pool_opts by_2 = { .kernel = { 2, 2 } };
+    samba_tensor *h = samba_max_pool2d(samba_relu(conv(x, "conv1", 6, 5, 1)), &by_2);
+    h = samba_max_pool2d(samba_relu(samba_conv2d(h, "conv2", 16, 5, NULL)), &by_2);
+    h = samba_flatten(h, 1);
+    h = samba_relu(samba_linear(h, "fc1", 120));
+    h = samba_relu(samba_linear(h, "fc2", 84));
+    return samba_linear(h, "fc3", 10);
+}
+
+static samba_tensor *make_lenet(samba_session *s)
+{
+    return samba_softmax(lenet_logits(image(s, 1, 1, 28, 28)), 1);
+}
+
+static samba_tensor *residual(samba_tensor *x, const char *name, int32_t channels, int32_t stride)
+{
+    char part[3][16];
+    for (int i = 0; i < 3; i++) snprintf(part[i], sizeof part[i], "%s%c", name, "abs"[i]);
+    samba_tensor *h = samba_relu(conv(x, part[0], channels, 3, stride));
+    h = conv(h, part[1], channels, 3, 1);
+    if (stride > 1) x = conv(x, part[2], channels, 1, stride);
+    return samba_relu(samba_add(h, x));
+}
+
+// MLPerf Tiny's classifier of images.
+static samba_tensor *make_resnet8(samba_session *s)
+{
+    samba_tensor *h = samba_relu(conv(image(s, 1, 3, 32, 32), "stem", 16, 3, 1));
+    h = residual(h, "block1", 16, 1);
+    h = residual(h, "block2", 32, 2);
+    h = residual(h, "block3", 64, 2);
+    h = samba_flatten(samba_adaptive_avg_pool2d(h, 1, 1), 1);
+    return samba_softmax(samba_linear(h, "fc", 10), 1);
+}
+
+// MLPerf Tiny's spotter of keywords.
+static samba_tensor *make_ds_cnn(samba_session *s)
+{
+    samba_conv_opts first = { .stride = { 2, 2 }, .padding = { 5, 1 } };
+    samba_conv_opts deep = { .padding = { 1, 1 }, .groups = 64 };
+    samba_tensor *x = image(s, 1, 1, 49, 10);
+    samba_init values = { .kind = SAMBA_INIT_UNIFORM, .scale = 0.15f };
+    samba_tensor *w = samba_param(s, "stem__weight", SAMBA_SHAPE(64, 1, 10, 4), values);
+    samba_tensor *b = samba_param(s, "stem__bias", SAMBA_SHAPE(64), values);
+    samba_tensor *h = samba_relu(samba_convolution(x, w, b, &first));
+    for (int i = 0; i < 4; i++) {
+        char name[2][8];
+        for (int k = 0; k < 2; k++) snprintf(name[k], sizeof name[k], "%s%d", k ? "pw" : "dw", i);
+        h = samba_relu(samba_conv2d(h, name[0], 64, 3, &deep));
+        h = samba_relu(samba_conv2d(h, name[1], 64, 1, NULL));
+    }
+    h = samba_flatten(samba_adaptive_avg_pool2d(h, 1, 1), 1);
+    return samba_softmax(samba_linear(h, "fc", 12), 1);
+}
+
+// Normalization, groups, dilation, strides and both poolings with borders.
+static samba_tensor *make_odd(samba_session *s)
+{
+    samba_conv_opts wide = { .stride = { 2, 1 }, .padding = { 2, 3 }, .dilation = { 1, 2 } };
+    samba_conv_opts groups = { .stride = { 1, 2 }, .padding = { 0, 1 }, .groups = 3 };
+    samba_pool_opts most = { .kernel = { 3, 2 }, .stride = { 2, 1 }, .padding = { 1, 1 } };
+    samba_pool_opts mean = { .kernel = { 3, 3 }, .stride = { 2, 2 }, .padding = { 1, 1 },
+                             .ceil_mode = true };
+    samba_tensor *h = samba_conv2d(image(s, 2, 2, 13, 11), "conv1", 9, 3, &wide);
+    h = samba_max_pool2d(samba_relu(samba_batchnorm(h, "norm1")), &most);
+    h = samba_conv2d(h, "conv2", 15, 3, &groups);
+    h = samba_avg_pool2d(samba_silu(samba_batchnorm(h, "norm2")), &mean);
+    return samba_linear(samba_flatten(h, 1), "fc", 3);
+}
+
+// One with an op that export-c does not have.
+static samba_tensor *make_unknown(samba_session *s)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 7));
+    return samba_relu(samba_transpose(samba_linear(x, "fc", 5), 0, 1));
+}
+
+static samba_tensor *labels(samba_session *s, int32_t batch)
+{
+    return samba_input(s, "labels", SAMBA_I32, SAMBA_SHAPE(batch));
+}
+
+static samba_tensor *mlp_logits(samba_session *s, int32_t batch)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(batch, 18));
+    samba_tensor *h = samba_relu(samba_linear(x, "fc1", 35));
+    return samba_linear(samba_tanh(samba_linear(h, "fc2", 7)), "fc3", 5);
+}
+
+static samba_tensor *make_mlp_loss(samba_session *s)
+{
+    return samba_cross_entropy(mlp_logits(s, 6), labels(s, 6));
+}
+
+static samba_tensor *make_smoothed(samba_session *s)
+{
+    samba_loss_opts opts = { .label_smoothing = 0.1f, .use_ignore_index = true, .ignore_index = 1,
+                             .reduction = SAMBA_REDUCE_SUM };
+    return samba_cross_entropy_with(mlp_logits(s, 37), labels(s, 37), &opts);
+}
+
+static samba_tensor *make_regression(samba_session *s)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(5, 6));
+    samba_tensor *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(5, 40));
+    samba_tensor *h = samba_sigmoid(samba_linear(x, "fc1", 9));
+    h = samba_gelu(samba_linear(samba_silu(samba_linear(h, "fc2", 33)), "fc3", 12));
+    return samba_mse(samba_linear(samba_leaky_relu(h, 0.2f), "fc4", 40), y, SAMBA_REDUCE_MEAN);
+}
+
+static samba_tensor *make_lenet_loss(samba_session *s)
+{
+    return samba_cross_entropy(lenet_logits(image(s, 3, 1, 28, 28)), labels(s, 3));
+}
+
+// Small, with everything that a residual net has.
+static samba_tensor *make_images_loss(samba_session *s)
+{
+    samba_tensor *x = image(s, 9, 2, 9, 7);
+    samba_conv_opts deep = { .padding = { 1, 1 }, .groups = 6 };
+    samba_tensor *h = samba_relu(samba_batchnorm(conv(x, "conv1", 6, 3, 2), "norm1"));
+    h = samba_relu(samba_add(samba_batchnorm(samba_conv2d(h, "conv2", 6, 3, &deep), "norm2"), h));
+    h = samba_relu(samba_conv2d(h, "conv3", 8, 1, NULL));
+    h = samba_flatten(samba_adaptive_avg_pool2d(h, 1, 1), 1);
+    return samba_cross_entropy(samba_linear(h, "fc", 3), labels(s, 9));
+}
+
+typedef struct net {
+    const char *name;
+    samba_tensor *(*make)(samba_session *);
+    bool trains;
+    float max_grad_norm;
+    samba_optim optim;
+} net;
+
+static const samba_optim sgd = { .kind = SAMBA_SGD, .lr = 0.05f };
+static const samba_optim momentum = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.9f,
+                                      .weight_decay = 0.01f };
+static const samba_optim nesterov = { .kind = SAMBA_SGD, .lr = 0.05f, .momentum = 0.5f,
+                                      .nesterov = true };
+static const samba_optim adam = { .kind = SAMBA_ADAM, .lr = 0.01f, .weight_decay = 0.02f };
+static const samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.01f, .weight_decay = 0.02f };
+
+static const net nets[] = {
+    { "mlp", make_mlp, .trains = false },
+    { "curves", make_curves, .trains = false },
+    { "autoencoder", make_autoencoder, .trains = false },
+    { "lenet", make_lenet, .trains = false },
+    { "resnet8", make_resnet8, .trains = false },
+    { "ds_cnn", make_ds_cnn, .trains = false },
+    { "odd", make_odd, .trains = false },
+    { "unknown", make_unknown, .trains = false },
+    { "mlp_sgd", make_mlp_loss, true, 0, sgd },
+    { "mlp_momentum", make_smoothed, true, 0, momentum },
+    { "mlp_clipped", make_mlp_loss, true, 0.01f, nesterov },
+    { "mlp_adamw", make_smoothed, true, 0, adamw },
+    { "regression", make_regression, true, 0.5f, adam },
+    { "lenet_sgd", make_lenet_loss, true, 0, momentum },
+    { "images_adamw", make_images_loss, true, 0, adamw },
+};
+
+static int make(const char *name, const char *path)
+{
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        if (strcmp(nets[i].name, name)) continue;
+        samba_session *s = samba_open(&(samba_desc){ .seed = 7 });
+        samba_program p = { .pef = path, .inference = !nets[i].trains };
+        samba_tensor *y = nets[i].make(s);
+        if (nets[i].trains) {
+            p.loss = y;
+            p.optim = nets[i].optim;
+            p.max_grad_norm = nets[i].max_grad_norm;
+        } else
+            p.outputs[0] = y;
+        samba_compile(s, &p);
+        samba_save(s, path);
+        return samba_close(s);
+    }
+    fprintf(stderr, "there is no net %s\n", name);
+    return 2;
+}
+
+// ---- The same steps in the executor -------------------------------------------------------------
+
+static char *read_all(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    char *bytes = malloc(*size + 1);
+    if (bytes && fread(bytes, 1, *size, f) != *size) *size = 0;
+    fclose(f);
+    return bytes;
+}
+
+static bool is_compared(const samba_runtime_symbol *s, bool inference)
+{
+    bool learned = s->role == SAMBA_ROLE_WEIGHT || s->role == SAMBA_ROLE_STATE;
+    return s->role == SAMBA_ROLE_OUTPUT || (learned && !inference);
+}
+
+static void run_step(samba_runtime *rt, bool inference)
+{
+    samba_runtime_symbol s;
+    for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
+        if (s.role != SAMBA_ROLE_INPUT) continue;
+        if (s.spec.dtype == SAMBA_I32) fill_labels((int32_t *)s.data, s.bytes / 4);
+        else fill_floats((float *)s.data, s.bytes / 4);
+    }
+    if (!samba_runtime_run(rt, 0)) fprintf(stderr, "the run failed\n");
+    for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++)
+        if (is_compared(&s, inference)) add_to_hash(s.data, s.bytes);
+}
+
+// ---- and as functions of export_run.c -----------------------------------------------------------
+
+static void put_call(FILE *to, const char *call, const char *net, const samba_runtime_symbol *s,
+                     size_t n)
+{
+    fprintf(to, "    %s(%s_", call, net);
+    for (const char *c = s->name; *c; c++) fputc(isalnum((unsigned char)*c) ? *c : '_', to);
+    fprintf(to, ", %zu);\n", n);
+}
+
+static void put_steps(FILE *to, const char *net, const samba_runtime *rt, bool inference)
+{
+    samba_runtime_symbol s;
+    fprintf(to, "#include \"%s.h\"\n#include \"tests/device/export_steps.h\"\n#define NET_RUN "
+            "%s_run\n#define NET_STACK ", net, net);
+    for (const char *c = net; *c; c++) fputc(toupper((unsigned char)*c), to);
+    fprintf(to, "_STACK\n\nstatic void fill_inputs(void)\n{\n");
+    for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
+        if (s.role != SAMBA_ROLE_INPUT) continue;
+        put_call(to, s.spec.dtype == SAMBA_I32 ? "fill_labels" : "fill_floats", net, &s,
+                 s.bytes / 4);
+    }
+    fprintf(to, "}\n\nstatic void add_results(void)\n{\n");
+    for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++)
+        if (is_compared(&s, inference)) put_call(to, "add_to_hash", net, &s, s.bytes);
+    fprintf(to, "}\n");
+}
+
+static int drive(const char *path, const char *net, const char *steps)
+{
+    char why[400] = "cannot be read";
+    size_t size = 0;
+    char *bytes = read_all(path, &size);
+    size_t needed = bytes ? samba_runtime_bytes(bytes, size, why, sizeof why) : 0;
+    void *memory = malloc(needed + 1);
+    samba_runtime *rt = NULL;
+    if (needed) rt = samba_runtime_open(bytes, size, memory, needed, why, sizeof why);
+    FILE *to = fopen(steps, "w");
+    samba_pef pef;
+    if (!rt || !to || !samba_pef_open(&pef, bytes, size, why, sizeof why)) {
+        fprintf(stderr, "%s: %s\n", path, why);
+        return 1;
+    }
+    for (int step = 0; step < STEPS; step++) run_step(rt, pef.inference);
+    put_steps(to, net, rt, pef.inference);
+    printf("%016llx\n", (unsigned long long)hash);
+    free(memory);
+    free(bytes);
+    return fclose(to) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "make") == 0) return make(argv[2], argv[3]);
+    if (argc == 5 && strcmp(argv[1], "drive") == 0) return drive(argv[2], argv[3], argv[4]);
+    fprintf(stderr, "usage: export_nets make NET FILE | drive FILE NAME STEPS\n");
+    return 2;
+}

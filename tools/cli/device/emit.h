@@ -1,0 +1,70 @@
+// How NAME.c is made. Each op has an emitter, which writes what stands in the function of its
+// section: a call of a function of a piece, mostly, with shapes as constants. Pieces are texts of
+// functions; those that are needed are written once, before the sections.
+#ifndef SAMBA_DEVICE_EMIT_H
+#define SAMBA_DEVICE_EMIT_H
+
+#include "program.h"
+#include "writer.h"
+
+enum { MAX_PIECES = 128 };
+
+typedef struct piece {
+    const char *name;
+    const char *needs;      // names of others, with a space behind each
+    const char *text;
+    int stack;              // bytes of arrays in its functions
+} piece;
+
+typedef struct emitter {
+    const program *p;
+    const char *name;       // of the files; all that others see begins with it
+    writer body;            // the functions of sections
+    writer data;            // tables that emitters make
+    bool *used;             // of each symbol: the body names it
+    int32_t *reads;         // of each symbol, with its views: nodes that read it
+    bool piece_used[MAX_PIECES];
+    int32_t at;             // the node that is written
+    int32_t taken;          // nodes that it stands for: itself, and those fused with it
+    int n_tables;
+    bool fails;             // a run may fail
+    bool trains;            // there is NAME_training
+    fault *why;
+} emitter;
+
+typedef bool (*emit_function)(emitter *e, const node *n);
+typedef struct op_emitter { const char *op; emit_function emit; } op_emitter;
+
+// A family: its emitters and its pieces, both ended by a row of NULL. Pieces stand in the order in
+// which they are written.
+typedef struct family { const op_emitter *ops; const piece *pieces; } family;
+extern const family math_family, reduce_family, elementwise_family, product_family,
+    convolution_family, pooling_family, norm_family, loss_family, optimizer_family, shape_family;
+
+void need(emitter *e, const char *piece);               // and what it needs
+const symbol *in_of(const emitter *e, const node *n, int32_t i);    // NULL: absent
+const symbol *out_of(const emitter *e, const node *n, int32_t i);
+int32_t base_of(const emitter *e, int32_t i);           // the symbol whose memory symbol i is
+// Sets a word to the C name of symbol i, which is then used; "NULL" for -1.
+void set_tensor(emitter *e, const char *word, int32_t i);
+const char *tensor_name(emitter *e, int32_t i);         // the same name, until the next call
+bool has_attr(const node *n, const char *name, int32_t *words, int32_t count);
+int32_t attr_of(const node *n, const char *name);       // 0 if it has none
+float attr_float(const node *n, const char *name);
+bool cannot(emitter *e, const node *n, const char *what);   // "... cannot write op X with WHAT yet"
+bool same_shape(const symbol *a, const symbol *b);
+bool is_constant(const emitter *e, int32_t i);          // its value is that of the file for ever
+// The node behind n reads its output alone, and can write where n writes.
+const node *next_alone(const emitter *e, const node *n);
+// Takes a relu that follows n: sets the words y (where to write), and relu to 1 or 0.
+void take_relu(emitter *e, const node *n);
+void write_floats(writer *w, const float *x, int64_t n);    // what stands between { and }
+void write_float(writer *w, float x);                       // as C has it
+void float_text(char text[32], float x);
+
+// NAME.c and NAME.h. *written is false, and why says what is missing, if they cannot be written:
+// old ones are then removed.
+bool write_source(const program *p, const char *path, const char *name, const char *from, fault *why,
+                  bool *written);
+
+#endif

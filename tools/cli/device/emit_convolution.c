@@ -1,0 +1,273 @@
+// Convolutions and their gradients. Taps outside of x are left out: they would add zeros.
+#include "emit.h"
+#include <string.h>
+
+static const piece pieces[] = {
+{ "taps_of", "",
+"/* Of the taps of a window that begins at `at`, `step` apart: those that meet one of n elements are\n"
+"   first ... end - 1. */\n"
+"SMALL static void taps_of(int at, int step, int taps, int n, int *first, int *end)\n"
+"{\n"
+"    *first = 0;\n"
+"    *end = taps;\n"
+"    for (int i = at; i < 0 && *first < taps; i += step) ++*first;\n"
+"    for (int i = at + (taps - 1) * step; i >= n && *end > *first; i -= step) --*end;\n"
+"}\n", 0 },
+{ "conv_shape", "",
+"/* Sides are (rows, columns); channels and outputs are those of a group. */\n"
+"typedef struct conv_shape {\n"
+"    short images, groups, channels, side[2], outputs, out[2];\n"
+"    short kernel[2], stride[2], padding[2], dilation[2];\n"
+"} conv_shape;\n", 0 },
+{ "convolution", "dots taps_of conv_shape ",
+"/* y = convolution of x with w, + bias; then relu, if asked for. */\n"
+"SMALL static void convolution(const float *x, const float *w, const float *bias, float *y,\n"
+"                        const conv_shape *s, int with_relu)\n"
+"{\n"
+"    int side = s->side[1], plane = s->side[0] * side, out_plane = s->out[0] * s->out[1];\n"
+"    int taps = s->kernel[0] * s->kernel[1], k = s->channels * taps, step[2];\n"
+"    dots d = { x, w, NULL, y, 0, k, out_plane, with_relu, s->channels, 0, 0, 0, 0, 0, 0, 0 };\n"
+"    step[0] = s->dilation[0] * side;\n"
+"    step[1] = d.x_step = s->dilation[1];\n"
+"    for (int g = 0; g < s->images * s->groups; g++, x += s->channels * plane)\n"
+"        for (int o = 0; o < s->outputs; o += LANES) {\n"
+"            int first = g % s->groups * s->outputs + o;\n"
+"            d.last = s->outputs - 1 - o < LANES ? s->outputs - 1 - o : LANES - 1;\n"
+"            if (bias) d.bias = bias + first;\n"
+"            for (int oy = 0; oy < s->out[0]; oy++) {\n"
+"                int top, bottom, left, right, row = oy * s->stride[0] - s->padding[0];\n"
+"                taps_of(row, s->dilation[0], s->kernel[0], s->side[0], &top, &bottom);\n"
+"                d.x_channel = plane - (bottom - top) * step[0];\n"
+"                d.w_channel = taps - (bottom - top) * s->kernel[1];\n"
+"                for (int ox = 0; ox < s->out[1]; ox++) {\n"
+"                    int column = ox * s->stride[1] - s->padding[1];\n"
+"                    taps_of(column, step[1], s->kernel[1], side, &left, &right);\n"
+"                    d.x = x + row * side + top * step[0] + column + left * step[1];\n"
+"                    d.w = w + first * k + top * s->kernel[1] + left;\n"
+"                    d.columns = right - left;\n"
+"                    d.rows = d.columns > 0 ? bottom - top : 0;\n"
+"                    d.x_row = step[0] - d.columns * step[1];\n"
+"                    d.w_row = s->kernel[1] - d.columns;\n"
+"                    d.y = y++;\n"
+"                    if (taps == 1 && d.columns && d.rows) { /* channels are like columns */\n"
+"                        d.channels = 1;\n"
+"                        d.columns = k;\n"
+"                        d.x_step = plane;\n"
+"                    }\n"
+"                    dot_rows(&d);\n"
+"                }\n"
+"            }\n"
+"            y += d.last * out_plane;\n"
+"        }\n"
+"}\n", 0 },
+{ "depthwise", "convolution ",
+"/* The same with one channel and one output in each group. */\n"
+"#if LANES == 1\n"
+"#define depthwise convolution\n"
+"#else\n"
+"FAST static void depthwise(const float *x, const float *w, const float *bias, float *y,\n"
+"                      const conv_shape *s, int with_relu)\n"
+"{\n"
+"    int side = s->side[1], columns = s->kernel[1], step = s->dilation[1];\n"
+"    int taps = s->kernel[0] * columns, x_row = s->dilation[0] * side;\n"
+"    for (int g = 0; g < s->images * s->groups; g++, x += s->side[0] * side)\n"
+"        for (int oy = 0; oy < s->out[0]; oy++) {\n"
+"            int top, bottom, left, right, row = oy * s->stride[0] - s->padding[0];\n"
+"            int column = -s->padding[1];\n"
+"            taps_of(row, s->dilation[0], s->kernel[0], s->side[0], &top, &bottom);\n"
+"            const float *from = x + row * side + top * x_row;\n"
+"            const float *tap = w + g % s->groups * taps + top * columns;\n"
+"            for (int ox = s->out[1]; ox > 0; ox--, column += s->stride[1]) {\n"
+"                float sum = 0.0f;\n"
+"                left = 0;\n"
+"                right = columns;\n"
+"                if (column < 0 || column + (columns - 1) * step >= side)\n"
+"                    taps_of(column, step, columns, side, &left, &right);\n"
+"                const float *at = from + column + left * step, *by = tap + left;\n"
+"                for (int r = bottom - top; r > 0 && left < right; r--) {\n"
+"                    const float *p = at, *q = by, *end = by + (right - left);\n"
+"                    do {\n"
+"                        sum = multiply_add(*p, *q++, sum);\n"
+"                        p += step;\n"
+"                    } while (q != end);\n"
+"                    at += x_row;\n"
+"                    by += columns;\n"
+"                }\n"
+"                if (bias) sum += bias[g % s->groups];\n"
+"                *y++ = with_relu ? relu(sum) : sum;\n"
+"            }\n"
+"        }\n"
+"}\n"
+"#endif\n", 0 },
+{ "convolution_backward_input", "multiply_add conv_shape ",
+"/* dx: each element is a sum over outputs and taps, of those taps that meet it. */\n"
+"FAST static void convolution_backward_input(const float *dy, const float *w, float *dx,\n"
+"                                       const conv_shape *s)\n"
+"{\n"
+"    int plane = s->side[0] * s->side[1], out_plane = s->out[0] * s->out[1];\n"
+"    int taps = s->kernel[0] * s->kernel[1], k = s->channels * taps;\n"
+"    for (int g = 0; g < s->images * s->groups; g++, dy += s->outputs * out_plane)\n"
+"        for (int at = 0; at < s->channels * plane; at++) {\n"
+"            int c = at / plane, row = at % plane / s->side[1] + s->padding[0];\n"
+"            int column = at % s->side[1] + s->padding[1];\n"
+"            float sum = 0.0f;\n"
+"            for (int o = 0; o < s->outputs; o++)\n"
+"                for (int tap = 0; tap < taps; tap++) {\n"
+"                    int y = row - tap / s->kernel[1] * s->dilation[0];\n"
+"                    int x = column - tap % s->kernel[1] * s->dilation[1];\n"
+"                    if (y < 0 || x < 0 || y % s->stride[0] || x % s->stride[1]) continue;\n"
+"                    y /= s->stride[0];\n"
+"                    x /= s->stride[1];\n"
+"                    if (y >= s->out[0] || x >= s->out[1]) continue;\n"
+"                    sum = multiply_add(w[(g % s->groups * s->outputs + o) * k + c * taps + tap],\n"
+"                                       dy[o * out_plane + y * s->out[1] + x], sum);\n"
+"                }\n"
+"            *dx++ = sum;\n"
+"        }\n"
+"}\n", 0 },
+{ "convolution_backward_weight", "multiply_add conv_shape ",
+"/* dw: image n is of share n mod shares. A share is a sum over its images and outputs; the shares are\n"
+"   then added. */\n"
+"FAST static void convolution_backward_weight(const float *x, const float *dy, float *dw,\n"
+"                                        const conv_shape *s, int shares)\n"
+"{\n"
+"    int plane = s->side[0] * s->side[1], out_plane = s->out[0] * s->out[1];\n"
+"    int taps = s->kernel[0] * s->kernel[1], all = s->groups * s->outputs;\n"
+"    for (int o = 0; o < all; o++)\n"
+"        for (int k = 0; k < s->channels * taps; k++) {\n"
+"            int c = o / s->outputs * s->channels + k / taps, tap = k % taps;\n"
+"            int dy0 = tap / s->kernel[1] * s->dilation[0] - s->padding[0];\n"
+"            int dx0 = tap % s->kernel[1] * s->dilation[1] - s->padding[1];\n"
+"            float total = 0.0f;\n"
+"            for (int share = 0; share < shares; share++) {\n"
+"                float sum = 0.0f;\n"
+"                for (int n = share; n < s->images; n += shares) {\n"
+"                    const float *from = x + (n * s->groups * s->channels + c) * plane;\n"
+"                    const float *by = dy + (n * all + o) * out_plane;\n"
+"                    for (int oy = 0; oy < s->out[0]; oy++) {\n"
+"                        int row = oy * s->stride[0] + dy0;\n"
+"                        if (row < 0 || row >= s->side[0]) continue;\n"
+"                        for (int ox = 0; ox < s->out[1]; ox++) {\n"
+"                            int column = ox * s->stride[1] + dx0;\n"
+"                            if (column < 0 || column >= s->side[1]) continue;\n"
+"                            sum = multiply_add(by[oy * s->out[1] + ox],\n"
+"                                               from[row * s->side[1] + column], sum);\n"
+"                        }\n"
+"                    }\n"
+"                }\n"
+"                total = share ? total + sum : sum;\n"
+"            }\n"
+"            *dw++ = total;\n"
+"        }\n"
+"}\n", 0 },
+{ NULL, NULL, NULL, 0 },
+};
+
+typedef struct geometry {
+    int32_t images, groups, channels, side[2], outputs, out[2];
+    int32_t kernel[2], stride[2], padding[2], dilation[2];
+} geometry;
+
+static int32_t side_of(const symbol *s, int i)
+{
+    const samba_shape *shape = &s->spec.shape;
+    return shape->ndim == 3 && i == 0 ? 1 : shape->dim[shape->ndim - 2 + i];
+}
+
+static bool geometry_of(emitter *e, const node *n, const symbol *x, const symbol *w,
+                        const symbol *y, geometry *g)
+{
+    g->images = x->spec.shape.dim[0];
+    g->groups = attr_of(n, "groups");
+    g->channels = w->spec.shape.dim[1];
+    g->outputs = w->spec.shape.dim[0] / g->groups;
+    bool fine = has_attr(n, "stride", g->stride, 2) && has_attr(n, "padding", g->padding, 2)
+        && has_attr(n, "dilation", g->dilation, 2);
+    for (int i = 0; i < 2; i++) {
+        g->side[i] = side_of(x, i);
+        g->out[i] = side_of(y, i);
+        g->kernel[i] = side_of(w, i);
+    }
+    const int32_t *word = &g->images;
+    for (size_t i = 0; i < sizeof *g / sizeof *word; i++) fine = fine && word[i] <= INT16_MAX;
+    return fine || cannot(e, n, "sides this long");
+}
+
+// The shape as a table; sets the word shape to its name. Tables of the same shape are one.
+static void write_geometry(emitter *e, const geometry *g)
+{
+    char text[400];
+    snprintf(text, sizeof text, "{ %d, %d, %d, { %d, %d }, %d, { %d, %d },\n"
+             "    { %d, %d }, { %d, %d }, { %d, %d }, { %d, %d } };\n", g->images, g->groups,
+             g->channels, g->side[0], g->side[1], g->outputs, g->out[0], g->out[1], g->kernel[0],
+             g->kernel[1], g->stride[0], g->stride[1], g->padding[0], g->padding[1],
+             g->dilation[0], g->dilation[1]);
+    const char *known = e->data.text ? strstr(e->data.text, text) : NULL;
+    int number = 0;
+    if (known) {
+        while (strncmp(known, "shape", 5) != 0) known--;
+        sscanf(known, "shape%d", &number);
+    } else {
+        number = ++e->n_tables;
+        write_plain(&e->data, "static const conv_shape shape%d = %s\n", number, text);
+    }
+    set_word(&e->body, "shape", "shape%d", number);
+}
+
+static bool emit_convolution(emitter *e, const node *n)
+{
+    geometry g;
+    if (!geometry_of(e, n, in_of(e, n, 0), in_of(e, n, 1), out_of(e, n, 0), &g)) return false;
+    const char *function = "convolution";
+    if (g.channels == 1 && g.outputs == 1) function = "depthwise";
+    need(e, function);
+    write_geometry(e, &g);
+    set_word(&e->body, "function", "%s", function);
+    set_tensor(e, "x", n->in[0]);
+    set_tensor(e, "w", n->in[1]);
+    set_tensor(e, "b", n->n_in > 2 ? n->in[2] : -1);
+    take_relu(e, n);
+    write_text(&e->body, "    ${function}(${x}, ${w}, ${b}, ${y}, &${shape}, ${relu});\n");
+    return true;
+}
+
+static bool emit_backward_input(emitter *e, const node *n)
+{
+    geometry g;
+    if (!geometry_of(e, n, out_of(e, n, 0), in_of(e, n, 1), in_of(e, n, 0), &g)) return false;
+    need(e, "convolution_backward_input");
+    write_geometry(e, &g);
+    set_tensor(e, "dy", n->in[0]);
+    set_tensor(e, "w", n->in[1]);
+    set_tensor(e, "dx", n->out[0]);
+    write_text(&e->body, "    convolution_backward_input(${dy}, ${w}, ${dx}, &${shape});\n");
+    return true;
+}
+
+static bool emit_backward_weight(emitter *e, const node *n)
+{
+    geometry g;
+    if (!geometry_of(e, n, in_of(e, n, 0), out_of(e, n, 0), in_of(e, n, 1), &g)) return false;
+    int64_t shares = ((int64_t)1 << 18) / count_of(out_of(e, n, 0));
+    if (shares > 8) shares = 8;
+    if (shares > g.images) shares = g.images;
+    if (shares < 1) shares = 1;
+    need(e, "convolution_backward_weight");
+    write_geometry(e, &g);
+    set_tensor(e, "x", n->in[0]);
+    set_tensor(e, "dy", n->in[1]);
+    set_tensor(e, "dw", n->out[0]);
+    set_word(&e->body, "shares", "%lld", (long long)shares);
+    write_text(&e->body,
+               "    convolution_backward_weight(${x}, ${dy}, ${dw}, &${shape}, ${shares});\n");
+    return true;
+}
+
+static const op_emitter ops[] = {
+    { "convolution", emit_convolution },
+    { "convolution_backward_input", emit_backward_input },
+    { "convolution_backward_weight", emit_backward_weight },
+    { NULL, NULL },
+};
+
+const family convolution_family = { ops, pieces };

@@ -1,0 +1,167 @@
+// Products of matrices. Four sums side by side where there is an instruction for multiply-adds, as
+// each x is then loaded once for four of them; one at a time where it is a call.
+#include "emit.h"
+#include <string.h>
+
+static const piece pieces[] = {
+{ "dots", "multiply_add relu ",
+"/* What dot_rows sums: x times each of some rows of w, which are `row` apart. Both are walked by\n"
+"   channels, rows and columns, 1 at least; behind each row and channel something is skipped. */\n"
+"typedef struct dots {\n"
+"    const float *x, *w, *bias;\n"
+"    float *y;\n"
+"    int last, row, y_step, with_relu; /* last: one less than there are rows of w */\n"
+"    int channels, rows, columns;\n"
+"    int x_step, x_row, x_channel, w_row, w_channel;\n"
+"} dots;\n"
+"\n"
+"/* y = dot product + bias for each row; then relu, if asked for. At most LANES rows: each x is loaded\n"
+"   once for all. */\n"
+"FAST static void dot_rows(const dots *d)\n"
+"{\n"
+"    const float *x = d->x, *w[LANES];\n"
+"    float sum[LANES], result[LANES];\n"
+"    EACH_LANE for (int l = 0; l < LANES; l++) {\n"
+"        w[l] = d->w + (l < d->last ? l : d->last) * d->row;\n"
+"        sum[l] = 0.0f;\n"
+"    }\n"
+"    for (int c = d->channels; c > 0; c--) {\n"
+"        for (int r = d->rows; r > 0; r--) {\n"
+"            const float *end = w[0] + d->columns;\n"
+"            int step = d->x_step;\n"
+"            do {\n"
+"                EACH_LANE for (int l = 0; l < LANES; l++)\n"
+"                    sum[l] = multiply_add(*x, *w[l]++, sum[l]);\n"
+"                x += step;\n"
+"            } while (w[0] != end);\n"
+"            x += d->x_row;\n"
+"            if (d->w_row == 0) continue;\n"
+"            EACH_LANE for (int l = 0; l < LANES; l++) w[l] += d->w_row;\n"
+"        }\n"
+"        x += d->x_channel;\n"
+"        if (d->w_channel == 0) continue;\n"
+"        EACH_LANE for (int l = 0; l < LANES; l++) w[l] += d->w_channel;\n"
+"    }\n"
+"    float *y = d->y;\n"
+"    EACH_LANE for (int l = 0; l < LANES; l++) result[l] = sum[l];\n"
+"    for (int l = 0; l <= d->last; l++, y += d->y_step) {\n"
+"        float v = d->bias ? result[l] + d->bias[l] : result[l];\n"
+"        *y = d->with_relu ? relu(v) : v;\n"
+"    }\n"
+"}\n", 80 },
+{ "affine_dots", "dots ",
+"/* y = x w^T + bias, for x (rows,k) and w (n,k); then relu, if asked for. */\n"
+"static void affine(const float *x, const float *w, const float *bias, float *y, int rows, int n,\n"
+"                   int k, int with_relu)\n"
+"{\n"
+"    for (; rows > 0; rows--, x += k, y += n)\n"
+"        for (int j = 0; j < n; j += LANES) {\n"
+"            int last = n - 1 - j < LANES ? n - 1 - j : LANES - 1;\n"
+"            dots d = { x, w + j * k, bias ? bias + j : NULL, y + j, last, k, 1, with_relu,\n"
+"                       1, 1, k, 1, 0, 0, 0, 0 };\n"
+"            dot_rows(&d);\n"
+"        }\n"
+"}\n", 0 },
+{ "affine", "multiply_add relu ",
+"/* y = x w^T + bias, for x (rows,k) and w (n,k); then relu, if asked for. LANES rows of w at a time:\n"
+"   each x is loaded once for all. */\n"
+"FAST static void affine(const float *x, const float *weight, const float *bias, float *y, int rows,\n"
+"                   int n, int k, int with_relu)\n"
+"{\n"
+"    for (; rows > 0; rows--, x += k)\n"
+"        for (int j = 0; j < n; j += LANES) {\n"
+"            const float *from = x, *w[LANES];\n"
+"            float sum[LANES], result[LANES];\n"
+"            EACH_LANE for (int l = 0; l < LANES; l++) {\n"
+"                w[l] = weight + (j + l < n ? j + l : n - 1) * k;\n"
+"                sum[l] = 0.0f;\n"
+"            }\n"
+"            do {\n"
+"                EACH_LANE for (int l = 0; l < LANES; l++)\n"
+"                    sum[l] = multiply_add(*from, *w[l]++, sum[l]);\n"
+"            } while (++from != x + k);\n"
+"            EACH_LANE for (int l = 0; l < LANES; l++) result[l] = sum[l];\n"
+"            for (int l = 0; l < LANES && j + l < n; l++) {\n"
+"                float v = bias ? result[l] + bias[j + l] : result[l];\n"
+"                *y++ = with_relu ? relu(v) : v;\n"
+"            }\n"
+"        }\n"
+"}\n", 0 },
+{ "matmul", "multiply_add ",
+"/* y = a b, for a (m,k) and b (k,n), whose element (i,p) is a[i * a_row + p * a_col]. */\n"
+"FAST static void matmul(const float *a, int a_row, int a_col, const float *b, int b_row, int b_col,\n"
+"                   float *y, int m, int n, int k)\n"
+"{\n"
+"    for (int i = 0; i < m; i++, a += a_row, y += n)\n"
+"        for (int j = 0; j < n; j += LANES) {\n"
+"            const float *from = a, *column[LANES];\n"
+"            float sum[LANES];\n"
+"            EACH_LANE for (int l = 0; l < LANES; l++) {\n"
+"                column[l] = b + (j + l < n ? j + l : n - 1) * b_col;\n"
+"                sum[l] = 0.0f;\n"
+"            }\n"
+"            for (int p = 0; p < k; p++, from += a_col)\n"
+"                EACH_LANE for (int l = 0; l < LANES; l++) {\n"
+"                    sum[l] = multiply_add(*from, *column[l], sum[l]);\n"
+"                    column[l] += b_row;\n"
+"                }\n"
+"            EACH_LANE for (int l = 0; l < LANES; l++)\n"
+"                if (j + l < n) y[j + l] = sum[l];\n"
+"        }\n"
+"}\n", 0 },
+{ NULL, NULL, NULL, 0 },
+};
+
+// Then there is a function that a dense layer can use, too.
+static bool has_convolution(const emitter *e)
+{
+    for (int32_t i = 0; i < e->p->pef.n_nodes; i++)
+        if (e->p->nodes[i].op && strcmp(e->p->nodes[i].op, "convolution") == 0) return true;
+    return false;
+}
+
+static bool emit_affine(emitter *e, const node *n)
+{
+    const samba_shape *w = &in_of(e, n, 1)->spec.shape;
+    if (in_of(e, n, 1)->spec.dtype != SAMBA_F32) return cannot(e, n, "weights of this type");
+    set_word(&e->body, "n", "%d", w->dim[0]);
+    set_word(&e->body, "k", "%d", w->dim[1]);
+    set_word(&e->body, "rows", "%lld", (long long)(count_of(in_of(e, n, 0)) / w->dim[1]));
+    set_tensor(e, "x", n->in[0]);
+    set_tensor(e, "w", n->in[1]);
+    set_tensor(e, "b", n->n_in > 2 ? n->in[2] : -1);
+    take_relu(e, n);
+    need(e, has_convolution(e) ? "affine_dots" : "affine");
+    write_text(&e->body, "    affine(${x}, ${w}, ${b}, ${y}, ${rows}, ${n}, ${k}, ${relu});\n");
+    return true;
+}
+
+static bool emit_matmul(emitter *e, const node *n)
+{
+    const samba_shape *a = &in_of(e, n, 0)->spec.shape, *b = &in_of(e, n, 1)->spec.shape;
+    bool ta = attr_of(n, "transpose_a") != 0, tb = attr_of(n, "transpose_b") != 0;
+    if (b->ndim != 2 || (ta && a->ndim != 2)) return cannot(e, n, "a batch of matrices");
+    if (in_of(e, n, 1)->spec.dtype != SAMBA_F32) return cannot(e, n, "weights of this type");
+    int32_t k = b->dim[tb], columns = b->dim[!tb];
+    long long m = (long long)(count_of(in_of(e, n, 0)) / k);
+    writer *w = &e->body;
+    set_word(w, "m", "%lld", m);
+    set_word(w, "k", "%d", k);
+    set_word(w, "n", "%d", columns);
+    set_word(w, "a_steps", ta ? "1, %lld" : "%lld, 1", ta ? m : (long long)k);
+    set_word(w, "b_steps", tb ? "1, %d" : "%d, 1", tb ? k : columns);
+    set_tensor(e, "a", n->in[0]);
+    set_tensor(e, "b", n->in[1]);
+    set_tensor(e, "y", n->out[0]);
+    need(e, "matmul");
+    write_text(w, "    matmul(${a}, ${a_steps}, ${b}, ${b_steps}, ${y}, ${m}, ${n}, ${k});\n");
+    return true;
+}
+
+static const op_emitter ops[] = {
+    { "affine", emit_affine },
+    { "matmul", emit_matmul },
+    { NULL, NULL },
+};
+
+const family product_family = { ops, pieces };
