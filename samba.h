@@ -198,6 +198,9 @@
      SAMBA_SELECT_OPS        with SAMBA_RUNTIME_ONLY: compile only the ops whose SAMBA_USE_<op> is
                              defined, such as SAMBA_USE_affine; a PEF with another op is refused,
                              and the message names the macro (samba_print_ops prints all names)
+     SAMBA_NO_TEXTS          with SAMBA_RUNTIME_ONLY: without the sentences of what is refused; in
+                             their place stands "samba.h:" and the number of the line where this
+                             file has the sentence, or, of samba_runtime_error, of the failure
      SAMBA_LOCAL_BYTES       scratch of each thread, 1.5 MiB, or 16 KiB with SAMBA_SMALL
      SAMBA_GEMM_KC, SAMBA_GEMM_MC, SAMBA_GEMM_NC   block sizes of [gemm]
      SAMBA_STB_DS_H          the path of stb_ds.h, if it is not found as <stb/stb_ds.h>
@@ -333,6 +336,11 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
 
 #if defined(SAMBA_SELECT_OPS) && !defined(SAMBA_RUNTIME_ONLY)
 #error "samba.h: SAMBA_SELECT_OPS leaves ops out, but the host half needs them all. \
+Define SAMBA_RUNTIME_ONLY, too."
+#endif
+
+#if defined(SAMBA_NO_TEXTS) && !defined(SAMBA_RUNTIME_ONLY)
+#error "samba.h: SAMBA_NO_TEXTS leaves out sentences that the host half writes. \
 Define SAMBA_RUNTIME_ONLY, too."
 #endif
 
@@ -2228,6 +2236,46 @@ SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, 
     return false;
 }
 
+/* Returns `holds`; if it is false, writes the reason for which a PEF is refused. */
+SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    if (!holds) samba__vformat(why, fmt, args);
+    va_end(args);
+    return holds;
+}
+
+/* Without texts: the line of this file where the sentence is, which the program does not have. */
+SAMBA__NOINLINE bool samba__prove_at(samba__text *why, bool holds, int32_t line)
+{
+    if (holds) return true;
+    samba__put_text(why, "samba.h:");
+    samba__put_int(why, line);
+    return false;
+}
+
+SAMBA__NOINLINE bool samba__refuse_at(samba_call *call, samba_code code, int32_t line)
+{
+    samba__text t = samba__text_in(call->why, sizeof call->why);
+    call->code = code;
+    return samba__prove_at(&t, false, line);
+}
+
+#if defined(SAMBA_NO_TEXTS)
+#define SAMBA__DIGITS(line) #line
+#define SAMBA__LINE_TEXT(line) "samba.h:" SAMBA__DIGITS(line)
+#define SAMBA__TEXT(text) SAMBA__LINE_TEXT(__LINE__)
+/* Arguments of sentences are named, not computed. */
+#define SAMBA__UNSAID(...) (void)sizeof(samba__print(NULL, 0, __VA_ARGS__))
+#define samba__prove(why, holds, ...) \
+    (SAMBA__UNSAID(__VA_ARGS__), samba__prove_at(why, holds, __LINE__))
+#define samba_refuse(call, code, ...) \
+    (SAMBA__UNSAID(__VA_ARGS__), samba__refuse_at(call, code, __LINE__))
+#else
+#define SAMBA__TEXT(text) text
+#endif
+
 /* ==== [random] ================================================================================ */
 /* Counter-based: block number -> four random words, keyed. Philox4x32-10: Salmon, Moraes, Dror,
    Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Order and threads do not matter. */
@@ -3357,16 +3405,19 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
     volatile float least_normal = 1.17549435e-38f, subnormal = samba__bits_float(0x00400000u);
     volatile uint32_t word;
     if ((one + half_ulp) - one != 0.0f)
-        return "the processor does not round to nearest, or computes with more than the precision "
-               "of float: call fesetround(FE_TONEAREST); on 32-bit x86 compile with -msse2 "
-               "-mfpmath=sse";
+        return SAMBA__TEXT(
+            "the processor does not round to nearest, or computes with more than the precision "
+            "of float: call fesetround(FE_TONEAREST); on 32-bit x86 compile with -msse2 "
+            "-mfpmath=sse");
     if ((one + ulp_and_half) - one != two_ulps)
-        return "the processor does not round to nearest: call fesetround(FE_TONEAREST)";
+        return SAMBA__TEXT(
+            "the processor does not round to nearest: call fesetround(FE_TONEAREST)");
     if (samba__float_bits(least_normal * half) != 0x00400000u
         || samba__float_bits(subnormal * two) != 0x00800000u)
-        return "the processor flushes subnormal numbers to zero, which a library that was linked "
-               "with -ffast-math may have asked for: switch that off (on x86 FTZ and DAZ of MXCSR, "
-               "on ARM FZ of FPSCR or FPCR)";
+        return SAMBA__TEXT(
+            "the processor flushes subnormal numbers to zero, which a library that was linked "
+            "with -ffast-math may have asked for: switch that off (on x86 FTZ and DAZ of MXCSR, "
+            "on ARM FZ of FPSCR or FPCR)");
     for (int i = 0; i < 6; i++) {
         float x[3];
         for (int k = 0; k < 3; k++) {
@@ -3374,8 +3425,9 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
             x[k] = samba__bits_float(word);
         }
         if (samba__float_bits(samba__fma(x[0], x[1], x[2])) != samba__fma_cases[i][3])
-            return "fmaf of the C library, or an instruction in its place, is not exact: compile "
-                   "samba.h with -DSAMBA_NO_SIMD, which has its own";
+            return SAMBA__TEXT(
+                "fmaf of the C library, or an instruction in its place, is not exact: compile "
+                "samba.h with -DSAMBA_NO_SIMD, which has its own");
     }
 #endif
     return NULL;
@@ -12204,6 +12256,13 @@ SAMBA__OPS(SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__FA
 #define SAMBA__HOST_COLUMN(f) f
 #endif
 
+/* Names of ops are for sentences. */
+#if defined(SAMBA_NO_TEXTS)
+#define SAMBA__NAME_COLUMN(name) ""
+#else
+#define SAMBA__NAME_COLUMN(name) #name
+#endif
+
 /* The gradient of ops that let none through. */
 SAMBA__FN void samba__zero_vjp(samba_vjp *g)
 {
@@ -12229,7 +12288,7 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
 #define SAMBA__NOT_WIDE(kernel) { NULL, NULL }
 #define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, wide, attributes) \
     SAMBA__IF(SAMBA__HAS(name), { \
-      #name, wire, flags, NULL, cost, \
+      SAMBA__NAME_COLUMN(name), wire, flags, NULL, cost, \
       samba__##shape##_shape, samba__##work##_work, samba__##name##_##kernel, \
       wide(samba__##name##_kernel), \
       SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
@@ -12302,7 +12361,7 @@ SAMBA__FN bool samba__is(const samba_op *op, int32_t number)
     return number < SAMBA__N_OPS && op == samba__op_table + number;
 }
 
-#if defined(SAMBA_SELECT_OPS)
+#if defined(SAMBA_SELECT_OPS) && !defined(SAMBA_NO_TEXTS)
 /* The name of the built-in op of this wire number, if it was left out; else NULL. */
 SAMBA__FN const char *samba__left_out(uint32_t wire)
 {
@@ -12741,16 +12800,6 @@ SAMBA__FN int32_t samba__find_symbol(const samba__pef *pef, const char *name, ui
     return -1;
 }
 
-/* Returns `holds`; if it is false, writes the reason for which the PEF is refused. */
-SAMBA__FN bool samba__prove(samba__text *why, bool holds, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    if (!holds) samba__vformat(why, fmt, args);
-    va_end(args);
-    return holds;
-}
-
 /* Magic, version and flags are known, and the file is as long as it says. */
 SAMBA__FN bool samba__check_header(const uint8_t *p, size_t size, samba__text *why)
 {
@@ -12923,20 +12972,21 @@ SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__sym
 {
     uint64_t bytes = samba__symbol_bytes(pef, s), room = pef->region[s->region], at = s->data - 1;
     bool passing = s->region == SAMBA__REGION_ARENA;
-    if (!samba__may_lie(s->role, s->region)) return "is in the wrong region";
+    if (!samba__may_lie(s->role, s->region)) return SAMBA__TEXT("is in the wrong region");
     if (s->per_microbatch
         && ((s->role != SAMBA__INPUT && s->role != SAMBA__OUTPUT) || !s->batch_dim
             || s->region != SAMBA__REGION_IO))
-        return "cannot hold microbatches";
+        return SAMBA__TEXT("cannot hold microbatches");
     if (s->offset % SAMBA__ALIGN || s->offset > room || bytes > room - s->offset)
-        return "lies outside its region";
-    if (bytes > SAMBA__NO_SIZE) return "is larger than the memory of this machine can be";
+        return SAMBA__TEXT("lies outside its region");
+    if (bytes > SAMBA__NO_SIZE)
+        return SAMBA__TEXT("is larger than the memory of this machine can be");
     if (s->data
         && (passing || at % SAMBA__ALIGN || at > pef->data_size || bytes > pef->data_size - at))
-        return "has data outside the file";
+        return SAMBA__TEXT("has data outside the file");
     if (passing ? s->first > s->last || s->last >= pef->n_nodes
                 : s->first != 0 || s->last != SAMBA__FOREVER)
-        return "has an impossible lifetime";
+        return SAMBA__TEXT("has an impossible lifetime");
     return NULL;
 }
 
@@ -12960,13 +13010,13 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
     const char *wrong = samba__wrong_place(pef, &s);
     if (wrong) return samba__prove(why, false, "symbol %d %s %s", n, name, wrong);
     if (s.grad > pef->n_symbols || s.alias > pef->n_symbols)
-        wrong = "refers to no symbol";
+        wrong = SAMBA__TEXT("refers to no symbol");
     else if (s.alias && !samba__is_view(pef, &s))
-        wrong = "is no view of the symbol it names";
+        wrong = SAMBA__TEXT("is no view of the symbol it names");
     else if (s.grad && !samba__is_gradient(pef, &s))
-        wrong = "has a gradient of another shape";
+        wrong = SAMBA__TEXT("has a gradient of another shape");
     else if (s.role == SAMBA__ARGIN && !samba__is_word(&s))
-        wrong = "is a hyperparameter, but not one word of 4 bytes";
+        wrong = SAMBA__TEXT("is a hyperparameter, but not one word of 4 bytes");
     return samba__prove(why, !wrong, "symbol %d %s %s", n, name, wrong);
 }
 
@@ -13114,6 +13164,28 @@ SAMBA__FN bool samba__check_words(const samba__pef *pef, uint32_t i, samba__text
     return true;
 }
 
+/* Node i calls an op that is not here. */
+SAMBA__FN bool samba__refuse_op(const samba__pef *pef, uint32_t i, const samba__call_record *r,
+                                samba__text *why)
+{
+    const char *left_out = samba__left_out(r->wire);
+    if (left_out)
+        return samba__prove(
+            why, false,
+            "node %d %s uses op %s, which was left out: define SAMBA_USE_%s where samba.h "
+            "is compiled",
+            (int32_t)i, pef->strings + r->name, left_out, left_out);
+    samba__prove(why, false,
+                 "%s uses op number %d, which is not known here; register it before loading (on a "
+                 "device: samba_runtime_desc)",
+                 pef->strings + r->name, (int32_t)r->wire);
+#if defined(SAMBA_NO_TEXTS)
+    samba__put_text(why, " op ");
+    samba__put_int(why, (int32_t)r->wire);
+#endif
+    return false;
+}
+
 /* The op's own shape rule has to accept the arguments and give exactly the declared outputs.
    `first` is the first node of its graph. */
 SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t first,
@@ -13123,18 +13195,7 @@ SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t fir
     samba_work w;
     if (!samba__check_words(pef, i, why)) return false;
     samba__call_record r = samba__node_at(pef, i);
-    const char *left_out = r.op ? NULL : samba__left_out(r.wire);
-    if (!samba__prove(
-            why, !left_out,
-            "node %d %s uses op %s, which was left out: define SAMBA_USE_%s where samba.h "
-            "is compiled",
-            (int32_t)i, pef->strings + r.name, left_out, left_out)
-        || !samba__prove(
-            why, r.op != NULL,
-            "%s uses op number %d, which is not known here; register it before loading (on a "
-            "device: samba_runtime_desc)",
-            pef->strings + r.name, (int32_t)r.wire))
-        return false;
+    if (!r.op) return samba__refuse_op(pef, i, &r, why);
     samba__decode_call(pef, &r, &d);
     if (!samba__prove(why, samba__infer(r.op, &d.call), "node %d %s: %s", (int32_t)i, r.op->name,
                       d.call.why))
@@ -14529,11 +14590,10 @@ SAMBA_API samba_runtime *samba_runtime_open_with(const void *bytes, size_t size,
         return NULL;
     bool in_file = samba__in_file(&pef);
     size_t needed = samba__layout_of(&pef, 1, in_file).size;
-    if (!memory || memory_size < needed) {
-        samba__format(&text, "%l bytes of memory are needed, %l were given", (int64_t)needed,
-                      (int64_t)memory_size);
+    if (!samba__prove(&text, memory && memory_size >= needed,
+                      "%l bytes of memory are needed, %l were given", (int64_t)needed,
+                      (int64_t)memory_size))
         return NULL;
-    }
     return samba__runtime_layout(&pef, memory, NULL, 1, in_file);
 }
 
@@ -14974,6 +15034,7 @@ SAMBA__FN bool samba__succeed(samba_runtime *rt)
     return true;
 }
 
+#if !defined(SAMBA_NO_TEXTS)
 /* "label holds 7 at [5], which is out of range 0 ... 2". */
 SAMBA__FN void samba__print_fault(char *text, size_t size, const int32_t *fault, const char *name,
                                   const samba_shape *shape)
@@ -15015,27 +15076,42 @@ SAMBA__FN void samba__tell_fault(const samba_runtime *rt, samba__text *t)
                     "sections");
 }
 
+/* Why the last call of rt failed. */
+SAMBA__FN void samba__tell_failure(const samba_runtime *rt, samba__text *t)
+{
+    static const char *const texts[] = {
+#define X(name, code, text) text,
+        SAMBA__FAILURES(X)
+#undef X
+    };
+    if (rt->failure == SAMBA__FAILED_VALUE)
+        samba__tell_fault(rt, t);
+    else
+        samba__format(t, texts[rt->failure], samba__type_name(rt->failed_with));
+}
+#else
+/* Its number in SAMBA__FAILURES, from 0 on. */
+SAMBA__FN void samba__tell_failure(const samba_runtime *rt, samba__text *t)
+{
+    samba__put_text(t, "samba.h: failure ");
+    samba__put_int(t, (int32_t)rt->failure);
+}
+#endif
+
 SAMBA_API samba_code samba_runtime_error(const samba_runtime *rt, char *text, size_t size)
 {
-    static const struct {
-        samba_code code;
-        const char *text;
-    } row[] = {
-
-#define X(name, code, text) { SAMBA_##code, text },
+    static const int8_t codes[] = {
+#define X(name, code, text) (int8_t) SAMBA_##code,
         SAMBA__FAILURES(X)
 #undef X
     };
     samba__text t = samba__text_in(text, size);
     if (!rt) {
-        samba__put_text(&t, "the runtime is NULL");
+        samba__prove(&t, false, "the runtime is NULL");
         return SAMBA_EARG;
     }
-    if (rt->failure == SAMBA__FAILED_VALUE)
-        samba__tell_fault(rt, &t);
-    else
-        samba__format(&t, row[rt->failure].text, samba__type_name(rt->failed_with));
-    return row[rt->failure].code;
+    samba__tell_failure(rt, &t);
+    return (samba_code)codes[rt->failure];
 }
 
 /* Can these types run as one schedule? samba__check_schedule asks the same of a session. */
@@ -25335,6 +25411,9 @@ SAMBA_API double samba_seconds(void)
 #pragma GCC pop_options
 #endif
 #endif /* !SAMBA_RUNTIME_ONLY: host half */
+#if defined(SAMBA_NO_TEXTS)
+#undef samba_refuse /* ops of your own may have texts */
+#endif
 #endif /* SAMBA__TEMPLATE == 0 */
 #if SAMBA__TEMPLATE <= 0
 #undef SAMBA__TEMPLATE

@@ -107,6 +107,14 @@ int main(int argc, char **argv)
 }
 END
 
+# names_line_of SENTENCE FILE: the refusal of FILE names the line of samba.h with SENTENCE.
+names_line_of() {
+    $out/textless "$2" >$out/said
+    line=$(sed -n 's/^refused: samba.h:\([0-9]*\).*/\1/p' $out/said)
+    sed -n "$((${line:-1} - 4)),$((${line:-1} + 4))p" samba.h >$out/lines
+    check "a refusal names the line of: $1" grep -F "$1" $out/lines
+}
+
 uses() { $out/models ops "$1" | sort -u | sed 's/^/-DSAMBA_USE_/' | tr '\n' ' '; }
 device() { program=$1; shift; $CC -std=gnu99 -O1 -I. "$@" -o $out/$program $out/device.c -lm; }
 
@@ -126,4 +134,16 @@ done
 check 'an op that was left out is refused by its macro' fails_with 3 \
     'conv uses op convolution, which was left out: define SAMBA_USE_convolution' \
     $out/dense $out/images.ckpt
+
+# Without texts a refusal says at which line of samba.h it stands. Compilers count the lines of a
+# call from its beginning or from its end.
+check 'it compiles without texts' device textless $device_dense -DSAMBA_NO_TEXTS
+check 'dense: the same bits without texts' fails_with 0 "$(cat $out/dense.hash)" \
+    $out/textless $out/dense.ckpt
+head -c 3000 $out/images.ckpt >$out/cut.ckpt
+names_line_of 'the file has %l bytes' $out/cut.ckpt
+names_line_of 'is not known here' $out/images.ckpt
+check 'an op that was left out is told by its number' fails_with 3 ' op 1025' \
+    $out/textless $out/images.ckpt
+check 'it has no sentence' sh -c "! strings $out/textless | grep -q 'is not known here'"
 finish
