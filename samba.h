@@ -198,6 +198,11 @@
      SAMBA_SELECT_OPS        with SAMBA_RUNTIME_ONLY: compile only the ops whose SAMBA_USE_<op> is
                              defined, such as SAMBA_USE_affine; a PEF with another op is refused,
                              and the message names the macro (samba_print_ops prints all names)
+     SAMBA_USE_own_ops       with SAMBA_SELECT_OPS: the program has ops of its own, too
+     SAMBA_TRUSTED_PEF       with SAMBA_RUNTIME_ONLY: samba_pef_fingerprint of the file that is run,
+                             or several with commas: such a file was proved where the firmware was
+                             made, so that opening compares this alone, and refuses other files;
+                             for flash that nobody else writes
      SAMBA_NO_TEXTS          with SAMBA_RUNTIME_ONLY: without the sentences of what is refused; in
                              their place stands "samba.h:" and the number of the line where this
                              file has the sentence, or, of samba_runtime_error, of the failure
@@ -336,6 +341,11 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
 
 #if defined(SAMBA_SELECT_OPS) && !defined(SAMBA_RUNTIME_ONLY)
 #error "samba.h: SAMBA_SELECT_OPS leaves ops out, but the host half needs them all. \
+Define SAMBA_RUNTIME_ONLY, too."
+#endif
+
+#if defined(SAMBA_TRUSTED_PEF) && !defined(SAMBA_RUNTIME_ONLY)
+#error "samba.h: SAMBA_TRUSTED_PEF leaves out the proof of a PEF, which the host half needs. \
 Define SAMBA_RUNTIME_ONLY, too."
 #endif
 
@@ -1398,6 +1408,8 @@ SAMBA_API bool samba_pef_open(samba_pef *pef, const void *bytes, size_t size, ch
                               size_t why_size);
 /* How many bytes samba_pef_open needs of a file that begins with these 128 bytes; 0: no PEF. */
 SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size);
+/* What SAMBA_TRUSTED_PEF wants of a file that samba_runtime_bytes has proved. */
+SAMBA_API uint64_t samba_pef_fingerprint(const void *bytes, size_t size);
 /* Record i; all zero if there is none. */
 SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *pef, int32_t i);
 SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *pef, int32_t i);
@@ -1974,6 +1986,20 @@ SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
     h = (h ^ h >> 33) * SAMBA__P2;
     h = (h ^ h >> 29) * SAMBA__P3;
     return h ^ h >> 32;
+}
+
+/* FNV-1a (Fowler, Noll, Vo) of words of 32 bits and of the bytes behind them, from the size on:
+   little code, and two instructions for each byte, where a file has been trusted before. A file in
+   which one word is another always has another one, as each step can be undone. */
+SAMBA__FN uint64_t samba__fingerprint(const void *bytes, size_t size)
+{
+    const uint8_t *p = (const uint8_t *)bytes;
+    uint64_t h = 0xcbf29ce484222325u ^ size;
+    for (; size >= 4; p += 4, size -= 4)
+        h = (h ^ samba__get32(p)) * 0x100000001b3u;
+    for (; size > 0; p++, size--)
+        h = (h ^ *p) * 0x100000001b3u;
+    return h;
 }
 
 /* Whole blocks of 32 bytes, of a hash that samba__hash_begin began. */
@@ -6030,6 +6056,8 @@ typedef enum samba__spread_rule {
 #else
 #define SAMBA__HAS(op) 1
 #endif
+enum { SAMBA__OWN_OPS = SAMBA__HAS(own_ops) }; /* may the program have some? */
+
 /* What stands behind, if has is 1, and if it is 0. */
 #define SAMBA__IF(has, ...) SAMBA__IF_VALUE(has, __VA_ARGS__)
 #define SAMBA__IF_NOT(has, ...) SAMBA__IF_NOT_VALUE(has, __VA_ARGS__)
@@ -12263,6 +12291,13 @@ SAMBA__OPS(SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__NO_ROW, SAMBA__FA
 #define SAMBA__NAME_COLUMN(name) #name
 #endif
 
+/* Shape rules are part of the proof. */
+#if defined(SAMBA_TRUSTED_PEF)
+#define SAMBA__SHAPE_COLUMN(f) NULL
+#else
+#define SAMBA__SHAPE_COLUMN(f) f
+#endif
+
 /* The gradient of ops that let none through. */
 SAMBA__FN void samba__zero_vjp(samba_vjp *g)
 {
@@ -12289,7 +12324,7 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
 #define SAMBA__ROW(wire, gradient, name, flags, cost, shape, work, kernel, wide, attributes) \
     SAMBA__IF(SAMBA__HAS(name), { \
       SAMBA__NAME_COLUMN(name), wire, flags, NULL, cost, \
-      samba__##shape##_shape, samba__##work##_work, samba__##name##_##kernel, \
+      SAMBA__SHAPE_COLUMN(samba__##shape##_shape), samba__##work##_work, samba__##name##_##kernel, \
       wide(samba__##name##_kernel), \
       SAMBA__HOST_COLUMN(SAMBA__GRADIENT_##gradient(name)), \
       SAMBA__HOST_COLUMN("" attributes(SAMBA__ATTRIBUTE_TEXT)) },)
@@ -12437,7 +12472,7 @@ SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_wor
     w->n_phases = 1;
     if (op->work) {
         op->work(w, c);
-    } else if (op->signature) {
+    } else if (SAMBA__OWN_OPS && op->signature) {
         copy = *c;
         w->units[0] = samba__match(op->signature, &copy, &b) ? samba_count(&b.star) : 1;
     }
@@ -12495,7 +12530,11 @@ enum {
 
 #define SAMBA__PEF_MAGIC 0x46455041424D4153u /* the bytes "SAMBAPEF" */
 #define SAMBA__PEF_VERSION 2u                /* what is written */
-#define SAMBA__PEF_OLDEST 1u                 /* what is still read */
+#if defined(SAMBA_TRUSTED_PEF)
+#define SAMBA__PEF_OLDEST SAMBA__PEF_VERSION
+#else
+#define SAMBA__PEF_OLDEST 1u /* what is still read */
+#endif
 #define SAMBA__PEF_INFERENCE 1u    /* flag: forward only, running statistics, no dropout */
 #define SAMBA__FOREVER 0xFFFFFFFFu /* last use of a symbol that outlives the schedule */
 
@@ -12770,7 +12809,7 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
 {
     samba__call_record c = samba__record_at(pef, i);
-    c.op = samba__find_op(c.wire, NULL, pef->user_ops, pef->n_user_ops);
+    c.op = samba__find_op(c.wire, NULL, pef->user_ops, SAMBA__OWN_OPS ? pef->n_user_ops : 0);
     return c;
 }
 
@@ -12882,11 +12921,10 @@ SAMBA__FN bool samba__check_data_hash(const samba__pef *pef, samba__text *why)
                         "the checksum of the data is wrong: the file was damaged");
 }
 
-/* Reads the header and finds the tables. */
-SAMBA__FN bool samba__read_counts(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
+/* Reads a sound header and finds the tables. */
+SAMBA__FN bool samba__take_header(samba__pef *pef, const void *bytes, size_t size)
 {
     const uint8_t *p = (const uint8_t *)bytes;
-    if (!samba__check_header(p, size, why)) return false;
     uint32_t version = samba__read_header(p, SAMBA__PEF_OLDEST).version;
     samba__header h = samba__read_header(p, version);
     pef->base = p;
@@ -12904,7 +12942,14 @@ SAMBA__FN bool samba__read_counts(samba__pef *pef, const void *bytes, size_t siz
     pef->data_hash = h.data_hash;
     for (int i = 0; i < SAMBA__N_REGIONS; i++)
         pef->region[i] = h.region[i];
-    return samba__prove(why, samba__find_tables(pef, &h),
+    return samba__find_tables(pef, &h);
+}
+
+/* Reads the header and finds the tables. */
+SAMBA__FN bool samba__read_counts(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
+{
+    return samba__check_header((const uint8_t *)bytes, size, why)
+        && samba__prove(why, samba__take_header(pef, bytes, size),
                         "the tables and the data do not fill the file");
 }
 
@@ -13058,6 +13103,15 @@ SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_recor
     d->call.n_in = r->n_in;
     d->call.attr = d->attr;
     d->call.n_attr = r->n_attr;
+}
+
+/* The specs of its outputs: once they are proved, what the op's shape rule makes. */
+SAMBA__FN void samba__decode_outputs(const samba__pef *pef, const samba__call_record *r,
+                                     samba__decoded *d)
+{
+    d->call.n_out = r->n_out;
+    for (int32_t k = 0; k < r->n_out; k++)
+        d->call.out[k] = samba__symbol_at(pef, samba__word(r, r->n_in + k) - 1).spec;
 }
 
 /* A node reads what is alive at that point and was made by an earlier node of its graph, whose
@@ -13605,6 +13659,11 @@ SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size)
     const uint8_t *p = (const uint8_t *)header;
     if (!samba__check_header(p, file_size, &nobody)) return 0; /* looks at the header alone */
     return file_size - (size_t)samba__read_header(p, SAMBA__PEF_OLDEST).data_size;
+}
+
+SAMBA_API uint64_t samba_pef_fingerprint(const void *bytes, size_t size)
+{
+    return bytes ? samba__fingerprint(bytes, size) : 0;
 }
 
 SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
@@ -14461,7 +14520,7 @@ SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
         samba__step *step = &rt->steps[i];
         samba__decoded d;
         samba__decode_call(&rt->pef, &r, &d);
-        samba__infer(r.op, &d.call);
+        samba__decode_outputs(&rt->pef, &r, &d);
         step->op = r.op;
         step->has_run = false;
         samba__measure(r.op, &d.call, &step->work);
@@ -14499,13 +14558,18 @@ SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memo
     return rt;
 }
 
-/* The name of a parameter of which the file has no value; NULL: it has them all. */
+/* The name of a parameter of which the file has no value; NULL: it has them all, as every file
+   that is trusted. */
 SAMBA__FN const char *samba__missing_value(const samba__pef *pef)
 {
+#if defined(SAMBA_TRUSTED_PEF)
+    (void)pef;
+#else
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol s = samba__symbol_at(pef, i);
         if (s.role == SAMBA__WEIGHT && !s.data) return pef->strings + s.name;
     }
+#endif
     return NULL;
 }
 
@@ -14534,17 +14598,41 @@ SAMBA__FN bool samba__check_own_ops(const samba_runtime_desc *desc, samba__text 
     return true;
 }
 
+#if defined(SAMBA_TRUSTED_PEF)
+/* Is it a file that was proved where the firmware was made? */
+SAMBA__FN bool samba__is_trusted(const void *bytes, size_t size)
+{
+    static const uint64_t trusted[] = { SAMBA_TRUSTED_PEF };
+    uint64_t found = bytes ? samba__fingerprint(bytes, size) : 0;
+    for (size_t i = 0; bytes && i < sizeof trusted / sizeof *trusted; i++)
+        if (found == trusted[i]) return true;
+    return false;
+}
+#endif
+
 /* Opens a PEF, whose ops may be those of desc (NULL: none), and proves it. */
 SAMBA__FN bool samba__open_proved(samba__pef *pef, const void *bytes, size_t size,
                                   const samba_runtime_desc *desc, samba__text *why)
 {
     memset(pef, 0, sizeof *pef);
-    if (desc) {
+    if (desc && !SAMBA__OWN_OPS) {
+        if (!samba__prove(why, desc->n_ops == 0,
+                          "ops of the program's own were left out: define SAMBA_USE_own_ops where "
+                          "samba.h is compiled"))
+            return false;
+    } else if (desc) {
         if (!samba__check_own_ops(desc, why)) return false;
         pef->user_ops = desc->ops;
         pef->n_user_ops = desc->n_ops;
     }
+#if defined(SAMBA_TRUSTED_PEF)
+    return samba__prove(why, samba__is_trusted(bytes, size),
+                        "this is no file whose fingerprint SAMBA_TRUSTED_PEF has: make that anew "
+                        "by tools/samba device-config, and compile samba.h with it")
+        && samba__take_header(pef, bytes, size);
+#else
     return samba__open_pef(pef, bytes, size, why) && samba__verify_pef(pef, true, NULL, 0, why);
+#endif
 }
 
 SAMBA__FN size_t samba__runtime_bytes(const void *bytes, size_t size,
@@ -14876,6 +14964,17 @@ SAMBA__FN void samba__clear_unwritten(samba_runtime *rt, const samba__section *q
     }
 }
 
+/* Tells the session's observer that a section begins or ends. */
+SAMBA__FN void samba__tell_event(const samba_runtime *rt, const samba__section *q, uint32_t id,
+                                 bool begins)
+{
+#if defined(SAMBA_RUNTIME_ONLY)
+    (void)rt, (void)q, (void)id, (void)begins;
+#else
+    if (rt->on_event) rt->on_event(samba__type_name(q->type), (int32_t)id, begins, rt->event_user);
+#endif
+}
+
 SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
@@ -14883,12 +14982,12 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
     bool fine = true, anew = !rt->steps[q.first].has_run;
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
     if (anew) samba__clear_unwritten(rt, &q);
-    if (rt->on_event) rt->on_event(samba__type_name(q.type), (int32_t)id, true, rt->event_user);
+    samba__tell_event(rt, &q, id, true);
     for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].group)
         fine = samba__run_node(rt, i);
     for (uint32_t i = q.first; fine && anew && i < q.end; i++)
         rt->steps[i].has_run = true;
-    if (rt->on_event) rt->on_event(samba__type_name(q.type), (int32_t)id, false, rt->event_user);
+    samba__tell_event(rt, &q, id, false);
     return fine;
 }
 

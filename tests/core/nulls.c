@@ -295,6 +295,7 @@ static void test_session(void)
     memset(&node, 0, sizeof node);
     CHECK(!samba_pef_attr(NULL, "axis", NULL, 0) && !samba_pef_attr(&node, NULL, NULL, 0));
     CHECK(!samba_pef_attr(&node, "axis", NULL, 0));
+    CHECK(samba_pef_fingerprint(NULL, 0) == 0 && samba_pef_fingerprint(NULL, 100) == 0);
     samba_section section;
     CHECK(!samba_describe_section(s, 0, NULL) && !samba_describe_section(NULL, 0, &section));
     CHECK(!samba_section_uses(s, 0, NULL) && !samba_section_uses(NULL, 0, x));

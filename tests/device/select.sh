@@ -8,7 +8,7 @@ mkdir -p $out
 . tests/lib/test.sh
 CC=${CC:-cc}
 
-# Writes two nets with their values, and prints the ops of the PEF that is named.
+# Writes two nets with their values, and prints the ops or the fingerprint of the PEF that is named.
 cat >$out/models.c <<'END'
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
@@ -45,13 +45,20 @@ static int make_images(const char *path)
     return samba_close(s);
 }
 
-static void print_ops(const char *path)
+static union { uint64_t align; uint8_t bytes[1 << 20]; } file;
+
+static size_t read_file(const char *path)
 {
-    static union { uint64_t align; uint8_t bytes[1 << 20]; } file;
     FILE *f = fopen(path, "rb");
     size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
-    samba_pef pef;
     if (f) fclose(f);
+    return size;
+}
+
+static void print_ops(const char *path)
+{
+    samba_pef pef;
+    size_t size = read_file(path);
     if (!samba_pef_open(&pef, file.bytes, size, NULL, 0)) return;
     for (int32_t i = 0; i < pef.n_nodes; i++)
         printf("%s\n", samba_pef_node_at(&pef, i).op);
@@ -62,11 +69,16 @@ int main(int argc, char **argv)
     if (argc == 3 && !strcmp(argv[1], "dense")) return make_dense(argv[2]);
     if (argc == 3 && !strcmp(argv[1], "images")) return make_images(argv[2]);
     if (argc == 3 && !strcmp(argv[1], "ops")) print_ops(argv[2]);
+    if (argc == 3 && !strcmp(argv[1], "fingerprint")) {
+        size_t size = read_file(argv[2]);
+        printf("%lluu\n", (unsigned long long)samba_pef_fingerprint(file.bytes, size));
+    }
     return argc != 3;
 }
 END
 
-# Trains on a PEF for some steps and prints a hash of all outputs and of all that was learned.
+# Trains on a PEF for some steps and prints a hash of all outputs and of all that was learned. With
+# a second word the program has an op of its own, which is none.
 cat >$out/device.c <<'END'
 #define SAMBA_RUNTIME_ONLY
 #define SAMBA_IMPLEMENTATION
@@ -94,8 +106,12 @@ int main(int argc, char **argv)
     FILE *f = argc > 1 ? fopen(argv[1], "rb") : NULL;
     size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
     if (f) fclose(f);
-    size_t needed = samba_runtime_bytes(file.bytes, size, why, sizeof why);
-    samba_runtime *rt = samba_runtime_open(file.bytes, size, memory.bytes, needed, why, sizeof why);
+    static const samba_op none;
+    const samba_op *ops[1] = { &none };
+    samba_runtime_desc desc = { ops, argc > 2 };
+    size_t needed = samba_runtime_bytes_with(file.bytes, size, &desc, why, sizeof why);
+    samba_runtime *rt = samba_runtime_open_with(file.bytes, size, memory.bytes, needed, &desc, why,
+                                                sizeof why);
     if (!rt) {
         printf("refused: %s\n", why);
         return 3;
@@ -116,7 +132,7 @@ names_line_of() {
 }
 
 uses() { $out/models ops "$1" | sort -u | sed 's/^/-DSAMBA_USE_/' | tr '\n' ' '; }
-device() { program=$1; shift; $CC -std=gnu99 -O1 -I. "$@" -o $out/$program $out/device.c -lm; }
+device() { program=$1; shift; $CC -std=gnu99 -O0 -I. "$@" -o $out/$program $out/device.c -lm; }
 
 check 'the nets compile' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/models $out/models.c \
     -lm -pthread
@@ -146,4 +162,27 @@ names_line_of 'is not known here' $out/images.ckpt
 check 'an op that was left out is told by its number' fails_with 3 ' op 1025' \
     $out/textless $out/images.ckpt
 check 'it has no sentence' sh -c "! strings $out/textless | grep -q 'is not known here'"
+
+# A trusted PEF is not proved, and no other one runs.
+both="-DSAMBA_TRUSTED_PEF=$($out/models fingerprint $out/dense.ckpt),"
+both=$both$($out/models fingerprint $out/images.ckpt)
+check 'it compiles without the proof' device trusted $device_dense $device_images "$both"
+for net in dense images; do
+    check "$net: the same bits without the proof" fails_with 0 "$(cat $out/$net.hash)" \
+        $out/trusted $out/$net.ckpt
+done
+check 'it has no proof' sh -c "! strings $out/trusted | grep -q 'is not alive in its graph'"
+{ head -c 5000 $out/dense.ckpt; printf 'x'; tail -c +5002 $out/dense.ckpt; } >$out/other.ckpt
+check 'the other file has one other byte' fails_with 1 differ cmp $out/dense.ckpt $out/other.ckpt
+for file in other cut; do
+    check "$file: what is not trusted is refused" fails_with 3 'this is no file whose fingerprint' \
+        $out/trusted $out/$file.ckpt
+done
+
+# Ops of the program's own are an op of this name.
+check 'own ops were left out' fails_with 3 'define SAMBA_USE_own_ops' \
+    $out/dense $out/dense.ckpt own
+check 'it compiles with own ops' device own $device_dense -DSAMBA_USE_own_ops
+check 'own ops are looked at' fails_with 3 'op 0 of samba_runtime_desc lacks a name' \
+    $out/own $out/dense.ckpt own
 finish
