@@ -198,6 +198,7 @@
      SAMBA_SELECT_OPS        with SAMBA_RUNTIME_ONLY: compile only the ops whose SAMBA_USE_<op> is
                              defined, such as SAMBA_USE_affine; a PEF with another op is refused,
                              and the message names the macro (samba_print_ops prints all names)
+     SAMBA_SELECT_TYPES      the same for types of tensors besides f32: SAMBA_USE_BF16, ..._I32 ...
      SAMBA_USE_own_ops       with SAMBA_SELECT_OPS: the program has ops of its own, too
      SAMBA_TRUSTED_PEF       with SAMBA_RUNTIME_ONLY: samba_pef_fingerprint of the file that is run,
                              or several with commas: such a file was proved where the firmware was
@@ -341,6 +342,11 @@ which changes results. On 32-bit x86, compile with -msse2 -mfpmath=sse."
 
 #if defined(SAMBA_SELECT_OPS) && !defined(SAMBA_RUNTIME_ONLY)
 #error "samba.h: SAMBA_SELECT_OPS leaves ops out, but the host half needs them all. \
+Define SAMBA_RUNTIME_ONLY, too."
+#endif
+
+#if defined(SAMBA_SELECT_TYPES) && !defined(SAMBA_RUNTIME_ONLY)
+#error "samba.h: SAMBA_SELECT_TYPES leaves types out, but the host half needs them all. \
 Define SAMBA_RUNTIME_ONLY, too."
 #endif
 
@@ -1671,6 +1677,43 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #define SAMBA__ALIGN 64 /* of every symbol: a cache line, and any vector */
 #define SAMBA__NO_SIZE ((size_t)-1)
 
+/* clang-format off */
+/* SAMBA__HAS(op) is 1 if the op is compiled, else 0: with SAMBA_SELECT_OPS only those are whose
+   macro SAMBA_USE_<op> is 1 or nothing. Then SAMBA__USED_<value> is a comma, behind which the 1 is
+   the second argument; of any other value it is a word without meaning, and the second is 0. */
+#if defined(SAMBA_SELECT_OPS) || defined(SAMBA_SELECT_TYPES)
+#define SAMBA__USED_ 0,
+#define SAMBA__USED_1 0,
+#define SAMBA__SECOND_ARGUMENT(first, second, ...) second
+#define SAMBA__ARGUMENT_OF(comma_or_word) SAMBA__SECOND_ARGUMENT(comma_or_word 1, 0, 0)
+#define SAMBA__USED_BY(value) SAMBA__ARGUMENT_OF(SAMBA__USED_##value)
+#define SAMBA__VALUE_USED(value) SAMBA__USED_BY(value)
+#endif
+#if defined(SAMBA_SELECT_OPS)
+#define SAMBA__HAS(op) SAMBA__VALUE_USED(SAMBA_USE_##op)
+#else
+#define SAMBA__HAS(op) 1
+#endif
+/* The same of what SAMBA_<type> is stored as, with SAMBA_SELECT_TYPES. */
+#if defined(SAMBA_SELECT_TYPES)
+#define SAMBA__HAS_TYPE(type) SAMBA__VALUE_USED(SAMBA_USE_##type)
+#else
+#define SAMBA__HAS_TYPE(type) 1
+#endif
+enum { SAMBA__OWN_OPS = SAMBA__HAS(own_ops) }; /* may the program have some? */
+
+/* What stands behind, if has is 1, and if it is 0. */
+#define SAMBA__IF(has, ...) SAMBA__IF_VALUE(has, __VA_ARGS__)
+#define SAMBA__IF_NOT(has, ...) SAMBA__IF_NOT_VALUE(has, __VA_ARGS__)
+#define SAMBA__IF_VALUE(has, ...) SAMBA__IF_##has(__VA_ARGS__)
+#define SAMBA__IF_NOT_VALUE(has, ...) SAMBA__IF_NOT_##has(__VA_ARGS__)
+#define SAMBA__IF_1(...) __VA_ARGS__
+#define SAMBA__IF_0(...)
+#define SAMBA__IF_NOT_1(...)
+#define SAMBA__IF_NOT_0(...) __VA_ARGS__
+
+/* clang-format on */
+
 /* a + b and a * b in size_t; SAMBA__NO_SIZE, which nothing can allocate, if they do not fit. */
 SAMBA__FN size_t samba__add_size(size_t a, size_t b)
 {
@@ -2556,6 +2599,24 @@ SAMBA_API size_t samba_dtype_size(samba_dtype dtype)
     return (unsigned)dtype < SAMBA_N_DTYPES ? sizes[dtype] : 0;
 }
 
+/* Is it compiled? */
+SAMBA__FN bool samba__has_type(samba_dtype dtype)
+{
+    static const bool has[SAMBA_N_DTYPES] = { true,
+                                              SAMBA__HAS_TYPE(BF16),
+                                              SAMBA__HAS_TYPE(F16),
+                                              SAMBA__HAS_TYPE(I32),
+                                              SAMBA__HAS_TYPE(I16),
+                                              SAMBA__HAS_TYPE(I8),
+                                              SAMBA__HAS_TYPE(U8),
+                                              SAMBA__HAS_TYPE(BOOL),
+                                              SAMBA__HAS_TYPE(I64),
+                                              SAMBA__HAS_TYPE(U16),
+                                              SAMBA__HAS_TYPE(U32) };
+
+    return has[dtype];
+}
+
 /* Elements of the dimensions begin ... end - 1; those before axis, and those after it. */
 SAMBA__FN int64_t samba__span(const samba_shape *shape, int32_t begin, int32_t end)
 {
@@ -2796,8 +2857,9 @@ SAMBA__INLINE uint16_t samba__to_f16(float f)
 }
 
 /* n elements of any type to f32, and back. Integers saturate, NaN gives 0. */
-#define SAMBA__EACH(statement) \
-    for (int64_t i = 0; i < n; i++) \
+#define SAMBA__EACH(type, statement) \
+    if (SAMBA__HAS_TYPE(type)) \
+        for (int64_t i = 0; i < n; i++) \
     statement
 
 SAMBA__KERNEL void samba__load_values(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype,
@@ -2809,34 +2871,34 @@ SAMBA__KERNEL void samba__load_values(float *SAMBA__RESTRICT y, const void *x, s
         memcpy(y, x, (size_t)n * 4);
         break;
     case SAMBA_BF16:
-        SAMBA__EACH(y[i] = samba__from_bf16(h[i]));
+        SAMBA__EACH(BF16, y[i] = samba__from_bf16(h[i]));
         break;
     case SAMBA_F16:
-        SAMBA__EACH(y[i] = samba__from_f16(h[i]));
+        SAMBA__EACH(F16, y[i] = samba__from_f16(h[i]));
         break;
     case SAMBA_I32:
-        SAMBA__EACH(y[i] = (float)((const int32_t *)x)[i]);
+        SAMBA__EACH(I32, y[i] = (float)((const int32_t *)x)[i]);
         break;
     case SAMBA_I16:
-        SAMBA__EACH(y[i] = (float)((const int16_t *)x)[i]);
+        SAMBA__EACH(I16, y[i] = (float)((const int16_t *)x)[i]);
         break;
     case SAMBA_I8:
-        SAMBA__EACH(y[i] = (float)((const int8_t *)x)[i]);
+        SAMBA__EACH(I8, y[i] = (float)((const int8_t *)x)[i]);
         break;
     case SAMBA_U8:
-        SAMBA__EACH(y[i] = (float)((const uint8_t *)x)[i]);
+        SAMBA__EACH(U8, y[i] = (float)((const uint8_t *)x)[i]);
         break;
     case SAMBA_BOOL:
-        SAMBA__EACH(y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
+        SAMBA__EACH(BOOL, y[i] = ((const uint8_t *)x)[i] ? 1.0f : 0.0f);
         break;
     case SAMBA_I64:
-        SAMBA__EACH(y[i] = (float)((const int64_t *)x)[i]);
+        SAMBA__EACH(I64, y[i] = (float)((const int64_t *)x)[i]);
         break;
     case SAMBA_U16:
-        SAMBA__EACH(y[i] = (float)h[i]);
+        SAMBA__EACH(U16, y[i] = (float)h[i]);
         break;
     case SAMBA_U32:
-        SAMBA__EACH(y[i] = (float)((const uint32_t *)x)[i]);
+        SAMBA__EACH(U32, y[i] = (float)((const uint32_t *)x)[i]);
         break;
     }
 }
@@ -2870,34 +2932,34 @@ SAMBA__KERNEL void samba__store_values(void *y, const float *SAMBA__RESTRICT x, 
         memcpy(y, x, (size_t)n * 4);
         break;
     case SAMBA_BF16:
-        SAMBA__EACH(h[i] = samba__to_bf16(x[i]));
+        SAMBA__EACH(BF16, h[i] = samba__to_bf16(x[i]));
         break;
     case SAMBA_F16:
-        SAMBA__EACH(h[i] = samba__to_f16(x[i]));
+        SAMBA__EACH(F16, h[i] = samba__to_f16(x[i]));
         break;
     case SAMBA_I32:
-        SAMBA__EACH(((int32_t *)y)[i] = samba__saturate(x[i], INT32_MIN, INT32_MAX));
+        SAMBA__EACH(I32, ((int32_t *)y)[i] = samba__saturate(x[i], INT32_MIN, INT32_MAX));
         break;
     case SAMBA_I16:
-        SAMBA__EACH(((int16_t *)y)[i] = (int16_t)samba__saturate(x[i], -32768, 32767));
+        SAMBA__EACH(I16, ((int16_t *)y)[i] = (int16_t)samba__saturate(x[i], -32768, 32767));
         break;
     case SAMBA_I8:
-        SAMBA__EACH(((int8_t *)y)[i] = (int8_t)samba__saturate(x[i], -128, 127));
+        SAMBA__EACH(I8, ((int8_t *)y)[i] = (int8_t)samba__saturate(x[i], -128, 127));
         break;
     case SAMBA_U8:
-        SAMBA__EACH(((uint8_t *)y)[i] = (uint8_t)samba__saturate(x[i], 0, 255));
+        SAMBA__EACH(U8, ((uint8_t *)y)[i] = (uint8_t)samba__saturate(x[i], 0, 255));
         break;
     case SAMBA_BOOL:
-        SAMBA__EACH(((uint8_t *)y)[i] = x[i] != 0.0f);
+        SAMBA__EACH(BOOL, ((uint8_t *)y)[i] = x[i] != 0.0f);
         break;
     case SAMBA_I64:
-        SAMBA__EACH(((int64_t *)y)[i] = samba__saturate_i64(x[i]));
+        SAMBA__EACH(I64, ((int64_t *)y)[i] = samba__saturate_i64(x[i]));
         break;
     case SAMBA_U16:
-        SAMBA__EACH(h[i] = (uint16_t)samba__saturate(x[i], 0, UINT16_MAX));
+        SAMBA__EACH(U16, h[i] = (uint16_t)samba__saturate(x[i], 0, UINT16_MAX));
         break;
     case SAMBA_U32:
-        SAMBA__EACH(((uint32_t *)y)[i] = samba__saturate_u32(x[i]));
+        SAMBA__EACH(U32, ((uint32_t *)y)[i] = samba__saturate_u32(x[i]));
         break;
     }
 }
@@ -4265,16 +4327,16 @@ SAMBA__INLINE void samba__unpack_any(float *SAMBA__RESTRICT dst, const uint8_t *
         unsigned shift = p % step ? 4 : 0;
         if (type == SAMBA_F32) {
             memcpy(dst, x, (size_t)width * 4);
-        } else if (type == SAMBA_BF16) {
+        } else if (SAMBA__HAS_TYPE(BF16) && type == SAMBA_BF16) {
             for (int64_t l = 0; l < width; l++)
                 dst[l] = samba__from_bf16(((const uint16_t *)(const void *)x)[l]);
-        } else if (type == SAMBA_F16) {
+        } else if (SAMBA__HAS_TYPE(F16) && type == SAMBA_F16) {
             for (int64_t l = 0; l < width; l++)
                 dst[l] = samba__from_f16(((const uint16_t *)(const void *)x)[l]);
-        } else if (type == SAMBA_I8) {
+        } else if (SAMBA__HAS_TYPE(I8) && type == SAMBA_I8) {
             for (int64_t l = 0; l < width; l++)
                 dst[l] = (float)((const int8_t *)x)[l] * samba__from_bf16(d[l]);
-        } else {
+        } else if (SAMBA__HAS_TYPE(U8)) {
             for (int64_t l = 0; l < width; l++)
                 dst[l] = (float)((int32_t)(x[l] >> shift & 15u) - 8) * samba__from_bf16(d[l]);
         }
@@ -6042,32 +6104,6 @@ typedef enum samba__spread_rule {
     OP(0x080C,     NONE, UNKNOWN,    avg_pool2d_int8, OTHER, AVG_INT8, 0, NONE, \
                                      avg_pool2d_int8, int8_pool)
 
-/* SAMBA__HAS(op) is 1 if the op is compiled, else 0: with SAMBA_SELECT_OPS only those are whose
-   macro SAMBA_USE_<op> is 1 or nothing. Then SAMBA__USED_<value> is a comma, behind which the 1 is
-   the second argument; of any other value it is a word without meaning, and the second is 0. */
-#if defined(SAMBA_SELECT_OPS)
-#define SAMBA__USED_ 0,
-#define SAMBA__USED_1 0,
-#define SAMBA__SECOND_ARGUMENT(first, second, ...) second
-#define SAMBA__ARGUMENT_OF(comma_or_word) SAMBA__SECOND_ARGUMENT(comma_or_word 1, 0, 0)
-#define SAMBA__USED_BY(value) SAMBA__ARGUMENT_OF(SAMBA__USED_##value)
-#define SAMBA__VALUE_USED(value) SAMBA__USED_BY(value)
-#define SAMBA__HAS(op) SAMBA__VALUE_USED(SAMBA_USE_##op)
-#else
-#define SAMBA__HAS(op) 1
-#endif
-enum { SAMBA__OWN_OPS = SAMBA__HAS(own_ops) }; /* may the program have some? */
-
-/* What stands behind, if has is 1, and if it is 0. */
-#define SAMBA__IF(has, ...) SAMBA__IF_VALUE(has, __VA_ARGS__)
-#define SAMBA__IF_NOT(has, ...) SAMBA__IF_NOT_VALUE(has, __VA_ARGS__)
-#define SAMBA__IF_VALUE(has, ...) SAMBA__IF_##has(__VA_ARGS__)
-#define SAMBA__IF_NOT_VALUE(has, ...) SAMBA__IF_NOT_##has(__VA_ARGS__)
-#define SAMBA__IF_1(...) __VA_ARGS__
-#define SAMBA__IF_0(...)
-#define SAMBA__IF_NOT_1(...)
-#define SAMBA__IF_NOT_0(...) __VA_ARGS__
-
 /* The numbers of ops: places in samba__op_table. Those that are left out are behind its end. */
 enum {
 #define X(wire, gradient, spread, name, ...) SAMBA__IF(SAMBA__HAS(name), SAMBA__OP_##name, )
@@ -6771,6 +6807,7 @@ SAMBA__FN void samba__dropout_vjp(samba_vjp *g)
 #define samba__dropout_kernel SAMBA__OF_NARROW(samba__dropout_kernel)
 #if SAMBA__VEC_LANES < 16
 
+#if SAMBA__VEC_LANES > 1
 SAMBA__NOINLINE void samba__load_run(float *y, const void *x, samba_dtype dtype, int64_t n)
 {
     samba__load_values(y, x, dtype, n);
@@ -6780,6 +6817,17 @@ SAMBA__NOINLINE void samba__store_run(void *y, const float *x, samba_dtype dtype
 {
     samba__store_values(y, x, dtype, n);
 }
+#else
+SAMBA__FN void samba__load_run(float *y, const void *x, samba_dtype dtype, int64_t n)
+{
+    samba__load(y, x, dtype, n);
+}
+
+SAMBA__FN void samba__store_run(void *y, const float *x, samba_dtype dtype, int64_t n)
+{
+    samba__store(y, x, dtype, n);
+}
+#endif
 
 /* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
 SAMBA__FN const float *samba__map_input(const samba_args *a, int32_t k, int64_t at, int64_t step,
@@ -13051,6 +13099,11 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
             name)
         || !samba__prove(why, samba__sound_shape(&s.spec.shape), "symbol %d %s has an absurd shape",
                          n, name))
+        return false;
+    if (!samba__prove(why, s.role == SAMBA__SCRATCH || samba__has_type(s.spec.dtype),
+                      "symbol %d %s is of type %T, which was left out: define SAMBA_USE_... of it "
+                      "where samba.h is compiled",
+                      n, name, (int)s.spec.dtype))
         return false;
     const char *wrong = samba__wrong_place(pef, &s);
     if (wrong) return samba__prove(why, false, "symbol %d %s %s", n, name, wrong);

@@ -153,7 +153,8 @@ check 'an op that was left out is refused by its macro' fails_with 3 \
 
 # Without texts a refusal says at which line of samba.h it stands. Compilers count the lines of a
 # call from its beginning or from its end.
-check 'it compiles without texts' device textless $device_dense -DSAMBA_NO_TEXTS
+check 'it compiles without texts' device textless $device_dense -DSAMBA_NO_TEXTS \
+    -DSAMBA_SELECT_TYPES -DSAMBA_USE_I32
 check 'dense: the same bits without texts' fails_with 0 "$(cat $out/dense.hash)" \
     $out/textless $out/dense.ckpt
 head -c 3000 $out/images.ckpt >$out/cut.ckpt
@@ -166,7 +167,7 @@ check 'it has no sentence' sh -c "! strings $out/textless | grep -q 'is not know
 # A trusted PEF is not proved, and no other one runs.
 both="-DSAMBA_TRUSTED_PEF=$($out/models fingerprint $out/dense.ckpt),"
 both=$both$($out/models fingerprint $out/images.ckpt)
-check 'it compiles without the proof' device trusted $device_dense $device_images "$both"
+check 'it compiles without the proof' device trusted -O1 $device_dense $device_images "$both"
 for net in dense images; do
     check "$net: the same bits without the proof" fails_with 0 "$(cat $out/$net.hash)" \
         $out/trusted $out/$net.ckpt
@@ -182,7 +183,11 @@ done
 # Ops of the program's own are an op of this name.
 check 'own ops were left out' fails_with 3 'define SAMBA_USE_own_ops' \
     $out/dense $out/dense.ckpt own
-check 'it compiles with own ops' device own $device_dense -DSAMBA_USE_own_ops
+check 'it compiles with own ops' device own $device_dense -DSAMBA_USE_own_ops -DSAMBA_SELECT_TYPES
 check 'own ops are looked at' fails_with 3 'op 0 of samba_runtime_desc lacks a name' \
     $out/own $out/dense.ckpt own
+
+# The labels are i32.
+check 'a type that was left out is refused' fails_with 3 \
+    'is of type i32, which was left out' $out/own $out/dense.ckpt
 finish
