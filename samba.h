@@ -1414,7 +1414,8 @@ SAMBA_API bool samba_pef_open(samba_pef *pef, const void *bytes, size_t size, ch
                               size_t why_size);
 /* How many bytes samba_pef_open needs of a file that begins with these 128 bytes; 0: no PEF. */
 SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size);
-/* What SAMBA_TRUSTED_PEF wants of a file that samba_runtime_bytes has proved. */
+/* What SAMBA_TRUSTED_PEF wants of a file that samba_runtime_bytes has proved; 0 if that is not of
+   the newest version: load it and save it again. */
 SAMBA_API uint64_t samba_pef_fingerprint(const void *bytes, size_t size);
 /* Record i; all zero if there is none. */
 SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *pef, int32_t i);
@@ -13716,7 +13717,10 @@ SAMBA_API size_t samba_pef_tables_size(const void *header, size_t file_size)
 
 SAMBA_API uint64_t samba_pef_fingerprint(const void *bytes, size_t size)
 {
-    return bytes ? samba__fingerprint(bytes, size) : 0;
+    samba__text nobody = samba__text_in(NULL, 0);
+    if (!samba__check_header((const uint8_t *)bytes, size, &nobody)) return 0;
+    samba__header h = samba__read_header((const uint8_t *)bytes, SAMBA__PEF_OLDEST);
+    return h.version == SAMBA__PEF_VERSION ? samba__fingerprint(bytes, size) : 0;
 }
 
 SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
@@ -14656,10 +14660,12 @@ SAMBA__FN bool samba__check_own_ops(const samba_runtime_desc *desc, samba__text 
 SAMBA__FN bool samba__is_trusted(const void *bytes, size_t size)
 {
     static const uint64_t trusted[] = { SAMBA_TRUSTED_PEF };
-    uint64_t found = bytes ? samba__fingerprint(bytes, size) : 0;
-    for (size_t i = 0; bytes && i < sizeof trusted / sizeof *trusted; i++)
-        if (found == trusted[i]) return true;
-    return false;
+    if (!bytes || size < sizeof(samba__header_layout)) return false;
+    uint64_t found = samba__fingerprint(bytes, size);
+    bool same = false;
+    for (size_t i = 0; i < sizeof trusted / sizeof *trusted; i++)
+        same = same || found == trusted[i];
+    return same && samba__read_header((const uint8_t *)bytes, 0).version == SAMBA__PEF_VERSION;
 }
 #endif
 

@@ -8,10 +8,11 @@ mkdir -p $out
 . tests/lib/test.sh
 CC=${CC:-cc}
 
-# Writes two nets with their values, and prints the ops or the fingerprint of the PEF that is named.
+# Writes two nets with their values, and is tools/samba device-config.
 cat >$out/models.c <<'END'
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
+#include "tools/cli/device/commands.h"
 
 static void save(samba_session *s, samba_tensor *logits, const char *path, int32_t kind)
 {
@@ -21,8 +22,8 @@ static void save(samba_session *s, samba_tensor *logits, const char *path, int32
     samba_write(labels, classes);
     p.loss = samba_cross_entropy(logits, labels);
     p.outputs[0] = samba_softmax(logits, 1);
-    samba_compile(s, &p);
-    samba_save(s, path);
+    samba_compile(s, &p); /* a PEF without values */
+    if (!strstr(path, ".pef")) samba_save(s, path);
 }
 
 static int make_dense(const char *path)
@@ -45,35 +46,11 @@ static int make_images(const char *path)
     return samba_close(s);
 }
 
-static union { uint64_t align; uint8_t bytes[1 << 20]; } file;
-
-static size_t read_file(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
-    if (f) fclose(f);
-    return size;
-}
-
-static void print_ops(const char *path)
-{
-    samba_pef pef;
-    size_t size = read_file(path);
-    if (!samba_pef_open(&pef, file.bytes, size, NULL, 0)) return;
-    for (int32_t i = 0; i < pef.n_nodes; i++)
-        printf("%s\n", samba_pef_node_at(&pef, i).op);
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "dense")) return make_dense(argv[2]);
     if (argc == 3 && !strcmp(argv[1], "images")) return make_images(argv[2]);
-    if (argc == 3 && !strcmp(argv[1], "ops")) print_ops(argv[2]);
-    if (argc == 3 && !strcmp(argv[1], "fingerprint")) {
-        size_t size = read_file(argv[2]);
-        printf("%lluu\n", (unsigned long long)samba_pef_fingerprint(file.bytes, size));
-    }
-    return argc != 3;
+    return argc > 1 && !strcmp(argv[1], "config") ? device_config_main(argc - 2, argv + 2) : 2;
 }
 END
 
@@ -131,17 +108,20 @@ names_line_of() {
     check "a refusal names the line of: $1" grep -F "$1" $out/lines
 }
 
-uses() { $out/models ops "$1" | sort -u | sed 's/^/-DSAMBA_USE_/' | tr '\n' ' '; }
 device() { program=$1; shift; $CC -std=gnu99 -O0 -I. "$@" -o $out/$program $out/device.c -lm; }
+config() { to=$1; shift; $out/models config -o $out/$to.h "$@"; }
+dense=$out/dense.ckpt images=$out/images.ckpt
 
-check 'the nets compile' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/models $out/models.c \
-    -lm -pthread
-for net in dense images; do check "$net is saved" $out/models $net $out/$net.ckpt; done
+check 'the nets and device-config compile' $CC -std=gnu99 -O0 -DSAMBA_NO_SIMD -I. -o $out/models \
+    $out/models.c tools/cli/device/*.c tools/cli/util/*.c -lm -pthread
+for net in dense images; do
+    check "$net is saved" $out/models $net $out/$net.ckpt
+    check "device-config says what $net needs" config $net $out/$net.ckpt
+done
+check 'a program is compiled, and not saved' $out/models dense $out/bare.pef
 check 'the device half compiles' device whole
-device_dense="-DSAMBA_SELECT_OPS $(uses $out/dense.ckpt)"
-device_images="-DSAMBA_SELECT_OPS $(uses $out/images.ckpt)"
-check 'it compiles with the ops of one net' device dense $device_dense
-check 'it compiles with those of another' device images $device_images
+check 'it compiles with the ops of one net' device dense -include $out/dense.h
+check 'it compiles with those of another' device images -include $out/images.h
 for net in dense images; do
     check "$net runs" to_file $out/$net.hash $out/whole $out/$net.ckpt
     check "$net: the same bits with its ops alone" fails_with 0 "$(cat $out/$net.hash)" \
@@ -153,8 +133,8 @@ check 'an op that was left out is refused by its macro' fails_with 3 \
 
 # Without texts a refusal says at which line of samba.h it stands. Compilers count the lines of a
 # call from its beginning or from its end.
-check 'it compiles without texts' device textless $device_dense -DSAMBA_NO_TEXTS \
-    -DSAMBA_SELECT_TYPES -DSAMBA_USE_I32
+check 'device-config --no-texts' config textless --no-texts $dense
+check 'it compiles without texts' device textless -include $out/textless.h
 check 'dense: the same bits without texts' fails_with 0 "$(cat $out/dense.hash)" \
     $out/textless $out/dense.ckpt
 head -c 3000 $out/images.ckpt >$out/cut.ckpt
@@ -165,9 +145,8 @@ check 'an op that was left out is told by its number' fails_with 3 ' op 1025' \
 check 'it has no sentence' sh -c "! strings $out/textless | grep -q 'is not known here'"
 
 # A trusted PEF is not proved, and no other one runs.
-both="-DSAMBA_TRUSTED_PEF=$($out/models fingerprint $out/dense.ckpt),"
-both=$both$($out/models fingerprint $out/images.ckpt)
-check 'it compiles without the proof' device trusted -O1 $device_dense $device_images "$both"
+check 'device-config --trust, of two nets' config trusted --trust $dense $images
+check 'it compiles without the proof' device trusted -O1 -include $out/trusted.h
 for net in dense images; do
     check "$net: the same bits without the proof" fails_with 0 "$(cat $out/$net.hash)" \
         $out/trusted $out/$net.ckpt
@@ -183,11 +162,20 @@ done
 # Ops of the program's own are an op of this name.
 check 'own ops were left out' fails_with 3 'define SAMBA_USE_own_ops' \
     $out/dense $out/dense.ckpt own
-check 'it compiles with own ops' device own $device_dense -DSAMBA_USE_own_ops -DSAMBA_SELECT_TYPES
+grep -v SAMBA_USE_I32 $out/dense.h >$out/own.h
+check 'it compiles with own ops, and without i32' device own -include $out/own.h \
+    -DSAMBA_USE_own_ops
 check 'own ops are looked at' fails_with 3 'op 0 of samba_runtime_desc lacks a name' \
     $out/own $out/dense.ckpt own
 
-# The labels are i32.
 check 'a type that was left out is refused' fails_with 3 \
     'is of type i32, which was left out' $out/own $out/dense.ckpt
+
+# device-config itself
+check 'its help' fails_with 0 'usage: tools/samba device-config' $out/models config --help
+check 'it wants a program' fails_with 2 'which program?' $out/models config
+check 'it wants what is one' fails_with 1 'not a PEF' $out/models config $out/device.c
+check 'it has no such flag' fails_with 2 'there is no flag --tiny' $out/models config $dense --tiny
+check 'a program without values is not trusted' fails_with 1 'has no value' \
+    $out/models config --trust $out/bare.pef
 finish

@@ -6,6 +6,7 @@
 #include "util/command.h"
 
 static const command commands[] = {
+    { "device-config", device_config_main, "what samba.h compiles for a microcontroller" },
     { "export-c", export_c_main, "a checkpoint to C for a microcontroller" },
 };
 

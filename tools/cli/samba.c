@@ -12,6 +12,7 @@ static const command commands[] = {
     { "import-onnx", 0, "an ONNX model to a PEF (needs protobuf-c)" },
     { "export-onnx", 0, "a checkpoint to an ONNX model" },
     { "onnx-ops", 0, "what can be imported" },
+    { "device-config", 0, "what samba.h compiles for a microcontroller" },
     { "export-c", 0, "a checkpoint to C for a microcontroller" },
 };
 

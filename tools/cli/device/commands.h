@@ -3,6 +3,7 @@
 #ifndef SAMBA_DEVICE_COMMANDS_H
 #define SAMBA_DEVICE_COMMANDS_H
 
+int device_config_main(int argc, char **argv);   // device-config: macros of what is needed
 int export_c_main(int argc, char **argv);       // export-c: a checkpoint as C
 
 #endif
