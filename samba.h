@@ -1753,6 +1753,25 @@ SAMBA__FN int64_t samba__ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* The same of places and counts of elements that are in memory: kernels have these in ptrdiff_t, as
+   64-bit arithmetic takes a small device two to three times the code. What a file claims, and
+   nobody has proved, is counted in int64_t. */
+SAMBA__FN ptrdiff_t samba__min_index(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
+}
+
+SAMBA__FN ptrdiff_t samba__max_index(ptrdiff_t a, ptrdiff_t b)
+{
+    return a > b ? a : b;
+}
+
+SAMBA__FN ptrdiff_t samba__ceil_index(ptrdiff_t a, ptrdiff_t b)
+{
+    SAMBA_ASSERT(b > 0);
+    return (a + b - 1) / b;
+}
+
 /* Every product that feeds a sum goes through samba__fma below, so that no compiler contracts on
    its own. First our own ones.
 
@@ -2860,7 +2879,7 @@ SAMBA__INLINE uint16_t samba__to_f16(float f)
 /* n elements of any type to f32, and back. Integers saturate, NaN gives 0. */
 #define SAMBA__EACH(type, statement) \
     if (SAMBA__HAS_TYPE(type)) \
-        for (int64_t i = 0; i < n; i++) \
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)n; i++) \
     statement
 
 SAMBA__KERNEL void samba__load_values(float *SAMBA__RESTRICT y, const void *x, samba_dtype dtype,
@@ -6377,16 +6396,16 @@ SAMBA__INLINE uint8_t *samba__out_bytes(const samba_args *a, int64_t at)
 }
 
 typedef void (*samba__loop_fn)(float *y, const float *a, const float *b, const float *c,
-                               const float *p, int64_t n);
+                               const float *p, ptrdiff_t n);
 
 /* The output's dimensions with the step of each input along them, mergeable ones merged. */
 typedef struct samba__walk {
     int32_t ndim, n_in;
-    int64_t dim[SAMBA_MAX_DIMS];
-    int64_t step[3][SAMBA_MAX_DIMS]; /* in elements; 0 where an input is stretched */
+    ptrdiff_t dim[SAMBA_MAX_DIMS];
+    ptrdiff_t step[3][SAMBA_MAX_DIMS]; /* in elements; 0 where an input is stretched */
 } samba__walk;
 
-SAMBA__FN void samba__walk_push(samba__walk *w, int64_t dim, const int64_t *step)
+SAMBA__FN void samba__walk_push(samba__walk *w, ptrdiff_t dim, const ptrdiff_t *step)
 {
     bool merge = w->ndim > 0;
     int32_t last = w->ndim - 1;
@@ -6402,11 +6421,11 @@ SAMBA__FN void samba__walk_push(samba__walk *w, int64_t dim, const int64_t *step
 }
 
 /* The step of x along dimension i of a result of n dimensions; 0 where x is stretched. */
-SAMBA__FN int64_t samba__stretched_step(const samba_shape *x, int32_t n, int32_t i)
+SAMBA__FN ptrdiff_t samba__stretched_step(const samba_shape *x, int32_t n, int32_t i)
 {
     SAMBA_ASSERT(i >= 0 && i < n && x->ndim <= n);
     int32_t own = i - (n - x->ndim);
-    return own < 0 || x->dim[own] == 1 ? 0 : samba__inner(x, own);
+    return own < 0 || x->dim[own] == 1 ? 0 : (ptrdiff_t)samba__inner(x, own);
 }
 
 /* Where x is at element `index` of the first n dimensions of y, which x is stretched to. */
@@ -6425,7 +6444,7 @@ SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const sa
     memset(w, 0, sizeof *w);
     w->n_in = n_in;
     for (int32_t i = 0; i < out->ndim; i++) {
-        int64_t step[3] = { 0, 0, 0 };
+        ptrdiff_t step[3] = { 0, 0, 0 };
         for (int32_t k = 0; k < n_in; k++)
             step[k] = samba__stretched_step(&in[k].shape, out->ndim, i);
         samba__walk_push(w, out->dim[i], step);
@@ -6434,11 +6453,11 @@ SAMBA__FN void samba__walk_open(samba__walk *w, const samba_shape *out, const sa
 }
 
 /* Offsets of element e in each input; returns how many elements follow in the last dimension. */
-SAMBA__FN int64_t samba__walk_to(const samba__walk *w, int64_t e, int64_t *offset)
+SAMBA__FN ptrdiff_t samba__walk_to(const samba__walk *w, ptrdiff_t e, ptrdiff_t *offset)
 {
-    int64_t left = 0, sum[3] = { 0, 0, 0 };
+    ptrdiff_t left = 0, sum[3] = { 0, 0, 0 };
     for (int32_t i = w->ndim - 1; i >= 0; i--) {
-        int64_t rest = i ? e / w->dim[i] : 0, at = e - rest * w->dim[i];
+        ptrdiff_t rest = i ? e / w->dim[i] : 0, at = e - rest * w->dim[i];
         SAMBA_ASSERT(at >= 0 && at < w->dim[i]); /* e is an element */
         if (i == w->ndim - 1) left = w->dim[i] - at;
         for (int32_t k = 0; k < w->n_in; k++)
@@ -6831,8 +6850,8 @@ SAMBA__FN void samba__store_run(void *y, const float *x, samba_dtype dtype, int6
 #endif
 
 /* n elements of input k as f32: in place if they lie so, else stretched or converted in buffer. */
-SAMBA__FN const float *samba__map_input(const samba_args *a, int32_t k, int64_t at, int64_t step,
-                                        int64_t n, float *buffer)
+SAMBA__FN const float *samba__map_input(const samba_args *a, int32_t k, ptrdiff_t at,
+                                        ptrdiff_t step, ptrdiff_t n, float *buffer)
 {
     samba_dtype dtype = a->in_spec[k].dtype;
     const uint8_t *x = samba__in_bytes(a, k, at);
@@ -6840,14 +6859,14 @@ SAMBA__FN const float *samba__map_input(const samba_args *a, int32_t k, int64_t 
     samba__load_run(buffer, x, dtype, step ? n : 1);
     if (step) return buffer;
     float first = buffer[0];
-    for (int64_t i = 1; i < n; i++)
+    for (ptrdiff_t i = 1; i < n; i++)
         buffer[i] = first;
     return buffer;
 }
 
 /* Elements begin ... end - 1 of the output. */
 SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const samba__walk *w,
-                                const float *p, int64_t begin, int64_t end)
+                                const float *p, ptrdiff_t begin, ptrdiff_t end)
 {
     float buffer[4][SAMBA__RUN];
     const float *x[3] = { NULL, NULL, NULL };
@@ -6855,9 +6874,9 @@ SAMBA__FN void samba__map_range(const samba_args *a, samba__loop_fn loop, const 
     bool direct = type == SAMBA_F32; /* no buffer is needed: runs may be long */
     for (int32_t k = 0; k < a->n_in; k++)
         direct = direct && a->in_spec[k].dtype == SAMBA_F32 && w->step[k][w->ndim - 1];
-    for (int64_t e = begin, at[3], n; e < end; e += n) {
-        n = samba__min64(samba__walk_to(w, e, at), end - e);
-        if (!direct) n = samba__min64(n, SAMBA__RUN);
+    for (ptrdiff_t e = begin, at[3], n; e < end; e += n) {
+        n = samba__min_index(samba__walk_to(w, e, at), end - e);
+        if (!direct) n = samba__min_index(n, SAMBA__RUN);
         uint8_t *y = samba__out_bytes(a, e);
         for (int32_t k = 0; k < a->n_in; k++)
             x[k] = samba__map_input(a, k, at[k], w->step[k][w->ndim - 1], n, buffer[k]);
@@ -6875,8 +6894,10 @@ SAMBA__FN void samba__map_run(const samba_args *a, samba__loop_fn loop)
     p[0] = 0.0f;
     for (int32_t i = 0; i < a->n_attr; i++)
         p[i] = samba_attr_float(a->attr[i]);
-    for (int64_t row = 0; row == 0 || row < a->rows; row++)
-        samba__map_range(a, loop, &w, p, a->begin + row * a->pitch, a->end + row * a->pitch);
+    const ptrdiff_t begin = (ptrdiff_t)a->begin, end = (ptrdiff_t)a->end;
+    const ptrdiff_t rows = (ptrdiff_t)a->rows, pitch = (ptrdiff_t)a->pitch;
+    for (ptrdiff_t row = 0; row == 0 || row < rows; row++)
+        samba__map_range(a, loop, &w, p, begin + row * pitch, end + row * pitch);
 }
 
 SAMBA__FN void samba__full_kernel(const samba_args *a)
@@ -6889,15 +6910,15 @@ SAMBA__FN void samba__full_kernel(const samba_args *a)
 SAMBA__FN void samba__cast_kernel(const samba_args *a)
 {
     float run[SAMBA__RUN];
-    int64_t end = samba__min64(a->end * 16, samba_count(&a->out_spec[0].shape));
+    ptrdiff_t end = (ptrdiff_t)samba__min64(a->end * 16, samba_count(&a->out_spec[0].shape));
     if (samba__casts_exactly(a->in_spec[0].dtype, a->out_spec[0].dtype)) {
         samba__cast_integers(a, a->begin * 16, end);
         return;
     }
     samba_dtype to = a->out_spec[0].dtype;
-    for (int64_t e = a->begin * 16, n; e < end; e += n) {
+    for (ptrdiff_t e = (ptrdiff_t)a->begin * 16, n; e < end; e += n) {
         uint8_t *y = samba__out_bytes(a, e);
-        n = samba__min64(SAMBA__RUN, end - e);
+        n = samba__min_index(SAMBA__RUN, end - e);
         if (to == SAMBA_F32)
             samba__load_run((float *)(void *)y, samba__in_bytes(a, 0, e), a->in_spec[0].dtype, n);
         else
@@ -6974,15 +6995,15 @@ SAMBA__KERNEL void samba__curve_store(float *y, const float *block)
         y[i] = block[i];
 }
 
-SAMBA__KERNEL void samba__curve_pad(float *to, const float *x, int64_t n)
+SAMBA__KERNEL void samba__curve_pad(float *to, const float *x, ptrdiff_t n)
 {
-    for (int64_t i = 0; i < SAMBA__CURVE_BLOCK; i += SAMBA__VEC_LANES)
+    for (ptrdiff_t i = 0; i < SAMBA__CURVE_BLOCK; i += SAMBA__VEC_LANES)
         samba__vec_store(to + i, samba__vec_load_some(x + i, false, samba__mask_first(n - i)));
 }
 
 /* The last elements of a curve, fewer than a block: as a whole block of copies. */
 SAMBA__NOINLINE void samba__curve_rest(samba__loop_fn curve, float *y, const float *a,
-                                       const float *b, const float *c, const float *p, int64_t n)
+                                       const float *b, const float *c, const float *p, ptrdiff_t n)
 {
     float x[3][SAMBA__CURVE_BLOCK], value[SAMBA__CURVE_BLOCK];
     if (n == 0) return;
@@ -6990,19 +7011,19 @@ SAMBA__NOINLINE void samba__curve_rest(samba__loop_fn curve, float *y, const flo
     if (b != a) samba__curve_pad(x[1], b, n);
     if (c != a) samba__curve_pad(x[2], c, n);
     curve(value, x[0], b != a ? x[1] : x[0], c != a ? x[2] : x[0], p, SAMBA__CURVE_BLOCK);
-    for (int64_t i = 0; i < n; i += SAMBA__VEC_LANES)
+    for (ptrdiff_t i = 0; i < n; i += SAMBA__VEC_LANES)
         samba__vec_store_some(y + i, false, samba__mask_first(n - i), samba__vec_load(value + i));
 }
 #endif
 
 #define SAMBA__LOOP_OF(name) SAMBA__OF_SET(samba__##name##_loop)
 #define SAMBA__LOOP_ARGS \
-    float *y, const float *a, const float *b, const float *c, const float *p, int64_t n
+    float *y, const float *a, const float *b, const float *c, const float *p, ptrdiff_t n
 #define SAMBA__MAP_LOOP(wire, gradient, spread, name, ...) \
     SAMBA__FN void SAMBA__LOOP_OF(name)(SAMBA__LOOP_ARGS) \
     { \
         SAMBA__IN_PLACE \
-        for (int64_t i = 0; i < n; i++) \
+        for (ptrdiff_t i = 0; i < n; i++) \
             y[i] = samba__##name##_value(a[i], b[i], c[i], p); \
     }
 /* Curves compute much. Each of their operations waits for the one before: so those of several
@@ -7275,16 +7296,16 @@ typedef enum samba__reducer {
 typedef struct samba__reduce_plan {
     bool rows;                 /* the innermost axis is reduced: a run is `inner` long */
     bool cut;                  /* the only run is cut into runs of SAMBA__REDUCE_PIECE */
-    int64_t inner;             /* merged length of the innermost group of axes */
-    int64_t n_out, n_kept;     /* outputs; outputs without the innermost group */
-    int64_t runs;              /* runs (or rows) that make one output */
-    int64_t piece, n_pieces;   /* runs per piece */
+    ptrdiff_t inner;           /* merged length of the innermost group of axes */
+    ptrdiff_t n_out, n_kept;   /* outputs; outputs without the innermost group */
+    ptrdiff_t runs;            /* runs (or rows) that make one output */
+    ptrdiff_t piece, n_pieces; /* runs per piece */
     samba__walk kept, reduced; /* the other axes */
 } samba__reduce_plan;
 
 SAMBA__FN void samba__reduce_plan_of(samba__reduce_plan *f, const samba_shape *x, int32_t mask)
 {
-    const int64_t piece = SAMBA__REDUCE_PIECE;
+    const ptrdiff_t piece = SAMBA__REDUCE_PIECE;
     int32_t last = x->ndim - 1;
     memset(f, 0, sizeof *f);
     f->kept.n_in = f->reduced.n_in = 1;
@@ -7293,20 +7314,20 @@ SAMBA__FN void samba__reduce_plan_of(samba__reduce_plan *f, const samba_shape *x
     for (; last >= 0 && (mask >> last & 1) == (int32_t)f->rows; last--)
         f->inner *= x->dim[last];
     for (int32_t i = 0; i <= last; i++) {
-        int64_t step = samba__inner(x, i);
+        ptrdiff_t step = (ptrdiff_t)samba__inner(x, i);
         bool gone = mask >> i & 1;
         samba__walk_push(gone ? &f->reduced : &f->kept, x->dim[i], &step);
         *(gone ? &f->runs : &f->n_kept) *= x->dim[i];
     }
     f->cut = f->rows && f->runs == 1 && f->inner > piece;
     if (f->cut) {
-        f->runs = samba__ceil_div(f->inner, piece);
+        f->runs = samba__ceil_index(f->inner, piece);
         samba__walk_push(&f->reduced, f->runs, &piece);
     }
     SAMBA_ASSERT(f->cut || f->n_kept * f->runs * f->inner == samba_count(x));
     f->n_out = f->rows ? f->n_kept : f->n_kept * f->inner;
-    f->piece = f->rows ? samba__max64(1, piece / f->inner) : SAMBA__REDUCE_ROWS;
-    f->n_pieces = samba__ceil_div(f->runs, f->piece);
+    f->piece = f->rows ? samba__max_index(1, piece / f->inner) : SAMBA__REDUCE_ROWS;
+    f->n_pieces = samba__ceil_index(f->runs, f->piece);
 }
 
 SAMBA__FN bool samba__reduce_rule(samba_call *c, samba__reducer kind)
@@ -7329,7 +7350,7 @@ SAMBA__FN void samba__reduce_work(samba_work *w, const samba_call *c, samba__red
     samba__reduce_plan f;
     (void)kind;
     samba__reduce_plan_of(&f, &c->in[0].shape, c->attr[SAMBA__REDUCE_AXES]);
-    int64_t blocks = f.rows ? 1 : samba__ceil_div(f.inner, SAMBA__REDUCE_COLUMNS);
+    ptrdiff_t blocks = f.rows ? 1 : samba__ceil_index(f.inner, SAMBA__REDUCE_COLUMNS);
     w->units[0] = f.n_kept * f.n_pieces * blocks;
     w->flops = samba_count(&c->in[0].shape);
     if (f.n_pieces == 1) return;
@@ -7346,9 +7367,9 @@ SAMBA__INLINE float samba__combine(samba__reducer kind, float a, float b)
 }
 
 /* Where run (or row) number i of a walk begins. */
-SAMBA__FN int64_t samba__run_start(const samba__walk *w, int64_t i)
+SAMBA__FN ptrdiff_t samba__run_start(const samba__walk *w, ptrdiff_t i)
 {
-    int64_t at = i * w->step[0][0];
+    ptrdiff_t at = i * w->step[0][0];
     if (w->ndim > 1) samba__walk_to(w, i, &at);
     return at;
 }
@@ -7364,7 +7385,7 @@ SAMBA__FN int64_t samba__run_start(const samba__walk *w, int64_t i)
 #define samba__reduce_run SAMBA__OF_NARROW(samba__reduce_run)
 #define samba__argmax_kernel SAMBA__OF_NARROW(samba__argmax_kernel)
 #if SAMBA__VEC_LANES < 16
-SAMBA__FN float samba__reduce_row(samba__reducer kind, const float *x, int64_t n)
+SAMBA__FN float samba__reduce_row(samba__reducer kind, const float *x, ptrdiff_t n)
 {
     if (kind == SAMBA__REDUCER_MAX) return samba__row_max(x, n);
     return kind == SAMBA__REDUCER_SQUARES ? samba__row_squares(x, 0.0f, n) : samba__row_sum(x, n);
@@ -7372,12 +7393,12 @@ SAMBA__FN float samba__reduce_row(samba__reducer kind, const float *x, int64_t n
 
 /* One piece of one output whose innermost axis is reduced. */
 SAMBA__FN float samba__reduce_rows(const samba__reduce_plan *f, samba__reducer kind, const float *x,
-                                   int64_t begin, int64_t end)
+                                   ptrdiff_t begin, ptrdiff_t end)
 {
     float value = 0.0f;
-    for (int64_t r = begin; r < end; r++) {
-        int64_t n = f->inner;
-        if (f->cut) n = samba__min64(SAMBA__REDUCE_PIECE, n - r * SAMBA__REDUCE_PIECE);
+    for (ptrdiff_t r = begin; r < end; r++) {
+        ptrdiff_t n = f->inner;
+        if (f->cut) n = samba__min_index(SAMBA__REDUCE_PIECE, n - r * SAMBA__REDUCE_PIECE);
         float run = samba__reduce_row(kind, x + samba__run_start(&f->reduced, r), n);
         value = r == begin ? run : samba__combine(kind, value, run);
     }
@@ -7402,15 +7423,15 @@ SAMBA__KERNEL void samba__add_columns(float *acc, const float *x, bool squares)
 
 /* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
 SAMBA__FN void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer kind,
-                                     const float *x, int64_t begin, int64_t end, float *y,
-                                     int64_t n)
+                                     const float *x, ptrdiff_t begin, ptrdiff_t end, float *y,
+                                     ptrdiff_t n)
 {
     bool max = kind == SAMBA__REDUCER_MAX, squares = kind == SAMBA__REDUCER_SQUARES;
     float acc[SAMBA__REDUCE_COLUMNS];
     const float *v = x + samba__run_start(&f->reduced, begin);
-    for (int64_t j = 0; j < n; j++)
+    for (ptrdiff_t j = 0; j < n; j++)
         acc[j] = squares ? v[j] * v[j] : v[j];
-    for (int64_t r = begin + 1; r < end; r++) {
+    for (ptrdiff_t r = begin + 1; r < end; r++) {
         v = x + samba__run_start(&f->reduced, r);
         if (n == SAMBA__REDUCE_COLUMNS && !max)
             samba__add_columns(acc, v, squares);
@@ -7418,13 +7439,13 @@ SAMBA__FN void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer
             for (int j = 0; j < SAMBA__REDUCE_COLUMNS; j++)
                 acc[j] = samba__combine(kind, acc[j], v[j]);
         else if (max)
-            for (int64_t j = 0; j < n; j++)
+            for (ptrdiff_t j = 0; j < n; j++)
                 acc[j] = samba__combine(kind, acc[j], v[j]);
         else if (squares)
-            for (int64_t j = 0; j < n; j++)
+            for (ptrdiff_t j = 0; j < n; j++)
                 acc[j] = samba__fma(v[j], v[j], acc[j]);
         else
-            for (int64_t j = 0; j < n; j++)
+            for (ptrdiff_t j = 0; j < n; j++)
                 acc[j] += v[j];
     }
     memcpy(y, acc, (size_t)n * sizeof *y);
@@ -7433,20 +7454,22 @@ SAMBA__FN void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer
 SAMBA__FN void samba__reduce_pieces(const samba_args *a, const samba__reduce_plan *f,
                                     samba__reducer kind, float *y, float count)
 {
-    int64_t blocks = f->rows ? 1 : samba__ceil_div(f->inner, SAMBA__REDUCE_COLUMNS);
-    for (int64_t u = a->begin; u < a->end; u++) {
-        int64_t p = u / blocks % f->n_pieces, kept = u / blocks / f->n_pieces, first = p * f->piece;
-        int64_t last = samba__min64(first + f->piece, f->runs);
-        int64_t j = u % blocks * SAMBA__REDUCE_COLUMNS, n = 1;
+    ptrdiff_t blocks = f->rows ? 1 : samba__ceil_index(f->inner, SAMBA__REDUCE_COLUMNS);
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
+        ptrdiff_t p = u / blocks % f->n_pieces, kept = u / blocks / f->n_pieces,
+                  first = p * f->piece;
+        ptrdiff_t last = samba__min_index(first + f->piece, f->runs);
+        ptrdiff_t j = u % blocks * SAMBA__REDUCE_COLUMNS, n = 1;
         const float *x = a->in[0] + samba__run_start(&f->kept, kept) + j;
         float *to = y + p * f->n_out + kept * (f->rows ? 1 : f->inner) + j;
-        if (!f->rows) n = samba__min64(SAMBA__REDUCE_COLUMNS, f->inner - j);
+        if (!f->rows) n = samba__min_index(SAMBA__REDUCE_COLUMNS, f->inner - j);
         if (f->rows)
             *to = samba__reduce_rows(f, kind, x, first, last);
         else
             samba__reduce_columns(f, kind, x, first, last, to, n);
         if (count == 1.0f) continue;
-        for (int64_t i = 0; i < n; i++)
+        for (ptrdiff_t i = 0; i < n; i++)
             to[i] /= count;
     }
 }
@@ -7458,14 +7481,16 @@ SAMBA__NOINLINE void samba__reduce_run(const samba_args *a, samba__reducer kind)
     samba__reduce_plan_of(&f, &a->in_spec[0].shape, a->attr[SAMBA__REDUCE_AXES]);
     bool once = f.n_pieces == 1;
     float *sums = once ? a->out[0] : (float *)a->scratch, count = 1.0f;
-    if (kind == SAMBA__REDUCER_MEAN) count = (float)(samba_count(&a->in_spec[0].shape) / f.n_out);
+    if (kind == SAMBA__REDUCER_MEAN)
+        count = (float)((ptrdiff_t)samba_count(&a->in_spec[0].shape) / f.n_out);
     if (a->phase == 0) {
         samba__reduce_pieces(a, &f, kind, sums, once ? count : 1.0f);
         return;
     }
-    for (int64_t o = a->begin; o < a->end; o++) {
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t o = (ptrdiff_t)a->begin; o < end; o++) {
         float value = sums[o];
-        for (int64_t p = 1; p < f.n_pieces; p++)
+        for (ptrdiff_t p = 1; p < f.n_pieces; p++)
             value = samba__combine(kind, value, sums[p * f.n_out + o]);
         a->out[0][o] = value / count;
     }
@@ -7934,16 +7959,17 @@ SAMBA__INLINE void samba__copy_run(uint8_t *y, int64_t y_step, const uint8_t *x,
 }
 
 /* out[i0,i1,...] = x[start + sum of i_d step_d]: one unit is one run along the last dimension. */
-SAMBA__FN void samba__copy_steps(const samba_args *a, int64_t start, const int64_t *step)
+SAMBA__FN void samba__copy_steps(const samba_args *a, ptrdiff_t start, const ptrdiff_t *step)
 {
     const samba_shape *out = &a->out_spec[0].shape;
     int32_t last = out->ndim ? out->ndim - 1 : 0;
-    int64_t at, n = out->ndim ? out->dim[last] : 1;
+    ptrdiff_t at, n = out->ndim ? out->dim[last] : 1;
     samba__walk w = SAMBA__ZEROED;
     w.n_in = 1;
     for (int32_t i = 0; i < last; i++)
         samba__walk_push(&w, out->dim[i], &step[i]);
-    for (int64_t u = a->begin; u < a->end; u++) {
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         samba__walk_to(&w, u, &at);
         samba__copy_run(samba__out_bytes(a, u * n), 1, samba__in_bytes(a, 0, start + at),
                         out->ndim ? step[last] : 1, n, samba_dtype_size(a->out_spec[0].dtype));
@@ -7997,9 +8023,9 @@ SAMBA__FN bool samba__permute_shape(samba_call *c)
 
 SAMBA__KERNEL void samba__permute_kernel(const samba_args *a)
 {
-    int64_t step[SAMBA_MAX_DIMS];
+    ptrdiff_t step[SAMBA_MAX_DIMS];
     for (int32_t i = 0; i < a->n_attr; i++)
-        step[i] = samba__inner(&a->in_spec[0].shape, a->attr[i]);
+        step[i] = (ptrdiff_t)samba__inner(&a->in_spec[0].shape, a->attr[i]);
     samba__copy_steps(a, 0, step);
 }
 
@@ -8052,13 +8078,14 @@ SAMBA__FN bool samba__slice_shape(samba_call *c)
 
 SAMBA__KERNEL void samba__slice_kernel(const samba_args *a)
 {
-    int64_t step[SAMBA_MAX_DIMS], start = 0;
+    ptrdiff_t step[SAMBA_MAX_DIMS];
+    int64_t start = 0;
     for (int32_t i = 0; i < a->in_spec[0].shape.ndim; i++) {
         int64_t inner = samba__inner(&a->in_spec[0].shape, i);
         start += a->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_BEGIN] * inner;
-        step[i] = a->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP] * inner;
+        step[i] = (ptrdiff_t)(a->attr[SAMBA__SLICE_WORDS * i + SAMBA__SLICE_STEP] * inner);
     }
-    samba__copy_steps(a, start, step);
+    samba__copy_steps(a, (ptrdiff_t)start, step);
 }
 
 SAMBA__FN void samba__slice_vjp(samba_vjp *g)
@@ -8130,7 +8157,7 @@ SAMBA__FN bool samba__expand_shape(samba_call *c)
 
 SAMBA__KERNEL void samba__expand_kernel(const samba_args *a)
 {
-    int64_t step[SAMBA_MAX_DIMS];
+    ptrdiff_t step[SAMBA_MAX_DIMS];
     for (int32_t i = 0; i < a->n_attr; i++)
         step[i] = samba__stretched_step(&a->in_spec[0].shape, a->n_attr, i);
     samba__copy_steps(a, 0, step);
@@ -9467,7 +9494,8 @@ SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *a
 {
     int64_t kernel = attr[SAMBA__POOL_KERNEL], stride = attr[SAMBA__POOL_STRIDE],
             padding = attr[SAMBA__POOL_PADDING], up = c->attr[SAMBA__POOL_CEIL_MODE] != 0;
-    if (kernel >= 1 && stride >= 1 && padding >= 0 && padding <= kernel / 2) {
+    bool small = n + 2 * padding + kernel + stride <= INT32_MAX; /* any sum of these fits */
+    if (kernel >= 1 && stride >= 1 && padding >= 0 && padding <= kernel / 2 && small) {
         int64_t room = n + 2 * padding - kernel + up * (stride - 1);
         int64_t out = room < 0 ? 0 : room / stride + 1;
         if (up && out > 0 && (out - 1) * stride >= n + padding) out--; /* starts behind x */
@@ -9476,7 +9504,7 @@ SAMBA__FN int32_t samba__pooling_side(samba_call *c, int32_t n, const int32_t *a
     samba_refuse(c, SAMBA_ESHAPE,
                  "kernel %d, stride %d, padding %d do not fit %d elements: "
                  "kernel and stride must be at least 1, padding at most half the kernel, and the "
-                 "kernel at most the elements with padding",
+                 "kernel at most the elements with padding; all together are below 2^31",
                  attr[SAMBA__POOL_KERNEL], attr[SAMBA__POOL_STRIDE], attr[SAMBA__POOL_PADDING], n);
     return 0;
 }
@@ -9535,25 +9563,26 @@ SAMBA__FN void samba__pooling_work(samba_work *w, const samba_call *c, samba__po
 }
 
 typedef struct samba__pool_sides {
-    int64_t in[2], out[2], kernel[2], stride[2], padding[2]; /* rows, columns */
+    ptrdiff_t in[2], out[2], kernel[2], stride[2], padding[2]; /* rows, columns */
     bool adaptive, exclude_padding;
 } samba__pool_sides;
 
 /* Inputs begin ... end-1 of output o along an axis; size counts padding, unless it is excluded.
    Adaptive: window o of m over n inputs is floor(o n/m) ... ceil((o+1) n/m) - 1. */
 typedef struct samba__window {
-    int64_t begin, end, size;
+    ptrdiff_t begin, end, size;
 } samba__window;
 
-SAMBA__INLINE samba__window samba__window_of(const samba__pool_sides *v, int axis, int64_t o)
+SAMBA__INLINE samba__window samba__window_of(const samba__pool_sides *v, int axis, ptrdiff_t o)
 {
     samba__window w;
-    int64_t n = v->in[axis], m = v->out[axis];
-    int64_t begin = v->adaptive ? o * n / m : o * v->stride[axis] - v->padding[axis];
-    int64_t end = v->adaptive ? samba__ceil_div((o + 1) * n, m) : begin + v->kernel[axis];
-    w.begin = samba__max64(begin, 0);
-    w.end = samba__min64(end, n);
-    w.size = v->exclude_padding ? w.end - w.begin : samba__min64(end, n + v->padding[axis]) - begin;
+    ptrdiff_t n = v->in[axis], m = v->out[axis];
+    ptrdiff_t begin = v->adaptive ? o * n / m : o * v->stride[axis] - v->padding[axis];
+    ptrdiff_t end = v->adaptive ? samba__ceil_index((o + 1) * n, m) : begin + v->kernel[axis];
+    w.begin = samba__max_index(begin, 0);
+    w.end = samba__min_index(end, n);
+    w.size = v->exclude_padding ? w.end - w.begin
+                                : samba__min_index(end, n + v->padding[axis]) - begin;
     return w;
 }
 
@@ -9567,7 +9596,7 @@ typedef struct samba__pool_set {
     void (*max_squares_backward)(const samba__pool_sides *v, const float *x, const float *dy,
                                  float *dx);
     float (*row_sum)(const float *x, int64_t n);
-    void (*row_add)(float *y, float share, int64_t n); /* to each of n elements */
+    void (*row_add)(float *y, float share, ptrdiff_t n); /* to each of n elements */
 } samba__pool_set;
 
 /* One of the four elements of a window of 2 x 2. Masks instead of choices, which compilers would
@@ -9607,31 +9636,31 @@ SAMBA__KERNEL void samba__max_windows(const samba__pool_sides *v, bool forward, 
     enum { COLUMNS = 64 };
 
     float most[COLUMNS];
-    int64_t best[COLUMNS], by = v->stride[1], width = v->in[1];
-    for (int64_t o = 0, n; o < v->out[0] * v->out[1]; o += n) {
+    ptrdiff_t best[COLUMNS], by = v->stride[1], width = v->in[1];
+    for (ptrdiff_t o = 0, n; o < v->out[0] * v->out[1]; o += n) {
         samba__window rows = samba__window_of(v, 0, o / v->out[1]);
-        int64_t left = o % v->out[1] * by - v->padding[1];
-        n = samba__min64(v->out[1] - o % v->out[1], COLUMNS);
-        for (int64_t i = 0; i < n; i++) {
+        ptrdiff_t left = o % v->out[1] * by - v->padding[1];
+        n = samba__min_index(v->out[1] - o % v->out[1], COLUMNS);
+        for (ptrdiff_t i = 0; i < n; i++) {
             most[i] = -SAMBA__INF;
-            best[i] = rows.begin * width + samba__max64(left + i * by, 0);
+            best[i] = rows.begin * width + samba__max_index(left + i * by, 0);
         }
-        for (int64_t tap = 0; tap < (rows.end - rows.begin) * v->kernel[1]; tap++) {
-            int64_t column = left + tap % v->kernel[1], row = rows.begin + tap / v->kernel[1];
-            int64_t at = row * width + column, end = n;
-            int64_t i = column < 0 ? samba__ceil_div(-column, by) : 0;
-            if (column + (n - 1) * by >= width) end = samba__ceil_div(width - column, by);
+        for (ptrdiff_t tap = 0; tap < (rows.end - rows.begin) * v->kernel[1]; tap++) {
+            ptrdiff_t column = left + tap % v->kernel[1], row = rows.begin + tap / v->kernel[1];
+            ptrdiff_t at = row * width + column, end = n;
+            ptrdiff_t i = column < 0 ? samba__ceil_index(-column, by) : 0;
+            if (column + (n - 1) * by >= width) end = samba__ceil_index(width - column, by);
             for (; i < end; i++) {
                 float g = x[at + i * by];
                 bool more = g > most[i] || g != g;
                 most[i] = more ? g : most[i];
-                if (!forward) best[i] += (at + i * by - best[i]) & -(int64_t)more;
+                if (!forward) best[i] += (at + i * by - best[i]) & -(ptrdiff_t)more;
             }
         }
         if (forward)
             memcpy(to + o, most, (size_t)n * sizeof *to);
         else
-            for (int64_t i = 0; i < n; i++)
+            for (ptrdiff_t i = 0; i < n; i++)
                 to[best[i]] += dy[o + i];
     }
 }
@@ -9653,9 +9682,9 @@ SAMBA__VECTORIZED SAMBA__FN void samba__max_plane_backward(const samba__pool_sid
 SAMBA__VECTORIZED SAMBA__FN void samba__max_squares(const samba__pool_sides *v, const float *x,
                                                     float *SAMBA__RESTRICT y)
 {
-    int64_t n = v->out[1], width = 2 * n;
-    for (int64_t row = 0; row < v->out[0]; row++, x += 2 * width, y += n)
-        for (int64_t i = 0; i < n; i++) {
+    ptrdiff_t n = v->out[1], width = 2 * n;
+    for (ptrdiff_t row = 0; row < v->out[0]; row++, x += 2 * width, y += n)
+        for (ptrdiff_t i = 0; i < n; i++) {
             float most = x[2 * i];
             int32_t best = 0;
             samba__max_tap(x[2 * i + 1], 1, &most, &best);
@@ -9670,9 +9699,9 @@ SAMBA__VECTORIZED SAMBA__FN void samba__max_squares_backward(const samba__pool_s
                                                              const float *SAMBA__RESTRICT dy,
                                                              float *SAMBA__RESTRICT dx)
 {
-    int64_t n = v->out[1], width = 2 * n;
-    for (int64_t row = 0; row < v->out[0]; row++, x += 2 * width, dx += 2 * width, dy += n)
-        for (int64_t i = 0; i < n; i++) {
+    ptrdiff_t n = v->out[1], width = 2 * n;
+    for (ptrdiff_t row = 0; row < v->out[0]; row++, x += 2 * width, dx += 2 * width, dy += n)
+        for (ptrdiff_t i = 0; i < n; i++) {
             float most = x[2 * i];
             int32_t best = 0;
             samba__max_tap(x[2 * i + 1], 1, &most, &best);
@@ -9691,9 +9720,9 @@ SAMBA__VECTORIZED SAMBA__FN float samba__pool_sum(const float *x, int64_t n)
     return samba__row_sum(x, n);
 }
 
-SAMBA__VECTORIZED SAMBA__FN void samba__pool_add(float *y, float share, int64_t n)
+SAMBA__VECTORIZED SAMBA__FN void samba__pool_add(float *y, float share, ptrdiff_t n)
 {
-    for (int64_t i = 0; i < n; i++)
+    for (ptrdiff_t i = 0; i < n; i++)
         y[i] += share;
 }
 
@@ -9727,22 +9756,22 @@ static const samba__pool_set *const samba__pool_sets[] = {
 SAMBA__INLINE void samba__avg_plane(const samba__pool_set *set, const samba__pool_sides *v,
                                     const float *x, float *y)
 {
-    for (int64_t row = 0; row < v->out[0]; row++) {
+    for (ptrdiff_t row = 0; row < v->out[0]; row++) {
         samba__window rows = samba__window_of(v, 0, row);
-        for (int64_t column = 0; column < v->out[1]; column++, y++) {
+        for (ptrdiff_t column = 0; column < v->out[1]; column++, y++) {
             samba__window columns = samba__window_of(v, 1, column);
-            int64_t n = columns.end - columns.begin, high = rows.end - rows.begin;
+            ptrdiff_t n = columns.end - columns.begin, high = rows.end - rows.begin;
             const float *from = x + rows.begin * v->in[1] + columns.begin;
             float sum = 0.0f;
             if (n == v->in[1]) { /* whole rows are one long row */
                 n *= high;
                 high = 1;
             }
-            for (int64_t i = 0; i < high; i++, from += v->in[1]) {
+            for (ptrdiff_t i = 0; i < high; i++, from += v->in[1]) {
                 if (n >= SAMBA__LANES) {
                     sum += set->row_sum(from, n);
                 } else {
-                    for (int64_t k = 0; k < n; k++)
+                    for (ptrdiff_t k = 0; k < n; k++)
                         sum += from[k];
                 }
             }
@@ -9755,22 +9784,22 @@ SAMBA__INLINE void samba__avg_plane(const samba__pool_set *set, const samba__poo
 SAMBA__INLINE void samba__avg_plane_backward(const samba__pool_set *set, const samba__pool_sides *v,
                                              const float *dy, float *dx)
 {
-    for (int64_t row = 0; row < v->out[0]; row++) {
+    for (ptrdiff_t row = 0; row < v->out[0]; row++) {
         samba__window rows = samba__window_of(v, 0, row);
-        for (int64_t column = 0; column < v->out[1]; column++, dy++) {
+        for (ptrdiff_t column = 0; column < v->out[1]; column++, dy++) {
             samba__window columns = samba__window_of(v, 1, column);
-            int64_t n = columns.end - columns.begin, high = rows.end - rows.begin;
+            ptrdiff_t n = columns.end - columns.begin, high = rows.end - rows.begin;
             float *to = dx + rows.begin * v->in[1] + columns.begin;
             float share = *dy / (float)(rows.size * columns.size);
             if (n == v->in[1]) { /* whole rows are one long row */
                 n *= high;
                 high = 1;
             }
-            for (int64_t i = 0; i < high; i++, to += v->in[1]) {
+            for (ptrdiff_t i = 0; i < high; i++, to += v->in[1]) {
                 if (n >= 8) {
                     set->row_add(to, share, n);
                 } else {
-                    for (int64_t k = 0; k < n; k++)
+                    for (ptrdiff_t k = 0; k < n; k++)
                         to[k] += share;
                 }
             }
@@ -9810,9 +9839,10 @@ SAMBA__FN void samba__pooling_run(const samba_args *a, samba__pooling op)
 {
     const samba__pool_set *set = samba__pool_sets[a->isa];
     samba__pool_sides v = samba__pool_sides_of(a, op);
-    int64_t x_plane = v.in[0] * v.in[1], y_plane = v.out[0] * v.out[1];
+    ptrdiff_t x_plane = v.in[0] * v.in[1], y_plane = v.out[0] * v.out[1];
     bool squares = samba__has_squares(&v);
-    for (int64_t u = a->begin; u < a->end; u++) {
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         const float *x = a->in[0] + u * x_plane, *dy = a->in[a->n_in - 1] + u * y_plane;
         float *y = a->out[0] + u * y_plane, *dx = a->out[0] + u * x_plane;
         if (op == SAMBA__MAX_FORWARD && squares) {
@@ -10736,15 +10766,16 @@ SAMBA__FN void samba__int8_pool_run(const samba_args *a, samba__pooling op)
 {
     samba__pool_sides v = samba__pool_sides_of(a, op);
     int8_t *y = samba__out_int8(a) + a->begin * v.out[0] * v.out[1];
-    ptrdiff_t width = (ptrdiff_t)v.in[1];
-    for (int64_t u = a->begin; u < a->end; u++) {
+    ptrdiff_t width = v.in[1];
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         const int8_t *x = samba__in_int8(a, 0) + u * v.in[0] * v.in[1];
-        for (int64_t row = 0; row < v.out[0]; row++) {
+        for (ptrdiff_t row = 0; row < v.out[0]; row++) {
             samba__window rows = samba__window_of(&v, 0, row);
-            ptrdiff_t high = (ptrdiff_t)(rows.end - rows.begin);
-            for (int64_t column = 0; column < v.out[1]; column++) {
+            ptrdiff_t high = rows.end - rows.begin;
+            for (ptrdiff_t column = 0; column < v.out[1]; column++) {
                 samba__window columns = samba__window_of(&v, 1, column);
-                ptrdiff_t wide = (ptrdiff_t)(columns.end - columns.begin);
+                ptrdiff_t wide = columns.end - columns.begin;
                 const int8_t *from = x + rows.begin * width + columns.begin;
                 *y++ = op == SAMBA__MAX_FORWARD
                     ? samba__int8_largest(from, width, high, wide)
@@ -12172,14 +12203,14 @@ SAMBA__FN float samba__clip_of(const samba_args *a, int32_t input)
 #define samba__adamw_kernel SAMBA__OF_NARROW(samba__adamw_kernel)
 #if SAMBA__VEC_LANES < 16
 
-SAMBA__FN float *samba__open_weights(const samba_args *a, int64_t i, int64_t n, float *block)
+SAMBA__FN float *samba__open_weights(const samba_args *a, ptrdiff_t i, ptrdiff_t n, float *block)
 {
     if (a->out_spec[0].dtype == SAMBA_F32) return a->out[0] + i;
     samba__load(block, samba__out_bytes(a, i), SAMBA_BF16, n);
     return block;
 }
 
-SAMBA__FN void samba__close_weights(const samba_args *a, int64_t i, int64_t n, const float *w,
+SAMBA__FN void samba__close_weights(const samba_args *a, ptrdiff_t i, ptrdiff_t n, const float *w,
                                     int32_t t)
 {
     SAMBA_ASSERT(n > 0 && i % SAMBA__STEP_RUN + n <= SAMBA__STEP_RUN); /* all in one run */
@@ -12198,7 +12229,7 @@ SAMBA__FN void samba__close_weights(const samba_args *a, int64_t i, int64_t n, c
         bits[k + SAMBA__STEP_RUN / 2] = x >> 16;
     }
     const uint32_t *random = bits + i % SAMBA__STEP_RUN;
-    for (int64_t k = 0; k < n; k++)
+    for (ptrdiff_t k = 0; k < n; k++)
         to[k] = samba__dither_bf16(w[k], random[k]);
 }
 
@@ -12207,18 +12238,19 @@ SAMBA__FN void samba__sgd_kernel(const samba_args *a)
 {
     const float *g = a->in[SAMBA__SGD_G];
     float *v = a->n_out > 1 ? a->out[1] : NULL, block[SAMBA__STEP_RUN];
+    const ptrdiff_t end = (ptrdiff_t)a->end;
     float lr = a->in[SAMBA__SGD_LR][0], decay = a->in[SAMBA__SGD_WEIGHT_DECAY][0];
     float momentum = a->in[SAMBA__SGD_MOMENTUM][0], clip = samba__clip_of(a, SAMBA__SGD_CLIP);
     int32_t t = samba__in_i32(a, SAMBA__SGD_STEP)[0];
     bool first = t <= 1, nesterov = a->attr[SAMBA__SGD_NESTEROV] != 0;
     float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[SAMBA__SGD_DAMPENING]);
     float kept = first ? 0.0f : momentum;
-    for (int64_t i = a->begin, n; i < a->end; i += n) {
-        n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
+        n = samba__min_index(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, end - i);
         float *w = samba__open_weights(a, i, n, block);
         if (v) {
             SAMBA__IN_PLACE
-            for (int64_t k = 0; k < n; k++) {
+            for (ptrdiff_t k = 0; k < n; k++) {
                 float d = samba__fma(decay, w[k], g[i + k] * clip);
                 float moved = samba__fma(kept, v[i + k], d * fresh);
                 float step = nesterov ? samba__fma(momentum, moved, d) : moved;
@@ -12227,7 +12259,7 @@ SAMBA__FN void samba__sgd_kernel(const samba_args *a)
             }
         } else {
             SAMBA__IN_PLACE
-            for (int64_t k = 0; k < n; k++)
+            for (ptrdiff_t k = 0; k < n; k++)
                 w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
         }
         samba__close_weights(a, i, n, w, t);
@@ -12256,6 +12288,7 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
     const float *g = a->in[SAMBA__ADAMW_G], lr = a->in[SAMBA__ADAMW_LR][0];
     float decay = a->in[SAMBA__ADAMW_WEIGHT_DECAY][0], clip = samba__clip_of(a, SAMBA__ADAMW_CLIP);
     float b1 = a->in[SAMBA__ADAMW_BETA1][0], b2 = a->in[SAMBA__ADAMW_BETA2][0];
+    const ptrdiff_t end = (ptrdiff_t)a->end;
     float eps = a->in[SAMBA__ADAMW_EPS][0];
     int32_t step = samba__in_i32(a, SAMBA__ADAMW_STEP)[0];
     float rate = (float)((double)lr / (1.0 - samba__power((double)b1, step)));
@@ -12265,9 +12298,10 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
     float shrink = decoupled ? samba__fma(-lr, decay, 1.0f) : 1.0f;
     float l2 = decoupled ? 0.0f : decay;
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
-    for (int64_t i = a->begin, n; i < a->end; i += n) { /* memory is what takes the time */
-        n = samba__min64(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, a->end - i);
-        for (int64_t l = i + 512; l < i + n + 512; l += 16) {
+    for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end;
+         i += n) { /* memory is what takes the time */
+        n = samba__min_index(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, end - i);
+        for (ptrdiff_t l = i + 512; l < i + n + 512; l += 16) {
             SAMBA__PREFETCH(samba__out_bytes(a, l));
             SAMBA__PREFETCH(g + l);
             SAMBA__PREFETCH(m + l);
@@ -12275,14 +12309,14 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
         }
         float *SAMBA__RESTRICT w = samba__open_weights(a, i, n, block);
         SAMBA__IN_PLACE
-        for (int64_t k = 0; k < n; k++) {
+        for (ptrdiff_t k = 0; k < n; k++) {
             float d = samba__fma(l2, w[k], g[i + k] * clip);
             m[i + k] = samba__fma(c1, d, b1 * m[i + k]);
             size[k] = v[i + k] = samba__fma(c2 * d, d, b2 * v[i + k]);
         }
         samba__roots(size);
         SAMBA__IN_PLACE
-        for (int64_t k = 0; k < n; k++)
+        for (ptrdiff_t k = 0; k < n; k++)
             w[k] = samba__fma(-rate, m[i + k] / samba__fma(size[k], root, eps), w[k] * shrink);
         samba__close_weights(a, i, n, w, step);
     }
@@ -13073,7 +13107,7 @@ SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__sym
         return SAMBA__TEXT("cannot hold microbatches");
     if (s->offset % SAMBA__ALIGN || s->offset > room || bytes > room - s->offset)
         return SAMBA__TEXT("lies outside its region");
-    if (bytes > SAMBA__NO_SIZE)
+    if (bytes > SAMBA__NO_SIZE / 2)
         return SAMBA__TEXT("is larger than the memory of this machine can be");
     if (s->data
         && (passing || at % SAMBA__ALIGN || at > pef->data_size || bytes > pef->data_size - at))
