@@ -7117,13 +7117,13 @@ SAMBA__KERNEL float samba__lanes_sum(const float *lane)
 }
 
 /* Of x, which has n more elements: SAMBA__VEC_LANES or fewer, then zeros. */
-SAMBA__KERNEL samba__vec samba__row_part(const float *x, int64_t n)
+SAMBA__KERNEL samba__vec samba__row_part(const float *x, ptrdiff_t n)
 {
     return samba__vec_load_some(x, false, samba__mask_first(n));
 }
 
 /* sum of x[i] */
-SAMBA__FN float samba__row_sum(const float *x, int64_t n)
+SAMBA__FN float samba__row_sum(const float *x, ptrdiff_t n)
 {
     samba__vec v[SAMBA__LANE_VECS];
     SAMBA__EACH_VEC
@@ -7144,7 +7144,7 @@ SAMBA__FN float samba__row_sum(const float *x, int64_t n)
 }
 
 /* sum of x[i] y[i] */
-SAMBA__FN float samba__row_dot(const float *x, const float *y, int64_t n)
+SAMBA__FN float samba__row_dot(const float *x, const float *y, ptrdiff_t n)
 {
     samba__vec v[SAMBA__LANE_VECS];
     SAMBA__EACH_VEC
@@ -7167,23 +7167,23 @@ SAMBA__FN float samba__row_dot(const float *x, const float *y, int64_t n)
 }
 
 /* sum of x[i] y[i] z[i] */
-SAMBA__FN float samba__row_dot3(const float *x, const float *y, const float *z, int64_t n)
+SAMBA__FN float samba__row_dot3(const float *x, const float *y, const float *z, ptrdiff_t n)
 {
     float lane[SAMBA__LANES] = { 0.0f };
-    int64_t whole = n - n % SAMBA__LANES;
-    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
+    ptrdiff_t whole = n - n % SAMBA__LANES;
+    for (ptrdiff_t at = 0; at < whole; at += SAMBA__LANES) {
         SAMBA__IN_PLACE
         SAMBA__EACH_VEC
         for (int l = 0; l < SAMBA__LANES; l++)
             lane[l] = samba__fma(x[at + l] * y[at + l], z[at + l], lane[l]);
     }
-    for (int64_t i = whole; i < n; i++)
+    for (ptrdiff_t i = whole; i < n; i++)
         lane[i - whole] = samba__fma(x[i] * y[i], z[i], lane[i - whole]);
     return samba__lanes_sum(lane);
 }
 
 /* sum of (x[i] - mean)^2 */
-SAMBA__FN float samba__row_squares(const float *x, float mean, int64_t n)
+SAMBA__FN float samba__row_squares(const float *x, float mean, ptrdiff_t n)
 {
     samba__vec v[SAMBA__LANE_VECS], d, less = samba__vec_set(-mean);
     SAMBA__EACH_VEC
@@ -7208,18 +7208,18 @@ SAMBA__FN float samba__row_squares(const float *x, float mean, int64_t n)
 }
 
 /* The largest, or NaN if there is one: of any order. */
-SAMBA__FN float samba__row_max(const float *x, int64_t n)
+SAMBA__FN float samba__row_max(const float *x, ptrdiff_t n)
 {
     float top = -SAMBA__INF;
     samba__vec v[SAMBA__LANE_VECS];
-    int64_t whole = n - n % SAMBA__LANES;
-    for (int64_t i = whole; i < n; i++)
+    ptrdiff_t whole = n - n % SAMBA__LANES;
+    for (ptrdiff_t i = whole; i < n; i++)
         top = samba__larger(top, x[i]);
     if (whole == 0) return top;
     SAMBA__EACH_VEC
     for (int k = 0; k < SAMBA__LANE_VECS; k++)
         v[k] = samba__vec_set(top);
-    for (int64_t at = 0; at < whole; at += SAMBA__LANES) {
+    for (ptrdiff_t at = 0; at < whole; at += SAMBA__LANES) {
         SAMBA__EACH_VEC
         for (int k = 0; k < SAMBA__LANE_VECS; k++)
             v[k] = samba__vec_larger(v[k], samba__vec_load(x + at + k * SAMBA__VEC_LANES));
@@ -7234,13 +7234,13 @@ SAMBA__FN float samba__row_max(const float *x, int64_t n)
 }
 
 /* y = e^(x - top), in place or not, and its sum: 0 if top is not finite, else 1 or more. */
-SAMBA__FN float samba__row_exp(float *y, const float *x, float top, int64_t n)
+SAMBA__FN float samba__row_exp(float *y, const float *x, float top, ptrdiff_t n)
 {
-    for (int64_t at = 0, end; at < n; at = end) {
-        end = samba__min64(at + 256, n);
+    for (ptrdiff_t at = 0, end; at < n; at = end) {
+        end = samba__min_index(at + 256, n);
         if (n > 1024) samba__prefetch_rows(x + n + at, 16, (end - at) / 16); /* the next row */
         SAMBA__IN_PLACE
-        for (int64_t i = at; i < end; i++)
+        for (ptrdiff_t i = at; i < end; i++)
             y[i] = samba__exp_below(x[i] - top);
     }
     return samba__row_sum(y, n);
@@ -7249,13 +7249,13 @@ SAMBA__FN float samba__row_exp(float *y, const float *x, float top, int64_t n)
 /* sum of e^(x - top), NaN if top is not finite; and top. x is read once: where a block brings a
    larger top, what was summed before shrinks by e^(old - new): Milakov, Gimelshein, "Online
    normalizer calculation for softmax", 2018. */
-SAMBA__FN float samba__row_exp_sum(const float *x, int64_t n, float *top)
+SAMBA__FN float samba__row_exp_sum(const float *x, ptrdiff_t n, float *top)
 {
     enum { BLOCK = 256 };
 
     float sum = 0.0f, old = *top = -SAMBA__INF, e[BLOCK];
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t m = samba__min64(BLOCK, n - at);
+    for (ptrdiff_t at = 0; at < n; at += BLOCK) {
+        ptrdiff_t m = samba__min_index(BLOCK, n - at);
         *top = samba__row_max(x + at, m);
         if (*top <= old)
             *top = old;
@@ -9595,7 +9595,7 @@ typedef struct samba__pool_set {
     void (*max_squares)(const samba__pool_sides *v, const float *x, float *y);
     void (*max_squares_backward)(const samba__pool_sides *v, const float *x, const float *dy,
                                  float *dx);
-    float (*row_sum)(const float *x, int64_t n);
+    float (*row_sum)(const float *x, ptrdiff_t n);
     void (*row_add)(float *y, float share, ptrdiff_t n); /* to each of n elements */
 } samba__pool_set;
 
@@ -9715,7 +9715,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__max_squares_backward(const samba__pool_s
         }
 }
 
-SAMBA__VECTORIZED SAMBA__FN float samba__pool_sum(const float *x, int64_t n)
+SAMBA__VECTORIZED SAMBA__FN float samba__pool_sum(const float *x, ptrdiff_t n)
 {
     return samba__row_sum(x, n);
 }
@@ -11042,41 +11042,42 @@ SAMBA__FN void samba__soft_work(samba_work *w, const samba_call *c, int which)
 #define samba__softmax_row_backward SAMBA__OF_SET(samba__softmax_row_backward)
 #define samba__soft_run SAMBA__OF_SET(samba__soft_run)
 
-SAMBA__FN void samba__softmax_row(float *y, const float *x, int64_t n, bool logs)
+SAMBA__FN void samba__softmax_row(float *y, const float *x, ptrdiff_t n, bool logs)
 {
     float top, sum;
     if (logs) {
         sum = samba__log(samba__row_exp_sum(x, n, &top));
         SAMBA__IN_PLACE
-        for (int64_t i = 0; i < n; i++)
+        for (ptrdiff_t i = 0; i < n; i++)
             y[i] = (x[i] - top) - sum;
         return;
     }
     top = samba__row_max(x, n);
     sum = 1.0f / samba__unless_zero(samba__row_exp(y, x, top, n));
-    for (int64_t i = 0; i < n; i++)
+    for (ptrdiff_t i = 0; i < n; i++)
         y[i] *= sum;
 }
 
-SAMBA__FN void samba__softmax_row_backward(float *dx, const float *dy, const float *y, int64_t n,
+SAMBA__FN void samba__softmax_row_backward(float *dx, const float *dy, const float *y, ptrdiff_t n,
                                            bool logs)
 {
     float sum = logs ? samba__row_sum(dy, n) : samba__row_dot(dy, y, n);
     if (logs) {
         SAMBA__IN_PLACE
-        for (int64_t i = 0; i < n; i++)
+        for (ptrdiff_t i = 0; i < n; i++)
             dx[i] = samba__fma(-samba__exp(y[i]), sum, dy[i]);
         return;
     }
     SAMBA__IN_PLACE
-    for (int64_t i = 0; i < n; i++)
+    for (ptrdiff_t i = 0; i < n; i++)
         dx[i] = y[i] * (dy[i] - sum);
 }
 
 SAMBA__NOINLINE void samba__soft_run(const samba_args *a, int which)
 {
-    int64_t n = samba__last_dim(a->in_spec);
-    for (int64_t at = a->begin * n; at < a->end * n; at += n) {
+    ptrdiff_t n = (ptrdiff_t)samba__last_dim(a->in_spec);
+    const ptrdiff_t end = (ptrdiff_t)a->end * n;
+    for (ptrdiff_t at = (ptrdiff_t)a->begin * n; at < end; at += n) {
         const float *x = a->in[0] + at;
         float *y = a->out[0] + at;
         if (which & SAMBA__BACKWARD)
@@ -11151,93 +11152,96 @@ SAMBA__FN void samba__norm_work(samba_work *w, const samba_call *c, int which)
 #define samba__norm_run SAMBA__OF_SET(samba__norm_run)
 
 /* h of a row, or h w + b if there are both, in place or not; returns r. */
-SAMBA__FN float samba__norm_row(float *h, const float *x, const float *w, const float *b, int64_t n,
-                                const int32_t *attr, bool centered)
+SAMBA__FN float samba__norm_row(float *h, const float *x, const float *w, const float *b,
+                                ptrdiff_t n, const int32_t *attr, bool centered)
 {
     float mean = centered ? samba__row_sum(x, n) / (float)n : 0.0f;
     float r = samba__rsqrt(samba__row_squares(x, mean, n) / (float)n
                            + samba_attr_float(attr[SAMBA__NORM_EPS]));
-    int64_t plain = w && b ? 0 : n;
+    ptrdiff_t plain = w && b ? 0 : n;
     SAMBA__IN_PLACE
-    for (int64_t i = 0; i < plain; i++)
+    for (ptrdiff_t i = 0; i < plain; i++)
         h[i] = samba__mul(x[i] - mean, r);
     SAMBA__IN_PLACE
-    for (int64_t i = plain; i < n; i++)
+    for (ptrdiff_t i = plain; i < n; i++)
         h[i] = samba__fma(samba__mul(x[i] - mean, r), w[i], b[i]);
     return r;
 }
 
 /* y of row t */
-SAMBA__FN void samba__norm_forward(const samba_args *a, int64_t t, int64_t n, bool centered)
+SAMBA__FN void samba__norm_forward(const samba_args *a, ptrdiff_t t, ptrdiff_t n, bool centered)
 {
     const float *SAMBA__RESTRICT w = a->n_in > 1 ? a->in[1] : NULL;
     const float *SAMBA__RESTRICT b = a->n_in > 2 ? a->in[2] : NULL;
     float *SAMBA__RESTRICT y = a->out[0] + t * n;
     samba__norm_row(y, a->in[0] + t * n, w, b, n, a->attr, centered);
     if (w && !b)
-        for (int64_t i = 0; i < n; i++)
+        for (ptrdiff_t i = 0; i < n; i++)
             y[i] *= w[i];
     if (!w && b)
-        for (int64_t i = 0; i < n; i++)
+        for (ptrdiff_t i = 0; i < n; i++)
             y[i] += b[i];
 }
 
 /* A row: dx holds h and becomes the gradient. */
 SAMBA__FN void samba__norm_row_backward(float *SAMBA__RESTRICT dx, const float *dy, const float *w,
-                                        int64_t n, float r, bool centered)
+                                        ptrdiff_t n, float r, bool centered)
 {
     float mean_gh = (w ? samba__row_dot3(dy, w, dx, n) : samba__row_dot(dy, dx, n)) / (float)n;
     float mean_g = 0.0f;
     if (centered) mean_g = (w ? samba__row_dot(dy, w, n) : samba__row_sum(dy, n)) / (float)n;
     if (w)
-        for (int64_t i = 0; i < n; i++)
+        for (ptrdiff_t i = 0; i < n; i++)
             dx[i] = r * (samba__fma(-dx[i], mean_gh, samba__mul(dy[i], w[i])) - mean_g);
     else
-        for (int64_t i = 0; i < n; i++)
+        for (ptrdiff_t i = 0; i < n; i++)
             dx[i] = r * (samba__fma(-dx[i], mean_gh, dy[i]) - mean_g);
 }
 
 /* Phase 0: a block of rows of dx, with the block's partial sums of dw and db. */
-SAMBA__FN void samba__norm_backward_rows(const samba_args *a, int64_t block, int64_t n,
+SAMBA__FN void samba__norm_backward_rows(const samba_args *a, ptrdiff_t block, ptrdiff_t n,
                                          bool centered)
 {
-    int64_t first = block * SAMBA__NORM_ROWS, parts = a->n_out - 1;
-    int64_t last = samba__min64(first + SAMBA__NORM_ROWS, samba_count(&a->in_spec[0].shape) / n);
+    ptrdiff_t first = block * SAMBA__NORM_ROWS, parts = a->n_out - 1;
+    ptrdiff_t last = samba__min_index(first + SAMBA__NORM_ROWS,
+                                      (ptrdiff_t)samba_count(&a->in_spec[0].shape) / n);
     float *SAMBA__RESTRICT dw = parts > 0 ? (float *)a->scratch + block * n * parts : NULL;
     float *SAMBA__RESTRICT db = parts > 1 ? dw + n : NULL;
     if (parts) memset(dw, 0, (size_t)(n * parts) * 4);
-    for (int64_t t = first; t < last; t++) {
+    for (ptrdiff_t t = first; t < last; t++) {
         const float *dy = a->in[0] + t * n;
         float *SAMBA__RESTRICT h = a->out[0] + t * n, r;
         r = samba__norm_row(h, a->in[1] + t * n, NULL, NULL, n, a->attr, centered);
         if (dw)
-            for (int64_t i = 0; i < n; i++)
+            for (ptrdiff_t i = 0; i < n; i++)
                 dw[i] = samba__fma(dy[i], h[i], dw[i]);
         if (db)
-            for (int64_t i = 0; i < n; i++)
+            for (ptrdiff_t i = 0; i < n; i++)
                 db[i] += dy[i];
         samba__norm_row_backward(h, dy, a->n_in > 2 ? a->in[2] : NULL, n, r, centered);
     }
 }
 
 /* Phase 1: 64 columns of dw and db, the blocks in order. */
-SAMBA__FN void samba__norm_backward_columns(const samba_args *a, int64_t from, int64_t n)
+SAMBA__FN void samba__norm_backward_columns(const samba_args *a, ptrdiff_t from, ptrdiff_t n)
 {
-    int64_t parts = a->n_out - 1, to = samba__min64(from + SAMBA__COLUMNS, n);
-    int64_t n_blocks = samba__ceil_div(samba_count(&a->in_spec[0].shape) / n, SAMBA__NORM_ROWS);
-    for (int64_t p = 0; p < n_blocks * parts; p++) {
+    ptrdiff_t parts = a->n_out - 1, to = samba__min_index(from + SAMBA__COLUMNS, n);
+    ptrdiff_t n_blocks
+        = samba__ceil_index((ptrdiff_t)samba_count(&a->in_spec[0].shape) / n, SAMBA__NORM_ROWS);
+    for (ptrdiff_t p = 0; p < n_blocks * parts; p++) {
         const float *SAMBA__RESTRICT part = (const float *)a->scratch + p * n;
         float *SAMBA__RESTRICT d = a->out[1 + p % parts];
-        for (int64_t j = from; j < to; j++)
+        for (ptrdiff_t j = from; j < to; j++)
             d[j] = p < parts ? part[j] : d[j] + part[j];
     }
 }
 
 SAMBA__NOINLINE void samba__norm_run(const samba_args *a, int which)
 {
-    int64_t n = samba__last_dim(a->in_spec);
+    ptrdiff_t n = (ptrdiff_t)samba__last_dim(a->in_spec);
     bool centered = which & SAMBA__CENTERED;
-    for (int64_t u = a->begin; u < a->end; u++) {
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         if (!(which & SAMBA__BACKWARD))
             samba__norm_forward(a, u, n, centered);
         else if (a->phase == 0)
@@ -11357,11 +11361,11 @@ SAMBA__INLINE int32_t samba__target(const samba_args *a, int32_t which, int64_t 
 SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
 {
     const int32_t *id = samba__in_i32(a, which);
-    int64_t n = samba_count(&a->in_spec[which].shape), counted = 0;
+    ptrdiff_t n = (ptrdiff_t)samba_count(&a->in_spec[which].shape), counted = 0;
     if (a->attr[SAMBA__LOSS_REDUCTION] != SAMBA_REDUCE_MEAN) return 1.0f;
     if (which + 1 < a->n_in && a->in[which + 1])
         return a->in[which + 1][0] > 0.0f ? 1.0f / a->in[which + 1][0] : SAMBA__NAN;
-    for (int64_t t = 0; t < n; t++)
+    for (ptrdiff_t t = 0; t < n; t++)
         counted += id[t] != a->attr[SAMBA__LOSS_IGNORE];
     return counted ? 1.0f / (float)counted : SAMBA__NAN;
 }
@@ -11375,7 +11379,8 @@ SAMBA__FN float samba__loss_share(const samba_args *a, int32_t which)
 #define samba__loss_backward_units SAMBA__OF_SET(samba__loss_backward_units)
 #define samba__loss_run SAMBA__OF_SET(samba__loss_run)
 
-SAMBA__FN float samba__cross_entropy_row(const float *x, int64_t n, int32_t target, float smoothing)
+SAMBA__FN float samba__cross_entropy_row(const float *x, ptrdiff_t n, int32_t target,
+                                         float smoothing)
 {
     float top, log_sum = samba__log(samba__row_exp_sum(x, n, &top)), loss;
     loss = log_sum - (x[target] - top);
@@ -11387,16 +11392,17 @@ SAMBA__FN float samba__cross_entropy_row(const float *x, int64_t n, int32_t targ
 /* Phase 0: a loss per row. Phase 1: their sum or mean. */
 SAMBA__FN void samba__loss_units(const samba_args *a, bool logits)
 {
-    int64_t n = samba__last_dim(a->in_spec);
+    ptrdiff_t n = (ptrdiff_t)samba__last_dim(a->in_spec);
     bool none = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
     float *loss = none ? a->out[0] : (float *)a->scratch;
     float smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
     if (a->phase == 1) {
-        float sum = samba__row_sum(loss, samba_count(&a->in_spec[1].shape));
+        float sum = samba__row_sum(loss, (ptrdiff_t)samba_count(&a->in_spec[1].shape));
         a->out[0][0] = sum * samba__loss_share(a, 1);
         return;
     }
-    for (int64_t t = a->begin; t < a->end; t++) {
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t t = (ptrdiff_t)a->begin; t < end; t++) {
         const float *x = a->in[0] + t * n;
         int32_t target = samba__target(a, 1, t, n);
         SAMBA_ASSERT(target < n); /* or ignored */
@@ -11407,21 +11413,21 @@ SAMBA__FN void samba__loss_units(const samba_args *a, bool logits)
     }
 }
 
-SAMBA__FN void samba__cross_entropy_row_backward(float *dx, const float *x, int64_t n,
+SAMBA__FN void samba__cross_entropy_row_backward(float *dx, const float *x, ptrdiff_t n,
                                                  float smoothing, float dloss)
 {
     float top = samba__row_max(x, n);
     float scale = dloss / samba__unless_zero(samba__row_exp(dx, x, top, n));
     float share = samba__mul(-dloss, smoothing / (float)n);
     SAMBA__IN_PLACE
-    for (int64_t i = 0; i < n; i++)
+    for (ptrdiff_t i = 0; i < n; i++)
         dx[i] = samba__fma(scale, dx[i], share);
 }
 
 /* Phase 0: the gradient of a row's loss where all rows share it, into scratch. Phase 1: rows. */
 SAMBA__FN void samba__loss_backward_units(const samba_args *a, bool logits)
 {
-    int64_t n = samba__last_dim(a->out_spec);
+    ptrdiff_t n = (ptrdiff_t)samba__last_dim(a->out_spec);
     int32_t which = logits ? 2 : 1;
     bool none = a->attr[SAMBA__LOSS_REDUCTION] == SAMBA_REDUCE_NONE;
     float smoothing = logits ? samba_attr_float(a->attr[SAMBA__LOSS_SMOOTHING]) : 0.0f;
@@ -11430,7 +11436,8 @@ SAMBA__FN void samba__loss_backward_units(const samba_args *a, bool logits)
         *shared = a->in[0][0] * samba__loss_share(a, which);
         return;
     }
-    for (int64_t t = a->begin; t < a->end; t++) {
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t t = (ptrdiff_t)a->begin; t < end; t++) {
         float *dx = a->out[0] + t * n, dloss = none ? a->in[0][t] : *shared;
         int32_t target = samba__target(a, which, t, n);
         if (target < 0 || !logits)
@@ -11619,7 +11626,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__online_softmax_update(const samba__atten
     bool drops = at->drop.rate != 0.0f;
     float shrink[SAMBA__ATTEND_ROWS], keep[SAMBA__ATTEND_KEYS];
     for (int64_t i = 0; i < at->rows; i++) {
-        float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, at->keys);
+        float most = samba__row_max(at->p + i * SAMBA__ATTEND_KEYS, (ptrdiff_t)at->keys);
         shrink[i] = top[i];
         top[i] = top[i] >= most ? top[i] : most;
     }
@@ -11635,7 +11642,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__online_softmax_update(const samba__atten
         if (shrink[i] != 1.0f)
             for (int64_t e = 0; e < at->E; e++)
                 y[e] *= shrink[i];
-        sum[i] = samba__fma(sum[i], shrink[i], samba__row_exp(x, x, top[i], at->keys));
+        sum[i] = samba__fma(sum[i], shrink[i], samba__row_exp(x, x, top[i], (ptrdiff_t)at->keys));
         if (!drops) continue;
         samba__attention_keep(at, i, keep);
         for (int64_t j = 0; j < at->keys; j++)
@@ -11661,7 +11668,7 @@ SAMBA__VECTORIZED SAMBA__FN void samba__attention_delta(const samba__attention *
                                                         float *delta)
 {
     for (int64_t i = 0; i < n; i++)
-        delta[i] = samba__row_dot(dy + i * at->E, y + i * at->E, at->E);
+        delta[i] = samba__row_dot(dy + i * at->E, y + i * at->E, (ptrdiff_t)at->E);
 }
 
 SAMBA__VECTORIZED SAMBA__FN void samba__attention_gradients(const samba__attention *at,
@@ -15062,7 +15069,10 @@ SAMBA__FN void samba__tell_event(const samba_runtime *rt, const samba__section *
                                  bool begins)
 {
 #if defined(SAMBA_RUNTIME_ONLY)
-    (void)rt, (void)q, (void)id, (void)begins;
+    (void)rt;
+    (void)q;
+    (void)id;
+    (void)begins;
 #else
     if (rt->on_event) rt->on_event(samba__type_name(q->type), (int32_t)id, begins, rt->event_user);
 #endif

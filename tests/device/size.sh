@@ -75,9 +75,9 @@ set_of_ops() {
 dense='affine relu softmax'
 learning='affine relu matmul cross_entropy cross_entropy_backward relu_backward sum softmax count'
 images='convolution max_pool2d reshape'
-set_of_ops dense 14881 29000 $dense
-set_of_ops images 21739 - $dense $images
-set_of_ops dense-sgd 20641 - $learning sgd
-set_of_ops images-adamw 31973 - $learning sgd adamw $images convolution_backward_weight \
+set_of_ops dense 14341 28495 $dense
+set_of_ops images 20781 - $dense $images
+set_of_ops dense-sgd 19463 - $learning sgd
+set_of_ops images-adamw 31147 - $learning sgd adamw $images convolution_backward_weight \
     convolution_backward_input max_pool2d_backward
 finish
