@@ -2,6 +2,7 @@
 #include EXERCISE
 
 enum { M = 3, N = 4 };
+
 static const float x[M * N] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
 static const float b[N] = { 100, 200, 300, 400 };
 static const float dy[M * N] = { 1, 2, 4, 8, 16, 32, 64, 128, 0.5f, 0.25f, 0.125f, 3 };
@@ -20,20 +21,25 @@ static void forward(void)
     y[M * N] = 77.0f;
     judge_case("add_row of x (3,4) and b (4)");
     add_row(x, b, y, M, N);
-    judge_holds(y[M * N] == 77.0f, "past_the_end", "it writes behind the end of y, which has m n "
-        "elements.");
+    judge_holds(y[M * N] == 77.0f, "past_the_end",
+                "it writes behind the end of y, which has m n "
+                "elements.");
     judge_got(y, M * N);
-    judge_mistake("row_index", "each row gets one number of b, its own. b belongs to the columns: "
-        "element (i,j) gets b[j].", by_row, M * N);
+    judge_mistake("row_index",
+                  "each row gets one number of b, its own. b belongs to the columns: "
+                  "element (i,j) gets b[j].",
+                  by_row, M * N);
     judge_mistake("first_element", "all elements get b[0]; element (i,j) gets b[j].", first, M * N);
-    judge_mistake("first_row", "only the first row gets b: it is repeated for all rows.", flat, M * N);
+    judge_mistake("first_row", "only the first row gets b: it is repeated for all rows.", flat,
+                  M * N);
     judge_want(want, M * N, 0);
 }
 
 static void backward(void)
 {
     float db[N], want[N] = { 0, 0, 0, 0 }, last[N], mean[N], dirty[N];
-    for (int k = 0; k < M * N; k++) want[k % N] += dy[k];
+    for (int k = 0; k < M * N; k++)
+        want[k % N] += dy[k];
     for (int j = 0; j < N; j++) {
         db[j] = 1000.0f;
         last[j] = dy[(M - 1) * N + j];
@@ -43,12 +49,18 @@ static void backward(void)
     judge_case("add_row_gradient of dy (3,4)");
     add_row_gradient(dy, db, M, N);
     judge_got(db, N);
-    judge_mistake("assigned", "only the last row of dy is left: = overwrites what the rows before "
-        "brought, += adds to it.", last, N);
-    judge_mistake("mean", "this is the mean over the rows. Nothing was divided forward, so nothing is "
-        "divided backward: it is the sum.", mean, N);
-    judge_mistake("not_zeroed", "the sums are right, but they were added to what db held before. Set "
-        "it to zero first.", dirty, N);
+    judge_mistake("assigned",
+                  "only the last row of dy is left: = overwrites what the rows before "
+                  "brought, += adds to it.",
+                  last, N);
+    judge_mistake("mean",
+                  "this is the mean over the rows. Nothing was divided forward, so nothing is "
+                  "divided backward: it is the sum.",
+                  mean, N);
+    judge_mistake("not_zeroed",
+                  "the sums are right, but they were added to what db held before. Set "
+                  "it to zero first.",
+                  dirty, N);
     judge_want(want, N, 1e-6);
 }
 

@@ -5,9 +5,12 @@ static void right(const float *x, float *y, int m, int n)
 {
     for (int r = 0; r < m; r++) {
         double largest = (double)x[r * n], sum = 0;
-        for (int i = 1; i < n; i++) largest = fmax(largest, (double)x[r * n + i]);
-        for (int i = 0; i < n; i++) sum += exp((double)x[r * n + i] - largest);
-        for (int i = 0; i < n; i++) y[r * n + i] = (float)(exp((double)x[r * n + i] - largest) / sum);
+        for (int i = 1; i < n; i++)
+            largest = fmax(largest, (double)x[r * n + i]);
+        for (int i = 0; i < n; i++)
+            sum += exp((double)x[r * n + i] - largest);
+        for (int i = 0; i < n; i++)
+            y[r * n + i] = (float)(exp((double)x[r * n + i] - largest) / sum);
     }
 }
 
@@ -17,28 +20,36 @@ static void shifted(const float *x, float *y, int m, int n, float shift, int all
     float total = 0;
     for (int r = 0; r < m; r++) {
         float sum = 0;
-        for (int i = 0; i < n; i++) sum += y[r * n + i] = expf(x[r * n + i] - shift);
+        for (int i = 0; i < n; i++)
+            sum += y[r * n + i] = expf(x[r * n + i] - shift);
         total += sum;
-        for (int i = 0; i < n && !all; i++) y[r * n + i] /= sum;
+        for (int i = 0; i < n && !all; i++)
+            y[r * n + i] /= sum;
     }
-    for (int k = 0; k < m * n && all; k++) y[k] /= total;
+    for (int k = 0; k < m * n && all; k++)
+        y[k] /= total;
 }
 
 static void rows(const char *what, const float *x, int m, int n)
 {
     float y[16], want[16], wrong[16], largest = x[0];
-    for (int k = 1; k < m * n; k++) largest = fmaxf(largest, x[k]);
+    for (int k = 1; k < m * n; k++)
+        largest = fmaxf(largest, x[k]);
     memset(y, 0, sizeof y);
     judge_case(what);
     softmax(x, y, m, n);
     judge_got(y, m * n);
     right(x, want, m, n);
     shifted(x, wrong, m, n, largest, 0);
-    judge_mistake("maximum_of_all", "the largest of all rows was subtracted: a row far below it has "
-        "only zeros then. Each row has its own.", wrong, m * n);
+    judge_mistake("maximum_of_all",
+                  "the largest of all rows was subtracted: a row far below it has "
+                  "only zeros then. Each row has its own.",
+                  wrong, m * n);
     shifted(x, wrong, m, n, largest, 1);
-    judge_mistake("sum_of_all", "the probabilities of all rows together are 1. Each row is for itself: "
-        "its sum begins at 0.", wrong, m * n);
+    judge_mistake("sum_of_all",
+                  "the probabilities of all rows together are 1. Each row is for itself: "
+                  "its sum begins at 0.",
+                  wrong, m * n);
     float first[16], unscaled[16], minimum[16];
     for (int r = 0; r < m; r++) {
         float most = x[r * n], least = x[r * n];
@@ -48,18 +59,26 @@ static void rows(const char *what, const float *x, int m, int n)
         }
         shifted(x + r * n, first + r * n, 1, n, x[r * n], 0);
         shifted(x + r * n, minimum + r * n, 1, n, least, 0);
-        for (int i = 0; i < n; i++) unscaled[r * n + i] = expf(x[r * n + i] - most);
+        for (int i = 0; i < n; i++)
+            unscaled[r * n + i] = expf(x[r * n + i] - most);
     }
     judge_mistake("not_divided", "these are the exps: they still have to be divided by their sum.",
-        unscaled, m * n);
-    judge_mistake("first_element", "the first score of a row was subtracted; exp overflows if another "
-        "one is much larger. Subtract the largest.", first, m * n);
-    judge_mistake("minimum", "the smallest score was subtracted, so what is left may be large. Subtract "
-        "the largest.", minimum, m * n);
+                  unscaled, m * n);
+    judge_mistake("first_element",
+                  "the first score of a row was subtracted; exp overflows if another "
+                  "one is much larger. Subtract the largest.",
+                  first, m * n);
+    judge_mistake("minimum",
+                  "the smallest score was subtracted, so what is left may be large. Subtract "
+                  "the largest.",
+                  minimum, m * n);
     shifted(x, wrong, m, n, 0, 0);
-    judge_mistake("no_maximum", "exp of a large score is infinite, of a very negative one 0, and the "
+    judge_mistake(
+        "no_maximum",
+        "exp of a large score is infinite, of a very negative one 0, and the "
         "quotient is not a number. Subtract the largest score of the row first: the result is the "
-        "same, and all exps are at most 1.", wrong, m * n);
+        "same, and all exps are at most 1.",
+        wrong, m * n);
     judge_want(want, m * n, 1e-6);
 }
 
