@@ -1387,6 +1387,8 @@ typedef struct samba_pef_symbol {
     const void *value;         /* little-endian, in the file; NULL: it has none */
     int32_t region;            /* where it lies: 0 state, 1 arena, 2 in/out, 3 read-only */
     uint64_t offset;           /* bytes from the beginning of the region */
+    int32_t first, last;       /* it is alive from node first to node last, which may make another
+                                  one in its place; all nodes, but for temporaries and scratch */
 } samba_pef_symbol;
 
 typedef struct samba_pef_node {
@@ -1397,6 +1399,7 @@ typedef struct samba_pef_node {
     int32_t in[SAMBA_MAX_IN], out[SAMBA_MAX_OUT]; /* symbols; -1: absent */
     int32_t attr[SAMBA_MAX_ATTR];
     const char *attributes; /* what attr is, as samba_op.attributes; NULL: not known */
+    int64_t flops; /* arithmetic of one run of it; 0: its op is not known, or would refuse */
 } samba_pef_node;
 
 typedef struct samba_pef_section {
@@ -1453,6 +1456,29 @@ SAMBA_API samba_runtime *samba_runtime_open_with(const void *pef, size_t size, v
 SAMBA_API size_t samba_runtime_bytes_with(const void *pef, size_t size,
                                           const samba_runtime_desc *desc, char *why,
                                           size_t why_size);
+
+/* Bytes of stack that these functions take at most on a 32-bit device, beside your own and those of
+   interrupts: measured on Cortex-M and RISC-V. */
+#define SAMBA_DEVICE_STACK 7168
+
+#if !defined(SAMBA_RUNTIME_ONLY)
+/* What samba_runtime_bytes will say of a PEF on a 32-bit device (ARM, RISC-V, Xtensa, wasm) where
+   samba.h was compiled without SAMBA_LOCAL_BYTES and block sizes of your own: before there is one.
+   The PEF need not have values, but is taken to have got them: read-only parameters stay in it. */
+typedef struct samba_device_memory {
+    size_t bytes;   /* the sum of these: */
+    size_t tables;  /* what the runtime keeps of symbols and nodes, and room to align it */
+    size_t scratch; /* of kernels */
+    size_t state;   /* parameters that train, state of their optimizers, gradients */
+    size_t arena;   /* what passes between ops */
+    size_t io;      /* inputs and outputs */
+} samba_device_memory;
+
+/* desc may be NULL. False, with the reason in why, if a device would refuse the PEF. */
+SAMBA_API bool samba_measure_device(const void *pef, size_t size, const samba_runtime_desc *desc,
+                                    samba_device_memory *memory, char *why, size_t why_size);
+#endif
+
 /* Runs the sections whose type is in types (0: all) in schedule order; a whole step is as samba_run
    has it. False: bad index value; types has but a part of those of a section (mapping spatial); or
    OPT clips and GRADNORM has not run since the gradients changed (what the caller writes to them
@@ -1672,8 +1698,9 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #else
 #define SAMBA__IS_SMALL 0
 #endif
+#define SAMBA__SMALL_LOCAL (16 * 1024) /* with SAMBA_SMALL */
 #if !defined(SAMBA_LOCAL_BYTES)
-#define SAMBA_LOCAL_BYTES ((SAMBA__IS_SMALL ? 16 : 1536) * 1024)
+#define SAMBA_LOCAL_BYTES (SAMBA__IS_SMALL ? SAMBA__SMALL_LOCAL : 1536 * 1024)
 #endif
 #define SAMBA__ALIGN 64 /* of every symbol: a cache line, and any vector */
 #define SAMBA__NO_SIZE ((size_t)-1)
@@ -13782,6 +13809,8 @@ SAMBA_API samba_pef_symbol samba_pef_symbol_at(const samba_pef *file, int32_t i)
     symbol.value = s.data ? pef.data + (s.data - 1) : NULL;
     symbol.region = (int32_t)s.region;
     symbol.offset = s.offset;
+    symbol.first = (int32_t)(s.first < pef.n_nodes ? s.first : 0);
+    symbol.last = (int32_t)(s.last < pef.n_nodes ? s.last : pef.n_nodes) - (s.last >= pef.n_nodes);
     return symbol;
 }
 
@@ -13905,6 +13934,13 @@ SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
         node.out[k] = (int32_t)samba__word(&r, word++) - 1;
     for (int32_t k = 0; k < node.n_attr; k++)
         node.attr[k] = (int32_t)samba__word(&r, word++);
+    if (!r.op) return node;
+    samba__decoded d;
+    samba_work w;
+    samba__decode_call(&pef, &r, &d);
+    if (!samba__infer(r.op, &d.call)) return node;
+    samba__measure(r.op, &d.call, &w);
+    node.flops = w.flops;
     return node;
 }
 
@@ -14461,6 +14497,51 @@ SAMBA__FN bool samba__in_file(const samba__pef *pef)
     return samba__is_little_endian() && ((uintptr_t)pef->data & 3u) == 0;
 }
 
+/* What a layout depends on besides the PEF. A host has two: its own, and that of the small devices
+   for which it tells how much memory a PEF takes there. */
+typedef struct samba__machine {
+    size_t pointer, step, runtime; /* bytes of a void *, a samba__step, a samba_runtime */
+    size_t local;                  /* scratch of each thread */
+} samba__machine;
+
+SAMBA__FN samba__machine samba__this_machine(void)
+{
+    samba__machine m;
+    m.pointer = sizeof(void *);
+    m.step = sizeof(samba__step);
+    m.runtime = sizeof(samba_runtime);
+    m.local = SAMBA_LOCAL_BYTES;
+    return m;
+}
+
+/* The same of a 32-bit device with SAMBA_SMALL and no SAMBA_LOCAL_BYTES of its own. It is checked
+   whenever samba.h is compiled for one: on ARM, RISC-V, Xtensa and wasm an int64_t begins at a
+   multiple of 8. (i386, where that is 4, needs less.) */
+enum { SAMBA__STEP_ON_DEVICE = 88, SAMBA__RUNTIME_ON_DEVICE = 264 };
+
+typedef struct samba__eight {
+    char first;
+    int64_t second;
+} samba__eight;
+
+enum {
+    SAMBA__IS_DEVICE = sizeof(void *) == 4 && offsetof(samba__eight, second) == 8,
+    SAMBA__SIZES_ARE_RIGHT = sizeof(samba__step) == SAMBA__STEP_ON_DEVICE
+        && sizeof(samba_runtime) == SAMBA__RUNTIME_ON_DEVICE
+};
+
+typedef char samba__device_sizes[!SAMBA__IS_DEVICE || SAMBA__SIZES_ARE_RIGHT ? 1 : -1];
+
+SAMBA__FN samba__machine samba__device_machine(void)
+{
+    samba__machine m;
+    m.pointer = 4;
+    m.step = SAMBA__STEP_ON_DEVICE;
+    m.runtime = SAMBA__RUNTIME_ON_DEVICE;
+    m.local = SAMBA__SMALL_LOCAL;
+    return m;
+}
+
 /* Where the parts of a runtime lie behind its struct, which is the first. A size that does not fit
    size_t is SAMBA__NO_SIZE. */
 typedef struct samba__layout {
@@ -14468,15 +14549,16 @@ typedef struct samba__layout {
     size_t size; /* of all, with room to align the beginning */
 } samba__layout;
 
-SAMBA__FN samba__layout samba__layout_of(const samba__pef *pef, int32_t n_threads, bool in_file)
+SAMBA__FN samba__layout samba__layout_on(const samba__machine *machine, const samba__pef *pef,
+                                         int32_t n_threads, bool in_file)
 {
     samba__layout at;
-    size_t data_bytes = samba__align_size((size_t)pef->n_symbols * sizeof(void *));
-    size_t steps_bytes = samba__align_size((size_t)pef->n_nodes * sizeof(samba__step));
-    at.data = samba__align_size(sizeof(samba_runtime));
+    size_t data_bytes = samba__align_size((size_t)pef->n_symbols * machine->pointer);
+    size_t steps_bytes = samba__align_size((size_t)pef->n_nodes * machine->step);
+    at.data = samba__align_size(machine->runtime);
     at.steps = samba__add_size(at.data, data_bytes);
     at.local = samba__add_size(at.steps, steps_bytes);
-    at.regions = samba__add_size(at.local, (size_t)n_threads * SAMBA_LOCAL_BYTES);
+    at.regions = samba__add_size(at.local, (size_t)n_threads * machine->local);
     at.size = at.regions;
     for (int r = 0; r < SAMBA__N_REGIONS; r++) {
         if (r == SAMBA__REGION_READONLY && in_file) continue;
@@ -14485,6 +14567,12 @@ SAMBA__FN samba__layout samba__layout_of(const samba__pef *pef, int32_t n_thread
     }
     at.size = samba__add_size(at.size, SAMBA__ALIGN); /* memory may begin anywhere */
     return at;
+}
+
+SAMBA__FN samba__layout samba__layout_of(const samba__pef *pef, int32_t n_threads, bool in_file)
+{
+    samba__machine machine = samba__this_machine();
+    return samba__layout_on(&machine, pef, n_threads, in_file);
 }
 
 SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_t thread)
@@ -14756,6 +14844,39 @@ SAMBA_API size_t samba_runtime_bytes_with(const void *bytes, size_t size,
     samba__text text = samba__text_in(why, why_size);
     return samba__runtime_bytes(bytes, size, desc, &text);
 }
+
+#if !defined(SAMBA_RUNTIME_ONLY)
+/* Of an opened PEF, or one that is being made: counts and regions suffice. On a device read-only
+   parameters stay in the file. */
+SAMBA__FN samba_device_memory samba__device_memory_of(const samba__pef *pef)
+{
+    samba__machine machine = samba__device_machine();
+    samba__layout at = samba__layout_on(&machine, pef, 1, true);
+    samba_device_memory m;
+    m.bytes = at.size;
+    m.scratch = machine.local;
+    m.state = (size_t)pef->region[SAMBA__REGION_STATE];
+    m.arena = (size_t)pef->region[SAMBA__REGION_ARENA];
+    m.io = (size_t)pef->region[SAMBA__REGION_IO];
+    m.tables = m.bytes - m.scratch - m.state - m.arena - m.io;
+    return m;
+}
+
+SAMBA_API bool samba_measure_device(const void *bytes, size_t size, const samba_runtime_desc *desc,
+                                    samba_device_memory *memory, char *why, size_t why_size)
+{
+    samba__text text = samba__text_in(why, why_size);
+    samba__pef pef;
+    samba_device_memory none = SAMBA__ZEROED;
+    if (memory) *memory = none;
+    if (!samba__prove(&text, memory != NULL, "in samba_measure_device: memory is NULL")
+        || !samba__open_proved(&pef, bytes, size, desc, &text))
+        return false;
+    *memory = samba__device_memory_of(&pef);
+    return samba__prove(&text, memory->bytes < UINT32_MAX,
+                        "it takes %l bytes, more than 32 bits can address", (int64_t)memory->bytes);
+}
+#endif
 
 SAMBA_API samba_runtime *samba_runtime_open_with(const void *bytes, size_t size, void *memory,
                                                  size_t memory_size, const samba_runtime_desc *desc,

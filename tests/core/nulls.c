@@ -344,6 +344,9 @@ static void test_device(void)
     CHECK(!samba_runtime_open(pef, sizeof pef, memory, sizeof memory, NULL, 40));
     CHECK(!samba_runtime_bytes(NULL, 128, why, sizeof why));
     CHECK(!samba_runtime_bytes(pef, sizeof pef, NULL, 40));
+    samba_device_memory ram;
+    CHECK(!samba_measure_device(NULL, 128, NULL, &ram, why, sizeof why) && why[0] && ram.bytes == 0);
+    CHECK(!samba_measure_device(pef, sizeof pef, NULL, NULL, NULL, 0) && !samba_measure_device(NULL, 0, NULL, NULL, NULL, 40));
     CHECK(!samba_runtime_run(NULL, 0) && !samba_runtime_run_graph(NULL, "g", 0));
     CHECK(!samba_runtime_data(NULL, "x"));
     samba_runtime_symbol symbol;
