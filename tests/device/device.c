@@ -3,6 +3,7 @@
 // run.sh writes the list of nets (NETS_H), and compares what is printed with what the host says.
 #define SAMBA_RUNTIME_ONLY
 #include "samba.h"
+#include "api.h"
 #include "board.h"
 #include "data.h"
 #include "sha256.h"
@@ -193,6 +194,7 @@ int main(void)
 {
     board_start();
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) run_net(&nets[i]);
+    test_api(tiny_sgd_pef, tiny_sgd_pef_size);
     board_print("end\n");
     return 0;
 }
