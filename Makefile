@@ -52,6 +52,9 @@ learn:                          ## exercises, judged whenever you save; your fil
 device: ready-device            ## nets on emulated microcontrollers: the host's bits, RAM, stack, code
 	@tests/device/run.sh all
 
+tiny-nets:                      ## a table: what training the nets of MLPerf Tiny takes on a device
+	@tests/device/tiny_nets.sh all
+
 lint:                           ## the style of samba.h and of everything else
 	@tools/dev/lint.sh
 
@@ -139,4 +142,4 @@ $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-be
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run learn gpt test check full asan tsan random random-asan device lint tools bench bench-small lenet install packages clean help
+.PHONY: all run learn gpt test check full asan tsan random random-asan device tiny-nets lint tools bench bench-small lenet install packages clean help
