@@ -13,9 +13,11 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wund
 -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror'
 
 nets='mlp curves odd mlp_momentum regression images_adamw'
-all_nets="$nets lenet autoencoder resnet8 ds_cnn mlp_sgd mlp_clipped mlp_adamw lenet_sgd"
+nets="$nets mlp_f16 odd_coarse odd_int8"
+all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw
+lenet_sgd mlp_int8 lenet_int8 resnet8_int8"
 hosts="$CC -O2|$CC -O0"
-boards='m3' on_boards='mlp odd images_adamw'
+boards='m3' on_boards='mlp odd odd_int8 images_adamw'
 if [ "${1:-}" = all ]; then
     nets=$all_nets on_boards=$all_nets
     boards='m3 m4f'
@@ -25,8 +27,9 @@ fi
 
 # ---- On this machine ----
 prepared() {        # makes a net, its hash in the executor, and its C
+    case $1 in *_coarse) flags=--float16-weights ;; *) flags='' ;; esac
     ./$out/nets make "$1" $out/$1.ckpt && to_file $out/$1.hash $out/nets drive $out/$1.ckpt $1 \
-        $out/$1_steps.h && build/samba-device export-c $out/$1.ckpt -o $out/$1
+        $out/$1_steps.h && build/samba-device export-c $flags $out/$1.ckpt -o $out/$1
 }
 same_here() {       # same_here NET COMPILER...
     net=$1
@@ -87,6 +90,12 @@ check 'is refused by the name of the op' fails_with 0 'cannot write op permute' 
     build/samba-device export-c $out/unknown.ckpt -o $out/unknown
 check 'with a header for the executor' test -s $out/unknown_pef.h
 check 'and without C' test ! -e $out/unknown.c
+check 'inexact C says so' build/samba-device export-c --inexact $out/mlp.ckpt -o $out/inexact
+check 'at its top' sh -c "head -n 4 $out/inexact.c | grep -q INEXACT"
+check 'it compiles' $CC -std=c99 $warnings -c -o $out/inexact.o $out/inexact.c
+check 'a net that trains' $out/nets make mlp_sgd $out/trains.ckpt
+check 'has no weights that are halves' fails_with 0 'is not a constant half' \
+    build/samba-device export-c --float16-weights $out/trains.ckpt -o $out/trains
 echo 'int mine;' >$out/mine.c
 check 'a file of somebody else stays' fails_with 1 'was not written by export-c' \
     build/samba-device export-c $out/mlp.ckpt -o $out/mine

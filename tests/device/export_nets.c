@@ -192,7 +192,8 @@ static samba_tensor *make_images_loss(samba_session *s)
 typedef struct net {
     const char *name;
     samba_tensor *(*make)(samba_session *);
-    bool trains;
+    bool trains, int8;
+    samba_dtype weights;        // f16: they are stored so; bf16: f32 that a half can hold
     float max_grad_norm;
     samba_optim optim;
 } net;
@@ -214,14 +215,52 @@ static const net nets[] = {
     { "ds_cnn", make_ds_cnn, .trains = false },
     { "odd", make_odd, .trains = false },
     { "unknown", make_unknown, .trains = false },
-    { "mlp_sgd", make_mlp_loss, true, 0, sgd },
-    { "mlp_momentum", make_smoothed, true, 0, momentum },
-    { "mlp_clipped", make_mlp_loss, true, 0.01f, nesterov },
-    { "mlp_adamw", make_smoothed, true, 0, adamw },
-    { "regression", make_regression, true, 0.5f, adam },
-    { "lenet_sgd", make_lenet_loss, true, 0, momentum },
-    { "images_adamw", make_images_loss, true, 0, adamw },
+    { "mlp_f16", make_mlp, .weights = SAMBA_F16 },
+    { "odd_coarse", make_odd, .weights = SAMBA_BF16 },
+    { "ds_cnn_coarse", make_ds_cnn, .weights = SAMBA_BF16 },
+    { "mlp_int8", make_mlp, .int8 = true },
+    { "odd_int8", make_odd, .int8 = true },
+    { "lenet_int8", make_lenet, .int8 = true },
+    { "resnet8_int8", make_resnet8, .int8 = true },
+    { "mlp_sgd", make_mlp_loss, true, false, SAMBA_F32, 0, sgd },
+    { "mlp_momentum", make_smoothed, true, false, SAMBA_F32, 0, momentum },
+    { "mlp_clipped", make_mlp_loss, true, false, SAMBA_F32, 0.01f, nesterov },
+    { "mlp_adamw", make_smoothed, true, false, SAMBA_F32, 0, adamw },
+    { "regression", make_regression, true, false, SAMBA_F32, 0.5f, adam },
+    { "lenet_sgd", make_lenet_loss, true, false, SAMBA_F32, 0, momentum },
+    { "images_adamw", make_images_loss, true, false, SAMBA_F32, 0, adamw },
 };
+
+// The ranges of all tensors, for int8.
+static void calibrate(samba_session *s, samba_program p)
+{
+    samba_tensor *x = samba_tensor_by_name(s, "x");
+    p.quantize = SAMBA_CALIBRATE;
+    samba_compile(s, &p);
+    size_t n = samba_bytes(x) / 4;
+    float *value = malloc(n * sizeof *value);
+    for (int i = 0; value && i < 4; i++) {
+        fill_floats(value, n);
+        samba_write(x, value);
+        samba_run(s, 0);
+    }
+    free(value);
+}
+
+// Weights of few bits.
+static void round_weights(samba_session *s)
+{
+    samba_tensor *all[64];
+    int32_t n = samba_parameters(s, all, 64);
+    for (int32_t i = 0; i < n; i++) {
+        size_t count = samba_bytes(all[i]) / 4;
+        float *x = malloc(count * sizeof *x);
+        const float *from = samba_read(all[i]);
+        for (size_t k = 0; x && from && k < count; k++) x[k] = (float)(int32_t)(from[k] * 512) / 512;
+        if (x) samba_write(all[i], x);
+        free(x);
+    }
+}
 
 static int make(const char *name, const char *path)
 {
@@ -229,6 +268,7 @@ static int make(const char *name, const char *path)
         if (strcmp(nets[i].name, name)) continue;
         samba_session *s = samba_open(&(samba_desc){ .seed = 7 });
         samba_program p = { .pef = path, .inference = !nets[i].trains };
+        if (nets[i].weights == SAMBA_F16) samba_set_param_dtype(s, SAMBA_F16);
         samba_tensor *y = nets[i].make(s);
         if (nets[i].trains) {
             p.loss = y;
@@ -236,7 +276,10 @@ static int make(const char *name, const char *path)
             p.max_grad_norm = nets[i].max_grad_norm;
         } else
             p.outputs[0] = y;
+        if (nets[i].int8) calibrate(s, p);
+        if (nets[i].int8) p.quantize = SAMBA_INT8;
         samba_compile(s, &p);
+        if (nets[i].weights == SAMBA_BF16) round_weights(s);
         samba_save(s, path);
         return samba_close(s);
     }

@@ -58,6 +58,19 @@ bool cannot(emitter *e, const node *n, const char *what)
                 what ? what : "", e->name);
 }
 
+bool set_weights(emitter *e, const node *n)
+{
+    int32_t i = base_of(e, n->in[1]);
+    samba_dtype type = e->p->symbols[i].spec.dtype;
+    bool half = type == SAMBA_F16;
+    if (half) e->float16 = true;
+    if ((!half && type != SAMBA_F32) || (half && !is_constant(e, i)))
+        return cannot(e, n, "weights of this type");
+    e->weighs[i]++;
+    set_tensor(e, "w", i);
+    return true;
+}
+
 bool same_shape(const symbol *a, const symbol *b)
 {
     const samba_shape *x = &a->spec.shape, *y = &b->spec.shape;

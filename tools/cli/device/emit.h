@@ -27,7 +27,9 @@ typedef struct emitter {
     int32_t at;             // the node that is written
     int32_t taken;          // nodes that it stands for: itself, and those fused with it
     int n_tables;
-    bool fails;             // a run may fail
+    bool inexact;           // --inexact
+    bool float16, rounds;   // weights of products are stored as halves; --float16-weights
+    int32_t *weighs;        // of each symbol: how often it is the weights of a product
     bool trains;            // there is NAME_training
     fault *why;
 } emitter;
@@ -39,7 +41,8 @@ typedef struct op_emitter { const char *op; emit_function emit; } op_emitter;
 // which they are written.
 typedef struct family { const op_emitter *ops; const piece *pieces; } family;
 extern const family math_family, reduce_family, elementwise_family, product_family,
-    convolution_family, pooling_family, norm_family, loss_family, optimizer_family, shape_family;
+    convolution_family, pooling_family, norm_family, loss_family, optimizer_family, shape_family,
+    int8_family;
 
 void need(emitter *e, const char *piece);               // and what it needs
 const symbol *in_of(const emitter *e, const node *n, int32_t i);    // NULL: absent
@@ -52,19 +55,31 @@ bool has_attr(const node *n, const char *name, int32_t *words, int32_t count);
 int32_t attr_of(const node *n, const char *name);       // 0 if it has none
 float attr_float(const node *n, const char *name);
 bool cannot(emitter *e, const node *n, const char *what);   // "... cannot write op X with WHAT yet"
+// Sets the word w to the weights of a product, input 1 of n.
+bool set_weights(emitter *e, const node *n);
 bool same_shape(const symbol *a, const symbol *b);
 bool is_constant(const emitter *e, int32_t i);          // its value is that of the file for ever
 // The node behind n reads its output alone, and can write where n writes.
 const node *next_alone(const emitter *e, const node *n);
 // Takes a relu that follows n: sets the words y (where to write), and relu to 1 or 0.
 void take_relu(emitter *e, const node *n);
+// Sets the word shape to a table of the shape of a convolution, or of a pooling, of in 0 to out 0.
+bool set_conv_shape(emitter *e, const node *n);
+bool set_pool_shape(emitter *e, const node *n);
 void write_floats(writer *w, const float *x, int64_t n);    // what stands between { and }
 void write_float(writer *w, float x);                       // as C has it
 void float_text(char text[32], float x);
 
+// How they are written.
+typedef struct export_options {
+    const char *from;           // the file of the program
+    bool inexact;               // a * b + c rounds twice where there is no instruction for it
+    bool float16_weights;       // weights of products are rounded to halves
+} export_options;
+
 // NAME.c and NAME.h. *written is false, and why says what is missing, if they cannot be written:
 // old ones are then removed.
-bool write_source(const program *p, const char *path, const char *name, const char *from, fault *why,
-                  bool *written);
+bool write_source(const program *p, const char *path, const char *name, const export_options *how,
+                  fault *why, bool *written);
 
 #endif

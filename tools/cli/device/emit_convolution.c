@@ -21,12 +21,12 @@ static const piece pieces[] = {
 "} conv_shape;\n", 0 },
 { "convolution", "dots taps_of conv_shape ",
 "/* y = convolution of x with w, + bias; then relu, if asked for. */\n"
-"SMALL static void convolution(const float *x, const float *w, const float *bias, float *y,\n"
+"SMALL static void convolution(const float *x, const ${weight} *w, const float *bias, float *y,\n"
 "                        const conv_shape *s, int with_relu)\n"
 "{\n"
 "    int side = s->side[1], plane = s->side[0] * side, out_plane = s->out[0] * s->out[1];\n"
 "    int taps = s->kernel[0] * s->kernel[1], k = s->channels * taps, step[2];\n"
-"    dots d = { x, w, NULL, y, 0, k, out_plane, with_relu, s->channels, 0, 0, 0, 0, 0, 0, 0 };\n"
+"    dots d = { x, NULL, w, y, 0, k, out_plane, with_relu, s->channels, 0, 0, 0, 0, 0, 0, 0 };\n"
 "    step[0] = s->dilation[0] * side;\n"
 "    step[1] = d.x_step = s->dilation[1];\n"
 "    for (int g = 0; g < s->images * s->groups; g++, x += s->channels * plane)\n"
@@ -65,7 +65,7 @@ static const piece pieces[] = {
 "#if LANES == 1\n"
 "#define depthwise convolution\n"
 "#else\n"
-"FAST static void depthwise(const float *x, const float *w, const float *bias, float *y,\n"
+"FAST static void depthwise(const float *x, const ${weight} *w, const float *bias, float *y,\n"
 "                      const conv_shape *s, int with_relu)\n"
 "{\n"
 "    int side = s->side[1], columns = s->kernel[1], step = s->dilation[1];\n"
@@ -76,18 +76,20 @@ static const piece pieces[] = {
 "            int column = -s->padding[1];\n"
 "            taps_of(row, s->dilation[0], s->kernel[0], s->side[0], &top, &bottom);\n"
 "            const float *from = x + row * side + top * x_row;\n"
-"            const float *tap = w + g % s->groups * taps + top * columns;\n"
+"            const ${weight} *tap = w + g % s->groups * taps + top * columns;\n"
 "            for (int ox = s->out[1]; ox > 0; ox--, column += s->stride[1]) {\n"
 "                float sum = 0.0f;\n"
 "                left = 0;\n"
 "                right = columns;\n"
 "                if (column < 0 || column + (columns - 1) * step >= side)\n"
 "                    taps_of(column, step, columns, side, &left, &right);\n"
-"                const float *at = from + column + left * step, *by = tap + left;\n"
+"                const float *at = from + column + left * step;\n"
+"                const ${weight} *by = tap + left;\n"
 "                for (int r = bottom - top; r > 0 && left < right; r--) {\n"
-"                    const float *p = at, *q = by, *end = by + (right - left);\n"
+"                    const float *p = at;\n"
+"                    const ${weight} *q = by, *end = by + (right - left);\n"
 "                    do {\n"
-"                        sum = multiply_add(*p, *q++, sum);\n"
+"                        sum = multiply_add(*p, ${load}*q++${done}, sum);\n"
 "                        p += step;\n"
 "                    } while (q != end);\n"
 "                    at += x_row;\n"
@@ -214,6 +216,14 @@ static void write_geometry(emitter *e, const geometry *g)
     set_word(&e->body, "shape", "shape%d", number);
 }
 
+bool set_conv_shape(emitter *e, const node *n)
+{
+    geometry g;
+    if (!geometry_of(e, n, in_of(e, n, 0), in_of(e, n, 1), out_of(e, n, 0), &g)) return false;
+    write_geometry(e, &g);
+    return true;
+}
+
 static bool emit_convolution(emitter *e, const node *n)
 {
     geometry g;
@@ -224,7 +234,7 @@ static bool emit_convolution(emitter *e, const node *n)
     write_geometry(e, &g);
     set_word(&e->body, "function", "%s", function);
     set_tensor(e, "x", n->in[0]);
-    set_tensor(e, "w", n->in[1]);
+    if (!set_weights(e, n)) return false;
     set_tensor(e, "b", n->n_in > 2 ? n->in[2] : -1);
     take_relu(e, n);
     write_text(&e->body, "    ${function}(${x}, ${w}, ${b}, ${y}, &${shape}, ${relu});\n");

@@ -79,7 +79,6 @@ static bool emit_cross_entropy(emitter *e, const node *n)
 {
     if (!set_loss(e, n, 0)) return false;
     need(e, "cross_entropy");
-    e->fails = true;
     write_text(&e->body, "    if (!targets_fit(${target}, ${rows}, ${ignored}, ${n})) return false;\n"
                "    cross_entropy(${x}, ${target}, ${y}, ${rows}, ${n}, ${ignored}, ${smoothing}, "
                "${mean});\n");

@@ -70,9 +70,10 @@ static const piece pieces[] = {
 "    int ex = (int)(x >> 23 & 255u), ey = (int)(y >> 23 & 255u), ez = (int)(z >> 23 & 255u);\n"
 "    if (!((x + 0x800000u) & 0x7f000000u) || !((y + 0x800000u) & 0x7f000000u)\n"
 "        || !((z + 0x800000u) & 0x7f000000u)) { /* zero, subnormal, infinite, or no number */\n"
-"        if (ex == 255 || ey == 255 || x << 1 == 0 || y << 1 == 0) return a * b + c;\n"
+"        if (ex == 255 || ey == 255) return a * b + c;\n"
+"        if (ez == 255) return c;\n"
+"        if (x << 1 == 0 || y << 1 == 0) return z << 1 ? c : a * b + c;\n"
 "        if (z << 1 == 0) return a * b;\n"
-"        if (ez == 255) return c + c;\n"
 "        ex = exponent_of(&x);\n"
 "        ey = exponent_of(&y);\n"
 "        ez = exponent_of(&z);\n"
@@ -114,6 +115,14 @@ static const piece pieces[] = {
 "    return bits_float(high | (sign & 0x80000000u));\n"
 "}\n"
 "#endif\n", 0 },
+{ "half", "bits ",
+"/* A finite half as a float. */\n"
+"static inline float float_of_half(uint16_t half)\n"
+"{\n"
+"    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, m = half & 0x7fffu;\n"
+"    if (m < 0x400u) return bits_float(float_bits((float)m * 5.96046448e-8f) | sign);\n"
+"    return bits_float((m << 13) + 0x38000000u + sign);\n"
+"}\n", 0 },
 { "relu", "",
 "static inline float relu(float x)\n"
 "{\n"

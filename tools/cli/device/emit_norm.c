@@ -216,7 +216,7 @@ static bool emit_batch_norm_constant(emitter *e, const node *n)
     if (!mean || !variance) return cannot(e, n, "no statistics");
     int number = ++e->n_tables;
     write_plain(&e->data, "/* %s: mean, scale, shift of each channel */\n"
-                "static const float channels%d[%d][3] = {\n", n->name, number, channels);
+                "static const float %s_channels%d[%d][3] = {\n", n->name, e->name, number, channels);
     for (int32_t c = 0; c < channels; c++) {
         char text[3][32];
         float_text(text[0], mean[c]);
@@ -225,7 +225,7 @@ static bool emit_batch_norm_constant(emitter *e, const node *n)
         write_plain(&e->data, "    { %s, %s, %s },\n", text[0], text[1], text[2]);
     }
     write_plain(&e->data, "};\n\n");
-    set_word(&e->body, "table", "channels%d", number);
+    set_word(&e->body, "table", "%s_channels%d", e->name, number);
     set_tensor(e, "x", n->in[0]);
     take_relu(e, n);
     need(e, "batch_norm");

@@ -132,6 +132,14 @@ static void write_sides(emitter *e, const sides *s)
     set_word(&e->body, "shape", "shape%d", number);
 }
 
+bool set_pool_shape(emitter *e, const node *n)
+{
+    sides s;
+    if (!sides_of(e, n, in_of(e, n, 0), out_of(e, n, 0), &s)) return false;
+    write_sides(e, &s);
+    return true;
+}
+
 static bool emit_max(emitter *e, const node *n)
 {
     sides s;

@@ -8,7 +8,8 @@ static const piece pieces[] = {
 "/* What dot_rows sums: x times each of some rows of w, which are `row` apart. Both are walked by\n"
 "   channels, rows and columns, 1 at least; behind each row and channel something is skipped. */\n"
 "typedef struct dots {\n"
-"    const float *x, *w, *bias;\n"
+"    const float *x, *bias;\n"
+"    const ${weight} *w;\n"
 "    float *y;\n"
 "    int last, row, y_step, with_relu; /* last: one less than there are rows of w */\n"
 "    int channels, rows, columns;\n"
@@ -19,7 +20,8 @@ static const piece pieces[] = {
 "   once for all. */\n"
 "FAST static void dot_rows(const dots *d)\n"
 "{\n"
-"    const float *x = d->x, *w[LANES];\n"
+"    const float *x = d->x;\n"
+"    const ${weight} *w[LANES];\n"
 "    float sum[LANES], result[LANES];\n"
 "    EACH_LANE for (int l = 0; l < LANES; l++) {\n"
 "        w[l] = d->w + (l < d->last ? l : d->last) * d->row;\n"
@@ -27,11 +29,11 @@ static const piece pieces[] = {
 "    }\n"
 "    for (int c = d->channels; c > 0; c--) {\n"
 "        for (int r = d->rows; r > 0; r--) {\n"
-"            const float *end = w[0] + d->columns;\n"
+"            const ${weight} *end = w[0] + d->columns;\n"
 "            int step = d->x_step;\n"
 "            do {\n"
 "                EACH_LANE for (int l = 0; l < LANES; l++)\n"
-"                    sum[l] = multiply_add(*x, *w[l]++, sum[l]);\n"
+"                    sum[l] = multiply_add(*x, ${load}*w[l]++${done}, sum[l]);\n"
 "                x += step;\n"
 "            } while (w[0] != end);\n"
 "            x += d->x_row;\n"
@@ -51,13 +53,13 @@ static const piece pieces[] = {
 "}\n", 80 },
 { "affine_dots", "dots ",
 "/* y = x w^T + bias, for x (rows,k) and w (n,k); then relu, if asked for. */\n"
-"static void affine(const float *x, const float *w, const float *bias, float *y, int rows, int n,\n"
-"                   int k, int with_relu)\n"
+"static void affine(const float *x, const ${weight} *w, const float *bias, float *y, int rows,\n"
+"                   int n, int k, int with_relu)\n"
 "{\n"
 "    for (; rows > 0; rows--, x += k, y += n)\n"
 "        for (int j = 0; j < n; j += LANES) {\n"
 "            int last = n - 1 - j < LANES ? n - 1 - j : LANES - 1;\n"
-"            dots d = { x, w + j * k, bias ? bias + j : NULL, y + j, last, k, 1, with_relu,\n"
+"            dots d = { x, bias ? bias + j : NULL, w + j * k, y + j, last, k, 1, with_relu,\n"
 "                       1, 1, k, 1, 0, 0, 0, 0 };\n"
 "            dot_rows(&d);\n"
 "        }\n"
@@ -65,20 +67,21 @@ static const piece pieces[] = {
 { "affine", "multiply_add relu ",
 "/* y = x w^T + bias, for x (rows,k) and w (n,k); then relu, if asked for. LANES rows of w at a time:\n"
 "   each x is loaded once for all. */\n"
-"FAST static void affine(const float *x, const float *weight, const float *bias, float *y, int rows,\n"
-"                   int n, int k, int with_relu)\n"
+"FAST static void affine(const float *x, const ${weight} *weights, const float *bias, float *y,\n"
+"                        int rows, int n, int k, int with_relu)\n"
 "{\n"
 "    for (; rows > 0; rows--, x += k)\n"
 "        for (int j = 0; j < n; j += LANES) {\n"
-"            const float *from = x, *w[LANES];\n"
+"            const float *from = x;\n"
+"            const ${weight} *w[LANES];\n"
 "            float sum[LANES], result[LANES];\n"
 "            EACH_LANE for (int l = 0; l < LANES; l++) {\n"
-"                w[l] = weight + (j + l < n ? j + l : n - 1) * k;\n"
+"                w[l] = weights + (j + l < n ? j + l : n - 1) * k;\n"
 "                sum[l] = 0.0f;\n"
 "            }\n"
 "            do {\n"
 "                EACH_LANE for (int l = 0; l < LANES; l++)\n"
-"                    sum[l] = multiply_add(*from, *w[l]++, sum[l]);\n"
+"                    sum[l] = multiply_add(*from, ${load}*w[l]++${done}, sum[l]);\n"
 "            } while (++from != x + k);\n"
 "            EACH_LANE for (int l = 0; l < LANES; l++) result[l] = sum[l];\n"
 "            for (int l = 0; l < LANES && j + l < n; l++) {\n"
@@ -123,12 +126,11 @@ static bool has_convolution(const emitter *e)
 static bool emit_affine(emitter *e, const node *n)
 {
     const samba_shape *w = &in_of(e, n, 1)->spec.shape;
-    if (in_of(e, n, 1)->spec.dtype != SAMBA_F32) return cannot(e, n, "weights of this type");
+    if (!set_weights(e, n)) return false;
     set_word(&e->body, "n", "%d", w->dim[0]);
     set_word(&e->body, "k", "%d", w->dim[1]);
     set_word(&e->body, "rows", "%lld", (long long)(count_of(in_of(e, n, 0)) / w->dim[1]));
     set_tensor(e, "x", n->in[0]);
-    set_tensor(e, "w", n->in[1]);
     set_tensor(e, "b", n->n_in > 2 ? n->in[2] : -1);
     take_relu(e, n);
     need(e, has_convolution(e) ? "affine_dots" : "affine");

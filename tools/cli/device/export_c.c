@@ -8,14 +8,19 @@
 
 typedef struct options {
     const char *from, *to;          // to: NULL, a folder, or the path of the files without .c
+    bool inexact, float16_weights;
 } options;
 
 static int usage(FILE *to)
 {
     fprintf(to,
             "usage: tools/samba export-c MODEL.ckpt [-o FOLDER or FOLDER/NAME]\n"
+            "                            [--inexact] [--float16-weights]\n"
             "  writes NAME.c and NAME.h: the program as C that needs nothing else, with the bits of\n"
-            "  samba.h; and NAME_pef.h: the checkpoint as a constant array, for samba_runtime_open\n");
+            "  samba.h; and NAME_pef.h: the checkpoint as a constant array, for samba_runtime_open\n"
+            "  --inexact: in NAME.c, products are rounded before they are added where the processor\n"
+            "    has no instruction for multiply-adds: other bits, and faster there\n"
+            "  --float16-weights: in NAME.c, weights take half the flash, rounded to 11 bits\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -61,7 +66,9 @@ static bool read_words(options *o, int argc, char **argv, fault *why)
         if (strcmp(argv[i], "-o") == 0) {
             if (++i == argc) return fail(why, "-o: give a folder, or a path without .c");
             o->to = argv[i];
-        } else if (*argv[i] == '-')
+        } else if (strcmp(argv[i], "--inexact") == 0) o->inexact = true;
+        else if (strcmp(argv[i], "--float16-weights") == 0) o->float16_weights = true;
+        else if (*argv[i] == '-')
             return fail(why, "there is no flag %s; --help lists those there are", argv[i]);
         else if (o->from) return fail(why, "%s: one checkpoint at a time", argv[i]);
         else o->from = argv[i];
@@ -79,9 +86,10 @@ int export_c_main(int argc, char **argv)
     char path[PATH_SIZE], *name = NULL;
     bool written = true;
     if (!read_words(&o, argc, argv, &why)) return report_fault("export-c", &why, 2);
+    export_options how = { o.from, o.inexact, o.float16_weights };
     bool fine = open_program(&p, o.from, &why) && has_values(&p, &why)
         && choose_name(&o, path, &name, &why) && export_pef(&p, path, name, &why)
-        && write_source(&p, path, name, o.from, &why, &written);
+        && write_source(&p, path, name, &how, &why, &written);
     if (fine && !written) report_fault("export-c", &why, 0);
     close_program(&p);
     free(name);

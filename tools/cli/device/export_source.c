@@ -7,7 +7,7 @@
 
 static const family *const families[] = {
     &math_family, &reduce_family, &elementwise_family, &product_family, &convolution_family,
-    &pooling_family, &norm_family, &loss_family, &optimizer_family, &shape_family,
+    &pooling_family, &norm_family, &loss_family, &optimizer_family, &shape_family, &int8_family,
 };
 
 enum { N_FAMILIES = sizeof families / sizeof *families };
@@ -172,6 +172,11 @@ static bool is_public(const emitter *e, int32_t i)
         && !is_constant(e, i) && (e->used[i] || s->role == SAMBA_ROLE_INPUT);
 }
 
+static uint64_t bytes_of(const symbol *s)
+{
+    return (uint64_t)count_of(s) * samba_dtype_size(s->spec.dtype);
+}
+
 static bool is_temporary(const emitter *e, int32_t i)
 {
     const symbol *s = &e->p->symbols[i];
@@ -181,9 +186,45 @@ static bool is_temporary(const emitter *e, int32_t i)
 static bool all_zero(const symbol *s)
 {
     const char *byte = (const char *)s->value;
-    for (uint64_t i = 0; i < (uint64_t)count_of(s) * 4; i++)
+    for (uint64_t i = 0; i < bytes_of(s); i++)
         if (byte[i]) return false;
     return true;
+}
+
+// Rounded to nearest, ties to even; false: too large, or not finite.
+static bool half_of_float(float x, uint16_t *half)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    float size = x < 0 ? -x : x;
+    if (size >= 6.103515625e-5f) {
+        magnitude += 0xfffu + (magnitude >> 13 & 1u);
+        magnitude = (magnitude >> 13) - (112u << 10);
+    } else {
+        volatile float whole = size + 0.5f;         // its last bit is that of a subnormal half
+        magnitude = (uint32_t)((whole - 0.5f) * 16777216.0f);
+    }
+    *half = (uint16_t)(sign | magnitude);
+    return magnitude < 0x7c00u;
+}
+
+// Is a constant written as halves?
+static bool is_half(const emitter *e, int32_t i)
+{
+    return e->float16 && e->weighs[i];
+}
+
+static void write_halves(writer *w, const symbol *s)
+{
+    int64_t n = count_of(s);
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t half = 0;
+        if (s->spec.dtype == SAMBA_F16) memcpy(&half, (const char *)s->value + 2 * i, sizeof half);
+        else half_of_float(((const float *)s->value)[i], &half);
+        write_plain(w, "%s0x%04x,%s", i % 12 ? " " : "    ", half,
+                    (i + 1) % 12 && i + 1 < n ? "" : "\n");
+    }
 }
 
 static void write_values(writer *w, const symbol *s)
@@ -193,7 +234,29 @@ static void write_values(writer *w, const symbol *s)
         write_floats(w, (const float *)s->value, n);
         return;
     }
-    for (int64_t i = 0; i < n; i++) write_plain(w, "    %d,\n", ((const int32_t *)s->value)[i]);
+    bool bytes = s->spec.dtype == SAMBA_I8;
+    for (int64_t i = 0; i < n; i++) {
+        int value = bytes ? ((const int8_t *)s->value)[i] : ((const int32_t *)s->value)[i];
+        write_plain(w, "%s%d,%s", i % 16 ? " " : "    ", value, (i + 1) % 16 && i + 1 < n ? "" : "\n");
+    }
+}
+
+// Weights that halves can stand for, which nothing but products reads.
+static bool check_half(emitter *e, int32_t i)
+{
+    const symbol *s = &e->p->symbols[i];
+    bool alone = e->reads[i] == e->weighs[i];
+    if (!is_constant(e, i) || !alone || (s->spec.dtype == SAMBA_F32 && !e->rounds))
+        return fail(e->why, "%s is not a constant half that products alone read, as other weights "
+                    "are: only %s_pef.h is written, for the executor", s->name, e->name);
+    for (int64_t k = 0; s->spec.dtype == SAMBA_F32 && k < count_of(s); k++) {
+        uint16_t half;
+        float x = ((const float *)s->value)[k];
+        if (!half_of_float(x, &half))
+            return fail(e->why, "%s has %g, which a half cannot hold; leave --float16-weights out",
+                        s->name, (double)x);
+    }
+    return true;
 }
 
 // Are all tensors of types that C of this kind has, and their values finite?
@@ -202,9 +265,14 @@ static bool check_data(emitter *e)
     for (int32_t i = 0; i < e->p->pef.n_symbols; i++) {
         const symbol *s = &e->p->symbols[i];
         bool floats = s->spec.dtype == SAMBA_F32, ids = s->spec.dtype == SAMBA_I32;
+        bool bytes = s->spec.dtype == SAMBA_I8;
         if (!is_public(e, i) && !(e->used[i] && s->view_of < 0)) continue;
-        if (!floats && (!ids || s->role == SAMBA_ROLE_TEMPORARY))
-            return fail(e->why, "%s is neither f32 nor i32: export-c cannot write it yet; only "
+        if (is_half(e, i)) {
+            if (!check_half(e, i)) return false;
+            continue;
+        }
+        if (!floats && !bytes && (!ids || s->role == SAMBA_ROLE_TEMPORARY))
+            return fail(e->why, "%s is neither f32, i32 nor i8: export-c cannot write it yet; only "
                         "%s_pef.h is written, for the executor", s->name, e->name);
         const float *x = (const float *)s->value;
         for (int64_t k = 0; floats && x && k < count_of(s); k++)
@@ -219,13 +287,15 @@ static void write_tensor(emitter *e, writer *w, int32_t i, uint64_t *ram)
 {
     const symbol *s = &e->p->symbols[i];
     bool constant = is_constant(e, i), has_values = s->value && (constant || !all_zero(s));
-    write_plain(w, "%s%s %s_%s[%lld]%s /* ", constant ? "static const " : "", c_type_of(s), e->name,
-                e->p->ident[i], (long long)count_of(s), has_values ? " = {" : ";");
-    if (!constant) *ram += (uint64_t)count_of(s) * 4;
+    write_plain(w, "%s%s %s_%s[%lld]%s /* ", constant ? "static const " : "",
+                is_half(e, i) ? "uint16_t" : c_type_of(s), e->name, e->p->ident[i], (long long)count_of(s),
+                has_values ? " = {" : ";");
+    if (!constant) *ram += bytes_of(s);
     write_shape(w, s);
     write_plain(w, " */\n");
     if (!has_values) return;
-    write_values(w, s);
+    if (is_half(e, i)) write_halves(w, s);
+    else write_values(w, s);
     write_plain(w, "};\n");
 }
 
@@ -235,18 +305,21 @@ static void write_arena(emitter *e, writer *w, uint64_t *ram)
     uint64_t end = 0;
     for (int32_t i = 0; i < e->p->pef.n_symbols; i++) {
         const symbol *s = &e->p->symbols[i];
-        uint64_t last = s->offset + (uint64_t)count_of(s) * 4;
+        uint64_t last = s->offset + bytes_of(s);
         if (is_temporary(e, i) && last > end) end = last;
     }
     if (end == 0) return;
+    end = (end + 3) / 4 * 4;
     *ram += end;
     write_plain(w, "\n/* What passes between ops; tensors that are never needed together overlap. */\n"
                 "static float arena[%llu];\n", (unsigned long long)end / 4);
     for (int32_t i = 0; i < e->p->pef.n_symbols; i++) {
         const symbol *s = &e->p->symbols[i];
         if (!is_temporary(e, i)) continue;
-        write_plain(w, "static float *const %s_%s = arena + %llu; /* ", e->name, e->p->ident[i],
-                    (unsigned long long)s->offset / 4);
+        bool bytes = s->spec.dtype == SAMBA_I8;
+        write_plain(w, "static %s *const %s_%s = %sarena + %llu; /* ", c_type_of(s), e->name,
+                    e->p->ident[i], bytes ? "(int8_t *)" : "",
+                    (unsigned long long)s->offset / (bytes ? 1 : 4));
         write_shape(w, s);
         write_plain(w, " */\n");
     }
@@ -269,12 +342,31 @@ static void write_data(emitter *e, writer *w, uint64_t *ram)
 
 // ---- The files ----------------------------------------------------------------------------------
 
-static const char prologue[] =
-"/* ${base}.c: ${from} as C, by tools/samba export-c.\n"
-"   Its results are those of samba.h, bit for bit, as long as compilers keep to IEEE: without\n"
+static const char exact_promise[] =
+"Its results are those of samba.h, bit for bit, as long as compilers keep to IEEE: without\n"
 "   -ffast-math, and on 32-bit x86 with -msse2 -mfpmath=sse. Values that are not\n"
 "   finite, or an exact zero whose sign only tiny products decide, may differ next to the padding of\n"
-"   convolutions. */\n"
+"   convolutions.";
+
+static const char inexact_promise[] =
+"INEXACT: where the processor has no instruction for multiply-adds, products are rounded before\n"
+"   they are added, which is faster. So results differ in their last bits from those of samba.h and\n"
+"   of other processors.";
+
+static const char inexact_multiply_add[] =
+"/* a * b + c, rounded twice where there is no instruction for it. */\n"
+"static inline float multiply_add(float a, float b, float c)\n"
+"{\n"
+"#if FMA == FMA_INSTRUCTION\n"
+"    return __builtin_fmaf(a, b, c);\n"
+"#else\n"
+"    return float_bits(a) << 1 ? a * b + c : c;\n"
+"#endif\n"
+"}\n";
+
+static const char prologue[] =
+"/* ${base}.c: ${from} as C, by tools/samba export-c.\n"
+"   ${promise} */\n"
 "#include \"${base}.h\"\n"
 "#include <stddef.h>\n"
 "#include <string.h>\n"
@@ -325,12 +417,21 @@ static bool write_c(emitter *e, const char *path, uint64_t *ram)
 {
     writer head = { .size = 0 };
     set_word(&head, "name", "%s", e->name);
+    set_word(&head, "weight", e->float16 ? "uint16_t" : "float");
+    set_word(&head, "load", e->float16 ? "float_of_half(" : "");
+    set_word(&head, "done", e->float16 ? ")" : "");
+    set_word(&head, "promise", "%s", e->inexact ? inexact_promise : exact_promise);
     set_word(&head, "from", "%s", get_word(&e->body, "from"));
     set_word(&head, "base", "%s", get_word(&e->body, "base"));
     write_text(&head, prologue);
     write_data(e, &head, ram);
-    for (int i = 0; piece_at(i); i++)
-        if (e->piece_used[i]) write_plain(&head, "\n%s", piece_at(i)->text);
+    if (e->float16) need(e, "half");
+    for (int i = 0; piece_at(i); i++) {
+        if (!e->piece_used[i]) continue;
+        bool rounds_twice = e->inexact && strcmp(piece_at(i)->name, "multiply_add") == 0;
+        write_plain(&head, "\n");
+        write_text(&head, rounds_twice ? inexact_multiply_add : piece_at(i)->text);
+    }
     if (e->data.size) write_plain(&head, "\n%s", e->data.text);
     write_plain(&head, "\n%s", e->body.text);
     FILE *to = open_file(path, "w", e->why);
@@ -409,19 +510,21 @@ static bool is_ours(const char *path, fault *why)
         || fail(why, "%s was not written by export-c; choose another name with -o", path);
 }
 
-bool write_source(const program *p, const char *path, const char *name, const char *from, fault *why,
-                  bool *written)
+bool write_source(const program *p, const char *path, const char *name, const export_options *how,
+                  fault *why, bool *written)
 {
     char c_file[PATH_SIZE], h_file[PATH_SIZE];
-    emitter e = { .p = p, .name = name, .why = why };
-    const char *slash = strrchr(path, '/'), *from_slash = strrchr(from, '/');
+    emitter e = { .p = p, .name = name, .why = why, .inexact = how->inexact,
+                  .float16 = how->float16_weights, .rounds = how->float16_weights };
+    const char *from = how->from, *slash = strrchr(path, '/'), *from_slash = strrchr(from, '/');
     uint64_t ram = 0;
     e.used = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.used);
     e.reads = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.reads);
+    e.weighs = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.weighs);
     set_word(&e.body, "name", "%s", name);
     set_word(&e.body, "base", "%s", slash ? slash + 1 : path);
     set_word(&e.body, "from", "%s", from_slash ? from_slash + 1 : from);
-    bool fine = ((e.used && e.reads) || fail(why, "no memory"))
+    bool fine = ((e.used && e.reads && e.weighs) || fail(why, "no memory"))
         && make_path(c_file, why, "%s.c", path) && make_path(h_file, why, "%s.h", path)
         && is_ours(c_file, why) && is_ours(h_file, why);
     *written = false;
@@ -434,6 +537,7 @@ bool write_source(const program *p, const char *path, const char *name, const ch
     }
     free(e.used);
     free(e.reads);
+    free(e.weighs);
     free_writer(&e.body);
     free_writer(&e.data);
     return fine;
