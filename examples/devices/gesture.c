@@ -283,7 +283,8 @@ static int make(const char *path)
     samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(1));
     samba_tensor *h = samba_relu(samba_linear(motion, "hidden", HIDDEN));
     samba_tensor *gesture = samba_name(samba_linear(h, "scores", GESTURES), "gesture");
-    samba_compile(s, &(samba_program){ .loss = samba_cross_entropy(gesture, label),
+    samba_tensor *loss = samba_name(samba_cross_entropy(gesture, label), "loss");
+    samba_compile(s, &(samba_program){ .loss = loss,
                                        .outputs = { gesture }, .mapping = SAMBA_MAPPING_SPATIAL,
                                        .optim = { .kind = SAMBA_SGD, .lr = 0.02f } });
     train(s, motion, label, 6000);
