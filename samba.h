@@ -1098,6 +1098,10 @@ typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3
 typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } samba_mapping;
 
 /* What to compile. */
+/* What memory counts. HOST: tensors, those in the file as well. DEVICE32: what samba_runtime_bytes
+   will say on a 32-bit device, as samba_measure_device tells it, for which flash holds the file. */
+typedef enum samba_target { SAMBA_HOST = 0, SAMBA_DEVICE32, SAMBA_N_TARGETS } samba_target;
+
 typedef struct samba_program {
     const char *pef;    /* file to write, <pef>.log beside it; NULL: none */
     const char *name;   /* internal name; default "samba" */
@@ -1128,6 +1132,7 @@ typedef struct samba_program {
                              has this mem_type; 0: no limit */
     int64_t memory;       /* bytes of tensors at most: parts of the forward pass are
                              computed again, as far as that takes; 0: no limit */
+    samba_target target;  /* DEVICE32: memory is all the RAM of a small device */
 } samba_program;
 
 /* Compiles what was traced, writes the PEF, loads it. Weights keep their values. */
@@ -19307,6 +19312,9 @@ typedef struct samba__place {
     int32_t index; /* number in the PEF, after sorting */
 } samba__place;
 
+/* Of a list of names in a message the first ones are named, the others counted. */
+enum { SAMBA__MOST_NAMES = 8 };
+
 typedef struct samba__section_plan {
     uint32_t type;
     int32_t first, n;
@@ -19694,6 +19702,17 @@ SAMBA__FN int64_t samba__planned_bytes(const samba__plan *p)
     return (int64_t)bytes;
 }
 
+/* The memory that a plan will take on a small device: that of the PEF it becomes. */
+SAMBA__FN samba_device_memory samba__planned_memory(const samba__compilation *c,
+                                                    const samba__plan *p)
+{
+    samba__pef pef = SAMBA__ZEROED;
+    pef.n_symbols = (uint32_t)p->n_places;
+    pef.n_nodes = (uint32_t)c->n_nodes;
+    memcpy(pef.region, p->region, sizeof pef.region);
+    return samba__device_memory_of(&pef);
+}
+
 SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
 {
     samba_session *s = c->session;
@@ -19933,6 +19952,13 @@ SAMBA__FN bool samba__choose_narrow(const samba__compilation *c, samba__recomput
     return any;
 }
 
+/* What program.memory limits. */
+SAMBA__FN int64_t samba__counted_bytes(const samba__compilation *c, const samba__plan *p)
+{
+    if (c->program->target != SAMBA_DEVICE32) return samba__planned_bytes(p);
+    return (int64_t)samba__planned_memory(c, p).bytes;
+}
+
 /* The smallest plan that was tried. */
 typedef struct samba__smallest {
     int64_t bytes; /* -1: none yet */
@@ -19943,31 +19969,70 @@ typedef struct samba__smallest {
 SAMBA__FN void samba__keep_smallest(const samba__compilation *c, const samba__plan *p,
                                     samba__smallest *least)
 {
-    int64_t bytes = samba__planned_bytes(p);
+    int64_t bytes = samba__counted_bytes(c, p);
     if (least->bytes >= 0 && bytes >= least->bytes) return;
     least->bytes = bytes;
     least->plan = *p;
     least->peak = c->n_nodes ? c->nodes[p->peak]->name : "no op";
 }
 
-/* Says what is largest where most is alive. */
-SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__smallest *least)
+/* Does place i take memory of the arena at the peak that no place counted before takes? */
+SAMBA__FN bool samba__counts_at_peak(const samba__plan *p, int32_t i)
 {
-    const samba__plan *p = &least->plan;
-    const samba__place *top = NULL;
+    const samba__place *q = &p->places[i];
+    int32_t from = q->chain == i ? q->first : q->first + 1;
+    return q->region == SAMBA__REGION_ARENA && q->view_of < 0 && from <= p->peak
+        && q->last >= p->peak;
+}
+
+/* The largest place at the peak that is smaller than `above`, or behind it; NULL: there is none. */
+SAMBA__FN const samba__place *samba__next_at_peak(const samba__plan *p, const samba__place *above)
+{
+    const samba__place *next = NULL;
     for (int32_t i = 0; i < p->n_places; i++) {
         const samba__place *q = &p->places[i];
-        bool alive = q->region == SAMBA__REGION_ARENA && q->first <= p->peak && q->last >= p->peak;
-        if (alive && (!top || q->bytes > top->bytes)) top = q;
+        bool later = !above || q->bytes < above->bytes || (q->bytes == above->bytes && q > above);
+        if (later && samba__counts_at_peak(p, i) && (!next || q->bytes > next->bytes)) next = q;
     }
-    int64_t lasting = least->bytes - (int64_t)p->region[SAMBA__REGION_ARENA];
+    return next;
+}
+
+/* "a 5120, b 2560 and 3 more with 960 bytes, 64 between them": together the whole arena. */
+SAMBA__FN void samba__put_peak(samba__text *t, const samba__plan *p)
+{
+    uint64_t rest = 0, between = p->region[SAMBA__REGION_ARENA];
+    int32_t n = 0;
+    const samba__place *q = NULL;
+    while ((q = samba__next_at_peak(p, q)) != NULL) {
+        between -= q->bytes;
+        if (n++ >= SAMBA__MOST_NAMES)
+            rest += q->bytes;
+        else
+            samba__format(t, "%s%s %l", n > 1 ? ", " : "", q->name, (int64_t)q->bytes);
+    }
+    if (n > SAMBA__MOST_NAMES)
+        samba__format(t, " and %d more with %l", n - SAMBA__MOST_NAMES, (int64_t)rest);
+    samba__put_text(t, n ? " bytes" : "nothing");
+    if (between) samba__format(t, ", %l between them", (int64_t)between);
+}
+
+/* Says what is alive where most is. */
+SAMBA__FN bool samba__refuse_memory(const samba__compilation *c, const samba__smallest *least)
+{
+    char alive[640];
+    samba__text t = samba__text_in(alive, sizeof alive);
+    bool device = c->program->target == SAMBA_DEVICE32;
+    samba__put_peak(&t, &least->plan);
+    int64_t lasting = least->bytes - (int64_t)least->plan.region[SAMBA__REGION_ARENA];
     return samba_fail(c->session, SAMBA_ERANGE,
                       "program.memory is %l bytes, but no plan was found "
-                      "that takes less than %l, %l of them for parameters, state and inputs, "
-                      "whatever of the forward pass is computed again. Most is alive at %s; %s has "
-                      "%l bytes then. Use a smaller batch, or microbatches",
-                      c->program->memory, least->bytes, lasting, least->peak,
-                      top ? top->name : "nothing", (int64_t)(top ? top->bytes : 0));
+                      "that takes less than %l%s, %l of them for %s, "
+                      "whatever of the forward pass is computed again. Most is alive at %s: %s. "
+                      "Use a smaller batch, or microbatches",
+                      c->program->memory, least->bytes, device ? " on a 32-bit device" : "",
+                      lasting,
+                      device ? "state, inputs, scratch and tables" : "parameters, state and inputs",
+                      least->peak, alive);
 }
 
 /* The memory a place counts for: as its tensor asks, or by its region. */
@@ -20021,8 +20086,8 @@ SAMBA__FN bool samba__repeat_more(samba__compilation *c, samba__recompute *a, sa
 {
     const int64_t limit = c->program->memory;
     int64_t price = 0;
-    while (samba__planned_bytes(p) > limit) {
-        int64_t wanted = step > 0 ? step : samba__planned_bytes(p) - limit;
+    while (samba__counted_bytes(c, p) > limit) {
+        int64_t wanted = step > 0 ? step : samba__counted_bytes(c, p) - limit;
         while (!samba__choose_recomputed(c, a, price, wanted)) {
             if (price > 1 << 20) return true;
             price = price ? price * 4 : 1;
@@ -20048,13 +20113,13 @@ SAMBA__FN bool samba__plan_within(samba__compilation *c, samba__plan *p)
     samba__keep_smallest(c, p, &least);
     if (!samba__repeat_more(c, &a, p, 0, &least)) return false;
     const int32_t window[2] = { a.window, SAMBA__NEAR };
-    for (int32_t i = 0; i < 2 && samba__planned_bytes(p) > limit; i++) {
+    for (int32_t i = 0; i < 2 && samba__counted_bytes(c, p) > limit; i++) {
         a.window = window[i];
         if (!samba__begin_recompute(c, &a, p)) return false;
         int64_t step = (int64_t)(p->region[SAMBA__REGION_ARENA] / 32) + 1;
         if (!samba__repeat_more(c, &a, p, step, &least)) return false;
     }
-    if (samba__planned_bytes(p) > limit) return samba__refuse_memory(c, &least);
+    if (samba__counted_bytes(c, p) > limit) return samba__refuse_memory(c, &least);
     return samba__keep_limits(c, p);
 }
 
@@ -21034,6 +21099,11 @@ SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba_
             (long long)p->region[SAMBA__REGION_STATE], (long long)p->region[SAMBA__REGION_ARENA],
             (long long)p->lower_bound, (long long)p->region[SAMBA__REGION_IO],
             (long long)p->region[SAMBA__REGION_READONLY]);
+    samba_device_memory m = samba__planned_memory(c, p);
+    fprintf(f,
+            "on a 32-bit device: RAM %lld bytes, of them scratch %lld, tables %lld "
+            "(tools/samba device-report has more)\n",
+            (long long)m.bytes, (long long)m.scratch, (long long)m.tables);
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
         int64_t flops = 0, bytes = 0;
@@ -23486,6 +23556,7 @@ SAMBA__FN bool samba__check_program(samba_session *s, const samba_program *p)
         && samba__in_range(s, at, "mapping", (int32_t)p->mapping, 0.0, SAMBA_MAPPING_SPATIAL)
         && samba__in_range(s, at, "sram_bytes", (double)p->sram_bytes, 0.0, SAMBA__NO_LIMIT)
         && samba__check_hyperparam(s, at, "max_grad_norm", (double)p->max_grad_norm)
+        && samba__in_range(s, at, "target", (int32_t)p->target, 0.0, SAMBA_N_TARGETS - 1)
         && samba__in_range(s, at, "memory", (double)p->memory, 0.0, SAMBA__NO_LIMIT);
     for (int i = 0; fine && i < 4; i++)
         fine = samba__in_range(s, at, limit[i], (double)p->mem_limit[i], 0.0, SAMBA__NO_LIMIT);
@@ -25393,8 +25464,7 @@ SAMBA__FN bool samba__restores(const samba__restoring *c)
                   : samba__same_spec(&c->q.spec, &c->r.spec);
 }
 
-/* One more name of a list that is bounded: the first ones are named, the others counted. */
-enum { SAMBA__MOST_NAMES = 8 };
+/* One more name of a list that is bounded. */
 
 SAMBA__FN void samba__list_name(samba__text *t, int32_t *n, const char *first, const char *next,
                                 const char *name)
