@@ -10584,7 +10584,7 @@ SAMBA__FN void samba__affine_int8_work(samba_work *w, const samba_call *c)
     int64_t n = samba__last_dim(&c->out[0]), k = samba__last_dim(&c->in[0]);
     int64_t rows = samba_count(&c->in[0].shape) / k;
     w->units[0] = rows * samba__ceil_div(n, SAMBA__INT8_COLUMNS);
-    w->flops = samba__flops(rows * n, 2 * k);
+    w->flops = samba__flops(rows * n, k);
 }
 
 SAMBA__FN void samba__affine_int8_kernel(const samba_args *a)
@@ -10643,7 +10643,7 @@ SAMBA__FN void samba__convolution_int8_work(samba_work *w, const samba_call *c)
 {
     const samba_shape *y = &c->out[0].shape;
     w->units[0] = (int64_t)y->dim[0] * samba__side(y, y->ndim - 2, 0);
-    w->flops = samba__flops(samba_count(y), 2 * samba__inner(&c->in[1].shape, 0));
+    w->flops = samba__flops(samba_count(y), samba__inner(&c->in[1].shape, 0));
 }
 
 SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)

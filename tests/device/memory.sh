@@ -107,6 +107,59 @@ if $CC $narrow -o $out/narrow $out/narrow.c 2>/dev/null && $out/narrow; then
     grep pef $out/promised | sed 's/[.]pef / /' | sort >$out/without_values
     check 'a PEF without values is promised the same' diff $out/with_values $out/without_values
 fi
+
+# ---- tools/samba device-report ------------------------------------------------------------------
+tool=$out/samba-device
+report() { $tool device-report "$@"; }
+adds_up() {         # the parts of RAM, of flash, and of the arena at its peak
+    report "$out/$1.ckpt" >$log.report || return 1
+    awk 'function sum_is(total, what) {
+            if (sum != total) { print what, sum, total; bad = 1 }
+            sum = 0
+        }
+        / RAM: / { ram = $1; next }
+        /tables of the runtime/ { sum += $1; sum_is(ram, "RAM"); next }
+        / flash, / { flash = $1; next }
+        / trace: / { sum += $1; sum_is(flash, "flash"); next }
+        /the arena$/ { sum_is($1, "arena"); peaks++; next }
+        /stack at most|multiply-adds|^sections/ { next }
+        /^ *[0-9]+ /  { if (!peaks) sum += $1 }
+        END { exit bad || peaks != 1 || !ram || !flash }' $log.report
+}
+check 'the tool compiles' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $tool tools/cli/device.c \
+    tools/cli/device/*.c tools/cli/util/*.c -lm -pthread
+for net in mlp_infer mlp_adamw lenet transformer microbatches graphs spatial int8; do
+    check "$net: the parts add up" adds_up $net
+    ram=$(awk -v file=$out/$net.ckpt '$1 == file { print $2 }' $out/promised)
+    check "$net: its RAM is the promised one" fails_with 0 " $ram  RAM" report $out/$net.ckpt
+    check "$net fits into it" report $out/$net.ckpt --memory "$ram"
+    check "$net does not fit into a byte less" fails_with 1 "1 more than --memory $((ram - 1))" \
+        report $out/$net.ckpt --memory $((ram - 1))
+done
+flash=$(wc -c <$out/lenet.ckpt)
+check 'flash is the size of the file' fails_with 0 " $((flash))  flash" report $out/lenet.ckpt
+check 'of a file without values, what it will be' fails_with 0 " $((flash))  flash" \
+    report $out/lenet.pef
+check 'the tensors at the peak are named' fails_with 0 '  cross_entropy_backward_' \
+    report $out/mlp_sgd.ckpt
+check 'so is what is largest there' fails_with 0 '        2560  relu_1  float 16x40' \
+    report $out/mlp_sgd.ckpt
+# conv1: 28 x 28 x 6 x 25; conv2: 10 x 10 x 16 x 6 x 25; 400 x 120, 120 x 84, 84 x 10
+check 'LeNet has its multiply-adds' fails_with 0 " 416520  multiply-adds" report $out/lenet.ckpt
+check 'int8 is counted, too' fails_with 0 " 52992  multiply-adds" report $out/int8.ckpt
+check 'parts of a batch are counted' fails_with 0 " 87840  multiply-adds" \
+    report $out/microbatches.ckpt
+check 'ops of a program are refused' fails_with 1 'cube_1' report $out/own_op.ckpt
+head -c 5000 $out/lenet.ckpt >$out/cut.bin
+check 'a damaged file is refused' fails_with 1 'cut or extended' report $out/cut.bin
+check 'so is one that is not there' fails_with 1 'nothing.ckpt' report $out/nothing.ckpt
+check 'a limit is a number' fails_with 2 'such as 65536 or 64k' \
+    report $out/lenet.ckpt --memory 64q
+check 'units of a limit' fails_with 1 'more than --memory 32768' \
+    report $out/lenet.ckpt --memory 32k
+check 'a flag that is not there' fails_with 2 'no flag --ram' report --ram
+check 'no file' fails_with 2 'which file' report
+
 for cc in "arm-none-eabi-gcc -mcpu=cortex-m3" \
         "riscv64-unknown-elf-gcc -march=rv32imc -mabi=ilp32 --specs=picolibc.specs"; do
     if have ${cc%% *}; then
