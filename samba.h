@@ -22757,28 +22757,51 @@ SAMBA__FN bool samba__choose_product(samba__quantizer *q, int32_t i)
     return true;
 }
 
-/* Factors and the shift of ratios r of n scales: the largest factor has 21 bits. */
-SAMBA__FN bool samba__sum_factors(const double *r, int32_t n, int32_t *factor, int32_t *shift)
+/* Factors and the shift of ratios r of n scales: the largest factor has 21 bits. One above that is
+   cut; as the only one, it still takes all but 0 to a limit of y, and sums with such ones are left
+   in f32. */
+SAMBA__FN void samba__sum_factors(const double *r, int32_t n, int32_t *factor, int32_t *shift)
 {
     double most = n > 1 && r[1] > r[0] ? r[1] : r[0], unit = 1.0;
     for (*shift = 0; *shift < SAMBA__SUM_MOST_SHIFT && most * unit < 1048576.0; ++*shift)
         unit *= 2.0;
     for (int32_t i = 0; i < n; i++)
         factor[i] = (int32_t)(r[i] * unit < 2097151.0 ? r[i] * unit + 0.5 : 2097152.0);
-    return most * unit <= 2097152.0;
+}
+
+/* Is y = a + b worth an int8 op? Not where a and b nearly cancel out: if one step of a is wider than
+   all that y holds, y would be noise; far beyond, factors would not fit. */
+SAMBA__FN bool samba__sum_fits(const samba__quantizer *q, const samba__node *n,
+                               const samba_tensor *y)
+{
+    float range = 255.0f * q->grid[y->id].scale;
+    for (int32_t k = 0; k < 2; k++) {
+        float step = q->grid[n->in[k]->id].scale;
+        if (step <= range) continue;
+        samba__warn(q->c->session,
+                    "%s spans %g, less than the step of %s in int8, %g: this sum stays f32",
+                    y->name, (double)range, n->in[k]->name, (double)step);
+        return false;
+    }
+    return true;
 }
 
 /* Sums of two grids, cat and relu have a grid of their own. */
 SAMBA__FN bool samba__choose_own_grid(samba__quantizer *q, int32_t i, samba__int8_form form)
 {
+    const samba__node *n = q->c->nodes[i];
     samba__int8_choice *h = &q->choice[i];
-    if (form == SAMBA__INT8_SUM)
-        samba__absorb(q, i);
-    else
-        h->y = q->c->nodes[i]->out[0];
+    samba_tensor *y = n->out[0];
+    int32_t k = 0;
+    const samba__node *relu
+        = form == SAMBA__INT8_SUM ? samba__only_reader(q, y, SAMBA__OP_relu, &k) : NULL;
+    if (relu) y = relu->out[0];
+    if (!samba__give_grid(q, y)) return false;
+    if (form == SAMBA__INT8_SUM && !samba__sum_fits(q, n, y)) return true; /* it stays f32 */
+    if (form == SAMBA__INT8_SUM) samba__absorb(q, i);
+    h->y = y;
     h->form = form;
-    if (!samba__give_grid(q, h->y)) return false;
-    q->is_int8[h->y->id] = true;
+    q->is_int8[y->id] = true;
     return true;
 }
 

@@ -1118,6 +1118,41 @@ static void test_false_view(void)
     free(b.at);
 }
 
+// Factors, shifts and limits of a sum in int8: at their ends they run, beyond them the file is refused.
+static void test_int8_sum(void)
+{
+    static const struct { uint32_t word; int32_t least, most; } words[] = {
+        { 0, -128, 127 }, { 1, -128, 127 },         // zeros of what is added
+        { 2, 0, 1 << 21 }, { 3, 0, 1 << 21 },       // factors
+        { 4, 0, 30 },                               // shift
+        { 5, -128, 127 }, { 6, -128, 100 }, { 7, -20, 127 } };      // zero and limits of the sum
+    const int32_t attr[8] = { 3, -5, 1 << 20, 1 << 19, 20, 1, -20, 100 };
+    samba_session *s = quiet_session();
+    samba_tensor *x = samba_input(s, "x", SAMBA_I8, SAMBA_SHAPE(5)), *two[2] = { x, x };
+    samba_tensor *sum = samba_apply(s, "add_int8", two, 2, attr, 8);
+    samba_program p = { .inference = true, .pef = path, .outputs = { sum } };
+    CHECK(samba_compile(s, &p) && samba_close(s) == 0);
+    bytes b = read_file(path);
+    uint32_t first = 0;
+    while (first < n_words(&b) && memcmp(b.at + word_at(&b, first), attr, sizeof attr)) first++;
+    CHECK(first < n_words(&b) && !refused(&b));
+    for (size_t i = 0; i < sizeof words / sizeof *words && !test_bad; i++) {
+        for (int32_t beyond = 0; beyond < 2; beyond++) {
+            const int32_t least = words[i].least - beyond, most = words[i].most + beyond;
+            put32(&b, word_at(&b, first + words[i].word), (uint32_t)least);
+            seal(&b);
+            CHECK(refused(&b) == beyond);
+            refuse_or_run(&b);
+            put32(&b, word_at(&b, first + words[i].word), (uint32_t)most);
+            seal(&b);
+            CHECK(refused(&b) == beyond);
+            refuse_or_run(&b);
+        }
+        put32(&b, word_at(&b, first + words[i].word), (uint32_t)attr[words[i].word]);
+    }
+    free(b.at);
+}
+
 // Outputs that turn out to be other tensors are copied from them; nothing else computes them, too.
 static void test_outputs_made_once(void)
 {
@@ -1658,6 +1693,7 @@ int main(int argc, char **argv)
         RUN(test_lies);
         RUN(test_apart);
         RUN(test_false_view);
+        RUN(test_int8_sum);
         RUN(test_outputs_made_once);
         RUN(test_memory_size);
         RUN(test_small_lies);
