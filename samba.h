@@ -38,7 +38,8 @@
      [shape-ops]   reshape ... cat, gather, lookup: ops that move values   |
      [conv]        convolution and its gradients, as an implicit GEMM      |
      [pool]        pooling                                                 |
-     [quant]       int8: grids, products and sums on them, fake quantization
+     [quant]       grids of int8, observers, fake quantization
+     [int-ops]     the ops of int8: conversions, sums, products, pooling
      [norm-loss]   batch, layer and rms norm, softmax, losses              |
      [attention]   scaled dot product attention                            |
      [optim-ops]   SGD, AdamW, clipping: one step                          |
@@ -10212,7 +10213,8 @@ SAMBA__OP_API samba_tensor *samba_fake_quantize_weight(samba_tensor *w, int32_t 
     return samba__emit1(SAMBA__OP_fake_quantize_weight, w, &axis, 1);
 }
 
-/* ---- What the rules of int8 ops share ---- */
+/* ==== [int-ops] =============================================================================== */
+/* Ops of int8, on the grids of [quant]. First, what their rules share. */
 SAMBA__FN bool samba__expect_type(samba_call *c, int32_t i, samba_dtype type)
 {
     return c->in[i].dtype == type
@@ -10273,7 +10275,7 @@ SAMBA__FN samba__int8_y samba__int8_y_of(const int32_t *attr)
     return y;
 }
 
-SAMBA__INLINE int8_t samba__int8_limited(int64_t q, const samba__int8_y *y)
+SAMBA__INLINE int8_t samba__int8_limited(int32_t q, const samba__int8_y *y)
 {
     if (q < y->least) return (int8_t)y->least;
     return (int8_t)(q > y->most ? y->most : q);
@@ -10421,7 +10423,14 @@ SAMBA__INLINE void samba__dot4_rest(const int8_t *x, const int8_t *w, ptrdiff_t 
 
 /* Cortex-M4, M7 and the like: 4 bytes become two pairs of 16 bits (sxtb16), whose products are
    added to a sum by one instruction (smlad). */
-#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED) && defined(__GNUC__)
+#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED) && defined(__GNUC__) \
+    && defined(__OPTIMIZE__) /* else too few registers are left */
+#define SAMBA__DSP 1
+#else
+#define SAMBA__DSP 0
+#endif
+
+#if SAMBA__DSP
 SAMBA__INLINE uint32_t samba__dsp_even(uint32_t bytes)
 {
     uint32_t pair;
@@ -10436,35 +10445,34 @@ SAMBA__INLINE uint32_t samba__dsp_odd(uint32_t bytes)
     return pair;
 }
 
-SAMBA__INLINE int32_t samba__dsp_add(uint32_t x, uint32_t w, int32_t sum)
-{
-    int32_t y;
-    __asm__("smlad %0, %1, %2, %3" : "=r"(y) : "r"(x), "r"(w), "r"(sum));
-    return y;
-}
-
-SAMBA__INLINE int32_t samba__dsp_dot(uint32_t even, uint32_t odd, const int8_t *w, int32_t sum)
-{
-    uint32_t bytes;
-    memcpy(&bytes, w, sizeof bytes);
-    sum = samba__dsp_add(even, samba__dsp_even(bytes), sum);
-    return samba__dsp_add(odd, samba__dsp_odd(bytes), sum);
-}
+/* The sum of a row, to which four products are added; %[at] says where its weights are. All of it
+   is one statement, since compilers run short of registers, and keep a sum on the stack. */
+#define SAMBA__DSP_ROW(sum, at) \
+    "ldr %[low], [" at "\n\t" \
+    "sxtb16 %[high], %[low], ror #8\n\t" \
+    "sxtb16 %[low], %[low]\n\t" \
+    "smlad %[" sum "], %[odd], %[high], %[" sum "]\n\t" \
+    "smlad %[" sum "], %[even], %[low], %[" sum "]\n\t"
 
 SAMBA__FN void samba__dot4_portable(const int8_t *x, const int8_t *w, ptrdiff_t w_row, ptrdiff_t k,
                                     int32_t *sum)
 {
     const int8_t *w2 = w + 2 * w_row, *end = x + (k & ~(ptrdiff_t)3);
     int32_t s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
-    for (; x < end; x += 4, w += 4, w2 += 4) {
-        uint32_t bytes;
-        memcpy(&bytes, x, sizeof bytes);
-        uint32_t even = samba__dsp_even(bytes), odd = samba__dsp_odd(bytes);
-        s0 = samba__dsp_dot(even, odd, w, s0);
-        s1 = samba__dsp_dot(even, odd, w + w_row, s1);
-        s2 = samba__dsp_dot(even, odd, w2, s2);
-        s3 = samba__dsp_dot(even, odd, w2 + w_row, s3);
-    }
+    uint32_t even, odd, low, high;
+    if (x < end)
+        __asm__("1:\n\t"
+                "ldr %[odd], [%[x]], #4\n\t"
+                "sxtb16 %[even], %[odd]\n\t"
+                "sxtb16 %[odd], %[odd], ror #8\n\t" SAMBA__DSP_ROW("s1", "%[w], %[row]]")
+                    SAMBA__DSP_ROW("s0", "%[w]], #4") SAMBA__DSP_ROW("s3", "%[w2], %[row]]")
+                        SAMBA__DSP_ROW("s2", "%[w2]], #4") "cmp %[x], %[end]\n\t"
+                                                           "bne 1b"
+                : [x] "+r"(x), [w] "+r"(w), [w2] "+r"(w2), [s0] "+r"(s0), [s1] "+r"(s1),
+                  [s2] "+r"(s2), [s3] "+r"(s3), [even] "=&r"(even), [odd] "=&r"(odd),
+                  [low] "=&r"(low), [high] "=&r"(high)
+                : [row] "r"(w_row), [end] "r"(end)
+                : "cc", "memory");
     sum[0] = s0;
     sum[1] = s1;
     sum[2] = s2;
@@ -10520,15 +10528,21 @@ typedef struct samba__int8_channel {
 } samba__int8_channel;
 
 /* The compiler proves that no sum overflows; a file may hold any numbers, so they are added as
-   unsigned ones, and the shift is masked. */
+   unsigned ones, and the shift is masked. Above 32 it leaves nothing of the low word, to which half
+   of it adds nothing, so that the high word is enough: that is most channels. */
 SAMBA__INLINE int8_t samba__int8_scaled(int32_t sum, const samba__int8_channel *c,
                                         const samba__int8_y *y)
 {
     int64_t whole = (int32_t)((uint32_t)sum + (uint32_t)c->bias);
+    uint64_t product = (uint64_t)(whole * c->multiplier);
     uint32_t shift = (uint32_t)c->shift & 63u;
-    uint64_t half = ((uint64_t)1 << shift) >> 1;
-    int64_t scaled = (int64_t)((uint64_t)(whole * c->multiplier) + half) >> shift;
-    return samba__int8_limited(y->zero + scaled, y);
+    if (shift > 32u) {
+        uint32_t high = (uint32_t)(product >> 32) + (1u << (shift - 33u));
+        return samba__int8_limited(y->zero + ((int32_t)high >> (shift - 32u)), y);
+    }
+    int64_t scaled = (int64_t)(product + (((uint64_t)1 << shift) >> 1)) >> shift;
+    scaled = scaled > 1024 ? 1024 : scaled;
+    return samba__int8_limited(y->zero + (int32_t)(scaled < -1024 ? -1024 : scaled), y);
 }
 
 /* sum[j] += x . row j of w, of n rows that are w_row apart. The last four rows may overlap those
@@ -10543,6 +10557,18 @@ SAMBA__FN void samba__int8_dots(samba__dot4_fn dot4, const int8_t *x, const int8
         dot4(x, w + first * w_row, rows == 4 ? w_row : 0, k, four);
         for (ptrdiff_t i = j - first; i < rows; i++)
             sum[first + i] += four[i];
+    }
+}
+
+/* n sums to the grid of y: of channels from c on, or of one if `same`. Not inlined, as registers
+   are few where it is called. */
+SAMBA__NOINLINE void samba__int8_store(const int32_t *sum, ptrdiff_t n,
+                                       const samba__int8_channel *c, bool same,
+                                       const samba__int8_y *to, int8_t *y, ptrdiff_t step)
+{
+    for (const int32_t *end = sum + n; sum < end; sum++, y += step) {
+        *y = samba__int8_scaled(*sum, c, to);
+        c += !same;
     }
 }
 
@@ -10602,21 +10628,32 @@ SAMBA__FN void samba__affine_int8_kernel(const samba_args *a)
         int8_t *y = samba__out_int8(a) + row * n + j;
         samba__int8_dots(samba__dot4_sets[a->isa], samba__in_int8(a, 0) + row * k,
                          samba__in_int8(a, SAMBA__INT8_WEIGHT) + j * k, k, k, some, sum);
-        for (ptrdiff_t i = 0; i < some; i++)
-            y[i] = samba__int8_scaled(sum[i], &table[j + i], &to);
+        samba__int8_store(sum, some, &table[j], false, &to, y, 1);
     }
 }
 
-/* ---- convolution_int8: as convolution; inputs x, w, and the table of channels. The window that an
-   output sees is copied to one row, in the order of weights, which then meets all channels of its
-   group; beside x it has zero_x, which stands for 0. ---- */
+/* ---- convolution_int8: as convolution; inputs x, w, and the table of channels. Beside x there is
+   zero_x, which stands for 0. There are two ways with the same results:
+     a group of few channels   the rows of x that a row of y reads are copied, with what is beside
+                               them, and four windows at a time are read in place
+     else                      the window of an output is copied to one row, in the order of
+                               weights, which then meets all channels of its group
+   To copy windows of 5 x 5 for 6 channels takes 1.7 times as many instructions on a Cortex-M, of a
+   depthwise convolution 5 to 8 times; windows of 3 x 3 x 3 for 16 channels are the faster way. ----
+ */
+enum {
+    SAMBA__INT8_TERMS = SAMBA__IS_SMALL ? 256 : 1024, /* bytes of the copy */
+    SAMBA__INT8_MANY = 8                              /* channels of y */
+};
+
 typedef struct samba__int8_conv {
     const int8_t *x, *w;
     int8_t *y;
     const samba__int8_channel *table;
     ptrdiff_t groups, in_channels, out_channels; /* of a group */
     ptrdiff_t input[2], kernel[2], output[2], stride[2], padding[2], dilation[2];
-    ptrdiff_t k; /* terms of a sum */
+    ptrdiff_t k;    /* terms of a sum */
+    ptrdiff_t wide; /* columns that a row of y reads */
     samba__dot4_fn dot4;
     int8_t zero_x;
     samba__int8_y to;
@@ -10667,32 +10704,162 @@ SAMBA__FN samba__int8_conv samba__int8_conv_of(const samba_args *a)
         v.dilation[i] = (ptrdiff_t)g.dilation[i];
     }
     v.k = v.in_channels * v.kernel[0] * v.kernel[1];
+    v.wide = (v.output[1] - 1) * v.stride[1] + (v.kernel[1] - 1) * v.dilation[1] + 1;
     v.dot4 = samba__dot4_sets[a->isa];
     v.zero_x = (int8_t)a->attr[SAMBA__CONV_INT8_ZERO_X];
     v.to = samba__int8_y_of(a->attr + SAMBA__CONV_INT8_ZERO_Y);
     return v;
 }
 
-/* Terms p ... p + n - 1 of the window of output (row, column) in the channels at x. */
+/* ---- Windows in place. Rows of x that row `row` of y reads in the channels at x: channel by
+   channel, each v->wide. ---- */
+SAMBA__NOINLINE void samba__int8_rows(const samba__int8_conv *v, const int8_t *x, ptrdiff_t row,
+                                      int8_t *to)
+{
+    ptrdiff_t before = v->padding[1] < v->wide ? v->padding[1] : v->wide;
+    ptrdiff_t inside = v->wide - before < v->input[1] ? v->wide - before : v->input[1];
+    for (ptrdiff_t c = 0; c < v->in_channels; c++, x += v->input[0] * v->input[1])
+        for (ptrdiff_t ky = 0; ky < v->kernel[0]; ky++, to += v->wide) {
+            ptrdiff_t iy = row * v->stride[0] - v->padding[0] + ky * v->dilation[0];
+            memset(to, v->zero_x, (size_t)v->wide);
+            if (iy >= 0 && iy < v->input[0])
+                memcpy(to + before, x + iy * v->input[1], (size_t)inside);
+        }
+}
+
+/* The sums of four windows side by side, of which the first begins at x, with the weights w. */
+SAMBA__NOINLINE void samba__int8_windows(const samba__int8_conv *v, const int8_t *x,
+                                         const int8_t *w, int32_t *sum)
+{
+    ptrdiff_t width = v->kernel[1], step = v->stride[1], next = v->wide - width;
+    const int8_t *x2 = x + 2 * step, *last = w + v->k;
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    do {
+        const int8_t *end = w + width;
+        do {
+            int32_t weight = *w++;
+            s0 += weight * x[0];
+            s1 += weight * x[step];
+            s2 += weight * x2[0];
+            s3 += weight * x2[step];
+            x++;
+            x2++;
+        } while (w < end);
+        x += next;
+        x2 += next;
+    } while (w < last);
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+}
+
+#if SAMBA__DSP
+/* The same where the stride is 1: one word has a number for each window. */
+SAMBA__NOINLINE void samba__int8_near_windows(const samba__int8_conv *v, const int8_t *x,
+                                              const int8_t *w, int32_t *sum)
+{
+    ptrdiff_t width = v->kernel[1], next = v->wide - width;
+    const int8_t *last = w + v->k;
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    do {
+        const int8_t *end = w + width;
+        do {
+            uint32_t bytes;
+            int32_t weight = *w++;
+            memcpy(&bytes, x, sizeof bytes);
+            int32_t even = (int32_t)samba__dsp_even(bytes), odd = (int32_t)samba__dsp_odd(bytes);
+            x++;
+            s0 += (int16_t)even * weight;
+            s1 += (int16_t)odd * weight;
+            s2 += (even >> 16) * weight;
+            s3 += (odd >> 16) * weight;
+        } while (w < end);
+        x += next;
+    } while (w < last);
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+}
+#else
+#define samba__int8_near_windows samba__int8_windows
+#endif
+
+/* Row `row` of y of an image, in the channels of a group. As in samba__int8_dots, the last ones
+   may overlap those before. */
+SAMBA__NOINLINE void samba__int8_in_place(const samba__int8_conv *v, ptrdiff_t image,
+                                          ptrdiff_t group, ptrdiff_t row)
+{
+    int8_t rows[SAMBA__INT8_TERMS];
+    int32_t sum[SAMBA__INT8_COLUMNS];
+    ptrdiff_t n = v->output[1], plane = v->output[0] * n, stride = v->stride[1];
+    ptrdiff_t part = image * v->groups + group, channel = group * v->out_channels;
+    int8_t *y = v->y + part * v->out_channels * plane + row * n;
+    samba__int8_rows(v, v->x + part * v->in_channels * v->input[0] * v->input[1], row, rows);
+    for (ptrdiff_t o = channel; o < channel + v->out_channels; o++, y += plane) {
+        ptrdiff_t some = n < SAMBA__INT8_COLUMNS ? n : (ptrdiff_t)SAMBA__INT8_COLUMNS;
+        for (ptrdiff_t begin = 0; begin < n; begin += some) {
+            ptrdiff_t j = begin + some > n ? n - some : begin;
+            for (ptrdiff_t i = 0; i < some; i += 4) {
+                ptrdiff_t at = i + 4 > some ? some - 4 : i;
+                if (stride == 1)
+                    samba__int8_near_windows(v, rows + j + at, v->w + o * v->k, sum + at);
+                else
+                    samba__int8_windows(v, rows + (j + at) * stride, v->w + o * v->k, sum + at);
+            }
+            samba__int8_store(sum, some, &v->table[o], true, &v->to, y + j, 1);
+        }
+    }
+}
+
+/* ---- Copied windows. That of an output in the channels at x, if all of it is inside of x, which
+   then begins at its corner, and dilation is 1 in a row. ---- */
+SAMBA__NOINLINE void samba__int8_inner(const samba__int8_conv *v, const int8_t *x, int8_t *to)
+{
+    ptrdiff_t width = v->kernel[1], down = v->dilation[0] * v->input[1];
+    ptrdiff_t next = v->input[0] * v->input[1] - v->kernel[0] * down;
+    for (ptrdiff_t c = v->in_channels; c > 0; c--, x += next)
+        for (ptrdiff_t ky = v->kernel[0]; ky > 0; ky--, x += down) {
+            ptrdiff_t i = 0;
+            if (width == 3) { /* most of them */
+                to[0] = x[0];
+                to[1] = x[1];
+                i = 2;
+            }
+            do
+                to[i] = x[i];
+            while (++i < width);
+            to += width;
+        }
+}
+
+/* Terms p ... p + n - 1 of any window, that of output (row, column). */
 SAMBA__FN void samba__int8_window(const samba__int8_conv *v, const int8_t *x, ptrdiff_t row,
                                   ptrdiff_t column, ptrdiff_t p, ptrdiff_t n, int8_t *to)
 {
     ptrdiff_t width = v->kernel[1], taps = v->kernel[0] * width, step = v->dilation[1];
+    ptrdiff_t top = row * v->stride[0] - v->padding[0];
     ptrdiff_t left = column * v->stride[1] - v->padding[1];
     ptrdiff_t channel = p / taps, ky = p % taps / width, kx = p % width;
+    ptrdiff_t bottom = top + (v->kernel[0] - 1) * v->dilation[0];
+    if (n == v->k && step == 1 && top >= 0 && left >= 0 && bottom < v->input[0]
+        && left + width <= v->input[1]) {
+        samba__int8_inner(v, x + top * v->input[1] + left, to);
+        return;
+    }
     while (n > 0) {
-        ptrdiff_t iy = row * v->stride[0] - v->padding[0] + ky * v->dilation[0];
-        ptrdiff_t at = (channel * v->input[0] + iy) * v->input[1], ix = left + kx * step;
+        ptrdiff_t iy = top + ky * v->dilation[0], ix = left + kx * step;
+        ptrdiff_t at = (channel * v->input[0] + iy) * v->input[1];
         bool inside = iy >= 0 && iy < v->input[0];
         ptrdiff_t some = width - kx < n ? width - kx : n;
-        if (inside && ix >= 0 && ix + (some - 1) * step < v->input[1]) {
-            const int8_t *from = x + at + ix;
-            for (ptrdiff_t i = 0; i < some; i++, from += step)
-                to[i] = *from;
-        } else {
-            for (ptrdiff_t i = 0; i < some; i++, ix += step)
-                to[i] = inside && ix >= 0 && ix < v->input[1] ? x[at + ix] : v->zero_x;
-        }
+        ptrdiff_t i = 0;
+        for (; i < some && ix < 0; i++, ix += step)
+            to[i] = v->zero_x;
+        for (; inside && i < some && ix < v->input[1]; i++, ix += step)
+            to[i] = x[at + ix];
+        for (; i < some; i++)
+            to[i] = v->zero_x;
         to += some;
         n -= some;
         kx = 0;
@@ -10704,12 +10871,10 @@ SAMBA__FN void samba__int8_window(const samba__int8_conv *v, const int8_t *x, pt
 }
 
 /* The outputs at (row, column) of an image, in the channels of a group. */
-SAMBA__FN void samba__int8_pixel(const samba__int8_conv *v, ptrdiff_t image, ptrdiff_t group,
-                                 ptrdiff_t row, ptrdiff_t column)
+SAMBA__NOINLINE void samba__int8_pixel(const samba__int8_conv *v, ptrdiff_t image, ptrdiff_t group,
+                                       ptrdiff_t row, ptrdiff_t column)
 {
-    enum { TERMS = SAMBA__IS_SMALL ? 256 : 1024 };
-
-    int8_t window[TERMS];
+    int8_t window[SAMBA__INT8_TERMS];
     const int8_t *x
         = v->x + (image * v->groups + group) * v->in_channels * v->input[0] * v->input[1];
     ptrdiff_t plane = v->output[0] * v->output[1];
@@ -10719,24 +10884,29 @@ SAMBA__FN void samba__int8_pixel(const samba__int8_conv *v, ptrdiff_t image, ptr
         int32_t sum[SAMBA__INT8_COLUMNS] = { 0 };
         int8_t *y = v->y + (image * v->groups * v->out_channels + channel) * plane
             + row * v->output[1] + column;
-        for (ptrdiff_t p = 0; p < v->k; p += TERMS) {
-            ptrdiff_t some = v->k - p < TERMS ? v->k - p : (ptrdiff_t)TERMS;
-            if (o == 0 || v->k > TERMS) /* else it is still there */
+        for (ptrdiff_t p = 0; p < v->k; p += SAMBA__INT8_TERMS) {
+            ptrdiff_t some = v->k - p;
+            if (some > SAMBA__INT8_TERMS) some = SAMBA__INT8_TERMS;
+            if (o == 0 || v->k > SAMBA__INT8_TERMS) /* else it is still there */
                 samba__int8_window(v, x, row, column, p, some, window);
             samba__int8_dots(v->dot4, window, v->w + channel * v->k + p, v->k, some, n, sum);
         }
-        for (ptrdiff_t i = 0; i < n; i++)
-            y[i * plane] = samba__int8_scaled(sum[i], &v->table[channel + i], &v->to);
+        samba__int8_store(sum, n, &v->table[channel], false, &v->to, y, plane);
     }
 }
 
 SAMBA__FN void samba__convolution_int8_kernel(const samba_args *a)
 {
     samba__int8_conv v = samba__int8_conv_of(a);
+    bool in_place = v.out_channels < SAMBA__INT8_MANY && v.output[1] >= 4 && v.dilation[1] == 1
+        && v.in_channels * v.kernel[0] * v.wide <= SAMBA__INT8_TERMS;
     for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++)
-        for (ptrdiff_t column = 0; column < v.output[1]; column++)
-            for (ptrdiff_t group = 0; group < v.groups; group++)
-                samba__int8_pixel(&v, u / v.output[0], group, u % v.output[0], column);
+        for (ptrdiff_t group = 0; group < v.groups; group++) {
+            ptrdiff_t image = u / v.output[0], row = u % v.output[0];
+            if (in_place) samba__int8_in_place(&v, image, group, row);
+            for (ptrdiff_t column = 0; !in_place && column < v.output[1]; column++)
+                samba__int8_pixel(&v, image, group, row, column);
+        }
 }
 
 /* ---- Pooling on the grid of x, which y has, too: the largest of a window, or its mean
@@ -10794,38 +10964,42 @@ SAMBA__FN int8_t samba__int8_mean(const int8_t *x, ptrdiff_t width, ptrdiff_t hi
     return (int8_t)(sum / (2 * size) - 128);
 }
 
-SAMBA__FN void samba__int8_pool_run(const samba_args *a, samba__pooling op)
+/* Windows of maxima do not adapt, so they are as far apart everywhere. */
+SAMBA__FN void samba__max_pool2d_int8_kernel(const samba_args *a)
 {
-    samba__pool_sides v = samba__pool_sides_of(a, op);
+    samba__pool_sides v = samba__pool_sides_of(a, SAMBA__MAX_FORWARD);
+    ptrdiff_t width = v.in[1], stride = v.stride[1];
     int8_t *y = samba__out_int8(a) + a->begin * v.out[0] * v.out[1];
-    ptrdiff_t width = v.in[1];
-    const ptrdiff_t end = (ptrdiff_t)a->end;
-    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
-        const int8_t *x = samba__in_int8(a, 0) + u * v.in[0] * v.in[1];
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
         for (ptrdiff_t row = 0; row < v.out[0]; row++) {
             samba__window rows = samba__window_of(&v, 0, row);
-            ptrdiff_t high = rows.end - rows.begin;
-            for (ptrdiff_t column = 0; column < v.out[1]; column++) {
-                samba__window columns = samba__window_of(&v, 1, column);
-                ptrdiff_t wide = columns.end - columns.begin;
-                const int8_t *from = x + rows.begin * width + columns.begin;
-                *y++ = op == SAMBA__MAX_FORWARD
-                    ? samba__int8_largest(from, width, high, wide)
-                    : samba__int8_mean(from, width, high, wide, rows.size * columns.size,
-                                       a->attr[SAMBA__AVG_INT8_ZERO]);
+            const int8_t *x = samba__in_int8(a, 0) + (u * v.in[0] + rows.begin) * width;
+            ptrdiff_t begin = -v.padding[1], high = rows.end - rows.begin;
+            for (const int8_t *last = y + v.out[1]; y < last; y++, begin += stride) {
+                ptrdiff_t end = begin + v.kernel[1], first = begin < 0 ? 0 : begin;
+                *y = samba__int8_largest(x + first, width, high,
+                                         (end < width ? end : width) - first);
             }
         }
     }
 }
 
-SAMBA__FN void samba__max_pool2d_int8_kernel(const samba_args *a)
-{
-    samba__int8_pool_run(a, SAMBA__MAX_FORWARD);
-}
-
 SAMBA__FN void samba__avg_pool2d_int8_kernel(const samba_args *a)
 {
-    samba__int8_pool_run(a, SAMBA__AVG_FORWARD);
+    samba__pool_sides v = samba__pool_sides_of(a, SAMBA__AVG_FORWARD);
+    int8_t *y = samba__out_int8(a) + a->begin * v.out[0] * v.out[1];
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < (ptrdiff_t)a->end; u++) {
+        const int8_t *x = samba__in_int8(a, 0) + u * v.in[0] * v.in[1];
+        for (ptrdiff_t row = 0; row < v.out[0]; row++) {
+            samba__window rows = samba__window_of(&v, 0, row);
+            for (ptrdiff_t column = 0; column < v.out[1]; column++) {
+                samba__window columns = samba__window_of(&v, 1, column);
+                *y++ = samba__int8_mean(x + rows.begin * v.in[1] + columns.begin, v.in[1],
+                                        rows.end - rows.begin, columns.end - columns.begin,
+                                        rows.size * columns.size, a->attr[SAMBA__AVG_INT8_ZERO]);
+            }
+        }
+    }
 }
 
 /* ==== [norm-loss] ============================================================================= */
@@ -22769,8 +22943,8 @@ SAMBA__FN void samba__sum_factors(const double *r, int32_t n, int32_t *factor, i
         factor[i] = (int32_t)(r[i] * unit < 2097151.0 ? r[i] * unit + 0.5 : 2097152.0);
 }
 
-/* Is y = a + b worth an int8 op? Not where a and b nearly cancel out: if one step of a is wider than
-   all that y holds, y would be noise; far beyond, factors would not fit. */
+/* Is y = a + b worth an int8 op? Not where a and b nearly cancel out: if one step of a is wider
+   than all that y holds, y would be noise; far beyond, factors would not fit. */
 SAMBA__FN bool samba__sum_fits(const samba__quantizer *q, const samba__node *n,
                                const samba_tensor *y)
 {

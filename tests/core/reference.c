@@ -9,7 +9,7 @@
 
 // ---- One call of an op: inputs, attributes, outputs; all memory goes with the session ----
 
-enum { ROUNDS = 6, MOST_BLOCKS = 64 };
+enum { ROUNDS = 6, MOST_BLOCKS = 300 };
 
 // Of sums of up to some thousand f32, against double: 16 roundings in a row at their end and as many
 // before, of 2^-24 each. Sums of terms of both signs get an absolute bound of the terms' size, too.
@@ -66,8 +66,8 @@ static int32_t *indices(call *c, int64_t n, int32_t most)
 
 static void give(call *c, samba_dtype type, samba_shape shape, const void *data)
 {
-    char name[16];
-    snprintf(name, sizeof name, "x%d", (int)c->n_in);
+    char name[32];
+    snprintf(name, sizeof name, "x%d_%d", (int)c->n_in, c->n_blocks);
     c->in[c->n_in++] = data ? samba_from_data_copy(c->s, name, type, shape, data) : NULL;
 }
 
@@ -1304,10 +1304,9 @@ static void try_affine_int8(call *c)
     expect(c, 0, want, T * N, EXACT, EXACT);
 }
 
-static void try_convolution_int8(call *c)
+static void convolution_int8(call *c, ref_conv g)
 {
-    ref_conv g = a_conv(c);
-    if (c->round == 4) g.C = 80;                // more terms than are copied at a time
+    c->n_in = c->n_attr = 0;
     samba_shape xs = conv_x(&g), ws = conv_w(&g), ys = conv_y(&g);
     ref_conv_int8 p = { bytes(c, samba_count(&xs)), bytes(c, samba_count(&ws)), NULL,
                         pick(c, 0, -128, 127, 5, -40, 100) };
@@ -1323,6 +1322,38 @@ static void try_convolution_int8(call *c)
     target_attributes(c, to);
     run(c);
     expect(c, 0, want, samba_count(&ys), EXACT, EXACT);
+}
+
+// Rows of 1 ... 70 outputs, few channels or many, all that may lie beside x.
+static ref_conv any_conv(void)
+{
+    int groups = 1 + (int)draw(3);
+    ref_conv g = { .N = 1 + (int)draw(2), .C = groups * (1 + (int)draw(3)), .O = groups * (1 + (int)draw(11)),
+                   .H = 5 + (int)draw(5), .W = 5 + (int)draw(66), .KH = 1 + (int)draw(4), .KW = 1 + (int)draw(5),
+                   .groups = groups };
+    for (int i = 0; i < 2; i++) {
+        g.stride[i] = 1 + (int)draw(3);
+        g.dilation[i] = draw(4) ? 1 : 2;
+        g.padding[i] = (int)draw(i ? 2 * (unsigned)g.KW : 4);
+    }
+    while (g.H + 2 * g.padding[0] <= g.dilation[0] * (g.KH - 1)) g.H++;
+    while (g.W + 2 * g.padding[1] <= g.dilation[1] * (g.KW - 1)) g.W++;
+    return g;
+}
+
+static void try_convolution_int8(call *c)
+{
+    ref_conv g = a_conv(c);
+    if (c->round == 4) g.C = 80;                // more terms than are copied at a time
+    convolution_int8(c, g);
+    for (int i = 0; i < 30 && !test_bad; i++) {
+        g = any_conv();
+        convolution_int8(c, g);
+        if (test_bad)
+            printf("    x (%d,%d,%d,%d), w (%d,%d,%d), groups %d, stride %d,%d, padding %d,%d, dilation %d,%d\n",
+                   g.N, g.C, g.H, g.W, g.O, g.KH, g.KW, g.groups, g.stride[0], g.stride[1],
+                   g.padding[0], g.padding[1], g.dilation[0], g.dilation[1]);
+    }
 }
 
 static void pool_int8(call *c, bool max)
