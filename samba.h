@@ -1547,8 +1547,9 @@ SAMBA_API size_t samba_runtime_state_bytes(const samba_runtime *rt);
 SAMBA_API bool samba_runtime_save(samba_runtime *rt, const samba_storage *storage);
 /* Takes the newest whole slot; training goes on with the bits that it would have had. False, and
    nothing is changed: nothing was saved yet (SAMBA_ESTATE), another PEF, or this one with other
-   values, saved it (SAMBA_EGRAPH), or no slot is whole (SAMBA_EPEF). On a host, open the same PEF,
-   restore a copy of the two slots, and samba_write what samba_runtime_symbol_at has. */
+   values, saved it (SAMBA_EGRAPH), or no slot is whole (SAMBA_EPEF). On a host, tools/samba
+   device-import makes a checkpoint of a copy of the two slots: it opens the same PEF, restores the
+   copy, and gives samba_write_bytes what samba_runtime_symbol_at has. */
 SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *storage);
 
 #endif /* SAMBA_H */
