@@ -1,7 +1,8 @@
 // The device's half of `make device`: runs nets from flash, and prints a line for each of them:
 //     NAME outputs=SHA-256 weights=SHA-256 promised=BYTES painted=BYTES ...
-// run.sh writes the list of nets (NETS_H), and compares what is printed with what the host says.
-#define SAMBA_RUNTIME_ONLY
+// run.sh writes the list of nets (NETS_H) and what samba.h has to compile for them (CONFIG_H), and
+// compares what is printed with what the host says.
+#include CONFIG_H
 #include "samba.h"
 #include "api.h"
 #include "board.h"
@@ -84,7 +85,7 @@ static size_t ram_used(unsigned char paint)
 typedef struct result {
     sha256 outputs, weights;
     size_t promised, painted, last;                 // last: up to the end of its last tensor
-    size_t stack_open, stack_run;
+    size_t stack_open, stack_run;                   // stack_open: of samba_runtime_bytes, too
     uint64_t bytes, open, steps;                    // instructions
     int32_t n_steps;
 } result;
@@ -144,7 +145,8 @@ static bool run_painted(const net *n, unsigned char paint, int32_t most_steps, r
     uint64_t before = board_instructions();
     samba_runtime *rt = samba_runtime_open(n->pef, n->size, ram_begin, r->promised, why, sizeof why);
     r->open = board_instructions() - before;
-    r->stack_open = stack_used(stack_pointer());
+    size_t used = stack_used(stack_pointer());
+    if (used > r->stack_open) r->stack_open = used;
     if (!rt || !run_steps(rt, most_steps, r)) {
         if (rt) samba_runtime_error(rt, why, sizeof why);
         board_print(why);
@@ -159,9 +161,11 @@ static bool run_painted(const net *n, unsigned char paint, int32_t most_steps, r
 static bool promise(const net *n, result *r)
 {
     char why[160];
+    paint_stack();
     uint64_t before = board_instructions();
     r->promised = samba_runtime_bytes(n->pef, n->size, why, sizeof why);
     r->bytes = board_instructions() - before;
+    r->stack_open = stack_used(stack_pointer());
     if (!r->promised) board_print(why);
     if (r->promised <= (size_t)(ram_end - ram_begin)) return r->promised != 0;
     print_number("promised", r->promised);

@@ -1,7 +1,8 @@
 // The host's half of `make device`: makes the nets, writes their checkpoints and C headers, runs them
-// in a session, and prints the hashes that each device must print:
-//     NAME outputs=SHA-256 weights=SHA-256
-// Linked with tools/cli/device.c, which has samba.h and export-c.
+// in a session, and prints what each device must print:
+//     NAME outputs=SHA-256 weights=SHA-256 promised=BYTES
+// Linked with tools/cli/device.c, which has samba.h; with device-config as its first word it is that
+// command of tools/samba.
 #include "samba.h"
 #include "data.h"
 #include "sha256.h"
@@ -134,11 +135,13 @@ static bool print_hashes(const net *n, const char *path)
     size_t size;
     void *bytes = read_whole(path, &size);
     sha256 outputs, weights;
+    samba_device_memory memory;
     char of_outputs[65], of_weights[65];
     sha256_begin(&outputs);
     sha256_begin(&weights);
     samba_load(s, path, NULL);
     if (!samba_pef_open(&pef, bytes, size, NULL, 0)) return false;
+    if (!samba_measure_device(bytes, size, NULL, &memory, NULL, 0)) return false;
     samba_tensor *x = samba_tensor_by_name(s, "x");
     int32_t rows = n->x.dim[0], width = (int32_t)(samba_count(&n->x) / rows), label[64];
     float *value = calloc((size_t)rows * (size_t)width, sizeof *value);
@@ -155,13 +158,15 @@ static bool print_hashes(const net *n, const char *path)
     sha256_end(&weights, of_weights);
     free(value);
     free(bytes);
-    printf("%s outputs=%s weights=%s\n", n->name, of_outputs, of_weights);
+    printf("%s outputs=%s weights=%s promised=%lu\n", n->name, of_outputs, of_weights,
+           (unsigned long)memory.bytes);
     return samba_close(s) == 0;
 }
 
 int main(int argc, char **argv)
 {
     char path[512];
+    if (argc > 2 && !strcmp(argv[1], "device-config")) return device_config_main(argc - 2, argv + 2);
     if (argc != 2) return 2;
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         snprintf(path, sizeof path, "%s/%s.ckpt", argv[1], nets[i].name);

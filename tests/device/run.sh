@@ -3,7 +3,7 @@
 # an operating system, to the bits of the host; and how much RAM, stack, code and how many
 # instructions they take. Without arguments: two targets and the small nets (make test); all: every
 # target and net (make device). A host program (host.c) makes the nets, and export-c writes them as
-# C; samba.c, device.c and board_*.c are compiled, linked by board_*.ld and run in QEMU.
+# C; samba.c, device.c, api.c and board_*.c are compiled, linked by board_*.ld and run in QEMU.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
 out=build/device log=build/device/log
@@ -20,7 +20,7 @@ all_nets="$quick_nets mlp_sgd mlp_adamw lenet"
 
 stack_limit=8192        # bytes that opening or running a net may take below main
 ram_slack=127           # bytes of the promised RAM that may stay unused: alignment, at both ends
-known_misses='m0-gcc:tiny_sgd'          # TARGET:NET that does not fit the RAM of its board yet
+known_misses="m0-gcc:tiny_sgd"          # TARGET:NET that does not fit the RAM of its board yet
 
 # ---- Targets: compiler, flags of the processor, machine of QEMU, RAM -----------------------------
 headers_of() {      # headers_of COMPILER...: the folder of its C library's headers, for clang
@@ -28,9 +28,10 @@ headers_of() {      # headers_of COMPILER...: the folder of its C library's head
         sed -n 's|/string\.h$||p' | head -n 1
 }
 target() {
-    arm='' riscv='' thumb=thumbv7em flash=4M ram=256K nets=$all_nets
+    arm='' riscv='' thumb=thumbv7em flash=4M ram=256K nets=$all_nets config=''
     case $1 in
-    m0-*) arm='-mcpu=cortex-m0' machine=microbit thumb=thumbv6m flash=256K ram=16K nets=tiny_sgd ;;
+    m0-*) arm='-mcpu=cortex-m0' machine=microbit thumb=thumbv6m
+        flash=256K ram=16K nets=tiny_sgd config='--trust --no-texts' ;;
     m3-*) arm='-mcpu=cortex-m3' machine=mps2-an385 thumb=thumbv7m ;;
     m4f-*) arm='-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16' machine=mps2-an386 ;;
     m7-*) arm='-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16' machine=mps2-an500 ;;
@@ -62,22 +63,20 @@ missing_for() {     # what a target lacks, nothing if it can be tried
 }
 
 # ---- One target: build and run; what came of it stands in its folder -----------------------------
-ops_of() {          # the ops of nets, as options of samba.h
-    for net in "$@"; do
-        sed -n 's/^ *SAMBA_OP(\([a-z0-9_]*\)).*/-DSAMBA_USE_\1/p' $out/${net}_pef.h
-    done | sort -u | tr '\n' ' '
-}
 build_and_run() {   # build_and_run TARGET
     target "$1" || return
     dir=$out/$1
     mkdir -p $dir
     case $1 in *-clang) cc="clang $clang -isystem $(headers_of $cc)" ;; esac
-    flags="-std=c99 -Os -ffunction-sections -fdata-sections -I. -I$out -Wall -Wextra -Wpedantic \
--Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Wdouble-promotion -Werror"
+    flags="-std=c99 -Os -ffunction-sections -fdata-sections -I. -I$out -I$dir \
+-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual \
+-Wdouble-promotion -Werror"
     for net in $nets; do echo "#include \"${net}_pef.h\""; done >$dir/nets.h
     echo "#define NETS(X)$(printf ' X(%s)' $nets)" >>$dir/nets.h
-    $cc $flags -DSAMBA_SELECT_OPS $(ops_of $nets) -c -o $dir/samba.o tests/device/samba.c &&
-        $cc $flags -DNETS_H="\"$1/nets.h\"" -c -o $dir/device.o tests/device/device.c &&
+    flags="$flags -DCONFIG_H=\"config.h\" -DNETS_H=\"nets.h\""
+    $out/host device-config $config -o $dir/config.h $(printf "$out/%s.ckpt " $nets) &&
+        $cc $flags -c -o $dir/samba.o tests/device/samba.c &&
+        $cc $flags -c -o $dir/device.o tests/device/device.c &&
         $cc $flags -c -o $dir/api.o tests/device/api.c &&
         $cc $flags -c -o $dir/board.o tests/device/$board.c || return
     # Without libm: samba.h has all of mathematics itself.
@@ -133,6 +132,8 @@ check_net() {       # check_net TARGET NET
             same "$(value $out/expected "$2" $what)" "$(value $said "$2" $what)"
     done
     promised=$(value $said "$2" promised) painted=$(value $said "$2" painted)
+    check "$1, $2: promises what samba_measure_device says on the host" \
+        same "$(value $out/expected "$2" promised)" "$promised"
     check "$1, $2: the last byte written is the last of its tensors" \
         same "$(value $said "$2" last)" "$painted"
     check "$1, $2: promises the RAM it uses" at_most $((promised - painted)) $ram_slack unused
