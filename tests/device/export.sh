@@ -12,7 +12,7 @@ CC=${CC:-cc}
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual
 -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror'
 
-nets='mlp curves odd mlp_momentum regression images_adamw'
+nets='mlp curves odd mlp_momentum regression images_adamw strides_sgd'
 nets="$nets mlp_f16 odd_coarse odd_int8"
 all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw
 lenet_sgd mlp_int8 lenet_int8 resnet8_int8"

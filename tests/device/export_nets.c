@@ -189,6 +189,20 @@ static samba_tensor *make_images_loss(samba_session *s)
     return samba_cross_entropy(samba_linear(h, "fc", 3), labels(s, 9));
 }
 
+// Strides, dilations and groups that divide nothing.
+static samba_tensor *make_strides_loss(samba_session *s)
+{
+    samba_conv_opts wide = { .stride = { 3, 2 }, .padding = { 2, 3 }, .dilation = { 2, 1 } };
+    samba_conv_opts groups = { .stride = { 1, 2 }, .padding = { 1, 2 }, .dilation = { 1, 3 },
+                               .groups = 3 };
+    samba_pool_opts most = { .kernel = { 3, 2 }, .stride = { 1, 1 }, .padding = { 1, 1 } };
+    samba_tensor *h = samba_tanh(samba_conv2d(image(s, 3, 2, 15, 14), "conv1", 9, 3, &wide));
+    h = samba_max_pool2d(samba_conv2d(h, "conv2", 15, 3, &groups), &most);
+    h = samba_conv2d(h, "conv3", 5, 2, &(samba_conv_opts){ .padding = { 1, 0 } });
+    h = samba_flatten(samba_adaptive_avg_pool2d(h, 1, 1), 1);
+    return samba_cross_entropy(samba_linear(h, "fc", 3), labels(s, 3));
+}
+
 typedef struct net {
     const char *name;
     samba_tensor *(*make)(samba_session *);
@@ -228,6 +242,7 @@ static const net nets[] = {
     { "mlp_adamw", make_smoothed, true, false, SAMBA_F32, 0, adamw },
     { "regression", make_regression, true, false, SAMBA_F32, 0.5f, adam },
     { "lenet_sgd", make_lenet_loss, true, false, SAMBA_F32, 0, momentum },
+    { "strides_sgd", make_strides_loss, true, false, SAMBA_F32, 0, momentum },
     { "images_adamw", make_images_loss, true, false, SAMBA_F32, 0, adamw },
 };
 

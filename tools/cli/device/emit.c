@@ -23,6 +23,8 @@ const char *tensor_name(emitter *e, int32_t i)
     static char name[1024];
     i = base_of(e, i);
     if (i < 0) return "NULL";
+    if (!e->used[i] || e->at < e->first[i]) e->first[i] = e->at;
+    if (!e->used[i] || e->at > e->last[i]) e->last[i] = e->at;
     e->used[i] = true;
     snprintf(name, sizeof name, "%s_%s", e->name, e->p->ident[i]);
     return name;

@@ -22,6 +22,7 @@ typedef struct emitter {
     writer body;            // the functions of sections
     writer data;            // tables that emitters make
     bool *used;             // of each symbol: the body names it
+    int32_t *first, *last;  // of each symbol: the nodes that name it
     int32_t *reads;         // of each symbol, with its views: nodes that read it
     bool piece_used[MAX_PIECES];
     int32_t at;             // the node that is written
@@ -69,6 +70,11 @@ bool set_pool_shape(emitter *e, const node *n);
 void write_floats(writer *w, const float *x, int64_t n);    // what stands between { and }
 void write_float(writer *w, float x);                       // as C has it
 void float_text(char text[32], float x);
+
+bool is_temporary(const emitter *e, int32_t i);         // one that is used
+uint64_t bytes_of(const symbol *s);
+// Where each temporary lies, in bytes; returns how many bytes all take.
+uint64_t place_temporaries(const emitter *e, uint64_t *at);
 
 // How they are written.
 typedef struct export_options {

@@ -172,12 +172,12 @@ static bool is_public(const emitter *e, int32_t i)
         && !is_constant(e, i) && (e->used[i] || s->role == SAMBA_ROLE_INPUT);
 }
 
-static uint64_t bytes_of(const symbol *s)
+uint64_t bytes_of(const symbol *s)
 {
     return (uint64_t)count_of(s) * samba_dtype_size(s->spec.dtype);
 }
 
-static bool is_temporary(const emitter *e, int32_t i)
+bool is_temporary(const emitter *e, int32_t i)
 {
     const symbol *s = &e->p->symbols[i];
     return e->used[i] && s->view_of < 0 && s->role == SAMBA_ROLE_TEMPORARY;
@@ -299,30 +299,28 @@ static void write_tensor(emitter *e, writer *w, int32_t i, uint64_t *ram)
     write_plain(w, "};\n");
 }
 
-// Temporaries, where the compiler planned them: those that are never alive together share memory.
+// Temporaries: those that are never needed together share memory.
 static void write_arena(emitter *e, writer *w, uint64_t *ram)
 {
-    uint64_t end = 0;
-    for (int32_t i = 0; i < e->p->pef.n_symbols; i++) {
-        const symbol *s = &e->p->symbols[i];
-        uint64_t last = s->offset + bytes_of(s);
-        if (is_temporary(e, i) && last > end) end = last;
+    uint64_t *at = malloc(((size_t)e->p->pef.n_symbols + 1) * sizeof *at);
+    uint64_t end = at ? place_temporaries(e, at) : 0;
+    if (!at) w->failed = true;
+    if (end > 0) {
+        *ram += end;
+        write_plain(w, "\n/* What passes between ops; tensors that are never needed together overlap. */"
+                    "\nstatic float arena[%llu];\n", (unsigned long long)end / 4);
     }
-    if (end == 0) return;
-    end = (end + 3) / 4 * 4;
-    *ram += end;
-    write_plain(w, "\n/* What passes between ops; tensors that are never needed together overlap. */\n"
-                "static float arena[%llu];\n", (unsigned long long)end / 4);
-    for (int32_t i = 0; i < e->p->pef.n_symbols; i++) {
+    for (int32_t i = 0; end > 0 && i < e->p->pef.n_symbols; i++) {
         const symbol *s = &e->p->symbols[i];
         if (!is_temporary(e, i)) continue;
         bool bytes = s->spec.dtype == SAMBA_I8;
         write_plain(w, "static %s *const %s_%s = %sarena + %llu; /* ", c_type_of(s), e->name,
                     e->p->ident[i], bytes ? "(int8_t *)" : "",
-                    (unsigned long long)s->offset / (bytes ? 1 : 4));
+                    (unsigned long long)at[i] / (bytes ? 1 : 4));
         write_shape(w, s);
         write_plain(w, " */\n");
     }
+    free(at);
 }
 
 static void write_data(emitter *e, writer *w, uint64_t *ram)
@@ -406,9 +404,11 @@ static const char prologue[] =
 "/* How many sums are made side by side. */\n"
 "#if FMA == FMA_INTEGER\n"
 "#define LANES 1\n"
+"#define LAST_LANE(n) 0\n"
 "#define EACH_LANE\n"
 "#else\n"
 "#define LANES 4\n"
+"#define LAST_LANE(n) ((n) < LANES ? (n) - 1 : LANES - 1) /* of those that n more rows need */\n"
 "#define EACH_LANE _Pragma(\"GCC unroll 4\")\n"
 "#endif\n"
 "\n";
@@ -520,11 +520,13 @@ bool write_source(const program *p, const char *path, const char *name, const ex
     uint64_t ram = 0;
     e.used = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.used);
     e.reads = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.reads);
+    e.first = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.first);
+    e.last = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.last);
     e.weighs = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.weighs);
     set_word(&e.body, "name", "%s", name);
     set_word(&e.body, "base", "%s", slash ? slash + 1 : path);
     set_word(&e.body, "from", "%s", from_slash ? from_slash + 1 : from);
-    bool fine = ((e.used && e.reads && e.weighs) || fail(why, "no memory"))
+    bool fine = ((e.used && e.reads && e.weighs && e.first && e.last) || fail(why, "no memory"))
         && make_path(c_file, why, "%s.c", path) && make_path(h_file, why, "%s.h", path)
         && is_ours(c_file, why) && is_ours(h_file, why);
     *written = false;
@@ -538,6 +540,8 @@ bool write_source(const program *p, const char *path, const char *name, const ex
     free(e.used);
     free(e.reads);
     free(e.weighs);
+    free(e.first);
+    free(e.last);
     free_writer(&e.body);
     free_writer(&e.data);
     return fine;
