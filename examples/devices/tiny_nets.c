@@ -20,7 +20,7 @@
 
 enum { BATCH = 32, TESTS = 400, CALIBRATION = 24, MOST_INPUTS = 3 * 96 * 96, SIDE = 28 };
 
-typedef struct data { samba_idx train, test; uint64_t dice; } data;
+typedef struct data { samba_idx train, test; uint64_t dice; int n_tests; } data;
 
 // 0 ... 1, by SplitMix64.
 static float roll(data *d)
@@ -106,14 +106,14 @@ typedef struct model {
     tiny_trace trace;
 } model;
 
-static model trace(const tiny_net *net, int32_t batch, bool norm)
+static model trace(const tiny_net *net, int32_t batch, bool norm, bool masks)
 {
     model m = { .net = net, .session = samba_open(NULL) };
     samba_shape shape = SAMBA_SHAPE(batch, net->dim[0], net->dim[1], net->dim[2]);
     if (!net->dim[1]) shape.ndim = 2;
     m.x = samba_input(m.session, "x", SAMBA_F32, shape);
     if (net->classes) m.label = samba_input(m.session, "label", SAMBA_I32, SAMBA_SHAPE(batch));
-    m.y = samba_name(tiny_build(&m.trace, net, m.x, norm), "y");
+    m.y = samba_name(tiny_build(&m.trace, net, m.x, norm, masks), "y");
     m.loss = net->classes ? samba_cross_entropy(m.y, m.label)
                           : samba_mse(m.y, m.x, SAMBA_REDUCE_MEAN);
     samba_name(m.loss, "loss");
@@ -152,7 +152,7 @@ static double score(const model *m, data *d)
     static int32_t label[TESTS];
     int64_t right = 0, pairs = 0;
     d->dice = 2;
-    for (int i = 0; i < TESTS && samba_ok(m->session); i++) {
+    for (int i = 0; i < d->n_tests && samba_ok(m->session); i++) {
         feed(m, d, true, &label[i]);
         samba_run(m->session, SAMBA_FWD);
         const float *y = samba_read(m->y), *x = samba_read(m->x);
@@ -164,9 +164,9 @@ static double score(const model *m, data *d)
         for (int32_t k = 0; k < 640 && !m->net->classes; k++)
             error[i] += (y[k] - x[k]) * (y[k] - x[k]);
     }
-    if (m->net->classes) return 100.0 * (double)right / TESTS;
-    for (int i = 0; i < TESTS; i++)
-        for (int k = 0; k < TESTS; k++) {
+    if (m->net->classes) return 100.0 * (double)right / d->n_tests;
+    for (int i = 0; i < d->n_tests; i++)
+        for (int k = 0; k < d->n_tests; k++) {
             if (!label[i] || label[k]) continue;
             pairs++;
             right += error[i] > error[k];
@@ -185,16 +185,16 @@ static size_t file_size(const char *path)
     return size > 0 ? (size_t)size : 0;
 }
 
-// What the tensors of a checkpoint take of a device's RAM: read-only ones lie in flash.
+// What samba_runtime_open takes of a 32-bit device's RAM; read-only parameters lie in flash.
 static size_t ram_of(const char *path)
 {
     static union { uint64_t align; uint8_t bytes[4 << 20]; } file;
-    samba_pef pef = { 0 };
+    samba_device_memory memory = { 0 };
     FILE *f = fopen(path, "rb");
     size_t size = f ? fread(file.bytes, 1, sizeof file.bytes, f) : 0;
     if (f) fclose(f);
-    if (!samba_pef_open(&pef, file.bytes, size, NULL, 0)) return 0;
-    return (size_t)(pef.state_bytes + pef.arena_bytes + pef.io_bytes);
+    samba_measure_device(file.bytes, size, NULL, &memory, NULL, 0);
+    return memory.bytes;
 }
 
 static int64_t work_of(samba_session *s)
@@ -219,7 +219,7 @@ static bool row(const model *trained, tiny_update update)
 {
     char path[64];
     bool infers = update == TINY_NONE;
-    model m = trace(trained->net, 1, false);
+    model m = trace(trained->net, 1, false, update == TINY_BIAS);
     snprintf(path, sizeof path, "%s_%s.ckpt", m.net->name, tiny_update_names[update]);
     tiny_freeze(&m.trace, m.net, update);
     tiny_fold(&trained->trace, &m.trace);
@@ -227,6 +227,7 @@ static bool row(const model *trained, tiny_update update)
     if (!infers) p.loss = m.loss;
     if (!infers) p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.001f };
     if (update == TINY_TIGHT) p.memory = m.net->memory;
+    p.target = SAMBA_DEVICE32;
     samba_compile(m.session, &p);
     samba_save(m.session, path);
     if (samba_ok(m.session))
@@ -243,7 +244,7 @@ static bool in_int8(const model *trained, data *d, double percent[2])
 {
     char path[64];
     int32_t label;
-    model m = trace(trained->net, 1, false);
+    model m = trace(trained->net, 1, false, false);
     samba_program p = { .outputs = { m.y }, .inference = true, .quantize = SAMBA_CALIBRATE };
     snprintf(path, sizeof path, "%s_int8.ckpt", m.net->name);
     tiny_fold(&trained->trace, &m.trace);
@@ -272,7 +273,7 @@ static bool show_net(const tiny_net *net, data *d, int steps)
 {
     double percent[2] = { 0, 0 };
     d->dice = 1;
-    model m = trace(net, BATCH, true);
+    model m = trace(net, BATCH, true, false);
     samba_compile(m.session, &(samba_program){ .loss = m.loss, .outputs = { m.y },
                                                .optim = { .kind = SAMBA_ADAMW, .lr = 0.002f } });
     train(&m, d, steps);
@@ -286,12 +287,13 @@ int main(int argc, char **argv)
     int steps = argc > 1 ? atoi(argv[1]) : 100;
     const char *folder = argc > 2 ? argv[2] : "/usr/share/datasets/fashion-mnist";
     static data d;
+    d.n_tests = steps > 0 ? TESTS : 4;         // without training there is little to test
     samba_session *reader = samba_open(&(samba_desc){ .quiet = true });
     bool fine = true;
     if (!samba_idx_open(reader, &d.train, folder, "train", SIDE, 10)
         || !samba_idx_open(reader, &d.test, folder, "t10k", SIDE, 10))
         printf("no Fashion-MNIST in %s: images are noise, brighter or darker\n", folder);
-    printf("net          learns    trained  flops/2/step  tensors     flash (bytes)\n");
+    printf("net          learns    trained  flops/2/step      RAM     flash (bytes)\n");
     for (int i = 0; i < TINY_NETS && fine; i++) fine = show_net(&tiny_nets[i], &d, steps);
     samba_idx_close(&d.train);
     samba_idx_close(&d.test);

@@ -39,15 +39,15 @@ typedef struct tiny_net {
     const char *name;
     int32_t dim[3], classes;                // of the input: channels, height, width; 0: not there
     int32_t last;                           // k
-    int32_t memory;                         // samba_program.memory of TINY_TIGHT
+    int32_t memory;                         // RAM of the device for TINY_TIGHT
     int32_t parameters, with_norm, macs;    // as published
 } tiny_net;
 
 static const tiny_net tiny_nets[] = {
-    { "dscnn", { 1, 49, 10 }, 12, 3, 238000, 22604, 24908, 2656768 },
-    { "resnet8", { 3, 32, 32 }, 10, 4, 740000, 77706, 78666, 12501632 },
-    { "mobilenet", { 3, 96, 96 }, 2, 3, 1701000, 210850, 221794, 7489664 },
-    { "autoencoder", { 640, 0, 0 }, 0, 3, 1410000, 265864, 269992, 264192 },
+    { "dscnn", { 1, 49, 10 }, 12, 3, 267000, 22604, 24908, 2656768 },
+    { "resnet8", { 3, 32, 32 }, 10, 4, 760000, 77706, 78666, 12501632 },
+    { "mobilenet", { 3, 96, 96 }, 2, 3, 1745000, 210850, 221794, 7489664 },
+    { "autoencoder", { 640, 0, 0 }, 0, 3, 1430000, 265864, 269992, 264192 },
 };
 
 enum { TINY_NETS = 4 };
@@ -56,6 +56,7 @@ enum { TINY_NETS = 4 };
 typedef struct tiny_trace {
     samba_session *session;
     bool norm;                              // batch norm behind layers that have a relu
+    bool masks;                             // see tiny_relu
     int32_t n;
     char layer[TINY_LAYERS][32];
     bool has_norm[TINY_LAYERS];
@@ -82,6 +83,15 @@ static inline samba_tensor *tiny_norm(tiny_trace *t, samba_tensor *x)
     t->has_norm[t->n - 1] = true;
     t->parameters += 4 * x->shape.dim[1];
     return samba_batchnorm(x, name);
+}
+
+// The gradient of relu reads its values. Where no weight behind it learns, nobody else does, and a
+// mask of a byte for each does as well as a float.
+static inline samba_tensor *tiny_relu(const tiny_trace *t, samba_tensor *x)
+{
+    if (!t->masks || !x) return samba_relu(x);
+    samba_tensor *zero = samba_number(t->session, 0);
+    return samba_where(samba_gt(x, zero), x, zero);
 }
 
 static inline samba_tensor *tiny_param(tiny_trace *t, const char *part, samba_shape shape,
@@ -112,7 +122,7 @@ static inline samba_tensor *tiny_window(tiny_trace *t, samba_tensor *x, const ch
 static inline samba_tensor *tiny_conv(tiny_trace *t, samba_tensor *x, const char *name,
                                       samba_shape w, int32_t stride)
 {
-    return samba_relu(tiny_norm(t, tiny_window(t, x, name, w, stride)));
+    return tiny_relu(t, tiny_norm(t, tiny_window(t, x, name, w, stride)));
 }
 
 // x (B,I) -> (B,O)
@@ -158,7 +168,7 @@ static inline samba_tensor *tiny_block(tiny_trace *t, samba_tensor *x, int32_t i
     samba_tensor *h = tiny_conv(t, x, name[0], SAMBA_SHAPE(channels, from, 3, 3), stride);
     h = tiny_norm(t, tiny_window(t, h, name[1], SAMBA_SHAPE(channels, channels, 3, 3), 1));
     if (stride > 1) x = tiny_window(t, x, name[2], SAMBA_SHAPE(channels, from, 1, 1), stride);
-    return samba_relu(samba_add(h, x));
+    return tiny_relu(t, samba_add(h, x));
 }
 
 static inline samba_tensor *tiny_resnet8(tiny_trace *t, samba_tensor *x, int32_t classes)
@@ -185,19 +195,20 @@ static inline samba_tensor *tiny_autoencoder(tiny_trace *t, samba_tensor *x)
     for (int i = 1; i <= 9; i++) {
         char name[32];
         snprintf(name, sizeof name, "fc%d", i);
-        h = samba_relu(tiny_norm(t, tiny_dense(t, h, name, i == 5 ? 8 : 128)));
+        h = tiny_relu(t, tiny_norm(t, tiny_dense(t, h, name, i == 5 ? 8 : 128)));
     }
     return tiny_dense(t, h, "fc10", 640);
 }
 
 // x (B, net->dim) -> logits (B, classes), or x again, of the autoencoder (B, 640).
 static inline samba_tensor *tiny_build(tiny_trace *t, const tiny_net *net, samba_tensor *x,
-                                       bool norm)
+                                       bool norm, bool masks)
 {
     memset(t, 0, sizeof *t);
     if (!x) return NULL;
     t->session = x->session;
     t->norm = norm;
+    t->masks = masks;
     switch (net - tiny_nets) {
     case 0: return tiny_dscnn(t, x, net->classes);
     case 1: return tiny_resnet8(t, x, net->classes);
