@@ -1465,7 +1465,7 @@ SAMBA_API size_t samba_runtime_bytes_with(const void *pef, size_t size,
 
 /* Bytes of stack that these functions take at most on a 32-bit device, beside your own and those of
    interrupts: measured on Cortex-M and RISC-V. */
-#define SAMBA_DEVICE_STACK 7168
+#define SAMBA_DEVICE_STACK 7424
 
 #if !defined(SAMBA_RUNTIME_ONLY)
 /* What samba_runtime_bytes will say of a PEF on a 32-bit device (ARM, RISC-V, Xtensa, wasm) where

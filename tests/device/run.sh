@@ -18,7 +18,8 @@ quick_targets='m3-gcc rv32imc-gcc'
 quick_nets='tiny_sgd mlp mlp_int8 conv_int8 conv_sgd'
 all_nets="$quick_nets mlp_sgd mlp_adamw lenet"
 
-stack_limit=8192        # bytes that opening or running a net may take below main
+# Bytes that opening or running a net may take below main: what samba.h promises.
+stack_limit=$(sed -n 's/^#define SAMBA_DEVICE_STACK //p' samba.h)
 ram_slack=127           # bytes of the promised RAM that may stay unused: alignment, at both ends
 known_misses="m0-gcc:tiny_sgd"          # TARGET:NET that does not fit the RAM of its board yet
 
