@@ -1122,7 +1122,9 @@ typedef struct samba_program {
     bool inference;          /* forward only */
     samba_weights weights;   /* with inference: default plain */
     samba_quantize quantize; /* with inference: int8 arithmetic */
-    bool (*quantizes)(const samba_tensor *y, void *user); /* asked of products; NULL: all */
+    /* Asked of what products and lookups make: shall they be int8, or read packed weights? NULL:
+       all. It may be asked more than once, and gives one answer. */
+    bool (*quantizes)(const samba_tensor *y, void *user);
     void *quantizes_user;
     bool compile_only; /* write the PEF, do not load it */
     samba_opt_level level;
@@ -18907,13 +18909,20 @@ static const struct {
                        { "int8", "int8_scale", SAMBA_I8 },
                        { "int4", "int4_scale", SAMBA_U8 } };
 
+/* Does the program quantize what node n makes? */
+SAMBA__FN bool samba__quantizes(const samba__compilation *c, const samba__node *n)
+{
+    const samba_program *p = c->program;
+    return !p->quantizes || p->quantizes(n->out[0], p->quantizes_user);
+}
+
 /* Products and lookups read parameters that were packed: samba__pack_weights made them. The inputs
    up to the scale are the same in both ops. */
 SAMBA__FN bool samba__read_packed(samba__compilation *c, samba__node *n, samba_tensor *w,
                                   int32_t n_in)
 {
     samba_weights as = samba__packs_as(w, c->program->weights);
-    if (as == SAMBA_WEIGHTS_PLAIN) return false;
+    if (as == SAMBA_WEIGHTS_PLAIN || !samba__quantizes(c, n)) return false;
     samba_tensor **in = (samba_tensor **)samba__temp(c->session, n_in, sizeof *in);
     if (!in) return false;
     const char *scale = samba__packing[as].scale;
@@ -22763,7 +22772,6 @@ SAMBA__FN int32_t samba__int8_channels(const samba__node *n, const samba_tensor 
 
 SAMBA__FN bool samba__can_be_int8(const samba__quantizer *q, const samba__node *n)
 {
-    const samba_program *p = q->c->program;
     bool matmul = samba__is(n->op, SAMBA__OP_matmul);
     bool product
         = matmul || samba__is(n->op, SAMBA__OP_affine) || samba__is(n->op, SAMBA__OP_convolution);
@@ -22776,7 +22784,7 @@ SAMBA__FN bool samba__can_be_int8(const samba__quantizer *q, const samba__node *
                     "%s sums %l products, which could overflow an int32: it stays f32; split it to "
                     "have it in int8",
                     n->out[0]->name, k);
-    return k <= SAMBA__INT8_MOST_K && (!p->quantizes || p->quantizes(n->out[0], p->quantizes_user));
+    return k <= SAMBA__INT8_MOST_K && samba__quantizes(q->c, n);
 }
 
 /* Lets node i take in the batch_norm and the relu behind it, if nobody else reads between. */
@@ -22902,6 +22910,55 @@ SAMBA__FN samba_tensor *samba__int8_leaf(samba__quantizer *q, const samba_tensor
     return t;
 }
 
+/* The weights and the table of a product. */
+SAMBA__FN bool samba__int8_fill(const samba__quantizer *q, const samba__node *n,
+                                const samba__int8_choice *h, const samba__int8_source *r, int8_t *w)
+{
+    samba__int8_channel *table = (samba__int8_channel *)h->table->data;
+    int32_t channels = h->table->shape.dim[0];
+    for (int32_t o = 0; o < channels; o++)
+        if (!samba__int8_row(r, o, q->grid[n->in[0]->id], q->grid[h->y->id].scale, w + o * r->k,
+                             table + o))
+            return samba_fail(q->c->session, SAMBA_ERANGE,
+                              "weights or bias of %s, channel %d, are not finite, or too large",
+                              n->out[0]->name, o);
+    return true;
+}
+
+/* The int8 weights that an earlier product has of the parameter of node i, in the same shape. */
+SAMBA__FN samba_tensor *samba__int8_tied(const samba__quantizer *q, int32_t i,
+                                         const samba_shape *shape)
+{
+    const samba_tensor *w = samba__int8_parameter(q, q->c->nodes[i]);
+    for (int32_t k = 0; k < i; k++)
+        if (q->choice[k].form == SAMBA__INT8_PRODUCT
+            && samba__int8_parameter(q, q->c->nodes[k]) == w
+            && samba__same_shape(&q->choice[k].weight->shape, shape))
+            return q->choice[k].weight;
+    return NULL;
+}
+
+/* Weights that two products share are stored once, if both have the same steps: batch_norm or a
+   large bias may give one of them others. */
+SAMBA__FN bool samba__int8_weights(samba__quantizer *q, int32_t i, const samba__int8_source *r,
+                                   const samba_shape *shape)
+{
+    samba__node *n = q->c->nodes[i];
+    samba__int8_choice *h = &q->choice[i];
+    samba_tensor *tied = samba__int8_tied(q, i, shape);
+    size_t bytes = (size_t)samba_count(shape);
+    if (tied) {
+        int8_t *w = (int8_t *)samba__temp(q->c->session, h->table->shape.dim[0], (size_t)r->k);
+        if (!w || !samba__int8_fill(q, n, h, r, w)) return false;
+        if (!memcmp(w, tied->data, bytes)) {
+            h->weight = tied;
+            return true;
+        }
+    }
+    h->weight = samba__int8_leaf(q, n->out[0], "int8_weight", SAMBA_I8, shape);
+    return h->weight && samba__int8_fill(q, n, h, r, (int8_t *)h->weight->data);
+}
+
 SAMBA__FN bool samba__choose_product(samba__quantizer *q, int32_t i)
 {
     samba__node *n = q->c->nodes[i];
@@ -22912,23 +22969,15 @@ SAMBA__FN bool samba__choose_product(samba__quantizer *q, int32_t i)
     const samba_tensor *bias = n->n_in > SAMBA__AFFINE_BIAS ? n->in[SAMBA__AFFINE_BIAS] : NULL;
     if (bias && bias->role != SAMBA__WEIGHT) return true; /* it stays f32 */
     samba__absorb(q, i);
-    h->form = SAMBA__INT8_PRODUCT;
     if (!samba__int8_source_of(q, n, h, &r) || !samba__give_grid(q, n->in[0])
         || !samba__give_grid(q, h->y))
         return false;
     q->is_int8[n->in[0]->id] = q->is_int8[h->y->id] = true;
     samba_shape table = { 2, { channels, 3 } }, rows = { 2, { channels, (int32_t)r.k } };
     if (samba__is(n->op, SAMBA__OP_convolution)) rows = w->shape;
-    h->weight = samba__int8_leaf(q, n->out[0], "int8_weight", SAMBA_I8, &rows);
     h->table = samba__int8_leaf(q, n->out[0], "int8_table", SAMBA_I32, &table);
-    if (!h->weight || !h->table) return false;
-    for (int64_t o = 0; o < channels; o++)
-        if (!samba__int8_row(&r, o, q->grid[n->in[0]->id], q->grid[h->y->id].scale,
-                             (int8_t *)h->weight->data + o * r.k,
-                             (samba__int8_channel *)h->table->data + o))
-            return samba_fail(q->c->session, SAMBA_ERANGE,
-                              "weights or bias of %s, channel %l, are not finite, or too large",
-                              n->out[0]->name, o);
+    if (!h->table || !samba__int8_weights(q, i, &r, &rows)) return false;
+    h->form = SAMBA__INT8_PRODUCT;
     return true;
 }
 
@@ -23667,7 +23716,7 @@ SAMBA__FN bool samba__pack_weights(samba__compilation *c)
         bool reads = samba__is(n->op, SAMBA__OP_affine) || samba__is(n->op, SAMBA__OP_lookup);
         samba_tensor *w = reads ? n->in[1] : NULL;
         samba_weights as = w ? samba__packs_as(w, c->program->weights) : SAMBA_WEIGHTS_PLAIN;
-        if (!as || done[w->id]) continue;
+        if (!as || done[w->id] || !samba__quantizes(c, n)) continue;
         done[w->id] = true;
         if (!samba__pack_weight(w, as)) return false;
     }

@@ -422,6 +422,48 @@ static void test_sums_that_cancel(void)
     CHECK(most < 4);
 }
 
+// Weights that two products share are stored once, but for a product that needs other steps.
+static int int8_weights(samba_session *s, int64_t *bytes)
+{
+    const char *names[64];
+    int n = 0;
+    *bytes = 0;
+    for (int32_t i = 0, all = samba_weight_names(s, names, 64); i < all; i++) {
+        n += strstr(names[i], "__int8_weight") != NULL;
+        *bytes += (int64_t)samba_bytes(samba_tensor_by_name(s, names[i]));
+    }
+    return n;
+}
+
+static void test_tied_weights(void)
+{
+    enum { WIDE = 32, ROWS = 3, TABLE = 12 * WIDE };
+    float x[ROWS * WIDE], want[2][ROWS * WIDE], b[WIDE] = { 0 };
+    for (int i = 0; i < ROWS * WIDE; i++) x[i] = (float)(i * 37 % 64) / 32 - 1;
+    for (int large_bias = 0; large_bias < 2; large_bias++) {
+        int64_t bytes;
+        samba_session *s = samba_open(NULL);
+        samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(ROWS, WIDE));
+        samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(WIDE, WIDE), (samba_init){ SAMBA_INIT_UNIFORM, 0, 0.3f });
+        samba_tensor *bias = samba_param(s, "b", SAMBA_SHAPE(WIDE), (samba_init){ SAMBA_INIT_CONSTANT, 0, 0 });
+        samba_tensor *h = samba_affine(in, w, bias), *y = samba_affine(samba_tanh(h), w, NULL);
+        for (int i = 0; i < WIDE; i++) b[i] = large_bias ? 3e8f : 0.1f;
+        CHECK(samba_write(bias, b));
+        samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { h, y } };
+        CHECK(samba_compile(s, &p) && samba_write(in, x) && samba_run(s, 0));
+        CHECK(samba_copy_out(h, want[0], sizeof want[0]) && samba_copy_out(y, want[1], sizeof want[1]));
+        p.quantize = SAMBA_INT8;
+        for (int twice = 0; twice < 2; twice++) {
+            CHECK(samba_compile(s, &p) && samba_write(in, x) && samba_run(s, 0));
+            CHECK(int8_weights(s, &bytes) == 1 + large_bias);
+            CHECK(bytes == (1 + large_bias) * WIDE * WIDE + 2 * TABLE);
+            CHECK_CLOSE(samba_read(h), want[0], ROWS * WIDE, 0.01, 0.05);
+            CHECK_CLOSE(samba_read(y), want[1], ROWS * WIDE, 0, 0.05);
+        }
+        CHECK(samba_close(s) == 0);
+    }
+}
+
 int main(void)
 {
     RUN(test_training);
@@ -434,5 +476,6 @@ int main(void)
     RUN(test_random);
     RUN(test_longest_sum);
     RUN(test_sums_that_cancel);
+    RUN(test_tied_weights);
     return test_summary();
 }
