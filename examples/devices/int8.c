@@ -1,7 +1,7 @@
 // int8 on Fashion-MNIST: trains LeNet or ResNet8 in f32, calibrates, and prints what int8 costs and
-// saves in each layer. The checkpoint it leaves, int8.ckpt, has int8 weights, and runs on a device.
+// saves in each layer, and what weights stored as int4 would. The checkpoint it leaves, int8.ckpt, has int8 weights, and runs on a device.
 //     cc -O2 -o int8 examples/devices/int8.c -lm -pthread -lz && ./int8 resnet8
-// ./int8 [lenet | resnet8] [epochs] [folder of the data]
+// ./int8 [lenet | resnet8] [epochs] [folder of the data] [points that may be lost, 0.5]
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     const char *data = argc > 3 ? argv[3] : "/usr/share/datasets/fashion-mnist";
     int epochs = argc > 2 ? atoi(argv[2]) : 3;
     if ((strcmp(net, "lenet") && strcmp(net, "resnet8")) || epochs < 1) {
-        fprintf(stderr, "usage: int8 [lenet | resnet8] [epochs] [folder of Fashion-MNIST]\n");
+        fprintf(stderr, "usage: int8 [lenet | resnet8] [epochs] [folder of Fashion-MNIST] [max loss]\n");
         return 2;
     }
     samba_session *s = samba_open(NULL);
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
         while (samba_loader_next(batches, NULL) != 1 && samba_ok(s)) {} // once, when an epoch ends
     static samba_ledger ledger;
     ledger = (samba_ledger){ .program = { .outputs = { m.logits } }, .score = accuracy, .user = &m,
-                             .max_loss = 0.5 };
+                             .max_loss = argc > 4 ? atof(argv[4]) : 0.5 };
     if (samba_ledger_run(s, &ledger)) samba_ledger_print(&ledger, stdout);
     samba_save(s, "int8.ckpt");
     samba_loader_close(batches);

@@ -80,10 +80,15 @@ static void test_worst_by_ablation(void)
         if (loss > most) worst = layers[i];
         if (loss > most) most = loss;
         for (int k = 0; k < LAYERS; k++)
-            if (!strcmp(ledger.rows[k].layer, layers[i])) CHECK(ledger.rows[k].loss == loss);
+            if (!strcmp(ledger.rows[k].layer, layers[i])) CHECK(ledger.rows[k].int8.loss == loss);
     }
     CHECK(!strcmp(ledger.rows[0].layer, worst) && !strcmp(worst, "second"));
-    for (int k = 0; k < LAYERS; k++) CHECK(ledger.rows[k].int8 && ledger.rows[k].bytes_saved == 3 * F * F);
+    for (int k = 0; k < LAYERS; k++) {           // a byte for four, and a table (F,3) for the bias
+        CHECK(ledger.rows[k].kept && ledger.rows[k].int8.bytes_saved == 3 * F * F - 8 * F);
+        CHECK(ledger.rows[k].int8.possible && ledger.rows[k].int4.possible == (F % 32 == 0));
+    }
+    CHECK(ledger.f32_bytes == LAYERS * 4 * (F * F + F));
+    CHECK(ledger.bytes_kept == ledger.f32_bytes - LAYERS * (3 * F * F - 8 * F));
     CHECK(ledger.score_kept < 0);
     samba_ledger_print(&ledger, stdout);
     CHECK(samba_close(m.s) == 0);
@@ -98,14 +103,124 @@ static void test_bound(void)
     CHECK(samba_ledger_run(m.s, &ledger));
     double all = -ledger.score_kept, loose = all * 2, tight = all / 2;
     ledger.max_loss = loose;
-    CHECK(samba_ledger_run(m.s, &ledger) && ledger.rows[0].int8 && -ledger.score_kept == all);
+    CHECK(samba_ledger_run(m.s, &ledger) && ledger.rows[0].kept && -ledger.score_kept == all);
     ledger.max_loss = tight;
-    CHECK(samba_ledger_run(m.s, &ledger) && !ledger.rows[0].int8);
+    CHECK(samba_ledger_run(m.s, &ledger) && !ledger.rows[0].kept);
     CHECK(-ledger.score_kept <= tight && -score(m.s, &m) == -ledger.score_kept);
     ledger.max_loss = 1e-30;                    // no int8 layer keeps this
-    CHECK(samba_ledger_run(m.s, &ledger) && !ledger.rows[LAYERS - 1].int8 && ledger.score_kept == 0);
+    CHECK(samba_ledger_run(m.s, &ledger) && !ledger.rows[LAYERS - 1].kept && ledger.score_kept == 0);
     CHECK(samba_close(m.s) == 0);
 }
+
+// ---- Nets as in examples/devices/int8.c, but small ----
+
+enum { PICTURES = 4, SIDE = 12, CLASSES = 5, MOST_ROWS = 16 };
+
+static samba_tensor *lenet(samba_tensor *x)
+{
+    const samba_pool_opts by_2 = { .kernel = { 2, 2 } };
+    samba_tensor *h = samba_conv2d(x, "conv1", 4, 5, &(samba_conv_opts){ .padding = { 2, 2 } });
+    h = samba_conv2d(samba_max_pool2d(samba_relu(h), &by_2), "conv2", 8, 3, NULL);
+    h = samba_flatten(samba_max_pool2d(samba_relu(h), &by_2), 1);
+    h = samba_relu(samba_linear(h, "fc1", 32));
+    h = samba_relu(samba_linear(h, "fc2", 21));
+    return samba_linear(h, "fc3", CLASSES);
+}
+
+static samba_tensor *conv_norm(samba_tensor *x, const char *name, int32_t channels, int32_t kernel, int32_t stride)
+{
+    char norm[32];
+    samba_conv_opts opts = { .stride = { stride, stride }, .padding = { kernel / 2, kernel / 2 } };
+    snprintf(norm, sizeof norm, "%s_norm", name);
+    return samba_batchnorm(samba_conv2d(x, name, channels, kernel, &opts), norm);
+}
+
+static samba_tensor *resnet(samba_tensor *x)
+{
+    samba_tensor *h = samba_relu(conv_norm(x, "stem", 4, 3, 1));
+    samba_tensor *g = conv_norm(samba_relu(conv_norm(h, "a", 4, 3, 1)), "b", 4, 3, 1);
+    h = samba_relu(samba_add(g, h));
+    g = conv_norm(samba_relu(conv_norm(h, "c", 8, 3, 2)), "d", 8, 3, 1);
+    h = samba_relu(samba_add(g, conv_norm(h, "s", 8, 1, 2)));
+    return samba_linear(samba_flatten(samba_adaptive_avg_pool2d(h, 1, 1), 1), "fc", CLASSES);
+}
+
+typedef struct image_net {
+    samba_session *s;
+    samba_tensor *x, *y;
+    float want[PICTURES * CLASSES];
+    const char *only;
+} image_net;
+
+static double image_score(samba_session *s, void *user)
+{
+    image_net *m = (image_net *)user;
+    double worst = 0;
+    float x[PICTURES * SIDE * SIDE];
+    uint32_t word[4];
+    for (int i = 0; i < PICTURES * SIDE * SIDE; i++) {
+        samba_random(3, "pictures", (uint64_t)i, word);
+        x[i] = (float)(word[0] >> 8) / (1 << 23) - 1;
+    }
+    CHECK(samba_write(m->x, x) && samba_run(s, 0));
+    const float *y = samba_read(m->y);
+    for (int i = 0; i < PICTURES * CLASSES; i++) worst = fmax(worst, (double)fabsf(y[i] - m->want[i]));
+    return -worst;
+}
+
+static bool is_only_image(const samba_tensor *y, void *user)
+{
+    return !strcmp(y->name, ((image_net *)user)->only);
+}
+
+static double loss_alone(image_net *m, const char *layer, bool int4)
+{
+    m->only = layer;
+    samba_program p = { .inference = true, .quantize = int4 ? SAMBA_NO_QUANTIZE : SAMBA_INT8,
+                        .weights = int4 ? SAMBA_WEIGHTS_INT4 : SAMBA_WEIGHTS_PLAIN,
+                        .outputs = { m->y }, .quantizes = is_only_image, .quantizes_user = m };
+    CHECK(samba_compile(m->s, &p));
+    return -image_score(m->s, m);
+}
+
+// Each row is what the layer loses alone, in either form, and rows are in this order.
+static void check_ablation(samba_tensor *(*trace)(samba_tensor *x), int n_layers, int n_int4)
+{
+    static image_net m;
+    static samba_ledger ledger;
+    memset(&m, 0, sizeof m);
+    m.s = samba_open(NULL);
+    m.x = samba_input(m.s, "x", SAMBA_F32, SAMBA_SHAPE(PICTURES, 1, SIDE, SIDE));
+    m.y = trace(m.x);
+    CHECK(samba_compile(m.s, &(samba_program){ .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { m.y } }));
+    image_score(m.s, &m);
+    CHECK(samba_copy_out(m.y, m.want, sizeof m.want));
+    for (int int4 = 0; int4 < 2; int4++) {
+        int possible = 0;
+        ledger = (samba_ledger){ .program = { .outputs = { m.y } }, .score = image_score, .user = &m,
+                                 .keep_int4 = int4 };
+        CHECK(samba_ledger_run(m.s, &ledger) && ledger.n_rows >= n_int4);
+        samba_ledger_print(&ledger, stdout);
+        for (int i = 0; i < ledger.n_rows; i++) {
+            const samba_ledger_row *row = &ledger.rows[i];
+            const samba_ledger_cost *cost = int4 ? &row->int4 : &row->int8;
+            if (!cost->possible) continue;
+            possible++;
+            CHECK(cost->loss == loss_alone(&m, row->layer, int4));
+            CHECK(cost->loss > 0 && row->kept && cost->bytes_saved > 0);
+            if (i > 0) CHECK(cost->loss <= (int4 ? row[-1].int4.loss : row[-1].int8.loss));
+        }
+        CHECK(possible == (int4 ? n_int4 : n_layers));
+        double all = -ledger.score_kept;
+        ledger.max_loss = all / 2;
+        CHECK(samba_ledger_run(m.s, &ledger) && -ledger.score_kept <= all / 2 && !ledger.rows[0].kept);
+        CHECK(-image_score(m.s, &m) == -ledger.score_kept && ledger.bytes_kept <= ledger.f32_bytes);
+    }
+    CHECK(samba_close(m.s) == 0);
+}
+
+static void test_lenet(void) { check_ablation(lenet, 5, 2); }
+static void test_resnet(void) { check_ablation(resnet, 7, 0); }
 
 static double no_number(samba_session *s, void *user)
 {
@@ -130,6 +245,8 @@ int main(void)
 {
     RUN(test_worst_by_ablation);
     RUN(test_bound);
+    RUN(test_lenet);
+    RUN(test_resnet);
     RUN(test_refusals);
     return test_summary();
 }
