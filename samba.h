@@ -22650,8 +22650,10 @@ SAMBA__FN bool samba__add_observers(samba__compilation *c)
         for (int32_t k = 0; live && k < node->n_in; k++)
             if (node->in[k]) needed[node->in[k]->id] = true;
         if (!live || !samba__is_observed(node->op)) continue;
-        if (!samba__observe(s, node->in[0], done) || !samba__observe(s, node->out[0], done))
-            return false;
+        s->graph = node->graph; /* observers are of the graph whose tensors they follow */
+        bool fine = samba__observe(s, node->in[0], done) && samba__observe(s, node->out[0], done);
+        s->graph = c->graph;
+        if (!fine) return false;
     }
     return true;
 }

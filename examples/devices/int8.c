@@ -1,5 +1,6 @@
 // int8 on Fashion-MNIST: trains LeNet or ResNet8 in f32, calibrates, and prints what int8 costs and
-// saves in each layer, and what weights stored as int4 would. The checkpoint it leaves, int8.ckpt, has int8 weights, and runs on a device.
+// saves in each layer, and what weights stored as int4 would. The checkpoint it leaves, int8.ckpt,
+// has int8 weights, and runs on a device.
 //     cc -O2 -o int8 examples/devices/int8.c -lm -pthread -lz && ./int8 resnet8
 // ./int8 [lenet | resnet8] [epochs] [folder of the data] [points that may be lost, 0.5]
 #define SAMBA_IMPLEMENTATION
@@ -117,7 +118,7 @@ int main(int argc, char **argv)
     const char *data = argc > 3 ? argv[3] : "/usr/share/datasets/fashion-mnist";
     int epochs = argc > 2 ? atoi(argv[2]) : 3;
     if ((strcmp(net, "lenet") && strcmp(net, "resnet8")) || epochs < 1) {
-        fprintf(stderr, "usage: int8 [lenet | resnet8] [epochs] [folder of Fashion-MNIST] [max loss]\n");
+        fprintf(stderr, "usage: int8 [lenet | resnet8] [epochs] [folder of the data] [max loss]\n");
         return 2;
     }
     samba_session *s = samba_open(NULL);

@@ -464,6 +464,148 @@ static void test_tied_weights(void)
     }
 }
 
+// ---- Odd programs: each is int8, close to f32, and the same from a file ----
+
+typedef struct odd {
+    samba_session *s;
+    samba_tensor *x, *y[4];
+} odd;
+
+enum { ODD_ROWS = 4, ODD = 32 };
+
+static odd odd_twice(samba_session *s, samba_tensor *x)         // one output is listed twice
+{
+    samba_tensor *y = samba_relu(samba_linear(x, "a", ODD));
+    return (odd){ s, x, { y, y } };
+}
+
+static odd odd_input(samba_session *s, samba_tensor *x)         // an output is the input itself
+{
+    return (odd){ s, x, { samba_linear(x, "a", ODD), x } };
+}
+
+static odd odd_shared(samba_session *s, samba_tensor *x)        // h + h, cat of h and h, read by f32 as well
+{
+    samba_tensor *h = samba_linear(x, "a", ODD), *two[2] = { h, h };
+    samba_tensor *c = samba_linear(samba_cat(two, 2, 1), "b", ODD);
+    return (odd){ s, x, { samba_relu(samba_add(h, h)), c, samba_tanh(h) } };
+}
+
+static odd odd_norm(samba_session *s, samba_tensor *x)          // f32 between two products
+{
+    samba_tensor *h = samba_layernorm(samba_linear(x, "a", ODD), "norm");
+    h = samba_softmax(samba_linear(h, "b", ODD), -1);
+    return (odd){ s, x, { samba_linear(h, "c", ODD) } };
+}
+
+static odd odd_graphs(samba_session *s, samba_tensor *x)        // two graphs of one layer
+{
+    samba_begin_graph(s, "one");
+    samba_tensor *y = samba_relu(samba_linear(x, "a", ODD));
+    samba_begin_graph(s, "two");
+    return (odd){ s, x, { y, samba_linear(samba_tanh(x), "a", ODD) } };
+}
+
+static odd odd_conv(samba_session *s, samba_tensor *x)          // groups, dilation and stride at once
+{
+    samba_tensor *h = samba_reshape(x, SAMBA_SHAPE(ODD_ROWS, 2, 2, 8));
+    samba_conv_opts o = { .stride = { 1, 2 }, .padding = { 1, 3 }, .dilation = { 1, 2 }, .groups = 2 };
+    h = samba_conv2d(h, "a", 6, 3, &o);
+    return (odd){ s, x, { samba_relu(h), samba_neg(h) } };
+}
+
+// Gives data, and runs all graphs there are.
+static void run_odd(samba_session *s, samba_tensor *x, bool graphs)
+{
+    float data[ODD_ROWS * ODD];
+    for (int i = 0; i < ODD_ROWS * ODD; i++) data[i] = (float)(i * 37 % 64) / 32 - 0.9f;
+    CHECK(samba_write(x, data));
+    if (graphs) CHECK(samba_run_graph(s, "one", 0) && samba_run_graph(s, "two", 0));
+    if (!graphs) CHECK(samba_run(s, 0));
+}
+
+static odd trace_odd(odd (*trace)(samba_session *s, samba_tensor *x))
+{
+    samba_session *s = samba_open(NULL);
+    return trace(s, samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(ODD_ROWS, ODD)));
+}
+
+static void check_odd(const char *name, odd (*trace)(samba_session *s, samba_tensor *x), int products)
+{
+    enum { MOST = 1024 };
+    static float want[4][MOST], got[4][MOST];
+    const char *path = "quantize_odd.pef";
+    bool graphs = trace == odd_graphs;
+    odd m = trace_odd(trace);
+    samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE };
+    memcpy(p.outputs, m.y, sizeof m.y);
+    CHECK(samba_compile(m.s, &p));
+    for (int i = 0; i < 2; i++) run_odd(m.s, m.x, graphs);
+    CHECK(samba_compile(m.s, &p));              // calibrated twice
+    run_odd(m.s, m.x, graphs);
+    for (int o = 0; o < 4 && m.y[o]; o++) CHECK(samba_copy_out(m.y[o], want[o], samba_bytes(m.y[o])));
+    p.quantize = SAMBA_INT8;
+    CHECK(samba_compile(m.s, &p));
+    CHECK(ops_of(m.s, "affine_int8") + ops_of(m.s, "convolution_int8") == products);
+    run_odd(m.s, m.x, graphs);
+    for (int o = 0; o < 4 && m.y[o]; o++) {
+        size_t bytes = samba_bytes(m.y[o]);
+        float most = 0;
+        CHECK(samba_copy_out(m.y[o], got[o], bytes));
+        for (size_t i = 0; i < bytes / 4; i++) most = fmaxf(most, fabsf(want[o][i]));
+        CHECK_CLOSE(got[o], want[o], bytes / 4, 0, 0.03 * (double)most);
+    }
+    CHECK(samba_save(m.s, path) && samba_close(m.s) == 0);
+    samba_session *s = samba_open(NULL);
+    CHECK(samba_load(s, path, NULL));
+    run_odd(s, samba_tensor_by_name(s, "x"), graphs);
+    const char *names[8];
+    for (int i = 0, n = samba_output_names(s, names, 8); i < n; i++) {
+        samba_tensor *y = samba_tensor_by_name(s, names[i]);
+        int same = 0;
+        for (int o = 0; o < 4; o++) same += !memcmp(samba_read(y), got[o], samba_bytes(y));
+        CHECK(same > 0);
+    }
+    CHECK(samba_close(s) == 0);
+    if (test_bad) printf("    %s\n", name);
+    remove(path);
+}
+
+static void test_odd_programs(void)
+{
+    check_odd("an output twice", odd_twice, 1);
+    check_odd("an input as output", odd_input, 1);
+    check_odd("shared inputs", odd_shared, 2);
+    check_odd("f32 between", odd_norm, 3);
+    check_odd("two graphs", odd_graphs, 2);
+    check_odd("a convolution", odd_conv, 1);
+}
+
+// Ranges of zeros, and of what is next to nothing or very large, make programs that run; NaN in is 0 out of quantize.
+static void test_extreme_ranges(void)
+{
+    static const float sizes[] = { 0, 1e-38f, 1e-30f, 1e-12f, 1e12f, 1e30f };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        float x[8], want[8];
+        samba_session *s = samba_open(NULL);
+        samba_tensor *in = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(1, 8));
+        samba_tensor *h = samba_linear(in, "a", 8), *y = samba_relu(samba_add(h, samba_linear(h, "b", 8)));
+        samba_program p = { .inference = true, .quantize = SAMBA_CALIBRATE, .outputs = { y } };
+        for (int k = 0; k < 8; k++) x[k] = sizes[i] * (float)(k % 5 - 2);
+        float zeros[8] = { 0 };
+        CHECK(samba_write(samba_tensor_by_name(s, "a__bias"), zeros));
+        CHECK(samba_write(samba_tensor_by_name(s, "b__bias"), zeros));
+        CHECK(samba_compile(s, &p) && samba_write(in, x) && samba_run(s, 0) && samba_copy_out(y, want, sizeof want));
+        p.quantize = SAMBA_INT8;
+        CHECK(samba_compile(s, &p) && samba_write(in, x) && samba_run(s, 0));
+        CHECK_CLOSE(samba_read(y), want, 8, 0, 0.05 * (double)sizes[i] + 1e-29);
+        for (int k = 0; k < 8; k++) x[k] = k % 2 ? NAN : INFINITY;
+        CHECK(samba_write(in, x) && samba_run(s, 0));
+        for (int k = 0; k < 8; k++) CHECK(isfinite(samba_read(y)[k]));
+        CHECK(samba_close(s) == 0);
+    }
+}
+
 int main(void)
 {
     RUN(test_training);
@@ -477,5 +619,7 @@ int main(void)
     RUN(test_longest_sum);
     RUN(test_sums_that_cancel);
     RUN(test_tied_weights);
+    RUN(test_odd_programs);
+    RUN(test_extreme_ranges);
     return test_summary();
 }
