@@ -13,6 +13,8 @@ static const command commands[] = {
     { "export-onnx", 0, "a checkpoint to an ONNX model" },
     { "onnx-ops", 0, "what can be imported" },
     { "device-config", 0, "what samba.h compiles for a microcontroller" },
+    { "device-report", 0, "what a PEF takes of RAM and flash on a microcontroller" },
+    { "device-import", 0, "what a microcontroller has learned to a checkpoint" },
     { "export-c", 0, "a checkpoint to C for a microcontroller" },
 };
 
