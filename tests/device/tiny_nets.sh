@@ -56,7 +56,8 @@ if ! have arm-none-eabi-gcc || ! have qemu-system-arm; then
 fi
 gcc="arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16 -std=c99 -Os \
 -ffunction-sections -fdata-sections -I. -Itests/device"
-printf '#define SAMBA_RUNTIME_ONLY\n#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >$out/samba.c
+printf '#define SAMBA_RUNTIME_ONLY\n#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' \
+    >$out/samba.c
 part() { $gcc -Wall -Wextra -Werror -c -o $out/"$(basename "$1" .c)".o "$1"; }
 for part in $out/samba.c tests/device/board_arm.c tests/device/tiny_step.c; do
     check "$part compiles" part $part
