@@ -456,7 +456,7 @@ static int stack_of(const emitter *e)
     int most = 0;
     for (int i = 0; piece_at(i); i++)
         if (e->piece_used[i] && piece_at(i)->stack > most) most = piece_at(i)->stack;
-    return most + 512;
+    return most + 640;
 }
 
 static void write_declarations(emitter *e, FILE *to)
