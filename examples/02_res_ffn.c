@@ -8,10 +8,13 @@
 #define SAMBA_DRIVER_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
+#define SAMBA_REPORT_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/include/samba/driver.h"
 #include "../tools/include/samba/loader.h"
 #include "../tools/include/samba/idx.h"
+#include "../tools/include/samba/report.h"
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,11 +28,17 @@ typedef struct options {
     int32_t epochs;
     float lr;                               // of the first step
     bool resume;
+    const char *report;                     // folder of curves and of report.html
+    int argc;
+    char **argv;
 } options;
 
 // ---- The model ----------------------------------------------------------------------------------
 
-typedef struct model { samba_tensor *image, *label, *logits, *loss; } model;
+typedef struct model {
+    samba_tensor *image, *label, *logits, *loss;
+    samba_report *report;                   // NULL: none is wanted
+} model;
 
 // x (B,784) -> logits (B,10). Calling an op records it; nothing is computed here.
 static samba_tensor *res_ffn(samba_tensor *x)
@@ -78,6 +87,33 @@ static samba_loader *load(samba_session *s, const options *o, samba_idx *idx, bo
     samba_loader_opts opts = { 0 };
     if (training) opts.pass = steps / per_epoch, opts.batch = steps % per_epoch;
     return samba_loader_open_dataset(s, &d, names, 2, &opts);
+}
+
+// ---- The report ---------------------------------------------------------------------------------
+
+static samba_report *open_report(samba_session *s, const options *o, int per_epoch, int step)
+{
+    static const char *const classes[CLASSES] = { "T-shirt", "Trousers", "Pullover", "Dress",
+        "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Boot" };
+    samba_report_opts opts = { .title = "ResFFN on Fashion-MNIST", .folder = o->report,
+                               .steps = per_epoch * o->epochs, .first = step,
+                               .batch = o->app.batch_size, .gradients = 10,
+                               .n_classes = CLASSES, .classes = classes,
+                               .argc = o->argc, .argv = o->argv };
+    return samba_report_open(s, &opts);
+}
+
+// Row b of a test batch: for the confusion matrix, and with its picture among the samples.
+static void report_row(const model *m, int b, const float *logits, int label, int guess)
+{
+    if (!m->report) return;
+    float low = (0 - fashion.mean) / fashion.deviation;
+    float high = (1 - fashion.mean) / fashion.deviation;
+    samba_report_image image = { samba_read(m->image) + b * PIXELS, 1, SIDE, SIDE, low, high };
+    double sum = 0;
+    for (int c = 0; c < CLASSES; c++) sum += exp((double)logits[c] - (double)logits[guess]);
+    samba_report_prediction(m->report, label, guess);
+    samba_report_sample(m->report, &image, label, guess, 1 / sum);
 }
 
 // ---- Progress and Ctrl-C ------------------------------------------------------------------------
@@ -135,7 +171,9 @@ static bool train(samba_session *s, const options *o, const model *m, samba_idx 
             samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
             step++, p.steps++;
             p.loss += ((double)samba_read(m->loss)[0] - p.loss) / p.steps;
-            show_bar(&p, o, epoch, 1 - (epoch + 1) + (double)step / per_epoch, steps - step);
+            samba_report_step(m->report, step, (double)samba_read(m->loss)[0]);
+            if (!m->report)
+                show_bar(&p, o, epoch, 1 - (epoch + 1) + (double)step / per_epoch, steps - step);
         }
         if (step == (epoch + 1) * per_epoch && samba_ok(s)) show_epoch(&p, o, epoch);
     }
@@ -159,9 +197,11 @@ static void test(samba_session *s, const options *o, const model *m, samba_idx *
             for (int c = 1; c < CLASSES; c++)
                 if (logits[c] > logits[best]) best = c;
             right += best == label[b];
+            report_row(m, b, logits, label[b], best);
         }
     }
     samba_loader_close(loader);
+    samba_report_value(m->report, "test accuracy", (double)right / images->n);
     if (samba_ok(s))
         printf("test accuracy %.2f %% (%d of %d)\n", 100.0 * right / images->n, right, images->n);
 }
@@ -169,7 +209,7 @@ static void test(samba_session *s, const options *o, const model *m, samba_idx *
 // ---- Commands -----------------------------------------------------------------------------------
 
 // run trains, saves and tests; test, and run --inference, restore and test. False if interrupted.
-static bool run_or_test(samba_session *s, const options *o, const model *m, const char *program)
+static bool run_or_test(samba_session *s, const options *o, model *m, const char *program)
 {
     samba_idx images = fashion, tests = fashion;
     bool training = !o->app.inference && strcmp(o->app.command, "run") == 0, done = true;
@@ -179,6 +219,8 @@ static bool run_or_test(samba_session *s, const options *o, const model *m, cons
         && images.n < o->app.batch_size)
         samba_fail(s, SAMBA_EIO, "%d images are less than a batch", images.n);
     if (samba_ok(s) && training) {
+        int step = samba_read_i32(samba_tensor_by_name(s, "step"))[0];
+        if (o->report) m->report = open_report(s, o, images.n / o->app.batch_size, step);
         signal(SIGINT, on_interrupt);
         done = train(s, o, m, &images);
         if (samba_save(s, o->checkpoint) && !done)
@@ -188,6 +230,7 @@ static bool run_or_test(samba_session *s, const options *o, const model *m, cons
                    (double)o->lr);
     }
     if (samba_ok(s) && done) test(s, o, m, &tests);
+    samba_report_close(m->report);
     samba_idx_close(&images);
     samba_idx_close(&tests);
     return done;
@@ -196,7 +239,8 @@ static bool run_or_test(samba_session *s, const options *o, const model *m, cons
 int main(int argc, char **argv)
 {
     options o = { .app = { .batch_size = 64 }, .data = "/usr/share/datasets/fashion-mnist",
-                  .checkpoint = "res_ffn.ckpt", .epochs = 5, .lr = 0.05f };
+                  .checkpoint = "res_ffn.ckpt", .epochs = 5, .lr = 0.05f,
+                  .argc = argc, .argv = argv };
     const samba_flag flags[] = {
         { "lr", SAMBA_FLAG_FLOAT, &o.lr, "learning rate of the first step, default 0.05" },
     };
@@ -205,13 +249,14 @@ int main(int argc, char **argv)
         { "checkpoint", SAMBA_FLAG_TEXT, &o.checkpoint, "run writes it, test reads it" },
         { "resume", SAMBA_FLAG_BOOL, &o.resume, "go on from the checkpoint" },
         { "epochs", SAMBA_FLAG_INT, &o.epochs, "passes over the training images, default 5" },
+        { "report", SAMBA_FLAG_TEXT, &o.report, "folder for curves and a page that shows them" },
     };
     o.app.run_flags = run_flags;
     o.app.n_run_flags = sizeof run_flags / sizeof *run_flags;
     if (!samba_parse_app_args(argc, argv, &o.app, flags, sizeof flags / sizeof *flags))
         return o.app.exit_code;
 
-    model m;
+    model m = { 0 };
     bool done = true;
     samba_session *s = samba_open(&(samba_desc){ .threads = o.app.threads,
                                                  .seed = (uint64_t)o.app.seed });

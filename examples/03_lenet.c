@@ -1,12 +1,14 @@
 // LeNet on Fashion-MNIST: two convolutions, two poolings, three linear layers; above 90.5 %.
 //     cc -O2 -o lenet examples/03_lenet.c -lm -pthread -lz && ./lenet
-// ./lenet [--epochs N] [--data FOLDER]
+// ./lenet [--epochs N] [--data FOLDER] [--report FOLDER]
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
+#define SAMBA_REPORT_IMPLEMENTATION
 #include "../samba.h"
 #include "../tools/include/samba/loader.h"
 #include "../tools/include/samba/idx.h"
+#include "../tools/include/samba/report.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,10 @@
 enum { SIDE = 28, CLASSES = 10, BATCH = 64 };
 static const double LR = 0.003;             // learning rate of the first step
 
-typedef struct model { samba_tensor *image, *label, *logits, *loss; } model;
+typedef struct model {
+    samba_tensor *image, *label, *logits, *loss;
+    samba_report_opts report;               // its folder is NULL: none is wanted
+} model;
 
 // ---- The model ----------------------------------------------------------------------------------
 
@@ -58,24 +63,27 @@ static void show_progress(int done, int n, double loss)
 }
 
 // One pass over the training images; returns the mean loss.
-static double train_epoch(samba_session *s, const model *m, samba_loader *images, int n,
-                          double lr_first, double lr_last)
+static double train_epoch(samba_session *s, const model *m, samba_report *report,
+                          samba_loader *images, int n, int epoch, int epochs)
 {
-    double loss = 0;
+    double loss = 0, lr_first = LR * (epochs - epoch) / epochs;
+    double lr_last = LR * (epochs - epoch - 1) / epochs;
     samba_set_train(s, true);
     for (int i = 0; samba_loader_next(images, NULL) == 1; i++) {
         samba_set(s, "lr", lr_first + (lr_last - lr_first) * i / n);
         samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
         loss += (double)samba_read(m->loss)[0] / n;
-        show_progress(i + 1, n, loss * n / (i + 1));
+        samba_report_step(report, epoch * n + i + 1, (double)samba_read(m->loss)[0]);
+        if (!report) show_progress(i + 1, n, loss * n / (i + 1));
     }
     return loss;
 }
 
 // How many test images have their largest logit at their label.
-static int count_right(samba_session *s, const model *m, samba_loader *tests)
+static int count_right(samba_session *s, const model *m, samba_report *report, samba_loader *tests)
 {
     int right = 0;
+    samba_report_forget(report);
     samba_set_train(s, false);
     while (samba_loader_next(tests, NULL) == 1) {
         samba_run(s, SAMBA_FWD);
@@ -87,6 +95,7 @@ static int count_right(samba_session *s, const model *m, samba_loader *tests)
             for (int c = 1; c < CLASSES; c++)
                 if (logits[c] > logits[best]) best = c;
             right += best == label[b];
+            samba_report_prediction(report, label[b], best);
         }
     }
     return right;
@@ -97,20 +106,25 @@ static void train_and_test(samba_session *s, const model *m, const char *data, i
 {
     samba_idx images = fashion, tests = fashion;
     samba_loader *train = NULL, *test = NULL;
+    samba_report *report = NULL;
+    samba_report_opts opts = m->report;
     int right = 0;
     if (samba_idx_open(s, &images, data, "train", SIDE, CLASSES)) train = load(s, &images, true);
     if (samba_idx_open(s, &tests, data, "t10k", SIDE, CLASSES)) test = load(s, &tests, false);
+    opts.steps = images.n / BATCH * epochs;
+    if (opts.folder) report = samba_report_open(s, &opts);
     for (int e = 0; e < epochs && samba_ok(s); e++) {
         double start = samba_seconds();
-        double loss = train_epoch(s, m, train, images.n / BATCH, LR * (epochs - e) / epochs,
-                                  LR * (epochs - e - 1) / epochs);
-        right = count_right(s, m, test);
+        double loss = train_epoch(s, m, report, train, images.n / BATCH, e, epochs);
+        right = count_right(s, m, report, test);
+        samba_report_value(report, "test accuracy", (double)right / tests.n);
         printf("epoch %d/%d  loss %.4f  test %.2f %%  %.1f s\n", e + 1, epochs, loss,
                100.0 * right / tests.n, samba_seconds() - start);
         fflush(stdout);
     }
     if (samba_ok(s))
         printf("test accuracy %.2f %% (%d of %d)\n", 100.0 * right / tests.n, right, tests.n);
+    samba_report_close(report);
     samba_loader_close(train);
     samba_loader_close(test);
     samba_idx_close(&images);
@@ -119,15 +133,17 @@ static void train_and_test(samba_session *s, const model *m, const char *data, i
 
 int main(int argc, char **argv)
 {
-    const char *data = "/usr/share/datasets/fashion-mnist";
+    const char *data = "/usr/share/datasets/fashion-mnist", *folder = NULL;
     int epochs = 10;
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--data")) data = value;
+        else if (!strcmp(argv[i], "--report")) folder = value;
         else if (!strcmp(argv[i], "--epochs") && atoi(value) > 0) epochs = atoi(value);
         else {
             bool help = !strcmp(argv[i], "--help");
-            fprintf(help ? stdout : stderr, "usage: lenet [--epochs N] [--data FOLDER]\n");
+            fprintf(help ? stdout : stderr, "usage: lenet [--epochs N] [--data FOLDER] "
+                    "[--report FOLDER]\n");
             return help ? 0 : 2;
         }
     }
@@ -137,6 +153,9 @@ int main(int argc, char **argv)
     m.label  = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(BATCH));
     m.logits = lenet(m.image);
     m.loss   = samba_cross_entropy(m.logits, m.label);
+    m.report = (samba_report_opts){ .title = "LeNet on Fashion-MNIST", .folder = folder,
+                                    .batch = BATCH, .gradients = 10, .n_classes = CLASSES,
+                                    .argc = argc, .argv = argv };
     samba_compile(s, &(samba_program){
         .loss = m.loss, .outputs = { m.logits },
         .optim = { .kind = SAMBA_ADAMW, .lr = (float)LR } });

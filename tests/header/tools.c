@@ -19,6 +19,7 @@
 #define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #define SAMBA_TORCH_NAMES_IMPLEMENTATION
 #define SAMBA_LEDGER_IMPLEMENTATION
+#define SAMBA_REPORT_IMPLEMENTATION
 #endif
 #include "../../samba.h"
 #include "../../tools/include/samba/driver.h"
@@ -33,6 +34,7 @@
 #include "../../tools/include/samba/loader.h"
 #include "../../tools/include/samba/idx.h"
 #include "../../tools/include/samba/ledger.h"
+#include "../../tools/include/samba/report.h"
 #include "../../tools/include/samba/sambaflow.h"
 #include "../../tools/include/samba/torch_names.h"
 
@@ -66,6 +68,7 @@ int main(void)
     samba_clear_error(s);
     if (samba_call_function(s, "np.none", NULL, 0, NULL, 0)) return 13;
     samba_clear_error(s);
+    if (!samba_report_close(NULL)) return 15;
     if (samba_ledger_run(s, NULL)) return 14;
     samba_clear_error(s);
     samba_parallel *p = samba_parallel_open(NULL);

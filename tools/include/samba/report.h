@@ -1,0 +1,880 @@
+/* report.h - a training that shows itself: a progress bar, a CSV file, TensorBoard's events, and at
+   the end one HTML page.
+
+   Needs samba.h before it, and POSIX (for gcc -std=c99, _GNU_SOURCE too). `#define
+   SAMBA_REPORT_IMPLEMENTATION` in one file enables the code; SAMBA_REPORT_STATIC makes all
+   functions private to the file. C99 or C++11.
+
+       samba_report_opts opts = { .title = "LeNet", .folder = "out/lenet", .steps = 9370,
+                                  .batch = 64, .argc = argc, .argv = argv };
+       samba_report *r = samba_report_open(s, &opts);
+       for each step:
+           samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+           samba_report_step(r, step, samba_read(loss)[0]);
+       samba_report_value(r, "test accuracy", right / n);       // any other curve, at this step
+       samba_report_prediction(r, label, guess);                // of each test sample
+       samba_report_close(r);                                   // before samba_close
+
+   On a terminal a bar tells loss, rate, time left and memory; elsewhere a line every ten seconds
+   does. Both go to stderr. The folder gets
+     log.csv                    step,seconds,name,value: every value of every curve
+     events.out.tfevents.*      the same for TensorBoard: tensorboard --logdir FOLDER
+     report.html                curves, learning rate, norms of gradients, samples with predictions,
+                                confusion matrix, machine and command; opens without a network
+   A report only reads: what is trained is the same bits with it and without. NULL is a report that
+   does nothing, so that a program may make it an option. */
+#ifndef SAMBA_REPORT_H
+#define SAMBA_REPORT_H
+
+#ifndef SAMBA_H
+#error "report.h: include samba.h before"
+#endif
+
+#ifndef SAMBA_REPORT_API
+#if defined(SAMBA_REPORT_STATIC)
+#define SAMBA_REPORT_API static inline
+#elif defined(__cplusplus)
+#define SAMBA_REPORT_API extern "C"
+#else
+#define SAMBA_REPORT_API extern
+#endif
+#endif
+
+/* All zero is a bar of a training without end, and no files. Texts must stay until close. */
+typedef struct samba_report_opts {
+    const char *title;                  /* default "training" */
+    const char *folder;                 /* for the files; it is made. NULL: none */
+    int64_t steps;                      /* of the whole training; 0: nobody knows */
+    int64_t first;                      /* step to begin at, of a training that is resumed: log.csv
+                                           goes on, and time left counts from here */
+    int32_t batch;                      /* samples of a step, for the rate; 0: steps are counted */
+    int32_t gradients;                  /* n > 0: norms of all gradients at each n-th step, which
+                                           reads them all */
+    int32_t n_classes;                  /* of a confusion matrix; 0: none */
+    const char *const *classes;         /* their names; NULL: numbers */
+    int argc;                           /* the command line, for the page */
+    char *const *argv;
+} samba_report_opts;
+
+typedef struct samba_report samba_report;
+
+/* The program must be compiled or loaded. NULL with an error in s, if a file cannot be written. */
+SAMBA_REPORT_API samba_report *samba_report_open(samba_session *s, const samba_report_opts *opts);
+/* After a step; step counts from 1. Notes the loss, the learning rate ("lr", if the program has
+   one) and norms of gradients. */
+SAMBA_REPORT_API void samba_report_step(samba_report *r, int64_t step, double loss);
+/* A value of a curve of this name, at the last step: accuracy on tests, say. Up to 60 names. */
+SAMBA_REPORT_API void samba_report_value(samba_report *r, const char *name, double value);
+/* A test sample of class label was taken for another, or the same one: the confusion matrix. From
+   samba_report_forget on anew, so that it is that of the last test. */
+SAMBA_REPORT_API void samba_report_prediction(samba_report *r, int32_t label, int32_t guess);
+SAMBA_REPORT_API void samba_report_forget(samba_report *r);
+/* An image with its class, what it was taken for, and how surely (0 ... 1): channels 1 or 3, pixels
+   (channels, height, width), of which low is black and high is white. The first 48 are shown. */
+typedef struct samba_report_image {
+    const float *pixels;
+    int32_t channels, height, width;
+    float low, high;
+} samba_report_image;
+SAMBA_REPORT_API void samba_report_sample(samba_report *r, const samba_report_image *image,
+                                          int32_t label, int32_t guess, double sure);
+/* Ends the bar's line, writes the page, frees the report. False with an error in the session if a
+   file could not be written whole. */
+SAMBA_REPORT_API bool samba_report_close(samba_report *r);
+
+#endif /* SAMBA_REPORT_H */
+
+#if defined(SAMBA_REPORT_IMPLEMENTATION) && !defined(SAMBA_REPORT__IMPLEMENTED)
+#define SAMBA_REPORT__IMPLEMENTED
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SAMBA_REPORT__CURVES = 64,          /* the program's, "loss", "lr", "gradient norm" and one */
+    SAMBA_REPORT__POINTS = 1024,        /* kept of a curve; then pairs become their mean */
+    SAMBA_REPORT__SAMPLES = 48,
+    SAMBA_REPORT__CLASSES = 64          /* more would be no matrix to look at */
+};
+
+/* A point is the mean of `each` values. */
+typedef struct samba_report__curve {
+    char name[80];
+    int32_t n;
+    int64_t each, pending;              /* pending: values of the point that is not complete */
+    double step_sum, sum, last;
+    double step[SAMBA_REPORT__POINTS], value[SAMBA_REPORT__POINTS];
+} samba_report__curve;
+
+typedef struct samba_report__shown {
+    int32_t label, guess, height, width;
+    double sure;
+    uint8_t *rgb;
+} samba_report__shown;
+
+struct samba_report {
+    samba_session *session;
+    samba_report_opts opts;
+    samba_report__curve *curve[SAMBA_REPORT__CURVES];
+    int32_t n_curves, n_samples, n_grads;
+    const char **grads;                 /* names of gradients whose norms are asked for */
+    bool has_rate;
+    int64_t step;
+    double begin, told, flushed;        /* samba_seconds: when the bar or a line was last written */
+    double smooth;                      /* the loss that the bar tells */
+    time_t date;
+    FILE *csv, *events;
+    int64_t *matrix;                    /* (n_classes, n_classes): label, guess */
+    samba_report__shown sample[SAMBA_REPORT__SAMPLES];
+};
+
+static inline bool samba_report__fail(samba_report *r, const char *file)
+{
+    return samba_fail(r->session, SAMBA_EIO, "report.h: cannot write %s in %s: %s", file,
+                      r->opts.folder, strerror(errno));
+}
+
+/* ---- TensorBoard: records of protobuf messages ---- */
+
+/* CRC-32C, bit by bit: records are some dozen bytes. */
+static inline uint32_t samba_report__crc(const uint8_t *bytes, size_t n)
+{
+    uint32_t crc = 0xffffffffu;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1u ? 0x82f63b78u : 0u);
+    }
+    return ~crc;
+}
+
+typedef struct samba_report__bytes {
+    uint8_t data[512];
+    size_t n;
+} samba_report__bytes;
+
+static inline void samba_report__put(samba_report__bytes *b, uint64_t value, int n)
+{
+    for (int i = 0; i < n; i++) b->data[b->n++] = (uint8_t)(value >> 8 * i);
+}
+static inline void samba_report__put_varint(samba_report__bytes *b, uint64_t value)
+{
+    for (; value > 127; value >>= 7) b->data[b->n++] = (uint8_t)(value | 128u);
+    b->data[b->n++] = (uint8_t)value;
+}
+/* A field of bytes: wire type 2. */
+static inline void samba_report__put_bytes(samba_report__bytes *b, uint32_t field,
+                                           const void *bytes, size_t n)
+{
+    samba_report__put_varint(b, field << 3 | 2u);
+    samba_report__put_varint(b, n);
+    memcpy(b->data + b->n, bytes, n);
+    b->n += n;
+}
+
+/* A record: length, its masked CRC, the bytes, theirs; little-endian. */
+static inline void samba_report__put_record(FILE *f, const samba_report__bytes *b)
+{
+    samba_report__bytes head = { { 0 }, 0 }, tail = { { 0 }, 0 };
+    samba_report__put(&head, b->n, 8);
+    uint32_t crc = samba_report__crc(head.data, 8);
+    samba_report__put(&head, (crc >> 15 | crc << 17) + 0xa282ead8u, 4);
+    crc = samba_report__crc(b->data, b->n);
+    samba_report__put(&tail, (crc >> 15 | crc << 17) + 0xa282ead8u, 4);
+    fwrite(head.data, 1, head.n, f);
+    fwrite(b->data, 1, b->n, f);
+    fwrite(tail.data, 1, tail.n, f);
+}
+
+/* tensorflow.Event: wall_time = 1 (double), step = 2, file_version = 3, summary = 5; a summary is
+   value = 1 { tag = 1, simple_value = 2 (float) }. Without a name, the version, which is first. */
+static inline void samba_report__put_event(samba_report *r, double seconds, const char *name,
+                                           float value)
+{
+    samba_report__bytes event = { { 0 }, 0 }, summary = { { 0 }, 0 }, one = { { 0 }, 0 };
+    uint64_t time_bits;
+    uint32_t value_bits;
+    double wall = (double)r->date + seconds;
+    memcpy(&time_bits, &wall, 8);
+    memcpy(&value_bits, &value, 4);
+    samba_report__put_varint(&event, 1u << 3 | 1u);
+    samba_report__put(&event, time_bits, 8);
+    if (name) {
+        samba_report__put_varint(&event, 2u << 3);
+        samba_report__put_varint(&event, (uint64_t)r->step);
+        samba_report__put_bytes(&one, 1, name, strlen(name));
+        samba_report__put_varint(&one, 2u << 3 | 5u);
+        samba_report__put(&one, value_bits, 4);
+        samba_report__put_bytes(&summary, 1, one.data, one.n);
+        samba_report__put_bytes(&event, 5, summary.data, summary.n);
+    } else
+        samba_report__put_bytes(&event, 3, "brain.Event:2", 13);
+    samba_report__put_record(r->events, &event);
+}
+
+/* ---- Curves ---- */
+
+static inline samba_report__curve *samba_report__curve_of(samba_report *r, const char *name)
+{
+    int32_t i = 0;
+    while (i < r->n_curves && strncmp(r->curve[i]->name, name, sizeof r->curve[i]->name - 1)) i++;
+    if (i < r->n_curves || i == SAMBA_REPORT__CURVES) return i < r->n_curves ? r->curve[i] : NULL;
+    samba_report__curve *c = (samba_report__curve *)calloc(1, sizeof *c);
+    if (!c) return NULL;
+    snprintf(c->name, sizeof c->name, "%s", name);
+    c->each = 1;
+    r->curve[r->n_curves++] = c;
+    return c;
+}
+
+static inline void samba_report__thin_out(samba_report__curve *c)
+{
+    for (int32_t i = 0; i < c->n / 2; i++) {
+        c->step[i] = (c->step[2 * i] + c->step[2 * i + 1]) / 2;
+        c->value[i] = (c->value[2 * i] + c->value[2 * i + 1]) / 2;
+    }
+    c->n /= 2;
+    c->each *= 2;
+}
+
+static inline void samba_report__add_point(samba_report__curve *c, int64_t step, double value)
+{
+    c->last = value;
+    c->step_sum += (double)step;
+    c->sum += value;
+    if (++c->pending < c->each) return;
+    c->step[c->n] = c->step_sum / (double)c->pending;
+    c->value[c->n++] = c->sum / (double)c->pending;
+    c->step_sum = c->sum = 0;
+    c->pending = 0;
+    if (c->n == SAMBA_REPORT__POINTS) samba_report__thin_out(c);
+}
+
+/* A field of CSV: in quotes, if it must be. */
+static inline void samba_report__put_field(FILE *f, const char *text)
+{
+    bool quotes = strpbrk(text, ",\"\n") != NULL;
+    if (quotes) fputc('"', f);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', f);
+        fputc(*text, f);
+    }
+    if (quotes) fputc('"', f);
+}
+
+SAMBA_REPORT_API void samba_report_value(samba_report *r, const char *name, double value)
+{
+    if (!r || !name) return;
+    samba_report__curve *c = samba_report__curve_of(r, name);
+    double seconds = samba_seconds() - r->begin;
+    if (!c) return;
+    samba_report__add_point(c, r->step, value);
+    if (r->csv) {
+        fprintf(r->csv, "%lld,%.3f,", (long long)r->step, seconds);
+        samba_report__put_field(r->csv, c->name);
+        fprintf(r->csv, ",%.9g\n", value);
+    }
+    if (r->events) samba_report__put_event(r, seconds, c->name, (float)value);
+}
+
+/* ---- The bar ---- */
+
+static inline void samba_report__put_time(char *text, size_t size, double seconds)
+{
+    long long n = (long long)(seconds + 0.5);
+    if (n >= 3600) snprintf(text, size, "%lld:%02lld:%02lld", n / 3600, n / 60 % 60, n % 60);
+    else snprintf(text, size, "%lld:%02lld", n / 60, n % 60);
+}
+
+/* Loss, rate, time left, memory: what a bar and a line have in common. */
+static inline void samba_report__tell(const samba_report *r, double now, const char *begin,
+                                      const char *end)
+{
+    double done = (double)(r->step - r->opts.first), seconds = now - r->begin;
+    double rate = seconds > 0 ? done / seconds : 0;
+    int32_t batch = r->opts.batch > 0 ? r->opts.batch : 1;
+    char left[32] = "";
+    if (r->opts.steps > 0 && rate > 0)
+        samba_report__put_time(left, sizeof left, (double)(r->opts.steps - r->step) / rate);
+    fprintf(stderr, "%sstep %lld", begin, (long long)r->step);
+    if (r->opts.steps > 0) fprintf(stderr, "/%lld", (long long)r->opts.steps);
+    fprintf(stderr, "  loss %.4f  %.0f %s/s%s%s  %.0f MiB%s", r->smooth, rate * batch,
+            r->opts.batch > 0 ? "samples" : "steps", *left ? "  ETA " : "", left,
+            (double)samba_held_bytes(r->session) / 1048576, end);
+    fflush(stderr);
+}
+
+static inline void samba_report__draw_bar(samba_report *r, double now)
+{
+    static const char full[] = "====================", empty[] = "                    ";
+    bool terminal = isatty(STDERR_FILENO) != 0, ends = r->step == r->opts.steps;
+    char begin[64] = "\r";
+    if (!ends && now - r->told < (terminal ? 0.1 : 10.0)) return;
+    r->told = now;
+    if (terminal && r->opts.steps > 0) {
+        double part = (double)r->step / (double)r->opts.steps;
+        int cells = part < 1 ? (int)(20 * part) : 20;
+        snprintf(begin, sizeof begin, "\r[%.*s%.*s] %3.0f %%  ", cells, full, 20 - cells, empty,
+                 100 * part);
+    }
+    samba_report__tell(r, now, terminal ? begin : "", terminal ? "  " : "\n");
+}
+
+/* ---- Steps ---- */
+
+/* The root of the sum of squares. */
+static inline double samba_report__norm(samba_tensor *grad)
+{
+    double sum = 0;
+    int64_t n = grad && grad->dtype == SAMBA_F32 ? samba_count(&grad->shape) : 0;
+    const float *g = n > 0 ? samba_read(grad) : NULL;
+    for (int64_t k = 0; k < n; k++) sum += (double)g[k] * (double)g[k];
+    return sqrt(sum);
+}
+
+/* That of all gradients, and, if they are not too many to look at, of each. */
+static inline void samba_report__note_gradients(samba_report *r)
+{
+    double all = 0;
+    bool each = r->n_grads <= SAMBA_REPORT__CURVES / 2;
+    for (int32_t i = 0; i < r->n_grads; i++) {
+        char name[120];
+        double norm = samba_report__norm(samba_tensor_by_name(r->session, r->grads[i]));
+        all += norm * norm;
+        snprintf(name, sizeof name, "gradient norm/%s", r->grads[i]);
+        char *suffix = strstr(name, "__grad");
+        if (suffix && !suffix[6]) *suffix = 0;
+        if (each) samba_report_value(r, name, norm);
+    }
+    samba_report_value(r, "gradient norm", sqrt(all));
+}
+
+SAMBA_REPORT_API void samba_report_step(samba_report *r, int64_t step, double loss)
+{
+    if (!r || !samba_ok(r->session)) return;
+    double now = samba_seconds();
+    bool first = r->step == r->opts.first;
+    r->step = step;
+    r->smooth = first ? loss : r->smooth + 0.05 * (loss - r->smooth);
+    samba_report_value(r, "loss", loss);
+    if (r->has_rate) samba_report_value(r, "lr", samba_get(r->session, "lr"));
+    if (r->n_grads && step % r->opts.gradients == 0) samba_report__note_gradients(r);
+    samba_report__draw_bar(r, now);
+    if (now - r->flushed < 2) return;
+    r->flushed = now;                   /* who looks on sees the last seconds, too */
+    if (r->csv) fflush(r->csv);
+    if (r->events) fflush(r->events);
+}
+
+/* ---- Predictions ---- */
+
+SAMBA_REPORT_API void samba_report_prediction(samba_report *r, int32_t label, int32_t guess)
+{
+    int32_t n = r && r->matrix ? r->opts.n_classes : 0;
+    if (label < 0 || label >= n || guess < 0 || guess >= n) return;
+    r->matrix[label * n + guess]++;
+}
+
+SAMBA_REPORT_API void samba_report_forget(samba_report *r)
+{
+    if (!r) return;
+    for (int32_t i = 0; i < r->n_samples; i++) free(r->sample[i].rgb);
+    r->n_samples = 0;
+    if (r->matrix)
+        memset(r->matrix, 0, (size_t)r->opts.n_classes * (size_t)r->opts.n_classes * 8);
+}
+
+SAMBA_REPORT_API void samba_report_sample(samba_report *r, const samba_report_image *image,
+                                          int32_t label, int32_t guess, double sure)
+{
+    if (!r || !image || r->n_samples == SAMBA_REPORT__SAMPLES) return;
+    if (image->height < 1 || image->width < 1 || image->height > 256 || image->width > 256) return;
+    if (image->channels != 1 && image->channels != 3) return;
+    int32_t n = image->height * image->width;
+    samba_report__shown shown = { label, guess, image->height, image->width, sure, NULL };
+    shown.rgb = (uint8_t *)malloc((size_t)n * 3);
+    if (!shown.rgb) return;
+    for (int32_t i = 0; i < 3 * n; i++) {
+        int32_t channel = image->channels == 3 ? i % 3 : 0;
+        float x = (image->pixels[channel * n + i / 3] - image->low) / (image->high - image->low);
+        shown.rgb[i] = (uint8_t)(x > 0 ? (x < 1 ? 255.0f * x + 0.5f : 255.0f) : 0.0f);
+    }
+    r->sample[r->n_samples++] = shown;
+}
+
+/* ---- The page ---- */
+
+static inline void samba_report__put_text(FILE *f, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '<') fputs("&lt;", f);
+        else if (*text == '&') fputs("&amp;", f);
+        else if (*text == '"') fputs("&quot;", f);
+        else fputc(*text, f);
+    }
+}
+
+/* The distance of the lines of an axis: 1, 2 or 5 times a power of ten, four or so of them. */
+static inline double samba_report__unit(double range)
+{
+    double power = pow(10, floor(log10(range / 4)));
+    double times = range / 4 / power;
+    if (times > 5) return 10 * power;
+    if (times > 2) return 5 * power;
+    return times > 1 ? 2 * power : power;
+}
+
+typedef struct samba_report__axes {
+    double left, right, top, bottom;    /* of the picture */
+    double first, last, low, high;      /* steps, values */
+} samba_report__axes;
+
+static inline samba_report__axes samba_report__axes_of(const samba_report__curve *c, bool small)
+{
+    samba_report__axes a = { 52, 548, 12, 196, 0, 1, 0, 0 };
+    bool any = false;
+    if (small) a.left = 2, a.right = 158, a.top = 4, a.bottom = 44;
+    for (int32_t i = 0; i < c->n; i++) {
+        double y = c->value[i];
+        if (!(y - y == 0)) continue;    /* no place for what is not finite */
+        if (!any || y < a.low) a.low = y;
+        if (!any || y > a.high) a.high = y;
+        any = true;
+    }
+    if (c->n) a.last = c->step[c->n - 1];
+    if (a.low >= 0 && a.low < 0.5 * a.high) a.low = 0;
+    if (!(a.high > a.low)) a.low -= a.low > 0 && a.low <= 1 ? a.low : 0;     /* a share, say */
+    if (!(a.high > a.low)) a.high += 1;
+    return a;
+}
+
+static inline double samba_report__x(const samba_report__axes *a, double step)
+{
+    return a->left + (a->right - a->left) * (step - a->first) / (a->last - a->first);
+}
+static inline double samba_report__y(const samba_report__axes *a, double value)
+{
+    return a->bottom - (a->bottom - a->top) * (value - a->low) / (a->high - a->low);
+}
+
+/* share 1: the values; less: each is drawn towards the one before. */
+static inline void samba_report__put_path(FILE *f, const samba_report__curve *c,
+                                          const samba_report__axes *a, double share)
+{
+    bool draws = false;
+    double y = 0;
+    fprintf(f, "<path%s d=\"", share < 1 ? " class=\"smooth\"" : "");
+    for (int32_t i = 0; i < c->n; i++) {
+        bool finite = c->value[i] - c->value[i] == 0;
+        if (finite) {
+            y = draws ? y + share * (c->value[i] - y) : c->value[i];
+            fprintf(f, "%c%.1f %.1f", draws ? 'L' : 'M', samba_report__x(a, c->step[i]),
+                    samba_report__y(a, y));
+        }
+        draws = finite;
+    }
+    fprintf(f, "\"/>");
+}
+
+static inline void samba_report__put_line(FILE *f, const samba_report__curve *c,
+                                          const samba_report__axes *a)
+{
+    bool noisy = c->n > 200;
+    if (noisy) fprintf(f, "<g class=\"faint\">");
+    samba_report__put_path(f, c, a, 1);
+    if (noisy) fprintf(f, "</g>");
+    if (noisy) samba_report__put_path(f, c, a, 0.05);
+    for (int32_t i = 0; i < c->n && c->n <= 40; i++)
+        if (c->value[i] - c->value[i] == 0)
+            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>step %.0f: %.5g</title>"
+                    "</circle>", samba_report__x(a, c->step[i]), samba_report__y(a, c->value[i]),
+                    c->step[i], c->value[i]);
+}
+
+static inline void samba_report__put_chart(FILE *f, const samba_report__curve *c)
+{
+    samba_report__axes a = samba_report__axes_of(c, false);
+    double unit = samba_report__unit(a.high - a.low);
+    a.low = floor(a.low / unit + 1e-9) * unit;
+    a.high = ceil(a.high / unit - 1e-9) * unit;
+    fprintf(f, "<figure><figcaption>");
+    samba_report__put_text(f, c->name);
+    fprintf(f, " <b>%.4g</b></figcaption><svg viewBox=\"0 0 560 224\" role=\"img\" aria-label=\"",
+            c->last);
+    samba_report__put_text(f, c->name);
+    fprintf(f, " over the steps, at last %.4g\">", c->last);
+    for (int32_t i = 0; a.low + i * unit <= a.high + unit / 2; i++) {
+        double value = a.low + i * unit, y = samba_report__y(&a, value);
+        fprintf(f, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"44\" "
+                "y=\"%.1f\" class=\"end\">%.4g</text>", a.left, a.right, y, y, y + 4,
+                fabs(value) < unit / 1000 ? 0.0 : value);
+    }
+    fprintf(f, "<text x=\"%.0f\" y=\"216\">step 0</text><text x=\"%.0f\" y=\"216\" class=\"end\">"
+            "%.0f</text>", a.left, a.right, a.last);
+    samba_report__put_line(f, c, &a);
+    fprintf(f, "</svg></figure>\n");
+}
+
+/* Curves of one parameter each, NAME/PARAMETER, side by side. */
+static inline void samba_report__put_small(FILE *f, const samba_report__curve *c)
+{
+    samba_report__axes a = samba_report__axes_of(c, true);
+    fprintf(f, "<figure class=\"small\"><figcaption>");
+    samba_report__put_text(f, strchr(c->name, '/') + 1);
+    fprintf(f, " <b>%.3g</b></figcaption><svg viewBox=\"0 0 160 48\" aria-hidden=\"true\">",
+            c->last);
+    samba_report__put_line(f, c, &a);
+    fprintf(f, "</svg></figure>\n");
+}
+
+static inline void samba_report__put_curves(FILE *f, const samba_report *r)
+{
+    bool small = false;
+    fprintf(f, "<section><h2>Curves</h2><div class=\"charts\">\n");
+    for (int32_t i = 0; i < r->n_curves; i++) {
+        small = small || strchr(r->curve[i]->name, '/');
+        if (!strchr(r->curve[i]->name, '/')) samba_report__put_chart(f, r->curve[i]);
+    }
+    fprintf(f, "</div></section>\n");
+    if (!small) return;
+    fprintf(f, "<section><h2>Norms of gradients</h2><div class=\"smalls\">\n");
+    for (int32_t i = 0; i < r->n_curves; i++)
+        if (strchr(r->curve[i]->name, '/')) samba_report__put_small(f, r->curve[i]);
+    fprintf(f, "</div></section>\n");
+}
+
+static inline void samba_report__put_class(FILE *f, const samba_report *r, int32_t i)
+{
+    if (r->opts.classes && i >= 0 && i < r->opts.n_classes)
+        samba_report__put_text(f, r->opts.classes[i]);
+    else fprintf(f, "%d", i);
+}
+
+static inline void samba_report__put_matrix(FILE *f, const samba_report *r)
+{
+    int32_t n = r->matrix ? r->opts.n_classes : 0;
+    int64_t total = 0, right = 0;
+    for (int32_t i = 0; i < n * n; i++) total += r->matrix[i];
+    for (int32_t i = 0; i < n; i++) right += r->matrix[i * n + i];
+    if (!total) return;
+    fprintf(f, "<section><h2>Confusion matrix <small>%lld of %lld right</small></h2><div class="
+            "\"wide\"><table class=\"matrix\"><thead><tr><th>is \\ taken for</th>",
+            (long long)right, (long long)total);
+    for (int32_t c = 0; c < n; c++) {
+        fprintf(f, "<th>");
+        samba_report__put_class(f, r, c);
+        fprintf(f, "</th>");
+    }
+    fprintf(f, "</tr></thead><tbody>\n");
+    for (int32_t l = 0; l < n; l++) {
+        int64_t sum = 0;
+        for (int32_t c = 0; c < n; c++) sum += r->matrix[l * n + c];
+        fprintf(f, "<tr><th>");
+        samba_report__put_class(f, r, l);
+        fprintf(f, "</th>");
+        for (int32_t c = 0; c < n; c++) {
+            double part = sum ? (double)r->matrix[l * n + c] / (double)sum : 0;
+            fprintf(f, "<td class=\"%s\" style=\"--part:%.0f%%\">%lld</td>", l == c ? "hit" : "miss",
+                    100 * sqrt(part), (long long)r->matrix[l * n + c]);
+        }
+        fprintf(f, "</tr>\n");
+    }
+    fprintf(f, "</tbody></table></div></section>\n");
+}
+
+/* Bytes as base64, three at a time; a rest is kept until the next call, or the last. */
+typedef struct samba_report__base64 {
+    FILE *file;
+    uint32_t word;
+    int32_t n;
+} samba_report__base64;
+
+static inline void samba_report__put64(samba_report__base64 *b, uint32_t value, int bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (; bytes > 0; bytes--, value >>= 8) {
+        b->word = b->word << 8 | (value & 255u);
+        if (++b->n < 3) continue;
+        for (int shift = 18; shift >= 0; shift -= 6) fputc(digits[b->word >> shift & 63u], b->file);
+        b->word = 0;
+        b->n = 0;
+    }
+}
+
+/* A BMP of 24 bits: a header of 54 bytes, rows from the lowest on, blue first, each of 4 k bytes. */
+static inline void samba_report__put_image(FILE *f, const samba_report__shown *s)
+{
+    uint32_t w = (uint32_t)s->width, h = (uint32_t)s->height, row = (3 * w + 3) / 4 * 4;
+    const uint32_t head[13][2] = { { 54 + row * h, 4 }, { 0, 4 }, { 54, 4 }, { 40, 4 }, { w, 4 },
+        { h, 4 }, { 1, 2 }, { 24, 2 }, { 0, 4 }, { row * h, 4 }, { 0, 4 }, { 0, 4 }, { 0, 4 } };
+    samba_report__base64 b = { f, 0, 0 };
+    fprintf(f, "<img alt=\"\" width=\"%u\" height=\"%u\" src=\"data:image/bmp;base64,", w, h);
+    samba_report__put64(&b, 'B' | 'M' << 8, 2);
+    for (int i = 0; i < 13; i++) samba_report__put64(&b, head[i][0], (int)head[i][1]);
+    samba_report__put64(&b, 0, 4);
+    for (uint32_t y = h; y-- > 0;) {
+        for (uint32_t i = 0; i < row; i++) {
+            uint32_t at = 3 * (y * w + i / 3) + 2 - i % 3;
+            samba_report__put64(&b, i < 3 * w ? s->rgb[at] : 0, 1);
+        }
+    }
+    while (b.n) samba_report__put64(&b, 0, 1);  /* behind the picture */
+    fprintf(f, "\">");
+}
+
+static inline void samba_report__put_samples(FILE *f, const samba_report *r)
+{
+    if (!r->n_samples) return;
+    fprintf(f, "<section><h2>Samples</h2><div class=\"samples\">\n");
+    for (int32_t i = 0; i < r->n_samples; i++) {
+        const samba_report__shown *s = &r->sample[i];
+        bool right = s->label == s->guess;
+        fprintf(f, "<figure>");
+        samba_report__put_image(f, s);
+        fprintf(f, "<figcaption class=\"%s\">", right ? "right" : "wrong");
+        samba_report__put_class(f, r, s->guess);
+        fprintf(f, "&nbsp;%.0f&nbsp;%%", 100 * s->sure);
+        if (!right) {
+            fprintf(f, "<br>is ");
+            samba_report__put_class(f, r, s->label);
+        }
+        fprintf(f, "</figcaption></figure>\n");
+    }
+    fprintf(f, "</div></section>\n");
+}
+
+static inline void samba_report__put_style(FILE *f)
+{
+    fputs(":root{--page:#f6f6f4;--card:#fff;--text:#1c1d20;--soft:#63666d;--line:#dfdfdb;"
+          "--accent:#0b63ce;--bad:#b3261e;color-scheme:light}\n"
+          "@media(prefers-color-scheme:dark){:root{--page:#121316;--card:#1b1d21;--text:#ececee;"
+          "--soft:#9fa3ab;--line:#31343a;--accent:#7db4ff;--bad:#ff8a80;color-scheme:dark}}\n"
+          "*{box-sizing:border-box}body{margin:0 auto;padding:32px 16px 48px;max-width:1180px;"
+          "background:var(--page);color:var(--text);font:16px/1.5 system-ui,sans-serif}\n"
+          "h1{margin:0 0 4px;font-size:28px;letter-spacing:-.015em}h2{margin:0 0 12px;"
+          "font-size:17px}small,p,dt,th{color:var(--soft);font-weight:normal}p{margin:0 0 20px}\n"
+          "section{background:var(--card);border:1px solid var(--line);border-radius:12px;"
+          "padding:20px;margin:0 0 16px}code{overflow-wrap:anywhere}\n"
+          "dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));gap:12px;"
+          "margin:0}dt{font-size:13px}dd{margin:0;font-size:22px}dl.list{display:grid;"
+          "grid-template-columns:max-content minmax(0,1fr);gap:4px 18px}.list dd{font-size:16px;"
+          "overflow-wrap:anywhere}.list dt{font-size:16px}\n"
+          "figure{margin:0}.charts{display:grid;grid-template-columns:repeat(auto-fill,"
+          "minmax(min(100%,480px),1fr));gap:20px}figcaption{font-size:14px;color:var(--soft)}"
+          "figcaption b{color:var(--text);float:right}\n"
+          ".smalls{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:16px}"
+          ".small figcaption{font-size:12px;overflow-wrap:anywhere}svg{display:block;width:100%}\n"
+          "svg line{stroke:var(--line)}svg text{fill:var(--soft);font-size:12px}svg .end{"
+          "text-anchor:end}svg path{fill:none;stroke:var(--accent);stroke-width:2;"
+          "stroke-linejoin:round}svg .faint path{opacity:.3;stroke-width:1}svg circle{fill:var(--accent)}\n"
+          ".wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
+          "font-size:13px}.matrix th,.matrix td{padding:5px 9px;text-align:right;"
+          "white-space:nowrap}.matrix td{min-width:48px}.hit{background:color-mix(in srgb,"
+          "var(--accent) calc(var(--part)*.55),transparent)}.miss{background:color-mix(in srgb,"
+          "var(--bad) calc(var(--part)*.9),transparent)}\n"
+          ".samples{display:grid;grid-template-columns:repeat(auto-fill,minmax(84px,1fr));gap:14px}"
+          ".samples img{width:100%;height:auto;image-rendering:pixelated;border-radius:6px;"
+          "display:block}.samples figcaption{font-size:12px;text-align:center;margin-top:3px}"
+          ".wrong{color:var(--bad);font-weight:600}\n", f);
+}
+
+static inline void samba_report__put_figure(FILE *f, const char *name, const char *value)
+{
+    fprintf(f, "<div><dt>");
+    samba_report__put_text(f, name);
+    fprintf(f, "</dt><dd>%s</dd></div>\n", value);
+}
+
+static inline void samba_report__put_figures(FILE *f, const samba_report *r)
+{
+    char text[64];
+    double seconds = samba_seconds() - r->begin, done = (double)(r->step - r->opts.first);
+    int32_t batch = r->opts.batch > 0 ? r->opts.batch : 1;
+    fprintf(f, "<section><dl>\n");
+    snprintf(text, sizeof text, "%lld", (long long)r->step);
+    samba_report__put_figure(f, "steps", text);
+    samba_report__put_time(text, sizeof text, seconds);
+    samba_report__put_figure(f, "time", text);
+    snprintf(text, sizeof text, "%.0f", seconds > 0 ? done * batch / seconds : 0);
+    samba_report__put_figure(f, r->opts.batch > 0 ? "samples a second" : "steps a second", text);
+    for (int32_t i = 0; i < r->n_curves; i++) {
+        const samba_report__curve *c = r->curve[i];
+        if (strchr(c->name, '/') || !strcmp(c->name, "lr") || !strncmp(c->name, "grad", 4)) continue;
+        snprintf(text, sizeof text, "%.4g", c->last);
+        samba_report__put_figure(f, c->name, text);
+    }
+    fprintf(f, "</dl></section>\n");
+}
+
+/* The name of the processor, as Linux has it; elsewhere "". */
+static inline void samba_report__find_processor(char *text, size_t size)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    *text = 0;
+    while (f && !*text && fgets(line, sizeof line, f)) {
+        char *value = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (!value) continue;
+        value[strcspn(value, "\n")] = 0;
+        snprintf(text, size, "%s, ", value + 2);
+    }
+    if (f) fclose(f);
+}
+
+static inline void samba_report__put_machine(FILE *f, const samba_report *r)
+{
+    struct utsname system;
+    char processor[200], date[40] = "";
+    struct tm *when = localtime(&r->date);
+    if (uname(&system) < 0) memset(&system, 0, sizeof system);
+    if (when) strftime(date, sizeof date, "%Y-%m-%d %H:%M", when);
+    samba_report__find_processor(processor, sizeof processor);
+    fprintf(f, "<section><h2>Where from</h2><dl class=\"list\">\n<dt>Begun</dt><dd>%s</dd>\n", date);
+    fprintf(f, "<dt>Machine</dt><dd>");
+    samba_report__put_text(f, processor);
+    fprintf(f, "%ld processors, %s %s</dd>\n", sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
+            system.machine);
+    fprintf(f, "<dt>Memory</dt><dd>%.1f MiB</dd>\n",
+            (double)samba_held_bytes(r->session) / 1048576);
+    fprintf(f, "<dt>Program</dt><dd>samba.h %s", SAMBA_VERSION);
+#if defined(__VERSION__)
+    fprintf(f, ", compiler ");
+    samba_report__put_text(f, __VERSION__);
+#endif
+    fprintf(f, "</dd>\n<dt>Command</dt><dd><code>");
+    for (int i = 0; i < r->opts.argc; i++) {
+        if (i) fputc(' ', f);
+        samba_report__put_text(f, r->opts.argv[i]);
+    }
+    fprintf(f, "</code></dd>\n</dl></section>\n");
+}
+
+static inline void samba_report__put_page(FILE *f, const samba_report *r)
+{
+    fprintf(f, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\""
+            "viewport\" content=\"width=device-width,initial-scale=1\">\n<meta http-equiv=\""
+            "Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline';"
+            "img-src data:\">\n<title>");
+    samba_report__put_text(f, r->opts.title);
+    fprintf(f, "</title><style>\n");
+    samba_report__put_style(f);
+    fprintf(f, "</style></head><body>\n<h1>");
+    samba_report__put_text(f, r->opts.title);
+    fprintf(f, "</h1>\n<p>Report of a training</p>\n");
+    samba_report__put_figures(f, r);
+    samba_report__put_curves(f, r);
+    samba_report__put_matrix(f, r);
+    samba_report__put_samples(f, r);
+    samba_report__put_machine(f, r);
+    fprintf(f, "</body></html>\n");
+}
+
+/* ---- Open and close ---- */
+
+static inline FILE *samba_report__open_file(samba_report *r, const char *name, const char *mode)
+{
+    char path[1024];
+    FILE *f = NULL;
+    errno = ENAMETOOLONG;
+    int n = snprintf(path, sizeof path, "%s/%s", r->opts.folder, name);
+    if (n > 0 && n < (int)sizeof path) f = fopen(path, mode);
+    if (!f) samba_report__fail(r, name);
+    return f;
+}
+
+static inline bool samba_report__open_files(samba_report *r)
+{
+    char name[64];
+    if (mkdir(r->opts.folder, 0777) < 0 && errno != EEXIST) return samba_report__fail(r, "files");
+    r->csv = samba_report__open_file(r, "log.csv", r->opts.first > 0 ? "a" : "w");
+    if (!r->csv) return false;
+    if (r->opts.first == 0) fprintf(r->csv, "step,seconds,name,value\n");
+    snprintf(name, sizeof name, "events.out.tfevents.%010lld.samba.%ld", (long long)r->date,
+             (long)getpid());
+    r->events = samba_report__open_file(r, name, "wb");
+    if (r->events) samba_report__put_event(r, 0, NULL, 0);
+    return r->events != NULL;
+}
+
+static inline bool samba_report__find_gradients(samba_report *r)
+{
+    int32_t n = samba_grad_names(r->session, NULL, 0);
+    r->grads = n > 0 ? (const char **)calloc((size_t)n, sizeof *r->grads) : NULL;
+    if (r->grads) r->n_grads = samba_grad_names(r->session, r->grads, n);
+    return n <= 0 || r->grads;
+}
+
+static inline bool samba_report__has_rate(samba_session *s)
+{
+    const char *names[256];
+    int32_t n = samba_argin_names(s, names, 256);
+    for (int32_t i = 0; i < n && i < 256; i++)
+        if (!strcmp(names[i], "lr")) return true;
+    return false;
+}
+
+static inline void samba_report__free(samba_report *r)
+{
+    samba_report_forget(r);
+    for (int32_t i = 0; i < r->n_curves; i++) free(r->curve[i]);
+    if (r->csv) fclose(r->csv);
+    if (r->events) fclose(r->events);
+    free(r->grads);
+    free(r->matrix);
+    free(r);
+}
+
+SAMBA_REPORT_API samba_report *samba_report_open(samba_session *s, const samba_report_opts *opts)
+{
+    if (!samba_ok(s)) return NULL;
+    samba_report *r = (samba_report *)calloc(1, sizeof *r);
+    if (r) {
+        r->session = s;
+        if (opts) r->opts = *opts;
+        if (!r->opts.title) r->opts.title = "training";
+        r->step = r->opts.first;
+        r->begin = r->told = samba_seconds();
+        r->date = time(NULL);
+        r->has_rate = samba_report__has_rate(s);
+        size_t n = r->opts.n_classes > 0 && r->opts.n_classes <= SAMBA_REPORT__CLASSES
+            ? (size_t)r->opts.n_classes : 0;
+        if (n) r->matrix = (int64_t *)calloc(n * n, sizeof *r->matrix);
+        bool fine = (!n || r->matrix) && (r->opts.gradients <= 0 || samba_report__find_gradients(r));
+        if (fine && (!r->opts.folder || samba_report__open_files(r))) return r;
+        samba_report__free(r);
+    }
+    samba_fail(s, SAMBA_ENOMEM, "in samba_report_open: no memory for a report");
+    return NULL;
+}
+
+SAMBA_REPORT_API bool samba_report_close(samba_report *r)
+{
+    if (!r) return true;
+    bool fine = true;
+    if (isatty(STDERR_FILENO) && r->step > r->opts.first) fputc('\n', stderr);
+    for (int32_t i = 0; i < r->n_curves; i++) {
+        samba_report__curve *c = r->curve[i];
+        if (c->pending) c->each = c->pending + 1;       /* the last point is of fewer values */
+        if (c->pending) samba_report__add_point(c, r->step, c->last);
+    }
+    if (r->csv) {
+        fine = !ferror(r->csv) && !fflush(r->csv) && !ferror(r->events) && !fflush(r->events);
+        if (!fine) samba_report__fail(r, "log.csv and events");
+        FILE *page = samba_report__open_file(r, "report.html", "w");
+        if (page) samba_report__put_page(page, r);
+        bool whole = page && !ferror(page);
+        if (page && fclose(page)) whole = false;
+        if (page && !whole) samba_report__fail(r, "report.html");
+        fine = fine && whole;
+    }
+    samba_report__free(r);
+    return fine;
+}
+#endif /* SAMBA_REPORT_IMPLEMENTATION */
+/* MIT license, as samba.h. */
