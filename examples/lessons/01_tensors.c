@@ -1,0 +1,113 @@
+// Lesson 1: a tensor is a row of numbers and a shape.
+//     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/01_tensors.c -lm -pthread && ./lesson
+// Lines after `>` are what this program prints; a test compares them. Read on from main.
+#define SAMBA_IMPLEMENTATION
+#include "../../samba.h"
+#include <stdio.h>
+
+// Four days, and on each the temperature in the morning, at noon and in the evening. C stores the
+// twelve numbers one behind the other; that they are four rows of three is known to nobody but us.
+static const float celsius[12] = {
+     8, 15, 10,
+     9, 18, 12,
+    10, 20, 15,
+     7, 13, 10,
+};
+
+static void print_shape(const char *name, const samba_tensor *t)
+{
+    printf("%s: shape (", name);
+    for (int32_t i = 0; i < t->shape.ndim; i++) printf(i ? ",%d" : "%d", (int)t->shape.dim[i]);
+    printf("), %d numbers\n", (int)samba_count(&t->shape));
+}
+
+static void print_row(const char *name, const float *x, int n)
+{
+    printf("%s:", name);
+    for (int i = 0; i < n; i++) printf(" %g", (double)x[i]);
+    printf("\n");
+}
+
+// A picture of a matrix: the warmer, the darker.
+static void draw(const float *x, int rows, int columns)
+{
+    for (int r = 0; r < rows; r++) {
+        printf("  day %d ", r);
+        for (int c = 0; c < columns; c++) {
+            char dark = " .:-=+*#%@"[(int)((x[r * columns + c] - 7) / 13 * 9)];
+            printf("%c%c%c%c", dark, dark, dark, dark);
+        }
+        printf("\n");
+    }
+}
+
+int main(void)
+{
+    samba_session *s = samba_open(NULL);
+    samba_set_tracing(s, false);        // ops compute at once; the other way comes in lesson 4
+
+    // 1. The shape makes a matrix of the row. Its product is how many numbers there are.
+    // > celsius: shape (4,3), 12 numbers
+    samba_tensor *t = samba_from_data_copy(s, "celsius", SAMBA_F32, SAMBA_SHAPE(4, 3), celsius);
+    print_shape("celsius", t);
+
+    // 2. Where does day 2, noon lie, index (2,1)? The last index counts single numbers; one step of
+    //    the index before it skips a whole row of 3. So it is number 2 * 3 + 1. This order is
+    //    called row-major, and the distances (3,1) are the strides of the shape.
+    // > (2,1) is number 7: 20 degrees
+    const float *x = samba_read(t);
+    int at = 2 * 3 + 1;
+    printf("(2,1) is number %d: %g degrees\n", at, (double)x[at]);
+
+    // 3. Another shape with the same product is another view of the same row: nothing moves. In
+    //    (2,6), two days share a row, and number 7 has the index (1,1), since 1 * 6 + 1 = 7.
+    // > reshaped: shape (2,6), 12 numbers
+    // > number 7 of it: 20 degrees
+    samba_tensor *pairs = samba_reshape(t, SAMBA_SHAPE(2, 6));
+    print_shape("reshaped", pairs);
+    printf("number 7 of it: %g degrees\n", (double)samba_read(pairs)[7]);
+
+    // 4. To transpose is not to reshape, though (3,4) has the right product, too. Rows become
+    //    columns: day 2, noon is now (1,2), which is number 1 * 4 + 2. The numbers did move, and
+    //    the first row is the four mornings; reshape would have made it a day and a third.
+    // > transposed: shape (3,4), 12 numbers
+    // > number 6 of it: 20 degrees
+    // > mornings: 8 9 10 7
+    // > a reshape instead: 8 15 10 9
+    samba_tensor *by_time = samba_transpose(t, 0, 1);
+    print_shape("transposed", by_time);
+    printf("number 6 of it: %g degrees\n", (double)samba_read(by_time)[6]);
+    print_row("mornings", samba_read(by_time), 4);
+    print_row("a reshape instead", samba_read(samba_reshape(t, SAMBA_SHAPE(3, 4))), 4);
+
+    // 5. A mean along an axis makes that axis disappear. Along axis 1, the times of a day: a mean
+    //    for each of 4 days. Along axis 0, the days: one for each of 3 times. If you are unsure
+    //    which axis you need, ask which one should be gone.
+    // > mean of each day: 11 13 15 10
+    // > mean of each time: 8.5 16.5 11.75
+    print_row("mean of each day", samba_read(samba_mean(t, SAMBA_AXES(1), false)), 4);
+    print_row("mean of each time", samba_read(samba_mean(t, SAMBA_AXES(0), false)), 3);
+
+    // 6. Along all axes, one number is left. Its shape has no dimensions, (): a scalar. The empty
+    //    product is 1, so it is no special case: one number.
+    // > mean of all: shape (), 1 numbers
+    // > it is 12.25
+    samba_tensor *all = samba_mean(t, SAMBA_ALL_AXES, false);
+    print_shape("mean of all", all);
+    printf("it is %g\n", (double)samba_read(all)[0]);
+
+    // 7. The picture of (4,3): blank is 7 degrees, @ is 20. Noon is the dark column, day 2 the dark
+    //    row.
+    // >   day 0     ++++::::
+    // >   day 1 ....####----
+    // >   day 2 ::::@@@@++++
+    // >   day 3     ====::::
+    draw(x, 4, 3);
+
+    // Exercise 01a (make learn) is step 2 for any shape. Then answer, and let this program print
+    // whether you are right:
+    //   What are the strides of the shape (5,2,7)? Which number is (4,0,6), and is it the last one?
+    //   A batch of 32 colour pictures of 28 x 28 is (32,3,28,28). Along which axes do you take the
+    //   mean to get one brightness for each picture, and what shape has it?
+    return samba_close(s);
+}
