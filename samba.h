@@ -27,7 +27,8 @@
      [threads]     the pool                                                |
      [tensor]      shapes, types, signatures of ops                        | the device half:
      [math]        exp, log, tanh ... with the same bits everywhere        | no malloc, no stdio
-     [simd]        vectors, and templates for all instruction sets         |
+     [simd]        templates, which are compiled for all instruction sets  |
+     [simd-sets]   their vectors: AVX2, AVX-512, NEON, WebAssembly         |
      [packed-weights] weights as products want them, of fewer bits         |
      [micro-kernel] rows of A times columns of B, sums in registers        |
      [gemm]        matrix product                                          |
@@ -80,7 +81,7 @@
      [end]         licence
 
    A chapter uses only chapters above it, except for public functions, samba__emit (through which
-   builders in the device half record a call), and the block sizes that [simd] gives to [gemm].
+   builders in the device half record a call), and the block sizes that [simd-sets] gives to [gemm].
 
    ---- Words: SambaFlow's, and ours ----
 
@@ -598,8 +599,8 @@ typedef struct samba_op {
     bool (*shape)(samba_call *call); /* needed if signature is NULL */
     void (*work)(samba_work *work, const samba_call *call);
     void (*kernel)(const samba_args *args);
-    /* The same, with the same bits, for processors with AVX2 or NEON, and with AVX-512. NULL: the
-       one before. */
+    /* The same, with the same bits, for processors with AVX2, NEON or WebAssembly's vectors, and
+       with AVX-512. NULL: the one before. */
     void (*wide[2])(const samba_args *args);
     void (*vjp)(samba_vjp *g); /* NULL: no gradient, and samba says so */
     const char *attributes;    /* names and kinds for who prints them: "slope:f axis:i" */
@@ -1632,7 +1633,14 @@ SAMBA_API bool samba_runtime_restore(samba_runtime *rt, const samba_storage *sto
 #define SAMBA__NEON 0
 #endif
 #endif
-#define SAMBA__SIMD (SAMBA__X86 || SAMBA__NEON)
+/* WebAssembly's, where the compiler may use them (-msimd128). */
+#if defined(__wasm_simd128__) && SAMBA__VECTORS_WANTED
+#include <wasm_simd128.h>
+#define SAMBA__WASM 1
+#else
+#define SAMBA__WASM 0
+#endif
+#define SAMBA__SIMD (SAMBA__X86 || SAMBA__NEON || SAMBA__WASM)
 #if SAMBA__SIMD && !defined(__clang__)
 /* The rest of -O3 takes long and makes layer norm half as fast. */
 #define SAMBA__VECTORS \
@@ -3622,6 +3630,10 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 #define SAMBA__EACH_SET(DO) \
     DO(portable, true) \
     DO(neon, true)
+#elif SAMBA__WASM
+#define SAMBA__EACH_SET(DO) \
+    DO(portable, true) \
+    DO(wasm, true)
 #else
 #define SAMBA__EACH_SET(DO) DO(portable, true)
 #endif
@@ -3662,7 +3674,8 @@ SAMBA__NOINLINE const char *samba__wrong_arithmetic(void)
 #define samba__square_transpose SAMBA__OF_SET(samba__square_transpose)
 #endif /* SAMBA__TEMPLATE == 0, since [base]; the sets below are read for templates, too */
 
-/* ---- The sets: first their functions; when a template is read, the template ------------------ */
+/* ==== [simd-sets] ============================================================================= */
+/* First the functions of each set; when a template is read, the template. */
 #if SAMBA__TEMPLATE == 0 || (SAMBA__TEMPLATE > 0 && !defined(SAMBA__SUFFIX))
 
 /* -- portable: a vector is a float -- */
@@ -4317,6 +4330,244 @@ SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec 
 #if !defined(__clang__)
 #pragma GCC pop_options
 #endif
+#endif
+#if SAMBA__WASM
+/* -- WebAssembly: as with NEON, a vector is two registers. There is no fma that is one everywhere,
+   so it is made in double, like samba__fma_double, four lanes at a time. -- */
+#define SAMBA__SUFFIX _wasm
+#define SAMBA__NARROW_SUFFIX _wasm
+#define SAMBA__VEC_LANES 8
+#define SAMBA__MR 6
+#define SAMBA__NR 16
+#define SAMBA__MC SAMBA__GEMM_MC_NARROW
+#define SAMBA__KC SAMBA_GEMM_KC
+#if SAMBA__TEMPLATE > 0
+#include SAMBA_SELF
+#else
+typedef struct samba__vec {
+    v128_t lo, hi;
+} samba__vec;
+
+typedef int64_t samba__mask; /* how many lanes are on */
+
+SAMBA__KERNEL samba__vec samba__pair_wasm(v128_t lo, v128_t hi)
+{
+    samba__vec v = { lo, hi };
+    return v;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_set(float x)
+{
+    return samba__pair_wasm(wasm_f32x4_splat(x), wasm_f32x4_splat(x));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load(const float *x)
+{
+    return samba__pair_wasm(wasm_v128_load(x), wasm_v128_load(x + 4));
+}
+
+SAMBA__KERNEL void samba__vec_store(float *y, samba__vec v)
+{
+    wasm_v128_store(y, v.lo);
+    wasm_v128_store(y + 4, v.hi);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_add(samba__vec a, samba__vec b)
+{
+    return samba__pair_wasm(wasm_f32x4_add(a.lo, b.lo), wasm_f32x4_add(a.hi, b.hi));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_mul(samba__vec a, samba__vec b)
+{
+    return samba__pair_wasm(wasm_f32x4_mul(a.lo, b.lo), wasm_f32x4_mul(a.hi, b.hi));
+}
+
+/* Lanes 0 and 1, or 2 and 3, in double. */
+SAMBA__KERNEL v128_t samba__firsts_wasm(v128_t x)
+{
+    return wasm_f64x2_promote_low_f32x4(x);
+}
+
+SAMBA__KERNEL v128_t samba__seconds_wasm(v128_t x)
+{
+    return wasm_f64x2_promote_low_f32x4(wasm_i32x4_shuffle(x, x, 2, 3, 2, 3));
+}
+
+/* a b + c of four lanes, rounded to doubles and then to floats: see samba__fma_double. */
+typedef struct samba__sum_wasm {
+    v128_t first, second; /* of lanes 0 and 1, of lanes 2 and 3 */
+    v128_t rounded;       /* to floats */
+} samba__sum_wasm;
+
+SAMBA__KERNEL samba__sum_wasm samba__sum_of_wasm(v128_t a, v128_t b, v128_t c)
+{
+    samba__sum_wasm s;
+    s.first = wasm_f64x2_mul(samba__firsts_wasm(a), samba__firsts_wasm(b));
+    s.first = wasm_f64x2_add(s.first, samba__firsts_wasm(c));
+    s.second = wasm_f64x2_mul(samba__seconds_wasm(a), samba__seconds_wasm(b));
+    s.second = wasm_f64x2_add(s.second, samba__seconds_wasm(c));
+    s.rounded = wasm_i32x4_shuffle(wasm_f32x4_demote_f64x2_zero(s.first),
+                                   wasm_f32x4_demote_f64x2_zero(s.second), 0, 1, 4, 5);
+    return s;
+}
+
+/* Lanes that may be rounded wrongly: where the double is in the middle of two floats, and, to be
+   quick, all that are subnormal or zero. */
+SAMBA__KERNEL v128_t samba__suspects_wasm(const samba__sum_wasm *s)
+{
+    v128_t low = wasm_i32x4_shuffle(s->first, s->second, 0, 2, 4, 6);
+    low = wasm_v128_and(low, wasm_i32x4_splat(0x1fffffff));
+    v128_t middle = wasm_i32x4_eq(low, wasm_i32x4_splat(0x10000000));
+    v128_t tiny = wasm_f32x4_lt(wasm_f32x4_abs(s->rounded), wasm_f32x4_splat(1.17549435e-38f));
+    return wasm_v128_or(middle, tiny);
+}
+
+/* The same after rounding, when there are suspects. A sum that is zero, as from many a relu, is
+   exact; others are computed one by one. */
+SAMBA__NOINLINE v128_t samba__settle_wasm(const samba__sum_wasm *s, v128_t a, v128_t b, v128_t c)
+{
+    const v128_t zero = wasm_f64x2_splat(0.0);
+    v128_t exact = wasm_i32x4_shuffle(wasm_f64x2_eq(s->first, zero), wasm_f64x2_eq(s->second, zero),
+                                      0, 2, 4, 6);
+    float x[4], y[4], z[4];
+    if (!wasm_v128_any_true(wasm_v128_andnot(samba__suspects_wasm(s), exact))) return s->rounded;
+    wasm_v128_store(x, a);
+    wasm_v128_store(y, b);
+    wasm_v128_store(z, c);
+    for (int j = 0; j < 4; j++)
+        z[j] = samba__fma(x[j], y[j], z[j]);
+    return wasm_v128_load(z);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_fma(samba__vec a, samba__vec b, samba__vec c)
+{
+    samba__sum_wasm lo = samba__sum_of_wasm(a.lo, b.lo, c.lo);
+    samba__sum_wasm hi = samba__sum_of_wasm(a.hi, b.hi, c.hi);
+    v128_t suspects = wasm_v128_or(samba__suspects_wasm(&lo), samba__suspects_wasm(&hi));
+    if (__builtin_expect(wasm_v128_any_true(suspects), 0)) {
+        lo.rounded = samba__settle_wasm(&lo, a.lo, b.lo, c.lo);
+        hi.rounded = samba__settle_wasm(&hi, a.hi, b.hi, c.hi);
+    }
+    return samba__pair_wasm(lo.rounded, hi.rounded);
+}
+
+SAMBA__KERNEL float samba__vec_sum(samba__vec v)
+{
+    v128_t four = wasm_f32x4_add(v.lo, v.hi);
+    v128_t two = wasm_f32x4_add(four, wasm_i32x4_shuffle(four, four, 2, 3, 2, 3));
+    return wasm_f32x4_extract_lane(two, 0) + wasm_f32x4_extract_lane(two, 1);
+}
+
+SAMBA__KERNEL v128_t samba__larger_wasm(v128_t s, v128_t x)
+{
+    v128_t larger = wasm_v128_bitselect(x, s, wasm_f32x4_gt(x, s));
+    return wasm_v128_bitselect(larger, wasm_f32x4_splat(SAMBA__NAN), wasm_f32x4_eq(x, x));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_larger(samba__vec s, samba__vec x)
+{
+    return samba__pair_wasm(samba__larger_wasm(s.lo, x.lo), samba__larger_wasm(s.hi, x.hi));
+}
+
+SAMBA__KERNEL float samba__vec_largest(samba__vec v)
+{
+    v128_t four = samba__larger_wasm(v.lo, v.hi);
+    four = samba__larger_wasm(four, wasm_i32x4_shuffle(four, four, 2, 3, 0, 1));
+    four = samba__larger_wasm(four, wasm_i32x4_shuffle(four, four, 1, 0, 3, 2));
+    return wasm_f32x4_extract_lane(four, 0);
+}
+
+SAMBA__KERNEL samba__mask samba__mask_first(int64_t n)
+{
+    return n;
+}
+
+SAMBA__KERNEL samba__vec samba__vec_only(samba__vec v, samba__mask mask)
+{
+    v128_t n = wasm_i32x4_splat((int32_t)samba__min64(mask, 8));
+    v128_t lo = wasm_i32x4_gt(n, wasm_i32x4_const(0, 1, 2, 3));
+    v128_t hi = wasm_i32x4_gt(n, wasm_i32x4_const(4, 5, 6, 7));
+    return samba__pair_wasm(wasm_v128_and(v.lo, lo), wasm_v128_and(v.hi, hi));
+}
+
+SAMBA__KERNEL samba__vec samba__vec_load_some(const float *x, bool whole, samba__mask mask)
+{
+    float part[8] = { 0.0f };
+    if (whole) return samba__vec_load(x);
+    for (int j = 0; j < 8; j++)
+        if (j < mask) part[j] = x[j];
+    return samba__vec_load(part);
+}
+
+SAMBA__KERNEL void samba__vec_store_some(float *y, bool whole, samba__mask mask, samba__vec v)
+{
+    float part[8];
+    if (whole) {
+        samba__vec_store(y, v);
+        return;
+    }
+    samba__vec_store(part, v);
+    for (int j = 0; j < 8; j++)
+        if (j < mask) y[j] = part[j];
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_bf16(const uint8_t *x)
+{
+    v128_t h = wasm_v128_load(x);
+    return samba__pair_wasm(wasm_i32x4_shl(wasm_u32x4_extend_low_u16x8(h), 16),
+                            wasm_i32x4_shl(wasm_u32x4_extend_high_u16x8(h), 16));
+}
+
+/* Eight integers of 16 bits, times d. */
+SAMBA__KERNEL samba__vec samba__scaled_wasm(v128_t n, samba__vec d)
+{
+    v128_t lo = wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(n));
+    v128_t hi = wasm_f32x4_convert_i32x4(wasm_i32x4_extend_high_i16x8(n));
+    return samba__vec_mul(samba__pair_wasm(lo, hi), d);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_int8(const uint8_t *x, samba__vec d)
+{
+    return samba__scaled_wasm(wasm_i16x8_load8x8(x), d);
+}
+
+SAMBA__KERNEL samba__vec samba__vec_of_int4(const uint8_t *x, bool high, samba__vec d)
+{
+    v128_t n = wasm_u16x8_load8x8(x);
+    n = high ? wasm_u16x8_shr(n, 4) : wasm_v128_and(n, wasm_i16x8_splat(15));
+    return samba__scaled_wasm(wasm_i16x8_sub(n, wasm_i16x8_splat(8)), d);
+}
+
+SAMBA__KERNEL void samba__square4_wasm(const float *x, int64_t row, v128_t v[4])
+{
+    v128_t x0 = wasm_v128_load(x), x1 = wasm_v128_load(x + row);
+    v128_t x2 = wasm_v128_load(x + 2 * row), x3 = wasm_v128_load(x + 3 * row);
+    v128_t low01 = wasm_i32x4_shuffle(x0, x1, 0, 4, 1, 5);
+    v128_t high01 = wasm_i32x4_shuffle(x0, x1, 2, 6, 3, 7);
+    v128_t low23 = wasm_i32x4_shuffle(x2, x3, 0, 4, 1, 5);
+    v128_t high23 = wasm_i32x4_shuffle(x2, x3, 2, 6, 3, 7);
+    v[0] = wasm_i64x2_shuffle(low01, low23, 0, 2);
+    v[1] = wasm_i64x2_shuffle(low01, low23, 1, 3);
+    v[2] = wasm_i64x2_shuffle(high01, high23, 0, 2);
+    v[3] = wasm_i64x2_shuffle(high01, high23, 1, 3);
+}
+
+SAMBA__KERNEL void samba__vec_transpose(const float *x, int64_t row, samba__vec v[4])
+{
+    v128_t lo[4], hi[4];
+    samba__square4_wasm(x, row, lo);
+    samba__square4_wasm(x + 4 * row, row, hi);
+    for (int q = 0; q < 4; q++)
+        v[q] = samba__pair_wasm(lo[q], hi[q]);
+}
+#endif
+#undef SAMBA__SUFFIX
+#undef SAMBA__NARROW_SUFFIX
+#undef SAMBA__VEC_LANES
+#undef SAMBA__MR
+#undef SAMBA__NR
+#undef SAMBA__MC
+#undef SAMBA__KC
 #endif
 #endif /* the sets */
 #if SAMBA__TEMPLATE == 0
@@ -12614,6 +12865,9 @@ SAMBA__FN void samba__zero_vjp(samba_vjp *g)
 #define SAMBA__NARROW SAMBA__WIDE
 #elif SAMBA__NEON
 #define SAMBA__WIDE(kernel) { kernel##_neon, NULL }
+#define SAMBA__NARROW SAMBA__WIDE
+#elif SAMBA__WASM
+#define SAMBA__WIDE(kernel) { kernel##_wasm, NULL }
 #define SAMBA__NARROW SAMBA__WIDE
 #else
 #define SAMBA__WIDE(kernel) { NULL, NULL }
