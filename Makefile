@@ -75,6 +75,9 @@ bench-small: $(BENCH:%=$B/bench_%) ## a selection: a minute, once compiled
 lenet: $B/03_lenet              ## train LeNet, with convolutions
 	$B/03_lenet --data $(DATA)
 
+web: $B/web/index.html          ## a page that trains ResFFN in the browser, with WebAssembly
+	@echo "open $<, or serve it with its images: python3 -m http.server -d $B/web"
+
 INCLUDED = samba samba/onnx samba/onnx/import samba/onnx/export
 install:                        ## copy the headers to PREFIX/include (below DESTDIR)
 	install -d $(DESTDIR)$(PREFIX)/include
@@ -139,8 +142,13 @@ $B/onnx/onnx.pb-c.c: $(ONNX_PROTO) | ready-onnx
 	@mkdir -p $B/onnx
 	protoc-c -I$(dir $(firstword $^ /usr/include/onnx/)) --c_out=$B/onnx onnx.proto
 
+WEB = examples/devices/web
+$B/web/index.html: $(wildcard $(WEB)/*.* $(WEB)/libc/*.*) samba.h | ready-web
+	$(WEB)/build.sh $@
+	@for file in $(wildcard $(DATA)/*-ubyte $(DATA)/*-ubyte.gz); do ln -sf $$file $B/web/; done
+
 $B/bench_%: tests/bench/%.c tests/bench/bench.h samba.h $(COMPANIONS) | ready-bench
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -o $@ $< $(LDFLAGS) -lcjson -lm -pthread -ldl
 
-.PHONY: all run learn gpt test check full asan tsan random random-asan device tiny-nets lint tools bench bench-small lenet install packages clean help
+.PHONY: all run learn web gpt test check full asan tsan random random-asan device tiny-nets lint tools bench bench-small lenet install packages clean help

@@ -1,15 +1,15 @@
 #!/bin/sh
-# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device: makes sure that what this purpose
-# needs is installed. Says what is missing and why, installs it (as root, or through sudo if that
-# asks nothing), and is silent when nothing is missing. Elsewhere than on Debian and its kin it
+# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web: makes sure that what this
+# purpose needs is installed. Says what is missing and why, installs it (as root, or through sudo if
+# that asks nothing), and is silent when nothing is missing. Elsewhere than on Debian and its kin it
 # prints the list.
 set -u
 purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | gpt | test | full | bench | tools | onnx | device) ;;
-*) echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device" >&2; exit 2 ;;
+run | gpt | test | full | bench | tools | onnx | device | web) ;;
+*) echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web" >&2; exit 2 ;;
 esac
 wanted=$purpose full=''             # what only `make full` uses: over a gigabyte of other platforms
 [ "$purpose" != full ] || full=yes purpose=test
@@ -73,6 +73,16 @@ gcc_major=$(gcc -dumpversion 2>/dev/null | cut -d. -f1)
 
 check() {
     must='' may='' packages='' others='' list=''
+    if [ "$purpose" = web ]; then
+        need must make 'runs the Makefile' 'make' has_command make
+        need must clang 'compiles C for WebAssembly' 'clang' has_command "${CLANG:-clang}"
+        need must lld 'wasm-ld: links it' 'wasm-ld of LLVM' has_command "${WASM_LD:-wasm-ld}"
+        need must libstb-dev 'stb_ds.h: the lists and maps of samba.h' \
+            'stb_ds.h (github.com/nothings/stb) as <stb/stb_ds.h>' has_file stb/stb_ds.h
+        need may dataset-fashion-mnist 'Fashion-MNIST: what the page learns' \
+            'the four .gz files of github.com/zalandoresearch/fashion-mnist' has_data
+        return
+    fi
     need must gcc 'compiles C' 'a C compiler as cc (for the tests: gcc)' has_compilers
     need must libc6-dev 'headers of the C library' 'headers of the C library' has_header stdio.h
     need must make 'runs the Makefile' 'make' has_command make
@@ -157,6 +167,8 @@ check() {
     need may gcc-mingw-w64-x86-64 'same bits on Windows' 'x86_64-w64-mingw32-gcc (optional)' \
         has_command x86_64-w64-mingw32-gcc
     need may wine 'the same: it runs the programs' 'wine (optional)' has_command wine
+    need may lld 'wasm-ld: the web page is tried' 'wasm-ld of LLVM (optional)' has_command wasm-ld
+    need may chromium 'the same: it opens the page' 'chromium (optional)' has_command chromium
 }
 
 # ---- Installing ----
