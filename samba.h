@@ -32,6 +32,7 @@
      [packed-weights] weights as products want them, of fewer bits         |
      [micro-kernel] rows of A times columns of B, sums in registers        |
      [gemm]        matrix product                                          |
+     [direct]      the same without buffers, for small devices             |
      [op-table]    the list of ops; what their rules share                 |
      [elementwise] maps, cast, dropout, and how they walk a broadcast      |
      [reduce]      sum, mean, max, argmax                                  |
@@ -303,7 +304,7 @@
    may still run in another order: what no section has made yet is zero then. Not proved are that
    names differ, that values are finite, and that a program does what its trace says. The cost is n
    log n for n symbols in samba_load; without memory of its own samba_runtime_open needs a pass over
-   the symbols for each 512 nodes (64 with SAMBA_SMALL). */
+   the symbols for each 512 nodes (16 on a device). */
 
 /* ==== [config] ================================================================================ */
 #ifndef SAMBA_H
@@ -528,7 +529,8 @@ typedef struct samba_call {
     samba_spec out[SAMBA_MAX_OUT];
     int32_t n_out;
     samba_code code;
-    char why[320];
+    char *why; /* for samba_refuse: where the reason goes, of why_size bytes; NULL: nowhere */
+    size_t why_size;
 } samba_call;
 
 /* How an op is cut into units of work. The executor runs phases one after another; the units of a
@@ -538,6 +540,8 @@ typedef struct samba_call {
 typedef struct samba_work {
     int64_t units[SAMBA_MAX_PHASES]; /* phase 0 from the '*' of the signature unless set */
     int32_t n_phases;                /* 1 unless set */
+    int32_t local;                   /* bytes of samba_args.local that a unit uses: all there are
+                                        unless set; a device reserves no more than its PEF needs */
     int64_t scratch;                 /* bytes shared by all units of this op */
     int64_t part;                    /* elements of output 0 a unit of phase 0 makes, reading the
                                         same ones of inputs as large; 0: not so; -1: a product,
@@ -558,7 +562,7 @@ typedef struct samba_args {
     int32_t phase;
     int64_t begin, end;
     void *scratch;      /* samba_work.scratch bytes, 64-byte aligned */
-    float *local;       /* SAMBA_LOCAL_BYTES of the thread's own */
+    float *local;       /* SAMBA_LOCAL_BYTES, or samba_work.local, of the thread's own */
     int32_t microbatch; /* which one of the batch runs now */
     int32_t isa;        /* instruction set chosen at run time */
     bool train;         /* false: no dropout */
@@ -1468,7 +1472,7 @@ SAMBA_API size_t samba_runtime_bytes_with(const void *pef, size_t size,
 
 /* Bytes of stack that these functions take at most on a 32-bit device, beside your own and those of
    interrupts: measured on Cortex-M and RISC-V. */
-#define SAMBA_DEVICE_STACK 7424
+#define SAMBA_DEVICE_STACK 2816
 
 #if !defined(SAMBA_RUNTIME_ONLY)
 /* What samba_runtime_bytes will say of a PEF on a 32-bit device (ARM, RISC-V, Xtensa, wasm) where
@@ -1716,6 +1720,13 @@ enum { SAMBA__ISA_PORTABLE = 0, SAMBA__ISA_AVX2 = 1, SAMBA__ISA_NEON = 1, SAMBA_
 #define SAMBA__IS_SMALL 0
 #endif
 #define SAMBA__SMALL_LOCAL (16 * 1024) /* with SAMBA_SMALL */
+/* Small, and no kernels of vectors: products read their operands where they lie. See [direct]. */
+#define SAMBA__DIRECT (SAMBA__IS_SMALL && !SAMBA__SIMD)
+#if defined(SAMBA_RUNTIME_ONLY)
+#define SAMBA__DEVICE_HALF 1
+#else
+#define SAMBA__DEVICE_HALF 0
+#endif
 #if !defined(SAMBA_LOCAL_BYTES)
 #define SAMBA_LOCAL_BYTES (SAMBA__IS_SMALL ? SAMBA__SMALL_LOCAL : 1536 * 1024)
 #endif
@@ -1768,6 +1779,12 @@ SAMBA__FN size_t samba__add_size(size_t a, size_t b)
 SAMBA__FN size_t samba__mul_size(size_t a, size_t b)
 {
     return b && a > SAMBA__NO_SIZE / b ? SAMBA__NO_SIZE : a * b;
+}
+
+/* A size of a file in size_t: SAMBA__NO_SIZE if it does not fit. */
+SAMBA__FN size_t samba__fit_size(uint64_t a)
+{
+    return a > SAMBA__NO_SIZE ? SAMBA__NO_SIZE : (size_t)a;
 }
 
 SAMBA__FN size_t samba__align_size(size_t a)
@@ -2361,7 +2378,7 @@ SAMBA_API bool samba_refuse(samba_call *call, samba_code code, const char *fmt, 
 {
     va_list args;
     if (!call) return false;
-    samba__text t = samba__text_in(call->why, sizeof call->why);
+    samba__text t = samba__text_in(call->why, call->why_size);
     va_start(args, fmt);
     samba__vformat(&t, fmt ? fmt : "no reason is given", args);
     va_end(args);
@@ -2390,7 +2407,7 @@ SAMBA__NOINLINE bool samba__prove_at(samba__text *why, bool holds, int32_t line)
 
 SAMBA__NOINLINE bool samba__refuse_at(samba_call *call, samba_code code, int32_t line)
 {
-    samba__text t = samba__text_in(call->why, sizeof call->why);
+    samba__text t = samba__text_in(call->why, call->why_size);
     call->code = code;
     return samba__prove_at(&t, false, line);
 }
@@ -4936,7 +4953,7 @@ SAMBA__KERNEL void samba__prefetch_rows(const float *src, int64_t src_row, int64
 
 /* ---- A template: the kernels of each set ------------------------------------------------------
  */
-#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_GEMM && defined(SAMBA__SUFFIX)
+#if SAMBA__TEMPLATE == SAMBA__TEMPLATE_GEMM && defined(SAMBA__SUFFIX) && !SAMBA__DIRECT
 #define samba__multiply_panel SAMBA__OF_SET(samba__multiply_panel)
 #define samba__gemm_kernels SAMBA__OF_SET(samba__gemm_kernels)
 
@@ -5259,11 +5276,17 @@ static const samba__gemm_set samba__gemm_kernels = {
 #undef SAMBA__TEMPLATE
 #define SAMBA__TEMPLATE 0
 
+#if SAMBA__DIRECT
+/* Nothing is packed; for [conv], which asks for the set. */
+static const samba__gemm_set samba__gemm_kernels = { 1, 1, 1, 1, NULL, NULL, NULL, NULL, NULL };
+static const samba__gemm_set *const samba__gemm_sets[] = { &samba__gemm_kernels };
+#else
 /* By the number of an instruction set. */
 static const samba__gemm_set *const samba__gemm_sets[] = {
 #define SAMBA__GEMM_ROW(set, ...) &samba__gemm_kernels_##set,
     SAMBA__EACH_SET(SAMBA__GEMM_ROW)
 };
+#endif
 
 SAMBA__INLINE const samba__gemm_set *samba__gemm_set_of(int isa)
 {
@@ -5303,7 +5326,10 @@ enum { SAMBA__KEEP_ROWS = 96 };
 #define SAMBA__GEMM_SUMS (SAMBA__IS_SMALL ? 0 : (size_t)SAMBA_GEMM_MC * SAMBA_GEMM_NC)
 #define SAMBA__GEMM_BLOCK ((size_t)SAMBA_GEMM_MC * SAMBA_GEMM_KC)
 #define SAMBA__GEMM_LOCAL \
-    ((SAMBA__GEMM_PANEL + SAMBA__GEMM_SUMS + SAMBA__GEMM_BLOCK) * sizeof(float))
+    (SAMBA__DIRECT ? 0 : (SAMBA__GEMM_PANEL + SAMBA__GEMM_SUMS + SAMBA__GEMM_BLOCK) * sizeof(float))
+
+/* samba_work.local of a product: a host says what a small device needs. */
+#define SAMBA__NEED_GEMM (SAMBA__DEVICE_HALF ? (int64_t)SAMBA__GEMM_LOCAL : 0)
 
 /* One product. Strides say where elements are, so a transposed operand costs nothing to name. */
 typedef struct samba__gemm {
@@ -5324,6 +5350,23 @@ typedef struct samba__gemm {
     const samba_args *args; /* whose epilogue, unless NULL, is told of each part that is ready */
 } samba__gemm;
 
+/* Run the fused consumer of this part of C now, while it is in the cache. */
+SAMBA__FN void samba__gemm_epilogue(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
+                                    int64_t j1)
+{
+    if (!g->args || !g->args->epilogue) return;
+    const float *c = g->c + (g->transposed ? j0 * g->c_row + i0 : i0 * g->c_row + j0);
+    int64_t m = i1 - i0, n = j1 - j0;
+    g->args->epilogue(g->args, c, g->transposed ? n : m, g->transposed ? m : n, g->c_row);
+}
+
+/* How many tiles a thread takes at least: runs of them pack less; but each thread gets some. */
+SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
+{
+    return pool ? samba__min64(4, samba__ceil_div(tiles, pool->n_threads)) : tiles;
+}
+
+#if !SAMBA__DIRECT
 /* ---- packing ------------------------------------------------------------------------------- */
 /* dst[p][j] = src[j][p] for p < pc and j < jc. What lies `ahead` of src is wanted next. */
 SAMBA__FN void samba__transpose(const samba__gemm_set *set, const float *src, int64_t src_row,
@@ -5500,12 +5543,6 @@ SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
 {
     samba__grid t = samba__gemm_grid(m, n, k);
     return t.down * t.across;
-}
-
-/* How many tiles a thread takes at least: runs of them pack less; but each thread gets some. */
-SAMBA__FN int64_t samba__tiles_at_once(int64_t tiles, const samba__pool *pool)
-{
-    return pool ? samba__min64(4, samba__ceil_div(tiles, pool->n_threads)) : tiles;
 }
 
 /* How much further on in B the next panel lies; 0 if that is not known. Panels follow each other,
@@ -5770,16 +5807,6 @@ SAMBA__FN void samba__run_block(const samba__gemm_set *set, const samba__gemm *g
     }
 }
 
-/* Run the fused consumer of this part of C now, while it is in the cache. */
-SAMBA__FN void samba__gemm_epilogue(const samba__gemm *g, int64_t i0, int64_t i1, int64_t j0,
-                                    int64_t j1)
-{
-    if (!g->args || !g->args->epilogue) return;
-    const float *c = g->c + (g->transposed ? j0 * g->c_row + i0 : i0 * g->c_row + j0);
-    int64_t m = i1 - i0, n = j1 - j0;
-    g->args->epilogue(g->args, c, g->transposed ? n : m, g->transposed ? m : n, g->c_row);
-}
-
 /* Should C^T = B^T A^T be computed? x w^T with few x: then x is packed, and w read as it lies,
    which made linear layers of 28 to 128 rows 10 % faster. Not if a panel would be more than an
    eighth empty; not if w, beyond FEW_ROWS, is larger than caches: there its rows want to be
@@ -5894,6 +5921,192 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
         samba__gemm_rectangle(set, g, i0, i1, j0, j1, local);
     }
 }
+
+#endif /* !SAMBA__DIRECT */
+
+/* ==== [direct] ================================================================================ */
+/* Products of processors that have a few KiB of fast memory and no caches, as microcontrollers: the
+   same sums as in [gemm], but operands are read where they lie. Packing would cost more than it
+   saves, and memory that a small device does not have. */
+#if SAMBA__DIRECT
+#if SAMBA__FMA == SAMBA__FMA_INSTRUCTION || SAMBA__FMA == SAMBA__FMA_ASSEMBLER
+#define SAMBA__FOUR_CHAINS 1
+#else
+#define SAMBA__FOUR_CHAINS 0
+#endif
+
+/* Up to 4 neighbors in a row of C: sum[j] += A(p) B(p,j), for p = 0 ... k - 1 in this order. */
+typedef struct samba__chains {
+    const float *a; /* A(p) = a[p * a_col] */
+    const float *b; /* B(p,j) = b[p * b_row + j * b_col], or, with at, b[at[p] + j] */
+    const int32_t *at;
+    intptr_t a_col, b_row, b_col, k;
+} samba__chains;
+
+#if SAMBA__FOUR_CHAINS
+/* The values of a column of B are adjacent, as in a layer's weights: four columns share each value
+   of A. A column that is missing is the last one again. */
+SAMBA__NOINLINE void samba__sum_columns(const samba__chains *s, int32_t n, float *sum)
+{
+    const float *a = s->a, *b0 = s->b;
+    const float *b1 = n > 1 ? b0 + s->b_col : b0;
+    const float *b2 = n > 2 ? b1 + s->b_col : b1;
+    const float *b3 = n > 3 ? b2 + s->b_col : b2;
+    float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    const intptr_t a_col = s->a_col;
+    SAMBA__FOUR
+    for (intptr_t left = s->k; left > 0; left--) {
+        float x = *a;
+        a += a_col;
+        s0 = samba__fma(x, *b0++, s0);
+        s1 = samba__fma(x, *b1++, s1);
+        s2 = samba__fma(x, *b2++, s2);
+        s3 = samba__fma(x, *b3++, s3);
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+}
+
+/* The values of a row of B are adjacent, and four of them can be read. */
+SAMBA__NOINLINE void samba__sum_rows(const samba__chains *s, float *sum)
+{
+    const float *a = s->a, *b = s->b;
+    const int32_t *at = s->at;
+    float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    const intptr_t a_col = s->a_col, b_row = s->b_row;
+    for (intptr_t left = s->k; left > 0; left--) {
+        const float *y = at ? b + *at++ : b;
+        float x = *a;
+        a += a_col;
+        b += b_row;
+        s0 = samba__fma(x, y[0], s0);
+        s1 = samba__fma(x, y[1], s1);
+        s2 = samba__fma(x, y[2], s2);
+        s3 = samba__fma(x, y[3], s3);
+    }
+    sum[0] = s0;
+    sum[1] = s1;
+    sum[2] = s2;
+    sum[3] = s3;
+}
+#endif
+
+/* One sum after the other: all there is where samba__fma is a call. */
+SAMBA__FN void samba__sum_chains(const samba__chains *s, int32_t n, float *sum)
+{
+#if SAMBA__FOUR_CHAINS
+    if (s->at || (s->b_col == 1 && n == 4)) {
+        samba__sum_rows(s, sum);
+        return;
+    }
+    if (s->b_row == 1) {
+        samba__sum_columns(s, n, sum);
+        return;
+    }
+#endif
+    for (int32_t j = 0; j < n; j++) {
+        const float *a = s->a, *b = s->b + j * s->b_col;
+        float x = sum[j];
+        for (intptr_t p = 0; p < s->k; p++) {
+            x = samba__fma(*a, s->at ? b[s->at[p]] : *b, x);
+            a += s->a_col;
+            b += s->b_row;
+        }
+        sum[j] = x;
+    }
+}
+
+/* c[0] ... c[n - 1] = the sums, which begin with those in `from`, if it is not NULL; plus biases,
+   if given: one for each, and one for all. */
+SAMBA__FN void samba__write_chains(const samba__chains *s, int32_t n, const float *from,
+                                   const float *bias, const float *row_bias, float *c)
+{
+    float sum[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+    for (int32_t j = 0; from && j < n; j++)
+        sum[j] = from[j];
+    samba__sum_chains(s, n, sum);
+    for (int32_t j = 0; j < n; j++) {
+        float y = sum[j];
+        if (bias) y += bias[j];
+        if (row_bias) y += *row_bias;
+        c[j] = y;
+    }
+}
+
+enum { SAMBA__CHAIN_STEPS = 8 }; /* of values that are not f32: so many of 4 columns at a time */
+
+/* Points s at steps p ... and columns j ... of B, or at their values in `values`. */
+SAMBA__FN void samba__open_chains(samba__chains *s, const samba__gemm *g, int64_t p, int64_t j,
+                                  int32_t n, float *values)
+{
+    if (!g->packed && g->b_type == SAMBA_F32) {
+        s->b = g->b + (p * g->b_row + j * g->b_col);
+        s->b_row = (intptr_t)g->b_row;
+        s->b_col = (intptr_t)g->b_col;
+        return;
+    }
+    s->b = values;
+    s->b_row = 4;
+    s->b_col = 1;
+    if (g->packed) {
+        const uint8_t *q = samba__packed_at(g->packed, g->b_type, g->k, j);
+        samba__unpack_any(values, q, samba__panel_row(g->b_type),
+                          samba__scale_at(g->scale, g->k, j), g->b_type, p, s->k, 4);
+        return;
+    }
+    const uint16_t *b = (const uint16_t *)(const void *)g->b + (p * g->b_row + j * g->b_col);
+    for (intptr_t u = 0; u < s->k; u++)
+        for (int32_t v = 0; v < n; v++)
+            samba__load(values + u * 4 + v, b + u * g->b_row + v * g->b_col, g->b_type, 1);
+}
+
+/* A unit of work is a row of C. */
+SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
+{
+    (void)n;
+    (void)k;
+    return m;
+}
+
+/* Rows [begin,end) of n columns j ... */
+SAMBA__FN void samba__gemm_columns(const samba__gemm *g, int64_t begin, int64_t end, int64_t j,
+                                   int32_t n)
+{
+    float values[SAMBA__CHAIN_STEPS * 4];
+    samba__chains s;
+    bool plain = !g->packed && g->b_type == SAMBA_F32;
+    int64_t step = plain ? g->k : (int64_t)SAMBA__CHAIN_STEPS, p = 0;
+    s.at = NULL;
+    s.a_col = (intptr_t)g->a_col;
+    do {
+        s.k = (intptr_t)samba__min64(step, g->k - p);
+        bool last = p + s.k >= g->k;
+        samba__open_chains(&s, g, p, j, n, values);
+        for (int64_t i = begin; i < end; i++) {
+            float *c = g->c + i * g->c_row + j;
+            s.a = g->a + i * g->a_row + p * g->a_col;
+            samba__write_chains(&s, n, p > 0 || g->accumulate ? c : NULL,
+                                last && g->bias ? g->bias + j : NULL,
+                                last && g->row_bias ? g->row_bias + i : NULL, c);
+        }
+        p += s.k;
+    } while (p < g->k);
+}
+
+/* Rows [begin,end) of C. */
+SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end, float *local,
+                               int isa)
+{
+    (void)local;
+    (void)isa;
+    SAMBA_ASSERT(!g->transposed);
+    for (int64_t j = 0; j < g->n; j += 4)
+        samba__gemm_columns(g, begin, end, j, (int32_t)samba__min64(4, g->n - j));
+    samba__gemm_epilogue(g, begin, end, 0, g->n);
+}
+#endif /* SAMBA__DIRECT */
 
 /* ==== [op-table] ============================================================================== */
 /* The list of ops: a row for each, from which enums, prototypes of kernels, the table of [op-rows]
@@ -6667,8 +6880,8 @@ SAMBA__FN bool samba__expect_match(samba_call *c, const char *signature, int32_t
 
 /* ==== [elementwise] =========================================================================== */
 /* ---- Elementwise ops: one driver walks the broadcast, one loop for each row computes ---- */
-/* elements per call of a loop: three such buffers stay in L1 */
-#define SAMBA__RUN 256
+/* elements per call of a loop: three such buffers stay in L1, or on a small stack */
+#define SAMBA__RUN (SAMBA__IS_SMALL ? 32 : 256)
 
 /* Where element `at` of an input, or of output 0, lies: any type. */
 SAMBA__INLINE const uint8_t *samba__in_bytes(const samba_args *a, int32_t i, int64_t at)
@@ -7538,9 +7751,9 @@ SAMBA__FN float samba__row_exp(float *y, const float *x, float top, ptrdiff_t n)
    normalizer calculation for softmax", 2018. */
 SAMBA__FN float samba__row_exp_sum(const float *x, ptrdiff_t n, float *top)
 {
-    enum { BLOCK = 256 };
+    enum { BLOCK = 256, ROOM = SAMBA__DIRECT ? SAMBA__LANES : BLOCK };
 
-    float sum = 0.0f, old = *top = -SAMBA__INF, e[BLOCK];
+    float sum = 0.0f, old = *top = -SAMBA__INF, e[ROOM];
     for (ptrdiff_t at = 0; at < n; at += BLOCK) {
         ptrdiff_t m = samba__min_index(BLOCK, n - at);
         *top = samba__row_max(x + at, m);
@@ -7549,7 +7762,14 @@ SAMBA__FN float samba__row_exp_sum(const float *x, ptrdiff_t n, float *top)
         else
             sum = samba__mul(sum, samba__exp(old - *top));
         samba__prefetch_rows(x + at + 2 * BLOCK, 16, BLOCK / 16); /* memory would rest meanwhile */
+#if SAMBA__DIRECT
+        memset(e, 0, sizeof e); /* the lanes of samba__row_sum, as the stack is small */
+        for (ptrdiff_t i = 0; i < m; i++)
+            e[i % SAMBA__LANES] += samba__exp_below(x[at + i] - *top);
+        sum += samba__vecs_sum(e);
+#else
         sum += samba__row_exp(e, x + at, *top, m);
+#endif
         old = *top;
     }
     return samba__unless_zero(sum);
@@ -7577,7 +7797,7 @@ typedef enum samba__reducer {
 
 #define SAMBA__REDUCE_PIECE 8192 /* elements of a piece if the innermost axis is reduced */
 #define SAMBA__REDUCE_ROWS 512   /* rows of a piece if it is kept */
-#define SAMBA__REDUCE_COLUMNS 64 /* columns of a unit if it is kept */
+#define SAMBA__REDUCE_COLUMNS (SAMBA__IS_SMALL ? 16 : 64) /* columns of a unit if it is kept */
 
 /* The walk of a reduction: kept dimensions make the outputs, reduced ones the runs. */
 typedef struct samba__reduce_plan {
@@ -7692,7 +7912,7 @@ SAMBA__FN float samba__reduce_rows(const samba__reduce_plan *f, samba__reducer k
     return value;
 }
 
-/* Adds a row of 64 columns, or its squares. */
+/* Adds a row of as many columns as a unit has, or its squares. */
 SAMBA__KERNEL void samba__add_columns(float *acc, const float *x, bool squares)
 {
     if (squares) {
@@ -7708,7 +7928,7 @@ SAMBA__KERNEL void samba__add_columns(float *acc, const float *x, bool squares)
         samba__vec_store(acc + k, samba__vec_add(samba__vec_load(acc + k), samba__vec_load(x + k)));
 }
 
-/* One piece of up to 64 neighboring outputs whose innermost axis is kept. */
+/* One piece of up to so many neighboring outputs whose innermost axis is kept. */
 SAMBA__FN void samba__reduce_columns(const samba__reduce_plan *f, samba__reducer kind,
                                      const float *x, ptrdiff_t begin, ptrdiff_t end, float *y,
                                      ptrdiff_t n)
@@ -7997,6 +8217,7 @@ SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
 {
     samba__product p = samba__product_of(c->in, c->attr);
     w->units[0] = samba_count(&p.batch) * samba__gemm_tiles(p.m, p.n, p.k);
+    w->local = (int32_t)SAMBA__NEED_GEMM;
     w->flops = 2 * samba_count(&p.batch) * p.m * p.n * p.k;
     w->part = -1;
 }
@@ -8081,6 +8302,7 @@ SAMBA__FN void samba__affine_work(samba_work *w, const samba_call *c)
 {
     samba__gemm g = samba__affine_gemm(c->in, c->out);
     w->units[0] = samba__gemm_tiles(g.m, g.n, g.k);
+    w->local = (int32_t)SAMBA__NEED_GEMM;
     w->flops = 2 * g.m * g.n * g.k;
     w->part = -1;
 }
@@ -8877,7 +9099,10 @@ SAMBA__FN void samba__clear(float *y, int64_t n)
 }
 
 /* Phase 0 links, in scratch, the tokens of each row in order; phase 1 sums them, rows apart. */
-enum { SAMBA__LOOKUP_ROWS = 64, SAMBA__LOOKUP_COLUMNS = 64 }; /* of a unit; summed at a time */
+enum {
+    SAMBA__LOOKUP_ROWS = 64,
+    SAMBA__LOOKUP_COLUMNS = SAMBA__IS_SMALL ? 16 : 64
+}; /* of a unit; summed at a time */
 
 SAMBA__FN void samba__lookup_backward_work(samba_work *w, const samba_call *c)
 {
@@ -9022,6 +9247,7 @@ typedef struct samba__conv {
     int64_t scratch;      /* floats: transposed weights for dx, the sums of shares for dw */
     int64_t residue_sums; /* floats: the products of one residue of columns */
     bool tile_in_scratch; /* it is too large for a thread's own memory */
+    const struct samba__tile_limits *limits;
 } samba__conv;
 
 /* The tile of the source that some rows of targets meet in some channels: cells from position
@@ -9033,42 +9259,64 @@ typedef struct samba__tile {
     int64_t width; /* cells of a phase in a row */
 } samba__tile;
 
-SAMBA__FN samba__tile samba__tile_of(const samba__conv *v, int64_t row_tile, int64_t channel_tile)
+SAMBA__NOINLINE void samba__open_tile(samba__tile *b, const samba__conv *v, int64_t row_tile,
+                                      int64_t channel_tile)
 {
-    samba__tile b;
-    b.channel = channel_tile * v->tile_channels;
-    b.channels = samba__min64(v->tile_channels, v->channels - b.channel);
-    b.row = row_tile * v->tile_rows;
-    b.target[0] = samba__min64(v->tile_rows, v->target[0] - b.row);
-    b.target[1] = v->target[1];
+    b->channel = channel_tile * v->tile_channels;
+    b->channels = samba__min64(v->tile_channels, v->channels - b->channel);
+    b->row = row_tile * v->tile_rows;
+    b->target[0] = samba__min64(v->tile_rows, v->target[0] - b->row);
+    b->target[1] = v->target[1];
     /* One tile serves all residues, so it has room for the one with most targets. */
     int64_t most[2]
-        = { samba__min64(v->tile_rows, v->most_targets[0] - b.row), v->most_targets[1] };
-    b.first[0] = v->start[0] + b.row * v->stride[0];
-    b.first[1] = v->start[1];
+        = { samba__min64(v->tile_rows, v->most_targets[0] - b->row), v->most_targets[1] };
+    b->first[0] = v->start[0] + b->row * v->stride[0];
+    b->first[1] = v->start[1];
     for (int i = 0; i < 2; i++)
-        b.cells[i] = (most[i] - 1) * v->stride[i] + v->span[i] + 1;
-    SAMBA_ASSERT(b.channels > 0 && b.cells[0] > 0 && b.cells[1] > 0);
-    b.width = samba__ceil_div(b.cells[1], v->phases);
-    return b;
+        b->cells[i] = (most[i] - 1) * v->stride[i] + v->span[i] + 1;
+    SAMBA_ASSERT(b->channels > 0 && b->cells[0] > 0 && b->cells[1] > 0);
+    b->width = samba__ceil_div(b->cells[1], v->phases);
 }
 
 /* Floats of a tile that stay in the cache, floats that vectors read or write past its end, and the
    terms that are summed at a time: with them a row of A and its offsets fit as well. */
-enum { SAMBA__TILE_CACHED = 65536, SAMBA__TILE_OVERRUN = 40, SAMBA__CONV_KC = SAMBA_GEMM_KC - 8 };
+enum {
+    SAMBA__SMALL_TILE = 1024, /* the three with SAMBA__DIRECT */
+    SAMBA__SMALL_OVERRUN = 4,
+    SAMBA__SMALL_TERMS = 32,
+    SAMBA__TILE_CACHED = SAMBA__DIRECT ? (int)SAMBA__SMALL_TILE : 65536,
+    SAMBA__TILE_OVERRUN = SAMBA__DIRECT ? (int)SAMBA__SMALL_OVERRUN : 40,
+    SAMBA__CONV_KC = SAMBA__DIRECT ? (int)SAMBA__SMALL_TERMS : SAMBA_GEMM_KC - 8
+};
 
-/* Floats that a thread's own memory has besides the buffers of a product. */
-#define SAMBA__TILE_ROOM (((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
+/* Floats that a thread's own memory has besides the buffers of a product. On a device it is as
+   large as the PEF needs. */
+#define SAMBA__TILE_ROOM \
+    (SAMBA__DEVICE_HALF ? INT64_MAX : ((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
+
+/* How large tiles are here, and, for a host, on the devices for which it tells how much memory a
+   PEF takes there. */
+typedef struct samba__tile_limits {
+    int64_t cached, overrun, terms, room;
+} samba__tile_limits;
+
+static const samba__tile_limits samba__own_tiles
+    = { SAMBA__TILE_CACHED, SAMBA__TILE_OVERRUN, SAMBA__CONV_KC, SAMBA__TILE_ROOM };
+#if !SAMBA__DEVICE_HALF
+static const samba__tile_limits samba__device_tiles
+    = { SAMBA__SMALL_TILE, SAMBA__SMALL_OVERRUN, SAMBA__SMALL_TERMS, INT64_MAX };
+#endif
 
 /* The floats that a tile needs. A double, since attributes of an unchecked file could overflow an
    int64. */
 SAMBA__FN double samba__tile_floats(const samba__conv *v)
 {
-    samba__tile b = samba__tile_of(v, 0, 0);
+    samba__tile b;
+    samba__open_tile(&b, v, 0, 0);
     double cells = (double)b.width * (double)v->phases * (double)b.channels * (double)b.cells[0];
     double sums = (double)v->rows * (double)v->tile_rows * (double)v->most_targets[1]
         * (double)v->residues[1];
-    return cells + (double)SAMBA__TILE_OVERRUN + (v->strided_dx ? sums : 0.0);
+    return cells + (double)v->limits->overrun + (v->strided_dx ? sums : 0.0);
 }
 
 SAMBA__FN int64_t samba__gcd(int64_t a, int64_t b)
@@ -9084,25 +9332,31 @@ SAMBA__FN int32_t samba__side(const samba_shape *s, int32_t sides, int32_t i)
     return i + sides < 2 ? 1 : s->dim[s->ndim - 2 + i];
 }
 
-SAMBA__FN samba__conv_geometry samba__conv_geometry_of(samba__made made, const samba_spec *in,
-                                                       const samba_spec *out, const int32_t *attr)
+SAMBA__FN void samba__open_geometry(samba__conv_geometry *g, samba__made made, const samba_spec *in,
+                                    const samba_spec *out, const int32_t *attr)
 {
     const samba_shape *x = made == SAMBA__MAKES_DX ? &out->shape : &in[0].shape;
     const samba_shape *w = made == SAMBA__MAKES_DW ? &out->shape : &in[1].shape;
     const samba_shape *y = made == SAMBA__MAKES_Y ? &out->shape : &in[made - 1].shape;
-    samba__conv_geometry g;
-    g.images = x->dim[0];
-    g.groups = attr[SAMBA__CONV_GROUPS];
-    g.in_channels = w->dim[1];
-    g.out_channels = w->dim[0] / g.groups;
+    g->images = x->dim[0];
+    g->groups = attr[SAMBA__CONV_GROUPS];
+    g->in_channels = w->dim[1];
+    g->out_channels = w->dim[0] / g->groups;
     for (int32_t i = 0; i < 2; i++) {
-        g.input[i] = samba__side(x, x->ndim - 2, i);
-        g.kernel[i] = samba__side(w, x->ndim - 2, i);
-        g.output[i] = samba__side(y, x->ndim - 2, i);
-        g.stride[i] = attr[SAMBA__CONV_STRIDE + i];
-        g.padding[i] = attr[SAMBA__CONV_PADDING + i];
-        g.dilation[i] = attr[SAMBA__CONV_DILATION + i];
+        g->input[i] = samba__side(x, x->ndim - 2, i);
+        g->kernel[i] = samba__side(w, x->ndim - 2, i);
+        g->output[i] = samba__side(y, x->ndim - 2, i);
+        g->stride[i] = attr[SAMBA__CONV_STRIDE + i];
+        g->padding[i] = attr[SAMBA__CONV_PADDING + i];
+        g->dilation[i] = attr[SAMBA__CONV_DILATION + i];
     }
+}
+
+SAMBA__FN samba__conv_geometry samba__conv_geometry_of(samba__made made, const samba_spec *in,
+                                                       const samba_spec *out, const int32_t *attr)
+{
+    samba__conv_geometry g;
+    samba__open_geometry(&g, made, in, out, attr);
     return g;
 }
 
@@ -9152,14 +9406,14 @@ SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
     else if (v->target[0] * v->target[1] < 64 * least) /* too few targets to be shared */
         cut = &one;
     *cut = samba__ceil_div(*cut, samba__min64(least, *cut));
-    double most = (double)samba__min64(SAMBA__TILE_ROOM, SAMBA__TILE_CACHED);
+    double most = (double)samba__min64(v->limits->room, v->limits->cached);
     while (samba__tile_floats(v) > most) {
-        bool deep = v->tile_channels * v->taps > 2 * SAMBA__CONV_KC || v->tile_rows == 1;
+        bool deep = v->tile_channels * v->taps > 2 * v->limits->terms || v->tile_rows == 1;
         cut = v->tile_channels > 1 && deep ? &v->tile_channels : &v->tile_rows;
         if (*cut == 1) break;
         *cut = samba__ceil_div(*cut, 2);
     }
-    v->tile_in_scratch = samba__tile_floats(v) > (double)SAMBA__TILE_ROOM;
+    v->tile_in_scratch = samba__tile_floats(v) > (double)v->limits->room;
     if (v->tile_in_scratch) v->tile_rows = v->target[0];
     v->row_tiles = samba__ceil_div(v->target[0], v->tile_rows);
     v->channel_tiles = samba__ceil_div(v->channels, v->tile_channels);
@@ -9170,34 +9424,35 @@ SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
 /* For dw, the images are dealt out to at most 8 shares, so that threads can work side by side; each
    sums a dw of its own, and these are added at the end. Fewer if w is large, as each share needs
    memory for a dw and a pass to add it. */
-SAMBA__FN samba__conv samba__conv_of(samba__made made, const samba_spec *in, const samba_spec *out,
-                                     const int32_t *attr)
+SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *limits,
+                                    samba__made made, const samba_spec *in, const samba_spec *out,
+                                    const int32_t *attr)
 {
     bool makes_dx = made == SAMBA__MAKES_DX, makes_dw = made == SAMBA__MAKES_DW;
-    samba__conv v = SAMBA__ZEROED;
-    v.g = samba__conv_geometry_of(made, in, out, attr);
-    const samba__conv_geometry *g = &v.g;
+    memset(v, 0, sizeof *v);
+    v->limits = limits;
+    samba__open_geometry(&v->g, made, in, out, attr);
+    const samba__conv_geometry *g = &v->g;
     int64_t weights = samba_count(makes_dw ? &out->shape : &in[1].shape);
-    v.rows = makes_dx ? g->in_channels : g->out_channels;
-    v.channels = makes_dx ? g->out_channels : g->in_channels;
-    v.strided_dx = makes_dx && (g->stride[0] > 1 || g->stride[1] > 1);
+    v->rows = makes_dx ? g->in_channels : g->out_channels;
+    v->channels = makes_dx ? g->out_channels : g->in_channels;
+    v->strided_dx = makes_dx && (g->stride[0] > 1 || g->stride[1] > 1);
     for (int i = 0; i < 2; i++)
         if (makes_dx)
-            samba__conv_dx_axis(&v, i);
+            samba__conv_dx_axis(v, i);
         else
-            samba__conv_axis(&v, i);
-    v.taps = v.kernel[0] * v.kernel[1];
-    v.phases = makes_dw ? g->dilation[1] : v.stride[1];
-    v.shares = g->images;
+            samba__conv_axis(v, i);
+    v->taps = v->kernel[0] * v->kernel[1];
+    v->phases = makes_dw ? g->dilation[1] : v->stride[1];
+    v->shares = g->images;
     if (makes_dw) {
         int64_t few = samba__min64(samba__min64(g->images, 8), (1 << 18) / weights);
-        v.shares = samba__max64(few, 1);
+        v->shares = samba__max64(few, 1);
     }
-    if (makes_dx) v.scratch = weights;
-    if (makes_dw) v.scratch = weights * v.shares;
-    samba__conv_cut(&v, makes_dw);
-    if (v.strided_dx) v.residue_sums = v.rows * v.tile_rows * v.most_targets[1];
-    return v;
+    if (makes_dx) v->scratch = weights;
+    if (makes_dw) v->scratch = weights * v->shares;
+    samba__conv_cut(v, makes_dw);
+    if (v->strided_dx) v->residue_sums = v->rows * v->tile_rows * v->most_targets[1];
 }
 
 /* Sets v to the taps of the residue whose first tap is `first`, and counts the taps before it. */
@@ -9272,6 +9527,21 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
         || samba_refuse(c, SAMBA_ESHAPE, "the output %S would be too large; use less padding", y);
 }
 
+/* Do tiles that are too large for the memory of threads fit into scratch? A device has memory for
+   each tile, or refuses its PEF for want of that. */
+SAMBA__FN bool samba__tiles_fit(const samba_call *c, samba__made made)
+{
+#if SAMBA__DEVICE_HALF
+    (void)c;
+    (void)made;
+    return true;
+#else
+    samba__conv v;
+    samba__conv_of(&v, &samba__own_tiles, made, c->in, c->out, c->attr);
+    return !v.tile_in_scratch || samba__tile_floats(&v) * (double)v.units <= (double)INT32_MAX;
+#endif
+}
+
 /* Backward: dx and dw have the rank of dy and, last, the attributes' rows and columns. */
 SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
 {
@@ -9293,8 +9563,7 @@ SAMBA__FN bool samba__conv_rule(samba_call *c, samba__made made)
     c->out[0].shape = forward ? y : *s;
     if (!forward && !samba__same_shape(&y, dy))
         return samba_refuse(c, SAMBA_ESHAPE, "dy is %S, but x %S and w %S make %S", dy, &x, &w, &y);
-    samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
-    if (v.tile_in_scratch && samba__tile_floats(&v) * (double)v.units > (double)INT32_MAX)
+    if (!samba__tiles_fit(c, made))
         return samba_refuse(c, SAMBA_ESHAPE, "the kernel of w %S spans too much of x %S", &w, &x);
     return !samba__has(c, 2) || (b->ndim == 1 && b->dim[0] == w.dim[0])
         || samba_refuse(c, SAMBA_ESHAPE,
@@ -9339,7 +9608,8 @@ SAMBA__FN int64_t samba__flops(int64_t a, int64_t b)
 /* dx first transposes w, dw at last adds the sums of its shares. */
 SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made made)
 {
-    samba__conv v = samba__conv_of(made, c->in, c->out, c->attr);
+    samba__conv v;
+    samba__conv_of(&v, &samba__own_tiles, made, c->in, c->out, c->attr);
     int64_t rows = v.g.groups * v.rows, residues = v.residues[0] * v.residues[1];
     w->flops = samba__flops(v.g.images * rows * v.target[0] * v.target[1] * residues,
                             v.channels * v.taps);
@@ -9348,6 +9618,11 @@ SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made 
     w->units[1] = made == SAMBA__MAKES_DX ? v.units : rows;
     w->scratch = v.scratch * 4;
     if (v.tile_in_scratch) w->scratch += v.units * (int64_t)samba__tile_floats(&v) * 4;
+#if !SAMBA__DEVICE_HALF
+    samba__conv_of(&v, &samba__device_tiles, made, c->in, c->out, c->attr);
+#endif
+    double bytes = (double)SAMBA__NEED_GEMM + samba__tile_floats(&v) * 4;
+    w->local = bytes < INT32_MAX ? (int32_t)bytes : INT32_MAX; /* more than there can be */
 }
 
 /* n cells of a phase of one row, `deep` channels of it: from[0], from[phases] ... to to[0],
@@ -9357,9 +9632,13 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
                                                    float *to)
 {
     int64_t plane = v->source[0] * v->source[1], phases = v->phases;
-    if (set && phases == 1)
+#if !SAMBA__DIRECT
+    if (set && phases == 1) {
         samba__transpose(set, from, plane, n, deep, to, deep, v->source[1]);
-    else if (!set && phases == 1)
+        return;
+    }
+#endif
+    if (!set && phases == 1)
         memcpy(to, from, (size_t)n * sizeof *to);
     else if (!set && phases == 2)
         for (int64_t q = 0; q < n; q++)
@@ -9404,6 +9683,37 @@ typedef struct samba__runs {
     int64_t n, run, step;
 } samba__runs;
 
+#if SAMBA__DIRECT
+/* C (+)= A B for the rows of B that begin at at[]. */
+SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
+                                   const samba__runs *q, const int32_t *at, const float *rows,
+                                   int64_t a_row)
+{
+    samba__chains t;
+    (void)a;
+    t.at = at;
+    t.a_col = 1;
+    t.b_row = 0;
+    t.b_col = 1;
+    t.k = (intptr_t)s->kc;
+    int64_t x = 0;
+    t.b = q->tile;
+    for (int64_t j = 0, n; j < q->n; j += n) {
+        n = samba__min64(4, q->run - x);
+        for (int64_t i = 0; i < s->rows; i++) {
+            float *c = s->c + i * s->c_row + j;
+            t.a = rows + i * a_row;
+            samba__write_chains(&t, (int32_t)n, s->from ? c : NULL, NULL,
+                                s->row_bias ? s->row_bias + i : NULL, c);
+        }
+        x += n;
+        t.b += n;
+        if (x < q->run) continue;
+        x = 0;
+        t.b += q->step - q->run;
+    }
+}
+#else
 /* Packs columns j ... of B as a panel, where B(p,j) = tile[at[p] + column j]: pieces of 8, of which
    what is too much is overwritten by the next. */
 SAMBA__INLINE void samba__im2col_panel(const samba__panel_product *s, const samba__runs *q,
@@ -9469,6 +9779,8 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
         set->multiply_panel(s);
     }
 }
+
+#endif
 
 /* Where rows p ... p + n - 1 of B begin in the tile: taps of its channels, or, for dw, outputs. */
 SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bool makes_dw,
@@ -9591,7 +9903,8 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bo
         terms = 0;
     }
     for (int64_t i = 0; i < terms; i++) {
-        samba__tile b = samba__tile_of(v, row_tile, i);
+        samba__tile b;
+        samba__open_tile(&b, v, row_tile, i);
         if (v->channel_tiles > 1 || !m->packed)
             samba__pack_tile(v, &b, samba__conv_channels(a, v, &b, image), NULL, m->tile);
         m->packed = true;
@@ -9615,7 +9928,8 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, in
     int64_t plane = v->target[0] * v->target[1];
     for (int64_t i = 0; i < images * v->row_tiles; i++) {
         int64_t image = share + i / v->row_tiles * v->shares * groups;
-        samba__tile b = samba__tile_of(v, i % v->row_tiles, channel_tile);
+        samba__tile b;
+        samba__open_tile(&b, v, i % v->row_tiles, channel_tile);
         samba__conv_term t;
         t.c_row = v->channels * v->taps;
         t.c = (float *)a->scratch + share * v->rows * t.c_row + b.channel * v->taps;
@@ -9666,14 +9980,14 @@ SAMBA__FN void samba__transpose_weights(const samba_args *a, samba__conv *v, int
 
 SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
 {
-    samba__conv all = samba__conv_of(made, a->in_spec, a->out_spec, a->attr);
-    SAMBA_ASSERT(all.tile_in_scratch || samba__tile_floats(&all) <= (double)SAMBA__TILE_ROOM);
+    samba__conv v; /* of residues, the current one */
+    samba__conv_of(&v, &samba__own_tiles, made, a->in_spec, a->out_spec, a->attr);
+    SAMBA_ASSERT(v.tile_in_scratch || samba__tile_floats(&v) <= (double)SAMBA__TILE_ROOM);
     for (int64_t u = a->begin; u < a->end; u++) {
-        samba__conv v = all;
         samba__conv_memory m;
         m.sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
         if (v.tile_in_scratch)
-            m.sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__tile_floats(&all);
+            m.sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__tile_floats(&v);
         m.tile = m.sums + v.residue_sums * v.residues[1];
         m.packed = false;
         if (made == SAMBA__MAKES_DX && a->phase == 0)
@@ -9920,7 +10234,7 @@ SAMBA__INLINE float samba__if_best(uint32_t bits, int32_t best, int32_t tap)
 SAMBA__KERNEL void samba__max_windows(const samba__pool_sides *v, bool forward, const float *x,
                                       const float *dy, float *to)
 {
-    enum { COLUMNS = 64 };
+    enum { COLUMNS = SAMBA__IS_SMALL ? 16 : 64 };
 
     float most[COLUMNS];
     ptrdiff_t best[COLUMNS], by = v->stride[1], width = v->in[1];
@@ -11967,11 +12281,17 @@ SAMBA__FN void samba__nll_vjp(samba_vjp *g)
    With dropout, M its mask over (*,T,S): y = (P M) v, dv = (P M)^T dy, dP = M (dy v^T).
    Attributes: causal, scale, the key of the dropout layer. ---- */
 #define SAMBA__ATTEND_KEYS 64
-#define SAMBA__ATTEND_ROWS (SAMBA_LOCAL_BYTES < 65536 ? 16 : 192)
+#define SAMBA__ATTEND_SMALL 4 /* rows with SAMBA_SMALL */
+#define SAMBA__ATTEND_ROWS (SAMBA__IS_SMALL ? SAMBA__ATTEND_SMALL : 192)
 #define SAMBA__ATTEND_BLOCK (SAMBA__ATTEND_ROWS * SAMBA__ATTEND_KEYS) /* floats of a block */
 /* What a thread needs: the buffers of a product, two blocks of scores. */
 #define SAMBA__ATTEND_LOCAL (SAMBA__GEMM_LOCAL + 2 * SAMBA__ATTEND_BLOCK * sizeof(float))
-typedef char samba__attend_fits[SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
+/* samba_work.local: a host says what a small device needs. */
+#define SAMBA__NEED_ATTEND \
+    (SAMBA__DEVICE_HALF ? (int64_t)SAMBA__ATTEND_LOCAL \
+                        : SAMBA__ATTEND_SMALL * SAMBA__ATTEND_KEYS * 2 * 4)
+typedef char
+    samba__attend_fits[SAMBA__DEVICE_HALF || SAMBA__ATTEND_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
 
 typedef struct samba__attention_set samba__attention_set;
 
@@ -12430,6 +12750,7 @@ SAMBA__FN void samba__attention_work(samba_work *w, const samba_call *c, bool ba
 {
     samba__attention at = samba__attention_of(c->in, c->attr, backward);
     w->units[0] = at.batch * samba__ceil_div(at.T, SAMBA__ATTEND_ROWS);
+    w->local = (int32_t)SAMBA__NEED_ATTEND;
     bool whole = samba__attention_whole(&at);
     /* In floating point, as T S may be more than any tensor's count. */
     double pairs = (double)(at.batch * at.T) * (double)at.S * (at.causal ? 0.5 : 1.0);
@@ -12643,7 +12964,7 @@ SAMBA__STEP_OP(adamw, ADAMW)
 
 /* Elements [i, i + n) of the parameter as f32, and back, all in one run. The generator seeds a run
    at step t; the last lines of Appleby's MurmurHash3 make 16 bits for each element of it. */
-enum { SAMBA__STEP_RUN = 128 };
+enum { SAMBA__STEP_RUN = 128, SAMBA__STEP_PART = SAMBA__IS_SMALL ? 16 : SAMBA__STEP_RUN };
 
 /* beta^step by repeated squaring, in double: 1 - beta^step must be right for the first steps. Not
    inlined, so that no compiler joins its last product and the caller's subtraction. */
@@ -12663,12 +12984,22 @@ SAMBA__FN float samba__clip_of(const samba_args *a, int32_t input)
 #endif /* SAMBA__TEMPLATE == 0 */
 
 #if SAMBA__TEMPLATE == SAMBA__TEMPLATE_OPS && defined(SAMBA__SUFFIX)
+#define samba__step_bits SAMBA__OF_NARROW(samba__step_bits)
 #define samba__open_weights SAMBA__OF_NARROW(samba__open_weights)
 #define samba__close_weights SAMBA__OF_NARROW(samba__close_weights)
 #define samba__sgd_kernel SAMBA__OF_NARROW(samba__sgd_kernel)
 #define samba__roots SAMBA__OF_NARROW(samba__roots)
 #define samba__adamw_kernel SAMBA__OF_NARROW(samba__adamw_kernel)
 #if SAMBA__VEC_LANES < 16
+
+/* Random bits for elements k and k + STEP_RUN / 2 of a run: the low and the high 16. */
+SAMBA__KERNEL uint32_t samba__step_bits(const uint32_t *seed, uint32_t k)
+{
+    uint32_t x = seed[0] + k * 0x9E3779B9u;
+    x = (x ^ x >> 16) * 0x85EBCA6Bu;
+    x = (x ^ x >> 13) * 0xC2B2AE35u;
+    return x ^ x >> 16 ^ seed[1];
+}
 
 SAMBA__FN float *samba__open_weights(const samba_args *a, ptrdiff_t i, ptrdiff_t n, float *block)
 {
@@ -12681,30 +13012,36 @@ SAMBA__FN void samba__close_weights(const samba_args *a, ptrdiff_t i, ptrdiff_t 
                                     int32_t t)
 {
     SAMBA_ASSERT(n > 0 && i % SAMBA__STEP_RUN + n <= SAMBA__STEP_RUN); /* all in one run */
-    uint32_t bits[SAMBA__STEP_RUN], seed[4];
+    uint32_t seed[4];
     uint16_t *to = (uint16_t *)(void *)samba__out_bytes(a, i);
     if (a->out_spec[0].dtype == SAMBA_F32) return;
     const int32_t *key = a->attr + a->n_attr - 2;
     samba__philox((uint64_t)(uint32_t)key[0] << 32 | (uint32_t)key[1],
                   (uint64_t)i / SAMBA__STEP_RUN, (uint32_t)t, seed);
+#if SAMBA__IS_SMALL
+    for (ptrdiff_t k = 0; k < n; k++) {
+        uint32_t at = (uint32_t)((i + k) % SAMBA__STEP_RUN);
+        uint32_t x = samba__step_bits(seed, at % (SAMBA__STEP_RUN / 2));
+        to[k] = samba__dither_bf16(w[k], at < SAMBA__STEP_RUN / 2 ? x & 0xFFFFu : x >> 16);
+    }
+#else
+    uint32_t bits[SAMBA__STEP_RUN];
     for (uint32_t k = 0; k < SAMBA__STEP_RUN / 2; k++) {
-        uint32_t x = seed[0] + k * 0x9E3779B9u;
-        x = (x ^ x >> 16) * 0x85EBCA6Bu;
-        x = (x ^ x >> 13) * 0xC2B2AE35u;
-        x ^= x >> 16 ^ seed[1];
+        uint32_t x = samba__step_bits(seed, k);
         bits[k] = x & 0xFFFFu;
         bits[k + SAMBA__STEP_RUN / 2] = x >> 16;
     }
     const uint32_t *random = bits + i % SAMBA__STEP_RUN;
     for (ptrdiff_t k = 0; k < n; k++)
         to[k] = samba__dither_bf16(w[k], random[k]);
+#endif
 }
 
 /* torch.optim.SGD: g += wd w; v = mu v + (1 - damp) g, at first g; w -= lr v */
 SAMBA__FN void samba__sgd_kernel(const samba_args *a)
 {
     const float *g = a->in[SAMBA__SGD_G];
-    float *v = a->n_out > 1 ? a->out[1] : NULL, block[SAMBA__STEP_RUN];
+    float *v = a->n_out > 1 ? a->out[1] : NULL, block[SAMBA__STEP_PART];
     const ptrdiff_t end = (ptrdiff_t)a->end;
     float lr = a->in[SAMBA__SGD_LR][0], decay = a->in[SAMBA__SGD_WEIGHT_DECAY][0];
     float momentum = a->in[SAMBA__SGD_MOMENTUM][0], clip = samba__clip_of(a, SAMBA__SGD_CLIP);
@@ -12713,7 +13050,7 @@ SAMBA__FN void samba__sgd_kernel(const samba_args *a)
     float fresh = first ? 1.0f : 1.0f - samba_attr_float(a->attr[SAMBA__SGD_DAMPENING]);
     float kept = first ? 0.0f : momentum;
     for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end; i += n) {
-        n = samba__min_index(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, end - i);
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
         float *w = samba__open_weights(a, i, n, block);
         if (v) {
             SAMBA__IN_PLACE
@@ -12737,10 +13074,10 @@ SAMBA__FN void samba__sgd_kernel(const samba_args *a)
 SAMBA__FN void samba__roots(float *x)
 {
 #if SAMBA__X86 && SAMBA__VEC_LANES > 1
-    for (int k = 0; k < SAMBA__STEP_RUN; k += 8)
+    for (int k = 0; k < SAMBA__STEP_PART; k += 8)
         _mm256_storeu_ps(x + k, _mm256_sqrt_ps(_mm256_loadu_ps(x + k)));
 #else
-    for (int k = 0; k < SAMBA__STEP_RUN; k++)
+    for (int k = 0; k < SAMBA__STEP_PART; k++)
         x[k] = samba__sqrt(x[k]);
 #endif
 }
@@ -12751,7 +13088,7 @@ SAMBA__FN void samba__roots(float *x)
 SAMBA__FN void samba__adamw_kernel(const samba_args *a)
 {
     float *SAMBA__RESTRICT m = a->out[1], *SAMBA__RESTRICT v = a->out[2];
-    float block[SAMBA__STEP_RUN], size[SAMBA__STEP_RUN] = { 0.0f };
+    float block[SAMBA__STEP_PART], size[SAMBA__STEP_PART] = { 0.0f };
     const float *g = a->in[SAMBA__ADAMW_G], lr = a->in[SAMBA__ADAMW_LR][0];
     float decay = a->in[SAMBA__ADAMW_WEIGHT_DECAY][0], clip = samba__clip_of(a, SAMBA__ADAMW_CLIP);
     float b1 = a->in[SAMBA__ADAMW_BETA1][0], b2 = a->in[SAMBA__ADAMW_BETA2][0];
@@ -12767,7 +13104,7 @@ SAMBA__FN void samba__adamw_kernel(const samba_args *a)
     float c1 = 1.0f - b1, c2 = 1.0f - b2;
     for (ptrdiff_t i = (ptrdiff_t)a->begin, n; i < end;
          i += n) { /* memory is what takes the time */
-        n = samba__min_index(SAMBA__STEP_RUN - i % SAMBA__STEP_RUN, end - i);
+        n = samba__min_index(SAMBA__STEP_PART - i % SAMBA__STEP_PART, end - i);
         for (ptrdiff_t l = i + 512; l < i + n + 512; l += 16) {
             SAMBA__PREFETCH(samba__out_bytes(a, l));
             SAMBA__PREFETCH(g + l);
@@ -12991,17 +13328,21 @@ SAMBA__FN bool samba__reads_types(const samba_op *op, samba_call *c)
     return true;
 }
 
+SAMBA__NOINLINE bool samba__match_call(const char *signature, samba_call *c)
+{
+    samba__binding b;
+    return samba__match(signature, c, &b);
+}
+
 /* Outputs and work of a call, from the op's own rules or from its signature. The result is checked,
    so that a careless shape rule of a user's op cannot make a tensor that does not exist. */
 SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
 {
-    samba__binding b;
     c->code = SAMBA_OK;
-    c->why[0] = 0;
     c->n_out = 0;
     memset(c->out, 0, sizeof c->out);
     if (!samba__reads_types(op, c)) return false;
-    if (!(op->shape ? op->shape(c) : samba__match(op->signature, c, &b))) {
+    if (!(op->shape ? op->shape(c) : samba__match_call(op->signature, c))) {
         if (c->code == SAMBA_OK)
             samba_refuse(c, SAMBA_EARG, "the op's shape rule refuses this call");
         return false;
@@ -13017,17 +13358,24 @@ SAMBA__FN bool samba__infer(const samba_op *op, samba_call *c)
     return true;
 }
 
-SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_work *w)
+/* The elements of '*' in an op's signature. */
+SAMBA__NOINLINE int64_t samba__star_of(const samba_op *op, const samba_call *c)
 {
     samba__binding b;
-    samba_call copy;
+    samba_call copy = *c;
+    return samba__match(op->signature, &copy, &b) ? samba_count(&b.star) : 1;
+}
+
+SAMBA__FN void samba__measure(const samba_op *op, const samba_call *c, samba_work *w)
+{
     memset(w, 0, sizeof *w);
     w->n_phases = 1;
+    if (!samba__is_builtin(op))
+        w->local = SAMBA__DEVICE_HALF ? SAMBA_LOCAL_BYTES : SAMBA__SMALL_LOCAL;
     if (op->work) {
         op->work(w, c);
     } else if (SAMBA__OWN_OPS && op->signature) {
-        copy = *c;
-        w->units[0] = samba__match(op->signature, &copy, &b) ? samba_count(&b.star) : 1;
+        w->units[0] = samba__star_of(op, c);
     }
     if (w->n_phases < 1 || w->n_phases > SAMBA_MAX_PHASES) w->n_phases = 1;
     if (w->part < 0 && !samba__is_builtin(op)) w->part = 0; /* samba's products only */
@@ -13084,8 +13432,10 @@ enum {
 #define SAMBA__PEF_MAGIC 0x46455041424D4153u /* the bytes "SAMBAPEF" */
 #define SAMBA__PEF_VERSION 2u                /* what is written */
 #if defined(SAMBA_TRUSTED_PEF)
+#define SAMBA__PROVES 0
 #define SAMBA__PEF_OLDEST SAMBA__PEF_VERSION
 #else
+#define SAMBA__PROVES 1
 #define SAMBA__PEF_OLDEST 1u /* what is still read */
 #endif
 #define SAMBA__PEF_INFERENCE 1u    /* flag: forward only, running statistics, no dropout */
@@ -13338,6 +13688,20 @@ SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
 #define A(bits, field, n, since) /* the shape */
 #define SAMBA__RECORD samba__symbol_layout
 
+/* The shape and type of symbol i, sound if these are. */
+SAMBA__FN void samba__read_spec(const samba__pef *pef, uint32_t i, samba_spec *spec)
+{
+    SAMBA_ASSERT(i < pef->n_symbols);
+    const uint8_t *p = pef->symbols + (size_t)i * pef->symbol_size;
+    unsigned dtype = p[offsetof(samba__symbol_layout, dtype)];
+    unsigned ndim = p[offsetof(samba__symbol_layout, ndim)];
+    spec->dtype = (samba_dtype)(dtype < SAMBA_N_DTYPES ? dtype : 0);
+    spec->shape.ndim = ndim <= SAMBA_MAX_DIMS ? (int32_t)ndim : 0;
+    p += offsetof(samba__symbol_layout, dim);
+    for (size_t d = 0; d < SAMBA_MAX_DIMS; d++)
+        spec->shape.dim[d] = (int32_t)samba__get32(p + 4 * d);
+}
+
 SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 {
     SAMBA_ASSERT(i < pef->n_symbols);
@@ -13346,11 +13710,7 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
     samba__symbol r;
     SAMBA__SYMBOL_FIELDS(X, A, Z)
     (void)version;
-    r.spec.dtype = (samba_dtype)(r.dtype < SAMBA_N_DTYPES ? r.dtype : 0);
-    r.spec.shape.ndim = r.ndim <= SAMBA_MAX_DIMS ? r.ndim : 0;
-    for (size_t d = 0; d < SAMBA_MAX_DIMS; d++)
-        r.spec.shape.dim[d]
-            = (int32_t)samba__get32(p + offsetof(samba__symbol_layout, dim) + 4 * d);
+    samba__read_spec(pef, i, &r.spec);
     return r;
 }
 
@@ -13358,6 +13718,11 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 #undef X
 #undef A
 #undef Z
+
+SAMBA__NOINLINE bool samba__is_alias(const samba__pef *pef, uint32_t i)
+{
+    return samba__symbol_at(pef, i).alias != 0;
+}
 
 SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
 {
@@ -13499,7 +13864,8 @@ SAMBA__FN bool samba__take_header(samba__pef *pef, const void *bytes, size_t siz
 }
 
 /* Reads the header and finds the tables. */
-SAMBA__FN bool samba__read_counts(samba__pef *pef, const void *bytes, size_t size, samba__text *why)
+SAMBA__NOINLINE bool samba__read_counts(samba__pef *pef, const void *bytes, size_t size,
+                                        samba__text *why)
 {
     return samba__check_header((const uint8_t *)bytes, size, why)
         && samba__prove(why, samba__take_header(pef, bytes, size),
@@ -13588,7 +13954,7 @@ SAMBA__FN const char *samba__wrong_place(const samba__pef *pef, const samba__sym
     return NULL;
 }
 
-SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__text *why)
+SAMBA__NOINLINE bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__text *why)
 {
     samba__symbol s = samba__symbol_at(pef, i);
     int32_t n = (int32_t)i;
@@ -13624,7 +13990,7 @@ SAMBA__FN bool samba__check_symbol(const samba__pef *pef, uint32_t i, samba__tex
 }
 
 /* Checks each symbol, and that values do not overlap in the file: they come in symbol order. */
-SAMBA__FN bool samba__check_symbols(const samba__pef *pef, samba__text *why)
+SAMBA__NOINLINE bool samba__check_symbols(const samba__pef *pef, samba__text *why)
 {
     uint64_t end = 0;
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
@@ -13646,36 +14012,131 @@ typedef struct samba__decoded {
     samba_call call;
 } samba__decoded;
 
-SAMBA__FN void samba__decode_call(const samba__pef *pef, const samba__call_record *r,
-                                  samba__decoded *d)
+/* The reason for which an op's rule refuses a call: it is asked once more, with room for it. */
+SAMBA__FN void samba__put_refusal(samba__text *t, const samba_op *op, samba_call *c)
 {
-    memset(&d->call, 0, sizeof d->call);
-    memset(d->attr, 0, sizeof d->attr); /* an op may look at more than it has */
-    for (int32_t i = 0; i < r->n_in; i++) {
-        uint32_t word = samba__word(r, i);
-        d->in[i] = word ? samba__symbol_at(pef, word - 1).spec : samba__absent();
-    }
-    for (int32_t i = 0; i < r->n_attr && i < SAMBA_MAX_ATTR; i++)
-        d->attr[i] = (int32_t)samba__word(r, r->n_in + r->n_out + i);
-    d->call.in = d->in;
-    d->call.n_in = r->n_in;
-    d->call.attr = d->attr;
-    d->call.n_attr = r->n_attr;
+    if (t->len >= t->cap) return;
+    c->why = t->at + t->len;
+    c->why_size = t->cap - t->len;
+    samba__infer(op, c);
+    while (t->at[t->len])
+        t->len++;
 }
 
-/* The specs of its outputs: once they are proved, what the op's shape rule makes. */
-SAMBA__FN void samba__decode_outputs(const samba__pef *pef, const samba__call_record *r,
-                                     samba__decoded *d)
+/* What the op of a node is asked: what it makes and needs. */
+typedef struct samba__inquiry {
+    const samba__pef *pef;
+    const samba__call_record *r;
+    uint32_t node;
+    samba__text *why; /* the node is not proved yet; NULL: it is */
+    samba_work work;  /* the answer */
+} samba__inquiry;
+
+SAMBA__FN void samba__decode_inputs(const samba__inquiry *q, samba_spec *in)
 {
-    d->call.n_out = r->n_out;
-    for (int32_t k = 0; k < r->n_out; k++)
-        d->call.out[k] = samba__symbol_at(pef, samba__word(r, r->n_in + k) - 1).spec;
+    for (int32_t i = 0; i < q->r->n_in; i++) {
+        uint32_t word = samba__word(q->r, i);
+        if (word)
+            samba__read_spec(q->pef, word - 1, &in[i]);
+        else
+            in[i] = samba__absent();
+    }
+}
+
+/* Of output k. */
+SAMBA__FN void samba__output_spec(const samba__inquiry *q, int32_t k, samba_spec *spec)
+{
+    samba__read_spec(q->pef, samba__word(q->r, q->r->n_in + k) - 1, spec);
+}
+
+SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
+{
+    return a->dtype == b->dtype && samba__same_shape(&a->shape, &b->shape);
+}
+
+/* The op's own shape rule has to accept the arguments and give exactly the declared outputs. */
+SAMBA__NOINLINE bool samba__check_rule(const samba__inquiry *q, samba_call *c)
+{
+    const samba_op *op = q->r->op;
+    if (!samba__infer(op, c)) {
+        samba__prove(q->why, false, "node %d %s:", (int32_t)q->node, op->name);
+        samba__put_text(q->why, " ");
+        samba__put_refusal(q->why, op, c);
+        return false;
+    }
+    bool same = c->n_out == q->r->n_out;
+    for (int32_t k = 0; same && k < c->n_out; k++) {
+        samba_spec declared;
+        samba__output_spec(q, k, &declared);
+        same = samba__same_spec(&declared, &c->out[k]);
+    }
+    return samba__prove(q->why, same, "node %d %s declares other outputs than the op makes",
+                        (int32_t)q->node, op->name);
+}
+
+/* Asks; `in` has room for the specs of the inputs. */
+SAMBA__NOINLINE bool samba__ask_with(samba__inquiry *q, samba_spec *in)
+{
+    samba_call c;
+    int32_t attr[SAMBA_MAX_ATTR];
+    memset(&c, 0, sizeof c);
+    memset(attr, 0, sizeof attr); /* an op may look at more than it has */
+    samba__decode_inputs(q, in);
+    for (int32_t i = 0; i < q->r->n_attr && i < SAMBA_MAX_ATTR; i++)
+        attr[i] = (int32_t)samba__word(q->r, q->r->n_in + q->r->n_out + i);
+    c.in = in;
+    c.n_in = q->r->n_in;
+    c.attr = attr;
+    c.n_attr = q->r->n_attr;
+    if (SAMBA__PROVES && q->why) {
+        if (!samba__check_rule(q, &c)) return false;
+    } else { /* what the rule makes was proved to be this */
+        c.n_out = q->r->n_out;
+        for (int32_t k = 0; k < c.n_out; k++)
+            samba__output_spec(q, k, &c.out[k]);
+    }
+    samba__measure(q->r->op, &c, &q->work);
+    return true;
+}
+
+/* Most ops have few inputs, and those that need much stack besides are among them; optimizers have
+   some more. */
+enum { SAMBA__FEW_IN = 4, SAMBA__SOME_IN = 11 };
+
+SAMBA__NOINLINE bool samba__ask_few(samba__inquiry *q)
+{
+    samba_spec in[SAMBA__FEW_IN];
+    return samba__ask_with(q, in);
+}
+
+SAMBA__NOINLINE bool samba__ask_some(samba__inquiry *q)
+{
+    samba_spec in[SAMBA__SOME_IN];
+    return samba__ask_with(q, in);
+}
+
+SAMBA__NOINLINE bool samba__ask_many(samba__inquiry *q)
+{
+    samba_spec in[SAMBA_MAX_IN];
+    return samba__ask_with(q, in);
+}
+
+/* Asks the op of node i, which is r. False: it refuses, for the reason in why. */
+SAMBA__FN bool samba__ask_op(samba__inquiry *q, const samba__pef *pef, uint32_t i,
+                             const samba__call_record *r, samba__text *why)
+{
+    q->pef = pef;
+    q->r = r;
+    q->node = i;
+    q->why = why;
+    if (r->n_in <= SAMBA__FEW_IN) return samba__ask_few(q);
+    return r->n_in <= SAMBA__SOME_IN ? samba__ask_some(q) : samba__ask_many(q);
 }
 
 /* A node reads what is alive at that point and was made by an earlier node of its graph, whose
    nodes begin at `first`. */
-SAMBA__FN bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t first,
-                                  uint32_t word, samba__text *why)
+SAMBA__NOINLINE bool samba__check_input(const samba__pef *pef, uint32_t node, uint32_t first,
+                                        uint32_t word, samba__text *why)
 {
     if (word == 0) return true;
     samba__symbol s = samba__symbol_at(pef, word - 1);
@@ -13718,8 +14179,8 @@ SAMBA__FN bool samba__makes_view(const samba__pef *pef, const samba__call_record
 
 /* A node writes temporaries whose life begins with it, outputs and gradients; it overwrites
    anything else only where its op says that it updates that input. */
-SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
-                                   const samba__call_record *r, int32_t o, samba__text *why)
+SAMBA__NOINLINE bool samba__check_output(const samba__pef *pef, uint32_t node,
+                                         const samba__call_record *r, int32_t o, samba__text *why)
 {
     uint32_t word = samba__word(r, r->n_in + o);
     samba__symbol s = samba__symbol_at(pef, word - 1);
@@ -13738,14 +14199,9 @@ SAMBA__FN bool samba__check_output(const samba__pef *pef, uint32_t node,
                         (int32_t)node, pef->strings + s.name);
 }
 
-SAMBA__FN bool samba__same_spec(const samba_spec *a, const samba_spec *b)
-{
-    return a->dtype == b->dtype && samba__same_shape(&a->shape, &b->shape);
-}
-
-SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
-                                    const samba__call_record *r, const samba_work *w,
-                                    samba__text *why)
+SAMBA__NOINLINE bool samba__check_scratch(const samba__pef *pef, uint32_t node,
+                                          const samba__call_record *r, const samba_work *w,
+                                          samba__text *why)
 {
     bool enough = r->scratch ? r->scratch <= pef->n_symbols : w->scratch == 0;
     if (enough && r->scratch) {
@@ -13757,7 +14213,7 @@ SAMBA__FN bool samba__check_scratch(const samba__pef *pef, uint32_t node,
 }
 
 /* The arguments of a node lie within the words, and name symbols that exist. */
-SAMBA__FN bool samba__check_words(const samba__pef *pef, uint32_t i, samba__text *why)
+SAMBA__NOINLINE bool samba__check_words(const samba__pef *pef, uint32_t i, samba__text *why)
 {
     samba__call_record r = samba__record_at(pef, i);
     uint64_t n_words = (uint64_t)r.n_in + r.n_out + r.n_attr;
@@ -13798,34 +14254,21 @@ SAMBA__FN bool samba__refuse_op(const samba__pef *pef, uint32_t i, const samba__
     return false;
 }
 
-/* The op's own shape rule has to accept the arguments and give exactly the declared outputs.
-   `first` is the first node of its graph. */
-SAMBA__FN bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t first,
-                                 samba__text *why)
+/* A node's op is known, accepts its arguments, and may read and write them. `first` is the first
+   node of its graph. */
+SAMBA__NOINLINE bool samba__check_node(const samba__pef *pef, uint32_t i, uint32_t first,
+                                       samba__text *why)
 {
-    samba__decoded d;
-    samba_work w;
+    samba__inquiry q;
     if (!samba__check_words(pef, i, why)) return false;
     samba__call_record r = samba__node_at(pef, i);
     if (!r.op) return samba__refuse_op(pef, i, &r, why);
-    samba__decode_call(pef, &r, &d);
-    if (!samba__prove(why, samba__infer(r.op, &d.call), "node %d %s: %s", (int32_t)i, r.op->name,
-                      d.call.why))
-        return false;
-    bool same = d.call.n_out == r.n_out;
-    for (int32_t k = 0; same && k < r.n_out; k++) {
-        samba__symbol s = samba__symbol_at(pef, samba__word(&r, r.n_in + k) - 1);
-        same = samba__same_spec(&s.spec, &d.call.out[k]);
-    }
-    if (!samba__prove(why, same, "node %d %s declares other outputs than the op makes", (int32_t)i,
-                      r.op->name))
-        return false;
+    if (!samba__ask_op(&q, pef, i, &r, why)) return false;
     for (int32_t k = 0; k < r.n_in; k++)
         if (!samba__check_input(pef, i, first, samba__word(&r, k), why)) return false;
     for (int32_t k = 0; k < r.n_out; k++)
         if (!samba__check_output(pef, i, &r, k, why)) return false;
-    samba__measure(r.op, &d.call, &w);
-    return samba__check_scratch(pef, i, &r, &w, why);
+    return samba__check_scratch(pef, i, &r, &q.work, why);
 }
 
 /* Section types, in schedule order. A run goes through the schedule in passes, those that repeat
@@ -13903,7 +14346,7 @@ SAMBA__FN bool samba__is_in_order(const samba__pef *pef, uint32_t i)
 }
 
 /* The sections, and the nodes in each. */
-SAMBA__FN bool samba__check_sections(const samba__pef *pef, samba__text *why)
+SAMBA__NOINLINE bool samba__check_sections(const samba__pef *pef, samba__text *why)
 {
     uint32_t graph = 0, start = 0, next = 0;
     for (uint32_t i = 0; i < pef->n_sections; i++) {
@@ -13950,7 +14393,7 @@ SAMBA__FN bool samba__names_fit(const samba__pef *pef)
     return true;
 }
 
-SAMBA__FN bool samba__check_names(const samba__pef *pef, samba__text *why)
+SAMBA__NOINLINE bool samba__check_names(const samba__pef *pef, samba__text *why)
 {
     return samba__prove(why, samba__names_fit(pef),
                         "names share letters: together they are longer than the table of strings");
@@ -13994,7 +14437,7 @@ SAMBA__FN uint64_t samba__end_below(const samba__pef *pef, uint32_t ib, const sa
    segment tree in an array: vertex v has the children 2 v and 2 v + 1, the nodes are the leaves
    n ... 2 n - 1. `all` is the height to which a whole subtree was raised at once, `any` the highest
    leaf below a vertex. */
-enum { SAMBA__SKYLINE = SAMBA__IS_SMALL ? 64 : 512 }; /* nodes at a time on the stack */
+enum { SAMBA__SKYLINE = SAMBA__DEVICE_HALF ? 16 : 512 }; /* nodes at a time on the stack */
 
 typedef struct samba__skyline {
     uint64_t *any, *all;
@@ -14107,7 +14550,7 @@ SAMBA__FN bool samba__in_order(const samba__symbol *a, const samba__symbol *b)
 
 /* Symbols are sorted, those outside the arena do not overlap, and each region ends with its last
    symbol. */
-SAMBA__FN bool samba__check_order(const samba__pef *pef, samba__text *why)
+SAMBA__NOINLINE bool samba__check_order(const samba__pef *pef, samba__text *why)
 {
     uint64_t end[SAMBA__N_REGIONS] = { 0, 0, 0, 0 };
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
@@ -14129,7 +14572,7 @@ SAMBA__FN bool samba__check_order(const samba__pef *pef, samba__text *why)
 }
 
 /* Each temporary is made by the node with which its life begins. */
-SAMBA__FN bool samba__check_made(const samba__pef *pef, samba__text *why)
+SAMBA__NOINLINE bool samba__check_made(const samba__pef *pef, samba__text *why)
 {
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol s = samba__symbol_at(pef, i);
@@ -14143,19 +14586,26 @@ SAMBA__FN bool samba__check_made(const samba__pef *pef, samba__text *why)
     return true;
 }
 
+/* With room on the stack. */
+SAMBA__NOINLINE bool samba__check_arena_here(const samba__pef *pef, samba__text *why)
+{
+    uint64_t room[4 * SAMBA__SKYLINE];
+    return samba__check_arena(pef, room, 4 * SAMBA__SKYLINE, why);
+}
+
 /* Proves all of it; the checksum of the data only if `data` is set. `room` is optional memory with
    which a large file is proved faster. */
 SAMBA__FN bool samba__verify_pef(const samba__pef *pef, bool data, uint64_t *room, uint32_t n_room,
                                  samba__text *why)
 {
-    uint64_t own[4 * SAMBA__SKYLINE];
     bool enough = n_room >= 4 * SAMBA__SKYLINE;
     if (pef->version == 1 && !samba__check_tables_hash(pef, why)) return false;
     if (pef->version > 1 && data && !samba__check_data_hash(pef, why)) return false;
     return samba__check_symbols(pef, why) && samba__check_order(pef, why)
         && samba__check_sections(pef, why) && samba__check_names(pef, why)
         && samba__check_made(pef, why)
-        && samba__check_arena(pef, enough ? room : own, enough ? n_room : 4 * SAMBA__SKYLINE, why);
+        && (enough ? samba__check_arena(pef, room, n_room, why)
+                   : samba__check_arena_here(pef, why));
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
@@ -14371,12 +14821,9 @@ SAMBA_API samba_pef_node samba_pef_node_at(const samba_pef *file, int32_t i)
     for (int32_t k = 0; k < node.n_attr; k++)
         node.attr[k] = (int32_t)samba__word(&r, word++);
     if (!r.op) return node;
-    samba__decoded d;
-    samba_work w;
-    samba__decode_call(&pef, &r, &d);
-    if (!samba__infer(r.op, &d.call)) return node;
-    samba__measure(r.op, &d.call, &w);
-    node.flops = w.flops;
+    samba__inquiry q;
+    samba__text nobody = samba__text_in(NULL, 0);
+    if (samba__ask_op(&q, &pef, (uint32_t)i, &r, &nobody)) node.flops = q.work.flops;
     return node;
 }
 
@@ -14646,38 +15093,6 @@ SAMBA__FN void samba__begin_findings(samba__findings *f, const samba_args *a, in
         if (overwritten) f->overwritten = k;
     }
 }
-#else /* a device does not check */
-SAMBA__FN bool samba__is_flat(const samba__task *t)
-{
-    (void)t;
-    return false;
-}
-
-SAMBA__FN void samba__check_part(const samba__task *t, int64_t begin, int64_t end, int64_t rows,
-                                 int64_t pitch)
-{
-    (void)t;
-    (void)begin;
-    (void)end;
-    (void)rows;
-    (void)pitch;
-}
-
-SAMBA__FN void samba__note_overwritten(const samba__task *t, int64_t begin, int64_t end,
-                                       int64_t rows, int64_t pitch)
-{
-    (void)t;
-    (void)begin;
-    (void)end;
-    (void)rows;
-    (void)pitch;
-}
-
-SAMBA__FN void samba__check_rest(const samba__task *t, samba__pool *pool)
-{
-    (void)t;
-    (void)pool;
-}
 #endif
 
 /* ==== [fused-groups] ========================================================================== */
@@ -14698,6 +15113,19 @@ SAMBA__FN void samba__leave_avx(void)
 }
 #endif
 
+SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
+{
+    bool wide = a->isa != SAMBA__ISA_PORTABLE;
+    if (a->isa == SAMBA__ISA_AVX512 && op->wide[1])
+        op->wide[1](a);
+    else if (wide && op->wide[0])
+        op->wide[0](a);
+    else
+        op->kernel(a);
+    if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
+}
+
+#if !SAMBA__DEVICE_HALF /* which runs one op after another, see [execute] */
 /* A fused group: tasks that run one after another on a part of their elements, before any of them
    goes on to the next part. So a consumer reads what its producer has just left in the cache. That
    is right where each task reads, of what the others make, only the elements with the numbers of
@@ -14716,18 +15144,6 @@ enum {
     SAMBA__GROUP_TASKS = SAMBA__IS_SMALL ? 1 : 8, /* at most */
     SAMBA__PART = 8192                            /* elements that a task makes at a time */
 };
-
-SAMBA__FN void samba__run_kernel(const samba_op *op, const samba_args *a)
-{
-    bool wide = a->isa != SAMBA__ISA_PORTABLE;
-    if (a->isa == SAMBA__ISA_AVX512 && op->wide[1])
-        op->wide[1](a);
-    else if (wide && op->wide[0])
-        op->wide[0](a);
-    else
-        op->kernel(a);
-    if (wide) samba__leave_avx(); /* a portable kernel may have called a product */
-}
 
 /* Computes elements [begin,end) with all tasks but the first `from`. They are the first of `rows`
    ranges, whose beginnings are `pitch` elements apart. */
@@ -14851,11 +15267,21 @@ SAMBA__FN bool samba__run_op(const samba_op *op, const samba_args *a, const samb
     return samba__run_group(&c, pool);
 }
 
+#endif
+
 /* ==== [layout] ================================================================================ */
 /* Lays a PEF that was proved out in memory, and prepares its nodes: what each needs of threads and
    scratch, and which are fused. From here on nothing is allocated. */
 
-/* What the executor keeps of a node. */
+/* What the executor keeps of a node: on a device, where nothing is fused, a few words. */
+#if SAMBA__DEVICE_HALF
+typedef struct samba__step {
+    const samba_op *op;
+    intptr_t units[SAMBA_MAX_PHASES];
+    uint8_t n_phases;
+    bool view, has_run;
+} samba__step;
+#else
 typedef struct samba__step {
     const samba_op *op;
     samba_work work;
@@ -14865,6 +15291,7 @@ typedef struct samba__step {
     uint32_t group;      /* how many nodes run together, this one first */
     int64_t part, count; /* of the fused group */
 } samba__step;
+#endif
 
 struct samba_runtime {
     samba__pef pef;
@@ -14872,6 +15299,7 @@ struct samba_runtime {
     samba__step *steps; /* of each node */
     samba__pool *pool;  /* NULL: one thread */
     float *local;       /* SAMBA_LOCAL_BYTES for each thread */
+    samba_spec *spec;   /* on a device: of what the node has that runs now */
     int32_t isa;
     bool inference, train, running_stats;
     uint32_t types;                /* of all sections */
@@ -14924,7 +15352,7 @@ SAMBA__FN void samba__copy_data(void *to, const void *from, uint64_t bytes, size
 }
 
 /* Can read-only parameters stay where they are in the file? */
-SAMBA__FN bool samba__in_file(const samba__pef *pef)
+SAMBA__NOINLINE bool samba__in_file(const samba__pef *pef)
 {
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
         samba__symbol s = samba__symbol_at(pef, i);
@@ -14937,7 +15365,10 @@ SAMBA__FN bool samba__in_file(const samba__pef *pef)
    for which it tells how much memory a PEF takes there. */
 typedef struct samba__machine {
     size_t pointer, step, runtime; /* bytes of a void *, a samba__step, a samba_runtime */
-    size_t local;                  /* scratch of each thread */
+    size_t align;                  /* of these, and of symbols */
+    bool alone;                    /* there is no host half: nodes say what they need */
+    bool places; /* the runtime places symbols that live as long as itself: the places in the PEF
+                    are far apart, for vectors */
 } samba__machine;
 
 SAMBA__FN samba__machine samba__this_machine(void)
@@ -14946,14 +15377,16 @@ SAMBA__FN samba__machine samba__this_machine(void)
     m.pointer = sizeof(void *);
     m.step = sizeof(samba__step);
     m.runtime = sizeof(samba_runtime);
-    m.local = SAMBA_LOCAL_BYTES;
+    m.alone = SAMBA__DEVICE_HALF;
+    m.places = SAMBA__DEVICE_HALF && SAMBA__DIRECT;
+    m.align = m.places ? 8 : SAMBA__ALIGN;
     return m;
 }
 
-/* The same of a 32-bit device with SAMBA_SMALL and no SAMBA_LOCAL_BYTES of its own. It is checked
-   whenever samba.h is compiled for one: on ARM, RISC-V, Xtensa and wasm an int64_t begins at a
-   multiple of 8. (i386, where that is 4, needs less.) */
-enum { SAMBA__STEP_ON_DEVICE = 88, SAMBA__RUNTIME_ON_DEVICE = 264 };
+/* The same of a 32-bit device without vectors. It is checked whenever samba.h is compiled for one:
+   on ARM, RISC-V, Xtensa and wasm an int64_t begins at a multiple of 8. (i386, where that is 4,
+   needs less.) */
+enum { SAMBA__STEP_ON_DEVICE = 20, SAMBA__RUNTIME_ON_DEVICE = 264 };
 
 typedef struct samba__eight {
     char first;
@@ -14961,7 +15394,8 @@ typedef struct samba__eight {
 } samba__eight;
 
 enum {
-    SAMBA__IS_DEVICE = sizeof(void *) == 4 && offsetof(samba__eight, second) == 8,
+    SAMBA__IS_DEVICE = SAMBA__DEVICE_HALF && SAMBA__DIRECT && sizeof(void *) == 4
+        && offsetof(samba__eight, second) == 8,
     SAMBA__SIZES_ARE_RIGHT = sizeof(samba__step) == SAMBA__STEP_ON_DEVICE
         && sizeof(samba_runtime) == SAMBA__RUNTIME_ON_DEVICE
 };
@@ -14974,41 +15408,94 @@ SAMBA__FN samba__machine samba__device_machine(void)
     m.pointer = 4;
     m.step = SAMBA__STEP_ON_DEVICE;
     m.runtime = SAMBA__RUNTIME_ON_DEVICE;
-    m.local = SAMBA__SMALL_LOCAL;
+    m.align = 8;
+    m.alone = true;
+    m.places = true;
     return m;
+}
+
+/* What of a PEF a layout depends on. */
+typedef struct samba__needs {
+    uint32_t symbols, nodes;
+    uint32_t specs; /* of inputs and outputs of a node, at most */
+    int64_t local;  /* bytes of samba_args.local, at most */
+    uint64_t region[SAMBA__N_REGIONS];
+} samba__needs;
+
+SAMBA__FN size_t samba__align_to(const samba__machine *m, size_t a)
+{
+    size_t up = samba__add_size(a, m->align - 1);
+    return up == SAMBA__NO_SIZE ? up : up & ~(m->align - 1);
+}
+
+SAMBA__FN bool samba__places(const samba__machine *m, int r)
+{
+    return m->places && r != SAMBA__REGION_ARENA;
+}
+
+SAMBA__FN uint64_t samba__region_bytes(const samba__machine *m, const samba__pef *pef, int r)
+{
+    uint64_t bytes = 0;
+    if (!samba__places(m, r)) return pef->region[r];
+    for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        samba__symbol s = samba__symbol_at(pef, i);
+        if (s.region == r && !s.alias) bytes += (samba__symbol_bytes(pef, &s) + 7) / 8 * 8;
+    }
+    return bytes;
+}
+
+SAMBA__NOINLINE void samba__needs_of(samba__needs *needs, const samba__machine *m,
+                                     const samba__pef *pef)
+{
+    needs->symbols = pef->n_symbols;
+    needs->nodes = pef->n_nodes;
+    needs->specs = 0;
+    needs->local = 0;
+    for (int r = 0; r < SAMBA__N_REGIONS; r++)
+        needs->region[r] = samba__region_bytes(m, pef, r);
+    for (uint32_t i = 0; m->alone && i < pef->n_nodes; i++) {
+        samba__call_record r = samba__node_at(pef, i);
+        samba__inquiry q;
+        samba__ask_op(&q, pef, i, &r, NULL);
+        needs->local = samba__max64(needs->local, q.work.local);
+        if (needs->specs < (uint32_t)r.n_in + r.n_out) needs->specs = (uint32_t)r.n_in + r.n_out;
+    }
 }
 
 /* Where the parts of a runtime lie behind its struct, which is the first. A size that does not fit
    size_t is SAMBA__NO_SIZE. */
 typedef struct samba__layout {
-    size_t data, steps, local, regions;
+    size_t data, steps, specs, local, regions;
     size_t size; /* of all, with room to align the beginning */
 } samba__layout;
 
-SAMBA__FN samba__layout samba__layout_on(const samba__machine *machine, const samba__pef *pef,
-                                         int32_t n_threads, bool in_file)
+SAMBA__FN samba__layout samba__layout_on(const samba__machine *m, const samba__needs *needs,
+                                         bool in_file)
 {
     samba__layout at;
-    size_t data_bytes = samba__align_size((size_t)pef->n_symbols * machine->pointer);
-    size_t steps_bytes = samba__align_size((size_t)pef->n_nodes * machine->step);
-    at.data = samba__align_size(machine->runtime);
-    at.steps = samba__add_size(at.data, data_bytes);
-    at.local = samba__add_size(at.steps, steps_bytes);
-    at.regions = samba__add_size(at.local, (size_t)n_threads * machine->local);
+    at.data = samba__align_to(m, m->runtime);
+    at.steps = samba__align_to(m, at.data + (size_t)needs->symbols * m->pointer);
+    at.specs = samba__align_to(m, at.steps + (size_t)needs->nodes * m->step);
+    at.local = samba__align_to(m, at.specs + needs->specs * sizeof(samba_spec));
+    size_t end = samba__add_size(at.local, samba__fit_size((uint64_t)needs->local));
+    at.regions = samba__align_to(m, end);
     at.size = at.regions;
     for (int r = 0; r < SAMBA__N_REGIONS; r++) {
         if (r == SAMBA__REGION_READONLY && in_file) continue;
-        uint64_t bytes = pef->region[r];
-        at.size = samba__add_size(at.size, bytes > SAMBA__NO_SIZE ? SAMBA__NO_SIZE : (size_t)bytes);
+        at.size = samba__add_size(at.size, samba__fit_size(needs->region[r]));
     }
-    at.size = samba__add_size(at.size, SAMBA__ALIGN); /* memory may begin anywhere */
+    at.size = samba__add_size(at.size, m->align); /* memory may begin anywhere */
     return at;
 }
 
-SAMBA__FN samba__layout samba__layout_of(const samba__pef *pef, int32_t n_threads, bool in_file)
+/* On this machine; alone: there is no session. */
+SAMBA__FN samba__layout samba__layout_of(const samba__pef *pef, bool alone, bool in_file)
 {
-    samba__machine machine = samba__this_machine();
-    return samba__layout_on(&machine, pef, n_threads, in_file);
+    samba__machine m = samba__this_machine();
+    samba__needs needs;
+    samba__needs_of(&needs, &m, pef);
+    if (alone && !m.alone) needs.local = SAMBA_LOCAL_BYTES; /* a host: what its kernels expect */
+    return samba__layout_on(&m, &needs, in_file);
 }
 
 SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_t thread)
@@ -15019,16 +15506,19 @@ SAMBA__FN void samba__zero_job(void *context, int64_t begin, int64_t end, int32_
 
 /* Points each symbol at its place and fills in the data the file has, or zeros. Threads share the
    first writes to the state: it is then that the system clears pages, which takes longer. */
-SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file)
+SAMBA__NOINLINE void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in_file)
 {
+    const samba__machine m = samba__this_machine();
     uint8_t *base[SAMBA__N_REGIONS];
     size_t at = 0;
     for (int r = 0; r < SAMBA__N_REGIONS; r++) {
         base[r] = regions + at;
-        if (r != SAMBA__REGION_READONLY || !in_file) at += (size_t)rt->pef.region[r];
+        if (r == SAMBA__REGION_READONLY && in_file) continue;
+        size_t bytes = (size_t)samba__region_bytes(&m, &rt->pef, r);
+        if (r == SAMBA__REGION_STATE)
+            samba__pool_run(rt->pool, samba__zero_job, base[r], (int64_t)bytes, 1 << 20);
+        at += bytes;
     }
-    samba__pool_run(rt->pool, samba__zero_job, base[SAMBA__REGION_STATE],
-                    (int64_t)rt->pef.region[SAMBA__REGION_STATE], 1 << 20);
     for (uint32_t i = 0; i < rt->pef.n_symbols; i++) {
         samba__symbol s = samba__symbol_at(&rt->pef, i),
                       home = s.alias ? samba__symbol_at(&rt->pef, s.alias - 1) : s;
@@ -15039,9 +15529,10 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
             rt->data[i] = (void *)constant;
             continue;
         }
-        rt->data[i] = base[s.region] + s.offset;
         uint64_t bytes = samba__symbol_bytes(&rt->pef, &s);
         SAMBA_ASSERT(s.offset + bytes <= rt->pef.region[s.region]);
+        rt->data[i] = base[s.region] + (samba__places(&m, s.region) ? 0 : s.offset);
+        if (samba__places(&m, s.region)) base[s.region] += (size_t)((bytes + 7) / 8 * 8);
         SAMBA_ASSERT(!stored || home.data - 1 + bytes <= rt->pef.data_size);
         if (s.alias || s.region == SAMBA__REGION_ARENA) continue;
         if (stored)
@@ -15051,6 +15542,7 @@ SAMBA__FN void samba__place_symbols(samba_runtime *rt, uint8_t *regions, bool in
     }
 }
 
+#if !SAMBA__DEVICE_HALF
 /* What a node reads or writes. */
 typedef struct samba__operand {
     const uint8_t *begin, *end;
@@ -15135,54 +15627,68 @@ SAMBA__FN void samba__find_groups(samba_runtime *rt, const samba__section *q)
     }
 }
 
+#endif
+
+/* What `step` keeps of node i. */
+SAMBA__NOINLINE void samba__prepare_step(samba_runtime *rt, uint32_t i, samba__step *step)
+{
+    samba__call_record r = samba__node_at(&rt->pef, i);
+    samba__inquiry q;
+    samba__ask_op(&q, &rt->pef, i, &r, NULL);
+    step->op = r.op;
+    step->has_run = false;
+    step->view = (r.op->flags & SAMBA_OP_VIEW) && samba__is_alias(&rt->pef, samba__word(&r, 1) - 1)
+        && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
+#if SAMBA__DEVICE_HALF
+    step->n_phases = (uint8_t)q.work.n_phases;
+    for (int32_t k = 0; k < q.work.n_phases; k++)
+        step->units[k] = (intptr_t)q.work.units[k];
+#else
+    step->work = q.work;
+#endif
+}
+
 SAMBA__FN void samba__prepare_steps(samba_runtime *rt)
 {
-    for (uint32_t i = 0; i < rt->pef.n_nodes; i++) {
-        samba__call_record r = samba__node_at(&rt->pef, i);
-        samba__step *step = &rt->steps[i];
-        samba__decoded d;
-        samba__decode_call(&rt->pef, &r, &d);
-        samba__decode_outputs(&rt->pef, &r, &d);
-        step->op = r.op;
-        step->has_run = false;
-        samba__measure(r.op, &d.call, &step->work);
-        step->view = (r.op->flags & SAMBA_OP_VIEW)
-            && samba__symbol_at(&rt->pef, samba__word(&r, 1) - 1).alias
-            && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
-    }
+    for (uint32_t i = 0; i < rt->pef.n_nodes; i++)
+        samba__prepare_step(rt, i, &rt->steps[i]);
+#if !SAMBA__DEVICE_HALF
     for (uint32_t i = 0; i < rt->pef.n_sections; i++) {
         samba__section q = samba__section_at(&rt->pef, i);
         samba__find_groups(rt, &q);
     }
+#endif
 }
 
 /* Lays a verified PEF out in memory of samba__layout_of().size bytes. The threads may be NULL. */
-SAMBA__FN samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
-                                               samba__pool *pool, int32_t n_threads, bool in_file)
+SAMBA__NOINLINE samba_runtime *samba__runtime_layout(const samba__pef *pef, void *memory,
+                                                     samba__pool *pool, const samba__layout *at,
+                                                     bool in_file)
 {
-    uintptr_t start = ((uintptr_t)memory + SAMBA__ALIGN - 1) & ~(uintptr_t)(SAMBA__ALIGN - 1);
+    const uintptr_t align = samba__this_machine().align;
+    uintptr_t start = ((uintptr_t)memory + align - 1) & ~(align - 1);
     uint8_t *base = (uint8_t *)memory + (start - (uintptr_t)memory);
-    samba__layout at = samba__layout_of(pef, n_threads, in_file);
     samba_runtime *rt = (samba_runtime *)(void *)base;
     memset(rt, 0, sizeof *rt);
     rt->pef = *pef;
     rt->pool = pool;
-    rt->data = (void **)(void *)(base + at.data);
-    rt->steps = (samba__step *)(void *)(base + at.steps);
-    rt->local = (float *)(void *)(base + at.local);
+    rt->data = (void **)(void *)(base + at->data);
+    rt->steps = (samba__step *)(void *)(base + at->steps);
+    rt->spec = (samba_spec *)(void *)(base + at->specs);
+    rt->local = (float *)(void *)(base + at->local);
     rt->isa = samba__best_isa();
     rt->inference = (pef->flags & SAMBA__PEF_INFERENCE) != 0;
     rt->train = !rt->inference;
     rt->running_stats = rt->inference;
     samba__find_norm(rt);
-    samba__place_symbols(rt, base + at.regions, in_file);
+    samba__place_symbols(rt, base + at->regions, in_file);
     samba__prepare_steps(rt);
     return rt;
 }
 
 /* The name of a parameter of which the file has no value; NULL: it has them all, as every file
    that is trusted. */
-SAMBA__FN const char *samba__missing_value(const samba__pef *pef)
+SAMBA__NOINLINE const char *samba__missing_value(const samba__pef *pef)
 {
 #if defined(SAMBA_TRUSTED_PEF)
     (void)pef;
@@ -15196,7 +15702,7 @@ SAMBA__FN const char *samba__missing_value(const samba__pef *pef)
 }
 
 /* Are the program's own ops complete, and is none called as another one? */
-SAMBA__FN bool samba__check_own_ops(const samba_runtime_desc *desc, samba__text *why)
+SAMBA__NOINLINE bool samba__check_own_ops(const samba_runtime_desc *desc, samba__text *why)
 {
     if (!samba__prove(why, desc->n_ops >= 0 && (desc->n_ops == 0 || desc->ops),
                       "samba_runtime_desc has a count of ops, but no ops"))
@@ -15264,7 +15770,7 @@ SAMBA__FN size_t samba__runtime_bytes(const void *bytes, size_t size,
 {
     samba__pef pef;
     if (!samba__open_proved(&pef, bytes, size, desc, why)) return 0;
-    return samba__layout_of(&pef, 1, samba__in_file(&pef)).size;
+    return samba__layout_of(&pef, true, samba__in_file(&pef)).size;
 }
 
 SAMBA_API size_t samba_runtime_bytes(const void *bytes, size_t size, char *why, size_t why_size)
@@ -15282,18 +15788,17 @@ SAMBA_API size_t samba_runtime_bytes_with(const void *bytes, size_t size,
 }
 
 #if !defined(SAMBA_RUNTIME_ONLY)
-/* Of an opened PEF, or one that is being made: counts and regions suffice. On a device read-only
-   parameters stay in the file. */
-SAMBA__FN samba_device_memory samba__device_memory_of(const samba__pef *pef)
+/* On a device read-only parameters stay in the file. */
+SAMBA__FN samba_device_memory samba__device_memory_of(const samba__needs *needs)
 {
     samba__machine machine = samba__device_machine();
-    samba__layout at = samba__layout_on(&machine, pef, 1, true);
+    samba__layout at = samba__layout_on(&machine, needs, true);
     samba_device_memory m;
     m.bytes = at.size;
-    m.scratch = machine.local;
-    m.state = (size_t)pef->region[SAMBA__REGION_STATE];
-    m.arena = (size_t)pef->region[SAMBA__REGION_ARENA];
-    m.io = (size_t)pef->region[SAMBA__REGION_IO];
+    m.scratch = at.regions - at.local;
+    m.state = (size_t)needs->region[SAMBA__REGION_STATE];
+    m.arena = (size_t)needs->region[SAMBA__REGION_ARENA];
+    m.io = (size_t)needs->region[SAMBA__REGION_IO];
     m.tables = m.bytes - m.scratch - m.state - m.arena - m.io;
     return m;
 }
@@ -15308,7 +15813,10 @@ SAMBA_API bool samba_measure_device(const void *bytes, size_t size, const samba_
     if (!samba__prove(&text, memory != NULL, "in samba_measure_device: memory is NULL")
         || !samba__open_proved(&pef, bytes, size, desc, &text))
         return false;
-    *memory = samba__device_memory_of(&pef);
+    samba__machine machine = samba__device_machine();
+    samba__needs needs;
+    samba__needs_of(&needs, &machine, &pef);
+    *memory = samba__device_memory_of(&needs);
     return samba__prove(&text, memory->bytes < UINT32_MAX,
                         "it takes %l bytes, more than 32 bits can address", (int64_t)memory->bytes);
 }
@@ -15334,12 +15842,13 @@ SAMBA_API samba_runtime *samba_runtime_open_with(const void *bytes, size_t size,
                       missing))
         return NULL;
     bool in_file = samba__in_file(&pef);
-    size_t needed = samba__layout_of(&pef, 1, in_file).size;
+    samba__layout at = samba__layout_of(&pef, true, in_file);
+    size_t needed = at.size;
     if (!samba__prove(&text, memory && memory_size >= needed,
                       "%l bytes of memory are needed, %l were given", (int64_t)needed,
                       (int64_t)memory_size))
         return NULL;
-    return samba__runtime_layout(&pef, memory, NULL, 1, in_file);
+    return samba__runtime_layout(&pef, memory, NULL, &at, in_file);
 }
 
 SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void *memory,
@@ -15351,35 +15860,34 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
 /* ==== [execute] =============================================================================== */
 /* Runs the nodes of sections, and sections in the order of the schedule. */
 
-/* Opens node i as a task; its arguments point into d. */
-SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba__decoded *d)
+/* The arguments of node i. Their specs and attributes are put where spec and attr point. */
+SAMBA__NOINLINE void samba__open_args(samba_runtime *rt, uint32_t i, samba_args *a,
+                                      samba_spec *spec, int32_t *attr)
 {
     samba__call_record r = samba__record_at(&rt->pef, i);
-    samba_args *a = &t->args;
     memset(a, 0, sizeof *a);
-    t->op = rt->steps[i].op;
-    t->work = &rt->steps[i].work;
-    t->found = NULL;
-    samba__decode_call(&rt->pef, &r, d);
+    memset(attr, 0, SAMBA_MAX_ATTR * sizeof *attr); /* an op may look at more than it has */
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
+        spec[k] = samba__absent();
         if (!word) continue;
         SAMBA_ASSERT(rt->data[word - 1] && rt->microbatch < rt->pef.microbatches);
-        samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
-        size_t window = s.per_microbatch ? rt->microbatch * samba__spec_bytes(&s.spec) : 0;
-        float *data = (float *)(void *)((uint8_t *)rt->data[word - 1] + window);
+        samba__read_spec(&rt->pef, word - 1, &spec[k]);
+        uint8_t *data = (uint8_t *)rt->data[word - 1];
+        if (rt->microbatch > 0 && samba__symbol_at(&rt->pef, word - 1).per_microbatch)
+            data += rt->microbatch * samba__spec_bytes(&spec[k]);
         if (k < r.n_in)
-            a->in[k] = data;
-        else {
-            a->out[k - r.n_in] = data;
-            d->call.out[k - r.n_in] = s.spec;
-        }
+            a->in[k] = (float *)(void *)data;
+        else
+            a->out[k - r.n_in] = (float *)(void *)data;
     }
-    a->in_spec = d->in;
-    a->out_spec = d->call.out;
+    for (int32_t k = 0; k < r.n_attr && k < SAMBA_MAX_ATTR; k++)
+        attr[k] = (int32_t)samba__word(&r, r.n_in + r.n_out + k);
+    a->in_spec = spec;
+    a->out_spec = spec + r.n_in;
     a->n_in = r.n_in;
     a->n_out = r.n_out;
-    a->attr = d->attr;
+    a->attr = attr;
     a->n_attr = r.n_attr;
     a->scratch = r.scratch ? rt->data[r.scratch - 1] : NULL;
     a->microbatch = (int32_t)rt->microbatch;
@@ -15557,19 +16065,19 @@ SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__group *c, uint
     }
     return fine;
 }
-#else
-SAMBA__FN bool samba__run_checked(samba_runtime *rt, samba__group *c, uint32_t i)
+
+/* How many nodes run together. */
+SAMBA__FN uint32_t samba__nodes_of(const samba__step *step)
 {
-    (void)i;
-    return samba__run_group(c, rt->pool);
+    return step->group;
 }
-#endif
 
 /* Runs the fused group that begins with node i. */
 SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
 {
     samba__task task[SAMBA__GROUP_TASKS];
-    samba__decoded decoded[SAMBA__GROUP_TASKS];
+    samba_spec spec[SAMBA__GROUP_TASKS][SAMBA_MAX_IN + SAMBA_MAX_OUT];
+    int32_t attr[SAMBA__GROUP_TASKS][SAMBA_MAX_ATTR];
     samba__group c;
     c.task = task;
     c.n = 0;
@@ -15579,13 +16087,42 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     for (uint32_t k = i; k < i + rt->steps[i].group; k++) {
         if (rt->steps[k].view) continue;
         SAMBA_ASSERT(c.n < SAMBA__GROUP_TASKS);
-        samba__open_task(rt, k, &task[c.n], &decoded[c.n]);
+        samba__task *t = &task[c.n];
+        samba__open_args(rt, k, &t->args, spec[c.n], attr[c.n]);
+        t->op = rt->steps[k].op;
+        t->work = &rt->steps[k].work;
+        t->found = NULL;
         c.n++;
     }
     rt->fault_node = i;
     if (c.n == 0) return true;
     return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
 }
+#else
+SAMBA__FN uint32_t samba__nodes_of(const samba__step *step)
+{
+    (void)step;
+    return 1;
+}
+
+/* Runs node i, phase after phase. */
+SAMBA__NOINLINE bool samba__run_node(samba_runtime *rt, uint32_t i)
+{
+    const samba__step *step = &rt->steps[i];
+    samba_args a;
+    int32_t attr[SAMBA_MAX_ATTR];
+    if (step->view) return true;
+    samba__open_args(rt, i, &a, rt->spec, attr);
+    rt->fault_node = i;
+    a.local = rt->local;
+    for (int32_t k = 0; k < step->n_phases && !rt->fault[SAMBA__FAULT_SET]; k++) {
+        a.phase = k;
+        a.end = step->units[k];
+        if (a.end > 0) samba__run_kernel(step->op, &a);
+    }
+    return !rt->fault[SAMBA__FAULT_SET];
+}
+#endif
 
 /* How far the norm is (see samba_runtime.norm_next) once section id has run. */
 SAMBA__FN uint32_t samba__norm_after(const samba_runtime *rt, uint32_t next, uint32_t id)
@@ -15643,7 +16180,7 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
     if (anew) samba__clear_unwritten(rt, &q);
     samba__tell_event(rt, &q, id, true);
-    for (uint32_t i = q.first; fine && i < q.end; i += rt->steps[i].group)
+    for (uint32_t i = q.first; fine && i < q.end; i += samba__nodes_of(&rt->steps[i]))
         fine = samba__run_node(rt, i);
     for (uint32_t i = q.first; fine && anew && i < q.end; i++)
         rt->steps[i].has_run = true;
@@ -16965,10 +17502,12 @@ SAMBA__FN void samba__put_inputs(samba__text *t, samba_tensor *const *in, int32_
 }
 
 SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tensor *const *in,
-                                const samba_call *c)
+                                samba_call *c)
 {
-    char inputs[512];
-    samba__text t = samba__text_in(inputs, sizeof inputs);
+    char inputs[512], why[320];
+    samba__text t = samba__text_in(why, sizeof why);
+    samba__put_refusal(&t, op, c);
+    t = samba__text_in(inputs, sizeof inputs);
     samba__put_inputs(&t, in, c->n_in);
     if (t.len >= t.cap) {
         t = samba__text_in(inputs, sizeof inputs);
@@ -16976,7 +17515,7 @@ SAMBA__FN bool samba__fail_call(samba_session *s, const samba_op *op, samba_tens
         samba__put_inputs(&t, in, c->n_in);
     }
     return samba_fail(s, c->code, "in %s%s%s(%s): %s", s->next_name ? s->next_name : "",
-                      s->next_name ? ": " : "", op->name, inputs, c->why);
+                      s->next_name ? ": " : "", op->name, inputs, why);
 }
 
 SAMBA__FN bool samba__check_inputs(samba_session *s, const samba_op *op, samba_tensor *const *in,
@@ -20144,11 +20683,27 @@ SAMBA__FN int64_t samba__planned_bytes(const samba__plan *p)
 SAMBA__FN samba_device_memory samba__planned_memory(const samba__compilation *c,
                                                     const samba__plan *p)
 {
-    samba__pef pef = SAMBA__ZEROED;
-    pef.n_symbols = (uint32_t)p->n_places;
-    pef.n_nodes = (uint32_t)c->n_nodes;
-    memcpy(pef.region, p->region, sizeof pef.region);
-    return samba__device_memory_of(&pef);
+    samba__needs needs = SAMBA__ZEROED;
+    const samba__machine machine = samba__device_machine();
+    needs.symbols = (uint32_t)p->n_places;
+    needs.nodes = (uint32_t)c->n_nodes;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        samba__decoded d;
+        samba_work w;
+        if (samba__cost_of(n, &d, &w)) needs.local = samba__max64(needs.local, w.local);
+        if (needs.specs < (uint32_t)(n->n_in + n->n_out))
+            needs.specs = (uint32_t)(n->n_in + n->n_out);
+    }
+    for (int r = 0; r < SAMBA__N_REGIONS; r++)
+        needs.region[r] = samba__places(&machine, r) ? 0 : p->region[r];
+    for (int32_t i = 0; i < p->n_places; i++) {
+        const samba__place *q = &p->places[i];
+        uint64_t bytes = q->bytes * (q->per_microbatch ? (uint64_t)c->microbatches : 1);
+        if (samba__places(&machine, q->region) && q->view_of < 0)
+            needs.region[q->region] += (bytes + 7) / 8 * 8;
+    }
+    return samba__device_memory_of(&needs);
 }
 
 SAMBA__FN bool samba__make_plan(samba__compilation *c, samba__plan *p)
@@ -24951,7 +25506,8 @@ SAMBA__FN bool samba__pull_values(samba_session *s)
 /* Makes a proved PEF the session's program, which owns it from now on. */
 SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
 {
-    size_t need = samba__layout_of(&file->pef, 0, file->stays).size;
+    const samba__layout at = samba__layout_of(&file->pef, false, file->stays);
+    size_t need = at.size;
     void *memory = samba__alloc(s, need);
     if (!memory || !samba__pull_values(s)) {
         samba__free(s, memory, need);
@@ -24962,7 +25518,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     s->memory = memory;
     s->memory_size = need;
     samba__begin(s, "SAMBA_INIT_RUNTIME");
-    s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, 0, file->stays);
+    s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, &at, file->stays);
     samba_on_event(s, s->on_event, s->event_user);
     s->rt->local = s->local;
     s->rt->culprit = s->desc.check_finite ? &s->culprit : NULL;
@@ -26111,7 +26667,7 @@ SAMBA_API bool samba_restore(samba_session *s, const char *path)
 /* ==== [inspect] =============================================================================== */
 SAMBA_API size_t samba_device_bytes(samba_session *s)
 {
-    return s && s->rt ? samba__layout_of(&s->rt->pef, 0, false).size : 0;
+    return s && s->rt ? samba__layout_of(&s->rt->pef, false, false).size : 0;
 }
 
 SAMBA_API size_t samba_held_bytes(const samba_session *s)

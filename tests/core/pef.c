@@ -172,7 +172,9 @@ static samba_runtime *lay_out(const bytes *b, void *memory, size_t size)
     samba_runtime *rt = samba_runtime_open(b->at, b->size, memory, size, why, sizeof why);
     CHECK(rt ? !why[0] : strstr(why, "there is no value of parameter") != NULL);
     if (rt || !samba__open_pef(&pef, b->at, b->size, &text)) return rt;
-    return samba__runtime_layout(&pef, memory, NULL, 1, samba__in_file(&pef));
+    bool in_file = samba__in_file(&pef);
+    samba__layout at = samba__layout_of(&pef, true, in_file);
+    return samba__runtime_layout(&pef, memory, NULL, &at, in_file);
 }
 
 // A number that says what all symbols hold that outlive the schedule.
