@@ -9212,10 +9212,10 @@ typedef enum samba__made { SAMBA__MAKES_Y, SAMBA__MAKES_DX, SAMBA__MAKES_DW } sa
 
 /* What shapes and attributes say, for all three ops. Sides are (rows, columns). */
 typedef struct samba__conv_geometry {
-    int64_t images, groups;
-    int64_t in_channels, out_channels; /* of a group */
-    int64_t input[2], kernel[2], output[2];
-    int64_t stride[2], padding[2], dilation[2];
+    ptrdiff_t images, groups;
+    ptrdiff_t in_channels, out_channels; /* of a group */
+    ptrdiff_t input[2], kernel[2], output[2];
+    ptrdiff_t stride[2], padding[2], dilation[2];
 } samba__conv_geometry;
 
 /* The product that makes one of y, dx, dw. Along each axis (rows, columns), target t of y or dx
@@ -9228,54 +9228,54 @@ typedef struct samba__conv_geometry {
 typedef struct samba__conv {
     samba__conv_geometry g;
     /* C is rows x targets, and channels x taps terms are summed; of a group. */
-    int64_t rows;     /* output channels; for dx input channels */
-    int64_t channels; /* of the source: input channels; for dx output channels */
-    int64_t taps;     /* of the kernel, or those that a residue has */
-    int64_t source[2], target[2], kernel[2];
-    int64_t stride[2], start[2], span[2], first[2], step[2];
+    ptrdiff_t rows;     /* output channels; for dx input channels */
+    ptrdiff_t channels; /* of the source: input channels; for dx output channels */
+    ptrdiff_t taps;     /* of the kernel, or those that a residue has */
+    ptrdiff_t source[2], target[2], kernel[2];
+    ptrdiff_t stride[2], start[2], span[2], first[2], step[2];
     /* A row of a packed tile has all positions of a phase, 0, phases, 2 phases ..., before those of
        the next. So neighboring targets read neighboring cells, whatever the stride. */
-    int64_t phases;
+    ptrdiff_t phases;
     /* dx with a stride: targets are residue, residue + stride ... of all. Every every-th tap meets
        them, and the weights of `before` taps lie before those. */
     bool strided_dx;
-    int64_t residues[2], residue[2], all_targets[2], most_targets[2], every[2], before;
+    ptrdiff_t residues[2], residue[2], all_targets[2], most_targets[2], every[2], before;
     /* Tiles: some rows of targets, and of the source some channels. A unit of work is an image and
        group with a tile of rows; for dw a share of images and group with a tile of channels. */
-    int64_t tile_rows, row_tiles, tile_channels, channel_tiles;
-    int64_t shares, tiles, units;
-    int64_t scratch;      /* floats: transposed weights for dx, the sums of shares for dw */
-    int64_t residue_sums; /* floats: the products of one residue of columns */
-    bool tile_in_scratch; /* it is too large for a thread's own memory */
+    ptrdiff_t tile_rows, row_tiles, tile_channels, channel_tiles;
+    ptrdiff_t shares, tiles, units;
+    ptrdiff_t scratch;      /* floats: transposed weights for dx, the sums of shares for dw */
+    ptrdiff_t residue_sums; /* floats: the products of one residue of columns */
+    bool tile_in_scratch;   /* it is too large for a thread's own memory */
     const struct samba__tile_limits *limits;
 } samba__conv;
 
 /* The tile of the source that some rows of targets meet in some channels: cells from position
    first on. */
 typedef struct samba__tile {
-    int64_t channel, channels;
-    int64_t row, target[2]; /* the first row of targets, and how many rows and columns */
-    int64_t first[2], cells[2];
-    int64_t width; /* cells of a phase in a row */
+    ptrdiff_t channel, channels;
+    ptrdiff_t row, target[2]; /* the first row of targets, and how many rows and columns */
+    ptrdiff_t first[2], cells[2];
+    ptrdiff_t width; /* cells of a phase in a row */
 } samba__tile;
 
-SAMBA__NOINLINE void samba__open_tile(samba__tile *b, const samba__conv *v, int64_t row_tile,
-                                      int64_t channel_tile)
+SAMBA__NOINLINE void samba__open_tile(samba__tile *b, const samba__conv *v, ptrdiff_t row_tile,
+                                      ptrdiff_t channel_tile)
 {
     b->channel = channel_tile * v->tile_channels;
-    b->channels = samba__min64(v->tile_channels, v->channels - b->channel);
+    b->channels = samba__min_index(v->tile_channels, v->channels - b->channel);
     b->row = row_tile * v->tile_rows;
-    b->target[0] = samba__min64(v->tile_rows, v->target[0] - b->row);
+    b->target[0] = samba__min_index(v->tile_rows, v->target[0] - b->row);
     b->target[1] = v->target[1];
     /* One tile serves all residues, so it has room for the one with most targets. */
-    int64_t most[2]
-        = { samba__min64(v->tile_rows, v->most_targets[0] - b->row), v->most_targets[1] };
+    ptrdiff_t most[2]
+        = { samba__min_index(v->tile_rows, v->most_targets[0] - b->row), v->most_targets[1] };
     b->first[0] = v->start[0] + b->row * v->stride[0];
     b->first[1] = v->start[1];
     for (int i = 0; i < 2; i++)
         b->cells[i] = (most[i] - 1) * v->stride[i] + v->span[i] + 1;
     SAMBA_ASSERT(b->channels > 0 && b->cells[0] > 0 && b->cells[1] > 0);
-    b->width = samba__ceil_div(b->cells[1], v->phases);
+    b->width = samba__ceil_index(b->cells[1], v->phases);
 }
 
 /* Floats of a tile that stay in the cache, floats that vectors read or write past its end, and the
@@ -9292,19 +9292,20 @@ enum {
 /* Floats that a thread's own memory has besides the buffers of a product. On a device it is as
    large as the PEF needs. */
 #define SAMBA__TILE_ROOM \
-    (SAMBA__DEVICE_HALF ? INT64_MAX : ((int64_t)SAMBA_LOCAL_BYTES - (int64_t)SAMBA__GEMM_LOCAL) / 4)
+    (SAMBA__DEVICE_HALF ? PTRDIFF_MAX \
+                        : ((ptrdiff_t)SAMBA_LOCAL_BYTES - (ptrdiff_t)SAMBA__GEMM_LOCAL) / 4)
 
 /* How large tiles are here, and, for a host, on the devices for which it tells how much memory a
    PEF takes there. */
 typedef struct samba__tile_limits {
-    int64_t cached, overrun, terms, room;
+    ptrdiff_t cached, overrun, terms, room;
 } samba__tile_limits;
 
 static const samba__tile_limits samba__own_tiles
     = { SAMBA__TILE_CACHED, SAMBA__TILE_OVERRUN, SAMBA__CONV_KC, SAMBA__TILE_ROOM };
 #if !SAMBA__DEVICE_HALF
 static const samba__tile_limits samba__device_tiles
-    = { SAMBA__SMALL_TILE, SAMBA__SMALL_OVERRUN, SAMBA__SMALL_TERMS, INT64_MAX };
+    = { SAMBA__SMALL_TILE, SAMBA__SMALL_OVERRUN, SAMBA__SMALL_TERMS, PTRDIFF_MAX };
 #endif
 
 /* The floats that a tile needs. A double, since attributes of an unchecked file could overflow an
@@ -9319,9 +9320,9 @@ SAMBA__FN double samba__tile_floats(const samba__conv *v)
     return cells + (double)v->limits->overrun + (v->strided_dx ? sums : 0.0);
 }
 
-SAMBA__FN int64_t samba__gcd(int64_t a, int64_t b)
+SAMBA__FN ptrdiff_t samba__gcd(ptrdiff_t a, ptrdiff_t b)
 {
-    for (int64_t rest; b; a = b, b = rest)
+    for (ptrdiff_t rest; b; a = b, b = rest)
         rest = a % b;
     return a;
 }
@@ -9381,42 +9382,43 @@ SAMBA__FN void samba__conv_axis(samba__conv *v, int i)
 SAMBA__FN void samba__conv_dx_axis(samba__conv *v, int i)
 {
     const samba__conv_geometry *g = &v->g;
-    int64_t stride = g->stride[i], reach = (g->kernel[i] - 1) * g->dilation[i];
+    ptrdiff_t stride = g->stride[i], reach = (g->kernel[i] - 1) * g->dilation[i];
     v->source[i] = g->output[i];
     v->all_targets[i] = g->input[i];
-    v->residues[i] = samba__min64(stride, g->input[i]);
-    v->every[i] = stride / samba__gcd(stride, g->dilation[i]);
-    v->target[i] = v->most_targets[i] = samba__ceil_div(g->input[i], stride);
-    v->kernel[i] = samba__ceil_div(g->kernel[i], v->every[i]); /* at most */
+    v->residues[i] = samba__min_index(stride, g->input[i]);
+    ptrdiff_t shared = samba__gcd(stride, g->dilation[i]);
+    v->every[i] = stride / shared;
+    v->target[i] = v->most_targets[i] = samba__ceil_index(g->input[i], stride);
+    v->kernel[i] = samba__ceil_index(g->kernel[i], v->every[i]); /* at most */
     v->stride[i] = 1;
     v->start[i] = (g->padding[i] - reach) / stride;
     v->span[i] = (stride - 1 + g->padding[i]) / stride - v->start[i];
-    v->step[i] = -(g->dilation[i] * v->every[i] / stride);
+    v->step[i] = -(g->dilation[i] / shared);
 }
 
 /* Cuts the work of v into tiles that fit into the cache, and into 8 units at least. */
 SAMBA__FN void samba__conv_cut(samba__conv *v, bool makes_dw)
 {
-    int64_t least = samba__ceil_div(8, v->shares * v->g.groups), one = 1; /* tiles of a share */
-    int64_t *cut = &v->tile_rows;
+    ptrdiff_t least = samba__ceil_index(8, v->shares * v->g.groups), one = 1; /* tiles of a share */
+    ptrdiff_t *cut = &v->tile_rows;
     v->tile_rows = v->target[0];
     v->tile_channels = v->channels;
     if (makes_dw)
         cut = &v->tile_channels;
     else if (v->target[0] * v->target[1] < 64 * least) /* too few targets to be shared */
         cut = &one;
-    *cut = samba__ceil_div(*cut, samba__min64(least, *cut));
-    double most = (double)samba__min64(v->limits->room, v->limits->cached);
+    *cut = samba__ceil_index(*cut, samba__min_index(least, *cut));
+    double most = (double)samba__min_index(v->limits->room, v->limits->cached);
     while (samba__tile_floats(v) > most) {
         bool deep = v->tile_channels * v->taps > 2 * v->limits->terms || v->tile_rows == 1;
         cut = v->tile_channels > 1 && deep ? &v->tile_channels : &v->tile_rows;
         if (*cut == 1) break;
-        *cut = samba__ceil_div(*cut, 2);
+        *cut = samba__ceil_index(*cut, 2);
     }
     v->tile_in_scratch = samba__tile_floats(v) > (double)v->limits->room;
     if (v->tile_in_scratch) v->tile_rows = v->target[0];
-    v->row_tiles = samba__ceil_div(v->target[0], v->tile_rows);
-    v->channel_tiles = samba__ceil_div(v->channels, v->tile_channels);
+    v->row_tiles = samba__ceil_index(v->target[0], v->tile_rows);
+    v->channel_tiles = samba__ceil_index(v->channels, v->tile_channels);
     v->tiles = makes_dw ? v->channel_tiles : v->row_tiles;
     v->units = v->shares * v->g.groups * v->tiles;
 }
@@ -9433,7 +9435,7 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
     v->limits = limits;
     samba__open_geometry(&v->g, made, in, out, attr);
     const samba__conv_geometry *g = &v->g;
-    int64_t weights = samba_count(makes_dw ? &out->shape : &in[1].shape);
+    ptrdiff_t weights = (ptrdiff_t)samba_count(makes_dw ? &out->shape : &in[1].shape);
     v->rows = makes_dx ? g->in_channels : g->out_channels;
     v->channels = makes_dx ? g->out_channels : g->in_channels;
     v->strided_dx = makes_dx && (g->stride[0] > 1 || g->stride[1] > 1);
@@ -9446,8 +9448,8 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
     v->phases = makes_dw ? g->dilation[1] : v->stride[1];
     v->shares = g->images;
     if (makes_dw) {
-        int64_t few = samba__min64(samba__min64(g->images, 8), (1 << 18) / weights);
-        v->shares = samba__max64(few, 1);
+        ptrdiff_t few = samba__min_index(samba__min_index(g->images, 8), (1 << 18) / weights);
+        v->shares = samba__max_index(few, 1);
     }
     if (makes_dx) v->scratch = weights;
     if (makes_dw) v->scratch = weights * v->shares;
@@ -9456,30 +9458,30 @@ SAMBA__NOINLINE void samba__conv_of(samba__conv *v, const samba__tile_limits *li
 }
 
 /* Sets v to the taps of the residue whose first tap is `first`, and counts the taps before it. */
-SAMBA__FN void samba__residue_taps(samba__conv *v, const int64_t *first)
+SAMBA__FN void samba__residue_taps(samba__conv *v, const ptrdiff_t *first)
 {
-    int64_t before[2];
+    ptrdiff_t before[2];
     for (int i = 0; i < 2; i++) {
-        int64_t n = v->g.kernel[i], every = v->every[i], k = first[i];
-        v->kernel[i] = k < n ? samba__ceil_div(n - k, every) : 0;
-        before[i] = k * (n / every) + samba__min64(k, n % every);
+        ptrdiff_t n = v->g.kernel[i], every = v->every[i], k = first[i];
+        v->kernel[i] = k < n ? samba__ceil_index(n - k, every) : 0;
+        before[i] = k * (n / every) + samba__min_index(k, n % every);
     }
     v->taps = v->kernel[0] * v->kernel[1];
     v->before = before[0] * v->g.kernel[1] + v->kernel[0] * before[1];
 }
 
 /* Makes v the product of one residue of dx: its targets, its first tap, and where that meets dy. */
-SAMBA__FN void samba__conv_residue(samba__conv *v, int64_t number)
+SAMBA__FN void samba__conv_residue(samba__conv *v, ptrdiff_t number)
 {
-    int64_t tap[2];
+    ptrdiff_t tap[2];
     v->residue[0] = number / v->residues[1];
     v->residue[1] = number % v->residues[1];
     for (int i = 0; i < 2; i++) {
-        int64_t stride = v->g.stride[i], dilation = v->g.dilation[i], n = v->g.kernel[i], k = 0;
-        int64_t at = v->residue[i] + v->g.padding[i];
+        ptrdiff_t stride = v->g.stride[i], dilation = v->g.dilation[i], n = v->g.kernel[i], k = 0;
+        ptrdiff_t at = v->residue[i] + v->g.padding[i];
         while (k < n && (at - k * dilation) % stride)
             k++;
-        v->target[i] = samba__ceil_div(v->all_targets[i] - v->residue[i], stride);
+        v->target[i] = samba__ceil_index(v->all_targets[i] - v->residue[i], stride);
         v->first[i] = (at - k * dilation) / stride - v->start[i];
         tap[i] = k;
     }
@@ -9514,13 +9516,15 @@ SAMBA__FN bool samba__conv_shape(samba_call *c, const samba_shape *x, const samb
         int64_t stride = attr[SAMBA__CONV_STRIDE + i], padding = attr[SAMBA__CONV_PADDING + i];
         int64_t dilation = attr[SAMBA__CONV_DILATION + i];
         int64_t reach = dilation * (w->dim[d] - 1) + 1, room = x->dim[d] + 2 * padding;
-        if (stride < 1 || padding < 0 || dilation < 1 || reach > room)
-            return samba_refuse(c, SAMBA_ESHAPE,
-                                "stride %d, padding %d, dilation %d: the kernel "
-                                "spans %l of the %l that x and padding have along dimension %d; "
-                                "it must fit, stride and dilation be 1 or more, padding 0 or more",
-                                (int32_t)stride, (int32_t)padding, (int32_t)dilation, reach, room,
-                                d);
+        bool small = room + stride <= INT32_MAX && room + dilation <= INT32_MAX; /* see conv_of */
+        if (stride < 1 || padding < 0 || dilation < 1 || reach > room || !small)
+            return samba_refuse(
+                c, SAMBA_ESHAPE,
+                "stride %d, padding %d, dilation %d: the kernel "
+                "spans %l of the %l that x and padding have along dimension %d; "
+                "it must fit, stride and dilation be 1 or more, padding 0 or more, and "
+                "all below 2^31",
+                (int32_t)stride, (int32_t)padding, (int32_t)dilation, reach, room, d);
         y->dim[d] = (int32_t)samba__min64((room - reach) / stride + 1, INT32_MAX);
     }
     return samba__sound_shape(y)
@@ -9628,10 +9632,10 @@ SAMBA__FN void samba__conv_work(samba_work *w, const samba_call *c, samba__made 
 /* n cells of a phase of one row, `deep` channels of it: from[0], from[phases] ... to to[0],
    to[deep] ...; channels are a plane apart in the source. */
 SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const samba__gemm_set *set,
-                                                   const float *from, int64_t n, int64_t deep,
+                                                   const float *from, ptrdiff_t n, ptrdiff_t deep,
                                                    float *to)
 {
-    int64_t plane = v->source[0] * v->source[1], phases = v->phases;
+    ptrdiff_t plane = v->source[0] * v->source[1], phases = v->phases;
 #if !SAMBA__DIRECT
     if (set && phases == 1) {
         samba__transpose(set, from, plane, n, deep, to, deep, v->source[1]);
@@ -9641,11 +9645,11 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
     if (!set && phases == 1)
         memcpy(to, from, (size_t)n * sizeof *to);
     else if (!set && phases == 2)
-        for (int64_t q = 0; q < n; q++)
+        for (ptrdiff_t q = 0; q < n; q++)
             to[q] = from[2 * q];
     else
-        for (int64_t c = 0; c < deep; c++, to++, from += plane)
-            for (int64_t q = 0; q < n; q++)
+        for (ptrdiff_t c = 0; c < deep; c++, to++, from += plane)
+            for (ptrdiff_t q = 0; q < n; q++)
                 to[q * deep] = from[q * phases];
 }
 
@@ -9654,19 +9658,20 @@ SAMBA__VECTORIZED SAMBA__FN void samba__pack_cells(const samba__conv *v, const s
 SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, const float *x,
                                 const samba__gemm_set *set, float *tile)
 {
-    int64_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
-    int64_t plane = v->source[0] * v->source[1];
-    for (int64_t i = 0; i < b->channels / deep * phases; i++) {
+    ptrdiff_t deep = set ? b->channels : 1, width = b->width * deep, phases = v->phases;
+    ptrdiff_t plane = v->source[0] * v->source[1];
+    for (ptrdiff_t i = 0; i < b->channels / deep * phases; i++) {
         /* Elements begin, begin + phases ... of a row go to cells left, left + 1 ... */
-        int64_t channel = i / phases, phase = i % phases, first = b->first[1] + phase;
-        int64_t left = samba__ceil_div(samba__max64(-first, 0), phases);
-        int64_t begin = first + left * phases;
-        int64_t n = samba__min64(samba__ceil_div(v->source[1] - begin, phases), b->width - left);
+        ptrdiff_t channel = i / phases, phase = i % phases, first = b->first[1] + phase;
+        ptrdiff_t left = samba__ceil_index(samba__max_index(-first, 0), phases);
+        ptrdiff_t begin = first + left * phases;
+        ptrdiff_t n
+            = samba__min_index(samba__ceil_index(v->source[1] - begin, phases), b->width - left);
         SAMBA_ASSERT(n <= 0 || (begin >= 0 && begin + (n - 1) * phases < v->source[1]));
         /* A kernel of one column or row leaves out what a stride skips. */
         if (v->span[1] == 0 && phases == v->stride[1] && phase) continue;
-        for (int64_t r = 0; r < b->cells[0]; r++) {
-            int64_t row = b->first[0] + r;
+        for (ptrdiff_t r = 0; r < b->cells[0]; r++) {
+            ptrdiff_t row = b->first[0] + r;
             float *to = tile + ((channel * b->cells[0] + r) * phases + phase) * width;
             if (v->span[0] == 0 && r % v->stride[0]) continue;
             memset(to, 0, (size_t)width * sizeof *to); /* what lies outside the image */
@@ -9680,14 +9685,14 @@ SAMBA__FN void samba__pack_tile(const samba__conv *v, const samba__tile *b, cons
 /* The columns of B in a tile: column j is j / run * step + j % run behind the first one. */
 typedef struct samba__runs {
     const float *tile;
-    int64_t n, run, step;
+    ptrdiff_t n, run, step;
 } samba__runs;
 
 #if SAMBA__DIRECT
 /* C (+)= A B for the rows of B that begin at at[]. */
 SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
                                    const samba__runs *q, const int32_t *at, const float *rows,
-                                   int64_t a_row)
+                                   ptrdiff_t a_row)
 {
     samba__chains t;
     (void)a;
@@ -9696,11 +9701,11 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
     t.b_row = 0;
     t.b_col = 1;
     t.k = (intptr_t)s->kc;
-    int64_t x = 0;
+    ptrdiff_t x = 0;
     t.b = q->tile;
-    for (int64_t j = 0, n; j < q->n; j += n) {
-        n = samba__min64(4, q->run - x);
-        for (int64_t i = 0; i < s->rows; i++) {
+    for (ptrdiff_t j = 0, n; j < q->n; j += n) {
+        n = samba__min_index(4, q->run - x);
+        for (ptrdiff_t i = 0; i < s->rows; i++) {
             float *c = s->c + i * s->c_row + j;
             t.a = rows + i * a_row;
             samba__write_chains(&t, (int32_t)n, s->from ? c : NULL, NULL,
@@ -9717,22 +9722,22 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
 /* Packs columns j ... of B as a panel, where B(p,j) = tile[at[p] + column j]: pieces of 8, of which
    what is too much is overwritten by the next. */
 SAMBA__INLINE void samba__im2col_panel(const samba__panel_product *s, const samba__runs *q,
-                                       const int32_t *at, int64_t j, float *to)
+                                       const int32_t *at, ptrdiff_t j, float *to)
 {
     int32_t from[SAMBA__GEMM_COLS], k[SAMBA__GEMM_COLS], n = 0;
-    for (int64_t next = 0, x = j % q->run, base = j / q->run * q->step; next < s->cols; n++) {
+    for (ptrdiff_t next = 0, x = j % q->run, base = j / q->run * q->step; next < s->cols; n++) {
         SAMBA_ASSERT(n < SAMBA__GEMM_COLS);
-        int64_t left = q->run - x;
+        ptrdiff_t left = q->run - x;
         from[n] = (int32_t)(base + x);
         k[n] = (int32_t)next;
-        next += samba__min64(left, 8);
+        next += samba__min_index(left, 8);
         x += 8;
         if (left <= 8) {
             x = 0;
             base += q->step;
         }
     }
-    for (int64_t p = 0; p < s->kc; p++, to += s->b_row) {
+    for (ptrdiff_t p = 0; p < s->kc; p++, to += s->b_row) {
         const float *x = q->tile + at[p];
         for (int32_t i = 0; i < n; i++)
             memcpy(to + k[i], x + from[i], 8 * sizeof *to);
@@ -9743,12 +9748,12 @@ SAMBA__INLINE void samba__im2col_panel(const samba__panel_product *s, const samb
    where they are; others are packed, which costs as much as some rows of C. */
 SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
                                    const samba__runs *q, const int32_t *at, const float *rows,
-                                   int64_t a_row)
+                                   ptrdiff_t a_row)
 {
     const samba__gemm_set *set = samba__gemm_set_of(a->isa);
-    int64_t width = set->nr, half = width / 2;
-    int64_t direct_cost = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
-    int64_t packed_cost = samba__ceil_div(q->n, width) * (s->rows + 12);
+    ptrdiff_t width = set->nr, half = width / 2;
+    ptrdiff_t direct_cost = (samba__ceil_index(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
+    ptrdiff_t packed_cost = samba__ceil_index(q->n, width) * (s->rows + 12);
     bool direct = a->isa != 0 && direct_cost > 0 && direct_cost <= packed_cost;
     float *c = s->c, *panel = a->local;
     s->a = rows;
@@ -9760,10 +9765,10 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
     s->b_at = direct ? at : NULL;
     s->b_hi = s->c_hi = half;
     s->bias = NULL;
-    for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
+    for (ptrdiff_t j = 0, x, hi; j < q->n; j += s->cols) {
         x = j % q->run;
-        s->cols = samba__min64(direct ? samba__min64(half, q->run - x) : width, q->n - j);
-        s->cols_hi = samba__max64(s->cols - half, 0);
+        s->cols = samba__min_index(direct ? samba__min_index(half, q->run - x) : width, q->n - j);
+        s->cols_hi = samba__max_index(s->cols - half, 0);
         s->c = c + j;
         s->from = s->from ? s->c : NULL;
         if (direct) {
@@ -9771,7 +9776,7 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
             hi = j + s->cols;
             s->c_hi = s->cols;
             x = hi % q->run;
-            if (hi < q->n) s->cols_hi = samba__min64(half, q->run - x);
+            if (hi < q->n) s->cols_hi = samba__min_index(half, q->run - x);
             s->b_hi = hi < q->n ? q->tile + hi / q->run * q->step + x - s->b : 0;
             s->cols += s->cols_hi;
         } else
@@ -9784,16 +9789,16 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
 
 /* Where rows p ... p + n - 1 of B begin in the tile: taps of its channels, or, for dw, outputs. */
 SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bool makes_dw,
-                                  int64_t p, int64_t n, int32_t *at)
+                                  ptrdiff_t p, ptrdiff_t n, int32_t *at)
 {
-    const int64_t *sides = makes_dw ? b->target : v->kernel;
-    const int64_t *by = makes_dw ? v->stride : v->step;
-    int64_t deep = makes_dw ? b->channels : 1, phases = v->phases;
-    int64_t c = p / sides[1] / sides[0], row = p / sides[1] % sides[0], x = p % sides[1];
-    for (int64_t u = 0; u < n; x = 0) {
-        int64_t line = (c * b->cells[0] + v->first[0] + row * by[0]) * phases * b->width;
+    const ptrdiff_t *sides = makes_dw ? b->target : v->kernel;
+    const ptrdiff_t *by = makes_dw ? v->stride : v->step;
+    ptrdiff_t deep = makes_dw ? b->channels : 1, phases = v->phases;
+    ptrdiff_t c = p / sides[1] / sides[0], row = p / sides[1] % sides[0], x = p % sides[1];
+    for (ptrdiff_t u = 0; u < n; x = 0) {
+        ptrdiff_t line = (c * b->cells[0] + v->first[0] + row * by[0]) * phases * b->width;
         for (; x < sides[1] && u < n; x++, u++) {
-            int64_t cell = v->first[1] + x * by[1];
+            ptrdiff_t cell = v->first[1] + x * by[1];
             if (phases > 1) cell = cell % phases * b->width + cell / phases;
             at[u] = (int32_t)((line + cell) * deep);
         }
@@ -9807,23 +9812,23 @@ SAMBA__FN void samba__im2col_rows(const samba__conv *v, const samba__tile *b, bo
 /* The sums of residues in one row of dx, of all channels of a group, go to their places: of two
    residues as pairs, which vectors can write. */
 SAMBA__VECTORIZED SAMBA__FN void samba__place_residues(const samba_args *a, const samba__conv *v,
-                                                       int64_t image, int64_t first,
+                                                       ptrdiff_t image, ptrdiff_t first,
                                                        const float *sums)
 {
-    int64_t rows = samba__min64(v->tile_rows, v->target[0] - first), wide = v->all_targets[1];
-    int64_t by = v->g.stride[1], size = v->residue_sums, pairs = by == 2 ? wide / 2 : 0;
-    for (int64_t i = 0; i < v->rows * rows; i++) {
-        int64_t at = i / rows * v->tile_rows + i % rows;
-        int64_t row = (first + i % rows) * v->g.stride[0] + v->residue[0];
+    ptrdiff_t rows = samba__min_index(v->tile_rows, v->target[0] - first), wide = v->all_targets[1];
+    ptrdiff_t by = v->g.stride[1], size = v->residue_sums, pairs = by == 2 ? wide / 2 : 0;
+    for (ptrdiff_t i = 0; i < v->rows * rows; i++) {
+        ptrdiff_t at = i / rows * v->tile_rows + i % rows;
+        ptrdiff_t row = (first + i % rows) * v->g.stride[0] + v->residue[0];
         float *dx = a->out[0] + ((image * v->rows + i / rows) * v->all_targets[0] + row) * wide;
         const float *even = sums + at * (wide - pairs), *odd = sums + size + at * pairs;
-        for (int64_t j = 0; j < pairs; j++) {
+        for (ptrdiff_t j = 0; j < pairs; j++) {
             dx[2 * j] = even[j];
             dx[2 * j + 1] = odd[j];
         }
-        for (int64_t r = 0; r < v->residues[1]; r++) {
-            int64_t n = samba__ceil_div(wide - r, by);
-            for (int64_t j = pairs; j < n; j++)
+        for (ptrdiff_t r = 0; r < v->residues[1]; r++) {
+            ptrdiff_t n = samba__ceil_index(wide - r, by);
+            for (ptrdiff_t j = pairs; j < n; j++)
                 dx[j * by + r] = sums[r * size + at * n + j];
         }
     }
@@ -9832,9 +9837,9 @@ SAMBA__VECTORIZED SAMBA__FN void samba__place_residues(const samba_args *a, cons
 /* C (+)= A B with B from one packed tile: what a unit of work gives samba__conv_tile. */
 typedef struct samba__conv_term {
     float *c;
-    int64_t c_row;
+    ptrdiff_t c_row;
     const float *a; /* its terms are beside each other */
-    int64_t a_row;
+    ptrdiff_t a_row;
     bool first;        /* C begins with this term */
     const float *bias; /* of rows, added after the last term; or NULL */
 } samba__conv_term;
@@ -9843,11 +9848,11 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, bool 
                                 const samba__tile *b, const float *tile, const samba__conv_term *t)
 {
     /* Rows of B are taps and columns outputs; for dw it is the other way round. */
-    const int64_t *sides = makes_dw ? v->kernel : b->target;
-    const int64_t *by = makes_dw ? v->step : v->stride;
-    int64_t deep = makes_dw ? b->channels : 1, run = sides[1] * deep;
-    int64_t terms = makes_dw ? b->target[0] * b->target[1] : b->channels * v->taps;
-    int64_t kc = samba__ceil_div(terms, samba__ceil_div(terms, SAMBA__CONV_KC));
+    const ptrdiff_t *sides = makes_dw ? v->kernel : b->target;
+    const ptrdiff_t *by = makes_dw ? v->step : v->stride;
+    ptrdiff_t deep = makes_dw ? b->channels : 1, run = sides[1] * deep;
+    ptrdiff_t terms = makes_dw ? b->target[0] * b->target[1] : b->channels * v->taps;
+    ptrdiff_t most = samba__ceil_index(terms, samba__ceil_index(terms, SAMBA__CONV_KC));
     samba__runs q = { tile, sides[0] * run, run, by[0] * v->phases * b->width * deep };
     int32_t at[SAMBA__CONV_KC];
     samba__panel_product s;
@@ -9855,13 +9860,14 @@ SAMBA__FN void samba__conv_tile(const samba_args *a, const samba__conv *v, bool 
     s.rows = v->rows;
     s.from_row = s.c_row;
     s.prefetch_a = false;
-    for (int64_t p = 0; p < terms; p += s.kc) {
-        s.kc = samba__min64(kc, terms - p);
-        SAMBA_ASSERT(s.kc > 0 && s.kc <= SAMBA__CONV_KC); /* at[] has room */
+    for (ptrdiff_t p = 0, kc; p < terms; p += kc) {
+        kc = samba__min_index(most, terms - p);
+        SAMBA_ASSERT(kc > 0 && kc <= SAMBA__CONV_KC); /* at[] has room */
+        s.kc = kc;
         s.c = t->c;
         s.from = t->first && p == 0 ? NULL : s.c;
-        s.row_bias = p + s.kc == terms ? t->bias : NULL;
-        samba__im2col_rows(v, b, makes_dw, p, s.kc, at);
+        s.row_bias = p + kc == terms ? t->bias : NULL;
+        samba__im2col_rows(v, b, makes_dw, p, kc, at);
         samba__conv_product(a, &s, &q, at, t->a + p, t->a_row);
     }
 }
@@ -9873,19 +9879,19 @@ typedef struct samba__conv_memory {
 } samba__conv_memory;
 
 SAMBA__FN const float *samba__conv_channels(const samba_args *a, const samba__conv *v,
-                                            const samba__tile *b, int64_t image)
+                                            const samba__tile *b, ptrdiff_t image)
 {
-    int64_t plane = v->source[0] * v->source[1];
+    ptrdiff_t plane = v->source[0] * v->source[1];
     return a->in[0] + (image * v->channels + b->channel) * plane;
 }
 
 /* A unit of y or dx: rows of targets of an image and group, from all tiles of channels in order.
    dx reads transposed weights, in scratch, after those of the residues before. */
 SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bool makes_y,
-                                   int64_t unit, samba__conv_memory *m)
+                                   ptrdiff_t unit, samba__conv_memory *m)
 {
-    int64_t image = unit / v->tiles, row_tile = unit % v->tiles, k = v->channels * v->taps;
-    int64_t row = image % v->g.groups * v->rows, first_row = row_tile * v->tile_rows;
+    ptrdiff_t image = unit / v->tiles, row_tile = unit % v->tiles, k = v->channels * v->taps;
+    ptrdiff_t row = image % v->g.groups * v->rows, first_row = row_tile * v->tile_rows;
     const float *w = a->in[1], *bias = makes_y && a->n_in > 2 ? a->in[2] : NULL;
     if (!makes_y) w = (float *)a->scratch + v->before * v->channels * v->rows * v->g.groups;
     samba__conv_term t;
@@ -9897,12 +9903,12 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bo
         t.c = m->sums + v->residue[1] * v->residue_sums;
         t.c_row = v->tile_rows * v->target[1];
     }
-    int64_t terms = v->channel_tiles;
+    ptrdiff_t terms = v->channel_tiles;
     if (v->taps == 0) { /* no tap meets this residue */
         memset(t.c, 0, (size_t)(v->rows * t.c_row) * sizeof *t.c);
         terms = 0;
     }
-    for (int64_t i = 0; i < terms; i++) {
+    for (ptrdiff_t i = 0; i < terms; i++) {
         samba__tile b;
         samba__open_tile(&b, v, row_tile, i);
         if (v->channel_tiles > 1 || !m->packed)
@@ -9920,14 +9926,14 @@ SAMBA__FN void samba__conv_targets(const samba_args *a, const samba__conv *v, bo
 /* A unit of dw: some channels of a group's inputs, from all tiles of rows of the images of a share,
    which are every shares-th one. Columns are in the order (tile of channels, row, column,
    channel). */
-SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, int64_t unit,
+SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, ptrdiff_t unit,
                                    const samba__conv_memory *m)
 {
-    int64_t share = unit / v->tiles, channel_tile = unit % v->tiles, groups = v->g.groups;
-    int64_t images = samba__ceil_div(v->g.images - share / groups, v->shares);
-    int64_t plane = v->target[0] * v->target[1];
-    for (int64_t i = 0; i < images * v->row_tiles; i++) {
-        int64_t image = share + i / v->row_tiles * v->shares * groups;
+    ptrdiff_t share = unit / v->tiles, channel_tile = unit % v->tiles, groups = v->g.groups;
+    ptrdiff_t images = samba__ceil_index(v->g.images - share / groups, v->shares);
+    ptrdiff_t plane = v->target[0] * v->target[1];
+    for (ptrdiff_t i = 0; i < images * v->row_tiles; i++) {
+        ptrdiff_t image = share + i / v->row_tiles * v->shares * groups;
         samba__tile b;
         samba__open_tile(&b, v, i % v->row_tiles, channel_tile);
         samba__conv_term t;
@@ -9944,16 +9950,16 @@ SAMBA__FN void samba__conv_weights(const samba_args *a, const samba__conv *v, in
 }
 
 /* A row of dw: the sum of its shares, back in the order (channel, row, column). */
-SAMBA__FN void samba__add_shares(const samba_args *a, const samba__conv *v, int64_t o)
+SAMBA__FN void samba__add_shares(const samba_args *a, const samba__conv *v, ptrdiff_t o)
 {
-    int64_t k = v->channels * v->taps;
-    for (int64_t share = 0; share < v->shares; share++) {
+    ptrdiff_t k = v->channels * v->taps;
+    for (ptrdiff_t share = 0; share < v->shares; share++) {
         const float *from = (float *)a->scratch + (share * v->g.groups * v->rows + o) * k;
-        for (int64_t channel = 0, next; channel < v->channels; channel = next) {
-            next = samba__min64(channel + v->tile_channels, v->channels);
-            for (int64_t tap = 0; tap < v->taps; tap++) {
+        for (ptrdiff_t channel = 0, next; channel < v->channels; channel = next) {
+            next = samba__min_index(channel + v->tile_channels, v->channels);
+            for (ptrdiff_t tap = 0; tap < v->taps; tap++) {
                 float *sum = a->out[0] + o * k + tap;
-                for (int64_t c = channel; c < next; c++, from++)
+                for (ptrdiff_t c = channel; c < next; c++, from++)
                     sum[c * v->taps] = share == 0 ? *from : sum[c * v->taps] + *from;
             }
         }
@@ -9961,19 +9967,20 @@ SAMBA__FN void samba__add_shares(const samba_args *a, const samba__conv *v, int6
 }
 
 /* Row c of the transposed weights of a group, for each residue that has taps. */
-SAMBA__FN void samba__transpose_weights(const samba_args *a, samba__conv *v, int64_t row)
+SAMBA__FN void samba__transpose_weights(const samba_args *a, samba__conv *v, ptrdiff_t row)
 {
-    int64_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->g.groups;
-    int64_t down = v->every[0], by = v->every[1], n = v->g.kernel[0], m = v->g.kernel[1];
+    ptrdiff_t group = row / v->rows, c = row % v->rows, rows = v->rows * v->g.groups;
+    ptrdiff_t down = v->every[0], by = v->every[1], n = v->g.kernel[0], m = v->g.kernel[1];
     const float *w = a->in[1] + (group * v->channels * v->rows + c) * n * m;
-    int64_t residues[2] = { samba__min64(n, down), samba__min64(m, by) }; /* that have taps */
-    for (int64_t i = 0; i < residues[0] * residues[1]; i++) {
-        int64_t k[2] = { i / residues[1], i % residues[1] };
+    ptrdiff_t residues[2]
+        = { samba__min_index(n, down), samba__min_index(m, by) }; /* that have taps */
+    for (ptrdiff_t i = 0; i < residues[0] * residues[1]; i++) {
+        ptrdiff_t k[2] = { i / residues[1], i % residues[1] };
         samba__residue_taps(v, k);
         float *to = (float *)a->scratch + (v->before * rows + row * v->taps) * v->channels;
-        for (int64_t o = 0; o < v->channels; o++)
-            for (int64_t y = k[0]; y < n; y += down)
-                for (int64_t x = k[1]; x < m; x += by)
+        for (ptrdiff_t o = 0; o < v->channels; o++)
+            for (ptrdiff_t y = k[0]; y < n; y += down)
+                for (ptrdiff_t x = k[1]; x < m; x += by)
                     *to++ = w[(o * v->rows * n + y) * m + x];
     }
 }
@@ -9983,11 +9990,12 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
     samba__conv v; /* of residues, the current one */
     samba__conv_of(&v, &samba__own_tiles, made, a->in_spec, a->out_spec, a->attr);
     SAMBA_ASSERT(v.tile_in_scratch || samba__tile_floats(&v) <= (double)SAMBA__TILE_ROOM);
-    for (int64_t u = a->begin; u < a->end; u++) {
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t u = (ptrdiff_t)a->begin; u < end; u++) {
         samba__conv_memory m;
         m.sums = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
         if (v.tile_in_scratch)
-            m.sums = (float *)a->scratch + v.scratch + u * (int64_t)samba__tile_floats(&v);
+            m.sums = (float *)a->scratch + v.scratch + u * (ptrdiff_t)samba__tile_floats(&v);
         m.tile = m.sums + v.residue_sums * v.residues[1];
         m.packed = false;
         if (made == SAMBA__MAKES_DX && a->phase == 0)
@@ -9997,7 +10005,7 @@ SAMBA__FN void samba__conv_run(const samba_args *a, samba__made made)
         else if (made == SAMBA__MAKES_DW)
             samba__add_shares(a, &v, u);
         else
-            for (int64_t i = 0; i < v.residues[0] * v.residues[1]; i++) {
+            for (ptrdiff_t i = 0; i < v.residues[0] * v.residues[1]; i++) {
                 if (made == SAMBA__MAKES_DX) samba__conv_residue(&v, i);
                 samba__conv_targets(a, &v, made == SAMBA__MAKES_Y, u, &m);
             }
@@ -11624,10 +11632,10 @@ SAMBA__NOINLINE void samba__channel_sums(const samba_shape *s, const float *x, c
                                          float *sum)
 {
     float first[SAMBA__LANES] = { 0.0f }, second[SAMBA__LANES] = { 0.0f };
-    int64_t plane = samba__inner(s, 1), next = plane * s->dim[1];
+    ptrdiff_t plane = (ptrdiff_t)samba__inner(s, 1), next = plane * s->dim[1];
     bool both = dy != x;
-    for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy += next) {
-        int64_t i = 0;
+    for (ptrdiff_t n = 0; n < s->dim[0]; n++, x += next, dy += next) {
+        ptrdiff_t i = 0;
         for (; i + SAMBA__LANES <= plane; i += SAMBA__LANES) {
             samba__prefetch_rows(x + i + next, 16, SAMBA__LANES / 16); /* the next image */
             if (both) samba__prefetch_rows(dy + i + next, 16, SAMBA__LANES / 16);
@@ -11654,11 +11662,11 @@ SAMBA__NOINLINE void samba__channel_moments(const samba_shape *s, const float *x
                                             float mean, float *sum)
 {
     float first[SAMBA__LANES] = { 0.0f }, second[SAMBA__LANES] = { 0.0f };
-    int64_t plane = samba__inner(s, 1), next = plane * s->dim[1];
+    ptrdiff_t plane = (ptrdiff_t)samba__inner(s, 1), next = plane * s->dim[1];
     bool both = dy != x;
     samba__vec less = samba__vec_set(-mean);
-    for (int64_t n = 0; n < s->dim[0]; n++, x += next, dy += next) {
-        int64_t i = 0;
+    for (ptrdiff_t n = 0; n < s->dim[0]; n++, x += next, dy += next) {
+        ptrdiff_t i = 0;
         for (; i + SAMBA__LANES <= plane; i += SAMBA__LANES) {
             samba__prefetch_rows(x + i + next, 16, SAMBA__LANES / 16); /* the next image */
             if (both) samba__prefetch_rows(dy + i + next, 16, SAMBA__LANES / 16);
@@ -11683,10 +11691,10 @@ SAMBA__NOINLINE void samba__channel_moments(const samba_shape *s, const float *x
 
 /* y of channel c, and its running mean and variance: of the batch the unbiased one, var count /
    (count - 1), goes into that. */
-SAMBA__FN void samba__batch_forward(const samba_args *a, int64_t c)
+SAMBA__FN void samba__batch_forward(const samba_args *a, ptrdiff_t c)
 {
     const samba_shape *s = &a->in_spec[0].shape;
-    int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
+    ptrdiff_t plane = (ptrdiff_t)samba__inner(s, 1), step = plane * s->dim[1];
     float count = (float)(plane * s->dim[0]);
     const float *x = a->in[SAMBA__BATCH_NORM_X] + c * plane;
     float mean = a->in[SAMBA__BATCH_NORM_MEAN][c], new_mean = mean;
@@ -11706,19 +11714,19 @@ SAMBA__FN void samba__batch_forward(const samba_args *a, int64_t c)
     float scale = (w ? w[c] : 1.0f) * rstd, shift = b ? b[c] : 0.0f;
     a->out[1][c] = new_mean;
     a->out[2][c] = new_var;
-    for (int64_t n = 0; n < s->dim[0]; n++) {
+    for (ptrdiff_t n = 0; n < s->dim[0]; n++) {
         const float *from = x + n * step;
         float *SAMBA__RESTRICT y = a->out[0] + c * plane + n * step;
-        for (int64_t i = 0; i < plane; i++)
+        for (ptrdiff_t i = 0; i < plane; i++)
             y[i] = samba__fma(from[i] - mean, scale, shift);
     }
 }
 
 /* dx, dw and db of channel c. By running values, mean and variance are constants. */
-SAMBA__FN void samba__batch_backward(const samba_args *a, int64_t c)
+SAMBA__FN void samba__batch_backward(const samba_args *a, ptrdiff_t c)
 {
     const samba_shape *s = &a->in_spec[0].shape;
-    int64_t plane = samba__inner(s, 1), step = plane * s->dim[1];
+    ptrdiff_t plane = (ptrdiff_t)samba__inner(s, 1), step = plane * s->dim[1];
     float count = (float)(plane * s->dim[0]), sum[2];
     const float *dy = a->in[SAMBA__BATCH_BACKWARD_DY] + c * plane;
     const float *x = a->in[SAMBA__BATCH_BACKWARD_X] + c * plane;
@@ -11738,17 +11746,18 @@ SAMBA__FN void samba__batch_backward(const samba_args *a, int64_t c)
     }
     a->out[1][c] = dw;
     a->out[2][c] = db;
-    for (int64_t n = 0; n < s->dim[0]; n++) {
+    for (ptrdiff_t n = 0; n < s->dim[0]; n++) {
         const float *from = x + n * step, *d = dy + n * step;
         float *SAMBA__RESTRICT dx = a->out[0] + c * plane + n * step;
-        for (int64_t i = 0; i < plane; i++)
+        for (ptrdiff_t i = 0; i < plane; i++)
             dx[i] = scale * samba__fma(mean - from[i], slope, d[i] - shift);
     }
 }
 
 SAMBA__NOINLINE void samba__batch_run(const samba_args *a, bool backward)
 {
-    for (int64_t c = a->begin; c < a->end; c++)
+    const ptrdiff_t end = (ptrdiff_t)a->end;
+    for (ptrdiff_t c = (ptrdiff_t)a->begin; c < end; c++)
         if (backward)
             samba__batch_backward(a, c);
         else
@@ -16251,13 +16260,11 @@ SAMBA__FN bool samba__run_parts(samba_runtime *rt, unsigned types)
 
 /* Pass after pass: ZEROGRAD, then COUNT for each microbatch, forward and backward for each, then
    the rest. */
-SAMBA__FN bool samba__run_exactly(samba_runtime *rt, unsigned types)
+SAMBA__FN bool samba__run_passes(samba_runtime *rt, unsigned types)
 {
-    bool fine = true, blind = false;
-    samba__norm_after_types(rt, rt->norm_next, types, &blind);
+    bool fine = true;
     rt->fault[0] = 0;
     rt->microbatch = 0;
-    if (blind || samba__split_by(rt, types)) return false;
     for (int32_t i = 0; fine && i < SAMBA__N_TYPES;) {
         const samba__section_type *first = &samba__section_types[i];
         unsigned pass = 0;
@@ -16266,6 +16273,17 @@ SAMBA__FN bool samba__run_exactly(samba_runtime *rt, unsigned types)
         fine = first->repeats ? samba__run_parts(rt, pass) : samba__run_sections(rt, pass);
     }
     return fine;
+}
+
+/* The same, unless these types cannot run as one schedule. */
+SAMBA__FN bool samba__run_exactly(samba_runtime *rt, unsigned types)
+{
+    bool blind = false;
+    samba__norm_after_types(rt, rt->norm_next, types, &blind);
+    if (!blind && !samba__split_by(rt, types)) return samba__run_passes(rt, types);
+    rt->fault[0] = 0; /* nothing was run */
+    rt->microbatch = 0;
+    return false;
 }
 
 /* Finds the graph called name; *graph is what its sections have in their records. */
@@ -16432,7 +16450,7 @@ SAMBA__FN bool samba__may_run(samba_runtime *rt, unsigned types)
 SAMBA_API bool samba_runtime_run(samba_runtime *rt, unsigned types)
 {
     if (!rt || !samba__may_run(rt, types)) return false;
-    if (!samba__run_exactly(rt, samba__whole_step(types)))
+    if (!samba__run_passes(rt, samba__whole_step(types)))
         return samba__fail_runtime(rt, SAMBA__FAILED_VALUE, 0);
     return samba__succeed(rt);
 }

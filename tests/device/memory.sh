@@ -155,8 +155,8 @@ check 'a damaged file is refused' fails_with 1 'cut or extended' report $out/cut
 check 'so is one that is not there' fails_with 1 'nothing.ckpt' report $out/nothing.ckpt
 check 'a limit is a number' fails_with 2 'such as 65536 or 64k' \
     report $out/lenet.ckpt --memory 64q
-check 'units of a limit' fails_with 1 'more than --memory 32768' \
-    report $out/lenet.ckpt --memory 32k
+check 'units of a limit' fails_with 1 'more than --memory 24576' \
+    report $out/lenet.ckpt --memory 24k
 check 'a flag that is not there' fails_with 2 'no flag --ram' report --ram
 check 'no file' fails_with 2 'which file' report
 
