@@ -138,8 +138,8 @@ static bool check_program(emitter *e)
         const section *q = &e->p->sections[i];
         bool known = false;
         for (int k = 0; k < N_PARTS; k++) known = known || q->type == parts[k].type;
-        if (!known) return fail(e->why, inner, "sections of several types, or of others than forward"
-                                ", backward and update", e->name);
+        if (!known) return fail(e->why, inner, "mapping spatial, nor sections of other types than "
+                                "forward, backward and update", e->name);
         if (q->graph) return fail(e->why, inner, "several graphs", e->name);
     }
     return true;
@@ -507,7 +507,8 @@ static bool is_ours(const char *path, fault *why)
     if (!fgets(line, sizeof line, from)) *line = 0;
     fclose(from);
     return strstr(line, "by tools/samba export-c") != NULL
-        || fail(why, "%s was not written by export-c; choose another name with -o", path);
+        || fail(why, "%s is none of export-c's files, so it stays, and only the header for the "
+                "executor is written; -o NAME writes both", path);
 }
 
 bool write_source(const program *p, const char *path, const char *name, const export_options *how,
@@ -527,10 +528,9 @@ bool write_source(const program *p, const char *path, const char *name, const ex
     set_word(&e.body, "base", "%s", slash ? slash + 1 : path);
     set_word(&e.body, "from", "%s", from_slash ? from_slash + 1 : from);
     bool fine = ((e.used && e.reads && e.weighs && e.first && e.last) || fail(why, "no memory"))
-        && make_path(c_file, why, "%s.c", path) && make_path(h_file, why, "%s.h", path)
-        && is_ours(c_file, why) && is_ours(h_file, why);
+        && make_path(c_file, why, "%s.c", path) && make_path(h_file, why, "%s.h", path);
     *written = false;
-    if (fine) {
+    if (fine && is_ours(c_file, why) && is_ours(h_file, why)) {
         remove(c_file);
         remove(h_file);
         count_reads(&e);
