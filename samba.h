@@ -9751,9 +9751,9 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
                                    ptrdiff_t a_row)
 {
     const samba__gemm_set *set = samba__gemm_set_of(a->isa);
-    ptrdiff_t width = set->nr, half = width / 2;
-    ptrdiff_t direct_cost = (samba__ceil_index(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
-    ptrdiff_t packed_cost = samba__ceil_index(q->n, width) * (s->rows + 12);
+    int64_t width = set->nr, half = width / 2;
+    int64_t direct_cost = (samba__ceil_div(q->run, half) * (q->n / q->run) + 1) / 2 * s->rows;
+    int64_t packed_cost = samba__ceil_div(q->n, width) * (s->rows + 12);
     bool direct = a->isa != 0 && direct_cost > 0 && direct_cost <= packed_cost;
     float *c = s->c, *panel = a->local;
     s->a = rows;
@@ -9765,10 +9765,10 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
     s->b_at = direct ? at : NULL;
     s->b_hi = s->c_hi = half;
     s->bias = NULL;
-    for (ptrdiff_t j = 0, x, hi; j < q->n; j += s->cols) {
+    for (int64_t j = 0, x, hi; j < q->n; j += s->cols) {
         x = j % q->run;
-        s->cols = samba__min_index(direct ? samba__min_index(half, q->run - x) : width, q->n - j);
-        s->cols_hi = samba__max_index(s->cols - half, 0);
+        s->cols = samba__min64(direct ? samba__min64(half, q->run - x) : width, q->n - j);
+        s->cols_hi = samba__max64(s->cols - half, 0);
         s->c = c + j;
         s->from = s->from ? s->c : NULL;
         if (direct) {
@@ -9776,11 +9776,11 @@ SAMBA__FN void samba__conv_product(const samba_args *a, samba__panel_product *s,
             hi = j + s->cols;
             s->c_hi = s->cols;
             x = hi % q->run;
-            if (hi < q->n) s->cols_hi = samba__min_index(half, q->run - x);
+            if (hi < q->n) s->cols_hi = samba__min64(half, q->run - x);
             s->b_hi = hi < q->n ? q->tile + hi / q->run * q->step + x - s->b : 0;
             s->cols += s->cols_hi;
         } else
-            samba__im2col_panel(s, q, at, j, panel);
+            samba__im2col_panel(s, q, at, (ptrdiff_t)j, panel);
         set->multiply_panel(s);
     }
 }

@@ -1,8 +1,8 @@
-// int8 on Fashion-MNIST: trains LeNet or ResNet8 in f32, calibrates, and prints what int8 costs and
-// saves in each layer, and what weights stored as int4 would. The checkpoint it leaves, int8.ckpt,
-// has int8 weights, and runs on a device.
+// int8 on Fashion-MNIST: what it costs and saves in each layer of LeNet or ResNet8.
 //     cc -O2 -o int8 examples/devices/int8.c -lm -pthread -lz && ./int8 resnet8
 // ./int8 [lenet | resnet8] [epochs] [folder of the data] [points that may be lost, 0.5]
+// Trains in f32, calibrates, and prints for each layer what int8 loses and saves, and what weights
+// stored as int4 would. The checkpoint int8.ckpt, which it leaves, has int8 weights, for devices.
 #define SAMBA_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION

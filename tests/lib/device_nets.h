@@ -4,6 +4,7 @@
 #define DEVICE_NETS_H
 
 #include <stdlib.h>
+#include <string.h>
 
 // Traces a net and fills in all of the program but its target, memory and path.
 typedef struct device_net {

@@ -21,8 +21,7 @@ static inline bool said(samba_session *s, const char *part)
     return found;
 }
 
-#ifdef SAMBA_IMPLEMENTATION
-// A hash of all weights, going on from `hash`.
+// A hash of all weights (FNV-1a), going on from `hash`.
 static inline uint64_t hash_weights(samba_session *s, uint64_t hash)
 {
     enum { MOST = 256 };
@@ -30,10 +29,11 @@ static inline uint64_t hash_weights(samba_session *s, uint64_t hash)
     int32_t n = samba_weight_names(s, names, MOST);
     for (int32_t i = 0; i < n && i < MOST; i++) {
         samba_tensor *w = samba_tensor_by_name(s, names[i]);
-        hash = samba__hash(samba_read(w), samba_bytes(w), hash);
+        const uint8_t *byte = (const uint8_t *)samba_read(w);
+        for (size_t k = 0; byte && k < samba_bytes(w); k++)
+            hash = (hash ^ byte[k]) * 1099511628211u;
     }
     return hash;
 }
-#endif
 
 #endif
