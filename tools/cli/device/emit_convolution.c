@@ -1,5 +1,6 @@
 // Convolutions and their gradients. Taps outside of x are left out: they would add zeros.
 #include "emit.h"
+#include "windows.h"
 #include <string.h>
 
 static const piece pieces[] = {
@@ -34,26 +35,7 @@ static const piece pieces[] = {
 "            int first = g % s->groups * s->outputs + o;\n"
 "            d.last = LAST_LANE(s->outputs - o);\n"
 "            if (bias) d.bias = bias + first;\n"
-"            for (int oy = 0; oy < s->out[0]; oy++) {\n"
-"                int top, bottom, left, right, row = oy * s->stride[0] - s->padding[0];\n"
-"                taps_of(row, s->dilation[0], s->kernel[0], s->side[0], &top, &bottom);\n"
-"                d.x_channel = plane - (bottom - top) * step[0];\n"
-"                d.w_channel = taps - (bottom - top) * s->kernel[1];\n"
-"                for (int ox = 0; ox < s->out[1]; ox++) {\n"
-"                    int column = ox * s->stride[1] - s->padding[1];\n"
-"                    taps_of(column, step[1], s->kernel[1], side, &left, &right);\n"
-"                    d.x = x + row * side + top * step[0] + column + left * step[1];\n"
-"                    d.w = w + first * k + top * s->kernel[1] + left;\n"
-"                    d.columns = right - left;\n"
-"                    d.rows = d.columns > 0 ? bottom - top : 0;\n"
-"                    d.x_row = step[0] - d.columns * step[1];\n"
-"                    d.w_row = s->kernel[1] - d.columns;\n"
-"                    d.y = y++;\n"
-"                    if (taps == 1 && d.columns && d.rows) { /* channels are like columns */\n"
-"                        d.channels = 1;\n"
-"                        d.columns = k;\n"
-"                        d.x_step = plane;\n"
-"                    }\n"
+CONVOLUTION_WINDOWS
 "                    dot_rows(&d);\n"
 "                }\n"
 "            }\n"

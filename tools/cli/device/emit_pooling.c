@@ -1,5 +1,6 @@
 // Pooling.
 #include "emit.h"
+#include "windows.h"
 #include <string.h>
 
 static const piece pieces[] = {
@@ -76,17 +77,7 @@ static const piece pieces[] = {
 { "avg_pool2d", "taps_of window_sum pool_shape ",
 "/* The mean of each window. Padding counts, unless excluded. */\n"
 "SMALL static void avg_pool2d(const float *x, float *y, const pool_shape *s, int exclude_padding)\n"
-"{\n"
-"    for (int p = 0; p < s->planes; p++, x += s->side[0] * s->side[1])\n"
-"        for (int o = 0; o < s->out[0] * s->out[1]; o++) {\n"
-"            int at[2], first[2], end[2], size = 1;\n"
-"            for (int i = 0; i < 2; i++) {\n"
-"                at[i] = (i ? o % s->out[1] : o / s->out[1]) * s->stride[i] - s->padding[i];\n"
-"                taps_of(at[i], 1, s->kernel[i], s->side[i], &first[i], &end[i]);\n"
-"                int last = s->side[i] + s->padding[i] - at[i];\n"
-"                if (last > s->kernel[i]) last = s->kernel[i];\n"
-"                size *= exclude_padding ? end[i] - first[i] : last;\n"
-"            }\n"
+POOLING_WINDOWS
 "            const float *from = x + (at[0] + first[0]) * s->side[1] + at[1] + first[1];\n"
 "            float sum = window_sum(from, s->side[1], end[0] - first[0], end[1] - first[1]);\n"
 "            *y++ = sum / (float)size;\n"
