@@ -1,39 +1,84 @@
 #!/bin/sh
-# tests/lessons/lessons.sh: each lesson compiles with its one line and prints what its text says:
-# the lines after `// >`, in their order, and no others. A lesson has 120 lines at most.
-# COMPILERS="gcc clang" OPTIONS="-O0 -O2" tests/lessons/lessons.sh
+# tests/lessons/lessons.sh: each lesson prints what its text says: the lines after `// >`, in their
+# order, and no others, within 10 seconds; its picture is well-formed, with words for who cannot see
+# it. A lesson has 120 lines at most. To save time samba.h is compiled once, not in each lesson.
+# COMPILERS="gcc clang" OPTIONS="-O0 -O2" tests/lessons/lessons.sh: all four, with equal pictures.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
-out=build/lessons log=build/lessons/log
+out=build/lessons log=build/lessons/log pictures_are_new=
 mkdir -p $out
 . tests/lib/test.sh
 
 is_short() { [ "$(wc -l <"$1")" -le 120 ]; }
 
-# Its line, with another compiler and option, and a program of its own.
-compile() {         # compile LESSON COMPILER OPTION PROGRAM
+# What stands between cc and && in the line that says how a lesson is built.
+line_of() {
     line=$(sed -n '1,5s|^//  *cc \(.*\) && ./lesson$|\1|p' "$1")
-    [ -n "$line" ] || { echo "$1 has no line // cc ... && ./lesson"; return 1; }
-    $2 $(echo "$line" | sed "s|-O1|$3|; s|-o lesson|-o $4|")
+    [ -n "$line" ] || { echo "$1 has no line // cc ... && ./lesson" >&2; return 1; }
+    echo "$line"
+}
+compile_samba() {   # compile_samba COMPILER OPTION OBJECT
+    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >"$3.c"
+    $1 "$2" -DSAMBA_NO_SIMD -I. -c -o "$3" "$3.c"
+}
+compile() {         # compile LESSON COMPILER OPTION PROGRAM OBJECT: its line, with these
+    line=$(line_of "$1") || return 1
+    $2 $(echo "$line" | sed "s|-O1|$3|; s|-o lesson|-o $4|; s|\.c |.c $5 |") \
+        -DSAMBA__IMPLEMENTED -Wall -Wextra -Werror
 }
 
+# Programs of another processor run in its emulator, which takes its time.
+run() {
+    case $1 in
+    *aarch64*) timeout 100 $qemu "$@" ;;
+    *) timeout 10 "$@" ;;
+    esac
+}
 text_is_printed() { # text_is_printed LESSON PROGRAM
     sed -n 's|^ *// > ||p' "$1" >"$2.text"
     [ -s "$2.text" ] || { echo "$1 quotes no line of what it prints"; return 1; }
-    "./$2" >"$2.printed" && diff "$2.text" "$2.printed"
+    run "./$2" "$2.svg" >"$2.printed" || return 1
+    sed 's/ *$//' "$2.printed" | diff "$2.text" -
+}
+picture_is_right() { # picture_is_right NAME PICTURE: and as that of the first compiler
+    for part in '<title id="t">..*</title>' '<desc id="d">..*</desc>' '</svg>'; do
+        grep -q "$part" "$2" || { echo "$2 has no $part"; return 1; }
+    done
+    if grep -nE '"[^"]*(nan|inf)' "$2"; then return 1; fi
+    if have python3; then
+        python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$2" || return 1
+    fi
+    [ -e "$out/$1.svg" ] || cp "$2" "$out/$1.svg"
+    cmp "$out/$1.svg" "$2"
 }
 
-for lesson in examples/lessons/*.c; do
-    name=$(basename "$lesson" .c)
-    check "$name has 120 lines at most" is_short "$lesson"
-    for compiler in ${COMPILERS:-${CC:-cc}}; do
-        have "$compiler" || continue
-        for option in ${OPTIONS:--O1}; do
+for compiler in ${COMPILERS:-${CC:-cc}}; do
+    have "$compiler" || { echo "skipped: no $compiler"; continue; }
+    static=''
+    case $compiler in
+    aarch64-*)
+        static=-static
+        qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static)
+        [ -n "$qemu" ] || { echo "skipped: no qemu-aarch64 runs what $compiler makes"; continue; }
+        ;;
+    esac
+    for option in ${OPTIONS:--O1}; do
+        samba=$out/samba-$compiler$option.o
+        check "samba.h, $compiler $option: compiles" compile_samba "$compiler" "$option" "$samba"
+        for lesson in examples/lessons/*.c; do
+            name=$(basename "$lesson" .c)
             program=$out/$name-$compiler$option
             by="$name, $compiler $option"
-            check "$by: compiles" compile "$lesson" "$compiler" "$option" "$program"
+            [ -n "$pictures_are_new" ] || rm -f "$out/$name.svg"
+            check "$name has 120 lines at most" is_short "$lesson"
+            check "$by: compiles" compile "$lesson" "$compiler $static" "$option" "$program" \
+                "$samba"
             check "$by: prints its text" text_is_printed "$lesson" "$program"
+            if grep -q 'picture\.h' "$lesson"; then
+                check "$by: draws its picture" picture_is_right "$name" "$program.svg"
+            fi
         done
+        pictures_are_new=1
     done
 done
 finish
