@@ -1,17 +1,20 @@
 #!/bin/sh
-# tests/tools/exercises.sh: of each exercise, the starter as it is fails, the solution passes, an
-# empty and a commented-out file fail, and each wrong answer is refused by its name. Wrong answers
-# are the solution with a change: NAME.wrong has lines "mistake: old => new", with \n for a new line
-# and ;; between several changes. Prints a table.
+# tests/tools/exercises.sh [NAME]: of each exercise, the starter as it is fails, the solution
+# passes, an empty and a commented-out file fail, and each wrong answer is refused by its name.
+# Wrong answers are the solution with a change: NAME.wrong has lines "mistake: old => new", with \n
+# for a new line and ;; between several changes. Prints a table; with a NAME such as
+# 07a_softmax, judges that one alone.
 # run: quick
 cd "$(dirname "$0")/../.." || exit 1
-out=build/exercises log=build/exercises/log
-mkdir -p $out
+out=$PWD/build/exercises name=${1:-}
+log=$out/log${name:+_$name}
+mkdir -p "$out"
 . tests/lib/test.sh
 learn=tools/learn/learn.sh
 
-refused() { ! $learn judge-file "$1" "$2"; }        # and it must say so
-refused_as() { fails_with 1 "mistake: $3" $learn judge-file "$1" "$2"; }
+# The exit code is that of a refusal, and a sentence says so.
+refused() { LEARN_FLAGS=-O0 fails_with 1 'Not yet. ' $learn judge-file "$1" "$name"; }
+refused_as() { LEARN_FLAGS=-O0 fails_with 1 "mistake: $2" $learn judge-file "$1" "$name"; }
 
 # Applies a change to the solution; without a place for it, the file stays empty.
 plant() {           # plant SOLUTION 'old => new ;; old => new' RESULT
@@ -37,25 +40,86 @@ plant() {           # plant SOLUTION 'old => new ;; old => new' RESULT
     [ -s "$3" ]
 }
 
-printf '%-22s %5s %6s %s\n' exercise lines wrong 'refused by name'
-for starter in examples/exercises/*.c; do
-    name=$(basename "$starter" .c) solution=tools/learn/solutions/$(basename "$starter")
-    check "$name: the starter as it is fails" refused "$starter" "$name"
-    check "$name: the solution passes" $learn judge-file "$solution" "$name"
-    : >$out/empty.c
-    check "$name: an empty file fails" refused $out/empty.c "$name"
-    { echo '#if 0'; cat "$solution"; echo '#endif'; } >$out/comment.c
-    check "$name: a file that is commented out fails" refused $out/comment.c "$name"
+# ---- A learner in chapter k: a tree with the chapters up to k, and without any solution ----
+chapters_up_to() {                  # chapters_up_to K FOLDER
+    rm -rf "$2"
+    mkdir -p "$2/tools/learn/judges" "$2/examples/exercises" "$2/examples/lessons"
+    cp tools/learn/learn.sh tools/learn/judge.h "$2/tools/learn"
+    for file in tools/learn/judges/*.c examples/exercises/*.c examples/lessons/*.c; do
+        number=$(basename "$file" | cut -c1-2)
+        [ "$number" -gt "$1" ] || cp "$file" "$2/$file"
+    done
+}
+judged_in() (                       # judged_in FOLDER ANSWER CODE: as the learner's own file
+    cp "$2" "$1/learn/$name.c"
+    cd "$1" || exit
+    fails_with "$3" "learn/$name.c ($(cksum <"learn/$name.c" | cut -d' ' -f1))" \
+        $learn judge "$name"
+)
+spent() {                           # seconds: of the processor, since the last call
+    times >"$here/times"            # its second line is that of finished processes: 0m1.23s 0m0.45s
+    now=$(sed -n '2{s/[ms]/ /g;p;}' "$here/times" | awk '{ print $1 * 60 + $2 + $3 * 60 + $4 }')
+    seconds=$(echo "$now ${before:-0}" | awk '{ printf "%.2f", $1 - $2 }')
+    before=$now
+}
+not() { ! "$@"; }
+below() { echo "$1 $2" | awk '{ exit !($1 < $2) }'; }
+
+# ---- One exercise: a line of the table, then how many checks passed ----
+exercise() {
+    starter=examples/exercises/$name.c solution=tools/learn/solutions/$name.c
+    here=$out/$name tree=$out/$name/tree
+    mkdir -p "$here"
+    chapters_up_to "$(echo "$name" | cut -c1-2)" "$tree"
+    mkdir "$tree/learn"
+    spent
+    check "$name: the solution passes in a tree of its chapters" judged_in "$tree" "$solution" 0
+    spent
+    build=$seconds
+    check "$name: and again without a compiler" "$tree/build/learn/$name"
+    spent
+    run=$seconds
+    check "$name builds in 3 s" below "$build" 3
+    check "$name runs in 10 s" below "$run" 10
+    check "$name: the score counts it" grep -qx "$name" "$tree/learn/passed"
+    check "$name: the starter fails in its place" judged_in "$tree" "$starter" 1
+    check "$name: and counts no more" not grep -qx "$name" "$tree/learn/passed"
+    : >"$here/empty.c"
+    check "$name: an empty file fails" refused "$here/empty.c"
+    { echo '#if 0'; cat "$solution"; echo '#endif'; } >"$here/comment.c"
+    check "$name: a file that is commented out fails" refused "$here/comment.c"
     for title in 'Hint 1' 'Hint 2' 'Hint 3' Why 'Another way' 'A tempting wrong way'; do
         check "$name has: $title" grep -q "^// $title: " "$solution"
     done
-    wrong=0 before=$failed
+    wrong=0 named=$failed
     while IFS= read -r line; do
         mistake=${line%%:*} wrong=$((wrong + 1))
-        check "$name: a place for $mistake" plant "$solution" "${line#*: }" $out/wrong.c
-        check "$name: $mistake is refused by name" refused_as $out/wrong.c "$name" "$mistake"
-    done <tests/tools/exercises/"$name".wrong
+        check "$name: a place for $mistake" plant "$solution" "${line#*: }" "$here/wrong.c"
+        check "$name: $mistake is refused by name" refused_as "$here/wrong.c" "$mistake"
+    done <"tests/tools/exercises/$name.wrong"
+    named=$((wrong - failed + named))
     check "$name has five wrong answers" [ $wrong -ge 5 ]
-    printf '%-22s %5d %6d %d\n' "$name" "$(wc -l <"$starter")" $wrong $((wrong - failed + before))
+    printf '%-26s %5d %8.2f %6.2f %12s\n' "$name" "$(wc -l <"$starter")" "$build" "$run" \
+        "$named of $wrong"
+    echo "$passed $failed" >"$here/counts"
+}
+
+if [ -n "$name" ]; then
+    exercise
+    finish
+fi
+
+# ---- All of them, as many at once as there are processors ----
+names=$(ls examples/exercises | sed -n 's/\.c$//p')
+both=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+rm -f "$out"/*/counts
+printf '%-26s %5s %8s %6s %12s\n' exercise lines 'build s' 'run s' 'by name'
+for name in $names; do echo "$name"; done |
+    xargs -n 1 -P "$both" sh -c 'tests/tools/exercises.sh "$1" >"$0/said_$1" 2>&1 || :' "$out"
+for name in $names; do
+    grep -v -x '[0-9]* passed, [0-9]* failed' "$out/said_$name"
+    if [ -e "$out/$name/counts" ]; then read -r p f <"$out/$name/counts"; else p=0 f=1; fi
+    passed=$((passed + p)) failed=$((failed + f))
 done
+echo "$names" | wc -l | sed 's/$/ exercises/'
 finish

@@ -7,7 +7,8 @@
 //     judge_want(&mean, 1, 1e-6);                     what is right
 //     return judge_end();
 // The first case that fails ends the judging: with the sentence of the mistake that was recognized,
-// or with the first number that differs. Needs libc and libm only.
+// or with the first number that differs. The verdict goes to stderr, so that what the learner's code
+// prints is apart from it. Needs libc and libm only.
 #ifndef JUDGE_H
 #define JUDGE_H
 
@@ -34,15 +35,15 @@ static struct {
 // The line "mistake: NAME" is for tests; tools/learn/learn.sh does not show it.
 static inline void judge_refuse(const char *mistake, const char *sentence)
 {
-    printf("Not yet. %s:\n  %s\n", judge.what, sentence);
-    if (mistake) printf("mistake: %s\n", mistake);
+    fprintf(stderr, "Not yet. %s:\n  %s\n", judge.what, sentence);
+    if (mistake) fprintf(stderr, "mistake: %s\n", mistake);
     fflush(stdout);
     _Exit(1);
 }
 
 static inline int judge_end(void)
 {
-    printf("Right: %d cases.\n", judge.cases);
+    fprintf(stderr, "Right: %d cases.\n", judge.cases);
     return 0;
 }
 
@@ -52,10 +53,15 @@ static void judge_crashed(int number)
     judge_refuse("crash", "your code read or wrote memory that is not its own, or divided by 0.");
 }
 
-// A learner's error must end in a sentence, not in "Segmentation fault".
+// A learner's error must end in a sentence, not in "Segmentation fault". When a sanitizer looks on,
+// the signals are its own.
+#ifdef JUDGE_LEAVES_SIGNALS
+#define JUDGE_BEGIN() (judge.what = "At the beginning", (void)judge_crashed)
+#else
 #define JUDGE_BEGIN() \
     (judge.what = "At the beginning", signal(SIGSEGV, judge_crashed), \
      signal(SIGFPE, judge_crashed), signal(SIGABRT, judge_crashed))
+#endif
 
 // ---- A case ----
 
@@ -66,6 +72,16 @@ static inline void judge_case(const char *what)
     judge.mistake = NULL;
     judge.sentence = NULL;
     judge.cases++;
+}
+
+// Exactly n floats of a value: what a learner's function fills. make learn judges with a sanitizer,
+// too, which sees a step beyond them.
+static inline float *judge_room(int n, float value)
+{
+    float *y = (float *)malloc((size_t)n * sizeof *y);
+    if (!y) abort();
+    for (int i = 0; i < n; i++) y[i] = value;
+    return y;
 }
 
 static inline void judge_got(const float *y, int n)

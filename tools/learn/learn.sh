@@ -15,7 +15,7 @@ CC=${CC:-cc}
 mine=${LEARN:-learn}
 out=build/learn
 passed=$mine/passed
-limit=10                            # seconds that an exercise may run
+limit=5                             # seconds of the processor that an exercise may use
 mkdir -p "$mine" "$out" || exit 1
 [ -e "$passed" ] || : >"$passed"
 
@@ -38,40 +38,116 @@ fetch() {                           # the learner's copy, made once
     [ -e "$mine/$1.c" ] || cp "examples/exercises/$1.c" "$mine/$1.c"
 }
 
-# ---- The judge ----
-run_limited() {
-    if command -v timeout >/dev/null 2>&1; then timeout "$limit" "$@"; else "$@"; fi
+# ---- The judge: a program that includes the learner's file by its path ----
+build_judge() {                     # build_judge FILE NAME PROGRAM FLAG...
+    file=$1 program=$3 source=tools/learn/judges/$2.c
+    shift 3
+    $CC -std=c99 -g -Wall -Wextra -Werror=implicit-function-declaration "$@" \
+        -DEXERCISE="\"$file\"" -o "$program" "$source" -lm >"$program.txt" 2>&1
 }
-build_judge() {                     # build_judge FILE NAME: the learner's file is included by path
-    $CC -std=c99 -O1 -g -Wall -Wextra -DEXERCISE="\"$1\"" -o "$out/$2" \
-        "tools/learn/judges/$2.c" -lm >"$out/$2.txt" 2>&1
+compiler_says() {                   # compiler_says error|warning FILE MESSAGES: those about FILE
+    awk -v kind=" $1: " -v file="$2" '
+        FILENAME == file { line[FNR] = $0; next }
+        index($0, file ":") == 1 && (at = index($0, kind)) && n++ < 3 {
+            split(substr($0, length(file) + 2), number, ":")
+            print "  line " number[1] ": " substr($0, at + length(kind))
+            text = line[number[1]]
+            sub(/^[ \t]+/, "", text)
+            if (text != seen) print "      " text
+            seen = text
+        }' "$2" "$3"
+}
+misfit() {                          # misfit MESSAGES: the file compiles, but not with the judge
+    awk '
+        function say(text) { print "  " text; exit }
+        function name() { match($0, /[`\047‘][A-Za-z_0-9]+/); return substr($0, RSTART, RLENGTH) }
+        { known = name(); gsub(/[^A-Za-z_0-9]/, "", known) }
+        /implicit declaration|undefined reference|undeclared|unknown type/ {
+            say("the judge needs " known ", as in the starter; your file has none.")
+        }
+        /(few|many) arguments/ { say(known " has not the arguments that it has in the starter.") }
+        /error: .*redefinition|conflicting types/ {
+            say("the judge has a " known " of its own: give yours another name.")
+        }
+        /error: / { say("a } is missing, or one function stands within another.") }' "$1"
+}
+# Limits are those of the processor's time and of what is written; a learner's input is empty.
+run_limited() (                     # run_limited PROGRAM: what it prints, and what the judge says
+    ulimit -c 0
+    ulimit -t "$limit"
+    ulimit -f 2048
+    exec "$1" </dev/null >"$1.printed" 2>"$1.said"
+)
+printed() {                         # what the learner's code has printed
+    [ -s "$1.printed" ] || return
+    echo "Your code printed:"
+    head -c 2000 "$1.printed" | head -n 10 | sed 's/^/  | /'
+    lines=$(wc -l <"$1.printed")
+    [ "$lines" -le 10 ] || echo "  | ... and $((lines - 10)) more lines"
+}
+sanitized() {                       # sanitized FILE NAME: whether nothing strange happens in it
+    strict=$out/$2.strict
+    build_judge "$1" "$2" "$strict" -O0 -DJUDGE_LEAVES_SIGNALS -fsanitize=address,undefined \
+        -fno-sanitize-recover=all || return 0           # this compiler cannot
+    { ASAN_OPTIONS=detect_leaks=0 run_limited "$strict"; } 2>/dev/null && return 0
+    awk -v file="$1:" '
+        FILENAME == ARGV[2]   { line[FNR] = $0; next }
+        (at = index($0, file)) && !number { number = substr($0, at + length(file)) + 0 }
+        / runtime error: /    { sub(/.* runtime error: /, ""); what = $0 }
+        /^READ of size/       { what = "this reads outside of an array" }
+        /^WRITE of size/      { what = "this writes outside of an array" }
+        /Sanitizer: stack-ov/ { what = "the stack is full: does a function call itself forever?" }
+        /SEGV on/             { what = "at this address is nothing" }
+        END {
+            if (what == "") exit
+            print number ? "  line " number ": " what : "  " what
+            sub(/^[ \t]+/, "", line[number])
+            if (number) print "      " line[number]
+        }' "$strict.said" "$1" >"$strict.where"
+    [ ! -s "$strict.where" ]
 }
 judge_file() {                      # judge_file FILE NAME: 0 if it is right; says what is wrong
-    path=$1
+    path=$1 program=$out/$2
     case $path in /*) ;; *) path=$PWD/$path ;; esac
-    if ! build_judge "$path" "$2"; then
+    if ! build_judge "$path" "$2" "$program" ${LEARN_FLAGS:--O1}; then
         echo "Not yet. It does not compile:"
-        grep -E 'error:|undefined reference' "$out/$2.txt" | sed "s|^.*/||; s/^/  /" | head -n 5
+        compiler_says error "$path" "$program.txt" >"$program.said"
+        [ -s "$program.said" ] || misfit "$program.txt" >"$program.said"
+        cat "$program.said"
         return 1
     fi
-    grep 'warning:' "$out/$2.txt" | sed 's|^.*/||; s/^/  the compiler says: /' | head -n 3
-    run_limited "$out/$2" >"$out/$2.said" 2>&1
+    { run_limited "$program"; } 2>/dev/null             # the shell would say "Killed"
     code=$?
+    compiler_says warning "$path" "$program.txt" >"$program.warned"
+    [ ! -s "$program.warned" ] || { echo "The compiler warns:"; cat "$program.warned"; }
+    printed "$program"
     case $code in
-    124) echo "Not yet. It ran for more than $limit seconds: is there a loop that never ends?" ;;
-    0 | 1) cat "$out/$2.said" ;;
+    0 | 1)
+        cat "$program.said"
+        grep -q 'Right: [0-9]* cases' "$program.said" && return 0
+        [ $code = 1 ] || echo "Not yet. Your code ended the program: no exit, please."
+        return 1 ;;
+    137 | 152) echo "Not yet. It ran for $limit seconds: is there a loop that never ends?" ;;
+    153) echo "Not yet. It prints without end." ;;
     *)
-        cat "$out/$2.said"
-        echo "Not yet. It ended with code $code: did it write where it should not?" ;;
+        cat "$program.said"
+        echo "Not yet. It crashed, with code $code." ;;
     esac
-    [ $code = 0 ] && grep -q '^Right' "$out/$2.said"
+    return 1
 }
 judge() {                           # the learner's exercise NAME, with the score
     fetch "$1"
     echo "$mine/$1.c ($(cksum <"$mine/$1.c" | cut -d' ' -f1))"
-    if judge_file "$mine/$1.c" "$1" >"$out/verdict"; then
+    verdict=right
+    judge_file "$mine/$1.c" "$1" >"$out/verdict" || verdict=wrong
+    if ! grep -qE 'not compile|seconds' "$out/verdict" && ! sanitized "$path" "$1"; then
+        [ $verdict = wrong ] || echo "Not yet. The results are right, but:" >"$out/verdict"
+        cat "$out/$1.strict.where" >>"$out/verdict"
+        verdict=wrong
+    fi
+    grep -v '^mistake:' "$out/verdict"
+    if [ $verdict = right ]; then
         has_passed "$1" || echo "$1" >>"$passed"
-        grep -v '^mistake:' "$out/verdict"
         score
         echo "Why, another way, and a tempting wrong way: tools/learn/learn.sh solution $1"
         return 0
@@ -80,7 +156,6 @@ judge() {                           # the learner's exercise NAME, with the scor
         grep -vxF "$1" "$passed" >"$passed.new"
         mv "$passed.new" "$passed"
     fi
-    grep -v '^mistake:' "$out/verdict"
     return 1
 }
 score() {
