@@ -178,7 +178,7 @@ static inline void picture_close(picture *p)
 // On the terminal: a value as a bar of at most 40 signs.
 static inline void text_bar(const char *name, double value, double most)
 {
-    int n = (int)(value / most * 40 + 0.5);
+    int n = (int)(value / most * 40);
     printf("%-9s %.*s %.3g\n", name, n, "########################################", value);
 }
 
@@ -186,7 +186,7 @@ static inline void text_bar(const char *name, double value, double most)
 static inline void text_cells(const float *v, int rows, int columns, float least, float most)
 {
     for (int i = 0; i < rows * columns; i++) {
-        int dark = (int)((v[i] - least) / (most - least) * 9 + 0.5f);
+        int dark = (int)((v[i] - least) / (most - least) * 9.99f);
         char sign = " .:-=+*#%@"[dark < 0 || dark > 9 ? 9 * (dark > 9) : dark];
         printf("%s%c%c", i % columns ? "" : "  ", sign, sign);
         if (i % columns == columns - 1) printf("\n");
