@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     static const int steps[] = { 1, 5, 100 };
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "Gradient descent finds a line",
         "Five points, and three lines: after 1 step too steep, then through them; the loss falls.");
-    picture_axes(&p, 0, 4, 0, 12, "hours", "cm");
+    picture_axes(&p, 0, 4, 0, 15, "hours", "cm");
     for (int i = 0; i < 3; i++) {
         printf("step %d: loss %.4f, ", steps[i], descend(steps[i], 0.1, line, losses));
         gradient(line[0], line[1], &dw, &db);
