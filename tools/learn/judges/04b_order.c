@@ -1,0 +1,115 @@
+#include "../judge.h"
+#include EXERCISE
+
+enum { MOST = 64 };
+
+static int where[MOST]; // of each node in the order; -1: nowhere
+
+static void find_places(const int *order, int n)
+{
+    for (int i = 0; i < n; i++)
+        where[i] = -1;
+    for (int k = 0; k < n; k++) {
+        if (order[k] == -7) continue;
+        judge_holds(order[k] >= 0 && order[k] < n, "no_node",
+                    "there is a number in the order that no node has; they are 0 ... n - 1.");
+        judge_holds(where[order[k]] < 0, "twice",
+                    "a node stands in the order twice: remember which have been appended.");
+        where[order[k]] = k;
+    }
+}
+
+// What can be said of a wrong order, from how many edges point the right way.
+static void judge_edges(const edge *edges, int count, const int *order, int n)
+{
+    int wrong = 0, as_numbered = 1, one_is_enough = 1;
+    char line[120] = "";
+    for (int e = 0; e < count; e++)
+        if (where[edges[e].from] > where[edges[e].to]) {
+            wrong++;
+            snprintf(line, sizeof line, "node %d needs node %d, and stands before it.", edges[e].to,
+                     edges[e].from);
+        }
+    for (int i = 0; i < n; i++) {
+        int needs = 0, has = 0;
+        if (order[i] != i) as_numbered = 0;
+        for (int e = 0; e < count; e++)
+            if (edges[e].to == i) {
+                needs++;
+                has += where[edges[e].from] < where[i];
+            }
+        if (needs && !has) one_is_enough = 0;
+    }
+    if (!wrong) return;
+    judge_holds(wrong < count, "reversed",
+                "every node stands before what it needs: the order is turned round.");
+    judge_holds(!as_numbered, "as_numbered",
+                "the nodes are in the order of their numbers, which says nothing about what they "
+                "need.");
+    judge_holds(!one_is_enough, "one_input_is_enough",
+                "a node is appended when the first node that it needs is there. It must wait for "
+                "all of them.");
+    judge_refuse(NULL, line);
+}
+
+static void graph(const char *what, const edge *edges, int count, int n)
+{
+    int *order = (int *)malloc((size_t)(n + count) * sizeof *order), there = 0;
+    judge_case(what);
+    for (int i = 0; i < n + count; i++)
+        order[i] = -7;
+    int found = find_order(edges, count, n, order);
+    judge_holds(count == 0 || order[n] == -7, "twice",
+                "more than n nodes are in the order: a node was appended once for each node that "
+                "it needs, not once when all of them were there.");
+    judge_holds(found != -1, "no_circle", "it says that there is a circle, and there is none.");
+    find_places(order, n);
+    for (int i = 0; i < n; i++)
+        there += where[i] >= 0;
+    judge_holds(there == 0 || there >= n, "missing",
+                "nodes are missing in the order: those that need nothing and that nothing needs "
+                "are nodes, too.");
+    judge_holds(there == n, NULL, "the order is empty.");
+    judge_edges(edges, count, order, n);
+    judge_holds(found == n, "not_the_count", "the order is right; find_order should return n.");
+    free(order);
+}
+
+static void circle(const char *what, const edge *edges, int count, int n)
+{
+    int order[MOST];
+    for (int i = 0; i < MOST; i++)
+        order[i] = -7;
+    judge_case(what);
+    int found = find_order(edges, count, n, order);
+    judge_holds(found != n, "circle_not_seen",
+                "these nodes need each other in a circle, so that no order is right; return -1.");
+    judge_holds(found == -1, NULL, "it is a circle: return -1.");
+}
+
+#define GRAPH(what, n, ...) \
+    graph(what, (const edge[]){ __VA_ARGS__ }, \
+          (int)(sizeof((const edge[]){ __VA_ARGS__ }) / sizeof(edge)), n)
+
+int main(void)
+{
+    JUDGE_BEGIN();
+    GRAPH("a chain 2 -> 0 -> 1", 3, { 2, 0 }, { 0, 1 });
+    GRAPH("0 -> 1 -> 2 -> 3, and 0 -> 3", 4, { 0, 3 }, { 0, 1 }, { 1, 2 }, { 2, 3 });
+    GRAPH("two ways from 4 to 0, one of them long", 6, { 4, 0 }, { 4, 3 }, { 3, 5 }, { 5, 2 },
+          { 2, 0 }, { 1, 2 });
+    GRAPH("node 2 is alone", 4, { 3, 1 }, { 1, 0 });
+    GRAPH("1 needs 0 twice: x times x", 2, { 0, 1 }, { 0, 1 });
+    graph("one node", NULL, 0, 1);
+    edge ladder[126];
+    for (int i = 0; i < 63; i++)
+        ladder[i] = (edge){ 63 - i, 62 - i };
+    for (int i = 0; i < 62; i++)
+        ladder[63 + i] = (edge){ 63 - i, 61 - i };
+    graph("64 nodes, each needs the two behind it", ladder, 125, 64);
+    circle("0 -> 1 -> 2 -> 0", (const edge[]){ { 0, 1 }, { 1, 2 }, { 2, 0 } }, 3, 3);
+    circle("a circle behind a node that is ready",
+           (const edge[]){ { 0, 1 }, { 1, 2 }, { 2, 1 }, { 2, 3 } }, 4, 4);
+    circle("a node that needs itself", (const edge[]){ { 0, 1 }, { 1, 1 } }, 2, 2);
+    return judge_end();
+}
