@@ -86,12 +86,14 @@ static inline float *judge_room(int n, float value)
 
 static inline void judge_got(const float *y, int n)
 {
+    judge.mistake = NULL;
     judge.n = n < JUDGE_MOST ? n : JUDGE_MOST;
     for (int i = 0; i < judge.n; i++) judge.got[i] = (double)y[i];
 }
 
 static inline void judge_got_number(double y)
 {
+    judge.mistake = NULL;
     judge.n = 1;
     judge.got[0] = y;
 }
