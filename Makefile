@@ -132,6 +132,14 @@ $B/samba-device: $(DEVICE_CLI) $(wildcard tools/cli/*/*.h) samba.h | ready-run
 	@mkdir -p $B
 	$(CC) $(CFLAGS) -I. -o $@ $(DEVICE_CLI) $(LDFLAGS) -lm -pthread
 
+VIEW_CLI = tools/cli/view.c $(wildcard tools/cli/view/*.c tools/cli/util/*.c)
+$B/samba-view: $(VIEW_CLI) $(wildcard tools/cli/*/*.h) $B/view_page.h samba.h | ready-run
+	$(CC) $(CFLAGS) -I. -o $@ $(VIEW_CLI) $(LDFLAGS) -lm -pthread
+
+$B/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
+	@mkdir -p $B
+	tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*) >$@
+
 $B/samba-onnx: tools/cli/onnx.c $(COMPANIONS) $(wildcard tools/include/samba/onnx/*.h) \
     $(wildcard tools/include/samba/onnx/*/*.h) samba.h $B/onnx/onnx.pb-c.c | ready-onnx
 	$(CC) $(CFLAGS) -I. -I$B/onnx -o $@ tools/cli/onnx.c $B/onnx/onnx.pb-c.c $(LDFLAGS) \

@@ -1103,11 +1103,11 @@ typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3
    gradient is complete and keeps no gradient (but of microbatches). Same results, less memory. */
 typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } samba_mapping;
 
-/* What to compile. */
 /* What memory counts. HOST: tensors, those in the file as well. DEVICE32: what samba_runtime_bytes
    will say on a 32-bit device, as samba_measure_device tells it, for which flash holds the file. */
 typedef enum samba_target { SAMBA_HOST = 0, SAMBA_DEVICE32, SAMBA_N_TARGETS } samba_target;
 
+/* What to compile. */
 typedef struct samba_program {
     const char *pef;    /* file to write, <pef>.log beside it; NULL: none */
     const char *name;   /* internal name; default "samba" */
@@ -1374,6 +1374,14 @@ SAMBA_API bool samba_zero_inputs(samba_session *s);
    is gone after the call; fn must not use the session. NULL: no more. See samba/profiler.h. */
 typedef void (*samba_event_fn)(const char *name, int32_t section, bool begins, void *user);
 SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user);
+/* Tells fn each node of the loaded program before and after it runs, with the values that it reads
+   and makes as they are then: later temporaries hold others, as they share memory. node counts as
+   samba_pef_node_at; args is for reading, until fn returns. Views, which run nothing, are told of,
+   too. Meanwhile no ops are fused: the same bits, slower. fn must not use the session. NULL: no
+   more. */
+typedef void (*samba_node_fn)(int32_t node, const char *name, const samba_op *op,
+                              const samba_args *args, bool begins, void *user);
+SAMBA_API void samba_on_node(samba_session *s, samba_node_fn fn, void *user);
 
 /* ==== [pef-api] =============================================================================== */
 /* The records of a PEF, for tools that read it without running it. */
@@ -15321,6 +15329,10 @@ struct samba_runtime {
     uint32_t failure, failed_with;     /* SAMBA__FAILED_...: see [runtime] */
     void (*on_event)(const char *name, int32_t section, bool begins, void *user);
     void *event_user;
+#if !defined(SAMBA_RUNTIME_ONLY)
+    samba_node_fn on_node; /* NULL: none */
+    void *node_user;
+#endif
 };
 
 SAMBA__FN void samba__forget_norm(samba_runtime *rt)
@@ -16075,10 +16087,37 @@ SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__group *c, uint
     return fine;
 }
 
-/* How many nodes run together. */
-SAMBA__FN uint32_t samba__nodes_of(const samba__step *step)
+/* How many nodes run together: one, if somebody watches. */
+SAMBA__FN uint32_t samba__nodes_of(const samba_runtime *rt, uint32_t i)
 {
-    return step->group;
+    return rt->on_node ? 1 : rt->steps[i].group;
+}
+
+/* Runs node i by itself, and tells the session's observer before and after. */
+SAMBA__NOINLINE bool samba__run_watched(samba_runtime *rt, uint32_t i)
+{
+    samba__task task;
+    samba_spec spec[SAMBA_MAX_IN + SAMBA_MAX_OUT];
+    int32_t attr[SAMBA_MAX_ATTR];
+    const samba__step *step = &rt->steps[i];
+    const char *name = rt->pef.strings + samba__record_at(&rt->pef, i).name;
+    samba__group c;
+    samba__open_args(rt, i, &task.args, spec, attr);
+    task.op = step->op;
+    task.work = &step->work;
+    task.found = NULL;
+    c.task = &task;
+    c.n = 1;
+    c.local = rt->local;
+    c.part = step->work.part;
+    c.count = samba_count(&task.args.out_spec[0].shape);
+    rt->fault_node = i;
+    rt->on_node((int32_t)i, name, step->op, &task.args, true, rt->node_user);
+    bool fine = true;
+    if (!step->view)
+        fine = rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
+    rt->on_node((int32_t)i, name, step->op, &task.args, false, rt->node_user);
+    return fine;
 }
 
 /* Runs the fused group that begins with node i. */
@@ -16088,6 +16127,7 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     samba_spec spec[SAMBA__GROUP_TASKS][SAMBA_MAX_IN + SAMBA_MAX_OUT];
     int32_t attr[SAMBA__GROUP_TASKS][SAMBA_MAX_ATTR];
     samba__group c;
+    if (rt->on_node) return samba__run_watched(rt, i);
     c.task = task;
     c.n = 0;
     c.local = rt->local;
@@ -16108,9 +16148,10 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
     return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
 }
 #else
-SAMBA__FN uint32_t samba__nodes_of(const samba__step *step)
+SAMBA__FN uint32_t samba__nodes_of(const samba_runtime *rt, uint32_t i)
 {
-    (void)step;
+    (void)rt;
+    (void)i;
     return 1;
 }
 
@@ -16189,7 +16230,7 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
     if (anew) samba__clear_unwritten(rt, &q);
     samba__tell_event(rt, &q, id, true);
-    for (uint32_t i = q.first; fine && i < q.end; i += samba__nodes_of(&rt->steps[i]))
+    for (uint32_t i = q.first; fine && i < q.end; i += samba__nodes_of(rt, i))
         fine = samba__run_node(rt, i);
     for (uint32_t i = q.first; fine && anew && i < q.end; i++)
         rt->steps[i].has_run = true;
@@ -16861,6 +16902,8 @@ struct samba_session {
     void *on_trace_user;
     samba_event_fn on_event; /* NULL: none */
     void *event_user;
+    samba_node_fn on_node; /* NULL: none */
+    void *node_user;
     bool generating;       /* the compiler is recording, not the user */
     bool differentiating;  /* samba_grad is recording */
     const char *op_prefix; /* of the names of ops traced now; NULL: none */
@@ -24780,6 +24823,18 @@ SAMBA_API void samba_on_event(samba_session *s, samba_event_fn fn, void *user)
     }
 }
 
+SAMBA_API void samba_on_node(samba_session *s, samba_node_fn fn, void *user)
+{
+    if (s) {
+        s->on_node = fn;
+        s->node_user = user;
+    }
+    if (s && s->rt) {
+        s->rt->on_node = fn;
+        s->rt->node_user = user;
+    }
+}
+
 /* What is called name begins; ends, and how. Both are for expressions. */
 SAMBA__FN bool samba__begin(const samba_session *s, const char *name)
 {
@@ -25538,6 +25593,7 @@ SAMBA__FN bool samba__attach(samba_session *s, samba__file *file)
     samba__begin(s, "SAMBA_INIT_RUNTIME");
     s->rt = samba__runtime_layout(&file->pef, memory, &s->pool, &at, file->stays);
     samba_on_event(s, s->on_event, s->event_user);
+    samba_on_node(s, s->on_node, s->node_user);
     s->rt->local = s->local;
     s->rt->culprit = s->desc.check_finite ? &s->culprit : NULL;
     if (!file->stays) samba__file_close(s, file, true);

@@ -31,6 +31,12 @@ static void ignore_event(const char *name, int32_t section, bool begins, void *u
     (void)name, (void)section, (void)begins, (void)user;
 }
 
+static void ignore_node(int32_t node, const char *name, const samba_op *op, const samba_args *args,
+                        bool begins, void *user)
+{
+    (void)node, (void)name, (void)op, (void)args, (void)begins, (void)user;
+}
+
 static samba_session *open_quiet(void)
 {
     samba_desc d = { .threads = 1, .quiet = true };
@@ -302,6 +308,8 @@ static void test_session(void)
     CHECK(!samba_sections_commute(NULL, 0, 0) && !samba_zero_inputs(NULL));
     samba_on_event(s, NULL, NULL);
     samba_on_event(NULL, ignore_event, NULL);
+    samba_on_node(s, NULL, NULL);
+    samba_on_node(NULL, ignore_node, NULL);
     samba_clear_error(s);
     CHECK(samba_run(s, 0) && samba_close(s) == 0);
 }

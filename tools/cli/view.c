@@ -1,0 +1,15 @@
+// The glass box of tools/samba, a program of its own: a model as a page that shows what happens in
+// it. samba.h is implemented here, once; the commands stand in tools/cli/view.
+#define SAMBA_IMPLEMENTATION
+#include "samba.h"
+#include "util/command.h"
+#include "view/commands.h"
+
+static const command commands[] = {
+    { "view", view_main, "a model as one HTML page: graph, values, gradients, memory, time" },
+};
+
+int main(int argc, char **argv)
+{
+    return run_command(commands, sizeof commands / sizeof *commands, argc, argv);
+}

@@ -1,0 +1,516 @@
+// The data of a page as JSON. Strings are escaped so that they can stand in an HTML script element.
+#include "data.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Words --------------------------------------------------------------------------------------
+
+// As JSON in ASCII, and without <, which could end the script that the data stands in.
+void write_json_text(FILE *to, const char *text)
+{
+    char *json = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&json, &size);
+    if (memory) print_json_text(memory, text);
+    if (memory) fclose(memory);
+    for (const char *p = json ? json : "\"?\""; *p; p++) {
+        if (*p == '<' || *p == '>' || *p == '&') fprintf(to, "\\u%04x", (unsigned char)*p);
+        else fputc(*p, to);
+    }
+    free(json);
+}
+
+void write_html_text(FILE *to, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        if (*p == '<') fputs("&lt;", to);
+        else if (*p == '>') fputs("&gt;", to);
+        else if (*p == '&') fputs("&amp;", to);
+        else if (*p == '"') fputs("&quot;", to);
+        else if (*p < 32 && *p != '\n') fputs("&#65533;", to);
+        else fputc(*p, to);
+    }
+}
+
+void write_json_number(FILE *to, double x)
+{
+    if (!isfinite(x)) fputs("null", to);
+    else fprintf(to, "%.9g", x);
+}
+
+static void write_field(FILE *to, const char *name, const char *text)
+{
+    fprintf(to, "\"%s\":", name);
+    write_json_text(to, text);
+}
+
+static void write_indices(FILE *to, const int32_t *list, int32_t n)
+{
+    fputc('[', to);
+    for (int32_t i = 0; i < n; i++) fprintf(to, i ? ",%d" : "%d", list[i]);
+    fputc(']', to);
+}
+
+static void write_shape(FILE *to, const samba_shape *shape)
+{
+    write_indices(to, shape->dim, shape->ndim);
+}
+
+// ---- Tensors ------------------------------------------------------------------------------------
+
+// Which nodes read each symbol, and which makes it: lists in one array.
+typedef struct readers { int32_t *begin, *list, *maker; } readers;
+
+static bool find_readers(readers *r, const model *m)
+{
+    int32_t n = m->pef.n_symbols, total = 0;
+    r->begin = calloc((size_t)n + 2, sizeof *r->begin);
+    r->maker = malloc(((size_t)n + 1) * sizeof *r->maker);
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) total += m->nodes[i].n_in;
+    r->list = malloc(((size_t)total + 1) * sizeof *r->list);
+    if (!r->begin || !r->maker || !r->list) return false;
+    for (int32_t i = 0; i < n; i++) r->maker[i] = -1;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
+        const node *q = &m->nodes[i];
+        for (int32_t k = 0; k < q->n_in; k++)
+            if (q->in[k] >= 0) r->begin[q->in[k] + 1]++;
+        for (int32_t o = 0; o < q->n_out; o++)
+            if (q->out[o] >= 0 && r->maker[q->out[o]] < 0) r->maker[q->out[o]] = i;
+    }
+    for (int32_t i = 0; i < n; i++) r->begin[i + 1] += r->begin[i];
+    for (int32_t i = m->pef.n_nodes - 1; i >= 0; i--) {     // lists fill from their ends
+        const node *q = &m->nodes[i];
+        for (int32_t k = 0; k < q->n_in; k++)
+            if (q->in[k] >= 0) r->list[--r->begin[q->in[k] + 1]] = i;
+    }
+    for (int32_t i = 0; i < n; i++) r->begin[i] = r->begin[i + 1];
+    r->begin[n] = total;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++)
+        for (int32_t k = 0; k < m->nodes[i].n_in; k++)
+            if (m->nodes[i].in[k] < 0) r->begin[n]--;       // absent inputs have no reader
+    return true;
+}
+
+static void free_readers(readers *r)
+{
+    free(r->begin);
+    free(r->list);
+    free(r->maker);
+}
+
+static void write_used(FILE *to, const readers *r, int32_t i)
+{
+    fputs(",\"used\":[", to);
+    for (int32_t k = r->begin[i]; k < r->begin[i + 1]; k++) {
+        bool again = k > r->begin[i] && r->list[k] == r->list[k - 1];
+        if (!again) fprintf(to, k > r->begin[i] ? ",%d" : "%d", r->list[k]);
+    }
+    fputc(']', to);
+}
+
+// A temporary has no name of its own in some files: then it is called as what makes it.
+static const char *name_of(const model *m, const readers *r, int32_t i)
+{
+    const char *name = m->symbols[i].name;
+    if (*name) return name;
+    if (r->maker[i] >= 0) return m->nodes[r->maker[i]].name;
+    return m->symbols[i].role == SAMBA_ROLE_SCRATCH ? m->nodes[m->symbols[i].first].name : "";
+}
+
+static const char *word_of(const symbol *s)
+{
+    if (s->role == SAMBA_ROLE_STATE && !s->generated) return "buffer";
+    return role_word(s->role);
+}
+
+// Does it have a value before a run? Nodes may update it then.
+static bool is_leaf(const symbol *s)
+{
+    return s->role == SAMBA_ROLE_INPUT || s->role == SAMBA_ROLE_WEIGHT || s->role == SAMBA_ROLE_STATE
+        || s->role == SAMBA_ROLE_ARGIN || s->role == SAMBA_ROLE_CONSTANT;
+}
+
+static void write_tensor(FILE *to, const model *m, const readers *r, int32_t i)
+{
+    const symbol *s = &m->symbols[i];
+    fputs(i ? ",\n{" : "{", to);
+    write_field(to, "name", name_of(m, r, i));
+    fprintf(to, ",\"role\":\"%s\",\"dtype\":\"%s\",\"shape\":", word_of(s),
+            samba_dtype_name(s->spec.dtype));
+    write_shape(to, &s->spec.shape);
+    fprintf(to, ",\"bytes\":%" PRIu64, s->size);
+    if (s->gradient >= 0) fprintf(to, ",\"grad\":%d", s->gradient);
+    if (s->view_of >= 0) fprintf(to, ",\"view_of\":%d", s->view_of);
+    if (s->batch_dim >= 0) fprintf(to, ",\"batch_dim\":%d", s->batch_dim);
+    fprintf(to, ",\"place\":{\"pool\":%d,\"offset\":%" PRIu64 "},\"made\":%d", s->region, s->offset,
+            is_leaf(s) ? -1 : r->maker[i]);
+    if (is_leaf(s) && r->maker[i] >= 0) fprintf(to, ",\"updated\":%d", r->maker[i]);
+    write_used(to, r, i);
+    fputc('}', to);
+}
+
+static void write_tensors(FILE *to, const model *m)
+{
+    readers r = { NULL, NULL, NULL };
+    fputs("\"tensors\":[", to);
+    bool fine = find_readers(&r, m);
+    for (int32_t i = 0; fine && i < m->pef.n_symbols; i++) write_tensor(to, m, &r, i);
+    fputs("],\n", to);
+    free_readers(&r);
+}
+
+// ---- Nodes --------------------------------------------------------------------------------------
+
+static void write_word(FILE *to, char kind, int32_t word)
+{
+    switch (kind) {
+    case 'f': write_json_number(to, samba_attr_float(word)); break;
+    case 'b': fputs(word ? "true" : "false", to); break;
+    case 't': fprintf(to, "\"%s\"", samba_dtype_name((samba_dtype)word)); break;
+    case 'x': fprintf(to, "\"%08x\"", (unsigned)word); break;
+    default: fprintf(to, "%d", word); break;
+    }
+}
+
+// A mask of axes as their list.
+static void write_axes(FILE *to, int32_t mask)
+{
+    bool first = true;
+    fputc('[', to);
+    for (int32_t i = 0; i < SAMBA_MAX_DIMS; i++) {
+        if (!(mask >> i & 1)) continue;
+        fprintf(to, first ? "%d" : ",%d", i);
+        first = false;
+    }
+    fputc(']', to);
+}
+
+static void write_attribute(FILE *to, const node *n, const char *name, char kind, bool list)
+{
+    int32_t words[SAMBA_MAX_ATTR];
+    int32_t count = samba_pef_attr(n, name, words, SAMBA_MAX_ATTR);
+    if (kind == 'm' && count > 0) {
+        write_axes(to, words[0]);
+        return;
+    }
+    if (count != 1 || list) fputc('[', to);
+    for (int32_t i = 0; i < count; i++) {
+        if (i) fputc(',', to);
+        write_word(to, kind, words[i]);
+    }
+    if (count != 1 || list) fputc(']', to);
+}
+
+// What kind the attribute has whose name ends at p: behind the next colon, as samba_op.attributes.
+static char kind_at(const char *p, bool *list)
+{
+    const char *colon = strchr(p, ':');
+    *list = colon && colon[1] && (colon[2] == '*' || (colon[2] >= '2' && colon[2] <= '9'));
+    return colon ? colon[1] : 'i';
+}
+
+// "stride:i2 padding:i2", "begin,end,step:i*".
+static void write_attributes(FILE *to, const node *n)
+{
+    const char *p = n->attributes ? n->attributes : "";
+    bool first = true;
+    fputs(",\"attr\":{", to);
+    while (*p) {
+        char name[64];
+        size_t length = strcspn(p, ",: ");
+        bool list;
+        char kind = kind_at(p, &list);
+        if (length > 0 && length < sizeof name) {
+            memcpy(name, p, length);
+            name[length] = 0;
+            int32_t none;
+            if (samba_pef_attr(n, name, &none, 0) > 0) {
+                fprintf(to, first ? "\"%s\":" : ",\"%s\":", name);
+                write_attribute(to, n, name, kind, list);
+                first = false;
+            }
+        }
+        p += length;
+        if (*p == ':') p += strcspn(p, " ");
+        p += strspn(p, ", ");
+    }
+    for (int32_t i = 0; !n->attributes && i < n->n_attr; i++)
+        fprintf(to, i ? ",\"%d\":%d" : "\"%d\":%d", i, n->attr[i]);
+    fputc('}', to);
+}
+
+static void write_layer(FILE *to, const char *path)
+{
+    char part[1024];
+    bool first = true;
+    fputs(",\"layer\":[", to);
+    while (*path) {
+        size_t n = strcspn(path, "\n"), kept = n < sizeof part ? n : sizeof part - 1;
+        memcpy(part, path, kept);
+        part[kept] = 0;
+        if (!first) fputc(',', to);
+        write_json_text(to, part);
+        first = false;
+        path += n + (path[n] == '\n');
+    }
+    fputc(']', to);
+}
+
+// Bytes that a run of the node reads and writes.
+int64_t bytes_of(const model *m, int32_t i)
+{
+    const node *n = &m->nodes[i];
+    int64_t bytes = 0;
+    if (is_view(m, i)) return 0;
+    for (int32_t k = 0; k < n->n_in + n->n_out; k++) {
+        int32_t at = k < n->n_in ? n->in[k] : n->out[k - n->n_in];
+        if (at < 0) continue;
+        const samba_spec *spec = &m->symbols[at].spec;
+        bytes += samba_count(&spec->shape) * (int64_t)samba_dtype_size(spec->dtype);
+    }
+    return bytes;
+}
+
+static void write_node(FILE *to, const page_data *d, int32_t i)
+{
+    const model *m = d->model;
+    const node *n = &m->nodes[i];
+    bool view = is_view(m, i);
+    fputs(i ? ",\n{" : "{", to);
+    write_field(to, "name", n->name);
+    fputc(',', to);
+    write_field(to, "op", n->op ? n->op : "an op of your own");
+    fprintf(to, ",\"section\":%d,\"kind\":\"%s\",\"in\":", m->section_of[i], kind_of(m, i));
+    write_indices(to, n->in, n->n_in);
+    fputs(",\"out\":", to);
+    write_indices(to, n->out, n->n_out);
+    write_attributes(to, n);
+    write_layer(to, m->layer[i]);
+    fprintf(to, ",\"flops\":%" PRId64 ",\"bytes\":%" PRId64 ",\"view\":%s",
+            view ? 0 : n->flops, bytes_of(m, i), view ? "true" : "false");
+    if (d->times->node) fprintf(to, ",\"seconds\":%.4g", d->times->node[i]);
+    fputc('}', to);
+}
+
+static void write_nodes(FILE *to, const page_data *d)
+{
+    fputs("\"nodes\":[", to);
+    for (int32_t i = 0; i < d->model->pef.n_nodes; i++) write_node(to, d, i);
+    fputs("],\n", to);
+}
+
+// ---- Sections and graphs ------------------------------------------------------------------------
+
+typedef struct section_sum { int64_t flops, bytes; } section_sum;
+
+static section_sum sum_section(const model *m, const section *q)
+{
+    section_sum sum = { 0, 0 };
+    for (int32_t i = q->first; i < q->first + q->n; i++) {
+        sum.flops += is_view(m, i) ? 0 : m->nodes[i].flops;
+        sum.bytes += bytes_of(m, i);
+    }
+    return sum;
+}
+
+// The number of the graph that section i is of; they stand together.
+static int32_t graph_of(const model *m, int32_t i)
+{
+    int32_t graph = 0;
+    for (int32_t k = 1; k <= i; k++) {
+        const char *a = m->sections[k - 1].graph, *b = m->sections[k].graph;
+        graph += a && b && strcmp(a, b) != 0;
+    }
+    return graph;
+}
+
+static void write_graphs(FILE *to, const model *m)
+{
+    fputs("\"graphs\":[", to);
+    for (int32_t i = 0; i < m->pef.n_sections; i++) {
+        const char *name = m->sections[i].graph;
+        if (i > 0 && graph_of(m, i) == graph_of(m, i - 1)) continue;
+        if (i > 0) fputc(',', to);
+        write_json_text(to, name ? name : "");
+    }
+    fputs("],\n", to);
+}
+
+static void write_sections(FILE *to, const page_data *d)
+{
+    const model *m = d->model;
+    fputs("\"sections\":[", to);
+    for (int32_t i = 0; i < m->pef.n_sections; i++) {
+        const section *q = &m->sections[i];
+        section_sum sum = sum_section(m, q);
+        fprintf(to, "%s{\"type\":\"%s\",\"graph\":%d,\"first\":%d,\"end\":%d,\"flops\":%" PRId64
+                ",\"bytes\":%" PRId64, i ? ",\n" : "", section_name(q->type), graph_of(m, i),
+                q->first, q->first + q->n, sum.flops, sum.bytes);
+        if (d->times->section) fprintf(to, ",\"seconds\":%.4g", d->times->section[i]);
+        fputc('}', to);
+    }
+    fputs("],\n", to);
+}
+
+// ---- What was seen ------------------------------------------------------------------------------
+
+static void write_snapshot(FILE *to, const page_data *d, const snapshot *s)
+{
+    fprintf(to, "{\"tensor\":%d,\"step\":%d,\"node\":%d", s->tensor, s->step, s->node);
+    if (d->model->pef.microbatches > 1) fprintf(to, ",\"microbatch\":%d", s->microbatch);
+    const double figures[] = { s->min, s->max, s->mean, s->std };
+    static const char *const names[] = { "min", "max", "mean", "std" };
+    for (int i = 0; i < 4; i++) {
+        fprintf(to, ",\"%s\":", names[i]);
+        write_json_number(to, s->no_finite ? NAN : figures[i]);
+    }
+    fprintf(to, ",\"zeros\":%" PRId64 ",\"nan\":%" PRId64 ",\"inf\":%" PRId64, s->zeros, s->nan,
+            s->inf);
+    if (!s->no_finite) {
+        fprintf(to, ",\"histogram\":{\"low\":%.9g,\"high\":%.9g,\"counts\":[", s->low, s->high);
+        for (int i = 0; i < BINS; i++) fprintf(to, i ? ",%" PRId64 : "%" PRId64, s->counts[i]);
+        fputs("]}", to);
+    }
+    if (s->block >= 0) {
+        int64_t kept = d->capture->blocks[s->block].n;
+        fprintf(to, ",\"block\":%d", s->block);
+        if (kept < s->n) fprintf(to, ",\"kept\":%" PRId64, kept);
+    }
+    fputc('}', to);
+}
+
+static void write_runs(FILE *to, const page_data *d)
+{
+    fputs("\"runs\":[", to);
+    for (int32_t i = 0; i < d->n_steps; i++) {
+        fprintf(to, "%s{\"step\":%d", i ? "," : "", i);
+        if (d->losses) fputs(",\"loss\":", to);
+        if (d->losses) write_json_number(to, d->losses[i]);
+        fputc('}', to);
+    }
+    fputs("],\n\"snapshots\":[", to);
+    for (int32_t i = 0; i < d->capture->n_snapshots; i++) {
+        if (i) fputs(",\n", to);
+        write_snapshot(to, d, &d->capture->snapshots[i]);
+    }
+    fputs("],\n", to);
+}
+
+static void write_memory(FILE *to, const memory_map *map)
+{
+    fprintf(to, "\"memory\":{\"promised\":%" PRIu64 ",\"peak\":%d,\"pools\":[", map->promised,
+            map->peak);
+    for (int i = 0; i < N_POOLS; i++) {
+        fputs(i ? ",{" : "{", to);
+        write_field(to, "name", map->pools[i].name);
+        fprintf(to, ",\"bytes\":%" PRIu64 "}", map->pools[i].bytes);
+    }
+    fputs("],\"spans\":[", to);
+    for (int32_t i = 0; i < map->n_spans; i++) {
+        const span *s = &map->spans[i];
+        fprintf(to, "%s{\"pool\":%d,\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"from\":%d,\"to\":%d,",
+                i ? ",\n" : "", s->pool, s->offset, s->bytes, s->from, s->to);
+        if (s->tensor >= 0) fprintf(to, "\"tensor\":%d", s->tensor);
+        else write_field(to, "owner", s->owner);
+        fputc('}', to);
+    }
+    fputs("]},\n", to);
+}
+
+static void write_attention(FILE *to, const capture *c)
+{
+    fputs("\"attention\":[", to);
+    for (int32_t i = 0; i < c->n_attentions; i++) {
+        const attention *a = &c->attentions[i];
+        fprintf(to, "%s{\"node\":%d,\"step\":%d,\"block\":%d,\"causal\":%s,\"shape\":", i ? "," : "",
+                a->node, a->step, a->block, a->causal ? "true" : "false");
+        write_shape(to, &a->shape);
+        fputs(",\"whole\":", to);
+        write_shape(to, &a->whole);
+        fputc('}', to);
+    }
+    fputs("],\n", to);
+}
+
+static void write_rewrites(FILE *to, const rewrites *r)
+{
+    fputs("\"rewrites\":[", to);
+    for (int32_t i = 0; i < r->n; i++) {
+        fputs(i ? ",\n{" : "{", to);
+        write_field(to, "pass", r->list[i].pass);
+        for (int side = 0; side < 2; side++) {
+            const rewrite_call *call = side ? &r->list[i].after : &r->list[i].before;
+            fprintf(to, ",\"%s\":[", side ? "after" : "before");
+            if (call->name) {
+                fputc('{', to);
+                write_field(to, "op", call->op);
+                fputc(',', to);
+                write_field(to, "name", call->name);
+                fputc('}', to);
+            }
+            fputc(']', to);
+        }
+        fputc('}', to);
+    }
+    fputs("],\n", to);
+}
+
+static void write_notes(FILE *to, const char *notes)
+{
+    bool first = true;
+    fputs("\"notes\":[", to);
+    while (notes && *notes) {
+        char line[1100];
+        size_t n = strcspn(notes, "\n"), kept = n < sizeof line ? n : sizeof line - 1;
+        memcpy(line, notes, kept);
+        line[kept] = 0;
+        if (!first) fputc(',', to);
+        write_json_text(to, line);
+        first = false;
+        notes += n + (notes[n] == '\n');
+    }
+    fputs("],\n", to);
+}
+
+static void write_tokens(FILE *to, const page_data *d)
+{
+    fputs("\"text\":{\"tokens\":[", to);
+    for (int32_t i = 0; i < d->n_tokens; i++) {
+        if (i) fputc(',', to);
+        write_json_text(to, d->tokens[i]);
+    }
+    fputs("]},\n", to);
+}
+
+void write_data(FILE *to, const page_data *d)
+{
+    const machine *k = d->machine;
+    fputs("{\"format\":1,", to);
+    write_field(to, "title", d->title);
+    fputc(',', to);
+    write_field(to, "command", d->command);
+    fprintf(to, ",\"samba\":\"%s\",\n\"machine\":{", SAMBA_VERSION);
+    write_field(to, "name", k->name);
+    fprintf(to, ",\"threads\":%d", k->threads);
+    if (k->gflops > 0.0) fprintf(to, ",\"gflops\":%.4g,\"gbytes\":%.4g", k->gflops, k->gbytes);
+    fprintf(to, ",\"runs\":%d},\n\"microbatches\":%d,", d->times->runs, d->model->pef.microbatches);
+    write_notes(to, d->model->notes);
+    write_graphs(to, d->model);
+    write_tensors(to, d->model);
+    write_nodes(to, d);
+    write_sections(to, d);
+    write_runs(to, d);
+    write_memory(to, d->memory);
+    write_attention(to, d->capture);
+    write_rewrites(to, d->rewrites);
+    if (d->comparison) write_comparison(to, d->comparison);
+    if (d->open_node >= 0) {
+        fprintf(to, "\"open\":{\"node\":%d,", d->open_node);
+        write_field(to, "message", d->open_message);
+        fputs("},\n", to);
+    }
+    if (d->n_tokens) write_tokens(to, d);
+    fputs("\"end\":true}\n", to);
+}

@@ -1,0 +1,38 @@
+// The data of a page: everything that is known of a model, as JSON and blocks of values.
+#ifndef SAMBA_VIEW_DATA_H
+#define SAMBA_VIEW_DATA_H
+
+#include "capture.h"
+#include "diff.h"
+#include "measure.h"
+#include "memory.h"
+#include "model.h"
+#include "rewrites.h"
+
+typedef struct page_data {
+    const char *title, *command;
+    const model *model;
+    const capture *capture;
+    const times *times;
+    const machine *machine;
+    const memory_map *memory;
+    const rewrites *rewrites;
+    const comparison *comparison;       // NULL: one model is shown
+    const double *losses;               // of each step; NULL: the program has none
+    int32_t n_steps;
+    char **tokens;                      // labels of a sequence
+    int32_t n_tokens;
+    int32_t open_node;                  // the page opens at this node; -1: at the graph
+    const char *open_message;
+} page_data;
+
+void write_data(FILE *to, const page_data *d);          // JSON
+void write_summary(FILE *to, const page_data *d);       // HTML: figures and sections
+void write_blocks(FILE *to, const capture *c);          // script elements with base64
+
+int64_t bytes_of(const model *m, int32_t node);         // that a run of it reads and writes
+void write_json_text(FILE *to, const char *text);       // in quotes
+void write_html_text(FILE *to, const char *text);
+void write_json_number(FILE *to, double x);             // null unless it is finite
+
+#endif

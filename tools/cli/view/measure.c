@@ -1,0 +1,174 @@
+// How long nodes and sections take, and what this machine can do at most.
+#include "measure.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// ---- Nodes and sections -------------------------------------------------------------------------
+
+// Seconds of one run: of its nodes, in which case none are fused, or of its sections.
+typedef struct clocks {
+    double *seconds, began;
+} clocks;
+
+static void time_node(int32_t i, const char *name, const samba_op *op, const samba_args *args,
+                      bool begins, void *user)
+{
+    clocks *c = user;
+    (void)name;
+    (void)op;
+    (void)args;
+    if (begins) c->began = samba_seconds();
+    else c->seconds[i] += samba_seconds() - c->began;   // once for each microbatch
+}
+
+static void time_section(const char *name, int32_t section, bool begins, void *user)
+{
+    clocks *c = user;
+    (void)name;
+    if (section < 0) return;
+    if (begins) c->began = samba_seconds();
+    else c->seconds[section] += samba_seconds() - c->began;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Medians of n columns over the rows of a table.
+static void medians(double *to, const double *table, int32_t n, int32_t rows)
+{
+    double column[64];
+    for (int32_t i = 0; i < n; i++) {
+        for (int32_t r = 0; r < rows; r++) column[r] = table[(size_t)r * (size_t)n + (size_t)i];
+        qsort(column, (size_t)rows, sizeof *column, by_value);
+        to[i] = column[rows / 2];
+    }
+}
+
+// Runs the model several times, watching nodes, or else sections.
+static double *run_watched(model *m, int32_t n, int32_t runs, bool nodes, fault *why)
+{
+    double *table = calloc((size_t)n * (size_t)runs + 1, sizeof *table);
+    double *result = calloc((size_t)n + 1, sizeof *result);
+    bool fine = (table && result) || fail(why, "no memory for the times of %d runs", runs);
+    for (int32_t r = 0; fine && r < runs; r++) {
+        clocks c = { table + (size_t)r * (size_t)n, 0.0 };
+        if (nodes) samba_on_node(m->session, time_node, &c);
+        else samba_on_event(m->session, time_section, &c);
+        fine = run_model(m, why);
+        samba_on_node(m->session, NULL, NULL);
+        samba_on_event(m->session, NULL, NULL);
+    }
+    if (fine) medians(result, table, n, runs);
+    free(table);
+    if (fine) return result;
+    free(result);
+    return NULL;
+}
+
+// Long runs are measured less often: about two seconds for all of them.
+static int32_t runs_within(model *m, int32_t runs, fault *why)
+{
+    double began = samba_seconds();
+    if (!run_model(m, why)) return 0;
+    double took = samba_seconds() - began;
+    while (runs > 1 && took * 2.0 * runs > 2.0) runs--;
+    return runs < 63 ? runs : 63;
+}
+
+bool measure_times(times *t, model *m, int32_t runs, fault *why)
+{
+    memset(t, 0, sizeof *t);
+    t->runs = runs_within(m, runs, why);
+    if (t->runs < 1) return false;
+    t->node = run_watched(m, m->pef.n_nodes, t->runs, true, why);
+    if (t->node) t->section = run_watched(m, m->pef.n_sections, t->runs, false, why);
+    return t->section != NULL;
+}
+
+void free_times(times *t)
+{
+    free(t->node);
+    free(t->section);
+    memset(t, 0, sizeof *t);
+}
+
+// ---- The machine --------------------------------------------------------------------------------
+
+static void name_machine(char *name, size_t size)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    snprintf(name, size, "this machine");
+    while (f && fgets(line, sizeof line, f)) {
+        char *at = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (!at) continue;
+        at[strcspn(at, "\n")] = 0;
+        snprintf(name, size, "%s", at + 1 + strspn(at + 1, " "));
+        break;
+    }
+    if (f) fclose(f);
+}
+
+// The best of several products of two matrices, of samba's own.
+static bool measure_product(double *gflops, int32_t threads, fault *why)
+{
+    enum { N = 512 };
+    samba_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = threads;
+    desc.quiet = true;
+    samba_session *s = samba_open(&desc);
+    samba_tensor *a = samba_rand(s, "a", SAMBA_SHAPE(N, N)), *b = samba_rand(s, "b", SAMBA_SHAPE(N, N));
+    samba_set_tracing(s, false);
+    double best = 1e9, end = samba_seconds() + 0.3;
+    for (int32_t i = 0; i < 2 || (i < 20 && samba_seconds() < end); i++) {
+        samba_scope_begin(s);
+        double began = samba_seconds();
+        samba_matmul(a, b);
+        double took = samba_seconds() - began;
+        samba_scope_end(s);
+        if (took < best) best = took;
+    }
+    bool fine = samba_ok(s) || fail(why, "%s", s ? samba_error(s) : "no memory for a session");
+    *gflops = 2.0 * N * N * N / best / 1e9;
+    samba_close(s);
+    return fine;
+}
+
+// The best of several copies, larger than caches are.
+static bool measure_copy(double *gbytes, fault *why)
+{
+    const size_t size = (size_t)64 << 20;
+    char *from = malloc(size), *to = malloc(size);
+    double best = 1e9;
+    if (from && to) {
+        memset(from, 1, size);
+        memset(to, 2, size);
+        for (int i = 0; i < 5; i++) {
+            double began = samba_seconds();
+            memcpy(to, from, size);
+            double took = samba_seconds() - began;
+            if (took < best) best = took;
+            from[i] = to[size - 1 - (size_t)i];     // so that no copy is left out
+        }
+    }
+    bool fine = (from && to) || fail(why, "no memory for a copy of 64 MiB");
+    free(from);
+    free(to);
+    *gbytes = 2.0 * (double)size / best / 1e9;
+    return fine;
+}
+
+bool measure_machine(machine *m, int32_t threads, fault *why)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    memset(m, 0, sizeof *m);
+    name_machine(m->name, sizeof m->name);
+    m->threads = threads;
+    if (threads == 0) m->threads = processors > 64 ? 64 : (int32_t)processors;
+    return measure_product(&m->gflops, threads, why) && measure_copy(&m->gbytes, why);
+}

@@ -1,0 +1,166 @@
+// A PEF or checkpoint that is looked at.
+#include "model.h"
+#include "layers.h"
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool add_note(model *m, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text - 1, format, args);
+    va_end(args);
+    for (char *p = text; *p; p++)
+        if (*p == '\n') *p = ' ';
+    size_t old = m->notes ? strlen(m->notes) : 0, more = strlen(text);
+    char *notes = realloc(m->notes, old + more + 2);
+    if (!notes) return false;
+    memcpy(notes + old, text, more);
+    memcpy(notes + old + more, "\n", 2);
+    m->notes = notes;
+    return true;
+}
+
+// Errors are returned as sentences; warnings stand on the page.
+static void note_warning(samba_log_level level, const char *text, void *user)
+{
+    if (level == SAMBA_LOG_WARNING) add_note(user, "%s", text);
+}
+
+static bool read_records(model *m, fault *why)
+{
+    const samba_pef *pef = &m->pef;
+    m->symbols = calloc((size_t)pef->n_symbols + 1, sizeof *m->symbols);
+    m->nodes = calloc((size_t)pef->n_nodes + 1, sizeof *m->nodes);
+    m->sections = calloc((size_t)pef->n_sections + 1, sizeof *m->sections);
+    m->section_of = calloc((size_t)pef->n_nodes + 1, sizeof *m->section_of);
+    if (!m->symbols || !m->nodes || !m->sections || !m->section_of)
+        return fail(why, "no memory for the %d tensors of the program", pef->n_symbols);
+    for (int32_t i = 0; i < pef->n_symbols; i++) m->symbols[i] = samba_pef_symbol_at(pef, i);
+    for (int32_t i = 0; i < pef->n_nodes; i++) m->nodes[i] = samba_pef_node_at(pef, i);
+    for (int32_t i = 0; i < pef->n_sections; i++) {
+        section q = m->sections[i] = samba_pef_section_at(pef, i);
+        for (int32_t k = q.first; k < q.first + q.n; k++) m->section_of[k] = i;
+    }
+    return true;
+}
+
+bool open_model(model *m, const char *path, const model_options *o, fault *why)
+{
+    char reason[1024];
+    memset(m, 0, sizeof *m);
+    m->path = path;
+    m->bytes = read_file(path, &m->size, why);
+    if (!m->bytes) return false;
+    if (!samba_pef_open(&m->pef, m->bytes, m->size, reason, sizeof reason))
+        return fail(why, "%s: %s", path, reason);
+    if (!read_records(m, why)) return false;
+    samba_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.log = note_warning;
+    desc.user = m;
+    desc.threads = o->threads;
+    desc.seed = o->seed;
+    desc.check_finite = o->check_finite;
+    m->session = samba_open(&desc);
+    if (!m->session) return fail(why, "no memory for a session");
+    if (!samba_load(m->session, path, NULL))
+        return fail(why, "%s: %s", path, samba_error(m->session));
+    return find_layers(m) || fail(why, "no memory for the names of layers");
+}
+
+void close_model(model *m)
+{
+    samba_close(m->session);
+    for (int32_t i = 0; m->layer && i < m->pef.n_nodes; i++) free(m->layer[i]);
+    free(m->layer);
+    free(m->notes);
+    free(m->symbols);
+    free(m->nodes);
+    free(m->sections);
+    free(m->section_of);
+    free(m->bytes);
+    memset(m, 0, sizeof *m);
+}
+
+bool run_model(model *m, fault *why)
+{
+    const char *graph = NULL;
+    for (int32_t i = 0; i < m->pef.n_sections; i++) {
+        const char *next = m->sections[i].graph;
+        if (i > 0 && (!graph || strcmp(graph, next) == 0)) continue;
+        graph = next;
+        bool fine = graph ? samba_run_graph(m->session, graph, 0) : samba_run(m->session, 0);
+        if (!fine) return fail(why, "%s: %s", m->path, samba_error(m->session));
+    }
+    return true;
+}
+
+const char *role_word(samba_role role)
+{
+    switch (role) {
+    case SAMBA_ROLE_INPUT: return "input";
+    case SAMBA_ROLE_OUTPUT: return "output";
+    case SAMBA_ROLE_WEIGHT: return "parameter";
+    case SAMBA_ROLE_STATE: return "state";
+    case SAMBA_ROLE_ARGIN: return "argin";
+    case SAMBA_ROLE_GRADIENT: return "gradient";
+    case SAMBA_ROLE_CONSTANT: return "constant";
+    case SAMBA_ROLE_TEMPORARY: return "temporary";
+    case SAMBA_ROLE_SCRATCH: return "scratch";
+    default: return "tensor";
+    }
+}
+
+// Does it change a parameter, or what an optimizer keeps?
+static bool steps(const model *m, const node *n)
+{
+    for (int32_t o = 0; o < n->n_out; o++) {
+        const symbol *s = n->out[o] < 0 ? NULL : &m->symbols[n->out[o]];
+        bool kept = s && (s->role == SAMBA_ROLE_WEIGHT || (s->role == SAMBA_ROLE_STATE && s->generated));
+        if (kept) return true;
+    }
+    return n->op && strcmp(n->op, "clip_factor") == 0;
+}
+
+// With mapping spatial a section has types of which each node has one.
+const char *kind_of(const model *m, int32_t node)
+{
+    unsigned types = m->sections[m->section_of[node]].type;
+    const unsigned optimizer = SAMBA_OPT | SAMBA_GRADNORM;
+    if (types & (SAMBA_FWD | SAMBA_COUNT)) return "forward";
+    if ((types & SAMBA_BCKWD) && (types & optimizer))
+        return steps(m, &m->nodes[node]) ? "optimizer" : "backward";
+    if (types & SAMBA_BCKWD) return "backward";
+    return types & optimizer ? "optimizer" : "other";
+}
+
+const char *section_name(unsigned types)
+{
+    static char text[80];
+    text[0] = 0;
+    for (unsigned bit = 1; bit; bit <<= 1) {
+        const char *name = types & bit ? samba_section_type_name(bit) : NULL;
+        if ((types & bit) && bit == SAMBA_COUNT) name = "COUNT";
+        if (!name) continue;
+        if (*text) strcat(text, " + ");
+        strcat(text, name);
+    }
+    return text;
+}
+
+bool is_view(const model *m, int32_t node)
+{
+    const struct node_alias { int32_t in, out; } a = { m->nodes[node].in[0], m->nodes[node].out[0] };
+    return m->nodes[node].n_in > 0 && a.out >= 0 && a.in >= 0 && m->symbols[a.out].view_of >= 0
+        && (m->symbols[a.out].view_of == a.in || m->symbols[a.out].view_of == m->symbols[a.in].view_of);
+}
+
+int32_t find_symbol(const model *m, const char *name)
+{
+    for (int32_t i = 0; i < m->pef.n_symbols; i++)
+        if (strcmp(m->symbols[i].name, name) == 0) return i;
+    return -1;
+}

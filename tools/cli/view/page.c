@@ -1,0 +1,168 @@
+// The page: index.html of the viewer, in which each mark is replaced by what it names.
+#include "page.h"
+#include "build/view_page.h"        // page_files: the texts of tools/cli/view/page
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Values -------------------------------------------------------------------------------------
+
+static void write_base64(FILE *to, const unsigned char *p, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char line[4096];
+    size_t used = 0;
+    for (size_t i = 0; i < n; i += 3) {
+        size_t have = n - i < 3 ? n - i : 3;
+        uint32_t bits = (uint32_t)p[i] << 16;
+        if (have > 1) bits |= (uint32_t)p[i + 1] << 8;
+        if (have > 2) bits |= p[i + 2];
+        line[used++] = digits[bits >> 18];
+        line[used++] = digits[bits >> 12 & 63];
+        line[used++] = have > 1 ? digits[bits >> 6 & 63] : '=';
+        line[used++] = have > 2 ? digits[bits & 63] : '=';
+        if (used == sizeof line) {
+            fwrite(line, 1, used, to);
+            used = 0;
+        }
+    }
+    fwrite(line, 1, used, to);
+}
+
+void write_blocks(FILE *to, const capture *c)
+{
+    for (int32_t i = 0; i < c->n_blocks; i++) {
+        const block *b = &c->blocks[i];
+        for (int64_t k = 0; k < b->n; k++) {        // little-endian, in place
+            uint32_t w = b->words[k];
+            unsigned char *p = (unsigned char *)&b->words[k];
+            for (int j = 0; j < 4; j++) p[j] = (unsigned char)(w >> 8 * j);
+        }
+        fprintf(to, "<script type=\"text/plain\" id=\"v%d\">", i);
+        write_base64(to, (const unsigned char *)b->words, (size_t)b->n * 4);
+        fputs("</script>\n", to);
+    }
+}
+
+// ---- What reads well without scripts ------------------------------------------------------------
+
+static void write_fact(FILE *to, const char *name, const char *format, ...) LIKE_PRINTF(3, 4);
+
+static void write_fact(FILE *to, const char *name, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(to, "<div><dt>%s</dt><dd>", name);
+    write_html_text(to, text);
+    fputs("</dd></div>\n", to);
+}
+
+static void write_row(FILE *to, const page_data *d, int32_t i)
+{
+    const section *q = &d->model->sections[i];
+    int64_t flops = 0, bytes = 0;
+    for (int32_t k = q->first; k < q->first + q->n; k++) {
+        flops += is_view(d->model, k) ? 0 : d->model->nodes[k].flops;
+        bytes += bytes_of(d->model, k);
+    }
+    fprintf(to, "<tr><td>%d</td><td>%s</td><td>%d</td><td>%" PRId64 "</td><td>%" PRId64 "</td>", i,
+            section_name(q->type), q->n, flops, bytes);
+    if (d->times->section) fprintf(to, "<td>%.6f</td>", d->times->section[i]);
+    else fputs("<td>not measured</td>", to);
+    fputs("</tr>\n", to);
+}
+
+void write_summary(FILE *to, const page_data *d)
+{
+    const model *m = d->model;
+    fputs("<dl class=\"facts\">\n", to);
+    write_fact(to, "Nodes", "%d", m->pef.n_nodes);
+    write_fact(to, "Tensors", "%d", m->pef.n_symbols);
+    write_fact(to, "Sections", "%d", m->pef.n_sections);
+    write_fact(to, "Memory", "%" PRIu64 " bytes", d->memory->promised);
+    write_fact(to, "Steps shown", "%d", d->n_steps);
+    if (d->losses && d->n_steps > 0) write_fact(to, "Loss", "%.7g", d->losses[d->n_steps - 1]);
+    write_fact(to, "Made by", "%s", d->command);
+    fputs("</dl>\n<div class=\"scroll\" tabindex=\"0\"><table><caption>Sections</caption>\n"
+          "<thead><tr><th>Number</th><th>Type</th><th>Nodes</th><th>FLOPs</th><th>Bytes</th>"
+          "<th>Seconds</th></tr></thead>\n<tbody>\n", to);
+    for (int32_t i = 0; i < m->pef.n_sections; i++) write_row(to, d, i);
+    fputs("</tbody></table></div>\n", to);
+}
+
+// ---- The file -----------------------------------------------------------------------------------
+
+static const char *find_file(const char *name, size_t n)
+{
+    for (size_t i = 0; page_files[i].name; i++)
+        if (strncmp(page_files[i].name, name, n) == 0 && !page_files[i].name[n])
+            return page_files[i].text;
+    return NULL;
+}
+
+// The texts of the files that are named in a mark, "A.js B.js".
+static bool write_files(FILE *to, const char *names, const char *end, fault *why)
+{
+    while (names < end) {
+        while (names < end && *names == ' ') names++;
+        size_t n = strcspn(names, " ");
+        if (names + n > end) n = (size_t)(end - names);
+        if (n == 0 || names >= end) break;
+        const char *text = find_file(names, n);
+        if (!text) return fail(why, "index.html names %.*s, which the page has not", (int)n, names);
+        fputs(text, to);
+        names += n;
+    }
+    return true;
+}
+
+// What stands in the place of the mark "<!--NAME ...-->" whose text is from name to end.
+static bool write_mark(FILE *to, const char *name, const char *end, const page_data *d, fault *why)
+{
+    static const char style[] = "style.css";
+    size_t n = strcspn(name, " -");
+    if (strncmp(name, "title", n) == 0) write_html_text(to, d->title);
+    else if (strncmp(name, "style", n) == 0) return write_files(to, style, style + strlen(style), why);
+    else if (strncmp(name, "script", n) == 0) return write_files(to, name + n, end, why);
+    else if (strncmp(name, "summary", n) == 0) write_summary(to, d);
+    else if (strncmp(name, "values", n) == 0) write_blocks(to, d->capture);
+    else if (strncmp(name, "data", n) == 0) {
+        fputs("<script type=\"application/json\" id=\"data\">", to);
+        write_data(to, d);
+        fputs("</script>\n", to);
+    } else return fail(why, "index.html has the mark %.*s, which nobody knows", (int)n, name);
+    return true;
+}
+
+static bool write_parts(FILE *to, const page_data *d, fault *why)
+{
+    const char *p = find_file("index.html", 10);
+    if (!p) return fail(why, "the viewer has no index.html");
+    for (;;) {
+        const char *mark = strstr(p, "<!--");
+        const char *end = mark ? strstr(mark, "-->") : NULL;
+        if (!end) break;
+        fwrite(p, 1, (size_t)(mark - p), to);
+        if (!write_mark(to, mark + 4, end, d, why)) return false;
+        p = end + 3;
+    }
+    fputs(p, to);
+    return true;
+}
+
+bool write_page(const char *path, const page_data *d, fault *why)
+{
+    char temporary[PATH_SIZE];
+    if (!make_path(temporary, why, "%s.tmp", path)) return false;
+    FILE *to = open_file(temporary, "w", why);
+    if (!to) return false;
+    bool fine = write_parts(to, d, why);
+    fine = close_file(to, temporary, why) && fine;
+    if (fine && rename(temporary, path) != 0) fine = fail_errno(why, "cannot be written", path);
+    if (!fine) remove(temporary);
+    return fine;
+}

@@ -1,0 +1,236 @@
+// tools/samba view: a model as one HTML page that shows what happens in it.
+#include "commands.h"
+#include "inputs.h"
+#include "page.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_INPUTS = 64 };
+
+typedef struct options {
+    const char *from, *other, *to;          // other: what from is compared with
+    const char *tokens;
+    const char *inputs[MOST_INPUTS];
+    int n_inputs;
+    int64_t steps, megabytes, runs, threads, seed;
+    bool diff;
+} options;
+
+static int usage(FILE *to)
+{
+    fprintf(to,
+            "usage: tools/samba view MODEL.pef|MODEL.ckpt [--input NAME=X.npy ...] [-o PAGE.html]\n"
+            "       tools/samba view --diff A B [--input NAME=X.npy ...] [-o PAGE.html]\n"
+            "  writes one HTML file, which needs nothing else, of the model: its graph, the values and\n"
+            "  gradients of each step, memory, time. Without -o it is MODEL.html\n"
+            "  --input   an array of NumPy for an input; X.npy alone if there is one input. Inputs that\n"
+            "            are not given are random, in the range that the ops allow\n"
+            "  --steps N    runs of the whole schedule that are kept (1)\n"
+            "  --values MB  room for values in the page (8): small tensors first, then the first\n"
+            "               elements of large ones\n"
+            "  --runs N     runs that are timed (5; 0: none, and the machine is not measured)\n"
+            "  --tokens FILE  a label for each place of a sequence, one a line\n"
+            "  --threads N  (all)    --seed N  of what the model draws\n"
+            "  --diff    compares two files: their graphs, and what they make of the same inputs.\n"
+            "            Exits with 0 if they are equal, 1 if they differ, 2 after an error\n");
+    return to == stdout ? 0 : 2;
+}
+
+// ---- Words --------------------------------------------------------------------------------------
+
+static bool read_number(int64_t *n, const char *flag, const char *text, int64_t least, fault *why)
+{
+    char *end;
+    long long value = text ? strtoll(text, &end, 10) : 0;
+    if (!text || !*text || *end || value < least || value > 1000000000)
+        return fail(why, "%s: give a number from %lld on", flag, (long long)least);
+    *n = value;
+    return true;
+}
+
+static bool read_flag(options *o, const char *flag, const char *value, fault *why)
+{
+    if (strcmp(flag, "--steps") == 0) return read_number(&o->steps, flag, value, 1, why);
+    if (strcmp(flag, "--values") == 0) return read_number(&o->megabytes, flag, value, 0, why);
+    if (strcmp(flag, "--runs") == 0) return read_number(&o->runs, flag, value, 0, why);
+    if (strcmp(flag, "--threads") == 0) return read_number(&o->threads, flag, value, 0, why);
+    if (strcmp(flag, "--seed") == 0) return read_number(&o->seed, flag, value, 1, why);
+    if (!value) return fail(why, "%s: what?", flag);
+    if (strcmp(flag, "--tokens") == 0) o->tokens = value;
+    else if (strcmp(flag, "-o") == 0) o->to = value;
+    else if (strcmp(flag, "--input") != 0)
+        return fail(why, "there is no flag %s; --help lists those there are", flag);
+    else if (o->n_inputs == MOST_INPUTS) return fail(why, "more than %d inputs", MOST_INPUTS);
+    else o->inputs[o->n_inputs++] = value;
+    return true;
+}
+
+static bool read_words(options *o, int argc, char **argv, fault *why)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--diff") == 0) o->diff = true;
+        else if (*argv[i] == '-') {
+            const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+            if (!read_flag(o, argv[i], value, why)) return false;
+            i++;
+        } else if (!o->from) o->from = argv[i];
+        else if (!o->other && o->diff) o->other = argv[i];
+        else return fail(why, "%s: one file at a time, or two behind --diff", argv[i]);
+    }
+    if (o->diff && !o->other) return fail(why, "--diff: which two files?");
+    return o->from || fail(why, "which file? view MODEL.pef or MODEL.ckpt");
+}
+
+// ---- What is shown ------------------------------------------------------------------------------
+
+// All that a page is made of.
+typedef struct view {
+    model model;
+    capture capture;
+    times times;
+    machine machine;
+    memory_map memory;
+    rewrites rewrites;
+    double *losses;
+    char **tokens;
+    int32_t n_tokens;
+} view;
+
+static bool read_tokens(view *v, const char *path, fault *why)
+{
+    size_t size;
+    char *text = read_file(path, &size, why);
+    if (!text) return false;
+    for (char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        char *next = line + n + (line[n] == '\n');
+        char **more = realloc(v->tokens, ((size_t)v->n_tokens + 1) * sizeof *more);
+        line[n] = 0;
+        if (more) v->tokens = more;
+        char *copy = more ? malloc(n + 1) : NULL;
+        if (!copy) break;
+        memcpy(copy, line, n + 1);
+        v->tokens[v->n_tokens++] = copy;
+        line = next;
+    }
+    free(text);
+    return true;
+}
+
+// The first loss of the program; 0 if it has several elements.
+static double loss_of(model *m)
+{
+    samba_tensor *loss;
+    float value = 0.0f;
+    if (samba_losses(m->session, &loss, 1) < 1) return 0.0;
+    if (samba_count(&loss->shape) != 1 || !samba_copy_out_f32(loss, &value, 1)) return 0.0;
+    return value;
+}
+
+static bool run_steps(view *v, const options *o, fault *why)
+{
+    bool fine = begin_capture(&v->capture, &v->model, (int32_t)o->steps, o->megabytes << 20, why);
+    bool trains = samba_losses(v->model.session, NULL, 0) > 0;
+    if (fine && trains) v->losses = calloc((size_t)o->steps, sizeof *v->losses);
+    for (int64_t i = 0; fine && i < o->steps; i++) {
+        fine = capture_step(&v->capture, why);
+        if (fine && v->losses) v->losses[i] = loss_of(&v->model);
+    }
+    return fine;
+}
+
+static void note_kept(view *v, const options *o)
+{
+    const capture *c = &v->capture;
+    int32_t cut = 0;
+    for (int32_t i = 0; i < c->n_snapshots; i++) cut += c->snapshots[i].n > c->most;
+    if (cut)
+        add_note(&v->model, "%d of %d values are kept whole, of the others the first %lld elements: "
+                 "--values %lld has no room for more.", c->n_snapshots - cut, c->n_snapshots,
+                 (long long)c->most, (long long)o->megabytes);
+    if (v->model.pef.microbatches > 2)
+        add_note(&v->model, "Of %d microbatches the first and the last are shown.",
+                 v->model.pef.microbatches);
+}
+
+static bool look(view *v, const options *o, fault *why)
+{
+    model_options how = { (int32_t)o->threads, (uint64_t)o->seed, false };
+    if (!open_model(&v->model, o->from, &how, why)) return false;
+    if (!give_values(&v->model, o->inputs, o->n_inputs, why)) return false;
+    if (o->tokens && !read_tokens(v, o->tokens, why)) return false;
+    if (!map_memory(&v->memory, &v->model, why) || !read_rewrites(&v->rewrites, o->from, why))
+        return false;
+    if (!run_steps(v, o, why)) return false;
+    note_kept(v, o);
+    if (o->runs == 0) return true;
+    return measure_times(&v->times, &v->model, (int32_t)o->runs, why)
+        && measure_machine(&v->machine, (int32_t)o->threads, why);
+}
+
+static void close_view(view *v)
+{
+    end_capture(&v->capture);
+    free_times(&v->times);
+    free_memory_map(&v->memory);
+    free_rewrites(&v->rewrites);
+    for (int32_t i = 0; i < v->n_tokens; i++) free(v->tokens[i]);
+    free(v->tokens);
+    free(v->losses);
+    close_model(&v->model);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool show(const view *v, const options *o, const char *command, fault *why)
+{
+    char path[PATH_SIZE];
+    page_data d;
+    memset(&d, 0, sizeof d);
+    if (!make_path(path, why, "%s%s", o->to ? o->to : o->from, o->to ? "" : ".html")) return false;
+    d.title = last_part(o->from);
+    d.command = command;
+    d.model = &v->model;
+    d.capture = &v->capture;
+    d.times = &v->times;
+    d.machine = &v->machine;
+    d.memory = &v->memory;
+    d.rewrites = &v->rewrites;
+    d.losses = v->losses;
+    d.n_steps = (int32_t)o->steps;
+    d.tokens = v->tokens;
+    d.n_tokens = v->n_tokens;
+    d.open_node = -1;
+    if (!write_page(path, &d, why)) return false;
+    printf("%s: %d nodes, %d tensors, %lld bytes\n", path, v->model.pef.n_nodes,
+           v->model.pef.n_symbols, (long long)file_size(path));
+    return true;
+}
+
+// The command as it could be given again.
+static void join_words(char *text, size_t size, int argc, char **argv)
+{
+    size_t at = (size_t)snprintf(text, size, "tools/samba view");
+    for (int i = 0; i < argc && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, " %s", argv[i]);
+}
+
+int view_main(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return usage(stdout);
+    options o = { .steps = 1, .megabytes = 8, .runs = 5, .seed = 256 };
+    view v;
+    fault why = { "" };
+    char command[1024];
+    memset(&v, 0, sizeof v);
+    if (!read_words(&o, argc, argv, &why)) return report_fault("view", &why, 2);
+    join_words(command, sizeof command, argc, argv);
+    bool fine = look(&v, &o, &why) && show(&v, &o, command, &why);
+    close_view(&v);
+    return fine ? 0 : report_fault("view", &why, 2);
+}
