@@ -52,6 +52,7 @@ learn:                          ## exercises, judged whenever you save; your fil
 device: ready-device            ## nets on emulated microcontrollers: the host's bits, RAM, stack, code
 	@tests/device/run.sh all
 	@tests/device/export.sh all
+	@tests/device/export_random.sh all
 
 tiny-nets:                      ## a table: what training the nets of MLPerf Tiny takes on a device
 	@tests/device/tiny_nets.sh all

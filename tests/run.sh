@@ -357,6 +357,7 @@ for file in $(tests_of sh); do          # other drivers of tests, with a closing
 done
 if wants heavy full; then add 'device, all targets' 'sh tests/device/run.sh all'; fi
 if wants heavy full; then add 'exported C, all nets' 'sh tests/device/export.sh all'; fi
+if wants heavy full; then add 'exported C, random' 'sh tests/device/export_random.sh all'; fi
 n_alone=$(wc -l <$out/jobs)         # these use all processors themselves
 wants quick full lint && add lint 'sh tools/dev/lint.sh'
 for file in $(tests_of sh); do

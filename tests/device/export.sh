@@ -13,11 +13,11 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wund
 -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Werror'
 
 nets='mlp curves odd mlp_momentum regression images_adamw strides_sgd'
-nets="$nets mlp_f16 odd_coarse odd_int8"
+nets="$nets transformer moves_sgd mlp_f16 odd_coarse odd_int8"
 all_nets="$nets lenet autoencoder resnet8 ds_cnn ds_cnn_coarse mlp_sgd mlp_clipped mlp_adamw
-lenet_sgd mlp_int8 lenet_int8 resnet8_int8"
+lenet_sgd transformer_adamw moves mlp_int8 lenet_int8 resnet8_int8"
 hosts="$CC -O2|$CC -O0"
-boards='m3' on_boards='mlp odd odd_int8 images_adamw'
+boards='m3' on_boards='mlp odd odd_int8 images_adamw transformer moves_sgd'
 if [ "${1:-}" = all ]; then
     nets=$all_nets on_boards=$all_nets
     boards='m3 m4f'
@@ -86,7 +86,7 @@ done
 cp $out/mlp.c $out/unknown.c
 sed -i '1s/mlp/unknown/' $out/unknown.c
 check 'a net with another op' $out/nets make unknown $out/unknown.ckpt
-check 'is refused by the name of the op' fails_with 0 'cannot write op permute' \
+check 'is refused by the name of the op' fails_with 0 'cannot write op cast' \
     build/samba-device export-c $out/unknown.ckpt -o $out/unknown
 check 'with a header for the executor' test -s $out/unknown_pef.h
 check 'and without C' test ! -e $out/unknown.c

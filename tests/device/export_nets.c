@@ -1,14 +1,11 @@
 // The nets of tests/device/export.sh, and what their exported C is compared with.
 //     export_nets make NET FILE            compiles a net and saves it with its values
-//     export_nets drive FILE NAME STEPS    runs it in the executor of the device half, prints a hash
-//                                          of all that it made and learned, and writes a header by
-//                                          which export_run.c does the same with NAME.c
+//     export_nets drive FILE NAME STEPS    see export_drive.h
 #define SAMBA_IMPLEMENTATION
 #include "samba.h"
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "tests/device/export_steps.h"
+#include "tests/device/export_drive.h"
 
 // ---- Nets ---------------------------------------------------------------------------------------
 
@@ -136,7 +133,7 @@ static samba_tensor *make_odd(samba_session *s)
 static samba_tensor *make_unknown(samba_session *s)
 {
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 7));
-    return samba_relu(samba_transpose(samba_linear(x, "fc", 5), 0, 1));
+    return samba_cast(samba_linear(x, "fc", 5), SAMBA_BF16);
 }
 
 static samba_tensor *labels(samba_session *s, int32_t batch)
@@ -203,6 +200,89 @@ static samba_tensor *make_strides_loss(samba_session *s)
     return samba_cross_entropy(samba_linear(h, "fc", 3), labels(s, 3));
 }
 
+// ---- Sequences ----------------------------------------------------------------------------------
+
+enum { TOKENS = 70, WORDS = 11, WIDE = 12, HEADS = 3 };    // two blocks of keys
+
+// (N,T,C) as (N,heads,T,C/heads).
+static samba_tensor *split_heads(samba_tensor *x, int32_t batch)
+{
+    x = samba_reshape(x, SAMBA_SHAPE(batch, TOKENS, HEADS, WIDE / HEADS));
+    return samba_transpose(x, 1, 2);
+}
+
+static samba_tensor *attend(samba_tensor *x, int32_t batch)
+{
+    static const char *const names[] = { "q", "k", "v" };
+    const samba_attention_opts causal = { .causal = true };
+    samba_tensor *of[3];
+    for (int i = 0; i < 3; i++) of[i] = split_heads(samba_linear_no_bias(x, names[i], WIDE), batch);
+    x = samba_scaled_dot_product_attention(of[0], of[1], of[2], NULL, &causal);
+    x = samba_reshape(samba_transpose(x, 1, 2), SAMBA_SHAPE(batch, TOKENS, WIDE));
+    return samba_linear(x, "join", WIDE);
+}
+
+// A transformer of one block, whose places are learned; its logits for the next word.
+static samba_tensor *transformer(samba_session *s, int32_t batch)
+{
+    const samba_init small = { .kind = SAMBA_INIT_UNIFORM, .scale = 0.2f };
+    samba_tensor *words = samba_input(s, "words", SAMBA_I32, SAMBA_SHAPE(batch, TOKENS));
+    samba_tensor *place = samba_param(s, "place", SAMBA_SHAPE(TOKENS, WIDE), small);
+    samba_tensor *x = samba_add(samba_embedding(words, "word", WORDS, WIDE), place);
+    x = samba_add(x, attend(samba_layernorm(x, "norm1"), batch));
+    samba_tensor *h = samba_gelu(samba_linear(samba_rmsnorm(x, "norm2"), "up", 2 * WIDE));
+    x = samba_layernorm(samba_add(x, samba_linear(h, "down", WIDE)), "norm3");
+    return samba_linear(samba_reshape(x, SAMBA_SHAPE(batch * TOKENS, WIDE)), "logits", WORDS);
+}
+
+static samba_tensor *make_transformer(samba_session *s)
+{
+    samba_tensor *x = samba_reshape(transformer(s, 1), SAMBA_SHAPE(1, TOKENS, WORDS));
+    return samba_softmax(samba_slice(x, 1, TOKENS - 5, TOKENS, 2), 2);
+}
+
+static samba_tensor *make_transformer_loss(samba_session *s)
+{
+    return samba_cross_entropy(transformer(s, 2), labels(s, 2 * TOKENS));
+}
+
+// Attention written out, with its mask: products of batches, one of which is stretched.
+static samba_tensor *spelled_attention(samba_tensor *q, samba_tensor *k)
+{
+    samba_tensor *p = samba_matmul_transposed(q, false, k, true);
+    samba_tensor *far = samba_lt(p, samba_expand(samba_mean(p, SAMBA_SHAPE(2), true), p->shape));
+    p = samba_where(far, samba_number(q->session, -8.0f), p);
+    return samba_matmul(samba_softmax(p, 2), k);
+}
+
+// Values moved, chosen and compared in many ways.
+static samba_tensor *make_moves(samba_session *s)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 5, 6));
+    samba_tensor *at = samba_input(s, "at", SAMBA_I32, SAMBA_SHAPE(2, 3, 6));
+    samba_tensor *h = samba_tanh(samba_linear(x, "fc1", 6));
+    samba_tensor *parts[3] = { samba_slice(h, 1, 0, 5, 2), samba_permute(h, SAMBA_SHAPE(0, 2, 1)),
+                               samba_gather(h, 1, at) };
+    parts[1] = samba_pad(samba_slice(parts[1], 1, 1, 6, 1), SAMBA_SHAPE(0, 1, 1),
+                         SAMBA_SHAPE(0, 0, 0), 0.5f);
+    samba_tensor *y = samba_cat(parts, 3, 1);
+    y = spelled_attention(y, samba_slice(h, 0, 0, 1, 1));
+    y = samba_pow(samba_shift(samba_abs(y), 0.25f), samba_minimum(y, samba_scale(y, 0.5f)));
+    samba_tensor *top = samba_max(y, SAMBA_SHAPE(0, 2), true);
+    y = samba_mul(y, samba_cast(samba_ge(y, samba_scale(top, 0.7f)), SAMBA_F32));
+    samba_tensor *best = samba_cast(samba_argmax(y, 1, true), SAMBA_F32);
+    y = samba_maximum(y, samba_scale(samba_log_softmax(y, 2), -0.1f));
+    return samba_add(samba_sum(y, SAMBA_SHAPE(1), false), samba_squeeze(best, 1));
+}
+
+static samba_tensor *make_moves_loss(samba_session *s)
+{
+    samba_tensor *y = make_moves(s);
+    return samba_mean(samba_mul(y, y), SAMBA_ALL_AXES, false);
+}
+
+// ---- Those that are made by name ----------------------------------------------------------------
+
 typedef struct net {
     const char *name;
     samba_tensor *(*make)(samba_session *);
@@ -229,6 +309,8 @@ static const net nets[] = {
     { "ds_cnn", make_ds_cnn, .trains = false },
     { "odd", make_odd, .trains = false },
     { "unknown", make_unknown, .trains = false },
+    { "transformer", make_transformer, .trains = false },
+    { "moves", make_moves, .trains = false },
     { "mlp_f16", make_mlp, .weights = SAMBA_F16 },
     { "odd_coarse", make_odd, .weights = SAMBA_BF16 },
     { "ds_cnn_coarse", make_ds_cnn, .weights = SAMBA_BF16 },
@@ -243,6 +325,8 @@ static const net nets[] = {
     { "regression", make_regression, true, false, SAMBA_F32, 0.5f, adam },
     { "lenet_sgd", make_lenet_loss, true, false, SAMBA_F32, 0, momentum },
     { "strides_sgd", make_strides_loss, true, false, SAMBA_F32, 0, momentum },
+    { "transformer_adamw", make_transformer_loss, true, false, SAMBA_F32, 0.5f, adamw },
+    { "moves_sgd", make_moves_loss, true, false, SAMBA_F32, 0, momentum },
     { "images_adamw", make_images_loss, true, false, SAMBA_F32, 0, adamw },
 };
 
@@ -300,91 +384,6 @@ static int make(const char *name, const char *path)
     }
     fprintf(stderr, "there is no net %s\n", name);
     return 2;
-}
-
-// ---- The same steps in the executor -------------------------------------------------------------
-
-static char *read_all(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f) return NULL;
-    fseek(f, 0, SEEK_END);
-    *size = (size_t)ftell(f);
-    rewind(f);
-    char *bytes = malloc(*size + 1);
-    if (bytes && fread(bytes, 1, *size, f) != *size) *size = 0;
-    fclose(f);
-    return bytes;
-}
-
-static bool is_compared(const samba_runtime_symbol *s, bool inference)
-{
-    bool learned = s->role == SAMBA_ROLE_WEIGHT || s->role == SAMBA_ROLE_STATE;
-    return s->role == SAMBA_ROLE_OUTPUT || (learned && !inference);
-}
-
-static void run_step(samba_runtime *rt, bool inference)
-{
-    samba_runtime_symbol s;
-    for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
-        if (s.role != SAMBA_ROLE_INPUT) continue;
-        if (s.spec.dtype == SAMBA_I32) fill_labels((int32_t *)s.data, s.bytes / 4);
-        else fill_floats((float *)s.data, s.bytes / 4);
-    }
-    if (!samba_runtime_run(rt, 0)) fprintf(stderr, "the run failed\n");
-    for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++)
-        if (is_compared(&s, inference)) add_to_hash(s.data, s.bytes);
-}
-
-// ---- and as functions of export_run.c -----------------------------------------------------------
-
-static void put_call(FILE *to, const char *call, const char *net, const samba_runtime_symbol *s,
-                     size_t n)
-{
-    fprintf(to, "    %s(%s_", call, net);
-    for (const char *c = s->name; *c; c++) fputc(isalnum((unsigned char)*c) ? *c : '_', to);
-    fprintf(to, ", %zu);\n", n);
-}
-
-static void put_steps(FILE *to, const char *net, const samba_runtime *rt, bool inference)
-{
-    samba_runtime_symbol s;
-    fprintf(to, "#include \"%s.h\"\n#include \"tests/device/export_steps.h\"\n#define NET_RUN "
-            "%s_run\n#define NET_STACK ", net, net);
-    for (const char *c = net; *c; c++) fputc(toupper((unsigned char)*c), to);
-    fprintf(to, "_STACK\n\nstatic void fill_inputs(void)\n{\n");
-    for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++) {
-        if (s.role != SAMBA_ROLE_INPUT) continue;
-        put_call(to, s.spec.dtype == SAMBA_I32 ? "fill_labels" : "fill_floats", net, &s,
-                 s.bytes / 4);
-    }
-    fprintf(to, "}\n\nstatic void add_results(void)\n{\n");
-    for (int32_t i = 0; samba_runtime_symbol_at(rt, i, &s); i++)
-        if (is_compared(&s, inference)) put_call(to, "add_to_hash", net, &s, s.bytes);
-    fprintf(to, "}\n");
-}
-
-static int drive(const char *path, const char *net, const char *steps)
-{
-    char why[400] = "cannot be read";
-    size_t size = 0;
-    char *bytes = read_all(path, &size);
-    size_t needed = bytes ? samba_runtime_bytes(bytes, size, why, sizeof why) : 0;
-    void *memory = malloc(needed + 1);
-    samba_runtime *rt = NULL;
-    if (needed) rt = samba_runtime_open(bytes, size, memory, needed, why, sizeof why);
-    FILE *to = fopen(steps, "w");
-    samba_pef pef;
-    if (!rt || !to || !samba_pef_open(&pef, bytes, size, why, sizeof why)) {
-        fprintf(stderr, "%s: %s\n", path, why);
-        return 1;
-    }
-    for (int step = 0; step < STEPS; step++) run_step(rt, pef.inference);
-    put_steps(to, net, rt, pef.inference);
-    printf("%016llx\n", (unsigned long long)hash);
-    free(memory);
-    free(bytes);
-    return fclose(to) ? 1 : 0;
 }
 
 int main(int argc, char **argv)

@@ -42,7 +42,7 @@ int main(void)
     uint64_t spent = 0;
     unsigned stack = 0;
     board_start();
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < RUNS; step++) {
         fill_inputs();
         paint_stack();
         uint64_t before = board_instructions();
@@ -62,7 +62,7 @@ int main(void)
 #else
 int main(void)
 {
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < RUNS; step++) {
         fill_inputs();
         if (!NET_RUN()) return 1;
         add_results();

@@ -4,11 +4,14 @@
 #define EXPORT_STEPS_H
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-enum { STEPS = 4 };
+enum { RUNS = 4, FIRST_RANDOM = 1 };
+#define FIRST_HASH 14695981039346656037u
 
-static uint32_t random_state = 1;
-static uint64_t hash = 14695981039346656037u;
+static uint32_t random_state = FIRST_RANDOM;
+static uint64_t hash = FIRST_HASH;
+static uint32_t labels_below = 3;
 
 static inline uint32_t next_random(void)
 {
@@ -23,13 +26,28 @@ static inline void fill_floats(float *x, size_t n)
 
 static inline void fill_labels(int32_t *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++) x[i] = (int32_t)(next_random() % 3u);
+    for (size_t i = 0; i < n; i++) x[i] = (int32_t)(next_random() % labels_below);
+}
+
+static inline void fill_truths(uint8_t *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = (uint8_t)(next_random() & 1u);
 }
 
 static inline void add_to_hash(const void *data, size_t n)
 {
     const unsigned char *byte = (const unsigned char *)data;
     for (size_t i = 0; i < n; i++) hash = (hash ^ byte[i]) * 1099511628211u;
+}
+
+// Every NaN is the same: IEEE leaves its bits open.
+static inline void add_floats(const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = 0x7fc00000u;
+        if (x[i] == x[i]) memcpy(&bits, &x[i], sizeof bits);
+        add_to_hash(&bits, sizeof bits);
+    }
 }
 
 #endif

@@ -129,6 +129,16 @@ void float_text(char text[32], float x)
     strcat(text, whole ? ".0f" : "f");
 }
 
+void number_text(emitter *e, char text[32], float x)
+{
+    if (x - x == 0.0f) {
+        float_text(text, x);
+        return;
+    }
+    need(e, x == x ? "infinity" : "unless_nan");
+    snprintf(text, 32, "%s%s", x < 0 ? "-" : "", x == x ? "INFINITE" : "NOT_A_NUMBER");
+}
+
 void write_float(writer *w, float x)
 {
     char text[32];

@@ -7,7 +7,7 @@
 #include "program.h"
 #include "writer.h"
 
-enum { MAX_PIECES = 128 };
+enum { MAX_PIECES = 192 };
 
 typedef struct piece {
     const char *name;
@@ -43,7 +43,7 @@ typedef struct op_emitter { const char *op; emit_function emit; } op_emitter;
 typedef struct family { const op_emitter *ops; const piece *pieces; } family;
 extern const family math_family, reduce_family, elementwise_family, product_family,
     convolution_family, pooling_family, norm_family, loss_family, optimizer_family, shape_family,
-    int8_family;
+    table_family, rows_norm_family, attention_family, int8_family;
 
 void need(emitter *e, const char *piece);               // and what it needs
 const symbol *in_of(const emitter *e, const node *n, int32_t i);    // NULL: absent
@@ -70,6 +70,27 @@ bool set_pool_shape(emitter *e, const node *n);
 void write_floats(writer *w, const float *x, int64_t n);    // what stands between { and }
 void write_float(writer *w, float x);                       // as C has it
 void float_text(char text[32], float x);
+void number_text(emitter *e, char text[32], float x);       // or what stands for infinity, or NaN
+
+// Loops over elements, one in the other: i, j, k ... count them. Those before `apart` are not merged
+// with others.
+enum { MAX_OPERANDS = 8 };
+typedef struct loops { int n, apart; int64_t dim[SAMBA_MAX_DIMS]; } loops;
+
+// A tensor in them: its element start + i * step[0] + j * step[1] ...
+typedef struct operand { int32_t symbol; int64_t start, step[SAMBA_MAX_DIMS]; } operand;
+
+int64_t inner_of(const samba_shape *x, int32_t axis);       // elements behind an axis
+// How far apart elements of x lie along dimension d of ndim that it is stretched to.
+int64_t step_along(const samba_shape *x, int32_t ndim, int32_t d);
+// One more loop, in which operand k walks by step[k]; or the last one longer, if that is the same.
+void add_loop(loops *l, operand *operands, int n, int64_t dim, const int64_t *step);
+// The first ndim dimensions of y, which operands are stretched to.
+void add_broadcast(const emitter *e, loops *l, operand *operands, int n, const samba_shape *y,
+                   int32_t ndim);
+void write_loops(writer *w, const loops *l, int from, int to, bool block);  // then a { behind them
+void write_element(emitter *e, const operand *o, const loops *l);           // x[i * 12 + j + 3]
+void write_pointer(emitter *e, const operand *o, const loops *l);           // x + i * 12 + j + 3
 
 bool is_temporary(const emitter *e, int32_t i);         // one that is used
 uint64_t bytes_of(const symbol *s);

@@ -13,6 +13,14 @@ static const row rows[] = {
     { "div", 2, "$a / $b", "" },
     { "minimum", 2, "smaller($a, $b)", "smaller" },
     { "maximum", 2, "larger($a, $b)", "larger" },
+    { "pow", 2, "pow_of($a, $b)", "pow_of" },
+    { "eq", 2, "$a == $b", "" },
+    { "ne", 2, "$a != $b", "" },
+    { "lt", 2, "$a < $b", "" },
+    { "le", 2, "$a <= $b", "" },
+    { "gt", 2, "$a > $b", "" },
+    { "ge", 2, "$a >= $b", "" },
+    { "where", 3, "$a != 0.0f ? $b : $c", "" },
     { "neg", 1, "-$a", "" },
     { "exp", 1, "exp_of($a)", "exp_of" },
     { "log", 1, "log_of($a)", "log_of" },
@@ -36,6 +44,10 @@ static const row rows[] = {
     { "gelu_backward", 2, "$a * gelu_grad($b)", "gelu_grad" },
     { "gelu_tanh_backward", 2, "$a * gelu_tanh_grad($b)", "gelu_tanh_grad" },
     { "silu_backward", 2, "$a * silu_grad($b)", "silu_grad" },
+    { "abs_backward", 2, "abs_backward($a, $b)", "abs_backward" },
+    { "maximum_backward", 3, "maximum_backward($a, $b, $c)", "maximum_backward" },
+    { "pow_backward", 3, "pow_backward($a, $b, $c)", "pow_backward" },
+    { "pow_backward_exponent", 3, "pow_backward_exponent($a, $b, $c)", "pow_backward_exponent" },
 };
 
 static const piece pieces[] = {
@@ -82,6 +94,32 @@ static const piece pieces[] = {
 "{\n"
 "    return x > 0.0f ? dy : dy * slope;\n"
 "}\n", 0 },
+{ "abs_backward", "",
+"/* dx, of dy and x */\n"
+"static inline float abs_backward(float dy, float x)\n"
+"{\n"
+"    if (x > 0.0f) return dy;\n"
+"    return x < 0.0f ? -dy : 0.0f;\n"
+"}\n", 0 },
+{ "maximum_backward", "",
+"/* What a has of dy, the gradient of the larger of a and b: half, if they are equal. */\n"
+"static inline float maximum_backward(float dy, float a, float b)\n"
+"{\n"
+"    if (a > b) return dy;\n"
+"    return a == b ? dy * 0.5f : 0.0f;\n"
+"}\n", 0 },
+{ "pow_backward", "pow_of ",
+"/* da, of dy, a and b, for y = a^b */\n"
+"static float pow_backward(float dy, float a, float b)\n"
+"{\n"
+"    return b == 0.0f ? 0.0f : dy * (b * pow_of(a, b - 1.0f));\n"
+"}\n", 0 },
+{ "pow_backward_exponent", "log_of ",
+"/* db, of dy, a and y = a^b */\n"
+"static float pow_backward_exponent(float dy, float a, float y)\n"
+"{\n"
+"    return a == 0.0f ? 0.0f : dy * (y * log_of(a));\n"
+"}\n", 0 },
 { NULL, NULL, NULL, 0 },
 };
 
@@ -92,69 +130,11 @@ static const row *row_of(const char *op)
     return NULL;
 }
 
-// The loops of a chain: dimensions that all operands walk alike are one.
-typedef struct loops {
-    int n;
-    int64_t dim[SAMBA_MAX_DIMS];
-} loops;
-
-enum { MAX_OPERANDS = 8 };
-
-typedef struct operand {
-    int32_t symbol;
-    int64_t step[SAMBA_MAX_DIMS];       // along each of the loops
-} operand;
-
-static int64_t step_along(const samba_shape *x, const samba_shape *y, int32_t d)
-{
-    int32_t own = d - (y->ndim - x->ndim);
-    if (own < 0 || x->dim[own] == 1) return 0;
-    int64_t step = 1;
-    for (int32_t i = own + 1; i < x->ndim; i++) step *= x->dim[i];
-    return step;
-}
-
-static void make_loops(const emitter *e, const samba_shape *y, operand *operands, int n, loops *l)
-{
-    l->n = 0;
-    for (int32_t d = 0; d < y->ndim; d++) {
-        if (y->dim[d] == 1) continue;
-        bool merge = l->n > 0;
-        for (int k = 0; k < n; k++) {
-            int64_t step = step_along(&e->p->symbols[operands[k].symbol].spec.shape, y, d);
-            operands[k].step[l->n] = step;
-            merge = merge && operands[k].step[l->n - 1] == step * y->dim[d];
-        }
-        if (!merge) {
-            l->dim[l->n++] = y->dim[d];
-            continue;
-        }
-        l->dim[l->n - 1] *= y->dim[d];
-        for (int k = 0; k < n; k++) operands[k].step[l->n - 1] = operands[k].step[l->n];
-    }
-}
-
-static const char variables[] = "ijklmnop";
-
-static void write_index(writer *w, const int64_t *step, int n)
-{
-    bool any = false;
-    write_plain(w, "[");
-    for (int d = 0; d < n; d++) {
-        if (!step[d]) continue;
-        if (any) write_plain(w, " + ");
-        if (step[d] == 1) write_plain(w, "%c", variables[d]);
-        else write_plain(w, "%c * %lld", variables[d], (long long)step[d]);
-        any = true;
-    }
-    write_plain(w, any ? "]" : "0]");
-}
-
 // The nodes of a chain, and its operands in the order in which the values name them.
 typedef struct chain {
     const node *node[MAX_OPERANDS];
     int n;
-    operand operands[MAX_OPERANDS];
+    operand operands[MAX_OPERANDS + 1];     // and what it makes
     int n_operands;
 } chain;
 
@@ -169,18 +149,25 @@ static void take(emitter *e, chain *c, const node *n)
     if (*r->needs) need(e, r->needs);
 }
 
-static bool all_floats(const emitter *e, const node *n)
+static bool is_readable(samba_dtype type, bool floats_only)
 {
-    bool fine = n->n_out == 1 && out_of(e, n, 0)->spec.dtype == SAMBA_F32;
+    return type == SAMBA_F32 || (!floats_only && (type == SAMBA_I32 || type == SAMBA_BOOL));
+}
+
+// Are inputs and output of types that can be written? With `only`, are they floats?
+static bool all_readable(const emitter *e, const node *n, bool only)
+{
+    samba_dtype y = out_of(e, n, 0)->spec.dtype;
+    bool fine = n->n_out == 1 && (y == SAMBA_F32 || (!only && y == SAMBA_BOOL));
     for (int32_t i = 0; i < n->n_in; i++)
-        fine = fine && in_of(e, n, i) && in_of(e, n, i)->spec.dtype == SAMBA_F32;
+        fine = fine && in_of(e, n, i) && is_readable(in_of(e, n, i)->spec.dtype, only);
     return fine;
 }
 
 static bool goes_on(emitter *e, const chain *c)
 {
     const node *last = c->node[c->n - 1], *m = next_alone(e, last);
-    if (!m || !row_of(m->op) || !all_floats(e, m)) return false;
+    if (!m || !row_of(m->op) || !all_readable(e, m, true)) return false;
     bool fits = c->n < 4 && c->n_operands + row_of(m->op)->arity <= MAX_OPERANDS
         && same_shape(out_of(e, m, 0), out_of(e, last, 0));
     for (int32_t i = 0; i < m->n_in; i++) {
@@ -189,6 +176,14 @@ static bool goes_on(emitter *e, const chain *c)
         fits = fits && (same_shape(x, out_of(e, m, 0)) || is_constant(e, m->in[i]));
     }
     return fits;
+}
+
+// As a float: what is true is 1.
+static void write_operand(emitter *e, const operand *o, const loops *l)
+{
+    samba_dtype type = e->p->symbols[o->symbol].spec.dtype;
+    write_plain(&e->body, type == SAMBA_I32 ? "(float)" : type == SAMBA_BOOL ? "(float)!!" : "");
+    write_element(e, o, l);
 }
 
 // The value of node k of the chain. Operands are read where they stand in the list, from *at on.
@@ -211,14 +206,13 @@ static void write_value(emitter *e, const chain *c, const loops *l, int k)
         }
         t++;
         if (*t == 'p') {
-            int32_t word = n->attr[0];
-            write_float(w, samba_attr_float(word));
+            char text[32];
+            number_text(e, text, samba_attr_float(n->attr[0]));
+            write_plain(w, "%s", text);
         } else if (place[*t - 'a'] < 0)
             write_plain(w, "v");
         else {
-            const operand *o = &c->operands[place[*t - 'a']];
-            write_plain(w, "%s", tensor_name(e, o->symbol));
-            write_index(w, o->step, l->n);
+            write_operand(e, &c->operands[place[*t - 'a']], l);
         }
     }
 }
@@ -226,29 +220,21 @@ static void write_value(emitter *e, const chain *c, const loops *l, int k)
 static void write_chain(emitter *e, chain *c)
 {
     writer *w = &e->body;
-    loops l;
+    loops l = { .n = 0 };
     int32_t out = c->node[c->n - 1]->out[0];
-    operand y = { out, { 0 } };
-    operand all[MAX_OPERANDS + 1];
-    memcpy(all, c->operands, sizeof c->operands);
-    all[c->n_operands] = y;
-    make_loops(e, &e->p->symbols[out].spec.shape, all, c->n_operands + 1, &l);
-    memcpy(c->operands, all, sizeof c->operands);
-    y = all[c->n_operands];
-    for (int d = 0; d < l.n; d++)
-        write_plain(w, "%*sfor (int %c = 0; %c < %lld; %c++)%s\n", 4 * d + 4, "", variables[d],
-                    variables[d], (long long)l.dim[d], variables[d],
-                    d == l.n - 1 && c->n > 1 ? " {" : "");
-    int indent = 4 * l.n + 4;
-    if (!l.n && c->n > 1) write_plain(w, "    {\n");
-    if (!l.n && c->n > 1) indent = 8;
+    const samba_shape *shape = &e->p->symbols[out].spec.shape;
+    operand *y = &c->operands[c->n_operands];
+    y->symbol = out;
+    add_broadcast(e, &l, c->operands, c->n_operands + 1, shape, shape->ndim);
+    write_loops(w, &l, 0, l.n, c->n > 1);
+    int indent = l.n || c->n == 1 ? 4 * l.n + 4 : 8;
     for (int k = 0; k < c->n - 1; k++) {
         write_plain(w, "%*s%sv = ", indent, "", k ? "" : "float ");
         write_value(e, c, &l, k);
         write_plain(w, ";\n");
     }
-    write_plain(w, "%*s%s", indent, "", tensor_name(e, out));
-    write_index(w, y.step, l.n);
+    write_plain(w, "%*s", indent, "");
+    write_element(e, y, &l);
     write_plain(w, " = ");
     write_value(e, c, &l, c->n - 1);
     write_plain(w, ";\n");
@@ -257,7 +243,7 @@ static void write_chain(emitter *e, chain *c)
 
 static bool emit_map(emitter *e, const node *n)
 {
-    if (!all_floats(e, n)) return cannot(e, n, "types other than f32");
+    if (!all_readable(e, n, false)) return cannot(e, n, "types other than f32, i32 and bool");
     chain c = { .n = 0 };
     take(e, &c, n);
     while (goes_on(e, &c)) {
@@ -279,7 +265,11 @@ static const op_emitter ops[] = {
     { "tanh_backward", emit_map }, { "sigmoid_backward", emit_map },
     { "relu_backward", emit_map }, { "leaky_relu_backward", emit_map },
     { "gelu_backward", emit_map }, { "gelu_tanh_backward", emit_map },
-    { "silu_backward", emit_map }, { NULL, NULL },
+    { "silu_backward", emit_map }, { "abs_backward", emit_map },
+    { "maximum_backward", emit_map }, { "pow_backward", emit_map },
+    { "pow_backward_exponent", emit_map }, { "pow", emit_map }, { "eq", emit_map },
+    { "ne", emit_map }, { "lt", emit_map }, { "le", emit_map }, { "gt", emit_map },
+    { "ge", emit_map }, { "where", emit_map }, { NULL, NULL },
 };
 
 const family elementwise_family = { ops, pieces };

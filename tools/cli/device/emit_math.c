@@ -214,7 +214,54 @@ static const piece pieces[] = {
 "    tail = multiply_add(f * f, tail, e * -1.904654212e-9f);\n"
 "    return multiply_add(e, 0.6931471825f, f + tail);\n"
 "}\n", 0 },
-{ "log1p_of", "log_of ",
+{ "abs_of", "bits ",
+"static inline float abs_of(float x)\n"
+"{\n"
+"    return bits_float(float_bits(x) & 0x7fffffffu);\n"
+"}\n", 0 },
+{ "pow_of", "poly exp_scaled product infinity unless_nan abs_upto with_sign abs_of bits ",
+"/* log(x), x > 0, as a sum of two numbers. */\n"
+"static float log_pair(float x, float *low)\n"
+"{\n"
+"    static const float c[4] = { 0.3333333135f, 0.2000048608f, 0.1424940675f, 0.1213891879f };\n"
+"    int tiny = x < 1.17549435e-38f;\n"
+"    uint32_t u = float_bits(tiny ? x * 8388608.0f : x) + (0x3f800000u - 0x3f3504f3u);\n"
+"    float e = (float)(int32_t)(u >> 23) - (tiny ? 150.0f : 127.0f);\n"
+"    float f = bits_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f, i = 1.0f / (2.0f + f);\n"
+"    float s = product(f, i), z = s * s, two_s = s + s;\n"
+"    float lost = multiply_add(-s, f, f - two_s) * i;\n"
+"    float el = product(e, 0.693145752f), a = el + two_s;\n"
+"    float rest = multiply_add(e, 1.428606765e-6f, 2.0f * lost);\n"
+"    rest = multiply_add(two_s * z, poly(z, c, 4), rest);\n"
+"    rest += (el - a) + two_s;\n"
+"    float y = a + rest;\n"
+"    *low = (a - y) + rest;\n"
+"    return y;\n"
+"}\n"
+"\n"
+"/* Is x >= 0 an integer? Adding 2^23 rounds to one, and above that every float is. */\n"
+"static int is_whole(float x)\n"
+"{\n"
+"    float a = x < 8388608.0f ? x : 8388608.0f;\n"
+"    return (a + 8388608.0f) - 8388608.0f == a;\n"
+"}\n"
+"\n"
+"/* x^y = e^(y log|x|), negative where x is and y is odd. */\n"
+"static float pow_of(float x, float y)\n"
+"{\n"
+"    float a = abs_of(x), b = abs_of(y), low, hi = log_pair(a, &low);\n"
+"    if (y == 0.0f || x == 1.0f) return 1.0f;\n"
+"    if (x != x || y != y) return NOT_A_NUMBER;\n"
+"    if (x < 0.0f && x != -INFINITE && !is_whole(b)) return NOT_A_NUMBER;\n"
+"    if (a == 0.0f) hi = -INFINITE;\n"
+"    if (a == INFINITE) hi = INFINITE;\n"
+"    float p = a == 1.0f ? 0.0f : product(y, hi);\n"
+"    low = multiply_add(y, low, multiply_add(y, hi, -p));\n"
+"    if (!(abs_of(p) < 150.0f) || p == 0.0f) low = 0.0f;\n"
+"    float r = exp_scaled(1.0f, with_sign(abs_upto(p, 126.0f), p), low);\n"
+"    return is_whole(b) && !is_whole(0.5f * b) ? with_sign(r, x) : r;\n"
+"}\n", 0 },
+{ "log1p_of", "poly unless_nan infinity bits ",
 "/* log(1 + x) */\n"
 "static float log1p_of(float x)\n"
 "{\n"
@@ -252,11 +299,6 @@ static const piece pieces[] = {
 "static float rsqrt_of(float x)\n"
 "{\n"
 "    return unless_nan(x, 1.0f / sqrt_of(x));\n"
-"}\n", 0 },
-{ "abs_of", "bits ",
-"static inline float abs_of(float x)\n"
-"{\n"
-"    return bits_float(float_bits(x) & 0x7fffffffu);\n"
 "}\n", 0 },
 { "tanh_of", "exp_scaled unless_nan abs_upto with_sign ",
 "static float tanh_of(float x)\n"

@@ -35,7 +35,7 @@ static const piece pieces[] = {
 "/* log(sum of e^(x - top)), of 256 elements at a time, and top. */\n"
 "SMALL static float row_log_sum(const float *x, int n, float *top)\n"
 "{\n"
-"    float sum = 0.0f, old = -INFINITE;\n"
+"    float sum = 0.0f, old = *top = -INFINITE;\n"
 "    for (int at = 0; at < n; at += 256) {\n"
 "        float lane[32] = { 0.0f };\n"
 "        int end = n - at < 256 ? n - at : 256;\n"
@@ -54,6 +54,14 @@ static const piece pieces[] = {
 "    for (; rows > 0; rows--, x += n, y += n) {\n"
 "        float top, sum = row_log_sum(x, n, &top);\n"
 "        for (int i = 0; i < n; i++) y[i] = (x[i] - top) - sum;\n"
+"    }\n"
+"}\n", 0 },
+{ "log_softmax_backward", "row_sum exp_of multiply_add ",
+"SMALL static void log_softmax_backward(const float *dy, const float *y, float *dx, int rows, int n)\n"
+"{\n"
+"    for (; rows > 0; rows--, dy += n, y += n, dx += n) {\n"
+"        float sum = row_sum(dy, n);\n"
+"        for (int i = 0; i < n; i++) dx[i] = multiply_add(-exp_of(y[i]), sum, dy[i]);\n"
 "    }\n"
 "}\n", 0 },
 { "batch_norm", "multiply_add relu ",
@@ -170,8 +178,9 @@ static bool emit_softmax_backward(emitter *e, const node *n)
 {
     set_rows(e, n);
     set_tensor(e, "s", n->in[1]);
-    need(e, "softmax_backward");
-    write_text(&e->body, "    softmax_backward(${x}, ${s}, ${y}, ${rows}, ${n});\n");
+    set_word(&e->body, "op", "%s", n->op);
+    need(e, n->op);
+    write_text(&e->body, "    ${op}(${x}, ${s}, ${y}, ${rows}, ${n});\n");
     return true;
 }
 
@@ -278,6 +287,7 @@ static const op_emitter ops[] = {
     { "softmax", emit_softmax },
     { "log_softmax", emit_softmax },
     { "softmax_backward", emit_softmax_backward },
+    { "log_softmax_backward", emit_softmax_backward },
     { "batch_norm", emit_batch_norm },
     { "batch_norm_backward", emit_batch_norm_backward },
     { NULL, NULL },

@@ -129,12 +129,24 @@ static bool emit_zero(emitter *e, const node *n)
     return true;
 }
 
+// There is one microbatch: what begins anew with the first is a copy.
+static bool emit_accumulate(emitter *e, const node *n)
+{
+    set_tensor(e, "x", n->out[0]);
+    set_tensor(e, "dx", n->in[1]);
+    set_word(&e->body, "adds", attr_of(n, "anew") ? "=" : "+=");
+    set_word(&e->body, "n", "%lld", (long long)count_of(out_of(e, n, 0)));
+    write_text(&e->body, "    for (int i = 0; i < ${n}; i++) ${x}[i] ${adds} ${dx}[i];\n");
+    return true;
+}
+
 static const op_emitter ops[] = {
     { "sgd", emit_sgd },
     { "adamw", emit_adamw },
     { "clip_factor", emit_clip_factor },
     { "count", emit_count },
     { "zero", emit_zero },
+    { "accumulate", emit_accumulate },
     { NULL, NULL },
 };
 

@@ -92,17 +92,18 @@ static const piece pieces[] = {
 "        }\n"
 "}\n", 0 },
 { "matmul", "multiply_add ",
-"/* y = a b, for a (m,k) and b (k,n), whose element (i,p) is a[i * a_row + p * a_col]. */\n"
+"/* y = a b, or y += a b, for a (m,k) and b (k,n), whose element (i,p) is a[i * a_row + p * a_col]. */\n"
 "FAST static void matmul(const float *a, int a_row, int a_col, const float *b, int b_row, int b_col,\n"
-"                   float *y, int m, int n, int k)\n"
+"                   float *y, int m, int n, int k, int adds)\n"
 "{\n"
 "    for (int i = 0; i < m; i++, a += a_row, y += n)\n"
 "        for (int j = 0; j < n; j += LANES) {\n"
 "            const float *from = a, *column[LANES];\n"
 "            float sum[LANES];\n"
 "            EACH_LANE for (int l = 0; l < LANES; l++) {\n"
-"                column[l] = b + (j + l < n ? j + l : n - 1) * b_col;\n"
-"                sum[l] = 0.0f;\n"
+"                int at = j + l < n ? j + l : n - 1;\n"
+"                column[l] = b + at * b_col;\n"
+"                sum[l] = adds ? y[at] : 0.0f;\n"
 "            }\n"
 "            for (int p = 0; p < k; p++, from += a_col)\n"
 "                EACH_LANE for (int l = 0; l < LANES; l++) {\n"
@@ -139,31 +140,64 @@ static bool emit_affine(emitter *e, const node *n)
     return true;
 }
 
+// The words of a product of (m,k) and (k,n).
+static void set_matmul(emitter *e, const node *n, int64_t m, int32_t k, int32_t columns)
+{
+    bool ta = attr_of(n, "transpose_a") != 0, tb = attr_of(n, "transpose_b") != 0;
+    writer *w = &e->body;
+    set_word(w, "m", "%lld", (long long)m);
+    set_word(w, "k", "%d", k);
+    set_word(w, "n", "%d", columns);
+    set_word(w, "a_steps", ta ? "1, %lld" : "%lld, 1", ta ? (long long)m : (long long)k);
+    set_word(w, "b_steps", tb ? "1, %d" : "%d, 1", tb ? k : columns);
+    set_word(w, "adds", "%d", n->n_in > 2);
+    need(e, "matmul");
+}
+
+// A product for each element of the leading dimensions.
+static void write_batch(emitter *e, const node *n)
+{
+    const samba_shape *y = &out_of(e, n, 0)->spec.shape;
+    operand all[3] = { { n->in[0], 0, { 0 } }, { n->in[1], 0, { 0 } }, { n->out[0], 0, { 0 } } };
+    loops l = { .n = 0 };
+    writer *w = &e->body;
+    add_broadcast(e, &l, all, 3, y, y->ndim - 2);
+    write_loops(w, &l, 0, l.n, false);
+    write_plain(w, "%*smatmul(", 4 * l.n + 4, "");
+    write_pointer(e, &all[0], &l);
+    write_text(w, ", ${a_steps}, ");
+    write_pointer(e, &all[1], &l);
+    write_text(w, ", ${b_steps}, ");
+    write_pointer(e, &all[2], &l);
+    write_text(w, ", ${m}, ${n}, ${k}, ${adds});\n");
+}
+
+// matmul and matmul_accumulate, which adds to input 2, whose memory its output has.
 static bool emit_matmul(emitter *e, const node *n)
 {
     const samba_shape *a = &in_of(e, n, 0)->spec.shape, *b = &in_of(e, n, 1)->spec.shape;
     bool ta = attr_of(n, "transpose_a") != 0, tb = attr_of(n, "transpose_b") != 0;
-    if (b->ndim != 2 || (ta && a->ndim != 2)) return cannot(e, n, "a batch of matrices");
-    if (in_of(e, n, 1)->spec.dtype != SAMBA_F32) return cannot(e, n, "weights of this type");
-    int32_t k = b->dim[tb], columns = b->dim[!tb];
-    long long m = (long long)(count_of(in_of(e, n, 0)) / k);
-    writer *w = &e->body;
-    set_word(w, "m", "%lld", m);
-    set_word(w, "k", "%d", k);
-    set_word(w, "n", "%d", columns);
-    set_word(w, "a_steps", ta ? "1, %lld" : "%lld, 1", ta ? m : (long long)k);
-    set_word(w, "b_steps", tb ? "1, %d" : "%d, 1", tb ? k : columns);
+    for (int32_t i = 0; i < n->n_in; i++)
+        if (in_of(e, n, i)->spec.dtype != SAMBA_F32) return cannot(e, n, "weights of this type");
+    int32_t k = b->dim[b->ndim - 2 + tb], columns = b->dim[b->ndim - 1 - tb];
+    bool rows = b->ndim == 2 && !ta;        // the batch is only more rows
+    set_matmul(e, n, rows ? count_of(in_of(e, n, 0)) / k : a->dim[a->ndim - 2 + ta], k, columns);
+    if (!rows && out_of(e, n, 0)->spec.shape.ndim > 2) {
+        write_batch(e, n);
+        return true;
+    }
     set_tensor(e, "a", n->in[0]);
     set_tensor(e, "b", n->in[1]);
     set_tensor(e, "y", n->out[0]);
-    need(e, "matmul");
-    write_text(w, "    matmul(${a}, ${a_steps}, ${b}, ${b_steps}, ${y}, ${m}, ${n}, ${k});\n");
+    write_text(&e->body, "    matmul(${a}, ${a_steps}, ${b}, ${b_steps}, ${y}, ${m}, ${n}, ${k}, "
+               "${adds});\n");
     return true;
 }
 
 static const op_emitter ops[] = {
     { "affine", emit_affine },
     { "matmul", emit_matmul },
+    { "matmul_accumulate", emit_matmul },
     { NULL, NULL },
 };
 

@@ -93,6 +93,8 @@ static const piece pieces[] = {
 { NULL, NULL, NULL, 0 },
 };
 
+enum { ROWS = 512 };        // of columns
+
 // A reduction as samba.h walks it: outer axes kept or not, then those at the end.
 typedef struct reduction {
     bool rows;                      // the last axes are reduced
@@ -123,10 +125,89 @@ static reduction reduction_of(const samba_shape *x, int32_t mask)
     return r;
 }
 
+static bool is_op(const node *n, const char *op)
+{
+    return strcmp(n->op, op) == 0;
+}
+
+// What a reduction begins with: -0 + x is x, even if that is -0.
+static const char *begin_of(const node *n)
+{
+    return is_op(n, "max") ? "-INFINITE" : "-0.0f";
+}
+
+// How a value joins those before: a run of a row, or an element.
+static void write_joined(emitter *e, const node *n, const operand *x, const loops *l, int64_t inner)
+{
+    writer *w = &e->body;
+    const char *row = is_op(n, "max") ? "row_max" : "row_sum";
+    if (is_op(n, "max")) write_plain(w, "value = larger(value, ");
+    else if (is_op(n, "square_sum") && !inner) write_plain(w, "value = multiply_add(");
+    else write_plain(w, "value += ");
+    if (!inner) write_element(e, x, l);
+    if (!inner && is_op(n, "square_sum")) {
+        write_plain(w, ", ");
+        write_element(e, x, l);
+        write_plain(w, ", value");
+    }
+    if (inner) {
+        write_plain(w, "%s(", is_op(n, "square_sum") ? "row_squares" : row);
+        write_pointer(e, x, l);
+        write_plain(w, is_op(n, "square_sum") ? ", 0.0f, %lld)" : ", %lld)", (long long)inner);
+    }
+    bool closes = is_op(n, "max") || (is_op(n, "square_sum") && !inner);
+    write_plain(w, closes ? ");\n" : ";\n");
+}
+
+// Loops over axes that are kept, and in them over those that are reduced, but the last ones if they
+// are a row.
+static bool emit_loops(emitter *e, const node *n, const reduction *r)
+{
+    const samba_shape *x = &in_of(e, n, 0)->spec.shape;
+    int32_t mask = attr_of(n, "axes"), end = x->ndim;
+    int64_t kept_step = 1, runs = 1, most = r->rows ? PIECE / r->inner : ROWS;
+    operand both[2] = { { n->out[0], 0, { 0 } }, { n->in[0], 0, { 0 } } };
+    loops l = { .n = 0 };
+    while (r->rows && end > 0 && (mask >> (end - 1) & 1)) end--;
+    for (int32_t d = 0; d < end; d++) *(mask >> d & 1 ? &runs : &kept_step) *= x->dim[d];
+    // Beyond that the executor adds up pieces, each summed by itself.
+    bool whole = r->rows && runs == 1 && r->inner <= PIECE;
+    if (!is_op(n, "max") && !whole && runs > (most > 1 ? most : 1)) return cannot(e, n, "these axes");
+    if (!is_op(n, "max") && r->rows && r->inner > PIECE && runs == 1)
+        return cannot(e, n, "these axes");
+    for (int32_t d = 0; d < end; d++) {
+        if (mask >> d & 1) continue;
+        kept_step /= x->dim[d];
+        add_loop(&l, both, 2, x->dim[d], (int64_t[]){ kept_step, inner_of(x, d) });
+    }
+    int kept = l.apart = l.n;
+    writer *w = &e->body;
+    write_loops(w, &l, 0, kept, true);
+    for (int32_t d = 0; d < end; d++)
+        if (mask >> d & 1) add_loop(&l, both, 2, x->dim[d], (int64_t[]){ 0, inner_of(x, d) });
+    int indent = kept ? 4 * kept + 4 : 8, deeper = kept ? 0 : 4;
+    write_plain(w, "%*sfloat value = %s;\n", indent, "", begin_of(n));
+    write_loops(w, &l, kept, l.n, false);
+    write_plain(w, "%*s", 4 * l.n + 4 + deeper, "");
+    write_joined(e, n, &both[1], &l, r->rows ? r->inner : 0);
+    write_plain(w, "%*s", indent, "");
+    write_element(e, &both[0], &l);
+    write_plain(w, " = value;\n%*s}\n", indent - 4, "");
+    if (is_op(n, "max")) {
+        need(e, "larger");
+        need(e, "infinity");
+    }
+    const char *row = is_op(n, "max") ? "row_max" : "row_sum";
+    if (r->rows) need(e, is_op(n, "square_sum") ? "row_squares" : row);
+    else if (is_op(n, "square_sum")) need(e, "multiply_add");
+    return true;
+}
+
 static bool emit_columns(emitter *e, const node *n, const reduction *r)
 {
     writer *w = &e->body;
-    if (r->kept > 1 || strcmp(n->op, "square_sum") == 0) return cannot(e, n, "these axes");
+    bool sums = is_op(n, "sum") || is_op(n, "mean");
+    if (r->kept > 1 || !sums) return emit_loops(e, n, r);
     need(e, "sum_columns");
     set_word(w, "runs", "%lld", (long long)r->runs);
     write_text(w, "    sum_columns(${x}, ${y}, ${runs}, ${inner});\n");
@@ -136,7 +217,8 @@ static bool emit_columns(emitter *e, const node *n, const reduction *r)
 static bool emit_rows(emitter *e, const node *n, const reduction *r)
 {
     writer *w = &e->body;
-    bool squares = strcmp(n->op, "square_sum") == 0;
+    bool squares = is_op(n, "square_sum");
+    if (is_op(n, "max")) return emit_loops(e, n, r);
     if (r->kept == 1 && r->runs == 1) {
         need(e, squares ? "squares_all" : "sum_all");
         set_word(w, "sum", squares ? "squares_all" : "sum_all");
@@ -146,7 +228,7 @@ static bool emit_rows(emitter *e, const node *n, const reduction *r)
     // Rows of an output are beside each other only if nothing is reduced before them.
     bool fits = r->simple && !squares && (r->runs > 1 || r->inner <= PIECE)
         && (r->runs == 1 || r->kept == 1 || r->step == r->inner * r->kept);
-    if (!fits) return cannot(e, n, "these axes");
+    if (!fits) return emit_loops(e, n, r);
     need(e, "sum_rows");
     set_word(w, "kept", "%lld", (long long)r->kept);
     set_word(w, "runs", "%lld", (long long)r->runs);
@@ -156,7 +238,7 @@ static bool emit_rows(emitter *e, const node *n, const reduction *r)
     return true;
 }
 
-static bool emit_sum(emitter *e, const node *n)
+static bool emit_reduction(emitter *e, const node *n)
 {
     const symbol *x = in_of(e, n, 0), *y = out_of(e, n, 0);
     reduction r = reduction_of(&x->spec.shape, attr_of(n, "axes"));
@@ -166,7 +248,7 @@ static bool emit_sum(emitter *e, const node *n)
     set_word(w, "inner", "%lld", (long long)r.inner);
     if (!(r.rows ? emit_rows(e, n, &r) : emit_columns(e, n, &r))) return false;
     int64_t count = count_of(x) / count_of(y);
-    if (strcmp(n->op, "mean") != 0 || count == 1) return true;
+    if (!is_op(n, "mean") || count == 1) return true;
     set_word(w, "n", "%lld", (long long)count_of(y));
     set_word(w, "count", "%lld", (long long)count);
     write_text(w, "    for (int i = 0; i < ${n}; i++) ${y}[i] /= (float)${count};\n");
@@ -174,9 +256,10 @@ static bool emit_sum(emitter *e, const node *n)
 }
 
 static const op_emitter ops[] = {
-    { "sum", emit_sum },
-    { "mean", emit_sum },
-    { "square_sum", emit_sum },
+    { "sum", emit_reduction },
+    { "mean", emit_reduction },
+    { "square_sum", emit_reduction },
+    { "max", emit_reduction },
     { NULL, NULL },
 };
 

@@ -7,7 +7,8 @@
 
 static const family *const families[] = {
     &math_family, &reduce_family, &elementwise_family, &product_family, &convolution_family,
-    &pooling_family, &norm_family, &loss_family, &optimizer_family, &shape_family, &int8_family,
+    &pooling_family, &norm_family, &loss_family, &optimizer_family, &shape_family, &table_family,
+    &rows_norm_family, &attention_family, &int8_family,
 };
 
 enum { N_FAMILIES = sizeof families / sizeof *families };
@@ -177,10 +178,20 @@ uint64_t bytes_of(const symbol *s)
     return (uint64_t)count_of(s) * samba_dtype_size(s->spec.dtype);
 }
 
+// A pointer to int32_t may not point to where floats are.
 bool is_temporary(const emitter *e, int32_t i)
 {
     const symbol *s = &e->p->symbols[i];
-    return e->used[i] && s->view_of < 0 && s->role == SAMBA_ROLE_TEMPORARY;
+    return e->used[i] && s->view_of < 0 && s->role == SAMBA_ROLE_TEMPORARY
+        && s->spec.dtype != SAMBA_I32;
+}
+
+// So integers that pass between ops have memory of their own.
+static bool is_own_temporary(const emitter *e, int32_t i)
+{
+    const symbol *s = &e->p->symbols[i];
+    return e->used[i] && s->view_of < 0 && s->role == SAMBA_ROLE_TEMPORARY
+        && s->spec.dtype == SAMBA_I32;
 }
 
 static bool all_zero(const symbol *s)
@@ -234,7 +245,7 @@ static void write_values(writer *w, const symbol *s)
         write_floats(w, (const float *)s->value, n);
         return;
     }
-    bool bytes = s->spec.dtype == SAMBA_I8;
+    bool bytes = s->spec.dtype == SAMBA_I8 || s->spec.dtype == SAMBA_BOOL;
     for (int64_t i = 0; i < n; i++) {
         int value = bytes ? ((const int8_t *)s->value)[i] : ((const int32_t *)s->value)[i];
         write_plain(w, "%s%d,%s", i % 16 ? " " : "    ", value, (i + 1) % 16 && i + 1 < n ? "" : "\n");
@@ -265,15 +276,15 @@ static bool check_data(emitter *e)
     for (int32_t i = 0; i < e->p->pef.n_symbols; i++) {
         const symbol *s = &e->p->symbols[i];
         bool floats = s->spec.dtype == SAMBA_F32, ids = s->spec.dtype == SAMBA_I32;
-        bool bytes = s->spec.dtype == SAMBA_I8;
+        bool bytes = s->spec.dtype == SAMBA_I8 || s->spec.dtype == SAMBA_BOOL;
         if (!is_public(e, i) && !(e->used[i] && s->view_of < 0)) continue;
         if (is_half(e, i)) {
             if (!check_half(e, i)) return false;
             continue;
         }
-        if (!floats && !bytes && (!ids || s->role == SAMBA_ROLE_TEMPORARY))
-            return fail(e->why, "%s is neither f32, i32 nor i8: export-c cannot write it yet; only "
-                        "%s_pef.h is written, for the executor", s->name, e->name);
+        if (!floats && !bytes && !ids)
+            return fail(e->why, "%s is neither f32, i32, i8 nor bool: export-c cannot write it yet; "
+                        "only %s_pef.h is written, for the executor", s->name, e->name);
         const float *x = (const float *)s->value;
         for (int64_t k = 0; floats && x && k < count_of(s); k++)
             if (!(x[k] - x[k] == 0.0f))
@@ -287,7 +298,8 @@ static void write_tensor(emitter *e, writer *w, int32_t i, uint64_t *ram)
 {
     const symbol *s = &e->p->symbols[i];
     bool constant = is_constant(e, i), has_values = s->value && (constant || !all_zero(s));
-    write_plain(w, "%s%s %s_%s[%lld]%s /* ", constant ? "static const " : "",
+    bool hidden = constant || is_own_temporary(e, i);
+    write_plain(w, "%s%s%s %s_%s[%lld]%s /* ", hidden ? "static " : "", constant ? "const " : "",
                 is_half(e, i) ? "uint16_t" : c_type_of(s), e->name, e->p->ident[i], (long long)count_of(s),
                 has_values ? " = {" : ";");
     if (!constant) *ram += bytes_of(s);
@@ -313,10 +325,10 @@ static void write_arena(emitter *e, writer *w, uint64_t *ram)
     for (int32_t i = 0; end > 0 && i < e->p->pef.n_symbols; i++) {
         const symbol *s = &e->p->symbols[i];
         if (!is_temporary(e, i)) continue;
-        bool bytes = s->spec.dtype == SAMBA_I8;
-        write_plain(w, "static %s *const %s_%s = %sarena + %llu; /* ", c_type_of(s), e->name,
-                    e->p->ident[i], bytes ? "(int8_t *)" : "",
-                    (unsigned long long)at[i] / (bytes ? 1 : 4));
+        bool bytes = s->spec.dtype != SAMBA_F32;
+        write_plain(w, "static %s *const %s_%s = ", c_type_of(s), e->name, e->p->ident[i]);
+        if (bytes) write_plain(w, "(%s *)", c_type_of(s));
+        write_plain(w, "arena + %llu; /* ", (unsigned long long)at[i] / (bytes ? 1 : 4));
         write_shape(w, s);
         write_plain(w, " */\n");
     }
@@ -328,7 +340,7 @@ static void write_data(emitter *e, writer *w, uint64_t *ram)
     for (int constant = 1; constant >= 0; constant--)
         for (int32_t i = 0; i < e->p->pef.n_symbols; i++) {
             bool is = constant ? e->used[i] && is_constant(e, i) && e->p->symbols[i].view_of < 0
-                               : is_public(e, i);
+                               : is_public(e, i) || is_own_temporary(e, i);
             if (is) write_tensor(e, w, i, ram);
         }
     if (e->trains) {

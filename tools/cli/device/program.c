@@ -84,6 +84,7 @@ const char *c_type_of(const symbol *s)
     case SAMBA_F32: return "float";
     case SAMBA_I32: return "int32_t";
     case SAMBA_I8: return "int8_t";
+    case SAMBA_BOOL: return "uint8_t";      // 0, or else it is true
     case SAMBA_BF16:
     case SAMBA_F16: return "uint16_t";      // the bits
     default: return NULL;
