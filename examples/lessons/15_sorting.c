@@ -1,0 +1,120 @@
+// Lesson 15: a transformer learns to sort.
+//     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/15_sorting.c -lm -pthread && ./lesson
+// Lines after `>` are what this program prints; ./lesson heads.svg draws. New: block, head, greedy.
+#define SAMBA_IMPLEMENTATION
+#include "../../samba.h"
+#include "picture.h"
+#include <string.h>
+enum { N = 4, V = 6, T = 2 * N, TESTS = 256 };  // a sequence: N digits of V, and the same N sorted
+enum { B = 32, C = 16, H = 2, D = C / H };      // sequences, numbers of a token, heads, their C
+
+static samba_tensor *map;                       // (B,H,T,T): who looks at whom
+// The digits of a number, base V, and behind them the same, sorted.
+static void write_sequence(int number, int32_t *token)
+{
+    for (int i = 0; i < N; i++) {
+        int at = N + i;
+        token[i] = number % V;
+        for (number /= V; at > N && token[at - 1] > token[i]; at--) token[at] = token[at - 1];
+        token[at] = token[i];
+    }
+}
+
+// 2. A head is attention with queries, keys and values of its own, of D numbers each. Several heads
+//    look at several tokens at once, where one softmax would blur them: (B,T,C) -> (B,H,T,D).
+static samba_tensor *heads(samba_tensor *x, const char *name)
+{
+    x = samba_linear(x, name, C);
+    return samba_transpose(samba_reshape(x, SAMBA_SHAPE(B, T, H, D)), 1, 2);
+}
+
+static samba_tensor *attention(samba_tensor *x, samba_tensor *mask)
+{
+    samba_tensor *q = heads(x, "query"), *k = heads(x, "key"), *v = heads(x, "value");
+    samba_tensor *score = samba_matmul(q, samba_transpose(k, 2, 3));
+    score = samba_div(score, samba_sqrt(samba_number(x->session, D)));
+    map = samba_softmax(samba_add(score, mask), 3);             // by hand, so that it can be drawn
+    samba_tensor *y = samba_transpose(samba_matmul(map, v), 1, 2);
+    return samba_linear(samba_reshape(y, SAMBA_SHAPE(B, T, C)), "join", C);
+}
+
+// 1. Ids become vectors (lesson 12), and each place adds one of its own, as attention does not know
+//    where tokens stand (lesson 14). Then a block: attention, in which tokens learn of each other,
+//    and a net of two layers for each token alone. Both add to x, which passes by unchanged (the
+//    residual): gradients reach the embedding undiminished, and parts say only what is to change.
+static samba_tensor *transformer(samba_tensor *id, samba_tensor *mask)
+{
+    samba_tensor *place = samba_param(id->session, "place", SAMBA_SHAPE(T, C), (samba_init){ 0 });
+    samba_tensor *x = samba_add(samba_embedding(id, "digits", V, C), place);
+    x = samba_add(x, attention(samba_layernorm(x, "norm1"), mask));
+    samba_tensor *h = samba_gelu(samba_linear(samba_layernorm(x, "norm2"), "wide", 4 * C));
+    x = samba_add(x, samba_linear(h, "narrow", C));
+    return samba_linear(samba_layernorm(x, "norm3"), "guess", V);
+}
+
+int main(int argc, char **argv)
+{
+    int32_t x[B][T], y[B][T], right = 0;
+    float hide[T * T];
+    for (int i = 0; i < T * T; i++) hide[i] = i % T > i / T ? -1e9f : 0;
+    samba_session *s = samba_open(NULL);
+    samba_tensor *id = samba_input(s, "id", SAMBA_I32, SAMBA_SHAPE(B, T));
+    samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(B, T));
+    samba_tensor *mask = samba_from_data(s, "mask", SAMBA_F32, SAMBA_SHAPE(T, T), hide);
+    samba_tensor *guess = transformer(id, mask), *best = samba_argmax(guess, 2, false);
+    samba_tensor *loss = samba_cross_entropy(guess, label);
+    samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.005f };
+    samba_compile(s, &(samba_program){ .loss = loss, .outputs = { best, map }, .optim = adamw });
+    // 3. It learns at all places at once: token t guesses token t + 1 from the right ones up to t
+    //    (teacher forcing); the mask hides the rest. Labels of -100 do not count.
+    // > step   0  loss 2.013
+    // > step 300  loss 0.011
+    uint32_t dice = 1;
+    for (int step = 0; step <= 300; step++) {
+        for (int b = 0; b < B; b++) {
+            dice = dice * 1664525u + 1013904223u;        // random; never 0, 5, 10 ...
+            write_sequence((int)(dice >> 16) % TESTS * 5 + 1 + (int)(dice >> 8) % 4, x[b]);
+            for (int t = 0; t < T; t++) y[b][t] = t < N - 1 || t == T - 1 ? -100 : x[b][t + 1];
+        }
+        samba_write(id, x);
+        samba_write(label, y);
+        samba_run(s, 0);
+        if (step % 300 == 0) printf("step %3d  loss %.3f\n", step, (double)samba_read(loss)[0]);
+    }
+    // 4. In the test it writes digit by digit, the best guess each time (greedy decoding), reading
+    //    what it wrote. The inputs are new to it: nothing is known by heart.
+    // > 247 of 256 sequences are right
+    for (int first = 0; first < TESTS; first += B) {
+        for (int b = 0; b < B; b++) {
+            write_sequence(5 * (first + b), y[b]);
+            for (int t = 0; t < T; t++) x[b][t] = t < N ? y[b][t] : 0;
+        }
+        for (int t = N - 1; t < T - 1; t++) {
+            samba_write(id, x);
+            samba_run(s, SAMBA_FWD);
+            for (int b = 0; b < B; b++) x[b][t + 1] = samba_read_i32(best)[b * T + t];
+        }
+        for (int b = 0; b < B; b++) right += !memcmp(x[b], y[b], sizeof y[b]);
+    }
+    printf("%d of %d sequences are right\n", right, TESTS);
+    // 5. What the first head looks at: a row for each digit it wrote, a column for each it might
+    //    read. Nobody told it to look for the one that comes next.
+    // >   4 0 1 5 0 1 4 5
+    // >     ++--
+    // >   ::::==
+    // >   ::  ..--
+    // >         %%
+    const float *head = samba_read(map) + (N - 1) * T;          // those of row t = N - 1 and later
+    for (int t = 0; t < T; t++) printf(" %s%d", t ? "" : " ", (int)x[0][t]);
+    printf("\n");
+    text_cells(head, N, T, 0, 1);
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "What a head looks at",
+                             "To write 0 1 4 5, it looks at where 4 0 1 5 has these digits.");
+    picture_axes(&p, 0, T, T - 1, N - 1, "looks at", "writes");
+    picture_cells(&p, head, N, T, 1);
+    picture_close(&p);
+    // Exercises 15a, 15b: the order in a block, heads. Then answer:
+    //   In training it is given all right digits at once. Why is that no cheating?
+    //   If each of 4 digits is right in 99 of 100 cases, how many sequences are?
+    return samba_close(s);
+}
