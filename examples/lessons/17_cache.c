@@ -1,0 +1,120 @@
+// Lesson 17: a net that writes keeps its keys and values: the cache.
+//     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/17_cache.c -lm -pthread && ./lesson
+// Lines after `>` are what this program prints; ./lesson cache.svg draws. New: graphs, write_rows.
+#define SAMBA_IMPLEMENTATION
+#include "../../samba.h"
+#include "picture.h"
+#include <string.h>
+enum { T = 38, V = 27, C = 16 };                // tokens, which are letters or a space; numbers
+static const char text[T + 1] = "she sells sea shells by the sea shore ";
+
+static int32_t id_of(char letter) { return letter == ' ' ? 26 : letter - 'a'; }
+
+// 1. The net of lesson 15, with one head. A token's key and value depend on it and on what stands
+//    before it, never on what comes later: the mask sees to that. So while a net writes, those of
+//    earlier tokens do not change and need not be computed again. They stay in buffers, state that
+//    no optimizer touches: write_rows puts key and value of the new token into its row, and its
+//    query asks the rows up to its own; the mask hides those not yet written.
+static samba_tensor *net(samba_tensor *ids, samba_tensor *places, samba_tensor *row_numbers)
+{
+    samba_session *s = ids->session;
+    samba_tensor *place = samba_embedding(places, "place", T, C);
+    samba_tensor *x = samba_add(samba_embedding(ids, "letter", V, C), place), *mask = NULL;
+    samba_tensor *h = samba_layernorm(x, "norm1"), *q = samba_linear(h, "query", C);
+    samba_tensor *k = samba_linear(h, "key", C), *v = samba_linear(h, "value", C);
+    if (row_numbers) {
+        k = samba_write_rows(samba_buffer(s, "keys", SAMBA_SHAPE(T, C), 0), k, places);
+        v = samba_write_rows(samba_buffer(s, "values", SAMBA_SHAPE(T, C), 0), v, places);
+        mask = samba_le(row_numbers, places);
+    }
+    samba_attention_opts opts = { .causal = !row_numbers };
+    h = samba_scaled_dot_product_attention(q, k, v, mask, &opts);
+    x = samba_add(x, samba_linear(h, "join", C));
+    h = samba_gelu(samba_linear(samba_layernorm(x, "norm2"), "wide", 4 * C));
+    x = samba_add(x, samba_linear(h, "narrow", C));
+    return samba_linear(samba_layernorm(x, "norm3"), "guess", V);
+}
+
+static int32_t best_of(const float *logits)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < V; i++)
+        if (logits[i] > logits[best]) best = i;
+    return best;
+}
+int main(int argc, char **argv)
+{
+    int32_t letter[T], next[T], row[T], now = id_of('s');
+    for (int32_t t = 0; t < T; t++) {
+        letter[t] = id_of(text[t]);
+        next[t] = id_of(text[(t + 1) % T]);
+        row[t] = t;
+    }
+    // 2. Two graphs in one program share the parameters: the whole text at once, to learn, and one
+    //    token with the cache, to write. What each costs forward, in additions and products:
+    // > whole text: 438064
+    // > one token: 13302
+    samba_session *s = samba_open(NULL);
+    samba_begin_graph(s, "whole text");
+    samba_tensor *ids = samba_from_data_copy(s, "ids", SAMBA_I32, SAMBA_SHAPE(T), letter);
+    samba_tensor *rows = samba_from_data_copy(s, "rows", SAMBA_I32, SAMBA_SHAPE(T), row);
+    samba_tensor *label = samba_from_data_copy(s, "label", SAMBA_I32, SAMBA_SHAPE(T), next);
+    samba_tensor *whole = net(ids, rows, NULL), *loss = samba_cross_entropy(whole, label);
+    samba_begin_graph(s, "one token");
+    samba_tensor *id = samba_input(s, "id", SAMBA_I32, SAMBA_SHAPE(1));
+    samba_tensor *at = samba_input(s, "at", SAMBA_I32, SAMBA_SHAPE(1));
+    samba_tensor *heat = samba_input(s, "temperature", SAMBA_F32, SAMBA_SHAPE(1));
+    samba_tensor *one = net(id, at, rows), *p = samba_softmax(samba_div(one, heat), 1);
+    samba_optim adamw = { .kind = SAMBA_ADAMW, .lr = 0.01f };
+    samba_program program = { .loss = loss, .outputs = { whole, one, p }, .optim = adamw };
+    samba_compile(s, &program);
+    samba_section part;
+    for (int i = 0; samba_describe_section(s, i, &part); i++)
+        if (part.types == SAMBA_FWD) printf("%s: %d\n", part.graph, (int)part.flops);
+    // 3. It begins with s, and then reads what it wrote. The scores by which it guesses are those
+    //    of the whole text, to the bit. What the cache saves in work it costs in memory: each layer
+    //    keeps C numbers of a key and C of a value for each token.
+    // > he sells sea shells by the sea shore s
+    // > scores apart: 0
+    // > bytes of the cache: 4864
+    // > of GPT-2's, 12 layers of 768 numbers, 1024 tokens: 75497472
+    for (int step = 0; step < 30; step++) samba_run_graph(s, "whole text", 0);
+    samba_run_graph(s, "whole text", SAMBA_FWD);
+    picture pic = picture_open(argc > 1 ? argv[1] : NULL, 2, "The cache of keys",
+                               "Each token that is read fills one more row.");
+    float apart = 0, temperature = 1;
+    samba_write(heat, &temperature);
+    for (int32_t t = 0; t < T; t++) {
+        samba_write(id, &now);
+        samba_write(at, &t);
+        samba_run_graph(s, "one token", SAMBA_FWD);
+        for (int i = 0; i < V; i++)
+            apart = fmaxf(apart, fabsf(samba_read(whole)[t * V + i] - samba_read(one)[i]));
+        now = best_of(samba_read(one));
+        printf("%c", now == 26 ? ' ' : 'a' + (int)now);
+        if (t != 12 && t != T - 1) continue;
+        picture_axes(&pic, 0, C, T, 0, t == 12 ? "after 13 tokens" : "at the end", "token");
+        picture_cells(&pic, samba_read(samba_tensor_by_name(s, "keys")), T, C, 3);
+    }
+    picture_close(&pic);
+    printf("\nscores apart: %g\n", (double)apart);
+    printf("bytes of the cache: %d\n", 2 * T * C * 4);
+    printf("of GPT-2's, 12 layers of 768 numbers, 1024 tokens: %d\n", 2 * 12 * 1024 * 768 * 4);
+    // 4. It took the best letter. To draw letters by their probability (softmax of scores)
+    //    instead gives texts that differ. Before, scores are divided by a temperature: below 1 the
+    //    best letter gains, above 1 the others do. Probability of the best one, at the end:
+    // > temperature 0.5: 1.00
+    // > temperature 1: 0.97
+    // > temperature 2: 0.55
+    for (temperature = 0.5f; temperature <= 2; temperature *= 2) {
+        samba_write(heat, &temperature);
+        samba_run_graph(s, "one token", SAMBA_FWD);
+        float most = samba_read(p)[best_of(samba_read(p))];
+        printf("temperature %g: %.2f\n", (double)temperature, (double)most);
+    }
+    // Exercises 17a, 17b: append to a cache; draw with temperature, of the k best. Then answer:
+    //   Why are queries not kept?
+    //   A text has 2000 tokens instead of 1000. Which part of a new token's work doubles?
+    //   In a net without a causal mask each token sees all. Why can it have no such cache?
+    return samba_close(s);
+}
