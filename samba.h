@@ -1099,8 +1099,8 @@ typedef enum samba_quantize { SAMBA_NO_QUANTIZE = 0, SAMBA_CALIBRATE, SAMBA_INT8
    O3 (the default) not at all but by type. The ops are the same ones, and so are the bits. */
 typedef enum samba_opt_level { SAMBA_O_DEFAULT = 0, SAMBA_O0, SAMBA_O1, SAMBA_O3 } samba_opt_level;
 
-/* spatial: BCKWD, GRADNORM and OPT are one section, which steps each parameter as soon as its
-   gradient is complete and keeps no gradient (but of microbatches). Same results, less memory. */
+/* spatial: BCKWD, GRADNORM and OPT are one section, which steps parameters when their gradients are
+   complete, or while plain SGD has them made, and keeps none (but of microbatches). Same bits. */
 typedef enum samba_mapping { SAMBA_MAPPING_SECTION = 0, SAMBA_MAPPING_SPATIAL } samba_mapping;
 
 /* What memory counts. HOST: tensors, those in the file as well. DEVICE32: what samba_runtime_bytes
@@ -6374,6 +6374,16 @@ enum { SAMBA__INT8_X, SAMBA__INT8_WEIGHT, SAMBA__INT8_TABLE, SAMBA__INT8_INPUTS 
 
 enum { SAMBA__WRITE_ROWS_CACHE, SAMBA__WRITE_ROWS_X, SAMBA__WRITE_ROWS_ROW };
 
+/* Momentum is not read, but must stay 0. */
+enum {
+    SAMBA__MATMUL_SGD_W,
+    SAMBA__MATMUL_SGD_A, /* then b: the gradient is op(a) op(b) */
+    SAMBA__MATMUL_SGD_LR = 3,
+    SAMBA__MATMUL_SGD_DECAY,
+    SAMBA__MATMUL_SGD_MOMENTUM,
+    SAMBA__MATMUL_SGD_INPUTS
+};
+
 /* The sum that is added to follows the inputs of the op that makes the addend. */
 enum { SAMBA__ACCUMULATE_SUM = 2, SAMBA__ACCUMULATE_INPUTS };
 
@@ -6566,6 +6576,8 @@ typedef enum samba__spread_rule {
     FAST(0x0701,   ZERO, UNKNOWN,    sgd,         STEP, SGD, 6, UPDATES(0x31u), sgd, flat) \
     FAST(0x0702,   ZERO, UNKNOWN,    adamw,       STEP, ADAMW, 20, UPDATES(0x431u), adamw, flat) \
     OP(0x0703,     ZERO, UNKNOWN,    clip_factor, OTHER, NONE, 10, NONE, clip_factor, single) \
+    FAST(0x0704,   NONE, UNKNOWN,    matmul_sgd,  UPDATE, MATMUL, 0, UPDATES(0x1u), \
+                                     matmul_sgd, matmul_sgd) \
     OP(0x0401,     RULE, IMAGES,     convolution, PRODUCT, CONV, 0, NONE, \
                                      convolution, convolution) \
     OP(0x0402,     RULE, UNKNOWN,    convolution_backward_input, OTHER, CONV, 0, NONE, \
@@ -8230,21 +8242,28 @@ SAMBA__FN void samba__matmul_work(samba_work *w, const samba_call *c)
     w->part = -1;
 }
 
+/* One of its matrices; where they are is left open. */
+SAMBA__FN samba__gemm samba__matmul_gemm(const samba__product *p, samba_dtype b_type)
+{
+    samba__gemm g = SAMBA__ZEROED;
+    g.m = p->m;
+    g.n = g.c_row = p->n;
+    g.k = p->k;
+    g.a_row = p->ta ? 1 : p->k;
+    g.a_col = p->ta ? p->m : 1;
+    g.b_row = p->tb ? 1 : p->n;
+    g.b_col = p->tb ? p->k : 1;
+    g.b_type = b_type;
+    return g;
+}
+
 SAMBA__KERNEL void samba__matmul_kernel(const samba_args *a)
 {
     samba__product p = samba__product_of(a->in_spec, a->attr);
     int64_t tiles = samba__gemm_tiles(p.m, p.n, p.k);
-    samba__gemm g = SAMBA__ZEROED;
-    g.m = p.m;
-    g.n = g.c_row = p.n;
-    g.k = p.k;
+    samba__gemm g = samba__matmul_gemm(&p, a->in_spec[1].dtype);
     g.args = a;
-    g.a_row = p.ta ? 1 : p.k;
-    g.a_col = p.ta ? p.m : 1;
-    g.b_row = p.tb ? 1 : p.n;
-    g.b_col = p.tb ? p.k : 1;
     g.accumulate = a->n_in > 2;
-    g.b_type = a->in_spec[1].dtype;
     for (int64_t u = a->begin, end; u < a->end; u = end) {
         int64_t i = u / tiles;
         end = samba__min64(a->end, (i + 1) * tiles);
@@ -12993,6 +13012,47 @@ SAMBA__NOINLINE double samba__power(double base, int32_t n)
     return r;
 }
 
+/* ---- matmul_sgd: sgd of a parameter whose gradient is a product, block by block. So the gradient
+   is never whole: a layer learns in the memory of its weights. ---- */
+enum {
+    SAMBA__SMALL_GRADIENT = 16, /* rows and columns of a block with SAMBA_SMALL */
+    SAMBA__GRADIENT_ROWS = SAMBA__IS_SMALL ? SAMBA__SMALL_GRADIENT : 96,
+    SAMBA__GRADIENT_COLS = SAMBA__IS_SMALL ? SAMBA__SMALL_GRADIENT : 512,
+    SAMBA__GRADIENT_BLOCK = SAMBA__GRADIENT_ROWS * SAMBA__GRADIENT_COLS
+};
+
+#define SAMBA__GRADIENT_LOCAL (SAMBA__GEMM_LOCAL + SAMBA__GRADIENT_BLOCK * sizeof(float))
+typedef char
+    samba__gradient_fits[SAMBA__DEVICE_HALF || SAMBA__GRADIENT_LOCAL <= SAMBA_LOCAL_BYTES ? 1 : -1];
+
+SAMBA__FN bool samba__matmul_sgd_shape(samba_call *c)
+{
+    const samba_spec *in = c->in, *w = &in[SAMBA__MATMUL_SGD_W];
+    int32_t n = c->n_in;
+    if (n != SAMBA__MATMUL_SGD_INPUTS || !samba__has(c, SAMBA__MATMUL_SGD_W))
+        return samba_refuse(c, SAMBA_EARG, "an input is missing");
+    c->in = in + SAMBA__MATMUL_SGD_A;
+    c->n_in = 2;
+    bool fine = samba__matmul_shape(c);
+    c->in = in;
+    c->n_in = n;
+    for (int32_t i = SAMBA__MATMUL_SGD_LR; fine && i < n; i++)
+        fine = in[i].dtype == SAMBA_F32 && in[i].shape.ndim == 0;
+    return fine && c->out[0].shape.ndim == 2 && w->dtype == SAMBA_F32
+        && samba__same_shape(&w->shape, &c->out[0].shape);
+}
+
+SAMBA__FN void samba__matmul_sgd_work(samba_work *w, const samba_call *c)
+{
+    samba__product p = samba__product_of(c->in + SAMBA__MATMUL_SGD_A, c->attr);
+    w->units[0]
+        = samba__ceil_div(p.m, SAMBA__GRADIENT_ROWS) * samba__ceil_div(p.n, SAMBA__GRADIENT_COLS);
+    int64_t rows = samba__min64(p.m, SAMBA__SMALL_GRADIENT);
+    int64_t cols = samba__min64(p.n, SAMBA__SMALL_GRADIENT);
+    w->local = (int32_t)(SAMBA__NEED_GEMM + rows * cols * 4);
+    w->flops = 2 * p.m * p.n * p.k + 6 * p.m * p.n;
+}
+
 /* The factor of the gradients; 1 if the op has no such input. */
 SAMBA__FN float samba__clip_of(const samba_args *a, int32_t input)
 {
@@ -13005,6 +13065,8 @@ SAMBA__FN float samba__clip_of(const samba_args *a, int32_t input)
 #define samba__open_weights SAMBA__OF_NARROW(samba__open_weights)
 #define samba__close_weights SAMBA__OF_NARROW(samba__close_weights)
 #define samba__sgd_kernel SAMBA__OF_NARROW(samba__sgd_kernel)
+#define samba__step_block SAMBA__OF_NARROW(samba__step_block)
+#define samba__matmul_sgd_kernel SAMBA__OF_NARROW(samba__matmul_sgd_kernel)
 #define samba__roots SAMBA__OF_NARROW(samba__roots)
 #define samba__adamw_kernel SAMBA__OF_NARROW(samba__adamw_kernel)
 #if SAMBA__VEC_LANES < 16
@@ -13084,6 +13146,45 @@ SAMBA__FN void samba__sgd_kernel(const samba_args *a)
                 w[k] = samba__fma(-lr, samba__fma(decay, w[k], g[i + k] * clip), w[k]);
         }
         samba__close_weights(a, i, n, w, t);
+    }
+}
+
+/* Rows of a block: w -= lr (d + decay w), with the bits of the loop without momentum above. */
+SAMBA__FN void samba__step_block(const samba__gemm *g, float *w, ptrdiff_t w_row, float lr,
+                                 float decay)
+{
+    const ptrdiff_t n = (ptrdiff_t)g->n;
+    const float *d = g->c;
+    for (ptrdiff_t r = (ptrdiff_t)g->m; r > 0; r--) {
+        SAMBA__IN_PLACE
+        for (ptrdiff_t k = 0; k < n; k++)
+            w[k] = samba__fma(-lr, samba__fma(decay, w[k], d[k]), w[k]);
+        w += w_row;
+        d += n;
+    }
+}
+
+/* A unit is a block of the gradient. */
+SAMBA__FN void samba__matmul_sgd_kernel(const samba_args *a)
+{
+    samba__product p = samba__product_of(a->in_spec + SAMBA__MATMUL_SGD_A, a->attr);
+    samba__gemm g = samba__matmul_gemm(&p, a->in_spec[SAMBA__MATMUL_SGD_A + 1].dtype);
+    const int64_t across = samba__ceil_div(p.n, SAMBA__GRADIENT_COLS);
+    int64_t i = a->begin / across * SAMBA__GRADIENT_ROWS;
+    int64_t j = a->begin % across * SAMBA__GRADIENT_COLS;
+    g.c = a->local + SAMBA__GEMM_LOCAL / sizeof(float);
+    for (int64_t u = a->begin; u < a->end; u++) {
+        g.m = samba__min64(p.m - i, SAMBA__GRADIENT_ROWS);
+        g.n = g.c_row = samba__min64(p.n - j, SAMBA__GRADIENT_COLS);
+        g.a = a->in[SAMBA__MATMUL_SGD_A] + i * g.a_row;
+        g.b = (const float *)(const void *)samba__in_bytes(a, SAMBA__MATMUL_SGD_A + 1, j * g.b_col);
+        samba__gemm_run(&g, 0, samba__gemm_tiles(g.m, g.n, g.k), a->local, a->isa);
+        samba__step_block(&g, a->out[0] + i * p.n + j, (ptrdiff_t)p.n,
+                          a->in[SAMBA__MATMUL_SGD_LR][0], a->in[SAMBA__MATMUL_SGD_DECAY][0]);
+        j += SAMBA__GRADIENT_COLS;
+        if (j < p.n) continue;
+        j = 0;
+        i += SAMBA__GRADIENT_ROWS;
     }
 }
 
@@ -20159,6 +20260,75 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
     return true;
 }
 
+/* ---- Mapping spatial: where a gradient is a product that SGD without momentum alone reads, the
+   product makes the step, block by block. With more rows of a batch than these, blocks cost 5 % of
+   a training step, and it is activations that take the memory. ---- */
+enum { SAMBA__STEP_IN_PRODUCT_ROWS = 256 };
+
+/* Does node m or one behind it read w, besides its step? */
+SAMBA__FN bool samba__reads_from(const samba__compilation *c, const samba__node *m,
+                                 const samba_tensor *w, const samba__node *step)
+{
+    bool behind = false;
+    for (int32_t i = 0; i < c->n_nodes; i++) {
+        const samba__node *n = c->nodes[i];
+        behind = behind || n == m;
+        for (int32_t k = 0; behind && n != step && k < n->n_in; k++)
+            if (n->in[k] == w) return true;
+    }
+    return false;
+}
+
+/* The product that makes the gradient and can make this step; NULL: there is none. */
+SAMBA__FN samba__node *samba__product_for_step(const samba__compilation *c, const samba__node *step)
+{
+    if (!samba__is(step->op, SAMBA__OP_sgd)) return NULL;
+    samba_tensor *w = step->in[SAMBA__SGD_W], *g = step->in[SAMBA__SGD_G];
+    samba__node *m = samba__made_by(c, g, SAMBA__OP_matmul);
+    bool plain = !step->in[SAMBA__SGD_V] && !step->in[SAMBA__SGD_CLIP];
+    bool matrix = w->dtype == SAMBA_F32 && w->shape.ndim == 2;
+    if (!m || !plain || !matrix || c->uses[g->id] != 1) return NULL;
+    const samba_shape *a = &m->in[0]->shape;
+    bool few = a->ndim == 2
+        && a->dim[!m->attr[SAMBA__MATMUL_TRANSPOSE_A]] <= SAMBA__STEP_IN_PRODUCT_ROWS;
+    bool own = m->generated && m->section == SAMBA_BCKWD;
+    return few && own && !samba__reads_from(c, m, w, step) ? m : NULL;
+}
+
+/* Lets the product before it make a step, if it can. */
+SAMBA__FN bool samba__step_in_product(samba__compilation *c, const samba__node *step)
+{
+    samba__node *m = samba__product_for_step(c, step);
+    if (!m) return false;
+    samba_tensor **in
+        = (samba_tensor **)samba__temp(c->session, SAMBA__MATMUL_SGD_INPUTS, sizeof *in);
+    if (!in) return false;
+    in[SAMBA__MATMUL_SGD_W] = step->in[SAMBA__SGD_W];
+    in[SAMBA__MATMUL_SGD_A] = m->in[0];
+    in[SAMBA__MATMUL_SGD_A + 1] = m->in[1];
+    in[SAMBA__MATMUL_SGD_LR] = step->in[SAMBA__SGD_LR];
+    in[SAMBA__MATMUL_SGD_DECAY] = step->in[SAMBA__SGD_WEIGHT_DECAY];
+    in[SAMBA__MATMUL_SGD_MOMENTUM] = step->in[SAMBA__SGD_MOMENTUM];
+    c->producer[m->out[0]->id] = NULL;
+    c->producer[step->out[0]->id] = m;
+    m->op = &samba__op_table[SAMBA__OP_matmul_sgd];
+    m->in = in;
+    m->n_in = SAMBA__MATMUL_SGD_INPUTS;
+    m->out[0] = step->out[0];
+    m->name = step->name;
+    return true;
+}
+
+SAMBA__FN bool samba__step_in_products(samba__compilation *c)
+{
+    int32_t kept = 0;
+    if (!samba__is_spatial(c)) return true;
+    for (int32_t i = 0; i < c->n_nodes; i++)
+        if (!samba__step_in_product(c, c->nodes[i])) c->nodes[kept++] = c->nodes[i];
+    c->n_nodes = kept;
+    return samba_ok(c->session);
+}
+
 /* What an update of state makes lies in the memory of that state; as an output it gets memory of
    its own, which the state is copied to. So nodes read a stand-in. */
 SAMBA__FN samba_tensor *samba__apart_from_state(samba__compilation *c, samba_tensor *t)
@@ -20304,7 +20474,8 @@ SAMBA__FN bool samba__step_early(samba__compilation *c)
             c->joined |= node->section | SAMBA_BCKWD; /* even if no gradient needs an op */
         at[i] = moves ? begin : i;
         for (int32_t k = 0; k < node->n_in; k++) {
-            int32_t *last = node->in[k] ? &behind[node->in[k]->id] : NULL;
+            bool waits = node->in[k] && node->in[k]->role != SAMBA__ARGIN; /* no node writes it */
+            int32_t *last = waits ? &behind[node->in[k]->id] : NULL;
             if (moves && last && at[i] < *last)
                 at[i] = *last;
             else if (!moves && last)
@@ -20806,7 +20977,9 @@ typedef struct samba__reuse {
     samba__node *maker; /* its node, if of the forward pass */
     bool read;          /* by the backward pass, or a view of it is */
     bool narrow;        /* it is, or was moved from, what bf16 or f16 was cast to */
-    int32_t written;    /* how often the two passes overwrite it */
+    int32_t written;    /* how often the two passes overwrite it, but for steps */
+    int32_t stepped;    /* by which node of the backward pass, if it is a parameter; 0: by none */
+    int32_t needed;     /* the last node of the backward pass that may ask for a copy of it */
     int32_t chain;      /* values computed again for it, with it */
     int32_t lost;       /* what chain would be; of what the backward pass does not read itself */
     int64_t flops;      /* to compute it again from what is kept */
@@ -20821,6 +20994,15 @@ typedef struct samba__recompute {
     int32_t reader;   /* the node for which values are computed again */
     int32_t window;   /* a copy is kept for nodes that come so soon; later ones get a new one */
 } samba__recompute;
+
+/* The last node of the backward pass that may ask for a copy of what n makes. */
+SAMBA__FN int32_t samba__needed_until(const samba__recompute *a, const samba__node *n)
+{
+    int32_t needed = 0;
+    for (int32_t o = 0; o < n->n_out; o++)
+        if (a->of[n->out[o]->id].needed > needed) needed = a->of[n->out[o]->id].needed;
+    return needed;
+}
 
 SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
 {
@@ -20838,7 +21020,10 @@ SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
     for (int32_t i = a->n_nodes - 1; i >= 0; i--) {
         samba__node *n = a->nodes[i];
         bool forward = n->section == SAMBA_FWD, view = n->op->flags & SAMBA_OP_VIEW;
-        if (!samba__is_after(n->section, SAMBA_BCKWD)) {
+        int32_t needed = forward ? samba__needed_until(a, n) : i;
+        if (samba__is(n->op, SAMBA__OP_matmul_sgd)) {
+            a->of[n->in[SAMBA__MATMUL_SGD_W]->id].stepped = i;
+        } else if (!samba__is_after(n->section, SAMBA_BCKWD)) {
             for (int32_t o = 0; o < n->n_out; o++) {
                 int32_t updated = samba__updated_input(n->op, o);
                 if (updated >= 0) a->of[n->in[updated]->id].written++;
@@ -20846,9 +21031,12 @@ SAMBA__FN bool samba__recompute_open(samba__compilation *c, samba__recompute *a)
             }
         }
         for (int32_t k = 0; k < n->n_in; k++) {
+            if (!n->in[k]) continue;
+            samba__reuse *r = &a->of[n->in[k]->id];
+            if (r->needed < needed) r->needed = needed;
             bool reads = forward ? view && a->of[n->out[0]->id].read
                                  : samba__is_after(n->section, SAMBA_FWD);
-            if (reads && n->in[k]) a->of[n->in[k]->id].read = true;
+            if (reads) r->read = true;
         }
     }
     return true;
@@ -20865,6 +21053,7 @@ SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__reco
     samba__decoded d;
     samba_work w;
     *flops = fine && samba__cost_of(n, &d, &w) ? w.flops : 0;
+    const int32_t needed = samba__needed_until(a, n);
     for (int32_t k = 0; k < n->n_in; k++) {
         const samba_tensor *t = n->in[k];
         if (!t) continue;
@@ -20873,6 +21062,7 @@ SAMBA__FN int32_t samba__chain_of(const samba__compilation *c, const samba__reco
         int32_t state = m ? samba__updated_input(m->op, t->out_index) : -1;
         bool again = m && !r->read && !r->chain;
         fine = fine && (m ? !again || r->lost : t->role != SAMBA__TEMP) && !r->written
+            && (!r->stepped || r->stepped > needed)
             && (state < 0 || a->of[m->in[state]->id].written == 1);
         chain += again ? r->lost : r->chain;
         if (m && !r->read) *flops += r->flops;
@@ -24647,8 +24837,8 @@ SAMBA__FN bool samba__lower(samba__compilation *c, samba__plan *p)
     c->n_tensors = samba__n_tensors(s) + c->n_pairs + c->n_params + samba__quantize_room(c);
     c->bound = (samba_tensor **)samba__temp(s, c->n_tensors, sizeof *c->bound);
     return c->bound && samba__collect_live(c) && samba__simplify(c) && samba__fuse(c)
-        && samba__quantize_program(c) && samba__bind(c) && samba__sweep_and_schedule(c)
-        && samba__plan_within(c, p);
+        && samba__step_in_products(c) && samba__quantize_program(c) && samba__bind(c)
+        && samba__sweep_and_schedule(c) && samba__plan_within(c, p);
 }
 
 /* What the PEF itself carries: constants and the first values of argins. */
@@ -25317,6 +25507,8 @@ SAMBA__FN int32_t samba__visit_argins(samba_session *s, const char *name, bool s
 /* Is this the step of an optimizer without the state that this argin needs? */
 SAMBA__FN bool samba__lacks_state(const samba_op *op, const samba__call_record *r, uint32_t argin)
 {
+    if (samba__is(op, SAMBA__OP_matmul_sgd))
+        return samba__word(r, SAMBA__MATMUL_SGD_MOMENTUM) == argin + 1;
     for (int32_t i = 0; i < SAMBA__N_OPTIMIZERS; i++) {
         const samba__optimizer_row *row = &samba__optimizers[i];
         int32_t at = 2; /* behind w and g */

@@ -665,6 +665,16 @@ static void write_batch(samba_session *s)
     samba_write(samba_tensor_by_name(s, "target"), next);
 }
 
+// Nodes of the loaded program that have this op.
+static int count_op(const samba_session *s, int32_t op)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < s->rt->pef.n_nodes; i++) n += s->rt->steps[i].op == &samba__op_table[op];
+    return n;
+}
+
+static int steps_in_products;       // of the last program that was trained
+
 // Trains three steps as p says; the losses and all parameters as one hash; 0: refused for memory.
 static uint64_t trained(samba_program p, bool mixes, size_t *device)
 {
@@ -672,7 +682,7 @@ static uint64_t trained(samba_program p, bool mixes, size_t *device)
     uint64_t hash = 1;
     samba_session *s = samba_open(NULL);
     samba_tensor *loss = p.loss = deep_loss(s, BATCH / microbatches, mixes);
-    p.optim.kind = SAMBA_ADAMW;
+    if (!p.optims && !p.optim.kind) p.optim.kind = SAMBA_ADAMW;
     if (!samba_compile(s, &p)) {
         CHECK(samba_error_code(s) == SAMBA_ERANGE && says(s, "program.memory is"));
         samba_clear_error(s);
@@ -680,6 +690,7 @@ static uint64_t trained(samba_program p, bool mixes, size_t *device)
         return 0;
     }
     *device = samba_device_bytes(s);
+    steps_in_products = count_op(s, SAMBA__OP_matmul_sgd);
     write_batch(s);
     for (int step = 0; step < 3; step++) {
         CHECK(samba_run(s, 0));
@@ -756,6 +767,162 @@ static void test_spatial(void)
         }
         printf("spatial %d: %zu bytes instead of %zu; %d times less\n", way, all, apart, sizes);
         CHECK(sizes >= 1 && (way == 3 || got < all));
+    }
+}
+
+static bool of_layer_1(const samba_tensor *w, void *user)
+{
+    (void)user;
+    return !strncmp(w->name, "h1_", 3);
+}
+
+// With SGD, products step the parameters whose gradients they make: the gradient is never whole. Not with
+// momentum, a clipped norm, microbatches or mapping section. The bits are the same in any case.
+static void test_steps_in_products(void)
+{
+    static const samba_optim sgd = { .kind = SAMBA_SGD, .lr = 0.05f, .weight_decay = 0.1f };
+    static const samba_optim two[2]
+        = { { .kind = SAMBA_SGD, .lr = 0.1f, .select = of_layer_1 }, { .kind = SAMBA_SGD, .lr = 0.02f } };
+    const int all = 6 * LAYERS + 1;             // q, k, v, proj, fc, out; aside. wte is read twice
+    for (int way = 0; way < 7; way++) {
+        size_t apart = 0, together = 0, got = 0;
+        int sizes = 0, fused = way < 3 ? all : 0;
+        samba_program p = { .optim = sgd, .level = way == 1 ? SAMBA_O0 : SAMBA_O3 };
+        if (way == 2) p = (samba_program){ .optims = two, .n_optims = 2 };
+        if (way == 3) p.optim.momentum = 0.9f;
+        if (way == 4) p.optim.momentum_state = true;
+        if (way == 5) p.max_grad_norm = 0.5f;
+        if (way == 6) p.microbatches = 2;
+        uint64_t want = trained(p, true, &apart), hash;
+        CHECK(want && steps_in_products == 0);
+        p.mapping = SAMBA_MAPPING_SPATIAL;
+        CHECK(trained(p, true, &together) == want);
+        CHECK(steps_in_products == fused);
+        for (int percent = 98; percent > 30; percent -= 4, sizes++) {
+            p.memory = (int64_t)together * percent / 100;
+            if (!(hash = trained(p, true, &got))) break;
+            CHECK(hash == want && got <= together && steps_in_products == fused);
+        }
+        printf("steps in products %d: %d; %zu bytes instead of %zu; %d times less\n", way, fused, together, apart,
+               sizes);
+        CHECK(sizes >= 1);
+    }
+}
+
+// What becomes of a net of one layer without bias after two steps; twins: of two layers whose sum it makes.
+static uint64_t layer_trained(samba_mapping mapping, int32_t rows, bool twins, int *fused)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true, .threads = 2 });
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(rows, 40));
+    samba_tensor *w = samba_param(s, "w", SAMBA_SHAPE(20, 40), (samba_init){ .value = 0.1f });
+    samba_tensor *y = samba_affine(x, w, NULL);
+    if (twins) y = samba_add(y, samba_affine(x, samba_param(s, "v", w->shape, (samba_init){ .value = 0.2f }), NULL));
+    y = samba_tanh(y);
+    samba_program p = { .loss = samba_sum(samba_mul(y, y), SAMBA_ALL_AXES, false), .mapping = mapping };
+    p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.01f };
+    CHECK(samba_compile(s, &p) && samba_run(s, 0) && samba_run(s, 0));
+    *fused = count_op(s, SAMBA__OP_matmul_sgd);
+    uint64_t hash = hash_weights(s, 1);
+    CHECK(!samba_set(s, "momentum", 0.5) && samba_error_code(s) == SAMBA_ESTATE);
+    samba_clear_error(s);
+    if (mapping == SAMBA_MAPPING_SPATIAL) CHECK(!samba_run(s, SAMBA_OPT));      // a part of a section
+    samba_clear_error(s);
+    CHECK(samba_close(s) == 0);
+    return hash;
+}
+
+// Where it does not apply: the batch has many rows; two parameters have the same gradient. A program without
+// any other step still has its section, and refuses momentum.
+static void test_steps_apart(void)
+{
+    for (int way = 0; way < 3; way++) {
+        int fused = 0, none = 0;
+        int32_t rows = way == 1 ? 257 : 256;
+        uint64_t want = layer_trained(SAMBA_MAPPING_SECTION, rows, way == 2, &none);
+        CHECK(layer_trained(SAMBA_MAPPING_SPATIAL, rows, way == 2, &fused) == want);
+        CHECK(none == 0 && fused == (way == 0));
+    }
+}
+
+static samba_tensor *spread_param(samba_session *s, const char *name, int32_t rows)
+{
+    return samba_param(s, name, SAMBA_SHAPE(rows, 8), (samba_init){ .kind = SAMBA_INIT_NORMAL, .scale = 0.3f });
+}
+
+// A product of parameters: the gradient of each reads the others.
+static samba_tensor *product_loss(samba_session *s)
+{
+    samba_tensor *u = spread_param(s, "u", 8);
+    samba_tensor *y = samba_matmul(spread_param(s, "w", 8), spread_param(s, "v", 8));
+    return samba_sum(samba_tanh(samba_matmul(y, samba_matmul(u, u))), SAMBA_ALL_AXES, false);
+}
+
+static void gate_kernel(const samba_args *a)
+{
+    for (int64_t i = a->begin; i < a->end; i++) a->out[0][i] = a->in[0][i] * a->in[1][i];
+}
+
+static void gate_vjp(samba_vjp *g)
+{
+    g->din[0] = g->in[1];
+    g->din[1] = g->in[0];
+}
+
+// The gradient of a gate is what a layer makes, where a loss is a sum of gates times layers and nothing else:
+// the step of the gate may compute it again, but not with stepped weights.
+static samba_tensor *gated_loss(samba_session *s)
+{
+    static const samba_op gate = { .name = "gate", .wire = 0x8001, .signature = "*,*->*", .kernel = gate_kernel,
+                                   .vjp = gate_vjp };
+    samba_tensor *x = samba_randn(s, "x", SAMBA_SHAPE(200, 8)), *loss = NULL;
+    CHECK(samba_register_op(s, &gate));
+    for (int i = 0; i < 6; i++) {
+        char name[2][16];
+        snprintf(name[0], sizeof name[0], "layer%d", i);
+        snprintf(name[1], sizeof name[1], "gate%d", i);
+        samba_tensor *in[2] = { spread_param(s, name[1], 200), NULL };
+        in[1] = samba_affine(x, spread_param(s, name[0], 8), NULL);
+        samba_tensor *y = samba_sum(samba_apply(s, "gate", in, 2, NULL, 0), SAMBA_ALL_AXES, false);
+        loss = loss ? samba_add(loss, y) : y;
+    }
+    return loss;
+}
+
+// The hash of what loss_of has become after three steps; 0: refused for memory.
+static uint64_t trained_in_order(samba_tensor *(*loss_of)(samba_session *s), samba_mapping mapping, int64_t memory,
+                                 size_t *device)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_program p = { .loss = loss_of(s), .mapping = mapping, .memory = memory };
+    p.optim = (samba_optim){ .kind = SAMBA_SGD, .lr = 0.1f };
+    uint64_t hash = 0;
+    if (samba_compile(s, &p)) {
+        *device = samba_device_bytes(s);
+        for (int i = 0; i < 3; i++) CHECK(samba_run(s, 0));
+        hash = hash_weights(s, 1);
+    } else {
+        CHECK(samba_error_code(s) == SAMBA_ERANGE);
+        samba_clear_error(s);
+    }
+    CHECK(samba_close(s) == 0);
+    return hash;
+}
+
+// A parameter is stepped when all that read it have read it, and what is computed again of it.
+static void test_steps_in_order(void)
+{
+    samba_tensor *(*const losses[])(samba_session *s) = { product_loss, gated_loss };
+    for (int i = 0; i < 2; i++) {
+        size_t apart = 0, together = 0, got = 0;
+        int sizes = 0;
+        uint64_t hash, want = trained_in_order(losses[i], SAMBA_MAPPING_SECTION, 0, &apart);
+        CHECK(want && trained_in_order(losses[i], SAMBA_MAPPING_SPATIAL, 0, &together) == want);
+        for (int percent = 99; percent > 10; percent -= 3, sizes++) {
+            int64_t memory = (int64_t)together * percent / 100;
+            if (!(hash = trained_in_order(losses[i], SAMBA_MAPPING_SPATIAL, memory, &got))) break;
+            CHECK(hash == want);
+        }
+        printf("steps in order: %zu bytes instead of %zu, %d times less\n", together, apart, sizes);
     }
 }
 
@@ -973,6 +1140,9 @@ int main(int argc, char **argv)
     RUN(test_memory_limit_and_views);
     RUN(test_memory_limit_and_relus);
     RUN(test_spatial);
+    RUN(test_steps_in_products);
+    RUN(test_steps_apart);
+    RUN(test_steps_in_order);
     RUN(test_spatial_checkpoint);
     return test_summary();
 }

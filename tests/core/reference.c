@@ -1071,6 +1071,30 @@ static void try_sgd(call *c)
     if (v) expect(c, 1, new_v, n, 3e-7, 3e-7);
 }
 
+// What comes of a product and a step of SGD without momentum, one after the other.
+static void try_matmul_sgd(call *c)
+{
+    int M = pick(c, 1, 3, 17, 100, 5, 200), N = pick(c, 1, 5, 33, 16, 700, 70), K = pick(c, 1, 4, 20, 300, 1, 70);
+    bool ta = c->round % 2, tb = c->round / 2 % 2;
+    float *w = numbers(c, M * N, -1, 1), *a = numbers(c, M * K, -1, 1), *b = numbers(c, K * N, -1, 1);
+    double *want = doubles(c, M * N);
+    ref_matmul(want, a, ta, b, tb, M, N, K, false);
+    for (int i = 0; i < M * N; i++) {
+        float g = fmaf(0.5f, w[i], (float)want[i]);
+        want[i] = (double)fmaf(-0.125f, g, w[i]);
+    }
+    give_f32(c, SAMBA_SHAPE(M, N), w);
+    give_f32(c, ta ? SAMBA_SHAPE(K, M) : SAMBA_SHAPE(M, K), a);
+    give_f32(c, tb ? SAMBA_SHAPE(N, K) : SAMBA_SHAPE(K, N), b);
+    give_float(c, 0.125f);
+    give_float(c, 0.5f);
+    give_float(c, 0);
+    attribute(c, ta);
+    attribute(c, tb);
+    run(c);
+    expect(c, 0, want, M * N, EXACT, EXACT);
+}
+
 static void try_adamw(call *c)
 {
     int n = pick(c, 1, 7, 33, 130, 700, 64);
@@ -1380,7 +1404,7 @@ static void try_avg_pool2d_int8(call *c) { pool_int8(c, false); }
     X(sum) X(mean) X(max) X(argmax) X(square_sum) \
     X(matmul) X(affine) X(affine_packed) X(matmul_accumulate) \
     X(reshape) X(permute) X(slice) X(pad) X(cat) X(expand) X(gather) X(gather_backward) \
-    X(sgd) X(adamw) X(clip_factor) \
+    X(sgd) X(adamw) X(clip_factor) X(matmul_sgd) \
     X(convolution) X(convolution_backward_input) X(convolution_backward_weight) \
     X(max_pool2d) X(max_pool2d_backward) X(avg_pool2d) X(avg_pool2d_backward) \
     X(batch_norm) X(batch_norm_backward) X(softmax) X(softmax_backward) \

@@ -18,7 +18,7 @@ typedef struct net {
     samba_shape x;              // rows first
     int32_t trains;             // samba_optim_kind, or 0: infers
     float lr, momentum;
-    bool int8;
+    bool int8, spatial;
 } net;
 
 static samba_tensor *dense(samba_tensor *x, int32_t width, int32_t classes)
@@ -31,6 +31,11 @@ static samba_tensor *dense(samba_tensor *x, int32_t width, int32_t classes)
 static samba_tensor *tiny(samba_tensor *x) { return dense(x, 8, 3); }
 static samba_tensor *mlp(samba_tensor *x) { return dense(x, 32, 10); }
 static samba_tensor *mlp4(samba_tensor *x) { return dense(x, 32, 4); }
+
+static samba_tensor *wide(samba_tensor *x)
+{
+    return samba_linear(samba_relu(samba_linear(x, "fc1", 32)), "fc2", 10);
+}
 
 static samba_tensor *lenet(samba_tensor *x)
 {
@@ -53,14 +58,16 @@ static samba_tensor *conv(samba_tensor *x)
 }
 
 static const net nets[] = {
-    { "tiny_sgd", tiny, { 2, { 4, 4 } }, SAMBA_SGD, 0.05f, 0, false },
-    { "mlp", mlp, { 2, { 1, 64 } }, 0, 0, 0, false },
-    { "mlp_int8", mlp, { 2, { 1, 64 } }, 0, 0, 0, true },
-    { "mlp_sgd", mlp4, { 2, { 16, 16 } }, SAMBA_SGD, 0.05f, 0.9f, false },
-    { "mlp_adamw", mlp4, { 2, { 16, 16 } }, SAMBA_ADAMW, 0.01f, 0, false },
-    { "conv_int8", conv, { 4, { 1, 1, 8, 8 } }, 0, 0, 0, true },
-    { "conv_sgd", conv, { 4, { 2, 1, 8, 8 } }, SAMBA_SGD, 0.05f, 0.9f, false },
-    { "lenet", lenet, { 4, { 1, 1, 28, 28 } }, 0, 0, 0, false },
+    { "tiny_sgd", tiny, { 2, { 4, 4 } }, SAMBA_SGD, 0.05f, 0, false, false },
+    { "mlp", mlp, { 2, { 1, 64 } }, 0, 0, 0, false, false },
+    { "mlp_int8", mlp, { 2, { 1, 64 } }, 0, 0, 0, true, false },
+    { "mlp_sgd", mlp4, { 2, { 16, 16 } }, SAMBA_SGD, 0.05f, 0.9f, false, false },
+    { "mlp_adamw", mlp4, { 2, { 16, 16 } }, SAMBA_ADAMW, 0.01f, 0, false, false },
+    { "mlp_spatial", mlp4, { 2, { 3, 20 } }, SAMBA_SGD, 0.05f, 0, false, true },
+    { "conv_int8", conv, { 4, { 1, 1, 8, 8 } }, 0, 0, 0, true, false },
+    { "conv_sgd", conv, { 4, { 2, 1, 8, 8 } }, SAMBA_SGD, 0.05f, 0.9f, false, false },
+    { "lenet", lenet, { 4, { 1, 1, 28, 28 } }, 0, 0, 0, false, false },
+    { "wide_spatial", wide, { 2, { 1, 784 } }, SAMBA_SGD, 0.005f, 0, false, true },
 };
 
 // ---- A checkpoint of each -----------------------------------------------------------------------
@@ -84,6 +91,7 @@ static bool make_checkpoint(const net *n, const char *path)
     samba_session *s = samba_open(&(samba_desc){ .seed = 7 });
     samba_tensor *x = samba_input(s, "x", SAMBA_F32, n->x), *logits = n->trace(x);
     samba_program p = { .pef = path, .outputs = { logits } };
+    p.mapping = n->spatial ? SAMBA_MAPPING_SPATIAL : SAMBA_MAPPING_SECTION;
     samba_name(logits, "logits");
     if (n->trains) {
         samba_tensor *label = samba_input(s, "label", SAMBA_I32, SAMBA_SHAPE(n->x.dim[0]));
