@@ -1,0 +1,120 @@
+// Lesson 19: sections and the memory plan: what a compiler knows before the first run.
+//     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/19_memory_plan.c -lm -pthread && ./lesson
+// Lines after `>` are what this program prints; ./lesson plan.svg draws. New: section, arena.
+#define SAMBA_IMPLEMENTATION
+#include "../../samba.h"
+#include "picture.h"
+#include <string.h>
+enum { B = 16, C = 16, LAYERS = 5, ARENA = 1, KIB = 1024 };     // each (B,C) has 1024 bytes
+static union { uint64_t align; uint8_t bytes[1 << 16]; } file;
+
+static void draw_box(picture *p, const samba_pef_symbol *t)
+{
+    double size = (double)t->size / KIB, top = (double)t->offset / KIB + size;
+    if (!p->file) return;
+    fprintf(p->file, "<rect class=\"plus\" fill-opacity=\"0.6\" x=\"%.1f\" y=\"%.1f\" ",
+            picture_x(p, t->first), picture_y(p, top) + 1);
+    fprintf(p->file, "width=\"%.1f\" height=\"%.1f\"><title>%s</title></rect>\n",
+            picture_x(p, t->last - t->first + 1) - 1, picture_y(p, 8 - size) - 1, t->name);
+}
+
+// Five layers, to infer or to train, in so many bytes for all tensors, if it can be done (0: any).
+static samba_pef compile(bool inference, int64_t memory)
+{
+    char name[16];
+    samba_pef pef = { 0 };
+    samba_session *s = samba_open(NULL);
+    samba_tensor *h = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(B, C));
+    samba_tensor *y = samba_input(s, "y", SAMBA_F32, SAMBA_SHAPE(B, C));
+    for (int i = 0; i < LAYERS; i++) {
+        snprintf(name, sizeof name, "layer%d", i);
+        h = samba_tanh(samba_linear(h, name, C));
+    }
+    samba_program p = { .pef = "lesson19.pef", .memory = memory, .inference = inference };
+    if (inference) p.outputs[0] = h;
+    else p.loss = samba_mse(h, y, SAMBA_REDUCE_MEAN);
+    p.optim.kind = inference ? SAMBA_NO_OPTIM : SAMBA_SGD;
+    samba_compile(s, &p);
+    samba_close(s);
+    FILE *f = fopen(p.pef, "rb");
+    size_t size = f ? fread(file.bytes, 1, sizeof file, f) : 0;
+    if (f) fclose(f);
+    samba_pef_open(&pef, file.bytes, size, NULL, 0);            // reads it, runs nothing
+    remove(p.pef);
+    remove("lesson19.pef.log");
+    return pef;
+}
+// A column for each op, a row for each KiB of the arena; letters say which op made what is there.
+static void show(const samba_pef *pef, picture *p)
+{
+    char map[8][64];
+    int64_t made = 0, peak = 0, flops = 0, n = 0;
+    for (int i = 0; i < pef->n_sections; i++) {
+        samba_pef_section section = samba_pef_section_at(pef, i);
+        printf("%s %d, ", samba_section_type_name(section.type), (int)section.n);
+        if (section.type != SAMBA_OPT) n += section.n;          // whose ops make nothing
+    }
+    picture_axes(p, 0, (double)((n + 3) / 4 * 4), 0, 8, "op", "KiB");
+    memset(map, '.', sizeof map);
+    for (int at = 0; at < n; at++) {
+        int64_t alive = 0;
+        for (int i = 0; i < pef->n_symbols; i++) {
+            samba_pef_symbol t = samba_pef_symbol_at(pef, i);
+            if (t.region != ARENA || at < t.first || at > t.last) continue;
+            alive += (int64_t)t.size;
+            map[t.offset / KIB][at] = (char)(t.first < 26 ? 'a' + t.first : 'A' + t.first - 26);
+            if (at > t.first) continue;
+            made += (int64_t)t.size;
+            draw_box(p, &t);
+        }
+        peak = alive > peak ? alive : peak;
+        flops += samba_pef_node_at(pef, at).flops;
+    }
+    int arena = (int)pef->arena_bytes;
+    printf("%d flops; %d bytes, alive %d, arena %d\n", (int)flops, (int)made, (int)peak, arena);
+    for (int row = (arena - 1) / KIB; row >= 0; row--) printf("  %.*s\n", (int)n, map[row]);
+}
+int main(int argc, char **argv)
+{
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 3, "Memory forward, in training, in less",
+                             "Boxes are live ranges; dark: a result in the place of its input.");
+    // 1. A traced program has no surprises: its ops stand in a fixed order, and each tensor has a
+    //    live range, from the op that makes it to the last that reads it. Temporaries lie in one
+    //    block, the arena, where those that are never alive together share bytes. So all addresses
+    //    are known before the first run, which allocates nothing. To infer, two places serve.
+    // > FWD 10, 66560 flops; 9216 bytes, alive 2048, arena 2048
+    // >   ..cdd.ghh.
+    // >   abb.eff.ii
+    samba_pef pef = compile(true, 0);
+    show(&pef, &p);
+    // 2. Ops are in sections that can run by themselves: forward, backward, optimizer. Backward
+    //    reads activations in reverse: what was made first waits longest, memory grows with depth.
+    //    The best places are hard to find: the arena is a little larger than what is alive at once.
+    // > FWD 13, BCKWD 23, OPT 11, 146689 flops; 23560 bytes, alive 7172, arena 7232
+    // >   .............noo....................
+    // >   ...........ll..pqrrrrr..............
+    // >   ..........kkkkkk....................
+    // >   ........ijjjjjjjjjsttttttt..........
+    // >   ......ghhhhhhhhhhhhhh.wxxxxxxx......
+    // >   ....effffffffffffffffffff.ABBBBBBB..
+    // >   ..cdddddddddddddddddddddddddd.EFFFFF
+    // >   abbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...
+    pef = compile(false, 0);
+    show(&pef, &p);
+    // 3. With a limit of memory the compiler drops activations and makes them again when needed:
+    //    less memory, more work (flops are additions and products), and the same results.
+    // > FWD 13, BCKWD 28, OPT 11, 173569 flops; 28680 bytes, alive 5124, arena 5184
+    // >   .............nooo........................
+    // >   ................qrsssss..................
+    // >   ..........kll..pp.............EFFF.......
+    // >   ........ijjjjjjjjjjtuuuuuuu.CDDDDDDDDD...
+    // >   ..cdd.ghhhhhhhhhhhhhhh.xyyyyyyyyyyyJKKKKK
+    // >   abb.efffffffffffffffffffff.BBBBBGGGGGGG..
+    pef = compile(false, 19000);
+    show(&pef, &p);
+    picture_close(&p);
+    // Exercises 19a, 19b: live ranges and peak; places by first fit. Then answer:
+    //   Why must all shapes be known for this?
+    //   How many activations wait in a net of 100 layers when it infers, and when it trains?
+    return 0;
+}
