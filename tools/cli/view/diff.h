@@ -3,26 +3,49 @@
 #define SAMBA_VIEW_DIFF_H
 
 #include "model.h"
-#include "tools/cli/util/files.h"
 
+enum { MOST_SENTENCES = 40 };       // of a comparison of graphs
+
+// A tensor that both make, or read.
 typedef struct difference {
-    char *name;
-    int32_t tensor, node, step;         // of model a
-    int64_t count, different, index;    // index: of the first element that differs
-    double max_abs, max_rel, a, b;
+    char *name;                         // in a
+    int32_t tensor, node, step;         // of a; node -1: it was there before any node ran
+    int64_t count, different, index;    // index: of the first element that differs; -1: none
+    double max_abs, max_rel;            // over all elements that are finite in both
+    double a, b;                        // what they have at index
     samba_shape shape;
 } difference;
 
 typedef struct comparison {
     const char *a, *b;                  // paths
-    char **structure;                   // sentences
-    int32_t n_structure;
+    char **structure;                   // sentences, MOST_SENTENCES at most
+    int32_t n_structure;                // how many there would be
     difference *tensors;                // in the order in which they are made
-    int32_t n_tensors, first;           // first: that differs; -1: none
+    int32_t n_tensors, n_different, first;      // first: that differs; -1: none
 } comparison;
 
-void write_comparison(FILE *to, const comparison *c);   // JSON
-void print_comparison(const comparison *c);             // text
+typedef struct compare_options {
+    const char *const *inputs;          // as give_values takes them
+    int n_inputs, steps;
+    double tolerance;                   // elements differ above tolerance max(1, |a|, |b|)
+    model_options model;
+} compare_options;
+
+// Runs both, node by node, side by side. False: one of them cannot be opened or run.
+bool compare_models(comparison *c, const char *a, const char *b, const compare_options *o,
+                    fault *why);
+bool are_equal(const comparison *c);
+void print_comparison(const comparison *c);             // text, on stdout
+void write_comparison(FILE *to, const comparison *c);   // a field of the page's JSON
 void free_comparison(comparison *c);
+
+// ---- Between the files of this module ----
+
+// Which node of b each node of a is; -1: none. What differs becomes sentences. NULL: no memory.
+int32_t *pair_nodes(comparison *c, const model *a, const model *b);
+bool add_sentence(comparison *c, const char *format, ...) LIKE_PRINTF(2, 3);
+// Compares n elements; name is copied. False: no memory.
+bool add_difference(comparison *c, const difference *d, samba_dtype type, const void *a,
+                    const void *b, double tolerance);
 
 #endif

@@ -47,16 +47,32 @@ static bool read_records(model *m, fault *why)
     return true;
 }
 
+/* The tables of the file alone: its values, which may be many, are read by the session. */
+static bool read_tables(model *m, const char *path, fault *why)
+{
+    enum { HEADER = 128 };
+    char header[HEADER], reason[1024];
+    int64_t size = file_size(path);
+    FILE *f = open_file(path, "rb", why);
+    if (!f) return false;
+    bool whole = size >= HEADER && fread(header, 1, HEADER, f) == HEADER;
+    size_t need = whole ? samba_pef_tables_size(header, (size_t)size) : 0;
+    m->size = need ? (size_t)size : 0;
+    m->bytes = malloc(need + 1);
+    rewind(f);
+    bool fine = m->bytes && fread(m->bytes, 1, need, f) == need;
+    fclose(f);
+    if (!fine) return fail(why, "%s: it cannot be read, or there is no memory for it", path);
+    if (need == 0) return fail(why, "%s: this is no PEF, and no checkpoint", path);
+    return samba_pef_open(&m->pef, m->bytes, m->size, reason, sizeof reason)
+        || fail(why, "%s: %s", path, reason);
+}
+
 bool open_model(model *m, const char *path, const model_options *o, fault *why)
 {
-    char reason[1024];
     memset(m, 0, sizeof *m);
     m->path = path;
-    m->bytes = read_file(path, &m->size, why);
-    if (!m->bytes) return false;
-    if (!samba_pef_open(&m->pef, m->bytes, m->size, reason, sizeof reason))
-        return fail(why, "%s: %s", path, reason);
-    if (!read_records(m, why)) return false;
+    if (!read_tables(m, path, why) || !read_records(m, why)) return false;
     samba_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.log = note_warning;
@@ -153,9 +169,9 @@ const char *section_name(unsigned types)
 
 bool is_view(const model *m, int32_t node)
 {
-    const struct node_alias { int32_t in, out; } a = { m->nodes[node].in[0], m->nodes[node].out[0] };
-    return m->nodes[node].n_in > 0 && a.out >= 0 && a.in >= 0 && m->symbols[a.out].view_of >= 0
-        && (m->symbols[a.out].view_of == a.in || m->symbols[a.out].view_of == m->symbols[a.in].view_of);
+    int32_t in = m->nodes[node].in[0], out = m->nodes[node].out[0];
+    if (m->nodes[node].n_in < 1 || in < 0 || out < 0 || m->symbols[out].view_of < 0) return false;
+    return m->symbols[out].view_of == in || m->symbols[out].view_of == m->symbols[in].view_of;
 }
 
 int32_t find_symbol(const model *m, const char *name)

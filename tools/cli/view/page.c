@@ -61,6 +61,31 @@ static void write_fact(FILE *to, const char *name, const char *format, ...)
     fputs("</dd></div>\n", to);
 }
 
+// 1234567 as 1,234,567.
+static const char *grouped(char text[32], int64_t n)
+{
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%" PRId64, n), at = 0;
+    for (int i = 0; i < length && at < 30; i++) {
+        if (i > 0 && (length - i) % 3 == 0) text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = 0;
+    return text;
+}
+
+static void write_number(FILE *to, int64_t n)
+{
+    char text[32];
+    fprintf(to, "<td class=\"number\">%s</td>", grouped(text, n));
+}
+
+static void write_seconds(FILE *to, double seconds)
+{
+    if (seconds < 1e-3) fprintf(to, "<td class=\"number\">%.1f µs</td>", seconds * 1e6);
+    else fprintf(to, "<td class=\"number\">%.2f ms</td>", seconds * 1e3);
+}
+
 static void write_row(FILE *to, const page_data *d, int32_t i)
 {
     const section *q = &d->model->sections[i];
@@ -69,29 +94,40 @@ static void write_row(FILE *to, const page_data *d, int32_t i)
         flops += is_view(d->model, k) ? 0 : d->model->nodes[k].flops;
         bytes += bytes_of(d->model, k);
     }
-    fprintf(to, "<tr><td>%d</td><td>%s</td><td>%d</td><td>%" PRId64 "</td><td>%" PRId64 "</td>", i,
-            section_name(q->type), q->n, flops, bytes);
-    if (d->times->section) fprintf(to, "<td>%.6f</td>", d->times->section[i]);
-    else fputs("<td>not measured</td>", to);
+    fprintf(to, "<tr><td class=\"number\">%d</td><td>%s</td>", i, section_name(q->type));
+    write_number(to, q->n);
+    write_number(to, flops);
+    write_number(to, bytes);
+    if (d->times->section) write_seconds(to, d->times->section[i]);
     fputs("</tr>\n", to);
+}
+
+static void write_heads(FILE *to, bool timed)
+{
+    static const char *const names[] = { "Number", "Type", "Nodes", "FLOPs", "Bytes", "Time" };
+    fputs("<div class=\"scroll\" tabindex=\"0\"><table><caption>Sections</caption>\n<thead><tr>", to);
+    for (int i = 0; i < (timed ? 6 : 5); i++)
+        fprintf(to, "<th%s scope=\"col\">%s</th>", i == 1 ? "" : " class=\"number\"", names[i]);
+    fputs("</tr></thead>\n<tbody>\n", to);
 }
 
 void write_summary(FILE *to, const page_data *d)
 {
     const model *m = d->model;
+    char text[32];
     fputs("<dl class=\"facts\">\n", to);
-    write_fact(to, "Nodes", "%d", m->pef.n_nodes);
-    write_fact(to, "Tensors", "%d", m->pef.n_symbols);
-    write_fact(to, "Sections", "%d", m->pef.n_sections);
-    write_fact(to, "Memory", "%" PRIu64 " bytes", d->memory->promised);
-    write_fact(to, "Steps shown", "%d", d->n_steps);
+    write_fact(to, "Nodes", "%s", grouped(text, m->pef.n_nodes));
+    write_fact(to, "Tensors", "%s", grouped(text, m->pef.n_symbols));
+    write_fact(to, "Sections", "%s", grouped(text, m->pef.n_sections));
+    write_fact(to, "Memory", "%s bytes", grouped(text, (int64_t)d->memory->promised));
+    write_fact(to, "Steps shown", "%s", grouped(text, d->n_steps));
     if (d->losses && d->n_steps > 0) write_fact(to, "Loss", "%.7g", d->losses[d->n_steps - 1]);
-    write_fact(to, "Made by", "%s", d->command);
-    fputs("</dl>\n<div class=\"scroll\" tabindex=\"0\"><table><caption>Sections</caption>\n"
-          "<thead><tr><th>Number</th><th>Type</th><th>Nodes</th><th>FLOPs</th><th>Bytes</th>"
-          "<th>Seconds</th></tr></thead>\n<tbody>\n", to);
+    fputs("</dl>\n", to);
+    write_heads(to, d->times->section != NULL);
     for (int32_t i = 0; i < m->pef.n_sections; i++) write_row(to, d, i);
-    fputs("</tbody></table></div>\n", to);
+    fputs("</tbody></table></div>\n<p class=\"note\"><code>", to);
+    write_html_text(to, d->command);
+    fputs("</code></p>\n", to);
 }
 
 // ---- The file -----------------------------------------------------------------------------------
@@ -120,21 +156,28 @@ static bool write_files(FILE *to, const char *names, const char *end, fault *why
     return true;
 }
 
-// What stands in the place of the mark "<!--NAME ...-->" whose text is from name to end.
+// Is the mark from name to end, "NAME" or "NAME WORDS", of this name?
+static bool is_mark(const char *name, const char *end, const char *wanted)
+{
+    size_t n = strlen(wanted);
+    bool begins = (size_t)(end - name) >= n && strncmp(name, wanted, n) == 0;
+    return begins && (name + n == end || name[n] == ' ');
+}
+
+// What stands in the place of the mark whose text is from name to end.
 static bool write_mark(FILE *to, const char *name, const char *end, const page_data *d, fault *why)
 {
     static const char style[] = "style.css";
-    size_t n = strcspn(name, " -");
-    if (strncmp(name, "title", n) == 0) write_html_text(to, d->title);
-    else if (strncmp(name, "style", n) == 0) return write_files(to, style, style + strlen(style), why);
-    else if (strncmp(name, "script", n) == 0) return write_files(to, name + n, end, why);
-    else if (strncmp(name, "summary", n) == 0) write_summary(to, d);
-    else if (strncmp(name, "values", n) == 0) write_blocks(to, d->capture);
-    else if (strncmp(name, "data", n) == 0) {
+    if (is_mark(name, end, "style")) return write_files(to, style, style + strlen(style), why);
+    if (is_mark(name, end, "script")) return write_files(to, name + strlen("script"), end, why);
+    if (is_mark(name, end, "title")) write_html_text(to, d->title);
+    else if (is_mark(name, end, "summary")) write_summary(to, d);
+    else if (is_mark(name, end, "values")) write_blocks(to, d->capture);
+    else if (is_mark(name, end, "data")) {
         fputs("<script type=\"application/json\" id=\"data\">", to);
         write_data(to, d);
         fputs("</script>\n", to);
-    } else return fail(why, "index.html has the mark %.*s, which nobody knows", (int)n, name);
+    } else return fail(why, "index.html has the mark %.*s, which nobody knows", (int)(end - name), name);
     return true;
 }
 

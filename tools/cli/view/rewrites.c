@@ -45,14 +45,25 @@ static void free_rewrite(rewrite *r)
     free(r->after.op);
 }
 
-bool read_rewrites(rewrites *r, const char *pef, fault *why)
+// PATH.log; of PATH.ckpt also that of the PEF it may have been saved from. False: there is none.
+static bool find_log(char log[PATH_SIZE], const char *path)
 {
-    char path[PATH_SIZE];
+    static const char *const pef[] = { "", ".pef" };
+    fault ignored;
+    size_t n = strlen(path);
+    if (make_path(log, &ignored, "%s.log", path) && is_file(log)) return true;
+    for (int i = 0; ends_with(path, ".ckpt") && i < 2; i++)
+        if (make_path(log, &ignored, "%.*s%s.log", (int)n - 5, path, pef[i]) && is_file(log)) return true;
+    return false;
+}
+
+bool read_rewrites(rewrites *r, const char *path, fault *why)
+{
+    char log[PATH_SIZE];
     size_t size;
     memset(r, 0, sizeof *r);
-    if (!make_path(path, why, "%s.log", pef)) return false;
-    if (!is_file(path)) return true;
-    char *text = read_file(path, &size, why);
+    if (!find_log(log, path)) return true;
+    char *text = read_file(log, &size, why);
     if (!text) return false;
     r->known = true;
     for (char *line = text; *line;) {

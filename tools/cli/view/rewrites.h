@@ -17,8 +17,8 @@ typedef struct rewrites {
     bool known;             // there is a log
 } rewrites;
 
-// Of the log beside the PEF. A checkpoint has none: then nothing is known.
-bool read_rewrites(rewrites *r, const char *pef, fault *why);
+// Of the log beside the PEF, or beside that of a checkpoint. If there is none, nothing is known.
+bool read_rewrites(rewrites *r, const char *path, fault *why);
 void free_rewrites(rewrites *r);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct options {
     const char *inputs[MOST_INPUTS];
     int n_inputs;
     int64_t steps, megabytes, runs, threads, seed;
+    double tolerance;
     bool diff;
 } options;
 
@@ -32,7 +33,8 @@ static int usage(FILE *to)
             "  --tokens FILE  a label for each place of a sequence, one a line\n"
             "  --threads N  (all)    --seed N  of what the model draws\n"
             "  --diff    compares two files: their graphs, and what they make of the same inputs.\n"
-            "            Exits with 0 if they are equal, 1 if they differ, 2 after an error\n");
+            "            Exits with 0 if they are equal, 1 if they differ, 2 after an error\n"
+            "  --tolerance X  elements differ by more than X max(1, |a|, |b|) (0)\n");
     return to == stdout ? 0 : 2;
 }
 
@@ -56,6 +58,12 @@ static bool read_flag(options *o, const char *flag, const char *value, fault *wh
     if (strcmp(flag, "--threads") == 0) return read_number(&o->threads, flag, value, 0, why);
     if (strcmp(flag, "--seed") == 0) return read_number(&o->seed, flag, value, 1, why);
     if (!value) return fail(why, "%s: what?", flag);
+    if (strcmp(flag, "--tolerance") == 0) {
+        char *end;
+        o->tolerance = strtod(value, &end);
+        bool fine = *value && !*end && o->tolerance >= 0.0 && o->tolerance < 1.0;
+        return fine || fail(why, "--tolerance %s: give a number from 0 to 1", value);
+    }
     if (strcmp(flag, "--tokens") == 0) o->tokens = value;
     else if (strcmp(flag, "-o") == 0) o->to = value;
     else if (strcmp(flag, "--input") != 0)
@@ -186,7 +194,8 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static bool show(const view *v, const options *o, const char *command, fault *why)
+static bool show(const view *v, const options *o, const char *command, const comparison *c,
+                 fault *why)
 {
     char path[PATH_SIZE];
     page_data d;
@@ -205,6 +214,7 @@ static bool show(const view *v, const options *o, const char *command, fault *wh
     d.tokens = v->tokens;
     d.n_tokens = v->n_tokens;
     d.open_node = -1;
+    d.comparison = c;
     if (!write_page(path, &d, why)) return false;
     printf("%s: %d nodes, %d tensors, %lld bytes\n", path, v->model.pef.n_nodes,
            v->model.pef.n_symbols, (long long)file_size(path));
@@ -219,6 +229,22 @@ static void join_words(char *text, size_t size, int argc, char **argv)
         at += (size_t)snprintf(text + at, size - at, " %s", argv[i]);
 }
 
+// Text, and the page of the first model with what differs, if one is asked for.
+static int compare(view *v, const options *o, const char *command)
+{
+    fault why = { "" };
+    comparison c;
+    const compare_options how = { o->inputs, o->n_inputs, (int)o->steps, o->tolerance,
+                                  { (int32_t)o->threads, (uint64_t)o->seed, false } };
+    bool fine = compare_models(&c, o->from, o->other, &how, &why);
+    bool equal = fine && are_equal(&c);
+    if (fine) print_comparison(&c);
+    if (fine && o->to) fine = look(v, o, &why) && show(v, o, command, &c, &why);
+    free_comparison(&c);
+    if (!fine) return report_fault("view", &why, 2);
+    return equal ? 0 : 1;
+}
+
 int view_main(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
@@ -230,7 +256,10 @@ int view_main(int argc, char **argv)
     memset(&v, 0, sizeof v);
     if (!read_words(&o, argc, argv, &why)) return report_fault("view", &why, 2);
     join_words(command, sizeof command, argc, argv);
-    bool fine = look(&v, &o, &why) && show(&v, &o, command, &why);
+    int code = 0;
+    if (o.diff) code = compare(&v, &o, command);
+    else if (!look(&v, &o, &why) || !show(&v, &o, command, NULL, &why))
+        code = report_fault("view", &why, 2);
     close_view(&v);
-    return fine ? 0 : report_fault("view", &why, 2);
+    return code;
 }
