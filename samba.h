@@ -19616,6 +19616,13 @@ typedef struct samba__binding_pair {
     samba_tensor *named, *source;
 } samba__binding_pair;
 
+/* A rewrite that was made, for the log. */
+typedef struct samba__rewritten {
+    const char *why, *name, *op;   /* the node before */
+    const char *new_name, *new_op; /* and what is in its place */
+    struct samba__rewritten *next;
+} samba__rewritten;
+
 /* One compilation: the program, then copies of the nodes it needs, rewritten and scheduled. */
 typedef struct samba__compilation {
     samba_session *session;
@@ -19640,6 +19647,7 @@ typedef struct samba__compilation {
     uint32_t joined;                       /* types of sections that are one; 0: each is its own */
     struct samba__parts *parts;            /* how parts make the batch; NULL: it is one part */
     struct samba__substitute *substitutes; /* inputs that nodes have for the time being */
+    samba__rewritten *rewritten, *last_rewritten;
 } samba__compilation;
 
 SAMBA__FN const samba_optim *samba__optim_at(const samba_program *p, int32_t i)
@@ -20056,21 +20064,42 @@ typedef struct samba__rewrite {
     int32_t op;
     bool fuses;
     samba_tensor *(*apply)(samba__compilation *c, samba__node *n);
+    const char *why;
 } samba__rewrite;
 
 static const samba__rewrite samba__rewrites[]
-    = { { SAMBA__OP_dropout, false, samba__drop_dropout },
-        { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without },
-        { SAMBA__OP_affine, false, samba__affine_packed },
-        { SAMBA__OP_lookup, false, samba__lookup_packed },
-        { SAMBA__OP_reshape, false, samba__join_reshapes },
-        { SAMBA__OP_permute, false, samba__join_permutes },
-        { SAMBA__OP_scale, false, samba__drop_scale },
-        { SAMBA__OP_neg, false, samba__drop_negs },
-        { SAMBA__OP_mul, false, samba__mul_to_scale },
-        { SAMBA__OP_matmul, false, samba__matmul_permuted },
-        { SAMBA__OP_accumulate, true, samba__accumulate_in_place },
-        { SAMBA__OP_add, true, samba__add_in_place } };
+    = { { SAMBA__OP_dropout, false, samba__drop_dropout, "inference drops nothing" },
+        { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without, "inference drops nothing" },
+        { SAMBA__OP_affine, false, samba__affine_packed, "weights are packed" },
+        { SAMBA__OP_lookup, false, samba__lookup_packed, "weights are packed" },
+        { SAMBA__OP_reshape, false, samba__join_reshapes, "one reshape after another" },
+        { SAMBA__OP_permute, false, samba__join_permutes, "one permutation after another" },
+        { SAMBA__OP_scale, false, samba__drop_scale, "a factor of 1" },
+        { SAMBA__OP_neg, false, samba__drop_negs, "negated twice" },
+        { SAMBA__OP_mul, false, samba__mul_to_scale, "a constant factor" },
+        { SAMBA__OP_matmul, false, samba__matmul_permuted, "a product reads a transposed matrix where it lies" },
+        { SAMBA__OP_accumulate, true, samba__accumulate_in_place, "a sum goes on in place" },
+        { SAMBA__OP_add, true, samba__add_in_place, "a sum goes on in place" } };
+
+/* Notes that node n, which was of op `was`, has become y. */
+SAMBA__FN void samba__note_rewrite(samba__compilation *c, const char *why, const samba__node *n,
+                                   const samba_op *was, const samba_tensor *y)
+{
+    samba__rewritten *r
+        = c->program->pef ? (samba__rewritten *)samba__temp(c->session, 1, sizeof *r) : NULL;
+    const samba__node *by = y == n->out[0] ? n : samba__producer_of(c, y);
+    if (!r) return;
+    r->why = why;
+    r->name = n->name;
+    r->op = was->name;
+    r->new_name = by ? by->name : y->name;
+    r->new_op = by ? by->op->name : "leaf";
+    if (c->last_rewritten)
+        c->last_rewritten->next = r;
+    else
+        c->rewritten = r;
+    c->last_rewritten = r;
+}
 
 /* An elementwise op stretches its inputs itself: it need not read what expand wrote. */
 SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
@@ -20085,6 +20114,8 @@ SAMBA__FN void samba__skip_expands(samba__compilation *c, samba__node *n)
         if (!samba__infer_node(n, &d)
             || !samba__same_shape(&d.call.out[0].shape, &n->out[0]->shape))
             n->in[i] = before;
+        else
+            samba__note_rewrite(c, "an elementwise op stretches its input", e, e->op, n->out[0]);
     }
 }
 
@@ -20111,10 +20142,12 @@ SAMBA__FN void samba__fold_constants(samba__compilation *c, samba__node *n)
     a.out[0] = &result;
     a.end = 1;
     n->op->kernel(&a);
+    const samba_op *was = n->op;
     n->op = &samba__op_table[SAMBA__OP_full];
     n->n_in = 0;
     n->attr[SAMBA__FULL_VALUE] = samba_float_attr(result);
     n->n_attr = 1;
+    samba__note_rewrite(c, "constants are computed now", n, was, n->out[0]);
 }
 
 SAMBA__FN uint64_t samba__node_key(const samba__node *n)
@@ -20141,7 +20174,7 @@ SAMBA__FN bool samba__same_call(const samba__node *a, const samba__node *b)
 /* Replaces a node by an equal earlier one; enters it into the table otherwise. What was traced may
    equal part of a gradient, which was recorded before it: that part then runs as early as the node
    that it replaces, which can be, since both read the same. */
-SAMBA__FN void samba__merge_equal(const samba__compilation *c, samba__node *n, samba__node **table,
+SAMBA__FN void samba__merge_equal(samba__compilation *c, samba__node *n, samba__node **table,
                                   uint64_t mask)
 {
     uint64_t i = samba__node_key(n) & mask;
@@ -20153,6 +20186,7 @@ SAMBA__FN void samba__merge_equal(const samba__compilation *c, samba__node *n, s
         return;
     }
     SAMBA_ASSERT(table[i] != n && table[i]->n_out == n->n_out);
+    samba__note_rewrite(c, "computed once", n, n->op, table[i]->out[0]);
     for (int32_t o = 0; o < n->n_out; o++)
         n->out[o]->same_as = table[i]->out[o];
     if (samba__is_after(table[i]->section, n->section)) table[i]->section = n->section;
@@ -20162,7 +20196,10 @@ SAMBA__FN void samba__rewrite_node(samba__compilation *c, samba__node *n, bool f
 {
     for (size_t r = 0; r < sizeof samba__rewrites / sizeof *samba__rewrites; r++) {
         const samba__rewrite *w = &samba__rewrites[r];
-        samba_tensor *y = w->fuses == fuses && samba__is(n->op, w->op) ? w->apply(c, n) : NULL;
+        const samba_op *was = n->op;
+        samba_tensor *y = w->fuses == fuses && samba__is(was, w->op) ? w->apply(c, n) : NULL;
+        if (y && (y == n->out[0] || !samba__is_overwritten(c, y)))
+            samba__note_rewrite(c, w->why, n, was, y);
         if (y && y != n->out[0] && !samba__is_overwritten(c, y)) n->out[0]->same_as = y;
     }
 }
@@ -20239,7 +20276,7 @@ SAMBA__FN bool samba__simplify(samba__compilation *c)
         samba__fold_constants(c, n);
         if (!n->out[0]->same_as) samba__merge_equal(c, n, table, (uint64_t)size - 1);
     }
-    return true;
+    return samba_ok(c->session); /* the log may have had no memory */
 }
 
 /* Once more, for what depends on how many nodes and names use a value. */
@@ -20257,7 +20294,7 @@ SAMBA__FN bool samba__fuse(samba__compilation *c)
     }
     for (int32_t i = 0; i < c->n_nodes; i++)
         if (!c->nodes[i]->out[0]->same_as) samba__rewrite_node(c, c->nodes[i], true);
-    return true;
+    return samba_ok(c->session);
 }
 
 /* ---- Mapping spatial: where a gradient is a product that SGD without momentum alone reads, the
@@ -22348,6 +22385,9 @@ SAMBA__FN void samba__put_log(FILE *f, const samba__compilation *c, const samba_
             "on a 32-bit device: RAM %lld bytes, of them scratch %lld, tables %lld "
             "(tools/samba device-report has more)\n",
             (long long)m.bytes, (long long)m.scratch, (long long)m.tables);
+    for (const samba__rewritten *r = c->rewritten; r; r = r->next)
+        fprintf(f, "rewrite %s: %s (%s) -> %s (%s)\n", r->why, r->name, r->op, r->new_name,
+                r->new_op);
     for (int32_t i = 0; i < p->n_sections; i++) {
         const samba__section_plan *q = &p->sections[i];
         int64_t flops = 0, bytes = 0;
