@@ -134,8 +134,9 @@ $B/samba-device: $(DEVICE_CLI) $(wildcard tools/cli/*/*.h) samba.h | ready-run
 	$(CC) $(CFLAGS) -I. -o $@ $(DEVICE_CLI) $(LDFLAGS) -lm -pthread
 
 VIEW_CLI = tools/cli/view.c $(wildcard tools/cli/view/*.c tools/cli/util/*.c)
-$B/samba-view: $(VIEW_CLI) $(wildcard tools/cli/*/*.h) $B/view_page.h samba.h | ready-run
-	$(CC) $(CFLAGS) -I. -o $@ $(VIEW_CLI) $(LDFLAGS) -lm -pthread
+$B/samba-view: $(VIEW_CLI) $(wildcard tools/cli/*/*.h) $B/view_page.h samba.h \
+    tools/include/samba/replay.h | ready-run
+	$(CC) $(CFLAGS) -I. -Itools/include -o $@ $(VIEW_CLI) $(LDFLAGS) -lm -pthread
 
 $B/view_page.h: tools/cli/view/embed.sh $(wildcard tools/cli/view/page/*)
 	@mkdir -p $B

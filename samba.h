@@ -20069,7 +20069,8 @@ typedef struct samba__rewrite {
 
 static const samba__rewrite samba__rewrites[]
     = { { SAMBA__OP_dropout, false, samba__drop_dropout, "inference drops nothing" },
-        { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without, "inference drops nothing" },
+        { SAMBA__OP_scaled_dot_product_attention, false, samba__attend_without,
+          "inference drops nothing" },
         { SAMBA__OP_affine, false, samba__affine_packed, "weights are packed" },
         { SAMBA__OP_lookup, false, samba__lookup_packed, "weights are packed" },
         { SAMBA__OP_reshape, false, samba__join_reshapes, "one reshape after another" },
@@ -20077,7 +20078,8 @@ static const samba__rewrite samba__rewrites[]
         { SAMBA__OP_scale, false, samba__drop_scale, "a factor of 1" },
         { SAMBA__OP_neg, false, samba__drop_negs, "negated twice" },
         { SAMBA__OP_mul, false, samba__mul_to_scale, "a constant factor" },
-        { SAMBA__OP_matmul, false, samba__matmul_permuted, "a product reads a transposed matrix where it lies" },
+        { SAMBA__OP_matmul, false, samba__matmul_permuted,
+          "a product reads a transposed matrix where it lies" },
         { SAMBA__OP_accumulate, true, samba__accumulate_in_place, "a sum goes on in place" },
         { SAMBA__OP_add, true, samba__add_in_place, "a sum goes on in place" } };
 

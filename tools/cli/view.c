@@ -7,6 +7,7 @@
 
 static const command commands[] = {
     { "view", view_main, "a model as one HTML page: graph, values, gradients, memory, time" },
+    { "replay", replay_main, "the run again in which a value was not finite" },
 };
 
 int main(int argc, char **argv)

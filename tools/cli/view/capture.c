@@ -218,13 +218,22 @@ static void watch(int32_t i, const char *name, const samba_op *op, const samba_a
     if (attends && c->step == 0 && args->microbatch == 0) capture_attention(c, i, args);
 }
 
-bool capture_step(capture *c, fault *why)
+void begin_watch(capture *c)
 {
     for (int32_t i = 0; i < c->m->pef.n_symbols; i++) c->now[i] = -1;
     samba_on_node(c->m->session, watch, c);
-    bool fine = run_model(c->m, why);
+}
+
+void end_watch(capture *c)
+{
     samba_on_node(c->m->session, NULL, NULL);
     c->step++;
-    if (c->failed) return fail(why, "no memory for what the nodes make");
-    return fine;
+}
+
+bool capture_step(capture *c, fault *why)
+{
+    begin_watch(c);
+    bool fine = run_model(c->m, why);
+    end_watch(c);
+    return !c->failed ? fine : fail(why, "no memory for what the nodes make");
 }

@@ -49,6 +49,9 @@ typedef struct capture {
 bool begin_capture(capture *c, model *m, int32_t n_steps, int64_t budget, fault *why);
 // Runs a step, and notes what it makes. False, with the sentence of the run; what was made is kept.
 bool capture_step(capture *c, fault *why);
+// The same for a run of the caller's, between the two.
+void begin_watch(capture *c);
+void end_watch(capture *c);
 void end_capture(capture *c);
 
 // Reads n elements of any type, from element `first` on.

@@ -3,5 +3,6 @@
 #define SAMBA_VIEW_COMMANDS_H
 
 int view_main(int argc, char **argv);
+int replay_main(int argc, char **argv);
 
 #endif

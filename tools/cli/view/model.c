@@ -1,6 +1,8 @@
 // A PEF or checkpoint that is looked at.
 #include "model.h"
 #include "layers.h"
+#define SAMBA_REPLAY_IMPLEMENTATION
+#include "samba/replay.h"
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,22 +70,29 @@ static bool read_tables(model *m, const char *path, fault *why)
         || fail(why, "%s: %s", path, reason);
 }
 
+static bool load(model *m, const model_options *o, fault *why)
+{
+    char reason[1024];
+    if (o->replay)
+        return samba_replay_load(m->session, o->replay, m->path, o->found, reason, sizeof reason)
+            || fail(why, "%s", reason);
+    return samba_load(m->session, m->path, NULL) || fail(why, "%s", samba_error(m->session));
+}
+
 bool open_model(model *m, const char *path, const model_options *o, fault *why)
 {
     memset(m, 0, sizeof *m);
     m->path = path;
-    if (!read_tables(m, path, why) || !read_records(m, why)) return false;
+    if (!o->replay && !is_file(path)) return fail(why, "%s: there is no such file", path);
     samba_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.log = note_warning;
     desc.user = m;
     desc.threads = o->threads;
     desc.seed = o->seed;
-    desc.check_finite = o->check_finite;
     m->session = samba_open(&desc);
     if (!m->session) return fail(why, "no memory for a session");
-    if (!samba_load(m->session, path, NULL))
-        return fail(why, "%s: %s", path, samba_error(m->session));
+    if (!load(m, o, why) || !read_tables(m, path, why) || !read_records(m, why)) return false;
     return find_layers(m) || fail(why, "no memory for the names of layers");
 }
 

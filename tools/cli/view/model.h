@@ -28,7 +28,8 @@ typedef struct model {
 typedef struct model_options {
     int32_t threads;            // 0: all processors
     uint64_t seed;              // of what is drawn
-    bool check_finite;
+    const char *replay;         // NULL, or a replay file: the model is what it holds, written to path,
+    struct samba_replay_found *found;   // and what it says
 } model_options;
 
 bool open_model(model *m, const char *path, const model_options *o, fault *why);

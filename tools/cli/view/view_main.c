@@ -1,7 +1,7 @@
 // tools/samba view: a model as one HTML page that shows what happens in it.
 #include "commands.h"
 #include "inputs.h"
-#include "page.h"
+#include "show.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,19 +91,6 @@ static bool read_words(options *o, int argc, char **argv, fault *why)
 
 // ---- What is shown ------------------------------------------------------------------------------
 
-// All that a page is made of.
-typedef struct view {
-    model model;
-    capture capture;
-    times times;
-    machine machine;
-    memory_map memory;
-    rewrites rewrites;
-    double *losses;
-    char **tokens;
-    int32_t n_tokens;
-} view;
-
 static bool read_tokens(view *v, const char *path, fault *why)
 {
     size_t size;
@@ -143,6 +130,7 @@ static bool run_steps(view *v, const options *o, fault *why)
     for (int64_t i = 0; fine && i < o->steps; i++) {
         fine = capture_step(&v->capture, why);
         if (fine && v->losses) v->losses[i] = loss_of(&v->model);
+        v->n_steps = (int32_t)i + 1;
     }
     return fine;
 }
@@ -163,7 +151,7 @@ static void note_kept(view *v, const options *o)
 
 static bool look(view *v, const options *o, fault *why)
 {
-    model_options how = { (int32_t)o->threads, (uint64_t)o->seed, false };
+    model_options how = { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL };
     if (!open_model(&v->model, o->from, &how, why)) return false;
     if (!give_values(&v->model, o->inputs, o->n_inputs, why)) return false;
     if (o->tokens && !read_tokens(v, o->tokens, why)) return false;
@@ -176,57 +164,14 @@ static bool look(view *v, const options *o, fault *why)
         && measure_machine(&v->machine, (int32_t)o->threads, why);
 }
 
-static void close_view(view *v)
-{
-    end_capture(&v->capture);
-    free_times(&v->times);
-    free_memory_map(&v->memory);
-    free_rewrites(&v->rewrites);
-    for (int32_t i = 0; i < v->n_tokens; i++) free(v->tokens[i]);
-    free(v->tokens);
-    free(v->losses);
-    close_model(&v->model);
-}
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static bool show(const view *v, const options *o, const char *command, const comparison *c,
-                 fault *why)
+static bool show(view *v, const options *o, const char *command, const comparison *c, fault *why)
 {
     char path[PATH_SIZE];
     page_data d;
-    memset(&d, 0, sizeof d);
     if (!make_path(path, why, "%s%s", o->to ? o->to : o->from, o->to ? "" : ".html")) return false;
-    d.title = last_part(o->from);
-    d.command = command;
-    d.model = &v->model;
-    d.capture = &v->capture;
-    d.times = &v->times;
-    d.machine = &v->machine;
-    d.memory = &v->memory;
-    d.rewrites = &v->rewrites;
-    d.losses = v->losses;
-    d.n_steps = (int32_t)o->steps;
-    d.tokens = v->tokens;
-    d.n_tokens = v->n_tokens;
-    d.open_node = -1;
+    describe_view(&d, v, o->from, command);
     d.comparison = c;
-    if (!write_page(path, &d, why)) return false;
-    printf("%s: %d nodes, %d tensors, %lld bytes\n", path, v->model.pef.n_nodes,
-           v->model.pef.n_symbols, (long long)file_size(path));
-    return true;
-}
-
-// The command as it could be given again.
-static void join_words(char *text, size_t size, int argc, char **argv)
-{
-    size_t at = (size_t)snprintf(text, size, "tools/samba view");
-    for (int i = 0; i < argc && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, " %s", argv[i]);
+    return write_view(path, &d, why);
 }
 
 // Text, and the page of the first model with what differs, if one is asked for.
@@ -235,7 +180,7 @@ static int compare(view *v, const options *o, const char *command)
     fault why = { "" };
     comparison c;
     const compare_options how = { o->inputs, o->n_inputs, (int)o->steps, o->tolerance,
-                                  { (int32_t)o->threads, (uint64_t)o->seed, false } };
+                                  { (int32_t)o->threads, (uint64_t)o->seed, NULL, NULL } };
     bool fine = compare_models(&c, o->from, o->other, &how, &why);
     bool equal = fine && are_equal(&c);
     if (fine) print_comparison(&c);
@@ -255,7 +200,7 @@ int view_main(int argc, char **argv)
     char command[1024];
     memset(&v, 0, sizeof v);
     if (!read_words(&o, argc, argv, &why)) return report_fault("view", &why, 2);
-    join_words(command, sizeof command, argc, argv);
+    join_words(command, sizeof command, "view", argc, argv);
     int code = 0;
     if (o.diff) code = compare(&v, &o, command);
     else if (!look(&v, &o, &why) || !show(&v, &o, command, NULL, &why))
