@@ -16,6 +16,7 @@
 #define SAMBA_PARALLEL_IMPLEMENTATION
 #define SAMBA_LOADER_IMPLEMENTATION
 #define SAMBA_IDX_IMPLEMENTATION
+#define SAMBA_REPLAY_IMPLEMENTATION
 #define SAMBA_SAMBAFLOW_IMPLEMENTATION
 #define SAMBA_TORCH_NAMES_IMPLEMENTATION
 #define SAMBA_LEDGER_IMPLEMENTATION
@@ -35,6 +36,7 @@
 #include "../../tools/include/samba/idx.h"
 #include "../../tools/include/samba/ledger.h"
 #include "../../tools/include/samba/report.h"
+#include "../../tools/include/samba/replay.h"
 #include "../../tools/include/samba/sambaflow.h"
 #include "../../tools/include/samba/torch_names.h"
 
@@ -57,6 +59,7 @@ int main(void)
     if (samba_app_driver(s, NULL, NULL)) return 6;
     samba_profiler_close(samba_profiler_open(s, 1));
     samba_dot_graph(s, NULL, NULL);
+    samba_replay_close(samba_replay_open(s, nowhere));
     samba_clear_error(s);
     const samba_schedule rate = { NULL, 0.5, 0, 0, 0, 0 };
     samba_graphs graphs;

@@ -282,7 +282,7 @@ bool give_values(model *m, const char *const *given, int n, fault *why)
         fine = check_names(m, names, n_names, given, n, why);
     }
     for (int32_t i = 0; fine && i < n_names; i++) {
-        int32_t at = find_symbol(m, names[i]);
+        int32_t at = find_input(m, names[i]);
         const char *file = file_for(names[i], given, n);
         if (n_names == 1 && n > 0 && !file) file = given[0];
         if (at < 0) continue;

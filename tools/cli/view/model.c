@@ -183,9 +183,11 @@ bool is_view(const model *m, int32_t node)
     return m->symbols[out].view_of == in || m->symbols[out].view_of == m->symbols[in].view_of;
 }
 
-int32_t find_symbol(const model *m, const char *name)
+int32_t find_input(const model *m, const char *name)
 {
-    for (int32_t i = 0; i < m->pef.n_symbols; i++)
-        if (strcmp(m->symbols[i].name, name) == 0) return i;
+    for (int32_t i = 0; i < m->pef.n_symbols; i++) {
+        bool input = m->symbols[i].role == SAMBA_ROLE_INPUT;
+        if (input && strcmp(m->symbols[i].name, name) == 0) return i;
+    }
     return -1;
 }

@@ -42,6 +42,6 @@ const char *role_word(samba_role role);         // "parameter"
 const char *kind_of(const model *m, int32_t node);      // forward, backward, optimizer, other
 const char *section_name(unsigned types);       // "FWD", "BCKWD + OPT"
 bool is_view(const model *m, int32_t node);     // it makes nothing: its output is its input
-int32_t find_symbol(const model *m, const char *name);  // -1: none
+int32_t find_input(const model *m, const char *name);   // -1: none
 
 #endif

@@ -1,0 +1,285 @@
+// view_nets FOLDER: what tests/tools/view.sh looks at. Writes checkpoints of 21 nets, inputs for
+// them as .npy, and what a run makes of these, as text; proves the map of memory of each net; and
+// writes a replay file. Linked with samba.h's functions and tools/cli/view.
+#include "samba.h"
+#include "samba/replay.h"
+#include "tests/lib/device_nets.h"
+#include "tools/cli/view/memory.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+// ---- More nets ----------------------------------------------------------------------------------
+
+static void hostile(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "</script><script>alert(1)</script>", SAMBA_F32, SAMBA_SHAPE(2, 8));
+    samba_tensor *h = samba_relu(samba_linear(x, "a\"quote\\and <!-- & 'more'", 8));
+    h = samba_relu(samba_linear(h, "caf\xc3\xa9 \xe6\xbc\xa2\xf0\x9f\x98\x80 and bytes \xff\xc3", 8));
+    device_net_infers(p, samba_linear(h, "]]>{}'`${x}", 3));
+}
+
+static void masked(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(2, 3, 7, 8));
+    samba_tensor *mask = samba_input(s, "mask", SAMBA_BOOL, SAMBA_SHAPE(2, 1, 1, 7));
+    device_net_infers(p, samba_scaled_dot_product_attention(x, samba_tanh(x), x, mask, NULL));
+}
+
+static void halves(samba_session *s, samba_program *p)
+{
+    samba_set_graphamp(s, SAMBA_MP1);
+    device_mlp_sgd(s, p);
+}
+
+static void ops_apart(samba_session *s, samba_program *p)
+{
+    device_mlp_adamw(s, p);
+    p->level = SAMBA_O0;
+}
+
+static void small_sections(samba_session *s, samba_program *p)
+{
+    device_conv_train(s, p);
+    p->level = SAMBA_O1;
+    p->sram_bytes = 4096;
+}
+
+static void recomputed(samba_session *s, samba_program *p)
+{
+    samba_tensor *h = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(64, 16));
+    for (int i = 0; i < 12; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "fc%d", i);
+        h = samba_tanh(samba_linear(h, name, 16));
+    }
+    device_net_trains(s, p, h, SAMBA_SGD);
+    p->memory = 70000;
+}
+
+static void int4(samba_session *s, samba_program *p)
+{
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(3, 64));
+    device_net_infers(p, samba_linear(samba_gelu(samba_linear(x, "fc1", 64)), "fc2", 32));
+    p->weights = SAMBA_WEIGHTS_INT4;
+}
+
+static void words(samba_session *s, samba_program *p)
+{
+    samba_tensor *ids = samba_input(s, "ids", SAMBA_I32, SAMBA_SHAPE(2, 5));
+    samba_tensor *label = samba_input(s, "next", SAMBA_I32, SAMBA_SHAPE(2, 5));
+    samba_tensor *logits = samba_linear(samba_rmsnorm(samba_embedding(ids, "table", 11, 8), "n"), "head", 11);
+    p->loss = samba_name(samba_cross_entropy(logits, label), "loss");
+    p->outputs[0] = samba_name(logits, "logits");
+    p->optim.kind = SAMBA_ADAM;
+}
+
+static void chain(samba_session *s, samba_program *p)
+{
+    samba_tensor *h = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 16));
+    for (int i = 0; i < 300; i++) h = i % 2 ? samba_sigmoid(h) : samba_scale(h, 1.5f);
+    device_net_infers(p, h);
+}
+
+static const device_net more_nets[] = {
+    { "hostile", hostile, false },       { "masked", masked, false },
+    { "halves", halves, false },         { "ops_apart", ops_apart, false },
+    { "small_sections", small_sections, false }, { "recomputed", recomputed, false },
+    { "int4", int4, false },             { "words", words, false },
+    { "chain", chain, false },
+};
+enum { MORE_NETS = sizeof more_nets / sizeof *more_nets };
+
+// ---- Files --------------------------------------------------------------------------------------
+
+static const char *folder;
+
+static const char *in_folder(const char *name, const char *end)
+{
+    static char path[2][512];
+    static int turn;
+    turn = !turn;
+    snprintf(path[turn], sizeof path[turn], "%s/%s%s", folder, name, end);
+    return path[turn];
+}
+
+// The data of a tensor, as NumPy writes it.
+static void write_npy(const char *path, const char *type, const samba_shape *shape, const void *data,
+                      size_t size)
+{
+    char header[128], dims[64] = "";
+    for (int32_t d = 0; d < shape->ndim; d++)
+        snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%d,", shape->dim[d]);
+    int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+                     type, dims);
+    FILE *f = fopen(path, "wb");
+    if (!f) return;
+    while ((n + 11) % 64) header[n++] = ' ';
+    header[n++] = '\n';
+    fwrite("\x93NUMPY\x01\x00", 1, 8, f);
+    fputc(n & 255, f);
+    fputc(n >> 8, f);
+    fwrite(header, 1, (size_t)n, f);
+    fwrite(data, 1, size, f);
+    fclose(f);
+}
+
+// Small numbers of both signs, or classes; also as a file, whose flag is added to NAME.inputs.
+static void give_input(samba_session *s, const char *net, const char *input, int32_t number,
+                       int32_t parts, FILE *flags)
+{
+    char name[64];
+    samba_tensor *t = samba_tensor_by_name(s, input);
+    int64_t n = samba_count(&t->shape) * parts;
+    samba_shape shape = t->shape;
+    float *value = malloc((size_t)n * sizeof *value);
+    int32_t *id = malloc((size_t)n * sizeof *id);
+    unsigned char *flag = malloc((size_t)n);
+    if (parts > 1 && t->batch_dim >= 0) shape.dim[t->batch_dim] *= parts;
+    for (int64_t k = 0; k < n; k++) {
+        value[k] = (float)((k + number) * 7 % 23) / 16 - 0.6f;
+        id[k] = (int32_t)(k % 3);
+        flag[k] = k % 4 != 1;
+    }
+    snprintf(name, sizeof name, "%s_%d.npy", net, number);
+    const void *data = t->dtype == SAMBA_F32 ? (void *)value : (void *)id;
+    const char *type = t->dtype == SAMBA_F32 ? "<f4" : "<i4";
+    if (t->dtype == SAMBA_BOOL) {
+        data = flag;
+        type = "|b1";
+    }
+    samba_write_bytes(t, data, (size_t)n * samba_dtype_size(t->dtype));
+    write_npy(in_folder(name, ""), type, &shape, data, (size_t)n * samba_dtype_size(t->dtype));
+    fprintf(flags, "--input\n%s=%s\n", input, in_folder(name, ""));
+    free(value);
+    free(id);
+    free(flag);
+}
+
+// "NAME VALUE ..." for each of the tensors, their first values.
+static void write_values(FILE *to, samba_session *s, const char *const *names, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        samba_tensor *t = samba_tensor_by_name(s, names[i]);
+        int64_t count = t ? (int64_t)(samba_bytes(t) / samba_dtype_size(t->dtype)) : 0;
+        float *value = malloc((size_t)count * sizeof *value + 1);
+        if (!t || !samba_copy_out_f32(t, value, count)) puts(samba_error(s));
+        int64_t all = samba_count(&t->shape);       // a batched output: the first microbatch
+        fprintf(to, "%s\n", names[i]);
+        for (int64_t k = 0; k < all && k < 200; k++) fprintf(to, "%.9g ", value[k]);
+        fprintf(to, "\n");
+        free(value);
+    }
+}
+
+// Runs a step with inputs that are written down, and what comes of it.
+static bool write_run(const char *name, int32_t parts)
+{
+    const char *names[128];
+    samba_session *s = samba_open(NULL);
+    FILE *flags = fopen(in_folder(name, ".inputs"), "w"), *to = fopen(in_folder(name, ".expected"), "w");
+    bool fine = flags && to && samba_load(s, in_folder(name, ".ckpt"), NULL);
+    int32_t n = fine ? samba_input_names(s, names, 128) : 0;
+    for (int32_t i = 0; i < n; i++) give_input(s, name, names[i], i, parts, flags);
+    fine = fine && samba_run(s, 0);
+    n = samba_output_names(s, names, 128);
+    n += samba_weight_names(s, names + n, 128 - n);
+    n += samba_grad_names(s, names + n, 128 - n);
+    if (fine) write_values(to, s, names, n);
+    if (flags) fclose(flags);
+    if (to) fclose(to);
+    if (!samba_ok(s)) puts(samba_error(s));
+    samba_close(s);
+    return fine;
+}
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+// Every byte has one owner at every node, and at the peak their sum is what samba.h promises.
+static bool prove_memory(const char *name)
+{
+    model m;
+    memory_map map;
+    fault why = { "" };
+    const model_options how = { 1, 0, NULL, NULL };
+    memset(&map, 0, sizeof map);
+    bool fine = open_model(&m, in_folder(name, ".ckpt"), &how, &why) && map_memory(&map, &m, &why);
+    bool promised = fine && map.promised == samba_device_bytes(m.session);
+    for (int32_t i = 0; fine && i < m.pef.n_nodes; i++) fine = check_memory_map(&map, i, &why);
+    if (fine && map.n_spans > 1) {      // a byte less, and it does not hold
+        map.spans[map.n_spans / 2].bytes--;
+        bool all = true;
+        for (int32_t i = 0; all && i < m.pef.n_nodes; i++) all = check_memory_map(&map, i, &why);
+        bool at_peak = map.spans[map.n_spans / 2].from <= map.peak
+            && map.peak <= map.spans[map.n_spans / 2].to;
+        if (at_peak && all) fine = fail(&why, "a byte without an owner is not noticed");
+        if (!all) why.text[0] = 0;
+    }
+    printf("%s: %d nodes, %" PRIu64 " bytes %s %s\n", name, m.pef.n_nodes, map.promised,
+           fine && promised ? "have owners" : "DO NOT ADD UP", why.text);
+    free_memory_map(&map);
+    close_model(&m);
+    return fine && promised;
+}
+
+// ---- All of it ----------------------------------------------------------------------------------
+
+static bool make_net(const device_net *n, int i)
+{
+    samba_program p;
+    samba_session *s = samba_open(NULL);
+    memset(&p, 0, sizeof p);
+    p.pef = in_folder(n->name, ".pef");
+    bool fine = i >= 0 ? device_net_compile(s, i, &p) : (n->trace(s, &p), samba_compile(s, &p));
+    fine = fine && samba_save(s, in_folder(n->name, ".ckpt"));
+    if (!fine) printf("%s: %s\n", n->name, samba_error(s));
+    samba_close(s);
+    bool graphs = strcmp(n->name, "graphs") == 0;       // several: none is run as a whole
+    int32_t parts = p.microbatches > 1 ? p.microbatches : 1;
+    if (fine && !graphs) fine = write_run(n->name, parts);
+    return fine && prove_memory(n->name);
+}
+
+// The logarithm of a negative number, in the third step.
+static bool make_replay(void)
+{
+    samba_session *s = samba_open(&(samba_desc){ .quiet = true });
+    samba_tensor *x = samba_input(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 8));
+    samba_tensor *h = samba_add(samba_tanh(samba_linear(x, "fc", 8)), samba_log(x));
+    samba_program p = { .loss = samba_name(samba_mean(h, SAMBA_ALL_AXES, false), "loss"),
+                        .optim = { .kind = SAMBA_ADAMW } };
+    samba_compile(s, &p);
+    samba_replay *r = samba_replay_open(s, in_folder("nan", ".replay"));
+    float value[32];
+    bool fine = true;
+    for (int step = 0; step < 3; step++) {
+        for (int i = 0; i < 32; i++) value[i] = step == 2 && i == 13 ? -1.0f : 1.0f;
+        samba_write(x, value);
+        fine = samba_replay_run(r, 0);
+    }
+    samba_replay_close(r);
+    samba_close(s);
+    return !fine;
+}
+
+// Numbers that are no ids.
+static void write_fractions(void)
+{
+    static const float value[10] = { 0, 1, 1.5f };
+    samba_shape shape = { 2, { 2, 5 } };
+    write_npy(in_folder("fraction", ".npy"), "<f4", &shape, value, sizeof value);
+}
+
+int main(int argc, char **argv)
+{
+    bool fine = argc == 2;
+    folder = fine ? argv[1] : ".";
+    for (int i = 0; fine && i < DEVICE_NETS; i++) {
+        bool own = strcmp(device_nets[i].name, "own_op") == 0;      // tools do not know its op
+        if (!own) fine = make_net(&device_nets[i], i);
+    }
+    for (int i = 0; fine && i < (int)MORE_NETS; i++) fine = make_net(&more_nets[i], -1);
+    write_fractions();
+    fine = fine && make_replay();
+    return fine ? 0 : 1;
+}

@@ -1,0 +1,122 @@
+#!/bin/sh
+# tests/tools/view.sh: tools/samba view and replay. What pages of 21 nets say is proved, and is what
+# samba_read gives of the same run; names cannot break out of a page; damaged files are refused.
+# run: quick
+cd "$(dirname "$0")/../.." || exit 1
+out=build/view_test log=build/view_test.log
+. tests/lib/test.sh
+[ -d tools/cli/view/page ] || skip_all 'the viewer is not there yet'
+have python3 || skip_all 'no python3'
+rm -rf $out && mkdir -p $out || exit 1
+CC=${CC:-cc}
+flags='-O1 -DSAMBA_NO_SIMD -I. -Itools/include -I'$out
+
+# samba.h is compiled once, for the tool and for what makes the nets.
+build() {
+    make -s build/view_page.h || return 1
+    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >$out/samba.c
+    sed '/define SAMBA_IMPLEMENTATION/d; s|"util/|"tools/cli/util/|; s|"view/|"tools/cli/view/|' \
+        tools/cli/view.c >$out/tool.c
+    $CC $flags -c -o $out/samba.o $out/samba.c || return 1
+    parts=$(ls tools/cli/view/*.c tools/cli/util/*.c)
+    $CC $flags -o $out/tool $out/tool.c $parts $out/samba.o -lm -pthread &&
+        $CC $flags -o $out/nets tests/lib/view_nets.c $parts $out/samba.o -lm -pthread
+}
+check 'the tool and the nets are built' build
+[ $failed = 0 ] || finish
+tool=$out/tool
+check 'memory of 21 nets: every byte has an owner' to_file $out/memory.txt $out/nets $out
+check 'there are 21 of them' [ "$(grep -c 'have owners' $out/memory.txt)" = 21 ]
+
+# page NAME FLAGS: of the run that NAME.expected is of; its inputs are lines of NAME.inputs.
+page() {
+    name=$1
+    shift
+    set -- $tool view $out/$name.ckpt -o $out/$name.html --runs 0 "$@"
+    if [ -e $out/$name.inputs ]; then
+        while IFS= read -r word; do set -- "$@" "$word"; done <$out/$name.inputs
+    fi
+    "$@"
+}
+proved() { page "$1" && python3 tests/lib/view_page.py $out/"$1".html $out/"$1".expected; }
+for net in mlp_infer mlp_sgd mlp_adamw lenet conv_train transformer microbatches spatial twice \
+    dropped int8 masked halves ops_apart small_sections recomputed int4 words chain; do
+    check "the page of $net is what samba_read gives" proved $net
+done
+graphs() { page graphs && python3 tests/lib/view_page.py $out/graphs.html; }
+check 'two graphs' graphs
+hostile() {     # inputs drawn: a name with = or a line end cannot be given
+    $tool view $out/hostile.ckpt -o $out/hostile.html --runs 0 &&
+        python3 tests/lib/view_page.py $out/hostile.html &&
+        ! grep -q 'alert(1)</script>' $out/hostile.html
+}
+check 'names do not break out of the page' hostile
+timed() {       # seconds of nodes and sections, and the machine's ceilings
+    $tool view $out/conv_train.ckpt -o $out/timed.html --runs 2 --steps 3 &&
+        python3 tests/lib/view_page.py $out/timed.html &&
+        grep -q '"gflops":[0-9]' $out/timed.html && grep -q '"seconds":[1-9]' $out/timed.html
+}
+check 'runs are timed' timed
+small() { page transformer --values 0 && python3 tests/lib/view_page.py $out/transformer.html; }
+check 'no room for values' small
+attends() {
+    page transformer && python3 tests/lib/view_page.py $out/transformer.html | grep ' 1 attentions'
+}
+check 'attention is there' attends
+check 'rewrites are read from the log' grep -q '"rewrites":\[{' $out/transformer.html
+
+# ---- Files that are given ----
+x=$out/mlp_infer_0.npy
+view_x() { $tool view $out/mlp_infer.ckpt --input "$1" --runs 0 -o $out/x.html; }
+check 'a file without a name, for the only input' view_x $x
+check 'a name that is no input' fails_with 2 'it has x' view_x y=$x
+check 'a file that is missing' fails_with 2 'cannot be read' view_x x=$out/none.npy
+head -c 100 $x >$out/bad.npy
+check 'a header cut off' fails_with 2 'header is damaged' view_x $out/bad.npy
+head -c 300 $x >$out/bad.npy
+check 'values cut off' fails_with 2 'numbers of 4 bytes' view_x $out/bad.npy
+{ cat $x; printf 1234; } >$out/bad.npy
+check 'values too many' fails_with 2 'numbers of 4 bytes' view_x $out/bad.npy
+sed 's/NUMPY/NUMPX/' $x >$out/bad.npy
+check 'another kind of file' fails_with 2 'no .npy file' view_x $out/bad.npy
+sed 's/<f4/>f4/' $x >$out/bad.npy
+check 'big-endian' fails_with 2 'its type is' view_x $out/bad.npy
+sed 's/<f4/<c8/' $x >$out/bad.npy
+check 'complex numbers' fails_with 2 'its type is' view_x $out/bad.npy
+sed "s/'fortran_order': False/'fortran_order': True /" $x >$out/bad.npy
+check 'Fortran order' fails_with 2 'Fortran order' view_x $out/bad.npy
+sed 's/(3,24,)/(24,3,)/' $x >$out/bad.npy
+check 'another shape' fails_with 2 'its shape is (24,3); input x wants (3,24)' view_x $out/bad.npy
+sed 's/(3,24,)/(-3,24)/' $x >$out/bad.npy
+check 'a shape that is none' fails_with 2 'shape cannot be read' view_x $out/bad.npy
+check 'numbers with fractions for ids' fails_with 2 'which is no i32' \
+    $tool view $out/words.ckpt --input ids=$out/fraction.npy --runs 0
+check 'a PEF that is none' fails_with 2 SAMBA_EPEF $tool view $x
+check 'a flag that is none' fails_with 2 'no flag' $tool view $out/mlp_infer.ckpt --nothing 1
+check 'a folder that is missing' fails_with 2 'none/x.html' \
+    $tool view $out/mlp_infer.ckpt --runs 0 -o $out/none/x.html
+
+# ---- Two models ----
+check 'a model is equal to itself' fails_with 0 'values that both have are equal' \
+    $tool view --diff $out/mlp_sgd.ckpt $out/mlp_sgd.ckpt --steps 2
+check 'parameters differ' fails_with 1 'first difference, in step 0: fc1__weight[0,0]' \
+    $tool view --diff $out/mlp_sgd.ckpt $out/mlp_sgd.pef
+check 'optimizers differ' fails_with 1 'sgd_17 (sgd) stands where' \
+    $tool view --diff $out/mlp_sgd.ckpt $out/mlp_adamw.ckpt
+check 'a page of what differs' fails_with 1 'x.html' \
+    $tool view --diff $out/mlp_sgd.ckpt $out/mlp_sgd.pef -o $out/x.html
+check 'it has the difference' grep -q '"diff":{"a":' $out/x.html
+check 'schedules differ, and no thread waits forever' fails_with 1 'microbatches' \
+    $tool view --diff $out/microbatches.ckpt $out/mlp_adamw.ckpt
+check 'one of them is missing' fails_with 2 'no such file' \
+    $tool view --diff $out/mlp_sgd.ckpt $out/none.ckpt
+
+# ---- A run again ----
+check 'a NaN is repeated' fails_with 0 'makes NaN at element 13' \
+    $tool replay $out/nan.replay --view $out/nan.html
+opens() { python3 tests/lib/view_page.py $out/nan.html && grep -q '"open":{"node":' $out/nan.html; }
+check 'and its page opens at the op' opens
+head -c 2000 $out/nan.replay >$out/bad.replay
+check 'a replay file cut off' fails_with 2 'damaged' $tool replay $out/bad.replay
+check 'nothing is left behind' [ ! -e $out/nan.replay.tmp ]
+finish
