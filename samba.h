@@ -2042,9 +2042,15 @@ SAMBA__FN uint8_t samba__get8(const uint8_t *p)
     return *p;
 }
 
-SAMBA__FN uint32_t samba__get32(const uint8_t *p)
+/* Inline, for loops over many words: compilers make one load of it where that is allowed. */
+SAMBA__INLINE uint32_t samba__load32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+SAMBA__FN uint32_t samba__get32(const uint8_t *p)
+{
+    return samba__load32(p);
 }
 
 SAMBA__FN uint64_t samba__get64(const uint8_t *p)
@@ -2147,7 +2153,7 @@ SAMBA__FN void samba__hash_blocks(uint64_t v[4], const uint8_t *p, size_t n)
 {
     for (; n >= 32; n -= 32)
         for (int i = 0; i < 4; i++, p += 8)
-            v[i] = samba__hash_round(v[i], samba__get64(p));
+            v[i] = samba__hash_round(v[i], samba__load32(p) | (uint64_t)samba__load32(p + 4) << 32);
 }
 
 SAMBA__FN uint64_t samba__hash_join(const uint64_t v[4])
@@ -6031,7 +6037,8 @@ SAMBA__FN void samba__sum_chains(const samba__chains *s, int32_t n, float *sum)
 SAMBA__FN void samba__write_chains(const samba__chains *s, int32_t n, const float *from,
                                    const float *bias, const float *row_bias, float *c)
 {
-    float sum[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+    float sum[4];
+    sum[0] = sum[1] = sum[2] = sum[3] = 0.0f; /* as an initializer it may be a call of memset */
     for (int32_t j = 0; from && j < n; j++)
         sum[j] = from[j];
     samba__sum_chains(s, n, sum);
@@ -13806,18 +13813,22 @@ SAMBA__FN samba__call_record samba__record_at(const samba__pef *pef, uint32_t i)
 #define A(bits, field, n, since) /* the shape */
 #define SAMBA__RECORD samba__symbol_layout
 
-/* The shape and type of symbol i, sound if these are. */
-SAMBA__FN void samba__read_spec(const samba__pef *pef, uint32_t i, samba_spec *spec)
+/* The shape and type of the symbol at p, sound if these are. */
+SAMBA__INLINE void samba__load_spec(const uint8_t *p, samba_spec *spec)
 {
-    SAMBA_ASSERT(i < pef->n_symbols);
-    const uint8_t *p = pef->symbols + (size_t)i * pef->symbol_size;
     unsigned dtype = p[offsetof(samba__symbol_layout, dtype)];
     unsigned ndim = p[offsetof(samba__symbol_layout, ndim)];
     spec->dtype = (samba_dtype)(dtype < SAMBA_N_DTYPES ? dtype : 0);
     spec->shape.ndim = ndim <= SAMBA_MAX_DIMS ? (int32_t)ndim : 0;
     p += offsetof(samba__symbol_layout, dim);
     for (size_t d = 0; d < SAMBA_MAX_DIMS; d++)
-        spec->shape.dim[d] = (int32_t)samba__get32(p + 4 * d);
+        spec->shape.dim[d] = (int32_t)samba__load32(p + 4 * d);
+}
+
+SAMBA__FN void samba__read_spec(const samba__pef *pef, uint32_t i, samba_spec *spec)
+{
+    SAMBA_ASSERT(i < pef->n_symbols);
+    samba__load_spec(pef->symbols + (size_t)i * pef->symbol_size, spec);
 }
 
 SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
@@ -13828,7 +13839,7 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
     samba__symbol r;
     SAMBA__SYMBOL_FIELDS(X, A, Z)
     (void)version;
-    samba__read_spec(pef, i, &r.spec);
+    samba__load_spec(p, &r.spec); /* inline: else r could not be built where the caller wants it */
     return r;
 }
 
@@ -15982,17 +15993,24 @@ SAMBA_API samba_runtime *samba_runtime_open(const void *bytes, size_t size, void
 /* ==== [execute] =============================================================================== */
 /* Runs the nodes of sections, and sections in the order of the schedule. */
 
-/* The arguments of node i. Their specs and attributes are put where spec and attr point. */
+/* The arguments of node i. Their specs and attributes are put where spec and attr point. In the
+   beginning a and attr are zero, or those of another node: clearing them for each would take a
+   device as long as some nodes. */
 SAMBA__NOINLINE void samba__open_args(samba_runtime *rt, uint32_t i, samba_args *a,
                                       samba_spec *spec, int32_t *attr)
 {
     samba__call_record r = samba__record_at(&rt->pef, i);
-    memset(a, 0, sizeof *a);
-    memset(attr, 0, SAMBA_MAX_ATTR * sizeof *attr); /* an op may look at more than it has */
+    for (int32_t k = r.n_in; k < a->n_in; k++)
+        a->in[k] = NULL;
+    for (int32_t k = r.n_out; k < a->n_out; k++)
+        a->out[k] = NULL;
     for (int32_t k = 0; k < r.n_in + r.n_out; k++) {
         uint32_t word = samba__word(&r, k);
-        spec[k] = samba__absent();
-        if (!word) continue;
+        if (!word) {
+            spec[k] = samba__absent();
+            a->in[k] = NULL;
+            continue;
+        }
         SAMBA_ASSERT(rt->data[word - 1] && rt->microbatch < rt->pef.microbatches);
         samba__read_spec(&rt->pef, word - 1, &spec[k]);
         uint8_t *data = (uint8_t *)rt->data[word - 1];
@@ -16005,6 +16023,8 @@ SAMBA__NOINLINE void samba__open_args(samba_runtime *rt, uint32_t i, samba_args 
     }
     for (int32_t k = 0; k < r.n_attr && k < SAMBA_MAX_ATTR; k++)
         attr[k] = (int32_t)samba__word(&r, r.n_in + r.n_out + k);
+    for (int32_t k = r.n_attr; k < a->n_attr; k++)
+        attr[k] = 0; /* an op may look at more than it has */
     a->in_spec = spec;
     a->out_spec = spec + r.n_in;
     a->n_in = r.n_in;
@@ -16188,6 +16208,17 @@ SAMBA__NOINLINE bool samba__run_checked(samba_runtime *rt, samba__group *c, uint
     return fine;
 }
 
+SAMBA__FN void samba__open_task(samba_runtime *rt, uint32_t i, samba__task *t, samba_spec *spec,
+                                int32_t *attr)
+{
+    memset(&t->args, 0, sizeof t->args);
+    memset(attr, 0, SAMBA_MAX_ATTR * sizeof *attr);
+    samba__open_args(rt, i, &t->args, spec, attr);
+    t->op = rt->steps[i].op;
+    t->work = &rt->steps[i].work;
+    t->found = NULL;
+}
+
 /* How many nodes run together: one, if somebody watches. */
 SAMBA__FN uint32_t samba__nodes_of(const samba_runtime *rt, uint32_t i)
 {
@@ -16203,10 +16234,7 @@ SAMBA__NOINLINE bool samba__run_watched(samba_runtime *rt, uint32_t i)
     const samba__step *step = &rt->steps[i];
     const char *name = rt->pef.strings + samba__record_at(&rt->pef, i).name;
     samba__group c;
-    samba__open_args(rt, i, &task.args, spec, attr);
-    task.op = step->op;
-    task.work = &step->work;
-    task.found = NULL;
+    samba__open_task(rt, i, &task, spec, attr);
     c.task = &task;
     c.n = 1;
     c.local = rt->local;
@@ -16238,40 +16266,54 @@ SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i)
         if (rt->steps[k].view) continue;
         SAMBA_ASSERT(c.n < SAMBA__GROUP_TASKS);
         samba__task *t = &task[c.n];
-        samba__open_args(rt, k, &t->args, spec[c.n], attr[c.n]);
-        t->op = rt->steps[k].op;
-        t->work = &rt->steps[k].work;
-        t->found = NULL;
+        samba__open_task(rt, k, t, spec[c.n], attr[c.n]);
         c.n++;
     }
     rt->fault_node = i;
     if (c.n == 0) return true;
     return rt->culprit ? samba__run_checked(rt, &c, i) : samba__run_group(&c, rt->pool);
 }
-#else
-SAMBA__FN uint32_t samba__nodes_of(const samba_runtime *rt, uint32_t i)
+
+SAMBA__FN bool samba__run_nodes(samba_runtime *rt, const samba__section *q)
 {
-    (void)rt;
-    (void)i;
-    return 1;
+    bool fine = true;
+    for (uint32_t i = q->first; fine && i < q->end; i += samba__nodes_of(rt, i))
+        fine = samba__run_node(rt, i);
+    return fine;
 }
+#else
+
+/* Arguments, in memory that all nodes of a section have in common. */
+typedef struct samba__arguments {
+    samba_args args;
+    int32_t attr[SAMBA_MAX_ATTR];
+} samba__arguments;
 
 /* Runs node i, phase after phase. */
-SAMBA__NOINLINE bool samba__run_node(samba_runtime *rt, uint32_t i)
+SAMBA__FN bool samba__run_node(samba_runtime *rt, uint32_t i, samba__arguments *with)
 {
     const samba__step *step = &rt->steps[i];
-    samba_args a;
-    int32_t attr[SAMBA_MAX_ATTR];
+    samba_args *a = &with->args;
     if (step->view) return true;
-    samba__open_args(rt, i, &a, rt->spec, attr);
+    samba__open_args(rt, i, a, rt->spec, with->attr);
     rt->fault_node = i;
-    a.local = rt->local;
+    a->local = rt->local;
     for (int32_t k = 0; k < step->n_phases && !rt->fault[SAMBA__FAULT_SET]; k++) {
-        a.phase = k;
-        a.end = step->units[k];
-        if (a.end > 0) samba__run_kernel(step->op, &a);
+        a->phase = k;
+        a->end = step->units[k];
+        if (a->end > 0) samba__run_kernel(step->op, a);
     }
     return !rt->fault[SAMBA__FAULT_SET];
+}
+
+SAMBA__NOINLINE bool samba__run_nodes(samba_runtime *rt, const samba__section *q)
+{
+    samba__arguments with;
+    bool fine = true;
+    memset(&with, 0, sizeof with);
+    for (uint32_t i = q->first; fine && i < q->end; i++)
+        fine = samba__run_node(rt, i, &with);
+    return fine;
 }
 #endif
 
@@ -16327,12 +16369,11 @@ SAMBA__FN bool samba__run_section(samba_runtime *rt, uint32_t id)
 {
     samba__section q = samba__section_at(&rt->pef, id);
     SAMBA_ASSERT(q.first < q.end && q.end <= rt->pef.n_nodes);
-    bool fine = true, anew = !rt->steps[q.first].has_run;
+    bool anew = !rt->steps[q.first].has_run;
     rt->norm_next = samba__norm_after(rt, rt->norm_next, id);
     if (anew) samba__clear_unwritten(rt, &q);
     samba__tell_event(rt, &q, id, true);
-    for (uint32_t i = q.first; fine && i < q.end; i += samba__nodes_of(rt, i))
-        fine = samba__run_node(rt, i);
+    bool fine = samba__run_nodes(rt, &q);
     for (uint32_t i = q.first; fine && anew && i < q.end; i++)
         rt->steps[i].has_run = true;
     samba__tell_event(rt, &q, id, false);
