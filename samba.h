@@ -5949,7 +5949,10 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 #define SAMBA__FOUR_CHAINS 0
 #endif
 
-/* Up to 4 neighbors in a row of C: sum[j] += A(p) B(p,j), for p = 0 ... k - 1 in this order. */
+/* Neighbors in a row of C that are summed at once: 4, and of two matrices of floats 8. */
+enum { SAMBA__CHAINS = SAMBA__FOUR_CHAINS ? 8 : 4 };
+
+/* Up to SAMBA__CHAINS neighbors in a row of C: sum[j] += A(p) B(p,j), for p = 0 ... k - 1 in this order. */
 typedef struct samba__chains {
     const float *a; /* A(p) = a[p * a_col] */
     const float *b; /* B(p,j) = b[p * b_row + j * b_col], or, with at, b[at[p] + j] */
@@ -5958,29 +5961,41 @@ typedef struct samba__chains {
 } samba__chains;
 
 #if SAMBA__FOUR_CHAINS
-/* The values of a column of B are adjacent, as in a layer's weights: four columns share each value
-   of A. A column that is missing is the last one again. */
+/* The values of a column of B are adjacent, as in a layer's weights: all columns share each value of
+   A. A column that is missing is the last one again. */
 SAMBA__NOINLINE void samba__sum_columns(const samba__chains *s, int32_t n, float *sum)
 {
-    const float *a = s->a, *b0 = s->b;
-    const float *b1 = n > 1 ? b0 + s->b_col : b0;
-    const float *b2 = n > 2 ? b1 + s->b_col : b1;
-    const float *b3 = n > 3 ? b2 + s->b_col : b2;
-    float s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
+    const float *a = s->a, *b[SAMBA__CHAINS];
+    float x[SAMBA__CHAINS];
     const intptr_t a_col = s->a_col;
-    SAMBA__FOUR
-    for (intptr_t left = s->k; left > 0; left--) {
-        float x = *a;
-        a += a_col;
-        s0 = samba__fma(x, *b0++, s0);
-        s1 = samba__fma(x, *b1++, s1);
-        s2 = samba__fma(x, *b2++, s2);
-        s3 = samba__fma(x, *b3++, s3);
+    intptr_t left = s->k;
+    SAMBA__UNROLLED
+    for (int l = 0; l < SAMBA__CHAINS; l++) {
+        b[l] = s->b + (l < n ? l : n - 1) * s->b_col;
+        x[l] = sum[l];
     }
-    sum[0] = s0;
-    sum[1] = s1;
-    sum[2] = s2;
-    sum[3] = s3;
+    for (; left >= 4; left -= 4) { /* of four steps, pointers move once */
+        SAMBA__UNROLLED
+        for (int u = 0; u < 4; u++) {
+            const float y = *a;
+            a += a_col;
+            SAMBA__UNROLLED
+            for (int l = 0; l < SAMBA__CHAINS; l++)
+                x[l] = samba__fma(y, b[l][u], x[l]);
+        }
+        SAMBA__UNROLLED
+        for (int l = 0; l < SAMBA__CHAINS; l++)
+            b[l] += 4;
+    }
+    for (; left > 0; left--) {
+        SAMBA__UNROLLED
+        for (int l = 0; l < SAMBA__CHAINS; l++)
+            x[l] = samba__fma(*a, *b[l]++, x[l]);
+        a += a_col;
+    }
+    SAMBA__UNROLLED
+    for (int l = 0; l < SAMBA__CHAINS; l++)
+        sum[l] = x[l];
 }
 
 /* The values of a row of B are adjacent, and four of them can be read. */
@@ -6037,8 +6052,10 @@ SAMBA__FN void samba__sum_chains(const samba__chains *s, int32_t n, float *sum)
 SAMBA__FN void samba__write_chains(const samba__chains *s, int32_t n, const float *from,
                                    const float *bias, const float *row_bias, float *c)
 {
-    float sum[4];
-    sum[0] = sum[1] = sum[2] = sum[3] = 0.0f; /* as an initializer it may be a call of memset */
+    float sum[SAMBA__CHAINS];
+    SAMBA__UNROLLED /* as an initializer, or a loop, it is a call of memset */
+    for (int32_t j = 0; j < SAMBA__CHAINS; j++)
+        sum[j] = 0.0f;
     for (int32_t j = 0; from && j < n; j++)
         sum[j] = from[j];
     samba__sum_chains(s, n, sum);
@@ -6053,11 +6070,11 @@ SAMBA__FN void samba__write_chains(const samba__chains *s, int32_t n, const floa
 enum { SAMBA__CHAIN_STEPS = 8 }; /* of values that are not f32: so many of 4 columns at a time */
 
 /* Points s at steps p ... and columns j ... of B, or at their values in `values`. */
-SAMBA__FN void samba__open_chains(samba__chains *s, const samba__gemm *g, int64_t p, int64_t j,
+SAMBA__FN void samba__open_chains(samba__chains *s, const samba__gemm *g, intptr_t p, intptr_t j,
                                   int32_t n, float *values)
 {
     if (!g->packed && g->b_type == SAMBA_F32) {
-        s->b = g->b + (p * g->b_row + j * g->b_col);
+        s->b = g->b + (p * (intptr_t)g->b_row + j * (intptr_t)g->b_col);
         s->b_row = (intptr_t)g->b_row;
         s->b_col = (intptr_t)g->b_col;
         return;
@@ -6085,29 +6102,33 @@ SAMBA__FN int64_t samba__gemm_tiles(int64_t m, int64_t n, int64_t k)
     return m;
 }
 
-/* Rows [begin,end) of n columns j ... */
-SAMBA__FN void samba__gemm_columns(const samba__gemm *g, int64_t begin, int64_t end, int64_t j,
+/* Rows [begin,end) of n columns j ... Places fit a pointer: products of 64 bits would take as long
+   as a short sum. */
+SAMBA__FN void samba__gemm_columns(const samba__gemm *g, intptr_t begin, intptr_t end, intptr_t j,
                                    int32_t n)
 {
     float values[SAMBA__CHAIN_STEPS * 4];
     samba__chains s;
     bool plain = !g->packed && g->b_type == SAMBA_F32;
-    int64_t step = plain ? g->k : (int64_t)SAMBA__CHAIN_STEPS, p = 0;
+    const intptr_t k = (intptr_t)g->k, a_row = (intptr_t)g->a_row, c_row = (intptr_t)g->c_row;
+    intptr_t step = plain ? k : (intptr_t)SAMBA__CHAIN_STEPS, p = 0;
     s.at = NULL;
     s.a_col = (intptr_t)g->a_col;
     do {
-        s.k = (intptr_t)samba__min64(step, g->k - p);
-        bool last = p + s.k >= g->k;
+        s.k = step < k - p ? step : k - p;
+        bool last = p + s.k >= k;
         samba__open_chains(&s, g, p, j, n, values);
-        for (int64_t i = begin; i < end; i++) {
-            float *c = g->c + i * g->c_row + j;
-            s.a = g->a + i * g->a_row + p * g->a_col;
+        float *c = g->c + begin * c_row + j;
+        s.a = g->a + begin * a_row + p * s.a_col;
+        for (intptr_t i = begin; i < end; i++) {
             samba__write_chains(&s, n, p > 0 || g->accumulate ? c : NULL,
                                 last && g->bias ? g->bias + j : NULL,
                                 last && g->row_bias ? g->row_bias + i : NULL, c);
+            c += c_row;
+            s.a += a_row;
         }
         p += s.k;
-    } while (p < g->k);
+    } while (p < k);
 }
 
 /* Rows [begin,end) of C. */
@@ -6117,8 +6138,12 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
     (void)local;
     (void)isa;
     SAMBA_ASSERT(!g->transposed);
-    for (int64_t j = 0; j < g->n; j += 4)
-        samba__gemm_columns(g, begin, end, j, (int32_t)samba__min64(4, g->n - j));
+    bool columns = g->b_row == 1 && !g->packed && g->b_type == SAMBA_F32;
+    const intptr_t n = (intptr_t)g->n, most = columns ? SAMBA__CHAINS : 4;
+    for (intptr_t j = 0, cols; j < n; j += cols) {
+        cols = n - j < most ? n - j : most;
+        samba__gemm_columns(g, (intptr_t)begin, (intptr_t)end, j, (int32_t)cols);
+    }
     samba__gemm_epilogue(g, begin, end, 0, g->n);
 }
 #endif /* SAMBA__DIRECT */
@@ -13848,9 +13873,12 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 #undef A
 #undef Z
 
-SAMBA__NOINLINE bool samba__is_alias(const samba__pef *pef, uint32_t i)
+/* samba__symbol.alias of symbol i. */
+SAMBA__NOINLINE uint32_t samba__alias_of(const samba__pef *pef, uint32_t i)
 {
-    return samba__symbol_at(pef, i).alias != 0;
+    SAMBA_ASSERT(i < pef->n_symbols);
+    const uint8_t *p = pef->symbols + (size_t)i * pef->symbol_size;
+    return samba__get32(p + offsetof(samba__symbol_layout, alias));
 }
 
 SAMBA__FN samba__call_record samba__node_at(const samba__pef *pef, uint32_t i)
@@ -14280,7 +14308,7 @@ SAMBA__NOINLINE bool samba__check_input(const samba__pef *pef, uint32_t node, ui
    the symbol itself. */
 SAMBA__FN uint32_t samba__base_word(const samba__pef *pef, uint32_t word)
 {
-    uint32_t base = word ? samba__symbol_at(pef, word - 1).alias : 0;
+    uint32_t base = word ? samba__alias_of(pef, word - 1) : 0;
     return base ? base : word;
 }
 
@@ -14291,7 +14319,7 @@ SAMBA__FN bool samba__is_alone(const samba__pef *pef, const samba__call_record *
 {
     int32_t updated = samba__updated_input(r->op, o);
     bool views = (r->op->flags & SAMBA_OP_VIEW) && o == 0
-        && samba__symbol_at(pef, samba__word(r, r->n_in) - 1).alias;
+        && samba__alias_of(pef, samba__word(r, r->n_in) - 1);
     for (int32_t k = 0; k < r->n_in + o; k++) {
         bool expected = k == updated || (views && k == 0);
         if (!expected && samba__base_word(pef, samba__word(r, k)) == base) return false;
@@ -15770,7 +15798,7 @@ SAMBA__NOINLINE void samba__prepare_step(samba_runtime *rt, uint32_t i, samba__s
     samba__ask_op(&q, &rt->pef, i, &r, NULL);
     step->op = r.op;
     step->has_run = false;
-    step->view = (r.op->flags & SAMBA_OP_VIEW) && samba__is_alias(&rt->pef, samba__word(&r, 1) - 1)
+    step->view = (r.op->flags & SAMBA_OP_VIEW) && samba__alias_of(&rt->pef, samba__word(&r, 1) - 1)
         && rt->data[samba__word(&r, 0) - 1] == rt->data[samba__word(&r, 1) - 1];
 #if SAMBA__DEVICE_HALF
     step->n_phases = (uint8_t)q.work.n_phases;
