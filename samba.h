@@ -2126,18 +2126,22 @@ SAMBA__FN uint64_t samba__hash_finish(uint64_t h, const uint8_t *p, size_t n)
     return h ^ h >> 32;
 }
 
-/* FNV-1a (Fowler, Noll, Vo) of words of 32 bits and of the bytes behind them, from the size on:
-   little code, and two instructions for each byte, where a file has been trusted before. A file in
-   which one word is another always has another one, as each step can be undone. */
+/* Two hashes FNV-1a (Fowler, Noll, Vo), of the words of 32 bits at even places and at odd ones, and
+   of the bytes behind them: little code, and an instruction or two for each byte, where a file has
+   been trusted before. A file in which one word is another always has another one, as each step can
+   be undone. */
 SAMBA__FN uint64_t samba__fingerprint(const void *bytes, size_t size)
 {
     const uint8_t *p = (const uint8_t *)bytes;
-    uint64_t h = 0xcbf29ce484222325u ^ size;
-    for (; size >= 4; p += 4, size -= 4)
-        h = (h ^ samba__get32(p)) * 0x100000001b3u;
+    const uint32_t prime = 0x01000193u;
+    uint32_t even = 0x811c9dc5u ^ (uint32_t)size, odd = even;
+    for (; size >= 8; p += 8, size -= 8) {
+        even = (even ^ samba__load32(p)) * prime;
+        odd = (odd ^ samba__load32(p + 4)) * prime;
+    }
     for (; size > 0; p++, size--)
-        h = (h ^ *p) * 0x100000001b3u;
-    return h;
+        even = (even ^ *p) * prime;
+    return (uint64_t)odd << 32 | even;
 }
 
 /* Whole blocks of 32 bytes, of a hash that samba__hash_begin began. */
@@ -5952,7 +5956,8 @@ SAMBA__FN void samba__gemm_run(const samba__gemm *g, int64_t begin, int64_t end,
 /* Neighbors in a row of C that are summed at once: 4, and of two matrices of floats 8. */
 enum { SAMBA__CHAINS = SAMBA__FOUR_CHAINS ? 8 : 4 };
 
-/* Up to SAMBA__CHAINS neighbors in a row of C: sum[j] += A(p) B(p,j), for p = 0 ... k - 1 in this order. */
+/* Up to SAMBA__CHAINS neighbors in a row of C: sum[j] += A(p) B(p,j), for p = 0 ... k - 1 in this
+ * order. */
 typedef struct samba__chains {
     const float *a; /* A(p) = a[p * a_col] */
     const float *b; /* B(p,j) = b[p * b_row + j * b_col], or, with at, b[at[p] + j] */
@@ -5961,37 +5966,23 @@ typedef struct samba__chains {
 } samba__chains;
 
 #if SAMBA__FOUR_CHAINS
-/* The values of a column of B are adjacent, as in a layer's weights: all columns share each value of
-   A. A column that is missing is the last one again. */
+/* The values of a column of B are adjacent, as in a layer's weights: all columns share each value
+   of A. A column that is missing is the last one again. */
 SAMBA__NOINLINE void samba__sum_columns(const samba__chains *s, int32_t n, float *sum)
 {
     const float *a = s->a, *b[SAMBA__CHAINS];
     float x[SAMBA__CHAINS];
     const intptr_t a_col = s->a_col;
-    intptr_t left = s->k;
     SAMBA__UNROLLED
     for (int l = 0; l < SAMBA__CHAINS; l++) {
         b[l] = s->b + (l < n ? l : n - 1) * s->b_col;
         x[l] = sum[l];
     }
-    for (; left >= 4; left -= 4) { /* of four steps, pointers move once */
-        SAMBA__UNROLLED
-        for (int u = 0; u < 4; u++) {
-            const float y = *a;
-            a += a_col;
-            SAMBA__UNROLLED
-            for (int l = 0; l < SAMBA__CHAINS; l++)
-                x[l] = samba__fma(y, b[l][u], x[l]);
-        }
+    for (intptr_t left = s->k; left > 0; left--, a += a_col) {
+        const float y = *a;
         SAMBA__UNROLLED
         for (int l = 0; l < SAMBA__CHAINS; l++)
-            b[l] += 4;
-    }
-    for (; left > 0; left--) {
-        SAMBA__UNROLLED
-        for (int l = 0; l < SAMBA__CHAINS; l++)
-            x[l] = samba__fma(*a, *b[l]++, x[l]);
-        a += a_col;
+            x[l] = samba__fma(y, *b[l]++, x[l]);
     }
     SAMBA__UNROLLED
     for (int l = 0; l < SAMBA__CHAINS; l++)
@@ -6054,8 +6045,8 @@ SAMBA__FN void samba__write_chains(const samba__chains *s, int32_t n, const floa
 {
     float sum[SAMBA__CHAINS];
     SAMBA__UNROLLED /* as an initializer, or a loop, it is a call of memset */
-    for (int32_t j = 0; j < SAMBA__CHAINS; j++)
-        sum[j] = 0.0f;
+        for (int32_t j = 0; j < SAMBA__CHAINS; j++) sum[j]
+        = 0.0f;
     for (int32_t j = 0; from && j < n; j++)
         sum[j] = from[j];
     samba__sum_chains(s, n, sum);
@@ -13873,7 +13864,13 @@ SAMBA__FN samba__symbol samba__symbol_at(const samba__pef *pef, uint32_t i)
 #undef A
 #undef Z
 
-/* samba__symbol.alias of symbol i. */
+/* Fields of symbol i alone: decoding all of it takes a hundred instructions. */
+SAMBA__FN uint32_t samba__region_of(const samba__pef *pef, uint32_t i)
+{
+    SAMBA_ASSERT(i < pef->n_symbols);
+    return pef->symbols[(size_t)i * pef->symbol_size + offsetof(samba__symbol_layout, region)];
+}
+
 SAMBA__NOINLINE uint32_t samba__alias_of(const samba__pef *pef, uint32_t i)
 {
     SAMBA_ASSERT(i < pef->n_symbols);
@@ -14732,8 +14729,8 @@ SAMBA__NOINLINE bool samba__check_order(const samba__pef *pef, samba__text *why)
 SAMBA__NOINLINE bool samba__check_made(const samba__pef *pef, samba__text *why)
 {
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        if (samba__region_of(pef, i) != SAMBA__REGION_ARENA) continue;
         samba__symbol s = samba__symbol_at(pef, i);
-        if (s.region != SAMBA__REGION_ARENA) continue;
         if (!samba__prove(why, samba__is_made(pef, i, &s),
                           "%s is not made by node %d, with which "
                           "its life begins",
@@ -15516,8 +15513,9 @@ SAMBA__FN void samba__copy_data(void *to, const void *from, uint64_t bytes, size
 SAMBA__NOINLINE bool samba__in_file(const samba__pef *pef)
 {
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        if (samba__region_of(pef, i) != SAMBA__REGION_READONLY) continue;
         samba__symbol s = samba__symbol_at(pef, i);
-        if (s.region == SAMBA__REGION_READONLY && !s.data && !s.alias) return false;
+        if (!s.data && !s.alias) return false;
     }
     return samba__is_little_endian() && ((uintptr_t)pef->data & 3u) == 0;
 }
@@ -15599,8 +15597,9 @@ SAMBA__FN uint64_t samba__region_bytes(const samba__machine *m, const samba__pef
     uint64_t bytes = 0;
     if (!samba__places(m, r)) return pef->region[r];
     for (uint32_t i = 0; i < pef->n_symbols; i++) {
+        if ((int)samba__region_of(pef, i) != r) continue;
         samba__symbol s = samba__symbol_at(pef, i);
-        if (s.region == r && !s.alias) bytes += (samba__symbol_bytes(pef, &s) + 7) / 8 * 8;
+        if (!s.alias) bytes += (samba__symbol_bytes(pef, &s) + 7) / 8 * 8;
     }
     return bytes;
 }
@@ -16370,10 +16369,9 @@ SAMBA__FN void samba__clear_unwritten(samba_runtime *rt, const samba__section *q
         samba__call_record r = samba__record_at(&rt->pef, i);
         for (int32_t k = 0; k < r.n_in; k++) {
             uint32_t word = samba__base_word(&rt->pef, samba__word(&r, k));
-            if (!word) continue;
+            if (!word || samba__region_of(&rt->pef, word - 1) != SAMBA__REGION_ARENA) continue;
             samba__symbol s = samba__symbol_at(&rt->pef, word - 1);
-            bool unmade = s.region == SAMBA__REGION_ARENA && s.first < q->first
-                && !rt->steps[s.first].has_run;
+            bool unmade = s.first < q->first && !rt->steps[s.first].has_run;
             if (unmade) memset(rt->data[word - 1], 0, (size_t)samba__symbol_bytes(&rt->pef, &s));
         }
     }
