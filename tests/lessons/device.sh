@@ -1,0 +1,46 @@
+#!/bin/sh
+# tests/lessons/device.sh: lesson 21 prints the same as a firmware: its checkpoint becomes an array,
+# the lesson is compiled for a Cortex-M3 with what the net needs of samba.h, and QEMU runs it.
+# run: quick
+cd "$(dirname "$0")/../.." || exit 1
+SAMBA=$PWD out=$PWD/build/lesson21 log=$PWD/build/lesson21.log
+. tests/lib/test.sh
+if ! have arm-none-eabi-gcc || ! have qemu-system-arm; then
+    skip_all 'no arm-none-eabi-gcc, or no qemu-system-arm (tools/dev/install.sh device)'
+fi
+rm -rf "$out" && mkdir -p "$out" || exit 1
+CC=${CC:-cc}
+lesson=examples/lessons/21_device.c
+cross="arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -std=c99 -Os -ffunction-sections -fdata-sections \
+-Wall -Wextra -Werror -I$out -I$SAMBA -I$SAMBA/tests/device"
+
+here() {            # on this machine, which also trains the net and keeps its checkpoint
+    $CC -O1 -DSAMBA_NO_SIMD -o "$out/lesson" $lesson -lm -pthread &&
+        (cd "$out" && ./lesson '' lesson21.ckpt >here)
+}
+# The tools are built as fast as the lesson is.
+arrays() {
+    [ -e build/samba-device ] || export MAKEFLAGS='CFLAGS=-O1\ -DSAMBA_NO_SIMD'
+    (cd "$out" && "$SAMBA/tools/samba" export-c lesson21.ckpt &&
+        "$SAMBA/tools/samba" device-config lesson21.ckpt -o config.h)
+}
+firmware() {
+    printf '#include "config.h"\n#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >"$out/samba.c"
+    $cross -c -o "$out/samba.o" "$out/samba.c" &&
+        $cross -DLESSON_DEVICE -c -o "$out/lesson.o" $lesson &&
+        $cross -c -o "$out/board.o" tests/device/board_arm.c &&
+        $cross -nostartfiles -nostdlib -T tests/device/board_arm.ld -Wl,--gc-sections \
+            -Wl,--defsym=FLASH_SIZE=64K,--defsym=RAM_SIZE=16K,--defsym=STACK_SIZE=3K \
+            -o "$out/lesson.elf" "$out/lesson.o" "$out/samba.o" "$out/board.o" -lc -lgcc
+}
+there() {
+    timeout 60 qemu-system-arm -M mps2-an385 -nographic -monitor none -serial none \
+        -semihosting-config enable=on,target=native -kernel "$out/lesson.elf" >"$out/there" 2>&1 &&
+        diff "$out/here" "$out/there"
+}
+check 'the lesson runs here' here
+check 'its checkpoint becomes an array' arrays
+check 'it becomes a firmware of 64 KiB of flash and 16 KiB of RAM' firmware
+check 'the firmware prints the same' there
+cat "$out/there" 2>/dev/null
+finish
