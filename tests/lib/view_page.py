@@ -72,6 +72,34 @@ def main():
         for name, want in ('min', min(f)), ('max', max(f)), ('mean', mean), ('std', std):
             assert close(s[name], want, scale), (t['name'], name, s[name], want)
 
+    # The gradient that is said of what a layer makes is right: dW = dy^T x.
+    def last(i):
+        found = [s for s in d['snapshots'] if s['tensor'] == i and s['step'] == 0 and 'block' in s]
+        if not found or 'kept' in found[-1]:
+            return None
+        return values(found[-1]['block'], 'f32')
+
+    proved = 0
+    for n in d['nodes'] if d['microbatches'] == 1 else []:
+        t = d['tensors']
+        if n['op'] != 'affine':
+            continue
+        x, w, y = n['in'][0], n['in'][1], n['out'][0]
+        if 'grad' not in t[w] or 'grad' not in t[y] or t[y]['dtype'] != 'f32':
+            continue
+        dw, dy, vx = last(t[w]['grad']), last(t[y]['grad']), last(x)
+        rows, cols = t[w]['shape']
+        if sum(q['kind'] == 'forward' for q in (d['nodes'][i] for i in t[w]['used'])) != 1:
+            continue                        # a sum over several layers
+        if not dw or not dy or not vx or t[w]['role'] != 'parameter' or len(vx) * rows > 1 << 20:
+            continue
+        scale = max(map(abs, dw))
+        for at in range(0, rows * cols, 7):
+            i, k = divmod(at, cols)
+            want = math.fsum(dy[r * rows + i] * vx[r * cols + k] for r in range(len(vx) // cols))
+            assert close(dw[at], want, scale), (n['name'], dw[at], want)
+        proved += 1
+
     m = d['memory']
     at_peak = [s for s in m['spans'] if s['from'] <= m['peak'] <= s['to']]
     assert sum(s['bytes'] for s in at_peak) == m['promised'] == sum(p['bytes'] for p in m['pools'])
@@ -105,7 +133,8 @@ def main():
             assert got == want, (name, got[:4], want[:4])
             right += 1
     print(f'{len(d["nodes"])} nodes, {len(d["snapshots"])} snapshots, {whole} whole, {right} as read, '
-          f'{len(d["rewrites"])} rewrites, {len(d["attention"])} attentions')
+          f'{len(d["rewrites"])} rewrites, {len(d["attention"])} attentions, '
+          f'{proved} gradients proved')
 
 
 main()

@@ -57,6 +57,10 @@ timed() {       # seconds of nodes and sections, and the machine's ceilings
         grep -q '"gflops":[0-9]' $out/timed.html && grep -q '"seconds":[1-9]' $out/timed.html
 }
 check 'runs are timed' timed
+gradients() {   # those of three layers, by dW = dy^T x
+    python3 tests/lib/view_page.py $out/mlp_sgd.html | grep ', 3 gradients proved'
+}
+check 'gradients of what layers make are known' gradients
 small() { page transformer --values 0 && python3 tests/lib/view_page.py $out/transformer.html; }
 check 'no room for values' small
 attends() {

@@ -8,7 +8,9 @@ static const command commands[] = {
     { "decode-data", decode_data_main, "HDF5 back to text" },
     { "train-tokenizer", train_tokenizer_main, "learn a vocabulary from text files" },
     { "check-data", check_data_main, "is a prepared folder whole, and fit for a training" },
-    // Of tools/cli/onnx.c and tools/cli/device.c, to which tools/samba turns at once.
+    // Of tools/cli/onnx.c, device.c and view.c, to which tools/samba turns at once.
+    { "view", 0, "a model as one HTML page: graph, values, gradients, memory, time; --diff" },
+    { "replay", 0, "the run again in which a value was not finite" },
     { "import-onnx", 0, "an ONNX model to a PEF (needs protobuf-c)" },
     { "export-onnx", 0, "a checkpoint to an ONNX model" },
     { "onnx-ops", 0, "what can be imported" },

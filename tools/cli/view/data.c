@@ -1,5 +1,6 @@
 // The data of a page as JSON. Strings are escaped so that they can stand in an HTML script element.
 #include "data.h"
+#include "grads.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -132,7 +133,7 @@ static bool is_leaf(const symbol *s)
         || s->role == SAMBA_ROLE_ARGIN || s->role == SAMBA_ROLE_CONSTANT;
 }
 
-static void write_tensor(FILE *to, const model *m, const readers *r, int32_t i)
+static void write_tensor(FILE *to, const model *m, const readers *r, int32_t i, int32_t grad)
 {
     const symbol *s = &m->symbols[i];
     fputs(i ? ",\n{" : "{", to);
@@ -141,7 +142,7 @@ static void write_tensor(FILE *to, const model *m, const readers *r, int32_t i)
             samba_dtype_name(s->spec.dtype));
     write_shape(to, &s->spec.shape);
     fprintf(to, ",\"bytes\":%" PRIu64, s->size);
-    if (s->gradient >= 0) fprintf(to, ",\"grad\":%d", s->gradient);
+    if (grad >= 0) fprintf(to, ",\"grad\":%d", grad);
     if (s->view_of >= 0) fprintf(to, ",\"view_of\":%d", s->view_of);
     if (s->batch_dim >= 0) fprintf(to, ",\"batch_dim\":%d", s->batch_dim);
     fprintf(to, ",\"place\":{\"pool\":%d,\"offset\":%" PRIu64 "},\"made\":%d", s->region, s->offset,
@@ -155,10 +156,12 @@ static void write_tensors(FILE *to, const model *m)
 {
     readers r = { NULL, NULL, NULL };
     fputs("\"tensors\":[", to);
-    bool fine = find_readers(&r, m);
-    for (int32_t i = 0; fine && i < m->pef.n_symbols; i++) write_tensor(to, m, &r, i);
+    int32_t *grads = find_gradients(m);
+    bool fine = find_readers(&r, m) && grads;
+    for (int32_t i = 0; fine && i < m->pef.n_symbols; i++) write_tensor(to, m, &r, i, grads[i]);
     fputs("],\n", to);
     free_readers(&r);
+    free(grads);
 }
 
 // ---- Nodes --------------------------------------------------------------------------------------

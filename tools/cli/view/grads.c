@@ -1,0 +1,132 @@
+/* Which tensor is the gradient of which. The gradient of what an op makes is what its backward op
+   reads beside what the op itself reads and makes:
+       y = tanh(x)         dx = tanh_backward(dy, y)
+       y = affine(x, W)    dx = matmul(dy, W), dW = matmul(dy, x)
+       y = dropout(x, p)   dx = dropout(dy, p), with the same mask
+   It is complete there: the backward pass adds up what flows into y before it goes on. So a pair of
+   such nodes, and the same number of elements in y and dy, name dy. Where two forward nodes fit one
+   backward node, nothing is said. Sums and views hand the gradient of what they make on to what they
+   read, if nothing else reads that. */
+#include "grads.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct search {
+    const model *m;
+    int32_t *grad;          // the result
+    int32_t *readers;       // of each tensor: how many forward nodes read it, views aside
+} search;
+
+// The tensor of which i is another shape.
+static int32_t root_of(const model *m, int32_t i)
+{
+    return i >= 0 && m->symbols[i].view_of >= 0 ? m->symbols[i].view_of : i;
+}
+
+static int64_t count_of(const model *m, int32_t i)
+{
+    return samba_count(&m->symbols[i].spec.shape);
+}
+
+static bool is_kind(const model *m, int32_t i, const char *kind)
+{
+    return strcmp(kind_of(m, i), kind) == 0;
+}
+
+static bool is_op(const node *n, const char *op)
+{
+    return n->op && strcmp(n->op, op) == 0;
+}
+
+// Does node f read or make the tensor, in whatever shape?
+static bool has(const model *m, const node *f, int32_t tensor)
+{
+    for (int32_t k = 0; k < f->n_in + f->n_out; k++) {
+        int32_t at = k < f->n_in ? f->in[k] : f->out[k - f->n_in];
+        if (at >= 0 && root_of(m, at) == root_of(m, tensor)) return true;
+    }
+    return false;
+}
+
+// Is b an op of the backward pass of f's op? tanh_backward; or a product, for products.
+static bool goes_back(const node *f, const node *b)
+{
+    size_t n = f->op ? strlen(f->op) : 0;
+    bool product = is_op(f, "affine") || is_op(f, "matmul");
+    if (product) return is_op(b, "matmul") || is_op(b, "matmul_accumulate");
+    if (is_op(f, "dropout")) return is_op(b, "dropout");    // the same mask
+    return n > 0 && b->op && strncmp(b->op, f->op, n) == 0 && strncmp(b->op + n, "_backward", 9) == 0;
+}
+
+// What b reads that is not of f, and as large as what f makes; *shared counts what is of both.
+static int32_t gradient_in(const model *m, const node *f, const node *b, int32_t *shared)
+{
+    int32_t found = -1, most = is_op(b, "matmul_accumulate") ? 2 : b->n_in;
+    *shared = 0;
+    for (int32_t k = 0; k < most; k++) {
+        if (b->in[k] < 0) continue;
+        if (has(m, f, b->in[k])) ++*shared;
+        else if (found < 0 && count_of(m, b->in[k]) == count_of(m, f->out[0])) found = b->in[k];
+    }
+    return found;
+}
+
+// The forward node that b goes back through; -1: none, or several fit as well.
+static int32_t forward_of(const search *s, int32_t b, int32_t *gradient)
+{
+    const model *m = s->m;
+    int32_t best = -1, most = 0;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
+        const node *f = &m->nodes[i];
+        int32_t shared, dy;
+        if (!goes_back(f, &m->nodes[b]) || !is_kind(m, i, "forward") || f->out[0] < 0) continue;
+        dy = gradient_in(m, f, &m->nodes[b], &shared);
+        if (dy < 0 || shared == 0 || shared < most) continue;
+        best = shared > most ? i : -1;
+        *gradient = dy;
+        most = shared;
+    }
+    return best;
+}
+
+static void set_gradient(search *s, int32_t tensor, int32_t gradient)
+{
+    bool leaf = s->m->symbols[tensor].role == SAMBA_ROLE_WEIGHT;
+    if (s->grad[tensor] < 0 && !leaf) s->grad[tensor] = gradient;
+}
+
+// What a sum or a view makes has the gradient of what it reads, if that goes nowhere else.
+static void hand_on(search *s, int32_t i)
+{
+    const model *m = s->m;
+    const node *f = &m->nodes[i];
+    bool passes = is_op(f, "add") || is_view(m, i);
+    if (!passes || f->out[0] < 0 || s->grad[f->out[0]] < 0) return;
+    for (int32_t k = 0; k < f->n_in; k++) {
+        if (f->in[k] < 0 || count_of(m, f->in[k]) != count_of(m, f->out[0])) continue;
+        if (s->readers[f->in[k]] == 1) set_gradient(s, f->in[k], s->grad[f->out[0]]);
+    }
+}
+
+// The last of several programs of a file trains; the others have no backward pass.
+int32_t *find_gradients(const model *m)
+{
+    size_t n = (size_t)m->pef.n_symbols + 1;
+    search s = { m, malloc(n * sizeof *s.grad), calloc(n, sizeof *s.readers) };
+    for (size_t i = 0; s.grad && i + 1 < n; i++) s.grad[i] = m->symbols[i].gradient;
+    for (int32_t i = 0; s.grad && s.readers && i < m->pef.n_nodes; i++) {
+        const node *f = &m->nodes[i];
+        for (int32_t k = 0; is_kind(m, i, "forward") && k < f->n_in; k++)
+            if (f->in[k] >= 0) s.readers[f->in[k]]++;
+    }
+    for (int32_t i = 0; s.grad && s.readers && i < m->pef.n_nodes; i++) {
+        int32_t gradient = -1;
+        if (!is_kind(m, i, "backward")) continue;
+        int32_t f = forward_of(&s, i, &gradient);
+        if (f >= 0) set_gradient(&s, m->nodes[f].out[0], gradient);
+    }
+    for (int32_t i = m->pef.n_nodes - 1; s.grad && s.readers && i >= 0; i--)
+        if (is_kind(m, i, "forward")) hand_on(&s, i);
+    free(s.readers);
+    return s.grad;
+}
