@@ -55,7 +55,8 @@ timed() {       # seconds of nodes and sections, and the machine's ceilings
 }
 check 'runs are timed' timed
 same_page() {   # of two runs of one command, with any number of threads
-    cp $out/transformer.html $out/once.html && page transformer && cmp $out/transformer.html $out/once.html
+    cp $out/transformer.html $out/once.html
+    page transformer && cmp $out/transformer.html $out/once.html
 }
 check 'a page is the same whenever it is made' same_page
 check 'what runs together is told' grep -q '"pass":"run together' $out/transformer.html
