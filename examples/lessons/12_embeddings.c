@@ -59,9 +59,10 @@ static void look_up(void)
 int main(int argc, char **argv)
 {
     look_up();
-    // 3. Each word gets two numbers, random at first, and of those a linear layer guesses the next
-    //    word. The loss is cross-entropy (lesson 7). It cannot fall to 0: after cat stand eats and
-    //    sips, half each, and the best guess, one half, costs log 2; after a full stop it costs
+    // 3. Each word gets two numbers, to be drawn (real nets have hundreds), random at first, and a
+    //    linear layer guesses the next word. The loss is cross-entropy (lesson 7), minus the log of
+    //    the chance given to the right word. It cannot fall to 0: after cat stands eats or sips,
+    //    half each, and the best guess, one half, costs log 2; after a full stop it costs
     //    log 3. The mean of these over all pairs is the entropy: how uncertain the next word is to
     //    who knows the language. What is above it is the net's ignorance, and only that can go.
     // > loss 2.84, after 100 steps 0.617; log 2 in 10 and log 3 in 3 of 17 pairs: 0.602

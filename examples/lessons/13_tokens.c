@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     picture_close(&p);
     // Exercises 13a, 13b: count pairs, merge a pair. Then answer:
     //   In a longer text, token 258, 'se', may never be left. May it be taken out of the table?
-    //   Net A has 256 ids and a loss of 2 per token, net B 50000 and 4. Which one knows more?
-    //   How many tokens does a word take in a language that was not in the text?
+    //   Net A reads bytes and has a loss of 2 for each, net B reads tokens of 4 bytes and has one
+    //   of 4 for each. Which one knows the text better?
     return 0;
 }

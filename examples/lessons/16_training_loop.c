@@ -5,7 +5,7 @@
 #include "../../samba.h"
 #include "picture.h"
 enum { B = 32, WARM = 40, STEPS = 400, HALF = 200, BROKEN = 120 };
-// 1. The learning rate is no single number. At first the weights are random and gradients point
+// 1. The learning rate follows a schedule. At first the weights are random and gradients point
 //    anywhere, so it grows from near 0: the warmup. Then it falls to 0, slowly, fast, slowly: long
 //    steps get far, short ones settle. Most take half a cosine; this polynomial looks the same.
 static double rate(int step)

@@ -18,7 +18,8 @@ static void draw_box(picture *p, const samba_pef_symbol *t)
             picture_x(p, t->last - t->first + 1) - 1, picture_y(p, 8 - size) - 1, t->name);
 }
 
-// Five layers, to infer or to train, in so many bytes for all tensors, if it can be done (0: any).
+// Five layers, compiled to infer, or to train in so many bytes if it can be done (0: any). A PEF is
+// the compiled program as a file: its ops, its tensors, and where they lie.
 static samba_pef compile(bool inference, int64_t memory)
 {
     char name[16];
@@ -45,12 +46,12 @@ static samba_pef compile(bool inference, int64_t memory)
     return pef;
 }
 // A column for each op, a row for each KiB of the arena; letters say which op made what is there.
-static void show(const samba_pef *pef, picture *p)
+static void show(samba_pef pef, picture *p)
 {
     char map[8][64];
     int64_t made = 0, peak = 0, flops = 0, n = 0;
-    for (int i = 0; i < pef->n_sections; i++) {
-        samba_pef_section section = samba_pef_section_at(pef, i);
+    for (int i = 0; i < pef.n_sections; i++) {
+        samba_pef_section section = samba_pef_section_at(&pef, i);
         printf("%s %d, ", samba_section_type_name(section.type), (int)section.n);
         if (section.type != SAMBA_OPT) n += section.n;          // whose ops make nothing
     }
@@ -58,8 +59,8 @@ static void show(const samba_pef *pef, picture *p)
     memset(map, '.', sizeof map);
     for (int at = 0; at < n; at++) {
         int64_t alive = 0;
-        for (int i = 0; i < pef->n_symbols; i++) {
-            samba_pef_symbol t = samba_pef_symbol_at(pef, i);
+        for (int i = 0; i < pef.n_symbols; i++) {
+            samba_pef_symbol t = samba_pef_symbol_at(&pef, i);
             if (t.region != ARENA || at < t.first || at > t.last) continue;
             alive += (int64_t)t.size;
             map[t.offset / KIB][at] = (char)(t.first < 26 ? 'a' + t.first : 'A' + t.first - 26);
@@ -68,9 +69,9 @@ static void show(const samba_pef *pef, picture *p)
             draw_box(p, &t);
         }
         peak = alive > peak ? alive : peak;
-        flops += samba_pef_node_at(pef, at).flops;
+        flops += samba_pef_node_at(&pef, at).flops;
     }
-    int arena = (int)pef->arena_bytes;
+    int arena = (int)pef.arena_bytes;
     printf("%d flops; %d bytes, alive %d, arena %d\n", (int)flops, (int)made, (int)peak, arena);
     for (int row = (arena - 1) / KIB; row >= 0; row--) printf("  %.*s\n", (int)n, map[row]);
 }
@@ -85,11 +86,12 @@ int main(int argc, char **argv)
     // > FWD 10, 66560 flops; 9216 bytes, alive 2048, arena 2048
     // >   ..cdd.ghh.
     // >   abb.eff.ii
-    samba_pef pef = compile(true, 0);
-    show(&pef, &p);
+    show(compile(true, 0), &p);
     // 2. Ops are in sections that can run by themselves: forward, backward, optimizer. Backward
     //    reads activations in reverse: what was made first waits longest, memory grows with depth.
-    //    The best places are hard to find: the arena is a little larger than what is alive at once.
+    //    Places go to the largest first, in the smallest gap that will do. They are multiples
+    //    of 64, so 4 bytes take 64: the arena is a little larger than what is alive at once, and it
+    //    could be much larger, as no quick way finds the best places.
     // > FWD 13, BCKWD 23, OPT 11, 146689 flops; 23560 bytes, alive 7172, arena 7232
     // >   .............noo....................
     // >   ...........ll..pqrrrrr..............
@@ -99,8 +101,7 @@ int main(int argc, char **argv)
     // >   ....effffffffffffffffffff.ABBBBBBB..
     // >   ..cdddddddddddddddddddddddddd.EFFFFF
     // >   abbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...
-    pef = compile(false, 0);
-    show(&pef, &p);
+    show(compile(false, 0), &p);
     // 3. With a limit of memory the compiler drops activations and makes them again when needed:
     //    less memory, more work (flops are additions and products), and the same results.
     // > FWD 13, BCKWD 28, OPT 11, 173569 flops; 28680 bytes, alive 5124, arena 5184
@@ -110,11 +111,10 @@ int main(int argc, char **argv)
     // >   ........ijjjjjjjjjjtuuuuuuu.CDDDDDDDDD...
     // >   ..cdd.ghhhhhhhhhhhhhhh.xyyyyyyyyyyyJKKKKK
     // >   abb.efffffffffffffffffffff.BBBBBGGGGGGG..
-    pef = compile(false, 19000);
-    show(&pef, &p);
+    show(compile(false, 19000), &p);
     picture_close(&p);
-    // Exercises 19a, 19b: live ranges and peak; places by first fit. Then answer:
-    //   Why must all shapes be known for this?
+    // Exercises 19a, 19b: live ranges and peak; places in the first gap that fits. Then answer:
+    //   Why must all shapes be known?
     //   How many activations wait in a net of 100 layers when it infers, and when it trains?
     return 0;
 }
