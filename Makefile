@@ -91,6 +91,10 @@ install:                        ## copy the headers to PREFIX/include (below DES
 	    install -m 644 tools/include/$$folder/*.h $(DESTDIR)$(PREFIX)/include/$$folder || exit 1; \
 	done
 
+docs: ready-docs $B/docs_ops    ## the reference: build/docs/index.html
+	@$B/docs_ops >$B/docs_ops.txt
+	@python3 tools/docs/docs.py $B/docs_ops.txt $B/docs/index.html
+
 packages:                       ## for Arduino, PlatformIO, ESP-IDF, Zephyr, CMSIS; URL=https://...
 	@URL='$(URL)' tools/package/package.sh $B/packages
 
@@ -120,6 +124,10 @@ $B/random_asan: tests/core/random.c tests/lib/random_run.h samba.h
 	@mkdir -p $B
 	$(CC) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -DSAMBA_ASSERTS -I. -o $@ $< \
 	    $(LDFLAGS) -lm -pthread
+
+$B/docs_ops: tools/docs/ops.c samba.h | ready-docs
+	@mkdir -p $B
+	$(CC) -O1 -DSAMBA_NO_SIMD -I. -o $@ $< $(LDFLAGS) -lm -pthread
 
 $B/bible.txt: | ready-gpt
 	@mkdir -p $B

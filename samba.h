@@ -518,7 +518,7 @@ typedef enum samba_code {
 
 /* clang-format on */
 
-/* ---- Ops: what a kernel, a shape rule and a gradient rule see -------------------------------- */
+/* ---- Ops of your own: what a kernel, a shape rule and a gradient rule see -------------------- */
 /* Argument of a shape rule: reads in, n_in, attr, n_attr; fills out and n_out.
    A rule that refuses calls samba_refuse() with the reason and the remedy. */
 typedef struct samba_call {

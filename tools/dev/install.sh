@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web: makes sure that what this
+# tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs: makes sure that what this
 # purpose needs is installed. Says what is missing and why, installs it (as root, or through sudo if
 # that asks nothing), and is silent when nothing is missing. Elsewhere than on Debian and its kin it
 # prints the list.
@@ -8,8 +8,11 @@ purpose=${1:-}
 debian_data=/usr/share/datasets/fashion-mnist
 data=${DATA:-$debian_data}
 case $purpose in
-run | gpt | test | full | bench | tools | onnx | device | web) ;;
-*) echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web" >&2; exit 2 ;;
+run | gpt | test | full | bench | tools | onnx | device | web | docs) ;;
+*)
+    echo "usage: tools/dev/install.sh run|gpt|test|full|bench|tools|onnx|device|web|docs" >&2
+    exit 2
+    ;;
 esac
 wanted=$purpose full=''             # what only `make full` uses: over a gigabyte of other platforms
 [ "$purpose" != full ] || full=yes purpose=test
@@ -114,6 +117,11 @@ check() {
         need may libblis4-openmp 'BLIS: the same' 'BLIS (optional)' has_library libblis.so.4
         need may libdnnl2 'oneDNN: the same' 'oneDNN (optional)' has_library libdnnl.so.2
         need may python3-torch 'PyTorch: the same' 'PyTorch (optional)' has_module torch
+        return
+    fi
+    if [ "$purpose" = docs ]; then
+        need must python3 'makes the page of the reference' 'python3' has_command python3
+        need must pandoc 'sets its formulas' 'pandoc' has_command pandoc
         return
     fi
     if [ "$purpose" = device ]; then
