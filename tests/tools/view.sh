@@ -118,7 +118,10 @@ check 'one of them is missing' fails_with 2 'no such file' \
 # ---- A run again ----
 check 'a NaN is repeated' fails_with 0 'makes NaN at element 13' \
     $tool replay $out/nan.replay --view $out/nan.html
-opens() { python3 tests/lib/view_page.py $out/nan.html && grep -q '"open":{"node":' $out/nan.html; }
+opens() {
+    python3 tests/lib/view_page.py $out/nan.html &&
+        grep -q '"open":{"node":[0-9]*,"tensor":' $out/nan.html
+}
 check 'and its page opens at the op' opens
 head -c 2000 $out/nan.replay >$out/bad.replay
 check 'a replay file cut off' fails_with 2 'damaged' $tool replay $out/bad.replay

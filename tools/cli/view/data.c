@@ -511,6 +511,7 @@ void write_data(FILE *to, const page_data *d)
     if (d->comparison) write_comparison(to, d->comparison);
     if (d->open_node >= 0) {
         fprintf(to, "\"open\":{\"node\":%d,", d->open_node);
+        if (d->open_tensor >= 0) fprintf(to, "\"tensor\":%d,", d->open_tensor);
         write_field(to, "message", d->open_message);
         fputs("},\n", to);
     }

@@ -22,7 +22,7 @@ typedef struct page_data {
     int32_t n_steps;
     char **tokens;                      // labels of a sequence
     int32_t n_tokens;
-    int32_t open_node;                  // the page opens at this node; -1: at the graph
+    int32_t open_node, open_tensor;     // what the page opens at; -1: the graph, no tensor
     const char *open_message;
 } page_data;
 

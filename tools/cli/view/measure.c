@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MOST_RUNS = 63 };
+
 // ---- Nodes and sections -------------------------------------------------------------------------
 
 // Seconds of one run: of its nodes, in which case none are fused, or of its sections.
@@ -40,7 +42,7 @@ static int by_value(const void *a, const void *b)
 // Medians of n columns over the rows of a table.
 static void medians(double *to, const double *table, int32_t n, int32_t rows)
 {
-    double column[64];
+    double column[MOST_RUNS];
     for (int32_t i = 0; i < n; i++) {
         for (int32_t r = 0; r < rows; r++) column[r] = table[(size_t)r * (size_t)n + (size_t)i];
         qsort(column, (size_t)rows, sizeof *column, by_value);
@@ -69,24 +71,21 @@ static double *run_watched(model *m, int32_t n, int32_t runs, bool nodes, fault 
     return NULL;
 }
 
-// Long runs are measured less often: about two seconds for all of them.
-static int32_t runs_within(model *m, int32_t runs, fault *why)
-{
-    double began = samba_seconds();
-    if (!run_model(m, why)) return 0;
-    double took = samba_seconds() - began;
-    while (runs > 1 && took * 2.0 * runs > 2.0) runs--;
-    return runs < 63 ? runs : 63;
-}
-
+// Long runs are measured less often: about two seconds for all of them, or one run of each kind.
 bool measure_times(times *t, model *m, int32_t runs, fault *why)
 {
     memset(t, 0, sizeof *t);
-    t->runs = runs_within(m, runs, why);
-    if (t->runs < 1) return false;
-    t->node = run_watched(m, m->pef.n_nodes, t->runs, true, why);
-    if (t->node) t->section = run_watched(m, m->pef.n_sections, t->runs, false, why);
-    return t->section != NULL;
+    double began = samba_seconds();
+    t->section = run_watched(m, m->pef.n_sections, 1, false, why);
+    double took = samba_seconds() - began;
+    t->runs = runs < MOST_RUNS ? runs : MOST_RUNS;
+    while (t->runs > 1 && took * 2.0 * t->runs > 2.0) t->runs--;
+    if (t->section && t->runs > 1) {
+        free(t->section);
+        t->section = run_watched(m, m->pef.n_sections, t->runs, false, why);
+    }
+    if (t->section) t->node = run_watched(m, m->pef.n_nodes, t->runs, true, why);
+    return t->node != NULL;
 }
 
 void free_times(times *t)

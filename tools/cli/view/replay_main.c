@@ -43,9 +43,19 @@ static int32_t node_of(const model *m, const char *name)
     return -1;
 }
 
+// The tensor of this name that the node makes or reads; -1: none.
+static int32_t tensor_of(const model *m, int32_t i, const char *name)
+{
+    const node *n = i < 0 ? NULL : &m->nodes[i];
+    for (int32_t k = 0; n && k < n->n_in + n->n_out; k++) {
+        int32_t at = k < n->n_out ? n->out[k] : n->in[k - n->n_out];
+        if (at >= 0 && strcmp(m->symbols[at].name, name) == 0) return at;
+    }
+    return -1;
+}
+
 static void print_found(const samba_replay_found *f, bool again)
 {
-    printf("run %llu: ", (unsigned long long)f->run);
     print_safely(stdout, f->message);
     printf("\n%s\n", again ? "repeated: the same op made the same value"
                           : "not repeated: this run does not end as that one did");
@@ -68,6 +78,7 @@ static bool write_found(view *v, const options *o, const char *command, const sa
     page_data d;
     describe_view(&d, v, o->from, command);
     d.open_node = node_of(&v->model, f->node);
+    d.open_tensor = tensor_of(&v->model, d.open_node, f->tensor);
     d.open_message = f->message;
     return write_view(o->page, &d, why);
 }

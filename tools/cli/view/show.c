@@ -19,7 +19,7 @@ void describe_view(page_data *d, const view *v, const char *path, const char *co
     d->n_steps = v->n_steps;
     d->tokens = v->tokens;
     d->n_tokens = v->n_tokens;
-    d->open_node = -1;
+    d->open_node = d->open_tensor = -1;
 }
 
 bool write_view(const char *path, const page_data *d, fault *why)
