@@ -38,10 +38,10 @@ static samba_tensor *attention(samba_tensor *x, samba_tensor *mask)
     return samba_linear(samba_reshape(y, SAMBA_SHAPE(B, T, C)), "join", C);
 }
 
-// 2. Ids become vectors (lesson 12), and each place adds one of its own, as attention does not know
-//    where tokens stand (lesson 14). Then a block: attention, in which tokens learn of each other,
-//    and a net of two layers for each token alone. Both add to x, which passes by unchanged (the
-//    residual): gradients reach the embedding undiminished, and parts say only what is to change.
+// 2. Ids become vectors (lesson 12), and each place adds its own, as attention does not know where
+//    tokens stand (lesson 14). Then a block: attention, in which tokens learn of each other, and a
+//    net of two layers for each token alone. Both read x through a LayerNorm and add to x, which
+//    passes by (the residual): gradients reach the embedding, parts only say what is to change.
 static samba_tensor *transformer(samba_tensor *id, samba_tensor *mask)
 {
     samba_tensor *place = samba_param(id->session, "place", SAMBA_SHAPE(T, C), (samba_init){ 0 });

@@ -100,9 +100,9 @@ int main(int argc, char **argv)
     printf("\nscores apart: %g\n", (double)apart);
     printf("bytes of the cache: %d\n", 2 * T * C * 4);
     printf("of GPT-2's, 12 layers of 768 numbers, 1024 tokens: %d\n", 2 * 12 * 1024 * 768 * 4);
-    // 4. It took the best letter. To draw letters by their probability (softmax of scores)
-    //    instead gives texts that differ. Before, scores are divided by a temperature: below 1 the
-    //    best letter gains, above 1 the others do. Probability of the best one, at the end:
+    // 4. It took the best letter. To draw one by its probability (softmax of the scores), of all or
+    //    of the k best, gives texts that differ. Before, scores are divided by a temperature: below
+    //    1 the best letter gains, above 1 the others do. Probability of the best, at the end:
     // > temperature 0.5: 1.00
     // > temperature 1: 0.97
     // > temperature 2: 0.55

@@ -89,9 +89,9 @@ int main(int argc, char **argv)
     show(compile(true, 0), &p);
     // 2. Ops are in sections that can run by themselves: forward, backward, optimizer. Backward
     //    reads activations in reverse: what was made first waits longest, memory grows with depth.
-    //    Places go to the largest first, in the smallest gap that will do. They are multiples
-    //    of 64, so 4 bytes take 64: the arena is a little larger than what is alive at once, and it
-    //    could be much larger, as no quick way finds the best places.
+    //    Places go to the largest first, in the smallest gap that will do, at round addresses: so
+    //    the arena is a little larger than what is alive at once. It could be much larger, as no
+    //    quick way finds the best places.
     // > FWD 13, BCKWD 23, OPT 11, 146689 flops; 23560 bytes, alive 7172, arena 7232
     // >   .............noo....................
     // >   ...........ll..pqrrrrr..............
