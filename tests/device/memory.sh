@@ -128,7 +128,7 @@ adds_up() {         # the parts of RAM, of flash, and of the arena at its peak
 }
 check 'the tool compiles' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $tool tools/cli/device.c \
     tools/cli/device/*.c tools/cli/util/*.c -lm -pthread
-for net in mlp_infer mlp_adamw lenet transformer microbatches graphs spatial int8; do
+for net in mlp_infer mlp_adamw lenet transformer microbatches graphs spatial in_products int8; do
     check "$net: the parts add up" adds_up $net
     ram=$(awk -v file=$out/$net.ckpt '$1 == file { print $2 }' $out/promised)
     check "$net: its RAM is the promised one" fails_with 0 " $ram  RAM" report $out/$net.ckpt
@@ -146,6 +146,9 @@ check 'so is what is largest there' fails_with 0 '        2560  relu_1  float 16
     report $out/mlp_sgd.ckpt
 # conv1: 28 x 28 x 6 x 25; conv2: 10 x 10 x 16 x 6 x 25; 400 x 120, 120 x 84, 84 x 10
 check 'LeNet has its multiply-adds' fails_with 0 " 416520  multiply-adds" report $out/lenet.ckpt
+# 16 rows of 24 x 40, 40 x 40, 40 x 5, forward and for weights; of the last two for values, too
+check 'products that step are counted as products' fails_with 0 " 117120  multiply-adds" \
+    report $out/in_products.ckpt
 check 'int8 is counted, too' fails_with 0 " 52992  multiply-adds" report $out/int8.ckpt
 check 'parts of a batch are counted' fails_with 0 " 87840  multiply-adds" \
     report $out/microbatches.ckpt

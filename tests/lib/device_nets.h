@@ -118,6 +118,12 @@ static inline void device_spatial(samba_session *s, samba_program *p)
     p->mapping = SAMBA_MAPPING_SPATIAL;
 }
 
+static inline void device_in_products(samba_session *s, samba_program *p)
+{
+    device_spatial(s, p);
+    p->optim.momentum = 0;      // so that no gradient of a layer is whole
+}
+
 static inline void device_twice(samba_session *s, samba_program *p)
 {
     device_mlp_sgd(s, p);
@@ -159,7 +165,7 @@ static inline void device_own_op(samba_session *s, samba_program *p)
     device_net_infers(p, samba_linear(samba_apply(s, "cube", &h, 1, NULL, 0), "fc2", 5));
 }
 
-enum { BUDGET_NETS = 6, DEVICE_NETS = 13 };
+enum { BUDGET_NETS = 6, DEVICE_NETS = 14 };
 
 static const device_net device_nets[DEVICE_NETS] = {
     { "mlp_infer", device_mlp_infer, false },
@@ -171,6 +177,7 @@ static const device_net device_nets[DEVICE_NETS] = {
     { "microbatches", device_microbatches, false },
     { "graphs", device_graphs, false },
     { "spatial", device_spatial, false },
+    { "in_products", device_in_products, false },
     { "twice", device_twice, false },
     { "dropped", device_dropped, false },
     { "int8", device_int8, true },

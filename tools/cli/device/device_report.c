@@ -111,9 +111,14 @@ static bool print_peak(const program *p, fault *why)
 // ---- Work ---------------------------------------------------------------------------------------
 
 // Multiply-adds of products: matmul, affine, convolution, attention, their gradients and int8.
-static int64_t macs_of(const node *n)
+// That of a product and a step of SGD has 6 operations for each weight besides.
+static int64_t macs_of(const program *p, const node *n)
 {
     static const char *const products[] = { "matmul", "affine", "convolution", "scaled_dot_product" };
+    if (n->op && strcmp(n->op, "matmul_sgd") == 0) {
+        samba_pef_symbol w = samba_pef_symbol_at(&p->pef, n->out[0]);
+        return n->flops / 2 - 3 * samba_count(&w.spec.shape);
+    }
     for (size_t i = 0; n->op && i < sizeof products / sizeof *products; i++)
         if (strncmp(n->op, products[i], strlen(products[i])) == 0) return n->flops / 2;
     return 0;
@@ -124,7 +129,7 @@ static int64_t section_macs(const program *p, const section *q)
 {
     bool repeated = (q->type & (SAMBA_FWD | SAMBA_BCKWD)) != 0;
     int64_t macs = 0;
-    for (int32_t i = q->first; i < q->first + q->n; i++) macs += macs_of(&p->nodes[i]);
+    for (int32_t i = q->first; i < q->first + q->n; i++) macs += macs_of(p, &p->nodes[i]);
     return repeated ? macs * p->pef.microbatches : macs;
 }
 
