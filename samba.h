@@ -5978,11 +5978,15 @@ SAMBA__NOINLINE void samba__sum_columns(const samba__chains *s, int32_t n, float
         b[l] = s->b + (l < n ? l : n - 1) * s->b_col;
         x[l] = sum[l];
     }
-    for (intptr_t left = s->k; left > 0; left--, a += a_col) {
-        const float y = *a;
-        SAMBA__UNROLLED
-        for (int l = 0; l < SAMBA__CHAINS; l++)
-            x[l] = samba__fma(y, *b[l]++, x[l]);
+    intptr_t left = s->k;
+    if (left > 0) {
+        do { /* a loop that asks in the beginning had a jump more */
+            const float y = *a;
+            a += a_col;
+            SAMBA__UNROLLED
+            for (int l = 0; l < SAMBA__CHAINS; l++)
+                x[l] = samba__fma(y, *b[l]++, x[l]);
+        } while (--left > 0);
     }
     SAMBA__UNROLLED
     for (int l = 0; l < SAMBA__CHAINS; l++)
