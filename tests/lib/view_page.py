@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """view_page.py PAGE [EXPECTED]: the data of a page that tools/samba view wrote, proved: values have
-the statistics that are said, memory adds up, attention's rows are probabilities; and EXPECTED, lines
-of a tensor's name and its first values, is what the page shows of the last step. Prints a summary."""
+the statistics that are said, memory adds up, attention's probabilities give what the op made, and
+gradients of what layers make give those of their parameters. EXPECTED, lines of a tensor's name and
+its first values, is what the page shows of the last step. Prints a summary."""
 import base64, html.parser, json, math, struct, sys
+
+FLOATS = ('f32', 'bf16', 'f16')
 
 
 class Scripts(html.parser.HTMLParser):
-    def __init__(self):
+    """The texts of all script elements, by id."""
+    def __init__(self, text):
         super().__init__()
         self.by_id, self.kinds, self.now = {}, [], None
+        self.feed(text)
+        self.close()
 
     def handle_starttag(self, tag, attrs):
         if tag == 'script':
@@ -26,38 +32,44 @@ class Scripts(html.parser.HTMLParser):
             self.now = None
 
 
-def close(a, b, scale):
-    return abs(a - b) <= 1e-5 * max(scale, 1e-30) + 1e-30
+class Page:
+    def __init__(self, path):
+        self.scripts = Scripts(open(path, encoding='utf-8').read())
+        self.data = json.loads(self.scripts.by_id['data'])
+        self.tensors, self.nodes = self.data['tensors'], self.data['nodes']
+
+    def block(self, number, dtype):
+        raw = base64.b64decode(self.scripts.by_id[f'v{number}'])
+        return struct.unpack(f'<{len(raw) // 4}{"f" if dtype in FLOATS else "i"}', raw)
+
+    def held(self, tensor, end):
+        """What a tensor holds before node `end` of the first step; None: not all of it is kept."""
+        found = [s for s in self.data['snapshots']
+                 if s['tensor'] == tensor and s['step'] == 0 and s['node'] < end]
+        if not found or 'kept' in found[-1] or 'block' not in found[-1]:
+            return None
+        return self.block(found[-1]['block'], self.tensors[tensor]['dtype'])
 
 
 def single(x):
     return struct.unpack('<f', struct.pack('<f', x))[0]
 
 
-def main():
-    page = Scripts()
-    page.feed(open(sys.argv[1], encoding='utf-8').read())
-    page.close()
-    d = json.loads(page.by_id['data'])
-    assert d['format'] == 1
-    floats = ('f32', 'bf16', 'f16')
-    n_code = page.kinds.count('code')
-    assert n_code <= 1, f'{n_code} scripts'     # the viewer: no name has made another one
+def close(a, b, scale):
+    return abs(a - b) <= 1e-5 * max(scale, 1e-30) + 1e-30
 
-    def values(block, dtype):
-        raw = base64.b64decode(page.by_id[f'v{block}'])
-        return struct.unpack(f'<{len(raw) // 4}{"f" if dtype in floats else "i"}', raw)
 
+def prove_statistics(page):
+    """Of all snapshots; returns how many have all of their values."""
     whole = 0
-    for s in d['snapshots']:
-        t = d['tensors'][s['tensor']]
+    for s in page.data['snapshots']:
+        t = page.tensors[s['tensor']]
         n = math.prod(t['shape'])
         finite = n - s['nan'] - s['inf']
-        if finite:
-            assert sum(s['histogram']['counts']) == finite, t['name']
+        assert not finite or sum(s['histogram']['counts']) == finite, t['name']
         if 'block' not in s:
             continue
-        v = values(s['block'], t['dtype'])
+        v = page.block(s['block'], t['dtype'])
         assert len(v) == s.get('kept', n), (t['name'], len(v), n)
         if 'kept' in s:
             continue
@@ -71,70 +83,96 @@ def main():
         std = math.sqrt(math.fsum((x - mean) ** 2 for x in f) / len(f))
         for name, want in ('min', min(f)), ('max', max(f)), ('mean', mean), ('std', std):
             assert close(s[name], want, scale), (t['name'], name, s[name], want)
+    return whole
 
-    # The gradient that is said of what a layer makes is right: dW = dy^T x.
-    def last(i):
-        found = [s for s in d['snapshots'] if s['tensor'] == i and s['step'] == 0 and 'block' in s]
-        if not found or 'kept' in found[-1]:
-            return None
-        return values(found[-1]['block'], 'f32')
 
-    proved = 0
-    for n in d['nodes'] if d['microbatches'] == 1 else []:
-        t = d['tensors']
+def prove_gradients(page):
+    """dW = dy^T x of linear layers, where dy is said to be the gradient of what the layer makes."""
+    proved, end, t = 0, len(page.nodes), page.tensors
+    for at, n in enumerate(page.nodes if page.data['microbatches'] == 1 else []):
         if n['op'] != 'affine':
             continue
         x, w, y = n['in'][0], n['in'][1], n['out'][0]
-        if 'grad' not in t[w] or 'grad' not in t[y] or t[y]['dtype'] != 'f32':
+        forward = sum(page.nodes[i]['kind'] == 'forward' for i in t[w]['used'])
+        known = 'grad' in t[w] and 'grad' in t[y] and t[w]['role'] == 'parameter'
+        if not known or t[y]['dtype'] != 'f32' or forward != 1:     # several: a sum over layers
             continue
-        dw, dy, vx = last(t[w]['grad']), last(t[y]['grad']), last(x)
         rows, cols = t[w]['shape']
-        if sum(q['kind'] == 'forward' for q in (d['nodes'][i] for i in t[w]['used'])) != 1:
-            continue                        # a sum over several layers
-        if not dw or not dy or not vx or t[w]['role'] != 'parameter' or len(vx) * rows > 1 << 20:
+        dw, dy, vx = page.held(t[w]['grad'], end), page.held(t[y]['grad'], end), page.held(x, at)
+        if not dw or not dy or not vx or len(vx) * rows > 1 << 20:
+            continue
+        if not all(map(math.isfinite, dw + dy + vx)):
             continue
         scale = max(map(abs, dw))
-        for at in range(0, rows * cols, 7):
-            i, k = divmod(at, cols)
+        for e in range(0, rows * cols, 7):
+            i, k = divmod(e, cols)
             want = math.fsum(dy[r * rows + i] * vx[r * cols + k] for r in range(len(vx) // cols))
-            assert close(dw[at], want, scale), (n['name'], dw[at], want)
+            assert close(dw[e], want, scale), (n['name'], dw[e], want)
         proved += 1
+    return proved
 
-    m = d['memory']
-    at_peak = [s for s in m['spans'] if s['from'] <= m['peak'] <= s['to']]
-    assert sum(s['bytes'] for s in at_peak) == m['promised'] == sum(p['bytes'] for p in m['pools'])
 
-    for n in d['nodes']:
-        assert all(-1 <= i < len(d['tensors']) for i in n['in'] + n['out']), n
-    for a in d['attention']:
+def prove_attention(page):
+    """Rows are probabilities, the future has none; y = P v, unless dropout zeroes some of P."""
+    proved = 0
+    for a in page.data['attention']:
         b, h, q, k = a['shape']
-        p = values(a['block'], 'f32')
+        n, p = page.nodes[a['node']], page.block(a['block'], 'f32')
         assert len(p) == b * h * q * k
         for r in range(b * h * q):
             row = p[r * k:(r + 1) * k]
             if a['shape'] == a['whole'] or a['causal']:
-                assert close(sum(row), 1.0, 1.0), sum(row)
+                assert close(sum(row), 1.0, 1.0) or not any(row), sum(row)
             assert not a['causal'] or not any(row[r % q + 1:])
+        y, v = page.held(n['out'][0], a['node'] + 1), page.held(n['in'][2], a['node'])
+        f32 = page.tensors[n['out'][0]]['dtype'] == 'f32'
+        if a['shape'] != a['whole'] or not y or not v or len(n['in']) > 4 or not f32:
+            continue
+        width, scale = len(v) // (b * h * k), max(map(abs, v))
+        for r in range(b * h * q if math.isfinite(scale) else 0):
+            first = r // q * k
+            for e in range(width):
+                want = math.fsum(p[r * k + s] * v[(first + s) * width + e] for s in range(k))
+                assert close(y[r * width + e], want, scale), (n['name'], r, e)
+        proved += 1
+    return proved
 
-    right = 0
-    if len(sys.argv) > 2:
-        lines = open(sys.argv[2], encoding='utf-8', errors='replace').read().split('\n')
-        inner = ('temporary', 'scratch')
-        names = {t['name']: i for i, t in enumerate(d['tensors']) if t['role'] not in inner}
-        for name, want in zip(lines[0::2], lines[1::2]):
-            last = [s for s in d['snapshots'] if s['tensor'] == names[name]]
-            assert last, f'{name} is not on the page'
-            if d['microbatches'] > 1:       # a sum is complete in the last one, rows begin in the first
-                batched = d['tensors'][names[name]].get('batch_dim', -1) >= 0
-                last = [s for s in last if s['microbatch'] == 0] if batched else last
-            got = values(last[-1]['block'], d['tensors'][names[name]]['dtype'])
-            want = [single(float(x)) for x in want.split()]
-            got = [single(x) for x in got[:len(want)]]
-            assert got == want, (name, got[:4], want[:4])
-            right += 1
-    print(f'{len(d["nodes"])} nodes, {len(d["snapshots"])} snapshots, {whole} whole, {right} as read, '
-          f'{len(d["rewrites"])} rewrites, {len(d["attention"])} attentions, '
-          f'{proved} gradients proved')
+
+def compare(page, path):
+    """With what samba_read gave; returns how many tensors."""
+    lines = open(path, encoding='utf-8', errors='replace').read().split('\n')
+    inner, right = ('temporary', 'scratch'), 0
+    names = {t['name']: i for i, t in enumerate(page.tensors) if t['role'] not in inner}
+    for name, want in zip(lines[0::2], lines[1::2]):
+        t = page.tensors[names[name]]
+        last = [s for s in page.data['snapshots'] if s['tensor'] == names[name]]
+        assert last, f'{name} is not on the page'
+        if page.data['microbatches'] > 1 and t.get('batch_dim', -1) >= 0:
+            last = [s for s in last if s['microbatch'] == 0]        # where its rows begin
+        want = [single(float(x)) for x in want.split()]
+        got = [single(x) for x in page.block(last[-1]['block'], t['dtype'])[:len(want)]]
+        assert got == want, (name, got[:4], want[:4])
+        right += 1
+    return right
+
+
+def main():
+    page = Page(sys.argv[1])
+    d = page.data
+    assert d['format'] == 1
+    n_code = page.scripts.kinds.count('code')
+    assert n_code <= 1, f'{n_code} scripts'     # the viewer: no name has made another one
+    whole = prove_statistics(page)
+    m = d['memory']
+    at_peak = [s for s in m['spans'] if s['from'] <= m['peak'] <= s['to']]
+    assert sum(s['bytes'] for s in at_peak) == m['promised'] == sum(p['bytes'] for p in m['pools'])
+    for n in page.nodes:
+        assert all(-1 <= i < len(page.tensors) for i in n['in'] + n['out']), n
+    attended, gradients = prove_attention(page), prove_gradients(page)
+    right = compare(page, sys.argv[2]) if len(sys.argv) > 2 else 0
+    print(f'{len(page.nodes)} nodes, {len(d["snapshots"])} snapshots, {whole} whole, {right} as read, '
+          f'{len(d["rewrites"])} rewrites, {attended} of {len(d["attention"])} attentions proved, '
+          f'{gradients} gradients proved')
 
 
 main()

@@ -14,12 +14,9 @@ flags='-O1 -DSAMBA_NO_SIMD -I. -Itools/include -I'$out
 # samba.h is compiled once, for the tool and for what makes the nets.
 build() {
     make -s build/view_page.h || return 1
-    printf '#define SAMBA_IMPLEMENTATION\n#include "samba.h"\n' >$out/samba.c
-    sed '/define SAMBA_IMPLEMENTATION/d; s|"util/|"tools/cli/util/|; s|"view/|"tools/cli/view/|' \
-        tools/cli/view.c >$out/tool.c
-    $CC $flags -c -o $out/samba.o $out/samba.c || return 1
-    parts=$(ls tools/cli/view/*.c tools/cli/util/*.c)
-    $CC $flags -o $out/tool $out/tool.c $parts $out/samba.o -lm -pthread &&
+    $CC $flags -c -o $out/samba.o tools/cli/view/fused.c || return 1
+    parts=$(ls tools/cli/view/*.c tools/cli/util/*.c | grep -v fused.c)
+    $CC $flags -o $out/tool tools/cli/view.c $parts $out/samba.o -lm -pthread &&
         $CC $flags -o $out/nets tests/lib/view_nets.c $parts $out/samba.o -lm -pthread
 }
 check 'the tool and the nets are built' build
@@ -57,6 +54,19 @@ timed() {       # seconds of nodes and sections, and the machine's ceilings
         grep -q '"gflops":[0-9]' $out/timed.html && grep -q '"seconds":[1-9]' $out/timed.html
 }
 check 'runs are timed' timed
+same_page() {   # of two runs of one command, with any number of threads
+    cp $out/transformer.html $out/once.html
+    page transformer && cmp $out/transformer.html $out/once.html
+}
+check 'a page is the same whenever it is made' same_page
+check 'what runs together is told' grep -q '"pass":"run together' $out/transformer.html
+labels() {
+    printf 'The\n</script>\ncat' >$out/words.txt
+    page transformer --tokens $out/words.txt &&
+        python3 tests/lib/view_page.py $out/transformer.html &&
+        grep -qF '"tokens":["The","\u003c/script\u003e","cat"]' $out/transformer.html
+}
+check 'labels of tokens' labels
 gradients() {   # those of three layers, by dW = dy^T x
     python3 tests/lib/view_page.py $out/mlp_sgd.html | grep ', 3 gradients proved'
 }
@@ -64,9 +74,10 @@ check 'gradients of what layers make are known' gradients
 small() { page transformer --values 0 && python3 tests/lib/view_page.py $out/transformer.html; }
 check 'no room for values' small
 attends() {
-    page transformer && python3 tests/lib/view_page.py $out/transformer.html | grep ' 1 attentions'
+    page "$1" && python3 tests/lib/view_page.py $out/"$1".html | grep ' 1 of 1 attentions proved'
 }
-check 'attention is there' attends
+check 'causal attention: y = P v' attends transformer
+check 'attention with a mask: y = P v' attends masked
 check 'rewrites are read from the log' grep -q '"rewrites":\[{' $out/transformer.html
 
 # ---- Files that are given ----

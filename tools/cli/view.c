@@ -1,7 +1,5 @@
 // The glass box of tools/samba, a program of its own: a model as a page that shows what happens in
-// it. samba.h is implemented here, once; the commands stand in tools/cli/view.
-#define SAMBA_IMPLEMENTATION
-#include "samba.h"
+// it. The commands stand in tools/cli/view.
 #include "util/command.h"
 #include "view/commands.h"
 

@@ -1,5 +1,6 @@
 // The data of a page as JSON. Strings are escaped so that they can stand in an HTML script element.
 #include "data.h"
+#include "fused.h"
 #include "grads.h"
 #include <inttypes.h>
 #include <math.h>
@@ -437,11 +438,70 @@ static void write_attention(FILE *to, const capture *c)
     fputs("],\n", to);
 }
 
-static void write_rewrites(FILE *to, const rewrites *r)
+static void write_call(FILE *to, const node *n, bool first)
+{
+    fputs(first ? "{" : ",{", to);
+    write_field(to, "op", n->op ? n->op : "an op of your own");
+    fputc(',', to);
+    write_field(to, "name", n->name);
+    fputc('}', to);
+}
+
+// The nodes of [begin, end) that do something, as a list of calls, or as one called A + B.
+static void write_calls(FILE *to, const model *m, int32_t begin, int32_t end)
+{
+    bool first = true;
+    fputc('[', to);
+    for (int32_t i = begin; i < end; i++) {
+        if (is_view(m, i)) continue;
+        write_call(to, &m->nodes[i], first);
+        first = false;
+    }
+    fputc(']', to);
+}
+
+static void write_joined(FILE *to, const model *m, int32_t begin, int32_t end)
+{
+    char op[512] = "";
+    for (int32_t i = begin; i < end; i++) {
+        const char *name = m->nodes[i].op ? m->nodes[i].op : "own op";
+        if (is_view(m, i) || strlen(op) + strlen(name) + 4 > sizeof op) continue;
+        if (*op) strcat(op, " + ");
+        strcat(op, name);
+    }
+    fputs("[{", to);
+    write_field(to, "op", op);
+    fputc(',', to);
+    write_field(to, "name", m->nodes[begin].name);
+    fputs("}]", to);
+}
+
+// What is fused when the program is loaded. False: nothing.
+static bool write_fused(FILE *to, const model *m)
+{
+    bool any = false;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
+        int32_t end = i + fused_nodes(m->session, i), working = 0;
+        for (int32_t k = i; k < end; k++) working += !is_view(m, k);
+        if (working < 2) continue;
+        fputs(any ? ",\n{" : "{", to);
+        write_field(to, "pass", "run together on a part of their elements at a time");
+        fputs(",\"before\":", to);
+        write_calls(to, m, i, end);
+        fputs(",\"after\":", to);
+        write_joined(to, m, i, end);
+        fputc('}', to);
+        any = true;
+    }
+    return any;
+}
+
+static void write_rewrites(FILE *to, const model *m, const rewrites *r)
 {
     fputs("\"rewrites\":[", to);
+    bool any = write_fused(to, m);
     for (int32_t i = 0; i < r->n; i++) {
-        fputs(i ? ",\n{" : "{", to);
+        fputs(i || any ? ",\n{" : "{", to);
         write_field(to, "pass", r->list[i].pass);
         for (int side = 0; side < 2; side++) {
             const rewrite_call *call = side ? &r->list[i].after : &r->list[i].before;
@@ -507,7 +567,7 @@ void write_data(FILE *to, const page_data *d)
     write_runs(to, d);
     write_memory(to, d->memory);
     write_attention(to, d->capture);
-    write_rewrites(to, d->rewrites);
+    write_rewrites(to, d->model, d->rewrites);
     if (d->comparison) write_comparison(to, d->comparison);
     if (d->open_node >= 0) {
         fprintf(to, "\"open\":{\"node\":%d,", d->open_node);

@@ -4,12 +4,16 @@
        y = affine(x, W)    dx = matmul(dy, W), dW = matmul(dy, x)
        y = dropout(x, p)   dx = dropout(dy, p), with the same mask
    It is complete there: the backward pass adds up what flows into y before it goes on. So a pair of
-   such nodes, and the same number of elements in y and dy, name dy. Where two forward nodes fit one
-   backward node, nothing is said. Sums and views hand the gradient of what they make on to what they
-   read, if nothing else reads that. */
+   such nodes, and the same number of elements in y and dy, name dy. Sums and views hand the gradient
+   of what they make on to what they read, if nothing else reads that.
+   Nothing is said where two forward nodes fit one backward node; nor where two backward nodes fit a
+   forward node, which the compiler has made of two equal ones: then each dy is a part. If the
+   backward pass of two was equal as well, it adds a tensor to itself: then nothing is said at all. */
 #include "grads.h"
 #include <stdlib.h>
 #include <string.h>
+
+enum { UNKNOWN = -1, SEVERAL = -2 };
 
 typedef struct search {
     const model *m;
@@ -91,8 +95,21 @@ static int32_t forward_of(const search *s, int32_t b, int32_t *gradient)
 
 static void set_gradient(search *s, int32_t tensor, int32_t gradient)
 {
-    bool leaf = s->m->symbols[tensor].role == SAMBA_ROLE_WEIGHT;
-    if (s->grad[tensor] < 0 && !leaf) s->grad[tensor] = gradient;
+    int32_t *known = &s->grad[tensor];
+    if (s->m->symbols[tensor].role == SAMBA_ROLE_WEIGHT || *known == SEVERAL) return;
+    bool same = *known == UNKNOWN || root_of(s->m, *known) == root_of(s->m, gradient);
+    *known = same ? gradient : SEVERAL;
+}
+
+// Does the backward pass add a tensor to itself?
+static bool has_doubles(const model *m)
+{
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
+        const node *n = &m->nodes[i];
+        bool doubles = is_op(n, "add") && n->in[0] == n->in[1];
+        if (doubles && is_kind(m, i, "backward")) return true;
+    }
+    return false;
 }
 
 // What a sum or a view makes has the gradient of what it reads, if that goes nowhere else.
@@ -104,29 +121,37 @@ static void hand_on(search *s, int32_t i)
     if (!passes || f->out[0] < 0 || s->grad[f->out[0]] < 0) return;
     for (int32_t k = 0; k < f->n_in; k++) {
         if (f->in[k] < 0 || count_of(m, f->in[k]) != count_of(m, f->out[0])) continue;
-        if (s->readers[f->in[k]] == 1) set_gradient(s, f->in[k], s->grad[f->out[0]]);
+        bool alone = s->readers[f->in[k]] == 1 && s->grad[f->in[k]] == UNKNOWN;
+        if (alone) set_gradient(s, f->in[k], s->grad[f->out[0]]);
     }
 }
 
-// The last of several programs of a file trains; the others have no backward pass.
+static void find_pairs(search *s)
+{
+    const model *m = s->m;
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
+        const node *f = &m->nodes[i];
+        for (int32_t k = 0; is_kind(m, i, "forward") && k < f->n_in; k++)
+            if (f->in[k] >= 0) s->readers[f->in[k]]++;
+    }
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
+        int32_t gradient = UNKNOWN;
+        if (!is_kind(m, i, "backward")) continue;
+        int32_t f = forward_of(s, i, &gradient);
+        if (f >= 0) set_gradient(s, m->nodes[f].out[0], gradient);
+    }
+    for (int32_t i = m->pef.n_nodes - 1; i >= 0; i--)
+        if (is_kind(m, i, "forward")) hand_on(s, i);
+}
+
 int32_t *find_gradients(const model *m)
 {
     size_t n = (size_t)m->pef.n_symbols + 1;
     search s = { m, malloc(n * sizeof *s.grad), calloc(n, sizeof *s.readers) };
     for (size_t i = 0; s.grad && i + 1 < n; i++) s.grad[i] = m->symbols[i].gradient;
-    for (int32_t i = 0; s.grad && s.readers && i < m->pef.n_nodes; i++) {
-        const node *f = &m->nodes[i];
-        for (int32_t k = 0; is_kind(m, i, "forward") && k < f->n_in; k++)
-            if (f->in[k] >= 0) s.readers[f->in[k]]++;
-    }
-    for (int32_t i = 0; s.grad && s.readers && i < m->pef.n_nodes; i++) {
-        int32_t gradient = -1;
-        if (!is_kind(m, i, "backward")) continue;
-        int32_t f = forward_of(&s, i, &gradient);
-        if (f >= 0) set_gradient(&s, m->nodes[f].out[0], gradient);
-    }
-    for (int32_t i = m->pef.n_nodes - 1; s.grad && s.readers && i >= 0; i--)
-        if (is_kind(m, i, "forward")) hand_on(&s, i);
+    if (s.grad && s.readers && !has_doubles(m)) find_pairs(&s);
+    for (size_t i = 0; s.grad && i + 1 < n; i++)
+        if (s.grad[i] < 0) s.grad[i] = UNKNOWN;
     free(s.readers);
     return s.grad;
 }

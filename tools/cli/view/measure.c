@@ -21,7 +21,7 @@ static void time_node(int32_t i, const char *name, const samba_op *op, const sam
     (void)op;
     (void)args;
     if (begins) c->began = samba_seconds();
-    else c->seconds[i] += samba_seconds() - c->began;   // once for each microbatch
+    else c->seconds[i] += samba_seconds() - c->began;
 }
 
 static void time_section(const char *name, int32_t section, bool begins, void *user)
@@ -37,6 +37,14 @@ static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+// How often a section runs in a run of the whole schedule.
+static int32_t repeats(const model *m, int32_t section_number)
+{
+    unsigned types = m->sections[section_number].type;
+    bool repeated = (types & (SAMBA_FWD | SAMBA_BCKWD | SAMBA_COUNT)) != 0;
+    return repeated && m->pef.microbatches > 1 ? m->pef.microbatches : 1;
 }
 
 // Medians of n columns over the rows of a table.
@@ -65,6 +73,7 @@ static double *run_watched(model *m, int32_t n, int32_t runs, bool nodes, fault 
         samba_on_event(m->session, NULL, NULL);
     }
     if (fine) medians(result, table, n, runs);
+    for (int32_t i = 0; fine && i < n; i++) result[i] /= repeats(m, nodes ? m->section_of[i] : i);
     free(table);
     if (fine) return result;
     free(result);

@@ -5,7 +5,7 @@
 #include "model.h"
 
 typedef struct times {
-    double *node, *section;         // seconds, medians of runs; 0: it did not run
+    double *node, *section;         // seconds for one microbatch, medians of runs
     int32_t runs;
 } times;
 

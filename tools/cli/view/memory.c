@@ -128,16 +128,22 @@ static bool fill_gaps(memory_map *map, int32_t node, span gap)
 
 // ---- All of it ----------------------------------------------------------------------------------
 
+// The last node; a program may have none.
+static int32_t last_node(const model *m)
+{
+    return m->pef.n_nodes > 0 ? m->pef.n_nodes - 1 : 0;
+}
+
 static bool map_region(memory_map *map, const model *m, int32_t region)
 {
     bool fine = true;
     for (int32_t i = 0; fine && i < m->pef.n_symbols; i++) {
         const symbol *s = &m->symbols[i];
         if (s->region != region || s->view_of >= 0) continue;
-        span all = { region, 0, m->pef.n_nodes - 1, s->offset, s->size, i, NULL };
+        span all = { region, 0, last_node(m), s->offset, s->size, i, NULL };
         fine = add_span(map, &all);
     }
-    span gap = { region, 0, m->pef.n_nodes - 1, 0, 0, -1, "alignment to 64 bytes" };
+    span gap = { region, 0, last_node(m), 0, 0, -1, "alignment to 64 bytes" };
     return fine && fill_gaps(map, 0, gap);
 }
 
@@ -174,7 +180,7 @@ bool map_memory(memory_map *map, const model *m, fault *why)
                     PRIu64, m->path, sum, map->promised);
     uint64_t tables = map->promised - sum;
     map->pools[POOL_RUNTIME].bytes = tables;
-    span own = { POOL_RUNTIME, 0, pef->n_nodes - 1, 0, tables, -1,
+    span own = { POOL_RUNTIME, 0, last_node(m), 0, tables, -1,
                  "tables of tensors and nodes, alignment" };
     bool fine = add_span(map, &own) && map_arena(map, m);
     for (int32_t r = 0; fine && r < N_REGIONS; r++)

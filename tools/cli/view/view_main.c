@@ -144,8 +144,11 @@ static void note_kept(view *v, const options *o)
         add_note(&v->model, "%d of %d values are kept whole, of the others the first %lld elements: "
                  "--values %lld has no room for more.", c->n_snapshots - cut, c->n_snapshots,
                  (long long)c->most, (long long)o->megabytes);
+    if (v->model.pef.microbatches > 1)
+        add_note(&v->model, "Times, FLOPs and bytes are those of one of %d microbatches.",
+                 v->model.pef.microbatches);
     if (v->model.pef.microbatches > 2)
-        add_note(&v->model, "Of %d microbatches the first and the last are shown.",
+        add_note(&v->model, "Of %d microbatches the values of the first and the last are shown.",
                  v->model.pef.microbatches);
 }
 

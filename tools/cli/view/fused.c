@@ -1,0 +1,10 @@
+// Which nodes run together. samba.h is implemented here, once for the whole tool, as this looks
+// inside its session.
+#define SAMBA_IMPLEMENTATION
+#include "fused.h"
+
+int32_t fused_nodes(const samba_session *s, int32_t node)
+{
+    bool known = s && s->rt && node >= 0 && (uint32_t)node < s->rt->pef.n_nodes;
+    return known ? (int32_t)s->rt->steps[node].group : 1;
+}
