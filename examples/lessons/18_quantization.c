@@ -109,7 +109,7 @@ int main(int argc, char **argv)
                            (double)samba_read(hit)[0], (int)samba_device_bytes(s));
     }
     picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "How few bits will do",
-                             "Nothing is lost down to 5 bits, and nearly all with 2.");
+                             "Hardly a point is lost down to 5 bits, a quarter of them with 2.");
     picture_axes(&p, 2, 8, 60, 100, "bits of a weight", "percent right");
     picture_line(&p, bits, right, 7, NULL);
     picture_close(&p);
