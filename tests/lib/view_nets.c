@@ -1,4 +1,4 @@
-// view_nets FOLDER: what tests/tools/view.sh looks at. Writes checkpoints of 21 nets, inputs for
+// view_nets FOLDER: what tests/tools/view.sh looks at. Writes checkpoints of many nets, inputs for
 // them as .npy, and what a run makes of these, as text; proves the map of memory of each net; and
 // writes a replay file. Linked with samba.h's functions and tools/cli/view.
 #include "samba.h"
