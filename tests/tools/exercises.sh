@@ -21,6 +21,7 @@ plant() {           # plant SOLUTION 'old => new ;; old => new' RESULT
     CHANGE=$2 awk '
         { text = text $0 "\n" }
         function replaced(text, old, new,    at, out, n) {
+            if (old == "") return ""
             gsub(/\\n/, "\n", old)
             gsub(/\\n/, "\n", new)
             for (; (at = index(text, old)) > 0; n++) {

@@ -62,7 +62,6 @@ same_page() {   # of two runs of one command, with any number of threads
 }
 check 'a page is the same whenever it is made' same_page
 check 'what runs together is told' grep -q '"pass":"run together' $out/transformer.html
-check 'what is computed again is told' grep -q '"pass":"computed again' $out/recomputed.html
 labels() {
     printf 'The\n</script>\ncat' >$out/words.txt
     page transformer --tokens $out/words.txt &&
