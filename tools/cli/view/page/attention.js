@@ -88,7 +88,7 @@ function headMap(entry, head, size) {
     const first = (heads.batch * count + head) * queries * keys, leak = new Set(leaks(entry).found.filter(
         one => one.head === head && one.batch === heads.batch).map(one => one.q * keys + one.k));
     const at = (x, y) => first + y * keys + x;
-    const element = picture(keys, queries, Math.max(1, size / keys), values, at, () => 1);
+    const element = picture(keys, queries, Math.max(1, size / keys), values, at, () => 1, 0.5);
     const pen = element.getContext('2d');
     pen.fillStyle = color('bad');
     leak.forEach(i => pen.fillRect(i % keys, Math.floor(i / keys), 1, 1));

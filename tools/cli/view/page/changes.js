@@ -23,7 +23,7 @@ function buildDiff(section) {
     const first = diff.first !== undefined && diff.first !== null && diff.first >= 0 ? all[diff.first] : changed[0];
     const worst = changed.slice().sort((a, b) => (b.max_rel || 0) - (a.max_rel || 0));
     const box = el('div', { id: 'diff-table' });
-    section.append(el('h2', null, 'Difference'),
+    fill(section, null, [el('h2', null, 'Difference'),
         el('p', { class: 'lead' }, el('b', null, diff.a || 'a'), ' against ', el('b', null, diff.b || 'b')),
         (diff.structure || []).length > 0 ? [el('h3', null, 'The graphs differ'), el('ul', null, diff.structure.map(text => el('li', null, text)))] :
             el('p', { class: 'good' }, '✓ The graphs are alike.'),
@@ -32,7 +32,7 @@ function buildDiff(section) {
             first.node >= 0 && nodes[first.node] ? [', made by ', nodeLink(first.node)] : '', '.'),
             first.index && el('p', null, `At [${first.index.join(', ')}]: ${number(first.a)} against ${number(first.b)}; ` +
                 `${whole(first.different)} of ${whole(first.count)} values differ, by ${number(first.max_abs)} at most.`)) :
-            el('p', { class: 'good' }, `✓ All ${plural(all.length, 'tensor')} are equal.`), box);
+            el('p', { class: 'good' }, `✓ All ${plural(all.length, 'tensor')} are equal.`), box]);
     const show = { order: 'made' };
     const paint = () => {
         const rows = show.order === 'made' ? changed : show.order === 'worst' ? worst : all;

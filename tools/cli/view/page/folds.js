@@ -29,6 +29,7 @@ function buildFolds() {
     });
     placeInputs(root);
     measure(root);
+    nameParts(root);
     root.open = true;
     return root;
 }
@@ -83,19 +84,18 @@ function collapseAlike(fold) {
     }
     const out = [];
     for (let i = 0; i < fold.children.length;) {
-        let end = i + 1;
-        const child = fold.children[i];
-        if (child.children) {
-            const alike = other => other.children && structure(other) === structure(child);
-            while (end < fold.children.length && alike(fold.children[end])) end++;
-        }
-        if (end - i < 3) {
-            out.push(child);
+        const { period, times } = repetition(fold.children, i);
+        if (times < 3) {
+            out.push(fold.children[i]);
             i++;
             continue;
         }
-        out.push(gather('repeat', fold, fold.children.slice(i, end)));
-        i = end;
+        const units = [];
+        for (let n = 0; n < times; n++, i += period) {
+            const unit = fold.children.slice(i, i + period);
+            units.push(period === 1 ? unit[0] : gather('layer', fold, unit, unit.find(one => one.children).name));
+        }
+        out.push(gather('repeat', fold, units));
     }
     if (out.length === 1 && out[0].kind === 'repeat' && fold.kind === 'layer') {
         fold.kind = 'repeat';           // h.0 ... h.11 are all of h: h itself is the fold
@@ -105,9 +105,26 @@ function collapseAlike(fold) {
     fold.children = out;
 }
 
-function gather(kind, parent, children) {
+// How often what starts at `at` comes again: a layer, or a layer and the few nodes after it.
+function repetition(children, at) {
+    let best = { period: 1, times: 1 };
+    for (let period = 1; period <= 4; period++) {
+        const unit = children.slice(at, at + period);
+        if (!unit.some(one => one.children)) continue;
+        let times = 1;
+        const alike = n => unit.every((one, i) => {
+            const other = children[at + n * period + i];
+            return other && structure(other) === structure(one);
+        });
+        while (alike(times)) times++;
+        if (times > 2 && times * period > best.times * best.period) best = { period, times };
+    }
+    return best;
+}
+
+function gather(kind, parent, children, name) {
     const names = [children[0].name, children[children.length - 1].name];
-    const fold = newFold(kind, names[0] + ' … ' + names[1], parent);
+    const fold = newFold(kind, name || names[0] + ' … ' + names[1], parent);
     fold.children = children;
     children.forEach(child => child.parent = fold);
     return fold;
@@ -124,6 +141,13 @@ function cut(fold) {
             parts.push(part.length > 1 ? gather('part', fold, part) : part[0]);
         }
         fold.children = parts;
+    }
+}
+
+function nameParts(fold) {
+    if (fold.kind === 'part') fold.name = `nodes ${Math.ceil(fold.first)} – ${Math.floor(fold.last)}`;
+    for (const child of fold.children) {
+        if (child.children) nameParts(child);
     }
 }
 

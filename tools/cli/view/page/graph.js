@@ -106,14 +106,14 @@ function drawItem(thing, far) {
     if (far) return svg('g', place, body);
     if (item.kind === 'input') {
         body.setAttribute('rx', h / 2);
-        return svg('g', place, body, svg('text', { x: w / 2, y: 15, class: 'op middle' }, cutText(item.name, 16)),
-                   svg('text', { x: w / 2, y: 28, class: 'sub middle' }, shapeText(tensors[item.tensor].shape)));
+        return svg('g', place, body, svg('text', { x: w / 2, y: 17, class: 'op middle' }, cutText(item.name, 16)),
+                   svg('text', { x: w / 2, y: 31, class: 'sub middle' }, shapeText(tensors[item.tensor].shape)));
     }
     if (item.kind === 'node') return svg('g', place, body, drawNode(item));
     const behind = item.kind === 'repeat' ? [8, 4].map(d => svg('rect', {
         class: 'body', x: d, y: d, width: w, height: h, rx: 8 })) : [];
     return svg('g', place, behind, body, drawShade(item),
-               svg('text', { x: 14, y: 23, class: 'title' }, cutText(item.name, 19)),
+               svg('text', { x: 14, y: 23, class: 'title' }, cutText(item.name, 18)),
                svg('text', { x: 14, y: 41, class: 'sub' }, foldText(item)),
                svg('text', { x: w - 22, y: 24, class: 'plus' }, '+'));
 }
@@ -129,11 +129,17 @@ function foldText(fold) {
 function drawNode(item) {
     const node = nodes[item.node], out = (node.out || [])[0];
     const sub = out === undefined ? '' : state.walking && item.node <= state.node ? rangeText(out) :
-        shapeText(tensors[out].shape);
+        shapeText(tensors[out].shape) + (ownName(item) ? ' · ' + ownName(item) : '');
     return [svg('rect', { class: 'kind', x: 5, y: 9, width: 3, height: item.h - 18, rx: 1.5 }), drawShade(item),
             svg('text', { x: 16, y: 20, class: 'op' }, cutText(node.op, 18 - String(item.node).length)),
             svg('text', { x: 16, y: 36, class: 'sub' }, cutText(sub, 24)),
             svg('text', { x: item.w - 10, y: 20, class: 'sub end' }, item.node)];
+}
+
+// The name of a node, if it says more than its op.
+function ownName(item) {
+    const op = nodes[item.node].op;
+    return item.name === op || item.name.replace(/_?\d+$/, '') === op ? '' : item.name;
 }
 
 function rangeText(tensor) {

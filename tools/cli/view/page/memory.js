@@ -7,20 +7,33 @@ const inkOf = role => ({ parameter: 'stone', buffer: 'stone', constant: 'stone',
 
 function readPlan() {
     const memory = data.memory || { pools: [], spans: [] };
-    let base = 0;
     plan.pools = (memory.pools || []).map((pool, i) => {
-        const one = { name: pool.name || 'pool ' + i, bytes: pool.bytes, base };
-        base += pool.bytes;
-        return one;
+        const name = pool.name || 'pool ' + i;
+        return { name, short: name.split(':')[0], bytes: pool.bytes };
     });
-    plan.height = base;
     plan.high = Math.max(0, nodes.length - 1);
     plan.spans = (memory.spans || []).map(span => Object.assign({}, span, {
-        base: (plan.pools[span.pool] || { base: 0 }).base + span.offset,
         role: span.tensor >= 0 ? tensors[span.tensor].role : 'scratch',
         owner: span.tensor >= 0 ? tensorName(span.tensor) : span.owner || 'no name' }));
-    plan.peak = findPeak();
+    plan.peak = nodes[memory.peak] ? memory.peak : findPeak();
     plan.at = plan.peak;
+    stack('');
+}
+
+// The pools one above the other, or only one of them.
+function stack(only) {
+    let base = 0;
+    plan.pools.forEach((pool, i) => {
+        pool.shown = only === '' || Number(only) === i;
+        pool.base = base;
+        if (pool.shown) base += pool.bytes;
+    });
+    plan.height = base;
+    for (const span of plan.spans) {
+        const pool = plan.pools[span.pool];
+        span.shown = pool.shown;
+        span.base = pool.base + span.offset;
+    }
 }
 
 // The first node at which the most bytes are alive.
@@ -75,7 +88,7 @@ function buildMemory(section) {
         el('p', { class: 'lead' }, 'Nodes run from left to right; each block is a tensor in its place while it lives. The most is alive at ',
            nodeLink(plan.peak), '.'),
         el('div', { class: 'bar' }, ends, button('All', () => setRange(0, nodes.length - 1)),
-           button('Around the peak', () => setRange(plan.peak - 12, plan.peak + 12)), planLegend()),
+           button('Around the peak', () => setRange(plan.peak - 12, plan.peak + 12)), poolSelect()), planLegend(),
         plan.box, el('output', { class: 'reading', id: 'plan-reading' }), el('div', { id: 'plan-sum' }), el('div', { id: 'plan-owners' }));
     plan.promised = promised;
     new ResizeObserver(drawPlan).observe(plan.box);
@@ -85,6 +98,15 @@ function buildMemory(section) {
 function planLegend() {
     const roles = ROLES.filter(role => plan.spans.some(span => span.role === role));
     return el('ul', { class: 'key' }, roles.map(role => el('li', null, el('i', { class: 'ink-' + inkOf(role) }), role)));
+}
+
+function poolSelect() {
+    const pools = plan.pools.map((pool, i) => [String(i), `${pool.short} (${bytes(pool.bytes)})`]);
+    return select('Pool', [['', 'all']].concat(pools.filter((_, i) => plan.pools[i].bytes > 0)), '', only => {
+        stack(only);
+        plan.chosen = null;
+        drawPlan();
+    });
 }
 
 function setRange(low, high) {
@@ -108,7 +130,7 @@ function paintOwners() {
             `✗ The sum is ${whole(sum)} bytes, the promise ${whole(plan.promised)}.`));
     const shown = rows.slice().sort((a, b) => b.bytes - a.bytes);
     const cells = row => [row.span ? row.span.tensor >= 0 ? tensorLink(row.span.tensor) : row.span.owner : 'free',
-        row.span ? row.span.role : '–', plan.pools[row.pool].name, whole(row.offset), whole(row.bytes),
+        row.span ? row.span.role : '–', plan.pools[row.pool].short, whole(row.offset), whole(row.bytes),
         row.span ? `${row.span.from} – ${row.span.to}` : '–'];
     put($('plan-owners'), el('h3', null, `Who owns the bytes while node ${plan.at} runs`), table('Owners of memory', [
         { title: 'Owner', head: true }, { title: 'Role' }, { title: 'Pool' }, { title: 'Offset', number: true },
@@ -137,7 +159,7 @@ function drawPlan() {
     drawPlanAxes(pen, inks);
     const gap = (w - EDGE.left) / n > 4 ? 1 : 0;
     for (const span of plan.spans) {
-        if (span.to < plan.low || span.from > plan.high) continue;
+        if (!span.shown || span.to < plan.low || span.from > plan.high) continue;
         const x0 = x(Math.max(span.from, plan.low)), x1 = x(Math.min(span.to, plan.high) + 1), y1 = y(span.base + span.bytes);
         const high = y(span.base) - y1;
         pen.fillStyle = inks[inkOf(span.role)];
@@ -160,13 +182,14 @@ function drawPlanAxes(pen, inks) {
     const { w, h, n, x, y } = planScales();
     pen.textAlign = 'right';
     plan.pools.forEach((pool, i) => {
+        if (!pool.shown) return;
         const low = y(pool.base), high = y(pool.base + pool.bytes);
         pen.fillStyle = inks.line;
         pen.fillRect(EDGE.left, high, w - EDGE.left - EDGE.right, 1);
         if (!i) pen.fillRect(EDGE.left, low, w - EDGE.left - EDGE.right, 1);
         if (low - high < 13) return;
         pen.fillStyle = inks.soft;
-        pen.fillText(cutText(pool.name, 11), EDGE.left - 8, (low + high) / 2 + (low - high > 28 ? -2 : 4));
+        pen.fillText(cutText(pool.short, 12), EDGE.left - 8, (low + high) / 2 + (low - high > 28 ? -2 : 4));
         if (low - high > 28) pen.fillText(bytes(pool.bytes), EDGE.left - 8, (low + high) / 2 + 12);
     });
     pen.textAlign = 'center';
@@ -183,7 +206,7 @@ function tickStep(least) {
 function tellSpan(span) {
     plan.chosen = span || null;
     $('plan-reading').textContent = span ?
-        `${span.owner} · ${span.role} · ${whole(span.bytes)} B at ${plan.pools[span.pool].name} + ${whole(span.offset)}, ` +
+        `${span.owner} · ${span.role} · ${whole(span.bytes)} B at ${plan.pools[span.pool].short} + ${whole(span.offset)}, ` +
         `nodes ${span.from} to ${span.to}` : 'No tensor lives there then: the bytes are free.';
     drawPlan();
 }
@@ -192,7 +215,7 @@ function spanAt(event) {
     const box = plan.canvas.getBoundingClientRect(), { node, byte } = planScales();
     const n = node(event.clientX - box.left), b = byte(event.clientY - box.top);
     if (n < plan.low || n > plan.high) return undefined;
-    return plan.spans.find(span => span.from <= n && n <= span.to && span.base <= b && b < span.base + span.bytes);
+    return plan.spans.find(span => span.shown && span.from <= n && n <= span.to && span.base <= b && b < span.base + span.bytes);
 }
 
 function planMove(event) {
@@ -212,7 +235,7 @@ function planKey(event) {
     event.preventDefault();
     event.stopPropagation();
     if (dx) change({ node: Math.min(plan.high, Math.max(plan.low, plan.at + dx)) });
-    const live = liveAt(plan.at).sort((a, b) => a.base - b.base);
+    const live = liveAt(plan.at).filter(span => span.shown).sort((a, b) => a.base - b.base);
     const at = live.indexOf(plan.chosen);
     tellSpan(live[dy ? Math.min(live.length - 1, Math.max(0, at - dy)) : Math.max(0, at)]);
     say($('plan-reading').textContent);

@@ -11,6 +11,7 @@ if (!steps.length) steps.push(0);
 const KINDS = { forward: 'forward', backward: 'backward', optimizer: 'optimizer', other: 'other' };
 const kindOf = node => KINDS[node.kind] || 'other';
 const sectionName = i => (sections[i].name || sections[i].type || 'section ' + i);
+for (const node of nodes) node.in = (node.in || []).filter(t => t >= 0);     // -1: not given
 const nodeName = i => nodes[i].name || nodes[i].op;
 const lastPart = name => name.split(/\.|\/|__/).filter(part => part).pop() || name;
 const elements = tensor => tensor.shape.reduce((a, b) => a * b, 1);
@@ -44,16 +45,20 @@ tensors.forEach((t, i) => t.grad !== undefined && t.grad >= 0 && gradientOf.set(
 const snapshotsOf = new Map();          // tensor -> its snapshots, by step
 snapshots.forEach(s => {
     if (!snapshotsOf.has(s.tensor)) snapshotsOf.set(s.tensor, []);
+    s.step = s.step || 0;
+    s.node = s.node === undefined ? -1 : s.node;
     snapshotsOf.get(s.tensor).push(s);
 });
-snapshotsOf.forEach(all => all.sort((a, b) => (a.step || 0) - (b.step || 0)));
+snapshotsOf.forEach(all => all.sort((a, b) => a.step - b.step || a.node - b.node));
 
-// What the tensor held in this step, or in the last one before it that was kept.
+// What the tensor held in a step: after the chosen node, if it was written several times (a parameter
+// before and after its update), else whenever it was made. Or what it held in the last step before.
 function snapshotOf(tensor, step) {
     const all = snapshotsOf.get(tensor) || [];
     let best = all[0];
     for (const one of all) {
-        if ((one.step || 0) <= step) best = one;
+        if (one.step > step) break;
+        if (one.step > best.step || one.node <= state.node) best = one;
     }
     return best;
 }

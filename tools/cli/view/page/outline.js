@@ -35,7 +35,7 @@ function outlineRow({ item, level }, i) {
         'aria-selected': String(i === outline.at), tabindex: i === outline.at ? 0 : -1, 'data-row': i,
         class: itemClass(item), style: `--level:${level}`,
     }, el('span', { class: 'twist', 'aria-hidden': 'true' }, fold ? (item.open ? '▾' : '▸') : ''),
-       el('span', { class: 'what' }, fold || input ? item.name : nodes[item.node].op),
+       el('span', { class: 'what' }, fold || input ? item.name : [nodes[item.node].op, el('span', { class: 'soft' }, ' ' + ownName(item))]),
        el('span', { class: 'more' }, more));
 }
 

@@ -30,7 +30,8 @@ function buildOverview() {
     const sorted = map => Array.from(map, ([name, value]) => ({ name, value })).sort((a, b) => b.value - a.value).slice(0, 8);
     cards.push(bars('Ops by ' + (key === 'seconds' ? 'time' : 'FLOPs'), sorted(ops), key === 'seconds' ? seconds : flops));
     cards.push(bars('Bytes of all tensors by role', sorted(roles), bytes));
-    put(box, el('div', { class: 'cards' }, cards), data.command && el('p', { class: 'note' }, 'Written by ', el('code', null, data.command),
+    put(box, list('notes').length > 0 && el('ul', { class: 'notes' }, list('notes').map(text => el('li', null, text))),
+        el('div', { class: 'cards' }, cards), data.command && el('p', { class: 'note' }, 'Written by ', el('code', null, data.command),
         data.samba && `, samba.h ${data.samba}`, '.'));
 }
 

@@ -70,7 +70,7 @@ function placeText(tensor) {
     const pools = (data.memory || {}).pools || [];
     if (!tensor.place) return null;
     const pool = pools[tensor.place.pool];
-    return `${pool ? pool.name : 'pool ' + tensor.place.pool} + ${whole(tensor.place.offset)}`;
+    return `${pool ? pool.name.split(':')[0] : 'pool ' + tensor.place.pool} + ${whole(tensor.place.offset)}`;
 }
 
 function tensorPart(t) {

@@ -107,20 +107,20 @@ function valueTable(t, values, again) {
         look.pages[axis] = Math.min(most, Math.max(0, look.pages[axis] + by));
         again('page' + axis + by);
     };
-    const jump = (axis, title, most, size) => most >= size && [
+    const jump = (axis, title, most, size) => most >= size && el('span', { class: 'jump' },
         button('‹', () => move(axis, -size, most), { 'aria-label': 'Earlier ' + title + 's', 'data-id': 'page' + axis + -size }),
         numberField(title, [row0, column0][axis], most, 'jump' + axis, value => {
             look.pages[axis] = value;
             again('jump' + axis);
         }),
-        button('›', () => move(axis, size, most), { 'aria-label': 'Later ' + title + 's', 'data-id': 'page' + axis + size })];
+        button('›', () => move(axis, size, most), { 'aria-label': 'Later ' + title + 's', 'data-id': 'page' + axis + size }));
     return [table('Values of ' + tensorName(t), [{ title: '', head: true, number: true }].concat(heads), body, { class: 'grid' }),
             el('div', { class: 'bar' }, jump(0, 'Row', lines - 1, ROWS), rows > 1 && jump(1, 'Column', columns - 1, w))];
 }
 
 // ---- Pictures -----------------------------------------------------------------------------------
 // From the colour of the least through the paper to that of the greatest, zero in the middle.
-function palette() {
+function palette(gamma) {
     const rgb = name => {
         const [r, g, b] = color(name).match(/[0-9a-f]{2}/gi).map(hex => parseInt(hex, 16));
         return [r, g, b];
@@ -129,7 +129,7 @@ function palette() {
     return (value, most) => {
         if (!isFinite(value)) return bad;
         const part = most ? Math.max(-1, Math.min(1, value / most)) : 0, to = part < 0 ? below : above;
-        const weight = Math.pow(Math.abs(part), 0.8);
+        const weight = Math.pow(Math.abs(part), gamma);
         return zero.map((v, i) => v + (to[i] - v) * weight);
     };
 }
@@ -143,9 +143,9 @@ function greatest(values, from, to) {
 }
 
 // A picture of w x h values, at(x, y) = index or -1, each block of values drawn `size` pixels wide.
-function picture(w, h, size, values, at, scale) {
+function picture(w, h, size, values, at, scale, gamma) {
     const element = el('canvas', { width: w, height: h, class: 'picture' });
-    const context = element.getContext('2d'), image = context.createImageData(w, h), ink = palette();
+    const context = element.getContext('2d'), image = context.createImageData(w, h), ink = palette(gamma || 0.8);
     for (let y = 0; y < h; y++) {
         for (let x = 0; x < w; x++) {
             const i = at(x, y);
