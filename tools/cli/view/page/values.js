@@ -114,7 +114,7 @@ function valueTable(t, values, again) {
             again('jump' + axis);
         }),
         button('›', () => move(axis, size, most), { 'aria-label': 'Later ' + title + 's', 'data-id': 'page' + axis + size }));
-    return [table('Values of ' + tensorName(t), [{ title: '', head: true, number: true }].concat(heads), body, { class: 'grid' }),
+    return [table('Values of ' + tensorName(t), [{ title: rows === 1 ? 'at' : 'row', head: true, number: true }].concat(heads), body, { class: 'grid' }),
             el('div', { class: 'bar' }, jump(0, 'Row', lines - 1, ROWS), rows > 1 && jump(1, 'Column', columns - 1, w))];
 }
 
