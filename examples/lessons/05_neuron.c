@@ -18,8 +18,8 @@ static int neuron(const int w[2], int bias, const float x[2])
     return sum > 0 ? 1 : 0;
 }
 
-// The perceptron's rule of 1958. If the neuron is wrong, add the input to its weights if it should
-// have fired, else subtract it. It returns how many times it went through the cases.
+// The perceptron's rule of 1958: after a wrong answer, the input is added to the weights if the
+// neuron should have fired, and subtracted if not. Returns the pass without errors; 0: none.
 static int perceptron(int w[2], int *bias, const float target[4], int limit)
 {
     for (int pass = 1; pass <= limit; pass++) {
@@ -35,50 +35,86 @@ static int perceptron(int w[2], int *bias, const float target[4], int limit)
     return 0;
 }
 
-// A neuron that learns by gradient descent, and how it answers between the cases: map (9,9).
-static void learn(const char *name, const float target[4], float map[81])
+// The same with samba.h and gradient descent. Fills in how the neuron answers between the cases:
+// map (5,5), x[0] from 0 to 1 in columns, x[1] from 1 to 0 in rows.
+static void learn(const char *name, const float target[4], float map[25])
 {
     samba_session *s = samba_open(NULL);
     samba_tensor *x = samba_from_data_copy(s, "x", SAMBA_F32, SAMBA_SHAPE(4, 2), cases);
     samba_tensor *t = samba_from_data_copy(s, "t", SAMBA_F32, SAMBA_SHAPE(4, 1), target);
-    samba_tensor *y = samba_sigmoid(samba_linear(x, "neuron", 1));  // the weights begin random
+    samba_tensor *y = samba_sigmoid(samba_linear(x, "neuron", 1));  // its weights begin random
     samba_tensor *loss = samba_mse(y, t, SAMBA_REDUCE_MEAN);        // mean squared error
     samba_compile(s, &(samba_program){ .loss = loss, .outputs = { y },
                                        .optim = { SAMBA_SGD, .lr = 2 } });
     for (int i = 0; i < 1000; i++) samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
-    const float *w = samba_read(samba_tensor_by_name(s, "neuron__weight"));
-    printf("%s: w (%.2f, %.2f), bias %.2f; loss %.4f; outputs", name, (double)w[0], (double)w[1],
-           (double)samba_read(samba_tensor_by_name(s, "neuron__bias"))[0],
-           (double)samba_read(loss)[0]);
+    printf("%s: loss %.3f, outputs", name, (double)samba_read(loss)[0]);
     for (int i = 0; i < 4; i++) printf(" %.2f", (double)samba_read(y)[i]);
     printf("\n");
 
-    float places[81][2];
-    for (int i = 0; i < 81; i++) {
-        places[i][0] = (float)(i % 9) / 4 - 0.5f;
-        places[i][1] = 1.5f - (float)(i / 9) / 4;
+    float places[25][2];
+    for (int i = 0; i < 25; i++) {
+        places[i][0] = (float)(i % 5) / 4;
+        places[i][1] = 1 - (float)(i / 5) / 4;
     }
     samba_set_tracing(s, false);                            // the same neuron, computed at once
-    samba_tensor *p = samba_from_data_copy(s, "p", SAMBA_F32, SAMBA_SHAPE(81, 2), places);
-    samba_copy_out(samba_sigmoid(samba_linear(p, "neuron", 1)), map, 81 * sizeof *map);
+    samba_tensor *p = samba_from_data_copy(s, "places", SAMBA_F32, SAMBA_SHAPE(25, 2), places);
+    samba_copy_out(samba_sigmoid(samba_linear(p, "neuron", 1)), map, 25 * sizeof *map);
     samba_close(s);
 }
 
 int main(int argc, char **argv)
 {
-    int w[2] = { 1, 1 }, bias = 0, v[2] = { 0, 0 }, c = 0;
+    // 1. With weights (2,2) and bias -3 the neuron is an AND: 2 + 2 - 3 is above 0, 2 - 3 is not.
+    //    The weights say what counts for it, and how much; the bias, how much it takes to fire.
+    // > by hand: 0 0 0 1
     printf("by hand:");
     for (int i = 0; i < 4; i++) printf(" %d", neuron((int[2]){ 2, 2 }, -3, cases[i]));
-    printf("\n");
-    w[0]=w[1]=0;
-    printf("%d passes", perceptron(w, &bias, and_target, 100));
-    printf(" w (%d, %d), bias %d\n", w[0], w[1], bias);
-    printf("xor %d passes\n", perceptron(v, &c, xor_target, 100));
-    float map[81], map2[81];
-    learn("AND", and_target, map);
-    learn("XOR", xor_target, map2);
-    text_cells(map, 9, 9, 0, 1);
-    text_cells(map2, 9, 9, 0, 1);
-    (void)argc; (void)argv;
+
+    // 2. The rule finds weights of its own. But it is not gradient descent: the step has slope 0
+    //    everywhere, so a loss behind it has gradient 0, and says nothing about where to go.
+    // > perceptron, AND: right in pass 6, w (2, 1), bias -2
+    int w[2] = { 0, 0 }, bias = 0;
+    int passes = perceptron(w, &bias, and_target, 100);
+    printf("\nperceptron, AND: right in pass %d, w (%d, %d), bias %d\n", passes, w[0], w[1], bias);
+
+    // 3. So take a smooth step: the sigmoid, y = 1 / (1 + e^-sum), which rises from 0 to 1 and is
+    //    0.5 where the sum is 0. Its slope is y (1 - y), largest in the middle. By the chain rule
+    //    (lesson 4) the slope of a squared error for weight k is 2 (y - t) y (1 - y) x[k], which
+    //    BCKWD computes. Outputs above 0.5 count as 1.
+    // > AND: loss 0.003, outputs 0.00 0.06 0.06 0.93
+    // >     ..==##@@
+    // >       ..==##
+    // >         ..==
+    // >           ..
+    // > 
+    float map[2][25];
+    learn("AND", and_target, map[0]);
+    text_cells(map[0], 5, 5, 0, 1);
+
+    // 4. The picture shows all inputs between the cases. A sum w[0] x[0] + w[1] x[1] + bias is 0 on
+    //    a straight line, whatever the weights are: on one side the neuron fires, on the other not.
+    //    The cases of XOR lie crosswise. No line has both 1s on one side and both 0s on the other,
+    //    so no neuron is an XOR. The perceptron never ends; descent ends where all answers are 0.5,
+    //    the mean of the targets, which makes the smallest loss that a neuron can have.
+    // > perceptron, XOR: right in pass 0 (never)
+    // > XOR: loss 0.250, outputs 0.50 0.50 0.50 0.50
+    int v[2] = { 0, 0 }, c = 0;
+    printf("perceptron, XOR: right in pass %d (never)\n", perceptron(v, &c, xor_target, 100));
+    learn("XOR", xor_target, map[1]);
+
+    // 5. What helps is a second layer: neurons whose inputs are neurons. That is lesson 6.
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 2, "A neuron cuts the plane along a line",
+        "AND: dark where both inputs are near 1, the rest light. XOR: the same grey everywhere.");
+    for (int i = 0; i < 2; i++) {
+        picture_axes(&p, -0.125, 1.125, -0.125, 1.125, i ? "x[0], XOR" : "x[0], AND", "x[1]");
+        picture_cells(&p, map[i], 5, 5, 1);
+    }
+    picture_close(&p);
+
+    // Exercises 05a and 05b (make learn) are a neuron, and one step of its learning. Then:
+    //   Find by hand weights for OR, and for "x[0] but not x[1]". Which of the 16 functions of two
+    //   switches has no neuron? (XOR has a twin.)
+    //   Why does a neuron with a step not learn by gradient descent, and one with a sigmoid does?
+    //   What would the sigmoid's slope y (1 - y) do to a neuron that is sure, and wrong?
     return 0;
 }
