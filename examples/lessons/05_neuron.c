@@ -82,14 +82,14 @@ int main(int argc, char **argv)
     //    (lesson 4) the slope of a squared error for weight k is 2 (y - t) y (1 - y) x[k], which
     //    BCKWD computes. Outputs above 0.5 count as 1.
     // > AND: loss 0.003, outputs 0.00 0.06 0.06 0.93
-    // >     ..==##@@
-    // >       ..==##
-    // >         ..==
-    // >           ..
-    // > 
+    // >   ::--++%%@@
+    // >   ..::--++%%
+    // >   ....::--++
+    // >   ......::--
+    // >   ........::
     float map[2][25];
     learn("AND", and_target, map[0]);
-    text_cells(map[0], 5, 5, 0, 1);
+    text_cells(map[0], 5, 5, -0.2f, 1);
 
     // 4. The picture shows all inputs between the cases. A sum w[0] x[0] + w[1] x[1] + bias is 0 on
     //    a straight line, whatever the weights are: on one side the neuron fires, on the other not.
