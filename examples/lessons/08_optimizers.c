@@ -1,0 +1,92 @@
+// Lesson 8: from SGD to AdamW: how to walk down a surface.
+//     cc -O1 -DSAMBA_NO_SIMD -o lesson examples/lessons/08_optimizers.c -lm -pthread && ./lesson
+// Lines after `>` are what this program prints. ./lesson 08.svg draws a picture, too.
+#define SAMBA_IMPLEMENTATION
+#include "../../samba.h"
+#include "picture.h"
+
+enum { STEPS = 60 };
+
+// The surface: f = (x^2 + 30 y^2) / 2, a valley along x, 30 times steeper across. The lowest point
+// is (0,0); we begin at (-8, 1.5). An optimizer is the rule that makes a step of a gradient.
+static samba_tensor *surface(samba_tensor *xy, samba_session *s)
+{
+    const float steep[2] = { 0.5f, 15 };
+    samba_tensor *k = samba_from_data_copy(s, "k", SAMBA_F32, SAMBA_SHAPE(2), steep);
+    return samba_sum(samba_mul(k, samba_mul(xy, xy)), SAMBA_ALL_AXES, false);
+}
+
+// Walks STEPS steps; path has the x of all places, then the y. Returns f at the end.
+static double walk(const char *name, samba_optim optim, float path[2][STEPS + 1])
+{
+    const float start[2] = { -8, 1.5f };
+    samba_session *s = samba_open(NULL);
+    samba_tensor *xy = samba_param(s, "xy", SAMBA_SHAPE(2), (samba_init){ .value = 0 });
+    samba_tensor *f = surface(xy, s);
+    samba_compile(s, &(samba_program){ .loss = f, .optim = optim });
+    samba_write(xy, start);
+    for (int i = 0; i <= STEPS; i++) {
+        path[0][i] = samba_read(xy)[0];
+        path[1][i] = samba_read(xy)[1];
+        samba_run(s, SAMBA_FWD | SAMBA_BCKWD | SAMBA_OPT);
+    }
+    double end = (double)samba_read(f)[0];                  // where the last step began
+    printf("%s:", name);
+    for (int i = 1; i < 4; i++) printf(" (%.2f, %.2f)", (double)path[0][i], (double)path[1][i]);
+    printf(" ... f %.2g\n", end);
+    samba_close(s);
+    return end;
+}
+
+int main(int argc, char **argv)
+{
+    static float path[4][2][STEPS + 1];
+
+    // 1. Gradient descent, w = w - lr g. A net takes the gradient of a few examples at a time, a
+    //    batch, drawn at random: stochastic gradient descent, SGD. Here the steep side decides: lr
+    //    must stay below 2/30, or y explodes, and so x creeps. y jumps from side to side.
+    // > SGD: (-7.52, -1.20) (-7.07, 0.96) (-6.64, -0.77) ... f 0.019
+    // > SGD, lr 0.07: (-7.44, -1.65) (-6.92, 1.82) (-6.43, -2.00) ... f 3.1e+06
+    walk("SGD", (samba_optim){ SAMBA_SGD, .lr = 0.06f }, path[0]);
+    walk("SGD, lr 0.07", (samba_optim){ SAMBA_SGD, .lr = 0.07f }, path[3]);
+
+    // 2. Momentum: the step is a velocity, v = m v + g and w = w - lr v. What all gradients have in
+    //    common adds up, to 1 / (1 - m) times as much; what changes its sign cancels. A ball rolls.
+    // > momentum 0.8: (-7.76, 0.15) (-7.34, -1.06) (-6.78, -1.08) ... f 6.5e-05
+    walk("momentum 0.8", (samba_optim){ SAMBA_SGD, .lr = 0.03f, .momentum = 0.8f }, path[1]);
+
+    // 3. Adam divides each weight's step by the recent size of its gradients: g / sqrt(mean of g^2)
+    //    is about 1 whatever the scale. So the first step is lr for x and for y, though one
+    //    gradient is -8 and the other 45. Both means begin at 0 and are too small at first;
+    //    dividing them by 1 - beta^t makes up for it. By hand, after t = 1:
+    //    m = (1 - beta1) g, v = (1 - beta2) g^2; corrected: g and g^2; the step: lr g / |g|.
+    // > AdamW, lr 0.5: (-7.50, 1.00) (-7.00, 0.51) (-6.50, 0.06) ... f 0.079
+    walk("AdamW, lr 0.5", (samba_optim){ SAMBA_ADAMW, .lr = 0.5f, .beta2 = 0.99f }, path[2]);
+
+    // 4. The W is weight decay: each step also multiplies w by 1 - lr decay, so weights that no
+    //    gradient holds up go to 0. In Adam as it was first, the decay was added to the gradient,
+    //    and divided with it; AdamW keeps it apart. The first step is -8 (1 - 0.5 0.1) + 0.5. Here
+    //    it helps, as the lowest point is at 0; in a net it keeps weights from growing (lesson 9).
+    // > AdamW, decay 0.1: (-7.10, 0.92) (-6.25, 0.40) (-5.44, -0.06) ... f 0.0011
+    samba_optim adamw = { SAMBA_ADAMW, .lr = 0.5f, .beta2 = 0.99f, .weight_decay = 0.1f };
+    walk("AdamW, decay 0.1", adamw, path[3]);
+
+    // 5. A single huge gradient can throw a net far away. Clipping limits it: if the norm of the
+    //    gradient, the root of the sum of its squares, is above c, it is multiplied by c / norm.
+    //    The direction stays. Here steps are lr long as long as the gradient is above 1.
+    // > SGD, clipped to 1: (-7.99, 1.44) (-7.98, 1.38) (-7.97, 1.32) ... f 14
+    walk("SGD, clipped to 1", (samba_optim){ SAMBA_SGD, .lr = 0.06f, .max_grad_norm = 1 }, path[3]);
+
+    picture p = picture_open(argc > 1 ? argv[1] : NULL, 1, "Three ways down a valley",
+        "SGD zigzags across the valley, momentum swings wide and arrives, AdamW goes straight.");
+    picture_axes(&p, -9, 3, -2, 2, "x", "y");
+    static const char *const names[] = { "SGD", "momentum", "AdamW" };
+    for (int i = 0; i < 3; i++) picture_line(&p, path[i][0], path[i][1], STEPS + 1, names[i]);
+    picture_close(&p);
+
+    // Exercises 08a, 08b and 08c (make learn) are momentum, AdamW and clipping. Then answer:
+    //   Why is 2/30 the limit of step 1? (One step makes y (1 - 30 lr) y.) And that of x alone?
+    //   All gradients become 10 times as large. Which of SGD and Adam needs another lr?
+    //   Momentum 0.9, and always the same gradient g: how long do the steps get?
+    return 0;
+}
