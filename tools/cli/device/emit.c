@@ -83,7 +83,7 @@ bool same_shape(const symbol *a, const symbol *b)
 bool is_constant(const emitter *e, int32_t i)
 {
     i = base_of(e, i);
-    if (i < 0) return false;
+    if (i < 0 || e->written[i]) return false;
     const symbol *s = &e->p->symbols[i];
     return s->role == SAMBA_ROLE_CONSTANT || s->region == REGION_READONLY
         || (e->p->pef.inference && s->value

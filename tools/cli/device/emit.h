@@ -24,6 +24,7 @@ typedef struct emitter {
     bool *used;             // of each symbol: the body names it
     int32_t *first, *last;  // of each symbol: the nodes that name it
     int32_t *reads;         // of each symbol, with its views: nodes that read it
+    bool *written;          // of each symbol: a node makes it; but running values of inference stay
     bool piece_used[MAX_PIECES];
     int32_t at;             // the node that is written
     int32_t taken;          // nodes that it stands for: itself, and those fused with it
@@ -43,7 +44,7 @@ typedef struct op_emitter { const char *op; emit_function emit; } op_emitter;
 typedef struct family { const op_emitter *ops; const piece *pieces; } family;
 extern const family math_family, reduce_family, elementwise_family, product_family,
     convolution_family, pooling_family, norm_family, loss_family, optimizer_family, shape_family,
-    table_family, rows_norm_family, attention_family, int8_family;
+    table_family, rows_norm_family, attention_family, dropout_family, int8_family;
 
 void need(emitter *e, const char *piece);               // and what it needs
 const symbol *in_of(const emitter *e, const node *n, int32_t i);    // NULL: absent

@@ -102,7 +102,10 @@ static bool add_head(heads *h, int32_t symbol)
 
 static bool begin_heads(emitter *e, const node *n, heads *h, int32_t first, int32_t mask)
 {
-    for (int32_t i = 0; i < n->n_in; i++) {
+    // Dropout has inputs behind the mask, and of the gradient behind that of lse; inference has none.
+    int32_t n_in = n->n_in;
+    if (e->p->pef.inference && n_in > mask + 1) n_in = mask + 1;
+    for (int32_t i = 0; i < n_in; i++) {
         if (n->in[i] < 0) continue;
         samba_dtype type = in_of(e, n, i)->spec.dtype;
         bool may = i == mask && type == SAMBA_BOOL;

@@ -89,6 +89,40 @@ POOLING_WINDOWS
 "    for (; planes > 0; planes--, dy++)\n"
 "        for (int i = 0; i < plane; i++) *dx++ = 0.0f + *dy / (float)plane;\n"
 "}\n", 0 },
+{ "avg_pool2d_backward", "taps_of pool_shape ",
+"/* Each element of a window gets its share of dy; x is the gradient. */\n"
+"SMALL static void avg_pool2d_backward(const float *dy, float *x, const pool_shape *s,\n"
+"                                      int exclude_padding)\n"
+"{\n"
+"    for (int i = 0; i < s->planes * s->side[0] * s->side[1]; i++) x[i] = 0.0f;\n"
+POOLING_WINDOWS_INSIDE
+"            float share = *dy++ / (float)size;\n"
+"            for (int r = at[0] + first[0]; r < at[0] + end[0]; r++)\n"
+"                for (int c = at[1] + first[1]; c < at[1] + end[1]; c++)\n"
+"                    x[r * s->side[1] + c] += share;\n"
+"        }\n"
+"}\n", 0 },
+{ "adaptive_means", "window_sum ",
+"/* The means of windows that cover a plane evenly, `high` by `wide` of them; or, if y is NULL, their\n"
+"   gradient dx of dy. */\n"
+"SMALL static void adaptive_means(const float *x, float *y, const float *dy, float *dx, int planes,\n"
+"                                 int rows, int columns, int high, int wide)\n"
+"{\n"
+"    for (int i = 0; i < planes * rows * columns && dx; i++) dx[i] = 0.0f;\n"
+"    for (int o = 0; o < planes * high * wide; o++) {\n"
+"        int i = o / wide % high, j = o % wide, plane = o / wide / high * rows * columns;\n"
+"        int top = i * rows / high, bottom = ((i + 1) * rows + high - 1) / high;\n"
+"        int left = j * columns / wide, right = ((j + 1) * columns + wide - 1) / wide;\n"
+"        float size = (float)((bottom - top) * (right - left));\n"
+"        if (y) {\n"
+"            const float *from = x + plane + top * columns + left;\n"
+"            y[o] = window_sum(from, columns, bottom - top, right - left) / size;\n"
+"            continue;\n"
+"        }\n"
+"        for (int r = top; r < bottom; r++)\n"
+"            for (int c = left; c < right; c++) dx[plane + r * columns + c] += dy[o] / size;\n"
+"    }\n"
+"}\n", 0 },
 { NULL, NULL, NULL, 0 },
 };
 
@@ -162,6 +196,16 @@ static bool emit_max_backward(emitter *e, const node *n)
     return true;
 }
 
+// The words of adaptive_means.
+static void set_adaptive(emitter *e, const sides *s)
+{
+    set_word(&e->body, "rows", "%d", s->side[0]);
+    set_word(&e->body, "columns", "%d", s->side[1]);
+    set_word(&e->body, "high", "%d", s->out[0]);
+    set_word(&e->body, "wide", "%d", s->out[1]);
+    need(e, "adaptive_means");
+}
+
 // Is a plane one window?
 static bool is_global(const sides *s)
 {
@@ -182,7 +226,12 @@ static bool emit_avg(emitter *e, const node *n)
         write_text(&e->body, "    plane_means(${x}, ${y}, ${planes}, ${plane});\n");
         return true;
     }
-    if (!s.kernel[0]) return cannot(e, n, "these sides");
+    if (!s.kernel[0]) {
+        set_adaptive(e, &s);
+        write_text(&e->body, "    adaptive_means(${x}, ${y}, NULL, NULL, ${planes}, ${rows}, "
+                   "${columns}, ${high}, ${wide});\n");
+        return true;
+    }
     write_sides(e, &s);
     need(e, "avg_pool2d");
     write_text(&e->body, "    avg_pool2d(${x}, ${y}, &${shape}, ${exclude});\n");
@@ -193,10 +242,22 @@ static bool emit_avg_backward(emitter *e, const node *n)
 {
     sides s;
     if (!sides_of(e, n, out_of(e, n, 0), in_of(e, n, 0), &s)) return false;
-    if (!is_global(&s)) return cannot(e, n, "windows smaller than a plane");
     set_tensor(e, "dy", n->in[0]);
     set_tensor(e, "dx", n->out[0]);
     set_word(&e->body, "planes", "%d", s.planes);
+    set_word(&e->body, "exclude", "%d", attr_of(n, "exclude_padding") != 0);
+    if (s.kernel[0]) {
+        write_sides(e, &s);
+        need(e, "avg_pool2d_backward");
+        write_text(&e->body, "    avg_pool2d_backward(${dy}, ${dx}, &${shape}, ${exclude});\n");
+        return true;
+    }
+    if (!is_global(&s)) {
+        set_adaptive(e, &s);
+        write_text(&e->body, "    adaptive_means(NULL, NULL, ${dy}, ${dx}, ${planes}, ${rows}, "
+                   "${columns}, ${high}, ${wide});\n");
+        return true;
+    }
     set_word(&e->body, "plane", "%d", s.side[0] * s.side[1]);
     need(e, "plane_means_backward");
     write_text(&e->body, "    plane_means_backward(${dy}, ${dx}, ${planes}, ${plane});\n");

@@ -179,6 +179,7 @@ static bool emit_matmul(emitter *e, const node *n)
     bool ta = attr_of(n, "transpose_a") != 0, tb = attr_of(n, "transpose_b") != 0;
     for (int32_t i = 0; i < n->n_in; i++)
         if (in_of(e, n, i)->spec.dtype != SAMBA_F32) return cannot(e, n, "weights of this type");
+    if (n->n_in > 2) set_tensor(e, "y", n->in[2]);
     int32_t k = b->dim[b->ndim - 2 + tb], columns = b->dim[b->ndim - 1 - tb];
     bool rows = b->ndim == 2 && !ta;        // the batch is only more rows
     set_matmul(e, n, rows ? count_of(in_of(e, n, 0)) / k : a->dim[a->ndim - 2 + ta], k, columns);

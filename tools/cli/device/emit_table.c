@@ -43,6 +43,21 @@ static const piece pieces[] = {
 "    }\n"
 "    return true;\n"
 "}\n", 0 },
+{ "write_rows", "",
+"/* Row at[t] of y becomes row t of x, in each of `heads` matrices; `per_list` of them share a list.\n"
+"   -1: none. */\n"
+"static bool write_rows(float *y, const float *x, const int32_t *row, int heads, int per_list,\n"
+"                       int rows, int n, int k)\n"
+"{\n"
+"    for (int h = 0; h < heads; h++, y += rows * k) {\n"
+"        const int32_t *at = row + h / per_list * n;\n"
+"        for (int t = 0; t < n; t++, x += k) {\n"
+"            if (at[t] < -1 || at[t] >= rows) return false;\n"
+"            for (int j = 0; j < k && at[t] >= 0; j++) y[at[t] * k + j] = x[j];\n"
+"        }\n"
+"    }\n"
+"    return true;\n"
+"}\n", 0 },
 { "argmax", "",
 "/* The first of the largest of n elements, `step` apart; a NaN counts as largest. */\n"
 "static int32_t argmax(const float *x, int n, int step)\n"
@@ -83,6 +98,26 @@ static bool emit_lookup_backward(emitter *e, const node *n)
     set_word(&e->body, "k", "%d", w->dim[1]);
     need(e, n->op);
     write_text(&e->body, "    if (!${op}(${dy}, ${id}, ${dw}, ${n}, ${rows}, ${k})) return false;\n");
+    return true;
+}
+
+static bool emit_write_rows(emitter *e, const node *n)
+{
+    const samba_shape *y = &in_of(e, n, 0)->spec.shape, *row = &in_of(e, n, 2)->spec.shape;
+    int32_t rows = y->dim[y->ndim - 2], k = y->dim[y->ndim - 1];
+    int64_t heads = count_of(in_of(e, n, 0)) / rows / k;
+    set_tensor(e, "y", n->in[0]);       // is what output 0 is
+    set_tensor(e, "y", n->out[0]);
+    set_tensor(e, "x", n->in[1]);
+    set_tensor(e, "row", n->in[2]);
+    set_word(&e->body, "heads", "%lld", (long long)heads);
+    set_word(&e->body, "per_list", "%lld", (long long)(row->ndim == 1 ? heads : heads / y->dim[0]));
+    set_word(&e->body, "rows", "%d", rows);
+    set_word(&e->body, "n", "%d", row->dim[row->ndim - 1]);
+    set_word(&e->body, "k", "%d", k);
+    need(e, "write_rows");
+    write_text(&e->body, "    if (!write_rows(${y}, ${x}, ${row}, ${heads}, ${per_list}, ${rows}, ${n}, "
+               "${k})) return false;\n");
     return true;
 }
 
@@ -173,6 +208,7 @@ static const op_emitter ops[] = {
     { "lookup", emit_lookup },
     { "lookup_backward", emit_lookup_backward },
     { "lookup_accumulate", emit_lookup_backward },
+    { "write_rows", emit_write_rows },
     { "argmax", emit_argmax },
     { "gather", emit_gather },
     { "gather_backward", emit_gather_backward },

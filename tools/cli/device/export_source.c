@@ -8,7 +8,7 @@
 static const family *const families[] = {
     &math_family, &reduce_family, &elementwise_family, &product_family, &convolution_family,
     &pooling_family, &norm_family, &loss_family, &optimizer_family, &shape_family, &table_family,
-    &rows_norm_family, &attention_family, &int8_family,
+    &rows_norm_family, &attention_family, &dropout_family, &int8_family,
 };
 
 enum { N_FAMILIES = sizeof families / sizeof *families };
@@ -40,12 +40,15 @@ void need(emitter *e, const char *name)
 
 // ---- Sections -----------------------------------------------------------------------------------
 
-static void count_reads(emitter *e)
+static void look_at_uses(emitter *e)
 {
     for (int32_t i = 0; i < e->p->pef.n_nodes; i++) {
         const node *n = &e->p->nodes[i];
         for (int32_t k = 0; k < n->n_in; k++)
             if (n->in[k] >= 0) e->reads[base_of(e, n->in[k])]++;
+        bool stays = e->p->pef.inference && n->op && strcmp(n->op, "batch_norm") == 0;
+        for (int32_t k = 0; k < n->n_out && !stays; k++)
+            if (n->out[k] >= 0) e->written[base_of(e, n->out[k])] = true;
     }
 }
 
@@ -533,24 +536,27 @@ bool write_source(const program *p, const char *path, const char *name, const ex
     uint64_t ram = 0;
     e.used = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.used);
     e.reads = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.reads);
+    e.written = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.written);
     e.first = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.first);
     e.last = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.last);
     e.weighs = calloc((size_t)p->pef.n_symbols + 1, sizeof *e.weighs);
     set_word(&e.body, "name", "%s", name);
     set_word(&e.body, "base", "%s", slash ? slash + 1 : path);
     set_word(&e.body, "from", "%s", from_slash ? from_slash + 1 : from);
-    bool fine = ((e.used && e.reads && e.weighs && e.first && e.last) || fail(why, "no memory"))
+    bool memory = e.used && e.reads && e.written && e.weighs && e.first && e.last;
+    bool fine = (memory || fail(why, "no memory"))
         && make_path(c_file, why, "%s.c", path) && make_path(h_file, why, "%s.h", path);
     *written = false;
     if (fine && is_ours(c_file, why) && is_ours(h_file, why)) {
         remove(c_file);
         remove(h_file);
-        count_reads(&e);
+        look_at_uses(&e);
         *written = check_program(&e) && write_sections(&e) && check_data(&e);
         fine = !*written || (write_c(&e, c_file, &ram) && write_h(&e, h_file, ram));
     }
     free(e.used);
     free(e.reads);
+    free(e.written);
     free(e.weighs);
     free(e.first);
     free(e.last);

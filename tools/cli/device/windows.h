@@ -28,8 +28,8 @@
     "                    }\n"
 
 // For each place of the output: the taps that lie inside the image, and how many count.
-#define POOLING_WINDOWS \
-    "{\n" \
+#define POOLING_WINDOWS "{\n" POOLING_WINDOWS_INSIDE
+#define POOLING_WINDOWS_INSIDE \
     "    for (int p = 0; p < s->planes; p++, x += s->side[0] * s->side[1])\n" \
     "        for (int o = 0; o < s->out[0] * s->out[1]; o++) {\n" \
     "            int at[2], first[2], end[2], size = 1;\n" \
