@@ -6,7 +6,6 @@ out=build/view_random log=build/view_random/log
 mkdir -p $out
 . tests/lib/test.sh
 have python3 || skip_all 'no python3'
-[ -d tools/cli/view/page ] || skip_all 'the viewer is not there yet'
 CC=${CC:-cc}
 check 'the programs compile' $CC -std=gnu99 -O1 -DSAMBA_NO_SIMD -I. -o $out/random \
     tests/device/export_random.c -lm -pthread

@@ -480,8 +480,9 @@ static void write_joined(FILE *to, const model *m, int32_t begin, int32_t end)
 static bool write_fused(FILE *to, const model *m)
 {
     bool any = false;
-    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
-        int32_t end = i + fused_nodes(m->session, i), working = 0;
+    for (int32_t i = 0, end; i < m->pef.n_nodes; i = end) {
+        int32_t working = 0;
+        end = i + fused_nodes(m->session, i);
         for (int32_t k = i; k < end; k++) working += !is_view(m, k);
         if (working < 2) continue;
         fputs(any ? ",\n{" : "{", to);
@@ -496,10 +497,38 @@ static bool write_fused(FILE *to, const model *m)
     return any;
 }
 
+// The forward node that backward node i is a copy of: it has its name; -1: none.
+static int32_t repeated_by(const model *m, int32_t i)
+{
+    if (strcmp(kind_of(m, i), "backward") != 0) return -1;
+    for (int32_t k = 0; k < i; k++)
+        if (strcmp(m->nodes[k].name, m->nodes[i].name) == 0) return k;
+    return -1;
+}
+
+// What the backward pass computes again. True: something stands in the list now.
+static bool write_repeated(FILE *to, const model *m, bool any)
+{
+    for (int32_t i = 0; i < m->pef.n_nodes; i++) {
+        int32_t of = repeated_by(m, i);
+        if (of < 0) continue;
+        fputs(any ? ",\n{" : "{", to);
+        write_field(to, "pass", "computed again in the backward pass, to save memory");
+        fputs(",\"before\":[", to);
+        write_call(to, &m->nodes[of], true);
+        fputs("],\"after\":[", to);
+        write_call(to, &m->nodes[of], true);
+        write_call(to, &m->nodes[i], false);
+        fputs("]}", to);
+        any = true;
+    }
+    return any;
+}
+
 static void write_rewrites(FILE *to, const model *m, const rewrites *r)
 {
     fputs("\"rewrites\":[", to);
-    bool any = write_fused(to, m);
+    bool any = write_repeated(to, m, write_fused(to, m));
     for (int32_t i = 0; i < r->n; i++) {
         fputs(i || any ? ",\n{" : "{", to);
         write_field(to, "pass", r->list[i].pass);

@@ -4,7 +4,8 @@
 
 #include "samba.h"
 
-// How many nodes run together from this one on; 0: it runs with one before it.
+// How many nodes run together from this one on, which is node 0, or follows such nodes: of others
+// samba.h keeps nothing.
 int32_t fused_nodes(const samba_session *s, int32_t node);
 
 #endif
